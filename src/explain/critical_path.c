@@ -45,27 +45,27 @@ typedef struct linker {
     orr_map *by_key;
 } linker;
 
-static uint32_t node_of(const orr_sim *s, const orr__step *step)
+static uint32_t node_of(const orr_sim *s, const watch_step *step)
 {
     return s->npus[step->rank].graph->node[step->place];
 }
 
-static const orr_columns *columns_of(const orr_sim *s, const orr__step *step)
+static const orr_columns *columns_of(const orr_sim *s, const watch_step *step)
 {
     return &s->npus[step->rank].graph->t->columns;
 }
 
-uint64_t orr__step_node_id(const orr_sim *s, const orr__step *step)
+uint64_t orr__step_node_id(const orr_sim *s, const watch_step *step)
 {
     return columns_of(s, step)->id[node_of(s, step)] + orr_set_id_shift(s->set, step->rank);
 }
 
-orr_str orr__step_name(const orr_sim *s, const orr__step *step)
+orr_str orr__step_name(const orr_sim *s, const watch_step *step)
 {
     return orr_trace_name(s->npus[step->rank].graph->t, node_of(s, step));
 }
 
-orr_span_kind orr__step_kind(const orr_sim *s, const orr__step *step)
+orr_span_kind orr__step_kind(const orr_sim *s, const watch_step *step)
 {
     switch (columns_of(s, step)->type[node_of(s, step)]) {
     case ORR_NODE_COMM_SEND:
@@ -78,14 +78,14 @@ orr_span_kind orr__step_kind(const orr_sim *s, const orr__step *step)
     case ORR_NODE_MEM_STORE:
         return ORR_SPAN_MEMORY;
     case ORR_NODE_COMP:
-        return s->npus[step->rank].graph->slot[step->place] == ORR__SLOT_CPU ? ORR_SPAN_HOST
+        return s->npus[step->rank].graph->slot[step->place] == WORK_SLOT_CPU ? ORR_SPAN_HOST
                                                                              : ORR_SPAN_COMPUTE;
     default:
         return ORR_SPAN_OTHER;
     }
 }
 
-uint64_t orr__step_size(const orr_sim *s, const orr__step *step)
+uint64_t orr__step_size(const orr_sim *s, const watch_step *step)
 {
     const orr_columns *c = columns_of(s, step);
     const uint32_t i = node_of(s, step);
@@ -96,17 +96,17 @@ uint64_t orr__step_size(const orr_sim *s, const orr__step *step)
 
 /* ---- messages ---- */
 
-static bool key_of(const orr_sim *s, const orr__step *step, bool is_send, message_key *out)
+static bool key_of(const orr_sim *s, const watch_step *step, bool is_send, message_key *out)
 {
     const orr_columns *c = columns_of(s, step);
     const uint32_t i = node_of(s, step);
-    const orr__npu *n = &s->npus[step->rank];
-    const int64_t value = is_send ? orr__npu_dst(n, step->place) : orr__npu_src(n, step->place);
-    const int64_t tag = orr__npu_tag(n, step->place);
+    const run_npu *n = &s->npus[step->rank];
+    const int64_t value = is_send ? run_npu_dst(n, step->place) : run_npu_src(n, step->place);
+    const int64_t tag = run_npu_tag(n, step->place);
     if (value == ORR_NO_VALUE || tag == ORR_NO_VALUE || !c->comm_size)
         return false;
     const uint32_t peer = (uint32_t)value;
-    *out = (message_key){.tag = (uint32_t)((uint64_t)tag % ORR__TAG_SPACE),
+    *out = (message_key){.tag = (uint32_t)((uint64_t)tag % MSG_TAG_SPACE),
                          .src = is_send ? step->rank : peer,
                          .dst = is_send ? peer : step->rank,
                          .size = (uint64_t)c->comm_size[i]};
@@ -123,7 +123,7 @@ static waiting *find_queue(linker *l, const message_key *k)
     const uint64_t ranks = (uint64_t)k->src << 32 | k->dst, rest = (uint64_t)k->tag << 32 ^ k->size;
     uint64_t hash = orr_hash_mix(ranks ^ 0xa0761d6478bd642fu, rest ^ 0xe7037ed1a0b428dbu);
     uint32_t i;
-    while ((i = orr_map_find(l->by_key, hash, ORR__NONE)) != ORR__NONE) {
+    while ((i = orr_map_find(l->by_key, hash, RUN_NONE)) != RUN_NONE) {
         if (is_same(&l->queues[i].key, k))
             return &l->queues[i];
         hash++;
@@ -131,13 +131,13 @@ static waiting *find_queue(linker *l, const message_key *k)
     if (!orr_grow(&l->queues, &l->queue_room, l->queue_count + 1) ||
         !orr_map_put(l->by_key, hash, (uint32_t)l->queue_count, NULL))
         return NULL;
-    l->queues[l->queue_count] = (waiting){.key = *k, .first = ORR__NONE, .last = ORR__NONE};
+    l->queues[l->queue_count] = (waiting){.key = *k, .first = RUN_NONE, .last = RUN_NONE};
     return &l->queues[l->queue_count++];
 }
 
 static bool link_step(linker *l, uint32_t i)
 {
-    const orr__step *steps = l->s->watch->steps;
+    const watch_step *steps = l->s->watch->steps;
     const orr_span_kind kind = orr__step_kind(l->s, &steps[i]);
     const bool is_send = kind == ORR_SPAN_SEND;
     message_key key;
@@ -147,15 +147,15 @@ static bool link_step(linker *l, uint32_t i)
     waiting *q = find_queue(l, &key);
     if (!q)
         return false;
-    if (q->first != ORR__NONE && q->is_send != is_send) {
+    if (q->first != RUN_NONE && q->is_send != is_send) {
         l->partner[i] = q->first;
         l->partner[q->first] = i;
         q->first = l->next[q->first];
         return true;
     }
     q->is_send = is_send;
-    l->next[i] = ORR__NONE;
-    if (q->first == ORR__NONE)
+    l->next[i] = RUN_NONE;
+    if (q->first == RUN_NONE)
         q->first = i;
     else
         l->next[q->last] = i;
@@ -187,21 +187,21 @@ uint32_t *orr__step_partners(const orr_sim *s)
 
 uint32_t orr__step_last_member(const orr_sim *s, uint32_t step)
 {
-    const struct orr__watch *w = s->watch;
-    const orr__step *me = &w->steps[step];
-    if (me->instance == ORR__NONE)
+    const struct watch_record *w = s->watch;
+    const watch_step *me = &w->steps[step];
+    if (me->instance == RUN_NONE)
         return step;
     const uint32_t source = w->instances[me->instance].source;
     uint32_t last = w->instances[me->instance].last;
     while (last != step && (w->steps[last].start > me->end ||
-                            (source != ORR__NONE && w->steps[last].rank != source)))
+                            (source != RUN_NONE && w->steps[last].rank != source)))
         last = w->steps[last].earlier;
     return w->steps[last].start > me->start ? last : step;
 }
 
 typedef struct walker {
     const orr_sim *s;
-    const orr__step *steps;
+    const watch_step *steps;
     uint32_t *partner;
     uint32_t *served; /* memory steps by server and end */
     uint32_t served_count;
@@ -234,19 +234,18 @@ const char *orr_path_held_name(orr_path_held held)
 
 /* ---- memory servers: one access after the other ---- */
 
-static uint32_t server_of(const orr_sim *s, const orr__step *step)
+static uint32_t server_of(const orr_sim *s, const watch_step *step)
 {
-    const orr__memory_config *c = &s->memory;
-    return c->type == ORR__MEM_POOL || !c->npus_per_node
-               ? 0
-               : (uint32_t)(step->rank / c->npus_per_node);
+    const cfg_memory *c = &s->memory;
+    return c->type == CFG_MEM_POOL || !c->npus_per_node ? 0
+                                                        : (uint32_t)(step->rank / c->npus_per_node);
 }
 
 static int compare_served(const void *a, const void *b, void *walk)
 {
     const walker *w = walk;
     const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const orr__step *x = &w->steps[i], *y = &w->steps[k];
+    const watch_step *x = &w->steps[i], *y = &w->steps[k];
     const uint32_t at = server_of(w->s, x), other = server_of(w->s, y);
     if (at != other)
         return at < other ? -1 : 1;
@@ -258,8 +257,8 @@ static int compare_served(const void *a, const void *b, void *walk)
 static bool list_served(walker *w)
 {
     const size_t count = w->s->watch->step_count;
-    const orr__memory_type type = w->s->memory.type;
-    if (type != ORR__MEM_PER_NODE && type != ORR__MEM_POOL)
+    const cfg_memory_type type = w->s->memory.type;
+    if (type != CFG_MEM_PER_NODE && type != CFG_MEM_POOL)
         return true;
     w->served = orr_alloc(count, sizeof *w->served);
     for (uint32_t i = 0; w->served && i < count; i++)
@@ -282,10 +281,10 @@ static uint32_t served_before(walker *w, uint32_t step)
             high = mid;
     }
     if (low == 0 || low == w->served_count)
-        return ORR__NONE;
+        return RUN_NONE;
     const uint32_t before = w->served[low - 1];
     const bool is_same = server_of(w->s, &w->steps[before]) == server_of(w->s, &w->steps[step]);
-    return is_same && w->steps[before].end > w->steps[step].start ? before : ORR__NONE;
+    return is_same && w->steps[before].end > w->steps[step].start ? before : RUN_NONE;
 }
 
 /* ---- what held a step ---- */
@@ -297,10 +296,10 @@ typedef struct hold {
 
 static hold find_hold(const walker *w, uint32_t step)
 {
-    const orr__step *me = &w->steps[step];
+    const watch_step *me = &w->steps[step];
     const orr_span_kind kind = orr__step_kind(w->s, me);
     const uint32_t partner = w->partner[step];
-    const bool is_met = partner != ORR__NONE;
+    const bool is_met = partner != RUN_NONE;
     if (kind == ORR_SPAN_COLLECTIVE) {
         const uint32_t last = orr__step_last_member(w->s, step);
         return last == step ? (hold){ORR_PATH_NOT_HELD, step} : (hold){ORR_PATH_LAST_RANK, last};
@@ -316,7 +315,7 @@ static hold find_hold(const walker *w, uint32_t step)
     return (hold){ORR_PATH_NOT_HELD, step};
 }
 
-static bool has_parent(const orr__graph *g, uint32_t child, uint32_t parent)
+static bool has_parent(const work_graph *g, uint32_t child, uint32_t parent)
 {
     for (uint32_t e = g->child_first[parent]; e < g->child_first[parent + 1]; e++)
         if (g->child[e] == child)
@@ -326,21 +325,21 @@ static bool has_parent(const orr__graph *g, uint32_t child, uint32_t parent)
 
 static orr_path_after how_after(const walker *w, uint32_t step, uint32_t cause)
 {
-    if (cause == ORR__NONE)
+    if (cause == RUN_NONE)
         return ORR_PATH_START;
-    const orr__step *me = &w->steps[step], *before = &w->steps[cause];
-    const orr__graph *g = w->s->npus[me->rank].graph;
+    const watch_step *me = &w->steps[step], *before = &w->steps[cause];
+    const work_graph *g = w->s->npus[me->rank].graph;
     if (has_parent(g, me->place, before->place))
         return ORR_PATH_DEPENDENCY;
-    const bool has_slot = g->slot[me->place] != ORR__SLOT_RECV;
+    const bool has_slot = g->slot[me->place] != WORK_SLOT_RECV;
     return has_slot && g->slot[me->place] == g->slot[before->place] ? ORR_PATH_SLOT : ORR_PATH_TURN;
 }
 
 /* ---- the walk ---- */
 
-static const char *what_of(const orr_sim *s, const orr__step *step)
+static const char *what_of(const orr_sim *s, const watch_step *step)
 {
-    const orr__graph *g = s->npus[step->rank].graph;
+    const work_graph *g = s->npus[step->rank].graph;
     const orr_columns *c = &g->t->columns;
     const orr_span_kind kind = orr__step_kind(s, step);
     const char *name = NULL;
@@ -354,12 +353,12 @@ static const char *what_of(const orr_sim *s, const orr__step *step)
 }
 
 /* Names are copied, so that the path outlives the simulation; equal ranks share theirs. */
-static const char *name_of(walker *w, const orr__step *step)
+static const char *name_of(walker *w, const watch_step *step)
 {
-    const orr__graph *g = w->s->npus[step->rank].graph;
+    const work_graph *g = w->s->npus[step->rank].graph;
     const uint64_t key = (uint64_t)(g - w->s->graphs) << 32 | step->place;
-    const uint32_t known = orr_map_find(w->name_of, key, ORR__NONE);
-    if (known != ORR__NONE)
+    const uint32_t known = orr_map_find(w->name_of, key, RUN_NONE);
+    if (known != RUN_NONE)
         return w->names[known];
     const char *text = orr_arena_text(w->arena, orr__step_name(w->s, step));
     if (!text || !orr_grow(&w->names, &w->name_room, w->name_count + 1) ||
@@ -371,7 +370,7 @@ static const char *name_of(walker *w, const orr__step *step)
 
 static bool add_step(walker *w, uint32_t step, const hold *h, uint64_t from, uint64_t to)
 {
-    const orr__step *me = &w->steps[step], *by = &w->steps[h->by];
+    const watch_step *me = &w->steps[step], *by = &w->steps[h->by];
     const char *name = name_of(w, me);
     if (!name || !orr_grow(&w->path, &w->path_room, w->path_count + 1))
         return false;
@@ -413,11 +412,11 @@ static bool add_late_start(walker *w, uint64_t until)
 static bool walk(walker *w, uint32_t step, uint64_t until)
 {
     size_t left = 2 * w->s->watch->step_count + 1; /* more than any walk takes */
-    while (step != ORR__NONE && left--) {
+    while (step != RUN_NONE && left--) {
         const hold h = find_hold(w, step);
-        const uint32_t queued = w->served_count ? served_before(w, step) : ORR__NONE;
+        const uint32_t queued = w->served_count ? served_before(w, step) : RUN_NONE;
         const bool is_queued =
-            queued != ORR__NONE && orr__step_kind(w->s, &w->steps[step]) == ORR_SPAN_MEMORY;
+            queued != RUN_NONE && orr__step_kind(w->s, &w->steps[step]) == ORR_SPAN_MEMORY;
         const uint64_t from = is_queued ? w->steps[queued].end : w->steps[h.by].start;
         const uint32_t next = is_queued ? queued : w->steps[h.by].cause;
         if (!add_step(w, step, &h, from, until))

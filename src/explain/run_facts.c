@@ -19,9 +19,9 @@ static const char *status_of(const orr_sim *s)
     uint64_t tick;
     if (s->finished == s->npu_count)
         return "finished";
-    if (s->code || orr__clock_has_failed(s->clock))
+    if (s->code || clk_has_failed(s->clock))
         return "failed";
-    return orr__clock_next_tick(s->clock, &tick) ? "interrupted" : "stalled";
+    return clk_next_tick(s->clock, &tick) ? "interrupted" : "stalled";
 }
 
 /* ---- ranks ---- */
@@ -34,23 +34,23 @@ static uint64_t sub_floor0(uint64_t a, uint64_t b)
 /* Of a rank that has not finished: up to now. */
 static uint64_t time_of(const orr_sim *s, uint32_t rank, orr__figure f)
 {
-    const orr__npu *n = &s->npus[rank];
+    const run_npu *n = &s->npus[rank];
     const orr_sim_rank_result *r = &n->result;
     switch (f) {
     case ORR__FIGURE_FINISHED:
         return r->finished_at;
     case ORR__FIGURE_COMPUTE:
-        return orr__compute_so_far(n);
+        return watch_compute_so_far(n);
     case ORR__FIGURE_COMMUNICATION:
-        return orr__comm_so_far(n);
+        return watch_comm_so_far(n);
     case ORR__FIGURE_EXPOSED: /* as the reference has it (astra-sim.md 6.5), but never below 0 */
-        return sub_floor0(orr__watch_until(s, rank), r->gpu_total);
+        return sub_floor0(watch_until(s, rank), r->gpu_total);
     case ORR__FIGURE_MEMORY:
         return r->memory_time;
     case ORR__FIGURE_HOST:
         return r->cpu_time;
     default:
-        return sub_floor0(orr__watch_end_of_run(s), orr__watch_busy(s, rank));
+        return sub_floor0(watch_end_of_run(s), watch_busy(s, rank));
     }
 }
 
@@ -134,7 +134,7 @@ static int compare_rows(const void *a, const void *b, void *context)
     return i < k ? -1 : i > k;
 }
 
-static orr__comm_facts comm_facts_of(const orr__tally *t, uint32_t ranks)
+static orr__comm_facts comm_facts_of(const watch_tally *t, uint32_t ranks)
 {
     return (orr__comm_facts){.count = t->count,
                              .bytes = t->bytes,
@@ -151,7 +151,7 @@ static orr__comm_facts comm_facts_of(const orr__tally *t, uint32_t ranks)
 
 static bool take_communication(taker *t)
 {
-    const struct orr__watch *w = t->s->watch;
+    const struct watch_record *w = t->s->watch;
     orr__run_facts *f = t->f;
     const size_t n = w->tally_count;
     orr__comm_facts *rows = orr_arena_new(f->arena, n, orr__comm_facts);
@@ -159,7 +159,7 @@ static bool take_communication(taker *t)
     uint32_t *by_bytes = orr_arena_new(f->arena, n, uint32_t);
     uint32_t *ranks = orr_alloc(n, sizeof *ranks);
     const bool ok =
-        (!n || (rows && by_time && by_bytes)) && ranks && orr__watch_tally_ranks(t->s, ranks);
+        (!n || (rows && by_time && by_bytes)) && ranks && watch_tally_ranks(t->s, ranks);
     for (size_t i = 0; ok && i < n; i++) {
         const orr__comm_facts one = comm_facts_of(&w->tallies[i], ranks[i]);
         if (w->tallies[i].type == ORR_NODE_COMM_SEND)
@@ -320,7 +320,7 @@ static orr_code take_all(taker *t, orr_error *err)
     orr__run_facts *f = t->f;
     f->status = status_of(s);
     f->network = s->net_ops->name;
-    f->end_ns = orr__watch_end_of_run(s);
+    f->end_ns = watch_end_of_run(s);
     f->ranks = s->npu_count;
     f->classes = orr_set_class_count(s->set);
     f->finished = s->finished;

@@ -113,13 +113,13 @@ static uint32_t closing_edge(search *f, uint32_t start, uint32_t limit)
     while (head < tail) {
         const uint32_t i = f->queue[head++];
         if (f->distance[i] + 1 >= limit)
-            return ORR__NONE;
+            return RUN_NONE;
         for (uint32_t e = f->st->edge_first[i]; e < f->st->edge_first[i + 1]; e++) {
             const uint32_t to = f->st->sorted[e].to;
             if (to == start)
                 return e;
             if (++f->steps > MOST_STEPS)
-                return ORR__NONE;
+                return RUN_NONE;
             if (f->is_explained[to] || f->seen[to] == start + 1)
                 continue;
             f->seen[to] = start + 1;
@@ -128,7 +128,7 @@ static uint32_t closing_edge(search *f, uint32_t start, uint32_t limit)
             f->queue[tail++] = to;
         }
     }
-    return ORR__NONE;
+    return RUN_NONE;
 }
 
 static void keep_circle(search *f, uint32_t start, uint32_t closing)
@@ -190,21 +190,21 @@ static bool find_circle(orr__stall *st, const bool *is_explained)
                 .came_by = orr_arena_new(st->arena, n, uint32_t),
                 .distance = orr_arena_new(st->arena, n, uint32_t),
                 .queue = orr_arena_new(st->arena, n, uint32_t)};
-    uint32_t best = ORR__NONE, any = ORR__NONE;
+    uint32_t best = RUN_NONE, any = RUN_NONE;
     st->circle = orr_arena_new(st->arena, n, uint32_t);
     if (!f.seen || !f.came_by || !f.distance || !f.queue || !st->circle)
         return false;
     for (uint32_t i = 0; i < n && best > 2 && f.steps <= MOST_STEPS; i++) {
         if (is_explained[i])
             continue;
-        any = any == ORR__NONE ? i : any;
+        any = any == RUN_NONE ? i : any;
         const uint32_t closing = closing_edge(&f, i, best);
-        if (closing == ORR__NONE)
+        if (closing == RUN_NONE)
             continue;
         keep_circle(&f, i, closing);
         best = st->circle_length;
     }
-    if (any != ORR__NONE && st->circle_length == 0)
+    if (any != RUN_NONE && st->circle_length == 0)
         any_circle(&f, any);
     return turn_circle(st);
 }
@@ -274,11 +274,11 @@ static int compare_entries(const void *a, const void *b)
 static entry entry_of(const orr__stall *st, uint32_t wait)
 {
     const orr__wait *w = &st->waits[wait];
-    const orr__npu *n = &st->sim->npus[w->rank];
+    const run_npu *n = &st->sim->npus[w->rank];
     const orr_trace *t = n->graph->t;
     const uint32_t i = orr__index_of(n, w->place);
     const bool is_message = w->type == ORR__WAIT_MESSAGE || w->type == ORR__WAIT_RECEIVER;
-    const orr__unmatched *m = is_message ? &st->messages[w->message] : NULL;
+    const msg_unmatched *m = is_message ? &st->messages[w->message] : NULL;
     return (entry){.wait = wait,
                    .rank = w->rank,
                    .since = w->type == ORR__WAIT_STARVED ? ORR_NEVER - 1 : n->started_at[w->place],
@@ -291,7 +291,7 @@ static entry entry_of(const orr__stall *st, uint32_t wait)
                        is_message ? 0 : (uint64_t)orr__value_of(n, w->place, t->columns.comm_size),
                    .comm_type = is_message ? -1 : orr__comm_type_of(n, w->place),
                    .name = orr_trace_name(t, i),
-                   .group = orr__node_group_name(n, w->place)};
+                   .group = sys_node_group_name(n, w->place)};
 }
 
 /* Entries [first, end) of the sorted list are alike. */
@@ -400,20 +400,20 @@ static const char *waits_for(const orr__wait *w)
 static void fill_message(const orr__stall *st, const orr__wait *w, orr_stall_item *out)
 {
     out->peer = w->peer;
-    if (w->message == ORR__NONE)
+    if (w->message == RUN_NONE)
         return;
-    const orr__unmatched *m = &st->messages[w->message];
+    const msg_unmatched *m = &st->messages[w->message];
     out->has_message = true;
     out->tag = m->tag;
     out->size = m->size;
-    if (out->peer == ORR__NONE)
+    if (out->peer == RUN_NONE)
         out->peer = m->src == w->rank ? m->dst : m->src;
 }
 
 static void fill_collective(orr__stall *st, const orr__wait *w, orr_stall_item *out)
 {
-    const orr__npu *n = &st->sim->npus[w->rank];
-    const orr_str group = orr__node_group_name(n, w->place);
+    const run_npu *n = &st->sim->npus[w->rank];
+    const orr_str group = sys_node_group_name(n, w->place);
     orr_buf b = {0};
     out->is_collective =
         n->graph->t->columns.type[orr__index_of(n, w->place)] == ORR_NODE_COMM_COLL;
@@ -439,7 +439,7 @@ static void fill_collective(orr__stall *st, const orr__wait *w, orr_stall_item *
 /* The file of the rank itself, where its bytes lie as in the trace it shares. */
 static orr_where where_of(const orr__stall *st, const orr__wait *w)
 {
-    const orr__npu *n = &st->sim->npus[w->rank];
+    const run_npu *n = &st->sim->npus[w->rank];
     const orr_where shared = orr_trace_where(n->graph->t, orr__index_of(n, w->place));
     const char *path = orr_set_id_shift(st->sim->set, w->rank) == 0
                            ? orr_set_rank_path(st->sim->set, w->rank)
@@ -450,7 +450,7 @@ static orr_where where_of(const orr__stall *st, const orr__wait *w)
 static void fill_item(orr__stall *st, uint32_t wait, orr_stall_item *out)
 {
     const orr__wait *w = &st->waits[wait];
-    const orr__npu *n = &st->sim->npus[w->rank];
+    const run_npu *n = &st->sim->npus[w->rank];
     const uint32_t i = orr__index_of(n, w->place);
     orr_buf b = {0};
     *out = (orr_stall_item){.cause = w->cause,
@@ -474,7 +474,7 @@ static const char *wait_text(orr__stall *st, uint32_t wait, uint32_t edge, bool 
     if (is_one_of_many && w->type != ORR__WAIT_NOTHING && w->type != ORR__WAIT_STARVED)
         orr_buf_print(&b, "rank %u: ", w->rank);
     orr__stall_put_wait(&b, st, w);
-    if (edge != ORR__NONE) {
+    if (edge != RUN_NONE) {
         orr_buf_text(&b, "; ");
         orr__stall_put_edge(&b, st, &st->sorted[edge]);
     }
@@ -512,7 +512,7 @@ static orr_stall_item *make_items(orr__stall *st, const table *t, bool is_causes
         const bool has_cause = st->waits[wait].cause != ORR_STALL_NONE;
         items[i].text =
             is_causes ? cause_text(st, wait)
-                      : wait_text(st, wait, has_cause ? ORR__NONE : st->edge_first[wait], is_many);
+                      : wait_text(st, wait, has_cause ? RUN_NONE : st->edge_first[wait], is_many);
     }
     return items;
 }
@@ -536,7 +536,7 @@ static void put_circle_ranks(orr_buf *b, const orr__stall *st)
 {
     enum { MOST_SHOWN = 6 };
     const uint32_t first = st->waits[st->sorted[st->circle[0]].from].rank;
-    uint32_t last = ORR__NONE, shown = 0;
+    uint32_t last = RUN_NONE, shown = 0;
     for (uint32_t i = 0; i < st->circle_length; i++) {
         const uint32_t rank = st->waits[st->sorted[st->circle[i]].from].rank;
         if (rank == last || (rank == first && shown) || shown > MOST_SHOWN)
@@ -572,7 +572,7 @@ static orr_stall_item *make_circle(orr__stall *st)
     for (uint32_t i = 0; i < n && !st->failed; i++) {
         const orr__edge *e = &st->sorted[st->circle[i]];
         /* Of all its messages, the one that leads on. */
-        if (e->message != ORR__NONE && st->waits[e->from].type == ORR__WAIT_STREAM)
+        if (e->message != RUN_NONE && st->waits[e->from].type == ORR__WAIT_STREAM)
             st->waits[e->from].message = e->message;
         fill_item(st, e->from, &items[i]);
         items[i].place = place_text(st, e->from);
@@ -702,7 +702,7 @@ static uint32_t *pick_waits(orr__stall *st, uint32_t *count)
         const bool is_message = w->type == ORR__WAIT_MESSAGE || w->type == ORR__WAIT_RECEIVER;
         uint32_t *before = &told[w->rank];
         if (w->type == ORR__WAIT_STREAM &&
-            orr_map_find(st->by_place, orr__pair_key(w->rank, w->place), ORR__NONE) != i)
+            orr_map_find(st->by_place, orr__pair_key(w->rank, w->place), RUN_NONE) != i)
             continue;
         if (is_message && *before) {
             if (is_told_before(w, &st->waits[picked[*before - 1]]))
@@ -723,7 +723,7 @@ static size_t count_untold(const orr__stall *st, uint32_t told)
     for (uint32_t i = 0; i < st->wait_count; i++)
         count += st->waits[i].type != ORR__WAIT_STREAM ||
                  orr_map_find(st->by_place, orr__pair_key(st->waits[i].rank, st->waits[i].place),
-                              ORR__NONE) == i;
+                              RUN_NONE) == i;
     return count - told;
 }
 
@@ -816,8 +816,7 @@ const char *const *orr__stall_lines(orr_sim *s, size_t *count)
 const orr_stall *orr_sim_stall(orr_sim *s)
 {
     uint64_t tick;
-    if (!s->has_started || s->code || s->finished == s->npu_count ||
-        orr__clock_next_tick(s->clock, &tick))
+    if (!s->has_started || s->code || s->finished == s->npu_count || clk_next_tick(s->clock, &tick))
         return NULL;
     if (!s->stall)
         s->stall = analyse(s);

@@ -62,7 +62,7 @@ static bool push(orr__stall *st, sides *list, const side *s)
 static side needed_by(const orr__stall *st, uint32_t wait)
 {
     const orr__wait *w = &st->waits[wait];
-    const orr__unmatched *m = &st->messages[w->message];
+    const msg_unmatched *m = &st->messages[w->message];
     if (w->type == ORR__WAIT_RECEIVER)
         return (side){m->dst, false, m->src, m->tag, 0, wait};
     return (side){m->src, true, m->dst, m->tag, m->size, wait};
@@ -71,7 +71,7 @@ static side needed_by(const orr__stall *st, uint32_t wait)
 /* The sends and receives that a rank has not started. */
 static void list_unstarted(orr__stall *st, uint32_t rank, sides *out)
 {
-    const orr__npu *n = &st->sim->npus[rank];
+    const run_npu *n = &st->sim->npus[rank];
     const orr_columns *c = &n->graph->t->columns;
     out->count = 0;
     for (uint32_t p = 0; p < n->graph->count && !st->failed; p++) {
@@ -84,8 +84,8 @@ static void list_unstarted(orr__stall *st, uint32_t rank, sides *out)
         const side s = {
             .owner = rank,
             .is_send = is_send,
-            .peer = (uint32_t)orr__or_zero(is_send ? orr__npu_dst(n, p) : orr__npu_src(n, p)),
-            .tag = (uint32_t)((uint64_t)orr__or_zero(orr__npu_tag(n, p)) % ORR__TAG_SPACE),
+            .peer = (uint32_t)orr__or_zero(is_send ? run_npu_dst(n, p) : run_npu_src(n, p)),
+            .tag = (uint32_t)((uint64_t)orr__or_zero(run_npu_tag(n, p)) % MSG_TAG_SPACE),
             .size = has_size ? (uint64_t)orr__value_of(n, p, c->comm_size) : 0,
             .what = p};
         push(st, out, &s);
@@ -107,7 +107,7 @@ static size_t lower_bound(const sides *list, const side *key)
     return low;
 }
 
-static bool has_same_key(const orr__unmatched *a, const orr__unmatched *b)
+static bool has_same_key(const msg_unmatched *a, const msg_unmatched *b)
 {
     return a->dst == b->dst && a->src == b->src && a->tag == b->tag && a->size == b->size;
 }
@@ -117,15 +117,15 @@ static bool has_same_key(const orr__unmatched *a, const orr__unmatched *b)
  * are. */
 static uint32_t started_send(const orr__stall *st, uint32_t message, uint32_t k, uint32_t *count)
 {
-    const orr__unmatched *m = &st->messages[message];
-    uint32_t found = ORR__NONE, i = message;
+    const msg_unmatched *m = &st->messages[message];
+    uint32_t found = RUN_NONE, i = message;
     *count = 0;
-    if (!st->sim->opt.rendezvous || m->kind != ORR__UNSENT)
-        return ORR__NONE;
+    if (!st->sim->opt.rendezvous || m->kind != MSG_UNSENT)
+        return RUN_NONE;
     while (i > 0 && has_same_key(&st->messages[i - 1], m))
         i--;
     for (; i < st->message_count && has_same_key(&st->messages[i], m); i++) {
-        if (st->messages[i].kind != ORR__UNREADY || st->wait_of[i] == ORR__NONE)
+        if (st->messages[i].kind != MSG_UNREADY || st->wait_of[i] == RUN_NONE)
             continue;
         if ((*count)++ == k)
             found = st->wait_of[i];
@@ -139,14 +139,14 @@ static void link_need(orr__stall *st, const side *need, uint32_t k, const sides 
     orr__wait *w = &st->waits[need->what];
     uint32_t count;
     const uint32_t sender = started_send(st, w->message, k, &count);
-    if (sender != ORR__NONE) {
-        const orr__edge e = {need->what, sender, ORR__EDGE_SENDER, w->message, ORR__NONE};
+    if (sender != RUN_NONE) {
+        const orr__edge e = {need->what, sender, ORR__EDGE_SENDER, w->message, RUN_NONE};
         orr__stall_add_edge(st, &e);
         return;
     }
     const size_t at = lower_bound(unstarted, need) + k - count;
     if (at >= unstarted->count || compare_sides(&unstarted->items[at], need) != 0) {
-        orr__stall_blame(w, ORR_STALL_NO_PARTNER, need->owner, ORR__NONE);
+        orr__stall_blame(w, ORR_STALL_NO_PARTNER, need->owner, RUN_NONE);
         return;
     }
     const uint32_t place = unstarted->items[at].what;
@@ -182,11 +182,11 @@ typedef struct halves {
 static bool is_lonely(const orr__stall *st, uint32_t message)
 {
     const uint32_t w = st->wait_of[message];
-    return w != ORR__NONE && st->waits[w].cause == ORR_STALL_NO_PARTNER;
+    return w != RUN_NONE && st->waits[w].cause == ORR_STALL_NO_PARTNER;
 }
 
 /* Is there a receive to come for a message that has arrived? */
-static bool will_be_received(const orr__stall *st, const orr__unmatched *m, const sides *unstarted)
+static bool will_be_received(const orr__stall *st, const msg_unmatched *m, const sides *unstarted)
 {
     const bool has_size = !st->sim->opt.rendezvous;
     const side key = {m->dst, false, m->src, m->tag, has_size ? m->size : 0, 0};
@@ -199,7 +199,7 @@ static void pair_up(orr__stall *st, half *send, half *receive, orr_stall_cause c
     const half both[2] = {*send, *receive};
     send->is_used = receive->is_used = true;
     for (unsigned i = 0; i < 2; i++) {
-        if (both[i].wait == ORR__NONE)
+        if (both[i].wait == RUN_NONE)
             continue;
         orr__wait *w = &st->waits[both[i].wait];
         w->cause = cause;
@@ -209,7 +209,7 @@ static void pair_up(orr__stall *st, half *send, half *receive, orr_stall_cause c
 
 static uint64_t key_of(const orr__stall *st, const half *h, bool by_tag)
 {
-    const orr__unmatched *m = &st->messages[h->message];
+    const msg_unmatched *m = &st->messages[h->message];
     return by_tag ? m->tag : m->size;
 }
 
@@ -258,11 +258,11 @@ static void compare_pair(
 {
     h->send_count = h->receive_count = 0;
     for (uint32_t i = first; i < end && !st->failed; i++) {
-        const orr__unmatched *m = &st->messages[i];
-        if (m->kind == ORR__UNSENT && is_lonely(st, i))
+        const msg_unmatched *m = &st->messages[i];
+        if (m->kind == MSG_UNSENT && is_lonely(st, i))
             add_half(st, h, i, false);
-        else if ((m->kind == ORR__UNREADY && is_lonely(st, i)) ||
-                 (m->kind == ORR__UNRECEIVED && m->tag < ORR__TAG_SPACE &&
+        else if ((m->kind == MSG_UNREADY && is_lonely(st, i)) ||
+                 (m->kind == MSG_UNRECEIVED && m->tag < MSG_TAG_SPACE &&
                   !will_be_received(st, m, unstarted)))
             add_half(st, h, i, true);
     }
@@ -362,7 +362,7 @@ static void compare_to_come(orr__stall *st,
         const bool has_tag = s->tag == need->tag;
         if (!s->is_send || s->peer != need->peer)
             return;
-        if ((!has_tag && (s->size != need->size || w->via != ORR__NONE)) ||
+        if ((!has_tag && (s->size != need->size || w->via != RUN_NONE)) ||
             orr_map_find(known, receive_key(s->owner, s->peer, s->tag, s->size), 0))
             continue;
         w->cause = has_tag ? ORR_STALL_SIZE_MISMATCH : ORR_STALL_TAG_MISMATCH;
@@ -375,7 +375,7 @@ static void compare_to_come(orr__stall *st,
 static void compare_all_to_come(orr__stall *st, const sides *needs, sides *scratch)
 {
     orr_map *known = list_receives(st, needs, scratch);
-    uint32_t listed = ORR__NONE;
+    uint32_t listed = RUN_NONE;
     for (size_t i = 0; i < needs->count && !st->failed; i++) {
         const side *n = &needs->items[i];
         if (!is_lonely_wait(st, n->what))
@@ -425,22 +425,22 @@ bool orr__stall_link_messages(orr__stall *st)
 
 enum { MOST_EDGES = 8 }; /* of one chunk to those before it */
 
-static const orr__npu *npu_of(const orr__stall *st, uint32_t rank)
+static const run_npu *npu_of(const orr__stall *st, uint32_t rank)
 {
     return &st->sim->npus[rank];
 }
 
-bool orr__stall_is_same_collective(const orr__npu *a, uint32_t x, const orr__npu *b, uint32_t y)
+bool orr__stall_is_same_collective(const run_npu *a, uint32_t x, const run_npu *b, uint32_t y)
 {
     if (a->graph == b->graph && x == y)
         return true;
     return orr__comm_type_of(a, x) == orr__comm_type_of(b, y) &&
            orr__value_of(a, x, a->graph->t->columns.comm_size) ==
                orr__value_of(b, y, b->graph->t->columns.comm_size) &&
-           orr__node_group(a, x) == orr__node_group(b, y);
+           sys_node_group(a, x) == sys_node_group(b, y);
 }
 
-static bool has_same_phases(const orr__stream *a, const orr__stream *b)
+static bool has_same_phases(const sys_stream *a, const sys_stream *b)
 {
     if (!a->custom_prefix != !b->custom_prefix || a->phase_count != b->phase_count)
         return false;
@@ -452,35 +452,35 @@ static bool has_same_phases(const orr__stream *a, const orr__stream *b)
 }
 
 /* The place of the k-th collective of a group on a rank, or NONE. */
-static uint32_t turn_at(const orr__history *h, const orr__group *g, uint32_t k, bool *is_started)
+static uint32_t turn_at(const orr__history *h, const cfg_group *g, uint32_t k, bool *is_started)
 {
     for (uint32_t i = 0; i < h->count; i++)
         if (h->turns[i].group == g && k-- == 0) {
             *is_started = i < h->started;
             return h->turns[i].place;
         }
-    return ORR__NONE;
+    return RUN_NONE;
 }
 
 /* The peer does not have the chunk of wait `i`. */
 static void look_at_turn(orr__stall *st, uint32_t i, uint32_t message, uint32_t peer)
 {
     orr__wait *w = &st->waits[i];
-    const orr__npu *own = npu_of(st, w->rank), *n = npu_of(st, peer);
+    const run_npu *own = npu_of(st, w->rank), *n = npu_of(st, peer);
     const orr__history *h = orr__stall_history(st, peer);
     bool is_started = false;
     if (!h)
         return;
-    const uint32_t place = turn_at(h, orr__node_group(own, w->place),
+    const uint32_t place = turn_at(h, sys_node_group(own, w->place),
                                    orr__stall_sequence(st, w->rank, w->place), &is_started);
-    if (place == ORR__NONE) {
-        orr__stall_blame(w, ORR_STALL_MEMBER_ABSENT, peer, ORR__NONE);
+    if (place == RUN_NONE) {
+        orr__stall_blame(w, ORR_STALL_MEMBER_ABSENT, peer, RUN_NONE);
     } else if (!is_started) {
         if (!orr__stall_block(st, i, message, peer, place) && !st->failed)
             orr__stall_blame(w, ORR_STALL_DEPENDENCY_CYCLE, peer, place);
     } else {
         const bool is_under_way =
-            orr_map_find(st->by_place, orr__pair_key(peer, place), ORR__NONE) != ORR__NONE;
+            orr_map_find(st->by_place, orr__pair_key(peer, place), RUN_NONE) != RUN_NONE;
         orr__stall_blame(w,
                          is_under_way && orr__stall_is_same_collective(own, w->place, n, place)
                              ? ORR_STALL_STREAM_NUMBERS
@@ -493,13 +493,13 @@ static void look_at_turn(orr__stall *st, uint32_t i, uint32_t message, uint32_t 
 static void link_message(orr__stall *st, uint32_t i, uint32_t message)
 {
     orr__wait *w = &st->waits[i];
-    const orr__unmatched *m = &st->messages[message];
-    if (m->kind == ORR__UNDELIVERED) {
-        orr__stall_blame(w, ORR_STALL_LOST_MESSAGE, m->src == w->rank ? m->dst : m->src, ORR__NONE);
+    const msg_unmatched *m = &st->messages[message];
+    if (m->kind == MSG_UNDELIVERED) {
+        orr__stall_blame(w, ORR_STALL_LOST_MESSAGE, m->src == w->rank ? m->dst : m->src, RUN_NONE);
         return;
     }
-    const uint32_t to = orr_map_find(st->by_tag, orr__pair_key(m->src, w->stream->tag), ORR__NONE);
-    if (to == ORR__NONE) {
+    const uint32_t to = orr_map_find(st->by_tag, orr__pair_key(m->src, w->stream->tag), RUN_NONE);
+    if (to == RUN_NONE) {
         look_at_turn(st, i, message, m->src);
         return;
     }
@@ -510,7 +510,7 @@ static void link_message(orr__stall *st, uint32_t i, uint32_t message)
         orr__stall_blame(w, ORR_STALL_COLLECTIVE_MISMATCH, m->src, other->place);
         return;
     }
-    orr__stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_STREAM, message, ORR__NONE});
+    orr__stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_STREAM, message, RUN_NONE});
 }
 
 static bool is_power_of_two(uint32_t n)
@@ -520,31 +520,31 @@ static bool is_power_of_two(uint32_t n)
 
 static void link_queued(orr__stall *st, uint32_t i)
 {
-    const orr__stream *s = st->waits[i].stream;
-    const orr__queue *q = &s->npu->queues[s->phases[s->phase].queue];
+    const sys_stream *s = st->waits[i].stream;
+    const sys_queue *q = &s->npu->queues[s->phases[s->phase].queue];
     unsigned count = 0;
-    for (const orr__stream *r = q->first; r && r->is_started && count < MOST_EDGES; r = r->next) {
-        const uint32_t to = orr_map_find(st->by_stream, (uint64_t)(uintptr_t)r, ORR__NONE);
-        if (to != ORR__NONE)
+    for (const sys_stream *r = q->first; r && r->is_started && count < MOST_EDGES; r = r->next) {
+        const uint32_t to = orr_map_find(st->by_stream, (uint64_t)(uintptr_t)r, RUN_NONE);
+        if (to != RUN_NONE)
             count +=
-                orr__stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_QUEUE, ORR__NONE, ORR__NONE});
+                orr__stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_QUEUE, RUN_NONE, RUN_NONE});
     }
     if (!count)
-        orr__stall_blame(&st->waits[i], ORR_STALL_UNKNOWN, ORR__NONE, ORR__NONE);
+        orr__stall_blame(&st->waits[i], ORR_STALL_UNKNOWN, RUN_NONE, RUN_NONE);
 }
 
 static void link_running(orr__stall *st, uint32_t i)
 {
     orr__wait *w = &st->waits[i];
-    const orr__stream *s = w->stream;
-    const orr__dim *d = s->phases[s->phase].dim;
+    const sys_stream *s = w->stream;
+    const sys_dim *d = s->phases[s->phase].dim;
     if (d->ops->needs_power_of_two && !is_power_of_two(d->count)) {
-        orr__stall_blame(w, ORR_STALL_NOT_POWER_OF_TWO, ORR__NONE, ORR__NONE);
+        orr__stall_blame(w, ORR_STALL_NOT_POWER_OF_TWO, RUN_NONE, RUN_NONE);
         return;
     }
-    if (w->message == ORR__NONE)
-        orr__stall_blame(w, ORR_STALL_UNKNOWN, ORR__NONE, ORR__NONE);
-    for (uint32_t m = w->message; m != ORR__NONE && w->cause == ORR_STALL_NONE && !st->failed;
+    if (w->message == RUN_NONE)
+        orr__stall_blame(w, ORR_STALL_UNKNOWN, RUN_NONE, RUN_NONE);
+    for (uint32_t m = w->message; m != RUN_NONE && w->cause == ORR_STALL_NONE && !st->failed;
          m = st->next[m])
         link_message(st, i, m);
 }
@@ -552,12 +552,12 @@ static void link_running(orr__stall *st, uint32_t i)
 /* ---- custom collectives: their messages have tags of their own ---- */
 
 /* A message with the same ends that is there, of another size or else of another tag. */
-static uint32_t find_near(const orr__stall *st, const orr__unmatched *m, orr_stall_cause *cause)
+static uint32_t find_near(const orr__stall *st, const msg_unmatched *m, orr_stall_cause *cause)
 {
-    uint32_t low = 0, high = st->message_count, found = ORR__NONE;
+    uint32_t low = 0, high = st->message_count, found = RUN_NONE;
     while (low < high) {
         const uint32_t mid = low + (high - low) / 2;
-        const orr__unmatched *x = &st->messages[mid];
+        const msg_unmatched *x = &st->messages[mid];
         if (x->dst < m->dst || (x->dst == m->dst && x->src < m->src))
             low = mid + 1;
         else
@@ -566,14 +566,14 @@ static uint32_t find_near(const orr__stall *st, const orr__unmatched *m, orr_sta
     for (; low < st->message_count && st->messages[low].dst == m->dst &&
            st->messages[low].src == m->src;
          low++) {
-        const orr__unmatched *x = &st->messages[low];
-        if (x->kind == m->kind || x->kind == ORR__UNDELIVERED || x->tag >= ORR__TAG_SPACE)
+        const msg_unmatched *x = &st->messages[low];
+        if (x->kind == m->kind || x->kind == MSG_UNDELIVERED || x->tag >= MSG_TAG_SPACE)
             continue;
         if (x->tag == m->tag) {
             *cause = ORR_STALL_SIZE_MISMATCH;
             return low;
         }
-        if (x->size == m->size && found == ORR__NONE) {
+        if (x->size == m->size && found == RUN_NONE) {
             *cause = ORR_STALL_TAG_MISMATCH;
             found = low;
         }
@@ -584,35 +584,35 @@ static uint32_t find_near(const orr__stall *st, const orr__unmatched *m, orr_sta
 /* Has the peer run the same collective to its end? */
 static bool has_run_it(orr__stall *st, const orr__wait *w, uint32_t peer)
 {
-    const orr__npu *own = npu_of(st, w->rank), *n = npu_of(st, peer);
+    const run_npu *own = npu_of(st, w->rank), *n = npu_of(st, peer);
     const orr__history *h = orr__stall_history(st, peer);
     bool is_started = false;
-    const uint32_t place = h ? turn_at(h, orr__node_group(own, w->place),
+    const uint32_t place = h ? turn_at(h, sys_node_group(own, w->place),
                                        orr__stall_sequence(st, w->rank, w->place), &is_started)
-                             : ORR__NONE;
-    return place != ORR__NONE && is_started &&
+                             : RUN_NONE;
+    return place != RUN_NONE && is_started &&
            orr__stall_is_same_collective(own, w->place, n, place);
 }
 
 static void link_custom_message(orr__stall *st, uint32_t i, uint32_t message)
 {
     orr__wait *w = &st->waits[i];
-    const orr__unmatched *m = &st->messages[message];
-    const bool is_sender = m->kind == ORR__UNREADY;
+    const msg_unmatched *m = &st->messages[message];
+    const bool is_sender = m->kind == MSG_UNREADY;
     const uint32_t peer = is_sender ? m->dst : m->src;
-    if (m->kind == ORR__UNDELIVERED) {
-        orr__stall_blame(w, ORR_STALL_LOST_MESSAGE, peer == w->rank ? m->dst : peer, ORR__NONE);
+    if (m->kind == MSG_UNDELIVERED) {
+        orr__stall_blame(w, ORR_STALL_LOST_MESSAGE, peer == w->rank ? m->dst : peer, RUN_NONE);
         return;
     }
-    const uint32_t to = orr_map_find(st->by_tag, orr__pair_key(peer, w->stream->tag), ORR__NONE);
-    if (to != ORR__NONE &&
-        orr__custom_will_post(st->waits[to].stream, !is_sender, w->rank, m->tag, m->size)) {
-        orr__stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_STREAM, message, ORR__NONE});
+    const uint32_t to = orr_map_find(st->by_tag, orr__pair_key(peer, w->stream->tag), RUN_NONE);
+    if (to != RUN_NONE &&
+        sys_custom_will_post(st->waits[to].stream, !is_sender, w->rank, m->tag, m->size)) {
+        orr__stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_STREAM, message, RUN_NONE});
         return;
     }
     orr_stall_cause cause = ORR_STALL_NO_PARTNER;
     const uint32_t near = find_near(st, m, &cause);
-    if (to == ORR__NONE && near == ORR__NONE && !has_run_it(st, w, peer)) {
+    if (to == RUN_NONE && near == RUN_NONE && !has_run_it(st, w, peer)) {
         look_at_turn(st, i, message, peer);
         return;
     }
@@ -624,17 +624,17 @@ static void link_custom(orr__stall *st, uint32_t i)
 {
     orr__wait *w = &st->waits[i];
     uint32_t count = 0;
-    for (uint32_t m = w->message; m != ORR__NONE; m = st->next[m])
+    for (uint32_t m = w->message; m != RUN_NONE; m = st->next[m])
         count++;
-    if (count < orr__custom_running(w->stream)) {
-        orr__stall_blame(w, ORR_STALL_CUSTOM_NODE, ORR__NONE, ORR__NONE);
+    if (count < sys_custom_running(w->stream)) {
+        orr__stall_blame(w, ORR_STALL_CUSTOM_NODE, RUN_NONE, RUN_NONE);
         return;
     }
-    for (uint32_t m = w->message; m != ORR__NONE && w->cause == ORR_STALL_NONE && !st->failed;
+    for (uint32_t m = w->message; m != RUN_NONE && w->cause == ORR_STALL_NONE && !st->failed;
          m = st->next[m])
         link_custom_message(st, i, m);
     if (count == 0)
-        orr__stall_blame(w, ORR_STALL_UNKNOWN, ORR__NONE, ORR__NONE);
+        orr__stall_blame(w, ORR_STALL_UNKNOWN, RUN_NONE, RUN_NONE);
 }
 
 bool orr__stall_link_streams(orr__stall *st)

@@ -28,7 +28,7 @@ typedef enum orr__wait_type {
 typedef struct orr__wait {
     uint32_t rank, place;
     orr__wait_type type;
-    const orr__stream *stream;
+    const sys_stream *stream;
     uint32_t message; /* the first of its messages; the others follow through orr__stall.next */
     orr_stall_cause cause;
     /* Of the cause, or NONE: a rank, and one of its places; for a mismatch, the message that is there, or else
@@ -53,7 +53,7 @@ typedef struct orr__edge {
 
 /* The collectives of one rank: those that have started, in that order, then the others. */
 typedef struct orr__turn {
-    const orr__group *group;
+    const cfg_group *group;
     uint32_t place;
 } orr__turn;
 typedef struct orr__history {
@@ -66,7 +66,7 @@ struct orr__stall {
     orr_arena *arena; /* texts and tables that live as long as the simulation */
     bool failed;      /* memory ran out */
 
-    orr__unmatched *messages; /* by destination, source, tag, size */
+    msg_unmatched *messages; /* by destination, source, tag, size */
     uint32_t message_count;
     uint32_t *next;    /* by message: the next one of the same wait */
     uint32_t *wait_of; /* by message: the node that waits for it, or NONE */
@@ -102,14 +102,14 @@ static inline uint64_t orr__pair_key(uint32_t rank, uint32_t low)
 typedef enum orr__node_state { ORR__BLOCKED, ORR__READY, ORR__STARTED } orr__node_state;
 
 /* STARTED: under way or over. */
-static inline orr__node_state orr__state_of(const orr__npu *n, uint32_t place)
+static inline orr__node_state orr__state_of(const run_npu *n, uint32_t place)
 {
     if (n->waiting_for[place])
         return ORR__BLOCKED;
     return orr_bitset_has(&n->ready[n->graph->slot[place]], place) ? ORR__READY : ORR__STARTED;
 }
 
-static inline uint32_t orr__index_of(const orr__npu *n, uint32_t place)
+static inline uint32_t orr__index_of(const run_npu *n, uint32_t place)
 {
     return n->graph->node[place];
 }
@@ -120,12 +120,12 @@ static inline int64_t orr__or_zero(int64_t v)
 }
 
 /* A value of a node; 0 when it has none. */
-static inline int64_t orr__value_of(const orr__npu *n, uint32_t place, const int64_t *column)
+static inline int64_t orr__value_of(const run_npu *n, uint32_t place, const int64_t *column)
 {
     return column ? orr__or_zero(column[orr__index_of(n, place)]) : 0;
 }
 
-static inline int orr__comm_type_of(const orr__npu *n, uint32_t place)
+static inline int orr__comm_type_of(const run_npu *n, uint32_t place)
 {
     const int8_t *column = n->graph->t->columns.comm_type;
     return column ? column[orr__index_of(n, place)] : -1;
@@ -142,13 +142,13 @@ void orr__stall_blame(orr__wait *w, orr_stall_cause cause, uint32_t peer, uint32
 bool orr__stall_block(
     orr__stall *st, uint32_t from, uint32_t message, uint32_t rank, uint32_t place);
 /* The parents that a node still waits for: call with *at = 0 until NONE. */
-uint32_t orr__stall_parent(const orr__stall *st, const orr__npu *n, uint32_t place, uint32_t *at);
+uint32_t orr__stall_parent(const orr__stall *st, const run_npu *n, uint32_t place, uint32_t *at);
 const orr__history *orr__stall_history(orr__stall *st, uint32_t rank); /* NULL: no memory */
 /* Which collective of its group this is on its rank, from 0. */
 uint32_t orr__stall_sequence(orr__stall *st, uint32_t rank, uint32_t place);
 
 /* Same kind, size and group. */
-bool orr__stall_is_same_collective(const orr__npu *a, uint32_t x, const orr__npu *b, uint32_t y);
+bool orr__stall_is_same_collective(const run_npu *a, uint32_t x, const run_npu *b, uint32_t y);
 
 bool orr__stall_link_messages(orr__stall *st);
 bool orr__stall_link_streams(orr__stall *st);
@@ -156,7 +156,7 @@ bool orr__stall_link_streams(orr__stall *st);
 /* ---- words ---- */
 
 void orr__stall_put_name(orr_buf *b, orr_str name);
-const char *orr__stall_kind_name(const orr__npu *n, uint32_t place);
+const char *orr__stall_kind_name(const run_npu *n, uint32_t place);
 void orr__stall_put_node(orr_buf *b, const orr__stall *st, const orr__wait *w);
 void orr__stall_put_what(orr_buf *b,
                          orr__stall *st,

@@ -12,22 +12,22 @@
 
 static uint32_t add_wait(orr__stall *st, const orr__wait *w)
 {
-    if (st->wait_count >= ORR__NONE || !orr_grow(&st->waits, &st->wait_room, st->wait_count + 1)) {
+    if (st->wait_count >= RUN_NONE || !orr_grow(&st->waits, &st->wait_room, st->wait_count + 1)) {
         st->failed = true;
-        return ORR__NONE;
+        return RUN_NONE;
     }
     const uint32_t i = (uint32_t)st->wait_count++;
     st->waits[i] = *w;
-    st->waits[i].message = ORR__NONE;
-    st->waits[i].peer = st->waits[i].other = st->waits[i].via = ORR__NONE;
+    st->waits[i].message = RUN_NONE;
+    st->waits[i].peer = st->waits[i].other = st->waits[i].via = RUN_NONE;
     return i;
 }
 
 /* The first entry counts. */
 static bool remember(orr__stall *st, orr_map *m, uint64_t key, uint32_t i)
 {
-    if (i == ORR__NONE ||
-        (orr_map_find(m, key, ORR__NONE) == ORR__NONE && !orr_map_put(m, key, i, NULL)))
+    if (i == RUN_NONE ||
+        (orr_map_find(m, key, RUN_NONE) == RUN_NONE && !orr_map_put(m, key, i, NULL)))
         st->failed = true;
     return !st->failed;
 }
@@ -48,7 +48,7 @@ void orr__stall_blame(orr__wait *w, orr_stall_cause cause, uint32_t peer, uint32
 
 bool orr__stall_add_edge(orr__stall *st, const orr__edge *e)
 {
-    if (st->edge_count >= ORR__NONE || !orr_grow(&st->edges, &st->edge_room, st->edge_count + 1)) {
+    if (st->edge_count >= RUN_NONE || !orr_grow(&st->edges, &st->edge_room, st->edge_count + 1)) {
         st->failed = true;
         return false;
     }
@@ -60,7 +60,7 @@ bool orr__stall_add_edge(orr__stall *st, const orr__edge *e)
 
 static int compare_messages(const void *a, const void *b)
 {
-    const orr__unmatched *x = a, *y = b;
+    const msg_unmatched *x = a, *y = b;
     if (x->dst != y->dst)
         return x->dst < y->dst ? -1 : 1;
     if (x->src != y->src)
@@ -74,7 +74,7 @@ static int compare_messages(const void *a, const void *b)
 
 static bool read_messages(orr__stall *st)
 {
-    if (!orr__match_list(st->sim->matcher, st->arena, &st->messages, &st->message_count))
+    if (!msg_list(st->sim->matcher, st->arena, &st->messages, &st->message_count))
         return false;
     qsort(st->messages, st->message_count, sizeof *st->messages, compare_messages);
     st->next = orr_arena_new(st->arena, st->message_count, uint32_t);
@@ -88,26 +88,26 @@ static bool read_messages(orr__stall *st)
     return true;
 }
 
-static const orr__stream *stream_of(orr__call c)
+static const sys_stream *stream_of(clk_call c)
 {
-    return c.action == orr__phase_received ? c.context : orr__custom_owner(c);
+    return c.action == sys_phase_received ? c.context : sys_custom_owner(c);
 }
 
-static void attach_to_stream(orr__stall *st, uint32_t message, orr__call c)
+static void attach_to_stream(orr__stall *st, uint32_t message, clk_call c)
 {
-    const orr__stream *stream = stream_of(c);
+    const sys_stream *stream = stream_of(c);
     const uint32_t i =
-        stream ? orr_map_find(st->by_stream, (uint64_t)(uintptr_t)stream, ORR__NONE) : ORR__NONE;
-    if (i == ORR__NONE)
+        stream ? orr_map_find(st->by_stream, (uint64_t)(uintptr_t)stream, RUN_NONE) : RUN_NONE;
+    if (i == RUN_NONE)
         return;
     st->next[message] = st->waits[i].message;
     st->waits[i].message = message;
 }
 
 /* A node has one message, so it gets its wait here. */
-static void attach_to_node(orr__stall *st, uint32_t message, orr__call c, bool is_sender)
+static void attach_to_node(orr__stall *st, uint32_t message, clk_call c, bool is_sender)
 {
-    const orr__npu *n = c.action == orr__node_done ? c.context : NULL;
+    const run_npu *n = c.action == work_node_done ? c.context : NULL;
     if (!n || n->result.finished_at != ORR_NEVER)
         return;
     const orr__wait w = {.rank = n->rank,
@@ -116,12 +116,12 @@ static void attach_to_node(orr__stall *st, uint32_t message, orr__call c, bool i
     const uint32_t i = add_wait(st, &w);
     if (!remember_node(st, &w, i))
         return;
-    const orr__unmatched *m = &st->messages[message];
+    const msg_unmatched *m = &st->messages[message];
     st->waits[i].message = message;
     st->wait_of[message] = i;
-    if (m->kind == ORR__UNDELIVERED)
+    if (m->kind == MSG_UNDELIVERED)
         orr__stall_blame(&st->waits[i], ORR_STALL_LOST_MESSAGE, is_sender ? m->dst : m->src,
-                         ORR__NONE);
+                         RUN_NONE);
 }
 
 static void attach_messages(orr__stall *st)
@@ -138,11 +138,11 @@ static void attach_messages(orr__stall *st)
 
 /* ---- ranks ---- */
 
-static void collect_streams(orr__stall *st, const orr__npu *n)
+static void collect_streams(orr__stall *st, const run_npu *n)
 {
-    const size_t queues = orr__queue_count(st->sim);
+    const size_t queues = run_queue_count(st->sim);
     for (size_t q = 0; q < queues; q++)
-        for (const orr__stream *s = n->queues[q].first; s && !st->failed; s = s->next) {
+        for (const sys_stream *s = n->queues[q].first; s && !st->failed; s = s->next) {
             const orr__wait w = {
                 .rank = n->rank, .place = s->set->place, .type = ORR__WAIT_STREAM, .stream = s};
             const uint32_t i = add_wait(st, &w);
@@ -153,7 +153,7 @@ static void collect_streams(orr__stall *st, const orr__npu *n)
 }
 
 /* Why a collective has no chunks, or none any more. */
-static orr_stall_cause why_nothing(const orr__npu *n, uint32_t place)
+static orr_stall_cause why_nothing(const run_npu *n, uint32_t place)
 {
     const int comm = orr__comm_type_of(n, place);
     const bool is_known =
@@ -162,18 +162,18 @@ static orr_stall_cause why_nothing(const orr__npu *n, uint32_t place)
         return ORR_STALL_UNKNOWN;
     if (comm == ORR_COLL_ALL_GATHER && orr__value_of(n, place, n->graph->t->columns.comm_size) == 0)
         return ORR_STALL_EMPTY_ALL_GATHER;
-    if (is_known && orr__node_is_custom(n, place, (orr_collective)comm))
+    if (is_known && sys_node_is_custom(n, place, (orr_collective)comm))
         return ORR_STALL_CUSTOM_SPLITS;
     return ORR_STALL_NO_DIMENSION;
 }
 
 /* Nodes in their slots that wait for no message and have no chunk. */
-static void collect_rest(orr__stall *st, const orr__npu *n)
+static void collect_rest(orr__stall *st, const run_npu *n)
 {
     for (unsigned slot = 0; slot < n->graph->slot_count && !st->failed; slot++) {
         const uint32_t place = n->occupant[slot];
-        if (place == ORR__NONE ||
-            orr_map_find(st->by_place, orr__pair_key(n->rank, place), ORR__NONE) != ORR__NONE)
+        if (place == RUN_NONE ||
+            orr_map_find(st->by_place, orr__pair_key(n->rank, place), RUN_NONE) != RUN_NONE)
             continue;
         const orr__wait w = {.rank = n->rank,
                              .place = place,
@@ -184,16 +184,16 @@ static void collect_rest(orr__stall *st, const orr__npu *n)
 }
 
 /* Free nodes with free slots: they start at the next completion.  Where nothing is under way there is none. */
-static void collect_starved(orr__stall *st, const orr__npu *n)
+static void collect_starved(orr__stall *st, const run_npu *n)
 {
-    uint32_t first = ORR__NONE;
+    uint32_t first = RUN_NONE;
     for (unsigned slot = 0; slot < n->graph->slot_count; slot++) {
         const uint32_t place =
-            n->occupant[slot] == ORR__NONE ? orr_bitset_next(&n->ready[slot], 0) : ORR__NONE;
+            n->occupant[slot] == RUN_NONE ? orr_bitset_next(&n->ready[slot], 0) : RUN_NONE;
         if (place < first)
             first = place;
     }
-    if (first == ORR__NONE)
+    if (first == RUN_NONE)
         return;
     const orr__wait w = {.rank = n->rank,
                          .place = first,
@@ -208,7 +208,7 @@ static void link_starved(orr__stall *st)
 {
     for (uint32_t i = 0; i < st->wait_count && !st->failed; i++) {
         const uint32_t from = orr_map_find(st->starved, st->waits[i].rank, i);
-        const orr__edge e = {from, i, ORR__EDGE_COMPLETION, ORR__NONE, ORR__NONE};
+        const orr__edge e = {from, i, ORR__EDGE_COMPLETION, RUN_NONE, RUN_NONE};
         if (from != i)
             orr__stall_add_edge(st, &e);
     }
@@ -246,9 +246,9 @@ bool orr__stall_collect(orr__stall *st)
  * has a wait.  One parent is enough, since all of them are needed.  Coming back to a node one has passed means
  * that the dependencies go round in a circle.  Answers are kept, so a node is gone up from once. */
 
-enum { IN_A_CYCLE = ORR__NONE - 1 }; /* beside the numbers of waits */
+enum { IN_A_CYCLE = RUN_NONE - 1 }; /* beside the numbers of waits */
 
-static uint32_t place_of(const orr__graph *g, uint32_t index)
+static uint32_t place_of(const work_graph *g, uint32_t index)
 {
     const orr_trace *t = g->t;
     if (!t->by_id)
@@ -264,13 +264,13 @@ static uint32_t place_of(const orr__graph *g, uint32_t index)
     return low;
 }
 
-static bool is_over(const orr__stall *st, const orr__npu *n, uint32_t place)
+static bool is_over(const orr__stall *st, const run_npu *n, uint32_t place)
 {
     return orr__state_of(n, place) == ORR__STARTED &&
-           orr_map_find(st->by_place, orr__pair_key(n->rank, place), ORR__NONE) == ORR__NONE;
+           orr_map_find(st->by_place, orr__pair_key(n->rank, place), RUN_NONE) == RUN_NONE;
 }
 
-uint32_t orr__stall_parent(const orr__stall *st, const orr__npu *n, uint32_t place, uint32_t *at)
+uint32_t orr__stall_parent(const orr__stall *st, const run_npu *n, uint32_t place, uint32_t *at)
 {
     const orr_columns *c = &n->graph->t->columns;
     const uint32_t i = orr__index_of(n, place);
@@ -286,30 +286,30 @@ uint32_t orr__stall_parent(const orr__stall *st, const orr__npu *n, uint32_t pla
         if (!is_over(st, n, p))
             return p;
     }
-    return ORR__NONE;
+    return RUN_NONE;
 }
 
 /* What a node that is not blocked waits for: itself, who is in its slot, or any completion. */
-static uint32_t wait_at(const orr__stall *st, const orr__npu *n, uint32_t place)
+static uint32_t wait_at(const orr__stall *st, const run_npu *n, uint32_t place)
 {
-    const uint32_t own = orr_map_find(st->by_place, orr__pair_key(n->rank, place), ORR__NONE);
+    const uint32_t own = orr_map_find(st->by_place, orr__pair_key(n->rank, place), RUN_NONE);
     const uint32_t occupant = n->occupant[n->graph->slot[place]];
-    if (own != ORR__NONE)
+    if (own != RUN_NONE)
         return own;
-    if (occupant != ORR__NONE)
-        return orr_map_find(st->by_place, orr__pair_key(n->rank, occupant), ORR__NONE);
-    return orr_map_find(st->starved, n->rank, ORR__NONE);
+    if (occupant != RUN_NONE)
+        return orr_map_find(st->by_place, orr__pair_key(n->rank, occupant), RUN_NONE);
+    return orr_map_find(st->starved, n->rank, RUN_NONE);
 }
 
 /* Up from `place` to the first node that is not blocked; all that was passed gets the same answer. */
-static uint32_t resolve(orr__stall *st, const orr__npu *n, uint32_t place)
+static uint32_t resolve(orr__stall *st, const run_npu *n, uint32_t place)
 {
-    uint32_t answer = ORR__NONE, at = place;
+    uint32_t answer = RUN_NONE, at = place;
     while (true) {
         const uint64_t key = orr__pair_key(n->rank, at);
         uint32_t first = 0;
-        answer = orr_map_find(st->resolved, key, ORR__NONE);
-        if (answer != ORR__NONE) /* known, or passed on this way: then it still says IN_A_CYCLE */
+        answer = orr_map_find(st->resolved, key, RUN_NONE);
+        if (answer != RUN_NONE) /* known, or passed on this way: then it still says IN_A_CYCLE */
             break;
         if (orr__state_of(n, at) != ORR__BLOCKED) {
             answer = wait_at(st, n, at);
@@ -317,11 +317,11 @@ static uint32_t resolve(orr__stall *st, const orr__npu *n, uint32_t place)
         }
         if (!orr_map_put(st->resolved, key, IN_A_CYCLE, NULL)) {
             st->failed = true;
-            return ORR__NONE;
+            return RUN_NONE;
         }
         at = orr__stall_parent(st, n, at, &first);
-        if (at == ORR__NONE)
-            return ORR__NONE;
+        if (at == RUN_NONE)
+            return RUN_NONE;
     }
     const uint32_t end = at;
     for (at = place; at != end && orr__state_of(n, at) == ORR__BLOCKED;) {
@@ -337,10 +337,10 @@ static uint32_t resolve(orr__stall *st, const orr__npu *n, uint32_t place)
 
 static bool add(orr__stall *st, const orr__edge *e, uint32_t rank, uint32_t place)
 {
-    const orr__npu *n = &st->sim->npus[rank];
+    const run_npu *n = &st->sim->npus[rank];
     orr__edge out = *e;
     out.to = resolve(st, n, place);
-    if (out.to == IN_A_CYCLE || out.to == ORR__NONE)
+    if (out.to == IN_A_CYCLE || out.to == RUN_NONE)
         return false;
     return orr__stall_add_edge(st, &out);
 }
@@ -349,14 +349,14 @@ bool orr__stall_block(
     orr__stall *st, uint32_t from, uint32_t message, uint32_t rank, uint32_t place)
 {
     enum { MOST_PARENTS = 8 };
-    const orr__npu *n = &st->sim->npus[rank];
+    const run_npu *n = &st->sim->npus[rank];
     const orr__edge e = {.from = from, .kind = ORR__EDGE_NODE, .message = message, .via = place};
     uint32_t at = 0, parent;
     if (orr__state_of(n, place) != ORR__BLOCKED)
         return add(st, &e, rank, place);
     for (unsigned i = 0; i < MOST_PARENTS; i++) {
         parent = orr__stall_parent(st, n, place, &at);
-        if (parent == ORR__NONE)
+        if (parent == RUN_NONE)
             return i > 0;
         if (!add(st, &e, rank, parent))
             return false;
@@ -382,9 +382,9 @@ static int compare_turns(const void *a, const void *b)
     return x->turn.place < y->turn.place ? -1 : x->turn.place > y->turn.place;
 }
 
-static orr__history *make_history(orr__stall *st, const orr__npu *n)
+static orr__history *make_history(orr__stall *st, const run_npu *n)
 {
-    const orr__graph *g = n->graph;
+    const work_graph *g = n->graph;
     orr__history *h = orr_arena_new(st->arena, 1, orr__history);
     turn_key *keys = NULL;
     size_t room = 0;
@@ -396,7 +396,7 @@ static orr__history *make_history(orr__stall *st, const orr__npu *n)
         if (!ok)
             break;
         const bool is_started = orr__state_of(n, p) == ORR__STARTED;
-        keys[h->count++] = (turn_key){{orr__node_group(n, p), p}, is_started, n->started_at[p]};
+        keys[h->count++] = (turn_key){{sys_node_group(n, p), p}, is_started, n->started_at[p]};
         h->started += is_started;
     }
     if (ok && h->count) {
@@ -421,7 +421,7 @@ const orr__history *orr__stall_history(orr__stall *st, uint32_t rank)
 uint32_t orr__stall_sequence(orr__stall *st, uint32_t rank, uint32_t place)
 {
     const orr__history *h = orr__stall_history(st, rank);
-    const orr__group *g = orr__node_group(&st->sim->npus[rank], place);
+    const cfg_group *g = sys_node_group(&st->sim->npus[rank], place);
     uint32_t sequence = 0;
     for (uint32_t i = 0; h && i < h->count && h->turns[i].place != place; i++)
         sequence += h->turns[i].group == g;

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-static const orr__npu *npu_of(const orr__stall *st, uint32_t rank)
+static const run_npu *npu_of(const orr__stall *st, uint32_t rank)
 {
     return &st->sim->npus[rank];
 }
@@ -69,7 +69,7 @@ void orr__stall_put_name(orr_buf *b, orr_str name)
         orr_buf_text(b, "...");
 }
 
-static void put_node(orr_buf *b, const orr__npu *n, uint32_t place)
+static void put_node(orr_buf *b, const run_npu *n, uint32_t place)
 {
     const uint32_t i = orr__index_of(n, place);
     orr_buf_print(b, "node %" PRIu64 " \"",
@@ -78,16 +78,16 @@ static void put_node(orr_buf *b, const orr__npu *n, uint32_t place)
     orr_buf_byte(b, '"');
 }
 
-const char *orr__stall_kind_name(const orr__npu *n, uint32_t place)
+const char *orr__stall_kind_name(const run_npu *n, uint32_t place)
 {
     const int type = orr__comm_type_of(n, place);
     const char *name = type < 0 ? NULL : orr_collective_name((uint32_t)type);
     return name ? name : "collective";
 }
 
-static void put_collective(orr_buf *b, const orr__npu *n, uint32_t place)
+static void put_collective(orr_buf *b, const run_npu *n, uint32_t place)
 {
-    const orr_str group = orr__node_group_name(n, place);
+    const orr_str group = sys_node_group_name(n, place);
     orr_buf_print(b, "%s of %" PRIu64 " bytes", orr__stall_kind_name(n, place),
                   (uint64_t)orr__value_of(n, place, n->graph->t->columns.comm_size));
     if (group.len) {
@@ -98,9 +98,9 @@ static void put_collective(orr_buf *b, const orr__npu *n, uint32_t place)
 
 /* ---- for what ---- */
 
-static void put_phase(orr_buf *b, const orr__stream *s)
+static void put_phase(orr_buf *b, const sys_stream *s)
 {
-    const orr__phase *p = &s->phases[s->phase];
+    const sys_phase *p = &s->phases[s->phase];
     orr_buf_print(b, "chunk %" PRIu64, s->id);
     if (s->custom_prefix)
         return;
@@ -111,11 +111,11 @@ static void put_phase(orr_buf *b, const orr__stream *s)
     orr_buf_byte(b, ')');
 }
 
-static void put_message(orr_buf *b, const orr__unmatched *m, bool is_send)
+static void put_message(orr_buf *b, const msg_unmatched *m, bool is_send)
 {
     orr_buf_print(b, is_send ? "waits to send %" PRIu64 " bytes" : "waits for %" PRIu64 " bytes",
                   m->size);
-    if (m->tag < ORR__TAG_SPACE)
+    if (m->tag < MSG_TAG_SPACE)
         orr_buf_print(b, " with tag %u", m->tag);
     orr_buf_print(b, is_send ? " to rank %u" : " from rank %u", is_send ? m->dst : m->src);
 }
@@ -125,9 +125,9 @@ static void put_stream(orr_buf *b, const orr__stall *st, const orr__wait *w)
     put_phase(b, w->stream);
     if (!w->stream->is_started)
         orr_buf_text(b, " waits in its queue");
-    if (w->stream->is_started && w->message != ORR__NONE) {
+    if (w->stream->is_started && w->message != RUN_NONE) {
         orr_buf_byte(b, ' ');
-        put_message(b, &st->messages[w->message], st->messages[w->message].kind == ORR__UNREADY);
+        put_message(b, &st->messages[w->message], st->messages[w->message].kind == MSG_UNREADY);
     }
 }
 
@@ -138,7 +138,7 @@ void orr__stall_put_node(orr_buf *b, const orr__stall *st, const orr__wait *w)
 
 void orr__stall_put_what(orr_buf *b, orr__stall *st, const orr__wait *w)
 {
-    const orr__npu *n = npu_of(st, w->rank);
+    const run_npu *n = npu_of(st, w->rank);
     if (n->graph->t->columns.type[orr__index_of(n, w->place)] != ORR_NODE_COMM_COLL)
         return;
     orr_buf_text(b, ": ");
@@ -171,7 +171,7 @@ void orr__stall_put_wait(orr_buf *b, const orr__stall *st, const orr__wait *w)
 static void put_edge_node(orr_buf *b, const orr__stall *st, const orr__edge *e)
 {
     const orr__wait *to = &st->waits[e->to];
-    const orr__npu *n = npu_of(st, to->rank);
+    const run_npu *n = npu_of(st, to->rank);
     orr_buf_print(b, "rank %u has not started ", to->rank);
     put_node(b, n, e->via);
     if (orr__state_of(n, e->via) == ORR__BLOCKED)
@@ -225,33 +225,33 @@ void orr__stall_put_edge(orr_buf *b, const orr__stall *st, const orr__edge *e)
 /* What is sent, and what is received instead. */
 static void find_mismatch(const orr__stall *st,
                           const orr__wait *w,
-                          orr__unmatched *send,
-                          orr__unmatched *receive)
+                          msg_unmatched *send,
+                          msg_unmatched *receive)
 {
-    const orr__unmatched *own = &st->messages[w->message];
+    const msg_unmatched *own = &st->messages[w->message];
     *send = *receive = *own;
-    if (w->other != ORR__NONE) {
-        *(own->kind == ORR__UNSENT ? send : receive) = st->messages[w->other];
+    if (w->other != RUN_NONE) {
+        *(own->kind == MSG_UNSENT ? send : receive) = st->messages[w->other];
         return;
     }
-    const orr__npu *n = npu_of(st, w->peer);
+    const run_npu *n = npu_of(st, w->peer);
     const orr_columns *c = &n->graph->t->columns;
     send->size = (uint64_t)orr__value_of(n, w->via, c->comm_size);
-    send->tag = (uint32_t)((uint64_t)orr__or_zero(orr__npu_tag(n, w->via)) % ORR__TAG_SPACE);
+    send->tag = (uint32_t)((uint64_t)orr__or_zero(run_npu_tag(n, w->via)) % MSG_TAG_SPACE);
 }
 
 static void put_mismatch(orr_buf *b, const orr__stall *st, const orr__wait *w)
 {
-    orr__unmatched send, receive;
+    msg_unmatched send, receive;
     find_mismatch(st, w, &send, &receive);
     orr_buf_print(b, "%s mismatch: rank %u %s %" PRIu64 " bytes with tag %u to rank %u, ",
                   w->cause == ORR_STALL_SIZE_MISMATCH ? "size" : "tag", send.src,
-                  w->other == ORR__NONE ? "is to send" : "sends", send.size, send.tag, send.dst);
+                  w->other == RUN_NONE ? "is to send" : "sends", send.size, send.tag, send.dst);
     if (w->cause == ORR_STALL_SIZE_MISMATCH)
         orr_buf_print(b, "which receives %" PRIu64 " bytes", receive.size);
     else
         orr_buf_print(b, "which receives them with tag %u", receive.tag);
-    if (w->other != ORR__NONE)
+    if (w->other != RUN_NONE)
         return;
     orr_buf_print(b, " (rank %u, ", w->peer);
     put_node(b, npu_of(st, w->peer), w->via);
@@ -260,7 +260,7 @@ static void put_mismatch(orr_buf *b, const orr__stall *st, const orr__wait *w)
 
 static void put_absence(orr_buf *b, const orr__stall *st, uint32_t peer)
 {
-    const orr__npu *n = npu_of(st, peer);
+    const run_npu *n = npu_of(st, peer);
     if (n->result.finished_at != ORR_NEVER)
         orr_buf_print(b, " (rank %u has finished)", peer);
     else
@@ -269,8 +269,8 @@ static void put_absence(orr_buf *b, const orr__stall *st, uint32_t peer)
 
 static void put_no_partner(orr_buf *b, const orr__stall *st, const orr__wait *w)
 {
-    const orr__unmatched *m = &st->messages[w->message];
-    if (m->kind == ORR__UNREADY)
+    const msg_unmatched *m = &st->messages[w->message];
+    if (m->kind == MSG_UNREADY)
         orr_buf_print(b,
                       "missing partner: rank %u never receives the %" PRIu64
                       " bytes with tag %u that rank %u sends",
@@ -293,7 +293,7 @@ static void put_absent(orr_buf *b, orr__stall *st, const orr__wait *w)
 
 static void put_other_collective(orr_buf *b, orr__stall *st, const orr__wait *w)
 {
-    const orr__npu *own = npu_of(st, w->rank), *n = npu_of(st, w->peer);
+    const run_npu *own = npu_of(st, w->rank), *n = npu_of(st, w->peer);
     const bool is_numbers = w->cause == ORR_STALL_STREAM_NUMBERS;
     orr_buf_print(b, "%s: rank %u runs ",
                   is_numbers ? "chunks are numbered differently" : "collectives differ", w->rank);
@@ -328,7 +328,7 @@ static uint32_t find_idle_parent(const orr_columns *c, uint32_t i)
 
 static void put_starved(orr_buf *b, const orr__stall *st, const orr__wait *w)
 {
-    const orr__npu *n = npu_of(st, w->rank);
+    const run_npu *n = npu_of(st, w->rank);
     const orr_columns *c = &n->graph->t->columns;
     const uint32_t parent = find_idle_parent(c, orr__index_of(n, w->place));
     orr_buf_text(b, "nothing in flight: ");
@@ -344,35 +344,35 @@ static void put_starved(orr_buf *b, const orr__stall *st, const orr__wait *w)
                                                    : "unknown type");
 }
 
-static uint32_t first_parent(const orr__stall *st, const orr__npu *n, uint32_t place)
+static uint32_t first_parent(const orr__stall *st, const run_npu *n, uint32_t place)
 {
     uint32_t at = 0;
-    return place == ORR__NONE ? ORR__NONE : orr__stall_parent(st, n, place, &at);
+    return place == RUN_NONE ? RUN_NONE : orr__stall_parent(st, n, place, &at);
 }
 
 /* A node of the cycle that going up from `place` ends in, or NONE: one goes twice as fast as the other until
  * they meet. */
-static uint32_t find_cycle(const orr__stall *st, const orr__npu *n, uint32_t place)
+static uint32_t find_cycle(const orr__stall *st, const run_npu *n, uint32_t place)
 {
     uint32_t slow = place, fast = place;
     do {
         slow = first_parent(st, n, slow);
         fast = first_parent(st, n, first_parent(st, n, fast));
-    } while (fast != ORR__NONE && slow != fast);
+    } while (fast != RUN_NONE && slow != fast);
     return fast;
 }
 
 static void put_cycle(orr_buf *b, const orr__stall *st, const orr__wait *w)
 {
     enum { MOST_SHOWN = 6 };
-    const orr__npu *n = npu_of(st, w->peer);
+    const run_npu *n = npu_of(st, w->peer);
     const uint64_t shift = orr_set_id_shift(n->sim->set, n->rank);
-    uint32_t at = 0, meet = ORR__NONE, parent, shown = 0;
-    while (meet == ORR__NONE && (parent = orr__stall_parent(st, n, w->other, &at)) != ORR__NONE)
+    uint32_t at = 0, meet = RUN_NONE, parent, shown = 0;
+    while (meet == RUN_NONE && (parent = orr__stall_parent(st, n, w->other, &at)) != RUN_NONE)
         meet = find_cycle(st, n, parent);
     orr_buf_print(b, "dependency cycle: rank %u never starts ", w->peer);
     put_node(b, n, w->other);
-    if (meet == ORR__NONE)
+    if (meet == RUN_NONE)
         return;
     orr_buf_text(b, ", which depends on the cycle of nodes ");
     uint32_t p = meet;
@@ -388,7 +388,7 @@ static void put_cycle(orr_buf *b, const orr__stall *st, const orr__wait *w)
 
 static void put_lost(orr_buf *b, const orr__stall *st, const orr__wait *w)
 {
-    const orr__unmatched *m = &st->messages[w->message];
+    const msg_unmatched *m = &st->messages[w->message];
     orr_buf_print(b,
                   "lost message: the network model never delivered %" PRIu64
                   " bytes from rank %u to rank %u",
@@ -397,7 +397,7 @@ static void put_lost(orr_buf *b, const orr__stall *st, const orr__wait *w)
 
 static void put_stuck(orr_buf *b, const orr__stall *st, const orr__wait *w)
 {
-    const orr__npu *n = npu_of(st, w->rank);
+    const run_npu *n = npu_of(st, w->rank);
     switch (w->cause) {
     case ORR_STALL_NOT_POWER_OF_TWO:
         orr_buf_print(b, "halving-doubling over %u ranks, which is not a power of two, in ",
@@ -439,7 +439,7 @@ void orr__stall_put_label(orr_buf *b, const orr__stall *st, const orr__wait *w)
         break;
     case ORR_STALL_NO_PARTNER:
         orr_buf_print(b, "rank %u never %s rank %u", w->peer,
-                      st->messages[w->message].kind == ORR__UNREADY ? "receives from" : "sends to",
+                      st->messages[w->message].kind == MSG_UNREADY ? "receives from" : "sends to",
                       w->rank);
         break;
     case ORR_STALL_MEMBER_ABSENT:

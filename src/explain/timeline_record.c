@@ -29,7 +29,7 @@
 
 typedef struct counting {
     const orr_sim *s;
-    const struct orr__watch *w;
+    const struct watch_record *w;
     orr_timeline *t;
     orr_error *err;
 } counting;
@@ -50,7 +50,7 @@ static int compare_changes(const void *a, const void *b)
 }
 
 /* 0: computes; 1: communicates; 2: neither. */
-static uint8_t counter_of(const counting *r, const orr__step *step)
+static uint8_t counter_of(const counting *r, const watch_step *step)
 {
     switch (orr__step_kind(r->s, step)) {
     case ORR_SPAN_COMPUTE:
@@ -68,7 +68,7 @@ static size_t list_changes(const counting *r, change *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < r->w->step_count; i++) {
-        const orr__step *step = &r->w->steps[i];
+        const watch_step *step = &r->w->steps[i];
         const uint8_t k = counter_of(r, step);
         if (k > 1)
             continue;
@@ -99,7 +99,7 @@ static orr_code add_samples(const counting *r,
         *n = c->is_start ? *n + 1 : *n - 1;
         ranks[c->counter] += (*n > 0) - was;
         for (unsigned k = 0; k < 2 && !code && (i + 1 == count || changes[i + 1].at != c->at); k++)
-            code = orr_timeline_add_sample(r->t, counter[k], orr__ps_of(c->at), ranks[k], r->err);
+            code = orr_timeline_add_sample(r->t, counter[k], watch_ps(c->at), ranks[k], r->err);
     }
     return code;
 }
@@ -123,8 +123,8 @@ static orr_code add_activity(const counting *r)
 
 static orr_code add_traffic(const counting *r, uint32_t dimension)
 {
-    const orr__traffic_bins *b = r->w->bins;
-    const uint64_t end = orr__watch_end_of_run(r->s);
+    const watch_traffic_bins *b = r->w->bins;
+    const uint64_t end = watch_end_of_run(r->s);
     const uint64_t width = UINT64_C(1) << b->shift;
     uint32_t counter;
     int64_t before = -1;
@@ -132,7 +132,7 @@ static orr_code add_traffic(const counting *r, uint32_t dimension)
     snprintf(name, sizeof name, "sent, dimension %u", dimension);
     orr_code code = orr_timeline_add_counter(r->t, ORR_NO_RANK, orr_str_of(name), orr_str_of("B/s"),
                                              &counter, r->err);
-    for (uint32_t i = 0; i < ORR__TRAFFIC_BINS && !code; i++) {
+    for (uint32_t i = 0; i < WATCH_TRAFFIC_BINS && !code; i++) {
         const uint64_t from = (uint64_t)i << b->shift;
         if (from >= end)
             break;
@@ -141,11 +141,11 @@ static orr_code add_traffic(const counting *r, uint32_t dimension)
             (double)b->bytes[dimension][i] * 1e9 / ((double)length * r->s->npu_count);
         const int64_t value = rate < 9e18 ? (int64_t)rate : INT64_MAX;
         if (value != before)
-            code = orr_timeline_add_sample(r->t, counter, orr__ps_of(from), value, r->err);
+            code = orr_timeline_add_sample(r->t, counter, watch_ps(from), value, r->err);
         before = value;
     }
     return code || before <= 0 ? code
-                               : orr_timeline_add_sample(r->t, counter, orr__ps_of(end), 0, r->err);
+                               : orr_timeline_add_sample(r->t, counter, watch_ps(end), 0, r->err);
 }
 
 static orr_code add_all_traffic(const counting *r)
@@ -182,7 +182,7 @@ static void add_usage(void *context, uint64_t tick, uint64_t usage)
     tensor_samples *v = context;
     const int64_t value = usage < INT64_MAX ? (int64_t)usage : INT64_MAX;
     if (!v->code)
-        v->code = orr_timeline_add_sample(v->r->t, v->counter, orr__ps_of(tick), value, v->r->err);
+        v->code = orr_timeline_add_sample(v->r->t, v->counter, watch_ps(tick), value, v->r->err);
 }
 
 /* Of ranks that have finished: before that nobody knows which tensors are read again. */
@@ -194,11 +194,11 @@ static orr_code add_tensors(const counting *r, uint32_t rank)
     v.code = add_memory_counter(r, rank, &v.counter);
     if (v.code)
         return v.code;
-    const orr_code code = orr__tensor_usage(&r->s->npus[rank], add_usage, &v, r->err);
+    const orr_code code = mem_usage(&r->s->npus[rank], add_usage, &v, r->err);
     return code ? code : v.code;
 }
 
-static bool read_held(const orr__graph *g, int64_t **out)
+static bool read_held(const work_graph *g, int64_t **out)
 {
     for (uint32_t place = 0; place < g->count; place++) {
         orr_node node;
@@ -215,7 +215,7 @@ static bool read_held(const orr__graph *g, int64_t **out)
     return true;
 }
 
-static orr_code add_held(memory *m, const orr__step *step)
+static orr_code add_held(memory *m, const watch_step *step)
 {
     const counting *r = m->r;
     const uint32_t class_index = orr_set_class_of(r->s->set, step->rank);
@@ -224,9 +224,9 @@ static orr_code add_held(memory *m, const orr__step *step)
         return ORR_OK;
     uint32_t *counter = &m->counter[step->rank];
     const orr_code code =
-        *counter == ORR__NONE ? add_memory_counter(r, step->rank, counter) : ORR_OK;
+        *counter == RUN_NONE ? add_memory_counter(r, step->rank, counter) : ORR_OK;
     return code ? code
-                : orr_timeline_add_sample(r->t, *counter, orr__ps_of(step->start),
+                : orr_timeline_add_sample(r->t, *counter, watch_ps(step->start),
                                           held[step->place] - 1, r->err);
 }
 
@@ -237,7 +237,7 @@ static orr_code add_all_held(memory *m)
     orr_code code = m->held && m->counter ? ORR_OK : orr_no_memory(m->r->err);
     bool has_any = false;
     for (uint32_t r = 0; r < s->npu_count && !code; r++)
-        m->counter[r] = ORR__NONE;
+        m->counter[r] = RUN_NONE;
     for (uint32_t k = 0; k < classes && !code; k++) {
         if (s->graphs[k].t && !read_held(&s->graphs[k], &m->held[k]))
             code = orr_no_memory(m->r->err);
@@ -278,7 +278,7 @@ static orr_code add_counters(const orr_sim *s, orr_timeline *t, orr_error *err)
 
 typedef struct recorder {
     const orr_sim *s;
-    const struct orr__watch *w;
+    const struct watch_record *w;
     orr_timeline *t;
     orr_error *err;
     uint32_t *track;       /* by rank and slot; NONE: not made */
@@ -290,17 +290,17 @@ typedef struct recorder {
 
 /* ---- tracks: those that something lies on, rank by rank ---- */
 
-static const char *slot_name(const orr__graph *g, uint32_t slot, char room[48])
+static const char *slot_name(const work_graph *g, uint32_t slot, char room[48])
 {
-    static const char *const names[ORR__SLOT_STREAMS] = {"host", "compute", "communication",
+    static const char *const names[WORK_SLOT_STREAMS] = {"host", "compute", "communication",
                                                          "receives"};
-    if (!orr__is_comm_slot((uint8_t)slot) || g->slot_count == ORR__SLOT_STREAMS)
+    if (!work_is_comm_slot((uint8_t)slot) || g->slot_count == WORK_SLOT_STREAMS)
         return names[slot];
     snprintf(room, 48, "communication, stream %" PRId64, g->stream[slot]);
     return room;
 }
 
-static size_t phase_place(const recorder *r, const orr__phase_run *p)
+static size_t phase_place(const recorder *r, const watch_phase *p)
 {
     const size_t queues = (size_t)r->s->opt.queues_per_dim * r->s->lanes;
     return ((size_t)r->w->steps[p->step].rank * r->s->dims + p->dim) * queues + p->queue;
@@ -310,9 +310,9 @@ static orr_code add_slot_tracks(recorder *r, uint32_t rank)
 {
     orr_code code = ORR_OK;
     char room[48];
-    for (uint32_t k = 0; k < ORR__SLOTS && !code; k++) {
-        uint32_t *track = &r->track[rank * ORR__SLOTS + k];
-        if (*track != ORR__NONE)
+    for (uint32_t k = 0; k < WORK_SLOTS && !code; k++) {
+        uint32_t *track = &r->track[rank * WORK_SLOTS + k];
+        if (*track != RUN_NONE)
             code = orr_timeline_add_track(
                 r->t, rank, orr_str_of(slot_name(r->s->npus[rank].graph, k, room)), track, r->err);
     }
@@ -321,14 +321,14 @@ static orr_code add_slot_tracks(recorder *r, uint32_t rank)
 
 static const char *phase_name(const recorder *r, uint32_t rank, uint32_t k, orr_arena *a)
 {
-    const orr__graph *g = r->s->npus[rank].graph;
+    const work_graph *g = r->s->npus[rank].graph;
     const uint32_t all = r->s->opt.queues_per_dim, queues = all * r->s->lanes;
     const uint32_t lane = k % queues / all,
-                   slot = lane ? ORR__SLOT_STREAMS + lane - 1 : ORR__SLOT_COMM;
+                   slot = lane ? WORK_SLOT_STREAMS + lane - 1 : WORK_SLOT_COMM;
     char queue[32] = "", stream[48] = "";
     if (all > 1)
         snprintf(queue, sizeof queue, ", queue %u", k % all);
-    if (g->slot_count > ORR__SLOT_STREAMS)
+    if (g->slot_count > WORK_SLOT_STREAMS)
         snprintf(stream, sizeof stream, ", stream %" PRId64, g->stream[slot]);
     return orr_arena_print(a, "phases, dimension %u%s%s", k / queues, queue, stream);
 }
@@ -340,7 +340,7 @@ static orr_code add_phase_tracks(recorder *r, uint32_t rank)
     orr_code code = a ? ORR_OK : orr_no_memory(r->err);
     for (uint32_t k = 0; k < r->s->dims * queues && !code; k++) {
         uint32_t *track = &r->phase_track[(size_t)rank * r->s->dims * queues + k];
-        if (*track == ORR__NONE)
+        if (*track == RUN_NONE)
             continue;
         const char *name = phase_name(r, rank, k, a);
         code = name ? orr_timeline_add_track(r->t, rank, orr_str_of(name), track, r->err)
@@ -352,11 +352,11 @@ static orr_code add_phase_tracks(recorder *r, uint32_t rank)
 
 static orr_code add_tracks(recorder *r)
 {
-    const struct orr__watch *w = r->w;
+    const struct watch_record *w = r->w;
     orr_code code = ORR_OK;
     for (size_t i = 0; i < w->step_count; i++) { /* any other number than NONE: wanted */
-        const orr__step *step = &w->steps[i];
-        r->track[step->rank * ORR__SLOTS + r->s->npus[step->rank].graph->slot[step->place]] = 0;
+        const watch_step *step = &w->steps[i];
+        r->track[step->rank * WORK_SLOTS + r->s->npus[step->rank].graph->slot[step->place]] = 0;
     }
     for (size_t i = 0; i < w->phase_count; i++)
         r->phase_track[phase_place(r, &w->phases[i])] = 0;
@@ -373,33 +373,33 @@ static orr_code add_tracks(recorder *r)
 static void set_times(const recorder *r, uint64_t start, uint64_t end, orr_timespan *out)
 {
     out->is_open = end == ORR_NEVER;
-    out->start = orr__ps_of(start);
-    out->end = orr__ps_of(out->is_open ? r->until : end);
+    out->start = watch_ps(start);
+    out->end = watch_ps(out->is_open ? r->until : end);
 }
 
 static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
 {
-    const struct orr__watch *w = r->w;
-    const orr__step *step = &w->steps[i];
-    const orr__npu *n = &r->s->npus[step->rank];
-    const int64_t peer = out->kind == ORR_SPAN_SEND      ? orr__npu_dst(n, step->place)
-                         : out->kind == ORR_SPAN_RECEIVE ? orr__npu_src(n, step->place)
+    const struct watch_record *w = r->w;
+    const watch_step *step = &w->steps[i];
+    const run_npu *n = &r->s->npus[step->rank];
+    const int64_t peer = out->kind == ORR_SPAN_SEND      ? run_npu_dst(n, step->place)
+                         : out->kind == ORR_SPAN_RECEIVE ? run_npu_src(n, step->place)
                                                          : ORR_NO_VALUE;
     if (peer >= 0) {
         out->has |= ORR_SPAN_HAS_PEER;
         out->peer = (uint32_t)peer;
-    } else if (step->instance != ORR__NONE && step->end != ORR_NEVER) {
+    } else if (step->instance != RUN_NONE && step->end != ORR_NEVER) {
         out->has |= ORR_SPAN_HAS_PEER;
         out->peer = w->steps[orr__step_last_member(r->s, i)].rank;
     }
 }
 
-static orr_code set_collective(recorder *r, const orr__npu *n, uint32_t place, orr_timespan *out)
+static orr_code set_collective(recorder *r, const run_npu *n, uint32_t place, orr_timespan *out)
 {
     const orr_columns *c = &n->graph->t->columns;
     const uint32_t node = n->graph->node[place];
-    const orr_str name = orr__node_group_name(n, place);
-    const orr__group *g = orr__node_group(n, place);
+    const orr_str name = sys_node_group_name(n, place);
+    const cfg_group *g = sys_node_group(n, place);
     if (c->comm_type && c->comm_type[node] >= 0 && c->comm_type[node] < ORR_COLL_COUNT)
         out->collective = (uint8_t)(c->comm_type[node] + 1);
     out->members = g ? g->count : name.len == 0 ? r->s->npu_count : 0;
@@ -408,9 +408,9 @@ static orr_code set_collective(recorder *r, const orr__npu *n, uint32_t place, o
 
 static orr_code add_step(recorder *r, uint32_t i)
 {
-    const orr__step *step = &r->w->steps[i];
-    const orr__npu *n = &r->s->npus[step->rank];
-    orr_timespan span = {.track = r->track[step->rank * ORR__SLOTS + n->graph->slot[step->place]],
+    const watch_step *step = &r->w->steps[i];
+    const run_npu *n = &r->s->npus[step->rank];
+    orr_timespan span = {.track = r->track[step->rank * WORK_SLOTS + n->graph->slot[step->place]],
                          .id = orr__step_node_id(r->s, step),
                          .has = ORR_SPAN_HAS_ID,
                          .size = orr__step_size(r->s, step),
@@ -423,7 +423,7 @@ static orr_code add_step(recorder *r, uint32_t i)
     return code ? code : orr_timeline_add_span(r->t, &span, &r->span[i], r->err);
 }
 
-static orr_code add_phase(recorder *r, const orr__phase_run *p, orr_arena *a)
+static orr_code add_phase(recorder *r, const watch_phase *p, orr_arena *a)
 {
     orr_timespan span = {.track = r->phase_track[phase_place(r, p)],
                          .id = orr__step_node_id(r->s, &r->w->steps[p->step]),
@@ -433,7 +433,7 @@ static orr_code add_phase(recorder *r, const orr__phase_run *p, orr_arena *a)
     set_times(r, p->start, p->end, &span);
     const char *name =
         orr_arena_print(a, "%s, %s, chunk %llu", coll_kind_name((orr_collective)p->kind),
-                        orr__algorithm_label(r->s, p->algorithm), (unsigned long long)p->stream);
+                        sys_algorithm_label(r->s, p->algorithm), (unsigned long long)p->stream);
     const orr_code code = name ? orr_timeline_add_text(r->t, orr_str_of(name), &span.name, r->err)
                                : orr_no_memory(r->err);
     orr_arena_reset(a);
@@ -456,18 +456,18 @@ static orr_code add_spans(recorder *r)
 
 static orr_code add_arrows(recorder *r)
 {
-    const struct orr__watch *w = r->w;
+    const struct watch_record *w = r->w;
     uint32_t name;
     orr_code code = orr_timeline_add_text(r->t, orr_str_of("message"), &name, r->err);
     for (uint32_t i = 0; i < w->step_count && !code; i++) {
         const uint32_t to = r->partner[i];
-        if (to == ORR__NONE || orr__step_kind(r->s, &w->steps[i]) != ORR_SPAN_SEND ||
+        if (to == RUN_NONE || orr__step_kind(r->s, &w->steps[i]) != ORR_SPAN_SEND ||
             w->steps[to].end == ORR_NEVER)
             continue;
         const orr_arrow arrow = {.from = r->span[i],
                                  .to = r->span[to],
-                                 .left = orr__ps_of(w->steps[i].start),
-                                 .arrived = orr__ps_of(w->steps[to].end),
+                                 .left = watch_ps(w->steps[i].start),
+                                 .arrived = watch_ps(w->steps[to].end),
                                  .name = name};
         code = orr_timeline_add_arrow(r->t, &arrow, r->err);
     }
@@ -496,8 +496,8 @@ static orr_code add_notes(recorder *r)
 
 static bool prepare(recorder *r)
 {
-    const size_t slots = (size_t)r->s->npu_count * ORR__SLOTS;
-    const size_t queues = (size_t)r->s->npu_count * orr__queue_count(r->s);
+    const size_t slots = (size_t)r->s->npu_count * WORK_SLOTS;
+    const size_t queues = (size_t)r->s->npu_count * run_queue_count(r->s);
     r->track = orr_alloc(slots, sizeof *r->track);
     r->phase_track = orr_alloc(r->w->keeps_phases ? queues : 0, sizeof *r->phase_track);
     r->span = orr_alloc(r->w->step_count, sizeof *r->span);
@@ -524,7 +524,7 @@ orr_code orr_sim_timeline(const orr_sim *s, orr_timeline **out, orr_error *err)
     *out = NULL;
     if (!s->watch || !s->watch->keeps_steps)
         return orr_fail(err, ORR_EUSAGE, NULL, "no timeline was recorded: orr_sim_options.record");
-    recorder r = {.s = s, .w = s->watch, .err = err, .until = orr__clock_now(s->clock)};
+    recorder r = {.s = s, .w = s->watch, .err = err, .until = clk_now(s->clock)};
     orr_code code = orr_timeline_create(&r.t, err);
     if (!code)
         code = record(&r);

@@ -20,7 +20,7 @@ typedef enum port_state { IDLE, SENDING, RECEIVING } port_state;
 typedef struct bus_request {
     int32_t size;
     bool is_processed, sends_back;
-    orr__call then;
+    clk_call then;
     struct bus_request *next;
 } bus_request;
 
@@ -29,7 +29,7 @@ typedef struct request_queue {
 } request_queue;
 
 typedef struct port {
-    orr__npu *npu;
+    run_npu *npu;
     struct port *partner, *inner_npu, *inner_ma;
     double gap_per_byte;
     request_queue sends, received, processing;
@@ -39,19 +39,19 @@ typedef struct port {
     bool is_processing;
 } port;
 
-struct orr__bus {
+struct sys_bus {
     port npu_port, ma_port, inner_npu_port, inner_ma_port;
     bus_request *free_requests;
 };
 
-static void set_up(port *p, orr__npu *n, port *partner, double gap)
+static void set_up(port *p, run_npu *n, port *partner, double gap)
 {
     *p = (port){.npu = n, .partner = partner, .gap_per_byte = gap};
 }
 
-orr__bus *orr__bus_create(orr__npu *n)
+sys_bus *sys_bus_create(run_npu *n)
 {
-    orr__bus *b = orr_arena_new(n->sim->arena, 1, orr__bus);
+    sys_bus *b = orr_arena_new(n->sim->arena, 1, sys_bus);
     if (!b)
         return NULL;
     const double gap = (double)n->sim->system.bus_G;
@@ -84,7 +84,7 @@ static bus_request *pop(request_queue *q)
 }
 
 static bus_request *new_request(
-    orr__npu *n, int32_t size, bool is_processed, bool sends_back, orr__call then)
+    run_npu *n, int32_t size, bool is_processed, bool sends_back, clk_call then)
 {
     bus_request *r = n->bus->free_requests;
     if (r)
@@ -92,7 +92,7 @@ static bus_request *new_request(
     else
         r = orr_arena_new(n->sim->arena, 1, bus_request);
     if (!r) {
-        orr__sim_no_memory(n->sim);
+        run_no_memory(n->sim);
         return NULL;
     }
     *r = (bus_request){
@@ -105,7 +105,7 @@ static void receive_ends(void *port_of, uint64_t unused);
 static void send_ends(void *port_of, uint64_t unused);
 
 /* A step across the inner bus; `action(p, r)` follows. */
-static void cross(port *p, port *at, bus_request *r, bool sends_back, orr__action action);
+static void cross(port *p, port *at, bus_request *r, bool sends_back, clk_action action);
 
 static void append_send(void *port_of, uint64_t request)
 {
@@ -122,18 +122,18 @@ static void enter(port *p, bus_request *r)
         append_send(p, (uint64_t)(uintptr_t)r);
 }
 
-static void cross(port *p, port *at, bus_request *r, bool sends_back, orr__action action)
+static void cross(port *p, port *at, bus_request *r, bool sends_back, clk_action action)
 {
     bus_request *inner = new_request(p->npu, r->size, false, sends_back,
-                                     (orr__call){action, p, (uint64_t)(uintptr_t)r});
+                                     (clk_call){action, p, (uint64_t)(uintptr_t)r});
     if (inner)
         enter(at, inner);
 }
 
 static void start_transfer(port *p)
 {
-    const orr__system_config *c = &p->npu->sim->system;
-    const int64_t since = (int64_t)(orr__clock_now(p->npu->sim->clock) - p->last);
+    const cfg_system *c = &p->npu->sim->system;
+    const int64_t since = (int64_t)(clk_now(p->npu->sim->clock) - p->last);
     int64_t offset = c->bus_o;
     if (p->previous == SENDING && !(c->bus_o + since > c->bus_g))
         offset = c->bus_g - since;
@@ -144,11 +144,11 @@ static void start_transfer(port *p)
     partner->state = RECEIVING;
     partner->run_length = 0;
     const double transfer = (double)(r->size - 1) * p->gap_per_byte;
-    orr__npu_timer(p->npu,
-                   orr_ticks((double)offset + transfer + (double)c->bus_L + (double)c->bus_o),
-                   receive_ends, partner, 0);
+    run_npu_timer(p->npu,
+                  orr_ticks((double)offset + transfer + (double)c->bus_L + (double)c->bus_o),
+                  receive_ends, partner, 0);
     p->state = SENDING;
-    orr__npu_timer(p->npu, orr_ticks((double)offset + transfer), send_ends, p, 0);
+    run_npu_timer(p->npu, orr_ticks((double)offset + transfer), send_ends, p, 0);
 }
 
 /* Fairness: after more than eight sends in a row the partner may go first. */
@@ -166,7 +166,7 @@ static void send_ends(void *port_of, uint64_t unused)
 {
     port *p = port_of;
     (void)unused;
-    p->last = orr__clock_now(p->npu->sim->clock);
+    p->last = clk_now(p->npu->sim->clock);
     p->previous = p->state;
     p->state = IDLE;
     p->run_length++;
@@ -176,10 +176,10 @@ static void send_ends(void *port_of, uint64_t unused)
 /* The request has come to its end: it may be used again, even by what follows it. */
 static void retire(const port *p, bus_request *r)
 {
-    const orr__call then = r->then;
+    const clk_call then = r->then;
     r->next = p->npu->bus->free_requests;
     p->npu->bus->free_requests = r;
-    orr__call_now(then);
+    clk_call_now(then);
 }
 
 static void deliver(void *port_of, uint64_t request)
@@ -222,7 +222,7 @@ static void start_processor(port *p)
         return;
     p->is_processing = true;
     const int64_t time = p->processing.first->size / 100 * p->npu->sim->system.reduction_delay + 50;
-    orr__npu_timer(p->npu, (uint64_t)time, processing_ends, p, 0);
+    run_npu_timer(p->npu, (uint64_t)time, processing_ends, p, 0);
 }
 
 static void queue_processing(void *port_of, uint64_t request)
@@ -237,7 +237,7 @@ static void receive_ends(void *port_of, uint64_t unused)
 {
     port *p = port_of;
     (void)unused;
-    p->last = orr__clock_now(p->npu->sim->clock);
+    p->last = clk_now(p->npu->sim->clock);
     p->previous = p->state;
     if (p->received.first == p->received.last)
         p->state = IDLE;
@@ -254,8 +254,8 @@ static void receive_ends(void *port_of, uint64_t unused)
     start_if_idle(p);
 }
 
-void orr__bus_request(
-    orr__bus *b, bool from_npu, uint64_t size, bool is_processed, bool sends_back, orr__call then)
+void sys_bus_request(
+    sys_bus *b, bool from_npu, uint64_t size, bool is_processed, bool sends_back, clk_call then)
 {
     port *p = from_npu ? &b->npu_port : &b->ma_port;
     bus_request *r = new_request(p->npu, (int32_t)size, is_processed, sends_back, then);

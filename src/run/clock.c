@@ -22,7 +22,7 @@
 #define NONE UINT32_MAX
 
 typedef struct event {
-    orr__action action;
+    clk_action action;
     void *context;
     uint64_t argument;
     uint32_t next;
@@ -43,7 +43,7 @@ typedef struct table {
     size_t mask, count;
 } table;
 
-struct orr__clock {
+struct clk_clock {
     orr_event_line line; /* now, and what is shared with a model that keeps events of its own */
     uint64_t events_run;
     orr_event_source source; /* run NULL: there is none */
@@ -63,9 +63,9 @@ struct orr__clock {
     bool has_failed, is_over;
 };
 
-orr__clock *orr__clock_create(void)
+clk_clock *clk_create(void)
 {
-    orr__clock *c = orr_alloc(1, sizeof *c);
+    clk_clock *c = orr_alloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->free_event = c->free_list = c->running = c->latest = NONE;
@@ -73,14 +73,14 @@ orr__clock *orr__clock_create(void)
     c->lookup.mask = 255;
     c->lookup.heads = orr_alloc(c->lookup.mask + 1, sizeof *c->lookup.heads);
     if (!c->lookup.heads) {
-        orr__clock_destroy(c);
+        clk_destroy(c);
         return NULL;
     }
     memset(c->lookup.heads, 0xff, (c->lookup.mask + 1) * sizeof *c->lookup.heads);
     return c;
 }
 
-void orr__clock_destroy(orr__clock *c)
+void clk_destroy(clk_clock *c)
 {
     if (!c)
         return;
@@ -92,22 +92,22 @@ void orr__clock_destroy(orr__clock *c)
     orr_free(c);
 }
 
-uint64_t orr__clock_now(const orr__clock *c)
+uint64_t clk_now(const clk_clock *c)
 {
     return c->line.now;
 }
 
-uint64_t orr__clock_events(const orr__clock *c)
+uint64_t clk_events(const clk_clock *c)
 {
     return c->events_run;
 }
 
-bool orr__clock_has_failed(const orr__clock *c)
+bool clk_has_failed(const clk_clock *c)
 {
     return c->has_failed;
 }
 
-bool orr__clock_is_over(const orr__clock *c)
+bool clk_is_over(const clk_clock *c)
 {
     return c->is_over;
 }
@@ -120,7 +120,7 @@ static size_t place_of(const table *t, uint64_t tick, uint32_t owner)
     return (size_t)(base + (owner ^ owner >> 7 ^ owner >> 14)) & t->mask;
 }
 
-static bool grow_table(orr__clock *c)
+static bool grow_table(clk_clock *c)
 {
     table bigger = {.mask = c->lookup.mask * 2 + 1, .count = c->lookup.count};
     bigger.heads = orr_alloc(bigger.mask + 1, sizeof *bigger.heads);
@@ -139,7 +139,7 @@ static bool grow_table(orr__clock *c)
     return true;
 }
 
-static uint32_t find_list(const orr__clock *c, uint64_t tick, uint32_t owner)
+static uint32_t find_list(const clk_clock *c, uint64_t tick, uint32_t owner)
 {
     uint32_t l = c->lookup.heads[place_of(&c->lookup, tick, owner)];
     while (l != NONE && (c->lists[l].tick != tick || c->lists[l].owner != owner))
@@ -147,7 +147,7 @@ static uint32_t find_list(const orr__clock *c, uint64_t tick, uint32_t owner)
     return l;
 }
 
-static uint32_t new_list(orr__clock *c, uint64_t tick, uint32_t owner)
+static uint32_t new_list(clk_clock *c, uint64_t tick, uint32_t owner)
 {
     uint32_t l = c->free_list;
     if (c->lookup.count > c->lookup.mask && !grow_table(c))
@@ -166,7 +166,7 @@ static uint32_t new_list(orr__clock *c, uint64_t tick, uint32_t owner)
     return l;
 }
 
-static void drop_list(orr__clock *c, uint32_t l)
+static void drop_list(clk_clock *c, uint32_t l)
 {
     uint32_t *at = &c->lookup.heads[place_of(&c->lookup, c->lists[l].tick, c->lists[l].owner)];
     while (*at != l)
@@ -179,7 +179,7 @@ static void drop_list(orr__clock *c, uint32_t l)
 
 /* ---- scheduling ---- */
 
-static uint32_t new_event(orr__clock *c, const event *value)
+static uint32_t new_event(clk_clock *c, const event *value)
 {
     uint32_t e = c->free_event;
     if (e != NONE) {
@@ -195,7 +195,7 @@ static uint32_t new_event(orr__clock *c, const event *value)
 }
 
 /* Into a bucket: behind the event `after`, or in front of all when that is NONE. */
-static void insert(orr__clock *c, list *bucket, uint32_t after, uint32_t e)
+static void insert(clk_clock *c, list *bucket, uint32_t after, uint32_t e)
 {
     uint32_t *link = after == NONE ? &bucket->head : &c->events[after].next;
     c->events[e].next = *link;
@@ -204,13 +204,13 @@ static void insert(orr__clock *c, list *bucket, uint32_t after, uint32_t e)
         bucket->tail = e;
 }
 
-static uint32_t bucket_at(orr__clock *c, uint64_t tick)
+static uint32_t bucket_at(clk_clock *c, uint64_t tick)
 {
     if (c->latest != NONE && c->lists[c->latest].tick == tick && c->lists[c->latest].owner == NONE)
         return c->latest;
     uint32_t l = find_list(c, tick, NONE);
     if (l == NONE) {
-        if (tick < c->line.now || tick > ORR__CLOCK_LAST) {
+        if (tick < c->line.now || tick > CLK_LAST) {
             c->is_over = true; /* below now: the sum that gave it has wrapped around */
             return NONE;
         }
@@ -223,7 +223,7 @@ static uint32_t bucket_at(orr__clock *c, uint64_t tick)
 }
 
 /* The event has a number; if it is the first, a model that runs must stop before it. */
-static void give_order(orr__clock *c, uint64_t tick, uint32_t e, uint64_t order)
+static void give_order(clk_clock *c, uint64_t tick, uint32_t e, uint64_t order)
 {
     c->orders[e] = order;
     if (tick < c->line.bound_at) {
@@ -232,8 +232,7 @@ static void give_order(orr__clock *c, uint64_t tick, uint32_t e, uint64_t order)
     }
 }
 
-void orr__clock_at(
-    orr__clock *c, uint64_t tick, orr__action action, void *context, uint64_t argument)
+void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint64_t argument)
 {
     const uint32_t l = bucket_at(c, tick);
     const uint32_t e =
@@ -247,12 +246,12 @@ void orr__clock_at(
         give_order(c, tick, e, c->line.order++);
 }
 
-void orr__clock_timer(orr__clock *c,
-                      uint32_t owner,
-                      uint64_t tick,
-                      orr__action action,
-                      void *context,
-                      uint64_t argument)
+void clk_timer(clk_clock *c,
+               uint32_t owner,
+               uint64_t tick,
+               clk_action action,
+               void *context,
+               uint64_t argument)
 {
     uint32_t g = find_list(c, tick, owner);
     const bool is_first = g == NONE;
@@ -277,7 +276,7 @@ void orr__clock_timer(orr__clock *c,
 
 /* ---- running ---- */
 
-static bool open_next_bucket(orr__clock *c)
+static bool open_next_bucket(clk_clock *c)
 {
     orr_heap_entry next;
     if (!orr_heap_pop(&c->ticks, &next))
@@ -288,7 +287,7 @@ static bool open_next_bucket(orr__clock *c)
 }
 
 /* The first event of the running bucket leaves it. */
-static bool take_first(orr__clock *c, event *out)
+static bool take_first(clk_clock *c, event *out)
 {
     list *bucket = &c->lists[c->running];
     const uint32_t e = bucket->head;
@@ -313,31 +312,31 @@ static bool take_first(orr__clock *c, event *out)
 
 enum { SOURCE_BATCH = 256 };
 
-orr_event_line *orr__clock_line(orr__clock *c)
+orr_event_line *clk_line(clk_clock *c)
 {
     return &c->line;
 }
 
-void orr__clock_attach(orr__clock *c, const orr_event_source *source)
+void clk_attach(clk_clock *c, const orr_event_source *source)
 {
     c->source = *source;
 }
 
-void orr__clock_detach(orr__clock *c)
+void clk_detach(clk_clock *c)
 {
     c->source.next_at =
         NULL; /* events here keep their numbers, for want of anything better to do */
     c->line.bound_at = c->line.bound_order = 0;
 }
 
-static void set_bound(orr__clock *c, uint64_t tick, uint32_t bucket)
+static void set_bound(clk_clock *c, uint64_t tick, uint32_t bucket)
 {
     c->line.bound_at = tick;
     c->line.bound_order = c->orders[c->lists[bucket].head];
 }
 
 /* The first event here is the bound of the model's. */
-static void find_bound(orr__clock *c)
+static void find_bound(clk_clock *c)
 {
     c->line.bound_at = c->line.bound_order = UINT64_MAX;
     if (c->running != NONE && c->lists[c->running].head != NONE)
@@ -347,7 +346,7 @@ static void find_bound(orr__clock *c)
 }
 
 /* False: the next event is one of the clock, or there is none. */
-static bool step_source(orr__clock *c)
+static bool step_source(clk_clock *c)
 {
     if (!c->source.next_at || c->has_failed)
         return false;
@@ -357,7 +356,7 @@ static bool step_source(orr__clock *c)
     return done > 0;
 }
 
-bool orr__clock_step(orr__clock *c)
+bool clk_step(clk_clock *c)
 {
     event e;
     if (c->source.run && step_source(c))
@@ -379,7 +378,7 @@ bool orr__clock_step(orr__clock *c)
     return true;
 }
 
-static bool next_own_tick(const orr__clock *c, uint64_t *tick)
+static bool next_own_tick(const clk_clock *c, uint64_t *tick)
 {
     if (c->running != NONE && c->lists[c->running].head != NONE) {
         *tick = c->line.now;
@@ -391,7 +390,7 @@ static bool next_own_tick(const orr__clock *c, uint64_t *tick)
     return true;
 }
 
-bool orr__clock_next_tick(const orr__clock *c, uint64_t *tick)
+bool clk_next_tick(const clk_clock *c, uint64_t *tick)
 {
     uint64_t other;
     const bool has_own = next_own_tick(c, tick);
@@ -402,7 +401,7 @@ bool orr__clock_next_tick(const orr__clock *c, uint64_t *tick)
     return true;
 }
 
-void orr__clock_stop(orr__clock *c)
+void clk_stop(clk_clock *c)
 {
     c->has_failed = true;
     c->line.bound_at = c->line.bound_order = 0;

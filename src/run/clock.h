@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clock.h - simulated time: what happens when, and among equals, in which order.
  *
- *     orr__clock_at(c, now + 10, arrive, net, message);     // arrive(net, message) in 10 ticks
- *     while (orr__clock_step(c)) ;
+ *     clk_at(c, now + 10, arrive, net, message);     // arrive(net, message) in 10 ticks
+ *     while (clk_step(c)) ;
  *
  * Events of one tick run in the order in which they were scheduled, also those scheduled for the running
  * tick while it runs (astra-sim.md 4.1).  Besides, each *owner* (an NPU) has timers: all timers of one owner
@@ -14,50 +14,49 @@
 #include "base/memory/heap.h"
 #include "base/memory/memory.h"
 
-typedef struct orr__clock orr__clock;
-typedef void (*orr__action)(void *context, uint64_t argument);
+typedef struct clk_clock clk_clock;
+typedef void (*clk_action)(void *context, uint64_t argument);
 
 /* Something to do later. */
-typedef struct orr__call {
-    orr__action action; /* NULL: nothing */
+typedef struct clk_call {
+    clk_action action; /* NULL: nothing */
     void *context;
     uint64_t argument;
-} orr__call;
+} clk_call;
 
-static inline void orr__call_now(orr__call c)
+static inline void clk_call_now(clk_call c)
 {
     if (c.action)
         c.action(c.context, c.argument);
 }
 
-#define ORR__CLOCK_LAST ((uint64_t)INT64_MAX) /* 292 years */
+#define CLK_LAST ((uint64_t)INT64_MAX) /* 292 years */
 
-orr__clock *orr__clock_create(void); /* NULL: out of memory */
-void orr__clock_destroy(orr__clock *c);
+clk_clock *clk_create(void); /* NULL: out of memory */
+void clk_destroy(clk_clock *c);
 
-uint64_t orr__clock_now(const orr__clock *c);
-/* tick: not before now.  Out of memory is remembered: see orr__clock_has_failed. */
-void orr__clock_at(
-    orr__clock *c, uint64_t tick, orr__action action, void *context, uint64_t argument);
-void orr__clock_timer(orr__clock *c,
-                      uint32_t owner,
-                      uint64_t tick,
-                      orr__action action,
-                      void *context,
-                      uint64_t argument);
+uint64_t clk_now(const clk_clock *c);
+/* tick: not before now.  Out of memory is remembered: see clk_has_failed. */
+void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint64_t argument);
+void clk_timer(clk_clock *c,
+               uint32_t owner,
+               uint64_t tick,
+               clk_action action,
+               void *context,
+               uint64_t argument);
 
 /* Events of a model that keeps its own run among those of the clock, in one order.  Before anything is scheduled.
  * The line is shared from then on; detached, the model's events run no more. */
-orr_event_line *orr__clock_line(orr__clock *c);
-void orr__clock_attach(orr__clock *c, const orr_event_source *source);
-void orr__clock_detach(orr__clock *c);
+orr_event_line *clk_line(clk_clock *c);
+void clk_attach(clk_clock *c, const orr_event_source *source);
+void clk_detach(clk_clock *c);
 
 /* Run one event, or a few of a model's own; false: none is left. */
-bool orr__clock_step(orr__clock *c);
-bool orr__clock_next_tick(const orr__clock *c, uint64_t *tick); /* of the earliest event */
-void orr__clock_stop(orr__clock *c);                            /* no further event will run */
-bool orr__clock_has_failed(const orr__clock *c);
-bool orr__clock_is_over(const orr__clock *c);    /* it failed on a tick after the last one */
-uint64_t orr__clock_events(const orr__clock *c); /* run so far, timers counted each */
+bool clk_step(clk_clock *c);
+bool clk_next_tick(const clk_clock *c, uint64_t *tick); /* of the earliest event */
+void clk_stop(clk_clock *c);                            /* no further event will run */
+bool clk_has_failed(const clk_clock *c);
+bool clk_is_over(const clk_clock *c);    /* it failed on a tick after the last one */
+uint64_t clk_events(const clk_clock *c); /* run so far, timers counted each */
 
 #endif

@@ -21,7 +21,7 @@ typedef struct program {
     struct program *next;
 } program;
 
-struct orr__program_cache {
+struct sys_program_cache {
     orr_sim *sim;
     program *first;
     struct orr__program *runs; /* under way: freed with the simulation when it ends early */
@@ -32,9 +32,9 @@ struct orr__program_cache {
 
 struct orr__program {
     const program *p;
-    orr__stream *stream;
+    sys_stream *stream;
     uint32_t *waiting_for;
-    orr__hash_order free;
+    hash_order free;
     uint32_t *copy; /* of the free set, for one pass */
     uint32_t running;
     struct orr__program *next, *previous;
@@ -44,19 +44,19 @@ typedef struct orr__program run_state;
 
 static void end_run(run_state *r)
 {
-    struct orr__program_cache *c = r->stream->npu->sim->programs;
+    struct sys_program_cache *c = r->stream->npu->sim->programs;
     *(r->previous ? &r->previous->next : &c->runs) = r->next;
     if (r->next)
         r->next->previous = r->previous;
-    orr__hash_order_fini(&r->free);
+    hash_order_fini(&r->free);
     orr_free(r->waiting_for);
     orr_free(r->copy);
     orr_free(r);
 }
 
-struct orr__program_cache *orr__program_cache_create(orr_sim *s)
+struct sys_program_cache *sys_program_cache_create(orr_sim *s)
 {
-    struct orr__program_cache *c = orr_alloc(1, sizeof *c);
+    struct sys_program_cache *c = orr_alloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->sim = s;
@@ -78,7 +78,7 @@ static void destroy_program(program *p)
     orr_free(p);
 }
 
-void orr__program_cache_destroy(struct orr__program_cache *c)
+void sys_program_cache_destroy(struct sys_program_cache *c)
 {
     while (c && c->runs)
         end_run(c->runs);
@@ -97,14 +97,14 @@ void orr__program_cache_destroy(struct orr__program_cache *c)
 /* ---- working a program out (astra-sim.md 12) ---- */
 
 /* The parents of a node in the order of the set they make: data first, then control. */
-static bool gather_parents(const orr_columns *c, uint32_t node, orr__hash_order *out)
+static bool gather_parents(const orr_columns *c, uint32_t node, hash_order *out)
 {
     for (uint32_t e = c->data_first[node]; e < c->data_first[node + 1]; e++)
-        if (!orr__hash_order_add(out, c->data_dep[e]))
+        if (!hash_order_add(out, c->data_dep[e]))
             return false;
     for (uint32_t e = c->ctrl_first ? c->ctrl_first[node] : 0;
          c->ctrl_first && e < c->ctrl_first[node + 1]; e++)
-        if (!orr__hash_order_add(out, c->ctrl_dep[e]))
+        if (!hash_order_add(out, c->ctrl_dep[e]))
             return false;
     return true;
 }
@@ -113,18 +113,18 @@ static bool gather_parents(const orr_columns *c, uint32_t node, orr__hash_order 
 typedef struct builder {
     program *p;
     const orr_columns *c;
-    orr__hash_order known, scratch;
+    hash_order known, scratch;
     uint32_t *fill; /* children so far, in the order they came */
 } builder;
 
 static bool note_children(builder *b, uint32_t node)
 {
-    orr__hash_order *parents = &b->scratch;
-    orr__hash_order_clear(parents);
-    bool ok = orr__hash_order_add(&b->known, node) && gather_parents(b->c, node, parents);
-    for (uint32_t parent = ok ? parents->first : ORR__NONE; ok && parent != ORR__NONE;
+    hash_order *parents = &b->scratch;
+    hash_order_clear(parents);
+    bool ok = hash_order_add(&b->known, node) && gather_parents(b->c, node, parents);
+    for (uint32_t parent = ok ? parents->first : RUN_NONE; ok && parent != RUN_NONE;
          parent = parents->next[parent]) {
-        ok = orr__hash_order_add(&b->known, parent);
+        ok = hash_order_add(&b->known, parent);
         b->p->parents[node]++;
         b->p->child[b->p->child_first[parent] + b->fill[parent]++] = node;
     }
@@ -135,13 +135,13 @@ static bool note_children(builder *b, uint32_t node)
 static bool order_children(builder *b, uint32_t node)
 {
     const uint32_t first = b->p->child_first[node], count = b->p->child_first[node + 1] - first;
-    orr__hash_order *set = &b->scratch;
+    hash_order *set = &b->scratch;
     bool ok = true;
-    orr__hash_order_clear(set);
+    hash_order_clear(set);
     for (uint32_t i = 0; ok && i < count; i++)
-        ok = orr__hash_order_add(set, b->p->child[first + i]);
+        ok = hash_order_add(set, b->p->child[first + i]);
     uint32_t at = first;
-    for (uint32_t m = ok ? set->first : ORR__NONE; m != ORR__NONE; m = set->next[m])
+    for (uint32_t m = ok ? set->first : RUN_NONE; m != RUN_NONE; m = set->next[m])
         b->p->child[at++] = m;
     return ok;
 }
@@ -178,8 +178,8 @@ static bool work_out(program *p)
     p->roots = orr_alloc(c->count, sizeof *p->roots);
     b.fill = orr_alloc(c->count, sizeof *b.fill);
     bool ok = p->parents && p->child_first && p->roots && b.fill &&
-              orr__hash_order_init(&b.known, c->id, c->count) &&
-              orr__hash_order_init(&b.scratch, c->id, c->count);
+              hash_order_init(&b.known, c->id, c->count) &&
+              hash_order_init(&b.scratch, c->id, c->count);
     if (ok) {
         count_children(p, c, c->data_first, c->data_dep);
         count_children(p, c, c->ctrl_first, c->ctrl_dep);
@@ -194,11 +194,11 @@ static bool work_out(program *p)
         squeeze(&b);
     for (uint32_t i = 0; ok && i < c->count; i++)
         ok = order_children(&b, i);
-    for (uint32_t m = ok ? b.known.first : ORR__NONE; m != ORR__NONE; m = b.known.next[m])
+    for (uint32_t m = ok ? b.known.first : RUN_NONE; m != RUN_NONE; m = b.known.next[m])
         if (p->parents[m] == 0)
             p->roots[p->root_count++] = m;
-    orr__hash_order_fini(&b.known);
-    orr__hash_order_fini(&b.scratch);
+    hash_order_fini(&b.known);
+    hash_order_fini(&b.scratch);
     orr_free(b.fill);
     return ok;
 }
@@ -215,7 +215,7 @@ static orr_code check_program(const program *p, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code read_program(struct orr__program_cache *c,
+static orr_code read_program(struct sys_program_cache *c,
                              const char *path,
                              program **out,
                              orr_error *err)
@@ -242,7 +242,7 @@ static orr_code read_program(struct orr__program_cache *c,
     return ORR_OK;
 }
 
-static orr_code find_program(struct orr__program_cache *c,
+static orr_code find_program(struct sys_program_cache *c,
                              const char *path,
                              program **out,
                              orr_error *err)
@@ -270,7 +270,7 @@ static void fail_node(const run_state *r, uint32_t node, const char *what)
     const orr_where w = orr_trace_where(r->p->t, node);
     orr_fail(&err, ORR_EINPUT, &w, "custom collective, node %" PRIu64 ": %s",
              orr_trace_columns(r->p->t)->id[node], what);
-    orr__sim_fail(r->stream->npu->sim, ORR_EINPUT, &err);
+    run_fail(r->stream->npu->sim, ORR_EINPUT, &err);
 }
 
 static void node_done(void *run, uint64_t node);
@@ -287,8 +287,8 @@ static bool needed(
 static void exchange(run_state *r, uint32_t node, bool is_send)
 {
     const orr_columns *c = orr_trace_columns(r->p->t);
-    orr__npu *n = r->stream->npu;
-    const orr__group *g = r->stream->group;
+    run_npu *n = r->stream->npu;
+    const cfg_group *g = r->stream->group;
     const int64_t members = g ? g->count : n->sim->npu_count;
     int64_t peer, size, tag;
     if (!needed(r, node, is_send ? c->comm_dst : c->comm_src,
@@ -301,22 +301,22 @@ static void exchange(run_state *r, uint32_t node, bool is_send)
         return;
     }
     const uint32_t rank = g ? g->members[peer] : (uint32_t)peer;
-    const uint32_t wire_tag = (uint32_t)((uint64_t)tag % ORR__TAG_SPACE);
-    const orr__call done = {node_done, r, node};
+    const uint32_t wire_tag = (uint32_t)((uint64_t)tag % MSG_TAG_SPACE);
+    const clk_call done = {node_done, r, node};
     if (is_send)
-        orr__send(n, wire_tag, rank, (uint64_t)size, done);
+        msg_send(n, wire_tag, rank, (uint64_t)size, done);
     else
-        orr__recv(n, wire_tag, rank, (uint64_t)size, done);
+        msg_recv(n, wire_tag, rank, (uint64_t)size, done);
 }
 
 static void execute(run_state *r, uint32_t node)
 {
     const orr_columns *c = orr_trace_columns(r->p->t);
-    orr__npu *n = r->stream->npu;
+    run_npu *n = r->stream->npu;
     r->running++;
     if (c->type[node] == ORR_NODE_COMP)
-        orr__npu_timer(n, orr__at_speed(orr__replay_time(c->duration_us[node]), n->speed->compute),
-                       node_done, r, node);
+        run_npu_timer(n, work_at_speed(work_replay_time(c->duration_us[node]), n->speed->compute),
+                      node_done, r, node);
     else if (c->type[node] == ORR_NODE_COMM_SEND || c->type[node] == ORR_NODE_COMM_RECV)
         exchange(r, node, c->type[node] == ORR_NODE_COMM_SEND);
     /* Any other node is taken and never ends (astra-sim.md 5.10). */
@@ -325,10 +325,10 @@ static void execute(run_state *r, uint32_t node)
 static void issue(run_state *r)
 {
     uint32_t count = 0;
-    for (uint32_t m = r->free.first; m != ORR__NONE; m = r->free.next[m])
+    for (uint32_t m = r->free.first; m != RUN_NONE; m = r->free.next[m])
         r->copy[count++] = m;
     for (uint32_t i = 0; i < count && !r->stream->npu->sim->code; i++) {
-        orr__hash_order_remove(&r->free, r->copy[i]);
+        hash_order_remove(&r->free, r->copy[i]);
         execute(r, r->copy[i]);
     }
 }
@@ -337,21 +337,21 @@ static void node_done(void *run, uint64_t node)
 {
     run_state *r = run;
     const program *p = r->p;
-    orr__stream *st = r->stream;
+    sys_stream *st = r->stream;
     r->running--;
     for (uint32_t e = p->child_first[node]; e < p->child_first[node + 1]; e++)
-        if (--r->waiting_for[p->child[e]] == 0 && !orr__hash_order_add(&r->free, p->child[e]))
-            orr__sim_no_memory(st->npu->sim);
+        if (--r->waiting_for[p->child[e]] == 0 && !hash_order_add(&r->free, p->child[e]))
+            run_no_memory(st->npu->sim);
     issue(r);
     if (r->running || r->free.count)
         return;
     end_run(r);
-    orr__stream_advance(st);
+    sys_stream_advance(st);
 }
 
-static bool position_of(const orr__stream *st, uint32_t *out)
+static bool position_of(const sys_stream *st, uint32_t *out)
 {
-    const orr__group *g = st->group;
+    const cfg_group *g = st->group;
     const uint32_t rank = st->npu->rank;
     uint32_t low = 0, high = g ? g->count : 0;
     *out = rank;
@@ -368,7 +368,7 @@ static bool position_of(const orr__stream *st, uint32_t *out)
     return low < g->count && g->sorted[low] == rank;
 }
 
-static run_state *new_run(orr__stream *st, const program *p)
+static run_state *new_run(sys_stream *st, const program *p)
 {
     const uint32_t n = orr_trace_columns(p->t)->count;
     run_state *r = orr_alloc(1, sizeof *r);
@@ -383,9 +383,9 @@ static run_state *new_run(orr__stream *st, const program *p)
     r->waiting_for = orr_alloc(n, sizeof *r->waiting_for);
     r->copy = orr_alloc(n, sizeof *r->copy);
     bool ok =
-        orr__hash_order_init(&r->free, orr_trace_columns(p->t)->id, n) && r->waiting_for && r->copy;
+        hash_order_init(&r->free, orr_trace_columns(p->t)->id, n) && r->waiting_for && r->copy;
     for (uint32_t i = 0; ok && i < p->root_count; i++)
-        ok = orr__hash_order_add(&r->free, p->roots[i]);
+        ok = hash_order_add(&r->free, p->roots[i]);
     if (!ok) {
         end_run(r);
         return NULL;
@@ -396,32 +396,32 @@ static run_state *new_run(orr__stream *st, const program *p)
 
 static void custom_start(orr_coll *c)
 {
-    orr__stream *st = orr__stream_of(c);
+    sys_stream *st = sys_stream_of(c);
     orr_sim *s = st->npu->sim;
     char path[4096];
     uint32_t position;
     program *p = NULL;
     orr_error err;
     if (!position_of(st, &position)) {
-        orr__sim_fail_text(s, st->npu, st->set->place, "rank %u is not a member of the group",
-                           st->npu->rank);
+        run_fail_text(s, st->npu, st->set->place, "rank %u is not a member of the group",
+                      st->npu->rank);
         return;
     }
     snprintf(path, sizeof path, "%s.%u.et", st->custom_prefix, position);
     const orr_code code = find_program(s->programs, path, &p, &err);
     if (code) {
-        orr__sim_fail(s, code, &err);
+        run_fail(s, code, &err);
         return;
     }
     run_state *r = *(run_state **)orr_coll_state(c) = new_run(st, p);
     if (!r)
-        orr__sim_no_memory(s);
+        run_no_memory(s);
     else
         issue(r);
 }
 
 /* Its messages are those of the trace: nothing comes back through received and timer. */
-const orr_coll_ops orr__coll_custom = {
+const orr_coll_ops sys_coll_custom = {
     .name = "custom",
     .label = "custom",
     .help = "traces of one's own",
@@ -432,36 +432,36 @@ const orr_coll_ops orr__coll_custom = {
 
 /* ---- for those who ask why nothing moves ---- */
 
-const orr__stream *orr__custom_owner(orr__call c)
+const sys_stream *sys_custom_owner(clk_call c)
 {
     return c.action == node_done ? ((const run_state *)c.context)->stream : NULL;
 }
 
-static const run_state *run_of(const orr__stream *st)
+static const run_state *run_of(const sys_stream *st)
 {
     return st->is_started ? *(run_state *const *)(const void *)(&st->coll + 1) : NULL;
 }
 
-uint32_t orr__custom_running(const orr__stream *st)
+uint32_t sys_custom_running(const sys_stream *st)
 {
     const run_state *r = run_of(st);
     return r ? r->running : 0;
 }
 
-bool orr__custom_will_post(
-    const orr__stream *st, bool is_send, uint32_t peer, uint32_t tag, uint64_t size)
+bool sys_custom_will_post(
+    const sys_stream *st, bool is_send, uint32_t peer, uint32_t tag, uint64_t size)
 {
     const run_state *r = run_of(st);
     const orr_columns *c = r ? orr_trace_columns(r->p->t) : NULL;
     const int64_t *peers = !c ? NULL : is_send ? c->comm_dst : c->comm_src;
     const uint8_t type = is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV;
-    const orr__group *g = st->group;
+    const cfg_group *g = st->group;
     const int64_t members = g ? g->count : st->npu->sim->npu_count;
     if (!peers || !c->comm_tag || !c->comm_size)
         return false;
     for (uint32_t i = 0; i < c->count; i++) {
         if (r->waiting_for[i] == 0 || c->type[i] != type || (uint64_t)c->comm_size[i] != size ||
-            (uint64_t)c->comm_tag[i] % ORR__TAG_SPACE != tag || peers[i] < 0 || peers[i] >= members)
+            (uint64_t)c->comm_tag[i] % MSG_TAG_SPACE != tag || peers[i] < 0 || peers[i] >= members)
             continue;
         if ((g ? g->members[peers[i]] : (uint32_t)peers[i]) == peer)
             return true;

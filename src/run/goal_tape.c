@@ -31,11 +31,11 @@ typedef struct entry {
 } entry;
 
 typedef struct pending {
-    orr__call then;
-    orr__stream *stream;
+    clk_call then;
+    sys_stream *stream;
 } pending;
 
-struct orr__tape {
+struct goal_tape {
     orr_sim *s;
     entry *entries;
     pending *receives;
@@ -45,16 +45,16 @@ struct orr__tape {
     uint32_t *last;      /* by rank and slot: 1 + the place that has it */
 };
 
-orr_code orr__tape_create(orr_sim *s, orr_error *err)
+orr_code tape_create(orr_sim *s, orr_error *err)
 {
-    struct orr__tape *t = orr_arena_new(s->arena, 1, struct orr__tape);
+    struct goal_tape *t = orr_arena_new(s->arena, 1, struct goal_tape);
     if (!t)
         return orr_no_memory(err);
     s->tape = t;
     t->s = s;
     t->duration = orr_arena_new(s->arena, s->npu_count, uint64_t *);
     t->before = orr_arena_new(s->arena, s->npu_count, uint32_t *);
-    t->last = orr_arena_new(s->arena, (size_t)s->npu_count * ORR__SLOTS, uint32_t);
+    t->last = orr_arena_new(s->arena, (size_t)s->npu_count * WORK_SLOTS, uint32_t);
     if (!t->duration || !t->before || !t->last)
         return orr_no_memory(err);
     for (uint32_t r = 0; r < s->npu_count; r++) {
@@ -67,7 +67,7 @@ orr_code orr__tape_create(orr_sim *s, orr_error *err)
     return ORR_OK;
 }
 
-void orr__tape_destroy(struct orr__tape *t)
+void tape_destroy(struct goal_tape *t)
 {
     if (!t)
         return;
@@ -77,37 +77,37 @@ void orr__tape_destroy(struct orr__tape *t)
 
 /* ---- during the run */
 
-static uint32_t add(struct orr__tape *t, const entry *e)
+static uint32_t add(struct goal_tape *t, const entry *e)
 {
     if (t->count >= UINT32_MAX - 1 || !orr_grow(&t->entries, &t->room, t->count + 1)) {
-        orr__sim_no_memory(t->s);
+        run_no_memory(t->s);
         return 0;
     }
     t->entries[t->count] = *e;
     return (uint32_t)t->count++;
 }
 
-static void tape_node_start(orr__npu *n, uint32_t place)
+static void tape_node_start(run_npu *n, uint32_t place)
 {
-    struct orr__tape *t = n->sim->tape;
+    struct goal_tape *t = n->sim->tape;
     const uint8_t slot = n->graph->slot[place];
     add(t, &(entry){.kind = ENTRY_NODE, .rank = n->rank, .place = place});
-    if (slot == ORR__SLOT_RECV)
+    if (slot == WORK_SLOT_RECV)
         return;
-    uint32_t *last = &t->last[(size_t)n->rank * ORR__SLOTS + slot];
+    uint32_t *last = &t->last[(size_t)n->rank * WORK_SLOTS + slot];
     t->before[n->rank][place] = *last;
     *last = place + 1;
 }
 
-static void tape_node_end(orr__npu *n, uint32_t place)
+static void tape_node_end(run_npu *n, uint32_t place)
 {
-    n->sim->tape->duration[n->rank][place] = orr__clock_now(n->sim->clock) - n->started_at[place];
+    n->sim->tape->duration[n->rank][place] = clk_now(n->sim->clock) - n->started_at[place];
 }
 
 /* Chunks of different groups may have the same number: the group goes into the tag.  Above all tags of nodes. */
-static uint32_t chunk_tag(const orr__stream *st, uint32_t wire_tag)
+static uint32_t chunk_tag(const sys_stream *st, uint32_t wire_tag)
 {
-    const orr__group *g = orr__node_group(st->npu, st->set->place);
+    const cfg_group *g = sys_node_group(st->npu, st->set->place);
     uint64_t x = st->id * 0x9e3779b97f4a7c15u;
     x ^= (g ? (uint64_t)g->id + 1 : 0) * 0xbf58476d1ce4e5b9u;
     x ^= wire_tag == st->tag ? 0 : (wire_tag + 1ull) * 0x94d049bb133111ebu;
@@ -116,14 +116,14 @@ static uint32_t chunk_tag(const orr__stream *st, uint32_t wire_tag)
 }
 
 /* The stream behind a message, if it is one of a collective. */
-static orr__stream *stream_of(orr__call c)
+static sys_stream *stream_of(clk_call c)
 {
-    if (c.action == orr__phase_received)
+    if (c.action == sys_phase_received)
         return c.context;
-    return c.action == orr__node_done ? NULL : (orr__stream *)(uintptr_t)orr__custom_owner(c);
+    return c.action == work_node_done ? NULL : (sys_stream *)(uintptr_t)sys_custom_owner(c);
 }
 
-static entry entry_of(const orr__npu *n, const orr__stream *st, uint32_t tag, orr__call c)
+static entry entry_of(const run_npu *n, const sys_stream *st, uint32_t tag, clk_call c)
 {
     if (st)
         return (entry){
@@ -131,14 +131,10 @@ static entry entry_of(const orr__npu *n, const orr__stream *st, uint32_t tag, or
     return (entry){.rank = n->rank, .place = (uint32_t)c.argument, .tag = tag};
 }
 
-static void tape_send(orr__npu *n,
-                      orr__stream *stream,
-                      uint32_t tag,
-                      uint32_t dst,
-                      uint64_t size,
-                      orr__call on_arrival)
+static void tape_send(
+    run_npu *n, sys_stream *stream, uint32_t tag, uint32_t dst, uint64_t size, clk_call on_arrival)
 {
-    orr__stream *st = stream ? stream : stream_of(on_arrival);
+    sys_stream *st = stream ? stream : stream_of(on_arrival);
     entry e = entry_of(n, st, tag, on_arrival);
     e.kind = ENTRY_SEND;
     e.peer = dst;
@@ -149,21 +145,21 @@ static void tape_send(orr__npu *n,
 
 static void received(void *context, uint64_t number)
 {
-    struct orr__tape *t = context;
+    struct goal_tape *t = context;
     const pending p = t->receives[t->entries[number].receive];
     if (p.stream)
         p.stream->taped = (uint32_t)number + 1;
-    orr__call_now(p.then);
+    clk_call_now(p.then);
 }
 
-static orr__call tape_recv(
-    orr__npu *n, uint32_t tag, uint32_t src, uint64_t size, orr__call on_arrival)
+static clk_call tape_recv(
+    run_npu *n, uint32_t tag, uint32_t src, uint64_t size, clk_call on_arrival)
 {
-    struct orr__tape *t = n->sim->tape;
-    orr__stream *st = stream_of(on_arrival);
+    struct goal_tape *t = n->sim->tape;
+    sys_stream *st = stream_of(on_arrival);
     entry e = entry_of(n, st, tag, on_arrival);
     if (!orr_grow(&t->receives, &t->receive_room, t->receive_count + 1)) {
-        orr__sim_no_memory(n->sim);
+        run_no_memory(n->sim);
         return on_arrival;
     }
     t->receives[t->receive_count] = (pending){on_arrival, st};
@@ -171,10 +167,10 @@ static orr__call tape_recv(
     e.peer = src;
     e.size = size;
     e.receive = (uint32_t)t->receive_count++;
-    return (orr__call){received, t, add(t, &e)};
+    return (clk_call){received, t, add(t, &e)};
 }
 
-const run_observer orr__tape_observer = {
+const run_observer tape_observer = {
     .node_start = tape_node_start,
     .node_end = tape_node_end,
     .send = tape_send,
@@ -184,14 +180,14 @@ const run_observer orr__tape_observer = {
 /* ---- afterwards: the schedule, rank by rank */
 
 typedef struct writer {
-    const struct orr__tape *t;
+    const struct goal_tape *t;
     orr_goal *g;
     orr_error *err;
     const uint32_t *list; /* entries of this rank, in order */
     uint32_t count;
     uint32_t *op;           /* by entry: 1 + its operation */
     uint32_t *first, *last; /* by place: 1 + the operation it starts and ends with */
-    const orr__npu *npu;
+    const run_npu *npu;
 } writer;
 
 static orr_code add_op(writer *w, const orr_goal_op *op, uint32_t *number)
@@ -218,7 +214,7 @@ static orr_code write_node(writer *w, const entry *e, bool has_chunks, bool has_
     orr_goal_op op = {.kind = ORR_GOAL_CALC, .cpu = CPU_JOIN};
     if (!has_chunks) {
         op.size = w->t->duration[e->rank][e->place];
-        op.cpu = slot == ORR__SLOT_CPU ? CPU_HOST : orr__is_comm_slot(slot) ? CPU_COMM : CPU_DEVICE;
+        op.cpu = slot == WORK_SLOT_CPU ? CPU_HOST : work_is_comm_slot(slot) ? CPU_COMM : CPU_DEVICE;
     }
     orr_code code = add_op(w, &op, &number);
     w->first[e->place] = w->last[e->place] = number;
@@ -249,7 +245,7 @@ static orr_code write_message(writer *w, uint32_t index)
 
 static orr_code write_edges(writer *w)
 {
-    const orr__graph *g = w->npu->graph;
+    const work_graph *g = w->npu->graph;
     orr_code code = ORR_OK;
     for (uint32_t p = 0; p < g->count && !code; p++) {
         const uint32_t before = w->t->before[w->npu->rank][p];

@@ -5,10 +5,10 @@
 
 #include "run_observer.h"
 
-struct orr__tape;
+struct goal_tape;
 
-orr_code orr__tape_create(orr_sim *s, orr_error *err);
-void orr__tape_destroy(struct orr__tape *t); /* NULL is fine */
-extern const run_observer orr__tape_observer;
+orr_code tape_create(orr_sim *s, orr_error *err);
+void tape_destroy(struct goal_tape *t); /* NULL is fine */
+extern const run_observer tape_observer;
 
 #endif

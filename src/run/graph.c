@@ -13,7 +13,7 @@
 
 #define NOTHING_STARTS "every node depends on another one: nothing can start"
 
-void orr__graph_fini(orr__graph *g)
+void work_graph_fini(work_graph *g)
 {
     orr_free(g->tables);
     orr_free(g->node);
@@ -86,7 +86,7 @@ static orr_code refuse_rootless(const orr_trace *t, orr_error *err)
     return refuse(t, NOTHING_STARTS, err);
 }
 
-static bool has_start(const orr__graph *g)
+static bool has_start(const work_graph *g)
 {
     for (uint32_t p = 0; p < g->count; p++)
         if (g->parents[p] == 0)
@@ -97,13 +97,13 @@ static bool has_start(const orr__graph *g)
 static uint8_t slot_of(const orr_columns *c, uint32_t i)
 {
     if (c->is_cpu_op && c->is_cpu_op[i] > 0)
-        return ORR__SLOT_CPU;
+        return WORK_SLOT_CPU;
     if (c->type[i] == ORR_NODE_COMP)
-        return ORR__SLOT_COMP;
-    return c->type[i] == ORR_NODE_COMM_RECV ? ORR__SLOT_RECV : ORR__SLOT_COMM;
+        return WORK_SLOT_COMP;
+    return c->type[i] == ORR_NODE_COMM_RECV ? WORK_SLOT_RECV : WORK_SLOT_COMM;
 }
 
-static bool fill(orr__graph *g)
+static bool fill(work_graph *g)
 {
     const orr_trace *t = g->t;
     const orr_columns *c = &t->columns;
@@ -142,39 +142,39 @@ static bool has_streams(const orr_trace *t)
 }
 
 /* The first stream has the slot that all communication has otherwise; past the last slot they share it. */
-static uint8_t slot_of_stream(orr__graph *g, int64_t stream)
+static uint8_t slot_of_stream(work_graph *g, int64_t stream)
 {
-    if (g->stream[ORR__SLOT_COMM] == ORR_NO_VALUE)
-        g->stream[ORR__SLOT_COMM] = stream;
-    if (g->stream[ORR__SLOT_COMM] == stream)
-        return ORR__SLOT_COMM;
-    for (unsigned s = ORR__SLOT_STREAMS; s < g->slot_count; s++)
+    if (g->stream[WORK_SLOT_COMM] == ORR_NO_VALUE)
+        g->stream[WORK_SLOT_COMM] = stream;
+    if (g->stream[WORK_SLOT_COMM] == stream)
+        return WORK_SLOT_COMM;
+    for (unsigned s = WORK_SLOT_STREAMS; s < g->slot_count; s++)
         if (g->stream[s] == stream)
             return (uint8_t)s;
-    if (g->slot_count == ORR__SLOTS)
-        return ORR__SLOTS - 1;
+    if (g->slot_count == WORK_SLOTS)
+        return WORK_SLOTS - 1;
     g->stream[g->slot_count] = stream;
     return (uint8_t)g->slot_count++;
 }
 
-static void spread_streams(orr__graph *g)
+static void spread_streams(work_graph *g)
 {
     const orr_columns *c = &g->t->columns;
     for (uint32_t p = 0; p < g->count && c->stream; p++)
-        if (g->slot[p] == ORR__SLOT_COMM)
+        if (g->slot[p] == WORK_SLOT_COMM)
             g->slot[p] = slot_of_stream(g, c->stream[g->node[p]]);
 }
 
-orr_code orr__graph_make(const orr_trace *t,
+orr_code work_graph_make(const orr_trace *t,
                          const orr_rules_run *rules,
-                         orr__graph *out,
+                         work_graph *out,
                          orr_error *err)
 {
     orr_code code = refuse_unsound(t, rules, err);
     if (code || (rules->refuses_missing_parents && (code = refuse_rootless(t, err))))
         return code;
-    *out = (orr__graph){
-        .t = t, .slot_count = ORR__SLOT_STREAMS, .stream[ORR__SLOT_COMM] = ORR_NO_VALUE};
+    *out = (work_graph){
+        .t = t, .slot_count = WORK_SLOT_STREAMS, .stream[WORK_SLOT_COMM] = ORR_NO_VALUE};
     const size_t n = t->columns.count;
     out->node = orr_alloc(n, sizeof *out->node);
     out->slot = orr_alloc(n, 1);

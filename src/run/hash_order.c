@@ -14,16 +14,16 @@ static const uint64_t sizes[] = {13,        29,        59,         127,       25
                                  5967347,   12117689,  24607243,   49969847,  101473717, 206062531,
                                  418445239, 849728321, 1725517109, 3503951293};
 
-bool orr__hash_order_init(orr__hash_order *s, const uint64_t *ids, uint32_t possible)
+bool hash_order_init(hash_order *s, const uint64_t *ids, uint32_t possible)
 {
-    *s = (orr__hash_order){.ids = ids, .possible = possible, .buckets = 1, .first = NONE};
+    *s = (hash_order){.ids = ids, .possible = possible, .buckets = 1, .first = NONE};
     s->next = orr_alloc(possible, sizeof *s->next);
     s->previous = orr_alloc(possible, sizeof *s->previous);
     s->is_in = orr_alloc(possible, sizeof *s->is_in);
     return s->next && s->previous && s->is_in;
 }
 
-void orr__hash_order_fini(orr__hash_order *s)
+void hash_order_fini(hash_order *s)
 {
     orr_free(s->next);
     orr_free(s->previous);
@@ -31,7 +31,7 @@ void orr__hash_order_fini(orr__hash_order *s)
     orr_free(s->bucket_first);
 }
 
-void orr__hash_order_clear(orr__hash_order *s)
+void hash_order_clear(hash_order *s)
 {
     for (uint32_t m = s->first; m != NONE; m = s->next[m])
         s->is_in[m] = false;
@@ -41,7 +41,7 @@ void orr__hash_order_clear(orr__hash_order *s)
 }
 
 /* Put a member in front of `at` (NONE: the list is empty). */
-static void put_before(orr__hash_order *s, uint32_t member, uint32_t at)
+static void put_before(hash_order *s, uint32_t member, uint32_t at)
 {
     const uint32_t before = at == NONE ? NONE : s->previous[at];
     s->next[member] = at;
@@ -54,14 +54,14 @@ static void put_before(orr__hash_order *s, uint32_t member, uint32_t at)
         s->first = member;
 }
 
-static void place(orr__hash_order *s, uint32_t member)
+static void place(hash_order *s, uint32_t member)
 {
     uint32_t *head = &s->bucket_first[s->ids[member] % s->buckets];
     put_before(s, member, *head != NONE ? *head : s->first);
     *head = member;
 }
 
-static bool rebuild(orr__hash_order *s, uint64_t wanted)
+static bool rebuild(hash_order *s, uint64_t wanted)
 {
     size_t i = 0;
     while (i + 1 < sizeof sizes / sizeof *sizes && sizes[i] < wanted)
@@ -80,7 +80,7 @@ static bool rebuild(orr__hash_order *s, uint64_t wanted)
     return true;
 }
 
-static bool make_room(orr__hash_order *s)
+static bool make_room(hash_order *s)
 {
     uint64_t need = s->count + 1;
     if (need <= s->limit)
@@ -96,7 +96,7 @@ static bool make_room(orr__hash_order *s)
     return true;
 }
 
-bool orr__hash_order_add(orr__hash_order *s, uint32_t member)
+bool hash_order_add(hash_order *s, uint32_t member)
 {
     if (s->is_in[member])
         return true;
@@ -108,7 +108,7 @@ bool orr__hash_order_add(orr__hash_order *s, uint32_t member)
     return true;
 }
 
-void orr__hash_order_remove(orr__hash_order *s, uint32_t member)
+void hash_order_remove(hash_order *s, uint32_t member)
 {
     const uint32_t next = s->next[member], before = s->previous[member];
     const uint64_t bucket = s->ids[member] % s->buckets;

@@ -8,7 +8,7 @@
 
 #include "base/memory/memory.h"
 
-typedef struct orr__hash_order {
+typedef struct hash_order {
     const uint64_t *ids; /* of all possible members */
     uint32_t possible;
     uint32_t *next, *previous; /* by member; members not in the set: see is_in */
@@ -17,15 +17,15 @@ typedef struct orr__hash_order {
     size_t bucket_room;
     uint64_t buckets, limit, count;
     uint32_t first;
-} orr__hash_order;
+} hash_order;
 
-bool orr__hash_order_init(orr__hash_order *s,
-                          const uint64_t *ids,
-                          uint32_t possible); /* false: out of memory */
-void orr__hash_order_fini(orr__hash_order *s);
-bool orr__hash_order_add(orr__hash_order *s, uint32_t member); /* false: out of memory */
-void orr__hash_order_clear(orr__hash_order *s);                /* as after init */
-void orr__hash_order_remove(orr__hash_order *s, uint32_t member);
+bool hash_order_init(hash_order *s,
+                     const uint64_t *ids,
+                     uint32_t possible); /* false: out of memory */
+void hash_order_fini(hash_order *s);
+bool hash_order_add(hash_order *s, uint32_t member); /* false: out of memory */
+void hash_order_clear(hash_order *s);                /* as after init */
+void hash_order_remove(hash_order *s, uint32_t member);
 /* Walk: from s->first along s->next to UINT32_MAX. */
 
 #endif

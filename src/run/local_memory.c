@@ -15,20 +15,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct orr__tensor_log *orr__tensor_log_create(uint32_t nodes)
+struct mem_tensor_log *mem_tensor_log_create(uint32_t nodes)
 {
-    struct orr__tensor_log *l = orr_alloc(1, sizeof *l);
+    struct mem_tensor_log *l = orr_alloc(1, sizeof *l);
     if (!l)
         return NULL;
     l->done = orr_alloc(nodes, sizeof *l->done);
     l->ended_at = orr_alloc(nodes, sizeof *l->ended_at);
     if (l->done && l->ended_at)
         return l;
-    orr__tensor_log_destroy(l);
+    mem_tensor_log_destroy(l);
     return NULL;
 }
 
-void orr__tensor_log_destroy(struct orr__tensor_log *l)
+void mem_tensor_log_destroy(struct mem_tensor_log *l)
 {
     if (!l)
         return;
@@ -37,10 +37,10 @@ void orr__tensor_log_destroy(struct orr__tensor_log *l)
     orr_free(l);
 }
 
-static void note_end(orr__npu *n, uint32_t place)
+static void note_end(run_npu *n, uint32_t place)
 {
-    struct orr__tensor_log *l = n->tensor_log;
-    l->ended_at[place] = orr__clock_now(n->sim->clock);
+    struct mem_tensor_log *l = n->tensor_log;
+    l->ended_at[place] = clk_now(n->sim->clock);
     l->done[l->count++] = place;
 }
 
@@ -60,7 +60,7 @@ void mem_ledger_fini(mem_ledger *l)
 
 static orr_code refuse(mem_ledger *l, uint32_t place, const char *words, orr_str what)
 {
-    const orr__graph *g = l->n->graph;
+    const work_graph *g = l->n->graph;
     const orr_where w = orr_trace_where(g->t, g->node[place]);
     return orr_fail(l->err, ORR_EINPUT, &w,
                     "rank %u, node %" PRIu64 ": local memory cannot be tracked: %s \"%.*s\"",
@@ -80,10 +80,10 @@ static orr_code find_tensor(mem_ledger *l, orr_str name, uint64_t size, uint32_t
     if (!orr_grow(&l->tensors, &l->room, l->count + 1))
         return orr_no_memory(l->err);
     l->tensors[l->count++] = (mem_tensor){.size = size,
-                                          .writer = ORR__NONE,
+                                          .writer = RUN_NONE,
                                           .written = UNWRITTEN_END,
                                           .last_read = ORR_NEVER,
-                                          .first = ORR__NONE};
+                                          .first = RUN_NONE};
     return ORR_OK;
 }
 
@@ -99,8 +99,8 @@ static orr_code add_read(mem_ledger *l, uint32_t place, orr_str name, uint64_t s
     if (!orr_grow(&l->reads, &l->read_room, l->read_count + 1) ||
         !orr_grow(&l->readable, &l->readable_room, l->readable_count + 1))
         return orr_no_memory(l->err);
-    l->reads[l->read_count++] = (mem_read){.place = place, .next = ORR__NONE};
-    if (t->first == ORR__NONE) {
+    l->reads[l->read_count++] = (mem_read){.place = place, .next = RUN_NONE};
+    if (t->first == RUN_NONE) {
         l->readable[l->readable_count++] = which;
         t->first = r;
     } else {
@@ -154,7 +154,7 @@ static orr_code add_tensors(
 
 /* One attribute; false: it ends the list of what can be read. */
 static bool visit_attribute(
-    const orr_node *node, const char *key, bool is_write, orr__tensor_visit visit, void *context)
+    const orr_node *node, const char *key, bool is_write, mem_tensor_visit visit, void *context)
 {
     orr_attr attr;
     orr_value name, size;
@@ -172,7 +172,7 @@ static bool visit_attribute(
     return true;
 }
 
-void orr__tensors_visit(const orr__npu *n, uint32_t place, orr__tensor_visit visit, void *context)
+void mem_visit_tensors(const run_npu *n, uint32_t place, mem_tensor_visit visit, void *context)
 {
     orr_node node;
     orr_trace_node(n->graph->t, n->graph->node[place], &node);
@@ -182,8 +182,8 @@ void orr__tensors_visit(const orr__npu *n, uint32_t place, orr__tensor_visit vis
 
 static orr_code add_nodes(mem_ledger *l)
 {
-    const struct orr__tensor_log *log = l->n->tensor_log;
-    const orr__graph *g = l->n->graph;
+    const struct mem_tensor_log *log = l->n->tensor_log;
+    const work_graph *g = l->n->graph;
     orr_code code = ORR_OK;
     for (uint32_t i = 0; i < log->count && !code; i++) {
         const uint32_t place = log->done[i];
@@ -227,7 +227,7 @@ static orr_code add_points(mem_ledger *l)
     return ORR_OK;
 }
 
-orr_code mem_ledger_make(const orr__npu *n, mem_ledger *l, orr_error *err)
+orr_code mem_ledger_make(const run_npu *n, mem_ledger *l, orr_error *err)
 {
     *l = (mem_ledger){.n = n, .names = orr_intern_create(), .err = err};
     orr_code code = l->names ? ORR_OK : orr_no_memory(err);
@@ -238,7 +238,7 @@ orr_code mem_ledger_make(const orr__npu *n, mem_ledger *l, orr_error *err)
     return code;
 }
 
-static void measure(orr__npu *n)
+static void measure(run_npu *n)
 {
     mem_ledger l;
     orr_error err;
@@ -247,13 +247,13 @@ static void measure(orr__npu *n)
         if (l.points[i].usage > n->result.peak_memory)
             n->result.peak_memory = l.points[i].usage;
     if (code)
-        orr__sim_fail(n->sim, code, &err);
+        run_fail(n->sim, code, &err);
     mem_ledger_fini(&l);
 }
 
-const run_observer orr__tensor_observer = {.node_end = note_end, .rank_end = measure};
+const run_observer mem_observer = {.node_end = note_end, .rank_end = measure};
 
-orr_code orr__tensor_usage(const orr__npu *n, orr__usage_visit visit, void *context, orr_error *err)
+orr_code mem_usage(const run_npu *n, mem_usage_visit visit, void *context, orr_error *err)
 {
     mem_ledger l;
     const orr_code code = mem_ledger_make(n, &l, err);

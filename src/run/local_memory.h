@@ -5,7 +5,7 @@
 
 #include "run_state.h"
 
-struct orr__tensor_log {
+struct mem_tensor_log {
     uint32_t *done; /* places, in the order of their ends */
     uint64_t *ended_at;
     uint32_t count;
@@ -28,7 +28,7 @@ typedef struct mem_point {
 } mem_point;
 
 typedef struct mem_ledger {
-    const orr__npu *n;
+    const run_npu *n;
     orr_intern *names;
     mem_tensor *tensors;
     mem_read *reads;
@@ -38,22 +38,19 @@ typedef struct mem_ledger {
     orr_error *err;
 } mem_ledger;
 
-orr_code mem_ledger_make(const orr__npu *n,
+orr_code mem_ledger_make(const run_npu *n,
                          mem_ledger *l,
                          orr_error *err); /* fini also after failure */
 void mem_ledger_fini(mem_ledger *l);
 
-struct orr__tensor_log *orr__tensor_log_create(uint32_t nodes); /* NULL: out of memory */
-void orr__tensor_log_destroy(struct orr__tensor_log *l);
-extern const run_observer orr__tensor_observer;
+struct mem_tensor_log *mem_tensor_log_create(uint32_t nodes); /* NULL: out of memory */
+void mem_tensor_log_destroy(struct mem_tensor_log *l);
+extern const run_observer mem_observer;
 /* Bytes in use by the tensors of a finished rank, tick by tick. */
-typedef void (*orr__usage_visit)(void *context, uint64_t tick, uint64_t bytes);
-orr_code orr__tensor_usage(const orr__npu *n,
-                           orr__usage_visit visit,
-                           void *context,
-                           orr_error *err);
+typedef void (*mem_usage_visit)(void *context, uint64_t tick, uint64_t bytes);
+orr_code mem_usage(const run_npu *n, mem_usage_visit visit, void *context, orr_error *err);
 /* The tensors that a node reads, then those that it writes.  Ends at the first that cannot be read. */
-typedef void (*orr__tensor_visit)(void *context, bool is_write, orr_str name);
-void orr__tensors_visit(const orr__npu *n, uint32_t place, orr__tensor_visit visit, void *context);
+typedef void (*mem_tensor_visit)(void *context, bool is_write, orr_str name);
+void mem_visit_tensors(const run_npu *n, uint32_t place, mem_tensor_visit visit, void *context);
 
 #endif

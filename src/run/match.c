@@ -29,19 +29,19 @@ typedef struct pair {
     uint32_t chain; /* the oldest of another key with the same place in the table */
     uint32_t next;  /* waiting under the same key, or free */
     uint32_t last;  /* of the oldest: the end of that queue */
-    orr__call on_sent, on_received;
+    clk_call on_sent, on_received;
 } pair;
 
 /* A send or receive that waits for its rendezvous. */
 typedef struct meeting {
-    orr__npu *npu;
-    orr__call call;
+    run_npu *npu;
+    clk_call call;
     uint64_t size;
     uint32_t tag, peer;
     uint32_t next;
 } meeting;
 
-struct orr__matcher {
+struct msg_table {
     orr_sim *sim;
     pair *pairs;
     size_t pair_count, pair_room;
@@ -53,13 +53,13 @@ struct orr__matcher {
     uint32_t free_meeting;
 };
 
-struct orr__matcher *orr__matcher_create(orr_sim *s)
+struct msg_table *msg_create(orr_sim *s)
 {
-    struct orr__matcher *m = orr_alloc(1, sizeof *m);
+    struct msg_table *m = orr_alloc(1, sizeof *m);
     if (!m)
         return NULL;
     m->sim = s;
-    m->free_pair = m->free_meeting = ORR__NONE;
+    m->free_pair = m->free_meeting = RUN_NONE;
     m->mask = 1023;
     m->heads = orr_alloc(m->mask + 1, sizeof *m->heads);
     if (!m->heads) {
@@ -70,7 +70,7 @@ struct orr__matcher *orr__matcher_create(orr_sim *s)
     return m;
 }
 
-void orr__matcher_destroy(struct orr__matcher *m)
+void msg_destroy(struct msg_table *m)
 {
     if (!m)
         return;
@@ -82,7 +82,7 @@ void orr__matcher_destroy(struct orr__matcher *m)
 
 /* ---- pairs by key ---- */
 
-static size_t place_of(const struct orr__matcher *m, const key *k)
+static size_t place_of(const struct msg_table *m, const key *k)
 {
     const uint64_t base =
         orr_hash_mix(k->size ^ 0x9e3779b97f4a7c15u,
@@ -96,15 +96,15 @@ static bool is_same(const key *a, const key *b)
 }
 
 /* Where the oldest pair of a key is written down; NONE stands there when there is none. */
-static uint32_t *find_key(struct orr__matcher *m, const key *k)
+static uint32_t *find_key(struct msg_table *m, const key *k)
 {
     uint32_t *at = &m->heads[place_of(m, k)];
-    while (*at != ORR__NONE && !is_same(&m->pairs[*at].k, k))
+    while (*at != RUN_NONE && !is_same(&m->pairs[*at].k, k))
         at = &m->pairs[*at].chain;
     return at;
 }
 
-static bool grow_heads(struct orr__matcher *m)
+static bool grow_heads(struct msg_table *m)
 {
     const size_t mask = m->mask * 2 + 1, old_mask = m->mask;
     uint32_t *heads = orr_alloc(mask + 1, sizeof *heads), *old = m->heads;
@@ -113,7 +113,7 @@ static bool grow_heads(struct orr__matcher *m)
     memset(heads, 0xff, (mask + 1) * sizeof *heads);
     m->mask = mask;
     for (size_t i = 0; i <= old_mask; i++)
-        for (uint32_t p = old[i], next; p != ORR__NONE; p = next) {
+        for (uint32_t p = old[i], next; p != RUN_NONE; p = next) {
             const size_t to = place_of(m, &m->pairs[p].k);
             next = m->pairs[p].chain;
             m->pairs[p].chain = heads[to];
@@ -127,34 +127,34 @@ static bool grow_heads(struct orr__matcher *m)
 /* ---- pairs ---- */
 
 /* Room for one more pair, so that nothing moves while it is put in its place. */
-static bool make_room(struct orr__matcher *m)
+static bool make_room(struct msg_table *m)
 {
     if (m->keys > m->mask && !grow_heads(m))
         return false;
-    return m->free_pair != ORR__NONE ||
-           (m->pair_count < ORR__NONE && orr_grow(&m->pairs, &m->pair_room, m->pair_count + 1));
+    return m->free_pair != RUN_NONE ||
+           (m->pair_count < RUN_NONE && orr_grow(&m->pairs, &m->pair_room, m->pair_count + 1));
 }
 
-static uint32_t new_pair(struct orr__matcher *m, const key *k)
+static uint32_t new_pair(struct msg_table *m, const key *k)
 {
-    const uint32_t p = m->free_pair != ORR__NONE ? m->free_pair : (uint32_t)m->pair_count++;
+    const uint32_t p = m->free_pair != RUN_NONE ? m->free_pair : (uint32_t)m->pair_count++;
     if (p == m->free_pair)
         m->free_pair = m->pairs[p].next;
-    m->pairs[p] = (pair){.k = *k, .chain = ORR__NONE, .next = ORR__NONE, .last = p};
+    m->pairs[p] = (pair){.k = *k, .chain = RUN_NONE, .next = RUN_NONE, .last = p};
     return p;
 }
 
-static void drop_pair(struct orr__matcher *m, uint32_t p)
+static void drop_pair(struct msg_table *m, uint32_t p)
 {
     m->pairs[p].next = m->free_pair;
     m->free_pair = p;
 }
 
 /* The oldest pair of a key leaves; the next one takes its place. */
-static uint32_t take_oldest(struct orr__matcher *m, uint32_t *at)
+static uint32_t take_oldest(struct msg_table *m, uint32_t *at)
 {
     const uint32_t p = *at, next = m->pairs[p].next;
-    if (next == ORR__NONE) {
+    if (next == RUN_NONE) {
         *at = m->pairs[p].chain;
         m->keys--;
     } else {
@@ -166,16 +166,16 @@ static uint32_t take_oldest(struct orr__matcher *m, uint32_t *at)
 }
 
 /* The oldest waiting pair of the other side, taken off its queue; else a new one, put on it. */
-static uint32_t meet(struct orr__matcher *m, const key *k, bool is_send)
+static uint32_t meet(struct msg_table *m, const key *k, bool is_send)
 {
     if (!make_room(m))
-        return ORR__NONE;
+        return RUN_NONE;
     uint32_t *at = find_key(m, k);
     const uint32_t oldest = *at;
-    if (oldest != ORR__NONE && m->pairs[oldest].is_sent != is_send)
+    if (oldest != RUN_NONE && m->pairs[oldest].is_sent != is_send)
         return take_oldest(m, at);
     const uint32_t p = new_pair(m, k);
-    if (oldest == ORR__NONE) {
+    if (oldest == RUN_NONE) {
         *at = p;
         m->keys++;
     } else {
@@ -187,9 +187,9 @@ static uint32_t meet(struct orr__matcher *m, const key *k, bool is_send)
 
 /* ---- sending and receiving ---- */
 
-static void send_message(orr_sim *s, const key *k, orr__call on_sent)
+static void send_message(orr_sim *s, const key *k, clk_call on_sent)
 {
-    struct orr__matcher *m = s->matcher;
+    struct msg_table *m = s->matcher;
     orr_error err;
     if (k->src == k->dst || k->size == 0 || k->dst >= s->npu_count) {
         const char *why = k->size == 0       ? "a message of 0 bytes"
@@ -198,14 +198,14 @@ static void send_message(orr_sim *s, const key *k, orr__call on_sent)
         const orr_code bad =
             orr_fail(&err, ORR_EINPUT, NULL, "rank %u sends %s (rank %u, tag %u, %llu bytes)",
                      k->src, why, k->dst, k->tag, (unsigned long long)k->size);
-        orr__sim_fail(s, bad, &err);
+        run_fail(s, bad, &err);
         return;
     }
     const uint32_t p = !s->byte_matcher ? meet(m, k, true)
                        : make_room(m)   ? new_pair(m, k)
-                                        : ORR__NONE;
-    if (p == ORR__NONE) {
-        orr__sim_no_memory(s);
+                                        : RUN_NONE;
+    if (p == RUN_NONE) {
+        run_no_memory(s);
         return;
     }
     m->pairs[p].is_sent = true;
@@ -215,37 +215,37 @@ static void send_message(orr_sim *s, const key *k, orr__call on_sent)
     const orr_message message = {k->src, k->dst, k->size, p};
     const orr_code code = s->net_ops->send(s->net, s, &message, &err);
     if (code)
-        orr__sim_fail(s, code, &err);
+        run_fail(s, code, &err);
 }
 
 /* As the old front end: what is there already is received at once (packet-network.md, addendum 1). */
-static void receive_bytes(orr_sim *s, const key *k, orr__call on_received)
+static void receive_bytes(orr_sim *s, const key *k, clk_call on_received)
 {
     const run_bytes_key bytes = {k->tag, k->src, k->dst};
     bool is_there;
     if (!run_byte_matchings->receive(s->byte_matcher, &bytes, k->size, on_received, &is_there))
-        orr__sim_no_memory(s);
+        run_no_memory(s);
     else if (is_there)
-        orr__call_now(on_received);
+        clk_call_now(on_received);
 }
 
-static void receive_message(orr_sim *s, const key *k, orr__call on_received)
+static void receive_message(orr_sim *s, const key *k, clk_call on_received)
 {
-    struct orr__matcher *m = s->matcher;
+    struct msg_table *m = s->matcher;
     if (s->byte_matcher) {
         receive_bytes(s, k, on_received);
         return;
     }
     const uint32_t p = meet(m, k, false);
-    if (p == ORR__NONE) {
-        orr__sim_no_memory(s);
+    if (p == RUN_NONE) {
+        run_no_memory(s);
     } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */
         if (m->pairs[p].is_told)
             drop_pair(m, p);
         else
             m->pairs[p].is_received = true; /* the sender has yet to be told */
-        orr__clock_at(s->clock, orr__clock_now(s->clock), on_received.action, on_received.context,
-                      on_received.argument);
+        clk_at(s->clock, clk_now(s->clock), on_received.action, on_received.context,
+               on_received.argument);
     } else {
         m->pairs[p].is_received = true;
         m->pairs[p].on_received = on_received;
@@ -254,28 +254,28 @@ static void receive_message(orr_sim *s, const key *k, orr__call on_received)
 
 void orr_net_deliver_receiver(orr_sim *s, uint64_t token)
 {
-    struct orr__matcher *m = s->matcher;
+    struct msg_table *m = s->matcher;
     pair *p = &m->pairs[token];
-    const orr__call on_received = p->on_received;
+    const clk_call on_received = p->on_received;
     p->is_arrived = true;
     if (!p->is_received)
         return;
     if (p->is_told)
         drop_pair(m, (uint32_t)token);
     else
-        p->on_received = (orr__call){0};
-    orr__call_now(on_received);
+        p->on_received = (clk_call){0};
+    clk_call_now(on_received);
 }
 
 void orr_net_complete_sender(orr_sim *s, uint64_t token)
 {
-    struct orr__matcher *m = s->matcher;
+    struct msg_table *m = s->matcher;
     pair *p = &m->pairs[token];
-    const orr__call on_sent = p->on_sent;
+    const clk_call on_sent = p->on_sent;
     p->is_told = true;
     if (p->is_arrived && p->is_received)
         drop_pair(m, (uint32_t)token);
-    orr__call_now(on_sent);
+    clk_call_now(on_sent);
 }
 
 /* The sender hears of it first, then whoever waits for these bytes. */
@@ -283,33 +283,33 @@ static void deliver_bytes(orr_sim *s, uint32_t token)
 {
     const pair p = s->matcher->pairs[token];
     const run_bytes_key bytes = {p.k.tag, p.k.src, p.k.dst};
-    orr__call then;
+    clk_call then;
     drop_pair(s->matcher, token);
-    orr__call_now(p.on_sent);
+    clk_call_now(p.on_sent);
     if (run_byte_matchings->arrive(s->byte_matcher, &bytes, p.k.size, &then))
-        orr__call_now(then);
+        clk_call_now(then);
     else
-        orr__sim_no_memory(s);
+        run_no_memory(s);
 }
 
 void orr_net_deliver(orr_sim *s, uint64_t token)
 {
-    struct orr__matcher *m = s->matcher;
+    struct msg_table *m = s->matcher;
     if (s->byte_matcher) {
         deliver_bytes(s, (uint32_t)token);
         return;
     }
     pair *p = &m->pairs[token];
-    const orr__call on_sent = p->on_sent, on_received = p->on_received;
+    const clk_call on_sent = p->on_sent, on_received = p->on_received;
     const bool is_received = p->is_received;
     if (is_received)
         drop_pair(m, (uint32_t)token);
     else
         p->is_arrived = p->is_told =
             true; /* before the sender hears of it: it may post the receive itself */
-    orr__call_now(on_sent);
+    clk_call_now(on_sent);
     if (is_received)
-        orr__call_now(on_received);
+        clk_call_now(on_received);
 }
 
 static void deliver(void *sim, uint64_t token)
@@ -319,27 +319,27 @@ static void deliver(void *sim, uint64_t token)
 
 void orr__net_deliver_after(orr_sim *s, uint64_t delay, uint64_t token)
 {
-    orr__clock_at(s->clock, orr__clock_now(s->clock) + delay, deliver, s, token);
+    clk_at(s->clock, clk_now(s->clock) + delay, deliver, s, token);
 }
 
 /* ---- rendezvous (astra-sim.md 5.6) ---- */
 
-static uint32_t new_meeting(struct orr__matcher *m, const meeting *value)
+static uint32_t new_meeting(struct msg_table *m, const meeting *value)
 {
     uint32_t i = m->free_meeting;
-    if (i != ORR__NONE) {
+    if (i != RUN_NONE) {
         m->free_meeting = m->meetings[i].next;
     } else {
-        if (m->meeting_count >= ORR__NONE ||
+        if (m->meeting_count >= RUN_NONE ||
             !orr_grow(&m->meetings, &m->meeting_room, m->meeting_count + 1))
-            return ORR__NONE;
+            return RUN_NONE;
         i = (uint32_t)m->meeting_count++;
     }
     m->meetings[i] = *value;
     return i;
 }
 
-static meeting take_meeting(struct orr__matcher *m, uint64_t i)
+static meeting take_meeting(struct msg_table *m, uint64_t i)
 {
     const meeting found = m->meetings[i];
     m->meetings[i].next = m->free_meeting;
@@ -369,8 +369,7 @@ static uint64_t at_least_a_byte(const orr_sim *s, uint64_t size)
     return size == 0 && !s->rules->sends_nothing ? 1 : size;
 }
 
-static void send_now(
-    orr__npu *from, uint32_t tag, uint32_t dst, uint64_t size, orr__call on_arrival)
+static void send_now(run_npu *from, uint32_t tag, uint32_t dst, uint64_t size, clk_call on_arrival)
 {
     orr_sim *s = from->sim;
     size = at_least_a_byte(s, size);
@@ -379,28 +378,28 @@ static void send_now(
         send_message(s, &k, on_arrival);
         return;
     }
-    const meeting w = {from, on_arrival, size, tag, dst, ORR__NONE};
+    const meeting w = {from, on_arrival, size, tag, dst, RUN_NONE};
     const uint32_t i = new_meeting(s->matcher, &w);
     const key answer = {tag + RENDEZVOUS_TAG, dst, from->rank, RENDEZVOUS_SIZE};
-    if (i == ORR__NONE)
-        orr__sim_no_memory(s);
+    if (i == RUN_NONE)
+        run_no_memory(s);
     else
-        receive_message(s, &answer, (orr__call){start_send, s, i});
+        receive_message(s, &answer, (clk_call){start_send, s, i});
 }
 
-void orr__send(orr__npu *from, uint32_t tag, uint32_t dst, uint64_t size, orr__call on_arrival)
+void msg_send(run_npu *from, uint32_t tag, uint32_t dst, uint64_t size, clk_call on_arrival)
 {
     RUN_TELL(from->sim, send, from, NULL, tag, dst, size, on_arrival);
     send_now(from, tag, dst, size, on_arrival);
 }
 
-void orr__stream_send(orr__stream *s, uint32_t dst, uint64_t size)
+void msg_stream_send(sys_stream *s, uint32_t dst, uint64_t size)
 {
-    RUN_TELL(s->npu->sim, send, s->npu, s, s->tag, dst, size, (orr__call){0});
-    send_now(s->npu, s->tag, dst, size, (orr__call){0});
+    RUN_TELL(s->npu->sim, send, s->npu, s, s->tag, dst, size, (clk_call){0});
+    send_now(s->npu, s->tag, dst, size, (clk_call){0});
 }
 
-void orr__recv(orr__npu *at, uint32_t tag, uint32_t src, uint64_t size, orr__call on_arrival)
+void msg_recv(run_npu *at, uint32_t tag, uint32_t src, uint64_t size, clk_call on_arrival)
 {
     orr_sim *s = at->sim;
     if (s->hooks.receive)
@@ -411,34 +410,34 @@ void orr__recv(orr__npu *at, uint32_t tag, uint32_t src, uint64_t size, orr__cal
         receive_message(s, &k, on_arrival);
         return;
     }
-    const meeting w = {at, on_arrival, size, tag, src, ORR__NONE};
+    const meeting w = {at, on_arrival, size, tag, src, RUN_NONE};
     const uint32_t i = new_meeting(s->matcher, &w);
     const key ready = {tag + RENDEZVOUS_TAG, at->rank, src, RENDEZVOUS_SIZE};
-    if (i == ORR__NONE)
-        orr__sim_no_memory(s);
+    if (i == RUN_NONE)
+        run_no_memory(s);
     else
-        send_message(s, &ready, (orr__call){start_receive, s, i});
+        send_message(s, &ready, (clk_call){start_receive, s, i});
 }
 
 /* ---- what has not met, for those who ask why nothing moves ---- */
 
-static const meeting *meeting_of(const struct orr__matcher *m, orr__call c)
+static const meeting *meeting_of(const struct msg_table *m, clk_call c)
 {
     return c.action == start_send || c.action == start_receive ? &m->meetings[c.argument] : NULL;
 }
 
 /* A rendezvous goes from the receiver to the sender.  False: it has done its part. */
-static bool describe_rendezvous(const struct orr__matcher *m, const pair *p, orr__unmatched *out)
+static bool describe_rendezvous(const struct msg_table *m, const pair *p, msg_unmatched *out)
 {
     const meeting *sender = meeting_of(m, p->on_received), *receiver = meeting_of(m, p->on_sent);
     const meeting *known = p->is_sent ? receiver : sender;
     if (p->is_arrived || !known)
         return false;
-    *out = (orr__unmatched){.kind = p->is_sent ? ORR__UNDELIVERED : ORR__UNREADY,
-                            .tag = known->tag,
-                            .src = p->k.dst,
-                            .dst = p->k.src,
-                            .size = known->size};
+    *out = (msg_unmatched){.kind = p->is_sent ? MSG_UNDELIVERED : MSG_UNREADY,
+                           .tag = known->tag,
+                           .src = p->k.dst,
+                           .dst = p->k.src,
+                           .size = known->size};
     if (sender)
         out->sender = sender->call;
     if (receiver)
@@ -446,39 +445,36 @@ static bool describe_rendezvous(const struct orr__matcher *m, const pair *p, orr
     return true;
 }
 
-static bool describe(const struct orr__matcher *m, const pair *p, orr__unmatched *out)
+static bool describe(const struct msg_table *m, const pair *p, msg_unmatched *out)
 {
     if (p->k.tag >= RENDEZVOUS_TAG)
         return describe_rendezvous(m, p, out);
-    *out = (orr__unmatched){.kind = !p->is_sent     ? ORR__UNSENT
-                                    : p->is_arrived ? ORR__UNRECEIVED
-                                                    : ORR__UNDELIVERED,
-                            .tag = p->k.tag,
-                            .src = p->k.src,
-                            .dst = p->k.dst,
-                            .size = p->k.size,
-                            .receiver = p->on_received};
-    if (out->kind == ORR__UNDELIVERED)
+    *out = (msg_unmatched){.kind = !p->is_sent     ? MSG_UNSENT
+                                   : p->is_arrived ? MSG_UNRECEIVED
+                                                   : MSG_UNDELIVERED,
+                           .tag = p->k.tag,
+                           .src = p->k.src,
+                           .dst = p->k.dst,
+                           .size = p->k.size,
+                           .receiver = p->on_received};
+    if (out->kind == MSG_UNDELIVERED)
         out->sender = p->on_sent;
     return true;
 }
 
-bool orr__match_list(const struct orr__matcher *m,
-                     orr_arena *a,
-                     orr__unmatched **out,
-                     uint32_t *count)
+bool msg_list(const struct msg_table *m, orr_arena *a, msg_unmatched **out, uint32_t *count)
 {
     const void *bytes = m->sim->byte_matcher;
     const size_t more = bytes ? run_byte_matchings->count(bytes) : 0;
     bool *is_free = orr_arena_new(a, m->pair_count + 1, bool);
-    *out = orr_arena_new(a, m->pair_count + more + 1, orr__unmatched);
+    *out = orr_arena_new(a, m->pair_count + more + 1, msg_unmatched);
     *count = 0;
     if (!is_free || !*out)
         return false;
     for (size_t i = 0; i < more; i++)
         if (run_byte_matchings->describe(bytes, i, &(*out)[*count]))
             (*out)[(*count)++].number = (uint32_t)i;
-    for (uint32_t p = m->free_pair; p != ORR__NONE; p = m->pairs[p].next)
+    for (uint32_t p = m->free_pair; p != RUN_NONE; p = m->pairs[p].next)
         is_free[p] = true;
     for (uint32_t p = 0; p < m->pair_count; p++)
         if (!is_free[p] && describe(m, &m->pairs[p], &(*out)[*count]))

@@ -15,7 +15,7 @@ typedef struct named_group {
     uint32_t index; /* in the groups of the run; NONE: all ranks */
 } named_group;
 
-struct orr__group_table {
+struct work_group_table {
     orr_str text;
     named_group *groups;
     uint32_t count;
@@ -23,7 +23,7 @@ struct orr__group_table {
 
 typedef struct reader {
     orr_sim *s;
-    orr__group_table **tables;
+    work_group_table **tables;
     size_t count, room;
     orr_map *by_text; /* hash -> table */
     orr_where where;  /* of the node */
@@ -37,7 +37,7 @@ static orr_code refuse(const reader *r, const char *what)
     return orr_fail(r->err, ORR_EINPUT, &r->where, "process groups: %s", what);
 }
 
-static orr_code take_members(reader *r, orr_json_value ranks, orr__group *g)
+static orr_code take_members(reader *r, orr_json_value ranks, cfg_group *g)
 {
     orr_arena *a = r->s->arena;
     const size_t count = orr_json_count(ranks);
@@ -56,7 +56,7 @@ static orr_code take_members(reader *r, orr_json_value ranks, orr__group *g)
             return ORR_END;
         g->members[g->count++] = (uint32_t)rank;
     }
-    return orr__group_sort(g, &twice) ? ORR_OK : refuse(r, "a rank is in a group twice");
+    return cfg_group_sort(g, &twice) ? ORR_OK : refuse(r, "a rank is in a group twice");
 }
 
 /* Names that collectives can call a group by are small numbers. */
@@ -73,19 +73,19 @@ static bool find_name(orr_json_value entry, int64_t *out)
 /* ORR_END: not a group that anybody here could use. */
 static orr_code take_group(reader *r, orr_json_value entry, named_group *out)
 {
-    orr__groups *all = &r->s->groups;
+    cfg_groups *all = &r->s->groups;
     orr_json_value ranks;
     if (!find_name(entry, &out->name))
         return ORR_END;
     if (!orr_json_find(entry, "ranks", &ranks) || orr_json_type_of(ranks) != ORR_JSON_ARRAY)
         return refuse(r, "an entry has no list of ranks");
-    out->index = ORR__NONE;
+    out->index = RUN_NONE;
     if (orr_json_count(ranks) == 0)
         return ORR_OK;
-    if (all->count >= ORR__NONE || !orr_grow(&all->groups, &all->room, all->count + 1))
+    if (all->count >= RUN_NONE || !orr_grow(&all->groups, &all->room, all->count + 1))
         return orr_no_memory(r->err);
-    orr__group *g = &all->groups[all->count];
-    *g = (orr__group){.id = out->name + 1};
+    cfg_group *g = &all->groups[all->count];
+    *g = (cfg_group){.id = out->name + 1};
     const orr_code code = take_members(r, ranks, g);
     if (!code)
         out->index = (uint32_t)all->count++;
@@ -94,7 +94,7 @@ static orr_code take_group(reader *r, orr_json_value entry, named_group *out)
 
 /* ---- one text ---- */
 
-static orr_code take_groups(reader *r, orr_json_value list, orr__group_table *t)
+static orr_code take_groups(reader *r, orr_json_value list, work_group_table *t)
 {
     orr_json_value v;
     orr_code code = ORR_OK;
@@ -111,7 +111,7 @@ static orr_code take_groups(reader *r, orr_json_value list, orr__group_table *t)
     return code;
 }
 
-static orr_code parse(reader *r, orr_str text, orr__group_table *t)
+static orr_code parse(reader *r, orr_str text, work_group_table *t)
 {
     orr_json *j;
     orr_json_value root;
@@ -131,16 +131,16 @@ static orr_code parse(reader *r, orr_str text, orr__group_table *t)
     return code;
 }
 
-static orr_code read_text(reader *r, orr_str text, const orr__group_table **out)
+static orr_code read_text(reader *r, orr_str text, const work_group_table **out)
 {
     const uint64_t hash = orr_hash_bytes(text.ptr, text.len, 0);
-    const uint32_t known = orr_map_find(r->by_text, hash, ORR__NONE);
-    if (known != ORR__NONE) {
+    const uint32_t known = orr_map_find(r->by_text, hash, RUN_NONE);
+    if (known != RUN_NONE) {
         *out = r->tables[known];
         if ((*out)->text.len == text.len && memcmp((*out)->text.ptr, text.ptr, text.len) == 0)
             return ORR_OK;
     }
-    orr__group_table *t = orr_arena_new(r->s->arena, 1, orr__group_table);
+    work_group_table *t = orr_arena_new(r->s->arena, 1, work_group_table);
     if (!t || !orr_grow(&r->tables, &r->room, r->count + 1) ||
         !orr_map_put(r->by_text, hash, (uint32_t)r->count, NULL))
         return orr_no_memory(r->err);
@@ -159,7 +159,7 @@ static bool names_groups(const orr_node *node)
            memmem(node->name.ptr, node->name.len, word, sizeof word - 1);
 }
 
-static orr_code read_trace(reader *r, orr__graph *g)
+static orr_code read_trace(reader *r, work_graph *g)
 {
     const orr_columns *c = &g->t->columns;
     orr_node node;
@@ -180,7 +180,7 @@ static orr_code read_trace(reader *r, orr__graph *g)
     return code;
 }
 
-orr_code orr__read_metadata_groups(orr_sim *s, orr_error *err)
+orr_code work_read_metadata_groups(orr_sim *s, orr_error *err)
 {
     reader r = {.s = s, .by_text = orr_map_create(0), .err = err};
     orr_code code = r.by_text ? ORR_OK : orr_no_memory(err);
@@ -192,17 +192,14 @@ orr_code orr__read_metadata_groups(orr_sim *s, orr_error *err)
     return code;
 }
 
-bool orr__metadata_group(const orr_sim *s,
-                         const orr__graph *g,
-                         int64_t name,
-                         const orr__group **out)
+bool work_metadata_group(const orr_sim *s, const work_graph *g, int64_t name, const cfg_group **out)
 {
     for (uint32_t i = 0; i < g->table_count; i++)
         for (uint32_t k = 0; k < g->tables[i]->count; k++) {
             const named_group *n = &g->tables[i]->groups[k];
             if (n->name != name)
                 continue;
-            *out = n->index == ORR__NONE ? NULL : &s->groups.groups[n->index];
+            *out = n->index == RUN_NONE ? NULL : &s->groups.groups[n->index];
             return true;
         }
     return false;

@@ -75,7 +75,7 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
     c->dims = 1;
     c->npus[0] = s->packet->cabling.hosts;
     if (s->opt.logical)
-        code = orr__read_logical(s->opt.logical, c, err);
+        code = cfg_read_logical(s->opt.logical, c, err);
     for (uint32_t k = 0; k < c->dims; k++)
         c->shape[k] = ORR_NET_SWITCH;
     return code;
@@ -86,7 +86,7 @@ static orr_code take_dims(orr_sim *s, orr_error *err)
     orr_net_config *c = &s->net_config;
     *c = *s->opt.dims;
     c->own = NULL;
-    c->where = orr_where_byte(ORR__BUILT_IN, ORR_NO_BYTE);
+    c->where = orr_where_byte(CFG_BUILT_IN, ORR_NO_BYTE);
     if (c->dims == 0 || c->dims > ORR_NET_DIMS)
         return orr_fail(err, ORR_EUSAGE, NULL, "a network of %u dimensions; 1 to %d are possible",
                         c->dims, ORR_NET_DIMS);
@@ -114,7 +114,7 @@ static orr_code read_file(orr_sim *s, orr_error *err)
     if (!s->rules->has_no_topologies)
         code = orr__topology_parse_any(bytes, path, ORR__MOST_LINKS, &s->topology, err);
     if (!code && !s->topology)
-        code = orr__parse_network(bytes, path, c, err);
+        code = cfg_parse_network(bytes, path, c, err);
     s->is_link_level = !code && s->topology;
     if (s->is_link_level) {
         *c =
@@ -186,7 +186,7 @@ static orr_code choose_model(orr_sim *s, orr_error *err)
 
 static orr_code change_links(orr_sim *s, orr_error *err)
 {
-    const orr__ranks_config *c = &s->ranks_config;
+    const cfg_ranks *c = &s->ranks_config;
     orr_code code = ORR_OK;
     if (c->change_count && s->net_ops == &orr__net_aware)
         s->net_ops = &orr__net_graph; /* the same times, and single links can differ */
@@ -208,13 +208,12 @@ static orr_code change_links(orr_sim *s, orr_error *err)
 /* Events that the model keeps itself run among those of the clock. */
 static void join_clock(orr_sim *s)
 {
-    const orr_event_source *source =
-        orr__net_events(s->net_ops, s->net, s, orr__clock_line(s->clock));
+    const orr_event_source *source = orr__net_events(s->net_ops, s->net, s, clk_line(s->clock));
     if (source)
-        orr__clock_attach(s->clock, source);
+        clk_attach(s->clock, source);
 }
 
-orr_code orr__network_setup(orr_sim *s, orr_error *err)
+orr_code run_network_setup(orr_sim *s, orr_error *err)
 {
     orr__topology_kind kind;
     orr_code code = find_kind(s, &kind, err);
@@ -231,7 +230,7 @@ orr_code orr__network_setup(orr_sim *s, orr_error *err)
     if (!code)
         code = choose_model(s, err);
     if (!code && s->opt.ranks_file)
-        code = orr__read_ranks(s->opt.ranks_file, s->npu_count, s->arena, &s->ranks_config, err);
+        code = cfg_read_ranks(s->opt.ranks_file, s->npu_count, s->arena, &s->ranks_config, err);
     if (!code)
         code = change_links(s, err);
     if (!code && is_packet(s) && !s->packet)
@@ -259,7 +258,7 @@ bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out)
     return true;
 }
 
-uint64_t orr__packets_sent(const orr_sim *s)
+uint64_t run_packets_sent(const orr_sim *s)
 {
     return fab_figures_of(orr__net_packet_fabric(s->net))->data_packets;
 }
@@ -272,7 +271,7 @@ static void keep_line(void *sim, const char *line)
         s->network_stall[s->network_stall_count++] = copy;
 }
 
-void orr__ask_network(orr_sim *s)
+void run_ask_network(orr_sim *s)
 {
     if (s->packet)
         orr__net_packet_explain(s->net, keep_line, s);

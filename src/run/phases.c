@@ -19,11 +19,11 @@ enum { GROUP_RING_DELAY = 10 }; /* astra-sim.md 5.5 */
 
 typedef enum half { BOTH, FIRST_HALF, SECOND_HALF } half;
 
-static void allocate(const orr__stream *st, half h, orr__phase *p)
+static void allocate(const sys_stream *st, half h, sys_phase *p)
 {
-    orr__npu *n = st->npu;
+    run_npu *n = st->npu;
     const uint32_t all = n->sim->opt.queues_per_dim;
-    const uint32_t k = orr__lane_of(n, st->set->place) * n->sim->dims + p->dim->position;
+    const uint32_t k = run_lane_of(n, st->set->place) * n->sim->dims + p->dim->position;
     uint32_t place;
     if (h == BOTH) {
         place = n->next_general[k];
@@ -44,11 +44,11 @@ static void allocate(const orr__stream *st, half h, orr__phase *p)
 /* ---- the reference's collectives ---- */
 
 static void add_phase(
-    orr__stream *st, const orr__dim *dim, orr_collective kind, half h, uint64_t *data)
+    sys_stream *st, const sys_dim *dim, orr_collective kind, half h, uint64_t *data)
 {
-    orr__npu *n = st->npu;
-    orr__phase *p = &st->phases[st->phase_count++];
-    *p = (orr__phase){.dim = dim, .kind = kind, .data = *data};
+    run_npu *n = st->npu;
+    sys_phase *p = &st->phases[st->phase_count++];
+    *p = (sys_phase){.dim = dim, .kind = kind, .data = *data};
     allocate(st, h, p);
     if (dim->ops->variants > 1) /* they take turns per rank, collective and dimension */
         p->variant = n->variants_made[(size_t)st->whole * (ORR_NET_DIMS + 1) + dim->position]++ %
@@ -64,7 +64,7 @@ static void add_phase(
 
 /* Down to the last dimension and back up.  The last reduce-scatter and the first all-gather are one all-reduce
  * there, unless each is to be a phase of its own. */
-static void add_halves(orr__stream *st, const orr__route *r)
+static void add_halves(sys_stream *st, const sys_route *r)
 {
     const uint32_t apart = r->is_unmerged ? r->count : r->count - 1;
     uint64_t data = r->data;
@@ -78,13 +78,13 @@ static void add_halves(orr__stream *st, const orr__route *r)
 
 /* ---- collectives with a root ---- */
 
-static uint32_t dim_index(const orr__dim *d, uint32_t rank)
+static uint32_t dim_index(const sys_dim *d, uint32_t rank)
 {
-    return d->group ? orr__group_index(d->group, rank) : rank / d->offset % d->count;
+    return d->group ? cfg_group_index(d->group, rank) : rank / d->offset % d->count;
 }
 
 /* Between the root and the outer dimensions stand the ranks that share the root's place in the inner ones. */
-static bool is_on_the_way(const orr__stream *st, const orr__route *r, uint32_t k)
+static bool is_on_the_way(const sys_stream *st, const sys_route *r, uint32_t k)
 {
     for (uint32_t i = 0; i < k; i++)
         if (dim_index(r->dims[i], st->npu->rank) != dim_index(r->dims[i], r->root))
@@ -94,7 +94,7 @@ static bool is_on_the_way(const orr__stream *st, const orr__route *r, uint32_t k
 
 /* Every rank goes through all phases here, also those it has no part in: what it gets and which queue is next
  * depend on them, and must not differ between ranks. */
-static void add_rooted(orr__stream *st, const orr__route *r, orr_collective kind, uint64_t data)
+static void add_rooted(sys_stream *st, const sys_route *r, orr_collective kind, uint64_t data)
 {
     const bool is_outward =
         kind == ORR_COLL_REDUCE || kind == ORR_COLL_GATHER; /* inner dimensions first */
@@ -109,7 +109,7 @@ static void add_rooted(orr__stream *st, const orr__route *r, orr_collective kind
 
 /* ---- all of them ---- */
 
-void orr__add_phases(orr__stream *st, const orr__route *r)
+void sys_add_phases(sys_stream *st, const sys_route *r)
 {
     uint64_t data = r->data;
     st->whole = (uint8_t)r->kind;
@@ -128,24 +128,24 @@ void orr__add_phases(orr__stream *st, const orr__route *r)
 
 /* ---- running a phase ---- */
 
-const char *orr__algorithm_label(const orr_sim *s, uint8_t number)
+const char *sys_algorithm_label(const orr_sim *s, uint8_t number)
 {
     const orr_coll_ops *ops = coll_get(s->opt.algorithms, number);
-    return ops ? ops->label : orr__coll_custom.label;
+    return ops ? ops->label : sys_coll_custom.label;
 }
 
-static bool find_self(orr__stream *st, const orr__dim *d)
+static bool find_self(sys_stream *st, const sys_dim *d)
 {
     const uint32_t rank = st->npu->rank;
     orr_coll *c = &st->coll;
     c->count = d->count;
     st->group = d->group;
     if (d->group) {
-        c->index = orr__group_index(d->group, rank);
-        if (c->index == ORR__NONE)
+        c->index = cfg_group_index(d->group, rank);
+        if (c->index == RUN_NONE)
             orr_coll_fail(c, "rank %u is not a member of communicator group %lld", rank,
                           (long long)d->group->id);
-        return c->index != ORR__NONE;
+        return c->index != RUN_NONE;
     }
     st->offset = d->offset;
     c->index = rank / d->offset % d->count;
@@ -153,10 +153,10 @@ static bool find_self(orr__stream *st, const orr__dim *d)
     return true;
 }
 
-static bool set_up(orr__stream *st)
+static bool set_up(sys_stream *st)
 {
-    const orr__phase *p = &st->phases[st->phase];
-    const orr__dim *d = p->dim;
+    const sys_phase *p = &st->phases[st->phase];
+    const sys_dim *d = p->dim;
     orr_coll *c = &st->coll;
     c->ops = d->ops;
     c->kind = (uint8_t)p->kind;
@@ -181,64 +181,63 @@ static bool set_up(orr__stream *st)
     return !d->ops->setup || d->ops->setup(c, &phase);
 }
 
-void orr__phase_start(orr__stream *st)
+void sys_phase_start(sys_stream *st)
 {
     if (st->custom_prefix) {
-        st->coll.ops = &orr__coll_custom;
-        memset(orr_coll_state(&st->coll), 0, orr__coll_custom.state_size);
+        st->coll.ops = &sys_coll_custom;
+        memset(orr_coll_state(&st->coll), 0, sys_coll_custom.state_size);
     } else if (!set_up(st)) {
         return;
     }
     st->coll.ops->start(&st->coll);
 }
 
-void orr__phase_received(void *stream, uint64_t size)
+void sys_phase_received(void *stream, uint64_t size)
 {
-    orr__stream *st = stream;
+    sys_stream *st = stream;
     st->coll.ops->received(&st->coll, size);
 }
 
 /* ---- what an algorithm asks for ---- */
 
-static uint32_t rank_of(const orr__stream *st, uint32_t member)
+static uint32_t rank_of(const sys_stream *st, uint32_t member)
 {
     return st->group ? st->group->members[member] : st->first + member * st->offset;
 }
 
 void orr_coll_send(orr_coll *c, uint32_t member, orr_bytes size)
 {
-    orr__stream *st = orr__stream_of(c);
-    orr__stream_send(st, rank_of(st, member), size);
+    sys_stream *st = sys_stream_of(c);
+    msg_stream_send(st, rank_of(st, member), size);
 }
 
 void orr_coll_receive(orr_coll *c, uint32_t member, orr_bytes size)
 {
-    orr__stream *st = orr__stream_of(c);
-    orr__recv(st->npu, st->tag, rank_of(st, member), size,
-              (orr__call){orr__phase_received, st, size});
+    sys_stream *st = sys_stream_of(c);
+    msg_recv(st->npu, st->tag, rank_of(st, member), size, (clk_call){sys_phase_received, st, size});
 }
 
 void orr_coll_done(orr_coll *c)
 {
-    orr__stream_advance(orr__stream_of(c));
+    sys_stream_advance(sys_stream_of(c));
 }
 
 void orr_coll_fail(orr_coll *c, const char *fmt, ...)
 {
-    const orr__stream *st = orr__stream_of(c);
+    const sys_stream *st = sys_stream_of(c);
     char text[200];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    orr__sim_fail_text(st->npu->sim, st->npu, st->set->place, "%s", text);
+    run_fail_text(st->npu->sim, st->npu, st->set->place, "%s", text);
 }
 
 /* ---- endpoint and reduction delay (astra-sim.md 5.5, 5.9) ---- */
 
 static void timer_fired(void *stream, uint64_t unused)
 {
-    orr__stream *st = stream;
+    sys_stream *st = stream;
     (void)unused;
     st->coll.ops->timer(&st->coll);
 }
@@ -246,7 +245,7 @@ static void timer_fired(void *stream, uint64_t unused)
 /* argument: twice the size, plus one when it is reduced. */
 static void endpoint_passed(void *stream, uint64_t argument)
 {
-    orr__stream *st = stream;
+    sys_stream *st = stream;
     if (!(argument & 1)) {
         st->coll.ops->timer(&st->coll);
         return;
@@ -258,20 +257,20 @@ static void endpoint_passed(void *stream, uint64_t argument)
         return;
     }
     const uint64_t once = orr_ticks((double)(argument >> 1) / bw * 1e9);
-    orr__npu_timer(st->npu, 3 * once, timer_fired, st, 0);
+    run_npu_timer(st->npu, 3 * once, timer_fired, st, 0);
 }
 
 void orr_coll_charge(orr_coll *c, orr_bytes size, unsigned how)
 {
-    orr__stream *st = orr__stream_of(c);
-    orr__npu *n = st->npu;
+    sys_stream *st = sys_stream_of(c);
+    run_npu *n = st->npu;
     const bool is_reduced = how & ORR_COLL_REDUCED;
     const uint64_t argument = size << 1 | is_reduced;
     if (st->group)
-        orr__npu_timer(n, GROUP_RING_DELAY, endpoint_passed, st, argument);
+        run_npu_timer(n, GROUP_RING_DELAY, endpoint_passed, st, argument);
     else if (n->bus)
-        orr__bus_request(n->bus, how & ORR_COLL_FROM_NPU, size, is_reduced,
-                         how & ORR_COLL_SENT_BACK, (orr__call){endpoint_passed, st, argument});
+        sys_bus_request(n->bus, how & ORR_COLL_FROM_NPU, size, is_reduced, how & ORR_COLL_SENT_BACK,
+                        (clk_call){endpoint_passed, st, argument});
     else
-        orr__npu_timer(n, n->sim->system.endpoint_delay, endpoint_passed, st, argument);
+        run_npu_timer(n, n->sim->system.endpoint_delay, endpoint_passed, st, argument);
 }

@@ -6,7 +6,7 @@
 #include "base/ticks.h"
 
 typedef struct access {
-    orr__npu *npu;
+    run_npu *npu;
     uint64_t duration;
     uint32_t place;
     struct access *next;
@@ -17,15 +17,15 @@ typedef struct server {
     access *first, *last;
 } server;
 
-struct orr__remote {
+struct work_remote {
     orr_sim *sim;
     server *servers;
     access *free_accesses;
 };
 
-struct orr__remote *orr__remote_create(orr_sim *s)
+struct work_remote *work_remote_create(orr_sim *s)
 {
-    struct orr__remote *r = orr_arena_new(s->arena, 1, struct orr__remote);
+    struct work_remote *r = orr_arena_new(s->arena, 1, struct work_remote);
     if (!r)
         return NULL;
     r->sim = s;
@@ -33,12 +33,12 @@ struct orr__remote *orr__remote_create(orr_sim *s)
     return r->servers ? r : NULL;
 }
 
-static void serve(server *v, const access *a, struct orr__remote *r);
+static void serve(server *v, const access *a, struct work_remote *r);
 
 /* The server's own completion, behind the requester's: what that asked for waits behind the others. */
 static void server_done(void *remote, uint64_t index)
 {
-    struct orr__remote *r = remote;
+    struct work_remote *r = remote;
     server *v = &r->servers[index];
     access *a = v->first;
     v->is_busy = false;
@@ -52,14 +52,14 @@ static void server_done(void *remote, uint64_t index)
     r->free_accesses = a;
 }
 
-static void serve(server *v, const access *a, struct orr__remote *r)
+static void serve(server *v, const access *a, struct work_remote *r)
 {
     v->is_busy = true;
-    orr__npu_timer(a->npu, a->duration, orr__node_done, a->npu, a->place);
-    orr__npu_timer(a->npu, a->duration, server_done, r, (uint64_t)(v - r->servers));
+    run_npu_timer(a->npu, a->duration, work_node_done, a->npu, a->place);
+    run_npu_timer(a->npu, a->duration, server_done, r, (uint64_t)(v - r->servers));
 }
 
-static void wait_for(server *v, const access *a, struct orr__remote *r)
+static void wait_for(server *v, const access *a, struct work_remote *r)
 {
     access *kept = r->free_accesses;
     if (kept)
@@ -67,7 +67,7 @@ static void wait_for(server *v, const access *a, struct orr__remote *r)
     else
         kept = orr_arena_new(r->sim->arena, 1, access);
     if (!kept) {
-        orr__sim_no_memory(r->sim);
+        run_no_memory(r->sim);
         return;
     }
     *kept = *a;
@@ -79,26 +79,26 @@ static void wait_for(server *v, const access *a, struct orr__remote *r)
     v->last = kept;
 }
 
-void orr__remote_access(orr__npu *n, uint64_t size, uint32_t place)
+void work_remote_access(run_npu *n, uint64_t size, uint32_t place)
 {
     orr_sim *s = n->sim;
-    const orr__memory_config *c = &s->memory;
-    if (c->type == ORR__MEM_NONE) {
-        orr__sim_fail_text(s, n, place,
-                           "remote memory access, but the memory file says NO_MEMORY_EXPANSION");
+    const cfg_memory *c = &s->memory;
+    if (c->type == CFG_MEM_NONE) {
+        run_fail_text(s, n, place,
+                      "remote memory access, but the memory file says NO_MEMORY_EXPANSION");
         return;
     }
     if (c->bandwidth == 0) {
-        orr__sim_fail_text(s, n, place, "remote memory access, but remote-mem-bw is missing or 0");
+        run_fail_text(s, n, place, "remote memory access, but remote-mem-bw is missing or 0");
         return;
     }
     const double speed = (double)c->bandwidth * n->speed->memory;
     const access a = {n, c->latency + orr_ticks((double)size / speed), place, NULL};
-    if (c->type == ORR__MEM_PER_NPU) {
-        orr__npu_timer(n, a.duration, orr__node_done, n, place);
+    if (c->type == CFG_MEM_PER_NPU) {
+        run_npu_timer(n, a.duration, work_node_done, n, place);
         return;
     }
-    server *v = &s->remote->servers[c->type == ORR__MEM_POOL ? 0 : n->rank / c->npus_per_node];
+    server *v = &s->remote->servers[c->type == CFG_MEM_POOL ? 0 : n->rank / c->npus_per_node];
     if (v->is_busy)
         wait_for(v, &a, s->remote);
     else

@@ -21,35 +21,35 @@ void orr_sim_stop(orr_sim *s)
 /* ---- how much there is to do ---- */
 
 /* Messages that one member sends in one phase. */
-static double phase_messages(orr_collective kind, const orr__dim *d)
+static double phase_messages(orr_collective kind, const sys_dim *d)
 {
     return d->ops->messages ? d->ops->messages(kind, d->count) : (double)d->count - 1;
 }
 
 /* Messages that one member sends in a whole collective. */
-static double collective_messages(const orr__npu *n, uint32_t place)
+static double collective_messages(const run_npu *n, uint32_t place)
 {
     const orr_sim *s = n->sim;
     const orr_columns *c = &n->graph->t->columns;
-    const orr__group *g = orr__node_group(n, place);
+    const cfg_group *g = sys_node_group(n, place);
     const int type = c->comm_type ? c->comm_type[n->graph->node[place]] : -1;
-    const int known = orr__kind_of(type, s->rules);
+    const int known = work_kind_of(type, s->rules);
     double sum = 0;
     if (known < 0)
         return 0;
     const orr_collective kind = (orr_collective)known;
-    const orr__plan *p = &s->plans[kind];
+    const sys_plan *p = &s->plans[kind];
     if (g && g->count != s->npu_count)
-        return (double)s->system.splits * phase_messages(kind, orr__group_dim(s, g, kind));
+        return (double)s->system.splits * phase_messages(kind, sys_group_dim(s, g, kind));
     for (uint32_t k = 0; k < p->count; k++)
         if (p->dims[k].count > 1)
             sum += phase_messages(kind, &p->dims[k]);
     return (double)s->system.splits * sum;
 }
 
-static double class_work(const orr__npu *n)
+static double class_work(const run_npu *n)
 {
-    const orr__graph *g = n->graph;
+    const work_graph *g = n->graph;
     double sum = g->count;
     for (uint32_t p = 0; p < g->count && !n->sim->system.replay_only; p++)
         if (g->t->columns.type[g->node[p]] == ORR_NODE_COMM_COLL)
@@ -85,7 +85,7 @@ typedef struct watcher {
 static void say_where(watcher *p, const orr_sim *s)
 {
     char time[ORR_UNIT_ROOM];
-    const uint64_t now = orr__clock_now(s->clock);
+    const uint64_t now = clk_now(s->clock);
     const double done = (double)s->messages + (double)(s->watch ? s->watch->nodes_done : 0);
     if (p->whole > 0 && done > 0) {
         const double part = done / p->whole;
@@ -108,7 +108,7 @@ static void start_line(watcher *p, const orr_sim *s)
 /* What the line counts: packets where there are any. */
 static uint64_t work_done(const orr_sim *s)
 {
-    return s->packet ? orr__packets_sent(s) : orr__clock_events(s->clock);
+    return s->packet ? run_packets_sent(s) : clk_events(s->clock);
 }
 
 static void move_line(watcher *p, const orr_sim *s, uint64_t events)
@@ -120,10 +120,10 @@ static void move_line(watcher *p, const orr_sim *s, uint64_t events)
 
 /* ---- the loop ---- */
 
-static bool run_batch(orr__clock *c)
+static bool run_batch(clk_clock *c)
 {
     for (unsigned i = 0; i < BATCH; i++)
-        if (!orr__clock_step(c))
+        if (!clk_step(c))
             return false;
     return true;
 }
@@ -131,7 +131,7 @@ static bool run_batch(orr__clock *c)
 static orr_code stopped(orr_sim *s, orr_error *err)
 {
     char time[ORR_UNIT_ROOM];
-    const uint64_t now = orr__clock_now(s->clock);
+    const uint64_t now = clk_now(s->clock);
     atomic_store(&s->must_stop, false);
     orr_time_text(now < INT64_MAX / 1000 ? (orr_ps)(now * 1000) : INT64_MAX, time);
     return orr_fail(err, ORR_ESTOP, NULL,
@@ -139,7 +139,7 @@ static orr_code stopped(orr_sim *s, orr_error *err)
                     s->finished, s->npu_count);
 }
 
-orr_code orr__run_events(orr_sim *s, orr_error *err)
+orr_code run_loop(orr_sim *s, orr_error *err)
 {
     watcher p = {.note = ""};
     uint64_t before = work_done(s);

@@ -9,32 +9,32 @@
 
 #include "run_rules.h"
 
-struct orr__npu;
-struct orr__stream;
-struct orr__group;
-struct orr__route;
+struct run_npu;
+struct sys_stream;
+struct cfg_group;
+struct sys_route;
 
-typedef void (*run_on_node)(struct orr__npu *n, uint32_t place);
-typedef void (*run_on_rank)(struct orr__npu *n);
+typedef void (*run_on_node)(struct run_npu *n, uint32_t place);
+typedef void (*run_on_rank)(struct run_npu *n);
 typedef void (*run_on_message)(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size);
 /* stream: the number of its first chunk.  r NULL: custom, all members take part. */
-typedef void (*run_on_collective)(struct orr__npu *n,
+typedef void (*run_on_collective)(struct run_npu *n,
                                   uint32_t place,
                                   uint64_t stream,
-                                  const struct orr__group *group,
-                                  const struct orr__route *r);
-typedef void (*run_on_group)(struct orr__npu *n, const struct orr__group *group);
-typedef void (*run_on_phase)(struct orr__stream *st);
+                                  const struct cfg_group *group,
+                                  const struct sys_route *r);
+typedef void (*run_on_group)(struct run_npu *n, const struct cfg_group *group);
+typedef void (*run_on_phase)(struct sys_stream *st);
 /* stream: of a collective; NULL: on_arrival says which node it is. */
-typedef void (*run_on_send)(struct orr__npu *n,
-                            struct orr__stream *stream,
+typedef void (*run_on_send)(struct run_npu *n,
+                            struct sys_stream *stream,
                             uint32_t tag,
                             uint32_t dst,
                             uint64_t size,
-                            orr__call on_arrival);
+                            clk_call on_arrival);
 /* Returns what is to be called on arrival instead. */
-typedef orr__call (*run_on_receive)(
-    struct orr__npu *n, uint32_t tag, uint32_t src, uint64_t size, orr__call on_arrival);
+typedef clk_call (*run_on_receive)(
+    struct run_npu *n, uint32_t tag, uint32_t src, uint64_t size, clk_call on_arrival);
 
 /* What is NULL is not listened to. */
 typedef struct run_observer {

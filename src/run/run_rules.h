@@ -9,7 +9,7 @@
 #include "sim.h"
 
 struct orr_arena;
-struct orr__unmatched;
+struct msg_unmatched;
 
 typedef struct orr_rules_run {
     /* Traces. */
@@ -75,10 +75,10 @@ typedef struct run_byte_matching {
     void (*destroy)(void *m);
     /* Both: false: out of memory.  *is_there: the bytes have arrived already, and nothing waits. */
     bool (*receive)(
-        void *m, const run_bytes_key *k, uint64_t size, orr__call on_received, bool *is_there);
-    bool (*arrive)(void *m, const run_bytes_key *k, uint64_t size, orr__call *then);
+        void *m, const run_bytes_key *k, uint64_t size, clk_call on_received, bool *is_there);
+    bool (*arrive)(void *m, const run_bytes_key *k, uint64_t size, clk_call *then);
     size_t (*count)(const void *m);
-    bool (*describe)(const void *m, size_t i, struct orr__unmatched *out);
+    bool (*describe)(const void *m, size_t i, struct msg_unmatched *out);
 } run_byte_matching;
 extern const run_byte_matching *const run_byte_matchings; /* NULL: left out of the build */
 

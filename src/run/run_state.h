@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_state.h - a rank (orr__npu) and the run of all ranks (orr_sim), with what every layer asks them. */
+/* run_state.h - a rank (run_npu) and the run of all ranks (orr_sim), with what every layer asks them. */
 #ifndef ORR_RUN_RUN_STATE_H
 #define ORR_RUN_RUN_STATE_H
 
@@ -12,27 +12,27 @@
 
 #include <stdatomic.h>
 
-struct orr__tensor_log;
+struct mem_tensor_log;
 
-struct orr__npu {
+struct run_npu {
     orr_sim *sim;
     uint32_t rank;
-    const orr__rank_speed *speed;
+    const cfg_rank_speed *speed;
     /* system layer */
-    orr__queue *queues;
+    sys_queue *queues;
     uint32_t *next_general, *next_first, *next_second; /* queue allocators, by lane and dimension */
     uint32_t *variants_made; /* by collective and dimension; NULL: no algorithm has variants */
     uint64_t streams_made;
     int64_t priority;
-    orr__membership **memberships;
+    sys_membership **memberships;
     size_t membership_count, membership_room;
-    orr__bus *bus;
+    sys_bus *bus;
     /* workload layer */
-    const orr__graph *graph;
+    const work_graph *graph;
     uint32_t *waiting_for; /* parents not finished, by place */
-    orr_bitset_queue ready[ORR__SLOTS];
+    orr_bitset_queue ready[WORK_SLOTS];
     uint32_t ready_count, running;
-    uint32_t occupant[ORR__SLOTS]; /* place, or NONE */
+    uint32_t occupant[WORK_SLOTS]; /* place, or NONE */
     uint64_t *started_at;          /* by place */
     uint32_t *freed;               /* became free while issuing */
     size_t freed_count, freed_room;
@@ -43,15 +43,15 @@ struct orr__npu {
     uint64_t active_since[2];
     double sum_intensity, sum_compute_use, sum_memory_use;
     uint64_t sum_duration, sum_compute_bound;
-    bool has_run[2];                    /* device, communication nodes */
-    struct orr__tensor_log *tensor_log; /* NULL: local memory is not tracked */
+    bool has_run[2];                   /* device, communication nodes */
+    struct mem_tensor_log *tensor_log; /* NULL: local memory is not tracked */
 };
 
 struct orr_sim {
     orr_arena *arena;
     orr_sim_options opt;
     const orr_rules_run *rules; /* never NULL */
-    orr__clock *clock;
+    clk_clock *clock;
     orr_net_config net_config;
     const orr_net_ops *net_ops;
     void *net;
@@ -60,26 +60,26 @@ struct orr_sim {
     char **network_stall; /* lines of the network about a standstill */
     size_t network_stall_count, network_stall_room;
     struct orr__packet_inputs *packet; /* of the model packet; NULL otherwise */
-    orr__ranks_config ranks_config;
-    orr__system_config system;
-    orr__memory_config memory;
+    cfg_ranks ranks_config;
+    cfg_system system;
+    cfg_memory memory;
     const void *logging; /* the logging file, read by run_old_outputs; NULL: none */
-    orr__groups groups;
+    cfg_groups groups;
     orr_set *owned_set;
     const orr_set *set;
-    orr__graph *graphs; /* by class */
-    orr__npu *npus;
+    work_graph *graphs; /* by class */
+    run_npu *npus;
     uint32_t npu_count, dims;
     uint32_t
         lanes; /* sets of queues: as many as the traces have communication streams, 1 at least */
-    orr__plan plans[ORR_COLL_COUNT];
-    orr__dim *group_rings;  /* by group and kind: for groups smaller than the system */
+    sys_plan plans[ORR_COLL_COUNT];
+    sys_dim *group_rings;   /* by group and kind: for groups smaller than the system */
     struct sched *schedule; /* NULL: every chunk goes through the dimensions ascending */
-    struct orr__matcher *matcher;
+    struct msg_table *matcher;
     void
         *byte_matcher; /* of run_byte_matchings, when the packet network wants it; NULL otherwise */
-    struct orr__remote *remote;
-    struct orr__program_cache *programs;
+    struct work_remote *remote;
+    struct sys_program_cache *programs;
     orr_map *group_texts; /* group of a hole -> 1 + its place in group_text */
     orr_str *group_text;
     size_t group_text_count, group_text_room;
@@ -87,13 +87,13 @@ struct orr_sim {
     uint32_t finished;
     uint64_t messages;
     bool has_started;
-    orr__stream *free_streams;
+    sys_stream *free_streams;
     size_t stream_size; /* with the largest state of an algorithm */
-    orr__data_set *free_sets;
+    sys_data_set *free_sets;
     void *old_notes; /* of run_old_outputs: what it will print; NULL: nothing */
     run_hooks hooks;
-    struct orr__tape *tape;   /* NULL: nothing is recorded for orr_sim_goal */
-    struct orr__watch *watch; /* for reports; NULL under the old names */
+    struct goal_tape *tape;     /* NULL: nothing is recorded for orr_sim_goal */
+    struct watch_record *watch; /* for reports; NULL under the old names */
     atomic_bool must_stop;
     struct orr__stall *stall; /* once it was asked for */
     orr_code code;            /* the first failure: everything stops */
@@ -101,61 +101,61 @@ struct orr_sim {
 };
 
 /* Errors inside events: the first one is kept, and the run ends after the current event. */
-void orr__sim_fail(orr_sim *s, orr_code code, const orr_error *err);
-void orr__sim_fail_text(orr_sim *s, const orr__npu *npu, uint32_t place, const char *fmt, ...)
+void run_fail(orr_sim *s, orr_code code, const orr_error *err);
+void run_fail_text(orr_sim *s, const run_npu *npu, uint32_t place, const char *fmt, ...)
     ORR_PRINTF(4, 5);
-void orr__sim_no_memory(orr_sim *s);
+void run_no_memory(orr_sim *s);
 
 /* Values that ranks of a class may have of their own. */
-static inline int64_t orr__npu_value(const orr__npu *n,
-                                     uint32_t place,
-                                     orr_hole_field field,
-                                     const int64_t *column)
+static inline int64_t run_npu_value(const run_npu *n,
+                                    uint32_t place,
+                                    orr_hole_field field,
+                                    const int64_t *column)
 {
     return orr__set_value(n->sim->set, n->rank, field, column, n->graph->node[place]);
 }
-static inline int64_t orr__npu_src(const orr__npu *n, uint32_t place)
+static inline int64_t run_npu_src(const run_npu *n, uint32_t place)
 {
-    return orr__npu_value(n, place, ORR_HOLE_COMM_SRC, n->graph->t->columns.comm_src);
+    return run_npu_value(n, place, ORR_HOLE_COMM_SRC, n->graph->t->columns.comm_src);
 }
-static inline int64_t orr__npu_dst(const orr__npu *n, uint32_t place)
+static inline int64_t run_npu_dst(const run_npu *n, uint32_t place)
 {
-    return orr__npu_value(n, place, ORR_HOLE_COMM_DST, n->graph->t->columns.comm_dst);
+    return run_npu_value(n, place, ORR_HOLE_COMM_DST, n->graph->t->columns.comm_dst);
 }
-static inline int64_t orr__npu_tag(const orr__npu *n, uint32_t place)
+static inline int64_t run_npu_tag(const run_npu *n, uint32_t place)
 {
-    return orr__npu_value(n, place, ORR_HOLE_COMM_TAG, n->graph->t->columns.comm_tag);
+    return run_npu_value(n, place, ORR_HOLE_COMM_TAG, n->graph->t->columns.comm_tag);
 }
 
 /* Queues of a rank: lane by lane, in a lane dimension by dimension. */
-static inline size_t orr__queue_count(const orr_sim *s)
+static inline size_t run_queue_count(const orr_sim *s)
 {
     return (size_t)s->lanes * s->dims * s->opt.queues_per_dim;
 }
-static inline uint32_t orr__lane_of(const orr__npu *n, uint32_t place)
+static inline uint32_t run_lane_of(const run_npu *n, uint32_t place)
 {
     const uint8_t slot = n->graph->slot[place];
-    return slot >= ORR__SLOT_STREAMS ? slot - ORR__SLOT_STREAMS + 1u : 0;
+    return slot >= WORK_SLOT_STREAMS ? slot - WORK_SLOT_STREAMS + 1u : 0;
 }
 
 /* A timer of this rank (astra-sim.md 4.2). */
-static inline void orr__npu_timer(
-    orr__npu *n, uint64_t delay, orr__action action, void *context, uint64_t argument)
+static inline void run_npu_timer(
+    run_npu *n, uint64_t delay, clk_action action, void *context, uint64_t argument)
 {
-    orr__clock *c = n->sim->clock;
-    orr__clock_timer(c, n->rank, orr__clock_now(c) + delay, action, context, argument);
+    clk_clock *c = n->sim->clock;
+    clk_timer(c, n->rank, clk_now(c) + delay, action, context, argument);
 }
 
 /* ---- the network (network_setup.c) ---- */
 
-orr_code orr__network_setup(orr_sim *s, orr_error *err);
-uint64_t orr__packets_sent(const orr_sim *s); /* by a packet network */
-void orr__ask_network(orr_sim *s);            /* what it knows about a standstill */
+orr_code run_network_setup(orr_sim *s, orr_error *err);
+uint64_t run_packets_sent(const orr_sim *s); /* by a packet network */
+void run_ask_network(orr_sim *s);            /* what it knows about a standstill */
 
 /* ---- the loop (run_events.c) ---- */
 
 /* Runs until no event is left, or until a stop is requested: ORR_ESTOP. */
-orr_code orr__run_events(orr_sim *s, orr_error *err);
+orr_code run_loop(orr_sim *s, orr_error *err);
 
 /* ---- why nothing moves (src/explain/stall.c) ---- */
 

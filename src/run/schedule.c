@@ -62,8 +62,8 @@ struct sched *sched_create(const orr_sim *s)
     struct sched *c = orr_alloc(1, sizeof *c);
     if (!c)
         return NULL;
-    c->free_entry = ORR__NONE;
-    c->queue_count = orr__queue_count(s);
+    c->free_entry = RUN_NONE;
+    c->queue_count = run_queue_count(s);
     c->by_id = orr_map_create(0);
     for (uint32_t k = 0; k < s->dims; k++) /* a link-level topology has no speed of a dimension */
         c->speed[k] = s->net_config.bandwidth[k] > 0 ? s->net_config.bandwidth[k] : 1;
@@ -100,18 +100,18 @@ static double phase_bytes(orr_collective kind, double data, double n)
 }
 
 /* Only of phases that are like those to be planned: the time of others is mostly waiting. */
-void sched_note(const orr__stream *st)
+void sched_note(const sys_stream *st)
 {
     struct sched *c = st->npu->sim->schedule;
-    const orr__phase *p = &st->phases[st->phase];
+    const sys_phase *p = &st->phases[st->phase];
     if (p->kind == ORR_COLL_ALL_TO_ALL || coll_has_root(p->kind) || p->dim->group)
         return;
-    c->busy[p->dim->position] += (double)(orr__clock_now(st->npu->sim->clock) - st->phase_since);
+    c->busy[p->dim->position] += (double)(clk_now(st->npu->sim->clock) - st->phase_since);
     c->carried[p->dim->position] += phase_bytes(p->kind, (double)p->data, p->dim->count);
 }
 
 /* onlineGreedy: bytes per ns as seen so far, for all dimensions once there is something of each. */
-static void learn_speeds(struct sched *c, const orr__route *r)
+static void learn_speeds(struct sched *c, const sys_route *r)
 {
     for (uint32_t i = 0; i < r->count; i++)
         if (!(c->busy[r->dims[i]->position] > 0))
@@ -126,9 +126,9 @@ static void learn_speeds(struct sched *c, const orr__route *r)
 
 typedef struct planner {
     struct sched *c;
-    const orr__route *r; /* its dims ascending */
-    bool grows;          /* all-gather: a chunk is largest in its last phase */
-    uint64_t smallest;   /* chunk */
+    const sys_route *r; /* its dims ascending */
+    bool grows;         /* all-gather: a chunk is largest in its last phase */
+    uint64_t smallest;  /* chunk */
 } planner;
 
 static double load_of(const planner *p, uint32_t i)
@@ -167,7 +167,7 @@ static void set_ascending(sched_order *t, uint32_t count)
 static double filling_size(const planner *p, const sched_order *by_load)
 {
     const uint32_t count = p->r->count;
-    const orr__dim *least = p->r->dims[by_load->order[0]];
+    const sys_dim *least = p->r->dims[by_load->order[0]];
     const double gap = load_of(p, by_load->order[count - 1]) - load_of(p, by_load->order[0]);
     double bytes = gap * p->c->speed[least->position];
     if (!p->grows)
@@ -182,22 +182,22 @@ static void add_load(const planner *p, const sched_order *t)
 {
     double data = (double)t->size;
     for (uint32_t i = 0; i < p->r->count; i++) {
-        const orr__dim *d = p->r->dims[t->order[i]];
+        const sys_dim *d = p->r->dims[t->order[i]];
         const orr_collective kind = p->grows ? ORR_COLL_ALL_GATHER : ORR_COLL_REDUCE_SCATTER;
         p->c->load[d->position] += phase_bytes(kind, data, d->count) / p->c->speed[d->position];
         data = p->grows ? data * d->count : data / d->count;
     }
 }
 
-static void plan_greedy(const planner *p, orr__inter how, uint64_t left, sched_order *t)
+static void plan_greedy(const planner *p, cfg_inter how, uint64_t left, sched_order *t)
 {
     t->size = p->smallest;
     sort_by_load(p, t);
     const double filling = filling_size(p, t);
     bool is_default = false;
-    if (how == ORR__OFFLINE_GREEDY) {
+    if (how == CFG_OFFLINE_GREEDY) {
         is_default = filling < (double)p->smallest / NEGLIGIBLE;
-    } else if (how == ORR__OFFLINE_GREEDY_FLEX) {
+    } else if (how == CFG_OFFLINE_GREEDY_FLEX) {
         is_default = filling < (double)p->smallest;
         if (!is_default)
             t->size = filling < (double)left ? (uint64_t)filling : left;
@@ -223,10 +223,10 @@ static void plan_rotation(const planner *p, sched_order *t)
 
 /* ---- a collective ---- */
 
-static bool plan(planner *p, orr__inter how, uint64_t now, plan_entry *e)
+static bool plan(planner *p, cfg_inter how, uint64_t now, plan_entry *e)
 {
     struct sched *c = p->c;
-    if (how == ORR__ONLINE_GREEDY)
+    if (how == CFG_ONLINE_GREEDY)
         learn_speeds(c, p->r);
     if (c->loads_since != now)
         memset(c->load, 0, sizeof c->load);
@@ -236,7 +236,7 @@ static bool plan(planner *p, orr__inter how, uint64_t now, plan_entry *e)
             !orr_grow(&e->plan.orders, &e->room, e->plan.count + (size_t)1))
             return false;
         sched_order *t = &e->plan.orders[e->plan.count++];
-        if (how == ORR__ROUND_ROBIN)
+        if (how == CFG_ROUND_ROBIN)
             plan_rotation(p, t);
         else
             plan_greedy(p, how, left, t);
@@ -248,18 +248,18 @@ static bool plan(planner *p, orr__inter how, uint64_t now, plan_entry *e)
 static plan_entry *new_entry(struct sched *c, const plan_key *key)
 {
     uint32_t e = c->free_entry;
-    if (e != ORR__NONE) {
+    if (e != RUN_NONE) {
         c->free_entry = c->entries[e].next;
     } else {
-        if (c->count >= ORR__NONE || !orr_grow(&c->entries, &c->room, c->count + 1))
+        if (c->count >= RUN_NONE || !orr_grow(&c->entries, &c->room, c->count + 1))
             return NULL;
         starts *queues = orr_alloc(c->queue_count, sizeof *queues);
         if (!queues)
             return NULL;
         e = (uint32_t)c->count++;
-        c->entries[e] = (plan_entry){.queues = queues, .next = ORR__NONE};
+        c->entries[e] = (plan_entry){.queues = queues, .next = RUN_NONE};
     }
-    const uint32_t before = orr_map_find(c->by_id, key->id, ORR__NONE);
+    const uint32_t before = orr_map_find(c->by_id, key->id, RUN_NONE);
     if (!orr_map_put(c->by_id, key->id, e, NULL))
         return NULL;
     c->entries[e].key = *key;
@@ -278,7 +278,7 @@ static bool is_same(const plan_key *a, const plan_key *b)
 
 static plan_entry *find_entry(const struct sched *c, const plan_key *key)
 {
-    for (uint32_t e = orr_map_find(c->by_id, key->id, ORR__NONE); e != ORR__NONE;
+    for (uint32_t e = orr_map_find(c->by_id, key->id, RUN_NONE); e != RUN_NONE;
          e = c->entries[e].next)
         if (is_same(&c->entries[e].key, key))
             return &c->entries[e];
@@ -288,13 +288,13 @@ static plan_entry *find_entry(const struct sched *c, const plan_key *key)
 static void drop_entry(struct sched *c, uint32_t e)
 {
     plan_entry *gone = &c->entries[e];
-    const uint32_t head = orr_map_find(c->by_id, gone->key.id, ORR__NONE);
+    const uint32_t head = orr_map_find(c->by_id, gone->key.id, RUN_NONE);
     uint32_t before = head;
     if (head != e) {
         while (c->entries[before].next != e)
             before = c->entries[before].next;
         c->entries[before].next = gone->next;
-    } else if (gone->next == ORR__NONE) {
+    } else if (gone->next == RUN_NONE) {
         orr_map_remove(c->by_id, gone->key.id);
     } else {
         orr_map_put(c->by_id, gone->key.id, gone->next, NULL); /* it is there: needs no memory */
@@ -307,9 +307,9 @@ static void drop_entry(struct sched *c, uint32_t e)
 static bool is_planned(const orr_sim *s, orr_collective kind)
 {
     switch (s->system.inter) {
-    case ORR__ASCENDING:
+    case CFG_ASCENDING:
         return false;
-    case ORR__ROUND_ROBIN:
+    case CFG_ROUND_ROBIN:
         return true;
     default:
         return kind != ORR_COLL_ALL_TO_ALL &&
@@ -317,7 +317,7 @@ static bool is_planned(const orr_sim *s, orr_collective kind)
     }
 }
 
-bool sched_join(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, uint32_t *out)
+bool sched_join(orr_sim *s, const sys_route *r, uint64_t id, uint64_t size, uint32_t *out)
 {
     struct sched *c = s->schedule;
     plan_key key = {.id = id, .size = size, .kind = r->kind};
@@ -327,8 +327,7 @@ bool sched_join(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, uin
     plan_entry *e = find_entry(c, &key);
     if (!e) {
         e = new_entry(c, &key);
-        if (!e ||
-            (is_planned(s, r->kind) && !plan(&p, s->system.inter, orr__clock_now(s->clock), e)))
+        if (!e || (is_planned(s, r->kind) && !plan(&p, s->system.inter, clk_now(s->clock), e)))
             return false;
     }
     e->come++;
@@ -350,16 +349,16 @@ void sched_leave(orr_sim *s, uint32_t index)
 
 /* ---- starting ---- */
 
-orr__stream *sched_next(orr__stream *first)
+sys_stream *sched_next(sys_stream *first)
 {
-    orr__data_set *set = first->set;
+    sys_data_set *set = first->set;
     orr_sim *s = first->npu->sim;
     const uint32_t queue = first->phases[first->phase].queue;
     starts *order = &s->schedule->entries[set->plan].queues[queue];
     const uint32_t at = set->started[queue];
     if (at == order->count) { /* this rank is ahead of all others */
         if (!orr_grow(&order->list, &order->room, order->count + 1)) {
-            orr__sim_no_memory(s);
+            run_no_memory(s);
             return NULL;
         }
         order->list[order->count++] = (start){(uint32_t)(first->id - set->first_id), first->phase};
@@ -367,7 +366,7 @@ orr__stream *sched_next(orr__stream *first)
         return first;
     }
     const start want = order->list[at];
-    orr__stream *st = first;
+    sys_stream *st = first;
     while (st &&
            (st->set != set || st->id - set->first_id != want.chunk || st->phase != want.phase))
         st = st->next;

@@ -22,7 +22,7 @@
 
 uint64_t orr__net_now(const orr_sim *s)
 {
-    return orr__clock_now(s->clock);
+    return clk_now(s->clock);
 }
 
 void orr__net_after(orr_sim *s,
@@ -31,7 +31,7 @@ void orr__net_after(orr_sim *s,
                     void *context,
                     uint64_t argument)
 {
-    orr__clock_at(s->clock, orr__clock_now(s->clock) + delay, call, context, argument);
+    clk_at(s->clock, clk_now(s->clock) + delay, call, context, argument);
 }
 
 static uint64_t nearest_ns(orr_ps delay)
@@ -61,27 +61,27 @@ void orr_net_deliver_after(orr_net *n, orr_ps delay, uint64_t token)
 
 /* ---- failing inside events ---- */
 
-void orr__sim_fail(orr_sim *s, orr_code code, const orr_error *err)
+void run_fail(orr_sim *s, orr_code code, const orr_error *err)
 {
     if (s->code)
         return;
     s->code = code;
     s->error = *err;
-    orr__clock_stop(s->clock);
+    clk_stop(s->clock);
 }
 
 void orr_net_fail(orr_sim *s, const orr_error *err)
 {
-    orr__sim_fail(s, err->code, err);
+    run_fail(s, err->code, err);
 }
 
-void orr__sim_no_memory(orr_sim *s)
+void run_no_memory(orr_sim *s)
 {
     orr_error err;
-    orr__sim_fail(s, orr_no_memory(&err), &err);
+    run_fail(s, orr_no_memory(&err), &err);
 }
 
-void orr__sim_fail_text(orr_sim *s, const orr__npu *n, uint32_t place, const char *fmt, ...)
+void run_fail_text(orr_sim *s, const run_npu *n, uint32_t place, const char *fmt, ...)
 {
     orr_error err;
     char text[240];
@@ -95,7 +95,7 @@ void orr__sim_fail_text(orr_sim *s, const orr__npu *n, uint32_t place, const cha
     orr_fail(&err, ORR_EINPUT, &w, "rank %u, node %" PRIu64 " \"%.*s\": %s", n->rank,
              n->graph->t->id[i] + orr_set_id_shift(s->set, n->rank),
              (int)(name.len < 40 ? name.len : 40), name.ptr, text);
-    orr__sim_fail(s, ORR_EINPUT, &err);
+    run_fail(s, ORR_EINPUT, &err);
 }
 
 #define ADD_HOOK(hook)                 \
@@ -128,7 +128,7 @@ static void listen_to(run_hooks *h, const run_observer *o)
 /* A list of one algorithm is that of all dimensions, and a tree is the default. */
 static void choose_rooted(orr_sim *s, orr_collective kind)
 {
-    orr__system_config *c = &s->system;
+    cfg_system *c = &s->system;
     if (!c->has_choices[kind])
         c->choice[kind][0] = (coll_choice){.ops = coll_default(kind)};
     for (uint32_t k = 1; k < s->dims && c->choice_count[kind] <= 1; k++)
@@ -140,10 +140,10 @@ static void choose_rooted(orr_sim *s, orr_collective kind)
 
 static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
 {
-    const orr__system_config *c = &s->system;
+    const cfg_system *c = &s->system;
     if (coll_has_root(kind) && !s->rules->ignores_new_keys)
         choose_rooted(s, kind);
-    orr__plan *p = &s->plans[kind];
+    sys_plan *p = &s->plans[kind];
     uint32_t offset = 1;
     p->exists = c->has_choices[kind];
     const orr_where w = orr_where_byte(c->path, ORR_NO_BYTE);
@@ -153,13 +153,13 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
                         c->choice_count[kind], s->dims);
     for (uint32_t k = 0; k < c->choice_count[kind]; k++) {
         const coll_choice *choice = &c->choice[kind][k];
-        orr__dim *d = &p->dims[p->count++];
-        *d = (orr__dim){.position = k,
-                        .ops = choice->ops,
-                        .number = choice->number,
-                        .offset = offset,
-                        .count = s->net_config.npus[k],
-                        .is_last = k + 1 == c->choice_count[kind]};
+        sys_dim *d = &p->dims[p->count++];
+        *d = (sys_dim){.position = k,
+                       .ops = choice->ops,
+                       .number = choice->number,
+                       .offset = offset,
+                       .count = s->net_config.npus[k],
+                       .is_last = k + 1 == c->choice_count[kind]};
         if (choice->is_one) { /* one ring over all ranks; what follows in the list is dropped */
             d->offset = 1;
             d->count = s->npu_count;
@@ -174,9 +174,9 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
 
 static orr_code check_system(orr_sim *s, orr_error *err)
 {
-    orr__system_config *c = &s->system;
+    cfg_system *c = &s->system;
     const orr_where w = orr_where_byte(c->path, ORR_NO_BYTE);
-    if (c->policy == ORR__POLICY_MISSING)
+    if (c->policy == CFG_POLICY_MISSING)
         return orr_fail(err, ORR_EINPUT, &w,
                         "the key \"scheduling-policy\" is missing (LIFO, FIFO or EXPLICIT)");
     if (!c->has_optimization && s->dims > 1)
@@ -212,15 +212,15 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
                         "npus_count: a whole number from 2 to 16777216 was expected; 1 is for the "
                         "trace of one rank");
     const uint32_t classes = orr_set_class_count(s->set);
-    s->graphs = orr_arena_new(s->arena, classes, orr__graph);
+    s->graphs = orr_arena_new(s->arena, classes, work_graph);
     if (!s->graphs)
         return orr_no_memory(err);
     for (uint32_t r = 0; r < s->npu_count && !code; r++) {
         const uint32_t k = orr_set_class_of(s->set, r);
         if (!s->graphs[k].t)
-            code = orr__graph_make(orr_set_trace(s->set, k), s->rules, &s->graphs[k], err);
-        if (!code && s->lanes < s->graphs[k].slot_count - ORR__SLOT_STREAMS + 1)
-            s->lanes = s->graphs[k].slot_count - ORR__SLOT_STREAMS + 1;
+            code = work_graph_make(orr_set_trace(s->set, k), s->rules, &s->graphs[k], err);
+        if (!code && s->lanes < s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1)
+            s->lanes = s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1;
     }
     return code;
 }
@@ -229,11 +229,11 @@ static orr_code read_groups(orr_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
     if (s->opt.groups)
-        code = orr__read_groups(s->opt.groups, s->arena, &s->groups, err);
+        code = cfg_read_groups(s->opt.groups, s->arena, &s->groups, err);
     else if (orr_set_group_count(s->set))
-        code = orr__copy_groups(s->set, s->arena, &s->groups, err);
+        code = cfg_copy_groups(s->set, s->arena, &s->groups, err);
     for (size_t i = 0; i < s->groups.count && !code; i++) {
-        const orr__group *g = &s->groups.groups[i];
+        const cfg_group *g = &s->groups.groups[i];
         const orr_where w = orr_where_byte(s->opt.groups, ORR_NO_BYTE);
         if (g->sorted[g->count - 1] >= s->npu_count)
             code = orr_fail(err, ORR_EINPUT, &w,
@@ -241,8 +241,8 @@ static orr_code read_groups(orr_sim *s, orr_error *err)
                             g->sorted[g->count - 1], s->npu_count);
     }
     if (!code && !s->rules->refuses_metadata)
-        code = orr__read_metadata_groups(s, err);
-    return code || orr__make_group_rings(s) ? code : orr_no_memory(err);
+        code = work_read_metadata_groups(s, err);
+    return code || sys_make_group_rings(s) ? code : orr_no_memory(err);
 }
 
 /* Speeds of ranks, with orr_sim_options.change. */
@@ -251,9 +251,9 @@ static bool change_speeds(orr_sim *s)
     const orr_sim_change *c = &s->opt.change;
     if (c->compute <= 0 && c->memory <= 0)
         return true;
-    orr__rank_speed *speeds = orr_arena_new(s->arena, s->npu_count, orr__rank_speed);
+    cfg_rank_speed *speeds = orr_arena_new(s->arena, s->npu_count, cfg_rank_speed);
     for (uint32_t r = 0; speeds && r < s->npu_count; r++) {
-        speeds[r] = s->ranks_config.speeds ? s->ranks_config.speeds[r] : orr__plain_rank;
+        speeds[r] = s->ranks_config.speeds ? s->ranks_config.speeds[r] : cfg_plain_rank;
         speeds[r].compute *= c->compute > 0 ? c->compute : 1;
         speeds[r].memory *= c->memory > 0 ? c->memory : 1;
     }
@@ -264,11 +264,11 @@ static bool change_speeds(orr_sim *s)
 static void add_observers(orr_sim *s)
 {
     if (s->watch)
-        listen_to(&s->hooks, &orr__watch_observer);
+        listen_to(&s->hooks, &watch_observer);
     if (s->tape)
-        listen_to(&s->hooks, &orr__tape_observer);
+        listen_to(&s->hooks, &tape_observer);
     if (s->system.track_local_mem)
-        listen_to(&s->hooks, &orr__tensor_observer);
+        listen_to(&s->hooks, &mem_observer);
     if (run_old_outputs)
         listen_to(&s->hooks, run_old_outputs->lines);
     if (run_old_outputs && (s->opt.trace_log || s->system.trace_enabled || s->opt.logging))
@@ -277,15 +277,15 @@ static void add_observers(orr_sim *s)
 
 static orr_code build_ranks(orr_sim *s, orr_error *err)
 {
-    s->npus = orr_arena_new(s->arena, s->npu_count, orr__npu);
+    s->npus = orr_arena_new(s->arena, s->npu_count, run_npu);
     s->finish_order = orr_arena_new(s->arena, s->npu_count, uint32_t);
-    s->matcher = orr__matcher_create(s);
+    s->matcher = msg_create(s);
     if (s->packet && s->packet->config.rules->matches_bytes && run_byte_matchings &&
         !(s->byte_matcher = run_byte_matchings->create()))
         return orr_no_memory(err);
-    s->remote = orr__remote_create(s);
-    s->programs = orr__program_cache_create(s);
-    if ((s->system.is_agreed || s->system.inter != ORR__ASCENDING) &&
+    s->remote = work_remote_create(s);
+    s->programs = sys_program_cache_create(s);
+    if ((s->system.is_agreed || s->system.inter != CFG_ASCENDING) &&
         !(s->schedule = sched_create(s)))
         return orr_no_memory(err);
     if (!s->npus || !s->finish_order || !s->matcher || !s->remote || !s->programs ||
@@ -293,18 +293,18 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
         return orr_no_memory(err);
     orr_code code = ORR_OK;
     for (uint32_t r = 0; r < s->npu_count && !code; r++) {
-        orr__npu *n = &s->npus[r];
+        run_npu *n = &s->npus[r];
         n->sim = s;
         n->rank = r;
-        n->speed = s->ranks_config.speeds ? &s->ranks_config.speeds[r] : &orr__plain_rank;
-        code = orr__system_init(n, err);
+        n->speed = s->ranks_config.speeds ? &s->ranks_config.speeds[r] : &cfg_plain_rank;
+        code = sys_init(n, err);
         if (!code)
-            code = orr__workload_init(n, &s->graphs[orr_set_class_of(s->set, r)], err);
+            code = work_init(n, &s->graphs[orr_set_class_of(s->set, r)], err);
     }
     if (!code && !s->rules->keeps_no_figures)
-        code = orr__watch_create(s, err);
+        code = watch_create(s, err);
     if (!code && s->opt.records_goal)
-        code = orr__tape_create(s, err);
+        code = tape_create(s, err);
     add_observers(s);
     return code;
 }
@@ -370,12 +370,12 @@ static orr_code set_up(orr_sim *s, orr_error *err)
 {
     orr_code code;
     s->arena = orr_arena_create();
-    s->clock = orr__clock_create();
+    s->clock = clk_create();
     if (!s->arena || !s->clock)
         return orr_no_memory(err);
-    s->stream_size = sizeof(orr__stream) + coll_largest_state(s->opt.algorithms);
-    if (s->stream_size < sizeof(orr__stream) + orr__coll_custom.state_size)
-        s->stream_size = sizeof(orr__stream) + orr__coll_custom.state_size;
+    s->stream_size = sizeof(sys_stream) + coll_largest_state(s->opt.algorithms);
+    if (s->stream_size < sizeof(sys_stream) + sys_coll_custom.state_size)
+        s->stream_size = sizeof(sys_stream) + sys_coll_custom.state_size;
     if (!s->opt.queues_per_dim)
         s->opt.queues_per_dim = 1;
     if (s->opt.injection_scale == 0)
@@ -384,11 +384,11 @@ static orr_code set_up(orr_sim *s, orr_error *err)
         s->opt.injection_scale = 0;
     if (s->opt.logging && (code = read_logging(s, err)))
         return code;
-    if ((code = orr__network_setup(s, err)) || (code = check_links(s, err)))
+    if ((code = run_network_setup(s, err)) || (code = check_links(s, err)))
         return code;
-    if (s->opt.memory && (code = orr__read_memory(s->opt.memory, &s->memory, err)))
+    if (s->opt.memory && (code = cfg_read_memory(s->opt.memory, &s->memory, err)))
         return code;
-    if ((code = orr__read_system(&s->opt, s->arena, &s->system, err)))
+    if ((code = cfg_read_system(&s->opt, s->arena, &s->system, err)))
         return code;
     if ((code = check_system(s, err)) || (code = read_traces(s, err)) ||
         (code = read_groups(s, err)))
@@ -419,18 +419,18 @@ void orr_sim_destroy(orr_sim *s)
 {
     if (!s)
         return;
-    orr__program_cache_destroy(s->programs);
+    sys_program_cache_destroy(s->programs);
     sched_destroy(s->schedule);
     for (uint32_t r = 0; s->npus && r < s->npu_count; r++) {
-        orr__workload_fini(&s->npus[r]);
-        orr__system_fini(&s->npus[r]);
+        work_fini(&s->npus[r]);
+        sys_fini(&s->npus[r]);
     }
     for (uint32_t k = 0; s->graphs && k < orr_set_class_count(s->set); k++)
-        orr__graph_fini(&s->graphs[k]);
-    orr__watch_destroy(s->watch);
-    orr__tape_destroy(s->tape);
+        work_graph_fini(&s->graphs[k]);
+    watch_destroy(s->watch);
+    tape_destroy(s->tape);
     orr__stall_destroy(s->stall);
-    orr__matcher_destroy(s->matcher);
+    msg_destroy(s->matcher);
     if (s->byte_matcher)
         run_byte_matchings->destroy(s->byte_matcher);
     if (s->net && s->net_ops->destroy)
@@ -440,7 +440,7 @@ void orr_sim_destroy(orr_sim *s)
     orr_free(s->packet);
     orr_free(s->network_stall);
     orr__topology_destroy(s->topology);
-    orr__system_config_fini(&s->system);
+    cfg_system_fini(&s->system);
     orr_free(s->groups.groups);
     if (run_old_outputs)
         run_old_outputs->destroy_notes(s->old_notes);
@@ -448,7 +448,7 @@ void orr_sim_destroy(orr_sim *s)
     orr_map_destroy(s->group_texts);
     orr_free(s->group_text);
     orr_set_close(s->owned_set);
-    orr__clock_destroy(s->clock);
+    clk_destroy(s->clock);
     orr_arena_destroy(s->arena);
     orr_free(s);
 }
@@ -462,17 +462,17 @@ static orr_code status(const orr_sim *s, orr_error *err)
             *err = s->error;
         return s->code;
     }
-    if (orr__clock_is_over(s->clock))
+    if (clk_is_over(s->clock))
         return orr_fail(err, ORR_EINPUT, NULL,
                         "something takes longer than 292 years; is there a wrong unit?");
-    return orr__clock_has_failed(s->clock) ? orr_no_memory(err) : ORR_OK;
+    return clk_has_failed(s->clock) ? orr_no_memory(err) : ORR_OK;
 }
 
 /* An event at tick 0 makes the reference abort (astra-sim.md 4.1); under its rules we say so instead. */
 static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
 {
     uint64_t tick;
-    if (!s->rules->refuses_tick_zero || !orr__clock_next_tick(s->clock, &tick) || tick > 0)
+    if (!s->rules->refuses_tick_zero || !clk_next_tick(s->clock, &tick) || tick > 0)
         return ORR_OK;
     const orr_where w = orr_where_byte(s->system.path, ORR_NO_BYTE);
     return orr_fail(
@@ -483,7 +483,7 @@ static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
 static void start_late(void *npu, uint64_t unused)
 {
     (void)unused;
-    orr__issue(npu);
+    work_issue(npu);
 }
 
 static orr_code start(orr_sim *s, orr_error *err)
@@ -491,9 +491,9 @@ static orr_code start(orr_sim *s, orr_error *err)
     s->has_started = true;
     for (uint32_t r = 0; r < s->npu_count && !s->code; r++)
         if (s->npus[r].speed->delay)
-            orr__clock_at(s->clock, s->npus[r].speed->delay, start_late, &s->npus[r], 0);
+            clk_at(s->clock, s->npus[r].speed->delay, start_late, &s->npus[r], 0);
         else
-            orr__issue(&s->npus[r]);
+            work_issue(&s->npus[r]);
     const orr_code code = status(s, err);
     return code ? code : refuse_tick_zero(s, err);
 }
@@ -502,7 +502,7 @@ orr_code orr_sim_step(orr_sim *s, orr_error *err)
 {
     if (!s->has_started)
         return start(s, err);
-    const bool has_run = orr__clock_step(s->clock);
+    const bool has_run = clk_step(s->clock);
     const orr_code code = status(s, err);
     return code ? code : has_run ? ORR_OK : ORR_END;
 }
@@ -513,11 +513,11 @@ orr_code orr_sim_run(orr_sim *s, orr_error *err)
     if (!s->has_started)
         code = start(s, err);
     if (!code)
-        code = orr__run_events(s, err);
+        code = run_loop(s, err);
     if (!code)
         code = status(s, err);
     if (!code && s->finished < s->npu_count) {
-        orr__ask_network(s);
+        run_ask_network(s);
         code = orr__explain_stall(s, err);
     }
     if (!code && s->net_ops->finish)
@@ -549,7 +549,7 @@ const orr_sim_rank_result *orr_sim_rank(const orr_sim *s, uint32_t rank)
 
 uint64_t orr_sim_events(const orr_sim *s)
 {
-    return orr__clock_events(s->clock);
+    return clk_events(s->clock);
 }
 
 uint32_t orr_sim_dimension_count(const orr_sim *s)

@@ -27,12 +27,12 @@ static bool has_variants(const orr_sim *s)
     return false;
 }
 
-orr_code orr__system_init(orr__npu *n, orr_error *err)
+orr_code sys_init(run_npu *n, orr_error *err)
 {
     orr_sim *s = n->sim;
     const uint32_t queues = s->opt.queues_per_dim;
     const size_t lines = (size_t)s->lanes * s->dims;
-    n->queues = orr_arena_new(s->arena, orr__queue_count(s), orr__queue);
+    n->queues = orr_arena_new(s->arena, run_queue_count(s), sys_queue);
     n->next_general = orr_arena_new(s->arena, lines, uint32_t);
     n->next_first = orr_arena_new(s->arena, lines, uint32_t);
     n->next_second = orr_arena_new(s->arena, lines, uint32_t);
@@ -43,73 +43,73 @@ orr_code orr__system_init(orr__npu *n, orr_error *err)
         return orr_no_memory(err);
     for (size_t k = 0; k < lines; k++)
         n->next_second[k] = queues / 2;
-    if (s->system.shared_bus && !(n->bus = orr__bus_create(n)))
+    if (s->system.shared_bus && !(n->bus = sys_bus_create(n)))
         return orr_no_memory(err);
     return ORR_OK;
 }
 
-void orr__system_fini(orr__npu *n)
+void sys_fini(run_npu *n)
 {
     orr_free(n->memberships);
 }
 
 /* ---- streams ---- */
 
-static orr__stream *new_stream(orr_sim *s)
+static sys_stream *new_stream(orr_sim *s)
 {
-    orr__stream *st = s->free_streams;
+    sys_stream *st = s->free_streams;
     if (!st)
         return orr_arena_zeroed(s->arena, 1, s->stream_size);
     s->free_streams = st->next;
-    orr__phase *phases = st->phases;
+    sys_phase *phases = st->phases;
     const uint32_t room = st->phase_room;
-    *st = (orr__stream){.phases = phases, .phase_room = room};
+    *st = (sys_stream){.phases = phases, .phase_room = room};
     return st;
 }
 
-static bool make_phase_room(orr__stream *st, uint32_t count)
+static bool make_phase_room(sys_stream *st, uint32_t count)
 {
     if (count <= st->phase_room)
         return true;
-    st->phases = orr_arena_new(st->npu->sim->arena, count, orr__phase);
+    st->phases = orr_arena_new(st->npu->sim->arena, count, sys_phase);
     st->phase_room = st->phases ? count : 0;
     return st->phases != NULL;
 }
 
-static orr__data_set *new_set(orr__npu *n, uint32_t place, uint64_t expected)
+static sys_data_set *new_set(run_npu *n, uint32_t place, uint64_t expected)
 {
     orr_sim *s = n->sim;
-    orr__data_set *set = s->free_sets;
+    sys_data_set *set = s->free_sets;
     if (set)
-        s->free_sets = (orr__data_set *)set->npu; /* free sets are linked through this field */
+        s->free_sets = (sys_data_set *)set->npu; /* free sets are linked through this field */
     else
-        set = orr_arena_new(s->arena, 1, orr__data_set);
+        set = orr_arena_new(s->arena, 1, sys_data_set);
     if (set)
-        *set = (orr__data_set){.npu = n,
-                               .place = place,
-                               .plan = ORR__NONE,
-                               .expected = expected,
-                               .started = set->started};
+        *set = (sys_data_set){.npu = n,
+                              .place = place,
+                              .plan = RUN_NONE,
+                              .expected = expected,
+                              .started = set->started};
     return set;
 }
 
-static void drop_set(orr_sim *s, orr__data_set *set)
+static void drop_set(orr_sim *s, sys_data_set *set)
 {
-    set->npu = (orr__npu *)s->free_sets;
+    set->npu = (run_npu *)s->free_sets;
     s->free_sets = set;
 }
 
 /* ---- queues ---- */
 
 /* The larger of what goes into a phase and what comes out of it. */
-static uint64_t phase_size(const orr__stream *st)
+static uint64_t phase_size(const sys_stream *st)
 {
-    const orr__phase *p = &st->phases[st->phase];
+    const sys_phase *p = &st->phases[st->phase];
     return p->kind == ORR_COLL_ALL_GATHER || p->kind == ORR_COLL_GATHER ? p->data * p->dim->count
                                                                         : p->data;
 }
 
-static orr_collective phase_kind(const orr__stream *st)
+static orr_collective phase_kind(const sys_stream *st)
 {
     return st->phases[st->phase].kind;
 }
@@ -120,7 +120,7 @@ static bool is_half(orr_collective kind)
 }
 
 /* RG: between two chunks of one half goes a chunk of the other, so that both make progress. */
-static bool fits_before(const orr__stream *st, const orr__stream *waiting)
+static bool fits_before(const sys_stream *st, const sys_stream *waiting)
 {
     const orr_collective kind = phase_kind(st);
     if (!is_half(kind) || !waiting->previous)
@@ -130,14 +130,14 @@ static bool fits_before(const orr__stream *st, const orr__stream *waiting)
 }
 
 /* Does the new chunk go in front of this one, which waits?  (docs/design/schedulers.md) */
-static bool goes_before(const orr__stream *st, const orr__stream *waiting, orr__intra how)
+static bool goes_before(const sys_stream *st, const sys_stream *waiting, cfg_intra how)
 {
     switch (how) {
-    case ORR__SMALLEST_FIRST:
+    case CFG_SMALLEST_FIRST:
         return phase_size(st) < phase_size(waiting);
-    case ORR__LESS_REMAINING_FIRST:
+    case CFG_LESS_REMAINING_FIRST:
         return st->phase_count - st->phase < waiting->phase_count - waiting->phase;
-    case ORR__ALTERNATING:
+    case CFG_ALTERNATING:
         return waiting->priority < st->priority ||
                (waiting->priority == st->priority && fits_before(st, waiting));
     default:
@@ -145,13 +145,13 @@ static bool goes_before(const orr__stream *st, const orr__stream *waiting, orr__
     }
 }
 
-void orr__queue_insert(orr__queue *q, orr__stream *st)
+void sys_queue_insert(sys_queue *q, sys_stream *st)
 {
-    const orr__intra how = st->npu->sim->system.intra;
-    orr__stream *before = NULL;
+    const cfg_intra how = st->npu->sim->system.intra;
+    sys_stream *before = NULL;
     /* By priority the waiting ones are sorted: the last tells whether there is anything to look for. */
     if (q->last && !q->last->is_started &&
-        (how != ORR__BY_PRIORITY || goes_before(st, q->last, how))) {
+        (how != CFG_BY_PRIORITY || goes_before(st, q->last, how))) {
         before = q->first;
         while (before && (before->is_started || !goes_before(st, before, how)))
             before = before->next;
@@ -162,14 +162,14 @@ void orr__queue_insert(orr__queue *q, orr__stream *st)
     *(before ? &before->previous : &q->last) = st;
 }
 
-static void remove_stream(orr__queue *q, orr__stream *st)
+static void remove_stream(sys_queue *q, sys_stream *st)
 {
     *(st->previous ? &st->previous->next : &q->first) = st->next;
     *(st->next ? &st->next->previous : &q->last) = st->previous;
 }
 
 /* The running ones stay in front. */
-static void move_before(orr__queue *q, orr__stream *st, orr__stream *other)
+static void move_before(sys_queue *q, sys_stream *st, sys_stream *other)
 {
     remove_stream(q, st);
     st->next = other;
@@ -178,57 +178,57 @@ static void move_before(orr__queue *q, orr__stream *st, orr__stream *other)
     other->previous = st;
 }
 
-static void start_what_fits(orr__npu *n, orr__queue *q)
+static void start_what_fits(run_npu *n, sys_queue *q)
 {
     const uint64_t all = n->sim->opt.queues_per_dim;
     const uint64_t most = (n->sim->system.active_chunks + all - 1) / all;
     const bool is_agreed = n->sim->system.is_agreed;
-    orr__stream *st = q->first;
+    sys_stream *st = q->first;
     for (uint64_t i = 0; st && i < q->running; i++)
         st = st->next;
     while (st && q->running < most && !n->sim->code) {
-        orr__stream *waiting = st;
-        if (is_agreed && st->set->plan != ORR__NONE && !(st = sched_next(waiting)))
+        sys_stream *waiting = st;
+        if (is_agreed && st->set->plan != RUN_NONE && !(st = sched_next(waiting)))
             return;
         if (st != waiting)
             move_before(q, st, waiting);
-        orr__stream *next = st == waiting ? st->next : waiting;
+        sys_stream *next = st == waiting ? st->next : waiting;
         st->is_started = true;
-        st->phase_since = orr__clock_now(n->sim->clock);
+        st->phase_since = clk_now(n->sim->clock);
         RUN_TELL(n->sim, phase_start, st);
-        orr__phase_start(st);
+        sys_phase_start(st);
         q->running++;
         st = next;
     }
 }
 
-static orr__queue *queue_of(const orr__stream *st)
+static sys_queue *queue_of(const sys_stream *st)
 {
     return &st->npu->queues[st->phases[st->phase].queue];
 }
 
-void orr__stream_advance(orr__stream *st)
+void sys_stream_advance(sys_stream *st)
 {
-    orr__npu *n = st->npu;
+    run_npu *n = st->npu;
     orr_sim *s = n->sim;
-    orr__queue *q = queue_of(st);
+    sys_queue *q = queue_of(st);
     const bool is_last = st->phase + 1 == st->phase_count;
     if (s->schedule && !st->custom_prefix)
         sched_note(st);
     RUN_TELL(s, phase_end, st);
     if (is_last && ++st->set->finished == st->set->expected) {
-        orr__data_set *set = st->set;
+        sys_data_set *set = st->set;
         const uint32_t place = set->place;
-        if (set->plan != ORR__NONE)
+        if (set->plan != RUN_NONE)
             sched_leave(s, set->plan);
         drop_set(s, set);
-        orr__node_done(n, place); /* while this stream still occupies its slot */
+        work_node_done(n, place); /* while this stream still occupies its slot */
     }
     remove_stream(q, st);
     if (!is_last) {
         st->phase++;
         st->is_started = false;
-        orr__queue_insert(queue_of(st), st);
+        sys_queue_insert(queue_of(st), st);
     }
     q->running--;
     start_what_fits(n, q);
@@ -243,74 +243,74 @@ void orr__stream_advance(orr__stream *st)
 /* ---- groups and plans (astra-sim.md 5.10, 6.4) ---- */
 
 typedef struct request {
-    orr__npu *n;
+    run_npu *n;
     uint32_t place;
     orr_collective kind;
-    orr__membership *m;
+    sys_membership *m;
     int64_t priority;
     uint64_t streams;
-    orr__data_set *set;
+    sys_data_set *set;
     const char *custom; /* traces that are the algorithm, or NULL */
-    const orr__dim *dims;
+    const sys_dim *dims;
     uint32_t dim_count;
-    orr__route route; /* the dimensions that take part, ascending, and the chunk */
-    uint32_t plan;    /* what the ranks agreed on, or NONE */
+    sys_route route; /* the dimensions that take part, ascending, and the chunk */
+    uint32_t plan;   /* what the ranks agreed on, or NONE */
 } request;
 
-static const orr__group *find_group(const orr_sim *s, int64_t id)
+static const cfg_group *find_group(const orr_sim *s, int64_t id)
 {
     const uint32_t i =
-        s->groups.by_id ? orr_map_find(s->groups.by_id, (uint64_t)id, ORR__NONE) : ORR__NONE;
-    return i == ORR__NONE ? NULL : &s->groups.groups[i];
+        s->groups.by_id ? orr_map_find(s->groups.by_id, (uint64_t)id, RUN_NONE) : RUN_NONE;
+    return i == RUN_NONE ? NULL : &s->groups.groups[i];
 }
 
-static orr__membership *join(orr__npu *n, const orr__group *g)
+static sys_membership *join(run_npu *n, const cfg_group *g)
 {
     for (size_t i = 0; i < n->membership_count; i++)
         if (n->memberships[i]->group == g)
             return n->memberships[i];
-    orr__membership *m = orr_arena_new(n->sim->arena, 1, orr__membership);
+    sys_membership *m = orr_arena_new(n->sim->arena, 1, sys_membership);
     if (!m || !orr_grow(&n->memberships, &n->membership_room, n->membership_count + 1)) {
-        orr__sim_no_memory(n->sim);
+        run_no_memory(n->sim);
         return NULL;
     }
     n->memberships[n->membership_count++] = m;
-    *m = (orr__membership){.group = g, .next_stream = (uint64_t)g->id * GROUP_STREAMS};
+    *m = (sys_membership){.group = g, .next_stream = (uint64_t)g->id * GROUP_STREAMS};
     return m;
 }
 
 /* A group that is this rank's own value of a hole. */
-static bool own_group(const orr__npu *n, uint32_t place, int64_t *out)
+static bool own_group(const run_npu *n, uint32_t place, int64_t *out)
 {
     return orr__set_hole(n->sim->set, n->rank, ORR_HOLE_PG_NAME, n->graph->node[place], out);
 }
 
-orr_str orr__group_text(orr_sim *s, int64_t id)
+orr_str sys_group_text(orr_sim *s, int64_t id)
 {
     const uint64_t key = (uint64_t)id;
-    uint32_t at = s->group_texts ? orr_map_find(s->group_texts, key, ORR__NONE) : ORR__NONE;
-    if (at != ORR__NONE)
+    uint32_t at = s->group_texts ? orr_map_find(s->group_texts, key, RUN_NONE) : RUN_NONE;
+    if (at != RUN_NONE)
         return s->group_text[at];
     at = (uint32_t)s->group_text_count;
     if (!s->group_texts)
         s->group_texts = orr_map_create(0);
     const char *text = orr_arena_print(s->arena, "%" PRId64, id);
-    if (!s->group_texts || !text || at == ORR__NONE ||
+    if (!s->group_texts || !text || at == RUN_NONE ||
         !orr_grow(&s->group_text, &s->group_text_room, s->group_text_count + 1) ||
         !orr_map_put(s->group_texts, key, at, NULL)) {
-        orr__sim_no_memory(s);
+        run_no_memory(s);
         return (orr_str){"", 0};
     }
     return s->group_text[s->group_text_count++] = orr_str_of(text);
 }
 
 /* The name of a node's group; empty: all ranks. */
-orr_str orr__node_group_name(const orr__npu *n, uint32_t place)
+orr_str sys_node_group_name(const run_npu *n, uint32_t place)
 {
     const orr_trace *t = n->graph->t;
     int64_t own;
     if (own_group(n, place, &own))
-        return own == 0 ? (orr_str){"", 0} : orr__group_text(n->sim, own);
+        return own == 0 ? (orr_str){"", 0} : sys_group_text(n->sim, own);
     const uint32_t text =
         t->columns.pg_name ? t->columns.pg_name[n->graph->node[place]] : ORR_NO_NAME;
     const orr_str name = text == ORR_NO_NAME ? (orr_str){"", 0} : orr_trace_text(t, text);
@@ -318,77 +318,77 @@ orr_str orr__node_group_name(const orr__npu *n, uint32_t place)
 }
 
 /* The group file counts first, then what the trace itself says.  False: neither knows the group. */
-static bool find_node_group(const orr__npu *n, uint32_t place, const orr__group **out)
+static bool find_node_group(const run_npu *n, uint32_t place, const cfg_group **out)
 {
     int64_t id;
     *out = NULL;
-    if (!own_group(n, place, &id) && !orr_text_i64(orr__node_group_name(n, place), &id))
+    if (!own_group(n, place, &id) && !orr_text_i64(sys_node_group_name(n, place), &id))
         return false;
     *out = find_group(n->sim, id);
-    return *out || orr__metadata_group(n->sim, n->graph, id, out);
+    return *out || work_metadata_group(n->sim, n->graph, id, out);
 }
 
-const orr__group *orr__node_group(const orr__npu *n, uint32_t place)
+const cfg_group *sys_node_group(const run_npu *n, uint32_t place)
 {
-    const orr__group *g;
+    const cfg_group *g;
     return find_node_group(n, place, &g) ? g : NULL;
 }
 
 /* The group of a node: NULL and true when it has none. */
-static bool group_of(orr__npu *n, uint32_t place, orr__membership **out)
+static bool group_of(run_npu *n, uint32_t place, sys_membership **out)
 {
-    const orr_str name = orr__node_group_name(n, place);
+    const orr_str name = sys_node_group_name(n, place);
     *out = NULL;
     if (name.len == 0)
         return true;
-    const orr__group *g;
+    const cfg_group *g;
     if (!find_node_group(n, place, &g)) {
-        orr__sim_fail_text(n->sim, n, place, "communicator group \"%.*s\" is not in the group file",
-                           (int)name.len, name.ptr);
+        run_fail_text(n->sim, n, place, "communicator group \"%.*s\" is not in the group file",
+                      (int)name.len, name.ptr);
         return false;
     }
     *out = g ? join(n, g) : NULL;
     return !g || *out;
 }
 
-static const char *custom_of(const orr__npu *n, uint32_t place, orr_collective kind)
+static const char *custom_of(const run_npu *n, uint32_t place, orr_collective kind)
 {
-    const orr__system_config *c = &n->sim->system;
+    const cfg_system *c = &n->sim->system;
     const uint64_t id =
         n->graph->t->columns.id[n->graph->node[place]] + orr_set_id_shift(n->sim->set, n->rank);
     const uint32_t by_node =
-        c->custom_by_node ? orr_map_find(c->custom_by_node, id, ORR__NONE) : ORR__NONE;
-    return by_node != ORR__NONE ? c->custom_prefix[by_node] : c->custom[kind];
+        c->custom_by_node ? orr_map_find(c->custom_by_node, id, RUN_NONE) : RUN_NONE;
+    return by_node != RUN_NONE ? c->custom_prefix[by_node] : c->custom[kind];
 }
 
-bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr_collective kind)
+bool sys_node_is_custom(const run_npu *n, uint32_t place, orr_collective kind)
 {
     return custom_of(n, place, kind) != NULL;
 }
 
-static orr__dim group_ring(const orr_sim *s, const orr__group *g, orr_collective kind)
+static sys_dim group_ring(const orr_sim *s, const cfg_group *g, orr_collective kind)
 {
-    const orr__plan *p = &s->plans[kind];
+    const sys_plan *p = &s->plans[kind];
     const bool has_root = coll_has_root(kind);
-    const orr__dim *only = p->count == 1 || (has_root && p->count) ? &p->dims[0] : NULL;
-    return (orr__dim){.ops = only ? only->ops : coll_default(kind),
-                      .number = only ? only->number : 0,
-                      .count = g->count,
-                      .is_last = true,
-                      .group = g};
+    const sys_dim *only = p->count == 1 || (has_root && p->count) ? &p->dims[0] : NULL;
+    return (sys_dim){.ops = only ? only->ops : coll_default(kind),
+                     .number = only ? only->number : 0,
+                     .count = g->count,
+                     .is_last = true,
+                     .group = g};
 }
 
-bool orr__make_group_rings(orr_sim *s)
+bool sys_make_group_rings(orr_sim *s)
 {
     const size_t count = s->groups.count * ORR_COLL_COUNT;
-    s->group_rings = orr_arena_new(s->arena, count, orr__dim);
+    s->group_rings = orr_arena_new(s->arena, count, sys_dim);
     for (size_t i = 0; s->group_rings && i < count; i++)
         s->group_rings[i] = group_ring(s, &s->groups.groups[i / ORR_COLL_COUNT],
                                        (orr_collective)(i % ORR_COLL_COUNT));
     return s->group_rings != NULL;
 }
 
-const orr__dim *orr__group_dim(const orr_sim *s, const orr__group *g, orr_collective kind)
+const sys_dim *sys_group_dim(const orr_sim *s, const cfg_group *g, orr_collective kind)
 {
     return &s->group_rings[(size_t)(g - s->groups.groups) * ORR_COLL_COUNT + kind];
 }
@@ -396,15 +396,15 @@ const orr__dim *orr__group_dim(const orr_sim *s, const orr__group *g, orr_collec
 /* How a rank runs this collective: custom traces, or dimensions.  A group remembers its first answer. */
 static bool plan_of(request *r)
 {
-    orr__npu *n = r->n;
-    orr__membership *m = r->m;
+    run_npu *n = r->n;
+    sys_membership *m = r->m;
     const orr_collective kind = r->kind;
     orr_sim *s = n->sim;
     const bool is_known = m && m->is_planned[kind], is_part = m && m->group->count != s->npu_count;
     r->custom = is_known ? m->custom[kind] : custom_of(n, r->place, kind);
     if (!is_known && !r->custom && !s->plans[kind].exists) {
-        orr__sim_fail_text(s, n, r->place, "the system file has no %s-implementation",
-                           coll_kind_name(kind));
+        run_fail_text(s, n, r->place, "the system file has no %s-implementation",
+                      coll_kind_name(kind));
         return false;
     }
     if (m && !is_known) {
@@ -413,7 +413,7 @@ static bool plan_of(request *r)
         if (is_part) /* also for custom traces, which do not need it (CommunicatorGroup of the reference) */
             RUN_TELL(s, group_ring, n, m->group);
     }
-    r->dims = is_part ? orr__group_dim(s, m->group, kind) : s->plans[kind].dims;
+    r->dims = is_part ? sys_group_dim(s, m->group, kind) : s->plans[kind].dims;
     r->dim_count = is_part ? 1 : s->plans[kind].count;
     return true;
 }
@@ -436,8 +436,8 @@ static bool find_active_dims(request *r)
         while (k < ORR_NET_DIMS && orr_list_next(&it, &v))
             involved[k++] = v.u != 0;
         if (k < r->dim_count) {
-            orr__sim_fail_text(r->n->sim, r->n, r->place,
-                               "involved_dim has %u entries for %u dimensions", k, r->dim_count);
+            run_fail_text(r->n->sim, r->n, r->place,
+                          "involved_dim has %u entries for %u dimensions", k, r->dim_count);
             return false;
         }
     }
@@ -447,10 +447,10 @@ static bool find_active_dims(request *r)
     return true;
 }
 
-static orr__stream *make_stream(const request *r, uint32_t phases)
+static sys_stream *make_stream(const request *r, uint32_t phases)
 {
-    orr__npu *n = r->n;
-    orr__stream *st = new_stream(n->sim);
+    run_npu *n = r->n;
+    sys_stream *st = new_stream(n->sim);
     if (!st)
         return NULL;
     st->npu = n;
@@ -460,24 +460,24 @@ static orr__stream *make_stream(const request *r, uint32_t phases)
         return NULL;
     const uint64_t own = n->streams_made++;
     st->id = r->m ? r->m->next_stream++ : own;
-    st->tag = (uint32_t)(ORR__TAG_SPACE + st->id % ORR__TAG_SPACE);
+    st->tag = (uint32_t)(MSG_TAG_SPACE + st->id % MSG_TAG_SPACE);
     return st;
 }
 
-static void launch(orr__stream *st)
+static void launch(sys_stream *st)
 {
-    orr__queue_insert(queue_of(st), st);
+    sys_queue_insert(queue_of(st), st);
     start_what_fits(st->npu, queue_of(st));
 }
 
 static void run_custom(const request *r)
 {
-    orr__stream *st = make_stream(r, 1);
+    sys_stream *st = make_stream(r, 1);
     if (!st) {
-        orr__sim_no_memory(r->n->sim);
+        run_no_memory(r->n->sim);
         return;
     }
-    st->phases[0] = (orr__phase){.queue = 0};
+    st->phases[0] = (sys_phase){.queue = 0};
     st->phase_count = 1;
     st->custom_prefix = r->custom;
     st->group = r->m ? r->m->group : NULL;
@@ -487,17 +487,17 @@ static void run_custom(const request *r)
 
 static bool has_orders(const request *r)
 {
-    return r->plan != ORR__NONE && sched_plan_of(r->n->sim, r->plan)->count;
+    return r->plan != RUN_NONE && sched_plan_of(r->n->sim, r->plan)->count;
 }
 
 /* Where the i-th chunk goes. */
-static void set_route(const request *r, uint64_t i, orr__route *out)
+static void set_route(const request *r, uint64_t i, sys_route *out)
 {
-    const orr__route *all = &r->route;
+    const sys_route *all = &r->route;
     *out = *all;
     if (has_orders(r)) {
         const sched_order *t = &sched_plan_of(r->n->sim, r->plan)->orders[i];
-        out->is_unmerged = r->n->sim->system.inter != ORR__ROUND_ROBIN;
+        out->is_unmerged = r->n->sim->system.inter != CFG_ROUND_ROBIN;
         out->data = t->size;
         for (uint32_t k = 0; k < all->count; k++)
             out->dims[k] = all->dims[t->order[k]];
@@ -509,17 +509,17 @@ static void set_route(const request *r, uint64_t i, orr__route *out)
 
 static void run_native(const request *r)
 {
-    orr__route route;
+    sys_route route;
     if (r->route.count == 0)
         return; /* no dimension takes part: it never completes, and the stall says so */
     for (uint64_t i = 0; i < r->streams && !r->n->sim->code; i++) {
-        orr__stream *st = make_stream(r, 2 * r->route.count);
+        sys_stream *st = make_stream(r, 2 * r->route.count);
         if (!st) {
-            orr__sim_no_memory(r->n->sim);
+            run_no_memory(r->n->sim);
             return;
         }
         set_route(r, i, &route);
-        orr__add_phases(st, &route);
+        sys_add_phases(st, &route);
         if (i == 0)
             RUN_TELL(r->n->sim, collective, r->n, r->place, st->id, r->m ? r->m->group : NULL,
                      &r->route);
@@ -527,23 +527,23 @@ static void run_native(const request *r)
     }
 }
 
-static bool next_priority(orr__npu *n, uint32_t place, int64_t *out)
+static bool next_priority(run_npu *n, uint32_t place, int64_t *out)
 {
     const int64_t *column = n->graph->t->columns.comm_priority;
     switch (n->sim->system.policy) {
-    case ORR__LIFO:
+    case CFG_LIFO:
         *out = n->priority++;
         return true;
-    case ORR__FIFO:
+    case CFG_FIFO:
         *out = n->priority--;
         return true;
-    case ORR__EXPLICIT:
+    case CFG_EXPLICIT:
         *out = column && column[n->graph->node[place]] != ORR_NO_VALUE
                    ? column[n->graph->node[place]]
                    : 0;
         return true;
     default:
-        orr__sim_fail_text(n->sim, n, place, "the system file has no scheduling-policy");
+        run_fail_text(n->sim, n, place, "the system file has no scheduling-policy");
         return false;
     }
 }
@@ -551,7 +551,7 @@ static bool next_priority(orr__npu *n, uint32_t place, int64_t *out)
 /* How large chunks are, and how many (astra-sim.md 5.2). */
 static bool cut(request *r, uint64_t *size)
 {
-    orr__npu *n = r->n;
+    run_npu *n = r->n;
     orr_sim *s = n->sim;
     const uint64_t splits = s->system.splits;
     uint64_t chunk;
@@ -561,13 +561,13 @@ static bool cut(request *r, uint64_t *size)
         return true;
     }
     if (splits == 0) {
-        orr__sim_fail_text(s, n, r->place,
-                           "the system file has no preferred-dataset-splits, or it is 0");
+        run_fail_text(s, n, r->place,
+                      "the system file has no preferred-dataset-splits, or it is 0");
         return false;
     }
     if (splits > MOST_SPLITS) {
-        orr__sim_fail_text(s, n, r->place, "preferred-dataset-splits %" PRIu64 " is more than %d",
-                           splits, MOST_SPLITS);
+        run_fail_text(s, n, r->place, "preferred-dataset-splits %" PRIu64 " is more than %d",
+                      splits, MOST_SPLITS);
         return false;
     }
     chunk = *size / splits;
@@ -576,10 +576,9 @@ static bool cut(request *r, uint64_t *size)
         *size = splits * chunk;
     }
     if (chunk == 0 && *size > 0) {
-        orr__sim_fail_text(s, n, r->place,
-                           "an all-gather of %" PRIu64 " bytes cannot be cut into %" PRIu64
-                           " chunks",
-                           *size, splits);
+        run_fail_text(s, n, r->place,
+                      "an all-gather of %" PRIu64 " bytes cannot be cut into %" PRIu64 " chunks",
+                      *size, splits);
         return false;
     }
     r->route.data = chunk;
@@ -590,19 +589,19 @@ static bool cut(request *r, uint64_t *size)
 /* Who has the data, or gets it: a rank of the trace, or the first member. */
 static bool find_root(request *r)
 {
-    const orr__npu *n = r->n;
+    const run_npu *n = r->n;
     const bool is_source = r->kind == ORR_COLL_BROADCAST || r->kind == ORR_COLL_SCATTER;
-    const int64_t given = is_source ? orr__npu_src(n, r->place) : orr__npu_dst(n, r->place);
-    const orr__group *g = r->m ? r->m->group : NULL;
+    const int64_t given = is_source ? run_npu_src(n, r->place) : run_npu_dst(n, r->place);
+    const cfg_group *g = r->m ? r->m->group : NULL;
     if (given == ORR_NO_VALUE || r->kind == ORR_COLL_BARRIER) {
         r->route.root = g ? g->members[0] : 0;
         return true;
     }
     if (given < 0 || given >= (int64_t)n->sim->npu_count ||
-        (g && orr__group_index(g, (uint32_t)given) == ORR__NONE)) {
-        orr__sim_fail_text(n->sim, n, r->place,
-                           "the root of the %s, rank %" PRId64 ", is not one of its ranks",
-                           coll_kind_name(r->kind), given);
+        (g && cfg_group_index(g, (uint32_t)given) == RUN_NONE)) {
+        run_fail_text(n->sim, n, r->place,
+                      "the root of the %s, rank %" PRId64 ", is not one of its ranks",
+                      coll_kind_name(r->kind), given);
         return false;
     }
     r->route.root = (uint32_t)given;
@@ -617,7 +616,7 @@ static bool find_plan(request *r, uint64_t size)
     if (!s->schedule || coll_has_root(r->kind) || r->route.count < 2)
         return true;
     if (!sched_join(s, &r->route, id, size, &r->plan)) {
-        orr__sim_no_memory(s);
+        run_no_memory(s);
         return false;
     }
     if (has_orders(r))
@@ -628,10 +627,10 @@ static bool find_plan(request *r, uint64_t size)
 static bool open_set(request *r)
 {
     orr_sim *s = r->n->sim;
-    const size_t queues = orr__queue_count(s);
-    orr__data_set *set = new_set(r->n, r->place, r->streams);
+    const size_t queues = run_queue_count(s);
+    sys_data_set *set = new_set(r->n, r->place, r->streams);
     r->set = set;
-    if (!set || r->plan == ORR__NONE)
+    if (!set || r->plan == RUN_NONE)
         return set != NULL;
     set->plan = r->plan;
     set->first_id = r->m ? r->m->next_stream : r->n->streams_made;
@@ -642,10 +641,10 @@ static bool open_set(request *r)
     return set->started != NULL;
 }
 
-void orr__collective(orr__npu *n, uint32_t place, orr_collective kind, uint64_t size)
+void sys_collective(run_npu *n, uint32_t place, orr_collective kind, uint64_t size)
 {
     orr_sim *s = n->sim;
-    request r = {.n = n, .place = place, .kind = kind, .route = {.kind = kind}, .plan = ORR__NONE};
+    request r = {.n = n, .place = place, .kind = kind, .route = {.kind = kind}, .plan = RUN_NONE};
     if (!group_of(n, place, &r.m) || !cut(&r, &size) || !plan_of(&r) ||
         !next_priority(n, place, &r.priority))
         return;
@@ -655,11 +654,11 @@ void orr__collective(orr__npu *n, uint32_t place, orr_collective kind, uint64_t 
         return;
     if (!s->rules->runs_lonely &&
         (r.m ? r.m->group->count : s->npu_count) == 1) { /* nobody to talk to */
-        orr__npu_timer(n, 0, orr__node_done, n, place);
+        run_npu_timer(n, 0, work_node_done, n, place);
         return;
     }
     if (!open_set(&r))
-        orr__sim_no_memory(s);
+        run_no_memory(s);
     else if (r.custom)
         run_custom(&r);
     else

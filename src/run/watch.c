@@ -12,7 +12,7 @@
 
 /* ---- setting up ---- */
 
-static bool keep_steps(orr_sim *s, struct orr__watch *w)
+static bool keep_steps(orr_sim *s, struct watch_record *w)
 {
     for (uint32_t r = 0; r < s->npu_count; r++) {
         w->ranks[r].step_of = orr_arena_new(w->arena, s->npus[r].graph->count, uint32_t);
@@ -20,19 +20,19 @@ static bool keep_steps(orr_sim *s, struct orr__watch *w)
             return false;
     }
     w->instance_by_key = orr_map_create(0);
-    w->bins = orr_arena_new(w->arena, 1, orr__traffic_bins);
+    w->bins = orr_arena_new(w->arena, 1, watch_traffic_bins);
     return w->instance_by_key && w->bins;
 }
 
-orr_code orr__watch_create(orr_sim *s, orr_error *err)
+orr_code watch_create(orr_sim *s, orr_error *err)
 {
-    struct orr__watch *w = orr_alloc(1, sizeof *w);
+    struct watch_record *w = orr_alloc(1, sizeof *w);
     s->watch = w;
     if (!w || !(w->arena = orr_arena_create()))
         return orr_no_memory(err);
     w->keeps_steps = s->opt.record >= ORR_SIM_RECORD_NODES || s->opt.critical_path;
     w->keeps_phases = s->opt.record >= ORR_SIM_RECORD_PHASES;
-    w->ranks = orr_arena_new(w->arena, s->npu_count, orr__rank_watch);
+    w->ranks = orr_arena_new(w->arena, s->npu_count, watch_rank);
     w->tally_of = orr_arena_new(w->arena, orr_set_class_count(s->set), uint32_t *);
     w->tally_by_key = orr_map_create(0);
     w->group_seen = orr_map_create(0);
@@ -40,11 +40,11 @@ orr_code orr__watch_create(orr_sim *s, orr_error *err)
         (w->keeps_steps && !keep_steps(s, w)))
         return orr_no_memory(err);
     for (uint32_t r = 0; r < s->npu_count; r++)
-        w->ranks[r].last_ended = ORR__NONE;
+        w->ranks[r].last_ended = RUN_NONE;
     return ORR_OK;
 }
 
-void orr__watch_destroy(struct orr__watch *w)
+void watch_destroy(struct watch_record *w)
 {
     if (!w)
         return;
@@ -61,34 +61,34 @@ void orr__watch_destroy(struct orr__watch *w)
 
 /* ---- figures by kind of node ---- */
 
-static bool is_alike(const orr__tally *a, const orr__tally *b)
+static bool is_alike(const watch_tally *a, const watch_tally *b)
 {
     return a->type == b->type && a->collective == b->collective &&
            a->group_ranks == b->group_ranks && a->size == b->size;
 }
 
-static uint32_t find_tally(struct orr__watch *w, const orr__tally *like)
+static uint32_t find_tally(struct watch_record *w, const watch_tally *like)
 {
     const uint64_t kind = (uint64_t)like->group_ranks << 16 | (uint64_t)like->type << 8;
     uint64_t key = orr_hash_mix((kind | like->collective) ^ 0xa0761d6478bd642fu,
                                 like->size + 0xe7037ed1a0b428dbu);
     uint32_t i;
-    while ((i = orr_map_find(w->tally_by_key, key, ORR__NONE)) != ORR__NONE) {
+    while ((i = orr_map_find(w->tally_by_key, key, RUN_NONE)) != RUN_NONE) {
         if (is_alike(&w->tallies[i], like))
             return i;
         key++;
     }
-    if (w->tally_count >= ORR__NONE || !orr_grow(&w->tallies, &w->tally_room, w->tally_count + 1) ||
+    if (w->tally_count >= RUN_NONE || !orr_grow(&w->tallies, &w->tally_room, w->tally_count + 1) ||
         !orr_map_put(w->tally_by_key, key, (uint32_t)w->tally_count, NULL))
-        return ORR__NONE;
+        return RUN_NONE;
     w->tallies[w->tally_count] = *like;
     return (uint32_t)w->tally_count++;
 }
 
 /* Ranks of a class with holes are in groups of their own: those of a slot are counted once for each row. */
-static bool count_own_groups(const orr__npu *n, uint32_t node, uint32_t row)
+static bool count_own_groups(const run_npu *n, uint32_t node, uint32_t row)
 {
-    struct orr__watch *w = n->sim->watch;
+    struct watch_record *w = n->sim->watch;
     const orr_set *set = n->sim->set;
     const uint32_t k = orr_set_class_of(set, n->rank);
     const uint32_t *slots = set->classes[k].slot[ORR_HOLE_PG_NAME];
@@ -103,7 +103,7 @@ static bool count_own_groups(const orr__npu *n, uint32_t node, uint32_t row)
         int64_t id;
         if (orr_set_class_of(set, r) != k || !orr__set_hole(set, r, ORR_HOLE_PG_NAME, node, &id))
             continue;
-        const orr_str name = id ? orr__group_text(n->sim, id) : (orr_str){"", 0};
+        const orr_str name = id ? sys_group_text(n->sim, id) : (orr_str){"", 0};
         if (!orr_map_put(w->group_seen, orr_hash_bytes(name.ptr, name.len, row), 1, &is_first))
             return false;
         w->tallies[row].groups += is_first;
@@ -112,33 +112,33 @@ static bool count_own_groups(const orr__npu *n, uint32_t node, uint32_t row)
 }
 
 /* Which row a node counts in; asked once per node of a class. */
-static uint32_t classify(orr__npu *n, uint32_t place)
+static uint32_t classify(run_npu *n, uint32_t place)
 {
-    struct orr__watch *w = n->sim->watch;
+    struct watch_record *w = n->sim->watch;
     const orr_columns *c = &n->graph->t->columns;
     const uint32_t i = n->graph->node[place];
-    orr__tally like = {.type = c->type[i]};
+    watch_tally like = {.type = c->type[i]};
     if (like.type != ORR_NODE_COMM_COLL)
         return find_tally(w, &like);
-    const orr_str name = orr__node_group_name(n, place);
-    const orr__group *g = orr__node_group(n, place);
+    const orr_str name = sys_node_group_name(n, place);
+    const cfg_group *g = sys_node_group(n, place);
     bool is_new = false;
     like.collective = (uint8_t)(c->comm_type ? c->comm_type[i] : -1);
     like.size = c->comm_size && c->comm_size[i] > 0 ? (uint64_t)c->comm_size[i] : 0;
     like.group_ranks = g ? g->count : name.len == 0 ? n->sim->npu_count : 0;
     const uint32_t row = find_tally(w, &like);
-    if (row == ORR__NONE)
+    if (row == RUN_NONE)
         return row;
     const uint64_t key = orr_hash_bytes(name.ptr, name.len, row);
     if (!orr_map_put(w->group_seen, key, 1, &is_new))
-        return ORR__NONE;
+        return RUN_NONE;
     w->tallies[row].groups += is_new;
     if (is_new)
         w->tallies[row].group = name;
-    return count_own_groups(n, i, row) ? row : ORR__NONE;
+    return count_own_groups(n, i, row) ? row : RUN_NONE;
 }
 
-static orr__tally *tally_of(orr__npu *n, uint32_t place)
+static watch_tally *tally_of(run_npu *n, uint32_t place)
 {
     orr_sim *s = n->sim;
     uint32_t **rows = &s->watch->tally_of[n->graph - s->graphs];
@@ -148,89 +148,89 @@ static orr__tally *tally_of(orr__npu *n, uint32_t place)
             return NULL;
         memset(*rows, 0xff, n->graph->count * sizeof **rows);
     }
-    if ((*rows)[place] == ORR__NONE)
+    if ((*rows)[place] == RUN_NONE)
         (*rows)[place] = classify(n, place);
-    return (*rows)[place] == ORR__NONE ? NULL : &s->watch->tallies[(*rows)[place]];
+    return (*rows)[place] == RUN_NONE ? NULL : &s->watch->tallies[(*rows)[place]];
 }
 
-static bool is_communication(const orr__npu *n, uint32_t place)
+static bool is_communication(const run_npu *n, uint32_t place)
 {
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
     return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL;
 }
 
-static void count_node(orr__npu *n, uint32_t place)
+static void count_node(run_npu *n, uint32_t place)
 {
-    const orr__rank_watch *r = &n->sim->watch->ranks[n->rank];
+    const watch_rank *r = &n->sim->watch->ranks[n->rank];
     const orr_columns *c = &n->graph->t->columns;
     const uint32_t i = n->graph->node[place];
-    orr__tally *t = tally_of(n, place);
+    watch_tally *t = tally_of(n, place);
     if (!t) {
-        orr__sim_no_memory(n->sim);
+        run_no_memory(n->sim);
         return;
     }
-    const uint64_t took = orr__clock_now(n->sim->clock) - n->started_at[place];
+    const uint64_t took = clk_now(n->sim->clock) - n->started_at[place];
     t->count++;
     t->time += took;
     t->bytes += c->comm_size && c->comm_size[i] > 0 ? (uint64_t)c->comm_size[i] : 0;
     if (took > t->longest)
         t->longest = took;
     const uint8_t slot = n->graph->slot[place];
-    if (orr__is_comm_slot(slot))
-        t->exposed += took - (orr__compute_so_far(n) - r->compute_before[slot]);
+    if (work_is_comm_slot(slot))
+        t->exposed += took - (watch_compute_so_far(n) - r->compute_before[slot]);
 }
 
 /* ---- the log of steps ---- */
 
-static void log_start(orr__npu *n, uint32_t place)
+static void log_start(run_npu *n, uint32_t place)
 {
-    struct orr__watch *w = n->sim->watch;
-    orr__rank_watch *r = &w->ranks[n->rank];
-    if (w->step_count >= ORR__NONE || !orr_grow(&w->steps, &w->step_room, w->step_count + 1)) {
-        orr__sim_no_memory(n->sim);
+    struct watch_record *w = n->sim->watch;
+    watch_rank *r = &w->ranks[n->rank];
+    if (w->step_count >= RUN_NONE || !orr_grow(&w->steps, &w->step_room, w->step_count + 1)) {
+        run_no_memory(n->sim);
         return;
     }
     r->step_of[place] = (uint32_t)w->step_count;
-    w->steps[w->step_count++] = (orr__step){.start = orr__clock_now(n->sim->clock),
-                                            .end = ORR_NEVER,
-                                            .rank = n->rank,
-                                            .place = place,
-                                            .cause = r->last_ended,
-                                            .instance = ORR__NONE,
-                                            .earlier = ORR__NONE};
+    w->steps[w->step_count++] = (watch_step){.start = clk_now(n->sim->clock),
+                                             .end = ORR_NEVER,
+                                             .rank = n->rank,
+                                             .place = place,
+                                             .cause = r->last_ended,
+                                             .instance = RUN_NONE,
+                                             .earlier = RUN_NONE};
 }
 
-static void log_end(orr__npu *n, uint32_t place)
+static void log_end(run_npu *n, uint32_t place)
 {
-    struct orr__watch *w = n->sim->watch;
-    orr__rank_watch *r = &w->ranks[n->rank];
+    struct watch_record *w = n->sim->watch;
+    watch_rank *r = &w->ranks[n->rank];
     const uint32_t step = r->step_of[place];
-    w->steps[step].end = orr__clock_now(n->sim->clock);
+    w->steps[step].end = clk_now(n->sim->clock);
     if (!n->is_issuing) /* one that is over on the spot lets nothing start (astra-sim.md 6.3) */
         r->last_ended = step;
 }
 
 /* ---- hooks ---- */
 
-static void watch_node_start(orr__npu *n, uint32_t place)
+static void watch_node_start(run_npu *n, uint32_t place)
 {
-    struct orr__watch *w = n->sim->watch;
-    orr__rank_watch *r = &w->ranks[n->rank];
+    struct watch_record *w = n->sim->watch;
+    watch_rank *r = &w->ranks[n->rank];
     if (r->active++ == 0)
-        r->busy_since = orr__clock_now(n->sim->clock);
-    if (orr__is_comm_slot(n->graph->slot[place]))
-        r->compute_before[n->graph->slot[place]] = orr__compute_so_far(n);
+        r->busy_since = clk_now(n->sim->clock);
+    if (work_is_comm_slot(n->graph->slot[place]))
+        r->compute_before[n->graph->slot[place]] = watch_compute_so_far(n);
     if (w->keeps_steps)
         log_start(n, place);
 }
 
-static void watch_node_end(orr__npu *n, uint32_t place)
+static void watch_node_end(run_npu *n, uint32_t place)
 {
-    struct orr__watch *w = n->sim->watch;
-    orr__rank_watch *r = &w->ranks[n->rank];
+    struct watch_record *w = n->sim->watch;
+    watch_rank *r = &w->ranks[n->rank];
     w->nodes_done++;
     if (--r->active == 0)
-        r->busy += orr__clock_now(n->sim->clock) - r->busy_since;
+        r->busy += clk_now(n->sim->clock) - r->busy_since;
     if (is_communication(n, place))
         count_node(n, place);
     if (w->keeps_steps)
@@ -250,62 +250,62 @@ static uint32_t dimension_between(const orr_sim *s, uint32_t a, uint32_t b)
     return s->dims - 1;
 }
 
-static void widen_bins(orr__traffic_bins *b, uint32_t dims)
+static void widen_bins(watch_traffic_bins *b, uint32_t dims)
 {
     b->shift++;
     for (uint32_t k = 0; k < dims; k++) {
-        for (uint32_t i = 0; i < ORR__TRAFFIC_BINS / 2; i++)
+        for (uint32_t i = 0; i < WATCH_TRAFFIC_BINS / 2; i++)
             b->bytes[k][i] = b->bytes[k][2 * i] + b->bytes[k][2 * i + 1];
-        memset(b->bytes[k] + ORR__TRAFFIC_BINS / 2, 0, sizeof b->bytes[k] / 2);
+        memset(b->bytes[k] + WATCH_TRAFFIC_BINS / 2, 0, sizeof b->bytes[k] / 2);
     }
 }
 
 static void watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
 {
-    struct orr__watch *w = s->watch;
+    struct watch_record *w = s->watch;
     const uint32_t dimension = s->dims > 1 ? dimension_between(s, src, dst) : 0;
     w->traffic[dimension].messages++;
     w->traffic[dimension].bytes += size;
     if (!w->bins)
         return;
-    const uint64_t now = orr__clock_now(s->clock);
-    while (now >> w->bins->shift >= ORR__TRAFFIC_BINS)
+    const uint64_t now = clk_now(s->clock);
+    while (now >> w->bins->shift >= WATCH_TRAFFIC_BINS)
         widen_bins(w->bins, s->dims);
     w->bins->bytes[dimension][now >> w->bins->shift] += size;
 }
 
 /* ---- which collective a step is part of ---- */
 
-static bool is_same(const orr__instance *a, const orr__instance *b)
+static bool is_same(const watch_instance *a, const watch_instance *b)
 {
     return a->group == b->group && a->stream == b->stream && a->base == b->base;
 }
 
-static uint32_t find_instance(struct orr__watch *w, const orr__instance *like, int64_t group)
+static uint32_t find_instance(struct watch_record *w, const watch_instance *like, int64_t group)
 {
     uint64_t key = orr_hash_mix(like->stream ^ 0xa0761d6478bd642fu,
                                 ((uint64_t)group << 24 ^ like->base) + 0xe7037ed1a0b428dbu);
     uint32_t i;
-    while ((i = orr_map_find(w->instance_by_key, key, ORR__NONE)) != ORR__NONE) {
+    while ((i = orr_map_find(w->instance_by_key, key, RUN_NONE)) != RUN_NONE) {
         if (is_same(&w->instances[i], like))
             return i;
         key++;
     }
-    if (w->instance_count >= ORR__NONE ||
+    if (w->instance_count >= RUN_NONE ||
         !orr_grow(&w->instances, &w->instance_room, w->instance_count + 1) ||
         !orr_map_put(w->instance_by_key, key, (uint32_t)w->instance_count, NULL))
-        return ORR__NONE;
+        return RUN_NONE;
     w->instances[w->instance_count] = *like;
-    w->instances[w->instance_count].last = ORR__NONE;
+    w->instances[w->instance_count].last = RUN_NONE;
     return (uint32_t)w->instance_count++;
 }
 
 /* The smallest rank among those that differ from this one in these dimensions only. */
-static uint32_t base_of(const orr__npu *n, const orr__route *r)
+static uint32_t base_of(const run_npu *n, const sys_route *r)
 {
     uint32_t base = n->rank;
     for (uint32_t k = 0; k < r->count; k++) {
-        const orr__dim *d = r->dims[k];
+        const sys_dim *d = r->dims[k];
         if (d->group)
             return 0;
         base -= n->rank / d->offset % d->count * d->offset;
@@ -314,19 +314,19 @@ static uint32_t base_of(const orr__npu *n, const orr__route *r)
 }
 
 static void watch_collective(
-    orr__npu *n, uint32_t place, uint64_t stream, const orr__group *group, const orr__route *r)
+    run_npu *n, uint32_t place, uint64_t stream, const cfg_group *group, const sys_route *r)
 {
-    struct orr__watch *w = n->sim->watch;
+    struct watch_record *w = n->sim->watch;
     if (!w->keeps_steps || n->sim->code)
         return;
-    orr__instance like = {.group = group, .stream = stream, .source = ORR__NONE};
+    watch_instance like = {.group = group, .stream = stream, .source = RUN_NONE};
     if (r)
         like.base = base_of(n, r);
     if (r && (r->kind == ORR_COLL_BROADCAST || r->kind == ORR_COLL_SCATTER))
         like.source = r->root;
     const uint32_t i = find_instance(w, &like, group ? group->id : 0);
-    if (i == ORR__NONE) {
-        orr__sim_no_memory(n->sim);
+    if (i == RUN_NONE) {
+        run_no_memory(n->sim);
         return;
     }
     const uint32_t step = w->ranks[n->rank].step_of[place];
@@ -337,39 +337,39 @@ static void watch_collective(
 
 /* ---- phases ---- */
 
-static void watch_phase_start(orr__stream *st)
+static void watch_phase_start(sys_stream *st)
 {
-    orr__npu *n = st->npu;
-    struct orr__watch *w = n->sim->watch;
-    const orr__phase *p = &st->phases[st->phase];
+    run_npu *n = st->npu;
+    struct watch_record *w = n->sim->watch;
+    const sys_phase *p = &st->phases[st->phase];
     const uint32_t all = n->sim->opt.queues_per_dim;
     if (!w->keeps_phases)
         return;
-    if (w->phase_count >= ORR__NONE || !orr_grow(&w->phases, &w->phase_room, w->phase_count + 1)) {
-        orr__sim_no_memory(n->sim);
+    if (w->phase_count >= RUN_NONE || !orr_grow(&w->phases, &w->phase_room, w->phase_count + 1)) {
+        run_no_memory(n->sim);
         return;
     }
     st->record = (uint32_t)w->phase_count;
-    w->phases[w->phase_count++] = (orr__phase_run){
-        .start = orr__clock_now(n->sim->clock),
+    w->phases[w->phase_count++] = (watch_phase){
+        .start = clk_now(n->sim->clock),
         .end = ORR_NEVER,
         .stream = st->id,
         .data = p->data,
         .step = w->ranks[n->rank].step_of[st->set->place],
         .dim = (uint16_t)(p->dim ? p->dim->position : 0),
-        .queue = (uint16_t)(orr__lane_of(n, st->set->place) * all + p->queue % all),
+        .queue = (uint16_t)(run_lane_of(n, st->set->place) * all + p->queue % all),
         .kind = (uint8_t)p->kind,
         .algorithm = coll_number(n->sim->opt.algorithms, p->dim ? p->dim->ops : NULL)};
 }
 
-static void watch_phase_end(orr__stream *st)
+static void watch_phase_end(sys_stream *st)
 {
-    struct orr__watch *w = st->npu->sim->watch;
+    struct watch_record *w = st->npu->sim->watch;
     if (w->keeps_phases)
-        w->phases[st->record].end = orr__clock_now(st->npu->sim->clock);
+        w->phases[st->record].end = clk_now(st->npu->sim->clock);
 }
 
-const run_observer orr__watch_observer = {
+const run_observer watch_observer = {
     .node_start = watch_node_start,
     .node_end = watch_node_end,
     .message = watch_message,
@@ -380,28 +380,28 @@ const run_observer orr__watch_observer = {
 
 /* ---- answers ---- */
 
-uint64_t orr__watch_until(const orr_sim *s, uint32_t rank)
+uint64_t watch_until(const orr_sim *s, uint32_t rank)
 {
     const uint64_t end = s->npus[rank].result.finished_at;
-    return end == ORR_NEVER ? orr__clock_now(s->clock) : end;
+    return end == ORR_NEVER ? clk_now(s->clock) : end;
 }
 
-uint64_t orr__watch_end_of_run(const orr_sim *s)
+uint64_t watch_end_of_run(const orr_sim *s)
 {
     if (s->finished == s->npu_count && s->finished)
         return s->npus[s->finish_order[s->finished - 1]].result.finished_at;
-    return orr__clock_now(s->clock);
+    return clk_now(s->clock);
 }
 
-uint64_t orr__watch_busy(const orr_sim *s, uint32_t rank)
+uint64_t watch_busy(const orr_sim *s, uint32_t rank)
 {
-    const orr__rank_watch *r = &s->watch->ranks[rank];
-    return r->busy + (r->active ? orr__watch_until(s, rank) - r->busy_since : 0);
+    const watch_rank *r = &s->watch->ranks[rank];
+    return r->busy + (r->active ? watch_until(s, rank) - r->busy_since : 0);
 }
 
-bool orr__watch_tally_ranks(const orr_sim *s, uint32_t *out)
+bool watch_tally_ranks(const orr_sim *s, uint32_t *out)
 {
-    const struct orr__watch *w = s->watch;
+    const struct watch_record *w = s->watch;
     const uint32_t classes = orr_set_class_count(s->set);
     uint32_t *ranks = orr_alloc(classes, sizeof *ranks);
     uint32_t *mark = orr_alloc(w->tally_count, sizeof *mark); /* 1 + the class that came last */
@@ -412,7 +412,7 @@ bool orr__watch_tally_ranks(const orr_sim *s, uint32_t *out)
         for (uint32_t k = 0; k < classes; k++)
             for (uint32_t p = 0; w->tally_of[k] && p < s->graphs[k].count; p++) {
                 const uint32_t row = w->tally_of[k][p];
-                if (row == ORR__NONE || mark[row] == k + 1)
+                if (row == RUN_NONE || mark[row] == k + 1)
                     continue;
                 mark[row] = k + 1;
                 out[row] += ranks[k];
@@ -448,7 +448,7 @@ orr_sim_dimension orr_sim_dimension_at(const orr_sim *s, uint32_t index)
 
 uint64_t orr_sim_time(const orr_sim *s)
 {
-    return orr__watch_end_of_run(s);
+    return watch_end_of_run(s);
 }
 
 void orr_sim_visit_links(const orr_sim *s, orr_net_link_visit visit, void *context)

@@ -11,35 +11,35 @@
 #include <orrery/timeline.h>
 
 /* One run of one node.  A node runs once, so (rank, place) names a step as well as its number does. */
-typedef struct orr__step {
+typedef struct watch_step {
     uint64_t start, end; /* end ORR_NEVER: it is under way */
     uint32_t rank, place;
     uint32_t cause;    /* the step of this rank whose end let it start; NONE: the beginning */
     uint32_t instance; /* which collective it is part of; NONE: of none */
     uint32_t
         earlier; /* the step that came to this collective just before it; NONE: it is the first */
-} orr__step;
+} watch_step;
 
 /* One collective over all of its members: the same group, the same chunk number, the same ranks. */
-typedef struct orr__instance {
-    const orr__group *group;
+typedef struct watch_instance {
+    const cfg_group *group;
     uint64_t stream; /* of its first chunk */
     uint32_t base;   /* the smallest rank that could be a member */
     uint32_t last;   /* the step that came last */
     uint32_t source; /* the rank that all data comes from; NONE: every member has some */
-} orr__instance;
+} watch_instance;
 
 /* One phase of one chunk, when phases are recorded. */
-typedef struct orr__phase_run {
+typedef struct watch_phase {
     uint64_t start, end;
     uint64_t stream, data;
     uint32_t step;
     uint16_t dim, queue;
     uint8_t kind, algorithm; /* orr_collective, coll_number */
-} orr__phase_run;
+} watch_phase;
 
 /* Nodes that are alike: the same collective, size and number of ranks; or all sends, or all receives. */
-typedef struct orr__tally {
+typedef struct watch_tally {
     uint8_t type;         /* orr_node_type */
     uint8_t collective;   /* orr_collective */
     uint32_t group_ranks; /* of a collective; 0: not known */
@@ -51,54 +51,54 @@ typedef struct orr__tally {
     uint64_t longest;     /* ns */
     orr_str group;        /* a name, when only one group is meant */
     uint32_t groups;      /* how many names were seen */
-} orr__tally;
+} watch_tally;
 
-typedef struct orr__rank_watch {
+typedef struct watch_rank {
     uint32_t active;           /* nodes under way */
     uint32_t last_ended;       /* step */
     uint64_t busy_since, busy; /* time with any node under way */
     uint64_t
-        compute_before[ORR__SLOTS]; /* compute time so far when a communication slot was taken */
+        compute_before[WORK_SLOTS]; /* compute time so far when a communication slot was taken */
     uint32_t *step_of;              /* by place; NULL: no log */
-} orr__rank_watch;
+} watch_rank;
 
 /* When bytes were sent: bins of one width over all dimensions, doubled when the run outgrows them. */
-enum { ORR__TRAFFIC_BINS = 2048 };
-typedef struct orr__traffic_bins {
+enum { WATCH_TRAFFIC_BINS = 2048 };
+typedef struct watch_traffic_bins {
     unsigned shift; /* a bin is 2^shift ns wide */
-    uint64_t bytes[ORR_NET_DIMS][ORR__TRAFFIC_BINS];
-} orr__traffic_bins;
+    uint64_t bytes[ORR_NET_DIMS][WATCH_TRAFFIC_BINS];
+} watch_traffic_bins;
 
-typedef struct orr__traffic {
+typedef struct watch_traffic {
     uint64_t messages, bytes;
-} orr__traffic;
+} watch_traffic;
 
-struct orr__watch {
+struct watch_record {
     orr_arena *arena;
-    orr__rank_watch *ranks;
+    watch_rank *ranks;
     uint64_t nodes_done;
-    orr__traffic
+    watch_traffic
         traffic[ORR_NET_DIMS]; /* by the innermost dimension in which the two ranks differ */
-    orr__traffic_bins *bins;   /* with the log */
+    watch_traffic_bins *bins;  /* with the log */
     /* Figures by kind of node. */
-    orr__tally *tallies;
+    watch_tally *tallies;
     size_t tally_count, tally_room;
     orr_map *tally_by_key, *group_seen;
     uint32_t **tally_of; /* by class and place; NONE: not known yet */
     /* The log. */
     bool keeps_steps, keeps_phases;
-    orr__step *steps;
+    watch_step *steps;
     size_t step_count, step_room;
-    orr__instance *instances;
+    watch_instance *instances;
     size_t instance_count, instance_room;
     orr_map *instance_by_key;
-    orr__phase_run *phases;
+    watch_phase *phases;
     size_t phase_count, phase_room;
 };
 
-orr_code orr__watch_create(orr_sim *s, orr_error *err);
-void orr__watch_destroy(struct orr__watch *w);
-extern const run_observer orr__watch_observer;
+orr_code watch_create(orr_sim *s, orr_error *err);
+void watch_destroy(struct watch_record *w);
+extern const run_observer watch_observer;
 
 /* ---- what the log says (step_links.c) ---- */
 
@@ -106,38 +106,38 @@ extern const run_observer orr__watch_observer;
 uint32_t *orr__step_partners(const orr_sim *s);
 /* The last member to come to the collective of this step before it ended; the step itself when none came later. */
 uint32_t orr__step_last_member(const orr_sim *s, uint32_t step);
-uint64_t orr__step_node_id(const orr_sim *s, const orr__step *step);
-orr_str orr__step_name(const orr_sim *s, const orr__step *step);
-orr_span_kind orr__step_kind(const orr_sim *s, const orr__step *step);
-uint64_t orr__step_size(const orr_sim *s, const orr__step *step); /* bytes; 0: not said */
+uint64_t orr__step_node_id(const orr_sim *s, const watch_step *step);
+orr_str orr__step_name(const orr_sim *s, const watch_step *step);
+orr_span_kind orr__step_kind(const orr_sim *s, const watch_step *step);
+uint64_t orr__step_size(const orr_sim *s, const watch_step *step); /* bytes; 0: not said */
 
 /* ---- counters of a timeline (timeline_counters.c) ---- */
 
 /* Until when figures of a rank run: its end, or now. */
-uint64_t orr__watch_until(const orr_sim *s, uint32_t rank);
-uint64_t orr__watch_end_of_run(const orr_sim *s); /* the last rank's end; now when not all ended */
-uint64_t orr__watch_busy(const orr_sim *s, uint32_t rank);
+uint64_t watch_until(const orr_sim *s, uint32_t rank);
+uint64_t watch_end_of_run(const orr_sim *s); /* the last rank's end; now when not all ended */
+uint64_t watch_busy(const orr_sim *s, uint32_t rank);
 /* How many ranks have nodes of each row; false: out of memory. */
-bool orr__watch_tally_ranks(const orr_sim *s, uint32_t *out);
+bool watch_tally_ranks(const orr_sim *s, uint32_t *out);
 
 /* Ticks as times of a timeline. */
-static inline orr_ps orr__ps_of(uint64_t ns)
+static inline orr_ps watch_ps(uint64_t ns)
 {
     return ns < INT64_MAX / 1000 ? (orr_ps)(ns * 1000) : INT64_MAX;
 }
 
-static inline uint64_t orr__so_far(const orr__npu *n, uint64_t closed, unsigned k)
+static inline uint64_t watch_so_far(const run_npu *n, uint64_t closed, unsigned k)
 {
-    return closed + (n->active[k] ? orr__clock_now(n->sim->clock) - n->active_since[k] : 0);
+    return closed + (n->active[k] ? clk_now(n->sim->clock) - n->active_since[k] : 0);
 }
 /* Length of the union of the intervals, up to now. */
-static inline uint64_t orr__compute_so_far(const orr__npu *n)
+static inline uint64_t watch_compute_so_far(const run_npu *n)
 {
-    return orr__so_far(n, n->result.gpu_time, 0);
+    return watch_so_far(n, n->result.gpu_time, 0);
 }
-static inline uint64_t orr__comm_so_far(const orr__npu *n)
+static inline uint64_t watch_comm_so_far(const run_npu *n)
 {
-    return orr__so_far(n, n->result.comm_time, 1);
+    return watch_so_far(n, n->result.comm_time, 1);
 }
 
 #endif

@@ -18,32 +18,32 @@
 
 enum { GPU = 0, COMM = 1 };
 
-void orr__workload_fini(orr__npu *n)
+void work_fini(run_npu *n)
 {
     orr_free(n->waiting_for);
     orr_free(n->started_at);
     orr_free(n->freed);
-    orr__tensor_log_destroy(n->tensor_log);
-    for (unsigned s = 0; s < ORR__SLOTS; s++)
+    mem_tensor_log_destroy(n->tensor_log);
+    for (unsigned s = 0; s < WORK_SLOTS; s++)
         orr_bitset_fini(&n->ready[s]);
 }
 
-static void make_ready(orr__npu *n, uint32_t place)
+static void make_ready(run_npu *n, uint32_t place)
 {
     orr_bitset_insert(&n->ready[n->graph->slot[place]], place);
     n->ready_count++;
 }
 
-orr_code orr__workload_init(orr__npu *n, const orr__graph *g, orr_error *err)
+orr_code work_init(run_npu *n, const work_graph *g, orr_error *err)
 {
     n->graph = g;
     n->waiting_for = orr_alloc(g->count, sizeof *n->waiting_for);
     n->started_at = orr_alloc(g->count, sizeof *n->started_at);
     bool ok = n->waiting_for && n->started_at;
     if (n->sim->system.track_local_mem)
-        ok = (n->tensor_log = orr__tensor_log_create(g->count)) && ok;
-    for (unsigned s = 0; s < ORR__SLOTS; s++)
-        n->occupant[s] = ORR__NONE;
+        ok = (n->tensor_log = mem_tensor_log_create(g->count)) && ok;
+    for (unsigned s = 0; s < WORK_SLOTS; s++)
+        n->occupant[s] = RUN_NONE;
     for (unsigned s = 0; s < g->slot_count; s++)
         ok = ok && orr_bitset_init(&n->ready[s], g->count);
     if (!ok)
@@ -58,26 +58,26 @@ orr_code orr__workload_init(orr__npu *n, const orr__graph *g, orr_error *err)
 
 /* ---- values of nodes ---- */
 
-uint64_t orr__replay_time(uint64_t duration_us)
+uint64_t work_replay_time(uint64_t duration_us)
 {
     return duration_us ? duration_us * 1000 : 1;
 }
 
-uint64_t orr__at_speed(uint64_t duration, double speed)
+uint64_t work_at_speed(uint64_t duration, double speed)
 {
     return speed == 1 ? duration : orr_ticks((double)duration / speed);
 }
 
-static bool is_there(const orr__npu *n, uint32_t place, int64_t value, const char *name)
+static bool is_there(const run_npu *n, uint32_t place, int64_t value, const char *name)
 {
     if (value != ORR_NO_VALUE)
         return true;
-    orr__sim_fail_text(n->sim, n, place, "the attribute %s is missing or not an integer", name);
+    run_fail_text(n->sim, n, place, "the attribute %s is missing or not an integer", name);
     return false;
 }
 
 static bool node_int(
-    const orr__npu *n, uint32_t place, const int64_t *column, const char *name, int64_t *out)
+    const run_npu *n, uint32_t place, const int64_t *column, const char *name, int64_t *out)
 {
     *out = column ? column[n->graph->node[place]] : ORR_NO_VALUE;
     return is_there(n, place, *out, name);
@@ -85,18 +85,18 @@ static bool node_int(
 
 /* ---- statistics: nodes start and end in the order of time, so unions of intervals need no sorting ---- */
 
-static int class_of(const orr__npu *n, uint32_t place)
+static int class_of(const run_npu *n, uint32_t place)
 {
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
     if (type == ORR_NODE_COMP)
-        return n->graph->slot[place] == ORR__SLOT_CPU ? -1 : GPU;
+        return n->graph->slot[place] == WORK_SLOT_CPU ? -1 : GPU;
     return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL ? COMM : -1;
 }
 
-static void note_start(orr__npu *n, uint32_t place)
+static void note_start(run_npu *n, uint32_t place)
 {
     const int k = class_of(n, place);
-    const uint64_t now = orr__clock_now(n->sim->clock);
+    const uint64_t now = clk_now(n->sim->clock);
     n->started_at[place] = now;
     RUN_TELL(n->sim, node_start, n, place);
     if (k < 0) {
@@ -108,16 +108,16 @@ static void note_start(orr__npu *n, uint32_t place)
         n->active_since[k] = now;
 }
 
-static void note_end(orr__npu *n, uint32_t place)
+static void note_end(run_npu *n, uint32_t place)
 {
     const int k = class_of(n, place);
-    const uint64_t now = orr__clock_now(n->sim->clock);
+    const uint64_t now = clk_now(n->sim->clock);
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
     n->result.wall = now;
     RUN_TELL(n->sim, node_end, n, place);
     if (k >= 0 && --n->active[k] == 0)
         *(k == GPU ? &n->result.gpu_time : &n->result.comm_time) += now - n->active_since[k];
-    if (n->graph->slot[place] == ORR__SLOT_CPU)
+    if (n->graph->slot[place] == WORK_SLOT_CPU)
         n->result.cpu_time += now - n->started_at[place];
     else if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)
         n->result.memory_time += now - n->started_at[place];
@@ -125,33 +125,33 @@ static void note_end(orr__npu *n, uint32_t place)
 
 /* ---- completion ---- */
 
-static void set_free(orr__npu *n, uint32_t place)
+static void set_free(run_npu *n, uint32_t place)
 {
     if (!n->is_issuing) {
         make_ready(n, place);
         return;
     }
     if (!orr_grow(&n->freed, &n->freed_room, n->freed_count + 1)) {
-        orr__sim_no_memory(n->sim);
+        run_no_memory(n->sim);
         return;
     }
     n->freed[n->freed_count++] = place;
 }
 
 /* The node is over: its slot is available, its children may be free. */
-static void release(orr__npu *n, uint32_t place)
+static void release(run_npu *n, uint32_t place)
 {
-    const orr__graph *g = n->graph;
+    const work_graph *g = n->graph;
     note_end(n, place);
     if (n->occupant[g->slot[place]] == place)
-        n->occupant[g->slot[place]] = ORR__NONE;
+        n->occupant[g->slot[place]] = RUN_NONE;
     n->running--;
     for (uint32_t e = g->child_first[place]; e < g->child_first[place + 1]; e++)
         if (--n->waiting_for[g->child[e]] == 0)
             set_free(n, g->child[e]);
 }
 
-static void take_freed(orr__npu *n)
+static void take_freed(run_npu *n)
 {
     n->is_issuing = false;
     for (size_t i = 0; i < n->freed_count; i++)
@@ -161,51 +161,51 @@ static void take_freed(orr__npu *n)
 
 /* A receive under the old packet-level front end may be over while it is issued; then all that is free is issued
  * before the issuing goes on (packet-network.md, addendum 1). */
-void orr__node_done(void *npu, uint64_t place)
+void work_node_done(void *npu, uint64_t place)
 {
-    orr__npu *n = npu;
+    run_npu *n = npu;
     const bool was_issuing = n->is_issuing;
     if (n->result.finished_at != ORR_NEVER)
         return;
     take_freed(n);
     release(n, (uint32_t)place);
-    orr__issue(n);
+    work_issue(n);
     n->is_issuing = was_issuing;
 }
 
 /* ---- execution by type (astra-sim.md 6.3) ---- */
 
-static void run_for(orr__npu *n, uint32_t place, uint64_t duration)
+static void run_for(run_npu *n, uint32_t place, uint64_t duration)
 {
-    if (n->graph->slot[place] != ORR__SLOT_CPU)
+    if (n->graph->slot[place] != WORK_SLOT_CPU)
         n->result.gpu_total += duration;
-    orr__npu_timer(n, duration, orr__node_done, n, place);
+    run_npu_timer(n, duration, work_node_done, n, place);
 }
 
 /* How fast this rank is at what the node does. */
-static double speed_at(const orr__npu *n, uint32_t place)
+static double speed_at(const run_npu *n, uint32_t place)
 {
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
-    if (n->graph->slot[place] == ORR__SLOT_CPU)
+    if (n->graph->slot[place] == WORK_SLOT_CPU)
         return n->speed->host;
     if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)
         return n->speed->memory;
     return type == ORR_NODE_COMP ? n->speed->compute : 1;
 }
 
-static void replay(orr__npu *n, uint32_t place)
+static void replay(run_npu *n, uint32_t place)
 {
     const double speed = speed_at(n, place);
     const uint64_t duration =
-        orr__replay_time(n->graph->t->columns.duration_us[n->graph->node[place]]);
-    run_for(n, place, orr__at_speed(duration, speed));
+        work_replay_time(n->graph->t->columns.duration_us[n->graph->node[place]]);
+    run_for(n, place, work_at_speed(duration, speed));
 }
 
-orr__roofline orr__roofline_of(const orr__npu *n, int64_t ops, int64_t size)
+work_roofline work_roofline_of(const run_npu *n, int64_t ops, int64_t size)
 {
     const double peak = n->sim->system.peak_perf * n->speed->compute;
     const double memory = n->sim->system.local_mem_bw * n->speed->memory;
-    orr__roofline r = {.intensity = (double)(uint64_t)ops / (double)(uint64_t)size};
+    work_roofline r = {.intensity = (double)(uint64_t)ops / (double)(uint64_t)size};
     const double by_memory = memory * r.intensity;
     r.perf = by_memory < peak ? by_memory : peak;
     r.compute_use = r.perf / peak;
@@ -213,7 +213,7 @@ orr__roofline orr__roofline_of(const orr__npu *n, int64_t ops, int64_t size)
     return r;
 }
 
-static void note_roofline(orr__npu *n, uint64_t duration, const orr__roofline *r)
+static void note_roofline(run_npu *n, uint64_t duration, const work_roofline *r)
 {
     const double peak = n->sim->system.peak_perf * n->speed->compute;
     const double weight = (double)duration;
@@ -225,7 +225,7 @@ static void note_roofline(orr__npu *n, uint64_t duration, const orr__roofline *r
     n->sum_intensity += weight * r->intensity;
 }
 
-static void roofline(orr__npu *n, uint32_t place)
+static void roofline(run_npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
     int64_t ops, size;
@@ -236,11 +236,10 @@ static void roofline(orr__npu *n, uint32_t place)
         release(n, place); /* over on the spot; its children wait for another completion */
         return;
     }
-    const orr__roofline r = orr__roofline_of(n, ops, size);
+    const work_roofline r = work_roofline_of(n, ops, size);
     if (!(r.perf > 0)) {
-        orr__sim_fail_text(
-            n->sim, n, place,
-            "the roofline gives no performance: num_ops, local-mem-bw or peak-perf is 0");
+        run_fail_text(n->sim, n, place,
+                      "the roofline gives no performance: num_ops, local-mem-bw or peak-perf is 0");
         return;
     }
     const uint64_t duration = orr_ticks((double)(uint64_t)ops / r.perf * 1e9);
@@ -249,32 +248,32 @@ static void roofline(orr__npu *n, uint32_t place)
 }
 
 /* Communication of which only the duration is known. */
-static void replay_communication(orr__npu *n, uint32_t place)
+static void replay_communication(run_npu *n, uint32_t place)
 {
     const uint64_t us = n->graph->t->columns.duration_us[n->graph->node[place]];
-    orr__npu_timer(n, orr__replay_time(us), orr__node_done, n, place);
+    run_npu_timer(n, work_replay_time(us), work_node_done, n, place);
 }
 
-static bool has_size(const orr__npu *n, uint32_t place)
+static bool has_size(const run_npu *n, uint32_t place)
 {
     const int64_t *column = n->graph->t->columns.comm_size;
     return column && column[n->graph->node[place]] != ORR_NO_VALUE;
 }
 
-static void point_to_point(orr__npu *n, uint32_t place, bool is_send)
+static void point_to_point(run_npu *n, uint32_t place, bool is_send)
 {
     const orr_columns *c = &n->graph->t->columns;
-    const int64_t src = orr__npu_src(n, place), dst = orr__npu_dst(n, place);
+    const int64_t src = run_npu_src(n, place), dst = run_npu_dst(n, place);
     const int64_t peer = is_send ? dst : src, own = is_send ? src : dst;
-    const int64_t tag = orr__npu_tag(n, place);
+    const int64_t tag = run_npu_tag(n, place);
     int64_t size;
     if (!n->sim->rules->needs_peers && peer == ORR_NO_VALUE) {
         replay_communication(n, place); /* traces converted from PyTorch do not name the peer */
         return;
     }
     if (own != ORR_NO_VALUE && own != (int64_t)n->rank) {
-        orr__sim_fail_text(n->sim, n, place, "%s is rank %" PRId64 ", not this rank",
-                           orr__attr_name(is_send ? ORR__ATTR_COMM_SRC : ORR__ATTR_COMM_DST), own);
+        run_fail_text(n->sim, n, place, "%s is rank %" PRId64 ", not this rank",
+                      orr__attr_name(is_send ? ORR__ATTR_COMM_SRC : ORR__ATTR_COMM_DST), own);
         return;
     }
     if (!is_there(n, place, peer,
@@ -283,20 +282,19 @@ static void point_to_point(orr__npu *n, uint32_t place, bool is_send)
         !is_there(n, place, tag, orr__attr_name(ORR__ATTR_COMM_TAG)))
         return;
     if (peer < 0 || peer >= (int64_t)n->sim->npu_count) {
-        orr__sim_fail_text(n->sim, n, place,
-                           "the peer, rank %" PRId64 ", is not one of the %u ranks", peer,
-                           n->sim->npu_count);
+        run_fail_text(n->sim, n, place, "the peer, rank %" PRId64 ", is not one of the %u ranks",
+                      peer, n->sim->npu_count);
         return;
     }
-    const orr__call done = {orr__node_done, n, place};
-    const uint32_t wire_tag = (uint32_t)((uint64_t)tag % ORR__TAG_SPACE);
+    const clk_call done = {work_node_done, n, place};
+    const uint32_t wire_tag = (uint32_t)((uint64_t)tag % MSG_TAG_SPACE);
     if (is_send)
-        orr__send(n, wire_tag, (uint32_t)peer, (uint64_t)size, done);
+        msg_send(n, wire_tag, (uint32_t)peer, (uint64_t)size, done);
     else
-        orr__recv(n, wire_tag, (uint32_t)peer, (uint64_t)size, done);
+        msg_recv(n, wire_tag, (uint32_t)peer, (uint64_t)size, done);
 }
 
-int orr__kind_of(int type, const orr_rules_run *rules)
+int work_kind_of(int type, const orr_rules_run *rules)
 {
     if (type < 0 || type >= ORR_COLL_COUNT)
         return -1;
@@ -305,30 +303,29 @@ int orr__kind_of(int type, const orr_rules_run *rules)
     return type == ORR_COLL_REDUCE_SCATTER_BLOCK ? ORR_COLL_REDUCE_SCATTER : type;
 }
 
-static void collective(orr__npu *n, uint32_t place)
+static void collective(run_npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
     const orr_rules_run *rules = n->sim->rules;
     const int type = c->comm_type ? c->comm_type[n->graph->node[place]] : -1;
-    const int kind = orr__kind_of(type, rules);
+    const int kind = work_kind_of(type, rules);
     int64_t size = 0;
-    if (n->graph->slot[place] == ORR__SLOT_CPU) {
-        orr__sim_fail_text(n->sim, n, place,
-                           "a collective on the host (is_cpu_op) cannot be simulated");
+    if (n->graph->slot[place] == WORK_SLOT_CPU) {
+        run_fail_text(n->sim, n, place, "a collective on the host (is_cpu_op) cannot be simulated");
     } else if (type == ORR_COLL_BROADCAST && (rules->has_no_roots || !has_size(n, place))) {
         replay_communication(n, place); /* all that the reference does (astra-sim.md 6.3) */
     } else if (kind < 0) {
-        orr__sim_fail_text(n->sim, n, place,
-                           "comm_type %d is not a collective that can be simulated", type);
+        run_fail_text(n->sim, n, place, "comm_type %d is not a collective that can be simulated",
+                      type);
     } else if (kind == ORR_COLL_BARRIER ||
                node_int(n, place, c->comm_size, orr__attr_name(ORR__ATTR_COMM_SIZE), &size)) {
-        orr__collective(n, place, (orr_collective)kind, (uint64_t)size);
+        sys_collective(n, place, (orr_collective)kind, (uint64_t)size);
     }
 }
 
-static void execute(orr__npu *n, uint32_t place)
+static void execute(run_npu *n, uint32_t place)
 {
-    const orr__system_config *sys = &n->sim->system;
+    const cfg_system *sys = &n->sim->system;
     const orr_columns *c = &n->graph->t->columns;
     const uint8_t type = c->type[n->graph->node[place]];
     int64_t size;
@@ -338,7 +335,7 @@ static void execute(orr__npu *n, uint32_t place)
     }
     switch (type) {
     case ORR_NODE_COMP:
-        if (sys->roofline && n->graph->slot[place] != ORR__SLOT_CPU)
+        if (sys->roofline && n->graph->slot[place] != WORK_SLOT_CPU)
             roofline(n, place);
         else
             replay(n, place);
@@ -349,7 +346,7 @@ static void execute(orr__npu *n, uint32_t place)
     case ORR_NODE_MEM_LOAD:
     case ORR_NODE_MEM_STORE:
         if (node_int(n, place, c->tensor_size, orr__attr_name(ORR__ATTR_TENSOR_SIZE), &size))
-            orr__remote_access(n, (uint64_t)size, place);
+            work_remote_access(n, (uint64_t)size, place);
         break;
     case ORR_NODE_COMM_SEND:
     case ORR_NODE_COMM_RECV:
@@ -360,24 +357,24 @@ static void execute(orr__npu *n, uint32_t place)
         break;
     case ORR_NODE_METADATA:
         if (!n->sim->rules->refuses_metadata) { /* what it says was read at the start */
-            orr__npu_timer(n, 0, orr__node_done, n, place);
+            run_npu_timer(n, 0, work_node_done, n, place);
             break;
         }
         /* fall through */
     default:
-        orr__sim_fail_text(n->sim, n, place, "a node of type %s cannot be simulated",
-                           orr_node_type_name(type) ? orr_node_type_name(type) : "unknown");
+        run_fail_text(n->sim, n, place, "a node of type %s cannot be simulated",
+                      orr_node_type_name(type) ? orr_node_type_name(type) : "unknown");
     }
 }
 
 /* ---- issuing (astra-sim.md 6.1) ---- */
 
 /* The free node with the smallest place not before `from` whose slot is available. */
-static uint32_t next_startable(const orr__npu *n, uint32_t from)
+static uint32_t next_startable(const run_npu *n, uint32_t from)
 {
-    uint32_t best = ORR__NONE;
+    uint32_t best = RUN_NONE;
     for (unsigned s = 0; s < n->graph->slot_count; s++) {
-        if (n->occupant[s] != ORR__NONE)
+        if (n->occupant[s] != RUN_NONE)
             continue;
         const uint32_t place = orr_bitset_next(&n->ready[s], from);
         if (place < best)
@@ -386,31 +383,31 @@ static uint32_t next_startable(const orr__npu *n, uint32_t from)
     return best;
 }
 
-static void start(orr__npu *n, uint32_t place)
+static void start(run_npu *n, uint32_t place)
 {
     const uint8_t slot = n->graph->slot[place];
     orr_bitset_remove(&n->ready[slot], place);
     n->ready_count--;
     n->running++;
-    if (slot != ORR__SLOT_RECV)
+    if (slot != WORK_SLOT_RECV)
         n->occupant[slot] = place;
     note_start(n, place);
     execute(n, place);
 }
 
-static bool has_free_slots(const orr__npu *n)
+static bool has_free_slots(const run_npu *n)
 {
     for (unsigned s = 0; s < n->graph->slot_count; s++)
-        if (n->occupant[s] != ORR__NONE)
+        if (n->occupant[s] != RUN_NONE)
             return false;
     return true;
 }
 
-static void report(orr__npu *n)
+static void report(run_npu *n)
 {
     orr_sim *s = n->sim;
     const double total = 1 + (double)n->sum_duration;
-    n->result.finished_at = orr__clock_now(s->clock);
+    n->result.finished_at = clk_now(s->clock);
     n->result.compute_bound = (double)n->sum_compute_bound / total;
     n->result.compute_use = n->sum_compute_use / total;
     n->result.memory_use = n->sum_memory_use / total;
@@ -418,14 +415,14 @@ static void report(orr__npu *n)
     s->finish_order[s->finished++] = n->rank;
     RUN_TELL(s, rank_end, n);
     if (s->finished == s->npu_count && s->byte_matcher)
-        orr__clock_detach(s->clock); /* the old program ends here (packet-network.md 2) */
+        clk_detach(s->clock); /* the old program ends here (packet-network.md 2) */
 }
 
-void orr__issue(orr__npu *n)
+void work_issue(run_npu *n)
 {
     uint32_t from = 0, place;
     n->is_issuing = true;
-    while (!n->sim->code && (place = next_startable(n, from)) != ORR__NONE) {
+    while (!n->sim->code && (place = next_startable(n, from)) != RUN_NONE) {
         start(n, place);
         from = place + 1;
     }

@@ -56,12 +56,12 @@ static orr_set *make_set(orr_str text, char name)
     return s;
 }
 
-static void check_group(const orr__group *g)
+static void check_group(const cfg_group *g)
 {
     REQUIRE(g->count >= 1 && g->count <= RANKS);
     for (uint32_t i = 0; i < g->count; i++) {
         REQUIRE(g->members[i] < RANKS && (i == 0 || g->sorted[i - 1] < g->sorted[i]));
-        REQUIRE(g->members[orr__group_index(g, g->members[i])] == g->members[i]);
+        REQUIRE(g->members[cfg_group_index(g, g->members[i])] == g->members[i]);
     }
 }
 

@@ -14,7 +14,7 @@ static void require(bool condition)
         abort();
 }
 
-static void change_links(const orr__ranks_config *c)
+static void change_links(const cfg_ranks *c)
 {
     static const char net[] =
         "generate: {type: leaf-spine, ranks: 8, ranks_per_leaf: 4, spines: 2, "
@@ -30,11 +30,11 @@ static void change_links(const orr__ranks_config *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    orr__ranks_config c;
+    cfg_ranks c;
     orr_error err;
     orr_arena *a = orr_arena_create();
     require(a);
-    if (orr__parse_ranks((orr_span){data, size}, "ranks.yml", RANKS, a, &c, &err)) {
+    if (cfg_parse_ranks((orr_span){data, size}, "ranks.yml", RANKS, a, &c, &err)) {
         require(err.message[0] && err.where.path[0]);
     } else {
         for (uint32_t r = 0; r < RANKS; r++)

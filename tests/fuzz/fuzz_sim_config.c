@@ -135,7 +135,7 @@ static bool is_small_network(const uint8_t *data, size_t size)
     orr_net_config c;
     orr_error err;
     uint64_t npus = 1;
-    const orr_code code = orr__parse_network((orr_span){data, size}, "network.yml", &c, &err);
+    const orr_code code = cfg_parse_network((orr_span){data, size}, "network.yml", &c, &err);
     if (code)
         require_words(code, &err);
     for (uint32_t k = 0; !code && k < c.dims && npus <= RANKS; k++)
@@ -145,17 +145,16 @@ static bool is_small_network(const uint8_t *data, size_t size)
 
 static bool is_small_system(const char *path)
 {
-    orr__system_config c;
+    cfg_system c;
     orr_error err;
     orr_arena *a = orr_arena_create();
     REQUIRE(a);
-    const bool is_read =
-        orr__read_system(&(orr_sim_options){.system = path}, a, &c, &err) == ORR_OK;
+    const bool is_read = cfg_read_system(&(orr_sim_options){.system = path}, a, &c, &err) == ORR_OK;
     bool is_small = !is_read || c.splits <= MOST_SPLITS;
     for (unsigned k = 0; k < ORR_COLL_COUNT && is_read; k++)
         is_small &= !c.custom[k]; /* traces from anywhere on this machine */
     is_small &= !is_read || !c.custom_by_node;
-    orr__system_config_fini(&c);
+    cfg_system_fini(&c);
     orr_arena_destroy(a);
     return is_small;
 }

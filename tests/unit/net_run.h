@@ -23,7 +23,7 @@ enum { NET_RUN_RANKS = 128, NET_RUN_MESSAGES = 4096 };
 
 typedef struct net_run {
     orr_sim sim;
-    orr__npu npus[NET_RUN_RANKS];
+    run_npu npus[NET_RUN_RANKS];
     uint64_t arrived[NET_RUN_MESSAGES]; /* ORR_NEVER: not yet */
     struct {
         uint32_t src, dst;
@@ -42,11 +42,11 @@ __attribute__((unused)) static void net_run_open(net_run *r,
     r->count = 0;
     r->sim =
         (orr_sim){.npu_count = ranks, .npus = r->npus, .net_ops = ops, .rules = &run_rules_ours};
-    r->sim.clock = orr__clock_create();
-    r->sim.matcher = orr__matcher_create(&r->sim);
+    r->sim.clock = clk_create();
+    r->sim.matcher = msg_create(&r->sim);
     CHECK(r->sim.clock && r->sim.matcher);
     for (uint32_t i = 0; i < ranks; i++)
-        r->npus[i] = (orr__npu){.sim = &r->sim, .rank = i};
+        r->npus[i] = (run_npu){.sim = &r->sim, .rank = i};
     CHECK_OK(ops->create(cfg, &r->sim.net, &err), &err);
 }
 
@@ -83,9 +83,8 @@ static void net_run_arrived(void *run, uint64_t message)
 static void net_run_send_now(void *run, uint64_t i)
 {
     net_run *r = run;
-    const orr__call done = {net_run_arrived, r, i};
-    orr__send(&r->npus[r->message[i].src], (uint32_t)i, r->message[i].dst, r->message[i].size,
-              done);
+    const clk_call done = {net_run_arrived, r, i};
+    msg_send(&r->npus[r->message[i].src], (uint32_t)i, r->message[i].dst, r->message[i].size, done);
 }
 
 __attribute__((unused)) static uint32_t net_run_send(
@@ -97,14 +96,14 @@ __attribute__((unused)) static uint32_t net_run_send(
     r->message[i].dst = dst;
     r->message[i].size = size;
     r->arrived[i] = ORR_NEVER;
-    orr__clock_at(r->sim.clock, at, net_run_send_now, r, i);
+    clk_at(r->sim.clock, at, net_run_send_now, r, i);
     return i;
 }
 
 /* Until nothing is left; the code of a failure. */
 __attribute__((unused)) static orr_code net_run_all(net_run *r)
 {
-    while (orr__clock_step(r->sim.clock))
+    while (clk_step(r->sim.clock))
         ;
     return r->sim.code;
 }
@@ -133,8 +132,8 @@ __attribute__((unused)) static void net_run_close(net_run *r)
 {
     r->sim.net_ops->destroy(r->sim.net);
     orr__topology_destroy(r->sim.topology);
-    orr__matcher_destroy(r->sim.matcher);
-    orr__clock_destroy(r->sim.clock);
+    msg_destroy(r->sim.matcher);
+    clk_destroy(r->sim.clock);
 }
 
 /* Links of a way, and its latency. */

@@ -10,7 +10,7 @@
 enum { MOST = 20000 };
 
 typedef struct world {
-    orr__clock *c;
+    clk_clock *c;
     uint64_t log[MOST]; /* the arguments */
     size_t count;
 } world;
@@ -23,7 +23,7 @@ static void note(void *context, uint64_t argument)
 
 static void run(world *w)
 {
-    while (orr__clock_step(w->c))
+    while (clk_step(w->c))
         ;
 }
 
@@ -42,66 +42,66 @@ static void check_log(const world *w, const uint64_t *want, size_t count)
 
 TEST(test_clock__runs_by_time_then_by_scheduling)
 {
-    world w = {.c = orr__clock_create()};
-    orr__clock_at(w.c, 20, note, &w, 1);
-    orr__clock_at(w.c, 10, note, &w, 2);
-    orr__clock_at(w.c, 20, note, &w, 3);
-    orr__clock_at(w.c, 10, note, &w, 4);
+    world w = {.c = clk_create()};
+    clk_at(w.c, 20, note, &w, 1);
+    clk_at(w.c, 10, note, &w, 2);
+    clk_at(w.c, 20, note, &w, 3);
+    clk_at(w.c, 10, note, &w, 4);
     run(&w);
     CHECK_LOG(&w, 2, 4, 1, 3);
-    CHECK_EQ_U(orr__clock_now(w.c), 20);
-    CHECK_EQ_U(orr__clock_events(w.c), 4);
-    orr__clock_destroy(w.c);
+    CHECK_EQ_U(clk_now(w.c), 20);
+    CHECK_EQ_U(clk_events(w.c), 4);
+    clk_destroy(w.c);
 }
 
 TEST(test_clock__timers_of_an_owner_stand_where_the_first_stands)
 {
-    world w = {.c = orr__clock_create()};
-    orr__clock_at(w.c, 10, note, &w, 1);
-    orr__clock_timer(w.c, 7, 10, note, &w, 2);
-    orr__clock_at(w.c, 10, note, &w, 3);
-    orr__clock_timer(w.c, 8, 10, note, &w, 4);
-    orr__clock_timer(w.c, 7, 10, note, &w, 5);
-    orr__clock_timer(w.c, 7, 11, note, &w, 6);
+    world w = {.c = clk_create()};
+    clk_at(w.c, 10, note, &w, 1);
+    clk_timer(w.c, 7, 10, note, &w, 2);
+    clk_at(w.c, 10, note, &w, 3);
+    clk_timer(w.c, 8, 10, note, &w, 4);
+    clk_timer(w.c, 7, 10, note, &w, 5);
+    clk_timer(w.c, 7, 11, note, &w, 6);
     run(&w);
     CHECK_LOG(&w, 1, 2, 5, 3, 4, 6);
-    orr__clock_destroy(w.c);
+    clk_destroy(w.c);
 }
 
 static void add_timer(void *context, uint64_t argument)
 {
     world *w = context;
     note(w, argument);
-    orr__clock_timer(w->c, 7, orr__clock_now(w->c), note, w, argument + 1);
+    clk_timer(w->c, 7, clk_now(w->c), note, w, argument + 1);
 }
 
 static void add_event(void *context, uint64_t argument)
 {
     world *w = context;
     note(w, argument);
-    orr__clock_timer(w->c, 7, orr__clock_now(w->c), note, w, argument + 1);
-    orr__clock_at(w->c, orr__clock_now(w->c), note, w, argument + 2);
+    clk_timer(w->c, 7, clk_now(w->c), note, w, argument + 1);
+    clk_at(w->c, clk_now(w->c), note, w, argument + 2);
 }
 
 TEST(test_clock__what_a_running_timer_adds_for_now_is_next)
 {
-    world w = {.c = orr__clock_create()};
-    orr__clock_timer(w.c, 7, 10, add_timer, &w, 10);
-    orr__clock_at(w.c, 10, note, &w, 30);
+    world w = {.c = clk_create()};
+    clk_timer(w.c, 7, 10, add_timer, &w, 10);
+    clk_at(w.c, 10, note, &w, 30);
     run(&w);
     CHECK_LOG(&w, 10, 11, 30);
-    orr__clock_destroy(w.c);
+    clk_destroy(w.c);
 }
 
 TEST(test_clock__a_group_that_is_over_begins_anew_at_the_end)
 {
-    world w = {.c = orr__clock_create()};
-    orr__clock_timer(w.c, 7, 10, note, &w, 1);
-    orr__clock_at(w.c, 10, add_event, &w, 20);
-    orr__clock_at(w.c, 10, note, &w, 30);
+    world w = {.c = clk_create()};
+    clk_timer(w.c, 7, 10, note, &w, 1);
+    clk_at(w.c, 10, add_event, &w, 20);
+    clk_at(w.c, 10, note, &w, 30);
     run(&w);
     CHECK_LOG(&w, 1, 20, 30, 21, 22);
-    orr__clock_destroy(w.c);
+    clk_destroy(w.c);
 }
 
 /* ---- against a list that is gone through again and again ---- */
@@ -178,12 +178,12 @@ static void act(void *context, uint64_t argument)
     world *w = context;
     item more[2];
     note(w, argument);
-    const unsigned count = next_items(&real_plan, orr__clock_now(w->c), argument, more);
+    const unsigned count = next_items(&real_plan, clk_now(w->c), argument, more);
     for (unsigned i = 0; i < count; i++) {
         if (more[i].owner == NO_OWNER)
-            orr__clock_at(w->c, more[i].tick, act, w, more[i].argument);
+            clk_at(w->c, more[i].tick, act, w, more[i].argument);
         else
-            orr__clock_timer(w->c, more[i].owner, more[i].tick, act, w, more[i].argument);
+            clk_timer(w->c, more[i].owner, more[i].tick, act, w, more[i].argument);
     }
 }
 
@@ -206,17 +206,17 @@ TEST(test_clock__agrees_with_a_plain_list)
     static model m;
     for (uint64_t seed = 1; seed <= 30; seed++) {
         plan p = {.state = seed, .made = 20};
-        w = (world){.c = orr__clock_create()};
+        w = (world){.c = clk_create()};
         m = (model){.running = NO_OWNER};
         for (uint64_t i = 0; i < 20; i++) {
-            orr__clock_at(w.c, i % 3, act, &w, i);
+            clk_at(w.c, i % 3, act, &w, i);
             model_add(&m, &(item){.tick = i % 3, .owner = NO_OWNER, .argument = i});
         }
         real_plan = p;
         run(&w);
         run_model(&m, &p);
         check_log(&w, m.log, m.logged);
-        orr__clock_destroy(w.c);
+        clk_destroy(w.c);
     }
 }
 

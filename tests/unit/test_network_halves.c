@@ -64,7 +64,7 @@ static void post_receive(void *context, uint64_t unused)
 {
     const post *p = context;
     (void)unused;
-    orr__recv(&p->run->npus[1], 5, 0, 1000, (orr__call){hear, p->heard, 1});
+    msg_recv(&p->run->npus[1], 5, 0, 1000, (clk_call){hear, p->heard, 1});
 }
 
 static void check_halves(const orr_net_ops *ops,
@@ -78,15 +78,15 @@ static void check_halves(const orr_net_ops *ops,
     post p = {&r, &h};
     net_run_open(&r, ops, &none, 2);
     h.sim = &r.sim;
-    orr__send(&r.npus[0], 5, 1, 1000, (orr__call){hear, &h, 0});
+    msg_send(&r.npus[0], 5, 1, 1000, (clk_call){hear, &h, 0});
     orr__net_after(&r.sim, posted_at, post_receive, &p, 0);
-    while (orr__clock_step(r.sim.clock))
+    while (clk_step(r.sim.clock))
         ;
     CHECK(h.times[0] == 1 && h.times[1] == 1);
     CHECK_EQ_U(h.at[0], sent_at);
     CHECK_EQ_U(h.at[1], got_at);
-    orr__matcher_destroy(r.sim.matcher);
-    orr__clock_destroy(r.sim.clock);
+    msg_destroy(r.sim.matcher);
+    clk_destroy(r.sim.clock);
 }
 
 TEST(test_network_halves__each_side_hears_in_its_time)

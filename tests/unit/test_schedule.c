@@ -10,11 +10,11 @@
 /* Two dimensions of four ranks, 2 and 1 bytes a ns. */
 typedef struct bench {
     orr_sim sim;
-    orr__dim dims[2];
-    orr__route route;
+    sys_dim dims[2];
+    sys_route route;
 } bench;
 
-static void set_up(bench *b, orr__inter how, orr_collective kind, uint64_t chunk)
+static void set_up(bench *b, cfg_inter how, orr_collective kind, uint64_t chunk)
 {
     *b = (bench){.dims = {{.position = 0, .offset = 1, .count = 4},
                           {.position = 1, .offset = 4, .count = 4}}};
@@ -26,17 +26,17 @@ static void set_up(bench *b, orr__inter how, orr_collective kind, uint64_t chunk
     b->sim.net_config.bandwidth[1] = 1;
     b->sim.system.inter = how;
     b->sim.system.is_bw_aware = true;
-    b->sim.clock = orr__clock_create();
+    b->sim.clock = clk_create();
     b->sim.schedule = sched_create(&b->sim);
     CHECK(b->sim.clock && b->sim.schedule);
     b->route =
-        (orr__route){.kind = kind, .dims = {&b->dims[0], &b->dims[1]}, .count = 2, .data = chunk};
+        (sys_route){.kind = kind, .dims = {&b->dims[0], &b->dims[1]}, .count = 2, .data = chunk};
 }
 
 static void tear_down(bench *b)
 {
     sched_destroy(b->sim.schedule);
-    orr__clock_destroy(b->sim.clock);
+    clk_destroy(b->sim.clock);
 }
 
 /* first: of each chunk, the dimension it begins with. */
@@ -59,7 +59,7 @@ static void check_plan(bench *b, uint64_t id, uint64_t size, const char *first)
 TEST(test_schedule__offline_greedy_balances_the_loads)
 {
     bench b;
-    set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_REDUCE, 64);
+    set_up(&b, CFG_OFFLINE_GREEDY, ORR_COLL_ALL_REDUCE, 64);
     check_plan(&b, 0, 256, "0100");
     tear_down(&b);
 }
@@ -70,7 +70,7 @@ TEST(test_schedule__offline_greedy_balances_the_loads)
 TEST(test_schedule__offline_greedy_gathers_the_other_way_round)
 {
     bench b;
-    set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_GATHER, 4);
+    set_up(&b, CFG_OFFLINE_GREEDY, ORR_COLL_ALL_GATHER, 4);
     check_plan(&b, 0, 16, "1011");
     tear_down(&b);
 }
@@ -79,7 +79,7 @@ TEST(test_schedule__offline_greedy_gathers_the_other_way_round)
 TEST(test_schedule__decides_once_for_all_ranks)
 {
     bench b;
-    set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_REDUCE, 64);
+    set_up(&b, CFG_OFFLINE_GREEDY, ORR_COLL_ALL_REDUCE, 64);
     for (int i = 0; i < 15; i++)
         check_plan(&b, 0, 256, "0100");
     /* Another collective at the same tick goes on from loads of 78 and 84. */
@@ -96,7 +96,7 @@ TEST(test_schedule__decides_once_for_all_ranks)
 TEST(test_schedule__flex_stays_as_usual_while_gaps_are_small)
 {
     bench b;
-    set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 64);
+    set_up(&b, CFG_OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 64);
     check_plan(&b, 0, 256, "0000");
     tear_down(&b);
 }
@@ -106,7 +106,7 @@ TEST(test_schedule__flex_fills_the_gap_with_one_chunk)
 {
     bench b;
     uint32_t index;
-    set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 64);
+    set_up(&b, CFG_OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 64);
     check_plan(&b, 0, 256, "0000");
     CHECK(sched_join(&b.sim, &b.route, 4, 64, &index));
     const sched_plan *c = sched_plan_of(&b.sim, index);
@@ -116,7 +116,7 @@ TEST(test_schedule__flex_fills_the_gap_with_one_chunk)
     tear_down(&b);
     /* With chunks of 16 or more: 6 and 3, 12 and 6, 18 and 9, 24 and 12: now the gap of 12 is 16 bytes.
      * After it 24 + 1.5 and 12 + 12: small again. */
-    set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 16);
+    set_up(&b, CFG_OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 16);
     check_plan(&b, 0, 96, "000010");
     tear_down(&b);
 }
@@ -124,7 +124,7 @@ TEST(test_schedule__flex_fills_the_gap_with_one_chunk)
 TEST(test_schedule__round_robin_rotates)
 {
     bench b;
-    set_up(&b, ORR__ROUND_ROBIN, ORR_COLL_ALL_REDUCE, 64);
+    set_up(&b, CFG_ROUND_ROBIN, ORR_COLL_ALL_REDUCE, 64);
     check_plan(&b, 0, 256, "0101");
     check_plan(&b, 0, 256, "0101");
     b.route.kind = ORR_COLL_ALL_GATHER;
@@ -137,11 +137,11 @@ TEST(test_schedule__round_robin_rotates)
 TEST(test_schedule__online_greedy_learns_what_phases_took)
 {
     bench b;
-    orr__npu n = {.sim = &b.sim};
-    orr__phase phases[2] = {{.kind = ORR_COLL_REDUCE_SCATTER, .data = 64},
-                            {.kind = ORR_COLL_REDUCE_SCATTER, .data = 64}};
-    orr__stream st = {.npu = &n, .phases = phases, .phase_count = 2};
-    set_up(&b, ORR__ONLINE_GREEDY, ORR_COLL_ALL_REDUCE, 64);
+    run_npu n = {.sim = &b.sim};
+    sys_phase phases[2] = {{.kind = ORR_COLL_REDUCE_SCATTER, .data = 64},
+                           {.kind = ORR_COLL_REDUCE_SCATTER, .data = 64}};
+    sys_stream st = {.npu = &n, .phases = phases, .phase_count = 2};
+    set_up(&b, CFG_ONLINE_GREEDY, ORR_COLL_ALL_REDUCE, 64);
     phases[0].dim = &b.dims[0];
     phases[1].dim = &b.dims[1];
     /* The clock is at 0 and phases began before it: only the difference counts. */
@@ -157,12 +157,12 @@ TEST(test_schedule__online_greedy_learns_what_phases_took)
 TEST(test_schedule__leaves_alone_what_it_cannot_improve)
 {
     bench b;
-    set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_TO_ALL, 64);
+    set_up(&b, CFG_OFFLINE_GREEDY, ORR_COLL_ALL_TO_ALL, 64);
     check_plan(&b, 0, 256, "");
     b.route.kind = ORR_COLL_ALL_REDUCE;
     b.sim.system.is_bw_aware = false;
     check_plan(&b, 4, 256, "");
-    b.sim.system.inter = ORR__ASCENDING;
+    b.sim.system.inter = CFG_ASCENDING;
     b.sim.system.is_bw_aware = true;
     check_plan(&b, 8, 256, "");
     tear_down(&b);
@@ -175,17 +175,16 @@ TEST(test_schedule__ranks_start_chunks_in_one_order)
 {
     bench b;
     uint32_t index, started[2][2] = {{0}};
-    orr__npu n[2] = {{.sim = &b.sim}, {.sim = &b.sim}};
-    orr__data_set sets[2];
-    orr__phase phases[2] = {{.queue = 0}, {.queue = 1}};
-    orr__stream st[2][3];
-    set_up(&b, ORR__ASCENDING, ORR_COLL_ALL_REDUCE, 64);
+    run_npu n[2] = {{.sim = &b.sim}, {.sim = &b.sim}};
+    sys_data_set sets[2];
+    sys_phase phases[2] = {{.queue = 0}, {.queue = 1}};
+    sys_stream st[2][3];
+    set_up(&b, CFG_ASCENDING, ORR_COLL_ALL_REDUCE, 64);
     for (unsigned r = 0; r < 2; r++) {
         CHECK(sched_join(&b.sim, &b.route, 5, 192, &index));
-        sets[r] =
-            (orr__data_set){.npu = &n[r], .plan = index, .first_id = 5, .started = started[r]};
+        sets[r] = (sys_data_set){.npu = &n[r], .plan = index, .first_id = 5, .started = started[r]};
         for (unsigned i = 0; i < 3; i++)
-            st[r][i] = (orr__stream){
+            st[r][i] = (sys_stream){
                 .npu = &n[r], .set = &sets[r], .id = 5 + i, .phases = phases, .phase_count = 2};
     }
     /* Rank 0 has 2, 0 waiting, then 1 comes. */
@@ -208,14 +207,14 @@ TEST(test_schedule__ranks_start_chunks_in_one_order)
 
 typedef struct line {
     orr_sim sim;
-    orr__npu n;
-    orr__dim dim;
-    orr__queue q;
-    orr__stream st[8];
-    orr__phase phases[8][4];
+    run_npu n;
+    sys_dim dim;
+    sys_queue q;
+    sys_stream st[8];
+    sys_phase phases[8][4];
 } line;
 
-static void start_line(line *l, orr__intra how)
+static void start_line(line *l, cfg_intra how)
 {
     *l = (line){.dim = {.count = 4}};
     l->n.sim = &l->sim;
@@ -225,17 +224,17 @@ static void start_line(line *l, orr__intra how)
 /* i: its number; phases: how many are left, this one included. */
 static void join(line *l, unsigned i, orr_collective kind, uint64_t data, uint32_t phases)
 {
-    orr__stream *st = &l->st[i];
-    *st = (orr__stream){.npu = &l->n, .phases = l->phases[i], .phase_count = phases};
-    st->phases[0] = (orr__phase){.dim = &l->dim, .kind = kind, .data = data};
-    orr__queue_insert(&l->q, st);
+    sys_stream *st = &l->st[i];
+    *st = (sys_stream){.npu = &l->n, .phases = l->phases[i], .phase_count = phases};
+    st->phases[0] = (sys_phase){.dim = &l->dim, .kind = kind, .data = data};
+    sys_queue_insert(&l->q, st);
 }
 
 static void check_line(const line *l, const char *want)
 {
     size_t i = 0;
-    const orr__stream *before = NULL;
-    for (const orr__stream *st = l->q.first; st; st = st->next, i++) {
+    const sys_stream *before = NULL;
+    for (const sys_stream *st = l->q.first; st; st = st->next, i++) {
         CHECK_EQ(st - l->st, want[i] - '0');
         CHECK(st->previous == before);
         before = st;
@@ -247,7 +246,7 @@ static void check_line(const line *l, const char *want)
 TEST(test_schedule__queues_take_the_smallest_first)
 {
     line l;
-    start_line(&l, ORR__SMALLEST_FIRST);
+    start_line(&l, CFG_SMALLEST_FIRST);
     join(&l, 0, ORR_COLL_REDUCE_SCATTER, 100, 1);
     l.st[0].is_started = true;
     join(&l, 1, ORR_COLL_REDUCE_SCATTER, 80, 1);
@@ -262,7 +261,7 @@ TEST(test_schedule__queues_take_the_smallest_first)
 TEST(test_schedule__queues_take_those_that_are_almost_done_first)
 {
     line l;
-    start_line(&l, ORR__LESS_REMAINING_FIRST);
+    start_line(&l, CFG_LESS_REMAINING_FIRST);
     join(&l, 0, ORR_COLL_REDUCE_SCATTER, 1, 4);
     join(&l, 1, ORR_COLL_ALL_GATHER, 1, 2);
     join(&l, 2, ORR_COLL_REDUCE_SCATTER, 1, 3);
@@ -274,7 +273,7 @@ TEST(test_schedule__queues_take_those_that_are_almost_done_first)
 TEST(test_schedule__queues_let_both_halves_take_turns)
 {
     line l;
-    start_line(&l, ORR__ALTERNATING);
+    start_line(&l, CFG_ALTERNATING);
     join(&l, 0, ORR_COLL_REDUCE_SCATTER, 1, 2);
     l.st[0].is_started = true;
     join(&l, 1, ORR_COLL_REDUCE_SCATTER, 1, 2);
@@ -289,7 +288,7 @@ TEST(test_schedule__queues_let_both_halves_take_turns)
 TEST(test_schedule__queues_go_by_priority_otherwise)
 {
     line l;
-    start_line(&l, ORR__BY_PRIORITY);
+    start_line(&l, CFG_BY_PRIORITY);
     join(&l, 0, ORR_COLL_REDUCE_SCATTER, 1, 2);
     l.st[1].priority = 0;
     join(&l, 1, ORR_COLL_ALL_GATHER, 1, 1);

@@ -43,19 +43,19 @@ static uint64_t library_hash(orr_str s)
 
 typedef struct orders {
     uint64_t *hashes;
-    orr__hash_order sizes;    /* sizes and writes: tensors put in as they were first mentioned */
-    orr__hash_order numbers;  /* put in as `sizes` has them */
-    orr__hash_order readable; /* put in as they were first mem_read */
-    uint32_t *number;         /* of each tensor: its place in `sizes` */
+    hash_order sizes;    /* sizes and writes: tensors put in as they were first mentioned */
+    hash_order numbers;  /* put in as `sizes` has them */
+    hash_order readable; /* put in as they were first mem_read */
+    uint32_t *number;    /* of each tensor: its place in `sizes` */
 } orders;
 
 static void orders_fini(orders *o)
 {
     orr_free(o->hashes);
     orr_free(o->number);
-    orr__hash_order_fini(&o->sizes);
-    orr__hash_order_fini(&o->numbers);
-    orr__hash_order_fini(&o->readable);
+    hash_order_fini(&o->sizes);
+    hash_order_fini(&o->numbers);
+    hash_order_fini(&o->readable);
 }
 
 static bool orders_init(orders *o, const mem_ledger *l)
@@ -66,18 +66,17 @@ static bool orders_init(orders *o, const mem_ledger *l)
     bool ok = o->hashes && o->number;
     for (uint32_t i = 0; ok && i < n; i++)
         o->hashes[i] = library_hash(orr_intern_get(l->names, i));
-    ok = ok && orr__hash_order_init(&o->sizes, o->hashes, n) &&
-         orr__hash_order_init(&o->numbers, o->hashes, n) &&
-         orr__hash_order_init(&o->readable, o->hashes, n);
+    ok = ok && hash_order_init(&o->sizes, o->hashes, n) &&
+         hash_order_init(&o->numbers, o->hashes, n) && hash_order_init(&o->readable, o->hashes, n);
     for (uint32_t i = 0; ok && i < n; i++)
-        ok = orr__hash_order_add(&o->sizes, i);
+        ok = hash_order_add(&o->sizes, i);
     uint32_t number = 0;
     for (uint32_t i = o->sizes.first; ok && number < n; i = o->sizes.next[i]) {
         o->number[i] = number++;
-        ok = orr__hash_order_add(&o->numbers, i);
+        ok = hash_order_add(&o->numbers, i);
     }
     for (size_t i = 0; ok && i < l->readable_count; i++)
-        ok = orr__hash_order_add(&o->readable, l->readable[i]);
+        ok = hash_order_add(&o->readable, l->readable[i]);
     return ok;
 }
 
@@ -148,9 +147,9 @@ static void end_event(writer *w)
 static void put_edge(
     writer *w, uint32_t index, uint32_t place, const char *category, const char *phase, uint64_t at)
 {
-    const orr__npu *n = w->l->n;
+    const run_npu *n = w->l->n;
     begin_event(w);
-    if (place == ORR__NONE) {
+    if (place == RUN_NONE) {
         put_number(w, "node_id", UINT64_MAX);
         put_text(w, "node_name", "UNDEFINED");
     } else {
@@ -173,14 +172,14 @@ static void put_edge(
 static void put_accesses(writer *w)
 {
     const mem_ledger *l = w->l;
-    const orr__hash_order *order = &w->o->numbers;
-    for (uint32_t i = order->first; i != ORR__NONE; i = order->next[i])
-        for (uint32_t r = l->tensors[i].first; r != ORR__NONE; r = l->reads[r].next) {
+    const hash_order *order = &w->o->numbers;
+    for (uint32_t i = order->first; i != RUN_NONE; i = order->next[i])
+        for (uint32_t r = l->tensors[i].first; r != RUN_NONE; r = l->reads[r].next) {
             const uint32_t place = l->reads[r].place;
             put_edge(w, i, place, "tensorRead", "B", l->n->started_at[place]);
             put_edge(w, i, place, "tensorRead", "E", l->n->tensor_log->ended_at[place]);
         }
-    for (uint32_t i = order->first; i != ORR__NONE; i = order->next[i]) {
+    for (uint32_t i = order->first; i != RUN_NONE; i = order->next[i]) {
         const mem_tensor *t = &l->tensors[i];
         put_edge(w, i, t->writer, "tensorWrite", "B", t->born);
         put_edge(w, i, t->writer, "tensorWrite", "E", t->written);
@@ -203,10 +202,10 @@ static void put_lifetime(writer *w, uint32_t index, const char *phase, uint64_t 
 
 static void put_lifetimes(writer *w)
 {
-    const orr__hash_order *all = &w->o->sizes, *readable = &w->o->readable;
-    for (uint32_t i = all->first; i != ORR__NONE; i = all->next[i])
+    const hash_order *all = &w->o->sizes, *readable = &w->o->readable;
+    for (uint32_t i = all->first; i != RUN_NONE; i = all->next[i])
         put_lifetime(w, i, "B", w->l->tensors[i].born);
-    for (uint32_t i = readable->first; i != ORR__NONE; i = readable->next[i])
+    for (uint32_t i = readable->first; i != RUN_NONE; i = readable->next[i])
         put_lifetime(w, i, "E", w->l->tensors[i].last_read);
 }
 
@@ -241,7 +240,7 @@ static orr__sort_item *sort_lives(const writer *w)
     size_t count = 0;
     if (!lives)
         return NULL;
-    for (uint32_t i = w->o->sizes.first; i != ORR__NONE; i = w->o->sizes.next[i]) {
+    for (uint32_t i = w->o->sizes.first; i != RUN_NONE; i = w->o->sizes.next[i]) {
         const mem_tensor *t = &l->tensors[i];
         const uint64_t end =
             t->last_read != ORR_NEVER ? t->last_read : l->points[l->point_count - 1].tick;

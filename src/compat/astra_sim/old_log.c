@@ -59,39 +59,39 @@ static void add_note(orr_sim *s, const note *one)
     if (!l)
         l = s->old_notes = orr_alloc(1, sizeof *l);
     if (!l || !orr_grow(&l->list, &l->room, l->count + 1))
-        orr__sim_no_memory(s);
+        run_no_memory(s);
     else
         l->list[l->count++] = *one;
 }
 
-static void note_node(orr__npu *n, uint32_t place, note_kind kind)
+static void note_node(run_npu *n, uint32_t place, note_kind kind)
 {
     const note one = {
-        .kind = kind, .rank = n->rank, .place = place, .tick = orr__clock_now(n->sim->clock)};
+        .kind = kind, .rank = n->rank, .place = place, .tick = clk_now(n->sim->clock)};
     add_note(n->sim, &one);
 }
 
-static void note_start(orr__npu *n, uint32_t place)
+static void note_start(run_npu *n, uint32_t place)
 {
     note_node(n, place, NOTE_ISSUE);
 }
 
-static void note_end(orr__npu *n, uint32_t place)
+static void note_end(run_npu *n, uint32_t place)
 {
     note_node(n, place, NOTE_CALLBACK);
 }
 
-static void note_finish(orr__npu *n)
+static void note_finish(run_npu *n)
 {
     add_note(n->sim, &(note){.kind = NOTE_FINISHED, .rank = n->rank});
 }
 
-static void note_ring(orr__npu *n, const orr__group *g)
+static void note_ring(run_npu *n, const cfg_group *g)
 {
     add_note(n->sim, &(note){.kind = NOTE_GROUP_RING,
                              .rank = n->rank,
                              .count = g->count,
-                             .index = orr__group_index(g, n->rank)});
+                             .index = cfg_group_index(g, n->rank)});
 }
 
 static const run_observer lines = {.rank_end = note_finish, .group_ring = note_ring};
@@ -130,7 +130,7 @@ static void print_rings(printer *p)
     for (size_t j = 0; j < sizeof kinds / sizeof *kinds; j++) {
         const orr_collective k = kinds[j];
         for (uint32_t i = 0; i < s->plans[k].count; i++) {
-            const orr__dim *d = &s->plans[k].dims[i];
+            const sys_dim *d = &s->plans[k].dims[i];
             if (d->ops == &coll_tree)
                 continue;
             if (!begin(p, ORR__LOG_RING, ORR__LOG_INFO))
@@ -174,13 +174,13 @@ static void print_share(printer *p, uint32_t rank, const char *what, double valu
 }
 
 /* Wraps around when the rank idles more than it overlaps (astra-sim.md 10.1). */
-static uint64_t overlap_of(const orr__npu *n)
+static uint64_t overlap_of(const run_npu *n)
 {
     const orr_sim_rank_result *r = &n->result;
     return n->has_run[0] && n->has_run[1] ? r->gpu_time + r->comm_time - r->wall : 0;
 }
 
-static void print_statistics(printer *p, const orr__npu *n)
+static void print_statistics(printer *p, const run_npu *n)
 {
     const orr_sim_rank_result *r = &n->result;
     const uint32_t rank = n->rank;
@@ -204,7 +204,7 @@ static void print_statistics(printer *p, const orr__npu *n)
 }
 
 /* The reference computes this in single precision. */
-static void print_peak(printer *p, const orr__npu *n)
+static void print_peak(printer *p, const run_npu *n)
 {
     static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
     float value = (float)n->result.peak_memory;
@@ -229,7 +229,7 @@ static void print_no_statistics(printer *p)
     end(p);
 }
 
-static void print_finish_line(printer *p, const orr__npu *n)
+static void print_finish_line(printer *p, const run_npu *n)
 {
     const orr_sim_rank_result *r = &n->result;
     if (begin(p, ORR__LOG_WORKLOAD, ORR__LOG_INFO)) {
@@ -245,7 +245,7 @@ static void print_finish_line(printer *p, const orr__npu *n)
     }
 }
 
-static void print_finished(printer *p, const orr__npu *n)
+static void print_finished(printer *p, const run_npu *n)
 {
     print_finish_line(p, n);
     if (n->result.has_other_nodes) {
@@ -264,14 +264,14 @@ static const char *event_word(const note *e)
     return e->kind == NOTE_ISSUE ? "issue" : "callback";
 }
 
-static uint64_t node_id(const orr__npu *n, uint32_t place)
+static uint64_t node_id(const run_npu *n, uint32_t place)
 {
     return n->graph->t->id[n->graph->node[place]] + orr_set_id_shift(n->sim->set, n->rank);
 }
 
 /* `label` stands before the name. */
 static void print_node(
-    orr_buf *out, const orr__npu *n, const note *e, const char *label, orr_str name)
+    orr_buf *out, const run_npu *n, const note *e, const char *label, orr_str name)
 {
     orr_buf_print(out,
                   "%s,sys->id=%u, tick=%" PRIu64 ", node->id=%" PRIu64 ", node->name=%s%.*s, "
@@ -280,7 +280,7 @@ static void print_node(
                   name.ptr, n->graph->t->columns.type[n->graph->node[e->place]]);
 }
 
-static void print_event(printer *p, const orr__npu *n, const note *e)
+static void print_event(printer *p, const run_npu *n, const note *e)
 {
     if (!begin(p, ORR__LOG_WORKLOAD, ORR__LOG_DEBUG))
         return;
@@ -294,7 +294,7 @@ static bool holds(orr_str text, const char *word)
 }
 
 /* The visualizer goes by words in the name (chakra.md 9): a name without them gets them in front. */
-static void print_visible(orr_buf *out, const orr__npu *n, const note *e)
+static void print_visible(orr_buf *out, const run_npu *n, const note *e)
 {
     const uint32_t i = n->graph->node[e->place];
     const uint8_t type = n->graph->t->columns.type[i];
@@ -309,19 +309,19 @@ static void print_visible(orr_buf *out, const orr__npu *n, const note *e)
 
 /* ---- what computations are made of, and tensors ---- */
 
-static bool is_roofline(const orr__npu *n, uint32_t place)
+static bool is_roofline(const run_npu *n, uint32_t place)
 {
-    const orr__system_config *c = &n->sim->system;
-    return c->roofline && !c->replay_only && n->graph->slot[place] == ORR__SLOT_COMP;
+    const cfg_system *c = &n->sim->system;
+    return c->roofline && !c->replay_only && n->graph->slot[place] == WORK_SLOT_COMP;
 }
 
-static int64_t column_value(const orr__npu *n, const int64_t *column, uint32_t place)
+static int64_t column_value(const run_npu *n, const int64_t *column, uint32_t place)
 {
     return column ? column[n->graph->node[place]] : ORR_NO_VALUE;
 }
 
 /* Over as soon as it starts: the old program says so also when it says nothing of other nodes. */
-static bool is_skipped(const orr__npu *n, uint32_t place)
+static bool is_skipped(const run_npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
     if (c->type[n->graph->node[place]] == ORR_NODE_INVALID)
@@ -339,7 +339,7 @@ static void print_double(printer *p, const char *label, double value)
     orr_buf_print(&p->to.text, "%s=%.*s", label, (int)len, text);
 }
 
-static void print_roofline(printer *p, const orr__npu *n, uint32_t place)
+static void print_roofline(printer *p, const run_npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
     const int64_t ops = column_value(n, c->num_ops, place);
@@ -347,7 +347,7 @@ static void print_roofline(printer *p, const orr__npu *n, uint32_t place)
     if (ops == ORR_NO_VALUE || size == ORR_NO_VALUE || size == 0 ||
         !begin(p, ORR__LOG_WORKLOAD, ORR__LOG_DEBUG))
         return;
-    const orr__roofline r = orr__roofline_of(n, ops, size);
+    const work_roofline r = work_roofline_of(n, ops, size);
     print_double(p, "operation_intensity", r.intensity);
     print_double(p, ", perf", r.perf);
     print_double(p, ", elapsed_time", (double)(uint64_t)ops / r.perf);
@@ -360,7 +360,7 @@ static void print_roofline(printer *p, const orr__npu *n, uint32_t place)
 
 typedef struct access {
     printer *p;
-    const orr__npu *n;
+    const run_npu *n;
     const note *e; /* the end of the node */
 } access;
 
@@ -401,7 +401,7 @@ static bool make_room_for_tensors(printer *p, uint32_t rank)
     return !p->to.text.failed;
 }
 
-static void print_tensors(printer *p, const orr__npu *n, const note *e)
+static void print_tensors(printer *p, const run_npu *n, const note *e)
 {
     access a = {.p = p, .n = n, .e = e};
     if (!n->tensor_log || !begin(p, ORR__LOG_TENSORS, ORR__LOG_TRACE) ||
@@ -417,14 +417,14 @@ static void print_tensors(printer *p, const orr__npu *n, const note *e)
                   "tracker record end of node.id=%" PRIu64 " at start=%" PRIu64 " end=%" PRIu64,
                   node_id(n, e->place), n->started_at[e->place], e->tick);
     end(p);
-    orr__tensors_visit(n, e->place, visit_tensor, &a);
+    mem_visit_tensors(n, e->place, visit_tensor, &a);
 }
 
 /* A node has started or ended.  In the default logs only what trace-enabled asks for. */
 static void print_event_lines(printer *p, const note *e)
 {
     const orr_sim *s = p->s;
-    const orr__npu *n = &s->npus[e->rank];
+    const run_npu *n = &s->npus[e->rank];
     const bool is_start = e->kind == NOTE_ISSUE, has_file = s->opt.logging != NULL;
     if (s->opt.trace_log || s->system.trace_enabled ||
         (has_file && !is_start && is_skipped(n, e->place)))
@@ -436,9 +436,9 @@ static void print_event_lines(printer *p, const note *e)
 
 /* ---- ranks that did not finish ---- */
 
-static void print_occupant(printer *p, const orr__npu *n, orr__slot slot, const char *what)
+static void print_occupant(printer *p, const run_npu *n, work_slot slot, const char *what)
 {
-    if (n->occupant[slot] == ORR__NONE)
+    if (n->occupant[slot] == RUN_NONE)
         return;
     if (!begin(p, ORR__LOG_HARDWARE, ORR__LOG_CRITICAL))
         return;
@@ -446,18 +446,18 @@ static void print_occupant(printer *p, const orr__npu *n, orr__slot slot, const 
     end(p);
 }
 
-static void print_unfinished(printer *p, const orr__npu *n)
+static void print_unfinished(printer *p, const run_npu *n)
 {
-    const bool is_holding = n->occupant[ORR__SLOT_CPU] != ORR__NONE ||
-                            n->occupant[ORR__SLOT_COMP] != ORR__NONE ||
-                            n->occupant[ORR__SLOT_COMM] != ORR__NONE;
+    const bool is_holding = n->occupant[WORK_SLOT_CPU] != RUN_NONE ||
+                            n->occupant[WORK_SLOT_COMP] != RUN_NONE ||
+                            n->occupant[WORK_SLOT_COMM] != RUN_NONE;
     if (!is_holding || !begin(p, ORR__LOG_HARDWARE, ORR__LOG_CRITICAL))
         return;
     orr_buf_print(&p->to.text, "!!!Hardware Resource sys.id=%u has unreleased nodes!!!", n->rank);
     end(p);
-    print_occupant(p, n, ORR__SLOT_CPU, "CPU");
-    print_occupant(p, n, ORR__SLOT_COMP, "GPU comp");
-    print_occupant(p, n, ORR__SLOT_COMM, "GPU comm");
+    print_occupant(p, n, WORK_SLOT_CPU, "CPU");
+    print_occupant(p, n, WORK_SLOT_COMP, "GPU comp");
+    print_occupant(p, n, WORK_SLOT_COMM, "GPU comm");
 }
 
 static void print_note(printer *p, const note *e)

@@ -17,7 +17,7 @@ typedef struct entry {
     uint32_t tag, src, dst;
     uint32_t next; /* in its chain, or free */
     uint64_t arrived, expected;
-    orr__call call;
+    clk_call call;
     bool is_used;
 } entry;
 
@@ -33,7 +33,7 @@ static void *create(void)
     struct byte_matcher *m = orr_alloc(1, sizeof *m);
     if (!m)
         return NULL;
-    m->free = ORR__NONE;
+    m->free = RUN_NONE;
     memset(m->heads, 0xff, sizeof m->heads);
     return m;
 }
@@ -53,7 +53,7 @@ static uint32_t *find(struct byte_matcher *m, uint32_t tag, uint32_t src, uint32
     const uint64_t hash =
         orr_hash_mix(((uint64_t)tag << 32 | src) ^ 0x9e3779b97f4a7c15u, dst ^ 0xe7037ed1a0b428dbu);
     uint32_t *at = &m->heads[hash % (sizeof m->heads / sizeof *m->heads)];
-    while (*at != ORR__NONE) {
+    while (*at != RUN_NONE) {
         const entry *e = &m->entries[*at];
         if (e->tag == tag && e->src == src && e->dst == dst)
             break;
@@ -66,17 +66,17 @@ static uint32_t *find(struct byte_matcher *m, uint32_t tag, uint32_t src, uint32
 static entry *find_or_make(struct byte_matcher *m, uint32_t tag, uint32_t src, uint32_t dst)
 {
     uint32_t i = *find(m, tag, src, dst);
-    if (i != ORR__NONE)
+    if (i != RUN_NONE)
         return &m->entries[i];
-    if (m->free != ORR__NONE) {
+    if (m->free != RUN_NONE) {
         i = m->free;
         m->free = m->entries[i].next;
     } else {
-        if (m->count >= ORR__NONE || !orr_grow(&m->entries, &m->room, m->count + 1))
+        if (m->count >= RUN_NONE || !orr_grow(&m->entries, &m->room, m->count + 1))
             return NULL;
         i = (uint32_t)m->count++;
     }
-    m->entries[i] = (entry){.tag = tag, .src = src, .dst = dst, .next = ORR__NONE, .is_used = true};
+    m->entries[i] = (entry){.tag = tag, .src = src, .dst = dst, .next = RUN_NONE, .is_used = true};
     *find(m, tag, src, dst) = i; /* only now: the entries may have moved */
     return &m->entries[i];
 }
@@ -93,7 +93,7 @@ static void drop_if_empty(struct byte_matcher *m, entry *e)
 }
 
 static bool receive(
-    void *matcher, const run_bytes_key *k, uint64_t size, orr__call on_received, bool *is_there)
+    void *matcher, const run_bytes_key *k, uint64_t size, clk_call on_received, bool *is_there)
 {
     struct byte_matcher *m = matcher;
     entry *e = find_or_make(m, k->tag, k->src, k->dst);
@@ -111,11 +111,11 @@ static bool receive(
     return true;
 }
 
-static bool arrive(void *matcher, const run_bytes_key *k, uint64_t size, orr__call *then)
+static bool arrive(void *matcher, const run_bytes_key *k, uint64_t size, clk_call *then)
 {
     struct byte_matcher *m = matcher;
     entry *e = find_or_make(m, k->tag, k->src, k->dst);
-    *then = (orr__call){0};
+    *then = (clk_call){0};
     if (!e)
         return false;
     if (size < e->expected) {
@@ -136,16 +136,16 @@ static size_t count(const void *m)
 }
 
 /* What waits under a key, for those who ask why nothing moves. */
-static bool describe(const void *m, size_t i, orr__unmatched *out)
+static bool describe(const void *m, size_t i, msg_unmatched *out)
 {
     const entry *e = &((const struct byte_matcher *)m)->entries[i];
     if (!e->is_used)
         return false;
-    *out = (orr__unmatched){.kind = e->expected ? ORR__UNSENT : ORR__UNRECEIVED,
-                            .tag = e->tag,
-                            .src = e->src,
-                            .dst = e->dst,
-                            .size = e->expected ? e->expected : e->arrived};
+    *out = (msg_unmatched){.kind = e->expected ? MSG_UNSENT : MSG_UNRECEIVED,
+                           .tag = e->tag,
+                           .src = e->src,
+                           .dst = e->dst,
+                           .size = e->expected ? e->expected : e->arrived};
     if (e->expected)
         out->receiver = e->call;
     return true;

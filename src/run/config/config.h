@@ -11,35 +11,35 @@
 #include "models/network/topology/topology.h"
 #include "run/sim.h"
 
-#define ORR__NONE UINT32_MAX /* no index */
+#define RUN_NONE UINT32_MAX /* no index */
 
 /* In which order chunks go through the dimensions, and which waiting chunk of a queue is next. */
-typedef enum orr__inter {
-    ORR__ASCENDING,
-    ORR__ROUND_ROBIN,
-    ORR__OFFLINE_GREEDY,
-    ORR__OFFLINE_GREEDY_FLEX,
-    ORR__ONLINE_GREEDY
-} orr__inter;
-typedef enum orr__intra {
-    ORR__BY_PRIORITY,
-    ORR__ALTERNATING,
-    ORR__SMALLEST_FIRST,
-    ORR__LESS_REMAINING_FIRST
-} orr__intra;
-typedef enum orr__policy { ORR__POLICY_MISSING, ORR__LIFO, ORR__FIFO, ORR__EXPLICIT } orr__policy;
+typedef enum cfg_inter {
+    CFG_ASCENDING,
+    CFG_ROUND_ROBIN,
+    CFG_OFFLINE_GREEDY,
+    CFG_OFFLINE_GREEDY_FLEX,
+    CFG_ONLINE_GREEDY
+} cfg_inter;
+typedef enum cfg_intra {
+    CFG_BY_PRIORITY,
+    CFG_ALTERNATING,
+    CFG_SMALLEST_FIRST,
+    CFG_LESS_REMAINING_FIRST
+} cfg_intra;
+typedef enum cfg_policy { CFG_POLICY_MISSING, CFG_LIFO, CFG_FIFO, CFG_EXPLICIT } cfg_policy;
 
-typedef struct orr__system_config {
+typedef struct cfg_system {
     char *path;
-    orr__policy policy;
+    cfg_policy policy;
     bool has_optimization, is_bw_aware;
     bool has_endpoint_delay;
     uint64_t endpoint_delay;
     double local_mem_bw, peak_perf; /* bytes/s, operations/s */
     bool roofline, replay_only, trace_enabled, track_local_mem;
     uint64_t splits, active_chunks;
-    orr__inter inter;
-    orr__intra intra;
+    cfg_inter inter;
+    cfg_intra intra;
     bool is_agreed; /* all ranks start the chunks of a collective in the same order */
     uint32_t choice_count[ORR_COLL_COUNT];
     bool has_choices[ORR_COLL_COUNT];
@@ -52,71 +52,64 @@ typedef struct orr__system_config {
     int64_t bus_L, bus_o, bus_g, reduction_delay;
     float bus_G;
     char *local_mem_file;
-} orr__system_config;
+} cfg_system;
 
-typedef enum orr__memory_type {
-    ORR__MEM_NONE,
-    ORR__MEM_PER_NPU,
-    ORR__MEM_PER_NODE,
-    ORR__MEM_POOL
-} orr__memory_type;
-typedef struct orr__memory_config {
-    orr__memory_type type;
+typedef enum cfg_memory_type {
+    CFG_MEM_NONE,
+    CFG_MEM_PER_NPU,
+    CFG_MEM_PER_NODE,
+    CFG_MEM_POOL
+} cfg_memory_type;
+typedef struct cfg_memory {
+    cfg_memory_type type;
     uint64_t latency, bandwidth, npus_per_node;
-} orr__memory_config;
+} cfg_memory;
 
-typedef struct orr__group {
+typedef struct cfg_group {
     int64_t id;
     uint32_t *members; /* in the order of the file */
     uint32_t *sorted;  /* members ascending */
     uint32_t *place;   /* of sorted[i] in members */
     uint32_t count;
-} orr__group;
+} cfg_group;
 
-typedef struct orr__groups {
-    orr__group *groups;
+typedef struct cfg_groups {
+    cfg_group *groups;
     size_t count, room;
     orr_map *by_id; /* id -> index */
-} orr__groups;
+} cfg_groups;
 
-#define ORR__BUILT_IN "(built in)" /* path of a configuration that is no file */
-orr_code orr__read_system(const orr_sim_options *opt,
-                          orr_arena *a,
-                          orr__system_config *out,
-                          orr_error *err);
-orr_code orr__parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err);
+#define CFG_BUILT_IN "(built in)" /* path of a configuration that is no file */
+orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *out, orr_error *err);
+orr_code cfg_parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err);
 /* {"logical-dims": ["8", "4"]}: the dimensions of the ranks (packet-network.md 4.3). */
-orr_code orr__read_logical(const char *path, orr_net_config *out, orr_error *err);
-orr_code orr__read_memory(const char *path, orr__memory_config *out, orr_error *err);
-orr_code orr__read_groups(const char *path, orr_arena *a, orr__groups *out, orr_error *err);
+orr_code cfg_read_logical(const char *path, orr_net_config *out, orr_error *err);
+orr_code cfg_read_memory(const char *path, cfg_memory *out, orr_error *err);
+orr_code cfg_read_groups(const char *path, orr_arena *a, cfg_groups *out, orr_error *err);
 /* The groups that a trace set carries. */
-orr_code orr__copy_groups(const orr_set *set, orr_arena *a, orr__groups *out, orr_error *err);
-void orr__system_config_fini(orr__system_config *c);
+orr_code cfg_copy_groups(const orr_set *set, orr_arena *a, cfg_groups *out, orr_error *err);
+void cfg_system_fini(cfg_system *c);
 
 /* Fills sorted and place from members.  False: *twice is a duplicate rank. */
-bool orr__group_sort(orr__group *g, uint32_t *twice);
-uint32_t orr__group_index(const orr__group *g, uint32_t rank); /* in members; NONE: absent */
+bool cfg_group_sort(cfg_group *g, uint32_t *twice);
+uint32_t cfg_group_index(const cfg_group *g, uint32_t rank); /* in members; NONE: absent */
 
 /* How one rank differs from what the other files say (config_ranks.c): speed factors, and the delay of
  * its start in ns. */
-typedef struct orr__rank_speed {
+typedef struct cfg_rank_speed {
     double compute, memory, host;
     uint64_t delay;
-} orr__rank_speed;
-extern const orr__rank_speed orr__plain_rank; /* all factors 1, no delay */
+} cfg_rank_speed;
+extern const cfg_rank_speed cfg_plain_rank; /* all factors 1, no delay */
 
-typedef struct orr__ranks_config {
-    orr__rank_speed *speeds; /* by rank; NULL: all plain */
+typedef struct cfg_ranks {
+    cfg_rank_speed *speeds; /* by rank; NULL: all plain */
     orr__link_change *changes;
     size_t change_count;
-} orr__ranks_config;
-orr_code orr__parse_ranks(orr_span bytes,
-                          const char *path,
-                          uint32_t ranks,
-                          orr_arena *a,
-                          orr__ranks_config *out,
-                          orr_error *err);
-orr_code orr__read_ranks(
-    const char *path, uint32_t ranks, orr_arena *a, orr__ranks_config *out, orr_error *err);
+} cfg_ranks;
+orr_code cfg_parse_ranks(
+    orr_span bytes, const char *path, uint32_t ranks, orr_arena *a, cfg_ranks *out, orr_error *err);
+orr_code cfg_read_ranks(
+    const char *path, uint32_t ranks, orr_arena *a, cfg_ranks *out, orr_error *err);
 
 #endif

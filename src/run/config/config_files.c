@@ -99,7 +99,7 @@ static orr_code take_network(orr_yaml_value root, orr_net_config *c, orr_error *
     return code;
 }
 
-orr_code orr__parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err)
+orr_code cfg_parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err)
 {
     orr_yaml *y;
     *out = (orr_net_config){.where = orr_where_byte(path, ORR_NO_BYTE)};
@@ -162,7 +162,7 @@ static orr_code take_unsigned(orr_json_value root, const char *key, uint64_t *ou
     return ORR_OK;
 }
 
-static orr_code take_memory(orr_json_value root, orr__memory_config *out, orr_error *err)
+static orr_code take_memory(orr_json_value root, cfg_memory *out, orr_error *err)
 {
     static const char *const names[] = {"NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION",
                                         "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"};
@@ -175,7 +175,7 @@ static orr_code take_memory(orr_json_value root, orr__memory_config *out, orr_er
     bool is_known = false;
     for (unsigned i = 0; i < 4 && !code; i++)
         if (strlen(names[i]) == s.len && memcmp(names[i], s.ptr, s.len) == 0) {
-            out->type = (orr__memory_type)i;
+            out->type = (cfg_memory_type)i;
             is_known = true;
         }
     const orr_where w = orr_json_where(v);
@@ -194,10 +194,10 @@ static orr_code take_memory(orr_json_value root, orr__memory_config *out, orr_er
     return code;
 }
 
-orr_code orr__read_memory(const char *path, orr__memory_config *out, orr_error *err)
+orr_code cfg_read_memory(const char *path, cfg_memory *out, orr_error *err)
 {
     json_file f;
-    *out = (orr__memory_config){.npus_per_node = 1};
+    *out = (cfg_memory){.npus_per_node = 1};
     orr_code code = open_json(path, &f, err);
     if (code)
         return code;
@@ -245,7 +245,7 @@ static orr_code take_logical(orr_json_value root, orr_net_config *out, orr_error
     return code;
 }
 
-orr_code orr__read_logical(const char *path, orr_net_config *out, orr_error *err)
+orr_code cfg_read_logical(const char *path, orr_net_config *out, orr_error *err)
 {
     json_file f;
     orr_code code = open_json(path, &f, err);
@@ -264,7 +264,7 @@ static int compare_members(const void *a, const void *b, void *members)
     return m[i] != m[j] ? (m[i] < m[j] ? -1 : 1) : (i < j ? -1 : i > j);
 }
 
-bool orr__group_sort(orr__group *g, uint32_t *twice)
+bool cfg_group_sort(cfg_group *g, uint32_t *twice)
 {
     for (uint32_t i = 0; i < g->count; i++)
         g->place[i] = i;
@@ -279,7 +279,7 @@ bool orr__group_sort(orr__group *g, uint32_t *twice)
     return true;
 }
 
-uint32_t orr__group_index(const orr__group *g, uint32_t rank)
+uint32_t cfg_group_index(const cfg_group *g, uint32_t rank)
 {
     uint32_t low = 0, high = g->count;
     while (low < high) {
@@ -289,11 +289,11 @@ uint32_t orr__group_index(const orr__group *g, uint32_t rank)
         else
             high = mid;
     }
-    return low < g->count && g->sorted[low] == rank ? g->place[low] : ORR__NONE;
+    return low < g->count && g->sorted[low] == rank ? g->place[low] : RUN_NONE;
 }
 
 static orr_code take_group(
-    orr_str key, orr_json_value list, orr_arena *a, orr__group *g, orr_error *err)
+    orr_str key, orr_json_value list, orr_arena *a, cfg_group *g, orr_error *err)
 {
     const orr_where w = orr_json_where(list);
     orr_json_value v;
@@ -320,32 +320,32 @@ static orr_code take_group(
         g->members[g->count++] = (uint32_t)rank;
     }
     uint32_t twice;
-    if (orr__group_sort(g, &twice))
+    if (cfg_group_sort(g, &twice))
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, &w, "group %lld has rank %u twice", (long long)g->id, twice);
 }
 
-static orr_code copy_group(const orr_group *from, orr_arena *a, orr__group *g, orr_error *err)
+static orr_code copy_group(const orr_group *from, orr_arena *a, cfg_group *g, orr_error *err)
 {
     uint32_t twice;
-    *g = (orr__group){.id = (int64_t)from->id, .count = from->count};
+    *g = (cfg_group){.id = (int64_t)from->id, .count = from->count};
     g->members = orr_arena_new(a, from->count, uint32_t);
     g->sorted = orr_arena_new(a, from->count, uint32_t);
     g->place = orr_arena_new(a, from->count, uint32_t);
     if (!g->members || !g->sorted || !g->place)
         return orr_no_memory(err);
     memcpy(g->members, from->ranks, from->count * sizeof *g->members);
-    if (orr__group_sort(g, &twice))
+    if (cfg_group_sort(g, &twice))
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, NULL, "group %lld of the trace set has rank %u twice",
                     (long long)g->id, twice);
 }
 
-orr_code orr__copy_groups(const orr_set *set, orr_arena *a, orr__groups *out, orr_error *err)
+orr_code cfg_copy_groups(const orr_set *set, orr_arena *a, cfg_groups *out, orr_error *err)
 {
     const uint32_t count = orr_set_group_count(set);
     orr_code code = ORR_OK;
-    *out = (orr__groups){.by_id = orr_map_create(count)};
+    *out = (cfg_groups){.by_id = orr_map_create(count)};
     if (!out->by_id || !orr_grow(&out->groups, &out->room, (size_t)count + 1))
         return orr_no_memory(err);
     for (uint32_t i = 0; i < count && !code; i++) {
@@ -357,12 +357,12 @@ orr_code orr__copy_groups(const orr_set *set, orr_arena *a, orr__groups *out, or
     return code;
 }
 
-orr_code orr__read_groups(const char *path, orr_arena *a, orr__groups *out, orr_error *err)
+orr_code cfg_read_groups(const char *path, orr_arena *a, cfg_groups *out, orr_error *err)
 {
     json_file f;
     orr_json_value list;
     orr_str key;
-    *out = (orr__groups){0};
+    *out = (cfg_groups){0};
     orr_code code = open_json(path, &f, err);
     if (code)
         return code;
@@ -375,8 +375,8 @@ orr_code orr__read_groups(const char *path, orr_arena *a, orr__groups *out, orr_
             code = orr_no_memory(err);
             break;
         }
-        orr__group *g = &out->groups[out->count];
-        *g = (orr__group){0};
+        cfg_group *g = &out->groups[out->count];
+        *g = (cfg_group){0};
         code = take_group(key, list, a, g, err);
         if (!code && !orr_map_put(out->by_id, (uint64_t)g->id, (uint32_t)out->count++, NULL))
             code = orr_no_memory(err);

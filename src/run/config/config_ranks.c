@@ -11,14 +11,14 @@
 
 #include <inttypes.h>
 
-const orr__rank_speed orr__plain_rank = {.compute = 1, .memory = 1, .host = 1};
+const cfg_rank_speed cfg_plain_rank = {.compute = 1, .memory = 1, .host = 1};
 
 /* Factors outside of this are surely mistakes, and could lead to times no clock can hold. */
 static const double least_factor = 1e-6, most_factor = 1e6;
 
 /* ---- ranks ---- */
 
-static orr_code take_speed(orr_yaml_value map, orr__rank_speed *s, orr_error *err)
+static orr_code take_speed(orr_yaml_value map, cfg_rank_speed *s, orr_error *err)
 {
     double delay = (double)s->delay;
     const struct {
@@ -34,7 +34,7 @@ static orr_code take_speed(orr_yaml_value map, orr__rank_speed *s, orr_error *er
 }
 
 static orr_code take_range(
-    orr_yaml_value map, orr_yaml_value v, uint32_t ranks, orr__rank_speed *speeds, orr_error *err)
+    orr_yaml_value map, orr_yaml_value v, uint32_t ranks, cfg_rank_speed *speeds, orr_error *err)
 {
     const orr_where w = orr_yaml_where(v);
     const orr_str text = orr_yaml_text(v);
@@ -53,7 +53,7 @@ static orr_code take_range(
 
 static orr_code take_rank(orr_yaml_value map,
                           uint32_t ranks,
-                          orr__rank_speed *speeds,
+                          cfg_rank_speed *speeds,
                           orr_error *err)
 {
     static const char *const keys[] = {"ranks", "compute", "memory", "host", "delay", NULL};
@@ -140,7 +140,7 @@ static orr_code find_list(orr_yaml_value root, const char *key, orr_yaml_value *
 }
 
 static orr_code take_ranks_file(
-    orr_yaml_value root, uint32_t ranks, orr_arena *a, orr__ranks_config *out, orr_error *err)
+    orr_yaml_value root, uint32_t ranks, orr_arena *a, cfg_ranks *out, orr_error *err)
 {
     static const char *const keys[] = {"ranks", "links", NULL};
     orr_yaml_value list, links;
@@ -151,12 +151,12 @@ static orr_code take_ranks_file(
         code = find_list(root, "links", &links, err);
     if (code)
         return code;
-    out->speeds = orr_arena_new(a, ranks, orr__rank_speed);
+    out->speeds = orr_arena_new(a, ranks, cfg_rank_speed);
     out->changes = orr_arena_new(a, (size_t)orr_yaml_count(links) + 1, orr__link_change);
     if (!out->speeds || !out->changes)
         return orr_no_memory(err);
     for (uint32_t r = 0; r < ranks; r++)
-        out->speeds[r] = orr__plain_rank;
+        out->speeds[r] = cfg_plain_rank;
     for (uint32_t i = 0; i < orr_yaml_count(list) && !code; i++)
         code = take_rank(orr_yaml_item(list, i), ranks, out->speeds, err);
     for (uint32_t i = 0; i < orr_yaml_count(links) && !code; i++)
@@ -164,15 +164,11 @@ static orr_code take_ranks_file(
     return code;
 }
 
-orr_code orr__parse_ranks(orr_span bytes,
-                          const char *path,
-                          uint32_t ranks,
-                          orr_arena *a,
-                          orr__ranks_config *out,
-                          orr_error *err)
+orr_code cfg_parse_ranks(
+    orr_span bytes, const char *path, uint32_t ranks, orr_arena *a, cfg_ranks *out, orr_error *err)
 {
     orr_yaml *y;
-    *out = (orr__ranks_config){0};
+    *out = (cfg_ranks){0};
     orr_code code = orr_yaml_open(bytes, path, &y, err);
     if (code)
         return code;
@@ -181,14 +177,14 @@ orr_code orr__parse_ranks(orr_span bytes,
     return code;
 }
 
-orr_code orr__read_ranks(
-    const char *path, uint32_t ranks, orr_arena *a, orr__ranks_config *out, orr_error *err)
+orr_code cfg_read_ranks(
+    const char *path, uint32_t ranks, orr_arena *a, cfg_ranks *out, orr_error *err)
 {
     orr_input *in;
     orr_code code = orr_input_open(path, &in, err);
     if (code)
         return code;
-    code = orr__parse_ranks(orr_input_bytes(in), path, ranks, a, out, err);
+    code = cfg_parse_ranks(orr_input_bytes(in), path, ranks, a, out, err);
     orr_input_close(in);
     return code;
 }

@@ -17,7 +17,7 @@
 typedef struct reader {
     orr_json_value root;
     orr_arena *arena;
-    orr__system_config *c;
+    cfg_system *c;
     const orr_coll_ops *const *algorithms; /* of the caller, besides ours; NULL: none */
     orr_error *err;
 } reader;
@@ -179,7 +179,7 @@ static orr_code take_custom(reader *r, orr_collective kind, const char *key)
 
 static orr_code add_by_node(reader *r, orr_yaml_value key, orr_yaml_value value)
 {
-    orr__system_config *c = r->c;
+    cfg_system *c = r->c;
     int64_t id;
     const orr_where w = orr_yaml_where(key);
     if (!orr_text_i64(orr_yaml_text(key), &id) || orr_yaml_type_of(value) != ORR_YAML_SCALAR)
@@ -266,7 +266,7 @@ static orr_code take_collectives(reader *r)
 
 static orr_code take_bus(reader *r)
 {
-    orr__system_config *c = r->c;
+    cfg_system *c = r->c;
     double G = 0;
     orr_code code = take_flag(r, "model-shared-bus", &c->shared_bus);
     if (!code)
@@ -286,14 +286,14 @@ static orr_code take_rest(reader *r)
 {
     static const char *const policies[] = {"", "LIFO", "FIFO", "EXPLICIT", NULL};
     static const char *const optimizations[] = {"", "baseline", "localBWAware", NULL};
-    orr__system_config *c = r->c;
+    cfg_system *c = r->c;
     orr_json_value v;
     int policy = 0, optimization = 0;
     orr_code code = take_word(r, "scheduling-policy", policies, "LIFO, FIFO, EXPLICIT", &policy);
     if (!code)
         code = take_word(r, "collective-optimization", optimizations, "baseline, localBWAware",
                          &optimization);
-    c->policy = (orr__policy)policy;
+    c->policy = (cfg_policy)policy;
     c->has_optimization = optimization != 0;
     c->is_bw_aware = optimization == 2;
     c->endpoint_delay = 10;
@@ -333,19 +333,19 @@ static orr_code take_schedulers(reader *r)
     static const char *const intra[] = {"FIFO", "RG", "smallestFirst", "lessRemainingPhaseFirst",
                                         NULL};
     static const char *const orders[] = {"own", "agreed", NULL};
-    orr__system_config *c = r->c;
-    int value = ORR__ASCENDING;
+    cfg_system *c = r->c;
+    int value = CFG_ASCENDING;
     orr_code code =
         take_word(r, "inter-dimension-scheduling", inter,
                   "ascending, roundRobin, offlineGreedy, offlineGreedyFlex, onlineGreedy", &value);
-    c->inter = (orr__inter)value;
-    value = ORR__BY_PRIORITY;
+    c->inter = (cfg_inter)value;
+    value = CFG_BY_PRIORITY;
     if (!code)
         code = take_word(r, "intra-dimension-scheduling", intra,
                          "FIFO, RG, smallestFirst, lessRemainingPhaseFirst", &value);
-    c->intra = (orr__intra)value;
+    c->intra = (cfg_intra)value;
     /* Ranks that choose their own order may come to wait for each other, as in the reference. */
-    value = c->inter != ORR__ASCENDING || c->intra != ORR__BY_PRIORITY;
+    value = c->inter != CFG_ASCENDING || c->intra != CFG_BY_PRIORITY;
     if (!code)
         code = take_word(r, "chunk-order", orders, "own, agreed", &value);
     c->is_agreed = value != 0;
@@ -377,7 +377,7 @@ static orr_code take_list(reader *r,
                           const char *const *list,
                           const char *plain)
 {
-    orr__system_config *c = r->c;
+    cfg_system *c = r->c;
     const char *const one[] = {plain, NULL};
     if (!list[0])
         list = one;
@@ -394,11 +394,11 @@ static orr_code take_list(reader *r,
 static orr_code take_struct(reader *r, const orr_system *s)
 {
     static const char *const policies[] = {"LIFO", "FIFO", "EXPLICIT"};
-    orr__system_config *c = r->c;
+    cfg_system *c = r->c;
     for (int i = 0; i < 3; i++)
         if (strcmp(s->policy ? s->policy : "LIFO", policies[i]) == 0)
-            c->policy = (orr__policy)(ORR__POLICY_MISSING + 1 + i);
-    if (c->policy == ORR__POLICY_MISSING)
+            c->policy = (cfg_policy)(CFG_POLICY_MISSING + 1 + i);
+    if (c->policy == CFG_POLICY_MISSING)
         return orr_fail(r->err, ORR_EUSAGE, NULL,
                         "orr_system.policy is \"%.40s\", not LIFO, FIFO or EXPLICIT", s->policy);
     if (s->endpoint_delay < 0 || s->peak_flops < 0)
@@ -412,8 +412,8 @@ static orr_code take_struct(reader *r, const orr_system *s)
     c->local_mem_bw = s->memory_bandwidth ? (double)s->memory_bandwidth : 1600e9;
     c->peak_perf = s->peak_flops;
     c->roofline = s->has_roofline;
-    c->inter = ORR__ASCENDING;
-    c->intra = ORR__BY_PRIORITY;
+    c->inter = CFG_ASCENDING;
+    c->intra = CFG_BY_PRIORITY;
     c->reduction_delay = 1;
     orr_code code = take_list(r, ORR_COLL_ALL_REDUCE, s->all_reduce, "ring");
     if (!code)
@@ -423,15 +423,12 @@ static orr_code take_struct(reader *r, const orr_system *s)
     return code ? code : take_list(r, ORR_COLL_ALL_TO_ALL, s->all_to_all, "direct");
 }
 
-orr_code orr__read_system(const orr_sim_options *opt,
-                          orr_arena *a,
-                          orr__system_config *out,
-                          orr_error *err)
+orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *out, orr_error *err)
 {
     orr_input *in;
     orr_json *j;
-    const char *path = opt->own_system ? ORR__BUILT_IN : opt->system;
-    *out = (orr__system_config){
+    const char *path = opt->own_system ? CFG_BUILT_IN : opt->system;
+    *out = (cfg_system){
         .path = orr_arena_text(a, orr_str_of(path)),
         .local_mem_file = orr_arena_text(a, orr_str_of("local_mem_trace")),
     };
@@ -466,7 +463,7 @@ orr_code orr__read_system(const orr_sim_options *opt,
     return code;
 }
 
-void orr__system_config_fini(orr__system_config *c)
+void cfg_system_fini(cfg_system *c)
 {
     orr_map_destroy(c->custom_by_node);
     orr_free(c->custom_prefix);
