@@ -3,7 +3,7 @@
  *
  *     shapes_read.c                 CSV            -> orr_shape
  *     gemm_work.c                   orr_shape      -> lay_work: products, traffic and collectives of one NPU
- *     gemm_cost.c                   lay_op        -> cycles
+ *     gemm.c                        lay_op         -> cycles
  *     gemm.c                        all of it      -> orr_gemm_layer, orr_layers
  */
 #ifndef ORR_GEMM_IMPL_H
@@ -126,22 +126,6 @@ orr_code lay_work_of(const lay_shape *s,
 
 /* ---- cost ---- */
 
-typedef struct lay_cost lay_cost;
-
-/* One of hardware and array is NULL. */
-orr_code lay_cost_create(const orr_hardware *hw,
-                         const orr_systolic_array *array,
-                         uint32_t datatype_bytes,
-                         lay_cost **out,
-                         orr_error *err) ORR_MUST_CHECK;
-void lay_cost_destroy(lay_cost *c); /* NULL is fine */
-orr_code lay_cost_pass(lay_cost *c, const lay_pass_work *work, orr_gemm_pass *out, orr_error *err)
-    ORR_MUST_CHECK;
-/* Time in memory alone. */
-orr_code lay_cost_memory(const lay_cost *c, orr_bytes bytes, uint64_t *cycles, orr_error *err)
-    ORR_MUST_CHECK;
-orr_code lay_cost_time(const lay_cost *c, uint64_t cycles, orr_ps *out, orr_error *err)
-    ORR_MUST_CHECK;
 /* Cycles of one product on one array; with the stalls, where the array has a bandwidth. */
 orr_code lay_array_cycles(const orr_systolic_array *a,
                           const orr_rules_systolic *rules,
@@ -150,7 +134,6 @@ orr_code lay_array_cycles(const orr_systolic_array *a,
                           uint64_t k,
                           uint64_t *out,
                           orr_error *err) ORR_MUST_CHECK;
-uint64_t lay_cost_elements(const lay_cost *c); /* of all arrays: multiplications a cycle */
 
 /* ---- all of it ---- */
 

@@ -4,12 +4,494 @@
  * All ranks of a table do the same, so one trace is made and the others are like it; under the old converter's
  * rules their ids count on, which is a shift.  Everything that can be wrong is found before the first node.
  * Cost: linear in layers times passes, whatever the number of ranks. */
-#include "layers_impl.h"
-
+#include "base/text/number.h"
 #include "base/text/text.h"
+#include "layers_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+typedef enum lay_pass { ORR__FWD, ORR__IG, ORR__WG, ORR__PASSES } lay_pass;
+
+#define ORR__NO_ID UINT64_MAX
+
+enum { ORR__LAYER_DIMS_MAX = 64 };
+
+/* The nodes of one layer in one pass.  comm is what has to be waited for when the collective is meant: its
+ * (last) node, or the compute node when there is nothing to send. */
+typedef struct lay_layer_ids {
+    uint64_t comp[ORR__PASSES], comm[ORR__PASSES];
+} lay_layer_ids;
+
+typedef struct lay_expander {
+    const orr_layers *t;
+    const orr_layers_expand *opt;
+    const orr_rules_layers *rules;
+    bool is_early;       /* rules->has_early_form, here */
+    size_t count;        /* of layers */
+    int64_t declared;    /* what the second line says, or count */
+    uint32_t inner_dims; /* the dimensions 0 to inner_dims - 1 are those of a hybrid's first kind */
+    bool is_inner_alone; /* a group of the first kind has one rank: it has nothing to send */
+    bool is_outer_alone; /* the same for the second kind */
+    const uint32_t *restart; /* by layer: the first to run forward again, or its own number */
+    orr_trace *trace;
+    orr__builder b;
+    lay_layer_ids *now, *before; /* this pass and the previous one, by layer */
+} lay_expander;
+
+typedef struct lay_after {
+    uint64_t ids[4];
+    size_t count;
+} lay_after;
+
+/* ---- one node of an expanded table: its name, its attributes, and the dimensions it reaches.
+ *
+ * Two ways of writing the same node live here.  Ours leaves out what sends nothing (NONE, no bytes, a group of one
+ * rank), splits ALLREDUCEALLTOALL in two, and gives collectives names that tell the passes apart.  That of
+ * chakra_converter (chakra.md 4.3) writes a node for every collective, an all-reduce for every word it does not
+ * know, and no is_cpu_op. ---- */
+
+/* Once, and only if there is such a node. */
+static void lay_wait_for(lay_after *d, uint64_t id)
+{
+    if (id == ORR__NO_ID)
+        return;
+    for (size_t k = 0; k < d->count; k++) {
+        if (d->ids[k] == id)
+            return;
+    }
+    d->ids[d->count++] = id;
+}
+
+/* ---- names ---- */
+
+static const char *const pass_names[ORR__PASSES] = {"FWD", "BWD_IG", "BWD_WG"};
+
+static void name_begin(lay_expander *x, const char *kind, orr_str layer)
+{
+    orr_buf *name = &x->b.name;
+    name->len = 0;
+    orr_buf_text(name, kind);
+    orr_buf_add(name, layer.ptr, layer.len);
+    orr_buf_byte(name, '_');
+}
+
+static const orr_layer_pass *pass_of(const lay_expander *x, size_t i, lay_pass pass)
+{
+    const orr_layer *l = &x->t->layers[i];
+    return pass == ORR__FWD ? &l->forward : pass == ORR__IG ? &l->input_grad : &l->weight_grad;
+}
+
+static void begin_node(lay_expander *x, const char *kind, size_t i)
+{
+    orr__build_node(&x->b, 0, (orr_str){0});
+    name_begin(x, kind, x->t->layers[i].name);
+}
+
+/* The old converter has one name for a layer's collectives, but for one case that it marks (chakra.md 4.3). */
+static void name_comm(lay_expander *x, size_t i, const char *pass, orr_str word)
+{
+    begin_node(x, "COMM_COLL_NODE_", i);
+    if (!x->rules->has_bare_nodes) {
+        orr_buf_text(&x->b.name, pass);
+        orr_buf_byte(&x->b.name, '_');
+    } else if (x->t->policy == ORR_POLICY_HYBRID_DATA_MODEL && pass == pass_names[ORR__IG]) {
+        orr_buf_text(&x->b.name, "IG_COMM__");
+    }
+    orr_buf_add(&x->b.name, word.ptr, word.len);
+}
+
+/* ---- nodes ---- */
+
+static uint64_t add_node(lay_expander *x, const lay_after *d)
+{
+    orr__build_deps(&x->b, d->ids, d->count);
+    return orr__build_add(&x->b);
+}
+
+static uint64_t add_comp(lay_expander *x, uint64_t time, const lay_after *d)
+{
+    x->b.node.type = ORR_NODE_COMP;
+    x->b.node.duration_us = time;
+    if (!x->rules->has_bare_nodes)
+        orr__put_on_device(&x->b);
+    return add_node(x, d);
+}
+
+/* ---- which dimensions ---- */
+
+typedef enum reach { REACH_NONE, REACH_ALL, REACH_INNER, REACH_OUTER } reach;
+
+/* The table of scale-sim.md 8.  DLRM reaches everywhere: its layers differ in what they send, not in where to. */
+static reach reach_of(orr_policy policy, lay_pass pass)
+{
+    const bool is_wg = pass == ORR__WG;
+    switch (policy) {
+    case ORR_POLICY_MICRO:
+    case ORR_POLICY_DATA:
+        return is_wg ? REACH_ALL : REACH_NONE;
+    case ORR_POLICY_MODEL:
+    case ORR_POLICY_DISTRIBUTED_INFERENCE:
+        return is_wg ? REACH_NONE : REACH_ALL;
+    case ORR_POLICY_HYBRID_DATA_MODEL:
+    case ORR_POLICY_HYBRID_TRANSFORMER:
+    case ORR_POLICY_HYBRID_TRANSFORMER_FWD_IN_BCKWD:
+        return is_wg ? REACH_OUTER : REACH_INNER;
+    case ORR_POLICY_HYBRID_MODEL_DATA:
+        return is_wg ? REACH_INNER : REACH_OUTER;
+    default:
+        return REACH_ALL;
+    }
+}
+
+static orr_policy policy_of(const lay_expander *x, size_t i)
+{
+    return x->t->policy == ORR_POLICY_HYBRID_CUSTOMIZED ? x->t->layers[i].policy : x->t->policy;
+}
+
+static bool reaches_nobody(const lay_expander *x, reach where)
+{
+    return where == REACH_NONE || (where == REACH_INNER && x->is_inner_alone) ||
+           (where == REACH_OUTER && x->is_outer_alone);
+}
+
+static void put_involved(lay_expander *x, reach where, orr_value *items)
+{
+    for (uint32_t k = 0; k < x->opt->dims; k++) {
+        const bool is_inner = k < x->inner_dims;
+        items[k].u = where == REACH_ALL || (where == REACH_INNER ? is_inner : !is_inner);
+    }
+    orr__put_list(&x->b, ORR__ATTR_INVOLVED_DIM, items, x->opt->dims);
+}
+
+/* ---- collectives ---- */
+
+static uint64_t add_collective(
+    lay_expander *x, orr_collective kind, uint64_t bytes, reach where, const lay_after *d)
+{
+    orr_value items[ORR__LAYER_DIMS_MAX];
+    x->b.node.type = ORR_NODE_COMM_COLL;
+    if (!x->rules->has_bare_nodes)
+        orr__put_on_device(&x->b);
+    orr__put_int(&x->b, ORR__ATTR_COMM_TYPE, (int64_t)kind);
+    orr__put_as(&x->b, ORR__ATTR_COMM_SIZE, x->is_early ? ORR_VALUE_UINT64 : ORR_VALUE_INT64,
+                (int64_t)bytes);
+    if (x->opt->dims)
+        put_involved(x, where, items);
+    return add_node(x, d);
+}
+
+static orr_collective collective_of(lay_comm comm)
+{
+    switch (comm) {
+    case ORR__COMM_ALL_GATHER:
+        return ORR_COLL_ALL_GATHER;
+    case ORR__COMM_REDUCE_SCATTER:
+        return ORR_COLL_REDUCE_SCATTER;
+    case ORR__COMM_ALL_TO_ALL:
+        return ORR_COLL_ALL_TO_ALL;
+    default:
+        return ORR_COLL_ALL_REDUCE;
+    }
+}
+
+/* As chakra_converter: every word is a collective, an all-reduce when it is none of the four it knows. */
+static uint64_t comm_always(lay_expander *x, size_t i, lay_pass pass, const lay_after *d)
+{
+    const orr_layer_pass *p = pass_of(x, i, pass);
+    lay_comm comm;
+    if (!lay_comm_find(p->comm, &comm))
+        comm = ORR__COMM_NONE;
+    name_comm(x, i, pass_names[pass], p->comm);
+    const reach where = reach_of(x->t->policy, pass);
+    return add_collective(x, collective_of(comm), p->bytes, where == REACH_NONE ? REACH_ALL : where,
+                          d);
+}
+
+/* A collective's result is used only after it was put in its place; ASTRA-sim 1.0 waits as long after each. */
+static uint64_t add_update(lay_expander *x, size_t i, const char *pass, uint64_t comm)
+{
+    const orr_layer *l = &x->t->layers[i];
+    uint64_t time = 0;
+    if (!x->opt->with_updates || !orr_text_u64(l->update_time, &time) || time == 0)
+        return comm;
+    begin_node(x, "COMP_NODE_", i);
+    orr_buf_text(&x->b.name, pass);
+    orr_buf_text(&x->b.name, "_UPDATE");
+    return add_comp(x, time, &(lay_after){{comm}, 1});
+}
+
+static uint64_t comm_ours(
+    lay_expander *x, size_t i, lay_pass pass, const char *pass_name, const lay_after *d)
+{
+    const orr_layer_pass *p = pass_of(x, i, pass);
+    const reach where = reach_of(policy_of(x, i), pass);
+    lay_comm comm;
+    if (!lay_comm_find(p->comm, &comm) || comm == ORR__COMM_NONE || p->bytes == 0 ||
+        reaches_nobody(x, where))
+        return ORR__NO_ID;
+    const bool is_pair = comm == ORR__COMM_ALL_REDUCE_ALL_TO_ALL;
+    name_comm(x, i, pass_name, is_pair ? orr_str_of("ALLREDUCE") : p->comm);
+    uint64_t id = add_collective(x, collective_of(comm), p->bytes, where, d);
+    if (is_pair) {
+        name_comm(x, i, pass_name, orr_str_of("ALLTOALL"));
+        id = add_collective(x, ORR_COLL_ALL_TO_ALL, p->bytes, where, &(lay_after){{id}, 1});
+    }
+    return add_update(x, i, pass_name, id);
+}
+
+/* ---- what policies call ---- */
+
+/* The compute node of layer i; its id stands in x->now. */
+static uint64_t lay_layer_comp(lay_expander *x, size_t i, lay_pass pass, const lay_after *d)
+{
+    lay_layer_ids *ids = &x->now[i];
+    begin_node(x, "COMP_NODE_", i);
+    orr_buf_text(&x->b.name, pass_names[pass]);
+    ids->comp[pass] = ids->comm[pass] = add_comp(x, pass_of(x, i, pass)->time, d);
+    return ids->comp[pass];
+}
+
+/* The collective behind some other node; ORR__NO_ID when there is nothing to send.  x->now is left alone. */
+static uint64_t lay_layer_comm_after(lay_expander *x, size_t i, lay_pass pass, const lay_after *d)
+{
+    return x->rules->has_all_collectives ? comm_always(x, i, pass, d)
+                                         : comm_ours(x, i, pass, pass_names[pass], d);
+}
+
+/* The collective behind the compute node; likewise. */
+static uint64_t lay_layer_comm(lay_expander *x, size_t i, lay_pass pass)
+{
+    lay_layer_ids *ids = &x->now[i];
+    const uint64_t id = lay_layer_comm_after(x, i, pass, &(lay_after){{ids->comp[pass]}, 1});
+    if (id != ORR__NO_ID)
+        ids->comm[pass] = id;
+    return id;
+}
+
+/* Forward once more, compute and collective, behind d; what has to be waited for. */
+static uint64_t lay_layer_again(lay_expander *x, size_t i, const lay_after *d)
+{
+    static const char pass[] = "FWD_IN_BWD";
+    begin_node(x, "COMP_NODE_", i);
+    orr_buf_text(&x->b.name, pass);
+    const uint64_t comp = add_comp(x, x->t->layers[i].forward.time, d);
+    const uint64_t comm = comm_ours(x, i, ORR__FWD, pass, &(lay_after){{comp}, 1});
+    return comm == ORR__NO_ID ? comp : comm;
+}
+
+/* ---- what each policy makes of one pass through the network: the nodes, in order, and who waits
+ * for whom.
+ *
+ * The policies that chakra_converter knows are its graphs (chakra.md 4.3); the others are the training loops of
+ * ASTRA-sim 1.0, in which the compute nodes of a rank form a chain and a collective is waited for where its
+ * result is used.  docs/format/text.md draws them.  Invariant: a node's parents are added before it.
+ *
+ *     lay_after d = {0};
+ *     lay_wait_for(&d, x->now[i - 1].comm[ORR__FWD]);     // nothing happens when that node does not exist
+ *     lay_layer_comp(x, i, ORR__FWD, &d);
+ *     lay_layer_comm(x, i, ORR__FWD);
+ *
+ * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a policy reads as a
+ * list of nodes. ---- */
+
+/* ---- collectives alone, data, inference ---- */
+
+static void pass_micro(lay_expander *x)
+{
+    for (size_t i = 0; i < x->count; i++)
+        lay_layer_comm_after(x, i, ORR__WG, &(lay_after){0});
+}
+
+static void pass_data(lay_expander *x)
+{
+    for (size_t i = 0; i < x->count; i++) {
+        lay_after d = {0};
+        if (i > 0)
+            lay_wait_for(&d, x->now[i - 1].comp[ORR__FWD]);
+        lay_wait_for(&d, x->before[i].comm[ORR__WG]);
+        lay_layer_comp(x, i, ORR__FWD, &d);
+    }
+    for (size_t i = x->count; i-- > 0;) {
+        const bool is_last = i == x->count - 1;
+        lay_after d = {0};
+        lay_wait_for(&d, is_last ? x->now[i].comp[ORR__FWD] : x->now[i + 1].comp[ORR__IG]);
+        const uint64_t wg = lay_layer_comp(x, i, ORR__WG, &d);
+        lay_layer_comm(x, i, ORR__WG);
+        if (i > 0)
+            lay_layer_comp(x, i, ORR__IG, &(lay_after){{wg}, 1});
+    }
+}
+
+/* Forward only; a pass begins when the one before is through. */
+static void pass_inference(lay_expander *x)
+{
+    for (size_t i = 0; i < x->count; i++) {
+        lay_after d = {0};
+        lay_wait_for(&d,
+                     i > 0 ? x->now[i - 1].comm[ORR__FWD] : x->before[x->count - 1].comm[ORR__FWD]);
+        lay_layer_comp(x, i, ORR__FWD, &d);
+        lay_layer_comm(x, i, ORR__FWD);
+    }
+}
+
+/* ---- model and hybrids ---- */
+
+static void model_forward(lay_expander *x)
+{
+    for (size_t i = 0; i < x->count; i++) {
+        lay_after d = {0};
+        if (i > 0)
+            lay_wait_for(&d, x->now[i - 1].comm[ORR__FWD]);
+        lay_wait_for(&d, x->before[i].comp[ORR__WG]);
+        lay_layer_comp(x, i, ORR__FWD, &d);
+        lay_layer_comm(x, i, ORR__FWD);
+    }
+}
+
+static bool is_transformer(const orr_layers *t)
+{
+    return t->policy == ORR_POLICY_HYBRID_TRANSFORMER ||
+           t->policy == ORR_POLICY_HYBRID_TRANSFORMER_FWD_IN_BCKWD;
+}
+
+/* With transformers layer 0 too has a collective of its input gradients: then the next pass waits for it. */
+static void hybrid_forward(lay_expander *x)
+{
+    for (size_t i = 0; i < x->count; i++) {
+        lay_after d = {0};
+        lay_wait_for(&d, x->before[i].comm[ORR__WG]);
+        if (i > 0)
+            lay_wait_for(&d, x->now[i - 1].comm[ORR__FWD]);
+        else if (is_transformer(x->t) && x->before[0].comm[ORR__IG] != x->before[0].comp[ORR__IG])
+            lay_wait_for(&d, x->before[0].comm[ORR__IG]);
+        lay_layer_comp(x, i, ORR__FWD, &d);
+        lay_layer_comm(x, i, ORR__FWD);
+    }
+}
+
+/* What the backward pass of layer i comes after.  The weight gradient of the layer above follows its input
+ * gradient, so the latter need not be named when nothing was sent. */
+static lay_after above(const lay_expander *x, size_t i)
+{
+    lay_after d = {0};
+    if (i == x->count - 1) {
+        lay_wait_for(&d, x->now[i].comm[ORR__FWD]);
+        return d;
+    }
+    const lay_layer_ids *up = &x->now[i + 1];
+    lay_wait_for(&d, up->comp[ORR__WG]);
+    if (up->comm[ORR__IG] != up->comp[ORR__IG])
+        lay_wait_for(&d, up->comm[ORR__IG]);
+    return d;
+}
+
+/* Nobody needs the gradient of the first layer's input; the converter finds that layer by the number of layers
+ * that the file announces, right or wrong. */
+static bool sends_input_grad(const lay_expander *x, size_t i)
+{
+    if (x->rules->believes_count)
+        return (int64_t)(x->count - i) != x->declared;
+    return i > 0 || is_transformer(x->t);
+}
+
+/* Run forward again from the nearest checkpoint to the layer below i. */
+static void run_again(lay_expander *x, size_t i, lay_after *d)
+{
+    for (size_t j = x->restart ? x->restart[i] : i; j < i; j++)
+        *d = (lay_after){{lay_layer_again(x, j, d)}, 1};
+}
+
+static void backward(lay_expander *x, bool has_wg_comm)
+{
+    for (size_t i = x->count; i-- > 0;) {
+        lay_after d = above(x, i);
+        run_again(x, i, &d);
+        const uint64_t ig = lay_layer_comp(x, i, ORR__IG, &d);
+        if (sends_input_grad(x, i))
+            lay_layer_comm(x, i, ORR__IG);
+        lay_layer_comp(x, i, ORR__WG, &(lay_after){{ig}, 1});
+        if (has_wg_comm)
+            lay_layer_comm(x, i, ORR__WG);
+    }
+}
+
+static void pass_model(lay_expander *x)
+{
+    model_forward(x);
+    backward(x, false);
+}
+
+static void pass_hybrid(lay_expander *x)
+{
+    hybrid_forward(x);
+    backward(x, true);
+}
+
+/* ---- DLRM ---- */
+
+/* Layer 0 is the embedding; its all-to-all runs beside the bottom network, whose last layer waits for it. */
+static void dlrm_forward(lay_expander *x)
+{
+    for (size_t i = 0; i < x->count; i++) {
+        lay_after d = {0};
+        lay_wait_for(&d, x->before[i].comm[ORR__WG]);
+        if (i > 0)
+            lay_wait_for(&d, x->now[i - 1].comp[ORR__FWD]);
+        if ((int64_t)i == x->t->args.last_bottom)
+            lay_wait_for(&d, x->now[0].comm[ORR__FWD]);
+        lay_layer_comp(x, i, ORR__FWD, &d);
+        if (orr_str_is(x->t->layers[i].forward.comm, "ALLTOALL"))
+            lay_layer_comm(x, i, ORR__FWD);
+    }
+}
+
+static void dlrm_backward(lay_expander *x)
+{
+    uint64_t embedding = ORR__NO_ID; /* its gradients, when they are sent */
+    for (size_t i = x->count; i-- > 0;) {
+        const bool is_last = i == x->count - 1;
+        lay_after d = {0};
+        lay_wait_for(&d, is_last ? x->now[i].comp[ORR__FWD] : x->now[i + 1].comp[ORR__IG]);
+        if (i == 0)
+            lay_wait_for(&d, embedding);
+        const uint64_t wg = lay_layer_comp(x, i, ORR__WG, &d);
+        if (!orr_str_is(x->t->layers[i].weight_grad.comm, "NONE"))
+            lay_layer_comm(x, i, ORR__WG);
+        if (i == 0)
+            return;
+        const uint64_t ig = lay_layer_comp(x, i, ORR__IG, &(lay_after){{wg}, 1});
+        if ((int64_t)i - 1 == x->t->args.last_bottom)
+            embedding = lay_layer_comm_after(x, 0, ORR__IG, &(lay_after){{ig}, 1});
+    }
+}
+
+static void pass_dlrm(lay_expander *x)
+{
+    dlrm_forward(x);
+    dlrm_backward(x);
+}
+
+/* All nodes of one pass through the network. */
+static void lay_expand_pass(lay_expander *x)
+{
+    static void (*const passes[ORR_POLICY_COUNT])(lay_expander *) = {
+        [ORR_POLICY_MICRO] = pass_micro,
+        [ORR_POLICY_DATA] = pass_data,
+        [ORR_POLICY_MODEL] = pass_model,
+        [ORR_POLICY_HYBRID_DATA_MODEL] = pass_hybrid,
+        [ORR_POLICY_HYBRID_MODEL_DATA] = pass_hybrid,
+        [ORR_POLICY_HYBRID_DLRM] = pass_dlrm,
+        [ORR_POLICY_HYBRID_DLRM_ENHANCED] = pass_dlrm,
+        [ORR_POLICY_HYBRID_TRANSFORMER] = pass_hybrid,
+        [ORR_POLICY_HYBRID_TRANSFORMER_FWD_IN_BCKWD] = pass_hybrid,
+        [ORR_POLICY_HYBRID_CUSTOMIZED] = pass_hybrid,
+        [ORR_POLICY_DISTRIBUTED_INFERENCE] = pass_inference,
+    };
+    passes[x->t->policy](x);
+}
+
+/* ---- expand ---- */
 
 /* Nodes that a layer can have in a pass: three compute nodes, three pairs of collectives with an update each,
  * and forward once more. */
@@ -142,12 +624,6 @@ static orr_code check_dlrm(const lay_expander *x, orr_error *err)
 }
 
 /* ---- transformers ---- */
-
-static bool is_transformer(const orr_layers *t)
-{
-    return t->policy == ORR_POLICY_HYBRID_TRANSFORMER ||
-           t->policy == ORR_POLICY_HYBRID_TRANSFORMER_FWD_IN_BCKWD;
-}
 
 /* How many dimensions make up a model-parallel group.  ASTRA-sim 1.0 splits a dimension that the group ends in
  * the middle of; a trace cannot, so the user must. */

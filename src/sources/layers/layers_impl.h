@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers_impl.h - what the files of this folder know about a table of layers, and the words in which policies are
- * written down.
- *
- *     lay_after d = {0};
- *     lay_wait_for(&d, x->now[i - 1].comm[ORR__FWD]);     // nothing happens when that node does not exist
- *     lay_layer_comp(x, i, ORR__FWD, &d);
- *     lay_layer_comm(x, i, ORR__FWD);
- *
- * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a policy reads as a
- * list of nodes. */
+/* layers_impl.h - what the files of this folder know about a table of layers. */
 #ifndef ORR_LAYERS_IMPL_H
 #define ORR_LAYERS_IMPL_H
 
@@ -77,55 +68,5 @@ static inline const orr_rules_layers *lay_rules(const orr_rules_layers *rules)
     static const orr_rules_layers ours;
     return rules ? rules : &ours;
 }
-
-/* ---- expanding ---- */
-
-typedef enum lay_pass { ORR__FWD, ORR__IG, ORR__WG, ORR__PASSES } lay_pass;
-
-#define ORR__NO_ID UINT64_MAX
-
-/* The nodes of one layer in one pass.  comm is what has to be waited for when the collective is meant: its
- * (last) node, or the compute node when there is nothing to send. */
-typedef struct lay_layer_ids {
-    uint64_t comp[ORR__PASSES], comm[ORR__PASSES];
-} lay_layer_ids;
-
-enum { ORR__LAYER_DIMS_MAX = 64 };
-
-typedef struct lay_expander {
-    const orr_layers *t;
-    const orr_layers_expand *opt;
-    const orr_rules_layers *rules;
-    bool is_early;       /* rules->has_early_form, here */
-    size_t count;        /* of layers */
-    int64_t declared;    /* what the second line says, or count */
-    uint32_t inner_dims; /* the dimensions 0 to inner_dims - 1 are those of a hybrid's first kind */
-    bool is_inner_alone; /* a group of the first kind has one rank: it has nothing to send */
-    bool is_outer_alone; /* the same for the second kind */
-    const uint32_t *restart; /* by layer: the first to run forward again, or its own number */
-    orr_trace *trace;
-    orr__builder b;
-    lay_layer_ids *now, *before; /* this pass and the previous one, by layer */
-} lay_expander;
-
-typedef struct lay_after {
-    uint64_t ids[4];
-    size_t count;
-} lay_after;
-
-/* Once, and only if there is such a node. */
-void lay_wait_for(lay_after *d, uint64_t id);
-
-/* The compute node of layer i; its id stands in x->now. */
-uint64_t lay_layer_comp(lay_expander *x, size_t i, lay_pass pass, const lay_after *d);
-/* The collective behind the compute node; likewise. */
-uint64_t lay_layer_comm(lay_expander *x, size_t i, lay_pass pass);
-/* The collective behind some other node; ORR__NO_ID when there is nothing to send.  x->now is left alone. */
-uint64_t lay_layer_comm_after(lay_expander *x, size_t i, lay_pass pass, const lay_after *d);
-/* Forward once more, compute and collective, behind d; what has to be waited for. */
-uint64_t lay_layer_again(lay_expander *x, size_t i, const lay_after *d);
-
-/* All nodes of one pass through the network. */
-void lay_expand_pass(lay_expander *x);
 
 #endif
