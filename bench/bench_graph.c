@@ -4,6 +4,7 @@
  * The Python visualizer takes 61 s CPU time and 1.34 GB for GraphML of 1,000,000 nodes. */
 #include "bench_input.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/view.h>
 
 typedef struct job {
@@ -27,10 +28,13 @@ static double run_graph(void *context)
 
 int main(void)
 {
+    const orr_compat *chakra = orr_compat_at(ORR_RULES_VIEW, 0);
     job old = {.path = bench_layered_file(),
-               .opt = {.form = ORR_GRAPH_GRAPHML, .as_old_program = true},
+               .opt = {.size = sizeof old.opt,
+                       .form = ORR_GRAPH_GRAPHML,
+                       .rules = chakra ? chakra->view : NULL},
                .most_boxes = 2000000};
-    job dot = {.path = old.path, .most_boxes = 300};
+    job dot = {.path = old.path, .opt.size = sizeof dot.opt, .most_boxes = 300};
     bench_apart(&(bench_job){"view__graphml_layered_1m", "nodes", run_graph, NULL, &old, old.path});
     bench_apart(&(bench_job){"view__dot_layered_1m", "nodes", run_graph, NULL, &dot, dot.path});
     return 0;

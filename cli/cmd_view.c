@@ -4,6 +4,7 @@
  * The views are one table, VIEWS: a new view is a row there and the function that it names. */
 #include "command.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/set.h>
 #include <orrery/view.h>
 
@@ -108,7 +109,6 @@ static orr_code read_graph_options(const cli_context *c,
 {
     static const char *const clusters[] = {"none", "stream", "layer", "group", "rank"};
     *out = (orr_view_graph_options){.size = sizeof(orr_view_graph_options),
-                                    .as_old_program = cli_flag(c, "compat"),
                                     .with_layout = cli_flag(c, "layout"),
                                     .id_shift = id_shift,
                                     .has_around = cli_given(c, "around"),
@@ -117,6 +117,13 @@ static orr_code read_graph_options(const cli_context *c,
                                     .critical_path = cli_flag(c, "critical-path"),
                                     .collapse = cli_flag(c, "collapse"),
                                     .limit = (uint32_t)cli_count(c, "limit")};
+    if (cli_flag(c, "compat")) {
+        const orr_compat *old;
+        const orr_code code = orr_compat_find(ORR_RULES_VIEW, NULL, &old, err);
+        if (code)
+            return code;
+        out->rules = old->view;
+    }
     if (!orr_graph_form_find(orr_str_of(c->args[0]), &out->form))
         return orr_fail(err, ORR_EBUG, NULL, "the library does not know the form '%s'", c->args[0]);
     for (unsigned i = 0; i < sizeof clusters / sizeof *clusters; i++)

@@ -2,6 +2,7 @@
 /* old_chakra_view.c - chakra_jsonizer and chakra_visualizer (chakra.md 7, 8). */
 #include "old.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/trace.h>
 #include <orrery/view.h>
 
@@ -95,7 +96,7 @@ static bool find_old_form(const char *name, const char **tail_out, orr_graph_for
 
 static orr_code run_visualizer(cli_context *c, orr_error *err)
 {
-    orr_view_graph_options opt = {.size = sizeof opt, .as_old_program = true, .with_layout = true};
+    orr_view_graph_options opt = {.size = sizeof opt, .with_layout = true};
     const char *to = cli_text(c, "output_filename"), *tail;
     char path[PATH_ROOM];
     orr_trace *t;
@@ -103,7 +104,11 @@ static orr_code run_visualizer(cli_context *c, orr_error *err)
         puts("Unknown output file extension. Must be one of pdf, dot, graphml.");
         return ORR_OK;
     }
-    orr_code code = ORR_OK;
+    const orr_compat *old;
+    orr_code code = orr_compat_find(ORR_RULES_VIEW, NULL, &old, err);
+    if (code)
+        return code;
+    opt.rules = old->view;
     if (opt.form != ORR_GRAPH_GRAPHML)
         code = name_drawing(to, tail, path, err);
     if (code || (code = read_as_old_program(c, cli_text(c, "input_filename"), &t, err)))

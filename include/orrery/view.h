@@ -84,8 +84,9 @@ typedef enum orr_graph_cluster {
 typedef struct orr_view_graph_options {
     size_t size; /* sizeof(orr_view_graph_options) */
     orr_graph_form form;
-    bool
-        as_old_program; /* the graph and the text of the old visualizer; all below but id_shift is for ours */
+    /* NULL: ours.  With those of chakra_visualizer (orrery/lab/compat.h) only form, with_layout and id_shift
+     * count. */
+    const struct orr_rules_view *rules;
     bool with_layout;  /* DOT: with the positions Graphviz gave */
     uint64_t id_shift; /* added to every id */
     bool has_around;   /* only the nodes near this one: at most `depth` dependencies away */

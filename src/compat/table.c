@@ -54,6 +54,7 @@ static const orr_compat programs[] = {
     {"chakra", "chakra_converter", .convert = &chakra_convert_rules, .layers = &chakra_text_rules,
      .flexflow = &chakra_flexflow_rules},
     {"chakra-0.0.4", "chakra_converter before September 2024", .layers = &chakra_early_text_rules},
+    {"chakra", "chakra_visualizer", .view = &chakra_view_rules},
     {"chakra", "chakra_timeline_visualizer", .issue_log = &chakra_timeline_rules},
 #endif
 /* ---- loggopsim */

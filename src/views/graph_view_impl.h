@@ -9,6 +9,12 @@
 #include "base/memory/buffer.h"
 #include "base/text/text.h"
 
+/* What chakra_visualizer does differently (chakra.md 7). */
+typedef struct orr_rules_view {
+    orr_code (*write_dot)(const orr_trace *t, uint64_t id_shift, orr_buf *out, orr_error *err);
+    bool has_bare_nodes; /* GraphML: no type, duration or bytes */
+} orr_rules_view;
+
 orr_code orr__graphml_write(const orr_trace *t,
                             const char *path,
                             const orr_view_graph_options *opt,

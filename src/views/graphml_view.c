@@ -206,7 +206,12 @@ static const key keys[] = {
 };
 enum { OWN_KEYS = 3 };
 
-static void put_head(orr_buf *b, const graph *g, bool is_old)
+static bool is_bare(const orr_view_graph_options *opt)
+{
+    return opt->rules && opt->rules->has_bare_nodes;
+}
+
+static void put_head(orr_buf *b, const graph *g, bool is_bare_graph)
 {
     const bool is_empty[] = {g->vertices == 0, g->vertices == 0, g->vertices == 0,
                              g->edge_count == 0, g->vertices == 0};
@@ -215,7 +220,7 @@ static void put_head(orr_buf *b, const graph *g, bool is_old)
                     " xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\""
                     " xsi:schemaLocation=\"http://graphml.graphdrawing.org/xmlns"
                     " http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd\">");
-    for (size_t i = is_old ? OWN_KEYS : 0; i < sizeof keys / sizeof *keys; i++)
+    for (size_t i = is_bare_graph ? OWN_KEYS : 0; i < sizeof keys / sizeof *keys; i++)
         if (!is_empty[i])
             orr_buf_print(b, "<key id=\"%s\" for=\"%s\" attr.name=\"%s\" attr.type=\"%s\"/>\n",
                           keys[i].name, keys[i].target, keys[i].name_of, keys[i].type);
@@ -250,7 +255,7 @@ static void put_vertex(orr_buf *b, const graph *g, size_t v, const orr_view_grap
     orr_buf_text(b, "\">\n  <data key=\"d0\">");
     put_xml(b, orr_trace_name(g->t, g->node[v]));
     orr_buf_text(b, "</data>\n");
-    if (!opt->as_old_program)
+    if (!is_bare(opt))
         put_figures(b, orr_trace_columns(g->t), g->node[v]);
     orr_buf_text(b, "</node>\n");
 }
@@ -276,7 +281,7 @@ static void drain_full(orr_output *o, orr_buf *b)
 
 static void put_graph(orr_output *o, orr_buf *b, const graph *g, const orr_view_graph_options *opt)
 {
-    put_head(b, g, opt->as_old_program);
+    put_head(b, g, is_bare(opt));
     for (size_t v = 0; v < g->vertices && !orr_output_has_failed(o); v++) {
         put_vertex(b, g, v, opt);
         drain_full(o, b);

@@ -9,5 +9,6 @@ extern const struct orr_rules_issue_log chakra_timeline_rules; /* chakra_timelin
 
 extern const struct orr_rules_layers chakra_text_rules, chakra_early_text_rules; /* Text */
 extern const struct orr_rules_flexflow chakra_flexflow_rules;                    /* FlexFlow */
+extern const struct orr_rules_view chakra_view_rules; /* chakra_visualizer */
 
 #endif

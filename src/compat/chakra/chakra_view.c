@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chakra_view.c - the graphs of chakra_visualizer (chakra.md 7), byte for byte.
+ *
+ * Its DOT text is what the Python package graphviz writes: a statement for a node, then one for each of its
+ * dependencies.  A word that DOT takes for an identifier or a number goes without quotes; in the others a quote
+ * gets a backslash unless it has one.  A name that ends in a lone backslash would swallow the closing quote, and
+ * makes that program fail; here the backslash is doubled. */
+#include "chakra.h"
+
+#include "base/text/text.h"
+#include "views/graph_view_impl.h"
+
+#include <string.h>
+#include <strings.h>
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Digits with at most one point among them, and not the point alone. */
+static bool is_numeral(orr_str s)
+{
+    size_t points = 0, digits = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        points += s.ptr[i] == '.';
+        digits += orr_is_digit(s.ptr[i]);
+    }
+    return digits > 0 && points <= 1 && points + digits == s.len;
+}
+
+static bool is_keyword(orr_str s)
+{
+    static const char *const words[] = {"node", "edge", "graph", "digraph", "subgraph", "strict"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == s.len && strncasecmp(words[i], s.ptr, s.len) == 0)
+            return true;
+    return false;
+}
+
+static bool is_identifier(orr_str s)
+{
+    if (s.len == 0)
+        return false;
+    if (!is_letter(s.ptr[0]))
+        return is_numeral(s);
+    for (size_t i = 1; i < s.len; i++)
+        if (!is_letter(s.ptr[i]) && !orr_is_digit(s.ptr[i]))
+            return false;
+    return !is_keyword(s);
+}
+
+/* The text between quotes: special characters of records and quotes get their backslash. */
+static void put_escaped(orr_buf *b, orr_str s)
+{
+    size_t slashes = 0; /* right before the character */
+    for (size_t i = 0; i < s.len; i++) {
+        const char c = s.ptr[i];
+        if (c == '\0') { /* would end the text for Graphviz */
+            orr_buf_text(b, "\xEF\xBF\xBD");
+            slashes = 0;
+            continue;
+        }
+        if (strchr("{}()<>[]|&-", c) || (c == '"' && slashes % 2 == 0))
+            orr_buf_byte(b, '\\');
+        orr_buf_byte(b, (uint8_t)c);
+        slashes = c == '\\' ? slashes + 1 : 0;
+    }
+    if (slashes % 2)
+        orr_buf_byte(b, '\\');
+}
+
+static void put_label(orr_buf *b, orr_str name)
+{
+    if (is_identifier(name)) {
+        orr_buf_add(b, name.ptr, name.len);
+        return;
+    }
+    orr_buf_byte(b, '"');
+    put_escaped(b, name);
+    orr_buf_byte(b, '"');
+}
+
+static void put_edges(orr_buf *b, orr_list deps, uint64_t to, uint64_t shift, const char *head)
+{
+    orr_value dep;
+    while (orr_list_next(&deps, &dep)) {
+        orr_buf_byte(b, '\t');
+        orr_buf_u64(b, dep.u + shift);
+        orr_buf_text(b, " -> ");
+        orr_buf_u64(b, to);
+        orr_buf_print(b, " [arrowhead=%s]\n", head);
+    }
+}
+
+static void put_node(orr_buf *b, const orr_node *node, uint64_t shift)
+{
+    const uint64_t id = node->id + shift;
+    orr_buf_byte(b, '\t');
+    orr_buf_u64(b, id);
+    orr_buf_text(b, " [label=");
+    put_label(b, node->name);
+    orr_buf_text(b, " id=");
+    orr_buf_u64(b, id);
+    orr_buf_text(b, " shape=record]\n");
+    put_edges(b, orr_node_data_deps(node), id, shift, "normal");
+    put_edges(b, orr_node_ctrl_deps(node), id, shift, "tee");
+}
+
+static orr_code write_dot(const orr_trace *t, uint64_t id_shift, orr_buf *b, orr_error *err)
+{
+    const uint32_t count = orr_trace_columns(t)->count;
+    orr_buf_text(b, "digraph {\n");
+    for (uint32_t i = 0; i < count; i++) {
+        orr_node node;
+        orr_trace_node(t, i, &node);
+        put_node(b, &node, id_shift);
+    }
+    orr_buf_text(b, "}\n");
+    return b->failed ? orr_no_memory(err) : ORR_OK;
+}
+
+const orr_rules_view chakra_view_rules = {.write_dot = write_dot, .has_bare_nodes = true};
