@@ -6,6 +6,14 @@
  * that keeps its outputs, one for each multiprocessor.  On-chip memory that is shared by all operands counts a
  * third for each.  The row without -peak beside its name is measured: docs/format/hardware.md says how. */
 #include <orrery/lab/hardware.h>
+#include <orrery/lab/units.h>
+
+#include "base/formats/yaml_fields.h"
+#include "base/io/input.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #define MHZ 1000000u
 #define GBPS 1000000000u
@@ -150,4 +158,231 @@ const orr_hardware *orr_hardware_find(const char *name)
 double orr_hardware_peak(const orr_hardware *hw)
 {
     return 2.0 * (double)hw->arrays * (double)hw->rows * (double)hw->columns * (double)hw->clock_hz;
+}
+
+/* ---- hardware from a file and to a file (YAML; docs/format/hardware.md).
+ *
+ * A flat map: every value has a unit or is a plain count, and what is left out takes away a limit.  Bounds keep
+ * what is surely a slip out (a clock in Hz that was meant in MHz), and products of the values inside 64 bits. ---- */
+
+enum { MOST_SIDE = 1 << 16, MOST_ARRAYS = 1 << 20, SHOWN = 60 };
+
+#define LEAST_CLOCK 1000000ull
+#define MOST_CLOCK 100000000000ull
+#define MOST_RATE 1000000000000000ull /* 1 PB/s */
+#define MOST_BUFFER (1ull << 50)
+#define MOST_OVERHEAD 1000000000000ull /* 1 s */
+#define MOST_VECTOR (1ull << 32)
+
+static const char *const dataflows[] = {"os", "ws", "is", NULL};
+
+/* A value with a unit, one parser of units.h for each kind. */
+typedef struct unit_field {
+    const char *key, *what;
+    orr_code (*parse)(const char *text, uint64_t *out, orr_error *err);
+    uint64_t min, max;
+} unit_field;
+
+static orr_code parse_time(const char *text, uint64_t *out, orr_error *err)
+{
+    orr_ps ps = 0;
+    const orr_code code = orr_time_parse(text, &ps, err);
+    *out = (uint64_t)ps; /* the parser knows no negative times */
+    return code;
+}
+
+static const unit_field clock_field = {"clock", "a frequency from 1MHz to 100GHz, as 940MHz",
+                                       orr_frequency_parse, LEAST_CLOCK, MOST_CLOCK};
+static const unit_field rate_field = {
+    "memory_bandwidth", "a rate above 0 and up to 1PB/s, as 900GB/s", orr_rate_parse, 1, MOST_RATE};
+static const unit_field buffer_fields[] = {
+    {"input_buffer", "a size above 0 and up to 1PiB, as 16MiB", orr_bytes_parse, 1, MOST_BUFFER},
+    {"weight_buffer", "a size above 0 and up to 1PiB, as 16MiB", orr_bytes_parse, 1, MOST_BUFFER},
+    {"output_buffer", "a size above 0 and up to 1PiB, as 16MiB", orr_bytes_parse, 1, MOST_BUFFER},
+};
+static const unit_field overhead_field = {"overhead", "a time up to 1s, as 5us", parse_time, 0,
+                                          MOST_OVERHEAD};
+
+static orr_code take_unit(orr_yaml_value map, const unit_field *f, uint64_t *out, orr_error *err)
+{
+    char text[ORR_UNIT_ROOM];
+    orr_yaml_value v;
+    uint64_t value;
+    if (!orr_yaml_find(map, f->key, &v))
+        return ORR_OK;
+    const orr_where w = orr_yaml_where(v);
+    const orr_str s = orr_yaml_text(v);
+    if (orr_yaml_type_of(v) != ORR_YAML_SCALAR)
+        return orr_fail(err, ORR_EINPUT, &w, "%s: %s was expected", f->key, f->what);
+    const bool fits = s.len < sizeof text && !memchr(s.ptr, '\0', s.len);
+    if (fits) {
+        memcpy(text, s.ptr, s.len);
+        text[s.len] = '\0';
+    }
+    if (!fits || f->parse(text, &value, NULL) || value < f->min || value > f->max)
+        return orr_fail(err, ORR_EINPUT, &w, "%s: \"%.*s\" is not %s", f->key,
+                        (int)(s.len < SHOWN ? s.len : SHOWN), s.ptr, f->what);
+    *out = value;
+    return ORR_OK;
+}
+
+/* Names go into tables and messages: printable, and short enough for the field. */
+static orr_code take_text(
+    orr_yaml_value map, const char *key, char *out, size_t room, orr_error *err)
+{
+    orr_yaml_value v;
+    if (!orr_yaml_find(map, key, &v))
+        return ORR_OK;
+    const orr_where w = orr_yaml_where(v);
+    const orr_str s = orr_yaml_text(v);
+    bool is_fine = orr_yaml_type_of(v) == ORR_YAML_SCALAR && s.len > 0 && s.len < room;
+    for (size_t i = 0; is_fine && i < s.len; i++)
+        is_fine = s.ptr[i] >= ' ' && s.ptr[i] < 0x7F && s.ptr[i] != '"' && s.ptr[i] != '\\';
+    if (!is_fine)
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "%s: 1 to %zu plain characters were expected, without \" and \\", key,
+                        room - 1);
+    memcpy(out, s.ptr, s.len);
+    out[s.len] = '\0';
+    return ORR_OK;
+}
+
+static orr_code take_array(orr_yaml_value map, orr_hardware *hw, orr_error *err)
+{
+    static const char *const needed[] = {"rows", "columns", "clock"};
+    unsigned flow = ORR_DATAFLOW_WS;
+    orr_yaml_value v;
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < 3 && !code; i++)
+        code = orr_yaml_need(map, needed[i], &v, err);
+    if (!code)
+        code = orr_yaml_take_u64(map, "rows", 1, MOST_SIDE, &hw->rows, err);
+    if (!code)
+        code = orr_yaml_take_u64(map, "columns", 1, MOST_SIDE, &hw->columns, err);
+    if (!code)
+        code = orr_yaml_take_u64(map, "arrays", 1, MOST_ARRAYS, &hw->arrays, err);
+    if (!code)
+        code = orr_yaml_take_word(map, "dataflow", dataflows, &flow, err);
+    hw->dataflow = (orr_dataflow)flow;
+    return code ? code : take_unit(map, &clock_field, &hw->clock_hz, err);
+}
+
+static orr_code take_rest(orr_yaml_value map, orr_hardware *hw, orr_error *err)
+{
+    uint64_t *buffers[] = {&hw->input_buffer, &hw->weight_buffer, &hw->output_buffer};
+    uint64_t overhead = 0;
+    orr_code code = take_unit(map, &rate_field, &hw->memory_bandwidth, err);
+    for (size_t i = 0; i < 3 && !code; i++)
+        code = take_unit(map, &buffer_fields[i], buffers[i], err);
+    if (!code)
+        code = orr_yaml_take_u64(map, "vector_width", 1, MOST_VECTOR, &hw->vector_width, err);
+    if (!code)
+        code = take_unit(map, &overhead_field, &overhead, err);
+    hw->overhead = (orr_ps)overhead; /* at most a second */
+    return code;
+}
+
+static orr_code take_hardware(orr_yaml_value map, orr_hardware *hw, orr_error *err)
+{
+    static const char *const keys[] = {"name",          "note",
+                                       "arrays",        "rows",
+                                       "columns",       "dataflow",
+                                       "clock",         "memory_bandwidth",
+                                       "input_buffer",  "weight_buffer",
+                                       "output_buffer", "vector_width",
+                                       "overhead",      NULL};
+    orr_code code = orr_yaml_check_keys(map, keys, err);
+    if (!code)
+        code = take_text(map, "name", hw->name, sizeof hw->name, err);
+    if (!code)
+        code = take_text(map, "note", hw->note, sizeof hw->note, err);
+    if (!code)
+        code = take_array(map, hw, err);
+    return code ? code : take_rest(map, hw, err);
+}
+
+orr_code orr_hardware_parse(orr_span bytes, const char *label, orr_hardware *out, orr_error *err)
+{
+    orr_hardware hw = {.arrays = 1};
+    orr_yaml *y;
+    orr_code code = orr_yaml_open(bytes, label, &y, err);
+    if (code)
+        return code;
+    code = take_hardware(orr_yaml_root(y), &hw, err);
+    orr_yaml_close(y);
+    if (code)
+        return code;
+    if (!hw.name[0])
+        memcpy(hw.name, "unnamed", sizeof "unnamed");
+    *out = hw;
+    return ORR_OK;
+}
+
+orr_code orr_hardware_read(const char *path, orr_hardware *out, orr_error *err)
+{
+    orr_input *in;
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    code = orr_hardware_parse(orr_input_bytes(in), path, out, err);
+    orr_input_close(in);
+    return code;
+}
+
+/* ---- the other way ---- */
+
+/* The largest unit in which the value is a whole number, so that reading it back gives the same. */
+typedef struct whole_unit {
+    uint64_t size;
+    const char *word;
+} whole_unit;
+
+static const whole_unit frequencies[] = {{1000000, "MHz"}, {1000, "kHz"}, {1, "Hz"}};
+static const whole_unit rates[] = {{1000000000, "GB/s"}, {1000000, "MB/s"}, {1, "B/s"}};
+static const whole_unit sizes[] = {{1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}};
+static const whole_unit times[] = {{1000000, "us"}, {1000, "ns"}, {1, "ps"}};
+
+typedef struct text_end {
+    char *out;
+    size_t size, used;
+} text_end;
+
+ORR_PRINTF(2, 3) static void put(text_end *t, const char *fmt, ...)
+{
+    const size_t at = t->used < t->size ? t->used : t->size;
+    va_list args;
+    va_start(args, fmt);
+    const int n = vsnprintf(t->out + at, t->size - at, fmt, args);
+    va_end(args);
+    t->used += n > 0 ? (size_t)n : 0;
+}
+
+/* A limit that is not there is left out. */
+static void put_unit(text_end *t, const char *key, uint64_t value, const whole_unit *units)
+{
+    size_t i = 0;
+    if (value == 0)
+        return;
+    while (value % units[i].size)
+        i++;
+    put(t, "%s: %" PRIu64 "%s\n", key, value / units[i].size, units[i].word);
+}
+
+size_t orr_hardware_text(const orr_hardware *hw, char *out, size_t size)
+{
+    text_end t = {.out = out, .size = size};
+    put(&t, "name: \"%s\"\n", hw->name);
+    if (hw->note[0])
+        put(&t, "note: \"%s\"\n", hw->note);
+    put(&t, "arrays: %" PRIu64 "\nrows: %" PRIu64 "\ncolumns: %" PRIu64 "\ndataflow: %s\n",
+        hw->arrays, hw->rows, hw->columns, dataflows[hw->dataflow]);
+    put_unit(&t, "clock", hw->clock_hz, frequencies);
+    put_unit(&t, "memory_bandwidth", hw->memory_bandwidth, rates);
+    put_unit(&t, "input_buffer", hw->input_buffer, sizes);
+    put_unit(&t, "weight_buffer", hw->weight_buffer, sizes);
+    put_unit(&t, "output_buffer", hw->output_buffer, sizes);
+    if (hw->vector_width)
+        put(&t, "vector_width: %" PRIu64 "\n", hw->vector_width);
+    put_unit(&t, "overhead", (uint64_t)hw->overhead, times);
+    return t.used;
 }

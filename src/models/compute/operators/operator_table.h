@@ -95,12 +95,4 @@ static inline uint64_t operator_times(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
 }
 
-/* ---- FLOPs of products, operator_products.c ---- */
-
-/* All elements, as often as they are used; 1 for a scalar. */
-uint64_t orr__operator_elements(const operator_tensor *t);
-uint64_t orr__operator_product(const operator_call *call, const operator_row *row);
-/* Of attention: what softmax takes beside the products. */
-uint64_t orr__operator_vector_work(const operator_call *call, const operator_row *row);
-
 #endif

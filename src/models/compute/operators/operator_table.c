@@ -1,9 +1,540 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operator_arithmetic.c - operators that calculate: what is counted for each, and how often.
+/* operator_table.c - operators by name: what is counted for each, and how often.
  *
- * Sorted by name, as bytes compare: rows are found by bisection, and a test holds the order.  docs/design/operators.md
+ * Both tables are sorted by name, as bytes compare: rows are found by bisection, and a test holds the order.  docs/design/operators.md
  * has the conventions behind the factors. */
 #include "operator_table.h"
+#include "base/text/text.h"
+
+/* ---- from a name to its row, whoever wrote the name.
+ *
+ *     aten.add_.Tensor   torch.ops.aten.add_.Tensor   aten::add_   aten::_foreach_add_.Scalar
+ *
+ * The base is looked up as it stands; then, where it works in place, without the mark at its end; then, where it works on
+ * lists, without _foreach_.  So a new variant of a known operator needs no row. ---- */
+
+static orr_str behind(orr_str s, size_t n)
+{
+    return (orr_str){s.ptr + n, s.len - n};
+}
+
+/* Up to the first '.' or "::"; *rest is what follows, empty if nothing does. */
+static orr_str cut_part(orr_str s, orr_str *rest)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        const bool is_dot = s.ptr[i] == '.';
+        if (!is_dot && !(s.ptr[i] == ':' && i + 1 < s.len && s.ptr[i + 1] == ':'))
+            continue;
+        *rest = behind(s, i + (is_dot ? 1 : 2));
+        return (orr_str){s.ptr, i};
+    }
+    *rest = behind(s, s.len);
+    return s;
+}
+
+/* "__and__" is no operator that works in place, though it ends in the mark. */
+static bool has_mark(orr_str base)
+{
+    return base.len > 1 && orr_str_ends(base, "_") && !orr_str_ends(base, "__");
+}
+
+/* Overloads that are given their results: out, dim_out, grad_input, values ... */
+static bool is_out_overload(orr_str overload)
+{
+    return orr_str_ends(overload, "out") || orr_str_ends(overload, "grad_input") ||
+           orr_str_ends(overload, "values") || orr_str_is(overload, "dim_max") ||
+           orr_str_is(overload, "dim_min");
+}
+
+operator_name orr__operator_name(orr_str name)
+{
+    operator_name out = {{NULL, 0}, {NULL, 0}, false, false, false};
+    orr_str rest;
+    if (orr_str_begins(name, "torch.ops."))
+        name = behind(name, strlen("torch.ops."));
+    out.space = cut_part(name, &rest);
+    if (rest.len == 0) { /* no namespace at all */
+        out.base = out.space;
+        out.space = (orr_str){"aten", 4};
+    } else {
+        out.base = cut_part(rest, &rest);
+    }
+    out.is_out = is_out_overload(rest);
+    out.is_in_place = has_mark(out.base);
+    out.is_list = orr_str_begins(out.base, "_foreach_");
+    return out;
+}
+
+static int compare(orr_str a, const char *b)
+{
+    const size_t n = strlen(b);
+    const int order = memcmp(a.ptr, b, a.len < n ? a.len : n);
+    return order ? order : (a.len > n) - (a.len < n);
+}
+
+static const operator_row *find(operator_rows table, orr_str base)
+{
+    size_t from = 0, to = table.count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        const int order = compare(base, table.rows[middle].name);
+        if (order == 0)
+            return &table.rows[middle];
+        if (order < 0)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return NULL;
+}
+
+static const operator_row *find_any(orr_str base)
+{
+    const operator_row *row = find(orr__operator_arithmetic(), base);
+    return row ? row : find(orr__operator_moves(), base);
+}
+
+static const operator_row *find_marked(orr_str base)
+{
+    const operator_row *row = find_any(base);
+    if (row || !has_mark(base))
+        return row;
+    return find_any((orr_str){base.ptr, base.len - 1});
+}
+
+const operator_row *orr__operator_row(const operator_name *name)
+{
+    if (!orr_str_is(name->space, "aten") && !orr_str_is(name->space, "prims") &&
+        !orr_str_is(name->space, "fsdp"))
+        return NULL;
+    const operator_row *row = find_marked(name->base);
+    if (row || !name->is_list)
+        return row;
+    return find_marked(behind(name->base, strlen("_foreach_")));
+}
+
+/* ---- operators without arithmetic: views and metadata, which cost nothing, and what only moves data.
+ *
+ * Sorted by name, as bytes compare: rows are found by bisection, and a test holds the order.  A name that works in place has
+ * a row of its own only where it differs: copy_ does not read what it overwrites, copy has nothing to overwrite. ---- */
+
+static const operator_row moves[] = {
+    {"_assert_async", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_assert_scalar", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_assert_tensor_metadata", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_autocast_to_full_precision", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"_autocast_to_reduced_precision", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"_cast_Byte", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"_cast_Char", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"_cast_Double", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"_cast_Float", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"_cast_Half", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"_cast_Int", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"_cast_Long", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"_cast_Short", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"_chunk_cat", RULE_MOVE, TRAFFIC_OVERWRITE, 0},
+    {"_coalesce", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_coalesced", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_conj", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_conj_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_convert_indices_from_coo_to_csr", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_convert_indices_from_csr_to_coo", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_convert_weight_to_int4pack", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_convert_weight_to_int4pack_for_cpu", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_copy_from", RULE_MOVE, TRAFFIC_OVERWRITE, 0},
+    {"_copy_from_and_resize", RULE_MOVE, TRAFFIC_OVERWRITE, 0},
+    {"_cudnn_init_dropout_state", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_cudnn_rnn_flatten_weight", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_debug_has_internal_overlap", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_dimI", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_dimV", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_efficientzerotensor", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_empty_affine_quantized", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_functional_assert_async", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_functional_assert_scalar", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_functional_sym_constrain_range", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_functional_sym_constrain_range_for_size", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_fused_sdp_choice", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_fw_primal", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_fw_primal_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_has_compatible_shallow_copy_type", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_has_same_storage_numel", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_index_put_impl", RULE_MOVE, TRAFFIC_SCATTER, 0},
+    {"_indices", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_indices_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_infer_size", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_is_zerotensor", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_jagged_to_padded_dense_forward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_lazy_clone", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_local_scalar_dense", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_make_dep_token", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_make_dual", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_mkldnn_reshape", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_mkldnn_transpose", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_neg_view", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_neg_view_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_nested_from_padded", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_nested_from_padded_and_nested_example", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_nested_from_padded_tensor", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_nested_get_jagged_dummy", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nested_get_lengths", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nested_get_max_seqlen", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nested_get_min_seqlen", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nested_get_offsets", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nested_get_ragged_idx", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nested_get_values", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nested_get_values_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_nested_select_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_nested_tensor_from_tensor_list", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_nested_tensor_size", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nested_tensor_storage_offsets", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nested_tensor_strides", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nested_view_from_buffer", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nested_view_from_jagged", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_nnz", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_pack_padded_sequence", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_pack_padded_sequence_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_pack_sequence", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_pad_circular", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_pad_enum", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_pad_packed_sequence", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_padded_dense_to_jagged_forward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_pin_memory", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_print", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_reshape_alias", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_reshape_alias_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_reshape_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_reshape_from_tensor", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_resize_output", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_shape_as_tensor", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_sobol_engine_draw", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_stack", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_to_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_to_cpu", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"_to_dense", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_to_sparse", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_unique", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_unique2", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_unpack_dual", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_unsafe_index", RULE_MOVE, TRAFFIC_PICK, 0},
+    {"_unsafe_index_put", RULE_MOVE, TRAFFIC_SCATTER, 0},
+    {"_unsafe_masked_index", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_unsafe_masked_index_put_accumulate", RULE_MOVE, TRAFFIC_SCATTER, 0},
+    {"_unsafe_view", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_upsample_nearest_exact1d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_upsample_nearest_exact2d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_upsample_nearest_exact3d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_use_cudnn_ctc_loss", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_use_cudnn_rnn_flatten_weight", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_validate_sparse_coo_tensor_args", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_values", RULE_FREE, TRAFFIC_ALL, 0},
+    {"_values_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"_version", RULE_FREE, TRAFFIC_ALL, 0},
+    {"adjoint", RULE_FREE, TRAFFIC_ALL, 0},
+    {"alias", RULE_FREE, TRAFFIC_ALL, 0},
+    {"alias_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"align_as", RULE_FREE, TRAFFIC_ALL, 0},
+    {"align_tensors", RULE_FREE, TRAFFIC_ALL, 0},
+    {"align_to", RULE_FREE, TRAFFIC_ALL, 0},
+    {"all_gather_copy_in", RULE_MOVE, TRAFFIC_THROUGH, 0},
+    {"arange", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"argwhere", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"as_strided", RULE_FREE, TRAFFIC_ALL, 0},
+    {"as_strided_", RULE_FREE, TRAFFIC_ALL, 0},
+    {"as_strided_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"as_strided_scatter", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"as_tensor", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"atleast_1d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"atleast_2d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"atleast_3d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"bartlett_window", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"blackman_window", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"block_diag", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"broadcast_in_dim", RULE_FREE, TRAFFIC_ALL, 0},
+    {"broadcast_tensors", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"broadcast_to", RULE_FREE, TRAFFIC_ALL, 0},
+    {"can_cast", RULE_FREE, TRAFFIC_ALL, 0},
+    {"cartesian_prod", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"cat", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"ccol_indices", RULE_FREE, TRAFFIC_ALL, 0},
+    {"channel_shuffle", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"chunk", RULE_FREE, TRAFFIC_ALL, 0},
+    {"chunk_cat", RULE_MOVE, TRAFFIC_OVERWRITE, 0},
+    {"clone", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"coalesce", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"col_indices", RULE_FREE, TRAFFIC_ALL, 0},
+    {"collapse_view", RULE_FREE, TRAFFIC_ALL, 0},
+    {"column_stack", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"combinations", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"concat", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"concatenate", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"conj", RULE_FREE, TRAFFIC_ALL, 0},
+    {"constant_pad_nd", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"contiguous", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"convert_element_type", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"copy_", RULE_MOVE, TRAFFIC_OVERWRITE, 0},
+    {"cpu", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"crow_indices", RULE_FREE, TRAFFIC_ALL, 0},
+    {"cuda", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"cudnn_is_acceptable", RULE_FREE, TRAFFIC_ALL, 0},
+    {"data", RULE_FREE, TRAFFIC_ALL, 0},
+    {"dense_dim", RULE_FREE, TRAFFIC_ALL, 0},
+    {"detach", RULE_FREE, TRAFFIC_ALL, 0},
+    {"detach_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"device", RULE_FREE, TRAFFIC_ALL, 0},
+    {"device_put", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"diag", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"diag_embed", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"diagflat", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"diagonal", RULE_FREE, TRAFFIC_ALL, 0},
+    {"diagonal_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"diagonal_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"diagonal_scatter", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"dim", RULE_FREE, TRAFFIC_ALL, 0},
+    {"dsplit", RULE_FREE, TRAFFIC_ALL, 0},
+    {"dstack", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"element_size", RULE_FREE, TRAFFIC_ALL, 0},
+    {"embedding", RULE_MOVE, TRAFFIC_PICK, 0},
+    {"empty", RULE_FREE, TRAFFIC_ALL, 0},
+    {"empty_like", RULE_FREE, TRAFFIC_ALL, 0},
+    {"empty_permuted", RULE_FREE, TRAFFIC_ALL, 0},
+    {"empty_strided", RULE_FREE, TRAFFIC_ALL, 0},
+    {"expand", RULE_FREE, TRAFFIC_ALL, 0},
+    {"expand_as", RULE_FREE, TRAFFIC_ALL, 0},
+    {"expand_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"eye", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"fft_fftshift", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"fft_ifftshift", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"fill", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"flatten", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"flatten_dense_tensors", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"flip", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"fliplr", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"flipud", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"full", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"full_like", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"gather", RULE_MOVE, TRAFFIC_PICK, 0},
+    {"gather_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"get_device", RULE_FREE, TRAFFIC_ALL, 0},
+    {"get_gradients", RULE_FREE, TRAFFIC_ALL, 0},
+    {"grad", RULE_FREE, TRAFFIC_ALL, 0},
+    {"hamming_window", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"hann_window", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"hsplit", RULE_FREE, TRAFFIC_ALL, 0},
+    {"hstack", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"im2col", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"imag", RULE_FREE, TRAFFIC_ALL, 0},
+    {"index", RULE_MOVE, TRAFFIC_PICK, 0},
+    {"index_copy", RULE_MOVE, TRAFFIC_SCATTER, 0},
+    {"index_fill", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"index_put", RULE_MOVE, TRAFFIC_SCATTER, 0},
+    {"index_select", RULE_MOVE, TRAFFIC_PICK, 0},
+    {"indices", RULE_FREE, TRAFFIC_ALL, 0},
+    {"indices_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"initial_seed", RULE_FREE, TRAFFIC_ALL, 0},
+    {"iota", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"is_coalesced", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_complex", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_conj", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_contiguous", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_distributed", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_floating_point", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_grad_enabled", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_inference", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_leaf", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_neg", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_non_overlapping_and_dense", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_nonzero", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_pinned", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_same_size", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_set_to", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_signed", RULE_FREE, TRAFFIC_ALL, 0},
+    {"is_strides_like_format", RULE_FREE, TRAFFIC_ALL, 0},
+    {"item", RULE_FREE, TRAFFIC_ALL, 0},
+    {"kaiser_window", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"lift", RULE_FREE, TRAFFIC_ALL, 0},
+    {"lift_fresh", RULE_FREE, TRAFFIC_ALL, 0},
+    {"lift_fresh_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"linalg_diagonal", RULE_FREE, TRAFFIC_ALL, 0},
+    {"linspace", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"logspace", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"mH", RULE_FREE, TRAFFIC_ALL, 0},
+    {"mT", RULE_FREE, TRAFFIC_ALL, 0},
+    {"manual_seed", RULE_FREE, TRAFFIC_ALL, 0},
+    {"masked_fill", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"masked_scatter", RULE_MOVE, TRAFFIC_SCATTER, 0},
+    {"masked_scatter_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"masked_select", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"masked_select_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"matrix_H", RULE_FREE, TRAFFIC_ALL, 0},
+    {"max_unpool2d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"max_unpool3d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"meshgrid", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"mkldnn_reorder_conv2d_weight", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"mkldnn_reorder_conv3d_weight", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"moveaxis", RULE_FREE, TRAFFIC_ALL, 0},
+    {"movedim", RULE_FREE, TRAFFIC_ALL, 0},
+    {"narrow", RULE_FREE, TRAFFIC_ALL, 0},
+    {"narrow_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"native_channel_shuffle", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"nested_to_padded_tensor", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"new_empty", RULE_FREE, TRAFFIC_ALL, 0},
+    {"new_empty_strided", RULE_FREE, TRAFFIC_ALL, 0},
+    {"new_full", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"new_ones", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"new_zeros", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"nll_loss2d_backward", RULE_MOVE, TRAFFIC_SKIP, 0},
+    {"nll_loss_backward", RULE_MOVE, TRAFFIC_SKIP, 0},
+    {"nonzero", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"nonzero_numpy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"nonzero_static", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"numel", RULE_FREE, TRAFFIC_ALL, 0},
+    {"numpy_T", RULE_FREE, TRAFFIC_ALL, 0},
+    {"one_hot", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"ones", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"ones_like", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"output_nr", RULE_FREE, TRAFFIC_ALL, 0},
+    {"pad", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"pad_sequence", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"permute", RULE_FREE, TRAFFIC_ALL, 0},
+    {"permute_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"pin_memory", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"pixel_shuffle", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"pixel_unshuffle", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"positive", RULE_FREE, TRAFFIC_ALL, 0},
+    {"promote_types", RULE_FREE, TRAFFIC_ALL, 0},
+    {"put", RULE_MOVE, TRAFFIC_SCATTER, 0},
+    {"range", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"ravel", RULE_FREE, TRAFFIC_ALL, 0},
+    {"real", RULE_FREE, TRAFFIC_ALL, 0},
+    {"record_stream", RULE_FREE, TRAFFIC_ALL, 0},
+    {"refine_names", RULE_FREE, TRAFFIC_ALL, 0},
+    {"reflection_pad1d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"reflection_pad2d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"reflection_pad3d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"rename", RULE_FREE, TRAFFIC_ALL, 0},
+    {"repeat", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"repeat_interleave", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"replication_pad1d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"replication_pad2d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"replication_pad3d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"requires_grad_", RULE_FREE, TRAFFIC_ALL, 0},
+    {"reshape", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"reshape_as", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"resize", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"resize_", RULE_FREE, TRAFFIC_ALL, 0},
+    {"resize_as", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"resize_as_", RULE_FREE, TRAFFIC_ALL, 0},
+    {"resolve_conj", RULE_FREE, TRAFFIC_ALL, 0},
+    {"resolve_neg", RULE_FREE, TRAFFIC_ALL, 0},
+    {"result_type", RULE_FREE, TRAFFIC_ALL, 0},
+    {"retain_grad", RULE_FREE, TRAFFIC_ALL, 0},
+    {"retains_grad", RULE_FREE, TRAFFIC_ALL, 0},
+    {"rev", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"roll", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"rot90", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"row_indices", RULE_FREE, TRAFFIC_ALL, 0},
+    {"row_stack", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"scalar_tensor", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"scatter", RULE_MOVE, TRAFFIC_SCATTER, 0},
+    {"seed", RULE_FREE, TRAFFIC_ALL, 0},
+    {"select", RULE_FREE, TRAFFIC_ALL, 0},
+    {"select_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"select_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"select_scatter", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"set_", RULE_FREE, TRAFFIC_ALL, 0},
+    {"set_data", RULE_FREE, TRAFFIC_ALL, 0},
+    {"size", RULE_FREE, TRAFFIC_ALL, 0},
+    {"slice", RULE_FREE, TRAFFIC_ALL, 0},
+    {"slice_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"slice_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"slice_inverse", RULE_MOVE, TRAFFIC_PICK, 0},
+    {"slice_scatter", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"sparse_dim", RULE_FREE, TRAFFIC_ALL, 0},
+    {"sparse_mask", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"split", RULE_FREE, TRAFFIC_ALL, 0},
+    {"split_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"split_dim", RULE_FREE, TRAFFIC_ALL, 0},
+    {"split_with_sizes", RULE_FREE, TRAFFIC_ALL, 0},
+    {"split_with_sizes_copy", RULE_MOVE, TRAFFIC_OVERWRITE, 0},
+    {"squeeze", RULE_FREE, TRAFFIC_ALL, 0},
+    {"squeeze_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"stack", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"storage_offset", RULE_FREE, TRAFFIC_ALL, 0},
+    {"stride", RULE_FREE, TRAFFIC_ALL, 0},
+    {"swapaxes", RULE_FREE, TRAFFIC_ALL, 0},
+    {"swapdims", RULE_FREE, TRAFFIC_ALL, 0},
+    {"sym_constrain_range", RULE_FREE, TRAFFIC_ALL, 0},
+    {"sym_constrain_range_for_size", RULE_FREE, TRAFFIC_ALL, 0},
+    {"sym_is_contiguous", RULE_FREE, TRAFFIC_ALL, 0},
+    {"sym_numel", RULE_FREE, TRAFFIC_ALL, 0},
+    {"sym_size", RULE_FREE, TRAFFIC_ALL, 0},
+    {"sym_storage_offset", RULE_FREE, TRAFFIC_ALL, 0},
+    {"sym_stride", RULE_FREE, TRAFFIC_ALL, 0},
+    {"t", RULE_FREE, TRAFFIC_ALL, 0},
+    {"t_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"take", RULE_MOVE, TRAFFIC_PICK, 0},
+    {"take_along_dim", RULE_MOVE, TRAFFIC_PICK, 0},
+    {"tensor", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"tensor_split", RULE_FREE, TRAFFIC_ALL, 0},
+    {"tile", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"to", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"to_dense", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"to_dense_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"to_mkldnn", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"to_padded_tensor", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"trace_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"transpose", RULE_FREE, TRAFFIC_ALL, 0},
+    {"transpose_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"tril", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"tril_indices", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"triu", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"triu_indices", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"type_as", RULE_MAYBE, TRAFFIC_ALL, 0},
+    {"unbind", RULE_FREE, TRAFFIC_ALL, 0},
+    {"unbind_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"unflatten", RULE_FREE, TRAFFIC_ALL, 0},
+    {"unflatten_dense_tensors", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"unfold", RULE_FREE, TRAFFIC_ALL, 0},
+    {"unfold_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"unfold_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"unique_consecutive", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"unique_dim", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"unique_dim_consecutive", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"unsafe_chunk", RULE_FREE, TRAFFIC_ALL, 0},
+    {"unsafe_split", RULE_FREE, TRAFFIC_ALL, 0},
+    {"unsafe_split_with_sizes", RULE_FREE, TRAFFIC_ALL, 0},
+    {"unsqueeze", RULE_FREE, TRAFFIC_ALL, 0},
+    {"unsqueeze_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"upsample_nearest1d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"upsample_nearest2d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"upsample_nearest3d", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"value_selecting_reduction_backward", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"values", RULE_FREE, TRAFFIC_ALL, 0},
+    {"values_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"view", RULE_FREE, TRAFFIC_ALL, 0},
+    {"view_as", RULE_FREE, TRAFFIC_ALL, 0},
+    {"view_as_complex", RULE_FREE, TRAFFIC_ALL, 0},
+    {"view_as_complex_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"view_as_real", RULE_FREE, TRAFFIC_ALL, 0},
+    {"view_as_real_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"view_copy", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"view_of", RULE_FREE, TRAFFIC_ALL, 0},
+    {"vsplit", RULE_FREE, TRAFFIC_ALL, 0},
+    {"vstack", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"where", RULE_MOVE, TRAFFIC_ALL, 0},
+    {"zero", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"zeros", RULE_MOVE, TRAFFIC_WRITE, 0},
+    {"zeros_like", RULE_MOVE, TRAFFIC_WRITE, 0},
+};
+
+operator_rows orr__operator_moves(void)
+{
+    return (operator_rows){moves, sizeof moves / sizeof *moves};
+}
+
+/* ---- arithmetic ---- */
 
 static const operator_row arithmetic[] = {
     {"__and__", RULE_EACH, TRAFFIC_ALL, 1},
