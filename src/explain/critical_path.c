@@ -11,10 +11,11 @@
  * the whole time.
  *
  * In a collective every member is taken to need every other one, which holds for all but the rooted ones. */
+#include "steps.h"
+
 #include "base/memory/hash.h"
 #include "base/text/text.h"
 #include "run/match.h"
-#include "run/watch.h"
 
 #include <orrery/lab/critical_path.h>
 
@@ -55,17 +56,17 @@ static const orr_columns *columns_of(const orr_sim *s, const watch_step *step)
     return &s->npus[step->rank].graph->t->columns;
 }
 
-uint64_t orr__step_node_id(const orr_sim *s, const watch_step *step)
+uint64_t step_node_id(const orr_sim *s, const watch_step *step)
 {
     return columns_of(s, step)->id[node_of(s, step)] + orr_set_id_shift(s->set, step->rank);
 }
 
-orr_str orr__step_name(const orr_sim *s, const watch_step *step)
+orr_str step_name(const orr_sim *s, const watch_step *step)
 {
     return orr_trace_name(s->npus[step->rank].graph->t, node_of(s, step));
 }
 
-orr_span_kind orr__step_kind(const orr_sim *s, const watch_step *step)
+orr_span_kind step_kind(const orr_sim *s, const watch_step *step)
 {
     switch (columns_of(s, step)->type[node_of(s, step)]) {
     case ORR_NODE_COMM_SEND:
@@ -85,7 +86,7 @@ orr_span_kind orr__step_kind(const orr_sim *s, const watch_step *step)
     }
 }
 
-uint64_t orr__step_size(const orr_sim *s, const watch_step *step)
+uint64_t step_size(const orr_sim *s, const watch_step *step)
 {
     const orr_columns *c = columns_of(s, step);
     const uint32_t i = node_of(s, step);
@@ -138,7 +139,7 @@ static waiting *find_queue(linker *l, const message_key *k)
 static bool link_step(linker *l, uint32_t i)
 {
     const watch_step *steps = l->s->watch->steps;
-    const orr_span_kind kind = orr__step_kind(l->s, &steps[i]);
+    const orr_span_kind kind = step_kind(l->s, &steps[i]);
     const bool is_send = kind == ORR_SPAN_SEND;
     message_key key;
     if ((kind != ORR_SPAN_SEND && kind != ORR_SPAN_RECEIVE) ||
@@ -163,7 +164,7 @@ static bool link_step(linker *l, uint32_t i)
     return true;
 }
 
-uint32_t *orr__step_partners(const orr_sim *s)
+uint32_t *step_partners(const orr_sim *s)
 {
     const size_t count = s->watch->step_count;
     linker l = {.s = s, .by_key = orr_map_create(0)};
@@ -185,7 +186,7 @@ uint32_t *orr__step_partners(const orr_sim *s)
 
 /* ---- collectives ---- */
 
-uint32_t orr__step_last_member(const orr_sim *s, uint32_t step)
+uint32_t step_last_member(const orr_sim *s, uint32_t step)
 {
     const struct watch_record *w = s->watch;
     const watch_step *me = &w->steps[step];
@@ -262,7 +263,7 @@ static bool list_served(walker *w)
         return true;
     w->served = orr_alloc(count, sizeof *w->served);
     for (uint32_t i = 0; w->served && i < count; i++)
-        if (orr__step_kind(w->s, &w->steps[i]) == ORR_SPAN_MEMORY)
+        if (step_kind(w->s, &w->steps[i]) == ORR_SPAN_MEMORY)
             w->served[w->served_count++] = i;
     if (w->served)
         qsort_r(w->served, w->served_count, sizeof *w->served, compare_served, w);
@@ -297,11 +298,11 @@ typedef struct hold {
 static hold find_hold(const walker *w, uint32_t step)
 {
     const watch_step *me = &w->steps[step];
-    const orr_span_kind kind = orr__step_kind(w->s, me);
+    const orr_span_kind kind = step_kind(w->s, me);
     const uint32_t partner = w->partner[step];
     const bool is_met = partner != RUN_NONE;
     if (kind == ORR_SPAN_COLLECTIVE) {
-        const uint32_t last = orr__step_last_member(w->s, step);
+        const uint32_t last = step_last_member(w->s, step);
         return last == step ? (hold){ORR_PATH_NOT_HELD, step} : (hold){ORR_PATH_LAST_RANK, last};
     }
     if (!is_met)
@@ -341,7 +342,7 @@ static const char *what_of(const orr_sim *s, const watch_step *step)
 {
     const work_graph *g = s->npus[step->rank].graph;
     const orr_columns *c = &g->t->columns;
-    const orr_span_kind kind = orr__step_kind(s, step);
+    const orr_span_kind kind = step_kind(s, step);
     const char *name = NULL;
     if (kind == ORR_SPAN_COLLECTIVE && c->comm_type)
         name = orr_collective_name((uint32_t)c->comm_type[g->node[step->place]]);
@@ -360,7 +361,7 @@ static const char *name_of(walker *w, const watch_step *step)
     const uint32_t known = orr_map_find(w->name_of, key, RUN_NONE);
     if (known != RUN_NONE)
         return w->names[known];
-    const char *text = orr_arena_text(w->arena, orr__step_name(w->s, step));
+    const char *text = orr_arena_text(w->arena, step_name(w->s, step));
     if (!text || !orr_grow(&w->names, &w->name_room, w->name_count + 1) ||
         !orr_map_put(w->name_of, key, (uint32_t)w->name_count, NULL))
         return NULL;
@@ -378,15 +379,15 @@ static bool add_step(walker *w, uint32_t step, const hold *h, uint64_t from, uin
     *out = (orr_path_step){.from = from,
                            .to = to,
                            .rank = me->rank,
-                           .kind = (uint8_t)orr__step_kind(w->s, me),
+                           .kind = (uint8_t)step_kind(w->s, me),
                            .held = (uint8_t)h->how,
-                           .node = orr__step_node_id(w->s, me),
+                           .node = step_node_id(w->s, me),
                            .name = name,
                            .what = what_of(w->s, me),
-                           .size = orr__step_size(w->s, me)};
+                           .size = step_size(w->s, me)};
     if (h->how != ORR_PATH_NOT_HELD) {
         out->held_rank = by->rank;
-        out->held_node = orr__step_node_id(w->s, by);
+        out->held_node = step_node_id(w->s, by);
     }
     return true;
 }
@@ -416,7 +417,7 @@ static bool walk(walker *w, uint32_t step, uint64_t until)
         const hold h = find_hold(w, step);
         const uint32_t queued = w->served_count ? served_before(w, step) : RUN_NONE;
         const bool is_queued =
-            queued != RUN_NONE && orr__step_kind(w->s, &w->steps[step]) == ORR_SPAN_MEMORY;
+            queued != RUN_NONE && step_kind(w->s, &w->steps[step]) == ORR_SPAN_MEMORY;
         const uint64_t from = is_queued ? w->steps[queued].end : w->steps[h.by].start;
         const uint32_t next = is_queued ? queued : w->steps[h.by].cause;
         if (!add_step(w, step, &h, from, until))
@@ -503,7 +504,7 @@ static bool find_path(walker *w, orr_critical_path *out)
 {
     const uint32_t last_rank = w->s->finish_order[w->s->finished - 1];
     out->total = w->s->npus[last_rank].result.finished_at;
-    return w->name_of && (w->partner = orr__step_partners(w->s)) && list_served(w) &&
+    return w->name_of && (w->partner = step_partners(w->s)) && list_served(w) &&
            walk(w, w->s->watch->ranks[last_rank].last_ended, out->total) && keep(w, out);
 }
 

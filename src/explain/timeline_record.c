@@ -7,11 +7,11 @@
  *              receives        any number
  *              phases, dimension k[, queue q]      when phases were recorded
  *
- * Arrows are messages between nodes; timeline_counters.c adds the counters. */
+ * Arrows are messages between nodes. */
 #include "run_facts.h"
+#include "steps.h"
 
 #include "run/local_memory.h"
-#include "run/watch.h"
 #include "trace/attrs.h"
 
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static int compare_changes(const void *a, const void *b)
 /* 0: computes; 1: communicates; 2: neither. */
 static uint8_t counter_of(const counting *r, const watch_step *step)
 {
-    switch (orr__step_kind(r->s, step)) {
+    switch (step_kind(r->s, step)) {
     case ORR_SPAN_COMPUTE:
         return 0;
     case ORR_SPAN_SEND:
@@ -390,7 +390,7 @@ static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
         out->peer = (uint32_t)peer;
     } else if (step->instance != RUN_NONE && step->end != ORR_NEVER) {
         out->has |= ORR_SPAN_HAS_PEER;
-        out->peer = w->steps[orr__step_last_member(r->s, i)].rank;
+        out->peer = w->steps[step_last_member(r->s, i)].rank;
     }
 }
 
@@ -411,13 +411,13 @@ static orr_code add_step(recorder *r, uint32_t i)
     const watch_step *step = &r->w->steps[i];
     const run_npu *n = &r->s->npus[step->rank];
     orr_timespan span = {.track = r->track[step->rank * WORK_SLOTS + n->graph->slot[step->place]],
-                         .id = orr__step_node_id(r->s, step),
+                         .id = step_node_id(r->s, step),
                          .has = ORR_SPAN_HAS_ID,
-                         .size = orr__step_size(r->s, step),
-                         .kind = (uint8_t)orr__step_kind(r->s, step)};
+                         .size = step_size(r->s, step),
+                         .kind = (uint8_t)step_kind(r->s, step)};
     set_times(r, step->start, step->end, &span);
     set_peer(r, i, &span);
-    orr_code code = orr_timeline_add_text(r->t, orr__step_name(r->s, step), &span.name, r->err);
+    orr_code code = orr_timeline_add_text(r->t, step_name(r->s, step), &span.name, r->err);
     if (!code && span.kind == ORR_SPAN_COLLECTIVE)
         code = set_collective(r, n, step->place, &span);
     return code ? code : orr_timeline_add_span(r->t, &span, &r->span[i], r->err);
@@ -426,7 +426,7 @@ static orr_code add_step(recorder *r, uint32_t i)
 static orr_code add_phase(recorder *r, const watch_phase *p, orr_arena *a)
 {
     orr_timespan span = {.track = r->phase_track[phase_place(r, p)],
-                         .id = orr__step_node_id(r->s, &r->w->steps[p->step]),
+                         .id = step_node_id(r->s, &r->w->steps[p->step]),
                          .has = ORR_SPAN_HAS_ID,
                          .size = p->data,
                          .kind = ORR_SPAN_PHASE};
@@ -461,7 +461,7 @@ static orr_code add_arrows(recorder *r)
     orr_code code = orr_timeline_add_text(r->t, orr_str_of("message"), &name, r->err);
     for (uint32_t i = 0; i < w->step_count && !code; i++) {
         const uint32_t to = r->partner[i];
-        if (to == RUN_NONE || orr__step_kind(r->s, &w->steps[i]) != ORR_SPAN_SEND ||
+        if (to == RUN_NONE || step_kind(r->s, &w->steps[i]) != ORR_SPAN_SEND ||
             w->steps[to].end == ORR_NEVER)
             continue;
         const orr_arrow arrow = {.from = r->span[i],
@@ -501,7 +501,7 @@ static bool prepare(recorder *r)
     r->track = orr_alloc(slots, sizeof *r->track);
     r->phase_track = orr_alloc(r->w->keeps_phases ? queues : 0, sizeof *r->phase_track);
     r->span = orr_alloc(r->w->step_count, sizeof *r->span);
-    r->partner = orr__step_partners(r->s);
+    r->partner = step_partners(r->s);
     if (!r->track || !r->phase_track || !r->span || !r->partner)
         return false;
     memset(r->track, 0xff, slots * sizeof *r->track);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_events.c - the loop of a run: events until none is left, with a progress line and a way to stop it.
+/* run_events.c - the loop of a run: start the ranks, then events until none is left, with a progress
+ * line and a way to stop it.
  *
- * The flag and the clock on the wall are looked at once in a few thousand events.  How much is left is
- * estimated in units of work, a message or a node each: the messages of a collective follow from its algorithm,
- * and they are what takes the time. */
+ * The stop flag and the wall clock are checked once in a few thousand events.  The work left is estimated
+ * in messages and nodes: the messages of a collective follow from its algorithm, and they take most of
+ * the time. */
 #include "watch.h"
 
 #include <orrery/lab/progress.h>
@@ -18,7 +19,7 @@ void orr_sim_stop(orr_sim *s)
     atomic_store_explicit(&s->must_stop, true, memory_order_relaxed);
 }
 
-/* ---- how much there is to do ---- */
+/* ---- estimate of the work ---- */
 
 /* Messages that one member sends in one phase. */
 static double phase_messages(orr_collective kind, const sys_dim *d)
@@ -105,7 +106,7 @@ static void start_line(watcher *p, const orr_sim *s)
         p->whole = whole_work(s);
 }
 
-/* What the line counts: packets where there are any. */
+/* What the line counts: packets if the network has them, else events. */
 static uint64_t work_done(const orr_sim *s)
 {
     return s->packet ? run_packets_sent(s) : clk_events(s->clock);
@@ -139,7 +140,8 @@ static orr_code stopped(orr_sim *s, orr_error *err)
                     s->finished, s->npu_count);
 }
 
-orr_code run_loop(orr_sim *s, orr_error *err)
+/* Until no event is left, or until a stop is requested: ORR_ESTOP. */
+static orr_code run_loop(orr_sim *s, orr_error *err)
 {
     watcher p = {.note = ""};
     uint64_t before = work_done(s);
@@ -153,6 +155,78 @@ orr_code run_loop(orr_sim *s, orr_error *err)
         before = after;
     }
     orr_progress_end(&p.line);
-    atomic_store_explicit(&s->must_stop, false, memory_order_relaxed); /* it was heard */
+    atomic_store_explicit(&s->must_stop, false, memory_order_relaxed); /* the request is served */
     return is_stopped && has_more ? stopped(s, err) : ORR_OK;
+}
+
+/* ---- start, step, run ---- */
+
+static orr_code status(const orr_sim *s, orr_error *err)
+{
+    if (s->code) {
+        if (err)
+            *err = s->error;
+        return s->code;
+    }
+    if (clk_is_over(s->clock))
+        return orr_fail(err, ORR_EINPUT, NULL,
+                        "something takes longer than 292 years; is there a wrong unit?");
+    return clk_has_failed(s->clock) ? orr_no_memory(err) : ORR_OK;
+}
+
+/* An event at tick 0 makes the reference abort (astra-sim.md 4.1); under its rules we say so instead. */
+static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
+{
+    uint64_t tick;
+    if (!s->rules->refuses_tick_zero || !clk_next_tick(s->clock, &tick) || tick > 0)
+        return ORR_OK;
+    const orr_where w = orr_where_byte(s->system.path, ORR_NO_BYTE);
+    return orr_fail(
+        err, ORR_EINPUT, &w,
+        "something takes 0 ns at the very start (endpoint-delay 0, a roofline time or a message below 1 ns): the reference aborts here; orrery run goes on");
+}
+
+static void start_late(void *npu, uint64_t unused)
+{
+    (void)unused;
+    work_issue(npu);
+}
+
+static orr_code start(orr_sim *s, orr_error *err)
+{
+    s->has_started = true;
+    for (uint32_t r = 0; r < s->npu_count && !s->code; r++)
+        if (s->npus[r].speed->delay)
+            clk_at(s->clock, s->npus[r].speed->delay, start_late, &s->npus[r], 0);
+        else
+            work_issue(&s->npus[r]);
+    const orr_code code = status(s, err);
+    return code ? code : refuse_tick_zero(s, err);
+}
+
+orr_code orr_sim_step(orr_sim *s, orr_error *err)
+{
+    if (!s->has_started)
+        return start(s, err);
+    const bool has_run = clk_step(s->clock);
+    const orr_code code = status(s, err);
+    return code ? code : has_run ? ORR_OK : ORR_END;
+}
+
+orr_code orr_sim_run(orr_sim *s, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    if (!s->has_started)
+        code = start(s, err);
+    if (!code)
+        code = run_loop(s, err);
+    if (!code)
+        code = status(s, err);
+    if (!code && s->finished < s->npu_count) {
+        run_ask_network(s);
+        code = orr__explain_stall(s, err);
+    }
+    if (!code && s->net_ops->finish)
+        code = s->net_ops->finish(s->net, err);
+    return code;
 }

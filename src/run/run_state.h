@@ -152,11 +152,6 @@ orr_code run_network_setup(orr_sim *s, orr_error *err);
 uint64_t run_packets_sent(const orr_sim *s); /* by a packet network */
 void run_ask_network(orr_sim *s);            /* what it knows about a standstill */
 
-/* ---- the loop (run_events.c) ---- */
-
-/* Runs until no event is left, or until a stop is requested: ORR_ESTOP. */
-orr_code run_loop(orr_sim *s, orr_error *err);
-
 /* ---- why nothing moves (src/explain/stall.c) ---- */
 
 orr_code orr__explain_stall(orr_sim *s, orr_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim.c - a simulation as an object: read the inputs, build the ranks, run the clock.
+/* sim.c - a simulation as an object: read the inputs, build the ranks; run_events.c runs it.
  *
  * Inputs are read in the reference's order (network, memory, system, traces, groups), so that with several
  * mistakes the same one is reported.  Ranks start in order at tick 0, outside of any event (astra-sim.md 1). */
@@ -451,78 +451,6 @@ void orr_sim_destroy(orr_sim *s)
     clk_destroy(s->clock);
     orr_arena_destroy(s->arena);
     orr_free(s);
-}
-
-/* ---- running ---- */
-
-static orr_code status(const orr_sim *s, orr_error *err)
-{
-    if (s->code) {
-        if (err)
-            *err = s->error;
-        return s->code;
-    }
-    if (clk_is_over(s->clock))
-        return orr_fail(err, ORR_EINPUT, NULL,
-                        "something takes longer than 292 years; is there a wrong unit?");
-    return clk_has_failed(s->clock) ? orr_no_memory(err) : ORR_OK;
-}
-
-/* An event at tick 0 makes the reference abort (astra-sim.md 4.1); under its rules we say so instead. */
-static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
-{
-    uint64_t tick;
-    if (!s->rules->refuses_tick_zero || !clk_next_tick(s->clock, &tick) || tick > 0)
-        return ORR_OK;
-    const orr_where w = orr_where_byte(s->system.path, ORR_NO_BYTE);
-    return orr_fail(
-        err, ORR_EINPUT, &w,
-        "something takes 0 ns at the very start (endpoint-delay 0, a roofline time or a message below 1 ns): the reference aborts here; orrery run goes on");
-}
-
-static void start_late(void *npu, uint64_t unused)
-{
-    (void)unused;
-    work_issue(npu);
-}
-
-static orr_code start(orr_sim *s, orr_error *err)
-{
-    s->has_started = true;
-    for (uint32_t r = 0; r < s->npu_count && !s->code; r++)
-        if (s->npus[r].speed->delay)
-            clk_at(s->clock, s->npus[r].speed->delay, start_late, &s->npus[r], 0);
-        else
-            work_issue(&s->npus[r]);
-    const orr_code code = status(s, err);
-    return code ? code : refuse_tick_zero(s, err);
-}
-
-orr_code orr_sim_step(orr_sim *s, orr_error *err)
-{
-    if (!s->has_started)
-        return start(s, err);
-    const bool has_run = clk_step(s->clock);
-    const orr_code code = status(s, err);
-    return code ? code : has_run ? ORR_OK : ORR_END;
-}
-
-orr_code orr_sim_run(orr_sim *s, orr_error *err)
-{
-    orr_code code = ORR_OK;
-    if (!s->has_started)
-        code = start(s, err);
-    if (!code)
-        code = run_loop(s, err);
-    if (!code)
-        code = status(s, err);
-    if (!code && s->finished < s->npu_count) {
-        run_ask_network(s);
-        code = orr__explain_stall(s, err);
-    }
-    if (!code && s->net_ops->finish)
-        code = s->net_ops->finish(s->net, err);
-    return code;
 }
 
 /* ---- results ---- */

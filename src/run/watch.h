@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watch.h - what a run leaves behind for reports: figures always, a log of steps when asked for.
  *
- * The workload and system layers call the hooks of run_observer.h; timeline_record.c, critical_path.c and the
- * reports read what is kept here. */
-#ifndef ORR_SIMULATE_WATCH_H
-#define ORR_SIMULATE_WATCH_H
+ * The workload and system layers call the hooks of run_observer.h; src/explain reads what
+ * is kept here. */
+#ifndef ORR_RUN_WATCH_H
+#define ORR_RUN_WATCH_H
 
 #include "run_state.h"
 
@@ -100,18 +100,7 @@ orr_code watch_create(orr_sim *s, orr_error *err);
 void watch_destroy(struct watch_record *w);
 extern const run_observer watch_observer;
 
-/* ---- what the log says (step_links.c) ---- */
-
-/* The send of each receive and the other way round, by step; NONE: none.  NULL: out of memory. */
-uint32_t *orr__step_partners(const orr_sim *s);
-/* The last member to come to the collective of this step before it ended; the step itself when none came later. */
-uint32_t orr__step_last_member(const orr_sim *s, uint32_t step);
-uint64_t orr__step_node_id(const orr_sim *s, const watch_step *step);
-orr_str orr__step_name(const orr_sim *s, const watch_step *step);
-orr_span_kind orr__step_kind(const orr_sim *s, const watch_step *step);
-uint64_t orr__step_size(const orr_sim *s, const watch_step *step); /* bytes; 0: not said */
-
-/* ---- counters of a timeline (timeline_counters.c) ---- */
+/* ---- figures ---- */
 
 /* Until when figures of a rank run: its end, or now. */
 uint64_t watch_until(const orr_sim *s, uint32_t rank);
