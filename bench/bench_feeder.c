@@ -28,7 +28,7 @@ static double run_read(void *context)
 static double run_feed(void *context)
 {
     const job *j = context;
-    const orr_feeder_options opt = {.window = j->window};
+    const orr_feeder_options opt = {.size = sizeof opt, .window = j->window};
     orr_feeder *f;
     orr_error err;
     orr_node node;

@@ -15,10 +15,11 @@ typedef struct job {
 
 static double run_graph(void *context)
 {
-    const job *j = context;
+    job *j = context;
     orr_view_graph_result result;
     orr_trace *t;
     orr_error err;
+    j->opt.size = sizeof j->opt;
     bench_check(orr_trace_read(j->path, NULL, &t, &err), &err);
     bench_check(orr_view_graph(t, "/dev/null", &j->opt, &result, &err), &err);
     orr_trace_destroy(t);

@@ -21,7 +21,7 @@ typedef struct job {
 
 static orr_set *open_set(const job *j)
 {
-    const orr_set_options opt = {.threads = j->threads};
+    const orr_set_options opt = {.size = sizeof opt, .threads = j->threads};
     orr_set *s;
     orr_error err;
     bench_check(orr_set_open(j->path, &opt, &s, &err), &err);

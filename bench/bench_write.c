@@ -22,6 +22,7 @@ static double run_write(void *context)
 {
     job *j = context;
     orr_error err;
+    j->write.size = sizeof j->write;
     bench_check(orr_trace_write(j->t, j->to, &j->write, &err), &err);
     return bench_file_mb(j->path);
 }

@@ -93,10 +93,12 @@ static orr_code check_run(cli_context *c, orr_error *err)
     const char *path = c->args[0], *output = cli_text(c, "output");
     const bool is_fix = cli_flag(c, "fix");
     const orr_check_options opt = {.size = sizeof opt, .limit = (uint32_t)cli_count(c, "limit")};
-    const orr_set_options read = {
-        .read = {.leniency = cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT},
-        .threads = (unsigned)cli_count(c, "threads"),
-        .keep_going = true};
+    const orr_read_options reading = {
+        .size = sizeof reading, .leniency = cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
+    const orr_set_options read = {.size = sizeof read,
+                                  .read = &reading,
+                                  .threads = (unsigned)cli_count(c, "threads"),
+                                  .keep_going = true};
     orr_check_style style = {.size = sizeof style,
                              .program = "orrery " ORR_VERSION,
                              .input = path,

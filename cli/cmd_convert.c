@@ -121,9 +121,10 @@ orr_code cli_keep_ranks(const cli_context *c, orr_set *s, orr_error *err)
 
 static orr_code et_make(cli_context *c, orr_set **out, orr_error *err)
 {
-    const orr_set_options opt = {.read.leniency =
-                                     cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT,
-                                 .threads = (unsigned)cli_count(c, "threads")};
+    const orr_read_options read = {
+        .size = sizeof read, .leniency = cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
+    const orr_set_options opt = {
+        .size = sizeof opt, .read = &read, .threads = (unsigned)cli_count(c, "threads")};
     return orr_set_open(c->args[1], &opt, out, err);
 }
 

@@ -284,7 +284,7 @@ static orr_code demo_run(cli_context *c, orr_error *err)
               .folder = cli_text(c, "output"),
               .ranks = (uint32_t)cli_count(c, "ranks"),
               .err = err};
-    const orr_set_options read = {.keep_going = true};
+    const orr_set_options read = {.size = sizeof read, .keep_going = true};
     orr_set *set;
     if (!set_path(&d, d.traces, "step.orr") || !set_path(&d, d.system, "system.json") ||
         !set_path(&d, d.network, "network.yml") || !set_path(&d, d.memory, "memory.json") ||

@@ -103,13 +103,16 @@ static orr_feed_deps deps_of(const char *word)
 static orr_code feed_run(cli_context *c, orr_error *err)
 {
     const bool is_v2 = strcmp(cli_text(c, "order"), "v2") == 0, waves = cli_flag(c, "waves");
+    const orr_read_options read = {.size = sizeof read,
+                                   .leniency = is_v2                    ? ORR_AS_FEEDER_V2
+                                               : cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN
+                                                                        : ORR_STRICT};
     const orr_feeder_options opt = {
+        .size = sizeof opt,
         .deps = deps_of(cli_text(c, "deps")),
         .order = is_v2 ? ORR_FEED_AS_V2 : ORR_FEED_BY_ID,
         .window = (uint32_t)cli_count(c, "window"),
-        .read.leniency = is_v2                    ? ORR_AS_FEEDER_V2
-                         : cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN
-                                                  : ORR_STRICT,
+        .read = &read,
     };
     orr_feeder *f;
     uint64_t done = 0;

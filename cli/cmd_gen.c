@@ -204,12 +204,15 @@ static orr_code write_set(
     const cli_context *c, const orr_set *set, orr_gen_style style, const char *to, orr_error *err)
 {
     const bool is_eg = style == ORR_GEN_EG;
-    const orr_write_options opt = {.schema = is_eg ? ORR_SCHEMA_EG : ORR_SCHEMA_CURRENT};
+    const orr_write_options opt = {.size = sizeof opt,
+                                   .schema = is_eg ? ORR_SCHEMA_EG : ORR_SCHEMA_CURRENT};
     if (orr_text_ends(to, ".orr") && is_eg)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "a .orr file has traces of the current schema, not of --schema eg");
     if (orr_text_ends(to, ".orr"))
-        return orr_set_save(set, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
+        return orr_set_save(set, to,
+                            &(orr_set_save_options){.size = sizeof(orr_set_save_options),
+                                                    .compress = cli_flag(c, "compress")},
                             err);
     if (cli_flag(c, "compress"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file, not '%s'", to);

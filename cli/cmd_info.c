@@ -49,8 +49,9 @@ static orr_code print_info(const orr_set *s,
 
 static orr_code info_run(cli_context *c, orr_error *err)
 {
-    const orr_set_options read = {.read.leniency =
-                                      cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
+    const orr_read_options reading = {
+        .size = sizeof reading, .leniency = cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
+    const orr_set_options read = {.size = sizeof read, .read = &reading};
     const orr_info_options opt = {
         .path = c->args[0],
         .program = "orrery " ORR_VERSION,

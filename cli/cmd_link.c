@@ -318,7 +318,9 @@ static orr_code write_traces(const cli_context *c,
 {
     if (to->form == CLI_FORM_SET)
         return orr_set_save(s, to->path,
-                            &(orr_set_save_options){.compress = cli_flag(c, "compress")}, err);
+                            &(orr_set_save_options){.size = sizeof(orr_set_save_options),
+                                                    .compress = cli_flag(c, "compress")},
+                            err);
     if (to->form == CLI_FORM_JSONL && orr_set_rank_count(s) == 1)
         return orr_view_json(
             orr_set_trace(s, 0), to->path,
@@ -329,7 +331,7 @@ static orr_code write_traces(const cli_context *c,
     if (to->form != CLI_FORM_PREFIX)
         return orr_fail(err, ORR_EUSAGE, NULL, "all ranks in one file need a .orr file, not '%s'",
                         to->path);
-    return orr_set_write_files(s, to->path, &(orr_write_options){0},
+    return orr_set_write_files(s, to->path, &(orr_write_options){.size = sizeof(orr_write_options)},
                                (unsigned)cli_count(c, "threads"), err);
 }
 

@@ -193,7 +193,9 @@ static orr_code write_out(const cli_context *c, const orr_set *s, orr_error *err
     if (!to)
         return ORR_OK;
     if (orr_has_suffix(to, ".orr"))
-        return orr_set_save(s, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
+        return orr_set_save(s, to,
+                            &(orr_set_save_options){.size = sizeof(orr_set_save_options),
+                                                    .compress = cli_flag(c, "compress")},
                             err);
     snprintf(groups, sizeof groups, "%s.json", to);
     const orr_code code = orr_set_write_files(s, to, NULL, 0, err);

@@ -161,7 +161,9 @@ static orr_code write_files(const orr_set *s, const char *prefix, orr_error *err
 static orr_code write_out(const cli_context *c, const orr_set *s, const char *to, orr_error *err)
 {
     if (orr_has_suffix(to, ".orr"))
-        return orr_set_save(s, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
+        return orr_set_save(s, to,
+                            &(orr_set_save_options){.size = sizeof(orr_set_save_options),
+                                                    .compress = cli_flag(c, "compress")},
                             err);
     if (cli_flag(c, "compress"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file, not '%s'", to);

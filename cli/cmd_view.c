@@ -263,8 +263,9 @@ static orr_code choose_rank(const cli_context *c, const orr_set *s, uint32_t *ou
 
 static orr_code view_run(cli_context *c, orr_error *err)
 {
-    const orr_set_options opt = {.read.leniency =
-                                     cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
+    const orr_read_options read = {
+        .size = sizeof read, .leniency = cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
+    const orr_set_options opt = {.size = sizeof opt, .read = &read};
     const view *v = NULL;
     const orr_trace *t;
     orr_trace *owned = NULL;

@@ -65,7 +65,7 @@ orr_code cli_target_check(const cli_context *c, const cli_target *to, orr_error 
 
 static orr_write_options write_options(const cli_context *c, const cli_target *to)
 {
-    orr_write_options opt = {.same_schema = cli_flag(c, "same-schema")};
+    orr_write_options opt = {.size = sizeof opt, .same_schema = cli_flag(c, "same-schema")};
     const char *schema = cli_text(c, "schema");
     if (schema)
         orr_schema_find(orr_str_of(schema), &opt.schema);
@@ -136,7 +136,9 @@ orr_code cli_target_write(const cli_context *c,
     const bool is_stdout = strcmp(to->path, "-") == 0;
     if (to->form == CLI_FORM_SET)
         return orr_set_save(s, to->path,
-                            &(orr_set_save_options){.compress = cli_flag(c, "compress")}, err);
+                            &(orr_set_save_options){.size = sizeof(orr_set_save_options),
+                                                    .compress = cli_flag(c, "compress")},
+                            err);
     if (to->form == CLI_FORM_PREFIX) {
         const orr_write_options opt = write_options(c, to);
         return orr_set_write_files(s, to->path, &opt, (unsigned)cli_count(c, "threads"), err);

@@ -124,7 +124,8 @@ static orr_code convert_text(const request *r, orr_error *err)
     orr_layers_free(t);
     if (code)
         return code;
-    code = orr_set_write_files(s, r->output, &(orr_write_options){0}, 0, err);
+    code = orr_set_write_files(s, r->output,
+                               &(orr_write_options){.size = sizeof(orr_write_options)}, 0, err);
     orr_set_close(s);
     return code;
 }
@@ -143,7 +144,7 @@ static orr_code write_devices(const request *r,
                                orr_flexflow_device(g, rank));
         if (n < 0 || (size_t)n >= sizeof path)
             return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
-        const orr_write_options opt = {.id_shift = orr_set_id_shift(s, rank)};
+        const orr_write_options opt = {.size = sizeof opt, .id_shift = orr_set_id_shift(s, rank)};
         code = orr_trace_write(t, path, &opt, err);
     }
     return code;

@@ -29,7 +29,8 @@ static orr_code read_as_old_program(const cli_context *c,
                                     orr_trace **out,
                                     orr_error *err)
 {
-    orr_read_options opt = {.schema = ORR_SCHEMA_CURRENT, .first_is_metadata = true};
+    orr_read_options opt = {
+        .size = sizeof opt, .schema = ORR_SCHEMA_CURRENT, .first_is_metadata = true};
     orr_error damage;
     char text[600];
     const orr_code code = orr_trace_read(path, &opt, out, &damage);

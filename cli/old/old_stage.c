@@ -232,7 +232,7 @@ static orr_code make_folder(const char *path, orr_error *err)
 
 static orr_code write_set(const cli_context *c, orr_stage *job, const target *t, orr_error *err)
 {
-    const orr_set_save_options opt = {.compress = cli_flag(c, "compress")};
+    const orr_set_save_options opt = {.size = sizeof opt, .compress = cli_flag(c, "compress")};
     orr_set *set;
     orr_code code = orr_stage_set(job, &set, err);
     if (code)

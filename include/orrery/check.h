@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check.h - the doctor: what is wrong with a set of traces, and what of it can be repaired.
  *
- *     orr_set_options lenient = {.keep_going = true};
+ *     orr_set_options lenient = {.size = sizeof lenient, .keep_going = true};
  *     if (orr_set_open("traces/", &lenient, &set, &err)) return report(&err);
  *     if (orr_check_set(set, NULL, &r, &err)) return report(&err);
  *     for (size_t i = 0; i < r->finding_count; i++)

@@ -37,10 +37,11 @@ typedef enum orr_feed_order {
 } orr_feed_order;
 
 typedef struct orr_feeder_options {
+    size_t size; /* sizeof(orr_feeder_options) */
     orr_feed_deps deps;
     orr_feed_order order;
     uint32_t window; /* most unfinished nodes held in memory, for traces larger than it; 0: all */
-    orr_read_options read;
+    const orr_read_options *read; /* NULL: all defaults */
 } orr_feeder_options;
 
 /* Feed a file.  With a window the file is read as it is needed (current schema only).  opt may be NULL. */

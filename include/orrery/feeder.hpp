@@ -229,6 +229,7 @@ class ETFeeder
     explicit ETFeeder(const std::string &path, orr_feeder_options options = orr_feeder_options())
     {
         orr_error err;
+        options.size = sizeof options;
         if (orr_feeder_open(path.c_str(), &options, &feeder_, &err))
             throw Error(err);
     }

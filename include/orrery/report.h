@@ -2,7 +2,8 @@
 /* report.h - where the time of a run went, as one self-contained HTML file.
  *
  *     orr_report *r;
- *     if (orr_report_create(&(orr_report_options){.size = sizeof(orr_report_options), .title = "step on 8 ranks"}, &r, &err)) return report(&err);
+ *     orr_report_options opt = {.size = sizeof opt, .title = "step on 8 ranks"};
+ *     if (orr_report_create(&opt, &r, &err)) return report(&err);
  *     orr_report_run run = {.name = "simulated", .timeline = t};
  *     if (!orr_report_add(r, &run, &err)) code = orr_report_write(r, "out.html", &err);
  *     orr_report_destroy(r);

@@ -24,8 +24,9 @@ extern "C" {
 typedef struct orr_set orr_set;
 
 typedef struct orr_set_options {
-    orr_read_options read;
-    unsigned threads; /* 0: one per core */
+    size_t size;                  /* sizeof(orr_set_options) */
+    const orr_read_options *read; /* NULL: all defaults */
+    unsigned threads;             /* 0: one per core */
     bool
         keep_going; /* a rank that cannot be read keeps its error (orr_set_error) instead of failing open */
 } orr_set_options;
@@ -139,6 +140,7 @@ ORR_API orr_code orr_set_keep(orr_set *s, uint32_t first, uint32_t count, orr_er
 
 /* One file, docs/format/orr.md; classes are compressed with zstd when asked for. */
 typedef struct orr_set_save_options {
+    size_t size; /* sizeof(orr_set_save_options) */
     bool compress;
 } orr_set_save_options;
 ORR_API orr_code orr_set_save(const orr_set *s,

@@ -222,6 +222,7 @@ typedef enum orr_leniency {
 } orr_leniency;
 
 typedef struct orr_read_options {
+    size_t size;       /* sizeof(orr_read_options) */
     orr_schema schema; /* AUTO: recognise */
     orr_leniency leniency;
     bool
@@ -229,6 +230,7 @@ typedef struct orr_read_options {
 } orr_read_options;
 
 typedef struct orr_write_options {
+    size_t size;       /* sizeof(orr_write_options) */
     orr_schema schema; /* AUTO: current */
     uint64_t id_shift; /* added to every id and dependency */
     bool same_schema;  /* write the generation that was read */

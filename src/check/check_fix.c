@@ -552,7 +552,7 @@ static orr_code salvage_rank(fixer *f, uint32_t rank, uint32_t *index, orr_error
         *err = *why;
         return why->code;
     }
-    orr_code code = salvage_file(&f->k, rank, why, &f->read->read, &bytes, &t, err);
+    orr_code code = salvage_file(&f->k, rank, why, f->read->read, &bytes, &t, err);
     if (!code) {
         const chk_class cls = {
             .t = t, .c = orr_trace_columns(t), .index = ORR_NO_NODE, .rank = rank, .rank_count = 1};
@@ -618,7 +618,8 @@ static orr_code check_target(const char *to, orr_error *err)
 
 static orr_code write_one(const fixer *f, const char *to, orr_error *err)
 {
-    const orr_write_options same = {.same_schema = true, .id_shift = orr_set_id_shift(f->to, 0)};
+    const orr_write_options same = {
+        .size = sizeof same, .same_schema = true, .id_shift = orr_set_id_shift(f->to, 0)};
     const orr_trace *t;
     orr_trace *owned;
     orr_code code = orr_set_rank_trace(f->to, 0, &t, &owned, err);
@@ -630,7 +631,7 @@ static orr_code write_one(const fixer *f, const char *to, orr_error *err)
 
 static orr_code write_set(const fixer *f, const char *path, const char *to, orr_error *err)
 {
-    const orr_write_options same = {.same_schema = true};
+    const orr_write_options same = {.size = sizeof same, .same_schema = true};
     if (orr_text_ends(to, ".orr"))
         return orr_set_save(f->to, to, NULL, err);
     const char *file = orr_set_rank_count(f->from) == 1 ? orr_set_rank_path(f->from, 0) : NULL;
@@ -646,16 +647,23 @@ orr_code orr_check_fix(const char *path,
                        orr_check_report **changes,
                        orr_error *err)
 {
-    orr_set_options tolerant = read ? *read : (orr_set_options){0};
+    orr_set_options tolerant;
+    orr_read_options reading;
     orr_check_options own;
     orr_error ignored;
     fixer f = {.read = &tolerant};
     err = err ? err : &ignored;
     *changes = NULL;
-    tolerant.keep_going = true;
     orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_check_options, err);
     if (!code)
-        code = check_target(to, err);
+        code = ORR__TAKE_OPTIONS(&tolerant, read, orr_set_options, err);
+    if (!code)
+        code = ORR__TAKE_OPTIONS(&reading, tolerant.read, orr_read_options, err);
+    if (code)
+        return code;
+    tolerant.read = &reading;
+    tolerant.keep_going = true;
+    code = check_target(to, err);
     if (code || (code = orr_set_open(path, &tolerant, &f.from, err)))
         return code;
     code = chk_begin(&f.k, f.from, own.limit, err);

@@ -23,7 +23,7 @@ static const orr_system plain_system = {.size = sizeof plain_system};
 /* One switch with a port for each rank, 50 GB/s and 500 ns. */
 static orr_code plain_network(orr_run *r, orr_error *err)
 {
-    const orr_set_options opt = {.threads = r->config.threads};
+    const orr_set_options opt = {.size = sizeof opt, .threads = r->config.threads};
     const orr_set *set = r->config.set;
     if (!set) {
         const orr_code code = orr_set_open(r->config.traces, &opt, &r->set, err);

@@ -8,6 +8,7 @@
 #include "feeder_impl.h"
 
 #include "base/memory/bitset_queue.h"
+#include "base/options.h"
 
 #include <inttypes.h>
 
@@ -233,10 +234,11 @@ orr_code orr_feeder_create(const orr_trace *t,
     orr_feeder *f = orr_alloc(1, sizeof *f);
     if (!f)
         return orr_no_memory(err);
-    if (opt)
-        f->opt = *opt;
     f->t = t;
-    const orr_code code = prepare(f, err);
+    orr_code code = ORR__TAKE_OPTIONS(&f->opt, opt, orr_feeder_options, err);
+    f->opt.read = NULL; /* the caller's; the trace has been read */
+    if (!code)
+        code = prepare(f, err);
     if (code)
         orr_feeder_close(f);
     else
@@ -267,13 +269,20 @@ orr_code orr_feeder_open(const char *path,
 {
     orr_trace *t;
     *out = NULL;
-    if (opt && opt->window)
-        return open_window(path, opt, out, err);
-    orr_read_options read = opt ? opt->read : (orr_read_options){.schema = ORR_SCHEMA_AUTO};
-    orr_code code = orr_trace_read(path, &read, &t, err);
+    orr_feeder_options own;
+    orr_read_options read;
+    orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_feeder_options, err);
+    if (!code)
+        code = ORR__TAKE_OPTIONS(&read, own.read, orr_read_options, err);
     if (code)
         return code;
-    code = orr_feeder_create(t, opt, out, err);
+    own.read = &read;
+    if (own.window)
+        return open_window(path, &own, out, err);
+    code = orr_trace_read(path, &read, &t, err);
+    if (code)
+        return code;
+    code = orr_feeder_create(t, &own, out, err);
     if (code)
         orr_trace_destroy(t);
     else

@@ -51,6 +51,7 @@ struct orr__window {
     orr_stream *stream;
     char *path;
     orr_feeder_options opt;
+    orr_read_options read;
     orr__scan scan;
     bool is_at_end;
     slot *slots;
@@ -322,13 +323,13 @@ static orr_code skip_metadata(orr__window *w, orr_error *err)
     orr_code code = orr_stream_peek(w->stream, 1 << 16, &body, err);
     if (code)
         return code;
-    const orr_schema wanted = w->opt.read.schema;
+    const orr_schema wanted = w->read.schema;
     if (orr__is_json(body) ||
         (wanted ? wanted : orr__et_recognise(body, w->path)) != ORR_SCHEMA_CURRENT)
         return fail_at(w, 0, err, "a window needs a current .et file; convert this one first");
     if ((code = peek_record(w, &body, &size, err)))
         return code == ORR_END ? fail_at(w, 0, err, "the file is empty") : code;
-    if (!w->opt.read.first_is_metadata && !orr__is_metadata(&w->scan, body))
+    if (!w->read.first_is_metadata && !orr__is_metadata(&w->scan, body))
         return ORR_OK; /* a node */
     if (!orr__scan_meta(&w->scan, body))
         return fail_at(w, size - body.len + (uint64_t)(w->scan.bad - body.ptr), err, w->scan.why);
@@ -342,14 +343,16 @@ orr_code orr__window_open(const char *path,
                           orr_error *err)
 {
     *out = NULL;
-    if (opt->order != ORR_FEED_BY_ID || opt->read.leniency > ORR_KEEP_UNKNOWN)
+    if (opt->order != ORR_FEED_BY_ID || opt->read->leniency > ORR_KEEP_UNKNOWN)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "the order of feeder V2 needs the whole trace: no window");
     orr__window *w = orr_alloc(1, sizeof *w);
     if (!w)
         return orr_no_memory(err);
     w->opt = *opt;
-    w->scan.is_lenient = opt->read.leniency != ORR_STRICT;
+    w->read = *opt->read;
+    w->opt.read = &w->read;
+    w->scan.is_lenient = opt->read->leniency != ORR_STRICT;
     w->free_slot = w->free_edge = NONE;
     w->path = orr_alloc(strlen(path) + 1, 1);
     w->held = orr_map_create(0);

@@ -9,6 +9,7 @@
 #include "set_impl.h"
 
 #include "base/memory/hash.h"
+#include "base/options.h"
 #include "base/threads/pool.h"
 
 #include <inttypes.h>
@@ -529,7 +530,7 @@ static orr_code parse_file(void *context, size_t i, orr_error *err)
         return ORR_OK;
     f->t->source =
         f->input; /* the trace owns it now, also when it was transcoded: equal files are found by it */
-    f->code = orr__trace_load(f->t, orr_input_bytes(f->input), &b->opt->read, &f->error);
+    f->code = orr__trace_load(f->t, orr_input_bytes(f->input), b->opt->read, &f->error);
     if (f->code) {
         orr_trace_destroy(f->t);
         f->t = NULL;
@@ -672,16 +673,23 @@ static void forget_files(orr_set *s)
 
 orr_code orr_set_open(const char *path, const orr_set_options *opt, orr_set **out, orr_error *err)
 {
-    static const orr_set_options defaults;
+    orr_set_options own;
+    orr_read_options read;
     orr__file_list list = {0};
     *out = NULL;
-    orr_code code = orr__set_find_files(path, &list, err);
+    orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_set_options, err);
+    if (!code)
+        code = ORR__TAKE_OPTIONS(&read, own.read, orr_read_options, err);
+    if (code)
+        return code;
+    own.read = &read;
+    code = orr__set_find_files(path, &list, err);
     orr_set *s = NULL;
     if (!code)
         code = orr_set_create(&s, err);
     if (!code)
-        code = list.is_orr ? orr__set_read_orr(s, &list, opt ? opt : &defaults, err)
-                           : read_files(s, &list, opt ? opt : &defaults, err);
+        code =
+            list.is_orr ? orr__set_read_orr(s, &list, &own, err) : read_files(s, &list, &own, err);
     orr_stream_close(list.stream);
     orr_arena_destroy(list.arena);
     orr_free(list.paths);
@@ -810,7 +818,6 @@ orr_code orr_set_write_files(const orr_set *s,
                              orr_error *err)
 {
     writing w = {.s = s, .prefix = prefix};
-    if (opt)
-        w.opt = *opt;
-    return orr_pool_for(threads, s->rank_count, write_rank, &w, err);
+    const orr_code code = ORR__TAKE_OPTIONS(&w.opt, opt, orr_write_options, err);
+    return code ? code : orr_pool_for(threads, s->rank_count, write_rank, &w, err);
 }

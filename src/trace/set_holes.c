@@ -438,7 +438,8 @@ orr_code orr__class_trace(const orr__class *c,
     if (code)
         return code;
     orr_trace *t = *out;
-    const orr_read_options current = {.schema = ORR_SCHEMA_CURRENT, .leniency = ORR_KEEP_UNKNOWN};
+    const orr_read_options current = {
+        .size = sizeof current, .schema = ORR_SCHEMA_CURRENT, .leniency = ORR_KEEP_UNKNOWN};
     if (values && c->plan && !orr__fill(c, values, &t->owned))
         t->owned.failed = true;
     else if (!values || !c->plan)

@@ -10,7 +10,7 @@
 
 enum { RANKS = 4, BYTES_A_NODE = 6 };
 
-static const orr_set_options one_thread = {.threads = 1};
+static const orr_set_options one_thread = {.size = sizeof one_thread, .threads = 1};
 
 static orr_attr whole(const char *name, int64_t v)
 {

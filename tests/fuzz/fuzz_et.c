@@ -18,19 +18,29 @@ static void check_identical(const orr_trace *t, orr_span in)
 
 static void write_all(const orr_trace *t, orr_leniency leniency)
 {
-    fuzz_write_back(t, &(orr_write_options){.schema = ORR_SCHEMA_CURRENT}, leniency);
-    fuzz_write_back(t, &(orr_write_options){.schema = ORR_SCHEMA_CURRENT, .id_shift = 12345678901},
+    fuzz_write_back(
+        t, &(orr_write_options){.size = sizeof(orr_write_options), .schema = ORR_SCHEMA_CURRENT},
+        leniency);
+    fuzz_write_back(t,
+                    &(orr_write_options){.size = sizeof(orr_write_options),
+                                         .schema = ORR_SCHEMA_CURRENT,
+                                         .id_shift = 12345678901},
                     leniency);
     /* Fields of a wrong type are lost on the way to old generations, and may leave a record empty. */
     for (int schema = ORR_SCHEMA_2023_10; leniency == ORR_STRICT && schema < ORR_SCHEMA_COUNT;
          schema++)
-        fuzz_write_back(t, &(orr_write_options){.schema = (orr_schema)schema}, leniency);
+        fuzz_write_back(
+            t,
+            &(orr_write_options){.size = sizeof(orr_write_options), .schema = (orr_schema)schema},
+            leniency);
 }
 
 static void try_reading(orr_span in, orr_schema schema, orr_leniency leniency)
 {
-    const orr_read_options opt = {
-        .schema = schema, .leniency = leniency, .first_is_metadata = leniency == ORR_AS_JSONIZER};
+    const orr_read_options opt = {.size = sizeof opt,
+                                  .schema = schema,
+                                  .leniency = leniency,
+                                  .first_is_metadata = leniency == ORR_AS_JSONIZER};
     orr_trace *t;
     orr_error err;
     const orr_code code = orr_trace_parse(in, "fuzz.et", &opt, &t, &err);

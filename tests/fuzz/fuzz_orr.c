@@ -59,7 +59,7 @@ static void mend(uint8_t *data, size_t size)
 static void save_again(const orr_set *s, bool compress)
 {
     fuzz_sink *sink = fuzz_writable();
-    const orr_set_save_options opt = {.compress = compress};
+    const orr_set_save_options opt = {.size = sizeof opt, .compress = compress};
     orr_set *again;
     orr_error err;
     REQUIRE(orr_set_save(s, sink->path, &opt, &err) == ORR_OK);
@@ -96,7 +96,7 @@ static void look_at_set(const orr_set *s)
 static void try_bytes(const uint8_t *data, size_t size)
 {
     const char *path = fuzz_file(0, data, size);
-    const orr_set_options opt = {.threads = 1};
+    const orr_set_options opt = {.size = sizeof opt, .threads = 1};
     orr_set *s;
     orr_trace *t;
     orr_error err;

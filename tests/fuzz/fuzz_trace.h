@@ -200,10 +200,11 @@ static inline void fuzz_run_feeder(orr_feeder *f, uint64_t nodes, bool must_end,
 
 static inline void fuzz_feed(const orr_trace *t)
 {
-    static const orr_feeder_options options[] = {{.deps = ORR_FEED_ALL},
-                                                 {.deps = ORR_FEED_DATA},
-                                                 {.deps = ORR_FEED_CTRL},
-                                                 {.order = ORR_FEED_AS_V2}};
+    static const orr_feeder_options options[] = {
+        {sizeof(orr_feeder_options), .deps = ORR_FEED_ALL},
+        {sizeof(orr_feeder_options), .deps = ORR_FEED_DATA},
+        {sizeof(orr_feeder_options), .deps = ORR_FEED_CTRL},
+        {sizeof(orr_feeder_options), .order = ORR_FEED_AS_V2}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         orr_feeder *f;
         orr_error err;
@@ -216,7 +217,7 @@ static inline void fuzz_feed(const orr_trace *t)
 /* A few nodes at a time, from a file. */
 static inline void fuzz_feed_window(const uint8_t *data, size_t size)
 {
-    const orr_feeder_options opt = {.window = 4};
+    const orr_feeder_options opt = {.size = sizeof opt, .window = 4};
     orr_feeder *f;
     orr_error err;
     if (orr_feeder_open(fuzz_file(0, data, size), &opt, &f, &err) == ORR_OK)
@@ -259,7 +260,8 @@ static inline void fuzz_write_back(const orr_trace *t,
     fuzz_sink *sink = fuzz_writable();
     orr_error err;
     orr_trace *again;
-    const orr_read_options read = {.schema = opt->schema, .leniency = leniency};
+    const orr_read_options read = {
+        .size = sizeof read, .schema = opt->schema, .leniency = leniency};
     const orr_code code = orr_trace_write(t, sink->path, opt, &err);
     const orr_span bytes = fuzz_take(sink);
     if (code == ORR_EUSAGE && opt->schema > ORR_SCHEMA_CURRENT)

@@ -25,7 +25,7 @@ static void view_back(const orr_trace *t, orr_view_form form)
 {
     fuzz_sink *sink = fuzz_writable();
     const orr_view_json_options view = {.size = sizeof view, .form = form};
-    const orr_read_options read = {.leniency = ORR_KEEP_UNKNOWN};
+    const orr_read_options read = {.size = sizeof read, .leniency = ORR_KEEP_UNKNOWN};
     orr_trace *again;
     orr_error err;
     REQUIRE(orr_view_json(t, sink->path, &view, &err) == ORR_OK);
@@ -45,8 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < 2; i++) {
         orr_trace *t;
         orr_error err;
-        const orr_code code =
-            orr_trace_parse(in, "fuzz.json", &(orr_read_options){.leniency = ways[i]}, &t, &err);
+        const orr_code code = orr_trace_parse(
+            in, "fuzz.json",
+            &(orr_read_options){.size = sizeof(orr_read_options), .leniency = ways[i]}, &t, &err);
         if (code != ORR_OK) {
             REQUIRE(code == ORR_EINPUT && !t && err.message[0]);
             REQUIRE(err.where.byte == ORR_NO_BYTE || err.where.byte <= size);
@@ -55,7 +56,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_look_at(t, size);
         fuzz_feed(t);
         if (size <= JSON_MAX) {
-            fuzz_write_back(t, &(orr_write_options){.schema = ORR_SCHEMA_CURRENT}, ways[i]);
+            fuzz_write_back(t,
+                            &(orr_write_options){.size = sizeof(orr_write_options),
+                                                 .schema = ORR_SCHEMA_CURRENT},
+                            ways[i]);
             for (int form = ORR_VIEW_JSON; form <= ORR_VIEW_CONCAT; form++)
                 view_back(t, (orr_view_form)form);
         }

@@ -171,7 +171,10 @@ static void save_generations(void)
     for (int schema = ORR_SCHEMA_2023_10; schema < ORR_SCHEMA_COUNT; schema++) {
         const char *extension = schema == ORR_SCHEMA_EG ? "eg" : "et";
         const char *path = path_of("et", orr_schema_name((orr_schema)schema), extension);
-        must(orr_trace_write(t, path, &(orr_write_options){.schema = (orr_schema)schema}, &err));
+        must(orr_trace_write(
+            t, path,
+            &(orr_write_options){.size = sizeof(orr_write_options), .schema = (orr_schema)schema},
+            &err));
     }
     orr_trace_destroy(t);
 }
@@ -191,8 +194,9 @@ static void save_pattern(const orr_pattern *p)
     must(orr_pattern_set(p, &opt, &s, &err));
     must(orr_set_save(s, path_of("orr", p->name, "orr"), NULL, &err));
     if (strcmp(p->name, "layered") == 0)
-        must(orr_set_save(s, path_of("orr", "packed", "orr"),
-                          &(orr_set_save_options){.compress = true}, &err));
+        must(orr_set_save(
+            s, path_of("orr", "packed", "orr"),
+            &(orr_set_save_options){.size = sizeof(orr_set_save_options), .compress = true}, &err));
     orr_set_close(s);
 }
 
@@ -243,8 +247,9 @@ static void save_holes(void)
     must(orr_set_save(s, path_of("orr", "holes", "orr"), NULL, &err));
     for (uint32_t i = 0; i < 2; i++)
         must(orr_set_add_group(s, i + 1, members[i], 2, &err));
-    must(orr_set_save(s, path_of("orr", "holes_and_groups", "orr"),
-                      &(orr_set_save_options){.compress = true}, &err));
+    must(orr_set_save(
+        s, path_of("orr", "holes_and_groups", "orr"),
+        &(orr_set_save_options){.size = sizeof(orr_set_save_options), .compress = true}, &err));
     orr_set_close(s);
 }
 

@@ -81,7 +81,9 @@ static void check_text(
 {
     orr_feeder *f;
     orr_buf got = {0};
-    if (orr_feeder_create(t, &(orr_feeder_options){.order = ORR_FEED_AS_V2}, &f, &err)) {
+    if (orr_feeder_create(
+            t, &(orr_feeder_options){.size = sizeof(orr_feeder_options), .order = ORR_FEED_AS_V2},
+            &f, &err)) {
         report(false, what, name, error_text());
         return;
     }
@@ -285,7 +287,10 @@ static void check_v2(const char *base, const char *name)
     char path[4200];
     orr_trace *t;
     snprintf(path, sizeof path, "%s.et", base);
-    if (orr_trace_read(path, &(orr_read_options){.leniency = ORR_AS_FEEDER_V2}, &t, &err)) {
+    if (orr_trace_read(
+            path,
+            &(orr_read_options){.size = sizeof(orr_read_options), .leniency = ORR_AS_FEEDER_V2}, &t,
+            &err)) {
         report(false, "is read", name, error_text());
         return;
     }

@@ -63,7 +63,7 @@ __attribute__((unused)) static orr_trace *parse_as(const orr_buf *b,
                                                    orr_leniency leniency)
 {
     orr_trace *t;
-    const orr_read_options opt = {.schema = schema, .leniency = leniency};
+    const orr_read_options opt = {.size = sizeof opt, .schema = schema, .leniency = leniency};
     CHECK_OK(orr_trace_parse(span_of(b), "rank.0.et", &opt, &t, &err), &err);
     return t;
 }
@@ -79,7 +79,7 @@ __attribute__((unused)) static orr_code write_as(const orr_trace *t,
                                                  orr_schema schema,
                                                  uint64_t shift)
 {
-    const orr_write_options opt = {.schema = schema, .id_shift = shift};
+    const orr_write_options opt = {.size = sizeof opt, .schema = schema, .id_shift = shift};
     return orr_trace_write(t, scratch(), &opt, &err);
 }
 
@@ -108,7 +108,7 @@ __attribute__((unused)) static void check_converts(const orr_trace *t,
 __attribute__((unused)) static orr_trace *check_round_trip(const orr_buf *b, orr_schema schema)
 {
     orr_trace *by_current;
-    const orr_read_options current = {.schema = ORR_SCHEMA_CURRENT};
+    const orr_read_options current = {.size = sizeof current, .schema = ORR_SCHEMA_CURRENT};
     CHECK_EQ(recognise(b), schema);
     orr_trace *t = parse_as(b, ORR_SCHEMA_AUTO, ORR_STRICT);
     CHECK_EQ(orr_trace_schema(t), schema);

@@ -395,7 +395,10 @@ TEST(test_check_fix__damaged_ranks_do_not_hide_the_others)
     PUT_NODE(&b, 2, 1);
     write_file("d.0.et", b.ptr, b.len);
     write_file("d.1.et", b.ptr, b.len - 1);
-    CHECK_OK(orr_set_open("d", &(orr_set_options){.keep_going = true}, &s, &err), &err);
+    CHECK_OK(orr_set_open("d",
+                          &(orr_set_options){.size = sizeof(orr_set_options), .keep_going = true},
+                          &s, &err),
+             &err);
     CHECK_OK(orr_check_set(s, NULL, &r, &err), &err);
     CHECK_EQ_U(r->count[ORR_CHECK_DAMAGED], 1);
     CHECK_EQ(r->read_status, ORR_EINPUT);
@@ -415,7 +418,10 @@ TEST(test_check_fix__generation_stays)
     ADD_NODE(t, 1);
     ADD_NODE(t, 2, 1, 9);
     seal(t);
-    CHECK_OK(orr_trace_write(t, "old.et", &(orr_write_options){.schema = ORR_SCHEMA_2023_10}, &err),
+    CHECK_OK(orr_trace_write(t, "old.et",
+                             &(orr_write_options){.size = sizeof(orr_write_options),
+                                                  .schema = ORR_SCHEMA_2023_10},
+                             &err),
              &err);
     orr_trace_destroy(t);
     check_changes(fix("old.et", "out.et"), ORR_CHECK_MISSING_PARENT, 1, "node 9");

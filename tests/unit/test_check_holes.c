@@ -348,7 +348,10 @@ TEST(test_check_holes__a_chain_of_groups_has_an_order)
 static void fix(const char *from, const char *to)
 {
     orr_check_report *changes;
-    CHECK_OK(orr_check_fix(from, to, &(orr_set_options){.threads = 1}, NULL, &changes, &err), &err);
+    CHECK_OK(orr_check_fix(from, to,
+                           &(orr_set_options){.size = sizeof(orr_set_options), .threads = 1}, NULL,
+                           &changes, &err),
+             &err);
     orr_check_report_destroy(changes);
 }
 

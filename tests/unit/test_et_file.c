@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "et_make.h"
 
-static const orr_read_options current = {.schema = ORR_SCHEMA_CURRENT};
-static const orr_read_options lenient = {.schema = ORR_SCHEMA_CURRENT,
-                                         .leniency = ORR_KEEP_UNKNOWN};
-static const orr_read_options jsonizer = {.schema = ORR_SCHEMA_CURRENT,
-                                          .leniency = ORR_AS_JSONIZER};
-static const orr_read_options feeder = {.schema = ORR_SCHEMA_CURRENT, .leniency = ORR_AS_FEEDER_V2};
+static const orr_read_options current = {.size = sizeof current, .schema = ORR_SCHEMA_CURRENT};
+static const orr_read_options lenient = {
+    .size = sizeof lenient, .schema = ORR_SCHEMA_CURRENT, .leniency = ORR_KEEP_UNKNOWN};
+static const orr_read_options jsonizer = {
+    .size = sizeof jsonizer, .schema = ORR_SCHEMA_CURRENT, .leniency = ORR_AS_JSONIZER};
+static const orr_read_options feeder = {
+    .size = sizeof feeder, .schema = ORR_SCHEMA_CURRENT, .leniency = ORR_AS_FEEDER_V2};
 
 static void check_refused(const orr_buf *b,
                           const orr_read_options *opt,
@@ -177,7 +178,10 @@ TEST(test_et_file__files_without_metadata_start_with_a_node)
     PUT_NODE(&b, 1);
     PUT_NODE(&b, 2, 1);
     check_count(&b, NULL, 2);
-    check_refused(&b, &(orr_read_options){.schema = ORR_SCHEMA_CURRENT, .first_is_metadata = true},
+    check_refused(&b,
+                  &(orr_read_options){.size = sizeof(orr_read_options),
+                                      .schema = ORR_SCHEMA_CURRENT,
+                                      .first_is_metadata = true},
                   1, "the first record is not metadata");
     b.len = 0;
     PUT_NODE(&b, 0); /* id 0 is not written: the record starts with a name */

@@ -57,7 +57,7 @@ TEST(test_et_legacy_damage__damage_is_named_with_its_byte)
 {
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         const broken *d = &damages[i];
-        const orr_read_options opt = {.schema = d->schema};
+        const orr_read_options opt = {.size = sizeof opt, .schema = d->schema};
         orr_trace *t;
         orr_buf b = {0};
         add_bytes(&b, d->bytes);
@@ -76,9 +76,9 @@ TEST(test_et_legacy_damage__every_cut_is_an_error_or_a_shorter_trace)
         orr_buf b = {0};
         samples[s].make(&b);
         for (size_t len = 0; len <= b.len; len++) {
-            const orr_read_options strict = {.schema = samples[s].schema};
-            const orr_read_options feeder = {.schema = samples[s].schema,
-                                             .leniency = ORR_AS_FEEDER_V2};
+            const orr_read_options strict = {.size = sizeof strict, .schema = samples[s].schema};
+            const orr_read_options feeder = {
+                .size = sizeof feeder, .schema = samples[s].schema, .leniency = ORR_AS_FEEDER_V2};
             orr_trace *t;
             const orr_code code =
                 orr_trace_parse((orr_span){b.ptr, len}, "f.et", &strict, &t, &err);
@@ -112,6 +112,7 @@ TEST(test_et_legacy_damage__no_byte_does_harm)
             const uint8_t was = b.ptr[i];
             for (size_t k = 0; k < sizeof others; k++) {
                 const orr_read_options opt = {
+                    .size = sizeof opt,
                     .schema = k & 1 ? ORR_SCHEMA_AUTO : samples[s].schema,
                     .leniency = k & 2 ? ORR_KEEP_UNKNOWN : ORR_STRICT,
                 };
@@ -153,7 +154,8 @@ TEST(test_et_legacy_damage__lenient_keeps_unknown_numbers)
 
 TEST(test_et_legacy_damage__metadata_can_be_demanded)
 {
-    const orr_read_options opt = {.schema = ORR_SCHEMA_0_0_3, .first_is_metadata = true};
+    const orr_read_options opt = {
+        .size = sizeof opt, .schema = ORR_SCHEMA_0_0_3, .first_is_metadata = true};
     orr_trace *t;
     orr_buf b = {0};
     add_record(&b, "08 00 12 00 18 04");

@@ -88,8 +88,9 @@ static orr_code read_trace(const char *path)
 static orr_code read_as_jsonizer(const char *path)
 {
     orr_trace *t;
-    const orr_code code =
-        orr_trace_read(path, &(orr_read_options){.leniency = ORR_AS_JSONIZER}, &t, &err);
+    const orr_code code = orr_trace_read(
+        path, &(orr_read_options){.size = sizeof(orr_read_options), .leniency = ORR_AS_JSONIZER},
+        &t, &err);
     orr_trace_destroy(t);
     return code;
 }
@@ -97,8 +98,9 @@ static orr_code read_as_jsonizer(const char *path)
 static orr_code read_as_feeder(const char *path)
 {
     orr_trace *t;
-    const orr_code code =
-        orr_trace_read(path, &(orr_read_options){.leniency = ORR_AS_FEEDER_V2}, &t, &err);
+    const orr_code code = orr_trace_read(
+        path, &(orr_read_options){.size = sizeof(orr_read_options), .leniency = ORR_AS_FEEDER_V2},
+        &t, &err);
     orr_trace_destroy(t);
     return code;
 }
@@ -122,12 +124,13 @@ static orr_code feed_whole(const char *path)
 
 static orr_code feed_v2(const char *path)
 {
-    return feed_all(path, &(orr_feeder_options){.order = ORR_FEED_AS_V2});
+    return feed_all(
+        path, &(orr_feeder_options){.size = sizeof(orr_feeder_options), .order = ORR_FEED_AS_V2});
 }
 
 static orr_code feed_window(const char *path)
 {
-    return feed_all(path, &(orr_feeder_options){.window = 20});
+    return feed_all(path, &(orr_feeder_options){.size = sizeof(orr_feeder_options), .window = 20});
 }
 
 static orr_code copy_trace(const char *path)
@@ -179,13 +182,15 @@ static orr_code write_zstd(const char *path)
 
 static orr_code write_shifted(const char *path)
 {
-    return write_trace(path, &(orr_write_options){.id_shift = 7}, "out.et");
+    return write_trace(path, &(orr_write_options){.size = sizeof(orr_write_options), .id_shift = 7},
+                       "out.et");
 }
 
 static orr_code open_set(const char *path)
 {
     orr_set *s;
-    const orr_code code = orr_set_open(path, &(orr_set_options){.threads = 1}, &s, &err);
+    const orr_code code = orr_set_open(
+        path, &(orr_set_options){.size = sizeof(orr_set_options), .threads = 1}, &s, &err);
     CHECK(!code == (s != NULL));
     CHECK(code || orr_set_class_count(s) == 2);
     orr_set_close(s);
@@ -195,8 +200,9 @@ static orr_code open_set(const char *path)
 static orr_code open_keeping_going(const char *path)
 {
     orr_set *s;
-    const orr_code code =
-        orr_set_open(path, &(orr_set_options){.threads = 1, .keep_going = true}, &s, &err);
+    const orr_code code = orr_set_open(
+        path, &(orr_set_options){.size = sizeof(orr_set_options), .threads = 1, .keep_going = true},
+        &s, &err);
     orr_set_close(s);
     return code;
 }
@@ -204,9 +210,13 @@ static orr_code open_keeping_going(const char *path)
 static orr_code save_set(const char *path, bool compress)
 {
     orr_set *s;
-    orr_code code = orr_set_open(path, &(orr_set_options){.threads = 1}, &s, &err);
+    orr_code code = orr_set_open(
+        path, &(orr_set_options){.size = sizeof(orr_set_options), .threads = 1}, &s, &err);
     if (!code)
-        code = orr_set_save(s, "out.orr", &(orr_set_save_options){.compress = compress}, &err);
+        code = orr_set_save(
+            s, "out.orr",
+            &(orr_set_save_options){.size = sizeof(orr_set_save_options), .compress = compress},
+            &err);
     orr_set_close(s);
     CHECK_EQ(access("out.orr", F_OK) == 0, code == ORR_OK);
     unlink("out.orr");
@@ -226,7 +236,8 @@ static orr_code save_packed(const char *path)
 static orr_code write_set(const char *path)
 {
     orr_set *s;
-    orr_code code = orr_set_open(path, &(orr_set_options){.threads = 1}, &s, &err);
+    orr_code code = orr_set_open(
+        path, &(orr_set_options){.size = sizeof(orr_set_options), .threads = 1}, &s, &err);
     if (!code)
         code = orr_set_write_files(s, "ranks", NULL, 1, &err);
     orr_set_close(s);
@@ -247,7 +258,8 @@ static orr_code check_set(const char *path)
     orr_set *s;
     orr_check_report *r = NULL;
     orr_str text;
-    orr_code code = orr_set_open(path, &(orr_set_options){.threads = 1}, &s, &err);
+    orr_code code = orr_set_open(
+        path, &(orr_set_options){.size = sizeof(orr_set_options), .threads = 1}, &s, &err);
     if (!code)
         code = orr_check_set(
             s, &(orr_check_options){.size = sizeof(orr_check_options), .threads = 1}, &r, &err);
@@ -262,8 +274,9 @@ static orr_code check_set(const char *path)
 static orr_code fix_set(const char *path)
 {
     orr_check_report *changes;
-    const orr_code code =
-        orr_check_fix(path, "out.orr", &(orr_set_options){.threads = 1}, NULL, &changes, &err);
+    const orr_code code = orr_check_fix(
+        path, "out.orr", &(orr_set_options){.size = sizeof(orr_set_options), .threads = 1}, NULL,
+        &changes, &err);
     CHECK(!code == (changes != NULL));
     CHECK_EQ(access("out.orr", F_OK) == 0, code == ORR_OK);
     unlink("out.orr");
@@ -276,7 +289,8 @@ static orr_code sum_up_set(const char *path)
     orr_set *s;
     orr_info *info = NULL;
     orr_str text;
-    orr_code code = orr_set_open(path, &(orr_set_options){.threads = 1}, &s, &err);
+    orr_code code = orr_set_open(
+        path, &(orr_set_options){.size = sizeof(orr_set_options), .threads = 1}, &s, &err);
     if (!code)
         code = orr_info_create(s, &(orr_info_options){.per_rank = true}, &info, &err);
     if (!code)
@@ -424,7 +438,11 @@ static void write_set_files(void)
     orr_set *s;
     CHECK_OK(orr_set_open("set", NULL, &s, &err), &err);
     CHECK_OK(orr_set_save(s, "plain.orr", NULL, &err), &err);
-    CHECK_OK(orr_set_save(s, "packed.orr", &(orr_set_save_options){.compress = true}, &err), &err);
+    CHECK_OK(orr_set_save(
+                 s, "packed.orr",
+                 &(orr_set_save_options){.size = sizeof(orr_set_save_options), .compress = true},
+                 &err),
+             &err);
     orr_set_close(s);
 }
 
@@ -475,7 +493,11 @@ static int make_input(void **state)
     ADD_NODE(t, 1);
     ADD_NODE(t, 2, 1);
     seal(t);
-    CHECK_OK(orr_trace_write(t, "a.eg", &(orr_write_options){.schema = ORR_SCHEMA_EG}, &err), &err);
+    CHECK_OK(orr_trace_write(
+                 t, "a.eg",
+                 &(orr_write_options){.size = sizeof(orr_write_options), .schema = ORR_SCHEMA_EG},
+                 &err),
+             &err);
     orr_trace_destroy(t);
     const char lines[] =
         "{\"format\": \"orrery-trace\", \"version\": 1, \"metadata\": {\"version\": \"1.0.0\"}}\n"

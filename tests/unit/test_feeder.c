@@ -46,9 +46,9 @@ static void check_refused(const orr_trace *t, const orr_feeder_options *opt, con
     CHECK_SAYS(&err, words);
 }
 
-static const orr_feeder_options by_data = {.deps = ORR_FEED_DATA},
-                                by_ctrl = {.deps = ORR_FEED_CTRL};
-static const orr_feeder_options as_v2 = {.order = ORR_FEED_AS_V2};
+static const orr_feeder_options by_data = {.size = sizeof by_data, .deps = ORR_FEED_DATA},
+                                by_ctrl = {.size = sizeof by_ctrl, .deps = ORR_FEED_CTRL};
+static const orr_feeder_options as_v2 = {.size = sizeof as_v2, .order = ORR_FEED_AS_V2};
 
 /* ---- a trace in memory ---- */
 
@@ -361,7 +361,10 @@ static run run_feeder(orr_feeder *f, uint64_t seed, size_t width)
 static run run_file(const char *path, uint32_t window, uint64_t seed, size_t width)
 {
     orr_feeder *f;
-    CHECK_OK(orr_feeder_open(path, &(orr_feeder_options){.window = window}, &f, &err), &err);
+    CHECK_OK(orr_feeder_open(
+                 path, &(orr_feeder_options){.size = sizeof(orr_feeder_options), .window = window},
+                 &f, &err),
+             &err);
     const run r = run_feeder(f, seed, width);
     CHECK_EQ((orr_feeder_trace(f) == NULL), (window != 0));
     orr_feeder_close(f);
@@ -447,15 +450,22 @@ TEST(test_feeder__a_window_remembers_ids_however_far_apart_they_are)
 static void window_file(const orr_buf *b, uint32_t window, orr_feeder **f)
 {
     write_file("f.et", b->ptr, b->len);
-    CHECK_OK(orr_feeder_open("f.et", &(orr_feeder_options){.window = window}, f, &err), &err);
+    CHECK_OK(
+        orr_feeder_open("f.et",
+                        &(orr_feeder_options){.size = sizeof(orr_feeder_options), .window = window},
+                        f, &err),
+        &err);
 }
 
 static void refuse_window(const orr_buf *b, uint32_t window, uint64_t byte, const char *words)
 {
     orr_feeder *f = (orr_feeder *)&err;
     write_file("f.et", b->ptr, b->len);
-    CHECK_CODE(orr_feeder_open("f.et", &(orr_feeder_options){.window = window}, &f, &err),
-               ORR_EINPUT, &err);
+    CHECK_CODE(
+        orr_feeder_open("f.et",
+                        &(orr_feeder_options){.size = sizeof(orr_feeder_options), .window = window},
+                        &f, &err),
+        ORR_EINPUT, &err);
     CHECK(f == NULL);
     CHECK_TEXT(err.where.path, "f.et");
     CHECK_EQ_U(err.where.byte, byte);
@@ -543,12 +553,18 @@ TEST(test_feeder__a_window_counts_the_dependencies_that_were_chosen)
     seal(t);
     CHECK_OK(orr_trace_write(t, "f.et", NULL, &err), &err);
     orr_trace_destroy(t);
-    CHECK_OK(orr_feeder_open("f.et", &(orr_feeder_options){.window = 5, .deps = ORR_FEED_DATA}, &f,
-                             &err),
+    CHECK_OK(orr_feeder_open("f.et",
+                             &(orr_feeder_options){.size = sizeof(orr_feeder_options),
+                                                   .window = 5,
+                                                   .deps = ORR_FEED_DATA},
+                             &f, &err),
              &err);
     CHECK_TEXT(order_of(f), "3 1 2");
     orr_feeder_close(f);
-    CHECK_CODE(orr_feeder_open("f.et", &(orr_feeder_options){.window = 5, .deps = ORR_FEED_CTRL},
+    CHECK_CODE(orr_feeder_open("f.et",
+                               &(orr_feeder_options){.size = sizeof(orr_feeder_options),
+                                                     .window = 5,
+                                                     .deps = ORR_FEED_CTRL},
                                &f, &err),
                ORR_EINPUT, &err);
     CHECK_SAYS(&err, "node 1: its dependency is not in the trace: node 77");
@@ -603,7 +619,10 @@ TEST(test_feeder__a_packed_stream_that_is_cut_feeds_what_is_there)
     orr_buf packed = read_file("f.et.gz");
     write_file("f.et.gz", packed.ptr, packed.len / 2);
     orr_buf_fini(&packed);
-    CHECK_OK(orr_feeder_open("f.et.gz", &(orr_feeder_options){.window = 10}, &f, &err), &err);
+    CHECK_OK(orr_feeder_open(
+                 "f.et.gz", &(orr_feeder_options){.size = sizeof(orr_feeder_options), .window = 10},
+                 &f, &err),
+             &err);
     while (!code) {
         CHECK_OK(orr_feeder_next(f, &node, &err), &err);
         code = orr_feeder_finish(f, node.id, &err);
@@ -641,16 +660,26 @@ TEST(test_feeder__a_window_is_misused_in_the_same_ways)
     CHECK_CODE(orr_feeder_finish(f, 1, &err), ORR_EUSAGE, &err);
     CHECK_TEXT(order_of(f), "2 3");
     orr_feeder_close(f);
-    CHECK_CODE(orr_feeder_open("f.et", &(orr_feeder_options){.window = 2, .order = ORR_FEED_AS_V2},
+    CHECK_CODE(orr_feeder_open("f.et",
+                               &(orr_feeder_options){.size = sizeof(orr_feeder_options),
+                                                     .window = 2,
+                                                     .order = ORR_FEED_AS_V2},
                                &f, &err),
                ORR_EUSAGE, &err);
-    CHECK_CODE(orr_feeder_open(
-                   "f.et", &(orr_feeder_options){.window = 2, .read = {.schema = ORR_SCHEMA_EG}},
-                   &f, &err),
+    CHECK_CODE(orr_feeder_open("f.et",
+                               &(orr_feeder_options){
+                                   .size = sizeof(orr_feeder_options),
+                                   .window = 2,
+                                   .read = &(orr_read_options){.size = sizeof(orr_read_options),
+                                                               .schema = ORR_SCHEMA_EG}},
+                               &f, &err),
                ORR_EINPUT, &err);
     CHECK_SAYS(&err, "a window needs a current .et file");
-    CHECK_CODE(orr_feeder_open("not-there.et", &(orr_feeder_options){.window = 2}, &f, &err),
-               ORR_EIO, &err);
+    CHECK_CODE(
+        orr_feeder_open("not-there.et",
+                        &(orr_feeder_options){.size = sizeof(orr_feeder_options), .window = 2}, &f,
+                        &err),
+        ORR_EIO, &err);
     CHECK_CODE(orr_feeder_open("not-there.et", NULL, &f, &err), ORR_EIO, &err);
     orr_buf_fini(&b);
 }

@@ -15,8 +15,8 @@ static size_t from_hex(const char *hex, uint8_t *buf)
     return n;
 }
 
-static const orr_read_options lenient = {.schema = ORR_SCHEMA_CURRENT,
-                                         .leniency = ORR_KEEP_UNKNOWN};
+static const orr_read_options lenient = {
+    .size = sizeof lenient, .schema = ORR_SCHEMA_CURRENT, .leniency = ORR_KEEP_UNKNOWN};
 
 static void check_trace_text(orr_trace *t, const orr_view_json_options *opt, const char *want)
 {
@@ -322,7 +322,8 @@ TEST(test_json_view__known_number_with_wrong_wire_type_is_unknown)
 TEST(test_json_view__unknown_fields_of_metadata_are_kept)
 {
     const uint8_t bytes[] = {2, 0x18, 1, 2, 8, 1}; /* field 3 of the metadata */
-    const orr_read_options opt = {.schema = ORR_SCHEMA_CURRENT, .first_is_metadata = true};
+    const orr_read_options opt = {
+        .size = sizeof opt, .schema = ORR_SCHEMA_CURRENT, .first_is_metadata = true};
     orr_trace *t;
     orr_error err;
     CHECK_OK(orr_trace_parse((orr_span){bytes, sizeof bytes}, "test", &opt, &t, &err), &err);
@@ -475,6 +476,29 @@ TEST(test_json_view__no_folder_is_an_error)
     orr_trace_destroy(t);
 }
 
+TEST(test_json_view__options_begin_with_their_size)
+{
+    /* an older header knew only the form, which comes first */
+    const orr_view_json_options none = {.form = ORR_VIEW_JSONL},
+                                larger = {.size = sizeof larger + 1},
+                                older = {.size = offsetof(orr_view_json_options, id_shift),
+                                         .form = ORR_VIEW_JSONL,
+                                         .id_shift = 10};
+    orr_trace *t;
+    orr_error err;
+    CHECK_OK(orr_trace_create(NULL, &t, &err), &err);
+    CHECK_OK(orr_trace_append(t, &(orr_draft){.id = 1, .name = {"", 0}}, &err), &err);
+    CHECK_OK(orr_trace_seal(t, &err), &err);
+    CHECK_CODE(orr_view_json(t, "out.json", &none, &err), ORR_EUSAGE, &err);
+    CHECK_SAYS(&err, "orr_view_json_options.size must be sizeof(orr_view_json_options)");
+    CHECK_CODE(orr_view_json(t, "out.json", &larger, &err), ORR_EUSAGE, &err);
+    CHECK_OK(orr_view_json(t, "out.json", &older, &err), &err);
+    orr_trace_destroy(t);
+    CHECK_OK(orr_trace_read("out.json", NULL, &t, &err), &err);
+    CHECK_EQ_U(orr_trace_columns(t)->id[0], 1); /* not shifted */
+    orr_trace_destroy(t);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -499,6 +523,7 @@ int main(void)
         RUN(test_json_view__long_bytes_are_whole),
         RUN(test_json_view__names_of_forms),
         RUN(test_json_view__no_folder_is_an_error),
+        RUN(test_json_view__options_begin_with_their_size),
     };
     return RUN_ALL(tests);
 }

@@ -217,13 +217,17 @@ TEST(test_set__odd_encodings_come_back_as_they_were)
     }
     for (unsigned threads = 1; threads <= 2; threads++) {
         open_set("d/p",
-                 &(orr_set_options){.threads = threads, .read = {.schema = ORR_SCHEMA_CURRENT}});
+                 &(orr_set_options){.size = sizeof(orr_set_options),
+                                    .threads = threads,
+                                    .read = &(orr_read_options){.size = sizeof(orr_read_options),
+                                                                .schema = ORR_SCHEMA_CURRENT}});
         CHECK_EQ_U(orr_set_class_of(set, 1), 0);
         CHECK_EQ_U(orr_set_class_of(set, 5), 0);
         CHECK_EQ_U(orr_set_class_of(set, 7), orr_set_class_of(set, 6));
         CHECK_OK(orr_set_save(set, "d/s.orr", NULL, &err), &err);
         orr_set_close(set);
-        open_set("d/s.orr", &(orr_set_options){.threads = threads});
+        open_set("d/s.orr",
+                 &(orr_set_options){.size = sizeof(orr_set_options), .threads = threads});
         CHECK_OK(orr_set_write_files(set, "d/out", NULL, threads, &err), &err);
         for (unsigned r = 0; r < 9; r++) {
             snprintf(name, sizeof name, "d/out.%u.et", r);
@@ -266,7 +270,7 @@ TEST(test_set__a_rank_that_cannot_be_read_fails_the_set_or_keeps_its_error)
     CHECK_EQ(symlink("nowhere", "d/p.4.et"), 0);
     write_chain("d/p.5.et", 7, 3);
     refuse_set("d", ORR_EINPUT, "d/p.1.et: byte ");
-    open_set("d", &(orr_set_options){.keep_going = true});
+    open_set("d", &(orr_set_options){.size = sizeof(orr_set_options), .keep_going = true});
     CHECK_EQ_U(orr_set_rank_count(set), 6);
     CHECK_EQ_U(orr_set_class_count(set), 1);
     CHECK_EQ_U(orr_set_class_of(set, 1), ORR_NO_NODE);
@@ -302,7 +306,7 @@ TEST(test_set__threads_do_not_change_the_result)
     uint32_t classes[50];
     uint64_t shifts[50];
     for (unsigned threads = 1; threads <= 4; threads++) {
-        open_set("d/p", &(orr_set_options){.threads = threads});
+        open_set("d/p", &(orr_set_options){.size = sizeof(orr_set_options), .threads = threads});
         CHECK_OK(orr_set_save(set, threads == 1 ? "d/one.orr" : "d/many.orr", NULL, &err), &err);
         for (uint32_t r = 0; r < 50; r++) {
             if (threads == 1) {
@@ -338,7 +342,10 @@ TEST(test_set__a_set_is_made_rank_by_rank)
     CHECK_CODE(orr_set_add_like(set, 2, 0, &err), ORR_EUSAGE, &err);
     check_ranks(4, 2, (const uint32_t[]){0, 0, 1, 1}, (const uint64_t[]){0, 10, 0, 1000});
     CHECK_TEXT(orr_set_rank_path(set, 3), "(new trace)");
-    CHECK_OK(orr_set_write_files(set, "made", &(orr_write_options){.id_shift = 5}, 2, &err), &err);
+    CHECK_OK(orr_set_write_files(
+                 set, "made",
+                 &(orr_write_options){.size = sizeof(orr_write_options), .id_shift = 5}, 2, &err),
+             &err);
     orr_set_close(set);
     CHECK_OK(orr_trace_read("made.3.et", NULL, &t, &err), &err);
     CHECK_EQ_U(orr_trace_columns(t)->id[0], 21 + 1000 + 5);
@@ -362,7 +369,11 @@ static void save_small(const char *path, bool compress)
     seal(t);
     CHECK_OK(orr_set_add(set, t, &err), &err);
     CHECK_OK(orr_set_add_like(set, 0, 16, &err), &err);
-    CHECK_OK(orr_set_save(set, path, &(orr_set_save_options){.compress = compress}, &err), &err);
+    CHECK_OK(orr_set_save(set, path,
+                          &(orr_set_save_options){.size = sizeof(orr_set_save_options),
+                                                  .compress = compress},
+                          &err),
+             &err);
     orr_set_close(set);
 }
 
@@ -472,9 +483,11 @@ TEST(test_set__a_large_class_reads_back)
             CHECK_OK(orr_trace_write(t, "t.et", NULL, &err), &err);
             CHECK_OK(orr_set_create(&set, &err), &err);
             CHECK_OK(orr_set_add(set, t, &err), &err);
-            CHECK_OK(
-                orr_set_save(set, "s.orr", &(orr_set_save_options){.compress = compress}, &err),
-                &err);
+            CHECK_OK(orr_set_save(set, "s.orr",
+                                  &(orr_set_save_options){.size = sizeof(orr_set_save_options),
+                                                          .compress = compress},
+                                  &err),
+                     &err);
             orr_set_close(set);
             uint64_t shift = 1;
             CHECK_OK(orr_set_read_rank("s.orr", 0, NULL, &again, &shift, &err), &err);
@@ -498,7 +511,11 @@ TEST(test_set__one_rank_is_read_without_the_others)
         orr_trace_destroy(t);
         CHECK_OK(orr_set_read_rank("s.orr", 2, NULL, &t, &shift, &err), &err);
         CHECK(orr_trace_columns(t)->count == 1 && shift == 16);
-        CHECK_OK(orr_trace_write(t, "r.et", &(orr_write_options){.id_shift = shift}, &err), &err);
+        CHECK_OK(orr_trace_write(
+                     t, "r.et",
+                     &(orr_write_options){.size = sizeof(orr_write_options), .id_shift = shift},
+                     &err),
+                 &err);
         orr_trace_destroy(t);
         CHECK_OK(orr_set_read_rank("s.orr", 0, NULL, &t, NULL, &err), &err);
         orr_trace_destroy(t);

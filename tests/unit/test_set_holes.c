@@ -126,8 +126,9 @@ TEST(test_set_holes__files_are_those_of_ranks_made_one_by_one)
     CHECK_EQ_U(orr_set_class_count(s), 2);
     CHECK_EQ_U(orr_set_slot_count(s, 1), SLOTS);
     write_both(s, NULL);
-    write_both(s, &(orr_write_options){.id_shift = 1000});
-    write_both(s, &(orr_write_options){.schema = ORR_SCHEMA_2023_10});
+    write_both(s, &(orr_write_options){.size = sizeof(orr_write_options), .id_shift = 1000});
+    write_both(
+        s, &(orr_write_options){.size = sizeof(orr_write_options), .schema = ORR_SCHEMA_2023_10});
     orr_set_close(s);
 }
 
@@ -185,7 +186,7 @@ static void check_saved(const orr_set_save_options *opt)
 TEST(test_set_holes__a_file_keeps_them)
 {
     check_saved(NULL);
-    check_saved(&(orr_set_save_options){.compress = true});
+    check_saved(&(orr_set_save_options){.size = sizeof(orr_set_save_options), .compress = true});
 }
 
 TEST(test_set_holes__some_ranks_of_a_set_keep_their_values)

@@ -13,7 +13,7 @@ static orr_span span_of(const char *text)
 
 static orr_code parse(const char *text, orr_leniency leniency, orr_trace **out, orr_error *err)
 {
-    const orr_read_options opt = {.leniency = leniency};
+    const orr_read_options opt = {.size = sizeof opt, .leniency = leniency};
     return orr_trace_parse(span_of(text), "test.json", &opt, out, err);
 }
 
@@ -403,7 +403,7 @@ TEST(test_trace_json__bad_structure_is_named_with_its_place)
 
 TEST(test_trace_json__metadata_can_be_required)
 {
-    const orr_read_options opt = {.first_is_metadata = true};
+    const orr_read_options opt = {.size = sizeof opt, .first_is_metadata = true};
     orr_trace *t;
     orr_error err;
     CHECK_CODE(orr_trace_parse(span_of(NODE_1), "test.json", &opt, &t, &err), ORR_EINPUT, &err);

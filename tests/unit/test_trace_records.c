@@ -352,7 +352,11 @@ TEST(test_trace_records__what_was_read_leniently_can_be_copied)
     orr_buf b = {0};
     put_meta(&b);
     PUT_RECORD(&b, "\x08\x01\x18\x63"); /* type 99 */
-    CHECK_OK(parse(&b, &(orr_read_options){.leniency = ORR_KEEP_UNKNOWN}, &from, &copy), &err);
+    CHECK_OK(
+        parse(&b,
+              &(orr_read_options){.size = sizeof(orr_read_options), .leniency = ORR_KEEP_UNKNOWN},
+              &from, &copy),
+        &err);
     orr_trace_node(from, 0, &node);
     CHECK_EQ_U(node.type, 99);
     CHECK_OK(orr_trace_copy(to, &node, NULL, &err), &err);
@@ -441,7 +445,10 @@ static void check_shift(
     put_meta(&w);
     put_record(&w, want, want_len);
     CHECK_OK(parse(&b, NULL, &t, &copy), &err);
-    CHECK_OK(orr_trace_write(t, "f.et", &(orr_write_options){.id_shift = shift}, &err), &err);
+    CHECK_OK(orr_trace_write(
+                 t, "f.et",
+                 &(orr_write_options){.size = sizeof(orr_write_options), .id_shift = shift}, &err),
+             &err);
     check_file("f.et", w.ptr, w.len);
     orr_trace_destroy(t);
     free(copy);
@@ -483,14 +490,19 @@ TEST(test_trace_records__a_shift_finds_the_id_wherever_it_stands)
             put_record(&b, cases[i].body, cases[i].len);
             CHECK_OK(parse(&b, NULL, &t, &copy), &err);
             CHECK_EQ_U(orr_trace_columns(t)->id[0], cases[i].id);
-            CHECK_OK(orr_trace_write(t, "f.et", &(orr_write_options){.id_shift = shifts[k]}, &err),
+            CHECK_OK(orr_trace_write(t, "f.et",
+                                     &(orr_write_options){.size = sizeof(orr_write_options),
+                                                          .id_shift = shifts[k]},
+                                     &err),
                      &err);
             orr_trace_destroy(t);
             free(copy);
             orr_buf_fini(&b);
-            CHECK_OK(
-                orr_trace_read("f.et", &(orr_read_options){.schema = ORR_SCHEMA_CURRENT}, &t, &err),
-                &err);
+            CHECK_OK(orr_trace_read("f.et",
+                                    &(orr_read_options){.size = sizeof(orr_read_options),
+                                                        .schema = ORR_SCHEMA_CURRENT},
+                                    &t, &err),
+                     &err);
             CHECK_EQ_U(orr_trace_columns(t)->id[0], cases[i].id + shifts[k]);
             orr_trace_destroy(t);
         }

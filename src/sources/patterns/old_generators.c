@@ -100,7 +100,8 @@ static orr_code write_rank(run *r, const sample *s, uint32_t rank, const orr_tra
         orr_arena_print(r->names, "%s/%s.%u.%s", r->folder, s->file, rank, is_eg ? "eg" : "et");
     if (!path)
         return orr_no_memory(r->err);
-    const orr_write_options opt = {.schema = is_eg ? ORR_SCHEMA_EG : ORR_SCHEMA_CURRENT,
+    const orr_write_options opt = {.size = sizeof opt,
+                                   .schema = is_eg ? ORR_SCHEMA_EG : ORR_SCHEMA_CURRENT,
                                    .id_shift = is_eg ? 0 : r->next_id};
     r->next_id += orr_trace_columns(t)->count;
     return orr_trace_write(t, path, &opt, r->err);

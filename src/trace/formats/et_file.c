@@ -7,6 +7,7 @@
  * the old tools overlook damage (chakra.md 1.1) live in next_as_jsonizer and next_as_feeder. */
 #include "trace/trace_impl.h"
 
+#include "base/options.h"
 #include <inttypes.h>
 
 enum { RELEASE_EVERY = 1 << 22 };
@@ -248,9 +249,11 @@ static orr_code read_bytes(orr_trace *t,
 
 orr_code orr__trace_load(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err)
 {
-    static const orr_read_options defaults;
+    orr_read_options own;
+    orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_read_options, err);
     t->is_from_file = true;
-    const orr_code code = read_bytes(t, bytes, opt ? opt : &defaults, err);
+    if (!code)
+        code = read_bytes(t, bytes, &own, err);
     return code ? code : orr_trace_seal(t, err);
 }
 
@@ -329,18 +332,20 @@ orr_code orr_trace_write(const orr_trace *t,
                          const orr_write_options *opt,
                          orr_error *err)
 {
-    static const orr_write_options defaults;
+    orr_write_options own;
     orr_output *o;
     if (!t->is_sealed)
         return orr_fail(err, ORR_EUSAGE, NULL, "only a sealed trace can be written");
-    if (!opt)
-        opt = &defaults;
+    orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_write_options, err);
+    if (code)
+        return code;
+    opt = &own;
     const orr_schema schema = opt->same_schema ? t->schema
                               : opt->schema    ? opt->schema
                                                : ORR_SCHEMA_CURRENT;
     if (schema != ORR_SCHEMA_CURRENT && !orr__et_old_forms)
         return no_old_forms(schema, err);
-    orr_code code = orr_output_open(path, &o, err);
+    code = orr_output_open(path, &o, err);
     if (code)
         return code;
     if (schema != ORR_SCHEMA_CURRENT)

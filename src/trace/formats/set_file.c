@@ -9,6 +9,7 @@
  * believed: every offset, count and length is held against the file's size, and every part has a hash. */
 #include "base/io/pack.h"
 #include "base/memory/hash.h"
+#include "base/options.h"
 #include "base/threads/pool.h"
 #include "trace/set_impl.h"
 
@@ -369,11 +370,15 @@ orr_code orr_set_save(const orr_set *s,
                       const orr_set_save_options *opt,
                       orr_error *err)
 {
-    saver v = {.compress = opt && opt->compress};
+    orr_set_save_options own;
+    orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_set_save_options, err);
+    if (code)
+        return code;
+    saver v = {.compress = own.compress};
     const uint32_t features =
         (set_has_holes(s) ? HAS_HOLES : 0) | (s->group_count ? HAS_GROUPS : 0);
     orr_buf header = {0};
-    orr_code code = check_complete(s, err);
+    code = check_complete(s, err);
     if (!code)
         code = orr_output_open(path, &v.o, err);
     if (code)
@@ -527,8 +532,8 @@ static orr_code read_class(
         body = (orr_span){t->owned.ptr, t->owned.len};
     if (!code && orr_hash_bytes(body.ptr, body.len, 0) != e.hash)
         code = damage(f, e.at, err, "a class is damaged: its hash does not match");
-    orr_read_options current = {.schema = ORR_SCHEMA_CURRENT,
-                                .leniency = opt ? opt->leniency : ORR_STRICT};
+    orr_read_options current = {
+        .size = sizeof current, .schema = ORR_SCHEMA_CURRENT, .leniency = opt->leniency};
     if (current.leniency ==
         ORR_AS_JSONIZER) /* cut records are a matter of files; a class has none */
         current.leniency = ORR_KEEP_UNKNOWN;
@@ -554,7 +559,7 @@ typedef struct loading {
 static orr_code load_class(void *context, size_t i, orr_error *err)
 {
     loading *l = context;
-    return read_class(l->f, (uint32_t)i, &l->opt->read, &l->s->classes[i].t, err);
+    return read_class(l->f, (uint32_t)i, l->opt->read, &l->s->classes[i].t, err);
 }
 
 static orr_code load_extra(
@@ -631,7 +636,7 @@ static orr_code read_filled(const char *path,
 {
     orr_set *s;
     const orr_trace *t;
-    const orr_set_options whole = {.read = opt ? *opt : (orr_read_options){0}, .threads = 1};
+    const orr_set_options whole = {.size = sizeof whole, .read = opt, .threads = 1};
     orr_code code = orr_set_open(path, &whole, &s, err);
     if (code)
         return code;
@@ -659,15 +664,18 @@ orr_code orr_set_read_rank(const char *path,
     orr_input *in;
     uint32_t class_index;
     uint64_t shift = 0;
+    orr_read_options own;
     *out = NULL;
-    orr_code code = orr_input_open(path, &in, err);
+    orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_read_options, err);
+    if (!code)
+        code = orr_input_open(path, &in, err);
     if (code)
         return code;
     orr_file f = {.path = path, .all = orr_input_bytes(in)};
     code = read_trailer(&f, err);
     if (!code && f.t.features & HAS_HOLES) {
         orr_input_close(in);
-        return read_filled(path, rank, opt, out, id_shift, err);
+        return read_filled(path, rank, &own, out, id_shift, err);
     }
     if (!code && rank >= f.t.ranks)
         code = orr_fail(err, ORR_EUSAGE, NULL, "%s has %u ranks: there is no rank %u", path,
@@ -675,7 +683,7 @@ orr_code orr_set_read_rank(const char *path,
     if (!code)
         code = read_rank_entry(&f, rank, &class_index, &shift, err);
     if (!code)
-        code = read_class(&f, class_index, opt, out, err);
+        code = read_class(&f, class_index, &own, out, err);
     if (!code && !(*out)->owned.ptr)
         (*out)->source = in;
     else
