@@ -21,10 +21,8 @@ ALLOWED = {
     "compat": {"compat", "base", "trace", "models", "sources", "check", "run", "explain", "views"},
 }
 THIRD_PARTY = {"zlib.h", "zstd.h", "simdjson.h", "yaml.h", "sqlite3.h", "cgraph.h", "gvc.h", "mpi.h", "microhttpd.h"}
-# Interfaces written for the module below to call back: networks and collective algorithms schedule through the run.
-PORTS = {("models", "orrery/network.h"), ("models", "orrery/collective.h")}
 # What cli may use of base: text, and the writer of JSON.
-SUPPORT = {"src/base/text/text.h", "src/base/text/number.h", "src/base/formats/json.h"}
+SUPPORT = {"src/base/text/text.h", "src/base/formats/json.h"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -80,8 +78,6 @@ def check_library(path, owners, quote, name):
     module = module_of(path)
     if name.startswith("orrery/"):
         reached = owners.get(name, set())
-        if (module, name) in PORTS:
-            return None
         if module in reached:
             return None  # parts of it are its own; the others stand above it and only share the header
         if not reached <= ALLOWED[module]:
