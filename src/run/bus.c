@@ -5,9 +5,9 @@
  *        |
  *     inner NPU port <== inner bus (G = 0.0038) ==> inner MA port
  *
- * A port sends one request at a time to its partner, LogGP style; a request may be processed there (a
- * reduction), sent back, and is delivered in the end.  What enters or leaves the NPU port first crosses the
- * inner bus. */
+ * A port sends one request at a time to its partner, LogGP style; a request may be processed there
+ * (a reduction), sent back, and is delivered in the end.  What enters or leaves the NPU port first
+ * crosses the inner bus. */
 #include "run_state.h"
 
 #include "base/ticks.h"

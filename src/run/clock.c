@@ -4,15 +4,18 @@
  *     heap of ticks -> bucket (one tick) -> list of events, first come first served
  *     (owner, tick) -> group: where the timers of that owner end in the list of their bucket
  *
- * Why buckets: in collectives thousands of events share a tick, so the heap is touched once a tick and an
- * event costs a list append.  A timer is an event that stands behind the last of its group instead of at the
- * end.  Buckets and groups are found through one hash table, in which the owners of a tick lie side by side:
- * ranks mostly do the same one after the other.  Nothing is allocated below the high-water mark: events,
- * buckets and groups come from pools with free lists.
- * A model may keep events of its own (attach).  Then every event here has a number, in `orders`, and a step takes
- * whichever comes first; the number of a timer is that of the first of its group, where it stands.
- * Invariant: now never decreases; the running bucket and the running group stay in the table until they are
- * empty. */
+ * Why buckets: in collectives thousands of events share a tick, so the heap is touched once per
+ * tick and an event costs a list append.  A timer is an event that is inserted after the last of
+ * its group instead of at the end.  Buckets and groups are found through one hash table, in which
+ * the owners of a tick are adjacent: ranks mostly do the same thing one after the other.  Nothing
+ * is allocated below the high-water mark: events, buckets and groups come from pools with free
+ * lists.
+ *
+ * A model may keep events of its own (attach).  Then every event here has a number, in `orders`,
+ * and a step takes whichever comes first; the number of a timer is that of the first of its group.
+ *
+ * Invariant: now never decreases; the running bucket and the running group stay in the table until
+ * they are empty. */
 #include "clock.h"
 
 #include "base/memory/hash.h"
@@ -194,7 +197,7 @@ static uint32_t new_event(clk_clock *c, const event *value)
     return e;
 }
 
-/* Into a bucket: behind the event `after`, or in front of all when that is NONE. */
+/* Into a bucket: after the event `after`, or before all others when that is NONE. */
 static void insert(clk_clock *c, list *bucket, uint32_t after, uint32_t e)
 {
     uint32_t *link = after == NONE ? &bucket->head : &c->events[after].next;
@@ -269,7 +272,7 @@ void clk_timer(clk_clock *c,
                    is_first                   ? c->line.order++
                    : c->lists[g].tail != NONE ? c->orders[c->lists[g].tail]
                                               : c->running_order);
-    /* An empty group that is not new is running: what it gets now is next. */
+    /* An empty group that is not new is running: a timer added now runs next. */
     insert(c, &c->lists[l], is_first ? c->lists[l].tail : c->lists[g].tail, e);
     c->lists[g].tail = e;
 }
@@ -325,7 +328,7 @@ void clk_attach(clk_clock *c, const orr_event_source *source)
 void clk_detach(clk_clock *c)
 {
     c->source.next_at =
-        NULL; /* events here keep their numbers, for want of anything better to do */
+        NULL; /* events that are pending keep their numbers, which nobody needs now */
     c->line.bound_at = c->line.bound_order = 0;
 }
 
@@ -335,7 +338,7 @@ static void set_bound(clk_clock *c, uint64_t tick, uint32_t bucket)
     c->line.bound_order = c->orders[c->lists[bucket].head];
 }
 
-/* The first event here is the bound of the model's. */
+/* The model may run up to the first event of the clock. */
 static void find_bound(clk_clock *c)
 {
     c->line.bound_at = c->line.bound_order = UINT64_MAX;

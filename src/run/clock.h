@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.h - simulated time: what happens when, and among equals, in which order.
+/* clock.h - simulated time: when events run, and in which order those of one tick run.
  *
  *     clk_at(c, now + 10, arrive, net, message);     // arrive(net, message) in 10 ticks
  *     while (clk_step(c)) ;
  *
- * Events of one tick run in the order in which they were scheduled, also those scheduled for the running
- * tick while it runs (astra-sim.md 4.1).  Besides, each *owner* (an NPU) has timers: all timers of one owner
- * for one tick run together, where the first of them stands (4.2). */
+ * Events of one tick run in the order in which they were scheduled, also those scheduled for the
+ * running tick while it runs (astra-sim.md 4.1).  Besides, each *owner* (an NPU) has timers: all
+ * timers of one owner for one tick run together, in the place of the first of them (astra-sim.md
+ * 4.2). */
 #ifndef ORR_RUN_CLOCK_H
 #define ORR_RUN_CLOCK_H
 
@@ -36,7 +37,7 @@ clk_clock *clk_create(void); /* NULL: out of memory */
 void clk_destroy(clk_clock *c);
 
 uint64_t clk_now(const clk_clock *c);
-/* tick: not before now.  Out of memory is remembered: see clk_has_failed. */
+/* tick: not before now.  Running out of memory is recorded: see clk_has_failed. */
 void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint64_t argument);
 void clk_timer(clk_clock *c,
                uint32_t owner,
@@ -45,8 +46,9 @@ void clk_timer(clk_clock *c,
                void *context,
                uint64_t argument);
 
-/* Events of a model that keeps its own run among those of the clock, in one order.  Before anything is scheduled.
- * The line is shared from then on; detached, the model's events run no more. */
+/* A model may keep its own event queue; its events and those of the clock then run in one order.
+ * Attach it before anything is scheduled: the line is shared from then on.  After detaching, the
+ * model's events do not run. */
 orr_event_line *clk_line(clk_clock *c);
 void clk_attach(clk_clock *c, const orr_event_source *source);
 void clk_detach(clk_clock *c);

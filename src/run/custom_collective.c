@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* custom_collective.c - a collective whose algorithm is itself a trace per member (astra-sim.md 5.10).
+/* custom_collective.c - a collective whose algorithm is itself a trace per member (astra-sim.md
+ * 5.10).
  *
- * A *program* is such a trace with its dependencies worked out, read once per file and kept; a *run* is one
- * stream going through it.  All free nodes are issued at once, in the order of hash_order.h. */
+ * A *program* is such a trace with its dependencies worked out, read once per file and kept; a
+ * *run* is one stream going through it.  All free nodes are issued at once, in the order of
+ * hash_order.h. */
 #include "match.h"
 #include "run_state.h"
 
@@ -109,7 +111,8 @@ static bool gather_parents(const orr_columns *c, uint32_t node, hash_order *out)
     return true;
 }
 
-/* Children are counted in a first pass and put into sets in the second; a set's order is then written down. */
+/* Children are counted in a first pass and put into sets in the second; a set's order is then
+ * written down. */
 typedef struct builder {
     program *p;
     const orr_columns *c;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine.h - what is behind an orr_run: one of three engines, each a row of functions.
+/* engine.h - the engines of an orr_run: one of three, each a table of functions.
  *
  *     run.c            the object: configuration, life, results
  *     run_traces.c     traces through the system layer on a network model   (sim.c and what it calls)
  *     run_schedule.c   GOAL schedules under LogGOPS                         (loggops/)
  *     run_flows.c      flows packet by packet                               (models/network/packet)
  *
- * A row says what its engine supports; nobody else keeps lists of what goes with what.  Writers and explanations that
- * are made above this folder (src/explain, src/views) are declared by the engines' own headers. */
+ * A row says what its engine supports; no other file lists which options go together.  Writers and
+ * explanations that are made above this folder (src/explain, src/views) are declared by the
+ * engines' own headers. */
 #ifndef ORR_RUN_ENGINE_H
 #define ORR_RUN_ENGINE_H
 
@@ -73,7 +74,7 @@ struct orr_run {
     orr_set *set;         /* traces read for their number of ranks; NULL: not needed */
     orr_net_config plain; /* one switch */
     double seconds;
-    orr_run_rank rank; /* what the last question was answered with */
+    orr_run_rank rank; /* the last answer */
     orr_run_dimension dimension;
 };
 

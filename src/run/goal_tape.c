@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_tape.c - what a run did, as a GOAL schedule: collectives as the messages the system layer made of them.
+/* goal_tape.c - what a run did, as a GOAL schedule: collectives as the messages the system layer
+ * made of them.
  *
- * The layers that plan collectives decide message by message, so they are asked by letting them run: each start of a
- * node, each send and each receive goes onto the tape in the order in which it happens.  A send of a collective
- * waits for the receive that ended last in its chunk, which is what let it go; a node waits for its parents, and for
- * the node that had its slot before it.
+ * The system layer decides on collectives message by message, so the schedule is recorded while it
+ * runs: each start of a node, each send and each receive goes onto the tape in the order in which
+ * it happens.  A send of a collective waits for the receive that ended last in its chunk, which is
+ * what released it; a node waits for its parents, and for the node that had its slot before it.
  *
  *     parents -> start -> send        a collective is its messages between two calculations of no length;
  *                      -> recv -> send -> end       all other nodes are one operation
  *
  * CPU 0 has the messages, 1 the compute of the device, 2 that of the host, 3 starts and ends.
- * Cost: 40 bytes a message and 24 a receive, for the time of the run. */
+ * Cost: 40 bytes per message and 24 per receive, for the duration of the run. */
 #include "goal_tape.h"
 
 #include "run_state.h"
@@ -24,7 +25,7 @@ typedef struct entry {
     uint64_t size;
     uint32_t rank, place;
     uint32_t peer, tag;
-    uint32_t after;   /* 1 + the receive that let it go; 0: the start of its node */
+    uint32_t after;   /* 1 + the receive that released it; 0: the start of its node */
     uint32_t receive; /* which of those that wait */
     uint8_t kind;
     bool is_chunk; /* of a collective */
@@ -104,7 +105,8 @@ static void tape_node_end(run_npu *n, uint32_t place)
     n->sim->tape->duration[n->rank][place] = clk_now(n->sim->clock) - n->started_at[place];
 }
 
-/* Chunks of different groups may have the same number: the group goes into the tag.  Above all tags of nodes. */
+/* Chunks of different groups may have the same number: the group goes into the tag.  Above all tags
+ * of nodes. */
 static uint32_t chunk_tag(const sys_stream *st, uint32_t wire_tag)
 {
     const cfg_group *g = sys_node_group(st->npu, st->set->place);
@@ -115,7 +117,7 @@ static uint32_t chunk_tag(const sys_stream *st, uint32_t wire_tag)
     return 0x80000000u | ((uint32_t)(x >> 8) & 0x7ffffffeu);
 }
 
-/* The stream behind a message, if it is one of a collective. */
+/* The stream that a message belongs to, if it is one of a collective. */
 static sys_stream *stream_of(clk_call c)
 {
     if (c.action == sys_phase_received)
@@ -204,7 +206,8 @@ static orr_code need(writer *w, uint32_t later, uint32_t earlier)
                : ORR_OK;
 }
 
-/* Nodes that send or receive nothing are a calculation; a collective begins and ends with an empty one. */
+/* Nodes that send or receive nothing are a calculation; a collective begins and ends with an empty
+ * one. */
 static orr_code write_node(writer *w, const entry *e, bool has_chunks, bool has_message)
 {
     const uint8_t slot = w->npu->graph->slot[e->place];

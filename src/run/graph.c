@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - the dependencies of one trace, ready for ranks to run through.
  *
- * Nodes are renumbered by ascending id (their *place*), because that is the order in which they are issued.
- * A parent counts once however often a node names it.  Where the rules say so (merges_equal_ids), nodes of the
- * same id are one: the last of them, which waits for all that any of them names.  One graph serves all ranks of a
- * class; what a rank keeps of its own is a counter per node. */
+ * Nodes are renumbered by ascending id (their *place*), because that is the order in which they are
+ * issued.  A parent counts once however often a node names it.  Where the rules say so
+ * (merges_equal_ids), nodes of the same id are one: the last of them, which waits for all that any
+ * of them names.  One graph serves all ranks of a class; what a rank keeps of its own is a counter
+ * per node. */
 #include "run_state.h"
 
 #include "trace/dag.h"
@@ -65,7 +66,7 @@ static bool is_last_of_id(const orr_trace *t, uint32_t k)
     return k + 1 == c->count || c->id[by_id(t, k)] != c->id[by_id(t, k + 1)];
 }
 
-/* Each of the three graphs (data, control, both) needs a node to begin with (astra-sim.md 2). */
+/* Each of the three graphs (data, control, both) needs a node without parents (astra-sim.md 2). */
 static orr_code refuse_rootless(const orr_trace *t, orr_error *err)
 {
     const orr_columns *c = &t->columns;
@@ -141,7 +142,8 @@ static bool has_streams(const orr_trace *t)
     return false;
 }
 
-/* The first stream has the slot that all communication has otherwise; past the last slot they share it. */
+/* The first stream has the slot that all communication has otherwise; past the last slot they share
+ * it. */
 static uint8_t slot_of_stream(work_graph *g, int64_t stream)
 {
     if (g->stream[WORK_SLOT_COMM] == ORR_NO_VALUE)

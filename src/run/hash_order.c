@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash_order.c - one list through all members; those of a bucket are neighbours.  A new member goes to the
- * front of its bucket's run, or to the front of the list when its bucket is empty (astra-sim.md 12). */
+/* hash_order.c - one list through all members; those of a bucket are neighbours.  A new member goes
+ * to the front of its bucket's run, or to the front of the list when its bucket is empty
+ * (astra-sim.md 12). */
 #include "hash_order.h"
 
 #include <string.h>

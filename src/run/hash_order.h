@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash_order.h - a set of ids in the order in which GNU's std::unordered_set<uint64_t> walks its members.
+/* hash_order.h - a set of ids in the order in which GNU's std::unordered_set<uint64_t> walks its
+ * members.
  *
  * The reference issues the free nodes of a custom collective in that order, so exact cycles need it
  * (astra-sim.md 12).  Members are small numbers (indices); their ids decide the order. */

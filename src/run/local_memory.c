@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_memory.c - which tensors a rank holds when, from the nodes that write and read them (astra-sim.md 10.2).
+/* local_memory.c - which tensors a rank holds when, from the nodes that write and read them
+ * (astra-sim.md 10.2).
  *
- * A node names its tensors in the attributes inputs and outputs: name, size in bytes, name, size, ...  A tensor
- * lives from the start of the node that writes it (from tick 0 when none does) to the end of the last one that
- * reads it.  During the run only the order in which nodes end is kept; all else follows from it and is worked
- * out twice: for the peak when the rank finishes, and for the file when it is written.
+ * A node names its tensors in the attributes inputs and outputs: name, size in bytes, name, size,
+ * ...  A tensor lives from the start of the node that writes it (from tick 0 when none does) to the
+ * end of the last one that reads it.  During the run only the order in which nodes end is kept; all
+ * else follows from it and is worked out twice: for the peak when the rank finishes, and for the
+ * file when it is written.
  *
  * Cost: O(n log n) in the tensors and reads of a rank. */
 #include "local_memory.h"
@@ -202,7 +204,8 @@ static int compare_points(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Births and deaths of one tick count together, so a tensor that dies as another is born makes no peak. */
+/* Births and deaths of one tick count together, so a tensor that dies as another is born makes no
+ * peak. */
 static orr_code add_points(mem_ledger *l)
 {
     l->points = orr_alloc(2 * l->count, sizeof *l->points);

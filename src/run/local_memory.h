@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_memory.h - the tensors of a rank: who wrote and read them, how long they lived (astra-sim.md 10.2). */
+/* local_memory.h - the tensors of a rank: who wrote and read them, how long they lived
+ * (astra-sim.md 10.2). */
 #ifndef ORR_LOCAL_MEMORY_H
 #define ORR_LOCAL_MEMORY_H
 
@@ -49,7 +50,8 @@ extern const run_observer mem_observer;
 /* Bytes in use by the tensors of a finished rank, tick by tick. */
 typedef void (*mem_usage_visit)(void *context, uint64_t tick, uint64_t bytes);
 orr_code mem_usage(const run_npu *n, mem_usage_visit visit, void *context, orr_error *err);
-/* The tensors that a node reads, then those that it writes.  Ends at the first that cannot be read. */
+/* The tensors that a node reads, then those that it writes.  Ends at the first that cannot be
+ * read. */
 typedef void (*mem_tensor_visit)(void *context, bool is_write, orr_str name);
 void mem_visit_tensors(const run_npu *n, uint32_t place, mem_tensor_visit visit, void *context);
 

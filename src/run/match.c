@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* match.c - messages: a send meets a receive with the same tag, source, destination and size.
  *
- * The k-th send of such a key meets the k-th receive (astra-sim.md 4.3), so per key there is a queue of sends
- * that nobody has received or of receives that nobody has sent, never both.  The oldest of a key stands in a
- * hash table, the others after it.  Ranks that do the same one after the other lie side by side in the table,
- * because the distance to the peer is hashed and the source is only added.  A message on its way is known by its
- * number alone. */
+ * The k-th send of such a key meets the k-th receive (astra-sim.md 4.3), so per key there is a
+ * queue of sends that nobody has received or of receives that nobody has sent, never both.  The
+ * oldest of a key stands in a hash table, the others after it.  Ranks that do the same one after
+ * the other are adjacent in the table, because the distance to the peer is hashed and the source is
+ * only added.  A message in flight is known by its number alone. */
 #include "match.h"
 
 #include "run_state.h"
@@ -95,7 +95,7 @@ static bool is_same(const key *a, const key *b)
     return a->tag == b->tag && a->src == b->src && a->dst == b->dst && a->size == b->size;
 }
 
-/* Where the oldest pair of a key is written down; NONE stands there when there is none. */
+/* The table entry of the oldest pair of a key; NONE when there is none. */
 static uint32_t *find_key(struct msg_table *m, const key *k)
 {
     uint32_t *at = &m->heads[place_of(m, k)];
@@ -218,7 +218,8 @@ static void send_message(orr_sim *s, const key *k, clk_call on_sent)
         run_fail(s, code, &err);
 }
 
-/* As the old front end: what is there already is received at once (packet-network.md, addendum 1). */
+/* As the old front end: what is there already is received at once (packet-network.md, addendum
+ * 1). */
 static void receive_bytes(orr_sim *s, const key *k, clk_call on_received)
 {
     const run_bytes_key bytes = {k->tag, k->src, k->dst};
@@ -278,7 +279,7 @@ void orr_net_complete_sender(orr_sim *s, uint64_t token)
     clk_call_now(on_sent);
 }
 
-/* The sender hears of it first, then whoever waits for these bytes. */
+/* The sender is notified first, then whoever waits for these bytes. */
 static void deliver_bytes(orr_sim *s, uint32_t token)
 {
     const pair p = s->matcher->pairs[token];
@@ -306,7 +307,7 @@ void orr_net_deliver(orr_sim *s, uint64_t token)
         drop_pair(m, (uint32_t)token);
     else
         p->is_arrived = p->is_told =
-            true; /* before the sender hears of it: it may post the receive itself */
+            true; /* before the sender is notified: it may post the receive itself */
     clk_call_now(on_sent);
     if (is_received)
         clk_call_now(on_received);
@@ -363,7 +364,8 @@ static void start_receive(void *sim, uint64_t i)
     receive_message(s, &k, w.call);
 }
 
-/* Pieces of a small collective round down to nothing.  The reference stops there (astra-sim.md 8); we send a byte. */
+/* Pieces of a small collective round down to nothing.  The reference stops there (astra-sim.md 8);
+ * we send a byte. */
 static uint64_t at_least_a_byte(const orr_sim *s, uint64_t size)
 {
     return size == 0 && !s->rules->sends_nothing ? 1 : size;

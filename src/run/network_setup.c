@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_setup.c - which network a run has: the file, the model, and links that are not as the file says.
+/* network_setup.c - which network a run has: the file, the model, and links that are not as the
+ * file says.
  *
- * A file is either ASTRA-sim's, with dimensions, or a link-level topology.  Dimensions become a graph when a
- * graph is asked for, or when single links differ, which dimensions cannot say. */
+ * A file is either ASTRA-sim's, with dimensions, or a link-level topology.  Dimensions become a
+ * graph when a graph is asked for, or when single links differ, which dimensions cannot say. */
 #include "run_state.h"
 
 #include "base/io/input.h"
@@ -21,7 +22,8 @@ static bool is_packet(const orr_sim *s)
     return !s->opt.custom_network && s->opt.fidelity && strcmp(s->opt.fidelity, "packet") == 0;
 }
 
-/* What kind of file the network is; only packets can do with config.txt, and the old program has nothing else. */
+/* What kind of file the network is; only packets can do with config.txt, and the old program has
+ * nothing else. */
 static orr_code find_kind(const orr_sim *s, orr__topology_kind *out, orr_error *err)
 {
     *out = ORR__KIND_YAML;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phases.c - what one chunk of a collective goes through: phases, each on one dimension, in one queue and one
- * direction (astra-sim.md 5.2; broadcast and its like: docs/design/collectives.md); and how a phase runs: what
- * the algorithms of models/collective ask for (collective.h) is done here.
+/* phases.c - what one chunk of a collective goes through: phases, each on one dimension, in one
+ * queue and one direction (astra-sim.md 5.2; broadcast and its like: docs/design/collectives.md);
+ * and how a phase runs: what the algorithms of models/collective ask for (collective.h) is done
+ * here.
  *
- * The order of the dimensions is given (schedule.c); here it becomes reduce-scatters, all-gathers and so on, and
- * the data grows and shrinks from phase to phase. */
+ * The order of the dimensions is given (schedule.c); here it becomes reduce-scatters, all-gathers
+ * and so on, and the data grows and shrinks from phase to phase. */
 #include "match.h"
 #include "run_state.h"
 
@@ -62,8 +63,8 @@ static void add_phase(
     }
 }
 
-/* Down to the last dimension and back up.  The last reduce-scatter and the first all-gather are one all-reduce
- * there, unless each is to be a phase of its own. */
+/* Down to the last dimension and back up.  The last reduce-scatter and the first all-gather are one
+ * all-reduce there, unless each is to be a phase of its own. */
 static void add_halves(sys_stream *st, const sys_route *r)
 {
     const uint32_t apart = r->is_unmerged ? r->count : r->count - 1;
@@ -83,7 +84,8 @@ static uint32_t dim_index(const sys_dim *d, uint32_t rank)
     return d->group ? cfg_group_index(d->group, rank) : rank / d->offset % d->count;
 }
 
-/* Between the root and the outer dimensions stand the ranks that share the root's place in the inner ones. */
+/* Between the root and the outer dimensions stand the ranks that share the root's place in the
+ * inner ones. */
 static bool is_on_the_way(const sys_stream *st, const sys_route *r, uint32_t k)
 {
     for (uint32_t i = 0; i < k; i++)
@@ -92,8 +94,8 @@ static bool is_on_the_way(const sys_stream *st, const sys_route *r, uint32_t k)
     return true;
 }
 
-/* Every rank goes through all phases here, also those it has no part in: what it gets and which queue is next
- * depend on them, and must not differ between ranks. */
+/* Every rank goes through all phases here, also those it has no part in: what it gets and which
+ * queue is next depend on them, and must not differ between ranks. */
 static void add_rooted(sys_stream *st, const sys_route *r, orr_collective kind, uint64_t data)
 {
     const bool is_outward =

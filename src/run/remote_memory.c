@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remote_memory.c - memory outside the ranks: a plain delay, or servers that take one access at a time
- * (astra-sim.md 7). */
+/* remote_memory.c - memory outside the ranks: a plain delay, or servers that take one access at a
+ * time (astra-sim.md 7). */
 #include "run_state.h"
 
 #include "base/ticks.h"
@@ -35,7 +35,8 @@ struct work_remote *work_remote_create(orr_sim *s)
 
 static void serve(server *v, const access *a, struct work_remote *r);
 
-/* The server's own completion, behind the requester's: what that asked for waits behind the others. */
+/* The server's own completion, after the requester's: what the requester asks for next queues after
+ * the others. */
 static void server_done(void *remote, uint64_t index)
 {
     struct work_remote *r = remote;

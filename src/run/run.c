@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c - orr_run: one configuration, one life and one set of results for three engines (engine.h). */
+/* run.c - orr_run: one configuration, one life and one set of results for three engines
+ * (engine.h). */
 #include "engine.h"
 
 #include "trace/input_files.h"
@@ -335,7 +336,7 @@ static const struct {
     {"hpc", {.L = 3000, .o = 8000, .g = 0, .G = 0.18, .O = 0, .S = 256000}},
 };
 
-/* One of L=.. o=.. and so on; *text moves behind it and its comma. */
+/* One of L=.. o=.. and so on; *text moves past it and its comma. */
 static bool take_parameter(const char **text, orr_loggops_model *m)
 {
     const char *p = *text, name = *p;

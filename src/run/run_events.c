@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_events.c - the loop of a run: start the ranks, then events until none is left, with a progress
- * line and a way to stop it.
+/* run_events.c - the loop of a run: start the ranks, then events until none is left, with a
+ * progress line and a way to stop it.
  *
- * The stop flag and the wall clock are checked once in a few thousand events.  The work left is estimated
- * in messages and nodes: the messages of a collective follow from its algorithm, and they take most of
- * the time. */
+ * The stop flag and the wall clock are checked once in a few thousand events.  The work left is
+ * estimated in messages and nodes: the messages of a collective follow from its algorithm, and they
+ * take most of the time. */
 #include "watch.h"
 
 #include <orrery/lab/progress.h>
@@ -174,7 +174,8 @@ static orr_code status(const orr_sim *s, orr_error *err)
     return clk_has_failed(s->clock) ? orr_no_memory(err) : ORR_OK;
 }
 
-/* An event at tick 0 makes the reference abort (astra-sim.md 4.1); under its rules we say so instead. */
+/* An event at tick 0 makes the reference abort (astra-sim.md 4.1); under its rules we say so
+ * instead. */
 static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
 {
     uint64_t tick;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_observer.h - who listens to a run.
  *
- * The layers of a run say what happens; figures and timelines (watch.c), the tape of messages (goal_tape.c), the log
- * of tensors (local_memory.c) and the lines of replaced programs listen, each with one const table.  A hook that
- * nobody listens to costs one test. */
+ * The layers of a run say what happens; figures and timelines (watch.c), the tape of messages
+ * (goal_tape.c), the log of tensors (local_memory.c) and the lines of replaced programs listen,
+ * each with one const table.  A hook that nobody listens to costs one test. */
 #ifndef ORR_RUN_OBSERVER_H
 #define ORR_RUN_OBSERVER_H
 

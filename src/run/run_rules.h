@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_rules.h - where a run may differ from ours: what it refuses, what it leaves out, how messages meet.
+/* run_rules.h - where a run may differ from ours: what it refuses, what it leaves out, how messages
+ * meet.
  *
- * All-zero is ours.  src/compat supplies the rules of replaced programs; orr_sim_options.rules names them. */
+ * All-zero is ours.  src/compat supplies the rules of replaced programs; orr_sim_options.rules
+ * names them. */
 #ifndef ORR_RUN_RULES_H
 #define ORR_RUN_RULES_H
 
@@ -69,7 +71,8 @@ typedef struct run_bytes_key {
     uint32_t tag, src, dst;
 } run_bytes_key;
 
-/* Messages of one tag, source and destination meet by their bytes, not one by one (packet-network.md 6.1). */
+/* Messages of one tag, source and destination meet by their bytes, not one by one
+ * (packet-network.md 6.1). */
 typedef struct run_byte_matching {
     void *(*create)(void); /* NULL: out of memory */
     void (*destroy)(void *m);

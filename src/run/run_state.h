@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_state.h - a rank (run_npu) and the run of all ranks (orr_sim), with what every layer asks them. */
+/* run_state.h - a rank (run_npu) and the run of all ranks (orr_sim), with what every layer asks
+ * them. */
 #ifndef ORR_RUN_RUN_STATE_H
 #define ORR_RUN_RUN_STATE_H
 

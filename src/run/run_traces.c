@@ -301,7 +301,8 @@ static orr_code write_memory(const orr_run *r, const char *prefix, orr_error *er
     return code;
 }
 
-/* ASTRA-sim's (astra-sim.md 10.1): its console, log.log, err.log, and where its logging file sends lines. */
+/* ASTRA-sim's (astra-sim.md 10.1): its console, log.log, err.log, and where its logging file sends
+ * lines. */
 static orr_code write_old(const orr_run *r, const char *what, const char *path, orr_error *err)
 {
     static const char *const names[] = {"console-log", "file-log", "error-log"};

@@ -3,16 +3,18 @@
  * (inter-dimension-scheduling), and how ranks agree on the order in which they start them
  * (docs/design/schedulers.md).
  *
- * All ranks must send a chunk through the dimensions in the same order, so the order is decided once, by the
- * rank that comes to the collective first, and kept as a *plan* until every rank is through.  The greedy
- * schedulers follow Themis (Rashidi et al., ISCA 2022): keep a sum of the time each dimension is busy, and send
- * the next chunk first where the sum is smallest, because a chunk is largest in its first reduce-scatter.
+ * All ranks must send a chunk through the dimensions in the same order, so the order is decided
+ * once, by the rank that comes to the collective first, and kept as a *plan* until every rank is
+ * through.  The greedy schedulers follow Themis (Rashidi et al., ISCA 2022): keep a sum of the time
+ * each dimension is busy, and send the next chunk first where the sum is smallest, because a chunk
+ * is largest in its first reduce-scatter.
  *
- * A queue starts its chunks in the order in which the first of all ranks started them.  Whatever must be before
- * something else then has its first start before it, so the waits of ranks can never form a cycle.
+ * A queue starts its chunks in the order in which the first of all ranks started them.  Whatever
+ * must be before something else then has its first start before it, so the waits of ranks can never
+ * form a cycle.
  *
- * Cost: a plan has an entry per chunk and one per start, made once per collective; dimensions are sorted per
- * chunk; a start looks through the chunks that wait. */
+ * Cost: a plan has an entry per chunk and one per start, made once per collective; dimensions are
+ * sorted per chunk; a start looks through the chunks that wait. */
 #include "run_state.h"
 
 /* Below this part of a chunk, loads count as equal (offlineGreedy). */
@@ -162,8 +164,8 @@ static void set_ascending(sched_order *t, uint32_t count)
         t->order[i] = (uint8_t)i;
 }
 
-/* The chunk that would fill the gap between the most and the least loaded dimension, if it went first (in an
- * all-gather: last) to the least loaded one. */
+/* The chunk that would fill the gap between the most and the least loaded dimension, if it went
+ * first (in an all-gather: last) to the least loaded one. */
 static double filling_size(const planner *p, const sched_order *by_load)
 {
     const uint32_t count = p->r->count;
@@ -303,7 +305,8 @@ static void drop_entry(struct sched *c, uint32_t e)
     c->free_entry = e;
 }
 
-/* Which collectives the scheduler has a say in: for the others every order loads the dimensions the same. */
+/* Which collectives the scheduler has a say in: for the others every order loads the dimensions the
+ * same. */
 static bool is_planned(const orr_sim *s, orr_collective kind)
 {
     switch (s->system.inter) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim.c - a simulation as an object: read the inputs, build the ranks; run_events.c runs it.
  *
- * Inputs are read in the reference's order (network, memory, system, traces, groups), so that with several
- * mistakes the same one is reported.  Ranks start in order at tick 0, outside of any event (astra-sim.md 1). */
+ * Inputs are read in the reference's order (network, memory, system, traces, groups), so that with
+ * several mistakes the same one is reported.  Ranks start in order at tick 0, outside of any event
+ * (astra-sim.md 1). */
 #include "goal_tape.h"
 #include "local_memory.h"
 #include "match.h"
@@ -205,7 +206,8 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "the network has %u NPUs, but %s has traces for %u ranks", s->npu_count,
                         s->opt.workload ? s->opt.workload : "the set", orr_set_rank_count(s->set));
-    /* The logical topology of packets may be of one rank, whatever traces there are (packet-network.md 4.3). */
+    /* The logical topology of packets may be of one rank, whatever traces there are
+     * (packet-network.md 4.3). */
     if (s->npu_count == 1 && !s->packet &&
         (s->rules->refuses_one_rank || orr_set_rank_count(s->set) > 1))
         return orr_fail(err, ORR_EINPUT, &s->net_config.where,

@@ -9,8 +9,8 @@
  *         printf("%u: %" PRIu64 " ns\n", r, orr_sim_rank(sim, r)->finished_at);
  *     orr_sim_destroy(sim);
  *
- * A simulation is an object: many may live in one process, and the caller may own the loop (orr_sim_step).
- * Same inputs give the same result, always.  One tick is one nanosecond. */
+ * A simulation is an object: many may live in one process, and the caller may own the loop
+ * (orr_sim_step).  Same inputs give the same result, always.  One tick is one nanosecond. */
 #ifndef ORR_RUN_SIM_H
 #define ORR_RUN_SIM_H
 
@@ -30,11 +30,11 @@ struct orr_critical_path;
 /* How much of a run is kept for later. */
 typedef enum orr_sim_record {
     ORR_SIM_RECORD_FIGURES = 0, /* sums only */
-    ORR_SIM_RECORD_NODES,       /* when each node ran, and what let it: 44 bytes a node */
+    ORR_SIM_RECORD_NODES,       /* when each node ran, and what released it: 44 bytes per node */
     ORR_SIM_RECORD_PHASES       /* and each phase of each chunk of each collective */
 } orr_sim_record;
 
-/* Something faster or slower than the files say, to see what it would change: factors, 0 for 1. */
+/* What-if: factors on what the files say; 0 means 1. */
 typedef struct orr_sim_change {
     bool
         has_dimension; /* bandwidth and latency: of this dimension alone, not of the whole network */
@@ -77,7 +77,8 @@ typedef struct orr_sim_options {
     uint32_t critical_path; /* how many steps of it reports list; 0: not in reports */
     bool records_goal;      /* for orr_sim_goal */
     bool shows_progress;    /* a line on stderr, when that is a terminal */
-    const char *program;    /* who asks, for the head of results: "orrery 0.1.0"; NULL: not said */
+    const char
+        *program; /* the program's name for the head of results: "orrery 0.1.0"; NULL: left out */
     orr_sim_change change;
 } orr_sim_options;
 
@@ -97,13 +98,13 @@ typedef struct orr_sim_rank_result {
 orr_code orr_sim_create(const orr_sim_options *opt, orr_sim **out, orr_error *err) ORR_MUST_CHECK;
 void orr_sim_destroy(orr_sim *s); /* NULL is fine */
 
-/* One event.  ORR_END: nothing is left to happen. */
+/* One event.  ORR_END: no event is left. */
 orr_code orr_sim_step(orr_sim *s, orr_error *err) ORR_MUST_CHECK;
-/* All of them.  A simulation that stands still before all ranks have finished is an error that says who waits
- * for whom. */
+/* All of them.  A simulation that stands still before all ranks have finished is an error that says
+ * who waits for whom. */
 orr_code orr_sim_run(orr_sim *s, orr_error *err) ORR_MUST_CHECK;
-/* orr_sim_run returns ORR_ESTOP soon, and may be called again to go on.  Results up to then can be asked for.
- * Safe in a signal handler and from another thread. */
+/* orr_sim_run returns ORR_ESTOP soon, and may be called again to continue.  Results so far are
+ * available.  Safe in a signal handler and from another thread. */
 void orr_sim_stop(orr_sim *s);
 
 uint32_t orr_sim_ranks(const orr_sim *s);
@@ -113,7 +114,7 @@ const orr_sim_rank_result *orr_sim_rank(const orr_sim *s, uint32_t rank);
 uint64_t orr_sim_events(const orr_sim *s);
 uint64_t orr_sim_messages(const orr_sim *s);
 
-/* The lines that the old programs print (astra-sim.md 10.1), the whole of them, to a file or "-". */
+/* The lines that the old programs print (astra-sim.md 10.1), all of them, to a file or "-". */
 typedef enum orr_sim_log {
     ORR_SIM_LOG_CONSOLE, /* level info and above, with what sinks send to standard output */
     ORR_SIM_LOG_FILE,    /* with the issue and callback lines, if they were kept */
@@ -131,50 +132,53 @@ bool orr_sim_ignores_log_patterns(const orr_sim *s);
  * orr_sim_options.trace_log, or trace-enabled in the system file. */
 orr_code orr_sim_write_trace_log(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
 
-/* Tensors in a rank's memory over time, as a Chrome trace (astra-sim.md 10.2), when the system file has
- * track-local-mem: the prefix it wants for the files PREFIX.<rank>.json (NULL: not tracked), and one of them. */
+/* Tensors in a rank's memory over time, as a Chrome trace (astra-sim.md 10.2), when the system file
+ * has track-local-mem: the prefix it wants for the files PREFIX.<rank>.json (NULL: not tracked),
+ * and one of them. */
 const char *orr_sim_memory_trace(const orr_sim *s);
 orr_code orr_sim_write_memory_trace(const orr_sim *s,
                                     uint32_t rank,
                                     const char *path,
                                     orr_error *err) ORR_MUST_CHECK;
-/* What went over the links, for networks that know their links: every one that carried something; and the same as
- * CSV, one row a link, to a file or "-". */
+/* What went over the links, for networks that know their links: each link that carried something;
+ * and the same as CSV, one row per link, to a file or "-". */
 void orr_sim_visit_links(const orr_sim *s, orr_net_link_visit visit, void *context);
 orr_code orr_sim_write_links(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
-/* One dimension of the network, and what went along it: messages count for the innermost one in which sender and
- * receiver differ. */
+/* One dimension of the network, and what went along it: messages count for the innermost one in
+ * which sender and receiver differ. */
 typedef struct orr_sim_dimension {
     const char
         *shape; /* "Ring"; NULL: a link-level topology, whose dimensions are those of collectives */
     uint32_t ranks;    /* along it */
-    double bandwidth;  /* bytes a second, a link; 0: not known */
-    double latency_ns; /* a link; below 0: not known */
+    double bandwidth;  /* bytes per second, of one link; 0: unknown */
+    double latency_ns; /* of one link; below 0: unknown */
     uint64_t messages, bytes;
 } orr_sim_dimension;
 uint32_t orr_sim_dimension_count(const orr_sim *s);
 orr_sim_dimension orr_sim_dimension_at(const orr_sim *s, uint32_t index);
-/* Of a run that has come to its end: when the last rank finished; of any other: now.  ns. */
+/* When the last rank finished, or now if the run has not ended; ns. */
 uint64_t orr_sim_time(const orr_sim *s);
 
-/* What went over a network of packets, after or during a run; false: the model is another one. */
+/* Figures of a packet network, after or during a run; false: the model is another one. */
 bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out);
-/* After a standstill, what the network has to say about it; NULL behind the last line. */
+/* After a standstill, what the network says about it, line by line; NULL after the last. */
 const char *orr_sim_network_stall(const orr_sim *s, size_t line);
-/* What is odd in the inputs of the network, but not wrong; NULL behind the last. */
+/* Warnings about the inputs of the network; NULL after the last. */
 const char *orr_sim_warning(const orr_sim *s, size_t line);
-/* What came out, as a short table or as one JSON object; to a file or "-". */
+/* The results as a short table or as one JSON object, to a file or "-". */
 orr_code orr_sim_write_text(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
 orr_code orr_sim_write_json(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
-/* One row a rank. */
+/* One row per rank. */
 orr_code orr_sim_write_csv(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
-/* What was run, as a schedule of sends, receives and calculations: collectives as the messages that the system layer
- * made of them, compute as the time it took.  Needs orr_sim_options.records_goal and a run that came to its end. */
+/* What was run, as a schedule of sends, receives and calculations: collectives as the messages that
+ * the system layer made of them, compute as the time it took.  Needs orr_sim_options.records_goal
+ * and a run that came to its end. */
 orr_code orr_sim_goal(const orr_sim *s, orr_goal **out, orr_error *err) ORR_MUST_CHECK;
-/* Valid after orr_sim_run has failed or orr_sim_step has said ORR_END.  NULL: it does not stand still, or memory
- * ran out. */
+/* Valid after orr_sim_run has failed or orr_sim_step has said ORR_END.  NULL: it does not stand
+ * still, or memory ran out. */
 const struct orr_stall *orr_sim_stall(orr_sim *s);
-/* Needs a simulation that has run to its end with orr_sim_options.record set.  ORR_EUSAGE: it has not. */
+/* Needs a simulation that has run to its end with orr_sim_options.record set.  ORR_EUSAGE: it has
+ * not. */
 orr_code orr_sim_critical_path(const orr_sim *s,
                                struct orr_critical_path **out,
                                orr_error *err) ORR_MUST_CHECK;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* system.c - the system layer of a rank: a collective becomes streams (chunks), a stream is a list of phases, a
- * phase is one algorithm on one dimension and waits in a queue (astra-sim.md 5.1 to 5.3).
+/* system.c - the system layer of a rank: a collective becomes streams (chunks), a stream is a list
+ * of phases, a phase is one algorithm on one dimension and waits in a queue (astra-sim.md 5.1 to
+ * 5.3).
  *
- * A queue is a list: the streams that run first, then those that wait, by falling priority.  How many run at
- * once is fixed, so "start what fits" never looks far. */
+ * A queue is a list: the streams that run first, then those that wait, by falling priority.  How
+ * many run at once is fixed, so "start what fits" never looks far. */
 #include "system.h"
 
 #include "match.h"
@@ -149,7 +150,8 @@ void sys_queue_insert(sys_queue *q, sys_stream *st)
 {
     const cfg_intra how = st->npu->sim->system.intra;
     sys_stream *before = NULL;
-    /* By priority the waiting ones are sorted: the last tells whether there is anything to look for. */
+    /* By priority the waiting ones are sorted: the last tells whether there is anything to look
+     * for. */
     if (q->last && !q->last->is_started &&
         (how != CFG_BY_PRIORITY || goes_before(st, q->last, how))) {
         before = q->first;
@@ -393,7 +395,8 @@ const sys_dim *sys_group_dim(const orr_sim *s, const cfg_group *g, orr_collectiv
     return &s->group_rings[(size_t)(g - s->groups.groups) * ORR_COLL_COUNT + kind];
 }
 
-/* How a rank runs this collective: custom traces, or dimensions.  A group remembers its first answer. */
+/* How a rank runs this collective: custom traces, or dimensions.  A group remembers its first
+ * answer. */
 static bool plan_of(request *r)
 {
     run_npu *n = r->n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* system.h - the system layer: a collective becomes streams (chunks), which go through phases and wait
- * in queues (astra-sim.md 5). */
+/* system.h - the system layer: a collective becomes streams (chunks), which go through phases and
+ * wait in queues (astra-sim.md 5). */
 #ifndef ORR_RUN_SYSTEM_H
 #define ORR_RUN_SYSTEM_H
 
@@ -60,8 +60,8 @@ struct sys_stream {
     uint32_t record; /* of its running phase, when phases are recorded */
     uint8_t whole;   /* orr_collective that this stream belongs to */
     bool is_started;
-    /* What each event of a running phase needs stands together, in two cache lines: this, coll, and after it
-     * the state of the algorithm (orr_coll_state). */
+    /* What each event of a running phase needs stands together, in two cache lines: this, coll, and
+     * after it the state of the algorithm (orr_coll_state). */
     run_npu *npu;
     const cfg_group *group; /* whose members the indices mean; NULL: first + index * offset */
     uint32_t first, offset;
@@ -150,7 +150,8 @@ void sched_note(const sys_stream *st); /* its phase is over */
 
 /* The stream that a message of a custom collective belongs to; NULL: it is not one. */
 const sys_stream *sys_custom_owner(clk_call c);
-/* How many nodes are under way; and whether a node that has not started sends (or receives) this. */
+/* How many nodes are under way; and whether a node that has not started sends (or receives)
+ * this. */
 uint32_t sys_custom_running(const sys_stream *s);
 bool sys_custom_will_post(
     const sys_stream *s, bool is_send, uint32_t peer, uint32_t tag, uint64_t size);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watch.c - notes what reports need while a run goes on.
  *
- * Always: time with anything under way, time and bytes by kind of node, bytes by dimension.  This costs a few
- * additions a node and two a message.  When asked for: a log of steps, 40 bytes a node, with the step that let
- * each one start.  A node starts only when another one of its rank ends (or at the very beginning), so that
- * step is simply the one that ended last; what ties ranks together (messages, collectives, memory servers) is
- * found again afterwards, from the traces and the order of the log. */
+ * Always: time with anything under way, time and bytes by kind of node, bytes by dimension.  This
+ * costs a few additions per node and two per message.  On request: a log of steps, 40 bytes per
+ * node, with the step that released each one.  A node starts only when another one of its rank ends
+ * (or at the very beginning), so that step is simply the one that ended last; what ties ranks
+ * together (messages, collectives, memory servers) is found again afterwards, from the traces and
+ * the order of the log. */
 #include "watch.h"
 
 #include "base/memory/hash.h"
@@ -85,7 +86,8 @@ static uint32_t find_tally(struct watch_record *w, const watch_tally *like)
     return (uint32_t)w->tally_count++;
 }
 
-/* Ranks of a class with holes are in groups of their own: those of a slot are counted once for each row. */
+/* Ranks of a class with holes are in groups of their own: those of a slot are counted once for each
+ * row. */
 static bool count_own_groups(const run_npu *n, uint32_t node, uint32_t row)
 {
     struct watch_record *w = n->sim->watch;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch.h - what a run leaves behind for reports: figures always, a log of steps when asked for.
+/* watch.h - the record of a run for reports: figures always, a log of steps on request.
  *
  * The workload and system layers call the hooks of run_observer.h; src/explain reads what
  * is kept here. */
@@ -10,11 +10,12 @@
 
 #include <orrery/timeline.h>
 
-/* One run of one node.  A node runs once, so (rank, place) names a step as well as its number does. */
+/* One run of one node.  A node runs once, so (rank, place) names a step as well as its number
+ * does. */
 typedef struct watch_step {
     uint64_t start, end; /* end ORR_NEVER: it is under way */
     uint32_t rank, place;
-    uint32_t cause;    /* the step of this rank whose end let it start; NONE: the beginning */
+    uint32_t cause;    /* the step of this rank whose end released it; NONE: the beginning */
     uint32_t instance; /* which collective it is part of; NONE: of none */
     uint32_t
         earlier; /* the step that came to this collective just before it; NONE: it is the first */
@@ -38,7 +39,8 @@ typedef struct watch_phase {
     uint8_t kind, algorithm; /* orr_collective, coll_number */
 } watch_phase;
 
-/* Nodes that are alike: the same collective, size and number of ranks; or all sends, or all receives. */
+/* Nodes that are alike: the same collective, size and number of ranks; or all sends, or all
+ * receives. */
 typedef struct watch_tally {
     uint8_t type;         /* orr_node_type */
     uint8_t collective;   /* orr_collective */
@@ -62,7 +64,8 @@ typedef struct watch_rank {
     uint32_t *step_of;              /* by place; NULL: no log */
 } watch_rank;
 
-/* When bytes were sent: bins of one width over all dimensions, doubled when the run outgrows them. */
+/* When bytes were sent: bins of one width over all dimensions, doubled when the run outgrows
+ * them. */
 enum { WATCH_TRAFFIC_BINS = 2048 };
 typedef struct watch_traffic_bins {
     unsigned shift; /* a bin is 2^shift ns wide */
@@ -102,7 +105,7 @@ extern const run_observer watch_observer;
 
 /* ---- figures ---- */
 
-/* Until when figures of a rank run: its end, or now. */
+/* The end of a rank's figures: when it finished, or now. */
 uint64_t watch_until(const orr_sim *s, uint32_t rank);
 uint64_t watch_end_of_run(const orr_sim *s); /* the last rank's end; now when not all ended */
 uint64_t watch_busy(const orr_sim *s, uint32_t rank);

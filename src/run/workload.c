@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workload.c - the workload layer: which node of a rank runs when (astra-sim.md 6).
  *
- * A rank has slots: one host operation, one computation and one communication at a time (one of each stream, where
- * a trace has streams), and any number of receives.  After each completion the free nodes are gone through once by ascending id, and each whose slot
- * is available starts; nodes that become free meanwhile wait for the next completion.  Free nodes are kept
- * apart by slot, so going through them costs what is started and not what is waiting. */
+ * A rank has slots: one host operation, one computation and one communication at a time (one of
+ * each stream, where a trace has streams), and any number of receives.  After each completion the
+ * free nodes are scanned once by ascending id, and each whose slot is available starts; nodes that
+ * become free meanwhile wait for the next completion.  Free nodes are kept by slot, so a scan costs
+ * what it starts and not what is waiting. */
 #include "workload.h"
 
 #include "local_memory.h"
@@ -159,8 +160,8 @@ static void take_freed(run_npu *n)
     n->freed_count = 0;
 }
 
-/* A receive under the old packet-level front end may be over while it is issued; then all that is free is issued
- * before the issuing goes on (packet-network.md, addendum 1). */
+/* A receive under the old packet-level front end may be over while it is issued; then all that is
+ * free is issued before the issuing goes on (packet-network.md, addendum 1). */
 void work_node_done(void *npu, uint64_t place)
 {
     run_npu *n = npu;

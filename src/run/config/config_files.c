@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_files.c - the small input files of a run: network (YAML), remote memory (JSON), communicator groups
- * (JSON); astra-sim.md 6.4, 7 and 8. */
+/* config_files.c - the small input files of a run: network (YAML), remote memory (JSON),
+ * communicator groups (JSON); astra-sim.md 6.4, 7 and 8. */
 #include "config.h"
 
 #include "base/formats/json.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_ranks.c - ranks that are not alike, and links that are slow or failed, from a file (YAML or JSON;
+/* config_ranks.c - ranks that differ, and links that are slow or failed, from a file (YAML or JSON;
  * docs/format/ranks.md).
  *
- * What an entry says of a rank replaces what earlier ones said of it; what it does not say stays. */
+ * An entry overrides what earlier ones set for a rank; what it does not set stays. */
 #include "config.h"
 
 #include "base/formats/yaml_fields.h"
@@ -13,7 +13,8 @@
 
 const cfg_rank_speed cfg_plain_rank = {.compute = 1, .memory = 1, .host = 1};
 
-/* Factors outside of this are surely mistakes, and could lead to times no clock can hold. */
+/* Factors outside this range are surely mistakes, and could lead to times that overflow the
+ * clock. */
 static const double least_factor = 1e-6, most_factor = 1e6;
 
 /* ---- ranks ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_system.c - the system file: JSON, keys of astra-sim.md 3.  Keys it does not have are ignored, as the
- * reference does; a value of the wrong kind is an error with its line. */
+/* config_system.c - the system file: JSON, keys of astra-sim.md 3.  Unknown keys are ignored, as in
+ * the reference; a value of the wrong kind is an error with its line. */
 #include "config.h"
 
 #include <orrery/run.h>
@@ -11,7 +11,8 @@
 #include "base/text/number.h"
 #include "run/run_rules.h"
 
-/* As a delay in nanoseconds this is eleven days; sums and products of such numbers do not overflow. */
+/* As a delay in nanoseconds this is eleven days; sums and products of such numbers do not
+ * overflow. */
 #define LARGEST 1e15
 
 typedef struct reader {
@@ -49,7 +50,7 @@ static orr_code take_double(reader *r, const char *key, double scale, double *ou
     return code;
 }
 
-/* Whole numbers may be written as fractions; the reference cuts them off. */
+/* Whole numbers may be written as fractions; the reference truncates them. */
 static orr_code take_int(reader *r, const char *key, int64_t *out)
 {
     double d = (double)*out;
@@ -91,7 +92,8 @@ static orr_code take_flag(reader *r, const char *key, bool *out)
     return code;
 }
 
-/* One of some words; *out stays when the key is absent.  An empty one stands for that and cannot be written. */
+/* One of a list of words; *out stays when the key is absent.  An empty word in the list stands for
+ * an absent key and cannot be written. */
 static orr_code take_word(
     reader *r, const char *key, const char *const *words, const char *choices, int *out)
 {
