@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systolic_fill.c - buffers filled word by word, in time with runs of words.
+/* ss_fill.c - buffers filled word by word, in time with runs of words.
  *
  * The words held are a bitset.  As long as the buffer is not emptied the order of its words does not matter, so a
  * span of cycles is added at once, run by run, 64 words at a time; when that turns out to be too much it is taken

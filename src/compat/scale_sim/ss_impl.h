@@ -194,38 +194,6 @@ orr_code ss_v1_walk(const orr__systolic *s, uint64_t **out, orr_error *err) ORR_
 
 /* -------- */
 
-/* SCALE-Sim v2: what its files share (scale-sim.md, section 6). */
-
-/* The output buffer (scale-sim.md 6.3).  Cycles are counted twice: a `line` is a cycle of the array, as if it never waited; the
- * cycle in which it happens is line + stalls so far. */
-typedef struct ss_lines ss_lines;
-
-/* -------- */
-
-/* v2's read buffers when a bandwidth is given: which words are fetched in which order, and
- * which line of the schedule asks for one that is not there.
- *
- * All words of an operand have a place in one circular order, that of the first pass over it.  They are cut into
- * sets; a window of them is in the buffer.  A word outside the window makes it move on until it is inside.  When
- * that happens depends on the order alone, never on the clock. */
-
-typedef struct ss_fetch ss_fetch;
-
-orr_code ss_fetch_open(const ss_stream *st, /* kept */
-                       uint64_t size,       /* words of the buffer */
-                       ss_fetch **out,
-                       orr_error *err) ORR_MUST_CHECK;
-void ss_fetch_close(ss_fetch *f); /* NULL is fine */
-
-/* The next line that asks for a word outside the window, and by how many steps the window moves for it; several in
- * one line come one by one.  False: no more. */
-bool ss_fetch_next(ss_fetch *f, uint64_t *line, uint64_t *moves);
-
-/* Places of the circular order, empty ones included. */
-uint64_t ss_fetch_places(const ss_fetch *f);
-
-/* -------- */
-
 uint64_t ss_v2_fold_cycles(const orr__systolic *s);
 
 /* Reports and traces of a run. */

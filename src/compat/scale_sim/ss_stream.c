@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systolic_stream.c - phases to runs of addresses.
+/* ss_stream.c - phases to runs of addresses.
  *
  * Channels are innermost everywhere, so an element of a filter row is next to the one before it, and a piece of a
  * window is one run for each filter row it touches; a filter is one run.

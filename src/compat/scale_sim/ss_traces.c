@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scalesim_traces.c - v1's traces of every word, byte for byte (scale-sim.md 5).
+/* ss_traces.c - v1's traces of every word, byte for byte (scale-sim.md 5).
  *
  * The only place where words are gone through one by one: a line for each cycle that reads or writes, with an
  * empty field for each lane that rests; what goes to and from memory follows from those lines.  Files are large

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systolic_v1.c - every figure of SCALE-Sim v1's reports, its defects included (scale-sim.md, sections 3 and 4).
+/* ss_v1.c - every figure of SCALE-Sim v1's reports, its defects included (scale-sim.md, sections 3 and 4).
  *
  * The reference writes traces of every word and counts their fields.  Here counts have closed forms, first and last
- * cycles follow from the folds, and the read buffers are systolic_fill.c's. */
+ * cycles follow from the folds, and the read buffers are ss_fill.c's. */
 #include "scale_sim.h"
 #include "ss_impl.h"
 
