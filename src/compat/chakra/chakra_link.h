@@ -66,13 +66,6 @@ static inline chakra_link *chakra_of(const orr_link *l)
     return l->other;
 }
 
-/* chakra_place.c: which thread woke which operator (chakra.md 3.5); which operator a host node is;
- * on which host node a device operation hangs (chakra.md 3.7). */
-orr_code chakra_wake(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-orr_code chakra_match(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-orr_code chakra_place(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-/* chakra_sync.c: waits for the device, as sync_dep (chakra.md 3.6, 3.8). */
-orr_code chakra_find_syncs(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 /* chakra_write.c: the linked trace (chakra.md 3.8). */
 orr_code chakra_write(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
 
