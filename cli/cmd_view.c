@@ -119,7 +119,7 @@ static orr_code read_graph_options(const cli_context *c,
                                     .limit = (uint32_t)cli_count(c, "limit")};
     if (cli_flag(c, "compat")) {
         const orr_compat *old;
-        const orr_code code = orr_compat_find(ORR_RULES_VIEW, NULL, &old, err);
+        const orr_code code = orr_compat_find(ORR_RULES_VIEW, "chakra", &old, err);
         if (code)
             return code;
         out->rules = old->view;

@@ -106,7 +106,7 @@ static orr_code run_visualizer(cli_context *c, orr_error *err)
         return ORR_OK;
     }
     const orr_compat *old;
-    orr_code code = orr_compat_find(ORR_RULES_VIEW, NULL, &old, err);
+    orr_code code = orr_compat_find(ORR_RULES_VIEW, "chakra", &old, err);
     if (code)
         return code;
     opt.rules = old->view;
