@@ -413,7 +413,7 @@ static bool plan_of(request *r)
     if (m && !is_known) {
         m->is_planned[kind] = true;
         m->custom[kind] = r->custom;
-        if (is_part) /* also for custom traces, which do not need it (CommunicatorGroup of the reference) */
+        if (is_part) /* also for custom traces, which do not need it: as the reference does */
             RUN_TELL(s, group_ring, n, m->group);
     }
     r->dims = is_part ? sys_group_dim(s, m->group, kind) : s->plans[kind].dims;

@@ -84,7 +84,9 @@ static bool node_int(
     return is_there(n, place, *out, name);
 }
 
-/* ---- statistics: nodes start and end in the order of time, so unions of intervals need no sorting ---- */
+/* ---- statistics ----
+ *
+ * Nodes start and end in order of time, so unions of intervals need no sorting. */
 
 static int class_of(const run_npu *n, uint32_t place)
 {

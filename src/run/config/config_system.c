@@ -325,8 +325,10 @@ static orr_code take_rest(reader *r)
     return code ? code : take_double(r, "peak-perf", 1e12, &c->peak_perf);
 }
 
-/* ---- the keys that only orrery run listens to: the schedulers, which the reference has forgotten, and the
- * algorithms of collectives with a root, which it never had ---- */
+/* ---- keys that only orrery run reads ----
+ *
+ * The schedulers, which the reference ignores, and the algorithms of collectives with a root, which
+ * it does not have. */
 
 static orr_code take_schedulers(reader *r)
 {
