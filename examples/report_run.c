@@ -38,8 +38,12 @@ int main(void)
     if (orr_pattern_set(all_reduce, &gen, &set, &err))
         return fail(&err);
     const orr_system system = {.size = sizeof system, .chunks = 4};
-    const orr_net_config ring = {
-        .dims = 1, .shape = {ORR_NET_RING}, .npus = {8}, .bandwidth = {50}, .latency_ns = {500}};
+    const orr_net_config ring = {.size = sizeof ring,
+                                 .dims = 1,
+                                 .shape = {ORR_NET_RING},
+                                 .npus = {8},
+                                 .bandwidth = {50},
+                                 .latency_ns = {500}};
     const orr_run_config config = {.size = sizeof config,
                                    .set = set,
                                    .own_system = &system,

@@ -44,6 +44,7 @@ enum { ORR_NET_DIMS = 16 };
  * link-level topology (docs/format/topology.md) has logical dimensions only:
  * npus[] says how collectives see the ranks, and shape, bandwidth and latency mean nothing. */
 typedef struct orr_net_config {
+    size_t size; /* sizeof(orr_net_config) */
     uint32_t dims;
     orr_net_shape shape[ORR_NET_DIMS];
     uint32_t npus[ORR_NET_DIMS];     /* ranks per dimension; their product is the number of ranks */

@@ -243,6 +243,7 @@ orr_code run_network_setup(orr_sim *s, orr_error *err)
         return code;
     const struct orr_net_own own = {.topology = s->topology, .packet = s->packet};
     orr_net_config config = s->net_config;
+    config.size = sizeof config;
     config.own = &own;
     code = s->net_ops->create ? s->net_ops->create(&config, &s->net, err) : ORR_OK;
     if (!code)

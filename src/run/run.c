@@ -128,6 +128,9 @@ orr_code orr_run_create(const orr_run_config *config, orr_run **out, orr_error *
                         "orr_run_config.size must be sizeof(orr_run_config)");
     if (config->own_system && config->own_system->size != sizeof(orr_system))
         return orr_fail(err, ORR_EUSAGE, NULL, "orr_system.size must be sizeof(orr_system)");
+    if (config->dims && config->dims->size != sizeof(orr_net_config))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "orr_net_config.size must be sizeof(orr_net_config)");
     orr_run *r = orr_alloc(1, sizeof *r);
     if (!r)
         return orr_no_memory(err);

@@ -31,7 +31,8 @@ static orr_code plain_network(orr_run *r, orr_error *err)
             return code;
         set = r->config.set = r->set;
     }
-    r->plain = (orr_net_config){.dims = 1,
+    r->plain = (orr_net_config){.size = sizeof r->plain,
+                                .dims = 1,
                                 .shape = {ORR_NET_SWITCH},
                                 .npus = {orr_set_rank_count(set)},
                                 .bandwidth = {50},

@@ -88,13 +88,17 @@ TEST(test_run__what_the_caller_gave_is_copied)
     CHECK_CODE(orr_run_input_at(r, 1, &in, &err), ORR_END, &err);
     orr_run_destroy(r);
     orr_system typed = {.size = sizeof typed, .all_reduce = {algorithm}, .chunks = 2};
-    orr_net_config dims = {.dims = 1, .npus = {4}, .bandwidth = {50}, .latency_ns = {500}};
+    orr_net_config dims = {
+        .size = sizeof dims, .dims = 1, .npus = {4}, .bandwidth = {50}, .latency_ns = {500}};
     r = start((orr_run_config){.set = set, .own_system = &typed, .dims = &dims});
     memset(algorithm, 'x', sizeof algorithm - 1);
     dims = (orr_net_config){0};
     typed = (orr_system){0};
     CHECK_OK(orr_run_to_end(r, &err), &err);
     orr_run_destroy(r);
+    refuse((orr_run_config){.size = sizeof(orr_run_config), .set = set, .dims = &dims},
+           "orr_net_config.size must be sizeof(orr_net_config)");
+    dims.size = sizeof dims;
     typed = (orr_system){.size = sizeof typed, .all_reduce = {"pigeons"}};
     refuse((orr_run_config){.size = sizeof(orr_run_config), .set = set, .own_system = &typed},
            "pigeons");
