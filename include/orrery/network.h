@@ -12,9 +12,9 @@
  *
  * A model has no clock of its own: it asks the run for the time and schedules through it.  It gets
  * each message once, at the time the message is sent, in the order of time; it must deliver each of
- * them once, at any time not before now.  Messages may overtake each other.  Of the
- * functions only send is required.  What a model returns must depend on what it is given only, so
- * that the same run gives the same result.
+ * them once, at any time not before now.  Messages may overtake each other.  Only send is required.
+ * What a model returns must depend only on what it is given, so that the same run gives the same
+ * result.
  *
  * One run owns one network: create makes its state, every other function gets that state back.
  * Nothing is called from two threads at a time.  examples/custom_network.c is a whole model. */
@@ -40,9 +40,9 @@ typedef enum orr_net_shape { ORR_NET_RING, ORR_NET_SWITCH, ORR_NET_FULLY_CONNECT
 
 enum { ORR_NET_DIMS = 16 };
 
-/* The network file, read.  That of ASTRA-sim has an entry a dimension, the innermost first.  A
- * link-level topology (docs/format/topology.md) has logical dimensions only:
- * npus[] says how collectives see the ranks, and shape, bandwidth and latency mean nothing. */
+/* The network file, read.  That of ASTRA-sim has one entry per dimension, the innermost first.  A
+ * link-level topology (docs/format/topology.md) has logical dimensions only: npus[]
+ * says how collectives see the ranks, and shape, bandwidth and latency mean nothing. */
 typedef struct orr_net_config {
     size_t size; /* sizeof(orr_net_config) */
     uint32_t dims;
