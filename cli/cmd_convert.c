@@ -1,12 +1,750 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_convert.c - orrery convert: from one form of a workload to another.
  *
- * What there is to convert is one table, `kinds`: a new converter is a row there.  A kind makes the traces; which
+ * What there is to convert is one table, `kinds`: a new converter is a row there; options of its own go into the
+ * options below, named in the row.  A kind makes the traces; which
  * ranks are kept and what is written is the same for all.  `et` is the first: any trace, in any form we read. */
+#include <orrery/lab/compat.h>
+#include <orrery/lab/export.h>
+#include <orrery/lab/flexflow.h>
+#include <orrery/lab/fx.h>
+#include <orrery/lab/goal_traces.h>
+#include <orrery/lab/hardware.h>
+#include <orrery/lab/layers.h>
+#include <orrery/lab/pytorch.h>
+#include <orrery/lab/units.h>
+
+#include "base/text/text.h"
 #include "convert.h"
+#include "goal.h"
+#include "json_out.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+/* A kind makes the traces; all else is the same for all. */
+typedef struct cli_converter {
+    const char *name;
+    const char *const *options; /* those that only some kinds have; NULL ends them */
+    /* Read c->args[1] and make the traces of all ranks. */
+    orr_code (*make)(cli_context *c, orr_set **out, orr_error *err);
+    /* Instead of make: all of it, where what is made is not traces. */
+    orr_code (*run)(cli_context *c, orr_error *err);
+} cli_converter;
+
+static orr_code cli_keep_ranks(const cli_context *c, orr_set *s, orr_error *err);
+
+/* ---- orrery convert text: a text workload of ASTRA-sim 1.0 to traces. ---- */
+
+enum { DIMS_MAX = 64, RANKS_MAX = 1 << 20 };
+
+/* --dims: a number of dimensions, or their sizes, dimension 0 first. */
+typedef struct dims {
+    uint32_t count;
+    bool has_sizes;
+    uint32_t sizes[DIMS_MAX];
+    uint64_t product;
+} dims;
+
+/* Digits up to the next x or the end; 0 is no size. */
+static const char *read_size(const char *text, uint32_t *out)
+{
+    uint32_t v = 0;
+    for (; *text >= '0' && *text <= '9' && v <= RANKS_MAX; text++)
+        v = v * 10 + (uint32_t)(*text - '0');
+    *out = v;
+    return v > 0 && v <= RANKS_MAX && (*text == 'x' || *text == '\0') ? text : NULL;
+}
+
+static bool read_sizes(const char *text, dims *out)
+{
+    out->product = 1;
+    for (out->count = 0; out->count < DIMS_MAX; text++) {
+        uint32_t size;
+        if (!(text = read_size(text, &size)))
+            return false;
+        out->sizes[out->count++] = size;
+        out->product *= out->product <= RANKS_MAX ? size : 1;
+        if (*text == '\0')
+            return true;
+    }
+    return false;
+}
+
+static orr_code read_dims(const cli_context *c, dims *out, orr_error *err)
+{
+    const char *text = cli_text(c, "dims");
+    *out = (dims){0};
+    if (!text)
+        return ORR_OK;
+    const bool is_right = read_sizes(text, out);
+    out->has_sizes = is_right && out->count > 1;
+    if (is_right && !out->has_sizes)
+        out->count = out->sizes[0];
+    if (!is_right || out->count > DIMS_MAX)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--dims '%s' is neither a number of dimensions, up to %d, nor their sizes "
+                        "such as 8x4",
+                        text, DIMS_MAX);
+    return ORR_OK;
+}
+
+static orr_code count_ranks(const cli_context *c, const dims *d, uint32_t *out, orr_error *err)
+{
+    if (!cli_given(c, "npus") && !d->has_sizes)
+        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --npus N");
+    const uint64_t ranks = cli_given(c, "npus") ? cli_count(c, "npus") : d->product;
+    if (ranks > RANKS_MAX)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--dims %s makes more than %d ranks",
+                        cli_text(c, "dims"), RANKS_MAX);
+    if (d->has_sizes && ranks != d->product)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--dims %s does not make up --npus %s",
+                        cli_text(c, "dims"), cli_text(c, "npus"));
+    *out = (uint32_t)ranks;
+    return ORR_OK;
+}
+
+/* What the table says and the traces do not. */
+static void remark(const cli_context *c, const orr_layers *t, const orr_layers_expand *opt)
+{
+    const char *policy = orr_policy_name(orr_layers_policy(t));
+    const size_t idle = orr_layers_idle(t);
+    if (opt->rules)
+        return;
+    if (idle)
+        cli_note(c, "%s: %s never starts %zu of the collectives in the table; they are left out\n",
+                 c->args[1], policy, idle);
+    if (orr_layers_needs_dims(t) && opt->dims == 0)
+        cli_note(c,
+                 "%s: %s sends along some dimensions of the network only; without --dims every "
+                 "collective spans all ranks\n",
+                 c->args[1], policy);
+}
+
+static orr_code text_make(cli_context *c, orr_set **out, orr_error *err)
+{
+    orr_layers_read_options how = {0};
+    orr_layers_expand opt = {.passes = (uint32_t)cli_count(c, "passes"),
+                             .with_updates = cli_flag(c, "updates")};
+    dims d;
+    orr_layers *t;
+    const orr_compat *old;
+    orr_code code = read_dims(c, &d, err);
+    if (!code && cli_flag(c, "compat")) {
+        code = orr_compat_find(ORR_RULES_LAYERS, "chakra", &old, err);
+        how.rules = opt.rules = code ? NULL : old->layers;
+    }
+    if (code || (code = count_ranks(c, &d, &opt.ranks, err)))
+        return code;
+    if (how.rules && opt.with_updates)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compat and --updates cannot be used together");
+    opt.dims = d.count;
+    opt.dim_sizes = d.has_sizes ? d.sizes : NULL;
+    if ((code = orr_layers_read(c->args[1], &how, &t, err)))
+        return code;
+    code = orr_layers_set(t, &opt, out, err);
+    if (!code)
+        remark(c, t, &opt);
+    orr_layers_free(t);
+    return code;
+}
+
+static const char *const text_options[] = {"npus", "passes", "dims", "updates", "compat", NULL};
+
+static const cli_converter cli_convert_text = {"text", text_options, text_make, NULL};
+
+/* ---- orrery convert flexflow: a task graph of FlexFlow to traces. ---- */
+
+/* A set numbers its ranks from 0; only the old program writes files with gaps in their numbers. */
+static orr_code check_numbers(const cli_context *c,
+                              const orr_flexflow *g,
+                              const orr_set *s,
+                              orr_error *err)
+{
+    const orr_where at = orr_where_line(c->args[1], 1, 1);
+    for (uint32_t r = 0; r < orr_set_rank_count(s); r++) {
+        if (orr_flexflow_device(g, r) != r)
+            return orr_fail(err, ORR_EINPUT, &at,
+                            "no task computes on device %" PRIu32 ", but one does on device "
+                            "%" PRIu32,
+                            r, orr_flexflow_device(g, r));
+    }
+    return ORR_OK;
+}
+
+static orr_code flexflow_make(cli_context *c, orr_set **out, orr_error *err)
+{
+    orr_flexflow_expand opt = {.mhz = (uint32_t)cli_count(c, "frequency")};
+    orr_flexflow *g;
+    orr_code code = ORR_OK;
+    if (cli_flag(c, "compat") && !opt.mhz)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compat needs --frequency MHZ");
+    if (cli_flag(c, "compat")) {
+        const orr_compat *old;
+        code = orr_compat_find(ORR_RULES_FLEXFLOW, "chakra", &old, err);
+        if (code)
+            return code;
+        opt.rules = old->flexflow;
+    }
+    code = orr_flexflow_read(c->args[1], &g, err);
+    if (code)
+        return code;
+    code = orr_flexflow_set(g, &opt, out, err);
+    if (!code && opt.rules && (code = check_numbers(c, g, *out, err)))
+        orr_set_close(*out);
+    const size_t crossings = orr_flexflow_crossings(g);
+    if (!code && crossings)
+        cli_note(c, "%s: dependencies from device to device without a message: %zu; %s\n",
+                 c->args[1], crossings,
+                 opt.rules ? "they lead into other files" : "messages of one byte stand for them");
+    orr_flexflow_free(g);
+    return code;
+}
+
+static const char *const flexflow_options[] = {"frequency", "compat", NULL};
+
+static const cli_converter cli_convert_flexflow = {"flexflow", flexflow_options, flexflow_make,
+                                                   NULL};
+
+/* ---- orrery convert pytorch: a linked PyTorch trace of one rank to a trace. ---- */
+
+/* What a trace leaves open is said once, with how often. */
+static void note_count(const cli_context *c, uint64_t count, const char *what)
+{
+    if (count)
+        cli_note(c, "%s: %s: %" PRIu64 "\n", c->args[1], what, count);
+}
+
+const char *cli_nodes_text(const orr_pytorch_later *nodes, uint64_t count, char out[CLI_NODES_ROOM])
+{
+    const uint64_t shown = count < ORR_PYTORCH_SHOWN ? count : ORR_PYTORCH_SHOWN;
+    size_t at = 0; /* eight pairs of 20 digits each and a last number fit */
+    out[0] = '\0';
+    for (uint64_t i = 0; i < shown; i++)
+        at += (size_t)snprintf(out + at, CLI_NODES_ROOM - at, "%s%" PRIu64 " (parent %" PRIu64 ")",
+                               i ? ", " : "", nodes[i].node, nodes[i].parent);
+    if (count > shown)
+        snprintf(out + at, CLI_NODES_ROOM - at, " and %" PRIu64 " more", count - shown);
+    return out;
+}
+
+/* One of these is the sign of a cycle, so they are named. */
+static void note_later(const cli_context *c, const orr_pytorch_report *r)
+{
+    char nodes[CLI_NODES_ROOM];
+    if (r->parents_later)
+        cli_note(c,
+                 "%s: nodes whose parent does not come before them, taken as without one: %" PRIu64
+                 ": %s\n",
+                 c->args[1], r->parents_later,
+                 cli_nodes_text(r->later_nodes, r->parents_later, nodes));
+}
+
+static void note_report(const cli_context *c, const orr_pytorch_report *r)
+{
+    note_count(c, r->kinds_unknown,
+               "kernels that send and receive for no known call, taken as all-to-all");
+    note_count(c, r->sizes_unknown, "communication without a size, taken as 0 bytes");
+    note_count(c, r->peers_unknown, "messages without a peer, which will be pauses");
+    note_count(c, r->parents_missing, "nodes whose parent is not in the file");
+    note_later(c, r);
+    note_count(c, r->durations_negative, "negative durations, taken as 0");
+    note_count(c, r->dependencies_missing,
+               "dependencies on nodes that are not in the file, left out");
+    note_count(c, r->dependencies_refused, "dependencies that contradict the clock, left out");
+    note_count(c, r->dependencies_circular, "dependencies that would form a cycle, left out");
+}
+
+static orr_code make_set(orr_trace *t, orr_set **out, orr_error *err)
+{
+    orr_code code = orr_set_create(out, err);
+    if (code) {
+        orr_trace_destroy(t);
+        return code;
+    }
+    code = orr_set_add(*out, t, err);
+    if (code)
+        orr_set_close(*out);
+    return code;
+}
+
+static orr_code pytorch_make(cli_context *c, orr_set **out, orr_error *err)
+{
+    const orr_compat *old = NULL;
+    const orr_pytorch_options opt = {.has_rank = cli_given(c, "rank"),
+                                     .rank = (uint32_t)cli_count(c, "rank")};
+    orr_pytorch_report report;
+    orr_linked *l;
+    orr_trace *t;
+    orr_code code = ORR_OK;
+    if (cli_flag(c, "compat") && (code = orr_compat_find(ORR_RULES_CONVERT, NULL, &old, err)))
+        return code;
+    const orr_linked_options how = {.rules = old ? old->convert : NULL};
+    if ((code = orr_linked_read(c->args[1], &how, &l, err)))
+        return code;
+    code = orr_linked_trace(l, &opt, &t, &report, err);
+    orr_linked_free(l);
+    if (code)
+        return code;
+    note_report(c, &report);
+    return make_set(t, out, err);
+}
+
+static const char *const pytorch_options[] = {"rank", "compat", NULL};
+
+static const cli_converter cli_convert_pytorch = {"pytorch", pytorch_options, pytorch_make};
+
+/* ---- orrery convert fx: a step captured from PyTorch to the traces of all ranks, and what is said about it:
+ * work, communication and memory of each captured rank, operators without a cost. ---- */
+
+/* ---- words ---- */
+
+static void note_bytes(const cli_context *c, const char *what, uint64_t bytes)
+{
+    char text[ORR_UNIT_ROOM];
+    if (bytes)
+        cli_note(c, ", %s %s", what, orr_bytes_text(bytes, text));
+}
+
+static void note_memory(const cli_context *c, const orr_fx_memory *m)
+{
+    char text[ORR_UNIT_ROOM];
+    cli_note(c, "  memory: %s at most", orr_bytes_text(m->peak, text));
+    note_bytes(c, "parameters", m->parameters);
+    note_bytes(c, "buffers", m->buffers);
+    note_bytes(c, "gradients", m->gradients);
+    note_bytes(c, "optimizer", m->optimizer);
+    note_bytes(c, "activations and the like", m->activations);
+    cli_note(c, "\n");
+}
+
+/* 270 MFLOP, 16 FLOP */
+static void note_flops(const cli_context *c, uint64_t flops)
+{
+    char text[ORR_UNIT_ROOM];
+    orr_short_text(flops, text);
+    cli_note(c, strchr(text, ' ') ? "%sFLOP" : "%s FLOP", text);
+}
+
+static void note_rank(const cli_context *c, const orr_fx_rank_report *r)
+{
+    char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM];
+    cli_note(c,
+             "rank %" PRIu32 ", for %" PRIu32 " rank%s: %" PRIu64 " call%s, %" PRIu64
+             " of them views; ",
+             r->rank, r->ranks_like_it, r->ranks_like_it == 1 ? "" : "s", r->calls,
+             r->calls == 1 ? "" : "s", r->views);
+    note_flops(c, r->flops);
+    cli_note(c, ", %s read, %s written\n", orr_bytes_text(r->bytes_read, a),
+             orr_bytes_text(r->bytes_written, b));
+    if (r->collectives)
+        cli_note(c, "  collectives: %" PRIu64 ", %s\n", r->collectives,
+                 orr_bytes_text(r->collective_bytes, a));
+    if (r->sends || r->receives)
+        cli_note(c, "  messages: %" PRIu64 " sent, %" PRIu64 " received, %s sent\n", r->sends,
+                 r->receives, orr_bytes_text(r->send_bytes, a));
+    if (r->setup)
+        cli_note(c, "  before the step, left out: %" PRIu64 " call%s\n", r->setup,
+                 r->setup == 1 ? "" : "s");
+    note_memory(c, &r->memory);
+}
+
+static void fx_note_report(const cli_context *c, const orr_fx_report *r)
+{
+    for (size_t i = 0; i < r->rank_count; i++)
+        if (r->ranks[i].like == r->ranks[i].rank)
+            note_rank(c, &r->ranks[i]);
+    for (size_t i = 0; i < r->note_count; i++)
+        cli_note(c, "note: %.*s%s\n", (int)r->notes[i].text.len, r->notes[i].text.ptr,
+                 r->notes[i].count == 1 ? "" : ", several times");
+    if (r->unknown_count)
+        cli_note(c, "operators without a cost: their bytes count, their arithmetic does not\n");
+    for (size_t i = 0; i < r->unknown_count; i++)
+        cli_note(c, "  %.*s: %" PRIu64 " call%s\n", (int)r->unknown[i].name.len,
+                 r->unknown[i].name.ptr, r->unknown[i].count, r->unknown[i].count == 1 ? "" : "s");
+}
+
+/* ---- JSON ---- */
+
+static void put_rank(orr_json_writer *w, const orr_fx_rank_report *r)
+{
+    const orr_fx_memory *m = &r->memory;
+    orr_json_begin_object(w);
+    orr_json_put_u64(w, "rank", r->rank);
+    orr_json_put_u64(w, "like_rank", r->like);
+    orr_json_put_u64(w, "ranks_like_it", r->ranks_like_it);
+    orr_json_put_u64(w, "calls", r->calls);
+    orr_json_put_u64(w, "nodes", r->nodes);
+    orr_json_put_u64(w, "views", r->views);
+    orr_json_put_u64(w, "setup_calls", r->setup);
+    orr_json_put_u64(w, "flops", r->flops);
+    orr_json_put_u64(w, "read_bytes", r->bytes_read);
+    orr_json_put_u64(w, "written_bytes", r->bytes_written);
+    orr_json_put_u64(w, "collectives", r->collectives);
+    orr_json_put_u64(w, "collective_bytes", r->collective_bytes);
+    orr_json_put_u64(w, "sends", r->sends);
+    orr_json_put_u64(w, "receives", r->receives);
+    orr_json_put_u64(w, "send_bytes", r->send_bytes);
+    cli_json_object(w, "memory");
+    orr_json_put_u64(w, "peak_bytes", m->peak);
+    orr_json_put_u64(w, "parameter_bytes", m->parameters);
+    orr_json_put_u64(w, "buffer_bytes", m->buffers);
+    orr_json_put_u64(w, "gradient_bytes", m->gradients);
+    orr_json_put_u64(w, "optimizer_bytes", m->optimizer);
+    orr_json_put_u64(w, "activation_bytes", m->activations);
+    orr_json_end_object(w);
+    orr_json_end_object(w);
+}
+
+typedef struct printed {
+    const orr_fx_report *report;
+    const cli_fx_source *from;
+} printed;
+
+static void put_counted(
+    orr_json_writer *w, const char *key, orr_str what, const char *of, uint64_t n)
+{
+    orr_json_begin_object(w);
+    orr_json_key(w, key);
+    orr_json_str(w, what);
+    orr_json_put_u64(w, of, n);
+    orr_json_end_object(w);
+}
+
+static void put_report(orr_json_writer *w, const void *data)
+{
+    const printed *p = data;
+    const orr_fx_report *r = p->report;
+    if (p->from->put)
+        p->from->put(w, p->from->data);
+    cli_json_array(w, "captured");
+    for (size_t i = 0; i < r->rank_count; i++)
+        put_rank(w, &r->ranks[i]);
+    orr_json_end_array(w);
+    cli_json_array(w, "unknown_operators");
+    for (size_t i = 0; i < r->unknown_count; i++)
+        put_counted(w, "name", r->unknown[i].name, "calls", r->unknown[i].count);
+    orr_json_end_array(w);
+    cli_json_array(w, "notes");
+    for (size_t i = 0; i < r->note_count; i++)
+        put_counted(w, "text", r->notes[i].text, "count", r->notes[i].count);
+    orr_json_end_array(w);
+}
+
+/* ---- the command ---- */
+
+static orr_code read_hardware(const cli_context *c, orr_fx_options *o, orr_error *err)
+{
+    const char *name = cli_text(c, "hardware");
+    orr_hardware hw;
+    if (!name)
+        return ORR_OK;
+    const orr_hardware *known = orr_hardware_find(name);
+    const orr_code code = known ? ORR_OK : orr_hardware_read(name, &hw, err);
+    if (code)
+        return code;
+    hw = known ? *known : hw;
+    *o = (orr_fx_options){.peak_flops = orr_hardware_peak(&hw),
+                          .vector_flops = (double)hw.vector_width * (double)hw.clock_hz,
+                          .memory_rate = hw.memory_bandwidth,
+                          .overhead = hw.overhead};
+    return ORR_OK;
+}
+
+/* Files have no place for groups: they go beside them. */
+static orr_code write_groups(const orr_set *s, const cli_target *to, orr_error *err)
+{
+    char path[4096];
+    if (orr_set_group_count(s) == 0 || (to->form != CLI_FORM_PREFIX && to->form != CLI_FORM_ET) ||
+        strcmp(to->path, "-") == 0)
+        return ORR_OK;
+    const int n = snprintf(path, sizeof path, "%.*s.json", (int)to->stem, to->path);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
+    return orr_set_write_groups(s, path, err);
+}
+
+static orr_code write_set(const cli_context *c,
+                          orr_set *s,
+                          const orr_fx_report *r,
+                          const cli_fx_source *from,
+                          orr_error *err)
+{
+    const cli_target to = cli_target_of(cli_text(c, "output"));
+    orr_code code = cli_keep_ranks(c, s, err);
+    if (code || (code = cli_target_write(c, s, &to, err)) || (code = write_groups(s, &to, err)))
+        return code;
+    if (!cli_flag(c, "json"))
+        fx_note_report(c, r);
+    const printed what = {r, from};
+    cli_target_report_with(c, s, &to, put_report, &what);
+    return ORR_OK;
+}
+
+orr_code cli_fx_run(cli_context *c, const cli_fx_source *from, orr_error *err)
+{
+    const cli_target to = cli_target_of(cli_text(c, "output"));
+    orr_fx_options opt = {0};
+    orr_fx_report report;
+    orr_fx *capture = NULL;
+    orr_set *s = NULL;
+    orr_code code = cli_target_check(c, &to, err);
+    if (code || (code = read_hardware(c, &opt, err)) ||
+        (code = from->read(c, from->data, &capture, err)))
+        return code;
+    code = orr_fx_convert(capture, &opt, &s, &report, err);
+    orr_fx_close(capture);
+    if (code)
+        return code;
+    code = write_set(c, s, &report, from, err);
+    orr_fx_report_fini(&report);
+    orr_set_close(s);
+    return code;
+}
+
+static orr_code read_capture(const cli_context *c, void *data, orr_fx **out, orr_error *err)
+{
+    (void)data;
+    return orr_fx_read(c->args[1], (uint32_t)cli_count(c, "world-size"), out, err);
+}
+
+static orr_code fx_run(cli_context *c, orr_error *err)
+{
+    static const cli_fx_source from = {read_capture, NULL, NULL};
+    return cli_fx_run(c, &from, err);
+}
+
+static const char *const fx_options[] = {"world-size", "hardware", NULL};
+
+static const cli_converter cli_convert_fx = {"fx", fx_options, NULL, fx_run};
+
+/* ---- orrery convert export: a program saved by torch.export (.pt2) to traces, and what is said about it:
+ * which pass it is, and what the sizes are that it leaves open. ---- */
+
+/* ---- words ---- */
+
+static void note_symbol(const cli_context *c, const orr_export_symbol *y)
+{
+    cli_note(c, "  size %.*s = %" PRId64, (int)y->name.len, y->name.ptr, y->value);
+    if (y->is_given)
+        cli_note(c, ", as given\n");
+    else
+        cli_note(c, ", the example in the file; --dim %.*s=N changes it\n", (int)y->name.len,
+                 y->name.ptr);
+}
+
+static void note_program(const cli_context *c, const orr_export_report *r)
+{
+    cli_note(c,
+             "%s: exported by PyTorch %.*s, %s; %" PRIu32 " node%s, %" PRIu32
+             " parameter%s, %" PRIu32 " buffer%s, %" PRIu32 " input%s, %" PRIu32 " output%s\n",
+             c->args[1], (int)r->torch_version.len, r->torch_version.ptr,
+             r->is_joint ? "a joint graph: forward and backward pass" : "forward pass alone",
+             r->nodes, r->nodes == 1 ? "" : "s", r->parameters, r->parameters == 1 ? "" : "s",
+             r->buffers, r->buffers == 1 ? "" : "s", r->inputs, r->inputs == 1 ? "" : "s",
+             r->outputs, r->outputs == 1 ? "" : "s");
+    for (size_t i = 0; i < r->symbol_count; i++)
+        note_symbol(c, &r->symbols[i]);
+}
+
+/* ---- JSON ---- */
+
+static void put_symbol(orr_json_writer *w, const orr_export_symbol *y)
+{
+    orr_json_begin_object(w);
+    orr_json_key(w, "name");
+    orr_json_str(w, y->name);
+    cli_json_i64(w, "value", y->value);
+    orr_json_put_bool(w, "is_given", y->is_given);
+    if (y->min != INT64_MIN)
+        cli_json_i64(w, "min", y->min);
+    if (y->max != INT64_MAX)
+        cli_json_i64(w, "max", y->max);
+    orr_json_end_object(w);
+}
+
+static void put_program(orr_json_writer *w, const void *data)
+{
+    const orr_export_report *r = data;
+    char schema[32];
+    snprintf(schema, sizeof schema, "%" PRIu32 ".%" PRIu32, r->schema_major, r->schema_minor);
+    cli_json_object(w, "program");
+    orr_json_key(w, "torch_version");
+    orr_json_str(w, r->torch_version);
+    orr_json_put_text(w, "schema", schema);
+    orr_json_key(w, "model");
+    orr_json_str(w, r->model);
+    orr_json_put_text(w, "kind", r->is_joint ? "joint" : "forward");
+    orr_json_put_u64(w, "nodes", r->nodes);
+    orr_json_put_u64(w, "nested_graphs", r->nested);
+    orr_json_put_u64(w, "parameters", r->parameters);
+    orr_json_put_u64(w, "buffers", r->buffers);
+    orr_json_put_u64(w, "inputs", r->inputs);
+    orr_json_put_u64(w, "outputs", r->outputs);
+    cli_json_array(w, "sizes");
+    for (size_t i = 0; i < r->symbol_count; i++)
+        put_symbol(w, &r->symbols[i]);
+    orr_json_end_array(w);
+    orr_json_end_object(w);
+}
+
+/* ---- the command ---- */
+
+static orr_code read_export(const cli_context *c, void *data, orr_fx **out, orr_error *err)
+{
+    const orr_export_options opt = {.sizes = cli_text(c, "dim"),
+                                    .model = cli_text(c, "model"),
+                                    .ranks = (uint32_t)cli_count(c, "world-size")};
+    orr_export_report *r = data;
+    const orr_code code = orr_export_read(c->args[1], &opt, out, r, err);
+    if (!code && !cli_flag(c, "json"))
+        note_program(c, r);
+    return code;
+}
+
+static orr_code export_run(cli_context *c, orr_error *err)
+{
+    orr_export_report r = {0};
+    const cli_fx_source from = {read_export, put_program, &r};
+    const orr_code code = cli_fx_run(c, &from, err);
+    orr_export_report_fini(&r);
+    return code;
+}
+
+static const char *const export_options[] = {"dim", "model", "world-size", "hardware", NULL};
+
+static const cli_converter cli_convert_export = {"export", export_options, NULL, export_run};
+
+/* ---- orrery convert goal: GOAL schedules from text to binary and back; and the old names txt2bin and
+ * bin2txt. ---- */
+
+/* By the ending of a name: .bin is binary. */
+static orr_goal_form form_of(const char *path)
+{
+    const bool is_binary = orr_text_ends(path, ".bin") || orr_text_ends(path, ".bin.gz") ||
+                           orr_text_ends(path, ".bin.zst");
+    return is_binary ? ORR_GOAL_BINARY : ORR_GOAL_TEXT;
+}
+
+static void goal_remark(const cli_context *c, const char *path, const orr_goal_remarks *r)
+{
+    if (r->wrapped)
+        cli_note(
+            c, "%s:%" PRIu32 ": number too large for its field, truncated (%" PRIu64 " in total)\n",
+            path, r->first_wrapped, r->wrapped);
+    if (r->doubled)
+        cli_note(c,
+                 "%s:%" PRIu32 ": duplicate label; the first definition counts (%" PRIu64
+                 " in total)\n",
+                 path, r->first_doubled, r->doubled);
+    if (r->ignored_from_line)
+        cli_note(c, "%s:%" PRIu32 ": text after the last rank is ignored\n", path,
+                 r->ignored_from_line);
+}
+
+orr_code cli_goal_read(const cli_context *c, const char *path, orr_goal **out, orr_error *err)
+{
+    orr_goal_remarks r;
+    const orr_code code = orr_goal_read(path, &r, out, err);
+    if (!code)
+        goal_remark(c, path, &r);
+    return code;
+}
+
+static void report_json(const orr_goal *g, const char *path, const char *form)
+{
+    const orr_goal_totals t = orr_goal_count(g);
+    cli_json j;
+    orr_json_writer *w = cli_json_open_tight(&j, "orrery-convert-goal");
+    orr_json_put_text(w, "output", path);
+    orr_json_put_text(w, "form", form);
+    orr_json_put_u64(w, "ranks", orr_goal_ranks(g));
+    orr_json_put_u64(w, "sends", t.sends);
+    orr_json_put_u64(w, "receives", t.recvs);
+    orr_json_put_u64(w, "calculations", t.calcs);
+    orr_json_put_u64(w, "dependencies", t.edges);
+    orr_json_put_u64(w, "sent_bytes", t.bytes_sent);
+    orr_json_put_u64(w, "cpus", t.cpus);
+    orr_json_put_u64(w, "nics", t.nics);
+    cli_json_close(&j);
+}
+
+static void report(const cli_context *c, const orr_goal *g, const char *path, orr_goal_form form)
+{
+    const orr_goal_totals t = orr_goal_count(g);
+    const char *form_name = form == ORR_GOAL_BINARY ? "binary" : "text";
+    if (cli_flag(c, "json")) {
+        report_json(g, path, form_name);
+        return;
+    }
+    cli_note(c,
+             "%s: %s, %" PRIu32 " ranks, %" PRIu64 " sends, %" PRIu64 " receives, %" PRIu64
+             " calculations, %" PRIu64 " dependencies\n",
+             path, form_name, orr_goal_ranks(g), t.sends, t.recvs, t.calcs, t.edges);
+}
+
+static orr_goal_form form_wanted(const cli_context *c, const char *path)
+{
+    const char *form = cli_text(c, "form");
+    if (form)
+        return strcmp(form, "binary") == 0 ? ORR_GOAL_BINARY : ORR_GOAL_TEXT;
+    return form_of(path);
+}
+
+static orr_code write_schedule(const cli_context *c,
+                               const orr_goal *g,
+                               const char *path,
+                               orr_error *err)
+{
+    const orr_goal_form form = form_wanted(c, path);
+    const orr_code code = orr_goal_write(g, path, form, err);
+    if (!code)
+        report(c, g, path, form);
+    return code;
+}
+
+static orr_code write_traces(const cli_context *c,
+                             const orr_goal *g,
+                             const cli_target *to,
+                             orr_error *err)
+{
+    orr_set *s;
+    orr_code code = orr_goal_traces(g, c->args[1], &s, err);
+    if (code)
+        return orr_because(err, code, "%s", c->args[1]);
+    code = cli_target_write(c, s, to, err);
+    if (!code)
+        cli_target_report(c, s, to);
+    orr_set_close(s);
+    return code;
+}
+
+/* Traces, by the ending of a name that is one of theirs. */
+static bool is_for_traces(const cli_context *c, const cli_target *to)
+{
+    return !cli_given(c, "form") && to->form != CLI_FORM_PREFIX;
+}
+
+static orr_code goal_run(cli_context *c, orr_error *err)
+{
+    const char *path = cli_text(c, "output");
+    const cli_target to = cli_target_of(path);
+    orr_goal *g;
+    orr_code code = is_for_traces(c, &to) ? cli_target_check(c, &to, err) : ORR_OK;
+    if (code || (code = cli_goal_load(c, c->args[1], &g, err)))
+        return code;
+    code = is_for_traces(c, &to) ? write_traces(c, g, &to, err) : write_schedule(c, g, path, err);
+    orr_goal_free(g);
+    return code;
+}
+
+static const char *const goal_options[] = {"form", "system", "topology", "groups", "memory", NULL};
+
+static const cli_converter cli_convert_goal = {"goal", goal_options, .run = goal_run};
+
+/* ---- the command ---- */
 
 static const cli_option options[] = {
     {"output", 'o', "OUT", "output file; its ending selects the format", .required = true},
@@ -101,7 +839,8 @@ static bool read_range(const char *text, uint32_t *first, uint32_t *last)
     return *text == '\0' && *first <= *last;
 }
 
-orr_code cli_keep_ranks(const cli_context *c, orr_set *s, orr_error *err)
+/* --ranks (cmd_convert.c). */
+static orr_code cli_keep_ranks(const cli_context *c, orr_set *s, orr_error *err)
 {
     const char *text = cli_text(c, "ranks");
     const uint32_t count = orr_set_rank_count(s);

@@ -1,10 +1,176 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_help.c - orrery help: the overview, or one command's help (the same text as `orrery COMMAND --help`),
  * the collective algorithms or the network models. */
-#include "command.h"
-
 #include <orrery/collective.h>
 #include <orrery/network.h>
+
+#include "command.h"
+#include "option.h"
+
+#include <string.h>
+
+/* ---- the help texts, set in 80 columns from the command tables. ---- */
+
+enum { COLUMNS = 80, HELP_COLUMN_MAX = 30 };
+
+/* One word at a time; a line break where the next word does not fit.  `column` is where the pen stands. */
+static void wrap(FILE *to, const char *text, size_t indent, size_t column)
+{
+    bool is_first = true;
+    while (*text) {
+        const size_t blanks = strspn(text, " \n");
+        const bool is_paragraph = memchr(text, '\n', blanks) && !is_first;
+        text += blanks;
+        const size_t len = strcspn(text, " \n");
+        if (is_paragraph) {
+            fprintf(to, "\n\n%*s", (int)indent, "");
+            column = indent;
+        } else if (!is_first && column + 1 + len > COLUMNS) {
+            fprintf(to, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (!is_first && len) {
+            column += (size_t)fprintf(to, " ");
+        }
+        column += (size_t)fprintf(to, "%.*s", (int)len, text);
+        text += len;
+        is_first = false;
+    }
+    fputc('\n', to);
+}
+
+static size_t print_left(FILE *to, const cli_option *o)
+{
+    int n = o->letter ? fprintf(to, "  -%c, ", o->letter) : fprintf(to, "      ");
+    n += fprintf(to, "--%s", o->name);
+    if (o->arg)
+        n += fprintf(to, o->implied ? "[=%s]" : " %s", o->arg);
+    return (size_t)n;
+}
+
+static size_t left_width(const cli_option *o)
+{
+    return strlen("  -x, --") + strlen(o->name) + (o->arg ? 1 + strlen(o->arg) : 0) +
+           (o->implied ? 2 : 0);
+}
+
+static size_t wider(size_t widest, size_t width)
+{
+    return width > widest && width <= HELP_COLUMN_MAX - 2 ? width : widest;
+}
+
+/* Where the help texts of a table start: behind the longest left part that is not absurdly long. */
+static size_t help_column(const cli_command *command)
+{
+    size_t widest = 0;
+    for (const cli_argument *a = command->arguments; a && a->name; a++)
+        widest = wider(widest, 2 + strlen(a->name));
+    for (const cli_option *o = command->options; o && o->name; o++)
+        widest = wider(widest, left_width(o));
+    for (const cli_option *o = cli_common; o->name; o++)
+        widest = wider(widest, left_width(o));
+    return widest + 2;
+}
+
+static void print_right(FILE *to, const char *text, size_t column, size_t used)
+{
+    if (used + 2 > column)
+        fprintf(to, "\n%*s", (int)column, "");
+    else
+        fprintf(to, "%*s", (int)(column - used), "");
+    wrap(to, text, column, column);
+}
+
+static void print_options(FILE *to, const cli_option *o, size_t column)
+{
+    for (; o && o->name; o++) {
+        char text[512];
+        const size_t used = print_left(to, o);
+        snprintf(text, sizeof text, "%s%s%s%s%s", o->help, o->fallback ? " (default " : "",
+                 o->fallback ? o->fallback : "", o->fallback ? ")" : "",
+                 o->required ? " (required)" : "");
+        print_right(to, text, column, used);
+    }
+}
+
+static void print_arguments(FILE *to, const cli_argument *a, size_t column)
+{
+    fprintf(to, "\nArguments:\n");
+    for (; a->name; a++) {
+        const size_t used = (size_t)fprintf(to, "  %s", a->name);
+        print_right(to, a->help, column, used);
+    }
+}
+
+static void print_examples(FILE *to, const cli_example *e)
+{
+    fprintf(to, "\nExamples:\n");
+    for (; e->line; e++) {
+        if (*e->what) { /* an empty one: the line goes on from the one before */
+            fprintf(to, "  ");
+            wrap(to, e->what, 2, 2);
+        }
+        fprintf(to, "    $ %s\n", e->line);
+    }
+}
+
+/* "orrery gen [OPTION...] KIND" */
+static void print_usage(FILE *to, const cli_command *command)
+{
+    static const char *const before[] = {" ", " [", " ", " ["};
+    static const char *const behind[] = {"", "]", "...", "...]"};
+    fprintf(to, "%s%s", cli_program_name(command), command->name);
+    for (const cli_option *o = command->options; o && o->name; o++) {
+        if (o->required)
+            fprintf(to, " --%s %s", o->name, o->arg);
+    }
+    fprintf(to, " [OPTION...]");
+    for (const cli_argument *a = command->arguments; a && a->name; a++)
+        fprintf(to, "%s%s%s", before[a->times], a->name, behind[a->times]);
+    fputc('\n', to);
+}
+
+/* "show this" -> "Show this.", as a sentence of its own. */
+static void print_summary(FILE *to, const char *summary)
+{
+    const char first = summary[0];
+    fprintf(to, "%c%s.\n", first >= 'a' && first <= 'z' ? first - 'a' + 'A' : first, summary + 1);
+}
+
+void cli_help_command(FILE *to, const cli_command *command)
+{
+    const size_t column = help_column(command);
+    fprintf(to, "Usage: ");
+    print_usage(to, command);
+    print_summary(to, command->summary);
+    if (command->now)
+        fprintf(to, "Old name, kept for scripts; same as: %s\n", command->now);
+    if (command->description) {
+        fputc('\n', to);
+        wrap(to, command->description, 0, 0);
+    }
+    if (command->arguments)
+        print_arguments(to, command->arguments, column);
+    fprintf(to, "\nOptions:\n");
+    print_options(to, command->options, column);
+    print_options(to, cli_common, column);
+    if (command->examples)
+        print_examples(to, command->examples);
+}
+
+void cli_help_overview(FILE *to)
+{
+    fprintf(to, "Usage: orrery COMMAND [OPTION...] [ARGUMENT...]\n");
+    print_summary(to, cli_program.summary);
+    fprintf(to, "\nCommands:\n");
+    for (const cli_command *const *c = cli_commands; *c; c++)
+        fprintf(to, "  %-10s %s\n", (*c)->name, (*c)->summary);
+    fprintf(to, "\nOptions:\n");
+    print_options(to, cli_program.options, help_column(&cli_program));
+    print_options(to, cli_common, help_column(&cli_program));
+    fprintf(to, "\nHelp on one command: orrery help COMMAND, or man orrery-COMMAND.\n");
+}
+
+/* ---- the command ---- */
 
 static const cli_argument arguments[] = {
     {"COMMAND", "a command, an old program name, 'algorithms' or 'networks'", CLI_MAYBE},

@@ -63,7 +63,6 @@ orr_code cli_run_and_print(cli_context *c,
 enum { CLI_KEYS_ROOM = 8192 };
 /* The rules of the program that --compat means; unless they are wanted *out is NULL, for ours. */
 orr_code cli_packet_rules(bool is_wanted, const struct orr_rules_packet **out, orr_error *err);
-orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_error *err);
 
 orr_gen_style cli_gen_style(const char *schema); /* eg, 0.0.4 or current */
 void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r);
@@ -71,7 +70,6 @@ void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r);
 orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err);
 
 /* orrery view timeline; and what run --gantt shares with it. */
-orr_code cli_view_timeline(const cli_context *c, orr_error *err);
 orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert.h - what the kinds of orrery convert share: a kind makes the traces, all else is the same for all.
- *
- * How to add a kind: a file convert_<name>.c with its table row, declared here; the row in cmd_convert.c; options
- * of its own in the options of cmd_convert.c, named in the row. */
+/* convert.h - what convert, link and capture share: what OUT means, and captured steps. */
 #ifndef ORR_CLI_CONVERT_H
 #define ORR_CLI_CONVERT_H
 
@@ -12,22 +9,6 @@
 #include <orrery/lab/fx.h>
 #include <orrery/lab/pytorch.h>
 #include <orrery/set.h>
-
-typedef struct cli_converter {
-    const char *name;
-    const char *const *options; /* those that only some kinds have; NULL ends them */
-    /* Read c->args[1] and make the traces of all ranks. */
-    orr_code (*make)(cli_context *c, orr_set **out, orr_error *err);
-    /* Instead of make: all of it, where what is made is not traces. */
-    orr_code (*run)(cli_context *c, orr_error *err);
-} cli_converter;
-
-extern const cli_converter cli_convert_text;
-extern const cli_converter cli_convert_export;
-extern const cli_converter cli_convert_flexflow;
-extern const cli_converter cli_convert_fx;
-extern const cli_converter cli_convert_goal;
-extern const cli_converter cli_convert_pytorch;
 
 /* ---- what OUT means (convert_out.c) ---- */
 
@@ -47,7 +28,7 @@ typedef struct cli_target {
     size_t stem; /* length without the ending */
 } cli_target;
 
-/* "5 (parent 9), 7 (parent 7) and 3 more"; the first ORR_PYTORCH_SHOWN are known (convert_pytorch.c). */
+/* "5 (parent 9), 7 (parent 7) and 3 more"; the first ORR_PYTORCH_SHOWN are known (cmd_convert.c). */
 enum { CLI_NODES_ROOM = 512 };
 const char *cli_nodes_text(const orr_pytorch_later *nodes,
                            uint64_t count,
@@ -69,10 +50,7 @@ void cli_target_report_with(const cli_context *c,
                             cli_more_json *more,
                             const void *data);
 
-/* --ranks (cmd_convert.c). */
-orr_code cli_keep_ranks(const cli_context *c, orr_set *s, orr_error *err);
-
-/* ---- captured steps (convert_fx.c) ---- */
+/* ---- captured steps (cmd_convert.c) ---- */
 
 /* Where a captured step comes from. */
 typedef struct cli_fx_source {

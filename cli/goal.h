@@ -28,14 +28,4 @@ typedef struct cli_goal_inputs {
  * which may be NULL, must be empty before. */
 orr_code cli_goal_jobs(cli_context *c, cli_goal_inputs *inputs, orr_goal **out, orr_error *err);
 
-/* orrery check of a schedule. */
-orr_code cli_check_goal(cli_context *c, orr_error *err);
-/* orrery run --compare. */
-orr_code cli_run_compare(cli_context *c, orr_error *err);
-/* The options of LogGOPS: rules, noise, and the parameters, which go to *model. */
-orr_code cli_loggops_options(const cli_context *c,
-                             orr_run_config *config,
-                             orr_loggops_model *model,
-                             orr_error *err);
-
 #endif

@@ -5,9 +5,584 @@
  *     orrery_tables old-names            the old program names that work
  *     orrery_tables man NAME TEMPLATE    a man page: the template with its @WORDS@ filled in
  *     orrery_tables bash|zsh|fish        shell completion */
-#include "tables.h"
+#include "command.h"
 
+#include <ctype.h>
 #include <string.h>
+
+/* ---- completion for bash, zsh and fish: commands, options, words to choose from, files.
+ *
+ * Each shell gets a static script: completing starts no program, so it is instant and safe to run anywhere. ---- */
+
+/* Text inside '...' of a shell: a quote ends it, is written, and begins it anew; `special` gets a backslash. */
+static void print_quoted(const char *text, const char *quote, const char *special)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs(quote, stdout);
+        else if (strchr(special, *text))
+            printf("\\%c", *text);
+        else
+            putchar(*text);
+    }
+}
+
+static void print_choices(const char *choices)
+{
+    size_t len;
+    const char *word;
+    for (int i = 0; (word = cli_choice(choices, i, &len)); i++)
+        printf("%s%.*s", i ? " " : "", (int)len, word);
+}
+
+/* ---- bash ---- */
+
+static void bash_names(const cli_option *o)
+{
+    for (; o && o->name; o++)
+        printf(" --%s", o->name);
+}
+
+static void bash_values(const cli_command *c, const cli_option *o)
+{
+    for (; o && o->name; o++) {
+        if (!o->arg || o->implied)
+            continue;
+        printf("    '%s --%s'", c->name, o->name);
+        if (o->letter)
+            printf("|'%s -%c'", c->name, o->letter);
+        printf(") values='");
+        if (cli_is_choice(o->arg))
+            print_choices(o->arg);
+        printf("'; takes_value=1 ;;\n");
+    }
+}
+
+static void for_all(void (*print)(const cli_command *c))
+{
+    for (const cli_command *const *c = cli_commands; *c; c++)
+        print(*c);
+    const cli_command *old;
+    for (size_t i = 0; (old = cli_old_name_at(i)) != NULL; i++)
+        print(old);
+}
+
+/* Those of two words too, before the one they begin with. */
+static void for_all_deep(void (*print)(const cli_command *c))
+{
+    for (const cli_command *const *c = cli_commands; *c; c++) {
+        for (const cli_command *const *d = (*c)->deeper; d && *d; d++)
+            print(*d);
+    }
+    for_all(print);
+}
+
+/* The second words of a command, each behind a blank. */
+static void print_second_words(const cli_command *c)
+{
+    for (const cli_command *const *d = c->deeper; d && *d; d++)
+        printf(" %s", (*d)->name + strlen(c->name) + 1);
+}
+
+/* A shell's pattern for all commands of two words; one that never fits when there are none. */
+static void print_two_words(void)
+{
+    printf("'-'");
+    for (const cli_command *const *c = cli_commands; *c; c++) {
+        for (const cli_command *const *d = (*c)->deeper; d && *d; d++)
+            printf("|'%s'", (*d)->name);
+    }
+}
+
+static void bash_command(const cli_command *c)
+{
+    printf("    '%s')\n        names='", c->name);
+    bash_names(c->options);
+    bash_names(cli_common);
+    printf("'\n        words='");
+    for (const cli_argument *a = c->arguments; a && a->name; a++) {
+        if (cli_is_choice(a->name))
+            print_choices(a->name);
+    }
+    print_second_words(c);
+    printf("' ;;\n");
+}
+
+static void bash_all_values(const cli_command *c)
+{
+    bash_values(c, c->options);
+    bash_values(c, cli_common);
+}
+
+static void print_space_name(const cli_command *c)
+{
+    printf(" %s", c->name);
+}
+
+static int tables_bash(void)
+{
+    puts("# orrery: completion for bash; made from the command tables.");
+    puts("_orrery() {");
+    puts(
+        "    local cur=${COMP_WORDS[COMP_CWORD]} prev= command=${1##*/} i names= words= values= takes_value=");
+    puts("    [ \"$COMP_CWORD\" -gt 0 ] && prev=${COMP_WORDS[COMP_CWORD-1]}");
+    puts("    [ \"$cur\" = '=' ] && cur=");
+    puts("    [ \"$prev\" = '=' ] && prev=${COMP_WORDS[COMP_CWORD-2]}");
+    puts("    if [ \"$command\" = orrery ]; then");
+    puts("        for ((i = 1; i < COMP_CWORD; i++)); do");
+    puts("            case ${COMP_WORDS[i]} in -*) ;; *) command=${COMP_WORDS[i]}; break ;; esac");
+    puts("        done");
+    printf("        case \"$command ${COMP_WORDS[i+1]-}\" in ");
+    print_two_words();
+    puts(
+        ") [ $((i + 1)) -lt \"$COMP_CWORD\" ] && command=\"$command ${COMP_WORDS[i+1]-}\" ;; esac");
+    puts("    fi");
+    puts("    case $command in");
+    printf("    orrery)\n        names='");
+    bash_names(cli_program.options);
+    bash_names(cli_common);
+    printf("'\n        words='");
+    for (const cli_command *const *c = cli_commands; *c; c++)
+        print_space_name(*c);
+    puts("' ;;");
+    for_all_deep(bash_command);
+    puts("    esac");
+    puts("    case \"$command $prev\" in");
+    bash_values(&cli_program, cli_common);
+    for_all_deep(bash_all_values);
+    printf("    'help help') words='");
+    for_all(print_space_name);
+    puts("' ;;");
+    puts("    esac");
+    puts("    if [ -n \"$takes_value\" ]; then words=$values names=; fi");
+    puts("    case $cur in -*) words=$names ;; esac");
+    puts("    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))");
+    puts("}");
+    printf("complete -o bashdefault -o default -F _orrery orrery");
+    const cli_command *old;
+    for (size_t i = 0; (old = cli_old_name_at(i)) != NULL; i++)
+        print_space_name(old);
+    putchar('\n');
+    return 0;
+}
+
+/* ---- zsh ---- */
+
+static void zsh_help(const char *help)
+{
+    print_quoted(help, "'\\''", "[]:\\");
+}
+
+static void zsh_option(const cli_option *o)
+{
+    if (o->letter)
+        printf("        '(-%c --%s)'{-%c,--%s}'[", o->letter, o->name, o->letter, o->name);
+    else
+        printf("        '--%s[", o->name);
+    zsh_help(o->help);
+    putchar(']');
+    if (cli_is_choice(o->arg)) {
+        printf(":value:(");
+        print_choices(o->arg);
+        putchar(')');
+    } else if (o->arg && !o->implied) {
+        printf(":%s:_files", o->arg);
+    }
+    puts("' \\");
+}
+
+static void zsh_arguments(const cli_argument *a)
+{
+    for (; a && a->name; a++) {
+        const bool is_many = a->times == CLI_SOME || a->times == CLI_ANY;
+        if (cli_is_choice(a->name)) {
+            printf("        ':argument:(");
+            print_choices(a->name);
+            puts(")' \\");
+        } else {
+            printf("        '%s:%s:_files' \\\n", is_many ? "*" : "", a->name);
+        }
+    }
+}
+
+static void zsh_command(const cli_command *c)
+{
+    printf("    '%s')\n        _arguments \\\n", c->name);
+    for (const cli_option *o = c->options; o && o->name; o++)
+        zsh_option(o);
+    for (const cli_option *o = cli_common; o->name; o++)
+        zsh_option(o);
+    if (c == &cli_cmd_help) {
+        printf("        ':command:(");
+        for_all(print_space_name);
+        puts(")' ;;");
+        return;
+    }
+    zsh_arguments(c->arguments);
+    puts("        && return ;;");
+}
+
+static int tables_zsh(void)
+{
+    printf("#compdef orrery");
+    const cli_command *old;
+    for (size_t i = 0; (old = cli_old_name_at(i)) != NULL; i++)
+        print_space_name(old);
+    puts("\n# orrery: completion for zsh; made from the command tables.");
+    puts("_orrery() {");
+    puts("    local command=$service");
+    puts("    local -a commands");
+    puts("    commands=(");
+    for (const cli_command *const *c = cli_commands; *c; c++) {
+        printf("        '%s:", (*c)->name);
+        zsh_help((*c)->summary);
+        puts("'");
+    }
+    puts("    )");
+    puts("    if [[ $command = orrery ]]; then");
+    puts("        if (( CURRENT == 2 )); then");
+    puts("            _describe command commands");
+    puts("            return");
+    puts("        fi");
+    puts("        shift words");
+    puts("        (( CURRENT-- ))");
+    puts("        command=$words[1]");
+    printf("        case \"$words[1] $words[2]\" in ");
+    print_two_words();
+    puts(")");
+    puts(
+        "            if (( CURRENT > 2 )); then command=\"$words[1] $words[2]\"; shift words; (( CURRENT-- )); fi ;;");
+    puts("        esac");
+    puts("    fi");
+    puts("    case $command in");
+    for_all_deep(zsh_command);
+    puts("    esac");
+    puts("}");
+    puts("_orrery \"$@\"");
+    return 0;
+}
+
+/* ---- fish ---- */
+
+static void fish_option(const char *program, const char *command, const cli_option *o)
+{
+    printf("complete -c %s", program);
+    if (command)
+        printf(" -n '__fish_seen_subcommand_from %s'", command);
+    printf(" -l %s", o->name);
+    if (o->letter)
+        printf(" -s %c", o->letter);
+    if (cli_is_choice(o->arg)) {
+        printf(" -x -a '");
+        print_choices(o->arg);
+        putchar('\'');
+    } else if (o->arg && !o->implied) {
+        printf(" -r");
+    }
+    printf(" -d '");
+    print_quoted(o->help, "\\'", "\\");
+    puts("'");
+}
+
+static void fish_arguments(const cli_command *c)
+{
+    for (const cli_argument *a = c->arguments; a && a->name; a++) {
+        if (!cli_is_choice(a->name))
+            continue;
+        printf("complete -c orrery -n '__fish_seen_subcommand_from %s' -a '", c->name);
+        print_choices(a->name);
+        puts("'");
+    }
+}
+
+/* The second word of a command, and its options behind it. */
+static void fish_deeper(const cli_command *c)
+{
+    for (const cli_command *const *d = c->deeper; d && *d; d++) {
+        const char *word = (*d)->name + strlen(c->name) + 1;
+        printf("complete -c orrery -n '__fish_seen_subcommand_from %s' -a %s -d '", c->name, word);
+        print_quoted((*d)->summary, "\\'", "\\");
+        puts("'");
+        for (const cli_option *o = (*d)->options; o && o->name; o++)
+            fish_option("orrery", word, o);
+    }
+}
+
+static void fish_command(const cli_command *c)
+{
+    const char *program = c->now ? c->name : "orrery";
+    const char *command = c->now ? NULL : c->name;
+    if (command) {
+        printf("complete -c orrery -n __fish_use_subcommand -f -a %s -d '", command);
+        print_quoted(c->summary, "\\'", "\\");
+        puts("'");
+        fish_arguments(c);
+        fish_deeper(c);
+    }
+    for (const cli_option *o = c->options; o && o->name; o++)
+        fish_option(program, command, o);
+}
+
+static int tables_fish(void)
+{
+    puts("# orrery: completion for fish; made from the command tables.");
+    for (const cli_option *o = cli_program.options; o->name; o++)
+        fish_option("orrery", NULL, o);
+    for (const cli_option *o = cli_common; o->name; o++)
+        fish_option("orrery", NULL, o);
+    for_all(fish_command);
+    printf("complete -c orrery -n '__fish_seen_subcommand_from help' -f -a '");
+    for_all(print_space_name);
+    puts("'");
+    return 0;
+}
+
+/* ---- man pages: a hand-written template in which lines of one @WORD@ are filled from the tables.
+ *
+ * The page is in mdoc(7).  Words, each alone on its line:
+ *     @NAME@       title, NAME and SYNOPSIS of the command; DESCRIPTION begins with the table's text
+ *     @OPTIONS@    the list of arguments and options
+ *     @EXAMPLES@   EXIT STATUS, EXAMPLES and SEE ALSO
+ *     @COMMANDS@   the list of all commands          @COMMON@   the options every command has
+ *     @OLD_NAMES@  one subsection per old program name
+ * Everything else is copied. ---- */
+
+/* Text between macros: a backslash is special everywhere, a dot or a quote at the start of a line. */
+static void print_text(const char *text)
+{
+    bool is_line_start = true;
+    for (; *text; text++) {
+        if (is_line_start && (*text == '.' || *text == '\''))
+            fputs("\\&", stdout);
+        if (*text == '\\')
+            fputs("\\e", stdout);
+        else
+            putchar(*text);
+        is_line_start = *text == '\n';
+    }
+}
+
+/* mdoc wants each sentence on a line of its own. */
+static void print_paragraphs(const char *text)
+{
+    char line[4096];
+    size_t n = 0;
+    for (; *text && n + 8 < sizeof line; text++) {
+        const bool is_sentence_end = strchr(".:?", *text) && text[1] == ' ';
+        line[n++] = *text;
+        if (!is_sentence_end)
+            continue;
+        line[n++] = '\n';
+        text += strspn(text + 1, " ");
+    }
+    line[n] = '\0';
+    for (char *at = line, *end; at; at = end) {
+        end = strstr(at, "\n\n");
+        if (end)
+            *end = '\0';
+        print_text(at);
+        fputs(end ? "\n.Pp\n" : "\n", stdout);
+        end = end ? end + 2 : NULL;
+    }
+}
+
+static void print_option(const cli_option *o)
+{
+    printf(".It ");
+    if (o->letter)
+        printf("Fl %c , ", o->letter);
+    printf("Fl -%s", o->name);
+    if (o->arg && cli_is_choice(o->arg))
+        printf(" Cm %s", o->arg);
+    else if (o->implied)
+        printf(" Ns Oo = Ns Ar %s Oc", o->arg);
+    else if (o->arg)
+        printf(" Ar %s", o->arg);
+    putchar('\n');
+    print_text(o->help);
+    if (o->kind == CLI_COUNT && o->max)
+        printf(", %llu to %llu", (unsigned long long)o->min, (unsigned long long)o->max);
+    if (o->fallback || o->implied)
+        printf(" (default %s)", o->fallback ? o->fallback : o->implied);
+    if (o->required)
+        printf(" (required)");
+    putchar('\n');
+}
+
+static void print_options(const cli_option *o)
+{
+    for (; o && o->name; o++)
+        print_option(o);
+}
+
+static void print_argument(const cli_argument *a)
+{
+    printf(".It Ar %s%s\n", a->name, a->times == CLI_SOME || a->times == CLI_ANY ? " ..." : "");
+    print_text(a->help);
+    putchar('\n');
+}
+
+static void print_option_list(const cli_command *command)
+{
+    puts(".Bl -tag -width Ds");
+    for (const cli_argument *a = command->arguments; a && a->name; a++)
+        print_argument(a);
+    print_options(command->options);
+    if (!command->now)
+        print_options(cli_common);
+    puts(".El");
+}
+
+static void print_synopsis(const cli_command *command)
+{
+    const bool is_old = command->now != NULL;
+    printf(".Nm %s%s\n", is_old ? "" : "orrery ", command->name);
+    for (const cli_option *o = command->options; o && o->name; o++) {
+        if (o->required)
+            printf(".Fl -%s Ar %s\n", o->name, o->arg);
+    }
+    puts(".Op Ar OPTION ...");
+    for (const cli_argument *a = command->arguments; a && a->name; a++) {
+        const bool is_optional = a->times == CLI_MAYBE || a->times == CLI_ANY;
+        const bool is_many = a->times == CLI_SOME || a->times == CLI_ANY;
+        printf(".%sAr %s%s\n", is_optional ? "Op " : "", a->name, is_many ? " ..." : "");
+    }
+}
+
+/* The page of "gen goal" is called orrery-gen-goal. */
+static void print_page_name(const cli_command *command, int (*as)(int))
+{
+    for (const char *s = command->name; *s; s++)
+        putchar(*s == ' ' ? '-' : as((unsigned char)*s));
+}
+
+static int as_is(int c)
+{
+    return c;
+}
+
+static void print_head(const cli_command *command)
+{
+    fputs(".Dt ORRERY-", stdout);
+    print_page_name(command, toupper);
+    fputs(" 1\n.Os Orrery\n.Sh NAME\n.Nm orrery-", stdout);
+    print_page_name(command, as_is);
+    printf("\n.Nd %s\n", command->summary);
+    puts(".Sh SYNOPSIS");
+    print_synopsis(command);
+    puts(".Sh DESCRIPTION");
+    if (command->description)
+        print_paragraphs(command->description);
+}
+
+static void print_examples(const cli_command *command)
+{
+    puts(".Sh EXIT STATUS");
+    puts("0 on success, 1 when the answer is no, 2 for a wrong command line, 3 for bad input,");
+    puts("4 when the system refuses, 130 when interrupted; see");
+    puts(".Xr orrery 1 .");
+    puts(".Sh EXAMPLES");
+    for (const cli_example *e = command->examples; e && e->line; e++) {
+        const bool goes_on = e[1].line && !*e[1].what; /* the next line belongs to this one */
+        if (*e->what) {
+            print_text(e->what);
+            putchar('\n');
+        }
+        if (e->status)
+            printf(".\\\" exit %d\n", e->status);
+        fputs(*e->what ? ".Pp\n.Dl $ " : ".Dl $ ", stdout);
+        print_text(e->line);
+        fputs(e[1].line && !goes_on ? "\n.Pp\n" : "\n", stdout);
+    }
+    if (!command->see_also)
+        return;
+    puts(".Sh SEE ALSO");
+    for (const char *at = command->see_also; *at;) {
+        const size_t name = strcspn(at, "("), end = strcspn(at, ",");
+        printf(".Xr %.*s %c%s\n", (int)name, at, at[name + 1], at[end] ? " ," : "");
+        at += end + strspn(at + end, ", ");
+    }
+}
+
+static void print_commands(void)
+{
+    puts(".Bl -tag -width Ds");
+    for (const cli_command *const *c = cli_commands; *c; c++) {
+        printf(".It Xr orrery-%s 1\n", (*c)->name);
+        print_text((*c)->summary);
+        putchar('\n');
+    }
+    puts(".El");
+}
+
+static void print_old_names(void)
+{
+    const cli_command *c;
+    for (size_t i = 0; (c = cli_old_name_at(i)) != NULL; i++) {
+        printf(".Ss %s\n", c->name);
+        print_synopsis(c);
+        printf(".Pp\n%s.\nToday:\n.Ic %s .\n", c->summary, c->now);
+        print_option_list(c);
+    }
+}
+
+static bool print_word(const char *word, const cli_command *command)
+{
+    if (strcmp(word, "@COMMANDS@\n") == 0)
+        print_commands();
+    else if (strcmp(word, "@COMMON@\n") == 0)
+        print_options(cli_common);
+    else if (strcmp(word, "@OLD_NAMES@\n") == 0)
+        print_old_names();
+    else if (command && strcmp(word, "@NAME@\n") == 0)
+        print_head(command);
+    else if (command && strcmp(word, "@OPTIONS@\n") == 0)
+        print_option_list(command);
+    else if (command && strcmp(word, "@EXAMPLES@\n") == 0)
+        print_examples(command);
+    else
+        return false;
+    return true;
+}
+
+/* "gen" or "gen-goal"; NULL: the page is of no command. */
+static const cli_command *find_page(const char *name)
+{
+    char first[64];
+    const cli_command *command = cli_command_find(name);
+    const size_t n = strcspn(name, "-");
+    if (command || !name[n] || n >= sizeof first)
+        return command;
+    memcpy(first, name, n);
+    first[n] = '\0';
+    command = cli_command_find(first);
+    return command ? cli_command_deeper(command, name + n + 1) : NULL;
+}
+
+static int tables_man(const char *page, const char *template_path)
+{
+    const char *dash = strchr(page, '-');
+    const cli_command *command = dash ? find_page(dash + 1) : NULL;
+    char line[1024];
+    FILE *in = fopen(template_path, "r");
+    if (!in) {
+        fprintf(stderr, "%s: cannot open\n", template_path);
+        return 4;
+    }
+    while (fgets(line, sizeof line, in)) {
+        if (line[0] != '@')
+            fputs(line, stdout);
+        else if (!print_word(line, command)) {
+            fprintf(stderr, "%s: no meaning for %s", template_path, line);
+            fclose(in);
+            return 3;
+        }
+    }
+    fclose(in);
+    return 0;
+}
+
+/* ---- the program ---- */
 
 static int print_names(const cli_command *const *list)
 {
@@ -18,7 +593,7 @@ static int print_names(const cli_command *const *list)
     return 0;
 }
 
-static int print_old_names(void)
+static int list_old_names(void)
 {
     const cli_command *c;
     for (size_t i = 0; (c = cli_old_name_at(i)) != NULL; i++)
@@ -32,7 +607,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "commands") == 0)
         return print_names(cli_commands);
     if (strcmp(what, "old-names") == 0)
-        return print_old_names();
+        return list_old_names();
     if (strcmp(what, "man") == 0 && argc == 4)
         return tables_man(argv[2], argv[3]);
     if (strcmp(what, "bash") == 0)
