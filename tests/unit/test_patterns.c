@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "sources/patterns/patterns_impl.h"
+#include <orrery/lab/gen.h>
 
 static orr_error err;
 

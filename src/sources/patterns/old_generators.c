@@ -4,7 +4,7 @@
  * The Python generators count node ids on from sample to sample and from rank to rank; the first one, in C++,
  * starts every file at 0 (chakra.md 5).  Cost: ranks that are alike are made once and written with their ids
  * shifted. */
-#include "patterns_impl.h"
+#include <orrery/lab/gen.h>
 
 #include "base/memory/memory.h"
 

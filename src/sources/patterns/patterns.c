@@ -3,11 +3,31 @@
  *
  * A pattern is a name, a line of help, the options it looks at, and a function that adds one rank's nodes.
  * Cost of a set: one trace when the ranks are alike, whatever their number; else one a rank. */
+#include <orrery/lab/gen.h>
+
 #include "base/memory/memory.h"
-#include "patterns_impl.h"
+#include "trace/builder.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+struct orr_gen {
+    const orr_gen_options *opt;
+    uint32_t rank;
+    orr__builder b;
+};
+
+typedef struct pat_after {
+    const uint64_t *ids;
+    size_t count;
+} pat_after;
+
+#define NOTHING ((pat_after){NULL, 0})
+#define AFTER(...)                                \
+    ((pat_after){(const uint64_t[]){__VA_ARGS__}, \
+                 sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)})
+
+enum { PAT_NAME_MAX = 64, PAT_DIMS_MAX = 64 };
 
 typedef struct pat_transfer {
     orr_node_type type; /* COMM_SEND or COMM_RECV */
@@ -19,7 +39,14 @@ typedef struct pat_transfer {
 /* ---- the nodes that patterns are made of, with the attributes each style gives them.
  *
  * This is the only place that knows the styles apart (chakra.md 5); a pattern says "an all-reduce of 64 KiB"
- * and gets it as the current generator, or one of its predecessors, would write it. ---- */
+ * and gets it as the current generator, or one of its predecessors, would write it.
+ *
+ *     const uint64_t fwd = pat_comp(g, "FWD", 5, NOTHING);
+ *     const uint64_t bwd = pat_comp(g, "BWD", 5, AFTER(fwd));
+ *     pat_collective(g, "GRAD", ORR_COLL_ALL_REDUCE, 65536, AFTER(fwd, bwd));
+ *
+ * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a pattern reads
+ * as a list of nodes; orr_pattern_trace asks once at the end. ---- */
 
 static bool is_eg(const orr_gen *g)
 {
