@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.h - the words benchmarks are written in; `make bench` prints the rows of all of them as one table.
+/* bench.h - the words benchmarks are written in; `make bench` prints the rows of all of them as one
+ * table.
  *
  * Small machines, measured in this process, state kept from run to run:
  *
@@ -11,9 +12,10 @@
  *     static double run(void *context) { ...; return nodes / 1e6; }         // the work that was done
  *     bench_apart(&(bench_job){.name = "feeder__layered_1m", .unit = "Mnodes", .run = run, .input = path});
  *
- * One run to warm up, then five.  A row has: work per CPU second, best and median; CPU and wall seconds of the
- * best run; the most memory resident, mapped files included (of a process apart; of this one until now);
- * the size of the input.  A result that is not what it must be ends the program: bench_require. */
+ * One run to warm up, then five.  A row has: work per CPU second, best and median; CPU and wall
+ * seconds of the best run; the most memory resident, mapped files included (of a process apart; of
+ * this one until now); the size of the input.  A result that is not what it must be ends the
+ * program: bench_require. */
 #ifndef ORR_BENCH_BENCH_H
 #define ORR_BENCH_BENCH_H
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_export.c - an exported program of 99,999 nodes to traces, reading included; work is nodes of the file.
+/* bench_export.c - an exported program of 99,999 nodes to traces, reading included; work is nodes
+ * of the file.
  *
- * The program is a chain of layers: a product with a bias, an activation, a sum.  As in files of PyTorch two thirds of
- * the text is where each node comes from: a stack trace and a path of modules. */
+ * The program is a chain of layers: a product with a bias, an activation, a sum.  As in files of
+ * PyTorch two thirds of the text is where each node comes from: a stack trace and a path of
+ * modules. */
 #include "bench.h"
 #include "bench_input.h"
 

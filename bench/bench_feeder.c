@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_feeder.c - reading a trace of a million nodes, and feeding all of them.
  *
- * The C++ feeders on the same shape of input (1,000,000 nodes, 131 MB, CPU time on one 2.8 GHz core):
- * V2 9.7 s and 1.93 GB, V3 15.4 s and 1.27 GB. */
+ * The C++ feeders on the same shape of input (1,000,000 nodes, 131 MB, CPU time on one 2.8 GHz
+ * core): V2 9.7 s and 1.93 GB, V3 15.4 s and 1.27 GB. */
 #include "bench_input.h"
 
 #include <orrery/feeder.h>

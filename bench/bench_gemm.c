@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_gemm.c - from shapes to a table of layers: all 96 blocks of GPT-3 (960 layers) as text and as traces; ResNet-50;
- * a sweep over 147 arrays.
+/* bench_gemm.c - from shapes to a table of layers: all 96 blocks of GPT-3 (960 layers) as text and
+ * as traces; ResNet-50; a sweep over 147 arrays.
  *
- * Nothing is kept from run to run: a row is a whole run of the generator without the start of the program. */
+ * Nothing is kept from run to run: a row is a whole run of the generator without the start of the
+ * program. */
 #include "bench_input.h"
 
 #include <orrery/lab/gemm.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GOAL schedules: text to binary, and the LogGOPS simulation of a dissemination barrier, of a linear all-to-all and of
- * a ring.  What the figures are held against (LogGOPSim, one core, other machine): dissemination on 65,536 ranks 3.2 s
- * and 456 MB, linear all-to-all on 256 ranks 5.5 s, 83 MB of text to binary 2.2 s. */
+/* GOAL schedules: text to binary, and the LogGOPS simulation of a dissemination barrier, of a
+ * linear all-to-all and of a ring.  What the figures are held against (LogGOPSim, one core, other
+ * machine): dissemination on 65,536 ranks 3.2 s and 456 MB, linear all-to-all on 256 ranks 5.5 s,
+ * 83 MB of text to binary 2.2 s. */
 #include "bench.h"
 
 #include "run/loggops/loggops.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_input.h - traces to measure with, made from a seed and shared by the benchmarks of one `make bench`.
+/* bench_input.h - traces to measure with, made from a seed and shared by the benchmarks of one
+ * `make bench`.
  *
- * They lie in the folder ORR_BENCH_DIR, which bench/run makes and takes away; each is made by whoever needs it
- * first, in a process of its own (bench.h says why). */
+ * They lie in the folder ORR_BENCH_DIR, which bench/run makes and takes away; each is made by
+ * whoever needs it first, in a process of its own (bench.h says why). */
 #ifndef ORR_BENCH_BENCH_INPUT_H
 #define ORR_BENCH_BENCH_INPUT_H
 

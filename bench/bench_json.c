@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_json.c - reading and writing a large Kineto trace.
  *
- * Input: the reference trace of one GPT-2 step, its events repeated until the text has 100 MB.  Reading
- * takes from every event name, cat, ph, ts, dur, pid, tid and all of args, numbers as doubles; passing over
- * only checks; writing writes the same events again from their trees. */
+ * Input: the reference trace of one GPT-2 step, its events repeated until the text has 100
+ * MB.  Reading takes from every event name, cat, ph, ts, dur, pid, tid and all of args, numbers as
+ * doubles; passing over only checks; writing writes the same events again from their trees. */
 #include "bench.h"
 
 #include "base/formats/json.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_jsonizer.c - a trace of a million nodes to JSON, reading included; work is the text written.
+/* bench_jsonizer.c - a trace of a million nodes to JSON, reading included; work is the text
+ * written.
  *
  * The Python jsonizer takes 102 s CPU time for 1,000,000 nodes on one 2.8 GHz core. */
 #include "bench_input.h"

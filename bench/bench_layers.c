@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_layers.c - tables of layers and task graphs: text to traces.
  *
- * The first three rows are a network of the size of ResNet-50 (54 layers, data parallel) for 1,024 ranks, from the
- * text file to one .orr and to a file a rank, ours and those of chakra_converter; the files go to memory-backed
- * storage where there is some, so that it is not the disk that is measured.  Then tables and graphs that are
- * large, for the readers. */
+ * The first three rows are a network of the size of ResNet-50 (54 layers, data parallel) for 1,024
+ * ranks, from the text file to one .orr and to a file a rank, ours and those of chakra_converter;
+ * the files go to memory-backed storage where there is some, so that it is not the disk that is
+ * measured.  Then tables and graphs that are large, for the readers. */
 #include "bench_input.h"
 #include "compat/chakra/chakra.h"
 
@@ -20,7 +20,8 @@ typedef struct job {
     bool is_compat;
 } job;
 
-/* Rows like those of a convolutional network: times and sizes vary, only weight gradients are sent. */
+/* Rows like those of a convolutional network: times and sizes vary, only weight gradients are
+ * sent. */
 static void write_table(const char *path, uint32_t layers)
 {
     FILE *f = fopen(path, "w");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_link.c - PyTorch's host and device traces linked; work is megabytes of both.
  *
- * Chakra's linker takes 35 s CPU time and 479 MB for a device trace of 21 MB and a host trace of 25 MB, and does not
- * finish one of 109 MB and 128 MB in 258 s.  Three sizes, each four times the one before, show that time and memory grow
- * with the input and no faster; the largest is about that one.
+ * Chakra's linker takes 35 s CPU time and 479 MB for a device trace of 21 MB and a host trace of 25
+ * MB, and does not finish one of 109 MB and 128 MB in 258 s.  Three sizes, each four times the one
+ * before, show that time and memory grow with the input and no faster; the largest is about that
+ * one.
  *
  *     compat   to the linked JSON, as chakra_trace_link
  *     trace    to a Chakra trace, without a file in between
@@ -77,7 +78,8 @@ static double run_job(void *context)
     return 2 * size_of(p);
 }
 
-/* In a process of its own, so that its memory is not counted here; the number of host nodes comes back by a pipe. */
+/* In a process of its own, so that its memory is not counted here; the number of host nodes comes
+ * back by a pipe. */
 static void make_files(pair *p)
 {
     int status = 1, ends[2];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_llm.c - training steps of an 80-layer model for many ranks, as one set; the price is that of the stages. */
+/* bench_llm.c - training steps of an 80-layer model for many ranks, as one set; the price is that
+ * of the stages. */
 #include "bench.h"
 
 #include <orrery/lab/llm.h>

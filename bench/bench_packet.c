@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_packet.c - the packet-level network: ring all-reduces under the simulator, and flows alone; work is data
- * packets.
+/* bench_packet.c - the packet-level network: ring all-reduces under the simulator, and flows alone;
+ * work is data packets.
  *
- * Exact mode (compat), one thread.  The reference, optimised build, CPU seconds and resident memory: 16 hosts of one
- * switch, 16 MiB: 4 s, 58 MB; 64 hosts: 25.6 s, 89 MB; 128 hosts of a Clos, 1 MiB: 12.7 s, 670 MB; 16 MiB: 65.5 s,
- * 673 MB.  The first row has a published result, 784,628 ns; the others are checked by their packets. */
+ * Exact mode (compat), one thread.  The reference, optimised build, CPU seconds and resident
+ * memory: 16 hosts of one switch, 16 MiB: 4 s, 58 MB; 64 hosts: 25.6 s, 89 MB; 128 hosts of a Clos,
+ * 1 MiB: 12.7 s, 670 MB; 16 MiB: 65.5 s, 673 MB.  The first row has a published result, 784,628 ns;
+ * the others are checked by their packets. */
 #include "bench_input.h"
 
 #include "models/network/packet/packet.h"
@@ -153,7 +154,8 @@ static double run_flows(void *context)
 
 int main(void)
 {
-    /* 14 steps a chunk, a message of size / 4 / ranks each, 1000 bytes a packet: 525 of the first, for example */
+    /* 14 steps a chunk, a message of size / 4 / ranks each, 1000 bytes a packet: 525 of the first,
+     * for example */
     job rings[] = {
         {"packet__ring_8hosts_16mib", .hosts = 8, .size = 1 << 24, .packets = 235200,
          .finished_at = 784628},
@@ -171,8 +173,9 @@ int main(void)
         {"packet__ring_16hosts_256mib_approx", .hosts = 16, .size = 1 << 28, .packets = 8053440,
          .keys = "APPROX 1"},
     };
-    /* The more hosts, the shorter the messages, so that each row takes seconds: the first on a Clos is as long as
-     * the one on a switch, the last has a million flows.  With ORR_BENCH_LONG, that one with 64 KiB, too: minutes. */
+    /* The more hosts, the shorter the messages, so that each row takes seconds: the first on a Clos
+     * is as long as the one on a switch, the last has a million flows.  With ORR_BENCH_LONG, that
+     * one with 64 KiB, too: minutes. */
     job a2a[] = {
         {"packet__a2a_switch128_64kib", .hosts = 128, .size = 1 << 16},
         {"packet__a2a_clos128_64kib", .hosts = 128, .hosts_per_leaf = 32, .spines = 16,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_pytorch.c - a linked PyTorch trace to a Chakra trace, reading and writing included; work is megabytes of JSON.
+/* bench_pytorch.c - a linked PyTorch trace to a Chakra trace, reading and writing included; work is
+ * megabytes of JSON.
  *
- * Chakra's converter takes 11.7 s CPU time and 474 MB for a linked trace of 134 MB.  Three sizes show that time and
- * memory grow with the input and no faster. */
+ * Chakra's converter takes 11.7 s CPU time and 474 MB for a linked trace of 134 MB.  Three sizes
+ * show that time and memory grow with the input and no faster. */
 #include "bench_input.h"
 #include "torch_trace.h"
 

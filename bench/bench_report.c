@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_report.c - a report of a million spans, all of them in the page; and the same spans read from trace events.
+/* bench_report.c - a report of a million spans, all of them in the page; and the same spans read
+ * from trace events.
  *
- * 16 ranks of 62,500 spans each: kernels, collectives and messages of a training step, with irregular lengths and 4,000
- * names, so that nothing packs better than it would in earnest.  The goal is 2 s and a page of 30 MB. */
+ * 16 ranks of 62,500 spans each: kernels, collectives and messages of a training step, with
+ * irregular lengths and 4,000 names, so that nothing packs better than it would in earnest.  The
+ * goal is 2 s and a page of 30 MB. */
 #include "bench_input.h"
 
 #include <orrery/lab/chrome_trace.h>

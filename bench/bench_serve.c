@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_serve.c - making the traces of a model that is served.
  *
- * A batch that decodes on many equal replicas: the price must be that of one.  A list of requests on eight replicas,
- * each with iterations of its own: scheduling, estimating and writing.  Experts over 256 ranks that go in step. */
+ * A batch that decodes on many equal replicas: the price must be that of one.  A list of requests
+ * on eight replicas, each with iterations of its own: scheduling, estimating and writing.  Experts
+ * over 256 ranks that go in step. */
 #include "bench_input.h"
 
 #include <orrery/lab/serve.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_set.c - 1,024 rank files, all equal and all different, with one thread and with two; and tens of
- * thousands of ranks in a few classes with holes.
+/* bench_set.c - 1,024 rank files, all equal and all different, with one thread and with two; and
+ * tens of thousands of ranks in a few classes with holes.
  *
- * Compare wall seconds between one thread and two; work per CPU second says what sharing costs.  With holes the
- * time must grow with the ranks and not with the nodes of all of them. */
+ * Compare wall seconds between one thread and two; work per CPU second says what sharing
+ * costs.  With holes the time must grow with the ranks and not with the nodes of all of them. */
 #include "bench_input.h"
 
 #include <orrery/check.h>
@@ -89,8 +89,9 @@ static void measure(const char *kind, const char *prefix, uint32_t classes)
 
 /* ---- a pipeline with holes ---- */
 
-/* STAGES pipeline stages of equal length; in a stage, tensor groups of 8 ranks, data groups across them, and
- * expert and context groups cut through both; messages to the rank at the same place of the next stage. */
+/* STAGES pipeline stages of equal length; in a stage, tensor groups of 8 ranks, data groups across
+ * them, and expert and context groups cut through both; messages to the rank at the same place of
+ * the next stage. */
 enum { STAGES = 4, LAYERS = 100, TENSOR = 8 };
 enum { OWN_TENSOR, OWN_DATA, OWN_EXPERT, OWN_CONTEXT, OWN_SELF, OWN_NEXT, OWN_BEFORE, OWN_SLOTS };
 
@@ -144,7 +145,8 @@ static void add_message(stage *g, bool is_send, int64_t tag)
     add_work(g, is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV, attrs, 4);
 }
 
-/* A layer is 6 nodes: what comes in, work, a collective, work, another collective, what goes out. */
+/* A layer is 6 nodes: what comes in, work, a collective, work, another collective, what goes
+ * out. */
 static void add_stage(orr_set *s, uint32_t index)
 {
     stage *g = calloc(1, sizeof *g);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_sim.c - whole simulations, from the files of all ranks to the last event, every message simulated.
+/* bench_sim.c - whole simulations, from the files of all ranks to the last event, every message
+ * simulated.
  *
- * One all-reduce of 16 MiB in four chunks, by halving-doubling and by rings, and a training step of a language
- * model: 8 layers, tensor parallel by 8 ranks and data parallel by the rest, both as communicator groups.  What
- * the reference needs for the same work is in docs/design/simulation_speed.md.  The last one is an all-reduce over a
- * graph of links, four of them on each way.  All ranks do the same at the same time, so each run is checked by its
- * messages and by the tick at which all of them finish. */
+ * One all-reduce of 16 MiB in four chunks, by halving-doubling and by rings, and a training step of
+ * a language model: 8 layers, tensor parallel by 8 ranks and data parallel by the rest, both as
+ * communicator groups.  What the reference needs for the same work is in
+ * docs/design/simulation_speed.md.  The last one is an all-reduce over a graph of links, four of
+ * them on each way.  All ranks do the same at the same time, so each run is checked by its messages
+ * and by the tick at which all of them finish. */
 #include "bench_input.h"
 
 #include "run/sim.h"
@@ -74,8 +76,8 @@ static uint64_t add_all_reduce(step *s, uint64_t size, uint32_t group)
                     attrs, group ? 3 : 2);
 }
 
-/* Forward: a computation and a tensor-parallel all-reduce per layer.  Backward: the same with twice the
- * work, and the weights of each layer are reduced over the data-parallel ranks meanwhile. */
+/* Forward: a computation and a tensor-parallel all-reduce per layer.  Backward: the same with twice
+ * the work, and the weights of each layer are reduced over the data-parallel ranks meanwhile. */
 static void add_step(step *s, const job *j, uint32_t rank)
 {
     const uint64_t activations = SEQUENCE * HIDDEN * 2;
@@ -217,9 +219,10 @@ static void measure(job *j)
 
 int main(void)
 {
-    /* Messages: 4 chunks x ranks x steps; 2 log2 n steps by halving-doubling, 2 (n - 1) by a ring.  Ticks of the
-     * ring: a step is 10 ns at the endpoint, 2 x 500 ns of latency and 76 ns for 4096 bytes; the first half of the
-     * steps adds 3 x 81 ns to reduce; a last endpoint delay: 4 x (2046 x 1086 + 1023 x 243 + 10). */
+    /* Messages: 4 chunks x ranks x steps; 2 log2 n steps by halving-doubling, 2 (n - 1) by a
+     * ring.  Ticks of the ring: a step is 10 ns at the endpoint, 2 x 500 ns of latency and 76 ns
+     * for 4096 bytes; the first half of the steps adds 3 x 81 ns to reduce; a last endpoint delay:
+     * 4 x (2046 x 1086 + 1023 x 243 + 10). */
     job jobs[] = {
         {.name = "sim__allreduce_halving_1024ranks",
          .ranks = 1024,
@@ -242,8 +245,9 @@ int main(void)
          .algorithm = "ring",
          .messages = 4 * 1024 * (2 * LAYERS * 2 * 7 + LAYERS * 2 * 127),
          .finished_at = 13026096},
-        /* A step is 10 ns at the endpoint and four hops of 500 ns and 305 ns for 16384 bytes; half of them add
-         * 3 x 327 ns: 4 x (510 x 3230 + 255 x 981 + 10).  Every rank has a leaf of its own, so nobody waits. */
+        /* A step is 10 ns at the endpoint and four hops of 500 ns and 305 ns for 16384 bytes; half
+         * of them add 3 x 327 ns: 4 x (510 x 3230 + 255 x 981 + 10).  Every rank has a leaf of its
+         * own, so nobody waits. */
         {.name = "sim__allreduce_ring_graph_256ranks",
          .ranks = 256,
          .topology = "generate: {type: leaf-spine, ranks: 256, ranks_per_leaf: 1, spines: 8, "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_stage.c - the traces of an 80-layer GPT for many ranks, as files and as one set.
  *
- * Files go to memory-backed storage where there is some, so that the disk is not what is measured.  The
- * reference takes 47, 57, 125 and 464 s for 8, 64, 1,024 and 4,096 ranks. */
+ * Files go to memory-backed storage where there is some, so that the disk is not what is
+ * measured.  The reference takes 47, 57, 125 and 464 s for 8, 64, 1,024 and 4,096 ranks. */
 #include "bench.h"
 
 #include <orrery/lab/stage.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_systolic.c - layers on a systolic array: every figure of ResNet-50 under the three sets of rules, with
- * large buffers and with small ones; large products of matrices; cycles alone.
+/* bench_systolic.c - layers on a systolic array: every figure of ResNet-50 under the three sets of
+ * rules, with large buffers and with small ones; large products of matrices; cycles alone.
  *
  * Results are checked against figures of the reference programs where those exist
  * (tests/golden/systolic_rows.txt), otherwise against closed forms. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_topology.c - networks of about 100,000 hosts: made from a few numbers and written as a file of the ns-3 back end;
- * and read again, set up for packets, with one flow across them.  Work is hosts. */
+/* bench_topology.c - networks of about 100,000 hosts: made from a few numbers and written as a file
+ * of the ns-3 back end; and read again, set up for packets, with one flow across them.  Work is
+ * hosts. */
 #include "bench_input.h"
 
 #include "models/network/packet/packet.h"
@@ -68,8 +69,8 @@ static void measure(job *j)
 
 int main(void)
 {
-    /* k = 74: 74^3 / 4 hosts and three times as many cables; 385 groups of 32 routers with 8 hosts: 32 * 31 / 2 cables in
-     * each, one between any two */
+    /* k = 74: 74^3 / 4 hosts and three times as many cables; 385 groups of 32 routers with 8 hosts:
+     * 32 * 31 / 2 cables in each, one between any two */
     job jobs[] = {
         {.name = "leaf_spine_100k",
          .text = "generate: {type: leaf-spine, ranks: 100000, ranks_per_leaf: 50, spines: 50, "

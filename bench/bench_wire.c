@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_wire.c - our protobuf reader and writer beside protobuf-c, on the same file of a million nodes.
+/* bench_wire.c - our protobuf reader and writer beside protobuf-c, on the same file of a million
+ * nodes.
  *
- * Reading: ours checks every record and fills the columns; protobuf-c unpacks every record into structures and
- * frees them again, which is the least a program has to do that uses it.  Both add up durations, dependencies
- * and attributes, and must agree.  Writing: every record from its decoded form.  Built without protobuf-c only
- * our rows are printed. */
+ * Reading: ours checks every record and fills the columns; protobuf-c unpacks every record into
+ * structures and frees them again, which is the least a program has to do that uses it.  Both add
+ * up durations, dependencies and attributes, and must agree.  Writing: every record from its
+ * decoded form.  Built without protobuf-c only our rows are printed. */
 #include "bench_input.h"
 
 #include "base/formats/wire.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_write.c - writing a trace of a million nodes: as it was read, with other ids, and made anew.
+/* bench_write.c - writing a trace of a million nodes: as it was read, with other ids, and made
+ * anew.
  *
  * What is read before the clock starts is not in the times, but it is in the peak of memory. */
 #include "bench_input.h"

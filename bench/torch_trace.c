@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torch_trace.c - a training job played through on paper: a clock for each thread and each stream, and a line of JSON for
- * everything that happens.
+/* torch_trace.c - a training job played through on paper: a clock for each thread and each stream,
+ * and a line of JSON for everything that happens.
  *
- * Host nodes are written when they end, with ids from when they began, as PyTorch does.  Nothing is kept but the
- * operators that are open, so any length takes no memory. */
+ * Host nodes are written when they end, with ids from when they began, as PyTorch does.  Nothing is
+ * kept but the operators that are open, so any length takes no memory. */
 #include "torch_trace.h"
 
 #include "base/rng.h"

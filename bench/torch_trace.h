@@ -4,11 +4,13 @@
  *     const torch_job job = {.prefix = "train", .ranks = 2, .steps = 3, .layers = 4};
  *     torch_totals all = torch_make(&job);          // train.0.host.json, train.0.device.json, ...
  *
- * What they have in them is what real ones have (PyTorch 2.11, schema 1.1.1): a main thread with forward pass and
- * optimizer and a second one with the backward pass; kernels, copies and fills on a compute stream, NCCL kernels on another, with events
- * between the two; annotations, process groups, messages between neighbours, a synchronisation at the end of each step.  Time is one
- * schedule for all ranks, on clocks that differ by 1.234567 ms from rank to rank, as if they had been started apart.
- * The totals are what was written, so that a test can hold a result against them. */
+ * What they have in them is what real ones have (PyTorch 2.11, schema 1.1.1): a main thread with
+ * forward pass and optimizer and a second one with the backward pass; kernels, copies and fills on
+ * a compute stream, NCCL kernels on another, with events between the two; annotations, process
+ * groups, messages between neighbours, a synchronisation at the end of each step.  Time is one
+ * schedule for all ranks, on clocks that differ by 1.234567 ms from rank to rank, as if they had
+ * been started apart. The totals are what was written, so that a test can hold a result against
+ * them. */
 #ifndef ORR_BENCH_TORCH_TRACE_H
 #define ORR_BENCH_TORCH_TRACE_H
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_capture.c - orrery capture: from a PyTorch script to the traces of all ranks, without a cluster.
+/* cmd_capture.c - orrery capture: from a PyTorch script to the traces of all ranks, without a
+ * cluster.
  *
- * Python runs the script and writes down one step (capture/orrery_capture.py); what comes after is orrery convert fx.  So
- * the options are those of the one and of the other, and what OUT is decides how far it goes. */
+ * Python runs the script and writes down one step (capture/orrery_capture.py); what comes after is
+ * orrery convert fx.  So the options are those of the one and of the other, and what OUT is decides
+ * how far it goes. */
 #include "base/text/text.h"
 #include "convert.h"
 #include "json_out.h"

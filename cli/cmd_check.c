@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_check.c - orrery check: what is wrong with these traces, and, with --fix, a repaired copy of them.
+/* cmd_check.c - orrery check: what is wrong with these traces, and, with --fix, a repaired copy of
+ * them.
  *
- * The report goes to stdout whatever it says.  Exit: 0 no errors, 1 errors in traces that could be read, 3 a
- * file that could not be read as a trace. */
+ * The report goes to stdout whatever it says.  Exit: 0 no errors, 1 errors in traces that could be
+ * read, 3 a file that could not be read as a trace. */
 #include <orrery/check.h>
 #include <orrery/lab/goal_check.h>
 #include <orrery/version.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_demo.c - orrery demo: the whole way on an example, step by step.
  *
- * The steps are those a user would type, printed as such, and run through the same functions as the commands:
- * make the traces of a training step of a language model, read them back from their file, check them, say what is
- * in them, simulate them on a cluster whose description is written beside them, and report on that. */
+ * The steps are those a user would type, printed as such, and run through the same functions as the
+ * commands: make the traces of a training step of a language model, read them back from their file,
+ * check them, say what is in them, simulate them on a cluster whose description is written beside
+ * them, and report on that. */
 #include "html_report.h"
 
 #include <orrery/check.h>
@@ -68,7 +69,8 @@ static orr_code make_folder(const demo *d)
     return orr_fail(d->err, ORR_EIO, &where, "cannot create the folder: %s", strerror(errno));
 }
 
-/* Tensor parallelism inside a host, a pipeline over hosts, the rest data parallel; as far as it comes out even. */
+/* Tensor parallelism inside a host, a pipeline over hosts, the rest data parallel; as far as it
+ * comes out even. */
 static orr_llm_options share_out(const demo *d)
 {
     const uint32_t tp = d->ranks % HOST_RANKS == 0 ? HOST_RANKS : 1;
@@ -150,7 +152,8 @@ static bool is_power_of_two(uint32_t n)
     return (n & (n - 1)) == 0;
 }
 
-/* Hosts of eight ranks behind a fast switch, the hosts behind a slower one; any other number: one switch. */
+/* Hosts of eight ranks behind a fast switch, the hosts behind a slower one; any other number: one
+ * switch. */
 static orr_code write_cluster(const demo *d)
 {
     const uint32_t hosts = d->ranks / HOST_RANKS;

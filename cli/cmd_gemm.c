@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_gemm.c - orrery gemm: a table of shapes to a text workload or to traces.
  *
- * The workload is the result and goes to standard output unless -o says otherwise; the table of what layers
- * cost is talk, or, with --json and --csv, the result instead. */
+ * The workload is the result and goes to standard output unless -o says otherwise; the table of
+ * what layers cost is talk, or, with --json and --csv, the result instead. */
 #include <orrery/lab/compat.h>
 #include <orrery/lab/gemm.h>
 #include <orrery/lab/units.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_gen.c - orrery gen: a pattern of nodes, for so many ranks, into files; and the old generators' names.
+/* cmd_gen.c - orrery gen: a pattern of nodes, for so many ranks, into files; and the old
+ * generators' names.
  *
- * The patterns themselves, and what each looks at, are a table of the library (gen.h).  An option that the
- * pattern does not look at is refused: it is a slip far more often than indifference.  Only `all` lets
- * options pass that some of its patterns do not know. */
+ * The patterns themselves, and what each looks at, are a table of the library (gen.h).  An option
+ * that the pattern does not look at is refused: it is a slip far more often than
+ * indifference.  Only `all` lets options pass that some of its patterns do not know. */
 #include "base/text/text.h"
 #include "command.h"
 #include "json_out.h"
@@ -15,8 +16,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Options that change what is in a trace; `bit` says which patterns look at it, `at` where it lies in
- * orr_gen_options, as a uint64_t. */
+/* Options that change what is in a trace; `bit` says which patterns look at it, `at` where it lies
+ * in orr_gen_options, as a uint64_t. */
 typedef struct knob {
     const char *option;
     const char *json_key;
@@ -310,7 +311,8 @@ static orr_code make_in(const job *b, const orr_pattern *p, const char *folder, 
 
 static orr_code prepare_all(const cli_context *c, const char *folder, orr_error *err)
 {
-    /* Not every pattern can be said in an old schema, and those that can have a program of their own. */
+    /* Not every pattern can be said in an old schema, and those that can have a program of their
+     * own. */
     if (strcmp(cli_text(c, "schema"), "current") != 0)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "'all' needs the current schema; 'et_generator --schema %s' writes all "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_help.c - orrery help: the overview, or one command's help (the same text as `orrery COMMAND --help`),
- * the collective algorithms or the network models. */
+/* cmd_help.c - orrery help: the overview, or one command's help (the same text as `orrery COMMAND
+ * --help`), the collective algorithms or the network models. */
 #include <orrery/collective.h>
 #include <orrery/network.h>
 
@@ -13,7 +13,8 @@
 
 enum { COLUMNS = 80, HELP_COLUMN_MAX = 30 };
 
-/* One word at a time; a line break where the next word does not fit.  `column` is where the pen stands. */
+/* One word at a time; a line break where the next word does not fit.  `column` is where the pen
+ * stands. */
 static void wrap(FILE *to, const char *text, size_t indent, size_t column)
 {
     bool is_first = true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_link.c - orrery link: PyTorch's traces, host and device, of one rank or of all, made one.
  *
- * What OUT ends in says what is written: .json is the linked trace in the form of chakra_trace_link, anything else
- * a trace or a set that can be simulated.  With --compat it is that program. */
+ * What OUT ends in says what is written: .json is the linked trace in the form of
+ * chakra_trace_link, anything else a trace or a set that can be simulated.  With --compat it is
+ * that program. */
 #include "convert.h"
 #include "json_out.h"
 
@@ -108,8 +109,9 @@ static void say_counts(const cli_context *c, const orr_link_counts *counts)
     }
 }
 
-/* Nodes whose parent does not come before them, by the ids of the file they are from.  Linking both traces finds
- * them in the host's; a host trace alone is taken as it is, and converting it finds them. */
+/* Nodes whose parent does not come before them, by the ids of the file they are from.  Linking both
+ * traces finds them in the host's; a host trace alone is taken as it is, and converting it finds
+ * them. */
 static const orr_pytorch_later *later_of(const orr_link_rank *r, uint64_t *count)
 {
     const bool is_merged = r->host && r->device;
@@ -293,7 +295,8 @@ static orr_code write_timeline(const cli_context *c, const orr_link_job *job, or
     return code;
 }
 
-/* The linked traces as JSON: OUT, or with several ranks OUT with the rank in front of its ending. */
+/* The linked traces as JSON: OUT, or with several ranks OUT with the rank in front of its
+ * ending. */
 static orr_code write_linked(const orr_link_job *job, const cli_target *to, orr_error *err)
 {
     const uint32_t count = orr_link_job_rank_count(job);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_model.c - orrery model: what a language model is made of, what it computes and what it keeps. */
+/* cmd_model.c - orrery model: what a language model is made of, what it computes and what it
+ * keeps. */
 #include "command.h"
 #include "json_out.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c - orrery report: one page of one or more runs, measured or simulated.
  *
- * What a RUN is shows in what it holds: a file of trace events, a folder of them (one a rank), an export of Nsight Systems, a log of issued
- * nodes; or traces, which are simulated at once when a system and a network are given. */
+ * What a RUN is shows in what it holds: a file of trace events, a folder of them (one a rank), an
+ * export of Nsight Systems, a log of issued nodes; or traces, which are simulated at once when a
+ * system and a network are given. */
 #include "html_report.h"
 #include "timeline_load.h"
 

@@ -98,8 +98,8 @@ static orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], 
 
 /* ---- orrery run --compare: one input on several network models, the times side by side.
  *
- * Traces run as they are on the models that know collectives, and as the schedule that the planner makes of them on
- * LogGOPS; schedules run as they are there, and as traces elsewhere. ---- */
+ * Traces run as they are on the models that know collectives, and as the schedule that the planner
+ * makes of them on LogGOPS; schedules run as they are there, and as traces elsewhere. ---- */
 
 enum { MOST_NETWORKS = 16, MOST_TRACES = 64, NAME_ROOM = 24 };
 
@@ -369,7 +369,8 @@ static orr_code cli_run_compare(cli_context *c, orr_error *err)
 
 /* ---- one run ---- */
 
-/* A row's `needs` are bits of orr_run_supports, and this one: what --compare, with its several runs, does not have. */
+/* A row's `needs` are bits of orr_run_supports, and this one: what --compare, with its several
+ * runs, does not have. */
 #define ONE_RUN (1u << 31)
 
 static const cli_option options[] = {
@@ -648,7 +649,8 @@ orr_code cli_run_and_print(cli_context *c,
 
 /* ---- what goes with what ---- */
 
-/* The option or argument that reads this file, or writes it and comes before option `last`; NULL: there is none. */
+/* The option or argument that reads this file, or writes it and comes before option `last`; NULL:
+ * there is none. */
 static const char *taken_by(const cli_context *c, const char *path, const char *last)
 {
     static const char *const inputs[] = {"system",        "topology", "memory", "groups",

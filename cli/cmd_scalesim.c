@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_scalesim.c - orrery scalesim: a network's layers on a systolic array, with the files and flags of SCALE-Sim.
+/* cmd_scalesim.c - orrery scalesim: a network's layers on a systolic array, with the files and
+ * flags of SCALE-Sim.
  *
- * Both generations of the old program are called scale.py and take flags of their own; this command takes all of
- * them, so one line in a script changes.  What it counts is our own, unless --compat asks for theirs. */
+ * Both generations of the old program are called scale.py and take flags of their own; this command
+ * takes all of them, so one line in a script changes.  What it counts is our own, unless --compat
+ * asks for theirs. */
 #include "command.h"
 
 #include <orrery/lab/compat.h>

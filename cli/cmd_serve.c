@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_serve.c - orrery serve: the traces of ranks that answer requests with a language model (serve.h). */
+/* cmd_serve.c - orrery serve: the traces of ranks that answer requests with a language model
+ * (serve.h). */
 #include "base/text/text.h"
 #include "command.h"
 #include "json_out.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_stage.c - orrery stage MODEL: a training step of a language model (llm.h).  With --compat it is another
- * program with another table: old/old_stage.c. */
+/* cmd_stage.c - orrery stage MODEL: a training step of a language model (llm.h).  With --compat it
+ * is another program with another table: old/old_stage.c. */
 #include "base/text/text.h"
 #include "command.h"
 #include "json_out.h"

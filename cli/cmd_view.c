@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_view.c - orrery view: a trace in a form to look at; and the old jsonizer's and visualizer's names.
+/* cmd_view.c - orrery view: a trace in a form to look at; and the old jsonizer's and visualizer's
+ * names.
  *
  * The views are one table, VIEWS: a new view is a row there and the function that it names. */
 #include <orrery/lab/compat.h>
@@ -158,9 +159,10 @@ static orr_code cli_view_timeline(const cli_context *c, orr_error *err)
 
 /* ---- views of traces ---- */
 
-/* Every view: name, one line of help, the options it uses beside --output, and one of two functions: one makes it of a
- * trace, the other of the named file.  Help, errors and the check of options all come from these rows; an option
- * that a view does not list is refused.  FIRST and NEXT let a caller separate the rows. */
+/* Every view: name, one line of help, the options it uses beside --output, and one of two
+ * functions: one makes it of a trace, the other of the named file.  Help, errors and the check of
+ * options all come from these rows; an option that a view does not list is refused.  FIRST and NEXT
+ * let a caller separate the rows. */
 #define DRAWING "rank lenient compat around depth critical-path collapse cluster limit"
 #define VIEWS(FIRST, NEXT)                                                                    \
     FIRST("json", "every field of every node", "format rank lenient", view_json, NULL)        \

@@ -85,7 +85,8 @@ bool cli_is_colored(const cli_context *c, FILE *to)
     return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fileno(to));
 }
 
-/* An error with a place is printed as compilers do, so that editors can jump to it; others say who speaks. */
+/* An error with a place is printed as compilers do, so that editors can jump to it; others say who
+ * speaks. */
 void cli_report(cli_context *c, const orr_error *err)
 {
     const char *red = cli_is_colored(c, stderr) ? "\033[31m" : "";

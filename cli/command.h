@@ -10,7 +10,8 @@
 #include <orrery/run.h>
 #include <orrery/timeline.h>
 
-/* All commands, in the order a user meets them.  A new command is one row: its table is cli_cmd_NAME. */
+/* All commands, in the order a user meets them.  A new command is one row: its table is
+ * cli_cmd_NAME. */
 /* clang-format off */
 #define CLI_COMMANDS(X) \
     X(demo) \

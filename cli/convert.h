@@ -28,7 +28,8 @@ typedef struct cli_target {
     size_t stem; /* length without the ending */
 } cli_target;
 
-/* "5 (parent 9), 7 (parent 7) and 3 more"; the first ORR_PYTORCH_SHOWN are known (cmd_convert.c). */
+/* "5 (parent 9), 7 (parent 7) and 3 more"; the first ORR_PYTORCH_SHOWN are known
+ * (cmd_convert.c). */
 enum { CLI_NODES_ROOM = 512 };
 const char *cli_nodes_text(const orr_pytorch_later *nodes,
                            uint64_t count,

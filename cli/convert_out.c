@@ -110,7 +110,8 @@ static orr_code write_rank(const cli_context *c,
     return code;
 }
 
-/* OUT with the rank in front of its ending, for every rank: out.jsonl becomes out.0.jsonl, out.1.jsonl. */
+/* OUT with the rank in front of its ending, for every rank: out.jsonl becomes out.0.jsonl,
+ * out.1.jsonl. */
 static orr_code write_ranks(const cli_context *c,
                             const orr_set *s,
                             const cli_target *to,

@@ -13,8 +13,8 @@ orr_code cli_gemm_rules(const char *name, const orr_rules_gemm **out, orr_error 
 /* One of the five ways to share out layers; another word: fails with `otherwise`. */
 orr_code cli_gemm_policy(const char *word, orr_code otherwise, orr_policy *out, orr_error *err);
 
-/* Write the intermediate files into outputs/POLICY/RUN_NAME, which is made when it is not there; shapes: the path of
- * the CSV file, from whose name theirs are made. */
+/* Write the intermediate files into outputs/POLICY/RUN_NAME, which is made when it is not there;
+ * shapes: the path of the CSV file, from whose name theirs are made. */
 orr_code cli_gemm_keep(
     const orr_gemm *g, orr_policy policy, const char *run_name, const char *shapes, orr_error *err);
 

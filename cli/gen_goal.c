@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen_goal.c - orrery gen goal: schedules of communication patterns as GOAL; and schedgen by its old name.
+/* gen_goal.c - orrery gen goal: schedules of communication patterns as GOAL; and schedgen by its
+ * old name.
  *
- * Both have the options of SchedGen under the names users know from it; the old name has its talk too
- * (goal.md 4). */
+ * Both have the options of SchedGen under the names users know from it; the old name has its talk
+ * too (goal.md 4). */
 #include "gen_goal.h"
 #include "json_out.h"
 

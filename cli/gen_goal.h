@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen_goal.h - what orrery gen goal and schedgen, the old name, share: options and how they are read. */
+/* gen_goal.h - what orrery gen goal and schedgen, the old name, share: options and how they are
+ * read. */
 #ifndef ORR_CLI_GEN_GOAL_H
 #define ORR_CLI_GEN_GOAL_H
 

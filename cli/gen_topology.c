@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen_topology.c - orrery gen topology: networks of well-known shapes as files, and one kind of file as another.
+/* gen_topology.c - orrery gen topology: networks of well-known shapes as files, and one kind of
+ * file as another.
  *
- * The shapes are those of the key "generate" of a topology file (docs/format/topology.md); the options here are its
- * keys under the names of the trade.  They are put together to such a file, which the library reads. */
+ * The shapes are those of the key "generate" of a topology file (docs/format/topology.md); the
+ * options here are its keys under the names of the trade.  They are put together to such a file,
+ * which the library reads. */
 #include "base/text/text.h"
 #include "command.h"
 #include "json_out.h"
@@ -151,7 +153,8 @@ static orr_code find_shape(const char *name, size_t *out, orr_error *err)
                     name);
 }
 
-/* A value goes into a YAML file as it is, so it must be a plain word; "8x8" and "1us,2us" are lists. */
+/* A value goes into a YAML file as it is, so it must be a plain word; "8x8" and "1us,2us" are
+ * lists. */
 static orr_code add_value(char *text, const char *option, const char *value, orr_error *err)
 {
     const bool is_list = strcmp(option, "size") == 0 || strchr(value, ',');

@@ -23,7 +23,8 @@ orr_code cli_report_one(const cli_context *c,
                         const orr_explain_options *opt,
                         const char *path,
                         orr_error *err);
-/* The command as it was given: "orrery run step.orr --system sys.json".  The caller frees it; NULL: out of memory. */
+/* The command as it was given: "orrery run step.orr --system sys.json".  The caller frees it; NULL:
+ * out of memory. */
 char *cli_command_line(const cli_context *c);
 
 #endif

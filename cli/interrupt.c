@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interrupt.c - Ctrl-C during a run: it stops between two events, so that what is known can be printed.
+/* interrupt.c - Ctrl-C during a run: it stops between two events, so that what is known can be
+ * printed.
  *
- * A signal handler has no argument of ours, so the run is in a variable of this file: a program runs one at a
- * time.  A second Ctrl-C meets the default action. */
+ * A signal handler has no argument of ours, so the run is in a variable of this file: a program
+ * runs one at a time.  A second Ctrl-C meets the default action. */
 #include "command.h"
 
 #include <signal.h>

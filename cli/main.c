@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - from argv to an exit status.
  *
- * Which table: an old program name (argv[0]) has its own, else the first argument names the command.
- * Exit: 0 yes; 1 the answer is no; 2 usage; 3 bad input; 4 system; 70 our bug; 128 + n stopped by signal n
- * (130 interrupted).  This file is the only one that turns a code into a status.
- * Signals: a stop ends at once and quietly, SIGPIPE too (`orrery ... | head`).  The library writes into files
- * without a name until they are complete, so nothing is left to take away. */
+ * Which table: an old program name (argv[0]) has its own, else the first argument names the
+ * command. Exit: 0 yes; 1 the answer is no; 2 usage; 3 bad input; 4 system; 70 our bug; 128 + n
+ * stopped by signal n (130 interrupted).  This file is the only one that turns a code into a
+ * status. Signals: a stop ends at once and quietly, SIGPIPE too (`orrery ... | head`).  The library
+ * writes into files without a name until they are complete, so nothing is left to take away. */
 #include "command.h"
 
 #include <orrery/version.h>

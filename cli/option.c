@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* option.c - reads a command line by the command's table.
  *
- * Understood: --name value, --name=value, -n value, -nvalue, -qn value; for some old names -name=value; "--"
- * ends the options, "-" is an argument (stdin or stdout).  Options and arguments may be mixed.  A value given
- * twice: the last one counts.
- * Invariant: arguments found so far are argv[0..arg_count), always at or before the place being read, so
- * moving them to the front needs no memory.
- * Why a value that is itself an option's name is refused: "--output --json" is a forgotten value far more
- * often than a file called "--json", which can still be said with "=". */
+ * Understood: --name value, --name=value, -n value, -nvalue, -qn value; for some old names
+ * -name=value; "--" ends the options, "-" is an argument (stdin or stdout).  Options and arguments
+ * may be mixed.  A value given twice: the last one counts. Invariant: arguments found so far are
+ * argv[0..arg_count), always at or before the place being read, so moving them to the front needs
+ * no memory. Why a value that is itself an option's name is refused: "--output --json" is a
+ * forgotten value far more often than a file called "--json", which can still be said with "=". */
 #include "option.h"
 
 #include <assert.h>
@@ -18,8 +17,8 @@
 /* ---- "did you mean": the candidate with the fewest typing mistakes between it and what was typed.
  *
  * A mistake is a letter too many, too few, wrong, or two neighbours swapped (the restricted
- * Damerau-Levenshtein distance).  A candidate is near when at most a third of its letters are wrong, or when
- * what was typed is its beginning.  Ties: the candidate that came first. ---- */
+ * Damerau-Levenshtein distance).  A candidate is near when at most a third of its letters are
+ * wrong, or when what was typed is its beginning.  Ties: the candidate that came first. ---- */
 
 enum { NAME_MAX_LEN = 48, FAR_AWAY = 1000 };
 
@@ -161,7 +160,8 @@ static const cli_option *find_exact(const cli_option *table, const char *name, s
     return NULL;
 }
 
-/* Words may be joined by underscores where the table has dashes, and the other way: old programs do so. */
+/* Words may be joined by underscores where the table has dashes, and the other way: old programs do
+ * so. */
 static bool is_spelled(const char *a, const char *b, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -390,7 +390,8 @@ static orr_code read_word(reader *r, char *word)
 orr_code cli_parse(cli_context *c, int argc, char **argv, orr_error *err)
 {
     reader r = {.c = c, .argc = argc, .argv = argv, .err = err};
-    /* Options of the program stand before the command's name; what follows belongs to the command. */
+    /* Options of the program stand before the command's name; what follows belongs to the
+     * command. */
     const bool stops_early = c->command == &cli_program || c->command->keeps_rest;
     c->args = argv;
     c->arg_count = 0;
@@ -412,7 +413,8 @@ orr_code cli_parse(cli_context *c, int argc, char **argv, orr_error *err)
     return code ? code : check_arguments(c, err);
 }
 
-/* The row of a name the command's own code asks for; -1 cannot happen once the command was run in a test. */
+/* The row of a name the command's own code asks for; -1 cannot happen once the command was run in a
+ * test. */
 static int row_of(const cli_context *c, const char *name)
 {
     const cli_option *o = find_exact(c->command->options, name, strlen(name));

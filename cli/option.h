@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* option.h - a command is one constant table; the parser, --help, the man page and shell completion read it.
+/* option.h - a command is one constant table; the parser, --help, the man page and shell completion
+ * read it.
  *
  *     static const cli_option options[] = {
  *         {"ranks", 'n', "N", "how many ranks", .kind = CLI_COUNT, .min = 1, .max = 65536, .fallback = "4"},
@@ -17,9 +18,9 @@
  *         .run = show_run,
  *     };
  *
- * What the table says is checked before run is called: a value outside min..max or not among the choices, a
- * missing or an extra argument never reach it, so the getters below cannot fail.  cli/README.md has the steps
- * for adding a command. */
+ * What the table says is checked before run is called: a value outside min..max or not among the
+ * choices, a missing or an extra argument never reach it, so the getters below cannot
+ * fail.  cli/README.md has the steps for adding a command. */
 #ifndef ORR_CLI_OPTION_H
 #define ORR_CLI_OPTION_H
 
@@ -57,8 +58,8 @@ typedef struct cli_argument {
     cli_times times;
 } cli_argument;
 
-/* Shown in the help and the man page, and run by the tests: all examples of a command, in order, in one empty
- * directory. */
+/* Shown in the help and the man page, and run by the tests: all examples of a command, in order, in
+ * one empty directory. */
 typedef struct cli_example {
     const char *what; /* "Four ranks, one all-reduce each:" */
     const char *line; /* "orrery gen all_reduce --ranks 4" */
@@ -83,7 +84,8 @@ typedef struct cli_command {
     bool
         keeps_rest; /* what follows the first argument is not read: it belongs to another program */
     bool one_dash;  /* long options may have one dash only, as the old program took them */
-    /* The answer is no: call cli_answer_no and return ORR_OK.  NULL: not built yet, and nowhere shown. */
+    /* The answer is no: call cli_answer_no and return ORR_OK.  NULL: not built yet, and nowhere
+     * shown. */
     orr_code (*run)(cli_context *c, orr_error *err);
 } cli_command;
 
@@ -105,8 +107,9 @@ struct cli_context {
 extern const cli_option cli_common[];
 extern const cli_command cli_program; /* "orrery" itself */
 
-/* Read argv (without the program's or command's name) by c->command's table.  argv is reordered: arguments
- * move to its front.  ORR_EUSAGE with words otherwise.  --help ends the reading: wants_help is set. */
+/* Read argv (without the program's or command's name) by c->command's table.  argv is reordered:
+ * arguments move to its front.  ORR_EUSAGE with words otherwise.  --help ends the reading:
+ * wants_help is set. */
 orr_code cli_parse(cli_context *c, int argc, char **argv, orr_error *err) ORR_MUST_CHECK;
 
 /* Values.  Asking for a name that is not in the table is a mistake of ours. */
@@ -124,7 +127,8 @@ const cli_command *cli_command_deeper(const cli_command *c, const char *word);
 
 /* The i-th old program; NULL after the last. */
 const cli_command *cli_old_name_at(size_t i);
-/* By the last part of argv[0]; NULL: none, or *left_out is the room of src/compat that this build lacks. */
+/* By the last part of argv[0]; NULL: none, or *left_out is the room of src/compat that this build
+ * lacks. */
 const cli_command *cli_old_name_find(const char *path, const char **left_out);
 /* What the command is with --compat, where that is another table; NULL: none. */
 const cli_command *cli_compat_form(const cli_command *command);
@@ -133,7 +137,8 @@ const char *cli_command_nearest(const char *name); /* for "did you mean"; NULL: 
 const char *cli_program_name(
     const cli_command *command); /* "orrery " for a command, "" for a program */
 
-/* The nearer of two candidates: keep `best` over a loop, start with NULL.  NULL stays when none is near. */
+/* The nearer of two candidates: keep `best` over a loop, start with NULL.  NULL stays when none is
+ * near. */
 const char *cli_nearer(const char *typed, const char *best, const char *candidate);
 
 /* "one|two|three": the word at place i with its length in *len; NULL behind the last. */
@@ -144,8 +149,8 @@ bool cli_is_choice(const char *arg);
 void cli_note(const cli_context *c, const char *fmt, ...)
     ORR_PRINTF(2, 3);               /* stderr, unless --quiet */
 void cli_answer_no(cli_context *c); /* exit status 1 */
-/* The line that main.c prints for an error, now, because more is to follow it; returning the error then adds
- * nothing. */
+/* The line that main.c prints for an error, now, because more is to follow it; returning the error
+ * then adds nothing. */
 void cli_report(cli_context *c, const orr_error *err);
 bool cli_is_colored(const cli_context *c, FILE *to);
 

@@ -12,9 +12,11 @@
 
 /* ---- completion for bash, zsh and fish: commands, options, words to choose from, files.
  *
- * Each shell gets a static script: completing starts no program, so it is instant and safe to run anywhere. ---- */
+ * Each shell gets a static script: completing starts no program, so it is instant and safe to run
+ * anywhere. ---- */
 
-/* Text inside '...' of a shell: a quote ends it, is written, and begins it anew; `special` gets a backslash. */
+/* Text inside '...' of a shell: a quote ends it, is written, and begins it anew; `special` gets a
+ * backslash. */
 static void print_quoted(const char *text, const char *quote, const char *special)
 {
     for (; *text; text++) {
@@ -347,7 +349,8 @@ static int tables_fish(void)
  *     @OLD_NAMES@  one subsection per old program name
  * Everything else is copied. ---- */
 
-/* Text between macros: a backslash is special everywhere, a dot or a quote at the start of a line. */
+/* Text between macros: a backslash is special everywhere, a dot or a quote at the start of a
+ * line. */
 static void print_text(const char *text)
 {
     bool is_line_start = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_load.c - recorded runs: trace events, a folder with a file for each rank, an export of Nsight Systems, a log of
- * issued nodes. */
+/* timeline_load.c - recorded runs: trace events, a folder with a file for each rank, an export of
+ * Nsight Systems, a log of issued nodes. */
 #include "timeline_load.h"
 #include "base/text/text.h"
 
@@ -14,7 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* An SQLite file says so in its first bytes.  A pipe is not looked into: SQLite could not read it. */
+/* An SQLite file says so in its first bytes.  A pipe is not looked into: SQLite could not read
+ * it. */
 static bool is_nsys(const char *path)
 {
     static const char magic[] = "SQLite format 3";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_load.h - a run that was recorded, in whatever form it is kept: what diff, report and view share. */
+/* timeline_load.h - a run that was recorded, in whatever form it is kept: what diff, report and
+ * view share. */
 #ifndef ORR_CLI_TIMELINE_LOAD_H
 #define ORR_CLI_TIMELINE_LOAD_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* custom_network.c - a network model of one's own: every rank has one card that sends one message at a time, 100
- * bytes per ns, and each message is under way for 500 ns.
- * cc custom_network.c $(pkg-config --cflags --libs orrery) */
+/* custom_network.c - a network model of one's own: every rank has one card that sends one message
+ * at a time, 100 bytes per ns, and each message is under way for 500 ns. cc custom_network.c
+ * $(pkg-config --cflags --libs orrery) */
 #include <orrery/lab/lab.h>
 #include <orrery/orrery.h>
 

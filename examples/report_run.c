@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_run.c - simulate an all-reduce on eight ranks, say where the time went, write the HTML report.
- * cc report_run.c $(pkg-config --cflags --libs orrery) */
+/* report_run.c - simulate an all-reduce on eight ranks, say where the time went, write the HTML
+ * report. cc report_run.c $(pkg-config --cflags --libs orrery) */
 #include <orrery/lab/lab.h>
 #include <orrery/orrery.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_own_network.c - load traces, run them on a network of one's own, print when each rank finishes.
+/* run_own_network.c - load traces, run them on a network of one's own, print when each rank
+ * finishes.
  *
  *     run_own_network TRACES        a prefix P of P.0.et, P.1.et, ..., a directory or a .orr
  *

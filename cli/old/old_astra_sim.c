@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_astra_sim.c - AstraSim_Analytical_Congestion_Unaware, its aware twin and AstraSimNetwork: orrery run with the old
- * options, the old output and the old rules. */
+/* old_astra_sim.c - AstraSim_Analytical_Congestion_Unaware, its aware twin and AstraSimNetwork:
+ * orrery run with the old options, the old output and the old rules. */
 #include "old.h"
 
 #include "goal.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_chakra_converter.c - Chakra's converters by their old names: chakra_converter and, before July 2024, et_converter.
+/* old_chakra_converter.c - Chakra's converters by their old names: chakra_converter and, before
+ * July 2024, et_converter.
  *
- * The later one has subcommands, the earlier one --input_type; chakra_converter once was the earlier one too, so it
- * takes both.  What they convert is one table: a new kind is a row.  Both keep a log file, debug.log in the current
- * directory unless told otherwise, which is emptied first (chakra.md 4). */
+ * The later one has subcommands, the earlier one --input_type; chakra_converter once was the
+ * earlier one too, so it takes both.  What they convert is one table: a new kind is a row.  Both
+ * keep a log file, debug.log in the current directory unless told otherwise, which is emptied first
+ * (chakra.md 4). */
 #include "old.h"
 
 #include <orrery/lab/compat.h>
@@ -18,7 +20,8 @@
 
 enum { LINE = 5000 };
 
-/* et_converter has the rows from input_type on; chakra_converter, which began with that form, all of them. */
+/* et_converter has the rows from input_type on; chakra_converter, which began with that form, all
+ * of them. */
 static const cli_option converter_options[] = {
     {"log-filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
     {"input", 0, "FILE", "what to convert"},

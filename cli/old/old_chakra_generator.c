@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_chakra_generator.c - Chakra's generator of sample traces, chakra_generator, and its earlier form, et_generator
- * (chakra.md 6). */
+/* old_chakra_generator.c - Chakra's generator of sample traces, chakra_generator, and its earlier
+ * form, et_generator (chakra.md 6). */
 #include "old.h"
 
 #include <orrery/lab/gen.h>
 
-/* The later name, chakra_generator, has lost the first row.  The second is ours: the name stood for three
- * programs over the years. */
+/* The later name, chakra_generator, has lost the first row.  The second is ours: the name stood for
+ * three programs over the years. */
 static const cli_option generator_options[] = {
     {"num_dims", 0, "N", "dimensions of the network; selects 0.0.4", CLI_COUNT, 0, 64, "2"},
     {"schema", 0, "current|0.0.4|eg",
@@ -33,7 +33,8 @@ static orr_code run_chakra_generator(cli_context *c, orr_error *err)
     return orr_gen_write_samples(&opt, ".", err);
 }
 
-/* --num_dims existed in two generations only, so it tells which one is meant unless --schema does. */
+/* --num_dims existed in two generations only, so it tells which one is meant unless --schema
+ * does. */
 static orr_code run_et_generator(cli_context *c, orr_error *err)
 {
     orr_gen_options opt = old_options(c);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_chakra_link.c - Chakra's linker by its old name, chakra_trace_link, with the options of all its generations.
+/* old_chakra_link.c - Chakra's linker by its old name, chakra_trace_link, with the options of all
+ * its generations.
  *
- * Today's has --rank and --chakra-host-trace; that of 2024-05 --pytorch-et-file and no rank; the first one --et-file,
- * and what it wrote was named after that (chakra.md 3.1). */
+ * Today's has --rank and --chakra-host-trace; that of 2024-05 --pytorch-et-file and no rank; the
+ * first one --et-file, and what it wrote was named after that (chakra.md 3.1). */
 #include "old.h"
 
 #include "convert.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_chakra_timeline.c - chakra_timeline_visualizer by its old name.  It keeps a log, debug.log in the current directory
- * unless told otherwise, which is emptied first (chakra.md 9). */
+/* old_chakra_timeline.c - chakra_timeline_visualizer by its old name.  It keeps a log, debug.log in
+ * the current directory unless told otherwise, which is emptied first (chakra.md 9). */
 #include "old.h"
 
 #include <orrery/lab/compat.h>

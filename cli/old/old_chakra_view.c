@@ -23,7 +23,8 @@ static const cli_option visualizer_options[] = {
     {0},
 };
 
-/* The old programs overlook most damage (chakra.md 1.1).  So do we under its name, but not in silence. */
+/* The old programs overlook most damage (chakra.md 1.1).  So do we under its name, but not in
+ * silence. */
 static orr_code read_as_old_program(const cli_context *c,
                                     const char *path,
                                     orr_trace **out,
@@ -60,7 +61,8 @@ static orr_code run_jsonizer(cli_context *c, orr_error *err)
     return code;
 }
 
-/* What the old visualizer calls its file: every ".pdf" (or ".dot") is taken out of the name, one put behind. */
+/* What the old visualizer calls its file: every ".pdf" (or ".dot") is taken out of the name, one
+ * put behind. */
 static orr_code name_drawing(const char *name,
                              const char *tail,
                              char out[PATH_ROOM],

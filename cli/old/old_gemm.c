@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_gemm.c - what the old generator of text workloads did: its name, its folders, its complaints. */
+/* old_gemm.c - what the old generator of text workloads did: its name, its folders, its
+ * complaints. */
 #include "old.h"
 
 #include "gemm.h"
@@ -47,7 +48,8 @@ static orr_code write_old(const cli_context *c,
     return code;
 }
 
-/* What the old program refuses is bad input here too, whether it stood in a file or in an option. */
+/* What the old program refuses is bad input here too, whether it stood in a file or in an
+ * option. */
 static orr_code run_gemm(cli_context *c, orr_error *err)
 {
     const char *config_path = cli_text(c, "scalesim_config");

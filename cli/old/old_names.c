@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_names.c - the names of the old programs: the binary, called by one of them, takes that program's options.
+/* old_names.c - the names of the old programs: the binary, called by one of them, takes that
+ * program's options.
  *
- * Each is a command table like any other, with the old spelling of the options and `now` set to today's.  The links
- * in build/bin and those made by `make install` come from this list (tables.c); a program whose room of src/compat
- * is not built has no link, and says so when it is called all the same. */
+ * Each is a command table like any other, with the old spelling of the options and `now` set to
+ * today's.  The links in build/bin and those made by `make install` come from this list (tables.c);
+ * a program whose room of src/compat is not built has no link, and says so when it is called all
+ * the same. */
 #include "old.h"
 
 #include <string.h>

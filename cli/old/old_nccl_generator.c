@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_nccl_generator.c - nccl_generator_v2's main.py by the name its predecessor had: one folder in, one folder out (goal.md 5.1). */
+/* old_nccl_generator.c - nccl_generator_v2's main.py by the name its predecessor had: one folder
+ * in, one folder out (goal.md 5.1). */
 #include "old.h"
 
 #include <orrery/lab/compat.h>

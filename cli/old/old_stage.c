@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_stage.c - STAGE's main.py by the name stage, and orrery stage --compat: the traces of its training steps, byte for
- * byte (stage.md 1).  The words of its command line, with a dash for each underscore; the parser takes both. */
+/* old_stage.c - STAGE's main.py by the name stage, and orrery stage --compat: the traces of its
+ * training steps, byte for byte (stage.md 1).  The words of its command line, with a dash for each
+ * underscore; the parser takes both. */
 #include "base/text/text.h"
 #include "json_out.h"
 #include "old.h"

@@ -14,15 +14,17 @@
  *     static const orr_coll_ops *const mine[] = {&flat, NULL};
  *     orr_run_config config = {..., .own_algorithms = mine};
  *
- * The system layer cuts a collective into chunks and sends each chunk through phases, one per dimension of the
- * network (docs/design/collectives.md).  A phase runs once on each of its members; an algorithm sees one member:
- * it sends, receives and waits through the functions below and says when the member is done.  It has no clock.
+ * The system layer cuts a collective into chunks and sends each chunk through phases, one per
+ * dimension of the network (docs/design/collectives.md).  A phase runs once on each of its members;
+ * an algorithm sees one member: it sends, receives and waits through the functions below and says
+ * when the member is done.  It has no clock.
  *
  *     setup -> start -> (received | timer)* -> orr_coll_done
  *
- * Members are named by their index, 0 to count - 1, along the dimension or in the group.  What an algorithm does
- * must depend on what it is given only.  Nothing is called from two threads at a time.  The algorithms of this
- * library are in src/models/collective; tests/unit/test_collective_table.c has a whole one. */
+ * Members are named by their index, 0 to count - 1, along the dimension or in the group.  What an
+ * algorithm does must depend on what it is given only.  Nothing is called from two threads at a
+ * time.  The algorithms of this library are in src/models/collective;
+ * tests/unit/test_collective_table.c has a whole one. */
 #ifndef ORRERY_COLLECTIVE_H
 #define ORRERY_COLLECTIVE_H
 
@@ -84,7 +86,8 @@ struct orr_coll_ops {
     void (*start)(orr_coll *c);
     void (*received)(orr_coll *c, orr_bytes size); /* a message of orr_coll_receive is there */
     void (*timer)(orr_coll *c);                    /* the delay of an orr_coll_charge is over */
-    /* How many messages a member sends in a phase, about, for the progress line.  NULL: count - 1. */
+    /* How many messages a member sends in a phase, about, for the progress line.  NULL: count -
+     * 1. */
     double (*messages)(orr_collective kind, uint32_t count);
 };
 
@@ -107,8 +110,8 @@ ORR_API void orr_coll_fail(orr_coll *c, const char *fmt, ...) ORR_PRINTF(2, 3);
 /* ---- the algorithms of this library ---- */
 
 ORR_API const orr_coll_ops *orr_coll_at(size_t index); /* NULL past the last */
-/* A text with one line per algorithm, name and help; `more`, ending in NULL, are shown after ours and may be
- * NULL.  Returns the length; what does not fit is cut off. */
+/* A text with one line per algorithm, name and help; `more`, ending in NULL, are shown after ours
+ * and may be NULL.  Returns the length; what does not fit is cut off. */
 ORR_API size_t orr_coll_describe(const orr_coll_ops *const *more, char *out, size_t room);
 
 #ifdef __cplusplus

@@ -5,8 +5,9 @@
  *     if (orr_trace_read("rank0.et", NULL, &trace, &err))
  *         fprintf(stderr, "%s\n", orr_error_text(&err, line, sizeof line));
  *
- * Few codes, for programs to branch on; rich words, for people to read.  The struct is the caller's and of
- * fixed size, so reporting never allocates.  Every function that takes an `err` accepts NULL. */
+ * Few codes, for programs to branch on; rich words, for people to read.  The struct is the caller's
+ * and of fixed size, so reporting never allocates.  Every function that takes an `err` accepts
+ * NULL. */
 #ifndef ORRERY_ERROR_H
 #define ORRERY_ERROR_H
 
@@ -38,7 +39,8 @@ typedef enum orr_code {
     ORR_ESTOP /* the user interrupted */
 } orr_code;
 
-/* Where in the input.  A place without a byte has byte == ORR_NO_BYTE; one without a line has line == 0. */
+/* Where in the input.  A place without a byte has byte == ORR_NO_BYTE; one without a line has line
+ * == 0. */
 #define ORR_NO_BYTE UINT64_MAX
 typedef struct orr_where {
     char path[200];        /* as the user typed it; the tail is kept when too long */

@@ -12,9 +12,9 @@
  *     }
  *     orr_feeder_close(f);
  *
- * Ready nodes come smallest id first, so the order depends on nothing but the trace and the order of
- * finishing.  Cycles, missing parents and duplicate ids are errors, never a silent standstill.  A feeder
- * belongs to one thread. */
+ * Ready nodes come smallest id first, so the order depends on nothing but the trace and the order
+ * of finishing.  Cycles, missing parents and duplicate ids are errors, never a silent
+ * standstill.  A feeder belongs to one thread. */
 #ifndef ORRERY_FEEDER_H
 #define ORRERY_FEEDER_H
 
@@ -31,8 +31,9 @@ typedef enum orr_feed_deps { ORR_FEED_ALL = 0, ORR_FEED_DATA, ORR_FEED_CTRL } or
 
 typedef enum orr_feed_order {
     ORR_FEED_BY_ID = 0,
-    /* As the C++ feeder V2 does: data dependencies only; a parent listed twice or missing, or a cycle, blocks
-     * its children forever instead of being an error; the last node of an id replaces the earlier ones. */
+    /* As the C++ feeder V2 does: data dependencies only; a parent listed twice or missing, or a
+     * cycle, blocks its children forever instead of being an error; the last node of an id replaces
+     * the earlier ones. */
     ORR_FEED_AS_V2
 } orr_feed_order;
 
@@ -44,7 +45,8 @@ typedef struct orr_feeder_options {
     const orr_read_options *read; /* NULL: all defaults */
 } orr_feeder_options;
 
-/* Feed a file.  With a window the file is read as it is needed (current schema only).  opt may be NULL. */
+/* Feed a file.  With a window the file is read as it is needed (current schema only).  opt may be
+ * NULL. */
 ORR_API orr_code orr_feeder_open(const char *path,
                                  const orr_feeder_options *opt,
                                  orr_feeder **out,
@@ -56,7 +58,8 @@ ORR_API orr_code orr_feeder_create(const orr_trace *t,
                                    orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_feeder_close(orr_feeder *f); /* NULL is fine */
 
-/* The next ready node, which is now *taken*.  ORR_END: none is ready (some may be in flight, or all done). */
+/* The next ready node, which is now *taken*.  ORR_END: none is ready (some may be in flight, or all
+ * done). */
 ORR_API orr_code orr_feeder_next(orr_feeder *f, orr_node *out, orr_error *err) ORR_MUST_CHECK;
 /* A taken node is done: its children may become ready, and its record may go. */
 ORR_API orr_code orr_feeder_finish(orr_feeder *f, uint64_t id, orr_error *err) ORR_MUST_CHECK;
@@ -67,7 +70,8 @@ ORR_API bool orr_feeder_find(const orr_feeder *f, uint64_t id, orr_node *out);
 
 ORR_API bool orr_feeder_has_ready(const orr_feeder *f);
 ORR_API uint64_t orr_feeder_in_flight(const orr_feeder *f);
-/* Unfinished nodes; with a window those that have been read, and at least 1 while the file goes on. */
+/* Unfinished nodes; with a window those that have been read, and at least 1 while the file goes
+ * on. */
 ORR_API uint64_t orr_feeder_left(const orr_feeder *f);
 
 /* The same by index, for programs that work on the columns; not with a window. */

@@ -10,12 +10,14 @@
  *         feeder.removeNode(node->id());
  *     }
  *
- * With ORRERY_CHAKRA_NAMES defined before the include, the namespace Chakra means this one, so that a
- * simulator changes an #include and nothing else.  Errors are orrery::Error exceptions with file and byte.
+ * With ORRERY_CHAKRA_NAMES defined before the include, the namespace Chakra means this one, so that
+ * a simulator changes an #include and nothing else.  Errors are orrery::Error exceptions with file
+ * and byte.
  *
  * Differences that matter: an attribute that is not there reads as its default or throws, never as
- * uninitialised memory; cycles, missing parents and duplicate ids throw instead of standing still; both data
- * and control dependencies count unless the constructor is told otherwise; removeNode may be left out. */
+ * uninitialised memory; cycles, missing parents and duplicate ids throw instead of standing still;
+ * both data and control dependencies count unless the constructor is told otherwise; removeNode may
+ * be left out. */
 #ifndef ORRERY_FEEDER_HPP
 #define ORRERY_FEEDER_HPP
 

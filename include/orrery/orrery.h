@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* orrery.h - all stable headers at once.  What is in <orrery/lab/...> may change from version to version;
- * <orrery/lab/lab.h> has all of that. */
+/* orrery.h - all stable headers at once.  What is in <orrery/lab/...> may change from version to
+ * version; <orrery/lab/lab.h> has all of that. */
 #ifndef ORRERY_ORRERY_H
 #define ORRERY_ORRERY_H
 

@@ -8,9 +8,10 @@
  *     if (!orr_report_add(r, &run, &err)) code = orr_report_write(r, "out.html", &err);
  *     orr_report_destroy(r);
  *
- * A run is a timeline, simulated or measured, and whatever else is known of it: all fields but the name may be left
- * zero, and what is not known is not shown.  explain.h makes a run of a simulation.  Two or more runs are compared with
- * the first.  docs/format/report.md describes the data behind the page.  Experimental: may change in the next release. */
+ * A run is a timeline, simulated or measured, and whatever else is known of it: all fields but the
+ * name may be left zero, and what is not known is not shown.  explain.h makes a run of a
+ * simulation.  Two or more runs are compared with the first.  docs/format/report.md describes the
+ * data behind the page.  Experimental: may change in the next release. */
 #ifndef ORRERY_REPORT_H
 #define ORRERY_REPORT_H
 
@@ -36,12 +37,14 @@ ORR_API orr_code orr_report_create(const orr_report_options *opt,
                                    orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_report_destroy(orr_report *r); /* NULL is fine */
 
-/* Everything is worked out now; nothing of run needs to stay.  ORR_EUSAGE: ranks_shown is no list of ranks. */
+/* Everything is worked out now; nothing of run needs to stay.  ORR_EUSAGE: ranks_shown is no list
+ * of ranks. */
 ORR_API orr_code orr_report_add(orr_report *r,
                                 const orr_report_run *run,
                                 orr_error *err) ORR_MUST_CHECK;
 
-/* The page, and its data alone as JSON (without the events).  "-" is standard output; the file appears whole. */
+/* The page, and its data alone as JSON (without the events).  "-" is standard output; the file
+ * appears whole. */
 ORR_API orr_code orr_report_write(const orr_report *r,
                                   const char *path,
                                   orr_error *err) ORR_MUST_CHECK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.h - simulate: traces on a model of a cluster, a GOAL schedule under LogGOPS, or flows packet by packet.
+/* run.h - simulate: traces on a model of a cluster, a GOAL schedule under LogGOPS, or flows packet
+ * by packet.
  *
  *     orr_run_config config = {.size = sizeof config, .traces = "traces/step", .system = "sys.json",
  *                              .topology = "net.yml"};
@@ -9,12 +10,14 @@
  *         printf("%u: %" PRId64 " ps\n", r, orr_run_rank_at(run, r)->finished_at);
  *     orr_run_destroy(run);
  *
- * What runs decides the engine: traces (or a set), a schedule, or flows.  All three have the life above; what an
- * engine cannot do is ORR_EUSAGE (orr_run_supports).  Same inputs give the same results, always.
+ * What runs decides the engine: traces (or a set), a schedule, or flows.  All three have the life
+ * above; what an engine cannot do is ORR_EUSAGE (orr_run_supports).  Same inputs give the same
+ * results, always.
  *
- * Threads: runs share nothing, so each may be used by a thread of its own, and sets, schedules and rules may be shared
- * by several runs.  One run is used by one thread at a time, but for orr_run_stop, which any thread and any signal
- * handler may call.  Times are picoseconds; the engines count whole nanoseconds (packets: finer where needed). */
+ * Threads: runs share nothing, so each may be used by a thread of its own, and sets, schedules and
+ * rules may be shared by several runs.  One run is used by one thread at a time, but for
+ * orr_run_stop, which any thread and any signal handler may call.  Times are picoseconds; the
+ * engines count whole nanoseconds (packets: finer where needed). */
 #ifndef ORRERY_RUN_H
 #define ORRERY_RUN_H
 
@@ -43,8 +46,8 @@ struct orr_rules_packet;
 
 #define ORR_RUN_NEVER INT64_MAX /* a time that does not come */
 
-/* What runs can do, as bits: for orr_run_config.records, what is to be recorded; for orr_run_supports, what an engine
- * knows. */
+/* What runs can do, as bits: for orr_run_config.records, what is to be recorded; for
+ * orr_run_supports, what an engine knows. */
 enum {
     ORR_RUN_SPANS = 1 << 0,  /* when each operation ran: orr_run_timeline, orr_run_critical_path */
     ORR_RUN_PHASES = 1 << 1, /* and each phase of each chunk of each collective */
@@ -65,8 +68,8 @@ enum {
     ORR_RUN_REPORT = 1 << 14   /* what the HTML report needs */
 };
 
-/* The system layer of a rank, as the system file has it (docs/format/system.md).  All-zero is a plain one: ring
- * collectives in one chunk, trees for broadcast and its like, no roofline. */
+/* The system layer of a rank, as the system file has it (docs/format/system.md).  All-zero is a
+ * plain one: ring collectives in one chunk, trees for broadcast and its like, no roofline. */
 typedef struct orr_system {
     size_t size;              /* sizeof(orr_system) */
     const char *policy;       /* "LIFO", "FIFO" or "EXPLICIT"; NULL: LIFO */
@@ -78,23 +81,25 @@ typedef struct orr_system {
     orr_Bps memory_bandwidth; /* 0: 1600 GB/s */
     double peak_flops;        /* with roofline: operations per second */
     bool has_roofline;
-    /* By dimension, as in the system file: "ring", "direct", "halvingDoubling", "doubleBinaryTree"; broadcast and its
-     * like: "ring", "direct", "tree".  A list ends with NULL; an empty one is the plain algorithm. */
+    /* By dimension, as in the system file: "ring", "direct", "halvingDoubling", "doubleBinaryTree";
+     * broadcast and its like: "ring", "direct", "tree".  A list ends with NULL; an empty one is the
+     * plain algorithm. */
     const char *all_reduce[ORR_NET_DIMS + 1];
     const char *all_gather[ORR_NET_DIMS + 1];
     const char *reduce_scatter[ORR_NET_DIMS + 1];
     const char *all_to_all[ORR_NET_DIMS + 1];
 } orr_system;
 
-/* LogGOPS: L is the latency, o what a message costs a CPU and g what it costs a NIC; O and G the same for every
- * byte; a message above S bytes is over for its sender when it has been received.  Nanoseconds and bytes, as the
- * literature has them. */
+/* LogGOPS: L is the latency, o what a message costs a CPU and g what it costs a NIC; O and G the
+ * same for every byte; a message above S bytes is over for its sender when it has been
+ * received.  Nanoseconds and bytes, as the literature has them. */
 typedef struct orr_loggops_model {
     uint64_t L, o, g, O;
     double G;
     uint32_t S;
 } orr_loggops_model;
-/* "default", "ai", "hpc", or "L=2500,o=1500,g=1000,G=6,O=0,S=65535", where what is left out stays as in "default". */
+/* "default", "ai", "hpc", or "L=2500,o=1500,g=1000,G=6,O=0,S=65535", where what is left out stays
+ * as in "default". */
 ORR_API orr_code orr_loggops_parse(const char *text,
                                    orr_loggops_model *out,
                                    orr_error *err) ORR_MUST_CHECK;
@@ -114,7 +119,8 @@ typedef struct orr_run_source {
     orr_str path;     /* "-": standard input, which has no hash */
 } orr_run_source;
 
-/* Strings and lists are copied; sets, schedules, rules and network operations are not, and must outlive the run. */
+/* Strings and lists are copied; sets, schedules, rules and network operations are not, and must
+ * outlive the run. */
 typedef struct orr_run_config {
     size_t size; /* sizeof(orr_run_config) */
 
@@ -169,8 +175,8 @@ typedef struct orr_run_config {
     bool prints_progress; /* LogGOPSim's: a line for each percent, in the writer "log" */
 } orr_run_config;
 
-/* What an engine can do, as bits.  engine: "traces", "schedule" or "flows"; network: see orr_run_config.  0: there is
- * no such engine. */
+/* What an engine can do, as bits.  engine: "traces", "schedule" or "flows"; network: see
+ * orr_run_config.  0: there is no such engine. */
 ORR_API uint32_t orr_run_supports(const char *engine, const char *network);
 
 /* ---- life */
@@ -183,10 +189,11 @@ ORR_API void orr_run_destroy(orr_run *r); /* NULL is fine */
 
 /* One event.  ORR_END: nothing is left to happen. */
 ORR_API orr_code orr_run_step(orr_run *r, orr_error *err) ORR_MUST_CHECK;
-/* All of them.  A run that cannot go on before everything is done is an error; orr_run_stall_line explains it. */
+/* All of them.  A run that cannot go on before everything is done is an error; orr_run_stall_line
+ * explains it. */
 ORR_API orr_code orr_run_to_end(orr_run *r, orr_error *err) ORR_MUST_CHECK;
-/* orr_run_to_end returns ORR_ESTOP soon, and may be called again to go on.  Results up to then can be asked for.
- * Safe in a signal handler and from another thread. */
+/* orr_run_to_end returns ORR_ESTOP soon, and may be called again to go on.  Results up to then can
+ * be asked for. Safe in a signal handler and from another thread. */
 ORR_API void orr_run_stop(orr_run *r);
 
 /* ---- results */
@@ -215,7 +222,8 @@ ORR_API uint64_t orr_run_messages(const orr_run *r); /* flows: 0 */
 
 /* What is odd in the inputs but not wrong; NULL past the last. */
 ORR_API const char *orr_run_warning(const orr_run *r, size_t i);
-/* After a standstill: who waits for what, line by line; NULL past the last, or where nothing stands still. */
+/* After a standstill: who waits for what, line by line; NULL past the last, or where nothing stands
+ * still. */
 ORR_API const char *orr_run_stall_line(orr_run *r, size_t i);
 /* The same of traces, item by item; NULL: another engine, or no standstill. */
 ORR_API const struct orr_stall *orr_run_stall(orr_run *r);
@@ -233,8 +241,8 @@ ORR_API orr_code orr_run_input_at(const orr_run *r, size_t i, orr_run_input *out
 
 /* Every link that carried something, in each direction. */
 ORR_API void orr_run_visit_links(const orr_run *r, orr_net_link_visit visit, void *context);
-/* One dimension of the network, and what went along it: messages count for the innermost one in which sender and
- * receiver differ. */
+/* One dimension of the network, and what went along it: messages count for the innermost one in
+ * which sender and receiver differ. */
 typedef struct orr_run_dimension {
     const char *shape; /* "Ring"; NULL: links, where dimensions are those of collectives */
     uint32_t ranks;    /* along it */
@@ -247,7 +255,8 @@ ORR_API uint32_t orr_run_dimensions(const orr_run *r);
 ORR_API const orr_run_dimension *orr_run_dimension_at(orr_run *r, uint32_t i);
 /* What went over a network of packets, so far; false: the network is another one. */
 ORR_API bool orr_run_packets(const orr_run *r, struct orr_packet_figures *out);
-/* The same for the report, over time with ORR_RUN_HISTORY; *out is NULL when the network is another one. */
+/* The same for the report, over time with ORR_RUN_HISTORY; *out is NULL when the network is another
+ * one. */
 ORR_API orr_code orr_run_fabric_view(const orr_run *r,
                                      struct orr_fabric_view **out,
                                      orr_error *err) ORR_MUST_CHECK;
@@ -263,8 +272,8 @@ ORR_API orr_code orr_run_timeline(const orr_run *r,
 ORR_API orr_code orr_run_critical_path(const orr_run *r,
                                        struct orr_critical_path **out,
                                        orr_error *err) ORR_MUST_CHECK;
-/* What was run, as a schedule: collectives as their messages, compute as the time it took.  Needs ORR_RUN_SCHEDULE and a
- * run that came to its end; the caller frees it. */
+/* What was run, as a schedule: collectives as their messages, compute as the time it took.  Needs
+ * ORR_RUN_SCHEDULE and a run that came to its end; the caller frees it. */
 ORR_API orr_code orr_run_goal(const orr_run *r,
                               struct orr_goal **out,
                               orr_error *err) ORR_MUST_CHECK;

@@ -9,9 +9,10 @@
  *     }
  *     orr_set_close(s);
  *
- * A *class* is a body that one or more ranks share: their traces are the same up to one number added to all
- * ids (generators that count on from rank to rank make such files) and up to the body's *holes*: groups, peers
- * and tags of which every rank has its own.  Written to files, every rank gets back the bytes it was read from. */
+ * A *class* is a body that one or more ranks share: their traces are the same up to one number
+ * added to all ids (generators that count on from rank to rank make such files) and up to the
+ * body's *holes*: groups, peers and tags of which every rank has its own.  Written to files, every
+ * rank gets back the bytes it was read from. */
 #ifndef ORRERY_SET_H
 #define ORRERY_SET_H
 
@@ -31,8 +32,8 @@ typedef struct orr_set_options {
         keep_going; /* a rank that cannot be read keeps its error (orr_set_error) instead of failing open */
 } orr_set_options;
 
-/* path: a trace file; a prefix P with files P.0.et, P.1.et, ...; a directory that holds one such prefix (or
- * any trace files, taken in name order); or a .orr file.  opt may be NULL. */
+/* path: a trace file; a prefix P with files P.0.et, P.1.et, ...; a directory that holds one such
+ * prefix (or any trace files, taken in name order); or a .orr file.  opt may be NULL. */
 ORR_API orr_code orr_set_open(const char *path,
                               const orr_set_options *opt,
                               orr_set **out,
@@ -55,7 +56,8 @@ ORR_API const orr_error *orr_set_error(const orr_set *s, uint32_t rank);
 
 /* Making one: ranks are added in order, from 0. */
 ORR_API orr_code orr_set_create(orr_set **out, orr_error *err) ORR_MUST_CHECK;
-/* Takes the sealed trace, also on failure.  An equal class that is there already is used instead. */
+/* Takes the sealed trace, also on failure.  An equal class that is there already is used
+ * instead. */
 ORR_API orr_code orr_set_add(orr_set *s, orr_trace *t, orr_error *err) ORR_MUST_CHECK;
 /* One more rank of an existing class; costs a table entry. */
 ORR_API orr_code orr_set_add_like(orr_set *s,
@@ -107,8 +109,8 @@ ORR_API uint32_t orr_set_slot_count(const orr_set *s, uint32_t class_index);
 /* Has this rank a value of its own there?  If not, what stands in the body counts. */
 ORR_API bool orr_set_hole(
     const orr_set *s, uint32_t rank, orr_hole_field field, uint32_t node, int64_t *out);
-/* The trace of one rank (without its shift), holes filled.  Without holes it is the body; with them it is made
- * for the caller, who destroys *owned when done (NULL: nothing to destroy). */
+/* The trace of one rank (without its shift), holes filled.  Without holes it is the body; with them
+ * it is made for the caller, who destroys *owned when done (NULL: nothing to destroy). */
 ORR_API orr_code orr_set_rank_trace(const orr_set *s,
                                     uint32_t rank,
                                     const orr_trace **out,
@@ -147,7 +149,8 @@ ORR_API orr_code orr_set_save(const orr_set *s,
                               const char *path,
                               const orr_set_save_options *opt,
                               orr_error *err) ORR_MUST_CHECK;
-/* One file per rank: PREFIX.<rank>.et; opt as in orr_trace_write (its id_shift is added to each rank's own). */
+/* One file per rank: PREFIX.<rank>.et; opt as in orr_trace_write (its id_shift is added to each
+ * rank's own). */
 ORR_API orr_code orr_set_write_files(const orr_set *s,
                                      const char *prefix,
                                      const orr_write_options *opt,

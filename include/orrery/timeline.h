@@ -22,8 +22,8 @@
  *     for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++)
  *         use(&p->spans[p->order[k]]);                            // by start; longer ones first
  *
- * Spans may be added in any order and may overlap, also on one track.  A sealed timeline never changes and may
- * be read by many threads.  Experimental: may change in the next release. */
+ * Spans may be added in any order and may overlap, also on one track.  A sealed timeline never
+ * changes and may be read by many threads.  Experimental: may change in the next release. */
 #ifndef ORRERY_TIMELINE_H
 #define ORRERY_TIMELINE_H
 
@@ -122,8 +122,8 @@ typedef struct orr_timeline orr_timeline;
 ORR_API orr_code orr_timeline_create(orr_timeline **out, orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_timeline_destroy(orr_timeline *t); /* NULL is fine */
 
-/* Adding.  Each gives the number of what was added; number_out may be NULL.  ORR_EUSAGE: a number that is not
- * there, an end before its start, or the timeline is sealed. */
+/* Adding.  Each gives the number of what was added; number_out may be NULL.  ORR_EUSAGE: a number
+ * that is not there, an end before its start, or the timeline is sealed. */
 ORR_API orr_code orr_timeline_add_text(orr_timeline *t,
                                        orr_str text,
                                        uint32_t *number_out,
@@ -159,7 +159,8 @@ ORR_API orr_code orr_timeline_seal(orr_timeline *t, orr_error *err) ORR_MUST_CHE
 ORR_API const orr_timeline_parts *orr_timeline_look(const orr_timeline *t);
 ORR_API orr_str orr_timeline_text(const orr_timeline *t, uint32_t number);
 
-/* A part of a timeline: ranks first..last inclusive, and spans overlapping [from, to).  All zeros: everything. */
+/* A part of a timeline: ranks first..last inclusive, and spans overlapping [from, to).  All zeros:
+ * everything. */
 typedef struct orr_timeline_window {
     bool has_ranks, has_from, has_to;
     uint32_t first_rank, last_rank;

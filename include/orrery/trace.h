@@ -17,10 +17,11 @@
  *     orr_trace_seal(t, &err);
  *     orr_trace_write(t, "rank0.et", NULL, &err);
  *
- * A trace keeps every node's record as the bytes it had in its file (or was encoded to when appended), and
- * beside them columns of what programs ask for.  So reading and writing back loses nothing, whatever fields
- * a file carries.  Nodes are addressed by index (their position in the file), not by id.  A sealed trace
- * never changes and may be read by many threads; a pass that changes something makes a new one. */
+ * A trace keeps every node's record as the bytes it had in its file (or was encoded to when
+ * appended), and beside them columns of what programs ask for.  So reading and writing back loses
+ * nothing, whatever fields a file carries.  Nodes are addressed by index (their position in the
+ * file), not by id.  A sealed trace never changes and may be read by many threads; a pass that
+ * changes something makes a new one. */
 #ifndef ORRERY_TRACE_H
 #define ORRERY_TRACE_H
 
@@ -73,7 +74,8 @@ ORR_API bool orr_schema_find(orr_str name, orr_schema *out); /* the reverse */
 
 /* ---- attributes ---- */
 
-/* The members of an attribute's value.  In a file, member k is field 3 + 2 * (k - 1), its list form one more. */
+/* The members of an attribute's value.  In a file, member k is field 3 + 2 * (k - 1), its list form
+ * one more. */
 typedef enum orr_value_kind {
     ORR_VALUE_NONE = 0,
     ORR_VALUE_DOUBLE,
@@ -154,7 +156,8 @@ ORR_API orr_attrs orr_node_attrs(const orr_node *node);
 /* The first attribute with that name. */
 ORR_API bool orr_node_attr(const orr_node *node, const char *name, orr_attr *out);
 
-/* What a node to append looks like.  All-zero fields are absent from the record, as proto3 has it. */
+/* What a node to append looks like.  All-zero fields are absent from the record, as proto3 has
+ * it. */
 typedef struct orr_draft {
     uint64_t id;
     orr_str name;
@@ -174,7 +177,8 @@ typedef struct orr_meta {
     size_t attr_count;
 } orr_meta;
 
-/* What to change when a node is copied from another trace; all else is carried over byte by byte. */
+/* What to change when a node is copied from another trace; all else is carried over byte by
+ * byte. */
 typedef struct orr_edit {
     bool sets_id, sets_data_deps, sets_ctrl_deps;
     uint64_t id;
@@ -190,16 +194,17 @@ typedef struct orr_edit {
 typedef struct orr_trace orr_trace;
 
 /* The columns of a sealed trace.  An attribute that no node has is NULL; a node that lacks it has
- * ORR_NO_VALUE (is_cpu_op and comm_type: -1; pg_name: ORR_NO_NAME).  The first attribute of a name counts,
- * and any integer representation of it. */
+ * ORR_NO_VALUE (is_cpu_op and comm_type: -1; pg_name: ORR_NO_NAME).  The first attribute of a name
+ * counts, and any integer representation of it. */
 typedef struct orr_columns {
     uint32_t count;
     const uint64_t *id;
     const uint8_t *type;         /* orr_node_type; 255: a number past 254 */
     const uint64_t *duration_us; /* "eg" to 0.0.3: from the attribute runtime */
     const uint64_t *start_us;    /* NULL: all zero */
-    /* Dependencies of node i: data_dep[data_first[i] .. data_first[i+1]), as indices of nodes, in file
-     * order; ORR_NO_NODE where the id is not in the trace.  ctrl_first is NULL when there are none. */
+    /* Dependencies of node i: data_dep[data_first[i] .. data_first[i+1]), as indices of nodes, in
+     * file order; ORR_NO_NODE where the id is not in the trace.  ctrl_first is NULL when there are
+     * none. */
     const uint32_t *data_first, *data_dep;
     const uint32_t *ctrl_first, *ctrl_dep;
     uint32_t data_missing, ctrl_missing; /* how many are ORR_NO_NODE */
@@ -236,13 +241,14 @@ typedef struct orr_write_options {
     bool same_schema;  /* write the generation that was read */
 } orr_write_options;
 
-/* Read .et of any generation, JSON or JSON lines, plain or compressed; "-" is standard input.  The trace
- * comes sealed.  opt may be NULL. */
+/* Read .et of any generation, JSON or JSON lines, plain or compressed; "-" is standard input.  The
+ * trace comes sealed.  opt may be NULL. */
 ORR_API orr_code orr_trace_read(const char *path,
                                 const orr_read_options *opt,
                                 orr_trace **out,
                                 orr_error *err) ORR_MUST_CHECK;
-/* The same from memory, which must stay until the trace is destroyed.  label stands in error messages. */
+/* The same from memory, which must stay until the trace is destroyed.  label stands in error
+ * messages. */
 ORR_API orr_code orr_trace_parse(orr_span bytes,
                                  const char *label,
                                  const orr_read_options *opt,
@@ -261,7 +267,8 @@ ORR_API orr_code orr_trace_copy(orr_trace *t,
                                 const orr_node *node,
                                 const orr_edit *edit,
                                 orr_error *err) ORR_MUST_CHECK;
-/* Resolve the dependencies.  Call once, after the last append; the trace is immutable afterwards. */
+/* Resolve the dependencies.  Call once, after the last append; the trace is immutable
+ * afterwards. */
 ORR_API orr_code orr_trace_seal(orr_trace *t, orr_error *err) ORR_MUST_CHECK;
 
 ORR_API void orr_trace_destroy(orr_trace *t); /* NULL is fine */

@@ -4,12 +4,13 @@
  *     #if ORR_VERSION_NUMBER < 200            // before 0.2.0
  *     if (strcmp(orr_version(), ORR_VERSION)) // the headers and the library are of different versions
  *
- * Stable are the headers in <orrery/...>: within one major version (until 1.0: one minor version) a program that
- * compiles and links against them goes on doing so.  Headers in <orrery/lab/...> promise nothing.
+ * Stable are the headers in <orrery/...>: within one major version (until 1.0: one minor version) a
+ * program that compiles and links against them goes on doing so.  Headers in <orrery/lab/...>
+ * promise nothing.
  *
- * Threads: a sealed trace, a set and a timeline may be read by many threads at once.  Any other object belongs
- * to one thread at a time.  Functions that stop a run may be called from any thread and from signal handlers.
- * There is no global state. */
+ * Threads: a sealed trace, a set and a timeline may be read by many threads at once.  Any other
+ * object belongs to one thread at a time.  Functions that stop a run may be called from any thread
+ * and from signal handlers. There is no global state. */
 #ifndef ORRERY_VERSION_H
 #define ORRERY_VERSION_H
 

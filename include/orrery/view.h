@@ -33,16 +33,17 @@ typedef struct orr_view_json_options {
 /* "json", "jsonl" or "concat"; false for any other word. */
 ORR_API bool orr_view_form_find(orr_str name, orr_view_form *out);
 
-/* A path ending in .gz or .zst is compressed; "-" is standard output.  opt may be NULL.  CONCAT leaves out
- * fields that the schema does not have; the other forms keep them, so nothing is lost. */
+/* A path ending in .gz or .zst is compressed; "-" is standard output.  opt may be NULL.  CONCAT
+ * leaves out fields that the schema does not have; the other forms keep them, so nothing is
+ * lost. */
 ORR_API orr_code orr_view_json(const orr_trace *t,
                                const char *path,
                                const orr_view_json_options *opt,
                                orr_error *err) ORR_MUST_CHECK;
 
-/* A sealed timeline in the Trace Event form that Perfetto (ui.perfetto.dev) and chrome://tracing open: ranks as
- * processes, tracks as threads.  Where it has one rank, distributedInfo says which, as Holistic Trace Analysis
- * wants it.  Path as above. */
+/* A sealed timeline in the Trace Event form that Perfetto (ui.perfetto.dev) and chrome://tracing
+ * open: ranks as processes, tracks as threads.  Where it has one rank, distributedInfo says which,
+ * as Holistic Trace Analysis wants it.  Path as above. */
 ORR_API orr_code orr_view_chrome(const orr_timeline *t,
                                  const char *path,
                                  orr_error *err) ORR_MUST_CHECK;
@@ -84,8 +85,8 @@ typedef enum orr_graph_cluster {
 typedef struct orr_view_graph_options {
     size_t size; /* sizeof(orr_view_graph_options) */
     orr_graph_form form;
-    /* NULL: ours.  With those of chakra_visualizer (orrery/lab/compat.h) only form, with_layout and id_shift
-     * count. */
+    /* NULL: ours.  With those of chakra_visualizer (orrery/lab/compat.h) only form, with_layout and
+     * id_shift count. */
     const struct orr_rules_view *rules;
     bool with_layout;  /* DOT: with the positions Graphviz gave */
     uint64_t id_shift; /* added to every id */
@@ -107,16 +108,17 @@ typedef struct orr_view_graph_result {
 /* "dot", "graphml", "svg", "pdf" or "png"; false for any other word. */
 ORR_API bool orr_graph_form_find(orr_str name, orr_graph_form *out);
 
-/* Path as above; opt and result may be NULL.  ORR_EUSAGE: there is no node `around`; ORR_EINPUT: a critical path
- * was asked for and the dependencies run in a circle.  Experimental: may change in the next release. */
+/* Path as above; opt and result may be NULL.  ORR_EUSAGE: there is no node `around`; ORR_EINPUT: a
+ * critical path was asked for and the dependencies run in a circle.  Experimental: may change in
+ * the next release. */
 ORR_API orr_code orr_view_graph(const orr_trace *t,
                                 const char *path,
                                 const orr_view_graph_options *opt,
                                 orr_view_graph_result *result,
                                 orr_error *err) ORR_MUST_CHECK;
 
-/* All ranks of a set in one drawing, each in a frame of its own; a message is an arrow from its send to its receive.
- * DOT, SVG, PDF, PNG; opt as above, but for cluster, rank_of and id_shift. */
+/* All ranks of a set in one drawing, each in a frame of its own; a message is an arrow from its
+ * send to its receive. DOT, SVG, PDF, PNG; opt as above, but for cluster, rank_of and id_shift. */
 ORR_API orr_code orr_view_graph_ranks(const orr_set *set,
                                       const char *path,
                                       const orr_view_graph_options *opt,
@@ -133,7 +135,8 @@ typedef struct orr_view_gantt_options {
     orr_timeline_window window; /* what is drawn */
 } orr_view_gantt_options;
 
-/* A sealed timeline as text: a row a track, with an axis and a legend.  opt may be NULL.  Path as above. */
+/* A sealed timeline as text: a row a track, with an axis and a legend.  opt may be NULL.  Path as
+ * above. */
 ORR_API orr_code orr_view_gantt(const orr_timeline *t,
                                 const char *path,
                                 const orr_view_gantt_options *opt,

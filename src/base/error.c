@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.c - filling and printing orr_error.  Nothing here allocates: an error must be reportable when
- * memory is what ran out. */
+/* error.c - filling and printing orr_error.  Nothing here allocates: an error must be reportable
+ * when memory is what ran out. */
 #include <orrery/error.h>
 
 #include <inttypes.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event_line.h - where two holders of events meet, so that one order holds over both.
  *
- * A clock and a model that keeps its own pending events share one of these.  Each takes the numbers of its events
- * from `order`; the model runs its events as long as they come before (bound_at, bound_order), which is the first
- * event of the clock and moves while the model runs; `now` is the time of whichever event runs. */
+ * A clock and a model that keeps its own pending events share one of these.  Each takes the numbers
+ * of its events from `order`; the model runs its events as long as they come before (bound_at,
+ * bound_order), which is the first event of the clock and moves while the model runs; `now` is the
+ * time of whichever event runs. */
 #ifndef ORR_BASE_EVENT_LINE_H
 #define ORR_BASE_EVENT_LINE_H
 

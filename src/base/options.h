@@ -4,7 +4,8 @@
  *     orr_view_json_options own;
  *     orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_view_json_options, err);
  *
- * Every such struct starts with its size.  What the caller's does not have yet is zero, its default. */
+ * Every such struct starts with its size.  What the caller's does not have yet is zero, its
+ * default. */
 #ifndef ORR_BASE_OPTIONS_H
 #define ORR_BASE_OPTIONS_H
 

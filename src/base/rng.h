@@ -5,8 +5,8 @@
  *     orr_rng_init(&r, seed, rank);          // one stream per entity, so that none disturbs another
  *     if (orr_rng_below(&r, 6) == 0) ...
  *
- * xoshiro256** (Blackman, Vigna: "Scrambled linear pseudorandom number generators", 2021), its state filled
- * by splitmix64 as its authors advise.  Not for secrets. */
+ * xoshiro256** (Blackman, Vigna: "Scrambled linear pseudorandom number generators", 2021), its
+ * state filled by splitmix64 as its authors advise.  Not for secrets. */
 #ifndef ORR_BASE_RNG_H
 #define ORR_BASE_RNG_H
 
@@ -49,8 +49,8 @@ static inline uint64_t orr_rng_next(orr_rng *r)
     return result;
 }
 
-/* From 0 to n - 1, each as likely as any other; n > 0.  (Lemire: "Fast random integer generation in an
- * interval", 2019: the few products that would favour a value are drawn again.) */
+/* From 0 to n - 1, each as likely as any other; n > 0.  (Lemire: "Fast random integer generation in
+ * an interval", 2019: the few products that would favour a value are drawn again.) */
 static inline uint64_t orr_rng_below(orr_rng *r, uint64_t n)
 {
     unsigned __int128 m = (unsigned __int128)orr_rng_next(r) * n;

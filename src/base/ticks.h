@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ticks.h - a real number of nanoseconds as a number of ticks.
  *
- * Cut off, as the reference does.  What no clock can hold (its own result is undefined there) becomes
- * ORR_TICKS_FAR, so that sums of a few still fit. */
+ * Cut off, as the reference does.  What no clock can hold (its own result is undefined there)
+ * becomes ORR_TICKS_FAR, so that sums of a few still fit. */
 #ifndef ORR_BASE_TICKS_H
 #define ORR_BASE_TICKS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* twister.h - the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), for results that must be those of
- * programs that use it.
+/* twister.h - the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), for results that must
+ * be those of programs that use it.
  *
  *     orr_twister t;
  *     orr_twister_init(&t, 5489);

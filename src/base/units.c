@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* units.c - numbers with units, from and to text, in integers throughout.
  *
- * A text is digits / 10^places times a unit that is itself a fraction, so its value is one quotient of two
- * 128-bit integers, rounded once.  Floating point would make 0.1 us something else than 100 ns.
- * A kind of unit is a table row: its base words and whether they take prefixes. */
+ * A text is digits / 10^places times a unit that is itself a fraction, so its value is one quotient
+ * of two 128-bit integers, rounded once.  Floating point would make 0.1 us something else than 100
+ * ns. A kind of unit is a table row: its base words and whether they take prefixes. */
 #include "base/text/text.h"
 #include <orrery/lab/units.h>
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - the doctor's round: which checks there are, in which order they run, and how findings are kept.
+/* check.c - the doctor's round: which checks there are, in which order they run, and how findings
+ * are kept.
  *
- * Findings are kept up to a limit per kind and counted beyond it, so a file with a million bad nodes costs
- * a million increments and not a million sentences.  They are put in order of their kinds at the end;
- * within a kind they stay in the order of classes and nodes in which they were made.  Single ranks are looked
- * at on several threads, in parts that are put together in order: the report is the same with any number. */
+ * Findings are kept up to a limit per kind and counted beyond it, so a file with a million bad
+ * nodes costs a million increments and not a million sentences.  They are put in order of their
+ * kinds at the end; within a kind they stay in the order of classes and nodes in which they were
+ * made.  Single ranks are looked at on several threads, in parts that are put together in order:
+ * the report is the same with any number. */
 #include "check_impl.h"
 
 #include "base/threads/pool.h"

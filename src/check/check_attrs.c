@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_attrs.c - the attributes of single nodes: there, of a kind that can be read, and with a value that
- * makes sense.
+/* check_attrs.c - the attributes of single nodes: there, of a kind that can be read, and with a
+ * value that makes sense.
  *
- * The columns hold what could be read; an attribute of a wrong kind looks there as if it were absent.  So
- * each record is walked once for the names and kinds of its attributes, without decoding values; what a
- * value says is asked of the columns.  What each node type needs is what simulators read (chakra.md 2,
- * astra-sim.md 2); attributes nobody knows are nobody's business here. */
+ * The columns hold what could be read; an attribute of a wrong kind looks there as if it were
+ * absent.  So each record is walked once for the names and kinds of its attributes, without
+ * decoding values; what a value says is asked of the columns.  What each node type needs is what
+ * simulators read (chakra.md 2, astra-sim.md 2); attributes nobody knows are nobody's business
+ * here. */
 #include "check_impl.h"
 
 #include "trace/trace_impl.h"
@@ -199,8 +200,8 @@ static bool is_absent(const node_check *n, int key)
     return !(n->marks.seen >> key & 1);
 }
 
-/* A value that the columns cannot hold as it is: the lowest int64 reads as none, those past the highest as
- * the highest. */
+/* A value that the columns cannot hold as it is: the lowest int64 reads as none, those past the
+ * highest as the highest. */
 static void check_not_negative(const node_check *n, int key, const int64_t *values)
 {
     const int64_t v = column(values, n->node);
@@ -410,7 +411,8 @@ static void check_type(node_check *n, uint32_t type)
                 "the node type is %u, which has no meaning", type);
 }
 
-/* As in reading: the pages of records that are done may go, so that a large file does not fill the memory. */
+/* As in reading: the pages of records that are done may go, so that a large file does not fill the
+ * memory. */
 static void release_behind(const orr_trace *t, uint32_t node, uint64_t *released)
 {
     const uint64_t at = t->body_at[node];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_collectives.c - do the ranks of a group run the same collectives?
  *
- * The members of a group are the ranks that name it; those of the nameless group are all ranks.  Ranks of a
- * shape run the same through a port (check_groups.c), so only ports are compared.  First as multisets of
- * (type, size), because two collectives without a dependency between them may be issued in either order: a
- * rank that differs from most of its group is reported, with what it lacks or has in excess.  The order is
- * looked at only when all multisets agree (check_order.c).
- * Cost: one look at each entry of a group; two ports are compared once, in however many groups they meet. */
+ * The members of a group are the ranks that name it; those of the nameless group are all
+ * ranks.  Ranks of a shape run the same through a port (check_groups.c), so only ports are
+ * compared.  First as multisets of (type, size), because two collectives without a dependency
+ * between them may be issued in either order: a rank that differs from most of its group is
+ * reported, with what it lacks or has in excess.  The order is looked at only when all multisets
+ * agree (check_order.c). Cost: one look at each entry of a group; two ports are compared once, in
+ * however many groups they meet. */
 #include "check_groups.h"
 
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_deps.c - the graph of one trace: parents that are missing, listed twice or the node itself; ids that
- * are used twice; cycles.
+/* check_deps.c - the graph of one trace: parents that are missing, listed twice or the node itself;
+ * ids that are used twice; cycles.
  *
- * Most traces list every node after its parents, and the reader has noted so (is_topological): such a trace
- * has no cycle and no node that waits for itself, and only the lists themselves are looked at.  Otherwise
- * the sets of nodes that wait for each other are found; each is one finding, whose path is
- * the shortest cycle through its first node, because that is the one a person can follow.
+ * Most traces list every node after its parents, and the reader has noted so (is_topological): such
+ * a trace has no cycle and no node that waits for itself, and only the lists themselves are looked
+ * at.  Otherwise the sets of nodes that wait for each other are found; each is one finding, whose
+ * path is the shortest cycle through its first node, because that is the one a person can follow.
  * Cost: O(nodes + dependencies), plus the same again for each cycle printed. */
 #include "check_impl.h"
 
@@ -13,13 +13,13 @@
 
 /* ---- which control dependencies to give up so that a trace can run.
  *
- * Data dependencies are what the work needs; control dependencies are somebody's idea of an order.  So only
- * the latter are dropped, and only those inside a strongly connected component, that is, on a cycle.  The
- * components are found with Tarjan's algorithm.  Then the trace is run: a node may start when all it waits for
- * is done; when nothing may, the first node that waits for nothing but control dependencies inside its
- * component starts all the same, and those it still waits for are dropped.  What then is left over lies on a
- * cycle of data dependencies, or behind one, and stays as it is.
- * Cost: O(nodes + dependencies). */
+ * Data dependencies are what the work needs; control dependencies are somebody's idea of an
+ * order.  So only the latter are dropped, and only those inside a strongly connected component,
+ * that is, on a cycle.  The components are found with Tarjan's algorithm.  Then the trace is run: a
+ * node may start when all it waits for is done; when nothing may, the first node that waits for
+ * nothing but control dependencies inside its component starts all the same, and those it still
+ * waits for are dropped.  What then is left over lies on a cycle of data dependencies, or behind
+ * one, and stays as it is. Cost: O(nodes + dependencies). */
 
 /* ---- the parents of a node, both lists as one ---- */
 
@@ -95,8 +95,8 @@ static void visit_from(tarjan *t, uint32_t start)
     }
 }
 
-/* By node: a number from 1 that it shares with those it waits for and that wait for it, directly or not.
- * NULL: no memory. */
+/* By node: a number from 1 that it shares with those it waits for and that wait for it, directly or
+ * not. NULL: no memory. */
 static uint32_t *find_components(orr_arena *a, const orr_columns *c)
 {
     const size_t n = (size_t)c->count + 1;
@@ -334,7 +334,8 @@ typedef struct cycle_search {
     uint32_t *queue;
 } cycle_search;
 
-/* Step from a node of the queue to its parents in one list.  True when the search is back at its start. */
+/* Step from a node of the queue to its parents in one list.  True when the search is back at its
+ * start. */
 static bool search_list(
     cycle_search *s, const uint32_t *first, const uint32_t *dep, uint32_t node, uint32_t *count)
 {
@@ -422,7 +423,8 @@ static void report_cycle(cycle_search *s, uint32_t start, uint32_t size)
     orr_buf_fini(&b);
 }
 
-/* Components are numbered in the order in which they are done; findings go in the order of nodes. */
+/* Components are numbered in the order in which they are done; findings go in the order of
+ * nodes. */
 static void report_components(cycle_search *s, uint32_t *size)
 {
     const uint32_t n = s->c->count;

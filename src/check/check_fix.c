@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_fix.c - from a set with faults to a set with fewer of them.
  *
- * The ranks keep their classes: a class is repaired once, and ranks that were equal stay so, with the numbers
- * added to their ids.  A repaired class has as many nodes as before, and what is in its holes was sound, so it
- * keeps them, and its ranks their values.  Everything is in memory before the first byte is written, and files
- * appear whole, so the output may be the input. */
+ * The ranks keep their classes: a class is repaired once, and ranks that were equal stay so, with
+ * the numbers added to their ids.  A repaired class has as many nodes as before, and what is in its
+ * holes was sound, so it keeps them, and its ranks their values.  Everything is in memory before
+ * the first byte is written, and files appear whole, so the output may be the input. */
 #include "check_impl.h"
 
 #include "base/text/number.h"
@@ -17,11 +17,12 @@
 
 /* ---- the sound records of a damaged file.
  *
- * All records in front of the damage are sound, because the reader came that far.  Behind it records are taken
- * up again only when their lengths lead from one to the next exactly to the end of the file and most of them
- * are sound: then one record was bad and the framing was not.  Otherwise everything from the damage on is
- * dropped, because records that start at a wrong byte may look like nodes that nobody wrote.
- * Compressed data that is cut short is used as far as it unpacks.  JSON is not repaired. */
+ * All records in front of the damage are sound, because the reader came that far.  Behind it
+ * records are taken up again only when their lengths lead from one to the next exactly to the end
+ * of the file and most of them are sound: then one record was bad and the framing was
+ * not.  Otherwise everything from the damage on is dropped, because records that start at a wrong
+ * byte may look like nodes that nobody wrote. Compressed data that is cut short is used as far as
+ * it unpacks.  JSON is not repaired. */
 
 enum { TRIES = 4 };
 
@@ -77,8 +78,8 @@ typedef struct salvage {
     uint64_t first_bad; /* where the first bad record is */
 } salvage;
 
-/* Read what is in front of the damage.  Where that was is known from the reader; a shorter file may be taken
- * for another generation and then break elsewhere, so this is tried a few times. */
+/* Read what is in front of the damage.  Where that was is known from the reader; a shorter file may
+ * be taken for another generation and then break elsewhere, so this is tried a few times. */
 static orr_code read_front(salvage *s, uint64_t limit, orr_trace **out, orr_error *err)
 {
     orr_code code = ORR_EINPUT;
@@ -95,7 +96,8 @@ static orr_code read_front(salvage *s, uint64_t limit, orr_trace **out, orr_erro
 
 /* ---- behind the damage ---- */
 
-/* Out of step, a few bytes may pass for a node by chance; one with neither id nor name is not believed. */
+/* Out of step, a few bytes may pass for a node by chance; one with neither id nor name is not
+ * believed. */
 static bool is_sound(const salvage *s, orr__scan *scan, orr_span body)
 {
     scan->is_lenient = s->opt && s->opt->leniency != ORR_STRICT;
@@ -207,9 +209,9 @@ static orr_code salvage_file(chk_run *k,
  *     id that a later node has too                                a fresh one: dependencies mean the later
  *     known attribute of a kind that cannot be read               converted, when nothing is lost by it
  *
- * Records that need nothing are copied byte by byte, and so is every other field of those that do.  Cycles of
- * data dependencies, values without sense and ranks that do not match are left: which side is wrong, a program
- * cannot know. */
+ * Records that need nothing are copied byte by byte, and so is every other field of those that
+ * do.  Cycles of data dependencies, values without sense and ranks that do not match are left:
+ * which side is wrong, a program cannot know. */
 
 typedef struct id_list {
     uint64_t *ids;
@@ -303,7 +305,8 @@ static uint64_t highest_id(const orr_columns *c)
     return most;
 }
 
-/* The next id that no node has: past the highest, and from 0 again where there is nothing past it. */
+/* The next id that no node has: past the highest, and from 0 again where there is nothing past
+ * it. */
 static uint64_t next_id(repair *r)
 {
     do
@@ -500,7 +503,8 @@ static orr_code prepare(repair *r, orr_error *err)
     return begin_copy(r->cls->t, &r->to, err);
 }
 
-/* A copy of the class's trace with all repaired that can be.  What is changed becomes findings of k. */
+/* A copy of the class's trace with all repaired that can be.  What is changed becomes findings of
+ * k. */
 static orr_code repair_trace(chk_run *k, const chk_class *cls, orr_trace **out, orr_error *err)
 {
     repair r = {.k = k, .cls = cls, .c = cls->c};

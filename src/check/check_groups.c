@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_groups.c - who is in which group, and what it runs there.
  *
- * Class by class the collectives are listed; a class with holes has some whose group is a rank's own value.
- * Its ranks are split into shapes by which of those values are equal to each other or to a group that the body
- * names (check_shapes.c), so that all ranks of a shape have the same *ports*: groups that they are in, each
- * with a list of what they run there.  Then every group gets its entries: a port with one rank, or with all
- * ranks of its shape when the body names the group.
+ * Class by class the collectives are listed; a class with holes has some whose group is a rank's
+ * own value. Its ranks are split into shapes by which of those values are equal to each other or to
+ * a group that the body names (check_shapes.c), so that all ranks of a shape have the same *ports*:
+ * groups that they are in, each with a list of what they run there.  Then every group gets its
+ * entries: a port with one rank, or with all ranks of its shape when the body names the group.
  * Cost: O(c log c) for c collectives of distinct shapes, and one look at each rank's value. */
 #include "check_groups.h"
 
@@ -31,7 +31,8 @@ typedef struct gathering {
     uint32_t **own_slot; /* by class: the slots that name groups */
     uint32_t *own_count; /* by class */
     orr_map *by_value;   /* group of a value */
-    /* By group: what it is to the class, rank or shape at hand; valid where the mark is its number + 1. */
+    /* By group: what it is to the class, rank or shape at hand; valid where the mark is its number
+     * + 1. */
     uint32_t *class_mark, *rank_mark, *rank_own, *shape_mark, *shape_port;
     size_t issue_room, port_room;
 } gathering;
@@ -156,7 +157,8 @@ static bool list_own_groups(gathering *g)
 
 /* ---- shapes ---- */
 
-/* A number of a pattern: none, a group that the body names, or another (or the same) of the rank's own. */
+/* A number of a pattern: none, a group that the body names, or another (or the same) of the rank's
+ * own. */
 enum { NO_GROUP = -1, NAMED_GROUP = -2 };
 
 static size_t begin_class(void *context, uint32_t class_index)

@@ -14,9 +14,9 @@ typedef struct chk_issue {
     int64_t key_size; /* the size that must agree: 0 where ranks may move different amounts */
 } chk_issue;
 
-/* One of the groups that the ranks of a shape are in: the same for all of them, or a value of each one's own.
- * A rank is in a group through one port only.  Its part in the group: issues.sorted[first .. first + count),
- * by type and size. */
+/* One of the groups that the ranks of a shape are in: the same for all of them, or a value of each
+ * one's own. A rank is in a group through one port only.  Its part in the group:
+ * issues.sorted[first .. first + count), by type and size. */
 typedef struct chk_port {
     uint32_t shape;
     uint32_t group; /* ORR_NO_NODE: each rank has its own, */

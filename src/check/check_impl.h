@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_impl.h - what the files of the doctor share: the findings being made, and the graph of one trace.
+/* check_impl.h - what the files of the doctor share: the findings being made, and the graph of one
+ * trace.
  *
- * check.c calls the parts in order: check_deps.c and check_attrs.c look at one class of equal ranks at a
- * time, check_collectives.c and check_messages.c at all of them.  check_fix.c repairs
- * traces that can be read and saves what is left of files that cannot; check_words.c prints. */
+ * check.c calls the parts in order: check_deps.c and check_attrs.c look at one class of equal ranks
+ * at a time, check_collectives.c and check_messages.c at all of them.  check_fix.c repairs traces
+ * that can be read and saves what is left of files that cannot; check_words.c prints. */
 #ifndef ORR_CHECK_IMPL_H
 #define ORR_CHECK_IMPL_H
 
@@ -39,7 +40,8 @@ typedef struct chk_run {
     bool no_memory;
 } chk_run;
 
-/* The slot that a rank's own value of this attribute is in; ORR_NO_NODE: what stands in the body counts. */
+/* The slot that a rank's own value of this attribute is in; ORR_NO_NODE: what stands in the body
+ * counts. */
 static inline uint32_t chk_slot(const chk_class *cls, orr_hole_field field, uint32_t node)
 {
     const uint32_t *slots = cls->holes ? cls->holes->slot[field] : NULL;
@@ -51,7 +53,8 @@ static inline int64_t chk_value(const chk_run *k, uint32_t rank, uint32_t slot)
     return k->set->values[k->set->ranks[rank].values_at + slot];
 }
 
-/* A report and what it owns.  Every report is made by open_check, as the first member of one of these. */
+/* A report and what it owns.  Every report is made by open_check, as the first member of one of
+ * these. */
 typedef struct chk_store {
     orr_check_report report;
     orr_arena *arena;
@@ -68,7 +71,8 @@ static inline chk_store *chk_store_of(const orr_check_report *r)
 orr_code chk_begin(chk_run *k, const orr_set *s, uint32_t limit, orr_error *err);
 orr_code chk_finish(chk_run *k, orr_check_report **out, orr_error *err);
 
-/* Is the next finding of this kind one that is kept?  If not, there is no need to look for its words. */
+/* Is the next finding of this kind one that is kept?  If not, there is no need to look for its
+ * words. */
 static inline bool chk_is_kept(const chk_run *k, orr_check_kind kind)
 {
     return k->report->count[kind] < k->limit;
@@ -100,8 +104,8 @@ void chk_attrs(chk_run *k, const chk_class *cls);
 void chk_collectives(chk_run *k);
 void chk_messages(chk_run *k);
 
-/* What an attribute that programs know should hold: any kind of integer, a text, a list of booleans (of which
- * old generations make integers). */
+/* What an attribute that programs know should hold: any kind of integer, a text, a list of booleans
+ * (of which old generations make integers). */
 typedef enum chk_wanted { CHK_WANT_INT, CHK_WANT_TEXT, CHK_WANT_BOOLS } chk_wanted;
 typedef struct chk_known_attr {
     orr__attr_key key;
@@ -130,15 +134,16 @@ enum {
 extern const chk_known_attr chk_known_attrs[CHK_KNOWN_COUNT];
 int chk_known_attr_find(orr_str name); /* -1: not known */
 bool chk_attr_is_sound(const chk_known_attr *known, orr_value_kind kind, bool is_list);
-/* The group of a collective: a number, or a text from pg_name.  False: a part of the network's dimensions,
- * which is a group that cannot be told from one trace.  An empty text: all ranks. */
+/* The group of a collective: a number, or a text from pg_name.  False: a part of the network's
+ * dimensions, which is a group that cannot be told from one trace.  An empty text: all ranks. */
 bool chk_collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out);
 /* The same for one whose pg_name is 0, whatever it is in the body. */
 bool chk_unnamed_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out);
 
 /* ---- repairing ---- */
 
-/* By control dependency, in the order of ctrl_dep: true for those to drop so that no cycle goes through one. */
+/* By control dependency, in the order of ctrl_dep: true for those to drop so that no cycle goes
+ * through one. */
 bool chk_break_cycles(orr_arena *a, const orr_columns *c, bool *is_dropped); /* false: no memory */
 
 #endif

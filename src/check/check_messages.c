@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_messages.c - is every message that is sent also received, with the same tag and size?
  *
- * A channel is what one rank sends to one other with one tag.  Both ends of a channel must hold the same
- * number of messages and the same sizes; in which order is not asked, because sends without a dependency
- * between them have none.
+ * A channel is what one rank sends to one other with one tag.  Both ends of a channel must hold the
+ * same number of messages and the same sizes; in which order is not asked, because sends without a
+ * dependency between them have none.
  *
- * Ranks that are equal make the same sends: a channel of shape c to rank d stands for one from each rank of
- * c, and d must have a receive from each of them.  d's shape lists those in one *block* (tag, shape of the
- * peer):
+ * Ranks that are equal make the same sends: a channel of shape c to rank d stands for one from each
+ * rank of c, and d must have a receive from each of them.  d's shape lists those in one *block*
+ * (tag, shape of the peer):
  *
  *     shape of d   receives, by tag and shape of source   | 7: c | c | c | 9: c | ... |
  *                                                            from r0, r1, r2
  *
- * If the block holds as many channels as c has ranks, all of them with the send's fingerprint, all is well,
- * and nobody has counted ranks.  Only where this fails are single ranks looked at.  Ranks with a peer of their
- * own are looked at one by one, but only for the line that leads back: which two lines meet is the same for
- * nearly all of them, so two lines are compared once, tag by tag, and what does not match is one finding of all
- * the ranks between which they run.
- * Cost: O(m log m) for m messages of distinct shapes, one look at each peer of a rank's own, plus the lines that
+ * If the block holds as many channels as c has ranks, all of them with the send's fingerprint, all
+ * is well, and nobody has counted ranks.  Only where this fails are single ranks looked at.  Ranks
+ * with a peer of their own are looked at one by one, but only for the line that leads back: which
+ * two lines meet is the same for nearly all of them, so two lines are compared once, tag by tag,
+ * and what does not match is one finding of all the ranks between which they run. Cost: O(m log m)
+ * for m messages of distinct shapes, one look at each peer of a rank's own, plus the lines that
  * differ. */
 #include "check_shapes.h"
 
@@ -40,8 +40,8 @@ typedef struct chk_channel {
     uint64_t fingerprint;  /* of the sizes; 0: one is not known */
 } chk_channel;
 
-/* All channels to one peer: a rank that the body names, or one of each rank's own.  A rank has one line to a
- * peer. */
+/* All channels to one peer: a rank that the body names, or one of each rank's own.  A rank has one
+ * line to a peer. */
 typedef struct chk_line {
     uint32_t peer;         /* ORR_NO_NODE: each rank's own, */
     uint32_t slot;         /* the value of this slot */
@@ -92,11 +92,12 @@ static inline const chk_side *chk_side_of(const chk_exchange *x, int direction, 
 
 /* ---- sends and receives, sorted by peer and tag.
  *
- * Class by class the ends of messages are listed; a class with holes has some whose peer or tag is a rank's
- * own value.  Its ranks are split into shapes (check_shapes.c) by which of those peers are equal to each other
- * or to one that the body names, which are no ranks at all, and by the tags themselves.  All ranks of a shape
- * then have the same *lines*, whoever is at the other end of them.
- * Cost: O(m log m) for m messages of distinct shapes, and a few looks at each rank's value. */
+ * Class by class the ends of messages are listed; a class with holes has some whose peer or tag is
+ * a rank's own value.  Its ranks are split into shapes (check_shapes.c) by which of those peers are
+ * equal to each other or to one that the body names, which are no ranks at all, and by the tags
+ * themselves.  All ranks of a shape then have the same *lines*, whoever is at the other end of
+ * them. Cost: O(m log m) for m messages of distinct shapes, and a few looks at each rank's
+ * value. */
 
 /* One end of a message, as a class has it. */
 typedef struct end {
@@ -236,7 +237,8 @@ static bool list_all_ends(gathering *g)
 
 /* ---- shapes ---- */
 
-/* A number of a pattern: no rank, one that the body names, or another (or the same) of the rank's own. */
+/* A number of a pattern: no rank, one that the body names, or another (or the same) of the rank's
+ * own. */
 enum { NO_PEER = -1, NAMED_PEER = -2 };
 
 static size_t begin_class(void *context, uint32_t class_index)
@@ -470,7 +472,8 @@ static bool build_sides(gathering *g, int direction)
     return true;
 }
 
-/* Fill an chk_exchange that has its k; k->no_memory when it cannot be.  Most of it lies in k's scratch. */
+/* Fill an chk_exchange that has its k; k->no_memory when it cannot be.  Most of it lies in k's
+ * scratch. */
 static void exchange_gather(chk_exchange *x)
 {
     gathering g = {.x = x, .k = x->k};
@@ -537,7 +540,8 @@ static const chk_block *block_find(const chk_side *s, int64_t tag, uint32_t peer
     return &s->blocks[low];
 }
 
-/* Comparing pairs is for the words of findings; a set that is wrong everywhere need not wait for all. */
+/* Comparing pairs is for the words of findings; a set that is wrong everywhere need not wait for
+ * all. */
 enum { STEPS_MOST = 20000000 };
 
 typedef struct matching {
@@ -615,7 +619,8 @@ static void fit_pair(pair *p)
         p->fit = compare_lines(p->sends, p->send_line, p->recvs, p->recv_line);
 }
 
-/* Where there is no line, what matters is who has none.  There are never so many lines that the two meet. */
+/* Where there is no line, what matters is who has none.  There are never so many lines that the two
+ * meet. */
 static uint64_t pair_key(const pair *p)
 {
     const uint32_t *of_rank = p->m->x.shapes.of_rank;
@@ -719,7 +724,8 @@ static void report_size(const pair *p, const chk_channel *s, const chk_channel *
 
 /* ---- one pair of ranks, tag by tag ---- */
 
-/* Equal ranks share what was said about their receives; else it is said about the line of one sender. */
+/* Equal ranks share what was said about their receives; else it is said about the line of one
+ * sender. */
 static uint64_t report_key(const pair *p, const chk_channel *r)
 {
     const chk_class *cls = &p->m->k->classes[orr_set_class_of(p->m->k->set, p->dst)];
@@ -776,7 +782,8 @@ static void compare_ends(pair *p, const chk_channel *s)
 
 /* ---- all of it ---- */
 
-/* Does every rank of the shape find its end of the line's channels at the peer that the body names? */
+/* Does every rank of the shape find its end of the line's channels at the peer that the body
+ * names? */
 static bool is_matched(const matching *m, uint32_t shape, int direction, const chk_line *line)
 {
     const chk_exchange *x = &m->x;

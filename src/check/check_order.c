@@ -10,9 +10,9 @@
  *             gone on either, unless there was a choice between interchangeable ones; then nothing is
  *             claimed.  O(nodes + dependencies).
  *
- * Ranks of a unit are at the same place at the same time (check_units.c), and groups of a meeting go on
- * together: so one rank of each unit is run, and counts of nodes are those of the units.  Single ranks come up
- * only in words: who in particular waits for whom. */
+ * Ranks of a unit are at the same place at the same time (check_units.c), and groups of a meeting
+ * go on together: so one rank of each unit is run, and counts of nodes are those of the
+ * units.  Single ranks come up only in words: who in particular waits for whom. */
 #include "check_order.h"
 
 /* Places of nodes that may be kept in memory for units beyond the classes; 8 bytes each. */
@@ -68,7 +68,8 @@ static uint32_t next_meeting(const march *m, uint32_t unit)
     return m->o->units.meeting_of[port_place(m->o, unit, m->o->s->all[m->at[unit]].port)];
 }
 
-/* The unit moves on to its next collective with others; false when that cannot be the one they are at. */
+/* The unit moves on to its next collective with others; false when that cannot be the one they are
+ * at. */
 static bool arrive(march *m, uint32_t unit)
 {
     const chk_units *units = &m->o->units;
@@ -97,8 +98,8 @@ static bool march_all(march *m)
     const uint32_t units = m->o->units.count;
     for (uint32_t i = 0; i < units; i++)
         m->queue[m->queued++] = i;
-    /* A unit is queued only after it has moved, so the queue never holds one twice.  One with two ports in a
-     * meeting cannot come to it twice: it stays there. */
+    /* A unit is queued only after it has moved, so the queue never holds one twice.  One with two
+     * ports in a meeting cannot come to it twice: it stays there. */
     while (m->queued)
         if (!arrive(m, m->queue[--m->queued]))
             return false;
@@ -231,8 +232,8 @@ static void run_ready(feed *f)
     }
 }
 
-/* Everybody is there: one collective of each party runs.  Which one is a choice when some party has more of
- * them waiting than another. */
+/* Everybody is there: one collective of each party runs.  Which one is a choice when some party has
+ * more of them waiting than another. */
 static void run_key(feed *f, uint32_t index)
 {
     key *k = &f->keys[index];
@@ -391,7 +392,8 @@ static bool is_waiting_in(
     return false;
 }
 
-/* The collective that keeps a node from running: up the unfinished parents to one that waits for others. */
+/* The collective that keeps a node from running: up the unfinished parents to one that waits for
+ * others. */
 static uint32_t find_blocker(const feed *f, uint32_t unit, uint32_t node)
 {
     const orr_columns *c = class_of(f->o, unit)->c;

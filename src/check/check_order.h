@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_order.h - ranks that are always at the same place, as check_units.c finds and check_order.c runs them. */
+/* check_order.h - ranks that are always at the same place, as check_units.c finds and check_order.c
+ * runs them. */
 #ifndef ORR_CHECK_ORDER_H
 #define ORR_CHECK_ORDER_H
 
@@ -12,8 +13,8 @@ typedef struct chk_unit {
     size_t port_at; /* where its ports begin in meeting_of */
 } chk_unit;
 
-/* A *meeting* stands for groups that are the same up to renaming: in each of them, the same units through the
- * same ports. */
+/* A *meeting* stands for groups that are the same up to renaming: in each of them, the same units
+ * through the same ports. */
 typedef struct chk_party {
     uint32_t unit, port;
 } chk_party;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_shapes.c - classes with holes, split into ranks that are the same up to renaming.
  *
- * Two nodes of a class that have their groups (or peers) from two slots are in two groups on most ranks, but
- * in one on a rank whose two values are equal.  So the ranks of a class are told apart by *which* of their
- * values coincide, not by the values: a class of 32,768 ranks nearly always has one shape.  Everything that
- * compares ranks then looks at shapes, and at a rank's values only to find who is at the other end.
- * Cost: one look at each value. */
+ * Two nodes of a class that have their groups (or peers) from two slots are in two groups on most
+ * ranks, but in one on a rank whose two values are equal.  So the ranks of a class are told apart
+ * by *which* of their values coincide, not by the values: a class of 32,768 ranks nearly always has
+ * one shape.  Everything that compares ranks then looks at shapes, and at a rank's values only to
+ * find who is at the other end. Cost: one look at each value. */
 #include "check_shapes.h"
 
 typedef struct splitting {

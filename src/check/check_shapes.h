@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_shapes.h - ranks of a class that are the same up to renaming of their own groups or peers. */
+/* check_shapes.h - ranks of a class that are the same up to renaming of their own groups or
+ * peers. */
 #ifndef ORR_CHECK_SHAPES_H
 #define ORR_CHECK_SHAPES_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_units.c - which ranks are at the same place at the same time?
  *
- * Ranks of a shape run the same, but each in groups of its own.  If those groups have the same kinds of
- * members, those again are in groups with the same kinds of members, and so on, then the ranks wait for the
- * same things and go on together: they are a unit, and one of them can be run for all.  Found by splitting: at
- * first every shape is a unit; ranks whose groups differ in the units of their members become units of their
- * own, until nothing changes.  On a regular machine that is at once.  Where it takes many rounds (groups that
- * form long chains), every rank becomes a unit.
- * Cost: one look at each entry of a group, each round. */
+ * Ranks of a shape run the same, but each in groups of its own.  If those groups have the same
+ * kinds of members, those again are in groups with the same kinds of members, and so on, then the
+ * ranks wait for the same things and go on together: they are a unit, and one of them can be run
+ * for all.  Found by splitting: at first every shape is a unit; ranks whose groups differ in the
+ * units of their members become units of their own, until nothing changes.  On a regular machine
+ * that is at once.  Where it takes many rounds (groups that form long chains), every rank becomes a
+ * unit. Cost: one look at each entry of a group, each round. */
 #include "check_order.h"
 
 #include "base/memory/hash.h"
@@ -24,8 +24,8 @@ typedef struct splitting {
 
 /* ---- splitting ---- */
 
-/* Sums of hashes: the same for groups with the same members.  Ranks that a body names are all there, in
- * whatever units. */
+/* Sums of hashes: the same for groups with the same members.  Ranks that a body names are all
+ * there, in whatever units. */
 static void sign_groups(splitting *p)
 {
     const chk_issues *s = p->s;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_check.c - what is wrong with a schedule, without running it: peers that do not exist, operations that wait in a
- * circle, sends and receives that do not come in pairs.
+/* goal_check.c - what is wrong with a schedule, without running it: peers that do not exist,
+ * operations that wait in a circle, sends and receives that do not come in pairs.
  *
- * Pairs are counted by receiver, sender and tag, both sides sorted.  At a receiver with wildcards only the totals can
- * be compared: which message a wildcard takes is known when it runs.
- * Cost: 24 bytes a message and a sort. */
+ * Pairs are counted by receiver, sender and tag, both sides sorted.  At a receiver with wildcards
+ * only the totals can be compared: which message a wildcard takes is known when it runs. Cost: 24
+ * bytes a message and a sort. */
 #include <orrery/lab/goal_check.h>
 
 #include "base/memory/buffer.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* goal_traces.c - a GOAL schedule as traces: one node for each operation.
  *
- * Traces have dependencies on the end of a node only.  An operation that waits for the start of another waits for
- * whatever that one waits for, which is the same moment unless the other one queues for its CPU.
- * Cost: the predecessors of one rank at a time, 4 bytes an edge. */
+ * Traces have dependencies on the end of a node only.  An operation that waits for the start of
+ * another waits for whatever that one waits for, which is the same moment unless the other one
+ * queues for its CPU. Cost: the predecessors of one rank at a time, 4 bytes an edge. */
 #include <orrery/lab/goal_traces.h>
 
 #include "trace/builder.h"
@@ -51,7 +51,8 @@ static bool turn_edges(maker *m)
     return true;
 }
 
-/* Edges to a start lead on to what that operation waits for; a circle of such edges ends at its first member. */
+/* Edges to a start lead on to what that operation waits for; a circle of such edges ends at its
+ * first member. */
 static bool collect(maker *m, uint32_t op)
 {
     uint32_t *work = NULL;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* library_sort.c - introsort, step by step as in GNU's C++ library (the same from version 4 to 14).
  *
- * Parts of more than 16 are split around the median of the second, the middle and the last element, which is first
- * swapped to the front; the upper part is done first.  After 2 log2 n splits in a row the rest is a heap sort.  What is
- * left, runs of 16 at most, is put in order by one insertion sort over all.  Every choice of these matters: of two
- * equal elements the one that comes out first depends on each swap.
+ * Parts of more than 16 are split around the median of the second, the middle and the last element,
+ * which is first swapped to the front; the upper part is done first.  After 2 log2 n splits in a
+ * row the rest is a heap sort.  What is left, runs of 16 at most, is put in order by one insertion
+ * sort over all.  Every choice of these matters: of two equal elements the one that comes out first
+ * depends on each swap.
  *
  * Cost: O(n log n). */
 #include "library_sort.h"
@@ -27,7 +28,8 @@ static void swap(item *a, item *b)
 
 /* ---- heaps: on top is what comes last ---- */
 
-/* Put v where there is a hole: down to the bottom first, then up to where it belongs, but not above top. */
+/* Put v where there is a hole: down to the bottom first, then up to where it belongs, but not above
+ * top. */
 static void fill_hole(item *v, size_t hole, size_t count, item value)
 {
     const size_t top = hole;
@@ -74,7 +76,8 @@ static void choose_pivot(item *front, item *a, item *b, item *c)
     swap(front, median);
 }
 
-/* Where the upper part begins.  The pivot is at v[0]; the median of three is a guard on both sides. */
+/* Where the upper part begins.  The pivot is at v[0]; the median of three is a guard on both
+ * sides. */
 static size_t split(item *v, size_t count)
 {
     size_t low = 1, high = count;

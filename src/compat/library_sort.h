@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* library_sort.h - the order in which GNU's std::sort leaves elements that compare equal.
  *
- * std::sort promises nothing for those, but what it does is fixed by its steps, and the reference's files show it
- * (local_memory.c). */
+ * std::sort promises nothing for those, but what it does is fixed by its steps, and the reference's
+ * files show it (local_memory.c). */
 #ifndef ORR_LIBRARY_SORT_H
 #define ORR_LIBRARY_SORT_H
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only file that knows the rooms of src/compat by name.  The rest of the library declares what it is willing
- * to take from them (rules, readers of old formats); what is defined here decides what it gets.
+/* The only file that knows the rooms of src/compat by name.  The rest of the library declares what
+ * it is willing to take from them (rules, readers of old formats); what is defined here decides
+ * what it gets.
  *
- * A row is one program as far as one room knows it: names may repeat, because LogGOPSim and Schedgen were shipped
- * together.  To add one: the header of the room and the row, both under the room's #ifdef. */
+ * A row is one program as far as one room knows it: names may repeat, because LogGOPSim and
+ * Schedgen were shipped together.  To add one: the header of the room and the row, both under the
+ * room's #ifdef. */
 #include <orrery/lab/compat.h>
 
 #include "run/loggops/lgs_impl.h"

@@ -4,13 +4,14 @@
  *     rank 0   [ compute ]========[ all-reduce ]           the all-reduce of rank 0 ends when it does because
  *     rank 1   [ compute       ]--[ all-reduce ]           rank 1 came to it last: the path goes on there
  *
- * At each step: since when has it been the one that is waited for?  Since it started; or, when another rank let
- * it go on, since that rank came (a sender posted its message, the last member entered the collective).  What
- * then let *that* step start is the step of its rank that ended at this moment, which the log has.  Each answer
- * lies earlier in the order of events than the question, so the walk ends; the parts touch, so they add up to
- * the whole time.
+ * At each step: since when has it been the one that is waited for?  Since it started; or, when
+ * another rank let it go on, since that rank came (a sender posted its message, the last member
+ * entered the collective).  What then let *that* step start is the step of its rank that ended at
+ * this moment, which the log has.  Each answer lies earlier in the order of events than the
+ * question, so the walk ends; the parts touch, so they add up to the whole time.
  *
- * In a collective every member is taken to need every other one, which holds for all but the rooted ones. */
+ * In a collective every member is taken to need every other one, which holds for all but the rooted
+ * ones. */
 #include "steps.h"
 
 #include "base/memory/hash.h"
@@ -23,8 +24,9 @@
 
 /* ======== What ties the steps of different ranks together, found again from the log.
  *
- * The k-th send with a tag, source, destination and size meets the k-th receive (astra-sim.md 4.3), and the log
- * has both in the order in which they were posted: so messages need no entry of their own while a run goes on. */
+ * The k-th send with a tag, source, destination and size meets the k-th receive (astra-sim.md 4.3),
+ * and the log has both in the order in which they were posted: so messages need no entry of their
+ * own while a run goes on. */
 
 typedef struct message_key {
     uint32_t tag, src, dst;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explanation.c - the facts of a run for a report: timeline, critical path, network, links, experiments.
+/* explanation.c - the facts of a run for a report: timeline, critical path, network, links,
+ * experiments.
  *
- * Simulations of traces and flows over the packet network both become an orr_report_run, which is all that
- * src/views sees of them. */
+ * Simulations of traces and flows over the packet network both become an orr_report_run, which is
+ * all that src/views sees of them. */
 #include <orrery/lab/explain.h>
 
 #include "what_if.h"
@@ -87,7 +88,8 @@ static int compare_links(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Twice the room, and the idler half thrown away when it is full: the busiest stay, whatever the order. */
+/* Twice the room, and the idler half thrown away when it is full: the busiest stay, whatever the
+ * order. */
 static void take_link(void *links, const orr_net_link *link)
 {
     link_list *l = links;

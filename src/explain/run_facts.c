@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_facts.c - the record of a run (src/run/watch.h) as facts: figures per rank and over ranks, collectives,
- * traffic, the busiest links, where the result comes from. */
+/* run_facts.c - the record of a run (src/run/watch.h) as facts: figures per rank and over ranks,
+ * collectives, traffic, the busiest links, where the result comes from. */
 #include "run_facts.h"
 
 #include "models/network/packet/packet_network.h"
@@ -197,8 +197,8 @@ static bool is_busier(const orr_net_link *a, const orr_net_link *b)
     return a->busy_ns != b->busy_ns ? a->busy_ns > b->busy_ns : a->bytes > b->bytes;
 }
 
-/* A network may have millions of links: the busiest are picked while they pass.  Equals stay in the order in
- * which they come. */
+/* A network may have millions of links: the busiest are picked while they pass.  Equals stay in the
+ * order in which they come. */
 static void keep_busiest(void *context, const orr_net_link *link)
 {
     busiest *t = context;

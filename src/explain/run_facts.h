@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_facts.h - what came out of a run, as plain figures: all that its text, JSON and CSV are made of.
+/* run_facts.h - what came out of a run, as plain figures: all that its text, JSON and CSV are made
+ * of.
  *
  *     orr__run_facts *f;
  *     if (orr__run_facts_take(sim, &f, err)) return code;
@@ -117,7 +118,8 @@ bool orr__provenance_lines(const orr__provenance *p,
                            orr__provenance_line out[ORR__PROVENANCE_LINES],
                            size_t *count);
 
-/* The members of "packets", and lines about pauses and skipped time: src/models/network/packet writes them. */
+/* The members of "packets", and lines about pauses and skipped time: src/models/network/packet
+ * writes them. */
 void orr__facts_put_packets(const orr__run_facts *f, orr_json_writer *w);
 void orr__facts_put_packet_notes(const orr__run_facts *f, orr_buf *b);
 

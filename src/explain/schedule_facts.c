@@ -75,7 +75,8 @@ void orr__schedule_facts_fini(orr__schedule_facts *f)
     orr_buf_fini(&f->extra);
 }
 
-/* ---- timeline: a track for each CPU that did something; messages are arrows from a send to its receive */
+/* ---- timeline: a track for each CPU that did something; messages are arrows from a send to its
+ * receive */
 
 typedef struct lgs_painter {
     const lgs_sim *s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_facts.h - what came out of a schedule under LogGOPS, as plain figures: all that its text, JSON and CSV are
- * made of (src/views/schedule_report.c). */
+/* schedule_facts.h - what came out of a schedule under LogGOPS, as plain figures: all that its
+ * text, JSON and CSV are made of (src/views/schedule_report.c). */
 #ifndef ORR_EXPLAIN_SCHEDULE_FACTS_H
 #define ORR_EXPLAIN_SCHEDULE_FACTS_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stall.c - when nothing can happen any more and ranks have not finished: why.
  *
- * What waits is collected, what each of it waits for is worked out, and then it is followed to where it ends: in
- * a cause or in a circle.  docs/design/stall.md says how, and which causes there are.  All is done once, after
- * the clock has run empty; a run that ends well pays nothing. */
+ * What waits is collected, what each of it waits for is worked out, and then it is followed to
+ * where it ends: in a cause or in a circle.  docs/design/stall.md says how, and which causes there
+ * are.  All is done once, after the clock has run empty; a run that ends well pays nothing. */
 #include "run_facts.h"
 #include "stall_impl.h"
 
@@ -14,9 +14,10 @@
 
 /* ======== From the graph of waits to what is at the root of it.
  *
- * Every wait has a cause or waits for others.  Those that lead to a cause are explained by it.  If some do not,
- * following them never ends, so there is a circle among them; the shortest one is looked for, breadth first from
- * each wait, as long as a budget of steps lasts (then it is a short one).
+ * Every wait has a cause or waits for others.  Those that lead to a cause are explained by it.  If
+ * some do not, following them never ends, so there is a circle among them; the shortest one is
+ * looked for, breadth first from each wait, as long as a budget of steps lasts (then it is a short
+ * one).
  *
  * Cost: linear in waits and edges, plus the budget. */
 
@@ -103,7 +104,8 @@ typedef struct search {
     uint64_t steps;
 } search;
 
-/* Breadth first from `start` back to it, in fewer than `limit` steps; the edge that closes it, or NONE. */
+/* Breadth first from `start` back to it, in fewer than `limit` steps; the edge that closes it, or
+ * NONE. */
 static uint32_t closing_edge(search *f, uint32_t start, uint32_t limit)
 {
     size_t head = 0, tail = 0;
@@ -216,11 +218,13 @@ static bool stall_find_causes(orr__stall *st)
            find_circle(st, is_explained);
 }
 
-/* ======== What is told: causes, the circle, and who waits, with ranks that are alike taken together.
+/* ======== What is told: causes, the circle, and who waits, with ranks that are alike taken
+ * together.
  *
- * Ranks are alike when they wait in a node of the same id and name, for the same kind and amount of thing; from whom
- * may differ, as it does around a ring.  A collective counts once a rank, by its first chunk.  Texts are made for
- * the items that are told only, so their cost does not grow with the ranks. */
+ * Ranks are alike when they wait in a node of the same id and name, for the same kind and amount of
+ * thing; from whom may differ, as it does around a ring.  A collective counts once a rank, by its
+ * first chunk.  Texts are made for the items that are told only, so their cost does not grow with
+ * the ranks. */
 
 enum { MOST_ITEMS = 64, MOST_CAUSE_LINES = 3, MOST_CIRCLE = 4, MOST_LINES = 20 };
 
@@ -466,7 +470,8 @@ static void fill_item(orr__stall *st, uint32_t wait, orr_stall_item *out)
     fill_collective(st, w, out);
 }
 
-/* For what it waits, and why that does not come.  What is true of one rank of several says which. */
+/* For what it waits, and why that does not come.  What is true of one rank of several says
+ * which. */
 static const char *wait_text(orr__stall *st, uint32_t wait, uint32_t edge, bool is_one_of_many)
 {
     orr_buf b = {0};
@@ -688,7 +693,8 @@ static bool is_told_before(const orr__wait *a, const orr__wait *b)
     return a_has_cause != b_has_cause ? a_has_cause : a->place < b->place;
 }
 
-/* What is told of a rank: its collective, by the first chunk; one message; whatever else there is. */
+/* What is told of a rank: its collective, by the first chunk; one message; whatever else there
+ * is. */
 static uint32_t *pick_waits(orr__stall *st, uint32_t *count)
 {
     uint32_t *picked = orr_arena_new(st->arena, st->wait_count, uint32_t);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stall_edges.c - nodes that wait for a message: will the other rank post its side?
  *
- * First, per rank that is waited for: the sends and receives it has not started, sorted; the k-th wait for a
- * key needs the k-th of them, and waits for what keeps that one from starting.  A wait without one has no
- * partner.  Then, per pair of ranks: what has no partner is compared with what is there and will not be taken,
- * first with the same tag (the sizes differ), then with the same size (the tags differ); and in the end with the
- * sends that are still to come.
+ * First, per rank that is waited for: the sends and receives it has not started, sorted; the k-th
+ * wait for a key needs the k-th of them, and waits for what keeps that one from starting.  A wait
+ * without one has no partner.  Then, per pair of ranks: what has no partner is compared with what
+ * is there and will not be taken, first with the same tag (the sizes differ), then with the same
+ * size (the tags differ); and in the end with the sends that are still to come.
  *
  * Cost: n log n in waits and messages, plus the nodes of each rank that is waited for. */
 #include "stall_impl.h"
@@ -112,9 +112,9 @@ static bool has_same_key(const msg_unmatched *a, const msg_unmatched *b)
     return a->dst == b->dst && a->src == b->src && a->tag == b->tag && a->size == b->size;
 }
 
-/* With a rendezvous, which goes by the tag alone, another receive may have let another send go first: then the send
- * that is needed has started and waits as well.  The wait of the k-th such send, or NONE; *count: how many there
- * are. */
+/* With a rendezvous, which goes by the tag alone, another receive may have let another send go
+ * first: then the send that is needed has started and waits as well.  The wait of the k-th such
+ * send, or NONE; *count: how many there are. */
 static uint32_t started_send(const orr__stall *st, uint32_t message, uint32_t k, uint32_t *count)
 {
     const msg_unmatched *m = &st->messages[message];
@@ -168,7 +168,8 @@ static void link_rank(orr__stall *st, const sides *needs, size_t first, size_t e
 
 /* ---- mismatches ---- */
 
-/* A message between two ranks that has one side only; `wait` may be NONE for one that nobody waits for. */
+/* A message between two ranks that has one side only; `wait` may be NONE for one that nobody waits
+ * for. */
 typedef struct half {
     uint32_t message, wait;
     bool is_used;
@@ -213,7 +214,8 @@ static uint64_t key_of(const orr__stall *st, const half *h, bool by_tag)
     return by_tag ? m->tag : m->size;
 }
 
-/* Both lists are sorted by tag, so one pass finds equal ones; for equal sizes one looks through all. */
+/* Both lists are sorted by tag, so one pass finds equal ones; for equal sizes one looks through
+ * all. */
 static void pair_all(orr__stall *st, halves *h, bool by_tag)
 {
     enum { MOST_LOOKS = 4096 }; /* beyond, a mismatch of tags is called a missing partner */
@@ -347,7 +349,8 @@ static orr_map *list_receives(orr__stall *st, const sides *needs, sides *scratch
     return known;
 }
 
-/* Among sends to the right rank that nobody will receive: the same tag is nearer than the same size. */
+/* Among sends to the right rank that nobody will receive: the same tag is nearer than the same
+ * size. */
 static void compare_to_come(orr__stall *st,
                             const side *need,
                             const sides *unstarted,
@@ -417,11 +420,13 @@ bool orr__stall_link_messages(orr__stall *st)
 
 /* ======== Chunks of collectives: what does the rank do that should send to it?
  *
- * A chunk that waits in a queue waits for those that run there.  One that runs waits for messages; the sender
- * is found by the chunk's tag.  If it has the same chunk, that waits as well.  If it has not, the ranks'
- * collectives are compared by their turn: the k-th of a group on one rank belongs to the k-th on the others.
+ * A chunk that waits in a queue waits for those that run there.  One that runs waits for messages;
+ * the sender is found by the chunk's tag.  If it has the same chunk, that waits as well.  If it has
+ * not, the ranks' collectives are compared by their turn: the k-th of a group on one rank belongs
+ * to the k-th on the others.
  *
- * Cost: linear in chunks and their messages; a rank that lacks a chunk has its collectives listed once. */
+ * Cost: linear in chunks and their messages; a rank that lacks a chunk has its collectives listed
+ * once. */
 
 enum { MOST_EDGES = 8 }; /* of one chunk to those before it */
 

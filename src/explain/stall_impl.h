@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stall_impl.h - what the files stall*.c share: the graph of who waits for whom.
  *
- * Its vertices are *waits*: a node that waits for a message, a chunk (stream) of a collective, a rank that has
- * nothing under way.  An *edge* says: this wait can end only after that one.  A wait without edges has a
- * *cause*: nothing that is still to come would end it.
+ * Its vertices are *waits*: a node that waits for a message, a chunk (stream) of a collective, a
+ * rank that has nothing under way.  An *edge* says: this wait can end only after that one.  A wait
+ * without edges has a *cause*: nothing that is still to come would end it.
  *
  *     stall_waits.c   waits, and why a node is not started      stall_words.c   one wait in words
  *     stall_edges.c   edges of messages and of chunks           stall.c         causes or the shortest cycle; lines */
@@ -31,8 +31,8 @@ typedef struct orr__wait {
     const sys_stream *stream;
     uint32_t message; /* the first of its messages; the others follow through orr__stall.next */
     orr_stall_cause cause;
-    /* Of the cause, or NONE: a rank, and one of its places; for a mismatch, the message that is there, or else
-     * the place of the send that is to come. */
+    /* Of the cause, or NONE: a rank, and one of its places; for a mismatch, the message that is
+     * there, or else the place of the send that is to come. */
     uint32_t peer, other, via;
 } orr__wait;
 
@@ -137,8 +137,8 @@ bool orr__stall_collect(orr__stall *st);
 bool orr__stall_add_edge(orr__stall *st, const orr__edge *e);
 void orr__stall_blame(orr__wait *w, orr_stall_cause cause, uint32_t peer, uint32_t other);
 
-/* Edges from `from` to what keeps node `place` of `rank` from starting; false: it is behind a cycle of
- * dependencies and never will (or memory ran out). */
+/* Edges from `from` to what keeps node `place` of `rank` from starting; false: it is behind a cycle
+ * of dependencies and never will (or memory ran out). */
 bool orr__stall_block(
     orr__stall *st, uint32_t from, uint32_t message, uint32_t rank, uint32_t place);
 /* The parents that a node still waits for: call with *at = 0 until NONE. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stall_waits.c - everything that waits, as a list.
  *
- * A rank that has not finished has a wait for each receive (and each send, with a rendezvous), one for each
- * chunk of its collective, one for a node that nothing will end, or one that says that nothing is under way.
- * Messages are sorted, so that the list does not depend on the order in which they are stored.
+ * A rank that has not finished has a wait for each receive (and each send, with a rendezvous), one
+ * for each chunk of its collective, one for a node that nothing will end, or one that says that
+ * nothing is under way. Messages are sorted, so that the list does not depend on the order in which
+ * they are stored.
  *
  * Cost: n log n in messages, linear in ranks, chunks and nodes. */
 #include "stall_impl.h"
@@ -183,7 +184,8 @@ static void collect_rest(orr__stall *st, const run_npu *n)
     }
 }
 
-/* Free nodes with free slots: they start at the next completion.  Where nothing is under way there is none. */
+/* Free nodes with free slots: they start at the next completion.  Where nothing is under way there
+ * is none. */
 static void collect_starved(orr__stall *st, const run_npu *n)
 {
     uint32_t first = RUN_NONE;
@@ -242,9 +244,10 @@ bool orr__stall_collect(orr__stall *st)
 
 /* ======== Why a node has not started: what it depends on, or who is in its slot.
  *
- * From the node one goes up along a parent that is not over, to the one after it, until a node is under way: it
- * has a wait.  One parent is enough, since all of them are needed.  Coming back to a node one has passed means
- * that the dependencies go round in a circle.  Answers are kept, so a node is gone up from once. */
+ * From the node one goes up along a parent that is not over, to the one after it, until a node is
+ * under way: it has a wait.  One parent is enough, since all of them are needed.  Coming back to a
+ * node one has passed means that the dependencies go round in a circle.  Answers are kept, so a
+ * node is gone up from once. */
 
 enum { IN_A_CYCLE = RUN_NONE - 1 }; /* beside the numbers of waits */
 
@@ -301,7 +304,8 @@ static uint32_t wait_at(const orr__stall *st, const run_npu *n, uint32_t place)
     return orr_map_find(st->starved, n->rank, RUN_NONE);
 }
 
-/* Up from `place` to the first node that is not blocked; all that was passed gets the same answer. */
+/* Up from `place` to the first node that is not blocked; all that was passed gets the same
+ * answer. */
 static uint32_t resolve(orr__stall *st, const run_npu *n, uint32_t place)
 {
     uint32_t answer = RUN_NONE, at = place;

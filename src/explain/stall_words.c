@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stall_words.c - a wait, its cause and what it waits for, in words.
  *
- * Each function appends to a text; stall_items.c decides what is said, and of how many ranks at once. */
+ * Each function appends to a text; stall_items.c decides what is said, and of how many ranks at
+ * once. */
 #include "stall_impl.h"
 
 #include <inttypes.h>
@@ -350,8 +351,8 @@ static uint32_t first_parent(const orr__stall *st, const run_npu *n, uint32_t pl
     return place == RUN_NONE ? RUN_NONE : orr__stall_parent(st, n, place, &at);
 }
 
-/* A node of the cycle that going up from `place` ends in, or NONE: one goes twice as fast as the other until
- * they meet. */
+/* A node of the cycle that going up from `place` ends in, or NONE: one goes twice as fast as the
+ * other until they meet. */
 static uint32_t find_cycle(const orr__stall *st, const run_npu *n, uint32_t place)
 {
     uint32_t slow = place, fast = place;

@@ -5,10 +5,11 @@
 
 #include "run/watch.h"
 
-/* The send of each receive and the receive of each send, by step; NONE: none.  NULL: out of memory. */
+/* The send of each receive and the receive of each send, by step; NONE: none.  NULL: out of
+ * memory. */
 uint32_t *step_partners(const orr_sim *s);
-/* The last member that joined the collective of this step before the step ended; the step itself when
- * none joined later. */
+/* The last member that joined the collective of this step before the step ended; the step itself
+ * when none joined later. */
 uint32_t step_last_member(const orr_sim *s, uint32_t step);
 uint64_t step_node_id(const orr_sim *s, const watch_step *step);
 orr_str step_name(const orr_sim *s, const watch_step *step);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* what_if.c - what a faster network, chip or memory would change: the run simulated again with one thing twice as
- * fast, or an estimate from the critical path. */
+/* what_if.c - what a faster network, chip or memory would change: the run simulated again with one
+ * thing twice as fast, or an estimate from the critical path. */
 #include "what_if.h"
 
 #include "run/engine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* builder.c - see builder.h.  Cost: nothing is copied but the name's parts and the dependencies; adding a node
- * is orr_trace_append. */
+/* builder.c - see builder.h.  Cost: nothing is copied but the name's parts and the dependencies;
+ * adding a node is orr_trace_append. */
 #include "builder.h"
 #include "trace_impl.h"
 

@@ -16,9 +16,9 @@
  *     orr__build_add(&b);
  *     return orr__build_seal(&b, out);
  *
- * The first failure sticks and turns all later calls into nothing, so that a source reads as a list of nodes
- * and asks once, at the end.  Attributes stand in the record in the order in which they are put: sources
- * whose files are compared byte by byte rely on it. */
+ * The first failure sticks and turns all later calls into nothing, so that a source reads as a list
+ * of nodes and asks once, at the end.  Attributes stand in the record in the order in which they
+ * are put: sources whose files are compared byte by byte rely on it. */
 #ifndef ORR_TRACE_BUILDER_H
 #define ORR_TRACE_BUILDER_H
 
@@ -56,8 +56,8 @@ typedef struct orr__builder {
 } orr__builder;
 
 void orr__build_open(orr__builder *b, orr_error *err);
-/* Begins the trace; attributes put so far become its metadata.  version NULL: no metadata record; "": one
- * without version. */
+/* Begins the trace; attributes put so far become its metadata.  version NULL: no metadata record;
+ * "": one without version. */
 void orr__build_trace(orr__builder *b, const char *version);
 /* The sealed trace; the builder is empty afterwards, also on failure (*out is NULL then). */
 orr_code orr__build_seal(orr__builder *b, orr_trace **out) ORR_MUST_CHECK;
@@ -85,7 +85,8 @@ static inline void orr__build_name(orr__builder *b, orr_str part)
     orr_buf_add(&b->name, part.ptr, part.len);
 }
 
-/* Adds the node to the trace and returns its id; after a failure the id counts on and nothing is added. */
+/* Adds the node to the trace and returns its id; after a failure the id counts on and nothing is
+ * added. */
 uint64_t orr__build_add(orr__builder *b);
 
 /* The node waits for these, as they are. */
@@ -105,8 +106,9 @@ static inline uint64_t orr__build_last_on(const orr__builder *b, uint32_t stream
 /* Every rank of the class has its own value of this attribute, which the node has or gets. */
 void orr__build_hole(orr__builder *b, orr_hole_field field, uint32_t slot);
 
-/* Traces have whole microseconds.  What rounding cuts off one node of a lane (a thread, a stream, a CPU) is
- * added to the lane's next one, so that sums are right to a microsecond.  Both set node.duration_us. */
+/* Traces have whole microseconds.  What rounding cuts off one node of a lane (a thread, a stream, a
+ * CPU) is added to the lane's next one, so that sums are right to a microsecond.  Both set
+ * node.duration_us. */
 void orr__build_duration_ns(orr__builder *b, uint64_t lane, uint64_t ns);
 void orr__build_duration_ps(orr__builder *b,
                             double ps); /* one lane for all; saturates at 9e15 us */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dag.c - see dag.h.
  *
- * Children are a CSR made by counting: one pass counts, one places.  Placing moves each start to its end, which is
- * the next one's start, so that one move of the array restores them. */
+ * Children are a CSR made by counting: one pass counts, one places.  Placing moves each start to
+ * its end, which is the next one's start, so that one move of the array restores them. */
 #include "dag.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dag.h - the dependencies of a trace turned round: who waits for a node, and for how many nodes it waits.
+/* dag.h - the dependencies of a trace turned round: who waits for a node, and for how many nodes it
+ * waits.
  *
  *     orr__dag g;
  *     if (!orr__dag_build(orr_trace_columns(t), ORR__DAG_BOTH, NULL, &g)) return orr_no_memory(err);
@@ -7,8 +8,9 @@
  *         if (--waits[g.child[e]] == 0) start(g.child[e]);
  *     orr__dag_fini(&g);
  *
- * This is what feeders, checks, views and simulations walk.  A trace may have cycles; then orr__dag_order says
- * so.  Cost: two passes over the dependencies; 8 bytes per node and 4 per dependency. */
+ * This is what feeders, checks, views and simulations walk.  A trace may have cycles; then
+ * orr__dag_order says so.  Cost: two passes over the dependencies; 8 bytes per node and 4 per
+ * dependency. */
 #ifndef ORR_TRACE_DAG_H
 #define ORR_TRACE_DAG_H
 
@@ -23,8 +25,9 @@ typedef struct orr__dag {
     uint32_t *waits;
 } orr__dag;
 
-/* Dependencies on nodes that are not in the trace have no child entry and, but for ALL_MENTIONS, are not waited
- * for.  A dependency that is listed twice counts twice on both sides, but for ONCE. */
+/* Dependencies on nodes that are not in the trace have no child entry and, but for ALL_MENTIONS,
+ * are not waited for.  A dependency that is listed twice counts twice on both sides, but for
+ * ONCE. */
 enum {
     ORR__DAG_DATA = 1, /* data dependencies */
     ORR__DAG_CTRL = 2, /* control dependencies */
@@ -37,8 +40,8 @@ enum {
 
 /* The arena owns the arrays; NULL: orr__dag_fini frees them.  False: out of memory. */
 bool orr__dag_build(const orr_columns *c, unsigned how, orr_arena *a, orr__dag *out);
-/* Numbers nodes anew: vertex[i] of `count` is node i's number, which several nodes may share; order lists the nodes
- * by number (NULL: 0, 1, ...).  With ONCE only. */
+/* Numbers nodes anew: vertex[i] of `count` is node i's number, which several nodes may share; order
+ * lists the nodes by number (NULL: 0, 1, ...).  With ONCE only. */
 bool orr__dag_build_renumbered(const orr_columns *c,
                                unsigned how,
                                const uint32_t *order,
@@ -47,12 +50,13 @@ bool orr__dag_build_renumbered(const orr_columns *c,
                                orr__dag *out);
 void orr__dag_fini(orr__dag *g); /* an all-zero one is fine */
 
-/* Nodes in an order in which each comes after all it waits for; returns how many there are.  Fewer than g->count:
- * the others wait for themselves, directly or not, and for them left[i] > 0.  Both arrays have g->count entries. */
+/* Nodes in an order in which each comes after all it waits for; returns how many there are.  Fewer
+ * than g->count: the others wait for themselves, directly or not, and for them left[i] > 0.  Both
+ * arrays have g->count entries. */
 uint32_t orr__dag_order(const orr__dag *g, uint32_t *left, uint32_t *order);
 
-/* ORR_EINPUT for the cycle at the end of path, each of whose nodes waits for the next and the last for `again`:
- * "dependencies form a cycle of 2 nodes: 1 -> 4 -> 1". */
+/* ORR_EINPUT for the cycle at the end of path, each of whose nodes waits for the next and the last
+ * for `again`: "dependencies form a cycle of 2 nodes: 1 -> 4 -> 1". */
 orr_code orr__fail_cycle(const uint32_t *path,
                          uint32_t length,
                          uint32_t again,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* feeder.c - feeding a trace that is in memory.
  *
- * Who waits for whom is dag.h.  Ready nodes are a bitmap tree over *positions*: a node's place in the order of ids, which
- * for ordinary traces is its index.  Cost: opening O(nodes + dependencies), each node O(1) plus its
- * children; 9 bytes a node and 4 a dependency. */
+ * Who waits for whom is dag.h.  Ready nodes are a bitmap tree over *positions*: a node's place in
+ * the order of ids, which for ordinary traces is its index.  Cost: opening O(nodes + dependencies),
+ * each node O(1) plus its children; 9 bytes a node and 4 a dependency. */
 #include "dag.h"
 #include "feeder_impl.h"
 
@@ -97,8 +97,8 @@ static orr_code refuse_unsound(const orr_feeder *f, orr_error *err)
     return ORR_OK;
 }
 
-/* V2 keeps a child once in its parent's list, yet waits for every mention of the parent, and for ever for one that
- * is missing (chakra.md 6.1). */
+/* V2 keeps a child once in its parent's list, yet waits for every mention of the parent, and for
+ * ever for one that is missing (chakra.md 6.1). */
 static bool turn_round(orr_feeder *f)
 {
     const unsigned lists =
@@ -178,7 +178,8 @@ static bool set_places(orr_feeder *f)
     return f->place != NULL;
 }
 
-/* In V2 the last node of an id replaces the earlier ones; the trace resolves dependencies to the last. */
+/* In V2 the last node of an id replaces the earlier ones; the trace resolves dependencies to the
+ * last. */
 static bool is_replaced(const orr_feeder *f, uint32_t node)
 {
     if (!f->t->columns.duplicate_ids)
@@ -328,8 +329,8 @@ void orr_feeder_done(orr_feeder *f, uint32_t node)
     }
 }
 
-/* Records are looked at roughly in the order of the file, each about once: what lies well behind may go, or
- * feeding a trace would bring its whole file into memory. */
+/* Records are looked at roughly in the order of the file, each about once: what lies well behind
+ * may go, or feeding a trace would bring its whole file into memory. */
 static void release_behind(orr_feeder *f, uint32_t node)
 {
     const orr_trace *t = f->t;

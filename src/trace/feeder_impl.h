@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* feeder_impl.h - the two feeders behind one handle: a whole trace in memory, or a window over a file. */
+/* feeder_impl.h - the two feeders behind one handle: a whole trace in memory, or a window over a
+ * file. */
 #ifndef ORR_FEEDER_IMPL_H
 #define ORR_FEEDER_IMPL_H
 

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* feeder_window.c - feeding a file that is larger than memory.
  *
- * At most `window` unfinished nodes are held; whenever one finishes, the next record is read in its place:
+ * At most `window` unfinished nodes are held; whenever one finishes, the next record is read in its
+ * place:
  *
  *     file:   [ finished ............ | held: waiting, ready, taken | not read yet ..... ]
  *
- * A parent is therefore held (an edge from it), finished (nothing to wait for) or not read yet (the child is
- * put on a list under the parent's id).  To tell the last two apart every id that was ever read is one bit in
- * a paged bitmap; full pages shrink to a mark, so ids without gaps cost almost nothing.
+ * A parent is therefore held (an edge from it), finished (nothing to wait for) or not read yet (the
+ * child is put on a list under the parent's id).  To tell the last two apart every id that was ever
+ * read is one bit in a paged bitmap; full pages shrink to a mark, so ids without gaps cost almost
+ * nothing.
  *
- * Order: smallest id first among the ready nodes that are held.  With a window that holds the whole trace
- * that is exactly the order of feeder.c.  When nothing can run any more the reason is an error: a cycle, a
- * parent that the file does not have, or a window too small for a parent that comes later. */
+ * Order: smallest id first among the ready nodes that are held.  With a window that holds the whole
+ * trace that is exactly the order of feeder.c.  When nothing can run any more the reason is an
+ * error: a cycle, a parent that the file does not have, or a window too small for a parent that
+ * comes later. */
 #include "dag.h"
 #include "feeder_impl.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* goal.c - a schedule in memory: made rank by rank, then only looked at.
  *
- * Why edges are kept as wishes until their rank ends: successors of a node lie side by side, and how many
- * there are is known only then.  Sorting them is two passes over the rank's edges.
- * Invariants: nodes and edges of finished ranks never change; waits is the number of edges into a node.
- * Cost: 32 bytes a node, 4 an edge, 16 a rank. */
+ * Why edges are kept as wishes until their rank ends: successors of a node lie side by side, and
+ * how many there are is known only then.  Sorting them is two passes over the rank's edges.
+ * Invariants: nodes and edges of finished ranks never change; waits is the number of edges into a
+ * node. Cost: 32 bytes a node, 4 an edge, 16 a rank. */
 #include <orrery/lab/goal.h>
 
 #include "base/io/input.h"
@@ -100,7 +100,8 @@ orr_code orr_goal_require(
     return ORR_OK;
 }
 
-/* Counts of successors become places: then is where the next edge of its kind goes, until all are placed. */
+/* Counts of successors become places: then is where the next edge of its kind goes, until all are
+ * placed. */
 static void place_edges(orr_goal *g, orr__goal_node *nodes, size_t count)
 {
     uint32_t at = 0;
@@ -216,7 +217,8 @@ orr_goal_totals orr_goal_count(const orr_goal *g)
     return g->totals;
 }
 
-/* Text starts with blanks, comments or "num_ranks", never with a zero byte within its first eight. */
+/* Text starts with blanks, comments or "num_ranks", never with a zero byte within its first
+ * eight. */
 static bool is_binary(orr_span bytes)
 {
     return bytes.len >= 8 && memchr(bytes.ptr, 0, 8) != NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_combine.c - several schedules on one machine: each rank of each job gets a host of its own, and peers become
- * the hosts they are on.  Jobs never share a host, so their messages cannot meet.
+/* goal_combine.c - several schedules on one machine: each rank of each job gets a host of its own,
+ * and peers become the hosts they are on.  Jobs never share a host, so their messages cannot meet.
  * Cost: a copy of the schedules, and four bytes a rank. */
 #include <orrery/lab/goal.h>
 

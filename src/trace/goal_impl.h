@@ -5,9 +5,10 @@
  *     nodes    | n0 n1 n2 ... end | n0 n1 ... end | ...  rank after rank, each with one node at its end
  *     edges    | then(n0) started(n0) then(n1) ... | ... indices of nodes, counted within the rank
  *
- * A node's successors are edges [then, started) when it finishes and [started, next node's then) when it
- * starts, counted from the first edge of its rank.  The end node exists for the second of these.  All of an
- * operation lies in half a cache line, because a simulator meets operations of different ranks in turn. */
+ * A node's successors are edges [then, started) when it finishes and [started, next node's then)
+ * when it starts, counted from the first edge of its rank.  The end node exists for the second of
+ * these.  All of an operation lies in half a cache line, because a simulator meets operations of
+ * different ranks in turn. */
 #ifndef ORR_TRACE_GOAL_IMPL_H
 #define ORR_TRACE_GOAL_IMPL_H
 
@@ -63,7 +64,8 @@ static inline uint32_t orr__goal_ops(const orr_goal *g, uint32_t rank)
     return (uint32_t)(g->ranks[rank + 1].first_node - g->ranks[rank].first_node - 1);
 }
 
-/* The same as orr_goal_add and orr_goal_require inside a rank whose arguments are known to be good. */
+/* The same as orr_goal_add and orr_goal_require inside a rank whose arguments are known to be
+ * good. */
 static inline bool orr__goal_push(orr_goal *g, const orr__goal_node *n)
 {
     if (!orr_grow(&g->nodes, &g->node_room, g->node_count + 2))

@@ -14,8 +14,8 @@ typedef struct orr__input_file {
     uint64_t bytes; /* of a file */
 } orr__input_file;
 
-/* The hash of a file's bytes, unpacked; of traces the one that `orrery info` prints.  What cannot be read again, as
- * standard input and pipes, has none.  False: out of memory. */
+/* The hash of a file's bytes, unpacked; of traces the one that `orrery info` prints.  What cannot
+ * be read again, as standard input and pipes, has none.  False: out of memory. */
 bool orr__input_file_hash(orr__input_file *f);
 bool orr__input_traces_hash(orr__input_file *f);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* set.c - the traces of many ranks.
  *
- * Equality is found in two steps.  Files with equal bytes (by hash, then compared) are parsed once.  Among
- * the rest, traces whose records differ by one constant in every id and dependency are one class with a
- * shift; a trace is only ever merged when writing it back gives the very bytes it was read from.  Files are
- * read in batches of a few per thread and merged in rank order, so the result is the same with any number
- * of threads and memory holds the classes plus one batch. */
+ * Equality is found in two steps.  Files with equal bytes (by hash, then compared) are parsed
+ * once.  Among the rest, traces whose records differ by one constant in every id and dependency are
+ * one class with a shift; a trace is only ever merged when writing it back gives the very bytes it
+ * was read from.  Files are read in batches of a few per thread and merged in rank order, so the
+ * result is the same with any number of threads and memory holds the classes plus one batch. */
 #include "set_impl.h"
 
 #include "base/memory/hash.h"
@@ -87,10 +87,11 @@ orr_code orr_set_keep(orr_set *s, uint32_t first, uint32_t count, orr_error *err
 
 /* ---- which ranks make up the groups that a set's traces name.
  *
- * Generators know their communicator groups; a set carries them, so that one file is all a simulation needs.  For
- * other programs they are written as the JSON file that ASTRA-sim reads.  In a .orr file a group is its number,
- * its length and the distances between its ranks, each as the difference from the group before: groups of a
- * regular machine differ by a constant, and the table, compressed, by next to nothing. */
+ * Generators know their communicator groups; a set carries them, so that one file is all a
+ * simulation needs.  For other programs they are written as the JSON file that ASTRA-sim reads.  In
+ * a .orr file a group is its number, its length and the distances between its ranks, each as the
+ * difference from the group before: groups of a regular machine differ by a constant, and the
+ * table, compressed, by next to nothing. */
 
 uint32_t orr_set_group_count(const orr_set *s)
 {
@@ -236,8 +237,8 @@ orr_code orr__groups_load(orr_set *s, orr_span bytes, const char **bad, orr_erro
     return code;
 }
 
-/* A batch per thread: enough files that waiting for the last one does not matter, not more than that many bytes
- * (but always a few files). */
+/* A batch per thread: enough files that waiting for the last one does not matter, not more than
+ * that many bytes (but always a few files). */
 enum { BATCH_LEAST = 4, BATCH_MOST = 64, BATCH_BYTES = 1 << 25 };
 
 /* ---- building ---- */
@@ -373,7 +374,8 @@ static bool has_shifted_records(const orr_trace *a,
     return at == b->bytes.len;
 }
 
-/* Would trace a, written with a shift, be the very bytes of b?  A hash says so; this makes it certain. */
+/* Would trace a, written with a shift, be the very bytes of b?  A hash says so; this makes it
+ * certain. */
 static orr_code compare_shifted(
     const orr_trace *a, const orr_trace *b, uint64_t shift, bool *is_equal, orr_error *err)
 {
@@ -492,8 +494,8 @@ static orr_code open_file(void *context, size_t i, orr_error *err)
     return ORR_OK;
 }
 
-/* Which files have the bytes of an earlier file or of a class?  In order, so that it does not depend on
- * threads. */
+/* Which files have the bytes of an earlier file or of a class?  In order, so that it does not
+ * depend on threads. */
 static bool find_same(batch *b)
 {
     orr_map *seen = orr_map_create(b->count);
@@ -760,8 +762,8 @@ typedef struct writing {
     orr_write_options opt;
 } writing;
 
-/* Current bytes without a shift, which is what generators want, are copied together; all else goes through a
- * trace. */
+/* Current bytes without a shift, which is what generators want, are copied together; all else goes
+ * through a trace. */
 static orr_code write_filled(
     const orr_set *s, uint32_t rank, const char *path, const orr_write_options *opt, orr_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* set_find.c - which files make up a set: a file, a prefix, a directory.
  *
- * Rank files are called PREFIX.<rank>.et, as simulators want them (also .eg, .json, .jsonl, and any of these
- * with .gz or .zst).  The ranks of a prefix must be 0 to n - 1 without a gap: a missing file is far more
- * often an accident than a wish. */
+ * Rank files are called PREFIX.<rank>.et, as simulators want them (also .eg, .json, .jsonl, and any
+ * of these with .gz or .zst).  The ranks of a prefix must be 0 to n - 1 without a gap: a missing
+ * file is far more often an accident than a wish. */
 #include "set_impl.h"
 
 #include <dirent.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* set_holes.c - where the ranks of a class differ: groups, peers and tags.
  *
- * A class with holes has a table from node to slot for each field that has any, and each of its ranks a row of
- * values, so a look costs two loads and 32,768 ranks of a pipeline stage a few numbers each.  Everything a
- * hole claims is checked when it is made (the node is there, has the attribute once, as one integer or text),
- * so filling cannot fail for anything but memory. */
+ * A class with holes has a table from node to slot for each field that has any, and each of its
+ * ranks a row of values, so a look costs two loads and 32,768 ranks of a pipeline stage a few
+ * numbers each.  Everything a hole claims is checked when it is made (the node is there, has the
+ * attribute once, as one integer or text), so filling cannot fail for anything but memory. */
 #include "set_impl.h"
 
 #include <inttypes.h>
@@ -20,11 +20,12 @@ static const char *hole_field_name(orr_hole_field field)
 
 /* ---- the bytes of one rank out of a body with holes.
  *
- * A value can change the length of its text or varint, of the attribute around it and of the record around
- * that.  The plan of a class is a list of what to do about it: copy bytes of the body up to a record, then
- * write that record as its constant parts with *inserts* between them.  An insert is a whole attribute, and all
- * nodes that use a slot in the same way share it: a rank encodes each insert once (there are as many as slots,
- * more or less) and everything else is copying, so that writing ranks runs at the speed of memory. */
+ * A value can change the length of its text or varint, of the attribute around it and of the record
+ * around that.  The plan of a class is a list of what to do about it: copy bytes of the body up to
+ * a record, then write that record as its constant parts with *inserts* between them.  An insert is
+ * a whole attribute, and all nodes that use a slot in the same way share it: a rank encodes each
+ * insert once (there are as many as slots, more or less) and everything else is copying, so that
+ * writing ranks runs at the speed of memory. */
 
 /* An attribute to be written with a rank's value. */
 typedef struct insert {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* set_impl.h - what set.c (ranks and classes), set_find.c (which files) and set_file.c (.orr) share. */
+/* set_impl.h - what set.c (ranks and classes), set_find.c (which files) and set_file.c (.orr)
+ * share. */
 #ifndef ORR_SET_IMPL_H
 #define ORR_SET_IMPL_H
 
@@ -57,7 +58,8 @@ struct orr_set {
     orr_map *by_likeness; /* hash of a trace up to a shift of ids -> class */
 };
 
-/* The files of a set in rank order.  A path that is one .orr file gives that one path and is_orr. */
+/* The files of a set in rank order.  A path that is one .orr file gives that one path and
+ * is_orr. */
 typedef struct orr__file_list {
     orr_arena *arena;
     char **paths;
@@ -76,7 +78,8 @@ orr_code orr__set_add_class(orr_set *s,
                             uint32_t *index,
                             orr_error *err); /* takes t */
 
-/* set_holes.c: holes of a class that has its trace; they are copied.  why: what is wrong with them. */
+/* set_holes.c: holes of a class that has its trace; they are copied.  why: what is wrong with
+ * them. */
 orr_code orr__class_set_holes(orr_set *s,
                               uint32_t class_index,
                               const orr_hole *holes,
@@ -115,7 +118,8 @@ void orr__fill_plan_free(struct orr__fill_plan *p);
 /* Appends the rank's bytes (no shift) to out. */
 bool orr__fill(const orr__class *c, const int64_t *values, orr_buf *out);
 
-/* From the unpacked bytes; classes and ranks are there already.  *bad: what is wrong (then ORR_EINPUT). */
+/* From the unpacked bytes; classes and ranks are there already.  *bad: what is wrong (then
+ * ORR_EINPUT). */
 orr_code orr__holes_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);
 orr_code orr__set_read_orr(orr_set *s,
                            orr__file_list *list,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.c - see timeline.h.
  *
- * Arrays that grow, texts as numbers.  Sealing puts the spans of each track in order of (start, longer first,
- * number): a counting sort by track, then a sort of the tracks that are not in order yet.  Spans of a
- * simulation arrive by start, so for them sealing is linear. */
+ * Arrays that grow, texts as numbers.  Sealing puts the spans of each track in order of (start,
+ * longer first, number): a counting sort by track, then a sort of the tracks that are not in order
+ * yet.  Spans of a simulation arrive by start, so for them sealing is linear. */
 #include <orrery/timeline.h>
 
 #include "base/memory/intern.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline_slice.c - a part of a timeline as a timeline: some ranks, some of the time.
  *
- * Spans that reach into the window are kept whole, so that nothing looks shorter than it was; arrows where both of their
- * ends are kept.  What belongs to no rank stays.  Cost: linear; four bytes a span beside the new timeline. */
+ * Spans that reach into the window are kept whole, so that nothing looks shorter than it was;
+ * arrows where both of their ends are kept.  What belongs to no rank stays.  Cost: linear; four
+ * bytes a span beside the new timeline. */
 #include <orrery/timeline.h>
 
 #include "base/memory/memory.h"

@@ -6,10 +6,10 @@
  *     id, type, duration, known attributes                  one entry a node
  *     data_first  0 2 3 ...   data_dep  [.. indices ..]      CSR
  *
- * Indexing a record decodes it once and appends one entry to each column.  Dependencies are ids in a file
- * and indices here.  Nearly every trace numbers its nodes without gaps, so while that holds an id is an
- * index plus a constant and is stored as one at once; where it does not hold, seal resolves all of them
- * through a hash map.  Cost: O(nodes + dependencies), one pass. */
+ * Indexing a record decodes it once and appends one entry to each column.  Dependencies are ids in
+ * a file and indices here.  Nearly every trace numbers its nodes without gaps, so while that holds
+ * an id is an index plus a constant and is stored as one at once; where it does not hold, seal
+ * resolves all of them through a hash map.  Cost: O(nodes + dependencies), one pass. */
 #include "trace_impl.h"
 
 #include "base/memory/map.h"
@@ -55,8 +55,8 @@ void orr_trace_destroy(orr_trace *t)
 
 /* ---- columns ---- */
 
-/* All columns share one room, so that adding a node checks one number.  An optional column is a column once
- * it is in `active`; it starts with "none" for all earlier nodes. */
+/* All columns share one room, so that adding a node checks one number.  An optional column is a
+ * column once it is in `active`; it starts with "none" for all earlier nodes. */
 static bool resize(void *column, size_t old, size_t room, size_t size)
 {
     void **p = column;
@@ -160,7 +160,8 @@ static bool store_start(orr_trace *t, size_t n)
     return true;
 }
 
-/* While ids are dense a dependency is stored as id - id[0], which is its index if such a node comes. */
+/* While ids are dense a dependency is stored as id - id[0], which is its index if such a node
+ * comes. */
 static bool store_deps(
     orr_trace *t, const uint64_t *ids, size_t n, uint32_t **deps, size_t *count, size_t *room)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_impl.h - what the files of src/trace share about a trace and its records.  Never installed. */
+/* trace_impl.h - what the files of src/trace share about a trace and its records.  Never
+ * installed. */
 #ifndef ORR_TRACE_IMPL_H
 #define ORR_TRACE_IMPL_H
 
@@ -50,8 +51,9 @@ typedef struct orr__scan {
 } orr__scan;
 
 bool orr__scan_node(orr__scan *s, orr_span body); /* false: s->why (NULL: out of memory) */
-/* The same for a node that is being appended, without its record: what most nodes are made of.  False: it has more than
- * that, or is not sound; scanning its record decides.  Its dependencies are apart: false, memory ran out. */
+/* The same for a node that is being appended, without its record: what most nodes are made
+ * of.  False: it has more than that, or is not sound; scanning its record decides.  Its
+ * dependencies are apart: false, memory ran out. */
 bool orr__scan_draft(orr__scan *s, const orr_draft *d);
 bool orr__scan_draft_deps(orr__scan *s, const orr_draft *d);
 bool orr__scan_meta(orr__scan *s, orr_span body);
@@ -109,17 +111,18 @@ orr_code orr__trace_load(orr_trace *t, orr_span bytes, const orr_read_options *o
 orr_code orr__trace_new(const char *path, orr_trace **out, orr_error *err);
 /* orr_trace_create; errors call the trace `name`. */
 orr_code orr__trace_create(const char *name, const orr_meta *meta, orr_trace **out, orr_error *err);
-/* Of an empty trace: so many nodes will come, and at least so many bytes of records.  Nothing then moves while it
- * grows; memory that is not needed after all is not touched. */
+/* Of an empty trace: so many nodes will come, and at least so many bytes of records.  Nothing then
+ * moves while it grows; memory that is not needed after all is not touched. */
 orr_code orr__trace_expect(orr_trace *t, size_t nodes, size_t bytes, orr_error *err);
 orr_code orr__trace_append_at(orr_trace *t, const orr_draft *d, uint64_t origin, orr_error *err);
 orr_span orr__trace_body(const orr_trace *t, uint32_t index);
 orr_span orr__trace_meta_body(const orr_trace *t);
 
-/* Forms other than the current .et.  Readers append to an empty trace (orr__trace_append_at with the place in the
- * file as origin) and leave sealing to the caller. */
+/* Forms other than the current .et.  Readers append to an empty trace (orr__trace_append_at with
+ * the place in the file as origin) and leave sealing to the caller. */
 
-/* The older generations of .et (chakra.md 2).  compat/table.c defines the pointer; NULL: they are not built in. */
+/* The older generations of .et (chakra.md 2).  compat/table.c defines the pointer; NULL: they are
+ * not built in. */
 typedef struct orr__et_old {
     orr_schema (*recognise)(orr_span bytes, const char *path); /* or that it is current */
     orr_code (*read)(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bars_view.c - times side by side, as a drawing (SVG): a group of bars for each input, a bar for each way to compute it.
+/* bars_view.c - times side by side, as a drawing (SVG): a group of bars for each input, a bar for
+ * each way to compute it.
  *
  *     200 % |      _                     bars are times as shares of the first of their group,
  *           |     | |                    so that small and large inputs stand beside each other;
@@ -7,8 +8,8 @@
  *           |_|x|_|_|_|/|____
  *             16k   1m ...
  *
- * Bars differ in fill (full, light, hatched, outlined) as well as in colour, and their shares are written above them.  The
- * drawing takes the reader's colours: dark on light, or light on dark. */
+ * Bars differ in fill (full, light, hatched, outlined) as well as in colour, and their shares are
+ * written above them.  The drawing takes the reader's colours: dark on light, or light on dark. */
 #include <orrery/lab/units.h>
 #include <orrery/view.h>
 

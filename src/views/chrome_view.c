@@ -9,10 +9,11 @@
  *     {"ph":"C",..}                                                               a sample of a counter
  *     ]}
  *
- * A thread shows what lies one inside another, and nothing that overlaps in any other way.  So a track whose
- * spans do (receives that wait at the same time) is spread over *lanes*, each a thread of its own.  What viewers do not
- * need is in arguments, so that src/sources/chrome_trace can read back everything: lanes, the spans of an arrow, times.
- * Cost: O(n log n) time; eight bytes of memory a span beside the timeline: the text goes out as it is made. */
+ * A thread shows what lies one inside another, and nothing that overlaps in any other way.  So a
+ * track whose spans do (receives that wait at the same time) is spread over *lanes*, each a thread
+ * of its own.  What viewers do not need is in arguments, so that src/sources/chrome_trace can read
+ * back everything: lanes, the spans of an arrow, times. Cost: O(n log n) time; eight bytes of
+ * memory a span beside the timeline: the text goes out as it is made. */
 #include <orrery/view.h>
 
 #include "base/formats/json.h"
@@ -306,7 +307,8 @@ static void put_span(writer *w, uint32_t i)
     end_event(w);
 }
 
-/* Viewers tie an end of an arrow to the span that it lies in, and the end of a span is outside of it. */
+/* Viewers tie an end of an arrow to the span that it lies in, and the end of a span is outside of
+ * it. */
 static orr_ps inside(const orr_timespan *s, orr_ps at)
 {
     const orr_ps last = s->end - s->start > PS_PER_NS ? s->end - PS_PER_NS : s->start;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff.c - figures of two timelines, operator by operator.
  *
- * A span's own time is its length without that of the spans directly inside it.  Spans of a track come by their
- * beginnings, longer ones first, so a stack of those that are open is all that is needed; a span that sticks out of the one it
- * began in is inside none.
+ * A span's own time is its length without that of the spans directly inside it.  Spans of a track
+ * come by their beginnings, longer ones first, so a stack of those that are open is all that is
+ * needed; a span that sticks out of the one it began in is inside none.
  *
- * A first pass notes which run has which names.  What only one run knows belongs to what is around it: a profiler shows the
- * calls of the driver inside operators, a trace only the operators.  Marks of a measured run that are nodes of the
- * other, such as annotations, count as work.
+ * A first pass notes which run has which names.  What only one run knows belongs to what is around
+ * it: a profiler shows the calls of the driver inside operators, a trace only the operators.  Marks
+ * of a measured run that are nodes of the other, such as annotations, count as work.
  *
  * Cost: linear in the spans, but for sorting the names. */
 #include "diff_impl.h"
@@ -33,7 +33,8 @@ typedef struct gatherer {
     bool is_host; /* the track is a thread */
 } gatherer;
 
-/* Which kind says most about what a thing is.  Kernels that send and receive may be taken for collectives. */
+/* Which kind says most about what a thing is.  Kernels that send and receive may be taken for
+ * collectives. */
 static int weight(orr_span_kind kind)
 {
     static const int8_t weights[ORR_SPAN_KINDS] = {
@@ -141,7 +142,8 @@ static void note_extent(gatherer *g, const orr_timespan *s)
     g->has_any = true;
 }
 
-/* A mark counts where the other run has a node for it, on threads: on streams it only covers kernels. */
+/* A mark counts where the other run has a node for it, on threads: on streams it only covers
+ * kernels. */
 static bool counts(const gatherer *g, const orr_timespan *s)
 {
     bool is_shared;

@@ -13,9 +13,10 @@
 
 /* ======== A picture of a trace (graph_fold.c) as DOT, for people.
  *
- * A box has the colour of its kind; the kind is also written, so that colour is never the only sign.  Frames come
- * in the order in which the file first needs them, boxes in the order of the file.  Names are cut, escaped for
- * labels and cannot reach Graphviz's escape sequences or entities. */
+ * A box has the colour of its kind; the kind is also written, so that colour is never the only
+ * sign.  Frames come in the order in which the file first needs them, boxes in the order of the
+ * file.  Names are cut, escaped for labels and cannot reach Graphviz's escape sequences or
+ * entities. */
 
 enum { NAME_LENGTH = 48, NO_FRAME = UINT32_MAX };
 

@@ -5,9 +5,9 @@
  *             network             ▒▒▒▒▒▒▒▒▒▒             30%
  *                       |0 s      |10.0 us  |20.0 us              times at round numbers
  *
- * A cell shows the kind of span that fills most of it; where spans of a track overlap, the one that began first counts.
- * A cell that is busy for less than half of its time shows a dot, so that nothing short is lost.
- * Cost: one pass over the spans; memory for one row. */
+ * A cell shows the kind of span that fills most of it; where spans of a track overlap, the one that
+ * began first counts. A cell that is busy for less than half of its time shows a dot, so that
+ * nothing short is lost. Cost: one pass over the spans; memory for one row. */
 #include <orrery/lab/units.h>
 #include <orrery/view.h>
 

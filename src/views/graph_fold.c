@@ -5,11 +5,12 @@
  *            ->  boxes: one each; chains of like nodes; or, when there are too many, slices
  *            ->  links: dependencies between boxes, parallel ones merged
  *
- * A chain goes on while a node has one dependency, whose only dependent it is, and both have the same type and the
- * same name up to numbers.  A slice is what one part of the file has of one node type: files are nearly always
- * written in the order of time, so slices read from top to bottom like the run.  Slices are many to many, and
- * only the strongest links into each are kept; a hundred of them make a page of some 1.6 m, so there are no more.
- * Cost: O((nodes + dependencies) log dependencies). */
+ * A chain goes on while a node has one dependency, whose only dependent it is, and both have the
+ * same type and the same name up to numbers.  A slice is what one part of the file has of one node
+ * type: files are nearly always written in the order of time, so slices read from top to bottom
+ * like the run.  Slices are many to many, and only the strongest links into each are kept; a
+ * hundred of them make a page of some 1.6 m, so there are no more. Cost: O((nodes + dependencies)
+ * log dependencies). */
 #include "graph_fold.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_fold.h - which nodes of a trace a drawing shows, and which of them share a box.  Never installed. */
+/* graph_fold.h - which nodes of a trace a drawing shows, and which of them share a box.  Never
+ * installed. */
 #ifndef ORR_GRAPH_FOLD_H
 #define ORR_GRAPH_FOLD_H
 

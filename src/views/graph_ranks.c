@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_ranks.c - several ranks in one drawing: their traces joined to one, with an arrow for each message.
+/* graph_ranks.c - several ranks in one drawing: their traces joined to one, with an arrow for each
+ * message.
  *
  *     rank 0  [ a ] -> [ send ]            ids of rank r are moved behind those of the ranks before it;
  *                          :               a receive gets a control dependency on its send
  *     rank 1          [ receive ] -> [ b ]
  *
- * The n-th receive of a rank from a peer with a tag belongs to the n-th send of that peer to it with that tag, in the
- * order of their files: the order in which they are run may be another, but a drawing shows what fits.
- * Cost: O(n log n) time, and memory for a second copy of the traces. */
+ * The n-th receive of a rank from a peer with a tag belongs to the n-th send of that peer to it
+ * with that tag, in the order of their files: the order in which they are run may be another, but a
+ * drawing shows what fits. Cost: O(n log n) time, and memory for a second copy of the traces. */
 #include "graph_view_impl.h"
 
 #include "base/options.h"

@@ -29,8 +29,8 @@ static inline orr_bytes orr__node_bytes(const orr_columns *c, uint32_t i)
     return c->tensor_size && c->tensor_size[i] > 0 ? (orr_bytes)c->tensor_size[i] : 0;
 }
 
-/* One character of a name that may hold anything, as valid UTF-8; what is not, and control characters, become
- * U+FFFD.  Returns how many bytes of s it took. */
+/* One character of a name that may hold anything, as valid UTF-8; what is not, and control
+ * characters, become U+FFFD.  Returns how many bytes of s it took. */
 static inline size_t orr__take_character(orr_str s, orr_str *out)
 {
     static const orr_str replacement = {"\xEF\xBF\xBD", 3};

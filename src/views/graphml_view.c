@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graphml_view.c - a trace as GraphML, for networkx, yEd, Gephi and their like (chakra.md section 7).
+/* graphml_view.c - a trace as GraphML, for networkx, yEd, Gephi and their like (chakra.md section
+ * 7).
  *
- * A vertex is an id.  Vertices stand in the order in which the file first names them, as node or as dependency;
- * one that is only a dependency has no label.  Edges stand by source, and of each source in the order in which
- * the file names them; of several between the same two vertices one is left, with the kind that came last.
- * That is the graph, in its order, that the old visualizer writes through networkx.
+ * A vertex is an id.  Vertices stand in the order in which the file first names them, as node or as
+ * dependency; one that is only a dependency has no label.  Edges stand by source, and of each
+ * source in the order in which the file names them; of several between the same two vertices one is
+ * left, with the kind that came last. That is the graph, in its order, that the old visualizer
+ * writes through networkx.
  *
  *     from, to, kind of every dependency  ->  counting sort by `from`  ->  parallel edges merged in place
  *
@@ -120,8 +122,8 @@ static bool sort_edges(graph *g)
     return true;
 }
 
-/* place[w]: where an edge to w was kept.  Only believed when it points at such an edge of the same source, so
- * it need not be cleared between sources. */
+/* place[w]: where an edge to w was kept.  Only believed when it points at such an edge of the same
+ * source, so it need not be cleared between sources. */
 static void merge_of(graph *g, size_t v, size_t *place)
 {
     edge *list = g->sorted + g->first[v];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* info.c - gathers the figures of a set of traces.
  *
- * One pass over the columns of each class of equal ranks; what it adds counts as often as the class has
- * ranks.  Groups come first, over the whole set: a collective's cost depends on how many ranks its group has,
- * and a group is known by the ranks that name it.  What ranks of a class have of their own, groups and peers,
- * is in info_comm.c; all else is the same for all of them.
- * Sizes below zero count as absent.  Memory: what one class needs for its graph (info_graph.c) plus one entry
+ * One pass over the columns of each class of equal ranks; what it adds counts as often as the class
+ * has ranks.  Groups come first, over the whole set: a collective's cost depends on how many ranks
+ * its group has, and a group is known by the ranks that name it.  What ranks of a class have of
+ * their own, groups and peers, is in info_comm.c; all else is the same for all of them. Sizes below
+ * zero count as absent.  Memory: what one class needs for its graph (info_graph.c) plus one entry
  * per operator, group and pair of peers. */
 #include "info_gather.h"
 #include "info_impl.h"
@@ -22,9 +22,10 @@
 
 /* ======== How many bytes a collective moves, and ranks written as ranges: two small sums of info.
  *
- * comm_size is what one rank puts in (an all-gather's share, an all-to-all's whole), as traces recorded from
- * programs and the simulators that read them have it.  With S that size and n ranks, the bytes sent by all
- * ranks together, with algorithms that send nothing twice (ring, or direct), are
+ * comm_size is what one rank puts in (an all-gather's share, an all-to-all's whole), as traces
+ * recorded from programs and the simulators that read them have it.  With S that size and n ranks,
+ * the bytes sent by all ranks together, with algorithms that send nothing twice (ring, or direct),
+ * are
  *
  *     all-reduce           2(n-1) S      a reduce-scatter and an all-gather of S/n
  *     all-gather           n(n-1) S      each share reaches the n-1 others
@@ -223,10 +224,11 @@ static bool info_same_metadata(const orr_trace *a, const orr_trace *b)
 
 /* ======== Operators by name, with the numbers that make each node's name its own left out.
  *
- * Names are interned, so a node costs one hash of its name; figures lie in an array by number of the name.
- * What counts as a number at the end: digits behind one of the signs _ - . # : / @ or a blank, or digits in
- * brackets; as many of them as follow each other.  Digits that touch a letter belong to the name (bf16), but
- * for those that end a part of a path, which become a star: layers.12.mlp is layers.*.mlp. */
+ * Names are interned, so a node costs one hash of its name; figures lie in an array by number of
+ * the name. What counts as a number at the end: digits behind one of the signs _ - . # : / @ or a
+ * blank, or digits in brackets; as many of them as follow each other.  Digits that touch a letter
+ * belong to the name (bf16), but for those that end a part of a path, which become a star:
+ * layers.12.mlp is layers.*.mlp. */
 
 static bool is_sign(char c)
 {
@@ -352,7 +354,8 @@ static int compare_count(const void *a, const void *b, void *context)
     return order ? order : compare_names(ops, i, j);
 }
 
-/* The numbers of the first `top` operators by total time (or by count), ties by the other and then by name. */
+/* The numbers of the first `top` operators by total time (or by count), ties by the other and then
+ * by name. */
 static uint32_t *operators_top(
     const orr__operators *ops, orr_arena *a, bool by_count, size_t top, size_t *count_out)
 {
@@ -544,7 +547,8 @@ static orr__class_row *add_row(orr_info *o, const uint32_t *ranks, uint32_t coun
     return row;
 }
 
-/* places: those of a->ranks, the ones that move the same amount behind each other; counts: how many those are. */
+/* places: those of a->ranks, the ones that move the same amount behind each other; counts: how many
+ * those are. */
 static bool sort_by_moved(const orr__adding *a, uint32_t *places, uint32_t *counts, uint32_t *rows)
 {
     const uint32_t n = (uint32_t)a->times;
@@ -632,7 +636,8 @@ static orr_code add_classes(orr__gatherer *g, orr_error *err)
 
 /* ---- order of the results ---- */
 
-/* Groups are numbers written as text more often than not: shorter first, then by bytes, orders those. */
+/* Groups are numbers written as text more often than not: shorter first, then by bytes, orders
+ * those. */
 static int compare_colls(const void *a, const void *b, void *context)
 {
     const orr__coll_row *x = a, *y = b;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* info_comm.c - collectives by group and messages by pair of peers.
  *
- * Nodes whose group or peers are the same for all ranks of a class are added at once, as often as the class
- * has ranks.  In a class with holes the others are summed up first, by slot and kind of collective or by the
- * slots that say who sends to whom; then each rank's values say which rows these sums belong to.
- * Cost: O(nodes) of the distinct ranks, plus a few steps for each value of a rank. */
+ * Nodes whose group or peers are the same for all ranks of a class are added at once, as often as
+ * the class has ranks.  In a class with holes the others are summed up first, by slot and kind of
+ * collective or by the slots that say who sends to whom; then each rank's values say which rows
+ * these sums belong to. Cost: O(nodes) of the distinct ranks, plus a few steps for each value of a
+ * rank. */
 #include "info_gather.h"
 
 #include <string.h>
@@ -37,8 +38,8 @@ static bool find_own_group(orr__gatherer *g, int64_t value, uint32_t *number)
     return ok;
 }
 
-/* The texts of a trace are the names of the groups its nodes name; those in holes are only there for the
- * look of it. */
+/* The texts of a trace are the names of the groups its nodes name; those in holes are only there
+ * for the look of it. */
 static uint8_t *mark_texts(orr__gatherer *g, const orr_trace *t, const orr__class *holes)
 {
     const uint32_t *slots = holes ? holes->slot[ORR_HOLE_PG_NAME] : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info_gather.h - the figures while they are being gathered: info.c goes through the classes, info_comm.c looks
- * at their communication. */
+/* info_gather.h - the figures while they are being gathered: info.c goes through the classes,
+ * info_comm.c looks at their communication. */
 #ifndef ORR_VIEWS_INFO_GATHER_H
 #define ORR_VIEWS_INFO_GATHER_H
 
@@ -44,8 +44,8 @@ typedef struct orr__adding {
 /* Who is in which group, over the whole set. */
 orr_code orr__info_count_groups(orr__gatherer *g, orr_error *err);
 
-/* The collectives and messages of a class: begin, one node after the other, end.  The last deals out what ranks
- * have of their own.  fini after any of them. */
+/* The collectives and messages of a class: begin, one node after the other, end.  The last deals
+ * out what ranks have of their own.  fini after any of them. */
 orr_code orr__info_begin_class(orr__adding *a, orr_error *err);
 bool orr__info_collective(orr__adding *a, uint32_t node); /* false: no memory */
 bool orr__info_message(orr__adding *a, uint32_t node);

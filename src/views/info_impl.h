@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info_impl.h - the figures behind orr_info, shared by the files that gather and the files that print them.
+/* info_impl.h - the figures behind orr_info, shared by the files that gather and the files that
+ * print them.
  *
- * Everything lies in the arena of the orr_info or in its growing arrays; texts are copies, because the set
- * may be gone when the figures are printed.  Sums saturate: `is_saturated` says that one did. */
+ * Everything lies in the arena of the orr_info or in its growing arrays; texts are copies, because
+ * the set may be gone when the figures are printed.  Sums saturate: `is_saturated` says that one
+ * did. */
 #ifndef ORR_VIEWS_INFO_IMPL_H
 #define ORR_VIEWS_INFO_IMPL_H
 
@@ -174,11 +176,12 @@ orr_code orr__graph_measure(const orr_columns *c,
                             orr__graph_shape *out,
                             orr_error *err);
 
-/* A name without the numbers that make it one node's own: COMP_NODE_12 -> COMP_NODE, layers.3.mlp ->
- * layers.*.mlp.  Never empty, unless it was.  Lies in `name` or in `room`. */
+/* A name without the numbers that make it one node's own: COMP_NODE_12 -> COMP_NODE, layers.3.mlp
+ * -> layers.*.mlp.  Never empty, unless it was.  Lies in `name` or in `room`. */
 orr_str orr__operator_group(orr_str name, char room[ORR__NAME_ROOM]);
 
-/* Bytes that each rank of a group of n sends, on average, for one collective; false: kind not known. */
+/* Bytes that each rank of a group of n sends, on average, for one collective; false: kind not
+ * known. */
 bool orr__moved_bytes(uint32_t kind, uint64_t size, uint32_t n, uint64_t *out);
 const char *orr__moved_formula(uint32_t kind); /* "2(n-1)/n x size"; NULL: kind not known */
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* info_json.c - the figures for programs: one object, docs/format/info.md.
  *
- * Keys are always there; what is not known is null.  Units stand in the names of keys.  Counts and sums are
- * whole numbers up to 2^64 - 1 and are written as such; averages and shares are the only fractions. */
+ * Keys are always there; what is not known is null.  Units stand in the names of keys.  Counts and
+ * sums are whole numbers up to 2^64 - 1 and are written as such; averages and shares are the only
+ * fractions. */
 #include "info_impl.h"
 
 #include "base/formats/json.h"

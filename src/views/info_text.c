@@ -228,7 +228,8 @@ static void operator_table(const page *p, const char *what, const uint32_t *numb
     orr__table_print(&t, p->to);
 }
 
-/* One table says it all when every operator is in it; one without times is in the order of counts. */
+/* One table says it all when every operator is in it; one without times is in the order of
+ * counts. */
 static void print_operators(const page *p)
 {
     const orr_info *o = p->o;

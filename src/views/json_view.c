@@ -5,8 +5,8 @@
  *     jsonl    {"format":"orrery-trace","version":1,"metadata":{..}} and one node a line
  *     concat   {..}{..}{..}: metadata and nodes, indented; what the old jsonizer writes
  *
- * Cost: O(bytes of the trace), and a quarter of a megabyte of memory; pages of a mapped trace are given back
- * as they are passed. */
+ * Cost: O(bytes of the trace), and a quarter of a megabyte of memory; pages of a mapped trace are
+ * given back as they are passed. */
 #include "base/io/output.h"
 #include "base/options.h"
 #include "base/text/base64.h"
@@ -18,11 +18,12 @@
 
 /* ======== What the files of the JSON view share: the leads, and the pieces of text.
  *
- * Every line of the output starts with one of a few strings: a comma, a line break, indentation, a key.
- * These leads are put together once per form (orr__layout) and copied as blocks of fixed size.  The comma in
- * front of an object's first member becomes its '{', that in front of an array's first item its '[': `open`
- * is the character due next.  So no byte is changed once it is written, and the buffer can be emptied at any
- * point.  Each piece takes the place to write at and returns the place behind. */
+ * Every line of the output starts with one of a few strings: a comma, a line break, indentation, a
+ * key. These leads are put together once per form (orr__layout) and copied as blocks of fixed
+ * size.  The comma in front of an object's first member becomes its '{', that in front of an
+ * array's first item its '[': `open` is the character due next.  So no byte is changed once it is
+ * written, and the buffer can be emptied at any point.  Each piece takes the place to write at and
+ * returns the place behind. */
 
 enum {
     ORR__SHOW_ROOM = 1 << 18, /* of the buffer */
@@ -69,7 +70,8 @@ static inline uint8_t *show_need(const orr__show *v, uint8_t *p, size_t n)
     return v->text;
 }
 
-/* Whole blocks are copied: quicker than asking how long they are.  Leaves room for a number behind. */
+/* Whole blocks are copied: quicker than asking how long they are.  Leaves room for a number
+ * behind. */
 static inline uint8_t *show_lead(const orr__show *v, uint8_t *p, const orr__lead *l, char *open)
 {
     p = show_need(v, p, ORR__LINE);
@@ -134,8 +136,8 @@ static inline bool is_plain(uint8_t c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Are all eight bytes plain?  Each term has the high bit of some byte set when one is below 0x20, a quote,
- * a backslash, or 0x7f and above. */
+/* Are all eight bytes plain?  Each term has the high bit of some byte set when one is below 0x20, a
+ * quote, a backslash, or 0x7f and above. */
 static inline bool are_plain(uint64_t x)
 {
     const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
@@ -147,7 +149,8 @@ static inline bool are_plain(uint64_t x)
 
 static uint8_t *show_escape(uint8_t *p, const uint8_t **at, const uint8_t *end);
 
-/* From *at to stop, or a little further where a character reaches over it; `end` is that of the text. */
+/* From *at to stop, or a little further where a character reaches over it; `end` is that of the
+ * text. */
 static inline uint8_t *show_part(uint8_t *p,
                                  const uint8_t **at,
                                  const uint8_t *stop,
@@ -188,8 +191,9 @@ static inline uint8_t *show_text(const orr__show *v, uint8_t *p, orr_span s)
 
 /* ======== The rarer pieces of text: signed and real numbers, escapes, bytes.
  *
- * As Python's json.dumps with its default ensure_ascii writes them, since that is what the old jsonizer
- * prints: everything outside the visible ASCII characters is escaped, 0x7f too (chakra.md section 8). */
+ * As Python's json.dumps with its default ensure_ascii writes them, since that is what the old
+ * jsonizer prints: everything outside the visible ASCII characters is escaped, 0x7f too (chakra.md
+ * section 8). */
 
 static uint8_t *show_i64(uint8_t *p, int64_t v)
 {
@@ -290,11 +294,12 @@ static uint8_t *show_base64(const orr__show *v, uint8_t *p, orr_span s)
 
 /* ======== One record, from its bytes to text, without a tree in between.
  *
- * Records were checked when the trace was read, so walking them cannot fail.  What protobuf allows and no
- * writer does (fields in any order, lists in pieces, a value twice) is honoured: each message is surveyed
- * first, which takes its single values and notes where the occurrences of its repeated fields begin and end;
- * then its members are written in the order of their numbers.  In records as the reference writes them these
- * stretches hold nothing else, so that every byte is looked at twice and no more. */
+ * Records were checked when the trace was read, so walking them cannot fail.  What protobuf allows
+ * and no writer does (fields in any order, lists in pieces, a value twice) is honoured: each
+ * message is surveyed first, which takes its single values and notes where the occurrences of its
+ * repeated fields begin and end; then its members are written in the order of their numbers.  In
+ * records as the reference writes them these stretches hold nothing else, so that every byte is
+ * looked at twice and no more. */
 
 /* Where the occurrences of a field begin and end in its message; from NULL: there are none. */
 typedef struct range {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.c - the report as an object, and the page around the data.
  *
- * Runs are worked out and written down when they are added, so a report holds text only and a timeline can go as soon
- * as it is in.  The page itself is a constant (tools/embed.c makes it from web/): head, title, style, data, script. */
+ * Runs are worked out and written down when they are added, so a report holds text only and a
+ * timeline can go as soon as it is in.  The page itself is a constant (tools/embed.c makes it from
+ * web/): head, title, style, data, script. */
 #include "report_impl.h"
 #include "report_page.h"
 
@@ -69,7 +70,8 @@ void orr_report_destroy(orr_report *r)
 
 /* ---- adding a run ---- */
 
-/* Where on the page the steps of the critical path lie: the track of the span of the same rank and node. */
+/* Where on the page the steps of the critical path lie: the track of the span of the same rank and
+ * node. */
 static bool find_step_tracks(orr__study *s)
 {
     const orr_report_run *r = s->run;
@@ -224,7 +226,8 @@ static bool put_document(const orr_report *r, orr_buf *b)
 
 /* ---- the page ---- */
 
-/* In HTML "<" could begin a tag; in JSON, which has it in strings only, the same can be said without it. */
+/* In HTML "<" could begin a tag; in JSON, which has it in strings only, the same can be said
+ * without it. */
 static void add_escaped(orr_output *o, const orr_buf *json)
 {
     const char *p = (const char *)json->ptr, *const end = p + json->len;

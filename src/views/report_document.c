@@ -10,8 +10,8 @@
 
 /* ======== The bottleneck in one sentence.
  *
- * What a rank spends most of its time on, on average, beside useful work: a run that computes four fifths of the
- * time has little to gain elsewhere, and the sentence says so. */
+ * What a rank spends most of its time on, on average, beside useful work: a run that computes four
+ * fifths of the time has little to gain elsewhere, and the sentence says so. */
 
 typedef struct time_shares {
     double compute, exposed, memory, host, idle, waiting;
@@ -131,9 +131,10 @@ static void put_sentence(const orr__study *s, orr_buf *b)
 
 /* ======== Two or more runs side by side: how long a rank spends on what.
  *
- * Names of operators are those of info: numbers that count layers or calls do not part them.  Collectives go by their
- * type and messages by their direction, because a kernel of a measured run and a node of a trace are never called the
- * same.  Rows are ordered by the largest difference from the first run. */
+ * Names of operators are those of info: numbers that count layers or calls do not part
+ * them.  Collectives go by their type and messages by their direction, because a kernel of a
+ * measured run and a node of a trace are never called the same.  Rows are ordered by the largest
+ * difference from the first run. */
 
 enum { MOST_ROWS = 200 };
 
@@ -656,7 +657,8 @@ static int compare_lengths(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* How long a step must be to be listed, when there are too many; *equal of exactly that length may be. */
+/* How long a step must be to be listed, when there are too many; *equal of exactly that length may
+ * be. */
 static bool find_limit(const orr_report_run *r, uint64_t *limit, size_t *equal)
 {
     uint64_t *lengths = orr_alloc(r->step_count, sizeof *lengths);
@@ -959,7 +961,8 @@ static void put_stall(const orr_report_run *r, writer *w)
     orr_json_end_object(w);
 }
 
-/* What a timeline says about where it comes from: "path murmur3_128=hash" is a file, anything else an option. */
+/* What a timeline says about where it comes from: "path murmur3_128=hash" is a file, anything else
+ * an option. */
 static bool split_note(orr_str value, orr_str *path, orr_str *hash)
 {
     static const char mark[] = " murmur3_128=";

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_events.c - a timeline packed for the page: columns of small numbers, deflated, in base64.
  *
- * Not everything goes in.  Ranks that are like another one are left out unless asked for; above the limit phases go
- * first, then the shortest spans, of equals the later ones; counters are thinned.  What was left out is counted, and the
- * page says so.  docs/format/report.md has the form byte by byte.
+ * Not everything goes in.  Ranks that are like another one are left out unless asked for; above the
+ * limit phases go first, then the shortest spans, of equals the later ones; counters are
+ * thinned.  What was left out is counted, and the page says so.  docs/format/report.md has the form
+ * byte by byte.
  *
  * Cost: linear in the spans, but for a selection by length when there are too many. */
 #include "report_impl.h"
@@ -135,7 +136,8 @@ static int compare_lengths(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* The length that the last of the `most` longest spans has, and how many of exactly that length may stay. */
+/* The length that the last of the `most` longest spans has, and how many of exactly that length may
+ * stay. */
 static bool find_limit(
     const packer *k, bool has_phases, uint64_t most, orr_ps *limit, uint64_t *equal)
 {

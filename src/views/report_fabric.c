@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_fabric.c - links, queues, pauses and flows of a packet network, for the page (docs/format/report.md). */
+/* report_fabric.c - links, queues, pauses and flows of a packet network, for the page
+ * (docs/format/report.md). */
 #include "report_impl.h"
 
 #include <orrery/lab/units.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_impl.h - what the files behind the report page share.  Never installed.
  *
- * A run that is added to a report is *studied* once, file by file in this order, and written down at once:
+ * A run that is added to a report is *studied* once, file by file in this order, and written down
+ * at once:
  *
  *     report_times.c        what each rank does with its time; collectives, which need the same intervals
  *     report_pipeline.c     which ranks pass messages along: stages
@@ -144,13 +145,14 @@ void orr__put_fabric(const orr__study *s, orr_json_writer *w);
 /* The sentence of a run of flows. */
 void orr__put_fabric_sentence(const orr__study *s, orr_buf *b);
 
-/* At most `most` of the samples: the least and the largest of each equal part of the time, and the last.  Returns
- * how many are left, in the order of time. */
+/* At most `most` of the samples: the least and the largest of each equal part of the time, and the
+ * last.  Returns how many are left, in the order of time. */
 size_t orr__thin_samples(orr_sample *samples, size_t count, size_t most);
 
 /* "all-reduce"; "collective" when not known.  For 1 + orr_collective. */
 const char *orr__collective_text(uint8_t collective);
-/* What nccl-tests counts as the size of one, and the factor from it to the bus bandwidth; false: not known. */
+/* What nccl-tests counts as the size of one, and the factor from it to the bus bandwidth; false:
+ * not known. */
 bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, double *bus_out);
 
 static inline bool orr__is_comm(uint8_t kind)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_page.h - the report page of web/, cut where the title and the data go.  Made by tools/embed.c. */
+/* report_page.h - the report page of web/, cut where the title and the data go.  Made by
+ * tools/embed.c. */
 #ifndef ORR_REPORT_PAGE_H
 #define ORR_REPORT_PAGE_H
 

@@ -5,11 +5,13 @@
  *     collective  |      ======          |       compute 16, exposed 2, overlapped 4
  *     receive     |          ----        |       and so on: each moment counts once
  *
- * Spans of one use become a list of stretches that do not touch (their union); all figures are lengths of such
- * lists and of what two of them share.  A receive counts from when its message left, and a collective of a simulation
- * from when the last of its ranks came to it: before that, nothing is under way and the rank just waits.
+ * Spans of one use become a list of stretches that do not touch (their union); all figures are
+ * lengths of such lists and of what two of them share.  A receive counts from when its message
+ * left, and a collective of a simulation from when the last of its ranks came to it: before that,
+ * nothing is under way and the rank just waits.
  *
- * Cost: O(n log n) in the spans of a rank, next to linear where they come in order, as they do in simulations. */
+ * Cost: O(n log n) in the spans of a rank, next to linear where they come in order, as they do in
+ * simulations. */
 #include "info_impl.h"
 #include "report_impl.h"
 
@@ -464,7 +466,8 @@ const char *orr__collective_text(uint8_t collective)
     return names[collective < sizeof names / sizeof *names ? collective : 0];
 }
 
-/* As nccl-tests' PERFORMANCE.md has them.  The size of a gather there is that of what comes out, n shares. */
+/* As nccl-tests' PERFORMANCE.md has them.  The size of a gather there is that of what comes out, n
+ * shares. */
 bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, double *bus_out)
 {
     const double n = r->members, size = (double)r->size;
@@ -497,9 +500,10 @@ bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, doub
 
 /* ======== Ranks that are alike, so that a job of thousands is a few rows.
  *
- * A rank joins the first group whose first rank is of its stage and has the same figures up to a tolerance, a share
- * of the whole time: 0.1 % at first, and twice that as long as there are more groups than anyone reads.  Ranks are
- * taken in ascending order, so the same timeline gives the same groups. */
+ * A rank joins the first group whose first rank is of its stage and has the same figures up to a
+ * tolerance, a share of the whole time: 0.1 % at first, and twice that as long as there are more
+ * groups than anyone reads.  Ranks are taken in ascending order, so the same timeline gives the
+ * same groups. */
 
 enum { MOST_GROUPS = 64 };
 
@@ -577,7 +581,8 @@ static uint32_t place_of_rank(const orr__study *s, uint32_t rank)
     return low < s->rank_count && s->ranks[low].rank == rank ? low : ORR__NO_PLACE;
 }
 
-/* The one of a group that is most of the critical path stands for it, so that the path can be seen. */
+/* The one of a group that is most of the critical path stands for it, so that the path can be
+ * seen. */
 static bool choose_shown(orr__study *s)
 {
     uint64_t *on_path = orr_arena_new(s->arena, s->rank_count, uint64_t);
@@ -616,9 +621,9 @@ orr_code orr__study_groups(orr__study *s)
  *     rank 0 -> 8 -> 16 -> 24        each rank has a predecessor and a successor at most: a line
  *     rank 1 -> 9 -> 17 -> 25        (or a circle, when stages are interleaved), all lines equally long
  *
- * The k-th ranks of all lines are stage k.  A line begins at the end that sends first; a circle at the rank that
- * sends first, towards whom it sends first.  Any other pattern of messages is not taken for a pipeline: then there
- * are no stages. */
+ * The k-th ranks of all lines are stage k.  A line begins at the end that sends first; a circle at
+ * the rank that sends first, towards whom it sends first.  Any other pattern of messages is not
+ * taken for a pipeline: then there are no stages. */
 
 /* The neighbours of a rank, and when it first sent to each. */
 typedef struct neighbours {
@@ -799,8 +804,9 @@ orr_code orr__study_pipeline(orr__study *s)
 
 /* ======== Memory over time: the counters of ranks that are called memory and count bytes.
  *
- * Of each group of like ranks the one with the highest peak is drawn.  A line on a screen needs no more than two
- * points a column, so samples are thinned; the least and the most of each part of the time stay, and so do peaks. */
+ * Of each group of like ranks the one with the highest peak is drawn.  A line on a screen needs no
+ * more than two points a column, so samples are thinned; the least and the most of each part of the
+ * time stay, and so do peaks. */
 
 enum { MOST_POINTS = 2000 };
 

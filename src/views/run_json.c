@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_json.c - what came out of a run, for programs: one JSON object (docs/format/run.md), or CSV with one row per
- * rank or per link.
+/* run_json.c - what came out of a run, for programs: one JSON object (docs/format/run.md), or CSV
+ * with one row per rank or per link.
  *
  * Keys do not come and go, except "stall"; what is not known is null.  Keys name their units. */
 #include "base/io/output.h"

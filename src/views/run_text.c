@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_text.c - what came out of a run, for people: a few short tables in 80 columns.
  *
- * Sums over ranks say little to someone who looks at one job, so times are per rank: least, median and most
- * over the ranks, or the average of those that take part. */
+ * Sums over ranks say little to someone who looks at one job, so times are per rank: least, median
+ * and most over the ranks, or the average of those that take part. */
 #include "base/io/output.h"
 #include "base/text/bar.h"
 #include "explain/run_facts.h"
@@ -262,8 +262,8 @@ static void print_links(const orr__run_facts *f, orr_buf *b)
 
 /* ---- the critical path ---- */
 
-/* Steps of one rank and one kind of work that follow each other, none of them held by another rank but perhaps
- * the first: one line. */
+/* Steps of one rank and one kind of work that follow each other, none of them held by another rank
+ * but perhaps the first: one line. */
 typedef struct stretch {
     uint32_t first, last; /* steps */
     uint32_t steps;       /* those that take time */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_report.c - what came out of a schedule under LogGOPS, for people, for programs and for spreadsheets. */
+/* schedule_report.c - what came out of a schedule under LogGOPS, for people, for programs and for
+ * spreadsheets. */
 #include "base/formats/json.h"
 #include "base/io/output.h"
 #include "explain/schedule_facts.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text_table.c - see text_table.h.
  *
- * All rows are kept until the table is printed, because a column is as wide as its widest cell.  Characters
- * are counted, not bytes.  Numbers are made with integers only, so no two machines round them differently. */
+ * All rows are kept until the table is printed, because a column is as wide as its widest
+ * cell.  Characters are counted, not bytes.  Numbers are made with integers only, so no two
+ * machines round them differently. */
 #include "text_table.h"
 
 #include <orrery/lab/units.h>

@@ -6,9 +6,9 @@
  *     orr__table_add(&t, orr__cell_text(a, name));  ...
  *     orr__table_print(&t, &buf);
  *
- * Cells are given row by row and belong to the arena (or are literals); NULL stands for one that memory ran
- * out for.  The first `left` columns are set to the left, the others to the right.  A table that is too wide
- * has its left columns cut, the widest first. */
+ * Cells are given row by row and belong to the arena (or are literals); NULL stands for one that
+ * memory ran out for.  The first `left` columns are set to the left, the others to the right.  A
+ * table that is too wide has its left columns cut, the widest first. */
 #ifndef ORR_VIEWS_TEXT_TABLE_H
 #define ORR_VIEWS_TEXT_TABLE_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_check.c - the doctor on any job of a few ranks, and on any file that it is asked to repair.
  *
- * The same bytes are used twice: as a list of nodes, six bytes each, dealt out to four ranks; and as a file.
- * Whatever comes, a report can be printed; a repaired trace can be read, has none of the faults that can be
- * repaired, and a second repair finds nothing to do. */
+ * The same bytes are used twice: as a list of nodes, six bytes each, dealt out to four ranks; and
+ * as a file. Whatever comes, a report can be printed; a repaired trace can be read, has none of the
+ * faults that can be repaired, and a second repair finds nothing to do. */
 #include "fuzz_trace.h"
 
 #include "base/formats/wire.h"
@@ -36,7 +36,8 @@ static size_t message_attrs(const uint8_t *p, bool is_send, orr_attr *out)
     return p[5] >> 6 ? 3 : 1; /* one in four has no peer and no tag */
 }
 
-/* rank 2 bits, what 2 bits, 4 bits unused | dependency, as so many nodes back or ahead | more of it | ... */
+/* rank 2 bits, what 2 bits, 4 bits unused | dependency, as so many nodes back or ahead | more of it
+ * | ... */
 static void add_node(orr_trace *t, uint32_t id, const uint8_t *p)
 {
     static const uint32_t types[] = {ORR_NODE_COMP, ORR_NODE_COMM_COLL, ORR_NODE_COMM_SEND,
@@ -120,7 +121,8 @@ static void repair_file(const uint8_t *data, size_t size)
         orr_check_fix(fuzz_file(0, data, size), sink->path, &one_thread, NULL, &r, &err);
     const orr_span out = fuzz_take(sink);
     if (code) {
-        /* A generation of old that cannot hold what was made of it is refused as a wish, not as input. */
+        /* A generation of old that cannot hold what was made of it is refused as a wish, not as
+         * input. */
         REQUIRE((code == ORR_EINPUT || code == ORR_EUSAGE) && !r && err.message[0]);
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_chrome_trace.c - any bytes as a file of trace events.  What is refused must have a place and words; what is taken
- * is a timeline that holds together and can be reported on. */
+/* fuzz_chrome_trace.c - any bytes as a file of trace events.  What is refused must have a place and
+ * words; what is taken is a timeline that holds together and can be reported on. */
 #include <orrery/lab/chrome_trace.h>
 #include <orrery/report.h>
 

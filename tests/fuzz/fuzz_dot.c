@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_dot.c - any bytes as a task graph in the DOT language.  What is refused must have a place and words; what is
- * taken must become traces, whose dependencies lead nowhere else by our rules. */
+/* fuzz_dot.c - any bytes as a task graph in the DOT language.  What is refused must have a place
+ * and words; what is taken must become traces, whose dependencies lead nowhere else by our
+ * rules. */
 #include <orrery/lab/compat.h>
 #include <orrery/lab/flexflow.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_et.c - any bytes into the reader of .et files, with every leniency and as every generation of the format.
+/* fuzz_et.c - any bytes into the reader of .et files, with every leniency and as every generation
+ * of the format.
  *
- * What is read must be as trace.h promises, can be fed, summed up and checked, and reads back when written; what is
- * read strictly as the current schema is written as the very same bytes. */
+ * What is read must be as trace.h promises, can be fed, summed up and checked, and reads back when
+ * written; what is read strictly as the current schema is written as the very same bytes. */
 #include "fuzz_trace.h"
 
 #include "trace/trace_impl.h"
@@ -26,7 +27,8 @@ static void write_all(const orr_trace *t, orr_leniency leniency)
                                          .schema = ORR_SCHEMA_CURRENT,
                                          .id_shift = 12345678901},
                     leniency);
-    /* Fields of a wrong type are lost on the way to old generations, and may leave a record empty. */
+    /* Fields of a wrong type are lost on the way to old generations, and may leave a record
+     * empty. */
     for (int schema = ORR_SCHEMA_2023_10; leniency == ORR_STRICT && schema < ORR_SCHEMA_COUNT;
          schema++)
         fuzz_write_back(

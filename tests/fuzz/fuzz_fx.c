@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_fx.c - any bytes as a captured step, or as a printed graph of four ranks.  What is refused must have a place and words;
- * what is taken must be traces whose dependencies all point back, and whose memory adds up. */
+/* fuzz_fx.c - any bytes as a captured step, or as a printed graph of four ranks.  What is refused
+ * must have a place and words; what is taken must be traces whose dependencies all point back, and
+ * whose memory adds up. */
 #include <orrery/lab/fx.h>
 
 #include <stdlib.h>

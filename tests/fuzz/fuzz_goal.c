@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_goal.c - any bytes as a GOAL schedule, text or binary.  What is refused must have a place and words; what is taken
- * must be whole, become traces or words, and be simulated by all three sets of rules. */
+/* fuzz_goal.c - any bytes as a GOAL schedule, text or binary.  What is refused must have a place
+ * and words; what is taken must be whole, become traces or words, and be simulated by all three
+ * sets of rules. */
 #include "run/loggops/loggops.h"
 #include <orrery/lab/compat.h>
 #include <orrery/lab/goal_traces.h>

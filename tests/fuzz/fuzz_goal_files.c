@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_goal_files.c - any bytes as one of the files beside a schedule: interruptions, links, a placement of jobs.  The first
- * byte says which.  What is refused must have words; with what is taken a small schedule runs to its end. */
+/* fuzz_goal_files.c - any bytes as one of the files beside a schedule: interruptions, links, a
+ * placement of jobs.  The first byte says which.  What is refused must have words; with what is
+ * taken a small schedule runs to its end. */
 #include "run/loggops/loggops.h"
 #include <orrery/lab/compat.h>
 

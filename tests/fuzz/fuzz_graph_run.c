@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_graph_run.c - a run on a link-level topology, from any bytes to the last event.
  *
- * The bytes up to the first NUL are the topology, those behind it the file of ranks and links that differ.  What is
- * refused must have words.  What is taken is run, and no link may have carried more than the messages sent. */
+ * The bytes up to the first NUL are the topology, those behind it the file of ranks and links that
+ * differ.  What is refused must have words.  What is taken is run, and no link may have carried
+ * more than the messages sent. */
 #include "fuzz_trace.h"
 
 #include "run/run_state.h"

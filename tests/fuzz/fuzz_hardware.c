@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_hardware.c - any bytes as a hardware file.  What is refused must have a place and words; what is taken
- * is written and read again, and a product is costed on it. */
+/* fuzz_hardware.c - any bytes as a hardware file.  What is refused must have a place and words;
+ * what is taken is written and read again, and a product is costed on it. */
 #include <orrery/lab/gemm.h>
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_holes.c - any bytes as the tables of holes and of groups of a set that is there; holes that are accepted
- * must fill every rank, and the set must have the findings and figures of its ranks as plain traces. */
+/* fuzz_holes.c - any bytes as the tables of holes and of groups of a set that is there; holes that
+ * are accepted must fill every rank, and the set must have the findings and figures of its ranks as
+ * plain traces. */
 #include "fuzz_trace.h"
 
 #include "trace/set_impl.h"
@@ -58,7 +59,8 @@ static orr_set *make_plain(const orr_set *s)
     return plain;
 }
 
-/* Equal ranks share what is said about their own numbers and their messages, and some of it is not said twice. */
+/* Equal ranks share what is said about their own numbers and their messages, and some of it is not
+ * said twice. */
 static bool is_about_one(int kind)
 {
     return kind == ORR_CHECK_OWN_RANK || kind > ORR_CHECK_UNEVEN_SIZE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_issue_log.c - any bytes as a log of issued nodes, in our way and in the old one.  What is refused must have a place
- * and words; what is taken in our way becomes a timeline. */
+/* fuzz_issue_log.c - any bytes as a log of issued nodes, in our way and in the old one.  What is
+ * refused must have a place and words; what is taken in our way becomes a timeline. */
 #include <orrery/lab/compat.h>
 #include <orrery/lab/issue_log.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json.c - any bytes into the JSON reader.
  *
- * The input is read three times: as trees in large pieces, as trees in small ones (their size follows from
- * the input's, so that ends fall everywhere), and by walking.  All must come to the same verdict, every
- * place must lie inside the input, and what was read is written again and must read back as equal text. */
+ * The input is read three times: as trees in large pieces, as trees in small ones (their size
+ * follows from the input's, so that ends fall everywhere), and by walking.  All must come to the
+ * same verdict, every place must lie inside the input, and what was read is written again and must
+ * read back as equal text. */
 #include "base/formats/json.h"
 #include "base/formats/json_impl.h"
 

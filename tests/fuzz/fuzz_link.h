@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_link.h - what both fuzz targets of the linker do with a pair of traces, one of which is any bytes: link it in every
- * way there is; what is refused has words, what is taken can be written, and converts to a trace without missing parents. */
+/* fuzz_link.h - what both fuzz targets of the linker do with a pair of traces, one of which is any
+ * bytes: link it in every way there is; what is refused has words, what is taken can be written,
+ * and converts to a trace without missing parents. */
 #ifndef ORR_FUZZ_LINK_H
 #define ORR_FUZZ_LINK_H
 

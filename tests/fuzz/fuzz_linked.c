@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_linked.c - any bytes as a linked PyTorch trace, read and converted in both ways, and played through.  What is
- * refused must have a place and words; what is taken must be a graph that can be run. */
+/* fuzz_linked.c - any bytes as a linked PyTorch trace, read and converted in both ways, and played
+ * through.  What is refused must have a place and words; what is taken must be a graph that can be
+ * run. */
 #include <orrery/lab/compat.h>
 #include <orrery/lab/pytorch.h>
 

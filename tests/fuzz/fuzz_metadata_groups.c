@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_metadata_groups.c - any bytes as the text of process groups in a trace (METADATA node process_group:init).
+/* fuzz_metadata_groups.c - any bytes as the text of process groups in a trace (METADATA node
+ * process_group:init).
  *
- * The first byte is the name by which the collectives of four ranks call their group.  Texts in a trace are UTF-8, so
- * others do not come this far.  What is refused must have words; groups that are taken must hang together, and the
- * run is started and must come to an end. */
+ * The first byte is the name by which the collectives of four ranks call their group.  Texts in a
+ * trace are UTF-8, so others do not come this far.  What is refused must have words; groups that
+ * are taken must hang together, and the run is started and must come to an end. */
 #include "fuzz_trace.h"
 
 #include "base/text/text.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_model.c - any bytes as a model: a config.json or a file of ours.  What is refused must have a place and
- * words; what is taken must be good, add up, and be the same model when it is written and read again. */
+/* fuzz_model.c - any bytes as a model: a config.json or a file of ours.  What is refused must have
+ * a place and words; what is taken must be good, add up, and be the same model when it is written
+ * and read again. */
 #include <orrery/lab/model.h>
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: schedgen */
-/* fuzz_mpi_trace.c - any bytes as the trace of one rank, played by each of four in both copies.  What is refused must
- * have a place and words; what is taken must be a schedule that the reader of GOAL understands. */
+/* fuzz_mpi_trace.c - any bytes as the trace of one rank, played by each of four in both
+ * copies.  What is refused must have a place and words; what is taken must be a schedule that the
+ * reader of GOAL understands. */
 #include "compat/schedgen/sg_rules.h"
 #include "sources/schedgen/mpi_trace_impl.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: nccl_generator */
-/* fuzz_nccl.c - rows of exports as lines of text, into a file and through the whole way.  A line is "START END TEXT" for NVTX or
- * "kSTREAM START END NAME" for a kernel of process 1.  In our own way what is written has been found to match; both ways end, and
- * what is refused has words. */
+/* fuzz_nccl.c - rows of exports as lines of text, into a file and through the whole way.  A line is
+ * "START END TEXT" for NVTX or "kSTREAM START END NAME" for a kernel of process 1.  In our own way
+ * what is written has been found to match; both ways end, and what is refused has words. */
 #include "compat/nccl_generator/nccl_generator.h"
 
 #include <orrery/lab/nccl.h>
@@ -24,8 +24,8 @@ static void require(bool condition)
         abort();
 }
 
-/* Counts of millions make schedules of millions of lines, which is as it should be, but slow: behind words that end in
- * "ount" long numbers are cut. */
+/* Counts of millions make schedules of millions of lines, which is as it should be, but slow:
+ * behind words that end in "ount" long numbers are cut. */
 static void shorten(char *line)
 {
     char *to = line;

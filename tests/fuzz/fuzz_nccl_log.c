@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_nccl_log.c - any bytes as NCCL's log.  Reading comes to an end; what it points to lies inside. */
+/* fuzz_nccl_log.c - any bytes as NCCL's log.  Reading comes to an end; what it points to lies
+ * inside. */
 #include "sources/nccl/nccl_impl.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_npkit.c - any bytes as a table of timings.  What is refused has a place and words; what is taken gives times for every size,
- * the same ones when asked again. */
+/* fuzz_npkit.c - any bytes as a table of timings.  What is refused has a place and words; what is
+ * taken gives times for every size, the same ones when asked again. */
 #include <orrery/lab/nccl.h>
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_nvtx.c - any bytes as an NVTX text.  What it points to lies inside of it; a marker has a kind, anything else none. */
+/* fuzz_nvtx.c - any bytes as an NVTX text.  What it points to lies inside of it; a marker has a
+ * kind, anything else none. */
 #include <orrery/lab/nsys.h>
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_operators.c - any bytes as measured operators: a table, a host trace, a trace of the profiler.  What is refused must have
- * a place and words; of what is taken no more can match than was measured. */
+/* fuzz_operators.c - any bytes as measured operators: a table, a host trace, a trace of the
+ * profiler.  What is refused must have a place and words; of what is taken no more can match than
+ * was measured. */
 #include "../unit/captured_step.h"
 
 #include <orrery/lab/operators.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_orr.c - any bytes into the reader of .orr files.
  *
- * Hashes would stop nearly every changed input at the door.  So each is tried as it is, and once more with size and
- * hashes put right wherever the tables can be found (docs/format/orr.md has the layout). */
+ * Hashes would stop nearly every changed input at the door.  So each is tried as it is, and once
+ * more with size and hashes put right wherever the tables can be found (docs/format/orr.md has the
+ * layout). */
 #include "fuzz_trace.h"
 
 #include "base/memory/hash.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_packet_config.c - any bytes as a configuration of the packet network, by both sets of rules.  What is refused
- * must have a place and words. */
+/* fuzz_packet_config.c - any bytes as a configuration of the packet network, by both sets of
+ * rules.  What is refused must have a place and words. */
 #include "models/network/packet/packet_config.h"
 
 #include <orrery/lab/compat.h>

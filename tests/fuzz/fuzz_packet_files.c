@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_packet_files.c - any bytes as a topology, as flows and as failures of links on a fixed topology.  What is
- * refused must have a place and words; what is taken must name nodes that are there. */
+/* fuzz_packet_files.c - any bytes as a topology, as flows and as failures of links on a fixed
+ * topology.  What is refused must have a place and words; what is taken must name nodes that are
+ * there. */
 #include "models/network/packet/packet_files.h"
 
 #include <stdlib.h>

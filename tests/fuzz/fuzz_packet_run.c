@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_packet_run.c - a configuration, a topology, flows and failures, parted by lines of one '%', run for a while by
- * both sets of rules.  Whatever they say, the run ends, frames are accounted for, and nothing is out of place; three
- * threads find what one finds. */
+/* fuzz_packet_run.c - a configuration, a topology, flows and failures, parted by lines of one '%',
+ * run for a while by both sets of rules.  Whatever they say, the run ends, frames are accounted
+ * for, and nothing is out of place; three threads find what one finds. */
 #include "models/network/packet/engine/fabric.h"
 #include "models/network/packet/watch/watchers.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_pt2.c - any bytes as an archive of torch.export or as the JSON in one.  What is refused has words and a place; what is
- * read holds together, and becomes traces or is refused with words there. */
+/* fuzz_pt2.c - any bytes as an archive of torch.export or as the JSON in one.  What is refused has
+ * words and a place; what is read holds together, and becomes traces or is refused with words
+ * there. */
 #include <orrery/lab/export.h>
 
 #include "sources/torch/fx/fx_graph.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_ranks.c - any bytes as the file of ranks that differ.  What it says of links is done to a small network. */
+/* fuzz_ranks.c - any bytes as the file of ranks that differ.  What it says of links is done to a
+ * small network. */
 #include "run/config/config.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_requests.c - any bytes as a list of requests.  What is refused must have a place and words; what is taken is in
- * order, and a small model serves it, shortened, in a way that the bytes decide. */
+/* fuzz_requests.c - any bytes as a list of requests.  What is refused must have a place and words;
+ * what is taken is in order, and a small model serves it, shortened, in a way that the bytes
+ * decide. */
 #include <orrery/lab/serve.h>
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: scale_sim */
-/* fuzz_scalesim_cfg.c - any bytes as SCALE-Sim's configuration.  What is refused must have a place and words; what
- * is taken is an array that a small layer can be run on. */
+/* fuzz_scalesim_cfg.c - any bytes as SCALE-Sim's configuration.  What is refused must have a place
+ * and words; what is taken is an array that a small layer can be run on. */
 #include "compat/scale_sim/scale_sim.h"
 
 #include <orrery/lab/scalesim.h>

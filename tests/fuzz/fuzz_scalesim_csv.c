@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: scale_sim */
-/* fuzz_scalesim_csv.c - any bytes as SCALE-Sim's table of layers, as each program reads it.  What is refused must
- * have a place and words; small networks are run, and every report written into memory. */
+/* fuzz_scalesim_csv.c - any bytes as SCALE-Sim's table of layers, as each program reads it.  What
+ * is refused must have a place and words; small networks are run, and every report written into
+ * memory. */
 #include "compat/scale_sim/scale_sim.h"
 
 #include <orrery/lab/scalesim.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: scale_sim */
-/* fuzz_shapes.c - any bytes as a table of shapes, in our form and in the old generator's.  What is refused must have a
- * place and words; what is taken is costed, shared out in different ways, and becomes a table. */
+/* fuzz_shapes.c - any bytes as a table of shapes, in our form and in the old generator's.  What is
+ * refused must have a place and words; what is taken is costed, shared out in different ways, and
+ * becomes a table. */
 #include "compat/scale_sim/scale_sim.h"
 
 #include <orrery/lab/gemm.h>

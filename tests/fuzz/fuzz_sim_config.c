@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_sim_config.c - any bytes as one of the simulator's configuration files.
  *
- * The first byte chooses which file the rest is, and how the run is set up; the other files are sound.  What the
- * reader refuses must have a place and words; what it takes is run, for a bounded number of events, on a few
- * ranks that do a little of everything. */
+ * The first byte chooses which file the rest is, and how the run is set up; the other files are
+ * sound.  What the reader refuses must have a place and words; what it takes is run, for a bounded
+ * number of events, on a few ranks that do a little of everything. */
 #include "fuzz_trace.h"
 
 #include <orrery/lab/compat.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: stage */
-/* fuzz_template.c - any bytes as a module: a table, a line of three dashes, and what is said of it.  A module that
- * is accepted has layouts and operations for all its tensors, also after a symbol has been replaced. */
+/* fuzz_template.c - any bytes as a module: a table, a line of three dashes, and what is said of
+ * it.  A module that is accepted has layouts and operations for all its tensors, also after a
+ * symbol has been replaced. */
 #include "compat/stage/template.h"
 
 #include <stdlib.h>

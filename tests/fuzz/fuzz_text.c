@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: chakra */
-/* fuzz_text.c - any bytes as a text workload, read in both ways.  What is refused must have a place and words; what
- * is taken must become traces in order, or be refused with words. */
+/* fuzz_text.c - any bytes as a text workload, read in both ways.  What is refused must have a place
+ * and words; what is taken must become traces in order, or be refused with words. */
 #include "compat/chakra/chakra.h"
 
 #include <orrery/lab/layers.h>

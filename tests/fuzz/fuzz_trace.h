@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_trace.h - what the fuzz targets do with a trace, once some bytes have become one: look at everything in it,
- * check what trace.h promises, feed it, write it, sum it up.
+/* fuzz_trace.h - what the fuzz targets do with a trace, once some bytes have become one: look at
+ * everything in it, check what trace.h promises, feed it, write it, sum it up.
  *
- * Readers of files get a memory file, writers a pipe large enough for all they may write; nothing touches a disk. */
+ * Readers of files get a memory file, writers a pipe large enough for all they may write; nothing
+ * touches a disk. */
 #ifndef ORR_TESTS_FUZZ_TRACE_H
 #define ORR_TESTS_FUZZ_TRACE_H
 
@@ -251,8 +252,9 @@ static inline void fuzz_compare(const orr_trace *t, const orr_trace *again, uint
         REQUIRE(a->id[i] + id_shift == b->id[i]);
 }
 
-/* Write with these options and read back, as leniently as it was read: as many nodes, the same ids.  A trace that
- * the old schema cannot hold may be refused; one without anything in it makes an empty file. */
+/* Write with these options and read back, as leniently as it was read: as many nodes, the same
+ * ids.  A trace that the old schema cannot hold may be refused; one without anything in it makes an
+ * empty file. */
 static inline void fuzz_write_back(const orr_trace *t,
                                    const orr_write_options *opt,
                                    orr_leniency leniency)

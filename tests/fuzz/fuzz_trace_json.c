@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_trace_json.c - any text into the reader of traces in JSON, whatever its form.
  *
- * A trace that comes out is looked at, fed and written: as .et and in each form of JSON, and read back. */
+ * A trace that comes out is looked at, fed and written: as .et and in each form of JSON, and read
+ * back. */
 #include "fuzz_trace.h"
 
 #include "trace/trace_impl.h"
@@ -19,8 +20,8 @@ static void check_same(const orr_trace *t, const orr_trace *again)
     }
 }
 
-/* JSON and JSON lines lose nothing.  The old form leaves out unknown fields, and its first object may be metadata
- * or a node; it only has to be read without harm. */
+/* JSON and JSON lines lose nothing.  The old form leaves out unknown fields, and its first object
+ * may be metadata or a node; it only has to be read without harm. */
 static void view_back(const orr_trace *t, orr_view_form form)
 {
     fuzz_sink *sink = fuzz_writable();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_zip.c - any bytes as a zip archive, all of whose files are read.  What is refused has words and a byte; what is read
- * has the size and checksum that its directory says, and lies whole inside the archive. */
+/* fuzz_zip.c - any bytes as a zip archive, all of whose files are read.  What is refused has words
+ * and a byte; what is read has the size and checksum that its directory says, and lies whole inside
+ * the archive. */
 #include "base/formats/zip_file.h"
 
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* make_seeds.c - writes the seeds of the fuzz targets that read traces: make_seeds FOLDER fills FOLDER/et,
- * FOLDER/orr and FOLDER/trace_json.  The files in tests/fuzz/seeds were made by it; when the formats or the
- * patterns change, run it again.
+/* make_seeds.c - writes the seeds of the fuzz targets that read traces: make_seeds FOLDER fills
+ * FOLDER/et, FOLDER/orr and FOLDER/trace_json.  The files in tests/fuzz/seeds were made by it; when
+ * the formats or the patterns change, run it again.
  *
- * Small inputs that together touch every part of each format: every member of an attribute, every generation,
- * patterns with two ranks, graphs that are not as they should be, sets with holes and groups, each form of JSON. */
+ * Small inputs that together touch every part of each format: every member of an attribute, every
+ * generation, patterns with two ranks, graphs that are not as they should be, sets with holes and
+ * groups, each form of JSON. */
 #include <orrery/lab/gen.h>
 #include <orrery/set.h>
 #include <orrery/trace.h>
@@ -262,8 +263,8 @@ static void save_bytes(const char *path, const void *bytes, size_t size)
     }
 }
 
-/* What the library does not write: the form of JSON that only the C++ feeder knows, and a trace whose first byte
- * is that of a .orr (a length of 9 in three bytes). */
+/* What the library does not write: the form of JSON that only the C++ feeder knows, and a trace
+ * whose first byte is that of a .orr (a length of 9 in three bytes). */
 static void save_others(void)
 {
     static const char text[] =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replay.c - runs a fuzz target over given files, without libFuzzer: what once crashed stays a test.
+/* replay.c - runs a fuzz target over given files, without libFuzzer: what once crashed stays a
+ * test.
  *
  * Each file is tried whole and cut short at a few places; a target must survive every input. */
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: et_legacy */
-/* test_decode.c - every trace of the golden data that comes with its contents as JSON lines: what the
- * public accessors give, written in that form, must be the same bytes. */
+/* test_decode.c - every trace of the golden data that comes with its contents as JSON lines: what
+ * the public accessors give, written in that form, must be the same bytes. */
 #include "golden.h"
 
 #include <orrery/trace.h>

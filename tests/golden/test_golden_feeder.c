@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_golden_feeder.c - issue orders against those of the reference feeders, V2 exactly and V3 by its rules.
+/* test_golden_feeder.c - issue orders against those of the reference feeders, V2 exactly and V3 by
+ * its rules.
  *
  *     test_golden_feeder              the graphs below, then the files of the golden data
  *     test_golden_feeder FOLDER...    FOLDER/case.et against case.v2.order and case.v2.waves beside it, and
@@ -299,8 +300,8 @@ static void check_v2(const char *base, const char *name)
     orr_trace_destroy(t);
 }
 
-/* V3 refuses what we refuse, and more: it feeds dup_ids and half of cycle, which are errors here, and refuses
- * only_meta, which here is simply done. */
+/* V3 refuses what we refuse, and more: it feeds dup_ids and half of cycle, which are errors here,
+ * and refuses only_meta, which here is simply done. */
 static const struct {
     const char *folder, *name, *refusal;
 } files[] = {

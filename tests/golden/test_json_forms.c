@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_json_forms.c - every sound trace of the golden data to JSON in all forms, and back: the bytes must
- * be those of the file.  The damaged ones must be refused with the place of the damage. */
+/* test_json_forms.c - every sound trace of the golden data to JSON in all forms, and back: the
+ * bytes must be those of the file.  The damaged ones must be refused with the place of the
+ * damage. */
 #include "golden.h"
 
 #include <orrery/view.h>

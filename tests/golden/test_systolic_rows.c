@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: scale_sim */
-/* test_systolic_rows.c - every layer that the two generations of SCALE-Sim were run on: all their figures, to the
- * last digit.
+/* test_systolic_rows.c - every layer that the two generations of SCALE-Sim were run on: all their
+ * figures, to the last digit.
  *
- * tests/golden/systolic_rows.txt has the counts and cycles; averages follow from them.  The golden data has
- * every column as it was printed; it is gone through too when it is here. */
+ * tests/golden/systolic_rows.txt has the counts and cycles; averages follow from them.  The golden
+ * data has every column as it was printed; it is gone through too when it is here. */
 #include "golden.h"
 
 #include "compat/scale_sim/scale_sim.h"
@@ -80,7 +80,8 @@ typedef struct row {
     orr_systolic_layer layer;
 } row;
 
-/* Columns from the array's height on: height width, three sizes, dataflow, six or seven of the layer. */
+/* Columns from the array's height on: height width, three sizes, dataflow, six or seven of the
+ * layer. */
 static void take_array(char **f, row *out)
 {
     out->array.rows = strtoull(f[0], NULL, 10);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* captured_step.h - a small captured step as text: a product, an addition in place, a view and an attention. */
+/* captured_step.h - a small captured step as text: a product, an addition in place, a view and an
+ * attention. */
 #ifndef ORR_TESTS_CAPTURED_STEP_H
 #define ORR_TESTS_CAPTURED_STEP_H
 

@@ -15,9 +15,9 @@
  *         return RUN_ALL(tests);
  *     }
  *
- * A failed check prints both sides, file and line, and ends that one test.  Values that are compared are
- * evaluated once.  Tests may write files under any name: they run in a folder of their own, which is gone
- * afterwards.  check_golden() finds files of the golden data. */
+ * A failed check prints both sides, file and line, and ends that one test.  Values that are
+ * compared are evaluated once.  Tests may write files under any name: they run in a folder of their
+ * own, which is gone afterwards.  check_golden() finds files of the golden data. */
 #ifndef ORR_TESTS_CHECK_H
 #define ORR_TESTS_CHECK_H
 
@@ -65,8 +65,8 @@ typedef struct CMUnitTest CMUnitTest;
 static char check_folder[4096];
 static pid_t check_owner;
 
-/* Before main(), which may write files already.  Run by hand from the root of the tree, a program finds its
- * inputs without tests/run. */
+/* Before main(), which may write files already.  Run by hand from the root of the tree, a program
+ * finds its inputs without tests/run. */
 __attribute__((constructor)) static void check_enter_folder(void)
 {
     char root[4096];
@@ -170,7 +170,8 @@ __attribute__((unused)) static void check_says(const orr_error *err,
         check_fail(file, line, "the error says\n  \"%s\"\nwithout\n  \"%s\"", text, part);
 }
 
-/* The path of a file of the golden data (tests/golden/data), which tests/run unpacks: "chakra/feeder/chain.et". */
+/* The path of a file of the golden data (tests/golden/data), which tests/run unpacks:
+ * "chakra/feeder/chain.et". */
 __attribute__((unused)) static const char *check_golden(char *out, size_t size, const char *name)
 {
     const char *root = getenv("ORR_GOLDEN");

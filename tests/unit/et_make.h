@@ -131,7 +131,8 @@ __attribute__((unused)) static void check_str(orr_str s, const char *want)
     CHECK_BYTES(s.ptr, want, s.len);
 }
 
-/* A trace of random shape: ids ascending with gaps, parents among the `back` nodes before; in file order. */
+/* A trace of random shape: ids ascending with gaps, parents among the `back` nodes before; in file
+ * order. */
 __attribute__((unused)) static orr_trace *random_trace(uint64_t seed, uint32_t count, uint32_t back)
 {
     orr_trace *t = new_trace();

@@ -9,8 +9,9 @@
  *     make_result(&m, "y");
  *     orr_buf json = make_program(&m);                     // frees m, too
  *
- * Sizes are written as they are: numbers, or texts such as "s0*2" for expressions (an example behind an @: "s0@8").
- * Strides are those of a contiguous tensor unless m.stride says otherwise for the next one. */
+ * Sizes are written as they are: numbers, or texts such as "s0*2" for expressions (an example
+ * behind an @: "s0@8"). Strides are those of a contiguous tensor unless m.stride says otherwise for
+ * the next one. */
 #ifndef ORR_TESTS_EXPORT_MAKE_H
 #define ORR_TESTS_EXPORT_MAKE_H
 
@@ -112,7 +113,8 @@ __attribute__((unused)) static void make_words(orr_buf *b,
     }
 }
 
-/* target without "torch.ops." when it begins with "aten." and the like; args: further arguments, a comma in front. */
+/* target without "torch.ops." when it begins with "aten." and the like; args: further arguments, a
+ * comma in front. */
 __attribute__((unused)) static void make_node(
     export_maker *m, const char *target, const char *in, const char *out, const char *args)
 {

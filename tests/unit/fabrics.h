@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fabrics.h - packet networks for tests, made of words: a star of hosts, two leaves with spines; who was told what. */
+/* fabrics.h - packet networks for tests, made of words: a star of hosts, two leaves with spines;
+ * who was told what. */
 #ifndef ORR_TESTS_FABRICS_H
 #define ORR_TESTS_FABRICS_H
 
@@ -86,7 +87,8 @@ static inline const char *fabric_star(unsigned hosts, const char *link)
     return text;
 }
 
-/* Two leaves of `hosts` each, joined by `spines`: leaves are nodes 2 hosts and 2 hosts + 1, spines come behind. */
+/* Two leaves of `hosts` each, joined by `spines`: leaves are nodes 2 hosts and 2 hosts + 1, spines
+ * come behind. */
 static inline const char *fabric_leaves(unsigned hosts, unsigned spines, const char *link)
 {
     static char text[FABRIC_WORDS];

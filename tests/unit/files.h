@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.h - small files for unit tests: written, read back, packed, counted.  Every test runs in a folder of
- * its own, so plain names will do. */
+/* files.h - small files for unit tests: written, read back, packed, counted.  Every test runs in a
+ * folder of its own, so plain names will do. */
 #ifndef ORR_TESTS_FILES_H
 #define ORR_TESTS_FILES_H
 

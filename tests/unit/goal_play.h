@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* goal_play.h - plays a schedule without a clock: does every operation come to its end?
  *
- * An operation starts when all it waits for is over.  A message meets the first receive posted with its source
- * and tag; a send is over at once (eager) or when it has met its receive (rendezvous).  Anything left over at
- * the end, a message or a receive alone, or sizes that differ, is an answer in words. */
+ * An operation starts when all it waits for is over.  A message meets the first receive posted with
+ * its source and tag; a send is over at once (eager) or when it has met its receive
+ * (rendezvous).  Anything left over at the end, a message or a receive alone, or sizes that differ,
+ * is an answer in words. */
 #ifndef ORR_TESTS_GOAL_PLAY_H
 #define ORR_TESTS_GOAL_PLAY_H
 

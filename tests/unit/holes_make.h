@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* holes_make.h - random sets with holes, and the same ranks as plain traces.
  *
- * The ranks are a grid; each is in the group of its row and of its column and has a neighbour on either side.
- * All classes run the same steps, so most of it fits together; then single things are changed: an order, a
- * size, a value of one rank, a dependency.  The plain set is read from the files that the other one writes. */
+ * The ranks are a grid; each is in the group of its row and of its column and has a neighbour on
+ * either side. All classes run the same steps, so most of it fits together; then single things are
+ * changed: an order, a size, a value of one rank, a dependency.  The plain set is read from the
+ * files that the other one writes. */
 #ifndef ORR_TESTS_HOLES_MAKE_H
 #define ORR_TESTS_HOLES_MAKE_H
 

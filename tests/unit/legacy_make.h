@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* legacy_make.h - files of the old generations of .et for tests: written byte by byte, read and written back.
+/* legacy_make.h - files of the old generations of .et for tests: written byte by byte, read and
+ * written back.
  *
- * They are written in hexadecimal, as protobuf's rules have it (docs/format/et.md): tag = number * 8 + wire type,
- * numbers as varints, a length before each text and message. */
+ * They are written in hexadecimal, as protobuf's rules have it (docs/format/et.md): tag = number *
+ * 8 + wire type, numbers as varints, a length before each text and message. */
 #ifndef ORR_TESTS_LEGACY_MAKE_H
 #define ORR_TESTS_LEGACY_MAKE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* make_nsys.c - writes made-up exports for tests and examples: make_nsys FOLDER [WORD=N|WORD...], table=FILE for timings. */
+/* make_nsys.c - writes made-up exports for tests and examples: make_nsys FOLDER [WORD=N|WORD...],
+ * table=FILE for timings. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

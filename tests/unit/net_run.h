@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_run.h - messages over a network without ranks that run: a clock, the matching of messages, and one network.
+/* net_run.h - messages over a network without ranks that run: a clock, the matching of messages,
+ * and one network.
  *
  *     net_run r;
  *     net_run_open_file(&r, "ranks: 2\nlinks: [...]");

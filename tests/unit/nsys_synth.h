@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nsys_synth.h - exports as Nsight Systems writes them, made up: for tests and benchmarks that must not need any.
+/* nsys_synth.h - exports as Nsight Systems writes them, made up: for tests and benchmarks that must
+ * not need any.
  *
  *     synth s = {.folder = "traces", .nodes = 2, .gpus = 4, .channels = 2, .rounds = 10};
  *     synth_write(&s);                        // traces/trace_nid000000.sqlite, ...001.sqlite
  *
- * All GPUs are in one communicator; each round is a collective, whose kind, algorithm and protocol go round, and an exchange
- * of messages with the neighbours inside a group every fourth.  A file for each node.  Includers define synth_require,
- * which ends the program when something is not as it must be. */
+ * All GPUs are in one communicator; each round is a collective, whose kind, algorithm and protocol
+ * go round, and an exchange of messages with the neighbours inside a group every fourth.  A file
+ * for each node.  Includers define synth_require, which ends the program when something is not as
+ * it must be. */
 #ifndef ORR_TESTS_NSYS_SYNTH_H
 #define ORR_TESTS_NSYS_SYNTH_H
 

@@ -7,9 +7,9 @@
 
 #include <orrery/lab/serve.h>
 
-/* 2 layers; a token meets, in each, 8 x 16 (queries, keys and values) + 8 x 8 + 8 x 32 + 16 x 8 = 576 weights, and
- * 8 x 40 in the head.  A pair of tokens is 2 * (2 + 2) operations in each of 4 heads: 32.  A layer's cache has
- * 2 heads x 2 x 2 = 8 numbers of a token. */
+/* 2 layers; a token meets, in each, 8 x 16 (queries, keys and values) + 8 x 8 + 8 x 32 + 16 x 8 =
+ * 576 weights, and 8 x 40 in the head.  A pair of tokens is 2 * (2 + 2) operations in each of 4
+ * heads: 32.  A layer's cache has 2 heads x 2 x 2 = 8 numbers of a token. */
 __attribute__((unused)) static orr_model small_model(void)
 {
     return (orr_model){.name = "small",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recipe "add a source" of src/sources/README.md, followed: a source whose input is one line for each node, a name
- * and microseconds or bytes.  "compute forward 5" and "allreduce gradients 4096" become a chain of nodes. */
+/* The recipe "add a source" of src/sources/README.md, followed: a source whose input is one line
+ * for each node, a name and microseconds or bytes.  "compute forward 5" and "allreduce gradients
+ * 4096" become a chain of nodes. */
 #include "check.h"
 
 #include <orrery/trace.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_algorithm_relay.c - broadcast, reduce, scatter, gather and barrier take the time and the messages that
- * docs/design/collectives.md says, on one dimension, on two, and in groups.
+/* test_algorithm_relay.c - broadcast, reduce, scatter, gather and barrier take the time and the
+ * messages that docs/design/collectives.md says, on one dimension, on two, and in groups.
  *
  * A switch of 50 GB/s (53.687 bytes a ns) and 500 ns a link: a message of b bytes takes
  * floor(1000 + b / 53.687) ns.  Before anything is sent stand 10 ns at the endpoint. */
@@ -146,7 +146,8 @@ TEST(test_algorithm_relay__barrier_is_a_reduce_and_a_broadcast)
     CHECK_EQ_U(out.messages, 14);
 }
 
-/* Four by two, root 5 = (1, 1): first to (1, 0) over the outer dimension, then both feed their four. */
+/* Four by two, root 5 = (1, 1): first to (1, 0) over the outer dimension, then both feed their
+ * four. */
 TEST(test_algorithm_relay__crosses_outer_dimensions_once)
 {
     maker m = job(ORR_COLL_BROADCAST, 5, NULL);
@@ -194,14 +195,14 @@ TEST(test_algorithm_relay__chunks_follow_each_other)
     m.splits = 4;
     const made out = make_run(&m);
     CHECK_EQ_U(out.messages, 28);
-    /* A member begins with a chunk when it is done with the one before: the last chunk leaves the root at
-     * 4 x D, and is held up by nobody. */
+    /* A member begins with a chunk when it is done with the one before: the last chunk leaves the
+     * root at 4 x D, and is held up by nobody. */
     CHECK_EQ_U(out.finished[0], 4 * D);
     CHECK_EQ_U(out.finished[7], 7 * (D + time_of(SIZE / 4)) + 4 * D);
 }
 
-/* Ranks that have no part in a phase must not fall behind in the choice of queues: those who agree on the order
- * of chunks agree on it queue by queue. */
+/* Ranks that have no part in a phase must not fall behind in the choice of queues: those who agree
+ * on the order of chunks agree on it queue by queue. */
 TEST(test_algorithm_relay__leaves_all_ranks_with_the_same_queues)
 {
     maker m = job(ORR_COLL_BROADCAST, 5,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_check.c - the doctor: every kind of finding on the smallest set that has it, and silence on sets that
- * only look odd. */
+/* test_check.c - the doctor: every kind of finding on the smallest set that has it, and silence on
+ * sets that only look odd. */
 #include "check.h"
 
 #include "base/formats/json.h"
@@ -485,16 +485,16 @@ TEST(test_check__order_is_found_in_any_file_order)
 
 TEST(test_check__nothing_is_claimed_where_equal_collectives_may_be_exchanged)
 {
-    /* Rank 0 may run either of its two equal all-reduces with rank 1's only ready one.  With the first, its
-     * all-gather comes free, and the all-gather is what rank 1 needs next. */
+    /* Rank 0 may run either of its two equal all-reduces with rank 1's only ready one.  With the
+     * first, its all-gather comes free, and the all-gather is what rank 1 needs next. */
     orr_check_report *r = CHECKED(TRACE(AR(1, 64, NULL, 0), AR(2, 64, NULL, 0), AG(3, 8, NULL, 2)),
                                   TRACE(AR(1, 64, NULL, 0), AG(2, 8, NULL, 1), AR(3, 64, NULL, 2)));
     CHECK_EQ_U(r->errors, 0);
     orr_check_report_destroy(r);
 }
 
-/* A job that runs: collectives in one global order, of which each rank has those of its groups, with
- * dependencies on earlier ones only, in a file order of its own. */
+/* A job that runs: collectives in one global order, of which each rank has those of its groups,
+ * with dependencies on earlier ones only, in a file order of its own. */
 static orr_trace *random_rank(uint32_t rank, uint64_t job, uint32_t count)
 {
     static const char *const groups[] = {"a", "b", "c", "d"};
@@ -610,8 +610,8 @@ TEST(test_check__equal_ranks_send_one_message_each)
     orr_set_close(s);
 }
 
-/* 32,768 ranks in four classes, each of which sends to and receives from every rank of the next: 2 * 8,192
- * messages a rank, more than 500 million in all, of which the check must look at 65,536. */
+/* 32,768 ranks in four classes, each of which sends to and receives from every rank of the next: 2
+ * * 8,192 messages a rank, more than 500 million in all, of which the check must look at 65,536. */
 TEST(test_check__many_equal_ranks_are_quick)
 {
     enum { RANKS = 32768, CLASSES = 4, EACH = RANKS / CLASSES };

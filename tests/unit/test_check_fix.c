@@ -315,7 +315,8 @@ TEST(test_check_fix__records_are_taken_up_again_only_when_they_lead_to_the_end)
     write_file("in.et", b.ptr, b.len - 1);
     orr_check_report_destroy(fix("in.et", "out.et"));
     check_file("out.et", b.ptr, sound);
-    /* With the last byte the lengths come into step again, by chance at node 15, of the real nodes. */
+    /* With the last byte the lengths come into step again, by chance at node 15, of the real
+     * nodes. */
     write_file("in.et", b.ptr, b.len);
     orr_check_report *r = fix("in.et", "out.et");
     CHECK_EQ_U(r->count[ORR_CHECK_DAMAGED], 1);

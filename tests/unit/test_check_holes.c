@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_check_holes.c - what is found in a set with holes is what is found in the same ranks as plain traces. */
+/* test_check_holes.c - what is found in a set with holes is what is found in the same ranks as
+ * plain traces. */
 #include "holes_make.h"
 
 #include <orrery/check.h>
@@ -66,8 +67,9 @@ static uint64_t weight_of(const orr_set *s, const orr_check_report *r, const orr
     return sum;
 }
 
-/* Which of several equal collectives runs first depends on who comes first: where ranks are run one by one, there
- * may be a choice that is none when equals are run together, and the other way round.  Then nothing is claimed. */
+/* Which of several equal collectives runs first depends on who comes first: where ranks are run one
+ * by one, there may be a choice that is none when equals are run together, and the other way
+ * round.  Then nothing is claimed. */
 static bool has_choice(const orr_check_report *r)
 {
     for (size_t i = 0; i < r->finding_count; i++)
@@ -88,8 +90,8 @@ static bool has_same_order(const orr_check_report *a, const orr_check_report *b)
            a->count[ORR_CHECK_COLLECTIVE_ORDER] == b->count[ORR_CHECK_COLLECTIVE_ORDER];
 }
 
-/* Every finding of a set in which no two ranks are equal is in the other, with the same words, and as many
- * ranks have it. */
+/* Every finding of a set in which no two ranks are equal is in the other, with the same words, and
+ * as many ranks have it. */
 static bool are_alike(const orr_set *s,
                       const orr_check_report *holed,
                       const orr_check_report *plain)
@@ -113,8 +115,9 @@ static bool are_alike(const orr_set *s,
     return true;
 }
 
-/* A number that is the same in equal ranks is right for at most one of them, which is not counted when ranks are
- * looked at one by one; what is said about a message of one of them is not said again for the others. */
+/* A number that is the same in equal ranks is right for at most one of them, which is not counted
+ * when ranks are looked at one by one; what is said about a message of one of them is not said
+ * again for the others. */
 static bool may_be_more(int kind)
 {
     return kind == ORR_CHECK_OWN_RANK || kind == ORR_CHECK_UNMATCHED_SEND ||
@@ -328,7 +331,8 @@ TEST(test_check_holes__a_circle_of_groups_is_told_rank_by_rank)
     orr_set_close(s);
 }
 
-/* The same on a line: the last rank has nobody to its right, so it begins, and all go on after it. */
+/* The same on a line: the last rank has nobody to its right, so it begins, and all go on after
+ * it. */
 TEST(test_check_holes__a_chain_of_groups_has_an_order)
 {
     enum { LENGTH = 300 }; /* longer than ranks are looked at for likeness */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_child_process.c - programs are started, waited for and understood; folders go with all that is in them. */
+/* test_child_process.c - programs are started, waited for and understood; folders go with all that
+ * is in them. */
 #include "check.h"
 #include "files.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_chrome_trace.c - trace events read: our own come back as they were, those of Kineto mean what they say, and what
- * is wrong is said with its place. */
+/* test_chrome_trace.c - trace events read: our own come back as they were, those of Kineto mean
+ * what they say, and what is wrong is said with its place. */
 #include "check.h"
 #include "files.h"
 
@@ -39,8 +39,8 @@ static void check_name(const orr_timeline *t, uint32_t text, const char *want)
 
 /* ---- there and back ---- */
 
-/* Spans that overlap (lanes), nest and touch; every field; arrows whose ends lie outside of their spans; a track whose
- * name looks like a lane; a track and a counter of no rank. */
+/* Spans that overlap (lanes), nest and touch; every field; arrows whose ends lie outside of their
+ * spans; a track whose name looks like a lane; a track and a counter of no rank. */
 static orr_timeline *everything(void)
 {
     orr_timeline *t;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_clock.c - events run in the order of time, then of scheduling; the timers of an owner run together. */
+/* test_clock.c - events run in the order of time, then of scheduling; the timers of an owner run
+ * together. */
 #include "check.h"
 #include "files.h"
 
@@ -155,7 +156,8 @@ static bool model_take(model *m, item *out)
     return true;
 }
 
-/* What an event does follows from its argument alone: it adds up to two more, until enough were made. */
+/* What an event does follows from its argument alone: it adds up to two more, until enough were
+ * made. */
 typedef struct plan {
     uint64_t state, made;
 } plan;

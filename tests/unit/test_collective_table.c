@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_collective_table.c - an algorithm of the caller's own, given through the public table: it runs, and its
- * name is in the timeline, the explanation of a stall, error messages and help.  Nothing else knows it.
+/* test_collective_table.c - an algorithm of the caller's own, given through the public table: it
+ * runs, and its name is in the timeline, the explanation of a stall, error messages and
+ * help.  Nothing else knows it.
  *
- * "flat": every member sends all it has to every other one; each adds up what it gets.  "flat1" is broken: it
- * forgets to send. */
+ * "flat": every member sends all it has to every other one; each adds up what it gets.  "flat1" is
+ * broken: it forgets to send. */
 #include "sim_make.h"
 
 #include <orrery/lab/stall.h>
@@ -100,7 +101,8 @@ TEST(test_collective_table__an_algorithm_of_ones_own_runs_and_is_named_in_the_ti
         &err);
     CHECK_OK(orr_sim_run(s, &err), &err);
     CHECK_EQ_U(orr_sim_messages(s), 12);
-    /* 10 ns at the endpoint; 1000 + 8192 / 53.687 ns; 10 ns; three times 8192 / 50 = 163 ns to add up. */
+    /* 10 ns at the endpoint; 1000 + 8192 / 53.687 ns; 10 ns; three times 8192 / 50 = 163 ns to add
+     * up. */
     for (uint32_t r = 0; r < 4; r++)
         CHECK_EQ_U(orr_sim_rank(s, r)->finished_at, 10 + 1152 + 10 + 3 * 163);
     CHECK_OK(orr_sim_timeline(s, &t, &err), &err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_compat.c - the table of replaced programs: what is listed is found, what is not is an error that lists
- * the rest. */
+/* test_compat.c - the table of replaced programs: what is listed is found, what is not is an error
+ * that lists the rest. */
 #include "check.h"
 
 #include <orrery/lab/compat.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two ranks that compute, send and load.  Rank 0: 10 us of compute; then a message of 10^6 bytes to rank 1, which
- * takes 1 ms and 1 us over a link of 1 byte a ns. */
+/* Two ranks that compute, send and load.  Rank 0: 10 us of compute; then a message of 10^6 bytes to
+ * rank 1, which takes 1 ms and 1 us over a link of 1 byte a ns. */
 #include "files.h"
 
 #include "run/run_state.h"
@@ -120,7 +120,8 @@ TEST(test_config_ranks__memory_and_delay)
               1014150);
 }
 
-/* 10^6 operations on 1000 bytes: at 100 operations a ns 10 us; at 50 GB/s the bytes allow 50000 a ns. */
+/* 10^6 operations on 1000 bytes: at 100 operations a ns 10 us; at 50 GB/s the bytes allow 50000 a
+ * ns. */
 TEST(test_config_ranks__roofline)
 {
     static const char more[] =
@@ -128,7 +129,8 @@ TEST(test_config_ranks__roofline)
     check_run(NULL, more, NULL, 1011150, 1011150);
     check_run("ranks: [{ranks: 0, compute: 0.5}]", more, NULL, 1021150, 1021150);
     check_run("ranks: [{ranks: 0, memory: 0.5}]", more, NULL, 1011250, 1011150); /* the load only */
-    /* 50 bytes a ns * 1000 operations a byte * 0.000001 = 0.05 a ns: 20 ms; the load takes 50 + 10^8. */
+    /* 50 bytes a ns * 1000 operations a byte * 0.000001 = 0.05 a ns: 20 ms; the load takes 50 +
+     * 10^8. */
     check_run("ranks: [{ranks: 0, memory: 0.000001}]", more, NULL,
               20000000 + 1001000 + 50 + 100000000, 20000000 + 1001000 + 150);
 }

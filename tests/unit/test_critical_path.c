@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_critical_path.c - what a run leaves behind: critical path, timeline, figures, and stopping it.
+/* test_critical_path.c - what a run leaves behind: critical path, timeline, figures, and stopping
+ * it.
  *
  * All on a switch with 50 GB/s (53.687 bytes a ns) and 500 ns a link: a message of 1 MiB takes
  * 2 x 500 + 1048576 / 53.687 = 20531 ns, rounded down. */
@@ -144,7 +145,8 @@ static void check_step(
 
 /* ---- the path ---- */
 
-/* Rank 1 comes to the all-reduce after 5 us, rank 0 after 9; then rank 1 computes on.  So rank 0 held it. */
+/* Rank 1 comes to the all-reduce after 5 us, rank 0 after 9; then rank 1 computes on.  So rank 0
+ * held it. */
 TEST(test_critical_path__goes_to_the_rank_that_came_last)
 {
     orr_trace *t[] = {new_trace(), new_trace()};
@@ -220,7 +222,8 @@ TEST(test_critical_path__a_message_that_is_there_holds_nobody)
     orr_set_close(set);
 }
 
-/* A rendezvous: the send is posted at once, the receive after 30 us; 8192 bytes say so in 1152 ns. */
+/* A rendezvous: the send is posted at once, the receive after 30 us; 8192 bytes say so in 1152
+ * ns. */
 TEST(test_critical_path__a_send_waits_for_its_receiver_in_a_rendezvous)
 {
     orr_trace *t[] = {new_trace(), new_trace()};
@@ -403,7 +406,8 @@ static orr_json_value item_at(orr_json_value v, const char *key, unsigned place)
     return out;
 }
 
-/* Each rank starts the all-reduce and 10 us of computation at once; rank 1 computes 2 us before that.
+/* Each rank starts the all-reduce and 10 us of computation at once; rank 1 computes 2 us before
+ * that.
  *     rank 0   [all-reduce from 0 ........... end]   [compute 0 .. 10000]
  *     rank 1   [compute 0 .. 2000][all-reduce from 2000 .. end][compute 2000 .. 12000]
  * The all-reduce of rank 0 is exposed from 10000 on, that of rank 1 from 12000 on. */

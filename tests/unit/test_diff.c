@@ -84,7 +84,8 @@ static const row measured[] = {
     {0, "worker", "gloo", ORR_SPAN_HOST, 80, 90},
 };
 
-/* Simulated on two ranks: 5, 15, 20, 30 on each; the other's "gloo" is a collective here, and has parts. */
+/* Simulated on two ranks: 5, 15, 20, 30 on each; the other's "gloo" is a collective here, and has
+ * parts. */
 static const row simulated[] = {
     {0, "host", "step", ORR_SPAN_HOST, 0, 5},
     {0, "host", "linear", ORR_SPAN_HOST, 5, 20},
@@ -131,7 +132,8 @@ TEST(test_diff__own_times_by_operator)
     end_both(a, b, d);
 }
 
-/* Per rank: step 60 and 5, gloo 10 and 40, linear 20 and 15; kernel and mm are equal and go by name. */
+/* Per rank: step 60 and 5, gloo 10 and 40, linear 20 and 15; kernel and mm are equal and go by
+ * name. */
 TEST(test_diff__the_largest_difference_first)
 {
     static const char *const order[] = {"step", "gloo", "linear", "kernel", "mm"};

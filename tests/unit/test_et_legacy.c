@@ -336,7 +336,8 @@ TEST(test_et_legacy__names_tell_the_numbering)
     orr_buf_fini(&b);
 }
 
-/* An extension of today's schema has field 11 too; attributes there are known by what is in them. */
+/* An extension of today's schema has field 11 too; attributes there are known by what is in
+ * them. */
 TEST(test_et_legacy__storage_is_not_an_attribute)
 {
     orr_buf b = {0};

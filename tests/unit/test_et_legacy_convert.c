@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: et_legacy */
-/* test_et_legacy_convert.c - from one generation of .et to another, and what cannot be said there. */
+/* test_et_legacy_convert.c - from one generation of .et to another, and what cannot be said
+ * there. */
 #include "legacy_make.h"
 
 /* ---- from one generation to another ---- */

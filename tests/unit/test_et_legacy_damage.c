@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_et_legacy_damage.c - damaged files of the old generations of .et: named with their byte, or passed over. */
+/* test_et_legacy_damage.c - damaged files of the old generations of .et: named with their byte, or
+ * passed over. */
 #include "legacy_make.h"
 
 /* ---- damage ---- */
@@ -101,7 +102,8 @@ static void try_both_ways(orr_span bytes, const orr_read_options *opt, orr_schem
     orr_trace_destroy(t);
 }
 
-/* Each byte of each sample takes a few other values, and what can still be read is written in some way. */
+/* Each byte of each sample takes a few other values, and what can still be read is written in some
+ * way. */
 TEST(test_et_legacy_damage__no_byte_does_harm)
 {
     static const uint8_t others[] = {0x00, 0x01, 0x7f, 0x80, 0xff, 0x5a};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_export.c - exported programs: what they compute and hold follows from their shapes, by hand; what cannot be read
- * says why. */
+/* test_export.c - exported programs: what they compute and hold follows from their shapes, by hand;
+ * what cannot be read says why. */
 #include "check.h"
 #include "export_make.h"
 #include "files.h"
@@ -41,7 +41,8 @@ static orr_fx_rank_report convert(orr_fx *fx)
     return out;
 }
 
-/* Batch 16; layers 256 -> 1024 -> 256 -> 1024 -> 256, each with a bias, ReLU between them: the golden program. */
+/* Batch 16; layers 256 -> 1024 -> 256 -> 1024 -> 256, each with a bias, ReLU between them: the
+ * golden program. */
 static void make_mlp(export_maker *m)
 {
     for (int i = 0; i < 4; i++) {
@@ -114,7 +115,8 @@ TEST(test_export__the_golden_program_is_the_same)
     orr_fx_close(fx);
 }
 
-/* The decoder of examples/capture, "tiny": 1,024 words, width 256, 2 layers, 4 heads of 64, FFN 1,024; 2 x 128 tokens. */
+/* The decoder of examples/capture, "tiny": 1,024 words, width 256, 2 layers, 4 heads of 64, FFN
+ * 1,024; 2 x 128 tokens. */
 TEST(test_export__an_archive_of_pytorch_is_read)
 {
     char path[1000];
@@ -131,7 +133,8 @@ TEST(test_export__an_archive_of_pytorch_is_read)
     const uint64_t sums = 2 * layers * tokens * d;
     const orr_fx_rank_report rank = convert(fx);
     CHECK_EQ_U(rank.flops, products + attention + norms + gelu + sums);
-    /* parameters: embedding and head, and for each layer four products with biases and two norms; a norm at the end */
+    /* parameters: embedding and head, and for each layer four products with biases and two norms; a
+     * norm at the end */
     const uint64_t layer = 4 * d * d + 4 * d + 2 * d * f + f + d + 4 * d;
     CHECK_EQ_U(rank.memory.parameters, 4 * (2 * words * d + layers * layer + 2 * d));
     orr_export_report_fini(&r);
@@ -159,7 +162,8 @@ static uint32_t storage_of(const fx_graph *g, size_t node)
     return g->tensors[fx_out(g, &g->nodes[node])[0]].storage;
 }
 
-/* x of 4 x 6, transposed; then seen as 24 in a row, which needs a copy, as 3 x 8 of that, and x itself as 24. */
+/* x of 4 x 6, transposed; then seen as 24 in a row, which needs a copy, as 3 x 8 of that, and x
+ * itself as 24. */
 TEST(test_export__a_reshape_copies_only_when_it_must)
 {
     export_maker m = {0};
@@ -336,7 +340,8 @@ TEST(test_export__changed_buffers_are_copied_to)
     orr_fx_close(fx);
 }
 
-/* A result that is made early is held until the end: 1,000 numbers beside the two that the rest needs. */
+/* A result that is made early is held until the end: 1,000 numbers beside the two that the rest
+ * needs. */
 TEST(test_export__results_stay_alive)
 {
     for (int is_result = 0; is_result < 2; is_result++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_export_faults.c - memory that runs out at every single place where an archive, an exported program or a Python is
- * looked at: it must be said that memory ran out, and sanitizers watch that nothing leaks.
+/* test_export_faults.c - memory that runs out at every single place where an archive, an exported
+ * program or a Python is looked at: it must be said that memory ran out, and sanitizers watch that
+ * nothing leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"

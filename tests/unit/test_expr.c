@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: stage */
-/* Expected texts are those of the specification's sections 2.2 and 2.3, or worked out by its rules. */
+/* Expected texts are those of the specification's sections 2.2 and 2.3, or worked out by its
+ * rules. */
 #include "check.h"
 #include "compat/stage/expr.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The packet network by hand: sizes are 36 bytes and the payload for data, 48 for an acknowledgement. */
+/* The packet network by hand: sizes are 36 bytes and the payload for data, 48 for an
+ * acknowledgement. */
 #include "check.h"
 
 #include "models/network/packet/engine/fabric.h"
@@ -103,7 +104,8 @@ TEST(test_fabric__one_packet_as_the_reference_has_it)
     fab_destroy(f);
 }
 
-/* Store and forward: 82.88 ns twice; then three packets follow each other at the speed of the wire. */
+/* Store and forward: 82.88 ns twice; then three packets follow each other at the speed of the
+ * wire. */
 TEST(test_fabric__packets_follow_each_other_through_a_switch)
 {
     told t;
@@ -143,7 +145,8 @@ TEST(test_fabric__acknowledges_by_interval)
     fab_destroy(f);
 }
 
-/* Half of all packets are lost, in both directions: timers make up for it, and everything arrives once. */
+/* Half of all packets are lost, in both directions: timers make up for it, and everything arrives
+ * once. */
 TEST(test_fabric__loss_is_made_up_for)
 {
     told t;
@@ -178,7 +181,8 @@ TEST(test_fabric__a_dead_wire_is_a_standstill)
     CHECK_EQ_U(lines, 4); /* each time the flow, and the link on which all is lost */
 }
 
-/* A line of hosts: 0 - 1 - 2.  Three wires would be needed without the host between: two, and stored once. */
+/* A line of hosts: 0 - 1 - 2.  Three wires would be needed without the host between: two, and
+ * stored once. */
 TEST(test_fabric__hosts_pass_on_if_they_are_told_to)
 {
     told t;
@@ -244,7 +248,8 @@ TEST(test_fabric__reservations_must_fit_into_the_buffer)
     orr__cabling_fini(&cabling);
 }
 
-/* Four senders at full speed into one receiver, and little buffer: nothing is dropped, because they are paused. */
+/* Four senders at full speed into one receiver, and little buffer: nothing is dropped, because they
+ * are paused. */
 TEST(test_fabric__pauses_keep_buffers_from_overflowing)
 {
     told t;
@@ -265,8 +270,8 @@ TEST(test_fabric__pauses_keep_buffers_from_overflowing)
     }
 }
 
-/* Two leaves, four spines, and flows that a hash might put on the same spine: spread over all of them, four flows of
- * one leaf to the other take little longer than one alone. */
+/* Two leaves, four spines, and flows that a hash might put on the same spine: spread over all of
+ * them, four flows of one leaf to the other take little longer than one alone. */
 TEST(test_fabric__packets_are_spread_over_ways)
 {
     static const char *const rules[] = {"LOAD_BALANCE spray TRANSPORT selective ",
@@ -296,7 +301,8 @@ TEST(test_fabric__packets_are_spread_over_ways)
     }
 }
 
-/* Of 100 packets one in fifty is lost.  Going back sends what was in flight again each time; here only what is lost. */
+/* Of 100 packets one in fifty is lost.  Going back sends what was in flight again each time; here
+ * only what is lost. */
 TEST(test_fabric__only_what_is_lost_is_sent_again)
 {
     told t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fabric_approx.c - stretches that repeat themselves are passed over, and nothing comes out differently: the same
- * networks with APPROX 0 and 1. */
+/* test_fabric_approx.c - stretches that repeat themselves are passed over, and nothing comes out
+ * differently: the same networks with APPROX 0 and 1. */
 #include "fabrics.h"
 
 #include "models/network/packet/engine/fabric_impl.h"
@@ -130,8 +130,8 @@ TEST(test_fabric_approx__failures_are_kept)
     fab_destroy(quick.fabric);
 }
 
-/* Stars and leaves with links of different speed, flows of any size at once, windows or pauses: whatever comes out without
- * is what comes out with it. */
+/* Stars and leaves with links of different speed, flows of any size at once, windows or pauses:
+ * whatever comes out without is what comes out with it. */
 TEST(test_fabric_approx__random_networks)
 {
     enum { RUNS = 24, FLOWS = 6 };

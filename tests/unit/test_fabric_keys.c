@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fabric_keys.c - keys of config.txt for which there are no figures of the reference, one test each. */
+/* test_fabric_keys.c - keys of config.txt for which there are no figures of the reference, one test
+ * each. */
 #include "fabrics.h"
 
 #include "models/network/packet/engine/fabric_impl.h"
@@ -14,7 +15,8 @@ static void run_until(uint64_t ticks)
         ;
 }
 
-/* HEADROOM_FACTOR: 100 Gb/s times 1 us are 12,500 bytes; what two ports set aside is not there to be shared. */
+/* HEADROOM_FACTOR: 100 Gb/s times 1 us are 12,500 bytes; what two ports set aside is not there to
+ * be shared. */
 TEST(test_fabric_keys__headroom_is_so_many_times_what_is_on_the_wire)
 {
     static const char *const factors[] = {"", "HEADROOM_FACTOR 0 ", "HEADROOM_FACTOR 5 "};
@@ -29,7 +31,8 @@ TEST(test_fabric_keys__headroom_is_so_many_times_what_is_on_the_wire)
     }
 }
 
-/* ERROR_RATE_PER_LINK: of links whose line says 0.  All is lost there; a link with a rate of its own keeps that. */
+/* ERROR_RATE_PER_LINK: of links whose line says 0.  All is lost there; a link with a rate of its
+ * own keeps that. */
 TEST(test_fabric_keys__error_rate_is_of_links_without_their_own)
 {
     static const char *const links[] = {"2 0 1\n\n0 1 100Gbps 1us 0\n",
@@ -56,8 +59,8 @@ TEST(test_fabric_keys__link_down_at_its_time)
     fab_destroy(told.fabric);
 }
 
-/* NIC_TOTAL_PAUSE_TIME: the receiver pauses three times, 10 us each, and no more although the flow goes on for 4 ms.  A
- * frame that is being sent keeps a pause waiting, 3.84 ns at most here. */
+/* NIC_TOTAL_PAUSE_TIME: the receiver pauses three times, 10 us each, and no more although the flow
+ * goes on for 4 ms.  A frame that is being sent keeps a pause waiting, 3.84 ns at most here. */
 TEST(test_fabric_keys__a_nic_pauses_so_often)
 {
     fabric_make(FABRIC_CONFIG "NIC_TOTAL_PAUSE_TIME 3 ", fabric_star(2, "100Gbps 1us 0"), &told);
@@ -71,7 +74,8 @@ TEST(test_fabric_keys__a_nic_pauses_so_often)
     fab_destroy(told.fabric);
 }
 
-/* PINT_PROB: with 0 no acknowledgement is looked at, and two hosts that send to one stay at the speed of their links. */
+/* PINT_PROB: with 0 no acknowledgement is looked at, and two hosts that send to one stay at the
+ * speed of their links. */
 TEST(test_fabric_keys__pint_looks_at_a_share_of_acknowledgements)
 {
     static const char *const shares[] = {"PINT_PROB 0 ", "PINT_PROB 1 "};
@@ -96,8 +100,8 @@ static unsigned highest_power(void)
     return most;
 }
 
-/* PINT_LOG_BASE: a port that is always busy writes log(512), 9 to the base of 2 and 127.9 to that of 1.05, rounded by a
- * coin; the average wavers by a tenth, which is 0.15 and 2. */
+/* PINT_LOG_BASE: a port that is always busy writes log(512), 9 to the base of 2 and 127.9 to that
+ * of 1.05, rounded by a coin; the average wavers by a tenth, which is 0.15 and 2. */
 TEST(test_fabric_keys__pint_writes_powers_of_its_base)
 {
     static const char *const bases[] = {"PINT_LOG_BASE 2 ", "PINT_LOG_BASE 1.05 "};
@@ -129,8 +133,9 @@ static unsigned count_rates(const char *config)
     return count;
 }
 
-/* SAMPLE_FEEDBACK: between round trips HPCC passes over hops without a queue.  Alone, a flow has none, so its rate changes
- * once a round trip, of which 500 packets of 86 ns have about ten; else many times in each. */
+/* SAMPLE_FEEDBACK: between round trips HPCC passes over hops without a queue.  Alone, a flow has
+ * none, so its rate changes once a round trip, of which 500 packets of 86 ns have about ten; else
+ * many times in each. */
 TEST(test_fabric_keys__hpcc_may_pass_over_empty_queues)
 {
     CHECK(count_rates(FABRIC_CONFIG "CC_MODE 3 MULTI_RATE 0 SAMPLE_FEEDBACK 1 ") < 20);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fabric_laws.c - what holds in every network, whatever it is made of: random networks, flows, controls,
- * transports, balancers, losses and failures; no reference, only arithmetic.
+/* test_fabric_laws.c - what holds in every network, whatever it is made of: random networks, flows,
+ * controls, transports, balancers, losses and failures; no reference, only arithmetic.
  *
- * Exact: one flow over a chain of links of any rates.  A packet leaves a link when it is there and the one before it
- * has left, so the times of all packets and acknowledgements are a sum; it is made here a second time, from that rule.
- * Laws of the others:
+ * Exact: one flow over a chain of links of any rates.  A packet leaves a link when it is there and
+ * the one before it has left, so the times of all packets and acknowledgements are a sum; it is
+ * made here a second time, from that rule. Laws of the others:
  *   - every flow is done, and told of once; nobody is faster than the two links of its hosts and the shortest delay
  *   - what hosts send arrives at hosts, or was lost or dropped and is counted as such; without losses nothing is
  *   - bytes sent are those of the flows and those sent again
@@ -294,7 +294,8 @@ static void check_ports(const net *n, const fab *f)
     }
 }
 
-/* Frames that switches send down to hosts, without pauses: each pause of a host is taken back once. */
+/* Frames that switches send down to hosts, without pauses: each pause of a host is taken back
+ * once. */
 static uint64_t count_delivered(const fab *f)
 {
     uint64_t down = 0;
@@ -314,7 +315,8 @@ static uint64_t count_lost_at_hosts(const fab *f)
     return lost;
 }
 
-/* Frames of pauses are lost with others, and nobody counts them apart: then it is not known how many were sent. */
+/* Frames of pauses are lost with others, and nobody counts them apart: then it is not known how
+ * many were sent. */
 static void check_frames(const net *n, const fab *f)
 {
     const fab_figures *g = &f->figures;
@@ -407,9 +409,10 @@ TEST(test_fabric_laws__hold_in_random_networks)
 
 /* ---- headers before data ---- */
 
-/* Hosts of 200 Gb/s at two leaves, two spines, links of 10 Gb/s between: packets of 256 bytes are cut to headers of 36, and
- * where NACKs come back over both spines they make more of them than fit on one link.  Each packet waits for its turn,
- * for a hundred headers at most: (100 x 36 + 292) bytes a packet, 3113.6 ns, if all went over one link. */
+/* Hosts of 200 Gb/s at two leaves, two spines, links of 10 Gb/s between: packets of 256 bytes are
+ * cut to headers of 36, and where NACKs come back over both spines they make more of them than fit
+ * on one link.  Each packet waits for its turn, for a hundred headers at most: (100 x 36 + 292)
+ * bytes a packet, 3113.6 ns, if all went over one link. */
 static void try_headers(void)
 {
     enum { FLOWS = 8, PACKETS = 60 };
@@ -509,8 +512,9 @@ TEST(test_fabric_laws__one_flow_over_a_chain_takes_what_its_links_take)
 
 /* ---- a link that is shared ---- */
 
-/* n equal flows into one link, all links alike: it is never idle from the first packet's arrival to the last one's, so
- * the last flow ends at an exact time, and the others, served in turn, not before each had as many turns. */
+/* n equal flows into one link, all links alike: it is never idle from the first packet's arrival to
+ * the last one's, so the last flow ends at an exact time, and the others, served in turn, not
+ * before each had as many turns. */
 static void try_share(void)
 {
     static net n;

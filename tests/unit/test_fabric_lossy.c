@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fabric_lossy.c - networks that drop or trim packets instead of pausing senders, and windows set by NSCC.
+/* test_fabric_lossy.c - networks that drop or trim packets instead of pausing senders, and windows
+ * set by NSCC.
  *
- * A packet of 1000 bytes is 1036 on the wire, 82.88 ns at 100 Gb/s; a star with links of 1 us has a round trip of
- * 4 us and 2 * 80 ns, which holds 52,000 bytes. */
+ * A packet of 1000 bytes is 1036 on the wire, 82.88 ns at 100 Gb/s; a star with links of 1 us has a
+ * round trip of 4 us and 2 * 80 ns, which holds 52,000 bytes. */
 #include "fabrics.h"
 
 #include "models/network/packet/engine/fabric_impl.h"
@@ -51,13 +52,15 @@ static double fairness(unsigned flows)
     return sum * sum / (flows * squares);
 }
 
-/* The receiver's link carries all packets, and each waits for the switch once: nothing is faster. */
+/* The receiver's link carries all packets, and each waits for the switch once: nothing is
+ * faster. */
 static uint64_t ideal(unsigned flows, uint64_t packets)
 {
     return (flows * packets + 1) * PACKET + 2000000;
 }
 
-/* A window of one and a half times what the way holds never holds a lone flow back: it is as fast as without. */
+/* A window of one and a half times what the way holds never holds a lone flow back: it is as fast
+ * as without. */
 TEST(test_fabric_lossy__a_lone_flow_runs_at_line_rate)
 {
     fabric_make(NSCC LOSSY, fabric_star(2, LINK), &told);
@@ -90,9 +93,9 @@ TEST(test_fabric_lossy__packets_fit_whole_into_the_window)
     }
 }
 
-/* The longest way is 202 us and 2 x 80 ns there and back, and holds 2,527,000 bytes; the window begins as one and a
- * half of that.  The first packet from 0 to 1 is back after 2 x 1082.88 and 2 x 1003.84 ns, so its window becomes
- * 4173.44 / 202160 of it: 78,252 bytes. */
+/* The longest way is 202 us and 2 x 80 ns there and back, and holds 2,527,000 bytes; the window
+ * begins as one and a half of that.  The first packet from 0 to 1 is back after 2 x 1082.88 and 2 x
+ * 1003.84 ns, so its window becomes 4173.44 / 202160 of it: 78,252 bytes. */
 TEST(test_fabric_lossy__the_window_follows_the_shortest_round_trip)
 {
     fabric_make(NSCC "GLOBAL_T 1 " LOSSY,
@@ -109,8 +112,8 @@ TEST(test_fabric_lossy__the_window_follows_the_shortest_round_trip)
     fab_destroy(told.fabric);
 }
 
-/* 64 senders, a queue of 50 packets: what finds no room is cut, told of and sent again, and the receiver's link is
- * never idle for long.  Headers of 36 bytes are what this costs. */
+/* 64 senders, a queue of 50 packets: what finds no room is cut, told of and sent again, and the
+ * receiver's link is never idle for long.  Headers of 36 bytes are what this costs. */
 TEST(test_fabric_lossy__trimmed_incast_is_near_line_rate_without_timeouts)
 {
     incast(NSCC LOSSY "TRIMMING 1 ", 64, 200);
@@ -188,9 +191,9 @@ TEST(test_fabric_lossy__long_flows_become_fair)
     fab_destroy(told.fabric);
 }
 
-/* ---- the equations of NSCC, by hand ----
- * T = 4.16 us, B = 52,000 bytes, D = 3.12 us, M = 1000; a = 52/150, b = 0.26, so 4ab = 0.3605333, 5a = 1.7333333 and
- * 0.15 a M = 52.  The window begins at 78,000 and is set to 20,000 here. */
+/* ---- the equations of NSCC, by hand ---- T = 4.16 us, B = 52,000 bytes, D = 3.12 us, M = 1000; a
+ * = 52/150, b = 0.26, so 4ab = 0.3605333, 5a = 1.7333333 and 0.15 a M = 52.  The window begins at
+ * 78,000 and is set to 20,000 here. */
 
 enum { T_PS = 4160000, D_PS = 3120000 };
 
@@ -252,8 +255,8 @@ TEST(test_fabric_lossy__nscc_holds)
     fab_destroy(told.fabric);
 }
 
-/* The mean of delays of 2 D from 0 on is 2 D (1 - 0.9875^k), above D from k = 56 on: 1.0112014 D there.  Then
- * 1 - 0.8 * 0.0112014 / 1.0112014 = 0.9911381 of 20,052; at once no further. */
+/* The mean of delays of 2 D from 0 on is 2 D (1 - 0.9875^k), above D from k = 56 on: 1.0112014 D
+ * there.  Then 1 - 0.8 * 0.0112014 / 1.0112014 = 0.9911381 of 20,052; at once no further. */
 TEST(test_fabric_lossy__nscc_decreases)
 {
     fab_flow *w = a_flow();
@@ -268,7 +271,8 @@ TEST(test_fabric_lossy__nscc_decreases)
     fab_destroy(told.fabric);
 }
 
-/* What is lost is taken off; after T + D the window is what came through, if that is less than 78,000 / 8. */
+/* What is lost is taken off; after T + D the window is what came through, if that is less than
+ * 78,000 / 8. */
 TEST(test_fabric_lossy__nscc_adapts_after_losses)
 {
     fab_flow *w = a_flow();
@@ -284,8 +288,9 @@ TEST(test_fabric_lossy__nscc_adapts_after_losses)
     fab_destroy(told.fabric);
 }
 
-/* Three packets of ten are lost, and the timer (1.3 ms: a full buffer) is all that makes a flow go on.  Looks every
- * 10 us see that nothing moves for longer than 1 ms; that is no standstill, and changes no time. */
+/* Three packets of ten are lost, and the timer (1.3 ms: a full buffer) is all that makes a flow go
+ * on.  Looks every 10 us see that nothing moves for longer than 1 ms; that is no standstill, and
+ * changes no time. */
 TEST(test_fabric_lossy__who_waits_for_a_timer_does_not_stand_still)
 {
     enum { FLOWS = 20 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fabric_pauses.c - who pauses whom: chains with their heads, storms, and circles that nothing opens. */
+/* test_fabric_pauses.c - who pauses whom: chains with their heads, storms, and circles that nothing
+ * opens. */
 #include "fabrics.h"
 
 #include "models/network/packet/engine/fabric_impl.h"
@@ -18,7 +19,8 @@ static const char *pauses_in_words(void)
 
 /* Hosts 0 and 1 at switch 3, then 4, then 5, and host 2 behind a link of a tenth of the speed:
  *     0, 1 -> 3 -> 4 -> 5 => 2
- * Switch 5 pauses 4, which pauses 3, which pauses the hosts: three behind each other, and the head is 5's port to 2. */
+ * Switch 5 pauses 4, which pauses 3, which pauses the hosts: three behind each other, and the head
+ * is 5's port to 2. */
 static void make_line(const char *more)
 {
     char config[400];
@@ -49,7 +51,8 @@ TEST(test_fabric_pauses__a_chain_leads_to_its_head)
     fab_destroy(told.fabric);
 }
 
-/* 4 MB at 10 Gb/s take 3.3 ms; the buffers hold little of it, so the ports on the way stand most of the time. */
+/* 4 MB at 10 Gb/s take 3.3 ms; the buffers hold little of it, so the ports on the way stand most of
+ * the time. */
 TEST(test_fabric_pauses__a_storm_has_a_name)
 {
     make_line("");
@@ -75,7 +78,8 @@ static void add(void *context, const fab_port_pauses *p)
     CHECK(p->longest_ticks <= p->ticks && p->share > 0 && p->share <= 1);
 }
 
-/* What ports count is what frames count; a pause and its end are in pfc.txt, so the sums can be had by hand. */
+/* What ports count is what frames count; a pause and its end are in pfc.txt, so the sums can be had
+ * by hand. */
 TEST(test_fabric_pauses__ports_are_counted)
 {
     sums s = {0};
@@ -93,8 +97,9 @@ TEST(test_fabric_pauses__ports_are_counted)
     fab_destroy(told.fabric);
 }
 
-/* Five switches in a ring, a host at each, and every host sends to the one two places on: the shortest way is always
- * clockwise, so each cable of the ring has two flows at full speed, and the buffers wait for each other. */
+/* Five switches in a ring, a host at each, and every host sends to the one two places on: the
+ * shortest way is always clockwise, so each cable of the ring has two flows at full speed, and the
+ * buffers wait for each other. */
 enum { RING = 5 };
 
 static const char *ring_of_switches(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fabric_repair.c - pauses and frames that outlive the links they were for: hosts that pause each other, frames that
- * should end a pause and are lost, links that fail and come back. */
+/* test_fabric_repair.c - pauses and frames that outlive the links they were for: hosts that pause
+ * each other, frames that should end a pause and are lost, links that fail and come back. */
 #include "fabrics.h"
 
 #include "models/network/packet/engine/fabric_impl.h"
@@ -39,8 +39,9 @@ static void set_loss(uint32_t port, double error)
     told.fabric->ports[port].is_lossy = error > 0;
 }
 
-/* Both hosts pause each other with their first packet, so each is paused when it should let the other go on.  They
- * stand for 10 us and some frames: 100 packets are 8.3 us, the wire 1 us each way. */
+/* Both hosts pause each other with their first packet, so each is paused when it should let the
+ * other go on.  They stand for 10 us and some frames: 100 packets are 8.3 us, the wire 1 us each
+ * way. */
 TEST(test_fabric_repair__hosts_that_pause_each_other_go_on)
 {
     fabric_make(FABRIC_CONFIG "NIC_TOTAL_PAUSE_TIME 1 ", "2 0 1\n\n0 1 100Gbps 1us 0\n", &told);
@@ -55,8 +56,8 @@ TEST(test_fabric_repair__hosts_that_pause_each_other_go_on)
     fab_destroy(told.fabric);
 }
 
-/* Behind a switch it is a circle of four: hosts 0 and 1 send to each other and pause their switch, whose buffer fills
- * until it pauses them, too. */
+/* Behind a switch it is a circle of four: hosts 0 and 1 send to each other and pause their switch,
+ * whose buffer fills until it pauses them, too. */
 TEST(test_fabric_repair__hosts_that_a_switch_pauses_can_let_it_go_on)
 {
     fabric_make(FILLED "NIC_TOTAL_PAUSE_TIME 3 ", fabric_star(2, "400Gbps 100ns 0"), &told);
@@ -68,7 +69,8 @@ TEST(test_fabric_repair__hosts_that_a_switch_pauses_can_let_it_go_on)
     fab_destroy(told.fabric);
 }
 
-/* The frame that ends a host's pause is lost: the pause is over after twice its time all the same. */
+/* The frame that ends a host's pause is lost: the pause is over after twice its time all the
+ * same. */
 TEST(test_fabric_repair__a_hosts_pause_ends_by_itself)
 {
     fabric_make(FABRIC_CONFIG "NIC_TOTAL_PAUSE_TIME 1 ", fabric_star(2, "100Gbps 1us 0"), &told);
@@ -99,8 +101,9 @@ static void lose_what_ends_a_pause(const char *config)
     set_loss(1, 1);
 }
 
-/* A switch pauses a host and its frame that should end that is lost: nobody will ever say it again.  Two hosts send to
- * a third through one switch; nothing reaches host 0 once it is paused. */
+/* A switch pauses a host and its frame that should end that is lost: nobody will ever say it
+ * again.  Two hosts send to a third through one switch; nothing reaches host 0 once it is
+ * paused. */
 TEST(test_fabric_repair__who_is_paused_for_good_is_named)
 {
     lose_what_ends_a_pause(FILLED);
@@ -113,7 +116,8 @@ TEST(test_fabric_repair__who_is_paused_for_good_is_named)
     fab_destroy(told.fabric);
 }
 
-/* The same with PAUSE_EXPIRES: the port goes on PAUSE_TIME after the frame was lost, and all is done. */
+/* The same with PAUSE_EXPIRES: the port goes on PAUSE_TIME after the frame was lost, and all is
+ * done. */
 TEST(test_fabric_repair__a_pause_may_expire)
 {
     lose_what_ends_a_pause(FILLED "PAUSE_EXPIRES 1 PAUSE_TIME 7 ");
@@ -144,8 +148,8 @@ TEST(test_fabric_repair__a_repaired_link_is_not_paused)
     fab_destroy(told.fabric);
 }
 
-/* The end of a pause is lost, the pause comes again 2 us later, and its end is lost after another us: PAUSE_TIME counts
- * from there on. */
+/* The end of a pause is lost, the pause comes again 2 us later, and its end is lost after another
+ * us: PAUSE_TIME counts from there on. */
 TEST(test_fabric_repair__a_pause_that_came_again_expires_later)
 {
     fabric_make(FILLED "PAUSE_EXPIRES 1 PAUSE_TIME 7 ", fabric_star(3, "100Gbps 1us 0"), &told);
@@ -162,8 +166,8 @@ TEST(test_fabric_repair__a_pause_that_came_again_expires_later)
     fab_destroy(told.fabric);
 }
 
-/* One packet on a wire of 100 us; the link fails after 10 us and is there again before it would arrive.  It is lost all
- * the same, so it comes with the timer, which waits for at least 400 us. */
+/* One packet on a wire of 100 us; the link fails after 10 us and is there again before it would
+ * arrive.  It is lost all the same, so it comes with the timer, which waits for at least 400 us. */
 TEST(test_fabric_repair__what_was_on_a_link_that_failed_is_lost)
 {
     fabric_make(FABRIC_CONFIG, "2 0 1\n\n0 1 100Gbps 100us 0\n", &told);
@@ -197,8 +201,9 @@ TEST(test_fabric_repair__what_is_sent_after_the_repair_arrives)
     fab_destroy(told.fabric);
 }
 
-/* A flow that starts while there is no way waits for the repair, 1 s later, and does nothing until then: it starts at
- * that instant, and the run has no more events than a start, a packet and its acknowledgement need. */
+/* A flow that starts while there is no way waits for the repair, 1 s later, and does nothing until
+ * then: it starts at that instant, and the run has no more events than a start, a packet and its
+ * acknowledgement need. */
 TEST(test_fabric_repair__a_flow_waits_for_a_way_without_asking)
 {
     fabric_make(FABRIC_CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0\n", &told);
@@ -214,7 +219,8 @@ TEST(test_fabric_repair__a_flow_waits_for_a_way_without_asking)
     fab_destroy(told.fabric);
 }
 
-/* Nothing more is planned and there is still no way: that is an error, as at a start without any plan. */
+/* Nothing more is planned and there is still no way: that is an error, as at a start without any
+ * plan. */
 TEST(test_fabric_repair__a_way_that_never_comes_is_an_error)
 {
     orr_error err;
@@ -229,7 +235,8 @@ TEST(test_fabric_repair__a_way_that_never_comes_is_an_error)
     fab_destroy(told.fabric);
 }
 
-/* Two cables join the nodes: a failure takes both, whichever end is named first, and a repair brings both back. */
+/* Two cables join the nodes: a failure takes both, whichever end is named first, and a repair
+ * brings both back. */
 TEST(test_fabric_repair__cables_side_by_side_fail_together)
 {
     fabric_make(FABRIC_CONFIG,
@@ -249,7 +256,8 @@ TEST(test_fabric_repair__cables_side_by_side_fail_together)
     fab_destroy(told.fabric);
 }
 
-/* Failures are found among the links at once, not one by one: 100,000 of them on as many links would take minutes. */
+/* Failures are found among the links at once, not one by one: 100,000 of them on as many links
+ * would take minutes. */
 TEST(test_fabric_repair__as_many_failures_as_links)
 {
     enum { HOSTS = 100000, LINE = 40 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fabric_right.c - where the packet network is right and the old program is not (packet-network.md 14): what has
- * no test elsewhere.  Rows are named by their numbers there. */
+/* test_fabric_right.c - where the packet network is right and the old program is not
+ * (packet-network.md 14): what has no test elsewhere.  Rows are named by their numbers there. */
 #include "fabrics.h"
 
 #include "models/network/packet/engine/fabric_impl.h"
@@ -15,9 +15,10 @@ static void run_until(uint64_t ticks)
         ;
 }
 
-/* 4: 100 us of wire hold 2.5 MB, so a window of 100 packets is short; what is acknowledged only after 200 of them would stand
- * until the timer, if the packet that fills the window did not ask for it.  Then it is a window a round trip: 10 of
- * 200 us and 100 packets of 82.88 ns each; and an acknowledgement a window. */
+/* 4: 100 us of wire hold 2.5 MB, so a window of 100 packets is short; what is acknowledged only
+ * after 200 of them would stand until the timer, if the packet that fills the window did not ask
+ * for it.  Then it is a window a round trip: 10 of 200 us and 100 packets of 82.88 ns each; and an
+ * acknowledgement a window. */
 TEST(test_fabric_right__a_window_smaller_than_the_interval_goes_on)
 {
     fabric_make(FABRIC_CONFIG "L2_ACK_INTERVAL 200000 L2_CHUNK_SIZE 4000000 ",
@@ -33,8 +34,8 @@ TEST(test_fabric_right__a_window_smaller_than_the_interval_goes_on)
     fab_destroy(told.fabric);
 }
 
-/* 7: four hosts send 500 kB each to one, 1 ms after the start.  Their link is busy for 2,000 x 1044 bytes, 167 us; the
- * old program, whose round trips are times since 0, takes 21 ms. */
+/* 7: four hosts send 500 kB each to one, 1 ms after the start.  Their link is busy for 2,000 x 1044
+ * bytes, 167 us; the old program, whose round trips are times since 0, takes 21 ms. */
 TEST(test_fabric_right__timely_measures_round_trips)
 {
     fabric_make(FABRIC_CONFIG "CC_MODE 7 ", fabric_star(6, "100Gbps 1us 0"), &told);
@@ -48,10 +49,11 @@ TEST(test_fabric_right__timely_measures_round_trips)
     fab_destroy(told.fabric);
 }
 
-/* 8: of equally short ways the hash takes one by the number of its port.  Leaf 2 has its links to spines 5, 6 and 4 in this
- * order.  Murmur3 with seed 2 of addresses 11.0.0.1 and 11.0.1.1 and ports 10000 on and 100 is 150554262, 1512900316,
- * 1419624159, 2171593708, 223296381, 1370297453: 0, 1, 0, 1, 0 and 2 modulo 3.  Under --compat it is spines in
- * descending order (section 5): 6, 5, 4. */
+/* 8: of equally short ways the hash takes one by the number of its port.  Leaf 2 has its links to
+ * spines 5, 6 and 4 in this order.  Murmur3 with seed 2 of addresses 11.0.0.1 and 11.0.1.1 and
+ * ports 10000 on and 100 is 150554262, 1512900316, 1419624159, 2171593708, 223296381, 1370297453:
+ * 0, 1, 0, 1, 0 and 2 modulo 3.  Under --compat it is spines in descending order (section 5): 6, 5,
+ * 4. */
 TEST(test_fabric_right__ways_are_ordered_by_port)
 {
     static const char *const spines = "7 5 8\n2 3 4 5 6\n0 2 100Gbps 1us 0\n1 3 100Gbps 1us 0\n"
@@ -67,8 +69,9 @@ TEST(test_fabric_right__ways_are_ordered_by_port)
     fab_destroy(told.fabric);
 }
 
-/* 12: two hosts fill the queue of the port to host 0.  One packet from 0 to 1 takes 2 x 1082.88 ns, and its
- * acknowledgement 2 x 1003.84 ns: 4173.44 ns, if it need not wait for more than a frame or two. */
+/* 12: two hosts fill the queue of the port to host 0.  One packet from 0 to 1 takes 2 x 1082.88 ns,
+ * and its acknowledgement 2 x 1003.84 ns: 4173.44 ns, if it need not wait for more than a frame or
+ * two. */
 TEST(test_fabric_right__acknowledgements_overtake_in_switches)
 {
     static const char *const ways[] = {FABRIC_CONFIG "HAS_WIN 0 ",
@@ -88,8 +91,8 @@ TEST(test_fabric_right__acknowledgements_overtake_in_switches)
     }
 }
 
-/* 14: 5 GB are more than 32 bits count.  76,923 packets of 65,000 bytes, 520.288 ns each at 1 Tb/s, and one of 5,000,
- * 40.288 ns; 1 us on the wire. */
+/* 14: 5 GB are more than 32 bits count.  76,923 packets of 65,000 bytes, 520.288 ns each at 1 Tb/s,
+ * and one of 5,000, 40.288 ns; 1 us on the wire. */
 TEST(test_fabric_right__messages_of_more_than_32_bits)
 {
     fabric_make(FABRIC_CONFIG "HAS_WIN 0 PACKET_PAYLOAD_SIZE 65000 ", "2 0 1\n\n0 1 1Tbps 1us 0\n",
@@ -100,7 +103,8 @@ TEST(test_fabric_right__messages_of_more_than_32_bits)
     fab_destroy(told.fabric);
 }
 
-/* 14: more messages of one pair than there are ports of 16 bits; all are told of, and none is taken for another. */
+/* 14: more messages of one pair than there are ports of 16 bits; all are told of, and none is taken
+ * for another. */
 TEST(test_fabric_right__more_messages_than_ports)
 {
     enum { MESSAGES = 60000 };
@@ -114,8 +118,9 @@ TEST(test_fabric_right__more_messages_than_ports)
     fab_destroy(told.fabric);
 }
 
-/* 15: what a failing link takes away leaves the buffer.  Two hosts fill the queue of the port to host 2, whose link fails
- * and is repaired; in the end nothing is counted any more, and nobody is paused. */
+/* 15: what a failing link takes away leaves the buffer.  Two hosts fill the queue of the port to
+ * host 2, whose link fails and is repaired; in the end nothing is counted any more, and nobody is
+ * paused. */
 TEST(test_fabric_right__failures_leave_nothing_in_buffers)
 {
     orr_error err;
@@ -138,9 +143,9 @@ TEST(test_fabric_right__failures_leave_nothing_in_buffers)
     fab_destroy(told.fabric);
 }
 
-/* 16: of two flows of a NIC one is held by its window, the other by its rate, a tenth of the link's: 100 packets of
- * 828.8 ns, each at most a frame of the other late, and 200 us there and back.  The old program wakes the second one
- * only when something arrives for the first. */
+/* 16: of two flows of a NIC one is held by its window, the other by its rate, a tenth of the
+ * link's: 100 packets of 828.8 ns, each at most a frame of the other late, and 200 us there and
+ * back.  The old program wakes the second one only when something arrives for the first. */
 TEST(test_fabric_right__a_window_holds_nobody_else)
 {
     fabric_make(FABRIC_CONFIG "GLOBAL_T 0 ", "2 0 1\n\n0 1 100Gbps 100us 0\n", &told);
@@ -170,9 +175,9 @@ static const char *row_of(unsigned switches)
     return text;
 }
 
-/* 17: HPCC over 7 and 40 switches at 40 Gb/s.  Alone a flow stays near the speed of its link: 1000 x 1078 bytes are
- * 215.6 us, of which HPCC aims at 95 %; there and back it takes 1 us a link, and at each switch 215.6 ns for a packet and
- * less for its acknowledgement. */
+/* 17: HPCC over 7 and 40 switches at 40 Gb/s.  Alone a flow stays near the speed of its link: 1000
+ * x 1078 bytes are 215.6 us, of which HPCC aims at 95 %; there and back it takes 1 us a link, and
+ * at each switch 215.6 ns for a packet and less for its acknowledgement. */
 TEST(test_fabric_right__hpcc_takes_any_rate_and_number_of_hops)
 {
     static const char *const configs[] = {FABRIC_CONFIG "CC_MODE 3 MULTI_RATE 0 ",

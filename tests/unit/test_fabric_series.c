@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fabric_series.c - what flows, queues and links did over time: known rates give known rows, whatever the length
- * of the run, and memory stays within its limit. */
+/* test_fabric_series.c - what flows, queues and links did over time: known rates give known rows,
+ * whatever the length of the run, and memory stays within its limit. */
 #include "fabrics.h"
 
 #include "models/network/packet/watch/series.h"
@@ -27,8 +27,9 @@ static void commit(void)
     fab_destroy(told.fabric);
 }
 
-/* A stream of 1000 packets over a cable, 82.88 ns each, from 0 on: 82.88 us in all.  Intervals of 10 us: eight are
- * full, the ninth is busy for 2.88 us.  All is acknowledged 2 us later; the look after that is the last. */
+/* A stream of 1000 packets over a cable, 82.88 ns each, from 0 on: 82.88 us in all.  Intervals of
+ * 10 us: eight are full, the ninth is busy for 2.88 us.  All is acknowledged 2 us later; the look
+ * after that is the last. */
 TEST(test_fabric_series__a_link_is_busy_while_packets_leave)
 {
     char expected[200];
@@ -48,8 +49,8 @@ TEST(test_fabric_series__a_link_is_busy_while_packets_leave)
     unlink("s.csv");
 }
 
-/* Eight slots for 84.88 us in steps of 1 us: they have become 16 us each, and the sums are as before.  The last look is
- * at 85 us, 5 us into the sixth. */
+/* Eight slots for 84.88 us in steps of 1 us: they have become 16 us each, and the sums are as
+ * before.  The last look is at 85 us, 5 us into the sixth. */
 TEST(test_fabric_series__slots_are_merged_when_they_are_used_up)
 {
     fabric_make(FABRIC_CONFIG "HAS_WIN 0 SERIES_FILE s.json SERIES_INTERVAL 1us SERIES_SAMPLES 8 "
@@ -71,8 +72,8 @@ TEST(test_fabric_series__slots_are_merged_when_they_are_used_up)
     unlink("s.json");
 }
 
-/* The same run in steps of 1 ps: a slot ends up 2^24 ps wide.  Until there are so wide ones, 8 slots are filled 24 times,
- * with 64 looks each. */
+/* The same run in steps of 1 ps: a slot ends up 2^24 ps wide.  Until there are so wide ones, 8
+ * slots are filled 24 times, with 64 looks each. */
 TEST(test_fabric_series__fine_steps_cost_a_long_run_no_more)
 {
     fabric_make(FABRIC_CONFIG "HAS_WIN 0 SERIES_FILE s.json SERIES_INTERVAL 1ps SERIES_SAMPLES 8 ",
@@ -92,8 +93,9 @@ TEST(test_fabric_series__fine_steps_cost_a_long_run_no_more)
     unlink("s.json");
 }
 
-/* As many slots as there may be, and steps of 1 ps: 85 us are 2^10 ps a slot.  Each doubling takes no more looks than half of the
- * slots, so there are 100,000 of the first time and ten times 50,000. */
+/* As many slots as there may be, and steps of 1 ps: 85 us are 2^10 ps a slot.  Each doubling takes
+ * no more looks than half of the slots, so there are 100,000 of the first time and ten times
+ * 50,000. */
 TEST(test_fabric_series__many_slots_cost_a_look_each)
 {
     fabric_make(FABRIC_CONFIG
@@ -106,7 +108,8 @@ TEST(test_fabric_series__many_slots_cost_a_look_each)
     fab_destroy(told.fabric);
 }
 
-/* Two flows of 100 Gb/s into one link: the queue grows by a packet each 82.88 ns, and each flow gets half. */
+/* Two flows of 100 Gb/s into one link: the queue grows by a packet each 82.88 ns, and each flow
+ * gets half. */
 TEST(test_fabric_series__queues_and_flows)
 {
     fabric_make(FABRIC_CONFIG "HAS_WIN 0 SERIES_FILE s.csv SERIES_WATCH 3.3 SERIES_TOP 0 "
@@ -116,7 +119,8 @@ TEST(test_fabric_series__queues_and_flows)
     fabric_send(&told, 1, 2, 1000000, 1);
     fabric_run_all(&told);
     CHECK_EQ_U(fab_series_of(told.fabric)->ports.count, 1);
-    /* after 10 us: packets have arrived from 1.08288 us on, two at a time: 108 each, 216, and 107 have left */
+    /* after 10 us: packets have arrived from 1.08288 us on, two at a time: 108 each, 216, and 107
+     * have left */
     CHECK_EQ_U(fab_series_of(told.fabric)->ports.list[0].slots[0].max, 108 * 1036);
     commit();
     CHECK(strstr(read_back("s.csv"), "queue,switch3.3 -> 2,0.000,10000.000,,,111888,111888,,,\n"));
@@ -166,8 +170,9 @@ TEST(test_fabric_series__names_are_checked)
     CHECK(access("s.csv", F_OK) != 0);
 }
 
-/* SimAI's files.  Half the speed of the wire is used up by two flows in turn; 10 us of 100 Gb/s are 125,000 bytes, in
- * packets of 1036: 120 have left and one is on its way, so 121, 125,356 bytes and 100.2848 Gb/s. */
+/* SimAI's files.  Half the speed of the wire is used up by two flows in turn; 10 us of 100 Gb/s are
+ * 125,000 bytes, in packets of 1036: 120 have left and one is on its way, so 121, 125,356 bytes and
+ * 100.2848 Gb/s. */
 TEST(test_fabric_series__simai_monitors)
 {
     fabric_make(FABRIC_CONFIG "HAS_WIN 0 BW_MON_FILE bw.txt RATE_MON_FILE rate.txt CNP_MON_FILE "

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fabric_ways.c - how packets are spread over equally short ways, and what the receiver makes of their order.
+/* test_fabric_ways.c - how packets are spread over equally short ways, and what the receiver makes
+ * of their order.
  *
- * Two leaves with four hosts each and four spines: four ways from a host to one of the other leaf. */
+ * Two leaves with four hosts each and four spines: four ways from a host to one of the other
+ * leaf. */
 #include "fabrics.h"
 
 #include "models/network/packet/engine/fabric_impl.h"
@@ -13,7 +15,8 @@ enum { HOSTS = 4, SPINES = 4, PACKETS = 1000 };
 
 static fabric_told told;
 
-/* Packets that the first leaf sent to a spine: its cables come behind those of the hosts, every other one. */
+/* Packets that the first leaf sent to a spine: its cables come behind those of the hosts, every
+ * other one. */
 static uint64_t sent_to_spine(unsigned spine)
 {
     return told.fabric->ports[2 * (2 * HOSTS + 2 * spine)].frames_sent;
@@ -35,8 +38,8 @@ static uint64_t permutation(const char *rule)
     return last;
 }
 
-/* A hash puts two of the four on one spine, whose link then takes twice as long; spread, each spine carries a
- * quarter. */
+/* A hash puts two of the four on one spine, whose link then takes twice as long; spread, each spine
+ * carries a quarter. */
 TEST(test_fabric_ways__spray_resolves_a_collision)
 {
     const uint64_t hashed = permutation("");
@@ -55,7 +58,8 @@ TEST(test_fabric_ways__spray_resolves_a_collision)
     fab_destroy(told.fabric);
 }
 
-/* What is spread comes out of order.  Going back takes that for loss; a receiver that keeps it does not. */
+/* What is spread comes out of order.  Going back takes that for loss; a receiver that keeps it does
+ * not. */
 TEST(test_fabric_ways__selective_repeat_tolerates_disorder)
 {
     (void)permutation("LOAD_BALANCE spray ");
@@ -83,8 +87,8 @@ static unsigned spines_used(const char *config)
     return used;
 }
 
-/* A stream without gaps stays on its way.  With an acknowledgement every 50 packets a window of about 100 comes in
- * bursts, some microseconds apart: each burst may take another way. */
+/* A stream without gaps stays on its way.  With an acknowledgement every 50 packets a window of
+ * about 100 comes in bursts, some microseconds apart: each burst may take another way. */
 TEST(test_fabric_ways__flowlets_change_ways_in_gaps_only)
 {
     CHECK_EQ_U(spines_used(FABRIC_CONFIG "HAS_WIN 0 LOAD_BALANCE flowlet "), 1);
@@ -92,8 +96,9 @@ TEST(test_fabric_ways__flowlets_change_ways_in_gaps_only)
                       "L2_ACK_INTERVAL 50000 LOAD_BALANCE flowlet ") > 1);
 }
 
-/* One spine has links of 10 Gb/s and marks what waits there: the ways that come back unmarked are taken again, so it
- * gets little more than it can carry, a tenth, instead of a quarter, and all is done sooner. */
+/* One spine has links of 10 Gb/s and marks what waits there: the ways that come back unmarked are
+ * taken again, so it gets little more than it can carry, a tenth, instead of a quarter, and all is
+ * done sooner. */
 TEST(test_fabric_ways__reps_avoids_marked_ways)
 {
     static const char *const rules[] = {"spray", "reps"};
@@ -124,8 +129,8 @@ TEST(test_fabric_ways__reps_avoids_marked_ways)
     CHECK(took[1] * 3 < took[0] * 2);
 }
 
-/* In order, what is lost again is found out by what left later, not by timers: one packet in ten of either direction
- * is lost, and all but the last few cost no time. */
+/* In order, what is lost again is found out by what left later, not by timers: one packet in ten of
+ * either direction is lost, and all but the last few cost no time. */
 TEST(test_fabric_ways__what_is_lost_again_is_found_out)
 {
     fabric_make(FABRIC_CONFIG "HAS_WIN 0 TRANSPORT selective ", "2 0 1\n\n0 1 100Gbps 1us 0.1\n",

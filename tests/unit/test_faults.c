@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_faults.c - memory that runs out, reads and writes that fail, at every single place where they can.
+/* test_faults.c - memory that runs out, reads and writes that fail, at every single place where
+ * they can.
  *
- * Each job is run again and again with the first, the second, the third ... request for memory failing, until
- * one run asks for less than that.  A run in which a request failed must say that memory ran out: not that
- * all is well, not that the input is bad.  Sanitizers watch that nothing leaks and nothing is used after its
- * end.  Then the same with failing reads and writes; and once with reads and writes of a few bytes at a time.
+ * Each job is run again and again with the first, the second, the third ... request for memory
+ * failing, until one run asks for less than that.  A run in which a request failed must say that
+ * memory ran out: not that all is well, not that the input is bad.  Sanitizers watch that nothing
+ * leaks and nothing is used after its end.  Then the same with failing reads and writes; and once
+ * with reads and writes of a few bytes at a time.
  *
- * src/base/memory.c is compiled into this program with ORR_FAULTS, and the linker puts our read and write in
- * front of the system's (see meson.build). */
+ * src/base/memory.c is compiled into this program with ORR_FAULTS, and the linker puts our read and
+ * write in front of the system's (see meson.build). */
 #include "holes_make.h"
 
 #include "run/sim.h"

@@ -331,7 +331,8 @@ typedef struct run {
     uint64_t most; /* nodes held at the same time */
 } run;
 
-/* Feed to the end, with up to `width` nodes in flight, finished in an order that depends on the seed. */
+/* Feed to the end, with up to `width` nodes in flight, finished in an order that depends on the
+ * seed. */
 static run run_feeder(orr_feeder *f, uint64_t seed, size_t width)
 {
     run r = {0};
@@ -390,7 +391,8 @@ TEST(test_feeder__a_window_that_holds_everything_changes_nothing)
     }
 }
 
-/* Every node once, and after all it waits for (in issue order, which is what finishing at once gives). */
+/* Every node once, and after all it waits for (in issue order, which is what finishing at once
+ * gives). */
 static void check_valid(const orr_trace *t, const run *r)
 {
     const orr_columns *c = orr_trace_columns(t);
@@ -430,7 +432,8 @@ TEST(test_feeder__a_small_window_feeds_every_trace_whose_parents_come_first)
 
 TEST(test_feeder__a_window_remembers_ids_however_far_apart_they_are)
 {
-    /* Every dependency is on a node that is long finished, with ids that fill no page and that fill pages. */
+    /* Every dependency is on a node that is long finished, with ids that fill no page and that fill
+     * pages. */
     for (unsigned spread = 0; spread < 2; spread++) {
         orr_trace *t = new_trace();
         uint64_t ids[4000];

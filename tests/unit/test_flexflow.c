@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: chakra */
-/* Task graphs of FlexFlow: nodes worked out by hand from chakra.md 4.4 (compat) and docs/format/flexflow.md.
- * A line is a node: id, name, cycles or "src>dst bytes tag", "<" and what it waits for. */
+/* Task graphs of FlexFlow: nodes worked out by hand from chakra.md 4.4 (compat) and
+ * docs/format/flexflow.md. A line is a node: id, name, cycles or "src>dst bytes tag", "<" and what
+ * it waits for. */
 #include "check.h"
 
 #include <orrery/lab/flexflow.h>
@@ -101,7 +102,8 @@ TEST(test_flexflow__a_message_is_a_send_and_a_receive)
                 "3 COMM_RECV_NODE_m3 0>1 64 0\n");
 }
 
-/* 2.5e-9 s are 2.5 cycles of 1 GHz: a tie, to the even 2.  Without a clock times are microseconds. */
+/* 2.5e-9 s are 2.5 cycles of 1 GHz: a tie, to the even 2.  Without a clock times are
+ * microseconds. */
 TEST(test_flexflow__times_are_cycles_or_microseconds)
 {
     check_graph("digraph {" COMP(0, 0, a, "3.5e-9") COMP(1, 0, b, "0") "}", &ours,
@@ -110,7 +112,8 @@ TEST(test_flexflow__times_are_cycles_or_microseconds)
                 "rank 0\n0 COMP_NODE_a_Forward 42\n");
 }
 
-/* Tags count up device by device, in file order: node7 of device 0 comes before node4, node6 is met on device 1. */
+/* Tags count up device by device, in file order: node7 of device 0 comes before node4, node6 is met
+ * on device 1. */
 TEST(test_flexflow__tags_count_as_messages_are_met)
 {
     check_graph("digraph {" COMP(0, 0, a, "0") COMP(1, 1, b, "0") COMP(2, 2, c, "0")
@@ -130,7 +133,8 @@ TEST(test_flexflow__tags_count_as_messages_are_met)
                 "7 COMM_SEND_NODE_m7 2>0 20 0\n");
 }
 
-/* chakra.md 4.4: compute keeps all dependencies, a message those whose "device" is that of the file. */
+/* chakra.md 4.4: compute keeps all dependencies, a message those whose "device" is that of the
+ * file. */
 TEST(test_flexflow__compat_keeps_dependencies_into_other_files)
 {
     check_graph(
@@ -178,8 +182,8 @@ TEST(test_flexflow__crossings_become_messages_of_one_byte)
     orr_flexflow_free(g);
 }
 
-/* A message that waits for a task of a third device: its sender is told.  One that waits for a task of its
- * receiver: the receive waits. */
+/* A message that waits for a task of a third device: its sender is told.  One that waits for a task
+ * of its receiver: the receive waits. */
 TEST(test_flexflow__messages_wait_too)
 {
     check_graph("digraph {" COMP(0, 2, a, "0") COMM(1, 0, 0, 1, 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_flow_times.c - percentiles of flow times: exact for few flows, within 1 % for many, in bounded memory. */
+/* test_flow_times.c - percentiles of flow times: exact for few flows, within 1 % for many, in
+ * bounded memory. */
 #include "check.h"
 
 #include "models/network/packet/engine/flow_times.h"
@@ -62,8 +63,8 @@ TEST(test_flow_times__many_values_are_within_a_hundredth)
     fab_spread_fini(&s);
 }
 
-/* Three flows of 1000 bytes at 1, 2 and 4 times the ideal, one of 100,000 at 1.5 times, one of 2 GiB whose ideal nobody
- * knows, one of exactly 4096 bytes that was better than the ideal. */
+/* Three flows of 1000 bytes at 1, 2 and 4 times the ideal, one of 100,000 at 1.5 times, one of 2
+ * GiB whose ideal nobody knows, one of exactly 4096 bytes that was better than the ideal. */
 TEST(test_flow_times__by_size)
 {
     static const struct {

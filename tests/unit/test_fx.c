@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Captured steps: who waits for whom, sizes, ranks and memory, all worked out by hand.
- * Tensors 0 to 9 are 4 x 4 float32 (64 bytes) in storages of the same number; 10 and 11 are the upper and lower half of
- * 0, 12 is 2 transposed.  A line is a node: id, operator, "<" and the ids of its data, "|" and those it comes after. */
+/* Captured steps: who waits for whom, sizes, ranks and memory, all worked out by hand. Tensors 0 to
+ * 9 are 4 x 4 float32 (64 bytes) in storages of the same number; 10 and 11 are the upper and lower
+ * half of 0, 12 is 2 transposed.  A line is a node: id, operator, "<" and the ids of its data, "|"
+ * and those it comes after. */
 #include "check.h"
 
 #include <orrery/lab/fx.h>
@@ -270,7 +271,8 @@ static bool comes_after(const orr_trace *t, uint32_t i, uint64_t id)
     return is_there;
 }
 
-/* A flat buffer with many users: the upper half is on its way to other ranks while the lower one is used and written. */
+/* A flat buffer with many users: the upper half is on its way to other ranks while the lower one is
+ * used and written. */
 TEST(test_fx__a_long_list_of_users_does_not_wait_for_communication)
 {
     enum { USES = 300, WRITE = USES + 1, LAST = USES + 2 };
@@ -289,7 +291,8 @@ TEST(test_fx__a_long_list_of_users_does_not_wait_for_communication)
     orr_set_close(s);
 }
 
-/* FSDP with 300 parameters in a group: each is made by a node of its own, and all of them go into one buffer. */
+/* FSDP with 300 parameters in a group: each is made by a node of its own, and all of them go into
+ * one buffer. */
 TEST(test_fx__an_all_gather_waits_for_all_that_was_copied_in)
 {
     enum { PARTS = 300 };
@@ -472,7 +475,8 @@ TEST(test_fx__a_size_is_what_a_rank_has_before)
 
 TEST(test_fx__groups_and_peers_are_those_of_the_rank)
 {
-    /* Two pipelines of two stages, {0, 2} and {1, 3}: stage 0 sends, then all add up in {0, 1} or {2, 3}. */
+    /* Two pipelines of two stages, {0, 2} and {1, 3}: stage 0 sends, then all add up in {0, 1} or
+     * {2, 3}. */
     const char *groups = ",{\"family\":1,\"ranks\":[0,2]},{\"family\":1,\"ranks\":[1,3]}"
                          ",{\"family\":2,\"ranks\":[0,1]},{\"family\":2,\"ranks\":[2,3]}";
     const call first[] = {{SEND, "2", "", ",\"args\":{\"dst\":1,\"tag\":5,\"group\":1}"},
@@ -644,7 +648,8 @@ TEST(test_fx__a_message_needs_its_other_end)
     CHECK_SAYS(&err, "no captured rank has the place of rank 1, place 1 of group 1");
 }
 
-/* Ranks 0 and 2 are alike, rank 3 does not receive what rank 1 receives: it is rank 2's message that is lost. */
+/* Ranks 0 and 2 are alike, rank 3 does not receive what rank 1 receives: it is rank 2's message
+ * that is lost. */
 TEST(test_fx__every_rank_of_a_class_needs_its_other_end)
 {
     const call first[] = {{SEND, "2", "", ",\"args\":{\"dst\":1,\"group\":1}"}},
@@ -682,8 +687,9 @@ TEST(test_fx__communication_says_where_it_goes)
 
 TEST(test_fx__a_pipeline_keeps_its_order)
 {
-    /* Rank 0 computes, sends, waits for an answer, computes with it, and then goes on with something else: the
-     * last node comes after the answer and after all that was computed before it was waited for. */
+    /* Rank 0 computes, sends, waits for an answer, computes with it, and then goes on with
+     * something else: the last node comes after the answer and after all that was computed before
+     * it was waited for. */
     const call a[] = {{MM, "0,1", "2", NULL},
                       {SEND, "2", "", ",\"args\":{\"dst\":1,\"group\":1}"},
                       {RECV, "", "3", ",\"writes\":[3],\"args\":{\"src\":1,\"group\":1}"},

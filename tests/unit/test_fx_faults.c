@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fx_faults.c - memory that runs out at every single place while a captured step is read and converted: it must be said
- * that memory ran out, and sanitizers watch that nothing leaks.
+/* test_fx_faults.c - memory that runs out at every single place while a captured step is read and
+ * converted: it must be said that memory ran out, and sanitizers watch that nothing leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"
@@ -9,7 +9,8 @@
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
 
-/* The good ones of the fuzzer: a collective with a wait, a pipeline of two stages, a printed graph. */
+/* The good ones of the fuzzer: a collective with a wait, a pipeline of two stages, a printed
+ * graph. */
 static const char *read_seed(const char *name, size_t *size)
 {
     static char text[16384];

@@ -61,7 +61,8 @@ TEST(test_gantt_view__a_cell_shows_what_fills_most_of_it)
                   "\n# compute   > send   . busy for less than half of the cell\n");
 }
 
-/* Cells of 0.5 us: from 45 to 55 us ten are compute and ten a send; the collective takes four of rank 1's. */
+/* Cells of 0.5 us: from 45 to 55 us ten are compute and ten a send; the collective takes four of
+ * rank 1's. */
 TEST(test_gantt_view__a_window_is_drawn_to_scale)
 {
     check_drawing(

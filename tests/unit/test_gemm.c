@@ -2,8 +2,9 @@
 /* room: scale_sim */
 /* From shapes to times: arrays, memory, vectors, overhead; the table; reports; sweeps.
  *
- * An array of 4 x 4 that keeps its outputs takes, for each fold of 4 x 4 outputs, k + 4 + 4 - 2 cycles, and one more at
- * the end: 8 x 4 by 4 x 4 is two folds of 10, so 21 (docs/design/systolic.md). */
+ * An array of 4 x 4 that keeps its outputs takes, for each fold of 4 x 4 outputs, k + 4 + 4 - 2
+ * cycles, and one more at the end: 8 x 4 by 4 x 4 is two folds of 10, so 21
+ * (docs/design/systolic.md). */
 #include "check.h"
 
 #include <orrery/lab/gemm.h>
@@ -95,7 +96,8 @@ TEST(test_gemm__vector_unit_and_masked_products)
     hw.vector_width = 8;
     /* 8 elements, 7 operations each */
     CHECK_EQ_U(forward("name,type,m,n\na,norm,2,4\n", &hw).cycles, 7);
-    /* one head, 4 queries and keys, 10 of 16 pairs: 4 x 4 x 4 takes 11 cycles, of which 10 / 16 are 6.9 */
+    /* one head, 4 queries and keys, 10 of 16 pairs: 4 x 4 x 4 takes 11 cycles, of which 10 / 16 are
+     * 6.9 */
     hw.vector_width = 0;
     const orr_gemm_pass p =
         forward("name,type,batch,heads,seq_q,head_dim,causal\na,attention,1,1,4,4,1\n", &hw);

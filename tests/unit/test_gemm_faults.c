@@ -2,8 +2,8 @@
 /* room: scale_sim */
 /* test_gemm_faults.c - memory that runs out at every single place between shapes and files.
  *
- * As in test_faults.c: each job is run again and again with the first, the second, the third ... request for
- * memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
+ * As in test_faults.c: each job is run again and again with the first, the second, the third ...
+ * request for memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
 #include "check.h"
 
 #include "compat/scale_sim/scale_sim.h"

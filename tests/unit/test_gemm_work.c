@@ -93,8 +93,8 @@ TEST(test_gemm_work__one_npu_has_nobody_to_talk_to)
 
 TEST(test_gemm_work__small_buffers_cost_traffic)
 {
-    /* Factors of 1,000 elements, a result of 10,000.  Left in 2 pieces: 1,000 + 2 * 1,000; right in 4: 5,000;
-     * the result in squares of 20: 5 * 1,000 twice. */
+    /* Factors of 1,000 elements, a result of 10,000.  Left in 2 pieces: 1,000 + 2 * 1,000; right in
+     * 4: 5,000; the result in squares of 20: 5 * 1,000 twice. */
     const lay_buffers small = {500, 250, 400};
     lay_work w;
     orr_error err;
@@ -108,7 +108,8 @@ TEST(test_gemm_work__small_buffers_cost_traffic)
 
 TEST(test_gemm_work__convolution_with_groups_stride_and_padding)
 {
-    /* (14 + 2 - 3) / 2 + 1 = 7 places a side; 8 images by 4; 2 groups of 3 channels in and 4 out. */
+    /* (14 + 2 - 3) / 2 + 1 = 7 places a side; 8 images by 4; 2 groups of 3 channels in and 4
+     * out. */
     const lay_work w = work_of("name,type,batch,h,w,cin,cout,kh,stride,pad,groups\n"
                                "c,conv,8,14,14,6,8,3,2,1,2\n",
                                4, 1);
@@ -122,7 +123,8 @@ TEST(test_gemm_work__convolution_with_groups_stride_and_padding)
 
 TEST(test_gemm_work__convolution_gives_whole_groups_to_npus)
 {
-    /* 3 groups of 2 channels over 2 NPUs: one has 2 groups; the gradient of the inputs is of all channels. */
+    /* 3 groups of 2 channels over 2 NPUs: one has 2 groups; the gradient of the inputs is of all
+     * channels. */
     const lay_work w = work_of("name,type,batch,h,w,cin,cout,kh,groups,dilation\n"
                                "c,conv,1,9,9,3,6,3,3,2\n",
                                1, 2);

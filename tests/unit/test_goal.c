@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules in memory, their text and their binary form.  The binary file below was put together by hand from
- * goal.md, section 2. */
+/* Schedules in memory, their text and their binary form.  The binary file below was put together by
+ * hand from goal.md, section 2. */
 #include "files.h"
 
 #include <orrery/lab/goal.h>
@@ -79,8 +79,8 @@ static const char pair_text[] = "num_ranks 2\n"
 #define NODE(waits, kind, peer, size, tag, cpu, nic) \
     U32(waits), (kind), peer, U64(size), U32(tag), (cpu), (nic)
 
-/* 14 + 2 * 16 bytes of head: relative to byte 8 the first record starts at 38.  It has 8 + 4 + 3 * 39 + 2 * 4 =
- * 137 bytes, so it ends at 175; the second has 8 + 4 + 39 = 51 and ends at 226. */
+/* 14 + 2 * 16 bytes of head: relative to byte 8 the first record starts at 38.  It has 8 + 4 + 3 *
+ * 39 + 2 * 4 = 137 bytes, so it ends at 175; the second has 8 + 4 + 39 = 51 and ends at 226. */
 static const uint8_t pair_binary[] = {
     0x7f,
     0x10,
@@ -193,7 +193,8 @@ TEST(test_goal__says_no_to_what_cannot_be_built)
     orr_goal_free(NULL);
 }
 
-/* The order of a node's successors is the order of release, so text must keep it: l1's are l3, l2. */
+/* The order of a node's successors is the order of release, so text must keep it: l1's are l3,
+ * l2. */
 TEST(test_goal__text_keeps_the_order_of_successors)
 {
     static const char text[] = "num_ranks 1\n\nrank 0 {\nl1: calc 1\nl2: calc 2\nl3: calc 3\n"
@@ -241,7 +242,8 @@ TEST(test_goal__odd_things_are_remarked)
     orr_goal_free(g);
 }
 
-/* Labels of every shape, more than the first table of names has room for, and none from the rank before. */
+/* Labels of every shape, more than the first table of names has room for, and none from the rank
+ * before. */
 TEST(test_goal__labels_belong_to_their_rank)
 {
     orr_buf b = {0};

@@ -16,8 +16,8 @@ static orr_goal *parse(const char *text)
     return g;
 }
 
-/* 1,400 + 700 + 900 ns: 1 us, then 400 + 700 = 1 us and 100, then 100 + 900 = 1 us.  d waits for the start of c, so
- * for what c waits for. */
+/* 1,400 + 700 + 900 ns: 1 us, then 400 + 700 = 1 us and 100, then 100 + 900 = 1 us.  d waits for
+ * the start of c, so for what c waits for. */
 TEST(test_goal_traces__each_operation_becomes_a_node)
 {
     orr_goal *g = parse(
@@ -103,8 +103,8 @@ static orr_set *all_reduce_of_four(void)
     return s;
 }
 
-/* A ring of four: 6 steps of 16 KiB, each o + L + 16383 G + o at L 3700, o 200, G 0.04: 200 + 3700 + 655 + 200 = 4755
- * ns, behind 5 us of compute. */
+/* A ring of four: 6 steps of 16 KiB, each o + L + 16383 G + o at L 3700, o 200, G 0.04: 200 + 3700
+ * + 655 + 200 = 4755 ns, behind 5 us of compute. */
 TEST(test_goal_traces__a_run_gives_the_messages_of_its_collectives)
 {
     orr_set *set = all_reduce_of_four();

@@ -127,7 +127,8 @@ TEST(test_graph_view__takes_an_empty_trace)
     orr_trace_destroy(t);
 }
 
-/* Graphviz reads \N in a label as the node's name and &lt; as "<": neither may come out of a name. */
+/* Graphviz reads \N in a label as the node's name and &lt; as "<": neither may come out of a
+ * name. */
 TEST(test_dot_view_text__escapes_names)
 {
     orr_trace *t = new_trace();

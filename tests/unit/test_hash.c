@@ -33,8 +33,8 @@ TEST(test_hash__length_and_seed_count)
     }
 }
 
-/* The lowest bits choose the slot of a table: dense texts must not crowd.  65,536 texts over 65,536 slots
- * fill 63.2 % of them (1 - 1/e) when all is random. */
+/* The lowest bits choose the slot of a table: dense texts must not crowd.  65,536 texts over 65,536
+ * slots fill 63.2 % of them (1 - 1/e) when all is random. */
 TEST(test_hash__low_bits_are_spread)
 {
     static uint8_t used[65536];

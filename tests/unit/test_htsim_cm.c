@@ -98,8 +98,8 @@ TEST(test_htsim_cm__errors_name_the_line)
     refuse("Nodes 8\nFailures 1\nfailure link 1\n", "\"link\" is not switch_type");
 }
 
-/* ---- runs: 1,000 bytes over one switch, 100 Gb/s and 1 us a link ----
- * 1,036 bytes take 82.88 ns on a link, 48 back 3.84: they are there after 2,165.76 ns, known after 4,173.44 ns. */
+/* ---- runs: 1,000 bytes over one switch, 100 Gb/s and 1 us a link ---- 1,036 bytes take 82.88 ns
+ * on a link, 48 back 3.84: they are there after 2,165.76 ns, known after 4,173.44 ns. */
 
 #define THERE 2165.760
 #define KNOWN 4173.440

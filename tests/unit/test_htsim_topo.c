@@ -42,7 +42,8 @@ TEST(test_htsim_topo__two_tiers)
     orr__topology_destroy(t);
 }
 
-/* 3 pods of 4 hosts: 2 tors with 2 aggs each; an agg has 4 cables up, two to each of 2 cores: 4 cores of 3 pods x 2. */
+/* 3 pods of 4 hosts: 2 tors with 2 aggs each; an agg has 4 cables up, two to each of 2 cores: 4
+ * cores of 3 pods x 2. */
 static const char three_tiers[] =
     "Nodes 12\nTiers 3\nPodsize 4\n"
     "Tier 0\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 100\n"
@@ -60,7 +61,8 @@ TEST(test_htsim_topo__three_tiers)
     CHECK(latency == 600);
     CHECK_EQ_U(net_run_way(t, 0, 11, &latency), 6);
     CHECK(latency == 1200);
-    /* agg1 (pod 0, place 1) has cores 1 and 3, two cables each; agg2 (pod 1, place 0) cores 0 and 2 */
+    /* agg1 (pod 0, place 1) has cores 1 and 3, two cables each; agg2 (pod 1, place 0) cores 0 and
+     * 2 */
     const uint32_t agg = 12 + 6, core = agg + 6;
     uint32_t found[6][4] = {{0}};
     for (size_t i = 0; i < t->link_count; i++)

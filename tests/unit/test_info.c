@@ -308,8 +308,8 @@ static orr_trace *two_nodes(uint64_t us, const char *group)
     return t;
 }
 
-/* Ranks 0, 1 and 3 compute 10 us, rank 2 20 us: 50 us in all; 4 all-reduces of 1000 bytes among 4 ranks move
- * 4 * 2 * 3/4 * 1000 bytes. */
+/* Ranks 0, 1 and 3 compute 10 us, rank 2 20 us: 50 us in all; 4 all-reduces of 1000 bytes among 4
+ * ranks move 4 * 2 * 3/4 * 1000 bytes. */
 TEST(test_info__equal_ranks_count_as_often_as_they_are)
 {
     orr_trace *traces[] = {two_nodes(10, NULL), two_nodes(10, NULL), two_nodes(20, NULL),
@@ -516,7 +516,8 @@ TEST(test_info__prints_nothing_wrong_about_nothing)
     orr_set_close(empty);
 }
 
-/* Long names, control characters, bytes that are no UTF-8, large numbers: 80 columns and JSON hold. */
+/* Long names, control characters, bytes that are no UTF-8, large numbers: 80 columns and JSON
+ * hold. */
 TEST(test_info__prints_wild_values_in_80_columns)
 {
     orr_trace *t = new_trace();

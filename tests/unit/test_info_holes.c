@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_info_holes.c - the figures of a set with holes are those of the same ranks as plain traces. */
+/* test_info_holes.c - the figures of a set with holes are those of the same ranks as plain
+ * traces. */
 #include "holes_make.h"
 
 #include "views/info_impl.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_interop.c - protobuf-c reads what we write and we read what protobuf-c writes, value by value and byte by
- * byte.  Built without protobuf-c (a development package) the tests are skipped. */
+/* test_interop.c - protobuf-c reads what we write and we read what protobuf-c writes, value by
+ * value and byte by byte.  Built without protobuf-c (a development package) the tests are
+ * skipped. */
 #include "check.h"
 
 #ifdef ORR_HAVE_PROTOBUF_C

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_issue_log.c - logs of issued nodes: what is read, in our way and in the old one, and when things happened. */
+/* test_issue_log.c - logs of issued nodes: what is read, in our way and in the old one, and when
+ * things happened. */
 #include "check.h"
 
 #include <orrery/lab/compat.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_json_repaint.c - JSON text in the layout of Python's json.dump(indent=4); the expected texts are Python's. */
+/* test_json_repaint.c - JSON text in the layout of Python's json.dump(indent=4); the expected texts
+ * are Python's. */
 #include "check.h"
 
 #include "sources/torch/link/json_repaint.h"

@@ -45,7 +45,8 @@ static void check_style(orr_json_style style, const char *want)
     orr_buf_fini(&b);
 }
 
-/* The expected texts are what json.dumps gives with separators=(",", ":"), by default, and with indent=2. */
+/* The expected texts are what json.dumps gives with separators=(",", ":"), by default, and with
+ * indent=2. */
 TEST(test_json_writer__styles_are_those_of_python)
 {
     check_style(

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: chakra */
-/* The graphs of all policies, written out by hand from chakra.md 4.3 (those the old converter knows) and from the
- * training loops of ASTRA-sim 1.0 as docs/format/text.md has them.  A line is a node: number, name without what
- * stands before every name, run time or bytes, "<" and what it waits for. */
+/* The graphs of all policies, written out by hand from chakra.md 4.3 (those the old converter
+ * knows) and from the training loops of ASTRA-sim 1.0 as docs/format/text.md has them.  A line is a
+ * node: number, name without what stands before every name, run time or bytes, "<" and what it
+ * waits for. */
 #include "check.h"
 
 #include "compat/chakra/chakra.h"
@@ -257,8 +258,8 @@ TEST(test_layers_expand__customized_layers_send_what_their_policy_sends)
     "last -1 7 NONE 0 8 NONE 0 9 ALLREDUCE 32 5\n"   \
     "top -1 10 NONE 0 11 NONE 0 12 ALLREDUCE 40 5\n"
 
-/* chakra.md 4.3, HYBRID_DLRM with k = 2: layer 2 waits for the embedding's all-to-all; that of the gradients
- * follows the input gradient of layer 3, and layer 0 waits for it. */
+/* chakra.md 4.3, HYBRID_DLRM with k = 2: layer 2 waits for the embedding's all-to-all; that of the
+ * gradients follows the input gradient of layer 3, and layer 0 waits for it. */
 TEST(test_layers_expand__dlrm_exchanges_embeddings)
 {
     check_text("HYBRID_DLRM 2" DLRM_ROWS, &once,
@@ -291,7 +292,8 @@ TEST(test_layers_expand__dlrm_needs_its_last_bottom_layer_and_an_all_to_all)
            &once, ORR_EINPUT, "w.txt:3:8: the forward collective of layer 0 is 'NONE'");
 }
 
-/* Model-parallel groups of two on a network of 2 by 2; layer 0 sends its input gradient, and the next pass waits. */
+/* Model-parallel groups of two on a network of 2 by 2; layer 0 sends its input gradient, and the
+ * next pass waits. */
 TEST(test_layers_expand__transformers_part_dimensions_at_the_group)
 {
     static const uint32_t sizes[] = {2, 2};
@@ -312,7 +314,8 @@ TEST(test_layers_expand__transformers_part_dimensions_at_the_group)
                "11 a_BWD_WG_ALLREDUCE ALL_REDUCE 24 01 < 10\n");
 }
 
-/* A group of one rank has nobody to share the model with; one of all ranks nobody to share the data with. */
+/* A group of one rank has nobody to share the model with; one of all ranks nobody to share the data
+ * with. */
 TEST(test_layers_expand__groups_of_one_rank_or_of_all_send_half)
 {
     const char *const rows = "\n1\na -1 1 ALLREDUCE 8 2 NONE 0 3 ALLREDUCE 24 5\n";

@@ -167,7 +167,8 @@ TEST(test_layers_read__text_that_is_not_utf8_is_an_error)
     orr_layers_free(t);
 }
 
-/* chakra.md 4.3: the count is not compared, words past those needed are free, blank lines are not. */
+/* chakra.md 4.3: the count is not compared, words past those needed are free, blank lines are
+ * not. */
 TEST(test_layers_read__compat_reads_as_the_converter)
 {
     orr_layers *t;

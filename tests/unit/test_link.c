@@ -111,7 +111,8 @@ static void check_parent(const orr_link *l, const char *child, const char *paren
 
 /* ---- parents that cannot be ---- */
 
-/* 20 and 21 are each other's parent and were not measured; 12, which was, has a later one; 22 has one that is missing. */
+/* 20 and 21 are each other's parent and were not measured; 12, which was, has a later one; 22 has
+ * one that is missing. */
 TEST(test_link__a_circle_of_parents_is_counted_and_its_nodes_are_remembered)
 {
     static const op ops[] = {{10, 2, "a", 1, 10, 100},
@@ -185,7 +186,8 @@ TEST(test_link__own_time_is_what_no_operator_inside_covers)
     orr_link_close(l);
 }
 
-/* The reference sorts operators that start together by duration, so the inner one comes first and is not seen. */
+/* The reference sorts operators that start together by duration, so the inner one comes first and
+ * is not seen. */
 TEST(test_link__operators_that_start_together_nest_but_not_in_compat_mode)
 {
     static const op ops[] = {{10, 2, "outer", 1, 10, 100}, {11, 10, "inner", 1, 10, 30}, {0}};
@@ -201,8 +203,8 @@ TEST(test_link__operators_that_start_together_nest_but_not_in_compat_mode)
     orr_link_close(l);
 }
 
-/* Thread 2 begins at 300, when thread 1's b is the last that has ended; after a silence of 2,000 thread 1 goes on
- * when y has ended. */
+/* Thread 2 begins at 300, when thread 1's b is the last that has ended; after a silence of 2,000
+ * thread 1 goes on when y has ended. */
 TEST(test_link__a_thread_waits_for_what_ended_elsewhere_in_its_silence)
 {
     static const op ops[] = {{10, 2, "a", 1, 10, 100},   {11, 2, "b", 1, 120, 100},
@@ -216,7 +218,8 @@ TEST(test_link__a_thread_waits_for_what_ended_elsewhere_in_its_silence)
     CHECK(!has_edge(l, "x", "y", LINKED_EDGE_THREAD));
     CHECK(!has_edge(l, "a", "b", LINKED_EDGE_THREAD));
     orr_link_close(l);
-    /* The reference: every operator of x and y's group waits for b (host node 11, index 4), c for y (index 6). */
+    /* The reference: every operator of x and y's group waits for b (host node 11, index 4), c for y
+     * (index 6). */
     l = link_made(&p, &(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link});
     CHECK_EQ_U(chakra_of(l)->waits_for[5], 4);
     CHECK_EQ_U(chakra_of(l)->waits_for[6], 4);
@@ -314,7 +317,8 @@ TEST(test_link__a_stream_waits_for_what_a_recorded_event_stands_behind)
     orr_link_close(l);
 }
 
-/* No records of waits: the collective waits for the kernel launched before it, the optimizer for the collective. */
+/* No records of waits: the collective waits for the kernel launched before it, the optimizer for
+ * the collective. */
 TEST(test_link__streams_wait_for_each_other_around_collectives_without_records)
 {
     static const op ops[] = {
@@ -354,7 +358,8 @@ TEST(test_link__a_backends_worker_follows_its_call_and_is_waited_for)
     orr_link_close(l);
 }
 
-/* A profiler that wrote no record-function ids: the rows of names are walked together; the host lacks "only there". */
+/* A profiler that wrote no record-function ids: the rows of names are walked together; the host
+ * lacks "only there". */
 TEST(test_link__pairs_are_found_by_name_where_there_are_no_ids)
 {
     static const op ops[] = {{10, 2, "a", 1, 10, 100},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_link_faults.c - memory that runs out at every single place of linking: of a pair in both ways, and of a job of two
- * ranks with its set and its timeline.  It must be said that memory ran out, and sanitizers watch that nothing leaks.
+/* test_link_faults.c - memory that runs out at every single place of linking: of a pair in both
+ * ways, and of a job of two ranks with its set and its timeline.  It must be said that memory ran
+ * out, and sanitizers watch that nothing leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"

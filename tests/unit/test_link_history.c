@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_link_history.c - all links over time: known traffic gives known columns, nothing is lost when columns or rows
- * become fewer, and the network does the same as without. */
+/* test_link_history.c - all links over time: known traffic gives known columns, nothing is lost
+ * when columns or rows become fewer, and the network does the same as without. */
 #include "fabrics.h"
 
 #include "models/network/packet/packet_run.h"
@@ -36,10 +36,10 @@ static const orr_fabric_link *find_link(const orr_fabric_link *list, size_t coun
     return NULL;
 }
 
-/* 1000 packets of 82.88 ns over a cable, from 0 on: 82.88 us.  192 columns of 100 ns reach to 19.2 us, so they become 800 ns wide:
- * 103 are full (82.4 us), the next is busy for 0.48 of 0.8 us.  The last acknowledgement, 48 bytes, comes back
- * 2 us and 3.84 ns later: the last column, from 84.8 us on, ends at 84.88384 us.  Acknowledgements are sent from
- * 1.08288 us on, 3.84 of each 82.88 ns. */
+/* 1000 packets of 82.88 ns over a cable, from 0 on: 82.88 us.  192 columns of 100 ns reach to 19.2
+ * us, so they become 800 ns wide: 103 are full (82.4 us), the next is busy for 0.48 of 0.8 us.  The
+ * last acknowledgement, 48 bytes, comes back 2 us and 3.84 ns later: the last column, from 84.8 us
+ * on, ends at 84.88384 us.  Acknowledgements are sent from 1.08288 us on, 3.84 of each 82.88 ns. */
 TEST(test_link_history__a_link_is_busy_while_packets_leave)
 {
     fabric_make_as(CONFIG, "2 0 1\n\n0 1 " LINK "\n", true, 1, &told);
@@ -63,8 +63,9 @@ TEST(test_link_history__a_link_is_busy_while_packets_leave)
     fab_destroy(told.fabric);
 }
 
-/* Two flows into one link: pairs of packets arrive from 1.08288 us on, one of each pair has to wait.  Up to 2.4 us these
- * are 16 pairs, up to 3.2 us 26: so long is the queue at most in the columns that end then. */
+/* Two flows into one link: pairs of packets arrive from 1.08288 us on, one of each pair has to
+ * wait.  Up to 2.4 us these are 16 pairs, up to 3.2 us 26: so long is the queue at most in the
+ * columns that end then. */
 TEST(test_link_history__the_longest_queue_of_a_column_is_exact)
 {
     fabric_make_as(CONFIG, fabric_star(3, LINK), true, 1, &told);
@@ -96,8 +97,8 @@ static double time_of(const orr_fabric_view *v, const double *values)
     return sum;
 }
 
-/* Hosts 0 and 1 through three switches to host 2 behind a link of a tenth of the speed: ports on the way are paused.  What
- * the columns have adds up to what the ports have counted. */
+/* Hosts 0 and 1 through three switches to host 2 behind a link of a tenth of the speed: ports on
+ * the way are paused.  What the columns have adds up to what the ports have counted. */
 TEST(test_link_history__pauses_add_up)
 {
     fabric_make_as(CONFIG "BUFFER_SIZE 1 ",
@@ -123,7 +124,8 @@ TEST(test_link_history__pauses_add_up)
     fab_destroy(told.fabric);
 }
 
-/* Twenty-eight links that are used, and room for eight: the busiest has a row, and what is in none is in the sums. */
+/* Twenty-eight links that are used, and room for eight: the busiest has a row, and what is in none
+ * is in the sums. */
 TEST(test_link_history__rows_are_given_up_but_no_time_is)
 {
     uint64_t busy = 0, summed = 0;
@@ -170,7 +172,8 @@ TEST(test_link_history__the_rest_is_summed)
     fab_destroy(told.fabric);
 }
 
-/* A flow that starts a second after the first one: columns widen over the time between, and both are seen. */
+/* A flow that starts a second after the first one: columns widen over the time between, and both
+ * are seen. */
 TEST(test_link_history__columns_widen_over_idle_time)
 {
     orr_event_line line = {.bound_at = UINT64_MAX, .bound_order = UINT64_MAX};

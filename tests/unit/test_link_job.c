@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_link_job.c - jobs of several ranks, made up by bench/torch_trace.c, which knows what is in them. */
+/* test_link_job.c - jobs of several ranks, made up by bench/torch_trace.c, which knows what is in
+ * them. */
 #include "check.h"
 
 #include <orrery/check.h>
@@ -27,7 +28,8 @@ static const orr_set *set_of(orr_link_job *job)
     return s;
 }
 
-/* The made-up clocks differ by 1.234567 ms from rank to rank, and collectives end at the same time on all. */
+/* The made-up clocks differ by 1.234567 ms from rank to rank, and collectives end at the same time
+ * on all. */
 TEST(test_link_job__puts_clocks_in_line)
 {
     orr_link_job *job = open_job("four");

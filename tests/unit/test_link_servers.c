@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times worked out by hand.  Unless said otherwise a link has 50 bytes a ns and 500 ns, so that 1000 bytes take
- * 20 ns on the wire and are there after 520. */
+/* Times worked out by hand.  Unless said otherwise a link has 50 bytes a ns and 500 ns, so that
+ * 1000 bytes take 20 ns on the wire and are there after 520. */
 #include "net_run.h"
 
 static net_run r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training steps of language models against closed forms: operations, parameters, bytes, order and memory. */
+/* Training steps of language models against closed forms: operations, parameters, bytes, order and
+ * memory. */
 #include "check.h"
 
 #include <orrery/lab/llm.h>
@@ -71,8 +72,8 @@ static uint64_t sum_operations(const orr_set *s, what pass, bool is_core)
     return sum;
 }
 
-/* Every operation of the model is done once, however it is shared out, and backward twice; the attention core
- * computes its scores once more: five products for two. */
+/* Every operation of the model is done once, however it is shared out, and backward twice; the
+ * attention core computes its scores once more: five products for two. */
 static void check_operations(const char *name, orr_llm_options opt)
 {
     const orr_model m = model_named(name);
@@ -137,7 +138,8 @@ static uint64_t sum_collectives(const orr_set *s, const char *tail, orr_collecti
     return sum;
 }
 
-/* One replica of the model: the classes of a pipeline without tensor parallelism hold each parameter once. */
+/* One replica of the model: the classes of a pipeline without tensor parallelism hold each
+ * parameter once. */
 static void check_grads(const char *name, orr_llm_options opt, uint64_t bytes)
 {
     const orr_model m = model_named(name);
@@ -376,9 +378,9 @@ TEST(test_llm__a_stage_holds_as_many_micro_batches_as_its_schedule_says)
 
 /* ---- memory ---- */
 
-/* GPT-2 small, one sequence of 1,024 tokens, bf16; by hand: a layer keeps its input (twice: of the norm, and of
- * the second norm), both norms' results, queries, keys and values, the attention's result, and the FFN's two
- * inner results of 4 x 768 each. */
+/* GPT-2 small, one sequence of 1,024 tokens, bf16; by hand: a layer keeps its input (twice: of the
+ * norm, and of the second norm), both norms' results, queries, keys and values, the attention's
+ * result, and the FFN's two inner results of 4 x 768 each. */
 TEST(test_llm__memory_by_hand)
 {
     const orr_model m = model_named("gpt2");
@@ -459,8 +461,8 @@ TEST(test_llm__names_of_types_and_schedules)
     CHECK_EQ_U(orr_llm_ranks(&(orr_llm_options){.tp = 2, .dp = 3}), 6);
 }
 
-/* The first node of each task says what its rank holds; the most of it is the peak of the memory report, and the
- * optimizer runs with what is there always. */
+/* The first node of each task says what its rank holds; the most of it is the peak of the memory
+ * report, and the optimizer runs with what is there always. */
 TEST(test_llm__nodes_say_what_their_rank_holds)
 {
     const orr_model m = model_named("llama-3-8b");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_local_memory.c - tensors of a rank over time: peaks worked out by hand, the file's shape, and what is
- * refused.  The order of the file's events is compared with the reference's in tests/golden. */
+/* test_local_memory.c - tensors of a rank over time: peaks worked out by hand, the file's shape,
+ * and what is refused.  The order of the file's events is compared with the reference's in
+ * tests/golden. */
 #include "check.h"
 
 #include "base/formats/json.h"
@@ -189,7 +190,8 @@ static uint32_t count_events(orr_json_value events, const char *key, const char 
     return n;
 }
 
-/* Twenty tensors that live 2000 ns each, but the last, 1000: this is where the reference has them. */
+/* Twenty tensors that live 2000 ns each, but the last, 1000: this is where the reference has
+ * them. */
 TEST(test_local_memory__equal_lives_are_in_the_order_of_the_reference)
 {
     static const char want[] =

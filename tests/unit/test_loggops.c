@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times by our own rules, worked out by hand with LogGOPSim's parameters: L 2500, o 1500, g 1000, G 6, S 65535. */
+/* Times by our own rules, worked out by hand with LogGOPSim's parameters: L 2500, o 1500, g 1000, G
+ * 6, S 65535. */
 #include "files.h"
 
 #include "run/loggops/loggops.h"
@@ -47,7 +48,8 @@ static void check_times(const char *text, const lgs_options *opt, uint64_t a, ui
     end(s);
 }
 
-/* There: sent at 0, first byte there at o + L = 4000, taken in after o + 99 G = 2094 more; and back. */
+/* There: sent at 0, first byte there at o + L = 4000, taken in after o + 99 G = 2094 more; and
+ * back. */
 TEST(test_loggops__a_message_there_and_back)
 {
     static const char text[] =
@@ -81,8 +83,9 @@ TEST(test_loggops__an_empty_message_costs_as_much_as_one_byte)
     check_times(PAIR("send 1b to 1", "recv 1b from 0"), NULL, 1500, 5500);
 }
 
-/* LogGOPSim takes the time of minus one byte, so that clocks go back: O 7 and G 1 make the first send busy until 63; the
- * others both try then, and leave the CPU at 63 - 7.  Messages come at 0, 63 and 63 and leave it at 63 - 1. */
+/* LogGOPSim takes the time of minus one byte, so that clocks go back: O 7 and G 1 make the first
+ * send busy until 63; the others both try then, and leave the CPU at 63 - 7.  Messages come at 0,
+ * 63 and 63 and leave it at 63 - 1. */
 TEST(test_loggops__by_old_rules_an_empty_message_sets_clocks_back)
 {
     lgs_options opt = {.rules = rules_of("lgs2023"), .G = 1, .O = 7, .S = 65535};
@@ -102,8 +105,8 @@ TEST(test_loggops__g_may_be_a_fraction)
     CHECK_CODE(lgs_create(schedule, &opt, &s, &err), ORR_EUSAGE, &err);
 }
 
-/* A send above S is over when it meets its receive: at 100,000 ns, when that is posted and the receiver has its CPU for
- * the message. */
+/* A send above S is over when it meets its receive: at 100,000 ns, when that is posted and the
+ * receiver has its CPU for the message. */
 TEST(test_loggops__a_large_send_waits_for_its_receive)
 {
     lgs_options opt = lgs_defaults();
@@ -166,9 +169,9 @@ TEST(test_loggops__peers_must_exist)
     orr_goal_free(schedule);
 }
 
-/* Seed 5489 draws 3499211612 first, so ranks start at 3499211612 / (2^32 - 1) * 1000 = 814 in the file.  An operation
- * of 200 ns at 0 is then at 814 mod 800 = 14 and meets the interruption at 100; one of 2500 meets all of them
- * twice, and at 814 mod 500 = 314 none for the rest. */
+/* Seed 5489 draws 3499211612 first, so ranks start at 3499211612 / (2^32 - 1) * 1000 = 814 in the
+ * file.  An operation of 200 ns at 0 is then at 814 mod 800 = 14 and meets the interruption at 100;
+ * one of 2500 meets all of them twice, and at 814 mod 500 = 314 none for the rest. */
 TEST(test_loggops__interruptions_lengthen_operations)
 {
     static const char noise[] = "# start duration\n0\t0\n100\t10\n1000\t5\n";
@@ -209,8 +212,8 @@ TEST(test_loggops__a_timeline_has_a_span_for_each_operation_and_an_arrow_for_eac
     end(s);
 }
 
-/* 2,000 messages at once: the CPU takes one in every o = 1500 ns from 4000 on.  Also from ranks in turn, so that events
- * come back out of order. */
+/* 2,000 messages at once: the CPU takes one in every o = 1500 ns from 4000 on.  Also from ranks in
+ * turn, so that events come back out of order. */
 TEST(test_loggops__messages_queue_for_a_busy_cpu)
 {
     enum { SENDERS = 8, EACH = 250 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: stage */
-/* The removal of nodes without work, against the rounds of the specification's section 12 done literally. */
+/* The removal of nodes without work, against the rounds of the specification's section 12 done
+ * literally. */
 #include "base/rng.h"
 #include "check.h"
 #include "compat/stage/lower.h"
@@ -180,7 +181,8 @@ TEST(test_lower_empty__names_a_circle)
     end();
 }
 
-/* Each of sixty tensors without work has the one before it as its parent twice: the list doubles each time. */
+/* Each of sixty tensors without work has the one before it as its parent twice: the list doubles
+ * each time. */
 TEST(test_lower_empty__refuses_lists_that_explode)
 {
     enum { DEEP = 60 };

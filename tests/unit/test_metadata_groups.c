@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_metadata_groups.c - traces converted from PyTorch bring their process groups along, and lack some things
- * that others have. */
+/* test_metadata_groups.c - traces converted from PyTorch bring their process groups along, and lack
+ * some things that others have. */
 #include "sim_make.h"
 
 #define INIT "## process_group:init ##"
@@ -14,8 +14,8 @@ static maker job(const char *groups, const char *name)
                               .root = -1, .group = name}}};
 }
 
-/* Rings of two: two messages a rank.  The metadata take no time; a step takes 10 + 1038 ns for 2048 bytes, the
- * first one 3 x 40 ns more to reduce; and 10 at the end. */
+/* Rings of two: two messages a rank.  The metadata take no time; a step takes 10 + 1038 ns for 2048
+ * bytes, the first one 3 x 40 ns more to reduce; and 10 at the end. */
 TEST(test_metadata_groups__define_groups)
 {
     maker m = job("['[{\"pg_name\": \"3\", \"ranks\": [0, 1]}, "
@@ -33,7 +33,8 @@ TEST(test_metadata_groups__a_group_of_all_is_the_whole_system)
     const maker m = job("['[{\"pg_name\": \"7\", \"ranks\": [3, 2, 1, 0]}]']", "7");
     const made all = make_run(&m);
     CHECK_EQ_U(all.messages, 4 * 6);
-    /* 6 steps of 10 + 1019 ns for 1024 bytes, 3 x 20 ns to reduce in half of them, and 10 at the end. */
+    /* 6 steps of 10 + 1019 ns for 1024 bytes, 3 x 20 ns to reduce in half of them, and 10 at the
+     * end. */
     CHECK_EQ_U(all.last, 6 * 1029 + 3 * 60 + 10);
 }
 

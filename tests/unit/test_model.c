@@ -27,9 +27,10 @@ typedef struct published {
     uint64_t total, active; /* active 0: all */
 } published;
 
-/* Parameters as counted over the published weights.  Active ones: what is published is rounded (Mixtral 12.9 B
- * and 39 B, Qwen3 3.3 B and 22 B, DeepSeek-V2 21 B, V3 37 B), so those are the total less the experts that a token
- * does not meet: layers * (experts - used) * 3 * hidden * width. */
+/* Parameters as counted over the published weights.  Active ones: what is published is rounded
+ * (Mixtral 12.9 B and 39 B, Qwen3 3.3 B and 22 B, DeepSeek-V2 21 B, V3 37 B), so those are the
+ * total less the experts that a token does not meet: layers * (experts - used) * 3 * hidden *
+ * width. */
 static const published known[] = {
     {"gpt2", 124439808, 0},
     {"gpt2-medium", 354823168, 0},
@@ -83,8 +84,9 @@ TEST(test_model__presets_have_the_published_number_of_parameters)
     }
 }
 
-/* GPT-3 is published to two or three digits.  In closed form: a layer has 4 h^2 + 4 h for attention, 8 h^2 + 5 h for
- * the FFN and 4 h for two norms; the ends have (50257 + 2048) h and 2 h. */
+/* GPT-3 is published to two or three digits.  In closed form: a layer has 4 h^2 + 4 h for
+ * attention, 8 h^2 + 5 h for the FFN and 4 h for two norms; the ends have (50257 + 2048) h and 2
+ * h. */
 TEST(test_model__gpt3_follows_its_closed_form)
 {
     static const struct {
@@ -157,7 +159,8 @@ TEST(test_model__windows_by_layer)
     CHECK_EQ_U(orr_model_window(&late, 20), 100);
 }
 
-/* Of DeepSeek-V3: attention 7168 * 1536 + 1536 * 128 * 192 + 7168 * 576 + 512 * 128 * 256 + 128 * 128 * 7168. */
+/* Of DeepSeek-V3: attention 7168 * 1536 + 1536 * 128 * 192 + 7168 * 576 + 512 * 128 * 256 + 128 *
+ * 128 * 7168. */
 TEST(test_model__parts_of_a_layer)
 {
     const orr_model *m = get("deepseek-v3");
@@ -264,8 +267,8 @@ TEST(test_model__padded_vocabulary_counts)
     CHECK_EQ_U(orr_model_vocab_rows(get("gpt2")), 50257);
 }
 
-/* A made-up model with everything that no preset has: heads that share one norm of all queries, a gate for shared
- * experts, norms without parameters, a bias on the head, an embedding norm. */
+/* A made-up model with everything that no preset has: heads that share one norm of all queries, a
+ * gate for shared experts, norms without parameters, a bias on the head, an embedding norm. */
 TEST(test_model__rare_parts)
 {
     orr_model m = {.name = "odd",
@@ -311,7 +314,8 @@ static orr_model_flops compute(const orr_model *m, const orr_model_work *w)
     return f;
 }
 
-/* Llama 2 7B: all but embedding and 65 norms are products.  Scores: 2 * 2 * heads * head_dim for each pair. */
+/* Llama 2 7B: all but embedding and 65 norms are products.  Scores: 2 * 2 * heads * head_dim for
+ * each pair. */
 TEST(test_model__flops_of_llama_2_7b)
 {
     const orr_model *m = get("llama-2-7b");
@@ -329,7 +333,8 @@ TEST(test_model__flops_of_llama_2_7b)
     CHECK_EQ_U(causal.training, 3 * causal.forward);
 }
 
-/* The tied head of GPT-2 computes though it has no parameters: 2 (12 * 12 h^2 + 50257 h) a token. */
+/* The tied head of GPT-2 computes though it has no parameters: 2 (12 * 12 h^2 + 50257 h) a
+ * token. */
 TEST(test_model__tied_head_computes)
 {
     const orr_model_flops f = compute(get("gpt2"), &(orr_model_work){.tokens = 1});
@@ -386,8 +391,9 @@ TEST(test_model__pairs_agree_with_counting)
             }
 }
 
-/* MLA of DeepSeek-V3, one token behind 999: expanded, all 1,000 keys and values come out of kv_b again, and a
- * pair costs 2 * (192 + 128) a head; absorbed, kv_b is applied once and a pair costs 2 * (576 + 512). */
+/* MLA of DeepSeek-V3, one token behind 999: expanded, all 1,000 keys and values come out of kv_b
+ * again, and a pair costs 2 * (192 + 128) a head; absorbed, kv_b is applied once and a pair costs 2
+ * * (576 + 512). */
 TEST(test_model__mla_expanded_and_absorbed)
 {
     const orr_model *m = get("deepseek-v3");

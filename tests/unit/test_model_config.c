@@ -43,8 +43,8 @@ typedef struct row {
      3 * 2048ull * 11264 + 26 * (2048 * 64 + 64 + 66 * 3 * 2048ull * 1408) +                      \
      2 * 163840ull * 2048 + 2048)
 
-/* The sizes in the files of published models, in the words of their type, and the parameters counted over
- * their weights; where those are not published to the unit, a closed form. */
+/* The sizes in the files of published models, in the words of their type, and the parameters
+ * counted over their weights; where those are not published to the unit, a closed form. */
 static const row rows[] = {
     {"{'model_type': 'gpt2', 'n_embd': 768, 'n_layer': 12, 'n_head': 12, 'vocab_size': 50257,"
      " 'n_positions': 1024, 'n_ctx': 1024}",
@@ -318,7 +318,8 @@ TEST(test_model_config__text_part_of_a_model_of_images)
     CHECK_EQ_U(m.hidden, 64);
     CHECK(m.is_tied);
     CHECK_TEXT(m.note, "only what text_config says is counted");
-    /* Gemma 3 4B leaves out what is usual: 8 heads of 256, 4 of them for keys, a vocabulary of 262,208. */
+    /* Gemma 3 4B leaves out what is usual: 8 heads of 256, 4 of them for keys, a vocabulary of
+     * 262,208. */
     CHECK_EQ_U(parameters("{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": "
                           "\"gemma3_text\", \"hidden_size\": 2560, \"num_hidden_layers\": 34, "
                           "\"intermediate_size\": 10240, \"sliding_window\": 1024}}"),

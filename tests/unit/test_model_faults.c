@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_faults.c - memory that runs out at every single place where a model is read: it must be said that
- * memory ran out, and sanitizers watch that nothing leaks.
+/* test_model_faults.c - memory that runs out at every single place where a model is read: it must
+ * be said that memory ran out, and sanitizers watch that nothing leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"

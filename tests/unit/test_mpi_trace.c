@@ -143,7 +143,8 @@ TEST(test_mpi_trace__requests_that_are_started_again)
 
 /* ---- communicators ---- */
 
-/* The same handle everywhere: its last eight bits stand in the tag.  Others: numbered in order of use. */
+/* The same handle everywhere: its last eight bits stand in the tag.  Others: numbered in order of
+ * use. */
 TEST(test_mpi_trace__communicators_in_tags)
 {
     forget_traces();
@@ -181,8 +182,9 @@ static uint32_t the_same(uint32_t i)
     return 12;
 }
 
-/* Every collective once; rank r of n contributes 10 + r elements of 4 bytes where counts may differ, from root
- * n - 1.  Sizes that one rank sends are those the other expects, or play_goal complains. */
+/* Every collective once; rank r of n contributes 10 + r elements of 4 bytes where counts may
+ * differ, from root n - 1.  Sizes that one rank sends are those the other expects, or play_goal
+ * complains. */
 static void write_collectives(uint32_t r, uint32_t n)
 {
     char text[8192], listed[200], same[200], comm[64];
@@ -248,8 +250,8 @@ TEST(test_mpi_trace__every_collective_runs_on_every_number_of_ranks)
     }
 }
 
-/* Of the 4 ranks' 17 collectives: barrier, all-reduces and all-gather 2 rounds each (4 ops), trees 3, scans 5,
- * pairs 12, gathers and scatters 3. */
+/* Of the 4 ranks' 17 collectives: barrier, all-reduces and all-gather 2 rounds each (4 ops), trees
+ * 3, scans 5, pairs 12, gathers and scatters 3. */
 TEST(test_mpi_trace__collectives_have_closed_forms)
 {
     forget_traces();

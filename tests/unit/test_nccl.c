@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: nccl_generator */
-/* test_nccl.c - from made-up exports to schedules: how many messages each algorithm sends, by a formula; what is left out, what is
- * refused; and the small parts: hashes, words of streams, names of files, lines of logs. */
+/* test_nccl.c - from made-up exports to schedules: how many messages each algorithm sends, by a
+ * formula; what is left out, what is refused; and the small parts: hashes, words of streams, names
+ * of files, lines of logs. */
 #include "check.h"
 
 #define synth_require(condition, what) check_true((condition), (what))
@@ -209,7 +210,8 @@ TEST(test_nccl__texts_by_number_and_little_memory_change_nothing)
 TEST(test_nccl__payloads_are_calls)
 {
     orr_nccl_report r;
-    /* 4 collectives and an exchange; sizes below 64 KiB: one channel, LL.  On 3 ranks: 3*4 + 3*2 + 3*2 + 2 + 3 messages */
+    /* 4 collectives and an exchange; sizes below 64 KiB: one channel, LL.  On 3 ranks: 3*4 + 3*2 +
+     * 3*2 + 2 + 3 messages */
     const synth s = {
         .folder = "t", .nodes = 3, .gpus = 1, .channels = 4, .rounds = 4, .has_payloads = true};
     CHECK_OK(convert(&s, (orr_nccl_options){0}, &r), &err);
@@ -242,7 +244,8 @@ TEST(test_nccl__payloads_as_json_by_number)
     orr_sqlite_close(db);
     CHECK_OK(orr_nccl_convert(paths, 1, &opt, &r, &err), &err);
     CHECK(!r.is_inferred && r.ranks == 2 && r.communicators == 1 && r.calls == 2);
-    /* 32 channels of 64 KiB, a ring of two: each sends its half twice, a slice of 32 KiB each time */
+    /* 32 channels of 64 KiB, a ring of two: each sends its half twice, a slice of 32 KiB each
+     * time */
     CHECK_EQ_U(r.messages, 32 * 2 * 2);
 }
 

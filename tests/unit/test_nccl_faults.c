@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: nccl_generator */
-/* test_nccl_faults.c - memory that runs out at every single place on the way from exports to a schedule: it must be said that
- * memory ran out, nothing is written, and sanitizers watch that nothing leaks.
+/* test_nccl_faults.c - memory that runs out at every single place on the way from exports to a
+ * schedule: it must be said that memory ran out, nothing is written, and sanitizers watch that
+ * nothing leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks in which the receiver hears of a message at another time than the sender: the two halves of delivery. */
+/* Networks in which the receiver hears of a message at another time than the sender: the two halves
+ * of delivery. */
 #include "models/network/net_time.h"
 #include "net_run.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_npkit.c - tables of timings: exact sizes, beyond both ends, between two, and what is refused (goal.md 5.8). */
+/* test_npkit.c - tables of timings: exact sizes, beyond both ends, between two, and what is refused
+ * (goal.md 5.8). */
 #include "check.h"
 
 #include <orrery/lab/nccl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_nsys_marker.c - texts of the annotated NCCL: which are markers, and what they say (goal.md 5.2). */
+/* test_nsys_marker.c - texts of the annotated NCCL: which are markers, and what they say (goal.md
+ * 5.2). */
 #include "check.h"
 
 #include <orrery/lab/nsys.h>

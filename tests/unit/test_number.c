@@ -52,7 +52,8 @@ TEST(test_number__doubles_print_as_python_prints_them)
     CHECK_TEXT(double_text(NAN), "nan");
 }
 
-/* Python: json_format's float, which is float('%.6g' % v) when that reads back, else with 7, 8, 9 digits. */
+/* Python: json_format's float, which is float('%.6g' % v) when that reads back, else with 7, 8, 9
+ * digits. */
 TEST(test_number__floats_print_as_the_protobuf_library_prints_them)
 {
     CHECK_TEXT(float_text(0.1f), "0.1");

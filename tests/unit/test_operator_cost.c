@@ -4,8 +4,8 @@
 #include "models/compute/operators/operator_cost.h"
 #include "models/compute/operators/operator_table.h"
 
-/* A call as text: inputs, '>' and results; each DIMSxDIMS:BYTES, "()" for a scalar, '!' when it is written in place,
- * '@' and strides when it is not contiguous: "256x768:2 768:2 > 256x768:2". */
+/* A call as text: inputs, '>' and results; each DIMSxDIMS:BYTES, "()" for a scalar, '!' when it is
+ * written in place, '@' and strides when it is not contiguous: "256x768:2 768:2 > 256x768:2". */
 enum { TENSORS_MOST = 40, RANK_MOST = 8 };
 
 typedef struct sketch {
@@ -294,7 +294,8 @@ TEST(test_operator_cost__linear_is_counted_by_its_columns)
         2 * 16 * 32 * 64);
 }
 
-/* 100 rows of 8, each with one of 4 matrices 8 x 16; the gradient of the matrices; columns in groups. */
+/* 100 rows of 8, each with one of 4 matrices 8 x 16; the gradient of the matrices; columns in
+ * groups. */
 TEST(test_operator_cost__grouped_products_count_each_row_once)
 {
     CHECK_EQ_U(cost("aten._grouped_mm.default", "100x8:2 4x8x16:2 4:4 > 100x16:2").flops,
@@ -408,8 +409,8 @@ TEST(test_operator_cost__every_variant_of_attention_costs_the_same)
                    2 * 4 * 8 * 8 * 4 * 16);
 }
 
-/* 8 heads of queries on 2 of keys: the queries' heads count.  Values narrower than keys.  Queries fewer and more
- * than keys: the first query sees the first key. */
+/* 8 heads of queries on 2 of keys: the queries' heads count.  Values narrower than keys.  Queries
+ * fewer and more than keys: the first query sees the first key. */
 TEST(test_operator_cost__attention_of_other_shapes)
 {
     const char *name = "aten._scaled_dot_product_flash_attention.default";
@@ -424,7 +425,8 @@ TEST(test_operator_cost__attention_of_other_shapes)
     CHECK_EQ_U(causal(name, "1x1x5x1:2 1x1x3x1:2 1x1x3x1:2").flops, (1 + 2 + 3 + 3 + 3) * 4);
 }
 
-/* The kernels' own operators have the length before the heads; several sequences in one batch of 4 x 256 tokens. */
+/* The kernels' own operators have the length before the heads; several sequences in one batch of 4
+ * x 256 tokens. */
 TEST(test_operator_cost__attention_by_rows)
 {
     CHECK_EQ_U(
@@ -592,7 +594,8 @@ TEST(test_operator_cost__fused_sgd_and_adagrad)
     CHECK_EQ_U(cost("aten._fused_adamw_.default", "").flops, 0);
 }
 
-/* FSDP: own shards into the place of this rank in the buffer; out of it into the parameters; gradients into one. */
+/* FSDP: own shards into the place of this rank in the buffer; out of it into the parameters;
+ * gradients into one. */
 TEST(test_operator_cost__copies_of_sharded_parameters)
 {
     CHECK_COST(cost("fsdp.all_gather_copy_in.default", "10:4 20:4 240:4 > 30:4 240:4"),

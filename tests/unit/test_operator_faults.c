@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_operator_faults.c - memory that runs out at every single place where a captured step is held against a measured one: it must
- * be said that memory ran out, and sanitizers watch that nothing leaks.
+/* test_operator_faults.c - memory that runs out at every single place where a captured step is held
+ * against a measured one: it must be said that memory ran out, and sanitizers watch that nothing
+ * leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "captured_step.h"

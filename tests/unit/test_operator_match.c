@@ -188,7 +188,8 @@ TEST(test_operator_match__shapes_that_were_not_recorded)
     orr_operators_free(o);
 }
 
-/* Two products captured, three measured, one of other sizes: 2 of 3 by name; one with its shapes. */
+/* Two products captured, three measured, one of other sizes: 2 of 3 by name; one with its
+ * shapes. */
 TEST(test_operator_match__counts_and_shapes_that_differ)
 {
     orr_operators *o = compare(MM "," MM "," GELU, TABLE "aten::mm,4x8|8x6,1,3,\n"
@@ -216,9 +217,9 @@ TEST(test_operator_match__lists_stand_for_their_tensors)
     orr_operators_free(o);
 }
 
-/* 1 array of 2 x 2 at 1 MHz: 8 MFLOPS; vectors of 4: 4 MFLOPS; 1 MB/s; 10 us a launch.
- * mm: 384 FLOPs 48 us, 416 bytes 416 us.  gelu: 192 bytes 192 us, 192 operations 48 us.  Attention: 10 * 4 pairs, 20 vector
- * operations each: 200 us; 4 * 512 bytes: 2048 us. */
+/* 1 array of 2 x 2 at 1 MHz: 8 MFLOPS; vectors of 4: 4 MFLOPS; 1 MB/s; 10 us a launch. mm: 384
+ * FLOPs 48 us, 416 bytes 416 us.  gelu: 192 bytes 192 us, 192 operations 48 us.  Attention: 10 * 4
+ * pairs, 20 vector operations each: 200 us; 4 * 512 bytes: 2048 us. */
 TEST(test_operator_match__predictions_are_the_longest_part)
 {
     orr_hardware hw = {.arrays = 1,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_packet_faults.c - memory that runs out at every single place of a run of flows and of a run over packets.
+/* test_packet_faults.c - memory that runs out at every single place of a run of flows and of a run
+ * over packets.
  *
- * As in test_faults.c: each job is run again and again with the first, the second, the third ... request for
- * memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
+ * As in test_faults.c: each job is run again and again with the first, the second, the third ...
+ * request for memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
 #include "check.h"
 #include "files.h"
 
@@ -103,8 +104,8 @@ TEST(test_packet_faults__flows)
     }
 }
 
-/* In lanes, with pauses, losses, a failure and flows that start when links are looked at; windows are so small that the
- * first thread runs them all. */
+/* In lanes, with pauses, losses, a failure and flows that start when links are looked at; windows
+ * are so small that the first thread runs them all. */
 TEST(test_packet_faults__lanes)
 {
     write_text("c.txt", "CC_MODE 1 RATE_AI 1Gbps RATE_HAI 2Gbps RP_TIMER 20 EWMA_GAIN 0.1 "

@@ -204,7 +204,8 @@ TEST(test_patterns__compare_model_shares_the_layers)
     orr_trace_destroy(t);
 }
 
-/* Per piece: first stage F SEND RECV WG, middle RECV F SEND RECV IG WG SEND, last RECV F IG WG SEND. */
+/* Per piece: first stage F SEND RECV WG, middle RECV F SEND RECV IG WG SEND, last RECV F IG WG
+ * SEND. */
 TEST(test_patterns__compare_pipeline_has_three_kinds_of_stage)
 {
     static const uint32_t nodes[] = {4 * 64, 7 * 64, 5 * 64};
@@ -217,8 +218,9 @@ TEST(test_patterns__compare_pipeline_has_three_kinds_of_stage)
     }
 }
 
-/* The first SEND of stage 0 goes to 1 with piece 0: 0 << 22 | 1 << 12 | 0 << 2 | 1 = 4097; 8 rows of 512
- * elements of 2 bytes are 8192 bytes, and 2 * 8 * 512 * 512 / (2 * 512 * 512) = 8 units of time. */
+/* The first SEND of stage 0 goes to 1 with piece 0: 0 << 22 | 1 << 12 | 0 << 2 | 1 = 4097; 8 rows
+ * of 512 elements of 2 bytes are 8192 bytes, and 2 * 8 * 512 * 512 / (2 * 512 * 512) = 8 units of
+ * time. */
 TEST(test_patterns__compare_pipeline_tags_by_peers_and_piece)
 {
     orr_trace *t = trace_of("compare_pipeline_parallel", NULL, 0);

@@ -17,8 +17,8 @@ static void expect_pops(python_set *s, const uint64_t *keys, size_t count)
         CHECK_EQ_U(python_set_pop(s), keys[i]);
 }
 
-/* Keys come back by place.  Place 1 is taken by 33 when 1 comes, and in a table of 8 neighbours are not tried: it
- * goes on to 1 * 5 + 1. */
+/* Keys come back by place.  Place 1 is taken by 33 when 1 comes, and in a table of 8 neighbours are
+ * not tried: it goes on to 1 * 5 + 1. */
 TEST(test_python_set__keys_come_back_by_place)
 {
     python_set s;
@@ -43,8 +43,8 @@ TEST(test_python_set__a_key_is_held_once)
     python_set_fini(&s);
 }
 
-/* s = {10000000.0 + 3 * i for i in range(40)}, seven pops, s.update(5.0 * i for i in range(12)), pops:
- * marks of what was taken out are used again, and popping goes on where it stopped. */
+/* s = {10000000.0 + 3 * i for i in range(40)}, seven pops, s.update(5.0 * i for i in range(12)),
+ * pops: marks of what was taken out are used again, and popping goes on where it stopped. */
 TEST(test_python_set__marks_are_used_again)
 {
     static const uint64_t first[] = {10000000, 10000003, 10000006, 10000009,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linked PyTorch traces to traces: small ones written out by hand, and what must become of them (docs/format/linked.md).
- * A line of the result is a node: id, name, what it is, "<" and what it waits for.  Host work is its microseconds,
- * device work those behind the stream, communication its words. */
+/* Linked PyTorch traces to traces: small ones written out by hand, and what must become of them
+ * (docs/format/linked.md). A line of the result is a node: id, name, what it is, "<" and what it
+ * waits for.  Host work is its microseconds, device work those behind the stream, communication its
+ * words. */
 #include "check.h"
 
 #include <orrery/lab/compat.h>
@@ -128,7 +129,8 @@ static orr_pytorch_report check_trace(const char *text,
 
 /* ---- order ---- */
 
-/* Operators of a thread in a row, kernels behind their operators and, on one stream, behind each other. */
+/* Operators of a thread in a row, kernels behind their operators and, on one stream, behind each
+ * other. */
 TEST(test_pytorch__threads_launches_and_streams)
 {
     check_trace(
@@ -173,7 +175,8 @@ TEST(test_pytorch__circles_are_cut)
     CHECK_EQ(r.dependencies_circular, 2);
 }
 
-/* Thread 2 goes on after a pause in which thread 1 finished b, and thread 1 after one in which thread 2 finished c. */
+/* Thread 2 goes on after a pause in which thread 1 finished b, and thread 1 after one in which
+ * thread 2 finished c. */
 TEST(test_pytorch__threads_hand_over)
 {
     check_trace(
@@ -206,7 +209,8 @@ TEST(test_pytorch__waiting_is_no_work)
                                          "400") "," ATTR("pg_name", "\"3\"") "," ATTR("pg_size",   \
                                                                                       "4")
 
-/* Four nodes, one collective: the kernel; its size is that of the input, its group that of its description. */
+/* Four nodes, one collective: the kernel; its size is that of the input, its group that of its
+ * description. */
 TEST(test_pytorch__one_collective_for_each_call)
 {
     const orr_pytorch_report r = check_trace(
@@ -233,7 +237,8 @@ TEST(test_pytorch__one_collective_for_each_call)
        "\"Tensor(float)\", \"Int\", \"GenericList[String,String]\", \"Int\", \"String\", " \
        "\"GenericList[]\", \"GenericList[]\"")
 
-/* Before there were attributes: group and peer are values.  Group 5 has the ranks 4 and 6, so its member 1 is rank 6. */
+/* Before there were attributes: group and peer are values.  Group 5 has the ranks 4 and 6, so its
+ * member 1 is rank 6. */
 TEST(test_pytorch__messages_have_peers)
 {
     check_trace(
@@ -254,8 +259,8 @@ TEST(test_pytorch__messages_have_peers)
         "4 nccl:send 0->1 3 < 3\n5 ncclDevKernel_SendRecv(x) SEND 40 from 4 to 6 tag 0 in 5 < 4\n");
 }
 
-/* gloo works in a thread of its own: its annotation is behind the operator, not inside.  Operator 4 begins while
- * the all-reduce runs, 5 works on what it reduces. */
+/* gloo works in a thread of its own: its annotation is behind the operator, not inside.  Operator 4
+ * begins while the all-reduce runs, 5 works on what it reduces. */
 TEST(test_pytorch__calls_of_a_backend_thread)
 {
     check_trace(
@@ -282,7 +287,8 @@ TEST(test_pytorch__operators_name_peer_and_tag)
         NULL, "0 [ 0\n1 [ 0\n2 c10d::recv_ 5 < 1\n3 gloo:recv RECV 40 from 3 tag 17 < 2\n");
 }
 
-/* Kernels of two streams that share a storage follow each other: fill the bucket, reduce it, unpack it. */
+/* Kernels of two streams that share a storage follow each other: fill the bucket, reduce it, unpack
+ * it. */
 TEST(test_pytorch__streams_are_joined_by_tensors)
 {
     check_trace(
@@ -322,7 +328,8 @@ TEST(test_pytorch__coalesced_calls)
 
 /* ---- the old converter ---- */
 
-/* By hand from chakra.md 4.1: the process goes, kernels wait for the last operator only, and sync_dep is lost. */
+/* By hand from chakra.md 4.1: the process goes, kernels wait for the last operator only, and
+ * sync_dep is lost. */
 TEST(test_pytorch__compat)
 {
     check_linked(
@@ -340,7 +347,8 @@ static void add_line(void *sink, const char *line)
     orr_buf_text(b, "\n");
 }
 
-/* One tick for the thread, at least; k2 waits for its stream; b is issued when its parent was, and then has to wait. */
+/* One tick for the thread, at least; k2 waits for its stream; b is issued when its parent was, and
+ * then has to wait. */
 TEST(test_pytorch__simulate)
 {
     orr_linked *l =

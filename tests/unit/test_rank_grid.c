@@ -37,7 +37,8 @@ TEST(test_rank_grid__multiplies_tp_by_ep_without_experts)
     CHECK_EQ_U(g.per_stage, 24);
 }
 
-/* dp = tp = pp = 2, the example of the specification: {"1": [0, 1], ..., "5": [0, 2], ..., "9": [0], ...}. */
+/* dp = tp = pp = 2, the example of the specification: {"1": [0, 1], ..., "5": [0, 2], ..., "9":
+ * [0], ...}. */
 TEST(test_rank_grid__numbers_groups_from_one_axis_by_axis)
 {
     const stg_grid g = make(ORR_STAGE_GPT, 2, 2, 1, 1, 2);
@@ -53,7 +54,8 @@ TEST(test_rank_grid__numbers_groups_from_one_axis_by_axis)
     CHECK_EQ_U(g.first_group[ORR__AXES], 1 + 4 + 4 + 8);
 }
 
-/* Every rank is in the one group of each axis that lists it, at the place that its coordinate says. */
+/* Every rank is in the one group of each axis that lists it, at the place that its coordinate
+ * says. */
 TEST(test_rank_grid__groups_and_members_agree)
 {
     const stg_grid g = make(ORR_STAGE_MOE, 3, 2, 2, 2, 2);

@@ -334,9 +334,9 @@ TEST(test_report__ranks_to_show_are_chosen_or_refused)
 
 /* ---- pipelines ---- */
 
-/* Ranks 0 -> 2 and 1 -> 3: two lines of two stages.
- * Stage 0 computes 0 to 10, sends 10 to 12, computes 30 to 40; stage 1 receives from 0 on, the message leaves at 10
- * and is there at 15, computes 15 to 30, sends back 30 to 35. */
+/* Ranks 0 -> 2 and 1 -> 3: two lines of two stages. Stage 0 computes 0 to 10, sends 10 to 12,
+ * computes 30 to 40; stage 1 receives from 0 on, the message leaves at 10 and is there at 15,
+ * computes 15 to 30, sends back 30 to 35. */
 static orr_timeline *two_pipelines(void)
 {
     orr_timeline *t = new_timeline();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_report_faults.c - memory that runs out at every single place where trace events are read and a report is made of
- * them: it must be said that memory ran out, no page may appear, and sanitizers watch that nothing leaks.
+/* test_report_faults.c - memory that runs out at every single place where trace events are read and
+ * a report is made of them: it must be said that memory ran out, no page may appear, and sanitizers
+ * watch that nothing leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"

@@ -137,7 +137,8 @@ TEST(test_routes__tables_are_bounded)
 
 static net_run run;
 
-/* Between two leaves with 4 spines: 2000 messages, 500 for each spine; the deviation is about 19. */
+/* Between two leaves with 4 spines: 2000 messages, 500 for each spine; the deviation is about
+ * 19. */
 static void check_spread(uint64_t least, uint64_t most)
 {
     for (uint32_t s = 0; s < 4; s++) {

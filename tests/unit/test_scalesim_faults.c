@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: scale_sim */
-/* test_scalesim_faults.c - memory that runs out at every single place between SCALE-Sim's files and reports.
+/* test_scalesim_faults.c - memory that runs out at every single place between SCALE-Sim's files and
+ * reports.
  *
- * As in test_faults.c: each job is run again and again with the first, the second, the third ... request for
- * memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
+ * As in test_faults.c: each job is run again and again with the first, the second, the third ...
+ * request for memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
 #include "check.h"
 
 #include "compat/scale_sim/scale_sim.h"

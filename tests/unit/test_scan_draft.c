@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scan_draft.c - a node that is appended is noted from its draft; what its record says must be the same. */
+/* test_scan_draft.c - a node that is appended is noted from its draft; what its record says must be
+ * the same. */
 #include "check.h"
 
 #include "base/rng.h"

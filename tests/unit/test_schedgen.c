@@ -64,8 +64,8 @@ static form of_alltoall(const orr_schedgen_options *o)
     return (form){n, n * o->data_bytes, 0};
 }
 
-/* Halves of d, halves of those, ... on p ranks; the same number of bytes doubled again; twice all of it for
- * each rank beside the power of two. */
+/* Halves of d, halves of those, ... on p ranks; the same number of bytes doubled again; twice all
+ * of it for each rank beside the power of two. */
 static form of_recdoub(const orr_schedgen_options *o)
 {
     const uint64_t d = o->data_bytes;
@@ -392,8 +392,8 @@ TEST(test_schedgen__large_sizes)
                "\nrank 1 {\nl1: send 9223372036854775807b to 0 tag 0\n}\n");
 }
 
-/* The first numbers of C's generator with seed 1, on two ranks with root 0 and sizes below 1000: all of the data
- * goes to 0, and the size of 0 -> 1 is 1804289383 % 1000 + 1. */
+/* The first numbers of C's generator with seed 1, on two ranks with root 0 and sizes below 1000:
+ * all of the data goes to 0, and the size of 0 -> 1 is 1804289383 % 1000 + 1. */
 TEST(test_schedgen__sizes_are_those_of_the_c_library)
 {
     orr_schedgen_options o = orr_schedgen_defaults();

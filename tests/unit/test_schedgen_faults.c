@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: schedgen */
-/* test_schedgen_faults.c - memory that runs out at every single place where a schedule is made: it must be said that
- * memory ran out, no file may appear, and sanitizers watch that nothing leaks.
+/* test_schedgen_faults.c - memory that runs out at every single place where a schedule is made: it
+ * must be said that memory ran out, no file may appear, and sanitizers watch that nothing leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"

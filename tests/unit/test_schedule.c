@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule.c - the order in which chunks go through the dimensions, and that in which a queue takes them,
- * worked out by hand; and all schedulers with all collectives: they finish, and move what they must. */
+/* test_schedule.c - the order in which chunks go through the dimensions, and that in which a queue
+ * takes them, worked out by hand; and all schedulers with all collectives: they finish, and move
+ * what they must. */
 #include "sim_make.h"
 
 #include "run/run_state.h"
@@ -53,9 +54,9 @@ static void check_plan(bench *b, uint64_t id, uint64_t size, const char *first)
     sched_leave(&b->sim, index);
 }
 
-/* Chunks of 64 bytes, an all-reduce.  Loads (ns) after each: the first goes 0, 1 because nothing is loaded:
- * 48 / 2 = 24 and 12 / 1 = 12.  Then dimension 1 has less: 1, 0 adds 48 and 6: 30 and 60.  Then 0, 1 twice:
- * 54 and 72, 78 and 84.  Ascending alone would end at 96 and 48. */
+/* Chunks of 64 bytes, an all-reduce.  Loads (ns) after each: the first goes 0, 1 because nothing is
+ * loaded: 48 / 2 = 24 and 12 / 1 = 12.  Then dimension 1 has less: 1, 0 adds 48 and 6: 30 and
+ * 60.  Then 0, 1 twice: 54 and 72, 78 and 84.  Ascending alone would end at 96 and 48. */
 TEST(test_schedule__offline_greedy_balances_the_loads)
 {
     bench b;
@@ -64,9 +65,9 @@ TEST(test_schedule__offline_greedy_balances_the_loads)
     tear_down(&b);
 }
 
-/* An all-gather of 4 bytes a rank is largest at its end.  First 1, 0: dimension 1 gets 12, dimension 0 gets
- * 16 x 3 / 2 = 24.  Dimension 1 has less, so it is last: 0, 1 adds 4 x 3 / 2 = 6 and 48: 30 and 60.  Then 1, 0
- * twice. */
+/* An all-gather of 4 bytes a rank is largest at its end.  First 1, 0: dimension 1 gets 12,
+ * dimension 0 gets 16 x 3 / 2 = 24.  Dimension 1 has less, so it is last: 0, 1 adds 4 x 3 / 2 = 6
+ * and 48: 30 and 60.  Then 1, 0 twice. */
 TEST(test_schedule__offline_greedy_gathers_the_other_way_round)
 {
     bench b;
@@ -90,9 +91,9 @@ TEST(test_schedule__decides_once_for_all_ranks)
     tear_down(&b);
 }
 
-/* Chunks of at least 64 bytes, 256 in all.  The first is the usual one: 24 and 12.  The gap of 12 ns is 16 bytes
- * on dimension 1, less than a chunk, so the second is usual too: 48 and 24; the gap is 24: 32 bytes; the third:
- * 72 and 36: 48 bytes; the fourth: 96 and 48. */
+/* Chunks of at least 64 bytes, 256 in all.  The first is the usual one: 24 and 12.  The gap of 12
+ * ns is 16 bytes on dimension 1, less than a chunk, so the second is usual too: 48 and 24; the gap
+ * is 24: 32 bytes; the third: 72 and 36: 48 bytes; the fourth: 96 and 48. */
 TEST(test_schedule__flex_stays_as_usual_while_gaps_are_small)
 {
     bench b;
@@ -114,8 +115,8 @@ TEST(test_schedule__flex_fills_the_gap_with_one_chunk)
     CHECK_EQ(c->orders[0].order[0], 1);
     CHECK_EQ_U(c->orders[0].size, 64);
     tear_down(&b);
-    /* With chunks of 16 or more: 6 and 3, 12 and 6, 18 and 9, 24 and 12: now the gap of 12 is 16 bytes.
-     * After it 24 + 1.5 and 12 + 12: small again. */
+    /* With chunks of 16 or more: 6 and 3, 12 and 6, 18 and 9, 24 and 12: now the gap of 12 is 16
+     * bytes. After it 24 + 1.5 and 12 + 12: small again. */
     set_up(&b, CFG_OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 16);
     check_plan(&b, 0, 96, "000010");
     tear_down(&b);
@@ -132,8 +133,10 @@ TEST(test_schedule__round_robin_rotates)
     tear_down(&b);
 }
 
-/* Dimension 0 looks twice as fast, but turned out to be slow: 48 bytes took 48 ns there and 12 ns on dimension
- * 1.  At 1 and 4 bytes a ns the first chunk loads 48 and 3, the second, beginning with 1, 60 and 15, ... */
+/* Dimension 0 looks twice as fast, but turned out to be slow: 48 bytes took 48 ns there and 12 ns
+ * on dimension
+ * 1.  At 1 and 4 bytes a ns the first chunk loads 48 and 3, the second, beginning with 1, 60 and 15,
+ * ... */
 TEST(test_schedule__online_greedy_learns_what_phases_took)
 {
     bench b;
@@ -318,8 +321,9 @@ static maker job(const char *inter, const char *intra, int64_t kind, char *syste
                              {ORR_NODE_COMM_COLL, .kind = kind, .size = 1 << 20, .root = -1}}};
 }
 
-/* 16 chunks twice.  One rank sends per chunk, ring and direct alike, n - 1 messages a half: 3 + 3 there and
- * 3 + 3 back; the all-to-all on a ring of four 4 x 3 / 2 and 3; halving-doubling 2 and 3. */
+/* 16 chunks twice.  One rank sends per chunk, ring and direct alike, n - 1 messages a half: 3 + 3
+ * there and 3 + 3 back; the all-to-all on a ring of four 4 x 3 / 2 and 3; halving-doubling 2 and
+ * 3. */
 TEST(test_schedule__all_schedulers_finish_everything)
 {
     static const char *const inters[] = {"ascending", "roundRobin", "offlineGreedy",
@@ -345,8 +349,9 @@ TEST(test_schedule__all_schedulers_finish_everything)
     }
 }
 
-/* After a broadcast along a chain each rank is later than the one before, so each sees its chunks come back
- * at other times.  Ranks that start them in their own order come to a standstill, as in the reference. */
+/* After a broadcast along a chain each rank is later than the one before, so each sees its chunks
+ * come back at other times.  Ranks that start them in their own order come to a standstill, as in
+ * the reference. */
 TEST(test_schedule__ranks_that_agree_never_stand_still)
 {
     static const char *const inters[] = {"ascending", "roundRobin", "offlineGreedy",

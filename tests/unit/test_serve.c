@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What serving computes, reads and sends, against sums done by hand and against orr_model_compute. */
+/* What serving computes, reads and sends, against sums done by hand and against
+ * orr_model_compute. */
 #include "serve_make.h"
 
 /* ---- one rank ---- */
@@ -75,7 +76,8 @@ TEST(test_serve__fp8_weights_and_caches_are_one_byte)
 
 TEST(test_serve__window_bounds_keys)
 {
-    /* A window of 4 behind 9 tokens: the token itself and 3 others; the cache keeps 4 of 10 tokens. */
+    /* A window of 4 behind 9 tokens: the token itself and 3 others; the cache keeps 4 of 10
+     * tokens. */
     orr_model m = small_model();
     m.window = 4;
     const orr_serve_options o = {
@@ -93,8 +95,8 @@ TEST(test_serve__window_bounds_keys)
 
 TEST(test_serve__mla_decodes_in_the_compressed_space)
 {
-    /* 3 tokens before.  Queries 8 x 20; 4 heads: 3 x 4 into the compressed space, 4 pairs of 2 x 4 + 2 numbers there,
-     * and 4 x 3 out of it. */
+    /* 3 tokens before.  Queries 8 x 20; 4 heads: 3 x 4 into the compressed space, 4 pairs of 2 x 4
+     * + 2 numbers there, and 4 x 3 out of it. */
     const orr_model m = small_latent();
     const orr_serve_options o = {.phase = ORR_SERVE_DECODE, .prompt = 3, .output = 1};
     orr_serve_report r;
@@ -150,7 +152,8 @@ TEST(test_serve__flops_are_those_of_the_model)
 
 TEST(test_serve__cut_prompts_expand_their_past_again)
 {
-    /* 100 tokens by 40: each part is what orr_model_compute counts behind the ones before it, logits in the last. */
+    /* 100 tokens by 40: each part is what orr_model_compute counts behind the ones before it,
+     * logits in the last. */
     const orr_model m = small_latent();
     const orr_serve_options o = {.phase = ORR_SERVE_PREFILL, .prompt = 100, .chunk = 40};
     const uint64_t logits = 2 * 8 * 40;
@@ -168,7 +171,8 @@ TEST(test_serve__cut_prompts_expand_their_past_again)
 
 TEST(test_serve__tensor_parallel_ranks_add_up)
 {
-    /* 3 sequences decode: 3 x 8 numbers of 2 bytes after the embedding, attention and FFN; 3 x 20 logits. */
+    /* 3 sequences decode: 3 x 8 numbers of 2 bytes after the embedding, attention and FFN; 3 x 20
+     * logits. */
     const orr_model m = small_model();
     const orr_serve_options o = {
         .ranks = {.tp = 2}, .phase = ORR_SERVE_DECODE, .batch = 3, .prompt = 5, .output = 1};
@@ -185,7 +189,8 @@ TEST(test_serve__tensor_parallel_ranks_add_up)
 
 TEST(test_serve__sequence_parallel_where_tokens_divide)
 {
-    /* 4 tokens of a prompt: 64 bytes scattered, 2 tokens gathered from each; then one token, which cannot be cut. */
+    /* 4 tokens of a prompt: 64 bytes scattered, 2 tokens gathered from each; then one token, which
+     * cannot be cut. */
     const orr_model m = small_model();
     const orr_serve_options o = {
         .ranks = {.tp = 2}, .prompt = 4, .output = 2, .sequence_parallel = true};
@@ -241,7 +246,8 @@ TEST(test_serve__context_parallel_prompts_go_round)
 
 TEST(test_serve__experts_of_several_replicas_are_reached_by_all_to_all)
 {
-    /* 4 replicas of one rank, 6 tokens each: 6 x 2 copies of 8 numbers go; 4 x 12 / 4 come to 2 experts. */
+    /* 4 replicas of one rank, 6 tokens each: 6 x 2 copies of 8 numbers go; 4 x 12 / 4 come to 2
+     * experts. */
     const orr_model m = small_experts();
     const orr_serve_options o = {
         .ranks = {.dp = 4, .ep = 4}, .phase = ORR_SERVE_PREFILL, .batch = 4, .prompt = 6};
@@ -257,7 +263,8 @@ TEST(test_serve__experts_of_several_replicas_are_reached_by_all_to_all)
 
 TEST(test_serve__tensor_parallel_ranks_each_send_their_share)
 {
-    /* 2 replicas of 2 ranks: each rank sends 3 of the 6 tokens, and the replica gathers what comes back. */
+    /* 2 replicas of 2 ranks: each rank sends 3 of the 6 tokens, and the replica gathers what comes
+     * back. */
     const orr_model m = small_experts();
     const orr_serve_options o = {
         .ranks = {.tp = 2, .dp = 2, .ep = 4}, .phase = ORR_SERVE_PREFILL, .batch = 2, .prompt = 6};
@@ -337,7 +344,8 @@ TEST(test_serve__equal_replicas_are_stored_once)
 
 TEST(test_serve__estimate_adds_up_operations)
 {
-    /* One operation a ps, and memory that takes no time: the estimate is the sum of all operations. */
+    /* One operation a ps, and memory that takes no time: the estimate is the sum of all
+     * operations. */
     const orr_model m = small_model();
     const orr_serve_options o = {.prompt = 7,
                                  .output = 3,
@@ -360,7 +368,8 @@ TEST(test_serve__estimate_adds_up_operations)
 
 TEST(test_serve__memory_is_that_of_the_fullest_rank)
 {
-    /* 5 prompts of 20 tokens, 4 more are kept of each answer: 2 blocks of 16, 8 numbers of 2 bytes, 2 layers. */
+    /* 5 prompts of 20 tokens, 4 more are kept of each answer: 2 blocks of 16, 8 numbers of 2 bytes,
+     * 2 layers. */
     const orr_model m = small_model();
     const orr_serve_options o = {.batch = 5, .prompt = 20, .output = 5, .device_bytes = 20000};
     orr_serve_report r;

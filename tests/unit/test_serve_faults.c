@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_serve_faults.c - memory that runs out at every single place while requests are read and served: it must be said
- * that memory ran out, and sanitizers watch that nothing leaks.
+/* test_serve_faults.c - memory that runs out at every single place while requests are read and
+ * served: it must be said that memory ran out, and sanitizers watch that nothing leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "serve_make.h"

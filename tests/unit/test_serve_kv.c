@@ -35,7 +35,8 @@ static void add_message(messages *l, uint32_t from, uint32_t to, int64_t tag, in
     l->list[l->count++] = (message){from, to, tag, size};
 }
 
-/* All messages with a name that ends like this, as their senders or as their receivers have them, sorted. */
+/* All messages with a name that ends like this, as their senders or as their receivers have them,
+ * sorted. */
 static void collect(const orr_set *s, const char *end, uint8_t type, messages *out)
 {
     const bool is_send = type == ORR_NODE_COMM_SEND;
@@ -83,7 +84,8 @@ static messages kv, token;
 
 TEST(test_serve_kv__heads_are_split_where_degrees_differ)
 {
-    /* 3 + 3 heads to 2 + 2 + 2: of 20 tokens, 2 blocks of 16, a head is 32 x 4 numbers of 2 bytes in 2 layers. */
+    /* 3 + 3 heads to 2 + 2 + 2: of 20 tokens, 2 blocks of 16, a head is 32 x 4 numbers of 2 bytes
+     * in 2 layers. */
     const orr_model m = six_heads();
     const orr_serve_options o = {
         .ranks = {.tp = 2}, .decode = {.tp = 3}, .prompt = 20, .output = 2};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which tokens go through the model together.  The numbers are those of each iteration, worked out by hand. */
+/* Which tokens go through the model together.  The numbers are those of each iteration, worked out
+ * by hand. */
 #include "serve_make.h"
 
 static void check_tokens(const orr_model *m,
@@ -97,8 +98,8 @@ TEST(test_serve_schedule__requests_that_come_late_find_nobody)
 
 TEST(test_serve_schedule__request_joins_those_that_decode)
 {
-    /* Memory at 1 GB/s: a token through 1,824 weights of 2 bytes takes some 4 us, so the second request, 2 us after the
-     * first, comes during the first iteration and joins in the second. */
+    /* Memory at 1 GB/s: a token through 1,824 weights of 2 bytes takes some 4 us, so the second
+     * request, 2 us after the first, comes during the first iteration and joins in the second. */
     const orr_model m = small_model();
     const orr_serve_request requests[] = {{0, 5, 4}, {2, 6, 2}};
     check_tokens(
@@ -109,7 +110,8 @@ TEST(test_serve_schedule__request_joins_those_that_decode)
 
 TEST(test_serve_schedule__caches_need_room)
 {
-    /* 10 + 3 tokens, of which the last is not kept: a block of 16, 8 numbers of 2 bytes, 2 layers. */
+    /* 10 + 3 tokens, of which the last is not kept: a block of 16, 8 numbers of 2 bytes, 2
+     * layers. */
     const orr_model m = small_model();
     orr_serve_options o = {.batch = 2, .prompt = 10, .output = 3, .kv_bytes = 512};
     check_tokens(&m, o, 0, "10 1 1 10 1 1");
@@ -151,7 +153,8 @@ TEST(test_serve_schedule__replica_without_requests_has_a_node)
 
 TEST(test_serve_schedule__replicas_in_step_have_the_same_iterations)
 {
-    /* The first has two prompts one after the other, the second one; both take part in all iterations. */
+    /* The first has two prompts one after the other, the second one; both take part in all
+     * iterations. */
     const orr_model m = small_experts();
     const orr_serve_options o = {.ranks = {.dp = 2, .ep = 2},
                                  .phase = ORR_SERVE_PREFILL,

@@ -548,7 +548,8 @@ TEST(test_set__a_trace_of_nothing_survives)
     orr_set_close(set);
 }
 
-/* Whatever bit is turned over: an error with a place, or the same set (padding is not looked at). */
+/* Whatever bit is turned over: an error with a place, or the same set (padding is not looked
+ * at). */
 TEST(test_set__every_damaged_bit_is_an_error_or_harmless)
 {
     for (unsigned compress = 0; compress < 2; compress++) {

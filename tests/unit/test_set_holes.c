@@ -221,7 +221,8 @@ TEST(test_set_holes__a_class_without_ranks_is_saved_without_them)
     orr_set_close(s);
 }
 
-/* Slots take memory, so they must be there: class 0 has one rank and claims 100 slots, of which there are two. */
+/* Slots take memory, so they must be there: class 0 has one rank and claims 100 slots, of which
+ * there are two. */
 TEST(test_set_holes__slots_without_values_are_refused)
 {
     static const uint8_t table[] = {100, 0, 1, 2};

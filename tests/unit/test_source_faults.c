@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: chakra */
-/* test_source_faults.c - memory that runs out at every single place where a table of layers, a task graph or a linked trace is read
- * and expanded: it must be said that memory ran out, and sanitizers watch that nothing leaks.
+/* test_source_faults.c - memory that runs out at every single place where a table of layers, a task
+ * graph or a linked trace is read and expanded: it must be said that memory ran out, and sanitizers
+ * watch that nothing leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"

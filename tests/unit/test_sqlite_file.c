@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sqlite_file.c - what is written is read; what is not a plain table is not there; damage is told, never met. */
+/* test_sqlite_file.c - what is written is read; what is not a plain table is not there; damage is
+ * told, never met. */
 #include "check.h"
 
 #include "base/formats/sqlite_file.h"

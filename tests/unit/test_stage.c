@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: stage */
-/* Sizes and counts are those of the specification's worked example (section 18); bytes are compared with the
- * reference's by tests/golden/test_stage. */
+/* Sizes and counts are those of the specification's worked example (section 18); bytes are compared
+ * with the reference's by tests/golden/test_stage. */
 #include "check.h"
 #include "compat/stage/template.h"
 #include "files.h"
@@ -52,7 +52,8 @@ static uint32_t find(const orr_trace *t, const char *name)
     return 0;
 }
 
-/* ---- the worked example: dp 2, tp 2, one micro-batch; b = 8, S = 128, T = 2, D = 256, F = 1024 ---- */
+/* ---- the worked example: dp 2, tp 2, one micro-batch; b = 8, S = 128, T = 2, D = 256, F = 1024
+ * ---- */
 
 TEST(test_stage__has_the_sizes_of_the_worked_example)
 {
@@ -191,8 +192,8 @@ TEST(test_stage__refuses_a_rank_that_is_not_there)
 
 /* ---- memory ---- */
 
-/* One layer's block of 2 D F + 4 D D and two embeddings of V D elements, each counted twice (before and after the
- * update) at 4 bytes. */
+/* One layer's block of 2 D F + 4 D D and two embeddings of V D elements, each counted twice (before
+ * and after the update) at 4 bytes. */
 TEST(test_stage__counts_weights_as_the_reference_does)
 {
     enum { D = 256, F = 1024, V = 1000 };
@@ -254,8 +255,9 @@ TEST(test_stage__a_graph_that_was_written_can_be_read_as_a_module)
     stg_tgraph_init_named(&g, &space);
     CHECK_OK(stg_module_read(&g, ".", "graph", &is_there, &err), &err);
     CHECK(is_there);
-    /* A layer: norms of 4, attention of 22 and 10, residuals of 6, feed-forward of 15; 5 for the block of weights
-     * and 4 for the weights backward.  Embeddings of 6, a loss of 3; then 3 merged gradients, 3 updates. */
+    /* A layer: norms of 4, attention of 22 and 10, residuals of 6, feed-forward of 15; 5 for the
+     * block of weights and 4 for the weights backward.  Embeddings of 6, a loss of 3; then 3 merged
+     * gradients, 3 updates. */
     CHECK_EQ_U(g.count, (2 * 4 + 22 + 10 + 2 * 6 + 15) + (5 + 4) + 2 * 6 + 3 + 3 + 3);
     stg_tgraph_fini(&g);
     stg_space_fini(&space);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_stage_faults.c - memory that runs out at every single place while a job is made and written.
  *
- * As in test_faults.c: the job is run again and again with the first, the second, the third ... request for
- * memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
+ * As in test_faults.c: the job is run again and again with the first, the second, the third ...
+ * request for memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
 #include "check.h"
 
 #include <orrery/lab/stage.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stall.c - a simulation that stands still names the right cause, the right ranks and the right nodes.
+/* test_stall.c - a simulation that stands still names the right cause, the right ranks and the
+ * right nodes.
  *
- * Jobs are tables of nodes.  Each known cause has a job that has nothing else wrong; random jobs are checked
- * against what counting their sends and receives says. */
+ * Jobs are tables of nodes.  Each known cause has a job that has nothing else wrong; random jobs
+ * are checked against what counting their sends and receives says. */
 #include "check.h"
 
 #include "base/rng.h"
@@ -409,7 +410,8 @@ TEST(test_stall__finds_groups_in_opposite_orders)
            "rank 1 has not started node 2 \"n2\", whose slot is taken by node 1 \"n1\"");
 }
 
-/* The plain counter of chunks advances with those of groups (astra-sim.md 6.4): here rank 2 has made none. */
+/* The plain counter of chunks advances with those of groups (astra-sim.md 6.4): here rank 2 has
+ * made none. */
 TEST(test_stall__knows_chunks_that_are_numbered_differently)
 {
     const op ops[] = {{0, 1, COLL, .size = 64, .group = "1"},
@@ -596,7 +598,8 @@ static const op *find(const op *ops, size_t n, uint32_t rank, uint64_t id)
     return NULL;
 }
 
-/* How many more receives than sends (or the other way round) there are of the message of this node. */
+/* How many more receives than sends (or the other way round) there are of the message of this
+ * node. */
 static int64_t surplus(const op *ops, size_t n, const op *o)
 {
     int64_t count = 0;
@@ -641,8 +644,8 @@ static unsigned check_random(uint64_t seed, bool has_rendezvous)
     return has_stalled;
 }
 
-/* Where nothing is spoilt every message has both sides, so only a circle can be the cause; and what is blamed
- * on a node is true by count. */
+/* Where nothing is spoilt every message has both sides, so only a circle can be the cause; and what
+ * is blamed on a node is true by count. */
 TEST(test_stall__is_right_about_random_jobs)
 {
     unsigned stalls = 0;
@@ -651,7 +654,8 @@ TEST(test_stall__is_right_about_random_jobs)
     CHECK(stalls > 200); /* or else this tests little */
 }
 
-/* Collectives of groups that overlap; ranks have them in different orders, and now and then not at all. */
+/* Collectives of groups that overlap; ranks have them in different orders, and now and then not at
+ * all. */
 static size_t random_collectives(orr_rng *rng, op *ops)
 {
     static const char *const names[] = {NULL, "1", "2", "3"};

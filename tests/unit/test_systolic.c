@@ -25,8 +25,9 @@ static uint64_t cycles_of(const orr_systolic_array *a,
     return cycles;
 }
 
-/* scale-sim.md 9: what users of the old generator published for its example, google.cfg (256 x 256, weights stay),
- * data parallel on 16 NPUs: forward pass and gradient of the weights of 1024x128x512 and of 1024x512x512. */
+/* scale-sim.md 9: what users of the old generator published for its example, google.cfg (256 x 256,
+ * weights stay), data parallel on 16 NPUs: forward pass and gradient of the weights of 1024x128x512
+ * and of 1024x512x512. */
 TEST(test_systolic__published_figures_of_v2)
 {
     const orr_systolic_array google = {.rows = 256, .columns = 256, .dataflow = ORR_DATAFLOW_WS};
@@ -149,8 +150,9 @@ TEST(test_systolic__buffers_smaller_than_a_cycle)
     CHECK(r.dram[ORR_OPERAND_IFMAP].peak == 64); /* every cycle needs all it reads */
     a.bandwidth = 8;
     CHECK_OK(orr_systolic_run(&a, &l, NULL, &r, &err), &err);
-    /* 64 words take 8 cycles: steps 1 to 15 come 8 cycles after each other, 7 too late each.  Of the 64 rows of
-     * results two find a free half, the others wait 7 cycles each until one is written out. */
+    /* 64 words take 8 cycles: steps 1 to 15 come 8 cycles after each other, 7 too late each.  Of
+     * the 64 rows of results two find a free half, the others wait 7 cycles each until one is
+     * written out. */
     CHECK_EQ_U(r.stalls, 15 * 7 + 62 * 7);
     CHECK_EQ_U(r.cycles, 16 + 64 + 64 - 2 + 1 + r.stalls);
 }

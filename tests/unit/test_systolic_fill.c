@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: scale_sim */
-/* Buffers filled by whole spans of cycles against the same filled word by word, on random layers, sizes and address
- * ranges; and what streams say about themselves against counting. */
+/* Buffers filled by whole spans of cycles against the same filled word by word, on random layers,
+ * sizes and address ranges; and what streams say about themselves against counting. */
 #include "check.h"
 
 #include "base/rng.h"
@@ -91,7 +91,8 @@ static void look(void *ctx, uint64_t address, uint64_t count)
     *used = ++t->words;
 }
 
-/* What a stream claims: how many words, how many different ones, how far apart the same word comes. */
+/* What a stream claims: how many words, how many different ones, how far apart the same word
+ * comes. */
 static void check_claims(const ss_stream *st)
 {
     uint64_t least = UINT64_MAX, cursor = 0, distinct = 0;

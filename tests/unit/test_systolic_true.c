@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own rules against a model that has no idea of closed forms: every vector is a list of addresses, every piece
- * a set of them, and the array and its three doors are stepped cycle by cycle. */
+/* Our own rules against a model that has no idea of closed forms: every vector is a list of
+ * addresses, every piece a set of them, and the array and its three doors are stepped cycle by
+ * cycle. */
 #include "check.h"
 
 #include "base/rng.h"
@@ -535,8 +536,8 @@ TEST(test_systolic_true__inputs_stationary_is_what_stepping_gives)
     check_many(ORR_DATAFLOW_IS, 3);
 }
 
-/* Without a bandwidth nothing stalls, the same words move, and the peaks are enough: but for sums that go to memory
- * and back, the highest of them as a bandwidth stalls nothing either. */
+/* Without a bandwidth nothing stalls, the same words move, and the peaks are enough: but for sums
+ * that go to memory and back, the highest of them as a bandwidth stalls nothing either. */
 TEST(test_systolic_true__peaks_are_the_bandwidth_that_is_needed)
 {
     orr_rng rng;

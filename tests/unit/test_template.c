@@ -149,7 +149,8 @@ TEST(test_template__checks_axes)
     check_bad(X "y,N,x,x,C,1,\"a,b\",1,a,1,,\n", "not a dimension of x2_shape");
 }
 
-/* One behind the other along an axis: [a, b] and [a, c] make [a, b + c], as many operations as elements. */
+/* One behind the other along an axis: [a, b] and [a, c] make [a, b + c], as many operations as
+ * elements. */
 TEST(test_template__concatenates)
 {
     stg_layout made;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timeline.c - a timeline made by hand: its order, what it refuses, and its Chrome form byte for byte. */
+/* test_timeline.c - a timeline made by hand: its order, what it refuses, and its Chrome form byte
+ * for byte. */
 #include "check.h"
 #include "files.h"
 
@@ -248,7 +249,8 @@ TEST(test_timeline__spans_that_overlap_lie_on_lanes_of_their_own)
     seal(t);
     CHECK_OK(orr_view_chrome(t, "lanes.json", &err), &err);
     read_threads("lanes.json", threads, sizeof threads);
-    /* Two lanes for a: the fourth lies inside the third, and the first lane is free for the fifth. */
+    /* Two lanes for a: the fourth lies inside the third, and the first lane is free for the
+     * fifth. */
     CHECK_TEXT(threads, "112213");
     orr_timeline_destroy(t);
 }

@@ -102,7 +102,8 @@ TEST(test_topology_file__leaf_spine)
     orr__topology_destroy(t);
 }
 
-/* k = 4: 4 pods of 2 edge and 2 aggregation switches, 4 core switches; 16 cables between any two tiers. */
+/* k = 4: 4 pods of 2 edge and 2 aggregation switches, 4 core switches; 16 cables between any two
+ * tiers. */
 TEST(test_topology_file__fat_tree)
 {
     const shape s = {"generate: {type: fat-tree, k: 4, bandwidth: 50GB/s}", 16, 8 + 8 + 4, 48};
@@ -127,7 +128,8 @@ TEST(test_topology_file__torus)
     orr__topology_destroy(t);
 }
 
-/* 4 routers with 2 ranks and 2 global links: 9 groups.  In a group 6 cables; between groups 9 * 8 / 2. */
+/* 4 routers with 2 ranks and 2 global links: 9 groups.  In a group 6 cables; between groups 9 * 8 /
+ * 2. */
 TEST(test_topology_file__dragonfly)
 {
     const shape s = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes against what is known of them: how many devices and cables, how far apart, how much passes between halves. */
+/* Shapes against what is known of them: how many devices and cables, how far apart, how much passes
+ * between halves. */
 #include "files.h"
 #include "net_run.h"
 
@@ -35,7 +36,8 @@ static uint32_t diameter(const orr__topology *t)
     return most;
 }
 
-/* ---- the largest flow from the ranks below `half` to the others: paths that add something, one by one ---- */
+/* ---- the largest flow from the ranks below `half` to the others: paths that add something, one by
+ * one ---- */
 
 typedef struct cut {
     const orr__topology *t;
@@ -165,8 +167,8 @@ TEST(test_topology_shapes__halves_exchange_what_theory_says)
     }
 }
 
-/* A torus of a x b x c: a diameter of the sum of halves; 2 * b * c cables are cut in the outermost dimension.  Its links
- * are not side by side, so they are counted here. */
+/* A torus of a x b x c: a diameter of the sum of halves; 2 * b * c cables are cut in the outermost
+ * dimension.  Its links are not side by side, so they are counted here. */
 TEST(test_topology_shapes__torus)
 {
     orr__topology *t = net_run_parse("generate: {type: torus, size: [5, 4, 6], bandwidth: 50GB/s}");
@@ -198,7 +200,8 @@ TEST(test_topology_shapes__nvlink_comes_first)
     }
 }
 
-/* SimAI's file has no costs; its rule is that of equally short ways those through an NVSwitch are taken. */
+/* SimAI's file has no costs; its rule is that of equally short ways those through an NVSwitch are
+ * taken. */
 TEST(test_topology_shapes__nvlink_comes_first_in_files_of_simai)
 {
     static const char text[] = "6 2 1 1 8 H100\n4 5\n0 4 7200Gbps 100ns 0\n1 4 7200Gbps 100ns 0\n"
@@ -225,14 +228,15 @@ TEST(test_topology_shapes__nvlink_comes_first_in_files_of_simai)
     write_file("flow.txt", flow, strlen(flow));
     CHECK_OK(orr_packet_create(&opt, &p, &err), &err);
     CHECK_OK(orr_packet_run(p, &err), &err);
-    /* 4 * 100 ns, 2 * 1,036 bytes and 2 * 48 at 7.2 Tb/s, each cut or rounded to a picosecond: 402.4 ns */
+    /* 4 * 100 ns, 2 * 1,036 bytes and 2 * 48 at 7.2 Tb/s, each cut or rounded to a picosecond:
+     * 402.4 ns */
     const uint64_t ps = orr_packet_result(p)->finished_at_ps;
     CHECK(ps > 402400 && ps < 402420);
     orr_packet_destroy(p);
 }
 
-/* Ranks of different rails: through a neighbour is cheaper than over spines, which are as many links away and here
- * 1 ms long; so no flow, wherever its hash sends it, takes as much. */
+/* Ranks of different rails: through a neighbour is cheaper than over spines, which are as many
+ * links away and here 1 ms long; so no flow, wherever its hash sends it, takes as much. */
 TEST(test_topology_shapes__costs_count_for_packets)
 {
     static const char text[] =
@@ -255,8 +259,8 @@ TEST(test_topology_shapes__costs_count_for_packets)
     orr_packet_destroy(p);
 }
 
-/* The time of one packet and its acknowledgement between the farthest hosts of a torus: 82.88 ns, 3.84 ns and two times
- * 1 us a link. */
+/* The time of one packet and its acknowledgement between the farthest hosts of a torus: 82.88 ns,
+ * 3.84 ns and two times 1 us a link. */
 static void check_torus(unsigned a, unsigned b)
 {
     const orr_packet_options opt = {.topology = "net.yml", .flows = "x.cm", .fct = "", .pfc = ""};

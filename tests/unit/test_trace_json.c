@@ -86,8 +86,8 @@ TEST(test_trace_json__other_things_are_not_json)
     CHECK(!is_json("1"));
 }
 
-/* A file whose first record, the metadata, is 123 bytes long begins with '{'; here with a version of 34
- * bytes, a quote, so that the file begins with { " as JSON does. */
+/* A file whose first record, the metadata, is 123 bytes long begins with '{'; here with a version
+ * of 34 bytes, a quote, so that the file begins with { " as JSON does. */
 TEST(test_trace_json__et_of_123_bytes_is_not_json)
 {
     uint8_t file[124] = {123, 0x0a, 34};
@@ -160,7 +160,8 @@ TEST(test_trace_json__empty_metadata_is_metadata)
     check_reads("{}", "00");
 }
 
-/* The members are those the feeder reads: is_cpu_op bool (27), comm_size int64 (9), comm_tag int32 (7). */
+/* The members are those the feeder reads: is_cpu_op bool (27), comm_size int64 (9), comm_tag int32
+ * (7). */
 TEST(test_trace_json__workload_graph)
 {
     check_reads(

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_trace_records.c - the records of a trace: what they say, copied with changes, written again. */
+/* test_trace_records.c - the records of a trace: what they say, copied with changes, written
+ * again. */
 #include "et_make.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -211,7 +212,8 @@ TEST(test_trace_records__places_are_those_of_the_file)
 
 /* ---- copying ---- */
 
-/* A record with all there is, unknown fields too: field 11 (a message), 12 (a number), and one in an attribute. */
+/* A record with all there is, unknown fields too: field 11 (a message), 12 (a number), and one in
+ * an attribute. */
 static const char full_record[] = "\x08\x05\x12\x01z\x18\x07\x22\x01\x01\x2a\x02\x02\x03\x38\x09"
                                   "\x52\x0b\x0a\x04"
                                   "keep"

@@ -191,7 +191,8 @@ TEST(test_wire__zigzag_folds_the_sign_into_the_lowest_bit)
         CHECK_EQ(orr_unzigzag(orr_zigzag(values[i])), values[i]);
 }
 
-/* By the definition: decode a character, then ask whether its value may be written with that many bytes. */
+/* By the definition: decode a character, then ask whether its value may be written with that many
+ * bytes. */
 static size_t first_bad(const uint8_t *p, size_t n)
 {
     size_t i = 0;

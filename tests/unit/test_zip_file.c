@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_zip_file.c - archives as every archiver writes them are read; every lie in one is told, with its byte. */
+/* test_zip_file.c - archives as every archiver writes them are read; every lie in one is told, with
+ * its byte. */
 #include "check.h"
 #include "files.h"
 #include "zip_make.h"
@@ -109,7 +110,8 @@ TEST(test_zip_file__a_stored_file_is_not_copied)
 
 TEST(test_zip_file__a_comment_at_the_end_is_passed_over)
 {
-    /* the comment has the mark of an end record in it, with a length that does not lead to the end */
+    /* the comment has the mark of an end record in it, with a length that does not lead to the
+     * end */
     const char comment[] = "x PK\5\6 0123456789abcdefghi";
     zip_item item = {.name = "a", .bytes = text, .len = sizeof text};
     orr_buf b = {0};
@@ -135,7 +137,8 @@ TEST(test_zip_file__known_by_its_first_bytes)
 
 /* ---- lies ---- */
 
-/* Opens and, when that succeeds, reads all files; the words of the first refusal are left in err. */
+/* Opens and, when that succeeds, reads all files; the words of the first refusal are left in
+ * err. */
 static orr_code open_and_read(const orr_buf *b, uint64_t most)
 {
     const orr_span bytes = tight(b);
@@ -152,7 +155,8 @@ static orr_code open_and_read(const orr_buf *b, uint64_t most)
     return code;
 }
 
-/* Three files, the second deflated, the third with sizes behind its data; a patch of n bytes; the refusal's words. */
+/* Three files, the second deflated, the third with sizes behind its data; a patch of n bytes; the
+ * refusal's words. */
 typedef enum lie_base {
     AT_RECORD,
     AT_LOCAL,
@@ -332,7 +336,8 @@ TEST(test_zip_file__two_files_of_one_name_are_refused)
     orr_buf_fini(&b);
 }
 
-/* The second file lies, with its header, in the data of the first, as in archives that unpack to petabytes. */
+/* The second file lies, with its header, in the data of the first, as in archives that unpack to
+ * petabytes. */
 TEST(test_zip_file__files_in_files_are_refused)
 {
     orr_buf inner = {0};

@@ -94,8 +94,8 @@ __attribute__((unused)) static void zip_local(orr_buf *b, zip_item *it)
     }
 }
 
-/* A record: mark 0, made by 4, needs 6, flags 8, method 10, time 12, crc 16, packed 20, size 24, name 28, extra 30,
- * comment 32, disk 34, attributes 36, local header 42, then the name. */
+/* A record: mark 0, made by 4, needs 6, flags 8, method 10, time 12, crc 16, packed 20, size 24,
+ * name 28, extra 30, comment 32, disk 34, attributes 36, local header 42, then the name. */
 __attribute__((unused)) static void zip_record(orr_buf *b, zip_item *it)
 {
     it->record = b->len;

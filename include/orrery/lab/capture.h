@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture.h - a training script, run by Python as one rank of a job, without data and without a cluster.
+/* capture.h - a training script, run by Python as one rank of a job, without data and without a
+ * cluster.
  *
  *     orr_capture *c;
  *     if (orr_capture_open(NULL, &c, &err)) return report(&err);        // finds a Python with PyTorch
@@ -8,9 +9,10 @@
  *     if (!code) code = orr_fx_read(orr_capture_file(c), 0, &step, &err);
  *     orr_capture_close(c);                                             // its folder goes
  *
- * The Python side is one module, capture/orrery_capture.py, which is built into the library.  It can be used by itself on
- * another machine: orr_capture_module() is its text.  While a capture is open interrupts wait; one that comes while
- * Python runs ends it, and orr_capture_run returns ORR_ESTOP.  For programs of one thread. */
+ * The Python side is one module, capture/orrery_capture.py, which is built into the library.  It
+ * can be used by itself on another machine: orr_capture_module() is its text.  While a capture is
+ * open interrupts wait; one that comes while Python runs ends it, and orr_capture_run returns
+ * ORR_ESTOP.  For programs of one thread. */
 #ifndef ORRERY_LAB_CAPTURE_H
 #define ORRERY_LAB_CAPTURE_H
 
@@ -30,7 +32,8 @@ ORR_API orr_code orr_capture_open(const char *python,
 ORR_API const char *orr_capture_python(
     const orr_capture *c); /* "/usr/bin/python3 (Python 3.12.3, PyTorch 2.11.0)" */
 ORR_API const char *orr_capture_file(const orr_capture *c); /* a place for what is captured */
-/* arguments: those of `python -m orrery_capture`; NULL ends.  What Python prints goes to standard error. */
+/* arguments: those of `python -m orrery_capture`; NULL ends.  What Python prints goes to standard
+ * error. */
 ORR_API orr_code orr_capture_run(orr_capture *c,
                                  const char *const *arguments,
                                  orr_error *err) ORR_MUST_CHECK;

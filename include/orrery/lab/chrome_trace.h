@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chrome_trace.h - timelines from files in the Trace Event form: those of orr_view_chrome, of PyTorch's profiler
- * (Kineto), and of anything else that chrome://tracing opens.
+/* chrome_trace.h - timelines from files in the Trace Event form: those of orr_view_chrome, of
+ * PyTorch's profiler (Kineto), and of anything else that chrome://tracing opens.
  *
  *     orr_timeline *t;
  *     if (orr_chrome_trace_read(&path, 1, NULL, &t, &err)) return report(&err);
  *
- * Spans (X, or B and E), arrows (s and f), counters (C) and names (M) are taken; other events are passed over.  What
- * orr_view_chrome has written comes back as it was.  A file of Kineto is one rank: its kernels are compute, those of
- * NCCL collectives with type, group and size; copies are memory; operators and calls are work of the host.  In any
- * other file processes are ranks.  Experimental: may change in the next release. */
+ * Spans (X, or B and E), arrows (s and f), counters (C) and names (M) are taken; other events are
+ * passed over.  What orr_view_chrome has written comes back as it was.  A file of Kineto is one
+ * rank: its kernels are compute, those of NCCL collectives with type, group and size; copies are
+ * memory; operators and calls are work of the host.  In any other file processes are
+ * ranks.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_CHROME_TRACE_H
 #define ORRERY_LAB_CHROME_TRACE_H
 

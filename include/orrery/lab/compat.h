@@ -5,9 +5,10 @@
  *     if (orr_compat_find(ORR_RULES_SCHEDGEN, "atlahs", &old, &err)) return report(&err);
  *     orr_schedgen_options opt = {.rules = old->schedgen, ...};
  *
- * An engine that can behave like another program takes a pointer to its rules; NULL means ours.  A library can be
- * built without some of these programs (meson option `compat`): then they are not found, and the error lists those
- * that are built in.  Rules are constant and live as long as the program. */
+ * An engine that can behave like another program takes a pointer to its rules; NULL means ours.  A
+ * library can be built without some of these programs (meson option `compat`): then they are not
+ * found, and the error lists those that are built in.  Rules are constant and live as long as the
+ * program. */
 #ifndef ORRERY_LAB_COMPAT_H
 #define ORRERY_LAB_COMPAT_H
 
@@ -57,8 +58,8 @@ typedef struct orr_compat {
     const struct orr_rules_schedgen *schedgen;
 } orr_compat;
 
-/* The program with rules for this part; name NULL: the first one.  ORR_EUSAGE when it is unknown or not built
- * in; the message lists those that are. */
+/* The program with rules for this part; name NULL: the first one.  ORR_EUSAGE when it is unknown or
+ * not built in; the message lists those that are. */
 ORR_API orr_code orr_compat_find(orr_compat_part part,
                                  const char *name,
                                  const orr_compat **out,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* critical_path.h - why a run took as long as it did: one chain of operations, through nodes and ranks, that
- * fills the time from the start to the end of the last rank without a gap.
+/* critical_path.h - why a run took as long as it did: one chain of operations, through nodes and
+ * ranks, that fills the time from the start to the end of the last rank without a gap.
  *
  *     orr_critical_path *p;
  *     if (orr_run_critical_path(run, &p, &err)) return report(&err);

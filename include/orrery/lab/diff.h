@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff.h - two runs side by side, measured or simulated: where does one spend more time than the other?
+/* diff.h - two runs side by side, measured or simulated: where does one spend more time than the
+ * other?
  *
  *     orr_diff *d;
  *     if (orr_diff_make(measured, simulated, &d, &err)) return report(&err);
@@ -7,9 +8,9 @@
  *         show(&d->operators[i]);                       // the largest difference first
  *     orr_diff_free(d);
  *
- * Operators are told by name.  Time is a span's own, without the spans inside it on its track, so that nested operators of
- * a measured run and the single ones of a simulated run can be compared.  Parts of collectives are passed over.
- * Experimental: may change in the next release. */
+ * Operators are told by name.  Time is a span's own, without the spans inside it on its track, so
+ * that nested operators of a measured run and the single ones of a simulated run can be
+ * compared.  Parts of collectives are passed over. Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_DIFF_H
 #define ORRERY_LAB_DIFF_H
 

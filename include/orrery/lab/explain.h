@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.h - the facts of a run that a report shows: where the time went, what it waited for, what would be faster.
+/* explain.h - the facts of a run that a report shows: where the time went, what it waited for, what
+ * would be faster.
  *
  *     orr_explanation *e;
  *     if (orr_run_to_end(run, &err) || orr_run_explain(run, NULL, &e, &err)) return fail(&err);
@@ -8,8 +9,9 @@
  *     orr_report_destroy(r);
  *     orr_explanation_destroy(e);
  *
- * Traces need ORR_RUN_SPANS, and flows have more to show with ORR_RUN_HISTORY; schedules have no report.  A run that was
- * stopped or has stalled is explained as well: its facts are those known so far.  Experimental: may change in the next release. */
+ * Traces need ORR_RUN_SPANS, and flows have more to show with ORR_RUN_HISTORY; schedules have no
+ * report.  A run that was stopped or has stalled is explained as well: its facts are those known so
+ * far.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_EXPLAIN_H
 #define ORRERY_LAB_EXPLAIN_H
 

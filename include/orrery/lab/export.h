@@ -8,8 +8,9 @@
  *     orr_export_report_fini(&r);
  *     orr_fx_close(program);
  *
- * What comes out is what a captured step is in memory (fx.h), of one rank or of several equal ones.  Nothing in the
- * archive is run: weights and pickled objects are not looked at.  docs/format/pt2.md says what is read. */
+ * What comes out is what a captured step is in memory (fx.h), of one rank or of several equal
+ * ones.  Nothing in the archive is run: weights and pickled objects are not looked
+ * at.  docs/format/pt2.md says what is read. */
 #ifndef ORRERY_LAB_EXPORT_H
 #define ORRERY_LAB_EXPORT_H
 
@@ -46,7 +47,8 @@ typedef struct orr_export_report {
     void *owner; /* what it is made of */
 } orr_export_report;
 
-/* An archive, or the JSON of a program alone; "-" is standard input.  opt and report may be NULL. */
+/* An archive, or the JSON of a program alone; "-" is standard input.  opt and report may be
+ * NULL. */
 ORR_API orr_code orr_export_read(const char *path,
                                  const orr_export_options *opt,
                                  orr_fx **out,

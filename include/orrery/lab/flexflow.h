@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flexflow.h - a task graph of FlexFlow: what its simulator wrote out as a DOT file, made into traces.
+/* flexflow.h - a task graph of FlexFlow: what its simulator wrote out as a DOT file, made into
+ * traces.
  *
  *     orr_flexflow *g;
  *     if (orr_flexflow_read("tasks.dot", &g, &err)) return report(&err);
@@ -8,8 +9,8 @@
  *     if (orr_flexflow_set(g, &opt, &set, &err)) return report(&err);
  *     orr_flexflow_free(g);
  *
- * A task computes on one device or moves data from one to another; a device is a rank.  docs/format/flexflow.md
- * has the form of the file and what becomes of it. */
+ * A task computes on one device or moves data from one to another; a device is a
+ * rank.  docs/format/flexflow.md has the form of the file and what becomes of it. */
 #ifndef ORRERY_LAB_FLEXFLOW_H
 #define ORRERY_LAB_FLEXFLOW_H
 
@@ -21,7 +22,8 @@ extern "C" {
 
 typedef struct orr_flexflow orr_flexflow;
 
-/* From a file ("-": standard input) or from memory, which may go afterwards; label stands in messages. */
+/* From a file ("-": standard input) or from memory, which may go afterwards; label stands in
+ * messages. */
 ORR_API orr_code orr_flexflow_read(const char *path,
                                    orr_flexflow **out,
                                    orr_error *err) ORR_MUST_CHECK;
@@ -39,8 +41,8 @@ typedef struct orr_flexflow_expand {
     const orr_rules_flexflow *rules;
 } orr_flexflow_expand;
 
-/* One rank for each device; devices count from 0 without gaps.  By chakra_converter's rules only devices with a
- * compute task have a rank, whatever their numbers: see orr_flexflow_device. */
+/* One rank for each device; devices count from 0 without gaps.  By chakra_converter's rules only
+ * devices with a compute task have a rank, whatever their numbers: see orr_flexflow_device. */
 ORR_API orr_code orr_flexflow_set(const orr_flexflow *g,
                                   const orr_flexflow_expand *opt,
                                   orr_set **out,
@@ -48,8 +50,8 @@ ORR_API orr_code orr_flexflow_set(const orr_flexflow *g,
 
 /* The number of the device that rank r stands for by chakra_converter's rules. */
 ORR_API uint32_t orr_flexflow_device(const orr_flexflow *g, uint32_t rank);
-/* How many dependencies lead from device to device without a task that moves data?  By our rules each becomes a
- * message of one byte. */
+/* How many dependencies lead from device to device without a task that moves data?  By our rules
+ * each becomes a message of one byte. */
 ORR_API size_t orr_flexflow_crossings(const orr_flexflow *g);
 
 #ifdef __cplusplus

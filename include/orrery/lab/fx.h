@@ -10,8 +10,8 @@
  *     orr_fx_report_fini(&r);
  *     orr_fx_close(capture);
  *
- * A capture (docs/format/capture.md) has the operators and collectives of a few ranks.  The ranks that were not run
- * follow from those that were: docs/design/capture.md. */
+ * A capture (docs/format/capture.md) has the operators and collectives of a few ranks.  The ranks
+ * that were not run follow from those that were: docs/design/capture.md. */
 #ifndef ORRERY_LAB_FX_H
 #define ORRERY_LAB_FX_H
 
@@ -23,9 +23,9 @@ extern "C" {
 
 typedef struct orr_fx orr_fx;
 
-/* What orrery_capture.py wrote, or the passes of a graph as PyTorch's FX prints them; plain or compressed; "-" is
- * standard input.  world_size: ranks of the job; 0: as the file says.  A capture that says something else is an error; a
- * printed graph does not say it. */
+/* What orrery_capture.py wrote, or the passes of a graph as PyTorch's FX prints them; plain or
+ * compressed; "-" is standard input.  world_size: ranks of the job; 0: as the file says.  A capture
+ * that says something else is an error; a printed graph does not say it. */
 ORR_API orr_code orr_fx_read(const char *path, uint32_t world_size, orr_fx **out, orr_error *err)
     ORR_MUST_CHECK;
 /* The same from memory, which may go afterwards; label stands in messages. */
@@ -36,7 +36,8 @@ ORR_API orr_code orr_fx_parse(orr_span bytes,
                               orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_fx_close(orr_fx *c); /* NULL is fine */
 
-/* With a peak, compute nodes get durations: the longer of arithmetic and memory, and the overhead. */
+/* With a peak, compute nodes get durations: the longer of arithmetic and memory, and the
+ * overhead. */
 typedef struct orr_fx_options {
     double peak_flops;   /* a second */
     double vector_flops; /* a second, of what is no product; 0: never the limit */
@@ -44,7 +45,8 @@ typedef struct orr_fx_options {
     orr_ps overhead;     /* of each node */
 } orr_fx_options;
 
-/* An operator that the table of costs does not have: its bytes count, its arithmetic is not known. */
+/* An operator that the table of costs does not have: its bytes count, its arithmetic is not
+ * known. */
 typedef struct orr_fx_unknown {
     orr_str name;
     uint64_t count; /* calls, of all captured ranks */

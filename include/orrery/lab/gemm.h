@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.h - a network as a table of shapes, and what its layers cost on a piece of hardware when they are
- * shared out over so many NPUs.
+/* gemm.h - a network as a table of shapes, and what its layers cost on a piece of hardware when
+ * they are shared out over so many NPUs.
  *
  *     orr_shapes *shapes;
  *     orr_gemm *g;
@@ -10,10 +10,11 @@
  *     if (orr_gemm_create(shapes, &opt, &g, &err)) return report(&err);      // the shapes may go now
  *     if (orr_gemm_table(g, &table, &err)) return report(&err);              // layers.h writes and expands it
  *
- * Each pass of a layer is a few products of matrices and some traffic; it takes as long as the arrays need
- * for the one or memory for the other, whichever is longer.  docs/format/shapes.md has the CSV file,
- * docs/design/gemm.md how a layer becomes products, shards and collectives.  Equal products are evaluated
- * once, each in constant time, so cost does not depend on sizes.  Experimental: may change in the next release. */
+ * Each pass of a layer is a few products of matrices and some traffic; it takes as long as the
+ * arrays need for the one or memory for the other, whichever is longer.  docs/format/shapes.md has
+ * the CSV file, docs/design/gemm.md how a layer becomes products, shards and collectives.  Equal
+ * products are evaluated once, each in constant time, so cost does not depend on
+ * sizes.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_GEMM_H
 #define ORRERY_LAB_GEMM_H
 
@@ -46,14 +47,15 @@ typedef struct orr_shapes orr_shapes;
 typedef struct orr_rules_gemm orr_rules_gemm;
 
 typedef struct orr_shapes_options {
-    /* NULL: ours.  As the old generator reads: the first line is skipped, columns are name,m,n,k[,strategy] whatever
-     * it says, a blank line is an error; needs_policies: there must be five columns. */
+    /* NULL: ours.  As the old generator reads: the first line is skipped, columns are
+     * name,m,n,k[,strategy] whatever it says, a blank line is an error; needs_policies: there must
+     * be five columns. */
     const orr_rules_gemm *rules;
     bool needs_policies;
 } orr_shapes_options;
 
-/* From a CSV file ("-": standard input) or from memory, which may go afterwards; label stands in messages.
- * opt may be NULL. */
+/* From a CSV file ("-": standard input) or from memory, which may go afterwards; label stands in
+ * messages. opt may be NULL. */
 ORR_API orr_code orr_shapes_read(const char *path,
                                  const orr_shapes_options *opt,
                                  orr_shapes **out,
@@ -85,7 +87,8 @@ typedef enum orr_gemm_times {
     ORR_TIMES_CYCLES
 } orr_gemm_times;
 
-/* What updating the weights costs: elements touched for each weight, or a time that is simply given. */
+/* What updating the weights costs: elements touched for each weight, or a time that is simply
+ * given. */
 typedef enum orr_gemm_update {
     ORR_UPDATE_SGD = 0,  /* 3: weight and gradient read, weight written */
     ORR_UPDATE_MOMENTUM, /* 5 */
@@ -95,8 +98,8 @@ typedef enum orr_gemm_update {
 } orr_gemm_update;
 
 typedef struct orr_gemm_options {
-    /* NULL: ours.  Else what the old generator writes with SCALE-Sim v1 or v2, defects included (scale-sim.md 7);
-     * shapes must be read by the same rules, and `array` must be given. */
+    /* NULL: ours.  Else what the old generator writes with SCALE-Sim v1 or v2, defects included
+     * (scale-sim.md 7); shapes must be read by the same rules, and `array` must be given. */
     const orr_rules_gemm *rules;
     orr_policy policy;       /* HYBRID_CUSTOMIZED: each shape has its own */
     uint32_t npus;           /* 0: 8 */
@@ -155,14 +158,14 @@ ORR_API const orr_gemm_layer *orr_gemm_layer_at(const orr_gemm *g, size_t i);
 /* As a table of layers, copies and all. */
 ORR_API orr_code orr_gemm_table(const orr_gemm *g, orr_layers **out, orr_error *err) ORR_MUST_CHECK;
 
-/* For people, in 80 columns; for programs, one JSON object, or a CSV file (docs/format/gemm.md).  *out is valid
- * until the next call on g. */
+/* For people, in 80 columns; for programs, one JSON object, or a CSV file
+ * (docs/format/gemm.md).  *out is valid until the next call on g. */
 ORR_API orr_code orr_gemm_text(orr_gemm *g, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_gemm_json(orr_gemm *g, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_gemm_csv(orr_gemm *g, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 
-/* The old generator's intermediate files (by its rules only), FOLDER/STEM_fwd_pass.csv and so on; the folder must be
- * there. */
+/* The old generator's intermediate files (by its rules only), FOLDER/STEM_fwd_pass.csv and so on;
+ * the folder must be there. */
 ORR_API orr_code orr_gemm_write_intermediate(const orr_gemm *g,
                                              const char *folder,
                                              const char *stem,
@@ -170,8 +173,9 @@ ORR_API orr_code orr_gemm_write_intermediate(const orr_gemm *g,
 
 /* How a table of layers is written under these rules. */
 ORR_API orr_layers_style orr_gemm_style(const orr_rules_gemm *rules);
-/* May a SCALE-Sim configuration have this run_name?  The two simulators put it into a folder name; in the spelling
- * of the other one the old generator does not find the reports again (scale-sim.md 7.6).  path: for the message. */
+/* May a SCALE-Sim configuration have this run_name?  The two simulators put it into a folder name;
+ * in the spelling of the other one the old generator does not find the reports again (scale-sim.md
+ * 7.6).  path: for the message. */
 ORR_API orr_code orr_gemm_check_run_name(const orr_rules_gemm *rules,
                                          const char *path,
                                          const char *run_name,
@@ -179,8 +183,8 @@ ORR_API orr_code orr_gemm_check_run_name(const orr_rules_gemm *rules,
 
 /* ---- sweeps ---- */
 
-/* The same shapes on arrays of all sizes, rows and columns each a power of two from least to most, with each
- * dataflow; the rest of the hardware stays as it is. */
+/* The same shapes on arrays of all sizes, rows and columns each a power of two from least to most,
+ * with each dataflow; the rest of the hardware stays as it is. */
 typedef struct orr_gemm_sweep orr_gemm_sweep;
 
 ORR_API orr_code orr_gemm_sweep_create(const orr_shapes *s,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen.h - small synthetic traces: one compute node, one all-reduce, a training step, a large random graph.
+/* gen.h - small synthetic traces: one compute node, one all-reduce, a training step, a large random
+ * graph.
  *
  *     const orr_pattern *p = orr_pattern_find("data_parallel");
  *     orr_gen_options opt = p->defaults;
@@ -9,8 +10,9 @@
  *     orr_set_save(set, "step.orr", NULL, &err);
  *     orr_set_close(set);
  *
- * The same options give the same bytes, on every machine.  Ranks of a pattern whose traces are alike are made
- * once and cost a table entry each, so 32,768 ranks of an all-reduce are no more work than one. */
+ * The same options give the same bytes, on every machine.  Ranks of a pattern whose traces are
+ * alike are made once and cost a table entry each, so 32,768 ranks of an all-reduce are no more
+ * work than one. */
 #ifndef ORRERY_LAB_GEN_H
 #define ORRERY_LAB_GEN_H
 
@@ -20,16 +22,16 @@
 extern "C" {
 #endif
 
-/* Whose nodes to imitate: what a node carries has changed over the years (docs/format/et.md).  Ours are those
- * of the current generator; the others are for its predecessors' names. */
+/* Whose nodes to imitate: what a node carries has changed over the years (docs/format/et.md).  Ours
+ * are those of the current generator; the others are for its predecessors' names. */
 typedef enum orr_gen_style {
     ORR_GEN_CURRENT = 0, /* version 1.0.0: is_cpu_op everywhere, comm_size signed */
     ORR_GEN_0_0_4,       /* 2023-11 to 2024-02: involved_dim, comm_size unsigned */
     ORR_GEN_EG           /* 2023-01 to 2023-07: no metadata; to be written with ORR_SCHEMA_EG */
 } orr_gen_style;
 
-/* Start from a pattern's defaults and change what matters.  A pattern looks only at the options it names in
- * `uses`; the others may be anything. */
+/* Start from a pattern's defaults and change what matters.  A pattern looks only at the options it
+ * names in `uses`; the others may be anything. */
 typedef struct orr_gen_options {
     orr_gen_style style;
     uint32_t ranks;        /* how many there are */
@@ -89,8 +91,9 @@ ORR_API orr_code orr_pattern_set(const orr_pattern *p,
                                  orr_set **out,
                                  orr_error *err) ORR_MUST_CHECK;
 
-/* What Chakra's own generator of that time writes: all its samples, as FOLDER/<sample>.<rank>.et (.eg in the
- * first generation), byte for byte.  Read from opt: style, ranks, dims, runtime_us, tensor_size, comm_size. */
+/* What Chakra's own generator of that time writes: all its samples, as FOLDER/<sample>.<rank>.et
+ * (.eg in the first generation), byte for byte.  Read from opt: style, ranks, dims, runtime_us,
+ * tensor_size, comm_size. */
 ORR_API orr_code orr_gen_write_samples(const orr_gen_options *opt,
                                        const char *folder,
                                        orr_error *err) ORR_MUST_CHECK;

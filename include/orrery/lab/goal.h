@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal.h - GOAL schedules: for each rank, sends, receives and calculations, and which waits for which.
+/* goal.h - GOAL schedules: for each rank, sends, receives and calculations, and which waits for
+ * which.
  *
  *     orr_goal *g;
  *     if (orr_goal_create(2, &g, &err)) return report(&err);
@@ -13,9 +14,10 @@
  *     orr_goal_write(g, "x.goal", ORR_GOAL_TEXT, &err);
  *     orr_goal_free(g);
  *
- * Operations of a rank are numbered from 0 in the order they were added; an edge may name operations that
- * were added later.  A schedule costs 32 bytes for each operation and 4 for each edge, and is of no further
- * use to the builder once every rank has ended.  docs/format/goal.md has the two file formats. */
+ * Operations of a rank are numbered from 0 in the order they were added; an edge may name
+ * operations that were added later.  A schedule costs 32 bytes for each operation and 4 for each
+ * edge, and is of no further use to the builder once every rank has ended.  docs/format/goal.md has
+ * the two file formats. */
 #ifndef ORRERY_LAB_GOAL_H
 #define ORRERY_LAB_GOAL_H
 
@@ -43,7 +45,8 @@ typedef struct orr_goal_op {
     uint8_t cpu, nic;
 } orr_goal_op;
 
-/* What the operation waits for: the end of the other one ("requires") or its start ("irequires"). */
+/* What the operation waits for: the end of the other one ("requires") or its start
+ * ("irequires"). */
 typedef enum orr_goal_edge { ORR_GOAL_FINISHED = 0, ORR_GOAL_STARTED = 1 } orr_goal_edge;
 
 typedef struct orr_goal orr_goal;
@@ -55,7 +58,8 @@ ORR_API orr_code orr_goal_add(orr_goal *g,
                               const orr_goal_op *op,
                               uint32_t *number_out, /* of the operation in its rank; may be NULL */
                               orr_error *err) ORR_MUST_CHECK;
-/* `later` waits for `earlier`.  The order of calls is the order in which a simulator releases operations. */
+/* `later` waits for `earlier`.  The order of calls is the order in which a simulator releases
+ * operations. */
 ORR_API orr_code orr_goal_require(orr_goal *g,
                                   uint32_t later,
                                   uint32_t earlier,
@@ -95,8 +99,8 @@ typedef struct orr_goal_remarks {
     orr_goal_form form;         /* what the file was */
 } orr_goal_remarks;
 
-/* From a file ("-": standard input; gzip and zstd too), text or binary, known by its first bytes; or from
- * memory, which may go afterwards: `label` stands in messages.  remarks may be NULL. */
+/* From a file ("-": standard input; gzip and zstd too), text or binary, known by its first bytes;
+ * or from memory, which may go afterwards: `label` stands in messages.  remarks may be NULL. */
 ORR_API orr_code orr_goal_read(const char *path,
                                orr_goal_remarks *remarks,
                                orr_goal **out,
@@ -107,11 +111,12 @@ ORR_API orr_code orr_goal_parse(orr_span bytes,
                                 orr_goal **out,
                                 orr_error *err) ORR_MUST_CHECK;
 
-/* Does a file hold a schedule, by its first bytes?  Standard input and pipes cannot be looked at twice: no. */
+/* Does a file hold a schedule, by its first bytes?  Standard input and pipes cannot be looked at
+ * twice: no. */
 ORR_API bool orr_goal_recognise(const char *path);
 
-/* To a file ("-": standard output), which appears whole or not at all.  Text and binary hold the same: the
- * way there and back gives the same bytes of binary. */
+/* To a file ("-": standard output), which appears whole or not at all.  Text and binary hold the
+ * same: the way there and back gives the same bytes of binary. */
 ORR_API orr_code orr_goal_write(const orr_goal *g,
                                 const char *path,
                                 orr_goal_form form,
@@ -133,8 +138,8 @@ typedef struct orr_goal_machine {
     const char *file; /* ORR_GOAL_FROM_FILE */
 } orr_goal_machine;
 
-/* One schedule for the machine, whose ranks are hosts; hosts that nobody uses have nothing to do.  host_of (may be
- * NULL) is filled with the host of each rank, job after job. */
+/* One schedule for the machine, whose ranks are hosts; hosts that nobody uses have nothing to
+ * do.  host_of (may be NULL) is filled with the host of each rank, job after job. */
 ORR_API orr_code orr_goal_combine(const orr_goal *const *jobs,
                                   size_t job_count,
                                   const orr_goal_machine *machine,

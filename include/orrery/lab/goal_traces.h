@@ -4,7 +4,8 @@
  *     orr_set *set;
  *     if (orr_goal_traces(schedule, "ring.goal", &set, &err)) return report(&err);
  *
- * The other way is orr_run_goal (run.h): it takes a system that says what becomes of collectives. */
+ * The other way is orr_run_goal (run.h): it takes a system that says what becomes of
+ * collectives. */
 #ifndef ORRERY_LAB_GOAL_TRACES_H
 #define ORRERY_LAB_GOAL_TRACES_H
 
@@ -15,11 +16,11 @@
 extern "C" {
 #endif
 
-/* Each operation becomes a node: a calculation compute, a send a send, a receive a receive.  Traces count time in
- * microseconds: what rounding takes from a calculation is given to the next one of its CPU.  An operation that waits
- * for the start of another waits for what that one waits for.  Receives from any source are refused.  A rank without
- * operations gets one node, a calculation of no length.  Errors and the
- * explanation of a stall call the traces `name`. */
+/* Each operation becomes a node: a calculation compute, a send a send, a receive a receive.  Traces
+ * count time in microseconds: what rounding takes from a calculation is given to the next one of
+ * its CPU.  An operation that waits for the start of another waits for what that one waits
+ * for.  Receives from any source are refused.  A rank without operations gets one node, a
+ * calculation of no length.  Errors and the explanation of a stall call the traces `name`. */
 ORR_API orr_code orr_goal_traces(const orr_goal *g, const char *name, orr_set **out, orr_error *err)
     ORR_MUST_CHECK;
 

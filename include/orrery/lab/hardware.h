@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hardware.h - what one NPU is made of, as far as compute times go: arrays, clock, memory, vector unit.
+/* hardware.h - what one NPU is made of, as far as compute times go: arrays, clock, memory, vector
+ * unit.
  *
  *     orr_hardware hw;
  *     const orr_hardware *known = orr_hardware_find("tpu-v4");
  *     if (known) hw = *known;
  *     else if (orr_hardware_read("my_chip.yml", &hw, &err)) return report(&err);
  *
- * One description for all makers: a systolic array is rows x columns multipliers, a tensor core is a small
- * array that keeps its outputs.  docs/format/hardware.md has the file and where the figures of the chips that
- * are built in come from. */
+ * One description for all makers: a systolic array is rows x columns multipliers, a tensor core is
+ * a small array that keeps its outputs.  docs/format/hardware.md has the file and where the figures
+ * of the chips that are built in come from. */
 #ifndef ORRERY_LAB_HARDWARE_H
 #define ORRERY_LAB_HARDWARE_H
 
@@ -49,7 +50,8 @@ ORR_API orr_code orr_hardware_parse(orr_span bytes,
                                     orr_hardware *out,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* Additions and multiplications a second when every element of every array works: 2 a cycle each. */
+/* Additions and multiplications a second when every element of every array works: 2 a cycle
+ * each. */
 ORR_API double orr_hardware_peak(const orr_hardware *hw);
 
 /* The file that says the same; its length, as snprintf counts.  1,000 bytes are enough. */

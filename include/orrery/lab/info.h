@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info.h - what is in a set of traces, in figures: nodes, operators, sizes, collectives, critical path.
+/* info.h - what is in a set of traces, in figures: nodes, operators, sizes, collectives, critical
+ * path.
  *
  *     orr_info *info;
  *     if (orr_info_create(set, &(orr_info_options){.path = "traces/"}, &info, &err)) return report(&err);
  *     if (orr_info_text(info, &text, &err)) ...           // or orr_info_json
  *     orr_info_destroy(info);
  *
- * Figures are sums over all ranks (or over the one asked for).  Equal ranks are looked at once and counted as
- * often as they occur.  Cost: O(nodes + dependencies) of the distinct ranks, plus a few steps for each value of
- * a hole.  Sums that do not fit into 64 bits stay at the largest number, and the result says so.  Experimental:
- * may change in the next release. */
+ * Figures are sums over all ranks (or over the one asked for).  Equal ranks are looked at once and
+ * counted as often as they occur.  Cost: O(nodes + dependencies) of the distinct ranks, plus a few
+ * steps for each value of a hole.  Sums that do not fit into 64 bits stay at the largest number,
+ * and the result says so.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_INFO_H
 #define ORRERY_LAB_INFO_H
 
@@ -39,8 +40,8 @@ ORR_API orr_code orr_info_create(const orr_set *s,
                                  orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_info_destroy(orr_info *info); /* NULL is fine */
 
-/* For people, in 80 columns; for programs, one JSON object (docs/format/info.md).  *out is valid until the next
- * call on info. */
+/* For people, in 80 columns; for programs, one JSON object (docs/format/info.md).  *out is valid
+ * until the next call on info. */
 ORR_API orr_code orr_info_text(orr_info *info, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_info_json(orr_info *info, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 

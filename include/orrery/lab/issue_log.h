@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* issue_log.h - when nodes were issued and came back: the log that simulators write, a line an event.
+/* issue_log.h - when nodes were issued and came back: the log that simulators write, a line an
+ * event.
  *
  *     issue,sys->id=0, tick=5, node->id=3, node->name=COMP_NODE_gemm
  *     callback,sys->id=0, tick=905, node->id=3, node->name=COMP_NODE_gemm
@@ -10,8 +11,8 @@
  *     code = orr_issue_log_timeline(log, 1500000000, &t, &err);         // cycles of 1.5 GHz
  *     orr_issue_log_free(log);
  *
- * Lines that are neither are passed over; docs/man has the form in full.  Experimental: may change in the next
- * release. */
+ * Lines that are neither are passed over; docs/man has the form in full.  Experimental: may change
+ * in the next release. */
 #ifndef ORRERY_LAB_ISSUE_LOG_H
 #define ORRERY_LAB_ISSUE_LOG_H
 
@@ -47,15 +48,16 @@ ORR_API void orr_issue_log_free(orr_issue_log *log); /* NULL is fine */
 ORR_API size_t orr_issue_log_count(const orr_issue_log *log); /* of nodes that came back */
 ORR_API size_t orr_issue_log_open_count(const orr_issue_log *log);
 
-/* A track for each kind of node of a rank; times are cycles of `hz`.  The timeline is sealed.  A node that did not come
- * back is open until the last cycle of the log.  ORR_EUSAGE: the log was read by other rules. */
+/* A track for each kind of node of a rank; times are cycles of `hz`.  The timeline is sealed.  A
+ * node that did not come back is open until the last cycle of the log.  ORR_EUSAGE: the log was
+ * read by other rules. */
 ORR_API orr_code orr_issue_log_timeline(const orr_issue_log *log,
                                         uint64_t hz,
                                         orr_timeline **out,
                                         orr_error *err) ORR_MUST_CHECK;
 
-/* The file of the program whose rules the log was read by; ORR_EUSAGE: it was read by ours.  ranks: the number that
- * stands in the file. */
+/* The file of the program whose rules the log was read by; ORR_EUSAGE: it was read by ours.  ranks:
+ * the number that stands in the file. */
 ORR_API orr_code orr_issue_log_write_old(const orr_issue_log *log,
                                          uint32_t ranks,
                                          uint32_t mhz,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers.h - a network as a table of layers: how long each pass of a layer computes and what it then sends.
+/* layers.h - a network as a table of layers: how long each pass of a layer computes and what it
+ * then sends.
  *
  *     orr_layers *table;
  *     if (orr_layers_read("resnet50.txt", NULL, &table, &err)) return report(&err);   // ASTRA-sim 1.0 text
@@ -8,8 +9,9 @@
  *     if (orr_layers_set(table, &opt, &set, &err)) return report(&err);
  *     orr_layers_free(table);
  *
- * Reading, writing and turning into traces are all there is to it; orrery gemm makes tables from shapes.
- * docs/format/text.md has the grammar of the file and the graph that each policy stands for. */
+ * Reading, writing and turning into traces are all there is to it; orrery gemm makes tables from
+ * shapes. docs/format/text.md has the grammar of the file and the graph that each policy stands
+ * for. */
 #ifndef ORRERY_LAB_LAYERS_H
 #define ORRERY_LAB_LAYERS_H
 
@@ -42,8 +44,8 @@ ORR_API bool orr_policy_find(orr_str name, orr_policy *out);
 typedef struct orr_policy_args {
     int64_t last_bottom;  /* HYBRID_DLRM*: the last layer of the bottom network, counted from 0 */
     uint32_t model_group; /* HYBRID_TRANSFORMER*: ranks that share one copy of the model */
-    /* HYBRID_TRANSFORMER_FWD_IN_BCKWD: layers whose inputs are kept, and layers before whose backward pass
-     * the forward passes from the nearest kept one on are run again. */
+    /* HYBRID_TRANSFORMER_FWD_IN_BCKWD: layers whose inputs are kept, and layers before whose
+     * backward pass the forward passes from the nearest kept one on are run again. */
     const uint32_t *checkpoints, *initiates;
     size_t checkpoint_count, initiate_count;
 } orr_policy_args;
@@ -88,8 +90,8 @@ typedef struct orr_layers_read_options {
     const orr_rules_layers *rules;
 } orr_layers_read_options;
 
-/* From a file ("-": standard input) or from memory, which may go afterwards; label stands in messages.  opt
- * may be NULL. */
+/* From a file ("-": standard input) or from memory, which may go afterwards; label stands in
+ * messages.  opt may be NULL. */
 ORR_API orr_code orr_layers_read(const char *path,
                                  const orr_layers_read_options *opt,
                                  orr_layers **out,
@@ -128,8 +130,8 @@ ORR_API orr_code orr_layers_set(const orr_layers *t,
                                 orr_set **out,
                                 orr_error *err) ORR_MUST_CHECK;
 
-/* What a user may want to be told.  Does the policy send along some dimensions only, so that without dims its
- * collectives span more ranks than they should? */
+/* What a user may want to be told.  Does the policy send along some dimensions only, so that
+ * without dims its collectives span more ranks than they should? */
 ORR_API bool orr_layers_needs_dims(const orr_layers *t);
 /* How many collectives does the table name that its policy never starts? */
 ORR_API size_t orr_layers_idle(const orr_layers *t);

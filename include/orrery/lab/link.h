@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link.h - PyTorch's two traces of a rank made one: the host's execution trace (what was called, with which
- * tensors, in which order) and Kineto's device trace (when it ran, where, and what it started on the device).
+/* link.h - PyTorch's two traces of a rank made one: the host's execution trace (what was called,
+ * with which tensors, in which order) and Kineto's device trace (when it ran, where, and what it
+ * started on the device).
  *
  *     orr_link *l;
  *     if (orr_link_open("host.json", "device.json", NULL, &l, &err)) return report(&err);
@@ -9,8 +10,8 @@
  *     if (orr_link_write(l, "linked.json", &err)) return report(&err);
  *     orr_link_close(l);
  *
- * Files may be compressed.  docs/format/linked.md has the form of the result, docs/design/link.md how the
- * two are matched.  Experimental: may change in the next release. */
+ * Files may be compressed.  docs/format/linked.md has the form of the result, docs/design/link.md
+ * how the two are matched.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_LINK_H
 #define ORRERY_LAB_LINK_H
 
@@ -22,7 +23,8 @@
 extern "C" {
 #endif
 
-/* What was seen while linking.  Small trouble in large inputs is counted, not printed a million times. */
+/* What was seen while linking.  Small trouble in large inputs is counted, not printed a million
+ * times. */
 typedef enum orr_link_counter {
     ORR_LINK_HOST_NODES,    /* nodes of the host trace */
     ORR_LINK_DEVICE_EVENTS, /* elements of traceEvents */
@@ -56,7 +58,8 @@ typedef struct orr_link_counts {
 } orr_link_counts;
 
 typedef struct orr_link_options {
-    /* Link and write as another program does, and refuse what it refuses (<orrery/lab/compat.h>); NULL: as we do. */
+    /* Link and write as another program does, and refuse what it refuses (<orrery/lab/compat.h>);
+     * NULL: as we do. */
     const struct orr_rules_link *rules;
     bool is_strict;   /* the first trouble is an error */
     bool has_step;    /* of several steps this one alone; else all that was recorded */
@@ -105,8 +108,8 @@ typedef struct orr_link_rank {
     int64_t clock_ns;          /* added to its times this gives rank 0's */
 } orr_link_rank;
 
-/* Paths of host and device traces in any order, or of folders with them; what a file is and to which rank it
- * belongs is seen from what is in it.  opt may be NULL; always by our own rules. */
+/* Paths of host and device traces in any order, or of folders with them; what a file is and to
+ * which rank it belongs is seen from what is in it.  opt may be NULL; always by our own rules. */
 ORR_API orr_code orr_link_job_open(const char *const *paths,
                                    size_t count,
                                    const orr_link_options *opt,
@@ -117,7 +120,8 @@ ORR_API void orr_link_job_close(orr_link_job *job); /* NULL is fine */
 ORR_API uint32_t orr_link_job_rank_count(const orr_link_job *job);
 ORR_API const orr_link_rank *orr_link_job_rank(const orr_link_job *job, uint32_t i);
 ORR_API const orr_link *orr_link_job_link(const orr_link_job *job, uint32_t i);
-/* Traces that can be simulated, and communicator groups; made at the first call, and lives as long as the job. */
+/* Traces that can be simulated, and communicator groups; made at the first call, and lives as long
+ * as the job. */
 ORR_API orr_code orr_link_job_set(orr_link_job *job,
                                   const orr_set **out,
                                   orr_error *err) ORR_MUST_CHECK;

@@ -8,10 +8,11 @@
  *     if (orr_llm_training(&model, &opt, &set, &err)) return report(&err);
  *     orr_set_save(set, "step.orr", NULL, &err);
  *
- * One step: forward and backward of all micro-batches in the order of a pipeline schedule, the synchronisation of
- * gradients, the optimizer.  Compute nodes carry operations and bytes for a roofline, collectives their bytes and
- * group, messages their peer; the set carries the groups.  All ranks of a pipeline stage share one body, so the
- * price is that of the stages, whatever the number of ranks. */
+ * One step: forward and backward of all micro-batches in the order of a pipeline schedule, the
+ * synchronisation of gradients, the optimizer.  Compute nodes carry operations and bytes for a
+ * roofline, collectives their bytes and group, messages their peer; the set carries the
+ * groups.  All ranks of a pipeline stage share one body, so the price is that of the stages,
+ * whatever the number of ranks. */
 #ifndef ORRERY_LAB_LLM_H
 #define ORRERY_LAB_LLM_H
 
@@ -75,8 +76,8 @@ typedef struct orr_llm_options {
     uint64_t device_bytes; /* memory of a device, for the verdict; 0: 80 GB */
 } orr_llm_options;
 
-/* Fill in what is 0 and refuse what cannot be: pp > layers, heads that tp does not divide, a batch that does not come
- * out even, ...  The functions below do this themselves. */
+/* Fill in what is 0 and refuse what cannot be: pp > layers, heads that tp does not divide, a batch
+ * that does not come out even, ...  The functions below do this themselves. */
 ORR_API orr_code orr_llm_complete(const orr_model *m,
                                   orr_llm_options *opt,
                                   orr_error *err) ORR_MUST_CHECK;

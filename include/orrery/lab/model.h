@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.h - a language model as its architecture: what its layers are made of, how many parameters they have,
- * what they compute and keep.  Nothing here knows of ranks; who shares a model out starts from this.
+/* model.h - a language model as its architecture: what its layers are made of, how many parameters
+ * they have, what they compute and keep.  Nothing here knows of ranks; who shares a model out
+ * starts from this.
  *
  *     orr_model m;
  *     orr_model_counts n;
  *     if (orr_model_load("llama-3-8b", &m, &err)) return report(&err);    // a preset, or a file
  *     orr_model_count(&m, &n);                                            // n.total: 8,030,261,248
  *
- * One list says what a layer has: orr_model_layer_tensors.  Parameters, active parameters and the FLOPs of
- * products are sums over it, so they cannot disagree.  A preset, a model that was read, and a model that
- * passed orr_model_check are *good*: no count of theirs overflows.  The functions below want good models.
+ * One list says what a layer has: orr_model_layer_tensors.  Parameters, active parameters and the
+ * FLOPs of products are sums over it, so they cannot disagree.  A preset, a model that was read,
+ * and a model that passed orr_model_check are *good*: no count of theirs overflows.  The functions
+ * below want good models.
  *
- * docs/format/model.md has the file of ours and what is taken from a Hugging Face config.json.  Experimental:
- * may change in the next release. */
+ * docs/format/model.md has the file of ours and what is taken from a Hugging Face
+ * config.json.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_MODEL_H
 #define ORRERY_LAB_MODEL_H
 
@@ -45,8 +47,8 @@ typedef enum orr_model_position {
 
 enum { ORR_MODEL_NAME = 64, ORR_MODEL_NOTE = 200 };
 
-/* Plain values: copy it, change what differs, then orr_model_check.  Zero is "none" or the common case, except
- * where a comment says that a field is needed. */
+/* Plain values: copy it, change what differs, then orr_model_check.  Zero is "none" or the common
+ * case, except where a comment says that a field is needed. */
 typedef struct orr_model {
     char name[ORR_MODEL_NAME]; /* printable ASCII without " and \ */
     char note[ORR_MODEL_NOTE]; /* what a reader had to assume or left out; empty: nothing */
@@ -84,7 +86,8 @@ typedef struct orr_model {
         global_every; /* layer i sees all when i % global_every == global_at; 0: none of them */
     uint64_t global_at;
 
-    /* Multi-head latent attention; kv_lora_rank 0: there is none.  head_dim is then not looked at. */
+    /* Multi-head latent attention; kv_lora_rank 0: there is none.  head_dim is then not looked
+     * at. */
     uint64_t kv_lora_rank;
     uint64_t q_lora_rank; /* 0: queries come straight from the input */
     uint64_t qk_nope_head_dim;
@@ -119,8 +122,8 @@ ORR_API const orr_model *orr_model_at(size_t index);
 /* By name, however it is spelled: Llama-3-8B, llama3_8b.  NULL: there is none. */
 ORR_API const orr_model *orr_model_find(const char *name);
 
-/* The name of a preset, or a file: ours (YAML or JSON), a Hugging Face config.json, a folder with one; "-":
- * standard input.  ORR_EUSAGE: neither, with the nearest name. */
+/* The name of a preset, or a file: ours (YAML or JSON), a Hugging Face config.json, a folder with
+ * one; "-": standard input.  ORR_EUSAGE: neither, with the nearest name. */
 ORR_API orr_code orr_model_load(const char *name_or_path,
                                 orr_model *out,
                                 orr_error *err) ORR_MUST_CHECK;
@@ -128,11 +131,12 @@ ORR_API orr_code orr_model_load(const char *name_or_path,
 ORR_API orr_code orr_model_parse(orr_span bytes, const char *label, orr_model *out, orr_error *err)
     ORR_MUST_CHECK;
 
-/* Is this model good?  ORR_EUSAGE names the field that is missing, contradicts another or is too large. */
+/* Is this model good?  ORR_EUSAGE names the field that is missing, contradicts another or is too
+ * large. */
 ORR_API orr_code orr_model_check(const orr_model *m, orr_error *err) ORR_MUST_CHECK;
 
-/* The file of ours that says the same, in YAML or as one line of JSON; its length, as snprintf counts.
- * ORR_MODEL_TEXT bytes are enough. */
+/* The file of ours that says the same, in YAML or as one line of JSON; its length, as snprintf
+ * counts. ORR_MODEL_TEXT bytes are enough. */
 enum { ORR_MODEL_TEXT = 2000 };
 ORR_API size_t orr_model_text(const orr_model *m, char *out, size_t size);
 ORR_API size_t orr_model_json(const orr_model *m, char *out, size_t size);
@@ -147,8 +151,8 @@ ORR_API uint64_t orr_model_qk_dim(const orr_model *m);
 ORR_API uint64_t orr_model_v_dim(const orr_model *m);
 /* Rows of embedding and head, padding included. */
 ORR_API uint64_t orr_model_vocab_rows(const orr_model *m);
-/* Numbers that a KV cache keeps of one token in one layer; the same in all layers.  A layer with a window need
- * not keep more tokens than that. */
+/* Numbers that a KV cache keeps of one token in one layer; the same in all layers.  A layer with a
+ * window need not keep more tokens than that. */
 ORR_API uint64_t orr_model_kv_elements(const orr_model *m);
 
 /* ---- what it is made of ---- */
@@ -183,8 +187,8 @@ typedef struct orr_model_tensor {
 
 enum { ORR_MODEL_TENSORS = 32 }; /* more than any layer has */
 
-/* In the order in which a token meets them; returns how many.  The ends are embedding, positions, embedding norm,
- * final norm and head. */
+/* In the order in which a token meets them; returns how many.  The ends are embedding, positions,
+ * embedding norm, final norm and head. */
 ORR_API size_t orr_model_layer_tensors(const orr_model *m,
                                        uint64_t layer,
                                        orr_model_tensor out[ORR_MODEL_TENSORS]);
@@ -206,8 +210,8 @@ ORR_API void orr_model_count(const orr_model *m, orr_model_counts *out);
 
 /* ---- what it computes ---- */
 
-/* Tokens of one sequence that go through the model at once.  A training step or a prefill has a past of 0, a
- * step of decoding has one token. */
+/* Tokens of one sequence that go through the model at once.  A training step or a prefill has a
+ * past of 0, a step of decoding has one token. */
 typedef struct orr_model_work {
     uint64_t tokens;
     uint64_t past;  /* tokens before them whose keys and values are kept */
@@ -215,8 +219,8 @@ typedef struct orr_model_work {
     bool is_mla_absorbed; /* MLA attends in the compressed space (decoding), and expands nothing */
 } orr_model_work;
 
-/* FLOPs, a multiplication and an addition counting as two; products only, as is the custom: norms, softmax,
- * activations and lookups are left out. */
+/* FLOPs, a multiplication and an addition counting as two; products only, as is the custom: norms,
+ * softmax, activations and lookups are left out. */
 typedef struct orr_model_flops {
     uint64_t attention; /* products with its matrices */
     uint64_t
@@ -229,8 +233,8 @@ typedef struct orr_model_flops {
         training; /* forward and backward, three times as much; what is computed again is not in it */
 } orr_model_flops;
 
-/* How many pairs of tokens layer attends to.  ORR_EUSAGE here and below: no tokens, or the result does not fit
- * into 64 bits. */
+/* How many pairs of tokens layer attends to.  ORR_EUSAGE here and below: no tokens, or the result
+ * does not fit into 64 bits. */
 ORR_API orr_code orr_model_pairs(const orr_model *m,
                                  uint64_t layer,
                                  const orr_model_work *work,

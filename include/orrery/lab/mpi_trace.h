@@ -6,10 +6,10 @@
  *     orr_mpi_trace_remarks odd;
  *     if (orr_mpi_trace_write("run-0.dat", &opt, "run.goal", &done, &odd, &err)) return report(&err);
  *
- * There is a file for each rank, named like the first with another number: run-0.dat, run-1.dat and so on.  The
- * time between two calls becomes a calculation, messages become messages, and collectives are taken apart
- * into them.  One file is looked at at a time, one line of it at a time.  docs/format/mpi_trace.md has the
- * format of the lines and what becomes of each call. */
+ * There is a file for each rank, named like the first with another number: run-0.dat, run-1.dat and
+ * so on.  The time between two calls becomes a calculation, messages become messages, and
+ * collectives are taken apart into them.  One file is looked at at a time, one line of it at a
+ * time.  docs/format/mpi_trace.md has the format of the lines and what becomes of each call. */
 #ifndef ORRERY_LAB_MPI_TRACE_H
 #define ORRERY_LAB_MPI_TRACE_H
 
@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-/* How the traced program's MPI numbers "any source" and "no rank", and how far apart requests lie. */
+/* How the traced program's MPI numbers "any source" and "no rank", and how far apart requests
+ * lie. */
 typedef enum orr_mpi_library {
     ORR_MPI_DEFAULT = 0, /* Open MPI; under ATLAHS's rules MPICH */
     ORR_MPI_OPENMPI,     /* -1, -2, 8 bytes */
@@ -40,8 +41,8 @@ typedef struct orr_mpi_trace_options {
     bool skips_messages; /* leave out all calls that send or receive one message, and waits */
     bool skips_collectives;
     uint32_t early_us; /* collectives begin that much earlier, beside what is computed then */
-    /* NULL, or who gets SchedGen's own talk, a line at a time without its end; more of it, and comments in the
-     * schedule, with is_talkative. */
+    /* NULL, or who gets SchedGen's own talk, a line at a time without its end; more of it, and
+     * comments in the schedule, with is_talkative. */
     void (*talk)(void *context, const char *line);
     void *talk_context;
     bool is_talkative;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl.h - from Nsight exports of a job that uses NCCL to a GOAL schedule: every collective taken apart into the messages
- * that its algorithm and protocol send.
+/* nccl.h - from Nsight exports of a job that uses NCCL to a GOAL schedule: every collective taken
+ * apart into the messages that its algorithm and protocol send.
  *
  *     orr_nccl_options opt = {.output = "out.goal", .simple_table = "simple.json", .ll_table = "ll.json"};
  *     orr_nccl_report report;
  *     const char *paths[] = {"traces"};                        // files, or folders of *.sqlite
  *     if (orr_nccl_convert(paths, 1, &opt, &report, &err)) return report_error(&err);
  *
- * docs/design/nccl_goal.md says what is done, and where the rules of nccl_generator_v2 differ from ours.  Experimental: may change in
- * the next release. */
+ * docs/design/nccl_goal.md says what is done, and where the rules of nccl_generator_v2 differ from
+ * ours.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_NCCL_H
 #define ORRERY_LAB_NCCL_H
 

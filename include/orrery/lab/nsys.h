@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nsys.h - what Nsight Systems saw: the rows of an exported report (nsys export --type sqlite), one at a time.
+/* nsys.h - what Nsight Systems saw: the rows of an exported report (nsys export --type sqlite), one
+ * at a time.
  *
  *     orr_nsys *n;
  *     orr_nsys_row row;
@@ -8,9 +9,10 @@
  *         if (row.kind == ORR_NSYS_KERNEL) use(row.pid, row.start, row.end);
  *     orr_nsys_close(n);
  *
- * Rows of NVTX come first, then kernels, each in the file's order.  Markers of the annotated NCCL (texts) and calls that
- * NCCL describes itself from 2.22 on (payloads) come out in one form.  What a version of the export calls a column, or
- * whether it has it, is found out from the file.  Experimental: may change in the next release. */
+ * Rows of NVTX come first, then kernels, each in the file's order.  Markers of the annotated NCCL
+ * (texts) and calls that NCCL describes itself from 2.22 on (payloads) come out in one form.  What
+ * a version of the export calls a column, or whether it has it, is found out from the
+ * file.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_NSYS_H
 #define ORRERY_LAB_NSYS_H
 
@@ -81,8 +83,8 @@ typedef struct orr_nsys_row {
     uint64_t grid;                           /* KERNEL: blocks, which are NCCL's channels */
 } orr_nsys_row;
 
-/* A marker's text into a row: kind and the fields of it, and pid.  ORR_EINPUT: it is one, but a number in it is
- * larger than 64 bits.  ORR_END: no marker of ours; row->kind is ORR_NSYS_OTHER. */
+/* A marker's text into a row: kind and the fields of it, and pid.  ORR_EINPUT: it is one, but a
+ * number in it is larger than 64 bits.  ORR_END: no marker of ours; row->kind is ORR_NSYS_OTHER. */
 ORR_API orr_code orr_nsys_marker(orr_str text, orr_nsys_row *row, orr_error *err) ORR_MUST_CHECK;
 
 typedef struct orr_nsys_options {
@@ -99,8 +101,8 @@ ORR_API orr_code orr_nsys_open(const char *path,
 ORR_API orr_code orr_nsys_next(orr_nsys *n, orr_nsys_row *out, orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_nsys_close(orr_nsys *n); /* NULL is fine */
 
-/* The export as a timeline: a rank for each process in the order they appear, kernels by stream, NVTX ranges of each
- * thread on the host. */
+/* The export as a timeline: a rank for each process in the order they appear, kernels by stream,
+ * NVTX ranges of each thread on the host. */
 ORR_API orr_code orr_nsys_timeline(const char *path,
                                    orr_timeline **out,
                                    orr_error *err) ORR_MUST_CHECK;

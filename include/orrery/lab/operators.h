@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operators.h - a captured step against the same step as it was measured: operators, FLOPs, bytes, times.
+/* operators.h - a captured step against the same step as it was measured: operators, FLOPs, bytes,
+ * times.
  *
  *     orr_fx *capture;
  *     orr_operators *o;
@@ -9,10 +10,11 @@
  *     orr_operators_free(o);
  *     orr_fx_close(capture);
  *
- * What was measured is a table of operators (docs/format/operators.md), a host trace or a trace of PyTorch's profiler.
- * FLOPs of both sides come from the same table of costs (docs/design/operators.md), those of the measured side from the
- * shapes that were recorded.  docs/design/capture.md says which operators count as the same.
- * Experimental: may change in the next release. */
+ * What was measured is a table of operators (docs/format/operators.md), a host trace or a trace of
+ * PyTorch's profiler. FLOPs of both sides come from the same table of costs
+ * (docs/design/operators.md), those of the measured side from the shapes that were
+ * recorded.  docs/design/capture.md says which operators count as the same. Experimental: may
+ * change in the next release. */
 #ifndef ORRERY_LAB_OPERATORS_H
 #define ORRERY_LAB_OPERATORS_H
 

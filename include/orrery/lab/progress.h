@@ -6,8 +6,9 @@
  *     for (...) orr_progress_add(&p, 1);
  *     orr_progress_end(&p);                                      // the line is gone
  *
- * Shown only on a terminal that can erase a line, first after half a second, then ten times a second at
- * most, with rate and the time that is left.  Off, it costs an addition and a comparison.  One thread adds. */
+ * Shown only on a terminal that can erase a line, first after half a second, then ten times a
+ * second at most, with rate and the time that is left.  Off, it costs an addition and a
+ * comparison.  One thread adds. */
 #ifndef ORRERY_LAB_PROGRESS_H
 #define ORRERY_LAB_PROGRESS_H
 
@@ -29,8 +30,9 @@ typedef struct orr_progress {
     int fd;                        /* -1: nothing is shown */
 } orr_progress;
 
-/* total 0: not known.  unit "bytes" prints sizes (1.50 GiB), any other counts (1,234 nodes).  Both texts
- * must live as long as p.  Whoever sets p->total or p->note later does so before orr_progress_add. */
+/* total 0: not known.  unit "bytes" prints sizes (1.50 GiB), any other counts (1,234 nodes).  Both
+ * texts must live as long as p.  Whoever sets p->total or p->note later does so before
+ * orr_progress_add. */
 ORR_API void orr_progress_start(
     orr_progress *p, const char *what, const char *unit, uint64_t total, bool quiet);
 ORR_API void orr_progress_look(orr_progress *p); /* for orr_progress_add */

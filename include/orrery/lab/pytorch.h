@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pytorch.h - a linked PyTorch trace (what host and device of one rank did) made into a trace that can be simulated.
+/* pytorch.h - a linked PyTorch trace (what host and device of one rank did) made into a trace that
+ * can be simulated.
  *
  *     orr_linked *l;
  *     orr_trace *t;
@@ -20,12 +21,14 @@ extern "C" {
 typedef struct orr_linked orr_linked;
 
 typedef struct orr_linked_options {
-    /* Read and convert as another program does, defects included (<orrery/lab/compat.h>); NULL: as we do. */
+    /* Read and convert as another program does, defects included (<orrery/lab/compat.h>); NULL: as
+     * we do. */
     const struct orr_rules_convert *rules;
 } orr_linked_options;
 
-/* From a file ("-": standard input; plain or compressed) or from memory, which must stay until free; label stands in
- * messages.  A host trace that was never linked is fine too.  opt may be NULL. */
+/* From a file ("-": standard input; plain or compressed) or from memory, which must stay until
+ * free; label stands in messages.  A host trace that was never linked is fine too.  opt may be
+ * NULL. */
 ORR_API orr_code orr_linked_read(const char *path,
                                  const orr_linked_options *opt,
                                  orr_linked **out,
@@ -51,8 +54,8 @@ typedef struct orr_pytorch_later {
     uint64_t node, parent; /* ids */
 } orr_pytorch_later;
 
-/* What was found, and what was odd about it: each of the latter is something that the trace does not say, or says
- * wrongly, and what was done instead. */
+/* What was found, and what was odd about it: each of the latter is something that the trace does
+ * not say, or says wrongly, and what was done instead. */
 typedef struct orr_pytorch_report {
     uint64_t host_nodes, device_nodes;
     uint64_t collectives, messages;
@@ -75,8 +78,9 @@ ORR_API orr_code orr_linked_trace(const orr_linked *l,
                                   orr_pytorch_report *report,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* The lines that the program whose rules l was read with logs when it plays the trace through (chakra_converter
- * --simulate), one call for each, without its end.  ORR_EUSAGE: that program does not. */
+/* The lines that the program whose rules l was read with logs when it plays the trace through
+ * (chakra_converter --simulate), one call for each, without its end.  ORR_EUSAGE: that program does
+ * not. */
 typedef void (*orr_line_sink)(void *sink, const char *line);
 ORR_API orr_code orr_linked_simulate(const orr_linked *l,
                                      orr_line_sink say,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scalesim.h - the files of the two generations of SCALE-Sim: configurations, tables of layers, reports.
+/* scalesim.h - the files of the two generations of SCALE-Sim: configurations, tables of layers,
+ * reports.
  *
  *     orr_scalesim_config config;
  *     orr_scalesim_network *net;
@@ -12,8 +13,8 @@
  *     orr_scalesim_destroy(run);
  *     orr_scalesim_network_free(net);
  *
- * One reader takes the files of both generations.  orrery-scalesim(1) has the keys, the columns and the reports.
- * Experimental: may change in the next release. */
+ * One reader takes the files of both generations.  orrery-scalesim(1) has the keys, the columns and
+ * the reports. Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_SCALESIM_H
 #define ORRERY_LAB_SCALESIM_H
 
@@ -99,7 +100,8 @@ typedef struct orr_scalesim_options {
 
 typedef struct orr_scalesim orr_scalesim;
 
-/* The network stays in use until the run is destroyed.  opt may be NULL.  Equal layers are looked at once. */
+/* The network stays in use until the run is destroyed.  opt may be NULL.  Equal layers are looked
+ * at once. */
 ORR_API orr_code orr_scalesim_run(const orr_scalesim_config *config,
                                   const orr_scalesim_network *network,
                                   const orr_scalesim_options *opt,
@@ -109,20 +111,20 @@ ORR_API void orr_scalesim_destroy(orr_scalesim *r); /* NULL is fine */
 
 ORR_API const orr_systolic_result *orr_scalesim_result(const orr_scalesim *r, size_t layer);
 
-/* For people, in 80 columns; for programs, one JSON object, or a CSV file.  *out is valid until the next call on
- * r. */
+/* For people, in 80 columns; for programs, one JSON object, or a CSV file.  *out is valid until the
+ * next call on r. */
 ORR_API orr_code orr_scalesim_text(orr_scalesim *r, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_scalesim_json(orr_scalesim *r, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_scalesim_csv(orr_scalesim *r, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 
-/* Report files into a folder that is there: layers.csv and layers.json, or those of the program whose rules are
- * in use. */
+/* Report files into a folder that is there: layers.csv and layers.json, or those of the program
+ * whose rules are in use. */
 ORR_API orr_code orr_scalesim_write(orr_scalesim *r,
                                     const char *folder,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* Every word that is read or written, one line per cycle, into files of SCALE-Sim v1; its rules and wants_traces
- * must be set.  The files are large: time and bytes grow with the words. */
+/* Every word that is read or written, one line per cycle, into files of SCALE-Sim v1; its rules and
+ * wants_traces must be set.  The files are large: time and bytes grow with the words. */
 ORR_API orr_code orr_scalesim_write_traces(const orr_scalesim *r,
                                            const char *folder,
                                            orr_error *err) ORR_MUST_CHECK;

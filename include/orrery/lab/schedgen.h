@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedgen.h - GOAL schedules of well-known communication patterns: trees, rings, all-to-all, all-reduce.
+/* schedgen.h - GOAL schedules of well-known communication patterns: trees, rings, all-to-all,
+ * all-reduce.
  *
  *     const orr_schedgen_pattern *p = orr_schedgen_find("dissemination");
  *     orr_schedgen_options opt = orr_schedgen_defaults();
@@ -7,11 +8,12 @@
  *     orr_schedgen_totals done;
  *     if (orr_schedgen_write(p, &opt, "barrier.goal", &done, &err)) return report(&err);
  *
- * The text is that of SchedGen (LogGOPSim 2023, and the one of ATLAHS where the two differ), byte for byte,
- * wherever SchedGen's schedule can run to its end.  Where it cannot (a message nobody receives, a rank that
- * is not there) ours is the schedule that was meant; orr_schedgen_repair says so.  Ranks are written one
- * after the other: memory does not grow with their number, but for the two random patterns and the all-to-all
- * with sizes of its own.  docs/design/goal_patterns.md has what each pattern sends. */
+ * The text is that of SchedGen (LogGOPSim 2023, and the one of ATLAHS where the two differ), byte
+ * for byte, wherever SchedGen's schedule can run to its end.  Where it cannot (a message nobody
+ * receives, a rank that is not there) ours is the schedule that was meant; orr_schedgen_repair says
+ * so.  Ranks are written one after the other: memory does not grow with their number, but for the
+ * two random patterns and the all-to-all with sizes of its own.  docs/design/goal_patterns.md has
+ * what each pattern sends. */
 #ifndef ORRERY_LAB_SCHEDGEN_H
 #define ORRERY_LAB_SCHEDGEN_H
 
@@ -24,7 +26,8 @@ extern "C" {
 #endif
 
 /* The two programs of that name; ours is the first, and more in traces of MPI. */
-/* What another generator writes where ours differs; orrery/lab/compat.h has LogGOPSim's and ATLAHS's. */
+/* What another generator writes where ours differs; orrery/lab/compat.h has LogGOPSim's and
+ * ATLAHS's. */
 typedef struct orr_rules_schedgen orr_rules_schedgen;
 
 /* What a pattern looks at. */
@@ -79,8 +82,8 @@ ORR_API const orr_schedgen_pattern *orr_schedgen_find(const char *name);
 ORR_API const char *orr_schedgen_repair(const orr_schedgen_pattern *p,
                                         const orr_schedgen_options *opt);
 
-/* Into a file ("-": standard output; .gz and .zst compress), which appears whole or not at all.  path NULL:
- * nothing is written, only counted.  out may be NULL. */
+/* Into a file ("-": standard output; .gz and .zst compress), which appears whole or not at
+ * all.  path NULL: nothing is written, only counted.  out may be NULL. */
 ORR_API orr_code orr_schedgen_write(const orr_schedgen_pattern *p,
                                     const orr_schedgen_options *opt,
                                     const char *path,

@@ -7,19 +7,21 @@
  *     if (orr_serve(&model, &opt, &set, &report, &err)) return report_error(&err);
  *     orr_set_save(set, "serve.orr", NULL, &err);
  *
- * A server works in *iterations*: tokens of several sequences go through the model together, whole prompts or parts
- * of them (prefill) and the newest token of sequences that are being answered (decode).  Which ones is decided
- * before each iteration (continuous batching, Yu et al., OSDI 2022): first the sequences that decode, then prompts
- * that have begun, then waiting requests in the order in which they came, as far as `max_batch`, `max_tokens` and
- * the memory for caches go.  A request is let in only if its whole cache has room, so none is ever thrown out.
+ * A server works in *iterations*: tokens of several sequences go through the model together, whole
+ * prompts or parts of them (prefill) and the newest token of sequences that are being answered
+ * (decode).  Which ones is decided before each iteration (continuous batching, Yu et al., OSDI
+ * 2022): first the sequences that decode, then prompts that have begun, then waiting requests in
+ * the order in which they came, as far as `max_batch`, `max_tokens` and the memory for caches
+ * go.  A request is let in only if its whole cache has room, so none is ever thrown out.
  *
- * When a request has come and when a sequence is done depends on how long iterations take.  That is estimated: each
- * operation takes the longer of its work at `peak` and its bytes at `memory_rate`, each collective what a rank
- * sends in a ring at `link_rate`, all one after the other.  The estimate decides what goes together and stands in the
- * report; in the traces only the arrivals are times, everything else is left to who simulates them.
+ * When a request has come and when a sequence is done depends on how long iterations take.  That is
+ * estimated: each operation takes the longer of its work at `peak` and its bytes at `memory_rate`,
+ * each collective what a rank sends in a ring at `link_rate`, all one after the other.  The
+ * estimate decides what goes together and stands in the report; in the traces only the arrivals are
+ * times, everything else is left to who simulates them.
  *
- * With `decode` ranks of their own (disaggregation), prompts go through `ranks`, then a sequence's cache moves, and
- * the rest of its tokens are made by `decode`.
+ * With `decode` ranks of their own (disaggregation), prompts go through `ranks`, then a sequence's
+ * cache moves, and the rest of its tokens are made by `decode`.
  *
  * Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_SERVE_H
@@ -38,9 +40,9 @@ typedef enum orr_serve_phase {
     ORR_SERVE_PHASES
 } orr_serve_phase;
 
-/* Ranks that work alike, 0: 1.  A replica has tp * cp * pp of them and serves its own requests; there are dp.
- * Experts are spread over ep ranks: as many as divide tp, or several times tp, then replicas share them and go in step.
- * cp is for prompts only. */
+/* Ranks that work alike, 0: 1.  A replica has tp * cp * pp of them and serves its own requests;
+ * there are dp. Experts are spread over ep ranks: as many as divide tp, or several times tp, then
+ * replicas share them and go in step. cp is for prompts only. */
 typedef struct orr_serve_ranks {
     uint32_t tp, cp, pp, dp, ep;
 } orr_serve_ranks;
@@ -125,8 +127,9 @@ ORR_API orr_code orr_serve(const orr_model *m,
 
 /* ---- request lists ---- */
 
-/* A CSV file ("-": standard input) with a line that names its columns: arrival_us, prompt, output, in any order; others
- * are passed over.  The result comes in the order of arrival, those of one time as in the file. */
+/* A CSV file ("-": standard input) with a line that names its columns: arrival_us, prompt, output,
+ * in any order; others are passed over.  The result comes in the order of arrival, those of one
+ * time as in the file. */
 ORR_API orr_code orr_requests_read(const char *path,
                                    orr_serve_request **out,
                                    size_t *count,

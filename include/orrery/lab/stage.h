@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage.h - the traces that STAGE, the symbolic tensor graph generator of ASTRA-sim, makes of a model and a
- * parallelism: the same nodes, ids, sizes and bytes, its known defects included.
+/* stage.h - the traces that STAGE, the symbolic tensor graph generator of ASTRA-sim, makes of a
+ * model and a parallelism: the same nodes, ids, sizes and bytes, its known defects included.
  *
  *     orr_stage_options opt = orr_stage_defaults();
  *     opt.model = ORR_STAGE_GPT;
@@ -13,9 +13,10 @@
  *     orr_set_close(set);
  *     orr_stage_destroy(job);
  *
- * One training step: forward, backward, reduction of gradients, one node for the update of each block of
- * weights.  All ranks of a pipeline stage share one body, so the price is that of the stages and not of the
- * ranks.  Sizes are numbers of elements, as there; docs/design/symbolic.md lists what else to know. */
+ * One training step: forward, backward, reduction of gradients, one node for the update of each
+ * block of weights.  All ranks of a pipeline stage share one body, so the price is that of the
+ * stages and not of the ranks.  Sizes are numbers of elements, as there; docs/design/symbolic.md
+ * lists what else to know. */
 #ifndef ORRERY_LAB_STAGE_H
 #define ORRERY_LAB_STAGE_H
 
@@ -70,7 +71,8 @@ ORR_API void orr_stage_destroy(orr_stage *job); /* NULL is fine */
 ORR_API uint32_t orr_stage_rank_count(const orr_stage *job);
 ORR_API uint64_t orr_stage_node_count(const orr_stage *job); /* of all ranks together */
 
-/* The traces of all ranks, with their communicator groups.  With legacy_attr each rank has a body of its own. */
+/* The traces of all ranks, with their communicator groups.  With legacy_attr each rank has a body
+ * of its own. */
 ORR_API orr_code orr_stage_set(orr_stage *job, orr_set **out, orr_error *err) ORR_MUST_CHECK;
 /* The trace of one rank. */
 ORR_API orr_code orr_stage_trace(orr_stage *job, uint32_t rank, orr_trace **out, orr_error *err)
@@ -102,7 +104,8 @@ typedef struct orr_stage_memory {
 } orr_stage_memory;
 
 ORR_API orr_stage_memory orr_stage_rank_memory(const orr_stage *job, uint32_t rank);
-/* The reference's line for a rank, NUL-terminated, without an end of line; empty for the debug model. */
+/* The reference's line for a rank, NUL-terminated, without an end of line; empty for the debug
+ * model. */
 ORR_API char *orr_stage_memory_line(const orr_stage *job, uint32_t rank, char *out, size_t size);
 
 #ifdef __cplusplus

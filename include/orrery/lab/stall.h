@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stall.h - why a simulation stands still: which ranks wait, where, for what, and what is at the root of it.
+/* stall.h - why a simulation stands still: which ranks wait, where, for what, and what is at the
+ * root of it.
  *
  *     if (orr_run_to_end(run, &err)) {
  *         const orr_stall *stall = orr_run_stall(run);             // NULL: it failed in another way

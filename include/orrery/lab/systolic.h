@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systolic.h - what a layer costs on a systolic array: cycles, utilisation, traffic of its buffers and of memory.
+/* systolic.h - what a layer costs on a systolic array: cycles, utilisation, traffic of its buffers
+ * and of memory.
  *
  *     orr_systolic_array a = {.rows = 128, .columns = 128, .dataflow = ORR_DATAFLOW_WS};
  *     orr_systolic_layer gemm = orr_systolic_gemm(m, n, k);
  *     uint64_t cycles;
  *     if (orr_systolic_cycles(&a, &gemm, NULL, &cycles, &err)) return report(&err);
  *
- * Cycles are closed forms: their price does not grow with the layer.  The rules are ours, or those of a
- * generation of SCALE-Sim, defects included.  Experimental: may change in the next release. */
+ * Cycles are closed forms: their price does not grow with the layer.  The rules are ours, or those
+ * of a generation of SCALE-Sim, defects included.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_SYSTOLIC_H
 #define ORRERY_LAB_SYSTOLIC_H
 
@@ -25,7 +26,8 @@ typedef enum orr_dataflow {
     ORR_DATAFLOW_IS  /* inputs */
 } orr_dataflow;
 
-/* How things are counted.  NULL: true counts; orrery/lab/compat.h has those of SCALE-Sim v1 and v2. */
+/* How things are counted.  NULL: true counts; orrery/lab/compat.h has those of SCALE-Sim v1 and
+ * v2. */
 typedef struct orr_rules_systolic orr_rules_systolic;
 
 enum { ORR_SYSTOLIC_MOST_ROWS = 1 << 20 }; /* and columns */
@@ -67,8 +69,8 @@ typedef struct orr_systolic_traffic {
     uint64_t words;
     int64_t first, last; /* cycles of the first word and of the last; before 0: ahead of the run */
     double average;      /* words a cycle */
-    /* Words in the busiest cycle; our rules, to memory without a bandwidth: a bandwidth that is enough; 0 where the
-     * rules do not tell. */
+    /* Words in the busiest cycle; our rules, to memory without a bandwidth: a bandwidth that is
+     * enough; 0 where the rules do not tell. */
     double peak;
 } orr_systolic_traffic;
 
@@ -83,18 +85,21 @@ typedef struct orr_systolic_result {
     double utilisation; /* macs of those that fit into `cycles`; v1, os: into those that read */
     double mapping;     /* elements of the array that had work, average over the folds; v1: 0 */
     double busy; /* v2: its "compute utilisation"; otherwise utilisation without the stalls */
-    /* Between array and buffers.  The ofmap's are writes; v1 does not tell when the two operands are read. */
+    /* Between array and buffers.  The ofmap's are writes; v1 does not tell when the two operands
+     * are read. */
     orr_systolic_traffic sram[ORR_OPERANDS];
     /* Both operands together, as v1 counts them; other rules: added up. */
     orr_systolic_traffic sram_read;
     /* Between buffers and memory: operands are read, outputs written. */
     orr_systolic_traffic dram[ORR_OPERANDS];
-    /* Sums that are not finished and are read again, from the buffer and from memory; our rules only. */
+    /* Sums that are not finished and are read again, from the buffer and from memory; our rules
+     * only. */
     uint64_t sram_partial_reads, dram_partial_reads;
 } orr_systolic_result;
 
-/* All of it.  Time grows with the folds; with small buffers and overlapping windows (v1, v2) also with the
- * words read, 64 at a time.  docs/design/systolic.md says what each figure means under each set of rules. */
+/* All of it.  Time grows with the folds; with small buffers and overlapping windows (v1, v2) also
+ * with the words read, 64 at a time.  docs/design/systolic.md says what each figure means under
+ * each set of rules. */
 ORR_API orr_code orr_systolic_run(const orr_systolic_array *a,
                                   const orr_systolic_layer *l,
                                   const orr_rules_systolic *rules,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology.h - a network as devices and links: made from a few numbers, read from and written to files of several kinds.
+/* topology.h - a network as devices and links: made from a few numbers, read from and written to
+ * files of several kinds.
  *
  *     static const char text[] = "generate: {type: fat-tree, k: 8, bandwidth: 400Gb/s, latency: 500ns}";
  *     orr_topology *t;
@@ -7,9 +8,9 @@
  *         orr_topology_write(t, ORR_TOPOLOGY_NS3, NULL, "topology.txt", &err)) ...
  *     orr_topology_destroy(t);
  *
- * Kinds of files are told apart by what is in them: ours in YAML (docs/format/topology.md), those of ASTRA-sim's ns-3
- * back end and of SimAI (docs/format/packet.md), htsim's .topo (docs/format/htsim.md).  Wherever a network file is
- * asked for, any of them will do. */
+ * Kinds of files are told apart by what is in them: ours in YAML (docs/format/topology.md), those
+ * of ASTRA-sim's ns-3 back end and of SimAI (docs/format/packet.md), htsim's .topo
+ * (docs/format/htsim.md).  Wherever a network file is asked for, any of them will do. */
 #ifndef ORRERY_LAB_TOPOLOGY_H
 #define ORRERY_LAB_TOPOLOGY_H
 
@@ -33,7 +34,8 @@ ORR_API orr_code orr_topology_parse(orr_span text,
                                     orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_topology_destroy(orr_topology *t); /* NULL is fine */
 
-/* A file with links, or ASTRA-sim's with dimensions; not the ns-3 back end's config.txt, nor a file that is not there. */
+/* A file with links, or ASTRA-sim's with dimensions; not the ns-3 back end's config.txt, nor a file
+ * that is not there. */
 ORR_API bool orr_topology_is_one(const char *path);
 
 typedef struct orr_topology_figures {

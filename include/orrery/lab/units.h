@@ -5,9 +5,10 @@
  *     if (orr_time_parse("25us", &latency, &err)) return report(&err);
  *     puts(orr_time_text(latency, text));        // 25.0 us
  *
- * A number from outside carries a unit, with or without a space before it; only 0 may go without.  One
- * parser per kind, exact: what does not come out even is rounded to the nearest whole ps, byte, byte per
- * second or hertz, halves up.  Anything else is ORR_EUSAGE, with words that quote the text and name the units. */
+ * A number from outside carries a unit, with or without a space before it; only 0 may go
+ * without.  One parser per kind, exact: what does not come out even is rounded to the nearest whole
+ * ps, byte, byte per second or hertz, halves up.  Anything else is ORR_EUSAGE, with words that
+ * quote the text and name the units. */
 #ifndef ORRERY_LAB_UNITS_H
 #define ORRERY_LAB_UNITS_H
 
@@ -22,7 +23,8 @@ extern "C" {
 ORR_API orr_code orr_time_parse(const char *text, orr_ps *out, orr_error *err) ORR_MUST_CHECK;
 /* B kB MB GB TB PB EB, KiB MiB GiB TiB PiB EiB */
 ORR_API orr_code orr_bytes_parse(const char *text, orr_bytes *out, orr_error *err) ORR_MUST_CHECK;
-/* B/s kB/s ... KiB/s ... and bits: b/s kb/s Mb/s Gb/s Tb/s; "bit/s", "bps" and "Bps" are the same */
+/* B/s kB/s ... KiB/s ... and bits: b/s kb/s Mb/s Gb/s Tb/s; "bit/s", "bps" and "Bps" are the
+ * same */
 ORR_API orr_code orr_rate_parse(const char *text, orr_Bps *out, orr_error *err) ORR_MUST_CHECK;
 /* Hz kHz MHz GHz THz */
 ORR_API orr_code orr_frequency_parse(const char *text,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv.c - one line at a time, its fields as pieces of the input.
  *
- * Nothing is copied but quoted fields with quotes in them.  Invariant: c->at is the start of a line or c->end.
- * Cost: linear in the bytes; memory for the fields of the longest line. */
+ * Nothing is copied but quoted fields with quotes in them.  Invariant: c->at is the start of a line
+ * or c->end. Cost: linear in the bytes; memory for the fields of the longest line. */
 #include "csv.h"
 
 #include "base/text/number.h"

@@ -8,10 +8,11 @@
  *         if ((code = orr_csv_u64(&csv, &row.fields[1], "m", 1, most, &m, &err))) break;
  *     orr_csv_fini(&csv);                                  // code is ORR_END when all went well
  *
- * Blank lines and lines that begin with # are skipped.  Lines end in LF or CRLF, the last one in nothing if it
- * likes.  Blanks around a field go.  A comma at the end of a line is followed by one more field, an empty one:
- * whether that is right the caller knows.  A field that begins with a double quote ends with the next single one;
- * two of them stand for one.  A byte order mark at the start is skipped. */
+ * Blank lines and lines that begin with # are skipped.  Lines end in LF or CRLF, the last one in
+ * nothing if it likes.  Blanks around a field go.  A comma at the end of a line is followed by one
+ * more field, an empty one: whether that is right the caller knows.  A field that begins with a
+ * double quote ends with the next single one; two of them stand for one.  A byte order mark at the
+ * start is skipped. */
 #ifndef ORR_BASE_CSV_H
 #define ORR_BASE_CSV_H
 
@@ -44,7 +45,8 @@ orr_code orr_csv_next(orr_csv *c, orr_csv_row *out, orr_error *err) ORR_MUST_CHE
 void orr_csv_fini(orr_csv *c);
 
 orr_where orr_csv_where(const orr_csv *c, const orr_csv_field *f);
-/* A whole number from min to max; the error names `what`, the text found and the numbers allowed. */
+/* A whole number from min to max; the error names `what`, the text found and the numbers
+ * allowed. */
 orr_code orr_csv_u64(const orr_csv *c,
                      const orr_csv_field *f,
                      const char *what,

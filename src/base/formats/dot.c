@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dot.c - a reader of the DOT language by hand: a lexer and one function for each kind of statement.
+/* dot.c - a reader of the DOT language by hand: a lexer and one function for each kind of
+ * statement.
  *
- * Texts are pieces of the input, so nothing is copied.  Lines are counted up to each node, and from the start
- * again for an error, of which there is only one.  Cost: linear in the bytes. */
+ * Texts are pieces of the input, so nothing is copied.  Lines are counted up to each node, and from
+ * the start again for an error, of which there is only one.  Cost: linear in the bytes. */
 #include "dot.h"
 
 #include "base/text/text.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dot.h - the part of the DOT language that programs write who dump a graph: one digraph, its nodes with a label
- * each, and its edges with a comment each.
+/* dot.h - the part of the DOT language that programs write who dump a graph: one digraph, its nodes
+ * with a label each, and its edges with a comment each.
  *
  *     orr__dot d;
  *     orr_code code = orr__dot_read(&d, bytes, "tasks.dot", &err);
  *     for (size_t i = 0; i < d.node_count; i++) use(d.nodes[i].name, d.nodes[i].label);
  *     orr__dot_fini(&d);
  *
- * Understood: comments of all three kinds, names with and without quotes, attribute lists, chains of edges,
- * defaults (`node [...]`) and graph attributes, which are passed over.  Subgraphs, ports, undirected edges and
- * glued strings are errors: graphs that programs write have none. */
+ * Understood: comments of all three kinds, names with and without quotes, attribute lists, chains
+ * of edges, defaults (`node [...]`) and graph attributes, which are passed over.  Subgraphs, ports,
+ * undirected edges and glued strings are errors: graphs that programs write have none. */
 #ifndef ORR_BASE_DOT_H
 #define ORR_BASE_DOT_H
 

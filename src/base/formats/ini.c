@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ini.c - sections and keys in file order; a look-up walks them.
  *
- * These files have tens of keys, so lists are enough; bounded at MOST_KEYS to keep the search for doubles small.
- * A value that goes over several lines is one piece of the input, line ends included. */
+ * These files have tens of keys, so lists are enough; bounded at MOST_KEYS to keep the search for
+ * doubles small. A value that goes over several lines is one piece of the input, line ends
+ * included. */
 #include "ini.h"
 
 #include "base/text/text.h"

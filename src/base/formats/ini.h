@@ -7,9 +7,10 @@
  *     if (orr_ini_find(ini, "architecture_presets", "ArrayHeight", &v)) ...
  *     orr_ini_close(ini);
  *
- * `key: value` or `key = value`, keys in either case, sections as they are written; # and ; begin a comment at the
- * start of a line.  A line further in than its key continues the value.  A duplicate key or section, a
- * line without a delimiter and a key before the first section are errors.  Values are text, without interpolation. */
+ * `key: value` or `key = value`, keys in either case, sections as they are written; # and ; begin a
+ * comment at the start of a line.  A line further in than its key continues the value.  A duplicate
+ * key or section, a line without a delimiter and a key before the first section are errors.  Values
+ * are text, without interpolation. */
 #ifndef ORR_BASE_INI_H
 #define ORR_BASE_INI_H
 

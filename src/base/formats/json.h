@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.h - JSON in and out.
  *
- * READING has two levels.  The outer one walks: documents, then whatever is entered, one item at a time, in
- * file order, with memory for one piece of the file's index only.  The inner one is a tree: an item that is
- * loaded can be looked at in any order, as often as wanted.
+ * READING has two levels.  The outer one walks: documents, then whatever is entered, one item at a
+ * time, in file order, with memory for one piece of the file's index only.  The inner one is a
+ * tree: an item that is loaded can be looked at in any order, as often as wanted.
  *
  * A small file, as a tree:
  *
@@ -27,11 +27,12 @@
  *
  * Several documents after one another, `{..}{..}` or one a line, are the items of depth 0.
  *
- * The bytes are the caller's, are used where they lie (a mapped file is fine: nothing beyond the span is
- * read) and stay until close.  What is accepted is RFC 8259, plus NaN, Infinity and -Infinity, which
- * Python writes; nesting to 512 levels; UTF-8 only, a byte order mark in front is passed over.  Two things
- * are kept as they come: keys in file order, and keys that occur twice.  The first fault ends the reading:
- * every later call gives the same error again.  One reader per thread. */
+ * The bytes are the caller's, are used where they lie (a mapped file is fine: nothing beyond the
+ * span is read) and stay until close.  What is accepted is RFC 8259, plus NaN, Infinity and
+ * -Infinity, which Python writes; nesting to 512 levels; UTF-8 only, a byte order mark in front is
+ * passed over.  Two things are kept as they come: keys in file order, and keys that occur
+ * twice.  The first fault ends the reading: every later call gives the same error again.  One
+ * reader per thread. */
 #ifndef ORR_BASE_JSON_H
 #define ORR_BASE_JSON_H
 
@@ -67,8 +68,8 @@ typedef struct orr_json_item {
     uint64_t byte;  /* where it begins */
 } orr_json_item;
 
-/* The next item of the container last entered (of the file, when none is).  ORR_END: no more, and the
- * container is left, so that the call after it goes on behind it. */
+/* The next item of the container last entered (of the file, when none is).  ORR_END: no more, and
+ * the container is left, so that the call after it goes on behind it. */
 orr_code orr_json_next(orr_json *j, orr_json_item *out, orr_error *err) ORR_MUST_CHECK;
 /* Step into the item just given: an array or an object. */
 orr_code orr_json_enter(orr_json *j, orr_error *err) ORR_MUST_CHECK;
@@ -88,10 +89,12 @@ orr_code orr_json_document(orr_json *j, orr_json_value *out, orr_error *err) ORR
 /* The one document of a file; none or a second one is an error.  Valid until close. */
 orr_code orr_json_only(orr_json *j, orr_json_value *out, orr_error *err) ORR_MUST_CHECK;
 
-/* The place of any byte of the input, with line and column (counted from the start: for messages). */
+/* The place of any byte of the input, with line and column (counted from the start: for
+ * messages). */
 orr_where orr_json_place(const orr_json *j, uint64_t byte);
 
-/* The tree.  A getter fails when the value is of another type or does not fit, and says so with its place. */
+/* The tree.  A getter fails when the value is of another type or does not fit, and says so with its
+ * place. */
 orr_code orr_json_get_bool(orr_json_value v, bool *out, orr_error *err) ORR_MUST_CHECK;
 orr_code orr_json_get_i64(orr_json_value v, int64_t *out, orr_error *err) ORR_MUST_CHECK;
 orr_code orr_json_get_u64(orr_json_value v, uint64_t *out, orr_error *err) ORR_MUST_CHECK;
@@ -103,7 +106,8 @@ uint64_t orr_json_byte(orr_json_value v);   /* where it begins in the input */
 orr_where orr_json_where(orr_json_value v); /* the same for messages */
 uint32_t orr_json_count(orr_json_value v);  /* elements or members; 0 for a scalar */
 
-/* The member with this key; of several the last, as in Python.  False: none, or v is not an object. */
+/* The member with this key; of several the last, as in Python.  False: none, or v is not an
+ * object. */
 bool orr_json_find(orr_json_value v, const char *key, orr_json_value *out);
 
 typedef struct orr_json_iter {
@@ -128,8 +132,9 @@ static inline bool orr_json_next_member(orr_json_iter *it, orr_str *key_out, orr
  *     orr_json_u64(&w, 8);
  *     orr_json_end_object(&w);
  *
- * Running out of memory is remembered by the buffer.  Bytes that are not UTF-8 come out as U+FFFD, numbers
- * that are not finite as NaN, Infinity, -Infinity (as Python writes them): the writer cannot fail. */
+ * Running out of memory is remembered by the buffer.  Bytes that are not UTF-8 come out as U+FFFD,
+ * numbers that are not finite as NaN, Infinity, -Infinity (as Python writes them): the writer
+ * cannot fail. */
 typedef struct orr_json_style {
     uint32_t indent; /* 0: all on one line; else spaces per level, one item per line */
     bool spaced;     /* on one line: ", " and ": " as Python's default, not "," and ":" */
@@ -162,7 +167,8 @@ void orr_json_float(orr_json_writer *w, float v);
 void orr_json_bool(orr_json_writer *w, bool v);
 void orr_json_null(orr_json_writer *w);
 void orr_json_raw_text(orr_json_writer *w, orr_str json); /* a value that is JSON already */
-/* The next item begins a line, indented by this many spaces: for objects of a few lines, without style.indent. */
+/* The next item begins a line, indented by this many spaces: for objects of a few lines, without
+ * style.indent. */
 void orr_json_line(orr_json_writer *w, uint32_t spaces);
 /* A member: its key, then its value. */
 void orr_json_put_u64(orr_json_writer *w, const char *key, uint64_t v);

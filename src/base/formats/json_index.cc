@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_index.cc - the token index, by simdjson's first stage.
  *
- * Why only the first stage: it finds tokens and checks UTF-8 at several GB/s and needs 4 bytes per byte of
- * the piece it looks at.  What the library builds on top (a tape, or an iterator) keeps no source offsets
- * or needs the index of the whole file; docs/design/json.md has the figures.
- * No exceptions leave this file: allocation is nothrow, and the library reports by code. */
+ * Why only the first stage: it finds tokens and checks UTF-8 at several GB/s and needs 4 bytes per
+ * byte of the piece it looks at.  What the library builds on top (a tape, or an iterator) keeps no
+ * source offsets or needs the index of the whole file; docs/design/json.md has the figures. No
+ * exceptions leave this file: allocation is nothrow, and the library reports by code. */
 extern "C" {
 #include "json_index.h"
 }
@@ -21,8 +21,8 @@ struct orr__json_index {
     std::unique_ptr<uint8_t[]> padded; /* or null: the stage stays inside the piece by itself */
 };
 
-/* The library's code for machines without vector instructions reads a little beyond the end; it gets a
- * copy of each piece with room behind it. */
+/* The library's code for machines without vector instructions reads a little beyond the end; it
+ * gets a copy of each piece with room behind it. */
 static bool reads_beyond()
 {
     return simdjson::get_active_implementation()->name() == "fallback";

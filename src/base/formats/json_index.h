@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_index.h - where the tokens of a piece of JSON begin.  Used by json_reader.c only.
  *
- * The one door to the JSON library: swap the library here and nothing else changes.  A token is one of
- * { } [ ] : , a string (its opening quote) or a scalar (its first byte); white space is not a token. */
+ * The one door to the JSON library: swap the library here and nothing else changes.  A token is one
+ * of { } [ ] : , a string (its opening quote) or a scalar (its first byte); white space is not a
+ * token. */
 #ifndef ORR_BASE_JSON_INDEX_H
 #define ORR_BASE_JSON_INDEX_H
 
@@ -22,8 +23,8 @@ typedef enum orr__json_found {
 orr__json_index *orr__json_index_create(size_t room);
 void orr__json_index_destroy(orr__json_index *ix); /* NULL is fine */
 
-/* The offsets of the tokens of a piece that begins outside any string.  Reads no byte beyond the piece.
- * *out is valid until the next call, and set only when the answer is ORR__JSON_TOKENS. */
+/* The offsets of the tokens of a piece that begins outside any string.  Reads no byte beyond the
+ * piece. *out is valid until the next call, and set only when the answer is ORR__JSON_TOKENS. */
 orr__json_found orr__json_index_run(orr__json_index *ix,
                                     orr_span piece,
                                     const uint32_t **out,

@@ -19,7 +19,8 @@ typedef struct orr_json_list {
     /* A list begins; ORR_END: pass over it.  NULL: nothing to do. */
     orr_code (*begin)(void *context, const orr_json_item *list);
     orr_code (*item)(void *context, orr_json_value item);
-    /* Any other member, to be loaded or passed over; also KEY when it is no list.  NULL: none matters. */
+    /* Any other member, to be loaded or passed over; also KEY when it is no list.  NULL: none
+     * matters. */
     orr_code (*member)(void *context, const orr_json_item *member);
 } orr_json_list;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_pieces.c - the input, piece by piece, as tokens.
  *
- * Why pieces: the index of a whole file takes as much memory as the file.  A piece may end anywhere: when
- * it ends in a string it is stretched to the string's end, when it ends in a number the number goes to the
- * next piece.  So every piece begins outside a string, which is all the index needs to know. */
+ * Why pieces: the index of a whole file takes as much memory as the file.  A piece may end
+ * anywhere: when it ends in a string it is stretched to the string's end, when it ends in a number
+ * the number goes to the next piece.  So every piece begins outside a string, which is all the
+ * index needs to know. */
 #include "json_impl.h"
 
 #include <stdarg.h>

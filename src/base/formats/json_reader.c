@@ -4,11 +4,11 @@
  *     bytes  ->  pieces of 256 KiB  ->  token offsets  ->  items, or nodes of a tree
  *                (json_pieces.c)        (json_index.cc)    (here)
  *
- * Why a grammar of our own on top of a library's index: it keeps the offset of every value, checks what is
- * passed over as strictly as what is read, and is the same for both levels.
- * The index is trusted for speed only: offsets come from it, but what stands at them is looked at again,
- * and no read goes beyond the input whatever it says.
- * Cost: one pass; memory is 4 bytes per byte of a piece, and 8 per node of the item that is loaded. */
+ * Why a grammar of our own on top of a library's index: it keeps the offset of every value, checks
+ * what is passed over as strictly as what is read, and is the same for both levels. The index is
+ * trusted for speed only: offsets come from it, but what stands at them is looked at again, and no
+ * read goes beyond the input whatever it says. Cost: one pass; memory is 4 bytes per byte of a
+ * piece, and 8 per node of the item that is loaded. */
 #include "json.h"
 
 #include "json_impl.h"
@@ -48,9 +48,10 @@ static inline orr_code peek_inside(orr_json *j, uint64_t *at)
 
 /* ---- scalars ---- */
 
-/* The closing quote of the string whose first byte is at p, or NULL; *escaped: there is a backslash.
- * Eight bytes at a time: a byte that equals a quote becomes zero under xor, and a zero byte is the only one
- * from which the subtraction borrows its top bit while that bit was clear before. */
+/* The closing quote of the string whose first byte is at p, or NULL; *escaped: there is a
+ * backslash. Eight bytes at a time: a byte that equals a quote becomes zero under xor, and a zero
+ * byte is the only one from which the subtraction borrows its top bit while that bit was clear
+ * before. */
 static inline const char *string_end(const char *p, const char *end, bool *escaped)
 {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
@@ -145,8 +146,8 @@ static int32_t hex4(const char *p, const char *end)
     return value;
 }
 
-/* The character of the \u escape whose digits are at *p; half a surrogate pair becomes U+FFFD, since it
- * has no UTF-8.  -1: not four hex digits. */
+/* The character of the \u escape whose digits are at *p; half a surrogate pair becomes U+FFFD,
+ * since it has no UTF-8.  -1: not four hex digits. */
 static int32_t unicode_escape(const char **p, const char *end)
 {
     const int32_t high = hex4(*p, end);
@@ -361,8 +362,9 @@ static inline orr_code take_colon(orr_json *j)
     return ORR_OK;
 }
 
-/* At a place in the innermost container where a member or element may begin or the container end: take
- * the comma.  *out: a key or value comes next; else the closing bracket does, and is still to be taken. */
+/* At a place in the innermost container where a member or element may begin or the container end:
+ * take the comma.  *out: a key or value comes next; else the closing bracket does, and is still to
+ * be taken. */
 static inline orr_code take_comma(orr_json *j, uint64_t *at, bool *out)
 {
     orr__json_frame *f = &j->stack[j->depth - 1];
@@ -408,8 +410,8 @@ static inline orr_code go_on(orr_json *j, uint32_t floor, bool *out)
     return ORR_OK;
 }
 
-/* The whole of the value that comes next: into nodes when j->keep is 1; checked only when it is 0, in
- * which case every node is written over the one before. */
+/* The whole of the value that comes next: into nodes when j->keep is 1; checked only when it is 0,
+ * in which case every node is written over the one before. */
 static orr_code walk(orr_json *j, uint32_t keep)
 {
     const uint32_t floor = j->depth;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_writer.c - writing JSON into a buffer.
  *
- * State is a depth and two flags: after a container ends, the one around it has an item for certain, so no
- * stack is needed.  Layout follows Python's json.dumps in all its styles, since that is what reference
- * files are compared with.
- * Cost: text is looked at eight bytes at a time and copied in runs; only bytes that need it are escaped. */
+ * State is a depth and two flags: after a container ends, the one around it has an item for
+ * certain, so no stack is needed.  Layout follows Python's json.dumps in all its styles, since that
+ * is what reference files are compared with. Cost: text is looked at eight bytes at a time and
+ * copied in runs; only bytes that need it are escaped. */
 #include "json.h"
 
 #include "base/text/number.h"
 
 /* ---- strings ---- */
 
-/* Is one of these eight bytes a stop (see is_stop)?
- * The top bit of a byte is set where (byte - n) borrows, exactly for bytes below n when the byte itself
- * has its top bit clear; bytes that have it set are stops anyway. */
+/* Is one of these eight bytes a stop (see is_stop)? The top bit of a byte is set where (byte - n)
+ * borrows, exactly for bytes below n when the byte itself has its top bit clear; bytes that have it
+ * set are stops anyway. */
 static inline bool has_stop(const char *p, bool ascii)
 {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout_graphviz.c - Graphviz's libraries behind one function.
  *
- * Why text goes in: its own reader is what everybody's DOT files are judged by, and a graph of the size that
- * can be laid out is read in no time.  Its messages are kept off stderr; the last one goes into our error.
- * Graphviz keeps its state in globals, so the calls are made under a lock.
- * Cost: the layout's, which grows faster than the square of the number of nodes; callers limit what they ask for. */
+ * Why text goes in: its own reader is what everybody's DOT files are judged by, and a graph of the
+ * size that can be laid out is read in no time.  Its messages are kept off stderr; the last one
+ * goes into our error. Graphviz keeps its state in globals, so the calls are made under a lock.
+ * Cost: the layout's, which grows faster than the square of the number of nodes; callers limit what
+ * they ask for. */
 #include "layout_graphviz.h"
 
 #include <gvc.h>
@@ -12,7 +13,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Graphviz and the font libraries behind it keep memory until the process ends; a leak checker is told so. */
+/* Graphviz and the font libraries behind it keep memory until the process ends; a leak checker is
+ * told so. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
@@ -24,8 +26,9 @@ static orr_code fail_layout(const char *what, orr_error *err)
                     why ? why : "");
 }
 
-/* A PDF is dated with the clock (cairo to 1.16 does not listen to SOURCE_DATE_EPOCH); the same graph gives the same
- * bytes, so digits are set to the beginning of time, which changes no length. */
+/* A PDF is dated with the clock (cairo to 1.16 does not listen to SOURCE_DATE_EPOCH); the same
+ * graph gives the same bytes, so digits are set to the beginning of time, which changes no
+ * length. */
 static void set_date(orr_buf *pdf, size_t from)
 {
     static const char mark[] = "/CreationDate (D:", date[] = "19700101000000";

@@ -5,8 +5,8 @@
 
 #include "base/memory/buffer.h"
 
-/* Lay out the graph with Graphviz's "dot" and append it to `out` in one of its formats ("dot", "svg", "pdf",
- * "png").  The text must be ours: a mistake in it is ORR_EBUG. */
+/* Lay out the graph with Graphviz's "dot" and append it to `out` in one of its formats ("dot",
+ * "svg", "pdf", "png").  The text must be ours: a mistake in it is ORR_EBUG. */
 orr_code orr_layout_render(orr_str text, const char *format, orr_buf *out, orr_error *err)
     ORR_MUST_CHECK;
 

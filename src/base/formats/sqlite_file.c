@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sqlite_file.c - the one file that knows SQLite.
  *
- * Why immutable: exports lie in folders of others, often read-only ones, and many readers share them.  SQLite would
- * otherwise lock the file, look for a journal and replay it.
- * Why plain tables only: a view or a virtual table of that name could compute for ever; a plain table is as long as
- * its file.
- * Errors: a file that is no database, or a damaged one, is bad input; what the system refuses is ORR_EIO.
- * Cost: one page cache of 2 MB for each open file. */
+ * Why immutable: exports lie in folders of others, often read-only ones, and many readers share
+ * them.  SQLite would otherwise lock the file, look for a journal and replay it. Why plain tables
+ * only: a view or a virtual table of that name could compute for ever; a plain table is as long as
+ * its file. Errors: a file that is no database, or a damaged one, is bad input; what the system
+ * refuses is ORR_EIO. Cost: one page cache of 2 MB for each open file. */
 #include "sqlite_file.h"
 
 #include "base/memory/buffer.h"
@@ -106,7 +105,8 @@ static orr_code open_any(const char *path, bool is_new, orr_sqlite **out, orr_er
     int status = open_by_uri(db, path, is_new);
     if (!status) {
         distrust(db->db);
-        /* Opening reads nothing yet: the first look at the schema finds out whether this is a database. */
+        /* Opening reads nothing yet: the first look at the schema finds out whether this is a
+         * database. */
         status = sqlite3_exec(db->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
     }
     if (status) {

@@ -11,9 +11,10 @@
  *     orr_sqlite_end(rows);
  *     orr_sqlite_close(db);
  *
- * A file that is read is never written to, locked or given a journal beside it, and nothing that is stored in it is
- * run: views, triggers, virtual tables and functions of a schema are not looked at.  SQL comes from our own
- * constants; a value from outside goes in by orr_sqlite_insert alone. */
+ * A file that is read is never written to, locked or given a journal beside it, and nothing that is
+ * stored in it is run: views, triggers, virtual tables and functions of a schema are not looked
+ * at.  SQL comes from our own constants; a value from outside goes in by orr_sqlite_insert
+ * alone. */
 #ifndef ORR_BASE_SQLITE_FILE_H
 #define ORR_BASE_SQLITE_FILE_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire.c - the rare parts of the wire format: groups, UTF-8 beyond ASCII, lengths put in afterwards. */
+/* wire.c - the rare parts of the wire format: groups, UTF-8 beyond ASCII, lengths put in
+ * afterwards. */
 #include "wire.h"
 
-/* Groups are gone from proto3, but a reader must be able to step over one.  They nest, and a hostile file
- * nests them deeply, so this counts instead of recursing. */
+/* Groups are gone from proto3, but a reader must be able to step over one.  They nest, and a
+ * hostile file nests them deeply, so this counts instead of recursing. */
 bool orr__wire_group(orr_wire *w, orr_field *f)
 {
     uint32_t open[ORR_WIRE_MAX_DEPTH];

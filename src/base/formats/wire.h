@@ -6,8 +6,8 @@
  *         ...
  *     if (w.why) ...                          // w.why: what was wrong, w.at: where
  *
- * All in this header: reading a field is a handful of instructions and sits in the innermost loop of every
- * trace reader.  A reader never steps outside [at, end), whatever the bytes say. */
+ * All in this header: reading a field is a handful of instructions and sits in the innermost loop
+ * of every trace reader.  A reader never steps outside [at, end), whatever the bytes say. */
 #ifndef ORR_BASE_WIRE_H
 #define ORR_BASE_WIRE_H
 
@@ -49,7 +49,8 @@ static inline bool orr__wire_bad(orr_wire *w, const uint8_t *at, const char *why
     return false;
 }
 
-/* The long way: two bytes or more, or near the end.  Bits past the 64th are dropped, as protobuf does. */
+/* The long way: two bytes or more, or near the end.  Bits past the 64th are dropped, as protobuf
+ * does. */
 static inline bool orr__wire_varint_slow(orr_wire *w, uint64_t *out)
 {
     const uint8_t *p = w->at;
@@ -240,8 +241,9 @@ static inline void orr_put_bytes(orr_buf *b, uint32_t number, const void *p, siz
     orr_buf_add(b, p, len);
 }
 
-/* A message whose length is known only when it is written: begin, write its fields, end.  The bytes move up
- * by the length's size at the end, which for our records (about 100 bytes) beats measuring twice. */
+/* A message whose length is known only when it is written: begin, write its fields, end.  The bytes
+ * move up by the length's size at the end, which for our records (about 100 bytes) beats measuring
+ * twice. */
 static inline size_t orr_put_begin(const orr_buf *b)
 {
     return b->len;

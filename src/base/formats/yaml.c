@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml.c - libyaml's document tree behind our names.  Configuration files only, and bounded: a network of 100,000
- * links written one by one has about 8 MB.  An alias is one node more, so that it cannot blow up a reader that
- * goes as deep as its file format and no deeper. */
+/* yaml.c - libyaml's document tree behind our names.  Configuration files only, and bounded: a
+ * network of 100,000 links written one by one has about 8 MB.  An alias is one node more, so that
+ * it cannot blow up a reader that goes as deep as its file format and no deeper. */
 #include "yaml.h"
 
 #include <string.h>

@@ -7,7 +7,8 @@
  *     if (orr_yaml_find(orr_yaml_root(y), "bandwidth", &v)) ...
  *     orr_yaml_close(y);
  *
- * One document; anchors and aliases are followed.  Scalars are text: the caller knows what they should be. */
+ * One document; anchors and aliases are followed.  Scalars are text: the caller knows what they
+ * should be. */
 #ifndef ORR_BASE_YAML_H
 #define ORR_BASE_YAML_H
 

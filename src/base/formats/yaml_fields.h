@@ -8,8 +8,8 @@
  *         (code = orr_yaml_take_u64(map, "spines", 1, 1024, &spines, err)) ||
  *         (code = orr_yaml_take_ns(map, "latency", &latency_ns, err))) return code;
  *
- * A key that is not there, or an error, leaves the value as it is.  Errors name the key, what was found and what
- * was expected, with line and column. */
+ * A key that is not there, or an error, leaves the value as it is.  Errors name the key, what was
+ * found and what was expected, with line and column. */
 #ifndef ORR_BASE_YAML_FIELDS_H
 #define ORR_BASE_YAML_FIELDS_H
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zip_file.c - zip archives: the directory first, then each local header against it, then the data of one file.
+/* zip_file.c - zip archives: the directory first, then each local header against it, then the data
+ * of one file.
  *
  *     [local header, data, sizes?] ...  [directory record] ...  [zip64 end, its locator]?  [end, comment]
  *
- * Why our own: the archives that matter here (PyTorch's) are stored, of a few entries, and mapped; what is wanted is one
- * file of them in place, and words for everything that does not hold together.
- * Invariants after open: names are unique and cannot lead out of a folder; every file lies whole before the directory and
- * shares no byte with another, so that what comes out is bounded by what went in times what deflate can do.
- * Cost: open O(n log n) in the entries; reading a stored file is its checksum, no copy. */
+ * Why our own: the archives that matter here (PyTorch's) are stored, of a few entries, and mapped;
+ * what is wanted is one file of them in place, and words for everything that does not hold
+ * together. Invariants after open: names are unique and cannot lead out of a folder; every file
+ * lies whole before the directory and shares no byte with another, so that what comes out is
+ * bounded by what went in times what deflate can do. Cost: open O(n log n) in the entries; reading
+ * a stored file is its checksum, no copy. */
 #include "zip_file.h"
 
 #include "base/memory/intern.h"
@@ -28,8 +30,8 @@ enum {
 enum { FLAG_ENCRYPTED = 1, FLAG_DESCRIPTOR = 1 << 3, FLAG_STRONG = 1 << 6, FLAG_MASKED = 1 << 13 };
 enum { METHOD_STORED = 0, METHOD_DEFLATED = 8 };
 
-/* Deflate cannot do better than 1,032 to 1, and text of programs stays far below 200.  Small files are let pass: a
- * megabyte harms nobody. */
+/* Deflate cannot do better than 1,032 to 1, and text of programs stays far below 200.  Small files
+ * are let pass: a megabyte harms nobody. */
 enum { RATIO_MOST = 512, RATIO_FROM = 1 << 20, PIECE = 1 << 18 };
 
 static const uint32_t end_mark = 0x06054b50, end64_mark = 0x06064b50, locator_mark = 0x07064b50;
@@ -118,8 +120,8 @@ static bool agrees32(uint32_t small, uint64_t large)
     return small == UINT32_MAX || small == large;
 }
 
-/* The zip64 end record, which the locator in front of the end record leads to.  What the end record has room to say it
- * says too. */
+/* The zip64 end record, which the locator in front of the end record leads to.  What the end record
+ * has room to say it says too. */
 static orr_code read_end64(
     const orr_zip *z, uint64_t end, uint64_t *behind, directory *d, orr_error *err)
 {
@@ -283,7 +285,8 @@ static orr_code read_record(
     return ORR_OK;
 }
 
-/* Where sizes were not known when the header was written they stand behind the data, in one of four forms. */
+/* Where sizes were not known when the header was written they stand behind the data, in one of four
+ * forms. */
 static bool descriptor_fits(const uint8_t *p, uint64_t left, const orr_zip_entry *e, size_t *len)
 {
     const size_t mark = left >= 4 && get32(p) == descriptor_mark ? 4 : 0;

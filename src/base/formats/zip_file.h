@@ -11,10 +11,10 @@
  *     orr_buf_fini(&room);
  *     orr_zip_close(z);
  *
- * Stored and deflated files, zip64, sizes behind the data (data descriptors).  The directory at the archive's end says
- * what is there; everything else that the archive says about a file must agree with it.  Nothing is ever written to
- * disk, yet names that could lead out of a folder are refused, as they have no other use.  The bytes are the
- * caller's and stay until close. */
+ * Stored and deflated files, zip64, sizes behind the data (data descriptors).  The directory at the
+ * archive's end says what is there; everything else that the archive says about a file must agree
+ * with it.  Nothing is ever written to disk, yet names that could lead out of a folder are refused,
+ * as they have no other use.  The bytes are the caller's and stay until close. */
 #ifndef ORR_BASE_ZIP_FILE_H
 #define ORR_BASE_ZIP_FILE_H
 
@@ -42,7 +42,8 @@ void orr_zip_close(orr_zip *z); /* NULL is fine */
 size_t orr_zip_count(const orr_zip *z);
 const orr_zip_entry *orr_zip_entry_at(const orr_zip *z, size_t i); /* in the directory's order */
 
-/* The whole file, `most` bytes at most.  It lies in the archive itself or in *room, which the caller has emptied. */
+/* The whole file, `most` bytes at most.  It lies in the archive itself or in *room, which the
+ * caller has emptied. */
 orr_code orr_zip_read(const orr_zip *z,
                       const orr_zip_entry *e,
                       uint64_t most,

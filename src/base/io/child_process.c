@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* child_process.c - fork, exec and wait, in this one place.
  *
- * Why signals are held and waited for, not handled: a handler would need a variable that all can see, and could run
- * between any two lines.  A held signal comes out of sigwaitinfo() in turn with the end of the child.
- * Why a process group: an interrupt must also reach what the child has started.
- * Between fork and exec only functions are called that are safe there; all they need is made ready before. */
+ * Why signals are held and waited for, not handled: a handler would need a variable that all can
+ * see, and could run between any two lines.  A held signal comes out of sigwaitinfo() in turn with
+ * the end of the child. Why a process group: an interrupt must also reach what the child has
+ * started. Between fork and exec only functions are called that are safe there; all they need is
+ * made ready before. */
 #include "child_process.h"
 
 #include "base/memory/buffer.h"

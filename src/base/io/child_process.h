@@ -8,8 +8,9 @@
  *     ... remove what was left in temporary folders ...
  *     orr_signals_release(&held);                    // ... until here
  *
- * The child has an empty standard input and a process group of its own.  An interrupt (SIGINT, SIGTERM, SIGHUP) is
- * passed on to all of that group; a second one kills it.  Programs of one thread only: signals belong to threads. */
+ * The child has an empty standard input and a process group of its own.  An interrupt (SIGINT,
+ * SIGTERM, SIGHUP) is passed on to all of that group; a second one kills it.  Programs of one
+ * thread only: signals belong to threads. */
 #ifndef ORR_BASE_CHILD_PROCESS_H
 #define ORR_BASE_CHILD_PROCESS_H
 

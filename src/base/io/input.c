@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* input.c - mapped files, and gzip/zstd unpacking as a pull stream.
  *
- * The stream is the one primitive: a file descriptor, an optional unpacker, and a window of unpacked bytes
+ * The stream is the one primitive: a file descriptor, an optional unpacker, and a window of
+ * unpacked bytes
  *
  *     window:  [ used up | ready ......... | room ]
  *                        ^at               ^end
  *
- * that moves its ready part to the front when it needs room.  A whole compressed file is a stream read to
- * its end.  Small plain files are read, larger ones mapped: below some 256 KiB the page faults cost more
- * than the copy. */
+ * that moves its ready part to the front when it needs room.  A whole compressed file is a stream
+ * read to its end.  Small plain files are read, larger ones mapped: below some 256 KiB the page
+ * faults cost more than the copy. */
 #include "input.h"
 
 #include <errno.h>
@@ -167,8 +168,8 @@ static orr_code fill_window(orr_stream *s, orr_error *err)
     return ORR_OK;
 }
 
-/* Room for `need` ready bytes.  The window grows only to what a caller, who has seen that many bytes
- * announced, asks for; it grows by half at a time as the bytes really arrive. */
+/* Room for `need` ready bytes.  The window grows only to what a caller, who has seen that many
+ * bytes announced, asks for; it grows by half at a time as the bytes really arrive. */
 static bool make_room(orr_stream *s, size_t need)
 {
     const size_t ready = s->end - s->at;
@@ -219,7 +220,8 @@ void orr_stream_close(orr_stream *s)
     orr_free(s);
 }
 
-/* A stream that this thread has looked at and will ask for again: a pipe gives its bytes only once. */
+/* A stream that this thread has looked at and will ask for again: a pipe gives its bytes only
+ * once. */
 static _Thread_local orr_stream *put_back;
 
 static bool can_be_read_again(const orr_stream *s)
@@ -248,7 +250,8 @@ static orr_stream *take_back(const char *path)
     return s;
 }
 
-/* The first bytes decide.  What was read to see them becomes packed input, or ready bytes of a plain file. */
+/* The first bytes decide.  What was read to see them becomes packed input, or ready bytes of a
+ * plain file. */
 static orr_code choose_packing(orr_stream *s, orr_error *err)
 {
     orr_span head;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* input.h - bytes from files, whatever they are wrapped in.
  *
- * input: a whole file as one span.  Plain files are mapped, not copied; gzip and zstd (known by their first
- * bytes, never by name) are unpacked into memory; "-" is standard input.
+ * input: a whole file as one span.  Plain files are mapped, not copied; gzip and zstd (known by
+ * their first bytes, never by name) are unpacked into memory; "-" is standard input.
  *
  *     orr_input *in;
  *     if (orr_input_open("rank0.et", &in, &err)) ...
@@ -19,7 +19,8 @@ typedef struct orr_input orr_input;
 
 orr_code orr_input_open(const char *path, orr_input **out, orr_error *err) ORR_MUST_CHECK;
 orr_span orr_input_bytes(const orr_input *in);
-/* These bytes will not be read soon: their pages may go (they come back by themselves when read). */
+/* These bytes will not be read soon: their pages may go (they come back by themselves when
+ * read). */
 void orr_input_release(const orr_input *in, size_t from, size_t to);
 void orr_input_close(orr_input *in); /* NULL is fine */
 
@@ -33,8 +34,9 @@ uint64_t orr_stream_offset(const orr_stream *s); /* of the next byte, in the unp
 void orr_stream_close(orr_stream *s);
 /* All of a stream that was only peeked at.  Takes the stream, also on failure. */
 orr_code orr_input_of_stream(orr_stream *s, orr_input **out, orr_error *err) ORR_MUST_CHECK;
-/* Closes a stream that was only peeked at.  Where a file cannot be read twice (standard input, a pipe), the next
- * stream of the same path that this thread opens begins with what was seen; each thread keeps one such stream. */
+/* Closes a stream that was only peeked at.  Where a file cannot be read twice (standard input, a
+ * pipe), the next stream of the same path that this thread opens begins with what was seen; each
+ * thread keeps one such stream. */
 void orr_stream_put_back(orr_stream *s);
 
 #endif

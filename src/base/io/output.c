@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* output.c - whole-file output.
  *
- * The bytes go to a file without a name (O_TMPFILE) in the target's folder; commit gives it a name and
- * renames that over the target.  So a crash, a full disk or an interrupt leaves nothing behind, and nobody
- * ever sees half a file.  Where the file system has no nameless files, a named temporary takes their place.
- * Standard output and special files (/dev/null, a pipe) are written directly. */
+ * The bytes go to a file without a name (O_TMPFILE) in the target's folder; commit gives it a name
+ * and renames that over the target.  So a crash, a full disk or an interrupt leaves nothing behind,
+ * and nobody ever sees half a file.  Where the file system has no nameless files, a named temporary
+ * takes their place. Standard output and special files (/dev/null, a pipe) are written directly. */
 #include "output.h"
 #include "base/text/text.h"
 

@@ -7,7 +7,8 @@
  *     if (orr_output_commit(&out, &err)) ...      // now the file is there; *out is NULL either way
  *     orr_output_discard(out);                    // or: as if nothing had happened; NULL is fine
  *
- * "-" is standard output, which of course cannot be taken back.  A name ending in .gz or .zst is compressed. */
+ * "-" is standard output, which of course cannot be taken back.  A name ending in .gz or .zst is
+ * compressed. */
 #ifndef ORR_BASE_OUTPUT_H
 #define ORR_BASE_OUTPUT_H
 
@@ -21,7 +22,8 @@ void orr_output_drain(orr_output *o, orr_buf *b); /* add all of b and empty it *
 bool orr_output_has_failed(const orr_output *o);  /* long writers may stop early */
 orr_code orr_output_commit(orr_output **o, orr_error *err) ORR_MUST_CHECK;
 void orr_output_discard(orr_output *o);
-/* A whole file that is in memory: opened, filled with b, committed.  A buffer that has failed is ORR_ENOMEM. */
+/* A whole file that is in memory: opened, filled with b, committed.  A buffer that has failed is
+ * ORR_ENOMEM. */
 orr_code orr_output_save(orr_buf *b, const char *path, orr_error *err) ORR_MUST_CHECK;
 
 #endif

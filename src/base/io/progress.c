@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* progress.c - the progress line.
  *
- * The clock costs more than most items, so it is not asked for each: `look` is the count at which to ask
- * next, set from the rate so far to come about every 20 ms.  When nothing is to be shown `look` is the
- * largest number there is and never comes. */
+ * The clock costs more than most items, so it is not asked for each: `look` is the count at which
+ * to ask next, set from the rate so far to come about every 20 ms.  When nothing is to be shown
+ * `look` is the largest number there is and never comes. */
 #include "progress_impl.h"
 
 #include <orrery/lab/units.h>

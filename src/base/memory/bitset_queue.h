@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bitset_queue.h - a set of numbers below n that gives out its smallest member.
  *
- * A tree of bitmaps, 64 ways: bit i of level 0 says that i is a member, bit j of level k + 1 that word j of
- * level k is not zero.  Four levels hold 16 million members; insert and pop touch one word a level, without
- * comparisons and in n/8 bytes, which is why the feeder uses it and not a heap. */
+ * A tree of bitmaps, 64 ways: bit i of level 0 says that i is a member, bit j of level k + 1 that
+ * word j of level k is not zero.  Four levels hold 16 million members; insert and pop touch one
+ * word a level, without comparisons and in n/8 bytes, which is why the feeder uses it and not a
+ * heap. */
 #ifndef ORR_BASE_BITSET_QUEUE_H
 #define ORR_BASE_BITSET_QUEUE_H
 

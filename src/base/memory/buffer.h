@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buffer.h - bytes that grow: what writers write into before it goes to a file.
  *
- * A buffer remembers that memory ran out (`failed`), so a writer appends freely and asks once at the end. */
+ * A buffer remembers that memory ran out (`failed`), so a writer appends freely and asks once at
+ * the end. */
 #ifndef ORR_BASE_BUFFER_H
 #define ORR_BASE_BUFFER_H
 

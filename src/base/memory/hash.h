@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hash.h - a fast 64-bit hash of bytes, the same on every machine and in every run.
  *
- * Eight bytes at a time through a 64 x 64 -> 128 bit multiplication folded to 64 bits (the mixing step of
- * the wyhash family).  For tables and for finding equal files; equality itself is always checked. */
+ * Eight bytes at a time through a 64 x 64 -> 128 bit multiplication folded to 64 bits (the mixing
+ * step of the wyhash family).  For tables and for finding equal files; equality itself is always
+ * checked. */
 #ifndef ORR_BASE_HASH_H
 #define ORR_BASE_HASH_H
 

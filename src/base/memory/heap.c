@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heap.c - a 4-ary heap ordered by (key, value).
  *
- * Why four ways: half the levels of a binary heap, and an entry's children lie side by side in memory.
- * Invariant: entry i is not before entry (i-1)/4.  Cost: push and pop O(log n), no allocation below the
- * high-water mark. */
+ * Why four ways: half the levels of a binary heap, and an entry's children lie side by side in
+ * memory. Invariant: entry i is not before entry (i-1)/4.  Cost: push and pop O(log n), no
+ * allocation below the high-water mark. */
 #include "heap.h"
 
 void orr_heap_fini(orr_heap *h)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* intern.c - a hash table of texts with dense numbers.  Each slot keeps 32 bits of the hash beside the
- * number, so a probe looks at the text only when it is almost surely the right one. */
+/* intern.c - a hash table of texts with dense numbers.  Each slot keeps 32 bits of the hash beside
+ * the number, so a probe looks at the text only when it is almost surely the right one. */
 #include "intern.h"
 #include "hash.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map.c - open addressing, linear probing, backward-shift removal (no tombstones, so a map that is used as
- * a moving window does not silt up).  Keys and values in one 16-byte slot: one cache line a probe. */
+/* map.c - open addressing, linear probing, backward-shift removal (no tombstones, so a map that is
+ * used as a moving window does not silt up).  Keys and values in one 16-byte slot: one cache line a
+ * probe. */
 #include "map.h"
 
 typedef struct slot {

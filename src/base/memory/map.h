@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map.h - a hash map from 64-bit keys to 32-bit values; the last value put for a key counts.
  *
- * Open addressing with linear probing, at most 7/8 full.  There is no way to walk it: nothing may depend on
- * the order of hashes. */
+ * Open addressing with linear probing, at most 7/8 full.  There is no way to walk it: nothing may
+ * depend on the order of hashes. */
 #ifndef ORR_BASE_MAP_H
 #define ORR_BASE_MAP_H
 

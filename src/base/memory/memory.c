@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - arenas and growing arrays.
  *
- * An arena is a list of blocks, each twice the one before (64 KiB to 64 MiB); a request that does not fit
- * opens the next block.  In sanitizer builds each request is its own malloc, so that an overrun inside an
- * arena is still caught.  Compiled with ORR_FAULTS (tests/unit/test_faults.c) the n-th request can be made to fail. */
+ * An arena is a list of blocks, each twice the one before (64 KiB to 64 MiB); a request that does
+ * not fit opens the next block.  In sanitizer builds each request is its own malloc, so that an
+ * overrun inside an arena is still caught.  Compiled with ORR_FAULTS (tests/unit/test_faults.c) the
+ * n-th request can be made to fail. */
 #include "memory.h"
 
 #include <stdarg.h>
@@ -36,8 +37,8 @@ struct orr_arena {
     size_t next_room;
 };
 
-/* Fault injection, for tests with one thread: let n requests pass and fail the one after them.  A negative
- * number stops it.  Returns what was left to pass, negative when the failure has been. */
+/* Fault injection, for tests with one thread: let n requests pass and fail the one after them.  A
+ * negative number stops it.  Returns what was left to pass, negative when the failure has been. */
 #ifdef ORR_FAULTS
 static long fail_countdown = -1;
 long orr__fail_alloc_after(long n);

@@ -36,7 +36,8 @@ char *orr_arena_print(orr_arena *a, const char *fmt, ...) ORR_PRINTF(2, 3);
 void *orr_alloc(size_t count, size_t size);
 void orr_free(void *p);
 
-/* Make room for `need` elements of `size` bytes; *p may move.  False: out of memory, *p still valid. */
+/* Make room for `need` elements of `size` bytes; *p may move.  False: out of memory, *p still
+ * valid. */
 bool orr_grow_bytes(void **p, size_t *room, size_t need, size_t size);
 bool orr_shrink_bytes(void **p,
                       size_t *room,
@@ -47,8 +48,9 @@ bool orr_shrink_bytes(void **p,
     (*(room) >= (need) || orr_grow_bytes((void **)(p), (room), (need), sizeof **(p)))
 #define orr_shrink(p, room, count) orr_shrink_bytes((void **)(p), (room), (count), sizeof **(p))
 
-/* Address space for an array that grows where it stands: memory is taken as it is touched, and nothing ever moves.  Up
- * to `most` bytes, or fewer where the system gives fewer; aligned to pages, zeroed; in large pages from 1 MiB on. */
+/* Address space for an array that grows where it stands: memory is taken as it is touched, and
+ * nothing ever moves.  Up to `most` bytes, or fewer where the system gives fewer; aligned to pages,
+ * zeroed; in large pages from 1 MiB on. */
 typedef struct orr_reserve {
     void *base;
     size_t bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bar.h - a share as a bar of characters, for tables: #### is four tenths of ten cells.  ASCII alone and without colour,
- * so that it means the same in every terminal and in every file. */
+/* bar.h - a share as a bar of characters, for tables: #### is four tenths of ten cells.  ASCII
+ * alone and without colour, so that it means the same in every terminal and in every file. */
 #ifndef ORR_BASE_BAR_H
 #define ORR_BASE_BAR_H
 
@@ -9,7 +9,8 @@
 
 enum { ORR_BAR_ROOM = 33 }; /* 32 cells and the NUL */
 
-/* The nearest number of cells, at most 32 of them; a dot for something that is less than half a cell. */
+/* The nearest number of cells, at most 32 of them; a dot for something that is less than half a
+ * cell. */
 static inline char *orr_bar_text(uint64_t part,
                                  uint64_t whole,
                                  unsigned cells,

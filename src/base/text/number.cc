@@ -2,8 +2,8 @@
 /* number.cc - numbers from text and to text, on the charconv of the C++ library.
  *
  * Why C++: the C library prints and reads through the locale and cannot print the shortest digits;
- * std::to_chars and std::from_chars do both exactly, and several times faster.
- * The digits come from the library; where the point goes and when there is an exponent is decided here. */
+ * std::to_chars and std::from_chars do both exactly, and several times faster. The digits come from
+ * the library; where the point goes and when there is an exponent is decided here. */
 extern "C" {
 #include "number.h"
 }
@@ -23,7 +23,8 @@ struct decimal {
     bool negative;
 };
 
-/* "-1.2345e-07" -> digits 12345, exp10 -7.  The text comes from to_chars, so its form is certain. */
+/* "-1.2345e-07" -> digits 12345, exp10 -7.  The text comes from to_chars, so its form is
+ * certain. */
 decimal take_apart(const char *p, const char *end)
 {
     decimal d = {};
@@ -110,7 +111,8 @@ const char *skip_digits(const char *p, const char *end)
     return p;
 }
 
-/* What one pass over the text of a number gives.  from_chars alone would also take ".5" and "5.". */
+/* What one pass over the text of a number gives.  from_chars alone would also take ".5" and
+ * "5.". */
 struct scanned {
     bool is_number; /* by the grammar of JSON */
     uint64_t mantissa;
@@ -158,17 +160,17 @@ scanned scan_number(const char *p, const char *end)
     return n;
 }
 
-/* Most numbers in traces: up to 2^53 over a power of ten that is itself exact.  Both are doubles without
- * error, so their quotient is rounded once, as it must be.  (Clinger 1990, "How to read floating point
- * numbers accurately", the fast path.) */
+/* Most numbers in traces: up to 2^53 over a power of ten that is itself exact.  Both are doubles
+ * without error, so their quotient is rounded once, as it must be.  (Clinger 1990, "How to read
+ * floating point numbers accurately", the fast path.) */
 bool is_exact(const scanned &n)
 {
     return !n.has_exponent && n.digits <= 19 && n.fraction <= 22 &&
            n.mantissa <= (uint64_t(1) << 53);
 }
 
-/* A number too far from one for a double: is it too large (and not too small)?  It is, when its first
- * digit that counts stands, after the exponent has moved it, in front of the point. */
+/* A number too far from one for a double: is it too large (and not too small)?  It is, when its
+ * first digit that counts stands, after the exponent has moved it, in front of the point. */
 bool is_too_large(const char *p, const char *end)
 {
     long long place = 0; /* of the first digit that is not zero */
@@ -243,8 +245,8 @@ size_t orr_double_text(double v, char out[ORR_NUMBER_ROOM])
     return static_cast<size_t>(to - out);
 }
 
-/* Not the shortest digits of all, but the first of six to nine digits that read back as the same float:
- * what the Python protobuf library prints, and so what every reference file holds. */
+/* Not the shortest digits of all, but the first of six to nine digits that read back as the same
+ * float: what the Python protobuf library prints, and so what every reference file holds. */
 size_t orr_float_text(float v, char out[ORR_NUMBER_ROOM])
 {
     if (v != v || v - v != 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* number.h - numbers from text and to text, without locale, exactly.
  *
- * Printing gives the shortest text that reads back the same.  Reading takes the whole text or fails. */
+ * Printing gives the shortest text that reads back the same.  Reading takes the whole text or
+ * fails. */
 #ifndef ORR_BASE_NUMBER_H
 #define ORR_BASE_NUMBER_H
 
@@ -9,8 +10,8 @@
 
 enum { ORR_NUMBER_ROOM = 40 };
 
-/* Shortest text of a finite or non-finite double in the notation of Python's repr: 0.1, 1e-07, 1e+22,
- * 16777216.0, inf, -inf, nan.  Returns the length; not NUL-terminated. */
+/* Shortest text of a finite or non-finite double in the notation of Python's repr: 0.1, 1e-07,
+ * 1e+22, 16777216.0, inf, -inf, nan.  Returns the length; not NUL-terminated. */
 size_t orr_double_text(double v, char out[ORR_NUMBER_ROOM]);
 /* The same for a value that is a float: as many digits as tell it from its float neighbours. */
 size_t orr_float_text(float v, char out[ORR_NUMBER_ROOM]);

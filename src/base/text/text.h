@@ -71,8 +71,8 @@ static inline bool orr__utf8_follows(uint8_t c)
     return (c & 0xC0) == 0x80;
 }
 
-/* How many bytes the character at p has, of the n > 0 bytes there; 0: not valid UTF-8.  Overlong forms,
- * surrogates and values above U+10FFFF are not valid. */
+/* How many bytes the character at p has, of the n > 0 bytes there; 0: not valid UTF-8.  Overlong
+ * forms, surrogates and values above U+10FFFF are not valid. */
 static inline size_t orr_utf8_length(const uint8_t *p, size_t n)
 {
     const uint8_t c = p[0];

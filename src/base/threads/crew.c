@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crew.c - threads between runs look for the next one for a while, and sleep if it does not come.
  *
- * A run may be as short as some microseconds, less than it takes to wake a thread; so whoever waits looks first.  A
- * sleeper counts itself before it looks for the last time, and whoever begins or ends a run looks for sleepers after
- * it has said so: one of the two sees the other.
+ * A run may be as short as some microseconds, less than it takes to wake a thread; so whoever waits
+ * looks first.  A sleeper counts itself before it looks for the last time, and whoever begins or
+ * ends a run looks for sleepers after it has said so: one of the two sees the other.
  *
- * Where others have the cores, a member may get its turn milliseconds later, again and again.  So the caller looks at the
- * time: if it has waited for several runs much longer than it worked, it does the work of all by itself for a while. */
+ * Where others have the cores, a member may get its turn milliseconds later, again and again.  So
+ * the caller looks at the time: if it has waited for several runs much longer than it worked, it
+ * does the work of all by itself for a while. */
 #include "crew.h"
 
 #include <pthread.h>

@@ -5,9 +5,10 @@
  *     while (...) { prepare(&job); orr_crew_run(c); collect(&job); }
  *     orr_crew_destroy(c);
  *
- * orr_crew_run calls work(context, who, members) once for each member, `who` from 0 on, and returns when all have
- * returned; the caller is member 0.  What was written before a run is seen by all in it, and what they write is seen
- * after it.  A thread that cannot be had is a member less, so work must not rest on a number of members. */
+ * orr_crew_run calls work(context, who, members) once for each member, `who` from 0 on, and returns
+ * when all have returned; the caller is member 0.  What was written before a run is seen by all in
+ * it, and what they write is seen after it.  A thread that cannot be had is a member less, so work
+ * must not rest on a number of members. */
 #ifndef ORR_BASE_CREW_H
 #define ORR_BASE_CREW_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - threads that live as long as one loop.  Starting a thread takes some ten microseconds, an item
- * here is a file or a rank: nothing is gained by keeping threads between loops, and nothing is global. */
+/* pool.c - threads that live as long as one loop.  Starting a thread takes some ten microseconds,
+ * an item here is a file or a rank: nothing is gained by keeping threads between loops, and nothing
+ * is global. */
 #include "pool.h"
 
 #include <pthread.h>

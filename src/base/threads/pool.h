@@ -4,8 +4,8 @@
  *     orr_code read_one(void *context, size_t i, orr_error *err);
  *     code = orr_pool_for(0, files, read_one, &job, &err);
  *
- * Items are handed out in order.  After a failure no more are handed out, and the failure with the smallest
- * index is the one reported: the same one on every run and with any number of threads. */
+ * Items are handed out in order.  After a failure no more are handed out, and the failure with the
+ * smallest index is the one reported: the same one on every run and with any number of threads. */
 #ifndef ORR_BASE_POOL_H
 #define ORR_BASE_POOL_H
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_logging.c - the logging file of the old programs: TOML in the words of spdlog_setup (docs/format/logging.md,
- * astra-sim.md 10.3).
+/* config_logging.c - the logging file of the old programs: TOML in the words of spdlog_setup
+ * (docs/format/logging.md, astra-sim.md 10.3).
  *
- * Sinks are where lines go, loggers are who says them; a logger names its sinks.  What the old program does with such
- * a file is kept where it makes a difference: a logger that says no level is at info, for the default sinks too; and
- * after reading the file the program sets one pattern for all of its sinks.  One thing is not kept: loggers of the
- * type async lose all of their lines there, because their threads are gone before the first of them.
+ * Sinks are where lines go, loggers are who says them; a logger names its sinks.  What the old
+ * program does with such a file is kept where it makes a difference: a logger that says no level is
+ * at info, for the default sinks too; and after reading the file the program sets one pattern for
+ * all of its sinks.  One thing is not kept: loggers of the type async lose all of their lines
+ * there, because their threads are gone before the first of them.
  *
  * Keys that nobody knows are errors, as everywhere here. */
 #include "config_logging.h"

@@ -51,8 +51,8 @@ typedef struct orr__logging {
 
 extern const orr__logging orr__default_logging; /* no file: every line goes to the default sinks */
 
-/* keeps_patterns: those of the file count.  Otherwise all its sinks get the one pattern that ASTRA-sim sets after
- * having read the file. */
+/* keeps_patterns: those of the file count.  Otherwise all its sinks get the one pattern that
+ * ASTRA-sim sets after having read the file. */
 orr_code orr__parse_logging(orr_span bytes,
                             const char *path,
                             bool keeps_patterns,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grisu.c - doubles as the JSON library of the reference writes them.
  *
- * It uses Grisu2 (F. Loitsch, Printing floating-point numbers quickly and accurately with integers, PLDI 2010, figure
- * 9) with powers of ten in steps of 10^8: quick, always right when read back, but in 1 of 1000 numbers not the
- * shortest text, and of two equally near ones the upper.  Python's and our own (number.h) are always the shortest and
- * nearest.  To be equal to the reference digit by digit the same steps are needed, with 64 bits and the same
- * roundings. */
+ * It uses Grisu2 (F. Loitsch, Printing floating-point numbers quickly and accurately with integers,
+ * PLDI 2010, figure 9) with powers of ten in steps of 10^8: quick, always right when read back, but
+ * in 1 of 1000 numbers not the shortest text, and of two equally near ones the upper.  Python's and
+ * our own (number.h) are always the shortest and nearest.  To be equal to the reference digit by
+ * digit the same steps are needed, with 64 bits and the same roundings. */
 #include "grisu.h"
 
 #include <math.h>
@@ -76,8 +76,9 @@ static scaled power_for(int e, int *k)
 
 /* ---- digits ---- */
 
-/* The digits so far stand for a number `rest` below the upper bound; `dist` below it is the number that is meant.  Count
- * the last digit down as long as that brings it nearer, and stays within delta. */
+/* The digits so far stand for a number `rest` below the upper bound; `dist` below it is the number
+ * that is meant.  Count the last digit down as long as that brings it nearer, and stays within
+ * delta. */
 static void approach(decimal *d, uint64_t dist, uint64_t delta, uint64_t rest, uint64_t unit)
 {
     while (rest < dist && delta - rest >= unit &&

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* log_file.c - files that are added to.
  *
- * A log that goes on from run to run cannot appear whole, as output.h has it: its bytes are appended as they
- * come, 64 KiB at a time, with O_APPEND, so that two programs may write to one log.  A log that starts over is
- * an orr_output.  Full files are moved aside one after the other, the oldest first. */
+ * A log that goes on from run to run cannot appear whole, as output.h has it: its bytes are
+ * appended as they come, 64 KiB at a time, with O_APPEND, so that two programs may write to one
+ * log.  A log that starts over is an orr_output.  Full files are moved aside one after the other,
+ * the oldest first. */
 #include "log_file.h"
 #include "base/io/output.h"
 

@@ -17,8 +17,9 @@ typedef struct orr_log_file orr_log_file;
 
 typedef struct orr_log_file_options {
     bool truncates; /* what was in it is gone: then it appears whole, at close */
-    /* A line that would make the file longer than this goes into a new one; run.log becomes run.1.log, that
-     * run.2.log, and so on; the last of max_files is dropped.  0: one file, without end. */
+    /* A line that would make the file longer than this goes into a new one; run.log becomes
+     * run.1.log, that run.2.log, and so on; the last of max_files is dropped.  0: one file, without
+     * end. */
     uint64_t max_size, max_files;
 } orr_log_file_options;
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_pattern.c - spdlog's patterns: %Y-%m-%d, %l, %v, with a width between the sign and the letter.
+/* log_pattern.c - spdlog's patterns: %Y-%m-%d, %l, %v, with a width between the sign and the
+ * letter.
  *
- * A width is [-|=]digits[!]: to the right of the value, on both sides or (without a sign) to its left come blanks up
- * to this many characters, 64 at most; ! cuts what is longer.  Flags that nobody knows stand as they are.  Two of
- * spdlog's flags are padded as if they were longer than they are (%D, %c), which is kept.  Where a line was logged
- * (%s %g %# %! %@) is not known, in ASTRA-sim neither: empty.  All lines bear one time: none has elapsed between
- * them (%i %u %o %O).  %^ and %$ bound the coloured part of a line; nothing is coloured here.
+ * A width is [-|=]digits[!]: to the right of the value, on both sides or (without a sign) to its
+ * left come blanks up to this many characters, 64 at most; ! cuts what is longer.  Flags that
+ * nobody knows stand as they are.  Two of spdlog's flags are padded as if they were longer than
+ * they are (%D, %c), which is kept.  Where a line was logged (%s %g %# %! %@) is not known, in
+ * ASTRA-sim neither: empty.  All lines bear one time: none has elapsed between them (%i %u %o
+ * %O).  %^ and %$ bound the coloured part of a line; nothing is coloured here.
  *
  * Widths count bytes, as spdlog's do. */
 #include "log_pattern.h"

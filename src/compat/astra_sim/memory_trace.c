@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_trace.c - the tensors of a rank over time, as the Chrome trace that ASTRA-sim writes (astra-sim.md 10.2).
+/* memory_trace.c - the tensors of a rank over time, as the Chrome trace that ASTRA-sim writes
+ * (astra-sim.md 10.2).
  *
- * Equal to the reference's also in the order of its events, which is that of GNU's std::unordered_map over names and,
- * by lifetime, of its std::sort, and in every digit: see hash_order.h, library_sort.h and grisu.h.
+ * Equal to the reference's also in the order of its events, which is that of GNU's
+ * std::unordered_map over names and, by lifetime, of its std::sort, and in every digit: see
+ * hash_order.h, library_sort.h and grisu.h.
  *
  * Cost: O(n log n) in the tensors and reads of a rank. */
 #include "astra_sim.h"
@@ -231,8 +233,8 @@ static void put_counter(writer *w)
 
 /* ---- the heat map: tensors by lifetime ---- */
 
-/* By lifetime, the longest first; equal ones as the reference's library leaves them.  A tensor that is never read
- * lives to the last change there is. */
+/* By lifetime, the longest first; equal ones as the reference's library leaves them.  A tensor that
+ * is never read lives to the last change there is. */
 static orr__sort_item *sort_lives(const writer *w)
 {
     const mem_ledger *l = w->l;

@@ -3,8 +3,9 @@
  *
  *     [2026-01-31 12:00:00.000] [workload] [info] sys[0] finished, 52776 cycles, exposed communication 52776 cycles.
  *
- * All lines of a run are gone through once for each place that they go to; the logging file says which those are.  Lines
- * below info are made from the starts and ends of nodes, which are kept only when they are asked for. */
+ * All lines of a run are gone through once for each place that they go to; the logging file says
+ * which those are.  Lines below info are made from the starts and ends of nodes, which are kept
+ * only when they are asked for. */
 #include "astra_sim.h"
 #include "base/io/output.h"
 #include "base/memory/intern.h"
@@ -41,10 +42,10 @@ typedef struct log_writer {
 
 /* ---- from a line to the places that want it.
  *
- * A line is said by a logger, at a level.  Below the logger's own level it goes nowhere; otherwise to each of the
- * logger's sinks, in the order of the file, and then to the default ones, if it is not below their levels.  A place
- * is written in one pass over all lines, so nothing is kept; what is asked for by no sink of the place is not
- * even put into words. ---- */
+ * A line is said by a logger, at a level.  Below the logger's own level it goes nowhere; otherwise
+ * to each of the logger's sinks, in the order of the file, and then to the default ones, if it is
+ * not below their levels.  A place is written in one pass over all lines, so nothing is kept; what
+ * is asked for by no sink of the place is not even put into words. ---- */
 
 enum { DRAIN = 1 << 16 };
 
@@ -418,7 +419,8 @@ static void print_peak(printer *p, const run_npu *n)
     end(p);
 }
 
-/* Nodes of other kinds than device and communication end the reference's statistics of that rank (astra-sim.md 10.1). */
+/* Nodes of other kinds than device and communication end the reference's statistics of that rank
+ * (astra-sim.md 10.1). */
 static void print_no_statistics(printer *p)
 {
     if (!begin(p, ORR__LOG_SYSTEM, ORR__LOG_CRITICAL))
@@ -493,7 +495,8 @@ static bool holds(orr_str text, const char *word)
     return memmem(text.ptr, text.len, word, strlen(word)) != NULL;
 }
 
-/* The visualizer goes by words in the name (chakra.md 9): a name without them gets them in front. */
+/* The visualizer goes by words in the name (chakra.md 9): a name without them gets them in
+ * front. */
 static void print_visible(orr_buf *out, const run_npu *n, const note *e)
 {
     const uint32_t i = n->graph->node[e->place];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.c - a run as AstraSim_Analytical_* does it: what it refuses, what makes it crash, what it does not know. */
+/* rules.c - a run as AstraSim_Analytical_* does it: what it refuses, what makes it crash, what it
+ * does not know. */
 #include "astra_sim.h"
 
 const orr_rules_run astra_sim_rules = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* toml.c - a TOML file as a tree: one pass over the bytes.
  *
- * Every value is a node with its byte offset; lines and columns are counted only when somebody asks.  A table's
- * members are a list in file order, and one map over (table, key) finds any of them, so a long file costs no
- * more than its length.  What a table may still take is in its state: TOML lets [a.b] come before [a], but
- * nothing may be said twice.
+ * Every value is a node with its byte offset; lines and columns are counted only when somebody
+ * asks.  A table's members are a list in file order, and one map over (table, key) finds any of
+ * them, so a long file costs no more than its length.  What a table may still take is in its state:
+ * TOML lets [a.b] come before [a], but nothing may be said twice.
  *
  * Cost: O(bytes).  Depth is bounded, because values are read by recursion. */
 #include "toml.h"
@@ -35,8 +35,9 @@ typedef struct orr_toml_scalar {
 
 /* ---- TOML's texts, numbers, booleans and dates.
  *
- * A text that stands in the file as it is meant is a piece of the file; one with escapes is put together in the
- * arena.  A number or a word ends where a blank or a bracket begins, and is looked at as a whole. ---- */
+ * A text that stands in the file as it is meant is a piece of the file; one with escapes is put
+ * together in the arena.  A number or a word ends where a blank or a bracket begins, and is looked
+ * at as a whole. ---- */
 
 enum { MOST_DIGITS = 300 };
 
@@ -228,7 +229,8 @@ static const char *read_string(orr_toml_source *in, orr_str *out)
 
 /* ---- numbers ---- */
 
-/* Without the underscores, each of which must stand between two digits.  0: it does not, or is too long. */
+/* Without the underscores, each of which must stand between two digits.  0: it does not, or is too
+ * long. */
 static size_t plain_digits(orr_str s, char out[MOST_DIGITS])
 {
     size_t n = 0;
@@ -648,7 +650,8 @@ static orr_code read_inline_table(reader *r, uint32_t table)
     }
 }
 
-/* While it is read it takes dotted keys, as any table does; then it is closed, with all that is in it. */
+/* While it is read it takes dotted keys, as any table does; then it is closed, with all that is in
+ * it. */
 static orr_code read_inside(reader *r, uint32_t i, bool is_array)
 {
     if (++r->depth > MOST_DEPTH)

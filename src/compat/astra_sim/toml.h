@@ -8,7 +8,8 @@
  *         for (bool more = orr_toml_first(v, &v); more; more = orr_toml_next(&v)) use(v);
  *     orr_toml_close(t);
  *
- * TOML 1.0, except that dates and times are kept as text and not looked into.  `bytes` must outlive the tree. */
+ * TOML 1.0, except that dates and times are kept as text and not looked into.  `bytes` must outlive
+ * the tree. */
 #ifndef ORR_BASE_TOML_H
 #define ORR_BASE_TOML_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chakra_convert.c - what chakra_converter makes of its inputs: the plan of a linked trace, the lines
- * of --simulate, text workloads, the trace exactly as it is written (chakra.md 4). */
+/* chakra_convert.c - what chakra_converter makes of its inputs: the plan of a linked trace, the
+ * lines of --simulate, text workloads, the trace exactly as it is written (chakra.md 4). */
 #include "base/formats/json.h"
 #include "base/memory/buffer.h"
 #include "base/memory/map.h"
@@ -818,7 +818,8 @@ static orr_code chakra_simulate(const orr_linked *l, orr_line_sink say, void *si
     return is_whole ? ORR_OK : orr_no_memory(err);
 }
 
-/* ---- text workloads and task graphs as chakra_converter converts them (chakra.md 4.2 to 4.4). ---- */
+/* ---- text workloads and task graphs as chakra_converter converts them (chakra.md 4.2 to 4.4).
+ * ---- */
 
 const orr_rules_layers chakra_text_rules = {
     .reads_loosely = true,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chakra_view.c - the graphs of chakra_visualizer (chakra.md 7), byte for byte.
  *
- * Its DOT text is what the Python package graphviz writes: a statement for a node, then one for each of its
- * dependencies.  A word that DOT takes for an identifier or a number goes without quotes; in the others a quote
- * gets a backslash unless it has one.  A name that ends in a lone backslash would swallow the closing quote, and
- * makes that program fail; here the backslash is doubled. */
+ * Its DOT text is what the Python package graphviz writes: a statement for a node, then one for
+ * each of its dependencies.  A word that DOT takes for an identifier or a number goes without
+ * quotes; in the others a quote gets a backslash unless it has one.  A name that ends in a lone
+ * backslash would swallow the closing quote, and makes that program fail; here the backslash is
+ * doubled. */
 #include "chakra.h"
 
 #include "base/text/text.h"

@@ -5,10 +5,10 @@
  *     0.0.3u 0.0.3 0.0.2  one list of parents, texts beside it, attributes with a declared type
  *     eg                one list of parents, a field for everything (et_legacy_eg.c)
  *
- * Reading checks a record completely and appends its translation, so a trace that came from an old file is
- * like any other.  Writing walks the records and translates back.  Bytes as the old libraries wrote them
- * come back unchanged; what an old generation has no words for is an error that names node and attribute.
- * Cost: O(bytes), one record at a time. */
+ * Reading checks a record completely and appends its translation, so a trace that came from an old
+ * file is like any other.  Writing walks the records and translates back.  Bytes as the old
+ * libraries wrote them come back unchanged; what an old generation has no words for is an error
+ * that names node and attribute. Cost: O(bytes), one record at a time. */
 #include "et_legacy.h"
 
 #include <inttypes.h>
@@ -108,7 +108,8 @@ static bool take_attr(eto_reader *r, const orr_field *f)
     return true;
 }
 
-/* texts: inputs, input_shapes, input_types, outputs, output_shapes, output_types; ptr NULL: absent. */
+/* texts: inputs, input_shapes, input_types, outputs, output_shapes, output_types; ptr NULL:
+ * absent. */
 static bool take_field(eto_reader *r, const orr_field *f, eto_node *n, orr_str texts[6])
 {
     if (f->number <= OLD_PARENT)
@@ -144,7 +145,8 @@ static bool map_comm_type(eto_reader *r, eto_attr *a)
     return true;
 }
 
-/* Is this run time just as a writer would put it?  Then the duration says all, and it is not kept. */
+/* Is this run time just as a writer would put it?  Then the duration says all, and it is not
+ * kept. */
 static bool is_plain_run_time(const eto_generation *g, const eto_node *n, const eto_attr *a)
 {
     return g->members[a->row].kind == ORR_VALUE_INT64 && a->row == a->code && !a->has_doc &&
@@ -435,8 +437,8 @@ static int compare_ids(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Both kinds of dependency become parents.  One that is of both kinds is written once: the old feeders wait
- * for ever on a parent that is listed twice. */
+/* Both kinds of dependency become parents.  One that is of both kinds is written once: the old
+ * feeders wait for ever on a parent that is listed twice. */
 static orr_code put_parents(eto_writer *w, const orr_node *node)
 {
     size_t count = 0;

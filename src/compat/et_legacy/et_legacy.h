@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* et_legacy.h - what the files that know the old generations of .et share.  Never installed.
  *
- * In memory there is only the current schema.  An old record is translated on its way in and translated back
- * on its way out.  What the current schema has no words for, and what must be known to write the old bytes
- * again, is a note: a field with a number that the schema does not use, which every reader steps over. */
+ * In memory there is only the current schema.  An old record is translated on its way in and
+ * translated back on its way out.  What the current schema has no words for, and what must be known
+ * to write the old bytes again, is a note: a field with a number that the schema does not use,
+ * which every reader steps over. */
 #ifndef ORR_ET_LEGACY_H
 #define ORR_ET_LEGACY_H
 
 #include "trace/trace_impl.h"
 
-/* Notes (docs/format/et.md).  A node's note is a set of bits; an attribute's note is the member that its
- * declared type means, where that is not the member that holds the value. */
+/* Notes (docs/format/et.md).  A node's note is a set of bits; an attribute's note is the member
+ * that its declared type means, where that is not the member that holds the value. */
 enum {
     NODE_NOTE = 50001,
     ATTR_NOTE = 50001,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* et_legacy_attr.c - attributes of the generations 0.0.2 to 0.0.3u, both ways.
  *
- * An old attribute declares its type and has one optional or repeated field per type.  Type number c always
- * belongs to field 4 + c, so a generation is a list of kinds and nothing else.  proto2 lets the declaration
- * and the value disagree, and real files have both cases: a type without any value, and a text declared as
- * INT.  Then a note in the attribute keeps the declaration.
+ * An old attribute declares its type and has one optional or repeated field per type.  Type number
+ * c always belongs to field 4 + c, so a generation is a list of kinds and nothing else.  proto2
+ * lets the declaration and the value disagree, and real files have both cases: a type without any
+ * value, and a text declared as INT.  Then a note in the attribute keeps the declaration.
  *
- * Writing an attribute that came from elsewhere picks the nearest type that holds the value exactly; a value
- * that no type holds is an error, never a rounded number. */
+ * Writing an attribute that came from elsewhere picks the nearest type that holds the value
+ * exactly; a value that no type holds is an error, never a rounded number. */
 #include "et_legacy.h"
 
 static const eto_member members_0_0_2[] = {
@@ -49,8 +49,8 @@ static const uint8_t collective_now[OLD_COLLECTIVES] = {
     ORR_COLL_REDUCE_SCATTER, ORR_COLL_BROADCAST,
 };
 
-/* A lenient reader moves numbers without a name to where today's schema has no names either, so that they
- * are not taken for something else and find their way back. */
+/* A lenient reader moves numbers without a name to where today's schema has no names either, so
+ * that they are not taken for something else and find their way back. */
 bool eto_collective_in(const eto_generation *g, bool is_lenient, int64_t old, int64_t *now)
 {
     const bool is_known = old >= 0 && old < g->collective_count;
@@ -117,7 +117,8 @@ static bool check_packed(eto_reader *r, orr_span bytes, uint32_t type)
     return true;
 }
 
-/* Note that the strings of 0.0.3 were bytes for three weeks: what is not UTF-8 there becomes a list of bytes. */
+/* Note that the strings of 0.0.3 were bytes for three weeks: what is not UTF-8 there becomes a list
+ * of bytes. */
 static bool check_utf8(eto_reader *r, const orr_field *f, eto_member m, eto_attr *a)
 {
     if (m.kind != ORR_VALUE_STRING || orr_is_utf8(f->bytes.ptr, f->bytes.len))
@@ -297,7 +298,8 @@ void eto_attr_encode(const eto_generation *g, const eto_attr *a, uint32_t field,
 
 enum { FLOAT_MEMBER = ATTR_FIRST_MEMBER + 2 * (ORR_VALUE_FLOAT - 1) };
 
-/* orr_attrs_next decodes what readers ask for; the rest is what writing the old bytes again takes. */
+/* orr_attrs_next decodes what readers ask for; the rest is what writing the old bytes again
+ * takes. */
 orr_code eto_raw_attr_split(eto_writer *w, const orr_field *field, eto_raw_attr *out)
 {
     const uint8_t *end = field->bytes.ptr + field->bytes.len;
@@ -370,8 +372,8 @@ static const char *put_float(orr_buf *b, double d)
     return NULL;
 }
 
-/* One value of kind `from`, without its tag, as kind `to`.  Returns what is wrong with it, or NULL.  Floats
- * come as FIXED32, that is as bits, so that no NaN changes on its way. */
+/* One value of kind `from`, without its tag, as kind `to`.  Returns what is wrong with it, or
+ * NULL.  Floats come as FIXED32, that is as bits, so that no NaN changes on its way. */
 static const char *put_as(orr_buf *b, orr_value_kind from, uint8_t to, orr_value v)
 {
     if (to == ORR_VALUE_STRING || to == ORR_VALUE_BYTES) {

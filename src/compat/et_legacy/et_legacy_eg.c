@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* et_legacy_eg.c - nodes of the first generation ("eg", 2023-01 to 2023-06), both ways.
  *
- * These nodes have no attributes but a numeric field for everything anyone wanted to say.  In memory each
- * field is an attribute of the same name, but for the run time, which is the node's duration.  A field that
- * was written is an attribute, also when it is zero; so writing gives the same bytes again. */
+ * These nodes have no attributes but a numeric field for everything anyone wanted to say.  In
+ * memory each field is an attribute of the same name, but for the run time, which is the node's
+ * duration.  A field that was written is an attribute, also when it is zero; so writing gives the
+ * same bytes again. */
 #include "et_legacy.h"
 
 enum { EG_RUN_TIME = 7, EG_COMM_TYPE = 13, EG_INVOLVED_DIM = 14, EG_LAST = 20, MEMORY_TYPES = 3 };

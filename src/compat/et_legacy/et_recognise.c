@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* et_recognise.c - which generation of .et is this?  Nothing in a file says it, so its shape must.
  *
- * Each record strikes out the generations that cannot have written it: a field they do not have, another
- * wire type, a required field that is missing.  One generation left is the answer.  Beside this there are
- * hints, which decide only among those left: proto2 writes zeros where proto3 leaves them out, a node named
- * COMP_NODE shows which number COMP_NODE has, and the oldest files are called .eg.
+ * Each record strikes out the generations that cannot have written it: a field they do not have,
+ * another wire type, a required field that is missing.  One generation left is the answer.  Beside
+ * this there are hints, which decide only among those left: proto2 writes zeros where proto3 leaves
+ * them out, a node named COMP_NODE shows which number COMP_NODE has, and the oldest files are
+ * called .eg.
  *
- * A file that carries nothing telling is current, and so is one that fits no generation: its reader finds
- * the damage.  Cost: a current file is known by its first or second record; at most MOST_RECORDS are read. */
+ * A file that carries nothing telling is current, and so is one that fits no generation: its reader
+ * finds the damage.  Cost: a current file is known by its first or second record; at most
+ * MOST_RECORDS are read. */
 #include "base/text/text.h"
 #include "et_legacy.h"
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atlahs.c - what happens at an event by the rules of the LogGOPSim of ATLAHS (goal.md 3.3 and 3.4).
+/* atlahs.c - what happens at an event by the rules of the LogGOPSim of ATLAHS (goal.md 3.3 and
+ * 3.4).
  *
- * Differs from lgs_body.h in nearly every formula, so it has steps of its own: times of release travel along edges, a receive pays when it has
- * met its message, nothing is matched by wildcards, and which of two events at the same time comes first is up
- * to the shape of a heap.  So every event that is put off goes back to that heap by itself. */
+ * Differs from lgs_body.h in nearly every formula, so it has steps of its own: times of release
+ * travel along edges, a receive pays when it has met its message, nothing is matched by wildcards,
+ * and which of two events at the same time comes first is up to the shape of a heap.  So every
+ * event that is put off goes back to that heap by itself. */
 #include "loggopsim.h"
 
 #include <stdio.h>
 
-/* ---- the queue: a heap that compares times and nothing else (goal.md 3.4).  Which of two equal ones comes first
- * is decided by the moves below, so they must be these. */
+/* ---- the queue: a heap that compares times and nothing else (goal.md 3.4).  Which of two equal
+ * ones comes first is decided by the moves below, so they must be these. */
 
 static void rise(atlahs_heap *h, size_t hole, orr_heap_entry e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs2023.c - the rules of LogGOPSim of 2023 (docs/spec/goal.md 3.3 and 3.4): our engine, with its mistakes put back;
- * and what it shares with the LogGOPSim of ATLAHS. */
+/* lgs2023.c - the rules of LogGOPSim of 2023 (docs/spec/goal.md 3.3 and 3.4): our engine, with its
+ * mistakes put back; and what it shares with the LogGOPSim of ATLAHS. */
 #include "loggopsim.h"
 
 #include "compat/library_sort.h"
@@ -62,8 +62,8 @@ static orr_code check(const lgs_options *o, orr_error *err)
                           "LogGOPSim of 2023 has whole numbers for G, not %g", o->G);
 }
 
-/* Sends before receives before calculations; equal ones in the order of an unstable sort (goal.md 3.4), which up to
- * 16 elements is that of a stable one. */
+/* Sends before receives before calculations; equal ones in the order of an unstable sort (goal.md
+ * 3.4), which up to 16 elements is that of a stable one. */
 static bool order(lgs_sim *s, lgs_batch *b)
 {
     if (b->count <= 16) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simple_links.c - the network "simple" of LogGOPSim: messages share the links on their way (goal.md 3.5).
+/* simple_links.c - the network "simple" of LogGOPSim: messages share the links on their way
+ * (goal.md 3.5).
  *
- * A graph in the DOT language: nodes whose names begin with H are hosts, in the order they appear; an edge is a
- * link, whose comment names the nodes that are reached over it, or is "*" where there is no choice.  A message holds
- * all links of its way from the start; it moves one byte a nanosecond, divided by the largest number of messages on
- * one of its links.  What is left of it is counted in 1/10000 of a byte, and brought up to date whenever its share
- * changes.
- * LogGOPSim forgets a message when it has asked for it once, and aborts when it asks again because the receiver
- * was busy; here a message that is there stays there. */
+ * A graph in the DOT language: nodes whose names begin with H are hosts, in the order they appear;
+ * an edge is a link, whose comment names the nodes that are reached over it, or is "*" where there
+ * is no choice.  A message holds all links of its way from the start; it moves one byte a
+ * nanosecond, divided by the largest number of messages on one of its links.  What is left of it is
+ * counted in 1/10000 of a byte, and brought up to date whenever its share changes. LogGOPSim
+ * forgets a message when it has asked for it once, and aborts when it asks again because the
+ * receiver was busy; here a message that is there stays there. */
 #include "loggopsim.h"
 
 #include "base/formats/dot.h"
@@ -73,7 +74,8 @@ typedef struct simple_name {
     size_t len;
 } simple_name;
 
-/* Nodes are numbered in the order their names appear, and texts are pieces of the file: sorting by place will do. */
+/* Nodes are numbered in the order their names appear, and texts are pieces of the file: sorting by
+ * place will do. */
 static orr_code number_nodes(simple_reader *r)
 {
     const orr__dot *d = &r->dot;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ncg_context.c - nccl_generator_v2: the rules, and contexts as it makes them (goal.md 5.5).
  *
- * A guess at the kind of parallelism, and the hash of (communicator, operation, number) modulo 1,000.  Those of a GPU
- * lie in one array of numpy; when some are below 2^63 and some are not, that array is one of doubles, and the modulo
- * that of a rounded number. */
+ * A guess at the kind of parallelism, and the hash of (communicator, operation, number) modulo
+ * 1,000.  Those of a GPU lie in one array of numpy; when some are below 2^63 and some are not, that
+ * array is one of doubles, and the modulo that of a rounded number. */
 #include "nccl_generator.h"
 
 #include "sources/nccl/nccl_impl.h"

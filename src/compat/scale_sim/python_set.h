@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* python_set.h - a set of whole numbers that gives them back in the order in which CPython's does.
  *
- * SCALE-Sim v1 fills its memory traces by popping from a set of floats, so the order within a file is that of
- * CPython's hash table, version 3.11: a whole number's hash is itself; ten places in a row are tried, then a perturbed
- * one; what is taken out leaves a mark, and a new key goes to the last mark on its way; popping goes on where it
- * last stopped. */
+ * SCALE-Sim v1 fills its memory traces by popping from a set of floats, so the order within a file
+ * is that of CPython's hash table, version 3.11: a whole number's hash is itself; ten places in a
+ * row are tried, then a perturbed one; what is taken out leaves a mark, and a new key goes to the
+ * last mark on its way; popping goes on where it last stopped. */
 #ifndef ORR_MODELS_PYTHON_SET_H
 #define ORR_MODELS_PYTHON_SET_H
 

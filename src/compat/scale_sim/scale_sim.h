@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scale_sim.h - the rules of SCALE-Sim v1 and v2 and of the generator of text workloads that used them. */
+/* scale_sim.h - the rules of SCALE-Sim v1 and v2 and of the generator of text workloads that used
+ * them. */
 #ifndef ORR_COMPAT_SCALE_SIM_H
 #define ORR_COMPAT_SCALE_SIM_H
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ss_fill.c - buffers filled word by word, in time with runs of words.
  *
- * The words held are a bitset.  As long as the buffer is not emptied the order of its words does not matter, so a
- * span of cycles is added at once, run by run, 64 words at a time; when that turns out to be too much it is taken
- * back and a shorter span is tried, down to the one cycle in which the buffer is emptied, which is gone through
- * word by word.  Four short cuts: a stream whose words all fit is not looked at; one that cannot repeat a word
- * before the buffer is emptied is only counted; one that has repeated itself for a whole period without a new word
- * has none until its span ends; and every step is at least as long as it takes for the room that is left to be
- * used up.
+ * The words held are a bitset.  As long as the buffer is not emptied the order of its words does
+ * not matter, so a span of cycles is added at once, run by run, 64 words at a time; when that turns
+ * out to be too much it is taken back and a shorter span is tried, down to the one cycle in which
+ * the buffer is emptied, which is gone through word by word.  Four short cuts: a stream whose words
+ * all fit is not looked at; one that cannot repeat a word before the buffer is emptied is only
+ * counted; one that has repeated itself for a whole period without a new word has none until its
+ * span ends; and every step is at least as long as it takes for the room that is left to be used
+ * up.
  *
- * Cost: about twice the words asked for / 64, plus the objects touched; memory: a bit for each address of the
- * operand, touched pages only. */
+ * Cost: about twice the words asked for / 64, plus the objects touched; memory: a bit for each
+ * address of the operand, touched pages only. */
 #include "ss_impl.h"
 
 #include "base/memory/memory.h"

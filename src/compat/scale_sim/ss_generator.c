@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_generator.c - the generator of text workloads that used SCALE-Sim (scale-sim.md 7): its CSV file, its layers,
- * its intermediate files.
+/* ss_generator.c - the generator of text workloads that used SCALE-Sim (scale-sim.md 7): its CSV
+ * file, its layers, its intermediate files.
  *
- * Kept: shares and sizes are divided as Python divides and then cut off, so that remainders are lost; the strategy
- * follows every row; the update takes 100; with v2 all three times are those of the weight gradient, because the
- * reports overwrite each other.  An empty share, which ends the old program late, is an error. */
+ * Kept: shares and sizes are divided as Python divides and then cut off, so that remainders are
+ * lost; the strategy follows every row; the update takes 100; with v2 all three times are those of
+ * the weight gradient, because the reports overwrite each other.  An empty share, which ends the
+ * old program late, is an error. */
 #include "scale_sim.h"
 
 #include "base/io/output.h"
@@ -21,7 +22,8 @@ static uint64_t quotient(uint64_t a, uint64_t b)
     return (uint64_t)((double)a / (double)b);
 }
 
-/* Collectives of a strategy and what the size of each is divided by; 0: there is none (scale-sim.md 7.4). */
+/* Collectives of a strategy and what the size of each is divided by; 0: there is none (scale-sim.md
+ * 7.4). */
 typedef struct plan {
     uint64_t gather, scatter, reduce;
 } plan;
@@ -182,9 +184,10 @@ static orr_code fill(orr_gemm *g, const orr_shapes *s, orr_error *err)
 
 /* the CSV file of the old generator, read as it reads (scale-sim.md 7.1, 7.6).
  *
- * The first line is skipped, whatever it says.  Every other line is name,m,n,k[,strategy], split at commas without
- * a thought for quotes; further fields are ignored, and without HYBRID_CUSTOMIZED the strategy too.  Lines that end the old
- * program with an exception are errors here: blank ones, and those with too few fields or with no number. */
+ * The first line is skipped, whatever it says.  Every other line is name,m,n,k[,strategy], split at
+ * commas without a thought for quotes; further fields are ignored, and without HYBRID_CUSTOMIZED
+ * the strategy too.  Lines that end the old program with an exception are errors here: blank ones,
+ * and those with too few fields or with no number. */
 
 enum { FIELDS = 6 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_impl.h - what the files of this room share: streams of requests, buffers, the two generations of SCALE-Sim. */
+/* ss_impl.h - what the files of this room share: streams of requests, buffers, the two generations
+ * of SCALE-Sim. */
 #ifndef ORR_COMPAT_SS_IMPL_H
 #define ORR_COMPAT_SS_IMPL_H
 
@@ -14,7 +15,8 @@ typedef struct ss_os_folds {
 
 ss_os_folds ss_v1_os(const orr__systolic *s);
 uint64_t ss_v1_streamed(const orr__systolic *s);
-/* Cycles of a fold of ws or is: of a window that is folded; of `mapped` filters or pixels, several stacked. */
+/* Cycles of a fold of ws or is: of a window that is folded; of `mapped` filters or pixels, several
+ * stacked. */
 uint64_t ss_v1_fold(const orr__systolic *s, uint64_t rows, uint64_t columns);
 uint64_t ss_v1_stacked(const orr__systolic *s, uint64_t mapped);
 
@@ -68,16 +70,16 @@ struct ss_stream {
     uint64_t distinct; /* how many words there are; 0: not known */
     /* Any so many words asked for one after the other are all different. */
     uint64_t reuse;
-    /* In each of the spans [n * span + lead, (n + 1) * span) what is asked for repeats after `period` cycles;
-     * span 0: nothing is known to repeat. */
+    /* In each of the spans [n * span + lead, (n + 1) * span) what is asked for repeats after
+     * `period` cycles; span 0: nothing is known to repeat. */
     uint64_t span, lead, period;
 };
 
 /* A run of words that are asked for. */
 typedef void (*ss_run_visit)(void *ctx, uint64_t address, uint64_t count);
 
-/* All words asked for in the cycles [from, to), in any order.  *cursor belongs to the stream: 0 at first, and
- * `from` never falls between calls. */
+/* All words asked for in the cycles [from, to), in any order.  *cursor belongs to the stream: 0 at
+ * first, and `from` never falls between calls. */
 void ss_stream_visit(const ss_stream *st,
                      uint64_t from,
                      uint64_t to,
@@ -104,13 +106,15 @@ typedef struct ss_counter {
 void ss_counter_move(ss_counter *c, uint64_t cycle);
 /* Words asked for before this cycle, which is not before the place. */
 uint64_t ss_counter_before(const ss_counter *c, uint64_t cycle);
-/* The cycle in which word number n (from 0) is asked for, not before `from`; the place moves there. */
+/* The cycle in which word number n (from 0) is asked for, not before `from`; the place moves
+ * there. */
 uint64_t ss_counter_find(ss_counter *c, uint64_t n, uint64_t from);
 
 /* The last cycle in which a word that exists is asked for. */
 uint64_t ss_stream_last(const ss_stream *st);
 
-/* Both streams of a layer.  v1 needs `walk` for weight stationary layers whose stride does not divide. */
+/* Both streams of a layer.  v1 needs `walk` for weight stationary layers whose stride does not
+ * divide. */
 void ss_streams_v1(const orr__systolic *s,
                    const uint64_t *walk,
                    ss_stream *ifmap,
@@ -121,8 +125,9 @@ void ss_streams_v2(const orr__systolic *s, ss_stream *ifmap, ss_stream *filter);
 
 /* when a buffer that is filled word by word and emptied all at once has been full.
  *
- * Both generations of SCALE-Sim see their read buffers so: a word that is not held is taken in; when there is no
- * room, all is dropped.  v1 drops when one word more comes, v2 as soon as the last place is taken. */
+ * Both generations of SCALE-Sim see their read buffers so: a word that is not held is taken in;
+ * when there is no room, all is dropped.  v1 drops when one word more comes, v2 as soon as the last
+ * place is taken. */
 
 typedef struct ss_fill_rules {
     uint64_t size;      /* words */
@@ -139,7 +144,8 @@ typedef struct ss_fill_counts {
     bool has_failed; /* memory ran out on the way */
 } ss_fill_counts;
 
-/* Send one or two streams (filter may be NULL) through a buffer; in a cycle the ifmap's words come first. */
+/* Send one or two streams (filter may be NULL) through a buffer; in a cycle the ifmap's words come
+ * first. */
 orr_code ss_fill_run(const ss_fill_rules *rules,
                      const ss_stream *ifmap,
                      const ss_stream *filter,
@@ -184,12 +190,12 @@ orr_code ss_v1_lanes(const orr__systolic *s,
 /* Address of an element of a pixel's window, without an offset. */
 uint64_t ss_v1_word(const orr__systolic *s, uint64_t pixel, uint64_t element);
 
-/* Sums of so many terms are added up in the reference's order, so that even their last digit is its; longer ones
- * have a closed form, which is as exact but rounds elsewhere. */
+/* Sums of so many terms are added up in the reference's order, so that even their last digit is
+ * its; longer ones have a closed form, which is as exact but rounds elsewhere. */
 enum { SS_MOST_TERMS = 1 << 22 };
 
-/* Windows of ws whose bases are not those of pixels (first deviation of section 4); *out stays NULL where they
- * are. */
+/* Windows of ws whose bases are not those of pixels (first deviation of section 4); *out stays NULL
+ * where they are. */
 orr_code ss_v1_walk(const orr__systolic *s, uint64_t **out, orr_error *err) ORR_MUST_CHECK;
 
 /* -------- */

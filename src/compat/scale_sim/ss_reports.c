@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ss_reports.c - the report files of both generations, in their own text (scale-sim.md 5 and 6.1).
  *
- * Numbers are written as Python writes them; clocks are floats there.  v1's detail file names its last two groups
- * in the wrong order, and so does this one: scripts read by column. */
+ * Numbers are written as Python writes them; clocks are floats there.  v1's detail file names its
+ * last two groups in the wrong order, and so does this one: scripts read by column. */
 #include "ss_impl.h"
 
 #include "models/compute/systolic/scalesim_impl.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ss_stream.c - phases to runs of addresses.
  *
- * Channels are innermost everywhere, so an element of a filter row is next to the one before it, and a piece of a
- * window is one run for each filter row it touches; a filter is one run.
- * Cost: a visit takes time with the objects that are active in the cycles asked about, not with their words. */
+ * Channels are innermost everywhere, so an element of a filter row is next to the one before it,
+ * and a piece of a window is one run for each filter row it touches; a filter is one run. Cost: a
+ * visit takes time with the objects that are active in the cycles asked about, not with their
+ * words. */
 #include "ss_impl.h"
 
 /* ---- one object ---- */
@@ -126,8 +127,8 @@ static uint64_t phase_steps(const ss_stream *st, const ss_phase *p)
     return st->objects_are_lanes ? p->ks : p->objects;
 }
 
-/* Elements of object i, or of step i, that cycles [a, b) of the phase ask for; skewed, they meet it at [a - i, b -
- * i). */
+/* Elements of object i, or of step i, that cycles [a, b) of the phase ask for; skewed, they meet it
+ * at [a - i, b - i). */
 static void elements_of(
     const ss_stream *st, const ss_phase *p, uint64_t i, uint64_t a, uint64_t b, uint64_t out[2])
 {
@@ -320,7 +321,8 @@ static void note_run(void *ctx, uint64_t address, uint64_t count)
     l->end = address + count;
 }
 
-/* The last element of object i that lies in the ifmap, as a place in the phase; false: none does. */
+/* The last element of object i that lies in the ifmap, as a place in the phase; false: none
+ * does. */
 static bool last_element(const ss_stream *st, const ss_phase *p, uint64_t i, uint64_t *element)
 {
     last_run l = {0};
@@ -400,8 +402,8 @@ uint64_t ss_stream_last(const ss_stream *st)
 
 /* the phases of each dataflow, as the two generations of SCALE-Sim have them.
  *
- * scale-sim.md: v1 in sections 2 to 4, with the deviations that section 4 lists; v2 in 6.2.  Every phase is
- * computed from its number, so nothing is stored however many there are. */
+ * scale-sim.md: v1 in sections 2 to 4, with the deviations that section 4 lists; v2 in 6.2.  Every
+ * phase is computed from its number, so nothing is stored however many there are. */
 
 /* ---- v1, output stationary ---- */
 
@@ -435,7 +437,8 @@ static ss_phase v1_load(const ss_stream *st, uint64_t i)
                       orr__fold_rows(&st->f, h),    1};
 }
 
-/* Input stationary never rewinds its filters: each column fold begins one filter further on (section 4). */
+/* Input stationary never rewinds its filters: each column fold begins one filter further on
+ * (section 4). */
 static ss_phase v1_pass(const ss_stream *st, uint64_t i)
 {
     const uint64_t v = i / st->inner, h = i % st->inner, rows = orr__fold_rows(&st->f, h);
@@ -452,7 +455,8 @@ static uint64_t stacked_left(const ss_stream *st, uint64_t v)
     return across - v * st->inner * st->s->C;
 }
 
-/* Weight stationary begins fold v at filter v * C, not where the fold before it ended (section 4). */
+/* Weight stationary begins fold v at filter v * C, not where the fold before it ended (section
+ * 4). */
 static ss_phase v1_stacked_load(const ss_stream *st, uint64_t i)
 {
     const uint64_t v = i / st->inner, w = i % st->inner, C = st->s->C;
@@ -478,14 +482,16 @@ static ss_phase v1_stacked_pass(const ss_stream *st, uint64_t v)
 
 /* ---- v1 ---- */
 
-/* Lanes start and stop one after the other: near both ends of a run fewer words lie between two uses of one. */
+/* Lanes start and stop one after the other: near both ends of a run fewer words lie between two
+ * uses of one. */
 static uint64_t reuse_of(uint64_t words, uint64_t lanes)
 {
     return words > lanes * (lanes - 1) ? words - lanes * (lanes - 1) : 0;
 }
 
-/* Words that differ when pixels stream past a piece of the window.  If all elements of a fold belong to one place
- * of the filter, a word comes again when the next place has its turn, all channels later and a few pixels earlier. */
+/* Words that differ when pixels stream past a piece of the window.  If all elements of a fold
+ * belong to one place of the filter, a word comes again when the next place has its turn, all
+ * channels later and a few pixels earlier. */
 static uint64_t pixel_reuse(const orr__systolic *s)
 {
     const orr_systolic_layer *l = s->layer;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ss_traces.c - v1's traces of every word, byte for byte (scale-sim.md 5).
  *
- * The only place where words are gone through one by one: a line for each cycle that reads or writes, with an
- * empty field for each lane that rests; what goes to and from memory follows from those lines.  Files are large
- * (1.2 GB for ResNet-50) and are written as they come; memory is that of the buffers modelled. */
+ * The only place where words are gone through one by one: a line for each cycle that reads or
+ * writes, with an empty field for each lane that rests; what goes to and from memory follows from
+ * those lines.  Files are large (1.2 GB for ResNet-50) and are written as they come; memory is that
+ * of the buffers modelled. */
 #include "models/compute/systolic/scalesim_impl.h"
 #include "python_set.h"
 #include "scale_sim.h"

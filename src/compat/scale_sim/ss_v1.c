@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_v1.c - every figure of SCALE-Sim v1's reports, its defects included (scale-sim.md, sections 3 and 4).
+/* ss_v1.c - every figure of SCALE-Sim v1's reports, its defects included (scale-sim.md, sections 3
+ * and 4).
  *
- * The reference writes traces of every word and counts their fields.  Here counts have closed forms, first and last
- * cycles follow from the folds, and the read buffers are ss_fill.c's. */
+ * The reference writes traces of every word and counts their fields.  Here counts have closed
+ * forms, first and last cycles follow from the folds, and the read buffers are ss_fill.c's. */
 #include "scale_sim.h"
 #include "ss_impl.h"
 
@@ -15,9 +16,10 @@ enum { FIRST_RATE = 10 };
 /* the two regimes of v1's output stationary dataflow in which its rows wait for each other
  * (scale-sim.md 3.4).
  *
- * Windows of one word, or several column folds in flight at once: rows are released one a cycle, and the end of
- * the ifmap's reads is cut off.  No closed form is known, so the rows are stepped through, cycle by cycle.
- * Cost: rows times cycles, which is about the words read; such layers have short windows, so there are few. */
+ * Windows of one word, or several column folds in flight at once: rows are released one a cycle,
+ * and the end of the ifmap's reads is cut off.  No closed form is known, so the rows are stepped
+ * through, cycle by cycle. Cost: rows times cycles, which is about the words read; such layers have
+ * short windows, so there are few. */
 
 typedef struct lane {
     int64_t offset; /* element of the window it is at; below 0: not begun */
@@ -48,7 +50,8 @@ uint64_t ss_v1_word(const orr__systolic *s, uint64_t pixel, uint64_t element)
            pixel % s->out_w * l->stride_width * l->channels + element / row * line + element % row;
 }
 
-/* A pixel is done: take the next, or go over to the next column fold and perhaps wait for the row above. */
+/* A pixel is done: take the next, or go over to the next column fold and perhaps wait for the row
+ * above. */
 static void next_pixel(machine *m, uint64_t r)
 {
     lane *x = &m->lanes[r];
@@ -154,10 +157,11 @@ orr_code ss_v1_lanes(const orr__systolic *s,
 
 /* v1's output buffer (scale-sim.md 4.2), a buffer at a time instead of a word at a time.
  *
- * Outputs are written in rows, one a cycle.  Rows of one fold share no address; folds of the same column repeat
- * the same rows, so what the filling half holds is known from how many rows came since it was swapped.  A row is
- * `width(t)` words; sums of widths have a closed form, so the row that fills the half is found by bisection. Cost:
- * the number of swaps times log(rows); input stationary layers with stacked windows add the rows of one fold. */
+ * Outputs are written in rows, one a cycle.  Rows of one fold share no address; folds of the same
+ * column repeat the same rows, so what the filling half holds is known from how many rows came
+ * since it was swapped.  A row is `width(t)` words; sums of widths have a closed form, so the row
+ * that fills the half is found by bisection. Cost: the number of swaps times log(rows); input
+ * stationary layers with stacked windows add the rows of one fold. */
 
 typedef struct drain {
     uint64_t size;
@@ -206,8 +210,8 @@ static void finish(drain *d)
 
 /* ---- the rows of a fold ---- */
 
-/* `blocks` full blocks of `columns` columns side by side and one of `last`, each column one row behind the one
- * before it; without skew, `rows` rows of `flat` words. */
+/* `blocks` full blocks of `columns` columns side by side and one of `last`, each column one row
+ * behind the one before it; without skew, `rows` rows of `flat` words. */
 typedef struct shape {
     uint64_t rows;
     uint64_t flat;
@@ -255,8 +259,8 @@ typedef struct column_rows {
     uint64_t known;       /* rows of this column that the filling half got since it was swapped */
 } column_rows;
 
-/* The first row from c->row on, in this repeat, whose words fill the half up; shape.rows: none.  When `repeats` is
- * set the rows are held already, so each is looked at by itself. */
+/* The first row from c->row on, in this repeat, whose words fill the half up; shape.rows:
+ * none.  When `repeats` is set the rows are held already, so each is looked at by itself. */
 static uint64_t filling_row(const column_rows *c, const drain *d, uint64_t behind, bool is_held)
 {
     const shape *s = &c->shape;
@@ -279,7 +283,8 @@ static uint64_t top_row(const shape *s)
     return s->flat ? 0 : orr__min(s->blocks ? s->columns : s->last, s->steps) - 1;
 }
 
-/* A row that is held by now: the first wide enough not to fit is on the rising side, or the row itself. */
+/* A row that is held by now: the first wide enough not to fit is on the rising side, or the row
+ * itself. */
 static uint64_t held_filling_row(const column_rows *c, const drain *d)
 {
     const shape *s = &c->shape;
@@ -401,9 +406,10 @@ static int64_t stacked_row(const orr__systolic *s, uint64_t v, uint64_t repeat, 
     return (int64_t)(start + (stacked + 1) * s->T + lag + row);
 }
 
-/* The last fold of an input stationary layer counts its pixels from C * v * (its own windows in a column), so it
- * may write where earlier folds did (section 4).  Blocks of C pixels keep their columns, so block b of row t is
- * held if the fold that had it came after the swap, or had the swap in a row not behind t. */
+/* The last fold of an input stationary layer counts its pixels from C * v * (its own windows in a
+ * column), so it may write where earlier folds did (section 4).  Blocks of C pixels keep their
+ * columns, so block b of row t is held if the fold that had it came after the swap, or had the swap
+ * in a row not behind t. */
 static void run_rewriting_fold(
     const orr__systolic *s, drain *d, column_rows *c, uint64_t swap_fold, uint64_t swap_row)
 {
@@ -499,7 +505,8 @@ static orr__wide wide_max(orr__wide a, orr__wide b)
     return a > b ? a : b;
 }
 
-/* The closed form at the end of scale-sim.md 2.1.  Differences may be negative, so they are kept on the adding side. */
+/* The closed form at the end of scale-sim.md 2.1.  Differences may be negative, so they are kept on
+ * the adding side. */
 static orr__wide os_write_end(const orr__systolic *s, const orr__folds *f)
 {
     const uint64_t tail = f->last_rows;
@@ -645,7 +652,8 @@ static orr_code settle(buffers *b, int i, uint64_t held, orr_error *err)
     return ORR_OK;
 }
 
-/* Filters that are nowhere between the offsets: the reference shows the ifmap's cycles once more. */
+/* Filters that are nowhere between the offsets: the reference shows the ifmap's cycles once
+ * more. */
 static void borrow_cycles(orr_systolic_result *out)
 {
     if (out->dram[ORR_OPERAND_FILTER].words)
@@ -709,7 +717,8 @@ static uint64_t os_words_before(const orr__systolic *s, const orr__folds *f, uin
     return words;
 }
 
-/* A column and a row that both stream keep one element busy: for each column, the rows' words while it streams. */
+/* A column and a row that both stream keep one element busy: for each column, the rows' words while
+ * it streams. */
 static orr__wide os_busy(const orr__systolic *s, const ss_os_folds *g)
 {
     const uint64_t pass = g->repeats * s->T;
@@ -721,8 +730,9 @@ static orr__wide os_busy(const orr__systolic *s, const ss_os_folds *g)
     return busy;
 }
 
-/* Rows that stream come and go in two groups: those that have a pixel in the last row fold stream on from column to
- * column, the others pause while it lasts.  This is one row of the second group, looked at cycle by cycle. */
+/* Rows that stream come and go in two groups: those that have a pixel in the last row fold stream
+ * on from column to column, the others pause while it lasts.  This is one row of the second group,
+ * looked at cycle by cycle. */
 typedef struct pausing {
     uint64_t pass, busy; /* cycles of a column fold; of those with a pixel */
     uint64_t folds;
@@ -739,8 +749,8 @@ static bool is_streaming(pausing *p)
     return is;
 }
 
-/* The sum over all cycles of the share of the array that is at work, in the reference's order.  Of the rows that
- * pause, the first comes in and the last goes out. */
+/* The sum over all cycles of the share of the array that is at work, in the reference's order.  Of
+ * the rows that pause, the first comes in and the last goes out. */
 static double os_share(const orr__systolic *s, const ss_os_folds *g, uint64_t cycles)
 {
     const uint64_t lanes = orr__min(s->R, s->E), tail = g->f.last_rows;
@@ -761,8 +771,8 @@ static double os_share(const orr__systolic *s, const ss_os_folds *g, uint64_t cy
     return share;
 }
 
-/* Words of the degenerate layers go into both buffers, of which each takes its own addresses; the filter's words of a
- * cycle follow those of the ifmap where the two meet. */
+/* Words of the degenerate layers go into both buffers, of which each takes its own addresses; the
+ * filter's words of a cycle follow those of the ifmap where the two meet. */
 typedef struct pouring {
     ss_fill *fills[2];
     const ss_stream *filter; /* NULL: it has its buffer to itself */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ss_v2.c - every figure of SCALE-Sim v2's reports, its defects included (scale-sim.md, section 6).
  *
- * Compute figures are closed forms.  Without a bandwidth (CALC) the read buffers never wait: fifty of a hundred
- * sets are filled word by word and then forgotten at once, which ss_fill.c does.  The outputs' buffer drains
- * as fast as the array writes, so nothing stalls: a drain of n lines begins with more than n - 1 lines' words
- * freed, and in the n - 1 cycles until it ends no more than that are written. */
+ * Compute figures are closed forms.  Without a bandwidth (CALC) the read buffers never wait: fifty
+ * of a hundred sets are filled word by word and then forgotten at once, which ss_fill.c does.  The
+ * outputs' buffer drains as fast as the array writes, so nothing stalls: a drain of n lines begins
+ * with more than n - 1 lines' words freed, and in the n - 1 cycles until it ends no more than that
+ * are written. */
 #include "base/memory/memory.h"
 #include "scale_sim.h"
 #include "ss_impl.h"
@@ -15,28 +16,29 @@ static void ss_fetch_close(ss_fetch *f);
 
 /* ---- the circular order of v2's prefetches (scale-sim.md 6.4), by its formula.
  *
- * The operand is a matrix: for each of its folds `steps` rows, one below the other; columns are lanes of the array.
- * What is loaded is fetched row by row; what streams in skewed, along the diagonals, each from its lowest row up:
+ * The operand is a matrix: for each of its folds `steps` rows, one below the other; columns are
+ * lanes of the array. What is loaded is fetched row by row; what streams in skewed, along the
+ * diagonals, each from its lowest row up:
  *
  *          lane 0  1  2
  *     row 0     0  2  5          A line of the schedule asks for a part of one diagonal, and the next line for a
  *     row 1     1  4  8          part of the next one, so within a fold the places that are asked for only rise,
  *     row 2     3  7  ..         and the one at which they leave the window is found by bisection.
  *
- * Places without a word (lanes that are not used, elements outside the ifmap) do not count when the order is cut into
- * sets.  Where windows overlap, a word has several places, and any of them will do: then elements outside the
- * window are looked at one by one.
- * Cost: logarithmic for each move of the window; with overlapping windows also the elements that are only there under
- * another pixel; where the stride does not divide, two bits for each place of the order. ---- */
+ * Places without a word (lanes that are not used, elements outside the ifmap) do not count when the
+ * order is cut into sets.  Where windows overlap, a word has several places, and any of them will
+ * do: then elements outside the window are looked at one by one. Cost: logarithmic for each move of
+ * the window; with overlapping windows also the elements that are only there under another pixel;
+ * where the stride does not divide, two bits for each place of the order. ---- */
 
 enum { SETS = 100, HALF = SETS / 2 };
 
 /* v2's read buffers when a bandwidth is given: which words are fetched in which order, and
  * which line of the schedule asks for one that is not there.
  *
- * All words of an operand have a place in one circular order, that of the first pass over it.  They are cut into
- * sets; a window of them is in the buffer.  A word outside the window makes it move on until it is inside.  When
- * that happens depends on the order alone, never on the clock. */
+ * All words of an operand have a place in one circular order, that of the first pass over it.  They
+ * are cut into sets; a window of them is in the buffer.  A word outside the window makes it move on
+ * until it is inside.  When that happens depends on the order alone, never on the clock. */
 struct ss_fetch {
     const ss_stream *st;
     const orr__systolic *s;
@@ -203,7 +205,8 @@ static uint64_t distance(const ss_fetch *f, uint64_t set)
     return set >= f->start ? set - f->start : set + f->sets - f->start;
 }
 
-/* The first place in the order, at or behind a set that is inside, that is not; UINT64_MAX: none. */
+/* The first place in the order, at or behind a set that is inside, that is not; UINT64_MAX:
+ * none. */
 static uint64_t window_end(const ss_fetch *f, uint64_t set)
 {
     const uint64_t end = set >= f->start ? f->start + f->window : f->start + f->window - f->sets;
@@ -218,7 +221,8 @@ static uint64_t move_window(ss_fetch *f, uint64_t far)
     return moves;
 }
 
-/* The distance of the nearest place of this word, under whatever pixel; the first that is inside will do. */
+/* The distance of the nearest place of this word, under whatever pixel; the first that is inside
+ * will do. */
 static uint64_t nearest(const ss_fetch *f, const place *p, place *found)
 {
     const orr__systolic *s = f->s;
@@ -279,7 +283,8 @@ static place place_at(const ss_fetch *f, const part *p, uint64_t line, uint64_t 
     return (place){p->fold, step, lane};
 }
 
-/* The first lane of a line, from `from` on, whose place is at or behind `target`; `behind`: none. */
+/* The first lane of a line, from `from` on, whose place is at or behind `target`; `behind`:
+ * none. */
 static uint64_t search_lane(const ss_fetch *f,
                             const part *p,
                             uint64_t line,
@@ -306,7 +311,8 @@ static bool reaches(const ss_fetch *f, const part *p, uint64_t line, uint64_t ta
     return order_of(f, &last) >= target;
 }
 
-/* Everything up to the first element at or behind `target` is inside: go there, or to the phase's end. */
+/* Everything up to the first element at or behind `target` is inside: go there, or to the phase's
+ * end. */
 static void skip_to(ss_fetch *f, const part *p, uint64_t target)
 {
     const uint64_t lines = part_lines(f, p);
@@ -335,9 +341,10 @@ static void skip_to(ss_fetch *f, const part *p, uint64_t target)
     }
 }
 
-/* The element under `own` is inside as `copy`.  For how many lanes, this one included, do both go on side by side?
- * Along a line the pixel rises and the element falls (os), or the other way round (ws), or the pixel alone rises
- * (is, loading); the two stay copies of one word until a row of pixels or the channels end. */
+/* The element under `own` is inside as `copy`.  For how many lanes, this one included, do both go
+ * on side by side? Along a line the pixel rises and the element falls (os), or the other way round
+ * (ws), or the pixel alone rises (is, loading); the two stay copies of one word until a row of
+ * pixels or the channels end. */
 static uint64_t lanes_together(const ss_fetch *f, const place *own, const place *copy)
 {
     const uint64_t channels = f->s->layer->channels, width = f->s->out_w;
@@ -354,7 +361,8 @@ static uint64_t lanes_together(const ss_fetch *f, const place *own, const place 
     return end == UINT64_MAX ? run : orr__min(run, end - at);
 }
 
-/* Look at the element at f->line, f->lane, which exists as a place of the schedule.  True: the window moved. */
+/* Look at the element at f->line, f->lane, which exists as a place of the schedule.  True: the
+ * window moved. */
 static bool look(ss_fetch *f, const part *p, uint64_t *moves)
 {
     const place at = place_at(f, p, f->line, f->lane);
@@ -376,8 +384,8 @@ static bool look(ss_fetch *f, const part *p, uint64_t *moves)
     return true;
 }
 
-/* The next line that asks for a word outside the window, and by how many steps the window moves for it; several in
- * one line come one by one.  False: no more. */
+/* The next line that asks for a word outside the window, and by how many steps the window moves for
+ * it; several in one line come one by one.  False: no more. */
 static bool ss_fetch_next(ss_fetch *f, uint64_t *line, uint64_t *moves)
 {
     while (f->stride && f->phase < f->st->phases) {
@@ -416,7 +424,8 @@ static void set_shape(ss_fetch *f)
     const bool is_os = f->s->array->dataflow == ORR_DATAFLOW_OS;
     f->is_skewed = f->st->is_skewed;
     f->objects_are_lanes = f->st->objects_are_lanes;
-    /* Output stationary rows are pixels and columns filters; otherwise columns hold what is loaded. */
+    /* Output stationary rows are pixels and columns filters; otherwise columns hold what is
+     * loaded. */
     f->folds_are_columns = is_os ? f->st->is_filter : !f->is_skewed;
     f->lanes = f->folds_are_columns ? f->s->C : f->s->R;
     f->folds = f->folds_are_columns ? folds->outer : folds->inner;
@@ -472,20 +481,20 @@ enum { FIRST_RATE = 10, MOST_TERMS = 1 << 22 };
 
 /* v2's output buffer (scale-sim.md 6.3), from one event to the next.
  *
- * Outputs are packed into lines of memory.  When less than half of the buffer is free, half of it is drained, a
- * line a cycle; until that is over no other drain begins, and a word for which there is no place waits for it.  A
- * drain closes the line that is being packed, however full; only the last line of a drain is counted by what is in
- * it. How many words have been written by a line of the schedule has a closed form, so the word that starts a
- * drain is found without looking at those before it.
- * Cost: logarithmic for each drain, plus the words of the line it starts in. */
+ * Outputs are packed into lines of memory.  When less than half of the buffer is free, half of it
+ * is drained, a line a cycle; until that is over no other drain begins, and a word for which there
+ * is no place waits for it.  A drain closes the line that is being packed, however full; only the
+ * last line of a drain is counted by what is in it. How many words have been written by a line of
+ * the schedule has a closed form, so the word that starts a drain is found without looking at those
+ * before it. Cost: logarithmic for each drain, plus the words of the line it starts in. */
 
 /* Lines that were closed together: full ones, then perhaps one that is not. */
 typedef struct batch {
     uint64_t full, partial;
 } batch;
 
-/* The output buffer (scale-sim.md 6.3).  Cycles are counted twice: a `line` is a cycle of the array, as if it never waited; the
- * cycle in which it happens is line + stalls so far. */
+/* The output buffer (scale-sim.md 6.3).  Cycles are counted twice: a `line` is a cycle of the
+ * array, as if it never waited; the cycle in which it happens is line + stalls so far. */
 struct ss_lines {
     ss_stream st; /* what is written */
     ss_counter at;
@@ -711,10 +720,10 @@ static orr_code ss_lines_finish(ss_lines *b,
 
 /* v2 with a bandwidth: the three buffers side by side, from one event to the next.
  *
- * A line of the schedule happens in cycle line + stalls.  Only a few lines matter: those in which a window of
- * words moves on, in which outputs start to drain or find no place, and the first and last of each operand, whose
- * cycles are reported.  All others take one cycle. The figures for memory are the reference's: whole requests,
- * however few words are in them. */
+ * A line of the schedule happens in cycle line + stalls.  Only a few lines matter: those in which a
+ * window of words moves on, in which outputs start to drain or find no place, and the first and
+ * last of each operand, whose cycles are reported.  All others take one cycle. The figures for
+ * memory are the reference's: whole requests, however few words are in them. */
 
 typedef struct reader {
     ss_stream st;
@@ -987,8 +996,8 @@ static void count_sram(const orr__systolic *s, const orr__folds *f, orr_systolic
     out->sram_read.words = *ifmap + *filter;
 }
 
-/* Means over the folds; added up fold by fold as the reference does, if there are not too many, so that even the
- * last digit is its. */
+/* Means over the folds; added up fold by fold as the reference does, if there are not too many, so
+ * that even the last digit is its. */
 static void average_folds(const orr__systolic *s,
                           const orr__folds *f,
                           uint64_t steps,

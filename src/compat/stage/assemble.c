@@ -5,8 +5,9 @@
  *                     -> _assembled_weight_backward -> _<weight>_backward, for the backward pass
  *     every gradient  -> _assembled_grad -> _sharded_grad
  *
- * The block is divided by the symbol fsdp, which later becomes dp or 1.  Which collectives that takes (a gather
- * before each pass, a scatter after, or an all-reduce) follows from the layouts and is not decided here. */
+ * The block is divided by the symbol fsdp, which later becomes dp or 1.  Which collectives that
+ * takes (a gather before each pass, a scatter after, or an all-reduce) follows from the layouts and
+ * is not decided here. */
 #include "assemble.h"
 #include "base/text/text.h"
 
@@ -219,8 +220,9 @@ static orr_code stg_assemble_weights(stg_tgraph *layer, bool whole_backward, orr
 
 /* ---- one decoder layer out of modules (specification, section 5).
  *
- * The order of the modules is the order of nodes in the files, so it is part of the format.  Links are
- * written "source>target" with the names tensors have in the layer; ~ stands for the prefix of an expert. ---- */
+ * The order of the modules is the order of nodes in the files, so it is part of the format.  Links
+ * are written "source>target" with the names tensors have in the layer; ~ stands for the prefix of
+ * an expert. ---- */
 
 static const char attention_links[] = "q>attn_kernel.q k>attn_kernel.k v>attn_kernel.v "
                                       "attn_kernel.dq>dq attn_kernel.dk>dk attn_kernel.dv>dv "
@@ -326,8 +328,8 @@ static orr_code find_of_expert(
     return stg_tgraph_need(g, name, out, err);
 }
 
-/* The experts' results are joined one after the other; only the last step counts as work, and has them all
- * as its parents once the others are gone. */
+/* The experts' results are joined one after the other; only the last step counts as work, and has
+ * them all as its parents once the others are gone. */
 static orr_code sum_experts(
     stg_tgraph *g, uint64_t experts, const char *source, const char *target, orr_error *err)
 {
@@ -423,8 +425,9 @@ static orr_code stg_assemble_layer(stg_tgraph *g,
 
 /* ---- the tensor graph of a training step (specification, sections 5.2 to 5.4).
  *
- * The layer is made once; layers and micro-batches are copies in which only indices and prefixes change.  All
- * work with symbols is done before copying or, where that cannot be, once for each layout. ---- */
+ * The layer is made once; layers and micro-batches are copies in which only indices and prefixes
+ * change.  All work with symbols is done before copying or, where that cannot be, once for each
+ * layout. ---- */
 
 /* ---- layers, embeddings, loss ---- */
 
@@ -716,7 +719,8 @@ static orr_code add_micro_batches(stg_tgraph *g,
 
 /* ---- updates ---- */
 
-/* Which tensor holds the gradient of each parameter, among those from `first` on; ORR__NONE elsewhere. */
+/* Which tensor holds the gradient of each parameter, among those from `first` on; ORR__NONE
+ * elsewhere. */
 static void find_gradients(const stg_tgraph *g, size_t first, uint32_t *gradient)
 {
     memset(gradient, 0xff, g->count * sizeof *gradient);
@@ -751,8 +755,9 @@ static orr_code add_update(stg_tgraph *g, uint32_t param, uint32_t gradient, orr
     return ORR_OK;
 }
 
-/* merged: where the merged gradients begin, or 0 when a parameter's gradient is used as it is.  That a merged
- * gradient belongs to a parameter is forgotten afterwards: the files do not say it. */
+/* merged: where the merged gradients begin, or 0 when a parameter's gradient is used as it
+ * is.  That a merged gradient belongs to a parameter is forgotten afterwards: the files do not say
+ * it. */
 static orr_code add_updates(stg_tgraph *g, uint32_t merged, orr_error *err)
 {
     const size_t count = g->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr.c - exact fractions.  Common factors are taken out before multiplying, so numbers grow no further
- * than the result needs; what still does not fit into 128 bits is refused. */
+/* expr.c - exact fractions.  Common factors are taken out before multiplying, so numbers grow no
+ * further than the result needs; what still does not fit into 128 bits is refused. */
 #include "expr.h"
 #include "base/text/text.h"
 #include "ratio.h"
@@ -82,8 +82,8 @@ bool stg_ratio_power(stg_ratio a, int32_t exponent, stg_ratio *out)
     return true;
 }
 
-/* Long division until the quotient has 55 bits or more: 53 that count, one to round by, and one that says
- * whether anything is left. */
+/* Long division until the quotient has 55 bits or more: 53 that count, one to round by, and one
+ * that says whether anything is left. */
 double stg_ratio_double(stg_ratio a)
 {
     enum { BITS = 53 };
@@ -114,13 +114,13 @@ double stg_ratio_double(stg_ratio a)
 
 /* ---- expressions in canonical form (STAGE's specification, section 2).
  *
- * An expression is made in three steps: its terms are put down in any order, then sorted and equal ones added
- * up, then printed; the text decides whether it is new.  So equality is equality of numbers, and whoever wants
- * the text has it already.
+ * An expression is made in three steps: its terms are put down in any order, then sorted and equal
+ * ones added up, then printed; the text decides whether it is new.  So equality is equality of
+ * numbers, and whoever wants the text has it already.
  *
- * Order: factors of a term by name, sums behind symbols; terms of a sum so that the exponents, read as a word
- * over all factors that occur, go down.
- * Cost: a model has about forty different extents; nothing here is worth being clever about. ---- */
+ * Order: factors of a term by name, sums behind symbols; terms of a sum so that the exponents, read
+ * as a word over all factors that occur, go down. Cost: a model has about forty different extents;
+ * nothing here is worth being clever about. ---- */
 
 #define SUM_BIT 0x80000000u
 
@@ -312,7 +312,8 @@ static void print_factor(stg_algebra *a, const stg_factor *f)
         orr_buf_print(&a->text, "**%" PRId32, power);
 }
 
-/* The factors above the line (sign 1) or below it (-1), `number` before them unless it is 1; how many. */
+/* The factors above the line (sign 1) or below it (-1), `number` before them unless it is 1; how
+ * many. */
 static size_t print_side(stg_algebra *a, const stg_term *t, int sign, uint64_t number)
 {
     size_t printed = 0;
@@ -474,7 +475,8 @@ stg_expr stg_expr_sum(stg_algebra *a, const stg_expr *x, size_t count)
     return finish(a);
 }
 
-/* An expression as one term: its only one, or 1 times itself as a factor.  own: where that factor lies. */
+/* An expression as one term: its only one, or 1 times itself as a factor.  own: where that factor
+ * lies. */
 static stg_term as_term(const stg_algebra *a,
                         stg_expr x,
                         stg_factor *own,

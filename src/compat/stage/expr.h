@@ -9,10 +9,11 @@
  *     x == stg_expr_mul(&a, ...)                  // equal expressions are the same number
  *     stg_algebra_fini(&a);
  *
- * The canonical form: a sum of terms; a term is a fraction times powers of symbols times powers of sums.  A sum
- * that is multiplied by something other than a number is kept as a factor; a number times a sum is spread over
- * its terms.  Building never reports: the first failure (memory, a number past 64 bits, a division by zero)
- * is kept in `fault`, everything after it gives 0, and stg_algebra_check says it once. */
+ * The canonical form: a sum of terms; a term is a fraction times powers of symbols times powers of
+ * sums.  A sum that is multiplied by something other than a number is kept as a factor; a number
+ * times a sum is spread over its terms.  Building never reports: the first failure (memory, a
+ * number past 64 bits, a division by zero) is kept in `fault`, everything after it gives 0, and
+ * stg_algebra_check says it once. */
 #ifndef ORR_SYMBOLIC_EXPR_H
 #define ORR_SYMBOLIC_EXPR_H
 
@@ -74,7 +75,8 @@ typedef struct stg_algebra {
 
 bool stg_algebra_init(stg_algebra *a); /* false: out of memory; fini is due either way */
 void stg_algebra_fini(stg_algebra *a);
-/* ORR_OK, or what went wrong since init.  where may be NULL; what: "x1_shape of y", for the message. */
+/* ORR_OK, or what went wrong since init.  where may be NULL; what: "x1_shape of y", for the
+ * message. */
 orr_code stg_algebra_check(const stg_algebra *a,
                            const orr_where *where,
                            const char *what,
@@ -101,8 +103,8 @@ static inline orr_str stg_expr_text(const stg_algebra *a, stg_expr x)
     return orr_intern_get(a->texts, x);
 }
 
-/* The exact value; values[s] is that of symbol s, of which there are value_count.  False: too large, or a
- * division by zero. */
+/* The exact value; values[s] is that of symbol s, of which there are value_count.  False: too
+ * large, or a division by zero. */
 bool stg_expr_value(
     const stg_algebra *a, stg_expr x, const int64_t *values, size_t value_count, stg_ratio *out);
 

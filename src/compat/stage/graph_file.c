@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_file.c - a tensor graph as a pair of files, the form modules come in (docs/format/template.md).
+/* graph_file.c - a tensor graph as a pair of files, the form modules come in
+ * (docs/format/template.md).
  *
- * What is written can be read back, and is what the reference writes up to the spelling of numbers: there, going
- * through tables turns some 5 into 5.0 and some 1 into 1.00000000000000. */
+ * What is written can be read back, and is what the reference writes up to the spelling of numbers:
+ * there, going through tables turns some 5 into 5.0 and some 1 into 1.00000000000000. */
 #include "stage_impl.h"
 
 #include "base/formats/json.h"
@@ -53,7 +54,8 @@ static void end_cell(writer *w, char after)
     w->cell.len = 0;
 }
 
-/* An operand of another pipeline stage has become a shadow by now: here the tensor itself stands. */
+/* An operand of another pipeline stage has become a shadow by now: here the tensor itself
+ * stands. */
 static void put_id(writer *w, uint32_t tensor)
 {
     if (tensor == ORR__NONE)

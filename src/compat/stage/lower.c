@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower.c - the nodes of a pipeline stage, their ids and dependencies (specification, sections 9 and 11).
+/* lower.c - the nodes of a pipeline stage, their ids and dependencies (specification, sections 9
+ * and 11).
  *
- * A tensor becomes a compute node, the collectives on its first operand, those on its second, and what is sent
- * or received of it; this is also the order in the file.  Ids count compute nodes and collectives through all
- * stages first, messages afterwards, so everything is numbered before the first plan is made.
- * Cost: a few table look-ups for each node. */
+ * A tensor becomes a compute node, the collectives on its first operand, those on its second, and
+ * what is sent or received of it; this is also the order in the file.  Ids count compute nodes and
+ * collectives through all stages first, messages afterwards, so everything is numbered before the
+ * first plan is made. Cost: a few table look-ups for each node. */
 #include "lower.h"
 #include "base/text/text.h"
 
@@ -107,8 +108,9 @@ void stg_plan_fini(stg_plan *p)
     *p = (stg_plan){0};
 }
 
-/* The list of a node may not be the last one: then it moves to the end, with room for as many again.  Lists of
- * nodes that go are copied, and a template can make that explode: hence a limit. */
+/* The list of a node may not be the last one: then it moves to the end, with room for as many
+ * again.  Lists of nodes that go are copied, and a template can make that explode: hence a
+ * limit. */
 bool stg_plan_depend(stg_plan *p, uint32_t node, uint32_t on)
 {
     enum { LIST_MOST = 1 << 20, ALL_MOST = 1 << 30 };
@@ -226,7 +228,8 @@ enum { CLONE_IDS = 1000000000 };
 
 /* ---- clones ---- */
 
-/* Where clones go: those of node n, the nodes of its tensor being width[n], at base[n] + clone * width[n]. */
+/* Where clones go: those of node n, the nodes of its tensor being width[n], at base[n] + clone *
+ * width[n]. */
 typedef struct places {
     uint32_t *base, *width;
 } places;
@@ -333,8 +336,8 @@ static bool has_dep(const stg_plan *p, uint32_t node, uint32_t dep)
     return false;
 }
 
-/* Node i inherits the parents of its parents of the same kind, which go.  Only the parents it had at first
- * are looked at. */
+/* Node i inherits the parents of its parents of the same kind, which go.  Only the parents it had
+ * at first are looked at. */
 static bool inherit(stg_plan *p, uint32_t i)
 {
     const uint32_t first = p->nodes[i].dep_count;
@@ -399,8 +402,9 @@ orr_code stg_plan_merge(stg_plan *p, orr_error *err)
  *     divided           - (a slice)           all-to-all *  reduce-scatter
  *     part of a sum     impossible            impossible    -          * unless along the same extent
  *
- * Each axis of more than one rank is looked at on its own, in the order dp, tp, cp, ep; those that need a
- * collective form a chain in that order.  Pairs of layouts come again and again and are looked up. ---- */
+ * Each axis of more than one rank is looked at on its own, in the order dp, tp, cp, ep; those that
+ * need a collective form a chain in that order.  Pairs of layouts come again and again and are
+ * looked up. ---- */
 
 static const char *const axis_names[ORR__AXES] = {"dp", "tp", "cp", "ep"};
 
@@ -484,7 +488,8 @@ static orr_code compare(stg_infer *f,
     return stg_algebra_check(&f->space->algebra, NULL, label, err);
 }
 
-/* The collectives between the two layouts, as a number: chain 0 has none.  label: whose operand it is. */
+/* The collectives between the two layouts, as a number: chain 0 has none.  label: whose operand it
+ * is. */
 static orr_code stg_infer_chain(stg_infer *f,
                                 stg_layout made,
                                 stg_layout needed,
@@ -592,15 +597,17 @@ orr_code stg_measure_layout(stg_measure *m, stg_layout l, double *out, orr_error
 
 /* ---- takes out compute nodes without work (specification, section 12).
  *
- * The reference goes over the empty nodes in rounds.  In a round it takes them in file order; one that depends on
- * another empty node of the round waits for the next, any other hands its parents to its children and goes.
- * The order decides in which order parents stand in the files, so it is kept, but not the rounds: what a node
- * hands on is never empty (it would have waited), so the children of an empty node and its empty parents are
- * the same from beginning to end, and the round a node goes in follows from those of its empty parents:
+ * The reference goes over the empty nodes in rounds.  In a round it takes them in file order; one
+ * that depends on another empty node of the round waits for the next, any other hands its parents
+ * to its children and goes. The order decides in which order parents stand in the files, so it is
+ * kept, but not the rounds: what a node hands on is never empty (it would have waited), so the
+ * children of an empty node and its empty parents are the same from beginning to end, and the round
+ * a node goes in follows from those of its empty parents:
  *
  *     round(n) = max over empty parents p of: round(p) if p comes first in the file, else round(p) + 1
  *
- * Cost: one pass over the dependencies and a sort of the empty nodes, however long their chains are. ---- */
+ * Cost: one pass over the dependencies and a sort of the empty nodes, however long their chains
+ * are. ---- */
 
 typedef struct leaving {
     uint32_t node, round;

@@ -5,8 +5,8 @@
  *     infer    collectives follow from how an operand lies and how it is needed
  *     plan     the nodes of one pipeline stage, in file order, with dependencies as indices
  *
- * A plan is made in steps: all nodes; compute nodes without work taken out; then, when asked for, clones for
- * further micro-batches and the merging of collectives. */
+ * A plan is made in steps: all nodes; compute nodes without work taken out; then, when asked for,
+ * clones for further micro-batches and the merging of collectives. */
 #ifndef ORR_SYMBOLIC_LOWER_H
 #define ORR_SYMBOLIC_LOWER_H
 

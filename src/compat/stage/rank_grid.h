@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_grid.h - ranks and communicator groups as places in a grid; all closed forms, no searching. */
+/* rank_grid.h - ranks and communicator groups as places in a grid; all closed forms, no
+ * searching. */
 #ifndef ORR_SYMBOLIC_RANK_GRID_H
 #define ORR_SYMBOLIC_RANK_GRID_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ratio.h - exact fractions of 128-bit integers, and the double nearest to one.
  *
- * Sizes of tensors are products and quotients of a dozen integers.  They are worked out exactly and rounded
- * once, so that 10 / 3 * 3 is 10.  Everything here fails (false) instead of overflowing. */
+ * Sizes of tensors are products and quotients of a dozen integers.  They are worked out exactly and
+ * rounded once, so that 10 / 3 * 3 is 10.  Everything here fails (false) instead of overflowing. */
 #ifndef ORR_SYMBOLIC_RATIO_H
 #define ORR_SYMBOLIC_RATIO_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage.c - numbers of ranks and groups (specification, sections 7 and 8).
  *
- * A rank is (stage, ep, cp, tp, dp) with dp fastest.  The groups of an axis are numbered by (stage, the other
- * axes in the order dp, tp, cp, ep) with the last one fastest, those of dp first, then tp, cp, ep; 1 is the
- * first number. */
+ * A rank is (stage, ep, cp, tp, dp) with dp fastest.  The groups of an axis are numbered by (stage,
+ * the other axes in the order dp, tp, cp, ep) with the last one fastest, those of dp first, then
+ * tp, cp, ep; 1 is the first number. */
 #include "base/text/text.h"
 #include "pipeline.h"
 #include "rank_grid.h"
@@ -84,8 +84,9 @@ uint32_t stg_grid_members(const stg_grid *g, uint32_t group, uint32_t *count, ui
 
 /* ---- cuts the tensor graph into pipeline stages (specification, section 6).
  *
- * A stage is its layers; an operand that lives elsewhere is replaced by a shadow, one for each remote tensor and
- * stage, which becomes a receive here and a send there.  Cost: one pass over all tensors. ---- */
+ * A stage is its layers; an operand that lives elsewhere is replaced by a shadow, one for each
+ * remote tensor and stage, which becomes a receive here and a send there.  Cost: one pass over all
+ * tensors. ---- */
 
 static void stg_pipeline_fini(stg_pipeline *p)
 {
@@ -95,9 +96,9 @@ static void stg_pipeline_fini(stg_pipeline *p)
     orr_free(p->pairs);
 }
 
-/* The first stages get a layer more when they do not come out even.  What is behind the last layer belongs to
- * stage (layers - 1) mod stages, which is the last one only when they do: the reference's rule, unless
- * precision is mixed. */
+/* The first stages get a layer more when they do not come out even.  What is behind the last layer
+ * belongs to stage (layers - 1) mod stages, which is the last one only when they do: the
+ * reference's rule, unless precision is mixed. */
 static uint32_t stage_of(int32_t place, const orr_stage_options *opt)
 {
     const uint64_t base = opt->layers / opt->pp, more = opt->layers % opt->pp,
@@ -235,8 +236,8 @@ static orr_code stg_pipeline_split(stg_pipeline *p,
 
 /* ---- words and layouts, each kept once.
  *
- * A layout is found by its content: the numbers of its extents, as bytes.  What is asked of a layout over and
- * over (its size, its text) is worked out the first time. ---- */
+ * A layout is found by its content: the numbers of its extents, as bytes.  What is asked of a
+ * layout over and over (its size, its text) is worked out the first time. ---- */
 
 bool stg_space_init(stg_space *s)
 {
@@ -450,7 +451,8 @@ orr_code stg_layout_parse(stg_space *s,
 
 /* ---- a job from options: assemble, split, number, plan.
  *
- * Everything that can be wrong with options or templates is found here, before anything is written. ---- */
+ * Everything that can be wrong with options or templates is found here, before anything is written.
+ * ---- */
 
 static const char *const model_names[ORR_STAGE_MODELS] = {"dense", "llama", "gpt", "moe", "debug"};
 

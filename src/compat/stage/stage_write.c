@@ -2,7 +2,8 @@
 /* stage_write.c - names and sizes of tensors as they stand in inputs, outputs and the memory report
  * (specification, sections 13 and 16).
  *
- * Both ask what a tensor is by its name.  The names that count are the same in every layer and micro-batch. */
+ * Both ask what a tensor is by its name.  The names that count are the same in every layer and
+ * micro-batch. */
 #include "base/formats/json.h"
 #include "base/io/output.h"
 #include "base/text/number.h"
@@ -233,8 +234,8 @@ char *orr_stage_memory_line(const orr_stage *job, uint32_t rank, char *out, size
 
 /* ---- one file a rank, under names the user chose.
  *
- * Bodies are encoded once for each pipeline stage; a rank's file is its body with the holes filled, copied
- * together in memory that is used again, on all cores. ---- */
+ * Bodies are encoded once for each pipeline stage; a rank's file is its body with the holes filled,
+ * copied together in memory that is used again, on all cores. ---- */
 
 enum { PATH_ROOM = 4096, BATCH = 16 };
 
@@ -561,9 +562,9 @@ static orr_code stg_json(orr_stage *job, uint32_t rank, orr_buf *to, orr_error *
 
 /* ---- a plan as a trace (specification, section 14.1), and all of them as a set.
  *
- * All ranks of a pipeline stage have the same nodes; they differ in the number of their group along each axis and
- * in the rank that has their place in a neighbouring stage.  Those are the holes of the body: a slot for each
- * axis, and one for each stage that messages go to or come from. ---- */
+ * All ranks of a pipeline stage have the same nodes; they differ in the number of their group along
+ * each axis and in the rank that has their place in a neighbouring stage.  Those are the holes of
+ * the body: a slot for each axis, and one for each stage that messages go to or come from. ---- */
 
 enum { ATTRS_MOST = 6, TEXTS_MOST = 8 };
 
@@ -572,8 +573,8 @@ typedef struct hole_list {
     size_t count, room;
 } hole_list;
 
-/* One trace in the making.  Texts of a node lie behind each other in `text`, which may move while it grows, so
- * they are known by where they begin until the node is complete. */
+/* One trace in the making.  Texts of a node lie behind each other in `text`, which may move while
+ * it grows, so they are known by where they begin until the node is complete. */
 typedef struct trace_writer {
     orr_stage *job;
     const stg_plan *plan;

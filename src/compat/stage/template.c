@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* template.c - from rows of cells to a checked graph, and the library that keeps the modules of a model.
+/* template.c - from rows of cells to a checked graph, and the library that keeps the modules of a
+ * model.
  *
- * Rows may refer to rows below them, so tensors are made first and their operands looked up afterwards. */
+ * Rows may refer to rows below them, so tensors are made first and their operands looked up
+ * afterwards. */
 #include "template.h"
 #include "base/formats/csv.h"
 #include "base/formats/json.h"
@@ -190,8 +192,8 @@ orr_code stg_library_get(stg_library *lib, const char *name, const stg_tgraph **
 /* ---- modules from pairs of files: NAME.csv with a row a tensor, NAME.json with what is said of
  * the whole (docs/format/template.md).
  *
- * Nothing in the JSON file changes the graph; it is there to be compared: the symbols it names must be those of
- * the layouts, the tensors that come from outside must be placeholders. ---- */
+ * Nothing in the JSON file changes the graph; it is there to be compared: the symbols it names must
+ * be those of the layouts, the tensors that come from outside must be placeholders. ---- */
 
 enum { COLUMNS = 12, COLUMNS_LEAST = 11 };
 
@@ -488,8 +490,8 @@ orr_code stg_module_read(
  *     K  the heads that keys and values have: as many as queries, or fewer
  *     i  the rows of an embedding: whole, or divided by tp
  *
- * A layout is "extent,extent@hidden"; without @ the values are whole sums.  Letters below stand for extents,
- * anything longer is an expression as it is.  A $ in an attribute is K. ---- */
+ * A layout is "extent,extent@hidden"; without @ the values are whole sums.  Letters below stand for
+ * extents, anything longer is an expression as it is.  A $ in an attribute is K. ---- */
 
 typedef struct row {
     const char *id, *op, *a, *layout_a, *b, *layout_b, *attr, *grad_of, *extras;

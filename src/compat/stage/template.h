@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* template.h - modules: the small graphs a model is put together from.
  *
- * A module is a table with a row for each tensor.  It comes from a pair of files, NAME.csv and NAME.json
- * (docs/format/template.md), or from the tables of template.c; both end as rows of cells, and one
- * builder makes a graph of them and checks it. */
+ * A module is a table with a row for each tensor.  It comes from a pair of files, NAME.csv and
+ * NAME.json (docs/format/template.md), or from the tables of template.c; both end as rows of cells,
+ * and one builder makes a graph of them and checks it. */
 #ifndef ORR_SYMBOLIC_TEMPLATE_H
 #define ORR_SYMBOLIC_TEMPLATE_H
 

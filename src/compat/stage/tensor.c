@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c - graphs of tensors: adding, copying, linking, replacing symbols.
  *
- * A copy of a graph is its tensors with one number added to every index, so a model of eighty layers and
- * sixteen micro-batches is a hundred thousand short copies and no work with symbols or names. */
+ * A copy of a graph is its tensors with one number added to every index, so a model of eighty
+ * layers and sixteen micro-batches is a hundred thousand short copies and no work with symbols or
+ * names. */
 #include "tensor.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
@@ -339,10 +340,12 @@ orr_code stg_tgraph_link(stg_tgraph *g, uint32_t source, uint32_t target, orr_er
     return ORR_OK;
 }
 
-/* ---- what each operation makes of its operands: layout, number of operations, and what it insists on.
+/* ---- what each operation makes of its operands: layout, number of operations, and what it insists
+ * on.
  *
- * This is the table of the specification's section 3.1.  Results depend on the operation, its attribute and
- * the operands' layouts alone, so each combination is worked out once and found again by these numbers. ---- */
+ * This is the table of the specification's section 3.1.  Results depend on the operation, its
+ * attribute and the operands' layouts alone, so each combination is worked out once and found again
+ * by these numbers. ---- */
 
 /* One tensor looked at, and where to complain. */
 typedef struct view {
@@ -382,7 +385,8 @@ static orr_code parse_in_attr(const view *v, orr_str text, stg_expr *out)
                 : ORR_OK;
 }
 
-/* "2:Seq/cp" or "1*KExperts": an axis, and behind the mark an expression; without one *out is untouched. */
+/* "2:Seq/cp" or "1*KExperts": an axis, and behind the mark an expression; without one *out is
+ * untouched. */
 static orr_code parse_axis(const view *v, char mark, uint32_t *axis, stg_expr *out)
 {
     const orr_str attr = attr_of(v);

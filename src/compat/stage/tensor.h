@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.h - the graph of symbolic tensors: what a training step computes, before it is cut into nodes.
+/* tensor.h - the graph of symbolic tensors: what a training step computes, before it is cut into
+ * nodes.
  *
- * space    everything that is kept once and known by a number: expressions, layouts, words.
- * layout   how a tensor lies on a rank: the extents of its local shape, and hidden extents.  A parallel axis in
+ * space    everything that is kept once and known by a number: expressions, layouts, words. layout
+ * how a tensor lies on a rank: the extents of its local shape, and hidden extents.  A parallel axis
+ * in
  *          an extent says that the tensor is divided along it; in a hidden extent, that the local values are
  *          part of a sum over it; nowhere, that every rank of the axis has the same.
  * tensor   a name, the operation that makes it, its operands and the layouts they are needed in.
  * graph    tensors in order, addressed by index.  The order is the order of nodes in the files.
  *
- * What goes wrong while making any of these (memory, numbers) is kept in the space, as expr.h has it, and asked
- * for with stg_space_check where a pass ends.  Layouts are shared by thousands of tensors, so a pass that replaces a symbol works once for each layout. */
+ * What goes wrong while making any of these (memory, numbers) is kept in the space, as expr.h has
+ * it, and asked for with stg_space_check where a pass ends.  Layouts are shared by thousands of
+ * tensors, so a pass that replaces a symbol works once for each layout. */
 #ifndef ORR_SYMBOLIC_TENSOR_H
 #define ORR_SYMBOLIC_TENSOR_H
 
@@ -160,7 +163,8 @@ uint64_t stg_tgraph_symbols(const stg_tgraph *g, size_t count);
 
 /* All tensors of `from` again at the end, their names behind `prefix`; the first of them. */
 uint32_t stg_tgraph_append(stg_tgraph *g, const stg_tgraph *from, orr_str prefix);
-/* The same, with the prefix kept apart: names are not made anew, which is what thousands of copies want. */
+/* The same, with the prefix kept apart: names are not made anew, which is what thousands of copies
+ * want. */
 uint32_t stg_tgraph_repeat(stg_tgraph *g, const stg_tgraph *from, stg_word prefix, int32_t place);
 
 /* Symbols replaced in all tensors from `first` on: in layouts by algebra, in attributes by text. */
@@ -181,7 +185,8 @@ const char *stg_tensor_label(const stg_tgraph *g, uint32_t t, char *out, size_t 
 orr_code stg_tensor_made(stg_tgraph *g, uint32_t t, stg_layout *out, orr_error *err) ORR_MUST_CHECK;
 /* How many operations that takes. */
 orr_code stg_tensor_ops(stg_tgraph *g, uint32_t t, stg_expr *out, orr_error *err) ORR_MUST_CHECK;
-/* Are operands, attribute and layouts such as the operation wants them?  where: the row it came from. */
+/* Are operands, attribute and layouts such as the operation wants them?  where: the row it came
+ * from. */
 orr_code stg_tensor_check(stg_tgraph *g, uint32_t t, const orr_where *where, orr_error *err)
     ORR_MUST_CHECK;
 

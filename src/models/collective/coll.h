@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll.h - the collective algorithms of this library.  One file per algorithm; coll_table.c lists them. */
+/* coll.h - the collective algorithms of this library.  One file per algorithm; coll_table.c lists
+ * them. */
 #ifndef ORR_MODELS_COLL_H
 #define ORR_MODELS_COLL_H
 

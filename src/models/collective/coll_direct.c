@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_direct.c - direct: every member sends to every other one, all at once or N at a time (astra-sim.md 5.7). */
+/* coll_direct.c - direct: every member sends to every other one, all at once or N at a time
+ * (astra-sim.md 5.7). */
 #include "coll_exchange.h"
 
 typedef struct peers {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_exchange.h - what ring, direct and halving-doubling have in common (astra-sim.md 5.4, 5.5, 5.7).
+/* coll_exchange.h - what ring, direct and halving-doubling have in common (astra-sim.md 5.4, 5.5,
+ * 5.7).
  *
- * A phase makes packets (a member to send to, one to receive from, a size), waits out an endpoint delay for each
- * and then sends the oldest.  Packets leave in the order they are made, so none is stored: an algorithm has two
- * walks over the same sequence, one for packets made and one for packets sent, and a function that gives the
- * packet where a walk stands and moves it on.
+ * A phase makes packets (a member to send to, one to receive from, a size), waits out an endpoint
+ * delay for each and then sends the oldest.  Packets leave in the order they are made, so none is
+ * stored: an algorithm has two walks over the same sequence, one for packets made and one for
+ * packets sent, and a function that gives the packet where a walk stands and moves it on.
  *
- * The functions are inline: in each algorithm the compiler sees its own walk, and this is the innermost loop of
- * a run. */
+ * The functions are inline: in each algorithm the compiler sees its own walk, and this is the
+ * innermost loop of a run. */
 #ifndef ORR_COLL_EXCHANGE_H
 #define ORR_COLL_EXCHANGE_H
 
@@ -38,8 +39,8 @@ static inline uint32_t coll_step(const orr_coll *c, uint32_t index, bool is_forw
     return index == 0 ? c->count - 1 : index - 1;
 }
 
-/* The next packet is made: its endpoint delay begins.  A round starts with `parallel` packets of the member's
- * own data; the others pass on what came in (astra-sim.md 5.5). */
+/* The next packet is made: its endpoint delay begins.  A round starts with `parallel` packets of
+ * the member's own data; the others pass on what came in (astra-sim.md 5.5). */
 static inline void coll_make_packet(orr_coll *c, coll_exchange *x, coll_next next, void *made)
 {
     if (x->own == 0 && x->later == 0) {

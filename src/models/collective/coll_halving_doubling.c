@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_halving_doubling.c - halving-doubling: partners twice as far away from step to step, and half the data;
- * an all-gather the other way round, an all-reduce there and back (astra-sim.md 5.7). */
+/* coll_halving_doubling.c - halving-doubling: partners twice as far away from step to step, and
+ * half the data; an all-gather the other way round, an all-reduce there and back (astra-sim.md
+ * 5.7). */
 #include "coll_exchange.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_relay.c - broadcast, reduce, scatter and gather: data goes along the edges of a tree, away from its root
- * or towards it (docs/design/collectives.md).
+/* coll_relay.c - broadcast, reduce, scatter and gather: data goes along the edges of a tree, away
+ * from its root or towards it (docs/design/collectives.md).
  *
- * Three trees: a chain ("ring"), a star ("direct") and a binomial tree ("tree").  Members count from the root: a
- * *seat* is how far a member is from it, the root has seat 0.  A member waits out an endpoint delay for each
- * message it gets, and one for data of its own, and then passes on what it has: all at once, or, where a chain
- * carries a piece for each member, piece by piece. */
+ * Three trees: a chain ("ring"), a star ("direct") and a binomial tree ("tree").  Members count
+ * from the root: a *seat* is how far a member is from it, the root has seat 0.  A member waits out
+ * an endpoint delay for each message it gets, and one for data of its own, and then passes on what
+ * it has: all at once, or, where a chain carries a piece for each member, piece by piece. */
 #include "coll.h"
 
 typedef struct relay {

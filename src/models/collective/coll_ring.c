@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_ring.c - ring: every member sends to its neighbour, one packet at a time (astra-sim.md 5.7). */
+/* coll_ring.c - ring: every member sends to its neighbour, one packet at a time (astra-sim.md
+ * 5.7). */
 #include "coll_exchange.h"
 
 /* The walk does not move: all packets are alike. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_table.c - the list of algorithms: the only place that knows them all.  The words of the system file, the
- * list in its error messages, help, timelines and progress follow from it. */
+/* coll_table.c - the list of algorithms: the only place that knows them all.  The words of the
+ * system file, the list in its error messages, help, timelines and progress follow from it. */
 #include "coll.h"
 
 #include "base/text/number.h"
@@ -70,8 +70,8 @@ const char *coll_kind_name(orr_collective kind)
 
 /* ---- words of the system file ---- */
 
-/* A word of the system file need not be right for the collective, only for its family: what the algorithm
- * cannot do is an error when it is to do it, as in the reference. */
+/* A word of the system file need not be right for the collective, only for its family: what the
+ * algorithm cannot do is an error when it is to do it, as in the reference. */
 static bool is_of_family(const orr_coll_ops *ops, orr_collective kind)
 {
     const bool is_rooted = (ops->kinds & COLL_ROOTED) != 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_tree.c - the double binary tree: an all-reduce of the whole chunk up and down one of two trees
- * (astra-sim.md 5.8).
+/* coll_tree.c - the double binary tree: an all-reduce of the whole chunk up and down one of two
+ * trees (astra-sim.md 5.8).
  *
- * Under a root with one child hangs a perfect binary tree, numbered in order: the root is the last index (MAX)
- * or the first (MIN), from chunk to chunk in turn.  Parents and children follow from the index, no tree is built. */
+ * Under a root with one child hangs a perfect binary tree, numbered in order: the root is the last
+ * index (MAX) or the first (MIN), from chunk to chunk in turn.  Parents and children follow from
+ * the index, no tree is built. */
 #include "coll.h"
 
 enum { NOBODY = UINT32_MAX };
@@ -14,7 +15,8 @@ typedef struct tree {
     uint32_t timers, receives;
 } tree;
 
-/* Index i (from 0) of a perfect tree of 2^k - 1 nodes in order: the height is the number of low ones in i. */
+/* Index i (from 0) of a perfect tree of 2^k - 1 nodes in order: the height is the number of low
+ * ones in i. */
 static uint32_t height_of(uint32_t i)
 {
     return (uint32_t)__builtin_ctz(~i);

@@ -11,8 +11,8 @@ extern const orr_net_ops orr__net_unaware, orr__net_aware;       /* dims/ (astra
 extern const orr_net_ops orr__net_graph, orr__net_unaware_graph; /* graph/ */
 extern const orr_net_ops orr__net_packet; /* packet/; needs orr_net_own.packet */
 
-/* Events that a model of ours keeps itself, in the order of `line`; NULL: the model keeps none, as all
- * models outside this library. */
+/* Events that a model of ours keeps itself, in the order of `line`; NULL: the model keeps none, as
+ * all models outside this library. */
 const orr_event_source *orr__net_events(const orr_net_ops *ops,
                                         void *net,
                                         orr_net *n,

@@ -4,9 +4,9 @@
  *     static const lgs_rules mine = {.name = "mine", ...};
  *     static orr_code run(lgs_sim *s, orr_error *err) { return lgs_run_events(s, &mine, err); }
  *
- * Everything is inline, so that what the rules say is known when it is compiled.  docs/spec/goal.md 3.3 has the
- * formulas, 3.4 the order; docs/design/loggops.md says where ours differ and why.  All arithmetic is on 64 bits
- * without sign and wraps, as it does in LogGOPSim. */
+ * Everything is inline, so that what the rules say is known when it is compiled.  docs/spec/goal.md
+ * 3.3 has the formulas, 3.4 the order; docs/design/loggops.md says where ours differ and why.  All
+ * arithmetic is on 64 bits without sign and wraps, as it does in LogGOPSim. */
 #ifndef ORR_RUN_LGS_BODY_H
 #define ORR_RUN_LGS_BODY_H
 
@@ -88,7 +88,8 @@ LGS_INLINE void lgs_issue_all(lgs_sim *s, const lgs_rules *rules)
 
 /* ---- busy clocks */
 
-/* Which events find the same clocks busy: calculations of a CPU, sends and messages of a CPU and a NIC. */
+/* Which events find the same clocks busy: calculations of a CPU, sends and messages of a CPU and a
+ * NIC. */
 LGS_INLINE lgs_busy *lgs_busy_group(lgs_sim *s,
                                     uint32_t host,
                                     const orr__goal_node *n,
@@ -250,8 +251,8 @@ LGS_APART void lgs_end_rendezvous(
     lgs_raise(lgs_send_nic(s, host, nic), when);
 }
 
-/* Where messages are not buffered: a receive that finds its message is drawn here, and what was on the wire with its
- * ends swapped (goal.md 3.7).  A buffered message was drawn when it came. */
+/* Where messages are not buffered: a receive that finds its message is drawn here, and what was on
+ * the wire with its ends swapped (goal.md 3.7).  A buffered message was drawn when it came. */
 LGS_APART void lgs_watch_late_recv(lgs_sim *s,
                                    const lgs_event *recv,
                                    const lgs_event *msg,

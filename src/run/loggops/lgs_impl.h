@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_impl.h - a simulation from the inside: for the files of this folder and for src/compat/loggopsim.
+/* lgs_impl.h - a simulation from the inside: for the files of this folder and for
+ * src/compat/loggopsim.
  *
  *     loggops.c                  the object, and our rules
  *     lgs_body.h                 what happens at an event, compiled once for each set of rules
@@ -7,7 +8,8 @@
  *     lgs_noise.c                interruptions
  *     lgs_stall.c                why it stands still
  *
- * What came out is written by src/views/schedule_report.c, from the facts that src/explain/schedule_facts.c takes. */
+ * What came out is written by src/views/schedule_report.c, from the facts that
+ * src/explain/schedule_facts.c takes. */
 #ifndef ORR_SIMULATE_LGS_IMPL_H
 #define ORR_SIMULATE_LGS_IMPL_H
 
@@ -36,9 +38,10 @@ typedef struct lgs_batch {
     size_t room;
 } lgs_batch;
 
-/* Events that found the same clocks busy.  Only the first of them is in the queue; the others follow one by one.
- * Where clocks never go back, since events leave by number, nothing happens in another order than if each were put
- * off by itself, again and again; where they do, there are no groups. */
+/* Events that found the same clocks busy.  Only the first of them is in the queue; the others
+ * follow one by one. Where clocks never go back, since events leave by number, nothing happens in
+ * another order than if each were put off by itself, again and again; where they do, there are no
+ * groups. */
 typedef struct lgs_busy {
     uint64_t first; /* the number of the one that is in the queue; UINT64_MAX: none */
     lgs_list waiting;
@@ -47,9 +50,9 @@ typedef struct lgs_busy {
 struct lgs_noise;
 struct lgs_watch;
 
-/* Where simulators of LogGOPS differ.  Ours are lgs_own_rules; src/compat/loggopsim has those of two programs.
- * Rules that use lgs_body.h must be constants of the file that includes it: the compiler makes a copy of the engine
- * for each of them, in which nothing is asked any more. */
+/* Where simulators of LogGOPS differ.  Ours are lgs_own_rules; src/compat/loggopsim has those of
+ * two programs. Rules that use lgs_body.h must be constants of the file that includes it: the
+ * compiler makes a copy of the engine for each of them, in which nothing is asked any more. */
 typedef struct orr_rules_loggops {
     const char *name; /* after --compat, and in results */
 
@@ -79,7 +82,8 @@ typedef struct orr_rules_loggops {
     /* State of its own, in lgs_sim.extra.  NULL: none. */
     orr_code (*open)(struct lgs_sim *s, orr_error *err);
     void (*close)(struct lgs_sim *s);
-    /* goal.md 3.5: a message leaves; when is it there, as far as is known now?  NULL: no shared links. */
+    /* goal.md 3.5: a message leaves; when is it there, as far as is known now?  NULL: no shared
+     * links. */
     orr_code (*link_send)(struct lgs_sim *s,
                           uint64_t now,
                           uint32_t from,
@@ -94,14 +98,15 @@ typedef struct orr_rules_loggops {
                              orr_error *err);
     orr_code (*run)(struct lgs_sim *s, orr_error *err);     /* until nothing can happen */
     void (*after_event)(struct lgs_sim *s, size_t pending); /* options.prints_progress */
-    /* What results have beside ours: a text or lines, and the key it has in JSON.  NULL: nothing. */
+    /* What results have beside ours: a text or lines, and the key it has in JSON.  NULL:
+     * nothing. */
     const char *(*extra)(const struct lgs_sim *s, orr_buf *text, bool *is_list);
 } lgs_rules;
 
 extern const lgs_rules lgs_own_rules;
 
-/* A file of another program that a run can write: "viz", "queues", "pairs", "log".  Defined in src/compat/table.c; the last
- * has no name. */
+/* A file of another program that a run can write: "viz", "queues", "pairs", "log".  Defined in
+ * src/compat/table.c; the last has no name. */
 typedef struct lgs_writer {
     const char *name;
     orr_code (*write)(const struct lgs_sim *s, const char *path, orr_error *err);
@@ -233,7 +238,8 @@ typedef enum lgs_span_kind {
 
 #define LGS_NO_NODE UINT32_MAX
 
-/* What took a while: where, when.  Of one on the wire, cpu is unused and size is that of the message. */
+/* What took a while: where, when.  Of one on the wire, cpu is unused and size is that of the
+ * message. */
 typedef struct lgs_span {
     uint64_t start, end, size;
     uint32_t host, peer;
@@ -291,7 +297,8 @@ static inline void lgs_release(lgs_sim *s, lgs_batch *b, uint32_t node, uint8_t 
     b->items[b->count++] = (lgs_ready){at, node, kind};
 }
 
-/* One edge less.  keeps: the time of the edge counts when the operation is let go (later edges may be earlier).
+/* One edge less.  keeps: the time of the edge counts when the operation is let go (later edges may
+ * be earlier).
  * */
 static inline void lgs_unblock(lgs_sim *s, lgs_batch *b, uint32_t child, uint64_t at, bool keeps)
 {
@@ -323,7 +330,8 @@ static inline void lgs_finish(lgs_sim *s, uint32_t host, uint32_t node, uint64_t
         lgs_unblock(s, b, edges[i], when, true);
 }
 
-/* An operation starts at `when`.  Edges that wait for a start carry no time in ATLAHS (goal.md 3.3). */
+/* An operation starts at `when`.  Edges that wait for a start carry no time in ATLAHS (goal.md
+ * 3.3). */
 static inline void lgs_start(lgs_sim *s, uint32_t host, uint32_t node, uint64_t when, bool keeps)
 {
     lgs_batch *b = lgs_touch(s, host);

@@ -179,7 +179,8 @@ static uint32_t walk(const lgs_match *m, lgs_side side, lgs_key key, uint32_t *d
     return 0;
 }
 
-/* Of the four queues that can hold something for a key without wildcards, the one whose first waits longest. */
+/* Of the four queues that can hold something for a key without wildcards, the one whose first waits
+ * longest. */
 static uint32_t oldest(const lgs_match *m, const lgs_queue *q, lgs_side side, lgs_key key)
 {
     uint32_t best = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lgs_match.h - receives that wait for their message, and messages that wait for their receive.
  *
- * Both wait in queues by (host, source, tag), found through one hash table; a queue never holds both kinds, since
- * they would have met.  Schedules with wildcards, and runs that want the lengths of queues, also keep all that
- * waits at a host in one list each, in order of arrival: wildcards search there.
- * Invariants: of several that fit, the one that waits longest is taken.
- * Cost: a lookup whatever the length of the queues; with a wildcard on the searching side a walk. */
+ * Both wait in queues by (host, source, tag), found through one hash table; a queue never holds
+ * both kinds, since they would have met.  Schedules with wildcards, and runs that want the lengths
+ * of queues, also keep all that waits at a host in one list each, in order of arrival: wildcards
+ * search there. Invariants: of several that fit, the one that waits longest is taken. Cost: a
+ * lookup whatever the length of the queues; with a wildcard on the searching side a walk. */
 #ifndef ORR_SIMULATE_LGS_MATCH_H
 #define ORR_SIMULATE_LGS_MATCH_H
 
@@ -46,8 +46,8 @@ void lgs_match_fini(lgs_match *m);
 bool lgs_match_add(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key, uint32_t e);
 /* The first on that side under exactly this key, which stops waiting; 0: none. */
 uint32_t lgs_match_take(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key);
-/* The same, where ANY on either side fits everything.  *depth: how many were looked at (with lists); of a
- * failed search, how many there are. */
+/* The same, where ANY on either side fits everything.  *depth: how many were looked at (with
+ * lists); of a failed search, how many there are. */
 uint32_t lgs_match_take_any(
     lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key, bool walks, uint32_t *depth);
 

@@ -184,7 +184,8 @@ static uint64_t noise_within(const struct lgs_noise *n, uint64_t p, uint64_t len
 
 uint64_t lgs_noise_get(struct lgs_noise *n, uint32_t host, uint64_t start, uint64_t length)
 {
-    /* An operation longer than the file meets all of it, again and again; the references do not come back. */
+    /* An operation longer than the file meets all of it, again and again; the references do not
+     * come back. */
     uint64_t noise = length / n->length * n->sum;
     length %= n->length;
     noise += noise_within(n, (start + n->offset[host]) % (n->length - length), length);

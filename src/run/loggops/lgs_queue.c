@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_queue.c - the rarer steps of the event queue: new times, empty buckets, events out of order. */
+/* lgs_queue.c - the rarer steps of the event queue: new times, empty buckets, events out of
+ * order. */
 #include "lgs_queue.h"
 
 #include "base/memory/hash.h"
@@ -110,7 +111,8 @@ uint32_t lgs_queue_bucket(lgs_queue *q, uint64_t time)
     return b;
 }
 
-/* Empty buckets stay until they are met here: an event often leads to another one at the same time. */
+/* Empty buckets stay until they are met here: an event often leads to another one at the same
+ * time. */
 uint32_t lgs_queue_next(lgs_queue *q)
 {
     orr_heap_entry top;

@@ -5,11 +5,12 @@
  *     buckets   by time, found through a hash table: the events of that time
  *     list      events in the order of their sequence numbers
  *
- * Why buckets: schedules are made by rule, so that many ranks do the same at the same time; a heap of all events
- * would sort what is sorted already.  Events mostly come in order and are appended; those that do not (an
- * event that was put off keeps its number) go to a pairing heap beside the list.
- * Invariants: event 0 is nobody; within a bucket events leave by number; an event is in one place at a time.
- * Cost: an event is 32 bytes; a push costs a hash lookup, and a heap operation when its time is new. */
+ * Why buckets: schedules are made by rule, so that many ranks do the same at the same time; a heap
+ * of all events would sort what is sorted already.  Events mostly come in order and are appended;
+ * those that do not (an event that was put off keeps its number) go to a pairing heap beside the
+ * list. Invariants: event 0 is nobody; within a bucket events leave by number; an event is in one
+ * place at a time. Cost: an event is 32 bytes; a push costs a hash lookup, and a heap operation
+ * when its time is new. */
 #ifndef ORR_SIMULATE_LGS_QUEUE_H
 #define ORR_SIMULATE_LGS_QUEUE_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lgs_stall.c - why a schedule does not come to its end: which operations block the others.
  *
- * What has not finished when nothing can happen any more waits for an operation of its own rank, or is a receive
- * whose message does not come, or a large send that nobody receives.  Those of the second and third kind for
- * which the schedule has no partner at all are the cause.  If there is none such, operations wait in a circle:
- * following one blocker from each comes back to where it was.
- * Cost: linear in what is unfinished, but for the search for partners, which is limited. */
+ * What has not finished when nothing can happen any more waits for an operation of its own rank, or
+ * is a receive whose message does not come, or a large send that nobody receives.  Those of the
+ * second and third kind for which the schedule has no partner at all are the cause.  If there is
+ * none such, operations wait in a circle: following one blocker from each comes back to where it
+ * was. Cost: linear in what is unfinished, but for the search for partners, which is limited. */
 #include "lgs_impl.h"
 
 #include <stdio.h>

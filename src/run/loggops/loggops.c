@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loggops.c - a simulation as an object: made from a schedule and parameters, run once, asked for its results.
+/* loggops.c - a simulation as an object: made from a schedule and parameters, run once, asked for
+ * its results.
  *
- * Why the schedule is borrowed: it is by far the largest part, never changes, and may be run many times.
- * Cost: 8 bytes per operation beside the schedule, 32 per pending event, 24 per host. */
+ * Why the schedule is borrowed: it is by far the largest part, never changes, and may be run many
+ * times. Cost: 8 bytes per operation beside the schedule, 32 per pending event, 24 per host. */
 #include "lgs_body.h"
 
 #include <math.h>
@@ -17,8 +18,9 @@ lgs_options lgs_defaults(void)
     return (lgs_options){.L = 2500, .o = 1500, .g = 1000, .G = 6, .S = 65535};
 }
 
-/* ---- what a run keeps for those who want to look: spans of time, searches in queues, who met whom.  Everything is
- * appended as it happens, which is the order of LogGOPSim's files.  40 bytes per span, 24 per search, 16 per pair. */
+/* ---- what a run keeps for those who want to look: spans of time, searches in queues, who met
+ * whom.  Everything is appended as it happens, which is the order of LogGOPSim's files.  40 bytes
+ * per span, 24 per search, 16 per pair. */
 
 static orr_code watch_open(const lgs_sim *s, lgs_watch **out, orr_error *err)
 {

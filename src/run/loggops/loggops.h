@@ -8,16 +8,17 @@
  *     printf("%" PRIu64 " ns\n", lgs_finished_at(s, 0));
  *     lgs_destroy(s);
  *
- * L is the latency, o what a message costs a CPU and g what it costs a NIC, each once; O and G the same for
- * every byte; a message above S bytes is over for its sender only when it has been received.  Times are
- * nanoseconds.  docs/design/loggops.md has the rules. */
+ * L is the latency, o what a message costs a CPU and g what it costs a NIC, each once; O and G the
+ * same for every byte; a message above S bytes is over for its sender only when it has been
+ * received.  Times are nanoseconds.  docs/design/loggops.md has the rules. */
 #ifndef ORR_RUN_LOGGOPS_H
 #define ORR_RUN_LOGGOPS_H
 
 #include <orrery/lab/goal.h>
 #include <orrery/timeline.h>
 
-/* A file that the schedule comes from: for JSON results, where the hash of its content stands beside it. */
+/* A file that the schedule comes from: for JSON results, where the hash of its content stands
+ * beside it. */
 typedef struct lgs_input {
     const char
         *role;    /* "schedule", "traces", "system", "network", "memory", "groups", "placement" */
@@ -53,8 +54,8 @@ typedef struct lgs_sim lgs_sim;
 /* The schedule must outlive the simulation.  Every peer must be a rank of it. */
 orr_code lgs_create(const orr_goal *g, const lgs_options *opt, lgs_sim **out, orr_error *err)
     ORR_MUST_CHECK;
-/* To the end.  By our own rules a schedule whose operations are not all over then is an error, which names
- * those that block the others; lgs_stall_line has the whole story. */
+/* To the end.  By our own rules a schedule whose operations are not all over then is an error,
+ * which names those that block the others; lgs_stall_line has the whole story. */
 orr_code lgs_run(lgs_sim *s, orr_error *err) ORR_MUST_CHECK;
 /* One event; ORR_END: none is left. */
 orr_code lgs_step_once(lgs_sim *s, orr_error *err) ORR_MUST_CHECK;
@@ -70,8 +71,8 @@ uint64_t lgs_noise_of(const lgs_sim *s, uint32_t rank);    /* how long it was in
 /* A run that did not come to its end: who waits for what, line by line; NULL behind the last. */
 const char *lgs_stall_line(const lgs_sim *s, size_t i);
 
-/* What came out: a short table, one JSON object, one row a rank; to a file or "-".  `program` and `source` stand in
- * the head of results: who asks, and the file of the schedule. */
+/* What came out: a short table, one JSON object, one row a rank; to a file or "-".  `program` and
+ * `source` stand in the head of results: who asks, and the file of the schedule. */
 orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, orr_error *err)
     ORR_MUST_CHECK;
 orr_code lgs_write_json(const lgs_sim *s,
@@ -81,8 +82,9 @@ orr_code lgs_write_json(const lgs_sim *s,
                         orr_error *err) ORR_MUST_CHECK;
 orr_code lgs_write_csv(const lgs_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
 
-/* Files of LogGOPSim: "log" and "log-batch" (what it prints), "viz" (the timeline of DrawViz), "pairs" (which send met
- * which receive), "queues" (their lengths; path is the prefix of six files). */
+/* Files of LogGOPSim: "log" and "log-batch" (what it prints), "viz" (the timeline of DrawViz),
+ * "pairs" (which send met which receive), "queues" (their lengths; path is the prefix of six
+ * files). */
 orr_code lgs_write_old(const lgs_sim *s, const char *what, const char *path, orr_error *err)
     ORR_MUST_CHECK;
 

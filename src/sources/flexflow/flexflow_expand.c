@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flexflow_expand.c - a task graph shared out: each device gets its compute tasks and its ends of the messages.
+/* flexflow_expand.c - a task graph shared out: each device gets its compute tasks and its ends of
+ * the messages.
  *
- * A communication is a send on one device and a receive on the other, under one tag.  An edge between tasks that
- * no device has both of would be lost, so such a crossing becomes a message of one byte (a message of none is
- * refused by simulators): the device that finishes the first task tells the one that waits.
- * Cost: linear in tasks and edges. */
+ * A communication is a send on one device and a receive on the other, under one tag.  An edge
+ * between tasks that no device has both of would be lost, so such a crossing becomes a message of
+ * one byte (a message of none is refused by simulators): the device that finishes the first task
+ * tells the one that waits. Cost: linear in tasks and edges. */
 #include "flexflow_impl.h"
 
 #include "base/memory/map.h"
@@ -157,7 +158,8 @@ static orr_code share_out(expander *x)
     return ORR_OK;
 }
 
-/* Tags count up in the order in which the converter meets the messages: rank by rank, as in the file. */
+/* Tags count up in the order in which the converter meets the messages: rank by rank, as in the
+ * file. */
 static orr_code number_messages(expander *x)
 {
     x->tags = orr_arena_new(x->arena, x->g->count, uint32_t);
@@ -256,8 +258,8 @@ static orr_code connect(expander *x)
 
 /* ---- nodes ---- */
 
-/* chakra.md 4.4: compute tasks keep all, messages what stands on "their" device, where a message's device is the
- * number of its link. */
+/* chakra.md 4.4: compute tasks keep all, messages what stands on "their" device, where a message's
+ * device is the number of its link. */
 static bool keeps_dep(const expander *x, const ff_task *t, uint32_t on, uint32_t rank)
 {
     return !t->is_comm || x->g->tasks[on].device == x->devices[rank];

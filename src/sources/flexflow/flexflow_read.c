@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flexflow_read.c - from the statements of a DOT file to tasks and their dependencies (chakra.md 4.4).
+/* flexflow_read.c - from the statements of a DOT file to tasks and their dependencies (chakra.md
+ * 4.4).
  *
- * A node is called node<K>; its label is a record, {device_id=D|NAME|PHASE|KIND|...}.  Everything that a later
- * step relies on is checked here: ids are unique, edges join tasks that exist, nothing waits for itself.
- * Cost: linear, but for one sort of the ids. */
+ * A node is called node<K>; its label is a record, {device_id=D|NAME|PHASE|KIND|...}.  Everything
+ * that a later step relies on is checked here: ids are unique, edges join tasks that exist, nothing
+ * waits for itself. Cost: linear, but for one sort of the ids. */
 #include "flexflow_impl.h"
 
 #include "base/formats/dot.h"

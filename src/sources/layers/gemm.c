@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c - from shapes to a table of layers: work out each layer, cost it, round its times.
  *
- * All numbers are those of the slowest NPU.  The three times of a layer and its update are whole numbers of
- * what the table counts; a time that is not nothing never becomes nothing.  How far rounding went is kept, for
- * tables of short layers in microseconds. */
+ * All numbers are those of the slowest NPU.  The three times of a layer and its update are whole
+ * numbers of what the table counts; a time that is not nothing never becomes nothing.  How far
+ * rounding went is kept, for tables of short layers in microseconds. */
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
 #include "gemm_impl.h"
@@ -13,14 +13,15 @@
 typedef struct lay_cost lay_cost;
 static void lay_cost_destroy(lay_cost *c);
 
-/* ---- how many cycles an operation takes: the arrays, the vector unit or memory, whichever is slowest.
+/* ---- how many cycles an operation takes: the arrays, the vector unit or memory, whichever is
+ * slowest.
  *
- * Several arrays share the products of an operation in the better of two ways: each array takes whole products,
- * or each product is cut into a grid of pieces, one an array; of all grids with at most so many pieces the fastest
- * counts.  Sums are never cut: that would take another operation to add them up.
- * Everything is a whole number of cycles, rounded up once for each part.
- * Cost: O(sqrt(arrays)) evaluations of the systolic model for a product that was not met before; equal ones are
- * looked up. ---- */
+ * Several arrays share the products of an operation in the better of two ways: each array takes
+ * whole products, or each product is cut into a grid of pieces, one an array; of all grids with at
+ * most so many pieces the fastest counts.  Sums are never cut: that would take another operation to
+ * add them up. Everything is a whole number of cycles, rounded up once for each part. Cost:
+ * O(sqrt(arrays)) evaluations of the systolic model for a product that was not met before; equal
+ * ones are looked up. ---- */
 
 typedef unsigned __int128 wide;
 
@@ -150,8 +151,8 @@ orr_code lay_array_cycles(const orr_systolic_array *a,
     return code;
 }
 
-/* One product over so many arrays.  For every number of columns of the grid that differs from the last in its
- * number of rows: the most rows that there are arrays for. */
+/* One product over so many arrays.  For every number of columns of the grid that differs from the
+ * last in its number of rows: the most rows that there are arrays for. */
 static orr_code over_grid(const lay_cost *c,
                           uint64_t arrays,
                           uint64_t m,

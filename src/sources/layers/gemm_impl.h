@@ -82,7 +82,8 @@ typedef struct lay_ways {
 } lay_ways;
 lay_ways lay_ways_of(orr_policy p, uint64_t npus, uint64_t packages);
 
-/* count products of m x k by k x n, of each of which part / whole is computed (the rest is masked). */
+/* count products of m x k by k x n, of each of which part / whole is computed (the rest is
+ * masked). */
 typedef struct lay_product {
     uint64_t count, m, n, k;
     uint64_t part, whole;
@@ -116,7 +117,8 @@ typedef struct lay_buffers {
     uint64_t input, weight, output;
 } lay_buffers;
 
-/* ORR_EINPUT: it cannot be shared out like this, or is too large; label and the shape's line are the place. */
+/* ORR_EINPUT: it cannot be shared out like this, or is too large; label and the shape's line are
+ * the place. */
 orr_code lay_work_of(const lay_shape *s,
                      lay_ways ways,
                      const lay_buffers *buffers,
@@ -159,7 +161,8 @@ struct orr_rules_gemm {
     bool
         has_last_pass_only; /* reports overwrite each other: all times are the last pass's (scale-sim.md 7.3) */
     const orr_rules_systolic *systolic;
-    /* The CSV file (scale-sim.md 7.1), and the layers made of it: g->shards and g->layers (7.2 to 7.4). */
+    /* The CSV file (scale-sim.md 7.1), and the layers made of it: g->shards and g->layers (7.2 to
+     * 7.4). */
     orr_code (*read)(orr_shapes *t, orr_span bytes, bool needs_policies, orr_error *err);
     orr_code (*fill)(orr_gemm *g, const orr_shapes *s, orr_error *err);
     orr_code (*write_intermediate)(const orr_gemm *g,

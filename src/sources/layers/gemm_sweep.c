@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_sweep.c - the same layers on arrays of every size and shape, with each dataflow: what suits them best.
+/* gemm_sweep.c - the same layers on arrays of every size and shape, with each dataflow: what suits
+ * them best.
  *
- * Rows and columns are powers of two, so an anti-diagonal of the map has arrays with equally many elements.  The
- * number of arrays, clock and memory stay as they are.  Copies of the table change no ratio and are left out.
- * Cost: one evaluation of all layers a cell. */
+ * Rows and columns are powers of two, so an anti-diagonal of the map has arrays with equally many
+ * elements.  The number of arrays, clock and memory stay as they are.  Copies of the table change
+ * no ratio and are left out. Cost: one evaluation of all layers a cell. */
 #include "gemm_impl.h"
 
 #include "base/text/number.h"
@@ -142,8 +143,8 @@ void orr_gemm_sweep_destroy(orr_gemm_sweep *w)
 
 /* ---- for people ---- */
 
-/* Six steps from blue to red, in the colours that every terminal of the last decades has; the figure in the cell says
- * the same. */
+/* Six steps from blue to red, in the colours that every terminal of the last decades has; the
+ * figure in the cell says the same. */
 static const char *heat_of(double share)
 {
     static const char *const colors[] = {"\033[44;97m", "\033[46;30m", "\033[42;30m",

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_work.c - what one NPU has to do for a layer: products, vector operations, traffic, collectives.
+/* gemm_work.c - what one NPU has to do for a layer: products, vector operations, traffic,
+ * collectives.
  *
- * Every kind of layer with weights becomes `count` products M x K by K x N per pass, in the roles of the table of
- * spec scale-sim.md, 7.3: forward M x K x N, gradient of the inputs M x N x K, gradient of the weights K x M x N.
- * The batch (M) is cut `ways.batch` ways, the outputs (N) `ways.output` ways; the slowest NPU has the larger
- * share, so shares are rounded up.  A share of nothing is an error: NPUs without work are not what was meant.
- * Traffic counts real tensors: that a convolution looks at an element several times is the buffers' business.
- * docs/design/gemm.md has the table of all kinds.
+ * Every kind of layer with weights becomes `count` products M x K by K x N per pass, in the roles
+ * of the table of spec scale-sim.md, 7.3: forward M x K x N, gradient of the inputs M x N x K,
+ * gradient of the weights K x M x N. The batch (M) is cut `ways.batch` ways, the outputs (N)
+ * `ways.output` ways; the slowest NPU has the larger share, so shares are rounded up.  A share of
+ * nothing is an error: NPUs without work are not what was meant. Traffic counts real tensors: that
+ * a convolution looks at an element several times is the buffers' business. docs/design/gemm.md has
+ * the table of all kinds.
  *
- * Sizes come from a file: every product goes through mul(), which remembers that one did not fit. */
+ * Sizes come from a file: every product goes through mul(), which remembers that one did not
+ * fit. */
 #include "gemm_impl.h"
 
 #include <inttypes.h>
@@ -17,8 +20,9 @@
 
 enum { SHOWN = 60 };
 
-/* Vector operations for an element.  Softmax: maximum, difference, exponential, sum, quotient; and back: product,
- * sum, difference, product.  Norm: mean, difference, square, variance, quotient, gain, offset; twice that back. */
+/* Vector operations for an element.  Softmax: maximum, difference, exponential, sum, quotient; and
+ * back: product, sum, difference, product.  Norm: mean, difference, square, variance, quotient,
+ * gain, offset; twice that back. */
 enum { SOFTMAX_OPS = 5, SOFTMAX_BACK_OPS = 4, NORM_OPS = 7, NORM_BACK_OPS = 14 };
 
 /* A layer being worked out. */
@@ -148,9 +152,10 @@ static void send(job *j, int pass, const char *comm, uint64_t elements)
     j->out->pass[pass].comm_elements = elements;
 }
 
-/* Elements moved for a product of `left` by `right` giving `result` (m x n), when the chip holds only so much:
- * the best of three orders.  Keep pieces of the left factor and bring all of the right one by for each; the
- * other way round; or keep square pieces of the result and bring both factors by. */
+/* Elements moved for a product of `left` by `right` giving `result` (m x n), when the chip holds
+ * only so much: the best of three orders.  Keep pieces of the left factor and bring all of the
+ * right one by for each; the other way round; or keep square pieces of the result and bring both
+ * factors by. */
 static uint64_t traffic(
     job *j, uint64_t left, uint64_t right, uint64_t result, uint64_t m, uint64_t n)
 {
@@ -219,8 +224,8 @@ static uint64_t outputs_along(job *j, const lay_shape *s, lay_size image, lay_si
     return reach > padded ? 0 : (padded - reach) / s->size[ORR__STRIDE] + 1;
 }
 
-/* Output channels go out group by group; when there are fewer groups than ways, a group's channels are cut, over as
- * many NPUs as the group with the fewest has. */
+/* Output channels go out group by group; when there are fewer groups than ways, a group's channels
+ * are cut, over as many NPUs as the group with the fewest has. */
 static void share_channels(const job *j, const lay_shape *s, uint64_t *groups, uint64_t *channels)
 {
     const uint64_t per_group = s->size[ORR__COUT] / s->size[ORR__GROUPS];
@@ -261,7 +266,8 @@ static orr_code conv_work(job *j, orr_error *err)
     return ORR_OK;
 }
 
-/* Gather rows and add them up; back, add the gradient to every row that was looked up.  Whole tables go to one NPU. */
+/* Gather rows and add them up; back, add the gradient to every row that was looked up.  Whole
+ * tables go to one NPU. */
 static orr_code embedding_work(job *j, orr_error *err)
 {
     lay_shape mine;
@@ -274,7 +280,8 @@ static orr_code embedding_work(job *j, orr_error *err)
     add_op(j, ORR_PASS_FORWARD, rows, add(j, rows, out));
     add_op(j, ORR_PASS_WEIGHT_GRAD, rows, add(j, mul(j, 2, rows), out));
     j->out->weights = mul3(j, mine.size[ORR__TABLES], mine.size[ORR__ROWS], mine.size[ORR__DIM]);
-    /* Rows nobody looked up stay as they are, unless everyone's gradients are summed up over whole tables. */
+    /* Rows nobody looked up stay as they are, unless everyone's gradients are summed up over whole
+     * tables. */
     j->out->updated = j->ways.batch > 1 || rows > j->out->weights ? j->out->weights : rows;
     if (j->ways.output > 1) {
         send(j, ORR_PASS_FORWARD, "ALLTOALL", out);
@@ -326,7 +333,8 @@ static void add_masked(const heads *h, lay_op *op, uint64_t m, uint64_t n, uint6
     op->product[op->product_count - 1].whole = h->all_pairs;
 }
 
-/* Scores stay on the chip: one operation each way, in which the backward one computes the scores again. */
+/* Scores stay on the chip: one operation each way, in which the backward one computes the scores
+ * again. */
 static void fused_work(job *j, const heads *h)
 {
     const uint64_t q = h->seq_q, k = h->seq_k, d = h->dim;
@@ -408,8 +416,8 @@ static orr_code norm_work(job *j, orr_error *err)
     return ORR_OK;
 }
 
-/* Forward: the operands are read, the result is written.  Back: the gradient and the operands are read, a gradient
- * is written for each operand. */
+/* Forward: the operands are read, the result is written.  Back: the gradient and the operands are
+ * read, a gradient is written for each operand. */
 static orr_code elementwise_work(job *j, orr_error *err)
 {
     lay_shape mine = *j->s;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layers.c - the table of layers itself: made row by row, asked row by row.
  *
- * All texts are copied into one arena, so a table does not depend on the file or the program it came from.
- * Cost: a row is one array element and its texts; nothing is looked up by name. */
+ * All texts are copied into one arena, so a table does not depend on the file or the program it
+ * came from. Cost: a row is one array element and its texts; nothing is looked up by name. */
 #include "base/io/input.h"
 #include "base/io/output.h"
 #include "base/text/number.h"
@@ -13,9 +13,10 @@
 
 /* ---- the text workload of ASTRA-sim 1.0 into a table of layers (docs/format/text.md).
  *
- * The file is read by lines, although its first reader read words: a thirteenth column then needs no rule about
- * who may have one, and an error has a line of its own.  White space is what Python's split takes for it, ends
- * of lines what its open does, because the converter that most of these files went through was written in it.
+ * The file is read by lines, although its first reader read words: a thirteenth column then needs
+ * no rule about who may have one, and an error has a line of its own.  White space is what Python's
+ * split takes for it, ends of lines what its open does, because the converter that most of these
+ * files went through was written in it.
  *
  * Cost: one walk over the bytes; nothing is allocated but for lines that are there. ---- */
 
@@ -101,8 +102,8 @@ static bool take_line(reader *r, line *l)
     return true;
 }
 
-/* The next line that says something: blank ones and comments are passed over, but for the old converter they
- * are lines like others. */
+/* The next line that says something: blank ones and comments are passed over, but for the old
+ * converter they are lines like others. */
 static bool next_line(reader *r, line *l)
 {
     while (take_line(r, l)) {
@@ -212,8 +213,8 @@ static orr_code header_u32(header *h, const char *what, uint32_t *out)
     return code;
 }
 
-/* A number and as many layers.  Each takes at least two bytes of the line, so the number cannot ask for more
- * memory than the file has bytes. */
+/* A number and as many layers.  Each takes at least two bytes of the line, so the number cannot ask
+ * for more memory than the file has bytes. */
 static orr_code header_list(header *h, const char *label, const uint32_t **list, size_t *count)
 {
     uint64_t n;
@@ -235,7 +236,8 @@ static orr_code header_list(header *h, const char *label, const uint32_t **list,
     return code;
 }
 
-/* The converter takes any integer; what is possible depends on the number of layers, which comes later. */
+/* The converter takes any integer; what is possible depends on the number of layers, which comes
+ * later. */
 static orr_code read_last_bottom(header *h, orr_policy_args *args)
 {
     word w;
@@ -326,7 +328,8 @@ static orr_code read_comm(const reader *r, const line *l, const word *w, orr_str
                     "ALLREDUCEALLTOALL or NONE");
 }
 
-/* An int64 attribute holds it.  The converter minds no sign: below 0 it is written as it is, in two's complement. */
+/* An int64 attribute holds it.  The converter minds no sign: below 0 it is written as it is, in
+ * two's complement. */
 static orr_code read_size(
     const reader *r, const line *l, const word *w, const char *what, uint64_t *out)
 {
@@ -460,7 +463,8 @@ static orr_code check_utf8(const reader *r)
     return ORR_OK;
 }
 
-/* A copy whose lines all end with \n: what Python's read gives, and what travels along in the metadata. */
+/* A copy whose lines all end with \n: what Python's read gives, and what travels along in the
+ * metadata. */
 static orr_code keep_source(reader *r)
 {
     char *copy = orr_arena_take(r->table->texts, (size_t)(r->end - r->at) + 1);
@@ -525,8 +529,9 @@ orr_code orr_layers_read(const char *path,
 
 /* ---- a table of layers as text: policy, count, a line a layer (docs/format/text.md).
  *
- * The old generator's three peculiarities are a matter of style: no end of the last line, the strategy behind every row
- * and not only where readers expect it, and, with its second back end, a blank in front of each time. ---- */
+ * The old generator's three peculiarities are a matter of style: no end of the last line, the
+ * strategy behind every row and not only where readers expect it, and, with its second back end, a
+ * blank in front of each time. ---- */
 
 static bool is_one_word(orr_str s)
 {
@@ -538,7 +543,8 @@ static bool is_one_word(orr_str s)
     return s.len > 0;
 }
 
-/* Words are parted by white space: one that has some in it, or is empty, could not be read again. */
+/* Words are parted by white space: one that has some in it, or is empty, could not be read
+ * again. */
 static orr_code check_words(const orr_layers *t, orr_error *err)
 {
     for (size_t i = 0; i < t->count; i++) {

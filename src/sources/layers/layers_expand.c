@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layers_expand.c - a table of layers, so many ranks and passes: the traces.
  *
- * All ranks of a table do the same, so one trace is made and the others are like it; under the old converter's
- * rules their ids count on, which is a shift.  Everything that can be wrong is found before the first node.
- * Cost: linear in layers times passes, whatever the number of ranks. */
+ * All ranks of a table do the same, so one trace is made and the others are like it; under the old
+ * converter's rules their ids count on, which is a shift.  Everything that can be wrong is found
+ * before the first node. Cost: linear in layers times passes, whatever the number of ranks. */
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "layers_impl.h"
@@ -17,8 +17,8 @@ typedef enum lay_pass { ORR__FWD, ORR__IG, ORR__WG, ORR__PASSES } lay_pass;
 
 enum { ORR__LAYER_DIMS_MAX = 64 };
 
-/* The nodes of one layer in one pass.  comm is what has to be waited for when the collective is meant: its
- * (last) node, or the compute node when there is nothing to send. */
+/* The nodes of one layer in one pass.  comm is what has to be waited for when the collective is
+ * meant: its (last) node, or the compute node when there is nothing to send. */
 typedef struct lay_layer_ids {
     uint64_t comp[ORR__PASSES], comm[ORR__PASSES];
 } lay_layer_ids;
@@ -46,10 +46,10 @@ typedef struct lay_after {
 
 /* ---- one node of an expanded table: its name, its attributes, and the dimensions it reaches.
  *
- * Two ways of writing the same node live here.  Ours leaves out what sends nothing (NONE, no bytes, a group of one
- * rank), splits ALLREDUCEALLTOALL in two, and gives collectives names that tell the passes apart.  That of
- * chakra_converter (chakra.md 4.3) writes a node for every collective, an all-reduce for every word it does not
- * know, and no is_cpu_op. ---- */
+ * Two ways of writing the same node live here.  Ours leaves out what sends nothing (NONE, no bytes,
+ * a group of one rank), splits ALLREDUCEALLTOALL in two, and gives collectives names that tell the
+ * passes apart.  That of chakra_converter (chakra.md 4.3) writes a node for every collective, an
+ * all-reduce for every word it does not know, and no is_cpu_op. ---- */
 
 /* Once, and only if there is such a node. */
 static void lay_wait_for(lay_after *d, uint64_t id)
@@ -88,7 +88,8 @@ static void begin_node(lay_expander *x, const char *kind, size_t i)
     name_begin(x, kind, x->t->layers[i].name);
 }
 
-/* The old converter has one name for a layer's collectives, but for one case that it marks (chakra.md 4.3). */
+/* The old converter has one name for a layer's collectives, but for one case that it marks
+ * (chakra.md 4.3). */
 static void name_comm(lay_expander *x, size_t i, const char *pass, orr_str word)
 {
     begin_node(x, "COMM_COLL_NODE_", i);
@@ -122,7 +123,8 @@ static uint64_t add_comp(lay_expander *x, uint64_t time, const lay_after *d)
 
 typedef enum reach { REACH_NONE, REACH_ALL, REACH_INNER, REACH_OUTER } reach;
 
-/* The table of scale-sim.md 8.  DLRM reaches everywhere: its layers differ in what they send, not in where to. */
+/* The table of scale-sim.md 8.  DLRM reaches everywhere: its layers differ in what they send, not
+ * in where to. */
 static reach reach_of(orr_policy policy, lay_pass pass)
 {
     const bool is_wg = pass == ORR__WG;
@@ -195,7 +197,8 @@ static orr_collective collective_of(lay_comm comm)
     }
 }
 
-/* As chakra_converter: every word is a collective, an all-reduce when it is none of the four it knows. */
+/* As chakra_converter: every word is a collective, an all-reduce when it is none of the four it
+ * knows. */
 static uint64_t comm_always(lay_expander *x, size_t i, lay_pass pass, const lay_after *d)
 {
     const orr_layer_pass *p = pass_of(x, i, pass);
@@ -208,7 +211,8 @@ static uint64_t comm_always(lay_expander *x, size_t i, lay_pass pass, const lay_
                           d);
 }
 
-/* A collective's result is used only after it was put in its place; ASTRA-sim 1.0 waits as long after each. */
+/* A collective's result is used only after it was put in its place; ASTRA-sim 1.0 waits as long
+ * after each. */
 static uint64_t add_update(lay_expander *x, size_t i, const char *pass, uint64_t comm)
 {
     const orr_layer *l = &x->t->layers[i];
@@ -252,7 +256,8 @@ static uint64_t lay_layer_comp(lay_expander *x, size_t i, lay_pass pass, const l
     return ids->comp[pass];
 }
 
-/* The collective behind some other node; ORR__NO_ID when there is nothing to send.  x->now is left alone. */
+/* The collective behind some other node; ORR__NO_ID when there is nothing to send.  x->now is left
+ * alone. */
 static uint64_t lay_layer_comm_after(lay_expander *x, size_t i, lay_pass pass, const lay_after *d)
 {
     return x->rules->has_all_collectives ? comm_always(x, i, pass, d)
@@ -283,17 +288,18 @@ static uint64_t lay_layer_again(lay_expander *x, size_t i, const lay_after *d)
 /* ---- what each policy makes of one pass through the network: the nodes, in order, and who waits
  * for whom.
  *
- * The policies that chakra_converter knows are its graphs (chakra.md 4.3); the others are the training loops of
- * ASTRA-sim 1.0, in which the compute nodes of a rank form a chain and a collective is waited for where its
- * result is used.  docs/format/text.md draws them.  Invariant: a node's parents are added before it.
+ * The policies that chakra_converter knows are its graphs (chakra.md 4.3); the others are the
+ * training loops of ASTRA-sim 1.0, in which the compute nodes of a rank form a chain and a
+ * collective is waited for where its result is used.  docs/format/text.md draws them.  Invariant: a
+ * node's parents are added before it.
  *
  *     lay_after d = {0};
  *     lay_wait_for(&d, x->now[i - 1].comm[ORR__FWD]);     // nothing happens when that node does not exist
  *     lay_layer_comp(x, i, ORR__FWD, &d);
  *     lay_layer_comm(x, i, ORR__FWD);
  *
- * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a policy reads as a
- * list of nodes. ---- */
+ * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a
+ * policy reads as a list of nodes. ---- */
 
 /* ---- collectives alone, data, inference ---- */
 
@@ -355,7 +361,8 @@ static bool is_transformer(const orr_layers *t)
            t->policy == ORR_POLICY_HYBRID_TRANSFORMER_FWD_IN_BCKWD;
 }
 
-/* With transformers layer 0 too has a collective of its input gradients: then the next pass waits for it. */
+/* With transformers layer 0 too has a collective of its input gradients: then the next pass waits
+ * for it. */
 static void hybrid_forward(lay_expander *x)
 {
     for (size_t i = 0; i < x->count; i++) {
@@ -370,8 +377,8 @@ static void hybrid_forward(lay_expander *x)
     }
 }
 
-/* What the backward pass of layer i comes after.  The weight gradient of the layer above follows its input
- * gradient, so the latter need not be named when nothing was sent. */
+/* What the backward pass of layer i comes after.  The weight gradient of the layer above follows
+ * its input gradient, so the latter need not be named when nothing was sent. */
 static lay_after above(const lay_expander *x, size_t i)
 {
     lay_after d = {0};
@@ -386,8 +393,8 @@ static lay_after above(const lay_expander *x, size_t i)
     return d;
 }
 
-/* Nobody needs the gradient of the first layer's input; the converter finds that layer by the number of layers
- * that the file announces, right or wrong. */
+/* Nobody needs the gradient of the first layer's input; the converter finds that layer by the
+ * number of layers that the file announces, right or wrong. */
 static bool sends_input_grad(const lay_expander *x, size_t i)
 {
     if (x->rules->believes_count)
@@ -430,7 +437,8 @@ static void pass_hybrid(lay_expander *x)
 
 /* ---- DLRM ---- */
 
-/* Layer 0 is the embedding; its all-to-all runs beside the bottom network, whose last layer waits for it. */
+/* Layer 0 is the embedding; its all-to-all runs beside the bottom network, whose last layer waits
+ * for it. */
 static void dlrm_forward(lay_expander *x)
 {
     for (size_t i = 0; i < x->count; i++) {
@@ -493,8 +501,8 @@ static void lay_expand_pass(lay_expander *x)
 
 /* ---- expand ---- */
 
-/* Nodes that a layer can have in a pass: three compute nodes, three pairs of collectives with an update each,
- * and forward once more. */
+/* Nodes that a layer can have in a pass: three compute nodes, three pairs of collectives with an
+ * update each, and forward once more. */
 enum { NODES_MOST = 16, RANKS_MOST = 1 << 20 };
 
 /* ---- is it possible? ---- */
@@ -580,8 +588,8 @@ static orr_code check_words(const lay_expander *x, size_t i, orr_error *err)
     return ORR_OK;
 }
 
-/* The converter lets a layer wait for a collective that it has left out when the announced number of layers is
- * too small; the reference ends there with an error too. */
+/* The converter lets a layer wait for a collective that it has left out when the announced number
+ * of layers is too small; the reference ends there with an error too. */
 static orr_code check_declared(const lay_expander *x, orr_error *err)
 {
     const orr_where at = lay_where(x->t, x->t->count_line, 1);
@@ -599,8 +607,8 @@ static bool is_dlrm(const lay_expander *x)
            x->t->policy == ORR_POLICY_HYBRID_DLRM_ENHANCED;
 }
 
-/* The converter has no use for an index past the layers or below -1, and does not mind; with no passes at all it
- * minds nothing. */
+/* The converter has no use for an index past the layers or below -1, and does not mind; with no
+ * passes at all it minds nothing. */
 static orr_code check_dlrm(const lay_expander *x, orr_error *err)
 {
     const int64_t last = x->t->args.last_bottom, n = (int64_t)x->count;
@@ -625,8 +633,8 @@ static orr_code check_dlrm(const lay_expander *x, orr_error *err)
 
 /* ---- transformers ---- */
 
-/* How many dimensions make up a model-parallel group.  ASTRA-sim 1.0 splits a dimension that the group ends in
- * the middle of; a trace cannot, so the user must. */
+/* How many dimensions make up a model-parallel group.  ASTRA-sim 1.0 splits a dimension that the
+ * group ends in the middle of; a trace cannot, so the user must. */
 static orr_code find_boundary(lay_expander *x, orr_error *err)
 {
     const uint32_t group = x->t->args.model_group, dims = x->opt->dims;
@@ -666,7 +674,8 @@ static orr_code check_group(lay_expander *x, orr_error *err)
     return find_boundary(x, err);
 }
 
-/* For each layer that starts a recomputation: where it begins.  marks: bit 0 checkpoint, bit 1 starts one. */
+/* For each layer that starts a recomputation: where it begins.  marks: bit 0 checkpoint, bit 1
+ * starts one. */
 static orr_code find_restart(
     const lay_expander *x, const uint8_t *marks, uint32_t i, uint32_t *out, orr_error *err)
 {
@@ -722,7 +731,8 @@ static orr_code check_restarts(lay_expander *x, orr_arena *a, orr_error *err)
     return code;
 }
 
-/* Are policy, arguments, dimensions and ranks possible together?  Fills what x derives from them. */
+/* Are policy, arguments, dimensions and ranks possible together?  Fills what x derives from
+ * them. */
 static orr_code check_all(lay_expander *x, orr_arena *a, orr_error *err)
 {
     const uint32_t dims = x->opt->dims;
@@ -746,7 +756,8 @@ static orr_code check_all(lay_expander *x, orr_arena *a, orr_error *err)
 
 /* ---- traces ---- */
 
-/* The converters name their schema and carry the whole input along; ours says what it was made from as well. */
+/* The converters name their schema and carry the whole input along; ours says what it was made from
+ * as well. */
 static void create_trace(lay_expander *x)
 {
     char words[200];
@@ -852,8 +863,8 @@ static bool says_something(const orr_layer_pass *p)
     return p->bytes > 0 && lay_comm_find(p->comm, &comm) && comm != ORR__COMM_NONE;
 }
 
-/* Which passes of layer i send something, as bits: 1 forward, 2 input gradient, 4 weight gradient.  That nobody
- * needs the input gradient of layer 0 goes without saying. */
+/* Which passes of layer i send something, as bits: 1 forward, 2 input gradient, 4 weight
+ * gradient.  That nobody needs the input gradient of layer 0 goes without saying. */
 static unsigned sending_passes(const orr_layers *t, size_t i)
 {
     const orr_policy p =

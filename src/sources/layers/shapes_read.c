@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shapes_read.c - a table of shapes from CSV, its columns named by the header (docs/format/shapes.md).
+/* shapes_read.c - a table of shapes from CSV, its columns named by the header
+ * (docs/format/shapes.md).
  *
- * Two tables say everything: which words name a column, and which columns a kind of layer needs, may have, and
- * must not have.  A number in a column that its kind does not look at is refused: it is a slip far more often than
- * indifference.  An empty field is one that was not given.
- * Cost: linear in the file; one array element a row. */
+ * Two tables say everything: which words name a column, and which columns a kind of layer needs,
+ * may have, and must not have.  A number in a column that its kind does not look at is refused: it
+ * is a slip far more often than indifference.  An empty field is one that was not given. Cost:
+ * linear in the file; one array element a row. */
 #include "base/formats/csv.h"
 #include "base/io/input.h"
 #include "base/text/number.h"
@@ -152,7 +153,8 @@ static int shown(orr_str s)
 
 /* ---- the header ---- */
 
-/* Lower case, without blanks, dashes and underscores: "Layer name" and "layer_name" are the same. */
+/* Lower case, without blanks, dashes and underscores: "Layer name" and "layer_name" are the
+ * same. */
 static void fold(orr_str s, char out[WORD])
 {
     size_t n = 0;

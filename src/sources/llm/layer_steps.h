@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_steps.h - a layer as a small graph of steps, from which both passes are written.
  *
- * A step takes the result of one step, or of two, that stand before it in the list.  The forward pass writes the
- * list from front to back; the backward pass from back to front, each step giving gradients to those it took from. */
+ * A step takes the result of one step, or of two, that stand before it in the list.  The forward
+ * pass writes the list from front to back; the backward pass from back to front, each step giving
+ * gradients to those it took from. */
 #ifndef ORR_LAYER_STEPS_H
 #define ORR_LAYER_STEPS_H
 
@@ -44,7 +45,8 @@ typedef struct llm_steps {
 
 void llm_describe_layer(const llm_job *g, uint64_t layer, llm_steps *out);
 void llm_describe_head(const llm_job *g, llm_steps *out);
-/* Serving: what a replica without tokens of its own does for those that share its experts; no steps: nothing. */
+/* Serving: what a replica without tokens of its own does for those that share its experts; no
+ * steps: nothing. */
 void llm_describe_idle_layer(const llm_job *g, uint64_t layer, llm_steps *out);
 
 /* The steps after the input, from front to back.  suffix: behind every name. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_impl.h - what the generator's files share: the layout of ranks, the pen that writes nodes, the tasks of a
- * pipeline rank, and the recipes of layers.
+/* llm_impl.h - what the generator's files share: the layout of ranks, the pen that writes nodes,
+ * the tasks of a pipeline rank, and the recipes of layers.
  *
  * llm_options.c   which rank is where, its groups and neighbours
  * llm_pen.c      nodes of one class of ranks, with holes where its ranks differ
@@ -53,7 +53,8 @@ typedef struct llm_layout {
 void llm_layout_init(llm_layout *l, const orr_llm_options *opt, bool is_tied);
 /* rank = ((pipeline * dp + data) * cp + context) * tp + tensor */
 void llm_layout_values(const llm_layout *l, uint32_t rank, int64_t values[LLM_SLOTS]);
-/* Groups of tensor, context and expert parallelism only, numbered from first_group; returns the next number. */
+/* Groups of tensor, context and expert parallelism only, numbered from first_group; returns the
+ * next number. */
 uint64_t llm_layout_init_serving(llm_layout *l,
                                  const orr_llm_options *opt,
                                  uint32_t first_rank,
@@ -86,7 +87,8 @@ typedef struct llm_job {
 
 orr_code llm_init(llm_job *g, const orr_model *m, const orr_llm_options *opt, orr_error *err);
 
-/* Layers [first, end) of a virtual stage; the first stages have one more where it does not come out even. */
+/* Layers [first, end) of a virtual stage; the first stages have one more where it does not come out
+ * even. */
 void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_t *end);
 
 /* ---- the pen ---- */
@@ -103,8 +105,8 @@ typedef enum llm_stream {
     LLM_ON_KV /* caches that move to other ranks */
 } llm_stream;
 
-/* What nodes would take, added up instead of being written: each the longer of its operations and its bytes, or the
- * bytes that a rank puts on its link. */
+/* What nodes would take, added up instead of being written: each the longer of its operations and
+ * its bytes, or the bytes that a rank puts on its link. */
 typedef struct llm_meter {
     uint64_t peak; /* operations a second */
     orr_Bps memory_rate, link_rate;
@@ -190,7 +192,8 @@ typedef struct llm_grads {
     size_t dense_count, expert_count;
 } llm_grads;
 
-/* Both return the node after which the result is there; `tag` is the first of LLM_RING_TAGS of its own. */
+/* Both return the node after which the result is there; `tag` is the first of LLM_RING_TAGS of its
+ * own. */
 uint64_t llm_layer_forward(llm_pen *p, uint64_t layer, uint64_t tag, uint64_t input);
 uint64_t llm_layer_backward(
     llm_pen *p, uint64_t layer, uint64_t tag, int parts, uint64_t output_grad, llm_grads *grads);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_layer.c - the attention core: scores, softmax and weighted values, never written to memory, and what
- * context-parallel ranks exchange for it.
+/* llm_layer.c - the attention core: scores, softmax and weighted values, never written to memory,
+ * and what context-parallel ranks exchange for it.
  *
- * Each context-parallel rank has a part of the sequence, cut so that causal masks leave all of them the same work.
- * Ring: keys and values of one block travel to the next rank while the block that is there is computed; backward,
- * their gradients travel along and arrive home after a full round.  All-gather: keys and values of all blocks at
- * once; backward they are gathered again, and their gradients reduced and scattered. */
+ * Each context-parallel rank has a part of the sequence, cut so that causal masks leave all of them
+ * the same work. Ring: keys and values of one block travel to the next rank while the block that is
+ * there is computed; backward, their gradients travel along and arrive home after a full
+ * round.  All-gather: keys and values of all blocks at once; backward they are gathered again, and
+ * their gradients reduced and scattered. */
 #include "layer_steps.h"
 #include "serve_impl.h"
 
@@ -82,8 +83,8 @@ static core trained_core(const llm_steps *s)
                   .kv_bytes = kv};
 }
 
-/* Prompts and sequences that decode in one go.  Every key and value that is seen is read once: from the cache, but for
- * the prompts of MLA, whose keys and values were just expanded. */
+/* Prompts and sequences that decode in one go.  Every key and value that is seen is read once: from
+ * the cache, but for the prompts of MLA, whose keys and values were just expanded. */
 static core served_core(const llm_steps *s)
 {
     const llm_job *g = s->g;
@@ -185,9 +186,10 @@ static uint64_t llm_attention_backward(llm_pen *p, const llm_steps *s, uint64_t 
 
 /* ---- both passes of a list of steps.
  *
- * Backward, a product becomes two: one for the gradient of what went in, one for that of the weights, which needs
- * all tokens again where only a part of them was kept (sequence parallelism).  The two are apart so that the
- * second may run while the first one's result travels, or much later (zero bubble). ---- */
+ * Backward, a product becomes two: one for the gradient of what went in, one for that of the
+ * weights, which needs all tokens again where only a part of them was kept (sequence
+ * parallelism).  The two are apart so that the second may run while the first one's result travels,
+ * or much later (zero bubble). ---- */
 
 enum { NAME_MOST = 64, GRADS_MOST = 6 };
 
@@ -438,9 +440,10 @@ uint64_t llm_layer_backward(
 
 /* ---- what a layer is made of, on one rank: norm, attention, FFN or experts, and the sums between.
  *
- * Between tensor-parallel regions a rank holds `thin_tokens` whole tokens (with sequence parallelism; all of them
- * without), inside them all `tokens` and 1 / tp of the columns.  Experts are reached by an all-to-all and are
- * themselves tensor-parallel; tokens are taken to spread evenly over them. ---- */
+ * Between tensor-parallel regions a rank holds `thin_tokens` whole tokens (with sequence
+ * parallelism; all of them without), inside them all `tokens` and 1 / tp of the columns.  Experts
+ * are reached by an all-to-all and are themselves tensor-parallel; tokens are taken to spread
+ * evenly over them. ---- */
 
 static int add(llm_steps *s, llm_step step)
 {
@@ -522,8 +525,8 @@ static int add_latent_queries(llm_steps *s, int from)
     return add_product(s, "attn.q_up", norm, g->tokens, columns, m->q_lora_rank);
 }
 
-/* Tokens whose keys and values are expanded: the prompts' and, again, those before them in the cache.  Decoding
- * attends to what the cache keeps as it is. */
+/* Tokens whose keys and values are expanded: the prompts' and, again, those before them in the
+ * cache.  Decoding attends to what the cache keeps as it is. */
 static uint64_t expanded_tokens(const llm_job *g)
 {
     if (!g->pass)
@@ -544,8 +547,8 @@ static int add_latent_keys(llm_steps *s, int from, int *kept)
     return rows ? add_product(s, "attn.kv_up", norm, rows, columns, m->kv_lora_rank) : -1;
 }
 
-/* Queries, keys and values; `also` is set when they come from two products, *kept when what goes into the cache
- * comes from a step of its own. */
+/* Queries, keys and values; `also` is set when they come from two products, *kept when what goes
+ * into the cache comes from a step of its own. */
 static int add_queries(llm_steps *s, int from, int *also, int *kept)
 {
     const llm_job *g = s->g;
@@ -583,8 +586,9 @@ static int add_cache_write(llm_steps *s, int from, int kept)
     return at;
 }
 
-/* One product a head, for sequences that decode: queries into the space of what the cache keeps, and what attention
- * gives back out of it.  Together they are the matrix that would expand the cache (DeepSeek-V2, 2.1.2). */
+/* One product a head, for sequences that decode: queries into the space of what the cache keeps,
+ * and what attention gives back out of it.  Together they are the matrix that would expand the
+ * cache (DeepSeek-V2, 2.1.2). */
 static int add_absorbed(llm_steps *s, const char *name, int from, uint64_t n, uint64_t k)
 {
     const llm_job *g = s->g;
@@ -692,17 +696,17 @@ static int add_experts(llm_steps *s, int from)
 
 /* ---- experts while serving ----
  *
- * Experts on the ranks of one replica (ep <= tp): every rank has all tokens, computes what its experts have to do with
- * them, and the sum over the ranks puts it together.  Experts on several replicas: a rank sends its share of the
- * tokens to where their experts are, which are whole. */
+ * Experts on the ranks of one replica (ep <= tp): every rank has all tokens, computes what its
+ * experts have to do with them, and the sum over the ranks puts it together.  Experts on several
+ * replicas: a rank sends its share of the tokens to where their experts are, which are whole. */
 
 static uint64_t round_up(uint64_t a, uint64_t b)
 {
     return (a + b - 1) / b;
 }
 
-/* How many of `copies` experts some token goes to, if all are equally likely: 1 - (1 - k / E)^tokens of them.
- * Multiplications only, so that it is the same everywhere; rounded up. */
+/* How many of `copies` experts some token goes to, if all are equally likely: 1 - (1 - k /
+ * E)^tokens of them. Multiplications only, so that it is the same everywhere; rounded up. */
 static uint64_t experts_met(const orr_model *m, uint64_t copies, uint64_t tokens)
 {
     double missed = 1, power = 1 - (double)m->experts_per_token / (double)m->experts;
@@ -866,7 +870,8 @@ void llm_describe_head(const llm_job *g, llm_steps *out)
 
 /* ---- parameters ---- */
 
-/* Products are shared out over tensor-parallel ranks, but for those into a latent space and to the experts. */
+/* Products are shared out over tensor-parallel ranks, but for those into a latent space and to the
+ * experts. */
 static bool is_split(const orr_model_tensor *t)
 {
     static const char *const whole[] = {"q_a", "kv_a", "router", "shared_scale"};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_memory.c - what a device has to hold: weights, gradients, the optimizer's numbers, and activations between
- * their forward and their backward pass.
+/* llm_memory.c - what a device has to hold: weights, gradients, the optimizer's numbers, and
+ * activations between their forward and their backward pass.
  *
- * What is kept of a layer follows from its steps: the input of each product, norm and activation, queries, keys
- * and values (scores are computed again), each once.  Under sequence parallelism what is gathered is not kept,
- * because it is gathered again; with full recomputation only the layer's input is, and one layer at a time is
- * there in full. */
+ * What is kept of a layer follows from its steps: the input of each product, norm and activation,
+ * queries, keys and values (scores are computed again), each once.  Under sequence parallelism what
+ * is gathered is not kept, because it is gathered again; with full recomputation only the layer's
+ * input is, and one layer at a time is there in full. */
 #include "layer_steps.h"
 
 /* ---- activations of a layer ---- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* llm_options.c - where a rank stands: coordinates, groups and neighbours, all by arithmetic.
  *
- * Tensor-parallel ranks are next to each other, then context, data and pipeline: what talks most is nearest.
- * Experts are spread over the ranks of a data block (dp and cp together), ep of them after one another. */
+ * Tensor-parallel ranks are next to each other, then context, data and pipeline: what talks most is
+ * nearest. Experts are spread over the ranks of a data block (dp and cp together), ep of them after
+ * one another. */
 #include "llm_impl.h"
 
 #include <inttypes.h>
@@ -163,8 +164,8 @@ orr_code llm_layout_add_groups(const llm_layout *l, orr_set *s, orr_error *err)
     return code;
 }
 
-/* ---- options completed and held against the model: what cannot be is refused before anything is made,
- * with the two numbers that do not go together and what would. ---- */
+/* ---- options completed and held against the model: what cannot be is refused before anything is
+ * made, with the two numbers that do not go together and what would. ---- */
 
 static const struct {
     const char *name;

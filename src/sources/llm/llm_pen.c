@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* llm_pen.c - writes the nodes of one class of ranks, one after the other.
  *
- * Ids count up from 1 in the order of writing, which is the order of the program: a simulator that starts the
- * smallest id first runs what comes first.  Communication waits for the one before it in its stream, so all ranks
- * of a group issue their collectives in the same order.  The first failure sticks. */
+ * Ids count up from 1 in the order of writing, which is the order of the program: a simulator that
+ * starts the smallest id first runs what comes first.  Communication waits for the one before it in
+ * its stream, so all ranks of a group issue their collectives in the same order.  The first failure
+ * sticks. */
 #include "llm_impl.h"
 
 #include <stdarg.h>
@@ -97,8 +98,8 @@ static uint64_t measure_compute(llm_meter *t, uint64_t operations, uint64_t byte
     return add_time(t, by_work > by_memory ? by_work : by_memory);
 }
 
-/* Of n ranks in a ring: an all-reduce goes round twice, all others once, and a rank keeps its own part.  An
- * all-gather is given by what one rank has, the others by what all have. */
+/* Of n ranks in a ring: an all-reduce goes round twice, all others once, and a rank keeps its own
+ * part.  An all-gather is given by what one rank has, the others by what all have. */
 static uint64_t measure_collect(llm_meter *t, orr_collective kind, uint64_t bytes, uint32_t n)
 {
     const unsigned __int128 round = (unsigned __int128)bytes * (n - 1);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* llm_training.c - what a pipeline rank does, and in which order.
  *
- * GPipe: all forward passes, then all backward passes.
- * 1F1B: as many forward passes as there are stages behind, then one backward for each forward: a stage holds the
+ * GPipe: all forward passes, then all backward passes. 1F1B: as many forward passes as there are
+ * stages behind, then one backward for each forward: a stage holds the
  *   activations of at most pp - rank micro-batches.
- * Interleaved: 1F1B over chunks of layers; micro-batches go in rounds of pp, chunk by chunk.
- * Zero bubble (ZB-H1): backward passes are cut in two, and the gradients of weights wait `rank` micro-batches, so
+ * Interleaved: 1F1B over chunks of layers; micro-batches go in rounds of pp, chunk by chunk. Zero
+ * bubble (ZB-H1): backward passes are cut in two, and the gradients of weights wait `rank`
+ * micro-batches, so
  *   that no stage holds more than pp of them; they fill what would be a gap at the end. */
 #include "layer_steps.h"
 #include "llm_impl.h"
@@ -28,7 +29,8 @@ static void add_gpipe(list *l, uint64_t batches)
         add(l, LLM_BACKWARD, 0, i);
 }
 
-/* delay: after how many more backward passes the weights' gradients follow; none when they are not apart. */
+/* delay: after how many more backward passes the weights' gradients follow; none when they are not
+ * apart. */
 static void add_1f1b(list *l, uint64_t batches, uint64_t ahead, bool is_cut, uint64_t delay)
 {
     const uint64_t warm = ahead < batches ? ahead : batches;
@@ -101,10 +103,10 @@ void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_
 
 /* ---- what data-parallel ranks do for each other: gradients, weights, and the update.
  *
- * Zero 0: gradients are all-reduced, every rank updates all weights it has.  Zero 1 and 2: gradients are
- * reduce-scattered, each rank updates its share, and weights are all-gathered.  Zero 3: a rank keeps its share
- * of the weights only and gathers a layer's before each use.  Gradients travel in buckets as soon as enough layers
- * have theirs, while the backward pass goes on. ---- */
+ * Zero 0: gradients are all-reduced, every rank updates all weights it has.  Zero 1 and 2:
+ * gradients are reduce-scattered, each rank updates its share, and weights are all-gathered.  Zero
+ * 3: a rank keeps its share of the weights only and gathers a layer's before each use.  Gradients
+ * travel in buckets as soon as enough layers have theirs, while the backward pass goes on. ---- */
 
 static void llm_sync_open(llm_sync *y, llm_pen *p)
 {
@@ -195,8 +197,8 @@ static uint64_t own_parameters(const llm_sync *y)
            share(g, y->expert.axis, y->expert_parameters);
 }
 
-/* Adam reads and writes two moments and the weights in 4 bytes, reads the gradient and writes the weights that are
- * computed with. */
+/* Adam reads and writes two moments and the weights in 4 bytes, reads the gradient and writes the
+ * weights that are computed with. */
 static uint64_t update_bytes(const llm_job *g, uint64_t parameters)
 {
     const uint64_t copy = g->opt.dtype == ORR_DTYPE_FP32 ? 0 : g->weight;
@@ -239,8 +241,8 @@ static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameter
         ids[count++] = y->last.dense[i];
     for (size_t i = 0; i < y->last.expert_count; i++)
         ids[count++] = y->last.expert[i];
-    /* What follows joins ranks of several stages.  Where there is one stream for all, a message that another stage
-     * needs must not wait behind it. */
+    /* What follows joins ranks of several stages.  Where there is one stream for all, a message
+     * that another stage needs must not wait behind it. */
     ids[count++] = orr__build_last_on(&p->b, LLM_ON_NEXT);
     ids[count++] = orr__build_last_on(&p->b, LLM_ON_PREVIOUS);
     if (is_tied_end)
@@ -263,8 +265,9 @@ static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameter
 
 /* ---- before the first layer and after the last: embedding, head and loss.
  *
- * Both matrices are shared out by rows of the vocabulary.  A rank looks up the tokens it has rows for, and the
- * results are added up; for the loss, the largest logit and the sum of exponentials go round, never the logits. ---- */
+ * Both matrices are shared out by rows of the vocabulary.  A rank looks up the tokens it has rows
+ * for, and the results are added up; for the loss, the largest logit and the sum of exponentials go
+ * round, never the logits. ---- */
 
 static uint64_t hidden_numbers(const llm_job *g)
 {
@@ -332,11 +335,13 @@ static uint64_t llm_head_backward(llm_pen *p, int parts, uint64_t loss, llm_grad
     return llm_steps_backward(p, &s, 0, parts, at, grads);
 }
 
-/* ---- a training step: one class of ranks for each pipeline rank, its tasks written one after another.
+/* ---- a training step: one class of ranks for each pipeline rank, its tasks written one after
+ * another.
  *
- * A task waits for the one before it, so a rank keeps to its schedule.  The gradients of weights are the
- * exception: they wait for their own backward pass alone and have smaller ids than what follows, so they run when
- * nothing else can, for instance while a tensor-parallel collective or a neighbour's message is on its way. ---- */
+ * A task waits for the one before it, so a rank keeps to its schedule.  The gradients of weights
+ * are the exception: they wait for their own backward pass alone and have smaller ids than what
+ * follows, so they run when nothing else can, for instance while a tensor-parallel collective or a
+ * neighbour's message is on its way. ---- */
 
 typedef struct stage_writer {
     const llm_job *g;
@@ -424,7 +429,8 @@ static uint64_t layer_at(const walk *k, uint64_t i)
     return k->task->kind == LLM_FORWARD ? k->layers.first + i : k->layers.end - 1 - i;
 }
 
-/* Gather the weights of layers up to i + prefetch, once `after` is there; the i-th waits for its own. */
+/* Gather the weights of layers up to i + prefetch, once `after` is there; the i-th waits for its
+ * own. */
 static void ask_for_weights(walk *k, uint64_t i, uint64_t after)
 {
     stage_writer *w = k->w;
@@ -629,8 +635,8 @@ static uint64_t tied_parameters(const llm_job *g)
 
 /* ---- memory ---- */
 
-/* What is held when a task is done; while it runs, a forward pass holds that already, and what a backward pass lets
- * go of is there until its end. */
+/* What is held when a task is done; while it runs, a forward pass holds that already, and what a
+ * backward pass lets go of is there until its end. */
 static void take_moment(void *context, const orr_llm_moment *m)
 {
     stage_writer *w = context;
@@ -746,7 +752,8 @@ orr_code llm_init(llm_job *g, const orr_model *m, const orr_llm_options *opt, or
     return ORR_OK;
 }
 
-/* For the metadata: what rates are counted in.  Numbers that are too large for that are left out. */
+/* For the metadata: what rates are counted in.  Numbers that are too large for that are left
+ * out. */
 static void count_work(llm_job *g)
 {
     const orr_llm_options *o = &g->opt;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - what a model is made of: one list of tensors for each layer and one for the two ends.
  *
- * Why one list: parameters, active parameters and FLOPs are sums over it.  A formula for each would have to be
- * kept in step with all the others, for every kind of attention and FFN.
- * Invariants: names are constants; a tensor without parameters of its own is either tied or not listed.
- * Cost: a layer has at most ORR_MODEL_TENSORS tensors, no memory is taken. */
+ * Why one list: parameters, active parameters and FLOPs are sums over it.  A formula for each would
+ * have to be kept in step with all the others, for every kind of attention and FFN. Invariants:
+ * names are constants; a tensor without parameters of its own is either tied or not listed. Cost: a
+ * layer has at most ORR_MODEL_TENSORS tensors, no memory is taken. */
 #include "model_impl.h"
 
 #include <inttypes.h>
@@ -116,8 +116,9 @@ static void add_heads(list *l)
     add_qk_norms(l);
 }
 
-/* Queries, keys and values through narrow matrices, with a norm between the two.  These norms are RMS norms
- * whatever the others are; biases are on the first of two matrices only (DeepSeek-V2, equations 9 to 18). */
+/* Queries, keys and values through narrow matrices, with a norm between the two.  These norms are
+ * RMS norms whatever the others are; biases are on the first of two matrices only (DeepSeek-V2,
+ * equations 9 to 18). */
 static void add_latent(list *l)
 {
     const orr_model *m = l->m;
@@ -270,9 +271,10 @@ void orr_model_count(const orr_model *m, orr_model_counts *out)
 
 /* ---- what a model computes and keeps for some tokens of one sequence.
  *
- * Products with matrices are 2 * rows * columns for each token and come from the list of tensors.  Attention
- * adds the pairs of tokens that see each other: counted exactly, masks and windows heeded.  Every step is
- * checked: a long sequence through a large model leaves 64 bits sooner than one thinks. ---- */
+ * Products with matrices are 2 * rows * columns for each token and come from the list of
+ * tensors.  Attention adds the pairs of tokens that see each other: counted exactly, masks and
+ * windows heeded.  Every step is checked: a long sequence through a large model leaves 64 bits
+ * sooner than one thinks. ---- */
 
 /* A number that remembers having overflowed. */
 typedef struct sum {
@@ -370,7 +372,8 @@ static sum *place_of(flops *f, orr_model_part part)
     }
 }
 
-/* Expanded keys and values are not what a cache of MLA keeps, so those of the past are made again. */
+/* Expanded keys and values are not what a cache of MLA keeps, so those of the past are made
+ * again. */
 static sum tokens_through(const orr_model_tensor *t, const orr_model_work *w)
 {
     const bool is_expanding = strcmp(t->name, KV_B) == 0 && !w->is_mla_absorbed;
@@ -391,8 +394,8 @@ static void add_products(flops *to,
     }
 }
 
-/* For one pair and one head: a query with a key, and a weight with a value.  Absorbed, both are of the width of
- * the compressed form, the key with its rotary part (DeepSeek-V2, section 2.1.2). */
+/* For one pair and one head: a query with a key, and a weight with a value.  Absorbed, both are of
+ * the width of the compressed form, the key with its rotary part (DeepSeek-V2, section 2.1.2). */
 static uint64_t pair_flops(const orr_model *m, const orr_model_work *w)
 {
     if (orr_model_is_mla(m) && w->is_mla_absorbed)
@@ -477,10 +480,10 @@ orr_code orr_model_kv_cache(const orr_model *m,
 
 /* ---- the models that are built in: published figures, one row each.
  *
- * Families share what their rows would repeat.  The tests hold each row to the number of parameters that its
- * makers publish, to the unit where they do.  Two rows of the GPT-3 paper contradict themselves and are written
- * as their totals say: "XL" has 16 heads (24 of 128 would not be 2048), "13B" is 5120 wide (40 heads of 128; the
- * paper prints 5140). ---- */
+ * Families share what their rows would repeat.  The tests hold each row to the number of parameters
+ * that its makers publish, to the unit where they do.  Two rows of the GPT-3 paper contradict
+ * themselves and are written as their totals say: "XL" has 16 heads (24 of 128 would not be 2048),
+ * "13B" is 5120 wide (40 heads of 128; the paper prints 5140). ---- */
 
 /* GPT-2 and GPT-3: everything has a bias, the FFN is four times as wide. */
 #define GPT(n, l, h, heads_, dim, positions_)                                                \

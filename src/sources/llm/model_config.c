@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_config.c - the fields of a model by name: the one table that our file is read and written by. */
+/* model_config.c - the fields of a model by name: the one table that our file is read and written
+ * by. */
 #include "model_config.h"
 #include "base/text/text.h"
 #include "model_impl.h"
@@ -176,9 +177,10 @@ void model_name_path(orr_model *m, orr_str path)
 
 /* ---- what each model_type of a config.json stands for: a row of a table.
  *
- * The rows follow what the transformers library builds for such a file: which norms, biases and positions there
- * are, which head is tied when the file is silent.  Sizes have no defaults here: a file that lacks them is more
- * likely wrong than meant (Gemma 3's is the exception, its files do leave them out). ---- */
+ * The rows follow what the transformers library builds for such a file: which norms, biases and
+ * positions there are, which head is tied when the file is silent.  Sizes have no defaults here: a
+ * file that lacks them is more likely wrong than meant (Gemma 3's is the exception, its files do
+ * leave them out). ---- */
 
 /* ---- flags ---- */
 
@@ -274,8 +276,9 @@ static orr_code finish_opt(llm_config *c)
     return ORR_OK;
 }
 
-/* Falcon-40B and later (new_decoder_architecture) have groups of heads and a norm each for attention and FFN;
- * before that all heads shared one key and value, and parallel parts one norm. */
+/* Falcon-40B and later (new_decoder_architecture) have groups of heads and a norm each for
+ * attention and FFN; before that all heads shared one key and value, and parallel parts one
+ * norm. */
 static orr_code finish_falcon(llm_config *c)
 {
     bool is_new = false, is_shared = true;
@@ -611,10 +614,11 @@ static const llm_family *llm_family_fallback(void)
 
 /* ---- a model from a Hugging Face config.json.
  *
- * Sizes go by many names; each of them is looked for under all, and two that contradict each other are an error.
- * What a family means beyond its sizes is a row of model_config.c.  Each field remembers the value that set
- * it, so that a fault found at the end still points at its place in the file.
- * Invariant: numbers are at most MODEL_MOST, so that products of two fit into 64 bits. ---- */
+ * Sizes go by many names; each of them is looked for under all, and two that contradict each other
+ * are an error. What a family means beyond its sizes is a row of model_config.c.  Each field
+ * remembers the value that set it, so that a fault found at the end still points at its place in
+ * the file. Invariant: numbers are at most MODEL_MOST, so that products of two fit into 64 bits.
+ * ---- */
 
 enum { SHOWN = 60, KEYS = 4 };
 
@@ -841,8 +845,8 @@ static orr_code complete_heads(llm_config *c)
 
 /* ---- windows ---- */
 
-/* Which layers see all, from a list of one flag a layer, as window_from, global_every and global_at.  False:
- * they follow no such pattern. */
+/* Which layers see all, from a list of one flag a layer, as window_from, global_every and
+ * global_at.  False: they follow no such pattern. */
 static bool llm_config_set_globals(orr_model *m, const bool *is_global)
 {
     uint64_t first = 0, second, last = m->layers;

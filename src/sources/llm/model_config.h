@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_config.h - the words in which families of models are told apart: a row each, and a hook for what a row
- * cannot say.
+/* model_config.h - the words in which families of models are told apart: a row each, and a hook for
+ * what a row cannot say.
  *
- * A row starts from `base`: what all models of the family have, and what is meant where the file says nothing.
- * Numbers are read by keys that all families share (model_config.c); flags by the row's own list. */
+ * A row starts from `base`: what all models of the family have, and what is meant where the file
+ * says nothing. Numbers are read by keys that all families share (model_config.c); flags by the
+ * row's own list. */
 #ifndef ORR_SOURCES_MODEL_CONFIG_H
 #define ORR_SOURCES_MODEL_CONFIG_H
 

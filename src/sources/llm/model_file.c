@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_file.c - a model from a file of ours and to one (YAML, of which JSON is a part; docs/format/model.md).
+/* model_file.c - a model from a file of ours and to one (YAML, of which JSON is a part;
+ * docs/format/model.md).
  *
- * A flat map, one key for each field of orr_model; reader and writer walk the same table, so they cannot drift.
- * `from` starts with a preset, of which the file then changes what it names. */
+ * A flat map, one key for each field of orr_model; reader and writer walk the same table, so they
+ * cannot drift. `from` starts with a preset, of which the file then changes what it names. */
 #include "base/formats/json.h"
 #include "base/formats/yaml_fields.h"
 #include "base/io/input.h"
@@ -225,8 +226,8 @@ size_t orr_model_json(const orr_model *m, char *out, size_t size)
 
 /* ---- is a model good: complete, without contradiction, and of a size that can be counted.
  *
- * The first fault found is told, with the field it is about, so that a reader can point at the line that set it.
- * Bounds come first, because all sums after them rely on them. ---- */
+ * The first fault found is told, with the field it is about, so that a reader can point at the line
+ * that set it. Bounds come first, because all sums after them rely on them. ---- */
 
 ORR_PRINTF(3, 4) static bool say(model_fault *f, const char *field, const char *fmt, ...)
 {
@@ -435,9 +436,9 @@ orr_code orr_model_check(const orr_model *m, orr_error *err)
 
 /* ---- from what a user types to a model: the name of a preset, a file, a folder.
  *
- * Presets come first: they are the same everywhere, while a file depends on where one stands (./gpt2 is the
- * file).  Names are compared without regard to case, dashes and underscores, but dots count: gpt3-1.3b is not
- * gpt3-13b. ---- */
+ * Presets come first: they are the same everywhere, while a file depends on where one stands
+ * (./gpt2 is the file).  Names are compared without regard to case, dashes and underscores, but
+ * dots count: gpt3-1.3b is not gpt3-13b. ---- */
 
 /* ---- names ---- */
 
@@ -479,7 +480,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Letters to add, leave out or change to make one of the other (Levenshtein); one row of the usual table. */
+/* Letters to add, leave out or change to make one of the other (Levenshtein); one row of the usual
+ * table. */
 static size_t distance(const key *a, const key *b)
 {
     size_t row[ORR_MODEL_NAME];

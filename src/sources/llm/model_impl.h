@@ -8,8 +8,8 @@
 /* The matrix that expands the compressed keys and values: it is applied to the past as well. */
 #define KV_B "kv_b"
 
-/* Bounds of what a model may say: far beyond any that exists, and near enough that no product of a few of them
- * leaves 64 bits unnoticed. */
+/* Bounds of what a model may say: far beyond any that exists, and near enough that no product of a
+ * few of them leaves 64 bits unnoticed. */
 #define MODEL_MOST_LAYERS 16384u
 #define MODEL_MOST 2147483647u
 #define MODEL_MOST_PARAMETERS (1ull << 60)
@@ -49,7 +49,8 @@ bool model_find_fault(const orr_model *m, model_fault *out);
 
 /* What is not printable ASCII, or " or \, becomes '_'. */
 void model_plain_text(char *text);
-/* Names a model after a path: its last part without what names end in, or of a config.json its folder. */
+/* Names a model after a path: its last part without what names end in, or of a config.json its
+ * folder. */
 void model_name_path(orr_model *m, orr_str path);
 
 /* A Hugging Face config.json, and a file of ours. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve.c - the nodes of one class of ranks: a replica's turns, one after the other, as one stage does them.
+/* serve.c - the nodes of one class of ranks: a replica's turns, one after the other, as one stage
+ * does them.
  *
- * A turn waits for the one before it; in the first stage for the tokens it feeds as well, which the last stage sends
- * back, and for the requests that came; in ranks that only decode for the caches of sequences that are new.  Sequences
- * whose cache moves leave after their turn, while the next one goes on. */
+ * A turn waits for the one before it; in the first stage for the tokens it feeds as well, which the
+ * last stage sends back, and for the requests that came; in ranks that only decode for the caches
+ * of sequences that are new.  Sequences whose cache moves leave after their turn, while the next
+ * one goes on. */
 #include <orrery/lab/units.h>
 
 #include "layer_steps.h"
@@ -288,11 +290,13 @@ static orr_code llm_write_class(
     return llm_pen_close(&pen, s, class_index);
 }
 
-/* ---- from options to the traces of all ranks: pools, their schedules, classes of equal ranks, the set.
+/* ---- from options to the traces of all ranks: pools, their schedules, classes of equal ranks, the
+ * set.
  *
- * The jobs of prefill ranks come first; when their caches have moved they are the jobs of decode ranks.  Ranks are of
- * one class when their replicas have the same script, they are of the same stage, and send or get the same parts of
- * caches: the cost is that of different scripts, not of ranks. ---- */
+ * The jobs of prefill ranks come first; when their caches have moved they are the jobs of decode
+ * ranks.  Ranks are of one class when their replicas have the same script, they are of the same
+ * stage, and send or get the same parts of caches: the cost is that of different scripts, not of
+ * ranks. ---- */
 
 enum { POOLS = 2 };
 

@@ -20,7 +20,8 @@
 
 /* ---- what goes through the model at once ---- */
 
-/* Layers see all tokens before them, or a window of them; what depends on it is counted for both. */
+/* Layers see all tokens before them, or a window of them; what depends on it is counted for
+ * both. */
 enum { LLM_SEES_ALL, LLM_SEES_WINDOW, LLM_SIGHTS };
 
 typedef struct llm_sight {
@@ -79,7 +80,8 @@ typedef struct llm_pool {
 orr_code llm_pool_init(llm_pool *p, const orr_serve_ranks *ranks, orr_error *err);
 void llm_pool_fini(llm_pool *p);
 
-/* Blocks that a cache of so many tokens has on a rank, in a layer that sees all and in one with a window. */
+/* Blocks that a cache of so many tokens has on a rank, in a layer that sees all and in one with a
+ * window. */
 void llm_cache_blocks(const llm_pool *p, uint64_t tokens, uint64_t blocks[LLM_SIGHTS]);
 /* Their bytes on a rank of a stage. */
 uint64_t llm_cache_bytes(const llm_pool *p, uint32_t stage, const uint64_t blocks[LLM_SIGHTS]);
@@ -107,7 +109,8 @@ typedef struct serve_job {
     uint64_t first_at, done_at; /* ps: its first and its last token are there */
 } serve_job;
 
-/* A cache that comes before a turn (decode) or leaves after it (prefill).  Jobs are numbered in their replica. */
+/* A cache that comes before a turn (decode) or leaves after it (prefill).  Jobs are numbered in
+ * their replica. */
 typedef struct llm_move {
     uint64_t job, tokens;
 } llm_move;
@@ -157,7 +160,8 @@ typedef struct llm_shares {
     size_t count, room;
 } llm_shares;
 
-/* Of the rank numbered as above; `other` is the other pool, is_sender: p is the one that prefills. */
+/* Of the rank numbered as above; `other` is the other pool, is_sender: p is the one that
+ * prefills. */
 orr_code llm_shares_of(const llm_pool *p,
                        const llm_pool *other,
                        bool is_sender,
@@ -168,8 +172,8 @@ orr_code llm_shares_of(const llm_pool *p,
 bool llm_shares_alike(const llm_shares *a, const llm_shares *b);
 uint64_t llm_share_bytes(const llm_pool *prefill, const llm_share *s, uint64_t tokens);
 
-/* Replicas of the other pool that jobs of one replica go to, or come from.  They take turns: a replica's job k is the
- * (k / partners)-th with partner k % partners, on both sides. */
+/* Replicas of the other pool that jobs of one replica go to, or come from.  They take turns: a
+ * replica's job k is the (k / partners)-th with partner k % partners, on both sides. */
 uint32_t llm_partners(const llm_pool *p, const llm_pool *other);
 /* Which replica of the other pool that is. */
 uint32_t llm_partner_replica(const llm_pool *p,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve_options.c - a request list from a CSV file: when each came, how long its prompt is and how many tokens it
- * is answered with.
+/* serve_options.c - a request list from a CSV file: when each came, how long its prompt is and how
+ * many tokens it is answered with.
  *
- * The first line names the columns, so logs with more of them can be used as they are.  Memory grows with the rows
- * that were read, never with a number in the file. */
+ * The first line names the columns, so logs with more of them can be used as they are.  Memory
+ * grows with the rows that were read, never with a number in the file. */
 #include "base/formats/csv.h"
 #include "base/io/input.h"
 #include "base/text/text.h"
@@ -206,8 +206,8 @@ void orr_requests_free(orr_serve_request *requests)
     orr_free(requests);
 }
 
-/* ---- options of serving completed and held against the model: what cannot be is refused before anything
- * is made, with the numbers that do not go together. ---- */
+/* ---- options of serving completed and held against the model: what cannot be is refused before
+ * anything is made, with the numbers that do not go together. ---- */
 
 #define TERA UINT64_C(1000000000000)
 #define GIGA UINT64_C(1000000000)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve_schedule.c - caches that move from the ranks that prefill to those that decode: who sends which part to whom.
+/* serve_schedule.c - caches that move from the ranks that prefill to those that decode: who sends
+ * which part to whom.
  *
- * Both sides are cut by layers (pipeline) and by heads of keys and values (tensor parallelism), the prefill side by
- * tokens too (context parallelism).  Two ranks exchange what both have.  Where heads are fewer than ranks, several
- * ranks have the same one: each of the takers is served by one of the givers, evenly.  What MLA keeps is whole on
- * every rank and goes by the same rule, as one head.  The token that prefill made goes from the last stage to the first
- * one of the takers; it comes last, so a sequence goes on when its prompt is through all stages.
+ * Both sides are cut by layers (pipeline) and by heads of keys and values (tensor parallelism), the
+ * prefill side by tokens too (context parallelism).  Two ranks exchange what both have.  Where
+ * heads are fewer than ranks, several ranks have the same one: each of the takers is served by one
+ * of the givers, evenly.  What MLA keeps is whole on every rank and goes by the same rule, as one
+ * head.  The token that prefill made goes from the last stage to the first one of the takers; it
+ * comes last, so a sequence goes on when its prompt is through all stages.
  *
- * Job j is with replica j % P of one side and j % D of the other, so the jobs of one replica go round
- * D / gcd(P, D) partners. */
+ * Job j is with replica j % P of one side and j % D of the other, so the jobs of one replica go
+ * round D / gcd(P, D) partners. */
 #include "base/memory/content_hash.h"
 #include "base/memory/map.h"
 #include "layer_steps.h"
@@ -166,9 +168,9 @@ uint32_t llm_partner_replica(const llm_pool *p,
 
 /* ---- ranks that work alike: what they keep, and how long an iteration takes them.
  *
- * An iteration's time is measured by the same recipes that write it, with a pen that adds up instead (llm_pen.c).
- * Layers of one kind take the same time, so one of each kind is measured: the cost is that of a few layers, whatever
- * their number. ---- */
+ * An iteration's time is measured by the same recipes that write it, with a pen that adds up
+ * instead (llm_pen.c). Layers of one kind take the same time, so one of each kind is measured: the
+ * cost is that of a few layers, whatever their number. ---- */
 
 /* ---- layers ---- */
 
@@ -436,15 +438,17 @@ static uint64_t llm_working_bytes(llm_pool *p)
 
 /* ---- which tokens go through the model together: continuous batching.
  *
- * An *engine* is one replica, or the replicas that share experts and go in step.  It forms an iteration whenever its
- * first stage is free: sequences that decode, one token each; then prompts that have begun; then waiting jobs in the
- * order in which they came, each only if its whole cache has room.  Stages work on different iterations at the same
- * time, so a replica has as many *groups* of sequences as stages, of about the same size; an iteration takes one
- * group, and a sequence stays in its group.
+ * An *engine* is one replica, or the replicas that share experts and go in step.  It forms an
+ * iteration whenever its first stage is free: sequences that decode, one token each; then prompts
+ * that have begun; then waiting jobs in the order in which they came, each only if its whole cache
+ * has room.  Stages work on different iterations at the same time, so a replica has as many
+ * *groups* of sequences as stages, of about the same size; an iteration takes one group, and a
+ * sequence stays in its group.
  *
- * Invariants: a sequence is in one iteration at a time while it decodes; prompts follow one another through the stages.
- * Iterations end in the order in which they began.  Nothing depends on anything but the jobs and the estimate.
- * Cost: each iteration looks at the sequences that are running, and measures a few layers. ---- */
+ * Invariants: a sequence is in one iteration at a time while it decodes; prompts follow one another
+ * through the stages. Iterations end in the order in which they began.  Nothing depends on anything
+ * but the jobs and the estimate. Cost: each iteration looks at the sequences that are running, and
+ * measures a few layers. ---- */
 
 enum { MOST_TURNS = 1 << 23 }; /* of all replicas, before equal scripts become one */
 
@@ -618,7 +622,8 @@ static void take_decoding(engine *e, desk *d, allowance *a)
             take(e, d, a, i, 1);
 }
 
-/* How much of a prompt goes in; 0: none of it.  A prompt that must stay whole and fits nowhere goes alone. */
+/* How much of a prompt goes in; 0: none of it.  A prompt that must stay whole and fits nowhere goes
+ * alone. */
 static uint64_t prompt_part(const engine *e, const desk *d, const allowance *a, uint64_t left)
 {
     if (a->sequences == 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_calls.c - which rows belong to which call, all by time (goal.md 5.4).
  *
- * Groups are the outermost pairs of group markers.  Details of a collective (how, and a share for each channel) and of
- * messages follow the call on the host, so each row goes to the latest call before it.  Inside a group all details come
- * after all calls: the old way gives them to the group's last call, ours shares them out.
- * Invariant: a call's rows are neighbours in their array.
+ * Groups are the outermost pairs of group markers.  Details of a collective (how, and a share for
+ * each channel) and of messages follow the call on the host, so each row goes to the latest call
+ * before it.  Inside a group all details come after all calls: the old way gives them to the
+ * group's last call, ours shares them out. Invariant: a call's rows are neighbours in their array.
  * Cost: sorting, which finds things sorted as a rule, and one sweep for each kind. */
 #include "nccl_impl.h"
 
@@ -12,13 +12,14 @@
 
 /* ---- when a call's kernel ran: those times replace the host's (goal.md 5.4).
  *
- * A stream of kernels and a stream of calls are the same when they are the same words: one letter for each operation, in
- * time.  Where a stream of kernels finds no stream of calls, the old way finds all of the GPU's kernels by time: by the call
- * that was going on when they started, or the last one before.  Ours first tries kernels and calls of the same letter
- * in their order, looks beyond the window, gives a call without a kernel the host's times, and keeps the order of the calls
- * on each stream, because that is the order in which a stream runs them, on all ranks alike.
- * A group has one kernel, which its first call gets; the others end with it.
- * Cost: n log n for the GPU's kernels and calls. ---- */
+ * A stream of kernels and a stream of calls are the same when they are the same words: one letter
+ * for each operation, in time.  Where a stream of kernels finds no stream of calls, the old way
+ * finds all of the GPU's kernels by time: by the call that was going on when they started, or the
+ * last one before.  Ours first tries kernels and calls of the same letter in their order, looks
+ * beyond the window, gives a call without a kernel the host's times, and keeps the order of the
+ * calls on each stream, because that is the order in which a stream runs them, on all ranks alike.
+ * A group has one kernel, which its first call gets; the others end with it. Cost: n log n for the
+ * GPU's kernels and calls. ---- */
 
 static char kernel_letter(uint8_t op)
 {
@@ -228,8 +229,8 @@ static bool pair_streams(const timing *t, const streams *calls, const streams *k
 
 /* ---- by time ---- */
 
-/* Kernels ascend by start.  The call that holds it is the first that ends at or after it, if it has started and not
- * ended; ends are those of the latest so far. */
+/* Kernels ascend by start.  The call that holds it is the first that ends at or after it, if it has
+ * started and not ended; ends are those of the latest so far. */
 static void pair_by_time(const timing *t)
 {
     nccl_gpu *g = t->gpu;
@@ -540,8 +541,8 @@ static void enter_group(sweep *s, int64_t from, int64_t to)
         ;
     for (; s->call < g->calls.count && calls[s->call].start < to; s->call++)
         calls[s->call].group = s->group;
-    /* A call where one group ends and the next begins belongs to the first that ends at or after it, which does not
-     * hold its own end: to none. */
+    /* A call where one group ends and the next begins belongs to the first that ends at or after
+     * it, which does not hold its own end: to none. */
     if (s->job->rules->has_open_borders)
         for (; s->call < g->calls.count && calls[s->call].start == to; s->call++)
             ;
@@ -611,9 +612,9 @@ static int64_t start_of(const owners *o, size_t i)
     return i < o->count ? o->gpu->calls.at[o->calls[i]].start : INT64_MAX;
 }
 
-/* The call whose interval, from its start to the next one's, holds this time; times ascend from call to call of this.
- * The old way passes over intervals that end before the time, and one that ends at it does not hold it: such a row
- * belongs to nobody. */
+/* The call whose interval, from its start to the next one's, holds this time; times ascend from
+ * call to call of this. The old way passes over intervals that end before the time, and one that
+ * ends at it does not hold it: such a row belongs to nobody. */
 static uint32_t owner_at(owners *o, int64_t time)
 {
     while (o->next < o->count && (o->has_open_borders ? start_of(o, o->next + 1) < time
@@ -726,8 +727,8 @@ static void share_out(
     }
 }
 
-/* Messages of a group lie on its last send, or receive.  Where its sends are of different communicators and each has one
- * message, they are its messages in their order. */
+/* Messages of a group lie on its last send, or receive.  Where its sends are of different
+ * communicators and each has one message, they are its messages in their order. */
 static void share_messages(nccl_gpu *g, size_t first, size_t end, uint8_t op)
 {
     size_t last = end, count = 0;

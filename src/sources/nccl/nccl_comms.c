@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_comms.c - communicators: who is in them, who is next to whom (goal.md 5.3).
  *
- * Announced ones have markers: ranks, rings, trees.  Without any marker each communicator is made of the GPUs that used
- * it, by node and process, or as NCCL's log says; rings and trees are then the plain ones.  Our own way does so for
- * each communicator that lacks markers, and for each channel that lacks a ring.
- * Ranks of the schedule are GPUs in the order in which communicators name them.
- * Invariant: seats of a communicator are neighbours in comms.seats, as are its seats by rank in comms.by_rank. */
+ * Announced ones have markers: ranks, rings, trees.  Without any marker each communicator is made
+ * of the GPUs that used it, by node and process, or as NCCL's log says; rings and trees are then
+ * the plain ones.  Our own way does so for each communicator that lacks markers, and for each
+ * channel that lacks a ring. Ranks of the schedule are GPUs in the order in which communicators
+ * name them. Invariant: seats of a communicator are neighbours in comms.seats, as are its seats by
+ * rank in comms.by_rank. */
 #include "base/io/input.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
@@ -18,8 +19,8 @@
  *
  *     host:PID:TID [d] NCCL INFO ncclCommInitRankConfig comm X rank R nranks N ... commId H ...
  *
- * Other lines are passed over: a log has lines of everybody.  A line of this form with a number that is none is passed over
- * as well, but for one that is too large. ---- */
+ * Other lines are passed over: a log has lines of everybody.  A line of this form with a number
+ * that is none is passed over as well, but for one that is too large. ---- */
 
 enum { MOST_WORDS = 64 };
 
@@ -434,7 +435,8 @@ static orr_code read_log(builder *b, const usage *u, orr_error *err)
 
 /* ---- plain rings and trees ---- */
 
-/* Ranks without holes, and a ring and a tree on each channel: parent (r-1)/2, children 2r+1 and 2r+2. */
+/* Ranks without holes, and a ring and a tree on each channel: parent (r-1)/2, children 2r+1 and
+ * 2r+2. */
 static orr_code synthesise(builder *b, nccl_comm *comm, orr_error *err)
 {
     nccl_comms *c = b->comms;
@@ -583,8 +585,8 @@ static orr_code add_topologies(builder *b, orr_error *err)
     return code;
 }
 
-/* Places along the ring of a channel, from the lowest rank on.  Where the markers make no ring of all ranks places stay
- * ORR__NONE. */
+/* Places along the ring of a channel, from the lowest rank on.  Where the markers make no ring of
+ * all ranks places stay ORR__NONE. */
 static void walk_ring(const nccl_comms *c, const nccl_comm *comm, uint32_t channel)
 {
     const nccl_seat *first = &c->seats.at[c->by_rank.at[comm->first_seat]], *s = first;

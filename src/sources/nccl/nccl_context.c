@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_context.c - what tells the messages of one call from those of another: its part of their tags (goal.md 5.5).
+/* nccl_context.c - what tells the messages of one call from those of another: its part of their
+ * tags (goal.md 5.5).
  *
- * It is the number of the call in its communicator, which is the same on all of its ranks because NCCL wants
- * collectives in the same order everywhere; messages between two ranks are numbered through. */
+ * It is the number of the call in its communicator, which is the same on all of its ranks because
+ * NCCL wants collectives in the same order everywhere; messages between two ranks are numbered
+ * through. */
 #include "nccl_impl.h"
 #include "nccl_write.h"
 
@@ -27,8 +29,9 @@ static bool count_up(orr_map *m, uint64_t key, uint64_t by, uint64_t *out)
     return orr_map_put(m, key, before + (uint32_t)by, NULL);
 }
 
-/* Messages of one size in one communicator are a class: they are numbered on their own, so that one that was captured at
- * one end only shifts none of another size.  NCCL matches in order, so the n-th of a size meets the n-th of that size. */
+/* Messages of one size in one communicator are a class: they are numbered on their own, so that one
+ * that was captured at one end only shifts none of another size.  NCCL matches in order, so the
+ * n-th of a size meets the n-th of that size. */
 static orr_str class_key(uint32_t comm, uint64_t bytes, char room[12])
 {
     memcpy(room, &comm, sizeof comm);
@@ -70,7 +73,8 @@ static bool number_transfers(nccl_job *j, nccl_gpu *g, nccl_call *c, orr_map *pa
     return true;
 }
 
-/* Over all calls, also those outside the window: windows need not begin at the same call on all ranks. */
+/* Over all calls, also those outside the window: windows need not begin at the same call on all
+ * ranks. */
 static orr_code own_contexts(nccl_job *j, uint32_t gpu, orr_error *err)
 {
     nccl_gpu *g = &j->gpus.at[gpu];
@@ -127,12 +131,13 @@ orr_code nccl_gpu_ready(nccl_job *j, uint32_t gpu, orr_error *err)
     return code ? code : find_contexts(j, gpu, err);
 }
 
-/* ---- calls that were profiled on all of their ranks: the others have no partners, and would wait for ever.
+/* ---- calls that were profiled on all of their ranks: the others have no partners, and would wait
+ * for ever.
  *
- * Captures begin and end at different calls on different ranks.  Calls are numbered from the first row of an export on, so
- * what a communicator's ranks have in common is a range of numbers; so is what the two ends of a pair have in common of one
- * size of messages.
- * All collectives also get the numbers here that stand for them in tags. ---- */
+ * Captures begin and end at different calls on different ranks.  Calls are numbered from the first
+ * row of an export on, so what a communicator's ranks have in common is a range of numbers; so is
+ * what the two ends of a pair have in common of one size of messages. All collectives also get the
+ * numbers here that stand for them in tags. ---- */
 
 static void widen(uint64_t number, uint64_t next, uint64_t *low, uint64_t *high)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_expand.c - collectives on rings and trees, taken apart (goal.md 5.7).
  *
- * A collective is its channels side by side, a channel its chunks side by side; all of a channel runs on one cpu, which is
- * what puts chunks after one another.
- * Our own way differs in two places of the ring all-reduce: the cap of slices is the same for all steps, so that sender and
- * receiver cut a chunk alike, and a rank's chunk is that of its place in the ring, not of its number.
- * Invariant: both ends of a message write the same messages of a call in the same order.
- * Cost: in proportion to what is written; a work of more than 2^20 chunks is refused. */
+ * A collective is its channels side by side, a channel its chunks side by side; all of a channel
+ * runs on one cpu, which is what puts chunks after one another. Our own way differs in two places
+ * of the ring all-reduce: the cap of slices is the same for all steps, so that sender and receiver
+ * cut a chunk alike, and a rank's chunk is that of its place in the ring, not of its number.
+ * Invariant: both ends of a message write the same messages of a call in the same order. Cost: in
+ * proportion to what is written; a work of more than 2^20 chunks is refused. */
 #include "nccl_write.h"
 
 #include <inttypes.h>
@@ -36,10 +36,11 @@ typedef struct nccl_guess {
 /* ---- the atoms of a schedule: receive, reduce, copy, send one piece (goal.md 5.7), and their tags
  * (goal.md 5.5).
  *
- * Between nodes a message is a message.  Inside a node it is an empty one, and each end calculates for half the time that
- * 150 GB/s take.  Inside one call our own way numbers messages by peer and direction; both ends write them in the same
- * order, so they agree.  The old way numbers them through all calls of one context.
- * Cost: no allocation for a message but for the text itself. ---- */
+ * Between nodes a message is a message.  Inside a node it is an empty one, and each end calculates
+ * for half the time that 150 GB/s take.  Inside one call our own way numbers messages by peer and
+ * direction; both ends write them in the same order, so they agree.  The old way numbers them
+ * through all calls of one context. Cost: no allocation for a message but for the text itself.
+ * ---- */
 
 enum { OLD_MOST_ID = 9999, OLD_MOST_CONTEXT = 99999, OLD_DIGITS = 9, CPUS = 256 };
 
@@ -211,7 +212,8 @@ static uint64_t round_up(uint64_t v, uint64_t unit)
     return v / unit * unit + (v % unit ? unit : 0);
 }
 
-/* The piece cut up as the protocol has it; cap: bytes of the largest slice; slices: how many at most. */
+/* The piece cut up as the protocol has it; cap: bytes of the largest slice; slices: how many at
+ * most. */
 static nccl_ends nccl_lane_slices(
     nccl_lane *l, const nccl_step *s, uint64_t bytes, uint64_t cap, uint64_t slices)
 {
@@ -233,9 +235,10 @@ static nccl_ends nccl_lane_slices(
 
 /* ---- how NCCL likely does a call of which only the name and the size are known.
  *
- * NCCL's own payloads say what was asked for, not how it was done.  All ranks of a call must come to the same answer, so it
- * depends on the call's size and on what is the same for the whole job: rings; LL up to 64 KiB, LL128 up to 1 MiB, Simple
- * beyond; a channel for each 64 KiB, up to the largest grid of any NCCL kernel; steps of 512 KiB, as NCCL's defaults are.
+ * NCCL's own payloads say what was asked for, not how it was done.  All ranks of a call must come
+ * to the same answer, so it depends on the call's size and on what is the same for the whole job:
+ * rings; LL up to 64 KiB, LL128 up to 1 MiB, Simple beyond; a channel for each 64 KiB, up to the
+ * largest grid of any NCCL kernel; steps of 512 KiB, as NCCL's defaults are.
  * docs/design/nccl_goal.md says so to users. ---- */
 
 enum {
@@ -310,10 +313,11 @@ nccl_transfer nccl_guess_transfer(const nccl_call *c)
 
 /* ---- algorithms that the old generator does not know: NVLS, CollNet, PAT.
  *
- * GOAL has ranks and messages, and no switch that adds up.  So NVLS and CollNet Direct are what they replace: everybody sends
- * everybody its share, and gets the shares of the others.  CollNet Chain is a chain to the first rank and back.  PAT is
- * what its authors describe as Bruck's algorithm turned round: distances double, and with them the pieces.
- * Invariant: as in nccl_expand.c, both ends of a message write a pair's messages in the same order. ---- */
+ * GOAL has ranks and messages, and no switch that adds up.  So NVLS and CollNet Direct are what
+ * they replace: everybody sends everybody its share, and gets the shares of the others.  CollNet
+ * Chain is a chain to the first rank and back.  PAT is what its authors describe as Bruck's
+ * algorithm turned round: distances double, and with them the pieces. Invariant: as in
+ * nccl_expand.c, both ends of a message write a pair's messages in the same order. ---- */
 
 static uint32_t place_of(const nccl_plan *p)
 {
@@ -366,7 +370,8 @@ static uint64_t share(const nccl_plan *p, uint64_t bytes, uint64_t place)
     return (uint64_t)(all * (place + 1) / n) - (uint64_t)(all * place / n);
 }
 
-/* To each of the others what is meant for it, and `what` with what each of them has for this one. */
+/* To each of the others what is meant for it, and `what` with what each of them has for this
+ * one. */
 typedef struct exchange {
     unsigned what;
     bool is_mine;  /* what is sent is the share of the sender, else that of the receiver */

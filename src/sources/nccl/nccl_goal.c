@@ -3,9 +3,10 @@
  *
  *     scan -> communicators -> (what all ranks have) -> (may streams be merged?) -> (measure) -> write
  *
- * Steps in brackets look at every GPU once more; with all rows in memory that costs little, and with too many of them it is
- * what keeps memory bounded by one GPU.  Measuring is writing with a dry pen: it finds every fault before a byte is
- * written, counts messages, and tells how wide tags must be. */
+ * Steps in brackets look at every GPU once more; with all rows in memory that costs little, and
+ * with too many of them it is what keeps memory bounded by one GPU.  Measuring is writing with a
+ * dry pen: it finds every fault before a byte is written, counts messages, and tells how wide tags
+ * must be. */
 #include "nccl_write.h"
 
 #include "base/io/output.h"
@@ -136,7 +137,8 @@ static orr_code choose_tags(const nccl_job *j, uint64_t most_id, nccl_tags *t, o
     if (opt->tag_bits == 32 && (!fits || most >= end_of_32)) {
         if (opt->context_width || opt->id_width)
             return orr_fail(err, ORR_EINPUT, NULL, "with these widths tags do not fit 32 bits");
-        /* Used again after so many operations: messages with the same tag are then matched in their order. */
+        /* Used again after so many operations: messages with the same tag are then matched in their
+         * order. */
         t->id_space = most_id + 1 < 1u << 20 ? most_id + 1 : 1u << 20;
         t->factor = (end_of_32 - 1) / t->id_space;
         return ORR_OK;

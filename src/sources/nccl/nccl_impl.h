@@ -4,7 +4,8 @@
  *     exports -> nccl_trace (rows by GPU) -> nccl_calls (which rows belong to which call, which kernel ran it)
  *             -> nccl_comms (who talks to whom) -> nccl_context (tags) -> nccl_rank, nccl_expand -> nccl_pen
  *
- * Texts (communicator hashes, ids, streams, nodes) are numbers of one table.  NONE: no such thing. */
+ * Texts (communicator hashes, ids, streams, nodes) are numbers of one table.  NONE: no such
+ * thing. */
 #ifndef ORR_SOURCES_NCCL_IMPL_H
 #define ORR_SOURCES_NCCL_IMPL_H
 
@@ -180,7 +181,8 @@ nccl_seat *nccl_comm_seat_of(const nccl_comms *c, const nccl_comm *comm, uint32_
 const nccl_ring *nccl_comm_ring(const nccl_comms *c, const nccl_seat *seat, uint32_t channel);
 const nccl_tree *nccl_comm_tree(const nccl_comms *c, const nccl_seat *seat, uint32_t channel);
 
-/* Messages between two ranks of a communicator: numbers that were profiled, where they are received and where sent. */
+/* Messages between two ranks of a communicator: numbers that were profiled, where they are received
+ * and where sent. */
 typedef struct nccl_pair {
     uint64_t low[2], high[2];
 } nccl_pair;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_matching.c - does every message that is sent get received?
  *
- * For each ordered pair of ranks two sums are kept: messages sent less messages received, and the same of a hash of each
- * message (operation, number, size).  A message that is sent and received leaves both at zero.  So the book has an entry for
- * each pair and not for each message; a false "all match" needs hashes of 64 bits to cancel out. */
+ * For each ordered pair of ranks two sums are kept: messages sent less messages received, and the
+ * same of a hash of each message (operation, number, size).  A message that is sent and received
+ * leaves both at zero.  So the book has an entry for each pair and not for each message; a false
+ * "all match" needs hashes of 64 bits to cancel out. */
 #include "nccl_write.h"
 
 #include "base/memory/hash.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_pen.c - lines of GOAL's text, put together without a format string.
  *
- * Why by hand: a schedule has a hundred lines for each row of an export, and printing them is most of the work.  A line is
- * at most 130 bytes; room for it is asked for once.
- * Invariant: a fork's branches lie above its base in `lasts` until it is joined. */
+ * Why by hand: a schedule has a hundred lines for each row of an export, and printing them is most
+ * of the work.  A line is at most 130 bytes; room for it is asked for once. Invariant: a fork's
+ * branches lie above its base in `lasts` until it is joined. */
 #include "nccl_pen.h"
 
 enum { LINE_ROOM = 160 };

@@ -8,8 +8,8 @@
  *     for (...) nccl_pen_branch(&pen, &f, write_something(...));
  *     nccl_ends all = nccl_pen_join(&pen, &f, cpu);
  *
- * Each operation has a label, l0, l1, .. in the order they are written; what is written is known by its first and its last
- * operation. */
+ * Each operation has a label, l0, l1, .. in the order they are written; what is written is known by
+ * its first and its last operation. */
 #ifndef ORR_SOURCES_NCCL_PEN_H
 #define ORR_SOURCES_NCCL_PEN_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_rank.c - one GPU's schedule: its streams beside one another, each a sequence of calls with the time between them
- * (goal.md 5.6).
+/* nccl_rank.c - one GPU's schedule: its streams beside one another, each a sequence of calls with
+ * the time between them (goal.md 5.6).
  *
- * Each call gets cpus of its own from the stream's first on; a stream begins where the one before it used none any more.
- * What a group holds runs side by side. */
+ * Each call gets cpus of its own from the stream's first on; a stream begins where the one before
+ * it used none any more. What a group holds runs side by side. */
 #include "nccl_write.h"
 
 #include <inttypes.h>
@@ -22,11 +22,12 @@ typedef struct nccl_streams {
     uint32_t *calls; /* of each stream from..from + count, by time */
 } nccl_streams;
 
-/* ---- a GPU's calls by stream, streams in the order in which they are written (goal.md 5.6), and whether they
- * may be merged (goal.md 5.10).
+/* ---- a GPU's calls by stream, streams in the order in which they are written (goal.md 5.6), and
+ * whether they may be merged (goal.md 5.10).
  *
- * The old way orders streams by the context of their first call, then by length and name; ours, whose contexts differ
- * otherwise, by when they start, and keeps calls of a stream as they were made.  Merged, all calls are one stream. ---- */
+ * The old way orders streams by the context of their first call, then by length and name; ours,
+ * whose contexts differ otherwise, by when they start, and keeps calls of a stream as they were
+ * made.  Merged, all calls are one stream. ---- */
 
 typedef struct item {
     int64_t from, to; /* both 0 where the order of the calls decides */
@@ -174,8 +175,8 @@ static void remember(latest *l, int64_t end, uint32_t stream)
     }
 }
 
-/* Calls first..below end start together: two that take time, of two streams, overlap; so does one with what others
- * have not ended yet. */
+/* Calls first..below end start together: two that take time, of two streams, overlap; so does one
+ * with what others have not ended yet. */
 static bool batch_overlaps(const nccl_gpu *g, size_t first, size_t end, const latest *before)
 {
     uint32_t busy = ORR__NONE;
@@ -421,7 +422,8 @@ static bool is_member(const stream_writer *s, const nccl_call *c, uint32_t group
     return c->group == group && is_here;
 }
 
-/* Calls of a group are neighbours, and in the order of time as well: the first has the kernel, the others end with it. */
+/* Calls of a group are neighbours, and in the order of time as well: the first has the kernel, the
+ * others end with it. */
 static nccl_ends write_group(stream_writer *s, uint32_t call)
 {
     nccl_writer *w = s->w;
@@ -488,9 +490,10 @@ static void write_gap(stream_writer *s, const nccl_call *c)
     nccl_pen_then(&w->pen, &s->chain, nccl_pen_calc(&w->pen, (uint64_t)gap, s->cpu));
 }
 
-/* NCCL ends a send as soon as its bytes are in the buffers between both GPUs, which the receiver need not have asked for.  A
- * simulator that holds larger messages until they are asked for would wait for ever where ranks send first and receive
- * then; so what follows such a send on its stream does not wait for it. */
+/* NCCL ends a send as soon as its bytes are in the buffers between both GPUs, which the receiver
+ * need not have asked for.  A simulator that holds larger messages until they are asked for would
+ * wait for ever where ranks send first and receive then; so what follows such a send on its stream
+ * does not wait for it. */
 static bool is_buffered_send(const stream_writer *s, const nccl_call *c)
 {
     const uint64_t buffers = 4u << 20;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_trace.c - rows of all exports, sorted out by GPU.
  *
- * A GPU is a process of a node.  One pass over all files finds the GPUs, who belongs to which communicator, and how many
- * rows each GPU has.  Rows are kept on the way.  When they come to more than the budget they are dropped, and from
- * then on read again for as many GPUs at a time as fit it, at least one: memory is bounded by one GPU's rows.
- * Invariant: a row's order (file, then row) is the same in every pass. */
+ * A GPU is a process of a node.  One pass over all files finds the GPUs, who belongs to which
+ * communicator, and how many rows each GPU has.  Rows are kept on the way.  When they come to more
+ * than the budget they are dropped, and from then on read again for as many GPUs at a time as fit
+ * it, at least one: memory is bounded by one GPU's rows. Invariant: a row's order (file, then row)
+ * is the same in every pass. */
 #include "nccl_impl.h"
 
 #include <dirent.h>
@@ -16,8 +17,9 @@
 
 /* ---- which exports there are, in which order, and from which node each of them is.
  *
- * The order of files decides how ranks are numbered, so it is that of their paths, byte by byte, and not the
- * directory's.  Symbolic links to folders are not followed: there could be circles. ---- */
+ * The order of files decides how ranks are numbered, so it is that of their paths, byte by byte,
+ * and not the directory's.  Symbolic links to folders are not followed: there could be circles.
+ * ---- */
 
 enum { DEEPEST = 64 };
 

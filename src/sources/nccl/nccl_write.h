@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_write.h - shared by the files that write schedules: one GPU's writer, and what keeps book over all of them. */
+/* nccl_write.h - shared by the files that write schedules: one GPU's writer, and what keeps book
+ * over all of them. */
 #ifndef ORR_SOURCES_NCCL_WRITE_H
 #define ORR_SOURCES_NCCL_WRITE_H
 
@@ -8,7 +9,8 @@
 
 #include "base/io/output.h"
 
-/* nccl_matching.c: does every message that is sent get received?  One entry for each ordered pair of ranks. */
+/* nccl_matching.c: does every message that is sent get received?  One entry for each ordered pair
+ * of ranks. */
 typedef struct nccl_matching nccl_matching;
 nccl_matching *nccl_matching_create(void); /* NULL: out of memory */
 void nccl_matching_destroy(nccl_matching *m);
@@ -18,7 +20,8 @@ typedef struct nccl_match_key {
     bool is_send;
 } nccl_match_key;
 bool nccl_matching_add(nccl_matching *m, const nccl_match_key *key); /* false: out of memory */
-/* ORR_EINPUT and words about the first pair that does not match; *unmatched: how many messages at least. */
+/* ORR_EINPUT and words about the first pair that does not match; *unmatched: how many messages at
+ * least. */
 orr_code nccl_matching_check(const nccl_matching *m,
                              uint64_t *unmatched,
                              orr_error *err) ORR_MUST_CHECK;
@@ -54,7 +57,8 @@ typedef struct nccl_writer {
 orr_code nccl_writer_init(nccl_writer *w, nccl_job *j, orr_error *err) ORR_MUST_CHECK;
 void nccl_writer_fini(nccl_writer *w);
 
-/* nccl_expand.c: a message of a call, or what stands for it inside a node; what a reduction or a copy takes. */
+/* nccl_expand.c: a message of a call, or what stands for it inside a node; what a reduction or a
+ * copy takes. */
 typedef struct nccl_lane {
     nccl_writer *w;
     const nccl_call *call;
@@ -64,7 +68,8 @@ typedef struct nccl_lane {
     uint64_t next_id; /* of a send or a receive, our own way */
 } nccl_lane;
 enum { ORR__RECV = 1, ORR__REDUCE = 2, ORR__COPY = 4, ORR__SEND = 8 };
-/* What one rank does with one piece: receive, reduce, copy, send, in this order, each if asked for. */
+/* What one rank does with one piece: receive, reduce, copy, send, in this order, each if asked
+ * for. */
 typedef struct nccl_step {
     unsigned what;
     uint32_t from, to; /* GPUs */
@@ -72,7 +77,8 @@ typedef struct nccl_step {
 nccl_ends nccl_lane_atom(nccl_lane *l, const nccl_step *s, uint64_t bytes);
 void nccl_writer_fail(nccl_writer *w, const char *fmt, ...) ORR_PRINTF(2, 3);
 
-/* nccl_expand.c: a collective on one GPU.  *cpu: the first it may use, then the first it did not. */
+/* nccl_expand.c: a collective on one GPU.  *cpu: the first it may use, then the first it did
+ * not. */
 nccl_ends nccl_expand(nccl_writer *w, const nccl_call *c, uint32_t *cpu);
 
 /* How NCCL likely sends a message of which only the size is known. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* npkit.c - how long reductions and copies take: samples by size, measured with NPKit (goal.md 5.8).
+/* npkit.c - how long reductions and copies take: samples by size, measured with NPKit (goal.md
+ * 5.8).
  *
  *     {"NPKIT_EVENT_GPU_RECV_REDUCE_SEND": {"8192": [812, 799, ...], ...},
  *      "NPKIT_EVENT_GPU_DIRECT_RECV_COPY_SEND": {...}, ...}
  *
- * Sizes in bytes, samples in ns.  Below the smallest and above the largest size that size's samples count; between two the
- * line through their means.  A drawn time is a sample of its size, or 1 % around that line; the same seed draws the same
- * time for a size, so that all ranks agree on it.
+ * Sizes in bytes, samples in ns.  Below the smallest and above the largest size that size's samples
+ * count; between two the line through their means.  A drawn time is a sample of its size, or 1 %
+ * around that line; the same seed draws the same time for a size, so that all ranks agree on it.
  * Invariant: sizes ascend; each has a sample; means are finite and not negative. */
 #include <orrery/lab/nccl.h>
 
@@ -168,7 +169,8 @@ static size_t row_at(const table *t, uint64_t bytes)
     return low;
 }
 
-/* About normal: twelve even numbers have a sum of variance 1.  (No logarithm: libraries differ in its last bit.) */
+/* About normal: twelve even numbers have a sum of variance 1.  (No logarithm: libraries differ in
+ * its last bit.) */
 static double bell(orr_rng *r)
 {
     double sum = -6;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nsys_file.c - an export's rows, one at a time.
  *
- * Versions of the export differ in which columns NVTX_EVENTS has and where a text lies (in the row, or by number in
- * StringIds); tables that would be empty are not there at all.  So the queries are put together from what the file has.
- * Why CROSS JOIN: it keeps kernels in the order of their table, which decides between kernels that start together.
- * Cost: one pass over two tables; one row in memory. */
+ * Versions of the export differ in which columns NVTX_EVENTS has and where a text lies (in the row,
+ * or by number in StringIds); tables that would be empty are not there at all.  So the queries are
+ * put together from what the file has. Why CROSS JOIN: it keeps kernels in the order of their
+ * table, which decides between kernels that start together. Cost: one pass over two tables; one row
+ * in memory. */
 #include "nsys_impl.h"
 
 #include "base/memory/buffer.h"
@@ -37,7 +38,8 @@ static bool has_strings(const orr_sqlite *db)
            orr_sqlite_has_column(db, "StringIds", "value");
 }
 
-/* A text of the row, or by its number in a column of StringIds' ids, joined under a name; "": it has none. */
+/* A text of the row, or by its number in a column of StringIds' ids, joined under a name; "": it
+ * has none. */
 static void add_text(orr_buf *sql, const orr_sqlite *db, const char *text, const char *joined)
 {
     const bool is_here = orr_sqlite_has_column(db, "NVTX_EVENTS", text);
@@ -106,7 +108,8 @@ static orr_code bad_row(const orr_nsys *n, const char *table, const char *words,
                     words);
 }
 
-/* Start and end.  Times are nanoseconds since the capture began: far from the ends of 64 bits, so that differences fit. */
+/* Start and end.  Times are nanoseconds since the capture began: far from the ends of 64 bits, so
+ * that differences fit. */
 static orr_code read_times(const orr_nsys *n, const char *table, orr_nsys_row *out, orr_error *err)
 {
     const int64_t most = INT64_MAX / 4;

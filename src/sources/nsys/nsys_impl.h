@@ -19,8 +19,9 @@ typedef struct orr__payloads orr__payloads;
 orr_code orr__payloads_read(orr_sqlite *db, orr__payloads **out, orr_error *err) ORR_MUST_CHECK;
 void orr__payloads_free(orr__payloads *p); /* NULL is fine */
 
-/* A call of NCCL's, by the name of its range and one of the two forms of its payload, into a row: a CALL, a COMM, a group's
- * start or end.  `thread` says whose it is.  False: nothing of NCCL's.  hash is kept in `room`. */
+/* A call of NCCL's, by the name of its range and one of the two forms of its payload, into a row: a
+ * CALL, a COMM, a group's start or end.  `thread` says whose it is.  False: nothing of
+ * NCCL's.  hash is kept in `room`. */
 enum { ORR__HASH_ROOM = 24 };
 bool orr__payload_row(const orr__payloads *p,
                       orr_str name,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nsys_marker.c - the texts that the annotated NCCL leaves in NVTX, taken apart.
  *
- * A text is a marker when one of the forms below matches its beginning (goal.md 5.2); what follows is free.  The forms are
- * tried in the order of the specification, but no text fits two of them, so the first word decides which one is tried.
- * Why by hand: a row costs about 100 ns here, and rows come in millions.
- * Invariant: nothing is read beyond text.len, whatever the text holds. */
+ * A text is a marker when one of the forms below matches its beginning (goal.md 5.2); what follows
+ * is free.  The forms are tried in the order of the specification, but no text fits two of them, so
+ * the first word decides which one is tried. Why by hand: a row costs about 100 ns here, and rows
+ * come in millions. Invariant: nothing is read beyond text.len, whatever the text holds. */
 #include <orrery/lab/nsys.h>
 
 #include "base/text/text.h"
@@ -162,7 +162,8 @@ static void p2p(cursor *c, orr_nsys_row *r)
     r->pid = number(c, " pid ");
 }
 
-/* Anything, then " pid " and a number: the last such pair of the line counts, as a greedy pattern finds it. */
+/* Anything, then " pid " and a number: the last such pair of the line counts, as a greedy pattern
+ * finds it. */
 static uint64_t last_pid(cursor *c)
 {
     if (!c->fits)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nsys_payload.c - what NCCL from 2.22 on says about its calls by itself: a range named after the function, with a payload.
+/* nsys_payload.c - what NCCL from 2.22 on says about its calls by itself: a range named after the
+ * function, with a payload.
  *
- * An export has the payload as JSON text, by the names of its entries, or as bytes behind a header of 32:
+ * An export has the payload as JSON text, by the names of its entries, or as bytes behind a header
+ * of 32:
  *
  *     0 u32 domain   8 u32 schema   16 u64 bytes of the payload   24 u64 bytes in all   32 the payload
  *
- * whose entries (name, type, offset) are rows of NVTX_PAYLOAD_SCHEMA_ENTRIES.  Names differ a little between releases, so an
- * entry is known by its leading words.  A payload that makes no sense is no payload: the range counts as one without.
- * Invariant: offsets and sizes from the file are checked against the bytes that are there. */
+ * whose entries (name, type, offset) are rows of NVTX_PAYLOAD_SCHEMA_ENTRIES.  Names differ a
+ * little between releases, so an entry is known by its leading words.  A payload that makes no
+ * sense is no payload: the range counts as one without. Invariant: offsets and sizes from the file
+ * are checked against the bytes that are there. */
 #include "nsys_impl.h"
 
 #include "base/formats/json.h"
@@ -64,7 +67,8 @@ static field field_of(orr_str name)
     return NO_FIELD;
 }
 
-/* Bytes of an entry's type; 0: not an integer.  NVTX numbers C's own types, then those of a fixed width. */
+/* Bytes of an entry's type; 0: not an integer.  NVTX numbers C's own types, then those of a fixed
+ * width. */
 static uint8_t size_of_type(int64_t type)
 {
     static const uint8_t sizes[] = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nsys_timeline.c - an export as a timeline: what ran on each stream, and what the host was at.
  *
- * A rank is a process of the report, in the order in which processes appear.  Kernels lie on a track for each device and
- * stream; NVTX ranges on one for each thread of the host, markers without an end as spans of no length.  NCCL's kernels are
- * collectives or messages, others compute.  Times start at the first thing that is there: a report's own clock starts at
- * some moment of the machine's.
- * Cost: two passes over the file, one of them for the first time, and the timeline. */
+ * A rank is a process of the report, in the order in which processes appear.  Kernels lie on a
+ * track for each device and stream; NVTX ranges on one for each thread of the host, markers without
+ * an end as spans of no length.  NCCL's kernels are collectives or messages, others compute.  Times
+ * start at the first thing that is there: a report's own clock starts at some moment of the
+ * machine's. Cost: two passes over the file, one of them for the first time, and the timeline. */
 #include "nsys_impl.h"
 
 #include "base/memory/buffer.h"
@@ -94,7 +94,8 @@ static bool find_old_kernel(orr_str name, orr_nccl_op *op)
     return true;
 }
 
-/* Kind and collective of a kernel.  One of NCCL that says nothing more ("ncclDevKernel_Generic") is a collective still. */
+/* Kind and collective of a kernel.  One of NCCL that says nothing more ("ncclDevKernel_Generic") is
+ * a collective still. */
 static void set_kernel(const orr_nsys_row *r, orr_timespan *s)
 {
     static const uint8_t collective[ORR_NCCL_OPS] = {

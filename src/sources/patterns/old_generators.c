@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_generators.c - what Chakra's own generators write: lists of samples, their file names and node ids.
+/* old_generators.c - what Chakra's own generators write: lists of samples, their file names and
+ * node ids.
  *
- * The Python generators count node ids on from sample to sample and from rank to rank; the first one, in C++,
- * starts every file at 0 (chakra.md 5).  Cost: ranks that are alike are made once and written with their ids
- * shifted. */
+ * The Python generators count node ids on from sample to sample and from rank to rank; the first
+ * one, in C++, starts every file at 0 (chakra.md 5).  Cost: ranks that are alike are made once and
+ * written with their ids shifted. */
 #include <orrery/lab/gen.h>
 
 #include "base/memory/memory.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* patterns.c - the table of patterns, and from a row of it to a trace or a set of traces.
  *
- * A pattern is a name, a line of help, the options it looks at, and a function that adds one rank's nodes.
- * Cost of a set: one trace when the ranks are alike, whatever their number; else one a rank. */
+ * A pattern is a name, a line of help, the options it looks at, and a function that adds one rank's
+ * nodes. Cost of a set: one trace when the ranks are alike, whatever their number; else one a
+ * rank. */
 #include <orrery/lab/gen.h>
 
 #include "base/memory/memory.h"
@@ -38,15 +39,15 @@ typedef struct pat_transfer {
 
 /* ---- the nodes that patterns are made of, with the attributes each style gives them.
  *
- * This is the only place that knows the styles apart (chakra.md 5); a pattern says "an all-reduce of 64 KiB"
- * and gets it as the current generator, or one of its predecessors, would write it.
+ * This is the only place that knows the styles apart (chakra.md 5); a pattern says "an all-reduce
+ * of 64 KiB" and gets it as the current generator, or one of its predecessors, would write it.
  *
  *     const uint64_t fwd = pat_comp(g, "FWD", 5, NOTHING);
  *     const uint64_t bwd = pat_comp(g, "BWD", 5, AFTER(fwd));
  *     pat_collective(g, "GRAD", ORR_COLL_ALL_REDUCE, 65536, AFTER(fwd, bwd));
  *
- * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a pattern reads
- * as a list of nodes; orr_pattern_trace asks once at the end. ---- */
+ * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a
+ * pattern reads as a list of nodes; orr_pattern_trace asks once at the end. ---- */
 
 static bool is_eg(const orr_gen *g)
 {
@@ -100,7 +101,8 @@ static uint64_t pat_tensor(orr_gen *g, orr_node_type type)
     return orr__build_add(&g->b);
 }
 
-/* All dimensions of the network take part.  The 0.0.4 generator writes the list even when it is empty. */
+/* All dimensions of the network take part.  The 0.0.4 generator writes the list even when it is
+ * empty. */
 static uint64_t pat_collective(
     orr_gen *g, const char *name, orr_collective kind, uint64_t size, pat_after after)
 {
@@ -116,7 +118,8 @@ static uint64_t pat_collective(
     return orr__build_add(b);
 }
 
-/* The peers and the tag are int32 today because that is what the C++ feeder reads (chakra.md 6.1). */
+/* The peers and the tag are int32 today because that is what the C++ feeder reads (chakra.md
+ * 6.1). */
 static uint64_t pat_message(orr_gen *g, const pat_transfer *m, pat_after after)
 {
     const orr_value_kind kind = is_eg(g) ? ORR_VALUE_UINT32 : ORR_VALUE_INT32;
@@ -323,8 +326,9 @@ static void pat_build_invalid_fork(orr_gen *g)
 /* ---- training steps: three layers, the three kinds of parallelism, a realistic data-parallel
  * step.
  *
- * Words in node names, as the first generator has them: FWD forward, WG gradient of the weights, IG gradient
- * of the inputs.  Invariant: a node's parents are added before it, so every trace is in topological order. ---- */
+ * Words in node names, as the first generator has them: FWD forward, WG gradient of the weights, IG
+ * gradient of the inputs.  Invariant: a node's parents are added before it, so every trace is in
+ * topological order. ---- */
 
 static uint64_t comp_layer(
     orr_gen *g, const char *what, uint32_t layer, uint64_t runtime_us, pat_after after)
@@ -390,7 +394,8 @@ static void pat_build_three_layers_in_sequence(orr_gen *g)
 
 /* ---- one network, three ways to share it out (chakra.md 5) ---- */
 
-/* Each layer multiplies m x k by k x n, two bytes an element, at FLOPS operations per unit of time. */
+/* Each layer multiplies m x k by k x n, two bytes an element, at FLOPS operations per unit of
+ * time. */
 enum { M = 512, K = 512, N = 512, ELEMENT = 2, FLOPS = 2 * 512 * 512 };
 
 /* Numbers of layers and pieces are small: orr_pattern_trace has seen to it. */
@@ -583,8 +588,8 @@ static bool step_fits(orr_gen *g)
     return !g->b.code;
 }
 
-/* Load a batch; forward; loss; backward, with an all-reduce as soon as the gradients of `bucket` layers are
- * there; the optimizer on each bucket as soon as its sum is. */
+/* Load a batch; forward; loss; backward, with an all-reduce as soon as the gradients of `bucket`
+ * layers are there; the optimizer on each bucket as soon as its sum is. */
 static void pat_build_data_parallel(orr_gen *g)
 {
     const uint64_t t = g->opt->runtime_us;
@@ -618,9 +623,9 @@ static void pat_build_data_parallel(orr_gen *g)
  *                 \ / \ /|   |
  *     layer 1    o   o   o   o      16 in 20 compute, 2 collective, 1 load, 1 store
  *
- * Names, attributes (four or five) and sizes are like those of a PyTorch trace that went through Chakra's
- * converter: 131 bytes a node on average.  The numbers come from the seed alone (splitmix64), so the same
- * options give the same file everywhere.  Cost: O(nodes). ---- */
+ * Names, attributes (four or five) and sizes are like those of a PyTorch trace that went through
+ * Chakra's converter: 131 bytes a node on average.  The numbers come from the seed alone
+ * (splitmix64), so the same options give the same file everywhere.  Cost: O(nodes). ---- */
 
 enum { PARENTS_MAX = 3, KIND_COUNT = 20 };
 
@@ -668,8 +673,9 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* Different nodes of the layer before, in ascending order: a parent named twice would block some readers for
- * ever (chakra.md 6.1).  Steps around a circle of `width` places never meet when they add up to less. */
+/* Different nodes of the layer before, in ascending order: a parent named twice would block some
+ * readers for ever (chakra.md 6.1).  Steps around a circle of `width` places never meet when they
+ * add up to less. */
 static size_t pick_parents(uint64_t random, uint32_t width, uint64_t layer_at, uint64_t *out)
 {
     const size_t want = 1 + random % PARENTS_MAX;
@@ -944,7 +950,8 @@ typedef struct option_row {
     uint64_t min, max;
 } option_row;
 
-/* Ranks and nodes are bounded so that a slip of the finger fails with words and not with the memory. */
+/* Ranks and nodes are bounded so that a slip of the finger fails with words and not with the
+ * memory. */
 enum { RANKS_MAX = 1 << 20 };
 
 #define AT(field) offsetof(orr_gen_options, field)

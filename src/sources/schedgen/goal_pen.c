@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* goal_pen.c - the text of a GOAL schedule, line by line (goal.md 4).
  *
- * Why not through a schedule in memory: a million ranks are gigabytes of text, of which nothing has to be
- * known once it is written.  Why by hand and not with printf: writing numbers is all the work there is.
- * Invariant: a line never needs more than LINE bytes, so room is asked for once per line.
+ * Why not through a schedule in memory: a million ranks are gigabytes of text, of which nothing has
+ * to be known once it is written.  Why by hand and not with printf: writing numbers is all the work
+ * there is. Invariant: a line never needs more than LINE bytes, so room is asked for once per line.
  * Cost: some 20 ns a line; a buffer of PIECE bytes, whatever the length of the text. */
 #include "goal_pen.h"
 
@@ -247,7 +247,8 @@ void sgen_gpen_head(goal_pen *pen, uint64_t ranks)
     line_end(pen, p);
 }
 
-/* What the rank computes beside the pattern (--nb): in one piece, or in pieces between which it polls. */
+/* What the rank computes beside the pattern (--nb): in one piece, or in pieces between which it
+ * polls. */
 static void begin_overlap(goal_pen *pen)
 {
     if (pen->poll_ns == 0) {

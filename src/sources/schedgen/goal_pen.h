@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_pen.h - writes a GOAL schedule, operation by operation: as text in SchedGen's words, or into memory.
+/* goal_pen.h - writes a GOAL schedule, operation by operation: as text in SchedGen's words, or into
+ * memory.
  *
  *     goal_pen pen;
  *     sgen_gpen_init(&pen, path, false, &err);
@@ -37,8 +38,8 @@ typedef struct goal_pen {
     uint32_t cpu;   /* 0: no calculation names one */
     bool has_overlap;
     uint64_t overlap_ns, poll_ns;
-    /* Which messages since sgen_gpen_open wait for none of them, and for which none of them waits: a byte for
-     * each operation from label `base` on. */
+    /* Which messages since sgen_gpen_open wait for none of them, and for which none of them waits:
+     * a byte for each operation from label `base` on. */
     bool is_open;
     uint64_t base;
     orr_buf marks;
@@ -46,8 +47,8 @@ typedef struct goal_pen {
     orr_schedgen_totals *totals_out; /* NULL, or where finish leaves them */
 } goal_pen;
 
-/* is_kept: the schedule is gathered in memory; a path gets it as binary GOAL, and without one it is taken with
- * sgen_gpen_take.  err must live as long as the pen. */
+/* is_kept: the schedule is gathered in memory; a path gets it as binary GOAL, and without one it is
+ * taken with sgen_gpen_take.  err must live as long as the pen. */
 orr_code sgen_gpen_init(goal_pen *pen, const char *path, bool is_kept, orr_error *err)
     ORR_MUST_CHECK;
 orr_goal *sgen_gpen_take(goal_pen *pen);                                 /* before finish */
@@ -70,7 +71,8 @@ void sgen_gpen_require(goal_pen *pen, uint64_t later, uint64_t earlier);
 void sgen_gpen_irequire(goal_pen *pen, uint64_t later, uint64_t earlier);
 void sgen_gpen_comment(goal_pen *pen, const char *words);
 
-/* A group of messages.  Afterwards pen->marks says which are the first and the last of it, until the next. */
+/* A group of messages.  Afterwards pen->marks says which are the first and the last of it, until
+ * the next. */
 void sgen_gpen_open(goal_pen *pen);
 void sgen_gpen_close(goal_pen *pen);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi_trace.c - the files of a trace of MPI calls, one rank after the other, into a schedule (goal.md 4).
+/* mpi_trace.c - the files of a trace of MPI calls, one rank after the other, into a schedule
+ * (goal.md 4).
  *
- * Files are mapped and read once for each copy of the ranks; once more, a few lines of each, to see whether
- * the handles of communicators mean the same on all ranks.  Memory: what one rank has open. */
+ * Files are mapped and read once for each copy of the ranks; once more, a few lines of each, to see
+ * whether the handles of communicators mean the same on all ranks.  Memory: what one rank has
+ * open. */
 #include "mpi_trace_impl.h"
 
 #include "base/io/input.h"
@@ -144,8 +146,9 @@ static orr_code first_communicator(
     return code;
 }
 
-/* Where the first communicators of all ranks have one handle, handles are the same everywhere (MPICH, and most
- * programs with Open MPI); otherwise they are addresses, and only their order says anything. */
+/* Where the first communicators of all ranks have one handle, handles are the same everywhere
+ * (MPICH, and most programs with Open MPI); otherwise they are addresses, and only their order says
+ * anything. */
 static orr_code compare_handles(mpi_run *run, const file_names *names, orr_error *err)
 {
     mpi_line line = {.ranks = run->hosts};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mpi_trace_calls.c - from calls to operations: messages, waits, and the time between (goal.md 4).
  *
- * A call's message comes first in the text; then the calculation for the time before the call, which the
- * message waits for, and which waits for the call before.  A call that does not block is waited for with
- * irequires, and for good by MPI_Wait.
- * The order of lines, and the arithmetic on times, are SchedGen's. */
+ * A call's message comes first in the text; then the calculation for the time before the call,
+ * which the message waits for, and which waits for the call before.  A call that does not block is
+ * waited for with irequires, and for good by MPI_Wait. The order of lines, and the arithmetic on
+ * times, are SchedGen's. */
 #include "base/text/number.h"
 #include "mpi_trace_impl.h"
 
@@ -25,8 +25,8 @@ static orr_code sgen_mpi_rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_e
  *     messages of the collective      those that wait for none of them wait for the time before
  *     calc 0                          waits for those none of them waits for: the end of the collective
  *
- * What SchedGen takes apart is taken apart as it does it; the others only by our rules, each in the simplest way
- * that gives every rank the bytes its own line in the trace says. ---- */
+ * What SchedGen takes apart is taken apart as it does it; the others only by our rules, each in the
+ * simplest way that gives every rank the bytes its own line in the trace says. ---- */
 
 enum { FIRST_TAG = 1000000 };
 
@@ -102,8 +102,8 @@ static orr_code listed_bytes(
     return ORR_OK;
 }
 
-/* Each to each, in as many steps as there are others; sizes from lists, or the same for all where there is
- * none. */
+/* Each to each, in as many steps as there are others; sizes from lists, or the same for all where
+ * there is none. */
 static orr_code exchange_all(const mpi_rank *r,
                              const collective *c,
                              mpi_place out_list,
@@ -239,8 +239,8 @@ static orr_code put_messages(const mpi_rank *r, collective *c, orr_error *err)
 
 /* ---- before and after ---- */
 
-/* Begin earlier by as much as there is (--traces-nbcify): the collective runs beside the end of the time
- * before it.  SchedGen takes microseconds for units of the schedule here; ours does not. */
+/* Begin earlier by as much as there is (--traces-nbcify): the collective runs beside the end of the
+ * time before it.  SchedGen takes microseconds for units of the schedule here; ours does not. */
 static double begin_early(const mpi_rank *r, const collective *c, uint64_t end_label)
 {
     const uint32_t wanted = r->run->opt->early_us;
@@ -302,8 +302,8 @@ static void say_collective(const mpi_rank *r, const collective *c, int32_t ranks
                  ranks, r->run->digits, c->end - c->begin, size, root);
 }
 
-/* SchedGen knows these and leaves them out.  Lists of counts tell nothing when they are not printed, or are of
- * another number of ranks: the line is not as long as it should be. */
+/* SchedGen knows these and leaves them out.  Lists of counts tell nothing when they are not
+ * printed, or are of another number of ranks: the line is not as long as it should be. */
 static bool is_expanded(const mpi_rank *r)
 {
     const mpi_kind kind = r->line.call->kind;
@@ -545,8 +545,8 @@ static orr_code read_requests(const mpi_rank *r, uint64_t *first, uint32_t *coun
     return ORR_OK;
 }
 
-/* SchedGen forgets the first request only.  A later wait at the same address may find one that is long
- * done: an edge more, which changes nothing, and is kept. */
+/* SchedGen forgets the first request only.  A later wait at the same address may find one that is
+ * long done: an edge more, which changes nothing, and is kept. */
 static orr_code wait_all(mpi_rank *r, orr_error *err)
 {
     const uint64_t step_bytes = is_mpich(r->run) ? 4 : 8;
@@ -589,8 +589,8 @@ static orr_code communicator_of(mpi_rank *r, uint32_t handle, uint32_t *out, orr
     return orr_map_put(r->communicators, handle, *out, &is_new) ? ORR_OK : orr_no_memory(err);
 }
 
-/* The communicator's last eight bits above, the tag below.  LogGOPSim's prints a negative sum as one of 64
- * bits, of which readers take 32. */
+/* The communicator's last eight bits above, the tag below.  LogGOPSim's prints a negative sum as
+ * one of 64 bits, of which readers take 32. */
 static orr_code join_tag(mpi_rank *r, uint32_t handle, int32_t tag, uint64_t *out, orr_error *err)
 {
     uint32_t number = 0;
@@ -729,8 +729,8 @@ static orr_code one_message(mpi_rank *r, bool is_send, bool goes_on, orr_error *
     return step(r, label, m.begin, m.end, goes_on, err);
 }
 
-/* SchedGen receives with the tag it sends with.  That is kept where it can be right: when the two are the same,
- * or the receive takes any. */
+/* SchedGen receives with the tag it sends with.  That is kept where it can be right: when the two
+ * are the same, or the receive takes any. */
 static orr_code tags_of_both(mpi_rank *r, int32_t *send, int32_t *recv, orr_error *err)
 {
     const mpi_call *c = r->line.call;

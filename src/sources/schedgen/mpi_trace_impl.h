@@ -30,8 +30,9 @@ typedef struct mpi_persistent {
     int32_t tag;
 } mpi_persistent;
 
-/* One rank.  Between calls there is time that nobody has accounted for yet: from `start` on.  The next call
- * ends it: a calculation that waits for `before` and that the messages in `next` wait for. */
+/* One rank.  Between calls there is time that nobody has accounted for yet: from `start` on.  The
+ * next call ends it: a calculation that waits for `before` and that the messages in `next` wait
+ * for. */
 typedef struct mpi_rank {
     mpi_run *run;
     mpi_line line;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi_trace_line.c - the calls by name and where their arguments stand; fields and their values (goal.md 4).
+/* mpi_trace_line.c - the calls by name and where their arguments stand; fields and their values
+ * (goal.md 4).
  *
  *     MPI_Send:1237666053149864.000000:11251872:4500:11,8,8:1:7000:0,0,4:1237666053150082.000000
  *              start                   buffer   count type  to tag  comm  end
  *
- * liballprof prints a datatype as handle, size and extent, a communicator as handle, rank and ranks, a list of
- * counts as its address and its elements, everything else as one number.
- * SchedGen knows calls by a hash of 14 characters, in which MPI_Ssend is MPI_Rsend; the rest of its
+ * liballprof prints a datatype as handle, size and extent, a communicator as handle, rank and
+ * ranks, a list of counts as its address and its elements, everything else as one number. SchedGen
+ * knows calls by a hash of 14 characters, in which MPI_Ssend is MPI_Rsend; the rest of its
  * collisions (MPI_Ibarrier is MPI_Finalize) are not kept. */
 #include "mpi_trace_line.h"
 
@@ -115,7 +116,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Field i is between starts[i - 1] and the separator before starts[i]; the last start is behind the end. */
+/* Field i is between starts[i - 1] and the separator before starts[i]; the last start is behind the
+ * end. */
 static orr_code find_fields(mpi_line *l, size_t from, orr_error *err)
 {
     l->count = 0;

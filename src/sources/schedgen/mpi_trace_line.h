@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi_trace_line.h - one line of a trace of MPI calls: which call, and where in the line its arguments stand. */
+/* mpi_trace_line.h - one line of a trace of MPI calls: which call, and where in the line its
+ * arguments stand. */
 #ifndef ORR_SOURCES_SCHEDGEN_MPI_TRACE_LINE_H
 #define ORR_SOURCES_SCHEDGEN_MPI_TRACE_LINE_H
 
@@ -42,8 +43,8 @@ typedef enum mpi_kind {
     MPI_NOT_EXPANDED
 } mpi_kind;
 
-/* The number of a field: `at`, and so many times the ranks of the communicator, which lists of counts have.
- * Fields are counted from 1, behind the name; commas part them as colons do. */
+/* The number of a field: `at`, and so many times the ranks of the communicator, which lists of
+ * counts have. Fields are counted from 1, behind the name; commas part them as colons do. */
 typedef struct mpi_place {
     uint8_t at, times;
 } mpi_place;
@@ -70,7 +71,8 @@ typedef struct mpi_line {
     uint32_t ranks;       /* of the communicator, for places that depend on it */
 } mpi_line;
 
-/* Finds the call and the fields.  A line that is neither blank, nor a comment, nor a call, is an error. */
+/* Finds the call and the fields.  A line that is neither blank, nor a comment, nor a call, is an
+ * error. */
 orr_code sgen_mpi_line_split(mpi_line *l, orr_str text, uint8_t whose, orr_error *err)
     ORR_MUST_CHECK;
 orr_str sgen_mpi_line_name(const mpi_line *l);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedgen.c - the table of patterns; from a row and options to a schedule (goal.md 4).
  *
- * A row says what the pattern looks at, what must be drawn for all ranks, how a rank's part is written, and
- * whether SchedGen's own schedule for the options is one that cannot run.  Ranks are written in order, each
- * by itself. */
+ * A row says what the pattern looks at, what must be drawn for all ranks, how a rank's part is
+ * written, and whether SchedGen's own schedule for the options is one that cannot run.  Ranks are
+ * written in order, each by itself. */
 #include <orrery/lab/progress.h>
 
 #include "base/twister.h"
@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-/* ---- patterns in which every rank does the same: rings, dissemination, all-to-all,
- * all-reduce (goal.md 4).  The order of the lines is SchedGen's; all messages of a pattern have tag 0. ---- */
+/* ---- patterns in which every rank does the same: rings, dissemination, all-to-all, all-reduce
+ * (goal.md 4).  The order of the lines is SchedGen's; all messages of a pattern have tag 0. ---- */
 
 /* r + by and r - by, on a ring of n. */
 static uint32_t ahead(uint32_t r, uint64_t by, uint32_t n)
@@ -59,15 +59,16 @@ static void sgen_pattern_linear_alltoall(const schedgen *s, uint32_t rank)
 
 /* ---- n-way dissemination ---- */
 
-/* SchedGen takes the logarithm in floating point; where n is a power of w+1 the quotient may be just above a
- * whole number, and there is one round more, of messages to oneself (125 ranks, 4 ways). */
+/* SchedGen takes the logarithm in floating point; where n is a power of w+1 the quotient may be
+ * just above a whole number, and there is one round more, of messages to oneself (125 ranks, 4
+ * ways). */
 static uint32_t nway_rounds(uint32_t ways, uint32_t n)
 {
     return (uint32_t)ceil(log((double)n) / log((double)ways + 1));
 }
 
-/* The calculations that join the receives first..first+ways-1 of the round before, and the edges to the
- * sends of this one, which are sends..sends+ways-1. */
+/* The calculations that join the receives first..first+ways-1 of the round before, and the edges to
+ * the sends of this one, which are sends..sends+ways-1. */
 static void nway_join(goal_pen *pen, uint64_t bytes, uint32_t ways, uint64_t sends, uint64_t recvs)
 {
     uint64_t last = recvs;
@@ -104,8 +105,8 @@ static void sgen_pattern_nwaydissemination(const schedgen *s, uint32_t rank)
 
 /* ---- rings ---- */
 
-/* Segments go from the root to its neighbour and on.  With is_tight a rank has room for one segment only:
- * it receives the next when it has sent the last. */
+/* Segments go from the root to its neighbour and on.  With is_tight a rank has room for one segment
+ * only: it receives the next when it has sent the last. */
 static void pipelined_ring(const schedgen *s, uint32_t rank, bool is_tight)
 {
     const uint32_t root = (uint32_t)s->opt->root;
@@ -182,8 +183,8 @@ static void sgen_pattern_linear_alltoallv(const schedgen *s, uint32_t rank)
 
 /* ---- all-reduce by halving and doubling ---- */
 
-/* Ranks of the power of two below n take part; the `rest` others, even ranks below twice that, give their data
- * to the rank above them first and get the result from it at the end. */
+/* Ranks of the power of two below n take part; the `rest` others, even ranks below twice that, give
+ * their data to the rank above them first and get the result from it at the end. */
 typedef struct folded {
     uint32_t power, rest;
     uint32_t number; /* among those who take part; UINT32_MAX: does not */
@@ -266,8 +267,9 @@ static uint64_t halve_and_double(const schedgen *s, const folded *f, uint64_t af
     return after;
 }
 
-/* SchedGen has no rule for numbers that are not powers of two: it sends to ranks that are not there, which
- * is kept with keeps_invalid.  Ours folds the ranks above the power into those below. */
+/* SchedGen has no rule for numbers that are not powers of two: it sends to ranks that are not
+ * there, which is kept with keeps_invalid.  Ours folds the ranks above the power into those
+ * below. */
 static void sgen_pattern_allreduce_recdoub(const schedgen *s, uint32_t rank)
 {
     folded f = fold(rank, s->ranks);
@@ -287,11 +289,11 @@ static void sgen_pattern_allreduce_recdoub(const schedgen *s, uint32_t rank)
 
 /* ---- patterns with a root: trees, scatter and gather, the barrier at one rank (goal.md 4).
  *
- * Each rank's part follows from its number alone, in O(log n) steps, so that a million ranks cost no memory.
- * The order of the lines is SchedGen's. ---- */
+ * Each rank's part follows from its number alone, in O(log n) steps, so that a million ranks cost
+ * no memory. The order of the lines is SchedGen's. ---- */
 
-/* Round k reaches from the first 2^k ranks to as many more.  SchedGen repeats the edge from the receive to
- * the latest send in every round that follows. */
+/* Round k reaches from the first 2^k ranks to as many more.  SchedGen repeats the edge from the
+ * receive to the latest send in every round that follows. */
 void sgen_binomial_bcast(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes)
 {
     const uint64_t v = sgen_swap_root(rank, root);
@@ -306,7 +308,8 @@ void sgen_binomial_bcast(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n
     }
 }
 
-/* The same tree the other way: the send, whose line comes first, waits for the receives below it. */
+/* The same tree the other way: the send, whose line comes first, waits for the receives below
+ * it. */
 void sgen_binomial_reduce(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes)
 {
     const uint64_t v = sgen_swap_root(rank, root);
@@ -359,8 +362,8 @@ static void sgen_pattern_gather(const schedgen *s, uint32_t rank)
         sgen_gpen_recv(s->pen, s->opt->data_bytes, sgen_swap_root(v, root));
 }
 
-/* Children of v are 2v+1 and 2v+2.  SchedGen renames the peers but not the rank itself, so that with another
- * root than 0 its messages miss each other; that only with keeps_invalid. */
+/* Children of v are 2v+1 and 2v+2.  SchedGen renames the peers but not the rank itself, so that
+ * with another root than 0 its messages miss each other; that only with keeps_invalid. */
 static void sgen_pattern_binarytreebcast(const schedgen *s, uint32_t rank)
 {
     const uint32_t root = root_of(s);
@@ -464,7 +467,8 @@ static void sgen_pattern_resnet(const schedgen *s, uint32_t rank)
     }
 }
 
-/* Between two disseminations stands a calculation of no length, where SchedGen has a message to nobody. */
+/* Between two disseminations stands a calculation of no length, where SchedGen has a message to
+ * nobody. */
 static void sgen_pattern_chained_dissem(const schedgen *s, uint32_t rank)
 {
     uint64_t last = 0;
@@ -482,10 +486,10 @@ static void sgen_pattern_chained_dissem(const schedgen *s, uint32_t rank)
 
 /* ---- patterns that are drawn by lot, and the generators SchedGen draws with (goal.md 4).
  *
- * glibc's rand(), never seeded, gives the sizes of linear_alltoallv: the same in every run, so that its bytes
- * can be met.  The pairs of random_bisect come from a Mersenne Twister that SchedGen seeds with the clock
- * (LogGOPSim) or the system's noise (ATLAHS); ours is the same twister with a seed of the user's.
- * Memory: 4 bytes for each pair of ranks, or 8 for each rank. ---- */
+ * glibc's rand(), never seeded, gives the sizes of linear_alltoallv: the same in every run, so that
+ * its bytes can be met.  The pairs of random_bisect come from a Mersenne Twister that SchedGen
+ * seeds with the clock (LogGOPSim) or the system's noise (ATLAHS); ours is the same twister with a
+ * seed of the user's. Memory: 4 bytes for each pair of ranks, or 8 for each rank. ---- */
 
 /* ---- rand() of glibc, seed 1: additive feedback r[i] = r[i-3] + r[i-31], one bit dropped ---- */
 
@@ -561,8 +565,8 @@ static orr_code sgen_draw_sizes(schedgen *s, orr_error *err)
 
 /* ---- pairs ---- */
 
-/* How many of the places are free, in a Fenwick tree over a power of two: the k-th free place is found and
- * taken in O(log n), where SchedGen walks. */
+/* How many of the places are free, in a Fenwick tree over a power of two: the k-th free place is
+ * found and taken in O(log n), where SchedGen walks. */
 static void fill_free(uint32_t *tree, uint32_t n)
 {
     for (uint32_t i = 1; i <= n; i++)
@@ -581,8 +585,8 @@ static uint32_t take_free(uint32_t *tree, uint32_t n, uint32_t power, uint32_t k
     return at;
 }
 
-/* order[i]: the rank at place i.  Place i of the first half is paired with place i of the second; in the
- * table each rank gets its partner, and the high bit when it sends. */
+/* order[i]: the rank at place i.  Place i of the first half is paired with place i of the second;
+ * in the table each rank gets its partner, and the high bit when it sends. */
 static void pair_up(schedgen *s, const uint32_t *order)
 {
     const uint32_t half = s->ranks / 2;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedgen_impl.h - what the patterns are written in, and those that traces of MPI are expanded with. */
+/* schedgen_impl.h - what the patterns are written in, and those that traces of MPI are expanded
+ * with. */
 #ifndef ORR_SOURCES_SCHEDGEN_SCHEDGEN_IMPL_H
 #define ORR_SOURCES_SCHEDGEN_SCHEDGEN_IMPL_H
 

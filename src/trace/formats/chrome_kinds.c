@@ -117,7 +117,8 @@ static orr_code classify_kineto(chrome_file *c, const chrome_event *e, orr_times
         span->size = bytes;
     if (span->kind == ORR_SPAN_COMPUTE && has_part(e->name, "nccl"))
         return read_nccl(c, e, span);
-    /* Libraries that communicate on the host have no kernels; what NCCL does there only starts one. */
+    /* Libraries that communicate on the host have no kernels; what NCCL does there only starts
+     * one. */
     if (orr_str_is(e->cat, "user_annotation") &&
         (orr_str_begins(e->name, "gloo:") || orr_str_begins(e->name, "mpi:")))
         return read_nccl(c, e, span);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* et_decode.c - one record of a trace, taken apart.  Current schema; docs/format/et.md has the fields.
+/* et_decode.c - one record of a trace, taken apart.  Current schema; docs/format/et.md has the
+ * fields.
  *
- * A record is checked completely when its trace is read: every field, every attribute, every list item,
- * every text.  So the functions that look into records later (orr_attrs_next, orr_list_next) meet only
- * sound bytes and cannot fail.  This is the hot path of reading: about thirty fields a record. */
+ * A record is checked completely when its trace is read: every field, every attribute, every list
+ * item, every text.  So the functions that look into records later (orr_attrs_next, orr_list_next)
+ * meet only sound bytes and cannot fail.  This is the hot path of reading: about thirty fields a
+ * record. */
 #include "trace/trace_impl.h"
 
 static bool scan_bad(orr__scan *s, const uint8_t *at, const char *why)
@@ -18,7 +20,8 @@ static bool scan_wire_bad(orr__scan *s, const orr_wire *w)
     return scan_bad(s, w->at, w->why);
 }
 
-/* The wire type of a known field.  A wrong one makes it an unknown field to protobuf, and damage to us. */
+/* The wire type of a known field.  A wrong one makes it an unknown field to protobuf, and damage to
+ * us. */
 static bool has_type(orr__scan *s, const orr_field *f, uint32_t type, const char *why)
 {
     if (f->type == type)
@@ -256,8 +259,8 @@ static bool check_member(orr__scan *s, const orr_field *f)
     return true;
 }
 
-/* Nearly every attribute is a short name and one value, in this order.  False: it is not, or it is not sound;
- * the general way below decides. */
+/* Nearly every attribute is a short name and one value, in this order.  False: it is not, or it is
+ * not sound; the general way below decides. */
 static bool scan_plain_attr(orr__scan *s, orr_span message)
 {
     const uint8_t *p = message.ptr;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* et_encode.c - nodes and metadata as records of the current schema.
  *
- * Byte for byte what the reference's protobuf library writes: fields in number order, defaults left out,
- * repeated numbers packed, a set member of an attribute's value written even when it is zero. */
+ * Byte for byte what the reference's protobuf library writes: fields in number order, defaults left
+ * out, repeated numbers packed, a set member of an attribute's value written even when it is
+ * zero. */
 #include "trace/trace_impl.h"
 
 static void put_text(orr_buf *b, uint32_t field, orr_str s)
@@ -136,8 +137,8 @@ static void put_member(orr_buf *b, const orr_attr *a)
     orr_put_end(b, begin);
 }
 
-/* A short name and one number, as most attributes are: its length is known as soon as the number's is, so nothing moves up
- * afterwards. */
+/* A short name and one number, as most attributes are: its length is known as soon as the number's
+ * is, so nothing moves up afterwards. */
 static bool put_plain_attr(orr_buf *b, uint32_t field, const orr_attr *a)
 {
     enum { NAME_MOST = 64, ROOM = NAME_MOST + 32 }; /* tags and lengths are a byte or two each */
@@ -227,7 +228,8 @@ static bool is_replaced(const orr_edit *e, const orr_field *f)
     return false;
 }
 
-/* New fields go where number order wants them, so a copy of a record in canonical form stays canonical. */
+/* New fields go where number order wants them, so a copy of a record in canonical form stays
+ * canonical. */
 static void put_due(orr_buf *b, const orr_edit *e, uint32_t after, uint32_t before)
 {
     if (e->sets_id && after < NODE_ID && NODE_ID <= before)
@@ -278,8 +280,9 @@ static void put_shifted_deps(orr_buf *b, const orr_field *f, uint64_t shift)
     orr_put_end(b, begin);
 }
 
-/* An id of 0 is not written, so a shift may have to add the field or to take it away.  Only the first id of a
- * record may go: the last one counts, and one that is not in its usual first place comes after the one added. */
+/* An id of 0 is not written, so a shift may have to add the field or to take it away.  Only the
+ * first id of a record may go: the last one counts, and one that is not in its usual first place
+ * comes after the one added. */
 void orr__encode_shifted(orr_buf *b, orr_span body, uint64_t shift)
 {
     orr_wire w = orr_wire_of(body);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* et_file.c - .et files: a stream of records, each after its length; first the metadata, then the nodes.
+/* et_file.c - .et files: a stream of records, each after its length; first the metadata, then the
+ * nodes.
  *
- * Reading maps the file and indexes record after record; the pages behind the reader are given back as it
- * goes, so a trace costs the memory of its columns and not of its file.  Writing the schema that is in
- * memory is copying bytes.  Framing damage is found here and reported with its byte; the two ways in which
- * the old tools overlook damage (chakra.md 1.1) live in next_as_jsonizer and next_as_feeder. */
+ * Reading maps the file and indexes record after record; the pages behind the reader are given back
+ * as it goes, so a trace costs the memory of its columns and not of its file.  Writing the schema
+ * that is in memory is copying bytes.  Framing damage is found here and reported with its byte; the
+ * two ways in which the old tools overlook damage (chakra.md 1.1) live in next_as_jsonizer and
+ * next_as_feeder. */
 #include "trace/trace_impl.h"
 
 #include "base/options.h"
@@ -66,8 +68,8 @@ static orr_code next_strict(reader *r, orr_error *err)
     return ORR_OK;
 }
 
-/* The Python tools: a length of 0 or an unreadable one ends the file, and a record that is cut short is
- * parsed as far as it goes (chakra.md 1.1). */
+/* The Python tools: a length of 0 or an unreadable one ends the file, and a record that is cut
+ * short is parsed as far as it goes (chakra.md 1.1). */
 static orr_code next_as_jsonizer(reader *r)
 {
     const orr_code code = read_length(r);
@@ -96,9 +98,10 @@ static orr_code next_record(reader *r, orr_error *err)
     return next_strict(r, err);
 }
 
-/* Is the first record metadata?  Files without it exist (chakra.md 1.4): there the first record is a node.
- * Text in field 1 is a version, a number there is a node's id.  Without a field 1 it is metadata when it has
- * nothing but sound attributes; a node would have a type or a field that metadata does not have. */
+/* Is the first record metadata?  Files without it exist (chakra.md 1.4): there the first record is
+ * a node. Text in field 1 is a version, a number there is a node's id.  Without a field 1 it is
+ * metadata when it has nothing but sound attributes; a node would have a type or a field that
+ * metadata does not have. */
 bool orr__is_metadata(orr__scan *s, orr_span body)
 {
     orr_wire w = orr_wire_of(body);
@@ -114,8 +117,9 @@ bool orr__is_metadata(orr__scan *s, orr_span body)
     return !w.why && orr__scan_meta(s, body);
 }
 
-/* The length of a record that is cut short lies, which those who look into it later must not see: put what
- * there is, with its true length, behind a copy of all that comes before it.  Returns where it lies now. */
+/* The length of a record that is cut short lies, which those who look into it later must not see:
+ * put what there is, with its true length, behind a copy of all that comes before it.  Returns
+ * where it lies now. */
 static uint64_t copy_short(const reader *r)
 {
     orr_buf *b = &r->t->owned;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_binary.c - GOAL schedules as the binary file that simulators load: reader and writer, so that they cannot drift.
+/* goal_binary.c - GOAL schedules as the binary file that simulators load: reader and writer, so
+ * that they cannot drift.
  *
  *     magic 4223 | ranks | max cpu | max nic | start and end of each rank | rank records
  *     rank:  nodes | roots | root indices | 39 bytes a node | successors
  *
- * Everything is little endian and packed.  docs/format/goal.md has it byte by byte.
- * Why reading checks every count: a schedule in memory is trusted by the simulator, which does not look
- * again.  Lists may lie in any order in the file; what is written has them in the order of nodes. */
+ * Everything is little endian and packed.  docs/format/goal.md has it byte by byte. Why reading
+ * checks every count: a schedule in memory is trusted by the simulator, which does not look
+ * again.  Lists may lie in any order in the file; what is written has them in the order of
+ * nodes. */
 #include "trace/goal_impl.h"
 
 #include "base/io/output.h"
@@ -58,7 +60,8 @@ static orr_where place(const binary_reader *b, const uint8_t *at)
     return orr_where_byte(b->path, (uint64_t)(at - b->all.ptr));
 }
 
-/* Successors of one node, of one kind: [first, first + count) of the appendix, each a node of the rank. */
+/* Successors of one node, of one kind: [first, first + count) of the appendix, each a node of the
+ * rank. */
 static orr_code read_list(binary_reader *b, const uint8_t *field, uint32_t node, bool on_start)
 {
     const uint32_t count = get32(field), first = get32(field + 4);
@@ -83,7 +86,8 @@ static orr_code read_list(binary_reader *b, const uint8_t *field, uint32_t node,
     return ORR_OK;
 }
 
-/* A list may be named by several nodes: without a limit a small file could ask for a huge schedule. */
+/* A list may be named by several nodes: without a limit a small file could ask for a huge
+ * schedule. */
 static orr_code check_edges(binary_reader *b)
 {
     uint64_t sum = 0;

@@ -9,10 +9,11 @@
  *     }
  *     ...
  *
- * Why by hand: files have gigabytes, a line has a handful of tokens, and a table-driven scanner looks at each
- * byte more often.  A line's place is counted only when there is an error to report.
+ * Why by hand: files have gigabytes, a line has a handful of tokens, and a table-driven scanner
+ * looks at each byte more often.  A line's place is counted only when there is an error to report.
  * Invariants: p never passes end; labels belong to the rank being read (a stamp tells old entries).
- * Cost: one pass, a few nanoseconds a byte; labels l1, l2, ... are an array, others a hash table. */
+ * Cost: one pass, a few nanoseconds a byte; labels l1, l2, ... are an array, others a hash
+ * table. */
 #include "base/io/output.h"
 #include "base/memory/hash.h"
 #include "base/text/text.h"
@@ -20,12 +21,13 @@
 
 #include <stdio.h>
 
-/* ---- GOAL schedules as text: operations l1, l2, ... of each rank, edges as early as they may stand.
+/* ---- GOAL schedules as text: operations l1, l2, ... of each rank, edges as early as they may
+ * stand.
  *
- * An edge may stand only below both its operations, and a reader restores the order of a node's successors
- * from the order of the lines.  So an edge is written behind the later one of its two operations, but never
- * before an edge that precedes it in its list; then reading gives the same schedule again.
- * Cost: three words of scratch for each edge of the largest rank. */
+ * An edge may stand only below both its operations, and a reader restores the order of a node's
+ * successors from the order of the lines.  So an edge is written behind the later one of its two
+ * operations, but never before an edge that precedes it in its list; then reading gives the same
+ * schedule again. Cost: three words of scratch for each edge of the largest rank. */
 
 typedef struct edge_line {
     uint32_t later, earlier; /* the top bit of earlier: irequires */
@@ -201,7 +203,8 @@ static bool is_word(char c)
     return orr_is_letter(c) || orr_is_digit(c) || c == '_';
 }
 
-/* What stands at p, short enough for a message: a word, a number, one character, or where the text ends. */
+/* What stands at p, short enough for a message: a word, a number, one character, or where the text
+ * ends. */
 static void describe(const text_reader *t, char *buf, size_t size)
 {
     if (t->p >= t->end) {
@@ -335,7 +338,8 @@ static void note_wrapped(text_reader *t)
         t->remarks->first_wrapped = where_is(t, t->p).line;
 }
 
-/* Numbers too large for their field lose their upper bits, as in the reference (golden cpu300, bigtag). */
+/* Numbers too large for their field lose their upper bits, as in the reference (golden cpu300,
+ * bigtag). */
 static inline orr_code read_field(text_reader *t, const char *what, uint64_t mask, uint32_t *out)
 {
     uint64_t v = 0;

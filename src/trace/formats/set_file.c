@@ -3,10 +3,11 @@
  *
  *     header | class body | class body | ... | class table | rank table | holes, groups | trailer
  *
- * A class body is an .et stream of the current schema (plain, so that it is used where it lies in the
- * mapped file, or one zstd frame).  The tables come after the bodies, so a set is written in one pass; the
- * trailer, of fixed size at the end, finds them.  All numbers are little-endian.  Nothing in the file is
- * believed: every offset, count and length is held against the file's size, and every part has a hash. */
+ * A class body is an .et stream of the current schema (plain, so that it is used where it lies in
+ * the mapped file, or one zstd frame).  The tables come after the bodies, so a set is written in
+ * one pass; the trailer, of fixed size at the end, finds them.  All numbers are
+ * little-endian.  Nothing in the file is believed: every offset, count and length is held against
+ * the file's size, and every part has a hash. */
 #include "base/io/pack.h"
 #include "base/memory/hash.h"
 #include "base/options.h"
@@ -15,9 +16,10 @@
 
 /* ---- holes and the ranks' values as the last table of a .orr file; docs/format/orr.md.
  *
- * Class by class: slots, holes (each as the distance from the one before), then slot by slot the values of the
- * class's ranks in rank order, each as the difference from the one before.  Differences repeat with the shape
- * of the machine, so the table, always compressed, takes a fraction of a byte a rank. */
+ * Class by class: slots, holes (each as the distance from the one before), then slot by slot the
+ * values of the class's ranks in rank order, each as the difference from the one
+ * before.  Differences repeat with the shape of the machine, so the table, always compressed, takes
+ * a fraction of a byte a rank. */
 
 /* The part of a .orr file that has holes and values; nothing when the set has none. */
 static bool set_has_holes(const orr_set *s)
@@ -204,7 +206,8 @@ orr_code orr__holes_load(orr_set *s, orr_span bytes, const char **bad, orr_error
 
 enum { HEADER_SIZE = 16, CLASS_ENTRY = 56, RANK_ENTRY = 16, TRAILER_SIZE = 56, FORMAT_VERSION = 1 };
 enum { PLAIN = 0, ZSTD_FRAME = 1 };
-/* Features: tables behind the rank table, in this order, each packed after its two lengths (8 bytes each). */
+/* Features: tables behind the rank table, in this order, each packed after its two lengths (8 bytes
+ * each). */
 enum { HAS_HOLES = 1, HAS_GROUPS = 2, FEATURES = HAS_HOLES | HAS_GROUPS };
 
 typedef struct extra_table {
@@ -424,7 +427,8 @@ static uint32_t get_u32(const uint8_t *p)
     return (uint32_t)orr__load_le(p, 4);
 }
 
-/* Does the rank table fill the space up to the trailer?  Further tables are looked at when they are read. */
+/* Does the rank table fill the space up to the trailer?  Further tables are looked at when they are
+ * read. */
 static bool has_room_for_ranks(const trailer *t, uint64_t space)
 {
     const uint64_t ranks = (uint64_t)t->ranks * RANK_ENTRY;
@@ -625,8 +629,8 @@ orr_code orr__set_read_orr(orr_set *s,
     return code ? code : load(s, &f, opt, err);
 }
 
-/* Values are stored slot by slot, so one rank's are found by reading all of them: bodies are parsed for their
- * own rank only in files without holes. */
+/* Values are stored slot by slot, so one rank's are found by reading all of them: bodies are parsed
+ * for their own rank only in files without holes. */
 static orr_code read_filled(const char *path,
                             uint32_t rank,
                             const orr_read_options *opt,

@@ -7,8 +7,8 @@
  *     array      [{..}, {..}]: the same between brackets
  *     feeder     {"workload_graph": [..]}: the C++ feeder's own form
  *
- * One record is a tree at a time, is encoded at once as the current schema and appended like any other; so
- * the memory needed is that of the trace, whatever the size of the file. */
+ * One record is a tree at a time, is encoded at once as the current schema and appended like any
+ * other; so the memory needed is that of the trace, whatever the size of the file. */
 #include "base/formats/json.h"
 #include "base/text/base64.h"
 #include "base/text/number.h"
@@ -63,9 +63,9 @@ static orr_code json_append(json_source *s, size_t begin, orr_json_value v);
 
 /* ---- values and attributes from protobuf's JSON (docs/format/json.md).
  *
- * Everything that protobuf's own JSON reader takes is taken: 64-bit integers as text or as numbers, 3.0 for
- * 3, "NaN" and "Infinity", enumerators by name or number, null for absent, both spellings of a key.  All
- * complaints name the line and column of the value. */
+ * Everything that protobuf's own JSON reader takes is taken: 64-bit integers as text or as numbers,
+ * 3.0 for 3, "NaN" and "Infinity", enumerators by name or number, null for absent, both spellings
+ * of a key.  All complaints name the line and column of the value. */
 
 static orr_code json_unknown_key(json_source *s, orr_json_value v, const char *what, orr_str key)
 {
@@ -103,8 +103,8 @@ static orr_code put_slot(
     return ORR_OK;
 }
 
-/* Sort the members of an object into slots.  A key twice or without a name is an error with its place; null
- * means absent. */
+/* Sort the members of an object into slots.  A key twice or without a name is an error with its
+ * place; null means absent. */
 static orr_code json_sort(json_source *s,
                           orr_json_value object,
                           const char *what,
@@ -167,7 +167,8 @@ static orr_str number_text(orr_json_value v)
     return orr_json_get_str(v, &text, NULL) ? (orr_str){"", 0} : text;
 }
 
-/* Values as protobuf's JSON allows them: integers also as text or as 3.0, real numbers also as text. */
+/* Values as protobuf's JSON allows them: integers also as text or as 3.0, real numbers also as
+ * text. */
 static orr_code json_u64(json_source *s, orr_json_value v, uint64_t *out)
 {
     if (text_is_integer(number_text(v), false, out))
@@ -495,8 +496,9 @@ static orr_code json_unknown(json_source *s, const json_members *m, orr_span *ou
 
 /* ---- nodes in the C++ feeder's own JSON, {"workload_graph": [..]} (chakra.md 6.1).
  *
- * Ids and types are numbers there, and attributes stand beside the rest.  They get the members that the
- * feeder reads from an .et file: is_cpu_op bool, sizes and types 64 bits, peers and priority 32. */
+ * Ids and types are numbers there, and attributes stand beside the rest.  They get the members that
+ * the feeder reads from an .et file: is_cpu_op bool, sizes and types 64 bits, peers and priority
+ * 32. */
 
 /* Slots: fields under their own numbers, attributes behind. */
 enum {
@@ -622,9 +624,10 @@ static bool is_member_start(const uint8_t *p, const uint8_t *end)
     return p < end && *p == ':';
 }
 
-/* An .et file whose first record has 123 bytes begins with '{' too, and 0x0a, a line break, is the tag of
- * the version that follows.  So the whole first key is looked at: in a text that a length of 34, a quote,
- * announces, there would have to be another quote and a colon, and no control character before. */
+/* An .et file whose first record has 123 bytes begins with '{' too, and 0x0a, a line break, is the
+ * tag of the version that follows.  So the whole first key is looked at: in a text that a length of
+ * 34, a quote, announces, there would have to be another quote and a colon, and no control
+ * character before. */
 bool orr__is_json(orr_span bytes)
 {
     if (bytes.len == 0)
@@ -840,8 +843,8 @@ static orr_code read_records(json_source *s, record_reader *read)
     return code == ORR_END ? ORR_OK : code;
 }
 
-/* An object with nothing but what metadata has is metadata, if it comes first: the old jsonizer always
- * writes one. */
+/* An object with nothing but what metadata has is metadata, if it comes first: the old jsonizer
+ * always writes one. */
 static bool looks_like_meta(orr_json_value v)
 {
     orr_json_iter it = orr_json_iterate(v);
@@ -1010,7 +1013,8 @@ static file_reader *form_of(const orr_json_item *item)
     return NULL;
 }
 
-/* What stands first in the file decides its form; json has nothing read yet and is spent afterwards. */
+/* What stands first in the file decides its form; json has nothing read yet and is spent
+ * afterwards. */
 static orr_code recognise(orr_json *json, file_reader **out, orr_error *err)
 {
     orr_json_item item;

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operator_cost.c - the cost of one call: its row, arithmetic by the row's rule, bytes by the row's traffic.
+/* operator_cost.c - the cost of one call: its row, arithmetic by the row's rule, bytes by the row's
+ * traffic.
  *
- * Every tensor is read once and written once, whatever the caches do.  Of a tensor that was stretched (stride 0) the
- * elements that exist are read, not their repetitions.  Cost: two bisections and a walk over the dimensions. */
+ * Every tensor is read once and written once, whatever the caches do.  Of a tensor that was
+ * stretched (stride 0) the elements that exist are read, not their repetitions.  Cost: two
+ * bisections and a walk over the dimensions. */
 #include "operator_cost.h"
 #include "base/text/text.h"
 #include "operator_table.h"
 
 /* ---- FLOPs of what runs on a chip's arrays: matrices, convolutions, attention, recurrent layers.
  *
- * A multiplication and an addition are two.  Biases, scales, masks and the softmax inside attention are not counted:
- * they take no time beside the products, and src/sources/llm counts in the same way.  Backward attention has five
- * products where forward has two: the scores again, then the gradients of values, probabilities, queries and keys.
+ * A multiplication and an addition are two.  Biases, scales, masks and the softmax inside attention
+ * are not counted: they take no time beside the products, and src/sources/llm counts in the same
+ * way.  Backward attention has five products where forward has two: the scores again, then the
+ * gradients of values, probabilities, queries and keys.
  *
- * Where the tensors are not what the operator takes (a broken file, a name of somebody else's) nothing is counted. ---- */
+ * Where the tensors are not what the operator takes (a broken file, a name of somebody else's)
+ * nothing is counted. ---- */
 
 /* All elements, as often as they are used; 1 for a scalar. */
 static uint64_t operator_elements(const operator_tensor *t)
@@ -59,8 +63,8 @@ static uint64_t product(const operator_call *c, uint32_t left)
     return c->in_count < left + 2 ? 0 : matrix_product(&c->in[left], &c->in[left + 1]);
 }
 
-/* Rows with the matrix of their group: every row meets one of them.  Where the columns are in groups instead, every
- * column meets one of the left ones. */
+/* Rows with the matrix of their group: every row meets one of them.  Where the columns are in
+ * groups instead, every column meets one of the left ones. */
 static uint64_t grouped_product(const operator_call *c)
 {
     if (c->in_count < 2)
@@ -72,7 +76,8 @@ static uint64_t grouped_product(const operator_call *c)
     return twice(left, last(b, 0));
 }
 
-/* x W^T.  Packed weights have shapes of their own, so the result says how many columns there are, when it is known. */
+/* x W^T.  Packed weights have shapes of their own, so the result says how many columns there are,
+ * when it is known. */
 static uint64_t linear(const operator_call *c)
 {
     if (c->in_count < 2)
@@ -99,8 +104,8 @@ static int letter_number(char c)
     return c >= 'A' && c <= 'Z' ? 26 + c - 'A' : -1;
 }
 
-/* One operand's letters: their sizes.  An ellipsis stands for as many dimensions as the letters leave; *rest is the
- * product of them.  false: letters and dimensions do not go together. */
+/* One operand's letters: their sizes.  An ellipsis stands for as many dimensions as the letters
+ * leave; *rest is the product of them.  false: letters and dimensions do not go together. */
 static bool note_sizes(orr_str term,
                        const operator_tensor *t,
                        uint64_t sizes[LETTERS],
@@ -152,8 +157,9 @@ static uint64_t einsum(const operator_call *c)
 
 /* ---- convolutions ---- */
 
-/* The weight is results x inputs of a group x kernel, so an element of the result takes all of it but the first
- * dimension, whatever the groups; when transposed, an element of the input gives to as many. */
+/* The weight is results x inputs of a group x kernel, so an element of the result takes all of it
+ * but the first dimension, whatever the groups; when transposed, an element of the input gives to
+ * as many. */
 static uint64_t one_convolution(const operator_tensor *each, const operator_tensor *weight)
 {
     if (weight->rank == 0 || weight->shape[0] == 0)
@@ -179,8 +185,8 @@ static uint64_t convolution(const operator_call *c, bool is_transposed)
                : operator_times(one_convolution(input, weight) / channels, weight->shape[0]);
 }
 
-/* The gradient of the input and that of the weight take as much as forward each; a bias is summed up.  Those that are
- * not asked for are not among the results. */
+/* The gradient of the input and that of the weight take as much as forward each; a bias is summed
+ * up.  Those that are not asked for are not among the results. */
 static uint64_t convolution_backward(const operator_call *c)
 {
     if (c->in_count < 3)
@@ -223,8 +229,8 @@ static attention by_heads(const operator_tensor *q,
     return a;
 }
 
-/* batch x length x heads x width; without a batch the sequences lie one behind the other, and the first list of their
- * ends says how many there are: they are taken to be of one length. */
+/* batch x length x heads x width; without a batch the sequences lie one behind the other, and the
+ * first list of their ends says how many there are: they are taken to be of one length. */
 static attention by_rows(const operator_call *c, const operator_tensor *q)
 {
     attention a = {last(q, 3), last(q, 1), last(q, 2), last(q + 1, 2), last(q, 0), last(q + 2, 0)};
@@ -239,7 +245,8 @@ static attention by_rows(const operator_call *c, const operator_tensor *q)
     return a;
 }
 
-/* Where queries, keys and values stand, and how; false: it is no attention, or they are not there. */
+/* Where queries, keys and values stand, and how; false: it is no attention, or they are not
+ * there. */
 static bool read_attention(const operator_call *c,
                            const operator_row *row,
                            bool *is_backward,
@@ -274,9 +281,10 @@ static uint64_t attention_flops(const operator_call *c, const operator_row *row)
     return twice(all_pairs(c, &a), each);
 }
 
-/* For each pair: the scale, the maximum, an exponential, sums, conversions.  20 and 64 are what fused kernels of cuDNN take
- * on an H200, all their time taken for work of the vector unit: within a fifth from 100 million pairs on, for heads of 64
- * and of 128 columns alike (docs/design/operators.md). */
+/* For each pair: the scale, the maximum, an exponential, sums, conversions.  20 and 64 are what
+ * fused kernels of cuDNN take on an H200, all their time taken for work of the vector unit: within
+ * a fifth from 100 million pairs on, for heads of 64 and of 128 columns alike
+ * (docs/design/operators.md). */
 enum { SOFTMAX_WORK = 20, SOFTMAX_BACKWARD_WORK = 64 };
 
 /* Of attention: what softmax takes beside the products. */
@@ -399,7 +407,8 @@ static uint64_t stretched_elements(const operator_call *c)
 
 /* ---- lists of an optimizer ---- */
 
-/* Lists of equal length, one behind the other: parameters, gradients, states, then perhaps the steps. */
+/* Lists of equal length, one behind the other: parameters, gradients, states, then perhaps the
+ * steps. */
 typedef struct lists {
     uint32_t length;
     uint32_t count; /* of those shaped like the parameters */
@@ -423,7 +432,8 @@ static uint32_t alike_lists(const operator_call *c, uint32_t length)
     return count;
 }
 
-/* Between two lists (plain SGD) and six (Adam with maxima), and a few single tensors behind them. */
+/* Between two lists (plain SGD) and six (Adam with maxima), and a few single tensors behind
+ * them. */
 static lists find_lists(const operator_call *c)
 {
     enum { LEAST = 2, MOST = 6, BEHIND = 3 };
@@ -564,8 +574,8 @@ static uint64_t inputs_bytes(const operator_call *c, bool is_written)
     return bytes;
 }
 
-/* Results of an operator that works in place are its inputs once more.  Who does not know which inputs are written
- * says nothing of them: then the results are what there is. */
+/* Results of an operator that works in place are its inputs once more.  Who does not know which
+ * inputs are written says nothing of them: then the results are what there is. */
 static uint64_t written_bytes(const operator_call *c, const operator_name *name)
 {
     const uint64_t in_place = inputs_bytes(c, true), made = results_bytes(c);
@@ -693,7 +703,8 @@ static bool is_collective(orr_str space)
            orr_str_is(space, "_dtensor");
 }
 
-/* Reshaping is seeing in another way where the elements lie in order; converting is nothing from a type to itself. */
+/* Reshaping is seeing in another way where the elements lie in order; converting is nothing from a
+ * type to itself. */
 static bool is_needless(const operator_call *c)
 {
     if (c->in_count == 0)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operator_cost.h - what one call of a PyTorch operator costs: arithmetic, bytes read and bytes written.
+/* operator_cost.h - what one call of a PyTorch operator costs: arithmetic, bytes read and bytes
+ * written.
  *
- * A call is described by its name as PyTorch's dispatcher spells it ("aten.mm.default") and the tensors it got and
- * made; the few arguments that change a cost are fields of their own, so that every reader (captured step, exported
- * program, host trace) fills in the same structure.  Nothing is kept between calls. */
+ * A call is described by its name as PyTorch's dispatcher spells it ("aten.mm.default") and the
+ * tensors it got and made; the few arguments that change a cost are fields of their own, so that
+ * every reader (captured step, exported program, host trace) fills in the same structure.  Nothing
+ * is kept between calls. */
 #ifndef ORR_SOURCES_OPERATOR_COST_H
 #define ORR_SOURCES_OPERATOR_COST_H
 

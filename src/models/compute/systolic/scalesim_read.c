@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scalesim_read.c - SCALE-Sim's files: configurations and tables of layers (scale-sim.md 5 and 6.1).
+/* scalesim_read.c - SCALE-Sim's files: configurations and tables of layers (scale-sim.md 5 and
+ * 6.1).
  *
- * For tables of layers the two programs split lines at commas and then differ: v1 passes over lines of fewer than nine fields, v2 drops
- * what follows the last comma.  For our own rules neither counts: empty fields at the end of a line are nothing. */
+ * For tables of layers the two programs split lines at commas and then differ: v1 passes over lines
+ * of fewer than nine fields, v2 drops what follows the last comma.  For our own rules neither
+ * counts: empty fields at the end of a line are nothing. */
 #include <orrery/lab/scalesim.h>
 
 #include "base/formats/csv.h"
@@ -17,8 +19,8 @@
 
 /* ---- SCALE-Sim's configuration files, of both generations (scale-sim.md 5 and 6.1).
  *
- * The generations differ in how they spell the buffers' sizes and in whether memory is spoken of at all; either
- * spelling is taken, so a file need not say which program it was written for. ---- */
+ * The generations differ in how they spell the buffers' sizes and in whether memory is spoken of at
+ * all; either spelling is taken, so a file need not say which program it was written for. ---- */
 
 static const char ARCHITECTURE[] = "architecture_presets";
 

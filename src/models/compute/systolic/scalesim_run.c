@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scalesim_run.c - a network on an array, layer by layer.
  *
- * Networks repeat their layers, so a layer that was met before is copied; shapes are found by hash and then
- * compared. */
+ * Networks repeat their layers, so a layer that was met before is copied; shapes are found by hash
+ * and then compared. */
 #include "scalesim_impl.h"
 
 #include "base/io/output.h"

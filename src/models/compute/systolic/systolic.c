@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systolic.c - the doors of the systolic model: what is asked is checked here, once, and handed to the rules.
+/* systolic.c - the doors of the systolic model: what is asked is checked here, once, and handed to
+ * the rules.
  *
- * Bounds are such that no sum of the closed forms leaves 128 bits and no count leaves 63: see orr__systolic. */
+ * Bounds are such that no sum of the closed forms leaves 128 bits and no count leaves 63: see
+ * orr__systolic. */
 #include "systolic_impl.h"
 
 #include <math.h>

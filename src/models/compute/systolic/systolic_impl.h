@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systolic_impl.h - what the files of the systolic model share: a checked layer on a checked array. */
+/* systolic_impl.h - what the files of the systolic model share: a checked layer on a checked
+ * array. */
 #ifndef ORR_MODELS_SYSTOLIC_IMPL_H
 #define ORR_MODELS_SYSTOLIC_IMPL_H
 
@@ -36,8 +37,8 @@ static inline uint64_t orr__max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Folds of two extents over the array: `outer` column folds of which each has `inner` row folds; all are full
- * but the last ones. */
+/* Folds of two extents over the array: `outer` column folds of which each has `inner` row folds;
+ * all are full but the last ones. */
 typedef struct orr__folds {
     uint64_t inner, outer;          /* how many */
     uint64_t rows, last_rows;       /* used by a full row fold, by the last */
@@ -62,7 +63,8 @@ orr__wide orr__sum_folds(const orr__systolic *s, const orr__folds *f, orr__fold_
 
 struct orr_scalesim; /* scalesim_impl.h */
 
-/* What another simulator does differently.  Ours is in systolic.c; compat/scale_sim has the others. */
+/* What another simulator does differently.  Ours is in systolic.c; compat/scale_sim has the
+ * others. */
 struct orr_rules_systolic {
     const char *name; /* in reports */
 
@@ -76,8 +78,9 @@ struct orr_rules_systolic {
     /* All figures; `out` is zero but for macs. */
     orr_code (*run)(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
 
-    /* Which lines of a table of layers count, and as what: told by their columns; nine fields or more, others are
-     * skipped; as orr_scalesim_read.form says, without what follows the last comma. */
+    /* Which lines of a table of layers count, and as what: told by their columns; nine fields or
+     * more, others are skipped; as orr_scalesim_read.form says, without what follows the last
+     * comma. */
     enum { ORR__ROWS_BY_COLUMNS, ORR__ROWS_OF_NINE, ORR__ROWS_BY_FORM } rows;
     bool keeps_raw_names;  /* with quotes and blanks */
     bool has_no_depthwise; /* DP in a name means nothing */
@@ -97,8 +100,8 @@ orr_code orr__systolic_check(const orr_systolic_array *a,
 
 bool orr__systolic_overlaps(const orr__systolic *s); /* do two windows share a word? */
 
-/* Different words of the ifmap in the windows of these pixels, of which only these elements count.  Elements outside
- * the ifmap are no words. */
+/* Different words of the ifmap in the windows of these pixels, of which only these elements
+ * count.  Elements outside the ifmap are no words. */
 uint64_t orr__systolic_distinct(
     const orr__systolic *s, uint64_t pixel, uint64_t pixels, uint64_t k, uint64_t ks);
 

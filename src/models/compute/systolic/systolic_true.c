@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systolic_true.c - our own rules: what a systolic array does, word by word counted right (docs/design/systolic.md).
+/* systolic_true.c - our own rules: what a systolic array does, word by word counted right
+ * (docs/design/systolic.md).
  *
  * Cycles are a closed form; what memory adds is played tile by tile. */
 #include "systolic_impl.h"
@@ -8,8 +9,8 @@
 
 /* ---- cycles without stalls, in constant time, by our rules.
  *
- * The extents of a layer are cut into folds of the array's size.  All folds are full but those of the last row and
- * of the last column, so a sum over all of them has four terms. ---- */
+ * The extents of a layer are cut into folds of the array's size.  All folds are full but those of
+ * the last row and of the last column, so a sum over all of them has four terms. ---- */
 
 /* ---- sums over folds ---- */
 
@@ -65,15 +66,16 @@ orr__wide orr__systolic_true_cycles(const orr__systolic *s)
 
 /* ---- how many words of the ifmap some pixels need for some elements of their windows.
  *
- * A row of pixels and a row of the filter meet a row of the ifmap as a comb: one tooth for each pixel, all the
- * same length.  Most rows of the ifmap meet the same combs as the row one stride above, so only the rows near the
- * first and the last row of pixels, and one for each place within a stride in between, are looked at.
+ * A row of pixels and a row of the filter meet a row of the ifmap as a comb: one tooth for each
+ * pixel, all the same length.  Most rows of the ifmap meet the same combs as the row one stride
+ * above, so only the rows near the first and the last row of pixels, and one for each place within
+ * a stride in between, are looked at.
  *
  *     filter row, elements [i0, i1)     #####            #####
  *     pixels [x0, x1), a step apart     |<- step ------->|
  *
- * Cost: rows of the filter times combs that meet in one; teeth are gone through only when combs differ and have
- * gaps. ---- */
+ * Cost: rows of the filter times combs that meet in one; teeth are gone through only when combs
+ * differ and have gaps. ---- */
 
 typedef struct comb {
     uint64_t x0, x1, i0, i1;
@@ -141,7 +143,8 @@ static uint64_t merge_combs(const rectangle *r, const comb *combs, unsigned coun
     }
 }
 
-/* Words of ifmap row Y.  Rows of pixels that meet it with a comb of their own are the first two and the last two. */
+/* Words of ifmap row Y.  Rows of pixels that meet it with a comb of their own are the first two and
+ * the last two. */
 static uint64_t row_words(const rectangle *r, uint64_t Y)
 {
     const uint64_t stride = r->s->layer->stride_height;
@@ -226,19 +229,20 @@ uint64_t orr__systolic_distinct(
 
 /* ---- three double buffers between the array and memory (docs/design/systolic.md).
  *
- * What a fold asks of an operand is a tile: vectors, one a cycle.  A tile comes in pieces, each as many vectors as
- * fit half of the buffer; while the array uses one half the other is filled.  A piece that is still in one of the
- * halves is not fetched again; an operand that fits its buffer is fetched whole, ahead of the run.  Outputs go the
- * other way.  Each buffer has its own door to memory, of the given bandwidth.
+ * What a fold asks of an operand is a tile: vectors, one a cycle.  A tile comes in pieces, each as
+ * many vectors as fit half of the buffer; while the array uses one half the other is filled.  A
+ * piece that is still in one of the halves is not fetched again; an operand that fits its buffer is
+ * fetched whole, ahead of the run.  Outputs go the other way.  Each buffer has its own door to
+ * memory, of the given bandwidth.
  *
  *     array    |-- piece 0 --|-- piece 1 --|...stall...|-- piece 2 --|
  *     half 0   [   used      ][ piece 2 is fetched     ][   used
  *     half 1                 [   used      ][ piece 3 is fetched ....
  *
- * Times are counted as if there were no stalls (`F`, `start`, `end`) and shifted by the stalls so far; when a
- * piece is late, everything is late from then on.
- * Cost: the pieces of the folds of a few columns: as soon as one column fold has left everything as the one before
- * did, the rest of them are taken together. ---- */
+ * Times are counted as if there were no stalls (`F`, `start`, `end`) and shifted by the stalls so
+ * far; when a piece is late, everything is late from then on. Cost: the pieces of the folds of a
+ * few columns: as soon as one column fold has left everything as the one before did, the rest of
+ * them are taken together. ---- */
 
 typedef struct piece {
     uint64_t v, h, i; /* v is 0 where the words do not depend on the column fold */
@@ -344,8 +348,8 @@ static void note_transfer(door *d, int64_t first, int64_t last, uint64_t words, 
     need_rate(d, rate);
 }
 
-/* Words a cycle that are enough to move these between the cycle in which a half is free and `to`, after what had
- * to be moved before. */
+/* Words a cycle that are enough to move these between the cycle in which a half is free and `to`,
+ * after what had to be moved before. */
 static double rate_for(const door *d, uint64_t words, const half *h, int64_t to)
 {
     const int64_t from = d->port > h->free ? d->port : h->free;
@@ -477,7 +481,8 @@ static tile input_tile(const memory *m, int operand, uint64_t v, uint64_t h)
         t.width = is_ifmap ? rows : columns;
     else
         t.width = is_loaded ? columns : rows;
-    /* What is loaded belongs to one fold; what streams comes again in the next column; os filters stay for one. */
+    /* What is loaded belongs to one fold; what streams comes again in the next column; os filters
+     * stay for one. */
     if (is_loaded)
         t.id = (piece){v, h, 0};
     else
@@ -727,7 +732,8 @@ static void true_memory(const orr__systolic *s, orr_systolic_result *out)
 
 /* ---- words and cycles ---- */
 
-/* Sum over output places of the filter's extent that lies inside the ifmap; only the last can hang over. */
+/* Sum over output places of the filter's extent that lies inside the ifmap; only the last can hang
+ * over. */
 static uint64_t covered(uint64_t places, uint64_t stride, uint64_t filter, uint64_t ifmap)
 {
     const uint64_t last = (places - 1) * stride;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conversion.c - from a linked trace to a trace: the steps one after another, and what they share. */
+/* conversion.c - from a linked trace to a trace: the steps one after another, and what they
+ * share. */
 #include "conversion.h"
 
 #include "base/text/text.h"

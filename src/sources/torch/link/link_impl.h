@@ -38,8 +38,9 @@ typedef struct link_wait {
 /* How another program links.  Ours is in link.c. */
 typedef struct orr_rules_link {
     kin_rules read;
-    /* Of operators that start together the shorter one comes first, lists of threads keep the order of the file, and
-     * operators that take longer than the one around them are an error (chakra.md 3.4). */
+    /* Of operators that start together the shorter one comes first, lists of threads keep the order
+     * of the file, and operators that take longer than the one around them are an error (chakra.md
+     * 3.4). */
     bool shorter_first;
     bool
         only_recorded_waits; /* those of cuda_sync events; calls and copies do not tell (chakra.md 3.6) */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_job.c - all ranks of a job: files are found and paired by what is in them, ranks linked side by
- * side, clocks put in line, traces made, groups numbered once for all.
+/* link_job.c - all ranks of a job: files are found and paired by what is in them, ranks linked side
+ * by side, clocks put in line, traces made, groups numbered once for all.
  *
  *     files -> pairs -> links -> clocks -> traces -> groups -> set
  *               (by pid)  (threads)        (threads)

@@ -88,8 +88,8 @@ typedef struct kin_look {
 /* How device traces are read; all-zero is our way. */
 typedef struct kin_rules {
     bool keeps_micros; /* times stay what they are in the file (chakra.md 3.3) */
-    /* Refuses events; with it a bad field is an error instead of being counted, times below 0 and events without
-     * one stay, and a bare list of events is no trace (chakra.md 3.3). */
+    /* Refuses events; with it a bad field is an error instead of being counted, times below 0 and
+     * events without one stay, and a bare list of events is no trace (chakra.md 3.3). */
     orr_code (*refuse)(const kin_look *event, orr_error *err);
 } kin_rules;
 

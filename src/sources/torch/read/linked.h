@@ -128,8 +128,9 @@ struct orr_linked {
 
 /* Another program's conversion of linked traces.  NULL wherever rules are asked for: ours. */
 typedef struct orr_rules_convert {
-    /* Only these schemas, in the form that they all have: every field that is looked at must be there and of its
-     * type, others are not looked at (chakra.md 4.1).  Ours takes any schema; id and name are enough. */
+    /* Only these schemas, in the form that they all have: every field that is looked at must be
+     * there and of its type, others are not looked at (chakra.md 4.1).  Ours takes any schema; id
+     * and name are enough. */
     const char *const *schemas;
     orr_code (*trace)(const orr_linked *l, orr_trace **out, orr_error *err);
     orr_code (*simulate)(const orr_linked *l, orr_line_sink say, void *sink, orr_error *err);

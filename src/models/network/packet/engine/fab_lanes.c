@@ -304,7 +304,8 @@ void fab_lanes_note_flow(fab *f, const fab_flow_note *n)
         lack_memory(f);
 }
 
-/* ---- news: between windows notes are put in the order of the whole network, written and told ---- */
+/* ---- news: between windows notes are put in the order of the whole network, written and told
+ * ---- */
 
 static void move_crossings(fab_lanes *s, fab_lane *l)
 {
