@@ -67,7 +67,9 @@ orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, 
     for (uint32_t r = 0; r < f.ranks && f.ranks <= ALL_RANKS; r++)
         orr_buf_print(&b, "%6u  %17llu\n", r, (ull)f.finished[r]);
     orr__schedule_facts_fini(&f);
-    return orr_output_save(&b, path, err);
+    const orr_code saved = orr_output_save(&b, path, err);
+    orr_buf_fini(&b);
+    return saved;
 }
 
 /* ---- JSON ---- */
@@ -229,7 +231,9 @@ orr_code lgs_write_json(
     orr_json_end_object(&w);
     orr_buf_byte(&b, '\n');
     orr__schedule_facts_fini(&f);
-    return orr_output_save(&b, path, err);
+    const orr_code saved = orr_output_save(&b, path, err);
+    orr_buf_fini(&b);
+    return saved;
 }
 
 /* ---- CSV ---- */
@@ -245,5 +249,7 @@ orr_code lgs_write_csv(const lgs_sim *s, const char *path, orr_error *err)
     for (uint32_t r = 0; r < f.ranks; r++)
         orr_buf_print(&b, "%u,%llu,%llu\n", r, (ull)f.finished[r], (ull)(f.noise ? f.noise[r] : 0));
     orr__schedule_facts_fini(&f);
-    return orr_output_save(&b, path, err);
+    const orr_code saved = orr_output_save(&b, path, err);
+    orr_buf_fini(&b);
+    return saved;
 }
