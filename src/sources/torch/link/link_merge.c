@@ -306,12 +306,14 @@ static orr_code check_parent(merger *m, uint32_t h, orr_error *err)
     if (n->parent == LINKED_NO_ID || (is_first && n->parent == n->id))
         return ORR_OK;
     const bool is_there = orr_map_find(m->host_by_id, n->parent, LINK_NONE) != LINK_NONE;
+    const bool is_late = is_there && n->parent >= n->id;
+    const bool is_missed = !is_there && !is_first && m->op_of[h] == LINK_NONE;
+    if (!is_late && !is_missed)
+        return ORR_OK;
+    /* Finding the line reads the file from its start: only for nodes with something to report. */
     const orr_where at = linked_where(m->l->linked, n);
-    if (is_there && n->parent >= n->id)
-        return link_count_later(&m->l->tally, &at, n->id, n->parent, err);
-    if (!is_there && !is_first && m->op_of[h] == LINK_NONE)
-        return link_count(&m->l->tally, ORR_LINK_NO_ROOT, &at, err);
-    return ORR_OK;
+    return is_late ? link_count_later(&m->l->tally, &at, n->id, n->parent, err)
+                   : link_count(&m->l->tally, ORR_LINK_NO_ROOT, &at, err);
 }
 
 static orr_code check_parents(merger *m, orr_error *err)
