@@ -296,8 +296,8 @@ static const char *const pytorch_options[] = {"rank", "compat", NULL};
 
 static const cli_converter cli_convert_pytorch = {"pytorch", pytorch_options, pytorch_make};
 
-/* ---- orrery convert fx: a step captured from PyTorch to the traces of all ranks, and what is said
- * about it: work, communication and memory of each captured rank, operators without a cost. ---- */
+/* orrery convert fx: a step captured from PyTorch to the traces of all ranks, and what is said
+ * about it: work, communication and memory of each captured rank, operators without a cost. */
 
 /* ---- words ---- */
 
@@ -520,8 +520,8 @@ static const char *const fx_options[] = {"world-size", "hardware", NULL};
 
 static const cli_converter cli_convert_fx = {"fx", fx_options, NULL, fx_run};
 
-/* ---- orrery convert export: a program saved by torch.export (.pt2) to traces, and what is said
- * about it: which pass it is, and what the sizes are that it leaves open. ---- */
+/* orrery convert export: a program saved by torch.export (.pt2) to traces, and what is said
+ * about it: which pass it is, and what the sizes are that it leaves open. */
 
 /* ---- words ---- */
 
@@ -617,8 +617,8 @@ static const char *const export_options[] = {"dim", "model", "world-size", "hard
 
 static const cli_converter cli_convert_export = {"export", export_options, NULL, export_run};
 
-/* ---- orrery convert goal: GOAL schedules from text to binary and back; and the old names txt2bin
- * and bin2txt. ---- */
+/* orrery convert goal: GOAL schedules from text to binary and back; and the old names txt2bin
+ * and bin2txt. */
 
 /* By the ending of a name: .bin is binary. */
 static orr_goal_form form_of(const char *path)

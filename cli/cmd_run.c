@@ -96,10 +96,10 @@ static orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], 
     return fits ? ORR_OK : orr_fail(err, ORR_EUSAGE, NULL, "--packet-keys is too long");
 }
 
-/* ---- orrery run --compare: one input on several network models, the times side by side.
+/* orrery run --compare: one input on several network models, the times side by side.
  *
  * Traces run as they are on the models that know collectives, and as the schedule that the planner
- * makes of them on LogGOPS; schedules run as they are there, and as traces elsewhere. ---- */
+ * makes of them on LogGOPS; schedules run as they are there, and as traces elsewhere. */
 
 enum { MOST_NETWORKS = 16, MOST_TRACES = 64, NAME_ROOM = 24 };
 

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- "did you mean": the candidate with the fewest typing mistakes between it and what was typed.
+/* "did you mean": the candidate with the fewest typing mistakes between it and what was typed.
  *
  * A mistake is a letter too many, too few, wrong, or two neighbours swapped (the restricted
  * Damerau-Levenshtein distance).  A candidate is near when at most a third of its letters are
- * wrong, or when what was typed is its beginning.  Ties: the candidate that came first. ---- */
+ * wrong, or when what was typed is its beginning.  Ties: the candidate that came first. */
 
 enum { NAME_MAX_LEN = 48, FAR_AWAY = 1000 };
 

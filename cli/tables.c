@@ -10,10 +10,10 @@
 #include <ctype.h>
 #include <string.h>
 
-/* ---- completion for bash, zsh and fish: commands, options, words to choose from, files.
+/* Completion for bash, zsh and fish: commands, options, words to choose from, files.
  *
  * Each shell gets a static script: completing starts no program, so it is instant and safe to run
- * anywhere. ---- */
+ * anywhere. */
 
 /* Text inside '...' of a shell: a quote ends it, is written, and begins it anew; `special` gets a
  * backslash. */
@@ -339,7 +339,7 @@ static int tables_fish(void)
     return 0;
 }
 
-/* ---- man pages: a hand-written template in which lines of one @WORD@ are filled from the tables.
+/* Man pages: a hand-written template in which lines of one @WORD@ are filled from the tables.
  *
  * The page is in mdoc(7).  Words, each alone on its line:
  *     @NAME@       title, NAME and SYNOPSIS of the command; DESCRIPTION begins with the table's text
@@ -347,7 +347,7 @@ static int tables_fish(void)
  *     @EXAMPLES@   EXIT STATUS, EXAMPLES and SEE ALSO
  *     @COMMANDS@   the list of all commands          @COMMON@   the options every command has
  *     @OLD_NAMES@  one subsection per old program name
- * Everything else is copied. ---- */
+ * Everything else is copied. */
 
 /* Text between macros: a backslash is special everywhere, a dot or a quote at the start of a
  * line. */

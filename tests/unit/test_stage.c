@@ -52,8 +52,7 @@ static uint32_t find(const orr_trace *t, const char *name)
     return 0;
 }
 
-/* ---- the worked example: dp 2, tp 2, one micro-batch; b = 8, S = 128, T = 2, D = 256, F = 1024
- * ---- */
+/* The worked example: dp 2, tp 2, one micro-batch; b = 8, S = 128, T = 2, D = 256, F = 1024 */
 
 TEST(test_stage__has_the_sizes_of_the_worked_example)
 {

@@ -36,8 +36,8 @@ static uint32_t diameter(const orr__topology *t)
     return most;
 }
 
-/* ---- the largest flow from the ranks below `half` to the others: paths that add something, one by
- * one ---- */
+/* The largest flow from the ranks below `half` to the others: paths that add something, one by
+ * one */
 
 typedef struct cut {
     const orr__topology *t;

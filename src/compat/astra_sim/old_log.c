@@ -40,12 +40,12 @@ typedef struct log_writer {
     orr_buf text, lines;
 } log_writer;
 
-/* ---- from a line to the places that want it.
+/* From a line to the places that want it.
  *
  * A line is said by a logger, at a level.  Below the logger's own level it goes nowhere; otherwise
  * to each of the logger's sinks, in the order of the file, and then to the default ones, if it is
  * not below their levels.  A place is written in one pass over all lines, so nothing is kept; what
- * is asked for by no sink of the place is not even put into words. ---- */
+ * is asked for by no sink of the place is not even put into words. */
 
 enum { DRAIN = 1 << 16 };
 

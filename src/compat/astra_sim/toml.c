@@ -33,11 +33,11 @@ typedef struct orr_toml_scalar {
     double real;
 } orr_toml_scalar;
 
-/* ---- TOML's texts, numbers, booleans and dates.
+/* TOML's texts, numbers, booleans and dates.
  *
  * A text that stands in the file as it is meant is a piece of the file; one with escapes is put
  * together in the arena.  A number or a word ends where a blank or a bracket begins, and is looked
- * at as a whole. ---- */
+ * at as a whole. */
 
 enum { MOST_DIGITS = 300 };
 

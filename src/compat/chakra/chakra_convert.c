@@ -64,14 +64,14 @@ static inline bool chakra_is_written(const chakra_plan *p, uint32_t item)
 
 static void chakra_plan_end(chakra_plan *p);
 
-/* ---- which nodes Chakra's converter makes, of which type, and what depends on what
+/* Which nodes Chakra's converter makes, of which type, and what depends on what
  * (chakra.md 4.1).
  *
  * Everything here is a rule of chakra_converter, defects included: control dependencies on a parent
  * that stands earlier in the file only, one chain of host nodes for each thread, no order between
  * kernels.  The new converter is in convert_graph.c.
  *
- * Cost: linear but for one sort by id, where the file is not in that order. ---- */
+ * Cost: linear but for one sort by id, where the file is not in that order. */
 
 static int shown(orr_str s)
 {
@@ -508,14 +508,14 @@ static void chakra_plan_end(chakra_plan *p)
     *p = (chakra_plan){0};
 }
 
-/* ---- what chakra_converter --simulate prints: the nodes played through on one host
+/* What chakra_converter --simulate prints: the nodes played through on one host
  * and any number of streams (chakra.md 4.1).
  *
  * The old converter's clock ticks once a microsecond.  Here it jumps: a tick in which nothing
  * starts changes nothing until something ends.  A node of no duration lasts one tick, and children
  * are released when their parent is issued, not when it ends: both as in the old one.
  *
- * Cost: linear in nodes and dependencies, times the streams that run at once. ---- */
+ * Cost: linear in nodes and dependencies, times the streams that run at once. */
 
 /* Ready nodes of one stream, in the order in which they came, and the one that runs. */
 typedef struct lane {
@@ -818,8 +818,7 @@ static orr_code chakra_simulate(const orr_linked *l, orr_line_sink say, void *si
     return is_whole ? ORR_OK : orr_no_memory(err);
 }
 
-/* ---- text workloads and task graphs as chakra_converter converts them (chakra.md 4.2 to 4.4).
- * ---- */
+/* Text workloads and task graphs as chakra_converter converts them (chakra.md 4.2 to 4.4). */
 
 const orr_rules_layers chakra_text_rules = {
     .reads_loosely = true,

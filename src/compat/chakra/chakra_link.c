@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- waits for the device as chakra_trace_link writes them: sync_dep (chakra.md 3.6,
+/* Waits for the device as chakra_trace_link writes them: sync_dep (chakra.md 3.6,
  * 3.8).
  *
  * chakra_trace_link knows both ends of a wait by their external ids alone.  For every event E that
@@ -17,7 +17,7 @@
  * has the id of the other end last; it is noted when that is a device node.  The target is
  * translated to its new id when the device node is numbered, if it has one by then, and again at
  * the end: so it may come out as another node.  All of this is kept.
- * Cost: linear, but for sorting what was found. ---- */
+ * Cost: linear, but for sorting what was found. */
 
 /* From a wait to the external ids of its ends. */
 typedef struct id_pair {
@@ -196,14 +196,14 @@ static orr_code chakra_find_syncs(orr_link *l, orr_error *err)
     return code;
 }
 
-/* ---- what belongs together to chakra_trace_link: host nodes and operators, device
+/* What belongs together to chakra_trace_link: host nodes and operators, device
  * operations and host nodes (chakra.md 3.7, 3.8).  link_merge.c does it without its defects.
  *
  * Both traces name an operator by its record-function id.  A device operation names its launch by a
  * correlation, and chakra_trace_link searches back from there for an operator with the kernel's
  * external id; every host node that shares it is given the kernel, and kernels of which none is
  * found are dropped.
- * Cost: linear, and a binary search for each device operation. ---- */
+ * Cost: linear, and a binary search for each device operation. */
 
 /* ---- threads that wake each other (chakra.md 3.5) ---- */
 

@@ -14,7 +14,7 @@ typedef struct ss_lines ss_lines;
 typedef struct ss_fetch ss_fetch;
 static void ss_fetch_close(ss_fetch *f);
 
-/* ---- the circular order of v2's prefetches (scale-sim.md 6.4), by its formula.
+/* The circular order of v2's prefetches (scale-sim.md 6.4), by its formula.
  *
  * The operand is a matrix: for each of its folds `steps` rows, one below the other; columns are
  * lanes of the array. What is loaded is fetched row by row; what streams in skewed, along the
@@ -29,7 +29,7 @@ static void ss_fetch_close(ss_fetch *f);
  * order is cut into sets.  Where windows overlap, a word has several places, and any of them will
  * do: then elements outside the window are looked at one by one. Cost: logarithmic for each move of
  * the window; with overlapping windows also the elements that are only there under another pixel;
- * where the stride does not divide, two bits for each place of the order. ---- */
+ * where the stride does not divide, two bits for each place of the order. */
 
 enum { SETS = 100, HALF = SETS / 2 };
 

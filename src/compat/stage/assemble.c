@@ -218,11 +218,11 @@ static orr_code stg_assemble_weights(stg_tgraph *layer, bool whole_backward, orr
     return code;
 }
 
-/* ---- one decoder layer out of modules (specification, section 5).
+/* One decoder layer out of modules (specification, section 5).
  *
  * The order of the modules is the order of nodes in the files, so it is part of the format.  Links
  * are written "source>target" with the names tensors have in the layer; ~ stands for the prefix of
- * an expert. ---- */
+ * an expert. */
 
 static const char attention_links[] = "q>attn_kernel.q k>attn_kernel.k v>attn_kernel.v "
                                       "attn_kernel.dq>dq attn_kernel.dk>dk attn_kernel.dv>dv "
@@ -423,11 +423,11 @@ static orr_code stg_assemble_layer(stg_tgraph *g,
     return code ? code : stg_assemble_weights(g, opt->whole_backward, err);
 }
 
-/* ---- the tensor graph of a training step (specification, sections 5.2 to 5.4).
+/* The tensor graph of a training step (specification, sections 5.2 to 5.4).
  *
  * The layer is made once; layers and micro-batches are copies in which only indices and prefixes
  * change.  All work with symbols is done before copying or, where that cannot be, once for each
- * layout. ---- */
+ * layout. */
 
 /* ---- layers, embeddings, loss ---- */
 

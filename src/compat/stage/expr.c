@@ -112,7 +112,7 @@ double stg_ratio_double(stg_ratio a)
     return a.num < 0 ? -v : v;
 }
 
-/* ---- expressions in canonical form (STAGE's specification, section 2).
+/* Expressions in canonical form (STAGE's specification, section 2).
  *
  * An expression is made in three steps: its terms are put down in any order, then sorted and equal
  * ones added up, then printed; the text decides whether it is new.  So equality is equality of
@@ -120,7 +120,7 @@ double stg_ratio_double(stg_ratio a)
  *
  * Order: factors of a term by name, sums behind symbols; terms of a sum so that the exponents, read
  * as a word over all factors that occur, go down. Cost: a model has about forty different extents;
- * nothing here is worth being clever about. ---- */
+ * nothing here is worth being clever about. */
 
 #define SUM_BIT 0x80000000u
 
@@ -630,9 +630,9 @@ bool stg_expr_value(
     return true;
 }
 
-/* ---- expressions as text: names, numbers, + - * / ** and parentheses, with Python's precedence.
+/* Expressions as text: names, numbers, + - * / ** and parentheses, with Python's precedence.
  *
- * Recursion is as deep as the parentheses, and those are counted. ---- */
+ * Recursion is as deep as the parentheses, and those are counted. */
 
 enum { DEPTH_MOST = 64, TERMS_MOST = 256, DIGITS_MOST = 18 };
 

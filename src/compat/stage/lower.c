@@ -221,8 +221,8 @@ orr_code stg_plan_make(stg_plan *p, stg_lowering *l, uint32_t stage, orr_error *
     return ok ? ORR_OK : orr_no_memory(err);
 }
 
-/* ---- two switches of the reference: micro-batches as clones of nodes, and merged collectives
- * (specification, section 15). ---- */
+/* Two switches of the reference: micro-batches as clones of nodes, and merged collectives
+ * (specification, section 15). */
 
 enum { CLONE_IDS = 1000000000 };
 
@@ -395,7 +395,7 @@ orr_code stg_plan_merge(stg_plan *p, orr_error *err)
     return ok ? ORR_OK : orr_no_memory(err);
 }
 
-/* ---- collectives out of layouts (specification, section 10).
+/* Collectives out of layouts (specification, section 10).
  *
  *     needed \ made     the same everywhere   divided       part of a sum
  *     the same          -                     all-gather    all-reduce
@@ -404,7 +404,7 @@ orr_code stg_plan_merge(stg_plan *p, orr_error *err)
  *
  * Each axis of more than one rank is looked at on its own, in the order dp, tp, cp, ep; those that
  * need a collective form a chain in that order.  Pairs of layouts come again and again and are
- * looked up. ---- */
+ * looked up. */
 
 static const char *const axis_names[ORR__AXES] = {"dp", "tp", "cp", "ep"};
 
@@ -515,8 +515,8 @@ static orr_code stg_infer_chain(stg_infer *f,
     return orr_map_put(f->known, key, *out, NULL) ? ORR_OK : orr_no_memory(err);
 }
 
-/* ---- numbers for symbols.  There are about forty different expressions in a model, each asked for
- * thousands of times, so every one is worked out once. ---- */
+/* Numbers for symbols.  There are about forty different expressions in a model, each asked for
+ * thousands of times, so every one is worked out once. */
 
 static void set(stg_measure *m, const char *name, uint64_t value)
 {
@@ -595,7 +595,7 @@ orr_code stg_measure_layout(stg_measure *m, stg_layout l, double *out, orr_error
     return code ? code : stg_measure_expr(m, size, out, err);
 }
 
-/* ---- takes out compute nodes without work (specification, section 12).
+/* Takes out compute nodes without work (specification, section 12).
  *
  * The reference goes over the empty nodes in rounds.  In a round it takes them in file order; one
  * that depends on another empty node of the round waits for the next, any other hands its parents
@@ -607,7 +607,7 @@ orr_code stg_measure_layout(stg_measure *m, stg_layout l, double *out, orr_error
  *     round(n) = max over empty parents p of: round(p) if p comes first in the file, else round(p) + 1
  *
  * Cost: one pass over the dependencies and a sort of the empty nodes, however long their chains
- * are. ---- */
+ * are. */
 
 typedef struct leaving {
     uint32_t node, round;

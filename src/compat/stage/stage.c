@@ -82,11 +82,11 @@ uint32_t stg_grid_members(const stg_grid *g, uint32_t group, uint32_t *count, ui
     return stg_grid_rank(g, &s);
 }
 
-/* ---- cuts the tensor graph into pipeline stages (specification, section 6).
+/* Cuts the tensor graph into pipeline stages (specification, section 6).
  *
  * A stage is its layers; an operand that lives elsewhere is replaced by a shadow, one for each
  * remote tensor and stage, which becomes a receive here and a send there.  Cost: one pass over all
- * tensors. ---- */
+ * tensors. */
 
 static void stg_pipeline_fini(stg_pipeline *p)
 {
@@ -234,10 +234,10 @@ static orr_code stg_pipeline_split(stg_pipeline *p,
     return code;
 }
 
-/* ---- words and layouts, each kept once.
+/* Words and layouts, each kept once.
  *
  * A layout is found by its content: the numbers of its extents, as bytes.  What is asked of a
- * layout over and over (its size, its text) is worked out the first time. ---- */
+ * layout over and over (its size, its text) is worked out the first time. */
 
 bool stg_space_init(stg_space *s)
 {
@@ -449,10 +449,9 @@ orr_code stg_layout_parse(stg_space *s,
     return stg_algebra_check(&s->algebra, where, "layout", err);
 }
 
-/* ---- a job from options: assemble, split, number, plan.
+/* A job from options: assemble, split, number, plan.
  *
- * Everything that can be wrong with options or templates is found here, before anything is written.
- * ---- */
+ * Everything that can be wrong with options or templates is found here, before anything is written. */
 
 static const char *const model_names[ORR_STAGE_MODELS] = {"dense", "llama", "gpt", "moe", "debug"};
 

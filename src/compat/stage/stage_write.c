@@ -232,10 +232,10 @@ char *orr_stage_memory_line(const orr_stage *job, uint32_t rank, char *out, size
     return out;
 }
 
-/* ---- one file a rank, under names the user chose.
+/* One file a rank, under names the user chose.
  *
  * Bodies are encoded once for each pipeline stage; a rank's file is its body with the holes filled,
- * copied together in memory that is used again, on all cores. ---- */
+ * copied together in memory that is used again, on all cores. */
 
 enum { PATH_ROOM = 4096, BATCH = 16 };
 
@@ -560,11 +560,11 @@ static orr_code stg_json(orr_stage *job, uint32_t rank, orr_buf *to, orr_error *
     return code;
 }
 
-/* ---- a plan as a trace (specification, section 14.1), and all of them as a set.
+/* A plan as a trace (specification, section 14.1), and all of them as a set.
  *
  * All ranks of a pipeline stage have the same nodes; they differ in the number of their group along
  * each axis and in the rank that has their place in a neighbouring stage.  Those are the holes of
- * the body: a slot for each axis, and one for each stage that messages go to or come from. ---- */
+ * the body: a slot for each axis, and one for each stage that messages go to or come from. */
 
 enum { ATTRS_MOST = 6, TEXTS_MOST = 8 };
 

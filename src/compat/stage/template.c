@@ -189,11 +189,11 @@ orr_code stg_library_get(stg_library *lib, const char *name, const stg_tgraph **
     return code;
 }
 
-/* ---- modules from pairs of files: NAME.csv with a row a tensor, NAME.json with what is said of
+/* Modules from pairs of files: NAME.csv with a row a tensor, NAME.json with what is said of
  * the whole (docs/format/template.md).
  *
  * Nothing in the JSON file changes the graph; it is there to be compared: the symbols it names must
- * be those of the layouts, the tensors that come from outside must be placeholders. ---- */
+ * be those of the layouts, the tensors that come from outside must be placeholders. */
 
 enum { COLUMNS = 12, COLUMNS_LEAST = 11 };
 
@@ -482,7 +482,7 @@ orr_code stg_module_read(
     return code;
 }
 
-/* ---- the modules the program brings along, written in a shorthand of ours.
+/* The modules the program brings along, written in a shorthand of ours.
  *
  * The families of modules differ in three things only, so each module is written once:
  *
@@ -491,7 +491,7 @@ orr_code stg_module_read(
  *     i  the rows of an embedding: whole, or divided by tp
  *
  * A layout is "extent,extent@hidden"; without @ the values are whole sums.  Letters below stand for
- * extents, anything longer is an expression as it is.  A $ in an attribute is K. ---- */
+ * extents, anything longer is an expression as it is.  A $ in an attribute is K. */
 
 typedef struct row {
     const char *id, *op, *a, *layout_a, *b, *layout_b, *attr, *grad_of, *extras;

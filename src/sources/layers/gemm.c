@@ -13,7 +13,7 @@
 typedef struct lay_cost lay_cost;
 static void lay_cost_destroy(lay_cost *c);
 
-/* ---- how many cycles an operation takes: the arrays, the vector unit or memory, whichever is
+/* How many cycles an operation takes: the arrays, the vector unit or memory, whichever is
  * slowest.
  *
  * Several arrays share the products of an operation in the better of two ways: each array takes
@@ -21,7 +21,7 @@ static void lay_cost_destroy(lay_cost *c);
  * most so many pieces the fastest counts.  Sums are never cut: that would take another operation to
  * add them up. Everything is a whole number of cycles, rounded up once for each part. Cost:
  * O(sqrt(arrays)) evaluations of the systolic model for a product that was not met before; equal
- * ones are looked up. ---- */
+ * ones are looked up. */
 
 typedef unsigned __int128 wide;
 

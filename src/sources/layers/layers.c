@@ -11,14 +11,14 @@
 
 #include <inttypes.h>
 
-/* ---- the text workload of ASTRA-sim 1.0 into a table of layers (docs/format/text.md).
+/* The text workload of ASTRA-sim 1.0 into a table of layers (docs/format/text.md).
  *
  * The file is read by lines, although its first reader read words: a thirteenth column then needs
  * no rule about who may have one, and an error has a line of its own.  White space is what Python's
  * split takes for it, ends of lines what its open does, because the converter that most of these
  * files went through was written in it.
  *
- * Cost: one walk over the bytes; nothing is allocated but for lines that are there. ---- */
+ * Cost: one walk over the bytes; nothing is allocated but for lines that are there. */
 
 enum { COLUMNS = 12, WORDS_KEPT = 13, SHOWN = 60 };
 
@@ -527,11 +527,11 @@ orr_code orr_layers_read(const char *path,
     return code;
 }
 
-/* ---- a table of layers as text: policy, count, a line a layer (docs/format/text.md).
+/* A table of layers as text: policy, count, a line a layer (docs/format/text.md).
  *
  * The old generator's three peculiarities are a matter of style: no end of the last line, the
  * strategy behind every row and not only where readers expect it, and, with its second back end, a
- * blank in front of each time. ---- */
+ * blank in front of each time. */
 
 static bool is_one_word(orr_str s)
 {

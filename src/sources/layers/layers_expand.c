@@ -44,12 +44,12 @@ typedef struct lay_after {
     size_t count;
 } lay_after;
 
-/* ---- one node of an expanded table: its name, its attributes, and the dimensions it reaches.
+/* One node of an expanded table: its name, its attributes, and the dimensions it reaches.
  *
  * Two ways of writing the same node live here.  Ours leaves out what sends nothing (NONE, no bytes,
  * a group of one rank), splits ALLREDUCEALLTOALL in two, and gives collectives names that tell the
  * passes apart.  That of chakra_converter (chakra.md 4.3) writes a node for every collective, an
- * all-reduce for every word it does not know, and no is_cpu_op. ---- */
+ * all-reduce for every word it does not know, and no is_cpu_op. */
 
 /* Once, and only if there is such a node. */
 static void lay_wait_for(lay_after *d, uint64_t id)
@@ -285,7 +285,7 @@ static uint64_t lay_layer_again(lay_expander *x, size_t i, const lay_after *d)
     return comm == ORR__NO_ID ? comp : comm;
 }
 
-/* ---- what each policy makes of one pass through the network: the nodes, in order, and who waits
+/* What each policy makes of one pass through the network: the nodes, in order, and who waits
  * for whom.
  *
  * The policies that chakra_converter knows are its graphs (chakra.md 4.3); the others are the
@@ -299,7 +299,7 @@ static uint64_t lay_layer_again(lay_expander *x, size_t i, const lay_after *d)
  *     lay_layer_comm(x, i, ORR__FWD);
  *
  * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a
- * policy reads as a list of nodes. ---- */
+ * policy reads as a list of nodes. */
 
 /* ---- collectives alone, data, inference ---- */
 

@@ -12,9 +12,9 @@
 #include "base/text/text.h"
 #include "gemm_impl.h"
 
-/* ---- the tables of examples/, built in, so that they are there wherever the program is.
+/* The tables of examples/, built in, so that they are there wherever the program is.
  *
- * The build makes constants of the files (cli/embed_text.c). ---- */
+ * The build makes constants of the files (cli/embed_text.c). */
 
 extern const char orr__shapes_resnet50[], orr__shapes_gpt3_block[], orr__shapes_dlrm[];
 

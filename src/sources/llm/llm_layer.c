@@ -184,12 +184,12 @@ static uint64_t llm_attention_backward(llm_pen *p, const llm_steps *s, uint64_t 
     return is_ring ? backward_ring(&c, start) : backward_gathered(&c, start);
 }
 
-/* ---- both passes of a list of steps.
+/* Both passes of a list of steps.
  *
  * Backward, a product becomes two: one for the gradient of what went in, one for that of the
  * weights, which needs all tokens again where only a part of them was kept (sequence
  * parallelism).  The two are apart so that the second may run while the first one's result travels,
- * or much later (zero bubble). ---- */
+ * or much later (zero bubble). */
 
 enum { NAME_MOST = 64, GRADS_MOST = 6 };
 
@@ -438,12 +438,12 @@ uint64_t llm_layer_backward(
     return llm_steps_backward(p, &s, tag, parts, output_grad, grads);
 }
 
-/* ---- what a layer is made of, on one rank: norm, attention, FFN or experts, and the sums between.
+/* What a layer is made of, on one rank: norm, attention, FFN or experts, and the sums between.
  *
  * Between tensor-parallel regions a rank holds `thin_tokens` whole tokens (with sequence
  * parallelism; all of them without), inside them all `tokens` and 1 / tp of the columns.  Experts
  * are reached by an all-to-all and are themselves tensor-parallel; tokens are taken to spread
- * evenly over them. ---- */
+ * evenly over them. */
 
 static int add(llm_steps *s, llm_step step)
 {

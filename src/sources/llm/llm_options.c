@@ -164,8 +164,8 @@ orr_code llm_layout_add_groups(const llm_layout *l, orr_set *s, orr_error *err)
     return code;
 }
 
-/* ---- options completed and held against the model: what cannot be is refused before anything is
- * made, with the two numbers that do not go together and what would. ---- */
+/* Options completed and held against the model: what cannot be is refused before anything is
+ * made, with the two numbers that do not go together and what would. */
 
 static const struct {
     const char *name;

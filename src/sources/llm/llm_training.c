@@ -101,12 +101,12 @@ void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_
     *end = *first + each + (stage < more);
 }
 
-/* ---- what data-parallel ranks do for each other: gradients, weights, and the update.
+/* What data-parallel ranks do for each other: gradients, weights, and the update.
  *
  * Zero 0: gradients are all-reduced, every rank updates all weights it has.  Zero 1 and 2:
  * gradients are reduce-scattered, each rank updates its share, and weights are all-gathered.  Zero
  * 3: a rank keeps its share of the weights only and gathers a layer's before each use.  Gradients
- * travel in buckets as soon as enough layers have theirs, while the backward pass goes on. ---- */
+ * travel in buckets as soon as enough layers have theirs, while the backward pass goes on. */
 
 static void llm_sync_open(llm_sync *y, llm_pen *p)
 {
@@ -263,11 +263,11 @@ static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameter
     }
 }
 
-/* ---- before the first layer and after the last: embedding, head and loss.
+/* Before the first layer and after the last: embedding, head and loss.
  *
  * Both matrices are shared out by rows of the vocabulary.  A rank looks up the tokens it has rows
  * for, and the results are added up; for the loss, the largest logit and the sum of exponentials go
- * round, never the logits. ---- */
+ * round, never the logits. */
 
 static uint64_t hidden_numbers(const llm_job *g)
 {
@@ -335,13 +335,13 @@ static uint64_t llm_head_backward(llm_pen *p, int parts, uint64_t loss, llm_grad
     return llm_steps_backward(p, &s, 0, parts, at, grads);
 }
 
-/* ---- a training step: one class of ranks for each pipeline rank, its tasks written one after
+/* A training step: one class of ranks for each pipeline rank, its tasks written one after
  * another.
  *
  * A task waits for the one before it, so a rank keeps to its schedule.  The gradients of weights
  * are the exception: they wait for their own backward pass alone and have smaller ids than what
  * follows, so they run when nothing else can, for instance while a tensor-parallel collective or a
- * neighbour's message is on its way. ---- */
+ * neighbour's message is on its way. */
 
 typedef struct stage_writer {
     const llm_job *g;

@@ -269,12 +269,12 @@ void orr_model_count(const orr_model *m, orr_model_counts *out)
         add_up(tensors, orr_model_layer_tensors(m, i, tensors), out);
 }
 
-/* ---- what a model computes and keeps for some tokens of one sequence.
+/* What a model computes and keeps for some tokens of one sequence.
  *
  * Products with matrices are 2 * rows * columns for each token and come from the list of
  * tensors.  Attention adds the pairs of tokens that see each other: counted exactly, masks and
  * windows heeded.  Every step is checked: a long sequence through a large model leaves 64 bits
- * sooner than one thinks. ---- */
+ * sooner than one thinks. */
 
 /* A number that remembers having overflowed. */
 typedef struct sum {
@@ -478,12 +478,12 @@ orr_code orr_model_kv_cache(const orr_model *m,
     return ORR_OK;
 }
 
-/* ---- the models that are built in: published figures, one row each.
+/* The models that are built in: published figures, one row each.
  *
  * Families share what their rows would repeat.  The tests hold each row to the number of parameters
  * that its makers publish, to the unit where they do.  Two rows of the GPT-3 paper contradict
  * themselves and are written as their totals say: "XL" has 16 heads (24 of 128 would not be 2048),
- * "13B" is 5120 wide (40 heads of 128; the paper prints 5140). ---- */
+ * "13B" is 5120 wide (40 heads of 128; the paper prints 5140). */
 
 /* GPT-2 and GPT-3: everything has a bias, the FFN is four times as wide. */
 #define GPT(n, l, h, heads_, dim, positions_)                                                \

@@ -175,12 +175,12 @@ void model_name_path(orr_model *m, orr_str path)
         memcpy(m->name, "unnamed", sizeof "unnamed");
 }
 
-/* ---- what each model_type of a config.json stands for: a row of a table.
+/* What each model_type of a config.json stands for: a row of a table.
  *
  * The rows follow what the transformers library builds for such a file: which norms, biases and
  * positions there are, which head is tied when the file is silent.  Sizes have no defaults here: a
  * file that lacks them is more likely wrong than meant (Gemma 3's is the exception, its files do
- * leave them out). ---- */
+ * leave them out). */
 
 /* ---- flags ---- */
 
@@ -612,13 +612,12 @@ static const llm_family *llm_family_fallback(void)
     return &other;
 }
 
-/* ---- a model from a Hugging Face config.json.
+/* A model from a Hugging Face config.json.
  *
  * Sizes go by many names; each of them is looked for under all, and two that contradict each other
  * are an error. What a family means beyond its sizes is a row of model_config.c.  Each field
  * remembers the value that set it, so that a fault found at the end still points at its place in
- * the file. Invariant: numbers are at most MODEL_MOST, so that products of two fit into 64 bits.
- * ---- */
+ * the file. Invariant: numbers are at most MODEL_MOST, so that products of two fit into 64 bits. */
 
 enum { SHOWN = 60, KEYS = 4 };
 

@@ -224,10 +224,10 @@ size_t orr_model_json(const orr_model *m, char *out, size_t size)
     return put_model(m, &json, out, size);
 }
 
-/* ---- is a model good: complete, without contradiction, and of a size that can be counted.
+/* Is a model good: complete, without contradiction, and of a size that can be counted.
  *
  * The first fault found is told, with the field it is about, so that a reader can point at the line
- * that set it. Bounds come first, because all sums after them rely on them. ---- */
+ * that set it. Bounds come first, because all sums after them rely on them. */
 
 ORR_PRINTF(3, 4) static bool say(model_fault *f, const char *field, const char *fmt, ...)
 {
@@ -434,11 +434,11 @@ orr_code orr_model_check(const orr_model *m, orr_error *err)
     return ORR_OK;
 }
 
-/* ---- from what a user types to a model: the name of a preset, a file, a folder.
+/* From what a user types to a model: the name of a preset, a file, a folder.
  *
  * Presets come first: they are the same everywhere, while a file depends on where one stands
  * (./gpt2 is the file).  Names are compared without regard to case, dashes and underscores, but
- * dots count: gpt3-1.3b is not gpt3-13b. ---- */
+ * dots count: gpt3-1.3b is not gpt3-13b. */
 
 /* ---- names ---- */
 

@@ -290,13 +290,13 @@ static orr_code llm_write_class(
     return llm_pen_close(&pen, s, class_index);
 }
 
-/* ---- from options to the traces of all ranks: pools, their schedules, classes of equal ranks, the
+/* From options to the traces of all ranks: pools, their schedules, classes of equal ranks, the
  * set.
  *
  * The jobs of prefill ranks come first; when their caches have moved they are the jobs of decode
  * ranks.  Ranks are of one class when their replicas have the same script, they are of the same
  * stage, and send or get the same parts of caches: the cost is that of different scripts, not of
- * ranks. ---- */
+ * ranks. */
 
 enum { POOLS = 2 };
 

@@ -206,8 +206,8 @@ void orr_requests_free(orr_serve_request *requests)
     orr_free(requests);
 }
 
-/* ---- options of serving completed and held against the model: what cannot be is refused before
- * anything is made, with the numbers that do not go together. ---- */
+/* Options of serving completed and held against the model: what cannot be is refused before
+ * anything is made, with the numbers that do not go together. */
 
 #define TERA UINT64_C(1000000000000)
 #define GIGA UINT64_C(1000000000)

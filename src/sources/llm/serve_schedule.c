@@ -166,11 +166,11 @@ uint32_t llm_partner_replica(const llm_pool *p,
     return (uint32_t)((replica + (uint64_t)partner * p->ranks.dp) % other->ranks.dp);
 }
 
-/* ---- ranks that work alike: what they keep, and how long an iteration takes them.
+/* Ranks that work alike: what they keep, and how long an iteration takes them.
  *
  * An iteration's time is measured by the same recipes that write it, with a pen that adds up
  * instead (llm_pen.c). Layers of one kind take the same time, so one of each kind is measured: the
- * cost is that of a few layers, whatever their number. ---- */
+ * cost is that of a few layers, whatever their number. */
 
 /* ---- layers ---- */
 
@@ -436,7 +436,7 @@ static uint64_t llm_working_bytes(llm_pool *p)
     return most;
 }
 
-/* ---- which tokens go through the model together: continuous batching.
+/* Which tokens go through the model together: continuous batching.
  *
  * An *engine* is one replica, or the replicas that share experts and go in step.  It forms an
  * iteration whenever its first stage is free: sequences that decode, one token each; then prompts
@@ -448,7 +448,7 @@ static uint64_t llm_working_bytes(llm_pool *p)
  * Invariants: a sequence is in one iteration at a time while it decodes; prompts follow one another
  * through the stages. Iterations end in the order in which they began.  Nothing depends on anything
  * but the jobs and the estimate. Cost: each iteration looks at the sequences that are running, and
- * measures a few layers. ---- */
+ * measures a few layers. */
 
 enum { MOST_TURNS = 1 << 23 }; /* of all replicas, before equal scripts become one */
 

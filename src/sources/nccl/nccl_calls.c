@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* ---- when a call's kernel ran: those times replace the host's (goal.md 5.4).
+/* When a call's kernel ran: those times replace the host's (goal.md 5.4).
  *
  * A stream of kernels and a stream of calls are the same when they are the same words: one letter
  * for each operation, in time.  Where a stream of kernels finds no stream of calls, the old way
@@ -19,7 +19,7 @@
  * beyond the window, gives a call without a kernel the host's times, and keeps the order of the
  * calls on each stream, because that is the order in which a stream runs them, on all ranks alike.
  * A group has one kernel, which its first call gets; the others end with it. Cost: n log n for the
- * GPU's kernels and calls. ---- */
+ * GPU's kernels and calls. */
 
 static char kernel_letter(uint8_t op)
 {

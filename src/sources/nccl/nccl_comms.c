@@ -15,12 +15,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- ranks of communicators from what NCCL_DEBUG=INFO wrote.
+/* Ranks of communicators from what NCCL_DEBUG=INFO wrote.
  *
  *     host:PID:TID [d] NCCL INFO ncclCommInitRankConfig comm X rank R nranks N ... commId H ...
  *
  * Other lines are passed over: a log has lines of everybody.  A line of this form with a number
- * that is none is passed over as well, but for one that is too large. ---- */
+ * that is none is passed over as well, but for one that is too large. */
 
 enum { MOST_WORDS = 64 };
 

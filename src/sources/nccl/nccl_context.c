@@ -131,13 +131,13 @@ orr_code nccl_gpu_ready(nccl_job *j, uint32_t gpu, orr_error *err)
     return code ? code : find_contexts(j, gpu, err);
 }
 
-/* ---- calls that were profiled on all of their ranks: the others have no partners, and would wait
+/* Calls that were profiled on all of their ranks: the others have no partners, and would wait
  * for ever.
  *
  * Captures begin and end at different calls on different ranks.  Calls are numbered from the first
  * row of an export on, so what a communicator's ranks have in common is a range of numbers; so is
  * what the two ends of a pair have in common of one size of messages. All collectives also get the
- * numbers here that stand for them in tags. ---- */
+ * numbers here that stand for them in tags. */
 
 static void widen(uint64_t number, uint64_t next, uint64_t *low, uint64_t *high)
 {

@@ -33,14 +33,13 @@ typedef struct nccl_guess {
     uint32_t channels;
 } nccl_guess;
 
-/* ---- the atoms of a schedule: receive, reduce, copy, send one piece (goal.md 5.7), and their tags
+/* The atoms of a schedule: receive, reduce, copy, send one piece (goal.md 5.7), and their tags
  * (goal.md 5.5).
  *
  * Between nodes a message is a message.  Inside a node it is an empty one, and each end calculates
  * for half the time that 150 GB/s take.  Inside one call our own way numbers messages by peer and
  * direction; both ends write them in the same order, so they agree.  The old way numbers them
- * through all calls of one context. Cost: no allocation for a message but for the text itself.
- * ---- */
+ * through all calls of one context. Cost: no allocation for a message but for the text itself. */
 
 enum { OLD_MOST_ID = 9999, OLD_MOST_CONTEXT = 99999, OLD_DIGITS = 9, CPUS = 256 };
 
@@ -233,13 +232,13 @@ static nccl_ends nccl_lane_slices(
     return nccl_pen_join(pen, &f, l->cpu);
 }
 
-/* ---- how NCCL likely does a call of which only the name and the size are known.
+/* How NCCL likely does a call of which only the name and the size are known.
  *
  * NCCL's own payloads say what was asked for, not how it was done.  All ranks of a call must come
  * to the same answer, so it depends on the call's size and on what is the same for the whole job:
  * rings; LL up to 64 KiB, LL128 up to 1 MiB, Simple beyond; a channel for each 64 KiB, up to the
  * largest grid of any NCCL kernel; steps of 512 KiB, as NCCL's defaults are.
- * docs/design/nccl_goal.md says so to users. ---- */
+ * docs/design/nccl_goal.md says so to users. */
 
 enum {
     STEP = 512 << 10, /* 4 MiB of buffer in 8 steps */
@@ -311,13 +310,13 @@ nccl_transfer nccl_guess_transfer(const nccl_call *c)
                            .first_id = c->sequence};
 }
 
-/* ---- algorithms that the old generator does not know: NVLS, CollNet, PAT.
+/* Algorithms that the old generator does not know: NVLS, CollNet, PAT.
  *
  * GOAL has ranks and messages, and no switch that adds up.  So NVLS and CollNet Direct are what
  * they replace: everybody sends everybody its share, and gets the shares of the others.  CollNet
  * Chain is a chain to the first rank and back.  PAT is what its authors describe as Bruck's
  * algorithm turned round: distances double, and with them the pieces. Invariant: as in
- * nccl_expand.c, both ends of a message write a pair's messages in the same order. ---- */
+ * nccl_expand.c, both ends of a message write a pair's messages in the same order. */
 
 static uint32_t place_of(const nccl_plan *p)
 {

@@ -22,12 +22,12 @@ typedef struct nccl_streams {
     uint32_t *calls; /* of each stream from..from + count, by time */
 } nccl_streams;
 
-/* ---- a GPU's calls by stream, streams in the order in which they are written (goal.md 5.6), and
+/* A GPU's calls by stream, streams in the order in which they are written (goal.md 5.6), and
  * whether they may be merged (goal.md 5.10).
  *
  * The old way orders streams by the context of their first call, then by length and name; ours,
  * whose contexts differ otherwise, by when they start, and keeps calls of a stream as they were
- * made.  Merged, all calls are one stream. ---- */
+ * made.  Merged, all calls are one stream. */
 
 typedef struct item {
     int64_t from, to; /* both 0 where the order of the calls decides */
@@ -209,12 +209,12 @@ bool nccl_gpu_overlaps(const nccl_gpu *g)
     return false;
 }
 
-/* ---- the schedule of whole calls, before they are taken apart (goal.md 5.9).
+/* The schedule of whole calls, before they are taken apart (goal.md 5.9).
  *
  *     l1 rank starts   l2 rank ends
  *     gap -> inner start -> the call, or all calls of a group -> inner end -> event end -> next gap
  *
- * Labels begin at l1 and are given in the order of the lines. ---- */
+ * Labels begin at l1 and are given in the order of the lines. */
 
 typedef struct events {
     nccl_writer *w;

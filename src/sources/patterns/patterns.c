@@ -37,7 +37,7 @@ typedef struct pat_transfer {
     uint64_t size;
 } pat_transfer;
 
-/* ---- the nodes that patterns are made of, with the attributes each style gives them.
+/* The nodes that patterns are made of, with the attributes each style gives them.
  *
  * This is the only place that knows the styles apart (chakra.md 5); a pattern says "an all-reduce
  * of 64 KiB" and gets it as the current generator, or one of its predecessors, would write it.
@@ -47,7 +47,7 @@ typedef struct pat_transfer {
  *     pat_collective(g, "GRAD", ORR_COLL_ALL_REDUCE, 65536, AFTER(fwd, bwd));
  *
  * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a
- * pattern reads as a list of nodes; orr_pattern_trace asks once at the end. ---- */
+ * pattern reads as a list of nodes; orr_pattern_trace asks once at the end. */
 
 static bool is_eg(const orr_gen *g)
 {
@@ -134,9 +134,9 @@ static uint64_t pat_message(orr_gen *g, const pat_transfer *m, pat_after after)
     return orr__build_add(b);
 }
 
-/* ---- the smallest traces: a node or two each, for trying out a reader or a simulator.
+/* The smallest traces: a node or two each, for trying out a reader or a simulator.
  *
- * Contents as in chakra.md 5; the bytes of the current ones are fixed by tests/golden. ---- */
+ * Contents as in chakra.md 5; the bytes of the current ones are fixed by tests/golden. */
 
 static const orr_value doubles[] = {{.d = 1.2345}, {.d = 2.3456}};
 static const orr_value small[] = {{.u = 12345}, {.u = 23456}};
@@ -323,12 +323,12 @@ static void pat_build_invalid_fork(orr_gen *g)
     comp_node(g, AFTER(invalid));
 }
 
-/* ---- training steps: three layers, the three kinds of parallelism, a realistic data-parallel
+/* Training steps: three layers, the three kinds of parallelism, a realistic data-parallel
  * step.
  *
  * Words in node names, as the first generator has them: FWD forward, WG gradient of the weights, IG
  * gradient of the inputs.  Invariant: a node's parents are added before it, so every trace is in
- * topological order. ---- */
+ * topological order. */
 
 static uint64_t comp_layer(
     orr_gen *g, const char *what, uint32_t layer, uint64_t runtime_us, pat_after after)
@@ -615,7 +615,7 @@ static void pat_build_data_parallel(orr_gen *g)
     }
 }
 
-/* ---- a large random graph in the shape of a real trace, for benchmarks.
+/* A large random graph in the shape of a real trace, for benchmarks.
  *
  * Layers of `width` nodes; each node comes after one to three different nodes of the layer before:
  *
@@ -625,7 +625,7 @@ static void pat_build_data_parallel(orr_gen *g)
  *
  * Names, attributes (four or five) and sizes are like those of a PyTorch trace that went through
  * Chakra's converter: 131 bytes a node on average.  The numbers come from the seed alone
- * (splitmix64), so the same options give the same file everywhere.  Cost: O(nodes). ---- */
+ * (splitmix64), so the same options give the same file everywhere.  Cost: O(nodes). */
 
 enum { PARENTS_MAX = 3, KIND_COUNT = 20 };
 

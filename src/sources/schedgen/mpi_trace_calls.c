@@ -20,13 +20,13 @@ static orr_code sgen_mpi_rank_request(mpi_rank *r,
                                       orr_error *err);
 static orr_code sgen_mpi_rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err);
 
-/* ---- collectives of a trace, taken apart into messages (goal.md 4).
+/* Collectives of a trace, taken apart into messages (goal.md 4).
  *
  *     messages of the collective      those that wait for none of them wait for the time before
  *     calc 0                          waits for those none of them waits for: the end of the collective
  *
  * What SchedGen takes apart is taken apart as it does it; the others only by our rules, each in the
- * simplest way that gives every rank the bytes its own line in the trace says. ---- */
+ * simplest way that gives every rank the bytes its own line in the trace says. */
 
 enum { FIRST_TAG = 1000000 };
 

@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-/* ---- patterns in which every rank does the same: rings, dissemination, all-to-all, all-reduce
- * (goal.md 4).  The order of the lines is SchedGen's; all messages of a pattern have tag 0. ---- */
+/* Patterns in which every rank does the same: rings, dissemination, all-to-all, all-reduce
+ * (goal.md 4).  The order of the lines is SchedGen's; all messages of a pattern have tag 0. */
 
 /* r + by and r - by, on a ring of n. */
 static uint32_t ahead(uint32_t r, uint64_t by, uint32_t n)
@@ -287,10 +287,10 @@ static void sgen_pattern_allreduce_recdoub(const schedgen *s, uint32_t rank)
         hand_back(s->pen, rank, s->opt->data_bytes, gap_after(s, after));
 }
 
-/* ---- patterns with a root: trees, scatter and gather, the barrier at one rank (goal.md 4).
+/* Patterns with a root: trees, scatter and gather, the barrier at one rank (goal.md 4).
  *
  * Each rank's part follows from its number alone, in O(log n) steps, so that a million ranks cost
- * no memory. The order of the lines is SchedGen's. ---- */
+ * no memory. The order of the lines is SchedGen's. */
 
 /* Round k reaches from the first 2^k ranks to as many more.  SchedGen repeats the edge from the
  * receive to the latest send in every round that follows. */
@@ -400,8 +400,8 @@ static void sgen_pattern_linbarrier(const schedgen *s, uint32_t rank)
     }
 }
 
-/* ---- patterns made of several all-reduces: a training step of ResNet-152, and disseminations
- * that wait for each other (goal.md 4). ---- */
+/* Patterns made of several all-reduces: a training step of ResNet-152, and disseminations
+ * that wait for each other (goal.md 4). */
 
 enum {
     FIRST_TAG = 100000,
@@ -484,12 +484,12 @@ static void sgen_pattern_chained_dissem(const schedgen *s, uint32_t rank)
     }
 }
 
-/* ---- patterns that are drawn by lot, and the generators SchedGen draws with (goal.md 4).
+/* Patterns that are drawn by lot, and the generators SchedGen draws with (goal.md 4).
  *
  * glibc's rand(), never seeded, gives the sizes of linear_alltoallv: the same in every run, so that
  * its bytes can be met.  The pairs of random_bisect come from a Mersenne Twister that SchedGen
  * seeds with the clock (LogGOPSim) or the system's noise (ATLAHS); ours is the same twister with a
- * seed of the user's. Memory: 4 bytes for each pair of ranks, or 8 for each rank. ---- */
+ * seed of the user's. Memory: 4 bytes for each pair of ranks, or 8 for each rank. */
 
 /* ---- rand() of glibc, seed 1: additive feedback r[i] = r[i-3] + r[i-31], one bit dropped ---- */
 

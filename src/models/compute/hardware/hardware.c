@@ -161,11 +161,11 @@ double orr_hardware_peak(const orr_hardware *hw)
     return 2.0 * (double)hw->arrays * (double)hw->rows * (double)hw->columns * (double)hw->clock_hz;
 }
 
-/* ---- hardware from a file and to a file (YAML; docs/format/hardware.md).
+/* Hardware from a file and to a file (YAML; docs/format/hardware.md).
  *
  * A flat map: every value has a unit or is a plain count, and what is left out takes away a
  * limit.  Bounds keep what is surely a slip out (a clock in Hz that was meant in MHz), and products
- * of the values inside 64 bits. ---- */
+ * of the values inside 64 bits. */
 
 enum { MOST_SIDE = 1 << 16, MOST_ARRAYS = 1 << 20, SHOWN = 60 };
 

@@ -9,7 +9,7 @@
 #include "base/text/text.h"
 #include "operator_table.h"
 
-/* ---- FLOPs of what runs on a chip's arrays: matrices, convolutions, attention, recurrent layers.
+/* FLOPs of what runs on a chip's arrays: matrices, convolutions, attention, recurrent layers.
  *
  * A multiplication and an addition are two.  Biases, scales, masks and the softmax inside attention
  * are not counted: they take no time beside the products, and src/sources/llm counts in the same
@@ -17,7 +17,7 @@
  * gradients of values, probabilities, queries and keys.
  *
  * Where the tensors are not what the operator takes (a broken file, a name of somebody else's)
- * nothing is counted. ---- */
+ * nothing is counted. */
 
 /* All elements, as often as they are used; 1 for a scalar. */
 static uint64_t operator_elements(const operator_tensor *t)

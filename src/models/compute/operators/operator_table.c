@@ -6,13 +6,13 @@
 #include "operator_table.h"
 #include "base/text/text.h"
 
-/* ---- from a name to its row, whoever wrote the name.
+/* From a name to its row, whoever wrote the name.
  *
  *     aten.add_.Tensor   torch.ops.aten.add_.Tensor   aten::add_   aten::_foreach_add_.Scalar
  *
  * The base is looked up as it stands; then, where it works in place, without the mark at its end;
  * then, where it works on lists, without _foreach_.  So a new variant of a known operator needs no
- * row. ---- */
+ * row. */
 
 static orr_str behind(orr_str s, size_t n)
 {
@@ -114,12 +114,12 @@ const operator_row *orr__operator_row(const operator_name *name)
     return find_marked(behind(name->base, strlen("_foreach_")));
 }
 
-/* ---- operators without arithmetic: views and metadata, which cost nothing, and what only moves
+/* Operators without arithmetic: views and metadata, which cost nothing, and what only moves
  * data.
  *
  * Sorted by name, as bytes compare: rows are found by bisection, and a test holds the order.  A
  * name that works in place has a row of its own only where it differs: copy_ does not read what it
- * overwrites, copy has nothing to overwrite. ---- */
+ * overwrites, copy has nothing to overwrite. */
 
 static const operator_row moves[] = {
     {"_assert_async", RULE_FREE, TRAFFIC_ALL, 0},

@@ -17,10 +17,10 @@
 
 #include <stdio.h>
 
-/* ---- SCALE-Sim's configuration files, of both generations (scale-sim.md 5 and 6.1).
+/* SCALE-Sim's configuration files, of both generations (scale-sim.md 5 and 6.1).
  *
  * The generations differ in how they spell the buffers' sizes and in whether memory is spoken of at
- * all; either spelling is taken, so a file need not say which program it was written for. ---- */
+ * all; either spelling is taken, so a file need not say which program it was written for. */
 
 static const char ARCHITECTURE[] = "architecture_presets";
 

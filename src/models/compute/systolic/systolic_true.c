@@ -7,10 +7,10 @@
 
 #include <math.h>
 
-/* ---- cycles without stalls, in constant time, by our rules.
+/* Cycles without stalls, in constant time, by our rules.
  *
  * The extents of a layer are cut into folds of the array's size.  All folds are full but those of
- * the last row and of the last column, so a sum over all of them has four terms. ---- */
+ * the last row and of the last column, so a sum over all of them has four terms. */
 
 /* ---- sums over folds ---- */
 
@@ -64,7 +64,7 @@ orr__wide orr__systolic_true_cycles(const orr__systolic *s)
     return orr__sum_folds(s, &f, true_fold) + 1;
 }
 
-/* ---- how many words of the ifmap some pixels need for some elements of their windows.
+/* How many words of the ifmap some pixels need for some elements of their windows.
  *
  * A row of pixels and a row of the filter meet a row of the ifmap as a comb: one tooth for each
  * pixel, all the same length.  Most rows of the ifmap meet the same combs as the row one stride
@@ -75,7 +75,7 @@ orr__wide orr__systolic_true_cycles(const orr__systolic *s)
  *     pixels [x0, x1), a step apart     |<- step ------->|
  *
  * Cost: rows of the filter times combs that meet in one; teeth are gone through only when combs
- * differ and have gaps. ---- */
+ * differ and have gaps. */
 
 typedef struct comb {
     uint64_t x0, x1, i0, i1;
@@ -227,7 +227,7 @@ uint64_t orr__systolic_distinct(
            (bottom < end ? edge_words(&r, bottom, end) : 0);
 }
 
-/* ---- three double buffers between the array and memory (docs/design/systolic.md).
+/* Three double buffers between the array and memory (docs/design/systolic.md).
  *
  * What a fold asks of an operand is a tile: vectors, one a cycle.  A tile comes in pieces, each as
  * many vectors as fit half of the buffer; while the array uses one half the other is filled.  A
@@ -242,7 +242,7 @@ uint64_t orr__systolic_distinct(
  * Times are counted as if there were no stalls (`F`, `start`, `end`) and shifted by the stalls so
  * far; when a piece is late, everything is late from then on. Cost: the pieces of the folds of a
  * few columns: as soon as one column fold has left everything as the one before did, the rest of
- * them are taken together. ---- */
+ * them are taken together. */
 
 typedef struct piece {
     uint64_t v, h, i; /* v is 0 where the words do not depend on the column fold */

@@ -300,8 +300,7 @@ static void make_dragonfly(builder *b)
     add_global_links(b, groups, routers, global, router, &between);
 }
 
-/* ---- servers: domains with fast links inside, and a network of leaves and spines between them
- * ---- */
+/* Servers: domains with fast links inside, and a network of leaves and spines between them */
 
 #define DOMAIN_KEYS                                                                              \
     "type", "domains", "ranks_per_domain", "domains_per_leaf", "spines", "bandwidth", "latency", \

@@ -142,8 +142,8 @@ static void set_time(fab *main, uint64_t now)
     main->line->now = main->line == &main->own_line ? now : (now + main->unit - 1) / main->unit;
 }
 
-/* ---- notes: what a lane writes down in a window, because it is for others.  Each lane writes its
- * own lists; nobody else looks at them before the window is over ---- */
+/* Notes: what a lane writes down in a window, because it is for others.  Each lane writes its
+ * own lists; nobody else looks at them before the window is over */
 
 static void expect(fab *f, orr_heap *times, uint64_t at)
 {
@@ -304,8 +304,7 @@ void fab_lanes_note_flow(fab *f, const fab_flow_note *n)
         lack_memory(f);
 }
 
-/* ---- news: between windows notes are put in the order of the whole network, written and told
- * ---- */
+/* News: between windows notes are put in the order of the whole network, written and told */
 
 static void move_crossings(fab_lanes *s, fab_lane *l)
 {
@@ -506,12 +505,12 @@ static void settle(fab_lanes *s)
     take_over_ends(s);
 }
 
-/* ---- plan: who is in which lane.
+/* Plan: who is in which lane.
  *
  * Hosts are with their switch, because most of what they send or receive goes no further than that
  * in one step.  Each lane gets an equal share of the work: of the packets that pass a node if the
  * flows are known beforehand (a sample of them is followed along its routes), otherwise of the
- * ports.  Cost: a few looks at each node and port, and the routes of some thousand flows ---- */
+ * ports.  Cost: a few looks at each node and port, and the routes of some thousand flows */
 
 enum {
     MOST_LANES = 64,
