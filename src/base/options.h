@@ -21,9 +21,9 @@
 static inline orr_code orr__take_options(
     void *out, size_t room, const void *given, size_t size, const char *type, orr_error *err)
 {
+    memset(out, 0, room);
     if (size < sizeof size || size > room)
         return orr_fail(err, ORR_EUSAGE, NULL, "%s.size must be sizeof(%s)", type, type);
-    memset(out, 0, room);
     if (given)
         memcpy(out, given, size);
     memcpy(out, &room, sizeof room);

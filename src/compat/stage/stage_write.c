@@ -457,7 +457,7 @@ static orr_code put_compute(writer *w, const stg_plan_node *n, int64_t size)
 {
     stg_expr ops;
     double count;
-    int64_t whole;
+    int64_t whole = 0;
     orr_code code = stg_tensor_ops(&w->job->graph, n->tensor, &ops, w->err);
     if (!code)
         code = stg_measure_expr(&w->job->measure, ops, &count, w->err);
@@ -493,7 +493,7 @@ static void put_message(writer *w, const stg_plan_node *n, int64_t size)
 /* size: of the data; needed: what y_tensor_size says. */
 static orr_code find_sizes(writer *w, const stg_plan_node *n, int64_t *size, int64_t *needed)
 {
-    stg_layout layout;
+    stg_layout layout = {0};
     uint32_t tensor = n->tensor;
     orr_code code = ORR_OK;
     const bool is_coll = n->kind == ORR__COLL_A || n->kind == ORR__COLL_B;
@@ -613,7 +613,7 @@ static void add_attr(trace_writer *w, orr__attr_key key, orr_value_kind kind, or
 
 static orr_code add_whole(trace_writer *w, orr__attr_key key, orr_value_kind kind, double v)
 {
-    int64_t n;
+    int64_t n = 0;
     const orr_code code = stg_whole(v, &n, w->err);
     if (code)
         return code;

@@ -232,7 +232,7 @@ static orr_code match_run(const matching *m, size_t graph, size_t first, size_t 
     const fx_group *group = &c->groups[g->nodes[s->node].group];
     const uint32_t other = c->ranks[group->first + (size_t)s->peer];
     const letters *theirs = &m->of[m->k->graph_of[other]];
-    fx_place own;
+    fx_place own = {0};
     message kind = *s;
     fx_place_of(m->f, s->family, g->rank, &own);
     kind.is_send = !s->is_send;

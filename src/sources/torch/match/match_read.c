@@ -681,7 +681,7 @@ static orr_code get_ps(kineto *k, const chrome_event *e, chrome_field f, __int12
 
 static orr_code get_interval(kineto *k, const chrome_event *e, interval *out)
 {
-    __int128 from, length;
+    __int128 from = 0, length = 0;
     *out = (interval){.call = MATCH_NONE};
     orr_code code = get_ps(k, e, CHROME_TS, &from);
     if (code || (code = get_ps(k, e, CHROME_DUR, &length)))
