@@ -146,18 +146,18 @@ static nccl_ends message(nccl_lane *l, bool is_send, uint32_t gpu, uint64_t byte
 {
     nccl_writer *w = l->w;
     const nccl_job *j = w->job;
-    const bool is_old = j->rules->has_decimal_tags;
+    const bool is_decimal = j->rules->has_decimal_tags;
     const bool is_near = j->gpus.at[gpu].node == j->gpus.at[w->gpu].node;
     nccl_message m = {.bytes = is_near ? 0 : bytes,
                       .peer = j->gpus.at[gpu].rank,
                       .cpu = j->rules->has_any_cpu ? l->cpu : l->cpu % CPUS,
-                      .digits = is_old ? OLD_DIGITS : w->tags.digits,
+                      .digits = is_decimal ? OLD_DIGITS : w->tags.digits,
                       .is_send = is_send};
-    const uint64_t id = is_old ? old_id(l, m.peer, is_send) : own_id(l, m.peer, is_send);
-    const uint64_t context = is_old ? l->call->context : l->context;
+    const uint64_t id = is_decimal ? old_id(l, m.peer, is_send) : own_id(l, m.peer, is_send);
+    const uint64_t context = is_decimal ? l->call->context : l->context;
     if (w->matching)
         match(l, &m, id, context, bytes);
-    m.tag = is_old ? id * (OLD_MOST_CONTEXT + 1) + context : make_tag(w, id, context);
+    m.tag = is_decimal ? id * (OLD_MOST_CONTEXT + 1) + context : make_tag(w, id, context);
     const nccl_ends sent = nccl_pen_message(&w->pen, &m);
     if (!is_near)
         return sent;
@@ -558,7 +558,7 @@ static nccl_expand_channel *nccl_expansion_of(uint64_t algorithm, uint8_t op)
 enum { MOST_CHUNKS = 1 << 20 };
 
 /* Channels that a communicator's markers do not mention have the plain ring and tree. */
-static bool is_old(const nccl_plan *p)
+static bool is_literal(const nccl_plan *p)
 {
     return p->w->job->rules->expands_literally;
 }
@@ -601,25 +601,27 @@ static neighbours plain_ring(nccl_plan *p)
 static neighbours ring_of(nccl_plan *p, uint32_t channel)
 {
     const nccl_ring *r = nccl_comm_ring(&p->w->job->comms, p->seat, channel);
-    if (!r && !is_old(p))
+    if (!r && !is_literal(p))
         return plain_ring(p);
     if (!r) {
         nccl_writer_fail(p->w, "communicator %s has no ring for channel %" PRIu32,
                          nccl_text(p->w->job, p->comm->ident).ptr, channel);
         return (neighbours){0};
     }
-    if (r->position == ORR__NONE && !is_old(p))
+    if (r->position == ORR__NONE && !is_literal(p))
         nccl_writer_fail(p->w, "communicator %s: channel %" PRIu32 " is no ring through all ranks",
                          nccl_text(p->w->job, p->comm->ident).ptr, channel);
     return (neighbours){.before = gpu_of_rank(p, r->previous),
                         .after = gpu_of_rank(p, r->next),
-                        .position = is_old(p) ? p->seat->rank : r->position};
+                        .position = is_literal(p) ? p->seat->rank : r->position};
 }
 
 /* A chunk of all elements of a work that has none. */
 static uint64_t chunk_of(nccl_plan *p, const nccl_work *work, uint64_t each)
 {
-    const uint64_t chunk = work->chunk || is_old(p) ? work->chunk : work->total ? work->total : 1;
+    const uint64_t chunk = work->chunk || is_literal(p) ? work->chunk
+                           : work->total                ? work->total
+                                                        : 1;
     if (chunk == 0)
         nccl_writer_fail(p->w, "chunkCount is 0");
     else if (work->total / chunk / each > MOST_CHUNKS)
@@ -652,7 +654,7 @@ static void ring_step(ring_loop *r, unsigned what, uint64_t index)
     const uint64_t before = i && r->chunk > UINT64_MAX / i ? UINT64_MAX : i * r->chunk;
     const uint64_t rest = r->left > before ? r->left - before : 0;
     const uint64_t elements = r->chunk < rest ? r->chunk : rest;
-    if (is_old(p) && what != ORR__SEND) {
+    if (is_literal(p) && what != ORR__SEND) {
         const uint64_t even = (elements * p->slices + 15) / 16 * 16;
         r->cap = even > r->cap / 32 ? even : r->cap / 32;
     }
@@ -793,7 +795,7 @@ static tree_place tree_of(nccl_plan *p, uint32_t channel)
 {
     const nccl_comms *c = &p->w->job->comms;
     const nccl_tree *found = nccl_comm_tree(c, p->seat, channel);
-    if (!found && is_old(p)) {
+    if (!found && is_literal(p)) {
         nccl_writer_fail(p->w, "communicator %s has no tree for channel %" PRIu32,
                          nccl_text(p->w->job, p->comm->ident).ptr, channel);
         return (tree_place){.parent = ORR__NONE};
@@ -828,7 +830,7 @@ static nccl_ends tree_chunk(nccl_plan *p, nccl_lane *l, const tree_place *t, uin
                     down = {.what = ORR__RECV, .from = t->parent};
     if (t->parent == ORR__NONE) {
         if (t->children == 0) {
-            if (is_old(p))
+            if (is_literal(p))
                 nccl_writer_fail(p->w, "a tree has neither parent nor children");
             return (nccl_ends){.is_empty = true};
         }
@@ -877,7 +879,7 @@ static nccl_expand_channel *expansion(const nccl_plan *p)
         return ring_reduce_scatter;
     if (is_ring && op == ORR_NCCL_BROADCAST)
         return ring_broadcast;
-    if (is_old(p))
+    if (is_literal(p))
         return NULL;
     if (is_ring && op == ORR_NCCL_REDUCE)
         return ring_reduce;
@@ -897,7 +899,7 @@ static nccl_ends one_channel(nccl_plan *p,
                    .cpu = cpu,
                    .protocol = p->info->protocol,
                    .context = nccl_call_context(p->w->job, p->call)};
-    if (p->comm->seats == 1 && !is_old(p)) /* nobody to talk to */
+    if (p->comm->seats == 1 && !is_literal(p)) /* nobody to talk to */
         return nccl_pen_calc(&p->w->pen, 0, cpu);
     return expand(p, &l, channel, work);
 }

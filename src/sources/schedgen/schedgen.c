@@ -339,7 +339,6 @@ static void sgen_pattern_binomialtreereduce(const schedgen *s, uint32_t rank)
     sgen_binomial_reduce(s->pen, root_of(s), rank, s->ranks, s->opt->data_bytes);
 }
 
-/* One rank's part of a pattern. */
 static void sgen_pattern_scatter(const schedgen *s, uint32_t rank)
 {
     const uint32_t root = root_of(s);
