@@ -310,8 +310,9 @@ static orr_code check_parent(merger *m, uint32_t h, orr_error *err)
     const bool is_missed = !is_there && !is_first && m->op_of[h] == LINK_NONE;
     if (!is_late && !is_missed)
         return ORR_OK;
-    /* Finding the line reads the file from its start: only for nodes with something to report. */
-    const orr_where at = linked_where(m->l->linked, n);
+    /* Finding the line reads the file from its start: only for the one that ends the program. */
+    const orr_where at = m->l->tally.is_strict ? linked_where(m->l->linked, n)
+                                               : orr_where_byte(m->l->linked->path, n->byte);
     return is_late ? link_count_later(&m->l->tally, &at, n->id, n->parent, err)
                    : link_count(&m->l->tally, ORR_LINK_NO_ROOT, &at, err);
 }
