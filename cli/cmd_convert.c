@@ -453,19 +453,6 @@ static orr_code read_hardware(const cli_context *c, orr_fx_options *o, orr_error
     return ORR_OK;
 }
 
-/* Files have no place for groups: they go beside them. */
-static orr_code write_groups(const orr_set *s, const cli_target *to, orr_error *err)
-{
-    char path[4096];
-    if (orr_set_group_count(s) == 0 || (to->form != CLI_FORM_PREFIX && to->form != CLI_FORM_ET) ||
-        strcmp(to->path, "-") == 0)
-        return ORR_OK;
-    const int n = snprintf(path, sizeof path, "%.*s.json", (int)to->stem, to->path);
-    if (n < 0 || (size_t)n >= sizeof path)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
-    return orr_set_write_groups(s, path, err);
-}
-
 static orr_code write_set(const cli_context *c,
                           orr_set *s,
                           const orr_fx_report *r,
@@ -474,7 +461,7 @@ static orr_code write_set(const cli_context *c,
 {
     const cli_target to = cli_target_of(cli_text(c, "output"));
     orr_code code = cli_keep_ranks(c, s, err);
-    if (code || (code = cli_target_write(c, s, &to, err)) || (code = write_groups(s, &to, err)))
+    if (code || (code = cli_target_write(c, s, &to, err)))
         return code;
     if (!cli_flag(c, "json"))
         fx_note_report(c, r);
@@ -946,7 +933,8 @@ const cli_command cli_cmd_convert = {
         "The ending of OUT selects the format: .orr one file for all ranks; .et one trace, .eg one of early 2023; "
         ".json or .jsonl JSON; all but .orr may be followed by .gz or .zst.  With several ranks, "
         "the rank number goes before the ending.  Any other OUT is a file name prefix: OUT.0.et, "
-        "OUT.1.et and so on.  Conversion between trace formats is lossless.",
+        "OUT.1.et and so on; communicator groups go to OUT.json, where every command finds them.  "
+        "Conversion between trace formats is lossless.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

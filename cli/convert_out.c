@@ -129,10 +129,25 @@ static orr_code write_ranks(const cli_context *c,
     return code;
 }
 
-orr_code cli_target_write(const cli_context *c,
-                          const orr_set *s,
-                          const cli_target *to,
-                          orr_error *err)
+/* Rank files have no place for groups: they go beside them, where orr_set_open finds them. */
+static orr_code write_groups(const orr_set *s, const cli_target *to, orr_error *err)
+{
+    char path[4096];
+    if (orr_set_group_count(s) == 0)
+        return ORR_OK;
+    const int n = snprintf(path, sizeof path, "%.*s.json", (int)to->stem, to->path);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
+    /* The trace of a lonely rank may have that name already. */
+    return strcmp(path, to->path) == 0 && orr_set_rank_count(s) == 1
+               ? ORR_OK
+               : orr_set_write_groups(s, path, err);
+}
+
+static orr_code write_target(const cli_context *c,
+                             const orr_set *s,
+                             const cli_target *to,
+                             orr_error *err)
 {
     const bool is_stdout = strcmp(to->path, "-") == 0;
     if (to->form == CLI_FORM_SET)
@@ -151,6 +166,17 @@ orr_code cli_target_write(const cli_context *c,
                         "'%s' holds %" PRIu32 " ranks: pick one with --ranks for standard output",
                         c->args[1], orr_set_rank_count(s));
     return write_ranks(c, s, to, err);
+}
+
+orr_code cli_target_write(const cli_context *c,
+                          const orr_set *s,
+                          const cli_target *to,
+                          orr_error *err)
+{
+    const orr_code code = write_target(c, s, to, err);
+    return code || to->form == CLI_FORM_SET || strcmp(to->path, "-") == 0
+               ? code
+               : write_groups(s, to, err);
 }
 
 /* ---- saying what was written ---- */

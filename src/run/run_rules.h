@@ -35,7 +35,9 @@ typedef struct orr_rules_run {
     /* Files. */
     bool ignores_new_keys; /* schedulers and collectives with a root in the system file: a file that
                                the reference takes is never refused (astra-sim.md 3) */
-    bool has_no_topologies; /* the network file has dimensions (packets: is config.txt), it is not
+    bool ignores_group_file; /* P.json beside the traces P.0.et, ...: groups are given by an option
+                                only (astra-sim.md 3) */
+    bool has_no_topologies;  /* the network file has dimensions (packets: is config.txt), it is not
                                looked at for links (astra-sim.md 3) */
     /* The congestion-aware network refuses more dimensions and smaller rings; 0: nothing
      * (astra-sim.md 8.2). */

@@ -194,7 +194,9 @@ static orr_code check_system(orr_sim *s, orr_error *err)
 
 static orr_code read_traces(orr_sim *s, orr_error *err)
 {
-    const orr_set_options opt = {.size = sizeof opt, .threads = s->opt.threads};
+    const orr_set_options opt = {.size = sizeof opt,
+                                 .threads = s->opt.threads,
+                                 .ignores_groups = s->opt.groups || s->rules->ignores_group_file};
     orr_code code = ORR_OK;
     if (s->opt.set)
         s->set = s->opt.set;

@@ -692,6 +692,8 @@ orr_code orr_set_open(const char *path, const orr_set_options *opt, orr_set **ou
     if (!code)
         code =
             list.is_orr ? orr__set_read_orr(s, &list, &own, err) : read_files(s, &list, &own, err);
+    if (!code && list.groups && !own.ignores_groups)
+        code = orr__groups_read_beside(s, list.groups, err);
     orr_stream_close(list.stream);
     orr_arena_destroy(list.arena);
     orr_free(list.paths);

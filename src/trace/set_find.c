@@ -124,6 +124,19 @@ static orr_code add_path(orr__file_list *list,
     return ORR_OK;
 }
 
+/* PREFIX.json, beside PREFIX.0.et, PREFIX.1.et, ... */
+static orr_code note_groups(orr__file_list *list,
+                            const char *folder_path,
+                            orr_str prefix,
+                            orr_error *err)
+{
+    const size_t n = strlen(folder_path);
+    const char *slash = n && folder_path[n - 1] != '/' ? "/" : "";
+    list->groups = orr_arena_print(list->arena, "%s%s%.*s.json", folder_path, slash,
+                                   (int)prefix.len, prefix.ptr);
+    return list->groups ? ORR_OK : orr_no_memory(err);
+}
+
 static bool is_json_name(const found *f)
 {
     return strstr(f->name, ".json") != NULL;
@@ -161,7 +174,7 @@ static orr_code add_ranks(
         rank++;
         code = add_path(list, folder_path, f[i].name, err);
     }
-    return code;
+    return code ? code : note_groups(list, folder_path, f[0].prefix, err);
 }
 
 static size_t run_length(const folder *d, size_t at)
@@ -218,6 +231,23 @@ bool orr__is_orr(orr_span head)
     return head.len >= 8 && memcmp(head.ptr, magic, 8) == 0;
 }
 
+/* NAME.et alone has its groups in NAME.json; one file of several ranks, and JSON, has none. */
+static orr_code note_groups_of_file(const char *path, orr__file_list *list, orr_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    found f = {.prefix = orr_str_of(slash ? slash + 1 : path)};
+    if (!strip_extension(&f.prefix))
+        return ORR_OK;
+    split_rank(&f);
+    f.name = orr_arena_text(list->arena, orr_str_of(path));
+    if (!f.name)
+        return orr_no_memory(err);
+    if (f.has_rank || is_json_name(&f))
+        return ORR_OK;
+    return note_groups(list, "", (orr_str){path, (size_t)(f.prefix.ptr - path) + f.prefix.len},
+                       err);
+}
+
 static orr_code take_file(const char *path, orr__file_list *list, orr_error *err)
 {
     orr_stream *s = NULL;
@@ -226,7 +256,9 @@ static orr_code take_file(const char *path, orr__file_list *list, orr_error *err
     if (!code && !(code = orr_stream_peek(s, 8, &head, err)))
         list->is_orr = orr__is_orr(head);
     list->stream = s;
-    return code ? code : add_path(list, "", path, err);
+    if (code || (code = add_path(list, "", path, err)) || list->is_orr || strcmp(path, "-") == 0)
+        return code;
+    return note_groups_of_file(path, list, err);
 }
 
 orr_code orr__set_find_files(const char *path, orr__file_list *list, orr_error *err)

@@ -65,6 +65,7 @@ typedef struct orr__file_list {
     char **paths;
     size_t count, room;
     orr_stream *stream; /* of the only file, whose beginning has been looked at; or NULL */
+    char *groups;       /* where the groups of these files would be; or NULL */
     bool is_orr;
 } orr__file_list;
 
@@ -131,6 +132,9 @@ orr_code orr__set_content_hash(const orr_set *s,
                                uint32_t rank,
                                orr_content_hash *out,
                                orr_error *err);
+
+/* set_groups.c: the group file that lies beside rank files, if it is one. */
+orr_code orr__groups_read_beside(orr_set *s, const char *path, orr_error *err);
 
 orr_code orr__groups_save(const orr_set *s, orr_buf *out, orr_error *err);
 orr_code orr__groups_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);

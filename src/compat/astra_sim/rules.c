@@ -13,6 +13,7 @@ const orr_rules_run astra_sim_rules = {
     .runs_lonely = true,
     .sends_nothing = true,
     .ignores_new_keys = true,
+    .ignores_group_file = true,
     .has_no_topologies = true,
     .aware_most_dims = 1,
     .aware_least_ring = 3,

@@ -172,6 +172,7 @@ const orr_rules_run ns3_run_rules = {
     .runs_lonely = true,
     .sends_nothing = true,
     .ignores_new_keys = true,
+    .ignores_group_file = true,
     .has_no_topologies = true,
     .overrides_patterns = true,
     .keeps_no_figures = true,
