@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Makes one link per old program name.
+# Makes one link per old program name; a name that people give to python3 becomes a copy of the launcher.
 #     link_names.sh FOLDER TABLES PROGRAM STAMP   while building: beside FOLDER/orrery, a link to PROGRAM
 #     link_names.sh TABLES PLACE                  while installing: into libexec/orrery, bin, or none
 set -eu
 program=orrery
+launcher=$(dirname "$0")/old/old_launcher.py
 if [ $# -eq 4 ]; then
     folder=$1 tables=$2
     built=$(cd "$(dirname "$3")" && pwd)/$(basename "$3")
@@ -21,6 +22,13 @@ else
     mkdir -p "$folder"
 fi
 "$tables" old-names | while read -r name; do
-    ln -sf "$program" "$folder/$name"
+    case $name in
+    *.py)
+        rm -f "$folder/$name"
+        cp "$launcher" "$folder/$name"
+        chmod 755 "$folder/$name"
+        ;;
+    *) ln -sf "$program" "$folder/$name" ;;
+    esac
 done
 [ $# -ne 4 ] || : >"$4"

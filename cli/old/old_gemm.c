@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The last two are ours; --compat picks the simulator it was used with. */
+/* The last three are ours; --compat picks the simulator it was used with. */
 static const cli_option options[] = {
     {"mnk", 0, "FILE", "CSV file: a heading, then name,m,n,k", .fallback = "mnk_inputs/test.csv"},
     {"run_name", 0, "NAME", "folder of intermediate files", .fallback = "test"},
@@ -22,9 +22,9 @@ static const cli_option options[] = {
     {"datatype_size", 0, "N", "bytes an element", CLI_COUNT, 1, 1 << 20, "2"},
     {"num_npus", 0, "N", "number of NPUs", CLI_COUNT, 1, 1 << 24, "8"},
     {"num_packages", 0, "N", "number of packages", CLI_COUNT, 1, 1 << 24, "1"},
-    {"compat", 0, "v1|v2", "which SCALE-Sim", .fallback = "v2"},
+    {"compat", 0, "v1|v2", "which SCALE-Sim; default: v1 if run_name is in quotes, else v2"},
     {"no-compat", 0, NULL, "our own figures: each pass its own, shares rounded up"},
-    {"keep-intermediate", 0, NULL, "write its intermediate files too"},
+    {"keep-intermediate", 0, NULL, "not needed any more: they are always written"},
     {0},
 };
 
@@ -41,11 +41,22 @@ static orr_code write_old(const cli_context *c,
     code = orr_gemm_table(g, &t, err);
     if (!code)
         code = orr_layers_write(t, cli_text(c, "output_file"), orr_gemm_style(opt->rules), err);
-    if (!code && cli_flag(c, "keep-intermediate"))
+    if (!code && opt->rules)
         code = cli_gemm_keep(g, opt->policy, cli_text(c, "run_name"), cli_text(c, "mnk"), err);
     orr_layers_free(t);
     orr_gemm_destroy(g);
     return code;
+}
+
+/* v1 needs quotes around the name of the run and v2 cannot have them, so the file says for which it
+ * was written. */
+static const char *simulator_of(const cli_context *c, const orr_scalesim_config *config)
+{
+    if (cli_flag(c, "no-compat"))
+        return NULL;
+    if (cli_given(c, "compat"))
+        return cli_text(c, "compat");
+    return config->run_name[0] == '"' ? "v1" : "v2";
 }
 
 /* What the old program refuses is bad input here too, whether it stood in a file or in an
@@ -58,16 +69,15 @@ static orr_code run_gemm(cli_context *c, orr_error *err)
                             .datatype_bytes = (uint32_t)cli_count(c, "datatype_size")};
     orr_scalesim_config config;
     orr_shapes *s;
-    const char *simulator = cli_flag(c, "no-compat") ? NULL : cli_text(c, "compat");
-    orr_code code = cli_gemm_rules(simulator, &opt.rules, err);
-    if (!code)
-        code = cli_gemm_policy(cli_text(c, "parallel"), ORR_EINPUT, &opt.policy, err);
+    orr_code code = cli_gemm_policy(cli_text(c, "parallel"), ORR_EINPUT, &opt.policy, err);
     if (!code && opt.npus % opt.packages)
         code = orr_fail(err, ORR_EINPUT, NULL,
                         "--num_npus %" PRIu32 " is not a multiple of --num_packages %" PRIu32,
                         opt.npus, opt.packages);
     if (!code)
         code = orr_scalesim_read_config(config_path, &config, err);
+    if (!code)
+        code = cli_gemm_rules(simulator_of(c, &config), &opt.rules, err);
     if (!code)
         code = orr_gemm_check_run_name(opt.rules, config_path, config.run_name, err);
     if (code)

@@ -590,9 +590,10 @@ orr_code orr_gemm_check_run_name(const orr_rules_gemm *rules,
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, &where,
                     "run_name: SCALE-Sim %s takes %s %s; otherwise the old generator does not "
-                    "find its reports",
+                    "find its reports (this looks like a configuration for --compat %s)",
                     rules->name, run_name,
-                    rules->is_run_name_quoted ? "in double quotes" : "without quotes");
+                    rules->is_run_name_quoted ? "in double quotes" : "without quotes",
+                    rules->is_run_name_quoted ? "v2" : "v1");
 }
 
 orr_code orr_gemm_write_intermediate(const orr_gemm *g,
