@@ -9,7 +9,9 @@
  * a compute stream, NCCL kernels on another, with events between the two; annotations, process
  * groups, messages between neighbours, a synchronisation at the end of each step.  Time is one
  * schedule for all ranks, on clocks that differ by 1.234567 ms from rank to rank, as if they had
- * been started apart. The totals are what was written, so that a test can hold a result against
+ * been started apart.  A real one differs in three more things, which is_real adds: about 1,000
+ * bytes and six lines for each host node, no annotation of steps, and gaps - launches that the
+ * profiler missed, host nodes that were never measured. The totals are what was written, so that a test can hold a result against
  * them. */
 #ifndef ORR_BENCH_TORCH_TRACE_H
 #define ORR_BENCH_TORCH_TRACE_H
@@ -23,6 +25,7 @@ typedef struct torch_job {
     const char *prefix;
     uint32_t ranks, steps, layers; /* ranks: even, or 1: then nothing is sent or reduced */
     uint64_t seed;
+    bool is_real;
 } torch_job;
 
 /* Of one rank: all are alike. */

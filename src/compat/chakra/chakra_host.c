@@ -207,7 +207,8 @@ static orr_code drop_duplicates(reader *r)
             h->nodes[kept++] = h->nodes[i];
             continue;
         }
-        const orr_where at = orr_json_place(r->j, h->nodes[i].at);
+        const orr_where at =
+            r->tally->is_strict ? orr_json_place(r->j, h->nodes[i].at) : (orr_where){0};
         const orr_code code = link_count(r->tally, ORR_LINK_DUPLICATE_NODES, &at, r->err);
         if (code)
             return code;

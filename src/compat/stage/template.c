@@ -397,17 +397,19 @@ static orr_code check_tensors(
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v);) {
         if ((code = orr_json_get_str(v, &name, err)))
             return code;
-        const orr_where at = orr_json_where(v);
         const char *mark = name.len ? memchr(name.ptr, '@', name.len) : NULL;
         if (mark)
             name.len = (size_t)(mark - name.ptr);
         const uint32_t t = stg_tgraph_find(g, name, 0);
-        if (t == ORR__NONE)
-            return orr_fail(err, ORR_EINPUT, &at, "%s: there is no tensor '%.*s' in the table", key,
-                            (int)name.len, name.ptr);
-        if (are_inputs && g->tensors[t].op != ORR__OP_T)
-            return orr_fail(err, ORR_EINPUT, &at, "%s: '%.*s' is not a placeholder (T)", key,
-                            (int)name.len, name.ptr);
+        const bool is_there = t != ORR__NONE;
+        if (is_there && (!are_inputs || g->tensors[t].op == ORR__OP_T))
+            continue;
+        const orr_where at = orr_json_where(v);
+        return is_there
+                   ? orr_fail(err, ORR_EINPUT, &at, "%s: '%.*s' is not a placeholder (T)", key,
+                              (int)name.len, name.ptr)
+                   : orr_fail(err, ORR_EINPUT, &at, "%s: there is no tensor '%.*s' in the table",
+                              key, (int)name.len, name.ptr);
     }
     return ORR_OK;
 }

@@ -295,15 +295,18 @@ uint32_t cfg_group_index(const cfg_group *g, uint32_t rank)
 static orr_code take_group(
     orr_str key, orr_json_value list, orr_arena *a, cfg_group *g, orr_error *err)
 {
-    const orr_where w = orr_json_where(list);
     orr_json_value v;
     uint64_t rank;
-    if (!orr_text_i64(key, &g->id) || g->id <= 0)
+    if (!orr_text_i64(key, &g->id) || g->id <= 0) {
+        const orr_where w = orr_json_where(list);
         return orr_fail(err, ORR_EINPUT, &w, "\"%.*s\" is not a group number above 0", (int)key.len,
                         key.ptr);
-    if (orr_json_type_of(list) != ORR_JSON_ARRAY || orr_json_count(list) == 0)
+    }
+    if (orr_json_type_of(list) != ORR_JSON_ARRAY || orr_json_count(list) == 0) {
+        const orr_where w = orr_json_where(list);
         return orr_fail(err, ORR_EINPUT, &w, "group %lld: a list of ranks was expected",
                         (long long)g->id);
+    }
     g->members = orr_arena_new(a, orr_json_count(list), uint32_t);
     g->sorted = orr_arena_new(a, orr_json_count(list), uint32_t);
     g->place = orr_arena_new(a, orr_json_count(list), uint32_t);
@@ -311,17 +314,19 @@ static orr_code take_group(
         return orr_no_memory(err);
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v);) {
         const orr_code code = orr_json_get_u64(v, &rank, err);
-        const orr_where at = orr_json_where(v);
         if (code)
             return code;
-        if (rank > 1u << 30)
+        if (rank > 1u << 30) {
+            const orr_where at = orr_json_where(v);
             return orr_fail(err, ORR_EINPUT, &at, "rank %llu is too large",
                             (unsigned long long)rank);
+        }
         g->members[g->count++] = (uint32_t)rank;
     }
     uint32_t twice;
     if (cfg_group_sort(g, &twice))
         return ORR_OK;
+    const orr_where w = orr_json_where(list);
     return orr_fail(err, ORR_EINPUT, &w, "group %lld has rank %u twice", (long long)g->id, twice);
 }
 

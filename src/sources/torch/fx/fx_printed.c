@@ -44,11 +44,11 @@ static orr_code fail_at(printed *p, orr_json_value v, const char *what)
 static orr_code get_member(
     printed *p, orr_json_value v, const char *key, orr_json_type type, orr_json_value *out)
 {
+    if (orr_json_find(v, key, out) && orr_json_type_of(*out) == type)
+        return ORR_OK;
     const orr_where at = orr_json_where(v);
-    if (!orr_json_find(v, key, out) || orr_json_type_of(*out) != type)
-        return orr_fail(p->err, ORR_EINPUT, &at, "\"%s\" is expected here, %s", key,
-                        orr_json_type_name(type));
-    return ORR_OK;
+    return orr_fail(p->err, ORR_EINPUT, &at, "\"%s\" is expected here, %s", key,
+                    orr_json_type_name(type));
 }
 
 static orr_code get_text(printed *p, orr_json_value v, const char *key, orr_str *out)
@@ -182,7 +182,6 @@ static orr_code read_communication(printed *p,
                                    fx_node_draft *n)
 {
     orr_str args = {0}, group;
-    const orr_where at = orr_json_where(node);
     const bool is_wait = orr_str_has(target, ".wait_tensor");
     const bool is_comm = fx_is_comm_op(target);
     orr_json_value v;
@@ -196,10 +195,9 @@ static orr_code read_communication(printed *p,
     if (!is_comm || is_wait)
         return ORR_OK;
     if (!p->c->world_size)
-        return orr_fail(
-            p->err, ORR_EINPUT, &at,
-            "communication, but a printed graph does not say among how many ranks: give "
-            "--world-size");
+        return fail_at(p, node,
+                       "communication, but a printed graph does not say among how many ranks: give "
+                       "--world-size");
     if (orr_str_has(target, ".broadcast"))
         n->peer = first_number(args);
     if (!last_quoted(args, &group))

@@ -348,30 +348,42 @@ static kin_class class_of(const draft *d)
     return KIN_OTHER;
 }
 
-static orr_code check_fields(reader *r, draft *d)
+/* Trouble with an event.  Finding its line reads the file from its start: only for the one that ends
+ * the program. */
+static orr_code count_trouble(const reader *r, const draft *d, orr_link_counter c)
 {
-    const orr_where at = d->is_bad || d->e.dur < 0 ? orr_json_where(d->in.self) : (orr_where){0};
-    if (d->is_bad && r->opt->rules->refuse)
-        return orr_fail(r->err, ORR_EINPUT, &at,
-                        "\"%s\" of this event is not of the type it has to be", d->bad);
+    link_tally *t = r->opt->tally;
+    const orr_where at = t->is_strict ? orr_json_where(d->in.self) : (orr_where){0};
+    return link_count(t, c, &at, r->err);
+}
+
+static orr_code refuse_field(const reader *r, const draft *d)
+{
+    const orr_where at = orr_json_where(d->in.self);
+    return orr_fail(r->err, ORR_EINPUT, &at, "\"%s\" of this event is not of the type it has to be",
+                    d->bad);
+}
+
+static orr_code check_fields(const reader *r, draft *d)
+{
     if (d->is_bad)
-        return link_count(r->opt->tally, ORR_LINK_BAD_EVENTS, &at, r->err);
+        return r->opt->rules->refuse ? refuse_field(r, d)
+                                     : count_trouble(r, d, ORR_LINK_BAD_EVENTS);
     if (d->e.dur < 0 && !r->opt->rules->refuse) {
         d->e.dur = 0;
-        return link_count(r->opt->tally, ORR_LINK_NEGATIVE_TIMES, &at, r->err);
+        return count_trouble(r, d, ORR_LINK_NEGATIVE_TIMES);
     }
     return ORR_OK;
 }
 
 /* An event that lasts needs a name, a start and a duration to be of use. */
-static orr_code check_missing(reader *r, draft *d)
+static orr_code check_missing(const reader *r, draft *d)
 {
     if (r->opt->rules->refuse || d->e.kind == KIN_OTHER || d->is_bad ||
         (d->has_name && d->has_ts && d->has_dur))
         return ORR_OK;
-    const orr_where at = orr_json_where(d->in.self);
     d->is_bad = true;
-    return link_count(r->opt->tally, ORR_LINK_BAD_EVENTS, &at, r->err);
+    return count_trouble(r, d, ORR_LINK_BAD_EVENTS);
 }
 
 static orr_code keep(reader *r, draft *d)
