@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // feed_trace_cpp.cc - feed a trace from C++, with the names of Chakra's feeder.
-#define ORRERY_CHAKRA_NAMES
 #include <orrery/feeder.hpp>
 #include <orrery/lab/gen.h>
 

@@ -1,303 +1,321 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* feeder.hpp - the feeder for C++, with the names that users of the C++ feeder of Chakra know.
+/* feeder.hpp - Chakra's C++ feeder: the same classes and methods, on our reader.
  *
- *     orrery::ETFeeder feeder("rank0.et");
- *     while (feeder.hasNodesToIssue()) {
- *         std::shared_ptr<orrery::ETFeederNode> node = feeder.getNextIssuableNode();
- *         if (!node) break;                          // nothing is ready just now
+ *     Chakra::ETFeeder feeder("rank0.et");
+ *     while (std::shared_ptr<Chakra::ETFeederNode> node = feeder.getNextIssuableNode()) {
  *         simulate(node->name(), node->runtime());
  *         feeder.freeChildrenNodes(node->id());      // it is done
  *         feeder.removeNode(node->id());
  *     }
  *
- * With ORRERY_CHAKRA_NAMES defined before the include, the namespace Chakra means this one, so that
- * a simulator changes an #include and nothing else.  Errors are orrery::Error exceptions with file
- * and byte.
+ * A simulator changes `#include "et_feeder.h"` to `#include <orrery/feeder.hpp>` and links
+ * -lorrery instead of protobuf; nothing else changes.  Both generations are here: Chakra::ETFeeder
+ * (src/feeder, "V2") and Chakra::FeederV3::ETFeeder (feeder_v3.hpp, as in ASTRA-sim's fork).
  *
- * Differences that matter: an attribute that is not there reads as its default or throws, never as
- * uninitialised memory; cycles, missing parents and duplicate ids throw instead of standing still;
- * both data and control dependencies count unless the constructor is told otherwise; removeNode may
- * be left out. */
+ * As there: only data dependencies hold a node back, so a control parent that is missing does not
+ * matter; a data parent that is missing, or listed twice, holds its child back for ever; the last
+ * node of an id replaces the earlier ones; the node with the smallest id comes first.
+ * Better than there: any file that orr_trace_read takes (older schemas, JSON, gzip, zstd) is taken;
+ * a damaged file throws orrery::Error with file and byte instead of ending early; an attribute that
+ * is missing reads as 0, not as uninitialised memory, and any integer member is accepted; an id that
+ * is not in the graph throws.  The whole trace is read at once: there is no window. */
 #ifndef ORRERY_FEEDER_HPP
 #define ORRERY_FEEDER_HPP
 
-#include <orrery/feeder.h>
+#ifdef ORRERY_FEEDER_V3_HPP
+#error "include <orrery/feeder.hpp> before <orrery/feeder_v3.hpp>, or only the latter"
+#endif
 
-#include <cstdint>
+#include <orrery/feeder_messages.hpp>
+
 #include <memory>
-#include <stdexcept>
-#include <string>
-#include <vector>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
 
-namespace orrery
+namespace Chakra
 {
 
-class Error : public std::runtime_error
-{
-  public:
-    explicit Error(const orr_error &e) : std::runtime_error(text_of(e)), code(e.code) {}
-    orr_code code;
-
-  private:
-    static std::string text_of(const orr_error &e)
-    {
-        char text[600];
-        return orr_error_text(&e, text, sizeof text);
-    }
-};
-
-/* A copy of one node: valid as long as you hold it. */
 class ETFeederNode
 {
   public:
-    explicit ETFeederNode(const orr_node &n)
-        : body_(n.body.ptr, n.body.ptr + n.body.len), id_(n.id), type_(n.type),
-          runtime_(n.duration_us), start_(n.start_us),
-          name_(n.name.ptr, n.name.len), inputs_{text(n.inputs.values), text(n.inputs.shapes),
-                                                 text(n.inputs.types)},
-          outputs_{text(n.outputs.values), text(n.outputs.shapes), text(n.outputs.types)}
+    explicit ETFeederNode(std::shared_ptr<ChakraProtoMsg::Node> node) : node_(std::move(node)) {}
+
+    std::shared_ptr<ChakraProtoMsg::Node> getChakraNode()
     {
+        return node_;
+    }
+    /* A node is a child of another once, however often it is added. */
+    void addChild(std::shared_ptr<ETFeederNode> node)
+    {
+        if (is_child_.insert(node.get()).second)
+            children_.push_back(std::move(node));
+    }
+    std::vector<std::shared_ptr<ETFeederNode>> getChildren()
+    {
+        return children_;
+    }
+    void addDepUnresolvedParentID(uint64_t id)
+    {
+        unresolved_.push_back(id);
+    }
+    std::vector<uint64_t> getDepUnresolvedParentIDs()
+    {
+        return unresolved_;
+    }
+    void setDepUnresolvedParentIDs(const std::vector<uint64_t> &ids)
+    {
+        unresolved_ = ids;
     }
 
     uint64_t id() const
     {
-        return id_;
+        return node_->id();
     }
-    const std::string &name() const
+    std::string name() const
     {
-        return name_;
+        return node_->name();
     }
-    orr_node_type type() const
+    ChakraProtoMsg::NodeType type() const
     {
-        return static_cast<orr_node_type>(type_);
+        return node_->type();
     }
+    /* Microseconds. */
     uint64_t runtime() const
     {
-        return runtime_;
-    }
-    uint64_t start_time_micros() const
-    {
-        return start_;
+        return node_->duration_micros();
     }
     bool is_cpu_op() const
     {
-        return integer("is_cpu_op", 0) != 0;
+        return integer("is_cpu_op") != 0;
     }
     uint64_t num_ops() const
     {
-        return static_cast<uint64_t>(integer("num_ops", 0));
+        return integer("num_ops");
     }
     uint32_t tensor_loc() const
     {
-        return static_cast<uint32_t>(integer("tensor_loc", 0));
+        return static_cast<uint32_t>(integer("tensor_loc"));
     }
     uint64_t tensor_size() const
     {
-        return static_cast<uint64_t>(needed("tensor_size"));
+        return integer("tensor_size");
     }
-    orr_collective comm_type() const
+    ChakraProtoMsg::CollectiveCommType comm_type() const
     {
-        return static_cast<orr_collective>(needed("comm_type"));
+        return static_cast<ChakraProtoMsg::CollectiveCommType>(integer("comm_type"));
     }
     uint32_t comm_priority() const
     {
-        return static_cast<uint32_t>(integer("comm_priority", 0));
+        return static_cast<uint32_t>(integer("comm_priority"));
     }
     uint64_t comm_size() const
     {
-        return static_cast<uint64_t>(needed("comm_size"));
+        return integer("comm_size");
     }
     uint32_t comm_src() const
     {
-        return static_cast<uint32_t>(needed("comm_src"));
+        return static_cast<uint32_t>(integer("comm_src"));
     }
     uint32_t comm_dst() const
     {
-        return static_cast<uint32_t>(needed("comm_dst"));
+        return static_cast<uint32_t>(integer("comm_dst"));
     }
     uint32_t comm_tag() const
     {
-        return static_cast<uint32_t>(needed("comm_tag"));
+        return static_cast<uint32_t>(integer("comm_tag"));
     }
     std::string pg_name() const
     {
-        orr_attr a;
-        return find("pg_name", a) && a.kind == ORR_VALUE_STRING && !a.is_list ? text(a.value.s)
-                                                                              : std::string();
+        const ChakraProtoMsg::AttributeProto *a = find("pg_name");
+        return a ? a->string_val() : std::string();
     }
-    const std::string &get_inputs_values() const
+    std::string get_inputs_values() const
     {
-        return inputs_[0];
+        return node_->inputs().values();
     }
-    const std::string &get_inputs_shapes() const
+    std::string get_inputs_shapes() const
     {
-        return inputs_[1];
+        return node_->inputs().shapes();
     }
-    const std::string &get_inputs_types() const
+    std::string get_inputs_types() const
     {
-        return inputs_[2];
+        return node_->inputs().types();
     }
-    const std::string &get_outputs_values() const
+    std::string get_outputs_values() const
     {
-        return outputs_[0];
+        return node_->outputs().values();
     }
-    const std::string &get_outputs_shapes() const
+    std::string get_outputs_shapes() const
     {
-        return outputs_[1];
+        return node_->outputs().shapes();
     }
-    const std::string &get_outputs_types() const
+    std::string get_outputs_types() const
     {
-        return outputs_[2];
+        return node_->outputs().types();
     }
 
+    /* Attributes without a method of their own above. */
     bool has_other_attr(const std::string &name) const
     {
-        orr_attr a;
-        return find(name.c_str(), a);
+        return !has_method(name) && find(name) != nullptr;
     }
-    /* Valid as long as this node. */
-    orr_attr get_other_attr(const std::string &name) const
+    const ChakraProtoMsg::AttributeProto &get_other_attr(const std::string &name) const
     {
-        orr_attr a;
-        if (!find(name.c_str(), a))
-            throw std::runtime_error("node " + std::to_string(id_) + " has no attribute \"" + name +
-                                     "\"");
-        return a;
-    }
-    std::vector<uint64_t> data_deps() const
-    {
-        return ids(true);
-    }
-    std::vector<uint64_t> ctrl_deps() const
-    {
-        return ids(false);
+        if (!has_other_attr(name))
+            throw std::runtime_error("node " + std::to_string(id()) + " has no other attribute \"" +
+                                     name + "\"");
+        return *find(name);
     }
 
   private:
-    static std::string text(orr_str s)
+    static bool has_method(const std::string &name)
     {
-        return std::string(s.ptr, s.len);
+        for (const char *known :
+             {"is_cpu_op", "num_ops", "tensor_size", "comm_type", "comm_priority", "comm_size",
+              "comm_src", "comm_dst", "comm_tag", "pg_name"})
+            if (name == known)
+                return true;
+        return false;
     }
-    orr_node view() const
+    const ChakraProtoMsg::AttributeProto *find(const std::string &name) const
     {
-        orr_node n = orr_node();
-        n.id = id_;
-        n.body.ptr = body_.data();
-        n.body.len = body_.size();
-        return n;
+        for (const ChakraProtoMsg::AttributeProto &a : node_->attr())
+            if (a.name() == name)
+                return &a;
+        return nullptr;
     }
-    bool find(const char *name, orr_attr &out) const
+    uint64_t integer(const char *name) const
     {
-        const orr_node n = view();
-        return orr_node_attr(&n, name, &out);
-    }
-    int64_t integer(const char *name, int64_t otherwise) const
-    {
-        orr_attr a;
-        int64_t v;
-        return find(name, a) && orr_attr_int(&a, &v) ? v : otherwise;
-    }
-    int64_t needed(const char *name) const
-    {
-        int64_t v;
-        const orr_attr a = get_other_attr(name);
-        if (!orr_attr_int(&a, &v))
-            throw std::runtime_error("node " + std::to_string(id_) + ": attribute \"" + name +
-                                     "\" is not an integer");
-        return v;
-    }
-    std::vector<uint64_t> ids(bool is_data) const
-    {
-        const orr_node n = view();
-        orr_list it = is_data ? orr_node_data_deps(&n) : orr_node_ctrl_deps(&n);
-        orr_value v;
-        std::vector<uint64_t> out;
-        while (orr_list_next(&it, &v))
-            out.push_back(v.u);
-        return out;
+        const ChakraProtoMsg::AttributeProto *a = find(name);
+        return a ? a->integer() : 0;
     }
 
-    std::vector<uint8_t> body_;
-    uint64_t id_;
-    uint32_t type_;
-    uint64_t runtime_, start_;
-    std::string name_;
-    std::string inputs_[3], outputs_[3];
+    std::shared_ptr<ChakraProtoMsg::Node> node_;
+    std::vector<std::shared_ptr<ETFeederNode>> children_;
+    std::unordered_set<const ETFeederNode *> is_child_;
+    std::vector<uint64_t> unresolved_;
+};
+
+struct CompareNodes {
+    bool operator()(const std::shared_ptr<ETFeederNode> &a,
+                    const std::shared_ptr<ETFeederNode> &b) const
+    {
+        return a->id() > b->id();
+    }
 };
 
 class ETFeeder
 {
   public:
-    explicit ETFeeder(const std::string &path, orr_feeder_options options = orr_feeder_options())
+    explicit ETFeeder(const std::string &path)
     {
+        orr_read_options options = orr_read_options();
+        orr_trace *trace;
         orr_error err;
         options.size = sizeof options;
-        if (orr_feeder_open(path.c_str(), &options, &feeder_, &err))
-            throw Error(err);
-    }
-    ~ETFeeder()
-    {
-        orr_feeder_close(feeder_);
+        options.leniency = ORR_KEEP_UNKNOWN;
+        if (orr_trace_read(path.c_str(), &options, &trace, &err))
+            throw orrery::Error(err);
+        const std::unique_ptr<orr_trace, void (*)(orr_trace *)> owner(trace, orr_trace_destroy);
+        read(trace);
     }
     ETFeeder(const ETFeeder &) = delete;
     ETFeeder &operator=(const ETFeeder &) = delete;
+    ~ETFeeder()
+    {
+        /* Children are held by their parents: a long chain, or a cycle, is taken apart here. */
+        for (const std::shared_ptr<ETFeederNode> &node : all_)
+            *node = ETFeederNode(node->getChakraNode());
+    }
 
-    /* True while a node is ready, in flight or waiting. */
+    /* Enters the node in the graph; its dependencies are not looked at. */
+    void addNode(std::shared_ptr<ETFeederNode> node)
+    {
+        const uint64_t id = node->id();
+        all_.push_back(node);
+        graph_[id] = std::move(node);
+    }
+    /* Takes the node out of the graph.  If it is ready it still comes. */
+    void removeNode(uint64_t id)
+    {
+        graph_.erase(id);
+    }
+    /* True while a node is in the graph or ready, so also while nodes are in flight. */
     bool hasNodesToIssue() const
     {
-        return orr_feeder_left(feeder_) != 0;
+        return !graph_.empty() || !ready_.empty();
     }
-    /* The next ready node; null when none is ready. */
+    /* The ready node with the smallest id; null when none is ready. */
     std::shared_ptr<ETFeederNode> getNextIssuableNode()
     {
-        orr_node n;
-        orr_error err;
-        const orr_code code = orr_feeder_next(feeder_, &n, &err);
-        if (code == ORR_END)
+        if (ready_.empty())
             return nullptr;
-        if (code)
-            throw Error(err);
-        return std::make_shared<ETFeederNode>(n);
+        std::shared_ptr<ETFeederNode> node = ready_.top();
+        ready_.pop();
+        return node;
     }
-    /* The node is done: its children may become ready. */
-    void freeChildrenNodes(uint64_t id)
-    {
-        check(orr_feeder_finish, id);
-    }
-    /* The node cannot start now: it is ready again. */
+    /* The node is ready, whatever it waits for. */
     void pushBackIssuableNode(uint64_t id)
     {
-        check(orr_feeder_put_back, id);
+        ready_.push(lookupNode(id));
     }
-    /* Finished nodes go by themselves. */
-    void removeNode(uint64_t) {}
     std::shared_ptr<ETFeederNode> lookupNode(uint64_t id) const
     {
-        orr_node n;
-        if (!orr_feeder_find(feeder_, id, &n))
-            throw std::runtime_error("node " + std::to_string(id) +
-                                     " is finished or not in the trace");
-        return std::make_shared<ETFeederNode>(n);
+        const auto found = graph_.find(id);
+        if (found == graph_.end())
+            throw std::out_of_range("node " + std::to_string(id) + " is not in the graph");
+        return found->second;
     }
-    orr_feeder *handle() const
+    /* The node is done: each of its children waits for one node less. */
+    void freeChildrenNodes(uint64_t id)
     {
-        return feeder_;
+        const std::shared_ptr<ETFeederNode> node = lookupNode(id);
+        for (const std::shared_ptr<ETFeederNode> &child : node->getChildren()) {
+            ChakraProtoMsg::Repeated<uint64_t> *left = child->getChakraNode()->mutable_data_deps();
+            for (auto at = left->begin(); at != left->end(); ++at)
+                if (*at == id) {
+                    left->erase(at);
+                    break;
+                }
+            if (left->empty())
+                ready_.push(child);
+        }
     }
 
   private:
-    void check(orr_code (*step)(orr_feeder *, uint64_t, orr_error *), uint64_t id)
+    /* Parents may follow their children in the file, so children are entered in a second pass. */
+    void read(const orr_trace *trace)
     {
-        orr_error err;
-        if (step(feeder_, id, &err))
-            throw Error(err);
+        const uint32_t count = orr_trace_columns(trace)->count;
+        orr_node n;
+        for (uint32_t i = 0; i < count; i++) {
+            orr_trace_node(trace, i, &n);
+            addNode(std::make_shared<ETFeederNode>(std::make_shared<ChakraProtoMsg::Node>(n)));
+        }
+        for (const std::shared_ptr<ETFeederNode> &node : all_) {
+            for (uint64_t parent : node->getChakraNode()->data_deps()) {
+                const auto found = graph_.find(parent);
+                if (found != graph_.end())
+                    found->second->addChild(node);
+                else
+                    node->addDepUnresolvedParentID(parent);
+            }
+            if (node->getChakraNode()->data_deps().empty() && graph_.at(node->id()) == node)
+                ready_.push(node);
+        }
     }
-    orr_feeder *feeder_ = nullptr;
+
+    std::vector<std::shared_ptr<ETFeederNode>> all_; /* in the order of the file */
+    std::unordered_map<uint64_t, std::shared_ptr<ETFeederNode>> graph_;
+    std::priority_queue<std::shared_ptr<ETFeederNode>,
+                        std::vector<std::shared_ptr<ETFeederNode>>,
+                        CompareNodes>
+        ready_;
 };
 
-} // namespace orrery
+} // namespace Chakra
 
-#ifdef ORRERY_CHAKRA_NAMES
-namespace Chakra = orrery;
-#endif
+#include <orrery/feeder_v3.hpp>
 
 #endif
