@@ -4,7 +4,8 @@
  *
  * A *program* is such a trace with its dependencies worked out, read once per file and kept; a
  * *run* is one stream going through it.  All free nodes are issued at once, in the order of
- * hash_order.h. */
+ * hash_order.h.  A node may end while it is issued (a receive whose bytes are there already): what
+ * it frees joins the pass that is under way, and the run ends after that pass, never inside it. */
 #include "match.h"
 #include "run_state.h"
 
@@ -37,8 +38,8 @@ struct orr__program {
     sys_stream *stream;
     uint32_t *waiting_for;
     hash_order free;
-    uint32_t *copy; /* of the free set, for one pass */
     uint32_t running;
+    bool is_issuing;
     struct orr__program *next, *previous;
 };
 
@@ -50,9 +51,9 @@ static void end_run(run_state *r)
     *(r->previous ? &r->previous->next : &c->runs) = r->next;
     if (r->next)
         r->next->previous = r->previous;
+    *(run_state **)orr_coll_state(&r->stream->coll) = NULL;
     hash_order_fini(&r->free);
     orr_free(r->waiting_for);
-    orr_free(r->copy);
     orr_free(r);
 }
 
@@ -325,15 +326,22 @@ static void execute(run_state *r, uint32_t node)
     /* Any other node is taken and never ends (astra-sim.md 5.10). */
 }
 
+/* The reference walks a copy of the free set; nodes enter it only when another ends, and then it
+ * starts over.  Taking the first until none is left is the same walk. */
 static void issue(run_state *r)
 {
-    uint32_t count = 0;
-    for (uint32_t m = r->free.first; m != RUN_NONE; m = r->free.next[m])
-        r->copy[count++] = m;
-    for (uint32_t i = 0; i < count && !r->stream->npu->sim->code; i++) {
-        hash_order_remove(&r->free, r->copy[i]);
-        execute(r, r->copy[i]);
+    r->is_issuing = true;
+    while (r->free.count && !r->stream->npu->sim->code) {
+        const uint32_t node = r->free.first;
+        hash_order_remove(&r->free, node);
+        execute(r, node);
     }
+    r->is_issuing = false;
+}
+
+static bool is_over(const run_state *r)
+{
+    return r->running == 0 && r->free.count == 0;
 }
 
 static void node_done(void *run, uint64_t node)
@@ -345,10 +353,22 @@ static void node_done(void *run, uint64_t node)
     for (uint32_t e = p->child_first[node]; e < p->child_first[node + 1]; e++)
         if (--r->waiting_for[p->child[e]] == 0 && !hash_order_add(&r->free, p->child[e]))
             run_no_memory(st->npu->sim);
+    if (r->is_issuing)
+        return;
     issue(r);
-    if (r->running || r->free.count)
+    if (!is_over(r))
         return;
     end_run(r);
+    sys_stream_advance(st);
+}
+
+/* All of it was there when it started: it ends in this tick, but not before the stream counts as
+ * started. */
+static void end_at_once(void *run, uint64_t unused)
+{
+    sys_stream *st = ((run_state *)run)->stream;
+    (void)unused;
+    end_run(run);
     sys_stream_advance(st);
 }
 
@@ -384,9 +404,7 @@ static run_state *new_run(sys_stream *st, const program *p)
         r->next->previous = r;
     st->npu->sim->programs->runs = r;
     r->waiting_for = orr_alloc(n, sizeof *r->waiting_for);
-    r->copy = orr_alloc(n, sizeof *r->copy);
-    bool ok =
-        hash_order_init(&r->free, orr_trace_columns(p->t)->id, n) && r->waiting_for && r->copy;
+    bool ok = hash_order_init(&r->free, orr_trace_columns(p->t)->id, n) && r->waiting_for;
     for (uint32_t i = 0; ok && i < p->root_count; i++)
         ok = hash_order_add(&r->free, p->roots[i]);
     if (!ok) {
@@ -417,10 +435,13 @@ static void custom_start(orr_coll *c)
         return;
     }
     run_state *r = *(run_state **)orr_coll_state(c) = new_run(st, p);
-    if (!r)
+    if (!r) {
         run_no_memory(s);
-    else
-        issue(r);
+        return;
+    }
+    issue(r);
+    if (is_over(r) && !s->code)
+        clk_at(s->clock, clk_now(s->clock), end_at_once, r, 0);
 }
 
 /* Its messages are those of the trace: nothing comes back through received and timer. */

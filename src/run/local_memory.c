@@ -129,6 +129,21 @@ static orr_code add_write(mem_ledger *l, uint32_t place, orr_str name, uint64_t 
     return ORR_OK;
 }
 
+/* The bytes of a tensor.  Generators that divide write a fraction ("230686720.0"), which does not
+ * count; the reference stops at whatever is no digit (astra-sim.md 10.2). */
+static bool read_size(const run_npu *n, orr_str text, uint64_t *bytes)
+{
+    size_t digits = 0, end;
+    while (digits < text.len && text.ptr[digits] >= '0' && text.ptr[digits] <= '9')
+        digits++;
+    end = digits;
+    if (end + 1 < text.len && text.ptr[end] == '.')
+        for (end++; end < text.len && text.ptr[end] >= '0' && text.ptr[end] <= '9';)
+            end++;
+    return (end == text.len || n->sim->rules->reads_leading_digits) &&
+           orr_text_u64((orr_str){text.ptr, digits}, bytes);
+}
+
 typedef orr_code (*adder)(mem_ledger *l, uint32_t place, orr_str name, uint64_t size);
 
 /* An attribute of another kind, or an empty list, names no tensors, as in the reference. */
@@ -146,7 +161,7 @@ static orr_code add_tensors(
     for (orr_list it = orr_attr_items(&attr); !code && orr_list_next(&it, &name);) {
         if (!orr_list_next(&it, &size))
             return refuse(l, place, "there is no size after the tensor", name.s);
-        if (!orr_text_u64(size.s, &bytes))
+        if (!read_size(l->n, size.s, &bytes))
             return refuse(l, place, "not a size in bytes:", size.s);
         if (bytes > 0) /* empty tensors do not count */
             code = add(l, place, name.s, bytes);
@@ -155,8 +170,12 @@ static orr_code add_tensors(
 }
 
 /* One attribute; false: it ends the list of what can be read. */
-static bool visit_attribute(
-    const orr_node *node, const char *key, bool is_write, mem_tensor_visit visit, void *context)
+static bool visit_attribute(const run_npu *n,
+                            const orr_node *node,
+                            const char *key,
+                            bool is_write,
+                            mem_tensor_visit visit,
+                            void *context)
 {
     orr_attr attr;
     orr_value name, size;
@@ -166,7 +185,7 @@ static bool visit_attribute(
     if (!attr.is_list || attr.kind != ORR_VALUE_STRING)
         return true;
     for (orr_list it = orr_attr_items(&attr); orr_list_next(&it, &name);) {
-        if (!orr_list_next(&it, &size) || !orr_text_u64(size.s, &bytes))
+        if (!orr_list_next(&it, &size) || !read_size(n, size.s, &bytes))
             return false;
         if (bytes > 0)
             visit(context, is_write, name.s);
@@ -178,8 +197,8 @@ void mem_visit_tensors(const run_npu *n, uint32_t place, mem_tensor_visit visit,
 {
     orr_node node;
     orr_trace_node(n->graph->t, n->graph->node[place], &node);
-    if (visit_attribute(&node, "inputs", false, visit, context))
-        (void)!visit_attribute(&node, "outputs", true, visit, context);
+    if (visit_attribute(n, &node, "inputs", false, visit, context))
+        (void)!visit_attribute(n, &node, "outputs", true, visit, context);
 }
 
 static orr_code add_nodes(mem_ledger *l)

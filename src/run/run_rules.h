@@ -25,6 +25,8 @@ typedef struct orr_rules_run {
                                      describes are not read (astra-sim.md 6.3) */
     bool needs_peers;             /* a send or receive that names no peer is an error; its duration
                                      is replayed otherwise (astra-sim.md 6.3) */
+    bool reads_leading_digits;    /* a tensor's size ends at the first character that is no digit;
+                                     only a fraction may follow otherwise (astra-sim.md 10.2) */
     /* Collectives. */
     bool has_no_roots;  /* all-reduce, reduce-scatter, all-gather and all-to-all only; a broadcast
                                is replayed (astra-sim.md 6.3) */

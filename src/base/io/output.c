@@ -208,6 +208,22 @@ orr_code orr_output_open(const char *path, orr_output **out, orr_error *err)
     return ORR_OK;
 }
 
+orr_code orr_output_open_deep(const char *path, orr_output **out, orr_error *err)
+{
+    char *part = orr_alloc(strlen(path) + 1, 1);
+    *out = NULL;
+    if (!part)
+        return orr_no_memory(err);
+    memcpy(part, path, strlen(path) + 1);
+    for (char *slash = part; (slash = strchr(slash + 1, '/'));) {
+        *slash = '\0';
+        (void)!mkdir(part, 0777); /* opening says what is wrong with it */
+        *slash = '/';
+    }
+    orr_free(part);
+    return orr_output_open(path, out, err);
+}
+
 /* Give the nameless file its temporary name. */
 static bool name_it(orr_output *o)
 {

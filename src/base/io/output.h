@@ -17,6 +17,8 @@
 typedef struct orr_output orr_output;
 
 orr_code orr_output_open(const char *path, orr_output **out, orr_error *err) ORR_MUST_CHECK;
+/* The same for a path that a configuration names: folders that are missing are made. */
+orr_code orr_output_open_deep(const char *path, orr_output **out, orr_error *err) ORR_MUST_CHECK;
 void orr_output_add(orr_output *o, const void *p, size_t n);
 void orr_output_drain(orr_output *o, orr_buf *b); /* add all of b and empty it */
 bool orr_output_has_failed(const orr_output *o);  /* long writers may stop early */

@@ -352,7 +352,7 @@ static bool put_heatmap(writer *w)
 static orr_code write_file(writer *w, const char *path, orr_error *err)
 {
     const orr_json_style style = {.indent = 2};
-    orr_code code = orr_output_open(path, &w->out, err);
+    orr_code code = orr_output_open_deep(path, &w->out, err);
     if (code)
         return code;
     orr_json_writer_init(&w->json, &w->text, &style);

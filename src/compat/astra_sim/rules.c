@@ -9,6 +9,7 @@ const orr_rules_run astra_sim_rules = {
     .has_one_stream = true,
     .refuses_metadata = true,
     .needs_peers = true,
+    .reads_leading_digits = true,
     .has_no_roots = true,
     .runs_lonely = true,
     .sends_nothing = true,

@@ -184,7 +184,7 @@ static orr_code open_files(const fab *f, fab_monitor *m, orr_error *err)
     for (int i = 0; i < LOOKS && !code; i++) {
         if (!paths[i][0])
             continue;
-        code = orr_output_open(paths[i], &m->files[i], err);
+        code = orr_output_open_deep(paths[i], &m->files[i], err);
         orr_buf_text(&m->texts[i], heads[i]);
     }
     return code;

@@ -253,7 +253,7 @@ static orr_code open_files(fab_writer *w,
     orr_code code = ORR_OK;
     for (int i = 0; i < NO_FILES && !code; i++)
         if (names[i] && *names[i])
-            code = orr_output_open(names[i], &w->files[i], err);
+            code = orr_output_open_deep(names[i], &w->files[i], err);
     return code;
 }
 
