@@ -22,6 +22,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A kind makes the traces; all else is the same for all. */
@@ -257,6 +258,79 @@ static void note_report(const cli_context *c, const orr_pytorch_report *r)
     note_count(c, r->dependencies_circular, "dependencies that would form a cycle, left out");
 }
 
+/* ---- what watching the host cost it ---- */
+
+orr_code cli_host_scale(const cli_context *c, double *out, orr_error *err)
+{
+    const char *text = cli_text(c, "host-scale");
+    char *end;
+    *out = -1;
+    if (strcmp(text, "auto") == 0)
+        return ORR_OK;
+    *out = strtod(text, &end);
+    if (end == text || *end || !(*out >= 1e-6 && *out <= 1e6))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--host-scale '%s' is neither 'auto' nor a factor from 1e-6 to 1e6", text);
+    return ORR_OK;
+}
+
+void cli_host_add(cli_host_range *r, const orr_pytorch_host *h)
+{
+    const orr_pytorch_host old = r->of;
+    if (r->ranks++ == 0) {
+        r->of = *h;
+        r->most = h->scale;
+        return;
+    }
+    r->of.how = h->how > old.how ? h->how : old.how;
+    r->of.scale = h->scale < old.scale ? h->scale : old.scale;
+    r->of.low = h->low < old.low ? h->low : old.low;
+    r->of.high = h->high > old.high ? h->high : old.high;
+    r->of.operators += h->operators;
+    r->of.recorded_ns += h->recorded_ns;
+    r->of.added_ns += h->added_ns;
+    r->most = h->scale > r->most ? h->scale : r->most;
+}
+
+void cli_host_note(const cli_context *c, const cli_host_range *r)
+{
+    enum { WORTH_A_WORD = 100 }; /* operators */
+    const double hardly = 0.98;
+    const orr_pytorch_host *h = &r->of;
+    if (h->how == ORR_HOST_UNKNOWN && h->operators >= WORTH_A_WORD)
+        cli_note(c, "host times as recorded, with the profiler's overhead: too few views in the "
+                    "trace to estimate it (--host-scale FACTOR)\n");
+    if (h->how == ORR_HOST_COMPUTES && h->recorded_ns && h->operators >= WORTH_A_WORD)
+        cli_note(c,
+                 "host times as recorded, about %.0f %% of them the profiler's overhead; the host "
+                 "computes, so only you can scale them (--host-scale FACTOR)\n",
+                 100.0 * (double)h->added_ns / (double)h->recorded_ns);
+    if (h->how < ORR_HOST_BY_LAUNCHES || h->scale > hardly)
+        return;
+    cli_note(c, "host times x %.2f", h->scale);
+    if (r->most > h->scale)
+        cli_note(c, " to %.2f by rank", r->most);
+    cli_note(c,
+             " (estimate, likely %.2f to %.2f): the profiler slowed the host about %.1f times; "
+             "--host-scale 1 keeps the recorded times\n",
+             h->low, h->high, 1 / h->scale);
+}
+
+void cli_host_json(orr_json_writer *w, const orr_pytorch_host *h)
+{
+    static const char *const how[] = {"recorded", "given", "unknown", "computes", "launches"};
+    cli_json_object(w, "host_scale");
+    cli_json_number(w, "factor", "%.4f", h->scale);
+    cli_json_number(w, "low", "%.4f", h->low);
+    cli_json_number(w, "high", "%.4f", h->high);
+    orr_json_put_text(w, "from", how[h->how]);
+    orr_json_put_u64(w, "operators", h->operators);
+    orr_json_put_u64(w, "launches", h->launches);
+    orr_json_put_u64(w, "recorded_ns", h->recorded_ns);
+    orr_json_put_u64(w, "added_ns", h->added_ns);
+    orr_json_end_object(w);
+}
+
 static orr_code make_set(orr_trace *t, orr_set **out, orr_error *err)
 {
     orr_code code = orr_set_create(out, err);
@@ -273,12 +347,17 @@ static orr_code make_set(orr_trace *t, orr_set **out, orr_error *err)
 static orr_code pytorch_make(cli_context *c, orr_set **out, orr_error *err)
 {
     const orr_compat *old = NULL;
-    const orr_pytorch_options opt = {.has_rank = cli_given(c, "rank"),
-                                     .rank = (uint32_t)cli_count(c, "rank")};
+    orr_pytorch_options opt = {.has_rank = cli_given(c, "rank"),
+                               .rank = (uint32_t)cli_count(c, "rank")};
+    cli_host_range host = {.ranks = 0};
     orr_pytorch_report report;
     orr_linked *l;
     orr_trace *t;
     orr_code code = ORR_OK;
+    if ((code = cli_host_scale(c, &opt.host_scale, err)))
+        return code;
+    if (cli_flag(c, "compat") && cli_given(c, "host-scale"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compat keeps host times: no --host-scale");
     if (cli_flag(c, "compat") && (code = orr_compat_find(ORR_RULES_CONVERT, NULL, &old, err)))
         return code;
     const orr_linked_options how = {.rules = old ? old->convert : NULL};
@@ -289,10 +368,12 @@ static orr_code pytorch_make(cli_context *c, orr_set **out, orr_error *err)
     if (code)
         return code;
     note_report(c, &report);
+    cli_host_add(&host, &report.host);
+    cli_host_note(c, &host);
     return make_set(t, out, err);
 }
 
-static const char *const pytorch_options[] = {"rank", "compat", NULL};
+static const char *const pytorch_options[] = {"rank", "host-scale", "compat", NULL};
 
 static const cli_converter cli_convert_pytorch = {"pytorch", pytorch_options, pytorch_make};
 
@@ -749,6 +830,7 @@ static const cli_option options[] = {
     {"dim", 0, "S=N,...", "export: values of symbolic sizes, such as s0=8,s1=128"},
     {"model", 0, "NAME", "export: program name, when the archive has several"},
     {"rank", 0, "N", "pytorch: rank of this trace", CLI_COUNT, 0, (1 << 20) - 1},
+    {"host-scale", 0, "FACTOR", "pytorch: " CLI_HOST_SCALE_HELP, .fallback = "auto"},
     {"compat", 0, NULL,
      "text, flexflow, pytorch: exactly as chakra_converter, including its defects"},
     {"schema", 0, "current|2023-10|0.0.3u|0.0.3|0.0.2|eg", "version of the .et format to write"},

@@ -20,6 +20,7 @@ static const cli_option options[] = {
     {"output", 'o', "OUT", "output file; its ending selects the format", .required = true},
     {"ranks", 'r', "DIR", "link all ranks of a job: all host and device traces in this folder"},
     {"step", 0, "N", "only this profiler step (ProfilerStep#N), or all", .fallback = "all"},
+    {"host-scale", 0, "FACTOR", CLI_HOST_SCALE_HELP, .fallback = "auto"},
     {"timeline", 0, "FILE", "write the measured timeline, for Perfetto"},
     {"strict", 0, NULL, "treat any problem with the input as an error"},
     {"compat", 0, NULL, "exactly as chakra_trace_link, including its defects"},
@@ -74,10 +75,13 @@ static orr_code check_usage(const cli_context *c, const cli_target *to, orr_erro
     if (c->arg_count > 2)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "more than two files: the ranks of a job are linked with --ranks DIR");
-    if (cli_flag(c, "compat") &&
-        (c->arg_count != 2 || cli_given(c, "timeline") || cli_given(c, "step")))
+    if (cli_flag(c, "compat") && (c->arg_count != 2 || cli_given(c, "timeline") ||
+                                  cli_given(c, "step") || cli_given(c, "host-scale")))
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "--compat takes a host trace, a device trace and nothing else");
+    if (cli_given(c, "host-scale") && to->form == CLI_FORM_JSON)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--host-scale is for traces; a linked .json keeps the recorded times");
     if (cli_flag(c, "compress") && to->form != CLI_FORM_SET)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "--compress is for .orr files; let '%s' end in .gz or .zst", to->path);
@@ -235,6 +239,10 @@ static void say_job(const cli_context *c, const orr_link_job *job)
     if (orr_link_job_inferred(job))
         cli_note(c, "%10" PRIu64 "  collectives with a group inferred by comparing ranks\n",
                  orr_link_job_inferred(job));
+    cli_host_range host = {.ranks = 0};
+    for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++)
+        cli_host_add(&host, &orr_link_job_rank(job, i)->report.host);
+    cli_host_note(c, &host);
     say_later_nodes(c, job);
 }
 
@@ -256,6 +264,7 @@ static void put_rank(orr_json_writer *w, const orr_link_rank *r)
     cli_json_i64(w, "clock_ns", r->clock_ns);
     orr_json_put_u64(w, "clock_collectives", r->shared);
     put_counts(w, &r->counts);
+    cli_host_json(w, &r->report.host);
     put_later(w, nodes, later);
     orr_json_end_object(w);
 }
@@ -409,7 +418,8 @@ static orr_code link_run(cli_context *c, orr_error *err)
     const char *folder = cli_text(c, "ranks");
     orr_link_job *job;
     orr_code code = check_usage(c, &to, err);
-    if (code || (code = read_step(c, &opt, err)))
+    if (code || (code = read_step(c, &opt, err)) ||
+        (code = cli_host_scale(c, &opt.host_scale, err)))
         return code;
     if (cli_flag(c, "compat"))
         return link_compat(c, err);

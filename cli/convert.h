@@ -35,6 +35,21 @@ const char *cli_nodes_text(const orr_pytorch_later *nodes,
                            uint64_t count,
                            char out[CLI_NODES_ROOM]);
 
+/* --host-scale FACTOR|auto, as orr_pytorch_options has it; and what came of it, for one rank or
+ * several (cmd_convert.c). */
+#define CLI_HOST_SCALE_HELP                                                                        \
+    "multiply host times by FACTOR; auto: by an estimate that undoes the profiler's overhead; 1: " \
+    "keep them"
+orr_code cli_host_scale(const cli_context *c, double *out, orr_error *err);
+typedef struct cli_host_range {
+    orr_pytorch_host of; /* scale and low: the least of all ranks */
+    double most;         /* the largest scale */
+    uint32_t ranks;
+} cli_host_range;
+void cli_host_add(cli_host_range *r, const orr_pytorch_host *h);
+void cli_host_note(const cli_context *c, const cli_host_range *r);
+void cli_host_json(orr_json_writer *w, const orr_pytorch_host *h);
+
 cli_target cli_target_of(const char *path);
 orr_code cli_target_check(const cli_context *c, const cli_target *to, orr_error *err);
 orr_code cli_target_write(const cli_context *c,

@@ -61,10 +61,11 @@ typedef struct orr_link_options {
     /* Link and write as another program does, and refuse what it refuses (<orrery/lab/compat.h>);
      * NULL: as we do. */
     const struct orr_rules_link *rules;
-    bool is_strict;   /* the first trouble is an error */
-    bool has_step;    /* of several steps this one alone; else all that was recorded */
-    int64_t step;     /* its number: N of ProfilerStep#N */
-    unsigned threads; /* of a job: ranks at a time; 0: one per core */
+    bool is_strict;    /* the first trouble is an error */
+    bool has_step;     /* of several steps this one alone; else all that was recorded */
+    int64_t step;      /* its number: N of ProfilerStep#N */
+    unsigned threads;  /* of a job: ranks at a time; 0: one per core */
+    double host_scale; /* of a job's traces, as in orr_pytorch_options */
 } orr_link_options;
 
 typedef struct orr_link orr_link;

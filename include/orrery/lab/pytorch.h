@@ -46,7 +46,27 @@ typedef struct orr_pytorch_options {
     bool
         has_origin; /* start times count from here, on the clock of the trace; else from its first event */
     int64_t origin_ns;
+    /* Host times are multiplied by this; 0: as recorded; below 0: by what is estimated to undo
+     * the profiler's own overhead. */
+    double host_scale;
 } orr_pytorch_options;
+
+/* Where the factor of host times is from. */
+typedef enum orr_host_how {
+    ORR_HOST_AS_RECORDED,
+    ORR_HOST_GIVEN,
+    ORR_HOST_UNKNOWN,     /* too few views in the trace to estimate it: as recorded */
+    ORR_HOST_COMPUTES,    /* no device in the trace, operators compute: as recorded */
+    ORR_HOST_BY_LAUNCHES, /* from operators, launches and what recording them cost */
+} orr_host_how;
+
+typedef struct orr_pytorch_host {
+    orr_host_how how;
+    double scale, low, high; /* the factor, and the range in which the estimate is trusted */
+    uint64_t operators, launches;
+    uint64_t recorded_ns; /* of all operators, without what is inside them; if it was estimated */
+    uint64_t added_ns;    /* of these, what writing operators down took at least; likewise */
+} orr_pytorch_host;
 
 /* At most this many nodes are named in a report. */
 enum { ORR_PYTORCH_SHOWN = 8 };
@@ -58,6 +78,7 @@ typedef struct orr_pytorch_later {
  * not say, or says wrongly, and what was done instead. */
 typedef struct orr_pytorch_report {
     uint64_t host_nodes, device_nodes;
+    orr_pytorch_host host;
     uint64_t collectives, messages;
     uint64_t kinds_unknown;   /* kernels that send and receive for no known call: all-to-all */
     uint64_t sizes_unknown;   /* communication without a size: 0 bytes */

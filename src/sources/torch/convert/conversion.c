@@ -617,7 +617,8 @@ static orr_code find_all(conv_state *c)
         return code;
     if (*c->lacks_memory)
         return orr_no_memory(c->err);
-    return conv_find_deps(c);
+    code = conv_find_scale(c);
+    return code ? code : conv_find_deps(c);
 }
 
 orr_code conv_prepare(const orr_linked *l,

@@ -13,6 +13,7 @@
 #include "sources/torch/read/linked.h"
 
 #include "base/memory/map.h"
+#include "base/text/text.h"
 
 #define CONV_NONE UINT32_MAX
 
@@ -112,6 +113,13 @@ static inline int64_t conv_end(const linked_node *n)
     return __builtin_add_overflow(n->start_ns, n->duration_ns, &end) ? INT64_MAX : end;
 }
 
+/* What a user named, not an operator: its time is that of the Python code in it. */
+static inline bool conv_is_annotation(const linked_node *n)
+{
+    enum { USER_SCOPE = 7 }; /* of RecordFunction */
+    return n->scope == USER_SCOPE || orr_str_begins(n->name, "ProfilerStep#");
+}
+
 /* ---- convert_words.c ---- */
 bool conv_is_backend_name(orr_str name);  /* "nccl:all_reduce", "gloo:send" */
 bool conv_is_call_name(orr_str name);     /* that, "c10d::allreduce_", "record_param_comms", ... */
@@ -137,6 +145,9 @@ bool conv_io_storages(const linked_io *io, uint64_t **ids, size_t *count, size_t
 
 /* ---- convert_graph.c: what waits for what, free of cycles ---- */
 orr_code conv_find_deps(conv_state *c);
+
+/* ---- convert_scale.c: what host times are multiplied by, into the report ---- */
+orr_code conv_find_scale(conv_state *c);
 
 /* ---- conversion.c, convert_trace.c ---- */
 /* All but the nodes, and the nodes.  A job compares the calls of all its ranks before their traces

@@ -18,6 +18,12 @@ typedef struct writer {
 
 /* ---- times ---- */
 
+static int64_t scaled(int64_t ns, double by)
+{
+    const double v = (double)ns * by + 0.5;
+    return ns <= 0 ? ns : v < 9e18 ? (int64_t)v : INT64_MAX;
+}
+
 static int64_t work_ns(const conv_state *c, uint32_t place)
 {
     const linked_node *n = conv_node(c, place);
@@ -28,6 +34,8 @@ static int64_t work_ns(const conv_state *c, uint32_t place)
         ns = n->duration_ns;
     else if (n->wait_ns > 0)
         ns -= n->wait_ns;
+    if (c->role[place] == CONV_HOST && c->report->host.scale != 1)
+        return scaled(ns, c->report->host.scale);
     return ns;
 }
 

@@ -460,7 +460,8 @@ static orr_code prepare_one(void *context, size_t i, orr_error *err)
     const orr_pytorch_options opt = {.has_rank = true,
                                      .rank = r->about.rank,
                                      .has_origin = c->first != INT64_MAX && r->link->device.count,
-                                     .origin_ns = c->first - r->about.clock_ns};
+                                     .origin_ns = c->first - r->about.clock_ns,
+                                     .host_scale = c->job->opt.host_scale};
     const orr_code code =
         conv_prepare(r->link->linked, &opt, &r->about.report, &r->conversion, err);
     return code ? orr_because(err, code, "rank %" PRIu32, r->about.rank) : ORR_OK;

@@ -766,6 +766,7 @@ static linked_node operator_node(const merger *m, const planned *p)
         n.name = link_name(l, e);
         n.rf_id = e->rf == KIN_NO_NUMBER ? 0 : e->rf;
         n.tid = thread_number(m, e->tid);
+        n.scope = e->kind == KIN_STEP || e->flags & KIN_USER ? 7 : 0; /* as it marks annotations */
     }
     set_times(l, e, &n);
     return n;
