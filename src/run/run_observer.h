@@ -48,7 +48,7 @@ typedef struct run_observer {
     run_on_receive receive; /* one listener at most */
 } run_observer;
 
-enum { RUN_LISTENERS = 5 }; /* at most */
+enum { RUN_LISTENERS = 7 }; /* at most */
 
 /* The listeners of each hook, in the order in which they came; NULL after the last. */
 typedef struct run_hooks {

@@ -48,6 +48,8 @@ typedef struct orr_rules_run {
     bool overrides_patterns; /* patterns of the logging file do not count (astra-sim.md 10.1) */
     /* The run. */
     bool refuses_tick_zero; /* an event at the very start is an error (astra-sim.md 4.1) */
+    bool orders_by_hash;    /* the lines of a rank's times follow a hash table (astra-sim.md
+                               10.1) */
     bool keeps_no_figures;  /* nothing is recorded for reports */
 } orr_rules_run;
 
@@ -61,6 +63,7 @@ typedef struct run_old_output {
                              const void **out,
                              orr_error *err);
     const struct run_observer *lines;   /* listens to every run */
+    const struct run_observer *starts;  /* and those whose rules order lines by a hash table */
     const struct run_observer *issues;  /* and when starts and ends of nodes are kept */
     void (*destroy_notes)(void *notes); /* orr_sim.old_notes; NULL is fine */
     bool (*ignores_patterns)(const orr_sim *s);

@@ -275,6 +275,8 @@ static void add_observers(orr_sim *s)
         listen_to(&s->hooks, &mem_observer);
     if (run_old_outputs)
         listen_to(&s->hooks, run_old_outputs->lines);
+    if (run_old_outputs && s->rules->orders_by_hash)
+        listen_to(&s->hooks, run_old_outputs->starts);
     if (run_old_outputs && (s->opt.trace_log || s->system.trace_enabled || s->opt.logging))
         listen_to(&s->hooks, run_old_outputs->issues);
 }

@@ -12,6 +12,7 @@
 #include "base/text/number.h"
 #include "config_logging.h"
 #include "log_file.h"
+#include "run/hash_order.h"
 #include "run/local_memory.h"
 #include "run/run_state.h"
 
@@ -231,13 +232,22 @@ typedef struct note {
     note_kind kind;
     uint32_t rank;
     uint32_t count, index; /* of a group ring */
+    bool is_comm_first;    /* of a finished rank: the order of two lines */
     uint32_t place;        /* of a node */
     uint64_t tick;
 } note;
 
+/* The nodes that a rank has started, in order. */
+typedef struct start_list {
+    uint32_t *place;
+    size_t count, room;
+} start_list;
+
 typedef struct notes {
     note *list;
     size_t count, room;
+    start_list *starts; /* by rank, until it finishes; NULL: not kept */
+    uint32_t ranks;
 } notes;
 
 static const notes *notes_of(const orr_sim *s)
@@ -249,16 +259,25 @@ static const notes *notes_of(const orr_sim *s)
 static void destroy_notes(void *old_notes)
 {
     notes *l = old_notes;
-    if (l)
-        orr_free(l->list);
+    if (!l)
+        return;
+    for (uint32_t r = 0; l->starts && r < l->ranks; r++)
+        orr_free(l->starts[r].place);
+    orr_free(l->starts);
+    orr_free(l->list);
     orr_free(l);
+}
+
+static notes *make_notes(orr_sim *s)
+{
+    if (!s->old_notes)
+        s->old_notes = orr_alloc(1, sizeof(notes));
+    return s->old_notes;
 }
 
 static void add_note(orr_sim *s, const note *one)
 {
-    notes *l = s->old_notes;
-    if (!l)
-        l = s->old_notes = orr_alloc(1, sizeof *l);
+    notes *l = make_notes(s);
     if (!l || !orr_grow(&l->list, &l->room, l->count + 1))
         run_no_memory(s);
     else
@@ -282,9 +301,57 @@ static void note_end(run_npu *n, uint32_t place)
     note_node(n, place, NOTE_CALLBACK);
 }
 
+static uint64_t node_id(const run_npu *n, uint32_t place)
+{
+    return n->graph->t->columns.id[n->graph->node[place]] + orr_set_id_shift(n->sim->set, n->rank);
+}
+
+static void keep_start(run_npu *n, uint32_t place)
+{
+    orr_sim *s = n->sim;
+    notes *l = make_notes(s);
+    if (l && !l->starts) {
+        l->starts = orr_alloc(s->npu_count, sizeof *l->starts);
+        l->ranks = s->npu_count;
+    }
+    start_list *own = l && l->starts ? &l->starts[n->rank] : NULL;
+    if (!own || !orr_grow(&own->place, &own->room, own->count + 1))
+        run_no_memory(s);
+    else
+        own->place[own->count++] = place;
+}
+
+/* The class of the node that the reference's table of nodes has in front comes first
+ * (astra-sim.md 10.1). */
+static bool is_comm_first(run_npu *n, const start_list *own)
+{
+    hash_order order = {0};
+    uint64_t *ids = orr_alloc(own->count, sizeof *ids);
+    bool ok = ids && own->count <= UINT32_MAX && hash_order_init(&order, ids, (uint32_t)own->count);
+    for (size_t i = 0; ok && i < own->count; i++) {
+        ids[i] = node_id(n, own->place[i]);
+        ok = hash_order_add(&order, (uint32_t)i);
+    }
+    const uint32_t first = ok && own->count ? own->place[order.first] : 0;
+    if (!ok)
+        run_no_memory(n->sim);
+    hash_order_fini(&order);
+    orr_free(ids);
+    return ok && n->graph->t->columns.type[n->graph->node[first]] != ORR_NODE_COMP;
+}
+
 static void note_finish(run_npu *n)
 {
-    add_note(n->sim, &(note){.kind = NOTE_FINISHED, .rank = n->rank});
+    notes *l = make_notes(n->sim);
+    start_list *own = l && l->starts ? &l->starts[n->rank] : NULL;
+    note one = {.kind = NOTE_FINISHED, .rank = n->rank};
+    if (own && n->has_run[0] && n->has_run[1])
+        one.is_comm_first = is_comm_first(n, own);
+    if (own) {
+        orr_free(own->place);
+        *own = (start_list){0};
+    }
+    add_note(n->sim, &one);
 }
 
 static void note_ring(run_npu *n, const cfg_group *g)
@@ -296,6 +363,7 @@ static void note_ring(run_npu *n, const cfg_group *g)
 }
 
 static const run_observer lines = {.rank_end = note_finish, .group_ring = note_ring};
+static const run_observer starts = {.node_start = keep_start};
 static const run_observer issues = {.node_start = note_start, .node_end = note_end};
 
 /* ---- printing ---- */
@@ -381,7 +449,7 @@ static uint64_t overlap_of(const run_npu *n)
     return n->has_run[0] && n->has_run[1] ? r->gpu_time + r->comm_time - r->wall : 0;
 }
 
-static void print_statistics(printer *p, const run_npu *n)
+static void print_statistics(printer *p, const run_npu *n, bool is_comm_first)
 {
     const orr_sim_rank_result *r = &n->result;
     const uint32_t rank = n->rank;
@@ -390,10 +458,12 @@ static void print_statistics(printer *p, const run_npu *n)
     orr_buf_print(&p->to.text, "sys[%u]. Post statistics processing end.", rank);
     end(p);
     print_number(p, rank, "Wall time", r->wall);
-    if (n->has_run[0])
-        print_number(p, rank, "GPU time", r->gpu_time);
-    if (n->has_run[1])
-        print_number(p, rank, "Comm time", r->comm_time);
+    for (int k = 0; k < 2; k++) {
+        const bool is_comm = (k == 1) != is_comm_first;
+        if (n->has_run[is_comm])
+            print_number(p, rank, is_comm ? "Comm time" : "GPU time",
+                         is_comm ? r->comm_time : r->gpu_time);
+    }
     if (overlap_of(n))
         print_number(p, rank, "Total compute-communication overlap", overlap_of(n));
     if (!p->s->system.roofline)
@@ -447,14 +517,14 @@ static void print_finish_line(printer *p, const run_npu *n)
     }
 }
 
-static void print_finished(printer *p, const run_npu *n)
+static void print_finished(printer *p, const run_npu *n, bool is_comm_first)
 {
     print_finish_line(p, n);
     if (n->result.has_other_nodes) {
         print_no_statistics(p);
         return;
     }
-    print_statistics(p, n);
+    print_statistics(p, n, is_comm_first);
     if (n->tensor_log)
         print_peak(p, n);
 }
@@ -464,11 +534,6 @@ static void print_finished(printer *p, const run_npu *n)
 static const char *event_word(const note *e)
 {
     return e->kind == NOTE_ISSUE ? "issue" : "callback";
-}
-
-static uint64_t node_id(const run_npu *n, uint32_t place)
-{
-    return n->graph->t->id[n->graph->node[place]] + orr_set_id_shift(n->sim->set, n->rank);
 }
 
 /* `label` stands before the name. */
@@ -666,7 +731,7 @@ static void print_unfinished(printer *p, const run_npu *n)
 static void print_note(printer *p, const note *e)
 {
     if (e->kind == NOTE_FINISHED)
-        print_finished(p, &p->s->npus[e->rank]);
+        print_finished(p, &p->s->npus[e->rank], e->is_comm_first);
     else if (e->kind == NOTE_GROUP_RING)
         print_group_ring(p, e);
     else
@@ -775,6 +840,7 @@ static orr_code read_logging(
 const run_old_output astra_sim_output = {
     .read_logging = read_logging,
     .lines = &lines,
+    .starts = &starts,
     .issues = &issues,
     .destroy_notes = destroy_notes,
     .ignores_patterns = ignores_patterns,

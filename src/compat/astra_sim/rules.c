@@ -21,5 +21,6 @@ const orr_rules_run astra_sim_rules = {
     .refuses_one_rank = true,
     .overrides_patterns = true,
     .refuses_tick_zero = true,
+    .orders_by_hash = true,
     .keeps_no_figures = true,
 };

@@ -176,5 +176,6 @@ const orr_rules_run ns3_run_rules = {
     .ignores_group_file = true,
     .has_no_topologies = true,
     .overrides_patterns = true,
+    .orders_by_hash = true,
     .keeps_no_figures = true,
 };
