@@ -132,6 +132,16 @@ static orr_code read_config(const cli_context *c, orr_scalesim_config *out, orr_
     return code;
 }
 
+static void note_sparsity(const cli_context *c, const orr_scalesim_network *net)
+{
+    size_t sparse = 0;
+    for (size_t i = 0; i < orr_scalesim_network_count(net); i++)
+        sparse += orr_scalesim_network_at(net, i)->layer.block > 0;
+    if (sparse && !cli_given(c, "compat"))
+        cli_note(c, "note: %zu layer%s a sparsity; these figures count every weight\n", sparse,
+                 sparse == 1 ? " has" : "s have");
+}
+
 static orr_code read_network(const cli_context *c,
                              const orr_rules_systolic *rules,
                              orr_scalesim_network **out,
@@ -150,10 +160,10 @@ static orr_code read_network(const cli_context *c,
     const size_t skipped = orr_scalesim_network_skipped(*out, &line);
     if (skipped)
         cli_note(
-            c,
-            "note: %zu line%s passed over, as SCALE-Sim v1 does: fewer than nine fields; %s %u\n",
-            skipped, skipped == 1 ? " is" : "s are", skipped == 1 ? "line" : "the first is line",
-            line);
+            c, "note: %zu line%s passed over, %s; %s %u\n", skipped, skipped == 1 ? " is" : "s are",
+            is_v1(c) ? "as SCALE-Sim v1 does: fewer than nine fields" : "a name without numbers",
+            skipped == 1 ? "line" : "the first is line", line);
+    note_sparsity(c, *out);
     return ORR_OK;
 }
 

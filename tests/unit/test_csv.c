@@ -33,6 +33,19 @@ TEST(test_csv__fields_have_their_places)
     orr_csv_fini(&csv);
 }
 
+TEST(test_csv__tabs_may_separate)
+{
+    begin("a, b\t\tc \n\"x\ty\" \t1\n");
+    csv.separator = '\t';
+    CHECK_OK(orr_csv_next(&csv, &row, &err), &err);
+    CHECK_EQ_U(row.count, 3);
+    CHECK(field_is(0, "a, b", 1, 1) && field_is(1, "", 1, 6) && field_is(2, "c", 1, 7));
+    CHECK_OK(orr_csv_next(&csv, &row, &err), &err);
+    CHECK_EQ_U(row.count, 2);
+    CHECK(field_is(0, "x\ty", 2, 1) && field_is(1, "1", 2, 8));
+    orr_csv_fini(&csv);
+}
+
 TEST(test_csv__comma_at_the_end_is_one_more_field)
 {
     begin("a,b,\nc\n,\n");
@@ -109,6 +122,7 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_csv__fields_have_their_places),
+        RUN(test_csv__tabs_may_separate),
         RUN(test_csv__comma_at_the_end_is_one_more_field),
         RUN(test_csv__blank_and_comment_lines_are_skipped_and_counted),
         RUN(test_csv__quotes_hold_commas_and_quotes),

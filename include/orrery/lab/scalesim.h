@@ -87,7 +87,8 @@ ORR_API size_t orr_scalesim_network_count(const orr_scalesim_network *n);
 ORR_API const orr_scalesim_layer *orr_scalesim_network_at(const orr_scalesim_network *n, size_t i);
 /* The file's name without folders, up to its first dot: what v1's reports begin with. */
 ORR_API const char *orr_scalesim_network_name(const orr_scalesim_network *n);
-/* Lines that v1 passes over because they have fewer than nine fields; the first of them. */
+/* Lines that are passed over, and the first of them: with v1 those of fewer than nine fields, with
+ * ours titles, which have no numbers. */
 ORR_API size_t orr_scalesim_network_skipped(const orr_scalesim_network *n, uint32_t *first);
 
 /* ---- runs ---- */

@@ -48,12 +48,15 @@ typedef struct orr_systolic_layer {
     uint64_t filter_height, filter_width;
     uint64_t channels, filters;
     uint64_t stride_height, stride_width;
+    /* Of each `block` weights of a filter, one after the other, `nonzero` are not zero; 0: all.  Only
+     * SCALE-Sim v3's rules count it. */
+    uint64_t nonzero, block;
 } orr_systolic_layer;
 
 /* m x k times k x n, as the layer that costs the same. */
 static inline orr_systolic_layer orr_systolic_gemm(uint64_t m, uint64_t n, uint64_t k)
 {
-    const orr_systolic_layer l = {m, k, 1, k, 1, n, 1, 1};
+    const orr_systolic_layer l = {m, k, 1, k, 1, n, 1, 1, 0, 0};
     return l;
 }
 

@@ -13,7 +13,7 @@ enum { SHOWN = 60 };
 void orr_csv_init(orr_csv *c, orr_span bytes, const char *path)
 {
     static const char mark[] = "\xEF\xBB\xBF";
-    *c = (orr_csv){.path = path, .line = 1};
+    *c = (orr_csv){.path = path, .line = 1, .separator = ','};
     c->at = bytes.len ? (const char *)bytes.ptr : "";
     c->end = c->at + bytes.len;
     if (bytes.len >= 3 && memcmp(c->at, mark, 3) == 0)
@@ -32,14 +32,14 @@ orr_where orr_csv_where(const orr_csv *c, const orr_csv_field *f)
     return orr_where_line(c->path, f->line, f->column);
 }
 
-static bool is_blank(char ch)
+static bool is_blank(const orr_csv *c, char ch)
 {
-    return ch == ' ' || ch == '\t';
+    return (ch == ' ' || ch == '\t') && ch != c->separator;
 }
 
-static const char *skip_blanks(const char *p, const char *end)
+static const char *skip_blanks(const orr_csv *c, const char *p, const char *end)
 {
-    while (p < end && is_blank(*p))
+    while (p < end && is_blank(c, *p))
         p++;
     return p;
 }
@@ -56,7 +56,7 @@ static bool next_line(orr_csv *c, const char **begin, const char **end, uint32_t
         c->line += c->line < UINT32_MAX;
         if (stop > from && stop[-1] == '\r')
             stop--;
-        const char *word = skip_blanks(from, stop);
+        const char *word = skip_blanks(c, from, stop);
         if (word == stop || *word == '#')
             continue;
         *begin = from;
@@ -113,18 +113,19 @@ static orr_code take_quoted(orr_csv *c,
     }
     if (p == end)
         return orr_fail(err, ORR_EINPUT, &w, "this quoted field has no end on its line");
-    *after = skip_blanks(p + 1, end);
-    if (*after < end && **after != ',')
-        return orr_fail(err, ORR_EINPUT, &w, "a comma was expected behind this quoted field");
+    *after = skip_blanks(c, p + 1, end);
+    if (*after < end && **after != c->separator)
+        return orr_fail(err, ORR_EINPUT, &w, "a %s was expected behind this quoted field",
+                        c->separator == ',' ? "comma" : "separator");
     return unquote(c, (orr_str){from, (size_t)(p - from)}, doubled, &f->text, err);
 }
 
-static orr_str take_plain(const char *p, const char *end, const char **after)
+static orr_str take_plain(const orr_csv *c, const char *p, const char *end, const char **after)
 {
-    const char *comma = p < end ? memchr(p, ',', (size_t)(end - p)) : NULL;
-    const char *stop = comma ? comma : end;
+    const char *separator = p < end ? memchr(p, c->separator, (size_t)(end - p)) : NULL;
+    const char *stop = separator ? separator : end;
     *after = stop;
-    while (stop > p && is_blank(stop[-1]))
+    while (stop > p && is_blank(c, stop[-1]))
         stop--;
     return (orr_str){p, (size_t)(stop - p)};
 }
@@ -139,7 +140,7 @@ orr_code orr_csv_next(orr_csv *c, orr_csv_row *out, orr_error *err)
         return ORR_END;
     size_t n = 0;
     for (const char *p = begin, *after = NULL;; p = after + 1) {
-        p = skip_blanks(p, end);
+        p = skip_blanks(c, p, end);
         if (!orr_grow(&c->fields, &c->room, n + 1))
             return orr_no_memory(err);
         orr_csv_field *f = &c->fields[n++];
@@ -149,7 +150,7 @@ orr_code orr_csv_next(orr_csv *c, orr_csv_row *out, orr_error *err)
             if (code)
                 return code;
         } else {
-            f->text = take_plain(p, end, &after);
+            f->text = take_plain(c, p, end, &after);
         }
         f->raw = (orr_str){p, (size_t)(after - p)};
         if (after == end)

@@ -12,7 +12,8 @@
  * nothing if it likes.  Blanks around a field go.  A comma at the end of a line is followed by one
  * more field, an empty one: whether that is right the caller knows.  A field that begins with a
  * double quote ends with the next single one; two of them stand for one.  A byte order mark at the
- * start is skipped. */
+ * start is skipped.  Another separator than the comma, such as a tab, may be set after
+ * orr_csv_init. */
 #ifndef ORR_BASE_CSV_H
 #define ORR_BASE_CSV_H
 
@@ -34,6 +35,7 @@ typedef struct orr_csv {
     const char *path; /* borrowed, as are the bytes */
     const char *at, *end;
     uint32_t line; /* of the byte at `at` */
+    char separator;
     orr_csv_field *fields;
     size_t room;
     orr_arena *unquoted; /* made when the first quoted field is met */

@@ -3,8 +3,9 @@
  * 6.1).
  *
  * For tables of layers the two programs split lines at commas and then differ: v1 passes over lines
- * of fewer than nine fields, v2 drops what follows the last comma.  For our own rules neither
- * counts: empty fields at the end of a line are nothing. */
+ * of fewer than nine fields, v2 and v3 drop what follows the last comma.  For our own rules neither
+ * counts: empty fields at the end of a line are nothing, nor is what people put beside the numbers
+ * of a layer: remarks behind #, columns behind an empty one, titles and rows of commas. */
 #include <orrery/lab/scalesim.h>
 
 #include "base/formats/csv.h"
@@ -200,7 +201,13 @@ orr_code orr_scalesim_read_config(const char *path, orr_scalesim_config *out, or
 
 /* ---- tables of layers ---- */
 
-enum { CONV_FIELDS = 8, GEMM_FIELDS = 4, V1_FIELDS = 9, MOST_LAYERS = 1 << 16 };
+enum {
+    CONV_FIELDS = 8,
+    GEMM_FIELDS = 4,
+    V1_FIELDS = 9,
+    MOST_LAYERS = 1 << 16,
+    MOST_BLOCK = 1 << 20
+};
 #define MOST_SIZE ((uint64_t)1 << 32)
 
 typedef struct reader {
@@ -278,17 +285,57 @@ static orr_code take_numbers(
     return ORR_OK;
 }
 
-static orr_code take_gemm(reader *r, const orr_csv_row *row)
+static bool has_colon(const orr_csv_field *f)
+{
+    return f->text.len && memchr(f->text.ptr, ':', f->text.len);
+}
+
+static orr_str trim(orr_str s)
+{
+    while (s.len && (s.ptr[0] == ' ' || s.ptr[0] == '\t')) {
+        s.ptr++;
+        s.len--;
+    }
+    while (s.len && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t'))
+        s.len--;
+    return s;
+}
+
+/* 2:4 - two of four weights are not zero. */
+static orr_code take_sparsity(reader *r, const orr_csv_field *f, orr_systolic_layer *l)
+{
+    const char *colon = f->text.len ? memchr(f->text.ptr, ':', f->text.len) : NULL;
+    uint64_t n, m;
+    if (colon) {
+        const size_t before = (size_t)(colon - f->text.ptr);
+        const orr_str left = trim((orr_str){f->text.ptr, before});
+        const orr_str right = trim((orr_str){colon + 1, f->text.len - before - 1});
+        if (orr_text_u64(left, &n) && orr_text_u64(right, &m) && n >= 1 && n <= m &&
+            m <= MOST_BLOCK) {
+            l->nonzero = n;
+            l->block = m;
+            return ORR_OK;
+        }
+    }
+    const orr_where w = orr_csv_where(&r->csv, f);
+    return orr_fail(r->err, ORR_EINPUT, &w,
+                    "sparsity: \"%.*s\" is not N:M, N of M weights not zero, as 2:4",
+                    (int)(f->text.len < SHOWN ? f->text.len : SHOWN), f->text.ptr);
+}
+
+static orr_code take_gemm(reader *r, const orr_csv_row *row, size_t fields)
 {
     static const char *const names[] = {"m", "n", "k"};
     uint64_t m, n, k;
     uint64_t *const to[] = {&m, &n, &k};
     orr_scalesim_layer l = {.name = name_of(r, &row->fields[0]), .line = row->line};
-    const orr_code code = take_numbers(r, row, names, to, 3);
+    orr_code code = take_numbers(r, row, names, to, 3);
     if (code)
         return code;
     l.layer = orr_systolic_gemm(m, n, k);
-    return add_layer(r, &l);
+    if (fields > GEMM_FIELDS)
+        code = take_sparsity(r, &row->fields[GEMM_FIELDS], &l.layer);
+    return code ? code : add_layer(r, &l);
 }
 
 static orr_code check_filter(reader *r, const orr_csv_row *row, const orr_systolic_layer *l)
@@ -312,10 +359,16 @@ static orr_code take_conv(reader *r, const orr_csv_row *row, size_t fields)
     orr_systolic_layer *x = &l.layer;
     uint64_t *const to[] = {&x->ifmap_height, &x->ifmap_width, &x->filter_height, &x->filter_width,
                             &x->channels,     &x->filters,     &x->stride_height, &x->stride_width};
-    const bool has_two = fields > CONV_FIELDS && !r->rules->has_one_stride;
+    const bool is_sparse = r->rules->has_sparsity
+                               ? fields > CONV_FIELDS
+                               : r->rules->rows == ORR__ROWS_BY_COLUMNS && fields > CONV_FIELDS &&
+                                     has_colon(&row->fields[fields - 1]);
+    const bool has_two = fields - is_sparse > CONV_FIELDS && !r->rules->has_one_stride;
     orr_code code = take_numbers(r, row, names, to, has_two ? 8 : 7);
     if (!code)
         code = check_filter(r, row, x);
+    if (!code && is_sparse)
+        code = take_sparsity(r, &row->fields[fields - 1], x);
     if (code)
         return code;
     if (!has_two)
@@ -329,10 +382,11 @@ static orr_code take_conv(reader *r, const orr_csv_row *row, size_t fields)
 static orr_code wrong_count(reader *r, const orr_csv_row *row, size_t found, const char *expected)
 {
     const orr_where w = orr_csv_where(&r->csv, &row->fields[row->count - 1]);
-    return orr_fail(r->err, ORR_EINPUT, &w, "%s expected, %zu found%s", expected, found,
-                    r->rules->rows == ORR__ROWS_BY_FORM
-                        ? "; SCALE-Sim v2 drops what follows the last comma"
-                        : "");
+    if (r->rules->rows == ORR__ROWS_BY_FORM)
+        return orr_fail(r->err, ORR_EINPUT, &w,
+                        "%s expected, %zu found; SCALE-Sim %s drops what follows the last comma",
+                        expected, found, r->rules->name);
+    return orr_fail(r->err, ORR_EINPUT, &w, "%s expected, %zu found", expected, found);
 }
 
 static orr_code take_of_nine(reader *r, const orr_csv_row *row)
@@ -348,21 +402,58 @@ static orr_code take_by_form(reader *r, const orr_csv_row *row)
 {
     const size_t fields = row->count - 1;
     const bool is_gemm = r->opt.form == ORR_SCALESIM_GEMM;
-    if (fields < (is_gemm ? GEMM_FIELDS : CONV_FIELDS))
+    if (fields < (is_gemm ? GEMM_FIELDS : CONV_FIELDS) ||
+        (r->rules->has_sparsity && !is_gemm && fields > CONV_FIELDS + 1))
         return wrong_count(r, row, fields,
                            is_gemm ? "4 columns (name, m, n, k)"
                                    : "8 or 9 columns (a convolution)");
-    return is_gemm ? take_gemm(r, row) : take_conv(r, row, fields);
+    if (is_gemm)
+        return take_gemm(r, row, r->rules->has_sparsity ? fields : GEMM_FIELDS);
+    return take_conv(r, row, fields);
+}
+
+/* Columns that say something about the layer: up to a remark, or behind a whole convolution up to an
+ * empty one. */
+static size_t count_fields(const orr_csv_row *row)
+{
+    size_t fields = row->count;
+    for (size_t i = GEMM_FIELDS; i < fields; i++) {
+        const orr_str text = row->fields[i].text;
+        if (text.len ? text.ptr[0] == '#' : i >= CONV_FIELDS)
+            fields = i;
+    }
+    while (fields > 1 && row->fields[fields - 1].text.len == 0)
+        fields--;
+    return fields;
+}
+
+/* A name alone, or nothing at all, before commas. */
+static bool is_title(const orr_csv_row *row)
+{
+    for (size_t i = 1; i < row->count; i++)
+        if (row->fields[i].text.len)
+            return false;
+    return row->count > 1;
+}
+
+static void skip_title(reader *r, const orr_csv_row *row)
+{
+    if (row->fields[0].text.len && r->n->skipped++ == 0)
+        r->n->first_skipped = row->line;
 }
 
 static orr_code take_by_columns(reader *r, const orr_csv_row *row)
 {
-    size_t fields = row->count;
-    while (fields > 1 && row->fields[fields - 1].text.len == 0)
-        fields--;
-    if (fields == GEMM_FIELDS && r->opt.form != ORR_SCALESIM_CONV)
-        return take_gemm(r, row);
-    if ((fields == CONV_FIELDS || fields == CONV_FIELDS + 1) && r->opt.form != ORR_SCALESIM_GEMM)
+    const size_t fields = count_fields(row);
+    const bool is_sparse = fields > 1 && has_colon(&row->fields[fields - 1]);
+    const size_t numbers = fields - is_sparse;
+    if (is_title(row)) {
+        skip_title(r, row);
+        return ORR_OK;
+    }
+    if (numbers == GEMM_FIELDS && r->opt.form != ORR_SCALESIM_CONV)
+        return take_gemm(r, row, fields);
+    if ((numbers == CONV_FIELDS || numbers == CONV_FIELDS + 1) && r->opt.form != ORR_SCALESIM_GEMM)
         return take_conv(r, row, fields);
     return wrong_count(r, row, fields,
                        r->opt.form == ORR_SCALESIM_GEMM   ? "4 columns (name, m, n, k)"
@@ -419,6 +510,15 @@ static orr_code create(const char *path, orr_scalesim_network **out, orr_error *
     return ORR_OK;
 }
 
+/* A tab if the first line has tabs and no comma. */
+static char separator_of(const reader *r, orr_span bytes)
+{
+    const uint8_t *end = bytes.len ? memchr(bytes.ptr, '\n', bytes.len) : NULL;
+    const size_t first = end ? (size_t)(end - bytes.ptr) : bytes.len;
+    const bool has_tabs = first && memchr(bytes.ptr, '\t', first) && !memchr(bytes.ptr, ',', first);
+    return has_tabs && r->rules->rows == ORR__ROWS_BY_COLUMNS ? '\t' : ',';
+}
+
 orr_code orr_scalesim_parse_network(orr_span bytes,
                                     const char *label,
                                     const orr_scalesim_read *opt,
@@ -432,6 +532,7 @@ orr_code orr_scalesim_parse_network(orr_span bytes,
         r.rules = orr__systolic_rules(r.opt.rules);
         r.n->hash = orr_content_hash_of(bytes);
         orr_csv_init(&r.csv, bytes, r.n->path);
+        r.csv.separator = separator_of(&r, bytes);
         code = read_rows(&r);
         orr_csv_fini(&r.csv);
     }
