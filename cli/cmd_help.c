@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_help.c - orrery help: the overview, or one command's help (the same text as `orrery COMMAND
- * --help`), the collective algorithms or the network models. */
+ * --help`), the collective algorithms, the network models or the figures of old documents. */
 #include <orrery/collective.h>
 #include <orrery/network.h>
 
@@ -174,7 +174,7 @@ void cli_help_overview(FILE *to)
 /* ---- the command ---- */
 
 static const cli_argument arguments[] = {
-    {"COMMAND", "a command, an old program name, 'algorithms' or 'networks'", CLI_MAYBE},
+    {"COMMAND", "a command, an old program name, 'algorithms', 'networks' or 'figures'", CLI_MAYBE},
     {"WORD", "the second word of a command that has two", CLI_MAYBE},
     {0},
 };
@@ -184,8 +184,42 @@ static const cli_example examples[] = {
     {"One command:", "orrery help help", 0},
     {"The collective algorithms that a system file may name:", "orrery help algorithms", 0},
     {"The network models that --network takes:", "orrery help networks", 0},
+    {"Why documents of 2023 have other times:", "orrery help figures", 0},
     {0},
 };
+
+/* docs/figures.md has the arithmetic; tests/cli/figures.sh runs the commands. */
+static const char FIGURES[] =
+    "Two jobs of ASTRA-sim's documents, each with two times. 64 NPUs on one switch,\n"
+    "halving-doubling in 4 chunks, endpoint-delay 10, congestion-unaware:\n"
+    "\n"
+    "                                     documents of 2023    ASTRA-sim since 2024\n"
+    "  all-reduce of 65536 bytes               50904 cycles            52776 cycles\n"
+    "  Resnet50_DataParallel.txt             6749042 cycles       1082500920 cycles\n"
+    "\n"
+    "A cycle is 1 ns. orrery has the times of today; --compat astra2023 gives those\n"
+    "of 2023. Two changes of ASTRA-sim make the difference:\n"
+    "\n"
+    "  Reductions. Each received message that is reduced costs 3 x its size divided\n"
+    "  by local-mem-bw (50 GB/s here). Until October 2024 that time was computed in\n"
+    "  seconds and truncated to 0.\n"
+    "\n"
+    "  Durations. A trace has them in microseconds. Until the end of 2023 they were\n"
+    "  read as nanoseconds, so that computing was 1000 times faster, and ResNet-50\n"
+    "  was bound by communication instead of by computing.\n"
+    "\n"
+    "All four, with Switch.json, Switch.yml and Resnet50_DataParallel.txt of\n"
+    "ASTRA-sim:\n"
+    "\n"
+    "  $ orrery gen all_reduce --ranks 64 --comm-size 65536 -o ar.orr\n"
+    "  $ orrery run ar.orr -s Switch.json -t Switch.yml\n"
+    "  $ orrery run ar.orr -s Switch.json -t Switch.yml --compat astra2023\n"
+    "  $ orrery convert text Resnet50_DataParallel.txt --npus 64 -o rn.orr\n"
+    "  $ orrery run rn.orr -s Switch.json -t Switch.yml\n"
+    "  $ orrery run rn.orr -s Switch.json -t Switch.yml --compat astra2023\n"
+    "\n"
+    "AstraSim_Analytical_Congestion_Unaware takes --compat=astra2023 as well.\n"
+    "docs/figures.md has the files and the arithmetic.\n";
 
 static orr_code help_run(cli_context *c, orr_error *err)
 {
@@ -204,6 +238,10 @@ static orr_code help_run(cli_context *c, orr_error *err)
         for (size_t i = 0; orr_net_at(i); i++)
             printf("%-10s %s\n", orr_net_at(i)->name, orr_net_at(i)->help);
         printf("%-10s %s\n", "loggops", "schedules only: latency, overheads and gaps (LogGOPS)");
+        return ORR_OK;
+    }
+    if (strcmp(name, "figures") == 0) {
+        fputs(FIGURES, stdout);
         return ORR_OK;
     }
     const cli_command *command = cli_command_find(name);

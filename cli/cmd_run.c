@@ -421,8 +421,8 @@ static const cli_option options[] = {
      .with = "compare"},
     {"compare-chart", 0, "FILE", "with --compare: draw the times as bars (SVG)", .with = "compare"},
     {"noise-common", 0, NULL, "loggops: the same noise for all ranks", .needs = ORR_RUN_LOGGOPS},
-    {"compat", 0, "lgs2023|atlahs|ns3",
-     "exactly as LogGOPSim (2023), ATLAHS or the ns-3 back end, including their quirks"},
+    {"compat", 0, "lgs2023|atlahs|ns3|astra2023",
+     "exactly as LogGOPSim (2023), ATLAHS or the ns-3 back end, including their quirks; astra2023: times of ASTRA-sim in 2023 (orrery help figures)"},
     {"ranks-file", 0, "FILE", "slow or late ranks, slow or failed links (YAML)",
      .needs = ORR_RUN_SYSTEM},
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1",
@@ -737,15 +737,38 @@ static orr_code check_options(const cli_context *c, orr_error *err)
     return ORR_OK;
 }
 
+static bool is_compat(const cli_context *c, const char *name)
+{
+    const char *compat = cli_text(c, "compat");
+    return compat && strcmp(compat, name) == 0;
+}
+
+static orr_code find_rules_of_2023(const struct orr_rules_run **out, orr_error *err)
+{
+    const orr_compat *old;
+    const orr_code code = orr_compat_find(ORR_RULES_RUN, "astra2023", &old, err);
+    *out = code ? NULL : old->run;
+    return code;
+}
+
 /* --compat means a program of one kind of network. */
 static orr_code check_compat(const cli_context *c, orr_error *err)
 {
+    static const struct {
+        const char *name;
+        uint32_t needs;
+        const char *network;
+    } programs[] = {{"ns3", ORR_RUN_PACKETS, "packet or --flows"},
+                    {"astra2023", ORR_RUN_SYSTEM | ONE_RUN, "unaware or aware"},
+                    {NULL, ORR_RUN_LOGGOPS, "loggops"}};
     const char *compat = cli_text(c, "compat");
-    const bool is_ns3 = compat && strcmp(compat, "ns3") == 0;
-    if (!compat || (supported(c) & (is_ns3 ? ORR_RUN_PACKETS : ORR_RUN_LOGGOPS)))
+    size_t i = 0;
+    while (compat && programs[i].name && strcmp(programs[i].name, compat) != 0)
+        i++;
+    if (!compat || (supported(c) & programs[i].needs) == programs[i].needs)
         return ORR_OK;
     return orr_fail(err, ORR_EUSAGE, NULL, "--compat %s needs --network %s", compat,
-                    is_ns3 ? "packet or --flows" : "loggops");
+                    programs[i].network);
 }
 
 /* What cannot be left out. */
@@ -877,7 +900,9 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .path_steps = (uint32_t)cli_count(c, "critical-path"),
         .shows_progress = !c->quiet,
     };
-    code = cli_packet_rules(cli_given(c, "compat") && !is_loggops(c), &config.packet_rules, err);
+    code = cli_packet_rules(is_compat(c, "ns3"), &config.packet_rules, err);
+    if (!code && is_compat(c, "astra2023"))
+        code = find_rules_of_2023(&config.rules, err);
     if (code)
         return code;
     const cli_run_output wanted = {

@@ -36,6 +36,8 @@ static const cli_option analytical_options[] = {
     GROUPS_LOGS_AND_QUEUES,
     {"compute-scale", 0, "X", "accepted, ignored", .fallback = "1"},
     SCALES_AND_RENDEZVOUS,
+    {"compat", 0, "astra-sim|astra2023", "ours: rules of today, or of 2023 (orrery help figures)",
+     .fallback = "astra-sim"},
     {"no-compat", 0, NULL, "as orrery run has it, with the patterns of the logging file"},
     {0},
 };
@@ -102,11 +104,10 @@ static void print_packet_head(orr_run *r)
     fflush(stdout); /* the rest goes past stdio */
 }
 
-static orr_code find_rules(bool is_packet, const struct orr_rules_run **out, orr_error *err)
+static orr_code find_rules(const char *name, const struct orr_rules_run **out, orr_error *err)
 {
     const orr_compat *program;
-    const orr_code code =
-        orr_compat_find(ORR_RULES_RUN, is_packet ? "ns3" : "astra-sim", &program, err);
+    const orr_code code = orr_compat_find(ORR_RULES_RUN, name, &program, err);
     *out = code ? NULL : program->run;
     return code;
 }
@@ -136,7 +137,7 @@ static orr_code run_astra(cli_context *c, const char *network, orr_error *err)
     orr_error second;
     orr_code code = parse_scale(cli_text(c, "injection-scale"), &config.injection_scale, err);
     if (!code && !cli_flag(c, "no-compat"))
-        code = find_rules(is_packet, &config.rules, err);
+        code = find_rules(is_packet ? "ns3" : cli_text(c, "compat"), &config.rules, err);
     if (!code)
         code = cli_packet_rules(is_packet && config.rules, &config.packet_rules, err);
     if (!code)

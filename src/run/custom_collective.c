@@ -319,7 +319,8 @@ static void execute(run_state *r, uint32_t node)
     run_npu *n = r->stream->npu;
     r->running++;
     if (c->type[node] == ORR_NODE_COMP)
-        run_npu_timer(n, work_at_speed(work_replay_time(c->duration_us[node]), n->speed->compute),
+        run_npu_timer(n,
+                      work_at_speed(work_replay_time(n, c->duration_us[node]), n->speed->compute),
                       node_done, r, node);
     else if (c->type[node] == ORR_NODE_COMM_SEND || c->type[node] == ORR_NODE_COMM_RECV)
         exchange(r, node, c->type[node] == ORR_NODE_COMM_SEND);

@@ -47,6 +47,9 @@ typedef struct orr_rules_run {
     bool refuses_one_rank;   /* also for the trace of one rank (astra-sim.md 3) */
     bool overrides_patterns; /* patterns of the logging file do not count (astra-sim.md 10.1) */
     /* The run. */
+    bool has_ns_durations;  /* durations of traces count nanoseconds, not microseconds
+                               (docs/figures.md) */
+    bool reduces_for_free;  /* a reduction takes no time (docs/figures.md) */
     bool refuses_tick_zero; /* an event at the very start is an error (astra-sim.md 4.1) */
     bool orders_by_hash;    /* the lines of a rank's times follow a hash table (astra-sim.md
                                10.1) */

@@ -59,9 +59,9 @@ orr_code work_init(run_npu *n, const work_graph *g, orr_error *err)
 
 /* ---- values of nodes ---- */
 
-uint64_t work_replay_time(uint64_t duration_us)
+uint64_t work_replay_time(const run_npu *n, uint64_t duration)
 {
-    return duration_us ? duration_us * 1000 : 1;
+    return duration == 0 ? 1 : n->sim->rules->has_ns_durations ? duration : duration * 1000;
 }
 
 uint64_t work_at_speed(uint64_t duration, double speed)
@@ -200,7 +200,7 @@ static void replay(run_npu *n, uint32_t place)
 {
     const double speed = speed_at(n, place);
     const uint64_t duration =
-        work_replay_time(n->graph->t->columns.duration_us[n->graph->node[place]]);
+        work_replay_time(n, n->graph->t->columns.duration_us[n->graph->node[place]]);
     run_for(n, place, work_at_speed(duration, speed));
 }
 
@@ -254,7 +254,7 @@ static void roofline(run_npu *n, uint32_t place)
 static void replay_communication(run_npu *n, uint32_t place)
 {
     const uint64_t us = n->graph->t->columns.duration_us[n->graph->node[place]];
-    run_npu_timer(n, work_replay_time(us), work_node_done, n, place);
+    run_npu_timer(n, work_replay_time(n, us), work_node_done, n, place);
 }
 
 static bool has_size(const run_npu *n, uint32_t place)

@@ -58,7 +58,7 @@ void work_issue(run_npu *n);
 int work_kind_of(int type, const orr_rules_run *rules);
 void work_node_done(void *npu, uint64_t place); /* as an action */
 
-uint64_t work_replay_time(uint64_t duration_us);
+uint64_t work_replay_time(const run_npu *n, uint64_t duration);
 uint64_t work_at_speed(uint64_t duration, double speed); /* of a rank that is not plain */
 /* A compute node of this many operations on this many bytes. */
 typedef struct work_roofline {
