@@ -6,6 +6,9 @@
 
 The program that was "recorded" is a training step: operators on the main thread launch kernels, a second thread runs the
 backward pass with collectives on a stream of their own, then the host waits for the device.
+
+before_2024 is what PyTorch 2.0 wrote: host nodes in the flat form, no record-function ids in the device trace, times in
+whole microseconds, start and duration each cut on its own, so that operators begin together and end after their callers.
 """
 
 import json
@@ -24,13 +27,30 @@ CASES = {
     "same_start": {"flat": True, "seed": 7},
     "orphans": {"orphans": True, "seed": 8},
     "four": {"ranks": 4, "seed": 9},
+    "before_2024": {"before_2024": True, "steps": 3, "seed": 10},
 }
+
+
+def flat_form(node):
+    """A node as the first schema has it: what later ones keep in `attrs`, `inputs` and `outputs` beside its name."""
+    attrs = {attr["name"]: attr["value"] for attr in node["attrs"]}
+    keys = ("rf_id", "fw_parent", "seq_id", "scope", "tid", "fw_tid", "op_schema")
+    flat = {"name": node["name"], "id": node["id"], "parent": node["ctrl_deps"], **{key: attrs[key] for key in keys}}
+    for side in ("input", "output"):
+        io = node[f"{side}s"]
+        flat |= {f"{side}s": io["values"], f"{side}_shapes": io["shapes"], f"{side}_types": io["types"]}
+    if "collective_name" in attrs:
+        flat["inputs"] = [io["values"], 7, 94428220485728, 1, attrs["collective_name"], [], []]
+        flat["input_shapes"] = [io["shapes"], [], [], [], [], [], []]
+        flat["input_types"] = ["GenericList[Tensor(float)]", "Int", "Int", "Int", "String", "GenericList[]", "GenericList[]"]
+    return flat
 
 
 class Rank:
     """The traces of one rank while they are made; time in whole units, `scale` microseconds each."""
 
-    def __init__(self, rank, ranks=1, seed=1, scale=1, schema=SCHEMA, **_):
+    def __init__(self, rank, ranks=1, seed=1, scale=1, schema=SCHEMA, before_2024=False, **_):
+        self.before_2024 = before_2024
         self.rng, self.scale, self.schema = random.Random(seed * 1000 + rank), scale, schema
         self.rank, self.ranks = rank, ranks
         self.nodes, self.events = [], []
@@ -59,6 +79,9 @@ class Rank:
                            "attrs": self.attrs(rf, thread, more)})
 
     def event(self, cat, name, thread, start, length, args):
+        if self.before_2024:
+            start, length = start // 6, length // 6
+            args = {key: value for key, value in args.items() if key != "Record function id"}
         self.events.append({"ph": "X", "cat": cat, "name": name, "pid": 0 if isinstance(thread, str) else 77 + self.rank,
                             "tid": int(thread) if isinstance(thread, str) else 70 + thread, "ts": self.time(start),
                             "dur": self.length(length), "args": args})
@@ -114,8 +137,12 @@ class Rank:
         more = [("collective_name", "string", "allreduce"), ("dtype", "string", "Float"), ("in_msg_nelems", "uint64", size),
                 ("out_msg_nelems", "uint64", size), ("pg_name", "string", "0"), ("pg_size", "uint64", self.ranks)]
         kernel = self.kernel(2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 20, call="cudaLaunchKernelExC", length=30, args=about)
+        if self.before_2024:
+            inside = [lambda _: self.operator(2, "nccl:all_reduce", [kernel], "user_annotation", tensors=[size])]
+        else:
+            inside = [kernel]
         self.operator(2, "c10d::allreduce_", [lambda _: self.operator(
-            2, "record_param_comms", [kernel], tensors=[size], more=more, args=about)], tensors=[size])
+            2, "record_param_comms", inside, tensors=[size], more=more, args=about)], tensors=[size])
 
     def step(self, number, gap=0, flat=False, orphans=False, names=("aten::relu",), **_):
         begin = self.now[1]
@@ -147,6 +174,8 @@ class Rank:
         self.node(1, "[pytorch|profiler|execution_trace|process]", 1, 0, 0)
         host = {"schema": self.schema, "pid": 77 + self.rank, "time": "2026-01-01 00:00:00", "start_ts": 1, "nodes": self.nodes,
                 "finish_ts": 2}
+        if self.before_2024:
+            host = {**host, "schema": "1.0.1", "nodes": [flat_form(node) for node in self.nodes]}
         everyone = list(range(self.ranks))
         device = {"schemaVersion": 1, "distributedInfo": {
             "backend": "nccl", "rank": self.rank, "world_size": self.ranks,

@@ -100,6 +100,27 @@ orr_code link_pick_step(orr_link *l, orr_error *err) ORR_MUST_CHECK;
  * recorded, which streams waited for which. */
 orr_code link_find_waits(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 orr_code link_guess_streams(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+/* link_align.c: which entries of two rows are the same, in order: partner[i] is the place in b of
+ * a[i], or LINK_NONE. */
+orr_code link_align_rows(const uint32_t *a,
+                         uint32_t n,
+                         const uint32_t *b,
+                         uint32_t m,
+                         uint32_t *partner,
+                         orr_error *err) ORR_MUST_CHECK;
+
+/* Host nodes and operators while they are paired: nothing is, at first. */
+typedef struct link_names {
+    const uint32_t *by_id; /* host nodes by ascending id */
+    const orr_map *host_by_id;
+    uint32_t *op_of;     /* host node -> operator, or LINK_NONE */
+    uint32_t *host_of;   /* operator -> host node, or LINK_NONE */
+    uint32_t *parent_op; /* operator -> operator around it */
+} link_names;
+
+/* Pairs them by name and order.  Operators that start together are put in the order that fits the
+ * host's, and parent_op is set by both traces. */
+orr_code link_match_names(orr_link *l, const link_names *in, orr_error *err) ORR_MUST_CHECK;
 /* link_merge.c: the nodes and edges of both traces take the place of the host trace's. */
 orr_code link_merge(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 /* link_json.c */

@@ -50,8 +50,10 @@ typedef struct merger {
     uint32_t *thread_plan;   /* by thread */
     orr_map *calls;          /* correlation -> the first call that has it */
     orr_map *host_by_id;
+    uint32_t *part_of; /* host node -> the only part of its call that was not measured */
     double last_ts;
-    bool failed; /* out of memory */
+    bool is_by_name; /* nodes are paired by name and order */
+    bool failed;     /* out of memory */
 } merger;
 
 /* ---- order ---- */
@@ -81,6 +83,27 @@ static orr_code order_hosts(merger *m, orr_error *err)
     return code;
 }
 
+/* What starts together is put behind its parents. */
+static orr_code number_in_order(merger *m, const uint32_t *order, uint32_t **out, orr_error *err)
+{
+    uint32_t *made = orr_arena_new(m->l->arena, (size_t)m->count + 1, uint32_t);
+    uint32_t *way = orr_alloc((size_t)m->count + 1, sizeof *way);
+    uint32_t count = 0;
+    for (uint32_t i = 0; made && way && i < m->count; i++) {
+        uint32_t depth = 0;
+        for (uint32_t at = order[i]; at != LINK_NONE && !m->plan[at].id && depth < m->count;
+             at = m->plan[at].parent)
+            way[depth++] = at;
+        while (depth-- > 0) {
+            made[count++] = way[depth];
+            m->plan[way[depth]].id = count;
+        }
+    }
+    orr_free(way);
+    *out = made;
+    return made && way ? ORR_OK : orr_no_memory(err);
+}
+
 static orr_code number_nodes(merger *m, uint32_t **order_out, orr_error *err)
 {
     link_sort_entry *a = orr_alloc((size_t)m->count + 1, sizeof *a);
@@ -91,112 +114,25 @@ static orr_code number_nodes(merger *m, uint32_t **order_out, orr_error *err)
     orr_free(a);
     if (code)
         return code;
-    for (uint32_t i = 0; i < m->count; i++)
-        m->plan[order[i]].id = i + 1;
-    *order_out = order;
-    return ORR_OK;
-}
-
-/* ==== host nodes and operators paired by their names, for device traces that have no
- * record-function ids.
- *
- * Profilers before 2022 did not write them.  Both traces have the operators of a thread in the
- * order in which they started, the outer before the inner; only one or the other may lack a few:
- *
- *     host      step  linear  t  addmm  relu  ...        ids ascend
- *     device          linear  t  addmm  relu  ...        time goes on; "step" is passed over
- *
- * So both rows are walked together, and a node that has no partner within reach is passed over.
- * Threads are paired in the order in which they first do something.
- * Cost: linear, times the reach where rows differ. */
-
-enum { REACH = 64, THREADS_MAX = 4096 };
-
-/* The threads of one trace, in the order in which they appear. */
-typedef struct row_threads {
-    int64_t of[THREADS_MAX];
-    uint32_t count;
-} row_threads;
-
-static void see(row_threads *t, int64_t tid)
-{
-    for (uint32_t i = 0; i < t->count; i++) {
-        if (t->of[i] == tid)
-            return;
-    }
-    if (t->count < THREADS_MAX)
-        t->of[t->count++] = tid;
-}
-
-static bool is_operator(const linked_node *n)
-{
-    return n->kind == LINKED_ON_HOST && n->name.len && n->name.ptr[0] != '[';
-}
-
-static bool has_same_name(const merger *m, const linked_node *n, uint32_t op)
-{
-    return orr_str_equal(n->name, link_name(m->l, link_op(m->l, op)));
-}
-
-/* Place of the next operator with this name, from `at` on and within reach; `end`: there is
- * none. */
-static uint32_t find_ahead(const merger *m, const linked_node *n, uint32_t at, uint32_t end)
-{
-    const uint32_t *list = m->l->ops.by_thread.list;
-    for (uint32_t i = at; i < end && i - at < REACH; i++) {
-        if (has_same_name(m, n, list[i]))
-            return i;
-    }
-    return end;
-}
-
-static void pair_thread(merger *m, int64_t host_tid, uint32_t tid)
-{
-    const orr_linked *d = m->l->linked;
-    const link_lists *by = &m->l->ops.by_thread;
-    uint32_t at = by->first[tid];
-    for (size_t i = 0; i < d->node_count; i++) {
-        const uint32_t h = m->by_id[i];
-        if (d->nodes[h].tid != host_tid || !is_operator(&d->nodes[h]))
-            continue;
-        const uint32_t found = find_ahead(m, &d->nodes[h], at, by->first[tid + 1]);
-        if (found == by->first[tid + 1])
-            continue;
-        m->op_of[h] = by->list[found];
-        m->host_of[by->list[found]] = h;
-        at = found + 1;
-    }
-}
-
-static bool has_ids(const merger *m)
-{
-    for (uint32_t op = 0; op < m->l->ops.count; op++) {
-        const int64_t rf = link_op(m->l, op)->rf;
-        if (rf != KIN_NO_NUMBER && rf != 0)
-            return true;
-    }
-    return m->l->ops.count == 0;
-}
-
-static orr_code match_names(merger *m, orr_error *err)
-{
-    const orr_linked *d = m->l->linked;
-    row_threads *hosts = orr_alloc(1, sizeof *hosts), *ours = orr_alloc(1, sizeof *ours);
-    const bool has_room = hosts && ours;
-    for (size_t i = 0; has_room && i < d->node_count; i++) {
-        if (is_operator(&d->nodes[m->by_id[i]]))
-            see(hosts, d->nodes[m->by_id[i]].tid);
-    }
-    for (uint32_t op = 0; has_room && op < m->l->ops.count; op++)
-        see(ours, link_op(m->l, op)->tid);
-    for (uint32_t t = 0; has_room && t < hosts->count && t < ours->count; t++)
-        pair_thread(m, hosts->of[t], (uint32_t)ours->of[t]);
-    orr_free(hosts);
-    orr_free(ours);
-    return has_room ? ORR_OK : orr_no_memory(err);
+    return number_in_order(m, order, order_out, err);
 }
 
 /* ==== the plan ==== */
+
+enum { LACKS_RF = 1, LEVELS = 12, SEVERAL = UINT32_MAX - 1 };
+
+/* Do both traces name operators by their record-function ids? */
+static bool has_ids(const merger *m)
+{
+    bool in_host = false, in_device = false;
+    for (uint32_t op = 0; op < m->l->ops.count && !in_device; op++) {
+        const int64_t rf = link_op(m->l, op)->rf;
+        in_device = rf != KIN_NO_NUMBER && rf != 0;
+    }
+    for (size_t h = 0; h < m->l->linked->node_count && !in_host; h++)
+        in_host = !(m->l->linked->nodes[h].lacks & LACKS_RF) && m->l->linked->nodes[h].rf_id != 0;
+    return in_host && in_device;
+}
 
 static const char thread_name[] = "[pytorch|profiler|execution_trace|thread]";
 static const char process_name[] = "[pytorch|profiler|execution_trace|process]";
@@ -211,8 +147,6 @@ static orr_code count_event(merger *m, orr_link_counter c, const kin_event *e, o
 }
 
 /* ---- host nodes and operators ---- */
-
-enum { LACKS_RF = 1 };
 
 static orr_map *operators_by_rf(const orr_link *l)
 {
@@ -257,8 +191,9 @@ static void count_matches(merger *m)
 
 /* Record-function ids are small numbers: a trace of another run has them too, but for other
  * operators. */
-static orr_code check_same_run(const orr_link *l, orr_error *err)
+static orr_code check_same_run(const merger *m, orr_error *err)
 {
+    const orr_link *l = m->l;
     const uint64_t linked = l->tally.counts.of[ORR_LINK_LINKED];
     const uint64_t other = l->tally.counts.of[ORR_LINK_OTHER_NAMES];
     const orr_where at = {.byte = ORR_NO_BYTE};
@@ -267,6 +202,13 @@ static orr_code check_same_run(const orr_link *l, orr_error *err)
                         "%s and %s are not of the same run: %" PRIu64
                         " operators with the same record-function id have different names",
                         l->host_path, l->device_path, other);
+    const uint64_t both =
+        l->linked->node_count < l->ops.count ? l->linked->node_count : l->ops.count;
+    if (m->is_by_name && linked && linked < both / 10)
+        return orr_fail(err, ORR_EINPUT, &at,
+                        "%s and %s are not of the same run: %" PRIu64 " of %" PRIu64
+                        " operators are in both, by their names",
+                        l->host_path, l->device_path, linked, both);
     if (!linked && l->linked->node_count && l->ops.count)
         return orr_fail(err, ORR_EINPUT, &at,
                         "%s and %s are not of the same run: no operator is in both", l->host_path,
@@ -285,12 +227,14 @@ static orr_code match(merger *m, orr_error *err)
     for (uint32_t h = 0; !code && h < m->l->linked->node_count; h++)
         code = match_node(m, by_rf, h, err);
     orr_map_destroy(by_rf);
-    if (!code && !has_ids(m))
-        code = match_names(m, err);
+    m->is_by_name = m->l->device_path && !has_ids(m);
+    if (!code && m->is_by_name)
+        code = link_match_names(
+            m->l, &(link_names){m->by_id, m->host_by_id, m->op_of, m->host_of, m->parent_op}, err);
     if (code)
         return code;
     count_matches(m);
-    return m->l->device_path ? check_same_run(m->l, err) : ORR_OK;
+    return m->l->device_path ? check_same_run(m, err) : ORR_OK;
 }
 
 /* ---- parents that cannot be ---- */
@@ -463,16 +407,41 @@ static void plan_threads(merger *m)
     }
 }
 
+/* The host node around this one, if it was not measured and everything up to the operator around
+ * both was not either: then it belongs in between.  Else LINK_NONE. */
+static uint32_t unmeasured_parent(const merger *m, uint32_t op)
+{
+    const linked_node *nodes = m->l->linked->nodes;
+    const uint32_t host = m->host_of[op];
+    uint32_t at = host, first = LINK_NONE;
+    for (int level = 0; level < LEVELS && at != LINK_NONE; level++) {
+        const uint32_t up = orr_map_find(m->host_by_id, nodes[at].parent, LINK_NONE);
+        if (up == LINK_NONE || nodes[up].id >= nodes[at].id || nodes[up].tid != nodes[host].tid)
+            return LINK_NONE;
+        if (is_thread_node(nodes[up].name))
+            return m->parent_op[op] == LINK_NONE ? first : LINK_NONE;
+        if (m->op_of[up] != LINK_NONE)
+            return m->op_of[up] == m->parent_op[op] ? first : LINK_NONE;
+        first = level ? first : up;
+        at = up;
+    }
+    return LINK_NONE;
+}
+
 static void plan_operators(merger *m)
 {
     const link_lists *by = &m->l->ops.by_thread;
     for (uint32_t i = 0; i < m->l->ops.count && !m->failed; i++) {
         const uint32_t op = by->list[i], up = m->parent_op[op];
+        const uint32_t between = unmeasured_parent(m, op);
         const kin_event *e = link_op(m->l, op);
         planned p = empty_plan;
         p.event = m->l->ops.event[op];
         p.host = m->host_of[op];
-        p.parent = up == LINK_NONE ? m->thread_plan[e->tid] : m->plan_of_op[up];
+        p.parent = between != LINK_NONE && m->plan_of_host[between] != LINK_NONE
+                       ? m->plan_of_host[between]
+                   : up == LINK_NONE ? m->thread_plan[e->tid]
+                                     : m->plan_of_op[up];
         p.key = e->ts;
         m->plan_of_op[op] = add_plan(m, p);
         if (p.host != LINK_NONE)
@@ -488,7 +457,7 @@ static bool stays_unmeasured(const merger *m, uint32_t h)
 }
 
 /* Host nodes that were not measured stand before the next one, by id, that was. */
-static void plan_rest(merger *m)
+static void plan_unmeasured(merger *m)
 {
     const orr_linked *d = m->l->linked;
     double key = m->l->device.count ? m->last_ts : 0;
@@ -501,6 +470,31 @@ static void plan_rest(merger *m)
         if (m->plan_of_host[h] == LINK_NONE && stays_unmeasured(m, h))
             plan_host(m, h, LINK_NONE, key);
     }
+}
+
+/* A description or an annotation of communication. */
+static bool is_part_of_call(orr_str name)
+{
+    return orr_str_is(name, "record_param_comms") || orr_str_begins(name, "nccl:") ||
+           orr_str_begins(name, "rccl:");
+}
+
+/* Descriptions and annotations of communication that were not measured, by what they are in. */
+static void note_parts(merger *m)
+{
+    const orr_linked *d = m->l->linked;
+    memset(m->part_of, 0xFF, d->node_count * sizeof *m->part_of);
+    for (uint32_t h = 0; h < d->node_count; h++) {
+        const uint32_t up = orr_map_find(m->host_by_id, d->nodes[h].parent, LINK_NONE);
+        if (m->op_of[h] == LINK_NONE && up != LINK_NONE && d->nodes[up].id < d->nodes[h].id &&
+            is_part_of_call(d->nodes[h].name))
+            m->part_of[up] = m->part_of[up] == LINK_NONE ? h : SEVERAL;
+    }
+}
+
+static void place_unmeasured(merger *m)
+{
+    const orr_linked *d = m->l->linked;
     for (uint32_t h = 0; h < d->node_count && !m->failed; h++) {
         if (m->op_of[h] != LINK_NONE || m->plan_of_host[h] == 0 || m->plan_of_host[h] == LINK_NONE)
             continue;
@@ -538,6 +532,19 @@ static bool is_replayed(const orr_link *l, const kin_event *e)
            l->device.extras[e->extra].graph_node != 0;
 }
 
+/* The kernel of a collective belongs to all of its call: also to what the profiler missed of it. */
+static uint32_t innermost_call(const merger *m, uint32_t op)
+{
+    const uint32_t host = m->host_of[op];
+    uint32_t inside = host == LINK_NONE ? LINK_NONE : m->part_of[host];
+    uint32_t at = m->plan_of_op[op];
+    while (inside != LINK_NONE && inside != SEVERAL && m->plan_of_host[inside] != LINK_NONE) {
+        at = m->plan_of_host[inside];
+        inside = m->part_of[inside];
+    }
+    return at;
+}
+
 static orr_code device_parent(merger *m, const kin_event *e, uint32_t *out, orr_error *err)
 {
     const uint32_t call = orr_map_find(m->calls, (uint64_t)e->correlation, LINK_NONE);
@@ -547,7 +554,7 @@ static orr_code device_parent(merger *m, const kin_event *e, uint32_t *out, orr_
     const kin_event *c = &m->l->device.events[call];
     const uint32_t op = innermost_op(m, c->tid, c->ts);
     if (op != LINK_NONE) {
-        *out = m->plan_of_op[op];
+        *out = link_is_nccl(link_name(m->l, e)) ? innermost_call(m, op) : m->plan_of_op[op];
         m->l->tally.counts.of[ORR_LINK_PLACED]++;
         return ORR_OK;
     }
@@ -598,6 +605,7 @@ static orr_code make_room(merger *m, orr_error *err)
     const size_t hosts = m->l->linked->node_count + 1, ops = (size_t)m->l->ops.count + 1;
     m->op_of = orr_arena_new(a, hosts, uint32_t);
     m->plan_of_host = orr_arena_new(a, hosts, uint32_t);
+    m->part_of = orr_arena_new(a, hosts, uint32_t);
     m->host_of = orr_arena_new(a, ops, uint32_t);
     m->parent_op = orr_arena_new(a, ops, uint32_t);
     m->plan_of_op = orr_arena_new(a, ops, uint32_t);
@@ -605,8 +613,8 @@ static orr_code make_room(merger *m, orr_error *err)
     m->thread_plan = orr_arena_new(a, (size_t)m->l->ops.thread_count + 1, uint32_t);
     m->calls = link_calls(m->l);
     m->host_by_id = orr_map_create(hosts);
-    if (!m->op_of || !m->plan_of_host || !m->host_of || !m->parent_op || !m->plan_of_op ||
-        !m->plan_of_event || !m->thread_plan || !m->calls || !m->host_by_id)
+    if (!m->op_of || !m->plan_of_host || !m->part_of || !m->host_of || !m->parent_op ||
+        !m->plan_of_op || !m->plan_of_event || !m->thread_plan || !m->calls || !m->host_by_id)
         return orr_no_memory(err);
     for (uint32_t h = 0; h < m->l->linked->node_count; h++) {
         const orr_code code = note_host(m, h, err);
@@ -623,16 +631,19 @@ static orr_code make_room(merger *m, orr_error *err)
 static orr_code plan_all(merger *m, orr_error *err)
 {
     orr_code code;
-    for (uint32_t tid = 0; tid < m->l->ops.thread_count; tid++)
+    for (uint32_t tid = 0; tid < m->l->ops.thread_count && !m->is_by_name; tid++)
         nest(m, tid);
     plan_process(m);
     plan_threads(m);
     if (!m->failed)
+        plan_unmeasured(m);
+    if (!m->failed)
         plan_operators(m);
     if (!m->failed)
-        plan_rest(m);
+        place_unmeasured(m);
     if (m->failed)
         return orr_no_memory(err);
+    note_parts(m);
     if ((code = check_launches(m, err)))
         return code;
     return plan_devices(m, err);
