@@ -10,7 +10,9 @@
 #include "sources/torch/link/json_repaint.h"
 
 #include "base/io/output.h"
+
 #include "base/memory/map.h"
+#include <stdio.h>
 
 enum { PIECE = 1 << 20 };
 
@@ -41,10 +43,29 @@ static void add_u64(writer *w, repaint_overrides *v, const char *key, uint64_t n
 static void add_number(writer *w, repaint_overrides *v, const char *key, double n, bool is_real)
 {
     orr_json_writer j = begin_value(w, v, key);
-    if (is_real)
+    char digits[400];
+    if (is_real) {
         orr_json_double(&j, n);
-    else
+    } else if (n > -9e18 && n < 9e18) {
         orr_json_i64(&j, (int64_t)n);
+    } else {
+        const int length = snprintf(digits, sizeof digits, "%.0f", n);
+        orr_json_raw_text(&j, (orr_str){digits, length > 0 ? (size_t)length : 0});
+    }
+}
+
+/* When it started, as it stands in the file. */
+static void add_start(writer *w, repaint_overrides *v, const kin_event *e)
+{
+    if (e->flags & KIN_TS_REAL) {
+        add_number(w, v, "ts", e->ts, true);
+        return;
+    }
+    orr_json_writer j = begin_value(w, v, "ts");
+    if (e->flags & KIN_TS_HUGE)
+        orr_json_raw_text(&j, orr_intern_get(w->l->device.texts, (uint32_t)e->start_ns));
+    else
+        orr_json_i64(&j, e->start_ns);
 }
 
 static void add_text(writer *w, repaint_overrides *v, const char *key, uint32_t text)
@@ -120,7 +141,7 @@ static void add_measured(writer *w, repaint_overrides *v, uint32_t h)
     const kin_event *e = link_op(l, op);
     add_number(w, v, "inclusive_dur", e->dur, e->flags & KIN_DUR_REAL);
     add_number(w, v, "exclusive_dur", l->ops.own[op], l->ops.own_is_real[op]);
-    add_number(w, v, "ts", e->ts, e->flags & KIN_TS_REAL);
+    add_start(w, v, e);
     add_waits_for(w, v, h);
 }
 
@@ -179,7 +200,7 @@ static void write_device(writer *w, uint32_t h, const kin_event *e, uint64_t id)
     add_text(w, &v, "name", e->name);
     add_number(w, &v, "inclusive_dur", e->dur, dur_is_real);
     add_number(w, &v, "exclusive_dur", e->dur, dur_is_real);
-    add_number(w, &v, "ts", e->ts, e->flags & KIN_TS_REAL);
+    add_start(w, &v, e);
     add_waits_for(w, &v, h);
     add_u64(w, &v, "ctrl_deps", chakra_of(w->l)->new_id[h]);
     orr_json_writer j = begin_value(w, &v, "cat");

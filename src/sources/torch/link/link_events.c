@@ -132,10 +132,27 @@ static void rebase(kin_trace *k)
         k->events[i].ts = (double)(k->events[i].start_ns - k->base_ns);
 }
 
+/* Whole microseconds of which some are not doubles: since the first, which doubles hold exactly. */
+static void rebase_micros(kin_trace *k)
+{
+    int64_t first = INT64_MAX;
+    if (!k->has_wide_start || k->has_real_start || k->has_huge_start)
+        return;
+    for (size_t i = 0; i < k->count; i++) {
+        const kin_event *e = &k->events[i];
+        if (e->kind != KIN_OTHER && e->start_ns < first)
+            first = e->start_ns;
+    }
+    for (size_t i = 0; i < k->count; i++)
+        k->events[i].ts = (double)((__int128)k->events[i].start_ns - first);
+}
+
 orr_code link_sort(orr_link *l, orr_error *err)
 {
     kin_trace *k = &l->device;
-    if (!l->rules->read.keeps_micros)
+    if (l->rules->read.keeps_micros)
+        rebase_micros(k);
+    else
         rebase(k);
     if (is_sorted(k))
         return ORR_OK;

@@ -31,13 +31,14 @@ enum {
     KIN_DUR_REAL = 2, /* so has the duration */
     KIN_LAUNCH = 4,   /* a launch by the names that chakra_trace_link knows */
     KIN_USER = 8,     /* an operator that is a user_annotation */
+    KIN_TS_HUGE = 16, /* micros: an integer of more than 64 bits; start is the number of its text */
 };
 
 /* ts and dur are nanoseconds since the earliest event, which a double holds exactly; or, by the
  * rules, microseconds as in the file. */
 typedef struct kin_event {
     double ts, dur;
-    int64_t start_ns; /* by the clock of the file */
+    int64_t start_ns; /* by the clock of the file; or, by the rules, whole microseconds */
     int64_t external; /* -1: none */
     int64_t rf;       /* record-function id, or KIN_NO_NUMBER */
     int64_t correlation;
@@ -75,6 +76,7 @@ typedef struct kin_trace {
     int64_t rank, world; /* KIN_NO_NUMBER: not said */
     int64_t base_ns;     /* the earliest start; set by sorting */
     bool has_step, has_events;
+    bool has_real_start, has_wide_start, has_huge_start; /* micros: not whole; beyond 2^53; 2^63 */
     orr_arena *arena;
 } kin_trace;
 

@@ -17,6 +17,7 @@
 
 /* The difference of two times must fit. */
 #define MAX_NS (INT64_MAX / 2)
+#define MAX_EXACT (INT64_C(1) << 53) /* whole numbers up to here are doubles */
 
 typedef struct reader {
     orr_json *j;
@@ -86,30 +87,18 @@ static bool is_number(orr_json_value v)
     return orr_json_type_of(v) == ORR_JSON_INT || orr_json_type_of(v) == ORR_JSON_REAL;
 }
 
-/* Time stamps have 16 digits before the point and three after it, more than a double holds: so
- * twice. */
-static bool take_start(draft *d, orr_json_value v)
-{
-    d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? KIN_TS_REAL : 0;
-    if (is_number(v) && !orr_json_get_double(v, &d->e.ts, NULL) &&
-        orr__micros_ns(orr_json_raw(v), &d->e.start_ns) && d->e.start_ns > -MAX_NS &&
-        d->e.start_ns < MAX_NS)
-        return true;
-    is_bad(d, "ts");
-    return false;
-}
-
 static bool take_duration(const reader *r, draft *d, orr_json_value v)
 {
     int64_t ns;
     d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? KIN_DUR_REAL : 0;
-    if (!is_number(v) || orr_json_get_double(v, &d->e.dur, NULL) ||
-        !orr__micros_ns(orr_json_raw(v), &ns)) {
+    const bool is_fine = is_number(v) && !orr_json_get_double(v, &d->e.dur, NULL);
+    if (is_fine && r->opt->rules->keeps_micros)
+        return true;
+    if (!is_fine || !orr__micros_ns(orr_json_raw(v), &ns)) {
         is_bad(d, "dur");
         return false;
     }
-    if (!r->opt->rules->keeps_micros)
-        d->e.dur = (double)ns;
+    d->e.dur = (double)ns;
     return true;
 }
 
@@ -135,6 +124,43 @@ static orr_code intern_value(reader *r, orr_json_value v, uint32_t *out)
     if (orr_json_type_of(v) != ORR_JSON_STRING || orr_json_get_str(v, &s, NULL))
         s = orr_json_raw(v);
     return intern(r, s, out);
+}
+
+/* As Python has it: a double, or an integer of any size (chakra.md 3.3).  The double is for what
+ * cannot be compared otherwise. */
+static orr_code take_micros(reader *r, draft *d, orr_json_value v)
+{
+    uint32_t text = 0;
+    d->has_ts = true;
+    if (d->e.flags & KIN_TS_REAL) {
+        r->k->has_real_start = true;
+        return ORR_OK;
+    }
+    if (!orr_text_i64(orr_json_raw(v), &d->e.start_ns)) {
+        r->k->has_huge_start = true;
+        d->e.flags |= KIN_TS_HUGE;
+        if (intern(r, orr_json_raw(v), &text))
+            return ORR_ENOMEM;
+        d->e.start_ns = text;
+    } else if (d->e.start_ns > MAX_EXACT || d->e.start_ns < -MAX_EXACT) {
+        r->k->has_wide_start = true;
+    }
+    return ORR_OK;
+}
+
+/* Time stamps have 16 digits before the point and three after it, more than a double holds: so
+ * twice. */
+static orr_code take_start(reader *r, draft *d, orr_json_value v)
+{
+    d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? KIN_TS_REAL : 0;
+    const bool is_fine = is_number(v) && !orr_json_get_double(v, &d->e.ts, NULL);
+    if (is_fine && r->opt->rules->keeps_micros)
+        return take_micros(r, d, v);
+    d->has_ts = is_fine && orr__micros_ns(orr_json_raw(v), &d->e.start_ns) &&
+                d->e.start_ns > -MAX_NS && d->e.start_ns < MAX_NS;
+    if (!d->has_ts)
+        is_bad(d, "ts");
+    return ORR_OK;
 }
 
 /* ---- args ---- */
@@ -291,7 +317,8 @@ static orr_code take_args(reader *r, draft *d, orr_json_value v)
 static orr_code take_fields(reader *r, draft *d)
 {
     const chrome_event *in = &d->in;
-    d->has_ts = chrome_has(in, CHROME_TS) && take_start(d, in->of[CHROME_TS]);
+    if (chrome_has(in, CHROME_TS) && take_start(r, d, in->of[CHROME_TS]))
+        return ORR_ENOMEM;
     d->has_dur = chrome_has(in, CHROME_DUR) && take_duration(r, d, in->of[CHROME_DUR]);
     d->has_name = take_str(d, CHROME_NAME, "name");
     (void)take_str(d, CHROME_CAT, "cat");
