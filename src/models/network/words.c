@@ -199,12 +199,8 @@ orr_code orr__words_delay(orr__words *w, const char *what, uint64_t *ps_out, orr
     return ORR_OK;
 }
 
-orr_code orr__words_end(orr__words *w, const char *what, orr_error *err)
+uint32_t orr__words_surplus(orr__words *w)
 {
     orr_str s;
-    if (!orr__words_next(w, &s))
-        return ORR_OK;
-    const orr_where where = orr__words_where(w);
-    return orr_fail(err, ORR_EINPUT, &where, "there are more %s than the head of the file says",
-                    what);
+    return orr__words_next(w, &s) ? w->word_line : 0;
 }

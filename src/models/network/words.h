@@ -49,7 +49,7 @@ const char *orr__words_shown(orr_str s, char out[ORR__WORD_ROOM]);
 orr_code orr__words_need(orr__words *w, const char *what, orr_str *out, orr_error *err)
     ORR_MUST_CHECK;
 
-/* No word is left, or an error: "there are more `what` than the head of the file says". */
-orr_code orr__words_end(orr__words *w, const char *what, orr_error *err) ORR_MUST_CHECK;
+/* The line of the next word, which nobody reads; 0: none is left. */
+uint32_t orr__words_surplus(orr__words *w);
 
 #endif

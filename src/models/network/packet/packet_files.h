@@ -44,6 +44,7 @@ typedef struct orr__flow_list {
     orr__trigger *triggers;
     size_t trigger_count, trigger_room, by_line_room;
     uint32_t *targets;
+    uint32_t surplus; /* the line after the flows that the head announces; 0: there is none */
 } orr__flow_list;
 
 /* The nodes that a line names must be hosts of the cabling. */
@@ -79,12 +80,18 @@ orr_code orr__link_events_read(orr__link_events *e,
                                orr_error *err) ORR_MUST_CHECK;
 void orr__link_events_fini(orr__link_events *e);
 
-/* The nodes whose packets are traced: "count id id ..."; is_traced has a place per node.
- * ignores_more: words after that many are skipped. */
+/* What the original reads past in a list of traced nodes. */
+typedef struct orr__traced {
+    uint64_t absent;      /* how many are no nodes of the network */
+    uint32_t absent_line; /* of the first of them */
+    uint32_t surplus;     /* the line after those that the head announces; 0: there is none */
+} orr__traced;
+
+/* The nodes whose packets are traced: "count id id ..."; is_traced has a place per node. */
 orr_code orr__traced_read(const orr__cabling *c,
                           const char *path,
-                          bool ignores_more,
                           bool *is_traced,
+                          orr__traced *found,
                           orr_error *err) ORR_MUST_CHECK;
 
 /* ---- htsim's connection matrices: flows, triggers between them, links that fail ---- */

@@ -34,6 +34,30 @@ static void warn(orr__packet_inputs *in, const char *line)
         in->warnings[in->warning_count++] = copy;
 }
 
+void orr__packet_inputs_note(orr__packet_inputs *in,
+                             const char *path,
+                             uint32_t line,
+                             const char *what)
+{
+    char text[400];
+    snprintf(text, sizeof text, "%.200s:%u: %s", path, line, what);
+    warn(in, text);
+}
+
+static void warn_of_traced(orr__packet_inputs *in, const char *path, const orr__traced *found)
+{
+    char what[100];
+    if (found->absent) {
+        snprintf(what, sizeof what,
+                 "traced nodes that are not in the network are passed over (%" PRIu64 ")",
+                 found->absent);
+        orr__packet_inputs_note(in, path, found->absent_line, what);
+    }
+    if (found->surplus && !in->config.rules->ignores_more_traced)
+        orr__packet_inputs_note(in, path, found->surplus,
+                                "what follows the nodes that the head announces is passed over");
+}
+
 static bool is_control(uint64_t mode)
 {
     return mode == ORR__CONTROL_NSCC || mode == ORR__CONTROL_DCQCN || mode == ORR__CONTROL_HPCC ||
@@ -197,16 +221,17 @@ static orr_code fit_buffer(orr__packet_inputs *in, orr_error *err)
 static orr_code read_traced(orr__packet_inputs *in, orr_error *err)
 {
     const char *path;
+    orr__traced found;
     if (!in->config.enable_trace || !in->config.trace_nodes[0] || !in->config.trace_out[0])
         return ORR_OK;
     if (!(in->is_traced = orr_alloc(in->cabling.nodes, sizeof *in->is_traced)))
         return orr_no_memory(err);
-    const orr_code code =
-        orr__packet_inputs_path(in, in->config.trace_nodes, "TRACE_FILE", &path, err);
-    if (code)
-        return code;
-    return orr__traced_read(&in->cabling, path, in->config.rules->ignores_more_traced,
-                            in->is_traced, err);
+    orr_code code = orr__packet_inputs_path(in, in->config.trace_nodes, "TRACE_FILE", &path, err);
+    if (!code)
+        code = orr__traced_read(&in->cabling, path, in->is_traced, &found, err);
+    if (!code)
+        warn_of_traced(in, path, &found);
+    return code;
 }
 
 static orr_code read_link_events(orr__packet_inputs *in, orr_error *err)
@@ -238,6 +263,10 @@ static orr_code read_topology(orr__packet_inputs *in, const char *path, orr_erro
     const orr__topology_kind kind = orr__topology_kind_of(bytes);
     if (kind == ORR__KIND_NS3 || kind == ORR__KIND_CONFIG) {
         code = orr__cabling_parse(&in->cabling, bytes, path, err);
+        if (!code && in->cabling.surplus)
+            orr__packet_inputs_note(
+                in, path, in->cabling.surplus,
+                "what follows the links that the head announces is passed over");
     } else {
         code = orr__topology_parse_any(bytes, path, ORR__MOST_LINKS, &in->links, err);
         if (!code && !in->links)

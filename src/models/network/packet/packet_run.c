@@ -92,6 +92,9 @@ static orr_code read_flows(orr_packet *p, const char *path, orr_error *err)
     const orr_span bytes = orr_input_bytes(in);
     code = orr__htsim_is_cm(bytes) ? read_matrix(p, bytes, path, err)
                                    : orr__flows_parse(&p->flows, &p->in.cabling, bytes, path, err);
+    if (!code && p->flows.surplus)
+        orr__packet_inputs_note(&p->in, path, p->flows.surplus,
+                                "what follows the flows that the head announces is passed over");
     orr_input_close(in);
     return code;
 }

@@ -152,8 +152,7 @@ orr_code orr__cabling_parse(orr__cabling *c, orr_span bytes, const char *path, o
         code = read_switches(c, &w, h.switches, ORR__SWITCH, err);
     for (uint64_t i = 0; i < h.links && !code; i++)
         code = read_cable(c, &w, err);
-    if (!code)
-        code = orr__words_end(&w, "links", err);
+    c->surplus = code ? 0 : orr__words_surplus(&w);
     const orr_where where = orr_where_byte(path, ORR_NO_BYTE);
     if (!code && c->hosts < 2)
         code = orr_fail(err, ORR_EINPUT, &where, "fewer than two hosts");

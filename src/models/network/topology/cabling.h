@@ -24,6 +24,7 @@ typedef struct orr__cabling {
     orr__cable *cables;
     size_t cable_count, cable_room;
     uint32_t gpus_per_server; /* SimAI's dialect; 0 otherwise */
+    uint32_t surplus; /* the line after the links that the head announces; 0: there is none */
 } orr__cabling;
 
 orr_code orr__cabling_parse(orr__cabling *c, orr_span bytes, const char *path, orr_error *err)

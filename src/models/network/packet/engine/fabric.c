@@ -449,8 +449,11 @@ void fab_watch_for_stall(fab *f)
         return; /* a window ends before */
     f = f->main;
     const uint64_t silence = f->now - f->last_arrival;
+    uint64_t next;
     if (silence <= f->longest_silence || f->under_way == 0)
         return;
+    if (f->rules.starts_in_two_events && fab_next_at(f, &next) && next <= f->now)
+        return; /* more happens now: a flow may be between its two events */
     f->longest_silence = 2 * silence;
     if (!can_move(f))
         f->end.is_stalled = f->end.is_stopped = true;

@@ -73,7 +73,8 @@ orr_code orr__flows_parse(
     orr_code code = orr__words_u64(&w, "the number of flows", 0, UINT32_MAX - 1, &count, err);
     for (uint64_t i = 0; i < count && !code; i++)
         code = read_flow(f, c, &w, err);
-    return code ? code : orr__words_end(&w, "flows", err);
+    f->surplus = code ? 0 : orr__words_surplus(&w);
+    return code;
 }
 
 /* ---- failures and repairs ---- */
@@ -161,23 +162,25 @@ orr_code orr__link_events_read(orr__link_events *e,
 }
 
 orr_code orr__traced_read(
-    const orr__cabling *c, const char *path, bool ignores_more, bool *is_traced, orr_error *err)
+    const orr__cabling *c, const char *path, bool *is_traced, orr__traced *found, orr_error *err)
 {
     orr_input *in;
     orr__words w;
     uint64_t count = 0, id = 0;
+    *found = (orr__traced){0};
     orr_code code = orr_input_open(path, &in, err);
     if (code)
         return code;
     orr__words_init(&w, orr_input_bytes(in), path);
-    code = orr__words_u64(&w, "the number of traced nodes", 0, c->nodes, &count, err);
+    code = orr__words_u64(&w, "the number of traced nodes", 0, UINT32_MAX, &count, err);
     for (uint64_t i = 0; i < count && !code; i++) {
-        code = orr__words_u64(&w, "a node", 0, c->nodes - 1, &id, err);
-        if (!code)
+        code = orr__words_u64(&w, "a node", 0, UINT32_MAX, &id, err);
+        if (!code && id < c->nodes)
             is_traced[id] = true;
+        else if (!code && found->absent++ == 0)
+            found->absent_line = w.word_line;
     }
-    if (!code && !ignores_more)
-        code = orr__words_end(&w, "nodes", err);
+    found->surplus = code ? 0 : orr__words_surplus(&w);
     orr_input_close(in);
     return code;
 }
