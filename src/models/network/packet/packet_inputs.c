@@ -127,7 +127,7 @@ static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_er
     for (size_t i = 0; i < in->cabling.cable_count && in->config.enable_qcn; i++) {
         const orr__cable *l = &in->cabling.cables[i];
         const bool at_switch =
-            in->cabling.kinds[l->a] != ORR__HOST || in->cabling.kinds[l->b] != ORR__HOST;
+            in->cabling.kinds[l->a] == ORR__SWITCH || in->cabling.kinds[l->b] == ORR__SWITCH;
         if (!at_switch || has_marks(&in->config, l->rate))
             continue;
         if (!in->config.path[0]) {

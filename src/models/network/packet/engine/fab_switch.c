@@ -305,6 +305,10 @@ static void set_up_port(fab *f, fab_port *p, uint64_t nic_rate)
     p->shift = 3;
     for (uint64_t rate = p->rate; rate > nic_rate && p->shift; rate /= 2)
         p->shift--;
+    if (f->nodes[p->node].kind == ORR__NVSWITCH) { /* marks nothing (packet-network.md 13) */
+        p->kmin = p->kmax = UINT64_MAX;
+        return;
+    }
     for (unsigned i = 0; i < f->config.mark_count; i++)
         if (f->config.marks[i].rate == p->rate) {
             p->kmin = f->config.marks[i].kmin;
