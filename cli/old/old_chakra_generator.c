@@ -33,15 +33,17 @@ static orr_code run_chakra_generator(cli_context *c, orr_error *err)
     return orr_gen_write_samples(&opt, ".", err);
 }
 
-/* --num_dims existed in two generations only, so it tells which one is meant unless --schema
- * does. */
+/* --num_dims existed in two generations only: the samples of both are written, each under the names
+ * of its time, unless --schema says which one is meant. */
 static orr_code run_et_generator(cli_context *c, orr_error *err)
 {
     orr_gen_options opt = old_options(c);
     if (cli_given(c, "schema"))
         opt.style = cli_gen_style(cli_text(c, "schema"));
-    else if (cli_given(c, "num_dims"))
+    else if (cli_given(c, "num_dims")) {
         opt.style = ORR_GEN_0_0_4;
+        opt.has_early_names = true;
+    }
     if (opt.style != ORR_GEN_CURRENT)
         opt.dims = cli_count(c, "num_dims");
     return orr_gen_write_samples(&opt, ".", err);

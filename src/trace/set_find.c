@@ -208,6 +208,77 @@ static orr_code take_folder(const char *path, const folder *d, orr__file_list *l
     return code;
 }
 
+/* ---- a prefix that is not there: which one was meant? ---- */
+
+enum { MOST_NAMED = 3, MOST_LETTERS = 64 };
+
+/* Letters and digits in small letters: oneCommNode and one_comm_node are alike. */
+static size_t letters_of(orr_str s, char out[MOST_LETTERS])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s.len && n < MOST_LETTERS; i++) {
+        const char c = s.ptr[i];
+        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'))
+            out[n++] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    return n;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Letters to insert, remove or replace. */
+static size_t distance(orr_str a, orr_str b)
+{
+    char x[MOST_LETTERS], y[MOST_LETTERS];
+    const size_t n = letters_of(a, x), m = letters_of(b, y);
+    size_t row[MOST_LETTERS + 1];
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            const size_t above = row[j];
+            row[j] = least(corner + (x[i - 1] != y[j - 1]), least(row[j - 1], above) + 1);
+            corner = above;
+        }
+    }
+    return row[m];
+}
+
+typedef struct near_prefix {
+    orr_str name;
+    size_t distance;
+} near_prefix;
+
+static orr_code refuse_prefix(const char *path, orr_str prefix, const folder *d, orr_error *err)
+{
+    static const char none[] =
+        "no such file, and no files of that prefix (PREFIX.0.et, PREFIX.1.et, ...)";
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    near_prefix near[MOST_NAMED + 1];
+    size_t count = 0;
+    for (size_t i = 0; i < d->count && d->files[i].has_rank; i += run_length(d, i)) {
+        const near_prefix one = {d->files[i].prefix, distance(prefix, d->files[i].prefix)};
+        size_t at = count;
+        for (; at && near[at - 1].distance > one.distance; at--)
+            near[at] = near[at - 1];
+        near[at] = one;
+        count = least(count + 1, MOST_NAMED);
+    }
+    if (count == 0)
+        return fail_path(path, err, none);
+    for (size_t i = count; i < MOST_NAMED; i++)
+        near[i].name = (orr_str){"", 0};
+    return orr_fail(err, ORR_EIO, &w, "%s; nearest here: %.*s%s%.*s%s%.*s", none,
+                    (int)near[0].name.len, near[0].name.ptr, count > 1 ? ", " : "",
+                    (int)near[1].name.len, near[1].name.ptr, count > 2 ? ", " : "",
+                    (int)near[2].name.len, near[2].name.ptr);
+}
+
 static orr_code take_prefix(const char *path,
                             const char *folder_path,
                             const folder *d,
@@ -221,8 +292,7 @@ static orr_code take_prefix(const char *path,
     for (size_t i = 0; i < d->count && d->files[i].has_rank; i++)
         if (compare_text(d->files[i].prefix, prefix) == 0)
             return add_ranks(list, folder_path, d->files + i, run_length(d, i), err);
-    return fail_path(path, err,
-                     "no such file, and no files of that prefix (PREFIX.0.et, PREFIX.1.et, ...)");
+    return refuse_prefix(path, prefix, d, err);
 }
 
 bool orr__is_orr(orr_span head)

@@ -45,6 +45,7 @@ typedef struct orr_gen_options {
     uint64_t nodes;        /* of a random graph */
     uint64_t width;        /* nodes that may run at the same time in it */
     uint64_t seed;
+    bool has_early_names; /* samples: also those of June 2023, under their names */
 } orr_gen_options;
 
 /* Bits of orr_pattern.uses, in the order of the fields above. */
@@ -93,7 +94,7 @@ ORR_API orr_code orr_pattern_set(const orr_pattern *p,
 
 /* What Chakra's own generator of that time writes: all its samples, as FOLDER/<sample>.<rank>.et
  * (.eg in the first generation), byte for byte.  Read from opt: style, ranks, dims, runtime_us,
- * tensor_size, comm_size. */
+ * tensor_size, comm_size, has_early_names. */
 ORR_API orr_code orr_gen_write_samples(const orr_gen_options *opt,
                                        const char *folder,
                                        orr_error *err) ORR_MUST_CHECK;

@@ -89,6 +89,7 @@ typedef struct run {
     orr_gen_options opt;
     const char *folder;
     uint64_t next_id;
+    bool is_early;    /* ids start at 0 in every file */
     orr_arena *names; /* reset after each file */
     orr_error *err;
 } run;
@@ -103,7 +104,7 @@ static orr_code write_rank(run *r, const sample *s, uint32_t rank, const orr_tra
         return orr_no_memory(r->err);
     const orr_write_options opt = {.size = sizeof opt,
                                    .schema = is_eg ? ORR_SCHEMA_EG : ORR_SCHEMA_CURRENT,
-                                   .id_shift = is_eg ? 0 : r->next_id};
+                                   .id_shift = r->is_early ? 0 : r->next_id};
     r->next_id += orr_trace_columns(t)->count;
     return orr_trace_write(t, path, &opt, r->err);
 }
@@ -132,10 +133,18 @@ static orr_code write_sample(run *r, const sample *s)
 
 orr_code orr_gen_write_samples(const orr_gen_options *opt, const char *folder, orr_error *err)
 {
-    run r = {.opt = *opt, .folder = folder, .names = orr_arena_create(), .err = err};
+    run r = {.opt = *opt,
+             .folder = folder,
+             .is_early = opt->style == ORR_GEN_EG,
+             .names = orr_arena_create(),
+             .err = err};
     orr_code code = r.names ? ORR_OK : orr_no_memory(err);
     for (const sample *s = samples[opt->style]; s->file && !code; s++)
         code = write_sample(&r, s);
+    r.is_early |= opt->has_early_names;
+    for (const sample *s = first_ones; opt->has_early_names && s->file && !code; s++)
+        if (opt->ranks >= orr_pattern_find(s->pattern)->min_ranks)
+            code = write_sample(&r, s);
     orr_arena_destroy(r.names);
     return code;
 }
