@@ -9,18 +9,22 @@
 #     make bench      the benchmarks
 #     make docs       the pictures in docs/pictures, from reports made now (needs chromium and Node.js)
 #     make fuzz       each fuzz target for FUZZ_SECONDS=60
-#     make install    PREFIX=/usr/local DESTDIR=
+#     make install    PREFIX=/usr/local DESTDIR= OLD_NAMES=libexec: programs under their old names are links in
+#                     PREFIX/libexec/orrery, which nobody has in PATH unasked; bin puts them into PREFIX/bin, no leaves
+#                     them out
+#     make uninstall  removes what make install with the same PREFIX and DESTDIR wrote
 #     make format     clang-format all C files
 #     make clean
 BUILD ?= build
 PREFIX ?= /usr/local
+OLD_NAMES ?= libexec
 FUZZ_SECONDS ?= 60
 TESTS ?=
 
 # The report page is tried in a browser; where there is none, its tests say so and count as skipped.
 browser-tests = tools/setup.sh browser || echo "no browser: the tests of the report page are skipped"; tests/browser/install.sh $(1)
 
-.PHONY: all demo test check bench docs fuzz install format clean
+.PHONY: all demo test check bench docs fuzz install uninstall format clean
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja
@@ -68,8 +72,14 @@ fuzz:
 	@tests/fuzz/run build-fuzz $(FUZZ_SECONDS)
 
 install: all
+	@meson configure $(BUILD) -Dprefix=$(PREFIX) -Dold_names=$(patsubst yes,bin,$(patsubst no,none,$(OLD_NAMES)))
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet --strip
+	@find $(DESTDIR)$(PREFIX)/lib* -name liborrery.a -exec strip --strip-debug {} +
+
+uninstall: $(BUILD)/build.ninja
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
-	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet
+	@ninja -C $(BUILD) --quiet cli/orrery_tables >/dev/null
+	@tools/uninstall.py $(BUILD) $(DESTDIR)
 
 format:
 	@tools/check_format.sh --fix

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes one link per old program name; a name that people give to python3 becomes a copy of the launcher.
 #     link_names.sh FOLDER TABLES PROGRAM STAMP   while building: beside FOLDER/orrery, a link to PROGRAM
-#     link_names.sh TABLES PLACE                  while installing: into libexec/orrery, bin, or none
+#     link_names.sh TABLES PLACE MANDIR           while installing: into libexec/orrery, bin, or none, with man pages
 set -eu
 program=orrery
 launcher=$(dirname "$0")/old/old_launcher.py
@@ -13,13 +13,13 @@ if [ $# -eq 4 ]; then
     mkdir -p "$folder"
     ln -s "../${built#"$(dirname "$folder")/"}" "$folder/orrery"
 else
-    tables=$1
+    tables=$1 man=$MESON_INSTALL_DESTDIR_PREFIX/$3/man1
     case $2 in
     bin) folder=$MESON_INSTALL_DESTDIR_PREFIX/bin ;;
     libexec) folder=$MESON_INSTALL_DESTDIR_PREFIX/libexec/orrery program=../../bin/orrery ;;
     *) exit 0 ;;
     esac
-    mkdir -p "$folder"
+    mkdir -p "$folder" "$man"
 fi
 "$tables" old-names | while read -r name; do
     case $name in
@@ -30,5 +30,6 @@ fi
         ;;
     *) ln -sf "$program" "$folder/$name" ;;
     esac
+    [ $# -eq 4 ] || "$tables" old-man "$name" >"$man/$name.1"
 done
 [ $# -ne 4 ] || : >"$4"

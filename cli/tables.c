@@ -3,7 +3,9 @@
  *
  *     orrery_tables commands             the names of all commands, one a line
  *     orrery_tables old-names            the old program names that work
- *     orrery_tables man NAME TEMPLATE    a man page: the template with its @WORDS@ filled in
+ *     orrery_tables man NAME TEMPLATE DOCS  a man page: the template with its @WORDS@ filled in, and
+ *                                        docs/ as the folder where the documents are installed
+ *     orrery_tables old-man NAME         the man page of an old name
  *     orrery_tables bash|zsh|fish        shell completion */
 #include "command.h"
 
@@ -562,7 +564,15 @@ static const cli_command *find_page(const char *name)
     return command ? cli_command_deeper(command, name + n + 1) : NULL;
 }
 
-static int tables_man(const char *page, const char *template_path)
+/* A line of a template; docs/ is where the documents will be. */
+static void print_line(const char *line, const char *docs)
+{
+    for (const char *at; (at = strstr(line, "docs/")) != NULL; line = at + strlen("docs/"))
+        printf("%.*s%s/", (int)(at - line), line, docs);
+    fputs(line, stdout);
+}
+
+static int tables_man(const char *page, const char *template_path, const char *docs)
 {
     const char *dash = strchr(page, '-');
     const cli_command *command = dash ? find_page(dash + 1) : NULL;
@@ -574,7 +584,7 @@ static int tables_man(const char *page, const char *template_path)
     }
     while (fgets(line, sizeof line, in)) {
         if (line[0] != '@')
-            fputs(line, stdout);
+            print_line(line, docs);
         else if (!print_word(line, command)) {
             fprintf(stderr, "%s: no meaning for %s", template_path, line);
             fclose(in);
@@ -582,6 +592,28 @@ static int tables_man(const char *page, const char *template_path)
         }
     }
     fclose(in);
+    return 0;
+}
+
+static int tables_old_man(const char *name)
+{
+    const char *left_out;
+    const cli_command *command = cli_old_name_find(name, &left_out);
+    if (!command)
+        return 3;
+    printf(".\\\" SPDX-License-Identifier: Apache-2.0\n.Dd November 15, 2026\n.Dt ");
+    print_page_name(command, toupper);
+    printf(" 1\n.Os Orrery\n.Sh NAME\n.Nm %s\n.Nd %s\n.Sh SYNOPSIS\n", command->name,
+           command->summary);
+    print_synopsis(command);
+    puts(".Sh DESCRIPTION");
+    if (command->description)
+        print_paragraphs(command->description);
+    printf("An old name, kept for scripts: a link to\n.Xr orrery 1 .\nToday:\n.Ic %s .\n",
+           command->now);
+    puts(".Pp\nThe options are:");
+    print_option_list(command);
+    puts(".Sh SEE ALSO\n.Xr orrery 1 ,\n.Xr orrery-old-names 7");
     return 0;
 }
 
@@ -611,14 +643,17 @@ int main(int argc, char **argv)
         return print_names(cli_commands);
     if (strcmp(what, "old-names") == 0)
         return list_old_names();
-    if (strcmp(what, "man") == 0 && argc == 4)
-        return tables_man(argv[2], argv[3]);
+    if (strcmp(what, "man") == 0 && argc == 5)
+        return tables_man(argv[2], argv[3], argv[4]);
+    if (strcmp(what, "old-man") == 0 && argc == 3)
+        return tables_old_man(argv[2]);
     if (strcmp(what, "bash") == 0)
         return tables_bash();
     if (strcmp(what, "zsh") == 0)
         return tables_zsh();
     if (strcmp(what, "fish") == 0)
         return tables_fish();
-    fprintf(stderr, "usage: orrery_tables commands|old-names|bash|zsh|fish|man NAME TEMPLATE\n");
+    fprintf(stderr, "usage: orrery_tables commands|old-names|bash|zsh|fish|man NAME TEMPLATE DOCS|"
+                    "old-man NAME\n");
     return 2;
 }

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: nsight
 # Every broken export: status 3, one line that names the file, nothing written.  Some are only odd, and then say so.
 for file in "$ORR_ROOT"/tests/broken/nsys/*; do
     name=$(basename "$file")

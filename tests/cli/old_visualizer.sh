@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# room: chakra
+# room: chakra, drawing
 # The old name: its names for files, an ending it does not know, and one error without a file on bad input.
 orrery gen -q two_comp_nodes_dependent --ranks 1 -o two.et
 chakra_visualizer --input_filename two.et --output_filename two.graphml

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: drawing
 # What is shown, and what shares a box; the same bytes every time; a node that is not there.
 orrery gen -q two_comp_nodes_dependent --ranks 1 -o two.et
 orrery view dot two.et

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# room: chakra
+# room: chakra, drawing
 # Names that hold markup, quotes and control characters come out escaped in every form.
 printf '%s\n' '{"format":"orrery-trace","version":1,"metadata":{"version":"1.0.0"}}' \
     '{"id":"1","name":"<b>\"x\"\\u0001&\\\\","type":"COMP_NODE","durationMicros":"7"}' \

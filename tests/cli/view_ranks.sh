@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: drawing
 # All ranks in one drawing: a frame each, and an arrow from each send to its receive (rank r sends to r + 1).
 orrery -q gen send_recv_ring --ranks 3 -o ring.orr
 orrery view dot ring.orr --cluster rank | grep 'label="rank\|->'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room: nccl_generator */
+/* room: nccl_generator, nsight */
 /* fuzz_nccl.c - rows of exports as lines of text, into a file and through the whole way.  A line is
  * "START END TEXT" for NVTX or "kSTREAM START END NAME" for a kernel of process 1.  In our own way
  * what is written has been found to match; both ways end, and what is refused has words. */

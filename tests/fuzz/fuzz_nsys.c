@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room: nccl_generator */
+/* room: nccl_generator, nsight */
 /* fuzz_nsys.c - any bytes as an SQLite file that is said to be an export: as rows, as a timeline,
  * as a job.  What is refused has words and names the file. */
 #include "compat/nccl_generator/nccl_generator.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: drawing */
 #include "check.h"
 #include "et_make.h"
 

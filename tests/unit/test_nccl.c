@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room: nccl_generator */
+/* room: nccl_generator, nsight */
 /* test_nccl.c - from made-up exports to schedules: how many messages each algorithm sends, by a
  * formula; what is left out, what is refused; and the small parts: hashes, words of streams, names
  * of files, lines of logs. */

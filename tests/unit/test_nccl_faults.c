@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room: nccl_generator */
+/* room: nccl_generator, nsight */
 /* test_nccl_faults.c - memory that runs out at every single place on the way from exports to a
  * schedule: it must be said that memory ran out, nothing is written, and sanitizers watch that
  * nothing leaks.

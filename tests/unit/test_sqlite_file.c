@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: nsight */
 /* test_sqlite_file.c - what is written is read; what is not a plain table is not there; damage is
  * told, never met. */
 #include "check.h"

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layout_missing.c - in place of layout_graphviz.c in a build without Graphviz: says what is
+ * missing. */
+#include "layout_graphviz.h"
+
+orr_code orr_layout_render(orr_str text, const char *format, orr_buf *out, orr_error *err)
+{
+    (void)text, (void)out;
+    return orr_fail(
+        err, ORR_EUSAGE, NULL,
+        "%s: this build cannot lay out graphs: Graphviz (libgvc) is missing; build with "
+        "-Ddrawing=enabled, or use json, graphml or dot without a layout",
+        format);
+}
