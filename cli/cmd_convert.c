@@ -247,6 +247,8 @@ static void note_report(const cli_context *c, const orr_pytorch_report *r)
 {
     note_count(c, r->kinds_unknown,
                "kernels that send and receive for no known call, taken as all-to-all");
+    note_count(c, r->one_sided,
+               "kernels of DeepEP, NVSHMEM and the like, which take as long as was measured");
     note_count(c, r->sizes_unknown, "communication without a size, taken as 0 bytes");
     note_count(c, r->peers_unknown, "messages without a peer, which will be pauses");
     note_count(c, r->parents_missing, "nodes whose parent is not in the file");

@@ -169,6 +169,8 @@ static const struct {
     }
     ODD(collectives, "collectives"),
     ODD(messages, "messages"),
+    ODD(one_sided,
+        "kernels of DeepEP, NVSHMEM and the like: communication that takes as long as was measured"),
     ODD(kinds_unknown, "warning: communication of unknown type"),
     ODD(sizes_unknown, "warning: communication without a size"),
     ODD(peers_unknown, "warning: messages without a peer"),
@@ -179,7 +181,7 @@ static const struct {
     ODD(dependencies_circular, "warning: cyclic dependencies, dropped"),
 #undef ODD
 };
-enum { ODDS = sizeof odd / sizeof *odd, FIRST_WARNING = 2 };
+enum { ODDS = sizeof odd / sizeof *odd, FIRST_WARNING = 3 };
 
 static uint64_t sum_odd(const orr_link_job *job, int k)
 {

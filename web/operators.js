@@ -55,9 +55,13 @@ export function* operatorsOf(timeline, isFolded) {
     const {of, names} = namesOfTexts(timeline.meta.texts, isFolded);
     /** @type {Map<number, Operator>} by name and kind */
     const found = new Map();
+    // What is neither work nor communication is an annotation, unless nothing says what anything is.
+    const other = timeline.meta.kinds.indexOf('other');
+    const hasWork = timeline.kind.some((kind) => kind !== other);
     for (let track = 0; track < timeline.meta.tracks.length; track++) {
         ownTimes(timeline, track, own);
         for (let k = timeline.first[track]; k < timeline.first[track + 1]; k++) {
+            if (hasWork && timeline.kind[k] === other) continue;
             const key = of[timeline.name[k]] * 256 + timeline.kind[k];
             let operator = found.get(key);
             if (!operator) {

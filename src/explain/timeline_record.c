@@ -13,6 +13,7 @@
 
 #include "run/local_memory.h"
 #include "trace/attrs.h"
+#include "trace/comm_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -276,8 +277,12 @@ static orr_code add_counters(const orr_sim *s, orr_timeline *t, orr_error *err)
     return code ? code : add_memory(&r);
 }
 
+/* Compute nodes that are not: annotations, and kernels that communicate by themselves. */
+enum { ROLE_WORK, ROLE_ANNOTATION, ROLE_ONE_SIDED };
+
 typedef struct recorder {
     const orr_sim *s;
+    uint8_t **role; /* by class and place; NULL: all of the class is work */
     const struct watch_record *w;
     orr_timeline *t;
     orr_error *err;
@@ -406,6 +411,45 @@ static orr_code set_collective(recorder *r, const run_npu *n, uint32_t place, or
     return orr_timeline_add_text(r->t, name, &out->group, r->err);
 }
 
+static uint8_t role_of(const work_graph *g, uint32_t place)
+{
+    const uint32_t node = g->node[place];
+    if (g->t->columns.type[node] != ORR_NODE_COMP)
+        return ROLE_WORK;
+    if (g->slot[place] == WORK_SLOT_CPU)
+        return orr__is_annotation(g->t, node) ? ROLE_ANNOTATION : ROLE_WORK;
+    return orr__comm_kernel(orr_trace_name(g->t, node)) == ORR__COMM_ONE_SIDED ? ROLE_ONE_SIDED
+                                                                               : ROLE_WORK;
+}
+
+/* Traces of programs have such nodes, and nodes on the host; generated ones have neither. */
+static orr_code find_roles(recorder *r)
+{
+    const orr_sim *s = r->s;
+    for (uint32_t k = 0; k < orr_set_class_count(s->set); k++) {
+        const work_graph *g = &s->graphs[k];
+        for (uint32_t place = 0; g->t && place < g->count; place++) {
+            const uint8_t role = role_of(g, place);
+            if (role == ROLE_WORK)
+                continue;
+            if (!r->role[k] && !(r->role[k] = orr_alloc(g->count, sizeof **r->role)))
+                return orr_no_memory(r->err);
+            r->role[k][place] = role;
+        }
+    }
+    return ORR_OK;
+}
+
+static void set_role(const recorder *r, const watch_step *step, orr_timespan *span)
+{
+    const uint8_t *role = r->role[orr_set_class_of(r->s->set, step->rank)];
+    if (!role || role[step->place] == ROLE_WORK)
+        return;
+    span->kind = role[step->place] == ROLE_ANNOTATION ? ORR_SPAN_OTHER : ORR_SPAN_COLLECTIVE;
+    if (span->kind == ORR_SPAN_COLLECTIVE)
+        span->collective = orr__comm_one_sided_kind(step_name(r->s, step));
+}
+
 static orr_code add_step(recorder *r, uint32_t i)
 {
     const watch_step *step = &r->w->steps[i];
@@ -415,10 +459,11 @@ static orr_code add_step(recorder *r, uint32_t i)
                          .has = ORR_SPAN_HAS_ID,
                          .size = step_size(r->s, step),
                          .kind = (uint8_t)step_kind(r->s, step)};
+    set_role(r, step, &span);
     set_times(r, step->start, step->end, &span);
     set_peer(r, i, &span);
     orr_code code = orr_timeline_add_text(r->t, step_name(r->s, step), &span.name, r->err);
-    if (!code && span.kind == ORR_SPAN_COLLECTIVE)
+    if (!code && step_kind(r->s, step) == ORR_SPAN_COLLECTIVE)
         code = set_collective(r, n, step->place, &span);
     return code ? code : orr_timeline_add_span(r->t, &span, &r->span[i], r->err);
 }
@@ -502,7 +547,8 @@ static bool prepare(recorder *r)
     r->phase_track = orr_alloc(r->w->keeps_phases ? queues : 0, sizeof *r->phase_track);
     r->span = orr_alloc(r->w->step_count, sizeof *r->span);
     r->partner = step_partners(r->s);
-    if (!r->track || !r->phase_track || !r->span || !r->partner)
+    r->role = orr_alloc(orr_set_class_count(r->s->set), sizeof *r->role);
+    if (!r->track || !r->phase_track || !r->span || !r->partner || !r->role)
         return false;
     memset(r->track, 0xff, slots * sizeof *r->track);
     if (r->w->keeps_phases)
@@ -513,8 +559,9 @@ static bool prepare(recorder *r)
 static orr_code record(recorder *r)
 {
     orr_code code = prepare(r) ? ORR_OK : orr_no_memory(r->err);
-    if (code || (code = add_notes(r)) || (code = add_tracks(r)) || (code = add_spans(r)) ||
-        (code = add_arrows(r)) || (code = add_counters(r->s, r->t, r->err)))
+    if (code || (code = find_roles(r)) || (code = add_notes(r)) || (code = add_tracks(r)) ||
+        (code = add_spans(r)) || (code = add_arrows(r)) ||
+        (code = add_counters(r->s, r->t, r->err)))
         return code;
     return orr_timeline_seal(r->t, r->err);
 }
@@ -528,6 +575,9 @@ orr_code orr_sim_timeline(const orr_sim *s, orr_timeline **out, orr_error *err)
     orr_code code = orr_timeline_create(&r.t, err);
     if (!code)
         code = record(&r);
+    for (uint32_t k = 0; r.role && k < orr_set_class_count(s->set); k++)
+        orr_free(r.role[k]);
+    orr_free(r.role);
     orr_free(r.track);
     orr_free(r.phase_track);
     orr_free(r.span);

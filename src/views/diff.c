@@ -50,9 +50,8 @@ static bool is_work(const orr_diff *d, int run, const orr_timespan *s)
     return s->kind != ORR_SPAN_PHASE && (s->kind != ORR_SPAN_OTHER || d->store->takes_others[run]);
 }
 
-static bool has_others_only(const orr_timeline *t)
+bool orr__has_others_only(const orr_timeline_parts *p)
 {
-    const orr_timeline_parts *p = orr_timeline_look(t);
     for (uint32_t i = 0; i < p->span_count; i++) {
         if (p->spans[i].kind != ORR_SPAN_OTHER)
             return false;
@@ -85,7 +84,7 @@ static bool note_name(orr_diff *d, const orr_timeline *t, const orr_timespan *s,
 static bool note_names(orr_diff *d, const orr_timeline *t, int run)
 {
     const orr_timeline_parts *p = orr_timeline_look(t);
-    d->store->takes_others[run] = has_others_only(t);
+    d->store->takes_others[run] = orr__has_others_only(p);
     for (uint32_t i = 0; i < p->span_count; i++) {
         if (is_work(d, run, &p->spans[i]) && !note_name(d, t, &p->spans[i], run))
             return false;
@@ -166,11 +165,12 @@ static bool gather_track(gatherer *g, const orr_timeline_parts *p, uint32_t trac
     g->is_host = is_thread(p, track);
     for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++) {
         const orr_timespan *s = &p->spans[p->order[k]];
+        if (s->kind != ORR_SPAN_PHASE)
+            note_extent(g, s); /* annotations are part of a run, if not work */
         if (!counts(g, s))
             continue;
         if (!open_span(g, p->order[k]) || !orr_map_put(g->ranks, p->tracks[track].rank, 0, NULL))
             return false;
-        note_extent(g, s);
     }
     while (g->depth)
         close_span(g);

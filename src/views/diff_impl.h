@@ -18,6 +18,9 @@ struct orr__diff_store {
     orr_diff_row kinds[ORR_SPAN_KINDS];
 };
 
+/* Nothing says what a span is, as in a log without types; else others are annotations. */
+bool orr__has_others_only(const orr_timeline_parts *p);
+
 /* Time of a rank, on average. */
 static inline orr_ps orr__diff_mean(const orr_diff *d, const orr_diff_row *r, int run)
 {

@@ -15,6 +15,7 @@
 #include "base/memory/buffer.h"
 #include "base/text/base64.h"
 #include "base/text/text.h"
+#include "trace/comm_names.h"
 #include "trace/trace_impl.h"
 
 #include <stdlib.h>
@@ -394,6 +395,13 @@ static bool add_node(orr__adding *a, uint32_t i)
     a->row->duration_us = orr__sat_add(a->row->duration_us, duration);
     if (type == ORR_NODE_COMP)
         a->row->compute_us = orr__sat_add(a->row->compute_us, duration);
+    if (orr__is_annotation(a->t, i)) {
+        orr__stat_add(&o->annotations, duration, a->times);
+        return true;
+    }
+    if (type == ORR_NODE_COMP && place != 1 &&
+        orr__comm_kernel(orr_trace_name(a->t, i)) == ORR__COMM_ONE_SIDED)
+        orr__stat_add(&o->one_sided, duration, a->times);
     if (!operators_add(&o->operators, orr_trace_name(a->t, i), duration, a->times))
         return false;
     if (type == ORR_NODE_COMM_COLL)
@@ -411,9 +419,11 @@ static orr_code keep_path(orr__adding *a, const orr__graph_shape *graph, orr_err
     orr_info *o = a->g->o;
     orr__operators ops = {.by_name = o->options.by_name};
     bool ok = true;
-    for (uint32_t k = 0; ok && k < graph->path_count; k++)
-        ok = operators_add(&ops, orr_trace_name(a->t, graph->path[k]),
-                           a->c->duration_us[graph->path[k]], 1);
+    for (uint32_t k = 0; ok && k < graph->path_count; k++) {
+        const uint32_t i = graph->path[k];
+        ok = orr__is_annotation(a->t, i) ||
+             operators_add(&ops, orr_trace_name(a->t, i), a->c->duration_us[i], 1);
+    }
     uint32_t *top =
         ok ? operators_top(&ops, a->g->scratch, false, o->options.top, &o->path_op_count) : NULL;
     ok = top && (o->path_ops = orr_arena_new(o->arena, o->path_op_count, orr__operator));

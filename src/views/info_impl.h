@@ -135,6 +135,8 @@ struct orr_info {
     orr__stat by_place[3];  /* durations: device, host, not said */
     orr__stat tensor_size[256], comm_size[256];
     orr__stat num_ops;
+    orr__stat annotations; /* durations: host nodes that are no operators */
+    orr__stat one_sided;   /* durations: kernels of DeepEP and the like */
 
     orr__operators operators;
     uint32_t *by_time, *by_count; /* the top ones, by number */

@@ -147,6 +147,12 @@ static void put_types(writer *w, const orr_info *o)
         orr_json_end_object(w);
     }
     orr_json_end_object(w);
+    begin_object(w, "annotations");
+    put_duration(w, &o->annotations);
+    orr_json_end_object(w);
+    begin_object(w, "one_sided_kernels");
+    put_duration(w, &o->one_sided);
+    orr_json_end_object(w);
 }
 
 static void put_operator(writer *w, orr_str name, const orr__stat *s)

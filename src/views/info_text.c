@@ -194,9 +194,14 @@ static void print_places(const page *p)
     title(p, "Host and device");
     orr__table t = TABLE(p, 1, "", "count", "share", "total us", "average us", "max us", "");
     t.has_bars = true;
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < 3; i++) {
         if (o->by_place[i].count)
             duration_row(p, &t, names[i], &o->by_place[i]);
+        if (i == 0 && o->one_sided.count) /* DeepEP, NVSHMEM and the like */
+            duration_row(p, &t, "  of it, communication", &o->one_sided);
+        if (i == 1 && o->annotations.count)
+            duration_row(p, &t, "  of it, no operators", &o->annotations);
+    }
     orr__table_print(&t, p->to);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_document.c - a studied run as JSON (docs/format/report.md).  What is not known is null. */
+#include "diff_impl.h"
 #include "info_impl.h"
 #include "report_impl.h"
 
@@ -186,6 +187,7 @@ typedef struct summing {
     uint32_t count;
     uint32_t *around; /* spans of the host that are open on this track, the innermost last */
     size_t depth, around_room;
+    bool takes_others; /* as work */
 } summing;
 
 static bool row_of(summing *m, uint32_t i, uint32_t *out)
@@ -235,7 +237,7 @@ static bool sum_track(summing *m, uint32_t track)
         const uint32_t i = p->order[k];
         const orr_timespan *span = &p->spans[i];
         uint32_t row;
-        if (span->kind == ORR_SPAN_PHASE)
+        if (span->kind == ORR_SPAN_PHASE || (span->kind == ORR_SPAN_OTHER && !m->takes_others))
             continue;
         if (!row_of(m, i, &row) || (is_host(span) && !take_off(m, i)))
             return false;
@@ -246,7 +248,7 @@ static bool sum_track(summing *m, uint32_t track)
 
 static bool add_spans(orr__study *s, orr__sums *out)
 {
-    summing m = {.s = s, .seen = orr_map_create(0)};
+    summing m = {.s = s, .seen = orr_map_create(0), .takes_others = orr__has_others_only(s->p)};
     bool ok = m.seen != NULL;
     for (uint32_t track = 0; ok && track < s->p->track_count; track++)
         if (s->place_of_track[track] != ORR__NO_PLACE)

@@ -37,6 +37,7 @@ typedef struct worker {
     orr_ps *before; /* by stretch of COMPUTE: the length of those before it */
     size_t before_room;
     orr_map *row_of, *group_seen;
+    bool host_computes; /* nothing ran on a device: operators of the host are the computing */
 } worker;
 
 /* ---- lists of stretches ---- */
@@ -116,12 +117,36 @@ static use use_of(uint8_t kind)
     }
 }
 
+/* An operator that starts a collective or waits for it computes nothing. */
+static bool is_call(orr_str name)
+{
+    return orr_str_begins(name, "c10d::") || orr_str_begins(name, "_c10d_functional::") ||
+           orr_str_is(name, "record_param_comms");
+}
+
+static use use_of_span(const worker *w, const orr_timespan *span)
+{
+    const use u = use_of(span->kind);
+    if (u != HOST || !w->host_computes)
+        return u;
+    return is_call(orr_timeline_text(w->s->t, span->name)) ? HOST : COMPUTE;
+}
+
+static bool has_device(const orr_timeline_parts *p)
+{
+    for (uint32_t i = 0; i < p->span_count; i++) {
+        if (p->spans[i].kind == ORR_SPAN_COMPUTE || p->spans[i].kind == ORR_SPAN_MEMORY)
+            return true;
+    }
+    return false;
+}
+
 static bool gather(worker *w, uint32_t track)
 {
     const orr_timeline_parts *p = w->s->p;
     for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++) {
         const uint32_t i = p->order[k];
-        const use u = use_of(p->spans[i].kind);
+        const use u = use_of_span(w, &p->spans[i]);
         if (u < USES && !add_stretch(&w->by_use[u], w->s->since[i], p->spans[i].end))
             return false;
     }
@@ -446,7 +471,10 @@ static void worker_fini(worker *w)
 
 orr_code orr__study_times(orr__study *s)
 {
-    worker w = {.s = s, .row_of = orr_map_create(0), .group_seen = orr_map_create(0)};
+    worker w = {.s = s,
+                .row_of = orr_map_create(0),
+                .group_seen = orr_map_create(0),
+                .host_computes = s->run->is_measured && !has_device(s->p)};
     bool ok = w.row_of && w.group_seen && list_ranks(s) && find_since(s);
     for (uint32_t k = 0; ok && k < s->rank_count; k++)
         ok = study_rank(&w, k);

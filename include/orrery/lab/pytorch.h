@@ -80,6 +80,7 @@ typedef struct orr_pytorch_report {
     uint64_t host_nodes, device_nodes;
     orr_pytorch_host host;
     uint64_t collectives, messages;
+    uint64_t one_sided;       /* kernels of DeepEP, NVSHMEM and the like: as long as was measured */
     uint64_t kinds_unknown;   /* kernels that send and receive for no known call: all-to-all */
     uint64_t sizes_unknown;   /* communication without a size: 0 bytes */
     uint64_t peers_unknown;   /* messages without a peer: a pause as long as was measured */

@@ -6,6 +6,7 @@
  * its kernels and by the arguments that PyTorch adds to them (collective name, number of elements,
  * type, group). */
 #include "chrome_trace_impl.h"
+#include "trace/comm_names.h"
 #include "trace/dtypes.h"
 
 /* ---- collectives by name ---- */
@@ -59,13 +60,6 @@ static void set_communication(orr_str name, orr_timespan *span)
         }
 }
 
-static bool has_part(orr_str s, const char *part)
-{
-    char plain[256];
-    plain_letters(s, plain, sizeof plain);
-    return strstr(plain, part) != NULL;
-}
-
 /* ---- Kineto ---- */
 
 static orr_code set_group(chrome_file *c, orr_str group, orr_timespan *span)
@@ -115,12 +109,16 @@ static orr_code classify_kineto(chrome_file *c, const chrome_event *e, orr_times
             span->kind = kineto_kinds[i].kind;
     if (span->kind == ORR_SPAN_MEMORY && chrome_u64(e, "bytes", &bytes))
         span->size = bytes;
-    if (span->kind == ORR_SPAN_COMPUTE && has_part(e->name, "nccl"))
-        return read_nccl(c, e, span);
+    const orr__comm_by by =
+        span->kind == ORR_SPAN_COMPUTE ? orr__comm_kernel(e->name) : ORR__COMM_NOT;
+    if (by == ORR__COMM_ONE_SIDED) {
+        span->kind = ORR_SPAN_COLLECTIVE;
+        span->collective = orr__comm_one_sided_kind(e->name);
+    }
     /* Libraries that communicate on the host have no kernels; what NCCL does there only starts
      * one. */
-    if (orr_str_is(e->cat, "user_annotation") &&
-        (orr_str_begins(e->name, "gloo:") || orr_str_begins(e->name, "mpi:")))
+    if (by == ORR__COMM_NCCL ||
+        (orr_str_is(e->cat, "user_annotation") && orr__comm_on_host(e->name)))
         return read_nccl(c, e, span);
     return ORR_OK;
 }

@@ -4,6 +4,7 @@
 #include "conversion.h"
 
 #include "base/text/text.h"
+#include "trace/comm_names.h"
 #include "trace/dtypes.h"
 
 #include <inttypes.h>
@@ -74,6 +75,8 @@ static void find_kernels(finder *f)
         c->said[p] = is_device ? CONV_WORD_NONE : (uint8_t)said_by(c, p).word;
         if (is_device && !n->is_memory && conv_is_comm_kernel(n->name))
             c->role[p] = CONV_COMM;
+        else if (is_device && !n->is_memory && orr__comm_kernel(n->name) == ORR__COMM_ONE_SIDED)
+            c->report->one_sided++;
     }
     for (uint32_t p = 0; p < c->count; p++) {
         if (c->role[p] == CONV_COMM)

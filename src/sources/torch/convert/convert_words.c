@@ -13,6 +13,7 @@
 
 #include "base/formats/json.h"
 #include "base/text/text.h"
+#include "trace/comm_names.h"
 
 bool conv_is_operator_name(orr_str name)
 {
@@ -106,20 +107,6 @@ conv_said conv_word_of_call(orr_str name)
 
 /* ---- kernels ---- */
 
-static bool has_folded(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    for (size_t i = 0; i + n <= s.len; i++) {
-        size_t k = 0;
-        while (k < n && ((s.ptr[i + k] >= 'A' && s.ptr[i + k] <= 'Z' ? s.ptr[i + k] + 32
-                                                                     : s.ptr[i + k]) == word[k]))
-            k++;
-        if (k == n)
-            return true;
-    }
-    return false;
-}
-
 /* The kernel's own name, not the types it is made for. */
 static orr_str head_of(orr_str name)
 {
@@ -127,11 +114,10 @@ static orr_str head_of(orr_str name)
     return bracket ? (orr_str){name.ptr, (size_t)(bracket - name.ptr)} : name;
 }
 
+/* One-sided kernels stay work of the length that was measured: nothing says what they moved. */
 bool conv_is_comm_kernel(orr_str name)
 {
-    const orr_str head = head_of(name);
-    return has_folded(head, "nccl") || has_folded(head, "rccl") || has_folded(head, "msccl") ||
-           has_folded(head, "oneccl");
+    return orr__comm_kernel(name) == ORR__COMM_NCCL;
 }
 
 /* "ncclDevKernel_Generic" says nothing: the call must. */

@@ -9,6 +9,7 @@
 #include "base/io/input.h"
 #include "base/memory/map.h"
 #include "base/text/text.h"
+#include "trace/comm_names.h"
 
 #define LINK_NONE UINT32_MAX
 
@@ -154,8 +155,7 @@ static inline bool link_is_nccl(orr_str name)
 /* The work of a back end on the host. */
 static inline bool link_is_backend(orr_str name)
 {
-    return orr_str_begins(name, "gloo:") || orr_str_begins(name, "mpi:") ||
-           orr_str_begins(name, "ucc:");
+    return orr__comm_on_host(name);
 }
 
 static inline const kin_event *link_op(const orr_link *l, uint32_t op)

@@ -739,6 +739,14 @@ static linked_node blank(void)
                          .lacks = LACKS_ALL};
 }
 
+/* As PyTorch marks annotations, threads and the process. */
+static void mark_no_function(linked_node *n)
+{
+    enum { USER_SCOPE = 7, SCOPE_BIT = 3 }; /* of linked_node's lacks */
+    n->scope = USER_SCOPE;
+    n->lacks &= (uint8_t) ~(1u << SCOPE_BIT);
+}
+
 /* A number for each thread: the host trace's own where it knows the thread, else the system's. */
 static int64_t thread_number(const merger *m, uint32_t tid)
 {
@@ -758,7 +766,7 @@ static linked_node synthetic(const merger *m, const planned *p)
                                                : "[pytorch|profiler|execution_trace|thread]");
     if (p->thread != LINK_NONE)
         n.tid = thread_number(m, p->thread);
-    n.scope = 7; /* as PyTorch marks what is no function */
+    mark_no_function(&n);
     return n;
 }
 
@@ -777,7 +785,8 @@ static linked_node operator_node(const merger *m, const planned *p)
         n.name = link_name(l, e);
         n.rf_id = e->rf == KIN_NO_NUMBER ? 0 : e->rf;
         n.tid = thread_number(m, e->tid);
-        n.scope = e->kind == KIN_STEP || e->flags & KIN_USER ? 7 : 0; /* as it marks annotations */
+        if (e->kind == KIN_STEP || e->flags & KIN_USER)
+            mark_no_function(&n);
     }
     set_times(l, e, &n);
     return n;

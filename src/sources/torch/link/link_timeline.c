@@ -9,6 +9,7 @@
 
 #include "base/memory/map.h"
 #include "base/text/text.h"
+#include "trace/comm_names.h"
 
 #include <inttypes.h>
 
@@ -39,13 +40,15 @@ static orr_span_kind kind_of_work(orr_str name)
 static orr_span_kind kind_of(const orr_link *l, const kin_event *e)
 {
     const orr_str name = link_name(l, e);
+    if (e->kind == KIN_KERNEL && orr__comm_kernel(name) == ORR__COMM_ONE_SIDED)
+        return ORR_SPAN_COLLECTIVE;
     if (e->kind == KIN_KERNEL)
         return link_is_nccl(name) ? kind_of_work(name) : ORR_SPAN_COMPUTE;
     if (e->kind == KIN_MEMCPY || e->kind == KIN_MEMSET)
         return ORR_SPAN_MEMORY;
     if (link_is_backend(name))
         return kind_of_work(name);
-    return ORR_SPAN_HOST;
+    return e->kind == KIN_STEP || e->flags & KIN_USER ? ORR_SPAN_OTHER : ORR_SPAN_HOST;
 }
 
 /* ---- tracks ---- */
@@ -113,6 +116,8 @@ static orr_code add_span(drawer *d, const kin_event *e)
 {
     const bool is_device = kin_is_device(e);
     orr_timespan s = {.kind = (uint8_t)kind_of(d->l, e)};
+    if (e->kind == KIN_KERNEL && orr__comm_kernel(link_name(d->l, e)) == ORR__COMM_ONE_SIDED)
+        s.collective = orr__comm_one_sided_kind(link_name(d->l, e));
     orr_code code = is_device ? stream_track(d, e, &s.track) : thread_track(d, e->tid, &s.track);
     if (code || (code = name_text(d, e->name, &s.name)) || (code = group_text(d, e, &s.group)))
         return code;
