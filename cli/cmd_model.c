@@ -92,18 +92,68 @@ static void say_notes(const cli_context *c, const subject *s)
     const orr_model *m = &s->m;
     if (m->note[0])
         cli_note(c, "%s: %s\n", m->name, m->note);
-    if (m->mtp_layers)
-        cli_note(c, "%s: %" PRIu64 " layer%s for predicting further tokens not counted\n", m->name,
-                 m->mtp_layers, m->mtp_layers == 1 ? "" : "s");
     if (m->max_positions && s->work.tokens + s->work.past > m->max_positions)
         cli_note(c, "%s: made for at most %" PRIu64 " tokens\n", m->name, m->max_positions);
 }
 
 /* ---- for people ---- */
 
+static void print_linear(const orr_model *m)
+{
+    if (m->linear_heads)
+        printf("  linear      %" PRIu64 " heads of %" PRIu64 " x %" PRIu64 ", %" PRIu64
+               " for keys\n",
+               m->linear_heads, m->linear_key_dim, m->linear_value_dim, m->linear_key_heads);
+    if (m->ssm_inner)
+        printf("  state space %" PRIu64 " wide, %" PRIu64 " states%s", m->ssm_inner, m->ssm_state,
+               m->ssm_heads ? "" : "\n");
+    if (m->ssm_inner && m->ssm_heads)
+        printf(", %" PRIu64 " heads\n", m->ssm_heads);
+}
+
+/* Kinds of layers, in the order in which they first come. */
+typedef struct kind {
+    uint64_t first, count;
+} kind;
+
+enum { KINDS = 64 };
+
+static size_t list_kinds(const orr_model *m, kind out[KINDS])
+{
+    size_t n = 0;
+    for (uint64_t i = 0; i < m->layers; i++) {
+        size_t k = 0;
+        while (k < n && !orr_model_is_alike(m, out[k].first, i))
+            k++;
+        if (k == n && n < KINDS)
+            out[n++] = (kind){.first = i};
+        if (k < n)
+            out[k].count++;
+    }
+    return n;
+}
+
+static void print_kinds(const orr_model *m)
+{
+    kind kinds[KINDS];
+    char name[ORR_MODEL_NAME];
+    if (m->mixers[0] == '\0' && m->ffns[0] == '\0')
+        return;
+    const size_t n = list_kinds(m, kinds);
+    for (size_t i = 0; i < n; i++)
+        printf("              %" PRIu64 " %s%s\n", kinds[i].count,
+               orr_model_layer_name(m, kinds[i].first, name), kinds[i].count == 1 ? "" : "s");
+}
+
 static void print_attention(const orr_model *m)
 {
     static const char *const positions[] = {"rotary", "learned", "ALiBi", "no"};
+    print_kinds(m);
+    print_linear(m);
+    if (m->heads == 0) {
+        printf("  positions   %s\n", positions[m->position]);
+        return;
+    }
     if (orr_model_is_mla(m))
         printf("  attention   %" PRIu64 " heads, MLA: queries and keys of %" PRIu64 " + %" PRIu64
                ", values of %" PRIu64 ";\n              compressed to %" PRIu64 " + %" PRIu64,
@@ -178,6 +228,12 @@ static void print_parts(const subject *s)
     if (s->counts.active != s->counts.total)
         printf("  %-16s %22s %8s\n", "met by a token", orr_count_text(s->counts.active, n),
                orr_percent_text(s->counts.active, s->counts.total, share));
+    if (s->m.mtp_layers)
+        printf("  %-16s %22s  apart: %" PRIu64 " layer%s that predict%s further tokens\n", "MTP",
+               orr_count_text(orr_model_mtp_count(&s->m), n), s->m.mtp_layers,
+               s->m.mtp_layers == 1 ? "" : "s", s->m.mtp_layers == 1 ? "s" : "");
+    if (s->m.is_uncertain)
+        printf("  not certain: %s\n", s->m.note);
 }
 
 static void print_flops(const subject *s)
@@ -214,6 +270,11 @@ static void print_memory(const subject *s)
     for (size_t i = 0; i < DTYPES; i++)
         printf("%s%s in %s", i ? ", " : "", orr_bytes_text(s->counts.total * dtypes[i].bytes, a),
                dtypes[i].name);
+    if (s->m.mixers[0]) {
+        printf("\n  KV cache    %s in all, states included\n",
+               orr_bytes_text(s->cache * KV_BYTES, a));
+        return;
+    }
     printf("\n  KV cache    %s a token and layer in bf16",
            orr_bytes_text(orr_model_kv_elements(&s->m) * KV_BYTES, a));
     printf("; %s in all\n", orr_bytes_text(s->cache * KV_BYTES, a));
@@ -231,26 +292,28 @@ static void print_tensor(const orr_model_tensor *t)
            t->is_tied ? "tied" : orr_count_text(orr_model_tensor_size(t), n));
 }
 
-/* Layers that are not MoE and layers that are: in each kind all have the same tensors. */
+static void print_kind(const orr_model *m, const kind *k)
+{
+    orr_model_tensor t[ORR_MODEL_TENSORS];
+    char name[ORR_MODEL_NAME];
+    orr_model_layer_name(m, k->first, name);
+    printf("\n  %s %s, of which there %s %" PRIu64 "\n", strchr("aAMR", name[0]) ? "an" : "a", name,
+           k->count == 1 ? "is" : "are", k->count);
+    const size_t n = orr_model_layer_tensors(m, k->first, t);
+    for (size_t i = 0; i < n; i++)
+        print_tensor(&t[i]);
+}
+
+/* Layers that are not MoE, and layers that are: in each kind all have the same tensors. */
 static void print_tensors(const orr_model *m)
 {
     orr_model_tensor t[ORR_MODEL_TENSORS];
-    for (int is_moe = 0; is_moe < 2; is_moe++) {
-        uint64_t first = m->layers, count = 0;
-        for (uint64_t i = m->layers; i-- > 0;) {
-            if (orr_model_is_moe(m, i) == is_moe) {
-                first = i;
-                count++;
-            }
-        }
-        if (count == 0)
-            continue;
-        printf("\n  %s layer, of which there %s %" PRIu64 "\n", is_moe ? "an MoE" : "a",
-               count == 1 ? "is" : "are", count);
-        const size_t n = orr_model_layer_tensors(m, first, t);
-        for (size_t i = 0; i < n; i++)
-            print_tensor(&t[i]);
-    }
+    kind kinds[KINDS];
+    const size_t count = list_kinds(m, kinds);
+    for (int is_moe = 0; is_moe < 2; is_moe++)
+        for (size_t i = 0; i < count; i++)
+            if (orr_model_is_moe(m, kinds[i].first) == is_moe)
+                print_kind(m, &kinds[i]);
     printf("\n  the ends\n");
     const size_t n = orr_model_end_tensors(m, t);
     for (size_t i = 0; i < n; i++)
@@ -259,15 +322,16 @@ static void print_tensors(const orr_model *m)
 
 /* ---- for programs ---- */
 
-static void put_parts(orr_json_writer *w, const orr_model_counts *n)
+static void put_parts(orr_json_writer *w, const orr_model_counts *n, uint64_t mtp)
 {
     static const char *const keys[ORR_MODEL_PARTS] = {
-        "embedding", "positions",      "attention", "ffn", "router",
-        "experts",   "shared_experts", "norms",     "head"};
+        "embedding", "positions", "attention",      "linear", "ffn",
+        "router",    "experts",   "shared_experts", "norms",  "head"};
     cli_json_object(w, "parameters");
     orr_json_put_u64(w, "total", n->total);
     orr_json_put_u64(w, "active", n->active);
     orr_json_put_u64(w, "matmul", n->matmul);
+    orr_json_put_u64(w, "mtp", mtp);
     for (int p = 0; p < ORR_MODEL_PARTS; p++)
         orr_json_put_u64(w, keys[p], n->part[p]);
     orr_json_end_object(w);
@@ -311,20 +375,24 @@ static void put_tensors(orr_json_writer *w, const orr_model *m, uint64_t layer, 
     orr_json_end_array(w);
 }
 
+/* "layer" and "moe_layer"; layers of other kinds are called after what they mix with. */
 static void put_layers(orr_json_writer *w, const orr_model *m)
 {
-    bool is_shown[2] = {false, false};
+    char key[ORR_MODEL_NAME];
+    kind kinds[KINDS];
+    const size_t count = list_kinds(m, kinds);
     orr_json_line(w, 1);
     orr_json_key(w, "ends");
     put_tensors(w, m, 0, true);
-    for (uint64_t i = 0; i < m->layers; i++) {
-        const bool is_moe = orr_model_is_moe(m, i);
-        if (is_shown[is_moe])
-            continue;
-        is_shown[is_moe] = true;
+    for (size_t i = 0; i < count; i++) {
+        orr_model_layer_name(m, kinds[i].first, key);
+        for (char *p = key; *p; p++)
+            *p = *p == ' ' || *p == '-'   ? '_'
+                 : *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a')
+                                          : *p;
         orr_json_line(w, 1);
-        orr_json_key(w, is_moe ? "moe_layer" : "layer");
-        put_tensors(w, m, i, false);
+        orr_json_key(w, key);
+        put_tensors(w, m, kinds[i].first, false);
     }
 }
 
@@ -340,8 +408,9 @@ static void print_json(const cli_context *c, const subject *s)
     orr_json_raw_text(w, orr_str_of(text));
     orr_json_line(w, 1);
     orr_json_put_text(w, "note", s->m.note);
+    orr_json_put_bool(w, "is_certain", !s->m.is_uncertain);
     orr_json_line(w, 1);
-    put_parts(w, &s->counts);
+    put_parts(w, &s->counts, orr_model_mtp_count(&s->m));
     orr_json_line(w, 1);
     orr_json_put_u64(w, "tokens", s->work.tokens);
     orr_json_put_u64(w, "past", s->work.past);

@@ -35,7 +35,8 @@ typedef enum orr_model_norm {
 typedef enum orr_model_qk_norm {
     ORR_MODEL_NO_QK_NORM = 0,
     ORR_MODEL_QK_NORM_HEAD, /* one of head_dim for queries, one for keys, the same in all heads */
-    ORR_MODEL_QK_NORM_ALL_HEADS /* over all heads at once: heads * head_dim and kv_heads * head_dim */
+    ORR_MODEL_QK_NORM_ALL_HEADS, /* over all heads at once: heads * head_dim and kv_heads * head_dim */
+    ORR_MODEL_QK_NORM_EACH_HEAD /* a weight of its own for each head, no bias (StableLM 2 12B) */
 } orr_model_qk_norm;
 
 typedef enum orr_model_position {
@@ -45,13 +46,51 @@ typedef enum orr_model_position {
     ORR_MODEL_NO_POSITION
 } orr_model_position;
 
-enum { ORR_MODEL_NAME = 64, ORR_MODEL_NOTE = 200 };
+/* What scales the output of attention before its last product. */
+typedef enum orr_model_gate {
+    ORR_MODEL_NO_GATE = 0,
+    ORR_MODEL_GATE_WIDE, /* a number for each column (Qwen3-Next, Kimi K3) */
+    ORR_MODEL_GATE_HEAD  /* a number for each head */
+} orr_model_gate;
+
+/* How the tokens of a layer see those before them: the letters of `mixers`. */
+typedef enum orr_model_mixer {
+    ORR_MIX_ALL = 'a',         /* attention to all tokens before */
+    ORR_MIX_WINDOW = 'w',      /* attention within the window */
+    ORR_MIX_DELTA = 'd',       /* gated delta net (Qwen3-Next, Qwen3.5, OLMo Hybrid) */
+    ORR_MIX_KDA = 'k',         /* Kimi delta attention: a decay for each channel */
+    ORR_MIX_LIGHTNING = 'l',   /* lightning attention (MiniMax-01) */
+    ORR_MIX_MAMBA = 'm',       /* Mamba: selective state space */
+    ORR_MIX_MAMBA2 = 's',      /* Mamba-2: state space duality */
+    ORR_MIX_BOTH = 'b',        /* attention and Mamba-2 side by side (Falcon-H1) */
+    ORR_MIX_BLOCK = 'z',       /* Mamba or Mamba-2, and a block that layers share (Zamba) */
+    ORR_MIX_RECURRENT = 'r',   /* RG-LRU (RecurrentGemma) */
+    ORR_MIX_CONVOLUTION = 'c', /* gated short convolution (LFM2) */
+    ORR_MIX_RWKV = 'v',        /* RWKV-4 */
+    ORR_MIX_NONE = 'n'         /* nothing: the layer is only an FFN (Nemotron-H) */
+} orr_model_mixer;
+
+/* What follows it: the letters of `ffns`. */
+typedef enum orr_model_ffn {
+    ORR_FFN_DENSE = 'f',
+    ORR_FFN_EXPERTS = 'e',
+    ORR_FFN_BOTH = 'b', /* a dense FFN beside the experts (Arctic, Gemma 4) */
+    ORR_FFN_NONE = 'n'
+} orr_model_ffn;
+
+enum { ORR_MODEL_NAME = 64, ORR_MODEL_NOTE = 400, ORR_MODEL_PATTERN = 256 };
 
 /* Plain values: copy it, change what differs, then orr_model_check.  Zero is "none" or the common
  * case, except where a comment says that a field is needed. */
 typedef struct orr_model {
     char name[ORR_MODEL_NAME]; /* printable ASCII without " and \ */
     char note[ORR_MODEL_NOTE]; /* what a reader had to assume or left out; empty: nothing */
+    bool is_uncertain;         /* a reader met what it does not know: counts may be wrong */
+
+    /* A letter for each layer, from the first on; a shorter list repeats.  Empty: what the fields
+     * below say of windows and experts. */
+    char mixers[ORR_MODEL_PATTERN];
+    char ffns[ORR_MODEL_PATTERN];
 
     uint64_t layers;         /* needed */
     uint64_t hidden;         /* needed: width of what goes from layer to layer */
@@ -61,6 +100,9 @@ typedef struct orr_model {
     bool is_tied;            /* embedding and head are one matrix */
     bool has_head_bias;
     bool has_embedding_norm; /* between embedding and first layer (BLOOM) */
+    bool has_no_final_norm;
+    uint64_t
+        embedding_dim; /* width of the embedding, with a product to hidden and back; 0: hidden */
 
     orr_model_position position;
     uint64_t position_rows; /* needed when LEARNED; OPT has two more than max_positions */
@@ -85,6 +127,23 @@ typedef struct orr_model {
     uint64_t
         global_every; /* layer i sees all when i % global_every == global_at; 0: none of them */
     uint64_t global_at;
+    orr_model_gate attention_gate;
+    uint64_t global_head_dim; /* of layers that see all, where it differs (Gemma 4); 0: head_dim */
+    uint64_t global_kv_heads; /* likewise */
+    bool has_no_global_v;     /* layers that see all use their keys as values (Gemma 4) */
+    uint64_t
+        kv_shared_layers; /* so many at the end use keys and values of layers before (Gemma 3n) */
+    uint64_t
+        kv_share_every; /* only layers i % kv_share_every == 0 have their own (Hunyuan); 0: all */
+    bool has_wide_shared_ffn; /* the FFN of kv_shared_layers is twice as wide (Gemma 4 E2B) */
+    bool has_residual_reads;  /* attention over the residuals of earlier layers (Kimi K3) */
+
+    /* Sparse attention: an indexer chooses index_topk tokens (DeepSeek-V3.2, MiniMax-M3);
+     * index_heads 0: there is none */
+    uint64_t index_heads;
+    uint64_t index_head_dim;
+    uint64_t index_topk;
+    uint64_t index_from; /* first layer that has one */
 
     /* Multi-head latent attention; kv_lora_rank 0: there is none.  head_dim is then not looked
      * at. */
@@ -93,6 +152,35 @@ typedef struct orr_model {
     uint64_t qk_nope_head_dim;
     uint64_t qk_rope_head_dim;
     uint64_t v_head_dim;
+
+    /* Linear attention: gated delta net, KDA, lightning */
+    uint64_t linear_heads; /* of values */
+    uint64_t linear_key_heads;
+    uint64_t linear_key_dim;
+    uint64_t linear_value_dim;
+    uint64_t linear_conv;      /* width of the convolution before it; 0: none */
+    bool has_full_linear_gate; /* KDA: the output gate is one matrix, not two narrow ones */
+
+    /* State space: Mamba, Mamba-2, RG-LRU, RWKV and short convolutions */
+    uint64_t ssm_inner; /* width inside the mixer */
+    uint64_t ssm_state; /* numbers for each channel (Mamba) or for each channel of a head's input */
+    uint64_t ssm_heads; /* Mamba-2, RG-LRU */
+    uint64_t ssm_groups;  /* Mamba-2: of B and C */
+    uint64_t ssm_dt_rank; /* Mamba */
+    uint64_t ssm_conv;    /* width of the convolution */
+    bool has_conv_bias;
+    bool has_ssm_bias;         /* of its first and last product */
+    bool has_ssm_norms;        /* of dt, B and C (Jamba) */
+    bool has_no_ssm_gate_norm; /* Mamba-2 without the norm before its last product (Falcon-H1) */
+    uint64_t shared_blocks;    /* ORR_MIX_BLOCK: how many different blocks its layers share */
+    uint64_t block_ffn_rank;   /* width of the adapters of each layer to the shared FFN (Zamba2) */
+    uint64_t block_attention_rank; /* likewise, of queries, keys and values */
+
+    /* Embeddings of their own for every layer, AltUp and LAuReL (Gemma 3n, Gemma 4) */
+    uint64_t per_layer_dim;
+    uint64_t per_layer_vocab;
+    uint64_t altup_inputs;
+    uint64_t laurel_rank;
 
     /* FFN of layers that are not MoE */
     uint64_t ffn;      /* needed, unless all layers are MoE: width between its two products */
@@ -107,12 +195,16 @@ typedef struct orr_model {
     uint64_t shared_ffn;     /* of one of them */
     bool has_shared_gate;    /* one number a token that scales what they give (Qwen2-MoE) */
     bool has_router_bias;    /* a number for each expert, learned or balanced (DeepSeek-V3) */
+    uint64_t expert_hidden;  /* width of what goes into the experts (Kimi K3); 0: hidden */
+    bool has_expert_norm;    /* a norm of that width behind them */
+    uint64_t moe_norms;      /* vectors of hidden that MoE layers have besides block_norms */
+    uint64_t idle_experts;   /* that the router knows too and that do nothing (LongCat) */
     uint64_t dense_first;    /* so many layers at the start are not MoE */
     uint64_t
         moe_every; /* behind them layer i is MoE when i % moe_every == moe_at; 0: all of them */
     uint64_t moe_at;
 
-    uint64_t mtp_layers; /* for predicting further tokens (DeepSeek-V3); not counted in anything */
+    uint64_t mtp_layers; /* for predicting further tokens (DeepSeek-V3); counted apart */
 } orr_model;
 
 /* ---- where models come from ---- */
@@ -137,13 +229,23 @@ ORR_API orr_code orr_model_check(const orr_model *m, orr_error *err) ORR_MUST_CH
 
 /* The file of ours that says the same, in YAML or as one line of JSON; its length, as snprintf
  * counts. ORR_MODEL_TEXT bytes are enough. */
-enum { ORR_MODEL_TEXT = 2000 };
+enum { ORR_MODEL_TEXT = 6000 };
 ORR_API size_t orr_model_text(const orr_model *m, char *out, size_t size);
 ORR_API size_t orr_model_json(const orr_model *m, char *out, size_t size);
 
 /* ---- questions about a layer, 0 to layers - 1 ---- */
 
-ORR_API bool orr_model_is_moe(const orr_model *m, uint64_t layer);
+ORR_API orr_model_mixer orr_model_mixer_of(const orr_model *m, uint64_t layer);
+ORR_API orr_model_ffn orr_model_ffn_of(const orr_model *m, uint64_t layer);
+ORR_API bool orr_model_is_moe(const orr_model *m, uint64_t layer); /* experts, alone or not */
+/* Does it attend to single tokens of the past, alone or beside something else? */
+ORR_API bool orr_model_is_attention(const orr_model *m, uint64_t layer);
+/* Do two layers have the same tensors and do the same? */
+ORR_API bool orr_model_is_alike(const orr_model *m, uint64_t one, uint64_t other);
+/* "gated delta net MoE layer"; at most ORR_MODEL_NAME bytes. */
+ORR_API const char *orr_model_layer_name(const orr_model *m,
+                                         uint64_t layer,
+                                         char out[ORR_MODEL_NAME]);
 ORR_API uint64_t orr_model_window(const orr_model *m, uint64_t layer); /* 0: sees all */
 ORR_API bool orr_model_is_mla(const orr_model *m);
 /* Width of one head's query and key, and of its value. */
@@ -151,9 +253,16 @@ ORR_API uint64_t orr_model_qk_dim(const orr_model *m);
 ORR_API uint64_t orr_model_v_dim(const orr_model *m);
 /* Rows of embedding and head, padding included. */
 ORR_API uint64_t orr_model_vocab_rows(const orr_model *m);
-/* Numbers that a KV cache keeps of one token in one layer; the same in all layers.  A layer with a
- * window need not keep more tokens than that. */
+/* Numbers that a KV cache keeps of one token in one layer that attends; the same in all of them,
+ * but for orr_model_layer_kv.  A layer with a window need not keep more tokens than that. */
 ORR_API uint64_t orr_model_kv_elements(const orr_model *m);
+/* Of this layer: 0 where it keeps none of its own. */
+ORR_API uint64_t orr_model_layer_kv(const orr_model *m, uint64_t layer);
+/* Numbers that a layer keeps of a sequence however long it is: the state of linear attention or
+ * of a state space, with its convolution's. */
+ORR_API uint64_t orr_model_layer_state(const orr_model *m, uint64_t layer);
+/* FLOPs of one token with that state. */
+ORR_API uint64_t orr_model_state_flops(const orr_model *m, uint64_t layer);
 
 /* ---- what it is made of ---- */
 
@@ -161,6 +270,7 @@ typedef enum orr_model_part {
     ORR_MODEL_EMBEDDING = 0,
     ORR_MODEL_POSITIONS,
     ORR_MODEL_ATTENTION,
+    ORR_MODEL_MIXING, /* linear attention and state spaces */
     ORR_MODEL_FFN,    /* of layers that are not MoE */
     ORR_MODEL_ROUTER, /* the gate of shared experts too */
     ORR_MODEL_EXPERTS,
@@ -185,7 +295,7 @@ typedef struct orr_model_tensor {
     bool is_tied; /* the head that is the embedding: computes, but has no parameters of its own */
 } orr_model_tensor;
 
-enum { ORR_MODEL_TENSORS = 32 }; /* more than any layer has */
+enum { ORR_MODEL_TENSORS = 80 }; /* more than any layer has */
 
 /* In the order in which a token meets them; returns how many.  The ends are embedding, positions,
  * embedding norm, final norm and head. */
@@ -207,6 +317,10 @@ typedef struct orr_model_counts {
 
 ORR_API void orr_model_layer_count(const orr_model *m, uint64_t layer, orr_model_counts *out);
 ORR_API void orr_model_count(const orr_model *m, orr_model_counts *out);
+/* The layers for predicting further tokens, which are in no other count: each like the last layer
+ * that attends, with a product of twice hidden to hidden and three norms.  Embedding and head are
+ * the model's. */
+ORR_API uint64_t orr_model_mtp_count(const orr_model *m);
 
 /* ---- what it computes ---- */
 
@@ -223,8 +337,9 @@ typedef struct orr_model_work {
  * softmax, activations and lookups are left out. */
 typedef struct orr_model_flops {
     uint64_t attention; /* products with its matrices */
-    uint64_t
-        scores; /* queries with keys, and weights with values: the part that grows with length squared */
+    uint64_t scores; /* queries with keys, and weights with values: the part that grows with length
+                 * squared; of linear attention and state spaces, what its state costs: 4 for each
+                 * number of it to write and read, 6 with a delta rule */
     uint64_t router;
     uint64_t ffn; /* experts too */
     uint64_t head;

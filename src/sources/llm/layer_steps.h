@@ -34,7 +34,7 @@ typedef struct llm_step {
     uint64_t bytes;      /* elementwise: moved, where it is not the usual */
 } llm_step;
 
-enum { LLM_STEPS_MOST = 48 };
+enum { LLM_STEPS_MOST = 64 };
 
 typedef struct llm_steps {
     const llm_job *g;

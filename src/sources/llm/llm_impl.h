@@ -85,6 +85,10 @@ typedef struct llm_job {
     double job_flops;        /* that the model needs for them */
 } llm_job;
 
+/* What of a model cannot be shared out over ranks yet: words such as "layers that share keys and
+ * values"; NULL: nothing. */
+const char *llm_cannot_share(const orr_model *m);
+
 orr_code llm_init(llm_job *g, const orr_model *m, const orr_llm_options *opt, orr_error *err);
 
 /* Layers [first, end) of a virtual stage; the first stages have one more where it does not come out

@@ -11,6 +11,7 @@
 #include "serve_impl.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static uint64_t kv_numbers(const llm_job *g);
 
@@ -600,14 +601,30 @@ static int add_absorbed(llm_steps *s, const char *name, int from, uint64_t n, ui
     return at;
 }
 
+/* What attention gives is scaled by what the input says: column by column, or head by head. */
+static int add_gate(llm_steps *s, int input, int from)
+{
+    const llm_job *g = s->g;
+    const orr_model *m = g->m;
+    const uint64_t heads = m->heads / g->opt.tp, width = heads * orr_model_v_dim(m);
+    if (m->attention_gate == ORR_MODEL_NO_GATE)
+        return from;
+    const int gate =
+        add_product(s, "attn.gate", input, g->tokens,
+                    m->attention_gate == ORR_MODEL_GATE_WIDE ? width : heads, m->hidden);
+    const int at = add_elementwise(s, "attn.scale", from, g->tokens * width, 5);
+    s->list[at].also = gate;
+    return at;
+}
+
 static int add_attention(llm_steps *s, int from)
 {
     const llm_job *g = s->g;
     const orr_model *m = g->m;
     const uint64_t all = g->tokens * m->hidden;
     int also, kept;
-    int at = add_move(s, LLM_STEP_ENTER, "attn.gather", from, all);
-    at = add_queries(s, at, &also, &kept);
+    const int input = add_move(s, LLM_STEP_ENTER, "attn.gather", from, all);
+    int at = add_queries(s, input, &also, &kept);
     if (m->position == ORR_MODEL_ROTARY)
         at = add_elementwise(s, "attn.rotary", at, rotated_numbers(g), 3);
     if (g->pass)
@@ -616,9 +633,118 @@ static int add_attention(llm_steps *s, int from)
     at = add(s,
              (llm_step){.kind = LLM_STEP_ATTENTION, .name = "attn.core", .from = at, .also = also});
     at = add_absorbed(s, "attn.v_absorb", at, m->v_head_dim, m->kv_lora_rank);
+    at = add_gate(s, input, at);
     at = add_product(s, "attn.out", at, g->tokens, m->hidden,
                      m->heads / g->opt.tp * orr_model_v_dim(m));
     return add_move(s, LLM_STEP_LEAVE, "attn.scatter", at, all);
+}
+
+/* ---- linear attention and state spaces ----
+ *
+ * The products of the list of tensors, a convolution, the scan, a norm with a gate, and the product
+ * back.  The scan reads what the products gave and keeps its state on the chip; it needs none of
+ * the tokens before, but in order. */
+
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t n = strlen(name), e = strlen(end);
+    return n >= e && strcmp(name + n - e, end) == 0;
+}
+
+static bool is_named(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0)
+            return true;
+    return false;
+}
+
+/* Every tensor-parallel rank has all of these. */
+static bool is_mixer_whole(const llm_job *g, const orr_model_tensor *t)
+{
+    static const char *const narrow[] = {"decay_a", "gate_a", NULL};
+    static const char *const groups[] = {"mamba_bc", "mamba_bc_conv", NULL};
+    return is_named(t->name, narrow) || (is_named(t->name, groups) && g->m->ssm_groups % g->opt.tp);
+}
+
+/* Widths of a mixer on one rank. */
+typedef struct mixer {
+    uint64_t in, conv, conv_width, out;
+    orr_model_tensor inner[4]; /* products inside it */
+    size_t inner_count;
+} mixer;
+
+static mixer measure_mixer(const llm_job *g, uint64_t layer)
+{
+    static const char *const inside[] = {"mamba_x", "mamba_dt",        "decay_b",
+                                         "gate_b",  "recurrent_gates", NULL};
+    orr_model_tensor t[ORR_MODEL_TENSORS];
+    const size_t count = orr_model_layer_tensors(g->m, layer, t);
+    mixer x = {0};
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t columns = t[i].columns / (is_mixer_whole(g, &t[i]) ? 1 : g->opt.tp);
+        if (t[i].part != ORR_MODEL_MIXING || !t[i].is_product)
+            continue;
+        if (ends_in(t[i].name, "_conv")) {
+            x.conv += columns;
+            x.conv_width = t[i].rows;
+        } else if (ends_in(t[i].name, "_out")) {
+            x.out = t[i].rows / g->opt.tp;
+        } else if (is_named(t[i].name, inside)) {
+            x.inner[x.inner_count++] = t[i];
+        } else {
+            x.in += columns;
+        }
+    }
+    return x;
+}
+
+static int add_inner(llm_steps *s, int from, const orr_model_tensor *t)
+{
+    const llm_job *g = s->g;
+    const uint64_t copies = t->copies > 1 ? t->copies / g->opt.tp : 1;
+    const uint64_t columns = t->copies > 1 ? t->columns : t->columns / g->opt.tp;
+    const int at = add_product(s,
+                               t->copies > 1       ? "mixer.gates"
+                               : t->name[0] == 'm' ? "mixer.dt"
+                               : t->name[0] == 'd' ? "mixer.decay"
+                                                   : "mixer.gate",
+                               from, g->tokens * copies, columns, t->rows);
+    s->list[at].copies = copies;
+    return at;
+}
+
+static int add_state_mixer(llm_steps *s, int from)
+{
+    const llm_job *g = s->g;
+    const orr_model *m = g->m;
+    const mixer x = measure_mixer(g, s->layer);
+    const uint64_t all = g->tokens * m->hidden, width = g->tokens * x.out;
+    const uint64_t flops = orr_model_state_flops(m, s->layer) / (x.out * g->opt.tp);
+    int at = add_move(s, LLM_STEP_ENTER, "mixer.gather", from, all);
+    at = add_product(s, "mixer.in", at, g->tokens, x.in, m->hidden);
+    if (x.conv)
+        at = add_elementwise(s, "mixer.conv", at, g->tokens * x.conv, 2 * x.conv_width);
+    for (size_t i = 0; i < x.inner_count; i++)
+        at = add_inner(s, at, &x.inner[i]);
+    at = add_elementwise(s, flops ? "mixer.scan" : "mixer.scale", at, width, flops ? flops : 2);
+    s->list[at].bytes = (g->tokens * x.in + width) * g->act;
+    at = add_elementwise(s, "mixer.norm", at, width, 6);
+    at = add_product(s, "mixer.out", at, g->tokens, m->hidden, x.out);
+    return add_move(s, LLM_STEP_LEAVE, "mixer.scatter", at, all);
+}
+
+/* Attention, a state, or both beside each other. */
+static int add_mixer(llm_steps *s, int from)
+{
+    const orr_model *m = s->g->m;
+    const bool is_attention = orr_model_is_attention(m, s->layer);
+    const int attention = is_attention ? add_attention(s, from) : -1;
+    if (orr_model_layer_state(m, s->layer) == 0)
+        return attention;
+    const int state = add_state_mixer(s, from);
+    return is_attention ? add_sum(s, "mixer.add", attention, state, s->g->thin_tokens * m->hidden)
+                        : state;
 }
 
 /* ---- FFN and experts ---- */
@@ -820,13 +946,19 @@ static int add_second_half(llm_steps *s, int from)
                        .rows = g->tokens,
                        .width = g->m->ffn,
                        .copies = 1};
-    if (orr_model_is_moe(g->m, s->layer))
-        return g->pass ? add_served_experts(s, from) : add_experts(s, from);
-    return add_ffn(s, from, &dense, "ffn.gather", "ffn.scatter");
+    const int experts = !orr_model_is_moe(g->m, s->layer) ? -1
+                        : g->pass                         ? add_served_experts(s, from)
+                                                          : add_experts(s, from);
+    if (orr_model_ffn_of(g->m, s->layer) == ORR_FFN_EXPERTS)
+        return experts;
+    const int both = add_ffn(s, from, &dense, "ffn.gather", "ffn.scatter");
+    return experts < 0 ? both
+                       : add_sum(s, "ffn.both", both, experts, g->thin_tokens * g->m->hidden);
 }
 
 /* ---- all of it ---- */
 
+/* A layer may lack one of its halves. */
 void llm_describe_layer(const llm_job *g, uint64_t layer, llm_steps *out)
 {
     const orr_model *m = g->m;
@@ -834,11 +966,16 @@ void llm_describe_layer(const llm_job *g, uint64_t layer, llm_steps *out)
     const bool norms_results = m->block_norms == 4;
     *out = (llm_steps){.g = g, .layer = layer};
     const int input = add(out, (llm_step){.kind = LLM_STEP_INPUT, .from = -1, .also = -1});
-    const int norm = add_norm(out, "attn.norm", input, thin);
-    int attention = add_attention(out, norm);
-    if (norms_results)
-        attention = add_norm(out, "attn.norm_after", attention, thin);
-    int middle = add_sum(out, "attn.add", attention, input, thin);
+    int middle = input, norm = input;
+    if (orr_model_mixer_of(m, layer) != ORR_MIX_NONE) {
+        norm = add_norm(out, "attn.norm", input, thin);
+        int attention = add_mixer(out, norm);
+        if (norms_results)
+            attention = add_norm(out, "attn.norm_after", attention, thin);
+        middle = add_sum(out, "attn.add", attention, input, thin);
+    }
+    if (orr_model_ffn_of(m, layer) == ORR_FFN_NONE)
+        return;
     int start = m->is_parallel ? input : middle;
     start = m->is_parallel && m->block_norms == 1 ? norm : add_norm(out, "ffn.norm", start, thin);
     int second = add_second_half(out, start);
@@ -872,23 +1009,24 @@ void llm_describe_head(const llm_job *g, llm_steps *out)
 
 /* Products are shared out over tensor-parallel ranks, but for those into a latent space and to the
  * experts. */
-static bool is_split(const orr_model_tensor *t)
+static bool is_split(const llm_job *g, const orr_model_tensor *t)
 {
     static const char *const whole[] = {"q_a", "kv_a", "router", "shared_scale"};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         if (strcmp(t->name, whole[i]) == 0)
             return false;
-    return t->is_product;
+    return t->part == ORR_MODEL_MIXING ? !is_mixer_whole(g, t) : t->is_product;
 }
 
 /* Row-parallel products (their columns are hidden) keep their bias whole. */
 static uint64_t on_one_rank(const llm_job *g, const orr_model_tensor *t)
 {
     const bool is_expert = t->part == ORR_MODEL_EXPERTS;
-    const uint64_t tp = !is_split(t) ? 1 : is_expert && g->expert_tp ? g->expert_tp : g->opt.tp;
+    const uint64_t tp = !is_split(g, t) ? 1 : is_expert && g->expert_tp ? g->expert_tp : g->opt.tp;
     const bool is_kv = t->name[0] == 'k' || t->name[0] == 'v';
     const uint64_t ways = is_kv && t->name[1] == '\0' && g->m->kv_heads < tp ? g->m->kv_heads : tp;
-    const bool is_by_rows = strcmp(t->name, "o") == 0 || strstr(t->name, "_down") != NULL;
+    const bool is_by_rows =
+        strcmp(t->name, "o") == 0 || strstr(t->name, "_down") != NULL || ends_in(t->name, "_out");
     const uint64_t copies = is_expert ? t->copies / g->opt.ep : t->copies;
     const uint64_t bias = !t->has_bias ? 0 : is_by_rows ? t->columns : t->columns / ways;
     return copies * (t->rows * t->columns / ways + bias);

@@ -7,6 +7,7 @@
 #include "llm_impl.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 typedef struct place {
     uint32_t tensor, context, data, pipeline;
@@ -302,12 +303,70 @@ static void check_degrees(checker *c)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "zero %u: there are 0 to 3", o->zero);
 }
 
+static bool has_layers(const orr_model *m, const char *letters)
+{
+    for (uint64_t i = 0; i < m->layers; i++)
+        if (strchr(letters, (int)orr_model_mixer_of(m, i)))
+            return true;
+    return false;
+}
+
+const char *llm_cannot_share(const orr_model *m)
+{
+    const struct {
+        bool is_so;
+        const char *words;
+    } all[] = {
+        {has_layers(m, "z"), "layers that share a block (Zamba)"},
+        {has_layers(m, "v"), "RWKV layers"},
+        {m->kv_shared_layers || m->kv_share_every, "layers that share keys and values"},
+        {m->global_head_dim || m->global_kv_heads, "layers whose heads differ in width"},
+        {m->index_heads, "sparse attention with an indexer"},
+        {m->per_layer_dim || m->altup_inputs || m->laurel_rank, "embeddings for each layer"},
+        {m->expert_hidden, "experts of another width than the layers"},
+        {m->has_residual_reads, "attention over residuals"},
+        {m->embedding_dim, "an embedding narrower than the layers"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].is_so)
+            return all[i].words;
+    return NULL;
+}
+
+/* Linear attention and state spaces are split by heads or channels, and not over the sequence. */
+static void check_states(checker *c)
+{
+    const orr_model *m = c->m;
+    const uint64_t tp = c->o->tp;
+    const char *cannot = c->code ? NULL : llm_cannot_share(m);
+    if (cannot)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%s: %s cannot be shared out over ranks yet",
+                           m->name, cannot);
+    else if (!c->code && c->o->cp > 1 && has_layers(m, "dklmsbrc"))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "cp %u: %s has linear attention or a state space, whose sequence cannot "
+                           "be cut yet",
+                           c->o->cp, m->name);
+    else if (!c->code && tp > 1 && has_layers(m, "m"))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "tp %u: Mamba layers cannot be cut yet (Mamba-2 can)", c->o->tp);
+    if (has_layers(m, "dkl")) {
+        must_divide(c, tp, "tp", m->linear_heads, "heads of linear attention");
+        must_divide(c, tp, "tp", m->linear_key_heads, "key heads of linear attention");
+    }
+    if (has_layers(m, "sbr"))
+        must_divide(c, tp, "tp", m->ssm_heads, "heads of the state space");
+    if (has_layers(m, "c"))
+        must_divide(c, tp, "tp", m->hidden, "channels");
+}
+
 static void check_widths(checker *c)
 {
     const orr_model *m = c->m;
     const uint64_t tp = c->o->tp;
+    check_states(c);
     must_divide(c, tp, "tp", m->heads, "heads");
-    if (!c->code && !orr_model_is_mla(m) && m->kv_heads % tp && tp % m->kv_heads)
+    if (!c->code && m->kv_heads && !orr_model_is_mla(m) && m->kv_heads % tp && tp % m->kv_heads)
         must_divide(c, tp, "tp", m->kv_heads, "key and value heads");
     if (m->ffn)
         must_divide(c, tp, "tp", m->ffn, "FFN width");

@@ -8,22 +8,173 @@
 #include "model_impl.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- questions ---- */
 
-bool orr_model_is_moe(const orr_model *m, uint64_t layer)
+static bool has_experts_here(const orr_model *m, uint64_t layer)
 {
     if (m->experts == 0 || layer < m->dense_first)
         return false;
     return m->moe_every == 0 || layer % m->moe_every == m->moe_at;
 }
 
-uint64_t orr_model_window(const orr_model *m, uint64_t layer)
+static bool has_window_here(const orr_model *m, uint64_t layer)
 {
     if (layer < m->window_from || (m->global_every && layer % m->global_every == m->global_at))
-        return 0;
-    return m->window;
+        return false;
+    return m->window > 0;
+}
+
+orr_model_mixer orr_model_mixer_of(const orr_model *m, uint64_t layer)
+{
+    const size_t n = strnlen(m->mixers, ORR_MODEL_PATTERN);
+    if (n)
+        return (orr_model_mixer)m->mixers[layer % n];
+    return has_window_here(m, layer) ? ORR_MIX_WINDOW : ORR_MIX_ALL;
+}
+
+orr_model_ffn orr_model_ffn_of(const orr_model *m, uint64_t layer)
+{
+    const size_t n = strnlen(m->ffns, ORR_MODEL_PATTERN);
+    if (n)
+        return (orr_model_ffn)m->ffns[layer % n];
+    return has_experts_here(m, layer) ? ORR_FFN_EXPERTS : ORR_FFN_DENSE;
+}
+
+bool orr_model_is_moe(const orr_model *m, uint64_t layer)
+{
+    const orr_model_ffn ffn = orr_model_ffn_of(m, layer);
+    return ffn == ORR_FFN_EXPERTS || ffn == ORR_FFN_BOTH;
+}
+
+bool orr_model_is_attention(const orr_model *m, uint64_t layer)
+{
+    const orr_model_mixer mixer = orr_model_mixer_of(m, layer);
+    return mixer == ORR_MIX_ALL || mixer == ORR_MIX_WINDOW || mixer == ORR_MIX_BOTH ||
+           mixer == ORR_MIX_BLOCK;
+}
+
+uint64_t orr_model_window(const orr_model *m, uint64_t layer)
+{
+    return orr_model_mixer_of(m, layer) == ORR_MIX_WINDOW ? m->window : 0;
+}
+
+/* ---- widths that differ between layers ---- */
+
+static bool is_global(const orr_model *m, uint64_t layer)
+{
+    return orr_model_mixer_of(m, layer) == ORR_MIX_ALL;
+}
+
+static uint64_t head_dim_of(const orr_model *m, uint64_t layer)
+{
+    return is_global(m, layer) && m->global_head_dim ? m->global_head_dim : m->head_dim;
+}
+
+static uint64_t kv_heads_of(const orr_model *m, uint64_t layer)
+{
+    return is_global(m, layer) && m->global_kv_heads ? m->global_kv_heads : m->kv_heads;
+}
+
+static bool is_kv_shared(const orr_model *m, uint64_t layer)
+{
+    return m->kv_shared_layers && layer + m->kv_shared_layers >= m->layers;
+}
+
+/* Has it keys and values of its own? */
+static bool has_own_kv(const orr_model *m, uint64_t layer)
+{
+    return !is_kv_shared(m, layer) && (m->kv_share_every == 0 || layer % m->kv_share_every == 0);
+}
+
+static bool has_indexer(const orr_model *m, uint64_t layer)
+{
+    return m->index_heads && layer >= m->index_from;
+}
+
+/* Which of the layers with a shared block, from 0, is this one?  By the list's period. */
+static uint64_t block_number(const orr_model *m, uint64_t layer)
+{
+    const uint64_t n = strnlen(m->mixers, ORR_MODEL_PATTERN);
+    uint64_t before = 0, all = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        all += m->mixers[i] == ORR_MIX_BLOCK;
+        before += i < layer % n && m->mixers[i] == ORR_MIX_BLOCK;
+    }
+    return n ? layer / n * all + before : 0;
+}
+
+static bool owns_block(const orr_model *m, uint64_t layer)
+{
+    return block_number(m, layer) < (m->shared_blocks ? m->shared_blocks : 1);
+}
+
+bool orr_model_is_alike(const orr_model *m, uint64_t one, uint64_t other)
+{
+    const orr_model_mixer mixer = orr_model_mixer_of(m, one);
+    return mixer == orr_model_mixer_of(m, other) &&
+           orr_model_ffn_of(m, one) == orr_model_ffn_of(m, other) &&
+           is_kv_shared(m, one) == is_kv_shared(m, other) &&
+           has_own_kv(m, one) == has_own_kv(m, other) &&
+           has_indexer(m, one) == has_indexer(m, other) &&
+           (mixer != ORR_MIX_BLOCK || owns_block(m, one) == owns_block(m, other));
+}
+
+static const char *mixer_name(const orr_model *m, uint64_t layer)
+{
+    switch (orr_model_mixer_of(m, layer)) {
+    case ORR_MIX_WINDOW:
+        return "window ";
+    case ORR_MIX_DELTA:
+        return "gated delta net ";
+    case ORR_MIX_KDA:
+        return "KDA ";
+    case ORR_MIX_LIGHTNING:
+        return "lightning attention ";
+    case ORR_MIX_MAMBA:
+        return "Mamba ";
+    case ORR_MIX_MAMBA2:
+        return "Mamba-2 ";
+    case ORR_MIX_BOTH:
+        return "attention and Mamba-2 ";
+    case ORR_MIX_BLOCK:
+        return owns_block(m, layer) ? "Mamba and block " : "Mamba and shared block ";
+    case ORR_MIX_RECURRENT:
+        return "RG-LRU ";
+    case ORR_MIX_CONVOLUTION:
+        return "short convolution ";
+    case ORR_MIX_RWKV:
+        return "RWKV ";
+    case ORR_MIX_NONE:
+        return "FFN-only ";
+    default:
+        return is_kv_shared(m, layer) ? "KV-sharing " : "";
+    }
+}
+
+const char *orr_model_layer_name(const orr_model *m, uint64_t layer, char out[ORR_MODEL_NAME])
+{
+    const bool is_plain = m->mixers[0] == '\0' && m->window == 0;
+    snprintf(out, ORR_MODEL_NAME, "%s%slayer", is_plain ? "" : mixer_name(m, layer),
+             orr_model_is_moe(m, layer) ? "MoE " : "");
+    return out;
+}
+
+bool model_set_letters(char out[ORR_MODEL_PATTERN], const char *letters, uint64_t layers)
+{
+    for (uint64_t period = 1; period <= layers && period < ORR_MODEL_PATTERN; period++) {
+        uint64_t i = period;
+        while (i < layers && letters[i] == letters[i - period])
+            i++;
+        if (i < layers)
+            continue;
+        memset(out, 0, ORR_MODEL_PATTERN);
+        memcpy(out, letters, period);
+        return true;
+    }
+    return false;
 }
 
 bool orr_model_is_mla(const orr_model *m)
@@ -53,26 +204,42 @@ uint64_t orr_model_kv_elements(const orr_model *m)
                                : 2 * m->kv_heads * m->head_dim;
 }
 
+uint64_t orr_model_layer_kv(const orr_model *m, uint64_t layer)
+{
+    const uint64_t index = has_indexer(m, layer) ? m->index_head_dim : 0;
+    if (!orr_model_is_attention(m, layer) || !has_own_kv(m, layer))
+        return 0;
+    if (orr_model_is_mla(m))
+        return orr_model_kv_elements(m) + index;
+    const bool is_half = m->has_no_global_v && is_global(m, layer);
+    return (is_half ? 1 : 2) * kv_heads_of(m, layer) * head_dim_of(m, layer) + index;
+}
+
+uint64_t orr_model_layer_state(const orr_model *m, uint64_t layer)
+{
+    const orr_model_mixer mixer = orr_model_mixer_of(m, layer);
+    return model_state(m, mixer) + model_conv_state(m, mixer);
+}
+
+uint64_t orr_model_state_flops(const orr_model *m, uint64_t layer)
+{
+    const orr_model_mixer mixer = orr_model_mixer_of(m, layer);
+    return model_has_state(mixer) ? model_state_flops(m, mixer) : 0;
+}
+
 const char *orr_model_part_name(orr_model_part part)
 {
     static const char *const names[ORR_MODEL_PARTS] = {
-        "embedding", "positions",      "attention", "FFN",  "router",
-        "experts",   "shared experts", "norms",     "head",
+        "embedding", "positions", "attention",      "linear and SSM", "FFN",
+        "router",    "experts",   "shared experts", "norms",          "head",
     };
     return part < ORR_MODEL_PARTS ? names[part] : "?";
 }
 
 /* ---- lists ---- */
 
-/* A list being written. */
-typedef struct list {
-    const orr_model *m;
-    orr_model_tensor *out;
-    size_t count;
-} list;
-
-static orr_model_tensor *add(
-    list *l, const char *name, orr_model_part part, uint64_t rows, uint64_t columns)
+orr_model_tensor *model_add(
+    model_list *l, const char *name, orr_model_part part, uint64_t rows, uint64_t columns)
 {
     orr_model_tensor *t = &l->out[l->count++];
     *t = (orr_model_tensor){
@@ -80,150 +247,270 @@ static orr_model_tensor *add(
     return t;
 }
 
-static orr_model_tensor *add_product(
-    list *l, const char *name, orr_model_part part, uint64_t rows, uint64_t columns, bool has_bias)
+orr_model_tensor *model_add_product(model_list *l,
+                                    const char *name,
+                                    orr_model_part part,
+                                    uint64_t rows,
+                                    uint64_t columns,
+                                    bool has_bias)
 {
-    orr_model_tensor *t = add(l, name, part, rows, columns);
+    orr_model_tensor *t = model_add(l, name, part, rows, columns);
     t->is_product = true;
     t->has_bias = has_bias;
     return t;
 }
 
-static void add_norm(list *l, const char *name, uint64_t width)
+void model_add_norm(model_list *l, const char *name, uint64_t width)
 {
     if (l->m->norm == ORR_MODEL_PLAIN_NORM)
         return;
-    add(l, name, ORR_MODEL_NORMS, 1, width)->has_bias = l->m->norm == ORR_MODEL_LAYER_NORM;
+    model_add(l, name, ORR_MODEL_NORMS, 1, width)->has_bias = l->m->norm == ORR_MODEL_LAYER_NORM;
 }
 
-static void add_qk_norms(list *l)
+static void add_qk_norm(model_list *l, const char *name, uint64_t heads, uint64_t width)
 {
-    const orr_model *m = l->m;
-    const bool is_wide = m->qk_norm == ORR_MODEL_QK_NORM_ALL_HEADS;
-    if (m->qk_norm == ORR_MODEL_NO_QK_NORM)
-        return;
-    add_norm(l, "q_norm", is_wide ? m->heads * m->head_dim : m->head_dim);
-    add_norm(l, "k_norm", is_wide ? m->kv_heads * m->head_dim : m->head_dim);
+    if (l->m->qk_norm == ORR_MODEL_QK_NORM_EACH_HEAD)
+        model_add(l, name, ORR_MODEL_NORMS, 1, heads * width);
+    else if (l->m->qk_norm != ORR_MODEL_NO_QK_NORM)
+        model_add_norm(l, name, l->m->qk_norm == ORR_MODEL_QK_NORM_HEAD ? width : heads * width);
 }
 
-static void add_heads(list *l)
+static void add_heads(model_list *l, uint64_t layer)
 {
     const orr_model *m = l->m;
-    const uint64_t q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
-    add_product(l, "q", ORR_MODEL_ATTENTION, m->hidden, q, m->has_qkv_bias);
-    add_product(l, "k", ORR_MODEL_ATTENTION, m->hidden, kv, m->has_qkv_bias);
-    add_product(l, "v", ORR_MODEL_ATTENTION, m->hidden, kv, m->has_qkv_bias);
-    add_qk_norms(l);
+    const uint64_t dim = head_dim_of(m, layer), kv_heads = kv_heads_of(m, layer);
+    const bool has_kv = has_own_kv(m, layer);
+    model_add_product(l, "q", ORR_MODEL_ATTENTION, m->hidden, m->heads * dim, m->has_qkv_bias);
+    if (has_kv)
+        model_add_product(l, "k", ORR_MODEL_ATTENTION, m->hidden, kv_heads * dim, m->has_qkv_bias);
+    if (has_kv && !(m->has_no_global_v && is_global(m, layer)))
+        model_add_product(l, "v", ORR_MODEL_ATTENTION, m->hidden, kv_heads * dim, m->has_qkv_bias);
+    add_qk_norm(l, "q_norm", m->heads, dim);
+    if (has_kv)
+        add_qk_norm(l, "k_norm", kv_heads, dim);
 }
 
 /* Queries, keys and values through narrow matrices, with a norm between the two.  These norms are
  * RMS norms whatever the others are; biases are on the first of two matrices only (DeepSeek-V2,
  * equations 9 to 18). */
-static void add_latent(list *l)
+static void add_latent(model_list *l)
 {
     const orr_model *m = l->m;
     const uint64_t q = m->heads * orr_model_qk_dim(m);
     const uint64_t kv = m->heads * (m->qk_nope_head_dim + m->v_head_dim);
     if (m->q_lora_rank) {
-        add_product(l, "q_a", ORR_MODEL_ATTENTION, m->hidden, m->q_lora_rank, m->has_qkv_bias);
-        add(l, "q_a_norm", ORR_MODEL_NORMS, 1, m->q_lora_rank);
-        add_product(l, "q_b", ORR_MODEL_ATTENTION, m->q_lora_rank, q, false);
+        model_add_product(l, "q_a", ORR_MODEL_ATTENTION, m->hidden, m->q_lora_rank,
+                          m->has_qkv_bias);
+        model_add(l, "q_a_norm", ORR_MODEL_NORMS, 1, m->q_lora_rank);
+        model_add_product(l, "q_b", ORR_MODEL_ATTENTION, m->q_lora_rank, q, false);
     } else {
-        add_product(l, "q", ORR_MODEL_ATTENTION, m->hidden, q, false);
+        model_add_product(l, "q", ORR_MODEL_ATTENTION, m->hidden, q, false);
     }
-    add_product(l, "kv_a", ORR_MODEL_ATTENTION, m->hidden, m->kv_lora_rank + m->qk_rope_head_dim,
-                m->has_qkv_bias);
-    add(l, "kv_a_norm", ORR_MODEL_NORMS, 1, m->kv_lora_rank);
-    add_product(l, KV_B, ORR_MODEL_ATTENTION, m->kv_lora_rank, kv, false);
+    model_add_product(l, "kv_a", ORR_MODEL_ATTENTION, m->hidden,
+                      m->kv_lora_rank + m->qk_rope_head_dim, m->has_qkv_bias);
+    model_add(l, "kv_a_norm", ORR_MODEL_NORMS, 1, m->kv_lora_rank);
+    model_add_product(l, KV_B, ORR_MODEL_ATTENTION, m->kv_lora_rank, kv, false);
 }
 
-static void add_attention(list *l)
+/* Scores of its own, of narrow queries with one narrow key a token.  Queries come from the
+ * compressed ones and are weighed (DeepSeek-V3.2), or from the input and are normed (MiniMax-M3). */
+static void add_indexer(model_list *l)
 {
     const orr_model *m = l->m;
+    const bool is_latent = m->q_lora_rank > 0;
+    const uint64_t dim = m->index_head_dim;
+    model_add_product(l, "index_q", ORR_MODEL_ATTENTION, is_latent ? m->q_lora_rank : m->hidden,
+                      m->index_heads * dim, false);
+    model_add_product(l, "index_k", ORR_MODEL_ATTENTION, m->hidden, dim, false);
+    model_add(l, "index_k_norm", ORR_MODEL_NORMS, 1, dim)->has_bias = is_latent;
+    if (is_latent)
+        model_add_product(l, "index_weights", ORR_MODEL_ATTENTION, m->hidden, m->index_heads,
+                          false);
+    else
+        model_add(l, "index_q_norm", ORR_MODEL_NORMS, 1, dim);
+}
+
+static void add_attention(model_list *l, uint64_t layer)
+{
+    const orr_model *m = l->m;
+    const uint64_t out = m->heads * (orr_model_is_mla(m) ? m->v_head_dim : head_dim_of(m, layer));
     if (orr_model_is_mla(m))
         add_latent(l);
     else
-        add_heads(l);
+        add_heads(l, layer);
     if (m->has_sinks)
-        add(l, "sinks", ORR_MODEL_ATTENTION, 1, m->heads);
-    add_product(l, "o", ORR_MODEL_ATTENTION, m->heads * orr_model_v_dim(m), m->hidden,
-                m->has_output_bias);
+        model_add(l, "sinks", ORR_MODEL_ATTENTION, 1, m->heads);
+    if (has_indexer(m, layer))
+        add_indexer(l);
+    if (m->attention_gate)
+        model_add_product(l, "attention_gate", ORR_MODEL_ATTENTION, m->hidden,
+                          m->attention_gate == ORR_MODEL_GATE_WIDE ? out : m->heads, false);
+    model_add_product(l, "o", ORR_MODEL_ATTENTION, out, m->hidden, m->has_output_bias);
+}
+
+static void add_mixer(model_list *l, uint64_t layer)
+{
+    const orr_model *m = l->m;
+    const orr_model_mixer mixer = orr_model_mixer_of(m, layer);
+    if (mixer == ORR_MIX_BLOCK)
+        model_add_block(l, owns_block(m, layer));
+    else if (orr_model_is_attention(m, layer))
+        add_attention(l, layer);
+    if (model_has_state(mixer))
+        model_add_mixer(l, mixer);
 }
 
 /* Two or three matrices, and how many there are of them. */
 typedef struct ffn_shape {
     const char *gate, *up, *down;
     orr_model_part part;
-    uint64_t width, copies, active;
+    uint64_t hidden, width, copies, active;
 } ffn_shape;
 
-static void add_ffn(list *l, const ffn_shape *f)
+static void add_ffn(model_list *l, const ffn_shape *f)
 {
     const orr_model *m = l->m;
     const size_t from = l->count;
     if (m->is_gated)
-        add_product(l, f->gate, f->part, m->hidden, f->width, m->has_ffn_bias);
-    add_product(l, f->up, f->part, m->hidden, f->width, m->has_ffn_bias);
-    add_product(l, f->down, f->part, f->width, m->hidden, m->has_ffn_bias);
+        model_add_product(l, f->gate, f->part, f->hidden, f->width, m->has_ffn_bias);
+    model_add_product(l, f->up, f->part, f->hidden, f->width, m->has_ffn_bias);
+    model_add_product(l, f->down, f->part, f->width, f->hidden, m->has_ffn_bias);
     for (size_t i = from; i < l->count; i++) {
         l->out[i].copies = f->copies;
         l->out[i].active = f->active;
     }
 }
 
-static void add_dense(list *l)
+static void add_dense(model_list *l, uint64_t layer)
 {
-    const ffn_shape f = {"ffn_gate", "ffn_up", "ffn_down", ORR_MODEL_FFN, l->m->ffn, 1, 1};
+    const orr_model *m = l->m;
+    const bool is_wide = m->has_wide_shared_ffn && is_kv_shared(m, layer);
+    const ffn_shape f = {"ffn_gate", "ffn_up",          "ffn_down", ORR_MODEL_FFN,
+                         m->hidden,  m->ffn << is_wide, 1,          1};
     add_ffn(l, &f);
 }
 
-static void add_moe(list *l)
+static void add_moe(model_list *l)
 {
     const orr_model *m = l->m;
-    const ffn_shape routed = {"expert_gate", "expert_up", "expert_down",       ORR_MODEL_EXPERTS,
-                              m->expert_ffn, m->experts,  m->experts_per_token};
-    const ffn_shape shared = {"shared_gate", "shared_up",       "shared_down",    ORR_MODEL_SHARED,
-                              m->shared_ffn, m->shared_experts, m->shared_experts};
-    add_product(l, "router", ORR_MODEL_ROUTER, m->hidden, m->experts, m->has_router_bias);
+    const uint64_t narrow = m->expert_hidden ? m->expert_hidden : m->hidden;
+    const ffn_shape routed = {"expert_gate", "expert_up",   "expert_down", ORR_MODEL_EXPERTS,
+                              narrow,        m->expert_ffn, m->experts,    m->experts_per_token};
+    const ffn_shape shared = {"shared_gate", "shared_up",   "shared_down",     ORR_MODEL_SHARED,
+                              m->hidden,     m->shared_ffn, m->shared_experts, m->shared_experts};
+    model_add_product(l, "router", ORR_MODEL_ROUTER, m->hidden, m->experts + m->idle_experts,
+                      m->has_router_bias);
+    if (m->expert_hidden)
+        model_add_product(l, "expert_in", ORR_MODEL_ROUTER, m->hidden, narrow, false);
     add_ffn(l, &routed);
-    if (m->shared_experts == 0)
-        return;
-    add_ffn(l, &shared);
-    if (m->has_shared_gate)
-        add_product(l, "shared_scale", ORR_MODEL_ROUTER, m->hidden, 1, false);
+    if (m->expert_hidden && m->has_expert_norm)
+        model_add_norm(l, "expert_norm", narrow);
+    if (m->expert_hidden)
+        model_add_product(l, "expert_out", ORR_MODEL_ROUTER, narrow, m->hidden, false);
+    if (m->shared_experts)
+        add_ffn(l, &shared);
+    if (m->shared_experts && m->has_shared_gate)
+        model_add_product(l, "shared_scale", ORR_MODEL_ROUTER, m->hidden, 1, false);
 }
 
+/* Gemma 3n: several streams beside each other (AltUp), and a narrow way past a layer (LAuReL). */
+static void add_altup(model_list *l)
+{
+    const orr_model *m = l->m;
+    const uint64_t n = m->altup_inputs;
+    if (n) {
+        model_add_product(l, "altup_router", ORR_MODEL_FFN, m->hidden, n, false);
+        model_add_product(l, "altup_predict", ORR_MODEL_FFN, n, n * n, false);
+        model_add_product(l, "altup_correct", ORR_MODEL_FFN, n, n, false);
+        model_add_norm(l, "altup_norm", m->hidden);
+        model_add(l, "altup_scale", ORR_MODEL_NORMS, 1, m->hidden);
+    }
+    if (m->laurel_rank) {
+        model_add_product(l, "laurel_a", ORR_MODEL_FFN, m->hidden, m->laurel_rank, false);
+        model_add_product(l, "laurel_b", ORR_MODEL_FFN, m->laurel_rank, m->hidden, false);
+        model_add_norm(l, "laurel_norm", m->hidden);
+    }
+}
+
+static void add_extras(model_list *l, uint64_t layer)
+{
+    const orr_model *m = l->m;
+    if (orr_model_is_moe(m, layer) && m->moe_norms)
+        model_add(l, "moe_norms", ORR_MODEL_NORMS, 1, m->moe_norms * m->hidden);
+    add_altup(l);
+    if (m->per_layer_dim) {
+        model_add_product(l, "per_layer_gate", ORR_MODEL_FFN, m->hidden, m->per_layer_dim, false);
+        model_add_product(l, "per_layer_out", ORR_MODEL_FFN, m->per_layer_dim, m->hidden, false);
+        model_add_norm(l, "per_layer_norm", m->hidden);
+    }
+    if (m->has_residual_reads)
+        model_add(l, "residual_reads", ORR_MODEL_NORMS, 1, 4 * m->hidden);
+}
+
+/* A layer without one of its halves has no norms for it either. */
 size_t orr_model_layer_tensors(const orr_model *m,
                                uint64_t layer,
                                orr_model_tensor out[ORR_MODEL_TENSORS])
 {
-    list l = {.m = m, .out = out};
-    add_norm(&l, m->block_norms == 1 ? "norm" : "attention_norm", m->hidden);
-    add_attention(&l);
-    if (m->block_norms == 4)
-        add_norm(&l, "attention_post_norm", m->hidden);
-    if (m->block_norms >= 2)
-        add_norm(&l, "ffn_norm", m->hidden);
-    if (orr_model_is_moe(m, layer))
+    const orr_model_ffn ffn = orr_model_ffn_of(m, layer);
+    const bool has_mixer = orr_model_mixer_of(m, layer) != ORR_MIX_NONE;
+    const bool has_ffn = ffn != ORR_FFN_NONE;
+    model_list l = {.m = m, .out = out};
+    if (has_mixer || m->block_norms == 1)
+        model_add_norm(&l, m->block_norms == 1 ? "norm" : "attention_norm", m->hidden);
+    if (has_mixer)
+        add_mixer(&l, layer);
+    if (has_mixer && m->block_norms == 4)
+        model_add_norm(&l, "attention_post_norm", m->hidden);
+    if (has_ffn && m->block_norms >= 2)
+        model_add_norm(&l, "ffn_norm", m->hidden);
+    if (ffn == ORR_FFN_DENSE || ffn == ORR_FFN_BOTH)
+        add_dense(&l, layer);
+    if (ffn == ORR_FFN_EXPERTS || ffn == ORR_FFN_BOTH)
         add_moe(&l);
-    else
-        add_dense(&l);
-    if (m->block_norms == 4)
-        add_norm(&l, "ffn_post_norm", m->hidden);
+    if (has_ffn && m->block_norms == 4)
+        model_add_norm(&l, "ffn_post_norm", m->hidden);
+    add_extras(&l, layer);
     return l.count;
+}
+
+static void add_per_layer_ends(model_list *l)
+{
+    const orr_model *m = l->m;
+    const uint64_t all = m->layers * m->per_layer_dim;
+    const uint64_t extra = m->altup_inputs ? m->altup_inputs - 1 : 0;
+    if (m->per_layer_dim) {
+        model_add(l, "per_layer_embedding", ORR_MODEL_EMBEDDING, m->per_layer_vocab, all);
+        model_add_product(l, "per_layer_in", ORR_MODEL_FFN, m->hidden, all, false);
+        model_add(l, "per_layer_in_norm", ORR_MODEL_NORMS, 1, m->per_layer_dim);
+    }
+    if (extra) {
+        orr_model_tensor *t =
+            model_add_product(l, "altup_ends", ORR_MODEL_FFN, m->hidden, m->hidden, false);
+        t->copies = t->active = 2 * extra;
+    }
 }
 
 size_t orr_model_end_tensors(const orr_model *m, orr_model_tensor out[ORR_MODEL_TENSORS])
 {
     const uint64_t rows = orr_model_vocab_rows(m);
-    list l = {.m = m, .out = out};
-    add(&l, "embedding", ORR_MODEL_EMBEDDING, rows, m->hidden);
+    const uint64_t width = m->embedding_dim ? m->embedding_dim : m->hidden;
+    model_list l = {.m = m, .out = out};
+    model_add(&l, "embedding", ORR_MODEL_EMBEDDING, rows, width);
+    if (m->embedding_dim)
+        model_add_product(&l, "embedding_in", ORR_MODEL_HEAD, width, m->hidden, false);
     if (m->position == ORR_MODEL_LEARNED)
-        add(&l, "positions", ORR_MODEL_POSITIONS, m->position_rows, m->hidden);
+        model_add(&l, "positions", ORR_MODEL_POSITIONS, m->position_rows, m->hidden);
     if (m->has_embedding_norm)
-        add_norm(&l, "embedding_norm", m->hidden);
-    add_norm(&l, "final_norm", m->hidden);
-    add_product(&l, "head", ORR_MODEL_HEAD, m->hidden, rows, m->has_head_bias)->is_tied =
+        model_add_norm(&l, "embedding_norm", m->hidden);
+    add_per_layer_ends(&l);
+    if (m->has_residual_reads)
+        model_add(&l, "last_residual_read", ORR_MODEL_NORMS, 1, 2 * m->hidden);
+    if (!m->has_no_final_norm)
+        model_add_norm(&l, "final_norm", m->hidden);
+    if (m->embedding_dim)
+        model_add_product(&l, "head_in", ORR_MODEL_HEAD, m->hidden, width, false);
+    model_add_product(&l, "head", ORR_MODEL_HEAD, width, rows, m->has_head_bias)->is_tied =
         m->is_tied;
     return l.count;
 }
@@ -267,6 +554,24 @@ void orr_model_count(const orr_model *m, orr_model_counts *out)
     add_up(tensors, orr_model_end_tensors(m, tensors), out);
     for (uint64_t i = 0; i < m->layers; i++)
         add_up(tensors, orr_model_layer_tensors(m, i, tensors), out);
+}
+
+uint64_t orr_model_mtp_count(const orr_model *m)
+{
+    orr_model_counts n;
+    uint64_t layer = m->layers;
+    if (m->mtp_layers == 0)
+        return 0;
+    do
+        layer--;
+    while (layer && !orr_model_is_attention(m, layer));
+    orr_model_layer_count(m, layer, &n);
+    const uint64_t joint = (2 * m->hidden + 3) * m->hidden; /* both below 2^32 */
+    uint64_t one, all;
+    return __builtin_add_overflow(n.total, joint, &one) ||
+                   __builtin_mul_overflow(one, m->mtp_layers, &all)
+               ? UINT64_MAX
+               : all;
 }
 
 /* What a model computes and keeps for some tokens of one sequence.
@@ -362,6 +667,7 @@ static sum *place_of(flops *f, orr_model_part part)
 {
     switch (part) {
     case ORR_MODEL_ATTENTION:
+    case ORR_MODEL_MIXING:
         return &f->attention;
     case ORR_MODEL_ROUTER:
         return &f->router;
@@ -396,19 +702,42 @@ static void add_products(flops *to,
 
 /* For one pair and one head: a query with a key, and a weight with a value.  Absorbed, both are of
  * the width of the compressed form, the key with its rotary part (DeepSeek-V2, section 2.1.2). */
-static uint64_t pair_flops(const orr_model *m, const orr_model_work *w)
+static uint64_t pair_flops(const orr_model *m, uint64_t layer, const orr_model_work *w)
 {
     if (orr_model_is_mla(m) && w->is_mla_absorbed)
         return 2 * (2 * m->kv_lora_rank + m->qk_rope_head_dim);
-    return 2 * (orr_model_qk_dim(m) + orr_model_v_dim(m));
+    if (orr_model_is_mla(m))
+        return 2 * (orr_model_qk_dim(m) + orr_model_v_dim(m));
+    return 4 * head_dim_of(m, layer);
+}
+
+/* Of the tokens that it may see, a layer with an indexer attends to index_topk. */
+static uint64_t widest_sight(const orr_model *m, uint64_t layer)
+{
+    const uint64_t window = orr_model_window(m, layer);
+    return has_indexer(m, layer) && m->index_topk ? m->index_topk : window;
+}
+
+/* Scores of attention and of its indexer, and what a state costs. */
+static sum mixing_flops(const orr_model *m, uint64_t layer, const orr_model_work *w)
+{
+    const orr_model_mixer mixer = orr_model_mixer_of(m, layer);
+    sum all = {0};
+    if (orr_model_is_attention(m, layer)) {
+        const sum pairs = count_pairs(w, widest_sight(m, layer));
+        all = times(times(pairs, m->heads), pair_flops(m, layer, w));
+        if (has_indexer(m, layer))
+            all = plus(all, times(times(count_pairs(w, 0), m->index_heads), 2 * m->index_head_dim));
+    }
+    return model_has_state(mixer) ? plus(all, times(just(w->tokens), model_state_flops(m, mixer)))
+                                  : all;
 }
 
 static void add_layer(flops *to, const orr_model *m, uint64_t layer, const orr_model_work *w)
 {
     orr_model_tensor tensors[ORR_MODEL_TENSORS];
-    const sum pairs = count_pairs(w, orr_model_window(m, layer));
     add_products(to, tensors, orr_model_layer_tensors(m, layer, tensors), w);
-    to->scores = plus(to->scores, times(times(pairs, m->heads), pair_flops(m, w)));
+    to->scores = plus(to->scores, mixing_flops(m, layer, w));
 }
 
 static orr_code finish(const flops *f,
@@ -470,7 +799,8 @@ orr_code orr_model_kv_cache(const orr_model *m,
     for (uint64_t i = 0; i < m->layers; i++) {
         const uint64_t window = orr_model_window(m, i);
         const uint64_t kept = window && window < tokens ? window : tokens;
-        all = plus(all, times(just(kept), orr_model_kv_elements(m)));
+        all = plus(all, times(just(kept), orr_model_layer_kv(m, i)));
+        all = plus(all, just(orr_model_layer_state(m, i)));
     }
     if (all.is_over)
         return too_large(&w, err);

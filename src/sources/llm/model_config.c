@@ -1,645 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_config.c - the fields of a model by name: the one table that our file is read and written
- * by. */
+/* model_config.c - a model from a Hugging Face config.json.
+ *
+ * Sizes go by many names; each of them is looked for under all, and two that contradict each other
+ * are an error. What a family means beyond its sizes is a row of model_families.c, which layer is
+ * what is read by model_layers.c.  Each field remembers the value that set it, so that a fault found
+ * at the end still points at its place in the file.  A file with keys that sound like parameters
+ * and that nothing looked at is not trusted, and says so.  Invariant: numbers are at most
+ * MODEL_MOST, so that products of two fit into 64 bits. */
 #include "model_config.h"
 #include "base/text/text.h"
-#include "model_impl.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static orr_code llm_config_bool(const llm_config *c, const char *key, bool *out);
-static bool llm_config_find(const llm_config *c, const char *key, orr_json_value *out);
-static orr_code llm_config_number(const llm_config *c, const char *key, uint64_t *out);
-static orr_code llm_config_refuse(const llm_config *c,
-                                  orr_json_value v,
-                                  const char *key,
-                                  const char *words);
-static bool llm_config_set_globals(orr_model *m, const bool *is_global);
-
-static const char *const norm_words[] = {"rms", "layer", "layer-no-bias", "plain", NULL};
-static const char *const qk_norms[] = {"none", "head", "all-heads", NULL};
-static const char *const positions[] = {"rotary", "learned", "alibi", "none", NULL};
-
-#define NUMBER(field)                                          \
-    {                                                          \
-#field, MODEL_NUMBER, offsetof(orr_model, field), NULL \
-    }
-#define FLAG(field)                                          \
-    {                                                        \
-#field, MODEL_FLAG, offsetof(orr_model, field), NULL \
-    }
-#define WORD(field, words)                                    \
-    {                                                         \
-#field, MODEL_WORD, offsetof(orr_model, field), words \
-    }
-
-/* An enum is read and written as the int it is stored as. */
-_Static_assert(sizeof(orr_model_norm) == sizeof(int), "norm");
-_Static_assert(sizeof(orr_model_qk_norm) == sizeof(int), "qk_norm");
-_Static_assert(sizeof(orr_model_position) == sizeof(int), "position");
-
-static const model_field fields[] = {
-    NUMBER(layers),
-    NUMBER(hidden),
-    NUMBER(vocab),
-    NUMBER(vocab_multiple),
-    NUMBER(max_positions),
-    FLAG(is_tied),
-    FLAG(has_head_bias),
-    FLAG(has_embedding_norm),
-    WORD(position, positions),
-    NUMBER(position_rows),
-    WORD(norm, norm_words),
-    NUMBER(block_norms),
-    WORD(qk_norm, qk_norms),
-    FLAG(is_parallel),
-    NUMBER(heads),
-    NUMBER(kv_heads),
-    NUMBER(head_dim),
-    FLAG(has_qkv_bias),
-    FLAG(has_output_bias),
-    FLAG(has_sinks),
-    NUMBER(window),
-    NUMBER(window_from),
-    NUMBER(global_every),
-    NUMBER(global_at),
-    NUMBER(kv_lora_rank),
-    NUMBER(q_lora_rank),
-    NUMBER(qk_nope_head_dim),
-    NUMBER(qk_rope_head_dim),
-    NUMBER(v_head_dim),
-    NUMBER(ffn),
-    FLAG(is_gated),
-    FLAG(has_ffn_bias),
-    NUMBER(experts),
-    NUMBER(experts_per_token),
-    NUMBER(expert_ffn),
-    NUMBER(shared_experts),
-    NUMBER(shared_ffn),
-    FLAG(has_shared_gate),
-    FLAG(has_router_bias),
-    NUMBER(dense_first),
-    NUMBER(moe_every),
-    NUMBER(moe_at),
-    NUMBER(mtp_layers),
-};
-
-_Static_assert(sizeof fields / sizeof *fields == MODEL_FIELDS, "MODEL_FIELDS");
-
-const model_field *model_field_at(size_t index)
-{
-    return index < MODEL_FIELDS ? &fields[index] : NULL;
-}
-
-/* MODEL_FIELDS: there is none */
-static size_t model_field_find(const char *key)
-{
-    size_t i = 0;
-    while (i < MODEL_FIELDS && strcmp(fields[i].key, key) != 0)
-        i++;
-    return i;
-}
-
-uint64_t model_get(const orr_model *m, const model_field *f)
-{
-    const char *at = (const char *)m + f->at;
-    uint64_t number;
-    bool flag;
-    int word;
-    switch (f->kind) {
-    case MODEL_NUMBER:
-        memcpy(&number, at, sizeof number);
-        return number;
-    case MODEL_FLAG:
-        memcpy(&flag, at, sizeof flag);
-        return flag;
-    default:
-        memcpy(&word, at, sizeof word);
-        return word < 0 ? UINT64_MAX : (uint64_t)word;
-    }
-}
-
-void model_set(orr_model *m, const model_field *f, uint64_t value)
-{
-    char *at = (char *)m + f->at;
-    const bool flag = value != 0;
-    const int word = (int)value; /* its place in `words` */
-    switch (f->kind) {
-    case MODEL_NUMBER:
-        memcpy(at, &value, sizeof value);
-        return;
-    case MODEL_FLAG:
-        memcpy(at, &flag, sizeof flag);
-        return;
-    default:
-        memcpy(at, &word, sizeof word);
-    }
-}
-
-void model_plain_text(char *text)
-{
-    for (; *text; text++) {
-        if (*text < ' ' || *text >= 0x7F || *text == '"' || *text == '\\')
-            *text = '_';
-    }
-}
-
-static bool strip_end(orr_str *s, const char *end)
-{
-    const size_t n = strlen(end);
-    if (s->len < n || memcmp(s->ptr + s->len - n, end, n) != 0)
-        return false;
-    s->len -= n;
-    return true;
-}
-
-void model_name_path(orr_model *m, orr_str path)
-{
-    static const char *const ends[] = {".gz", ".zst", ".json", ".yaml", ".yml"};
-    while (strip_end(&path, "/config.json") || strip_end(&path, "/"))
-        continue;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        strip_end(&path, ends[i]);
-    size_t from = path.len;
-    while (from && path.ptr[from - 1] != '/')
-        from--;
-    const size_t all = path.len - from;
-    const size_t n = all < ORR_MODEL_NAME - 1 ? all : ORR_MODEL_NAME - 1;
-    memset(m->name, 0, sizeof m->name);
-    memcpy(m->name, path.ptr + from, n);
-    model_plain_text(m->name);
-    if (m->name[0] == '\0' || strcmp(m->name, "-") == 0)
-        memcpy(m->name, "unnamed", sizeof "unnamed");
-}
-
-/* What each model_type of a config.json stands for: a row of a table.
- *
- * The rows follow what the transformers library builds for such a file: which norms, biases and
- * positions there are, which head is tied when the file is silent.  Sizes have no defaults here: a
- * file that lacks them is more likely wrong than meant (Gemma 3's is the exception, its files do
- * leave them out). */
-
-/* ---- flags ---- */
-
-#define TIED                                   \
-    {                                          \
-        "tie_word_embeddings", "is_tied", 1, 0 \
-    }
-#define ATTENTION_BIAS                            \
-    {"attention_bias", "has_qkv_bias", 1, 0},     \
-    {                                             \
-        "attention_bias", "has_output_bias", 1, 0 \
-    }
-#define ALL_BIASES(key)                                          \
-    {key, "has_qkv_bias", 1, 0}, {key, "has_output_bias", 1, 0}, \
-    {                                                            \
-        key, "has_ffn_bias", 1, 0                                \
-    }
-
-static const llm_config_flag tied_only[] = {TIED, {0}};
-static const llm_config_flag llama_flags[] = {
-    TIED, ATTENTION_BIAS, {"mlp_bias", "has_ffn_bias", 1, 0}, {0}};
-static const llm_config_flag attention_flags[] = {TIED, ATTENTION_BIAS, {0}};
-static const llm_config_flag neox_flags[] = {
-    TIED, ATTENTION_BIAS, {"use_parallel_residual", "is_parallel", 1, 0}, {0}};
-static const llm_config_flag opt_flags[] = {
-    TIED,
-    ALL_BIASES("enable_bias"),
-    {"layer_norm_elementwise_affine", "norm", ORR_MODEL_LAYER_NORM, ORR_MODEL_PLAIN_NORM},
-    {0}};
-static const llm_config_flag falcon_flags[] = {
-    TIED,
-    ALL_BIASES("bias"),
-    {"parallel_attn", "is_parallel", 1, 0},
-    {"alibi", "position", ORR_MODEL_ALIBI, ORR_MODEL_ROTARY},
-    {0}};
-static const llm_config_flag qwen2_moe_flags[] = {TIED, {"qkv_bias", "has_qkv_bias", 1, 0}, {0}};
-static const llm_config_flag phi_flags[] = {
-    TIED, {"qk_layernorm", "qk_norm", ORR_MODEL_QK_NORM_HEAD, ORR_MODEL_NO_QK_NORM}, {0}};
-static const llm_config_flag phimoe_flags[] = {
-    TIED, ATTENTION_BIAS, {"lm_head_bias", "has_head_bias", 1, 0}, {0}};
-static const llm_config_flag stablelm_flags[] = {TIED,
-                                                 {"use_qkv_bias", "has_qkv_bias", 1, 0},
-                                                 {"use_parallel_residual", "is_parallel", 1, 0},
-                                                 {"use_parallel_residual", "block_norms", 1, 2},
-                                                 {0}};
-static const llm_config_flag starcoder2_flags[] = {TIED, ALL_BIASES("use_bias"), {0}};
-static const llm_config_flag cohere_flags[] = {
-    TIED,
-    ATTENTION_BIAS,
-    {"use_qk_norm", "qk_norm", ORR_MODEL_QK_NORM_ALL_HEADS, ORR_MODEL_NO_QK_NORM},
-    {0}};
-static const llm_config_flag glm_flags[] = {
-    TIED,
-    {"attention_bias", "has_qkv_bias", 1, 0},
-    {"use_qk_norm", "qk_norm", ORR_MODEL_QK_NORM_HEAD, ORR_MODEL_NO_QK_NORM},
-    {0}};
-
-/* ---- what a row cannot say ---- */
-
-static orr_code finish_learned(llm_config *c)
-{
-    c->m.position_rows = c->m.max_positions;
-    return ORR_OK;
-}
-
-/* One head of keys and values for all, unless multi_query says no. */
-static orr_code finish_bigcode(llm_config *c)
-{
-    bool is_shared = true;
-    const orr_code code = llm_config_bool(c, "multi_query", &is_shared);
-    c->m.kv_heads = is_shared ? 1 : c->m.heads;
-    return code ? code : finish_learned(c);
-}
-
-/* The first two rows of positions are for padding. */
-static orr_code finish_opt(llm_config *c)
-{
-    orr_json_value v;
-    bool is_before = true;
-    uint64_t width = c->m.hidden;
-    orr_code code = llm_config_bool(c, "do_layer_norm_before", &is_before);
-    if (!code)
-        code = llm_config_number(c, "word_embed_proj_dim", &width);
-    if (code)
-        return code;
-    if (!is_before && llm_config_find(c, "do_layer_norm_before", &v))
-        return llm_config_refuse(c, v, "do_layer_norm_before",
-                                 "only true is understood: norms before their part");
-    if (width != c->m.hidden && llm_config_find(c, "word_embed_proj_dim", &v))
-        return llm_config_refuse(c, v, "word_embed_proj_dim",
-                                 "an embedding narrower than the layers is not understood");
-    c->m.position_rows = c->m.max_positions + 2;
-    return ORR_OK;
-}
-
-/* Falcon-40B and later (new_decoder_architecture) have groups of heads and a norm each for
- * attention and FFN; before that all heads shared one key and value, and parallel parts one
- * norm. */
-static orr_code finish_falcon(llm_config *c)
-{
-    bool is_new = false, is_shared = true;
-    orr_code code = llm_config_bool(c, "new_decoder_architecture", &is_new);
-    uint64_t norms = is_new ? 2 : 1;
-    if (!code)
-        code = llm_config_bool(c, "multi_query", &is_shared);
-    if (!code)
-        code = llm_config_number(c, "num_ln_in_parallel_attn", &norms);
-    if (!is_new)
-        c->m.kv_heads = is_shared ? 1 : c->m.heads;
-    c->m.block_norms = c->m.is_parallel ? norms : 2;
-    return code;
-}
-
-/* attention_types: [[["global", "local"], 12]] is 24 layers, one of each in turn. */
-typedef struct neo_layers {
-    bool is_global[MODEL_MOST_LAYERS];
-    uint64_t count;
-} neo_layers;
-
-static bool add_neo_group(neo_layers *l, uint64_t layers, orr_json_value names, uint64_t times)
-{
-    for (uint64_t n = 0; n < times; n++) {
-        orr_json_iter it = orr_json_iterate(names);
-        orr_json_value v;
-        orr_str name;
-        while (orr_json_next_value(&it, &v)) {
-            if (orr_json_get_str(v, &name, NULL) || l->count >= layers)
-                return false;
-            l->is_global[l->count++] = orr_str_is(name, "global");
-        }
-    }
-    return true;
-}
-
-static bool read_neo_types(neo_layers *l, uint64_t layers, orr_json_value types)
-{
-    orr_json_iter it = orr_json_iterate(types);
-    orr_json_value group, names, times;
-    while (orr_json_next_value(&it, &group)) {
-        orr_json_iter pair = orr_json_iterate(group);
-        uint64_t n;
-        if (!orr_json_next_value(&pair, &names) || !orr_json_next_value(&pair, &times) ||
-            orr_json_get_u64(times, &n, NULL) || orr_json_count(names) == 0 ||
-            !add_neo_group(l, layers, names, n))
-            return false;
-    }
-    return l->count == layers;
-}
-
-/* Layers alternate, the first sees all; window_size is the window of the others. */
-static orr_code finish_neo(llm_config *c)
-{
-    neo_layers l = {.count = 0};
-    orr_json_value v;
-    c->m.window = 256;
-    c->m.position_rows = c->m.max_positions;
-    const orr_code code = llm_config_number(c, "window_size", &c->m.window);
-    if (code || !llm_config_find(c, "attention_types", &v))
-        return code;
-    if (!read_neo_types(&l, c->m.layers, v) || !llm_config_set_globals(&c->m, l.is_global))
-        return llm_config_refuse(c, v, "attention_types",
-                                 "a list such as [[[\"global\", \"local\"], 12]] was expected, in "
-                                 "all one entry a layer");
-    return ORR_OK;
-}
-
-static orr_code finish_mpt(llm_config *c)
-{
-    uint64_t ratio = 4;
-    const orr_code code = llm_config_number(c, "expansion_ratio", &ratio);
-    c->m.ffn = ratio * c->m.hidden; /* each below 2^31 */
-    return code;
-}
-
-/* One shared expert of its own width, scaled by a gate. */
-static orr_code finish_qwen2_moe(llm_config *c)
-{
-    orr_json_value v;
-    bool is_windowed = false;
-    orr_code code = llm_config_number(c, "shared_expert_intermediate_size", &c->m.shared_ffn);
-    if (!code)
-        code = llm_config_bool(c, "use_sliding_window", &is_windowed);
-    c->m.shared_experts = c->m.shared_ffn > 0;
-    c->m.has_shared_gate = c->m.shared_ffn > 0;
-    if (!code && is_windowed && !llm_config_find(c, "layer_types", &v) &&
-        llm_config_find(c, "use_sliding_window", &v))
-        return llm_config_refuse(c, v, "use_sliding_window",
-                                 "without layer_types it is not said which layers are meant");
-    return code;
-}
-
-/* The bias that balances experts came with topk_method noaux_tc. */
-static orr_code finish_deepseek_v3(llm_config *c)
-{
-    orr_json_value v;
-    orr_str method;
-    c->m.has_router_bias = true;
-    if (!llm_config_find(c, "topk_method", &v))
-        return ORR_OK;
-    if (orr_json_get_str(v, &method, NULL))
-        return llm_config_refuse(c, v, "topk_method", "a string was expected");
-    c->m.has_router_bias = orr_str_is(method, "noaux_tc");
-    return ORR_OK;
-}
-
-/* Its norms of queries and keys are one a head and have no bias, which no other model has. */
-static orr_code finish_stablelm(llm_config *c)
-{
-    orr_json_value v;
-    bool has_norms = false;
-    const orr_code code = llm_config_bool(c, "qk_layernorm", &has_norms);
-    if (!code && has_norms && llm_config_find(c, "qk_layernorm", &v))
-        return llm_config_refuse(c, v, "qk_layernorm", "only false is understood here");
-    return code;
-}
-
-/* ---- the table ---- */
-
-#define GPT_BASE \
-    .norm = ORR_MODEL_LAYER_NORM, .block_norms = 2, .has_output_bias = true, .has_ffn_bias = true
-#define LLAMA_BASE .block_norms = 2, .is_gated = true
-
-static const llm_family families[] = {
-    /* RMS norms, gated FFNs. */
-    {.types = {"llama", "granite"}, .base = {LLAMA_BASE}, .flags = llama_flags},
-    {.types = {"smollm3"},
-     .base = {LLAMA_BASE, .is_tied = true},
-     .flags = llama_flags,
-     .windows = LLM_WINDOWS_ASKED},
-    {.types = {"mistral"},
-     .base = {LLAMA_BASE, .window = 4096},
-     .flags = tied_only,
-     .windows = LLM_WINDOWS_ALL,
-     .needs_kv_heads = true},
-    {.types = {"mixtral"},
-     .base = {LLAMA_BASE},
-     .flags = tied_only,
-     .windows = LLM_WINDOWS_ALL,
-     .needs_kv_heads = true},
-    {.types = {"granitemoe"}, .base = {LLAMA_BASE}, .flags = attention_flags},
-    {.types = {"phi3"}, .base = {LLAMA_BASE}, .flags = tied_only, .windows = LLM_WINDOWS_ALL},
-    {.types = {"phimoe"},
-     .base = {LLAMA_BASE, .norm = ORR_MODEL_LAYER_NORM},
-     .flags = phimoe_flags,
-     .windows = LLM_WINDOWS_ALL,
-     .needs_kv_heads = true},
-    {.types = {"qwen2"},
-     .base = {LLAMA_BASE, .has_qkv_bias = true, .window = 4096},
-     .flags = tied_only,
-     .windows = LLM_WINDOWS_LATE,
-     .needs_kv_heads = true},
-    {.types = {"qwen2_moe"},
-     .base = {LLAMA_BASE, .has_qkv_bias = true, .window = 4096},
-     .flags = qwen2_moe_flags,
-     .windows = LLM_WINDOWS_ASKED,
-     .needs_kv_heads = true,
-     .finish = finish_qwen2_moe},
-    {.types = {"qwen3"},
-     .base = {LLAMA_BASE, .qk_norm = ORR_MODEL_QK_NORM_HEAD, .head_dim = 128, .window = 4096},
-     .flags = attention_flags,
-     .windows = LLM_WINDOWS_LATE,
-     .needs_kv_heads = true},
-    {.types = {"qwen3_moe"},
-     .base = {LLAMA_BASE, .qk_norm = ORR_MODEL_QK_NORM_HEAD, .window = 4096},
-     .flags = attention_flags,
-     .windows = LLM_WINDOWS_ASKED,
-     .needs_kv_heads = true},
-    {.types = {"deepseek"}, .base = {LLAMA_BASE}, .flags = attention_flags},
-    {.types = {"deepseek_v2"}, .base = {LLAMA_BASE, .kv_lora_rank = 512}, .flags = llama_flags},
-    {.types = {"deepseek_v3", "kimi_k2"},
-     .base = {LLAMA_BASE, .kv_lora_rank = 512},
-     .flags = attention_flags,
-     .finish = finish_deepseek_v3},
-    {.types = {"glm4_moe"},
-     .base = {LLAMA_BASE, .has_router_bias = true},
-     .flags = glm_flags,
-     .needs_kv_heads = true},
-    {.types = {"gpt_oss"},
-     .base = {LLAMA_BASE, .has_qkv_bias = true, .has_output_bias = true, .has_ffn_bias = true,
-              .has_router_bias = true, .has_sinks = true, .head_dim = 64, .window = 128,
-              .global_every = 2},
-     .flags = attention_flags,
-     .windows = LLM_WINDOWS_MIXED,
-     .needs_kv_heads = true},
-    {.types = {"gemma"},
-     .base = {LLAMA_BASE, .is_tied = true, .head_dim = 256},
-     .flags = attention_flags,
-     .needs_kv_heads = true},
-    {.types = {"gemma2"},
-     .base = {.block_norms = 4,
-              .is_gated = true,
-              .is_tied = true,
-              .head_dim = 256,
-              .window = 4096,
-              .global_every = 2},
-     .flags = attention_flags,
-     .windows = LLM_WINDOWS_MIXED,
-     .needs_kv_heads = true},
-    {.types = {"gemma3_text"},
-     .base = {.block_norms = 4,
-              .is_gated = true,
-              .is_tied = true,
-              .vocab = 262208,
-              .max_positions = 131072,
-              .heads = 8,
-              .kv_heads = 4,
-              .head_dim = 256,
-              .qk_norm = ORR_MODEL_QK_NORM_HEAD,
-              .window = 4096,
-              .global_every = 6},
-     .flags = attention_flags,
-     .windows = LLM_WINDOWS_MIXED},
-    {.types = {"olmo"},
-     .base = {LLAMA_BASE, .norm = ORR_MODEL_PLAIN_NORM},
-     .flags = attention_flags},
-    {.types = {"olmo2", "olmoe"},
-     .base = {LLAMA_BASE, .qk_norm = ORR_MODEL_QK_NORM_ALL_HEADS},
-     .flags = attention_flags},
-
-    /* Layer norms. */
-    {.types = {"stablelm"},
-     .base = {LLAMA_BASE, .norm = ORR_MODEL_LAYER_NORM},
-     .flags = stablelm_flags,
-     .needs_kv_heads = true,
-     .finish = finish_stablelm},
-    {.types = {"cohere"},
-     .base = {.norm = ORR_MODEL_LAYER_NORM_NO_BIAS,
-              .block_norms = 1,
-              .is_parallel = true,
-              .is_gated = true,
-              .is_tied = true},
-     .flags = cohere_flags},
-    {.types = {"cohere2"},
-     .base = {.norm = ORR_MODEL_LAYER_NORM_NO_BIAS,
-              .block_norms = 1,
-              .is_parallel = true,
-              .is_gated = true,
-              .is_tied = true,
-              .window = 4096,
-              .global_every = 4},
-     .flags = attention_flags,
-     .windows = LLM_WINDOWS_MIXED},
-    {.types = {"gpt2"},
-     .base = {GPT_BASE, .has_qkv_bias = true, .is_tied = true, .position = ORR_MODEL_LEARNED},
-     .flags = tied_only,
-     .has_default_ffn = true,
-     .finish = finish_learned},
-    {.types = {"gpt_bigcode"},
-     .base = {GPT_BASE, .has_qkv_bias = true, .is_tied = true, .position = ORR_MODEL_LEARNED},
-     .flags = tied_only,
-     .has_default_ffn = true,
-     .finish = finish_bigcode},
-    {.types = {"gpt_neo"},
-     .base = {GPT_BASE, .is_tied = true, .position = ORR_MODEL_LEARNED, .global_every = 2},
-     .flags = tied_only,
-     .has_default_ffn = true,
-     .finish = finish_neo},
-    {.types = {"gpt_neox"},
-     .base = {GPT_BASE, .has_qkv_bias = true, .is_parallel = true},
-     .flags = neox_flags},
-    {.types = {"gptj", "codegen"},
-     .base = {.norm = ORR_MODEL_LAYER_NORM,
-              .block_norms = 1,
-              .is_parallel = true,
-              .has_ffn_bias = true,
-              .has_head_bias = true},
-     .flags = tied_only,
-     .has_default_ffn = true},
-    {.types = {"phi"},
-     .base = {.norm = ORR_MODEL_LAYER_NORM,
-              .block_norms = 1,
-              .is_parallel = true,
-              .has_qkv_bias = true,
-              .has_output_bias = true,
-              .has_ffn_bias = true,
-              .has_head_bias = true},
-     .flags = phi_flags},
-    {.types = {"opt"},
-     .base = {GPT_BASE, .has_qkv_bias = true, .is_tied = true, .position = ORR_MODEL_LEARNED},
-     .flags = opt_flags,
-     .finish = finish_opt},
-    {.types = {"bloom"},
-     .base = {GPT_BASE, .has_qkv_bias = true, .is_tied = true, .position = ORR_MODEL_ALIBI,
-              .has_embedding_norm = true},
-     .flags = tied_only,
-     .has_default_ffn = true},
-    {.types = {"falcon", "RefinedWebModel"},
-     .base = {.norm = ORR_MODEL_LAYER_NORM, .block_norms = 2, .is_parallel = true, .is_tied = true},
-     .flags = falcon_flags,
-     .has_default_ffn = true,
-     .finish = finish_falcon},
-    /* Falcon-40B before it was called so: the new architecture, though its files do not say so. */
-    {.types = {"RefinedWeb"},
-     .base = {.norm = ORR_MODEL_LAYER_NORM, .block_norms = 2, .is_parallel = true, .is_tied = true},
-     .flags = falcon_flags,
-     .has_default_ffn = true},
-    {.types = {"mpt"},
-     .base = {.norm = ORR_MODEL_LAYER_NORM_NO_BIAS,
-              .block_norms = 2,
-              .is_tied = true,
-              .position = ORR_MODEL_ALIBI},
-     .flags = tied_only,
-     .has_default_ffn = true,
-     .finish = finish_mpt},
-    {.types = {"starcoder2"},
-     .base = {GPT_BASE, .has_qkv_bias = true, .is_tied = true},
-     .flags = starcoder2_flags,
-     .windows = LLM_WINDOWS_ALL,
-     .needs_kv_heads = true},
-};
-
-/* By model_type; NULL: not known. */
-static const llm_family *llm_family_find(orr_str type)
-{
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        for (const char *const *t = families[i].types; *t; t++) {
-            if (orr_str_is(type, *t))
-                return &families[i];
-        }
-    }
-    return NULL;
-}
-
-/* As Llama, but windows that the file names are believed. */
-static const llm_family *llm_family_fallback(void)
-{
-    static const llm_family other = {
-        .base = {LLAMA_BASE}, .flags = llama_flags, .windows = LLM_WINDOWS_ALL};
-    return &other;
-}
-
-/* A model from a Hugging Face config.json.
- *
- * Sizes go by many names; each of them is looked for under all, and two that contradict each other
- * are an error. What a family means beyond its sizes is a row of model_config.c.  Each field
- * remembers the value that set it, so that a fault found at the end still points at its place in
- * the file. Invariant: numbers are at most MODEL_MOST, so that products of two fit into 64 bits. */
-
-enum { SHOWN = 60, KEYS = 4 };
+enum { SHOWN = 60, KEYS = 5, PATH_MOST = 80 };
 
 /* ---- values ---- */
 
-static bool llm_config_find(const llm_config *c, const char *key, orr_json_value *out)
+/* "a.b" is the key b of the object at a. */
+static bool find_path(orr_json_value map, const char *path, orr_json_value *out)
 {
-    return orr_json_find(c->map, key, out) && orr_json_type_of(*out) != ORR_JSON_NULL;
+    char step[PATH_MOST];
+    const char *dot;
+    while ((dot = strchr(path, '.'))) {
+        const size_t n = (size_t)(dot - path);
+        if (n >= sizeof step)
+            return false;
+        memcpy(step, path, n);
+        step[n] = '\0';
+        if (!orr_json_find(map, step, &map))
+            return false;
+        path = dot + 1;
+    }
+    return orr_json_find(map, path, out) && orr_json_type_of(*out) != ORR_JSON_NULL;
 }
 
-/* A key that is there and not null. */
-static orr_code llm_config_refuse(const llm_config *c,
-                                  orr_json_value v,
-                                  const char *key,
-                                  const char *words)
+bool llm_config_find(llm_config *c, const char *key, orr_json_value *out)
+{
+    if (c->seen_count < LLM_KEYS_SEEN)
+        c->seen[c->seen_count++] = key;
+    return find_path(c->map, key, out);
+}
+
+orr_code llm_config_refuse(const llm_config *c,
+                           orr_json_value v,
+                           const char *key,
+                           const char *words)
 {
     const orr_where w = orr_json_where(v);
     return orr_fail(c->err, ORR_EINPUT, &w, "%s: %s", key, words);
 }
 
-/* "key: 12.5 is not ..." with the value as it stands in the file. */
-static orr_code not_what(const llm_config *c, orr_json_value v, const char *key, const char *what)
+orr_code llm_config_not_what(const llm_config *c,
+                             orr_json_value v,
+                             const char *key,
+                             const char *what)
 {
     const orr_where w = orr_json_where(v);
     const orr_str text = orr_json_raw(v);
@@ -651,41 +68,56 @@ static orr_code not_what(const llm_config *c, orr_json_value v, const char *key,
                     what);
 }
 
-static orr_code get_number(const llm_config *c, orr_json_value v, const char *key, uint64_t *out)
+/* Some files write a number for each layer, or for each of several kinds. */
+static bool get_same(orr_json_value list, uint64_t *out)
 {
-    uint64_t n;
-    if (orr_json_get_u64(v, &n, NULL) || n > MODEL_MOST)
-        return not_what(c, v, key, "a whole number from 0 to 2147483647");
+    orr_json_iter it = orr_json_iterate(list);
+    orr_json_value v;
+    uint64_t n, first = 0, count = 0;
+    for (; orr_json_next_value(&it, &v); count++) {
+        if (orr_json_get_u64(v, &n, NULL) || (count && n != first))
+            return false;
+        first = n;
+    }
+    *out = first;
+    return count > 1 && orr_json_type_of(list) == ORR_JSON_ARRAY;
+}
+
+orr_code llm_config_get(const llm_config *c, orr_json_value v, const char *key, uint64_t *out)
+{
+    uint64_t n = 0;
+    if ((orr_json_get_u64(v, &n, NULL) && !get_same(v, &n)) || n > MODEL_MOST)
+        return llm_config_not_what(c, v, key, "a whole number from 0 to 2147483647");
     *out = n;
     return ORR_OK;
 }
 
-/* Where a key is not there these leave *out as it is. */
-static orr_code llm_config_number(const llm_config *c, const char *key, uint64_t *out)
+orr_code llm_config_number(llm_config *c, const char *key, uint64_t *out)
 {
     orr_json_value v;
-    return llm_config_find(c, key, &v) ? get_number(c, v, key, out) : ORR_OK;
+    return llm_config_find(c, key, &v) ? llm_config_get(c, v, key, out) : ORR_OK;
 }
 
 static orr_code get_bool(const llm_config *c, orr_json_value v, const char *key, bool *out)
 {
-    return orr_json_get_bool(v, out, NULL) ? not_what(c, v, key, "true or false") : ORR_OK;
+    return orr_json_get_bool(v, out, NULL) ? llm_config_not_what(c, v, key, "true or false")
+                                           : ORR_OK;
 }
 
-static orr_code llm_config_bool(const llm_config *c, const char *key, bool *out)
+orr_code llm_config_bool(llm_config *c, const char *key, bool *out)
 {
     orr_json_value v;
     return llm_config_find(c, key, &v) ? get_bool(c, v, key, out) : ORR_OK;
 }
 
-static orr_code missing(const llm_config *c, const char *key)
+orr_code llm_config_missing(const llm_config *c, const char *key)
 {
     const orr_where w = orr_json_where(c->map);
     return orr_fail(c->err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
 }
 
 /* What is in a note may come from the file, and goes into tables and JSON. */
-ORR_PRINTF(2, 3) static void note(orr_model *m, const char *fmt, ...)
+ORR_PRINTF(2, 3) static void add_note(orr_model *m, const char *fmt, ...)
 {
     size_t used = strlen(m->note);
     va_list args;
@@ -733,11 +165,16 @@ static const slot slots[] = {
     {"mtp_layers", {"num_nextn_predict_layers", "num_mtp_layers"}, false},
 };
 
-static void remember(llm_config *c, const char *field, const char *key, orr_json_value from)
+void llm_config_remember(llm_config *c, const char *field, const char *key, orr_json_value from)
 {
     const size_t i = model_field_find(field);
     c->key[i] = key;
     c->from[i] = from;
+}
+
+bool llm_config_said(const llm_config *c, const char *field)
+{
+    return c->key[model_field_find(field)] != NULL;
 }
 
 static orr_code contradict(const llm_config *c,
@@ -759,18 +196,34 @@ static orr_code take_slot(llm_config *c, const slot *s)
         orr_json_value v;
         if (!llm_config_find(c, s->keys[i], &v))
             continue;
-        const orr_code code = get_number(c, v, s->keys[i], &n);
+        if (strcmp(s->field, "moe_every") == 0 && orr_json_type_of(v) == ORR_JSON_ARRAY)
+            continue; /* a list of layers: model_layers.c */
+        const orr_code code = llm_config_get(c, v, s->keys[i], &n);
         if (code)
             return code;
         if (seen && n != value)
             return contradict(c, v, s->keys[i], seen);
         if (!seen)
-            remember(c, s->field, s->keys[i], v);
+            llm_config_remember(c, s->field, s->keys[i], v);
         seen = s->keys[i];
         value = n;
     }
     model_set(&c->m, field, value);
-    return !seen && s->is_needed && value == 0 ? missing(c, s->keys[0]) : ORR_OK;
+    const bool is_needed =
+        s->is_needed && !(c->family->has_no_heads && strcmp(s->field, "heads") == 0);
+    return !seen && is_needed && value == 0 ? llm_config_missing(c, s->keys[0]) : ORR_OK;
+}
+
+static orr_code take_own_slot(llm_config *c, const llm_config_slot *s)
+{
+    orr_json_value v;
+    uint64_t n = 0;
+    if (!llm_config_find(c, s->key, &v))
+        return ORR_OK;
+    const orr_code code = llm_config_get(c, v, s->key, &n);
+    llm_config_remember(c, s->field, s->key, v);
+    model_set(&c->m, model_field_at(model_field_find(s->field)), n);
+    return code;
 }
 
 static orr_code take_flag(llm_config *c, const llm_config_flag *f)
@@ -786,7 +239,7 @@ static orr_code take_flag(llm_config *c, const llm_config_flag *f)
     const orr_code code = get_bool(c, v, f->key, &is_set);
     if (code)
         return code;
-    remember(c, f->field, f->key, v);
+    llm_config_remember(c, f->field, f->key, v);
     model_set(&c->m, field, is_set ? f->if_true : f->if_false);
     return ORR_OK;
 }
@@ -794,8 +247,10 @@ static orr_code take_flag(llm_config *c, const llm_config_flag *f)
 static orr_code take_sizes(llm_config *c)
 {
     orr_code code = ORR_OK;
+    for (const llm_config_slot *s = c->family->slots; s && s->field && !code; s++)
+        code = take_own_slot(c, s);
     for (size_t i = 0; i < sizeof slots / sizeof *slots && !code; i++)
-        code = take_slot(c, &slots[i]);
+        code = llm_config_said(c, slots[i].field) ? ORR_OK : take_slot(c, &slots[i]);
     for (const llm_config_flag *f = c->family->flags; f->key && !code; f++)
         code = take_flag(c, f);
     return code;
@@ -803,19 +258,14 @@ static orr_code take_sizes(llm_config *c)
 
 /* ---- attention ---- */
 
-static bool was_said(const llm_config *c, const char *field)
-{
-    return c->key[model_field_find(field)] != NULL;
-}
-
 /* Keys of MLA that the file of such a model must have. */
 static orr_code complete_latent(llm_config *c)
 {
     static const char *const needed[] = {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
                                          "v_head_dim"};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-        if (!was_said(c, needed[i]))
-            return missing(c, needed[i]);
+        if (!llm_config_said(c, needed[i]))
+            return llm_config_missing(c, needed[i]);
     }
     c->m.kv_heads = c->m.heads;
     c->m.head_dim = 0;
@@ -825,11 +275,15 @@ static orr_code complete_latent(llm_config *c)
 static orr_code complete_heads(llm_config *c)
 {
     orr_model *m = &c->m;
+    if (c->family->has_no_heads) {
+        m->heads = m->kv_heads = m->head_dim = 0;
+        return ORR_OK;
+    }
     if (orr_model_is_mla(m))
         return complete_latent(c);
-    if (m->kv_heads == 0 && !was_said(c, "kv_heads")) {
+    if (m->kv_heads == 0 && !llm_config_said(c, "kv_heads")) {
         if (c->family->needs_kv_heads)
-            return missing(c, "num_key_value_heads");
+            return llm_config_missing(c, "num_key_value_heads");
         m->kv_heads = m->heads;
     }
     if (m->head_dim)
@@ -842,160 +296,12 @@ static orr_code complete_heads(llm_config *c)
     return ORR_OK;
 }
 
-/* ---- windows ---- */
-
-/* Which layers see all, from a list of one flag a layer, as window_from, global_every and
- * global_at.  False: they follow no such pattern. */
-static bool llm_config_set_globals(orr_model *m, const bool *is_global)
-{
-    uint64_t first = 0, second, last = m->layers;
-    while (last && !is_global[last - 1])
-        last--;
-    while (first < m->layers && is_global[first])
-        first++;
-    m->window_from = m->global_every = m->global_at = 0;
-    if (first == m->layers) { /* no layer has the window */
-        m->window = 0;
-        return true;
-    }
-    if (first == last) { /* all from one on have it, or all */
-        m->window_from = first;
-        return true;
-    }
-    for (first = 0; !is_global[first];)
-        first++;
-    for (second = first + 1; second < m->layers && !is_global[second];)
-        second++;
-    m->global_every = second < m->layers ? second - first : m->layers;
-    m->global_at = first;
-    for (uint64_t i = 0; i < m->layers; i++) {
-        if (is_global[i] != (i % m->global_every == m->global_at))
-            return false;
-    }
-    return true;
-}
-
-static orr_code read_layer_type(const llm_config *c, orr_json_value v, bool *is_global)
-{
-    orr_str type;
-    if (orr_json_get_str(v, &type, NULL))
-        return not_what(c, v, "layer_types", "a string");
-    *is_global = orr_str_is(type, "full_attention");
-    if (*is_global || orr_str_is(type, "sliding_attention"))
-        return ORR_OK;
-    return not_what(c, v, "layer_types", "understood: full_attention and sliding_attention are");
-}
-
-static orr_code take_layer_types(llm_config *c, orr_json_value list)
-{
-    bool is_global[MODEL_MOST_LAYERS];
-    orr_json_iter it = orr_json_iterate(list);
-    orr_json_value v;
-    char words[80];
-    if (orr_json_type_of(list) != ORR_JSON_ARRAY || orr_json_count(list) != c->m.layers) {
-        snprintf(words, sizeof words, "a list of one string for each of %" PRIu64 " layers",
-                 c->m.layers);
-        return not_what(c, list, "layer_types", words);
-    }
-    for (uint64_t i = 0; orr_json_next_value(&it, &v); i++) {
-        const orr_code code = read_layer_type(c, v, &is_global[i]);
-        if (code)
-            return code;
-    }
-    if (!llm_config_set_globals(&c->m, is_global))
-        return llm_config_refuse(c, list, "layer_types",
-                                 "full_attention does not come every so many layers");
-    return ORR_OK;
-}
-
-/* Is there a window at all?  A null says no as well. */
-static orr_code read_window(llm_config *c, bool *out)
-{
-    const bool is_asked =
-        c->family->windows == LLM_WINDOWS_ASKED || c->family->windows == LLM_WINDOWS_LATE;
-    orr_json_value v;
-    bool is_used = !is_asked;
-    orr_code code = llm_config_bool(c, "use_sliding_window", &is_used);
-    if (!code)
-        code = llm_config_number(c, "sliding_window", &c->m.window);
-    if (orr_json_find(c->map, "sliding_window", &v)) {
-        remember(c, "window", "sliding_window", v);
-        if (orr_json_type_of(v) == ORR_JSON_NULL)
-            c->m.window = 0;
-    }
-    *out = is_used && c->m.window;
-    return code;
-}
-
-static orr_code take_pattern(llm_config *c)
-{
-    orr_code code = ORR_OK;
-    c->m.window_from = c->family->windows == LLM_WINDOWS_LATE ? 28 : 0;
-    if (c->family->windows == LLM_WINDOWS_LATE)
-        code = llm_config_number(c, "max_window_layers", &c->m.window_from);
-    if (!code && c->family->windows == LLM_WINDOWS_MIXED)
-        code = llm_config_number(c, "sliding_window_pattern", &c->m.global_every);
-    c->m.global_at = c->m.global_every ? c->m.global_every - 1 : 0;
-    if (c->m.window_from < c->m.layers)
-        return code;
-    c->m.window = c->m.window_from = 0; /* no layer comes that late */
-    return code;
-}
-
-static orr_code take_windows(llm_config *c)
-{
-    bool has_window = false;
-    orr_json_value types;
-    if (c->family->windows == LLM_WINDOWS_NONE)
-        return ORR_OK;
-    orr_code code = read_window(c, &has_window);
-    if (code)
-        return code;
-    if (!has_window) {
-        c->m.window = c->m.window_from = c->m.global_every = c->m.global_at = 0;
-        return ORR_OK;
-    }
-    return llm_config_find(c, "layer_types", &types) ? take_layer_types(c, types) : take_pattern(c);
-}
-
 /* ---- experts ---- */
-
-/* Layers 0 to k - 1, in any order: these are dense. */
-static orr_code take_dense_layers(llm_config *c)
-{
-    orr_json_value list, v;
-    uint64_t largest = 0, n = 0;
-    if (!llm_config_find(c, "mlp_only_layers", &list) || orr_json_count(list) == 0)
-        return ORR_OK;
-    for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v);) {
-        const orr_code code = get_number(c, v, "mlp_only_layers", &n);
-        if (code)
-            return code;
-        largest = n > largest ? n : largest;
-    }
-    if (orr_json_type_of(list) != ORR_JSON_ARRAY || largest != orr_json_count(list) - 1)
-        return llm_config_refuse(c, list, "mlp_only_layers",
-                                 "only the first layers of a model are understood here");
-    c->m.dense_first = largest + 1;
-    return ORR_OK;
-}
-
-/* decoder_sparse_step n: layers n - 1, 2n - 1, ... */
-static orr_code take_sparse_step(llm_config *c)
-{
-    uint64_t step = 0;
-    const orr_code code = llm_config_number(c, "decoder_sparse_step", &step);
-    if (step > 1) {
-        c->m.moe_every = step;
-        c->m.moe_at = step - 1;
-    }
-    return code;
-}
 
 static bool is_all_moe(const orr_model *m)
 {
     uint64_t i = 0;
-    while (i < m->layers && i < MODEL_MOST_LAYERS && orr_model_is_moe(m, i))
+    while (i < m->layers && i < MODEL_MOST_LAYERS && orr_model_ffn_of(m, i) == ORR_FFN_EXPERTS)
         i++;
     return i == m->layers;
 }
@@ -1003,17 +309,17 @@ static bool is_all_moe(const orr_model *m)
 static orr_code complete_experts(llm_config *c)
 {
     orr_model *m = &c->m;
-    if (!was_said(c, "experts_per_token"))
-        return missing(c, "num_experts_per_tok");
+    if (!llm_config_said(c, "experts_per_token"))
+        return llm_config_missing(c, "num_experts_per_tok");
     if (m->expert_ffn == 0)
         m->expert_ffn = m->ffn; /* where all layers are alike there is one width only */
     if (m->shared_experts && m->shared_ffn == 0)
         m->shared_ffn = m->expert_ffn;
+    if (m->shared_experts == 0)
+        m->shared_ffn = 0;
     if (m->moe_every == 1)
         m->moe_every = 0;
-    orr_code code = take_sparse_step(c);
-    if (!code)
-        code = take_dense_layers(c);
+    const orr_code code = llm_config_take_expert_layers(c);
     if (!code && is_all_moe(m))
         m->ffn = 0;
     return code;
@@ -1022,42 +328,162 @@ static orr_code complete_experts(llm_config *c)
 static void forget_experts(orr_model *m)
 {
     m->experts_per_token = m->expert_ffn = m->shared_experts = m->shared_ffn = 0;
-    m->dense_first = m->moe_every = m->moe_at = 0;
-    m->has_shared_gate = m->has_router_bias = false;
+    m->dense_first = m->moe_every = m->moe_at = m->idle_experts = m->expert_hidden = 0;
+    m->moe_norms = 0;
+    m->has_shared_gate = m->has_router_bias = m->has_expert_norm = false;
+}
+
+/* ---- can the count be trusted? ---- */
+
+/* Parts of keys that stand for parameters. */
+static const char *const telling[] = {
+    "expert",    "moe_", "_moe",     "mamba",      "ssm_",       "linear_",   "latent",    "_lora_",
+    "lora_rank", "mtp_", "index_n",  "altup",      "laurel",     "per_layer", "kv_shared", "conv_",
+    "_conv",     "rwkv", "lru_",     "shared_",    "_adapter",   "num_mem",   "hash_",     "engram",
+    "compress",  "hc_",  "n_routed", "ffn_config", "attn_config"};
+
+/* Parts of keys that sound so and are not: how experts are chosen, how things are computed. */
+static const char *const harmless[] = {
+    "aux",       "loss",       "jitter",      "scal",        "score",        "norm",     "router_",
+    "dropout",   "capacity",   "_group",      "topk",        "token_",       "use_",     "chunk",
+    "dtype",     "_act",       "expert_p",    "group_",      "eps",          "init",     "time_",
+    "_step",     "max_",       "_id",         "routing",     "output_",      "parallel", "freq",
+    "drop_",     "orthog",     "gate_low",    "combin",      "dense_comp",   "logit",    "multimod",
+    "layer_g",   "enable_",    "selection",   "quant",       "backend",      "rope",     "tie_",
+    "share_emb", "mlp_b",      "bias",        "_window",     "num_expert_g", "n_group",  "moe_gate",
+    "interval",  "interleave", "start_ind",   "end_ind",     "k_rope",       "impl",     "embed",
+    "expand",    "ep_size",    "shared_head", "layers_block"};
+
+static bool is_any_part(orr_str key, const char *const *parts, size_t count)
+{
+    char text[PATH_MOST];
+    if (key.len >= sizeof text)
+        return false;
+    memcpy(text, key.ptr, key.len);
+    text[key.len] = '\0';
+    for (size_t i = 0; i < count; i++)
+        if (strstr(text, parts[i]))
+            return true;
+    return false;
+}
+
+static bool was_looked_for(const llm_config *c, orr_str key)
+{
+    for (size_t i = 0; i < c->seen_count; i++) {
+        const size_t n = strcspn(c->seen[i], ".");
+        if (n == key.len && memcmp(c->seen[i], key.ptr, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Nothing, no, none: then there is nothing to miss. */
+static bool is_nothing(orr_json_value v)
+{
+    uint64_t n = 0;
+    bool is_set = false;
+    switch (orr_json_type_of(v)) {
+    case ORR_JSON_NULL:
+        return true;
+    case ORR_JSON_BOOL:
+        return orr_json_get_bool(v, &is_set, NULL) == ORR_OK && !is_set;
+    case ORR_JSON_INT:
+        return orr_json_get_u64(v, &n, NULL) || n == 0; /* -1: none, too */
+    case ORR_JSON_ARRAY:
+    case ORR_JSON_OBJECT:
+        return orr_json_count(v) == 0;
+    default:
+        return true; /* texts and fractions say how, not how many */
+    }
+}
+
+static void doubt_unread_keys(llm_config *c)
+{
+    char list[160] = "";
+    size_t used = 0, more = 0;
+    orr_json_iter it = orr_json_iterate(c->map);
+    orr_json_value v;
+    orr_str key;
+    while (orr_json_next_member(&it, &key, &v)) {
+        if (!is_any_part(key, telling, sizeof telling / sizeof *telling) ||
+            is_any_part(key, harmless, sizeof harmless / sizeof *harmless) ||
+            was_looked_for(c, key) || is_nothing(v))
+            continue;
+        if (key.len + used + 3 >= sizeof list) {
+            more++;
+            continue;
+        }
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", used ? ", " : "",
+                                 (int)key.len, key.ptr);
+    }
+    if (used == 0)
+        return;
+    c->m.is_uncertain = true;
+    add_note(&c->m, "not understood, so counts may be wrong: %s%s", list, more ? ", ..." : "");
 }
 
 /* ---- the whole ---- */
 
+static orr_code read_type(llm_config *c, orr_json_value map, orr_str *out)
+{
+    orr_json_value v;
+    *out = (orr_str){0};
+    if (find_path(map, "model_type", &v) && orr_json_get_str(v, out, NULL))
+        return llm_config_not_what(c, v, "model_type", "a string");
+    return ORR_OK;
+}
+
+static orr_code check_type(llm_config *c, orr_json_value map, orr_str type)
+{
+    orr_json_value v;
+    const char *why = llm_family_refused(type);
+    if (!why || !find_path(map, "model_type", &v))
+        return ORR_OK;
+    const orr_where w = orr_json_where(v);
+    return orr_fail(c->err, ORR_EINPUT, &w, "model_type %.*s: %s", (int)type.len, type.ptr, why);
+}
+
+/* A part without a type of its own has that of the whole. */
 static orr_code find_family(llm_config *c)
 {
     orr_json_value v;
-    orr_str type = {0};
-    const bool is_there = llm_config_find(c, "model_type", &v);
-    if (is_there && orr_json_get_str(v, &type, NULL))
-        return not_what(c, v, "model_type", "a string");
-    c->family = llm_family_find(type);
+    orr_str type, whole;
+    orr_code code = read_type(c, c->map, &type);
+    if (!code)
+        code = read_type(c, c->root, &whole);
+    if (!code)
+        code = check_type(c, c->map, type);
+    if (code)
+        return code;
+    c->family = llm_family_find(type.len ? type : whole);
+    if (!c->family && type.len == 0 && find_path(c->map, "ssm_cfg", &v))
+        c->family = llm_family_find(orr_str_of("mamba_ssm"));
     if (c->family)
         return ORR_OK;
     c->family = llm_family_fallback();
-    if (is_there)
-        note(&c->m, "the model_type %.*s is not known: read as if it were a Llama",
-             (int)(type.len < SHOWN ? type.len : SHOWN), type.ptr);
+    c->m.is_uncertain = true;
+    if (type.len)
+        add_note(
+            &c->m,
+            "the model_type %.*s is not known: read as if it were a Llama, counts may be wrong",
+            (int)(type.len < SHOWN ? type.len : SHOWN), type.ptr);
     else
-        note(&c->m, "there is no model_type: read as if it were a Llama");
+        add_note(&c->m, "there is no model_type: read as if it were a Llama, counts may be wrong");
     return ORR_OK;
 }
 
 /* Models of more than text describe their parts one by one. */
 static void find_text_part(llm_config *c)
 {
-    static const char *const keys[] = {"text_config", "llm_config", "language_config"};
+    static const char *const keys[] = {"thinker_config.text_config", "text_config", "llm_config",
+                                       "language_config", "language_model_config"};
     c->map = c->root;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         orr_json_value v;
-        if (!orr_json_find(c->root, keys[i], &v) || orr_json_type_of(v) != ORR_JSON_OBJECT)
+        if (!find_path(c->root, keys[i], &v) || orr_json_type_of(v) != ORR_JSON_OBJECT)
             continue;
         c->map = v;
-        note(&c->m, "only what %s says is counted", keys[i]);
+        add_note(&c->m, "only what %s says is counted", keys[i]);
         return;
     }
 }
@@ -1065,12 +491,15 @@ static void find_text_part(llm_config *c)
 static orr_code check_kind(llm_config *c)
 {
     orr_json_value v;
+    orr_str type;
     bool has_encoder = false;
-    const orr_code code = llm_config_bool(c, "is_encoder_decoder", &has_encoder);
+    orr_code code = llm_config_bool(c, "is_encoder_decoder", &has_encoder);
     if (!code && has_encoder && llm_config_find(c, "is_encoder_decoder", &v))
         return llm_config_refuse(c, v, "is_encoder_decoder",
                                  "models with an encoder are not understood");
-    return code;
+    if (!code)
+        code = read_type(c, c->root, &type);
+    return code ? code : check_type(c, c->root, type);
 }
 
 static void take_name(llm_config *c, const char *label)
@@ -1100,45 +529,54 @@ static orr_code check_model(const llm_config *c)
 
 static orr_code complete_ffn(llm_config *c)
 {
+    if (c->family->has_no_ffn) {
+        c->m.ffn = 0;
+        return ORR_OK;
+    }
     if (c->m.ffn == 0 && c->family->has_default_ffn)
         c->m.ffn = 4 * c->m.hidden;
-    return c->m.ffn == 0 && c->m.expert_ffn == 0 ? missing(c, "intermediate_size") : ORR_OK;
+    return c->m.ffn == 0 && c->m.expert_ffn == 0 ? llm_config_missing(c, "intermediate_size")
+                                                 : ORR_OK;
 }
 
 static orr_code take_model(llm_config *c)
 {
     orr_code code = take_sizes(c);
-    if (!code && c->m.layers > MODEL_MOST_LAYERS)
+    if (!code && (c->m.layers == 0 || c->m.layers > MODEL_MOST_LAYERS))
         return check_model(c);
     if (!code)
         code = complete_heads(c);
     if (!code)
         code = complete_ffn(c);
     if (!code)
-        code = take_windows(c);
+        code = llm_config_take_layers(c);
     if (!code && c->family->finish)
         code = c->family->finish(c);
-    if (code)
-        return code;
+    if (!code && c->m.layers > MODEL_MOST_LAYERS)
+        return check_model(c);
+    if (!code && c->m.experts)
+        code = complete_experts(c);
+    else if (!code && c->has_ffns)
+        code = llm_config_take_expert_layers(c);
     if (c->m.experts == 0)
         forget_experts(&c->m);
-    else
-        code = complete_experts(c);
+    if (!code)
+        doubt_unread_keys(c);
     return code ? code : check_model(c);
 }
 
 static orr_code take_config(llm_config *c, const char *label)
 {
-    char kept[ORR_MODEL_NOTE];
     find_text_part(c);
     orr_code code = check_kind(c);
     if (!code)
         code = find_family(c);
     if (code)
         return code;
-    memcpy(kept, c->m.note, sizeof kept);
+    const orr_model before = c->m;
     c->m = c->family->base;
-    memcpy(c->m.note, kept, sizeof kept);
+    memcpy(c->m.note, before.note, sizeof c->m.note);
+    c->m.is_uncertain = before.is_uncertain;
     take_name(c, label);
     return take_model(c);
 }

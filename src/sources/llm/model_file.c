@@ -86,6 +86,28 @@ static orr_code take_name(orr_yaml_value map, const char *label, orr_model *m, o
     return ORR_OK;
 }
 
+/* One letter a layer, of those that the field knows. */
+static orr_code take_letters(orr_yaml_value map, const model_field *f, orr_model *m, orr_error *err)
+{
+    char *to = (char *)m + f->at;
+    orr_yaml_value v;
+    if (!orr_yaml_find(map, f->key, &v))
+        return ORR_OK;
+    const orr_where w = orr_yaml_where(v);
+    const orr_str s = orr_yaml_text(v);
+    if (orr_yaml_type_of(v) != ORR_YAML_SCALAR || s.len >= ORR_MODEL_PATTERN)
+        return orr_fail(err, ORR_EINPUT, &w, "%s: at most %d letters were expected", f->key,
+                        ORR_MODEL_PATTERN - 1);
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == '\0' || !strchr(f->words[0], s.ptr[i]))
+            return orr_fail(err, ORR_EINPUT, &w, "%s: letters of \"%s\" were expected", f->key,
+                            f->words[0]);
+    }
+    memset(to, 0, ORR_MODEL_PATTERN);
+    memcpy(to, s.ptr, s.len);
+    return ORR_OK;
+}
+
 static orr_code take_field(orr_yaml_value map, const model_field *f, orr_model *m, orr_error *err)
 {
     uint64_t number = model_get(m, f);
@@ -100,6 +122,8 @@ static orr_code take_field(orr_yaml_value map, const model_field *f, orr_model *
         code = orr_yaml_take_bool(map, f->key, &flag, err);
         number = flag;
         break;
+    case MODEL_LETTERS:
+        return take_letters(map, f, m, err);
     default:
         code = orr_yaml_take_word(map, f->key, f->words, &word, err);
         number = word;
@@ -116,6 +140,8 @@ static void complete(orr_model *m)
         m->block_norms = 2;
     if (m->kv_heads == 0)
         m->kv_heads = m->heads;
+    if (m->linear_key_heads == 0)
+        m->linear_key_heads = m->linear_heads;
     if (m->head_dim == 0 && !orr_model_is_mla(m) && m->heads && m->hidden % m->heads == 0)
         m->head_dim = m->hidden / m->heads;
     if (m->position_rows == 0 && m->position == ORR_MODEL_LEARNED)
@@ -199,6 +225,8 @@ static void put_field(text_end *t, const notation *n, const orr_model *m, const 
         put(t, "%" PRIu64, v);
     else if (f->kind == MODEL_FLAG)
         put(t, "true");
+    else if (f->kind == MODEL_LETTERS)
+        put(t, "\"%s\"", (const char *)m + f->at);
     else
         put(t, "%s%s%s", n->quote, f->words[v], n->quote);
     put(t, "%s", n->behind);
@@ -239,6 +267,15 @@ ORR_PRINTF(3, 4) static bool say(model_fault *f, const char *field, const char *
     return true;
 }
 
+static bool has_bad_letters(const orr_model *m, const model_field *field, model_fault *f)
+{
+    const char *text = (const char *)m + field->at;
+    const size_t n = strnlen(text, ORR_MODEL_PATTERN);
+    if (n == ORR_MODEL_PATTERN || strspn(text, field->words[0]) != n)
+        return say(f, field->key, "letters of \"%s\" were expected", field->words[0]);
+    return false;
+}
+
 static bool is_out_of_bounds(const orr_model *m, model_fault *f)
 {
     const model_field *field;
@@ -249,11 +286,51 @@ static bool is_out_of_bounds(const orr_model *m, model_fault *f)
             words++;
         if (field->kind == MODEL_WORD && v >= words)
             return say(f, field->key, "no such value");
+        if (field->kind == MODEL_LETTERS && has_bad_letters(m, field, f))
+            return true;
         if (v > MODEL_MOST)
             return say(f, field->key, "%" PRIu64 " is more than %u", v, MODEL_MOST);
     }
     if (m->layers > MODEL_MOST_LAYERS)
         return say(f, "layers", "%" PRIu64 " is more than %u", m->layers, MODEL_MOST_LAYERS);
+    if (m->mtp_layers > MODEL_MOST_MTP)
+        return say(f, "mtp_layers", "%" PRIu64 " is more than %u", m->mtp_layers, MODEL_MOST_MTP);
+    return false;
+}
+
+/* Which kinds of layer there are: one bit a letter. */
+typedef struct kinds {
+    uint32_t mixers, ffns;
+} kinds;
+
+static uint32_t bit_of(int letter)
+{
+    return 1u << (unsigned)(letter - 'a');
+}
+
+static kinds kinds_of(const orr_model *m)
+{
+    kinds k = {0};
+    for (uint64_t i = 0; i < m->layers; i++) {
+        k.mixers |= bit_of((int)orr_model_mixer_of(m, i));
+        k.ffns |= bit_of((int)orr_model_ffn_of(m, i));
+    }
+    return k;
+}
+
+static bool has_mixer(const kinds *k, const char *letters)
+{
+    for (; *letters; letters++)
+        if (k->mixers & bit_of(*letters))
+            return true;
+    return false;
+}
+
+static bool has_ffn(const kinds *k, const char *letters)
+{
+    for (; *letters; letters++)
+        if (k->ffns & bit_of(*letters))
+            return true;
     return false;
 }
 
@@ -327,6 +404,64 @@ static bool has_bad_latent(const orr_model *m, model_fault *f)
     return is_any_missing(latent, 2, " with MLA", f);
 }
 
+/* Linear attention and state spaces: complete, and of a size that can be counted. */
+static bool has_bad_linear(const orr_model *m, model_fault *f)
+{
+    const needed all[] = {{"linear_heads", m->linear_heads},
+                          {"linear_key_heads", m->linear_key_heads},
+                          {"linear_key_dim", m->linear_key_dim},
+                          {"linear_value_dim", m->linear_value_dim}};
+    if (is_any_missing(all, 4, " with linear attention", f))
+        return true;
+    const uint64_t value = m->linear_heads * m->linear_value_dim;
+    if (value > MODEL_MOST || m->linear_key_heads * m->linear_key_dim > MODEL_MOST ||
+        value * m->linear_key_dim > MODEL_MOST_PARAMETERS)
+        return say(f, "linear_heads", "all heads together are too wide");
+    return false;
+}
+
+static bool has_bad_state(const orr_model *m, const kinds *k, model_fault *f)
+{
+    const needed mamba[] = {
+        {"ssm_inner", m->ssm_inner}, {"ssm_state", m->ssm_state}, {"ssm_conv", m->ssm_conv}};
+    const needed second[] = {{"ssm_heads", m->ssm_heads}, {"ssm_groups", m->ssm_groups}};
+    const needed recurrent[] = {
+        {"ssm_inner", m->ssm_inner}, {"ssm_conv", m->ssm_conv}, {"ssm_heads", m->ssm_heads}};
+    const needed rwkv = {"ssm_inner", m->ssm_inner}, conv = {"ssm_conv", m->ssm_conv};
+    const needed rank = {"ssm_dt_rank", m->ssm_dt_rank};
+    const bool is_second = has_mixer(k, "sb") || (has_mixer(k, "z") && m->ssm_dt_rank == 0);
+    if ((has_mixer(k, "msbz") && is_any_missing(mamba, 3, " with Mamba", f)) ||
+        (has_mixer(k, "m") && is_any_missing(&rank, 1, " with Mamba", f)) ||
+        (is_second && is_any_missing(second, 2, " with Mamba-2", f)) ||
+        (has_mixer(k, "r") && is_any_missing(recurrent, 3, " with RG-LRU", f)) ||
+        (has_mixer(k, "c") && is_any_missing(&conv, 1, " with short convolutions", f)) ||
+        (has_mixer(k, "v") && is_any_missing(&rwkv, 1, " with RWKV", f)))
+        return true;
+    if (m->ssm_groups * m->ssm_state > MODEL_MOST)
+        return say(f, "ssm_groups", "all groups together are too wide");
+    return false;
+}
+
+static bool has_bad_extras(const orr_model *m, const kinds *k, model_fault *f)
+{
+    const needed index[] = {{"index_head_dim", m->index_head_dim}};
+    const needed per_layer[] = {{"per_layer_vocab", m->per_layer_vocab}};
+    if (m->index_heads && is_any_missing(index, 1, " with an indexer", f))
+        return true;
+    if (m->per_layer_dim && is_any_missing(per_layer, 1, " with embeddings for each layer", f))
+        return true;
+    if (m->kv_shared_layers > m->layers)
+        return say(f, "kv_shared_layers", "%" PRIu64 " of only %" PRIu64 " layers",
+                   m->kv_shared_layers, m->layers);
+    if (m->global_kv_heads && (m->global_kv_heads > m->heads || m->heads % m->global_kv_heads))
+        return say(f, "global_kv_heads",
+                   "%" PRIu64 " does not divide the number of heads, %" PRIu64, m->global_kv_heads,
+                   m->heads);
+    if (has_mixer(k, "w") && m->window == 0)
+        return say(f, "window", "at least 1 was expected: some layers have one");
+    return false;
+}
+
 static bool has_bad_window(const orr_model *m, model_fault *f)
 {
     const needed of_window[] = {{"window_from", m->window_from}, {"global_every", m->global_every}};
@@ -338,20 +473,24 @@ static bool has_bad_window(const orr_model *m, model_fault *f)
     return false;
 }
 
-static bool has_bad_attention(const orr_model *m, model_fault *f)
+static bool has_bad_attention(const orr_model *m, const kinds *k, model_fault *f)
 {
     const needed heads = {"heads", m->heads};
+    if (!has_mixer(k, "awbz"))
+        return has_bad_window(m, f);
     return is_any_missing(&heads, 1, "", f) || has_bad_window(m, f) ||
            (orr_model_is_mla(m) ? has_bad_latent(m, f) : has_bad_heads(m, f));
 }
 
-static bool has_bad_experts(const orr_model *m, model_fault *f)
+static bool has_bad_experts(const orr_model *m, const kinds *k, model_fault *f)
 {
     const needed moe[] = {{"experts_per_token", m->experts_per_token},
                           {"expert_ffn", m->expert_ffn},
                           {"shared_experts", m->shared_experts},
                           {"shared_ffn", m->shared_ffn},
                           {"moe_every", m->moe_every}};
+    if (m->experts == 0 && has_ffn(k, "eb"))
+        return say(f, "experts", "at least 1 was expected: some layers are MoE");
     if (m->experts == 0)
         return is_any_idle(moe, 5, "there are no experts", f);
     if (is_any_missing(moe, 2, " with experts", f))
@@ -371,13 +510,14 @@ static bool has_bad_experts(const orr_model *m, model_fault *f)
     return false;
 }
 
-static bool lacks_ffn(const orr_model *m, model_fault *f)
+static bool lacks_ffn(const orr_model *m, const kinds *k, model_fault *f)
 {
-    for (uint64_t i = 0; i < m->layers && m->ffn == 0; i++) {
-        if (!orr_model_is_moe(m, i))
-            return say(f, "ffn", "at least 1 was expected: layer %" PRIu64 " is not MoE", i);
-    }
-    return false;
+    uint64_t layer = 0;
+    if (m->ffn || !(has_ffn(k, "fb") || has_mixer(k, "z")))
+        return false;
+    while (layer + 1 < m->layers && orr_model_ffn_of(m, layer) == ORR_FFN_EXPERTS)
+        layer++;
+    return say(f, "ffn", "at least 1 was expected: layer %" PRIu64 " is not MoE", layer);
 }
 
 /* ---- size ---- */
@@ -409,8 +549,12 @@ static bool is_too_large(const orr_model *m, model_fault *f)
 
 bool model_find_fault(const orr_model *m, model_fault *out)
 {
-    return is_out_of_bounds(m, out) || has_bad_ends(m, out) || has_bad_attention(m, out) ||
-           has_bad_experts(m, out) || lacks_ffn(m, out) || is_too_large(m, out);
+    if (is_out_of_bounds(m, out) || has_bad_ends(m, out))
+        return true;
+    const kinds k = kinds_of(m);
+    return has_bad_attention(m, &k, out) || (has_mixer(&k, "dkl") && has_bad_linear(m, out)) ||
+           has_bad_state(m, &k, out) || has_bad_extras(m, &k, out) || has_bad_experts(m, &k, out) ||
+           lacks_ffn(m, &k, out) || is_too_large(m, out);
 }
 
 static bool is_plain(const char *text, size_t room)

@@ -331,7 +331,7 @@ static void check_widths(checker *c)
     const orr_model *m = c->m;
     const uint64_t tp = c->r->tp;
     must_divide(c, tp, "tp", m->heads, "heads");
-    if (!orr_model_is_mla(m) && m->kv_heads % tp && tp % m->kv_heads)
+    if (m->kv_heads && !orr_model_is_mla(m) && m->kv_heads % tp && tp % m->kv_heads)
         must_divide(c, tp, "tp", m->kv_heads, "key and value heads");
     if (m->ffn)
         must_divide(c, tp, "tp", m->ffn, "FFN width");
@@ -464,10 +464,28 @@ static void check_limits(checker *c)
                                limits[i].what, limits[i].value, limits[i].most);
 }
 
+/* A cache of keys and values is all that is understood of what a sequence keeps. */
+static void check_layers(checker *c)
+{
+    const orr_model *m = c->m;
+    const char *cannot = c->code ? NULL : llm_cannot_share(m);
+    for (uint64_t i = 0; !c->code && !cannot && i < m->layers; i++) {
+        const orr_model_ffn ffn = orr_model_ffn_of(m, i);
+        if (orr_model_layer_state(m, i))
+            cannot = "linear attention and state spaces";
+        else if (!orr_model_is_attention(m, i) || ffn == ORR_FFN_NONE || ffn == ORR_FFN_BOTH)
+            cannot = "layers that are not attention and one FFN";
+    }
+    if (cannot)
+        c->code =
+            orr_fail(c->err, ORR_EUSAGE, NULL, "%s: %s cannot be served yet", m->name, cannot);
+}
+
 orr_code orr_serve_complete(const orr_model *m, orr_serve_options *opt, orr_error *err)
 {
     checker c = {.m = m, .o = opt, .err = err};
     c.code = orr_model_check(m, err);
+    check_layers(&c);
     fill_in(opt);
     check_ranks(&c, &opt->ranks, serve_is_split(opt) ? "prefill " : "");
     if (serve_is_split(opt))
