@@ -2,7 +2,7 @@
 /* cmd_scalesim.c - orrery scalesim: a network's layers on a systolic array, with the files and
  * flags of SCALE-Sim.
  *
- * Both generations of the old program are called scale.py and take flags of their own; this command
+ * All generations of the old program are called scale.py and take flags of their own; this command
  * takes all of them, so one line in a script changes.  What it counts is our own, unless --compat
  * asks for theirs. */
 #include "command.h"
@@ -19,12 +19,13 @@
 static const cli_option options[] = {
     {"config", 'c', "FILE", "the array and its buffers: SCALE-Sim's .cfg file"},
     {"topology", 't', "FILE", "the layers: SCALE-Sim's .csv file"},
+    {"layout", 'l', "FILE", "v3: how words lie in the buffers: SCALE-Sim's .csv file"},
     {"input", 'i', "conv|gemm", "kind of its rows; default: by their columns"},
     {"array", 0, "RxC", "override rows and columns"},
     {"dataflow", 0, "os|ws|is", "override the dataflow"},
     {"bandwidth", 0, "N", "words per cycle and operand to and from memory; 0: no limit"},
     {"round-up", 0, NULL, "count windows that extend beyond the ifmap"},
-    {"compat", 0, "v1|v2", "figures and report files of SCALE-Sim, including its defects"},
+    {"compat", 0, "v1|v2|v3", "figures and report files of SCALE-Sim, including its defects"},
     {"output", 'o', "DIR", "write report files there"},
     {"log-dir", 'p', "DIR", "the same, into DIR/RUN_NAME"},
     {"traces", 0, NULL, "with --compat v1: also write every access; large"},
@@ -85,13 +86,22 @@ static orr_code read_bandwidth(const char *text, orr_scalesim_config *config, or
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "--bandwidth '%s' is not a number of words per cycle", text);
     config->array.bandwidth = v;
+    if (v >= 1) {
+        config->array.ifmap_banks.bandwidth = config->array.filter_banks.bandwidth = (uint64_t)v;
+        config->has_banks = true;
+    }
     config->interface = v > 0 ? ORR_INTERFACE_USER : ORR_INTERFACE_CALC;
     return ORR_OK;
 }
 
+static bool is_compat(const cli_context *c, const char *generation)
+{
+    return cli_given(c, "compat") && strcmp(cli_text(c, "compat"), generation) == 0;
+}
+
 static bool is_v1(const cli_context *c)
 {
-    return cli_given(c, "compat") && strcmp(cli_text(c, "compat"), "v1") == 0;
+    return is_compat(c, "v1");
 }
 
 static orr_code find_rules(const cli_context *c, const orr_rules_systolic **out, orr_error *err)
@@ -121,6 +131,8 @@ static orr_code read_config(const cli_context *c, orr_scalesim_config *out, orr_
     orr_code code = one_of(c, "config", "arch_config", &path, err);
     if (!code)
         code = orr_scalesim_read_config(path, out, err);
+    if (!code && cli_given(c, "layout"))
+        code = orr_scalesim_read_layout(cli_text(c, "layout"), &out->array.layout, err);
     if (!code && array)
         code = read_array(array, &out->array, err);
     if (!code && bandwidth)
@@ -138,8 +150,10 @@ static void note_sparsity(const cli_context *c, const orr_scalesim_network *net)
     for (size_t i = 0; i < orr_scalesim_network_count(net); i++)
         sparse += orr_scalesim_network_at(net, i)->layer.block > 0;
     if (sparse && !cli_given(c, "compat"))
-        cli_note(c, "note: %zu layer%s a sparsity; these figures count every weight\n", sparse,
-                 sparse == 1 ? " has" : "s have");
+        cli_note(
+            c,
+            "note: %zu layer%s a sparsity; these figures count every weight, --compat v3 does not\n",
+            sparse, sparse == 1 ? " has" : "s have");
 }
 
 static orr_code read_network(const cli_context *c,
@@ -236,6 +250,7 @@ static orr_code write_reports(const cli_context *c,
     const char *base = cli_given(c, "log-dir")   ? cli_text(c, "log-dir")
                        : !cli_given(c, "compat") ? NULL
                        : is_v1(c)                ? "outputs"
+                       : is_compat(c, "v3")      ? "results"
                                                  : "test_runs";
     const char *folder = cli_text(c, "output");
     char path[4096];
@@ -301,11 +316,11 @@ const cli_command cli_cmd_scalesim = {
     .name = "scalesim",
     .summary = "cost of layers on a systolic array, with SCALE-Sim's files",
     .description =
-        "Reads SCALE-Sim's configuration and table of layers, of either generation, and prints for each layer how many "
+        "Reads SCALE-Sim's configuration and table of layers, of any generation, and prints for each layer how many "
         "cycles it takes, how much of the array has work and what goes through the buffers and to memory.  "
         "Figures are true counts; --compat gives those of the old programs and writes their report files.\n\n"
-        "Accepts the flags of both versions: -arch_config= and -network= of the first, -c, -t, -i and -p "
-        "of the second.",
+        "Accepts the flags of all versions: -arch_config= and -network= of the first, -c, -t, -i and -p "
+        "of the second, and -l of the third.",
     .options = options,
     .examples = examples,
     .see_also = "orrery-gemm(1)",

@@ -78,6 +78,7 @@ static const orr_compat programs[] = {
 #ifdef ORR_COMPAT_SCALE_SIM
     {"v1", "SCALE-Sim v1", .systolic = &orr__scale_sim_v1, .gemm = &orr__gemm_v1},
     {"v2", "SCALE-Sim v2", .systolic = &orr__scale_sim_v2, .gemm = &orr__gemm_v2},
+    {"v3", "SCALE-Sim v3", .systolic = &orr__scale_sim_v3},
 #endif
 /* ---- schedgen */
 #ifdef ORR_COMPAT_SCHEDGEN

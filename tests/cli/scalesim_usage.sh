@@ -17,7 +17,7 @@ try -c a.cfg -t net.csv --array 8x0
 try -c a.cfg -t net.csv --array 8x8x8
 try -c a.cfg -t net.csv --bandwidth fast
 try -c a.cfg -t net.csv --dataflow rs
-try -c a.cfg -t net.csv --compat v3
+try -c a.cfg -t net.csv --compat v4
 try -c a.cfg -t net.csv --compat v1 --round-up
 try -c a.cfg -t net.csv --compat v1 -i gemm
 try -c a.cfg -t net.csv extra

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scalesim.h - the files of the two generations of SCALE-Sim: configurations, tables of layers,
+/* scalesim.h - the files of the three generations of SCALE-Sim: configurations, tables of layers,
  * reports.
  *
  *     orr_scalesim_config config;
@@ -13,7 +13,7 @@
  *     orr_scalesim_destroy(run);
  *     orr_scalesim_network_free(net);
  *
- * One reader takes the files of both generations.  orrery-scalesim(1) has the keys, the columns and
+ * One reader takes the files of all generations.  orrery-scalesim(1) has the keys, the columns and
  * the reports. Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_SCALESIM_H
 #define ORRERY_LAB_SCALESIM_H
@@ -26,7 +26,7 @@ extern "C" {
 
 enum { ORR_SCALESIM_NAME = 256 };
 
-/* What a v2 configuration says about memory. */
+/* What a configuration of v2 or v3 says about memory. */
 typedef enum orr_scalesim_interface {
     ORR_INTERFACE_UNSAID = 0, /* v1 files have no such key */
     ORR_INTERFACE_CALC,       /* estimate the bandwidth that is needed */
@@ -38,6 +38,9 @@ typedef struct orr_scalesim_config {
         [ORR_SCALESIM_NAME]; /* as it stands, quotes included; empty when the key is absent */
     orr_scalesim_interface interface;
     orr_systolic_array array; /* words are bytes; array.bandwidth is 0 unless USER */
+    int generation;           /* 1 to 3: the oldest SCALE-Sim whose keys these are */
+    bool has_banks;           /* v3: the section [layout] is there */
+    bool has_ramulator;       /* v3: UseRamulatorTrace */
     char path[200], hash[40]; /* where it comes from, for reports; the tail of a long path */
 } orr_scalesim_config;
 
@@ -49,6 +52,11 @@ ORR_API orr_code orr_scalesim_parse_config(orr_span bytes,
                                            const char *label,
                                            orr_scalesim_config *out,
                                            orr_error *err) ORR_MUST_CHECK;
+
+/* v3: how words lie in the buffers, from the first row of its table of layouts. */
+ORR_API orr_code orr_scalesim_read_layout(const char *path,
+                                          orr_systolic_layout *out,
+                                          orr_error *err) ORR_MUST_CHECK;
 
 /* ---- layers ---- */
 

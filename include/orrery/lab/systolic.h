@@ -26,11 +26,41 @@ typedef enum orr_dataflow {
     ORR_DATAFLOW_IS  /* inputs */
 } orr_dataflow;
 
-/* How things are counted.  NULL: true counts; orrery/lab/compat.h has those of SCALE-Sim v1 and
- * v2. */
+/* How things are counted.  NULL: true counts; orrery/lab/compat.h has those of SCALE-Sim v1
+ * to v3. */
 typedef struct orr_rules_systolic orr_rules_systolic;
 
 enum { ORR_SYSTOLIC_MOST_ROWS = 1 << 20 }; /* and columns */
+
+/* What only SCALE-Sim v3 knows of an array.  All 0: not there. */
+
+/* A read buffer in banks. */
+typedef struct orr_systolic_banks {
+    uint64_t bandwidth; /* words a cycle from memory, and of a line of the buffer */
+    uint64_t count, ports;
+    bool has_layout; /* words lie as orr_systolic_layout says */
+} orr_systolic_banks;
+
+/* How words lie in the buffers: so many of each dimension in a line, and the order of the dimensions
+ * of lines, then of words in a line. */
+typedef struct orr_systolic_layout {
+    uint64_t ifmap_factors[3], ifmap_order[6];   /* height, width, channels */
+    uint64_t filter_factors[4], filter_order[8]; /* filters, channels, height, width */
+} orr_systolic_layout;
+
+typedef enum orr_systolic_storage {
+    ORR_STORAGE_CSR,
+    ORR_STORAGE_CSC,
+    ORR_STORAGE_ELLPACK_BLOCK
+} orr_systolic_storage;
+
+/* Zero weights are left out: as the layer says, or in blocks of random fill (is_optimized). */
+typedef struct orr_systolic_sparsity {
+    bool is_on, is_optimized;
+    orr_systolic_storage storage;
+    uint64_t block;
+    uint32_t seed;
+} orr_systolic_sparsity;
 
 typedef struct orr_systolic_array {
     uint64_t rows, columns; /* of processing elements */
@@ -40,6 +70,9 @@ typedef struct orr_systolic_array {
     uint64_t ifmap_offset, filter_offset, ofmap_offset; /* first word's address; v1 sorts by it */
     double bandwidth; /* words a cycle from and to memory, each operand; 0: no limit; not v1 */
     bool round_up;    /* our rules: windows that hang over the edge count too */
+    orr_systolic_banks ifmap_banks, filter_banks;
+    orr_systolic_layout layout;
+    orr_systolic_sparsity sparsity;
 } orr_systolic_array;
 
 /* One image through one convolution.  No padding: enlarge the image. */
@@ -98,6 +131,10 @@ typedef struct orr_systolic_result {
     /* Sums that are not finished and are read again, from the buffer and from memory; our rules
      * only. */
     uint64_t sram_partial_reads, dram_partial_reads;
+    /* SCALE-Sim v3 with sparsity: words of the filters, as they are stored, and of these metadata;
+     * words of the ifmap that the array reads, which need not be whole. */
+    uint64_t filter_words;
+    double filter_stored, filter_metadata, ifmap_reads;
 } orr_systolic_result;
 
 /* All of it.  Time grows with the folds; with small buffers and overlapping windows (v1, v2) also

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scale_sim.h - the rules of SCALE-Sim v1 and v2 and of the generator of text workloads that used
+/* scale_sim.h - the rules of SCALE-Sim v1 to v3 and of the generator of text workloads that used
  * them. */
 #ifndef ORR_COMPAT_SCALE_SIM_H
 #define ORR_COMPAT_SCALE_SIM_H
@@ -7,7 +7,7 @@
 #include <orrery/lab/gemm.h>
 #include <orrery/lab/systolic.h>
 
-extern const orr_rules_systolic orr__scale_sim_v1, orr__scale_sim_v2;
+extern const orr_rules_systolic orr__scale_sim_v1, orr__scale_sim_v2, orr__scale_sim_v3;
 extern const orr_rules_gemm orr__gemm_v1, orr__gemm_v2;
 
 #endif

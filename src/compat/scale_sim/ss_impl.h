@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_impl.h - what the files of this room share: streams of requests, buffers, the two generations
+/* ss_impl.h - what the files of this room share: streams of requests, buffers, the three generations
  * of SCALE-Sim. */
 #ifndef ORR_COMPAT_SS_IMPL_H
 #define ORR_COMPAT_SS_IMPL_H
@@ -201,10 +201,49 @@ orr_code ss_v1_walk(const orr__systolic *s, uint64_t **out, orr_error *err) ORR_
 /* -------- */
 
 uint64_t ss_v2_fold_cycles(const orr__systolic *s);
+orr__wide ss_v2_cycles(const orr__systolic *s); /* without stalls */
+
+/* An operand of v3 whose words come in no regular order: they are made line by line
+ * (scale-sim.md 12). */
+typedef struct ss_words ss_words;
+
+/* What memory does, in v2 and v3. */
+typedef struct ss_memory {
+    uint64_t bandwidth[ORR_OPERANDS]; /* words a cycle; all 0: CALC */
+    bool is_v3;         /* counts waits twice, and the latest write as the last: 12.3 */
+    ss_words *words[2]; /* NULL: the operand's stream */
+} ss_memory;
+
+/* Stalls, and first and last cycles and traffic of all buffers; out->cycles are those without stalls
+ * and become those with them. */
+orr_code ss_v2_memory(const orr__systolic *s,
+                      const ss_memory *memory,
+                      orr_systolic_result *out,
+                      orr_error *err) ORR_MUST_CHECK;
+/* Means over the folds; words between array and buffers. */
+void ss_v2_counts(const orr__systolic *s, orr_systolic_result *out);
+
+/* The words of a line of the schedule, in their order; they are there until the next call. */
+size_t ss_words_line(ss_words *w, uint64_t line, const uint64_t **out);
+uint64_t ss_words_low(const ss_words *w);  /* addresses are from here */
+uint64_t ss_words_high(const ss_words *w); /* to before there */
+/* USER: places of its prefetch order, and a line of the schedule read through the window that moves
+ * over it.  `request` cycles are a prefetch, `*requests` of them were made.  False: a word is never
+ * fetched. */
+uint64_t ss_words_places(const ss_words *w);
+bool ss_words_serve(ss_words *w,
+                    uint64_t line,
+                    uint64_t request,
+                    uint64_t *requests,
+                    int64_t *served,
+                    bool *has_words);
+/* v3: the cycle in which a word is served when its window makes so many moves for it. */
+int64_t ss_v3_served(int64_t served, uint64_t request, uint64_t *requests, uint64_t moves);
 
 /* Reports and traces of a run. */
 orr_code ss_v1_write(const struct orr_scalesim *r, const char *folder, orr_error *err);
 orr_code ss_v2_write(const struct orr_scalesim *r, const char *folder, orr_error *err);
+orr_code ss_v3_write(const struct orr_scalesim *r, const char *folder, orr_error *err);
 orr_code ss_v1_check_names(const struct orr_scalesim *r, orr_error *err);
 orr_code ss_v1_write_traces(const struct orr_scalesim *r, const char *folder, orr_error *err);
 

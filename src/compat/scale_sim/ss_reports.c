@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_reports.c - the report files of both generations, in their own text (scale-sim.md 5 and 6.1).
+/* ss_reports.c - the report files of all generations, in their own text (scale-sim.md 5, 6.1 and
+ * 12.2).
  *
  * Numbers are written as Python writes them; clocks are floats there.  v1's detail file names its
  * last two groups in the wrong order, and so does this one: scripts read by column. */
@@ -152,6 +153,84 @@ static void v2_detail(orr_buf *b, const orr_scalesim *r, size_t i)
     orr_buf_text(b, ",\n");
 }
 
+/* ---- v3 ---- */
+
+/* From the first word fetched to the last one written; both are whole cycles. */
+static int64_t whole_span(const orr_systolic_result *x)
+{
+    const int64_t ifmap = x->dram[ORR_OPERAND_IFMAP].first;
+    const int64_t filter = x->dram[ORR_OPERAND_FILTER].first;
+    return x->dram[ORR_OPERAND_OFMAP].last - (ifmap < filter ? ifmap : filter);
+}
+
+static void v3_compute(orr_buf *b, const orr_scalesim *r, size_t i)
+{
+    const orr_systolic_result *x = &r->results[i];
+    orr_buf_print(b, "%zu, %lld", i, (long long)whole_span(x));
+    v2_count(b, x->cycles);
+    v2_count(b, x->stalls);
+    v2_double(b, x->utilisation);
+    v2_double(b, x->mapping);
+    v2_double(b, x->busy);
+    orr_buf_text(b, ",\n");
+}
+
+static double metadata_rate(const orr_systolic_result *x)
+{
+    return x->filter_metadata / (double)x->cycles;
+}
+
+static void v3_bandwidth(orr_buf *b, const orr_scalesim *r, size_t i)
+{
+    const orr_systolic_result *x = &r->results[i];
+    orr_buf_u64(b, i);
+    for (int k = 0; k < ORR_OPERANDS; k++) {
+        v2_double(b, x->sram[k].average);
+        if (k == ORR_OPERAND_FILTER)
+            v2_double(b, metadata_rate(x));
+    }
+    for (int k = 0; k < ORR_OPERANDS; k++)
+        v2_double(b, x->dram[k].average);
+    orr_buf_text(b, ",\n");
+}
+
+/* Reads of a pruned ifmap are multiplied by a fraction, and become a float. */
+static void v3_detail(orr_buf *b, const orr_scalesim *r, size_t i)
+{
+    const orr_systolic_result *x = &r->results[i];
+    const bool is_float =
+        !r->config.array.sparsity.is_optimized && r->config.array.dataflow == ORR_DATAFLOW_WS;
+    orr_buf_u64(b, i);
+    for (int k = 0; k < ORR_OPERANDS; k++) {
+        v2_double(b, (double)x->sram[k].first);
+        v2_double(b, (double)x->sram[k].last);
+        if (k == ORR_OPERAND_IFMAP && is_float)
+            v2_double(b, x->ifmap_reads);
+        else
+            v2_count(b, x->sram[k].words);
+    }
+    v2_spans(b, x->dram);
+    orr_buf_text(b, ",\n");
+}
+
+static void v3_sparse(orr_buf *b, const orr_scalesim *r, size_t i)
+{
+    static const char *const names[] = {"csr", "csc", "ellpack_block"};
+    const orr_systolic_storage storage = r->config.array.sparsity.storage;
+    const orr_systolic_result *x = &r->results[i];
+    orr_buf_print(b, "%zu, %s", i, names[storage]);
+    v2_count(b, x->filter_words);
+    if (storage == ORR_STORAGE_ELLPACK_BLOCK) {
+        v2_double(b, x->filter_stored);
+        v2_double(b, x->filter_metadata);
+    } else {
+        v2_count(b, (uint64_t)x->filter_stored);
+        v2_count(b, (uint64_t)x->filter_metadata);
+    }
+    v2_double(b, metadata_rate(x));
+    orr_buf_text(b, ",\n");
+}
+
 /* ---- files ---- */
 
 typedef struct report {
@@ -207,6 +286,17 @@ orr_code ss_v1_write(const orr_scalesim *r, const char *folder, orr_error *err)
     return code;
 }
 
+#define DETAIL_HEAD                                                              \
+    "LayerID, SRAM IFMAP Start Cycle, SRAM IFMAP Stop Cycle, SRAM IFMAP Reads, " \
+    "SRAM Filter Start Cycle, SRAM Filter Stop Cycle, SRAM Filter Reads, "       \
+    "SRAM OFMAP Start Cycle, SRAM OFMAP Stop Cycle, SRAM OFMAP Writes, "         \
+    "DRAM IFMAP Start Cycle, DRAM IFMAP Stop Cycle, DRAM IFMAP Reads, "          \
+    "DRAM Filter Start Cycle, DRAM Filter Stop Cycle, DRAM Filter Reads, "       \
+    "DRAM OFMAP Start Cycle, DRAM OFMAP Stop Cycle, DRAM OFMAP Writes,\n"
+#define BANDWIDTH_HEAD                                                    \
+    "LayerID, Avg IFMAP SRAM BW, Avg FILTER SRAM BW, Avg OFMAP SRAM BW, " \
+    "Avg IFMAP DRAM BW, Avg FILTER DRAM BW, Avg OFMAP DRAM BW,\n"
+
 orr_code ss_v2_write(const orr_scalesim *r, const char *folder, orr_error *err)
 {
     static const report reports[] = {
@@ -214,21 +304,40 @@ orr_code ss_v2_write(const orr_scalesim *r, const char *folder, orr_error *err)
          "LayerID, Total Cycles, Stall Cycles, Overall Util %, Mapping Efficiency %, "
          "Compute Util %,\n",
          v2_compute},
-        {"BANDWIDTH_REPORT.csv",
-         "LayerID, Avg IFMAP SRAM BW, Avg FILTER SRAM BW, Avg OFMAP SRAM BW, "
-         "Avg IFMAP DRAM BW, Avg FILTER DRAM BW, Avg OFMAP DRAM BW,\n",
-         v2_bandwidth},
-        {"DETAILED_ACCESS_REPORT.csv",
-         "LayerID, SRAM IFMAP Start Cycle, SRAM IFMAP Stop Cycle, SRAM IFMAP Reads, "
-         "SRAM Filter Start Cycle, SRAM Filter Stop Cycle, SRAM Filter Reads, "
-         "SRAM OFMAP Start Cycle, SRAM OFMAP Stop Cycle, SRAM OFMAP Writes, "
-         "DRAM IFMAP Start Cycle, DRAM IFMAP Stop Cycle, DRAM IFMAP Reads, "
-         "DRAM Filter Start Cycle, DRAM Filter Stop Cycle, DRAM Filter Reads, "
-         "DRAM OFMAP Start Cycle, DRAM OFMAP Stop Cycle, DRAM OFMAP Writes,\n",
-         v2_detail},
+        {"BANDWIDTH_REPORT.csv", BANDWIDTH_HEAD, v2_bandwidth},
+        {"DETAILED_ACCESS_REPORT.csv", DETAIL_HEAD, v2_detail},
     };
     orr_code code = ORR_OK;
     for (size_t i = 0; i < sizeof reports / sizeof *reports && !code; i++)
         code = write_report(r, &reports[i], "", folder, err);
+    return code;
+}
+
+orr_code ss_v3_write(const orr_scalesim *r, const char *folder, orr_error *err)
+{
+    static const report sparse[] = {
+        {"BANDWIDTH_REPORT.csv",
+         "LayerID, Avg IFMAP SRAM BW, Avg FILTER SRAM BW, Avg FILTER Metadata SRAM BW, "
+         "Avg OFMAP SRAM BW, Avg IFMAP DRAM BW, Avg FILTER DRAM BW, Avg OFMAP DRAM BW,\n",
+         v3_bandwidth},
+        {"DETAILED_ACCESS_REPORT.csv", DETAIL_HEAD, v3_detail},
+        {"SPARSE_REPORT.csv",
+         "LayerID, Sparsity Representation, Original Filter Storage, New Storage "
+         "(Filter+Metadata), Filter Metadata Storage, Avg FILTER Metadata SRAM BW, \n",
+         v3_sparse},
+    };
+    static const report dense[] = {
+        {"BANDWIDTH_REPORT.csv", BANDWIDTH_HEAD, v2_bandwidth},
+        {"DETAILED_ACCESS_REPORT.csv", DETAIL_HEAD, v2_detail},
+    };
+    static const report compute = {
+        "COMPUTE_REPORT.csv",
+        "LayerID, Total Cycles (incl. prefetch), Total Cycles, Stall Cycles, Overall Util %, "
+        "Mapping Efficiency %, Compute Util %,\n",
+        v3_compute};
+    const bool is_sparse = r->config.array.sparsity.is_on;
+    orr_code code = write_report(r, &compute, "", folder, err);
+    for (size_t i = 0; i < (is_sparse ? 3 : 2) && !code; i++)
+        code = write_report(r, is_sparse ? &sparse[i] : &dense[i], "", folder, err);
     return code;
 }

@@ -510,6 +510,7 @@ struct ss_lines {
     uint64_t busy;         /* the last cycle of the drain */
     uint64_t asked, found; /* the last answer of line_of */
     bool has_begun, has_failed;
+    bool is_v3; /* the last cycle is that of any drain, not of the last one */
     orr_systolic_traffic out;
 };
 
@@ -638,7 +639,8 @@ static void start_drain(ss_lines *b, uint64_t cycle)
         b->out.first = (int64_t)cycle;
     b->has_begun = true;
     b->busy = cycle + lines - 1;
-    b->out.last = (int64_t)b->busy;
+    if (!b->is_v3 || b->out.last < (int64_t)b->busy)
+        b->out.last = (int64_t)b->busy;
     b->out.words += words;
     b->free += (int64_t)words;
 }
@@ -728,6 +730,9 @@ static orr_code ss_lines_finish(ss_lines *b,
 typedef struct reader {
     ss_stream st;
     ss_fetch *fetch;
+    ss_words *words;      /* v3: in place of the two; or NULL */
+    bool has_begun;       /* it was asked for words */
+    bool counts_twice;    /* v3: waits */
     uint64_t line, moves; /* the next move of its window; UINT64_MAX: none */
     uint64_t first, last; /* lines in which it is asked for words */
     uint64_t request;     /* cycles of one prefetch */
@@ -742,6 +747,7 @@ typedef struct user {
     uint64_t stalls;
     uint64_t end; /* of the schedule: lines */
     uint64_t total;
+    bool is_stuck; /* a word is never fetched */
     orr_systolic_result *out;
 } user;
 
@@ -757,28 +763,59 @@ static int64_t prefetched(const reader *r)
     return (int64_t)(r->requests * (r->request + 1)) - 1;
 }
 
-/* By how many cycles this line waits for the operand. */
+static void move_on(reader *r, int64_t *served)
+{
+    if (r->counts_twice) {
+        *served = ss_v3_served(*served, r->request, &r->requests, r->moves);
+        return;
+    }
+    r->requests += r->moves;
+    *served = prefetched(r) > *served ? prefetched(r) : *served;
+}
+
+/* By how many cycles this line waits for the operand; v3 may serve it too early, and does not wait
+ * then. */
+static uint64_t wait_of(int64_t served, uint64_t cycle)
+{
+    return served > (int64_t)cycle + 1 ? (uint64_t)served - cycle - 1 : 0;
+}
+
 static uint64_t read_line(reader *r, uint64_t line, uint64_t cycle)
 {
     int64_t served = (int64_t)cycle + 1;
     while (r->line == line) {
-        r->requests += r->moves;
-        served = prefetched(r) > served ? prefetched(r) : served;
+        move_on(r, &served);
         look_ahead(r);
     }
     if (line == r->first)
         r->sram->first = served;
     if (line == r->last)
         r->sram->last = served;
-    return (uint64_t)served - cycle - 1;
+    return wait_of(served, cycle);
+}
+
+static uint64_t read_words(user *u, reader *r, uint64_t line, uint64_t cycle)
+{
+    int64_t served = (int64_t)cycle + 1;
+    bool has_words;
+    if (!ss_words_serve(r->words, line, r->request, &r->requests, &served, &has_words))
+        u->is_stuck = true;
+    if (has_words && !r->has_begun)
+        r->sram->first = served;
+    if (has_words)
+        r->sram->last = served;
+    r->has_begun = r->has_begun || has_words;
+    return wait_of(served, cycle);
 }
 
 static void do_line(user *u, uint64_t line)
 {
     const uint64_t cycle = line + u->stalls;
     uint64_t late = 0;
-    for (int i = 0; i < 2; i++)
-        late = orr__max(late, read_line(&u->readers[i], line, cycle));
+    for (int i = 0; i < 2; i++) {
+        reader *r = &u->readers[i];
+        late = orr__max(late, r->words ? read_words(u, r, line, cycle) : read_line(r, line, cycle));
+    }
     const uint64_t write_late = ss_lines_write(u->lines, line, u->stalls);
     orr_systolic_traffic *sram = &u->out->sram[ORR_OPERAND_OFMAP];
     if (line == u->first)
@@ -792,6 +829,8 @@ static void do_line(user *u, uint64_t line)
 /* The next line that matters, at or behind `line`. */
 static uint64_t next_line(user *u, uint64_t line)
 {
+    if (u->readers[0].words || u->readers[1].words)
+        return line;
     uint64_t next = orr__min(u->end - 1, ss_lines_next(u->lines, u->stalls));
     const uint64_t marks[] = {
         u->readers[0].line,  u->readers[0].first, u->readers[0].last, u->readers[1].line,
@@ -804,12 +843,15 @@ static uint64_t next_line(user *u, uint64_t line)
 
 static orr_code open_reader(reader *r, uint64_t size, uint64_t bandwidth, orr_error *err)
 {
+    r->request = orr__cdiv(size - orr__cdiv(size, 2), bandwidth);
+    r->line = UINT64_MAX;
+    if (r->words)
+        return ORR_OK;
     const orr_code code = ss_fetch_open(&r->st, size, &r->fetch, err);
     if (code)
         return code;
     r->first = r->st.at(&r->st, 0).start;
     r->last = ss_stream_last(&r->st);
-    r->request = orr__cdiv(size - orr__cdiv(size, 2), bandwidth);
     look_ahead(r);
     return ORR_OK;
 }
@@ -820,41 +862,54 @@ static void report_reader(const reader *r,
                           uint64_t bandwidth,
                           orr_systolic_traffic *out)
 {
-    const uint64_t first = orr__min(orr__cdiv(orr__cdiv(size, 2), bandwidth),
-                                    orr__cdiv(ss_fetch_places(r->fetch), bandwidth));
+    const uint64_t places = r->words ? ss_words_places(r->words) : ss_fetch_places(r->fetch);
+    const uint64_t first =
+        orr__min(orr__cdiv(orr__cdiv(size, 2), bandwidth), orr__cdiv(places, bandwidth));
     out->words = (first + r->requests * r->request) * bandwidth;
     out->first = -(int64_t)first;
     out->last = prefetched(r);
     out->average = (double)out->words / (double)(out->last - out->first + 1);
 }
 
-static orr_code run(user *u, const orr__systolic *s, uint64_t bandwidth, orr_error *err)
+static orr_code run(user *u, const orr__systolic *s, const ss_memory *memory, orr_error *err)
 {
     const uint64_t sizes[] = {s->array->ifmap_words, s->array->filter_words};
     orr_code code = ORR_OK;
     for (int i = 0; i < 2 && !code; i++)
-        code = open_reader(&u->readers[i], sizes[i], bandwidth, err);
+        code = open_reader(&u->readers[i], sizes[i], memory->bandwidth[i], err);
     if (!code)
-        code = ss_lines_open(s, bandwidth, &u->lines, err);
+        code = ss_lines_open(s, memory->bandwidth[ORR_OPERAND_OFMAP], &u->lines, err);
     if (code)
         return code;
+    u->lines->is_v3 = memory->is_v3;
     ss_lines_ends(u->lines, &u->first, &u->last);
-    for (uint64_t line = 0; line < u->end; line++) {
+    for (uint64_t line = 0; line < u->end && !u->is_stuck; line++) {
         line = next_line(u, line);
         do_line(u, line);
     }
+    if (u->is_stuck)
+        return orr_fail(err, ORR_EINPUT, NULL,
+                        "SCALE-Sim v3 does not end here: a word that the array reads is never "
+                        "fetched (with a layout of its own, is IfmapOffset 0?)");
     for (int i = 0; i < 2; i++)
-        report_reader(&u->readers[i], sizes[i], bandwidth, &u->out->dram[i]);
+        report_reader(&u->readers[i], sizes[i], memory->bandwidth[i], &u->out->dram[i]);
     return ss_lines_finish(u->lines, u->total, &u->out->dram[ORR_OPERAND_OFMAP], err);
 }
 
-static orr_code ss_v2_user(const orr__systolic *s, orr_systolic_result *out, orr_error *err)
+static orr_code use_bandwidth(const orr__systolic *s,
+                              const ss_memory *memory,
+                              orr_systolic_result *out,
+                              orr_error *err)
 {
     user u = {.end = out->cycles + 1, .out = out};
     ss_streams_v2(s, &u.readers[0].st, &u.readers[1].st);
     u.readers[0].sram = &out->sram[ORR_OPERAND_IFMAP];
     u.readers[1].sram = &out->sram[ORR_OPERAND_FILTER];
-    const orr_code code = run(&u, s, (uint64_t)s->array->bandwidth, err);
+    for (int i = 0; i < 2; i++) {
+        u.readers[i].words = memory->words[i];
+        u.readers[i].counts_twice = memory->is_v3;
+    }
+    const orr_code code = run(&u, s, memory, err);
     ss_fetch_close(u.readers[0].fetch);
     ss_fetch_close(u.readers[1].fetch);
     ss_lines_close(u.lines);
@@ -873,7 +928,7 @@ uint64_t ss_v2_fold_cycles(const orr__systolic *s)
 }
 
 /* The reference gives the number of the last cycle, not how many there are. */
-static orr__wide ss_v2_cycles(const orr__systolic *s)
+orr__wide ss_v2_cycles(const orr__systolic *s)
 {
     uint64_t steps;
     const orr__folds f = orr__systolic_true_folds(s, &steps);
@@ -883,7 +938,7 @@ static orr__wide ss_v2_cycles(const orr__systolic *s)
 /* ---- read buffers, CALC ---- */
 
 typedef struct prefetch {
-    int64_t first;    /* cycle of the first request */
+    int64_t first;    /* cycle of the first request; v3's words: as soon as it is known */
     uint64_t set;     /* words of a set */
     bool has_pending; /* a span that ends with the last trigger */
     bool is_broken;
@@ -917,42 +972,92 @@ static bool half_filled(void *ctx, uint64_t cycle)
     return is_fine;
 }
 
-static orr_code estimate(
-    const ss_stream *st, uint64_t size, const char *name, orr_systolic_traffic *out, orr_error *err)
+static ss_fill_rules estimate_rules(prefetch *p)
 {
-    prefetch p = {.first = (int64_t)st->at(st, 0).start, .set = size / SETS, .out = out};
-    const ss_fill_rules rules = {.size = HALF * p.set,
-                                 .is_eager = true,
-                                 .high = UINT64_MAX,
-                                 .ctx = &p,
-                                 .emptied = half_filled};
-    ss_fill_counts counts;
-    const orr_code code =
-        ss_fill_run(&rules, st->is_filter ? NULL : st, st->is_filter ? st : NULL, &counts, err);
-    if (code)
-        return code;
-    if (p.has_pending)
-        (void)charge(&p, p.from, p.to);
+    return (ss_fill_rules){.size = HALF * p->set,
+                           .is_eager = true,
+                           .high = UINT64_MAX,
+                           .ctx = p,
+                           .emptied = half_filled};
+}
+
+/* What is still to be charged at the end. */
+static orr_code finish_estimate(prefetch *p,
+                                const ss_fill_counts *counts,
+                                const char *name,
+                                orr_error *err)
+{
+    orr_systolic_traffic *out = p->out;
+    if (p->has_pending)
+        (void)charge(p, p->from, p->to);
     else
-        (void)charge(&p, -1 - (int64_t)orr__cdiv(orr__cdiv(counts.held, p.set) * p.set, FIRST_RATE),
-                     -2);
-    if (p.is_broken)
+        (void)charge(
+            p, -1 - (int64_t)orr__cdiv(orr__cdiv(counts->held, p->set) * p->set, FIRST_RATE), -2);
+    if (p->is_broken)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "SCALE-Sim v2 divides by zero here: half of the %s buffer, %llu words, is "
                         "filled more than once in a cycle",
-                        name, (unsigned long long)rules.size);
-    out->words = counts.taken;
+                        name, (unsigned long long)(HALF * p->set));
+    out->words = counts->taken;
     out->average = (double)out->words / (double)(out->last - out->first + 1);
     return ORR_OK;
 }
 
-static orr_code calc_writes(const orr__systolic *s, orr_systolic_result *out, orr_error *err)
+static orr_code estimate(
+    const ss_stream *st, uint64_t size, const char *name, orr_systolic_traffic *out, orr_error *err)
+{
+    prefetch p = {.first = (int64_t)st->at(st, 0).start, .set = size / SETS, .out = out};
+    const ss_fill_rules rules = estimate_rules(&p);
+    ss_fill_counts counts;
+    const orr_code code =
+        ss_fill_run(&rules, st->is_filter ? NULL : st, st->is_filter ? st : NULL, &counts, err);
+    return code ? code : finish_estimate(&p, &counts, name, err);
+}
+
+/* The same for words that are made line by line; also when the array reads the first and last. */
+static orr_code estimate_words(ss_words *w,
+                               uint64_t lines,
+                               uint64_t size,
+                               const char *name,
+                               orr_systolic_traffic *sram,
+                               orr_systolic_traffic *dram,
+                               orr_error *err)
+{
+    prefetch p = {.first = -1, .set = size / SETS, .out = dram};
+    ss_fill_rules rules = estimate_rules(&p);
+    rules.low = ss_words_low(w);
+    rules.high = ss_words_high(w);
+    ss_fill *fill;
+    const orr_code code = ss_fill_open(&rules, &fill, err);
+    if (code)
+        return code;
+    bool goes_on = true;
+    for (uint64_t line = 0; line < lines && goes_on; line++) {
+        const uint64_t *words;
+        const size_t count = ss_words_line(w, line, &words);
+        if (count && p.first < 0)
+            p.first = (int64_t)line;
+        for (size_t i = 0; i < count && goes_on; i++)
+            goes_on = ss_fill_take(fill, line, words[i]);
+        if (count)
+            sram->last = (int64_t)line + 1;
+    }
+    sram->first = p.first + 1;
+    const ss_fill_counts counts = ss_fill_close(fill);
+    return counts.has_failed ? orr_no_memory(err) : finish_estimate(&p, &counts, name, err);
+}
+
+static orr_code calc_writes(const orr__systolic *s,
+                            const ss_memory *memory,
+                            orr_systolic_result *out,
+                            orr_error *err)
 {
     ss_lines *lines;
     uint64_t first, last, event;
     orr_code code = ss_lines_open(s, s->C, &lines, err);
     if (code)
         return code;
+    lines->is_v3 = memory->is_v3;
     while ((event = ss_lines_next(lines, 0)) != UINT64_MAX)
         (void)ss_lines_write(lines, event, 0);
     ss_lines_ends(lines, &first, &last);
@@ -964,7 +1069,10 @@ static orr_code calc_writes(const orr__systolic *s, orr_systolic_result *out, or
     return code;
 }
 
-static orr_code calculate(const orr__systolic *s, orr_systolic_result *out, orr_error *err)
+static orr_code calculate(const orr__systolic *s,
+                          const ss_memory *memory,
+                          orr_systolic_result *out,
+                          orr_error *err)
 {
     ss_stream streams[2];
     const uint64_t sizes[] = {s->array->ifmap_words, s->array->filter_words};
@@ -972,11 +1080,25 @@ static orr_code calculate(const orr__systolic *s, orr_systolic_result *out, orr_
     orr_code code = ORR_OK;
     ss_streams_v2(s, &streams[0], &streams[1]);
     for (int i = 0; i < 2 && !code; i++) {
+        if (memory->words[i]) {
+            code = estimate_words(memory->words[i], out->cycles + 1, sizes[i], names[i],
+                                  &out->sram[i], &out->dram[i], err);
+            continue;
+        }
         out->sram[i].first = (int64_t)streams[i].at(&streams[i], 0).start + 1;
         out->sram[i].last = (int64_t)ss_stream_last(&streams[i]) + 1;
         code = estimate(&streams[i], sizes[i], names[i], &out->dram[i], err);
     }
-    return code ? code : calc_writes(s, out, err);
+    return code ? code : calc_writes(s, memory, out, err);
+}
+
+orr_code ss_v2_memory(const orr__systolic *s,
+                      const ss_memory *memory,
+                      orr_systolic_result *out,
+                      orr_error *err)
+{
+    return memory->bandwidth[0] ? use_bandwidth(s, memory, out, err)
+                                : calculate(s, memory, out, err);
 }
 
 /* ---- compute report and counts ---- */
@@ -1030,28 +1152,35 @@ static orr_code check_bandwidth(const orr__systolic *s, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code ss_v2_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err)
+void ss_v2_counts(const orr__systolic *s, orr_systolic_result *out)
 {
     uint64_t steps;
     const orr__folds f = orr__systolic_true_folds(s, &steps);
     const uint64_t fold = ss_v2_fold_cycles(s);
     const uint64_t charged = fold + (s->array->dataflow == ORR_DATAFLOW_OS ? 0 : s->C - 1);
     out->folds = f.inner * f.outer;
-    out->cycles = (uint64_t)ss_v2_cycles(s);
-    orr_code code = check_bandwidth(s, err);
-    if (!code)
-        code = s->array->bandwidth > 0 ? ss_v2_user(s, out, err) : calculate(s, out, err);
-    if (code)
-        return code;
-    if (out->cycles == 0)
-        return orr_fail(err, ORR_EINPUT, NULL,
-                        "SCALE-Sim v2 divides by zero here: it sees a run of no cycles");
     average_folds(s, &f, steps, charged, out);
     out->utilisation = 100 * (double)out->macs / ((double)out->cycles * (double)(s->R * s->C));
     count_sram(s, &f, out);
     for (int i = 0; i < ORR_OPERANDS; i++)
         out->sram[i].average = (double)out->sram[i].words / (double)out->cycles;
     out->sram_read.average = (double)out->sram_read.words / (double)out->cycles;
+}
+
+static orr_code ss_v2_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err)
+{
+    const uint64_t bandwidth = (uint64_t)s->array->bandwidth;
+    const ss_memory memory = {.bandwidth = {bandwidth, bandwidth, bandwidth}};
+    out->cycles = (uint64_t)ss_v2_cycles(s);
+    orr_code code = check_bandwidth(s, err);
+    if (!code)
+        code = ss_v2_memory(s, &memory, out, err);
+    if (code)
+        return code;
+    if (out->cycles == 0)
+        return orr_fail(err, ORR_EINPUT, NULL,
+                        "SCALE-Sim v2 divides by zero here: it sees a run of no cycles");
+    ss_v2_counts(s, out);
     return ORR_OK;
 }
 

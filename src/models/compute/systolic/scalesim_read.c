@@ -25,7 +25,7 @@
 
 static const char ARCHITECTURE[] = "architecture_presets";
 
-enum { SHOWN = 60, KIB = 1024 };
+enum { SHOWN = 60, KIB = 1024, MOST_BANKS = 1 << 20, MOST_BLOCK = 1 << 20 };
 #define MOST_KIB ((uint64_t)1 << 40)
 #define MOST_OFFSET ((uint64_t)1 << 62)
 
@@ -145,6 +145,114 @@ static orr_code take_name(const orr_ini *ini, orr_scalesim_config *out, orr_erro
     return ORR_OK;
 }
 
+/* ---- what v3 added ---- */
+
+static orr_code take_count(const orr_ini *ini,
+                           const char *section,
+                           const char *key,
+                           uint64_t most,
+                           uint64_t *out,
+                           orr_error *err)
+{
+    orr_ini_value v;
+    return orr_ini_find(ini, section, key, &v) ? number_of(ini, key, &v, 1, most, out, err)
+                                               : ORR_OK;
+}
+
+static orr_code take_flag(
+    const orr_ini *ini, const char *section, const char *key, bool *out, orr_error *err)
+{
+    orr_ini_value v;
+    if (!orr_ini_find(ini, section, key, &v))
+        return ORR_OK;
+    const bool is_true = orr_str_is(v.text, "true") || orr_str_is(v.text, "True");
+    if (!is_true && !orr_str_is(v.text, "false") && !orr_str_is(v.text, "False"))
+        return refuse(ini, key, &v, "true or false", err);
+    *out = is_true;
+    return ORR_OK;
+}
+
+/* Banks of a buffer; what is not there is as in the reference. */
+static orr_code take_banks(const orr_ini *ini,
+                           const char *const *keys,
+                           bool *has_banks,
+                           orr_systolic_banks *out,
+                           orr_error *err)
+{
+    orr_ini_value v;
+    *out = (orr_systolic_banks){.bandwidth = 10, .count = 10, .ports = 2};
+    *has_banks = *has_banks || orr_ini_find(ini, "layout", keys[1], &v);
+    orr_code code = take_flag(ini, "layout", keys[0], &out->has_layout, err);
+    if (!code)
+        code = take_count(ini, "layout", keys[1], MOST_BANKS, &out->bandwidth, err);
+    if (!code)
+        code = take_count(ini, "layout", keys[2], MOST_BANKS, &out->count, err);
+    return code ? code : take_count(ini, "layout", keys[3], MOST_BANKS, &out->ports, err);
+}
+
+static orr_code take_storage(const orr_ini *ini, orr_systolic_storage *out, orr_error *err)
+{
+    static const char *const words[] = {"csr", "csc", "ellpack_block"};
+    orr_ini_value v;
+    const orr_code code = orr_ini_need(ini, "sparsity", "SparseRep", &v, err);
+    if (code)
+        return code;
+    for (unsigned i = 0; i < 3; i++)
+        if (orr_str_is(v.text, words[i])) {
+            *out = (orr_systolic_storage)i;
+            return ORR_OK;
+        }
+    return refuse(ini, "SparseRep", &v, "csr, csc or ellpack_block", err);
+}
+
+/* The other keys count only when it is switched on. */
+static orr_code take_sparse_keys(const orr_ini *ini, orr_systolic_array *a, orr_error *err)
+{
+    orr_systolic_sparsity *s = &a->sparsity;
+    orr_ini_value v;
+    uint64_t seed = 40;
+    *s = (orr_systolic_sparsity){.block = 4};
+    orr_code code = take_flag(ini, "sparsity", "SparsitySupport", &s->is_on, err);
+    if (code || !s->is_on)
+        return code;
+    code = take_storage(ini, &s->storage, err);
+    if (!code)
+        code = take_flag(ini, "sparsity", "OptimizedMapping", &s->is_optimized, err);
+    if (!code && s->is_optimized)
+        code = take_count(ini, "sparsity", "BlockSize", MOST_BLOCK, &s->block, err);
+    if (!code && orr_ini_find(ini, "sparsity", "RandomNumberGeneratorSeed", &v))
+        code = number_of(ini, "RandomNumberGeneratorSeed", &v, 0, UINT32_MAX, &seed, err);
+    s->seed = (uint32_t)seed;
+    return code;
+}
+
+static orr_code take_v3(const orr_ini *ini, orr_scalesim_config *out, orr_error *err)
+{
+    static const char *const ifmap[] = {"IfmapCustomLayout", "IfmapSRAMBankBandwidth",
+                                        "IfmapSRAMBankNum", "IfmapSRAMBankPort"};
+    static const char *const filter[] = {"FilterCustomLayout", "FilterSRAMBankBandwidth",
+                                         "FilterSRAMBankNum", "FilterSRAMBankPort"};
+    orr_ini_value v;
+    bool has_filter_banks = false;
+    orr_code code = take_banks(ini, ifmap, &out->has_banks, &out->array.ifmap_banks, err);
+    if (!code)
+        code = take_banks(ini, filter, &has_filter_banks, &out->array.filter_banks, err);
+    if (!code)
+        code = take_sparse_keys(ini, &out->array, err);
+    if (!code)
+        code = take_flag(ini, "run_presets", "UseRamulatorTrace", &out->has_ramulator, err);
+    const bool is_v3 = out->has_banks || has_filter_banks ||
+                       orr_ini_find(ini, "sparsity", "SparsitySupport", &v) ||
+                       orr_ini_find(ini, "run_presets", "UseRamulatorTrace", &v);
+    out->has_banks = out->has_banks && has_filter_banks;
+    out->generation =
+        is_v3                                                                              ? 3
+        : out->interface != ORR_INTERFACE_UNSAID                                           ? 2
+        : out->run_name[0] == '"' || !orr_ini_find(ini, ARCHITECTURE, "IfmapSramSzkB", &v) ? 1
+                                                                                           : 2;
+    return code;
+}
+
 static orr_code take_all(const orr_ini *ini, orr_scalesim_config *out, orr_error *err)
 {
     orr_systolic_array *a = &out->array;
@@ -167,7 +275,9 @@ static orr_code take_all(const orr_ini *ini, orr_scalesim_config *out, orr_error
         code = take_offset(ini, "OfmapOffset", 20000000, &a->ofmap_offset, err);
     if (!code)
         code = take_dataflow(ini, &a->dataflow, err);
-    return code ? code : take_interface(ini, out, err);
+    if (!code)
+        code = take_interface(ini, out, err);
+    return code ? code : take_v3(ini, out, err);
 }
 
 orr_code orr_scalesim_parse_config(orr_span bytes,
@@ -201,13 +311,7 @@ orr_code orr_scalesim_read_config(const char *path, orr_scalesim_config *out, or
 
 /* ---- tables of layers ---- */
 
-enum {
-    CONV_FIELDS = 8,
-    GEMM_FIELDS = 4,
-    V1_FIELDS = 9,
-    MOST_LAYERS = 1 << 16,
-    MOST_BLOCK = 1 << 20
-};
+enum { CONV_FIELDS = 8, GEMM_FIELDS = 4, V1_FIELDS = 9, MOST_LAYERS = 1 << 16 };
 #define MOST_SIZE ((uint64_t)1 << 32)
 
 typedef struct reader {
@@ -555,6 +659,76 @@ orr_code orr_scalesim_read_network(const char *path,
     if (code)
         return code;
     code = orr_scalesim_parse_network(orr_input_bytes(in), path, opt, out, err);
+    orr_input_close(in);
+    return code;
+}
+
+/* ---- tables of layouts (scale-sim.md 12.6) ---- */
+
+enum { LAYOUT_FIELDS = 21, IFMAP_LAYOUT_FIELDS = 13 };
+
+/* Where the numbers of a row go; two groups share a column.  What is missing is no dimension. */
+static orr_code take_layout(const orr_csv *csv,
+                            const orr_csv_row *row,
+                            orr_systolic_layout *out,
+                            orr_error *err)
+{
+    uint64_t v[LAYOUT_FIELDS];
+    static const uint8_t filter_factors[] = {6, 5, 3, 4};
+    for (size_t i = 0; i < LAYOUT_FIELDS; i++)
+        v[i] = UINT64_MAX;
+    for (size_t i = 1; i < LAYOUT_FIELDS && i + 1 < row->count; i++) {
+        const orr_code code =
+            orr_csv_u64(csv, &row->fields[i], "layout", i < 7 ? 1 : 0, MOST_BANKS, &v[i], err);
+        if (code)
+            return code;
+    }
+    for (int i = 0; i < 3; i++) {
+        out->ifmap_factors[i] = v[i < 2 ? i + 1 : 5];
+        out->ifmap_order[i] = v[10 + i];
+        out->ifmap_order[3 + i] = v[7 + i];
+    }
+    for (int i = 0; i < 4; i++) {
+        out->filter_factors[i] = v[filter_factors[i]];
+        out->filter_order[i] = v[17 + i];
+        out->filter_order[4 + i] = v[13 + i];
+    }
+    return ORR_OK;
+}
+
+/* The header, then the one row that the reference uses for all layers. */
+static orr_code parse_layout(orr_csv *csv, orr_systolic_layout *out, orr_error *err)
+{
+    orr_csv_row row;
+    orr_code code = orr_csv_next(csv, &row, err);
+    if (!code)
+        code = orr_csv_next(csv, &row, err);
+    if (code == ORR_END) {
+        const orr_where w = orr_where_byte(csv->path, ORR_NO_BYTE);
+        return orr_fail(err, ORR_EINPUT, &w, "there is no layout in it");
+    }
+    if (code)
+        return code;
+    if (row.count <= IFMAP_LAYOUT_FIELDS) {
+        const orr_where w = orr_csv_where(csv, &row.fields[row.count - 1]);
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "%d columns and a comma expected, %zu found; SCALE-Sim v3 drops what "
+                        "follows the last comma",
+                        LAYOUT_FIELDS, row.count);
+    }
+    return take_layout(csv, &row, out, err);
+}
+
+orr_code orr_scalesim_read_layout(const char *path, orr_systolic_layout *out, orr_error *err)
+{
+    orr_input *in;
+    orr_csv csv;
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    orr_csv_init(&csv, orr_input_bytes(in), path);
+    code = parse_layout(&csv, out, err);
+    orr_csv_fini(&csv);
     orr_input_close(in);
     return code;
 }

@@ -12,7 +12,7 @@
 static orr_code check_config(const orr_scalesim *r, orr_error *err)
 {
     if (!r->opt.rules->needs_bandwidth_key || r->config.interface != ORR_INTERFACE_UNSAID)
-        return ORR_OK;
+        return r->opt.rules->check_config ? r->opt.rules->check_config(r, err) : ORR_OK;
     const orr_where w = orr_where_byte(r->config.path, ORR_NO_BYTE);
     return orr_fail(err, ORR_EINPUT, &w,
                     "SCALE-Sim %s needs the key InterfaceBandwidth: CALC or USER in section "

@@ -74,6 +74,8 @@ struct orr_rules_systolic {
     bool has_no_bandwidth;    /* memory is never waited for */
     uint64_t least_words;     /* of a buffer */
     bool needs_bandwidth_key; /* the configuration must have InterfaceBandwidth */
+    /* What a configuration must have or cannot have; NULL: nothing more. */
+    orr_code (*check_config)(const struct orr_scalesim *r, orr_error *err);
     orr__wide (*cycles)(const orr__systolic *s); /* without stalls; may be more than 64 bits tell */
     /* All figures; `out` is zero but for macs. */
     orr_code (*run)(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
