@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_astra_sim.c - AstraSim_Analytical_Congestion_Unaware, its aware twin and AstraSimNetwork:
- * orrery run with the old options, the old output and the old rules. */
+/* old_astra_sim.c - AstraSim_Analytical_Congestion_Unaware, its aware twin, AstraSimNetwork and
+ * AstraSim_HTSim, and the analytical ones under their first names: orrery run with the old options,
+ * the old output and the old rules. */
 #include "old.h"
 
 #include "goal.h"
 
 #include <orrery/lab/compat.h>
 #include <orrery/lab/fabric_view.h>
+#include <orrery/lab/layers.h>
+#include <orrery/lab/topology.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -39,6 +42,43 @@ static const cli_option analytical_options[] = {
     {"compat", 0, "astra-sim|astra2023", "ours: rules of today, or of 2023 (orrery help figures)",
      .fallback = "astra-sim"},
     {"no-compat", 0, NULL, "as orrery run has it, with the patterns of the logging file"},
+    {0},
+};
+
+/* Before 2023 a workload was a table of layers, and there was no remote memory.  Options about
+ * statistics files are passed over. */
+static const cli_option early_options[] = {
+    {"workload-configuration", 0, "FILE", "a table of layers, or a prefix of traces",
+     .required = true},
+    {"system-configuration", 0, "FILE", "system file (text of 1.0, or JSON)", .required = true},
+    {"network-configuration", 0, "FILE", "network file (JSON of 1.0, or YAML)", .required = true},
+    {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)"},
+    {"num-passes", 0, "N", "passes over the table of layers", CLI_COUNT, 1, 1000000, "1"},
+    {"path", 0, "DIR", "accepted, ignored: no statistics files are written"},
+    {"run-name", 0, "NAME", "accepted, ignored"},
+    {"total-stat-rows", 0, "N", "accepted, ignored"},
+    {"stat-row", 0, "N", "accepted, ignored"},
+    GROUPS_LOGS_AND_QUEUES,
+    {"compute-scale", 0, "X", "accepted, ignored", .fallback = "1"},
+    SCALES_AND_RENDEZVOUS,
+    {"no-compat", 0, NULL, "as orrery run has it"},
+    {0},
+};
+
+/* What follows --htsim_opts has one dash. */
+static const cli_option htsim_options[] = {
+    {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et", .required = true},
+    {"system-configuration", 0, "FILE", "system file (JSON)", .required = true},
+    {"network-configuration", 0, "FILE", "logical dimensions of the ranks (YAML)",
+     .required = true},
+    {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)", .required = true},
+    GROUPS_LOGS_AND_QUEUES,
+    SCALES_AND_RENDEZVOUS,
+    {"htsim-proto", 0, "tcp", "accepted, ignored: the transport is NSCC"},
+    {"htsim_opts", 0, NULL, "what follows is for htsim"},
+    {"topo", 0, "FILE", "htsim: the network (.topo); required"},
+    {"nodes", 0, "N", "htsim: accepted, ignored"},
+    {"o", 0, "FILE", "htsim: accepted, ignored"},
     {0},
 };
 
@@ -112,18 +152,28 @@ static orr_code find_rules(const char *name, const struct orr_rules_run **out, o
     return code;
 }
 
-static orr_code run_astra(cli_context *c, const char *network, orr_error *err)
+/* What one of the programs does differently. */
+typedef struct variant {
+    const char *network;
+    const orr_set *set;                    /* the traces, when they are made and not read */
+    const char *topology, *logical, *keys; /* with a topology the rules are ours */
+} variant;
+
+static orr_code run_variant(cli_context *c, const variant *v, orr_error *err)
 {
+    const char *network = v->network;
     const char *groups = cli_text(c, "comm-group-configuration");
     const char *rendezvous = cli_text(c, "rendezvous-protocol");
     const char *logging = cli_text(c, "logging-configuration");
-    const bool is_packet = strcmp(network, "packet") == 0;
+    const bool is_packet = strcmp(network, "packet") == 0 && !v->topology;
     orr_run_config config = {
         .size = sizeof config,
-        .logical = is_packet ? cli_text(c, "logical-topology-configuration") : NULL,
+        .logical = is_packet ? cli_text(c, "logical-topology-configuration") : v->logical,
         .traces = cli_text(c, "workload-configuration"),
+        .set = v->set,
         .system = cli_text(c, "system-configuration"),
-        .topology = cli_text(c, "network-configuration"),
+        .topology = v->topology ? v->topology : cli_text(c, "network-configuration"),
+        .packet_keys = v->keys,
         .memory = cli_text(c, "remote-memory-configuration"),
         .groups =
             strstr(groups, "empty") ? NULL : groups, /* as the reference has it (astra-sim.md 1) */
@@ -136,13 +186,13 @@ static orr_code run_astra(cli_context *c, const char *network, orr_error *err)
     orr_run *r = NULL;
     orr_error second;
     orr_code code = parse_scale(cli_text(c, "injection-scale"), &config.injection_scale, err);
-    if (!code && !cli_flag(c, "no-compat"))
+    if (!code && !v->topology && !cli_flag(c, "no-compat"))
         code = find_rules(is_packet ? "ns3" : cli_text(c, "compat"), &config.rules, err);
     if (!code)
         code = cli_packet_rules(is_packet && config.rules, &config.packet_rules, err);
     if (!code)
         code = cli_run_start(c, &config, &r, err);
-    if (r)
+    if (r && is_packet)
         print_packet_head(r);
     if (r && code)
         (void)!write_old(r, cli_text(c, "logging-folder"), &second); /* the first error counts */
@@ -151,6 +201,11 @@ static orr_code run_astra(cli_context *c, const char *network, orr_error *err)
     cli_explain(c, r, err);
     orr_run_destroy(r);
     return code;
+}
+
+static orr_code run_astra(cli_context *c, const char *network, orr_error *err)
+{
+    return run_variant(c, &(variant){.network = network}, err);
 }
 
 static orr_code run_astra_unaware(cli_context *c, orr_error *err)
@@ -187,6 +242,99 @@ static orr_code run_astra_packet(cli_context *c, orr_error *err)
     return run_astra(c, "packet", err);
 }
 
+/* ---- the first names of the analytical programs ---- */
+
+static bool is_table_of_layers(const char *path)
+{
+    const size_t n = strlen(path);
+    return n > 4 && strcmp(path + n - 4, ".txt") == 0;
+}
+
+/* The traces of a table of layers on the network of the file. */
+static orr_code make_layers(cli_context *c, orr_set **out, orr_error *err)
+{
+    orr_net_config net;
+    orr_layers *t = NULL;
+    orr_layers_expand opt = {.ranks = 1, .passes = (uint32_t)cli_count(c, "num-passes")};
+    orr_code code = orr_network_dims(cli_text(c, "network-configuration"), &net, err);
+    if (code)
+        return code;
+    for (uint32_t k = 0; k < net.dims; k++)
+        opt.ranks *= net.npus[k];
+    opt.dims = net.dims;
+    opt.dim_sizes = net.npus;
+    code = orr_layers_read(cli_text(c, "workload-configuration"), NULL, &t, err);
+    if (!code)
+        code = orr_layers_set(t, &opt, out, err);
+    orr_layers_free(t);
+    return code;
+}
+
+static orr_code run_early(cli_context *c, const char *network, orr_error *err)
+{
+    orr_set *set = NULL;
+    orr_code code = ORR_OK;
+    if (is_table_of_layers(cli_text(c, "workload-configuration")))
+        code = make_layers(c, &set, err);
+    if (!code)
+        code = run_variant(c, &(variant){.network = network, .set = set}, err);
+    orr_set_close(set);
+    return code;
+}
+
+static orr_code run_early_unaware(cli_context *c, orr_error *err)
+{
+    return run_early(c, "unaware", err);
+}
+
+static orr_code run_early_aware(cli_context *c, orr_error *err)
+{
+    return run_early(c, "aware", err);
+}
+
+/* ---- htsim ---- */
+
+/* As the sample configurations have it, but for the congestion control: NSCC. */
+static orr_code run_htsim(cli_context *c, orr_error *err)
+{
+    const variant v = {.network = "packet",
+                       .topology = cli_text(c, "topo"),
+                       .logical = cli_text(c, "network-configuration"),
+                       .keys = "CC_MODE 11 TRANSPORT selective ENABLE_PFC 0 TRIMMING 1"};
+    if (!v.topology)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--htsim_opts -topo FILE is missing");
+    return run_variant(c, &v, err);
+}
+
+const cli_command cli_old_astra_early = {
+    .name = "AnalyticalAstra",
+    .summary = "simulate a table of layers, or traces, on the analytical network",
+    .now = "orrery run --network unaware",
+    .options = early_options,
+    .ignores_unknown = true,
+    .run = run_early_unaware,
+};
+
+const cli_command cli_old_astra_congestion = {
+    .name = "AstraCongestion",
+    .summary = "the same on the congestion-aware analytical network",
+    .now = "orrery run --network aware",
+    .options = early_options,
+    .ignores_unknown = true,
+    .run = run_early_aware,
+};
+
+const cli_command cli_old_astra_htsim = {
+    .name = "AstraSim_HTSim",
+    .summary = "simulate traces on a topology of htsim, packet by packet, with NSCC",
+    .now =
+        "orrery run --network packet --packet-keys 'CC_MODE 11 TRANSPORT selective ENABLE_PFC 0 TRIMMING 1'",
+    .options = htsim_options,
+    .ignores_unknown = true,
+    .one_dash = true,
+    .run = run_htsim,
+};
+
 const cli_command cli_old_astra_unaware = {
     .name = "AstraSim_Analytical_Congestion_Unaware",
     .summary = "simulate traces on the congestion-unaware analytical network",
@@ -208,6 +356,16 @@ const cli_command cli_old_astra_aware = {
 const cli_command cli_old_astra_packet = {
     .name = "AstraSimNetwork",
     .summary = "simulate traces, or flows, on the packet-level network (ns-3)",
+    .now = "orrery run --network packet --compat ns3",
+    .options = packet_options,
+    .ignores_unknown = true,
+    .run = run_astra_packet,
+};
+
+/* ns-3 puts its version in front and the build profile behind; any of them will do. */
+const cli_command cli_old_astra_ns3 = {
+    .name = "ns3.42-AstraSimNetwork-default",
+    .summary = "the same, by the name ns-3 gives it (ns3*-AstraSimNetwork-*)",
     .now = "orrery run --network packet --compat ns3",
     .options = packet_options,
     .ignores_unknown = true,

@@ -103,6 +103,19 @@ static orr_code need_count(
 
 /* ---- kinds ---- */
 
+/* The policies of ASTRA-sim 1.0 that no version of the converter took are expanded by our rules.
+ * True: the table has one of them. */
+static bool is_beyond_converter(const request *r)
+{
+    orr_error err;
+    orr_layers *t;
+    if (orr_layers_read(r->input, NULL, &t, &err))
+        return false; /* the converter's own rules say what is wrong with it */
+    const bool is_beyond = orr_layers_policy(t) > ORR_POLICY_HYBRID_DLRM_ENHANCED;
+    orr_layers_free(t);
+    return is_beyond;
+}
+
 /* Until September 2024 sizes were unsigned, until April with the dimensions of the network. */
 static orr_code convert_text(const request *r, orr_error *err)
 {
@@ -119,8 +132,10 @@ static orr_code convert_text(const request *r, orr_error *err)
         orr_compat_find(ORR_RULES_LAYERS, r->has_subcommand ? "chakra" : "chakra-0.0.4", &old, err);
     if (code)
         return code;
-    opt.rules = old->layers;
-    code = orr_layers_read(r->input, &(orr_layers_read_options){.rules = old->layers}, &t, err);
+    opt.rules = is_beyond_converter(r) ? NULL : old->layers;
+    if (!opt.rules && opt.dims > 1)
+        opt.dims = 0; /* their sizes are not known here: every collective spans all ranks */
+    code = orr_layers_read(r->input, &(orr_layers_read_options){.rules = opt.rules}, &t, err);
     if (code)
         return code;
     code = orr_layers_set(t, &opt, &s, err);

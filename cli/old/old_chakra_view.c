@@ -129,6 +129,14 @@ const cli_command cli_old_chakra_jsonizer = {
     .run = run_jsonizer,
 };
 
+const cli_command cli_old_et_visualizer = {
+    .name = "et_visualizer",
+    .summary = "draw a trace as a graph (chakra_visualizer before 2024)",
+    .now = "orrery view dot|graphml|pdf --compat",
+    .options = visualizer_options,
+    .run = run_visualizer,
+};
+
 const cli_command cli_old_chakra_visualizer = {
     .name = "chakra_visualizer",
     .summary = "draw a trace as a graph",

@@ -63,13 +63,18 @@ static const struct {
     {"et_converter",                           "chakra",         CHAKRA(cli_old_et_converter)},
     {"chakra_jsonizer",                        "chakra",         CHAKRA(cli_old_chakra_jsonizer)},
     {"chakra_visualizer",                      "chakra",         CHAKRA(cli_old_chakra_visualizer)},
+    {"et_visualizer",                          "chakra",         CHAKRA(cli_old_et_visualizer)},
     {"chakra_timeline_visualizer",             "chakra",         CHAKRA(cli_old_chakra_timeline)},
     {"gen_astrasim_workload_input",            "scale_sim",      SCALE_SIM(cli_old_gemm)},
     {"gen_astrasim_workload_input.py",         "scale_sim",      SCALE_SIM(cli_old_gemm_script)},
     {"nccl_goal_generator",                    "nccl_generator", NCCL_GENERATOR(cli_old_nccl)},
     {"AstraSim_Analytical_Congestion_Unaware", "astra_sim",      ASTRA_SIM(cli_old_astra_unaware)},
     {"AstraSim_Analytical_Congestion_Aware",   "astra_sim",      ASTRA_SIM(cli_old_astra_aware)},
+    {"AnalyticalAstra",                        "astra_sim",      ASTRA_SIM(cli_old_astra_early)},
+    {"AstraCongestion",                        "astra_sim",      ASTRA_SIM(cli_old_astra_congestion)},
+    {"AstraSim_HTSim",                         "astra_sim",      ASTRA_SIM(cli_old_astra_htsim)},
     {"AstraSimNetwork",                        "ns3",            NS3(cli_old_astra_packet)},
+    {"ns3.42-AstraSimNetwork-default",         "ns3",            NS3(cli_old_astra_ns3)},
     {"stage",                                  "stage",          STAGE(cli_old_stage)},
     {"schedgen",                               "schedgen",       SCHEDGEN(cli_old_schedgen)},
     {"LogGOPSim",                              "loggopsim",      LOGGOPSIM(cli_old_loggopsim)},
@@ -87,10 +92,18 @@ const cli_command *cli_old_name_at(size_t i)
     return NULL;
 }
 
+/* ns3.42-AstraSimNetwork-debug is the program whatever its version and build. */
+static const char *without_version(const char *name)
+{
+    return strncmp(name, "ns3", 3) == 0 && strstr(name, "-AstraSimNetwork-")
+               ? "ns3.42-AstraSimNetwork-default"
+               : name;
+}
+
 const cli_command *cli_old_name_find(const char *path, const char **left_out)
 {
     const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = without_version(slash ? slash + 1 : path);
     *left_out = NULL;
     for (size_t k = 0; k < NAMES; k++) {
         if (strcmp(names[k].name, name) != 0)

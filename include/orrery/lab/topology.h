@@ -15,6 +15,7 @@
 #define ORRERY_LAB_TOPOLOGY_H
 
 #include <orrery/error.h>
+#include <orrery/network.h>
 #include <orrery/types.h>
 
 #ifdef __cplusplus
@@ -37,6 +38,11 @@ ORR_API void orr_topology_destroy(orr_topology *t); /* NULL is fine */
 /* A file with links, or ASTRA-sim's with dimensions; not the ns-3 back end's config.txt, nor a file
  * that is not there. */
 ORR_API bool orr_topology_is_one(const char *path);
+
+/* The dimensions of a network file of ASTRA-sim: YAML, or the JSON of version 1.0. */
+ORR_API orr_code orr_network_dims(const char *path,
+                                  orr_net_config *out,
+                                  orr_error *err) ORR_MUST_CHECK;
 
 typedef struct orr_topology_figures {
     uint64_t ranks, switches, nvswitches;

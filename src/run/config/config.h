@@ -81,6 +81,8 @@ typedef struct cfg_groups {
 
 #define CFG_BUILT_IN "(built in)" /* path of a configuration that is no file */
 orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *out, orr_error *err);
+/* Is the first character an opening brace? */
+bool cfg_begins_object(orr_span bytes);
 orr_code cfg_parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err);
 /* {"logical-dims": ["8", "4"]}: the dimensions of the ranks (packet-network.md 4.3). */
 orr_code cfg_read_logical(const char *path, orr_net_config *out, orr_error *err);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_files.c - the small input files of a run: network (YAML), remote memory (JSON),
- * communicator groups (JSON); astra-sim.md 6.4, 7 and 8. */
+/* config_files.c - the small input files of a run: network (YAML, or the JSON of ASTRA-sim 1.0),
+ * remote memory (JSON), communicator groups (JSON); astra-sim.md 6.4, 7, 8 and 13. */
 #include "config.h"
 
 #include "base/formats/json.h"
 #include "base/formats/yaml.h"
 #include "base/io/input.h"
 #include "base/text/number.h"
+
+#include <orrery/lab/topology.h>
 
 #include <stdlib.h>
 
@@ -78,25 +80,113 @@ static orr_code take_dimension(orr_yaml_value lists[4],
     return ORR_OK;
 }
 
-static orr_code take_network(orr_yaml_value root, orr_net_config *c, orr_error *err)
+/* Lists with one entry per dimension. */
+static orr_code take_lists(orr_yaml_value root,
+                           const char *const *keys,
+                           unsigned count,
+                           orr_yaml_value *lists,
+                           orr_error *err)
 {
-    static const char *const keys[4] = {"topology", "npus_count", "bandwidth", "latency"};
-    orr_yaml_value lists[4];
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < count; i++) {
         const orr_code code = take_list(root, keys[i], &lists[i], err);
         if (code)
             return code;
         const orr_where w = orr_yaml_where(lists[i]);
         if (orr_yaml_count(lists[i]) != orr_yaml_count(lists[0]))
             return orr_fail(err, ORR_EINPUT, &w,
-                            "%s has %u entries, topology has %u: one per dimension was expected",
-                            keys[i], orr_yaml_count(lists[i]), orr_yaml_count(lists[0]));
+                            "%s has %u entries, %s has %u: one per dimension was expected", keys[i],
+                            orr_yaml_count(lists[i]), keys[0], orr_yaml_count(lists[0]));
     }
-    c->dims = orr_yaml_count(lists[0]);
+    return ORR_OK;
+}
+
+static orr_code take_dims_of(orr_yaml_value lists[4], orr_net_config *c, orr_error *err)
+{
     orr_code code = ORR_OK;
+    c->dims = orr_yaml_count(lists[0]);
     for (uint32_t k = 0; k < c->dims && !code; k++)
         code = take_dimension(lists, k, c, err);
     return code;
+}
+
+/* ---- the network file of ASTRA-sim 1.0 (astra-sim.md 13) ---- */
+
+enum { LINKS = 4, NIC, ROUTER, MEMORY_LATENCY, MEMORY_BANDWIDTH, MEMORY_SCALE, EARLY_LISTS };
+
+static const char *const early_keys[EARLY_LISTS] = {
+    "topologies-per-dim", "units-count",    "link-bandwidth", "link-latency",  "links-count",
+    "nic-latency",        "router-latency", "hbm-latency",    "hbm-bandwidth", "hbm-scale"};
+
+/* How many links lie beside each other between two neighbours; 0: too few are given. */
+static uint64_t links_beside(const orr_net_config *c, uint32_t k, uint64_t links)
+{
+    const uint32_t peers = c->npus[k] > 1 ? c->npus[k] - 1 : 1;
+    if (c->shape[k] == ORR_NET_FULLY_CONNECTED)
+        return links / peers;
+    return c->shape[k] == ORR_NET_RING && links > 1 ? links - links % 2 : links;
+}
+
+static orr_code fail_early(
+    orr_yaml_value lists[EARLY_LISTS], unsigned which, uint32_t k, const char *what, orr_error *err)
+{
+    const orr_where w = orr_yaml_where(orr_yaml_item(lists[which], k));
+    return orr_fail(err, ORR_EINPUT, &w, "%s: %s", early_keys[which], what);
+}
+
+/* A NIC and a router are part of the latency of a hop, except on a ring, where a message may take
+ * several.  The time of the memory counts where it is longer than that of the network: here it must
+ * never be. */
+static orr_code take_early_dimension(orr_yaml_value lists[EARLY_LISTS],
+                                     uint32_t k,
+                                     orr_net_config *c,
+                                     orr_error *err)
+{
+    double v[EARLY_LISTS] = {0};
+    for (unsigned i = LINKS; i < EARLY_LISTS; i++) {
+        const orr_code code = take_number(orr_yaml_item(lists[i], k), early_keys[i], &v[i], err);
+        if (code)
+            return code;
+        if (!(v[i] >= 0 && v[i] <= 1e15))
+            return fail_early(lists, i, k, "a number from 0 to 1e15 was expected", err);
+    }
+    const uint64_t beside = links_beside(c, k, (uint64_t)v[LINKS]);
+    if (beside == 0)
+        return fail_early(lists, LINKS, k, "too few for this topology", err);
+    c->bandwidth[k] *= (double)beside;
+    if (c->shape[k] == ORR_NET_SWITCH)
+        c->latency_ns[k] += v[NIC] + v[ROUTER] / 2; /* of two hops */
+    else if (c->shape[k] == ORR_NET_FULLY_CONNECTED)
+        c->latency_ns[k] += 2 * v[NIC];
+    else if (v[NIC] > 0)
+        return fail_early(lists, NIC, k, "on a ring only 0 is possible", err);
+    const double hops = c->shape[k] == ORR_NET_SWITCH ? 2 : 1;
+    if (v[MEMORY_SCALE] * v[MEMORY_LATENCY] > hops * c->latency_ns[k] ||
+        v[MEMORY_SCALE] * c->bandwidth[k] > v[MEMORY_BANDWIDTH])
+        return fail_early(lists, MEMORY_SCALE, k,
+                          "the memory would be slower than the network, which is not modelled",
+                          err);
+    return ORR_OK;
+}
+
+static orr_code take_early_network(orr_yaml_value root, orr_net_config *c, orr_error *err)
+{
+    orr_yaml_value lists[EARLY_LISTS];
+    orr_code code = take_lists(root, early_keys, EARLY_LISTS, lists, err);
+    if (!code)
+        code = take_dims_of(lists, c, err);
+    for (uint32_t k = 0; k < c->dims && !code; k++)
+        code = take_early_dimension(lists, k, c, err);
+    return code;
+}
+
+static orr_code take_network(orr_yaml_value root, orr_net_config *c, orr_error *err)
+{
+    static const char *const keys[4] = {"topology", "npus_count", "bandwidth", "latency"};
+    orr_yaml_value lists[4], name;
+    if (orr_yaml_find(root, "topology-name", &name))
+        return take_early_network(root, c, err);
+    const orr_code code = take_lists(root, keys, 4, lists, err);
+    return code ? code : take_dims_of(lists, c, err);
 }
 
 orr_code cfg_parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err)
@@ -108,6 +198,17 @@ orr_code cfg_parse_network(orr_span bytes, const char *path, orr_net_config *out
         return code;
     code = take_network(orr_yaml_root(y), out, err);
     orr_yaml_close(y);
+    return code;
+}
+
+orr_code orr_network_dims(const char *path, orr_net_config *out, orr_error *err)
+{
+    orr_input *in;
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    code = cfg_parse_network(orr_input_bytes(in), path, out, err);
+    orr_input_close(in);
     return code;
 }
 
@@ -245,10 +346,29 @@ static orr_code take_logical(orr_json_value root, orr_net_config *out, orr_error
     return code;
 }
 
+/* A file that is no JSON is a network file, of which only the numbers of ranks count. */
+static orr_code read_logical_network(const char *path, orr_net_config *out, orr_error *err)
+{
+    orr_net_config c;
+    const orr_code code = orr_network_dims(path, &c, err);
+    out->dims = code ? 0 : c.dims;
+    for (uint32_t k = 0; k < out->dims; k++)
+        out->npus[k] = c.npus[k];
+    return code;
+}
+
 orr_code cfg_read_logical(const char *path, orr_net_config *out, orr_error *err)
 {
     json_file f;
-    orr_code code = open_json(path, &f, err);
+    orr_input *in;
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    const bool is_json = cfg_begins_object(orr_input_bytes(in));
+    orr_input_close(in);
+    if (!is_json)
+        return read_logical_network(path, out, err);
+    code = open_json(path, &f, err);
     if (code)
         return code;
     code = take_logical(f.root, out, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_system.c - the system file: JSON, keys of astra-sim.md 3.  Unknown keys are ignored, as in
- * the reference; a value of the wrong kind is an error with its line. */
+ * the reference; a value of the wrong kind is an error with its line.  The text of ASTRA-sim 1.0,
+ * "key: value" per line, is rewritten as JSON first, line by line (astra-sim.md 13). */
 #include "config.h"
 
 #include <orrery/run.h>
@@ -374,6 +375,167 @@ static orr_code take_rooted(reader *r)
     return code;
 }
 
+/* ---- the text of ASTRA-sim 1.0 ---- */
+
+bool cfg_begins_object(orr_span bytes)
+{
+    size_t i = bytes.len >= 3 && memcmp(bytes.ptr, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    while (i < bytes.len && (bytes.ptr[i] == ' ' || (bytes.ptr[i] >= '\t' && bytes.ptr[i] <= '\r')))
+        i++;
+    return i < bytes.len && bytes.ptr[i] == '{';
+}
+
+/* A broken JSON file is still meant to be JSON: only a letter begins the text. */
+static bool has_text_keys(orr_span bytes)
+{
+    size_t i = 0;
+    while (i < bytes.len && (bytes.ptr[i] == ' ' || (bytes.ptr[i] >= '\t' && bytes.ptr[i] <= '\r')))
+        i++;
+    return i < bytes.len && ((bytes.ptr[i] | 32) >= 'a' && (bytes.ptr[i] | 32) <= 'z') &&
+           memchr(bytes.ptr, ':', bytes.len);
+}
+
+typedef enum text_kind { TEXT_NUMBER, TEXT_WORD, TEXT_LIST, TEXT_NOTHING } text_kind;
+
+static const struct {
+    const char *key;
+    text_kind kind;
+} text_keys[] = {
+    {"scheduling-policy", TEXT_WORD},
+    {"endpoint-delay", TEXT_NUMBER},
+    {"active-chunks-per-dimension", TEXT_NUMBER},
+    {"preferred-dataset-splits", TEXT_NUMBER},
+    {"all-reduce-implementation", TEXT_LIST},
+    {"all-gather-implementation", TEXT_LIST},
+    {"reduce-scatter-implementation", TEXT_LIST},
+    {"all-to-all-implementation", TEXT_LIST},
+    {"collective-optimization", TEXT_WORD},
+    {"intra-dimension-scheduling", TEXT_WORD},
+    {"inter-dimension-scheduling", TEXT_WORD},
+    {"local-reduction-delay", TEXT_NUMBER},
+    {"model-shared-bus", TEXT_NUMBER},
+    {"L", TEXT_NUMBER},
+    {"o", TEXT_NUMBER},
+    {"g", TEXT_NUMBER},
+    {"G", TEXT_NUMBER},
+    {"boost-mode", TEXT_NOTHING},
+    {"seprate-log", TEXT_NOTHING},
+};
+
+/* Two values have another name today. */
+static orr_str todays_word(orr_str s)
+{
+    static const char *const names[][2] = {{"baseline", "ascending"},
+                                           {"themis", "offlineGreedy"},
+                                           {"themisFlex", "offlineGreedyFlex"},
+                                           {"SCF", "smallestFirst"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (orr_str_is(s, names[i][0]))
+            return orr_str_of(names[i][1]);
+    return s;
+}
+
+static void put_text(orr_buf *b, orr_str s)
+{
+    orr_buf_byte(b, '"');
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == '"' || s.ptr[i] == '\\')
+            orr_buf_byte(b, '\\');
+        orr_buf_byte(b, (uint8_t)s.ptr[i]);
+    }
+    orr_buf_byte(b, '"');
+}
+
+/* ring_ring_doubleBinaryTree: one for each dimension. */
+static void put_list(orr_buf *b, orr_str s)
+{
+    orr_buf_byte(b, '[');
+    for (size_t from = 0, at = 0; at <= s.len; at++) {
+        if (at < s.len && s.ptr[at] != '_')
+            continue;
+        if (from)
+            orr_buf_byte(b, ',');
+        put_text(b, (orr_str){s.ptr + from, at - from});
+        from = at + 1;
+    }
+    orr_buf_byte(b, ']');
+}
+
+static void put_value(orr_buf *b, text_kind kind, orr_str key, orr_str value)
+{
+    double number;
+    const bool is_optimization = orr_str_is(key, "collective-optimization");
+    put_text(b, key);
+    orr_buf_byte(b, ':');
+    if (kind == TEXT_LIST)
+        put_list(b, value);
+    else if (kind == TEXT_NUMBER && orr_text_double(value, &number))
+        orr_buf_add(b, value.ptr, value.len);
+    else
+        put_text(b, is_optimization ? value : todays_word(value));
+}
+
+static orr_str next_word(orr_str *rest)
+{
+    while (rest->len && (*rest->ptr == ' ' || (*rest->ptr >= '\t' && *rest->ptr <= '\r'))) {
+        rest->ptr++;
+        rest->len--;
+    }
+    const char *from = rest->ptr;
+    while (rest->len && *rest->ptr != ' ' && !(*rest->ptr >= '\t' && *rest->ptr <= '\r')) {
+        rest->ptr++;
+        rest->len--;
+    }
+    return (orr_str){from, (size_t)(rest->ptr - from)};
+}
+
+static orr_code put_line(
+    orr_buf *b, orr_str line, uint32_t number, bool *has_any, const char *path, orr_error *err)
+{
+    orr_str key = next_word(&line);
+    const orr_str value = next_word(&line);
+    const orr_where w = orr_where_line(path, number, 1);
+    if (key.len == 0)
+        return ORR_OK;
+    if (key.ptr[key.len - 1] != ':' || value.len == 0 || next_word(&line).len)
+        return orr_fail(
+            err, ORR_EINPUT, &w,
+            "neither JSON nor \"key: value\", as the system files of ASTRA-sim have it");
+    key.len--;
+    for (size_t i = 0; i < sizeof text_keys / sizeof *text_keys; i++) {
+        if (!orr_str_is(key, text_keys[i].key))
+            continue;
+        if (text_keys[i].kind == TEXT_NOTHING)
+            return ORR_OK;
+        if (*has_any)
+            orr_buf_byte(b, ',');
+        *has_any = true;
+        put_value(b, text_keys[i].kind, key, value);
+        return ORR_OK;
+    }
+    return orr_fail(err, ORR_EINPUT, &w, "\"%.*s\" is not a key of the system file",
+                    (int)(key.len < 40 ? key.len : 40), key.ptr);
+}
+
+/* Lines stay where they are, so that messages name them. */
+static orr_code rewrite_text(orr_span bytes, const char *path, orr_buf *out, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    uint32_t number = 1;
+    bool has_any = true;
+    orr_buf_text(out, "{\"local-mem-bw\":1e15"); /* reductions took no time */
+    for (size_t at = 0; at < bytes.len && !code; number++) {
+        const uint8_t *end = memchr(bytes.ptr + at, '\n', bytes.len - at);
+        const size_t len = end ? (size_t)(end - bytes.ptr) - at : bytes.len - at;
+        code = put_line(out, (orr_str){(const char *)bytes.ptr + at, len}, number, &has_any, path,
+                        err);
+        at += len + 1;
+        orr_buf_byte(out, '\n');
+    }
+    orr_buf_byte(out, '}');
+    return !code && out->failed ? orr_no_memory(err) : code;
+}
+
 /* ---- the same from a struct ---- */
 
 static orr_code take_list(reader *r,
@@ -430,7 +592,8 @@ static orr_code take_struct(reader *r, const orr_system *s)
 orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *out, orr_error *err)
 {
     orr_input *in;
-    orr_json *j;
+    orr_json *j = NULL;
+    orr_buf rewritten = {0};
     const char *path = opt->own_system ? CFG_BUILT_IN : opt->system;
     *out = (cfg_system){
         .path = orr_arena_text(a, orr_str_of(path)),
@@ -444,7 +607,13 @@ orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *o
     orr_code code = orr_input_open(path, &in, err);
     if (code)
         return code;
-    code = orr_json_open(orr_input_bytes(in), path, &j, err);
+    orr_span bytes = orr_input_bytes(in);
+    if (has_text_keys(bytes)) {
+        code = rewrite_text(bytes, path, &rewritten, err);
+        bytes = (orr_span){rewritten.ptr, rewritten.len};
+    }
+    if (!code)
+        code = orr_json_open(bytes, path, &j, err);
     if (!code)
         code = orr_json_only(j, &r.root, err);
     if (!code && orr_json_type_of(r.root) != ORR_JSON_OBJECT)
@@ -463,6 +632,7 @@ orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *o
     if (!code && !(opt->rules && opt->rules->ignores_new_keys))
         code = take_rooted(&r);
     orr_json_close(j);
+    orr_buf_fini(&rewritten);
     orr_input_close(in);
     return code;
 }
