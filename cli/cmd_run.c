@@ -197,6 +197,7 @@ static orr_code run_network(comparison *k, result *r, orr_error *err)
         config.logical = cli_text(k->c, "logical");
         config.memory = cli_text(k->c, "memory");
         config.groups = cli_text(k->c, "groups");
+        config.plans = cli_text(k->c, "plan");
         config.ranks_file = cli_text(k->c, "ranks-file");
         config.queues_per_dim = (uint32_t)cli_count(k->c, "queues");
         config.rendezvous = cli_flag(k->c, "rendezvous");
@@ -379,6 +380,9 @@ static const cli_option options[] = {
      "network: a file of ASTRA-sim, or a topology (YAML, ns-3, SimAI, htsim); packet: also config.txt"},
     {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "communicator groups (JSON)"},
+    {"plan", 0, "FILES",
+     "run collectives by these plans of MSCCL (XML) or MSCCL++ (JSON), comma-separated",
+     .needs = ORR_RUN_SYSTEM},
     {"network", 'n', "NAME",
      "network model: unaware, aware, graph, packet or loggops (orrery help networks)",
      .needs = ONE_RUN},
@@ -616,16 +620,26 @@ static void print_so_far(cli_context *c,
         (void)!write_report(c, r, config, wanted, why, &second);
 }
 
+/* Those that were not shown yet: some are known at the end only. */
+static void print_warnings(const cli_context *c, const orr_run *r, size_t *shown)
+{
+    const char *line;
+    while ((line = orr_run_warning(r, *shown))) {
+        cli_note(c, "%s\n", line);
+        ++*shown;
+    }
+}
+
 orr_code cli_run_and_print(cli_context *c,
                            const orr_run_config *config,
                            const cli_run_output *wanted,
                            orr_error *err)
 {
     orr_run *r = NULL;
-    const char *line;
+    size_t warned = 0;
     orr_code code = orr_run_create(config, &r, err);
-    for (size_t i = 0; !code && (line = orr_run_warning(r, i)); i++)
-        cli_note(c, "%s\n", line);
+    if (!code)
+        print_warnings(c, r, &warned);
     if (!code && config->is_flows)
         code = check_report(r, wanted->report, err);
     if (!code && (code = cli_run_to_end(r, err))) {
@@ -635,6 +649,7 @@ orr_code cli_run_and_print(cli_context *c,
         if (code == ORR_ESTOP || orr_run_stall_line(r, 0))
             print_so_far(c, r, config, wanted, err);
     } else if (!code) {
+        print_warnings(c, r, &warned);
         code = print_result(r, wanted, err);
         if (!code)
             code = write_files(r, wanted, err);
@@ -891,6 +906,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .logical = cli_text(c, "logical"),
         .memory = cli_text(c, "memory"),
         .groups = cli_text(c, "groups"),
+        .plans = cli_text(c, "plan"),
         .ranks_file = cli_text(c, "ranks-file"),
         .network = cli_text(c, "network"),
         .queues_per_dim = (uint32_t)cli_count(c, "queues"),

@@ -144,9 +144,10 @@ typedef struct orr_run_config {
     const char *network;        /* a name of orr_net_at; NULL: "graph" for links, else "unaware" */
     const orr_net_ops *own_network; /* yours instead */
     const orr_coll_ops *const
-        *own_algorithms;    /* besides those of orr_coll_at, ending in NULL; NULL: none */
-    const char *memory;     /* remote memory, JSON; NULL: none */
-    const char *groups;     /* communicator groups, JSON; NULL: none */
+        *own_algorithms; /* besides those of orr_coll_at, ending in NULL; NULL: none */
+    const char *memory;  /* remote memory, JSON; NULL: none */
+    const char *groups;  /* communicator groups, JSON; NULL: none */
+    const char *plans;   /* collectives as plans of MSCCL or MSCCL++, comma-separated; NULL: none */
     const char *ranks_file; /* ranks that differ, links that are slow or failed, YAML; NULL: none */
     const char *logical;    /* packets: the dimensions of the ranks, JSON; NULL: one */
     const char *packet_config; /* packets: config.txt when topology has links */

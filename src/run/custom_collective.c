@@ -459,7 +459,7 @@ const orr_coll_ops sys_coll_custom = {
 
 const sys_stream *sys_custom_owner(clk_call c)
 {
-    return c.action == node_done ? ((const run_state *)c.context)->stream : NULL;
+    return c.action == node_done ? ((const run_state *)c.context)->stream : sys_plan_owner(c);
 }
 
 static const run_state *run_of(const sys_stream *st)
@@ -469,19 +469,21 @@ static const run_state *run_of(const sys_stream *st)
 
 uint32_t sys_custom_running(const sys_stream *st)
 {
-    const run_state *r = run_of(st);
-    return r ? r->running : 0;
+    const run_state *r = st->plan ? NULL : run_of(st);
+    return st->plan ? sys_plan_running(st) : r ? r->running : 0;
 }
 
 bool sys_custom_will_post(
     const sys_stream *st, bool is_send, uint32_t peer, uint32_t tag, uint64_t size)
 {
-    const run_state *r = run_of(st);
+    const run_state *r = st->plan ? NULL : run_of(st);
     const orr_columns *c = r ? orr_trace_columns(r->p->t) : NULL;
     const int64_t *peers = !c ? NULL : is_send ? c->comm_dst : c->comm_src;
     const uint8_t type = is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV;
     const cfg_group *g = st->group;
     const int64_t members = g ? g->count : st->npu->sim->npu_count;
+    if (st->plan)
+        return sys_plan_will_post(st, is_send, peer, tag, size);
     if (!peers || !c->comm_tag || !c->comm_size)
         return false;
     for (uint32_t i = 0; i < c->count; i++) {

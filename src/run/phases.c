@@ -186,8 +186,8 @@ static bool set_up(sys_stream *st)
 void sys_phase_start(sys_stream *st)
 {
     if (st->custom_prefix) {
-        st->coll.ops = &sys_coll_custom;
-        memset(orr_coll_state(&st->coll), 0, sys_coll_custom.state_size);
+        st->coll.ops = st->plan ? &sys_coll_plan : &sys_coll_custom;
+        memset(orr_coll_state(&st->coll), 0, st->coll.ops->state_size);
     } else if (!set_up(st)) {
         return;
     }
@@ -262,17 +262,20 @@ static void endpoint_passed(void *stream, uint64_t argument)
     run_npu_timer(st->npu, 3 * once, timer_fired, st, 0);
 }
 
+uint64_t sys_endpoint_delay(const sys_stream *st)
+{
+    return st->group ? GROUP_RING_DELAY : st->npu->sim->system.endpoint_delay;
+}
+
 void orr_coll_charge(orr_coll *c, orr_bytes size, unsigned how)
 {
     sys_stream *st = sys_stream_of(c);
     run_npu *n = st->npu;
     const bool is_reduced = how & ORR_COLL_REDUCED;
     const uint64_t argument = size << 1 | is_reduced;
-    if (st->group)
-        run_npu_timer(n, GROUP_RING_DELAY, endpoint_passed, st, argument);
-    else if (n->bus)
+    if (n->bus && !st->group)
         sys_bus_request(n->bus, how & ORR_COLL_FROM_NPU, size, is_reduced, how & ORR_COLL_SENT_BACK,
                         (clk_call){endpoint_passed, st, argument});
     else
-        run_npu_timer(n, n->sim->system.endpoint_delay, endpoint_passed, st, argument);
+        run_npu_timer(n, sys_endpoint_delay(st), endpoint_passed, st, argument);
 }

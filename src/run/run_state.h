@@ -81,6 +81,7 @@ struct orr_sim {
         *byte_matcher; /* of run_byte_matchings, when the packet network wants it; NULL otherwise */
     struct work_remote *remote;
     struct sys_program_cache *programs;
+    struct sys_plans *coll_plans;
     orr_map *group_texts; /* group of a hole -> 1 + its place in group_text */
     orr_str *group_text;
     size_t group_text_count, group_text_room;

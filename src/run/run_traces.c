@@ -61,6 +61,7 @@ static orr_code create(orr_run *r, orr_error *err)
         .logical = c->logical,
         .memory = c->memory,
         .groups = c->groups,
+        .plans = c->plans,
         .ranks_file = c->ranks_file,
         .logging = c->logging,
         .fidelity = c->network,
@@ -152,17 +153,33 @@ static uint64_t messages(const orr_run *r)
     return orr_sim_messages(r->is.sim);
 }
 
+/* Known when the run is over. */
+static const char *idle_plan(const orr_run *r, size_t i)
+{
+    orr_collective kind;
+    uint32_t members;
+    const char *path = orr_sim_finished(r->is.sim) == orr_sim_ranks(r->is.sim)
+                           ? sys_unused_plan(r->is.sim, i, &kind, &members)
+                           : NULL;
+    return path ? orr_arena_print(r->arena,
+                                  "%s was not used: no %s has %u ranks and a size it is for", path,
+                                  coll_kind_name(kind), members)
+                : NULL;
+}
+
 static const char *warning(const orr_run *r, size_t i)
 {
     size_t count = 0;
     const char *line = orr_sim_warning(r->is.sim, i);
     while (!line && orr_sim_warning(r->is.sim, count))
         count++;
-    if (line || i != count || !orr_sim_ignores_log_patterns(r->is.sim))
+    if (line)
         return line;
-    return orr_arena_print(
-        r->arena, "the patterns of %s are not used, as in ASTRA-sim; --no-compat uses them",
-        r->config.logging);
+    if (orr_sim_ignores_log_patterns(r->is.sim) && i == count++)
+        return orr_arena_print(
+            r->arena, "the patterns of %s are not used, as in ASTRA-sim; --no-compat uses them",
+            r->config.logging);
+    return idle_plan(r, i - count);
 }
 
 static const struct orr_stall *stall(orr_run *r)
@@ -186,9 +203,9 @@ static bool input(const orr_run *r, size_t i, const char **role, const char **pa
     const orr_run_config *c = &r->config;
     const struct {
         const char *role, *path;
-    } all[] = {{"traces", c->traces},         {"system", c->system},     {"network", c->topology},
-               {"memory", c->memory},         {"groups", c->groups},     {"ranks", c->ranks_file},
-               {"packets", c->packet_config}, {"dimensions", c->logical}};
+    } all[] = {{"traces", c->traces},         {"system", c->system},      {"network", c->topology},
+               {"memory", c->memory},         {"groups", c->groups},      {"ranks", c->ranks_file},
+               {"packets", c->packet_config}, {"dimensions", c->logical}, {"plans", c->plans}};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k].path && i-- == 0) {
             *role = all[k].role;

@@ -396,8 +396,8 @@ static orr_code set_up(orr_sim *s, orr_error *err)
         return code;
     if ((code = cfg_read_system(&s->opt, s->arena, &s->system, err)))
         return code;
-    if ((code = check_system(s, err)) || (code = read_traces(s, err)) ||
-        (code = read_groups(s, err)))
+    if ((code = check_system(s, err)) || (code = sys_plans_read(s, err)) ||
+        (code = read_traces(s, err)) || (code = read_groups(s, err)))
         return code;
     return build_ranks(s, err);
 }
@@ -426,6 +426,7 @@ void orr_sim_destroy(orr_sim *s)
     if (!s)
         return;
     sys_program_cache_destroy(s->programs);
+    sys_plans_destroy(s->coll_plans);
     sched_destroy(s->schedule);
     for (uint32_t r = 0; s->npus && r < s->npu_count; r++) {
         work_fini(&s->npus[r]);

@@ -56,6 +56,7 @@ typedef struct orr_sim_options {
     const char *logical;    /* JSON: the dimensions of the ranks, for the model packet; NULL: one */
     const char *memory;     /* JSON; NULL: no remote memory */
     const char *groups;     /* JSON; NULL: none */
+    const char *plans;      /* of collectives, comma-separated paths (MSCCL, MSCCL++); NULL: none */
     const char *ranks_file; /* YAML: ranks that differ, links that are slow or failed; NULL: none */
     const char *logging;    /* TOML: where the lines of the old programs go; NULL: the default */
     const char *fidelity;   /* a name of orr_net_at; NULL: "graph" for a link-level topology, else

@@ -11,6 +11,7 @@
 #include "run_state.h"
 
 #include "base/text/number.h"
+#include "models/collective/coll_plan.h"
 #include "trace/attrs.h"
 
 #include <inttypes.h>
@@ -252,7 +253,8 @@ typedef struct request {
     int64_t priority;
     uint64_t streams;
     sys_data_set *set;
-    const char *custom; /* traces that are the algorithm, or NULL */
+    const char *custom;      /* traces that are the algorithm, or NULL */
+    struct coll_plan *steps; /* a plan that is the algorithm, or NULL */
     const sys_dim *dims;
     uint32_t dim_count;
     sys_route route; /* the dimensions that take part, ascending, and the chunk */
@@ -365,7 +367,8 @@ static const char *custom_of(const run_npu *n, uint32_t place, orr_collective ki
 
 bool sys_node_is_custom(const run_npu *n, uint32_t place, orr_collective kind)
 {
-    return custom_of(n, place, kind) != NULL;
+    uint32_t ranks;
+    return custom_of(n, place, kind) || sys_unfit_plan(n->sim, kind, &ranks);
 }
 
 static sys_dim group_ring(const orr_sim *s, const cfg_group *g, orr_collective kind)
@@ -395,9 +398,25 @@ const sys_dim *sys_group_dim(const orr_sim *s, const cfg_group *g, orr_collectiv
     return &s->group_rings[(size_t)(g - s->groups.groups) * ORR_COLL_COUNT + kind];
 }
 
-/* How a rank runs this collective: custom traces, or dimensions.  A group remembers its first
- * answer. */
-static bool plan_of(request *r)
+static void fail_no_algorithm(const request *r, uint64_t size)
+{
+    orr_sim *s = r->n->sim;
+    uint32_t ranks;
+    const char *unfit = sys_unfit_plan(s, r->kind, &ranks);
+    if (unfit)
+        run_fail_text(s, r->n, r->place,
+                      "the system file has no %s-implementation, and the plan %s, for %u ranks, "
+                      "does not fit %u ranks with %" PRIu64 " bytes",
+                      coll_kind_name(r->kind), unfit, ranks,
+                      r->m ? r->m->group->count : s->npu_count, size);
+    else
+        run_fail_text(s, r->n, r->place, "the system file has no %s-implementation",
+                      coll_kind_name(r->kind));
+}
+
+/* How a rank runs this collective: custom traces, a plan, or dimensions.  A group remembers its
+ * first answer. */
+static bool plan_of(request *r, uint64_t size)
 {
     run_npu *n = r->n;
     sys_membership *m = r->m;
@@ -405,9 +424,10 @@ static bool plan_of(request *r)
     orr_sim *s = n->sim;
     const bool is_known = m && m->is_planned[kind], is_part = m && m->group->count != s->npu_count;
     r->custom = is_known ? m->custom[kind] : custom_of(n, r->place, kind);
-    if (!is_known && !r->custom && !s->plans[kind].exists) {
-        run_fail_text(s, n, r->place, "the system file has no %s-implementation",
-                      coll_kind_name(kind));
+    if (!r->custom)
+        r->steps = sys_find_plan(s, kind, m ? m->group->count : s->npu_count, size);
+    if (!r->custom && !r->steps && !s->plans[kind].exists) {
+        fail_no_algorithm(r, size);
         return false;
     }
     if (m && !is_known) {
@@ -486,6 +506,27 @@ static void run_custom(const request *r)
     st->group = r->m ? r->m->group : NULL;
     RUN_TELL(r->n->sim, collective, r->n, r->place, st->id, st->group, NULL);
     launch(st);
+}
+
+/* Chunk by chunk, each by the whole plan. */
+static void run_steps(const request *r)
+{
+    for (uint64_t i = 0; i < r->streams && !r->n->sim->code; i++) {
+        sys_stream *st = make_stream(r, 1);
+        if (!st) {
+            run_no_memory(r->n->sim);
+            return;
+        }
+        st->phases[0] = (sys_phase){.queue = 0, .kind = r->kind, .data = r->route.data};
+        st->phase_count = 1;
+        st->custom_prefix = coll_plan_path(r->steps);
+        st->plan = r->steps;
+        st->whole = (uint8_t)r->kind;
+        st->group = r->m ? r->m->group : NULL;
+        if (i == 0)
+            RUN_TELL(r->n->sim, collective, r->n, r->place, st->id, st->group, NULL);
+        launch(st);
+    }
 }
 
 static bool has_orders(const request *r)
@@ -648,10 +689,10 @@ void sys_collective(run_npu *n, uint32_t place, orr_collective kind, uint64_t si
 {
     orr_sim *s = n->sim;
     request r = {.n = n, .place = place, .kind = kind, .route = {.kind = kind}, .plan = RUN_NONE};
-    if (!group_of(n, place, &r.m) || !cut(&r, &size) || !plan_of(&r) ||
+    if (!group_of(n, place, &r.m) || !cut(&r, &size) || !plan_of(&r, size) ||
         !next_priority(n, place, &r.priority))
         return;
-    if (!r.custom && (!find_active_dims(&r) || !find_plan(&r, size)))
+    if (!r.custom && !r.steps && (!find_active_dims(&r) || !find_plan(&r, size)))
         return;
     if (coll_has_root(kind) && !find_root(&r))
         return;
@@ -664,6 +705,8 @@ void sys_collective(run_npu *n, uint32_t place, orr_collective kind, uint64_t si
         run_no_memory(s);
     else if (r.custom)
         run_custom(&r);
+    else if (r.steps)
+        run_steps(&r);
     else
         run_native(&r);
 }

@@ -10,6 +10,8 @@
 typedef struct run_npu run_npu;
 typedef struct sys_stream sys_stream;
 typedef struct sys_bus sys_bus;
+struct sys_plans;
+struct coll_plan;
 
 /* One dimension of a logical topology, the same for all ranks (astra-sim.md 5.1). */
 typedef struct sys_dim {
@@ -55,7 +57,9 @@ struct sys_stream {
     sys_phase *phases;
     sys_stream *next, *previous; /* in the queue */
     uint64_t phase_since;        /* when it started, for onlineGreedy */
-    const char *custom_prefix;   /* of traces that are the algorithm; NULL: coll.ops is it */
+    const char
+        *custom_prefix;     /* of traces, or a plan, that are the algorithm; NULL: coll.ops is it */
+    struct coll_plan *plan; /* custom_prefix is this one */
     uint32_t phase, phase_count, phase_room;
     uint32_t record; /* of its running phase, when phases are recorded */
     uint8_t whole;   /* orr_collective that this stream belongs to */
@@ -157,6 +161,23 @@ bool sys_custom_will_post(
     const sys_stream *s, bool is_send, uint32_t peer, uint32_t tag, uint64_t size);
 struct sys_program_cache *sys_program_cache_create(orr_sim *s);
 void sys_program_cache_destroy(struct sys_program_cache *c);
+
+/* ---- collectives by a plan (plan_collective.c) ---- */
+
+extern const orr_coll_ops sys_coll_plan;
+orr_code sys_plans_read(orr_sim *s, orr_error *err);
+void sys_plans_destroy(struct sys_plans *p); /* NULL is fine */
+/* NULL: none is for this many members and bytes. */
+struct coll_plan *sys_find_plan(orr_sim *s, orr_collective kind, uint32_t members, uint64_t data);
+/* Its path and what it is for: any plan of this kind; the index-th one that was never used. */
+const char *sys_unfit_plan(const orr_sim *s, orr_collective kind, uint32_t *ranks);
+const char *sys_unused_plan(const orr_sim *s, size_t index, orr_collective *kind, uint32_t *ranks);
+const sys_stream *sys_plan_owner(clk_call c);
+uint32_t sys_plan_running(const sys_stream *s);
+bool sys_plan_will_post(
+    const sys_stream *s, bool is_send, uint32_t peer, uint32_t tag, uint64_t size);
+/* What handling a message costs before anything else, in ticks; without a shared bus (phases.c). */
+uint64_t sys_endpoint_delay(const sys_stream *s);
 
 /* ---- the shared bus (bus.c) ---- */
 

@@ -45,6 +45,7 @@ typedef struct cfg_system {
     bool has_choices[ORR_COLL_COUNT];
     coll_choice choice[ORR_COLL_COUNT][ORR_NET_DIMS + 1];
     char *custom[ORR_COLL_COUNT]; /* prefix of traces, or NULL */
+    char *plan[ORR_COLL_COUNT];   /* instead: path of a plan (coll_plan.h), or NULL */
     orr_map *custom_by_node;      /* node id -> index in custom_prefix */
     char **custom_prefix;
     size_t custom_count, custom_room;

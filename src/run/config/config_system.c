@@ -10,6 +10,7 @@
 #include "base/formats/yaml.h"
 #include "base/io/input.h"
 #include "base/text/number.h"
+#include "models/collective/coll_plan.h"
 #include "run/run_rules.h"
 
 /* As a delay in nanoseconds this is eleven days; sums and products of such numbers do not
@@ -21,6 +22,7 @@ typedef struct reader {
     orr_arena *arena;
     cfg_system *c;
     const orr_coll_ops *const *algorithms; /* of the caller, besides ours; NULL: none */
+    bool takes_plans;                      /* a custom implementation may be a plan */
     orr_error *err;
 } reader;
 
@@ -174,8 +176,12 @@ static orr_code take_custom(reader *r, orr_collective kind, const char *key)
     const orr_code code = orr_json_get_str(v, &s, r->err);
     if (code)
         return code;
-    r->c->custom[kind] = orr_arena_text(r->arena, s);
-    return r->c->custom[kind] ? ORR_OK : orr_no_memory(r->err);
+    char *path = orr_arena_text(r->arena, s);
+    if (!path)
+        return orr_no_memory(r->err);
+    const bool is_plan = r->takes_plans && coll_plan_looks_like(path);
+    *(is_plan ? &r->c->plan[kind] : &r->c->custom[kind]) = path;
+    return ORR_OK;
 }
 
 /* ---- custom implementations by node: a YAML map ---- */
@@ -601,7 +607,11 @@ orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *o
     };
     if (!out->path || !out->local_mem_file)
         return orr_no_memory(err);
-    reader r = {.arena = a, .c = out, .algorithms = opt->algorithms, .err = err};
+    reader r = {.arena = a,
+                .c = out,
+                .algorithms = opt->algorithms,
+                .takes_plans = !(opt->rules && opt->rules->ignores_new_keys),
+                .err = err};
     if (opt->own_system)
         return take_struct(&r, opt->own_system);
     orr_code code = orr_input_open(path, &in, err);

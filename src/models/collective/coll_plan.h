@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll_plan.h - a collective as a plan: a file that says which thread block of which rank moves
+ * which chunk when (MSCCL's XML, MSCCL++'s JSON; docs/format/plan.md).
+ *
+ *     coll_plan *p;
+ *     const coll_program *g;
+ *     if (coll_plan_read("ring8.xml", &p, &err)) ...       // read, executed on symbols, checked
+ *     coll_plan_program(p, 1 << 20, 8, &g, &err);             // what each rank does for 1 MiB
+ *     ...
+ *     coll_plan_destroy(p);
+ *
+ * Reading executes the plan once on symbols: every chunk of every rank is the set of what was added
+ * up in it, and afterwards each rank must hold what the collective promises.  A plan that would
+ * hang, reads what nobody wrote or computes something else is an error that names the place.
+ *
+ * A *program* is the outcome of such an execution: per rank a graph of messages and local work.
+ * Dependencies are within a rank; ranks depend on each other through messages only. */
+#ifndef ORR_COLL_PLAN_H
+#define ORR_COLL_PLAN_H
+
+#include "coll.h"
+
+#include "base/memory/memory.h"
+
+typedef struct coll_plan coll_plan;
+
+typedef enum coll_step_kind {
+    COLL_STEP_SEND, /* ends when the message has arrived; few wait for that */
+    COLL_STEP_RECV,
+    COLL_STEP_WORK, /* endpoint delay, copying, adding up */
+    COLL_STEP_JOIN  /* nothing: several dependencies in one */
+} coll_step_kind;
+
+/* COLL_STEP_WORK: of orr_coll_charge, and these, which have no endpoint delay. */
+enum { COLL_WORK_COPY = 16, COLL_WORK_ADD = 32 };
+
+enum { COLL_FLAG_BYTES = 8 }; /* a signal, or the request of a read */
+
+typedef struct coll_step {
+    uint8_t kind;
+    uint8_t how;       /* work */
+    uint8_t factor;    /* bytes on the wire per byte; 2: packets with flags.  0: COLL_FLAG_BYTES */
+    uint32_t peer;     /* a member */
+    uint32_t message;  /* the same number at both ends */
+    uint32_t from, to; /* places, see coll_step_bytes */
+    uint32_t piece;    /* of a pipeline, from 0 */
+    uint32_t unit;     /* which of the plan's piece sizes; COLL_NO_UNIT: all of it at once */
+    uint32_t waits;    /* how many steps must be over */
+    uint32_t first_after, after_count; /* in `after`: the steps that wait for it */
+} coll_step;
+
+#define COLL_NO_UNIT UINT32_MAX
+
+typedef struct coll_rank_program {
+    coll_step *steps;
+    uint32_t *after;
+    uint32_t count;
+} coll_rank_program;
+
+typedef struct coll_program {
+    const coll_plan *plan;
+    coll_rank_program *ranks; /* by member */
+    uint32_t messages;
+} coll_program;
+
+orr_code coll_plan_read(const char *path, coll_plan **out, orr_error *err) ORR_MUST_CHECK;
+/* The same from memory; path is for messages. */
+orr_code coll_plan_parse(orr_span bytes, const char *path, coll_plan **out, orr_error *err)
+    ORR_MUST_CHECK;
+void coll_plan_destroy(coll_plan *p); /* NULL is fine */
+
+const char *coll_plan_path(const coll_plan *p);
+const char *coll_plan_name(const coll_plan *p); /* what the file calls it */
+orr_collective coll_plan_kind(const coll_plan *p);
+uint32_t coll_plan_ranks(const coll_plan *p);
+/* It is for this many ranks and this many bytes.  `data`: what a rank has at the start. */
+bool coll_plan_fits(const coll_plan *p, uint32_t ranks, uint64_t data);
+
+/* How many messages of one connection may be on their way, up to COLL_PLAN_SLOTS: as many as NCCL
+ * has where the network keeps them apart, one where it would not.  Kept by the plan; programs differ
+ * by `data` only if the plan has pipelines. */
+enum { COLL_PLAN_SLOTS = 8 };
+orr_code coll_plan_program(coll_plan *p,
+                           uint64_t data,
+                           uint32_t slots,
+                           const coll_program **out,
+                           orr_error *err) ORR_MUST_CHECK;
+/* What a step sends, receives or works on; never 0. */
+uint64_t coll_step_bytes(const coll_plan *p, const coll_step *s, uint64_t data);
+
+/* Does a file of these bytes look like a plan? */
+bool coll_plan_looks_like(const char *path);
+
+#endif

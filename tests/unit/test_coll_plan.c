@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_coll_plan.c - a plan becomes a graph of messages per rank; its bytes add up; a wrong one is
+ * refused.  Plans in both formats run in tests/cli/run_plan.sh. */
+#include "models/collective/coll_plan.h"
+
+#include "check.h"
+
+static orr_code parse(const char *text, coll_plan **out, orr_error *err)
+{
+    return coll_plan_parse((orr_span){(const uint8_t *)text, strlen(text)}, "p.xml", out, err);
+}
+
+/* Two ranks swap halves of an all-reduce of three chunks: rank 0 adds up chunks 0 and 1, rank 1
+ * chunk 2. */
+static const char swap[] =
+    "<algo name='swap' ngpus='2' coll='allreduce' inplace='1'>"
+    "<gpu id='0' i_chunks='3' o_chunks='0' s_chunks='0'><tb id='0' send='1' recv='1' chan='0'>"
+    "<step s='0' type='s' srcbuf='i' srcoff='2' dstbuf='i' dstoff='2' cnt='1'/>"
+    "<step s='1' type='rrcs' srcbuf='i' srcoff='0' dstbuf='i' dstoff='0' cnt='2'/>"
+    "<step s='2' type='r' srcbuf='i' srcoff='2' dstbuf='i' dstoff='2' cnt='1'/></tb></gpu>"
+    "<gpu id='1' i_chunks='3' o_chunks='0' s_chunks='0'><tb id='0' send='0' recv='0' chan='0'>"
+    "<step s='0' type='s' srcbuf='i' srcoff='0' dstbuf='i' dstoff='0' cnt='2'/>"
+    "<step s='1' type='rrcs' srcbuf='i' srcoff='2' dstbuf='i' dstoff='2' cnt='1'/>"
+    "<step s='2' type='r' srcbuf='i' srcoff='0' dstbuf='i' dstoff='0' cnt='2'/></tb></gpu>"
+    "</algo>";
+
+static uint64_t bytes_sent(const coll_plan *p, const coll_program *g, uint32_t rank, uint64_t data)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < g->ranks[rank].count; i++)
+        if (g->ranks[rank].steps[i].kind == COLL_STEP_SEND)
+            sum += coll_step_bytes(p, &g->ranks[rank].steps[i], data);
+    return sum;
+}
+
+static void test_coll_plan__makes_a_graph_per_rank(void **state)
+{
+    coll_plan *p;
+    const coll_program *g, *again;
+    orr_error err;
+    (void)state;
+    CHECK_OK(parse(swap, &p, &err), &err);
+    CHECK_TEXT(coll_plan_name(p), "swap");
+    CHECK_EQ(coll_plan_kind(p), ORR_COLL_ALL_REDUCE);
+    CHECK_EQ_U(coll_plan_ranks(p), 2);
+    CHECK(coll_plan_fits(p, 2, 1) && !coll_plan_fits(p, 3, 1));
+    CHECK_OK(coll_plan_program(p, 100, 8, &g, &err), &err);
+    CHECK_OK(coll_plan_program(p, 200, 8, &again, &err), &err);
+    CHECK(g == again); /* no pipelines: one program for all sizes */
+    CHECK_EQ_U(g->messages, 4);
+    /* work, send; receive, work, send; receive, work */
+    CHECK_EQ_U(g->ranks[0].count, 7);
+    const coll_step *s = g->ranks[0].steps;
+    CHECK_EQ(s[0].kind, COLL_STEP_WORK);
+    CHECK_EQ_U(s[0].waits, 0);
+    CHECK_EQ(s[1].kind, COLL_STEP_SEND);
+    CHECK_EQ_U(s[1].peer, 1);
+    CHECK_EQ(s[2].kind, COLL_STEP_RECV); /* after the work, not after the message has arrived */
+    CHECK_EQ_U(s[0].after_count, 2);
+    CHECK_EQ_U(s[1].after_count, 0);
+    CHECK_EQ(s[3].how, ORR_COLL_REDUCED | ORR_COLL_SENT_BACK);
+    /* 100 bytes in three chunks: 33, 33 and 34. */
+    CHECK_EQ_U(bytes_sent(p, g, 0, 100), 34 + 66);
+    CHECK_EQ_U(bytes_sent(p, g, 1, 100), 66 + 34);
+    CHECK_EQ_U(bytes_sent(p, g, 0, 0), 2); /* a message has a byte at least */
+    /* One slot: the second send of the connection waits for the first. */
+    CHECK_OK(coll_plan_program(p, 100, 1, &g, &err), &err);
+    CHECK_EQ_U(g->ranks[0].steps[1].after_count, 1);
+    coll_plan_destroy(p);
+}
+
+static void refuse(const char *from, const char *to, const char *says)
+{
+    char text[sizeof swap + 64];
+    const char *at = strstr(swap, from);
+    coll_plan *p;
+    orr_error err;
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - swap), swap, to, at + strlen(from));
+    CHECK_CODE(parse(text, &p, &err), ORR_EINPUT, &err);
+    CHECK_SAYS(&err, says);
+    CHECK(!p);
+}
+
+static void test_coll_plan__refuses_what_is_no_such_collective(void **state)
+{
+    (void)state;
+    refuse("'rrcs'", "'rcs'", "this is no all-reduce");
+    refuse("coll='allreduce'", "coll='alltoall'", "cannot be divided");
+    refuse("type='s' srcbuf='i' srcoff='2'", "type='s' srcbuf='i' srcoff='0'",
+           "this is no all-reduce");
+    refuse("cnt='2'/><step s='2'", "cnt='1'/><step s='2'", "receives 1 chunks, but GPU 1 sent 2");
+    refuse("type='r'", "type='nop'", "what that never receives");
+    refuse("s='1' type='rrcs'", "s='1' depid='3' deps='0' type='rrcs'",
+           "a step that does not exist");
+}
+
+int main(void)
+{
+    const CMUnitTest tests[] = {
+        RUN(test_coll_plan__makes_a_graph_per_rank),
+        RUN(test_coll_plan__refuses_what_is_no_such_collective),
+    };
+    return RUN_ALL(tests);
+}
