@@ -38,7 +38,7 @@ static const cli_option options[] = {
     {"phase", 0, "all|prefill|decode", "only this phase", .fallback = "all"},
     {"dtype", 0, "bf16|fp16|fp8|fp32", "data type of the weights", .fallback = "bf16"},
     {"kv-dtype", 0, "bf16|fp16|fp8|fp32", "data type of the KV caches", .fallback = "bf16"},
-    {"requests", 'r', "FILE", "CSV with columns arrival_us, prompt, output"},
+    {"requests", 'r', "FILE", "CSV or JSON lines: ours, Azure, Splitwise, Vidur, Mooncake, ..."},
     {"batch", 'b', "N",
      "without --requests: this many identical requests; default: one per replica", CLI_COUNT, 1,
      1 << 20},
@@ -275,9 +275,10 @@ static void print_text(const result *r)
     if (r->is_split)
         printf("KV caches moved: %s in %s messages\n", orr_bytes_text(p->moved_bytes, a[0]),
                orr_count_text(p->moved_messages, a[1]));
-    const uint32_t distinct = orr_set_class_count(r->s);
-    printf("%s nodes in %u different rank%s\n", orr_count_text(node_count(r->s), a[0]), distinct,
-           distinct == 1 ? "" : "s");
+    const uint32_t distinct = r->s ? orr_set_class_count(r->s) : 0;
+    if (r->s)
+        printf("%s nodes in %u different rank%s\n", orr_count_text(node_count(r->s), a[0]),
+               distinct, distinct == 1 ? "" : "s");
     print_pools(r);
 }
 
@@ -318,8 +319,10 @@ static void print_json(const result *r)
     orr_json_put_text(w, "dtype", orr_dtype_name(r->o.dtype));
     orr_json_put_text(w, "kv_dtype", orr_dtype_name(r->o.kv_dtype));
     orr_json_put_u64(w, "ranks", orr_serve_rank_count(&r->o));
-    orr_json_put_u64(w, "distinct_ranks", orr_set_class_count(r->s));
-    orr_json_put_u64(w, "node_count", node_count(r->s));
+    if (r->s) {
+        orr_json_put_u64(w, "distinct_ranks", orr_set_class_count(r->s));
+        orr_json_put_u64(w, "node_count", node_count(r->s));
+    }
     orr_json_line(w, 2);
     orr_json_put_u64(w, "requests", p->requests);
     orr_json_put_u64(w, "prompt_tokens", p->prompt_tokens);
@@ -361,6 +364,7 @@ static void say(const result *r)
 static orr_code make(result *r, orr_error *err)
 {
     orr_set *s = NULL;
+    r->o.only_figures = !cli_given(r->c, "output");
     r->is_split = r->o.decode.tp || r->o.decode.pp || r->o.decode.dp || r->o.decode.ep;
     orr_code code = orr_serve_complete(r->m, &r->o, err);
     if (!code)

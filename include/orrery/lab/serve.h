@@ -83,6 +83,7 @@ typedef struct orr_serve_options {
     orr_Bps transfer_rate; /* of caches that move between ranks; 0: 50 GB/s */
     uint64_t device_bytes; /* memory of a device; 0: 80 GB */
     uint64_t kv_bytes;     /* of it for caches; 0: what the weights leave of nine tenths */
+    bool only_figures;     /* the report is wanted: of many iterations no traces are made */
 } orr_serve_options;
 
 /* Fill in what is 0 and refuse what cannot be.  orr_serve does this itself. */
@@ -118,7 +119,7 @@ typedef struct orr_serve_report {
     orr_ps next_token_mean; /* between two tokens of a request; 0: no request has two */
 } orr_serve_report;
 
-/* report may be NULL. */
+/* report may be NULL.  *out is NULL where only_figures left the traces out. */
 ORR_API orr_code orr_serve(const orr_model *m,
                            const orr_serve_options *opt,
                            orr_set **out,
@@ -127,9 +128,10 @@ ORR_API orr_code orr_serve(const orr_model *m,
 
 /* ---- request lists ---- */
 
-/* A CSV file ("-": standard input) with a line that names its columns: arrival_us, prompt, output,
- * in any order; others are passed over.  The result comes in the order of arrival, those of one
- * time as in the file. */
+/* A file ("-": standard input) of a kind that docs/format/requests.md lists: a table whose first
+ * line names its columns (arrival_us, prompt, output, or those of Azure, Splitwise, Vidur, BurstGPT),
+ * JSON lines (Mooncake, LLMServingSim), or what vLLM's benchmark writes.  The result comes in the
+ * order of arrival, those of one time as in the file. */
 ORR_API orr_code orr_requests_read(const char *path,
                                    orr_serve_request **out,
                                    size_t *count,

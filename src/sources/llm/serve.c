@@ -414,6 +414,7 @@ static orr_code make_schedule(server *v, unsigned pool)
     llm_schedule *s = &v->schedules[pool];
     orr_code code = ORR_OK;
     s->job_count = request_count(v);
+    s->only_figures = v->opt.only_figures;
     s->jobs = orr_alloc(s->job_count, sizeof *s->jobs);
     if (!s->jobs)
         return orr_no_memory(v->err);
@@ -542,12 +543,12 @@ static orr_code too_many(const server *v, uint64_t passes)
 {
     return orr_fail(v->err, ORR_EUSAGE, NULL,
                     "%" PRIu64 " passes through a layer, in traces that differ: more than the "
-                    "%" PRIu64 " that can be kept; fewer requests or shorter outputs",
+                    "%" PRIu64 " that can be kept; figures alone (no output) have no such limit",
                     passes, LLM_MOST_LAYER_PASSES);
 }
 
 /* Replicas with scripts of their own have classes of their own. */
-static orr_code check_size(const server *v, unsigned pool)
+static uint64_t count_passes(const server *v, unsigned pool)
 {
     const llm_schedule *s = &v->schedules[pool];
     const uint32_t count = ranks_of_replica(&v->pools[pool]);
@@ -557,22 +558,28 @@ static orr_code check_size(const server *v, unsigned pool)
     for (uint32_t r = 0; r < count; r++)
         kinds += v->moves[pool].same[r] == r;
     const uint64_t layers = (v->m->layers + v->pools[pool].ranks.pp - 1) / v->pools[pool].ranks.pp;
-    if (__builtin_mul_overflow(turns, kinds * layers, &passes))
-        passes = UINT64_MAX;
-    return passes > LLM_MOST_LAYER_PASSES ? too_many(v, passes) : ORR_OK;
+    return __builtin_mul_overflow(turns, kinds * layers, &passes) ? UINT64_MAX : passes;
+}
+
+/* Would traces be made for nobody, and be large? */
+static bool is_for_nobody(const server *v)
+{
+    bool is_large = false;
+    for (unsigned i = 0; i < v->pool_count; i++)
+        is_large |= v->schedules[i].is_dropped || count_passes(v, i) > LLM_FEW_LAYER_PASSES;
+    return v->opt.only_figures && is_large;
 }
 
 static orr_code add_pool(server *v, unsigned pool)
 {
     const size_t count = ranks_of_replica(&v->pools[pool]);
-    uint32_t *classes;
-    orr_code code = check_size(v, pool);
-    if (code)
-        return code;
-    classes = orr_alloc(count * (v->schedules[pool].script_count + 1), sizeof *classes);
+    const uint64_t passes = count_passes(v, pool);
+    if (passes > LLM_MOST_LAYER_PASSES)
+        return too_many(v, passes);
+    uint32_t *classes = orr_alloc(count * (v->schedules[pool].script_count + 1), sizeof *classes);
     if (!classes)
         return orr_no_memory(v->err);
-    code = write_classes(v, pool, classes);
+    orr_code code = write_classes(v, pool, classes);
     if (!code)
         code = add_ranks(v, pool, classes);
     orr_free(classes);
@@ -658,7 +665,7 @@ orr_code orr_serve(const orr_model *m,
         code = make_schedule(&v, i);
     for (unsigned i = 0; i < v.pool_count && !code; i++)
         code = find_patterns(&v, i);
-    if (!code)
+    if (!code && !is_for_nobody(&v))
         code = make_set(&v);
     if (!code) {
         make_report(&v);

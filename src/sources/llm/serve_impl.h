@@ -41,9 +41,10 @@ struct llm_pass {
 /* ---- bounds ---- */
 
 #define LLM_MOST_TOKENS (UINT64_C(1) << 24)       /* of a prompt, of an output */
-#define LLM_MOST_ARRIVAL UINT64_C(1000000000000)  /* us: 11 days */
-#define LLM_MOST_LAYER_PASSES (UINT64_C(1) << 22) /* layers times iterations, of all classes */
-enum { LLM_MOST_REQUESTS = 1 << 20, LLM_TOKEN_BYTES = 4 };
+#define LLM_MOST_ARRIVAL UINT64_C(8000000000000)  /* us: 92 days, as much as 63 bits have in ps */
+#define LLM_MOST_LAYER_PASSES (UINT64_C(1) << 26) /* layers times iterations, of all classes */
+#define LLM_FEW_LAYER_PASSES (UINT64_C(1) << 22) /* traces of more are not made for figures alone */
+enum { LLM_MOST_REQUESTS = 1 << 26, LLM_TOKEN_BYTES = 4 };
 
 bool serve_is_split(const orr_serve_options *o); /* has decode ranks of their own */
 
@@ -134,6 +135,8 @@ typedef struct llm_script {
 typedef struct llm_schedule {
     serve_job *jobs; /* of all requests, in the order in which they came */
     size_t job_count;
+    bool only_figures; /* turns are not kept once they are many */
+    bool is_dropped;   /* ... which they were */
     llm_script *scripts;
     size_t script_count;
     uint32_t *script_of; /* by replica */

@@ -450,7 +450,10 @@ static uint64_t llm_working_bytes(llm_pool *p)
  * but the jobs and the estimate. Cost: each iteration looks at the sequences that are running, and
  * measures a few layers. */
 
-enum { MOST_TURNS = 1 << 23 }; /* of all replicas, before equal scripts become one */
+enum {
+    MOST_TURNS = 1 << 26,
+    FEW_TURNS = 1 << 23
+}; /* of all replicas, before equal scripts become one */
 
 typedef struct sequence {
     uint64_t job;  /* number in its replica */
@@ -854,19 +857,32 @@ static void end_turn(engine *e, desk *d)
             d->running[kept++] = d->running[i];
     d->running_count = kept;
     note_working(e, d);
-    if (!orr_grow(&s->turns, &s->turn_room, s->turn_count + 1)) {
+    if (!e->s->is_dropped && !orr_grow(&s->turns, &s->turn_room, s->turn_count + 1)) {
         no_room(e);
         return;
     }
-    s->turns[s->turn_count++] = d->turn;
+    if (!e->s->is_dropped)
+        s->turns[s->turn_count] = d->turn;
+    s->turn_count++;
+}
+
+/* Nobody wants traces of so many iterations: only how many there were is kept. */
+static void drop_turns(engine *e)
+{
+    for (size_t i = 0; i < e->s->script_count; i++) {
+        orr_free(e->s->scripts[i].turns);
+        e->s->scripts[i].turns = NULL;
+        e->s->scripts[i].turn_room = 0;
+    }
+    e->s->is_dropped = true;
 }
 
 static orr_code too_long(engine *e)
 {
     return orr_fail(e->err, ORR_EUSAGE, NULL,
-                    "more than %" PRIu64 " iterations of %" PRIu64
-                    " layers, or more than %d of all "
-                    "replicas: fewer requests or shorter outputs make traces that can be kept",
+                    "traces of more than %" PRIu64 " iterations of %" PRIu64
+                    " layers, or of more than %d of all replicas, are too large to keep; figures "
+                    "alone (no output) have no such limit",
                     LLM_MOST_LAYER_PASSES / e->pool->m->layers, e->pool->m->layers, MOST_TURNS);
 }
 
@@ -879,7 +895,10 @@ static void run_iteration(engine *e)
         end_turn(e, &e->desks[i]);
     e->turns += e->pool->in_step;
     const uint64_t passes = e->desks[0].script->turn_count * e->pool->m->layers;
-    if (!e->code && (passes > LLM_MOST_LAYER_PASSES || e->turns > MOST_TURNS))
+    if (e->s->only_figures && !e->s->is_dropped &&
+        (passes > LLM_FEW_LAYER_PASSES || e->turns > FEW_TURNS))
+        drop_turns(e);
+    if (!e->code && !e->s->is_dropped && (passes > LLM_MOST_LAYER_PASSES || e->turns > MOST_TURNS))
         e->code = too_long(e);
 }
 
@@ -1048,6 +1067,10 @@ static void merge_scripts(engine *e, size_t first, uint32_t replica)
 {
     llm_schedule *s = e->s;
     const size_t end = s->script_count;
+    for (size_t i = first; i < end && s->is_dropped; i++) /* nothing to compare */
+        s->script_of[replica + (i - first)] = (uint32_t)i;
+    if (s->is_dropped)
+        return;
     s->script_count = first;
     for (size_t i = first; i < end; i++) {
         llm_script x = s->scripts[i];
