@@ -6,6 +6,7 @@
  * takes all of them, so one line in a script changes.  What it counts is our own, unless --compat
  * asks for theirs. */
 #include "command.h"
+#include "scalesim.h"
 
 #include <orrery/lab/compat.h>
 #include <orrery/lab/scalesim.h>
@@ -104,9 +105,8 @@ static bool is_v1(const cli_context *c)
     return is_compat(c, "v1");
 }
 
-static orr_code find_rules(const cli_context *c, const orr_rules_systolic **out, orr_error *err)
+orr_code cli_scalesim_rules(const char *name, const orr_rules_systolic **out, orr_error *err)
 {
-    const char *name = cli_text(c, "compat");
     const orr_compat *old = NULL;
     const orr_code code = name ? orr_compat_find(ORR_RULES_SYSTOLIC, name, &old, err) : ORR_OK;
     *out = old ? old->systolic : NULL;
@@ -233,7 +233,20 @@ static orr_code run_folder(const char *base,
     return ORR_OK;
 }
 
-static orr_code write_traces(const orr_scalesim *r, const char *reports, orr_error *err)
+orr_code cli_scalesim_folder(const char *base,
+                             const orr_scalesim_config *config,
+                             const orr_scalesim_network *net,
+                             char *out,
+                             size_t size,
+                             orr_error *err)
+{
+    orr_code code = run_folder(base, config, net, out, size, err);
+    if (!code)
+        code = make_folder(base, err);
+    return code ? code : make_folder(out, err);
+}
+
+orr_code cli_scalesim_traces(const orr_scalesim *r, const char *reports, orr_error *err)
 {
     char path[4200];
     snprintf(path, sizeof path, "%.4096s/layer_wise", reports);
@@ -257,18 +270,13 @@ static orr_code write_reports(const cli_context *c,
     orr_code code = ORR_OK;
     if (!folder && !base)
         return ORR_OK;
-    if (!folder) {
-        code = run_folder(base, config, net, path, sizeof path, err);
-        if (!code)
-            code = make_folder(base, err);
-        folder = path;
-    }
-    if (!code)
-        code = make_folder(folder, err);
+    code = folder ? make_folder(folder, err)
+                  : cli_scalesim_folder(base, config, net, path, sizeof path, err);
+    folder = folder ? folder : path;
     if (!code)
         code = orr_scalesim_write(r, folder, err);
     if (!code && cli_flag(c, "traces"))
-        code = write_traces(r, folder, err);
+        code = cli_scalesim_traces(r, folder, err);
     if (!code)
         cli_note(c, "reports are in %s\n", folder);
     return code;
@@ -296,7 +304,7 @@ static orr_code scalesim_run(cli_context *c, orr_error *err)
     orr_scalesim *r = NULL;
     orr_code code = check_options(c, err);
     if (!code)
-        code = find_rules(c, &opt.rules, err);
+        code = cli_scalesim_rules(cli_text(c, "compat"), &opt.rules, err);
     if (!code)
         code = read_config(c, &config, err);
     if (!code)

@@ -32,4 +32,9 @@ fi
     esac
     [ $# -eq 4 ] || "$tables" old-man "$name" >"$man/$name.1"
 done
+# SCALE-Sim is also started as a package: python3 -m scalesim.scale, python3 ROOT/scalesim/scale.py.
+if [ -e "$folder/scale.py" ] && [ "$2" != bin ]; then
+    mkdir -p "$folder/scalesim"
+    cp "$folder/scale.py" "$folder/scalesim/scale.py"
+fi
 [ $# -ne 4 ] || : >"$4"

@@ -15,6 +15,7 @@ extern const cli_command cli_old_chakra_jsonizer, cli_old_chakra_visualizer, cli
 extern const cli_command cli_old_chakra_timeline, cli_old_chakra_trace_link;
 extern const cli_command cli_old_gemm, cli_old_gemm_script;
 extern const cli_command cli_old_nccl;
+extern const cli_command cli_old_scalesim;
 extern const cli_command cli_old_schedgen;
 extern const cli_command cli_old_stage, cli_stage_compat;
 

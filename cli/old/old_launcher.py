@@ -11,8 +11,8 @@ import sys
 
 
 def find_orrery(folder):
-    for place in ("orrery", os.path.join("..", "..", "bin", "orrery")):
-        path = os.path.join(folder, place)
+    for place in (("orrery",), ("..", "orrery"), ("..", "..", "bin", "orrery"), ("..", "..", "..", "bin", "orrery")):
+        path = os.path.join(folder, *place)
         if os.access(path, os.X_OK) and os.path.isfile(path):
             return path
     return shutil.which("orrery")

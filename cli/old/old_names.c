@@ -67,6 +67,7 @@ static const struct {
     {"chakra_timeline_visualizer",             "chakra",         CHAKRA(cli_old_chakra_timeline)},
     {"gen_astrasim_workload_input",            "scale_sim",      SCALE_SIM(cli_old_gemm)},
     {"gen_astrasim_workload_input.py",         "scale_sim",      SCALE_SIM(cli_old_gemm_script)},
+    {"scale.py",                               "scale_sim",      SCALE_SIM(cli_old_scalesim)},
     {"nccl_goal_generator",                    "nccl_generator", NCCL_GENERATOR(cli_old_nccl)},
     {"AstraSim_Analytical_Congestion_Unaware", "astra_sim",      ASTRA_SIM(cli_old_astra_unaware)},
     {"AstraSim_Analytical_Congestion_Aware",   "astra_sim",      ASTRA_SIM(cli_old_astra_aware)},
