@@ -37,21 +37,31 @@ static orr_code refuse_unsound(const orr_trace *t, const orr_rules_run *rules, o
         return refuse(t, "the trace has no nodes", err);
     if (c->duplicate_ids && !rules->merges_equal_ids)
         return refuse(t, "two nodes have the same id; orrery check says which", err);
-    for (uint32_t i = 0; i < c->count && (c->data_missing || c->ctrl_missing); i++) {
+    for (uint32_t i = 0; i < c->count && c->data_missing; i++) {
         bool is_missing = false;
         for (uint32_t e = c->data_first[i]; e < c->data_first[i + 1]; e++)
             is_missing |= c->data_dep[e] == ORR_NO_NODE;
-        for (uint32_t e = c->ctrl_first ? c->ctrl_first[i] : 0;
-             rules->refuses_missing_parents && c->ctrl_first && e < c->ctrl_first[i + 1]; e++)
-            is_missing |= c->ctrl_dep[e] == ORR_NO_NODE;
         if (is_missing) {
             const orr_where w = orr_trace_where(t, i);
             return orr_fail(err, ORR_EINPUT, &w,
-                            "node %" PRIu64 " depends on a node that is not in the trace",
+                            "node %" PRIu64 " needs data of a node that is not in the trace; "
+                            "'orrery check --fix' drops such dependencies",
                             c->id[i]);
         }
     }
     return ORR_OK;
+}
+
+/* Control dependencies on nodes that are not there count as met: converters write them for the
+ * process, which they leave out. */
+static bool waits_for_control(const orr_columns *c, uint32_t i)
+{
+    for (uint32_t e = c->ctrl_first ? c->ctrl_first[i] : 0;
+         c->ctrl_first && e < c->ctrl_first[i + 1]; e++) {
+        if (c->ctrl_dep[e] != ORR_NO_NODE)
+            return true;
+    }
+    return false;
 }
 
 /* The k-th node by id; those of the same id in the order of the file. */
@@ -74,7 +84,7 @@ static orr_code refuse_rootless(const orr_trace *t, orr_error *err)
     for (uint32_t k = 0; k < c->count; k++) {
         const uint32_t i = by_id(t, k);
         data |= c->data_first[i] != c->data_first[i + 1];
-        ctrl |= c->ctrl_first && c->ctrl_first[i] != c->ctrl_first[i + 1];
+        ctrl |= waits_for_control(c, i);
         if (!is_last_of_id(t, k))
             continue;
         has_root[0] |= !data;
@@ -173,7 +183,7 @@ orr_code work_graph_make(const orr_trace *t,
                          orr_error *err)
 {
     orr_code code = refuse_unsound(t, rules, err);
-    if (code || (rules->refuses_missing_parents && (code = refuse_rootless(t, err))))
+    if (code || (rules->needs_both_roots && (code = refuse_rootless(t, err))))
         return code;
     *out = (work_graph){
         .t = t, .slot_count = WORK_SLOT_STREAMS, .stream[WORK_SLOT_COMM] = ORR_NO_VALUE};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metadata_groups.c - process groups that traces of PyTorch bring along (astra-sim.md 6.3).
  *
- * A METADATA node named process_group:init has, as the text of its inputs, a list of groups in
- * JSON, wrapped in a list of Python's: ['[{"pg_name": "1", "ranks": [0, 2]}, ...]'].  Group k gets
+ * A METADATA node, named process_group:init as a rule, has, as the text of its inputs, a list of
+ * groups in JSON, wrapped in a list of Python's: ['[{"pg_name": "1", "ranks": [0, 2]}, ...]'].  Group k gets
  * the number k + 1; no ranks means all of them.  The traces of one job mostly say the same, so each
  * text is read once, however many ranks have it. */
 #include "run_state.h"
@@ -155,9 +155,10 @@ static orr_code read_text(reader *r, orr_str text, const work_group_table **out)
 
 static bool names_groups(const orr_node *node)
 {
-    static const char word[] = "process_group:init";
+    static const char word[] = "process_group:init", key[] = "pg_name";
     return node->has_inputs && node->inputs.values.len &&
-           memmem(node->name.ptr, node->name.len, word, sizeof word - 1);
+           (memmem(node->name.ptr, node->name.len, word, sizeof word - 1) ||
+            memmem(node->inputs.values.ptr, node->inputs.values.len, key, sizeof key - 1));
 }
 
 static orr_code read_trace(reader *r, work_graph *g)

@@ -15,18 +15,15 @@ struct msg_unmatched;
 
 typedef struct orr_rules_run {
     /* Traces. */
-    bool refuses_missing_parents; /* also of control dependencies, which count as met otherwise; and
-                                     traces in which data or control alone have no node to begin
-                                     with (astra-sim.md 2) */
-    bool merges_equal_ids;        /* nodes of one id are one; an error otherwise (astra-sim.md 2) */
-    bool has_one_stream;          /* a rank communicates once at a time, whatever streams its trace
-                                     names (astra-sim.md 6.1) */
-    bool refuses_metadata;        /* a METADATA node is an error, and process groups that it
-                                     describes are not read (astra-sim.md 6.3) */
-    bool needs_peers;             /* a send or receive that names no peer is an error; its duration
-                                     is replayed otherwise (astra-sim.md 6.3) */
-    bool reads_leading_digits;    /* a tensor's size ends at the first character that is no digit;
-                                     only a fraction may follow otherwise (astra-sim.md 10.2) */
+    bool needs_both_roots;     /* traces in which data or control alone have no node to begin with
+                                  are an error (astra-sim.md 2) */
+    bool merges_equal_ids;     /* nodes of one id are one; an error otherwise (astra-sim.md 2) */
+    bool has_one_stream;       /* a rank communicates once at a time, whatever streams its trace
+                                  names (astra-sim.md 6.1) */
+    bool needs_peers;          /* a send or receive that names no peer is an error; its duration is
+                                  replayed otherwise (astra-sim.md 6.3) */
+    bool reads_leading_digits; /* a tensor's size ends at the first character that is no digit; only
+                                  a fraction may follow otherwise (astra-sim.md 10.2) */
     /* Collectives. */
     bool has_no_roots;  /* all-reduce, reduce-scatter, all-gather and all-to-all only; a broadcast
                                is replayed (astra-sim.md 6.3) */

@@ -244,7 +244,7 @@ static orr_code read_groups(orr_sim *s, orr_error *err)
                             "group %" PRId64 " has rank %u, but there are %u ranks", g->id,
                             g->sorted[g->count - 1], s->npu_count);
     }
-    if (!code && !s->rules->refuses_metadata)
+    if (!code)
         code = work_read_metadata_groups(s, err);
     return code || sys_make_group_rings(s) ? code : orr_no_memory(err);
 }

@@ -358,12 +358,10 @@ static void execute(run_npu *n, uint32_t place)
     case ORR_NODE_COMM_COLL:
         collective(n, place);
         break;
-    case ORR_NODE_METADATA:
-        if (!n->sim->rules->refuses_metadata) { /* what it says was read at the start */
-            run_npu_timer(n, 0, work_node_done, n, place);
-            break;
-        }
-        /* fall through */
+    case ORR_NODE_METADATA: /* what it says was read at the start */
+        run_npu_timer(n, n->sim->rules->refuses_tick_zero ? work_replay_time(n, 0) : 0,
+                      work_node_done, n, place);
+        break;
     default:
         run_fail_text(n->sim, n, place, "a node of type %s cannot be simulated",
                       orr_node_type_name(type) ? orr_node_type_name(type) : "unknown");

@@ -4,10 +4,9 @@
 #include "astra_sim.h"
 
 const orr_rules_run astra_sim_rules = {
-    .refuses_missing_parents = true,
+    .needs_both_roots = true,
     .merges_equal_ids = true,
     .has_one_stream = true,
-    .refuses_metadata = true,
     .needs_peers = true,
     .reads_leading_digits = true,
     .has_no_roots = true,

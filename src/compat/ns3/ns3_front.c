@@ -163,10 +163,9 @@ const run_byte_matching ns3_byte_matching = {
 /* Those of ASTRA-sim, but that an event at tick 0 is nothing special, and one rank is enough
  * (packet-network.md 4.3). */
 const orr_rules_run ns3_run_rules = {
-    .refuses_missing_parents = true,
+    .needs_both_roots = true,
     .merges_equal_ids = true,
     .has_one_stream = true,
-    .refuses_metadata = true,
     .needs_peers = true,
     .reads_leading_digits = true,
     .has_no_roots = true,
