@@ -264,8 +264,9 @@ static void print_text(const result *r)
     char a[4][ORR_UNIT_ROOM];
     printf("%s: weights in %s, caches in %s\n", r->m->name, orr_dtype_name(r->o.dtype),
            orr_dtype_name(r->o.kv_dtype));
-    printf("%s requests: %s tokens in, %s tokens out\n", orr_count_text(p->requests, a[0]),
-           orr_count_text(p->prompt_tokens, a[1]), orr_count_text(p->output_tokens, a[2]));
+    printf("%s request%s: %s tokens in, %s tokens out\n", orr_count_text(p->requests, a[0]),
+           p->requests == 1 ? "" : "s", orr_count_text(p->prompt_tokens, a[1]),
+           orr_count_text(p->output_tokens, a[2]));
     printf("estimated: %s in all, %.4g tokens/s; first token after %s (%s at most)",
            orr_time_text(p->time, a[0]), tokens_per_second(r),
            orr_time_text(p->first_token_mean, a[1]), orr_time_text(p->first_token_most, a[2]));

@@ -26,11 +26,17 @@ static const cli_option options[] = {
     COUNT("tp", "1", "tensor parallel degree"),
     COUNT("pp", "1", "pipeline stages"),
     COUNT("ep", "1", "expert parallel degree"),
-    COUNT("sp", NULL, "the same as --cp"),
-    COUNT("seq", NULL, "tokens per sequence; default: the model's"),
-    COUNT("batch", NULL, "sequences per step"),
-    {"micro-batch", 0, "N", "sequences per micro-batch; -1: all"},
     COUNT("cp", "1", "context parallel degree"),
+    COUNT("sp", NULL, "the same as --cp"),
+    COUNT("seq", NULL, "tokens per sequence (default: the model's)"),
+    COUNT("batch", NULL, "sequences per step (default: dp x micro-batch)"),
+    {"micro-batch", 0, "N", "sequences per micro-batch (default 1); -1: all"},
+    COUNT("layers", NULL, "this many layers instead of the model's"),
+    COUNT("hidden", NULL, "this width instead of the model's"),
+    COUNT("heads", NULL, "this many heads"),
+    COUNT("kv-heads", NULL, "this many heads of keys and values"),
+    COUNT("ffn", NULL, "this FFN width"),
+    COUNT("vocab", NULL, "this vocabulary"),
     {"zero", 0, "N", "ZeRO stage: 1 shards the optimizer, 2 also gradients, 3 also weights",
      CLI_COUNT, 0, 3, "0"},
     {"pipeline", 0, "1f1b|gpipe|interleaved|zero-bubble", "pipeline schedule", .fallback = "1f1b"},
@@ -62,12 +68,16 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"The output of STAGE for a small GPT on four ranks, as step.0.et to step.3.et, step.json:",
-     "orrery stage --compat --model-type gpt --dp 2 --pp 2 --layers 4 -o step", 0},
+    {"A step of Llama 3 8B on 16 ranks, and the memory it needs:",
+     "orrery stage llama-3-8b --tp 4 --pp 2 --dp 2 --batch 32 -o step.orr", 0},
+    {"A GPT-2 of 24 layers, on devices of 40 GB:",
+     "orrery stage gpt2 --layers 24 --device-memory 40G", 0},
+    {"Experts over 8 ranks, ZeRO 1, figures only:",
+     "orrery stage mixtral-8x7b --dp 8 --ep 8 --zero 1 --json", 0},
+    {"The output of STAGE for a small GPT on four ranks, as gpt.0.et to gpt.3.et, gpt.json:",
+     "orrery stage --compat --model-type gpt --dp 2 --pp 2 --layers 4 -o gpt", 0},
     {"The same under the old name, with its flags:",
      "stage --output_dir o --output_name w --model_type gpt --dp 2 --pp 2", 0},
-    {"32,768 ranks in one file:",
-     "orrery stage --compat --model-type gpt --dp 512 --tp 8 --pp 8 -o big.orr", 0},
     {0},
 };
 
@@ -233,7 +243,8 @@ static void print_text(const result *r)
     orr_model_count(r->m, &n);
     printf("%s: %s parameters, %s active for a token\n", r->m->name, orr_short_text(n.total, a[0]),
            orr_short_text(n.active, a[1]));
-    printf("%u ranks: tp %u x cp %u x dp %u x pp %u", orr_llm_ranks(o), o->tp, o->cp, o->dp, o->pp);
+    printf("%u rank%s: tp %u x cp %u x dp %u x pp %u", orr_llm_ranks(o),
+           orr_llm_ranks(o) == 1 ? "" : "s", o->tp, o->cp, o->dp, o->pp);
     printf(o->ep > 1 ? ", ep %u; " : "; ", o->ep);
     printf("%s, %s%s, zero %u\n", orr_dtype_name(o->dtype),
            o->pp > 1 ? orr_pipeline_name(o->pipeline) : "one stage",
@@ -373,7 +384,59 @@ static void say(const result *r)
     }
     print_text(r);
     if (r->to)
-        cli_note(r->c, "%s: %u ranks\n", r->to, orr_llm_ranks(&r->o));
+        cli_note(r->c, "%s: %u rank%s\n", r->to, orr_llm_ranks(&r->o),
+                 orr_llm_ranks(&r->o) == 1 ? "" : "s");
+}
+
+/* Sizes of one's own instead of the model's.  What was a multiple of another stays one. */
+static orr_code change_sizes(const cli_context *c, orr_model *m, orr_error *err)
+{
+    const struct {
+        const char *name;
+        uint64_t *field;
+    } sizes[] = {{"layers", &m->layers},     {"hidden", &m->hidden}, {"heads", &m->heads},
+                 {"kv-heads", &m->kv_heads}, {"ffn", &m->ffn},       {"vocab", &m->vocab}};
+    const bool has_own_kv = m->kv_heads == m->heads;
+    const bool fills = m->heads && m->heads * m->head_dim == m->hidden;
+    const bool is_fourfold = m->ffn == 4 * m->hidden;
+    bool is_changed = false;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (!cli_given(c, sizes[i].name))
+            continue;
+        *sizes[i].field = cli_count(c, sizes[i].name);
+        is_changed = true;
+    }
+    if (!is_changed)
+        return ORR_OK;
+    if (fills && m->hidden % m->heads)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "a width of %" PRIu64 " does not divide evenly into %" PRIu64 " heads",
+                        m->hidden, m->heads);
+    if (has_own_kv && !cli_given(c, "kv-heads"))
+        m->kv_heads = m->heads;
+    if (fills)
+        m->head_dim = m->hidden / m->heads;
+    if (is_fourfold && !cli_given(c, "ffn"))
+        m->ffn = 4 * m->hidden;
+    const size_t used = strlen(m->name);
+    snprintf(m->name + used, sizeof m->name - used, ", changed");
+    return ORR_OK;
+}
+
+static void say_notes(const result *r)
+{
+    const orr_llm_options *o = &r->o;
+    const uint64_t batches = o->batch / (o->dp * o->micro_batch);
+    if (r->m->note[0])
+        cli_note(r->c, "%s: %s\n", r->m->name, r->m->note);
+    if (r->m->max_positions && o->seq > r->m->max_positions)
+        cli_note(r->c, "%s: sequences of %" PRIu64 " tokens; made for at most %" PRIu64 "\n",
+                 r->m->name, o->seq, r->m->max_positions);
+    if (o->pp > 1 && batches == 1)
+        cli_note(r->c,
+                 "1 micro-batch per rank: %u of %u pipeline stages are idle at any time; --batch "
+                 "makes more\n",
+                 o->pp - 1, o->pp);
 }
 
 static orr_code run(cli_context *c, orr_error *err)
@@ -385,11 +448,12 @@ static orr_code run(cli_context *c, orr_error *err)
     if (!code)
         code = read_options(c, &r.o, err);
     if (!code)
+        code = change_sizes(c, &m, err);
+    if (!code)
         code = orr_llm_complete(&m, &r.o, err);
     if (code)
         return code;
-    if (m.note[0])
-        cli_note(c, "%s: %s\n", m.name, m.note);
+    say_notes(&r);
     r.memory = calloc(r.o.pp, sizeof *r.memory);
     if (!r.memory)
         return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
@@ -428,7 +492,7 @@ const cli_command cli_cmd_stage = {
         "each collective with its group, in the order of the pipeline schedule. Prints the memory that the step needs on "
         "each device; without --output nothing is written.\n\n"
         "With --compat the traces are those of STAGE, ASTRA-sim's symbolic tensor graph generator, byte for "
-        "byte, and so are the options: orrery stage --compat --help.",
+        "byte, and so are the options and their defaults, which differ: orrery stage --compat --help.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

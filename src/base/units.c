@@ -146,6 +146,24 @@ static base_unit find_unit(const unit_kind *kind, const char *text)
     return (base_unit){.factor = 0};
 }
 
+/* Sizes as people type them: 80G, 80gb, 80gib.  Not 80Gb: those may be bits. */
+static base_unit find_loose_size(const char *text)
+{
+    char word[8];
+    const size_t length = strlen(text);
+    const bool is_small = length && strspn(text, "kmgtpeib") == length;
+    if (length == 0 || length + 2 > sizeof word)
+        return (base_unit){.factor = 0};
+    memcpy(word, text, length + 1);
+    if (is_small && word[length - 1] == 'b')
+        word[length - 1] = 'B';
+    else if (word[length - 1] != 'B')
+        memcpy(word + length, "B", 2);
+    if (is_small && word[0] != 'B')
+        word[0] = (char)(word[0] - 'a' + 'A');
+    return find_unit(&size_kind, word);
+}
+
 /* digits * factor / (scale * divisor), to the nearest; false: more than `most`. */
 static bool scale_exactly(const unit_number *d, base_unit unit, uint64_t most, uint64_t *out)
 {
@@ -182,7 +200,9 @@ static orr_code parse(const unit_kind *kind, const char *text, uint64_t *out, or
     if (*p == '\0')
         return orr_fail(err, ORR_EUSAGE, NULL, "\"%.80s\" has no unit; expected %s (%s)", text,
                         kind->name, kind->units);
-    const base_unit unit = find_unit(kind, p);
+    base_unit unit = find_unit(kind, p);
+    if (unit.factor == 0 && kind == &size_kind)
+        unit = find_loose_size(p);
     if (unit.factor == 0)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "\"%.80s\" has an unknown unit \"%.40s\"; expected %s (%s)", text, p,

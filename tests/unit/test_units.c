@@ -160,6 +160,31 @@ TEST(test_units__the_rest_prints_for_people)
     CHECK_TEXT(orr_percent_text(UINT64_MAX, 1, t), "18,446,744,073,709,551,615.0%");
 }
 
+TEST(test_units__sizes_as_people_type_them)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } same[] = {{"80G", 80000000000u},
+                {"80gb", 80000000000u},
+                {"80GB", 80000000000u},
+                {"80g", 80000000000u},
+                {"2gib", 2147483648u},
+                {"2Gi", 2147483648u},
+                {"7k", 7000},
+                {"7 kb", 7000},
+                {"7b", 7},
+                {"1.5T", 1500000000000u}};
+    orr_bytes n;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        CHECK_OK(orr_bytes_parse(same[i].text, &n, &err), &err);
+        CHECK_EQ_U(n, same[i].bytes);
+    }
+    CHECK_CODE(orr_bytes_parse("80Gb", &n, &err), ORR_EUSAGE, &err); /* bits? */
+    CHECK_CODE(orr_bytes_parse("80x", &n, &err), ORR_EUSAGE, &err);
+    CHECK_CODE(orr_bytes_parse("80ggb", &n, &err), ORR_EUSAGE, &err);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -170,6 +195,7 @@ int main(void)
         RUN(test_units__nonsense_is_refused_with_words),
         RUN(test_units__times_print_with_three_digits),
         RUN(test_units__the_rest_prints_for_people),
+        RUN(test_units__sizes_as_people_type_them),
     };
     return RUN_ALL(tests);
 }

@@ -150,7 +150,7 @@ static const char *mixer_name(const orr_model *m, uint64_t layer)
     case ORR_MIX_NONE:
         return "FFN-only ";
     default:
-        return is_kv_shared(m, layer) ? "KV-sharing " : "";
+        return is_kv_shared(m, layer) ? "KV-sharing " : m->mixers[0] ? "attention " : "";
     }
 }
 
