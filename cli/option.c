@@ -80,6 +80,8 @@ typedef struct reader {
     cli_context *c;
     int argc, at;
     char **argv;
+    const char *implied;               /* the option before this word, when it was given no value */
+    const char *parted, *parted_value; /* such an option, and the argument behind it */
     orr_error *err;
 } reader;
 
@@ -309,8 +311,10 @@ static orr_code read_long(reader *r, const char *word)
                         value);
     if (!o->arg)
         return store(r, o, "");
-    if (!value && o->implied)
+    if (!value && o->implied) {
+        r->implied = o->name;
         return store(r, o, o->implied);
+    }
     const orr_code code = value ? ORR_OK : next_value(r, o, &value);
     return code ? code : store(r, o, value);
 }
@@ -346,13 +350,44 @@ static void argument_range(const cli_argument *a, int *min, int *max)
     }
 }
 
-static orr_code check_arguments(const cli_context *c, orr_error *err)
+/* The length of P in P.N.et; 0: it is not the file of one rank. */
+static size_t rank_prefix(const char *path)
 {
+    size_t n = strlen(path);
+    if (n < 4 || strcmp(path + n - 3, ".et") != 0)
+        return 0;
+    const size_t end = n -= 3;
+    while (n && path[n - 1] >= '0' && path[n - 1] <= '9')
+        n--;
+    return n > 1 && n < end && path[n - 1] == '.' ? n - 1 : 0;
+}
+
+/* What was probably meant by one argument more. */
+static orr_code fail_extra(const reader *r, int max, orr_error *err)
+{
+    const cli_context *c = r->c;
+    const char *extra = c->args[max];
+    const size_t prefix = rank_prefix(extra);
+    if (r->parted)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "extra argument '%s'; the value of --%s needs a '=': --%s=%s", extra,
+                        r->parted, r->parted, r->parted_value);
+    if (prefix && max > 0 && rank_prefix(c->args[0]) == prefix &&
+        strncmp(c->args[0], extra, prefix) == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "extra argument '%s'; the files of all ranks are one argument, '%.*s'",
+                        extra, (int)prefix, extra);
+    return orr_fail(err, ORR_EUSAGE, NULL, "extra argument '%s'", extra);
+}
+
+static orr_code check_arguments(const reader *r, orr_error *err)
+{
+    const cli_context *c = r->c;
     const cli_argument *a = c->command->arguments;
     int min, max;
     argument_range(a, &min, &max);
     if (c->arg_count > max)
-        return orr_fail(err, ORR_EUSAGE, NULL, "extra argument '%s'", c->args[max]);
+        return fail_extra(r, max, err);
     for (int i = 0; a && a->name; i++, a++) {
         if (i >= c->arg_count && i < min)
             return orr_fail(err, ORR_EUSAGE, NULL, "missing argument: %s", a->name);
@@ -376,6 +411,8 @@ static orr_code check_required(const cli_context *c, orr_error *err)
 
 static orr_code read_word(reader *r, char *word)
 {
+    if (word[0] == '-' && word[1])
+        r->implied = NULL;
     if (word[0] == '-' && word[1] == '-')
         return read_long(r, word + 2);
     if (word[0] == '-' && word[1] && r->c->command->one_dash &&
@@ -383,6 +420,11 @@ static orr_code read_word(reader *r, char *word)
         return read_long(r, word + 1);
     if (word[0] == '-' && word[1])
         return read_letters(r, word + 1);
+    if (r->implied) {
+        r->parted = r->implied;
+        r->parted_value = word;
+    }
+    r->implied = NULL;
     r->c->args[r->c->arg_count++] = word;
     return ORR_OK;
 }
@@ -410,7 +452,7 @@ orr_code cli_parse(cli_context *c, int argc, char **argv, orr_error *err)
     while (r.at < argc)
         c->args[c->arg_count++] = argv[r.at++];
     const orr_code code = check_required(c, err);
-    return code ? code : check_arguments(c, err);
+    return code ? code : check_arguments(&r, err);
 }
 
 /* The row of a name the command's own code asks for; -1 cannot happen once the command was run in a

@@ -86,7 +86,9 @@ void work_remote_access(run_npu *n, uint64_t size, uint32_t place)
     const cfg_memory *c = &s->memory;
     if (c->type == CFG_MEM_NONE) {
         run_fail_text(s, n, place,
-                      "remote memory access, but the memory file says NO_MEMORY_EXPANSION");
+                      s->opt.memory
+                          ? "remote memory access, but the memory file says NO_MEMORY_EXPANSION"
+                          : "remote memory access, but there is no memory file (--memory)");
         return;
     }
     if (c->bandwidth == 0) {

@@ -8,6 +8,8 @@
 #include "local_memory.h"
 #include "match.h"
 #include "run_state.h"
+
+#include "base/io/input.h"
 #include "watch.h"
 
 #include "models/network/net_time.h"
@@ -372,6 +374,30 @@ orr_code orr_sim_write_memory_trace(const orr_sim *s,
 
 /* ---- the object ---- */
 
+static bool file_has(const char *path, const char *word)
+{
+    orr_input *in;
+    orr_error unused;
+    if (!path || orr_input_open(path, &in, &unused))
+        return false;
+    const orr_span b = orr_input_bytes(in);
+    const bool has = b.len && memmem(b.ptr, b.len, word, strlen(word));
+    orr_input_close(in);
+    return has;
+}
+
+/* What is wrong with a file that is the other one is not worth saying. */
+static orr_code explain_exchange(const orr_sim *s, orr_code code, orr_error *err)
+{
+    if (code != ORR_EINPUT || !file_has(s->opt.system, "npus_count") ||
+        !file_has(s->opt.network, "scheduling-policy"))
+        return code;
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "these look exchanged: %s is a network file, given as the system, and %s is a "
+                    "system file, given as the network",
+                    s->opt.system, s->opt.network);
+}
+
 static orr_code set_up(orr_sim *s, orr_error *err)
 {
     orr_code code;
@@ -413,7 +439,7 @@ orr_code orr_sim_create(const orr_sim_options *opt, orr_sim **out, orr_error *er
         return orr_no_memory(err);
     s->opt = *opt;
     s->rules = opt->rules ? opt->rules : &run_rules_ours;
-    const orr_code code = set_up(s, err);
+    const orr_code code = explain_exchange(s, set_up(s, err), err);
     if (code)
         orr_sim_destroy(s);
     else

@@ -2,6 +2,7 @@
 /* yaml_fields.c - values of configuration files, checked as they are taken. */
 #include "yaml_fields.h"
 
+#include "base/text/nearest.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 
@@ -39,6 +40,22 @@ static bool is_known(orr_str key, const char *const *keys)
     return *keys != NULL;
 }
 
+static orr_code refuse_key(orr_yaml_value key, const char *const *keys, orr_error *err)
+{
+    const orr_where w = orr_yaml_where(key);
+    const orr_str s = orr_yaml_text(key);
+    const int shown = (int)(s.len < SHOWN ? s.len : SHOWN);
+    const char *near = orr_nearest(s, keys);
+    char list[200];
+    orr_list_words(keys, list, sizeof list);
+    if (near)
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "the key \"%.*s\" is not known here; did you mean \"%s\"?", shown, s.ptr,
+                        near);
+    return orr_fail(err, ORR_EINPUT, &w, "the key \"%.*s\" is not known here (%s)", shown, s.ptr,
+                    list);
+}
+
 orr_code orr_yaml_check_keys(orr_yaml_value map, const char *const *keys, orr_error *err)
 {
     const orr_where top = orr_yaml_where(map);
@@ -50,8 +67,7 @@ orr_code orr_yaml_check_keys(orr_yaml_value map, const char *const *keys, orr_er
         const orr_str s = orr_yaml_text(k);
         const int shown = (int)(s.len < SHOWN ? s.len : SHOWN);
         if (!is_known(s, keys))
-            return orr_fail(err, ORR_EINPUT, &w, "the key \"%.*s\" is not known here", shown,
-                            s.ptr);
+            return refuse_key(k, keys, err);
         for (uint32_t j = 0; j < i; j++)
             if (orr_str_equal(s, orr_yaml_text(orr_yaml_key(map, j))))
                 return orr_fail(err, ORR_EINPUT, &w, "duplicate key \"%.*s\"", shown, s.ptr);

@@ -6,6 +6,7 @@
 #include "base/formats/json.h"
 #include "base/formats/yaml.h"
 #include "base/io/input.h"
+#include "base/text/nearest.h"
 #include "base/text/number.h"
 
 #include <orrery/lab/topology.h>
@@ -14,11 +15,27 @@
 
 /* ---- network ---- */
 
+/* A key that is not there may be there with a slip of the hand. */
+static orr_code fail_missing(orr_yaml_value root, const char *key, orr_error *err)
+{
+    const char *const wanted[] = {key, NULL};
+    const bool is_map = orr_yaml_type_of(root) == ORR_YAML_MAP;
+    for (uint32_t i = 0; is_map && i < orr_yaml_count(root); i++) {
+        const orr_str found = orr_yaml_text(orr_yaml_key(root, i));
+        const orr_where at = orr_yaml_where(orr_yaml_key(root, i));
+        if (orr_nearest(found, wanted))
+            return orr_fail(err, ORR_EINPUT, &at,
+                            "the key \"%s\" is missing; \"%.*s\" may be meant for it", key,
+                            (int)(found.len < 40 ? found.len : 40), found.ptr);
+    }
+    const orr_where w = orr_yaml_where(root);
+    return orr_fail(err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
+}
+
 static orr_code take_list(orr_yaml_value root, const char *key, orr_yaml_value *out, orr_error *err)
 {
-    const orr_where w = orr_yaml_where(root);
     if (!orr_yaml_find(root, key, out))
-        return orr_fail(err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
+        return fail_missing(root, key, err);
     const orr_where at = orr_yaml_where(*out);
     if (orr_yaml_type_of(*out) != ORR_YAML_LIST)
         return orr_fail(err, ORR_EINPUT, &at, "%s: a list was expected, one entry per dimension",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_system.c - the system file: JSON, keys of astra-sim.md 3.  Unknown keys are ignored, as in
- * the reference; a value of the wrong kind is an error with its line.  The text of ASTRA-sim 1.0,
- * "key: value" per line, is rewritten as JSON first, line by line (astra-sim.md 13). */
+/* config_system.c - the system file: JSON, keys of astra-sim.md 3.  A key that nobody asks for is an
+ * error; under the rules of the reference it is ignored, as there.  A value of the wrong kind is an
+ * error with its line.  The text of ASTRA-sim 1.0, "key: value" per line, is rewritten as JSON first,
+ * line by line (astra-sim.md 13). */
 #include "config.h"
 
 #include <orrery/run.h>
@@ -9,7 +10,9 @@
 #include "base/formats/json.h"
 #include "base/formats/yaml.h"
 #include "base/io/input.h"
+#include "base/text/nearest.h"
 #include "base/text/number.h"
+#include "base/text/text.h"
 #include "models/collective/coll_plan.h"
 #include "run/run_rules.h"
 
@@ -17,14 +20,29 @@
  * overflow. */
 #define LARGEST 1e15
 
+enum { MOST_KEYS = 128 };
+
 typedef struct reader {
     orr_json_value root;
     orr_arena *arena;
     cfg_system *c;
     const orr_coll_ops *const *algorithms; /* of the caller, besides ours; NULL: none */
     bool takes_plans;                      /* a custom implementation may be a plan */
+    const char *asked[MOST_KEYS + 1];      /* keys that were looked for */
+    size_t asked_count;
     orr_error *err;
 } reader;
+
+/* The member with this key, which is then a known one. */
+static bool find(reader *r, const char *key, orr_json_value *out)
+{
+    size_t i = 0;
+    while (i < r->asked_count && strcmp(r->asked[i], key) != 0)
+        i++;
+    if (i == r->asked_count && i < MOST_KEYS)
+        r->asked[r->asked_count++] = key;
+    return orr_json_find(r->root, key, out);
+}
 
 static orr_code fail_value(reader *r, orr_json_value v, const char *key, const char *expected)
 {
@@ -42,7 +60,7 @@ static orr_code take_double(reader *r, const char *key, double scale, double *ou
 {
     orr_json_value v;
     double d;
-    if (!orr_json_find(r->root, key, &v))
+    if (!find(r, key, &v))
         return ORR_OK;
     const orr_json_type type = orr_json_type_of(v);
     if (type != ORR_JSON_INT && type != ORR_JSON_REAL)
@@ -62,7 +80,7 @@ static orr_code take_int(reader *r, const char *key, int64_t *out)
         return code;
     if (!(d >= -LARGEST && d <= LARGEST)) {
         orr_json_value v;
-        orr_json_find(r->root, key, &v);
+        find(r, key, &v);
         return fail_value(r, v, key, "a number of at most 1e15");
     }
     *out = (int64_t)d;
@@ -77,7 +95,7 @@ static orr_code take_count(reader *r, const char *key, uint64_t *out)
         return code;
     if (n < 0) {
         orr_json_value v;
-        orr_json_find(r->root, key, &v);
+        find(r, key, &v);
         return fail_value(r, v, key, "a number not below 0");
     }
     *out = (uint64_t)n;
@@ -88,7 +106,7 @@ static orr_code take_flag(reader *r, const char *key, bool *out)
 {
     orr_json_value v;
     int64_t n = 0;
-    if (orr_json_find(r->root, key, &v) && orr_json_type_of(v) == ORR_JSON_BOOL)
+    if (find(r, key, &v) && orr_json_type_of(v) == ORR_JSON_BOOL)
         return orr_json_get_bool(v, out, r->err);
     const orr_code code = take_int(r, key, &n);
     *out = n != 0;
@@ -102,7 +120,7 @@ static orr_code take_word(
 {
     orr_json_value v;
     orr_str s;
-    if (!orr_json_find(r->root, key, &v))
+    if (!find(r, key, &v))
         return ORR_OK;
     if (orr_json_type_of(v) != ORR_JSON_STRING)
         return fail_value(r, v, key, "a text");
@@ -140,7 +158,7 @@ static orr_code take_choices(reader *r, orr_collective kind, const char *key)
 {
     orr_json_value list, v;
     orr_str s;
-    if (!orr_json_find(r->root, key, &list))
+    if (!find(r, key, &list))
         return ORR_OK;
     if (orr_json_type_of(list) != ORR_JSON_ARRAY ||
         (coll_has_root(kind) && orr_json_count(list) == 0))
@@ -165,7 +183,7 @@ static orr_code take_custom(reader *r, orr_collective kind, const char *key)
 {
     orr_json_value list, v;
     orr_str s;
-    if (!orr_json_find(r->root, key, &list))
+    if (!find(r, key, &list))
         return ORR_OK;
     if (orr_json_type_of(list) != ORR_JSON_ARRAY || orr_json_count(list) != 1)
         return fail_value(r, list, key, "a list with exactly one prefix of trace files");
@@ -229,7 +247,7 @@ static orr_code take_path(reader *r, const char *key, char **out)
 {
     orr_json_value v;
     orr_str s;
-    if (!orr_json_find(r->root, key, &v))
+    if (!find(r, key, &v))
         return ORR_OK;
     if (orr_json_type_of(v) != ORR_JSON_STRING)
         return fail_value(r, v, key, "the path of a file");
@@ -307,7 +325,7 @@ static orr_code take_rest(reader *r)
     c->is_bw_aware = optimization == 2;
     c->endpoint_delay = 10;
     c->active_chunks = 1;
-    c->has_endpoint_delay = orr_json_find(r->root, "endpoint-delay", &v);
+    c->has_endpoint_delay = find(r, "endpoint-delay", &v);
     const struct {
         const char *key;
         uint64_t *to;
@@ -542,6 +560,43 @@ static orr_code rewrite_text(orr_span bytes, const char *path, orr_buf *out, orr
     return !code && out->failed ? orr_no_memory(err) : code;
 }
 
+/* ---- keys that nobody asked for ---- */
+
+/* Keys of other programs that change nothing here, and what people write to themselves. */
+static bool is_harmless(orr_str key)
+{
+    static const char *const words[] = {"boost-mode", "comment", "description", "name"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (orr_str_is(key, words[i]))
+            return true;
+    return key.len && memchr("_#/", key.ptr[0], 3);
+}
+
+static orr_code check_keys(reader *r)
+{
+    orr_json_value v;
+    orr_str key;
+    for (orr_json_iter it = orr_json_iterate(r->root); orr_json_next_member(&it, &key, &v);) {
+        const int shown = (int)(key.len < 60 ? key.len : 60);
+        size_t i = 0;
+        while (i < r->asked_count && !orr_str_is(key, r->asked[i]))
+            i++;
+        if (i < r->asked_count || is_harmless(key))
+            continue;
+        const orr_where w = orr_json_where(v);
+        r->asked[r->asked_count] = NULL;
+        const char *near = orr_nearest(key, r->asked);
+        if (near)
+            return orr_fail(r->err, ORR_EINPUT, &w,
+                            "the key \"%.*s\" is not known; did you mean \"%s\"?", shown, key.ptr,
+                            near);
+        return orr_fail(r->err, ORR_EINPUT, &w,
+                        "the key \"%.*s\" is not known (docs/format/system.md has all keys)", shown,
+                        key.ptr);
+    }
+    return ORR_OK;
+}
+
 /* ---- the same from a struct ---- */
 
 static orr_code take_list(reader *r,
@@ -641,6 +696,8 @@ orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *o
         code = take_schedulers(&r);
     if (!code && !(opt->rules && opt->rules->ignores_new_keys))
         code = take_rooted(&r);
+    if (!code && !(opt->rules && opt->rules->ignores_new_keys))
+        code = check_keys(&r);
     orr_json_close(j);
     orr_buf_fini(&rewritten);
     orr_input_close(in);

@@ -329,9 +329,12 @@ orr_code orr__topology_parse(
     orr_code code = orr_yaml_open(bytes, path, &y, err);
     if (code)
         return code;
-    if (is_link_level(orr_yaml_root(y)) && !(code = orr__topology_create(out, err))) {
+    const bool is_infragraph = orr__topology_is_infragraph(orr_yaml_root(y));
+    if ((is_infragraph || is_link_level(orr_yaml_root(y))) &&
+        !(code = orr__topology_create(out, err))) {
         (*out)->most_links = most_links;
-        code = take_topology(*out, orr_yaml_root(y), err);
+        code = is_infragraph ? orr__topology_take_infragraph(*out, orr_yaml_root(y), err)
+                             : take_topology(*out, orr_yaml_root(y), err);
         if (!code)
             code = keep_description(*out, orr_yaml_root(y), bytes, err);
     }

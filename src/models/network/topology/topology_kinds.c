@@ -6,6 +6,7 @@
  * one connected set of switches, or all joined with each other, and nothing must. */
 #include "topology_kinds.h"
 
+#include "base/formats/xml.h"
 #include "base/io/input.h"
 #include "base/memory/map.h"
 #include "base/text/text.h"
@@ -49,6 +50,10 @@ orr__topology_kind orr__topology_kind_of(orr_span bytes)
 {
     orr__words w;
     orr_str word, next;
+    if (orr_xml_looks_like(bytes))
+        return ORR__KIND_NCCL;
+    if (orr__topology_is_smi(bytes))
+        return ORR__KIND_SMI;
     orr__words_init(&w, bytes, "");
     while (orr__words_next(&w, &word)) {
         if (word.ptr[0] == '#') {
@@ -391,6 +396,10 @@ orr_code orr__topology_parse_any(
     switch (orr__topology_kind_of(bytes)) {
     case ORR__KIND_NS3:
         return parse_cables(bytes, path, most_links, out, err);
+    case ORR__KIND_NCCL:
+        return orr__topology_parse_nccl(bytes, path, most_links, out, err);
+    case ORR__KIND_SMI:
+        return orr__topology_parse_smi(bytes, path, most_links, out, err);
     case ORR__KIND_HTSIM:
         return orr__htsim_topo_parse(bytes, path, most_links, out, err);
     default:

@@ -11,9 +11,11 @@
 #include "topology.h"
 
 typedef enum orr__topology_kind {
-    ORR__KIND_YAML,  /* ours, and ASTRA-sim's */
+    ORR__KIND_YAML,  /* ours, ASTRA-sim's, and InfraGraph */
     ORR__KIND_NS3,   /* the reference's; SimAI's, too */
     ORR__KIND_HTSIM, /* .topo */
+    ORR__KIND_NCCL,  /* XML that NCCL wrote */
+    ORR__KIND_SMI,   /* what nvidia-smi topo -m prints */
     ORR__KIND_CONFIG /* config.txt, which names a topology */
 } orr__topology_kind;
 
@@ -41,6 +43,19 @@ orr_code orr__topology_parse_any(orr_span bytes,
                                  size_t most_links,
                                  orr__topology **out,
                                  orr_error *err) ORR_MUST_CHECK;
+
+/* topology_nccl.c, topology_smi.c */
+orr_code orr__topology_parse_nccl(orr_span bytes,
+                                  const char *path,
+                                  size_t most_links,
+                                  orr__topology **out,
+                                  orr_error *err) ORR_MUST_CHECK;
+orr_code orr__topology_parse_smi(orr_span bytes,
+                                 const char *path,
+                                 size_t most_links,
+                                 orr__topology **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+bool orr__topology_is_smi(orr_span bytes);
 
 /* A .topo file of htsim's, if these cables are one of its fat trees; ORR_EUSAGE with the reason
  * otherwise. */
