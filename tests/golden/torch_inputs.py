@@ -9,6 +9,8 @@ backward pass with collectives on a stream of their own, then the host waits for
 
 before_2024 is what PyTorch 2.0 wrote: host nodes in the flat form, no record-function ids in the device trace, times in
 whole microseconds, start and duration each cut on its own, so that operators begin together and end after their callers.
+pointers is a job of four such ranks, with groups {0, 1} and {2, 3} besides that of all: a group's name is its address in
+the process, another one on each rank, and nothing says who is in it.
 """
 
 import json
@@ -28,10 +30,11 @@ CASES = {
     "orphans": {"orphans": True, "seed": 8},
     "four": {"ranks": 4, "seed": 9},
     "before_2024": {"before_2024": True, "steps": 3, "seed": 10},
+    "pointers": {"before_2024": True, "pairs": True, "ranks": 4, "seed": 11},
 }
 
 
-def flat_form(node):
+def flat_form(node, rank):
     """A node as the first schema has it: what later ones keep in `attrs`, `inputs` and `outputs` beside its name."""
     attrs = {attr["name"]: attr["value"] for attr in node["attrs"]}
     keys = ("rf_id", "fw_parent", "seq_id", "scope", "tid", "fw_tid", "op_schema")
@@ -40,7 +43,9 @@ def flat_form(node):
         io = node[f"{side}s"]
         flat |= {f"{side}s": io["values"], f"{side}_shapes": io["shapes"], f"{side}_types": io["types"]}
     if "collective_name" in attrs:
-        flat["inputs"] = [io["values"], 7, 94428220485728, 1, attrs["collective_name"], [], []]
+        group = 94428220485728 + 1048576 * rank + 4096 * int(attrs["pg_name"])
+        own = rank % attrs["pg_size"]
+        flat["inputs"] = [io["values"], 7, group, own, attrs["collective_name"], [], []]
         flat["input_shapes"] = [io["shapes"], [], [], [], [], [], []]
         flat["input_types"] = ["GenericList[Tensor(float)]", "Int", "Int", "Int", "String", "GenericList[]", "GenericList[]"]
     return flat
@@ -131,11 +136,14 @@ class Rank:
         self.event("cuda_sync", "Context Sync", "0", start, end - start, {**common, "stream": -1, "device": 0})
         self.now[1] = end
 
-    def collective(self, size):
-        about = {"Process Group Name": "0", "Collective name": "allreduce", "dtype": "Float", "In msg nelems": size,
-                 "Out msg nelems": size, "Group size": self.ranks}
+    def collective(self, size, group=0, members=None):
+        members = members or self.ranks
+        about = {"Process Group Name": str(group), "Collective name": "allreduce", "dtype": "Float", "In msg nelems": size,
+                 "Out msg nelems": size, "Group size": members}
         more = [("collective_name", "string", "allreduce"), ("dtype", "string", "Float"), ("in_msg_nelems", "uint64", size),
-                ("out_msg_nelems", "uint64", size), ("pg_name", "string", "0"), ("pg_size", "uint64", self.ranks)]
+                ("out_msg_nelems", "uint64", size), ("pg_name", "string", str(group)), ("pg_size", "uint64", members)]
+        if self.before_2024:
+            about = {}
         kernel = self.kernel(2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 20, call="cudaLaunchKernelExC", length=30, args=about)
         if self.before_2024:
             inside = [lambda _: self.operator(2, "nccl:all_reduce", [kernel], "user_annotation", tensors=[size])]
@@ -144,7 +152,7 @@ class Rank:
         self.operator(2, "c10d::allreduce_", [lambda _: self.operator(
             2, "record_param_comms", inside, tensors=[size], more=more, args=about)], tensors=[size])
 
-    def step(self, number, gap=0, flat=False, orphans=False, names=("aten::relu",), **_):
+    def step(self, number, gap=0, flat=False, orphans=False, names=("aten::relu",), pairs=False, **_):
         begin = self.now[1]
         for layer in range(2):
             self.operator(1, "aten::linear", [lambda _: self.operator(1, "aten::t", flat=flat),
@@ -160,6 +168,8 @@ class Rank:
         for layer in range(2):
             self.operator(2, "AddmmBackward0", [self.kernel(2, "gemm_nt"), self.kernel(2, "gemm_tn")], tensors=[256])
             self.collective(1024 * (layer + 1))
+            if pairs:
+                self.collective(64, 1, 2)
         self.now[1] = max(self.now[1], self.now[2] + 3 + gap)
         self.operator(1, "Optimizer.step#SGD.step", [self.kernel(1, "multi_tensor_apply")], cat="user_annotation")
         self.synchronise()
@@ -175,12 +185,14 @@ class Rank:
         host = {"schema": self.schema, "pid": 77 + self.rank, "time": "2026-01-01 00:00:00", "start_ts": 1, "nodes": self.nodes,
                 "finish_ts": 2}
         if self.before_2024:
-            host = {**host, "schema": "1.0.1", "nodes": [flat_form(node) for node in self.nodes]}
+            host = {**host, "schema": "1.0.1", "nodes": [flat_form(node, self.rank) for node in self.nodes]}
         everyone = list(range(self.ranks))
         device = {"schemaVersion": 1, "distributedInfo": {
             "backend": "nccl", "rank": self.rank, "world_size": self.ranks,
             "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "pg_size": self.ranks, "ranks": everyone}]},
             "traceEvents": self.events}
+        if self.before_2024:
+            del device["distributedInfo"]["pg_config"]
         return host, device
 
 

@@ -223,6 +223,7 @@ typedef struct hearing {
     int count;
     linked_comm known;     /* all attributes together */
     int64_t rank_in_group; /* of the peer or root; -1 */
+    int64_t recorded;      /* the same by record_param_comms, which of others has one's own; -1 */
     int64_t tag;
 } hearing;
 
@@ -310,6 +311,7 @@ static void hear_recorded(hearing *h, const linked_node *n)
     fill_text(&h->known.collective, r.collective);
     fill_text(&h->known.group, r.group);
     fill_number(&h->rank_in_group, r.rank);
+    fill_number(&h->recorded, r.rank);
 }
 
 static void hear(hearing *h, uint32_t place)
@@ -471,9 +473,20 @@ static bool set_peers(const hearing *h, conv_call *call)
 
 /* ---- all of it ---- */
 
+static bool has_root(orr_collective kind)
+{
+    return kind == ORR_COLL_BROADCAST || kind == ORR_COLL_REDUCE || kind == ORR_COLL_GATHER ||
+           kind == ORR_COLL_SCATTER;
+}
+
 static conv_call hear_all(const conv_state *c, uint32_t place)
 {
-    hearing h = {.c = c, .place = place, .known = linked_no_comm(), .rank_in_group = -1, .tag = -1};
+    hearing h = {.c = c,
+                 .place = place,
+                 .known = linked_no_comm(),
+                 .rank_in_group = -1,
+                 .recorded = -1,
+                 .tag = -1};
     conv_call call = {0};
     orr_pytorch_report *r = c->report;
     call_witnesses(&h);
@@ -484,6 +497,7 @@ static conv_call hear_all(const conv_state *c, uint32_t place)
     r->peers_unknown += !set_peers(&h, &call);
     call.tag = h.tag < 0 ? 0 : h.tag;
     call.group = h.known.group;
+    call.own = call.type == ORR_NODE_COMM_COLL && !has_root(call.kind) ? h.recorded : -1;
     r->collectives += call.type == ORR_NODE_COMM_COLL;
     r->messages += call.type != ORR_NODE_COMM_COLL;
     return call;

@@ -48,6 +48,7 @@ typedef struct conv_call {
     orr_node_type type;
     orr_collective kind;
     int64_t bytes, src, dst, tag;
+    int64_t own; /* the number of this rank in the group, of a collective without a root */
     orr_str group;
     bool is_renumbered; /* the group's name is its number in the whole job: written last */
 } conv_call;

@@ -13,11 +13,19 @@
  *     rank 1   all_reduce   broadcast   all_reduce   barrier        the third is of a group {0, 1}
  *     rank 2   all_reduce   broadcast                barrier
  *
+ * Older traces name a group by its address, another one in each process, and say no more about it.
+ * There names are compared by what was done under them: the same collectives of the same sizes in
+ * the same order.  The number that each rank has in its group tells groups of equal doings apart:
+ *
+ *     rank      0   1   2   3
+ *     number    0   1   0   1      so there are two, {0, 1} and {2, 3}
+ *
  * What fits nowhere is left as it is, for orrery check to point at. All of it is done on the calls
  * of prepared conversions, so that traces are written once, with the numbers.
  * Cost: linear in the collectives times groups that are tried. */
 #include "link_job.h"
 
+#include "base/memory/hash.h"
 #include "base/memory/map.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
@@ -39,8 +47,9 @@ typedef struct grouper {
     orr_link_job *job;
     job_group *groups;
     size_t count, room;
-    size_t world;   /* which of them has all ranks */
-    bool has_parts; /* some collective is not of all ranks */
+    size_t world;        /* which of them has all ranks */
+    bool has_parts;      /* some collective is not of all ranks */
+    bool world_is_taken; /* a group without a meaning elsewhere is that of all ranks */
     orr_error *err;
 } grouper;
 
@@ -273,6 +282,187 @@ static orr_code infer(grouper *g, lane *lanes)
     return ORR_OK;
 }
 
+/* ---- groups with a name of their own on each rank ---- */
+
+/* A name that only one rank knows. */
+typedef struct alias {
+    orr_str name;
+    uint32_t rank;
+    uint32_t turn;   /* which of those of its rank that did the same, by first use */
+    uint64_t doings; /* kinds and sizes of its collectives, in order */
+    int64_t own;     /* the number of the rank in it; -1: not said */
+    uint32_t group;  /* which of the groups; UINT32_MAX: not found */
+} alias;
+
+typedef struct aliases {
+    alias *list;
+    size_t count, room;
+    orr_map **by_name; /* of each rank: hash of a name -> alias */
+} aliases;
+
+/* Sizes that are the same on all ranks of a group. */
+static bool has_common_size(orr_collective kind)
+{
+    return kind == ORR_COLL_ALL_REDUCE || kind == ORR_COLL_REDUCE || kind == ORR_COLL_BROADCAST ||
+           kind == ORR_COLL_REDUCE_SCATTER || kind == ORR_COLL_ALL_GATHER;
+}
+
+static uint64_t name_key(orr_str name)
+{
+    return orr_hash_bytes(name.ptr, name.len, 0);
+}
+
+static orr_code note_alias(const grouper *g, aliases *a, uint32_t rank, const conv_call *call)
+{
+    const uint64_t key = name_key(call->group);
+    uint32_t at = orr_map_find(a->by_name[rank], key, UINT32_MAX);
+    if (at == UINT32_MAX) {
+        if (meaning(g, rank, call->group))
+            return ORR_OK;
+        at = (uint32_t)a->count;
+        if (!orr_grow(&a->list, &a->room, a->count + 1) ||
+            !orr_map_put(a->by_name[rank], key, at, NULL))
+            return orr_no_memory(g->err);
+        a->list[a->count++] =
+            (alias){.name = call->group, .rank = rank, .own = -1, .group = UINT32_MAX};
+    }
+    alias *x = &a->list[at];
+    const uint64_t size = has_common_size(call->kind) ? (uint64_t)call->bytes : 0;
+    x->doings = orr_hash_mix(x->doings ^ ((uint64_t)call->kind + 1), size ^ 0x9E3779B97F4A7C15u);
+    x->own = x->own < 0 ? call->own : x->own;
+    return ORR_OK;
+}
+
+/* Those of one rank, from `first` on. */
+static bool number_turns(aliases *a, size_t first)
+{
+    orr_map *seen = orr_map_create(8);
+    bool has_room = seen;
+    for (size_t i = first; has_room && i < a->count; i++) {
+        a->list[i].turn = orr_map_find(seen, a->list[i].doings, 0);
+        has_room = orr_map_put(seen, a->list[i].doings, a->list[i].turn + 1, NULL);
+    }
+    orr_map_destroy(seen);
+    return has_room;
+}
+
+static orr_code list_aliases(const grouper *g, aliases *a)
+{
+    orr_code code = ORR_OK;
+    for (uint32_t r = 0; r < g->job->rank_count && !code; r++) {
+        const conv_state *c = g->job->ranks[r].conversion;
+        a->by_name[r] = orr_map_create(8);
+        if (!a->by_name[r])
+            return orr_no_memory(g->err);
+        const size_t first = a->count;
+        for (size_t i = 0; i < c->call_count && !code; i++) {
+            if (c->calls[i].type == ORR_NODE_COMM_COLL && c->calls[i].group.len)
+                code = note_alias(g, a, r, &c->calls[i]);
+        }
+        if (!code && !number_turns(a, first))
+            return orr_no_memory(g->err);
+    }
+    return code;
+}
+
+static int by_doings(const void *a, const void *b)
+{
+    const alias *x = *(alias *const *)a, *y = *(alias *const *)b;
+    if (x->doings != y->doings)
+        return x->doings < y->doings ? -1 : 1;
+    if (x->turn != y->turn)
+        return x->turn < y->turn ? -1 : 1;
+    if (x->own != y->own)
+        return x->own < y->own ? -1 : 1;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* How many groups these are, by the numbers of the ranks in them: each number as often as there are
+ * groups.  0: they do not fit together. */
+static size_t count_parts(alias *const *same, size_t count)
+{
+    size_t parts = 0, from = 0;
+    int64_t next = 0;
+    if (same[0]->own < 0)
+        return 1;
+    while (from < count) {
+        size_t to = from;
+        while (to < count && same[to]->own == same[from]->own)
+            to++;
+        if (same[from]->own != next++ || (parts && to - from != parts))
+            return 0;
+        parts = to - from;
+        from = to;
+    }
+    return parts;
+}
+
+/* The first group of all ranks is that of the job. */
+static orr_code add_alias_group(grouper *g, alias *const *same, size_t size, size_t step)
+{
+    uint32_t at = (uint32_t)g->count;
+    uint32_t *ranks = orr_arena_new(g->job->arena, size, uint32_t);
+    if (!ranks || !orr_grow(&g->groups, &g->room, g->count + 1))
+        return orr_no_memory(g->err);
+    for (size_t i = 0; i < size; i++)
+        ranks[i] = same[i * step]->rank;
+    qsort(ranks, size, sizeof *ranks, by_number);
+    if (size == g->job->rank_count && !g->world_is_taken) {
+        g->world_is_taken = true;
+        at = (uint32_t)g->world;
+    } else {
+        g->groups[g->count++] =
+            (job_group){.name = {"", 0}, .ranks = ranks, .count = (uint32_t)size};
+    }
+    for (size_t i = 0; i < size; i++)
+        same[i * step]->group = at;
+    return ORR_OK;
+}
+
+static orr_code add_alias_groups(grouper *g, alias *const *same, size_t count)
+{
+    const size_t parts = count_parts(same, count);
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < parts && count / parts > 1 && !code; i++)
+        code = add_alias_group(g, same + i, count / parts, parts);
+    return code;
+}
+
+static orr_code unite_aliases(grouper *g, aliases *a)
+{
+    alias **order = orr_alloc(a->count + 1, sizeof *order);
+    orr_code code = order ? ORR_OK : orr_no_memory(g->err);
+    for (size_t i = 0; i < a->count && !code; i++)
+        order[i] = &a->list[i];
+    if (!code && a->count)
+        qsort(order, a->count, sizeof *order, by_doings);
+    for (size_t from = 0, to; from < a->count && !code; from = to) {
+        for (to = from + 1; to < a->count && order[to]->doings == order[from]->doings &&
+                            order[to]->turn == order[from]->turn;)
+            to++;
+        code = add_alias_groups(g, order + from, to - from);
+    }
+    orr_free(order);
+    return code;
+}
+
+static void give_aliases(grouper *g, const aliases *a, lane *lanes)
+{
+    for (uint32_t r = 0; r < g->job->rank_count; r++) {
+        const conv_state *c = lanes[r].c;
+        for (size_t i = 0; i < c->call_count; i++) {
+            const uint32_t at =
+                c->calls[i].group.len
+                    ? orr_map_find(a->by_name[r], name_key(c->calls[i].group), UINT32_MAX)
+                    : UINT32_MAX;
+            if (at == UINT32_MAX || a->list[at].group == UINT32_MAX)
+                continue;
+            lanes[r].of[i] = &g->groups[a->list[at].group];
+            g->job->inferred += c->calls[i].type == ORR_NODE_COMM_COLL;
+        }
+    }
+}
+
 /* Simulators number what a rank runs with all others in one row with what it runs in groups without
  * a file entry, and ranks that are in other groups then count differently.  So as soon as there are
  * collectives of parts, those of all ranks are of a numbered group too; without any, all is left as
@@ -296,7 +486,7 @@ static bool new_number(const grouper *g, uint32_t rank, const lane *l, size_t i,
     const orr_str name = l->c->calls[i].group;
     const job_group *group = l->of[i];
     uint64_t now;
-    if (group && group->id == 0)
+    if (group && group->id == 0 && !name.len)
         return false;
     if (!group && name.len) {
         group = meaning(g, rank, name);
@@ -367,8 +557,17 @@ static orr_code fill_set(const grouper *g)
 
 static orr_code make_set(grouper *g, lane *lanes)
 {
-    orr_code code;
-    if ((code = list_groups(g)) || (code = find_world(g)) || (code = infer(g, lanes)))
+    aliases a = {.by_name = orr_arena_new(g->job->arena, g->job->rank_count, orr_map *)};
+    orr_code code = a.by_name ? ORR_OK : orr_no_memory(g->err);
+    if (!code && !(code = list_groups(g)) && !(code = find_world(g)) && g->job->rank_count > 1 &&
+        !(code = list_aliases(g, &a)))
+        code = unite_aliases(g, &a);
+    if (!code && !(code = infer(g, lanes)) && g->job->rank_count > 1)
+        give_aliases(g, &a, lanes);
+    for (uint32_t r = 0; a.by_name && r < g->job->rank_count; r++)
+        orr_map_destroy(a.by_name[r]);
+    orr_free(a.list);
+    if (code)
         return code;
     find_parts(g, lanes);
     number_groups(g);

@@ -52,6 +52,7 @@ typedef struct merger {
     orr_map *host_by_id;
     uint32_t *part_of; /* host node -> the only part of its call that was not measured */
     double last_ts;
+    double slack;    /* nanoseconds by which starts and ends may be off */
     bool is_by_name; /* nodes are paired by name and order */
     bool failed;     /* out of memory */
 } merger;
@@ -308,15 +309,40 @@ static uint32_t next_place(const merger *m, uint32_t tid, double ts, bool is_aft
     return low;
 }
 
-/* The innermost operator that is open on this thread at this time. */
-static uint32_t innermost_op(const merger *m, uint32_t tid, double ts)
+/* The innermost operator that is open on this thread at this time, or was `slack` before it. */
+static uint32_t innermost_op_near(const merger *m, uint32_t tid, double ts, double slack)
 {
     const link_lists *by = &m->l->ops.by_thread;
     const uint32_t next = next_place(m, tid, ts, true);
     uint32_t op = next > by->first[tid] ? by->list[next - 1] : LINK_NONE;
-    while (op != LINK_NONE && end_of(m, op) < ts)
+    while (op != LINK_NONE && end_of(m, op) + slack < ts)
         op = m->parent_op[op];
     return op;
+}
+
+static uint32_t innermost_op(const merger *m, uint32_t tid, double ts)
+{
+    return innermost_op_near(m, tid, ts, 0);
+}
+
+/* The operator that launched something.  Clocks of whole microseconds cut off starts and durations
+ * each on its own, so a launch may seem to come after the end of its operator.  What communicates
+ * is at the end of its call; other launches are in what is open, if anything is. */
+static uint32_t launching_op(const merger *m, const kin_event *call, bool is_comm)
+{
+    const uint32_t op = is_comm ? innermost_op_near(m, call->tid, call->ts, m->slack)
+                                : innermost_op(m, call->tid, call->ts);
+    return op == LINK_NONE ? innermost_op_near(m, call->tid, call->ts, m->slack) : op;
+}
+
+static double find_slack(const orr_link *l)
+{
+    for (size_t i = 0; i < l->device.count; i++) {
+        const kin_event *e = &l->device.events[i];
+        if (e->kind != KIN_OTHER && (e->start_ns % 1000 || (int64_t)e->dur % 1000))
+            return 0;
+    }
+    return 1000;
 }
 
 /* ---- the plan ---- */
@@ -552,9 +578,10 @@ static orr_code device_parent(merger *m, const kin_event *e, uint32_t *out, orr_
     if (call == LINK_NONE)
         return count_event(m, ORR_LINK_NO_LAUNCH, e, err);
     const kin_event *c = &m->l->device.events[call];
-    const uint32_t op = innermost_op(m, c->tid, c->ts);
+    const bool is_comm = link_is_nccl(link_name(m->l, e));
+    const uint32_t op = launching_op(m, c, is_comm);
     if (op != LINK_NONE) {
-        *out = link_is_nccl(link_name(m->l, e)) ? innermost_call(m, op) : m->plan_of_op[op];
+        *out = is_comm ? innermost_call(m, op) : m->plan_of_op[op];
         m->l->tally.counts.of[ORR_LINK_PLACED]++;
         return ORR_OK;
     }
@@ -611,6 +638,7 @@ static orr_code make_room(merger *m, orr_error *err)
     m->plan_of_op = orr_arena_new(a, ops, uint32_t);
     m->plan_of_event = orr_arena_new(a, m->l->device.count + 1, uint32_t);
     m->thread_plan = orr_arena_new(a, (size_t)m->l->ops.thread_count + 1, uint32_t);
+    m->slack = find_slack(m->l);
     m->calls = link_calls(m->l);
     m->host_by_id = orr_map_create(hosts);
     if (!m->op_of || !m->plan_of_host || !m->part_of || !m->host_of || !m->parent_op ||
