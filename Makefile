@@ -6,6 +6,7 @@
 #     make test       all tests; last line: N passed, N failed (installs missing packages first); the goldens run a
 #                     second time under the address and undefined-behaviour sanitizers
 #     make check      all tests under these sanitizers, after a build with clang that allows no warning
+#     make check-capture  orrery capture under a real PyTorch: of python3, or of a Debian 13 in a chroot
 #     make bench      the benchmarks
 #     make docs       the pictures in docs/pictures, from reports made now (needs chromium and Node.js)
 #     make fuzz       each fuzz target for FUZZ_SECONDS=60
@@ -24,7 +25,7 @@ TESTS ?=
 # The report page is tried in a browser; where there is none, its tests say so and count as skipped.
 browser-tests = tools/setup.sh browser || echo "no browser: the tests of the report page are skipped"; tests/browser/install.sh $(1)
 
-.PHONY: all demo test check bench docs fuzz install uninstall format clean
+.PHONY: all demo test check check-capture bench docs fuzz install uninstall format clean
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja
@@ -53,6 +54,10 @@ check:
 	@ninja -C build-san --quiet
 	@$(call browser-tests,build-san)
 	@tests/run --build build-san --slow 8 $(TESTS)
+
+# CAPTURE_TESTS= picks scripts by name; CAPTURE_ROOT= is a system with python3-torch to chroot into.
+check-capture: all
+	@CAPTURE_ROOT=$(CAPTURE_ROOT) tests/capture/check $(BUILD) $(CAPTURE_TESTS)
 
 bench: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet

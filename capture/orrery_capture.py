@@ -441,7 +441,7 @@ def _answer(value):
 
 
 class _Nothing:
-    """A CUDA stream or event: order is what the graph says it is, and there is no time."""
+    """A stream or an event: order is what the graph says it is, and there is no time."""
 
     def __init__(self, *_, **__):
         pass
@@ -453,7 +453,20 @@ class _Nothing:
         return False
 
     def __getattr__(self, name):
-        return _answer(0.0 if name == "elapsed_time" else None)
+        if name.startswith("__"):
+            raise AttributeError(name)  # it is no array, no number and nothing that can be copied in parts
+        return _answer({"elapsed_time": 0.0, "query": True, "record_event": self}.get(name))
+
+
+_STREAM_NAMES = ("Event", "Stream", "stream", "current_stream", "default_stream")
+
+
+def _replace_streams(set_name, modules):
+    """FSDP works on streams of its device's module.  Up to 2.5 that is torch.cuda, since then torch.cpu for a mesh of
+    CPUs, whose streams lack most of what those of torch.cuda have (record_event, wait_event), by version, or all of it."""
+    for module in modules:
+        for name in _STREAM_NAMES:
+            set_name(module, name, _Nothing)
 
 
 @contextlib.contextmanager
@@ -462,10 +475,13 @@ def _without_gpu():
 
     undo = []
 
+    def put(owner, name, value):
+        undo.append((owner, name, getattr(owner, name, undo)))
+        setattr(owner, name, value)
+
     def patch(owner, name, value):
         if hasattr(owner, name):
-            undo.append((owner, name, getattr(owner, name)))
-            setattr(owner, name, value)
+            put(owner, name, value)
 
     def on_cpu(original):
         @functools.wraps(original)
@@ -477,8 +493,9 @@ def _without_gpu():
     for name, value in _CUDA_ANSWERS.items():
         patch(torch.cuda, name, _answer(value))
     patch(torch.cuda, "device_count", lambda: int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
-    for name in ("Event", "Stream", "stream", "current_stream", "default_stream"):
-        patch(torch.cuda, name, _Nothing)
+    _replace_streams(put, [torch.cuda, torch.cpu])
+    for name in ("synchronize", "set_device_index", "set_device_idx", "set_stream"):
+        patch(getattr(torch, "accelerator", None), name, _answer(None))
     patch(torch.amp.autocast_mode.autocast, "__init__", on_cpu(torch.amp.autocast_mode.autocast.__init__))
     scaler = torch.amp.GradScaler.__init__
     patch(torch.amp.GradScaler, "__init__", lambda self, device="cpu", *a, **k: scaler(self, _on_cpu(device), *a, **k))
@@ -491,7 +508,10 @@ def _without_gpu():
             yield
     finally:
         for owner, name, value in reversed(undo):
-            setattr(owner, name, value)
+            if value is undo:  # it was not there
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
 
 
 # ---- what was seen ----

@@ -282,8 +282,23 @@ static orr_code read_graph_options(const cli_context *c,
     return ORR_OK;
 }
 
+void cli_note_plain(const cli_context *c, const char *path, bool is_plain, bool is_dot)
+{
+    if (is_plain && is_dot)
+        cli_note(c,
+                 "%s: without positions: Graphviz's layout of so large a graph takes minutes to "
+                 "hours ('dot -Tdot' adds them)\n",
+                 path);
+    else if (is_plain)
+        cli_note(c,
+                 "%s: drawn in plain rows, one for each level of dependencies: Graphviz's layout "
+                 "of so large a graph takes minutes to hours\n",
+                 path);
+}
+
 static void note_boxes(const cli_context *c, const orr_view_graph_result *r)
 {
+    cli_note_plain(c, cli_text(c, "output"), r->is_plain, strcmp(c->args[0], "dot") == 0);
     if (r->boxes < r->nodes)
         cli_note(c, "%" PRIu32 " nodes drawn as %" PRIu32 " box%s\n", r->nodes, r->boxes,
                  r->boxes == 1 ? "" : "es");

@@ -73,4 +73,7 @@ orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err);
 /* orrery view timeline; and what run --gantt shares with it. */
 orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);
 
+/* A drawing that was too large to be laid out (cmd_view.c). */
+void cli_note_plain(const cli_context *c, const char *path, bool is_plain, bool is_dot);
+
 #endif

@@ -100,6 +100,7 @@ static bool find_old_form(const char *name, const char **tail_out, orr_graph_for
 static orr_code run_visualizer(cli_context *c, orr_error *err)
 {
     orr_view_graph_options opt = {.size = sizeof opt, .with_layout = true};
+    orr_view_graph_result result;
     const char *to = cli_text(c, "output_filename"), *tail;
     char path[PATH_ROOM];
     orr_trace *t;
@@ -116,8 +117,11 @@ static orr_code run_visualizer(cli_context *c, orr_error *err)
         code = name_drawing(to, tail, path, err);
     if (code || (code = read_as_old_program(c, cli_text(c, "input_filename"), &t, err)))
         return code;
-    code = orr_view_graph(t, opt.form == ORR_GRAPH_GRAPHML ? to : path, &opt, NULL, err);
+    to = opt.form == ORR_GRAPH_GRAPHML ? to : path;
+    code = orr_view_graph(t, to, &opt, &result, err);
     orr_trace_destroy(t);
+    if (!code)
+        cli_note_plain(c, to, result.is_plain, opt.form == ORR_GRAPH_DOT);
     return code;
 }
 

@@ -103,6 +103,7 @@ typedef struct orr_view_graph_options {
 typedef struct orr_view_graph_result {
     uint32_t nodes; /* of the trace that are in the drawing */
     uint32_t boxes; /* that stand for them */
+    bool is_plain;  /* too large to be laid out in seconds: DOT without positions, plain rows */
 } orr_view_graph_result;
 
 /* "dot", "graphml", "svg", "pdf" or "png"; false for any other word. */

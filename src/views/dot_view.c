@@ -296,13 +296,14 @@ static orr_code write_whole(const orr_buf *b, const char *path, orr_error *err)
 static orr_code draw(const orr_buf *text,
                      const char *path,
                      const orr_view_graph_options *opt,
+                     orr_view_graph_result *result,
                      orr_error *err)
 {
     if (opt->form == ORR_GRAPH_DOT && !opt->with_layout)
         return write_whole(text, path, err);
     orr_buf drawing = {0};
     const orr_str s = {(const char *)text->ptr, text->len};
-    orr_code code = orr_layout_render(s, form_names[opt->form], &drawing, err);
+    orr_code code = orr_layout_render(s, form_names[opt->form], &drawing, &result->is_plain, err);
     if (!code)
         code = write_whole(&drawing, path, err);
     orr_buf_fini(&drawing);
@@ -330,7 +331,7 @@ orr_code orr_view_graph(const orr_trace *t,
     code = opt->rules ? opt->rules->write_dot(t, opt->id_shift, &text, err)
                       : dot_text(t, opt, &text, result, err);
     if (!code)
-        code = draw(&text, path, opt, err);
+        code = draw(&text, path, opt, result, err);
     orr_buf_fini(&text);
     return code;
 }

@@ -12,5 +12,10 @@ chakra_timeline_visualizer --input_filename log.csv --output_filename bad.json -
 echo "status $?"
 sed 's/\[.*\]/[when]/' bad.log
 ls bad.json 2>/dev/null
-chakra_timeline_visualizer --input_filename log.csv --output_filename bad.json --num_npus 1 --npu_frequency 1.5GHz
-echo "status $?"
+for frequency in 1.5GHz 1500 1500MHz 1.5ghz 1.0005GHz 0 -1 fast ''; do
+    head -n 3 log.csv > good.csv
+    chakra_timeline_visualizer --input_filename good.csv --output_filename "f.json" --num_npus 1 --npu_frequency "$frequency"
+    echo "status $?"
+    [ ! -e f.json ] || grep -o '"ts": [0-9.]*, "dur": [0-9.]*' f.json
+    rm -f f.json
+done

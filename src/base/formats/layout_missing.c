@@ -3,8 +3,10 @@
  * missing. */
 #include "layout_graphviz.h"
 
-orr_code orr_layout_render(orr_str text, const char *format, orr_buf *out, orr_error *err)
+orr_code orr_layout_render(
+    orr_str text, const char *format, orr_buf *out, bool *is_plain, orr_error *err)
 {
+    *is_plain = false;
     (void)text, (void)out;
     return orr_fail(
         err, ORR_EUSAGE, NULL,
