@@ -12,6 +12,7 @@
 #include <orrery/lab/hardware.h>
 #include <orrery/lab/layers.h>
 #include <orrery/lab/pytorch.h>
+#include <orrery/lab/simai.h>
 #include <orrery/lab/units.h>
 
 #include "base/text/text.h"
@@ -208,6 +209,39 @@ static const char *const flexflow_options[] = {"frequency", "compat", NULL};
 
 static const cli_converter cli_convert_flexflow = {"flexflow", flexflow_options, flexflow_make,
                                                    NULL};
+
+/* ---- orrery convert simai: a workload of SimAI to traces. ---- */
+
+static orr_code simai_make(cli_context *c, orr_set **out, orr_error *err)
+{
+    const orr_simai_options opt = {.ranks = (uint32_t)cli_count(c, "npus"),
+                                   .passes = (uint32_t)cli_count(c, "passes")};
+    orr_simai_report r;
+    const orr_code code = orr_simai_read(c->args[1], &opt, out, &r, err);
+    if (code)
+        return code;
+    cli_note(c, "%s: groups of %u (tensor), %u (data), %u (expert parallel)\n", c->args[1], r.tp,
+             r.dp, r.ep);
+    if (r.pp > 1)
+        cli_note(c,
+                 "%s: the table is the work of one of %u pipeline stages; messages between stages "
+                 "are not in it\n",
+                 c->args[1], r.pp);
+    if (r.missing)
+        cli_note(c, "%s: layers that the head announces and the file lacks: %" PRIu64 "\n",
+                 c->args[1], r.missing);
+    if (r.broadcasts)
+        cli_note(c, "%s: broadcasts, which SimAI leaves out: %" PRIu64 "\n", c->args[1],
+                 r.broadcasts);
+    if (r.alone)
+        cli_note(c, "%s: collectives of groups of one rank, left out: %" PRIu64 "\n", c->args[1],
+                 r.alone);
+    return ORR_OK;
+}
+
+static const char *const simai_options[] = {"npus", "passes", NULL};
+
+static const cli_converter cli_convert_simai = {"simai", simai_options, simai_make, NULL};
 
 /* ---- orrery convert pytorch: a linked PyTorch trace of one rank to a trace. ---- */
 
@@ -819,8 +853,8 @@ static const cli_converter cli_convert_goal = {"goal", goal_options, .run = goal
 static const cli_option options[] = {
     {"output", 'o', "OUT", "output file; its ending selects the format", .required = true},
     {"ranks", 'r', "A-B", "only these ranks (or one, A); renumbered from 0 in the output"},
-    {"npus", 'n', "N", "text: number of ranks", CLI_COUNT, 1, 1 << 20},
-    {"passes", 0, "N", "text: number of training passes", CLI_COUNT, 0, 1 << 24, "1"},
+    {"npus", 'n', "N", "text, simai: number of ranks", CLI_COUNT, 1, 1 << 20},
+    {"passes", 0, "N", "text, simai: number of training passes", CLI_COUNT, 0, 1 << 24, "1"},
     {"dims", 0, "DIMS", "text: dimensions of the network: their number, or sizes such as 8x4"},
     {"updates", 0, NULL, "text: add the update time as a compute node after each collective"},
     {"frequency", 0, "MHZ", "flexflow: run times in cycles of this clock instead of microseconds",
@@ -850,7 +884,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "kind of the input: et, text, flexflow, pytorch, fx, export or goal", CLI_ONCE},
+    {"KIND", "kind of the input: et, text, simai, flexflow, pytorch, fx, export or goal", CLI_ONCE},
     {"IN", "et: a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; else a file",
      CLI_ONCE},
     {0},
@@ -942,8 +976,8 @@ static const char *const et_options[] = {"same-schema", "lenient", NULL};
 static const cli_converter convert_et = {"et", et_options, et_make, NULL};
 
 static const cli_converter *const kinds[] = {
-    &convert_et,     &cli_convert_text,   &cli_convert_flexflow, &cli_convert_pytorch,
-    &cli_convert_fx, &cli_convert_export, &cli_convert_goal};
+    &convert_et,          &cli_convert_text, &cli_convert_simai,  &cli_convert_flexflow,
+    &cli_convert_pytorch, &cli_convert_fx,   &cli_convert_export, &cli_convert_goal};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static orr_code find_kind(const char *name, const cli_converter **out, orr_error *err)
@@ -958,7 +992,8 @@ static orr_code find_kind(const char *name, const cli_converter **out, orr_error
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; did you mean '%s'?", name, near);
     return orr_fail(err, ORR_EUSAGE, NULL,
-                    "no kind '%s'; there are: et, text, flexflow, pytorch, fx, export, goal", name);
+                    "no kind '%s'; there are: et, text, simai, flexflow, pytorch, fx, export, goal",
+                    name);
 }
 
 static bool takes(const cli_converter *k, const char *option)
@@ -1009,7 +1044,7 @@ const cli_command cli_cmd_convert = {
     .summary = "convert workloads to traces, and traces to other formats",
     .description =
         "KIND et: IN is any trace: .et of any version, JSON, a set; plain or compressed.  KIND text: IN is a table "
-        "of layers, the text workload of ASTRA-sim 1.0.  KIND flexflow: IN is a task graph of FlexFlow in the DOT "
+        "of layers, the text workload of ASTRA-sim 1.0.  KIND simai: IN is a workload of SimAI, as AICB writes it.  KIND flexflow: IN is a task graph of FlexFlow in the DOT "
         "language.  KIND pytorch: IN is a PyTorch trace of one rank, linked by 'orrery link' or chakra_trace_link, or a "
         "host trace alone.  KIND fx: IN is a training step captured from PyTorch by 'orrery capture'; the output has all ranks of the "
         "job.  KIND export: IN is a program saved by torch.export (.pt2), or the JSON in it.  KIND goal: IN is a GOAL schedule, text or binary, or any trace; OUT is a schedule (text, or binary "

@@ -35,6 +35,7 @@
 #include <orrery/lab/scalesim.h>
 #include <orrery/lab/schedgen.h>
 #include <orrery/lab/serve.h>
+#include <orrery/lab/simai.h>
 #include <orrery/lab/stage.h>
 #include <orrery/lab/stall.h>
 #include <orrery/lab/systolic.h>

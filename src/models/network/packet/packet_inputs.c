@@ -227,6 +227,15 @@ static orr_code read_traced(orr__packet_inputs *in, orr_error *err)
     if (!(in->is_traced = orr_alloc(in->cabling.nodes, sizeof *in->is_traced)))
         return orr_no_memory(err);
     orr_code code = orr__packet_inputs_path(in, in->config.trace_nodes, "TRACE_FILE", &path, err);
+    if (!code &&
+        access(path, F_OK) != 0) { /* SimAI's configuration names one that it does not have */
+        char line[400];
+        snprintf(line, sizeof line, "%.300s: there is no such file, so nothing is traced", path);
+        warn(in, line);
+        orr_free(in->is_traced);
+        in->is_traced = NULL;
+        return ORR_OK;
+    }
     if (!code)
         code = orr__traced_read(&in->cabling, path, in->is_traced, &found, err);
     if (!code)
