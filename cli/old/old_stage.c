@@ -53,7 +53,8 @@ static const cli_option options[] = {
     YES_NO("mixed-precision", "false", "sizes in inputs and outputs; llama as llama"),
     YES_NO("activation-recompute", "false", "accepted, ignored"),
     YES_NO("print-gpu-vram", "false", "print what each rank keeps in memory"),
-    {"chakra-schema-version", 0, "NAME", "accepted, ignored", .fallback = "v0.0.4"},
+    {"chakra-schema-version", 0, "NAME", "json: as --format json; else ignored",
+     .fallback = "v0.0.4"},
     {"comm-group-file", 0, "NAME", "file of communicator groups in the folder"},
     {"templates", 0, "DIR", "modules to use instead of the built-in ones"},
     {"graph", 0, "NAME", "also write the tensor graph, NAME.csv and NAME.json"},
@@ -167,6 +168,13 @@ static bool join(char out[PATH_ROOM], const char *folder, const char *name, cons
     return n >= 0 && n < PATH_ROOM;
 }
 
+/* --format json, or --chakra_schema_version json, as STAGE's documents have it. */
+static bool wants_json(const cli_context *c)
+{
+    return strcmp(cli_text(c, "format"), "json") == 0 ||
+           strcmp(cli_text(c, "chakra-schema-version"), "json") == 0;
+}
+
 /* "w.%d.et" -> "w.json"; a name without %d gets ".%d.et" first. */
 static orr_code name_files(const cli_context *c, target *t, const char *name, orr_error *err)
 {
@@ -188,9 +196,9 @@ static orr_code name_output(const cli_context *c, target *t, orr_error *err)
                   .is_one = out && orr_text_ends(out, ".et") && !strstr(out, "%d")};
     if (out && (cli_given(c, "output-dir") || name))
         return orr_fail(err, ORR_EUSAGE, NULL, "--output and --output-dir both say where to write");
-    if (t->is_set && strcmp(cli_text(c, "format"), "et") != 0)
+    if (t->is_set && wants_json(c))
         return orr_fail(err, ORR_EUSAGE, NULL, "a .orr file holds traces, not --format json");
-    if (t->is_one && strcmp(cli_text(c, "format"), "et") != 0)
+    if (t->is_one && wants_json(c))
         return orr_fail(err, ORR_EUSAGE, NULL, "with --format json, OUT is a name with %%d");
     if (!t->is_set && cli_flag(c, "compress"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file");
@@ -260,12 +268,12 @@ static orr_code write_one(orr_stage *job, const target *t, orr_error *err)
 
 static orr_code write_ranks(const cli_context *c, orr_stage *job, const target *t, orr_error *err)
 {
-    const bool is_json = strcmp(cli_text(c, "format"), "json") == 0;
     if (t->is_set)
         return write_set(c, job, t, err);
     if (t->is_one)
         return write_one(job, t, err);
-    return orr_stage_write_files(job, t->pattern, is_json ? ORR_STAGE_JSON : ORR_STAGE_ET, 0, err);
+    return orr_stage_write_files(job, t->pattern, wants_json(c) ? ORR_STAGE_JSON : ORR_STAGE_ET, 0,
+                                 err);
 }
 
 static orr_code write_all(const cli_context *c, orr_stage *job, const target *t, orr_error *err)
