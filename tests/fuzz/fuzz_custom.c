@@ -81,6 +81,7 @@ static orr_attr integer(const char *name, int64_t value)
 static void append(orr_trace *t, orr_draft d)
 {
     orr_error err;
+    d.name = orr_str_of("node");
     REQUIRE(orr_trace_append(t, &d, &err) == ORR_OK);
 }
 
