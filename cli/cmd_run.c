@@ -435,6 +435,11 @@ static const cli_option options[] = {
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1",
      .needs = ORR_RUN_SYSTEM},
     {"rendezvous", 0, NULL, "a message starts when its receiver is ready", .needs = ORR_RUN_SYSTEM},
+    {"fold", 0, "auto|off|verify",
+     "simulate ranks that do the same once; verify: and compare with every rank simulated",
+     .fallback = "auto", .needs = ORR_RUN_SYSTEM},
+    {"fold-why", 0, NULL, "say how many ranks stood for how many, and why not fewer",
+     .needs = ORR_RUN_SYSTEM | ONE_RUN},
     {"threads", 0, "N", "threads for reading traces and for packets; 0: one per core", CLI_COUNT, 0,
      256, "0"},
     {"trace-log", 0, "FILE", "write when each node was issued and ended, one line per event",
@@ -633,6 +638,18 @@ static void print_warnings(const cli_context *c, const orr_run *r, size_t *shown
     }
 }
 
+/* On stderr, as other remarks: how many ranks stood for how many. */
+static void say_fold(const orr_run *r)
+{
+    const uint32_t all = orr_run_ranks(r), some = orr_run_ranks_simulated(r);
+    const char *why = orr_run_fold_why(r);
+    if (some < all)
+        fprintf(stderr, "folding: %u of %u ranks simulated%s%s\n", some, all,
+                *why ? "; split: " : "", why);
+    else
+        fprintf(stderr, "folding: all %u ranks simulated%s%s\n", all, *why ? ": " : "", why);
+}
+
 orr_code cli_run_and_print(cli_context *c,
                            const orr_run_config *config,
                            const cli_run_output *wanted,
@@ -653,6 +670,8 @@ orr_code cli_run_and_print(cli_context *c,
             print_so_far(c, r, config, wanted, err);
     } else if (!code) {
         print_warnings(c, r, &warned);
+        if (wanted->says_fold)
+            say_fold(r);
         code = print_result(r, wanted, err);
         if (!code)
             code = write_files(r, wanted, err);
@@ -908,6 +927,14 @@ static orr_code run_traces(cli_context *c,
     return code;
 }
 
+static orr_run_fold fold_wanted(const cli_context *c)
+{
+    const char *how = cli_text(c, "fold");
+    return strcmp(how, "off") == 0      ? ORR_RUN_FOLD_OFF
+           : strcmp(how, "verify") == 0 ? ORR_RUN_FOLD_VERIFY
+                                        : ORR_RUN_FOLD_AUTO;
+}
+
 static orr_code run_run(cli_context *c, orr_error *err)
 {
     char keys[CLI_KEYS_ROOM];
@@ -939,6 +966,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .network = cli_text(c, "network"),
         .queues_per_dim = (uint32_t)cli_count(c, "queues"),
         .rendezvous = cli_flag(c, "rendezvous"),
+        .fold = fold_wanted(c),
         .threads = (unsigned)cli_count(c, "threads"),
         .records = records_wanted(c),
         .path_steps = (uint32_t)cli_count(c, "critical-path"),
@@ -952,6 +980,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
     const cli_run_output wanted = {
         .is_json = cli_flag(c, "json"),
         .has_gantt = cli_flag(c, "gantt"),
+        .says_fold = cli_flag(c, "fold-why"),
         .csv = cli_text(c, "csv"),
         .links = cli_text(c, "links"),
         .trace_log = cli_text(c, "trace-log"),

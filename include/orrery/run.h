@@ -119,6 +119,13 @@ typedef struct orr_run_source {
     orr_str path;     /* "-": standard input, which has no hash */
 } orr_run_source;
 
+/* Ranks that do the same (docs/design/folding.md). */
+typedef enum orr_run_fold {
+    ORR_RUN_FOLD_AUTO = 0, /* simulated once, where that gives exactly the same results */
+    ORR_RUN_FOLD_OFF,      /* every rank is simulated */
+    ORR_RUN_FOLD_VERIFY    /* both; a run that differs ends with ORR_EBUG */
+} orr_run_fold;
+
 /* Strings and lists are copied; sets, schedules, rules and network operations are not, and must
  * outlive the run. */
 typedef struct orr_run_config {
@@ -155,6 +162,7 @@ typedef struct orr_run_config {
     uint32_t queues_per_dim;   /* 0: 1 */
     bool rendezvous;           /* a message starts when its receiver is ready */
     double injection_scale;    /* of the endpoint delay; 0: 1, below 0: 0 */
+    orr_run_fold fold;         /* of traces */
     orr_run_change change;
 
     const orr_loggops_model *loggops; /* NULL: "default" */
@@ -212,6 +220,9 @@ typedef struct orr_run_rank {
 
 ORR_API uint32_t orr_run_ranks(const orr_run *r);    /* flows: 0 */
 ORR_API uint32_t orr_run_finished(const orr_run *r); /* ranks that have finished */
+/* How many ranks were simulated for all of them; and why not fewer, or what was verified ("": nothing to say). */
+ORR_API uint32_t orr_run_ranks_simulated(const orr_run *r);
+ORR_API const char *orr_run_fold_why(const orr_run *r);
 /* Valid until the next call on this run.  NULL: there is no such rank. */
 ORR_API const orr_run_rank *orr_run_rank_at(orr_run *r, uint32_t rank);
 /* When the last rank or flow was done; of a run that is not over: now. */

@@ -5,6 +5,7 @@
 
 #include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"
+#include "run/fold/fold.h"
 #include "run/watch.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static const char *status_of(const orr_sim *s)
         return "finished";
     if (s->code || clk_has_failed(s->clock))
         return "failed";
-    return clk_next_tick(s->clock, &tick) ? "interrupted" : "stalled";
+    return s->fold || clk_next_tick(s->clock, &tick) ? "interrupted" : "stalled";
 }
 
 /* ---- ranks ---- */
@@ -34,15 +35,14 @@ static uint64_t sub_floor0(uint64_t a, uint64_t b)
 /* Of a rank that has not finished: up to now. */
 static uint64_t time_of(const orr_sim *s, uint32_t rank, orr__figure f)
 {
-    const run_npu *n = &s->npus[rank];
-    const orr_sim_rank_result *r = &n->result;
+    const orr_sim_rank_result *r = orr_sim_rank(s, rank);
     switch (f) {
     case ORR__FIGURE_FINISHED:
         return r->finished_at;
     case ORR__FIGURE_COMPUTE:
-        return watch_compute_so_far(n);
+        return s->fold ? r->gpu_time : watch_compute_so_far(&s->npus[rank]);
     case ORR__FIGURE_COMMUNICATION:
-        return watch_comm_so_far(n);
+        return s->fold ? r->comm_time : watch_comm_so_far(&s->npus[rank]);
     case ORR__FIGURE_EXPOSED: /* as the reference has it (astra-sim.md 6.5), but never below 0 */
         return sub_floor0(watch_until(s, rank), r->gpu_total);
     case ORR__FIGURE_MEMORY:
@@ -81,6 +81,16 @@ static orr__figure_spread spread_of(const orr__run_facts *f, unsigned figure, ui
     return out;
 }
 
+static int compare_finish(const void *a, const void *b, void *context)
+{
+    const uint64_t(*times)[ORR__FIGURES] = context;
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const uint64_t at = times[x][ORR__FIGURE_FINISHED], other = times[y][ORR__FIGURE_FINISHED];
+    if (at != other)
+        return at < other ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
 static bool take_ranks(taker *t)
 {
     const orr_sim *s = t->s;
@@ -94,6 +104,7 @@ static bool take_ranks(taker *t)
         times && values && (order || !s->finished) && (peaks || !s->system.track_local_mem);
     f->times = (const uint64_t(*)[ORR__FIGURES])times;
     f->finish_order = order;
+    f->simulated = orr_sim_simulated(s);
     f->peak_memory = peaks;
     for (uint32_t r = 0; ok && r < s->npu_count; r++) {
         for (unsigned k = 0; k < ORR__FIGURES; k++)
@@ -105,6 +116,9 @@ static bool take_ranks(taker *t)
         f->spread[k] = spread_of(f, k, values);
     if (ok && order)
         memcpy(order, s->finish_order, s->finished * sizeof *order);
+    if (ok && order &&
+        fold_knows_network(s)) /* folded or not: ranks of one tick by their numbers */
+        qsort_r(order, s->finished, sizeof *order, compare_finish, times);
     orr_free(values);
     return ok;
 }

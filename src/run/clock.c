@@ -381,6 +381,11 @@ bool clk_step(clk_clock *c)
     return true;
 }
 
+void clk_jump(clk_clock *c, uint64_t tick)
+{
+    c->line.now = tick;
+}
+
 static bool next_own_tick(const clk_clock *c, uint64_t *tick)
 {
     if (c->running != NONE && c->lists[c->running].head != NONE) {

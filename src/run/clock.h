@@ -55,6 +55,7 @@ void clk_detach(clk_clock *c);
 
 /* Run one event, or a few of a model's own; false: none is left. */
 bool clk_step(clk_clock *c);
+void clk_jump(clk_clock *c, uint64_t tick);             /* with no event pending: now is then */
 bool clk_next_tick(const clk_clock *c, uint64_t *tick); /* of the earliest event */
 void clk_stop(clk_clock *c);                            /* no further event will run */
 bool clk_has_failed(const clk_clock *c);

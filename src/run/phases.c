@@ -6,6 +6,7 @@
  *
  * The order of the dimensions is given (schedule.c); here it becomes reduce-scatters, all-gathers
  * and so on, and the data grows and shrinks from phase to phase. */
+#include "fold/fold.h"
 #include "match.h"
 #include "run_state.h"
 
@@ -13,8 +14,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-
-enum { GROUP_RING_DELAY = 10 }; /* astra-sim.md 5.5 */
 
 /* ---- queues and directions ---- */
 
@@ -185,6 +184,10 @@ static bool set_up(sys_stream *st)
 
 void sys_phase_start(sys_stream *st)
 {
+    if (st->npu->sim->fold) {
+        fold_phase_start(st);
+        return;
+    }
     if (st->custom_prefix) {
         st->coll.ops = st->plan ? &sys_coll_plan : &sys_coll_custom;
         memset(orr_coll_state(&st->coll), 0, st->coll.ops->state_size);
@@ -264,7 +267,7 @@ static void endpoint_passed(void *stream, uint64_t argument)
 
 uint64_t sys_endpoint_delay(const sys_stream *st)
 {
-    return st->group ? GROUP_RING_DELAY : st->npu->sim->system.endpoint_delay;
+    return st->group ? SYS_GROUP_RING_DELAY : st->npu->sim->system.endpoint_delay;
 }
 
 void orr_coll_charge(orr_coll *c, orr_bytes size, unsigned how)

@@ -191,6 +191,16 @@ uint32_t orr_run_ranks(const orr_run *r)
     return r->engine->ranks ? r->engine->ranks(r) : 0;
 }
 
+uint32_t orr_run_ranks_simulated(const orr_run *r)
+{
+    return r->engine->simulated ? r->engine->simulated(r) : orr_run_ranks(r);
+}
+
+const char *orr_run_fold_why(const orr_run *r)
+{
+    return r->engine->fold_why ? r->engine->fold_why(r) : "";
+}
+
 uint32_t orr_run_finished(const orr_run *r)
 {
     return r->engine->finished ? r->engine->finished(r) : 0;

@@ -5,6 +5,7 @@
  * The stop flag and the wall clock are checked once in a few thousand events.  The work left is
  * estimated in messages and nodes: the messages of a collective follow from its algorithm, and they
  * take most of the time. */
+#include "fold/fold.h"
 #include "watch.h"
 
 #include <orrery/lab/progress.h>
@@ -12,7 +13,7 @@
 
 #include <stdio.h>
 
-enum { BATCH = 4096 };
+enum { BATCH = 4096, MOST_SPLITS = 24 };
 
 void orr_sim_stop(orr_sim *s)
 {
@@ -65,7 +66,7 @@ static double whole_work(const orr_sim *s)
 {
     double *by_class = orr_alloc(orr_set_class_count(s->set), sizeof *by_class);
     double sum = 0;
-    for (uint32_t r = 0; by_class && r < s->npu_count; r++) {
+    for (uint32_t r = 0; by_class && !s->fold && r < s->npu_count; r++) {
         double *one = &by_class[s->npus[r].graph - s->graphs];
         if (*one == 0)
             *one = class_work(&s->npus[r]);
@@ -205,8 +206,52 @@ static orr_code start(orr_sim *s, orr_error *err)
     return code ? code : refuse_tick_zero(s, err);
 }
 
+static orr_code run_every_rank(orr_sim *s, orr_error *err);
+
+/* What the folded run found, against every rank. */
+static orr_code verify_fold(orr_sim *s, orr_error *err)
+{
+    struct fold_found *found = fold_keep_found(s);
+    if (!found)
+        return orr_no_memory(err);
+    orr_code code = run_build_again(s, false, err);
+    if (!code)
+        code = run_every_rank(s, err);
+    if (!code)
+        code = fold_compare_found(found, s, err);
+    if (!code)
+        snprintf(s->fold_why, sizeof s->fold_why, "%u ranks stand for %u: verified",
+                 fold_found_simulated(found), s->npu_count);
+    fold_drop_found(found);
+    return code;
+}
+
+/* Folded as long as it holds: with finer classes where it does not, and at last every rank. */
+static orr_code run_folded(orr_sim *s, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    while (s->fold && !code) {
+        s->has_started = true;
+        code = fold_run(s->fold, err);
+        if (code == ORR_ESTOP)
+            return stopped(s, err);
+        if (!code && s->opt.fold == ORR_SIM_FOLD_VERIFY)
+            return verify_fold(s, err);
+        if (code != ORR_END)
+            return code;
+        code = run_build_again(s, fold_wants_split(s->fold) && ++s->fold_splits < MOST_SPLITS, err);
+    }
+    return code;
+}
+
 orr_code orr_sim_step(orr_sim *s, orr_error *err)
 {
+    if (s->fold) { /* an event of one rank after the other */
+        const orr_code code = run_build_again(s, false, err);
+        if (code)
+            return code;
+        snprintf(s->fold_why, sizeof s->fold_why, "it is run event by event");
+    }
     if (!s->has_started)
         return start(s, err);
     const bool has_run = clk_step(s->clock);
@@ -214,7 +259,7 @@ orr_code orr_sim_step(orr_sim *s, orr_error *err)
     return code ? code : has_run ? ORR_OK : ORR_END;
 }
 
-orr_code orr_sim_run(orr_sim *s, orr_error *err)
+static orr_code run_every_rank(orr_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
     if (!s->has_started)
@@ -230,4 +275,14 @@ orr_code orr_sim_run(orr_sim *s, orr_error *err)
     if (!code && s->net_ops->finish)
         code = s->net_ops->finish(s->net, err);
     return code;
+}
+
+orr_code orr_sim_run(orr_sim *s, orr_error *err)
+{
+    if (s->fold) {
+        const orr_code code = run_folded(s, err);
+        if (code || s->fold || s->has_started)
+            return code;
+    }
+    return run_every_rank(s, err);
 }

@@ -69,8 +69,13 @@ struct orr_sim {
     orr_set *owned_set;
     const orr_set *set;
     work_graph *graphs; /* by class */
-    run_npu *npus;
+    run_npu *npus;      /* by rank; folded: by class */
     uint32_t npu_count, dims;
+    uint32_t built;        /* of npus */
+    struct fold_sim *fold; /* NULL: every rank is simulated */
+    uint64_t *fold_colour; /* by rank: what sets ranks apart; NULL: not asked yet */
+    uint32_t fold_splits;
+    char fold_why[160]; /* it is not folded, or was split */
     uint32_t
         lanes; /* sets of queues: as many as the traces have communication streams, 1 at least */
     sys_plan plans[ORR_COLL_COUNT];
@@ -108,6 +113,9 @@ void run_fail_text(orr_sim *s, const run_npu *npu, uint32_t place, const char *f
     ORR_PRINTF(4, 5);
 void run_no_memory(orr_sim *s);
 
+/* From the start again, folded if it can be, or every rank (sim.c). */
+orr_code run_build_again(orr_sim *s, bool folds, orr_error *err);
+
 /* Values that ranks of a class may have of their own. */
 static inline int64_t run_npu_value(const run_npu *n,
                                     uint32_t place,
@@ -140,11 +148,17 @@ static inline uint32_t run_lane_of(const run_npu *n, uint32_t place)
     return slot >= WORK_SLOT_STREAMS ? slot - WORK_SLOT_STREAMS + 1u : 0;
 }
 
+void fold_timer(run_npu *n, uint64_t delay, clk_action action, void *context, uint64_t argument);
+
 /* A timer of this rank (astra-sim.md 4.2). */
 static inline void run_npu_timer(
     run_npu *n, uint64_t delay, clk_action action, void *context, uint64_t argument)
 {
     clk_clock *c = n->sim->clock;
+    if (n->sim->fold) {
+        fold_timer(n, delay, action, context, argument);
+        return;
+    }
     clk_timer(c, n->rank, clk_now(c) + delay, action, context, argument);
 }
 

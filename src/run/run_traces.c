@@ -70,6 +70,9 @@ static orr_code create(orr_run *r, orr_error *err)
         .queues_per_dim = c->queues_per_dim,
         .injection_scale = c->injection_scale,
         .rendezvous = c->rendezvous,
+        .fold = c->fold == ORR_RUN_FOLD_OFF      ? ORR_SIM_FOLD_OFF
+                : c->fold == ORR_RUN_FOLD_VERIFY ? ORR_SIM_FOLD_VERIFY
+                                                 : ORR_SIM_FOLD_AUTO,
         .trace_log = c->records & ORR_RUN_ISSUES,
         .wants_history = c->records & ORR_RUN_HISTORY,
         .wants_links = c->records & ORR_RUN_LINKS,
@@ -123,6 +126,16 @@ static uint32_t ranks(const orr_run *r)
 static uint32_t finished(const orr_run *r)
 {
     return orr_sim_finished(r->is.sim);
+}
+
+static uint32_t simulated(const orr_run *r)
+{
+    return orr_sim_simulated(r->is.sim);
+}
+
+static const char *fold_why(const orr_run *r)
+{
+    return orr_sim_fold_why(r->is.sim);
 }
 
 static void rank_at(const orr_run *r, uint32_t rank, orr_run_rank *out)
@@ -349,6 +362,8 @@ const run_engine run_traces_engine = {
     .stop = stop,
     .ranks = ranks,
     .finished = finished,
+    .simulated = simulated,
+    .fold_why = fold_why,
     .rank_at = rank_at,
     .time = time_of,
     .events = events,

@@ -4,6 +4,7 @@
  * Inputs are read in the reference's order (network, memory, system, traces, groups), so that with
  * several mistakes the same one is reported.  Ranks start in order at tick 0, outside of any event
  * (astra-sim.md 1). */
+#include "fold/fold.h"
 #include "goal_tape.h"
 #include "local_memory.h"
 #include "match.h"
@@ -269,6 +270,9 @@ static bool change_speeds(orr_sim *s)
 
 static void add_observers(orr_sim *s)
 {
+    memset(&s->hooks, 0, sizeof s->hooks);
+    if (s->fold)
+        return;
     if (s->watch)
         listen_to(&s->hooks, &watch_observer);
     if (s->tape)
@@ -283,9 +287,63 @@ static void add_observers(orr_sim *s)
         listen_to(&s->hooks, run_old_outputs->issues);
 }
 
+/* The ranks, or one for each class of them. */
 static orr_code build_ranks(orr_sim *s, orr_error *err)
 {
-    s->npus = orr_arena_new(s->arena, s->npu_count, run_npu);
+    const uint32_t count = s->fold ? fold_class_count(s->fold) : s->npu_count;
+    orr_code code = ORR_OK;
+    s->npus = orr_arena_new(s->arena, count, run_npu);
+    if (!s->npus)
+        return orr_no_memory(err);
+    s->built = count;
+    for (uint32_t i = 0; i < count && !code; i++) {
+        run_npu *n = &s->npus[i];
+        n->sim = s;
+        n->rank = s->fold ? fold_class_first(s->fold, i) : i;
+        n->speed = s->ranks_config.speeds ? &s->ranks_config.speeds[n->rank] : &cfg_plain_rank;
+        code = sys_init(n, err);
+        if (!code)
+            code = work_init(n, &s->graphs[orr_set_class_of(s->set, n->rank)], err);
+    }
+    if (!code && !s->rules->keeps_no_figures)
+        code = watch_create(s, err);
+    if (!code && s->opt.records_goal)
+        code = tape_create(s, err);
+    add_observers(s);
+    return code;
+}
+
+static void drop_ranks(orr_sim *s)
+{
+    for (uint32_t i = 0; s->npus && i < s->built; i++) {
+        work_fini(&s->npus[i]);
+        sys_fini(&s->npus[i]);
+    }
+    s->npus = NULL;
+    watch_destroy(s->watch);
+    s->watch = NULL;
+    fold_destroy(s->fold);
+    s->fold = NULL;
+}
+
+orr_code run_build_again(orr_sim *s, bool folds, orr_error *err)
+{
+    drop_ranks(s);
+    clk_destroy(s->clock);
+    s->finished = 0;
+    s->messages = 0;
+    s->has_started = false;
+    s->code = ORR_OK;
+    s->free_streams = NULL; /* some may be in queues that are gone */
+    s->free_sets = NULL;
+    if (!(s->clock = clk_create()))
+        return orr_no_memory(err);
+    const orr_code code = folds ? fold_create(s, &s->fold, err) : ORR_OK;
+    return code ? code : build_ranks(s, err);
+}
+
+static orr_code build(orr_sim *s, orr_error *err)
+{
     s->finish_order = orr_arena_new(s->arena, s->npu_count, uint32_t);
     s->matcher = msg_create(s);
     if (s->packet && s->packet->config.rules->matches_bytes && run_byte_matchings &&
@@ -296,25 +354,10 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
     if ((s->system.is_agreed || s->system.inter != CFG_ASCENDING) &&
         !(s->schedule = sched_create(s)))
         return orr_no_memory(err);
-    if (!s->npus || !s->finish_order || !s->matcher || !s->remote || !s->programs ||
-        !change_speeds(s))
+    if (!s->finish_order || !s->matcher || !s->remote || !s->programs || !change_speeds(s))
         return orr_no_memory(err);
-    orr_code code = ORR_OK;
-    for (uint32_t r = 0; r < s->npu_count && !code; r++) {
-        run_npu *n = &s->npus[r];
-        n->sim = s;
-        n->rank = r;
-        n->speed = s->ranks_config.speeds ? &s->ranks_config.speeds[r] : &cfg_plain_rank;
-        code = sys_init(n, err);
-        if (!code)
-            code = work_init(n, &s->graphs[orr_set_class_of(s->set, r)], err);
-    }
-    if (!code && !s->rules->keeps_no_figures)
-        code = watch_create(s, err);
-    if (!code && s->opt.records_goal)
-        code = tape_create(s, err);
-    add_observers(s);
-    return code;
+    const orr_code code = fold_create(s, &s->fold, err);
+    return code ? code : build_ranks(s, err);
 }
 
 static orr_code check_links(const orr_sim *s, orr_error *err)
@@ -425,7 +468,7 @@ static orr_code set_up(orr_sim *s, orr_error *err)
     if ((code = check_system(s, err)) || (code = sys_plans_read(s, err)) ||
         (code = read_traces(s, err)) || (code = read_groups(s, err)))
         return code;
-    return build_ranks(s, err);
+    return build(s, err);
 }
 
 orr_code orr_sim_create(const orr_sim_options *opt, orr_sim **out, orr_error *err)
@@ -454,13 +497,9 @@ void orr_sim_destroy(orr_sim *s)
     sys_program_cache_destroy(s->programs);
     sys_plans_destroy(s->coll_plans);
     sched_destroy(s->schedule);
-    for (uint32_t r = 0; s->npus && r < s->npu_count; r++) {
-        work_fini(&s->npus[r]);
-        sys_fini(&s->npus[r]);
-    }
+    drop_ranks(s);
     for (uint32_t k = 0; s->graphs && k < orr_set_class_count(s->set); k++)
         work_graph_fini(&s->graphs[k]);
-    watch_destroy(s->watch);
     tape_destroy(s->tape);
     orr__stall_destroy(s->stall);
     msg_destroy(s->matcher);
@@ -505,12 +544,22 @@ uint32_t orr_sim_finished_rank(const orr_sim *s, uint32_t place)
 
 const orr_sim_rank_result *orr_sim_rank(const orr_sim *s, uint32_t rank)
 {
-    return &s->npus[rank].result;
+    return s->fold ? fold_rank(s->fold, rank) : &s->npus[rank].result;
 }
 
 uint64_t orr_sim_events(const orr_sim *s)
 {
-    return clk_events(s->clock);
+    return s->fold ? fold_events(s->fold) : clk_events(s->clock);
+}
+
+uint32_t orr_sim_simulated(const orr_sim *s)
+{
+    return s->built;
+}
+
+const char *orr_sim_fold_why(const orr_sim *s)
+{
+    return s->fold_why;
 }
 
 uint32_t orr_sim_dimension_count(const orr_sim *s)

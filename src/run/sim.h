@@ -34,6 +34,13 @@ typedef enum orr_sim_record {
     ORR_SIM_RECORD_PHASES       /* and each phase of each chunk of each collective */
 } orr_sim_record;
 
+/* Ranks that do the same: simulated once, each, or both ways with an error where they differ (fold/fold.h). */
+typedef enum orr_sim_fold {
+    ORR_SIM_FOLD_AUTO = 0,
+    ORR_SIM_FOLD_OFF,
+    ORR_SIM_FOLD_VERIFY
+} orr_sim_fold;
+
 /* What-if: factors on what the files say; 0 means 1. */
 typedef struct orr_sim_change {
     bool
@@ -68,6 +75,7 @@ typedef struct orr_sim_options {
     uint32_t queues_per_dim;               /* 0: 1 */
     double injection_scale;                /* of endpoint-delay; 0: 1, below 0: 0 */
     bool rendezvous;
+    orr_sim_fold fold;
     bool trace_log;     /* keep when each node was issued and ended: orr_sim_write_trace_log */
     bool wants_history; /* the model packet records links and queues over time, for reports */
     bool wants_links;   /* a network model that knows no links is refused at once */
@@ -112,6 +120,9 @@ uint32_t orr_sim_ranks(const orr_sim *s);
 uint32_t orr_sim_finished(const orr_sim *s);                      /* how many have finished */
 uint32_t orr_sim_finished_rank(const orr_sim *s, uint32_t place); /* the place-th to finish */
 const orr_sim_rank_result *orr_sim_rank(const orr_sim *s, uint32_t rank);
+/* How many ranks were simulated for all of them, and why not fewer, or "". */
+uint32_t orr_sim_simulated(const orr_sim *s);
+const char *orr_sim_fold_why(const orr_sim *s);
 uint64_t orr_sim_events(const orr_sim *s);
 uint64_t orr_sim_messages(const orr_sim *s);
 

@@ -16,7 +16,7 @@
 
 #include <inttypes.h>
 
-enum { GROUP_STREAMS = 1000000, MOST_SPLITS = 1 << 20, BARRIER_BYTES = 8 };
+enum { MOST_SPLITS = 1 << 20, BARRIER_BYTES = 8 };
 
 /* ---- setting up ---- */
 
@@ -279,7 +279,7 @@ static sys_membership *join(run_npu *n, const cfg_group *g)
         return NULL;
     }
     n->memberships[n->membership_count++] = m;
-    *m = (sys_membership){.group = g, .next_stream = (uint64_t)g->id * GROUP_STREAMS};
+    *m = (sys_membership){.group = g, .next_stream = (uint64_t)g->id * SYS_GROUP_STREAMS};
     return m;
 }
 
@@ -330,6 +330,15 @@ static bool find_node_group(const run_npu *n, uint32_t place, const cfg_group **
         return false;
     *out = find_group(n->sim, id);
     return *out || work_metadata_group(n->sim, n->graph, id, out);
+}
+
+bool sys_find_group(const run_npu *n, uint32_t place, const cfg_group **out)
+{
+    int64_t own;
+    *out = NULL;
+    if (own_group(n, place, &own) ? own == 0 : sys_node_group_name(n, place).len == 0)
+        return true;
+    return find_node_group(n, place, out);
 }
 
 const cfg_group *sys_node_group(const run_npu *n, uint32_t place)

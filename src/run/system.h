@@ -13,6 +13,11 @@ typedef struct sys_bus sys_bus;
 struct sys_plans;
 struct coll_plan;
 
+enum {
+    SYS_GROUP_STREAMS = 1000000, /* numbers of streams that a group has */
+    SYS_GROUP_RING_DELAY = 10    /* endpoint delay of a group (astra-sim.md 5.5) */
+};
+
 /* One dimension of a logical topology, the same for all ranks (astra-sim.md 5.1). */
 typedef struct sys_dim {
     uint32_t position; /* in the implementation list: decides the queue */
@@ -95,6 +100,8 @@ typedef struct sys_membership {
 orr_code sys_init(run_npu *n, orr_error *err);
 void sys_fini(run_npu *n);
 void sys_collective(run_npu *n, uint32_t place, orr_collective kind, uint64_t size);
+/* False: the node names a group that is not known.  *out NULL: all ranks. */
+bool sys_find_group(const run_npu *n, uint32_t place, const cfg_group **out);
 /* The group that a collective names; NULL: none, or one that is not known. */
 const cfg_group *sys_node_group(const run_npu *n, uint32_t place);
 orr_str sys_group_text(orr_sim *s, int64_t id);                /* in decimal, made once */

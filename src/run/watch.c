@@ -9,6 +9,8 @@
  * the order of the log. */
 #include "watch.h"
 
+#include "fold/fold.h"
+
 #include "base/memory/hash.h"
 
 /* ---- setting up ---- */
@@ -33,14 +35,15 @@ orr_code watch_create(orr_sim *s, orr_error *err)
         return orr_no_memory(err);
     w->keeps_steps = s->opt.record >= ORR_SIM_RECORD_NODES || s->opt.critical_path;
     w->keeps_phases = s->opt.record >= ORR_SIM_RECORD_PHASES;
-    w->ranks = orr_arena_new(w->arena, s->npu_count, watch_rank);
+    const uint32_t ranks = s->fold ? 1 : s->npu_count; /* folded: fold_figures.c keeps them */
+    w->ranks = orr_arena_new(w->arena, ranks, watch_rank);
     w->tally_of = orr_arena_new(w->arena, orr_set_class_count(s->set), uint32_t *);
     w->tally_by_key = orr_map_create(0);
     w->group_seen = orr_map_create(0);
     if (!w->ranks || !w->tally_of || !w->tally_by_key || !w->group_seen ||
         (w->keeps_steps && !keep_steps(s, w)))
         return orr_no_memory(err);
-    for (uint32_t r = 0; r < s->npu_count; r++)
+    for (uint32_t r = 0; r < ranks; r++)
         w->ranks[r].last_ended = RUN_NONE;
     return ORR_OK;
 }
@@ -140,7 +143,7 @@ static uint32_t classify(run_npu *n, uint32_t place)
     return count_own_groups(n, i, row) ? row : RUN_NONE;
 }
 
-static watch_tally *tally_of(run_npu *n, uint32_t place)
+watch_tally *watch_tally_of(run_npu *n, uint32_t place)
 {
     orr_sim *s = n->sim;
     uint32_t **rows = &s->watch->tally_of[n->graph - s->graphs];
@@ -166,7 +169,7 @@ static void count_node(run_npu *n, uint32_t place)
     const watch_rank *r = &n->sim->watch->ranks[n->rank];
     const orr_columns *c = &n->graph->t->columns;
     const uint32_t i = n->graph->node[place];
-    watch_tally *t = tally_of(n, place);
+    watch_tally *t = watch_tally_of(n, place);
     if (!t) {
         run_no_memory(n->sim);
         return;
@@ -384,20 +387,22 @@ const run_observer watch_observer = {
 
 uint64_t watch_until(const orr_sim *s, uint32_t rank)
 {
-    const uint64_t end = s->npus[rank].result.finished_at;
+    const uint64_t end = orr_sim_rank(s, rank)->finished_at;
     return end == ORR_NEVER ? clk_now(s->clock) : end;
 }
 
 uint64_t watch_end_of_run(const orr_sim *s)
 {
     if (s->finished == s->npu_count && s->finished)
-        return s->npus[s->finish_order[s->finished - 1]].result.finished_at;
+        return orr_sim_rank(s, s->finish_order[s->finished - 1])->finished_at;
     return clk_now(s->clock);
 }
 
 uint64_t watch_busy(const orr_sim *s, uint32_t rank)
 {
     const watch_rank *r = &s->watch->ranks[rank];
+    if (s->fold)
+        return fold_busy(s->fold, rank);
     return r->busy + (r->active ? watch_until(s, rank) - r->busy_since : 0);
 }
 
@@ -410,7 +415,7 @@ bool watch_tally_ranks(const orr_sim *s, uint32_t *out)
     if (ranks && mark) {
         memset(out, 0, w->tally_count * sizeof *out);
         for (uint32_t r = 0; r < s->npu_count; r++)
-            ranks[s->npus[r].graph - s->graphs]++;
+            ranks[orr_set_class_of(s->set, r)]++;
         for (uint32_t k = 0; k < classes; k++)
             for (uint32_t p = 0; w->tally_of[k] && p < s->graphs[k].count; p++) {
                 const uint32_t row = w->tally_of[k][p];

@@ -102,6 +102,7 @@ struct watch_record {
 orr_code watch_create(orr_sim *s, orr_error *err);
 void watch_destroy(struct watch_record *w);
 extern const run_observer watch_observer;
+watch_tally *watch_tally_of(run_npu *n, uint32_t place); /* NULL: out of memory */
 
 /* ---- figures ---- */
 

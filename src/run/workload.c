@@ -8,6 +8,7 @@
  * what it starts and not what is waiting. */
 #include "workload.h"
 
+#include "fold/fold.h"
 #include "local_memory.h"
 #include "match.h"
 #include "run_state.h"
@@ -98,6 +99,10 @@ static int class_of(const run_npu *n, uint32_t place)
 
 static void note_start(run_npu *n, uint32_t place)
 {
+    if (n->sim->fold) {
+        fold_node_start(n, place);
+        return;
+    }
     const int k = class_of(n, place);
     const uint64_t now = clk_now(n->sim->clock);
     n->started_at[place] = now;
@@ -113,6 +118,10 @@ static void note_start(run_npu *n, uint32_t place)
 
 static void note_end(run_npu *n, uint32_t place)
 {
+    if (n->sim->fold) {
+        fold_node_end(n, place);
+        return;
+    }
     const int k = class_of(n, place);
     const uint64_t now = clk_now(n->sim->clock);
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
@@ -289,6 +298,10 @@ static void point_to_point(run_npu *n, uint32_t place, bool is_send)
                       peer, n->sim->npu_count);
         return;
     }
+    if (n->sim->fold) {
+        fold_message(n, place, is_send, (uint64_t)size);
+        return;
+    }
     const clk_call done = {work_node_done, n, place};
     const uint32_t wire_tag = (uint32_t)((uint64_t)tag % MSG_TAG_SPACE);
     if (is_send)
@@ -413,6 +426,10 @@ static void report(run_npu *n)
     n->result.compute_use = n->sum_compute_use / total;
     n->result.memory_use = n->sum_memory_use / total;
     n->result.intensity = n->sum_intensity / total;
+    if (s->fold) {
+        fold_rank_end(n);
+        return;
+    }
     s->finish_order[s->finished++] = n->rank;
     RUN_TELL(s, rank_end, n);
     if (s->finished == s->npu_count && s->byte_matcher)

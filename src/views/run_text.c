@@ -434,8 +434,14 @@ static void print_all(const orr__run_facts *f, orr_buf *b)
     print_dimensions(f, b);
     print_links(f, b);
     print_path(f, b);
-    orr_buf_print(b, "\nnetwork %s; %s messages, %s events\n", f->network,
+    orr_buf_print(b, "\nnetwork %s; %s messages, %s events", f->network,
                   orr_count_text(f->messages, messages), orr_count_text(f->events, events));
+    if (f->simulated < f->ranks) {
+        char some[ORR_UNIT_ROOM], all[ORR_UNIT_ROOM];
+        orr_buf_print(b, "; %s of %s ranks simulated, the others do the same",
+                      orr_count_text(f->simulated, some), orr_count_text(f->ranks, all));
+    }
+    orr_buf_text(b, "\n");
     print_packets(f, b);
 }
 

@@ -6,7 +6,7 @@ printf '{"scheduling-policy": "LIFO", "local-mem-bw": 1600, "preferred-dataset-s
 printf 'topology: [Switch]\nnpus_count: [4]\nbandwidth: [50]\nlatency: [500]\n' >net.yml
 export LC_ALL=C
 orrery run -q step.orr -s sys.json -t net.yml --gantt >both.txt
-orrery run -q step.orr -s sys.json -t net.yml >tables.txt
+orrery run -q step.orr -s sys.json -t net.yml --fold off >tables.txt
 head -n "$(wc -l <tables.txt)" both.txt | cmp - tables.txt
 tail -n "+$(($(wc -l <tables.txt) + 1))" both.txt
 awk 'length($0) > 80' both.txt

@@ -14,4 +14,12 @@ void orr__net_after(orr_net *n,
                     uint64_t argument);
 void orr__net_deliver_after(orr_net *n, uint64_t delay, uint64_t token);
 
+/* What a message between two ranks costs where messages do not delay each other: latency + size / speed. */
+typedef struct net_path {
+    double latency_ns, speed; /* bytes per ns */
+} net_path;
+orr_code orr__unaware_path(const void *net, uint32_t src, uint32_t dst, net_path *out);
+orr_code orr__unaware_graph_path(
+    void *net, uint32_t src, uint32_t dst, net_path *out, orr_error *err);
+
 #endif

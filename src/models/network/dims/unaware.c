@@ -38,20 +38,26 @@ static uint32_t hops(const orr_net_config *cfg, uint32_t k, uint32_t from, uint3
     return clockwise < n - clockwise ? clockwise : n - clockwise;
 }
 
-static orr_code unaware_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
+orr_code orr__unaware_path(const void *net, uint32_t src, uint32_t dst, net_path *out)
 {
     const unaware *u = net;
-    uint32_t src = m->src, dst = m->dst, k = 0;
-    (void)err;
+    uint32_t k = 0;
     while (src % u->cfg.npus[k] == dst % u->cfg.npus[k]) {
         src /= u->cfg.npus[k];
         dst /= u->cfg.npus[k];
         k++;
     }
     const uint32_t n = u->cfg.npus[k];
-    const double delay =
-        hops(&u->cfg, k, src % n, dst % n) * u->cfg.latency_ns[k] + (double)m->size / u->speed[k];
-    orr__net_deliver_after(sim, orr_ticks(delay), m->token);
+    *out = (net_path){hops(&u->cfg, k, src % n, dst % n) * u->cfg.latency_ns[k], u->speed[k]};
+    return ORR_OK;
+}
+
+static orr_code unaware_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
+{
+    net_path p;
+    (void)err;
+    orr__unaware_path(net, m->src, m->dst, &p);
+    orr__net_deliver_after(sim, orr_ticks(p.latency_ns + (double)m->size / p.speed), m->token);
     return ORR_OK;
 }
 

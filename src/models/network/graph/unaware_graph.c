@@ -47,27 +47,36 @@ static orr_code plain_create(const orr_net_config *cfg, void **out, orr_error *e
     return code;
 }
 
-static orr_code plain_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
+orr_code orr__unaware_graph_path(
+    void *net, uint32_t src, uint32_t dst, net_path *out, orr_error *err)
 {
     plain *p = net;
-    const uint64_t hash = orr_hash_mix((uint64_t)m->src << 32 | m->dst, 0xe7037ed1a0b428dbu);
-    double latency = 0, speed = 0;
-    uint32_t at = m->src;
-    while (at != m->dst) {
-        const uint32_t link = orr__routes_next(p->routes, at, m->dst, hash, err);
+    const uint64_t hash = orr_hash_mix((uint64_t)src << 32 | dst, 0xe7037ed1a0b428dbu);
+    uint32_t at = src;
+    *out = (net_path){0, 0};
+    while (at != dst) {
+        const uint32_t link = orr__routes_next(p->routes, at, dst, hash, err);
         if (link == NET_LINK_NONE && err->code == ORR_EINPUT)
             return orr_fail(err, ORR_EINPUT, &p->where,
-                            "there is no route from rank %u to rank %u over links that work",
-                            m->src, m->dst);
+                            "there is no route from rank %u to rank %u over links that work", src,
+                            dst);
         if (link == NET_LINK_NONE)
             return err->code;
         const orr__wire *l = &p->t->links[link];
-        latency += l->latency;
-        speed = speed == 0 || l->speed < speed ? l->speed : speed;
+        out->latency_ns += l->latency;
+        out->speed = out->speed == 0 || l->speed < out->speed ? l->speed : out->speed;
         at = l->to;
     }
-    orr__net_deliver_after(sim, orr_ticks(latency + (double)m->size / speed), m->token);
     return ORR_OK;
+}
+
+static orr_code plain_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
+{
+    net_path p;
+    const orr_code code = orr__unaware_graph_path(net, m->src, m->dst, &p, err);
+    if (!code)
+        orr__net_deliver_after(sim, orr_ticks(p.latency_ns + (double)m->size / p.speed), m->token);
+    return code;
 }
 
 const orr_net_ops orr__net_unaware_graph = {

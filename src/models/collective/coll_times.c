@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll_times.c - ring, halving-doubling and direct as recurrences of max and plus.
+ *
+ * On a network without congestion a phase is a function from the times at which its members start to those at which they
+ * finish.  Write a[k][i] for the time at which member i sends its packet k.  It then posts the receive of packet k of its
+ * source, which is complete at max(a[k][i], a[k][source] + delay); an endpoint delay later, plus the time of a reduction
+ * where there is one, comes a[k+1][i].  So with c[k] for these two (astra-sim.md 5.5, 5.7)
+ *
+ *     a[0][i]   = start[i] + endpoint
+ *     a[k+1][i] = max(a[k][i], a[k][source] + delay) + c[k+1],     end[i] = a[packets][i].
+ *
+ * Halving-doubling does this step by step.  A ring has the same neighbour in every step, and unrolled its end is the
+ * largest of start[j] + delays from j to i over the last lap: a sliding window.  Direct has many packets under way; see
+ * below.  Nothing here depends on the order of events of one tick, or the function says so by returning false. */
+#include "coll_times.h"
+
+#include "base/memory/heap.h"
+#include "base/memory/memory.h"
+#include "base/ticks.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { BY_DISTANCE = 0, BY_XOR = 1 };
+
+static uint64_t distance_step(const coll_times_phase *p, uint64_t distance)
+{
+    return (p->is_forward ? distance : p->count - distance) << 1 | BY_DISTANCE;
+}
+
+uint32_t coll_times_source(uint64_t step, uint32_t member, uint32_t count)
+{
+    const uint64_t by = step >> 1;
+    return step & 1 ? member ^ (uint32_t)by : (uint32_t)((member + count - by) % count);
+}
+
+/* ---- packets ---- */
+
+/* The walk of an algorithm, as coll_exchange.h has it. */
+typedef struct walk {
+    uint64_t packets; /* to send */
+    uint64_t parallel, round;
+} walk;
+
+/* Is packet k (from 0) added up where it is made?  The first of a round are the member's own. */
+static bool is_reduced(const coll_times_phase *p, const walk *w, uint64_t k)
+{
+    const uint64_t cycle = w->parallel + w->round;
+    if (k % cycle < w->parallel)
+        return false;
+    return p->kind == ORR_COLL_REDUCE_SCATTER ||
+           (p->kind == ORR_COLL_ALL_REDUCE && k / cycle % 2 == 0);
+}
+
+static uint64_t reduction(const coll_times_phase *p, uint64_t size)
+{
+    return 3 * orr_ticks((double)size / p->memory_speed * 1e9);
+}
+
+/* Endpoint delay and reduction of packet k. */
+static uint64_t charge(const coll_times_phase *p, const walk *w, uint64_t k, uint64_t size)
+{
+    return p->endpoint + (is_reduced(p, w, k) ? reduction(p, size) : 0);
+}
+
+static uint64_t last_timer(const coll_times_phase *p, const walk *w, uint64_t k, uint64_t size)
+{
+    return is_reduced(p, w, k) ? reduction(p, size) : p->endpoint;
+}
+
+static uint64_t on_the_wire(uint64_t size)
+{
+    return size ? size : 1; /* as match.c has it */
+}
+
+/* ---- ring ---- */
+
+static walk ring_walk(const coll_times_phase *p)
+{
+    const uint64_t n = p->count, steps = n - 1;
+    return (walk){.packets = p->kind == ORR_COLL_ALL_REDUCE   ? 2 * steps
+                             : p->kind == ORR_COLL_ALL_TO_ALL ? n * steps / 2
+                                                              : steps,
+                  .parallel = 1,
+                  .round = steps};
+}
+
+static uint64_t ring_size(const coll_times_phase *p)
+{
+    return p->kind == ORR_COLL_ALL_GATHER ? p->data : p->data / p->count;
+}
+
+/* All charges but that of the first packet. */
+static uint64_t ring_charges(const coll_times_phase *p, const walk *w)
+{
+    const bool adds = p->kind == ORR_COLL_ALL_REDUCE || p->kind == ORR_COLL_REDUCE_SCATTER;
+    return w->packets * p->endpoint + (adds ? (p->count - 1) * reduction(p, ring_size(p)) : 0);
+}
+
+typedef struct window {
+    int64_t *value; /* falling */
+    int64_t *from;
+    size_t first, count;
+} window;
+
+/* Ends of a ring whose places are numbered along the way of the data; hop[t] leads into place t. */
+static void ring_ends(
+    uint32_t n, uint64_t hops, const int64_t *start, const int64_t *prefix, window *w, int64_t *end)
+{
+    const int64_t most = (int64_t)hops, least = hops + 1 > n ? most - n + 1 : 0, lap = prefix[n];
+    int64_t next = -most; /* the place that enters the window next, unrolled */
+    for (int64_t i = 0; i < n; i++) {
+        while (w->count && w->from[w->first] < i - most) {
+            w->first = (w->first + 1) % n;
+            w->count--;
+        }
+        for (; next <= i - least; next++) {
+            int64_t laps = next / (int64_t)n, at = next % (int64_t)n;
+            if (at < 0) {
+                at += n;
+                laps--;
+            }
+            const int64_t value = start[at] - (laps * lap + prefix[at + 1]);
+            while (w->count && w->value[(w->first + w->count - 1) % n] <= value)
+                w->count--;
+            w->value[(w->first + w->count) % n] = value;
+            w->from[(w->first + w->count) % n] = next;
+            w->count++;
+        }
+        end[i] = w->value[w->first] + prefix[i + 1];
+    }
+}
+
+static bool ring_times(const coll_times_phase *p,
+                       const coll_times_net *net,
+                       const int64_t *start,
+                       int64_t *end)
+{
+    const walk w = ring_walk(p);
+    const uint64_t size = on_the_wire(ring_size(p)), step = distance_step(p, 1);
+    const uint32_t n = p->count;
+    const int64_t fixed = (int64_t)(p->endpoint + ring_charges(p, &w));
+    int64_t *room = orr_alloc(5 * (size_t)n + 1, sizeof *room);
+    if (!room)
+        return false;
+    int64_t *prefix = room, *along = room + n + 1, *out = along + n;
+    window win = {.value = out + n, .from = out + 2 * (size_t)n};
+    prefix[0] = 0;
+    for (uint32_t t = 0; t < n; t++) {
+        const uint32_t m = p->is_forward ? t : n - 1 - t;
+        prefix[t + 1] = prefix[t] + (int64_t)net->delay(net->context, step, m, size);
+        along[t] = start[m];
+    }
+    const bool fits = (double)prefix[n] * ((double)w.packets / n + 2) < 0x1p61;
+    if (fits)
+        ring_ends(n, w.packets, along, prefix, &win, out);
+    for (uint32_t t = 0; t < n && fits; t++)
+        end[p->is_forward ? t : n - 1 - t] = out[t] + fixed;
+    orr_free(room);
+    return fits;
+}
+
+/* ---- halving-doubling ---- */
+
+typedef struct halves {
+    uint64_t size, distance;
+    bool is_halving;
+} halves;
+
+static walk halving_walk(const coll_times_phase *p)
+{
+    const uint64_t levels = (uint64_t)log2((double)p->count);
+    return (walk){.packets = p->kind == ORR_COLL_ALL_REDUCE ? 2 * levels : levels,
+                  .parallel = 1,
+                  .round = levels - 1};
+}
+
+static halves first_half(const coll_times_phase *p)
+{
+    const bool is_gather = p->kind == ORR_COLL_ALL_GATHER;
+    return (halves){.size = is_gather ? p->data : p->data / 2,
+                    .distance = is_gather ? p->count / 2 : 1,
+                    .is_halving = !is_gather};
+}
+
+static void scale(halves *h)
+{
+    h->distance = h->is_halving ? h->distance * 2 : h->distance / 2;
+    h->size = h->is_halving ? h->size / 2 : h->size * 2;
+}
+
+static void next_half(const coll_times_phase *p, halves *h)
+{
+    scale(h);
+    if (p->kind == ORR_COLL_ALL_REDUCE && h->distance == p->count) {
+        h->is_halving = false;
+        scale(h);
+    }
+}
+
+/* Members beyond the first are not looked at when they are all alike. */
+static bool halving_times(const coll_times_phase *p,
+                          const coll_times_net *net,
+                          uint32_t members,
+                          const int64_t *start,
+                          int64_t *end)
+{
+    const walk w = halving_walk(p);
+    int64_t *now = orr_alloc(members, sizeof *now);
+    halves h = first_half(p);
+    if (!now)
+        return false;
+    for (uint32_t i = 0; i < members; i++)
+        end[i] = start[i] + (int64_t)charge(p, &w, 0, h.size);
+    for (uint64_t k = 0; k < w.packets; k++) {
+        const uint64_t size = on_the_wire(h.size), step = h.distance << 1 | BY_XOR;
+        const uint64_t distance = h.distance;
+        next_half(p, &h);
+        const int64_t more = (int64_t)charge(p, &w, k + 1, h.size);
+        memcpy(now, end, members * sizeof *now);
+        for (uint32_t i = 0; i < members; i++) {
+            const int64_t other = now[members == 1 ? 0 : i ^ distance] +
+                                  (int64_t)net->delay(net->context, step, i, size);
+            end[i] = (other > now[i] ? other : now[i]) + more;
+        }
+    }
+    orr_free(now);
+    return true;
+}
+
+/* ---- direct ----
+ *
+ * Packet q goes q + 1 places on; `parallel` of them are under way.  Each receive makes a packet, and when the endpoint
+ * delay of that one is over, the next of all packets may leave.  The second half of an all-reduce begins with the first
+ * such timer that finds all of the first half received. */
+
+static walk direct_walk(const coll_times_phase *p)
+{
+    const uint64_t steps = p->count - 1;
+    walk w = {.packets = p->kind == ORR_COLL_ALL_REDUCE ? 2 * steps : steps,
+              .parallel = p->number && p->number < steps ? p->number : steps};
+    w.round = p->is_group ? steps * w.parallel : w.parallel;
+    return w;
+}
+
+static uint64_t direct_size(const coll_times_phase *p)
+{
+    return p->kind == ORR_COLL_ALL_GATHER ? p->data : p->data / p->count;
+}
+
+/* One member among equals: what it sends, it receives at the time that the other end of the same distance does. */
+static bool direct_even(const coll_times_phase *p,
+                        const coll_times_net *net,
+                        int64_t start,
+                        int64_t *end)
+{
+    const walk w = direct_walk(p);
+    const uint64_t size = direct_size(p), others = p->count - 1;
+    uint64_t left = w.packets, made = w.parallel, sent = 0, received = 0, free = 0;
+    orr_heap events = {0}; /* value: 1 an arrival, 2 a timer, so that arrivals are first */
+    orr_heap_entry e;
+    bool ok = true, is_over = false;
+    int64_t last_arrival = -1;
+    for (uint64_t i = 0; i < w.parallel && ok; i++)
+        ok = orr_heap_push(&events, (uint64_t)start + charge(p, &w, i, size), 2);
+    while (ok && !is_over && orr_heap_pop(&events, &e)) {
+        if (e.value == 1) {
+            received++;
+            last_arrival = (int64_t)e.key;
+            ok = orr_heap_push(&events, e.key + charge(p, &w, made++, size), 2);
+            continue;
+        }
+        free++;
+        const bool is_second = p->kind == ORR_COLL_ALL_REDUCE && left <= others;
+        if (is_second && received < others)
+            continue;
+        if (is_second && received == others && last_arrival == (int64_t)e.key && left == others)
+            ok = false; /* it matters which of the two is first */
+        for (uint64_t i = 0; ok && i < (is_second ? w.parallel : 1) && left && free && sent < made;
+             i++) {
+            const uint64_t delay =
+                net->delay(net->context, distance_step(p, sent % others + 1), 0, on_the_wire(size));
+            ok = orr_heap_push(&events, e.key + delay, 1);
+            sent++;
+            left--;
+            free--;
+        }
+        is_over = left == 0 && free == w.parallel;
+        *end = (int64_t)e.key;
+    }
+    orr_heap_fini(&events);
+    return ok && is_over;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* When each packet of the second half leaves member i, given when those of the first arrived. */
+static bool second_half(int64_t *arrived, uint32_t others, int64_t cost)
+{
+    int64_t last = arrived[0];
+    for (uint32_t q = 1; q < others; q++)
+        last = arrived[q] > last ? arrived[q] : last;
+    qsort(arrived, others, sizeof *arrived, by_value);
+    int64_t begin = INT64_MAX; /* the first timer after the last arrival */
+    for (uint32_t q = 0; q < others; q++) {
+        arrived[q] += cost;
+        if (arrived[q] == last)
+            return false; /* it matters which of the two is first */
+        if (arrived[q] > last && arrived[q] < begin)
+            begin = arrived[q];
+    }
+    for (uint32_t q = 0; q < others; q++)
+        arrived[q] = arrived[q] < begin ? begin : arrived[q];
+    return true;
+}
+
+static int64_t direct_arrival(const coll_times_phase *p,
+                              const coll_times_net *net,
+                              uint32_t i,
+                              uint32_t q,
+                              const int64_t *left_at, /* by member, `stride` apart */
+                              size_t stride)
+{
+    const uint64_t step = distance_step(p, q + 1);
+    const uint32_t j = coll_times_source(step, i, p->count);
+    const int64_t there = left_at[j * stride] +
+                          (int64_t)net->delay(net->context, step, i, on_the_wire(direct_size(p)));
+    return there > left_at[i * stride] ? there : left_at[i * stride];
+}
+
+static bool direct_times(const coll_times_phase *p,
+                         const coll_times_net *net,
+                         const int64_t *start,
+                         int64_t *end)
+{
+    const walk w = direct_walk(p);
+    const uint64_t size = direct_size(p);
+    const uint32_t n = p->count, others = n - 1;
+    if (w.parallel < others)
+        return false;
+    int64_t *first = orr_alloc(n, sizeof *first), *second = NULL;
+    bool ok = first != NULL;
+    if (ok && p->kind == ORR_COLL_ALL_REDUCE)
+        ok = (second = orr_alloc(n, others * sizeof *second)) != NULL;
+    for (uint32_t i = 0; ok && i < n; i++)
+        first[i] = start[i] + (int64_t)charge(p, &w, 0, size);
+    for (uint32_t i = 0; ok && i < n; i++) {
+        int64_t last = INT64_MIN;
+        for (uint32_t q = 0; q < others; q++) {
+            const int64_t at = direct_arrival(p, net, i, q, first, 1);
+            last = at > last ? at : last;
+            if (second)
+                second[(size_t)i * others + q] = at;
+        }
+        end[i] = last + (int64_t)charge(p, &w, others, size);
+        if (second)
+            ok = second_half(second + (size_t)i * others, others,
+                             (int64_t)charge(p, &w, others, size));
+    }
+    for (uint32_t i = 0; ok && second && i < n; i++) {
+        int64_t last = INT64_MIN;
+        for (uint32_t q = 0; q < others; q++) {
+            const int64_t at = direct_arrival(p, net, i, q, second + q, others);
+            last = at > last ? at : last;
+        }
+        end[i] = last + (int64_t)charge(p, &w, 2 * (uint64_t)others, size);
+    }
+    orr_free(first);
+    orr_free(second);
+    return ok;
+}
+
+/* ---- all of them ---- */
+
+bool coll_times_knows(const coll_times_phase *p)
+{
+    const bool adds = p->kind == ORR_COLL_ALL_REDUCE || p->kind == ORR_COLL_REDUCE_SCATTER;
+    if (p->count < 2 || (adds && !(p->memory_speed > 0)) ||
+        !(p->ops->kinds & ORR_COLL_BIT(p->kind)))
+        return false;
+    if (p->ops == &coll_halving_doubling)
+        return (p->count & (p->count - 1)) == 0;
+    return p->ops == &coll_ring || p->ops == &coll_direct;
+}
+
+void coll_times_steps(const coll_times_phase *p, coll_times_visit visit, void *context)
+{
+    if (p->ops == &coll_ring) {
+        visit(context, distance_step(p, 1), ring_walk(p).packets, on_the_wire(ring_size(p)));
+    } else if (p->ops == &coll_direct) {
+        const uint64_t each = p->kind == ORR_COLL_ALL_REDUCE ? 2 : 1;
+        for (uint64_t q = 1; q < p->count; q++)
+            visit(context, distance_step(p, q), each, on_the_wire(direct_size(p)));
+    } else {
+        halves h = first_half(p);
+        for (uint64_t k = halving_walk(p).packets; k > 0; k--, next_half(p, &h))
+            visit(context, h.distance << 1 | BY_XOR, 1, on_the_wire(h.size));
+    }
+}
+
+static uint64_t lag_of(const coll_times_phase *p)
+{
+    if (p->ops == &coll_halving_doubling) {
+        const walk w = halving_walk(p);
+        return last_timer(p, &w, w.packets, 0);
+    }
+    const walk w = p->ops == &coll_ring ? ring_walk(p) : direct_walk(p);
+    const uint64_t size = p->ops == &coll_ring ? ring_size(p) : direct_size(p);
+    return last_timer(p, &w, w.packets + w.parallel - 1, size);
+}
+
+static bool even_ends(const coll_times_phase *p,
+                      const coll_times_net *net,
+                      int64_t start,
+                      int64_t *end)
+{
+    if (p->ops == &coll_ring) {
+        const walk w = ring_walk(p);
+        const uint64_t delay =
+            net->delay(net->context, distance_step(p, 1), 0, on_the_wire(ring_size(p)));
+        *end = start + (int64_t)(p->endpoint + ring_charges(p, &w) + w.packets * delay);
+        return (double)w.packets * (double)delay < 0x1p61;
+    }
+    return p->ops == &coll_direct ? direct_even(p, net, start, end)
+                                  : halving_times(p, net, 1, &start, end);
+}
+
+bool coll_times_same(const coll_times_phase *a, const coll_times_phase *b)
+{
+    return a->ops == b->ops && a->kind == b->kind && a->data == b->data && a->count == b->count &&
+           a->number == b->number && a->is_group == b->is_group && a->is_forward == b->is_forward &&
+           a->endpoint == b->endpoint && a->memory_speed == b->memory_speed;
+}
+
+bool coll_times_even(const coll_times_phase *p,
+                     const coll_times_net *net,
+                     int64_t start,
+                     int64_t *end,
+                     uint64_t *lag)
+{
+    *lag = lag_of(p);
+    return even_ends(p, net, start, end);
+}
+
+bool coll_times_ends(const coll_times_phase *p,
+                     const coll_times_net *net,
+                     const int64_t *start,
+                     int64_t *end,
+                     uint64_t *lag)
+{
+    bool is_even = net->is_even;
+    *lag = lag_of(p);
+    for (uint32_t i = 1; i < p->count && is_even; i++)
+        is_even = start[i] == start[0];
+    if (is_even) {
+        if (!even_ends(p, net, start[0], end))
+            return false;
+        for (uint32_t i = 1; i < p->count; i++)
+            end[i] = end[0];
+        return true;
+    }
+    if (p->ops == &coll_ring)
+        return ring_times(p, net, start, end);
+    return p->ops == &coll_direct ? direct_times(p, net, start, end)
+                                  : halving_times(p, net, p->count, start, end);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll_times.h - when the members of a phase finish, from when they start: max-plus forms of the algorithms, for
+ * networks on which messages do not delay each other. */
+#ifndef ORR_COLL_TIMES_H
+#define ORR_COLL_TIMES_H
+
+#include "coll.h"
+
+/* A phase of one algorithm, the same for all members. */
+typedef struct coll_times_phase {
+    const orr_coll_ops *ops;
+    orr_collective kind;
+    uint64_t data;
+    uint32_t count, number;
+    bool is_group, is_forward;
+    uint64_t endpoint;   /* delay, ns */
+    double memory_speed; /* bytes per second, for reductions */
+} coll_times_phase;
+
+/* How long a message of this size takes from its sender to `member`, in this step of the algorithm. */
+typedef uint64_t (*coll_times_delay)(void *context, uint64_t step, uint32_t member, uint64_t size);
+
+typedef struct coll_times_net {
+    coll_times_delay delay;
+    void *context;
+    bool is_even; /* the delay depends on the step alone */
+} coll_times_net;
+
+/* The steps of a phase: which messages go from whom, for counting them.  Steps are numbers: see coll_times_source. */
+typedef void (*coll_times_visit)(void *context,
+                                 uint64_t step,
+                                 uint64_t messages_each,
+                                 uint64_t size);
+
+/* False: these forms do not have the algorithm, or not for this phase. */
+bool coll_times_knows(const coll_times_phase *p);
+uint32_t coll_times_source(uint64_t step, uint32_t member, uint32_t count);
+void coll_times_steps(const coll_times_phase *p, coll_times_visit visit, void *context);
+bool coll_times_same(const coll_times_phase *a, const coll_times_phase *b);
+/* All members start at once and the network is even: so they end. */
+bool coll_times_even(const coll_times_phase *p,
+                     const coll_times_net *net,
+                     int64_t start,
+                     int64_t *end,
+                     uint64_t *lag);
+/* From start[0..count) to end[0..count).  *lag: how
+ * long before its end the last timer of a member is set.  False: the order of events of one tick would decide, or
+ * memory is out. */
+bool coll_times_ends(const coll_times_phase *p,
+                     const coll_times_net *net,
+                     const int64_t *start,
+                     int64_t *end,
+                     uint64_t *lag);
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold.c - the life of a folded run: may it be folded, its classes, its loop; when a class does not hold, again with
+ * finer classes; and the proof on request, which simulates every rank as well and compares. */
+#include "fold_impl.h"
+
+#include "base/memory/hash.h"
+#include "models/network/net_table.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { BATCH = 1024, TAG_PERIOD = MSG_TAG_SPACE / SYS_GROUP_STREAMS };
+
+/* ---- giving up ---- */
+
+void fold_give_up(fold_sim *f, const char *fmt, ...)
+{
+    va_list args;
+    if (f->has_given_up)
+        return;
+    f->has_given_up = true;
+    va_start(args, fmt);
+    vsnprintf(f->s->fold_why, sizeof f->s->fold_why, fmt, args);
+    va_end(args);
+}
+
+void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *why)
+{
+    const fold_class *c = &f->classes[class_index];
+    if (fold_is_over(f))
+        return;
+    f->wants_split = true;
+    for (uint32_t m = 0; m < c->count; m++)
+        if (fold_at(f->times, sign, m) > 0)
+            f->s->fold_colour[c->ranks[m]] = orr_hash_mix(
+                f->s->fold_colour[c->ranks[m]] ^ 0x8ebc6af09c88c6e3u, f->s->fold_splits + 1);
+    snprintf(f->s->fold_why, sizeof f->s->fold_why, "rank %u and others like it: %s", c->ranks[0],
+             why);
+}
+
+/* ---- may it be folded? ---- */
+
+static bool has_memory_nodes(const orr_sim *s)
+{
+    for (uint32_t k = 0; k < orr_set_class_count(s->set); k++) {
+        const work_graph *g = &s->graphs[k];
+        for (uint32_t p = 0; g->t && p < g->count; p++) {
+            const uint8_t type = g->t->columns.type[g->node[p]];
+            if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool has_custom(const orr_sim *s)
+{
+    for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
+        if (s->system.custom[k])
+            return true;
+    return s->system.custom_by_node != NULL;
+}
+
+/* Messages of a group bear the group's number modulo TAG_PERIOD, and that of the chunk: those of two groups with the
+ * same remainder and two ranks in common may be taken for each other. */
+static bool has_ambiguous_groups(const orr_sim *s, bool uses_world)
+{
+    uint32_t *first = orr_alloc(s->groups.count + 1,
+                                sizeof *first); /* by group: the one before it with its remainder */
+    uint32_t last[TAG_PERIOD];
+    bool is_bad = !first;
+    memset(last, 0xff, sizeof last);
+    for (size_t i = 0; !is_bad && i < s->groups.count; i++) {
+        uint32_t *of = &last[(uint64_t)s->groups.groups[i].id % TAG_PERIOD];
+        first[i] = *of;
+        is_bad = uses_world &&
+                 (uint64_t)s->groups.groups[i].id % TAG_PERIOD == 0; /* as those of all ranks */
+        *of = (uint32_t)i;
+    }
+    for (size_t i = 0; !is_bad && i < s->groups.count; i++)
+        for (uint32_t k = first[i]; !is_bad && k != RUN_NONE; k = first[k]) {
+            const cfg_group *a = &s->groups.groups[i], *b = &s->groups.groups[k];
+            uint32_t x = 0, y = 0, common = 0;
+            if (a->sorted[a->count - 1] < b->sorted[0] || b->sorted[b->count - 1] < a->sorted[0])
+                continue;
+            while (x < a->count && y < b->count && common < 2) {
+                common += a->sorted[x] == b->sorted[y];
+                if (a->sorted[x] <= b->sorted[y])
+                    x++;
+                else
+                    y++;
+            }
+            is_bad = common > 1;
+        }
+    orr_free(first);
+    return is_bad;
+}
+
+static bool has_equal_memories(const orr_sim *s)
+{
+    for (uint32_t r = 1; s->ranks_config.speeds && r < s->npu_count; r++)
+        if (s->ranks_config.speeds[r].memory != s->ranks_config.speeds[0].memory)
+            return false;
+    return true;
+}
+
+bool fold_knows_network(const orr_sim *s)
+{
+    return s->net_ops == &orr__net_unaware || s->net_ops == &orr__net_unaware_graph;
+}
+
+/* Why this run cannot be folded; NULL: it can. */
+static const char *obstacle(const orr_sim *s)
+{
+    const struct {
+        bool is_there;
+        const char *what;
+    } all[] = {
+        {s->opt.fold == ORR_SIM_FOLD_OFF, "it was switched off"},
+        {s->rules != &run_rules_ours, "the rules of another program apply"},
+        {!fold_knows_network(s), "on this network messages delay each other"},
+        {s->opt.record > ORR_SIM_RECORD_FIGURES || s->opt.critical_path,
+         "every step of every rank is recorded"},
+        {s->opt.records_goal || s->opt.trace_log || s->system.trace_enabled || s->opt.logging,
+         "every message or node is recorded"},
+        {s->system.track_local_mem, "local memory is tracked"},
+        {s->opt.rendezvous, "messages wait for their receivers (rendezvous)"},
+        {s->system.shared_bus, "messages share a bus"},
+        {s->system.is_agreed || s->system.inter != CFG_ASCENDING,
+         "chunks are scheduled across ranks"},
+        {has_custom(s), "collectives have algorithms of their own"},
+        {s->memory.type > CFG_MEM_PER_NPU && has_memory_nodes(s), "ranks share memory servers"},
+        {!has_equal_memories(s), "the memories of ranks differ"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].is_there)
+            return all[i].what;
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static bool colour_ranks(orr_sim *s)
+{
+    if (s->fold_colour)
+        return true;
+    s->fold_colour = orr_arena_new(s->arena, s->npu_count, uint64_t);
+    for (uint32_t r = 0; s->fold_colour && r < s->npu_count; r++) {
+        const cfg_rank_speed *v =
+            s->ranks_config.speeds ? &s->ranks_config.speeds[r] : &cfg_plain_rank;
+        s->fold_colour[r] = orr_hash_bytes(v, sizeof *v, orr_set_class_of(s->set, r));
+    }
+    return s->fold_colour != NULL;
+}
+
+orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
+{
+    const char *why = obstacle(s);
+    *out = NULL;
+    if (why) {
+        snprintf(s->fold_why, sizeof s->fold_why, "%s", why);
+        return ORR_OK;
+    }
+    fold_sim *f = orr_alloc(1, sizeof *f);
+    if (!f)
+        return orr_no_memory(err);
+    f->s = s;
+    f->free_event = f->free_meeting_slot = RUN_NONE;
+    f->arena = orr_arena_create();
+    f->times = fold_times_create();
+    f->tuples = orr_map_create(0);
+    f->meeting_by_key = orr_map_create(0);
+    f->memos = orr_map_create(0);
+    const bool ok =
+        f->arena && f->times && f->tuples && f->meeting_by_key && f->memos && colour_ranks(s) &&
+        fold_find_classes(f, err) &&
+        (f->has_given_up || (f->class_at = orr_arena_new(f->arena, f->class_count, size_t)));
+    if (ok && !f->has_given_up)
+        f->may_mix_tags = has_ambiguous_groups(s, f->uses_world);
+    if (ok && !f->has_given_up && f->class_count > s->npu_count / 2)
+        fold_give_up(f, "only few ranks are alike");
+    if (!ok || f->has_given_up) {
+        fold_destroy(f);
+        return ok ? ORR_OK : orr_no_memory(err);
+    }
+    *out = f;
+    return ORR_OK;
+}
+
+void fold_destroy(fold_sim *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->family_count; i++) {
+        orr_map_destroy(f->families[i]->pattern_by_step);
+        orr_free(f->families[i]->patterns);
+    }
+    for (uint32_t c = 0; f->classes && c < f->class_count; c++)
+        orr_free(f->classes[c].running);
+    orr_free(f->families);
+    orr_free(f->channels);
+    orr_free(f->paths);
+    orr_map_destroy(f->tuples);
+    orr_free(f->events);
+    orr_heap_fini(&f->queue);
+    orr_map_destroy(f->meeting_by_key);
+    orr_free(f->meetings);
+    orr_free(f->meeting_free_next);
+    orr_map_destroy(f->memos);
+    orr_free(f->memo_words);
+    orr_free(f->starts);
+    orr_free(f->ends);
+    orr_free(f->question);
+    orr_free(f->phase_ends);
+    fold_times_destroy(f->times);
+    orr_arena_destroy(f->arena);
+    orr_free(f);
+}
+
+uint32_t fold_class_count(const fold_sim *f)
+{
+    return f->class_count;
+}
+
+uint32_t fold_class_first(const fold_sim *f, uint32_t class_index)
+{
+    return f->classes[class_index].ranks[0];
+}
+
+uint64_t fold_events(const fold_sim *f)
+{
+    return f->events_run;
+}
+
+bool fold_wants_split(const fold_sim *f)
+{
+    return f->wants_split && !f->has_given_up && !f->s->code;
+}
+
+/* ---- running ---- */
+
+static void start_late(void *npu, uint64_t unused)
+{
+    (void)unused;
+    work_issue(npu);
+}
+
+static void start(fold_sim *f)
+{
+    f->has_started = true;
+    for (uint32_t c = 0; c < f->class_count && !fold_is_over(f); c++) {
+        fold_class *k = &f->classes[c];
+        const int64_t delay = (int64_t)k->npu->speed->delay;
+        f->running = k;
+        if (delay)
+            fold_schedule(f, &(fold_event){.at = {delay, 0},
+                                           .lag_least = delay,
+                                           .lag_most = delay,
+                                           .call = {start_late, k->npu, 0},
+                                           .class_index = c,
+                                           .kind = FOLD_ARRIVAL});
+        else
+            work_issue(k->npu);
+    }
+    f->running = NULL;
+}
+
+/* ORR_OK: to its end.  ORR_END: it did not get there, and every rank must be simulated, or finer classes. */
+orr_code fold_run(fold_sim *f, orr_error *err)
+{
+    orr_sim *s = f->s;
+    bool has_more = true;
+    if (!f->has_started) {
+        for (uint32_t c = 0; c < f->class_count; c++)
+            f->classes[c].npu = &s->npus[c];
+        start(f);
+    }
+    while (has_more && !fold_is_over(f)) {
+        for (unsigned i = 0; i < BATCH && has_more; i++)
+            has_more = fold_step(f);
+        if (has_more && atomic_load_explicit(&s->must_stop, memory_order_relaxed))
+            return fold_make_results(f) ? ORR_ESTOP : orr_no_memory(err);
+    }
+    if (!fold_is_over(f) && s->finished < s->npu_count)
+        fold_give_up(f, "the run does not come to its end");
+    if (!fold_is_over(f) && fold_times_failed(f->times))
+        fold_give_up(f, "the times of ranks have too little in common");
+    if (s->code && !f->has_given_up)
+        fold_give_up(f, "a rank cannot go on");
+    if (fold_is_over(f))
+        return ORR_END;
+    atomic_store_explicit(&s->must_stop, false, memory_order_relaxed);
+    return fold_make_results(f) ? ORR_OK : orr_no_memory(err);
+}

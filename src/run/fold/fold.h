@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold.h - ranks that do the same are simulated once (docs/design/folding.md).
+ *
+ * A *class* is a set of ranks with the same trace, the same speeds and groups of the same make-up.  It has one run_npu,
+ * which goes through the workload and system layers as any rank does; only time is different: an event of a class has
+ * one time per member (fold_time.h).  As long as the members of a class come to their events in the same order, one
+ * walk through the layers is right for all of them.  Where they do not, the class is split and the run starts again;
+ * where that cannot be known, or does not help, every rank is simulated.
+ *
+ * The layers call the functions below instead of the clock, the matcher and the algorithms when orr_sim.fold is set. */
+#ifndef ORR_RUN_FOLD_H
+#define ORR_RUN_FOLD_H
+
+#include "run/run_state.h"
+
+/* Finds the classes.  *out is NULL where the run cannot be folded; orr_sim.fold_why says why. */
+orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err);
+/* Runs on this network are folded where they can be. */
+bool fold_knows_network(const orr_sim *s);
+void fold_destroy(struct fold_sim *f); /* NULL is fine */
+
+uint32_t fold_class_count(const struct fold_sim *f);
+uint32_t fold_class_first(const struct fold_sim *f, uint32_t class_index); /* its smallest rank */
+
+/* All events.  ORR_END: it did not hold, orr_sim.fold_why says why; ORR_ESTOP as orr_sim_run. */
+orr_code fold_run(struct fold_sim *f, orr_error *err);
+
+bool fold_wants_split(const struct fold_sim *f);
+
+/* ---- what the layers call ---- */
+
+void fold_timer(run_npu *n, uint64_t delay, clk_action action, void *context, uint64_t argument);
+void fold_phase_start(sys_stream *st);
+void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size);
+void fold_node_start(run_npu *n, uint32_t place);
+void fold_node_end(run_npu *n, uint32_t place);
+void fold_rank_end(run_npu *n);
+
+/* ---- results, once it has run ---- */
+
+const orr_sim_rank_result *fold_rank(const struct fold_sim *f, uint32_t rank);
+uint64_t fold_busy(const struct fold_sim *f, uint32_t rank);
+uint64_t fold_events(const struct fold_sim *f);
+
+/* ---- the proof (fold_verify.c) ---- */
+
+struct fold_found;
+struct fold_found *fold_keep_found(const orr_sim *s); /* of a folded run; NULL: out of memory */
+void fold_drop_found(struct fold_found *k);
+uint32_t fold_found_simulated(const struct fold_found *k);
+/* With the same run, every rank simulated.  ORR_EBUG: they differ. */
+orr_code fold_compare_found(const struct fold_found *k, const orr_sim *s, orr_error *err);
+
+#endif

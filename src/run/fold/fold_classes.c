@@ -1,0 +1,725 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_classes.c - which ranks are alike, and whom the members of a class talk to.
+ *
+ * Ranks start with a colour: their trace, their speeds, and what earlier splits found.  Then colours are refined until
+ * they are stable: two ranks keep one colour only if, for everything their trace does with others, the group has the
+ * same colours as often, and the peer has the same colour.  Places within a group do not count: members have times of
+ * their own.  Cost of a round: the members of all groups that traces name, and a few operations per rank. */
+#include "fold_impl.h"
+
+#include "base/memory/hash.h"
+#include "base/ticks.h"
+#include "models/network/net_table.h"
+#include "models/network/net_time.h"
+#include "trace/attrs.h"
+
+#include <stdlib.h>
+
+enum { WORLD = RUN_NONE - 1 };
+
+/* ---- what a trace does with others ---- */
+
+/* Nodes that name the same group, or the same peer and tag, in the same way. */
+typedef struct relation {
+    uint32_t place; /* one of them */
+    uint8_t type;   /* orr_node_type */
+} relation;
+
+typedef struct body {
+    relation *list;
+    size_t count, room;
+    uint32_t *of; /* by place: 1 + the relation; 0: none */
+} body;
+
+static uint32_t slot_at(const orr__class *c, orr_hole_field field, uint32_t node)
+{
+    return c->slot[field] ? c->slot[field][node] : 0;
+}
+
+static uint64_t value_at(const orr__class *c,
+                         orr_hole_field field,
+                         const int64_t *column,
+                         uint32_t node)
+{
+    const uint32_t slot = slot_at(c, field, node);
+    return slot ? slot
+           : column
+               ? orr_hash_mix((uint64_t)column[node] ^ 0xa0761d6478bd642fu, ~0x8ebc6af09c88c6e3u)
+               : 0;
+}
+
+static uint64_t relation_key(const orr_sim *s, const work_graph *g, uint32_t k, uint32_t place)
+{
+    const orr__class *c = &s->set->classes[k];
+    const orr_columns *col = &g->t->columns;
+    const uint32_t node = g->node[place];
+    const uint8_t type = col->type[node];
+    uint64_t h = type;
+    if (type == ORR_NODE_COMM_COLL) {
+        const uint32_t slot = slot_at(c, ORR_HOLE_PG_NAME, node);
+        const uint64_t text = slot           ? (uint64_t)slot << 32
+                              : col->pg_name ? col->pg_name[node]
+                                             : ORR_NO_NAME;
+        return orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, text ^ 0x8ebc6af09c88c6e3u);
+    }
+    h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
+                     value_at(c, ORR_HOLE_COMM_SRC, col->comm_src, node) + 1);
+    h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
+                     value_at(c, ORR_HOLE_COMM_DST, col->comm_dst, node) + 2);
+    return orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
+                        value_at(c, ORR_HOLE_COMM_TAG, col->comm_tag, node) + 3);
+}
+
+static bool read_body(fold_sim *f, uint32_t k, body *b)
+{
+    const work_graph *g = &f->s->graphs[k];
+    orr_map *seen = orr_map_create(0);
+    bool ok = seen && (b->of = orr_arena_new(f->arena, g->count, uint32_t));
+    for (uint32_t p = 0; ok && p < g->count; p++) {
+        const uint8_t type = g->t->columns.type[g->node[p]];
+        if (type < ORR_NODE_COMM_SEND || type > ORR_NODE_COMM_COLL)
+            continue;
+        bool is_new;
+        const uint64_t key = relation_key(f->s, g, k, p);
+        uint32_t at = orr_map_find(seen, key, RUN_NONE);
+        if (at == RUN_NONE) {
+            at = (uint32_t)b->count;
+            ok = orr_grow(&b->list, &b->room, b->count + 1) && orr_map_put(seen, key, at, &is_new);
+            if (ok)
+                b->list[b->count++] = (relation){p, type};
+        }
+        b->of[p] = at + 1;
+    }
+    orr_map_destroy(seen);
+    return ok;
+}
+
+/* ---- refinement ---- */
+
+typedef struct finder {
+    fold_sim *f;
+    body *bodies;    /* by class of the set */
+    size_t *at;      /* by rank: its relations in `other` */
+    uint32_t *other; /* index of the group, WORLD, or the peer; NONE: nobody */
+    uint64_t *colour, *next;
+    uint64_t *group_sum; /* by group; 0: not needed */
+    uint64_t *line_sum;  /* by dimension and rank */
+} finder;
+
+static uint64_t mixed(uint64_t colour)
+{
+    return orr_hash_mix(colour ^ 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu);
+}
+
+static bool find_others(finder *v)
+{
+    fold_sim *f = v->f;
+    orr_sim *s = f->s;
+    size_t count = 0;
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        v->at[r] = count;
+        count += v->bodies[orr_set_class_of(s->set, r)].count;
+    }
+    if (!(v->other = orr_alloc(count + 1, sizeof *v->other)))
+        return false;
+    for (uint32_t r = 0; r < s->npu_count && !f->has_given_up; r++) {
+        const uint32_t k = orr_set_class_of(s->set, r);
+        const run_npu probe = {.sim = s, .rank = r, .graph = &s->graphs[k]};
+        for (size_t i = 0; i < v->bodies[k].count; i++) {
+            const relation *x = &v->bodies[k].list[i];
+            uint32_t *out = &v->other[v->at[r] + i];
+            if (x->type == ORR_NODE_COMM_COLL) {
+                const cfg_group *g;
+                if (!sys_find_group(&probe, x->place, &g))
+                    fold_give_up(f, "rank %u names a group that is not known", r);
+                else if (g && cfg_group_index(g, r) == RUN_NONE)
+                    fold_give_up(f, "rank %u is not a member of its group", r);
+                else
+                    f->uses_world = f->uses_world || !g;
+                if (!f->has_given_up)
+                    *out = g && g->count != s->npu_count ? (uint32_t)(g - s->groups.groups) : WORLD;
+                continue;
+            }
+            const int64_t peer = x->type == ORR_NODE_COMM_SEND ? run_npu_dst(&probe, x->place)
+                                                               : run_npu_src(&probe, x->place);
+            *out = peer < 0 || peer >= (int64_t)s->npu_count ? RUN_NONE : (uint32_t)peer;
+        }
+    }
+    return true;
+}
+
+static void sum_groups(finder *v)
+{
+    const orr_sim *s = v->f->s;
+    for (size_t i = 0; i < s->groups.count; i++) {
+        const cfg_group *g = &s->groups.groups[i];
+        uint64_t sum = 0;
+        for (uint32_t m = 0; m < g->count; m++)
+            sum += mixed(v->colour[g->members[m]]);
+        v->group_sum[i] = mixed(sum ^ g->count);
+    }
+}
+
+/* Collectives of all ranks go along the dimensions one by one. */
+static void sum_lines(finder *v)
+{
+    const orr_sim *s = v->f->s;
+    uint32_t offset = 1;
+    for (uint32_t k = 0; k < s->dims; k++) {
+        uint64_t *sums = v->line_sum + (size_t)k * s->npu_count;
+        const uint32_t n = s->net_config.npus[k];
+        memset(sums, 0, s->npu_count * sizeof *sums);
+        for (uint32_t r = 0; r < s->npu_count; r++)
+            sums[r - r / offset % n * offset] += mixed(v->colour[r]);
+        offset *= n;
+    }
+}
+
+static uint64_t line_colour(const finder *v, uint32_t r)
+{
+    const orr_sim *s = v->f->s;
+    uint32_t offset = 1;
+    uint64_t h = 0;
+    for (uint32_t k = 0; k < s->dims; k++) {
+        const uint32_t n = s->net_config.npus[k];
+        h = orr_hash_mix(h ^ 0x8ebc6af09c88c6e3u,
+                         v->line_sum[(size_t)k * s->npu_count + (r - r / offset % n * offset)] + 1);
+        offset *= n;
+    }
+    return h;
+}
+
+static void refine(finder *v)
+{
+    const orr_sim *s = v->f->s;
+    sum_groups(v);
+    if (s->dims > 1)
+        sum_lines(v);
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        const body *b = &v->bodies[orr_set_class_of(s->set, r)];
+        uint64_t h = mixed(v->colour[r]);
+        for (size_t i = 0; i < b->count; i++) {
+            const uint32_t other = v->other[v->at[r] + i];
+            const uint64_t seen = other == RUN_NONE                       ? 1
+                                  : b->list[i].type != ORR_NODE_COMM_COLL ? v->colour[other]
+                                  : other != WORLD                        ? v->group_sum[other]
+                                  : s->dims > 1                           ? line_colour(v, r)
+                                                                          : 2;
+            h = orr_hash_mix(h ^ 0xa0761d6478bd642fu, seen ^ 0x8ebc6af09c88c6e3u);
+        }
+        v->next[r] = h;
+    }
+}
+
+/* Colours become small numbers, in the order in which ranks have them; returns how many there are, 0: out of memory. */
+static uint32_t number_colours(const finder *v, const uint64_t *colour, uint32_t *class_of)
+{
+    const uint32_t ranks = v->f->s->npu_count;
+    orr_map *seen = orr_map_create(0);
+    uint32_t count = 0, last = 0;
+    for (uint32_t r = 0; seen && r < ranks; r++) {
+        if (r && colour[r] == colour[r - 1]) {
+            class_of[r] = last;
+            continue;
+        }
+        last = orr_map_find(seen, colour[r], RUN_NONE);
+        if (last == RUN_NONE) {
+            last = count++;
+            if (!orr_map_put(seen, colour[r], last, NULL))
+                count = RUN_NONE;
+        }
+        if (count == RUN_NONE)
+            break;
+        class_of[r] = last;
+    }
+    const bool ok = seen && count != RUN_NONE;
+    orr_map_destroy(seen);
+    return ok ? count : 0;
+}
+
+static bool make_classes(fold_sim *f, body *bodies)
+{
+    orr_sim *s = f->s;
+    f->classes = orr_arena_new(f->arena, f->class_count, fold_class);
+    uint32_t *list = orr_arena_new(f->arena, s->npu_count, uint32_t);
+    if (!f->classes || !list)
+        return false;
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        f->classes[f->class_of[r]].count++;
+    for (uint32_t c = 0; c < f->class_count; c++) {
+        f->classes[c].ranks = list;
+        list += f->classes[c].count;
+        f->classes[c].count = 0;
+        f->classes[c].first_event = RUN_NONE;
+        f->classes[c].last.kind = UINT8_MAX;
+    }
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        fold_class *c = &f->classes[f->class_of[r]];
+        f->index_of[r] = c->count;
+        c->ranks[c->count++] = r;
+    }
+    for (uint32_t c = 0; c < f->class_count; c++) {
+        const uint32_t k = orr_set_class_of(s->set, f->classes[c].ranks[0]);
+        f->classes[c].relation_of = bodies[k].of;
+        f->classes[c].relations = (uint32_t)bodies[k].count;
+        f->classes[c].family = orr_arena_new(f->arena, bodies[k].count, fold_family *);
+        f->classes[c].channel = orr_arena_new(f->arena, bodies[k].count, fold_channel *);
+        f->classes[c].started_at =
+            orr_arena_take(f->arena, (s->graphs[k].count + (size_t)1) * sizeof(fold_val));
+        if (!f->classes[c].family || !f->classes[c].channel || !f->classes[c].started_at)
+            return false;
+    }
+    return true;
+}
+
+bool fold_find_classes(fold_sim *f, orr_error *err)
+{
+    orr_sim *s = f->s;
+    const uint32_t bodies = orr_set_class_count(s->set), ranks = s->npu_count;
+    finder v = {.f = f,
+                .bodies = orr_alloc(bodies, sizeof *v.bodies),
+                .at = orr_alloc(ranks, sizeof *v.at),
+                .colour = orr_alloc(ranks, sizeof *v.colour),
+                .next = orr_alloc(ranks, sizeof *v.next),
+                .group_sum = orr_alloc(s->groups.count + 1, sizeof *v.group_sum),
+                .line_sum =
+                    s->dims > 1 ? orr_alloc((size_t)s->dims * ranks, sizeof *v.line_sum) : NULL};
+    bool ok = v.bodies && v.at && v.colour && v.next && v.group_sum && (s->dims == 1 || v.line_sum);
+    f->class_of = orr_arena_new(f->arena, ranks, uint32_t);
+    f->index_of = orr_arena_new(f->arena, ranks, uint32_t);
+    ok = ok && f->class_of && f->index_of;
+    for (uint32_t k = 0; ok && k < bodies; k++)
+        ok = !s->graphs[k].t || read_body(f, k, &v.bodies[k]);
+    ok = ok && find_others(&v);
+    uint32_t count = 0;
+    if (ok && !f->has_given_up) {
+        memcpy(v.colour, s->fold_colour, ranks * sizeof *v.colour);
+        count = number_colours(&v, v.colour, f->class_of);
+        for (uint32_t before = 0; count && count != before;) {
+            before = count;
+            refine(&v);
+            uint64_t *old = v.colour;
+            v.colour = v.next;
+            v.next = old;
+            count = number_colours(&v, v.colour, f->class_of);
+        }
+        f->class_count = count;
+        ok = count && make_classes(f, v.bodies);
+    }
+    for (uint32_t k = 0; v.bodies && k < bodies; k++)
+        orr_free(v.bodies[k].list);
+    orr_free(v.bodies);
+    orr_free(v.at);
+    orr_free(v.other);
+    orr_free(v.colour);
+    orr_free(v.next);
+    orr_free(v.group_sum);
+    orr_free(v.line_sum);
+    if (!ok)
+        orr_no_memory(err);
+    return ok;
+}
+
+/* ---- paths ---- */
+
+static bool same_path(const fold_path *a, const net_path *b)
+{
+    return a->latency == b->latency_ns && a->speed == b->speed;
+}
+
+static uint16_t path_between(fold_sim *f, uint32_t src, uint32_t dst)
+{
+    net_path p;
+    orr_error err;
+    const orr_code code = f->s->net_ops == &orr__net_unaware
+                              ? orr__unaware_path(f->s->net, src, dst, &p)
+                              : orr__unaware_graph_path(f->s->net, src, dst, &p, &err);
+    if (code) {
+        fold_give_up(f, "there is no route from rank %u to rank %u", src, dst);
+        return 0;
+    }
+    for (size_t i = f->path_count; i-- > 0;)
+        if (same_path(&f->paths[i], &p))
+            return (uint16_t)i;
+    if (f->path_count >= 1000 || !orr_grow(&f->paths, &f->path_room, f->path_count + 1)) {
+        fold_give_up(f, "the network has too many different routes");
+        return 0;
+    }
+    f->paths[f->path_count] = (fold_path){p.latency_ns, p.speed};
+    return (uint16_t)f->path_count++;
+}
+
+uint64_t fold_delay(const fold_sim *f, uint16_t path, uint64_t size)
+{
+    const fold_path *p = &f->paths[path];
+    return orr_ticks(p->latency + (double)size / p->speed);
+}
+
+static uint32_t dimension_between(const orr_sim *s, uint32_t a, uint32_t b)
+{
+    for (uint32_t k = 0; k + 1 < s->dims; k++) {
+        const uint32_t n = s->net_config.npus[k];
+        if (a % n != b % n)
+            return k;
+        a /= n;
+        b /= n;
+    }
+    return s->dims - 1;
+}
+
+void fold_count_messages(fold_sim *f,
+                         const uint64_t pairs[ORR_NET_DIMS],
+                         uint64_t each,
+                         uint64_t size)
+{
+    for (uint32_t k = 0; k < f->s->dims; k++) {
+        f->s->messages += pairs[k] * each;
+        f->s->watch->traffic[k].messages += pairs[k] * each;
+        f->s->watch->traffic[k].bytes += pairs[k] * each * size;
+    }
+}
+
+/* ---- families ---- */
+
+static bool list_classes(fold_sim *f, fold_family *y)
+{
+    bool *has = orr_alloc(f->class_count, sizeof *has);
+    y->classes = orr_arena_new(f->arena, f->class_count, uint32_t);
+    y->place_of = orr_arena_new(f->arena, f->class_count, uint32_t);
+    for (uint32_t g = 0; has && y->classes && y->place_of && g < y->groups; g++)
+        for (uint32_t m = 0; m < y->members; m++) {
+            const uint32_t c = f->class_of[fold_family_rank(y, g, m)];
+            if (has[c])
+                continue;
+            has[c] = true;
+            y->place_of[c] = y->class_count;
+            y->classes[y->class_count++] = c;
+        }
+    const bool ok = has && y->classes && y->place_of;
+    orr_free(has);
+    return ok;
+}
+
+static fold_family *add_family(fold_sim *f, const fold_family *value)
+{
+    fold_family *y = orr_arena_new(f->arena, 1, fold_family);
+    if (y) {
+        *y = *value;
+        y->pattern_by_step = orr_map_create(0);
+        y->number = (uint32_t)f->family_count;
+    }
+    if (!y || !y->pattern_by_step ||
+        !orr_grow(&f->families, &f->family_room, f->family_count + 1) || !list_classes(f, y)) {
+        if (y)
+            orr_map_destroy(y->pattern_by_step);
+        run_no_memory(f->s);
+        return NULL;
+    }
+    f->families[f->family_count++] = y;
+    return y;
+}
+
+fold_family *fold_line_family(fold_sim *f, const sys_dim *d)
+{
+    const orr_sim *s = f->s;
+    const uint64_t sum = (uint64_t)d->offset << 32 | d->count;
+    for (size_t i = 0; i < f->family_count; i++)
+        if (!f->families[i]->ranks && f->families[i]->sum == sum)
+            return f->families[i];
+    if (s->npu_count % ((uint64_t)d->offset * d->count)) {
+        fold_give_up(f, "a dimension does not divide the ranks");
+        return NULL;
+    }
+    fold_family y = {
+        .sum = sum, .members = d->count, .groups = s->npu_count / d->count, .offset = d->offset};
+    uint32_t offset = 1;
+    for (uint32_t k = 0; k < s->dims; k++) {
+        if (offset == d->offset && s->net_config.npus[k] == d->count &&
+            s->net_ops == &orr__net_unaware) {
+            y.is_dim = true;
+            y.dim = k;
+        }
+        offset *= s->net_config.npus[k];
+    }
+    return add_family(f, &y);
+}
+
+static fold_family *find_group_family(fold_sim *f, const uint32_t *groups, uint32_t count)
+{
+    const cfg_group *all = f->s->groups.groups;
+    uint64_t sum = count;
+    for (uint32_t i = 0; i < count; i++)
+        sum += mixed(groups[i] + (uint64_t)1);
+    for (size_t i = 0; i < f->family_count; i++)
+        if (f->families[i]->ranks && f->families[i]->sum == sum && f->families[i]->groups == count)
+            return f->families[i];
+    fold_family y = {.sum = sum, .groups = count, .members = all[groups[0]].count};
+    if (!(y.ranks = orr_arena_take(f->arena, (size_t)count * y.members * sizeof *y.ranks))) {
+        run_no_memory(f->s);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (all[groups[i]].count != y.members) {
+            fold_give_up(f, "groups of one family have different sizes");
+            return NULL;
+        }
+        memcpy(y.ranks + (size_t)i * y.members, all[groups[i]].members,
+               y.members * sizeof *y.ranks);
+    }
+    return add_family(f, &y);
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The groups of all members of a class, at this node. */
+fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place)
+{
+    fold_class *c = fold_class_at(n);
+    const uint32_t at = c->relation_of[place] - 1;
+    if (c->family[at])
+        return c->family[at];
+    uint32_t *groups = orr_alloc(c->count, sizeof *groups), count = 0;
+    bool ok = groups != NULL;
+    for (uint32_t m = 0; ok && m < c->count; m++) {
+        const run_npu probe = {.sim = f->s, .rank = c->ranks[m], .graph = n->graph};
+        const cfg_group *g;
+        if (!sys_find_group(&probe, place, &g) || !g)
+            ok = false;
+        else
+            groups[m] = (uint32_t)(g - f->s->groups.groups);
+    }
+    if (!ok) {
+        fold_give_up(f, "a group of a class is not known");
+        orr_free(groups);
+        return NULL;
+    }
+    qsort(groups, c->count, sizeof *groups, compare_u32);
+    for (uint32_t m = 0; m < c->count; m++)
+        if (m == 0 || groups[m] != groups[m - 1])
+            groups[count++] = groups[m];
+    c->family[at] = find_group_family(f, groups, count);
+    orr_free(groups);
+    return c->family[at];
+}
+
+/* ---- patterns ---- */
+
+enum { MOST_PAIRS = 1 << 26 };
+
+const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
+{
+    const orr_sim *s = f->s;
+    uint32_t i = orr_map_find(y->pattern_by_step, step, RUN_NONE);
+    if (i != RUN_NONE)
+        return &y->patterns[i];
+    i = (uint32_t)y->pattern_count;
+    const size_t all = (size_t)y->groups * y->members;
+    if (!orr_grow(&y->patterns, &y->pattern_room, y->pattern_count + 1) ||
+        !orr_map_put(y->pattern_by_step, step, i, NULL)) {
+        run_no_memory(f->s);
+        return NULL;
+    }
+    fold_pattern p = {0};
+    if (y->is_dim) { /* every place of a ring, a switch or a fully connected dimension is like any other */
+        p.even = path_between(f, fold_family_rank(y, 0, coll_times_source(step, 0, y->members)),
+                              fold_family_rank(y, 0, 0));
+        p.pairs[y->dim] = all;
+    } else {
+        uint16_t *path = orr_arena_take(f->arena, all * sizeof *path);
+        bool is_even = true;
+        f->pairs_seen += all;
+        if (!path || f->pairs_seen > MOST_PAIRS) {
+            fold_give_up(f, "a collective over %u ranks has too many pairs", y->members);
+            return NULL;
+        }
+        for (uint32_t g = 0; g < y->groups && !f->has_given_up; g++)
+            for (uint32_t m = 0; m < y->members && !f->has_given_up; m++) {
+                const uint32_t to = fold_family_rank(y, g, m);
+                const uint32_t from =
+                    fold_family_rank(y, g, coll_times_source(step, m, y->members));
+                const size_t at = (size_t)g * y->members + m;
+                path[at] = path_between(f, from, to);
+                is_even = is_even && path[at] == path[0];
+                p.pairs[dimension_between(s, from, to)]++;
+            }
+        p.even = path[0];
+        p.path = is_even ? NULL : path;
+    }
+    y->patterns[y->pattern_count++] = p;
+    return f->has_given_up ? NULL : &y->patterns[i];
+}
+
+/* ---- channels ---- */
+
+typedef struct tuple {
+    uint32_t src, dst;
+    int64_t tag;
+} tuple;
+
+static bool tuple_of(
+    const fold_sim *f, const run_npu *n, uint32_t place, bool is_send, uint32_t rank, tuple *out)
+{
+    const run_npu probe = {.sim = f->s, .rank = rank, .graph = n->graph};
+    const int64_t src = run_npu_src(&probe, place), dst = run_npu_dst(&probe, place);
+    const int64_t peer = is_send ? dst : src, own = is_send ? src : dst;
+    out->tag = run_npu_tag(&probe, place);
+    if (peer < 0 || peer >= (int64_t)f->s->npu_count || peer == rank ||
+        (own != ORR_NO_VALUE && own != rank) || out->tag == ORR_NO_VALUE)
+        return false;
+    out->tag = (int64_t)((uint64_t)out->tag % MSG_TAG_SPACE);
+    out->src = is_send ? rank : (uint32_t)peer;
+    out->dst = is_send ? (uint32_t)peer : rank;
+    return true;
+}
+
+static uint64_t tuple_hash(const tuple *t, uint64_t seed)
+{
+    return orr_hash_mix(((uint64_t)t->src << 32 | t->dst) ^ seed,
+                        (uint64_t)t->tag ^ 0xe7037ed1a0b428dbu);
+}
+
+static fold_channel *find_channel(fold_sim *f, const uint64_t sum[2])
+{
+    for (size_t i = 0; i < f->channel_count; i++)
+        if (f->channels[i]->sum[0] == sum[0] && f->channels[i]->sum[1] == sum[1])
+            return f->channels[i];
+    fold_channel *h = orr_arena_new(f->arena, 1, fold_channel);
+    if (!h || !orr_grow(&f->channels, &f->channel_room, f->channel_count + 1)) {
+        run_no_memory(f->s);
+        return NULL;
+    }
+    *h = (fold_channel){.sum = {sum[0], sum[1]}, .from_class = RUN_NONE, .to_class = RUN_NONE};
+    return f->channels[f->channel_count++] = h;
+}
+
+/* Sends of one (source, destination, tag) must be of one channel: they meet their receives in order. */
+static bool claim_tuple(fold_sim *f, const tuple *t, const fold_channel *h)
+{
+    const uint32_t mine = (uint32_t)(h->number + 1);
+    const uint64_t key = tuple_hash(t, 0x8ebc6af09c88c6e3u);
+    const uint32_t owner = orr_map_find(f->tuples, key, 0);
+    if (owner == mine)
+        return true;
+    if (owner) {
+        fold_give_up(f, "messages from rank %u to rank %u belong together in two ways", t->src,
+                     t->dst);
+        return false;
+    }
+    if (!orr_map_put(f->tuples, key, mine, NULL))
+        run_no_memory(f->s);
+    return !f->s->code;
+}
+
+static bool see_sender(fold_sim *f, fold_channel *h, const run_npu *n, uint32_t place)
+{
+    const fold_class *c = fold_class_at(n);
+    uint16_t *path = orr_arena_take(f->arena, c->count * sizeof *path);
+    bool is_even = true;
+    h->from_class = (uint32_t)(c - f->classes);
+    for (uint32_t m = 0; path && m < c->count && !fold_is_over(f); m++) {
+        tuple t;
+        if (!tuple_of(f, n, place, true, c->ranks[m], &t) || !claim_tuple(f, &t, h))
+            return false;
+        path[m] = path_between(f, t.src, t.dst);
+        is_even = is_even && path[m] == path[0];
+        h->pairs[dimension_between(f->s, t.src, t.dst)]++;
+    }
+    if (!path)
+        run_no_memory(f->s);
+    if (fold_is_over(f))
+        return false;
+    h->even = path[0];
+    h->path = is_even ? NULL : path;
+    return true;
+}
+
+static bool see_receiver(fold_sim *f, fold_channel *h, const run_npu *n, uint32_t place)
+{
+    const fold_class *c = fold_class_at(n);
+    uint32_t *peer = orr_arena_take(f->arena, c->count * sizeof *peer);
+    h->to_class = (uint32_t)(c - f->classes);
+    for (uint32_t m = 0; peer && m < c->count; m++) {
+        tuple t;
+        if (!tuple_of(f, n, place, false, c->ranks[m], &t))
+            return false;
+        peer[m] = t.src;
+    }
+    h->peer = peer;
+    if (!peer)
+        run_no_memory(f->s);
+    return peer != NULL;
+}
+
+/* Both sides are known: which member sends to which. */
+static bool join_sides(fold_sim *f, fold_channel *h)
+{
+    const fold_class *to = &f->classes[h->to_class], *from = &f->classes[h->from_class];
+    uint32_t *source = orr_arena_take(f->arena, to->count * sizeof *source);
+    uint32_t *target = orr_arena_take(f->arena, to->count * sizeof *target);
+    bool is_same = true;
+    if (!source || !target) {
+        run_no_memory(f->s);
+        return false;
+    }
+    if (to->count != from->count) {
+        fold_give_up(f, "a class sends to a class of another size");
+        return false;
+    }
+    for (uint32_t m = 0; m < to->count; m++) {
+        if (f->class_of[h->peer[m]] != h->from_class) {
+            fold_give_up(f, "a class receives from several classes");
+            return false;
+        }
+        source[m] = f->index_of[h->peer[m]];
+        target[source[m]] = m;
+        is_same = is_same && source[m] == m;
+    }
+    h->source = is_same ? NULL : source;
+    h->target = is_same ? NULL : target;
+    h->map = ++f->map_count;
+    f->map_count++;
+    h->is_joined = true;
+    return true;
+}
+
+fold_channel *fold_channel_of(fold_sim *f, run_npu *n, uint32_t place, bool is_send)
+{
+    fold_class *c = fold_class_at(n);
+    const uint32_t at = c->relation_of[place] - 1;
+    fold_channel *h = c->channel[at];
+    if (!h) {
+        uint64_t sum[2] = {0, 0};
+        for (uint32_t m = 0; m < c->count; m++) {
+            tuple t;
+            if (!tuple_of(f, n, place, is_send, c->ranks[m], &t)) {
+                fold_give_up(f, "a message of rank %u is not valid", c->ranks[m]);
+                return NULL;
+            }
+            sum[0] += tuple_hash(&t, 0xa0761d6478bd642fu);
+            sum[1] += tuple_hash(&t, 0x589965cc75374cc3u);
+        }
+        h = find_channel(f, sum);
+        if (!h)
+            return NULL;
+        h->number = h->number ? h->number : (uint32_t)f->channel_count;
+        uint32_t *side = is_send ? &h->from_class : &h->to_class;
+        if (*side == RUN_NONE &&
+            !(is_send ? see_sender(f, h, n, place) : see_receiver(f, h, n, place))) {
+            fold_give_up(f, "a message of a class is not valid");
+            return NULL;
+        }
+        if (*side != (uint32_t)(c - f->classes)) {
+            fold_give_up(f, "two classes have the same messages");
+            return NULL;
+        }
+        if (h->from_class != RUN_NONE && h->to_class != RUN_NONE && !h->is_joined &&
+            !join_sides(f, h))
+            return NULL;
+        c->channel[at] = h;
+    }
+    return h;
+}

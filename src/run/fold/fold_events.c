@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_events.c - the pending events of classes, and in which order they run.
+ *
+ * Events run by their earliest member.  That is safe: what an event causes is not earlier than itself, so an event that
+ * is before another for all members cannot come up after the other has run.  Among the pending events of one class the
+ * one that runs must be first for *every* member; where some have it first and some do not, the class is split.
+ *
+ * Events of one member at one tick: their order is that in which they were scheduled, and all timers of the tick run in
+ * the place of the first (clock.h).  An event here knows how long before its time it was scheduled (its lag), so the
+ * longer lag goes first; equal lags are ordered only where both were scheduled by the same rank, one after the other:
+ * two timers of nodes, two sends, or phases that began together and do the same.  What this does not decide is tried
+ * out: if the nodes that start next are the same in every order of the events, the order does not matter. */
+#include "fold_impl.h"
+
+#include "base/ticks.h"
+#include "trace/attrs.h"
+
+enum { NO_EVENT_YET = UINT8_MAX, MOST_TIED = 4, MOST_STARTED = 32 };
+
+typedef enum order { BEFORE, AFTER, UNKNOWN, CROSSED } order;
+
+static bool is_timer(const fold_event *e)
+{
+    return e->kind != FOLD_ARRIVAL;
+}
+
+/* Both are phases that began together, in the same order everywhere, and are alike. */
+static order phase_order(const fold_event *e, const fold_event *g)
+{
+    const fold_meeting *a = e->meeting, *b = g->meeting;
+    if (a->family != b->family || !coll_times_same(&a->phase, &b->phase))
+        return UNKNOWN;
+    const bool is_first = a->numbers[0] < b->numbers[0];
+    for (uint32_t i = 0; i < a->family->class_count; i++)
+        if (a->starts[i].base != b->starts[i].base || a->starts[i].by != b->starts[i].by ||
+            (a->numbers[i] < b->numbers[i]) != is_first)
+            return UNKNOWN;
+    return is_first ? BEFORE : AFTER;
+}
+
+static order by_lag(const fold_event *e, const fold_event *g)
+{
+    if (e->lag_least > g->lag_most)
+        return BEFORE;
+    return g->lag_least > e->lag_most ? AFTER : UNKNOWN;
+}
+
+static bool has_same_lag(const fold_event *e, const fold_event *g)
+{
+    return e->lag_least == e->lag_most && g->lag_least == g->lag_most &&
+           e->lag_least == g->lag_least;
+}
+
+/* The timers of a tick run together, from the place of the first on: the longest lag of any of them counts. */
+static order timers_against(const fold_sim *f,
+                            const fold_class *c,
+                            const fold_event *timer,
+                            const fold_event *arrival)
+{
+    int64_t least = timer->lag_least, most = timer->lag_most;
+    for (uint32_t i = c->first_event; i != RUN_NONE; i = f->events[i].next) {
+        const fold_event *e = &f->events[i];
+        if (!is_timer(e) || e->at.base != timer->at.base || e->at.by != timer->at.by)
+            continue;
+        least = e->lag_least > least ? e->lag_least : least;
+        most = e->lag_most > most ? e->lag_most : most;
+    }
+    if (least > arrival->lag_most)
+        return BEFORE;
+    /* A phase that runs may have timers of its own at this tick. */
+    const bool may_be_earlier = c->phases > 0 || timer->kind == FOLD_PHASE_END || most == 0;
+    return !may_be_earlier && most < arrival->lag_least ? AFTER : UNKNOWN;
+}
+
+static order turned(order o)
+{
+    return o == BEFORE ? AFTER : o == AFTER ? BEFORE : o;
+}
+
+static order tie_order(const fold_sim *f,
+                       const fold_class *c,
+                       const fold_event *e,
+                       const fold_event *g)
+{
+    if (is_timer(e) != is_timer(g))
+        return is_timer(e) ? timers_against(f, c, e, g) : turned(timers_against(f, c, g, e));
+    const order o = by_lag(e, g);
+    if (o != UNKNOWN || !has_same_lag(e, g))
+        return o;
+    if (e->kind == FOLD_PHASE_END && g->kind == FOLD_PHASE_END)
+        return phase_order(e, g);
+    const bool is_same_source = e->kind == FOLD_ARRIVAL
+                                    ? e->sender == g->sender
+                                    : e->kind == FOLD_TIMER && g->kind == FOLD_TIMER;
+    if (!is_same_source)
+        return UNKNOWN;
+    return e->number < g->number ? BEFORE : AFTER;
+}
+
+/* Of two events of a class, for all members.  CROSSED: it depends on the member, *sign says how. */
+static order order_of(
+    fold_sim *f, const fold_class *c, const fold_event *e, const fold_event *g, fold_val *sign)
+{
+    if (e->at.by == g->at.by && e->at.base != g->at.base)
+        return e->at.base < g->at.base ? BEFORE : AFTER;
+    const fold_val apart = fold_sub(f->times, g->at, e->at);
+    const int64_t least = apart.base, most = fold_most(f->times, apart);
+    if (least > 0)
+        return BEFORE;
+    if (most < 0)
+        return AFTER;
+    const order tie = least == 0 || most == 0 ? tie_order(f, c, e, g) : UNKNOWN;
+    if ((least == 0 && most == 0) || (least == 0 && tie == BEFORE) || (most == 0 && tie == AFTER))
+        return tie;
+    *sign = most > 0 ? apart : fold_sub(f->times, (fold_val){0, 0}, apart);
+    return CROSSED;
+}
+
+/* ---- scheduling ---- */
+
+/* What a class has done cannot be undone: a new event must come after its last one. */
+static void check_after_last(fold_sim *f, fold_class *c, const fold_event *e)
+{
+    fold_val sign;
+    if (c->last.kind == NO_EVENT_YET || c == f->running)
+        return;
+    const order o = order_of(f, c, &c->last, e, &sign);
+    if (o == CROSSED)
+        fold_split(f, (uint32_t)(c - f->classes), sign,
+                   "members come to their events in different orders");
+    else if (o != BEFORE)
+        fold_give_up(f, "rank %u: two events of one tick, in an order that is not known",
+                     c->ranks[0]);
+}
+
+void fold_schedule(fold_sim *f, const fold_event *value)
+{
+    fold_class *c = &f->classes[value->class_index];
+    uint32_t i = f->free_event;
+    if (fold_is_over(f))
+        return;
+    check_after_last(f, c, value);
+    if (i != RUN_NONE) {
+        f->free_event = f->events[i].next;
+    } else {
+        if (f->event_count >= RUN_NONE ||
+            !orr_grow(&f->events, &f->event_room, f->event_count + 1)) {
+            run_no_memory(f->s);
+            return;
+        }
+        i = (uint32_t)f->event_count++;
+    }
+    if (value->at.base < 0 || (uint64_t)value->at.base >= ORR_TICKS_FAR ||
+        !orr_heap_push(&f->queue, (uint64_t)value->at.base, i)) {
+        fold_give_up(f, "a time is out of range");
+        return;
+    }
+    f->events[i] = *value;
+    f->events[i].is_pending = true;
+    f->events[i].next = c->first_event;
+    c->first_event = i;
+}
+
+void fold_timer(run_npu *n, uint64_t delay, clk_action action, void *context, uint64_t argument)
+{
+    fold_sim *f = n->sim->fold;
+    const fold_class *c = fold_class_at(n);
+    if (delay >= ORR_TICKS_FAR) {
+        fold_give_up(f, "a time is out of range");
+        return;
+    }
+    fold_schedule(f, &(fold_event){.at = {c->now.base + (int64_t)delay, c->now.by},
+                                   .lag_least = (int64_t)delay,
+                                   .lag_most = (int64_t)delay,
+                                   .call = {action, context, argument},
+                                   .number = ++f->numbers,
+                                   .class_index = (uint32_t)(c - f->classes),
+                                   .kind = FOLD_TIMER});
+}
+
+/* ---- does the order matter? ----
+ *
+ * A dry run of the completions: which nodes start, and in which order.  Small sets stand beside the real state. */
+
+typedef struct trial {
+    const run_npu *n;
+    uint32_t occupant[WORK_SLOTS];
+    uint32_t added[MOST_STARTED * 2], removed[MOST_STARTED], touched[MOST_STARTED * 4];
+    uint32_t added_count, removed_count,
+        touched_count; /* touched: children of ended nodes, once per parent */
+    bool is_too_much, starts_collective;
+} trial;
+
+static bool is_in(const uint32_t *list, uint32_t count, uint32_t value)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] == value)
+            return true;
+    return false;
+}
+
+static void try_end(trial *t, uint32_t place)
+{
+    const work_graph *g = t->n->graph;
+    if (t->occupant[g->slot[place]] == place)
+        t->occupant[g->slot[place]] = RUN_NONE;
+    for (uint32_t e = g->child_first[place]; e < g->child_first[place + 1]; e++) {
+        const uint32_t child = g->child[e];
+        uint32_t ended = 1;
+        for (uint32_t i = 0; i < t->touched_count; i++)
+            ended += t->touched[i] == child;
+        if (t->touched_count == MOST_STARTED * 4 || t->added_count == MOST_STARTED * 2) {
+            t->is_too_much = true;
+            return;
+        }
+        t->touched[t->touched_count++] = child;
+        if (t->n->waiting_for[child] == ended)
+            t->added[t->added_count++] = child;
+    }
+}
+
+static uint32_t next_ready(const trial *t, unsigned slot, uint32_t from)
+{
+    uint32_t best = orr_bitset_next(&t->n->ready[slot], from);
+    while (best != RUN_NONE && is_in(t->removed, t->removed_count, best))
+        best = orr_bitset_next(&t->n->ready[slot], best + 1);
+    for (uint32_t i = 0; i < t->added_count; i++)
+        if (t->n->graph->slot[t->added[i]] == slot && t->added[i] >= from && t->added[i] < best &&
+            !is_in(t->removed, t->removed_count, t->added[i]))
+            best = t->added[i];
+    return best;
+}
+
+static void try_issue(trial *t)
+{
+    const work_graph *g = t->n->graph;
+    for (uint32_t from = 0;;) {
+        uint32_t best = RUN_NONE;
+        for (unsigned s = 0; s < g->slot_count; s++) {
+            const uint32_t place = t->occupant[s] == RUN_NONE ? next_ready(t, s, from) : RUN_NONE;
+            best = place < best ? place : best;
+        }
+        if (best == RUN_NONE)
+            return;
+        const uint8_t type = g->t->columns.type[g->node[best]];
+        if (t->removed_count == MOST_STARTED || type == ORR_NODE_INVALID ||
+            (type == ORR_NODE_COMP && t->n->sim->system.roofline)) {
+            const int64_t *size = g->t->columns.tensor_size;
+            if (t->removed_count == MOST_STARTED || type == ORR_NODE_INVALID || !size ||
+                size[g->node[best]] == 0) {
+                t->is_too_much = true; /* nodes that are over on the spot */
+                return;
+            }
+        }
+        t->removed[t->removed_count++] = best;
+        if (g->slot[best] != WORK_SLOT_RECV)
+            t->occupant[g->slot[best]] = best;
+        t->starts_collective = t->starts_collective || type == ORR_NODE_COMM_COLL;
+        from = best + 1;
+    }
+}
+
+static const sys_stream *stream_of(const fold_event *e)
+{
+    return e->kind == FOLD_PHASE_END ? e->call.context : NULL;
+}
+
+/* The node that this event completes; NONE: a phase that is not the last of its collective. */
+static uint32_t completed(const fold_event *e)
+{
+    const sys_stream *st = stream_of(e);
+    if (!st)
+        return e->call.action == work_node_done ? (uint32_t)e->call.argument : RUN_NONE - 1;
+    return st->phase + 1 == st->phase_count && st->set->finished + 1 == st->set->expected
+               ? st->set->place
+               : RUN_NONE;
+}
+
+static void try_order(
+    const run_npu *n, fold_event *const *events, const uint32_t *turn, uint32_t count, trial *t)
+{
+    *t = (trial){.n = n};
+    memcpy(t->occupant, n->occupant, sizeof t->occupant);
+    for (uint32_t i = 0; i < count && !t->is_too_much; i++) {
+        const uint32_t place = completed(events[turn[i]]);
+        if (place == RUN_NONE)
+            continue;
+        try_end(t, place);
+        if (!t->is_too_much)
+            try_issue(t);
+    }
+}
+
+static bool next_permutation(uint32_t *p, uint32_t count)
+{
+    uint32_t i = count - 1, k = count - 1;
+    while (i > 0 && p[i - 1] > p[i])
+        i--;
+    if (i == 0)
+        return false;
+    while (p[k] < p[i - 1])
+        k--;
+    uint32_t t = p[i - 1];
+    p[i - 1] = p[k];
+    p[k] = t;
+    for (uint32_t a = i, b = count - 1; a < b; a++, b--) {
+        t = p[a];
+        p[a] = p[b];
+        p[b] = t;
+    }
+    return true;
+}
+
+static uint32_t queue_at(const sys_stream *st, uint32_t phase)
+{
+    return phase < st->phase_count ? st->phases[phase].queue : RUN_NONE;
+}
+
+/* Two phases touch different queues, now and next, and belong to different collectives or are not their last. */
+static bool are_apart(const sys_stream *a, const sys_stream *b)
+{
+    const uint32_t x[] = {queue_at(a, a->phase), queue_at(a, a->phase + 1)};
+    const uint32_t y[] = {queue_at(b, b->phase), queue_at(b, b->phase + 1)};
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned k = 0; k < 2; k++)
+            if (x[i] == y[k] && x[i] != RUN_NONE)
+                return false;
+    return a->set != b->set || x[1] != RUN_NONE || y[1] != RUN_NONE;
+}
+
+static bool order_is_immaterial(const fold_class *c, fold_event *const *events, uint32_t count)
+{
+    uint32_t turn[MOST_TIED] = {0}, phases = 0;
+    trial first, other;
+    for (uint32_t i = 0; i < count; i++) {
+        turn[i] = i;
+        phases += events[i]->kind == FOLD_PHASE_END;
+        if (completed(events[i]) == RUN_NONE - 1)
+            return false;
+        for (uint32_t k = 0; k < i; k++)
+            if (stream_of(events[i]) && stream_of(events[k]) &&
+                !are_apart(stream_of(events[i]), stream_of(events[k])))
+                return false;
+    }
+    try_order(c->npu, events, turn, count, &first);
+    if (first.is_too_much || (phases && first.starts_collective))
+        return false;
+    while (next_permutation(turn, count)) {
+        try_order(c->npu, events, turn, count, &other);
+        if (other.is_too_much || other.removed_count != first.removed_count ||
+            memcmp(other.removed, first.removed, first.removed_count * sizeof *first.removed) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the next event ---- */
+
+/* The first of a class's pending events; NULL: it has given up. */
+static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
+{
+    fold_event *tied[MOST_TIED];
+    uint32_t tied_count = 1;
+    fold_val sign;
+    for (uint32_t i = c->first_event; i != RUN_NONE; i = f->events[i].next) {
+        fold_event *e = &f->events[i];
+        if (e != best && e->at.base == best->at.base && order_of(f, c, best, e, &sign) == AFTER)
+            best = e;
+    }
+    tied[0] = best;
+    for (uint32_t i = c->first_event; i != RUN_NONE && !fold_is_over(f); i = f->events[i].next) {
+        fold_event *e = &f->events[i];
+        const order o = e == best ? BEFORE : order_of(f, c, best, e, &sign);
+        if (o == CROSSED) {
+            fold_split(f, (uint32_t)(c - f->classes), sign,
+                       "members come to their events in different orders");
+        } else if (o == AFTER || (o == UNKNOWN && tied_count == MOST_TIED)) {
+            fold_give_up(f, "rank %u: several events of one tick, in an order that is not known",
+                         c->ranks[0]);
+        } else if (o == UNKNOWN) {
+            tied[tied_count++] = e;
+        }
+    }
+    if (!fold_is_over(f) && tied_count > 1 && !order_is_immaterial(c, tied, tied_count))
+        fold_give_up(f, "rank %u: two events of one tick, in an order that is not known",
+                     c->ranks[0]);
+    return fold_is_over(f) ? NULL : best;
+}
+
+static void take(fold_sim *f, fold_class *c, const fold_event *e)
+{
+    uint32_t *at = &c->first_event;
+    while (&f->events[*at] != e)
+        at = &f->events[*at].next;
+    *at = e->next;
+}
+
+bool fold_step(fold_sim *f)
+{
+    orr_heap_entry entry;
+    do {
+        if (!orr_heap_pop(&f->queue, &entry))
+            return false;
+        if (!f->events[entry.value].is_pending) { /* it ran instead of another of its tick */
+            f->events[entry.value].next = f->free_event;
+            f->free_event = entry.value;
+        }
+    } while (!f->events[entry.value].is_pending);
+    fold_event *popped = &f->events[entry.value];
+    fold_class *c = &f->classes[popped->class_index];
+    fold_event *e = popped;
+    if (popped->next != RUN_NONE || &f->events[c->first_event] != popped)
+        e = choose(f, c, popped);
+    if (!e)
+        return false;
+    take(f, c, e);
+    e->is_pending = false;
+    const fold_event now = *e;
+    if (e == popped) {
+        e->next = f->free_event;
+        f->free_event = entry.value;
+    } else if (!orr_heap_push(&f->queue, entry.key, entry.value)) {
+        run_no_memory(f->s);
+        return false;
+    }
+    c->now = now.at;
+    c->last = now;
+    f->running = c;
+    f->events_run++;
+    clk_jump(f->s->clock, (uint64_t)now.at.base);
+    if (now.kind == FOLD_PHASE_END)
+        fold_phase_over(f, c, now.meeting);
+    now.call.action(now.call.context, now.call.argument);
+    f->running = NULL;
+    if (now.meeting)
+        fold_leave(f, now.meeting);
+    return !fold_is_over(f);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_impl.h - what the files of this folder share:
+ *
+ *     fold.c          life: create, run, split, results
+ *     fold_classes.c  which ranks are alike; whom they talk to: families of groups, channels of messages
+ *     fold_events.c   pending events, and the order in which those of a class run
+ *     fold_phase.c    phases of collectives: members meet, and all their ends follow from their starts
+ *     fold_figures.c  figures of nodes and ranks, one number per member
+ *     fold_time.c     numbers per member */
+#ifndef ORR_RUN_FOLD_IMPL_H
+#define ORR_RUN_FOLD_IMPL_H
+
+#include "fold.h"
+#include "fold_time.h"
+
+#include "models/collective/coll_times.h"
+#include "run/match.h"
+#include "run/watch.h"
+
+typedef struct fold_sim fold_sim;
+typedef struct fold_event fold_event;
+
+/* Who sends to whom in one step of an algorithm, over all groups of a family: the path to each member. */
+typedef struct fold_pattern {
+    const uint16_t *path; /* by group and member; NULL: all are `even` */
+    uint16_t even;
+    uint64_t pairs[ORR_NET_DIMS]; /* by the innermost dimension in which the two differ */
+} fold_pattern;
+
+/* Groups of the same make-up, in which the members of some classes do the same collective. */
+typedef struct fold_family {
+    uint64_t sum;             /* of its groups */
+    uint32_t groups, members; /* of each group */
+    uint32_t *ranks;          /* group by group, in ring order; NULL: lines along a dimension */
+    uint32_t offset;          /* of lines */
+    bool
+        is_dim; /* they are those of one dimension of the network: every place in a line is like any other */
+    uint32_t dim;
+    uint32_t *classes;
+    uint32_t class_count;
+    uint32_t *place_of; /* by class: its place among those */
+    fold_pattern *patterns;
+    size_t pattern_count, pattern_room;
+    orr_map *pattern_by_step;
+    uint32_t number;
+    struct fold_meeting *free_meetings;
+} fold_family;
+
+/* Messages from all members of one class to all members of another: the same (source, destination, tag) on both
+ * sides. */
+typedef struct fold_channel {
+    uint64_t sum[2];               /* of its messages */
+    uint32_t from_class, to_class; /* NONE: that side has not been seen */
+    const uint32_t
+        *source; /* by member of to_class: the member of from_class; NULL: the same numbers */
+    const uint32_t *target; /* the inverse */
+    const uint32_t *peer;   /* by member of to_class: the rank that sends */
+    uint32_t map;           /* number of the permutation; one more is that of its inverse */
+    uint32_t number;
+    bool is_joined;
+    uint64_t delay_size; /* the last size that was asked for, and its delays */
+    fold_val delay;
+    const uint16_t *path; /* by member of from_class; NULL: all are `even` */
+    uint16_t even;
+    uint64_t pairs[ORR_NET_DIMS];
+    struct fold_letter *first, *last; /* sent and not received, or the other way round */
+} fold_channel;
+
+/* A send or a receive that waits for the other. */
+typedef struct fold_letter {
+    struct fold_letter *next;
+    bool is_send;
+    uint32_t place;
+    uint64_t size;
+    fold_val
+        at; /* of a send: when it arrives, by member of the receiving class; else when it was posted */
+    int64_t lag_least, lag_most; /* of a send: how long it is under way */
+    uint64_t number;             /* of sends */
+} fold_letter;
+
+/* One phase of one chunk, of all groups of a family. */
+typedef struct fold_meeting {
+    struct fold_meeting *next; /* free, or of the same key */
+    fold_family *family;
+    coll_times_phase phase;
+    uint64_t stream; /* number of the chunk within the group */
+    uint32_t step;   /* number of the phase within the chunk */
+    uint32_t come, gone;
+    sys_stream **streams; /* by place in the family's classes */
+    fold_val *starts;
+    uint64_t *numbers; /* in which order each class started its phases */
+} fold_meeting;
+
+typedef enum fold_event_kind { FOLD_TIMER, FOLD_PHASE_END, FOLD_ARRIVAL } fold_event_kind;
+
+struct fold_event {
+    fold_val at;
+    int64_t lag_least, lag_most; /* how long before it was scheduled */
+    clk_call call;
+    fold_meeting *meeting; /* of a phase */
+    uint64_t number;       /* of timers: in which order they were set; of arrivals: of sends */
+    uint32_t class_index, sender;
+    uint32_t next; /* of the class, or free */
+    bool is_pending;
+    uint8_t kind;
+};
+
+typedef struct fold_running {
+    uint64_t stream;
+    const fold_family *family;
+} fold_running;
+
+typedef struct fold_class {
+    run_npu *npu;
+    uint32_t *ranks;
+    uint32_t count;
+    uint32_t first_event; /* of those that are pending; NONE: there is none */
+    fold_val now;
+    fold_event last;              /* that has run; kind 255: none */
+    uint32_t phases;              /* under way */
+    struct fold_running *running; /* those, where tags may be mixed up */
+    size_t running_room;
+    /* figures */
+    fold_val gpu_total, gpu_time, comm_time, cpu_time, memory_time, wall, finished, busy;
+    fold_val active_since[2], busy_since, compute_before[WORK_SLOTS];
+    uint32_t active;
+    fold_val *started_at; /* by place */
+    bool has_finished;
+    const uint32_t *relation_of; /* by place: 1 + which group, or which peer and tag; 0: none */
+    uint32_t relations;
+    fold_family **family; /* by relation; NULL: not asked for yet */
+    fold_channel **channel;
+} fold_class;
+
+typedef struct fold_path {
+    double latency, speed;
+} fold_path;
+
+struct fold_sim {
+    orr_sim *s;
+    orr_arena *arena;
+    fold_times *times;
+    uint32_t *class_of, *index_of; /* by rank */
+    fold_class *classes;
+    uint32_t class_count;
+    fold_path *paths;
+    size_t path_count, path_room;
+    fold_family **families;
+    size_t family_count, family_room;
+    fold_channel **channels;
+    size_t channel_count, channel_room;
+    orr_map *tuples; /* (source, destination, tag) -> 1 + channel */
+    uint32_t map_count;
+    uint64_t pairs_seen;
+    fold_letter *free_letters;
+    /* events */
+    fold_event *events;
+    size_t event_count, event_room;
+    uint32_t free_event;
+    orr_heap queue;
+    uint64_t numbers, events_run;
+    const fold_class *running; /* the class whose event runs */
+    /* phases */
+    orr_map *meeting_by_key; /* -> a place in meetings */
+    fold_meeting **meetings; /* that wait for classes */
+    size_t meeting_count, meeting_room;
+    uint32_t *meeting_free_next, free_meeting_slot;
+    size_t meeting_free_room;
+    orr_map *memos; /* -> a place in memo_words */
+    int64_t **memo_words;
+    size_t memo_count, memo_room;
+    int64_t *starts, *ends, *question;
+    size_t starts_room, ends_room, question_room;
+    fold_val *phase_ends;
+    size_t phase_ends_room;
+    size_t *class_at; /* by class */
+    /* giving up */
+    bool has_started, has_given_up, wants_split;
+    bool uses_world;   /* collectives name no group */
+    bool may_mix_tags; /* chunks of the same number in different groups must not run at once */
+    orr_sim_rank_result *results;
+    uint64_t *busy;
+};
+
+/* ---- giving up ---- */
+
+/* Folding cannot go on: every rank is simulated instead. */
+void fold_give_up(fold_sim *f, const char *fmt, ...) ORR_PRINTF(2, 3);
+/* Members of this class do not stay together: those with a positive sign become a class of their own. */
+void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *why);
+
+static inline bool fold_is_over(const fold_sim *f)
+{
+    return f->has_given_up || f->wants_split || f->s->code;
+}
+static inline fold_class *fold_class_at(const run_npu *n)
+{
+    return &n->sim->fold->classes[n - n->sim->npus];
+}
+
+/* ---- classes ---- */
+
+bool fold_find_classes(fold_sim *f, orr_error *err);
+fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place);
+fold_family *fold_line_family(fold_sim *f, const sys_dim *d);
+/* NULL: it has given up. */
+fold_channel *fold_channel_of(fold_sim *f, run_npu *n, uint32_t place, bool is_send);
+static inline uint32_t fold_family_rank(const fold_family *y, uint32_t group, uint32_t member)
+{
+    if (y->ranks)
+        return y->ranks[(size_t)group * y->members + member];
+    return group / y->offset * y->offset * y->members + group % y->offset + member * y->offset;
+}
+/* step: of coll_times_source.  NULL: it has given up. */
+const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step);
+uint64_t fold_delay(const fold_sim *f, uint16_t path, uint64_t size);
+/* Messages of all members of a pattern or a channel were sent. */
+void fold_count_messages(fold_sim *f,
+                         const uint64_t pairs[ORR_NET_DIMS],
+                         uint64_t each,
+                         uint64_t size);
+
+/* ---- events ---- */
+
+void fold_schedule(fold_sim *f, const fold_event *e);
+bool fold_step(fold_sim *f); /* false: no event is left, or it is over */
+void fold_phase_over(fold_sim *f, fold_class *c, const fold_meeting *m);
+void fold_leave(fold_sim *f, fold_meeting *m); /* a class has finished this phase */
+
+/* ---- figures ---- */
+
+bool fold_make_results(fold_sim *f);
+
+#endif

@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_phase.c - what classes do together: phases of collectives, and messages.
+ *
+ * A phase of a chunk is complete for its members when all of them have started it: then all ends follow from all starts
+ * (coll_times.h), and each class gets one event.  What came out for the same starts, relative to each other, is
+ * remembered: a training step asks the same few questions again and again. */
+#include "fold_impl.h"
+
+#include "base/memory/hash.h"
+
+/* ---- meetings ---- */
+
+static uint64_t hash_words(const int64_t *words, size_t count)
+{
+    return orr_hash_bytes(words, count * sizeof *words, 0x8ebc6af09c88c6e3u);
+}
+
+static bool is_same_meeting(const fold_meeting *a, const fold_meeting *b)
+{
+    return a->family == b->family && a->stream == b->stream && a->step == b->step &&
+           coll_times_same(&a->phase, &b->phase);
+}
+
+static uint64_t meeting_key(const fold_meeting *m)
+{
+    const uint64_t h =
+        orr_hash_mix(m->stream ^ 0xa0761d6478bd642fu, (uint64_t)m->step + m->family->sum);
+    return orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, m->phase.data + (uint64_t)m->phase.kind);
+}
+
+static fold_meeting *new_meeting(fold_sim *f, const fold_meeting *like)
+{
+    const uint32_t count = like->family->class_count;
+    fold_meeting *m = like->family->free_meetings;
+    if (m) {
+        like->family->free_meetings = m->next;
+        sys_stream **streams = m->streams;
+        fold_val *starts = m->starts;
+        uint64_t *numbers = m->numbers;
+        *m = *like;
+        m->streams = streams;
+        m->starts = starts;
+        m->numbers = numbers;
+        memset(m->streams, 0, count * sizeof *m->streams);
+        return m;
+    }
+    m = orr_arena_new(f->arena, 1, fold_meeting);
+    if (!m)
+        return NULL;
+    *m = *like;
+    m->streams = orr_arena_new(f->arena, count, sys_stream *);
+    m->starts = orr_arena_new(f->arena, count, fold_val);
+    m->numbers = orr_arena_new(f->arena, count, uint64_t);
+    return m->streams && m->starts && m->numbers ? m : NULL;
+}
+
+/* The meeting of this phase: one that waits for this class, or a new one. */
+static fold_meeting *find_meeting(fold_sim *f, const fold_meeting *like)
+{
+    const uint64_t key = meeting_key(like);
+    const uint32_t at = orr_map_find(f->meeting_by_key, key, RUN_NONE);
+    fold_meeting *first = at == RUN_NONE ? NULL : f->meetings[at], *m = first;
+    while (m && !is_same_meeting(m, like))
+        m = m->next;
+    if (m)
+        return m;
+    m = new_meeting(f, like);
+    const uint32_t slot = at != RUN_NONE                     ? at
+                          : f->free_meeting_slot != RUN_NONE ? f->free_meeting_slot
+                                                             : (uint32_t)f->meeting_count;
+    if (!m ||
+        (slot == f->meeting_count &&
+         !orr_grow(&f->meetings, &f->meeting_room, f->meeting_count + 1)) ||
+        (at == RUN_NONE && !orr_map_put(f->meeting_by_key, key, slot, NULL))) {
+        run_no_memory(f->s);
+        return NULL;
+    }
+    if (slot == f->meeting_count) {
+        f->meeting_count++;
+    } else if (at == RUN_NONE) {
+        f->free_meeting_slot = f->meeting_free_next[slot];
+    }
+    if (!orr_grow(&f->meeting_free_next, &f->meeting_free_room, f->meeting_count)) {
+        run_no_memory(f->s);
+        return NULL;
+    }
+    m->next = first;
+    f->meetings[slot] = m;
+    return m;
+}
+
+/* All classes have come: nobody looks for it any more. */
+static void forget_meeting(fold_sim *f, fold_meeting *m)
+{
+    const uint64_t key = meeting_key(m);
+    const uint32_t slot = orr_map_find(f->meeting_by_key, key, RUN_NONE);
+    fold_meeting **at = &f->meetings[slot];
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    if (!f->meetings[slot]) {
+        orr_map_remove(f->meeting_by_key, key);
+        f->meeting_free_next[slot] = f->free_meeting_slot;
+        f->free_meeting_slot = slot;
+    }
+}
+
+void fold_leave(fold_sim *f, fold_meeting *m)
+{
+    (void)f;
+    if (++m->gone < m->family->class_count)
+        return;
+    m->next = m->family->free_meetings;
+    m->family->free_meetings = m;
+}
+
+/* ---- from starts to ends ---- */
+
+typedef struct context {
+    fold_sim *f;
+    fold_family *y;
+    size_t first; /* of the group, in patterns */
+    bool is_even, has_failed;
+} context;
+
+static uint64_t delay_to(void *c, uint64_t step, uint32_t member, uint64_t size)
+{
+    context *v = c;
+    const fold_pattern *p = fold_pattern_of(v->f, v->y, step);
+    if (!p) {
+        v->has_failed = true;
+        return 0;
+    }
+    return fold_delay(v->f, p->path ? p->path[v->first + member] : p->even, size);
+}
+
+static void look_at_step(void *c, uint64_t step, uint64_t each, uint64_t size)
+{
+    context *v = c;
+    (void)each;
+    (void)size;
+    if (v->has_failed)
+        return;
+    const fold_pattern *p = fold_pattern_of(v->f, v->y, step);
+    v->has_failed = !p;
+    v->is_even = v->is_even && p && !p->path;
+}
+
+static void count_step(void *c, uint64_t step, uint64_t each, uint64_t size)
+{
+    context *v = c;
+    const fold_pattern *p = fold_pattern_of(v->f, v->y, step);
+    if (p)
+        fold_count_messages(v->f, p->pairs, each, size);
+}
+
+static bool is_even_start(const fold_meeting *m)
+{
+    for (uint32_t i = 0; i < m->family->class_count; i++)
+        if (m->starts[i].by || m->starts[i].base != m->starts[0].base)
+            return false;
+    return true;
+}
+
+static bool find_even_ends(const fold_meeting *m,
+                           const coll_times_net *net,
+                           fold_val *ends,
+                           uint64_t *lag)
+{
+    int64_t end;
+    if (!coll_times_even(&m->phase, net, m->starts[0].base, &end, lag))
+        return false;
+    for (uint32_t i = 0; i < m->family->class_count; i++)
+        ends[i] = (fold_val){end, 0};
+    return true;
+}
+
+/* Member by member: the starts of all classes, group by group, and the ends back to the classes. */
+static bool find_ends(fold_sim *f,
+                      const fold_meeting *m,
+                      context *v,
+                      const coll_times_net *net,
+                      fold_val *ends,
+                      uint64_t *lag)
+{
+    const fold_family *y = m->family;
+    const size_t all = (size_t)y->groups * y->members;
+    if (!orr_grow(&f->starts, &f->starts_room, all) || !orr_grow(&f->ends, &f->ends_room, all))
+        return false;
+    for (uint32_t g = 0; g < y->groups; g++) {
+        v->first = (size_t)g * y->members;
+        for (uint32_t i = 0; i < y->members; i++) {
+            const uint32_t rank = fold_family_rank(y, g, i);
+            f->starts[v->first + i] =
+                fold_at(f->times, m->starts[y->place_of[f->class_of[rank]]], f->index_of[rank]);
+        }
+        if (!coll_times_ends(&m->phase, net, f->starts + v->first, f->ends + v->first, lag) ||
+            v->has_failed)
+            return false;
+    }
+    /* f->starts has room for the ends by class now. */
+    size_t at = 0;
+    for (uint32_t i = 0; i < y->class_count; i++) {
+        f->class_at[y->classes[i]] = at;
+        at += f->classes[y->classes[i]].count;
+    }
+    if (at != all) {
+        fold_give_up(f, "a class is in groups of several kinds");
+        return false;
+    }
+    for (uint32_t g = 0; g < y->groups; g++)
+        for (uint32_t i = 0; i < y->members; i++) {
+            const uint32_t rank = fold_family_rank(y, g, i);
+            f->starts[f->class_at[f->class_of[rank]] + f->index_of[rank]] =
+                f->ends[(size_t)g * y->members + i];
+        }
+    for (uint32_t i = 0; i < y->class_count; i++)
+        ends[i] = fold_make(f->times, f->starts + f->class_at[y->classes[i]],
+                            f->classes[y->classes[i]].count);
+    return !fold_times_failed(f->times);
+}
+
+/* ---- what was asked before ---- */
+
+enum { PHASE_WORDS = 9 };
+
+static size_t put_question(const fold_meeting *m, int64_t *out)
+{
+    const coll_times_phase *p = &m->phase;
+    const uint32_t count = m->family->class_count;
+    int64_t head[PHASE_WORDS] = {(int64_t)m->family->number,
+                                 p->kind,
+                                 (int64_t)p->data,
+                                 p->count,
+                                 p->number,
+                                 p->is_group * 2 + p->is_forward,
+                                 (int64_t)p->endpoint,
+                                 0,
+                                 0};
+    memcpy(&head[7], &p->ops, sizeof p->ops);
+    memcpy(&head[8], &p->memory_speed, sizeof p->memory_speed);
+    memcpy(out, head, sizeof head);
+    for (uint32_t i = 0; i < count; i++) {
+        out[PHASE_WORDS + 2 * (size_t)i] = m->starts[i].base - m->starts[0].base;
+        out[PHASE_WORDS + 2 * (size_t)i + 1] = m->starts[i].by;
+    }
+    return PHASE_WORDS + 2 * (size_t)count;
+}
+
+/* A memo: its question, then the lag, the ends relative to the first start, and the traffic by dimension. */
+static const int64_t *recall(const fold_sim *f,
+                             const int64_t *question,
+                             size_t words,
+                             uint64_t *key)
+{
+    uint32_t at;
+    *key = hash_words(question, words);
+    while ((at = orr_map_find(f->memos, *key, RUN_NONE)) != RUN_NONE) {
+        const int64_t *kept =
+            f->memo_words[at]; /* the first word is the family, which decides how many there are */
+        if (kept[0] == question[0] && memcmp(kept, question, words * sizeof *question) == 0)
+            return kept + words;
+        ++*key;
+    }
+    return NULL;
+}
+
+static const int64_t *keep(
+    fold_sim *f, size_t words, uint64_t key, const fold_meeting *m, uint64_t lag)
+{
+    const uint32_t count = m->family->class_count, dims = f->s->dims;
+    const size_t room = words + 1 + 2 * (size_t)count + 2 * (size_t)dims;
+    const watch_traffic *traffic = f->s->watch->traffic;
+    int64_t *kept = orr_arena_take(f->arena, room * sizeof *kept);
+    watch_traffic before[ORR_NET_DIMS];
+    context v = {.f = f, .y = m->family};
+    if (!kept || !orr_grow(&f->memo_words, &f->memo_room, f->memo_count + 1) ||
+        !orr_map_put(f->memos, key, (uint32_t)f->memo_count, NULL))
+        return NULL;
+    memcpy(kept, f->question, words * sizeof *kept);
+    int64_t *out = kept + words;
+    *out++ = (int64_t)lag;
+    for (uint32_t i = 0; i < count; i++) {
+        *out++ = f->phase_ends[i].base - m->starts[0].base;
+        *out++ = f->phase_ends[i].by;
+    }
+    memcpy(before, traffic, sizeof before);
+    const uint64_t messages = f->s->messages;
+    coll_times_steps(&m->phase, count_step, &v);
+    for (uint32_t k = 0; k < dims; k++) {
+        *out++ = (int64_t)(traffic[k].messages - before[k].messages);
+        *out++ = (int64_t)(traffic[k].bytes - before[k].bytes);
+    }
+    memcpy(f->s->watch->traffic, before,
+           sizeof before); /* counted with the others, in complete() */
+    f->s->messages = messages;
+    f->memo_words[f->memo_count++] = kept;
+    return kept + words;
+}
+
+static bool answer(fold_sim *f, const fold_meeting *m, fold_val *ends, uint64_t *lag)
+{
+    context v = {.f = f, .y = m->family, .is_even = true};
+    coll_times_steps(&m->phase, look_at_step, &v);
+    const coll_times_net net = {.delay = delay_to, .context = &v, .is_even = v.is_even};
+    if (v.has_failed || fold_is_over(f))
+        return false;
+    const bool ok = v.is_even && is_even_start(m) ? find_even_ends(m, &net, ends, lag)
+                                                  : find_ends(f, m, &v, &net, ends, lag);
+    if (!ok && !fold_is_over(f))
+        fold_give_up(f, "%s over %u ranks: its ends depend on the order of events of one tick",
+                     coll_kind_name(m->phase.kind), m->phase.count);
+    return ok;
+}
+
+static void finish_phase(void *stream, uint64_t unused)
+{
+    (void)unused;
+    sys_stream_advance(stream);
+}
+
+static void complete(fold_sim *f, fold_meeting *m)
+{
+    const uint32_t count = m->family->class_count;
+    uint64_t key, lag;
+    if (!orr_grow(&f->question, &f->question_room, PHASE_WORDS + 2 * (size_t)count) ||
+        !orr_grow(&f->phase_ends, &f->phase_ends_room, count)) {
+        run_no_memory(f->s);
+        return;
+    }
+    const size_t words = put_question(m, f->question);
+    const int64_t *known = recall(f, f->question, words, &key);
+    if (!known && !answer(f, m, f->phase_ends, &lag))
+        return;
+    if (!known && !(known = keep(f, words, key, m, lag))) {
+        run_no_memory(f->s);
+        return;
+    }
+    forget_meeting(f, m);
+    const int64_t *traffic = known + 1 + 2 * (size_t)count;
+    for (uint32_t k = 0; k < f->s->dims; k++) {
+        f->s->messages += (uint64_t)traffic[2 * k];
+        f->s->watch->traffic[k].messages += (uint64_t)traffic[2 * k];
+        f->s->watch->traffic[k].bytes += (uint64_t)traffic[2 * k + 1];
+    }
+    for (uint32_t i = 0; i < count && !fold_is_over(f); i++)
+        fold_schedule(f, &(fold_event){.at = {m->starts[0].base + known[1 + 2 * (size_t)i],
+                                              (uint32_t)known[2 + 2 * (size_t)i]},
+                                       .lag_least = known[0],
+                                       .lag_most = known[0],
+                                       .call = {finish_phase, m->streams[i], 0},
+                                       .meeting = m,
+                                       .class_index = m->family->classes[i],
+                                       .kind = FOLD_PHASE_END});
+}
+
+/* Chunks that run are noted where tags may be mixed up.  False: one of this number runs already, in another family. */
+static bool note_running(fold_sim *f, fold_class *c, const fold_meeting *m)
+{
+    for (uint32_t i = 0; i < c->phases; i++)
+        if (c->running[i].stream == m->stream && c->running[i].family != m->family)
+            return false;
+    if (!orr_grow(&c->running, &c->running_room, c->phases + (size_t)1)) {
+        run_no_memory(f->s);
+        return true;
+    }
+    c->running[c->phases] = (fold_running){m->stream, m->family};
+    return true;
+}
+
+void fold_phase_over(fold_sim *f, fold_class *c, const fold_meeting *m)
+{
+    c->phases--;
+    for (uint32_t i = 0; f->may_mix_tags && i < c->phases; i++)
+        if (c->running[i].stream == m->stream && c->running[i].family == m->family) {
+            c->running[i] = c->running[c->phases];
+            return;
+        }
+}
+
+void fold_phase_start(sys_stream *st)
+{
+    run_npu *n = st->npu;
+    const orr_sim *s = n->sim;
+    fold_sim *f = n->sim->fold;
+    fold_class *c = fold_class_at(n);
+    const sys_phase *p = &st->phases[st->phase];
+    const sys_dim *d = p->dim;
+    if (fold_is_over(f))
+        return;
+    if (st->custom_prefix) {
+        fold_give_up(f, "a plan or a trace is the algorithm of a collective");
+        return;
+    }
+    fold_meeting like = {
+        .family = d->group ? fold_group_family(f, n, st->set->place) : fold_line_family(f, d),
+        .step = st->phase,
+        .stream = d->group ? st->id - (uint64_t)d->group->id * SYS_GROUP_STREAMS : st->id};
+    if (!like.family)
+        return;
+    like.phase = (coll_times_phase){
+        .ops = d->ops,
+        .kind = p->kind,
+        .data = p->data,
+        .count = d->count,
+        .number = d->number,
+        .is_group = d->group != NULL,
+        .is_forward = p->is_clockwise,
+        .endpoint = d->group ? SYS_GROUP_RING_DELAY : s->system.endpoint_delay,
+        .memory_speed = s->system.local_mem_bw * n->speed->memory,
+    };
+    if (!coll_times_knows(&like.phase)) {
+        fold_give_up(f, "the algorithm %s of a collective over %u ranks is not folded",
+                     d->ops->label, d->count);
+        return;
+    }
+    fold_meeting *m = find_meeting(f, &like);
+    if (!m)
+        return;
+    const uint32_t place = m->family->place_of[c - f->classes];
+    if (m->streams[place]) {
+        fold_give_up(f, "rank %u runs two phases of one number", n->rank);
+        return;
+    }
+    if (f->may_mix_tags && !note_running(f, c, m)) {
+        fold_give_up(f, "chunks of two groups have the same tag");
+        return;
+    }
+    m->streams[place] = st;
+    m->starts[place] = c->now;
+    m->numbers[place] = ++f->numbers;
+    c->phases++;
+    if (++m->come == m->family->class_count)
+        complete(f, m);
+}
+
+/* ---- messages of nodes ---- */
+
+static fold_val channel_delay(fold_sim *f, fold_channel *h, uint64_t size)
+{
+    if (!h->path)
+        return (fold_val){(int64_t)fold_delay(f, h->even, size), 0};
+    if (h->delay_size == size)
+        return h->delay;
+    const uint32_t count = f->classes[h->from_class].count;
+    if (!orr_grow(&f->starts, &f->starts_room, count)) {
+        run_no_memory(f->s);
+        return (fold_val){0, 0};
+    }
+    for (uint32_t m = 0; m < count; m++)
+        f->starts[m] = (int64_t)fold_delay(f, h->path[m], size);
+    h->delay_size = size;
+    return h->delay = fold_make(f->times, f->starts, count);
+}
+
+static fold_letter *new_letter(fold_sim *f, const fold_letter *value)
+{
+    fold_letter *l = f->free_letters;
+    if (l)
+        f->free_letters = l->next;
+    else if (!(l = orr_arena_new(f->arena, 1, fold_letter)))
+        run_no_memory(f->s);
+    if (l)
+        *l = *value;
+    return l;
+}
+
+/* The oldest of the other side and of this size leaves the queue; NULL: there is none. */
+static fold_letter *take_other(fold_sim *f, fold_channel *h, bool is_send, uint64_t size)
+{
+    fold_letter *before = NULL;
+    for (fold_letter *l = h->first; l; before = l, l = l->next)
+        if (l->is_send != is_send && l->size == size) {
+            *(before ? &before->next : &h->first) = l->next;
+            if (h->last == l)
+                h->last = before;
+            l->next = f->free_letters;
+            f->free_letters = l;
+            return l;
+        }
+    return NULL;
+}
+
+static void put_letter(fold_sim *f, fold_channel *h, const fold_letter *value)
+{
+    fold_letter *l = new_letter(f, value);
+    if (!l)
+        return;
+    l->next = NULL;
+    *(h->last ? &h->last->next : &h->first) = l;
+    h->last = l;
+}
+
+/* A message is received when it is there and the receive is posted. */
+static void receive(fold_sim *f,
+                    fold_channel *h,
+                    const fold_letter *sent,
+                    const fold_letter *posted)
+{
+    fold_class *to = &f->classes[h->to_class];
+    if (!h->is_joined) {
+        fold_give_up(f, "a class receives from several classes");
+        return;
+    }
+    const fold_val there =
+        h->source ? fold_permute(f->times, sent->at, h->map, h->source, to->count) : sent->at;
+    const fold_val waited = fold_sub(f->times, there, posted->at);
+    const bool all_waited = waited.base > 0, none_waited = fold_most(f->times, waited) < 0;
+    fold_schedule(f, &(fold_event){.at = fold_max(f->times, there, posted->at),
+                                   .lag_least = all_waited ? sent->lag_least : 0,
+                                   .lag_most = none_waited ? 0 : sent->lag_most,
+                                   .call = {work_node_done, to->npu, posted->place},
+                                   .number = sent->number,
+                                   .sender = 2 * h->number + 1,
+                                   .class_index = h->to_class,
+                                   .kind = FOLD_ARRIVAL});
+}
+
+void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
+{
+    fold_sim *f = n->sim->fold;
+    fold_class *c = fold_class_at(n);
+    fold_channel *h = fold_is_over(f) ? NULL : fold_channel_of(f, n, place, is_send);
+    if (!h)
+        return;
+    size = size ? size : 1;
+    fold_letter mine = {
+        .is_send = is_send, .place = place, .size = size, .at = c->now, .number = ++f->numbers};
+    if (is_send) {
+        const fold_val delay = channel_delay(f, h, size);
+        mine.at = fold_add(f->times, c->now, delay);
+        mine.lag_least = delay.base;
+        mine.lag_most = fold_most(f->times, delay);
+        if (delay.base == 0) {
+            fold_give_up(f, "a message takes no time");
+            return;
+        }
+        fold_count_messages(f, h->pairs, 1, size);
+        fold_schedule(f, &(fold_event){.at = mine.at,
+                                       .lag_least = mine.lag_least,
+                                       .lag_most = mine.lag_most,
+                                       .call = {work_node_done, n, place},
+                                       .number = mine.number,
+                                       .sender = 0,
+                                       .class_index = (uint32_t)(c - f->classes),
+                                       .kind = FOLD_ARRIVAL});
+    }
+    fold_letter *other = take_other(f, h, is_send, size);
+    if (!other)
+        put_letter(f, h, &mine);
+    else
+        receive(f, h, is_send ? &mine : other, is_send ? other : &mine);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_time.h - one number for each member of a class: times, and sums of times.
+ *
+ * Members that do the same do it at times that mostly differ not at all, or by the same amounts again and again.  So a
+ * value is a base and a *spread*: member m has base + spread[m].  Spreads are at least 0 with a 0 among them, each kept
+ * once and known by its number; number 0 is the even one, all zeros.  Results of operations on two spreads are
+ * remembered, so what repeats costs a lookup however many members there are. */
+#ifndef ORR_RUN_FOLD_TIME_H
+#define ORR_RUN_FOLD_TIME_H
+
+#include "base/memory/memory.h"
+
+#include <stdint.h>
+
+typedef struct fold_val {
+    int64_t base;
+    uint32_t by; /* a spread; 0: all members have the same */
+} fold_val;
+
+typedef struct fold_times fold_times;
+
+fold_times *fold_times_create(void); /* NULL: out of memory */
+void fold_times_destroy(fold_times *t);
+/* Out of memory, or too many different spreads: the values since then mean nothing. */
+bool fold_times_failed(const fold_times *t);
+
+/* The offsets of a spread (not of 0). */
+const int64_t *fold_spread(const fold_times *t, uint32_t by);
+
+static inline int64_t fold_at(const fold_times *t, fold_val v, uint32_t member)
+{
+    return v.base + (v.by ? fold_spread(t, v.by)[member] : 0);
+}
+static inline int64_t fold_least(fold_val v)
+{
+    return v.base;
+}
+int64_t fold_most(const fold_times *t, fold_val v);
+int64_t fold_sum(const fold_times *t, fold_val v, uint32_t members);
+
+/* From one number per member. */
+fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members);
+
+/* Both values are of classes with as many members. */
+fold_val fold_add_slow(fold_times *t, fold_val a, fold_val b);
+fold_val fold_sub_slow(fold_times *t, fold_val a, fold_val b);
+fold_val fold_max_slow(fold_times *t, fold_val a, fold_val b);
+/* Member m gets what member from[m] of `a` has.  map: the number of this permutation, for remembering. */
+fold_val fold_permute(
+    fold_times *t, fold_val a, uint32_t map, const uint32_t *from, uint32_t members);
+
+static inline fold_val fold_add(fold_times *t, fold_val a, fold_val b)
+{
+    return a.by && b.by ? fold_add_slow(t, a, b) : (fold_val){a.base + b.base, a.by | b.by};
+}
+static inline fold_val fold_sub(fold_times *t, fold_val a, fold_val b)
+{
+    if (a.by == b.by || !b.by)
+        return (fold_val){a.base - b.base, a.by == b.by ? 0 : a.by};
+    return fold_sub_slow(t, a, b);
+}
+static inline fold_val fold_max(fold_times *t, fold_val a, fold_val b)
+{
+    if (a.by == b.by)
+        return a.base > b.base ? a : b;
+    return fold_max_slow(t, a, b);
+}
+
+#endif

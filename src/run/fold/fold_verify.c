@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_verify.c - the proof on request: what a folded run found, kept, and compared with a run of every rank. */
+#include "fold_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct fold_found {
+    orr_arena *arena;
+    orr_sim_rank_result *ranks;
+    uint64_t *busy;
+    watch_tally *tallies;
+    size_t tally_count;
+    watch_traffic traffic[ORR_NET_DIMS];
+    uint64_t messages;
+    uint32_t simulated;
+};
+
+struct fold_found *fold_keep_found(const orr_sim *s)
+{
+    const uint32_t count = s->npu_count;
+    orr_arena *a = orr_arena_create();
+    struct fold_found *k = a ? orr_arena_new(a, 1, struct fold_found) : NULL;
+    if (k) {
+        k->arena = a;
+        k->ranks = orr_arena_new(a, count, orr_sim_rank_result);
+        k->busy = orr_arena_new(a, count, uint64_t);
+        k->tallies = orr_arena_new(a, s->watch->tally_count, watch_tally);
+    }
+    if (!k || !k->ranks || !k->busy || !k->tallies) {
+        orr_arena_destroy(a);
+        return NULL;
+    }
+    for (uint32_t r = 0; r < count; r++) {
+        k->ranks[r] = *orr_sim_rank(s, r);
+        k->busy[r] = watch_busy(s, r);
+    }
+    k->tally_count = s->watch->tally_count;
+    memcpy(k->tallies, s->watch->tallies, k->tally_count * sizeof *k->tallies);
+    memcpy(k->traffic, s->watch->traffic, sizeof k->traffic);
+    k->messages = s->messages;
+    k->simulated = s->built;
+    return k;
+}
+
+void fold_drop_found(struct fold_found *k)
+{
+    if (k)
+        orr_arena_destroy(k->arena);
+}
+
+static orr_code differ(orr_error *err, const char *what, uint64_t folded, uint64_t each)
+{
+    return orr_fail(err, ORR_EBUG, NULL,
+                    "folding is wrong: %s is %" PRIu64 " folded and %" PRIu64
+                    " with every rank simulated",
+                    what, folded, each);
+}
+
+static orr_code compare_ranks(const struct fold_found *k, const orr_sim *s, orr_error *err)
+{
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        const orr_sim_rank_result *a = &k->ranks[r], *b = orr_sim_rank(s, r);
+        const struct {
+            const char *what;
+            uint64_t folded, each;
+        } all[] = {{"finished_at", a->finished_at, b->finished_at},
+                   {"gpu_total", a->gpu_total, b->gpu_total},
+                   {"wall", a->wall, b->wall},
+                   {"gpu_time", a->gpu_time, b->gpu_time},
+                   {"comm_time", a->comm_time, b->comm_time},
+                   {"cpu_time", a->cpu_time, b->cpu_time},
+                   {"memory_time", a->memory_time, b->memory_time},
+                   {"busy", k->busy[r], watch_busy(s, r)},
+                   {"has_other_nodes", a->has_other_nodes, b->has_other_nodes}};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            if (all[i].folded != all[i].each) {
+                char what[64];
+                snprintf(what, sizeof what, "%s of rank %u", all[i].what, r);
+                return differ(err, what, all[i].folded, all[i].each);
+            }
+        if (a->compute_bound != b->compute_bound || a->compute_use != b->compute_use ||
+            a->memory_use != b->memory_use || a->intensity != b->intensity)
+            return differ(err, "the roofline of a rank", r, r);
+    }
+    return ORR_OK;
+}
+
+static orr_code compare_tally(const struct fold_found *k, const watch_tally *b, orr_error *err)
+{
+    for (size_t i = 0; i < k->tally_count; i++) {
+        const watch_tally *a = &k->tallies[i];
+        if (a->type != b->type || a->collective != b->collective ||
+            a->group_ranks != b->group_ranks || a->size != b->size)
+            continue;
+        return a->count != b->count
+                   ? differ(err, "the number of nodes of a kind", a->count, b->count)
+               : a->bytes != b->bytes
+                   ? differ(err, "the bytes of a kind of node", a->bytes, b->bytes)
+               : a->time != b->time ? differ(err, "the time of a kind of node", a->time, b->time)
+               : a->exposed != b->exposed
+                   ? differ(err, "the exposed time of a kind of node", a->exposed, b->exposed)
+               : a->longest != b->longest
+                   ? differ(err, "the longest of a kind of node", a->longest, b->longest)
+               : a->groups != b->groups
+                   ? differ(err, "the groups of a kind of node", a->groups, b->groups)
+                   : ORR_OK;
+    }
+    return differ(err, "the number of nodes of a kind", 0, b->count);
+}
+
+orr_code fold_compare_found(const struct fold_found *k, const orr_sim *s, orr_error *err)
+{
+    orr_code code = compare_ranks(k, s, err);
+    if (!code && k->tally_count != s->watch->tally_count)
+        code = differ(err, "the number of kinds of nodes", k->tally_count, s->watch->tally_count);
+    for (size_t i = 0; !code && i < s->watch->tally_count; i++)
+        code = compare_tally(k, &s->watch->tallies[i], err);
+    for (uint32_t d = 0; !code && d < s->dims; d++) {
+        if (k->traffic[d].messages != s->watch->traffic[d].messages)
+            code = differ(err, "the messages along a dimension", k->traffic[d].messages,
+                          s->watch->traffic[d].messages);
+        else if (k->traffic[d].bytes != s->watch->traffic[d].bytes)
+            code = differ(err, "the bytes along a dimension", k->traffic[d].bytes,
+                          s->watch->traffic[d].bytes);
+    }
+    if (!code && k->messages != s->messages)
+        code = differ(err, "the number of messages", k->messages, s->messages);
+    return code;
+}
+
+uint32_t fold_found_simulated(const struct fold_found *k)
+{
+    return k->simulated;
+}
