@@ -73,6 +73,12 @@ static uint64_t on_the_wire(uint64_t size)
     return size ? size : 1; /* as match.c has it */
 }
 
+static bool no_memory(coll_times_net *net)
+{
+    net->is_out_of_memory = true;
+    return false;
+}
+
 /* ---- ring ---- */
 
 static walk ring_walk(const coll_times_phase *p)
@@ -132,7 +138,7 @@ static void ring_ends(
 }
 
 static bool ring_times(const coll_times_phase *p,
-                       const coll_times_net *net,
+                       coll_times_net *net,
                        const int64_t *start,
                        int64_t *end)
 {
@@ -142,7 +148,7 @@ static bool ring_times(const coll_times_phase *p,
     const int64_t fixed = (int64_t)(p->endpoint + ring_charges(p, &w));
     int64_t *room = orr_alloc(5 * (size_t)n + 1, sizeof *room);
     if (!room)
-        return false;
+        return no_memory(net);
     int64_t *prefix = room, *along = room + n + 1, *out = along + n;
     window win = {.value = out + n, .from = out + 2 * (size_t)n};
     prefix[0] = 0;
@@ -200,7 +206,7 @@ static void next_half(const coll_times_phase *p, halves *h)
 
 /* Members beyond the first are not looked at when they are all alike. */
 static bool halving_times(const coll_times_phase *p,
-                          const coll_times_net *net,
+                          coll_times_net *net,
                           uint32_t members,
                           const int64_t *start,
                           int64_t *end)
@@ -209,7 +215,7 @@ static bool halving_times(const coll_times_phase *p,
     int64_t *now = orr_alloc(members, sizeof *now);
     halves h = first_half(p);
     if (!now)
-        return false;
+        return no_memory(net);
     for (uint32_t i = 0; i < members; i++)
         end[i] = start[i] + (int64_t)charge(p, &w, 0, h.size);
     for (uint64_t k = 0; k < w.packets; k++) {
@@ -249,17 +255,14 @@ static uint64_t direct_size(const coll_times_phase *p)
 }
 
 /* One member among equals: what it sends, it receives at the time that the other end of the same distance does. */
-static bool direct_even(const coll_times_phase *p,
-                        const coll_times_net *net,
-                        int64_t start,
-                        int64_t *end)
+static bool direct_even(const coll_times_phase *p, coll_times_net *net, int64_t start, int64_t *end)
 {
     const walk w = direct_walk(p);
     const uint64_t size = direct_size(p), others = p->count - 1;
     uint64_t left = w.packets, made = w.parallel, sent = 0, received = 0, free = 0;
     orr_heap events = {0}; /* value: 1 an arrival, 2 a timer, so that arrivals are first */
     orr_heap_entry e;
-    bool ok = true, is_over = false;
+    bool ok = true, is_over = false, is_tied = false;
     int64_t last_arrival = -1;
     for (uint64_t i = 0; i < w.parallel && ok; i++)
         ok = orr_heap_push(&events, (uint64_t)start + charge(p, &w, i, size), 2);
@@ -275,7 +278,7 @@ static bool direct_even(const coll_times_phase *p,
         if (is_second && received < others)
             continue;
         if (is_second && received == others && last_arrival == (int64_t)e.key && left == others)
-            ok = false; /* it matters which of the two is first */
+            ok = !(is_tied = true); /* it matters which of the two is first */
         for (uint64_t i = 0; ok && i < (is_second ? w.parallel : 1) && left && free && sent < made;
              i++) {
             const uint64_t delay =
@@ -289,6 +292,8 @@ static bool direct_even(const coll_times_phase *p,
         *end = (int64_t)e.key;
     }
     orr_heap_fini(&events);
+    if (!ok && !is_tied)
+        return no_memory(net);
     return ok && is_over;
 }
 
@@ -319,7 +324,7 @@ static bool second_half(int64_t *arrived, uint32_t others, int64_t cost)
 }
 
 static int64_t direct_arrival(const coll_times_phase *p,
-                              const coll_times_net *net,
+                              coll_times_net *net,
                               uint32_t i,
                               uint32_t q,
                               const int64_t *left_at, /* by member, `stride` apart */
@@ -333,7 +338,7 @@ static int64_t direct_arrival(const coll_times_phase *p,
 }
 
 static bool direct_times(const coll_times_phase *p,
-                         const coll_times_net *net,
+                         coll_times_net *net,
                          const int64_t *start,
                          int64_t *end)
 {
@@ -346,6 +351,7 @@ static bool direct_times(const coll_times_phase *p,
     bool ok = first != NULL;
     if (ok && p->kind == ORR_COLL_ALL_REDUCE)
         ok = (second = orr_alloc(n, others * sizeof *second)) != NULL;
+    net->is_out_of_memory = !ok;
     for (uint32_t i = 0; ok && i < n; i++)
         first[i] = start[i] + (int64_t)charge(p, &w, 0, size);
     for (uint32_t i = 0; ok && i < n; i++) {
@@ -413,10 +419,7 @@ static uint64_t lag_of(const coll_times_phase *p)
     return last_timer(p, &w, w.packets + w.parallel - 1, size);
 }
 
-static bool even_ends(const coll_times_phase *p,
-                      const coll_times_net *net,
-                      int64_t start,
-                      int64_t *end)
+static bool even_ends(const coll_times_phase *p, coll_times_net *net, int64_t start, int64_t *end)
 {
     if (p->ops == &coll_ring) {
         const walk w = ring_walk(p);
@@ -436,18 +439,15 @@ bool coll_times_same(const coll_times_phase *a, const coll_times_phase *b)
            a->endpoint == b->endpoint && a->memory_speed == b->memory_speed;
 }
 
-bool coll_times_even(const coll_times_phase *p,
-                     const coll_times_net *net,
-                     int64_t start,
-                     int64_t *end,
-                     uint64_t *lag)
+bool coll_times_even(
+    const coll_times_phase *p, coll_times_net *net, int64_t start, int64_t *end, uint64_t *lag)
 {
     *lag = lag_of(p);
     return even_ends(p, net, start, end);
 }
 
 bool coll_times_ends(const coll_times_phase *p,
-                     const coll_times_net *net,
+                     coll_times_net *net,
                      const int64_t *start,
                      int64_t *end,
                      uint64_t *lag)

@@ -23,7 +23,8 @@ typedef uint64_t (*coll_times_delay)(void *context, uint64_t step, uint32_t memb
 typedef struct coll_times_net {
     coll_times_delay delay;
     void *context;
-    bool is_even; /* the delay depends on the step alone */
+    bool is_even;          /* the delay depends on the step alone */
+    bool is_out_of_memory; /* why a function said false */
 } coll_times_net;
 
 /* The steps of a phase: which messages go from whom, for counting them.  Steps are numbers: see coll_times_source. */
@@ -38,16 +39,13 @@ uint32_t coll_times_source(uint64_t step, uint32_t member, uint32_t count);
 void coll_times_steps(const coll_times_phase *p, coll_times_visit visit, void *context);
 bool coll_times_same(const coll_times_phase *a, const coll_times_phase *b);
 /* All members start at once and the network is even: so they end. */
-bool coll_times_even(const coll_times_phase *p,
-                     const coll_times_net *net,
-                     int64_t start,
-                     int64_t *end,
-                     uint64_t *lag);
+bool coll_times_even(
+    const coll_times_phase *p, coll_times_net *net, int64_t start, int64_t *end, uint64_t *lag);
 /* From start[0..count) to end[0..count).  *lag: how
  * long before its end the last timer of a member is set.  False: the order of events of one tick would decide, or
  * memory is out. */
 bool coll_times_ends(const coll_times_phase *p,
-                     const coll_times_net *net,
+                     coll_times_net *net,
                      const int64_t *start,
                      int64_t *end,
                      uint64_t *lag);

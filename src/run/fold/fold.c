@@ -64,12 +64,14 @@ static bool has_custom(const orr_sim *s)
 
 /* Messages of a group bear the group's number modulo TAG_PERIOD, and that of the chunk: those of two groups with the
  * same remainder and two ranks in common may be taken for each other. */
-static bool has_ambiguous_groups(const orr_sim *s, bool uses_world)
+static bool has_ambiguous_groups(orr_sim *s, bool uses_world)
 {
     uint32_t *first = orr_alloc(s->groups.count + 1,
                                 sizeof *first); /* by group: the one before it with its remainder */
     uint32_t last[TAG_PERIOD];
     bool is_bad = !first;
+    if (!first)
+        run_no_memory(s);
     memset(last, 0xff, sizeof last);
     for (size_t i = 0; !is_bad && i < s->groups.count; i++) {
         uint32_t *of = &last[(uint64_t)s->groups.groups[i].id % TAG_PERIOD];
@@ -180,9 +182,9 @@ orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
         f->may_mix_tags = has_ambiguous_groups(s, f->uses_world);
     if (ok && !f->has_given_up && f->class_count > s->npu_count / 2)
         fold_give_up(f, "only few ranks are alike");
-    if (!ok || f->has_given_up) {
+    if (!ok || s->code || f->has_given_up) {
         fold_destroy(f);
-        return ok ? ORR_OK : orr_no_memory(err);
+        return ok && !s->code ? ORR_OK : orr_no_memory(err);
     }
     *out = f;
     return ORR_OK;
@@ -284,6 +286,12 @@ orr_code fold_run(fold_sim *f, orr_error *err)
     }
     if (!fold_is_over(f) && s->finished < s->npu_count)
         fold_give_up(f, "the run does not come to its end");
+    if (fold_times_no_memory(f->times))
+        run_no_memory(s);
+    if (s->code == ORR_ENOMEM) {
+        *err = s->error;
+        return s->code;
+    }
     if (!fold_is_over(f) && fold_times_failed(f->times))
         fold_give_up(f, "the times of ranks have too little in common");
     if (s->code && !f->has_given_up)

@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-enum { WORLD = RUN_NONE - 1 };
+enum { WORLD = RUN_NONE - 1, MOST_PATHS = 1000 };
 
 /* ---- what a trace does with others ---- */
 
@@ -334,6 +334,8 @@ static uint16_t path_between(fold_sim *f, uint32_t src, uint32_t dst)
     const orr_code code = f->s->net_ops == &orr__net_unaware
                               ? orr__unaware_path(f->s->net, src, dst, &p)
                               : orr__unaware_graph_path(f->s->net, src, dst, &p, &err);
+    if (code == ORR_ENOMEM)
+        run_no_memory(f->s);
     if (code) {
         fold_give_up(f, "there is no route from rank %u to rank %u", src, dst);
         return 0;
@@ -341,7 +343,11 @@ static uint16_t path_between(fold_sim *f, uint32_t src, uint32_t dst)
     for (size_t i = f->path_count; i-- > 0;)
         if (same_path(&f->paths[i], &p))
             return (uint16_t)i;
-    if (f->path_count >= 1000 || !orr_grow(&f->paths, &f->path_room, f->path_count + 1)) {
+    if (f->path_count < MOST_PATHS && !orr_grow(&f->paths, &f->path_room, f->path_count + 1)) {
+        run_no_memory(f->s);
+        return 0;
+    }
+    if (f->path_count == MOST_PATHS) {
         fold_give_up(f, "the network has too many different routes");
         return 0;
     }
@@ -484,11 +490,13 @@ fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place)
         return c->family[at];
     uint32_t *groups = orr_alloc(c->count, sizeof *groups), count = 0;
     bool ok = groups != NULL;
+    if (!groups)
+        run_no_memory(f->s);
     for (uint32_t m = 0; ok && m < c->count; m++) {
         const run_npu probe = {.sim = f->s, .rank = c->ranks[m], .graph = n->graph};
         const cfg_group *g;
         if (!sys_find_group(&probe, place, &g) || !g)
-            ok = false;
+            ok = false; /* find_others has seen it */
         else
             groups[m] = (uint32_t)(g - f->s->groups.groups);
     }
@@ -532,6 +540,8 @@ const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
         uint16_t *path = orr_arena_take(f->arena, all * sizeof *path);
         bool is_even = true;
         f->pairs_seen += all;
+        if (!path)
+            run_no_memory(f->s);
         if (!path || f->pairs_seen > MOST_PAIRS) {
             fold_give_up(f, "a collective over %u ranks has too many pairs", y->members);
             return NULL;

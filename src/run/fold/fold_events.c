@@ -150,9 +150,12 @@ void fold_schedule(fold_sim *f, const fold_event *value)
         }
         i = (uint32_t)f->event_count++;
     }
-    if (value->at.base < 0 || (uint64_t)value->at.base >= ORR_TICKS_FAR ||
-        !orr_heap_push(&f->queue, (uint64_t)value->at.base, i)) {
+    if (value->at.base < 0 || (uint64_t)value->at.base >= ORR_TICKS_FAR) {
         fold_give_up(f, "a time is out of range");
+        return;
+    }
+    if (!orr_heap_push(&f->queue, (uint64_t)value->at.base, i)) {
+        run_no_memory(f->s);
         return;
     }
     f->events[i] = *value;

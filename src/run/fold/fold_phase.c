@@ -163,7 +163,7 @@ static bool is_even_start(const fold_meeting *m)
 }
 
 static bool find_even_ends(const fold_meeting *m,
-                           const coll_times_net *net,
+                           coll_times_net *net,
                            fold_val *ends,
                            uint64_t *lag)
 {
@@ -179,14 +179,16 @@ static bool find_even_ends(const fold_meeting *m,
 static bool find_ends(fold_sim *f,
                       const fold_meeting *m,
                       context *v,
-                      const coll_times_net *net,
+                      coll_times_net *net,
                       fold_val *ends,
                       uint64_t *lag)
 {
     const fold_family *y = m->family;
     const size_t all = (size_t)y->groups * y->members;
-    if (!orr_grow(&f->starts, &f->starts_room, all) || !orr_grow(&f->ends, &f->ends_room, all))
+    if (!orr_grow(&f->starts, &f->starts_room, all) || !orr_grow(&f->ends, &f->ends_room, all)) {
+        net->is_out_of_memory = true;
         return false;
+    }
     for (uint32_t g = 0; g < y->groups; g++) {
         v->first = (size_t)g * y->members;
         for (uint32_t i = 0; i < y->members; i++) {
@@ -302,11 +304,13 @@ static bool answer(fold_sim *f, const fold_meeting *m, fold_val *ends, uint64_t 
 {
     context v = {.f = f, .y = m->family, .is_even = true};
     coll_times_steps(&m->phase, look_at_step, &v);
-    const coll_times_net net = {.delay = delay_to, .context = &v, .is_even = v.is_even};
+    coll_times_net net = {.delay = delay_to, .context = &v, .is_even = v.is_even};
     if (v.has_failed || fold_is_over(f))
         return false;
     const bool ok = v.is_even && is_even_start(m) ? find_even_ends(m, &net, ends, lag)
                                                   : find_ends(f, m, &v, &net, ends, lag);
+    if (net.is_out_of_memory)
+        run_no_memory(f->s);
     if (!ok && !fold_is_over(f))
         fold_give_up(f, "%s over %u ranks: its ends depend on the order of events of one tick",
                      coll_kind_name(m->phase.kind), m->phase.count);

@@ -31,7 +31,7 @@ struct fold_times {
     orr_map *memo_by_hash;
     int64_t *scratch, *offsets;
     size_t scratch_room, offset_room, bytes;
-    bool has_failed;
+    bool has_failed, is_full;
 };
 
 fold_times *fold_times_create(void)
@@ -69,6 +69,11 @@ void fold_times_destroy(fold_times *t)
 bool fold_times_failed(const fold_times *t)
 {
     return t->has_failed;
+}
+
+bool fold_times_no_memory(const fold_times *t)
+{
+    return t->has_failed && !t->is_full;
 }
 
 const int64_t *fold_spread(const fold_times *t, uint32_t by)
@@ -124,6 +129,7 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
     }
     i = (uint32_t)t->spread_count;
     t->bytes += size;
+    t->is_full = t->is_full || t->bytes > MOST_BYTES;
     int64_t *kept = t->bytes > MOST_BYTES ? NULL : orr_arena_take(t->arena, size);
     if (!kept || !orr_grow(&t->spreads, &t->spread_room, t->spread_count + 1) ||
         !orr_map_put(t->by_hash, key, i, NULL))

@@ -23,6 +23,7 @@ fold_times *fold_times_create(void); /* NULL: out of memory */
 void fold_times_destroy(fold_times *t);
 /* Out of memory, or too many different spreads: the values since then mean nothing. */
 bool fold_times_failed(const fold_times *t);
+bool fold_times_no_memory(const fold_times *t); /* it was memory */
 
 /* The offsets of a spread (not of 0). */
 const int64_t *fold_spread(const fold_times *t, uint32_t by);
