@@ -343,6 +343,8 @@ static bool is_comm_first(run_npu *n, const start_list *own)
 static void note_finish(run_npu *n)
 {
     notes *l = make_notes(n->sim);
+    if (!l)
+        run_no_memory(n->sim);
     start_list *own = l && l->starts ? &l->starts[n->rank] : NULL;
     note one = {.kind = NOTE_FINISHED, .rank = n->rank};
     if (own && n->has_run[0] && n->has_run[1])
