@@ -20,6 +20,7 @@
 #include "goal.h"
 #include "json_out.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -884,9 +885,12 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "kind of the input: et, text, simai, flexflow, pytorch, fx, export or goal", CLI_ONCE},
-    {"IN", "et: a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; else a file",
+    {"KIND",
+     "kind of the input: et, text, simai, flexflow, pytorch, fx, export or goal; may be left out where "
+     "IN shows it",
      CLI_ONCE},
+    {"IN", "et: a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; else a file",
+     CLI_MAYBE},
     {0},
 };
 
@@ -996,6 +1000,87 @@ static orr_code find_kind(const char *name, const cli_converter **out, orr_error
                     name);
 }
 
+/* ---- a kind that was not given ---- */
+
+enum { HEAD_ROOM = 4096, KIND_ROOM = 16 };
+
+static bool has_word(const char *head, size_t size, const char *word)
+{
+    return memmem(head, size, word, strlen(word)) != NULL;
+}
+
+/* What the first bytes show; NULL: nothing that is certain. */
+static const char *kind_of_head(const char *path, const char *head, size_t size)
+{
+    static const uint8_t orr[4] = {0x89, 'O', 'R', 'R'}, zip[4] = {'P', 'K', 3, 4};
+    const size_t length = strlen(path);
+    if (size >= 4 && memcmp(head, orr, 4) == 0)
+        return "et";
+    if (size >= 4 && memcmp(head, zip, 4) == 0)
+        return "export";
+    if (length > 3 && strcmp(path + length - 3, ".et") == 0)
+        return "et";
+    if (has_word(head, size, "\"orrery-capture\""))
+        return "fx";
+    if (has_word(head, size, "\"orrery-trace\"") || has_word(head, size, "\"workload_graph\""))
+        return "et";
+    if (has_word(head, size, "\"nodes\"") && has_word(head, size, "\"schema\""))
+        return "pytorch";
+    if (has_word(head, size, "digraph"))
+        return "flexflow";
+    if (has_word(head, size, "num_ranks "))
+        return "goal";
+    return NULL;
+}
+
+static orr_code read_head(const char *path, char head[HEAD_ROOM], size_t *size, orr_error *err)
+{
+    const orr_where at = orr_where_byte(path, ORR_NO_BYTE);
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return orr_fail(err, ORR_EIO, &at, "cannot open: %s", strerror(errno));
+    *size = fread(head, 1, HEAD_ROOM, f);
+    fclose(f);
+    return ORR_OK;
+}
+
+/* `convert FILE`: the kind of the file goes in front of it. */
+static orr_code guess_kind(cli_context *c, char name[KIND_ROOM], char *args[3], orr_error *err)
+{
+    static const char list[] = "et, text, simai, flexflow, pytorch, fx, export or goal";
+    char head[HEAD_ROOM];
+    size_t size = 0;
+    const orr_code code = read_head(c->args[0], head, &size, err);
+    if (code)
+        return code;
+    const char *kind = kind_of_head(c->args[0], head, size);
+    if (!kind && has_word(head, size, "\"traceEvents\""))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "%s is a device trace of PyTorch's profiler: use 'orrery link'",
+                        c->args[0]);
+    if (!kind)
+        return orr_fail(
+            err, ORR_EUSAGE, NULL,
+            "what %s is cannot be told: give its kind (%s), as in 'orrery convert KIND %s'",
+            c->args[0], list, c->args[0]);
+    snprintf(name, KIND_ROOM, "%s", kind);
+    args[0] = name;
+    args[1] = c->args[0];
+    args[2] = NULL;
+    c->args = args;
+    c->arg_count = 2;
+    return ORR_OK;
+}
+
+static bool is_kind(const char *name)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        if (strcmp(kinds[i]->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool takes(const cli_converter *k, const char *option)
 {
     for (const char *const *o = k->options; *o; o++) {
@@ -1022,8 +1107,14 @@ static orr_code convert_run(cli_context *c, orr_error *err)
 {
     const cli_target to = cli_target_of(cli_text(c, "output"));
     const cli_converter *kind;
+    char name[KIND_ROOM], *args[3];
     orr_set *s;
-    orr_code code = find_kind(c->args[0], &kind, err);
+    orr_code code = ORR_OK;
+    if (c->arg_count == 1 && is_kind(c->args[0]))
+        return orr_fail(err, ORR_EUSAGE, NULL, "missing argument: IN");
+    if (c->arg_count == 1 && (code = guess_kind(c, name, args, err)))
+        return code;
+    code = find_kind(c->args[0], &kind, err);
     if (code || (code = check_options(c, kind, err)))
         return code;
     if (kind->run)

@@ -19,7 +19,7 @@ typedef struct reader {
     link_tally *tally;
     chakra_host *h;
     orr_error *err;
-    bool has_nodes, has_schema;
+    bool has_nodes, has_schema, has_events;
     uint64_t last; /* byte after the last node, or after the opening bracket */
 } reader;
 
@@ -165,6 +165,7 @@ static orr_code read_schema(reader *r)
 
 static orr_code read_member(void *context, const orr_json_item *item)
 {
+    ((reader *)context)->has_events |= orr_str_is(item->key, "traceEvents");
     return orr_str_is(item->key, "schema") ? read_schema(context) : ORR_OK;
 }
 
@@ -180,7 +181,10 @@ static orr_code read_document(reader *r)
     if (code)
         return code;
     if (!r->has_nodes)
-        return orr_fail(r->err, ORR_EINPUT, &start, "no nodes: this is not a host trace");
+        return orr_fail(r->err, ORR_EINPUT, &start, "%s",
+                        r->has_events ? "this is a device trace, given as the host trace: the two "
+                                        "look exchanged"
+                                      : "no nodes: this is not a host trace");
     if (!r->has_schema)
         return orr_fail(r->err, ORR_EINPUT, &start, "no schema: this is not a host trace");
     r->h->nodes_end = end_of_list(r->h, r->last);

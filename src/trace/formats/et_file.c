@@ -209,6 +209,33 @@ static orr_code read_nodes(reader *r, orr_error *err)
     return code == ORR_END || r->leniency == ORR_AS_FEEDER_V2 ? ORR_OK : code;
 }
 
+/* Records begin with their length and hold lengths: the first bytes of a trace are never all text. */
+static bool is_text(orr_span bytes)
+{
+    enum { SEEN = 256, LEAST = 8 };
+    for (size_t i = 0; i < bytes.len && i < SEEN; i++) {
+        const uint8_t c = bytes.ptr[i];
+        if (c == 0x7F || (c < ' ' && c != '\n' && c != '\r' && c != '\t'))
+            return false;
+    }
+    return bytes.len >= LEAST;
+}
+
+static bool is_xml(orr_span bytes)
+{
+    return bytes.len > 1 && bytes.ptr[0] == '<' && bytes.ptr[1] != '\n';
+}
+
+/* Better words for what cannot be read because it is something else. */
+static orr_code refuse_other(const reader *r, orr_code code, orr_error *err)
+{
+    const bool is_ours = r->leniency == ORR_STRICT || r->leniency == ORR_KEEP_UNKNOWN;
+    if (code != ORR_EINPUT || !is_ours || !is_text(r->bytes))
+        return code;
+    return damage(r, 0, err,
+                  is_xml(r->bytes) ? "this is XML, not a trace" : "this is text, not a trace");
+}
+
 static orr_code read_current(orr_trace *t,
                              orr_span bytes,
                              const orr_read_options *opt,
@@ -223,7 +250,7 @@ static orr_code read_current(orr_trace *t,
     if (!code)
         code = read_nodes(&r, err);
     t->bytes.len = (size_t)r.at;
-    return code;
+    return refuse_other(&r, code, err);
 }
 
 static orr_code no_old_forms(orr_schema schema, orr_error *err)

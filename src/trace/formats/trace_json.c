@@ -70,6 +70,15 @@ static orr_code json_append(json_source *s, size_t begin, orr_json_value v);
 static orr_code json_unknown_key(json_source *s, orr_json_value v, const char *what, orr_str key)
 {
     const int shown = key.len < 60 ? (int)key.len : 60;
+    if (orr_str_is(key, "schemaVersion") || orr_str_is(key, "traceEvents") ||
+        orr_str_is(key, "deviceProperties"))
+        return json_bad(s, v,
+                        "a timeline of events, such as PyTorch's profiler (Kineto) writes, not a "
+                        "trace of nodes; 'orrery link' makes a trace of PyTorch's");
+    if (orr_str_is(key, "schema") && what[2] == 't')
+        return json_bad(s, v,
+                        "an execution trace of PyTorch; 'orrery link' makes a trace of it, alone "
+                        "or with the profiler's");
     if (s->is_lenient)
         return ORR_OK;
     return json_bad(s, v, "%s has no member \"%.*s\"", what, shown, key.ptr);

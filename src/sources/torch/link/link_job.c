@@ -40,8 +40,8 @@ typedef struct prober {
 static orr_code begin_events(void *context, const orr_json_item *list)
 {
     prober *p = context;
-    (void)list;
-    p->f->kind = LINK_FILE_DEVICE;
+    if (list->key.len) /* a bare list is one when an event is in it */
+        p->f->kind = LINK_FILE_DEVICE;
     p->has_events = true;
     return ORR_OK;
 }
@@ -51,8 +51,11 @@ static orr_code look_at_event(void *context, orr_json_value event)
 {
     prober *p = context;
     chrome_event e;
-    const bool is_host = chrome_event_read(event, &e) &&
-                         (orr_str_is(e.cat, "cpu_op") || orr_str_is(e.cat, "user_annotation"));
+    const bool is_event = chrome_event_read(event, &e);
+    const bool is_host =
+        is_event && (orr_str_is(e.cat, "cpu_op") || orr_str_is(e.cat, "user_annotation"));
+    if (is_event && chrome_has(&e, CHROME_PH))
+        p->f->kind = LINK_FILE_DEVICE;
     if (is_host && chrome_has(&e, CHROME_PID) &&
         !orr_json_get_i64(e.of[CHROME_PID], &p->f->pid, NULL))
         return ORR_END;

@@ -76,6 +76,7 @@ typedef struct kin_trace {
     int64_t rank, world; /* KIN_NO_NUMBER: not said */
     int64_t base_ns;     /* the earliest start; set by sorting */
     bool has_step, has_events;
+    bool has_phase;                                      /* an entry of the list is an event */
     bool has_real_start, has_wide_start, has_huge_start; /* micros: not whole; beyond 2^53; 2^63 */
     orr_arena *arena;
 } kin_trace;

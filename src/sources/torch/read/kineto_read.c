@@ -474,6 +474,8 @@ static orr_code read_event(void *context, orr_json_value event)
     d.e.index = (uint32_t)r->opt->tally->counts.of[ORR_LINK_DEVICE_EVENTS]++;
     if (!chrome_event_read(event, &d.in))
         is_bad(&d, "{}");
+    else
+        r->k->has_phase |= chrome_has(&d.in, CHROME_PH);
     orr_code code = take_fields(r, &d);
     if (code)
         return code;
@@ -538,9 +540,15 @@ orr_code kin_read(orr_json *j, const kin_options *opt, kin_trace *out, orr_error
                                .item = read_event,
                                .member = read_member};
     const orr_code code = orr_json_walk_list(j, &how, &r, err);
-    if (code || out->has_events)
+    const uint64_t seen = opt->tally->counts.of[ORR_LINK_DEVICE_EVENTS];
+    if (code || (out->has_events && (out->has_phase || !seen || opt->rules->refuse)))
         return code;
     const orr_where at = orr_json_place(j, 0);
+    if (out->has_events)
+        return orr_fail(err, ORR_EINPUT, &at,
+                        "this is not a device trace: none of %" PRIu64
+                        " entries is an event (an object with \"ph\")",
+                        seen);
     return orr_fail(err, ORR_EINPUT, &at, "no traceEvents: this is not a device trace");
 }
 
