@@ -11,10 +11,10 @@ printf '{"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-latency": 100, 
 net() {
     printf 'topology: [Switch]\nnpus_count: [%s]\nbandwidth: [50]\nlatency: [500]\n' "$1" >net.yml
 }
-# Names of files, places in them and what is stored once may differ; nothing else.
+# Names of files, places in them and what is stored and simulated once may differ; nothing else.
 simulate() {
     orrery run -q "$1" -s sys.json -t net.yml -m mem.json --json 2>&1 |
-        sed -e '/"path":/d; /"content_hash/d; /"file":/d; /"byte":/d; /"ranks_distinct":/d; s/[xypq][.0-9a-z]*: byte [0-9]*/traces/g'
+        sed -e '/"path":/d; /"content_hash/d; /"file":/d; /"byte":/d; /"ranks_distinct":/d; /"ranks_simulated":/d; /"events":/d; s/[xypq][.0-9a-z]*: byte [0-9]*/traces/g'
 }
 through() {
     orrery convert et -q x.orr -o p && orrery convert et -q p -o y.orr && orrery convert et -q y.orr -o q
