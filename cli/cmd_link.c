@@ -136,6 +136,16 @@ static void say_later(const cli_context *c,
             path, count == 1 ? "" : "s", cli_nodes_text(nodes, count, text));
 }
 
+static void say_other_kinds(const cli_context *c, const orr_link_job *job)
+{
+    for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
+        const orr_link_rank *r = orr_link_job_rank(job, i);
+        if (r->counts.other_kinds[0])
+            cli_note(c, "%s: categories that are not known: %s\n", r->device,
+                     r->counts.other_kinds);
+    }
+}
+
 static void say_later_nodes(const cli_context *c, const orr_link_job *job)
 {
     for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
@@ -245,6 +255,7 @@ static void say_job(const cli_context *c, const orr_link_job *job)
     for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++)
         cli_host_add(&host, &orr_link_job_rank(job, i)->report.host);
     cli_host_note(c, &host);
+    say_other_kinds(c, job);
     say_later_nodes(c, job);
 }
 

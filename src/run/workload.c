@@ -237,11 +237,23 @@ static void note_roofline(run_npu *n, uint64_t duration, const work_roofline *r)
     n->sum_intensity += weight * r->intensity;
 }
 
+/* A measured trace has durations instead. */
+static bool has_operations(const run_npu *n, uint32_t place)
+{
+    const orr_columns *c = &n->graph->t->columns;
+    if (c->num_ops && c->num_ops[n->graph->node[place]] != ORR_NO_VALUE)
+        return true;
+    run_fail_text(n->sim, n, place,
+                  "roofline-enabled needs num_ops; set it to 0 to use the recorded durations");
+    return false;
+}
+
 static void roofline(run_npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
     int64_t ops, size;
-    if (!node_int(n, place, c->num_ops, orr__attr_name(ORR__ATTR_NUM_OPS), &ops) ||
+    if (!has_operations(n, place) ||
+        !node_int(n, place, c->num_ops, orr__attr_name(ORR__ATTR_NUM_OPS), &ops) ||
         !node_int(n, place, c->tensor_size, orr__attr_name(ORR__ATTR_TENSOR_SIZE), &size))
         return;
     if (size == 0) {

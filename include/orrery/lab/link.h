@@ -34,6 +34,7 @@ typedef enum orr_link_counter {
     ORR_LINK_UNLINKED,      /* host nodes without an operator in the device trace */
     ORR_LINK_UNTRACED,      /* operators of the device trace without a host node */
     ORR_LINK_REPLAYED,      /* device operations of CUDA graphs */
+    ORR_LINK_OTHER_KINDS,   /* events of categories that are not known: left out */
     /* From here on: trouble. */
     ORR_LINK_BAD_EVENTS,      /* events without a name, a time stamp or another field they need */
     ORR_LINK_NEGATIVE_TIMES,  /* durations below zero */
@@ -55,6 +56,7 @@ ORR_API bool orr_link_counter_is_trouble(orr_link_counter c);
 typedef struct orr_link_counts {
     uint64_t of[ORR_LINK_COUNTERS];
     orr_pytorch_later later_nodes[ORR_PYTORCH_SHOWN]; /* the first with ORR_LINK_LATER_PARENTS */
+    char other_kinds[160]; /* categories of ORR_LINK_OTHER_KINDS, "a, b"; as many as fit */
 } orr_link_counts;
 
 typedef struct orr_link_options {

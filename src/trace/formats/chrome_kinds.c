@@ -99,6 +99,11 @@ static const struct {
     {"python_function", ORR_SPAN_HOST},  {"privateuse1_runtime", ORR_SPAN_HOST},
     {"user_annotation", ORR_SPAN_OTHER}, {"gpu_user_annotation", ORR_SPAN_OTHER},
     {"overhead", ORR_SPAN_HOST},         {"mtia_ccp_events", ORR_SPAN_COMPUTE},
+    {"hpu_op", ORR_SPAN_COMPUTE},        {"mtia_workloadd", ORR_SPAN_COMPUTE},
+    {"hip_runtime", ORR_SPAN_HOST},      {"xpu_runtime", ORR_SPAN_HOST},
+    {"mtia_runtime", ORR_SPAN_HOST},     {"privateuse1_driver", ORR_SPAN_HOST},
+    {"npu_kernel", ORR_SPAN_COMPUTE},    {"privateuse1_kernel", ORR_SPAN_COMPUTE},
+    {"xpu_kernel", ORR_SPAN_COMPUTE},    {"collective_comm", ORR_SPAN_COLLECTIVE},
 };
 
 static orr_code classify_kineto(chrome_file *c, const chrome_event *e, orr_timespan *span)

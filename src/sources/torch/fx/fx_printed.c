@@ -17,6 +17,7 @@
 #include "trace/dtypes.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 typedef struct value {
     uint32_t first, count; /* tensors; 0: none */
@@ -373,6 +374,21 @@ static orr_code add_world(printed *p)
     return code ? code : fx_add_graph(p->c, 0, 0, &p->g, p->err);
 }
 
+/* Only names of groups are printed: who is in them is a guess, which is said. */
+static orr_code note_groups(printed *p)
+{
+    const uint32_t count = orr_intern_count(p->groups);
+    char text[200];
+    if (count == 0 || p->c->world_size < 2)
+        return ORR_OK;
+    const int n =
+        snprintf(text, sizeof text,
+                 "the graph does not say which ranks are in its %u process group%s: taken "
+                 "as all %u ranks; 'orrery capture' records them",
+                 (unsigned)count, count == 1 ? "" : "s", (unsigned)p->c->world_size);
+    return fx_add_note(p->c, (orr_str){text, (size_t)n}, 1, p->err);
+}
+
 static orr_code read_all(printed *p, orr_json *j)
 {
     orr_json_value root, pass;
@@ -390,6 +406,8 @@ static orr_code read_all(printed *p, orr_json *j)
     if (code)
         return code;
     p->c->world_size = p->c->world_size ? p->c->world_size : 1;
+    if ((code = note_groups(p)))
+        return code;
     code = fx_check(p->c, p->err);
     if (code == ORR_EINPUT && p->err)
         p->err->where = orr_json_place(j, p->err->where.byte);

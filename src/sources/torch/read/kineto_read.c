@@ -14,6 +14,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 /* The difference of two times must fit. */
 #define MAX_NS (INT64_MAX / 2)
@@ -375,6 +376,107 @@ static kin_class class_of(const draft *d)
     return KIN_OTHER;
 }
 
+/* ---- accelerators that are no GPUs ----
+ *
+ * MTIA, HPUs and other devices have categories of their own, which chakra_trace_link does not know.
+ * What nobody knows is counted, and its category named. */
+
+static kin_class class_of_others(orr_str cat)
+{
+    static const struct {
+        const char *cat;
+        kin_class kind;
+    } kinds[] = {
+        {"mtia_ccp_events", KIN_KERNEL},
+        {"mtia_workloadd", KIN_KERNEL},
+        {"hpu_op", KIN_KERNEL},
+        {"npu_kernel", KIN_KERNEL},
+        {"xpu_kernel", KIN_KERNEL},
+        {"privateuse1_kernel", KIN_KERNEL},
+        {"collective_comm", KIN_KERNEL},
+        {"xpu_memcpy", KIN_MEMCPY},
+        {"hpu_memcpy", KIN_MEMCPY},
+        {"npu_memcpy", KIN_MEMCPY},
+        {"privateuse1_memcpy", KIN_MEMCPY},
+        {"xpu_memset", KIN_MEMSET},
+        {"npu_memset", KIN_MEMSET},
+        {"privateuse1_memset", KIN_MEMSET},
+        {"xpu_driver", KIN_RUNTIME},
+        {"privateuse1_driver", KIN_RUNTIME},
+        {"hpu_runtime", KIN_RUNTIME},
+        {"npu_runtime", KIN_RUNTIME},
+        {"glow_runtime", KIN_RUNTIME},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (orr_str_is(cat, kinds[i].cat))
+            return kinds[i].kind;
+    }
+    return KIN_OTHER;
+}
+
+/* Of the host, or about other events. */
+static bool is_passed_over(orr_str cat)
+{
+    static const char *const known[] = {
+        "python_function",
+        "overhead",
+        "Trace",
+        "cpu_instant_event",
+        "external_correlation",
+        "ac2g",
+        "async_gpu",
+        "async_cpu_to_gpu",
+        "fwdbwd",
+        "cuda_event",
+        "mtia_insight",
+        "mtia_counters",
+        "cuda_profiler_range",
+        "xpu_sync",
+        "async_npu",
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (orr_str_is(cat, known[i]))
+            return true;
+    }
+    return cat.len == 0;
+}
+
+/* Device events that name no stream run on that of their row. */
+static void set_stream(const reader *r, draft *d)
+{
+    int64_t row;
+    if (d->e.stream == KIN_NO_NUMBER && chrome_has(&d->in, CHROME_TID) &&
+        orr_text_i64(orr_intern_get(r->k->threads, d->e.tid), &row))
+        d->e.stream = row;
+}
+
+static void note_other_kind(orr_link_counts *c, orr_str cat)
+{
+    const size_t used = strlen(c->other_kinds), room = sizeof c->other_kinds;
+    for (const char *p = c->other_kinds; (p = memmem(p, strlen(p), cat.ptr, cat.len)); p++) {
+        const bool begins = p == c->other_kinds || p[-1] == ' ';
+        if (begins && (p[cat.len] == ',' || p[cat.len] == '\0'))
+            return;
+    }
+    if (used + cat.len + 3 < room)
+        snprintf(c->other_kinds + used, room - used, "%s%.*s", used ? ", " : "", (int)cat.len,
+                 cat.ptr);
+}
+
+static orr_code classify_others(reader *r, draft *d)
+{
+    orr_link_counts *c = &r->opt->tally->counts;
+    if (r->opt->rules->refuse || d->e.kind != KIN_OTHER)
+        return ORR_OK;
+    d->e.kind = (uint8_t)class_of_others(d->in.cat);
+    if (kin_is_device(&d->e))
+        set_stream(r, d);
+    if (d->e.kind != KIN_OTHER || !d->has_dur || is_passed_over(d->in.cat))
+        return ORR_OK;
+    note_other_kind(c, d->in.cat);
+    return link_count(r->opt->tally, ORR_LINK_OTHER_KINDS, NULL, r->err);
+}
+
 /* Trouble with an event.  Finding its line reads the file from its start: only for the one that ends
  * the program. */
 static orr_code count_trouble(const reader *r, const draft *d, orr_link_counter c)
@@ -480,6 +582,8 @@ static orr_code read_event(void *context, orr_json_value event)
     if (code)
         return code;
     classify(r, &d);
+    if ((code = classify_others(r, &d)))
+        return code;
     if (r->opt->rules->refuse)
         code = r->opt->rules->refuse(&(kin_look){d.in.cat, d.ph, d.has_id, event}, r->err);
     if (code || (code = check_fields(r, &d)) || (code = check_missing(r, &d)))
