@@ -21,6 +21,7 @@ static const cli_option options[] = {
     {"tag-bits", 0, "32|64", "bits of tags; 32: reuse tags if needed", .fallback = "64"},
     {"id-width", 0, "N", "digits of a message's number in tags", CLI_COUNT, 1, 18},
     {"context-width", 0, "N", "digits of an operation's number in tags", CLI_COUNT, 1, 18},
+    {"contexts", 0, "FILE", "with --compat: contexts in tags (CSV: communicator, call, context)"},
     {"keep-unmatched", 0, NULL, "keep calls that are missing on some of their ranks"},
     {"memory", 0, "SIZE", "memory for rows before GPUs are read one at a time",
      .fallback = "512MiB"},
@@ -134,6 +135,7 @@ static orr_code read_options(const cli_context *c, orr_nccl_options *o, orr_erro
         .tag_bits = strcmp(cli_text(c, "tag-bits"), "32") == 0 ? 32 : 64,
         .id_width = (uint32_t)cli_count(c, "id-width"),
         .context_width = (uint32_t)cli_count(c, "context-width"),
+        .contexts = cli_text(c, "contexts"),
         .memory = memory ? memory : 1,
     };
     if (code)
@@ -148,9 +150,11 @@ static orr_code read_options(const cli_context *c, orr_nccl_options *o, orr_erro
 
 static orr_code check_options(const cli_context *c, const orr_nccl_options *o, orr_error *err)
 {
-    if (o->rules && (cli_given(c, "tag-bits") || o->id_width || o->context_width))
+    if (o->rules && cli_given(c, "tag-bits"))
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--compat uses the old tags; --tag-bits and widths cannot be given");
+                        "--compat uses the old tags; --tag-bits cannot be given");
+    if (o->contexts && !o->rules)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--contexts needs --compat: other tags have none");
     if (o->id_width + o->context_width > 18)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "--id-width and --context-width: more than 18 digits");

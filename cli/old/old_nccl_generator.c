@@ -30,6 +30,9 @@ static const cli_option options[] = {
     {"intermediate_goal", 0, NULL, "write Events_Dependency.goal too"},
     {"intermediate_goal_only", 0, NULL, "write Events_Dependency.goal and nothing else"},
     {"nccl_log", 0, "FILE", "NCCL's log (the first ../log-*.out beside DIR)"},
+    {"id_width", 0, "N", "digits of a message's number in tags (4)", CLI_COUNT, 1, 9},
+    {"context_width", 0, "N", "digits of a context in tags (5)", CLI_COUNT, 1, 9},
+    {"contexts", 0, "FILE", "contexts of one's own (CSV: communicator, call, context)"},
     {"no-compat", 0, NULL, "our own way"},
     {0},
 };
@@ -105,6 +108,9 @@ static orr_code run_nccl(cli_context *c, orr_error *err)
     orr_nccl_options o = {.simple_table = cli_text(c, "npkit_data_simple"),
                           .ll_table = cli_text(c, "npkit_data_ll"),
                           .is_merged = cli_flag(c, "merged"),
+                          .id_width = (uint32_t)cli_count(c, "id_width"),
+                          .context_width = (uint32_t)cli_count(c, "context_width"),
+                          .contexts = cli_text(c, "contexts"),
                           .shows_progress = !c->quiet};
     const orr_compat *old = NULL;
     orr_code code = ORR_OK;
@@ -112,6 +118,9 @@ static orr_code run_nccl(cli_context *c, orr_error *err)
         code = orr_compat_find(
             ORR_RULES_NCCL, cli_flag(c, "parallel_generation") ? "v2-parallel" : "v2", &old, err);
     o.rules = old ? old->nccl : NULL;
+    if (!code && o.contexts && !o.rules)
+        code =
+            orr_fail(err, ORR_EUSAGE, NULL, "--contexts and --no-compat cannot be used together");
     if (!code && cli_given(c, "write_buffer_size"))
         code = check_size(cli_text(c, "write_buffer_size"), err);
     if (!code)

@@ -39,6 +39,8 @@ typedef struct orr_nccl_options {
     uint32_t tag_bits; /* 32: tags stay below 2^32 - 1, if need be used again; 0: up to 64 */
     uint32_t id_width; /* decimal digits of the message's number in a tag; 0: as many as needed */
     uint32_t context_width; /* decimal digits of the operation's */
+    const char *
+        contexts; /* CSV, communicator,call,context: with rules whose tags have contexts; NULL: none */
     uint64_t memory; /* bytes of rows kept before GPUs are read one after another; 0: 512 MiB */
 } orr_nccl_options;
 

@@ -116,7 +116,9 @@ static orr_code find_contexts(nccl_job *j, uint32_t gpu, orr_error *err)
     const orr_code code = find_comms(j, gpu, err);
     if (code)
         return code;
-    return j->rules->contexts ? j->rules->contexts(j, gpu, err) : own_contexts(j, gpu, err);
+    const orr_code second =
+        j->rules->contexts ? j->rules->contexts(j, gpu, err) : own_contexts(j, gpu, err);
+    return second ? second : nccl_user_contexts_set(j, gpu, err);
 }
 
 orr_code nccl_gpu_ready(nccl_job *j, uint32_t gpu, orr_error *err)

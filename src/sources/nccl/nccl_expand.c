@@ -41,7 +41,7 @@ typedef struct nccl_guess {
  * direction; both ends write them in the same order, so they agree.  The old way numbers them
  * through all calls of one context. Cost: no allocation for a message but for the text itself. */
 
-enum { OLD_MOST_ID = 9999, OLD_MOST_CONTEXT = 99999, OLD_DIGITS = 9, CPUS = 256 };
+enum { CPUS = 256 };
 
 void nccl_writer_fail(nccl_writer *w, const char *fmt, ...)
 {
@@ -86,15 +86,19 @@ void nccl_writer_fini(nccl_writer *w)
 static uint64_t old_id(nccl_lane *l, uint32_t peer, bool is_send)
 {
     nccl_writer *w = l->w;
-    const uint64_t key = ((uint64_t)peer << 18 | l->call->context) << 1 | is_send;
+    const orr_nccl_options *opt = w->job->opt;
+    const uint64_t key = ((uint64_t)peer << 32 | l->call->context) << 1 | is_send;
     const uint32_t id = orr_map_find(w->counters, key, 0);
     if (!orr_map_put(w->counters, key, id + 1, NULL))
         no_memory(w);
-    if (id > OLD_MOST_ID || l->call->context > OLD_MOST_CONTEXT)
+    if (id >= nccl_power_of_ten(nccl_old_id_width(opt)) ||
+        l->call->context >= nccl_power_of_ten(nccl_old_context_width(opt)))
         nccl_writer_fail(w,
-                         "more than 10,000 messages to or from rank %" PRIu32 " in context %" PRIu64
-                         ", for which the old tags have no room; without --compat they do",
-                         peer, l->call->context);
+                         "more than %" PRIu64 " messages to or from rank %" PRIu32
+                         " in context %" PRIu64
+                         ", for which the old tags have no room; wider ones have (--id-width), and "
+                         "those without --compat",
+                         nccl_power_of_ten(nccl_old_id_width(opt)), peer, l->call->context);
     return id;
 }
 
@@ -151,13 +155,16 @@ static nccl_ends message(nccl_lane *l, bool is_send, uint32_t gpu, uint64_t byte
     nccl_message m = {.bytes = is_near ? 0 : bytes,
                       .peer = j->gpus.at[gpu].rank,
                       .cpu = j->rules->has_any_cpu ? l->cpu : l->cpu % CPUS,
-                      .digits = is_decimal ? OLD_DIGITS : w->tags.digits,
+                      .digits = is_decimal
+                                    ? nccl_old_id_width(j->opt) + nccl_old_context_width(j->opt)
+                                    : w->tags.digits,
                       .is_send = is_send};
     const uint64_t id = is_decimal ? old_id(l, m.peer, is_send) : own_id(l, m.peer, is_send);
     const uint64_t context = is_decimal ? l->call->context : l->context;
     if (w->matching)
         match(l, &m, id, context, bytes);
-    m.tag = is_decimal ? id * (OLD_MOST_CONTEXT + 1) + context : make_tag(w, id, context);
+    m.tag = is_decimal ? id * nccl_power_of_ten(nccl_old_context_width(j->opt)) + context
+                       : make_tag(w, id, context);
     const nccl_ends sent = nccl_pen_message(&w->pen, &m);
     if (!is_near)
         return sent;

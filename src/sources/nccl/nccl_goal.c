@@ -61,6 +61,7 @@ static void fini_job(nccl_job *j)
     orr_map_destroy(j->pair_of);
     orr_intern_destroy(j->classes);
     orr_intern_destroy(j->texts);
+    nccl_user_contexts_free(j->user_contexts);
     orr_arena_destroy(j->arena);
 }
 
@@ -72,6 +73,10 @@ static orr_code read_tables(run *r, orr_error *err)
         code = orr_npkit_read(opt->simple_table, &r->simple, err);
     if (!code && opt->ll_table)
         code = orr_npkit_read(opt->ll_table, &r->ll, err);
+    if (!code && opt->contexts)
+        code = nccl_user_contexts_read(opt->contexts,
+                                       nccl_power_of_ten(nccl_old_context_width(opt)) - 1,
+                                       &r->job.user_contexts, err);
     return code;
 }
 
@@ -113,7 +118,7 @@ static uint32_t digits_of(uint64_t v)
     return n;
 }
 
-static uint64_t power_of_ten(uint32_t n)
+uint64_t nccl_power_of_ten(uint32_t n)
 {
     uint64_t v = 1;
     while (n-- && v <= UINT64_MAX / 10)
@@ -128,9 +133,9 @@ static orr_code choose_tags(const nccl_job *j, uint64_t most_id, nccl_tags *t, o
     const uint64_t contexts = j->contexts ? j->contexts : 1, end_of_32 = UINT32_MAX;
     const uint32_t width = opt->context_width ? opt->context_width : digits_of(contexts - 1);
     uint64_t most;
-    *t = (nccl_tags){.factor = power_of_ten(width),
-                     .limit = opt->context_width ? power_of_ten(width) : 0,
-                     .id_limit = opt->id_width ? power_of_ten(opt->id_width) : 0,
+    *t = (nccl_tags){.factor = nccl_power_of_ten(width),
+                     .limit = opt->context_width ? nccl_power_of_ten(width) : 0,
+                     .id_limit = opt->id_width ? nccl_power_of_ten(opt->id_width) : 0,
                      .digits = opt->id_width ? opt->id_width + width : 0};
     const bool fits = !__builtin_mul_overflow(most_id, t->factor, &most) &&
                       !__builtin_add_overflow(most, contexts - 1, &most);

@@ -250,7 +250,8 @@ typedef struct nccl_job {
     orr_map *pair_of;
     orr_intern *classes; /* of messages between two ranks: communicator and size */
     uint64_t first_class_context;
-    uint64_t contexts; /* how many different ones tags have, our own way */
+    uint64_t contexts;                        /* how many different ones tags have, our own way */
+    struct nccl_user_contexts *user_contexts; /* NULL: none are given */
     orr_progress progress;
     uint64_t most_grid; /* blocks of an NCCL kernel */
     uint64_t held;      /* bytes of rows in memory */
@@ -304,5 +305,23 @@ orr_code nccl_gpu_ready(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHEC
 /* Words for errors: "GPU 001200/1000". */
 const char *nccl_gpu_name(const nccl_job *j, uint32_t gpu, char room[96]);
 orr_str nccl_text(const nccl_job *j, uint32_t number);
+
+/* nccl_user_context.c: contexts up to `most`; *out is to be freed also on failure. */
+orr_code nccl_user_contexts_read(const char *path,
+                                 uint64_t most,
+                                 struct nccl_user_contexts **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+void nccl_user_contexts_free(struct nccl_user_contexts *u); /* NULL is fine */
+orr_code nccl_user_contexts_set(struct nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
+/* Of the old tags: what the widths given, or 4 and 5 digits, leave room for (nccl_goal.c). */
+uint64_t nccl_power_of_ten(uint32_t n);
+static inline uint32_t nccl_old_id_width(const orr_nccl_options *o)
+{
+    return o->id_width ? o->id_width : 4;
+}
+static inline uint32_t nccl_old_context_width(const orr_nccl_options *o)
+{
+    return o->context_width ? o->context_width : 5;
+}
 
 #endif
