@@ -23,7 +23,7 @@ sed 's/qwen3_5_text/brand_new/; s/"attn_output_gate": true/"num_routed_experts":
 orrery model new.json --seq 512 | grep certain
 orrery model new.json --seq 512 --json -q | grep -o '"note.*'
 echo "--- refused"
-for type in t5 bert mllama rwkv7 deepseek_v4 nemotron-nas; do
+for type in t5 bert jetmoe rwkv7 deepseek_v4 nemotron-nas; do
     echo "{\"model_type\": \"$type\", \"hidden_size\": 64}" >$type.json
     orrery model $type.json 2>&1
 done

@@ -142,6 +142,13 @@ static const model_row model_rows[] = {
      "'intermediate_size_mlp': 16384, 'num_local_experts': 128, 'num_experts_per_tok': 1, "
      "'interleave_moe_layer_step': 2, 'attention_chunk_size': 8192, 'attention_bias': "
      "false}}"},
+    {"Llama 3.2 Vision", "Llama 3.2 11B Vision (text)", ORIGIN_BUILT, 9775159312ull, 9780000000ull,
+     9780000ull,
+     "{'model_type': 'mllama', 'text_config': {'model_type': 'mllama_text_model', "
+     "'hidden_size': 4096, 'num_hidden_layers': 40, 'num_attention_heads': 32, "
+     "'intermediate_size': 14336, 'vocab_size': 128256, 'num_key_value_heads': 8, "
+     "'cross_attention_layers': [3, 8, 13, 18, 23, 28, 33, 38], 'tie_word_embeddings': "
+     "false}}"},
     {"Mistral", "Mistral 7B v0.1", ORIGIN_WEIGHTS, 7241732096ull, 7241732096ull, 7241732ull,
      "{'model_type': 'mistral', 'hidden_size': 4096, 'num_hidden_layers': 32, "
      "'num_attention_heads': 32, 'intermediate_size': 14336, 'vocab_size': 32000, "

@@ -163,9 +163,7 @@ TEST(test_model_families__refused_in_words)
 {
     refuse("{'model_type': 't5', 'd_model': 512}", "only decoders are");
     refuse("{'model_type': 'bert', " SIZES "}", "an encoder is not understood");
-    refuse("{'model_type': 'mllama', 'text_config': {'model_type': 'mllama_text_model', " SIZES
-           "}}",
-           "layers that attend to an image");
+    refuse("{'model_type': 'jetmoe', " SIZES "}", "experts of attention");
     refuse("{'model_type': 'rwkv6', " SIZES "}", "only version 4 is understood");
     refuse(
         "{'model_type': 'nemotron_h', 'num_key_value_heads': 2, 'hybrid_override_pattern': 'M-M',"
@@ -216,6 +214,8 @@ TEST(test_model_families__stage_names_what_it_cannot_share_out)
     CHECK(strstr(refused_by_stage("DeepSeek-V3.2", 1, 1, &err), "with an indexer"));
     CHECK(strstr(refused_by_stage("Kimi K3 (text)", 1, 1, &err), "experts of another width"));
     CHECK(strstr(refused_by_stage("OPT 350M", 1, 1, &err), "an embedding narrower"));
+    CHECK(
+        strstr(refused_by_stage("Llama 3.2 11B Vision (text)", 1, 1, &err), "attend to an image"));
     CHECK(strstr(refused_by_stage("Qwen3-Next 80B-A3B", 1, 2, &err), "cannot be cut yet"));
     CHECK(strstr(refused_by_stage("Jamba v0.1", 2, 1, &err), "Mamba layers cannot be cut yet"));
 }

@@ -67,6 +67,7 @@ typedef enum orr_model_mixer {
     ORR_MIX_RECURRENT = 'r',   /* RG-LRU (RecurrentGemma) */
     ORR_MIX_CONVOLUTION = 'c', /* gated short convolution (LFM2) */
     ORR_MIX_RWKV = 'v',        /* RWKV-4 */
+    ORR_MIX_IMAGE = 'x',       /* attention to an image, not to tokens (Llama 3.2 Vision) */
     ORR_MIX_NONE = 'n'         /* nothing: the layer is only an FFN (Nemotron-H) */
 } orr_model_mixer;
 

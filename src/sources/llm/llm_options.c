@@ -319,6 +319,7 @@ const char *llm_cannot_share(const orr_model *m)
     } all[] = {
         {has_layers(m, "z"), "layers that share a block (Zamba)"},
         {has_layers(m, "v"), "RWKV layers"},
+        {has_layers(m, "x"), "layers that attend to an image"},
         {m->kv_shared_layers || m->kv_share_every, "layers that share keys and values"},
         {m->global_head_dim || m->global_kv_heads, "layers whose heads differ in width"},
         {m->index_heads, "sparse attention with an indexer"},
@@ -354,8 +355,10 @@ static void check_states(checker *c)
         must_divide(c, tp, "tp", m->linear_heads, "heads of linear attention");
         must_divide(c, tp, "tp", m->linear_key_heads, "key heads of linear attention");
     }
-    if (has_layers(m, "sbr"))
+    if (has_layers(m, "sbr")) {
         must_divide(c, tp, "tp", m->ssm_heads, "heads of the state space");
+        must_divide(c, tp, "tp", m->ssm_inner, "width of the state space");
+    }
     if (has_layers(m, "c"))
         must_divide(c, tp, "tp", m->hidden, "channels");
 }

@@ -147,6 +147,8 @@ static const char *mixer_name(const orr_model *m, uint64_t layer)
         return "short convolution ";
     case ORR_MIX_RWKV:
         return "RWKV ";
+    case ORR_MIX_IMAGE:
+        return "image attention ";
     case ORR_MIX_NONE:
         return "FFN-only ";
     default:
@@ -348,11 +350,27 @@ static void add_attention(model_list *l, uint64_t layer)
     model_add_product(l, "o", ORR_MODEL_ATTENTION, out, m->hidden, m->has_output_bias);
 }
 
+/* Keys and values are of the image: no token of the text is multiplied by their matrices.  Queries
+ * and keys have norms, what comes out has two gates. */
+static void add_image_attention(model_list *l)
+{
+    const orr_model *m = l->m;
+    const uint64_t q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
+    model_add_product(l, "q", ORR_MODEL_ATTENTION, m->hidden, q, false);
+    model_add(l, "image_k", ORR_MODEL_ATTENTION, m->hidden, kv);
+    model_add(l, "image_v", ORR_MODEL_ATTENTION, m->hidden, kv);
+    model_add(l, "image_norms", ORR_MODEL_NORMS, 1, 2 * m->head_dim);
+    model_add(l, "image_gates", ORR_MODEL_ATTENTION, 1, 2);
+    model_add_product(l, "o", ORR_MODEL_ATTENTION, q, m->hidden, false);
+}
+
 static void add_mixer(model_list *l, uint64_t layer)
 {
     const orr_model *m = l->m;
     const orr_model_mixer mixer = orr_model_mixer_of(m, layer);
-    if (mixer == ORR_MIX_BLOCK)
+    if (mixer == ORR_MIX_IMAGE)
+        add_image_attention(l);
+    else if (mixer == ORR_MIX_BLOCK)
         model_add_block(l, owns_block(m, layer));
     else if (orr_model_is_attention(m, layer))
         add_attention(l, layer);

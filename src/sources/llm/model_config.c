@@ -344,15 +344,17 @@ static const char *const telling[] = {
 
 /* Parts of keys that sound so and are not: how experts are chosen, how things are computed. */
 static const char *const harmless[] = {
-    "aux",       "loss",       "jitter",      "scal",        "score",        "norm",     "router_",
-    "dropout",   "capacity",   "_group",      "topk",        "token_",       "use_",     "chunk",
-    "dtype",     "_act",       "expert_p",    "group_",      "eps",          "init",     "time_",
-    "_step",     "max_",       "_id",         "routing",     "output_",      "parallel", "freq",
-    "drop_",     "orthog",     "gate_low",    "combin",      "dense_comp",   "logit",    "multimod",
-    "layer_g",   "enable_",    "selection",   "quant",       "backend",      "rope",     "tie_",
-    "share_emb", "mlp_b",      "bias",        "_window",     "num_expert_g", "n_group",  "moe_gate",
-    "interval",  "interleave", "start_ind",   "end_ind",     "k_rope",       "impl",     "embed",
-    "expand",    "ep_size",    "shared_head", "layers_block"};
+    "aux",       "loss",      "jitter",     "scal",      "score",        "norm",
+    "router_",   "dropout",   "capacity",   "_group",    "topk",         "token_",
+    "use_",      "chunk",     "dtype",      "_act",      "expert_p",     "group_",
+    "eps",       "init",      "time_",      "_step",     "max_",         "_id",
+    "routing",   "output_",   "parallel",   "freq",      "drop_",        "orthog",
+    "gate_low",  "combin",    "dense_comp", "logit",     "multimod",     "layer_g",
+    "enable_",   "selection", "quant",      "backend",   "rope",         "tie_",
+    "share_emb", "mlp_b",     "bias",       "_window",   "num_expert_g", "n_group",
+    "moe_gate",  "interval",  "interleave", "start_ind", "end_ind",      "k_rope",
+    "impl",      "embed",     "expand",     "ep_size",   "shared_head",  "layers_block",
+    "conv_dim"};
 
 static bool is_any_part(orr_str key, const char *const *parts, size_t count)
 {

@@ -706,7 +706,8 @@ static orr_code finish_olmo_old(llm_config *c)
 
 static const llm_family families[] = {
     /* RMS norms, gated FFNs. */
-    {.types = "llama granite Yi aquila aquila3 xverse helium cwm nanbeige exaone minicpm smollm",
+    {.types =
+         "llama llava granite Yi aquila aquila3 xverse helium cwm nanbeige exaone minicpm smollm",
      .base = {LLAMA_BASE},
      .flags = llama_flags},
     {.types = "bitnet", .base = {LLAMA_BASE, .is_tied = true}, .flags = llama_flags},
@@ -748,6 +749,11 @@ static const llm_family families[] = {
      .slots = llama4_slots,
      .needs_kv_heads = true,
      .finish = finish_llama4},
+    {.types = "mllama_text_model",
+     .base = {LLAMA_BASE},
+     .flags = tied_only,
+     .mixer = ORR_MIX_IMAGE,
+     .needs_kv_heads = true},
     {.types = "granitemoe", .base = {LLAMA_BASE}, .flags = attention_flags},
     {.types = "granitemoeshared",
      .base = {LLAMA_BASE},
@@ -1193,7 +1199,6 @@ static const struct {
     {"bert roberta xlm-roberta distilbert albert electra deberta deberta-v2 modernbert nomic_bert"
      " camembert mpnet longformer ernie xlnet big_bird eurobert",
      "an encoder is not understood: only decoders are"},
-    {"mllama_text_model mllama", "layers that attend to an image are not understood"},
     {"nemotron-nas deci decilm", "layers that are each of another shape are not understood"},
     {"jetmoe", "experts of attention are not understood"},
     {"rwkv5 rwkv6 rwkv7 rwkv_world", "of RWKV only version 4 is understood"},

@@ -40,7 +40,7 @@ _Static_assert(sizeof(orr_model_gate) == sizeof(int), "attention_gate");
 
 static const model_field fields[] = {
     FLAG(is_uncertain),
-    LETTERS(mixers, "awdklmsbzrcvn"),
+    LETTERS(mixers, "awdklmsbzrcvxn"),
     LETTERS(ffns, "febn"),
     NUMBER(layers),
     NUMBER(hidden),

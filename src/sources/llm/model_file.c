@@ -476,7 +476,7 @@ static bool has_bad_window(const orr_model *m, model_fault *f)
 static bool has_bad_attention(const orr_model *m, const kinds *k, model_fault *f)
 {
     const needed heads = {"heads", m->heads};
-    if (!has_mixer(k, "awbz"))
+    if (!has_mixer(k, "awbzx"))
         return has_bad_window(m, f);
     return is_any_missing(&heads, 1, "", f) || has_bad_window(m, f) ||
            (orr_model_is_mla(m) ? has_bad_latent(m, f) : has_bad_heads(m, f));

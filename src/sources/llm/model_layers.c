@@ -310,6 +310,13 @@ static orr_code read_kda(llm_config *c, orr_json_value v, const char *key)
     return take_numbers(c, v, key, 1, c->mixers, c->family->mixer);
 }
 
+static orr_code read_image_layers(llm_config *c, orr_json_value v, const char *key)
+{
+    c->has_mixers = true;
+    fill(c->mixers, c->m.layers, 'a');
+    return take_numbers(c, v, key, 0, c->mixers, c->family->mixer);
+}
+
 static orr_code read_blocks(llm_config *c, orr_json_value v, const char *key)
 {
     c->has_mixers = true;
@@ -344,6 +351,7 @@ static const struct {
     {"attn_type_list", read_bits},
     {"decoder_attention_types", read_bits},
     {"linear_attn_config.kda_layers", read_kda},
+    {"cross_attention_layers", read_image_layers},
     {"full_attn_idxs", read_attending},
     {"attn_layer_indices", read_attending},
     {"hybrid_layer_ids", read_blocks},

@@ -36,7 +36,8 @@ static bool is_first_mamba(const orr_model *m, orr_model_mixer mixer)
 
 bool model_has_state(orr_model_mixer mixer)
 {
-    return mixer != ORR_MIX_ALL && mixer != ORR_MIX_WINDOW && mixer != ORR_MIX_NONE;
+    return mixer != ORR_MIX_ALL && mixer != ORR_MIX_WINDOW && mixer != ORR_MIX_IMAGE &&
+           mixer != ORR_MIX_NONE;
 }
 
 /* ---- what is kept and computed ---- */
