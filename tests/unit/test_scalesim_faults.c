@@ -21,6 +21,7 @@ static const char *configs[] = {"os", "ws", "is"};
 typedef struct job {
     const orr_rules_systolic *rules;
     const char *flow, *interface;
+    bool is_sparse, is_packed, has_layout;
 } job;
 
 static orr_code write_all(orr_scalesim *r, const orr_rules_systolic *rules)
@@ -48,13 +49,19 @@ static orr_code do_job(const job *j)
     snprintf(text, sizeof text,
              "[architecture_presets]\nArrayHeight: 4\nArrayWidth: 3\nIfmapSramSz: 1\n"
              "FilterSramSz: 1\nOfmapSramSz: 1\nDataflow: %s\nBandwidth: 2\n[run_presets]\n"
-             "InterfaceBandwidth: %s\n",
-             j->flow, j->interface);
+             "InterfaceBandwidth: %s\n[layout]\nIfmapSRAMBankBandwidth: 16\nIfmapSRAMBankNum: 2\n"
+             "FilterSRAMBankBandwidth: 16\nFilterSRAMBankNum: 2\n[sparsity]\n"
+             "SparsitySupport: %s\nSparseRep: csr\nOptimizedMapping: %s\nBlockSize: 4\n",
+             j->flow, j->interface, j->is_sparse ? "true" : "false",
+             j->is_packed ? "true" : "false");
     orr_code code = orr_scalesim_parse_config((orr_span){(const uint8_t *)text, strlen(text)},
                                               "a.cfg", &config, &err);
     if (code)
         return code;
     config.array.ifmap_words = config.array.filter_words = 120;
+    config.array.ifmap_banks.has_layout = config.array.filter_banks.has_layout = j->has_layout;
+    config.array.layout = (orr_systolic_layout){
+        {2, 2, 4}, {0, 1, 2, 3, 4, 5}, {2, 4, 2, 1}, {4, 5, 6, 7, 0, 1, 2, 3}};
     code = orr_scalesim_parse_network((orr_span){(const uint8_t *)layers, sizeof layers - 1},
                                       "net.csv", &read, &net, &err);
     if (code)
@@ -101,12 +108,22 @@ TEST(test_scalesim_faults__reports_of_v2)
     }
 }
 
+TEST(test_scalesim_faults__reports_of_v3)
+{
+    fail_everywhere(&(job){&orr__scale_sim_v3, "os", "CALC"});
+    fail_everywhere(&(job){&orr__scale_sim_v3, "is", "USER"});
+    fail_everywhere(&(job){&orr__scale_sim_v3, "os", "CALC", .is_sparse = true});
+    fail_everywhere(&(job){&orr__scale_sim_v3, "ws", "USER", .has_layout = true});
+    fail_everywhere(&(job){&orr__scale_sim_v3, "ws", "USER", .is_sparse = true, .is_packed = true});
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_scalesim_faults__our_reports),
         RUN(test_scalesim_faults__reports_of_v1),
         RUN(test_scalesim_faults__reports_of_v2),
+        RUN(test_scalesim_faults__reports_of_v3),
     };
     return RUN_ALL(tests);
 }

@@ -17,6 +17,7 @@
 
 enum { SETS = 100 };
 #define MOST_PLACES ((uint64_t)1 << 31)
+#define MOST_LINES ((uint64_t)1 << 40)
 
 /* ---- addresses ---- */
 
@@ -69,7 +70,10 @@ uint64_t ss_filter_at(const ss_matrices *m, uint64_t row, uint64_t filter)
     if (!m->is_pruned)
         return s->array->filter_offset + filter * s->T + row;
     const uint64_t first = row / m->nonzero * m->block;
-    return word_of_block(m, filter, first, orr__min(m->nonzero, s->T - first), row % m->nonzero);
+    const uint64_t at =
+        word_of_block(m, filter, first, orr__min(m->nonzero, s->T - first), row % m->nonzero);
+    /* Word 0 is the one before all others, so that addresses lie close together. */
+    return at || s->array->filter_offset == 0 ? at : s->array->filter_offset - 1;
 }
 
 /* ---- an operand ---- */
@@ -432,9 +436,10 @@ static orr_code note_columns(ss_words *w, orr_error *err)
     columns c = {.words = 0};
     w->column = orr_alloc(w->high - w->low + 1, sizeof *w->column);
     python_set_init(&c.set);
-    bool is_fine = w->column && visit_places(w, note_column, &c);
+    bool is_fine = w->column && visit_places(w, note_column, &c) && !c.set.has_failed;
     if (is_fine)
         number_columns(w, &c);
+    is_fine = is_fine && !c.set.has_failed;
     python_set_fini(&c.set);
     return is_fine ? ORR_OK : orr_no_memory(err);
 }
@@ -562,8 +567,8 @@ static void set_addresses(ss_words *w)
     const uint64_t size =
         w->is_filter ? s->N * s->T : l->ifmap_height * l->ifmap_width * l->channels;
     const uint64_t offset = w->is_filter ? a->filter_offset : a->ifmap_offset;
-    const bool has_zero = w->is_filter ? w->m->is_pruned : w->is_lined;
-    w->low = has_zero ? 0 : offset;
+    const bool has_zero = w->is_filter && w->m->is_pruned && offset > 0;
+    w->low = w->is_lined && !w->is_filter ? 0 : offset - has_zero;
     w->high = offset + size;
 }
 
@@ -602,9 +607,10 @@ orr_code ss_words_open(const ss_matrices *m,
     w->f = orr__systolic_true_folds(folds, &steps);
     w->pitch = ss_v2_fold_cycles(folds);
     set_addresses(w);
-    if (w->high - w->low > MOST_PLACES)
+    if (w->high - w->low > MOST_PLACES || w->f.inner * w->f.outer > MOST_LINES / w->pitch)
         return orr_fail(err, ORR_EINPUT, NULL,
-                        "the layer is too large to be read word by word: 2^31 addresses or more");
+                        "the layer is too large to be read word by word: 2^31 addresses or 2^40 "
+                        "cycles");
     w->line = orr_alloc(widest(w), sizeof *w->line);
     w->asked = orr_alloc(widest(w), sizeof *w->asked);
     if (!w->line || !w->asked)
