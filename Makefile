@@ -2,7 +2,7 @@
 # The front door.  Meson and Ninja do the work; this file says which of their words to use.
 #
 #     make            build; everything runnable lies in build/bin/
-#     make demo       the whole way on an example          (installs missing packages first)
+#     make demo       end-to-end example                    (installs missing packages first)
 #     make test       all tests; last line: N passed, N failed (installs missing packages first); the goldens run a
 #                     second time under the address and undefined-behaviour sanitizers
 #     make check      all tests under these sanitizers, after a build with clang that allows no warning

@@ -12,6 +12,8 @@
 #include "goal.h"
 #include "json_out.h"
 
+#include "base/text/text.h"
+
 #include <inttypes.h>
 
 /* ---- orrery check of a GOAL schedule. ---- */
@@ -53,11 +55,13 @@ static void print_text(const cli_context *c,
                orr_goal_finding_text(g, &r->findings[i], line, sizeof line));
     if (all > r->finding_count)
         printf("... and %" PRIu64 " more\n", all - r->finding_count);
-    printf("%s: %" PRIu32 " ranks, %" PRIu64 " sends, %" PRIu64 " receives, %" PRIu64
-           " calculations: ",
-           c->args[0], orr_goal_ranks(g), t.sends, t.recvs, t.calcs);
+    const uint32_t ranks = orr_goal_ranks(g);
+    printf("%s: %" PRIu32 " rank%s, %" PRIu64 " send%s, %" PRIu64 " receive%s, %" PRIu64
+           " calculation%s: ",
+           c->args[0], ranks, orr__plural(ranks), t.sends, orr__plural(t.sends), t.recvs,
+           orr__plural(t.recvs), t.calcs, orr__plural(t.calcs));
     if (all)
-        printf("%" PRIu64 " findings\n", all);
+        printf("%" PRIu64 " finding%s\n", all, orr__plural(all));
     else
         printf("nothing wrong\n");
 }

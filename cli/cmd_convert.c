@@ -785,9 +785,11 @@ static void report(const cli_context *c, const orr_goal *g, const char *path, or
         return;
     }
     cli_note(c,
-             "%s: %s, %" PRIu32 " ranks, %" PRIu64 " sends, %" PRIu64 " receives, %" PRIu64
-             " calculations, %" PRIu64 " dependencies\n",
-             path, form_name, orr_goal_ranks(g), t.sends, t.recvs, t.calcs, t.edges);
+             "%s: %s, %" PRIu32 " rank%s, %" PRIu64 " send%s, %" PRIu64 " receive%s, %" PRIu64
+             " calculation%s, %" PRIu64 " dependenc%s\n",
+             path, form_name, orr_goal_ranks(g), orr__plural(orr_goal_ranks(g)), t.sends,
+             orr__plural(t.sends), t.recvs, orr__plural(t.recvs), t.calcs, orr__plural(t.calcs),
+             t.edges, t.edges == 1 ? "y" : "ies");
 }
 
 static orr_goal_form form_wanted(const cli_context *c, const char *path)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_demo.c - orrery demo: the whole way on an example, step by step.
+/* cmd_demo.c - orrery demo: an end-to-end example, step by step.
  *
  * The steps are those a user would type, printed as such, and run through the same functions as the
  * commands: make the traces of a training step of a language model, read them back from their file,

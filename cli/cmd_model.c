@@ -251,7 +251,7 @@ static void print_flops(const subject *s)
     printf("\n  %" PRIu64 " token%s", s->work.tokens, s->work.tokens == 1 ? "" : "s");
     if (s->work.past)
         printf(" behind %" PRIu64 " others", s->work.past);
-    printf("\n  %-16s %22s %8s\n", "FLOPs a token", "forward", "share");
+    printf("\n  %-16s %22s %8s\n", "FLOPs per token", "forward", "share");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].flops)
             printf("  %-16s %22s %8s\n", rows[i].name,

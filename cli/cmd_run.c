@@ -403,7 +403,7 @@ static const cli_option options[] = {
      "what to record: flows, queues, links (comma-separated); default: all",
      .needs = ORR_RUN_PACKETS, .with = "series"},
     {"series-watch", 0, "LIST",
-     "always include these ports (8.3) or flows (0-5), beside the busiest",
+     "always record these ports (8.3) or flows (0-5), besides the busiest",
      .needs = ORR_RUN_PACKETS, .with = "series"},
     {"logical", 0, "FILE", "packet: logical dimensions of the ranks (JSON); default: one",
      .needs = ORR_RUN_SYSTEM},
@@ -475,7 +475,7 @@ static const cli_argument arguments[] = {
 
 static const cli_example examples[] = {
     {"A training step of 16 ranks:", "orrery gen data_parallel --ranks 16 -o step.orr", 0},
-    {"A network: one switch, 50 GB/s and 500 ns per link:",
+    {"A network: one switch, 50 GiB/s and 500 ns per link:",
      "printf 'topology: [Switch]\\nnpus_count: [16]\\n' > net.yml", 0},
     {"", "printf 'bandwidth: [50]\\nlatency: [500]\\n' >> net.yml", 0},
     {"A system: ring all-reduce in four chunks; and a memory pool:",

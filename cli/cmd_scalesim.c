@@ -173,10 +173,10 @@ static orr_code read_network(const cli_context *c,
         return code;
     const size_t skipped = orr_scalesim_network_skipped(*out, &line);
     if (skipped)
-        cli_note(
-            c, "note: %zu line%s passed over, %s; %s %u\n", skipped, skipped == 1 ? " is" : "s are",
-            is_v1(c) ? "as SCALE-Sim v1 does: fewer than nine fields" : "a name without numbers",
-            skipped == 1 ? "line" : "the first is line", line);
+        cli_note(c, "note: %zu line%s skipped, %s; %s %u\n", skipped, skipped == 1 ? "" : "s",
+                 is_v1(c) ? "as SCALE-Sim v1 does: fewer than nine fields"
+                          : "a name without numbers",
+                 skipped == 1 ? "line" : "the first is line", line);
     note_sparsity(c, *out);
     return ORR_OK;
 }

@@ -5,6 +5,7 @@
  * Both have the options of SchedGen under the names users know from it; the old name has its talk
  * too (goal.md 4). */
 #include "gen_goal.h"
+#include "base/text/text.h"
 #include "json_out.h"
 
 #include <orrery/lab/compat.h>
@@ -363,10 +364,11 @@ static void report_json(const cli_context *c,
 static void report(const cli_context *c, const char *to, const orr_schedgen_totals *t)
 {
     cli_note(c,
-             "%s: %" PRIu64 " rank%s, %" PRIu64 " sends of %" PRIu64 " bytes in all, %" PRIu64
-             " receives, %" PRIu64 " calculations, %" PRIu64 " edges\n",
-             to, t->ranks, t->ranks == 1 ? "" : "s", t->sends, t->bytes_sent, t->recvs, t->calcs,
-             t->edges);
+             "%s: %" PRIu64 " rank%s, %" PRIu64 " send%s of %" PRIu64 " bytes in all, %" PRIu64
+             " receive%s, %" PRIu64 " calculation%s, %" PRIu64 " edge%s\n",
+             to, t->ranks, orr__plural(t->ranks), t->sends, orr__plural(t->sends), t->bytes_sent,
+             t->recvs, orr__plural(t->recvs), t->calcs, orr__plural(t->calcs), t->edges,
+             orr__plural(t->edges));
 }
 
 static orr_code make_pattern(const cli_context *c,

@@ -125,7 +125,7 @@ static const cli_argument arguments[] = {
 static const cli_example examples[] = {
     {"List the patterns:", "orrery gen topology --list", 0},
     {"32 servers of 8 GPUs on 8 rails, in SimAI's form:",
-     "orrery gen topology rail --servers 32 --gpus 8 --rails 8 --spines 8 --nvlink 900GB/s --nic "
+     "orrery gen topology rail --servers 32 --gpus 8 --rails 8 --spines 8 --nvlink 450GB/s --nic "
      "400Gbps --latency 500ns -o topo.txt",
      0},
     {"A fat tree of 1,024 hosts for htsim:",
@@ -292,10 +292,11 @@ static void report(const cli_context *c,
     orr_time_text((orr_ps)(g->most_latency_ns * 1000), latency);
     if (!cli_flag(c, "json")) {
         cli_note(c,
-                 "%s: %s, %" PRIu64 " hosts, %" PRIu64 " switches, %" PRIu64
-                 " cables, at most %" PRIu64 " hops and %s from host 0\n",
-                 to, format_name(format), g->ranks, g->switches, g->links / 2, g->most_hops,
-                 latency);
+                 "%s: %s, %" PRIu64 " host%s, %" PRIu64 " switch%s, %" PRIu64
+                 " cable%s, at most %" PRIu64 " hop%s and %s from host 0\n",
+                 to, format_name(format), g->ranks, orr__plural(g->ranks), g->switches,
+                 g->switches == 1 ? "" : "es", g->links / 2, orr__plural(g->links / 2),
+                 g->most_hops, orr__plural(g->most_hops), latency);
         return;
     }
     cli_json j;

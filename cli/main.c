@@ -118,6 +118,15 @@ static bool take_out(int *argc, char **argv, const char *word)
     return false;
 }
 
+/* "orrery version", "orrery run --version": what people try before --version. */
+static bool asks_version(const cli_context *c)
+{
+    if (c->arg_count == 1)
+        return strcmp(c->args[0], "version") == 0;
+    return c->arg_count == 2 && strcmp(c->args[1], "--version") == 0 &&
+           cli_command_find(c->args[0]);
+}
+
 static int run_program(int argc, char **argv)
 {
     orr_error err;
@@ -129,7 +138,7 @@ static int run_program(int argc, char **argv)
         cli_help_overview(stdout);
         return finish(&c, ORR_OK, &err);
     }
-    if (cli_flag(&c, "version")) {
+    if (cli_flag(&c, "version") || asks_version(&c)) {
         printf("orrery %s\n", orr_version());
         return finish(&c, ORR_OK, &err);
     }

@@ -407,8 +407,9 @@ static void print_option(const cli_option *o)
     print_text(o->help);
     if (o->kind == CLI_COUNT && o->max)
         printf(", %llu to %llu", (unsigned long long)o->min, (unsigned long long)o->max);
-    if (o->fallback || o->implied)
-        printf(" (default %s)", o->fallback ? o->fallback : o->implied);
+    const char *otherwise = o->fallback ? o->fallback : o->implied;
+    if (otherwise && *otherwise)
+        printf(" (default %s)", otherwise);
     if (o->required)
         printf(" (required)");
     putchar('\n');

@@ -60,8 +60,8 @@ orr_code cli_timeline_load_log(const cli_context *c,
         return code;
     code = orr_issue_log_timeline(log, hz, out, err);
     if (!code && orr_issue_log_open_count(log))
-        cli_note(c, "%s: %zu nodes without a callback: shown as running until the last cycle\n",
-                 path, orr_issue_log_open_count(log));
+        cli_note(c, "%s: %zu node%s without a callback: shown as running until the last cycle\n",
+                 path, orr_issue_log_open_count(log), orr__plural(orr_issue_log_open_count(log)));
     orr_issue_log_free(log);
     return code;
 }

@@ -14,7 +14,7 @@ import {countOf, countText, isKnown, rateText, shareText, sizeText, timeText} fr
 /** @param {Fabric} fabric @param {string[]} what */
 function timeIsMissing(fabric, ...what) {
     return isKnown(fabric.column_ns) ? null
-        : el('p', {class: 'hint'}, `What ${what.join(' ')} did over time was not recorded in this run: with --approx time is passed over.`);
+        : el('p', {class: 'hint'}, `What ${what.join(' ')} did over time was not recorded in this run: --approx skips intervals.`);
 }
 
 /** @param {FabricLink} link */

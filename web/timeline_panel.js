@@ -177,7 +177,7 @@ export class TimelinePanel {
         };
         const box = el('input', {type: 'checkbox', id: 'fold-names', onchange: fill});
         box.checked = this.meta.texts.length > NAMES_MANY;
-        this.operators.append(el('label', {class: 'check no-print', title: 'mb0.layer12.mlp and mb1.layer3.mlp are both mb*.layer*.mlp'}, box, 'names that differ in numbers only are one'), place);
+        this.operators.append(el('label', {class: 'check no-print', title: 'mb0.layer12.mlp and mb1.layer3.mlp are both mb*.layer*.mlp'}, box, 'group names that differ only in numbers'), place);
         await fill();
     }
 

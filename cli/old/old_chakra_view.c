@@ -127,7 +127,7 @@ static orr_code run_visualizer(cli_context *c, orr_error *err)
 
 const cli_command cli_old_chakra_jsonizer = {
     .name = "chakra_jsonizer",
-    .summary = "print a trace as the JSON text of its messages, one behind the other",
+    .summary = "print a trace as the JSON text of its messages, one after the other",
     .now = "orrery view json --format concat",
     .options = jsonizer_options,
     .run = run_jsonizer,

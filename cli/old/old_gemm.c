@@ -19,7 +19,7 @@ static const cli_option options[] = {
     {"scalesim_config", 0, "FILE", "SCALE-Sim's configuration", .required = true},
     {"parallel", 0, "POLICY",
      "DATA, MODEL, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA, HYBRID_CUSTOMIZED", .fallback = "DATA"},
-    {"datatype_size", 0, "N", "bytes an element", CLI_COUNT, 1, 1 << 20, "2"},
+    {"datatype_size", 0, "N", "bytes per element", CLI_COUNT, 1, 1 << 20, "2"},
     {"num_npus", 0, "N", "number of NPUs", CLI_COUNT, 1, 1 << 24, "8"},
     {"num_packages", 0, "N", "number of packages", CLI_COUNT, 1, 1 << 24, "1"},
     {"compat", 0, "v1|v2", "which SCALE-Sim; default: v1 if run_name is in quotes, else v2"},

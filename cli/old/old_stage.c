@@ -337,8 +337,9 @@ static void report(const cli_context *c,
     if (is_yes(c, "print-gpu-vram"))
         print_memory(job);
     if (!c->command->now)
-        cli_note(c, "%s: %" PRIu32 " ranks in %" PRIu64 " pipeline stages, %" PRIu64 " nodes\n",
-                 t->pattern, orr_stage_rank_count(job), opt->pp, orr_stage_node_count(job));
+        cli_note(c, "%s: %" PRIu32 " rank%s in %" PRIu64 " pipeline stage%s, %" PRIu64 " nodes\n",
+                 t->pattern, orr_stage_rank_count(job), orr__plural(orr_stage_rank_count(job)),
+                 opt->pp, orr__plural(opt->pp), orr_stage_node_count(job));
 }
 
 static orr_code run_stage(cli_context *c, orr_error *err)

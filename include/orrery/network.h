@@ -48,7 +48,7 @@ typedef struct orr_net_config {
     uint32_t dims;
     orr_net_shape shape[ORR_NET_DIMS];
     uint32_t npus[ORR_NET_DIMS];     /* ranks per dimension; their product is the number of ranks */
-    double bandwidth[ORR_NET_DIMS];  /* GB/s a link and direction; here 1 GB is 2^30 bytes */
+    double bandwidth[ORR_NET_DIMS];  /* GiB/s per link and direction */
     double latency_ns[ORR_NET_DIMS]; /* a link */
     /* What the network aware refuses, for runs that stay within another program; 0: nothing. */
     uint32_t most_dims, least_ring;

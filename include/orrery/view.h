@@ -96,7 +96,7 @@ typedef struct orr_view_graph_options {
     bool critical_path; /* only the longest chain */
     bool collapse;      /* chains of like nodes become one box */
     orr_graph_cluster cluster;
-    uint32_t limit;          /* boxes; what is more is drawn together.  0: 300 */
+    uint32_t limit;          /* boxes; the rest is merged.  0: 300 */
     const uint32_t *rank_of; /* with ORR_CLUSTER_RANK: of each node */
 } orr_view_graph_options;
 

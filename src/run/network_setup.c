@@ -198,7 +198,7 @@ static orr_code change_links(orr_sim *s, orr_error *err)
         return c->change_count == 0
                    ? ORR_OK
                    : orr_fail(err, ORR_EINPUT, &c->changes[0].where,
-                              "the network model %s has no single links: take aware or graph",
+                              "the network model %s does not model links; use aware or graph",
                               s->net_ops->name);
     if (!s->topology)
         code = orr__topology_of_product(&s->net_config, &s->topology, err);

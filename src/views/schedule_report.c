@@ -3,6 +3,7 @@
  * spreadsheets. */
 #include "base/formats/json.h"
 #include "base/io/output.h"
+#include "base/text/text.h"
 #include "explain/schedule_facts.h"
 #include "trace/input_files.h"
 
@@ -46,8 +47,10 @@ orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, 
     if (code)
         return code;
     const lgs_options *o = &f.options;
-    orr_buf_print(&b, "%s: %u ranks, %llu sends, %llu receives, %llu calculations\n", source,
-                  f.ranks, (ull)f.totals.sends, (ull)f.totals.recvs, (ull)f.totals.calcs);
+    orr_buf_print(&b, "%s: %u rank%s, %llu send%s, %llu receive%s, %llu calculation%s\n", source,
+                  f.ranks, orr__plural(f.ranks), (ull)f.totals.sends, orr__plural(f.totals.sends),
+                  (ull)f.totals.recvs, orr__plural(f.totals.recvs), (ull)f.totals.calcs,
+                  orr__plural(f.totals.calcs));
     orr_buf_print(
         &b, "LogGOPS: L %llu ns, o %llu ns, g %llu ns, G %g ns/byte, O %llu ns/byte, S %u bytes\n",
         (ull)o->L, (ull)o->o, (ull)o->g, o->G, (ull)o->O, o->S);
@@ -58,7 +61,8 @@ orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, 
     orr_buf_print(&b, " (%llu ns, rank %u); the first rank after ", (ull)f.last, f.last_rank);
     put_time(&b, f.first);
     orr_buf_print(&b, " (rank %u)\n", f.first_rank);
-    orr_buf_print(&b, "%llu events, %llu messages, %llu bytes\n", (ull)f.events, (ull)f.messages,
+    orr_buf_print(&b, "%llu event%s, %llu message%s, %llu bytes\n", (ull)f.events,
+                  orr__plural(f.events), (ull)f.messages, orr__plural(f.messages),
                   (ull)f.totals.bytes_sent);
     if (f.job_count)
         print_jobs(&f, &b);

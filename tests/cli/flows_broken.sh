@@ -23,7 +23,7 @@ for file in "$ORR_ROOT"/tests/broken/packet_config/*; do
     run "${file##*/}" "${file##*/}"
 done
 orrery run --flows -t kmin_above_kmax.txt --compat ns3 2>&1 >report.txt | grep KMIN # no error there, but told
-rm fct.txt pfc.txt
+rm -f fct.txt pfc.txt
 for file in "$ORR_ROOT"/tests/broken/packet_files/topology_*; do
     cp "$file" topology.txt
     printf '%s: ' "${file##*/topology_}"
@@ -48,7 +48,7 @@ sed 's/ENABLE_QCN 0/KMIN_MAP 1 100000000000 1 KMAX_MAP 1 100000000000 2 PMAX_MAP
 sed 's/3 1 100Gbps/3 1 40Gbps/' good_topology.txt >topology.txt
 run marks.txt marks.txt
 orrery run --flows -t marks.txt --compat ns3 2>&1 >report.txt | grep KMIN # thresholds of 0 there, and told
-rm fct.txt pfc.txt
+rm -f fct.txt pfc.txt
 printf '3 0 2\n\n0 1 100Gbps 1us 0\n1 2 100Gbps 1us 0\n' >topology.txt
 printf '1\n0 2 3 100 1000 0\n' >flow.txt
 run good.txt line

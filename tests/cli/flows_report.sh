@@ -19,7 +19,7 @@ printf '4 1 3\n3\n3 0 100Gbps 1us 0\n3 1 100Gbps 1us 0\n3 2 100Gbps 1us 0\n' >to
 printf '2\n0 2 3 100 500000 0\n1 2 3 100 500000 0\n' >flow.txt
 cat >config.txt <<'END'
 TOPOLOGY_FILE topology.txt FLOW_FILE flow.txt CC_MODE 0 ENABLE_QCN 0 RATE_AI 1Gbps RATE_HAI 1Gbps
-L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1 HAS_WIN 0
+FCT_OUTPUT_FILE fct.txt PFC_OUTPUT_FILE pfc.txt L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1 HAS_WIN 0
 END
 orrery -q run --flows -t config.txt --json >plain.json
 cp fct.txt plain.txt

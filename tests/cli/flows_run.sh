@@ -4,7 +4,7 @@ printf '2 0 1\n\n0 1 100Gbps 1us 0\n' >topology.txt
 printf '1\n0 1 3 100 1000 0\n' >flow.txt
 cat >config.txt <<'END'
 TOPOLOGY_FILE topology.txt FLOW_FILE flow.txt CC_MODE 12 ENABLE_QCN 0 RATE_AI 1Gbps RATE_HAI 1Gbps
-L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1
+FCT_OUTPUT_FILE fct.txt PFC_OUTPUT_FILE pfc.txt L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1
 END
 orrery run --flows -t config.txt
 cat fct.txt pfc.txt
@@ -17,3 +17,8 @@ orrery run --flows -t nothing.txt 2>&1
 echo "status $?"
 # A topology alone is enough; then there is no configuration to name.
 orrery -q run --flows=flow.txt -t topology.txt --json | grep -o '"config":[^,]*'
+# Nothing is written that the configuration does not name.
+mkdir quiet
+sed 's/FCT_OUTPUT_FILE fct.txt PFC_OUTPUT_FILE pfc.txt//; /COLOUR/d' config.txt >quiet/config.txt
+cp topology.txt flow.txt quiet
+(cd quiet && orrery -q run --flows -t config.txt >/dev/null && orrery -q run --flows=flow.txt -t topology.txt >/dev/null && ls)

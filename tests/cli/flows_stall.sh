@@ -26,7 +26,7 @@ echo "five switches in a ring:"
     echo 5
     for i in 0 1 2 3 4; do echo "$i $(((i + 2) % 5)) 3 100 20000000 0"; done
 } >flow.txt
-orrery -q run --flows -t config.txt --packet-keys 'HAS_WIN 0 BUFFER_SIZE 1' 2>&1 | sed -n '/deadlock/,$p'
+orrery -q run --flows -t config.txt --packet-keys 'HAS_WIN 0 BUFFER_SIZE 1' 2>&1 | sed -n '/^deadlock/,$p'
 orrery -q run --flows -t config.txt --packet-keys 'HAS_WIN 0 BUFFER_SIZE 1' --json 2>/dev/null |
     grep -o '"notes":\[[^]]*' | grep -o 'PFC storm: [0-9]* ports'
 echo "the same in a trace:"
@@ -44,7 +44,7 @@ orrery -q run --flows -t config.txt --packet-keys 'NIC_TOTAL_PAUSE_TIME 1' --com
 printf '3 1 2\n2\n2 0 400Gbps 100ns 0\n2 1 400Gbps 100ns 0\n' >topology.txt
 printf '2\n0 1 3 100 5000000 0\n1 0 3 100 5000000 0\n' >flow.txt
 orrery -q run --flows -t config.txt --packet-keys 'NIC_TOTAL_PAUSE_TIME 1 HAS_WIN 0 BUFFER_SIZE 1' --compat ns3 2>&1 |
-    sed -n '/deadlock/,$p'
+    sed -n '/^deadlock/,$p'
 orrery -q run --flows -t config.txt --packet-keys 'NIC_TOTAL_PAUSE_TIME 1 HAS_WIN 0 BUFFER_SIZE 1' | grep -E 'flows done|NIC'
 echo "a buffer that counts what a failing link has taken away, as the old program has it:"
 printf '5 2 4\n3 4\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n3 4 40Gbps 1us 0\n4 2 100Gbps 1us 0\n' >topology.txt

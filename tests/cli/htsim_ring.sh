@@ -3,7 +3,7 @@
 # times 128 KiB to the next one.  On htsim's tree, and on the same tree as a file of the ns-3 back end.
 orrery -q gen all_reduce --ranks 8 --comm-size 1048576 -o ring
 echo '{"scheduling-policy": "LIFO", "local-mem-bw": 100, "preferred-dataset-splits": 1, "all-reduce-implementation": ["ring"]}' >sys.json
-echo 'CC_MODE 0 ENABLE_QCN 0 RATE_AI 50Mb/s RATE_HAI 100Mb/s L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1 PFC_OUTPUT_FILE pfc.txt' >config.txt
+echo 'CC_MODE 0 ENABLE_QCN 0 RATE_AI 50Mb/s RATE_HAI 100Mb/s L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1 PFC_OUTPUT_FILE pfc.txt FCT_OUTPUT_FILE fct.txt' >config.txt
 orrery -q gen topology leaf-spine --hosts 8 --hosts-per-leaf 4 --spines 2 --nic 400Gbps --latency 500ns -o tree.topo
 orrery -q gen topology --from tree.topo -o tree.txt
 awk 'BEGIN {

@@ -190,7 +190,7 @@ TEST(test_config_ranks__errors_name_the_place)
     refuse("links: [{from: 0, to: t, failed: true}]", NULL, "ranks.yml:1:9: \"t\" is not a rank");
     refuse("links: [{from: 0, to: 1, failed: 2}]", NULL, "failed: \"2\" is not false or true");
     refuse("links: [{from: 0, to: 1, bandwidth: 0.5}]", "unaware",
-           "the network model unaware has no single links");
+           "the network model unaware does not model links");
     refuse("links: [{from: 0, to: 1, failed: true}]", "aware",
            "there is no route from rank 0 to rank 1");
 }

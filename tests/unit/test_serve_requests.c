@@ -57,7 +57,7 @@ TEST(test_serve_requests__errors_have_a_place)
 {
     check_error("", 1, 1, "empty");
     check_error("# nothing\n", 1, 1, "empty");
-    check_error("arrival_us,prompt,output\n", 1, 1, "no requests behind the line of names");
+    check_error("arrival_us,prompt,output\n", 1, 1, "no requests after the header row");
     check_error("0,100,3\n", 1, 1, "no column arrival_us");
     check_error("arrival_us,prompt\n0,1\n", 1, 1, "no column output");
     check_error("arrival_us,prompt,output,prompt\n0,1,1,1\n", 1, 26, "a second column prompt");

@@ -257,7 +257,7 @@ static const lie lies[] = {
     {AT_END, 0, 8, 0x00020002, 4, "more entries than it says"},
     {AT_END, 0, 8, 0x00090009, 4, "more entries than its directory has room for"},
     {AT_END, 0, 12, 9999, 4, "directory lies beyond its end"},
-    {AT_END, 0, 12, 100, 4, "belong to nothing"},
+    {AT_END, 0, 12, 100, 4, "there is data after"},
     {AT_END, 0, 16, 0xffffff, 4, "directory lies beyond its end"},
     {AT_END, 0, 20, 1, 2, "has no end record"},
 };
@@ -272,7 +272,7 @@ static const lie lies64[] = {
     {AT_END64, 0, 24, 4, 8, "several parts"},
     {AT_END64, 0, 40, UINT64_MAX, 8, "directory lies beyond its end"},
     {AT_END64, 0, 48, UINT64_MAX, 8, "directory lies beyond its end"},
-    {AT_END64, 0, 40, 1, 8, "belong to nothing"},
+    {AT_END64, 0, 40, 1, 8, "there is data after"},
     {AT_END, 0, 12, 1, 4, "contradict each other"},
     {AT_END, 0, 16, 1, 4, "contradict each other"},
     {AT_END, 0, 8, 0x00010001, 4, "contradict each other"},

@@ -166,8 +166,7 @@ static orr_code find_directory(const orr_zip *z, directory *d, orr_error *err)
         return fail_here(z, end, err,
                          "the archive's directory lies beyond its end: the file is cut or damaged");
     if (d->start + d->size != behind)
-        return fail_here(z, d->start + d->size, err,
-                         "bytes that belong to nothing stand behind the archive's directory");
+        return fail_here(z, d->start + d->size, err, "there is data after the archive's directory");
     if (d->count > d->size / RECORD_BYTES)
         return fail_here(z, end, err,
                          "the archive says it has more entries than its directory has room for");

@@ -35,7 +35,8 @@ struct orr_output {
 
 static orr_code fail_system(const char *path, const char *what, int problem, orr_error *err)
 {
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    const orr_where w =
+        orr_where_byte(strcmp(path, "-") == 0 ? "standard output" : path, ORR_NO_BYTE);
     return orr_fail(err, ORR_EIO, &w, "cannot %s: %s", what, strerror(problem));
 }
 

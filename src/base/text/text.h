@@ -132,4 +132,10 @@ static inline uint32_t orr_utf8_get(const uint8_t *p, size_t length)
     }
 }
 
+/* "1 rank", "2 ranks": "%" PRIu64 " rank%s", n, orr__plural(n). */
+static inline const char *orr__plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 #endif

@@ -71,7 +71,7 @@ uint64_t lgs_noise_of(const lgs_sim *s, uint32_t rank);    /* how long it was in
 /* A run that did not come to its end: who waits for what, line by line; NULL behind the last. */
 const char *lgs_stall_line(const lgs_sim *s, size_t i);
 
-/* What came out: a short table, one JSON object, one row a rank; to a file or "-".  `program` and
+/* What came out: a short table, one JSON object, one row per rank; to a file or "-".  `program` and
  * `source` stand in the head of results: who asks, and the file of the schedule. */
 orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, orr_error *err)
     ORR_MUST_CHECK;

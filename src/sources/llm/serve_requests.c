@@ -292,7 +292,7 @@ static orr_code read_table(orr_csv *csv, list *l, orr_error *err)
     if (!code)
         code = read_rows(csv, &p, l, err);
     if (!code && l->count == 0)
-        return orr_fail(err, ORR_EINPUT, &top, "no requests behind the line of names");
+        return orr_fail(err, ORR_EINPUT, &top, "no requests after the header row");
     l->is_dated = !code && p.field[ARRIVAL] != SIZE_MAX && names[p.name[ARRIVAL]].form == DATE;
     return code;
 }

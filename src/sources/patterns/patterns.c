@@ -578,11 +578,11 @@ static bool step_fits(orr_gen *g)
     int64_t product;
     if (__builtin_mul_overflow(g->opt->runtime_us, FLOPS_PER_US, &product))
         g->b.code =
-            orr_fail(g->b.err, ORR_EUSAGE, NULL, "a run time of %" PRIu64 " us a layer is too long",
-                     g->opt->runtime_us);
+            orr_fail(g->b.err, ORR_EUSAGE, NULL,
+                     "a run time of %" PRIu64 " us per layer is too long", g->opt->runtime_us);
     else if (__builtin_mul_overflow(g->opt->comm_size, g->opt->bucket, &product))
         g->b.code = orr_fail(g->b.err, ORR_EUSAGE, NULL,
-                             "gradients of %" PRIu64 " bytes a layer, %" PRIu64
+                             "gradients of %" PRIu64 " bytes per layer, %" PRIu64
                              " layers at a time, are too large",
                              g->opt->comm_size, g->opt->bucket);
     return !g->b.code;

@@ -731,7 +731,7 @@ static const row rows[] = {
      sgen_pattern_dissemination,
      NULL,
      NULL},
-    {{"nwaydissemination", "the same with N messages a round", SIZE | ORR_SCHEDGEN_NWAY},
+    {{"nwaydissemination", "the same with N messages per round", SIZE | ORR_SCHEDGEN_NWAY},
      sgen_pattern_nwaydissemination,
      NULL,
      NULL},

@@ -197,7 +197,7 @@ orr_code orr__holes_load(orr_set *s, orr_span bytes, const char **bad, orr_error
             code = load_values(&r, c, err);
     }
     if (!code && !r.bad && r.w.at != r.w.end)
-        r.bad = "something stands behind the table of holes";
+        r.bad = "there is data after the table of holes";
     by_class_fini(&r.ranks);
     orr_free(r.holes);
     *bad = r.bad;

@@ -964,7 +964,7 @@ static orr_code refuse_more(json_source *s)
     if (code)
         return code == ORR_END ? ORR_OK : code;
     const orr_where where = orr_json_place(s->json, item.byte);
-    return orr_fail(s->err, ORR_EINPUT, &where, "something stands behind the end of the trace");
+    return orr_fail(s->err, ORR_EINPUT, &where, "there is data after the end of the trace");
 }
 
 /* Into the one document, or the first one, of the file. */

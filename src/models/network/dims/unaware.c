@@ -68,7 +68,7 @@ static void unaware_destroy(void *net)
 
 const orr_net_ops orr__net_unaware = {
     .name = "unaware",
-    .help = "latency per hop + size / bandwidth; messages do not delay each other",
+    .help = "latency per hop + size / bandwidth; no contention between messages",
     .create = unaware_create,
     .send = unaware_send,
     .destroy = unaware_destroy,

@@ -49,13 +49,13 @@ static void warn_of_traced(orr__packet_inputs *in, const char *path, const orr__
     char what[100];
     if (found->absent) {
         snprintf(what, sizeof what,
-                 "traced nodes that are not in the network are passed over (%" PRIu64 ")",
+                 "traced nodes that are not in the network are ignored (%" PRIu64 ")",
                  found->absent);
         orr__packet_inputs_note(in, path, found->absent_line, what);
     }
     if (found->surplus && !in->config.rules->ignores_more_traced)
         orr__packet_inputs_note(in, path, found->surplus,
-                                "what follows the nodes that the head announces is passed over");
+                                "lines after the announced number of nodes are ignored");
 }
 
 static bool is_control(uint64_t mode)
@@ -70,7 +70,7 @@ static void warn_of_config(orr__packet_inputs *in)
     char line[400];
     if (c->unknown_count) {
         snprintf(line, sizeof line,
-                 "%s:%u:%u: \"%s\" is not a key and is passed over (%" PRIu64 " such words)",
+                 "%s:%u:%u: \"%s\" is not a key and is ignored (%" PRIu64 " such words)",
                  c->unknown_at.path, c->unknown_at.line, c->unknown_at.column, c->unknown,
                  c->unknown_count);
         warn(in, line);
@@ -273,9 +273,8 @@ static orr_code read_topology(orr__packet_inputs *in, const char *path, orr_erro
     if (kind == ORR__KIND_NS3 || kind == ORR__KIND_CONFIG) {
         code = orr__cabling_parse(&in->cabling, bytes, path, err);
         if (!code && in->cabling.surplus)
-            orr__packet_inputs_note(
-                in, path, in->cabling.surplus,
-                "what follows the links that the head announces is passed over");
+            orr__packet_inputs_note(in, path, in->cabling.surplus,
+                                    "lines after the announced number of links are ignored");
     } else {
         code = orr__topology_parse_any(bytes, path, ORR__MOST_LINKS, &in->links, err);
         if (!code && !in->links)

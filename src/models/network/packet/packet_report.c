@@ -5,6 +5,7 @@
 #include <orrery/lab/units.h>
 
 #include "base/io/output.h"
+#include "base/text/text.h"
 #include "packet_run.h"
 
 #include <inttypes.h>
@@ -135,7 +136,8 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
     const orr_packet_figures *g = orr_packet_result(p);
     char bytes[ORR_UNIT_ROOM];
     orr_buf b = {0};
-    orr_buf_print(&b, "%u hosts, %u switches, %u links", g->hosts, g->switches, g->links);
+    orr_buf_print(&b, "%u host%s, %u switch%s, %u link%s", g->hosts, orr__plural(g->hosts),
+                  g->switches, g->switches == 1 ? "" : "es", g->links, orr__plural(g->links));
     if (g->max_rtt_ns) /* else it was not measured */
         orr_buf_print(&b, "; base round trip %" PRIu64 " ns at most, %s in flight", g->max_rtt_ns,
                       orr_bytes_text(g->max_bdp_bytes, bytes));

@@ -94,7 +94,7 @@ static orr_code read_flows(orr_packet *p, const char *path, orr_error *err)
                                    : orr__flows_parse(&p->flows, &p->in.cabling, bytes, path, err);
     if (!code && p->flows.surplus)
         orr__packet_inputs_note(&p->in, path, p->flows.surplus,
-                                "what follows the flows that the head announces is passed over");
+                                "lines after the announced number of flows are ignored");
     orr_input_close(in);
     return code;
 }
@@ -140,7 +140,7 @@ static orr_code set_up(orr_packet *p, orr_error *err)
         return code;
     const orr__packet_config *c = &p->in.config;
     const fab_output_paths paths = {
-        .fct = output_path(p->opt.fct, p->opt.config ? c->fct_out : "fct.txt"),
+        .fct = output_path(p->opt.fct, c->fct_out),
         .pfc = output_path(p->opt.pfc, c->pfc_out),
         .qlen = output_path(p->opt.qlen, c->qlen_out),
         .trace = p->in.is_traced ? output_path(p->opt.trace, c->trace_out) : "",
@@ -302,7 +302,7 @@ orr_code orr_packet_run(orr_packet *p, orr_error *err)
     if (p->triggers)
         orr__triggers_explain(p->triggers, say_stall, p);
     return orr_fail(err, ORR_EINPUT, NULL,
-                    "standstill at %s of simulated time: %" PRIu64 " of %" PRIu64
+                    "deadlock at %s of simulated time: %" PRIu64 " of %" PRIu64
                     " flows will never be done",
                     time, p->figures.flows - p->figures.flows_done, p->figures.flows);
 }

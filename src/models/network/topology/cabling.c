@@ -41,7 +41,8 @@ static orr_code read_head(orr__words *w, head *h, orr_error *err)
     h->is_simai = has_six_words(w);
     code = orr__words_u64(w, "the number of nodes", 2, MOST_NODES, &h->nodes, err);
     if (!code && h->is_simai)
-        code = orr__words_u64(w, "the number of GPUs a server", 1, MOST_NODES, &h->per_server, err);
+        code =
+            orr__words_u64(w, "the number of GPUs per server", 1, MOST_NODES, &h->per_server, err);
     if (!code && h->is_simai)
         code = orr__words_u64(w, "the number of NVSwitches", 0, h->nodes, &h->nvswitches, err);
     if (!code)

@@ -259,8 +259,9 @@ static orr_code take_devices(orr__topology *t,
     if (orr_yaml_find(root, "generate", &v)) {
         const orr_where w = orr_yaml_where(v);
         if (orr_yaml_find(root, "ranks", &ranks))
-            return orr_fail(err, ORR_EINPUT, &w,
-                            "the key \"ranks\" beside generate, which makes the ranks");
+            return orr_fail(
+                err, ORR_EINPUT, &w,
+                "the key \"ranks\" does not go with \"generate\", which makes the ranks");
         code = orr__topology_generate(t, v, otherwise, err);
         if (code == ORR_EINPUT && err && !err->where.line)
             err->where = w;

@@ -401,7 +401,7 @@ void fab_explain_approx(const fab *f, fab_say say, void *context)
     if (!f->approx)
         return;
     snprintf(line, sizeof line,
-             "APPROX: %.1f %% of the run repeated itself and was passed over, in %llu stretches; "
+             "APPROX: skipped %.1f %% of the run, in %llu exactly repeating intervals; "
              "error of every flow's time at most 0 ps",
              100 * (double)g->skipped / run, (unsigned long long)g->skips);
     say(context, line);

@@ -165,9 +165,11 @@ void orr__packet_config_defaults(orr__packet_config *c, const struct orr_rules_p
                               .series_what =
                                   ORR__SERIES_FLOWS | ORR__SERIES_QUEUES | ORR__SERIES_LINKS,
                               .storm_share = 0.5,
-                              .stop_s = 3.01,
-                              .fct_out = "fct.txt",
-                              .pfc_out = "pfc.txt"};
+                              .stop_s = 3.01};
+    if (rules) { /* the old program writes them unasked */
+        memcpy(c->fct_out, "fct.txt", sizeof "fct.txt");
+        memcpy(c->pfc_out, "pfc.txt", sizeof "pfc.txt");
+    }
 }
 
 /* ---- values ---- */
