@@ -297,44 +297,85 @@ static bool direct_even(const coll_times_phase *p, coll_times_net *net, int64_t 
     return ok && is_over;
 }
 
-static int by_value(const void *a, const void *b)
+/* Members that differ: all of them, event by event.  A packet that member i sends and the one that it receives for it
+ * have the same number, so a receive is known by member and number. */
+typedef struct crowd {
+    const coll_times_phase *p;
+    coll_times_net *net;
+    walk w;
+    uint64_t size;
+    orr_heap events; /* value: member, packet and kind; arrivals of a tick come before its timers */
+    struct crowd_member {
+        uint64_t left, made, sent, received, free;
+        int64_t last_arrival, last_blocked;
+        uint64_t before_tick; /* received before the tick of the last arrival */
+        bool is_over;
+    } * members;
+    int64_t *
+        half; /* by member and packet: when it was posted or arrives, whichever is known; -1: neither */
+    bool is_tied, is_out_of_memory;
+} crowd;
+
+enum { CROWD_MOST = 1024 };
+
+static void push(crowd *c, int64_t at, uint32_t member, bool is_timer)
 {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
+    if (!orr_heap_push(&c->events, (uint64_t)at, member | (is_timer ? 1u << 31 : 0)))
+        c->is_out_of_memory = true;
 }
 
-/* When each packet of the second half leaves member i, given when those of the first arrived. */
-static bool second_half(int64_t *arrived, uint32_t others, int64_t cost)
+/* The other half of a receive is known now. */
+static void meet(crowd *c, uint32_t i, uint64_t q, int64_t at)
 {
-    int64_t last = arrived[0];
-    for (uint32_t q = 1; q < others; q++)
-        last = arrived[q] > last ? arrived[q] : last;
-    qsort(arrived, others, sizeof *arrived, by_value);
-    int64_t begin = INT64_MAX; /* the first timer after the last arrival */
-    for (uint32_t q = 0; q < others; q++) {
-        arrived[q] += cost;
-        if (arrived[q] == last)
-            return false; /* it matters which of the two is first */
-        if (arrived[q] > last && arrived[q] < begin)
-            begin = arrived[q];
+    int64_t *half = &c->half[i * c->w.packets + q];
+    if (*half < 0)
+        *half = at;
+    else
+        push(c, *half > at ? *half : at, i, false);
+}
+
+static void send_next(crowd *c, uint32_t i, int64_t now)
+{
+    struct crowd_member *m = &c->members[i];
+    const uint32_t n = c->p->count;
+    if (!m->left || !m->free || m->sent == m->made)
+        return;
+    const uint64_t q = m->sent++, step = distance_step(c->p, q % (n - 1) + 1);
+    const uint32_t to = (uint32_t)((2 * (uint64_t)i + n - coll_times_source(step, i, n)) % n);
+    meet(c, to, q, now + (int64_t)c->net->delay(c->net->context, step, to, on_the_wire(c->size)));
+    meet(c, i, q, now);
+    m->left--;
+    m->free--;
+}
+
+static void crowd_arrival(crowd *c, uint32_t i, int64_t now)
+{
+    struct crowd_member *m = &c->members[i];
+    if (m->last_arrival != now)
+        m->before_tick = m->received;
+    m->last_arrival = now;
+    c->is_tied = c->is_tied || m->last_blocked == now;
+    m->received++;
+    push(c, now + (int64_t)charge(c->p, &c->w, m->made, c->size), i, true);
+    m->made++;
+}
+
+static void crowd_timer(crowd *c, uint32_t i, int64_t now, int64_t *end)
+{
+    struct crowd_member *m = &c->members[i];
+    const uint64_t others = c->p->count - 1;
+    const bool is_second = c->p->kind == ORR_COLL_ALL_REDUCE && m->left <= others;
+    m->free++;
+    if (is_second && m->received < others) {
+        m->last_blocked = now;
+        return;
     }
-    for (uint32_t q = 0; q < others; q++)
-        arrived[q] = arrived[q] < begin ? begin : arrived[q];
-    return true;
-}
-
-static int64_t direct_arrival(const coll_times_phase *p,
-                              coll_times_net *net,
-                              uint32_t i,
-                              uint32_t q,
-                              const int64_t *left_at, /* by member, `stride` apart */
-                              size_t stride)
-{
-    const uint64_t step = distance_step(p, q + 1);
-    const uint32_t j = coll_times_source(step, i, p->count);
-    const int64_t there = left_at[j * stride] +
-                          (int64_t)net->delay(net->context, step, i, on_the_wire(direct_size(p)));
-    return there > left_at[i * stride] ? there : left_at[i * stride];
+    /* Would it have been too early without what arrived in this tick? */
+    c->is_tied = c->is_tied || (is_second && m->last_arrival == now && m->before_tick < others);
+    for (uint64_t k = 0; k < (is_second ? c->w.parallel : 1); k++)
+        send_next(c, i, now);
+    m->is_over = m->left == 0 && m->free == c->w.parallel;
+    *end = now;
 }
 
 static bool direct_times(const coll_times_phase *p,
@@ -342,41 +383,37 @@ static bool direct_times(const coll_times_phase *p,
                          const int64_t *start,
                          int64_t *end)
 {
-    const walk w = direct_walk(p);
-    const uint64_t size = direct_size(p);
-    const uint32_t n = p->count, others = n - 1;
-    if (w.parallel < others)
+    const uint32_t n = p->count;
+    crowd c = {.p = p, .net = net, .w = direct_walk(p), .size = direct_size(p)};
+    orr_heap_entry e;
+    bool ok = true;
+    if (n > CROWD_MOST)
         return false;
-    int64_t *first = orr_alloc(n, sizeof *first), *second = NULL;
-    bool ok = first != NULL;
-    if (ok && p->kind == ORR_COLL_ALL_REDUCE)
-        ok = (second = orr_alloc(n, others * sizeof *second)) != NULL;
-    net->is_out_of_memory = !ok;
-    for (uint32_t i = 0; ok && i < n; i++)
-        first[i] = start[i] + (int64_t)charge(p, &w, 0, size);
-    for (uint32_t i = 0; ok && i < n; i++) {
-        int64_t last = INT64_MIN;
-        for (uint32_t q = 0; q < others; q++) {
-            const int64_t at = direct_arrival(p, net, i, q, first, 1);
-            last = at > last ? at : last;
-            if (second)
-                second[(size_t)i * others + q] = at;
-        }
-        end[i] = last + (int64_t)charge(p, &w, others, size);
-        if (second)
-            ok = second_half(second + (size_t)i * others, others,
-                             (int64_t)charge(p, &w, others, size));
+    c.members = orr_alloc(n, sizeof *c.members);
+    c.half = orr_alloc(n, c.w.packets * sizeof *c.half);
+    c.is_out_of_memory = !c.members || !c.half;
+    if (!c.is_out_of_memory)
+        memset(c.half, 0xff, n * c.w.packets * sizeof *c.half);
+    for (uint32_t i = 0; i < n && !c.is_out_of_memory; i++) {
+        c.members[i] = (struct crowd_member){
+            .left = c.w.packets, .made = c.w.parallel, .last_arrival = -1, .last_blocked = -1};
+        for (uint64_t k = 0; k < c.w.parallel; k++)
+            push(&c, start[i] + (int64_t)charge(p, &c.w, k, c.size), i, true);
     }
-    for (uint32_t i = 0; ok && second && i < n; i++) {
-        int64_t last = INT64_MIN;
-        for (uint32_t q = 0; q < others; q++) {
-            const int64_t at = direct_arrival(p, net, i, q, second + q, others);
-            last = at > last ? at : last;
-        }
-        end[i] = last + (int64_t)charge(p, &w, 2 * (uint64_t)others, size);
+    while (!c.is_out_of_memory && !c.is_tied && orr_heap_pop(&c.events, &e)) {
+        const uint32_t i = e.value & ~(1u << 31);
+        if (e.value >> 31)
+            crowd_timer(&c, i, (int64_t)e.key, &end[i]);
+        else
+            crowd_arrival(&c, i, (int64_t)e.key);
     }
-    orr_free(first);
-    orr_free(second);
+    for (uint32_t i = 0; i < n && c.members; i++)
+        ok = ok && c.members[i].is_over;
+    net->is_out_of_memory = c.is_out_of_memory;
+    ok = ok && !c.is_out_of_memory && !c.is_tied;
+    orr_heap_fini(&c.events);
+    orr_free(c.members);
+    orr_free(c.half);
     return ok;
 }
 

@@ -495,6 +495,9 @@ static void put_letter(fold_sim *f, fold_channel *h, const fold_letter *value)
     h->last = l;
 }
 
+/* Events of one source, for a member: its own sends, its receives of what was there, the messages of one channel. */
+enum { SENT_HERE = 0, POSTED_HERE = 1 };
+
 /* A message is received when it is there and the receive is posted. */
 static void receive(fold_sim *f,
                     fold_channel *h,
@@ -514,8 +517,8 @@ static void receive(fold_sim *f,
                                    .lag_least = all_waited ? sent->lag_least : 0,
                                    .lag_most = none_waited ? 0 : sent->lag_most,
                                    .call = {work_node_done, to->npu, posted->place},
-                                   .number = sent->number,
-                                   .sender = 2 * h->number + 1,
+                                   .number = none_waited ? posted->number : sent->number,
+                                   .sender = none_waited ? POSTED_HERE : 2 * h->number + 1,
                                    .class_index = h->to_class,
                                    .kind = FOLD_ARRIVAL});
 }
@@ -545,7 +548,7 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
                                        .lag_most = mine.lag_most,
                                        .call = {work_node_done, n, place},
                                        .number = mine.number,
-                                       .sender = 0,
+                                       .sender = SENT_HERE,
                                        .class_index = (uint32_t)(c - f->classes),
                                        .kind = FOLD_ARRIVAL});
     }

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fold.c - a run that simulates ranks of one kind once gives the results of every rank simulated.
+ *
+ * Jobs are drawn by number: tensor, data and pipeline groups, groups of all ranks across stages, messages between
+ * stages, chains that overlap, slow and late ranks, all algorithms that are folded and some that are not.  Each is run
+ * with ORR_SIM_FOLD_VERIFY, which compares every figure.  FOLD_SEEDS=1000-9000 draws others, FOLD_KEEP=DIR keeps the files. */
+#include "check.h"
+#include "files.h"
+
+#include "run/sim.h"
+
+#include <stdlib.h>
+
+static orr_error err;
+
+/* ---- drawing ---- */
+
+typedef struct drawing {
+    uint64_t state;
+    uint32_t tp, dp, pp, ranks;
+} drawing;
+
+static uint32_t below(drawing *d, uint32_t n)
+{
+    d->state = d->state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(d->state >> 33) % n;
+}
+
+static bool chance(drawing *d, uint32_t percent)
+{
+    return below(d, 100) < percent;
+}
+
+#define PICK(d, ...)        \
+    ((const char *const[]){ \
+        __VA_ARGS__}[below(d, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))])
+
+/* ---- traces: one body per stage ---- */
+
+enum { TP_GROUP, DP_GROUP, ALL_GROUP, NEXT, PREVIOUS, SLOTS, MOST_STAGES = 4, MOST_HOLES = 256 };
+
+typedef struct stage {
+    orr_trace *t;
+    orr_hole holes[MOST_HOLES];
+    size_t hole_count;
+    uint64_t last; /* id of the newest node */
+} stage;
+
+static orr_attr int_attr(const char *name, int64_t v)
+{
+    return (orr_attr){.name = orr_str_of(name), .kind = ORR_VALUE_INT64, .value.i = v};
+}
+
+static void add_node(
+    drawing *d, stage *s, uint32_t type, uint64_t us, const orr_attr *attrs, size_t count)
+{
+    uint64_t deps[2];
+    size_t dep_count = 0;
+    if (s->last && chance(d, 75))
+        deps[dep_count++] = s->last;
+    else if (s->last && chance(d, 60))
+        deps[dep_count++] = 1 + below(d, (uint32_t)s->last);
+    const orr_draft draft = {.id = ++s->last,
+                             .name = orr_str_of("n"),
+                             .type = type,
+                             .duration_us = us,
+                             .data_deps = deps,
+                             .data_count = dep_count,
+                             .attrs = attrs,
+                             .attr_count = count};
+    CHECK_OK(orr_trace_append(s->t, &draft, &err), &err);
+}
+
+static void add_hole(stage *s, orr_hole_field field, uint32_t slot)
+{
+    CHECK(s->hole_count < MOST_HOLES);
+    s->holes[s->hole_count++] = (orr_hole){(uint32_t)s->last - 1, field, slot};
+}
+
+static void add_collective(drawing *d, stage *s, uint32_t kind, int64_t size, uint32_t slot)
+{
+    const orr_attr attrs[] = {
+        int_attr("comm_type", kind),
+        int_attr("comm_size", size),
+        {.name = orr_str_of("pg_name"), .kind = ORR_VALUE_STRING, .value.s = orr_str_of("1")}};
+    add_node(d, s, ORR_NODE_COMM_COLL, 0, attrs, 3);
+    add_hole(s, ORR_HOLE_PG_NAME, slot);
+}
+
+static void add_message(
+    drawing *d, stage *s, bool is_send, int64_t size, int64_t tag, uint32_t slot)
+{
+    const orr_attr attrs[] = {int_attr(is_send ? "comm_dst" : "comm_src", 0),
+                              int_attr("comm_size", size), int_attr("comm_tag", tag)};
+    add_node(d, s, is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV, 0, attrs, 3);
+    add_hole(s, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC, slot);
+}
+
+/* What all ranks do one after the other, or some of them. */
+static void add_operation(drawing *d, stage *stages, int64_t tag)
+{
+    static const uint32_t kinds[] = {ORR_COLL_ALL_REDUCE, ORR_COLL_ALL_GATHER,
+                                     ORR_COLL_REDUCE_SCATTER, ORR_COLL_ALL_TO_ALL};
+    static const int64_t sizes[] = {64, 1000, 4096, 65536, 1 << 20};
+    const uint32_t what = below(d, 10), kind = kinds[below(d, 4)], one = below(d, d->pp);
+    const int64_t size = sizes[below(d, 5)];
+    const bool is_everywhere = chance(d, 60);
+    if (what < 4) {
+        for (uint32_t k = 0; k < d->pp; k++)
+            if (is_everywhere || k == one)
+                add_node(d, &stages[k], ORR_NODE_COMP, below(d, 4) * 5, NULL, 0);
+    } else if (what < 8) {
+        const uint32_t slot = what == 7 ? ALL_GROUP : what == 6 ? DP_GROUP : TP_GROUP;
+        for (uint32_t k = 0; k < d->pp; k++)
+            if (slot == ALL_GROUP || is_everywhere || k == one)
+                add_collective(d, &stages[k], kind, size, slot);
+    } else if (d->pp > 1) {
+        const uint32_t k = below(d, d->pp - 1);
+        const bool is_forward = chance(d, 50);
+        add_message(d, &stages[k], is_forward, size, tag, NEXT);
+        add_message(d, &stages[k + 1], !is_forward, size, tag, PREVIOUS);
+    }
+}
+
+/* Rank = (stage * dp + replica) * tp + shard. */
+static orr_set *draw_set(drawing *d)
+{
+    stage stages[MOST_STAGES] = {0};
+    orr_set *set;
+    for (uint32_t k = 0; k < d->pp; k++)
+        CHECK_OK(orr_trace_create(&(orr_meta){.version = orr_str_of("1.0.0")}, &stages[k].t, &err),
+                 &err);
+    const uint32_t operations = 4 + below(d, 30);
+    for (uint32_t i = 0; i < operations; i++)
+        add_operation(d, stages, 1 + (chance(d, 50) ? 0 : i));
+    CHECK_OK(orr_set_create(&set, &err), &err);
+    for (uint32_t k = 0; k < d->pp; k++) {
+        uint32_t index;
+        if (!stages[k].last)
+            add_node(d, &stages[k], ORR_NODE_COMP, 1, NULL, 0);
+        CHECK_OK(orr_trace_seal(stages[k].t, &err), &err);
+        CHECK_OK(orr_set_add_class(set, stages[k].t, stages[k].holes, stages[k].hole_count, SLOTS,
+                                   &index, &err),
+                 &err);
+        const uint32_t size = d->tp * d->dp;
+        for (uint32_t r = k * size; r < (k + 1) * size; r++) {
+            const int64_t values[] = {1 + r / d->tp, 1001 + k * d->tp + r % d->tp, 5000,
+                                      (r + size) % d->ranks, (r + d->ranks - size) % d->ranks};
+            CHECK_OK(orr_set_add_filled(set, index, 0, values, &err), &err);
+        }
+    }
+    uint32_t members[256];
+    for (uint32_t g = 0; g < d->ranks / d->tp; g++) {
+        for (uint32_t i = 0; i < d->tp; i++)
+            members[i] = g * d->tp + i;
+        CHECK_OK(orr_set_add_group(set, 1 + g, members, d->tp, &err), &err);
+    }
+    for (uint32_t g = 0; g < d->pp * d->tp; g++) {
+        for (uint32_t i = 0; i < d->dp; i++)
+            members[i] = (g / d->tp * d->dp + i) * d->tp + g % d->tp;
+        CHECK_OK(orr_set_add_group(set, 1001 + g, members, d->dp, &err), &err);
+    }
+    for (uint32_t i = 0; i < d->ranks; i++)
+        members[i] = i;
+    CHECK_OK(orr_set_add_group(set, 5000, members, d->ranks, &err), &err);
+    return set;
+}
+
+/* ---- files ---- */
+
+/* FOLD_KEEP=DIR: the files of the job stay there, for orrery run. */
+static void write_text(const char *path, const char *text)
+{
+    char kept[400];
+    write_file(path, text, strlen(text));
+    if (getenv("FOLD_KEEP") && getenv("FOLD_SEEDS")) {
+        snprintf(kept, sizeof kept, "%s/%s", getenv("FOLD_KEEP"), path);
+        write_file(kept, text, strlen(text));
+    }
+}
+
+static void draw_network(drawing *d)
+{
+    char text[300];
+    const uint32_t inner = d->tp > 1 && d->tp < d->ranks && chance(d, 60) ? d->tp : 0;
+    const char *a = PICK(d, "Ring", "Switch", "FullyConnected"),
+               *b = PICK(d, "Ring", "Switch", "FullyConnected");
+    static const unsigned latencies[] = {1, 10, 500, 5000};
+    if (inner)
+        snprintf(
+            text, sizeof text,
+            "topology: [%s, %s]\nnpus_count: [%u, %u]\nbandwidth: [400, 50]\nlatency: [%u, %u]\n",
+            a, b, inner, d->ranks / inner, latencies[below(d, 4)], latencies[below(d, 4)]);
+    else
+        snprintf(text, sizeof text,
+                 "topology: [%s]\nnpus_count: [%u]\nbandwidth: [%u]\nlatency: [%u]\n", a, d->ranks,
+                 chance(d, 50) ? 50 : 400, latencies[below(d, 4)]);
+    write_text("net.yml", text);
+    const bool is_power =
+        !(d->tp & (d->tp - 1)) && !(d->dp & (d->dp - 1)) && !(d->ranks & (d->ranks - 1));
+    char lists[400];
+    size_t at = 0;
+    static const char *const names[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all"};
+    for (unsigned k = 0; k < 4; k++) {
+        at += (size_t)snprintf(lists + at, sizeof lists - at, "\"%s-implementation\":[", names[k]);
+        for (unsigned i = 0; i < (inner ? 2 : 1); i++) {
+            const char *word = is_power && k < 3
+                                   ? PICK(d, "ring", "ring", "direct", "halvingDoubling", "direct2")
+                                   : PICK(d, "ring", "ring", "direct", "direct2");
+            at += (size_t)snprintf(lists + at, sizeof lists - at, "%s\"%s\"", i ? "," : "", word);
+        }
+        at += (size_t)snprintf(lists + at, sizeof lists - at, "],");
+    }
+    char system[1000];
+    snprintf(
+        system, sizeof system,
+        "{%s\"scheduling-policy\":\"%s\",\"local-mem-bw\":%s,\"preferred-dataset-splits\":%s,"
+        "\"active-chunks-per-dimension\":%s,\"endpoint-delay\":%s,\"collective-optimization\":\"%s\"}",
+        lists, PICK(d, "LIFO", "FIFO"), PICK(d, "100", "3350"), PICK(d, "1", "2", "4"),
+        PICK(d, "1", "2", "4"), PICK(d, "0", "1", "10", "100"),
+        PICK(d, "baseline", "localBWAware"));
+    write_text("sys.json", system);
+}
+
+static const char *draw_ranks_file(drawing *d)
+{
+    char text[200];
+    if (chance(d, 70))
+        return NULL;
+    snprintf(text, sizeof text, "ranks:\n  - {ranks: %u, %s}\n", below(d, d->ranks),
+             PICK(d, "compute: 0.5", "delay: 777ns", "compute: 0.9, delay: 3us", "memory: 0.5"));
+    write_text("ranks.yml", text);
+    return "ranks.yml";
+}
+
+/* ---- runs ---- */
+
+typedef struct counts {
+    unsigned folded, whole, stuck;
+} counts;
+
+static void try_one(uint64_t number, counts *c)
+{
+    drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1};
+    below(&d, 2);
+    d.tp = 1u << below(&d, 3);
+    d.dp = 1 + below(&d, 4);
+    d.pp = 1 + below(&d, 3);
+    d.ranks = d.tp * d.dp * d.pp;
+    if (d.ranks < 2)
+        d.ranks = d.tp = 2;
+    orr_set *set = draw_set(&d);
+    draw_network(&d);
+    orr_sim_options opt = {.system = "sys.json",
+                           .network = "net.yml",
+                           .set = set,
+                           .ranks_file = draw_ranks_file(&d),
+                           .queues_per_dim = chance(&d, 20) ? 2 : 1,
+                           .fold = ORR_SIM_FOLD_VERIFY};
+    orr_sim *s;
+    if (getenv("FOLD_KEEP")) {
+        char kept[400];
+        snprintf(kept, sizeof kept, "%s/job.orr", getenv("FOLD_KEEP"));
+        CHECK_OK(orr_set_save(set, kept, NULL, &err), &err);
+    }
+    CHECK_OK(orr_sim_create(&opt, &s, &err), &err);
+    const orr_code code = orr_sim_run(s, &err);
+    if (code == ORR_EBUG)
+        check_fail(__FILE__, __LINE__, "job %llu: %s", (unsigned long long)number, err.message);
+    c->stuck += code != ORR_OK;
+    c->folded += !code && strstr(orr_sim_fold_why(s), "verified") != NULL;
+    c->whole += !code && strstr(orr_sim_fold_why(s), "verified") == NULL;
+    orr_sim_destroy(s);
+    orr_set_close(set);
+}
+
+TEST(test_fold__a_folded_run_is_exact)
+{
+    unsigned long long first = 1, last = 400;
+    const char *asked = getenv("FOLD_SEEDS");
+    counts c = {0};
+    if (asked)
+        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
+    for (unsigned long long i = first; i <= last; i++)
+        try_one(i, &c);
+    fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
+    CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
+}
+
+/* Many ranks, one of which stands for all; nothing else could do this many in the time of a test. */
+TEST(test_fold__the_time_does_not_grow_with_ranks)
+{
+    orr_trace *t;
+    orr_set *set;
+    orr_sim *s;
+    unsetenv("FOLD_SEEDS");
+    const orr_attr attrs[] = {int_attr("comm_type", ORR_COLL_ALL_REDUCE),
+                              int_attr("comm_size", 1 << 30)};
+    const orr_draft draft = {.id = 1,
+                             .name = orr_str_of("a"),
+                             .type = ORR_NODE_COMM_COLL,
+                             .attrs = attrs,
+                             .attr_count = 2};
+    CHECK_OK(orr_trace_create(&(orr_meta){.version = orr_str_of("1.0.0")}, &t, &err), &err);
+    CHECK_OK(orr_trace_append(t, &draft, &err), &err);
+    CHECK_OK(orr_trace_seal(t, &err), &err);
+    CHECK_OK(orr_set_create(&set, &err), &err);
+    CHECK_OK(orr_set_add(set, t, &err), &err);
+    for (int r = 1; r < 16384; r++)
+        CHECK_OK(orr_set_add_like(set, 0, 0, &err), &err);
+    write_text("net.yml",
+               "topology: [Switch]\nnpus_count: [16384]\nbandwidth: [50]\nlatency: [500]\n");
+    write_text(
+        "sys.json",
+        "{\"scheduling-policy\":\"LIFO\",\"local-mem-bw\":1600,\"preferred-dataset-splits\":1,"
+        "\"endpoint-delay\":10,\"all-reduce-implementation\":[\"ring\"]}");
+    const orr_sim_options opt = {.system = "sys.json", .network = "net.yml", .set = set};
+    CHECK_OK(orr_sim_create(&opt, &s, &err), &err);
+    CHECK_OK(orr_sim_run(s, &err), &err);
+    CHECK_EQ_U(orr_sim_simulated(s), 1);
+    CHECK_EQ_U(orr_sim_messages(s), 2ull * 16383 * 16384);
+    /* 65,536 bytes take 1000 + 65536 / 53.687 = 2220 ns, a reduction 3 x 40; 10 ns at each end. */
+    CHECK_EQ_U(orr_sim_rank(s, 16383)->finished_at,
+               10 + 2ull * 16383 * (2220 + 10) + 16383 * 3 * 40);
+    orr_sim_destroy(s);
+    orr_set_close(set);
+}
+
+int main(void)
+{
+    const CMUnitTest tests[] = {
+        RUN(test_fold__a_folded_run_is_exact),
+        RUN(test_fold__the_time_does_not_grow_with_ranks),
+    };
+    return RUN_ALL(tests);
+}
