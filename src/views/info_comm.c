@@ -179,6 +179,8 @@ typedef struct size_link {
 } size_link;
 
 /* A rank at one end of messages: the same for all ranks of the class, or the value of a slot. */
+enum { OWN_RANK = ORR_NO_NODE - 1 }; /* instead of a slot: the rank itself */
+
 typedef struct peer_end {
     int64_t rank;
     uint32_t slot, filler; /* slot ORR_NO_NODE: none; filler: no byte of a key is left open */
@@ -411,16 +413,49 @@ static bool add_pair(orr__adding *a, const peer_key *key, int64_t size)
     return true;
 }
 
+/* A send that names no source is sent by its rank; a receive likewise.  In a file of one rank, which
+ * that is remains unknown. */
+static void fill_own_end(const orr__adding *a, peer_end *e)
+{
+    if (e->slot != ORR_NO_NODE || e->rank != ORR_NO_VALUE || !a->ranks ||
+        orr_set_rank_count(a->g->set) < 2)
+        return;
+    *e = (peer_end){.slot = OWN_RANK};
+}
+
+/* Equal ranks have nothing that is dealt out to them later. */
+static bool add_own_pairs(const orr__adding *a, const peer_key *key, int64_t size)
+{
+    orr__adding one = *a;
+    bool ok = true;
+    one.times = 1;
+    for (uint32_t i = 0; ok && i < a->times; i++) {
+        peer_key k = *key;
+        peer_end *own = k.src.slot == OWN_RANK ? &k.src : &k.dst;
+        *own = (peer_end){.rank = a->ranks[i], .slot = ORR_NO_NODE};
+        ok = add_pair(&one, &k, size);
+    }
+    return ok;
+}
+
+uint64_t orr__info_members(const orr_info *o, const orr__coll_row *row)
+{
+    return row->ranks && row->ranks < o->counted_ranks ? row->ranks : o->counted_ranks;
+}
+
 bool orr__info_message(orr__adding *a, uint32_t i)
 {
     const orr_columns *c = a->c;
     orr_info *o = a->g->o;
     const bool is_send = c->type[i] == ORR_NODE_COMM_SEND;
     const int64_t size = message_size(c, i);
-    const peer_key key = {.src = end_at(a, ORR_HOLE_COMM_SRC, c->comm_src, i),
-                          .dst = end_at(a, ORR_HOLE_COMM_DST, c->comm_dst, i),
-                          .type = c->type[i]};
-    if (!add_pair(a, &key, size))
+    peer_key key = {.src = end_at(a, ORR_HOLE_COMM_SRC, c->comm_src, i),
+                    .dst = end_at(a, ORR_HOLE_COMM_DST, c->comm_dst, i),
+                    .type = c->type[i]};
+    peer_end *own = is_send ? &key.src : &key.dst;
+    fill_own_end(a, own);
+    if (!(own->slot == OWN_RANK && !a->own ? add_own_pairs(a, &key, size)
+                                           : add_pair(a, &key, size)))
         return false;
     o->p2p_nodes[!is_send] += a->times;
     if (size < 0)
@@ -436,6 +471,8 @@ bool orr__info_message(orr__adding *a, uint32_t i)
 
 static int64_t rank_at(const orr__adding *a, const peer_end *e, uint32_t rank)
 {
+    if (e->slot == OWN_RANK)
+        return rank;
     return e->slot == ORR_NO_NODE ? e->rank : value_of(a->g->set, rank, e->slot);
 }
 

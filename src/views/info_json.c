@@ -223,7 +223,7 @@ static void put_collective(writer *w, const orr_info *o, const orr__coll_row *ro
     put_maybe(w, "group_ranks", row->ranks, row->ranks);
     orr_json_put_u64(w, "count", row->count);
     put_sizes(w, &row->size);
-    put_ratio(w, "size_bytes_per_rank", row->size.total, o->counted_ranks);
+    put_ratio(w, "size_bytes_per_rank", row->size.total, orr__info_members(o, row));
     orr_json_put_text(w, "moved_formula", orr__moved_formula(row->kind));
     put_maybe(w, "moved_bytes_total", is_known, row->moved);
     orr_json_end_object(w);

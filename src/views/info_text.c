@@ -296,14 +296,13 @@ static void coll_row(const page *p, orr__table *t, const orr__coll_row *row, con
 {
     const orr_info *o = p->o;
     const bool has_size = row->size.count != 0;
-    const uint64_t ranks = o->counted_ranks;
     orr__table_add(t, group);
     orr__table_add(t, kind_name(p, row->kind));
     orr__table_add(t, row->ranks ? count_of(p, row->ranks) : "?");
     orr__table_add(t, count_of(p, row->count));
     orr__table_add(t, has_size ? bytes_of(p, row->size.min) : "-");
     orr__table_add(t, has_size ? bytes_of(p, row->size.max) : "-");
-    orr__table_add(t, has_size ? bytes_of(p, row->size.total / ranks) : "-");
+    orr__table_add(t, has_size ? bytes_of(p, row->size.total / orr__info_members(o, row)) : "-");
 }
 
 /* ---- many groups: those that do the same, in one row ---- */
