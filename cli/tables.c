@@ -9,6 +9,10 @@
  *     orrery_tables bash|zsh|fish        shell completion */
 #include "command.h"
 
+#include <orrery/lab/gen.h>
+#include <orrery/lab/hardware.h>
+#include <orrery/lab/model.h>
+
 #include <ctype.h>
 #include <string.h>
 
@@ -39,6 +43,23 @@ static void print_choices(const char *choices)
         printf("%s%.*s", i ? " " : "", (int)len, word);
 }
 
+/* Built-in names that an argument or an option's value may be, each behind a blank. */
+static void print_known(const cli_command *c, const char *value)
+{
+    const orr_pattern *pattern;
+    const orr_hardware *chip;
+    const orr_model *model;
+    if (strcmp(value, "PATTERN") == 0 && strcmp(c->name, "gen") == 0)
+        for (size_t i = 0; (pattern = orr_pattern_at(i)) != NULL; i++)
+            printf(" %s", pattern->name);
+    if (strcmp(value, "hardware") == 0)
+        for (size_t i = 0; (chip = orr_hardware_at(i)) != NULL; i++)
+            printf(" %s", chip->name);
+    if (strcmp(value, "MODEL") == 0)
+        for (size_t i = 0; (model = orr_model_at(i)) != NULL; i++)
+            printf(" %s", model->name);
+}
+
 /* ---- bash ---- */
 
 static void bash_names(const cli_option *o)
@@ -58,6 +79,7 @@ static void bash_values(const cli_command *c, const cli_option *o)
         printf(") values='");
         if (cli_is_choice(o->arg))
             print_choices(o->arg);
+        print_known(c, o->name);
         printf("'; takes_value=1 ;;\n");
     }
 }
@@ -107,6 +129,7 @@ static void bash_command(const cli_command *c)
     for (const cli_argument *a = c->arguments; a && a->name; a++) {
         if (cli_is_choice(a->name))
             print_choices(a->name);
+        print_known(c, a->name);
     }
     print_second_words(c);
     printf("' ;;\n");

@@ -14,3 +14,6 @@ try orrery help hel
 try orrery gen go
 try orrery gen goal --segm
 try orrery gen goal --compat ''
+try orrery stage llama-3-7
+try orrery gen all_re
+try orrery convert --hardware h2
