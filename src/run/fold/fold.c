@@ -171,11 +171,11 @@ orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
     f->free_event = f->free_meeting_slot = RUN_NONE;
     f->arena = orr_arena_create();
     f->times = fold_times_create();
-    f->tuples = orr_map_create(0);
+    f->claims = orr_map_create(0);
     f->meeting_by_key = orr_map_create(0);
     f->memos = orr_map_create(0);
     const bool ok =
-        f->arena && f->times && f->tuples && f->meeting_by_key && f->memos && colour_ranks(s) &&
+        f->arena && f->times && f->claims && f->meeting_by_key && f->memos && colour_ranks(s) &&
         fold_find_classes(f, err) &&
         (f->has_given_up || (f->class_at = orr_arena_new(f->arena, f->class_count, size_t)));
     if (ok && !f->has_given_up)
@@ -202,8 +202,9 @@ void fold_destroy(fold_sim *f)
         orr_free(f->classes[c].running);
     orr_free(f->families);
     orr_free(f->channels);
+    orr_free(f->pairs);
     orr_free(f->paths);
-    orr_map_destroy(f->tuples);
+    orr_map_destroy(f->claims);
     orr_free(f->events);
     orr_heap_fini(&f->queue);
     orr_map_destroy(f->meeting_by_key);

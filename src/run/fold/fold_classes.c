@@ -19,16 +19,19 @@ enum { WORLD = RUN_NONE - 1, MOST_PATHS = 1000 };
 
 /* ---- what a trace does with others ---- */
 
-/* Nodes that name the same group, or the same peer and tag, in the same way. */
-typedef struct relation {
+/* Nodes that name the same group or the same peer, in the same way. */
+typedef struct link {
     uint32_t place; /* one of them */
     uint8_t type;   /* orr_node_type */
-} relation;
+} link;
 
+/* Of one body: its links, and relations, which are links with a tag. */
 typedef struct body {
-    relation *list;
-    size_t count, room;
-    uint32_t *of; /* by place: 1 + the relation; 0: none */
+    link *links;
+    size_t link_count, link_room;
+    uint32_t *link_of; /* by relation */
+    size_t relations, room;
+    uint32_t *relation_of; /* by place: 1 + the relation; 0: none */
 } body;
 
 static uint32_t slot_at(const orr__class *c, orr_hole_field field, uint32_t node)
@@ -48,7 +51,9 @@ static uint64_t value_at(const orr__class *c,
                : 0;
 }
 
-static uint64_t relation_key(const orr_sim *s, const work_graph *g, uint32_t k, uint32_t place)
+/* *link_key: without the tag. */
+static uint64_t relation_key(
+    const orr_sim *s, const work_graph *g, uint32_t k, uint32_t place, uint64_t *link_key)
 {
     const orr__class *c = &s->set->classes[k];
     const orr_columns *col = &g->t->columns;
@@ -60,36 +65,53 @@ static uint64_t relation_key(const orr_sim *s, const work_graph *g, uint32_t k, 
         const uint64_t text = slot           ? (uint64_t)slot << 32
                               : col->pg_name ? col->pg_name[node]
                                              : ORR_NO_NAME;
-        return orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, text ^ 0x8ebc6af09c88c6e3u);
+        return *link_key = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, text ^ 0x8ebc6af09c88c6e3u);
     }
     h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
                      value_at(c, ORR_HOLE_COMM_SRC, col->comm_src, node) + 1);
     h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
                      value_at(c, ORR_HOLE_COMM_DST, col->comm_dst, node) + 2);
+    *link_key = h;
     return orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
                         value_at(c, ORR_HOLE_COMM_TAG, col->comm_tag, node) + 3);
+}
+
+/* The link of this key; a new one if there is none.  NONE: out of memory. */
+static uint32_t find_link(body *b, orr_map *seen, uint64_t key, link value)
+{
+    const uint32_t at = orr_map_find(seen, key, RUN_NONE), count = (uint32_t)b->link_count;
+    if (at != RUN_NONE)
+        return at;
+    if (!orr_grow(&b->links, &b->link_room, b->link_count + 1) ||
+        !orr_map_put(seen, key, count, NULL))
+        return RUN_NONE;
+    b->links[b->link_count++] = value;
+    return count;
 }
 
 static bool read_body(fold_sim *f, uint32_t k, body *b)
 {
     const work_graph *g = &f->s->graphs[k];
-    orr_map *seen = orr_map_create(0);
-    bool ok = seen && (b->of = orr_arena_new(f->arena, g->count, uint32_t));
+    orr_map *links = orr_map_create(0), *seen = orr_map_create(0);
+    bool ok = links && seen && (b->relation_of = orr_arena_new(f->arena, g->count, uint32_t));
     for (uint32_t p = 0; ok && p < g->count; p++) {
         const uint8_t type = g->t->columns.type[g->node[p]];
+        uint64_t link_key;
         if (type < ORR_NODE_COMM_SEND || type > ORR_NODE_COMM_COLL)
             continue;
-        bool is_new;
-        const uint64_t key = relation_key(f->s, g, k, p);
+        const uint64_t key = relation_key(f->s, g, k, p, &link_key);
         uint32_t at = orr_map_find(seen, key, RUN_NONE);
         if (at == RUN_NONE) {
-            at = (uint32_t)b->count;
-            ok = orr_grow(&b->list, &b->room, b->count + 1) && orr_map_put(seen, key, at, &is_new);
+            const uint32_t of = find_link(b, links, link_key, (link){p, type});
+            at = (uint32_t)b->relations;
+            ok = of != RUN_NONE && orr_grow(&b->link_of, &b->room, b->relations + 1) &&
+                 orr_map_put(seen, key, at, NULL);
             if (ok)
-                b->list[b->count++] = (relation){p, type};
+                b->link_of[b->relations++] = of;
         }
-        b->of[p] = at + 1;
+        b->relation_of[p] = at + 1;
     }
+    orr_map_destroy(links);
     orr_map_destroy(seen);
     return ok;
 }
@@ -99,7 +121,7 @@ static bool read_body(fold_sim *f, uint32_t k, body *b)
 typedef struct finder {
     fold_sim *f;
     body *bodies;    /* by class of the set */
-    size_t *at;      /* by rank: its relations in `other` */
+    size_t *at;      /* by rank: its links in `other` */
     uint32_t *other; /* index of the group, WORLD, or the peer; NONE: nobody */
     uint64_t *colour, *next;
     uint64_t *group_sum; /* by group; 0: not needed */
@@ -118,15 +140,15 @@ static bool find_others(finder *v)
     size_t count = 0;
     for (uint32_t r = 0; r < s->npu_count; r++) {
         v->at[r] = count;
-        count += v->bodies[orr_set_class_of(s->set, r)].count;
+        count += v->bodies[orr_set_class_of(s->set, r)].link_count;
     }
     if (!(v->other = orr_alloc(count + 1, sizeof *v->other)))
         return false;
     for (uint32_t r = 0; r < s->npu_count && !f->has_given_up; r++) {
         const uint32_t k = orr_set_class_of(s->set, r);
         const run_npu probe = {.sim = s, .rank = r, .graph = &s->graphs[k]};
-        for (size_t i = 0; i < v->bodies[k].count; i++) {
-            const relation *x = &v->bodies[k].list[i];
+        for (size_t i = 0; i < v->bodies[k].link_count; i++) {
+            const link *x = &v->bodies[k].links[i];
             uint32_t *out = &v->other[v->at[r] + i];
             if (x->type == ORR_NODE_COMM_COLL) {
                 const cfg_group *g;
@@ -198,13 +220,13 @@ static void refine(finder *v)
     for (uint32_t r = 0; r < s->npu_count; r++) {
         const body *b = &v->bodies[orr_set_class_of(s->set, r)];
         uint64_t h = mixed(v->colour[r]);
-        for (size_t i = 0; i < b->count; i++) {
+        for (size_t i = 0; i < b->link_count; i++) {
             const uint32_t other = v->other[v->at[r] + i];
-            const uint64_t seen = other == RUN_NONE                       ? 1
-                                  : b->list[i].type != ORR_NODE_COMM_COLL ? v->colour[other]
-                                  : other != WORLD                        ? v->group_sum[other]
-                                  : s->dims > 1                           ? line_colour(v, r)
-                                                                          : 2;
+            const uint64_t seen = other == RUN_NONE                        ? 1
+                                  : b->links[i].type != ORR_NODE_COMM_COLL ? v->colour[other]
+                                  : other != WORLD                         ? v->group_sum[other]
+                                  : s->dims > 1                            ? line_colour(v, r)
+                                                                           : 2;
             h = orr_hash_mix(h ^ 0xa0761d6478bd642fu, seen ^ 0x8ebc6af09c88c6e3u);
         }
         v->next[r] = h;
@@ -260,13 +282,19 @@ static bool make_classes(fold_sim *f, body *bodies)
     }
     for (uint32_t c = 0; c < f->class_count; c++) {
         const uint32_t k = orr_set_class_of(s->set, f->classes[c].ranks[0]);
-        f->classes[c].relation_of = bodies[k].of;
-        f->classes[c].relations = (uint32_t)bodies[k].count;
-        f->classes[c].family = orr_arena_new(f->arena, bodies[k].count, fold_family *);
-        f->classes[c].channel = orr_arena_new(f->arena, bodies[k].count, fold_channel *);
+        const body *b = &bodies[k];
+        uint32_t *link_of = orr_arena_new(f->arena, b->relations, uint32_t);
+        if (link_of && b->relations)
+            memcpy(link_of, b->link_of, b->relations * sizeof *link_of);
+        f->classes[c].relation_of = b->relation_of;
+        f->classes[c].link_of = link_of;
+        f->classes[c].family = orr_arena_new(f->arena, b->link_count, fold_family *);
+        f->classes[c].pairs = orr_arena_new(f->arena, b->link_count, fold_pairs *);
+        f->classes[c].channel = orr_arena_new(f->arena, b->relations, fold_channel *);
         f->classes[c].started_at =
             orr_arena_take(f->arena, (s->graphs[k].count + (size_t)1) * sizeof(fold_val));
-        if (!f->classes[c].family || !f->classes[c].channel || !f->classes[c].started_at)
+        if (!link_of || !f->classes[c].family || !f->classes[c].pairs || !f->classes[c].channel ||
+            !f->classes[c].started_at)
             return false;
     }
     return true;
@@ -306,8 +334,10 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
         f->class_count = count;
         ok = count && make_classes(f, v.bodies);
     }
-    for (uint32_t k = 0; v.bodies && k < bodies; k++)
-        orr_free(v.bodies[k].list);
+    for (uint32_t k = 0; v.bodies && k < bodies; k++) {
+        orr_free(v.bodies[k].links);
+        orr_free(v.bodies[k].link_of);
+    }
     orr_free(v.bodies);
     orr_free(v.at);
     orr_free(v.other);
@@ -485,7 +515,7 @@ static int compare_u32(const void *a, const void *b)
 fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place)
 {
     fold_class *c = fold_class_at(n);
-    const uint32_t at = c->relation_of[place] - 1;
+    const uint32_t at = c->link_of[c->relation_of[place] - 1];
     if (c->family[at])
         return c->family[at];
     uint32_t *groups = orr_alloc(c->count, sizeof *groups), count = 0;
@@ -573,10 +603,13 @@ typedef struct tuple {
 static bool tuple_of(
     const fold_sim *f, const run_npu *n, uint32_t place, bool is_send, uint32_t rank, tuple *out)
 {
-    const run_npu probe = {.sim = f->s, .rank = rank, .graph = n->graph};
-    const int64_t src = run_npu_src(&probe, place), dst = run_npu_dst(&probe, place);
+    const orr_set *set = f->s->set;
+    const orr_columns *col = &n->graph->t->columns;
+    const uint32_t node = n->graph->node[place];
+    const int64_t src = orr__set_value(set, rank, ORR_HOLE_COMM_SRC, col->comm_src, node);
+    const int64_t dst = orr__set_value(set, rank, ORR_HOLE_COMM_DST, col->comm_dst, node);
     const int64_t peer = is_send ? dst : src, own = is_send ? src : dst;
-    out->tag = run_npu_tag(&probe, place);
+    out->tag = orr__set_value(set, rank, ORR_HOLE_COMM_TAG, col->comm_tag, node);
     if (peer < 0 || peer >= (int64_t)f->s->npu_count || peer == rank ||
         (own != ORR_NO_VALUE && own != rank) || out->tag == ORR_NO_VALUE)
         return false;
@@ -586,60 +619,46 @@ static bool tuple_of(
     return true;
 }
 
-static uint64_t tuple_hash(const tuple *t, uint64_t seed)
+static const uint64_t seeds[2] = {0xa0761d6478bd642fu, 0x589965cc75374cc3u};
+
+static uint64_t pair_hash(const tuple *t, uint64_t seed)
 {
-    return orr_hash_mix(((uint64_t)t->src << 32 | t->dst) ^ seed,
-                        (uint64_t)t->tag ^ 0xe7037ed1a0b428dbu);
+    return orr_hash_mix(((uint64_t)t->src << 32 | t->dst) ^ seed, 0xe7037ed1a0b428dbu);
 }
 
-static fold_channel *find_channel(fold_sim *f, const uint64_t sum[2])
+static uint64_t tag_hash(uint64_t hash, int64_t tag)
 {
-    for (size_t i = 0; i < f->channel_count; i++)
-        if (f->channels[i]->sum[0] == sum[0] && f->channels[i]->sum[1] == sum[1])
-            return f->channels[i];
-    fold_channel *h = orr_arena_new(f->arena, 1, fold_channel);
-    if (!h || !orr_grow(&f->channels, &f->channel_room, f->channel_count + 1)) {
-        run_no_memory(f->s);
-        return NULL;
-    }
-    *h = (fold_channel){.sum = {sum[0], sum[1]}, .from_class = RUN_NONE, .to_class = RUN_NONE};
-    return f->channels[f->channel_count++] = h;
+    return orr_hash_mix(hash ^ 0x8ebc6af09c88c6e3u, (uint64_t)tag ^ 0xe7037ed1a0b428dbu);
 }
 
-/* Sends of one (source, destination, tag) must be of one channel: they meet their receives in order. */
-static bool claim_tuple(fold_sim *f, const tuple *t, const fold_channel *h)
+/* Messages of one source, destination and tag meet in order, so they must be of one channel. */
+static bool claim(fold_sim *f, uint64_t key, uint32_t mine, const tuple *t)
 {
-    const uint32_t mine = (uint32_t)(h->number + 1);
-    const uint64_t key = tuple_hash(t, 0x8ebc6af09c88c6e3u);
-    const uint32_t owner = orr_map_find(f->tuples, key, 0);
-    if (owner == mine)
-        return true;
-    if (owner) {
+    const uint32_t owner = orr_map_find(f->claims, key, 0);
+    if (owner && owner != mine)
         fold_give_up(f, "messages from rank %u to rank %u belong together in two ways", t->src,
                      t->dst);
-        return false;
-    }
-    if (!orr_map_put(f->tuples, key, mine, NULL))
+    else if (!owner && !orr_map_put(f->claims, key, mine, NULL))
         run_no_memory(f->s);
-    return !f->s->code;
+    return !fold_is_over(f);
 }
 
-static bool see_sender(fold_sim *f, fold_channel *h, const run_npu *n, uint32_t place)
+static bool see_sender(fold_sim *f, fold_pairs *h, const fold_class *c, uint32_t place)
 {
-    const fold_class *c = fold_class_at(n);
     uint16_t *path = orr_arena_take(f->arena, c->count * sizeof *path);
     bool is_even = true;
     h->from_class = (uint32_t)(c - f->classes);
-    for (uint32_t m = 0; path && m < c->count && !fold_is_over(f); m++) {
+    if (!path)
+        run_no_memory(f->s);
+    for (uint32_t m = 0; m < c->count && !fold_is_over(f); m++) {
         tuple t;
-        if (!tuple_of(f, n, place, true, c->ranks[m], &t) || !claim_tuple(f, &t, h))
+        if (!tuple_of(f, c->npu, place, true, c->ranks[m], &t) ||
+            !claim(f, pair_hash(&t, seeds[0]), h->number, &t))
             return false;
         path[m] = path_between(f, t.src, t.dst);
         is_even = is_even && path[m] == path[0];
-        h->pairs[dimension_between(f->s, t.src, t.dst)]++;
+        h->count[dimension_between(f->s, t.src, t.dst)]++;
     }
-    if (!path)
-        run_no_memory(f->s);
     if (fold_is_over(f))
         return false;
     h->even = path[0];
@@ -647,31 +666,29 @@ static bool see_sender(fold_sim *f, fold_channel *h, const run_npu *n, uint32_t 
     return true;
 }
 
-static bool see_receiver(fold_sim *f, fold_channel *h, const run_npu *n, uint32_t place)
+static bool see_receiver(fold_sim *f, fold_pairs *h, const fold_class *c, uint32_t place)
 {
-    const fold_class *c = fold_class_at(n);
     uint32_t *peer = orr_arena_take(f->arena, c->count * sizeof *peer);
     h->to_class = (uint32_t)(c - f->classes);
-    for (uint32_t m = 0; peer && m < c->count; m++) {
-        tuple t;
-        if (!tuple_of(f, n, place, false, c->ranks[m], &t))
-            return false;
-        peer[m] = t.src;
-    }
     h->peer = peer;
     if (!peer)
         run_no_memory(f->s);
+    for (uint32_t m = 0; peer && m < c->count; m++) {
+        tuple t;
+        if (!tuple_of(f, c->npu, place, false, c->ranks[m], &t))
+            return false;
+        peer[m] = t.src;
+    }
     return peer != NULL;
 }
 
 /* Both sides are known: which member sends to which. */
-static bool join_sides(fold_sim *f, fold_channel *h)
+static bool join_sides(fold_sim *f, fold_pairs *h)
 {
     const fold_class *to = &f->classes[h->to_class], *from = &f->classes[h->from_class];
     uint32_t *source = orr_arena_take(f->arena, to->count * sizeof *source);
-    uint32_t *target = orr_arena_take(f->arena, to->count * sizeof *target);
     bool is_same = true;
-    if (!source || !target) {
+    if (!source) {
         run_no_memory(f->s);
         return false;
     }
@@ -685,51 +702,118 @@ static bool join_sides(fold_sim *f, fold_channel *h)
             return false;
         }
         source[m] = f->index_of[h->peer[m]];
-        target[source[m]] = m;
         is_same = is_same && source[m] == m;
     }
     h->source = is_same ? NULL : source;
-    h->target = is_same ? NULL : target;
     h->map = ++f->map_count;
-    f->map_count++;
     h->is_joined = true;
     return true;
+}
+
+static fold_pairs *find_pairs(fold_sim *f, const uint64_t sum[2])
+{
+    for (size_t i = 0; i < f->pairs_count; i++)
+        if (f->pairs[i]->sum[0] == sum[0] && f->pairs[i]->sum[1] == sum[1])
+            return f->pairs[i];
+    fold_pairs *h = orr_arena_new(f->arena, 1, fold_pairs);
+    if (!h || !orr_grow(&f->pairs, &f->pairs_room, f->pairs_count + 1)) {
+        run_no_memory(f->s);
+        return NULL;
+    }
+    *h = (fold_pairs){.sum = {sum[0], sum[1]},
+                      .number = (uint32_t)f->pairs_count + 1,
+                      .from_class = RUN_NONE,
+                      .to_class = RUN_NONE};
+    return f->pairs[f->pairs_count++] = h;
+}
+
+static fold_pairs *pairs_of(fold_sim *f, fold_class *c, uint32_t place, bool is_send)
+{
+    const uint32_t at = c->link_of[c->relation_of[place] - 1], mine = (uint32_t)(c - f->classes);
+    uint64_t sum[2] = {0, 0};
+    if (c->pairs[at])
+        return c->pairs[at];
+    for (uint32_t m = 0; m < c->count; m++) {
+        tuple t;
+        if (!tuple_of(f, c->npu, place, is_send, c->ranks[m], &t)) {
+            fold_give_up(f, "a message of rank %u is not valid", c->ranks[m]);
+            return NULL;
+        }
+        sum[0] += pair_hash(&t, seeds[0]);
+        sum[1] += pair_hash(&t, seeds[1]);
+    }
+    fold_pairs *h = find_pairs(f, sum);
+    if (!h)
+        return NULL;
+    const uint32_t *side = is_send ? &h->from_class : &h->to_class;
+    if (*side == RUN_NONE &&
+        !(is_send ? see_sender(f, h, c, place) : see_receiver(f, h, c, place))) {
+        fold_give_up(f, "a message of a class is not valid");
+        return NULL;
+    }
+    if (*side != mine) {
+        fold_give_up(f, "two classes have the same messages");
+        return NULL;
+    }
+    if (h->from_class != RUN_NONE && h->to_class != RUN_NONE && !h->is_joined && !join_sides(f, h))
+        return NULL;
+    return c->pairs[at] = h;
+}
+
+static fold_channel *find_channel(fold_sim *f, fold_pairs *pairs, const uint64_t sum[2])
+{
+    for (size_t i = 0; i < f->channel_count; i++)
+        if (f->channels[i]->sum[0] == sum[0] && f->channels[i]->sum[1] == sum[1])
+            return f->channels[i];
+    fold_channel *h = orr_arena_new(f->arena, 1, fold_channel);
+    if (!h || !orr_grow(&f->channels, &f->channel_room, f->channel_count + 1)) {
+        run_no_memory(f->s);
+        return NULL;
+    }
+    *h = (fold_channel){
+        .sum = {sum[0], sum[1]}, .number = (uint32_t)f->channel_count + 1, .pairs = pairs};
+    return f->channels[f->channel_count++] = h;
+}
+
+/* A tag of its own for each member: the pairs with their tags are the channel. */
+static fold_channel *tagged_channel(
+    fold_sim *f, const fold_class *c, fold_pairs *pairs, uint32_t place, bool is_send)
+{
+    uint64_t sum[2] = {0, 0};
+    tuple t;
+    for (uint32_t m = 0; m < c->count; m++)
+        for (unsigned k = 0; k < 2; k++)
+            if (tuple_of(f, c->npu, place, is_send, c->ranks[m], &t))
+                sum[k] += tag_hash(pair_hash(&t, seeds[k]), t.tag);
+    fold_channel *h = find_channel(f, pairs, sum);
+    if (!claim(f, tag_hash(pairs->number, -1), 2, &t)) /* all tags of these pairs are of one kind */
+        return NULL;
+    for (uint32_t m = 0; h && is_send && m < c->count; m++)
+        if (!tuple_of(f, c->npu, place, true, c->ranks[m], &t) ||
+            !claim(f, tag_hash(pair_hash(&t, seeds[1]), t.tag), h->number, &t))
+            return NULL;
+    return h;
 }
 
 fold_channel *fold_channel_of(fold_sim *f, run_npu *n, uint32_t place, bool is_send)
 {
     fold_class *c = fold_class_at(n);
-    const uint32_t at = c->relation_of[place] - 1;
-    fold_channel *h = c->channel[at];
-    if (!h) {
-        uint64_t sum[2] = {0, 0};
-        for (uint32_t m = 0; m < c->count; m++) {
-            tuple t;
-            if (!tuple_of(f, n, place, is_send, c->ranks[m], &t)) {
-                fold_give_up(f, "a message of rank %u is not valid", c->ranks[m]);
-                return NULL;
-            }
-            sum[0] += tuple_hash(&t, 0xa0761d6478bd642fu);
-            sum[1] += tuple_hash(&t, 0x589965cc75374cc3u);
-        }
-        h = find_channel(f, sum);
-        if (!h)
-            return NULL;
-        h->number = h->number ? h->number : (uint32_t)f->channel_count;
-        uint32_t *side = is_send ? &h->from_class : &h->to_class;
-        if (*side == RUN_NONE &&
-            !(is_send ? see_sender(f, h, n, place) : see_receiver(f, h, n, place))) {
-            fold_give_up(f, "a message of a class is not valid");
-            return NULL;
-        }
-        if (*side != (uint32_t)(c - f->classes)) {
-            fold_give_up(f, "two classes have the same messages");
-            return NULL;
-        }
-        if (h->from_class != RUN_NONE && h->to_class != RUN_NONE && !h->is_joined &&
-            !join_sides(f, h))
-            return NULL;
-        c->channel[at] = h;
-    }
-    return h;
+    const uint32_t at = c->relation_of[place] - 1, node = n->graph->node[place];
+    const uint32_t *tags =
+        f->s->set->classes[orr_set_class_of(f->s->set, n->rank)].slot[ORR_HOLE_COMM_TAG];
+    if (c->channel[at])
+        return c->channel[at];
+    fold_pairs *pairs = pairs_of(f, c, place, is_send);
+    if (!pairs)
+        return NULL;
+    if (tags && tags[node])
+        return c->channel[at] = tagged_channel(f, c, pairs, place, is_send);
+    tuple t;
+    if (!tuple_of(f, n, place, is_send, n->rank, &t))
+        return NULL;
+    /* One tag; a channel of tags that happen to be equal would have another sum, and pairs with both are refused. */
+    if (!claim(f, tag_hash(pairs->number, -1), 1, &t))
+        return NULL;
+    const uint64_t sum[2] = {tag_hash(pairs->sum[0], t.tag), tag_hash(pairs->sum[1], t.tag)};
+    return c->channel[at] = find_channel(f, pairs, sum);
 }

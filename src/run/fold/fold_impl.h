@@ -46,23 +46,28 @@ typedef struct fold_family {
     struct fold_meeting *free_meetings;
 } fold_family;
 
-/* Messages from all members of one class to all members of another: the same (source, destination, tag) on both
- * sides. */
-typedef struct fold_channel {
-    uint64_t sum[2];               /* of its messages */
-    uint32_t from_class, to_class; /* NONE: that side has not been seen */
-    const uint32_t
-        *source; /* by member of to_class: the member of from_class; NULL: the same numbers */
-    const uint32_t *target; /* the inverse */
-    const uint32_t *peer;   /* by member of to_class: the rank that sends */
-    uint32_t map;           /* number of the permutation; one more is that of its inverse */
+/* Who sends to whom, when all members of one class send to all members of another. */
+typedef struct fold_pairs {
+    uint64_t sum[2]; /* of its pairs of ranks */
     uint32_t number;
+    uint32_t from_class, to_class; /* NONE: that side has not been seen */
+    const uint32_t *peer;          /* by member of to_class: the rank that sends */
+    const uint32_t *source; /* by member of to_class: the member of from_class; NULL: the same
+                                      numbers */
+    uint32_t map;           /* number of that permutation */
     bool is_joined;
-    uint64_t delay_size; /* the last size that was asked for, and its delays */
-    fold_val delay;
     const uint16_t *path; /* by member of from_class; NULL: all are `even` */
     uint16_t even;
-    uint64_t pairs[ORR_NET_DIMS];
+    uint64_t count[ORR_NET_DIMS];
+    uint64_t delay_size; /* the last size that was asked for, and its delays */
+    fold_val delay;
+} fold_pairs;
+
+/* Their messages of one tag, or of one tag per member. */
+typedef struct fold_channel {
+    uint64_t sum[2];
+    uint32_t number;
+    fold_pairs *pairs;
     struct fold_letter *first, *last; /* sent and not received, or the other way round */
 } fold_channel;
 
@@ -127,9 +132,10 @@ typedef struct fold_class {
     fold_val *started_at; /* by place */
     bool has_finished;
     const uint32_t *relation_of; /* by place: 1 + which group, or which peer and tag; 0: none */
-    uint32_t relations;
-    fold_family **family; /* by relation; NULL: not asked for yet */
-    fold_channel **channel;
+    const uint32_t *link_of;     /* by relation: which group or peer */
+    fold_family **family;        /* by link; NULL: not asked for yet */
+    fold_pairs **pairs;          /* by link */
+    fold_channel **channel;      /* by relation */
 } fold_class;
 
 typedef struct fold_path {
@@ -149,7 +155,9 @@ struct fold_sim {
     size_t family_count, family_room;
     fold_channel **channels;
     size_t channel_count, channel_room;
-    orr_map *tuples; /* (source, destination, tag) -> 1 + channel */
+    fold_pairs **pairs;
+    size_t pairs_count, pairs_room;
+    orr_map *claims; /* (source, destination) -> pairs; with a tag of its own -> 1 + channel */
     uint32_t map_count;
     uint64_t pairs_seen;
     fold_letter *free_letters;

@@ -440,7 +440,7 @@ void fold_phase_start(sys_stream *st)
 
 /* ---- messages of nodes ---- */
 
-static fold_val channel_delay(fold_sim *f, fold_channel *h, uint64_t size)
+static fold_val pairs_delay(fold_sim *f, fold_pairs *h, uint64_t size)
 {
     if (!h->path)
         return (fold_val){(int64_t)fold_delay(f, h->even, size), 0};
@@ -504,13 +504,14 @@ static void receive(fold_sim *f,
                     const fold_letter *sent,
                     const fold_letter *posted)
 {
-    fold_class *to = &f->classes[h->to_class];
-    if (!h->is_joined) {
+    fold_class *to = &f->classes[h->pairs->to_class];
+    if (!h->pairs->is_joined) {
         fold_give_up(f, "a class receives from several classes");
         return;
     }
-    const fold_val there =
-        h->source ? fold_permute(f->times, sent->at, h->map, h->source, to->count) : sent->at;
+    const fold_val there = h->pairs->source ? fold_permute(f->times, sent->at, h->pairs->map,
+                                                           h->pairs->source, to->count)
+                                            : sent->at;
     const fold_val waited = fold_sub(f->times, there, posted->at);
     const bool all_waited = waited.base > 0, none_waited = fold_most(f->times, waited) < 0;
     fold_schedule(f, &(fold_event){.at = fold_max(f->times, there, posted->at),
@@ -519,7 +520,7 @@ static void receive(fold_sim *f,
                                    .call = {work_node_done, to->npu, posted->place},
                                    .number = none_waited ? posted->number : sent->number,
                                    .sender = none_waited ? POSTED_HERE : 2 * h->number + 1,
-                                   .class_index = h->to_class,
+                                   .class_index = h->pairs->to_class,
                                    .kind = FOLD_ARRIVAL});
 }
 
@@ -534,7 +535,7 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
     fold_letter mine = {
         .is_send = is_send, .place = place, .size = size, .at = c->now, .number = ++f->numbers};
     if (is_send) {
-        const fold_val delay = channel_delay(f, h, size);
+        const fold_val delay = pairs_delay(f, h->pairs, size);
         mine.at = fold_add(f->times, c->now, delay);
         mine.lag_least = delay.base;
         mine.lag_most = fold_most(f->times, delay);
@@ -542,7 +543,7 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
             fold_give_up(f, "a message takes no time");
             return;
         }
-        fold_count_messages(f, h->pairs, 1, size);
+        fold_count_messages(f, h->pairs->count, 1, size);
         fold_schedule(f, &(fold_event){.at = mine.at,
                                        .lag_least = mine.lag_least,
                                        .lag_most = mine.lag_most,
