@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-enum { BATCH = 4096, MOST_SPLITS = 24 };
+enum { BATCH = 4096, MOST_SPLITS = 8 };
 
 void orr_sim_stop(orr_sim *s)
 {

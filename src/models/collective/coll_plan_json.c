@@ -805,7 +805,7 @@ static orr_code read_gpu_head(reader *r, orr_json_value v, uint32_t rank)
         NULL};
     coll_plan *p = r->p;
     orr_json_value blocks, b, ops;
-    uint32_t id, in, out;
+    uint32_t id = 0, in = 0, out = 0;
     orr_code code = check_keys(r, v, known);
     if (code || (code = number(r, v, "id", UINT32_MAX, &id)) ||
         (code = number(r, v, "input_chunks", PLAN_MOST_CHUNKS, &in)) ||

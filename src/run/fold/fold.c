@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { BATCH = 1024, TAG_PERIOD = MSG_TAG_SPACE / SYS_GROUP_STREAMS };
+enum { BATCH = 1024, SMALL_CLASS = 16, TAG_PERIOD = MSG_TAG_SPACE / SYS_GROUP_STREAMS };
 
 /* ---- giving up ---- */
 
@@ -31,10 +31,12 @@ void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *wh
     if (fold_is_over(f))
         return;
     f->wants_split = true;
+    /* A small class (the group of a slow rank) would be split again and again: each member for itself. */
     for (uint32_t m = 0; m < c->count; m++)
-        if (fold_at(f->times, sign, m) > 0)
+        if (c->count <= SMALL_CLASS || fold_at(f->times, sign, m) > 0)
             f->s->fold_colour[c->ranks[m]] = orr_hash_mix(
-                f->s->fold_colour[c->ranks[m]] ^ 0x8ebc6af09c88c6e3u, f->s->fold_splits + 1);
+                f->s->fold_colour[c->ranks[m]] ^ 0x8ebc6af09c88c6e3u,
+                ((uint64_t)f->s->fold_splits << 8 | (c->count <= SMALL_CLASS ? m : 0)) + 1);
     snprintf(f->s->fold_why, sizeof f->s->fold_why, "rank %u and others like it: %s", c->ranks[0],
              why);
 }
@@ -180,7 +182,8 @@ orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
         (f->has_given_up || (f->class_at = orr_arena_new(f->arena, f->class_count, size_t)));
     if (ok && !f->has_given_up)
         f->may_mix_tags = has_ambiguous_groups(s, f->uses_world);
-    if (ok && !f->has_given_up && f->class_count > s->npu_count / 2)
+    /* Splits that go on and on cost more than they save. */
+    if (ok && !f->has_given_up && f->class_count > s->npu_count / (s->fold_splits > 1 ? 8 : 2))
         fold_give_up(f, "only few ranks are alike");
     if (!ok || s->code || f->has_given_up) {
         fold_destroy(f);
