@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# room: chakra
+# room: chakra, drawing
 # A trace shaped as recorded ones are, 816 nodes under one process: drawn in seconds, and it says what is missing.
 cat > make.py <<'END'
 import json
