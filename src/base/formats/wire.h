@@ -171,6 +171,8 @@ const uint8_t *orr_utf8_bad(const uint8_t *p,
                             size_t len); /* the first byte that is not; NULL: it is UTF-8 */
 static inline bool orr_is_utf8(const uint8_t *p, size_t len)
 {
+    if (len == 0)
+        return true; /* p may be NULL */
     const uint8_t *const end = p + len;
     const uint64_t tops = 0x8080808080808080u;
     uint64_t eight;

@@ -36,7 +36,8 @@ struct fold_found *fold_keep_found(const orr_sim *s)
         k->busy[r] = watch_busy(s, r);
     }
     k->tally_count = s->watch->tally_count;
-    memcpy(k->tallies, s->watch->tallies, k->tally_count * sizeof *k->tallies);
+    if (k->tally_count)
+        memcpy(k->tallies, s->watch->tallies, k->tally_count * sizeof *k->tallies);
     memcpy(k->traffic, s->watch->traffic, sizeof k->traffic);
     k->messages = s->messages;
     k->simulated = s->built;
