@@ -48,8 +48,6 @@ orr_code orr__info_count_groups(orr__gatherer *g, orr_error *err);
  * out what ranks have of their own.  fini after any of them. */
 orr_code orr__info_begin_class(orr__adding *a, orr_error *err);
 bool orr__info_collective(orr__adding *a, uint32_t node); /* false: no memory */
-/* Ranks that a row of collectives counts: those of its group, as far as they were read. */
-uint64_t orr__info_members(const orr_info *o, const orr__coll_row *row);
 bool orr__info_message(orr__adding *a, uint32_t node);
 orr_code orr__info_end_class(orr__adding *a, orr_error *err);
 void orr__adding_fini(orr__adding *a);

@@ -190,4 +190,7 @@ const char *orr__moved_formula(uint32_t kind); /* "2(n-1)/n x size"; NULL: kind 
 /* "0-7,9,11-15": members ascending; "0-30/2" counts by twos. */
 const char *orr__rank_ranges(orr_arena *a, const uint32_t *members, size_t count);
 
+/* Ranks that a row of collectives counts: those of its group, as far as they were read. */
+uint64_t orr__info_members(const orr_info *o, const orr__coll_row *row);
+
 #endif

@@ -73,6 +73,7 @@ static orr_code take_number(
 {
     uint64_t n;
     const orr_code code = orr_json_get_u64(v, &n, r->err);
+    *out = 0;
     if (code)
         return code;
     if (n > most)
@@ -87,6 +88,7 @@ static orr_code number(
 {
     orr_json_value n;
     const orr_code code = need(r, v, key, ORR_JSON_INT, &n);
+    *out = 0;
     return code ? code : take_number(r, n, key, most, out);
 }
 
@@ -805,7 +807,7 @@ static orr_code read_gpu_head(reader *r, orr_json_value v, uint32_t rank)
         NULL};
     coll_plan *p = r->p;
     orr_json_value blocks, b, ops;
-    uint32_t id = 0, in = 0, out = 0;
+    uint32_t id, in, out;
     orr_code code = check_keys(r, v, known);
     if (code || (code = number(r, v, "id", UINT32_MAX, &id)) ||
         (code = number(r, v, "input_chunks", PLAN_MOST_CHUNKS, &in)) ||
