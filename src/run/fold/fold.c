@@ -25,18 +25,43 @@ void fold_give_up(fold_sim *f, const char *fmt, ...)
     va_end(args);
 }
 
+static void recolour(fold_sim *f, uint32_t rank, uint64_t by)
+{
+    uint64_t *colour = &f->s->fold_colour[rank];
+    *colour =
+        orr_hash_mix(*colour ^ 0x8ebc6af09c88c6e3u, ((uint64_t)f->s->fold_splits << 32 | by) + 1);
+}
+
+/* The smallest groups that this class has met in; NULL: none. */
+static const fold_family *smallest_family(const fold_sim *f, uint32_t class_index)
+{
+    const fold_family *best = NULL;
+    for (size_t i = 0; i < f->family_count; i++) {
+        const fold_family *y = f->families[i];
+        for (uint32_t k = 0; k < y->class_count; k++)
+            if (y->classes[k] == class_index && (!best || y->members < best->members))
+                best = y;
+    }
+    return best;
+}
+
+/* At first along the line that was found.  What does not hold then falls apart bit by bit, replica after replica: each
+ * of the smallest groups for itself, and small classes member by member. */
 void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *why)
 {
     const fold_class *c = &f->classes[class_index];
+    const fold_family *y = f->s->fold_splits ? smallest_family(f, class_index) : NULL;
     if (fold_is_over(f))
         return;
     f->wants_split = true;
-    /* A small class (the group of a slow rank) would be split again and again: each member for itself. */
-    for (uint32_t m = 0; m < c->count; m++)
-        if (c->count <= SMALL_CLASS || fold_at(f->times, sign, m) > 0)
-            f->s->fold_colour[c->ranks[m]] = orr_hash_mix(
-                f->s->fold_colour[c->ranks[m]] ^ 0x8ebc6af09c88c6e3u,
-                ((uint64_t)f->s->fold_splits << 8 | (c->count <= SMALL_CLASS ? m : 0)) + 1);
+    if (c->count > SMALL_CLASS && y && y->groups > 1)
+        for (uint32_t g = 0; g < y->groups; g++)
+            for (uint32_t m = 0; m < y->members; m++)
+                recolour(f, fold_family_rank(y, g, m), g);
+    else
+        for (uint32_t m = 0; m < c->count; m++)
+            if (c->count <= SMALL_CLASS || fold_at(f->times, sign, m) > 0)
+                recolour(f, c->ranks[m], c->count <= SMALL_CLASS ? m : 0);
     snprintf(f->s->fold_why, sizeof f->s->fold_why, "rank %u and others like it: %s", c->ranks[0],
              why);
 }
