@@ -243,7 +243,7 @@ static void watch_node_end(run_npu *n, uint32_t place)
 }
 
 /* The innermost dimension in which two ranks differ. */
-static uint32_t dimension_between(const orr_sim *s, uint32_t a, uint32_t b)
+uint32_t watch_dimension_between(const orr_sim *s, uint32_t a, uint32_t b)
 {
     for (uint32_t k = 0; k + 1 < s->dims; k++) {
         const uint32_t n = s->net_config.npus[k];
@@ -268,7 +268,7 @@ static void widen_bins(watch_traffic_bins *b, uint32_t dims)
 static void watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
 {
     struct watch_record *w = s->watch;
-    const uint32_t dimension = s->dims > 1 ? dimension_between(s, src, dst) : 0;
+    const uint32_t dimension = s->dims > 1 ? watch_dimension_between(s, src, dst) : 0;
     w->traffic[dimension].messages++;
     w->traffic[dimension].bytes += size;
     if (!w->bins)

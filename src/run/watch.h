@@ -102,6 +102,8 @@ struct watch_record {
 orr_code watch_create(orr_sim *s, orr_error *err);
 void watch_destroy(struct watch_record *w);
 extern const run_observer watch_observer;
+/* The innermost dimension in which two ranks differ. */
+uint32_t watch_dimension_between(const orr_sim *s, uint32_t a, uint32_t b);
 watch_tally *watch_tally_of(run_npu *n, uint32_t place); /* NULL: out of memory */
 
 /* ---- figures ---- */

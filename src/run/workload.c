@@ -18,8 +18,6 @@
 
 #include <inttypes.h>
 
-enum { GPU = 0, COMM = 1 };
-
 void work_fini(run_npu *n)
 {
     orr_free(n->waiting_for);
@@ -89,12 +87,12 @@ static bool node_int(
  *
  * Nodes start and end in order of time, so unions of intervals need no sorting. */
 
-static int class_of(const run_npu *n, uint32_t place)
+int work_class_of(const run_npu *n, uint32_t place)
 {
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
     if (type == ORR_NODE_COMP)
-        return n->graph->slot[place] == WORK_SLOT_CPU ? -1 : GPU;
-    return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL ? COMM : -1;
+        return n->graph->slot[place] == WORK_SLOT_CPU ? -1 : WORK_ON_DEVICE;
+    return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL ? WORK_COMMUNICATES : -1;
 }
 
 static void note_start(run_npu *n, uint32_t place)
@@ -103,7 +101,7 @@ static void note_start(run_npu *n, uint32_t place)
         fold_node_start(n, place);
         return;
     }
-    const int k = class_of(n, place);
+    const int k = work_class_of(n, place);
     const uint64_t now = clk_now(n->sim->clock);
     n->started_at[place] = now;
     RUN_TELL(n->sim, node_start, n, place);
@@ -122,13 +120,14 @@ static void note_end(run_npu *n, uint32_t place)
         fold_node_end(n, place);
         return;
     }
-    const int k = class_of(n, place);
+    const int k = work_class_of(n, place);
     const uint64_t now = clk_now(n->sim->clock);
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
     n->result.wall = now;
     RUN_TELL(n->sim, node_end, n, place);
     if (k >= 0 && --n->active[k] == 0)
-        *(k == GPU ? &n->result.gpu_time : &n->result.comm_time) += now - n->active_since[k];
+        *(k == WORK_ON_DEVICE ? &n->result.gpu_time : &n->result.comm_time) +=
+            now - n->active_since[k];
     if (n->graph->slot[place] == WORK_SLOT_CPU)
         n->result.cpu_time += now - n->started_at[place];
     else if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)

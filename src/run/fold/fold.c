@@ -199,11 +199,12 @@ orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
     f->arena = orr_arena_create();
     f->times = fold_times_create();
     f->claims = orr_map_create(0);
+    f->channel_by_sum = orr_map_create(0);
     f->meeting_by_key = orr_map_create(0);
     f->memos = orr_map_create(0);
     const bool ok =
-        f->arena && f->times && f->claims && f->meeting_by_key && f->memos && colour_ranks(s) &&
-        fold_find_classes(f, err) &&
+        f->arena && f->times && f->claims && f->channel_by_sum && f->meeting_by_key && f->memos &&
+        colour_ranks(s) && fold_find_classes(f, err) &&
         (f->has_given_up || (f->class_at = orr_arena_new(f->arena, f->class_count, size_t)));
     if (ok && !f->has_given_up)
         f->may_mix_tags = has_ambiguous_groups(s, f->uses_world);
@@ -233,6 +234,7 @@ void fold_destroy(fold_sim *f)
     orr_free(f->pairs);
     orr_free(f->paths);
     orr_map_destroy(f->claims);
+    orr_map_destroy(f->channel_by_sum);
     orr_free(f->events);
     orr_heap_fini(&f->queue);
     orr_map_destroy(f->meeting_by_key);

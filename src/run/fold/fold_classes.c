@@ -391,18 +391,6 @@ uint64_t fold_delay(const fold_sim *f, uint16_t path, uint64_t size)
     return orr_ticks(p->latency + (double)size / p->speed);
 }
 
-static uint32_t dimension_between(const orr_sim *s, uint32_t a, uint32_t b)
-{
-    for (uint32_t k = 0; k + 1 < s->dims; k++) {
-        const uint32_t n = s->net_config.npus[k];
-        if (a % n != b % n)
-            return k;
-        a /= n;
-        b /= n;
-    }
-    return s->dims - 1;
-}
-
 void fold_count_messages(fold_sim *f,
                          const uint64_t pairs[ORR_NET_DIMS],
                          uint64_t each,
@@ -584,7 +572,7 @@ const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
                 const size_t at = (size_t)g * y->members + m;
                 path[at] = path_between(f, from, to);
                 is_even = is_even && path[at] == path[0];
-                p.pairs[dimension_between(s, from, to)]++;
+                p.pairs[watch_dimension_between(s, from, to)]++;
             }
         p.even = path[0];
         p.path = is_even ? NULL : path;
@@ -657,7 +645,7 @@ static bool see_sender(fold_sim *f, fold_pairs *h, const fold_class *c, uint32_t
             return false;
         path[m] = path_between(f, t.src, t.dst);
         is_even = is_even && path[m] == path[0];
-        h->count[dimension_between(f->s, t.src, t.dst)]++;
+        h->count[watch_dimension_between(f->s, t.src, t.dst)]++;
     }
     if (fold_is_over(f))
         return false;
@@ -762,16 +750,22 @@ static fold_pairs *pairs_of(fold_sim *f, fold_class *c, uint32_t place, bool is_
 
 static fold_channel *find_channel(fold_sim *f, fold_pairs *pairs, const uint64_t sum[2])
 {
-    for (size_t i = 0; i < f->channel_count; i++)
-        if (f->channels[i]->sum[0] == sum[0] && f->channels[i]->sum[1] == sum[1])
-            return f->channels[i];
+    uint64_t key = sum[0];
+    uint32_t at;
+    while ((at = orr_map_find(f->channel_by_sum, key, RUN_NONE)) != RUN_NONE) {
+        fold_channel *h = f->channels[at];
+        if (h->sum[0] == sum[0] && h->sum[1] == sum[1])
+            return h;
+        key++;
+    }
+    at = (uint32_t)f->channel_count;
     fold_channel *h = orr_arena_new(f->arena, 1, fold_channel);
-    if (!h || !orr_grow(&f->channels, &f->channel_room, f->channel_count + 1)) {
+    if (!h || !orr_grow(&f->channels, &f->channel_room, f->channel_count + 1) ||
+        !orr_map_put(f->channel_by_sum, key, at, NULL)) {
         run_no_memory(f->s);
         return NULL;
     }
-    *h = (fold_channel){
-        .sum = {sum[0], sum[1]}, .number = (uint32_t)f->channel_count + 1, .pairs = pairs};
+    *h = (fold_channel){.sum = {sum[0], sum[1]}, .number = at + 1, .pairs = pairs};
     return f->channels[f->channel_count++] = h;
 }
 

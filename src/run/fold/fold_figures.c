@@ -5,16 +5,6 @@
 
 #include <stdlib.h>
 
-enum { GPU = 0, COMM = 1 };
-
-static int kind_of(const run_npu *n, uint32_t place)
-{
-    const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
-    if (type == ORR_NODE_COMP)
-        return n->graph->slot[place] == WORK_SLOT_CPU ? -1 : GPU;
-    return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL ? COMM : -1;
-}
-
 static void add_span(fold_times *t, fold_val *sum, fold_val now, fold_val since)
 {
     *sum = fold_add(t, *sum, fold_sub(t, now, since));
@@ -23,8 +13,8 @@ static void add_span(fold_times *t, fold_val *sum, fold_val now, fold_val since)
 static fold_val compute_so_far(const fold_sim *f, const fold_class *c)
 {
     fold_val sum = c->gpu_time;
-    if (c->npu->active[GPU])
-        add_span(f->times, &sum, c->now, c->active_since[GPU]);
+    if (c->npu->active[WORK_ON_DEVICE])
+        add_span(f->times, &sum, c->now, c->active_since[WORK_ON_DEVICE]);
     return sum;
 }
 
@@ -32,7 +22,7 @@ void fold_node_start(run_npu *n, uint32_t place)
 {
     const fold_sim *f = n->sim->fold;
     fold_class *c = fold_class_at(n);
-    const int k = kind_of(n, place);
+    const int k = work_class_of(n, place);
     const uint8_t slot = n->graph->slot[place];
     c->started_at[place] = c->now;
     if (k < 0) {
@@ -77,11 +67,12 @@ void fold_node_end(run_npu *n, uint32_t place)
 {
     fold_sim *f = n->sim->fold;
     fold_class *c = fold_class_at(n);
-    const int k = kind_of(n, place);
+    const int k = work_class_of(n, place);
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
     c->wall = c->now;
     if (k >= 0 && --n->active[k] == 0)
-        add_span(f->times, k == GPU ? &c->gpu_time : &c->comm_time, c->now, c->active_since[k]);
+        add_span(f->times, k == WORK_ON_DEVICE ? &c->gpu_time : &c->comm_time, c->now,
+                 c->active_since[k]);
     if (n->graph->slot[place] == WORK_SLOT_CPU)
         add_span(f->times, &c->cpu_time, c->now, c->started_at[place]);
     else if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)
@@ -89,7 +80,7 @@ void fold_node_end(run_npu *n, uint32_t place)
     n->sim->watch->nodes_done += c->count;
     if (--c->active == 0)
         add_span(f->times, &c->busy, c->now, c->busy_since);
-    if (k == COMM)
+    if (k == WORK_COMMUNICATES)
         count_node(f, c, place);
 }
 
@@ -113,8 +104,8 @@ static void put_class(const fold_sim *f, const fold_class *c)
     const bool is_finished = c->npu->result.finished_at != ORR_NEVER;
     const fold_val compute = compute_so_far(f, c);
     fold_val comm = c->comm_time, busy = c->busy;
-    if (c->npu->active[COMM])
-        add_span(f->times, &comm, c->now, c->active_since[COMM]);
+    if (c->npu->active[WORK_COMMUNICATES])
+        add_span(f->times, &comm, c->now, c->active_since[WORK_COMMUNICATES]);
     if (c->active)
         add_span(f->times, &busy, c->now, c->busy_since);
     for (uint32_t m = 0; m < c->count; m++) {

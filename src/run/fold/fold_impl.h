@@ -155,6 +155,7 @@ struct fold_sim {
     size_t family_count, family_room;
     fold_channel **channels;
     size_t channel_count, channel_room;
+    orr_map *channel_by_sum;
     fold_pairs **pairs;
     size_t pairs_count, pairs_room;
     orr_map *claims; /* (source, destination) -> pairs; with a tag of its own -> 1 + channel */
