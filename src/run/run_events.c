@@ -220,7 +220,7 @@ static orr_code verify_fold(orr_sim *s, orr_error *err)
     if (!code)
         code = fold_compare_found(found, s, err);
     if (!code)
-        snprintf(s->fold_why, sizeof s->fold_why, "%u ranks stand for %u: verified",
+        snprintf(s->fold_why, sizeof s->fold_why, "%u of %u ranks stand for all: verified",
                  fold_found_simulated(found), s->npu_count);
     fold_drop_found(found);
     return code;
