@@ -5,6 +5,7 @@
 #define ORRERY_LAB_LAB_H
 
 #include <orrery/lab/capture.h>
+#include <orrery/lab/chip.h>
 #include <orrery/lab/chrome_trace.h>
 #include <orrery/lab/compat.h>
 #include <orrery/lab/critical_path.h>

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chips and times of kernels on them: names, bounds that physics sets, growth with sizes. */
+#include "check.h"
+
+#include <orrery/lab/chip.h>
+
+static orr_kernel kernel(const char *text)
+{
+    orr_kernel k;
+    orr_error err;
+    CHECK_OK(orr_kernel_parse(orr_str_of(text), &k, &err), &err);
+    return k;
+}
+
+TEST(test_atlas_chips__are_found_by_name_and_alias)
+{
+    for (size_t i = 0; orr_chip_at(i); i++) {
+        CHECK(orr_chip_find(orr_chip_at(i)->name) == orr_chip_at(i));
+        if (orr_chip_at(i)->like)
+            CHECK(orr_chip_find(orr_chip_at(i)->like) != NULL);
+    }
+    CHECK(orr_chip_find("h100-sxm") == orr_chip_find("h100"));
+    CHECK(orr_chip_find("no such chip") == NULL);
+}
+
+TEST(test_atlas_chips__the_clock_falls_with_work)
+{
+    const orr_chip *h200 = orr_chip_find("h200");
+    CHECK(orr_chip_clock(h200, 0) == 1980);
+    CHECK(orr_chip_clock(h200, 360) == 1980);
+    CHECK(orr_chip_clock(h200, 460) == 1770);
+    CHECK(orr_chip_clock(h200, 1e9) == 990);
+    CHECK(orr_chip_clock(orr_chip_find("mi300x"), 1e9) == 2100);
+}
+
+/* No kernel may be faster than the chip's peaks at its highest clock. */
+TEST(test_atlas_chips__no_kernel_beats_the_peaks)
+{
+    static const char *const texts[] = {
+        "gemm bf16 m=16384 n=16384 k=16384",
+        "gemm bf16 m=8192 n=8192 k=64 batch=32",
+        "attention bf16 batch=16 heads=32 head=128 q=8192 causal",
+        "attention bf16 batch=16 heads=32 head=128 q=8192 causal backward",
+        "elementwise bf16 read=4000000000 write=2000000000",
+        "optimizer fp32 m=1000000000",
+        "norm bf16 m=65536 n=8192 rms",
+    };
+    for (size_t c = 0; orr_chip_at(c); c++) {
+        const orr_chip *chip = orr_chip_at(c);
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+            const orr_kernel k = kernel(texts[i]);
+            const orr_kernel_work w = orr_kernel_count(&k);
+            orr_kernel_time t;
+            CHECK(orr_chip_time(chip, &k, &t));
+            CHECK(t.low_us > 0 && t.low_us <= t.us && t.us <= t.high_us);
+            CHECK(t.basis && t.launches >= 1 && t.clock_share >= 0 && t.clock_share <= 1);
+            CHECK(w.read + w.write <= t.us * chip->memory_GBps * 1e3);
+            if (k.kind == ORR_KERNEL_GEMM || k.kind == ORR_KERNEL_ATTENTION)
+                CHECK(w.flops <= t.us * chip->peak_tflops[k.type] * 1e6 * 1.1);
+        }
+    }
+}
+
+TEST(test_atlas_chips__times_grow_with_sizes)
+{
+    for (size_t c = 0; orr_chip_at(c); c++) {
+        double last = 0;
+        for (uint64_t m = 1; m <= 1 << 20; m *= 4) {
+            orr_kernel k = kernel("gemm bf16 m=1 n=4096 k=4096");
+            orr_kernel_time t;
+            k.m = m;
+            CHECK(orr_chip_time(orr_chip_at(c), &k, &t));
+            CHECK(t.us >= last * 0.97); /* another kernel may be chosen, and be better */
+            last = t.us;
+        }
+    }
+}
+
+TEST(test_atlas_chips__refuse_what_they_cannot_do)
+{
+    orr_kernel k = kernel("gemm nvfp4 m=128 n=128 k=128");
+    orr_kernel_time t;
+    orr_kernel_type type;
+    CHECK(orr_chip_find("b200")->peak_tflops[ORR_TYPE_NVFP4] > 0);
+    CHECK(orr_chip_time(orr_chip_find("b200"), &k, &t));
+    CHECK(!orr_chip_time(orr_chip_find("a100"), &k, &t));
+    k.k = 0;
+    CHECK(!orr_chip_time(orr_chip_find("b200"), &k, &t));
+    CHECK_CODE(orr_kernel_check(&k, NULL), ORR_EINPUT, NULL);
+    CHECK(orr_kernel_type_find(orr_str_of("bf16"), &type) && type == ORR_TYPE_BF16);
+    CHECK(!orr_kernel_type_find(orr_str_of("bf17"), &type));
+    CHECK(orr_kernel_type_bytes(ORR_TYPE_BF16) == 2);
+    CHECK_TEXT(orr_kernel_type_name(ORR_TYPE_FP8), "fp8");
+    CHECK_TEXT(orr_kernel_kind_name(ORR_KERNEL_MOE), "moe");
+}
+
+TEST(test_atlas_chips__counts_multiply)
+{
+    orr_kernel k = kernel("gemm bf16 m=128 n=128 k=128");
+    orr_kernel_time one, ten;
+    CHECK(orr_chip_time(orr_chip_find("h200"), &k, &one));
+    k.count = 10;
+    CHECK(orr_chip_time(orr_chip_find("h200"), &k, &ten));
+    CHECK(ten.us > one.us * 9.99 && ten.us < one.us * 10.01);
+    CHECK_EQ_U(ten.launches, 10 * one.launches);
+}
+
+int main(void)
+{
+    const CMUnitTest tests[] = {
+        RUN(test_atlas_chips__are_found_by_name_and_alias),
+        RUN(test_atlas_chips__the_clock_falls_with_work),
+        RUN(test_atlas_chips__no_kernel_beats_the_peaks),
+        RUN(test_atlas_chips__times_grow_with_sizes),
+        RUN(test_atlas_chips__refuse_what_they_cannot_do),
+        RUN(test_atlas_chips__counts_multiply),
+    };
+    return RUN_ALL(tests);
+}
