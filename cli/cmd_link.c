@@ -251,6 +251,11 @@ static void say_job(const cli_context *c, const orr_link_job *job)
     if (orr_link_job_inferred(job))
         cli_note(c, "%10" PRIu64 "  collectives with a group inferred by comparing ranks\n",
                  orr_link_job_inferred(job));
+    if (orr_link_job_unknown(job))
+        cli_note(c,
+                 "%10" PRIu64 "  warning: collectives whose group is not recorded, taken as of all "
+                 "ranks; link all ranks at once to find it: orrery link --ranks FOLDER\n",
+                 orr_link_job_unknown(job));
     cli_host_range host = {.ranks = 0};
     for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++)
         cli_host_add(&host, &orr_link_job_rank(job, i)->report.host);
@@ -295,6 +300,7 @@ static void print_job(const orr_link_job *job, const orr_check_report *report)
     for (int k = 0; k < ODDS; k++)
         orr_json_put_u64(w, odd[k].name, sum_odd(job, k));
     orr_json_put_u64(w, "groups_inferred", orr_link_job_inferred(job));
+    orr_json_put_u64(w, "groups_unknown", orr_link_job_unknown(job));
     cli_json_array(w, "mismatches");
     for (size_t i = 0; report && i < report->finding_count; i++)
         orr_json_text(w, report->findings[i].text);

@@ -464,6 +464,24 @@ void orr__stall_put_label(orr_buf *b, const orr__stall *st, const orr__wait *w)
     }
 }
 
+/* Recorded with PyTorch by a back end that does not say in which group a collective was. */
+static bool lacks_group(const run_npu *n, uint32_t place)
+{
+    orr_attr a;
+    for (orr_attrs it = orr_trace_attrs(n->graph->t); orr_attrs_next(&it, &a);) {
+        if (orr_str_is(a.name, "schema"))
+            return orr__comm_type_of(n, place) >= 0 && !sys_node_group_name(n, place).len;
+    }
+    return false;
+}
+
+static void put_link_hint(orr_buf *b, const orr__stall *st, const orr__wait *w)
+{
+    if (lacks_group(npu_of(st, w->rank), w->place))
+        orr_buf_text(b, "; the trace does not record its group: link all ranks at once to find it "
+                        "(orrery link --ranks FOLDER -o job.orr)");
+}
+
 void orr__stall_put_cause(orr_buf *b, orr__stall *st, const orr__wait *w)
 {
     switch (w->cause) {
@@ -476,10 +494,12 @@ void orr__stall_put_cause(orr_buf *b, orr__stall *st, const orr__wait *w)
         break;
     case ORR_STALL_MEMBER_ABSENT:
         put_absent(b, st, w);
+        put_link_hint(b, st, w);
         break;
     case ORR_STALL_COLLECTIVE_MISMATCH:
     case ORR_STALL_STREAM_NUMBERS:
         put_other_collective(b, st, w);
+        put_link_hint(b, st, w);
         break;
     case ORR_STALL_NOTHING_IN_FLIGHT:
         put_starved(b, st, w);

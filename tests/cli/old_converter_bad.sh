@@ -18,4 +18,6 @@ try et_converter --input_type FlexFlow --input_filename bad.txt --output_filenam
 try et_converter --input_filename bad.txt --output_filename out
 try chakra_converter Text --input nowhere.txt --output out --num-npus 2 --num-passes 1
 try chakra_converter --log-filename no/where.log Text --input bad.txt --output out --num-npus 1 --num-passes 1
+printf '{"schema": "1.0.1", "pid": 1, "time": "", "start_ts": 0, "nodes": [{"id": 2, "inputs": []}], "finish_ts": 1}' >old.json
+try chakra_converter PyTorch --input old.json --output out.et
 ls

@@ -130,6 +130,9 @@ ORR_API orr_code orr_link_job_set(orr_link_job *job,
                                   orr_error *err) ORR_MUST_CHECK;
 /* Collectives whose group was found by comparing ranks; known after orr_link_job_set. */
 ORR_API uint64_t orr_link_job_inferred(const orr_link_job *job);
+/* Collectives of a single rank whose group is not recorded, where the job has groups of some of its
+ * ranks: they are taken as of all ranks.  Linking all ranks at once finds the group. */
+ORR_API uint64_t orr_link_job_unknown(const orr_link_job *job);
 /* What was measured, all ranks in one clock: sealed, and the caller's. */
 ORR_API orr_code orr_link_job_timeline(const orr_link_job *job,
                                        orr_timeline **out,

@@ -266,6 +266,17 @@ static bool step(grouper *g, lane *lanes)
     return false;
 }
 
+/* Of one rank of a job that has groups of some ranks: which collectives are theirs? */
+static void count_unknown(grouper *g, lane *l)
+{
+    const orr_linked *d = g->job->ranks[0].link->linked;
+    bool has_choice = false;
+    for (size_t i = 0; i < d->group_count; i++)
+        has_choice |= d->groups[i].count > 1 && (int64_t)d->groups[i].count < d->world;
+    for (; has_choice && l->next < l->c->call_count; go_on(l))
+        g->job->unknown++;
+}
+
 static orr_code infer(grouper *g, lane *lanes)
 {
     for (uint32_t r = 0; r < g->job->rank_count; r++) {
@@ -277,6 +288,8 @@ static orr_code infer(grouper *g, lane *lanes)
         l->next = SIZE_MAX; /* so that the first step is to 0 */
         go_on(l);
     }
+    if (g->job->rank_count == 1)
+        count_unknown(g, lanes);
     while (g->job->rank_count > 1 && step(g, lanes))
         ;
     return ORR_OK;

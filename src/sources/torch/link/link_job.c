@@ -653,3 +653,8 @@ uint64_t orr_link_job_inferred(const orr_link_job *job)
 {
     return job->inferred;
 }
+
+uint64_t orr_link_job_unknown(const orr_link_job *job)
+{
+    return job->unknown;
+}

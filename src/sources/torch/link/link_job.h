@@ -36,6 +36,7 @@ struct orr_link_job {
     uint32_t rank_count;
     orr_set *set;
     uint64_t inferred; /* collectives whose group was found by comparing ranks */
+    uint64_t unknown;  /* ... could only be found so, and there is one rank */
 };
 
 /* link_groups.c: groups with one number for the whole job; the set. */

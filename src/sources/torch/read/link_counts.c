@@ -17,7 +17,9 @@ static const struct counter {
     [ORR_LINK_UNTRACED] = {"untraced", "operators that are not in the host trace"},
     [ORR_LINK_REPLAYED] = {"replayed", "device operations of CUDA graphs"},
     [ORR_LINK_OTHER_KINDS] = {"other_kinds", "events of unknown categories, left out"},
-    [ORR_LINK_BAD_EVENTS] = {"bad_events", "events that lack a field, or have one of a wrong type"},
+    [ORR_LINK_BAD_EVENTS] =
+        {"bad_events",
+         "events that lack a field, have one of a wrong type, or a time of 2^62 ns or more"},
     [ORR_LINK_NEGATIVE_TIMES] = {"negative_times", "durations below zero, taken as zero"},
     [ORR_LINK_DUPLICATE_NODES] = {"duplicate_nodes", "host nodes with an id that a later one has"},
     [ORR_LINK_DUPLICATE_LAUNCHES] = {"duplicate_launches",

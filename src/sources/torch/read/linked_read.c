@@ -668,8 +668,11 @@ static orr_code check_schema(const reader *r)
             return ORR_OK;
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", r->schemas[i]);
     }
-    return orr_fail(r->err, ORR_EINPUT, &at, "schema '%.*s' is none of those that are read: %s",
-                    r->l->schema.len < 60 ? (int)r->l->schema.len : 60, r->l->schema.ptr, list);
+    return orr_fail(
+        r->err, ORR_EINPUT, &at,
+        "schema '%.*s' is none of those that are read: %s; orrery convert pytorch takes "
+        "any schema",
+        r->l->schema.len < 60 ? (int)r->l->schema.len : 60, r->l->schema.ptr, list);
 }
 
 static orr_code check_top(const reader *r)
@@ -705,6 +708,8 @@ static orr_code read_bytes(orr_linked *l,
                                       .member = read_member};
     if (!(code = orr_json_walk_list(r.json, &how, &r, r.err)))
         code = check_top(&r);
+    else if (code == ORR_EINPUT && r.schemas && (r.has & 1u << SCHEMA))
+        code = check_schema(&r) ? ORR_EINPUT : code; /* a node of another schema: that is why */
     orr_json_close(r.json);
     return !code && l->is_out_of_memory ? orr_no_memory(err) : code;
 }
