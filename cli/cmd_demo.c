@@ -20,6 +20,7 @@
 static const cli_option options[] = {
     {"output", 'o', "DIR", "output folder", .fallback = "orrery-demo"},
     {"ranks", 'n', "N", "number of ranks", CLI_COUNT, 2, 65536, "1024"},
+    {"json", 0, NULL, "print the result of the run as one JSON object, nothing else"},
     {0},
 };
 
@@ -47,14 +48,18 @@ typedef struct demo {
 static void print_step(const demo *d, const char *words, const char *rest)
 {
     const bool is_colored = cli_is_colored(d->c, stdout);
+    if (cli_flag(d->c, "json"))
+        return;
     printf(is_colored ? "\033[1m$ " : "$ ");
     printf("orrery %s %s", words, rest);
     printf(is_colored ? "\033[0m\n" : "\n");
     fflush(stdout); /* what follows may write by itself */
 }
 
-static void print_text(orr_str text)
+static void print_text(const demo *d, orr_str text)
 {
+    if (cli_flag(d->c, "json"))
+        return;
     fwrite(text.ptr, 1, text.len, stdout); /* main looks whether it arrived */
     putchar('\n');
 }
@@ -93,7 +98,7 @@ static orr_code make_traces(const demo *d)
     if (code)
         return code;
     code = orr_set_save(set, d->traces, NULL, d->err);
-    if (!code)
+    if (!code && !cli_flag(d->c, "json"))
         printf("%s: one training step of a model of 8 billion parameters,\n"
                "tensor parallel %u x pipeline %u x data parallel %u.\n\n",
                d->traces, opt.tp, opt.pp, opt.dp);
@@ -113,7 +118,7 @@ static orr_code check_traces(const demo *d, const orr_set *set)
         .size = sizeof style, .input = d->traces, .is_colored = cli_is_colored(d->c, stdout)};
     code = orr_check_text(r, &style, &text, d->err);
     if (!code)
-        print_text(text);
+        print_text(d, text);
     if (!code && (r->errors || r->read_status))
         cli_answer_no(d->c);
     orr_check_report_destroy(r);
@@ -130,7 +135,7 @@ static orr_code show_traces(const demo *d, const orr_set *set)
     if (code)
         return code;
     if (!(code = orr_info_text(info, &text, d->err)))
-        print_text(text);
+        print_text(d, text);
     orr_info_destroy(info);
     return code;
 }
@@ -250,7 +255,8 @@ static orr_code simulate(const demo *d, const orr_set *set)
     orr_code code = write_cluster(d);
     if (code || (code = orr_run_create(&config, &r, d->err)))
         return code;
-    if (!(code = cli_run_to_end(r, d->err)) && !(code = orr_run_write(r, "text", "-", d->err)) &&
+    if (!(code = cli_run_to_end(r, d->err)) &&
+        !(code = orr_run_write(r, cli_flag(d->c, "json") ? "json" : "text", "-", d->err)) &&
         has_timeline(d))
         code = write_timeline(d, r);
     if (!code)
@@ -274,6 +280,8 @@ static orr_code go(const demo *d, const orr_set *set)
         return code;
     if ((code = show_traces(d, set)) || (code = simulate(d, set)))
         return code;
+    if (cli_flag(d->c, "json"))
+        return ORR_OK;
     printf("\nDone. See 'orrery help' for more.\n");
     if (has_timeline(d))
         printf("Open %s in ui.perfetto.dev for the timeline.\n", d->timeline);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_feed.c - orrery feed: the order in which a simulator would be handed the nodes of a trace. */
 #include "command.h"
+#include "json_out.h"
 
 #include <orrery/feeder.h>
 
@@ -15,6 +16,7 @@ static const cli_option options[] = {
     {"window", 0, "N", "hold at most N unfinished nodes in memory", CLI_COUNT, 1, 4294967294u},
     {"names", 'n', NULL, "print each node's name after its id"},
     {"lenient", 0, NULL, "keep unknown node types"},
+    {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
@@ -34,21 +36,35 @@ typedef struct wave {
     size_t count, room;
 } wave;
 
-static void print_node(const orr_node *node, bool with_name)
+/* How nodes are shown. */
+typedef struct feed_style {
+    orr_json_writer *json; /* NULL: lines */
+    bool has_names;
+} feed_style;
+
+static void print_node(const orr_node *node, const feed_style *s)
 {
-    if (with_name)
+    if (s->json && s->has_names) {
+        orr_json_begin_object(s->json);
+        orr_json_put_u64(s->json, "id", node->id);
+        orr_json_key(s->json, "name");
+        orr_json_str(s->json, node->name);
+        orr_json_end_object(s->json);
+    } else if (s->json)
+        orr_json_u64(s->json, node->id);
+    else if (s->has_names)
         printf("%" PRIu64 " %.*s\n", node->id, (int)node->name.len, node->name.ptr);
     else
         printf("%" PRIu64 "\n", node->id);
 }
 
 /* Take a node, finish it at once. */
-static orr_code print_order(orr_feeder *f, bool with_names, uint64_t *done, orr_error *err)
+static orr_code print_order(orr_feeder *f, const feed_style *s, uint64_t *done, orr_error *err)
 {
     orr_node node;
     orr_code code;
     while ((code = orr_feeder_next(f, &node, err)) == ORR_OK) {
-        print_node(&node, with_names);
+        print_node(&node, s);
         if ((code = orr_feeder_finish(f, node.id, err)))
             return code;
         ++*done;
@@ -75,17 +91,33 @@ static orr_code take_wave(orr_feeder *f, wave *w, orr_error *err)
     return code == ORR_END ? ORR_OK : code;
 }
 
-static orr_code print_waves(orr_feeder *f, orr_error *err)
+static void print_wave(const wave *w, uint64_t number, const feed_style *s)
+{
+    if (s->json)
+        orr_json_begin_array(s->json);
+    else
+        printf("wave %" PRIu64 ":", number);
+    for (size_t i = 0; i < w->count; i++) {
+        if (s->json)
+            orr_json_u64(s->json, w->ids[i]);
+        else
+            printf(" %" PRIu64, w->ids[i]);
+    }
+    if (s->json)
+        orr_json_end_array(s->json);
+    else
+        putchar('\n');
+}
+
+static orr_code print_waves(orr_feeder *f, const feed_style *s, uint64_t *done, orr_error *err)
 {
     wave w = {0};
     orr_code code;
     for (uint64_t number = 0; !(code = take_wave(f, &w, err)) && w.count; number++) {
-        printf("wave %" PRIu64 ":", number);
-        for (size_t i = 0; i < w.count; i++)
-            printf(" %" PRIu64, w.ids[i]);
-        putchar('\n');
+        print_wave(&w, number, s);
         for (size_t i = 0; i < w.count && !code; i++)
             code = orr_feeder_finish(f, w.ids[i], err);
+        *done += w.count;
         if (code)
             break;
     }
@@ -100,9 +132,49 @@ static orr_feed_deps deps_of(const char *word)
                                        : ORR_FEED_ALL;
 }
 
+static orr_code feed_all(
+    const cli_context *c, orr_feeder *f, const feed_style *s, uint64_t *done, orr_error *err)
+{
+    return cli_flag(c, "waves") ? print_waves(f, s, done, err) : print_order(f, s, done, err);
+}
+
+/* Nothing is printed before the end: an error leaves no half of an object. */
+static orr_code feed_json(const cli_context *c, orr_feeder *f, orr_error *err)
+{
+    cli_json j;
+    feed_style style = {.json = cli_json_open(&j, "orrery feed"),
+                        .has_names = cli_flag(c, "names")};
+    uint64_t done = 0;
+    cli_json_array(style.json, cli_flag(c, "waves") ? "waves" : "nodes");
+    const orr_code code = feed_all(c, f, &style, &done, err);
+    if (code) {
+        orr_buf_fini(&j.text);
+        return code;
+    }
+    orr_json_end_array(style.json);
+    orr_json_put_u64(style.json, "fed", done);
+    orr_json_put_bool(style.json, "is_stuck", orr_feeder_left(f) != 0);
+    cli_json_close(&j);
+    return ORR_OK;
+}
+
+static orr_code feed_lines(const cli_context *c, orr_feeder *f, orr_error *err)
+{
+    const feed_style style = {.has_names = cli_flag(c, "names")};
+    uint64_t done = 0;
+    const orr_code code = feed_all(c, f, &style, &done, err);
+    if (!code && orr_feeder_left(f)) { /* only in V2 order: elsewhere this is an error */
+        if (cli_flag(c, "waves"))
+            printf("stuck\n");
+        else
+            printf("stuck after %" PRIu64 "\n", done);
+    }
+    return code;
+}
+
 static orr_code feed_run(cli_context *c, orr_error *err)
 {
-    const bool is_v2 = strcmp(cli_text(c, "order"), "v2") == 0, waves = cli_flag(c, "waves");
+    const bool is_v2 = strcmp(cli_text(c, "order"), "v2") == 0;
     const orr_read_options read = {.size = sizeof read,
                                    .leniency = is_v2                    ? ORR_AS_FEEDER_V2
                                                : cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN
@@ -115,19 +187,12 @@ static orr_code feed_run(cli_context *c, orr_error *err)
         .read = &read,
     };
     orr_feeder *f;
-    uint64_t done = 0;
-    orr_code code = orr_feeder_open(c->args[0], &opt, &f, err);
+    const orr_code code = orr_feeder_open(c->args[0], &opt, &f, err);
     if (code)
         return code;
-    code = waves ? print_waves(f, err) : print_order(f, cli_flag(c, "names"), &done, err);
-    if (!code && orr_feeder_left(f)) { /* only in V2 order: elsewhere this is an error */
-        if (waves)
-            printf("stuck\n");
-        else
-            printf("stuck after %" PRIu64 "\n", done);
-    }
+    const orr_code fed = cli_flag(c, "json") ? feed_json(c, f, err) : feed_lines(c, f, err);
     orr_feeder_close(f);
-    return code;
+    return fed;
 }
 
 const cli_command cli_cmd_feed = {

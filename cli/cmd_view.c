@@ -9,6 +9,7 @@
 #include <orrery/view.h>
 
 #include "command.h"
+#include "json_out.h"
 #include "timeline_load.h"
 
 #include <inttypes.h>
@@ -203,6 +204,7 @@ static const cli_option options[] = {
     {"ranks", 0, "A-B", "timeline: only these ranks"},
     {"from", 0, "T", "timeline: omit what ends before this time"},
     {"to", 0, "T", "timeline: omit what begins after this time"},
+    {"json", 0, NULL, "with --output: print one JSON object that says what was written"},
     {0},
 };
 
@@ -401,7 +403,7 @@ static orr_code check_options(const cli_context *c, const view *v, orr_error *er
     static const char not_in_compat[] = "around depth critical-path collapse cluster limit";
     for (size_t i = 0; options[i].name; i++) {
         const char *name = options[i].name;
-        if (!cli_given(c, name) || strcmp(name, "output") == 0)
+        if (!cli_given(c, name) || strcmp(name, "output") == 0 || strcmp(name, "json") == 0)
             continue;
         if (!has_word(v->uses, name))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s has no effect on '%s'", name, v->name);
@@ -426,7 +428,8 @@ static orr_code choose_rank(const cli_context *c, const orr_set *s, uint32_t *ou
     return ORR_OK;
 }
 
-static orr_code view_run(cli_context *c, orr_error *err)
+/* nodes: of the trace that is shown; 0 where it is not one. */
+static orr_code make_view(const cli_context *c, uint32_t *nodes, orr_error *err)
 {
     const orr_read_options read = {
         .size = sizeof read, .leniency = cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
@@ -444,6 +447,8 @@ static orr_code view_run(cli_context *c, orr_error *err)
     if (code || (code = orr_set_open(c->args[1], &opt, &s, err)))
         return code;
     if (is_of_all_ranks(c)) {
+        for (uint32_t i = 0; i < orr_set_rank_count(s); i++)
+            *nodes += orr_trace_columns(orr_set_trace(s, orr_set_class_of(s, i)))->count;
         code = view_ranks(c, s, err);
         orr_set_close(s);
         return code;
@@ -451,11 +456,33 @@ static orr_code view_run(cli_context *c, orr_error *err)
     code = choose_rank(c, s, &rank, err);
     if (!code)
         code = orr_set_rank_trace(s, rank, &t, &owned, err);
-    if (!code)
+    if (!code) {
+        *nodes = orr_trace_columns(t)->count;
         code = v->of_trace(c, t, orr_set_id_shift(s, rank), err);
+    }
     orr_trace_destroy(owned);
     orr_set_close(s);
     return code;
+}
+
+static orr_code view_run(cli_context *c, orr_error *err)
+{
+    const char *to = cli_text(c, "output");
+    uint32_t nodes = 0;
+    if (cli_flag(c, "json") && strcmp(to, "-") == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json requires --output FILE");
+    const orr_code code = make_view(c, &nodes, err);
+    if (code || !cli_flag(c, "json"))
+        return code;
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery view");
+    orr_json_put_text(w, "view", c->args[0]);
+    orr_json_put_text(w, "input", c->args[1]);
+    orr_json_put_text(w, "output", to);
+    if (nodes)
+        orr_json_put_u64(w, "nodes", nodes);
+    cli_json_close(&j);
+    return ORR_OK;
 }
 
 const cli_command cli_cmd_view = {
