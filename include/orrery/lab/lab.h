@@ -26,6 +26,7 @@
 #include <orrery/lab/layers.h>
 #include <orrery/lab/link.h>
 #include <orrery/lab/llm.h>
+#include <orrery/lab/machine.h>
 #include <orrery/lab/model.h>
 #include <orrery/lab/mpi_trace.h>
 #include <orrery/lab/nccl.h>
