@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl_parts.h - what the files of the NCCL model share. */
+#ifndef ORR_MODELS_NCCL_PARTS_H
+#define ORR_MODELS_NCCL_PARTS_H
+
+#include "models/collective/nccl/nccl_model.h"
+
+/* A protocol on one generation.  A step moves one chunk from a rank to its neighbour. */
+typedef struct nccl_line {
+    double base_ns;    /* launch, first and last copy */
+    double up_ns;      /* a step inside a host, at up_latency_ns of the generation */
+    double out_ns;     /* a step between hosts, ring */
+    double tree_ns;    /* a step between hosts, tree */
+    double rate;       /* bus bandwidth as a part of the scale-up port */
+    double plateau_ns; /* a step grows by this while more threads and channels join (LL) */
+} nccl_line;
+
+/* nccl_constants.c: one row per generation, with the source of every figure. */
+typedef struct nccl_constants {
+    const char *name;
+    double up_GBps, up_latency_ns; /* of the machine that was measured */
+    double out_GBps, out_latency_ns;
+    nccl_line line[NCCL_PROTOCOLS];
+    uint32_t channels; /* of a ring or tree at full size */
+    double ends;       /* chunks a ring handles beyond its steps: first read, last write */
+    double out_rate;   /* of the NICs, Simple */
+    double peer_ns;    /* grouped send and receive: each peer */
+    double direct_base_ns;
+    double direct_rate;    /* as a part of the scale-up port, own part included */
+    double direct_knee_ns; /* and the growth while channels join */
+    double nvls_ns;        /* latency of an NVLS operation */
+    double nvls_rate;      /* port bytes a second as a part of the port */
+    double nvls_loop_ns;   /* each turn of all channels and heads */
+    /* 90 % of the ratio measured/model, by size: small, middle, large. */
+    struct {
+        double low, high;
+    } spread[3];
+    uint32_t rows;       /* measured rows behind it; 0: none */
+    uint32_t ranks_most; /* of the groups measured */
+    uint64_t bytes_least, bytes_most;
+} nccl_constants;
+
+extern const nccl_constants nccl_table[NCCL_GENERATIONS];
+
+/* Small below 64 KiB, large above 16 MiB. */
+static inline int nccl_size_class(double bytes)
+{
+    return bytes < 65536 ? 0 : bytes <= 16777216 ? 1 : 2;
+}
+
+/* A way to do it. */
+typedef struct nccl_way {
+    uint8_t algorithm, protocol;
+} nccl_way;
+
+/* nccl_tuning.c */
+
+/* The line NCCL's tuning model draws: microseconds + bytes / (1000 * GBps); GBps 0: not possible. */
+typedef struct nccl_tuned {
+    nccl_way way;
+    double us, GBps;
+} nccl_tuned;
+
+enum { NCCL_WAYS_MOST = NCCL_ALGORITHMS * NCCL_PROTOCOLS };
+
+/* What can be done with this shape, in NCCL's order; at most NCCL_WAYS_MOST. */
+uint32_t nccl_ways(const nccl_shape *shape, orr_collective kind, nccl_tuned *out);
+/* How NCCL corrects the rate of a line at a size (trees). */
+double nccl_correction(const nccl_shape *shape, nccl_way way, orr_collective kind, uint64_t bytes);
+
+/* nccl_times.c */
+
+typedef struct nccl_time {
+    double ns, latency_ns, up_bytes, out_bytes;
+    uint32_t channels;
+} nccl_time;
+
+void nccl_time_of(const nccl_constants *k,
+                  const nccl_shape *shape,
+                  orr_collective kind,
+                  double bytes,
+                  nccl_way way,
+                  uint32_t channels,
+                  nccl_time *out);
+
+#endif
