@@ -45,7 +45,11 @@ function figures(h, run) {
         list.push(figure('Exposed communication', share ?? ns ?? '', share && ns ? `${ns} of a rank\u2019s time` : null,
             'Time in which a rank communicates and computes nothing'));
     }
-    if (isKnown(h.ranks)) list.push(figure('Ranks', countText(h.ranks), null, 'Processes, each with its own accelerator'));
+    if (isKnown(h.ranks)) {
+        const few = isKnown(h.ranks_simulated) ? `${countText(h.ranks_simulated)} simulated` : null;
+        list.push(figure('Ranks', countText(h.ranks), few, few ? 'Processes, each with its own accelerator; those that do the same are simulated once'
+            : 'Processes, each with its own accelerator'));
+    }
     list.push(...flowFigures(run));
     if (isKnown(h.events)) list.push(figure('Events', roughText(h.events), null, `${countText(h.events)} events`));
     return list;

@@ -10,6 +10,7 @@
  * @typedef {object} Headline
  * @property {Maybe} [time_ns]
  * @property {Maybe} [ranks]
+ * @property {Maybe} [ranks_simulated]  fewer than there are: those that do the same were simulated once
  * @property {Maybe} [tokens_per_s]
  * @property {Maybe} [mfu]
  * @property {Maybe} [exposed_comm_ns]

@@ -50,12 +50,12 @@ typedef struct linker {
 
 static uint32_t node_of(const orr_sim *s, const watch_step *step)
 {
-    return s->npus[step->rank].graph->node[step->place];
+    return run_graph_of(s, step->rank)->node[step->place];
 }
 
 static const orr_columns *columns_of(const orr_sim *s, const watch_step *step)
 {
-    return &s->npus[step->rank].graph->t->columns;
+    return &run_graph_of(s, step->rank)->t->columns;
 }
 
 uint64_t step_node_id(const orr_sim *s, const watch_step *step)
@@ -65,7 +65,7 @@ uint64_t step_node_id(const orr_sim *s, const watch_step *step)
 
 orr_str step_name(const orr_sim *s, const watch_step *step)
 {
-    return orr_trace_name(s->npus[step->rank].graph->t, node_of(s, step));
+    return orr_trace_name(run_graph_of(s, step->rank)->t, node_of(s, step));
 }
 
 orr_span_kind step_kind(const orr_sim *s, const watch_step *step)
@@ -81,8 +81,8 @@ orr_span_kind step_kind(const orr_sim *s, const watch_step *step)
     case ORR_NODE_MEM_STORE:
         return ORR_SPAN_MEMORY;
     case ORR_NODE_COMP:
-        return s->npus[step->rank].graph->slot[step->place] == WORK_SLOT_CPU ? ORR_SPAN_HOST
-                                                                             : ORR_SPAN_COMPUTE;
+        return run_graph_of(s, step->rank)->slot[step->place] == WORK_SLOT_CPU ? ORR_SPAN_HOST
+                                                                               : ORR_SPAN_COMPUTE;
     default:
         return ORR_SPAN_OTHER;
     }
@@ -97,15 +97,21 @@ uint64_t step_size(const orr_sim *s, const watch_step *step)
     return column && column[i] > 0 ? (uint64_t)column[i] : 0;
 }
 
+int64_t step_peer(const orr_sim *s, const watch_step *step, bool is_send)
+{
+    const orr_columns *c = columns_of(s, step);
+    return orr__set_value(s->set, step->rank, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC,
+                          is_send ? c->comm_dst : c->comm_src, node_of(s, step));
+}
+
 /* ---- messages ---- */
 
 static bool key_of(const orr_sim *s, const watch_step *step, bool is_send, message_key *out)
 {
     const orr_columns *c = columns_of(s, step);
     const uint32_t i = node_of(s, step);
-    const run_npu *n = &s->npus[step->rank];
-    const int64_t value = is_send ? run_npu_dst(n, step->place) : run_npu_src(n, step->place);
-    const int64_t tag = run_npu_tag(n, step->place);
+    const int64_t value = step_peer(s, step, is_send);
+    const int64_t tag = orr__set_value(s->set, step->rank, ORR_HOLE_COMM_TAG, c->comm_tag, i);
     if (value == ORR_NO_VALUE || tag == ORR_NO_VALUE || !c->comm_size)
         return false;
     const uint32_t peer = (uint32_t)value;
@@ -331,7 +337,7 @@ static orr_path_after how_after(const walker *w, uint32_t step, uint32_t cause)
     if (cause == RUN_NONE)
         return ORR_PATH_START;
     const watch_step *me = &w->steps[step], *before = &w->steps[cause];
-    const work_graph *g = w->s->npus[me->rank].graph;
+    const work_graph *g = run_graph_of(w->s, me->rank);
     if (has_parent(g, me->place, before->place))
         return ORR_PATH_DEPENDENCY;
     const bool has_slot = g->slot[me->place] != WORK_SLOT_RECV;
@@ -342,7 +348,7 @@ static orr_path_after how_after(const walker *w, uint32_t step, uint32_t cause)
 
 static const char *what_of(const orr_sim *s, const watch_step *step)
 {
-    const work_graph *g = s->npus[step->rank].graph;
+    const work_graph *g = run_graph_of(s, step->rank);
     const orr_columns *c = &g->t->columns;
     const orr_span_kind kind = step_kind(s, step);
     const char *name = NULL;
@@ -358,7 +364,7 @@ static const char *what_of(const orr_sim *s, const watch_step *step)
 /* Names are copied, so that the path outlives the simulation; equal ranks share theirs. */
 static const char *name_of(walker *w, const watch_step *step)
 {
-    const work_graph *g = w->s->npus[step->rank].graph;
+    const work_graph *g = run_graph_of(w->s, step->rank);
     const uint64_t key = (uint64_t)(g - w->s->graphs) << 32 | step->place;
     const uint32_t known = orr_map_find(w->name_of, key, RUN_NONE);
     if (known != RUN_NONE)
@@ -502,12 +508,33 @@ static orr_code check_state(const orr_sim *s, orr_error *err)
     return ORR_OK;
 }
 
+/* The rank that finished last; of several in one tick, the one with the largest number. */
+static uint32_t last_rank(const orr_sim *s)
+{
+    uint32_t last = 0;
+    for (uint32_t r = 1; r < s->npu_count; r++)
+        if (orr_sim_rank(s, r)->finished_at >= orr_sim_rank(s, last)->finished_at)
+            last = r;
+    return last;
+}
+
+/* Its step that ended last; of several in one tick, the one that began last. */
+static uint32_t last_step(const orr_sim *s, uint32_t rank)
+{
+    const struct watch_record *w = s->watch;
+    uint32_t last = RUN_NONE;
+    for (uint32_t i = w->first_step[rank]; i < w->first_step[rank + 1]; i++)
+        if (last == RUN_NONE || w->steps[i].end >= w->steps[last].end)
+            last = i;
+    return last;
+}
+
 static bool find_path(walker *w, orr_critical_path *out)
 {
-    const uint32_t last_rank = w->s->finish_order[w->s->finished - 1];
-    out->total = w->s->npus[last_rank].result.finished_at;
+    const uint32_t rank = last_rank(w->s);
+    out->total = orr_sim_rank(w->s, rank)->finished_at;
     return w->name_of && (w->partner = step_partners(w->s)) && list_served(w) &&
-           walk(w, w->s->watch->ranks[last_rank].last_ended, out->total) && keep(w, out);
+           walk(w, last_step(w->s, rank), out->total) && keep(w, out);
 }
 
 orr_code orr_sim_critical_path(const orr_sim *s, orr_critical_path **out, orr_error *err)
@@ -516,6 +543,8 @@ orr_code orr_sim_critical_path(const orr_sim *s, orr_critical_path **out, orr_er
     *out = NULL;
     if (code)
         return code;
+    if (!watch_log_settle(s))
+        return orr_no_memory(err);
     walker w = {.s = s, .steps = s->watch->steps, .arena = orr_arena_create()};
     owner *o = w.arena ? orr_arena_new(w.arena, 1, owner) : NULL;
     w.name_of = orr_map_create(0);

@@ -254,6 +254,7 @@ static void fill_run(orr_explanation *g, const orr_explain_options *opt)
         .ranks_shown = opt->ranks_shown,
         .ranks = orr_run_ranks(g->r),
         .events = orr_run_events(g->r),
+        .ranks_simulated = orr_run_ranks_simulated(g->r),
         .tokens = metadata_of(g, "tokens"),
         .flops = metadata_of(g, "model_flops"),
         .peak_flops = orr_run_peak_flops(g->r),

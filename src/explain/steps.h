@@ -11,6 +11,8 @@ uint32_t *step_partners(const orr_sim *s);
 /* The last member that joined the collective of this step before the step ended; the step itself
  * when none joined later. */
 uint32_t step_last_member(const orr_sim *s, uint32_t step);
+/* Whom a message goes to or comes from, or ORR_NO_VALUE. */
+int64_t step_peer(const orr_sim *s, const watch_step *step, bool is_send);
 uint64_t step_node_id(const orr_sim *s, const watch_step *step);
 orr_str step_name(const orr_sim *s, const watch_step *step);
 orr_span_kind step_kind(const orr_sim *s, const watch_step *step);

@@ -291,7 +291,15 @@ typedef struct recorder {
     uint32_t *span;        /* by step */
     uint32_t *partner;
     uint64_t until; /* where spans that are open end */
+    run_npu view;   /* the rank that is looked at: no more than what it runs */
 } recorder;
+
+static const run_npu *view_of(recorder *r, uint32_t rank)
+{
+    r->view.rank = rank;
+    r->view.graph = run_graph_of(r->s, rank);
+    return &r->view;
+}
 
 /* ---- tracks: those that something lies on, rank by rank ---- */
 
@@ -318,15 +326,16 @@ static orr_code add_slot_tracks(recorder *r, uint32_t rank)
     for (uint32_t k = 0; k < WORK_SLOTS && !code; k++) {
         uint32_t *track = &r->track[rank * WORK_SLOTS + k];
         if (*track != RUN_NONE)
-            code = orr_timeline_add_track(
-                r->t, rank, orr_str_of(slot_name(r->s->npus[rank].graph, k, room)), track, r->err);
+            code = orr_timeline_add_track(r->t, rank,
+                                          orr_str_of(slot_name(run_graph_of(r->s, rank), k, room)),
+                                          track, r->err);
     }
     return code;
 }
 
 static const char *phase_name(const recorder *r, uint32_t rank, uint32_t k, orr_arena *a)
 {
-    const work_graph *g = r->s->npus[rank].graph;
+    const work_graph *g = run_graph_of(r->s, rank);
     const uint32_t all = r->s->opt.queues_per_dim, queues = all * r->s->lanes;
     const uint32_t lane = k % queues / all,
                    slot = lane ? WORK_SLOT_STREAMS + lane - 1 : WORK_SLOT_COMM;
@@ -361,7 +370,7 @@ static orr_code add_tracks(recorder *r)
     orr_code code = ORR_OK;
     for (size_t i = 0; i < w->step_count; i++) { /* any other number than NONE: wanted */
         const watch_step *step = &w->steps[i];
-        r->track[step->rank * WORK_SLOTS + r->s->npus[step->rank].graph->slot[step->place]] = 0;
+        r->track[step->rank * WORK_SLOTS + run_graph_of(r->s, step->rank)->slot[step->place]] = 0;
     }
     for (size_t i = 0; i < w->phase_count; i++)
         r->phase_track[phase_place(r, &w->phases[i])] = 0;
@@ -386,10 +395,9 @@ static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
 {
     const struct watch_record *w = r->w;
     const watch_step *step = &w->steps[i];
-    const run_npu *n = &r->s->npus[step->rank];
-    const int64_t peer = out->kind == ORR_SPAN_SEND      ? run_npu_dst(n, step->place)
-                         : out->kind == ORR_SPAN_RECEIVE ? run_npu_src(n, step->place)
-                                                         : ORR_NO_VALUE;
+    const bool is_message = out->kind == ORR_SPAN_SEND || out->kind == ORR_SPAN_RECEIVE;
+    const int64_t peer =
+        is_message ? step_peer(r->s, step, out->kind == ORR_SPAN_SEND) : ORR_NO_VALUE;
     if (peer >= 0) {
         out->has |= ORR_SPAN_HAS_PEER;
         out->peer = (uint32_t)peer;
@@ -453,7 +461,7 @@ static void set_role(const recorder *r, const watch_step *step, orr_timespan *sp
 static orr_code add_step(recorder *r, uint32_t i)
 {
     const watch_step *step = &r->w->steps[i];
-    const run_npu *n = &r->s->npus[step->rank];
+    const run_npu *n = view_of(r, step->rank);
     orr_timespan span = {.track = r->track[step->rank * WORK_SLOTS + n->graph->slot[step->place]],
                          .id = step_node_id(r->s, step),
                          .has = ORR_SPAN_HAS_ID,
@@ -571,7 +579,10 @@ orr_code orr_sim_timeline(const orr_sim *s, orr_timeline **out, orr_error *err)
     *out = NULL;
     if (!s->watch || !s->watch->keeps_steps)
         return orr_fail(err, ORR_EUSAGE, NULL, "no timeline was recorded: orr_sim_options.record");
+    if (!watch_log_settle(s))
+        return orr_no_memory(err);
     recorder r = {.s = s, .w = s->watch, .err = err, .until = clk_now(s->clock)};
+    r.view.sim = (orr_sim *)s;
     orr_code code = orr_timeline_create(&r.t, err);
     if (!code)
         code = record(&r);

@@ -63,6 +63,7 @@ static orr_code try_change(orr__what_ifs *g, orr_run_change change, const char *
     config.set = orr_run_traces(g->r);
     config.change = change;
     config.records = 0;
+    config.path_steps = 0;
     config.shows_progress = false;
     orr_code code = orr_run_create(&config, &r, g->err);
     if (code)

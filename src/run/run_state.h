@@ -116,6 +116,12 @@ void run_no_memory(orr_sim *s);
 /* From the start again, folded if it can be, or every rank (sim.c). */
 orr_code run_build_again(orr_sim *s, bool folds, orr_error *err);
 
+/* What a rank runs; s->npus is by class when ranks that do the same are simulated once. */
+static inline const work_graph *run_graph_of(const orr_sim *s, uint32_t rank)
+{
+    return &s->graphs[orr_set_class_of(s->set, rank)];
+}
+
 /* Values that ranks of a class may have of their own. */
 static inline int64_t run_npu_value(const run_npu *n,
                                     uint32_t place,

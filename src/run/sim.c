@@ -271,8 +271,10 @@ static bool change_speeds(orr_sim *s)
 static void add_observers(orr_sim *s)
 {
     memset(&s->hooks, 0, sizeof s->hooks);
-    if (s->fold)
+    if (s->fold) {
+        listen_to(&s->hooks, &fold_observer);
         return;
+    }
     if (s->watch)
         listen_to(&s->hooks, &watch_observer);
     if (s->tape)

@@ -17,7 +17,7 @@
 
 static bool keep_steps(orr_sim *s, struct watch_record *w)
 {
-    for (uint32_t r = 0; r < s->npu_count; r++) {
+    for (uint32_t r = 0; !s->fold && r < s->npu_count; r++) {
         w->ranks[r].step_of = orr_arena_new(w->arena, s->npus[r].graph->count, uint32_t);
         if (!w->ranks[r].step_of)
             return false;
@@ -59,6 +59,7 @@ void watch_destroy(struct watch_record *w)
     orr_free(w->steps);
     orr_free(w->instances);
     orr_free(w->phases);
+    orr_free(w->first_step);
     orr_arena_destroy(w->arena);
     orr_free(w);
 }
@@ -265,18 +266,22 @@ static void widen_bins(watch_traffic_bins *b, uint32_t dims)
     }
 }
 
+void watch_add_traffic(orr_sim *s, uint32_t dimension, uint64_t at, uint64_t bytes)
+{
+    watch_traffic_bins *b = s->watch->bins;
+    while (at >> b->shift >= WATCH_TRAFFIC_BINS)
+        widen_bins(b, s->dims);
+    b->bytes[dimension][at >> b->shift] += bytes;
+}
+
 static void watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
 {
     struct watch_record *w = s->watch;
     const uint32_t dimension = s->dims > 1 ? watch_dimension_between(s, src, dst) : 0;
     w->traffic[dimension].messages++;
     w->traffic[dimension].bytes += size;
-    if (!w->bins)
-        return;
-    const uint64_t now = clk_now(s->clock);
-    while (now >> w->bins->shift >= WATCH_TRAFFIC_BINS)
-        widen_bins(w->bins, s->dims);
-    w->bins->bytes[dimension][now >> w->bins->shift] += size;
+    if (w->bins)
+        watch_add_traffic(s, dimension, clk_now(s->clock), size);
 }
 
 /* ---- which collective a step is part of ---- */
@@ -286,8 +291,9 @@ static bool is_same(const watch_instance *a, const watch_instance *b)
     return a->group == b->group && a->stream == b->stream && a->base == b->base;
 }
 
-static uint32_t find_instance(struct watch_record *w, const watch_instance *like, int64_t group)
+uint32_t watch_find_instance(struct watch_record *w, const watch_instance *like)
 {
+    const int64_t group = like->group ? like->group->id : 0;
     uint64_t key = orr_hash_mix(like->stream ^ 0xa0761d6478bd642fu,
                                 ((uint64_t)group << 24 ^ like->base) + 0xe7037ed1a0b428dbu);
     uint32_t i;
@@ -329,7 +335,7 @@ static void watch_collective(
         like.base = base_of(n, r);
     if (r && (r->kind == ORR_COLL_BROADCAST || r->kind == ORR_COLL_SCATTER))
         like.source = r->root;
-    const uint32_t i = find_instance(w, &like, group ? group->id : 0);
+    const uint32_t i = watch_find_instance(w, &like);
     if (i == RUN_NONE) {
         run_no_memory(n->sim);
         return;

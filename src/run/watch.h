@@ -97,6 +97,8 @@ struct watch_record {
     orr_map *instance_by_key;
     watch_phase *phases;
     size_t phase_count, phase_room;
+    uint64_t settled;     /* how far the run was when the log was put in order */
+    uint32_t *first_step; /* by rank, once it is in order; one more than there are ranks */
 };
 
 orr_code watch_create(orr_sim *s, orr_error *err);
@@ -105,6 +107,15 @@ extern const run_observer watch_observer;
 /* The innermost dimension in which two ranks differ. */
 uint32_t watch_dimension_between(const orr_sim *s, uint32_t a, uint32_t b);
 watch_tally *watch_tally_of(run_npu *n, uint32_t place); /* NULL: out of memory */
+
+/* ---- the log, for those who read it (watch_log.c) ---- */
+
+/* Puts it in order: rank by rank, each rank's steps as they began; of a folded run it is made here.  Call it before
+ * reading steps, instances and phases.  False: out of memory. */
+bool watch_log_settle(const orr_sim *s);
+/* The collective with these figures, a new one if there is none; NONE: out of memory. */
+uint32_t watch_find_instance(struct watch_record *w, const watch_instance *like);
+void watch_add_traffic(orr_sim *s, uint32_t dimension, uint64_t at, uint64_t bytes);
 
 /* ---- figures ---- */
 

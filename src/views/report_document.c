@@ -450,6 +450,8 @@ static void put_headline(const orr__study *s, writer *w)
         put_whole(w, "ranks", 0);
     else
         orr_json_put_u64(w, "ranks", ranks_of(s));
+    if (r->ranks_simulated && r->ranks_simulated < ranks_of(s))
+        orr_json_put_u64(w, "ranks_simulated", r->ranks_simulated);
     put_real(w, "tokens_per_s", is_whole ? known(r->tokens / seconds) : (double)NAN);
     put_real(w, "mfu",
              is_whole ? known(r->flops / (seconds * r->peak_flops * ranks_of(s))) : (double)NAN);

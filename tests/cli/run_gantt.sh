@@ -5,7 +5,7 @@ printf '{"scheduling-policy": "LIFO", "local-mem-bw": 1600, "preferred-dataset-s
  "all-reduce-implementation": ["ring"]}' >sys.json
 printf 'topology: [Switch]\nnpus_count: [4]\nbandwidth: [50]\nlatency: [500]\n' >net.yml
 export LC_ALL=C
-orrery run -q step.orr -s sys.json -t net.yml --gantt >both.txt
+orrery run -q step.orr -s sys.json -t net.yml --gantt --fold off >both.txt
 orrery run -q step.orr -s sys.json -t net.yml --fold off >tables.txt
 head -n "$(wc -l <tables.txt)" both.txt | cmp - tables.txt
 tail -n "+$(($(wc -l <tables.txt) + 1))" both.txt

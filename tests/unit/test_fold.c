@@ -257,6 +257,8 @@ static void try_one(uint64_t number, counts *c)
                            .ranks_file = draw_ranks_file(&d),
                            .queues_per_dim = chance(&d, 20) ? 2 : 1,
                            .fold = ORR_SIM_FOLD_VERIFY};
+    if (number % 2) /* the log of steps is compared, too */
+        opt.record = ORR_SIM_RECORD_PHASES;
     orr_sim *s;
     if (getenv("FOLD_KEEP")) {
         char kept[400];

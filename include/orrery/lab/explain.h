@@ -81,12 +81,13 @@ typedef struct orr_report_run {
     orr_ps length_ps;             /* its run time, when there is no timeline; 0: not known */
     const orr_timeline *timeline; /* sealed */
     const char
-        *ranks_shown;  /* NULL: one of each group of identical ranks; "all"; or ranks as "0-7,12" */
-    uint32_t ranks;    /* of the job; 0: those of the timeline */
-    uint64_t events;   /* that were simulated; 0: not said */
-    double tokens;     /* processed by the run; 0: not known */
-    double flops;      /* the model needs for them, over all ranks; 0: not known */
-    double peak_flops; /* per second and rank; 0: not known */
+        *ranks_shown; /* NULL: one of each group of identical ranks; "all"; or ranks as "0-7,12" */
+    uint32_t ranks;   /* of the job; 0: those of the timeline */
+    uint64_t events;  /* that were simulated; 0: not said */
+    uint32_t ranks_simulated;     /* which stand for all ranks; 0: not said */
+    double tokens;                /* processed by the run; 0: not known */
+    double flops;                 /* the model needs for them, over all ranks; 0: not known */
+    double peak_flops;            /* per second and rank; 0: not known */
     orr_bytes memory_capacity;    /* of one rank; 0: not known */
     const orr_report_step *steps; /* the critical path, in the order of time */
     size_t step_count;

@@ -204,12 +204,19 @@ static void next_half(const coll_times_phase *p, halves *h)
     }
 }
 
+/* Who wants to know of each message; NULL: nobody. */
+typedef struct listener {
+    coll_times_sent visit;
+    void *context;
+} listener;
+
 /* Members beyond the first are not looked at when they are all alike. */
 static bool halving_times(const coll_times_phase *p,
                           coll_times_net *net,
                           uint32_t members,
                           const int64_t *start,
-                          int64_t *end)
+                          int64_t *end,
+                          const listener *l)
 {
     const walk w = halving_walk(p);
     int64_t *now = orr_alloc(members, sizeof *now);
@@ -224,6 +231,9 @@ static bool halving_times(const coll_times_phase *p,
         next_half(p, &h);
         const int64_t more = (int64_t)charge(p, &w, k + 1, h.size);
         memcpy(now, end, members * sizeof *now);
+        for (uint32_t i = 0; l && i < members; i++)
+            l->visit(l->context, step, members == 1 ? COLL_TIMES_ALL : i ^ (uint32_t)distance,
+                     now[i], size);
         for (uint32_t i = 0; i < members; i++) {
             const int64_t other = now[members == 1 ? 0 : i ^ distance] +
                                   (int64_t)net->delay(net->context, step, i, size);
@@ -255,7 +265,8 @@ static uint64_t direct_size(const coll_times_phase *p)
 }
 
 /* One member among equals: what it sends, it receives at the time that the other end of the same distance does. */
-static bool direct_even(const coll_times_phase *p, coll_times_net *net, int64_t start, int64_t *end)
+static bool direct_even(
+    const coll_times_phase *p, coll_times_net *net, int64_t start, int64_t *end, const listener *l)
 {
     const walk w = direct_walk(p);
     const uint64_t size = direct_size(p), others = p->count - 1;
@@ -281,9 +292,11 @@ static bool direct_even(const coll_times_phase *p, coll_times_net *net, int64_t 
             ok = !(is_tied = true); /* it matters which of the two is first */
         for (uint64_t i = 0; ok && i < (is_second ? w.parallel : 1) && left && free && sent < made;
              i++) {
-            const uint64_t delay =
-                net->delay(net->context, distance_step(p, sent % others + 1), 0, on_the_wire(size));
+            const uint64_t step = distance_step(p, sent % others + 1);
+            const uint64_t delay = net->delay(net->context, step, 0, on_the_wire(size));
             ok = orr_heap_push(&events, e.key + delay, 1);
+            if (l)
+                l->visit(l->context, step, COLL_TIMES_ALL, (int64_t)e.key, on_the_wire(size));
             sent++;
             left--;
             free--;
@@ -302,6 +315,7 @@ static bool direct_even(const coll_times_phase *p, coll_times_net *net, int64_t 
 typedef struct crowd {
     const coll_times_phase *p;
     coll_times_net *net;
+    const listener *l;
     walk w;
     uint64_t size;
     orr_heap events; /* value: member, packet and kind; arrivals of a tick come before its timers */
@@ -344,6 +358,8 @@ static void send_next(crowd *c, uint32_t i, int64_t now)
     const uint32_t to = (uint32_t)((2 * (uint64_t)i + n - coll_times_source(step, i, n)) % n);
     meet(c, to, q, now + (int64_t)c->net->delay(c->net->context, step, to, on_the_wire(c->size)));
     meet(c, i, q, now);
+    if (c->l)
+        c->l->visit(c->l->context, step, to, now, on_the_wire(c->size));
     m->left--;
     m->free--;
 }
@@ -381,10 +397,11 @@ static void crowd_timer(crowd *c, uint32_t i, int64_t now, int64_t *end)
 static bool direct_times(const coll_times_phase *p,
                          coll_times_net *net,
                          const int64_t *start,
-                         int64_t *end)
+                         int64_t *end,
+                         const listener *l)
 {
     const uint32_t n = p->count;
-    crowd c = {.p = p, .net = net, .w = direct_walk(p), .size = direct_size(p)};
+    crowd c = {.p = p, .net = net, .l = l, .w = direct_walk(p), .size = direct_size(p)};
     orr_heap_entry e;
     bool ok = true;
     if (n > CROWD_MOST)
@@ -465,8 +482,8 @@ static bool even_ends(const coll_times_phase *p, coll_times_net *net, int64_t st
         *end = start + (int64_t)(p->endpoint + ring_charges(p, &w) + w.packets * delay);
         return (double)w.packets * (double)delay < 0x1p61;
     }
-    return p->ops == &coll_direct ? direct_even(p, net, start, end)
-                                  : halving_times(p, net, 1, &start, end);
+    return p->ops == &coll_direct ? direct_even(p, net, start, end, NULL)
+                                  : halving_times(p, net, 1, &start, end, NULL);
 }
 
 bool coll_times_same(const coll_times_phase *a, const coll_times_phase *b)
@@ -502,6 +519,60 @@ bool coll_times_ends(const coll_times_phase *p,
     }
     if (p->ops == &coll_ring)
         return ring_times(p, net, start, end);
-    return p->ops == &coll_direct ? direct_times(p, net, start, end)
-                                  : halving_times(p, net, p->count, start, end);
+    return p->ops == &coll_direct ? direct_times(p, net, start, end, NULL)
+                                  : halving_times(p, net, p->count, start, end, NULL);
+}
+
+/* ---- when messages are sent ---- */
+
+/* Packet by packet, where ring_ends looks at the last lap only. */
+static bool ring_sends(const coll_times_phase *p,
+                       coll_times_net *net,
+                       uint32_t members,
+                       const int64_t *start,
+                       const listener *l)
+{
+    const walk w = ring_walk(p);
+    const uint64_t size = on_the_wire(ring_size(p)), step = distance_step(p, 1);
+    int64_t *at = orr_alloc(3 * (size_t)members, sizeof *at), *next = at + members,
+            *delay = at + 2 * (size_t)members;
+    if (!at)
+        return no_memory(net);
+    for (uint32_t i = 0; i < members; i++) {
+        at[i] = start[i] + (int64_t)charge(p, &w, 0, ring_size(p));
+        delay[i] = (int64_t)net->delay(net->context, step, i, size);
+    }
+    for (uint64_t k = 0; k < w.packets; k++) {
+        const int64_t more = (int64_t)charge(p, &w, k + 1, ring_size(p));
+        for (uint32_t i = 0; i < members; i++) {
+            const uint32_t source = members == 1 ? 0 : coll_times_source(step, i, p->count);
+            const int64_t other = at[source] + delay[i];
+            l->visit(l->context, step, members == 1 ? COLL_TIMES_ALL : i, at[source], size);
+            next[i] = (other > at[i] ? other : at[i]) + more;
+        }
+        memcpy(at, next, members * sizeof *at);
+    }
+    orr_free(at);
+    return true;
+}
+
+bool coll_times_sends(const coll_times_phase *p,
+                      coll_times_net *net,
+                      const int64_t *start,
+                      bool is_even,
+                      coll_times_sent visit,
+                      void *context)
+{
+    const listener l = {visit, context};
+    const uint32_t members = is_even ? 1 : p->count;
+    int64_t *end = orr_alloc(members, sizeof *end);
+    if (!end)
+        return no_memory(net);
+    const bool ok = p->ops == &coll_ring ? ring_sends(p, net, members, start, &l)
+                    : p->ops == &coll_halving_doubling
+                        ? halving_times(p, net, members, start, end, &l)
+                    : is_even ? direct_even(p, net, start[0], end, &l)
+                              : direct_times(p, net, start, end, &l);
+    orr_free(end);
+    return ok;
 }

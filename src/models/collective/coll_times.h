@@ -37,6 +37,17 @@ typedef void (*coll_times_visit)(void *context,
 bool coll_times_knows(const coll_times_phase *p);
 uint32_t coll_times_source(uint64_t step, uint32_t member, uint32_t count);
 void coll_times_steps(const coll_times_phase *p, coll_times_visit visit, void *context);
+/* All messages with the times at which they are sent, relative to those at which members start.  member: that it goes
+ * to; COLL_TIMES_ALL: each member gets one, and start is of all of them.  Answers as coll_times_ends does. */
+enum { COLL_TIMES_ALL = UINT32_MAX };
+typedef void (*coll_times_sent)(
+    void *context, uint64_t step, uint32_t member, int64_t at, uint64_t size);
+bool coll_times_sends(const coll_times_phase *p,
+                      coll_times_net *net,
+                      const int64_t *start,
+                      bool is_even,
+                      coll_times_sent visit,
+                      void *context);
 bool coll_times_same(const coll_times_phase *a, const coll_times_phase *b);
 /* All members start at once and the network is even: so they end. */
 bool coll_times_even(

@@ -149,8 +149,6 @@ static const char *obstacle(const orr_sim *s)
         {s->opt.fold == ORR_SIM_FOLD_OFF, "it was switched off"},
         {s->rules != &run_rules_ours, "the rules of another program apply"},
         {!fold_knows_network(s), "on this network messages delay each other"},
-        {s->opt.record > ORR_SIM_RECORD_FIGURES || s->opt.critical_path,
-         "every step of every rank is recorded"},
         {s->opt.records_goal || s->opt.trace_log || s->system.trace_enabled || s->opt.logging,
          "every message or node is recorded"},
         {s->system.track_local_mem, "local memory is tracked"},
@@ -227,8 +225,10 @@ void fold_destroy(fold_sim *f)
         orr_map_destroy(f->families[i]->pattern_by_step);
         orr_free(f->families[i]->patterns);
     }
-    for (uint32_t c = 0; f->classes && c < f->class_count; c++)
+    for (uint32_t c = 0; f->classes && c < f->class_count; c++) {
         orr_free(f->classes[c].running);
+        fold_drop_log(&f->classes[c]);
+    }
     orr_free(f->families);
     orr_free(f->channels);
     orr_free(f->pairs);
@@ -307,6 +307,8 @@ orr_code fold_run(fold_sim *f, orr_error *err)
     if (!f->has_started) {
         for (uint32_t c = 0; c < f->class_count; c++)
             f->classes[c].npu = &s->npus[c];
+        if (s->watch->keeps_steps && !fold_keep_log(f))
+            return orr_no_memory(err);
         start(f);
     }
     while (has_more && !fold_is_over(f)) {

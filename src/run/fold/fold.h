@@ -36,11 +36,15 @@ void fold_node_start(run_npu *n, uint32_t place);
 void fold_node_end(run_npu *n, uint32_t place);
 void fold_rank_end(run_npu *n);
 
+extern const run_observer fold_observer;
+
 /* ---- results, once it has run ---- */
 
 const orr_sim_rank_result *fold_rank(const struct fold_sim *f, uint32_t rank);
 uint64_t fold_busy(const struct fold_sim *f, uint32_t rank);
 uint64_t fold_events(const struct fold_sim *f);
+/* The log of all ranks, into orr_sim.watch.  False: out of memory. */
+bool fold_write_log(struct fold_sim *f);
 
 /* ---- the proof (fold_verify.c) ---- */
 

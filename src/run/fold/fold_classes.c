@@ -288,6 +288,7 @@ static bool make_classes(fold_sim *f, body *bodies)
             memcpy(link_of, b->link_of, b->relations * sizeof *link_of);
         f->classes[c].relation_of = b->relation_of;
         f->classes[c].link_of = link_of;
+        f->classes[c].link_count = b->link_count;
         f->classes[c].family = orr_arena_new(f->arena, b->link_count, fold_family *);
         f->classes[c].pairs = orr_arena_new(f->arena, b->link_count, fold_pairs *);
         f->classes[c].channel = orr_arena_new(f->arena, b->relations, fold_channel *);
@@ -634,9 +635,11 @@ static bool claim(fold_sim *f, uint64_t key, uint32_t mine, const tuple *t)
 static bool see_sender(fold_sim *f, fold_pairs *h, const fold_class *c, uint32_t place)
 {
     uint16_t *path = orr_arena_take(f->arena, c->count * sizeof *path);
+    uint8_t *dimension = orr_arena_take(f->arena, c->count);
     bool is_even = true;
     h->from_class = (uint32_t)(c - f->classes);
-    if (!path)
+    h->dimension = dimension;
+    if (!path || !dimension)
         run_no_memory(f->s);
     for (uint32_t m = 0; m < c->count && !fold_is_over(f); m++) {
         tuple t;
@@ -645,7 +648,8 @@ static bool see_sender(fold_sim *f, fold_pairs *h, const fold_class *c, uint32_t
             return false;
         path[m] = path_between(f, t.src, t.dst);
         is_even = is_even && path[m] == path[0];
-        h->count[watch_dimension_between(f->s, t.src, t.dst)]++;
+        dimension[m] = (uint8_t)watch_dimension_between(f->s, t.src, t.dst);
+        h->count[dimension[m]]++;
     }
     if (fold_is_over(f))
         return false;

@@ -189,6 +189,7 @@ typedef struct trial {
     const run_npu *n;
     uint32_t occupant[WORK_SLOTS];
     uint32_t added[MOST_STARTED * 2], removed[MOST_STARTED], touched[MOST_STARTED * 4];
+    uint32_t released_by[MOST_STARTED]; /* of those removed: the node that ended */
     uint32_t added_count, removed_count,
         touched_count; /* touched: children of ended nodes, once per parent */
     bool is_too_much, starts_collective;
@@ -234,7 +235,7 @@ static uint32_t next_ready(const trial *t, unsigned slot, uint32_t from)
     return best;
 }
 
-static void try_issue(trial *t)
+static void try_issue(trial *t, uint32_t ended)
 {
     const work_graph *g = t->n->graph;
     for (uint32_t from = 0;;) {
@@ -255,6 +256,7 @@ static void try_issue(trial *t)
                 return;
             }
         }
+        t->released_by[t->removed_count] = ended;
         t->removed[t->removed_count++] = best;
         if (g->slot[best] != WORK_SLOT_RECV)
             t->occupant[g->slot[best]] = best;
@@ -290,7 +292,7 @@ static void try_order(
             continue;
         try_end(t, place);
         if (!t->is_too_much)
-            try_issue(t);
+            try_issue(t, place);
     }
 }
 
@@ -352,6 +354,11 @@ static bool order_is_immaterial(const fold_class *c, fold_event *const *events, 
         try_order(c->npu, events, turn, count, &other);
         if (other.is_too_much || other.removed_count != first.removed_count ||
             memcmp(other.removed, first.removed, first.removed_count * sizeof *first.removed) != 0)
+            return false;
+        /* The log says what released a node. */
+        if (c->npu->sim->watch->keeps_steps &&
+            memcmp(other.released_by, first.released_by,
+                   first.removed_count * sizeof *first.released_by) != 0)
             return false;
     }
     return true;

@@ -36,6 +36,8 @@ void fold_node_start(run_npu *n, uint32_t place)
         c->busy_since = c->now;
     if (work_is_comm_slot(slot))
         c->compute_before[slot] = compute_so_far(f, c);
+    if (n->sim->watch->keeps_steps)
+        fold_log_start(c, place);
 }
 
 /* A communication has ended. */
@@ -82,6 +84,8 @@ void fold_node_end(run_npu *n, uint32_t place)
         add_span(f->times, &c->busy, c->now, c->busy_since);
     if (k == WORK_COMMUNICATES)
         count_node(f, c, place);
+    if (n->sim->watch->keeps_steps)
+        fold_log_end(c, place);
 }
 
 void fold_rank_end(run_npu *n)

@@ -6,6 +6,7 @@
  *     fold_events.c   pending events, and the order in which those of a class run
  *     fold_phase.c    phases of collectives: members meet, and all their ends follow from their starts
  *     fold_figures.c  figures of nodes and ranks, one number per member
+ *     fold_log.c      the log of steps, class by class, and rank by rank for those who read it
  *     fold_time.c     numbers per member */
 #ifndef ORR_RUN_FOLD_IMPL_H
 #define ORR_RUN_FOLD_IMPL_H
@@ -59,7 +60,8 @@ typedef struct fold_pairs {
     const uint16_t *path; /* by member of from_class; NULL: all are `even` */
     uint16_t even;
     uint64_t count[ORR_NET_DIMS];
-    uint64_t delay_size; /* the last size that was asked for, and its delays */
+    const uint8_t *dimension; /* by member of from_class */
+    uint64_t delay_size;      /* the last size that was asked for, and its delays */
     fold_val delay;
 } fold_pairs;
 
@@ -115,6 +117,39 @@ typedef struct fold_running {
     const fold_family *family;
 } fold_running;
 
+/* A step of a class (watch.h). */
+typedef struct fold_logged {
+    fold_val start, end;
+    uint32_t place, cause; /* cause: a step of this class */
+    uint32_t note;         /* which collective it is part of; NONE: of none */
+    bool has_ended;
+} fold_logged;
+
+/* A collective that a class came to. */
+typedef struct fold_note {
+    uint64_t stream; /* of its first chunk; counted within the group */
+    bool is_group;
+    const sys_dim *dims[ORR_NET_DIMS + 1];
+    uint32_t dim_count;
+} fold_note;
+
+typedef struct fold_logged_phase {
+    fold_val start, end;
+    watch_phase like; /* step: of this class; stream: counted within the group */
+    bool is_group, has_ended;
+} fold_logged_phase;
+
+typedef struct fold_log {
+    fold_logged *steps;
+    size_t count, room;
+    fold_note *notes;
+    size_t note_count, note_room;
+    fold_logged_phase *phases;
+    size_t phase_count, phase_room;
+    uint32_t *step_of; /* by place */
+    uint32_t last_ended;
+} fold_log;
+
 typedef struct fold_class {
     run_npu *npu;
     uint32_t *ranks;
@@ -133,9 +168,11 @@ typedef struct fold_class {
     bool has_finished;
     const uint32_t *relation_of; /* by place: 1 + which group, or which peer and tag; 0: none */
     const uint32_t *link_of;     /* by relation: which group or peer */
-    fold_family **family;        /* by link; NULL: not asked for yet */
-    fold_pairs **pairs;          /* by link */
-    fold_channel **channel;      /* by relation */
+    size_t link_count;
+    fold_family **family;   /* by link; NULL: not asked for yet */
+    fold_pairs **pairs;     /* by link */
+    fold_channel **channel; /* by relation */
+    fold_log log;           /* where steps are kept */
 } fold_class;
 
 typedef struct fold_path {
@@ -239,5 +276,12 @@ void fold_leave(fold_sim *f, fold_meeting *m); /* a class has finished this phas
 /* ---- figures ---- */
 
 bool fold_make_results(fold_sim *f);
+
+/* ---- the log ---- */
+
+bool fold_keep_log(fold_sim *f); /* false: out of memory */
+void fold_drop_log(fold_class *c);
+void fold_log_start(fold_class *c, uint32_t place);
+void fold_log_end(fold_class *c, uint32_t place);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "base/memory/hash.h"
 
+#include <stdlib.h>
+
 /* ---- meetings ---- */
 
 static uint64_t hash_words(const int64_t *words, size_t count)
@@ -249,7 +251,8 @@ static size_t put_question(const fold_meeting *m, int64_t *out)
     return PHASE_WORDS + 2 * (size_t)count;
 }
 
-/* A memo: its question, then the lag, the ends relative to the first start, and the traffic by dimension. */
+/* A memo: its question, then the lag, the ends relative to the first start, the traffic by dimension, and where the
+ * times of messages are kept. */
 static const int64_t *recall(const fold_sim *f,
                              const int64_t *question,
                              size_t words,
@@ -267,11 +270,110 @@ static const int64_t *recall(const fold_sim *f,
     return NULL;
 }
 
+/* ---- when its messages are sent, for the bytes over time ---- */
+
+typedef struct sends {
+    context v;
+    fold_family *y;
+    uint32_t group;
+    struct sent {
+        int64_t at;
+        uint64_t bytes;
+        uint32_t dimension;
+    } * list;
+    size_t count, room;
+    bool has_failed;
+} sends;
+
+enum { MOST_SENDS = 1 << 26 };
+
+static void add_send(sends *l, int64_t at, uint32_t dimension, uint64_t bytes)
+{
+    struct sent *last = l->count ? &l->list[l->count - 1] : NULL;
+    if (last && last->at == at && last->dimension == dimension) {
+        last->bytes += bytes;
+        return;
+    }
+    if (l->count >= MOST_SENDS)
+        fold_give_up(l->v.f, "a collective over %u ranks has too many messages to draw",
+                     l->y->members);
+    if (l->count >= MOST_SENDS || !orr_grow(&l->list, &l->room, l->count + 1))
+        l->has_failed = true;
+    else
+        l->list[l->count++] = (struct sent){at, bytes, dimension};
+}
+
+static void hear_send(void *c, uint64_t step, uint32_t member, int64_t at, uint64_t size)
+{
+    sends *l = c;
+    const fold_sim *f = l->v.f;
+    if (member == COLL_TIMES_ALL) {
+        const fold_pattern *p = fold_pattern_of(l->v.f, l->y, step);
+        for (uint32_t k = 0; p && k < f->s->dims; k++)
+            if (p->pairs[k])
+                add_send(l, at, k, p->pairs[k] * size);
+        return;
+    }
+    const uint32_t to = fold_family_rank(l->y, l->group, member);
+    const uint32_t from =
+        fold_family_rank(l->y, l->group, coll_times_source(step, member, l->y->members));
+    add_send(l, at, watch_dimension_between(f->s, from, to), size);
+}
+
+static int by_dimension_and_time(const void *a, const void *b)
+{
+    const struct sent *x = a, *y = b;
+    if (x->dimension != y->dimension)
+        return x->dimension < y->dimension ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* The words of a memo: how many, then time after the first start, dimension and bytes of each. */
+static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
+{
+    fold_family *y = m->family;
+    sends l = {.v = {.f = f, .y = y, .is_even = true}, .y = y};
+    coll_times_steps(&m->phase, look_at_step, &l.v);
+    coll_times_net net = {.delay = delay_to, .context = &l.v, .is_even = l.v.is_even};
+    const bool is_even = l.v.is_even && is_even_start(m);
+    bool ok = orr_grow(&f->starts, &f->starts_room, y->members);
+    for (uint32_t g = 0; ok && g < (is_even ? 1 : y->groups); g++) {
+        l.group = g;
+        l.v.first = (size_t)g * y->members;
+        for (uint32_t i = 0; i < (is_even ? 1 : y->members); i++) {
+            const uint32_t rank = fold_family_rank(y, g, i);
+            f->starts[i] =
+                fold_at(f->times, m->starts[y->place_of[f->class_of[rank]]], f->index_of[rank]);
+        }
+        ok = coll_times_sends(&m->phase, &net, f->starts, is_even, hear_send, &l) && !l.has_failed;
+    }
+    size_t count = 0;
+    if (ok && !is_even)
+        qsort(l.list, l.count, sizeof *l.list, by_dimension_and_time);
+    for (size_t i = 0; i < l.count; i++) {
+        if (count && l.list[count - 1].at == l.list[i].at &&
+            l.list[count - 1].dimension == l.list[i].dimension)
+            l.list[count - 1].bytes += l.list[i].bytes;
+        else
+            l.list[count++] = l.list[i];
+    }
+    int64_t *words = ok ? orr_arena_take(f->arena, (1 + 3 * count) * sizeof *words) : NULL;
+    if (words)
+        words[0] = (int64_t)count;
+    for (size_t i = 0; words && i < count; i++) {
+        words[1 + 3 * i] = l.list[i].at - m->starts[0].base;
+        words[2 + 3 * i] = l.list[i].dimension;
+        words[3 + 3 * i] = (int64_t)l.list[i].bytes;
+    }
+    orr_free(l.list);
+    return words;
+}
+
 static const int64_t *keep(
     fold_sim *f, size_t words, uint64_t key, const fold_meeting *m, uint64_t lag)
 {
     const uint32_t count = m->family->class_count, dims = f->s->dims;
-    const size_t room = words + 1 + 2 * (size_t)count + 2 * (size_t)dims;
+    const size_t room = words + 2 + 2 * (size_t)count + 2 * (size_t)dims;
     const watch_traffic *traffic = f->s->watch->traffic;
     int64_t *kept = orr_arena_take(f->arena, room * sizeof *kept);
     watch_traffic before[ORR_NET_DIMS];
@@ -296,6 +398,10 @@ static const int64_t *keep(
     memcpy(f->s->watch->traffic, before,
            sizeof before); /* counted with the others, in complete() */
     f->s->messages = messages;
+    const int64_t *times = f->s->watch->bins ? keep_sends(f, m) : NULL;
+    if (f->s->watch->bins && !times)
+        return NULL;
+    memcpy(out, &times, sizeof times);
     f->memo_words[f->memo_count++] = kept;
     return kept + words;
 }
@@ -337,7 +443,8 @@ static void complete(fold_sim *f, fold_meeting *m)
     if (!known && !answer(f, m, f->phase_ends, &lag))
         return;
     if (!known && !(known = keep(f, words, key, m, lag))) {
-        run_no_memory(f->s);
+        if (!f->has_given_up)
+            run_no_memory(f->s);
         return;
     }
     forget_meeting(f, m);
@@ -346,6 +453,14 @@ static void complete(fold_sim *f, fold_meeting *m)
         f->s->messages += (uint64_t)traffic[2 * k];
         f->s->watch->traffic[k].messages += (uint64_t)traffic[2 * k];
         f->s->watch->traffic[k].bytes += (uint64_t)traffic[2 * k + 1];
+    }
+    if (f->s->watch->bins) {
+        const int64_t *times;
+        memcpy(&times, traffic + 2 * (size_t)f->s->dims, sizeof times);
+        for (int64_t i = 0; i < times[0]; i++)
+            watch_add_traffic(f->s, (uint32_t)times[2 + 3 * i],
+                              (uint64_t)(m->starts[0].base + times[1 + 3 * i]),
+                              (uint64_t)times[3 + 3 * i]);
     }
     for (uint32_t i = 0; i < count && !fold_is_over(f); i++)
         fold_schedule(f, &(fold_event){.at = {m->starts[0].base + known[1 + 2 * (size_t)i],
@@ -524,6 +639,16 @@ static void receive(fold_sim *f,
                                    .kind = FOLD_ARRIVAL});
 }
 
+/* The bytes over time. */
+static void note_sends(fold_sim *f, const fold_class *c, const fold_pairs *h, uint64_t size)
+{
+    for (uint32_t k = 0; !c->now.by && k < f->s->dims; k++)
+        if (h->count[k])
+            watch_add_traffic(f->s, k, (uint64_t)c->now.base, h->count[k] * size);
+    for (uint32_t m = 0; c->now.by && m < c->count; m++)
+        watch_add_traffic(f->s, h->dimension[m], (uint64_t)fold_at(f->times, c->now, m), size);
+}
+
 void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
 {
     fold_sim *f = n->sim->fold;
@@ -544,6 +669,8 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
             return;
         }
         fold_count_messages(f, h->pairs->count, 1, size);
+        if (f->s->watch->bins)
+            note_sends(f, c, h->pairs, size);
         fold_schedule(f, &(fold_event){.at = mine.at,
                                        .lag_least = mine.lag_least,
                                        .lag_most = mine.lag_most,

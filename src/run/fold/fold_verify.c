@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct fold_found {
     orr_arena *arena;
@@ -14,7 +15,37 @@ struct fold_found {
     watch_traffic traffic[ORR_NET_DIMS];
     uint64_t messages;
     uint32_t simulated;
+    bool has_log;
+    watch_traffic_bins bins;
+    watch_step *steps;
+    size_t step_count;
+    watch_instance *instances;
+    watch_phase *phases;
+    size_t phase_count;
 };
+
+/* The log changes hands. */
+static bool keep_log(struct fold_found *k, const orr_sim *s)
+{
+    struct watch_record *w = s->watch;
+    if (!w->keeps_steps)
+        return true;
+    if (!watch_log_settle(s))
+        return false;
+    k->has_log = true;
+    k->bins = *w->bins;
+    k->steps = w->steps;
+    k->step_count = w->step_count;
+    k->instances = w->instances;
+    k->phases = w->phases;
+    k->phase_count = w->phase_count;
+    w->steps = NULL;
+    w->instances = NULL;
+    w->phases = NULL;
+    w->step_count = w->step_room = w->instance_count = w->instance_room = 0;
+    w->phase_count = w->phase_room = 0;
+    return true;
+}
 
 struct fold_found *fold_keep_found(const orr_sim *s)
 {
@@ -27,7 +58,7 @@ struct fold_found *fold_keep_found(const orr_sim *s)
         k->busy = orr_arena_new(a, count, uint64_t);
         k->tallies = orr_arena_new(a, s->watch->tally_count, watch_tally);
     }
-    if (!k || !k->ranks || !k->busy || !k->tallies) {
+    if (!k || !k->ranks || !k->busy || !k->tallies || !keep_log(k, s)) {
         orr_arena_destroy(a);
         return NULL;
     }
@@ -46,8 +77,12 @@ struct fold_found *fold_keep_found(const orr_sim *s)
 
 void fold_drop_found(struct fold_found *k)
 {
-    if (k)
-        orr_arena_destroy(k->arena);
+    if (!k)
+        return;
+    orr_free(k->steps);
+    orr_free(k->instances);
+    orr_free(k->phases);
+    orr_arena_destroy(k->arena);
 }
 
 static orr_code differ(orr_error *err, const char *what, uint64_t folded, uint64_t each)
@@ -110,6 +145,94 @@ static orr_code compare_tally(const struct fold_found *k, const watch_tally *b, 
     return differ(err, "the number of nodes of a kind", 0, b->count);
 }
 
+/* ---- the log: timeline and critical path are made of it ---- */
+
+static orr_code compare_step(const struct fold_found *k, const orr_sim *s, size_t i, orr_error *err)
+{
+    const struct watch_record *w = s->watch;
+    const watch_step *a = &k->steps[i], *b = &w->steps[i];
+    const struct {
+        const char *what;
+        uint64_t folded, each;
+    } all[] = {{"rank", a->rank, b->rank},    {"node", a->place, b->place},
+               {"start", a->start, b->start}, {"end", a->end, b->end},
+               {"cause", a->cause, b->cause}, {"earlier member", a->earlier, b->earlier}};
+    for (size_t n = 0; n < sizeof all / sizeof *all; n++)
+        if (all[n].folded != all[n].each) {
+            char what[80];
+            snprintf(what, sizeof what, "step %zu (rank %u, place %u): %s", i, b->rank, b->place,
+                     all[n].what);
+            return differ(err, what, all[n].folded, all[n].each);
+        }
+    if ((a->instance == RUN_NONE) != (b->instance == RUN_NONE))
+        return differ(err, "the collective of a step", i, i);
+    if (a->instance == RUN_NONE)
+        return ORR_OK;
+    const watch_instance *x = &k->instances[a->instance], *y = &w->instances[b->instance];
+    if (x->group != y->group || x->stream != y->stream || x->base != y->base || x->last != y->last)
+        return differ(err, "the collective of a step", x->stream, y->stream);
+    return ORR_OK;
+}
+
+typedef struct phase_place {
+    uint32_t rank, at;
+} phase_place;
+
+static int by_rank(const void *a, const void *b)
+{
+    const phase_place *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static orr_code compare_phases(const struct fold_found *k, const orr_sim *s, orr_error *err)
+{
+    const struct watch_record *w = s->watch;
+    phase_place *order = orr_alloc(w->phase_count, sizeof *order);
+    orr_code code = order ? ORR_OK : orr_no_memory(err);
+    for (size_t i = 0; !code && i < w->phase_count; i++)
+        order[i] = (phase_place){w->steps[w->phases[i].step].rank, (uint32_t)i};
+    if (!code)
+        qsort(order, w->phase_count, sizeof *order, by_rank);
+    for (size_t i = 0; !code && i < w->phase_count; i++) {
+        const watch_phase *a = &k->phases[i], *b = &w->phases[order[i].at];
+        if (a->start != b->start)
+            code = differ(err, "the start of a phase", a->start, b->start);
+        else if (a->end != b->end)
+            code = differ(err, "the end of a phase", a->end, b->end);
+        else if (a->stream != b->stream)
+            code = differ(err, "the chunk of a phase", a->stream, b->stream);
+        else if (a->data != b->data || a->step != b->step || a->dim != b->dim ||
+                 a->queue != b->queue || a->kind != b->kind || a->algorithm != b->algorithm)
+            code = differ(err, "a phase", i, order[i].at);
+    }
+    orr_free(order);
+    return code;
+}
+
+static orr_code compare_log(const struct fold_found *k, const orr_sim *s, orr_error *err)
+{
+    const struct watch_record *w = s->watch;
+    if (!watch_log_settle(s))
+        return orr_no_memory(err);
+    if (k->step_count != w->step_count)
+        return differ(err, "the number of steps", k->step_count, w->step_count);
+    if (k->phase_count != w->phase_count)
+        return differ(err, "the number of phases", k->phase_count, w->phase_count);
+    if (k->bins.shift != w->bins->shift)
+        return differ(err, "the time of the last message", k->bins.shift, w->bins->shift);
+    for (uint32_t d = 0; d < s->dims; d++)
+        for (uint32_t i = 0; i < WATCH_TRAFFIC_BINS; i++)
+            if (k->bins.bytes[d][i] != w->bins->bytes[d][i])
+                return differ(err, "the bytes of a moment", k->bins.bytes[d][i],
+                              w->bins->bytes[d][i]);
+    orr_code code = ORR_OK;
+    for (size_t i = 0; !code && i < w->step_count; i++)
+        code = compare_step(k, s, i, err);
+    return code ? code : compare_phases(k, s, err);
+}
+
 orr_code fold_compare_found(const struct fold_found *k, const orr_sim *s, orr_error *err)
 {
     orr_code code = compare_ranks(k, s, err);
@@ -127,7 +250,7 @@ orr_code fold_compare_found(const struct fold_found *k, const orr_sim *s, orr_er
     }
     if (!code && k->messages != s->messages)
         code = differ(err, "the number of messages", k->messages, s->messages);
-    return code;
+    return code || !k->has_log ? code : compare_log(k, s, err);
 }
 
 uint32_t fold_found_simulated(const struct fold_found *k)
