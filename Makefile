@@ -8,6 +8,7 @@
 #     make check      all tests under these sanitizers, after a build with clang that allows no warning
 #     make check-capture  orrery capture under a real PyTorch: of python3, or of a Debian 13 in a chroot
 #     make bench      the benchmarks
+#     make truth      what was measured beside what orrery says: prints errors, writes docs/truth.md
 #     make docs       the pictures in docs/pictures, from reports made now (needs chromium and Node.js)
 #     make fuzz       each fuzz target for FUZZ_SECONDS=60
 #     make install    PREFIX=/usr/local DESTDIR= OLD_NAMES=libexec: programs under their old names are links in
@@ -25,7 +26,7 @@ TESTS ?=
 # The report page is tried in a browser; where there is none, its tests say so and count as skipped.
 browser-tests = tools/setup.sh browser || echo "no browser: the tests of the report page are skipped"; tests/browser/install.sh $(1)
 
-.PHONY: all demo test check check-capture bench docs fuzz install uninstall format clean
+.PHONY: all demo test check check-capture bench truth docs fuzz install uninstall format clean
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja
@@ -62,6 +63,9 @@ check-capture: all
 bench: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
 	@bench/run $(BUILD)
+
+truth: all
+	@truth/truth.py --build $(BUILD) --write docs/truth.md --check $(TRUTH)
 
 docs:
 	@tools/setup.sh build docs

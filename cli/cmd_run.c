@@ -381,6 +381,10 @@ static const cli_option options[] = {
     {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute"},
     {"topology", 't', "FILE",
      "network: a file of ASTRA-sim, or a topology (YAML, ns-3, SimAI, htsim, NCCL, nvidia-smi, InfraGraph); packet: also config.txt"},
+    {"hardware", 0, "CHIP", "time compute on this measured chip (h200, a100, ...)",
+     .needs = ORR_RUN_SYSTEM},
+    {"software", 0, "NAME", "the host of this software issues kernels; default: that of the traces",
+     .needs = ORR_RUN_SYSTEM},
     {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "communicator groups (JSON)"},
     {"plan", 0, "FILES",
@@ -841,6 +845,8 @@ static orr_code check_inputs(const cli_context *c, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
     if (is_loggops(c) || cli_given(c, "compare") || is_plain)
         return ORR_OK;
+    if (cli_given(c, "hardware"))
+        return ORR_OK; /* what is not said is plain: one switch */
     if (!cli_given(c, "system") && !is_flows)
         return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --system FILE");
     return cli_given(c, "topology")
@@ -964,6 +970,8 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .plans = cli_text(c, "plan"),
         .ranks_file = cli_text(c, "ranks-file"),
         .network = cli_text(c, "network"),
+        .hardware = cli_text(c, "hardware"),
+        .software = cli_text(c, "software"),
         .queues_per_dim = (uint32_t)cli_count(c, "queues"),
         .rendezvous = cli_flag(c, "rendezvous"),
         .fold = fold_wanted(c),

@@ -7,6 +7,7 @@
 
 #include <orrery/lab/compat.h>
 #include <orrery/lab/llm.h>
+#include <orrery/lab/software.h>
 #include <orrery/lab/units.h>
 
 #include <errno.h>
@@ -53,6 +54,10 @@ static const cli_option options[] = {
     {"no-overlap", 0, NULL, "reduce gradients after the last backward pass"},
     {"sync-every-micro-batch", 0, NULL, "reduce gradients after each micro-batch"},
     {"no-clipping", 0, NULL, "no gradient clipping"},
+    {"software", 0, "NAME",
+     "whose kernels: megatron-core, megatron-2021, deepspeed, fsdp2-eager, "
+     "torch-compile, torch-eager or cuda-graph",
+     .fallback = "megatron-core"},
     COUNT("steps", "1", "training steps"),
     {"device-memory", 0, "BYTES", "memory per device", .fallback = "80GB"},
     {"memory", 0, "FILE", "write the memory of each stage over time (CSV)"},
@@ -124,6 +129,16 @@ static uint64_t given(const cli_context *c, const char *name)
     return cli_given(c, name) ? cli_count(c, name) : 0;
 }
 
+static orr_code refuse_software(const char *name, orr_error *err)
+{
+    char names[400] = "";
+    size_t used = 0;
+    const orr_software *s;
+    for (size_t i = 0; (s = orr_software_at(i)) && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", s->name);
+    return orr_fail(err, ORR_EUSAGE, NULL, "--software '%s': there are %s", name, names);
+}
+
 static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error *err)
 {
     *o = (orr_llm_options){
@@ -149,6 +164,9 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
     };
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
     orr_pipeline_find(orr_str_of(cli_text(c, "pipeline")), &o->pipeline);
+    o->software = orr_software_find(cli_text(c, "software"));
+    if (!o->software)
+        return refuse_software(cli_text(c, "software"), err);
     const char *micro = cli_given(c, "micro-batch") ? cli_text(c, "micro-batch") : NULL;
     orr_code code = micro ? cli_stage_micro_batch(micro, &o->micro_batch, err) : ORR_OK;
     if (!code)

@@ -6,7 +6,7 @@ import tree
 
 FILES = set(""".clang-format .clang-tidy .editorconfig .git-blame-ignore-revs .gitattributes .gitignore
 CHANGES.md CONTRIBUTING.md LICENSE Makefile README.md meson.build meson_options.txt""".split())
-FOLDERS = set(".ci bench capture cli docs examples include src tests tools web".split())
+FOLDERS = set(".ci bench capture cli docs examples include src tests tools truth web".split())
 
 
 def main():

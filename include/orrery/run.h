@@ -156,7 +156,9 @@ typedef struct orr_run_config {
     const char *groups;  /* communicator groups, JSON; NULL: none */
     const char *plans;   /* collectives as plans of MSCCL or MSCCL++, comma-separated; NULL: none */
     const char *ranks_file; /* ranks that differ, links that are slow or failed, YAML; NULL: none */
-    const char *logical;    /* packets: the dimensions of the ranks, JSON; NULL: one */
+    const char *hardware; /* traces: a chip (lab/chip.h) that times what nodes launch; NULL: none */
+    const char *software; /* on it, whose host (lab/software.h); NULL: what the traces say */
+    const char *logical;  /* packets: the dimensions of the ranks, JSON; NULL: one */
     const char *packet_config; /* packets: config.txt when topology has links */
     const char *packet_keys;   /* packets: keys and values over those of the configuration */
     uint32_t queues_per_dim;   /* 0: 1 */

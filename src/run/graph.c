@@ -22,6 +22,7 @@ void work_graph_fini(work_graph *g)
     orr_free(g->child);
     orr_free(g->parents);
     orr_free(g->slot);
+    orr_free(g->ticks);
 }
 
 static orr_code refuse(const orr_trace *t, const char *what, orr_error *err)

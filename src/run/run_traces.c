@@ -6,6 +6,9 @@
 #include "models/network/packet/packet_run.h"
 #include "run_state.h"
 
+#include <orrery/lab/chip.h>
+#include <orrery/lab/software.h>
+
 #include <stdio.h>
 
 static uint32_t supports(const char *network)
@@ -49,6 +52,12 @@ static orr_code create(orr_run *r, orr_error *err)
         return code;
     if (!c->system && !c->own_system)
         c->own_system = &plain_system;
+    const orr_chip *chip = c->hardware ? orr_chip_find(c->hardware) : NULL;
+    const orr_software *software = c->software ? orr_software_find(c->software) : NULL;
+    if (c->hardware && !chip)
+        return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip '%s'", c->hardware);
+    if (c->software && !software)
+        return orr_fail(err, ORR_EUSAGE, NULL, "there is no software '%s'", c->software);
     const orr_sim_options opt = {
         .workload = c->traces,
         .set = c->set,
@@ -92,6 +101,8 @@ static orr_code create(orr_run *r, orr_error *err)
                    .latency = c->change.latency,
                    .compute = c->change.compute,
                    .memory = c->change.memory},
+        .chip = chip,
+        .software = software,
     };
     return orr_sim_create(&opt, &r->is.sim, err);
 }
@@ -269,6 +280,9 @@ static const orr_set *traces(const orr_run *r)
 
 static double peak_flops(const orr_run *r)
 {
+    const orr_chip *chip = r->is.sim->opt.chip;
+    if (chip)
+        return chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
     return r->is.sim->system.roofline ? r->is.sim->system.peak_perf : 0;
 }
 

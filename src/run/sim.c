@@ -195,6 +195,21 @@ static orr_code check_system(orr_sim *s, orr_error *err)
     return code;
 }
 
+static orr_code time_graphs(orr_sim *s, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    uint32_t timed = 0;
+    const double link = s->net_config.dims ? s->net_config.bandwidth[0] : 0;
+    for (uint32_t k = 0; k < orr_set_class_count(s->set) && !code; k++)
+        if (s->graphs[k].t)
+            code = work_graph_time(&s->graphs[k], s->opt.chip, s->opt.software, link, &timed, err);
+    if (!code && !timed)
+        code = orr_fail(err, ORR_EINPUT, NULL,
+                        "nothing in %s can be timed for a chip: no node has kernels or num_ops",
+                        s->opt.workload ? s->opt.workload : "the set");
+    return code;
+}
+
 static orr_code read_traces(orr_sim *s, orr_error *err)
 {
     const orr_set_options opt = {.size = sizeof opt,
@@ -229,7 +244,7 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
         if (!code && s->lanes < s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1)
             s->lanes = s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1;
     }
-    return code;
+    return code || !s->opt.chip ? code : time_graphs(s, err);
 }
 
 static orr_code read_groups(orr_sim *s, orr_error *err)

@@ -89,6 +89,8 @@ typedef struct orr_sim_options {
     const char
         *program; /* the program's name for the head of results: "orrery 0.1.0"; NULL: left out */
     orr_sim_change change;
+    const struct orr_chip *chip; /* that computes, in place of roofline and recorded durations */
+    const struct orr_software *software; /* NULL: what the traces say */
 } orr_sim_options;
 
 /* What became of one rank. */

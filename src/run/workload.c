@@ -204,6 +204,12 @@ static double speed_at(const run_npu *n, uint32_t place)
     return type == ORR_NODE_COMP ? n->speed->compute : 1;
 }
 
+/* As long as the chip takes for it. */
+static void run_on_chip(run_npu *n, uint32_t place)
+{
+    run_for(n, place, work_at_speed(n->graph->ticks[place], speed_at(n, place)));
+}
+
 static void replay(run_npu *n, uint32_t place)
 {
     const double speed = speed_at(n, place);
@@ -356,6 +362,10 @@ static void execute(run_npu *n, uint32_t place)
     const orr_columns *c = &n->graph->t->columns;
     const uint8_t type = c->type[n->graph->node[place]];
     int64_t size;
+    if (n->graph->ticks && n->graph->ticks[place]) {
+        run_on_chip(n, place);
+        return;
+    }
     if (sys->replay_only) {
         replay(n, place);
         return;

@@ -38,6 +38,7 @@ typedef struct work_graph {
     uint32_t *child;       /* places */
     uint32_t *parents;     /* number of distinct ones, by place */
     uint8_t *slot;         /* work_slot, by place */
+    uint64_t *ticks;       /* by place: on a chip; 0: as recorded.  NULL: there is no chip */
     unsigned slot_count;   /* of slots in use, WORK_SLOT_STREAMS at least */
     int64_t
         stream[WORK_SLOTS]; /* of a communication slot: the number in the trace; NO_VALUE: any */
@@ -48,6 +49,16 @@ orr_code work_graph_make(const orr_trace *t,
                          work_graph *out,
                          orr_error *err);
 void work_graph_fini(work_graph *g);
+/* How long computations take on a chip (kernel_times.c).  software NULL: what the trace says.
+ * *timed grows by the nodes that have a time now. */
+struct orr_chip;
+struct orr_software;
+orr_code work_graph_time(work_graph *g,
+                         const struct orr_chip *chip,
+                         const struct orr_software *software,
+                         double link_GBps,
+                         uint32_t *timed,
+                         orr_error *err);
 
 /* ---- nodes (workload.c) ---- */
 

@@ -45,6 +45,7 @@
     X(PHASE, "phase", STRING)                     \
     X(MODULE, "module", STRING)                   \
     X(LINE, "line", STRING)                       \
+    X(KERNELS, "kernels", STRING)                 \
     /* Attributes of metadata. */                 \
     X(SCHEMA, "schema", STRING)                   \
     X(GENERATOR, "generator", STRING)             \
@@ -53,6 +54,7 @@
     X(TOKENS, "tokens", UINT64)                   \
     X(MODEL_FLOPS, "model_flops", DOUBLE)         \
     X(DEVICE_BYTES, "device_bytes", UINT64)       \
+    X(SOFTWARE, "software", STRING)               \
     X(PID, "pid", UINT64)                         \
     X(TIME, "time", STRING)                       \
     X(START_TS, "start_ts", UINT64)               \

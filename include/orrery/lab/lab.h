@@ -38,6 +38,7 @@
 #include <orrery/lab/schedgen.h>
 #include <orrery/lab/serve.h>
 #include <orrery/lab/simai.h>
+#include <orrery/lab/software.h>
 #include <orrery/lab/stage.h>
 #include <orrery/lab/stall.h>
 #include <orrery/lab/systolic.h>

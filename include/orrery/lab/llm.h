@@ -17,6 +17,7 @@
 #define ORRERY_LAB_LLM_H
 
 #include <orrery/lab/model.h>
+#include <orrery/lab/software.h>
 #include <orrery/set.h>
 
 #ifdef __cplusplus
@@ -72,8 +73,9 @@ typedef struct orr_llm_options {
     bool no_overlap;             /* gradients are reduced after the last backward pass */
     bool no_clipping;            /* no norm of all gradients before the update */
     orr_recompute recompute;
-    uint32_t steps;        /* 0: 1 */
-    uint64_t device_bytes; /* memory of a device, for the verdict; 0: 80 GB */
+    const orr_software *software; /* what launches the kernels; NULL: orr_software_at(0) */
+    uint32_t steps;               /* 0: 1 */
+    uint64_t device_bytes;        /* memory of a device, for the verdict; 0: 80 GB */
 } orr_llm_options;
 
 /* Fill in what is 0 and refuse what cannot be: pp > layers, heads that tp does not divide, a batch

@@ -77,13 +77,14 @@ typedef struct orr_serve_options {
         sequence_parallel; /* gather and scatter in place of all-reduces, where tp divides the tokens */
     orr_context_form context_form;
 
-    uint64_t peak;         /* operations a second; 0: 989e12, with weights in fp8 1979e12 */
-    orr_Bps memory_rate;   /* 0: 3.35 TB/s */
-    orr_Bps link_rate;     /* 0: 450 GB/s */
-    orr_Bps transfer_rate; /* of caches that move between ranks; 0: 50 GB/s */
-    uint64_t device_bytes; /* memory of a device; 0: 80 GB */
-    uint64_t kv_bytes;     /* of it for caches; 0: what the weights leave of nine tenths */
-    bool only_figures;     /* the report is wanted: of many iterations no traces are made */
+    uint64_t peak;                /* operations a second; 0: 989e12, with weights in fp8 1979e12 */
+    orr_Bps memory_rate;          /* 0: 3.35 TB/s */
+    orr_Bps link_rate;            /* 0: 450 GB/s */
+    orr_Bps transfer_rate;        /* of caches that move between ranks; 0: 50 GB/s */
+    uint64_t device_bytes;        /* memory of a device; 0: 80 GB */
+    uint64_t kv_bytes;            /* of it for caches; 0: what the weights leave of nine tenths */
+    const orr_software *software; /* what launches the kernels; NULL: "vllm" */
+    bool only_figures;            /* the report is wanted: of many iterations no traces are made */
 } orr_serve_options;
 
 /* Fill in what is 0 and refuse what cannot be.  orr_serve does this itself. */

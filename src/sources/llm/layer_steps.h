@@ -20,12 +20,31 @@ typedef enum llm_step_kind {
     LLM_STEP_GATHER    /* tokens of which each tensor-parallel rank has some: serving */
 } llm_step_kind;
 
+/* What an elementwise step is, for the kernels that it launches. */
+typedef enum llm_role {
+    LLM_ROLE_PLAIN = 0,
+    LLM_ROLE_NORM,
+    LLM_ROLE_SUM,
+    LLM_ROLE_ACTIVATION,
+    LLM_ROLE_ROTARY,
+    LLM_ROLE_SELECT,  /* experts of a token */
+    LLM_ROLE_PERMUTE, /* rows by index */
+    LLM_ROLE_CACHE    /* into the cache of keys and values */
+} llm_role;
+
 typedef struct llm_step {
     llm_step_kind kind;
+    llm_role role;
     const char *name;
     int from, also;   /* steps; also -1: none */
     bool is_expert;   /* its weights belong to experts */
     bool is_sum;      /* of two: gradients pass through it */
+    bool is_residual; /* a sum with the layer's input; a norm of such a sum */
+    bool has_bias;    /* product */
+    bool joins_next;  /* product: its bias can be added by what comes next */
+    bool is_dropped;  /* product: dropout follows, before the residual sum */
+    bool is_pair;     /* product: gate and up */
+    uint64_t width;   /* elementwise: of a row; 0: hidden */
     uint64_t m, n, k; /* product: of all copies together m rows */
     uint64_t copies;  /* of the weights */
     uint64_t
@@ -48,6 +67,11 @@ void llm_describe_head(const llm_job *g, llm_steps *out);
 /* Serving: what a replica without tokens of its own does for those that share its experts; no
  * steps: nothing. */
 void llm_describe_idle_layer(const llm_job *g, uint64_t layer, llm_steps *out);
+
+/* ---- what the next computation launches (llm_kernels.c) ---- */
+
+void llm_launch_forward(llm_pen *p, const llm_step *s);
+void llm_launch_backward(llm_pen *p, const llm_step *s, int part);
 
 /* The steps after the input, from front to back.  suffix: behind every name. */
 uint64_t llm_steps_forward(

@@ -13,7 +13,9 @@
 #ifndef ORR_LLM_IMPL_H
 #define ORR_LLM_IMPL_H
 
+#include <orrery/lab/chip.h>
 #include <orrery/lab/llm.h>
+#include <orrery/lab/software.h>
 
 #include "base/memory/buffer.h"
 #include "base/memory/memory.h"
@@ -81,8 +83,10 @@ typedef struct llm_job {
     const llm_pass *pass;    /* what goes through the model while it is served; NULL: training */
     uint64_t kv;             /* serving: bytes a number in the cache */
     uint32_t expert_tp;      /* serving: ranks that share an expert; 0: tp */
-    uint64_t job_tokens;     /* training: of all steps and ranks together; 0: not said */
-    double job_flops;        /* that the model needs for them */
+    const orr_software *software;
+    bool has_dropout;
+    uint64_t job_tokens; /* training: of all steps and ranks together; 0: not said */
+    double job_flops;    /* that the model needs for them */
 } llm_job;
 
 /* What of a model cannot be shared out over ranks yet: words such as "layers that share keys and
@@ -114,7 +118,9 @@ typedef enum llm_stream {
 typedef struct llm_meter {
     uint64_t peak; /* operations a second */
     orr_Bps memory_rate, link_rate;
-    uint64_t time; /* ps */
+    const orr_chip *chip; /* NULL: rates; else kernels take their time on it */
+    uint64_t pending;     /* ps: kernels of the next computation */
+    uint64_t time;        /* ps */
 } llm_meter;
 
 typedef struct llm_pen {
@@ -126,6 +132,7 @@ typedef struct llm_pen {
     uint64_t held;       /* the next node says that its rank holds so many bytes; see has_held */
     bool has_held;
     char prefix[80]; /* of names: "mb2.layer17." */
+    orr_buf kernels; /* that the next computation launches, as text */
 } llm_pen;
 
 /* Ids of nodes that come before; 0 means none and is left out. */
@@ -165,6 +172,24 @@ uint64_t llm_put_send(
 uint64_t llm_put_wait(llm_pen *p, const char *name, uint64_t duration_us, llm_deps after);
 uint64_t llm_put_receive(
     llm_pen *p, const char *name, uint64_t bytes, uint64_t tag, llm_peer from, llm_deps after);
+
+/* ---- what the next computation launches (llm_kernels.c) ---- */
+
+typedef enum llm_loss_part {
+    LLM_LOSS_MAX,
+    LLM_LOSS_EXPONENTIALS,
+    LLM_LOSS_MEAN,
+    LLM_LOSS_GRAD
+} llm_loss_part;
+
+/* A pass over numbers, unless something was launched already. */
+void llm_launch_elementwise(llm_pen *p, uint64_t numbers, uint64_t moved);
+/* pairs: of a query and a key it sees, in one head of one sequence. */
+void llm_launch_attention(llm_pen *p, uint64_t pairs, bool is_backward);
+void llm_launch_embedding(llm_pen *p, bool is_backward);
+void llm_launch_loss(llm_pen *p, llm_loss_part part);
+void llm_launch_clipping(llm_pen *p, uint64_t own, uint64_t tensors);
+void llm_launch_update(llm_pen *p, uint64_t own, uint64_t tensors);
 
 /* ---- the schedule ---- */
 
@@ -223,7 +248,8 @@ typedef struct llm_sync {
     llm_pen *p;
     llm_bucket dense, expert;
     uint64_t dense_parameters, expert_parameters; /* of the class, on one rank */
-    llm_grads last;                               /* of the layer that came last */
+    uint64_t tensors;
+    llm_grads last; /* of the layer that came last */
 } llm_sync;
 
 /* ---- both ends ---- */

@@ -53,13 +53,25 @@ typedef struct core {
     uint64_t operations, bytes; /* of one block */
     uint64_t kv_bytes;
     uint64_t tag;
+    uint64_t pairs;        /* training: in one head of one sequence */
+    const llm_sight *seen; /* serving */
+    bool is_backward;
 } core;
+
+static void launch_core(const core *c)
+{
+    if (c->seen)
+        llm_launch_served_attention(c->p, c->seen);
+    else
+        llm_launch_attention(c->p, c->pairs, c->is_backward);
+}
 
 static uint64_t forward_ring(const core *c, llm_deps after)
 {
     const uint32_t blocks = c->p->g->opt.cp;
     char room[64];
     uint64_t arrived = 0;
+    launch_core(c);
     uint64_t done =
         llm_put_compute(c->p, label(room, "core", c->suffix), c->operations, c->bytes, after);
     for (uint32_t i = 1; i < blocks; i++) {
@@ -68,6 +80,7 @@ static uint64_t forward_ring(const core *c, llm_deps after)
                      have);
         arrived = llm_put_receive(c->p, label(room, "kv_receive", c->suffix), c->kv_bytes, c->tag,
                                   LLM_PEER_CP_PREVIOUS, have);
+        launch_core(c);
         done = llm_put_compute(c->p, label(room, "core", c->suffix), c->operations, c->bytes,
                                LLM_AFTER(done, arrived));
     }
@@ -81,6 +94,7 @@ static core trained_core(const llm_steps *s)
     const uint64_t kv = kv_numbers(g) * g->act;
     return (core){.operations = operations(s, 1, 1) / (is_ring ? g->opt.cp : 1),
                   .bytes = query_numbers(g) * g->act + (is_ring ? kv : kv * g->opt.cp),
+                  .pairs = attention_pairs(g, s->layer),
                   .kv_bytes = kv};
 }
 
@@ -104,6 +118,7 @@ static core served_core(const llm_steps *s)
     return (core){.operations = 2 * work / cp / (is_ring ? cp : 1),
                   .bytes = queries * g->act + (is_ring ? block : block * cp) +
                            seen->decode_keys * kv_kept(g) * g->kv,
+                  .seen = seen,
                   .kv_bytes = block};
 }
 
@@ -122,6 +137,7 @@ static uint64_t llm_attention_forward(
     const uint64_t all = llm_put_collect(p, label(room, "kv_gather", suffix), ORR_COLL_ALL_GATHER,
                                          c.kv_bytes, LLM_AXIS_CP, after);
     const uint64_t from = after.count ? after.ids[0] : 0;
+    launch_core(&c);
     return llm_put_compute(p, label(room, "core", suffix), c.operations, c.bytes,
                            LLM_AFTER(from, all));
 }
@@ -133,6 +149,7 @@ static uint64_t backward_ring(const core *c, llm_deps after)
     llm_pen *p = c->p;
     const uint32_t blocks = p->g->opt.cp;
     uint64_t kv = 0, grads = 0;
+    launch_core(c);
     uint64_t done = llm_put_compute(p, "attn.core.grad", c->operations, c->bytes, after);
     for (uint32_t i = 1; i < blocks; i++) {
         const llm_deps have = kv ? LLM_AFTER(kv) : after;
@@ -143,6 +160,7 @@ static uint64_t backward_ring(const core *c, llm_deps after)
                      LLM_AFTER(done, grads));
         grads = llm_put_receive(p, "attn.dkv_receive.grad", c->kv_bytes, c->tag + 2,
                                 LLM_PEER_CP_PREVIOUS, LLM_AFTER(done));
+        launch_core(c);
         done = llm_put_compute(p, "attn.core.grad", c->operations, c->bytes, LLM_AFTER(done, kv));
     }
     if (blocks == 1)
@@ -161,6 +179,7 @@ static uint64_t backward_gathered(const core *c, llm_deps after)
     const uint64_t from = after.count ? after.ids[0] : 0;
     const uint64_t all = llm_put_collect(p, "attn.kv_gather.grad", ORR_COLL_ALL_GATHER, c->kv_bytes,
                                          LLM_AXIS_CP, after);
+    launch_core(c);
     const uint64_t done =
         llm_put_compute(p, "attn.core.grad", c->operations, c->bytes, LLM_AFTER(from, all));
     return llm_put_collect(p, "attn.dkv_scatter.grad", ORR_COLL_REDUCE_SCATTER,
@@ -177,6 +196,8 @@ static uint64_t llm_attention_backward(llm_pen *p, const llm_steps *s, uint64_t 
                     .operations = operations(s, 3, 2) / blocks,
                     .bytes = 2 * (query_numbers(g) * g->act + (is_ring ? kv : kv * g->opt.cp)),
                     .kv_bytes = kv,
+                    .pairs = attention_pairs(g, s->layer),
+                    .is_backward = true,
                     .tag = tag};
     uint64_t again = 0;
     if (g->opt.recompute == ORR_RECOMPUTE_SELECTIVE)
@@ -264,6 +285,8 @@ static uint64_t forward_step(forward *f, const llm_step *s)
     const uint64_t also = s->also >= 0 ? f->out[s->also] : 0;
     const llm_deps after = LLM_AFTER(f->out[s->from], also);
     const step_name label = with(s->name, f->suffix);
+    if (s->kind == LLM_STEP_ELEMENTWISE || s->kind == LLM_STEP_PRODUCT)
+        llm_launch_forward(f->p, s);
     switch (s->kind) {
     case LLM_STEP_ELEMENTWISE:
         if (s->bytes)
@@ -357,6 +380,7 @@ static void put_weight_grad(backward *b, const llm_step *s, llm_deps after)
         ids[i + 1] = after.ids[i];
     const uint64_t bytes =
         g->mat * (in_numbers(s) + out_numbers(s)) + 2 * g->grad * weight_numbers(s);
+    llm_launch_backward(p, s, LLM_WEIGHT_GRADS);
     note_grad(
         b, s,
         put_product(p, with(s->name, ".wgrad").text, s, bytes, (llm_deps){ids, after.count + 1}));
@@ -366,8 +390,10 @@ static void backward_product(backward *b, const llm_step *s, llm_deps after)
 {
     const llm_job *g = b->p->g;
     const uint64_t bytes = g->mat * (out_numbers(s) + weight_numbers(s)) + g->act * in_numbers(s);
-    if (b->parts & LLM_INPUT_GRADS)
+    if (b->parts & LLM_INPUT_GRADS) {
+        llm_launch_backward(b->p, s, LLM_INPUT_GRADS);
         give(b, s->from, put_product(b->p, with(s->name, ".grad").text, s, bytes, after));
+    }
     if (b->parts & LLM_WEIGHT_GRADS)
         put_weight_grad(b, s, after);
 }
@@ -390,9 +416,10 @@ static void backward_step(backward *b, int i)
         give_all(b, s->also, &b->of[i]);
         return;
     }
-    if (s->kind == LLM_STEP_ELEMENTWISE)
+    if (s->kind == LLM_STEP_ELEMENTWISE) {
+        llm_launch_backward(b->p, s, LLM_INPUT_GRADS);
         id = llm_put_elementwise(b->p, label.text, s->numbers, 2 * s->operations, 3, after);
-    else if (s->kind == LLM_STEP_ATTENTION)
+    } else if (s->kind == LLM_STEP_ATTENTION)
         id = llm_attention_backward(b->p, b->s, b->tag, after);
     else if (s->kind == LLM_STEP_ENTER)
         id = leave(b->p, label.text, s->numbers, after);
@@ -466,7 +493,9 @@ static int add_elementwise(
 static int add_norm(llm_steps *s, const char *name, int from, uint64_t numbers)
 {
     const bool is_rms = s->g->m->norm == ORR_MODEL_RMS_NORM;
-    return add_elementwise(s, name, from, numbers, is_rms ? 4 : 7);
+    const int i = add_elementwise(s, name, from, numbers, is_rms ? 4 : 7);
+    s->list[i].role = LLM_ROLE_NORM;
+    return i;
 }
 
 static int add_sum(llm_steps *s, const char *name, int from, int also, uint64_t numbers)
@@ -474,6 +503,7 @@ static int add_sum(llm_steps *s, const char *name, int from, int also, uint64_t 
     const int i = add_elementwise(s, name, from, numbers, 1);
     s->list[i].also = also;
     s->list[i].is_sum = true;
+    s->list[i].role = LLM_ROLE_SUM;
     return i;
 }
 
@@ -523,6 +553,7 @@ static int add_latent_queries(llm_steps *s, int from)
         return add_product(s, "attn.q", from, g->tokens, columns, m->hidden);
     const int down = add_product(s, "attn.q_down", from, g->tokens, m->q_lora_rank, m->hidden);
     const int norm = add_norm(s, "attn.q_norm", down, g->tokens * m->q_lora_rank);
+    s->list[norm].width = m->q_lora_rank;
     return add_product(s, "attn.q_up", norm, g->tokens, columns, m->q_lora_rank);
 }
 
@@ -545,6 +576,7 @@ static int add_latent_keys(llm_steps *s, int from, int *kept)
     const int down = add_product(s, "attn.kv_down", from, g->tokens,
                                  m->kv_lora_rank + m->qk_rope_head_dim, m->hidden);
     const int norm = *kept = add_norm(s, "attn.kv_norm", down, g->tokens * m->kv_lora_rank);
+    s->list[norm].width = m->kv_lora_rank;
     return rows ? add_product(s, "attn.kv_up", norm, rows, columns, m->kv_lora_rank) : -1;
 }
 
@@ -562,8 +594,11 @@ static int add_queries(llm_steps *s, int from, int *also, int *kept)
     const uint64_t queries = m->heads / g->opt.tp * m->head_dim;
     const uint64_t columns = queries + kv_numbers(g) / g->tokens;
     int at = add_product(s, "attn.qkv", from, g->tokens, columns, m->hidden);
-    if (m->qk_norm != ORR_MODEL_NO_QK_NORM)
+    s->list[at].has_bias = m->has_qkv_bias;
+    if (m->qk_norm != ORR_MODEL_NO_QK_NORM) {
         at = add_norm(s, "attn.qk_norm", at, g->tokens * (columns + queries) / 2);
+        s->list[at].width = m->head_dim;
+    }
     return at;
 }
 
@@ -583,6 +618,7 @@ static int add_cache_write(llm_steps *s, int from, int kept)
     const uint64_t numbers = g->tokens * kv_kept(g);
     const int at = add_elementwise(s, "attn.kv_write", from, numbers, 1);
     s->list[at].also = kept;
+    s->list[at].role = LLM_ROLE_CACHE;
     s->list[at].bytes = numbers * (g->act + g->kv);
     return at;
 }
@@ -625,8 +661,10 @@ static int add_attention(llm_steps *s, int from)
     int also, kept;
     const int input = add_move(s, LLM_STEP_ENTER, "attn.gather", from, all);
     int at = add_queries(s, input, &also, &kept);
-    if (m->position == ORR_MODEL_ROTARY)
+    if (m->position == ORR_MODEL_ROTARY) {
         at = add_elementwise(s, "attn.rotary", at, rotated_numbers(g), 3);
+        s->list[at].role = LLM_ROLE_ROTARY;
+    }
     if (g->pass)
         at = add_cache_write(s, at, kept);
     at = add_absorbed(s, "attn.q_absorb", at, m->kv_lora_rank, m->qk_nope_head_dim);
@@ -636,6 +674,8 @@ static int add_attention(llm_steps *s, int from)
     at = add_gate(s, input, at);
     at = add_product(s, "attn.out", at, g->tokens, m->hidden,
                      m->heads / g->opt.tp * orr_model_v_dim(m));
+    s->list[at].has_bias = m->has_output_bias;
+    s->list[at].joins_next = s->list[at].is_dropped = true;
     return add_move(s, LLM_STEP_LEAVE, "attn.scatter", at, all);
 }
 
@@ -763,6 +803,10 @@ static int add_ffn_products(llm_steps *s, int from, const ffn *f)
     const int up = add_product(s, f->up, from, f->rows, g->m->is_gated ? 2 * width : width, hidden);
     const int act = add_elementwise(s, f->activation, up, f->rows * width, g->m->is_gated ? 6 : 8);
     const int down = add_product(s, f->down, act, f->rows, hidden, width);
+    s->list[act].role = LLM_ROLE_ACTIVATION;
+    s->list[up].has_bias = s->list[down].has_bias = g->m->has_ffn_bias;
+    s->list[up].joins_next = s->list[down].joins_next = s->list[down].is_dropped = true;
+    s->list[up].is_pair = g->m->is_gated;
     s->list[up].copies = s->list[down].copies = f->copies;
     s->list[up].is_expert = s->list[down].is_expert = f->is_expert;
     return down;
@@ -790,7 +834,9 @@ static int add_routed(llm_steps *s, int from)
                          .is_expert = true};
     int at = add_product(s, "moe.router", from, g->thin_tokens, m->experts, m->hidden);
     at = add_elementwise(s, "moe.select", at, g->thin_tokens * m->experts, 4);
+    s->list[at].role = LLM_ROLE_SELECT;
     at = add_elementwise(s, "moe.permute", at, sent, 1);
+    s->list[at].role = LLM_ROLE_PERMUTE;
     s->list[at].also = from;
     at = add_move(s, LLM_STEP_EXCHANGE, "moe.dispatch", at, sent);
     at = add_ffn(s, at, &experts, "moe.gather", "moe.scatter");
@@ -863,7 +909,9 @@ static int add_routing(llm_steps *s, int from, uint64_t tokens)
 {
     const orr_model *m = s->g->m;
     const int at = add_product(s, "moe.router", from, tokens, m->experts, m->hidden);
-    return add_elementwise(s, "moe.select", at, tokens * m->experts, 4);
+    const int select = add_elementwise(s, "moe.select", at, tokens * m->experts, 4);
+    s->list[select].role = LLM_ROLE_SELECT;
+    return select;
 }
 
 static int add_shared(llm_steps *s, int from)
@@ -892,6 +940,7 @@ static int add_near_experts(llm_steps *s, int from)
     const int start = add_move(s, LLM_STEP_ENTER, "moe.gather", from, all);
     int at = add_routing(s, start, g->tokens);
     at = add_elementwise(s, "moe.permute", at, rows * m->hidden, 1);
+    s->list[at].role = LLM_ROLE_PERMUTE;
     s->list[at].also = start;
     at = add_expert_products(s, at, rows);
     at = add_elementwise(s, "moe.weigh", at, rows * m->hidden, 2);
@@ -920,6 +969,7 @@ static int add_far_experts(llm_steps *s, int from)
     const uint64_t copies = share * m->experts_per_token * m->hidden;
     int at = add_routing(s, from, share);
     at = add_elementwise(s, "moe.permute", at, copies, 1);
+    s->list[at].role = LLM_ROLE_PERMUTE;
     s->list[at].also = from;
     at = add_elementwise(s, "moe.weigh", add_trip(s, at), copies, 2);
     if (!g->is_sequence_parallel)
@@ -973,15 +1023,18 @@ void llm_describe_layer(const llm_job *g, uint64_t layer, llm_steps *out)
         if (norms_results)
             attention = add_norm(out, "attn.norm_after", attention, thin);
         middle = add_sum(out, "attn.add", attention, input, thin);
+        out->list[middle].is_residual = true;
     }
     if (orr_model_ffn_of(m, layer) == ORR_FFN_NONE)
         return;
     int start = m->is_parallel ? input : middle;
     start = m->is_parallel && m->block_norms == 1 ? norm : add_norm(out, "ffn.norm", start, thin);
+    out->list[start].is_residual = start != norm && middle != input;
     int second = add_second_half(out, start);
     if (norms_results)
         second = add_norm(out, "ffn.norm_after", second, thin);
-    add_sum(out, "ffn.add", second, middle, thin);
+    const int sum = add_sum(out, "ffn.add", second, middle, thin);
+    out->list[sum].is_residual = true;
 }
 
 void llm_describe_idle_layer(const llm_job *g, uint64_t layer, llm_steps *out)

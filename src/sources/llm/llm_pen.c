@@ -17,6 +17,7 @@ void llm_pen_open(llm_pen *p, const llm_job *g, orr_error *err)
     p->b.next_id = 1;
     orr__put_text(&p->b, ORR__ATTR_SCHEMA, orr_str_of("orrery llm 1"));
     orr__put_uint(&p->b, ORR__ATTR_STREAMS, 1);
+    orr__put_text(&p->b, ORR__ATTR_SOFTWARE, orr_str_of(g->software->name));
     if (g->job_tokens) {
         orr__put_uint(&p->b, ORR__ATTR_TOKENS, g->job_tokens);
         orr__put_double(&p->b, ORR__ATTR_MODEL_FLOPS, g->job_flops);
@@ -27,6 +28,9 @@ void llm_pen_open(llm_pen *p, const llm_job *g, orr_error *err)
 
 orr_code llm_pen_close(llm_pen *p, orr_set *s, uint32_t *class_index)
 {
+    if (p->kernels.failed && !p->b.code)
+        p->b.code = orr_no_memory(p->b.err);
+    orr_buf_fini(&p->kernels);
     return orr__build_class(&p->b, s, p->slot_count, class_index);
 }
 
@@ -93,6 +97,11 @@ static uint64_t add_time(llm_meter *t, uint64_t ps)
 
 static uint64_t measure_compute(llm_meter *t, uint64_t operations, uint64_t bytes)
 {
+    if (t->pending) {
+        const uint64_t ps = t->pending;
+        t->pending = 0;
+        return add_time(t, ps);
+    }
     const uint64_t by_work = ps_of(operations, t->peak);
     const uint64_t by_memory = ps_of(bytes, t->memory_rate);
     return add_time(t, by_work > by_memory ? by_work : by_memory);
@@ -118,11 +127,16 @@ uint64_t llm_put_compute(
         return measure_compute(p->meter, operations, bytes);
     orr__builder *b = begin(p, ORR_NODE_COMP, name, after);
     orr__put_work(b, operations ? operations : 1, bytes ? bytes : 1);
+    if (p->kernels.len)
+        orr__put_text(b, ORR__ATTR_KERNELS,
+                      (orr_str){(const char *)p->kernels.ptr, p->kernels.len});
     for (size_t i = 0; i < sizeof p->barrier / sizeof *p->barrier; i++) {
         add_ctrl(b, p->barrier[i]);
         p->barrier[i] = 0;
     }
-    return end(p, LLM_ON_COMPUTE, false);
+    const uint64_t id = end(p, LLM_ON_COMPUTE, false);
+    p->kernels.len = 0;
+    return id;
 }
 
 uint64_t llm_put_elementwise(llm_pen *p,
@@ -132,6 +146,7 @@ uint64_t llm_put_elementwise(llm_pen *p,
                              uint64_t moved,
                              llm_deps after)
 {
+    llm_launch_elementwise(p, numbers, moved);
     return llm_put_compute(p, name, numbers * operations, numbers * moved * p->g->act, after);
 }
 

@@ -207,6 +207,7 @@ static uint64_t update_bytes(const llm_job *g, uint64_t parameters)
 
 static uint64_t put_norm(llm_sync *y, uint64_t own, llm_deps after)
 {
+    llm_launch_clipping(y->p, own, y->tensors);
     const uint64_t at = llm_put_compute(y->p, "norm", 2 * own, own * y->p->g->grad, after);
     return llm_put_collect(y->p, "norm.sum", ORR_COLL_ALL_REDUCE, 4, LLM_AXIS_WORLD, LLM_AFTER(at));
 }
@@ -252,6 +253,7 @@ static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameter
     uint64_t at = 0;
     if (!g->opt.no_clipping)
         at = put_norm(y, own, (llm_deps){ids, count});
+    llm_launch_update(p, own, y->tensors);
     at = at ? llm_put_compute(p, "update", 12 * own, update_bytes(g, own), LLM_AFTER(at))
             : llm_put_compute(p, "update", 12 * own, update_bytes(g, own), (llm_deps){ids, count});
     p->barrier[0] = at;
@@ -288,6 +290,7 @@ uint64_t llm_embedding_after(llm_pen *p, llm_deps tokens)
 {
     const llm_job *g = p->g;
     const bool is_sp = g->is_sequence_parallel;
+    llm_launch_embedding(p, false);
     uint64_t at = llm_put_elementwise(p, "embedding.lookup", hidden_numbers(g), 1, 2, tokens);
     at = llm_put_collect(p, "embedding.sum", is_sp ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE,
                          hidden_numbers(g) * g->act, LLM_AXIS_TP, LLM_AFTER(at));
@@ -305,6 +308,7 @@ static void llm_embedding_backward(llm_pen *p, uint64_t output_grad, llm_grads *
         at = llm_put_collect(p, "embedding.gather.grad", ORR_COLL_ALL_GATHER,
                              g->thin_tokens * g->m->hidden * g->act, LLM_AXIS_TP, LLM_AFTER(at));
     const uint64_t bytes = hidden_numbers(g) * (g->act + 2 * g->grad);
+    llm_launch_embedding(p, true);
     grads->dense[grads->dense_count++] =
         llm_put_compute(p, "embedding.wgrad", hidden_numbers(g), bytes, LLM_AFTER(at));
 }
@@ -316,12 +320,15 @@ static uint64_t llm_head_forward(llm_pen *p, uint64_t input)
     llm_steps s;
     llm_describe_head(g, &s);
     uint64_t at = llm_steps_forward(p, &s, "", 0, input);
+    llm_launch_loss(p, LLM_LOSS_MAX);
     at = llm_put_elementwise(p, "loss.max", logits(g), 1, 1, LLM_AFTER(at));
     at = llm_put_collect(p, "loss.max_all", ORR_COLL_ALL_REDUCE, g->tokens * 4, LLM_AXIS_TP,
                          LLM_AFTER(at));
+    llm_launch_loss(p, LLM_LOSS_EXPONENTIALS);
     at = llm_put_elementwise(p, "loss.exponentials", logits(g), 4, 2, LLM_AFTER(at));
     at = llm_put_collect(p, "loss.sum_all", ORR_COLL_ALL_REDUCE, g->tokens * 8, LLM_AXIS_TP,
                          LLM_AFTER(at));
+    llm_launch_loss(p, LLM_LOSS_MEAN);
     return llm_put_elementwise(p, "loss.mean", g->tokens, 2, 2, LLM_AFTER(at));
 }
 
@@ -330,8 +337,10 @@ static uint64_t llm_head_backward(llm_pen *p, int parts, uint64_t loss, llm_grad
     llm_steps s;
     llm_describe_head(p->g, &s);
     uint64_t at = loss;
-    if (parts & LLM_INPUT_GRADS)
+    if (parts & LLM_INPUT_GRADS) {
+        llm_launch_loss(p, LLM_LOSS_GRAD);
         at = llm_put_elementwise(p, "loss.grad", logits(p->g), 2, 2, LLM_AFTER(loss));
+    }
     return llm_steps_backward(p, &s, 0, parts, at, grads);
 }
 
@@ -609,6 +618,8 @@ static void run_task(stage_writer *w, const llm_task *t)
 static void count_parameters(stage_writer *w)
 {
     llm_sync *y = &w->sync;
+    orr_model_tensor tensors[ORR_MODEL_TENSORS];
+    y->tensors = 2;
     for (uint32_t c = 0; c < w->g->opt.chunks; c++) {
         const range r = layers_of(w, c);
         for (uint64_t layer = r.first; layer < r.end; layer++) {
@@ -616,6 +627,7 @@ static void count_parameters(stage_writer *w)
             llm_layer_parameters(w->g, layer, &dense, &expert);
             y->dense_parameters += dense;
             y->expert_parameters += expert;
+            y->tensors += orr_model_layer_tensors(w->g->m, layer, tensors);
         }
         y->dense_parameters += is_first(w, c) ? llm_embedding_parameters(w->g) : 0;
         y->dense_parameters += is_last(w, c) ? llm_head_parameters(w->g) : 0;
@@ -739,6 +751,8 @@ static void set_sizes(llm_job *g)
     g->thin_tokens = g->is_sequence_parallel ? g->tokens / o->tp : g->tokens;
     g->micro_batches = o->batch / (o->dp * o->micro_batch);
     g->virtual_stages = o->pp * o->chunks;
+    g->software = o->software ? o->software : orr_software_at(0);
+    g->has_dropout = g->software->has_dropout;
 }
 
 orr_code llm_init(llm_job *g, const orr_model *m, const orr_llm_options *opt, orr_error *err)

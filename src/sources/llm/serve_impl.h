@@ -196,6 +196,9 @@ typedef struct llm_class_job {
     uint32_t partners;
 } llm_class_job;
 
+/* Attention of a pass (llm_kernels.c). */
+void llm_launch_served_attention(llm_pen *p, const llm_sight *seen);
+
 /* Norm, head, and a token for each sequence that gets one. */
 uint64_t llm_put_sampling(llm_pen *p, uint64_t input);
 /* Bytes of what goes from stage to stage. */

@@ -274,12 +274,14 @@ static void set_sizes(llm_pool *p)
                              .ep = r->ep,
                              .micro_batch = 1,
                              .chunks = 1,
+                             .dtype = o->dtype,
                              .context_form = o->context_form},
                      .mat = bytes,
                      .weight = bytes,
                      .act = o->dtype == ORR_DTYPE_FP8 ? 2 : bytes,
                      .kv = orr_dtype_bytes(o->kv_dtype),
                      .virtual_stages = r->pp,
+                     .software = o->software ? o->software : orr_software_find("vllm"),
                      .expert_tp = r->ep < r->tp ? r->tp / r->ep : 1};
     p->block_bytes = o->kv_block * kv_kept(&p->g) * p->g.kv;
     p->in_step = replicas_in_step(r);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* software.h - how training software uses a chip: which work it joins in one kernel, and what its
+ * host needs to issue them.
+ *
+ *     const orr_software *s = orr_software_find("megatron-core");
+ *
+ * A step of the same model on the same machine took twice as long in 2020 as it does now; the
+ * software of the time is part of what was measured.  `orrery stage --software` writes the kernels
+ * that a preset launches; a run on a chip takes the host from it.  docs/software.md has the presets
+ * and where their figures come from.  Experimental: may change in the next release. */
+#ifndef ORRERY_LAB_SOFTWARE_H
+#define ORRERY_LAB_SOFTWARE_H
+
+#include <orrery/error.h>
+#include <orrery/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct orr_software {
+    const char *name, *note;
+    /* ---- the device ---- */
+    bool unfused_attention; /* products, mask, softmax, dropout and products, each by itself */
+    bool has_dropout;       /* hidden and attention dropout are on, as in the recipes of the time */
+    bool joins_bias;        /* bias, dropout and residual, bias and activation in one kernel each */
+    bool joins_elementwise; /* compiled: what lies between products is one pass */
+    bool splits_products;   /* queries, keys, values, gate and up are products of their own */
+    bool adds_in_product;   /* gradients of weights are added up by the product that makes them */
+    bool lists_optimizer;   /* the optimizer goes over lists of tensors, an operation at a time */
+    bool upcasts_logits;    /* the loss is computed in 32 bits */
+    bool pure;              /* weights and moments are kept in the type of the products */
+    double tensor_overlap;  /* part of tensor-parallel traffic that runs under its products */
+    /* ---- the host, microseconds; 0: none (graphs) ---- */
+    double forward_us, backward_us; /* to issue an operator */
+    double collective_us;           /* to issue a collective or a message */
+    double task_us;                 /* at the start of each pass of a micro-batch */
+    double step_us;                 /* once a step: optimizer, logging, data */
+    bool waits_for_messages;        /* the host waits for the device where stages exchange */
+} orr_software;
+
+/* In the order in which they are best read; NULL past the last. */
+ORR_API const orr_software *orr_software_at(size_t index);
+/* By name; NULL: there is none. */
+ORR_API const orr_software *orr_software_find(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel_times.c - how long the computations of a trace take on a chip (chip.h), once for all ranks
+ * of its class.
+ *
+ * A node that says what it launches (`kernels`) takes the sum of its kernels' times; one that says
+ * only how much it computes takes a roofline of the same chip; one that says neither keeps its
+ * recorded duration.  Two things join the kernels of a step: the clock, which falls under the power
+ * cap with the mean rate of the whole step (solved in a few rounds), and the host, which issues
+ * kernels one after the other: a kernel starts when the device is free and the host has come to it
+ * (software.h).  The wait goes into the node's time, so that a node takes the same time on all ranks
+ * of a class and folding stays exact.
+ *
+ * Equal texts are timed once: the price is a lookup a node. */
+#include "workload.h"
+
+#include "base/memory/intern.h"
+#include "base/memory/memory.h"
+#include "trace/attrs.h"
+#include "trace/trace_impl.h"
+
+#include <orrery/lab/chip.h>
+#include <orrery/lab/software.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of one text: at the chip's highest clock. */
+typedef struct kernel_row {
+    double fixed_us, clocked_us; /* that does not, and that does, scale with the clock */
+    double flops;
+    uint32_t launches;
+} kernel_row;
+
+typedef struct timing {
+    work_graph *g;
+    const orr_chip *chip;
+    const orr_software *software;
+    double link_GBps; /* for what the device does while the host goes on; 0: not known */
+    orr_intern *texts;
+    kernel_row *rows; /* by text */
+    size_t row_room, row_count;
+    uint32_t *row_of; /* by place; NO_ROW: recorded duration */
+    uint32_t timed;
+} timing;
+
+enum { CLOCK_ROUNDS = 4 };
+static const uint32_t NO_ROW = UINT32_MAX;
+
+static orr_code refuse(const timing *t, uint32_t node, const orr_error *why, orr_error *err)
+{
+    const orr_where w = orr_trace_where(t->g->t, node);
+    return orr_fail(err, ORR_EINPUT, &w, "node %" PRIu64 ", attribute kernels: %s",
+                    t->g->t->columns.id[node], why->message);
+}
+
+static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *out, orr_error *err)
+{
+    orr_error why;
+    orr_code code;
+    orr_kernel k;
+    while ((code = orr_kernel_next(&list, &k, &why)) == ORR_OK) {
+        orr_kernel_time time;
+        if (!orr_chip_time(t->chip, &k, &time)) {
+            const orr_where w = orr_trace_where(t->g->t, node);
+            return orr_fail(err, ORR_EINPUT, &w, "%s cannot run %s kernels in %s", t->chip->name,
+                            orr_kernel_kind_name(k.kind), orr_kernel_type_name(k.type));
+        }
+        out->clocked_us += time.us * time.clock_share;
+        out->fixed_us += time.us * (1 - time.clock_share);
+        out->launches += time.launches;
+        if (k.kind == ORR_KERNEL_GEMM || k.kind == ORR_KERNEL_GROUPED || k.kind == ORR_KERNEL_MOE ||
+            k.kind == ORR_KERNEL_ATTENTION || k.kind == ORR_KERNEL_CONV)
+            out->flops += orr_kernel_count(&k).flops;
+    }
+    return code == ORR_END ? ORR_OK : refuse(t, node, &why, err);
+}
+
+/* What is known of the work: a roofline with four fifths of each peak. */
+static kernel_row roofline_row(const timing *t, double ops, double bytes)
+{
+    const double by_work = ops / (t->chip->peak_tflops[ORR_TYPE_BF16] * 0.8e6);
+    const double by_memory = bytes / (t->chip->memory_GBps * 0.8e3);
+    return (kernel_row){.fixed_us = by_work > by_memory ? 0 : by_memory + t->chip->launch_us,
+                        .clocked_us = by_work > by_memory ? by_work + t->chip->launch_us : 0,
+                        .flops = by_work > by_memory ? ops : 0,
+                        .launches = 1};
+}
+
+static bool add_row(timing *t, const kernel_row *row)
+{
+    if (!orr_grow(&t->rows, &t->row_room, t->row_count + 1))
+        return false;
+    t->rows[t->row_count++] = *row;
+    return true;
+}
+
+static orr_code row_of_text(timing *t, uint32_t node, orr_str text, uint32_t *out, orr_error *err)
+{
+    kernel_row row = {0};
+    if (!orr_intern_add(t->texts, text, out))
+        return orr_no_memory(err);
+    if (*out < t->row_count)
+        return ORR_OK;
+    const orr_code code = add_kernels(t, node, text, &row, err);
+    if (code)
+        return code;
+    return add_row(t, &row) ? ORR_OK : orr_no_memory(err);
+}
+
+/* Rows of nodes without a text are found by a text of their own. */
+static orr_code row_of_node(timing *t, uint32_t node, uint32_t *out, orr_error *err)
+{
+    const orr_columns *c = &t->g->t->columns;
+    orr_node whole;
+    orr_attr kernels;
+    orr_trace_node(t->g->t, node, &whole);
+    if (orr__node_get(&whole, ORR__ATTR_KERNELS, &kernels) && kernels.kind == ORR_VALUE_STRING &&
+        kernels.value.s.len)
+        return row_of_text(t, node, kernels.value.s, out, err);
+    *out = NO_ROW;
+    if (!c->num_ops || !c->tensor_size || c->num_ops[node] == ORR_NO_VALUE ||
+        c->tensor_size[node] == ORR_NO_VALUE)
+        return ORR_OK;
+    char text[64];
+    const kernel_row row = roofline_row(t, (double)c->num_ops[node], (double)c->tensor_size[node]);
+    const int n =
+        snprintf(text, sizeof text, "%" PRId64 " %" PRId64, c->num_ops[node], c->tensor_size[node]);
+    if (!orr_intern_add(t->texts, (orr_str){text, (size_t)n}, out) ||
+        (*out == t->row_count && !add_row(t, &row)))
+        return orr_no_memory(err);
+    return ORR_OK;
+}
+
+static orr_code find_rows(timing *t, orr_error *err)
+{
+    const work_graph *g = t->g;
+    orr_code code = ORR_OK;
+    for (uint32_t p = 0; p < g->count && !code; p++) {
+        t->row_of[p] = NO_ROW;
+        if (g->slot[p] != WORK_SLOT_COMP)
+            continue;
+        code = row_of_node(t, g->node[p], &t->row_of[p], err);
+        t->timed += t->row_of[p] != NO_ROW;
+    }
+    return code;
+}
+
+/* ---- the step ---- */
+
+typedef struct walk_state {
+    double device, host; /* us: free from then on */
+    double slow;         /* highest clock over the clock */
+    double flops;
+} walk_state;
+
+static double row_us(const timing *t, const walk_state *w, uint32_t row)
+{
+    return t->rows[row].fixed_us + t->rows[row].clocked_us * w->slow;
+}
+
+/* What the device waits for before it goes on, roughly. */
+static void walk_communication(const timing *t, walk_state *w, uint32_t p)
+{
+    const work_graph *g = t->g;
+    const orr_columns *c = &g->t->columns;
+    const uint8_t type = c->type[g->node[p]];
+    const int64_t bytes = c->comm_size ? c->comm_size[g->node[p]] : 0;
+    bool holds_device = false;
+    w->host += t->software->collective_us;
+    if (type != ORR_NODE_COMM_COLL) {
+        if (t->software->waits_for_messages && type == ORR_NODE_COMM_RECV && w->host < w->device)
+            w->host = w->device;
+        return;
+    }
+    for (uint32_t e = g->child_first[p]; e < g->child_first[p + 1]; e++)
+        holds_device |= g->child[e] <= p + 4 && g->slot[g->child[e]] == WORK_SLOT_COMP;
+    if (!holds_device || bytes <= 0)
+        return;
+    const double start = w->device > w->host ? w->device : w->host;
+    w->device = start + 15 + (t->link_GBps > 0 ? 2e-3 * (double)bytes / t->link_GBps : 0);
+}
+
+/* Through all nodes in the order of the program; ticks NULL: the clock is being sought. */
+static void walk(const timing *t, walk_state *w, uint64_t *ticks)
+{
+    const work_graph *g = t->g;
+    w->device = w->host = w->flops = 0;
+    for (uint32_t p = 0; p < g->count; p++) {
+        if (t->row_of[p] == NO_ROW) {
+            if (g->slot[p] == WORK_SLOT_RECV || work_is_comm_slot(g->slot[p]))
+                walk_communication(t, w, p);
+            continue;
+        }
+        const kernel_row *r = &t->rows[t->row_of[p]];
+        const double us = row_us(t, w, t->row_of[p]);
+        w->host += r->launches * t->software->forward_us;
+        const double wait = w->host - r->launches * t->software->forward_us * 0.5 - w->device;
+        const double whole = (wait > 0 ? wait : 0) + us;
+        w->device += whole;
+        w->flops += r->flops;
+        if (ticks)
+            ticks[p] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
+    }
+}
+
+static void fill_ticks(const timing *t, uint64_t *ticks)
+{
+    walk_state w = {.slow = 1};
+    for (int i = 0; i < CLOCK_ROUNDS; i++) {
+        walk(t, &w, NULL);
+        const double mean = w.device > 0 ? w.flops / w.device * 1e-6 : 0;
+        const double clock = orr_chip_clock(t->chip, mean);
+        w.slow = clock > 0 ? t->chip->clock_MHz / clock : 1;
+    }
+    walk(t, &w, ticks);
+}
+
+/* The preset that the trace was made with. */
+static const orr_software *software_of(const orr_trace *t)
+{
+    orr_attrs it = orr_trace_attrs(t);
+    orr_attr a;
+    char name[64];
+    while (t->has_metadata && orr_attrs_next(&it, &a)) {
+        const orr_str key = orr__attr_rows[ORR__ATTR_SOFTWARE].name;
+        if (a.name.len != key.len || memcmp(a.name.ptr, key.ptr, key.len) != 0 ||
+            a.kind != ORR_VALUE_STRING || a.value.s.len >= sizeof name)
+            continue;
+        memcpy(name, a.value.s.ptr, a.value.s.len);
+        name[a.value.s.len] = '\0';
+        return orr_software_find(name);
+    }
+    return NULL;
+}
+
+orr_code work_graph_time(work_graph *g,
+                         const orr_chip *chip,
+                         const orr_software *software,
+                         double link_GBps,
+                         uint32_t *timed,
+                         orr_error *err)
+{
+    static const orr_software none = {.name = "none"};
+    timing t = {.g = g, .chip = chip, .link_GBps = link_GBps, .texts = orr_intern_create()};
+    t.software = software ? software : software_of(g->t);
+    if (!t.software)
+        t.software = &none;
+    t.row_of = orr_alloc(g->count, sizeof *t.row_of);
+    g->ticks = orr_alloc(g->count, sizeof *g->ticks);
+    orr_code code = t.texts && t.row_of && g->ticks ? find_rows(&t, err) : orr_no_memory(err);
+    if (!code)
+        fill_ticks(&t, g->ticks);
+    *timed += t.timed;
+    orr_intern_destroy(t.texts);
+    orr_free(t.row_of);
+    orr_free(t.rows);
+    return code;
+}

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* llm_kernels.c - what the nodes of a generated step launch, as the software at hand does it
+ * (software.h), in the words of chip.h.
+ *
+ * A node's operations and bytes are the least that its work takes; its kernels are what programs
+ * really start: a residual sum by itself or joined with bias and dropout, attention as one kernel or
+ * as five, gradients of a bias as a sum over rows.  Each function adds to the pen what the next
+ * computation launches; a pen that measures adds up their times on its chip instead. */
+#include "layer_steps.h"
+#include "serve_impl.h"
+
+#include <orrery/lab/chip.h>
+
+#include <string.h>
+
+/* ---- one kernel ---- */
+
+static void measure(llm_meter *t, const orr_kernel *k)
+{
+    orr_kernel_time time;
+    if (t->chip && orr_chip_time(t->chip, k, &time))
+        t->pending += (uint64_t)(time.us * 1e6 + 0.5);
+}
+
+static void launch(llm_pen *p, orr_kernel k)
+{
+    char room[ORR_KERNEL_TEXT];
+    if (p->meter) {
+        measure(p->meter, &k);
+        return;
+    }
+    const size_t length = orr_kernel_text(&k, room, sizeof room);
+    if (p->kernels.len)
+        orr_buf_text(&p->kernels, "; ");
+    orr_buf_add(&p->kernels, room, length);
+}
+
+static orr_kernel_type type_between(const llm_job *g)
+{
+    return g->opt.dtype == ORR_DTYPE_FP16   ? ORR_TYPE_FP16
+           : g->opt.dtype == ORR_DTYPE_FP32 ? ORR_TYPE_FP32
+                                            : ORR_TYPE_BF16;
+}
+
+static orr_kernel_type type_of_products(const llm_job *g)
+{
+    return g->opt.dtype == ORR_DTYPE_FP8 ? ORR_TYPE_FP8 : type_between(g);
+}
+
+static void pass_over(llm_pen *p, uint64_t read, uint64_t write, bool is_strided)
+{
+    if (read || write)
+        launch(p, (orr_kernel){.kind = ORR_KERNEL_ELEMENTWISE,
+                               .type = type_between(p->g),
+                               .read = read,
+                               .write = write,
+                               .is_strided = is_strided});
+}
+
+/* So many numbers read and written, in the type between products. */
+static void pass(llm_pen *p, uint64_t read, uint64_t write)
+{
+    pass_over(p, read * p->g->act, write * p->g->act, false);
+}
+
+void llm_launch_elementwise(llm_pen *p, uint64_t numbers, uint64_t moved)
+{
+    if (!p->kernels.len && !(p->meter && p->meter->pending))
+        pass(p, (moved > 1 ? moved - 1 : 1) * numbers, moved > 1 ? numbers : 0);
+}
+
+/* ---- products ---- */
+
+enum { PIECES_MOST = 3 };
+
+/* Columns of the products that a step stands for. */
+static size_t pieces_of(const llm_job *g, const llm_step *s, uint64_t columns[PIECES_MOST])
+{
+    const uint64_t queries = g->m->heads / g->opt.tp * g->m->head_dim;
+    columns[0] = s->n;
+    if (!g->software->splits_products || s->is_expert)
+        return 1;
+    if (strcmp(s->name, "attn.qkv") == 0 && s->n > queries) {
+        columns[0] = queries;
+        columns[1] = columns[2] = (s->n - queries) / 2;
+        return 3;
+    }
+    if (s->is_pair) {
+        columns[0] = columns[1] = s->n / 2;
+        return 2;
+    }
+    return 1;
+}
+
+static void launch_product(llm_pen *p, const llm_step *s, orr_kernel k)
+{
+    k.kind = s->copies > 1 ? ORR_KERNEL_GROUPED : ORR_KERNEL_GEMM;
+    k.type = type_of_products(p->g);
+    k.groups = s->copies > 1 ? s->copies : 0;
+    launch(p, k);
+}
+
+/* fp8: what goes into a product is scaled and cast, once as it is and once transposed. */
+static void cast_to_fp8(llm_pen *p, uint64_t numbers)
+{
+    if (p->g->opt.dtype == ORR_DTYPE_FP8)
+        pass_over(p, numbers * 2, numbers * 2, false);
+}
+
+static void product_forward(llm_pen *p, const llm_step *s)
+{
+    const llm_job *g = p->g;
+    uint64_t columns[PIECES_MOST];
+    const size_t count = pieces_of(g, s, columns);
+    const bool has_bias = s->has_bias && (!g->software->joins_bias || !s->joins_next);
+    cast_to_fp8(p, s->m * s->k);
+    for (size_t i = 0; i < count; i++)
+        launch_product(p, s,
+                       (orr_kernel){.m = s->m,
+                                    .n = columns[i],
+                                    .k = s->k,
+                                    .form = has_bias ? ORR_FORM_BIAS : ORR_FORM_PLAIN});
+}
+
+static void product_input_grad(llm_pen *p, const llm_step *s)
+{
+    const llm_job *g = p->g;
+    uint64_t columns[PIECES_MOST];
+    const size_t count = pieces_of(g, s, columns);
+    if (s->is_dropped && g->has_dropout) /* what comes back through dropout, with its mask */
+        pass_over(p, s->m * s->n * (g->act + 1), s->m * s->n * g->act, false);
+    cast_to_fp8(p, s->m * s->n);
+    for (size_t i = 0; i < count; i++)
+        launch_product(
+            p, s, (orr_kernel){.m = s->m, .n = s->k, .k = columns[i], .layout = ORR_LAYOUT_NN});
+    for (size_t i = 1; i < count; i++) /* their gradients of the same input are added up */
+        pass(p, 2 * s->m * s->k, s->m * s->k);
+}
+
+static void product_weight_grad(llm_pen *p, const llm_step *s)
+{
+    const llm_job *g = p->g;
+    uint64_t columns[PIECES_MOST];
+    const size_t count = pieces_of(g, s, columns);
+    const bool adds = g->software->adds_in_product;
+    const uint64_t weights = s->copies * s->k * s->n;
+    for (size_t i = 0; i < count; i++)
+        launch_product(p, s,
+                       (orr_kernel){.m = s->copies > 1 ? s->m : columns[i],
+                                    .n = s->copies > 1 ? columns[i] : s->k,
+                                    .k = s->copies > 1 ? s->k : s->m,
+                                    .layout = ORR_LAYOUT_TN,
+                                    .accumulates = adds && g->grad == 4});
+    if (s->has_bias)
+        launch(p, (orr_kernel){.kind = ORR_KERNEL_REDUCE,
+                               .type = type_between(g),
+                               .form = ORR_FORM_ROWS,
+                               .m = s->m,
+                               .n = s->n});
+    if (!adds && g->micro_batches > 1)
+        pass_over(p, weights * (g->weight + g->grad), weights * g->grad, false);
+}
+
+/* ---- attention ---- */
+
+static orr_kernel attention_kernel(const llm_job *g)
+{
+    const orr_model *m = g->m;
+    const uint64_t kv = m->kv_heads < g->opt.tp ? 1 : m->kv_heads / g->opt.tp;
+    const bool is_mla = orr_model_is_mla(m);
+    return (orr_kernel){.kind = ORR_KERNEL_ATTENTION,
+                        .type = type_between(g),
+                        .batch = g->opt.micro_batch,
+                        .heads = m->heads / g->opt.tp,
+                        .kv_heads = is_mla ? m->heads / g->opt.tp : kv,
+                        .head = orr_model_qk_dim(m),
+                        .head_v = orr_model_v_dim(m)};
+}
+
+static void score_product(
+    llm_pen *p, const orr_kernel *a, uint64_t m, uint64_t n, uint64_t k, orr_kernel_layout layout)
+{
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_GEMM,
+                           .type = a->type,
+                           .batch = a->batch * a->heads,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .layout = layout});
+}
+
+static void softmax(llm_pen *p, const orr_kernel *a, bool is_backward)
+{
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_SOFTMAX,
+                           .type = a->type,
+                           .m = a->batch * a->heads * a->q,
+                           .n = a->kv,
+                           .is_backward = is_backward});
+}
+
+/* Scores are written and read again by mask and softmax, dropout, and the product with values. */
+static void unfused_forward(llm_pen *p, const orr_kernel *a)
+{
+    const uint64_t scores = a->batch * a->heads * a->q * a->kv;
+    const uint64_t results = a->batch * a->heads * a->q * a->head_v;
+    score_product(p, a, a->q, a->kv, a->head, ORR_LAYOUT_NT);
+    softmax(p, a, false);
+    if (p->g->has_dropout)
+        pass_over(p, scores * p->g->act, scores * (p->g->act + 1), false);
+    score_product(p, a, a->q, a->head_v, a->kv, ORR_LAYOUT_NN);
+    pass_over(p, results * p->g->act, results * p->g->act, true); /* heads beside each other */
+}
+
+static void unfused_backward(llm_pen *p, const orr_kernel *a)
+{
+    const uint64_t scores = a->batch * a->heads * a->q * a->kv;
+    const uint64_t results = a->batch * a->heads * a->q * a->head_v;
+    const uint64_t inputs = a->batch * a->heads * (a->q * a->head + a->kv * (a->head + a->head_v));
+    pass_over(p, results * p->g->act, results * p->g->act, true);
+    score_product(p, a, a->q, a->kv, a->head_v, ORR_LAYOUT_NT);
+    score_product(p, a, a->kv, a->head_v, a->q, ORR_LAYOUT_TN);
+    if (p->g->has_dropout)
+        pass_over(p, scores * (p->g->act + 1), scores * p->g->act, false);
+    softmax(p, a, true);
+    score_product(p, a, a->q, a->head, a->kv, ORR_LAYOUT_NN);
+    score_product(p, a, a->kv, a->head, a->q, ORR_LAYOUT_TN);
+    pass_over(p, inputs * p->g->act, inputs * p->g->act,
+              true); /* into one matrix for the product */
+}
+
+void llm_launch_attention(llm_pen *p, uint64_t pairs, bool is_backward)
+{
+    const llm_job *g = p->g;
+    const bool is_ring = g->opt.context_form == ORR_CONTEXT_RING;
+    const uint64_t seq = g->opt.seq, cp = g->opt.cp;
+    orr_kernel k = attention_kernel(g);
+    k.is_backward = is_backward;
+    k.q = seq / cp;
+    k.kv = is_ring ? seq / cp : seq;
+    k.is_causal = !g->opt.full_attention && k.q == k.kv;
+    if (!g->software->unfused_attention && !g->opt.full_attention && k.q != k.kv)
+        k.kv = seq / 2; /* an even share of what a causal mask leaves */
+    if (pairs < seq * (seq + 1) / 2 * 9 / 10 && is_ring && cp == 1) { /* a window */
+        k.is_causal = false;
+        k.kv = pairs / seq ? pairs / seq : 1;
+    }
+    if (!g->software->unfused_attention)
+        launch(p, k);
+    else if (is_backward)
+        unfused_backward(p, &k);
+    else
+        unfused_forward(p, &k);
+}
+
+/* Prompts that see `pairs` of queries and keys, as if all were of one length. */
+static void serve_prompts(llm_pen *p, uint64_t tokens, uint64_t pairs)
+{
+    orr_kernel k = attention_kernel(p->g);
+    const uint64_t length = tokens ? 2 * pairs / tokens : 0;
+    if (!tokens)
+        return;
+    k.is_causal = length <= tokens;
+    k.batch = k.is_causal && length ? (tokens + length / 2) / length : 1;
+    k.batch = k.batch ? k.batch : 1;
+    k.q = tokens / k.batch ? tokens / k.batch : 1;
+    k.kv = k.is_causal ? k.q : (pairs / tokens ? pairs / tokens : 1);
+    launch(p, k);
+}
+
+void llm_launch_served_attention(llm_pen *p, const llm_sight *seen)
+{
+    const llm_job *g = p->g;
+    const uint64_t decode = g->pass->decode_tokens;
+    serve_prompts(p, (g->tokens - decode) / g->opt.cp, seen->prompt_pairs);
+    if (!decode)
+        return;
+    orr_kernel k = attention_kernel(g);
+    k.kind = ORR_KERNEL_DECODE;
+    k.batch = decode;
+    k.q = 1;
+    k.kv = seen->decode_keys / decode ? seen->decode_keys / decode : 1;
+    if (orr_model_is_mla(g->m)) {
+        k.kv_heads = 1;
+        k.head = g->m->kv_lora_rank + g->m->qk_rope_head_dim;
+        k.head_v = g->m->kv_lora_rank;
+    }
+    launch(p, k);
+}
+
+/* ---- between products ---- */
+
+static orr_kernel rows_kernel(const llm_job *g, const llm_step *s, orr_kernel_kind kind)
+{
+    const uint64_t width = s->width ? s->width : g->m->hidden;
+    return (orr_kernel){.kind = kind, .type = type_between(g), .m = s->numbers / width, .n = width};
+}
+
+static void norm(llm_pen *p, const llm_step *s, bool is_backward)
+{
+    const llm_job *g = p->g;
+    orr_kernel k = rows_kernel(g, s, ORR_KERNEL_NORM);
+    k.form = g->m->norm == ORR_MODEL_RMS_NORM ? ORR_FORM_RMS : ORR_FORM_LAYER;
+    k.is_backward = is_backward;
+    if (!g->software->joins_elementwise)
+        launch(p, k);
+    else if (is_backward)
+        pass(p, 2 * s->numbers + (s->is_residual ? s->numbers : 0), s->numbers);
+    else
+        pass(p, s->numbers, s->numbers);
+    if (is_backward && s->is_residual && !g->software->joins_elementwise)
+        pass(p, 2 * s->numbers, s->numbers); /* with what came past it */
+}
+
+static void residual_sum(llm_pen *p, const llm_step *s)
+{
+    const llm_job *g = p->g;
+    const uint64_t n = s->numbers;
+    if (!g->has_dropout || !s->is_residual) {
+        pass(p, 2 * n, n);
+    } else if (g->software->joins_bias) {
+        pass_over(p, 2 * n * g->act, n * (g->act + 1), false);
+    } else {
+        launch(p, (orr_kernel){.kind = ORR_KERNEL_DROPOUT, .type = type_between(g), .m = n});
+        pass(p, 2 * n, n);
+    }
+}
+
+static void activation(llm_pen *p, const llm_step *s, bool is_backward)
+{
+    const llm_job *g = p->g;
+    const uint64_t n = s->numbers;
+    const bool is_gated = g->m->is_gated;
+    if (!g->software->joins_elementwise && (is_gated || !g->software->joins_bias))
+        launch(p, (orr_kernel){.kind = ORR_KERNEL_ACTIVATION,
+                               .type = type_between(g),
+                               .form = is_gated ? ORR_FORM_SILU : ORR_FORM_GELU,
+                               .m = n,
+                               .is_gated = is_gated,
+                               .is_backward = is_backward});
+    else if (is_backward)
+        pass(p, is_gated ? 3 * n : 2 * n, is_gated ? 2 * n : n);
+    else
+        pass(p, is_gated ? 2 * n : n, n);
+}
+
+/* Queries, then keys. */
+static void rotate(llm_pen *p, const llm_step *s, bool is_backward)
+{
+    const llm_job *g = p->g;
+    const orr_model *m = g->m;
+    const uint64_t width = orr_model_is_mla(m) ? m->qk_rope_head_dim : m->head_dim;
+    const uint64_t queries = g->tokens * (m->heads / g->opt.tp);
+    const uint64_t rows[2] = {queries, s->numbers / width - queries};
+    if (g->software->joins_elementwise) {
+        pass(p, s->numbers, s->numbers);
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        if (rows[i])
+            launch(p, (orr_kernel){.kind = ORR_KERNEL_ROPE,
+                                   .type = type_between(g),
+                                   .m = rows[i],
+                                   .n = width,
+                                   .is_backward = is_backward});
+}
+
+static void select_experts(llm_pen *p, const llm_step *s)
+{
+    const orr_model *m = p->g->m;
+    const uint64_t tokens = s->numbers / m->experts;
+    orr_kernel k = {
+        .kind = ORR_KERNEL_SOFTMAX, .type = ORR_TYPE_FP32, .m = tokens, .n = m->experts};
+    launch(p, k);
+    k.kind = ORR_KERNEL_TOPK;
+    k.topk = m->experts_per_token;
+    launch(p, k);
+}
+
+static void gather_rows(llm_pen *p, const llm_step *s, bool is_backward)
+{
+    orr_kernel k = rows_kernel(p->g, s, ORR_KERNEL_GATHER);
+    k.is_backward = is_backward;
+    launch(p, k);
+}
+
+/* As many bytes as the node says, half of them read. */
+static void plain_pass(llm_pen *p, const llm_step *s, uint64_t moved)
+{
+    if (s->bytes)
+        pass_over(p, s->bytes - s->bytes / 2, s->bytes / 2, false);
+    else
+        pass(p, (moved - 1) * s->numbers, s->numbers);
+}
+
+static void elementwise_forward(llm_pen *p, const llm_step *s)
+{
+    switch (s->role) {
+    case LLM_ROLE_NORM:
+        norm(p, s, false);
+        break;
+    case LLM_ROLE_SUM:
+        residual_sum(p, s);
+        break;
+    case LLM_ROLE_ACTIVATION:
+        activation(p, s, false);
+        break;
+    case LLM_ROLE_ROTARY:
+        rotate(p, s, false);
+        break;
+    case LLM_ROLE_SELECT:
+        select_experts(p, s);
+        break;
+    case LLM_ROLE_PERMUTE:
+        gather_rows(p, s, false);
+        break;
+    case LLM_ROLE_CACHE:
+        launch(p, (orr_kernel){.kind = ORR_KERNEL_COPY,
+                               .type = type_between(p->g),
+                               .write = s->numbers * p->g->kv,
+                               .is_strided = true});
+        break;
+    default:
+        plain_pass(p, s, s->is_sum ? 3 : 2);
+    }
+}
+
+static void elementwise_backward(llm_pen *p, const llm_step *s)
+{
+    switch (s->role) {
+    case LLM_ROLE_NORM:
+        norm(p, s, true);
+        break;
+    case LLM_ROLE_ACTIVATION:
+        activation(p, s, true);
+        break;
+    case LLM_ROLE_ROTARY:
+        rotate(p, s, true);
+        break;
+    case LLM_ROLE_PERMUTE:
+        gather_rows(p, s, true);
+        break;
+    default:
+        plain_pass(p, s, 3);
+    }
+}
+
+void llm_launch_forward(llm_pen *p, const llm_step *s)
+{
+    if (s->kind == LLM_STEP_PRODUCT)
+        product_forward(p, s);
+    else
+        elementwise_forward(p, s);
+}
+
+void llm_launch_backward(llm_pen *p, const llm_step *s, int part)
+{
+    if (s->kind != LLM_STEP_PRODUCT)
+        elementwise_backward(p, s);
+    else if (part == LLM_INPUT_GRADS)
+        product_input_grad(p, s);
+    else
+        product_weight_grad(p, s);
+}
+
+/* ---- both ends ---- */
+
+void llm_launch_embedding(llm_pen *p, bool is_backward)
+{
+    const llm_job *g = p->g;
+    const uint64_t numbers = g->tokens * g->m->hidden;
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_EMBEDDING,
+                           .type = type_between(g),
+                           .m = g->tokens,
+                           .n = g->m->hidden,
+                           .k = llm_vocab_share(g),
+                           .is_backward = is_backward});
+    if (g->has_dropout && !g->pass) {
+        orr_kernel k = {.kind = ORR_KERNEL_DROPOUT, .type = type_between(g), .m = numbers};
+        k.is_backward = is_backward;
+        launch(p, k);
+    }
+}
+
+/* Largest logit, exponentials and their sum, the loss, and the gradient. */
+void llm_launch_loss(llm_pen *p, llm_loss_part part)
+{
+    const llm_job *g = p->g;
+    const uint64_t tokens = g->tokens, n = tokens * llm_vocab_share(g);
+    const orr_kernel whole = {.kind = ORR_KERNEL_CROSS_ENTROPY,
+                              .type = type_between(g),
+                              .m = tokens,
+                              .n = llm_vocab_share(g),
+                              .is_backward = part == LLM_LOSS_GRAD};
+    if (part == LLM_LOSS_MEAN) {
+        pass(p, 2 * tokens, tokens);
+    } else if (!g->software->upcasts_logits) {
+        if (part != LLM_LOSS_EXPONENTIALS)
+            launch(p, whole);
+        else
+            pass(p, tokens, tokens);
+    } else if (g->software->joins_elementwise) {
+        pass_over(p, n * 2, part == LLM_LOSS_GRAD ? n * 2 : tokens * 4, false);
+    } else if (part == LLM_LOSS_MAX) {
+        pass_over(p, n * 2, n * 4, false);
+        pass_over(p, n * 4, tokens * 4, false);
+    } else if (part == LLM_LOSS_EXPONENTIALS) {
+        pass_over(p, n * 4, n * 4, false);
+        pass_over(p, n * 4, n * 4, false);
+        pass_over(p, n * 4, tokens * 4, false);
+        pass_over(p, n * 4, n * 4, false);
+    } else {
+        pass_over(p, n * 4, n * 4, false);
+        pass_over(p, n * 4, n * 2, false);
+    }
+}
+
+/* ---- the update ---- */
+
+static orr_kernel optimizer_kernel(const llm_job *g, uint64_t own, uint64_t tensors)
+{
+    return (orr_kernel){.kind = ORR_KERNEL_OPTIMIZER,
+                        .type = g->software->pure ? type_between(g) : ORR_TYPE_FP32,
+                        .m = own,
+                        .k = tensors};
+}
+
+void llm_launch_clipping(llm_pen *p, uint64_t own, uint64_t tensors)
+{
+    orr_kernel k = optimizer_kernel(p->g, own, tensors);
+    k.form = ORR_FORM_CLIP;
+    k.type = p->g->grad == 4 ? ORR_TYPE_FP32 : type_between(p->g);
+    launch(p, k);
+}
+
+void llm_launch_update(llm_pen *p, uint64_t own, uint64_t tensors)
+{
+    const llm_job *g = p->g;
+    orr_kernel k = optimizer_kernel(g, own, tensors);
+    k.form = g->software->lists_optimizer ? ORR_FORM_FOREACH : ORR_FORM_FUSED;
+    if (!g->software->pure && g->grad < 4)
+        pass_over(p, own * g->grad, own * 4, false); /* gradients to 32 bits */
+    launch(p, k);
+    if (!g->software->pure && g->weight < 4)
+        pass_over(p, own * 4, own * g->weight, false); /* and the weights back */
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""truth.py - what others measured beside what orrery says: every table of truth/tables through `orrery stage` or
+`orrery serve` and `orrery run`.
+
+    truth/truth.py [--build build] [--table NAME]... [--sample N] [--rows] [--write docs/truth.md] [--check]
+
+Nothing in here is fitted: a row becomes the options its source names, and the software of its time.  --sample N takes
+every N-th row of a table; --check compares the mean errors with truth/limits.csv and fails when one has grown."""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import truth_page
+import truth_tables
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMITS = ROOT / "truth" / "limits.csv"
+SLACK = 0.5  # per cent points by which a mean error may grow before the check fails
+
+
+class Wall:
+    """Runs cases; one folder for all files that are made on the way."""
+
+    def __init__(self, build, folder, options):
+        self.program = str((ROOT / build / "bin" / "orrery").resolve())
+        self.folder = Path(folder)
+        self.options = options
+
+    def model(self, case, stem):
+        if isinstance(case.model, str):
+            return case.model
+        path = self.folder / f"{stem}.config.json"
+        path.write_text(json.dumps(case.model))
+        return str(path)
+
+    def call(self, words):
+        done = subprocess.run([self.program] + [str(w) for w in words], capture_output=True, text=True, timeout=300)
+        if done.returncode:
+            raise RuntimeError(done.stderr.strip().split("\n")[0])
+        return done.stdout
+
+    def run(self, case):
+        """The case with what orrery says, or with why it says nothing."""
+        stem = f"case{case.number}"
+        traces = self.folder / f"{stem}.orr"
+        try:
+            made = self.call([case.command, self.model(case, stem), *case.words, "--json", "-o", traces])
+            case.made = json.loads(made)
+            if case.measures == "memory":
+                case.predicted = case.read(case.made)
+            else:
+                ran = json.loads(self.call(["run", traces, *case.run_words, *self.options, "--json"]))
+                case.predicted = case.read_run(ran)
+        except (RuntimeError, subprocess.TimeoutExpired, KeyError, ValueError) as e:
+            case.why = str(e)[:200]
+        for path in self.folder.glob(f"{stem}.*"):
+            path.unlink()
+        return case
+
+
+def read_limits():
+    lines = [line.split(",") for line in LIMITS.read_text().split("\n") if line and not line.startswith("#")]
+    return {words[0]: float(words[1]) for words in lines[1:]}
+
+
+def check(results):
+    limits = read_limits()
+    worse = [r for r in results if r.count and r.name in limits and r.mean > limits[r.name] + SLACK]
+    for r in worse:
+        print(f"{r.name}: mean error {r.mean:.1f} % is above {limits[r.name]:.1f} % (truth/limits.csv)", file=sys.stderr)
+    return 1 if worse else 0
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--build", default="build")
+    p.add_argument("--table", action="append", help="only this table; may be repeated")
+    p.add_argument("--sample", type=int, default=1)
+    p.add_argument("--rows", action="store_true", help="print every row")
+    p.add_argument("--write", help="write the page")
+    p.add_argument("--check", action="store_true")
+    p.add_argument("--limits", action="store_true", help="print the file of limits")
+    p.add_argument("--run-options", default="", help="further words for orrery run")
+    args = p.parse_args()
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        wall = Wall(args.build, folder, args.run_options.split())
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for table in truth_tables.TABLES:
+                if args.table and table.name not in args.table:
+                    continue
+                cases = table.cases()[:: args.sample]
+                result = truth_page.Result(table, list(pool.map(wall.run, cases)))
+                results.append(result)
+                print(result.line(), flush=True)
+                if args.rows:
+                    print("\n".join(result.rows()), flush=True)
+    if args.write:
+        Path(args.write).write_text(truth_page.page(results))
+    if args.limits:
+        print(truth_page.limits(results), end="")
+    return check(results) if args.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

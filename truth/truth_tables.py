@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""truth_tables.py - the tables of truth/tables as cases: which words of `orrery stage` or `orrery serve` a row is."""
+
+import csv
+import itertools
+from pathlib import Path
+
+TABLES_AT = Path(__file__).resolve().parent / "tables"
+numbers = itertools.count()
+
+
+def rows_of(name):
+    with open(TABLES_AT / f"{name}.csv", encoding="utf-8") as f:
+        return list(csv.DictReader(line for line in f if not line.startswith("#")))
+
+
+class Case:
+    """One row: words for the program, the measured value, and what the program says of it."""
+
+    def __init__(self, label, model, words, run_words, measured, unit="ms", command="stage", measures="time"):
+        self.label, self.model, self.words, self.run_words = label, model, words, run_words
+        self.measured, self.unit, self.command, self.measures = measured, unit, command, measures
+        self.predicted = self.why = self.made = None
+        self.number = next(numbers)
+
+    def error(self):
+        return (self.predicted / self.measured - 1) * 100
+
+    def read(self, made):
+        return max(stage["peak_bytes"] for stage in made["memory"]) / 2**30
+
+    def read_run(self, ran):
+        return ran["simulated_ns"] / 1e6
+
+
+class Table:
+    def __init__(self, name, cases, about, peer="-", asked="-", wrong=""):
+        self.name, self.cases, self.about, self.peer, self.asked, self.wrong = name, cases, about, peer, asked, wrong
+
+
+# ---- models ----
+
+
+def gpt(hidden, layers, heads, vocab=51200, positions=2048, ffn=None, **more):
+    return {"model_type": "gpt2", "n_embd": hidden, "n_layer": layers, "n_head": heads, "n_inner": ffn or 4 * hidden,
+            "vocab_size": vocab, "n_positions": positions, "tie_word_embeddings": True, **more}
+
+
+def degrees(tp=1, pp=1, dp=1, cp=1, ep=1):
+    words = []
+    for name, n in (("tp", tp), ("pp", pp), ("dp", dp), ("cp", cp), ("ep", ep)):
+        if int(n) > 1:
+            words += [f"--{name}", int(n)]
+    return words
+
+
+def on(machine, ranks):
+    """Whole hosts, or a part of one."""
+    return ["--machine", f"{machine}:{ranks}"]
+
+
+# ---- Megatron on A100 ----
+
+MEGATRON = ["--dtype", "fp16", "--software", "megatron-2021"]
+
+
+def padded(vocab, tp):
+    """Megatron pads the vocabulary to a multiple of 128 x tp."""
+    step = 128 * int(tp)
+    return (vocab + step - 1) // step * step
+
+
+def vtrain(name):
+    def cases():
+        out = []
+        for r in rows_of(name):
+            h, l, a, s = (int(r[k]) for k in ("hidden", "layers", "heads", "seq"))
+            words = degrees(r["tp"], r["pp"], r["dp"]) + MEGATRON
+            words += ["--seq", s, "--batch", r["global_batch"], "--micro-batch", r["micro_batch"], "--recompute", "full",
+                      "--no-sequence-parallel", "--no-overlap"]
+            label = f"h{h} l{l} tp{r['tp']} dp{r['dp']} pp{r['pp']} b{r['global_batch']} mb{r['micro_batch']}"
+            out.append(Case(label, gpt(h, l, a, vocab=padded(50257, r["tp"])), words, on("dgx-a100", r["gpus"]),
+                            float(r["iteration_ms"])))
+        return out
+
+    return cases
+
+
+def korthikanti():
+    out = []
+    for r in rows_of("korthikanti_2022_table5"):
+        h, l, a = (int(r[k]) for k in ("hidden", "layers", "heads"))
+        is_full = r["mode"].startswith("full")
+        words = degrees(r["tp"], r["pp"], r["dp"]) + MEGATRON
+        words += ["--seq", r["seq"], "--batch", r["batch"], "--micro-batch", r["micro_batch"]]
+        words += ["--recompute", "full", "--no-sequence-parallel"] if is_full else ["--recompute", "selective"]
+        if int(r["interleave"]) > 1:
+            words += ["--pipeline", "interleaved", "--chunks", r["interleave"]]
+        label = f"{r['model']} {'full' if is_full else 'selective + sp'}"
+        out.append(Case(label, gpt(h, l, a), words, on("dgx-a100", r["gpus"]), float(r["iteration_s"]) * 1e3))
+    return out
+
+
+def korthikanti_memory():
+    out = []
+    shapes = {"megatron-22B": (6144, 48, 64, 8, 1, 1, 4), "gpt3-175B": (12288, 96, 96, 8, 8, 3, 1),
+              "turing-530B": (20480, 105, 128, 8, 35, 3, 1), "megatron-1T": (25600, 128, 160, 8, 64, 1, 1)}
+    for r in rows_of("korthikanti_2022_memory"):
+        h, l, a, tp, pp, v, mb = shapes[r["model"]]
+        base = degrees(tp, pp) + MEGATRON + ["--seq", 2048, "--batch", pp * mb, "--micro-batch", mb]
+        base += ["--pipeline", "interleaved", "--chunks", v] if v > 1 else []
+
+        def of_parameters(made):
+            return max(s["weights_bytes"] + s["gradients_bytes"] + s["optimizer_bytes"] for s in made["memory"]) / 2**30
+
+        def of_activations(made):
+            return made["memory"][0]["activations_bytes"] / 2**30
+
+        for what, column, words, read in (
+            ("parameters and optimizer", "params_and_optimizer_gib", [], of_parameters),
+            ("activations", "activations_none_gib", ["--no-sequence-parallel"], of_activations),
+            ("activations, selective + sp", "activations_seqsel_gib", ["--recompute", "selective"], of_activations),
+        ):
+            c = Case(f"{r['model']} {what}", gpt(h, l, a), base + words, [], float(r[column]), "GiB", measures="memory")
+            c.read = read
+            out.append(c)
+    return out
+
+
+def megatron_2021():
+    out = []
+    for r in rows_of("megatron_2021_table1"):
+        h, l, a, pp = (int(r[k]) for k in ("hidden", "layers", "heads", "pp"))
+        words = degrees(r["tp"], pp, r["dp"]) + MEGATRON + ["--seq", r["seq"], "--batch", r["batch"]]
+        # The paper says neither micro-batch nor interleaving of a row; Megatron's scripts of the time have both.
+        micro = {"1.7": 16, "3.6": 16, "7.5": 16, "18.4": 8, "39.1": 4, "76.1": 2, "145.6": 2}.get(r["params_b"], 1)
+        words += ["--micro-batch", micro, "--recompute", "full", "--no-sequence-parallel"]
+        chunks = {2: 2, 4: 5, 8: 5, 16: 3, 35: 3, 64: 1}.get(pp, 1)
+        batches = int(r["batch"]) // (int(r["dp"]) * micro)
+        if chunks > 1 and l % (pp * chunks) == 0 and batches % pp == 0:
+            words += ["--pipeline", "interleaved", "--chunks", chunks]
+        out.append(Case(f"{r['params_b']}B on {r['gpus']}", gpt(h, l, a), words, on("dgx-a100", r["gpus"]),
+                        float(r["iteration_s"]) * 1e3))
+    return out
+
+
+def megatron_2020():
+    out = []
+    for r in rows_of("megatron_2020_v100_a100"):
+        h, l, a = (int(r[k]) for k in ("hidden", "layers", "heads"))
+        is_a100 = r["hardware"].startswith("A100")
+        words = degrees(r["tp"], 1, r["dp"]) + MEGATRON
+        words += ["--seq", 1024, "--batch", r["batch"], "--micro-batch", int(r["batch"]) // int(r["dp"]),
+                  "--recompute", "full", "--no-sequence-parallel", "--no-overlap"]
+        machine = "dgx-a100-40" if is_a100 else "dgx-2"
+        out.append(Case(f"{r['case']} on {r['gpus']} {r['hardware'].split()[0]}", gpt(h, l, a), words,
+                        on(machine, r["gpus"]), float(r["iteration_ms"])))
+    return out
+
+
+def mtnlg():
+    out = []
+    for r in rows_of("mtnlg_530b"):
+        words = degrees(r["tp"], r["pp"], r["dp"]) + MEGATRON
+        words += ["--seq", 2048, "--batch", r["batch"], "--micro-batch", 1, "--recompute", "full",
+                  "--no-sequence-parallel"]
+        out.append(Case(f"530B on {r['gpus']}", gpt(20480, 105, 128, vocab=padded(50272, 8)), words,
+                        on("dgx-a100", r["gpus"]), float(r["iteration_s"]) * 1e3))
+    return out
+
+
+# ---- H100 and later ----
+
+
+def llama3():
+    out = []
+    for r in rows_of("llama3_405b_table4"):
+        words = degrees(r["tp"], r["pp"], r["dp"], r["cp"]) + ["--software", "megatron-core"]
+        batch = int(r["batch_per_dp"]) * int(r["dp"])
+        words += ["--seq", r["seq"], "--batch", batch, "--zero", 2, "--context", "all-gather", "--layers", 126]
+        words += ["--pipeline", "interleaved", "--chunks", 8] if int(r["batch_per_dp"]) % int(r["pp"]) == 0 else []
+        tokens = batch * int(r["seq"])
+        # The table's own unit: model TFLOP/s; 6 x 405e9 operations a token and causal attention.
+        flops = 6 * 405.85e9 + 6 * 126 * 16384 * int(r["seq"])
+        seconds = tokens * flops / (float(r["tflops_per_gpu"]) * 1e12 * int(r["gpus"]))
+        out.append(Case(f"405B on {r['gpus']}, seq {r['seq']}, cp {r['cp']}", "llama-3.1-405b", words,
+                        on("llama3-rsc", r["gpus"]), seconds * 1e3))
+    return out
+
+
+def titan_words(parallelism):
+    words = {}
+    for name, n in zip(*[iter(parallelism.replace("asyncTP", "").replace("1f1b", "").replace("interleaved", "").split())] * 2):
+        words[name] = int(n)
+    return words
+
+
+def torchtitan():
+    out = []
+    for r in rows_of("torchtitan"):
+        d = titan_words(r["parallelism"])
+        fsdp, tp, pp, cp = d.get("fsdp", 1), d.get("tp", 1), d.get("pp", 1), d.get("cp", 1)
+        words = degrees(tp, pp, fsdp, cp) + ["--zero", 3 if pp == 1 else 2, "--dtype", r["precision"]]
+        words += ["--software", "torch-compile" if r["mode"] == "compile" else "fsdp2-eager"]
+        batch = int(r["local_batch"]) * fsdp
+        words += ["--seq", r["seq"], "--batch", batch, "--micro-batch", 1 if pp > 1 else r["local_batch"]]
+        ckpt = r["act_ckpt"]
+        words += ["--recompute", "full" if ckpt == "full" else "alternate" if ckpt == "selective" else "operators"]
+        if "interleaved" in r["parallelism"]:
+            words += ["--pipeline", "interleaved"]
+        model = r["model"].split()[0]
+        seconds = batch * int(r["seq"]) / (float(r["tokens_s_gpu"]) * int(r["gpus"]))
+        machine = "h200-cluster" if "H200" in r["model"] else "titan-h100"
+        out.append(Case(f"{r['table']} {r['model']} {r['gpus']} {r['parallelism']} {r['precision']} s{r['seq']} {r['mode']}",
+                        model, words, on(machine, r["gpus"]), seconds * 1e3))
+    return out
+
+
+def fms():
+    out = []
+    models = {"7b": "llama-2-7b", "13b": "llama-2-13b", "34b": "codellama-34b", "70b": "llama-2-70b"}
+    for r in rows_of("fms_fsdp"):
+        for chip, gpus, machine in (("a100", 128, "fms-a100"), ("h100", 96, "fms-h100")):
+            words = degrees(dp=gpus) + ["--zero", 3, "--seq", 4096, "--batch", 2 * gpus, "--micro-batch", 2]
+            words += ["--software", "torch-compile", "--recompute", "none" if r["act_ckpt"] == "none" else "alternate"]
+            tokens = float(r[f"{chip}_tokens_s_gpu"])
+            out.append(Case(f"{r['model']} on {gpus} {chip}", models[r["model"]], words, on(machine, gpus),
+                            2 * 4096 / tokens * 1e3))
+    return out
+
+
+MPT = {"125m": (768, 12, 12), "350m": (1024, 24, 16), "760m": (1536, 24, 12), "1b": (2048, 24, 16),
+       "3b": (2560, 32, 20), "7b": (4096, 32, 32), "13b": (5120, 40, 40), "30b": (7168, 48, 56), "70b": (8192, 80, 64)}
+
+
+def foundry():
+    out = []
+    for r in rows_of("llm_foundry_fsdp"):
+        h, l, a = MPT[r["model"]]
+        gpus, seq = int(r["gpus"]), int(r["seq"])
+        words = degrees(dp=gpus) + ["--seq", seq, "--batch", r["global_batch"], "--micro-batch", r["micro_batch"]]
+        words += ["--zero", 3 if r["sharding"] == "FULL_SHARD" else 2, "--software", "fsdp-2023"]
+        words += ["--dtype", "fp8"] if "fp8" in r["precision"] else []
+        words += ["--recompute", "full" if r["act_ckpt"] == "True" else "none"]
+        words += ["--sync-every-micro-batch"]
+        machine = {"a100_40gb": "foundry-a100-40", "a100_80gb": "foundry-a100", "h100_80gb": "foundry-h100"}[r["gpu"]]
+        model = {"model_type": "mpt", "d_model": h, "n_layers": l, "n_heads": a, "expansion_ratio": 4, "vocab_size": 50368,
+                 "max_seq_len": seq, "no_bias": True, "attn_config": {"alibi": False}}
+        out.append(Case(f"{r['model']} {r['gpu']} x{gpus} s{seq} mb{r['micro_batch']} {r['precision']}", model, words,
+                        on(machine, gpus), int(r["global_batch"]) * seq / (float(r["tokens_s_gpu"]) * gpus) * 1e3))
+    return out
+
+
+BRIDGE = {"LLAMA3.1_405B": "llama-3.1-405b", "LLAMA3_70B": "llama-3-70b", "LLAMA3_8B": "llama-3-8b",
+          "DeepSeekV3": "deepseek-v3", "DeepSeekV3 (w/o MTP)": "deepseek-v3", "Qwen3_30B_a3B": "qwen3-30b-a3b",
+          "Qwen3_235B_a22B": "qwen3-235b-a22b", "GPT OSS 120B": "gpt-oss-120b"}
+
+
+def bridge():
+    out = []
+    for r in rows_of("megatron_bridge_perf"):
+        if r["model"] not in BRIDGE or r["kind"] != "Pre-Training Performance":
+            continue
+        gpus = int(r["gpus"])
+
+        def n(key):
+            return int(r[key]) if r[key].isdigit() else 1
+
+        tp, pp, cp, vp, ep = n("tp"), n("pp"), n("cp"), n("vp"), n("ep")
+        dp = gpus // (tp * pp * cp)
+        if dp == 0 or not r["tokens_s_gpu"].split()[0].replace(".", "").isdigit():
+            continue
+        words = degrees(tp, pp, dp, cp, ep) + ["--seq", r["seq"], "--batch", r["gbs"], "--micro-batch", r["mbs"]]
+        words += ["--dtype", "bf16" if r["precision"] == "BF16" else "fp8", "--software", "megatron-core"]
+        words += ["--zero", 3 if r["fsdp"] not in ("", "0", "n/a") and pp == 1 else 1]
+        if vp > 1 and pp > 1:
+            words += ["--pipeline", "interleaved", "--chunks", vp]
+        tokens = float(r["tokens_s_gpu"].split()[0])
+        seconds = int(r["gbs"]) * int(r["seq"]) / (tokens * gpus)
+        out.append(Case(f"{r['model']} {r['system']} x{gpus} {r['precision']} tp{tp} pp{pp} cp{cp} ep{ep}",
+                        BRIDGE[r["model"]], words, on(r["system"].lower(), gpus), seconds * 1e3))
+    return out
+
+
+def deepseek():
+    r = rows_of("deepseek_v3")[0]
+    words = degrees(1, 16, 128, 1, 64) + ["--seq", 4096, "--batch", 15360, "--micro-batch", 1, "--zero", 1]
+    words += ["--dtype", "fp8", "--software", "megatron-core", "--pipeline", "zero-bubble"]
+    return [Case("training on 2048 H800", "deepseek-v3", words, on("dgx-h800", 2048),
+                 15360 * 4096 / (float(r["measured"]) * 2048) * 1e3)]
+
+
+TABLES = [
+    Table("vtrain-single", vtrain("vtrain_ground_truth_single"),
+          "vTrain (MICRO 2024): 750 iterations of GPT models on 1 to 8 A100 of one host; Megatron-DeepSpeed, fp16, full "
+          "recomputation.", "8.37 % (vTrain)", "8 %"),
+    Table("vtrain-multi", vtrain("vtrain_ground_truth_multi"), "vTrain: 64 to 512 A100.", "14.73 % (vTrain)", "12 %"),
+    Table("korthikanti-2022", korthikanti, "Korthikanti et al. 2022, table 5: A100, full recomputation, or selective with "
+          "sequence parallelism.", "3.65 % (Calculon)", "3.5 %"),
+    Table("megatron-2021", megatron_2021, "Narayanan et al. 2021, table 1: 32 to 3,072 A100.", "-", "8 %"),
+    Table("megatron-2020", megatron_2020, "Megatron-LM's README of 2020: V100 and A100.", "-", "8 %"),
+    Table("mtnlg", mtnlg, "Smith et al. 2022: 530B on 2,240 to 3,360 A100.", "-", "8 %"),
+    Table("llama3", llama3, "Llama 3, table 4: 405B on 8,192 and 16,384 H100.", "-", "8 %"),
+    Table("torchtitan", torchtitan, "torchtitan's benchmarks.", "-", "8 %"),
+    Table("fms-fsdp", fms, "IBM fms-fsdp: Llama 2 sizes on 128 A100 and 96 H100.", "-", "8 %"),
+    Table("llm-foundry", foundry, "LLM Foundry: MPT models with FSDP.", "-", "8 %"),
+    Table("megatron-bridge", bridge, "Megatron-Bridge: H100, B200, GB200, GB300.", "-", "8 %"),
+    Table("deepseek-v3", deepseek, "DeepSeek-V3: 2,048 H800.", "-", "-"),
+    Table("korthikanti-memory", korthikanti_memory, "Korthikanti et al. 2022, figure 1: bytes of a device.",
+          "2-11 %", "5 %"),
+]
