@@ -193,7 +193,8 @@ bool nccl_cost_of(const nccl_shape *given,
         return true;
     if (l.count == 0)
         return false;
-    const nccl_constants *k = &nccl_table[s.generation];
+    const nccl_constants *k =
+        forced && forced->constants ? forced->constants : &nccl_table[s.generation];
     best = walk(k, &l, (double)bytes, channels, &floor_ns);
     nccl_time_of(k, &s, kind, (double)bytes, l.ways[best].way, channels, &t);
     out->algorithm = algorithm_names[l.ways[best].way.algorithm];

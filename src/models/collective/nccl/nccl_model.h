@@ -62,10 +62,12 @@ typedef enum nccl_algorithm {
 typedef enum nccl_protocol { NCCL_LL, NCCL_LL128, NCCL_SIMPLE, NCCL_PROTOCOLS } nccl_protocol;
 
 /* What the user insists on; a name that cannot do it is refused. */
+struct nccl_constants;
 typedef struct nccl_forced {
-    const char *algorithm; /* "ring"; NULL: NCCL chooses */
-    const char *protocol;  /* "LL128"; NULL: NCCL chooses */
-    uint32_t channels;     /* 0: as NCCL does; fewer than its own limit the rate */
+    const char *algorithm;                  /* "ring"; NULL: NCCL chooses */
+    const char *protocol;                   /* "LL128"; NULL: NCCL chooses */
+    uint32_t channels;                      /* 0: as NCCL does; fewer than its own limit the rate */
+    const struct nccl_constants *constants; /* NULL: those of the generation */
 } nccl_forced;
 
 typedef struct nccl_cost {

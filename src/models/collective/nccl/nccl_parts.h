@@ -8,11 +8,14 @@
 /* A protocol on one generation.  A step moves one chunk from a rank to its neighbour. */
 typedef struct nccl_line {
     double base_ns;    /* launch, first and last copy */
+    double grow_ns;    /* more of it when more threads and channels join */
     double up_ns;      /* a step inside a host, at up_latency_ns of the generation */
+    double up_grow_ns; /* more of it when more threads join */
     double out_ns;     /* a step between hosts, ring */
     double tree_ns;    /* a step between hosts, tree */
     double rate;       /* bus bandwidth as a part of the scale-up port */
-    double plateau_ns; /* a step grows by this while more threads and channels join (LL) */
+    double ends;       /* chunks a ring handles beyond its steps: first read, last write */
+    double drain_ns;   /* filling and draining the buffers of large chunks */
 } nccl_line;
 
 /* nccl_constants.c: one row per generation, with the source of every figure. */
@@ -21,16 +24,16 @@ typedef struct nccl_constants {
     double up_GBps, up_latency_ns; /* of the machine that was measured */
     double out_GBps, out_latency_ns;
     nccl_line line[NCCL_PROTOCOLS];
-    uint32_t channels; /* of a ring or tree at full size */
-    double ends;       /* chunks a ring handles beyond its steps: first read, last write */
-    double out_rate;   /* of the NICs, Simple */
-    double peer_ns;    /* grouped send and receive: each peer */
-    double direct_base_ns;
-    double direct_rate;    /* as a part of the scale-up port, own part included */
-    double direct_knee_ns; /* and the growth while channels join */
-    double nvls_ns;        /* latency of an NVLS operation */
-    double nvls_rate;      /* port bytes a second as a part of the port */
-    double nvls_loop_ns;   /* each turn of all channels and heads */
+    uint32_t channels;      /* of a ring or tree at full size */
+    double out_rate;        /* of the NICs, Simple */
+    double direct_ns;       /* grouped send and receive: launch */
+    double direct_grow_ns;  /* more of it when the parts are large (Simple) */
+    double peer_ns;         /* each peer */
+    double direct_rate;     /* as a part of the scale-up port, own part included */
+    double direct_drain_ns; /* filling and draining */
+    double nvls_ns;         /* latency of an NVLS operation */
+    double nvls_rate;       /* port bytes a second as a part of the port */
+    double nvls_loop_ns;    /* each turn of all channels and heads */
     /* 90 % of the ratio measured/model, by size: small, middle, large. */
     struct {
         double low, high;

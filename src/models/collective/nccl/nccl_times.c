@@ -5,8 +5,8 @@
  * takes chunk / rate, but not less than half of that and its latency: a chunk travels as two
  * slices, and the second is sent while the first is waited for.  That shape (flat until a step's
  * latency is covered, then the line) is what measured rows show.  LL and LL128 have no slices: the
- * latency adds up.  Few bytes use few threads and channels of LL, so a step grows by plateau_ns up
- * to 4 KiB of chunk.  The ends of a ring read and write once more than they pass on.
+ * latency adds up.  Few bytes use few threads and channels of LL, so a step grows by up_grow_ns
+ * around 4 KiB of chunk.  The ends of a ring read and write once more than they pass on.
  *
  * Bytes of the ports are counted exactly; rates are parts of the ports' rates, at most 1: nothing
  * can be faster than its cut. */
@@ -14,7 +14,10 @@
 
 #include <math.h>
 
-enum { LL_KNEE = 4096, DIRECT_KNEE = 16384 };
+/* Bytes of a chunk at which half of a growth is there.  LL takes more threads from 512 x 8 bytes on;
+ * grouped messages change from LL to Simple at 16 KiB (NCCL's defaults). */
+static const double grow_knee = 4096, drain_knee = 16 << 20;
+static const double direct_knee = 24 << 10, direct_drain_knee = 2 << 20;
 
 static double most(double a, double b)
 {
@@ -38,12 +41,17 @@ static double payload(uint32_t protocol)
     return protocol == NCCL_LL ? 0.5 : protocol == NCCL_LL128 ? 0.9375 : 1.0;
 }
 
+static double growth(double bytes, double knee)
+{
+    return bytes * bytes / (bytes * bytes + knee * knee);
+}
+
 static double step(uint32_t protocol, const nccl_line *line, double chunk, double rate, double ns)
 {
     double move = chunk / rate;
     if (protocol == NCCL_SIMPLE)
         return most(move, move / 2 + ns);
-    return ns + most(move, line->plateau_ns * least(1, chunk / LL_KNEE));
+    return ns + most(move, line->up_grow_ns * growth(chunk, grow_knee));
 }
 
 typedef struct frame {
@@ -74,9 +82,10 @@ static void ring(const frame *f, orr_collective kind, nccl_time *out)
     double between = f->nodes == 1 ? 0 : is_sum(kind) ? 2 * (f->nodes - 1) : f->nodes - 1;
     double chunk = f->bytes / n, moved = steps * chunk;
     out->latency_ns = f->line->base_ns + (steps - between) * f->up_hop + between * f->out_hop;
-    out->ns =
-        f->line->base_ns + (steps - between) * step(f->protocol, f->line, chunk, rate, f->up_hop) +
-        between * step(f->protocol, f->line, chunk, rate, f->out_hop) + f->k->ends * chunk / rate;
+    out->ns = f->line->base_ns + f->line->grow_ns * growth(chunk, grow_knee) +
+              (steps - between) * step(f->protocol, f->line, chunk, rate, f->up_hop) +
+              between * step(f->protocol, f->line, chunk, rate, f->out_hop) +
+              f->line->ends * chunk / rate + f->line->drain_ns * chunk / (chunk + drain_knee);
     out->up_bytes =
         f->most_per > 1 ? moved * (f->nodes > 1 ? (f->most_per - 1) / f->most_per : 1) : 0;
     out->out_bytes = f->nodes > 1 ? moved / f->least_per : 0;
@@ -93,6 +102,13 @@ static void chain(const frame *f, nccl_time *out)
     out->out_bytes = f->nodes > 1 ? f->bytes / f->least_per : 0;
 }
 
+/* What a host sends in two trees of half of the bytes each: all of it up, and down as much again
+ * where it is inside of one of them.  Of two hosts each is the root of one tree. */
+static double tree_bytes(const frame *f)
+{
+    return f->nodes > 2 ? 2 * f->bytes : f->bytes;
+}
+
 /* Up and down: each rank sends its bytes to its parent and the sum to its children. */
 static void tree(const frame *f, nccl_time *out)
 {
@@ -101,15 +117,19 @@ static void tree(const frame *f, nccl_time *out)
     double part = f->protocol == NCCL_LL                       ? 0.92 / 1.9
                   : f->protocol == NCCL_LL128 && f->nodes == 1 ? 0.92 * 7 / 9
                                                                : 0.92;
-    double levels = ceil(log2(f->nodes));
+    double levels = ceil(log2(f->nodes)), move;
     out->latency_ns = f->line->base_ns + 2 * ((f->most_per - 1) * f->up_hop + levels * f->tree_hop);
-    out->ns = out->latency_ns + 2 * f->bytes / (ring_rate(f) * part);
+    move = f->most_per > 1 ? 2 * f->bytes / (f->up_rate * part) : 0;
+    if (f->nodes > 1)
+        move = most(move, tree_bytes(f) / (f->out_rate * part));
+    out->ns = out->latency_ns + move;
     out->up_bytes = f->most_per > 1 ? 2 * f->bytes : 0;
-    out->out_bytes = f->nodes > 1 ? 2 * f->bytes / f->least_per : 0;
+    out->out_bytes = f->nodes > 1 ? tree_bytes(f) / f->least_per : 0;
 }
 
 /* Turns of all channels and heads: the chunk grows with the bytes (NCCL's enqueue.cc: 16, 32, 64,
- * 128 KiB from 2, 8 and 64 turns on). */
+ * 128 KiB from 2, 8 and 64 turns on).  Adding up and handing out are two stages of a pipeline, so
+ * there is one turn more than the bytes need. */
 static double nvls_loops(double bytes, double heads)
 {
     static const double chunks[] = {131072, 65536, 32768, 16384};
@@ -123,7 +143,8 @@ static double nvls_loops(double bytes, double heads)
 
 static double nvls_ns(const frame *f, double bytes, double move)
 {
-    return move * bytes + f->k->nvls_loop_ns * nvls_loops(bytes, f->least_per);
+    double loops = nvls_loops(bytes, f->least_per);
+    return move * bytes * (1 + (loops > 0 ? 1 / loops : 0)) + f->k->nvls_loop_ns * (loops + 1);
 }
 
 /* A larger chunk saves turns: without this, more bytes could take less time at its threshold. */
@@ -141,7 +162,7 @@ static double nvls_monotone(const frame *f, double move)
 static void nvls(const frame *f, orr_collective kind, uint32_t algorithm, nccl_time *out)
 {
     double up = is_sum(kind) ? f->bytes * (1 + 1 / f->least_per) : f->bytes;
-    double wire = algorithm == NCCL_NVLS_TREE ? 2 * f->bytes : f->nodes > 1 ? f->bytes : 0;
+    double wire = algorithm == NCCL_NVLS_TREE ? tree_bytes(f) : f->nodes > 1 ? f->bytes : 0;
     double move = 0;
     out->up_bytes = up;
     out->out_bytes = wire / f->least_per;
@@ -192,7 +213,8 @@ static void direct(const frame *f, orr_collective kind, nccl_time *out)
     double nic = f->s->out_GBps * f->k->out_rate;
     bool all = kind == ORR_COLL_ALL_TO_ALL;
     double local = f->most_per - 1, far = f->n - (all ? f->least_per : 1);
-    double start = f->k->direct_base_ns + f->k->direct_knee_ns * least(1, part / DIRECT_KNEE);
+    double start = f->k->direct_grow_ns * growth(part, direct_knee) +
+                   f->k->direct_drain_ns * part / (part + direct_drain_knee);
     double move = 0;
     if (!all)
         far = f->nodes > 1 ? f->n - 1 : 0;
@@ -202,9 +224,9 @@ static void direct(const frame *f, orr_collective kind, nccl_time *out)
         move = (all ? local + 1 : local) * part / up_rate;
     if (f->nodes > 1)
         move = most(move, far * part / nic);
-    out->latency_ns =
-        f->k->direct_base_ns + peers * f->k->peer_ns + (f->nodes > 1 ? f->out_hop : f->up_hop);
-    out->ns = out->latency_ns + (start - f->k->direct_base_ns) + move;
+    out->latency_ns = f->k->direct_ns + peers * f->k->peer_ns +
+                      (f->nodes > 1 ? f->out_hop : hop(0, 0, f->s->up_latency_ns));
+    out->ns = out->latency_ns + start + move;
     out->up_bytes = f->s->up_GBps > 0 ? local * part : 0;
     out->out_bytes = far * part;
 }
