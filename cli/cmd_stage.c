@@ -58,6 +58,11 @@ static const cli_option options[] = {
      "whose kernels: megatron-core, megatron-2021, deepspeed, fsdp2-eager, "
      "torch-compile, torch-eager or cuda-graph",
      .fallback = "megatron-core"},
+    {"dropout", 0, NULL,
+     "dropout after embedding, attention and FFN, whatever the software's recipes have"},
+    {"foreach", 0, NULL, "an optimizer that goes over lists of tensors, one operation at a time"},
+    {"no-master", 0, NULL, "keep weights and moments in the data type, not in fp32"},
+    {"forward", 0, NULL, "the forward pass only"},
     COUNT("steps", "1", "training steps"),
     {"device-memory", 0, "BYTES", "memory per device", .fallback = "80GB"},
     {"memory", 0, "FILE", "write the memory of each stage over time (CSV)"},
@@ -159,6 +164,10 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .prefetch = (uint32_t)given(c, "prefetch"),
         .no_overlap = cli_flag(c, "no-overlap"),
         .no_clipping = cli_flag(c, "no-clipping"),
+        .has_dropout = cli_flag(c, "dropout"),
+        .lists_optimizer = cli_flag(c, "foreach"),
+        .no_master = cli_flag(c, "no-master"),
+        .forward_only = cli_flag(c, "forward"),
         .recompute = (orr_recompute)word_index(recompute_words, cli_text(c, "recompute")),
         .steps = (uint32_t)given(c, "steps"),
     };

@@ -290,7 +290,78 @@ def deepseek():
                  15360 * 4096 / (float(r["measured"]) * 2048) * 1e3)]
 
 
+# ---- our own H200 ----
+
+
+def own_model(r):
+    is_gpt = r["kind"] == "gpt"
+    m = {"format": "orrery-model", "version": 1, "name": r["model"], "layers": int(r["L"]), "hidden": int(r["d"]),
+         "vocab": int(r["V"]), "heads": int(r["heads"]), "kv_heads": int(r["kv"]), "head_dim": int(r["hd"]),
+         "norm": "layer" if is_gpt else "rms", "is_gated": not is_gpt, "has_ffn_bias": is_gpt, "has_qkv_bias": is_gpt,
+         "has_output_bias": is_gpt, "is_tied": r.get("tied") == "1"}
+    m["position"] = "rotary" if r["rope"] == "1" else "learned" if int(r.get("positions") or 0) else "none"
+    if m["position"] == "learned":
+        m["max_positions"] = int(r["positions"])
+    if int(r["experts"]):
+        m.update(experts=int(r["experts"]), experts_per_token=int(r["topk"]), expert_ffn=int(r["ff"]))
+    else:
+        m["ffn"] = int(r["ff"])
+    return m
+
+
+def own_words(r):
+    is_compiled = r["mode"].startswith("compile")
+    is_graph = r["mode"] in ("graph", "compile_graph")
+    words = ["--batch", r["batch"], "--micro-batch", r["batch"], "--seq", r["seq"], "--no-master"]
+    words += ["--software", "torch-compile" if is_compiled else "cuda-graph" if is_graph else "torch-eager"]
+    words += ["--dropout"] if float(r["dropout"]) else []
+    words += ["--foreach"] if r["opt"] == "adamw_foreach" else []
+    words += [] if r["clip"] == "1" else ["--no-clipping"]
+    words += ["--recompute", "full"] if r["ckpt"] == "1" and r["mode"] != "forward" else []
+    words += ["--forward"] if r["mode"] == "forward" else []
+    return words, ["--hardware", "h200"] + (["--software", "cuda-graph"] if is_graph else [])
+
+
+def own_steps(keep):
+    def cases():
+        out = []
+        for r in rows_of("h200_steps"):
+            if r["amp"] == "1" or not keep(r):
+                continue
+            words, run_words = own_words(r)
+            chip = "" if r["chip"] == "1" else ", chip 2"
+            out.append(Case(f"{r['model']} {r['mode']}{chip}", own_model(r), words, run_words,
+                            float(r["stream_ms"] or r["step_ms_median"])))
+        return out
+
+    return cases
+
+
+def is_host_bound(r):
+    busy = [x for x in rows_of("h200_steps") if x["model"] == r["model"] and x["profiled_gpu_busy_ms"]]
+    return r["mode"] in ("eager", "forward") and busy and float(r["host_ms_median"]) > 0.9 * float(r["stream_ms"])
+
+
+def own_memory():
+    out = []
+    for r in rows_of("h200_steps"):
+        if r["amp"] == "1" or r["mode"] != "eager" or r["chip"] != "1":
+            continue
+        words, _ = own_words(r)
+        out.append(Case(f"{r['model']}", own_model(r), words, [], float(r["peak_mem_bytes"]) / 2**30, "GiB",
+                        measures="memory"))
+    return out
+
+
 TABLES = [
+    Table("h200-device", own_steps(lambda r: r["mode"] in ("graph", "eager") and not is_host_bound(r)),
+          "Our own steps on one H200: as CUDA graphs, and eager where the device is the limit.", "-", "2.5 %"),
+    Table("h200-compiled", own_steps(lambda r: r["mode"].startswith("compile")), "The same under torch.compile.", "-",
+          "5 %"),
+    Table("h200-host", own_steps(lambda r: r["mode"] == "eager" and is_host_bound(r)),
+          "Eager steps where the host is the limit.", "-", "12 %"),
+    Table("h200-forward", own_steps(lambda r: r["mode"] == "forward"), "Forward passes.", "-", "4 %"),
+    Table("h200-memory", own_memory, "Peak bytes of the eager steps.", "-", "5 %"),
     Table("vtrain-single", vtrain("vtrain_ground_truth_single"),
           "vTrain (MICRO 2024): 750 iterations of GPT models on 1 to 8 A100 of one host; Megatron-DeepSpeed, fp16, full "
           "recomputation.", "8.37 % (vTrain)", "8 %"),

@@ -74,6 +74,10 @@ typedef struct orr_llm_options {
     bool no_clipping;            /* no norm of all gradients before the update */
     orr_recompute recompute;
     const orr_software *software; /* what launches the kernels; NULL: orr_software_at(0) */
+    bool has_dropout;             /* even if the software's recipes have none */
+    bool lists_optimizer;         /* the optimizer goes over lists of tensors (foreach) */
+    bool no_master;               /* weights and moments are kept in `dtype`, not in 4 bytes */
+    bool forward_only;            /* no gradients, no update */
     uint32_t steps;               /* 0: 1 */
     uint64_t device_bytes;        /* memory of a device, for the verdict; 0: 80 GB */
 } orr_llm_options;

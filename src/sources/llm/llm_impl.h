@@ -84,9 +84,9 @@ typedef struct llm_job {
     uint64_t kv;             /* serving: bytes a number in the cache */
     uint32_t expert_tp;      /* serving: ranks that share an expert; 0: tp */
     const orr_software *software;
-    bool has_dropout;
-    uint64_t job_tokens; /* training: of all steps and ranks together; 0: not said */
-    double job_flops;    /* that the model needs for them */
+    bool has_dropout, is_pure; /* pure: weights and moments are kept in the type of products */
+    uint64_t job_tokens;       /* training: of all steps and ranks together; 0: not said */
+    double job_flops;          /* that the model needs for them */
 } llm_job;
 
 /* What of a model cannot be shared out over ranks yet: words such as "layers that share keys and

@@ -519,7 +519,7 @@ void llm_launch_loss(llm_pen *p, llm_loss_part part)
 static orr_kernel optimizer_kernel(const llm_job *g, uint64_t own, uint64_t tensors)
 {
     return (orr_kernel){.kind = ORR_KERNEL_OPTIMIZER,
-                        .type = g->software->pure ? type_between(g) : ORR_TYPE_FP32,
+                        .type = g->is_pure ? type_between(g) : ORR_TYPE_FP32,
                         .m = own,
                         .k = tensors};
 }
@@ -536,10 +536,11 @@ void llm_launch_update(llm_pen *p, uint64_t own, uint64_t tensors)
 {
     const llm_job *g = p->g;
     orr_kernel k = optimizer_kernel(g, own, tensors);
-    k.form = g->software->lists_optimizer ? ORR_FORM_FOREACH : ORR_FORM_FUSED;
-    if (!g->software->pure && g->grad < 4)
+    k.form =
+        g->opt.lists_optimizer || g->software->lists_optimizer ? ORR_FORM_FOREACH : ORR_FORM_FUSED;
+    if (!g->is_pure && g->grad < 4)
         pass_over(p, own * g->grad, own * 4, false); /* gradients to 32 bits */
     launch(p, k);
-    if (!g->software->pure && g->weight < 4)
+    if (!g->is_pure && g->weight < 4)
         pass_over(p, own * 4, own * g->weight, false); /* and the weights back */
 }

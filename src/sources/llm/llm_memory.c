@@ -222,11 +222,12 @@ orr_code orr_llm_memory_of(const orr_model *m,
         code = walk(&s, take_most, &peak, err);
     if (code)
         return code;
-    const uint64_t master = g.opt.dtype == ORR_DTYPE_FP32 ? 0 : 4;
+    const uint64_t master = g.opt.dtype == ORR_DTYPE_FP32 || g.is_pure ? 0 : 4;
+    const uint64_t moments = 2 * (g.is_pure ? g.weight : 4);
     *out = (orr_llm_memory){.parameters = s.dense + s.expert,
                             .weights = of_parameters(&s, g.weight, g.opt.zero >= 3),
                             .grads = of_parameters(&s, g.grad, g.opt.zero >= 2),
-                            .optimizer = of_parameters(&s, 8 + master, g.opt.zero >= 1),
+                            .optimizer = of_parameters(&s, moments + master, g.opt.zero >= 1),
                             .activations = peak.bytes,
                             .working = s.working,
                             .micro_batches_kept = peak.kept};

@@ -201,8 +201,8 @@ static uint64_t own_parameters(const llm_sync *y)
  * weights that are computed with. */
 static uint64_t update_bytes(const llm_job *g, uint64_t parameters)
 {
-    const uint64_t copy = g->opt.dtype == ORR_DTYPE_FP32 ? 0 : g->weight;
-    return parameters * (6 * 4 + g->grad + copy);
+    const uint64_t copy = g->opt.dtype == ORR_DTYPE_FP32 || g->is_pure ? 0 : g->weight;
+    return parameters * (6 * (g->is_pure ? g->weight : 4) + g->grad + copy);
 }
 
 static uint64_t put_norm(llm_sync *y, uint64_t own, llm_deps after)
@@ -692,8 +692,11 @@ static void write_steps(stage_writer *w, const llm_task *tasks, size_t count)
     for (w->step = 0; w->step < w->g->opt.steps; w->step++) {
         for (size_t i = 0; i < count && !w->p->b.code; i++) {
             say_held(w, w->held[i]);
-            run_task(w, &tasks[i]);
+            if (tasks[i].kind == LLM_FORWARD || !w->g->opt.forward_only)
+                run_task(w, &tasks[i]);
         }
+        if (w->g->opt.forward_only)
+            continue;
         say_held(w, w->held_always);
         llm_sync_step(&w->sync, has_tied_end(w), tied_parameters(w->g));
     }
@@ -752,7 +755,8 @@ static void set_sizes(llm_job *g)
     g->micro_batches = o->batch / (o->dp * o->micro_batch);
     g->virtual_stages = o->pp * o->chunks;
     g->software = o->software ? o->software : orr_software_at(0);
-    g->has_dropout = g->software->has_dropout;
+    g->has_dropout = o->has_dropout || g->software->has_dropout;
+    g->is_pure = o->no_master || g->software->pure;
 }
 
 orr_code llm_init(llm_job *g, const orr_model *m, const orr_llm_options *opt, orr_error *err)
