@@ -986,6 +986,11 @@ static const cli_converter *const kinds[] = {
     &cli_convert_pytorch, &cli_convert_fx,   &cli_convert_export, &cli_convert_goal};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+const char *cli_kind_at(size_t i)
+{
+    return i < KINDS ? kinds[i]->name : NULL;
+}
+
 static orr_code find_kind(const char *name, const cli_converter **out, orr_error *err)
 {
     const char *near = NULL;

@@ -349,6 +349,11 @@ typedef struct view {
 #define ROW(name, help, uses, of_trace, of_file) {name, uses, of_trace, of_file},
 static const view views[] = {VIEWS(ROW, ROW)};
 
+const char *cli_view_at(size_t i)
+{
+    return i < sizeof views / sizeof *views ? views[i].name : NULL;
+}
+
 static orr_code find_view(const char *name, const view **out, orr_error *err)
 {
     const char *near = NULL;

@@ -138,6 +138,11 @@ static const cli_example examples[] = {
     {0},
 };
 
+const char *cli_shape_at(size_t i)
+{
+    return i < SHAPES ? shapes[i].name : NULL;
+}
+
 /* ---- options to a description ---- */
 
 static orr_code find_shape(const char *name, size_t *out, orr_error *err)

@@ -127,6 +127,10 @@ const cli_command *cli_command_deeper(const cli_command *c, const char *word);
 
 /* The i-th old program; NULL after the last. */
 const cli_command *cli_old_name_at(size_t i);
+/* Words that an argument may be, for completion; NULL behind the last. */
+const char *cli_view_at(size_t i);
+const char *cli_kind_at(size_t i);
+const char *cli_shape_at(size_t i);
 /* By the last part of argv[0]; NULL: none, or *left_out is the room of src/compat that this build
  * lacks. */
 const cli_command *cli_old_name_find(const char *path, const char **left_out);

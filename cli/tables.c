@@ -12,6 +12,8 @@
 #include <orrery/lab/gen.h>
 #include <orrery/lab/hardware.h>
 #include <orrery/lab/model.h>
+#include <orrery/lab/schedgen.h>
+#include <orrery/network.h>
 
 #include <ctype.h>
 #include <string.h>
@@ -46,18 +48,36 @@ static void print_choices(const char *choices)
 /* Built-in names that an argument or an option's value may be, each behind a blank. */
 static void print_known(const cli_command *c, const char *value)
 {
+    size_t count = 0;
     const orr_pattern *pattern;
+    const orr_schedgen_pattern *schedule;
     const orr_hardware *chip;
     const orr_model *model;
+    const orr_net_ops *net;
+    const char *(*const kind_at)(size_t) = strcmp(c->name, "view") == 0 ? cli_view_at : cli_kind_at;
+    const char *word;
     if (strcmp(value, "PATTERN") == 0 && strcmp(c->name, "gen") == 0)
-        for (size_t i = 0; (pattern = orr_pattern_at(i)) != NULL; i++)
+        for (; (pattern = orr_pattern_at(count)) != NULL; count++)
             printf(" %s", pattern->name);
+    if (strcmp(value, "ptrn") == 0 ||
+        (strcmp(value, "PATTERN") == 0 && strcmp(c->name, "gen goal") == 0))
+        for (; (schedule = orr_schedgen_at(count)) != NULL; count++)
+            printf(" %s", schedule->name);
     if (strcmp(value, "hardware") == 0)
-        for (size_t i = 0; (chip = orr_hardware_at(i)) != NULL; i++)
+        for (; (chip = orr_hardware_at(count)) != NULL; count++)
             printf(" %s", chip->name);
     if (strcmp(value, "MODEL") == 0)
-        for (size_t i = 0; (model = orr_model_at(i)) != NULL; i++)
+        for (; (model = orr_model_at(count)) != NULL; count++)
             printf(" %s", model->name);
+    if (strcmp(value, "network") == 0 || strcmp(value, "compare") == 0)
+        for (; (net = orr_net_at(count)) != NULL; count++)
+            printf(" %s", net->name);
+    if (strcmp(value, "SHAPE") == 0)
+        for (; (word = cli_shape_at(count)) != NULL; count++)
+            printf(" %s", word);
+    if (strcmp(value, "KIND") == 0)
+        for (; (word = kind_at(count)) != NULL; count++)
+            printf(" %s", word);
 }
 
 /* ---- bash ---- */
@@ -200,7 +220,7 @@ static void zsh_help(const char *help)
     print_quoted(help, "'\\''", "[]:\\");
 }
 
-static void zsh_option(const cli_option *o)
+static void zsh_option(const cli_command *c, const cli_option *o)
 {
     if (o->letter)
         printf("        '(-%c --%s)'{-%c,--%s}'[", o->letter, o->name, o->letter, o->name);
@@ -213,21 +233,26 @@ static void zsh_option(const cli_option *o)
         print_choices(o->arg);
         putchar(')');
     } else if (o->arg && !o->implied) {
-        printf(":%s:_files", o->arg);
+        printf(":%s:{compadd --", o->arg);
+        print_known(c, o->name);
+        printf("; _files}");
     }
     puts("' \\");
 }
 
-static void zsh_arguments(const cli_argument *a)
+static void zsh_arguments(const cli_command *c)
 {
-    for (; a && a->name; a++) {
+    for (const cli_argument *a = c->arguments; a && a->name; a++) {
         const bool is_many = a->times == CLI_SOME || a->times == CLI_ANY;
         if (cli_is_choice(a->name)) {
             printf("        ':argument:(");
             print_choices(a->name);
             puts(")' \\");
         } else {
-            printf("        '%s:%s:_files' \\\n", is_many ? "*" : "", a->name);
+            printf("        '%s:%s:{compadd --", is_many ? "*" : "", a->name);
+            print_known(c, a->name);
+            print_second_words(c);
+            puts("; _files}' \\");
         }
     }
 }
@@ -236,16 +261,16 @@ static void zsh_command(const cli_command *c)
 {
     printf("    '%s')\n        _arguments \\\n", c->name);
     for (const cli_option *o = c->options; o && o->name; o++)
-        zsh_option(o);
+        zsh_option(c, o);
     for (const cli_option *o = cli_common; o->name; o++)
-        zsh_option(o);
+        zsh_option(c, o);
     if (c == &cli_cmd_help) {
         printf("        ':command:(");
         for_all(print_space_name);
         puts(")' ;;");
         return;
     }
-    zsh_arguments(c->arguments);
+    zsh_arguments(c);
     puts("        && return ;;");
 }
 
@@ -291,7 +316,10 @@ static int tables_zsh(void)
 
 /* ---- fish ---- */
 
-static void fish_option(const char *program, const char *command, const cli_option *o)
+static void fish_option(const cli_command *c,
+                        const char *program,
+                        const char *command,
+                        const cli_option *o)
 {
     printf("complete -c %s", program);
     if (command)
@@ -304,20 +332,23 @@ static void fish_option(const char *program, const char *command, const cli_opti
         print_choices(o->arg);
         putchar('\'');
     } else if (o->arg && !o->implied) {
-        printf(" -r");
+        printf(" -r -a '");
+        print_known(c, o->name);
+        putchar('\'');
     }
     printf(" -d '");
     print_quoted(o->help, "\\'", "\\");
     puts("'");
 }
 
-static void fish_arguments(const cli_command *c)
+/* word: by which the command is told from others, its last one. */
+static void fish_arguments(const cli_command *c, const char *word)
 {
     for (const cli_argument *a = c->arguments; a && a->name; a++) {
-        if (!cli_is_choice(a->name))
-            continue;
-        printf("complete -c orrery -n '__fish_seen_subcommand_from %s' -a '", c->name);
-        print_choices(a->name);
+        printf("complete -c orrery -n '__fish_seen_subcommand_from %s' -a '", word);
+        if (cli_is_choice(a->name))
+            print_choices(a->name);
+        print_known(c, a->name);
         puts("'");
     }
 }
@@ -331,7 +362,8 @@ static void fish_deeper(const cli_command *c)
         print_quoted((*d)->summary, "\\'", "\\");
         puts("'");
         for (const cli_option *o = (*d)->options; o && o->name; o++)
-            fish_option("orrery", word, o);
+            fish_option(*d, "orrery", word, o);
+        fish_arguments(*d, word);
     }
 }
 
@@ -343,20 +375,20 @@ static void fish_command(const cli_command *c)
         printf("complete -c orrery -n __fish_use_subcommand -f -a %s -d '", command);
         print_quoted(c->summary, "\\'", "\\");
         puts("'");
-        fish_arguments(c);
+        fish_arguments(c, c->name);
         fish_deeper(c);
     }
     for (const cli_option *o = c->options; o && o->name; o++)
-        fish_option(program, command, o);
+        fish_option(c, program, command, o);
 }
 
 static int tables_fish(void)
 {
     puts("# orrery: completion for fish; made from the command tables.");
     for (const cli_option *o = cli_program.options; o->name; o++)
-        fish_option("orrery", NULL, o);
+        fish_option(&cli_program, "orrery", NULL, o);
     for (const cli_option *o = cli_common; o->name; o++)
-        fish_option("orrery", NULL, o);
+        fish_option(&cli_program, "orrery", NULL, o);
     for_all(fish_command);
     printf("complete -c orrery -n '__fish_seen_subcommand_from help' -f -a '");
     for_all(print_space_name);
