@@ -32,9 +32,18 @@ fi
     esac
     [ $# -eq 4 ] || "$tables" old-man "$name" >"$man/$name.1"
 done
-# SCALE-Sim is also started as a package: python3 -m scalesim.scale, python3 ROOT/scalesim/scale.py.
-if [ -e "$folder/scale.py" ] && [ "$2" != bin ]; then
-    mkdir -p "$folder/scalesim"
-    cp "$folder/scale.py" "$folder/scalesim/scale.py"
-fi
+# Some are also started as modules: python3 -m scalesim.scale, python3 ROOT/scalesim/scale.py.
+module() {
+    [ -e "$folder/$1" ] && [ "$2" != bin ] || return 0
+    mkdir -p "$folder/$(dirname "$3")"
+    cp "$launcher" "$folder/$3"
+}
+module scale.py "$2" scalesim/scale.py
+module stage "$2" symbolic_tensor_graph/main.py
+for name in trace_link timeline_visualizer et_converter et_generator et_visualizer et_jsonizer; do
+    module chakra_converter "$2" chakra/$name/$name.py
+done
+for name in converter generator visualizer jsonizer trace_link timeline_visualizer; do
+    module chakra_converter "$2" chakra/src/$name/$name.py
+done
 [ $# -ne 4 ] || : >"$4"

@@ -57,6 +57,13 @@ def main():
                      places["mandir"] / "man1" / f"{name}.1"):
             if is_ours(at(path)):
                 at(path).unlink()
+    modules = at(places["prefix"] / "libexec/orrery")
+    for path in sorted(modules.rglob("*"), reverse=True):  # what is in a folder comes before it
+        if path.suffix == ".py" and is_ours(path):
+            path.unlink()
+        elif path.name == "__pycache__":
+            shutil.rmtree(path)
+        remove_if_empty(path)
     for folder in (places["prefix"] / "libexec/orrery", places["includedir"] / "orrery",
                    places["datadir"] / "doc/orrery"):
         remove_if_empty(at(folder))

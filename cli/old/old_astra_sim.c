@@ -26,6 +26,8 @@
     {"num-queues-per-dim", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"}
 #define SCALES_AND_RENDEZVOUS \
     {"comm-scale", 0, "X", "accepted, ignored", .fallback = "1"}, \
+    INJECTION_AND_RENDEZVOUS
+#define INJECTION_AND_RENDEZVOUS \
     {"injection-scale", 0, "X", "multiplies endpoint-delay", .fallback = "1"}, \
     {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready", .fallback = "false"}
 /* clang-format on */
@@ -45,8 +47,8 @@ static const cli_option analytical_options[] = {
     {0},
 };
 
-/* Before 2023 a workload was a table of layers, and there was no remote memory.  Options about
- * statistics files are passed over. */
+/* Before 2023 a workload was a table of layers, and there was no remote memory.  Of the statistics
+ * files the one that its tutorials read is written. */
 static const cli_option early_options[] = {
     {"workload-configuration", 0, "FILE", "a table of layers, or a prefix of traces",
      .required = true},
@@ -54,13 +56,14 @@ static const cli_option early_options[] = {
     {"network-configuration", 0, "FILE", "network file (JSON of 1.0, or YAML)", .required = true},
     {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)"},
     {"num-passes", 0, "N", "passes over the table of layers", CLI_COUNT, 1, 1000000, "1"},
-    {"path", 0, "DIR", "accepted, ignored: no statistics files are written"},
-    {"run-name", 0, "NAME", "accepted, ignored"},
-    {"total-stat-rows", 0, "N", "accepted, ignored"},
-    {"stat-row", 0, "N", "accepted, ignored"},
+    {"path", 0, "DIR", "what the names of statistics files begin with; none: no file"},
+    {"run-name", 0, "NAME", "its name in tutorial_result.csv", .fallback = "unnamed run"},
+    {"total-stat-rows", 0, "N", "rows of that file", CLI_COUNT, 1, 1000000, "1"},
+    {"stat-row", 0, "N", "its row; 0 begins the file", CLI_COUNT, 0, 999999, "0"},
     GROUPS_LOGS_AND_QUEUES,
-    {"compute-scale", 0, "X", "accepted, ignored", .fallback = "1"},
-    SCALES_AND_RENDEZVOUS,
+    {"compute-scale", 0, "X", "multiplies the times of a table of layers", .fallback = "1"},
+    {"comm-scale", 0, "X", "multiplies its sizes", .fallback = "1"},
+    INJECTION_AND_RENDEZVOUS,
     {"no-compat", 0, NULL, "as orrery run has it"},
     {0},
 };
@@ -119,15 +122,15 @@ static orr_code write_old(orr_run *r, const char *folder, orr_error *err)
     return code ? code : orr_run_write(r, "memory", NULL, err);
 }
 
-static orr_code parse_scale(const char *text, double *out, orr_error *err)
+static orr_code parse_scale(const cli_context *c, const char *name, double *out, orr_error *err)
 {
+    const char *text = cli_text(c, name);
     char *end;
     const double scale = strtod(text, &end);
     *out = scale > 0 ? scale : -1; /* 0 would be what is not given */
     if (*text && !*end && scale - scale == 0 && scale >= 0)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "--injection-scale: \"%s\" is not a number from 0 on",
-                    text);
+    return orr_fail(err, ORR_EUSAGE, NULL, "--%s: \"%s\" is not a number from 0 on", name, text);
 }
 
 /* What the old program says before it runs (packet-network.md 2). */
@@ -157,6 +160,9 @@ typedef struct variant {
     const char *network;
     const orr_set *set;                    /* the traces, when they are made and not read */
     const char *topology, *logical, *keys; /* with a topology the rules are ours */
+    const char *rules;                     /* of the analytical networks; NULL: --compat */
+    /* What is written at the end; NULL: nothing more. */
+    orr_code (*finish)(const cli_context *c, const orr_set *set, orr_run *r, orr_error *err);
 } variant;
 
 static orr_code run_variant(cli_context *c, const variant *v, orr_error *err)
@@ -185,9 +191,12 @@ static orr_code run_variant(cli_context *c, const variant *v, orr_error *err)
     };
     orr_run *r = NULL;
     orr_error second;
-    orr_code code = parse_scale(cli_text(c, "injection-scale"), &config.injection_scale, err);
+    orr_code code = parse_scale(c, "injection-scale", &config.injection_scale, err);
     if (!code && !v->topology && !cli_flag(c, "no-compat"))
-        code = find_rules(is_packet ? "ns3" : cli_text(c, "compat"), &config.rules, err);
+        code = find_rules(is_packet  ? "ns3"
+                          : v->rules ? v->rules
+                                     : cli_text(c, "compat"),
+                          &config.rules, err);
     if (!code)
         code = cli_packet_rules(is_packet && config.rules, &config.packet_rules, err);
     if (!code)
@@ -198,6 +207,8 @@ static orr_code run_variant(cli_context *c, const variant *v, orr_error *err)
         (void)!write_old(r, cli_text(c, "logging-folder"), &second); /* the first error counts */
     else if (r)
         code = write_old(r, cli_text(c, "logging-folder"), err);
+    if (r && !code && v->finish)
+        code = v->finish(c, v->set, r, err);
     cli_explain(c, r, err);
     orr_run_destroy(r);
     return code;
@@ -250,12 +261,46 @@ static bool is_table_of_layers(const char *path)
     return n > 4 && strcmp(path + n - 4, ".txt") == 0;
 }
 
+/* In single precision, as the program had them. */
+static uint64_t scaled(uint64_t v, double scale)
+{
+    const float product = (float)v * (float)scale;
+    return product >= 9.2e18F ? INT64_MAX : (uint64_t)product;
+}
+
+/* The same table, times and sizes multiplied. */
+static orr_code scale_layers(const cli_context *c, orr_layers **t, orr_error *err)
+{
+    double compute, comm;
+    orr_layers *out = NULL;
+    orr_code code = parse_scale(c, "compute-scale", &compute, err);
+    if (!code)
+        code = parse_scale(c, "comm-scale", &comm, err);
+    if (code || (compute == 1 && comm == 1))
+        return code;
+    if (!(code = orr_layers_create(orr_layers_policy(*t), &out, err)))
+        code = orr_layers_set_args(out, orr_layers_args(*t), err);
+    for (size_t i = 0; i < orr_layers_count(*t) && !code; i++) {
+        orr_layer l = *orr_layers_get(*t, i);
+        orr_layer_pass *const passes[] = {&l.forward, &l.input_grad, &l.weight_grad};
+        for (int k = 0; k < 3; k++) {
+            passes[k]->time = scaled(passes[k]->time, compute > 0 ? compute : 0);
+            passes[k]->bytes = scaled(passes[k]->bytes, comm > 0 ? comm : 0);
+        }
+        code = orr_layers_add(out, &l, err);
+    }
+    orr_layers_free(code ? out : *t);
+    *t = code ? *t : out;
+    return code;
+}
+
 /* The traces of a table of layers on the network of the file. */
 static orr_code make_layers(cli_context *c, orr_set **out, orr_error *err)
 {
     orr_net_config net;
     orr_layers *t = NULL;
-    orr_layers_expand opt = {.ranks = 1, .passes = (uint32_t)cli_count(c, "num-passes")};
+    orr_layers_expand opt = {
+        .ranks = 1, .passes = (uint32_t)cli_count(c, "num-passes"), .with_updates = true};
     orr_code code = orr_network_dims(cli_text(c, "network-configuration"), &net, err);
     if (code)
         return code;
@@ -265,19 +310,108 @@ static orr_code make_layers(cli_context *c, orr_set **out, orr_error *err)
     opt.dim_sizes = net.npus;
     code = orr_layers_read(cli_text(c, "workload-configuration"), NULL, &t, err);
     if (!code)
+        code = scale_layers(c, &t, err);
+    if (!code)
         code = orr_layers_set(t, &opt, out, err);
     orr_layers_free(t);
     return code;
+}
+
+/* tutorial_result.csv: a run with --stat-row 0 begins it, later ones fill in their rows. */
+enum { STAT_COLUMNS = 5, LINE_ROOM = 4096 };
+
+/* How long a rank computes by the table; putting results in their place is not computing. */
+static double computing_us(const orr_trace *t)
+{
+    const orr_columns *n = orr_trace_columns(t);
+    const char tail[] = "_UPDATE";
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n->count; i++) {
+        const orr_str name = orr_trace_name(t, i);
+        if (n->type[i] == ORR_NODE_COMP &&
+            (name.len < sizeof tail ||
+             memcmp(name.ptr + name.len - (sizeof tail - 1), tail, sizeof tail - 1) != 0))
+            sum += n->duration_us[i];
+    }
+    return (double)sum / 1e3;
+}
+
+static void print_result(const cli_context *c, const orr_set *set, orr_run *r, FILE *to)
+{
+    const orr_run_rank *first = orr_run_rank_at(r, 0);
+    const double total = (double)first->wall / 1e6;
+    const double compute =
+        set ? computing_us(orr_set_trace(set, 0)) : (double)first->gpu_time / 1e6;
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < orr_run_dimensions(r); k++)
+        bytes += orr_run_dimension_at(r, k)->bytes;
+    fprintf(to, "%s,%f,%f,%f,%f\n", cli_text(c, "run-name"), total, compute, total - compute,
+            (double)bytes / orr_run_ranks(r) / (1 << 20));
+}
+
+static void print_empty_row(FILE *to)
+{
+    for (int i = 1; i < STAT_COLUMNS; i++)
+        fputc(',', to);
+    fputc('\n', to);
+}
+
+/* Rows of the file as it is, NULL: none yet; the own one is replaced. */
+static void print_results(
+    const cli_context *c, const orr_set *set, orr_run *r, FILE *before, FILE *to)
+{
+    const uint64_t own = cli_count(c, "stat-row"), rows = cli_count(c, "total-stat-rows");
+    char line[LINE_ROOM];
+    if (before && !fgets(line, sizeof line, before))
+        before = NULL;
+    fputs("Name,TotalTime(us),ComputeTime(us),ExposedCommunicationTime(us),TotalMessageSize(MB)\n",
+          to);
+    for (uint64_t i = 0; i < rows || i <= own || before; i++) {
+        const bool has_line = before && fgets(line, sizeof line, before);
+        if (!has_line)
+            before = NULL;
+        if (i == own)
+            print_result(c, set, r, to);
+        else if (has_line)
+            fputs(line, to);
+        else if (i < rows || i < own)
+            print_empty_row(to);
+    }
+}
+
+static orr_code write_result(const cli_context *c, const orr_set *set, orr_run *r, orr_error *err)
+{
+    char path[4096], made[4104];
+    if (!cli_given(c, "path"))
+        return ORR_OK;
+    snprintf(path, sizeof path, "%stutorial_result.csv", cli_text(c, "path"));
+    snprintf(made, sizeof made, "%s.part", path);
+    FILE *before = cli_count(c, "stat-row") ? fopen(path, "r") : NULL;
+    FILE *to = fopen(made, "w");
+    bool is_fine = to != NULL;
+    if (to) {
+        print_results(c, set, r, before, to);
+        is_fine = !ferror(to);
+        is_fine = fclose(to) == 0 && is_fine && rename(made, path) == 0;
+    }
+    if (before)
+        fclose(before);
+    const orr_where where = orr_where_byte(path, ORR_NO_BYTE);
+    return is_fine ? ORR_OK : orr_fail(err, ORR_EIO, &where, "cannot write: %s", strerror(errno));
 }
 
 static orr_code run_early(cli_context *c, const char *network, orr_error *err)
 {
     orr_set *set = NULL;
     orr_code code = ORR_OK;
+    variant v = {.network = network, .finish = write_result};
     if (is_table_of_layers(cli_text(c, "workload-configuration")))
         code = make_layers(c, &set, err);
+    v.set = set;
+    if (set) /* times of a table are nanoseconds (astra-sim.md 13) */
+        v.rules = "astra1";
     if (!code)
-        code = run_variant(c, &(variant){.network = network, .set = set}, err);
+        code = run_variant(c, &v, err);
     orr_set_close(set);
     return code;
 }

@@ -18,7 +18,8 @@ enum { PATH_ROOM = 4096 };
 
 /* Its three generations, the latest first. */
 static const cli_option trace_link_options[] = {
-    {"rank", 0, "N", "the rank of the traces; only a label", CLI_COUNT},
+    {"rank", 0, "N", "the rank of the traces; only a label, may be left out as before 2024-09",
+     CLI_COUNT},
     {"chakra-host-trace", 0, "FILE", "PyTorch's execution trace"},
     {"chakra-device-trace", 0, "FILE", "Kineto's trace"},
     {"output-file", 0, "FILE", "where the linked trace goes"},
@@ -84,8 +85,6 @@ static orr_code run_link(cli_context *c, orr_error *err)
         return missing("chakra-host-trace", err);
     if (!device)
         return missing("chakra-device-trace", err);
-    if (cli_given(c, "chakra-host-trace") && !cli_given(c, "rank"))
-        return missing("rank", err);
     if (!output && !cli_given(c, "et-file"))
         return missing("output-file", err);
     if (!output && (code = plus_name(host, plus, err)))

@@ -50,6 +50,7 @@ static const orr_compat programs[] = {
 #ifdef ORR_COMPAT_ASTRA_SIM
     {"astra-sim", "ASTRA-sim on an analytical network", .run = &astra_sim_rules},
     {"astra2023", "ASTRA-sim of 2023", .run = &astra_sim_2023_rules},
+    {"astra1", "ASTRA-sim 1.0", .run = &astra_sim_1_rules},
 #endif
 /* ---- chakra */
 #ifdef ORR_COMPAT_CHAKRA

@@ -84,6 +84,7 @@ END
 printf 'MICRO\n1\nconv1 -1 5 NONE 0 5 NONE 0 5  ALLREDUCE 1048576 5\n' >micro.txt
 printf 'HYBRID_TRANSFORMER model_parallel_NPU_group: 4\n1\nq -1 5 ALLGATHER 4096 5 ALLREDUCE 4096 5 ALLREDUCE 4096 5\n' \
     >transformer.txt
+mkdir results
 early() {
     AnalyticalAstra --network-configuration=torus.json --system-configuration=torus_sys.txt \
         --workload-configuration="$1" --path=results/ --run-name=sample --num-passes=2 --comm-scale=50 \

@@ -5,8 +5,8 @@
 
 #include "run/run_rules.h"
 
-extern const orr_rules_run astra_sim_rules, astra_sim_2023_rules; /* rules.c */
-extern const run_old_output astra_sim_output;                     /* old_log.c */
+extern const orr_rules_run astra_sim_rules, astra_sim_2023_rules, astra_sim_1_rules; /* rules.c */
+extern const run_old_output astra_sim_output;                                        /* old_log.c */
 
 orr_code astra_sim_write_memory(const orr_sim *s,
                                 uint32_t rank,

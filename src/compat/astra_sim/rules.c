@@ -24,6 +24,11 @@ const orr_rules_run astra_sim_rules = {
     .keeps_no_figures = true,
 };
 
+/* Tables of layers as version 1.0 ran them. */
+const orr_rules_run astra_sim_1_rules = {
+    .has_ns_durations = true,
+};
+
 /* The times of autumn 2023, for the figures that its documentation gives: docs/figures.md. */
 const orr_rules_run astra_sim_2023_rules = {
     .has_ns_durations = true,

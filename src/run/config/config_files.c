@@ -32,11 +32,29 @@ static orr_code fail_missing(orr_yaml_value root, const char *key, orr_error *er
     return orr_fail(err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
 }
 
+/* "topology: Switch", as the first congestion-aware network had it: one dimension. */
+static bool is_one_shape(orr_yaml_value v, const char *key)
+{
+    return strcmp(key, "topology") == 0 && orr_yaml_text(v).len;
+}
+
+static uint32_t entries(orr_yaml_value list)
+{
+    return orr_yaml_type_of(list) == ORR_YAML_LIST ? orr_yaml_count(list) : 1;
+}
+
+static orr_yaml_value entry(orr_yaml_value list, uint32_t k)
+{
+    return orr_yaml_type_of(list) == ORR_YAML_LIST ? orr_yaml_item(list, k) : list;
+}
+
 static orr_code take_list(orr_yaml_value root, const char *key, orr_yaml_value *out, orr_error *err)
 {
     if (!orr_yaml_find(root, key, out))
         return fail_missing(root, key, err);
     const orr_where at = orr_yaml_where(*out);
+    if (is_one_shape(*out, key))
+        return ORR_OK;
     if (orr_yaml_type_of(*out) != ORR_YAML_LIST)
         return orr_fail(err, ORR_EINPUT, &at, "%s: a list was expected, one entry per dimension",
                         key);
@@ -80,7 +98,7 @@ static orr_code take_dimension(orr_yaml_value lists[4],
     const orr_where at_npus = orr_yaml_where(v);
     const orr_where at_bandwidth = orr_yaml_where(orr_yaml_item(lists[2], k));
     const orr_where at_latency = orr_yaml_where(orr_yaml_item(lists[3], k));
-    orr_code code = take_shape(orr_yaml_item(lists[0], k), &c->shape[k], err);
+    orr_code code = take_shape(entry(lists[0], k), &c->shape[k], err);
     if (code)
         return code;
     if (!orr_text_u64(orr_yaml_text(v), &npus) || npus < least || npus > 1u << 24)
@@ -109,10 +127,10 @@ static orr_code take_lists(orr_yaml_value root,
         if (code)
             return code;
         const orr_where w = orr_yaml_where(lists[i]);
-        if (orr_yaml_count(lists[i]) != orr_yaml_count(lists[0]))
+        if (entries(lists[i]) != entries(lists[0]))
             return orr_fail(err, ORR_EINPUT, &w,
                             "%s has %u entries, %s has %u: one per dimension was expected", keys[i],
-                            orr_yaml_count(lists[i]), keys[0], orr_yaml_count(lists[0]));
+                            entries(lists[i]), keys[0], entries(lists[0]));
     }
     return ORR_OK;
 }
@@ -120,7 +138,7 @@ static orr_code take_lists(orr_yaml_value root,
 static orr_code take_dims_of(orr_yaml_value lists[4], orr_net_config *c, orr_error *err)
 {
     orr_code code = ORR_OK;
-    c->dims = orr_yaml_count(lists[0]);
+    c->dims = entries(lists[0]);
     for (uint32_t k = 0; k < c->dims && !code; k++)
         code = take_dimension(lists, k, c, err);
     return code;
@@ -158,8 +176,10 @@ static orr_code take_early_dimension(orr_yaml_value lists[EARLY_LISTS],
                                      orr_net_config *c,
                                      orr_error *err)
 {
-    double v[EARLY_LISTS] = {0};
+    double v[EARLY_LISTS] = {[MEMORY_BANDWIDTH] = 1};
     for (unsigned i = LINKS; i < EARLY_LISTS; i++) {
+        if (!lists[i].doc)
+            continue;
         const orr_code code = take_number(orr_yaml_item(lists[i], k), early_keys[i], &v[i], err);
         if (code)
             return code;
@@ -185,10 +205,28 @@ static orr_code take_early_dimension(orr_yaml_value lists[EARLY_LISTS],
     return ORR_OK;
 }
 
+/* Lists from that of NICs on may be left out. */
+static orr_code take_early_lists(orr_yaml_value root,
+                                 orr_yaml_value lists[EARLY_LISTS],
+                                 orr_error *err)
+{
+    orr_yaml_value v;
+    orr_code code = take_lists(root, early_keys, NIC, lists, err);
+    for (unsigned i = NIC; i < EARLY_LISTS && !code; i++) {
+        const char *const two[2] = {early_keys[0], early_keys[i]};
+        orr_yaml_value pair[2] = {lists[0], lists[0]};
+        if (orr_yaml_find(root, early_keys[i], &v)) {
+            code = take_lists(root, two, 2, pair, err);
+            lists[i] = pair[1];
+        }
+    }
+    return code;
+}
+
 static orr_code take_early_network(orr_yaml_value root, orr_net_config *c, orr_error *err)
 {
-    orr_yaml_value lists[EARLY_LISTS];
-    orr_code code = take_lists(root, early_keys, EARLY_LISTS, lists, err);
+    orr_yaml_value lists[EARLY_LISTS] = {0};
+    orr_code code = take_early_lists(root, lists, err);
     if (!code)
         code = take_dims_of(lists, c, err);
     for (uint32_t k = 0; k < c->dims && !code; k++)
@@ -200,7 +238,7 @@ static orr_code take_network(orr_yaml_value root, orr_net_config *c, orr_error *
 {
     static const char *const keys[4] = {"topology", "npus_count", "bandwidth", "latency"};
     orr_yaml_value lists[4], name;
-    if (orr_yaml_find(root, "topology-name", &name))
+    if (orr_yaml_find(root, "topology-name", &name) || orr_yaml_find(root, early_keys[0], &name))
         return take_early_network(root, c, err);
     const orr_code code = take_lists(root, keys, 4, lists, err);
     return code ? code : take_dims_of(lists, c, err);
