@@ -193,6 +193,7 @@ static orr_code run_network(comparison *k, result *r, orr_error *err)
         config.set = k->set;
         config.traces = k->c->args[0];
         config.network = r->network;
+        config.machine = cli_text(k->c, "machine");
         config.system = cli_text(k->c, "system");
         config.topology = cli_text(k->c, "topology");
         config.packet_config = cli_text(k->c, "packet-config");
@@ -378,6 +379,9 @@ static orr_code cli_run_compare(cli_context *c, orr_error *err)
 #define ONE_RUN (1u << 31)
 
 static const cli_option options[] = {
+    {"machine", 0, "MACHINE",
+     "cluster by name (dgx-h100:16 is 16 nodes; orrery machine list) or file; instead of -s and -t",
+     .needs = ORR_RUN_SYSTEM},
     {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute"},
     {"topology", 't', "FILE",
      "network: a file of ASTRA-sim, or a topology (YAML, ns-3, SimAI, htsim, NCCL, nvidia-smi, InfraGraph); packet: also config.txt"},
@@ -845,10 +849,11 @@ static orr_code check_inputs(const cli_context *c, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
     if (is_loggops(c) || cli_given(c, "compare") || is_plain)
         return ORR_OK;
-    if (cli_given(c, "hardware"))
+    if (cli_given(c, "hardware") || (!is_flows && cli_given(c, "machine")))
         return ORR_OK; /* what is not said is plain: one switch */
     if (!cli_given(c, "system") && !is_flows)
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --system FILE");
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "missing option: --machine NAME, or --system FILE and --topology FILE");
     return cli_given(c, "topology")
                ? ORR_OK
                : orr_fail(err, ORR_EUSAGE, NULL, "missing option: --topology FILE");
@@ -960,6 +965,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
     orr_run_config config = {
         .size = sizeof config,
         .program = "orrery " ORR_VERSION,
+        .machine = cli_text(c, "machine"),
         .system = cli_text(c, "system"),
         .topology = cli_text(c, "topology"),
         .packet_config = cli_text(c, "packet-config"),

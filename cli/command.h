@@ -17,6 +17,7 @@
     X(demo) \
     X(gen) \
     X(model) \
+    X(machine) \
     X(stage) \
     X(serve) \
     X(gemm) \

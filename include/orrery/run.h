@@ -81,6 +81,7 @@ typedef struct orr_system {
     orr_Bps memory_bandwidth; /* 0: 1600 GB/s */
     double peak_flops;        /* with roofline: operations per second */
     bool has_roofline;
+    bool replays_measured; /* with roofline: a node without num_ops takes its recorded time */
     /* By dimension, as in the system file: "ring", "direct", "halvingDoubling", "doubleBinaryTree";
      * broadcast and its like: "ring", "direct", "tree".  A list ends with NULL; an empty one is the
      * plain algorithm. */
@@ -143,7 +144,10 @@ typedef struct orr_run_config {
     const orr_run_source *sources; /* of a schedule */
     size_t source_count;
 
-    /* On what: files, or the same as structs.  Without either: a plain system, one switch. */
+    /* On what: a machine by name (lab/machine.h: "dgx-h100:16"), files, or the same as structs, which
+     * override it.  A machine without a number of nodes has as many as the traces need.  Without any:
+     * a plain system, one switch. */
+    const char *machine;
     const char *system; /* JSON */
     const orr_system *own_system;
     const char *topology; /* YAML of ASTRA-sim, a link-level topology, or a packet configuration */

@@ -13,6 +13,7 @@
 #define ORR_RUN_ENGINE_H
 
 #include <orrery/lab/goal.h>
+#include <orrery/lab/machine.h>
 #include <orrery/run.h>
 
 #include "base/memory/memory.h"
@@ -74,11 +75,17 @@ struct orr_run {
         struct orr_packet *packet;
     } is;
     orr_set *set;         /* traces read for their number of ranks; NULL: not needed */
-    orr_net_config plain; /* one switch */
+    orr_net_config plain; /* one switch, or the dimensions of the machine */
+    orr_system system;    /* that of the machine */
+    orr_machine machine;  /* the part of it that is used; size 0: none is given */
     double seconds;
     orr_run_rank rank; /* the last answer */
     orr_run_dimension dimension;
 };
+
+/* What the configuration does not say about network and system, from its machine, for so many
+ * ranks. */
+orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err) ORR_MUST_CHECK;
 
 /* Saturates. */
 static inline orr_ps run_ps(uint64_t ns)

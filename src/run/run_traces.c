@@ -23,21 +23,27 @@ static uint32_t supports(const char *network)
 
 static const orr_system plain_system = {.size = sizeof plain_system};
 
+static orr_code need_set(orr_run *r, orr_error *err)
+{
+    const orr_set_options opt = {.size = sizeof opt, .threads = r->config.threads};
+    if (r->config.set)
+        return ORR_OK;
+    const orr_code code = orr_set_open(r->config.traces, &opt, &r->set, err);
+    if (!code)
+        r->config.set = r->set;
+    return code;
+}
+
 /* One switch with a port for each rank, 50 GB/s and 500 ns. */
 static orr_code plain_network(orr_run *r, orr_error *err)
 {
-    const orr_set_options opt = {.size = sizeof opt, .threads = r->config.threads};
-    const orr_set *set = r->config.set;
-    if (!set) {
-        const orr_code code = orr_set_open(r->config.traces, &opt, &r->set, err);
-        if (code)
-            return code;
-        set = r->config.set = r->set;
-    }
+    const orr_code code = need_set(r, err);
+    if (code)
+        return code;
     r->plain = (orr_net_config){.size = sizeof r->plain,
                                 .dims = 1,
                                 .shape = {ORR_NET_SWITCH},
-                                .npus = {orr_set_rank_count(set)},
+                                .npus = {orr_set_rank_count(r->config.set)},
                                 .bandwidth = {50},
                                 .latency_ns = {500}};
     r->config.dims = &r->plain;
@@ -47,7 +53,11 @@ static orr_code plain_network(orr_run *r, orr_error *err)
 static orr_code create(orr_run *r, orr_error *err)
 {
     orr_run_config *c = &r->config;
-    orr_code code = c->topology || c->dims ? ORR_OK : plain_network(r, err);
+    orr_code code = c->machine ? need_set(r, err) : ORR_OK;
+    if (!code && c->machine)
+        code = run_take_machine(r, orr_set_rank_count(c->set), err);
+    if (!code && !c->topology && !c->dims)
+        code = plain_network(r, err);
     if (code)
         return code;
     if (!c->system && !c->own_system)

@@ -129,16 +129,23 @@ static void listen_to(run_hooks *h, const run_observer *o)
 
 /* ---- logical topologies (astra-sim.md 5.1) ---- */
 
-/* A list of one algorithm is that of all dimensions, and a tree is the default. */
+/* A list of one algorithm is that of all dimensions. */
+static void choose_for_all(orr_sim *s, orr_collective kind)
+{
+    cfg_system *c = &s->system;
+    for (uint32_t k = 1; k < s->dims && c->choice_count[kind] <= 1; k++)
+        c->choice[kind][k] = c->choice[kind][0];
+    if (c->choice_count[kind] <= 1)
+        c->choice_count[kind] = s->dims;
+}
+
+/* A tree is the default. */
 static void choose_rooted(orr_sim *s, orr_collective kind)
 {
     cfg_system *c = &s->system;
     if (!c->has_choices[kind])
         c->choice[kind][0] = (coll_choice){.ops = coll_default(kind)};
-    for (uint32_t k = 1; k < s->dims && c->choice_count[kind] <= 1; k++)
-        c->choice[kind][k] = c->choice[kind][0];
-    if (c->choice_count[kind] <= 1)
-        c->choice_count[kind] = s->dims;
+    choose_for_all(s, kind);
     c->has_choices[kind] = true;
 }
 
@@ -147,6 +154,8 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
     const cfg_system *c = &s->system;
     if (coll_has_root(kind) && !s->rules->ignores_new_keys)
         choose_rooted(s, kind);
+    else if (c->is_plain[kind])
+        choose_for_all(s, kind);
     sys_plan *p = &s->plans[kind];
     uint32_t offset = 1;
     p->exists = c->has_choices[kind];

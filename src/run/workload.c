@@ -243,10 +243,15 @@ static void note_roofline(run_npu *n, uint64_t duration, const work_roofline *r)
 }
 
 /* A measured trace has durations instead. */
-static bool has_operations(const run_npu *n, uint32_t place)
+static bool counts_operations(const run_npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
-    if (c->num_ops && c->num_ops[n->graph->node[place]] != ORR_NO_VALUE)
+    return c->num_ops && c->num_ops[n->graph->node[place]] != ORR_NO_VALUE;
+}
+
+static bool has_operations(const run_npu *n, uint32_t place)
+{
+    if (counts_operations(n, place))
         return true;
     run_fail_text(n->sim, n, place,
                   "roofline-enabled needs num_ops; set it to 0 to use the recorded durations");
@@ -372,7 +377,8 @@ static void execute(run_npu *n, uint32_t place)
     }
     switch (type) {
     case ORR_NODE_COMP:
-        if (sys->roofline && n->graph->slot[place] != WORK_SLOT_CPU)
+        if (sys->roofline && n->graph->slot[place] != WORK_SLOT_CPU &&
+            !(sys->replays_measured && !counts_operations(n, place)))
             roofline(n, place);
         else
             replay(n, place);

@@ -16,6 +16,7 @@
 
 #include <orrery/error.h>
 #include <orrery/network.h>
+#include <orrery/run.h>
 #include <orrery/types.h>
 
 #ifdef __cplusplus
@@ -119,6 +120,24 @@ ORR_API double orr_machine_out_latency_ns(const orr_machine *m);
 ORR_API orr_code orr_machine_dims(const orr_machine *m,
                                   orr_net_config *out,
                                   orr_error *err) ORR_MUST_CHECK;
+
+/* The part of the machine that a job of so many ranks uses, one rank per device: whole nodes, or some
+ * devices of one.  ORR_EUSAGE: there are not as many, or nodes would be filled unevenly. */
+ORR_API orr_code orr_machine_fit(const orr_machine *m,
+                                 uint32_t ranks,
+                                 orr_machine *out,
+                                 orr_error *err) ORR_MUST_CHECK;
+
+/* Its compute and its collectives as a system: roofline by peak and memory of the chip, plain
+ * collectives, or rings where the machine has no NCCL.  ORR_EINPUT: nothing is known of the chip. */
+ORR_API orr_code orr_machine_system(const orr_machine *m,
+                                    orr_system *out,
+                                    orr_error *err) ORR_MUST_CHECK;
+/* Writes the files of ASTRA-sim that stand for it into a folder: system.json, network.yml,
+ * memory.json; and machine.yml and, where a shape of topologies has its links, links.yml. */
+ORR_API orr_code orr_machine_export(const orr_machine *m,
+                                    const char *folder,
+                                    orr_error *err) ORR_MUST_CHECK;
 
 /* Words of the file for a kind: "switch", "leaf-spine". */
 ORR_API const char *orr_machine_up_name(orr_machine_up kind);

@@ -193,6 +193,29 @@ double orr_machine_out_latency_ns(const orr_machine *m)
     return m->nic_latency_ns + count_hops(m) * m->hop_latency_ns;
 }
 
+orr_code orr_machine_fit(const orr_machine *m, uint32_t ranks, orr_machine *out, orr_error *err)
+{
+    orr_machine part = *m;
+    if (ranks == 0 || ranks > orr_machine_devices(m))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "%u rank%s need %s:%u; %s with %u node%s has %u device%s", ranks,
+                        ranks == 1 ? "" : "s", m->name, (ranks + m->devices - 1) / m->devices,
+                        m->name, m->nodes, m->nodes == 1 ? "" : "s", orr_machine_devices(m),
+                        orr_machine_devices(m) == 1 ? "" : "s");
+    if (ranks > m->devices && ranks % m->devices)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "%u ranks do not fill whole nodes of %s, which have %u devices", ranks,
+                        m->name, m->devices);
+    part.nodes = ranks > m->devices ? ranks / m->devices : 1;
+    if (ranks < m->devices) {
+        part.devices = ranks;
+        part.nics = m->nics < ranks ? m->nics : ranks;
+        part.up_dims = 0;
+    }
+    *out = part;
+    return ORR_OK;
+}
+
 /* ---- dimensions ---- */
 
 static void add(orr_net_config *c, orr_net_shape shape, uint32_t npus, double GBps, double ns)

@@ -37,12 +37,14 @@ typedef struct cfg_system {
     uint64_t endpoint_delay;
     double local_mem_bw, peak_perf; /* bytes/s, operations/s */
     bool roofline, replay_only, trace_enabled, track_local_mem;
+    bool replays_measured; /* with roofline: nodes without num_ops take their recorded time */
     uint64_t splits, active_chunks;
     cfg_inter inter;
     cfg_intra intra;
     bool is_agreed; /* all ranks start the chunks of a collective in the same order */
     uint32_t choice_count[ORR_COLL_COUNT];
     bool has_choices[ORR_COLL_COUNT];
+    bool is_plain[ORR_COLL_COUNT]; /* that of orr_system, where the caller has none */
     coll_choice choice[ORR_COLL_COUNT][ORR_NET_DIMS + 1];
     char *custom[ORR_COLL_COUNT]; /* prefix of traces, or NULL */
     char *plan[ORR_COLL_COUNT];   /* instead: path of a plan (coll_plan.h), or NULL */

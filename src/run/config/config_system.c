@@ -606,6 +606,7 @@ static orr_code take_list(reader *r,
 {
     cfg_system *c = r->c;
     const char *const one[] = {plain, NULL};
+    c->is_plain[kind] = !list[0];
     if (!list[0])
         list = one;
     for (; *list; list++)
@@ -639,6 +640,7 @@ static orr_code take_struct(reader *r, const orr_system *s)
     c->local_mem_bw = s->memory_bandwidth ? (double)s->memory_bandwidth : 1600e9;
     c->peak_perf = s->peak_flops;
     c->roofline = s->has_roofline;
+    c->replays_measured = s->replays_measured;
     c->inter = CFG_ASCENDING;
     c->intra = CFG_BY_PRIORITY;
     c->reduction_delay = 1;

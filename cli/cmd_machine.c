@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_machine.c - orrery machine: clusters by name, what they are made of, and as files. */
+#include "command.h"
+#include "json_out.h"
+
+#include <orrery/lab/machine.h>
+#include <orrery/lab/units.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const cli_option options[] = {
+    {"file", 'f', NULL, "show: print the machine file, with the source of each figure"},
+    {"output", 'o', "DIR", "export: the folder to write to"},
+    {"json", 0, NULL, "print one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"list|show|check|export", "what to do", CLI_ONCE},
+    {"MACHINE", "a name, NAME:N for N nodes, or a file", CLI_MAYBE},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"List what is built in:", "orrery machine list", 0},
+    {"1,024 H100, in 128 nodes:", "orrery machine show dgx-h100:128", 0},
+    {"A machine of your own, from the file of another:",
+     "orrery machine show dgx-h100 --file | sed 's/400Gb/800Gb/' > mine.yml", 0},
+    {"", "orrery machine check mine.yml", 0},
+    {"The files of ASTRA-sim that stand for it:", "orrery machine export mine.yml:2 -o files", 0},
+    {"", "orrery gen all_reduce --ranks 16 -o step.orr", 0},
+    {"", "orrery run step.orr -s files/system.json -t files/network.yml", 0},
+    {"The same without files:", "orrery run step.orr --machine mine.yml", 0},
+    {0},
+};
+
+/* ---- for people ---- */
+
+static char *rate(double GBps, char out[ORR_UNIT_ROOM])
+{
+    return orr_rate_text((orr_Bps)(GBps * 1e9 + 0.5), out);
+}
+
+static char *latency(double ns, char out[ORR_UNIT_ROOM])
+{
+    return orr_time_text((orr_ps)(ns * 1000 + 0.5), out);
+}
+
+static void print_list(void)
+{
+    printf("%-14s %7s  %-9s %-10s %-12s %-14s %s\n", "machine", "devices", "chip", "memory",
+           "scale-up", "NICs per node", "note");
+    for (size_t i = 0; orr_machine_at(i); i++) {
+        char memory[ORR_UNIT_ROOM], up[ORR_UNIT_ROOM], nics[ORR_UNIT_ROOM];
+        orr_machine m;
+        if (orr_machine_find(orr_machine_at(i), &m, NULL))
+            continue; /* a test reads them all */
+        snprintf(nics, sizeof nics, "%s", "-");
+        if (m.nics)
+            snprintf(nics, sizeof nics, "%u x %.0f Gb/s", m.nics, m.nic_GBps * 8);
+        printf("%-14s %7u  %-9s %-10s %-12s %-14s %s\n", m.name, m.devices, m.chip,
+               orr_bytes_text(m.memory, memory), rate(m.up_GBps, up), nics, m.note);
+    }
+}
+
+static void print_network(const orr_machine *m)
+{
+    char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM];
+    if (m->up != ORR_MACHINE_UP_NONE)
+        printf("scale-up     %s, %s per device and direction, %s%s\n", orr_machine_up_name(m->up),
+               rate(m->up_GBps, a), latency(m->up_latency_ns, b),
+               m->up_reduces ? ", reduces in the switch" : "");
+    if (m->nics)
+        printf("NICs         %u per node, %s each, %s; %s per device\n", m->nics,
+               rate(m->nic_GBps, a), latency(m->nic_latency_ns, b),
+               rate(orr_machine_out_GBps(m), (char[ORR_UNIT_ROOM]){0}));
+    printf("fabric       %s", orr_machine_fabric_name(m->fabric));
+    if (m->nodes_per_leaf)
+        printf(", %u nodes per leaf", m->nodes_per_leaf);
+    if (m->oversubscription > 1)
+        printf(", oversubscription %g", m->oversubscription);
+    if (m->hop_latency_ns > 0)
+        printf(", %s per switch", latency(m->hop_latency_ns, a));
+    printf("%s\n", m->fabric_reduces ? ", reduces in the switch" : "");
+    if (m->nics && m->nodes > 1)
+        printf("             %s from node to node at most, without software\n",
+               latency(orr_machine_out_latency_ns(m), a));
+}
+
+static void print_dims(const orr_net_config *c)
+{
+    static const char *const shapes[] = {"ring", "switch", "all pairs"};
+    char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM];
+    printf("\n%-10s %-10s %6s %14s %12s\n", "dimension", "shape", "ranks", "rate per link",
+           "latency");
+    for (uint32_t k = 0; k < c->dims; k++)
+        printf("%-10u %-10s %6u %14s %12s\n", k, shapes[c->shape[k]], c->npus[k],
+               rate(c->bandwidth[k] * (1 << 30) / 1e9, a), latency(c->latency_ns[k], b));
+}
+
+static void print_machine(const orr_machine *m, const orr_net_config *dims)
+{
+    char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM], c[ORR_UNIT_ROOM];
+    printf("%s%s%s\n", m->name, m->note[0] ? ": " : "", m->note);
+    printf("devices      %s: %s node%s of %u\n", orr_count_text(orr_machine_devices(m), a),
+           orr_count_text(m->nodes, b), m->nodes == 1 ? "" : "s", m->devices);
+    printf("chip         %s (%s)", m->chip, m->architecture);
+    if (m->memory)
+        printf(", %s", orr_bytes_text(m->memory, c));
+    if (m->memory_GBps > 0)
+        printf(" at %s", rate(m->memory_GBps, a));
+    if (m->peak_tflops > 0)
+        printf(", %g TFLOP/s in 16 bits, dense", m->peak_tflops);
+    printf("\n");
+    print_network(m);
+    printf("collectives  %s\n", m->collectives);
+    if (m->software[0])
+        printf("software     %s\n", m->software);
+    if (m->usd_per_hour > 0)
+        printf("price        %g USD per device and hour\n", m->usd_per_hour);
+    if (m->watts > 0)
+        printf("power        %g kW per node\n", m->watts / 1000);
+    print_dims(dims);
+}
+
+/* ---- for programs ---- */
+
+static void put_machine(orr_json_writer *w, const orr_machine *m)
+{
+    orr_json_put_text(w, "name", m->name);
+    orr_json_put_text(w, "note", m->note);
+    orr_json_put_text(w, "chip", m->chip);
+    orr_json_put_text(w, "architecture", m->architecture);
+    orr_json_put_u64(w, "nodes", m->nodes);
+    orr_json_put_u64(w, "devices_per_node", m->devices);
+    orr_json_put_u64(w, "devices", orr_machine_devices(m));
+    orr_json_put_u64(w, "memory_bytes", m->memory);
+    orr_json_put_double(w, "memory_GBps", m->memory_GBps);
+    orr_json_put_double(w, "peak_tflops", m->peak_tflops);
+    orr_json_put_text(w, "scale_up", orr_machine_up_name(m->up));
+    orr_json_put_double(w, "scale_up_GBps", m->up_GBps);
+    orr_json_put_double(w, "scale_up_latency_ns", m->up_latency_ns);
+    orr_json_put_bool(w, "scale_up_reduces", m->up_reduces);
+    orr_json_put_u64(w, "nics_per_node", m->nics);
+    orr_json_put_double(w, "nic_GBps", m->nic_GBps);
+    orr_json_put_double(w, "nic_latency_ns", m->nic_latency_ns);
+    orr_json_put_text(w, "fabric", orr_machine_fabric_name(m->fabric));
+    orr_json_put_double(w, "oversubscription", m->oversubscription);
+    orr_json_put_double(w, "hop_latency_ns", m->hop_latency_ns);
+    orr_json_put_bool(w, "fabric_reduces", m->fabric_reduces);
+    orr_json_put_text(w, "collectives", m->collectives);
+    orr_json_put_text(w, "software", m->software);
+    orr_json_put_double(w, "usd_per_hour", m->usd_per_hour);
+    orr_json_put_double(w, "watts", m->watts);
+}
+
+static void print_list_json(void)
+{
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-machines");
+    cli_json_array(w, "machines");
+    for (size_t i = 0; orr_machine_at(i); i++) {
+        orr_machine m;
+        if (orr_machine_find(orr_machine_at(i), &m, NULL))
+            continue;
+        orr_json_line(w, 2);
+        orr_json_begin_object(w);
+        put_machine(w, &m);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    cli_json_close(&j);
+}
+
+static void print_machine_json(const orr_machine *m, const orr_net_config *dims)
+{
+    static const char *const shapes[] = {"Ring", "Switch", "FullyConnected"};
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-machine");
+    put_machine(w, m);
+    cli_json_array(w, "dimensions");
+    for (uint32_t k = 0; k < dims->dims; k++) {
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "shape", shapes[dims->shape[k]]);
+        orr_json_put_u64(w, "ranks", dims->npus[k]);
+        orr_json_put_double(w, "bandwidth_GBps", dims->bandwidth[k] * (1 << 30) / 1e9);
+        orr_json_put_double(w, "latency_ns", dims->latency_ns[k]);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    cli_json_close(&j);
+}
+
+/* ---- what to do ---- */
+
+static void print_file(const char *name, const orr_machine *m)
+{
+    char text[3000], bare[ORR_MACHINE_NAME];
+    const char *source = orr_machine_source(name);
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(name, ":"), name);
+    if (!source && m->nodes == 1)
+        source = orr_machine_source(bare);
+    if (source)
+        fputs(source, stdout);
+    else
+        fwrite(text, 1, orr_machine_text(m, text, sizeof text), stdout);
+}
+
+static orr_code show(const cli_context *c, const char *name, orr_error *err)
+{
+    orr_machine m;
+    orr_net_config dims;
+    orr_code code = orr_machine_find(name, &m, err);
+    if (!code)
+        code = orr_machine_dims(&m, &dims, err);
+    if (code)
+        return code;
+    if (cli_flag(c, "json"))
+        print_machine_json(&m, &dims);
+    else if (cli_flag(c, "file"))
+        print_file(name, &m);
+    else
+        print_machine(&m, &dims);
+    return ORR_OK;
+}
+
+static orr_code check(const cli_context *c, const char *name, orr_error *err)
+{
+    orr_machine m;
+    orr_net_config dims;
+    orr_system system;
+    orr_code code = orr_machine_source(name) ? orr_machine_find(name, &m, err)
+                                             : orr_machine_read(name, &m, err);
+    if (!code)
+        code = orr_machine_dims(&m, &dims, err);
+    if (!code)
+        code = orr_machine_system(&m, &system, err);
+    if (code)
+        return code;
+    if (cli_flag(c, "json"))
+        print_machine_json(&m, &dims);
+    else
+        printf("%s: %u node%s of %u %s, %u devices: no errors\n", name, m.nodes,
+               m.nodes == 1 ? "" : "s", m.devices, m.chip, orr_machine_devices(&m));
+    return ORR_OK;
+}
+
+static orr_code export(const cli_context *c, const char *name, orr_error *err)
+{
+    const char *folder = cli_text(c, "output");
+    struct stat links;
+    char path[4200];
+    orr_machine m;
+    if (!folder)
+        return orr_fail(err, ORR_EUSAGE, NULL, "export needs --output DIR");
+    orr_code code = orr_machine_find(name, &m, err);
+    if (!code)
+        code = orr_machine_export(&m, folder, err);
+    if (code)
+        return code;
+    snprintf(path, sizeof path, "%s/links.yml", folder);
+    cli_note(c, "wrote %s/{system.json,network.yml,memory.json,machine.yml%s}\n", folder,
+             stat(path, &links) == 0 ? ",links.yml" : "");
+    return ORR_OK;
+}
+
+static orr_code machine_run(cli_context *c, orr_error *err)
+{
+    const char *what = c->args[0], *name = c->arg_count > 1 ? c->args[1] : NULL;
+    if (strcmp(what, "list") == 0) {
+        if (name)
+            return orr_fail(err, ORR_EUSAGE, NULL,
+                            "list takes no machine; try 'orrery machine show %s'", name);
+        cli_flag(c, "json") ? print_list_json() : print_list();
+        return ORR_OK;
+    }
+    if (!name)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "%s needs a machine: a name of 'orrery machine list', or a file", what);
+    return strcmp(what, "show") == 0    ? show(c, name, err)
+           : strcmp(what, "check") == 0 ? check(c, name, err)
+                                        : export(c, name, err);
+}
+
+const cli_command cli_cmd_machine = {
+    .name = "machine",
+    .summary = "clusters by name: list, show, check a file, export for ASTRA-sim",
+    .description =
+        "A machine is a chip, a node of several devices and the network between nodes, in one "
+        "file.  What is built in has the source of each figure beside it.  --machine NAME[:N] of "
+        "other commands takes the same names and files; N is the number of nodes.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-gemm(1), orrery-run(1), orrery-stage(1)",
+    .run = machine_run,
+};
