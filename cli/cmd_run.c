@@ -194,6 +194,9 @@ static orr_code run_network(comparison *k, result *r, orr_error *err)
         config.traces = k->c->args[0];
         config.network = r->network;
         config.machine = cli_text(k->c, "machine");
+        config.is_ideal = cli_flag(k->c, "ideal");
+        config.hardware = cli_text(k->c, "hardware");
+        config.software = cli_text(k->c, "software");
         config.system = cli_text(k->c, "system");
         config.topology = cli_text(k->c, "topology");
         config.packet_config = cli_text(k->c, "packet-config");
@@ -382,6 +385,8 @@ static const cli_option options[] = {
     {"machine", 0, "MACHINE",
      "cluster by name (dgx-h100:16 is 16 nodes; orrery machine list) or file; instead of -s and -t",
      .needs = ORR_RUN_SYSTEM},
+    {"ideal", 0, NULL, "compute at data-sheet peaks, not by measured kernels",
+     .needs = ORR_RUN_SYSTEM, .with = "machine"},
     {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute"},
     {"topology", 't', "FILE",
      "network: a file of ASTRA-sim, or a topology (YAML, ns-3, SimAI, htsim, NCCL, nvidia-smi, InfraGraph); packet: also config.txt"},
@@ -966,6 +971,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .size = sizeof config,
         .program = "orrery " ORR_VERSION,
         .machine = cli_text(c, "machine"),
+        .is_ideal = cli_flag(c, "ideal"),
         .system = cli_text(c, "system"),
         .topology = cli_text(c, "topology"),
         .packet_config = cli_text(c, "packet-config"),

@@ -72,6 +72,16 @@ orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *er
     return ORR_OK;
 }
 
+/* Measured kernels, where the chip has any and the caller does not want data-sheet peaks. */
+static void take_chip(orr_run *r)
+{
+    orr_run_config *c = &r->config;
+    if (!c->hardware && !c->is_ideal && orr_chip_find(r->machine.chip))
+        c->hardware = r->machine.chip;
+    if (!c->software && c->hardware && r->machine.software[0])
+        c->software = r->machine.software;
+}
+
 orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err)
 {
     orr_run_config *c = &r->config;
@@ -87,6 +97,7 @@ orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err)
     if (!code && !c->system && !c->own_system) {
         code = orr_machine_system(&r->machine, &r->system, err);
         c->own_system = &r->system;
+        take_chip(r);
     }
     if (!c->topology && !c->dims)
         c->dims = &r->plain;

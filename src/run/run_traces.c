@@ -112,6 +112,7 @@ static orr_code create(orr_run *r, orr_error *err)
                    .compute = c->change.compute,
                    .memory = c->change.memory},
         .chip = chip,
+        .chip_is_default = c->hardware == r->machine.chip,
         .software = software,
     };
     return orr_sim_create(&opt, &r->is.sim, err);

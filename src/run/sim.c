@@ -212,7 +212,7 @@ static orr_code time_graphs(orr_sim *s, orr_error *err)
     for (uint32_t k = 0; k < orr_set_class_count(s->set) && !code; k++)
         if (s->graphs[k].t)
             code = work_graph_time(&s->graphs[k], s->opt.chip, s->opt.software, link, &timed, err);
-    if (!code && !timed)
+    if (!code && !timed && !s->opt.chip_is_default)
         code = orr_fail(err, ORR_EINPUT, NULL,
                         "nothing in %s can be timed for a chip: no node has kernels or num_ops",
                         s->opt.workload ? s->opt.workload : "the set");

@@ -7,14 +7,17 @@ time_of() {
 orrery -q machine export dgx-h100:4 -o files
 ls files
 for network in unaware aware; do
-    time_of --machine dgx-h100 --network $network >a
+    time_of --machine dgx-h100 --ideal --network $network >a
     time_of -s files/system.json -t files/network.yml -m files/memory.json --network $network >b
-    time_of --machine files/machine.yml --network $network >c
+    time_of --machine files/machine.yml --ideal --network $network >c
     cmp a b && cmp a c && echo "$network: the same"
 done
-time_of --machine dgx-h100:128 --network aware | cmp - a && echo "idle nodes: the same" # idle nodes, and one leaf as before
+time_of --machine dgx-h100:128 --ideal --network aware | cmp - a && echo "idle nodes: the same" # idle nodes, and one leaf as before
 time_of --machine dgx-h100 --network aware -t files/links.yml >c
 [ -s c ] && echo "links: ran"
+time_of --machine dgx-h100 --network aware >measured
+[ "$(cut -d: -f2 measured)" -gt "$(cut -d: -f2 a)" ] && echo "measured kernels: slower than ideal"
+time_of --machine dgx-h100 --hardware h100 --network aware | cmp - measured && echo "the chip is h100"
 orrery run step.orr --machine dgx-h100:3
 echo "status $?"
 orrery -q gen all_reduce --ranks 12 -o odd.orr
