@@ -29,6 +29,7 @@ typedef struct orr_software {
     bool adds_in_product;   /* gradients of weights are added up by the product that makes them */
     bool lists_optimizer;   /* the optimizer goes over lists of tensors, an operation at a time */
     bool upcasts_logits;    /* the loss is computed in 32 bits */
+    double expert_capacity; /* experts take so many times an even share, padded; 0: what comes */
     bool pure;              /* weights and moments are kept in the type of the products */
     double tensor_overlap;  /* part of tensor-parallel traffic that runs under its products */
     /* ---- the host, microseconds; 0: none (graphs) ---- */

@@ -92,8 +92,34 @@ static size_t pieces_of(const llm_job *g, const llm_step *s, uint64_t columns[PI
     return 1;
 }
 
+/* Rows that one expert of a padded batch takes. */
+static uint64_t expert_rows(const llm_job *g, uint64_t rows, uint64_t copies)
+{
+    return (uint64_t)((double)rows / (double)copies * g->software->expert_capacity + 0.999);
+}
+
+/* Experts as one batch of equal products. */
+static void launch_batch(llm_pen *p, const llm_step *s, orr_kernel k)
+{
+    const uint64_t rows = expert_rows(p->g, s->m, s->copies);
+    k.kind = ORR_KERNEL_GEMM;
+    k.type = type_of_products(p->g);
+    k.batch = s->copies;
+    if (k.layout == ORR_LAYOUT_TN) { /* k x n of each, over its rows */
+        k.m = k.k;
+        k.k = rows;
+    } else {
+        k.m = rows;
+    }
+    launch(p, k);
+}
+
 static void launch_product(llm_pen *p, const llm_step *s, orr_kernel k)
 {
+    if (s->copies > 1 && s->is_expert && p->g->software->expert_capacity > 0) {
+        launch_batch(p, s, k);
+        return;
+    }
     k.kind = s->copies > 1 ? ORR_KERNEL_GROUPED : ORR_KERNEL_GEMM;
     k.type = type_of_products(p->g);
     k.groups = s->copies > 1 ? s->copies : 0;
@@ -127,7 +153,10 @@ static void product_input_grad(llm_pen *p, const llm_step *s)
     const llm_job *g = p->g;
     uint64_t columns[PIECES_MOST];
     const size_t count = pieces_of(g, s, columns);
-    if (s->is_dropped && g->has_dropout) /* what comes back through dropout, with its mask */
+    if (strcmp(s->name, "attn.qkv") == 0 && count == 1 && !g->software->joins_elementwise &&
+        !g->software->unfused_attention)
+        pass(p, s->m * s->n, s->m * s->n); /* gradients of all three into one matrix */
+    if (s->is_dropped && g->has_dropout)   /* what comes back through dropout, with its mask */
         pass_over(p, s->m * s->n * (g->act + 1), s->m * s->n * g->act, false);
     cast_to_fp8(p, s->m * s->n);
     for (size_t i = 0; i < count; i++)
@@ -328,7 +357,9 @@ static void residual_sum(llm_pen *p, const llm_step *s)
 static void activation(llm_pen *p, const llm_step *s, bool is_backward)
 {
     const llm_job *g = p->g;
-    const uint64_t n = s->numbers;
+    const bool is_padded = s->is_expert && g->software->expert_capacity > 0;
+    const uint64_t n =
+        is_padded ? (uint64_t)((double)s->numbers * g->software->expert_capacity) : s->numbers;
     const bool is_gated = g->m->is_gated;
     if (!g->software->joins_elementwise && (is_gated || !g->software->joins_bias))
         launch(p, (orr_kernel){.kind = ORR_KERNEL_ACTIVATION,
@@ -374,10 +405,17 @@ static void select_experts(llm_pen *p, const llm_step *s)
     k.kind = ORR_KERNEL_TOPK;
     k.topk = m->experts_per_token;
     launch(p, k);
+    if (p->g->software->expert_capacity > 0) /* places in the batches of experts */
+        launch(p, (orr_kernel){.kind = ORR_KERNEL_SCAN,
+                               .type = ORR_TYPE_FP32,
+                               .m = tokens * m->experts_per_token,
+                               .n = m->experts});
 }
 
 static void gather_rows(llm_pen *p, const llm_step *s, bool is_backward)
 {
+    if (p->g->software->expert_capacity > 0)
+        pass(p, s->numbers, 2 * s->numbers); /* copies of tokens, and zeros */
     orr_kernel k = rows_kernel(p->g, s, ORR_KERNEL_GATHER);
     k.is_backward = is_backward;
     launch(p, k);

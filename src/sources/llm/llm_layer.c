@@ -804,6 +804,7 @@ static int add_ffn_products(llm_steps *s, int from, const ffn *f)
     const int act = add_elementwise(s, f->activation, up, f->rows * width, g->m->is_gated ? 6 : 8);
     const int down = add_product(s, f->down, act, f->rows, hidden, width);
     s->list[act].role = LLM_ROLE_ACTIVATION;
+    s->list[act].is_expert = f->is_expert;
     s->list[up].has_bias = s->list[down].has_bias = g->m->has_ffn_bias;
     s->list[up].joins_next = s->list[down].joins_next = s->list[down].is_dropped = true;
     s->list[up].is_pair = g->m->is_gated;
