@@ -10,6 +10,7 @@
 #include "json_out.h"
 
 #include <orrery/lab/capture.h>
+#include <orrery/lab/machine.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,6 +32,8 @@ static const cli_option options[] = {
     {"real", 0, NULL, "use real tensors with data: slow, needs the memory"},
     {"strict", 0, NULL, "make reading a value out of a tensor, as item() does, an error"},
     {"python", 0, "PROGRAM", "Python to use; default: python3 or python, whichever has PyTorch"},
+    {"machine", 0, "MACHINE",
+     "for this cluster ('orrery machine list'): ranks per node; .orr: compute times of its chip"},
     {"hardware", 0, "NAME", ".orr: compute times of this chip ('orrery gemm --list-hardware')"},
     {"compress", 'z', NULL, "compress a .orr file"},
     {"print-module", 0, NULL, "print the Python module, for use on another machine"},
@@ -65,6 +68,7 @@ static bool is_step(const char *out)
 enum { CONVERT_WORDS = 12 };
 
 static orr_code prepare_convert(const cli_context *c,
+                                const char *chip,
                                 cli_context *sub,
                                 char *argv[CONVERT_WORDS],
                                 orr_error *err)
@@ -74,9 +78,9 @@ static orr_code prepare_convert(const cli_context *c,
     int n = 0;
     argv[n++] = output;
     argv[n++] = (char *)(uintptr_t)cli_text(c, "output");
-    if (cli_given(c, "hardware")) {
+    if (chip) {
         argv[n++] = hardware;
-        argv[n++] = (char *)(uintptr_t)cli_text(c, "hardware");
+        argv[n++] = (char *)(uintptr_t)chip;
     }
     if (cli_flag(c, "compress"))
         argv[n++] = compress;
@@ -113,6 +117,17 @@ typedef struct words {
     int count;
 } words;
 
+/* What --machine says; size 0: nothing. */
+static orr_code read_machine(const cli_context *c, orr_machine *out, orr_error *err)
+{
+    *out = (orr_machine){0};
+    if (!cli_given(c, "machine"))
+        return ORR_OK;
+    const orr_code code =
+        orr_machine_for(cli_text(c, "machine"), (uint32_t)cli_count(c, "world-size"), out, err);
+    return code ? orr_because(err, code, "--machine %s", cli_text(c, "machine")) : ORR_OK;
+}
+
 static void pass_on(const cli_context *c, const char *name, const char *as, words *to)
 {
     if (!cli_text(c, name))
@@ -121,9 +136,13 @@ static void pass_on(const cli_context *c, const char *name, const char *as, word
     to->at[to->count++] = cli_text(c, name);
 }
 
-static words own_words(const cli_context *c, const char *output)
+static words own_words(const cli_context *c, const char *output, const char *local)
 {
     words w = {{"--output", output}, 2};
+    if (*local && !cli_given(c, "local-size")) {
+        w.at[w.count++] = "--local-size";
+        w.at[w.count++] = local;
+    }
     pass_on(c, "world-size", "--world-size", &w);
     pass_on(c, "local-size", "--local-size", &w);
     pass_on(c, "ranks", "--ranks", &w);
@@ -155,7 +174,14 @@ static orr_code run_python(const cli_context *c,
 {
     enum { ARGUMENTS_MOST = 4096 };
     const char *all[OWN_WORDS + ARGUMENTS_MOST + 1];
-    const words w = own_words(c, output);
+    char local[16] = "";
+    orr_machine m;
+    const orr_code known = read_machine(c, &m, err);
+    if (known)
+        return known;
+    if (m.devices)
+        snprintf(local, sizeof local, "%u", m.devices);
+    const words w = own_words(c, output, local);
     if (c->arg_count > ARGUMENTS_MOST)
         return orr_fail(err, ORR_EUSAGE, NULL, "more than %d arguments", ARGUMENTS_MOST);
     memcpy(all, w.at, (size_t)w.count * sizeof *all);
@@ -233,8 +259,14 @@ static orr_code capture_script(const cli_context *c, orr_error *err)
     orr_capture *capture;
     cli_context convert;
     char *argv[CONVERT_WORDS];
+    orr_machine m;
     const bool ends_early = is_step(cli_text(c, "output"));
-    orr_code code = ends_early ? check_step(c, err) : prepare_convert(c, &convert, argv, err);
+    orr_code code = read_machine(c, &m, err);
+    const char *chip = cli_given(c, "hardware") ? cli_text(c, "hardware")
+                       : m.chip[0]              ? m.chip
+                                                : NULL;
+    if (!code)
+        code = ends_early ? check_step(c, err) : prepare_convert(c, chip, &convert, argv, err);
     if (code || (code = check_output(c, err)) ||
         (code = orr_capture_open(cli_text(c, "python"), &capture, err)))
         return code;

@@ -5,6 +5,7 @@
  * what layers cost is talk, or, with --json and --csv, the result instead. */
 #include <orrery/lab/compat.h>
 #include <orrery/lab/gemm.h>
+#include <orrery/lab/machine.h>
 #include <orrery/lab/units.h>
 #include <orrery/version.h>
 
@@ -98,6 +99,7 @@ static const cli_option options[] = {
      "parallelization: DATA, MODEL, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA or "
      "HYBRID_CUSTOMIZED (DATA, or as the strategy column says)"},
     {"hardware", 'w', "CHIP", "a name from --list-hardware, or a file", .fallback = "h200"},
+    {"machine", 0, "MACHINE", "chip and devices of this cluster ('orrery machine list')"},
     {"config", 'c', "FILE", "a SCALE-Sim configuration instead of a chip: one array, no clock"},
     {"array", 'a', "RxC", "override rows and columns of the arrays"},
     {"dataflow", 0, "os|ws|is", "override the dataflow"},
@@ -245,24 +247,49 @@ static orr_code change_array(
     return ORR_OK;
 }
 
-/* The machine to compute on: one of the two is used. */
-typedef struct machine {
+/* The array to compute on: one of the two is used. */
+typedef struct target {
     orr_hardware hardware;
     orr_scalesim_config config;
-} machine;
+} target;
 
+/* The chip of --machine, and one NPU for each of its devices unless --npus says otherwise. */
 static orr_code read_machine(const cli_context *c,
-                             machine *m,
+                             orr_hardware *out,
                              orr_gemm_options *opt,
                              orr_error *err)
 {
+    orr_machine m;
+    if (!cli_given(c, "machine"))
+        return find_hardware(cli_text(c, "hardware"), out, err);
+    if (cli_given(c, "hardware"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--machine and --hardware cannot be used together");
+    orr_code code = cli_given(c, "npus")
+                        ? orr_machine_for(cli_text(c, "machine"), opt->npus, &m, err)
+                        : orr_machine_find(cli_text(c, "machine"), &m, err);
+    if (!code && !orr_hardware_find(m.chip) && !strpbrk(m.chip, "./"))
+        code = orr_fail(err, ORR_EUSAGE, NULL,
+                        "its chip, %s, is not described as arrays; see 'orrery gemm "
+                        "--list-hardware', or give --hardware FILE",
+                        m.chip);
+    if (!code)
+        code = find_hardware(m.chip, out, err);
+    if (code)
+        return orr_because(err, code, "--machine %s", cli_text(c, "machine"));
+    opt->npus = orr_machine_devices(&m);
+    return ORR_OK;
+}
+
+static orr_code read_target(const cli_context *c, target *m, orr_gemm_options *opt, orr_error *err)
+{
     const char *config = cli_text(c, "config");
-    if (config && cli_given(c, "hardware"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--config and --hardware cannot be used together");
+    if (config && (cli_given(c, "hardware") || cli_given(c, "machine")))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--config and --%s cannot be used together",
+                        cli_given(c, "hardware") ? "hardware" : "machine");
     if (!config && opt->rules)
         return orr_fail(err, ORR_EUSAGE, NULL, "--compat requires a SCALE-Sim --config");
     orr_code code = config ? orr_scalesim_read_config(config, &m->config, err)
-                           : find_hardware(cli_text(c, "hardware"), &m->hardware, err);
+                           : read_machine(c, &m->hardware, opt, err);
     if (code)
         return code;
     if (config) {
@@ -521,7 +548,7 @@ static orr_code gemm_make(cli_context *c, orr_error *err)
                             .times = times_of(cli_text(c, "times")),
                             .repeat = (uint32_t)cli_count(c, "repeat"),
                             .program = "orrery " ORR_VERSION};
-    machine m = {.hardware = {.arrays = 0}};
+    target m = {.hardware = {.arrays = 0}};
     orr_shapes *s;
     orr_code code = check_outputs(c, err);
     if (!code)
@@ -529,7 +556,7 @@ static orr_code gemm_make(cli_context *c, orr_error *err)
     if (!code)
         code = read_update(c, &opt, err);
     if (!code)
-        code = read_machine(c, &m, &opt, err);
+        code = read_target(c, &m, &opt, err);
     if (!code)
         code = orr_gemm_check_run_name(opt.rules, cli_text(c, "config"), m.config.run_name, err);
     if (code || (code = read_shapes(c, opt.rules, &s, err)))

@@ -6,6 +6,7 @@
 #include "json_out.h"
 
 #include <orrery/lab/hardware.h>
+#include <orrery/lab/machine.h>
 #include <orrery/lab/serve.h>
 #include <orrery/lab/units.h>
 
@@ -50,6 +51,8 @@ static const cli_option options[] = {
     {"kv-block", 0, "N", "tokens per KV cache block", CLI_COUNT, 1, 1 << 16, "16"},
     {"sequence-parallel", 0, NULL, "all-gather and reduce-scatter instead of all-reduces"},
     {"context", 0, "ring|all-gather", "how cp ranks exchange keys and values", .fallback = "ring"},
+    {"machine", 0, "MACHINE",
+     "chip, memory and rates of this cluster ('orrery machine list'); ranks must fit"},
     {"hardware", 'w', "CHIP",
      "peak and memory bandwidth of this chip ('orrery gemm --list-hardware')"},
     {"tflops", 0, "N", "peak TFLOPS (989; fp8: 1979)", CLI_COUNT, 1, 1000000},
@@ -117,10 +120,33 @@ static orr_code read_hardware(const cli_context *c, orr_serve_options *o, orr_er
     return ORR_OK;
 }
 
-/* What a figure is measured in goes by its own option over the chip's. */
+/* Rates that a machine does not have stay those of the options. */
+static orr_code read_machine(const cli_context *c, orr_serve_options *o, orr_error *err)
+{
+    orr_machine m;
+    orr_system system;
+    if (!cli_given(c, "machine"))
+        return ORR_OK;
+    orr_code code = orr_machine_for(cli_text(c, "machine"), orr_serve_rank_count(o), &m, err);
+    if (!code)
+        code = orr_machine_system(&m, &system, err);
+    if (code)
+        return orr_because(err, code, "--machine %s", cli_text(c, "machine"));
+    o->peak = (uint64_t)system.peak_flops;
+    o->memory_rate = system.memory_bandwidth;
+    o->link_rate = (orr_Bps)(m.up_GBps * 1e9);
+    o->transfer_rate = (orr_Bps)(orr_machine_out_GBps(&m) * 1e9);
+    o->device_bytes = m.memory;
+    return ORR_OK;
+}
+
+/* What a figure is measured in goes by its own option over the chip's, and that over the
+ * machine's. */
 static orr_code read_device(const cli_context *c, orr_serve_options *o, orr_error *err)
 {
-    orr_code code = read_hardware(c, o, err);
+    orr_code code = read_machine(c, o, err);
+    if (!code)
+        code = read_hardware(c, o, err);
     if (cli_given(c, "tflops"))
         o->peak = cli_count(c, "tflops") * UINT64_C(1000000000000);
     if (!code)
@@ -129,7 +155,7 @@ static orr_code read_device(const cli_context *c, orr_serve_options *o, orr_erro
         code = read_rate(c, "link-rate", &o->link_rate, err);
     if (!code)
         code = read_rate(c, "transfer-rate", &o->transfer_rate, err);
-    if (!code)
+    if (!code && cli_given(c, "device-memory"))
         code = read_bytes(c, "device-memory", &o->device_bytes, err);
     return code ? code : read_bytes(c, "kv-memory", &o->kv_bytes, err);
 }

@@ -7,6 +7,7 @@
 
 #include <orrery/lab/compat.h>
 #include <orrery/lab/llm.h>
+#include <orrery/lab/machine.h>
 #include <orrery/lab/software.h>
 #include <orrery/lab/units.h>
 
@@ -64,7 +65,9 @@ static const cli_option options[] = {
     {"no-master", 0, NULL, "keep weights and moments in the data type, not in fp32"},
     {"forward", 0, NULL, "the forward pass only"},
     COUNT("steps", "1", "training steps"),
-    {"device-memory", 0, "BYTES", "memory per device", .fallback = "80GB"},
+    {"machine", 0, "MACHINE",
+     "for this cluster ('orrery machine list'): its device memory; ranks must fit"},
+    {"device-memory", 0, "BYTES", "memory per device; default: 80GB, or the machine's"},
     {"memory", 0, "FILE", "write the memory of each stage over time (CSV)"},
     {"compress", 'z', NULL, "compress a .orr file"},
     {"json", 0, NULL, "print one JSON object"},
@@ -144,6 +147,29 @@ static orr_code refuse_software(const char *name, orr_error *err)
     return orr_fail(err, ORR_EUSAGE, NULL, "--software '%s': there are %s", name, names);
 }
 
+static uint32_t at_least_1(uint32_t n)
+{
+    return n ? n : 1;
+}
+
+/* Its memory; and one device for each rank. */
+static orr_code read_machine(const cli_context *c, orr_llm_options *o, orr_error *err)
+{
+    const uint64_t ranks =
+        (uint64_t)at_least_1(o->tp) * at_least_1(o->cp) * at_least_1(o->pp) * at_least_1(o->dp);
+    orr_machine m;
+    if (!cli_given(c, "machine"))
+        return ORR_OK;
+    const orr_code code = orr_machine_for(
+        cli_text(c, "machine"), ranks < UINT32_MAX ? (uint32_t)ranks : UINT32_MAX, &m, err);
+    if (code)
+        return orr_because(err, code, "--machine %s", cli_text(c, "machine"));
+    o->device_bytes = m.memory;
+    if (m.software[0] && !cli_given(c, "software"))
+        o->software = orr_software_find(m.software);
+    return o->software ? ORR_OK : refuse_software(m.software, err);
+}
+
 static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error *err)
 {
     *o = (orr_llm_options){
@@ -180,7 +206,11 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
     orr_code code = micro ? cli_stage_micro_batch(micro, &o->micro_batch, err) : ORR_OK;
     if (!code)
         code = read_bytes(c, "bucket", &o->bucket_bytes, err);
-    return code ? code : read_bytes(c, "device-memory", &o->device_bytes, err);
+    if (!code)
+        code = read_machine(c, o, err);
+    return code || !cli_given(c, "device-memory")
+               ? code
+               : read_bytes(c, "device-memory", &o->device_bytes, err);
 }
 
 /* ---- writing ---- */

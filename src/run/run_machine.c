@@ -85,13 +85,7 @@ static void take_chip(orr_run *r)
 orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err)
 {
     orr_run_config *c = &r->config;
-    orr_machine all;
-    const char *colon = strrchr(c->machine, ':');
-    orr_code code = orr_machine_find(c->machine, &all, err);
-    if (!code && !(colon && !strpbrk(colon, "/.")) && all.nodes == 1)
-        all.nodes = (ranks + all.devices - 1) / all.devices; /* as many as needed */
-    if (!code)
-        code = orr_machine_fit(&all, ranks, &r->machine, err);
+    orr_code code = orr_machine_for(c->machine, ranks, &r->machine, err);
     if (!code)
         code = orr_machine_dims(&r->machine, &r->plain, err);
     if (!code && !c->system && !c->own_system) {

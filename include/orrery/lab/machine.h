@@ -128,6 +128,11 @@ ORR_API orr_code orr_machine_fit(const orr_machine *m,
                                  orr_machine *out,
                                  orr_error *err) ORR_MUST_CHECK;
 
+/* orr_machine_find and orr_machine_fit; without ":N" a machine of one node has as many nodes as the
+ * ranks need. */
+ORR_API orr_code orr_machine_for(const char *text, uint32_t ranks, orr_machine *out, orr_error *err)
+    ORR_MUST_CHECK;
+
 /* Its compute and its collectives as a system: roofline by peak and memory of the chip, plain
  * collectives, or rings where the machine has no NCCL.  ORR_EINPUT: nothing is known of the chip. */
 ORR_API orr_code orr_machine_system(const orr_machine *m,

@@ -216,6 +216,17 @@ orr_code orr_machine_fit(const orr_machine *m, uint32_t ranks, orr_machine *out,
     return ORR_OK;
 }
 
+orr_code orr_machine_for(const char *text, uint32_t ranks, orr_machine *out, orr_error *err)
+{
+    orr_machine all;
+    orr_code code = orr_machine_find(text, &all, err);
+    if (!code && !find_nodes(text) && all.nodes == 1 && ranks > all.devices)
+        all.nodes = (ranks - 1) / all.devices + 1;
+    if (!code)
+        code = machine_check(&all, NULL, err);
+    return code ? code : orr_machine_fit(&all, ranks, out, err);
+}
+
 /* ---- dimensions ---- */
 
 static void add(orr_net_config *c, orr_net_shape shape, uint32_t npus, double GBps, double ns)
