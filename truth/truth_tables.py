@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 
 TABLES_AT = Path(__file__).resolve().parent / "tables"
+MACHINES_AT = Path(__file__).resolve().parent / "machines"
 numbers = itertools.count()
 
 
@@ -55,8 +56,10 @@ def degrees(tp=1, pp=1, dp=1, cp=1, ep=1):
 
 
 def on(machine, ranks):
-    """Whole hosts, or a part of one."""
-    return ["--machine", f"{machine}:{ranks}"]
+    """The nodes that so many ranks need."""
+    devices = 72 if "nvl72" in machine else 8
+    own = MACHINES_AT / f"{machine}.yml"
+    return ["--machine", f"{own if own.exists() else machine}:{(int(ranks) + devices - 1) // devices}"]
 
 
 # ---- Megatron on A100 ----
@@ -184,7 +187,7 @@ def llama3():
         flops = 6 * 405.85e9 + 6 * 126 * 16384 * int(r["seq"])
         seconds = tokens * flops / (float(r["tflops_per_gpu"]) * 1e12 * int(r["gpus"]))
         out.append(Case(f"405B on {r['gpus']}, seq {r['seq']}, cp {r['cp']}", "llama-3.1-405b", words,
-                        on("llama3-rsc", r["gpus"]), seconds * 1e3))
+                        on("hgx-h100", r["gpus"]), seconds * 1e3))
     return out
 
 
@@ -210,7 +213,7 @@ def torchtitan():
             words += ["--pipeline", "interleaved"]
         model = r["model"].split()[0]
         seconds = batch * int(r["seq"]) / (float(r["tokens_s_gpu"]) * int(r["gpus"]))
-        machine = "h200-cluster" if "H200" in r["model"] else "titan-h100"
+        machine = "hgx-h200" if "H200" in r["model"] else "titan-h100"
         out.append(Case(f"{r['table']} {r['model']} {r['gpus']} {r['parallelism']} {r['precision']} s{r['seq']} {r['mode']}",
                         model, words, on(machine, r["gpus"]), seconds * 1e3))
     return out
@@ -243,7 +246,7 @@ def foundry():
         words += ["--dtype", "fp8"] if "fp8" in r["precision"] else []
         words += ["--recompute", "full" if r["act_ckpt"] == "True" else "none"]
         words += ["--sync-every-micro-batch"]
-        machine = {"a100_40gb": "foundry-a100-40", "a100_80gb": "foundry-a100", "h100_80gb": "foundry-h100"}[r["gpu"]]
+        machine = {"a100_40gb": "foundry-a100-40", "a100_80gb": "foundry-a100", "h100_80gb": "hgx-h100"}[r["gpu"]]
         model = {"model_type": "mpt", "d_model": h, "n_layers": l, "n_heads": a, "expansion_ratio": 4, "vocab_size": 50368,
                  "max_seq_len": seq, "no_bias": True, "attn_config": {"alibi": False}}
         out.append(Case(f"{r['model']} {r['gpu']} x{gpus} s{seq} mb{r['micro_batch']} {r['precision']}", model, words,
@@ -251,6 +254,8 @@ def foundry():
     return out
 
 
+SYSTEMS = {"DGX-H100": "dgx-h100", "DGX-B200": "dgx-b200", "DGX-B300": "dgx-b300", "DGX-GB200": "gb200-nvl72",
+           "DGX-GB300": "gb300-nvl72"}
 BRIDGE = {"LLAMA3.1_405B": "llama-3.1-405b", "LLAMA3_70B": "llama-3-70b", "LLAMA3_8B": "llama-3-8b",
           "DeepSeekV3": "deepseek-v3", "DeepSeekV3 (w/o MTP)": "deepseek-v3", "Qwen3_30B_a3B": "qwen3-30b-a3b",
           "Qwen3_235B_a22B": "qwen3-235b-a22b", "GPT OSS 120B": "gpt-oss-120b"}
@@ -278,7 +283,7 @@ def bridge():
         tokens = float(r["tokens_s_gpu"].split()[0])
         seconds = int(r["gbs"]) * int(r["seq"]) / (tokens * gpus)
         out.append(Case(f"{r['model']} {r['system']} x{gpus} {r['precision']} tp{tp} pp{pp} cp{cp} ep{ep}",
-                        BRIDGE[r["model"]], words, on(r["system"].lower(), gpus), seconds * 1e3))
+                        BRIDGE[r["model"]], words, on(SYSTEMS[r["system"]], gpus), seconds * 1e3))
     return out
 
 
@@ -286,7 +291,7 @@ def deepseek():
     r = rows_of("deepseek_v3")[0]
     words = degrees(1, 16, 128, 1, 64) + ["--seq", 4096, "--batch", 15360, "--micro-batch", 1, "--zero", 1]
     words += ["--dtype", "fp8", "--software", "megatron-core", "--pipeline", "zero-bubble"]
-    return [Case("training on 2048 H800", "deepseek-v3", words, on("dgx-h800", 2048),
+    return [Case("training on 2048 H800", "deepseek-v3", words, on("h800-deepseek", 2048),
                  15360 * 4096 / (float(r["measured"]) * 2048) * 1e3)]
 
 
