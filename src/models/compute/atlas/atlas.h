@@ -1,9 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atlas.h - what the files of this folder share. */
+/* atlas.h - what the files of this folder share: classes of kernels in the table, and bases. */
 #ifndef ORR_MODELS_ATLAS_H
 #define ORR_MODELS_ATLAS_H
 
 #include <orrery/lab/chip.h>
+
+enum { ATLAS_DIMS = 4, ATLAS_CONSTANTS = 20 };
+
+/* One class of kernels on one chip, fitted together: the constants of its base, and on a grid of
+ * sizes (base 2 logarithms) what is left, as the logarithm of measured over base. */
+typedef struct atlas_class {
+    uint32_t key;                      /* atlas_key */
+    uint32_t grid, far;                /* where its planes begin: int8, uint8; far 0: none */
+    float step;                        /* of the grid */
+    float low, high;                   /* 90 % interval: logarithms, of rows left out of the fit */
+    uint32_t rows;                     /* that it was fitted to */
+    uint32_t dims, length[ATLAS_DIMS]; /* axes, nodes of each */
+    uint32_t axis[ATLAS_DIMS];         /* where their nodes begin: float */
+    float p[ATLAS_CONSTANTS];
+} atlas_class;
+
+/* chip: its index in orr_chip_at; the rest as tools/atlas/atlas_fit.py numbers them. */
+static inline uint32_t atlas_key(uint32_t chip, uint32_t group, uint32_t type, uint32_t variant)
+{
+    return chip << 24 | group << 16 | type << 8 | variant;
+}
+
+/* Groups of classes; the numbers are those of the table. */
+typedef enum atlas_group {
+    ATLAS_GEMM = 1,     /* aligned products as weights are stored; log m, n, k */
+    ATLAS_GEMM_VARIANT, /* layout, alignment, epilogue: on top of it; log m, n, k */
+    ATLAS_GEMM_OWN,     /* with a base of its own: unaligned (1: cold), or without quantising */
+    ATLAS_GEMM_BATCHED, /* on top of ATLAS_GEMM; log m, n, k */
+    ATLAS_GEMM_COLD,    /* as ATLAS_GEMM_VARIANT when nothing is in the cache */
+    ATLAS_ATTENTION,    /* variant: head size, causal, backward; log q, batch x heads, group */
+    ATLAS_DECODE,       /* variant: head size; log kv, batch x kv heads, group */
+    ATLAS_ROWS,         /* variant: which; log rows, width */
+    ATLAS_BYTES,        /* variant: which; log bytes */
+    ATLAS_COLD,         /* variant: group and variant; log bytes */
+    ATLAS_MOE,          /* log rows per expert, experts, width k, width n */
+    ATLAS_CONV,         /* variant: backward; log pixels, k, n */
+} atlas_group;
+
+/* false: the table has no such class. */
+bool atlas_find(uint32_t key, atlas_class *out);
+
+typedef struct atlas_point {
+    double value;   /* logarithm */
+    double outside; /* octaves beyond the axes, summed */
+    double far;     /* octaves from what was measured */
+} atlas_point;
+
+/* x: one coordinate for each axis. */
+atlas_point atlas_look(const atlas_class *c, const double *x);
+
+/* ---- bases: microseconds by a physical shape; constants as the table has them ---- */
+
+double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p);
+double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const float *p);
+double atlas_memory_base(const orr_chip *chip, double bytes, double units, const float *p);
 
 /* Time of one launch, without the interval: what the chip's peaks and stated efficiencies give. */
 double atlas_roofline_us(const orr_chip *chip, const orr_kernel *k, double *clock_share);

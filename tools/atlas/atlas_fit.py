@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fits the atlas to truth/kernels and writes src/models/compute/atlas/atlas_table.bin.
+
+    tools/atlas/atlas_fit.py [--only WORD] [--errors FILE]
+
+Every class is fitted several times with whole families of rows left out; what those predict of the rows left out gives
+its 90 % interval and the table of errors.  The class that is written is fitted to all rows.  docs/design/atlas.md says
+more.  Needs numpy and scipy; the build does not run it."""
+
+import argparse
+import pathlib
+import struct
+import sys
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+import atlas_rows
+from atlas_model import (CHIPS, GEMM_HIGH, GEMM_LOW, GEMM_START, TYPES, errors, fill_holes, fit_constants, gemm_base,
+                         interpolate, smooth_grid)
+
+CHIP_NUMBER = {name: i for i, name in enumerate(["h200", "h100", "a100", "b200", "gb200", "b300", "gb300", "l40s", "rtx-pro-6000", "b60"])}
+TYPE_NUMBER = {name: i for i, name in enumerate(["bf16", "fp16", "fp32", "tf32", "fp8", "fp8_block", "mxfp8", "nvfp4", "mxfp4", "int8",
+                                                 "w8a16", "w4a16", "fp64"])}
+(GEMM, GEMM_VARIANT, GEMM_OWN, GEMM_BATCHED, GEMM_COLD, ATTENTION, DECODE, ROWS, BYTES, COLD, MOE, CONV) = range(1, 13)
+FOLDS = 6
+
+
+class Table:
+    def __init__(self):
+        self.classes = {}
+        self.report = []
+        self.missed = {}
+
+    def add(self, key, constants, axes, values, low, high, rows, far=None):
+        chip, group, kind, variant = key
+        number = CHIP_NUMBER[chip] << 24 | group << 16 | TYPE_NUMBER[kind] << 8 | variant
+        assert number not in self.classes, key
+        self.classes[number] = (constants, axes, values, low, high, rows, far)
+
+    def say(self, chip, kind, what, miss, inside=None):
+        """miss: log of measured over predicted, of rows left out"""
+        self.report.append((chip, kind, what, miss, inside))
+        print("%-13s %-10s %-28s %s%s" % (chip, kind, what, errors(miss), "" if inside is None else "  within %.0f %%" % (100 * np.mean(inside))),
+              flush=True)
+
+    def write(self, path):
+        count = len(self.classes)
+        head = b"ORRATL01" + struct.pack("<I", count)
+        body, at, records = bytearray(), len(head) + count * 144, []
+        for number in sorted(self.classes):
+            constants, axes, values, low, high, rows, far = self.classes[number]
+            places = []
+            for axis in axes:
+                places.append(at + len(body))
+                body += np.asarray(axis, "<f4").tobytes()
+            step = max(np.abs(values).max() / 127, 1e-6)
+            grid = at + len(body)
+            body += np.clip(np.round(values / step), -127, 127).astype("i1").tobytes()
+            plane = 0
+            if far is not None:
+                plane = at + len(body)
+                body += np.clip(np.round(far * 16), 0, 255).astype("u1").tobytes()
+            while len(body) % 4:
+                body += b"\0"
+            lengths = [len(a) for a in axes] + [0] * (4 - len(axes))
+            places += [0] * (4 - len(axes))
+            p = list(constants) + [0.0] * (20 - len(constants))
+            records.append(struct.pack("<IIIfffII4I4I20f", number, grid, plane, step, low, high, rows, len(axes), *lengths, *places, *p))
+            assert len(records[-1]) == 144
+        path.write_bytes(head + b"".join(records) + bytes(body))
+        print("%d classes, %d bytes" % (count, path.stat().st_size))
+
+
+def interval(miss):
+    """5th and 95th percentile, never narrower than 3 % either way"""
+    miss = miss[np.isfinite(miss)]
+    if len(miss) < 8:
+        return -0.5, 0.5
+    return min(np.percentile(miss, 5), -0.03), max(np.percentile(miss, 95), 0.03)
+
+
+def inside(miss, low, high):
+    miss = miss[np.isfinite(miss)]
+    return (miss >= low) & (miss <= high)
+
+
+def folds_of(families, seed=3):
+    names = sorted(set(families))
+    order = np.random.default_rng(seed).permutation(len(names)) % FOLDS
+    number = dict(zip(names, order))
+    return np.array([number[f] for f in families])
+
+
+def distance(axes, points):
+    """Octaves from each node to the nearest measured point."""
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes))
+    near, _ = cKDTree(points).query(nodes, p=np.inf)
+    return near.reshape([len(a) for a in axes])
+
+
+# ---- products ----
+
+
+def figures(chip, kind):
+    units, peak, rate, _ = CHIPS[chip]
+    times, left, right = TYPES[kind]
+    return units, peak * times * 1e6, rate * 1e3, left, right, 4 if kind in ("fp32", "tf32") else 2
+
+
+def product_base(chip, kind, rows, p):
+    units, peak, rate, left, right, out = figures(chip, kind)
+    return gemm_base(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], left, right, out, units, peak, rate, p)
+
+
+def nodes_grid(points, values):
+    """A grid whose nodes are the measured sizes."""
+    axes = [np.unique(points[:, j]) for j in range(points.shape[1])]
+    grid = np.full([len(a) for a in axes], np.nan)
+    grid[tuple(np.searchsorted(axes[j], points[:, j]) for j in range(len(axes)))] = values
+    return axes, fill_holes(grid)
+
+
+def fit_public_products(table, chip):
+    for kind, rows in atlas_rows.aic_gemm(chip).items():
+        if chip == "rtx-pro-6000" and kind == "fp8_block" and len(rows) < 2000:
+            continue
+        all_rows = np.column_stack([np.ones(len(rows)), rows[:, :3]])
+        log_time = np.log(rows[:, 3])
+        p = fit_constants(lambda q, i: product_base(chip, kind, all_rows[i], q), GEMM_START, GEMM_LOW, GEMM_HIGH, log_time)
+        left_over = log_time - np.log(product_base(chip, kind, all_rows, p))
+        points = np.log2(rows[:, :3])
+        # Whole columns of n, then of k, then of m are left out: what lies between must be interpolated.
+        miss = []
+        for j in (1, 2, 0):
+            values = np.unique(points[:, j])[1:-1]
+            for part in range(4):
+                out = np.isin(points[:, j], values[part::4])
+                axes, grid = nodes_grid(points[~out], left_over[~out])
+                miss.append(left_over[out] - interpolate(axes, grid, points[out]))
+        miss = np.concatenate(miss)
+        low, high = interval(miss)
+        table.say(chip, kind, "products", miss, inside(miss, low, high))
+        axes, grid = nodes_grid(points, left_over)
+        table.add((chip, GEMM, kind, 0), p, axes, grid, low, high, len(rows))
+
+
+COARSE = [np.array([0, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17.0]), np.arange(5, 18.0), np.arange(5, 18.0)]
+VARIANTS = {("nt", ""): 0, ("nn", ""): 1, ("tn", ""): 2, ("nt", "bias"): 3, ("nt", "act"): 4}
+
+
+def prior_of(table, chip, kind):
+    number = CHIP_NUMBER[chip] << 24 | GEMM << 16 | TYPE_NUMBER[kind] << 8
+    constants, axes, values, *_ = table.classes[number]
+    return lambda rows: np.log(product_base(chip, kind, rows, constants)) + interpolate(axes, values, np.log2(rows[:, 1:4]))
+
+
+def fit_variants(points, variant, y, weight, train, stiff=(1.0, 3.0), ridge=0.05):
+    """Shared by all variants, then what each adds; one grid for each variant."""
+    shared = smooth_grid(COARSE, points[train], y[train], weight[train], [stiff[0]] * 3, 1e-3)
+    base = interpolate(COARSE, shared, points)
+    grids = {}
+    for number in np.unique(variant):
+        rows = train & (variant == number)
+        grid = shared
+        if rows.sum() >= 3:
+            offset = np.average(y[rows] - base[rows], weights=weight[rows])
+            grid = shared + offset + smooth_grid(COARSE, points[rows], y[rows] - base[rows] - offset, weight[rows], [stiff[1]] * 3, ridge)
+        grids[number] = grid
+    return grids
+
+
+def fit_scattered(table, chip, key, what, function, start, low, high, points, log_time, families, weight, axes, stiff, ridge=0.02, step=None,
+                  fitted=None):
+    """A class from rows here and there: constants, a smooth grid, folds by family.  Returns rows predicted when left out."""
+    fold = folds_of(families)
+    predicted = np.full(len(log_time), np.nan)
+    usable = np.isfinite(log_time)
+
+    def build(train):
+        index = np.flatnonzero(train)
+        if fitted is not None:
+            p = fitted
+        else:
+            p = fit_constants(lambda q, i: function(q, index[i]), start, low, high, log_time[index], most=1500)
+        left_over = log_time - np.log(function(p, np.arange(len(log_time))))
+        grid = smooth_grid(axes, points[train], left_over[train], weight[train], [stiff] * len(axes) if np.isscalar(stiff) else stiff, ridge)
+        return p, grid
+
+    for number in range(FOLDS):
+        out = usable & (fold == number)
+        if not out.any() or (usable & ~out).sum() < 5:
+            continue
+        p, grid = build(usable & ~out)
+        rows = np.flatnonzero(out)
+        predicted[out] = np.log(function(p, rows)) + interpolate(axes, grid, points[out])
+    miss = log_time - predicted
+    bounds = interval(miss)
+    p, grid = build(usable)
+    table.add(key, p, axes, grid, *bounds, int(usable.sum()), distance(axes, points[usable]))
+    table.say(chip, list(TYPE_NUMBER)[TYPE_NUMBER[key[2]]], what, miss, inside(miss, *bounds))
+    if step is not None and step.any() and (~step).any():
+        table.say(chip, key[2], what + ", in steps", miss[step])
+    return predicted
+
+
+def axis_over(values, spacing=1.0):
+    low, high = np.floor(np.min(values) / spacing) * spacing, np.ceil(np.max(values) / spacing) * spacing
+    return np.arange(low, high + spacing / 2, spacing)
+
+
+def fit_our_products(table):
+    rows = atlas_rows.products()
+    # bf16: on top of the public products
+    bf16 = [r for r in rows if r["type"] == "bf16" and not r["batched"]]
+    prior = prior_of(table, "h200", "bf16")
+    sizes = np.array([[r["batch"], r["m"], r["n"], r["k"]] for r in bf16], float)
+    points = np.log2(sizes[:, 1:])
+    warm, cold = (np.array([r[key] for r in bf16]) for key in ("warm", "cold"))
+    step = np.array([r["step"] for r in bf16])
+    aligned = np.array([atlas_rows.alignment(r) >= 8 for r in bf16])
+    variant = np.array([VARIANTS.get((r["layout"], r["form"]), 0) for r in bf16])
+    families = np.array([r["family"] for r in bf16])
+    fold = folds_of(families)
+    weight = np.where(step, 2.0, 1.0)
+    y = np.log(warm) - prior(sizes)
+    predicted = np.full(len(y), np.nan)
+    usable = aligned & np.isfinite(y)
+    y0 = np.nan_to_num(y)
+    for number in range(FOLDS):
+        train = usable & (fold != number)
+        for v, grid in fit_variants(points, variant, y0, weight, train).items():
+            out = usable & (fold == number) & (variant == v)
+            predicted[out] = interpolate(COARSE, grid, points[out])
+    miss = y - predicted
+    table.say("h200", "bf16", "products, isolated", miss[usable & ~step])
+    table.say("h200", "bf16", "products, in steps", miss[usable & step])
+    far = distance(COARSE, points[usable])
+    names = {v: "/".join(filter(None, k)) for k, v in VARIANTS.items()}
+    for v, grid in fit_variants(points, variant, y0, weight, usable).items():
+        bounds = interval(miss[usable & (variant == v)])
+        table.say("h200", "bf16", "  " + names[v], miss[usable & (variant == v)], inside(miss[usable & (variant == v)], *bounds))
+        table.add(("h200", GEMM_VARIANT, "bf16", int(v)), [], COARSE, grid, *bounds, int((usable & (variant == v)).sum()), far)
+    # unaligned: a base of its own
+    odd = ~aligned & np.isfinite(y)
+    index = np.flatnonzero(odd)
+    fit_scattered(table, "h200", ("h200", GEMM_OWN, "bf16", 0), "products, unaligned",
+                              lambda p, i: product_base("h200", "bf16", sizes[index][i], p), GEMM_START, GEMM_LOW, GEMM_HIGH, points[odd],
+                              np.log(warm[odd]), families[odd], weight[odd], COARSE, 0.1)
+    # cold: fitted as warm ones are
+    y = np.log(cold) - prior(sizes)
+    usable = aligned & np.isfinite(y)
+    y0 = np.nan_to_num(y)
+    predicted = np.full(len(y), np.nan)
+    for number in range(FOLDS):
+        for v, grid in fit_variants(points, variant, y0, weight, usable & (fold != number)).items():
+            out = usable & (fold == number) & (variant == v)
+            predicted[out] = interpolate(COARSE, grid, points[out])
+    miss = y - predicted
+    bounds = interval(miss[usable])
+    table.say("h200", "bf16", "products, cold", miss[usable], inside(miss[usable], *bounds))
+    for v, grid in fit_variants(points, variant, y0, weight, usable).items():
+        table.add(("h200", GEMM_COLD, "bf16", int(v)), [], COARSE, grid, *interval(miss[usable & (variant == v)]),
+                  int((usable & (variant == v)).sum()), far)
+    odd = ~aligned & np.isfinite(y)
+    cold_index = np.flatnonzero(odd)
+    fit_scattered(table, "h200", ("h200", GEMM_OWN, "bf16", 1), "products, unaligned, cold",
+                  lambda p, i: product_base("h200", "bf16", sizes[cold_index][i], p), GEMM_START, GEMM_LOW, GEMM_HIGH, points[odd],
+                  np.log(cold[odd]), families[odd], weight[odd], COARSE, 0.1)
+    # the other types, and batches
+    for kind in ("fp16", "fp32", "tf32", "fp8"):
+        some = [r for r in rows if r["type"] == kind and not r["batched"] and np.isfinite(r["warm"])]
+        s = np.array([[r["batch"], r["m"], r["n"], r["k"]] for r in some], float)
+        # the public products in 8 bits include quantising; ours do not
+        key = ("h200", GEMM_OWN if kind == "fp8" else GEMM, kind, 0)
+        if kind == "fp16":
+            log_prior = prior(s)
+            fit_scattered_on(table, ("h200", GEMM_VARIANT, "fp16", 0), "products", s, log_prior, some)
+            continue
+        fit_scattered(table, "h200", key, "products", lambda p, i, s=s, kind=kind: product_base("h200", kind, s[i], p), GEMM_START, GEMM_LOW, GEMM_HIGH,
+                      np.log2(s[:, 1:]), np.log([r["warm"] for r in some]), np.array([r["family"] for r in some]), np.ones(len(some)), COARSE, 0.5)
+    some = [r for r in rows if r["batched"] and r["type"] == "bf16" and np.isfinite(r["warm"])]
+    s = np.array([[r["batch"], r["m"], r["n"], r["k"]] for r in some], float)
+    fit_scattered_on(table, ("h200", GEMM_BATCHED, "bf16", 0), "products, batched", s, prior_of_base(table, s), some)
+
+
+def prior_of_base(table, sizes):
+    number = CHIP_NUMBER["h200"] << 24 | GEMM << 16
+    return np.log(product_base("h200", "bf16", sizes, table.classes[number][0]))
+
+
+def fit_scattered_on(table, key, what, sizes, log_prior, rows):
+    families = np.array([r["family"] for r in rows])
+    prior = np.exp(log_prior)
+    return fit_scattered(table, key[0], key, what, lambda p, i: prior[i], None, None, None, np.log2(sizes[:, 1:]), np.log([r["warm"] for r in rows]),
+                         families, np.ones(len(rows)), COARSE, 1.0, fitted=[])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", default=str(pathlib.Path(__file__).resolve().parents[2] / "src/models/compute/atlas/atlas_table.bin"))
+    parser.add_argument("--chips", default=",".join(CHIP_NUMBER))
+    options = parser.parse_args()
+    table = Table()
+    for chip in options.chips.split(","):
+        fit_public_products(table, chip)
+    if "h200" in options.chips:
+        fit_our_products(table)
+    table.write(pathlib.Path(options.out))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
