@@ -233,6 +233,8 @@ void llm_layer_parameters(const llm_job *g, uint64_t layer, uint64_t *dense, uin
 
 /* Numbers that a rank's cache keeps of one token in one layer. */
 uint64_t kv_kept(const llm_job *g);
+/* What a rank keeps of a sequence in a layer with a state: in single precision, as kernels do. */
+uint64_t llm_state_bytes(const llm_job *g, uint64_t layer);
 
 /* ---- gradients, weights, the optimizer ---- */
 

@@ -105,8 +105,7 @@ static core served_core(const llm_steps *s)
     const llm_job *g = s->g;
     const orr_model *m = g->m;
     const bool is_mla = orr_model_is_mla(m), is_ring = g->opt.context_form == ORR_CONTEXT_RING;
-    const llm_sight *seen =
-        &g->pass->sight[orr_model_window(m, s->layer) ? LLM_SEES_WINDOW : LLM_SEES_ALL];
+    const llm_sight *seen = &g->pass->sight[llm_layer_sees(m, s->layer)];
     const uint64_t heads = m->heads / g->opt.tp, cp = g->opt.cp;
     const uint64_t width = orr_model_qk_dim(m) + orr_model_v_dim(m);
     const uint64_t narrow = is_mla ? 2 * m->kv_lora_rank + m->qk_rope_head_dim : width;
@@ -754,6 +753,11 @@ static int add_inner(llm_steps *s, int from, const orr_model_tensor *t)
     return at;
 }
 
+uint64_t llm_state_bytes(const llm_job *g, uint64_t layer)
+{
+    return 4 * orr_model_layer_state(g->m, layer) / g->opt.tp;
+}
+
 static int add_state_mixer(llm_steps *s, int from)
 {
     const llm_job *g = s->g;
@@ -769,6 +773,10 @@ static int add_state_mixer(llm_steps *s, int from)
         at = add_inner(s, at, &x.inner[i]);
     at = add_elementwise(s, flops ? "mixer.scan" : "mixer.scale", at, width, flops ? flops : 2);
     s->list[at].bytes = (g->tokens * x.in + width) * g->act;
+    if (g->pass) /* every sequence's state is read and written back */
+        s->list[at].bytes += 2 * llm_state_bytes(g, s->layer) *
+                             (g->pass->sight[LLM_SEES_STATE].prompt_keys +
+                              g->pass->sight[LLM_SEES_STATE].decode_keys);
     at = add_elementwise(s, "mixer.norm", at, width, 6);
     at = add_product(s, "mixer.out", at, g->tokens, m->hidden, x.out);
     return add_move(s, LLM_STEP_LEAVE, "mixer.scatter", at, all);

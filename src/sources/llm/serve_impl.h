@@ -20,13 +20,21 @@
 
 /* ---- what goes through the model at once ---- */
 
-/* Layers see all tokens before them, or a window of them; what depends on it is counted for
- * both. */
-enum { LLM_SEES_ALL, LLM_SEES_WINDOW, LLM_SIGHTS };
+/* Layers see all tokens before them, a window of them, or a state of a fixed size that sums them
+ * up (linear attention, state spaces), or keep nothing; what depends on it is counted for each. */
+typedef enum llm_sees {
+    LLM_SEES_ALL,
+    LLM_SEES_WINDOW,
+    LLM_SEES_STATE,
+    LLM_SEES_NOTHING,
+    LLM_SIGHTS
+} llm_sees;
+
+llm_sees llm_layer_sees(const orr_model *m, uint64_t layer);
 
 typedef struct llm_sight {
     uint64_t prompt_pairs, decode_pairs; /* of a query and a key it sees, in one head */
-    uint64_t prompt_keys, decode_keys;   /* tokens whose keys and values are read */
+    uint64_t prompt_keys, decode_keys;   /* tokens whose keys and values are read; states */
 } llm_sight;
 
 /* Numbers only, so that two can be compared byte by byte. */
@@ -50,7 +58,7 @@ bool serve_is_split(const orr_serve_options *o); /* has decode ranks of their ow
 
 /* ---- pools ---- */
 
-enum { LLM_LAYER_KINDS = 4 }; /* with experts or without, seeing all or a window */
+enum { LLM_LAYER_KINDS = 3 * LLM_SIGHTS }; /* dense, with experts or no FFN, by what they see */
 
 /* What a pipeline stage has. */
 typedef struct llm_stage {
@@ -72,17 +80,18 @@ typedef struct llm_pool {
     bool hands_over; /* prefill: sequences go on elsewhere; decode: they come from there */
     llm_job g;       /* sizes; the pass of the iteration at hand */
     llm_stage *stages;
-    uint64_t example[LLM_SIGHTS]; /* a layer that sees all, one with a window; UINT64_MAX: none */
+    uint64_t example[LLM_SIGHTS]; /* a layer of each; UINT64_MAX: none */
     uint32_t in_step;             /* replicas that share experts */
     uint64_t block_bytes;         /* of a cache block, in one layer */
+    uint64_t state_bytes;         /* of the state of a sequence, in one layer */
     orr_serve_pool report;
 } llm_pool;
 
 orr_code llm_pool_init(llm_pool *p, const orr_serve_ranks *ranks, orr_error *err);
 void llm_pool_fini(llm_pool *p);
 
-/* Blocks that a cache of so many tokens has on a rank, in a layer that sees all and in one with a
- * window. */
+/* Blocks that a cache of so many tokens has on a rank, in a layer of each kind; a state counts as
+ * one. */
 void llm_cache_blocks(const llm_pool *p, uint64_t tokens, uint64_t blocks[LLM_SIGHTS]);
 /* Their bytes on a rank of a stage. */
 uint64_t llm_cache_bytes(const llm_pool *p, uint32_t stage, const uint64_t blocks[LLM_SIGHTS]);

@@ -69,6 +69,8 @@ typedef struct checker {
     const orr_serve_options *o;
     const orr_serve_ranks *r; /* the ranks at hand */
     const char *whose;        /* "" or "decode ": in front of their degrees */
+    bool has_state;           /* some layers have one, made by: */
+    orr_model_mixer mixer;
     orr_code code;
     orr_error *err;
 } checker;
@@ -123,10 +125,38 @@ static void check_experts(checker *c)
                            c->whose, r->ep, r->tp, times, r->cp);
 }
 
+/* States are split by heads or channels; they stay where they are made. */
+static void check_states(checker *c)
+{
+    const orr_model *m = c->m;
+    const uint64_t tp = c->r->tp;
+    if (c->code || !c->has_state)
+        return;
+    if (serve_is_split(c->o))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "%s has linear attention or a state space, whose states cannot move to "
+                           "decode ranks of their own yet",
+                           m->name);
+    else if (c->r->cp > 1)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "cp %u: %s has linear attention or a state space, whose sequence cannot "
+                           "be cut yet",
+                           c->r->cp, m->name);
+    else if (tp > 1 && c->mixer == ORR_MIX_MAMBA)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "tp %" PRIu64 ": Mamba layers cannot be cut yet (Mamba-2 can)", tp);
+    must_divide(c, tp, "tp", m->linear_heads, "heads of linear attention");
+    must_divide(c, tp, "tp", m->linear_key_heads, "key heads of linear attention");
+    must_divide(c, tp, "tp", m->ssm_heads, "heads of the state space");
+    must_divide(c, tp, "tp", m->ssm_inner, "width of the state space");
+    must_divide(c, tp, "tp", m->hidden, "channels");
+}
+
 static void check_widths(checker *c)
 {
     const orr_model *m = c->m;
     const uint64_t tp = c->r->tp;
+    check_states(c);
     must_divide(c, tp, "tp", m->heads, "heads");
     if (m->kv_heads && !orr_model_is_mla(m) && m->kv_heads % tp && tp % m->kv_heads)
         must_divide(c, tp, "tp", m->kv_heads, "key and value heads");
@@ -261,18 +291,25 @@ static void check_limits(checker *c)
                                limits[i].what, limits[i].value, limits[i].most);
 }
 
-/* A cache of keys and values is all that is understood of what a sequence keeps. */
+/* Caches of keys and values, and states of one kind, are understood of what a sequence keeps. */
 static void check_layers(checker *c)
 {
     const orr_model *m = c->m;
     const char *cannot = c->code ? NULL : llm_cannot_share(m);
+    uint64_t state = m->layers; /* the first layer that has one */
     for (uint64_t i = 0; !c->code && !cannot && i < m->layers; i++) {
-        const orr_model_ffn ffn = orr_model_ffn_of(m, i);
-        if (orr_model_layer_state(m, i))
-            cannot = "linear attention and state spaces";
-        else if (!orr_model_is_attention(m, i) || ffn == ORR_FFN_NONE || ffn == ORR_FFN_BOTH)
-            cannot = "layers that are not attention and one FFN";
+        const bool has_state = orr_model_layer_state(m, i) > 0;
+        if (has_state && state == m->layers)
+            state = i;
+        if (has_state && orr_model_is_attention(m, i))
+            cannot = "attention and a state in one layer";
+        else if (has_state && orr_model_mixer_of(m, i) != orr_model_mixer_of(m, state))
+            cannot = "states of several kinds";
+        else if (orr_model_ffn_of(m, i) == ORR_FFN_BOTH)
+            cannot = "layers with an FFN beside their experts";
     }
+    c->has_state = state < m->layers;
+    c->mixer = c->has_state ? orr_model_mixer_of(m, state) : ORR_MIX_NONE;
     if (cannot)
         c->code =
             orr_fail(c->err, ORR_EUSAGE, NULL, "%s: %s cannot be served yet", m->name, cannot);

@@ -18,6 +18,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Where a rank stands in its replica, and which heads it has. */
 typedef struct place {
@@ -53,9 +54,9 @@ static void common_layers(
     const llm_stage *x = &p->stages[a->stage], *y = &q->stages[b->stage];
     const uint64_t first = x->first > y->first ? x->first : y->first;
     const uint64_t end = x->end < y->end ? x->end : y->end;
-    out[LLM_SEES_ALL] = out[LLM_SEES_WINDOW] = 0;
+    memset(out, 0, LLM_SIGHTS * sizeof *out);
     for (uint64_t layer = first; layer < end; layer++)
-        out[orr_model_window(p->m, layer) ? LLM_SEES_WINDOW : LLM_SEES_ALL]++;
+        out[llm_layer_sees(p->m, layer)]++;
 }
 
 static orr_code add(llm_shares *s, llm_share share, orr_error *err)
@@ -120,8 +121,8 @@ bool llm_shares_alike(const llm_shares *a, const llm_shares *b)
         return false;
     for (size_t i = 0; i < a->count; i++) {
         const llm_share *x = &a->list[i], *y = &b->list[i];
-        if (x->heads != y->heads || x->is_token != y->is_token || x->layers[0] != y->layers[0] ||
-            x->layers[1] != y->layers[1])
+        if (x->heads != y->heads || x->is_token != y->is_token ||
+            memcmp(x->layers, y->layers, sizeof x->layers) != 0)
             return false;
     }
     return true;
@@ -136,7 +137,7 @@ uint64_t llm_share_bytes(const llm_pool *prefill, const llm_share *s, uint64_t t
     if (s->is_token)
         return LLM_TOKEN_BYTES;
     llm_cache_blocks(prefill, tokens, blocks);
-    for (unsigned i = 0; i < LLM_SIGHTS; i++)
+    for (unsigned i = 0; i <= LLM_SEES_WINDOW; i++) /* models with states are not split */
         sum += s->layers[i] * blocks[i];
     return sum * prefill->opt->kv_block * s->heads * numbers * prefill->g.kv;
 }
@@ -174,14 +175,26 @@ uint32_t llm_partner_replica(const llm_pool *p,
 
 /* ---- layers ---- */
 
+llm_sees llm_layer_sees(const orr_model *m, uint64_t layer)
+{
+    if (orr_model_window(m, layer))
+        return LLM_SEES_WINDOW;
+    return orr_model_is_attention(m, layer)  ? LLM_SEES_ALL
+           : orr_model_layer_state(m, layer) ? LLM_SEES_STATE
+                                             : LLM_SEES_NOTHING;
+}
+
 static unsigned kind_of(const orr_model *m, uint64_t layer)
 {
-    return (orr_model_is_moe(m, layer) ? 2u : 0u) + (orr_model_window(m, layer) ? 1u : 0u);
+    const unsigned ffn = orr_model_is_moe(m, layer)                   ? 1
+                         : orr_model_ffn_of(m, layer) == ORR_FFN_NONE ? 2
+                                                                      : 0;
+    return ffn * LLM_SIGHTS + llm_layer_sees(m, layer);
 }
 
 static unsigned sight_of_kind(unsigned kind)
 {
-    return kind & 1 ? LLM_SEES_WINDOW : LLM_SEES_ALL;
+    return kind % LLM_SIGHTS;
 }
 
 static void count_layers(const llm_pool *p, uint32_t stage, llm_stage *out)
@@ -196,7 +209,8 @@ static void count_layers(const llm_pool *p, uint32_t stage, llm_stage *out)
 
 static void find_examples(llm_pool *p)
 {
-    p->example[LLM_SEES_ALL] = p->example[LLM_SEES_WINDOW] = UINT64_MAX;
+    for (unsigned i = 0; i < LLM_SIGHTS; i++)
+        p->example[i] = UINT64_MAX;
     for (uint64_t layer = 0; layer < p->m->layers; layer++)
         p->example[sight_of_kind(kind_of(p->m, layer))] = layer;
 }
@@ -226,15 +240,18 @@ void llm_cache_blocks(const llm_pool *p, uint64_t tokens, uint64_t blocks[LLM_SI
         const uint64_t kept = window && window < here ? window : here;
         blocks[i] = layer == UINT64_MAX ? 0 : (kept + block - 1) / block;
     }
+    blocks[LLM_SEES_STATE] = blocks[LLM_SEES_STATE] > 0;
+    blocks[LLM_SEES_NOTHING] = 0;
 }
 
 uint64_t llm_cache_bytes(const llm_pool *p, uint32_t stage, const uint64_t blocks[LLM_SIGHTS])
 {
     const llm_stage *s = &p->stages[stage];
-    uint64_t sum = 0;
+    uint64_t sum = 0, states = 0;
     for (unsigned kind = 0; kind < LLM_LAYER_KINDS; kind++)
-        sum += s->count[kind] * blocks[sight_of_kind(kind)];
-    return sum * p->block_bytes;
+        *(sight_of_kind(kind) == LLM_SEES_STATE ? &states : &sum) +=
+            s->count[kind] * blocks[sight_of_kind(kind)];
+    return sum * p->block_bytes + states * p->state_bytes;
 }
 
 /* What is left for caches; the report has the fullest rank. */
@@ -296,6 +313,8 @@ orr_code llm_pool_init(llm_pool *p, const orr_serve_ranks *ranks, orr_error *err
         return orr_no_memory(err);
     set_sizes(p);
     find_examples(p);
+    if (p->example[LLM_SEES_STATE] != UINT64_MAX)
+        p->state_bytes = llm_state_bytes(&p->g, p->example[LLM_SEES_STATE]);
     for (uint32_t i = 0; i < ranks->pp; i++) {
         count_layers(p, i, &p->stages[i]);
         share_memory(p, i);
@@ -321,7 +340,9 @@ static void llm_pass_add(
 {
     const orr_model_work work = {.tokens = tokens, .past = past};
     *(is_decode ? &pass->decode_tokens : &pass->prompt_tokens) += tokens;
-    for (unsigned i = 0; i < LLM_SIGHTS; i++) {
+    *(is_decode ? &pass->sight[LLM_SEES_STATE].decode_keys
+                : &pass->sight[LLM_SEES_STATE].prompt_keys) += 1;
+    for (unsigned i = 0; i <= LLM_SEES_WINDOW; i++) {
         llm_sight *s = &pass->sight[i];
         uint64_t pairs = 0;
         orr_error unused;
@@ -546,7 +567,9 @@ uint64_t llm_cached_tokens(const llm_pool *p, uint64_t prompt, uint64_t output)
 
 static bool fits(const engine *e, const desk *d, const uint64_t blocks[LLM_SIGHTS])
 {
-    const uint64_t all[LLM_SIGHTS] = {d->used[0] + blocks[0], d->used[1] + blocks[1]};
+    uint64_t all[LLM_SIGHTS];
+    for (unsigned i = 0; i < LLM_SIGHTS; i++)
+        all[i] = d->used[i] + blocks[i];
     for (uint32_t i = 0; i < e->pool->ranks.pp; i++)
         if (llm_cache_bytes(e->pool, i, all) > e->pool->stages[i].kv_room)
             return false;
@@ -574,7 +597,8 @@ static void return_later(engine *e, desk *d, const sequence *q, uint64_t at)
     size_t i = d->return_count++;
     for (; i > d->first_return && d->returns[i - 1].at > at; i--)
         d->returns[i] = d->returns[i - 1];
-    d->returns[i] = (returned){at, {q->blocks[0], q->blocks[1]}};
+    d->returns[i].at = at;
+    memcpy(d->returns[i].blocks, q->blocks, sizeof q->blocks);
 }
 
 static void take_back(engine *e, desk *d)
