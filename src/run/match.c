@@ -8,6 +8,7 @@
  * only added.  A message in flight is known by its number alone. */
 #include "match.h"
 
+#include "fold/fold.h"
 #include "run_state.h"
 
 #include "models/network/net_time.h"
@@ -187,6 +188,15 @@ static uint32_t meet(struct msg_table *m, const key *k, bool is_send)
 
 /* ---- sending and receiving ---- */
 
+/* In lock step a message is known by who stands for its two ends. */
+static key key_of(const orr_sim *s, uint32_t tag, uint32_t src, uint32_t dst, uint64_t size)
+{
+    const fold_lockstep *l = s->lockstep;
+    if (l && src < s->npu_count && dst < s->npu_count)
+        return (key){tag, l->stands_for[src], l->stands_for[dst], size};
+    return (key){tag, src, dst, size};
+}
+
 static void send_message(orr_sim *s, const key *k, clk_call on_sent)
 {
     struct msg_table *m = s->matcher;
@@ -201,7 +211,8 @@ static void send_message(orr_sim *s, const key *k, clk_call on_sent)
         run_fail(s, bad, &err);
         return;
     }
-    const uint32_t p = !s->byte_matcher ? meet(m, k, true)
+    const key known = key_of(s, k->tag, k->src, k->dst, k->size);
+    const uint32_t p = !s->byte_matcher ? meet(m, &known, true)
                        : make_room(m)   ? new_pair(m, k)
                                         : RUN_NONE;
     if (p == RUN_NONE) {
@@ -210,7 +221,7 @@ static void send_message(orr_sim *s, const key *k, clk_call on_sent)
     }
     m->pairs[p].is_sent = true;
     m->pairs[p].on_sent = on_sent;
-    s->messages++;
+    s->messages += s->lockstep ? s->lockstep->size[k->src] : 1;
     RUN_TELL(s, message, s, k->src, k->dst, k->size);
     const orr_message message = {k->src, k->dst, k->size, p};
     const orr_code code = s->net_ops->send(s->net, s, &message, &err);
@@ -237,7 +248,8 @@ static void receive_message(orr_sim *s, const key *k, clk_call on_received)
         receive_bytes(s, k, on_received);
         return;
     }
-    const uint32_t p = meet(m, k, false);
+    const key known = key_of(s, k->tag, k->src, k->dst, k->size);
+    const uint32_t p = meet(m, &known, false);
     if (p == RUN_NONE) {
         run_no_memory(s);
     } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */

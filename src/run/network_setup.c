@@ -193,13 +193,15 @@ static orr_code change_links(orr_sim *s, orr_error *err)
     if (c->change_count && s->net_ops == &orr__net_aware)
         s->net_ops = &orr__net_graph; /* the same times, and single links can differ */
     const bool has_links = s->net_ops == &orr__net_graph || s->net_ops == &orr__net_unaware_graph ||
+                           (s->net_ops == &orr__net_fluid && (s->topology || c->change_count)) ||
                            (s->net_ops == &orr__net_packet && !s->packet);
     if (!has_links)
         return c->change_count == 0
                    ? ORR_OK
-                   : orr_fail(err, ORR_EINPUT, &c->changes[0].where,
-                              "the network model %s does not model links; use aware or graph",
-                              s->net_ops->name);
+                   : orr_fail(
+                         err, ORR_EINPUT, &c->changes[0].where,
+                         "the network model %s does not model links; use fluid, aware or graph",
+                         s->net_ops->name);
     if (!s->topology)
         code = orr__topology_of_product(&s->net_config, &s->topology, err);
     if (code == ORR_EINPUT && err)
@@ -213,6 +215,18 @@ static void join_clock(orr_sim *s)
     const orr_event_source *source = orr__net_events(s->net_ops, s->net, s, clk_line(s->clock));
     if (source)
         clk_attach(s->clock, source);
+}
+
+static orr_code create_network(orr_sim *s, orr_error *err)
+{
+    const struct orr_net_own own = {.topology = s->topology, .packet = s->packet};
+    orr_net_config config = s->net_config;
+    config.size = sizeof config;
+    config.own = &own;
+    const orr_code code = s->net_ops->create ? s->net_ops->create(&config, &s->net, err) : ORR_OK;
+    if (!code)
+        join_clock(s);
+    return code;
 }
 
 orr_code run_network_setup(orr_sim *s, orr_error *err)
@@ -241,14 +255,15 @@ orr_code run_network_setup(orr_sim *s, orr_error *err)
         code = check_hosts(s, err);
     if (code)
         return code;
-    const struct orr_net_own own = {.topology = s->topology, .packet = s->packet};
-    orr_net_config config = s->net_config;
-    config.size = sizeof config;
-    config.own = &own;
-    code = s->net_ops->create ? s->net_ops->create(&config, &s->net, err) : ORR_OK;
-    if (!code)
-        join_clock(s);
-    return code;
+    return create_network(s, err);
+}
+
+orr_code run_network_again(orr_sim *s, orr_error *err)
+{
+    if (s->net && s->net_ops->destroy)
+        s->net_ops->destroy(s->net);
+    s->net = NULL;
+    return create_network(s, err);
 }
 
 /* ---- what it says afterwards ---- */

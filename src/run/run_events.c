@@ -198,7 +198,9 @@ static orr_code start(orr_sim *s, orr_error *err)
 {
     s->has_started = true;
     for (uint32_t r = 0; r < s->npu_count && !s->code; r++)
-        if (s->npus[r].speed->delay)
+        if (s->npus[r].weight == 0)
+            continue;
+        else if (s->npus[r].speed->delay)
             clk_at(s->clock, s->npus[r].speed->delay, start_late, &s->npus[r], 0);
         else
             work_issue(&s->npus[r]);
@@ -244,9 +246,31 @@ static orr_code run_folded(orr_sim *s, orr_error *err)
     return code;
 }
 
+/* In lock step; when it comes to a stop before the end, every rank, so that the reason can be said. */
+static orr_code run_in_lockstep(orr_sim *s, orr_error *err)
+{
+    orr_code code = s->has_started ? ORR_OK : start(s, err);
+    if (!code)
+        code = run_loop(s, err);
+    if (code == ORR_ESTOP)
+        return fold_lockstep_spread(s) ? code : orr_no_memory(err);
+    if (!code)
+        code = status(s, err);
+    if (code || s->finished < s->npu_count) {
+        snprintf(s->fold_why, sizeof s->fold_why, "the run does not come to its end");
+        code = run_build_again(s, false, err);
+        return code ? code : run_every_rank(s, err);
+    }
+    if (!fold_lockstep_spread(s))
+        return orr_no_memory(err);
+    if (s->opt.fold == ORR_SIM_FOLD_VERIFY)
+        return verify_fold(s, err);
+    return s->net_ops->finish ? s->net_ops->finish(s->net, err) : ORR_OK;
+}
+
 orr_code orr_sim_step(orr_sim *s, orr_error *err)
 {
-    if (s->fold) { /* an event of one rank after the other */
+    if (s->fold || s->lockstep) { /* an event of one rank after the other */
         const orr_code code = run_build_again(s, false, err);
         if (code)
             return code;
@@ -259,6 +283,15 @@ orr_code orr_sim_step(orr_sim *s, orr_error *err)
     return code ? code : has_run ? ORR_OK : ORR_END;
 }
 
+/* Collectives whose members do not meet say nothing; the messages that they stand for say who waits for whom. */
+static orr_code run_by_messages(orr_sim *s, orr_error *err)
+{
+    for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
+        s->plans[k].is_joint = false;
+    const orr_code code = run_build_again(s, false, err);
+    return code ? code : run_every_rank(s, err);
+}
+
 static orr_code run_every_rank(orr_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
@@ -268,6 +301,8 @@ static orr_code run_every_rank(orr_sim *s, orr_error *err)
         code = run_loop(s, err);
     if (!code)
         code = status(s, err);
+    if (!code && s->finished < s->npu_count && s->joint)
+        return run_by_messages(s, err);
     if (!code && s->finished < s->npu_count) {
         run_ask_network(s);
         code = orr__explain_stall(s, err);
@@ -279,6 +314,8 @@ static orr_code run_every_rank(orr_sim *s, orr_error *err)
 
 orr_code orr_sim_run(orr_sim *s, orr_error *err)
 {
+    if (s->lockstep)
+        return run_in_lockstep(s, err);
     if (s->fold) {
         const orr_code code = run_folded(s, err);
         if (code || s->fold || s->has_started)

@@ -18,6 +18,7 @@ struct mem_tensor_log;
 struct run_npu {
     orr_sim *sim;
     uint32_t rank;
+    uint32_t weight; /* ranks that it stands for, itself included */
     const cfg_rank_speed *speed;
     /* system layer */
     sys_queue *queues;
@@ -71,9 +72,10 @@ struct orr_sim {
     work_graph *graphs; /* by class */
     run_npu *npus;      /* by rank; folded: by class */
     uint32_t npu_count, dims;
-    uint32_t built;        /* of npus */
-    struct fold_sim *fold; /* NULL: every rank is simulated */
-    uint64_t *fold_colour; /* by rank: what sets ranks apart; NULL: not asked yet */
+    uint32_t built;                 /* of npus */
+    struct fold_sim *fold;          /* NULL: every rank is simulated */
+    struct fold_lockstep *lockstep; /* NULL: every rank is simulated, or fold */
+    uint64_t *fold_colour;          /* by rank: what sets ranks apart; NULL: not asked yet */
     uint32_t fold_splits;
     char fold_why[160]; /* it is not folded, or was split */
     uint32_t
@@ -87,6 +89,7 @@ struct orr_sim {
     struct work_remote *remote;
     struct sys_program_cache *programs;
     struct sys_plans *coll_plans;
+    struct joint *joint;  /* NULL: every collective has an algorithm */
     orr_map *group_texts; /* group of a hole -> 1 + its place in group_text */
     orr_str *group_text;
     size_t group_text_count, group_text_room;
@@ -143,6 +146,11 @@ static inline int64_t run_npu_tag(const run_npu *n, uint32_t place)
     return run_npu_value(n, place, ORR_HOLE_COMM_TAG, n->graph->t->columns.comm_tag);
 }
 
+static inline run_npu *run_npu_of(orr_sim *s, uint32_t rank)
+{
+    return &s->npus[rank];
+}
+
 /* Queues of a rank: lane by lane, in a lane dimension by dimension. */
 static inline size_t run_queue_count(const orr_sim *s)
 {
@@ -171,8 +179,9 @@ static inline void run_npu_timer(
 /* ---- the network (network_setup.c) ---- */
 
 orr_code run_network_setup(orr_sim *s, orr_error *err);
-uint64_t run_packets_sent(const orr_sim *s); /* by a packet network */
-void run_ask_network(orr_sim *s);            /* what it knows about a standstill */
+orr_code run_network_again(orr_sim *s, orr_error *err); /* as it was at the start */
+uint64_t run_packets_sent(const orr_sim *s);            /* by a packet network */
+void run_ask_network(orr_sim *s);                       /* what it knows about a standstill */
 
 /* ---- why nothing moves (src/explain/stall.c) ---- */
 

@@ -6,6 +6,7 @@
  * (astra-sim.md 1). */
 #include "fold/fold.h"
 #include "goal_tape.h"
+#include "joint.h"
 #include "local_memory.h"
 #include "match.h"
 #include "run_state.h"
@@ -13,6 +14,8 @@
 #include "base/io/input.h"
 #include "watch.h"
 
+#include "models/network/fluid/fluid_network.h"
+#include "models/network/net_table.h"
 #include "models/network/net_time.h"
 
 #include "base/ticks.h"
@@ -21,6 +24,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+const orr_rules_run run_rules_ours = {0};
 
 /* ---- what networks ask for ---- */
 
@@ -129,6 +134,8 @@ static void listen_to(run_hooks *h, const run_observer *o)
 
 /* ---- logical topologies (astra-sim.md 5.1) ---- */
 
+static const double PLAIN_MEMORY = 1600e9; /* bytes per second, as orr_system has it */
+
 /* A list of one algorithm is that of all dimensions. */
 static void choose_for_all(orr_sim *s, orr_collective kind)
 {
@@ -139,8 +146,8 @@ static void choose_for_all(orr_sim *s, orr_collective kind)
         c->choice_count[kind] = s->dims;
 }
 
-/* A tree is the default. */
-static void choose_rooted(orr_sim *s, orr_collective kind)
+/* Without a list there is a default. */
+static void choose_default(orr_sim *s, orr_collective kind)
 {
     cfg_system *c = &s->system;
     if (!c->has_choices[kind])
@@ -152,11 +159,14 @@ static void choose_rooted(orr_sim *s, orr_collective kind)
 static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
 {
     const cfg_system *c = &s->system;
-    if (coll_has_root(kind) && !s->rules->ignores_new_keys)
-        choose_rooted(s, kind);
+    sys_plan *p = &s->plans[kind];
+    p->is_joint = s->net_ops == &orr__net_fluid && s->rules == &run_rules_ours &&
+                  (!c->has_choices[kind] || c->is_plain[kind]);
+    if ((coll_has_root(kind) || p->is_joint) && !s->rules->ignores_new_keys)
+        choose_default(s, kind);
     else if (c->is_plain[kind])
         choose_for_all(s, kind);
-    sys_plan *p = &s->plans[kind];
+    p->is_joint = p->is_joint && !s->opt.records_goal;
     uint32_t offset = 1;
     p->exists = c->has_choices[kind];
     const orr_where w = orr_where_byte(c->path, ORR_NO_BYTE);
@@ -185,9 +195,22 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
 
 /* ---- reading ---- */
 
+/* On the network fluid a system file need not say what only chunks of messages need. */
+static void fill_in(cfg_system *c)
+{
+    if (c->policy == CFG_POLICY_MISSING)
+        c->policy = CFG_LIFO;
+    c->has_optimization = true;
+    c->splits = c->splits ? c->splits : 1;
+    c->active_chunks = c->active_chunks ? c->active_chunks : 1;
+    c->local_mem_bw = c->local_mem_bw > 0 ? c->local_mem_bw : PLAIN_MEMORY;
+}
+
 static orr_code check_system(orr_sim *s, orr_error *err)
 {
     cfg_system *c = &s->system;
+    if (s->net_ops == &orr__net_fluid && s->rules == &run_rules_ours)
+        fill_in(c);
     const orr_where w = orr_where_byte(c->path, ORR_NO_BYTE);
     if (c->policy == CFG_POLICY_MISSING)
         return orr_fail(err, ORR_EINPUT, &w,
@@ -326,10 +349,14 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
         run_npu *n = &s->npus[i];
         n->sim = s;
         n->rank = s->fold ? fold_class_first(s->fold, i) : i;
+        n->weight = s->lockstep ? s->lockstep->size[i] : 1;
+        n->graph = &s->graphs[orr_set_class_of(s->set, n->rank)];
+        if (n->weight == 0)
+            continue;
         n->speed = s->ranks_config.speeds ? &s->ranks_config.speeds[n->rank] : &cfg_plain_rank;
         code = sys_init(n, err);
         if (!code)
-            code = work_init(n, &s->graphs[orr_set_class_of(s->set, n->rank)], err);
+            code = work_init(n, n->graph, err);
     }
     if (!code && !s->rules->keeps_no_figures)
         code = watch_create(s, err);
@@ -352,6 +379,19 @@ static void drop_ranks(orr_sim *s)
     s->fold = NULL;
 }
 
+/* Network, messages and collectives have begun: they begin anew. */
+static orr_code begin_anew(orr_sim *s, orr_error *err)
+{
+    s->lockstep = NULL;
+    joint_destroy(s->joint);
+    s->joint = NULL;
+    msg_destroy(s->matcher);
+    if (!(s->matcher = msg_create(s)))
+        return orr_no_memory(err);
+    const orr_code code = run_network_again(s, err);
+    return code ? code : joint_create(s, err);
+}
+
 orr_code run_build_again(orr_sim *s, bool folds, orr_error *err)
 {
     drop_ranks(s);
@@ -364,7 +404,9 @@ orr_code run_build_again(orr_sim *s, bool folds, orr_error *err)
     s->free_sets = NULL;
     if (!(s->clock = clk_create()))
         return orr_no_memory(err);
-    const orr_code code = folds ? fold_create(s, &s->fold, err) : ORR_OK;
+    orr_code code = s->joint ? begin_anew(s, err) : ORR_OK;
+    if (!code && folds)
+        code = fold_create(s, &s->fold, err);
     return code ? code : build_ranks(s, err);
 }
 
@@ -382,7 +424,12 @@ static orr_code build(orr_sim *s, orr_error *err)
         return orr_no_memory(err);
     if (!s->finish_order || !s->matcher || !s->remote || !s->programs || !change_speeds(s))
         return orr_no_memory(err);
-    const orr_code code = fold_create(s, &s->fold, err);
+    orr_code code = joint_create(s, err);
+    if (!code)
+        code =
+            s->joint ? fold_lockstep_create(s, &s->lockstep, err) : fold_create(s, &s->fold, err);
+    if (s->lockstep)
+        fluid_network_paths(s->net)->stands_for = s->lockstep->stands_for;
     return code ? code : build_ranks(s, err);
 }
 
@@ -392,8 +439,6 @@ static orr_code check_links(const orr_sim *s, orr_error *err)
         return ORR_OK;
     return orr_fail(err, ORR_EUSAGE, NULL, "the network model %s knows no links", s->net_ops->name);
 }
-
-const orr_rules_run run_rules_ours = {0};
 
 /* ---- what replaced programs printed ---- */
 
@@ -522,6 +567,7 @@ void orr_sim_destroy(orr_sim *s)
         return;
     sys_program_cache_destroy(s->programs);
     sys_plans_destroy(s->coll_plans);
+    joint_destroy(s->joint);
     sched_destroy(s->schedule);
     drop_ranks(s);
     for (uint32_t k = 0; s->graphs && k < orr_set_class_count(s->set); k++)
@@ -580,7 +626,7 @@ uint64_t orr_sim_events(const orr_sim *s)
 
 uint32_t orr_sim_simulated(const orr_sim *s)
 {
-    return s->built;
+    return s->lockstep ? s->lockstep->classes : s->built;
 }
 
 const char *orr_sim_fold_why(const orr_sim *s)

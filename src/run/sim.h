@@ -92,6 +92,9 @@ typedef struct orr_sim_options {
     const struct orr_chip *chip; /* that computes, in place of roofline and recorded durations */
     bool chip_is_default; /* the machine's: traces in which it has nothing to time are fine */
     const struct orr_software *software; /* NULL: what the traces say */
+    /* Collectives as NCCL runs them (joint.h): whose constants, and which networks add up. */
+    int nccl_generation; /* nccl_generation */
+    bool up_reduces, out_reduces;
 } orr_sim_options;
 
 /* What became of one rank. */

@@ -7,6 +7,7 @@
  * many run at once is fixed, so "start what fits" never looks far. */
 #include "system.h"
 
+#include "joint.h"
 #include "match.h"
 #include "run_state.h"
 
@@ -452,13 +453,12 @@ static bool plan_of(request *r, uint64_t size)
 
 /* ---- a collective (astra-sim.md 5.2) ---- */
 
-/* Which dimensions take part: larger than one, and not switched off by involved_dim. */
-static bool find_active_dims(request *r)
+/* What involved_dim leaves of so many dimensions. */
+static bool find_involved(const request *r, uint32_t dims, bool involved[ORR_NET_DIMS + 1])
 {
     orr_node node;
     orr_attr a;
-    bool involved[ORR_NET_DIMS + 1];
-    memset(involved, 1, sizeof involved);
+    memset(involved, 1, (ORR_NET_DIMS + 1) * sizeof *involved);
     orr_trace_node(r->n->graph->t, r->n->graph->node[r->place], &node);
     if (!r->m && orr__node_get(&node, ORR__ATTR_INVOLVED_DIM, &a) && a.is_list &&
         a.kind == ORR_VALUE_BOOL) {
@@ -467,12 +467,21 @@ static bool find_active_dims(request *r)
         uint32_t k = 0;
         while (k < ORR_NET_DIMS && orr_list_next(&it, &v))
             involved[k++] = v.u != 0;
-        if (k < r->dim_count) {
+        if (k < dims) {
             run_fail_text(r->n->sim, r->n, r->place,
-                          "involved_dim has %u entries for %u dimensions", k, r->dim_count);
+                          "involved_dim has %u entries for %u dimensions", k, dims);
             return false;
         }
     }
+    return true;
+}
+
+/* Which dimensions take part: larger than one, and not switched off by involved_dim. */
+static bool find_active_dims(request *r)
+{
+    bool involved[ORR_NET_DIMS + 1];
+    if (!find_involved(r, r->dim_count, involved))
+        return false;
     for (uint32_t i = 0; i < r->dim_count; i++)
         if (r->dims[i].count > 1 && involved[r->dims[i].position])
             r->route.dims[r->route.count++] = &r->dims[i];
@@ -694,10 +703,34 @@ static bool open_set(request *r)
     return set->started != NULL;
 }
 
+/* All members at once, by the NCCL model, where nobody says how. */
+static bool run_jointly(request *r, uint64_t size)
+{
+    run_npu *n = r->n;
+    orr_sim *s = n->sim;
+    if (!s->plans[r->kind].is_joint || custom_of(n, r->place, r->kind))
+        return false;
+    if (!group_of(n, r->place, &r->m))
+        return true;
+    const cfg_group *g = r->m ? r->m->group : NULL;
+    if (sys_find_plan(s, r->kind, g ? g->count : s->npu_count, size))
+        return false;
+    bool involved[ORR_NET_DIMS + 1];
+    uint32_t mask = 0;
+    if (!find_involved(r, s->dims, involved))
+        return true;
+    for (uint32_t k = 0; k < s->dims; k++)
+        mask |= (uint32_t)involved[k] << k;
+    joint_collective(n, r->place, r->kind, g, mask, size);
+    return true;
+}
+
 void sys_collective(run_npu *n, uint32_t place, orr_collective kind, uint64_t size)
 {
     orr_sim *s = n->sim;
     request r = {.n = n, .place = place, .kind = kind, .route = {.kind = kind}, .plan = RUN_NONE};
+    if (run_jointly(&r, size))
+        return;
     if (!group_of(n, place, &r.m) || !cut(&r, &size) || !plan_of(&r, size) ||
         !next_priority(n, place, &r.priority))
         return;

@@ -32,6 +32,7 @@ typedef struct sys_plan {
     sys_dim dims[ORR_NET_DIMS + 1];
     uint32_t count;
     bool exists;
+    bool is_joint; /* nobody names an algorithm, and the network can do without (joint.h) */
 } sys_plan;
 
 /* One collective on one rank: complete after `expected` streams. */

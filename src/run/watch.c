@@ -176,14 +176,14 @@ static void count_node(run_npu *n, uint32_t place)
         return;
     }
     const uint64_t took = clk_now(n->sim->clock) - n->started_at[place];
-    t->count++;
-    t->time += took;
-    t->bytes += c->comm_size && c->comm_size[i] > 0 ? (uint64_t)c->comm_size[i] : 0;
+    t->count += n->weight;
+    t->time += took * n->weight;
+    t->bytes += c->comm_size && c->comm_size[i] > 0 ? (uint64_t)c->comm_size[i] * n->weight : 0;
     if (took > t->longest)
         t->longest = took;
     const uint8_t slot = n->graph->slot[place];
     if (work_is_comm_slot(slot))
-        t->exposed += took - (watch_compute_so_far(n) - r->compute_before[slot]);
+        t->exposed += (took - (watch_compute_so_far(n) - r->compute_before[slot])) * n->weight;
 }
 
 /* ---- the log of steps ---- */
@@ -234,7 +234,7 @@ static void watch_node_end(run_npu *n, uint32_t place)
 {
     struct watch_record *w = n->sim->watch;
     watch_rank *r = &w->ranks[n->rank];
-    w->nodes_done++;
+    w->nodes_done += n->weight;
     if (--r->active == 0)
         r->busy += clk_now(n->sim->clock) - r->busy_since;
     if (is_communication(n, place))
@@ -274,14 +274,45 @@ void watch_add_traffic(orr_sim *s, uint32_t dimension, uint64_t at, uint64_t byt
     b->bytes[dimension][at >> b->shift] += bytes;
 }
 
-static void watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
+static void count_traffic(orr_sim *s, uint32_t dimension, uint64_t messages, uint64_t size)
 {
     struct watch_record *w = s->watch;
-    const uint32_t dimension = s->dims > 1 ? watch_dimension_between(s, src, dst) : 0;
-    w->traffic[dimension].messages++;
+    w->traffic[dimension].messages += messages;
     w->traffic[dimension].bytes += size;
     if (w->bins)
         watch_add_traffic(s, dimension, clk_now(s->clock), size);
+}
+
+static void watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
+{
+    const uint64_t each = s->lockstep ? s->lockstep->size[src] : 1;
+    count_traffic(s, s->dims > 1 ? watch_dimension_between(s, src, dst) : 0, each, size * each);
+}
+
+void watch_joint(orr_sim *s,
+                 const uint32_t *members,
+                 uint32_t count,
+                 uint32_t groups,
+                 double up,
+                 double out,
+                 uint32_t per_node)
+{
+    uint32_t outermost = 0, stride = 1;
+    if (!s->watch)
+        return;
+    for (uint32_t k = 0; k < s->dims; k++) {
+        for (uint32_t i = 1; i < count; i++)
+            if (members[i] / stride % s->net_config.npus[k] !=
+                members[0] / stride % s->net_config.npus[k]) {
+                outermost = k;
+                break;
+            }
+        stride *= s->net_config.npus[k];
+    }
+    if (up > 0 && per_node > 1)
+        count_traffic(s, 0, (uint64_t)groups * count, (uint64_t)(up * count) * groups);
+    if (out > 0)
+        count_traffic(s, outermost, (uint64_t)groups * count, (uint64_t)(out * count) * groups);
 }
 
 /* ---- which collective a step is part of ---- */

@@ -116,6 +116,15 @@ bool watch_log_settle(const orr_sim *s);
 /* The collective with these figures, a new one if there is none; NONE: out of memory. */
 uint32_t watch_find_instance(struct watch_record *w, const watch_instance *like);
 void watch_add_traffic(orr_sim *s, uint32_t dimension, uint64_t at, uint64_t bytes);
+/* A collective began in so many groups like this one: each member sends so many bytes inside its host and between
+ * hosts. */
+void watch_joint(orr_sim *s,
+                 const uint32_t *members,
+                 uint32_t count,
+                 uint32_t groups,
+                 double up,
+                 double out,
+                 uint32_t per_node);
 
 /* ---- figures ---- */
 

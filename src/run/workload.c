@@ -457,7 +457,10 @@ static void report(run_npu *n)
         fold_rank_end(n);
         return;
     }
-    s->finish_order[s->finished++] = n->rank;
+    if (s->lockstep)
+        s->finished += n->weight;
+    else
+        s->finish_order[s->finished++] = n->rank;
     RUN_TELL(s, rank_end, n);
     if (s->finished == s->npu_count && s->byte_matcher)
         clk_detach(s->clock); /* the old program ends here (packet-network.md 2) */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_topology.c - any bytes as a link-level topology.  What is refused must have a place and
  * words; through what is taken some ways are walked, which must end, over links that are there. */
-#include "models/network/graph/routes.h"
+#include "models/network/routes.h"
 
 #include <stdlib.h>
 

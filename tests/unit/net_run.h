@@ -14,9 +14,9 @@
 #include "check.h"
 #include "models/network/net_time.h"
 
-#include "models/network/graph/routes.h"
 #include "models/network/net_own.h"
 #include "models/network/net_table.h"
+#include "models/network/routes.h"
 #include "run/match.h"
 #include "run/run_state.h"
 

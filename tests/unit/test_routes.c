@@ -2,7 +2,7 @@
 #include "files.h"
 #include "net_run.h"
 
-#include "models/network/graph/routes.h"
+#include "models/network/routes.h"
 
 static orr__routes *routes_of(const orr__topology *t, size_t most_bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net_run.h"
 
-#include "models/network/graph/routes.h"
+#include "models/network/routes.h"
 
 /* ---- files that are right ---- */
 

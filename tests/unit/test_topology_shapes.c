@@ -4,7 +4,7 @@
 #include "files.h"
 #include "net_run.h"
 
-#include "models/network/graph/routes.h"
+#include "models/network/routes.h"
 
 #include "models/network/packet/packet.h"
 #include <orrery/lab/topology.h>

@@ -9,10 +9,7 @@
 #include <string.h>
 
 static const orr_net_ops *const networks[] = {
-    &orr__net_unaware,
-    &orr__net_aware,
-    &orr__net_graph,
-    &orr__net_packet,
+    &orr__net_fluid, &orr__net_unaware, &orr__net_aware, &orr__net_graph, &orr__net_packet,
 };
 
 const orr_net_ops *orr_net_at(size_t index)

@@ -9,6 +9,7 @@
 
 extern const orr_net_ops orr__net_unaware, orr__net_aware;       /* dims/ (astra-sim.md 8) */
 extern const orr_net_ops orr__net_graph, orr__net_unaware_graph; /* graph/ */
+extern const orr_net_ops orr__net_fluid;                         /* fluid/; dimensions, or links */
 extern const orr_net_ops orr__net_packet; /* packet/; needs orr_net_own.packet */
 
 /* Events that a model of ours keeps itself, in the order of `line`; NULL: the model keeps none, as

@@ -136,7 +136,8 @@ static bool has_equal_memories(const orr_sim *s)
 
 bool fold_knows_network(const orr_sim *s)
 {
-    return s->net_ops == &orr__net_unaware || s->net_ops == &orr__net_unaware_graph;
+    return s->net_ops == &orr__net_unaware || s->net_ops == &orr__net_unaware_graph ||
+           s->net_ops == &orr__net_fluid;
 }
 
 /* Why this run cannot be folded; NULL: it can. */
@@ -148,7 +149,8 @@ static const char *obstacle(const orr_sim *s)
     } all[] = {
         {s->opt.fold == ORR_SIM_FOLD_OFF, "it was switched off"},
         {s->rules != &run_rules_ours, "the rules of another program apply"},
-        {!fold_knows_network(s), "on this network messages delay each other"},
+        {!fold_knows_network(s) || s->net_ops == &orr__net_fluid,
+         "on this network messages delay each other"},
         {s->opt.records_goal || s->opt.trace_log || s->system.trace_enabled || s->opt.logging,
          "every message or node is recorded"},
         {s->system.track_local_mem, "local memory is tracked"},
@@ -168,7 +170,7 @@ static const char *obstacle(const orr_sim *s)
 
 /* ---- life ---- */
 
-static bool colour_ranks(orr_sim *s)
+bool fold_colour_ranks(orr_sim *s)
 {
     if (s->fold_colour)
         return true;
@@ -202,7 +204,7 @@ orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
     f->memos = orr_map_create(0);
     const bool ok =
         f->arena && f->times && f->claims && f->channel_by_sum && f->meeting_by_key && f->memos &&
-        colour_ranks(s) && fold_find_classes(f, err) &&
+        fold_colour_ranks(s) && fold_find_classes(f, err) &&
         (f->has_given_up || (f->class_at = orr_arena_new(f->arena, f->class_count, size_t)));
     if (ok && !f->has_given_up)
         f->may_mix_tags = has_ambiguous_groups(s, f->uses_world);

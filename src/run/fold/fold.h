@@ -27,6 +27,24 @@ orr_code fold_run(struct fold_sim *f, orr_error *err);
 
 bool fold_wants_split(const struct fold_sim *f);
 
+/* ---- lock step (fold_lockstep.c) ----
+ *
+ * Where collectives end for all members at once and ports are those of ranks (run/joint.h), ranks that are alike do
+ * everything at the same time: the smallest one of each class is simulated, by the clock as any rank, and its ports
+ * stand for those of its class. */
+
+typedef struct fold_lockstep {
+    uint32_t *stands_for; /* by rank: who is simulated for it */
+    uint32_t *size;       /* by rank that is simulated: of its class */
+    uint32_t *like;       /* by group: the first one of the same make-up */
+    uint32_t classes;
+} fold_lockstep;
+
+/* *out is NULL where it cannot be done; orr_sim.fold_why says why.  Of the simulation's arena. */
+orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err);
+/* The run is over: what was found holds for all.  False: out of memory. */
+bool fold_lockstep_spread(orr_sim *s);
+
 /* ---- what the layers call ---- */
 
 void fold_timer(run_npu *n, uint64_t delay, clk_action action, void *context, uint64_t argument);

@@ -170,12 +170,39 @@ static bool find_others(finder *v)
     return true;
 }
 
+/* In which dimensions two ranks differ, as bits. */
+static uint64_t way_between(const orr_sim *s, uint32_t a, uint32_t b)
+{
+    uint64_t ways = 0;
+    for (uint32_t k = 0; k < s->dims; k++) {
+        const uint32_t n = s->net_config.npus[k];
+        ways |= (uint64_t)(a % n != b % n) << k;
+        a /= n;
+        b /= n;
+    }
+    return ways;
+}
+
+/* In lock step the time of a collective depends on where its members lie. */
+static uint64_t lie_of(const orr_sim *s, const cfg_group *g)
+{
+    uint64_t sum = g->count;
+    uint32_t run = 1;
+    for (uint32_t i = 1; i <= g->count; i++) {
+        const bool is_near = i < g->count && g->sorted[i] / s->net_config.npus[0] ==
+                                                 g->sorted[i - 1] / s->net_config.npus[0];
+        sum += is_near ? way_between(s, g->sorted[0], g->sorted[i]) << 32 : mixed(run);
+        run = is_near ? run + 1 : 1;
+    }
+    return mixed(sum);
+}
+
 static void sum_groups(finder *v)
 {
     const orr_sim *s = v->f->s;
     for (size_t i = 0; i < s->groups.count; i++) {
         const cfg_group *g = &s->groups.groups[i];
-        uint64_t sum = 0;
+        uint64_t sum = v->f->is_lockstep ? lie_of(s, g) : 0;
         for (uint32_t m = 0; m < g->count; m++)
             sum += mixed(v->colour[g->members[m]]);
         v->group_sum[i] = mixed(sum ^ g->count);
@@ -214,19 +241,23 @@ static uint64_t line_colour(const finder *v, uint32_t r)
 static void refine(finder *v)
 {
     const orr_sim *s = v->f->s;
+    const bool has_lines = s->dims > 1 && !v->f->is_lockstep;
     sum_groups(v);
-    if (s->dims > 1)
+    if (has_lines)
         sum_lines(v);
     for (uint32_t r = 0; r < s->npu_count; r++) {
         const body *b = &v->bodies[orr_set_class_of(s->set, r)];
         uint64_t h = mixed(v->colour[r]);
         for (size_t i = 0; i < b->link_count; i++) {
             const uint32_t other = v->other[v->at[r] + i];
-            const uint64_t seen = other == RUN_NONE                        ? 1
-                                  : b->links[i].type != ORR_NODE_COMM_COLL ? v->colour[other]
-                                  : other != WORLD                         ? v->group_sum[other]
-                                  : s->dims > 1                            ? line_colour(v, r)
-                                                                           : 2;
+            const bool is_peer = b->links[i].type != ORR_NODE_COMM_COLL;
+            uint64_t seen = other == RUN_NONE ? 1
+                            : is_peer         ? v->colour[other]
+                            : other != WORLD  ? v->group_sum[other]
+                            : has_lines       ? line_colour(v, r)
+                                              : 2;
+            if (v->f->is_lockstep && is_peer && other != RUN_NONE)
+                seen = orr_hash_mix(seen ^ 0x8ebc6af09c88c6e3u, way_between(s, r, other) + 1);
             h = orr_hash_mix(h ^ 0xa0761d6478bd642fu, seen ^ 0x8ebc6af09c88c6e3u);
         }
         v->next[r] = h;
@@ -301,6 +332,38 @@ static bool make_classes(fold_sim *f, body *bodies)
     return true;
 }
 
+/* In lock step, messages and collectives are told apart by the classes that take part: whoever has two of a kind is not
+ * told apart. */
+static void refuse_twins(const finder *v)
+{
+    fold_sim *f = v->f;
+    const orr_sim *s = f->s;
+    for (uint32_t c = 0; c < f->class_count && !f->has_given_up; c++) {
+        const uint32_t r = f->classes[c].ranks[0], k = orr_set_class_of(s->set, r);
+        const body *b = &v->bodies[k];
+        for (size_t i = 0; i < b->link_count && !f->has_given_up; i++)
+            for (size_t j = 0; j < i && !f->has_given_up; j++) {
+                const uint32_t x = v->other[v->at[r] + i], y = v->other[v->at[r] + j];
+                if (b->links[i].type != b->links[j].type || x == y || x >= WORLD || y >= WORLD)
+                    continue;
+                if (b->links[i].type == ORR_NODE_COMM_COLL ? v->group_sum[x] == v->group_sum[y]
+                                                           : f->class_of[x] == f->class_of[y])
+                    fold_give_up(f, "rank %u has two neighbours that are alike", r);
+            }
+    }
+}
+
+static bool keep_group_colours(const finder *v)
+{
+    fold_sim *f = v->f;
+    const size_t count = f->s->groups.count;
+    uint64_t *kept = orr_arena_new(f->arena, count + 1, uint64_t);
+    if (kept && count)
+        memcpy(kept, v->group_sum, count * sizeof *kept);
+    f->group_colour = kept;
+    return kept != NULL;
+}
+
 bool fold_find_classes(fold_sim *f, orr_error *err)
 {
     orr_sim *s = f->s;
@@ -334,6 +397,10 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
         }
         f->class_count = count;
         ok = count && make_classes(f, v.bodies);
+        if (ok && f->is_lockstep) {
+            refuse_twins(&v);
+            ok = keep_group_colours(&v);
+        }
     }
     for (uint32_t k = 0; v.bodies && k < bodies; k++) {
         orr_free(v.bodies[k].links);

@@ -139,20 +139,20 @@ static int by_time(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-static bool put_finish_order(const fold_sim *f)
+bool fold_put_finish_order(orr_sim *s)
 {
-    orr_sim *s = f->s;
     finish *list = orr_alloc(s->npu_count, sizeof *list);
     uint32_t count = 0;
     bool is_sorted = true;
     if (!list)
         return false;
-    for (uint32_t r = 0; r < s->npu_count; r++)
-        if (f->results[r].finished_at != ORR_NEVER) {
-            is_sorted =
-                is_sorted && (count == 0 || f->results[r].finished_at >= list[count - 1].at);
-            list[count++] = (finish){f->results[r].finished_at, r};
-        }
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        const uint64_t at = orr_sim_rank(s, r)->finished_at;
+        if (at == ORR_NEVER)
+            continue;
+        is_sorted = is_sorted && (count == 0 || at >= list[count - 1].at);
+        list[count++] = (finish){at, r};
+    }
     if (!is_sorted)
         qsort(list, count, sizeof *list, by_time);
     for (uint32_t i = 0; i < count; i++)
@@ -173,7 +173,7 @@ bool fold_make_results(fold_sim *f)
         return false;
     for (uint32_t c = 0; c < f->class_count; c++)
         put_class(f, &f->classes[c]);
-    return put_finish_order(f);
+    return fold_put_finish_order(f->s);
 }
 
 const orr_sim_rank_result *fold_rank(const fold_sim *f, uint32_t rank)

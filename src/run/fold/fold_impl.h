@@ -7,6 +7,7 @@
  *     fold_phase.c    phases of collectives: members meet, and all their ends follow from their starts
  *     fold_figures.c  figures of nodes and ranks, one number per member
  *     fold_log.c      the log of steps, class by class, and rank by rank for those who read it
+ *     fold_lockstep.c classes whose members do everything at the same time: the network fluid
  *     fold_time.c     numbers per member */
 #ifndef ORR_RUN_FOLD_IMPL_H
 #define ORR_RUN_FOLD_IMPL_H
@@ -220,6 +221,8 @@ struct fold_sim {
     fold_val *phase_ends;
     size_t phase_ends_room;
     size_t *class_at; /* by class */
+    bool is_lockstep; /* only classes are looked for (fold_lockstep.c) */
+    const uint64_t *group_colour;
     /* giving up */
     bool has_started, has_given_up, wants_split;
     bool uses_world;   /* collectives name no group */
@@ -246,6 +249,7 @@ static inline fold_class *fold_class_at(const run_npu *n)
 
 /* ---- classes ---- */
 
+bool fold_colour_ranks(orr_sim *s); /* orr_sim.fold_colour: false: out of memory */
 bool fold_find_classes(fold_sim *f, orr_error *err);
 fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place);
 fold_family *fold_line_family(fold_sim *f, const sys_dim *d);
@@ -276,6 +280,7 @@ void fold_leave(fold_sim *f, fold_meeting *m); /* a class has finished this phas
 /* ---- figures ---- */
 
 bool fold_make_results(fold_sim *f);
+bool fold_put_finish_order(orr_sim *s); /* by time, then by rank; false: out of memory */
 
 /* ---- the log ---- */
 

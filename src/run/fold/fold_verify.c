@@ -71,7 +71,7 @@ struct fold_found *fold_keep_found(const orr_sim *s)
         memcpy(k->tallies, s->watch->tallies, k->tally_count * sizeof *k->tallies);
     memcpy(k->traffic, s->watch->traffic, sizeof k->traffic);
     k->messages = s->messages;
-    k->simulated = s->built;
+    k->simulated = orr_sim_simulated(s);
     return k;
 }
 

@@ -7,8 +7,8 @@
 
 #include "base/memory/hash.h"
 #include "models/network/link_servers.h"
+#include "models/network/routes.h"
 #include "models/network/topology/topology.h"
-#include "routes.h"
 
 #include <stdio.h>
 

@@ -11,8 +11,8 @@
 
 #include "base/memory/hash.h"
 #include "base/ticks.h"
+#include "models/network/routes.h"
 #include "models/network/topology/topology.h"
-#include "routes.h"
 
 typedef struct plain {
     const orr__topology *t;

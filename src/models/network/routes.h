@@ -25,6 +25,10 @@ void orr__routes_destroy(orr__routes *r); /* NULL is fine */
 /* NET_LINK_NONE: there is no route (ORR_EINPUT), or no memory. */
 uint32_t orr__routes_next(orr__routes *r, uint32_t at, uint32_t dst, uint64_t hash, orr_error *err);
 
+/* All links that begin a shortest route: their number, at most `most`; 0: it is there, or there is no route (err). */
+uint32_t orr__routes_choices(
+    orr__routes *r, uint32_t at, uint32_t dst, uint32_t *out, uint32_t most, orr_error *err);
+
 /* How many links before this one join the same two devices. */
 uint32_t orr__routes_twin(const orr__routes *r, uint32_t link);
 

@@ -320,6 +320,36 @@ uint32_t orr__routes_next(orr__routes *r, uint32_t at, uint32_t dst, uint64_t ha
     return link;
 }
 
+uint32_t orr__routes_choices(
+    orr__routes *r, uint32_t at, uint32_t dst, uint32_t *out, uint32_t most, orr_error *err)
+{
+    const uint32_t gate = r->gate[dst];
+    uint32_t count = 0, cost = UINT32_MAX;
+    if (at == dst)
+        return 0;
+    if (at == gate) { /* from the only neighbour: the cheapest links between the two */
+        const uint32_t *end = r->in.link + r->in.first[dst + 1];
+        for (const uint32_t *l = r->in.link + r->in.first[dst]; l < end; l++)
+            cost = r->t->links[*l].cost < cost ? r->t->links[*l].cost : cost;
+        for (const uint32_t *l = r->in.link + r->in.first[dst]; l < end && count < most; l++)
+            if (r->t->links[*l].cost == cost)
+                out[count++] = *l;
+        return count;
+    }
+    const uint32_t *distance = distances(r, gate);
+    if (!distance) {
+        orr_no_memory(err);
+        return 0;
+    }
+    for (uint32_t i = r->out.first[at];
+         distance[at] != FAR && i < r->out.first[at + 1] && count < most; i++)
+        if (is_on_route(r, distance, r->out.link[i]))
+            out[count++] = r->out.link[i];
+    if (count == 0)
+        orr_fail(err, ORR_EINPUT, NULL, "there is no route from device %u to rank %u", at, dst);
+    return count;
+}
+
 uint32_t orr__routes_twin(const orr__routes *r, uint32_t link)
 {
     const orr__wire *own = &r->t->links[link];

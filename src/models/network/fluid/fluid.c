@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fluid.c - max-min fair rates, kept up to date as flows come and go.
+ *
+ * Rates are worked out by filling: the rate of all flows rises together; a flow stops when it has all it wants, and all
+ * flows of a resource stop when the resource is full.  A resource on which even the wishes of all flows together fit
+ * (its `wish`) never stops anybody, so it does not tie flows together: a change is followed from flow to flow only over
+ * resources that can become full.  What is left untouched keeps its rate exactly.
+ *
+ * All changes of one tick are worked out together, in an event at the end of the tick. */
+#include "fluid.h"
+
+#include "base/memory/heap.h"
+#include "models/network/net_time.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE FLUID_NONE
+
+typedef struct resource {
+    double capacity;
+    double wish;    /* of all its flows together */
+    double bytes;   /* of the flows that are over */
+    uint32_t first; /* place of a flow on it */
+    uint32_t flows, most_flows;
+    uint64_t flows_ever, busy, busy_since;
+    /* while rates are worked out */
+    double left, share;
+    uint32_t mark;
+} resource;
+
+/* One flow on one resource. */
+typedef struct place {
+    uint32_t flow, next, previous;
+    uint32_t resource;
+} place;
+
+struct fluid_use {
+    fluid_part *parts;
+    uint32_t count;
+    uint32_t
+        free_places; /* of flows that are gone: the first place of a row of `count`, linked by next */
+};
+
+typedef struct flow {
+    fluid_use *use;
+    double bytes; /* all of it */
+    double left;  /* bytes, at `since` */
+    double rate;  /* bytes per ns; 0: not known yet */
+    double most;
+    uint64_t since;
+    uint64_t end; /* tick; UINT64_MAX: not known yet */
+    void (*done)(void *context, uint64_t argument);
+    void *context;
+    uint64_t argument, number;
+    uint32_t places;  /* the first of use->count */
+    uint32_t heap_at; /* NONE: not there */
+    uint32_t mark;    /* of the last solution it was part of; while free: the next free one */
+    bool is_fixed;
+} flow;
+
+/* Who is to be told that a flow is over. */
+typedef struct finished {
+    uint64_t number;
+    void (*done)(void *context, uint64_t argument);
+    void *context;
+    uint64_t argument;
+} finished;
+
+struct fluid {
+    orr_net *sim;
+    resource *resources;
+    size_t resource_count, resource_room;
+    place *places;
+    size_t place_count, place_room;
+    flow *flows;
+    size_t flow_count, flow_room;
+    uint32_t free_flow;
+    uint64_t numbers;
+    fluid_use **uses;
+    size_t use_count, use_room;
+    uint32_t *heap; /* flows by end */
+    size_t heap_count, heap_room;
+    uint64_t armed;  /* tick of the next look at ends */
+    uint32_t *dirty; /* resources with a change */
+    size_t dirty_count, dirty_room;
+    bool is_solving_soon;
+    uint32_t *found_flows, *found_resources;
+    size_t found_flow_room, found_resource_room;
+    orr_heap levels;
+    uint32_t mark;
+    struct finished *due;
+    size_t due_room;
+    bool has_failed;
+};
+
+/* ---- life ---- */
+
+fluid *fluid_create(void)
+{
+    fluid *f = orr_alloc(1, sizeof *f);
+    if (f) {
+        f->free_flow = NONE;
+        f->armed = UINT64_MAX;
+    }
+    return f;
+}
+
+void fluid_destroy(fluid *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->use_count; i++) {
+        orr_free(f->uses[i]->parts);
+        orr_free(f->uses[i]);
+    }
+    orr_free(f->uses);
+    orr_free(f->resources);
+    orr_free(f->places);
+    orr_free(f->flows);
+    orr_free(f->heap);
+    orr_free(f->dirty);
+    orr_free(f->found_flows);
+    orr_free(f->found_resources);
+    orr_free(f->due);
+    orr_heap_fini(&f->levels);
+    orr_free(f);
+}
+
+uint32_t fluid_add(fluid *f, double capacity, uint32_t count)
+{
+    const size_t first = f->resource_count;
+    if (first + count >= NONE || !orr_grow(&f->resources, &f->resource_room, first + count))
+        return NONE;
+    for (uint32_t i = 0; i < count; i++)
+        f->resources[first + i] = (resource){.capacity = capacity, .first = NONE};
+    f->resource_count += count;
+    return (uint32_t)first;
+}
+
+uint32_t fluid_count(const fluid *f)
+{
+    return (uint32_t)f->resource_count;
+}
+
+static int by_resource(const void *a, const void *b)
+{
+    const uint32_t x = ((const fluid_part *)a)->resource, y = ((const fluid_part *)b)->resource;
+    return x < y ? -1 : x > y;
+}
+
+fluid_use *fluid_use_make(fluid *f, const fluid_part *parts, size_t count)
+{
+    fluid_use *u = orr_alloc(1, sizeof *u);
+    fluid_part *copy = orr_alloc(count + 1, sizeof *copy);
+    if (!u || !copy || !orr_grow(&f->uses, &f->use_room, f->use_count + 1)) {
+        orr_free(u);
+        orr_free(copy);
+        return NULL;
+    }
+    if (count)
+        memcpy(copy, parts, count * sizeof *copy);
+    qsort(copy, count, sizeof *copy, by_resource);
+    uint32_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (kept && copy[kept - 1].resource == copy[i].resource)
+            copy[kept - 1].share += copy[i].share;
+        else
+            copy[kept++] = copy[i];
+    *u = (fluid_use){.parts = copy, .count = kept, .free_places = NONE};
+    return f->uses[f->use_count++] = u;
+}
+
+/* ---- flows by their ends ---- */
+
+static bool ends_before(const fluid *f, uint32_t a, uint32_t b)
+{
+    const flow *x = &f->flows[a], *y = &f->flows[b];
+    return x->end < y->end || (x->end == y->end && x->number < y->number);
+}
+
+static void heap_put(fluid *f, size_t at, uint32_t index)
+{
+    f->heap[at] = index;
+    f->flows[index].heap_at = (uint32_t)at;
+}
+
+static void heap_mend(fluid *f, size_t at)
+{
+    const uint32_t moving = f->heap[at];
+    while (at && ends_before(f, moving, f->heap[(at - 1) / 2])) {
+        heap_put(f, at, f->heap[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    for (size_t child; (child = 2 * at + 1) < f->heap_count; at = child) {
+        if (child + 1 < f->heap_count && ends_before(f, f->heap[child + 1], f->heap[child]))
+            child++;
+        if (!ends_before(f, f->heap[child], moving))
+            break;
+        heap_put(f, at, f->heap[child]);
+    }
+    heap_put(f, at, moving);
+}
+
+static void heap_remove(fluid *f, uint32_t index)
+{
+    const size_t at = f->flows[index].heap_at;
+    const uint32_t last = f->heap[--f->heap_count];
+    f->flows[index].heap_at = NONE;
+    if (last != index) {
+        heap_put(f, at, last);
+        heap_mend(f, at);
+    }
+}
+
+/* ---- flows on their resources ---- */
+
+static bool take_places(fluid *f, fluid_use *u, uint32_t *out)
+{
+    if (u->free_places != NONE) {
+        *out = u->free_places;
+        u->free_places = f->places[*out].next;
+        return true;
+    }
+    if (f->place_count + u->count >= NONE ||
+        !orr_grow(&f->places, &f->place_room, f->place_count + u->count + 1))
+        return false;
+    *out = (uint32_t)f->place_count;
+    f->place_count += u->count ? u->count : 1;
+    return true;
+}
+
+static void join(fluid *f, uint32_t index)
+{
+    const flow *w = &f->flows[index];
+    const uint64_t now = orr__net_now(f->sim);
+    for (uint32_t i = 0; i < w->use->count; i++) {
+        const fluid_part *part = &w->use->parts[i];
+        resource *r = &f->resources[part->resource];
+        place *p = &f->places[w->places + i];
+        *p = (place){.flow = index, .next = r->first, .previous = NONE, .resource = part->resource};
+        if (r->first != NONE)
+            f->places[r->first].previous = w->places + i;
+        else
+            r->busy_since = now;
+        r->first = w->places + i;
+        r->wish += part->share * w->most;
+        r->flows_ever++;
+        if (++r->flows > r->most_flows)
+            r->most_flows = r->flows;
+    }
+}
+
+static void leave(fluid *f, const flow *w)
+{
+    const uint64_t now = orr__net_now(f->sim);
+    for (uint32_t i = 0; i < w->use->count; i++) {
+        const fluid_part *part = &w->use->parts[i];
+        resource *r = &f->resources[part->resource];
+        const place *p = &f->places[w->places + i];
+        if (p->previous == NONE)
+            r->first = p->next;
+        else
+            f->places[p->previous].next = p->next;
+        if (p->next != NONE)
+            f->places[p->next].previous = p->previous;
+        r->bytes += part->share * w->bytes;
+        if (--r->flows == 0) {
+            r->busy += now - r->busy_since;
+            r->wish = 0; /* no rest of rounding stays */
+        } else {
+            r->wish -= part->share * w->most;
+        }
+    }
+    if (w->use->count) {
+        f->places[w->places].next = w->use->free_places;
+        w->use->free_places = w->places;
+    }
+}
+
+/* Even all flows together do not fill it.  A hair of rounding does not count. */
+static bool never_full(const resource *r)
+{
+    return r->wish <= r->capacity * (1 + 1e-9);
+}
+
+static void note_change(fluid *f, uint32_t index)
+{
+    const resource *r = &f->resources[index];
+    if (r->flows == 0)
+        return;
+    if (!orr_grow(&f->dirty, &f->dirty_room, f->dirty_count + 1)) {
+        f->has_failed = true;
+        return;
+    }
+    f->dirty[f->dirty_count++] = index;
+}
+
+/* ---- rates ---- */
+
+static void fail(fluid *f)
+{
+    orr_error err;
+    orr_no_memory(&err);
+    orr_net_fail(f->sim, &err);
+}
+
+static void ends(void *context, uint64_t unused);
+
+static void arm(fluid *f)
+{
+    if (f->heap_count == 0)
+        return;
+    const uint64_t now = orr__net_now(f->sim);
+    uint64_t first = f->flows[f->heap[0]].end;
+    if (first < now)
+        first = now;
+    if (first >= f->armed)
+        return;
+    f->armed = first;
+    orr__net_after(f->sim, first - now, ends, f, first);
+}
+
+static void set_rate(fluid *f, uint32_t index, double rate)
+{
+    flow *w = &f->flows[index];
+    const uint64_t now = orr__net_now(f->sim);
+    if (rate == w->rate && w->heap_at != NONE)
+        return;
+    w->left -= w->rate * (double)(now - w->since);
+    if (w->left < 0)
+        w->left = 0;
+    w->since = now;
+    w->rate = rate;
+    /* A picosecond of rounding does not cost another tick. */
+    const double wait = w->left > 0 ? w->left / rate - 1e-3 : 0;
+    w->end = wait >= 9e18 ? UINT64_MAX - 1 : now + (wait > 0 ? (uint64_t)ceil(wait) : 0);
+    if (w->heap_at == NONE) {
+        heap_put(f, f->heap_count++, index); /* there is room: one per flow */
+        heap_mend(f, f->heap_count - 1);
+    } else {
+        heap_mend(f, w->heap_at);
+    }
+}
+
+static bool find_flow(fluid *f, uint32_t index, size_t *count)
+{
+    flow *w = &f->flows[index];
+    if (w->mark == f->mark)
+        return true;
+    w->mark = f->mark;
+    w->is_fixed = false;
+    if (!orr_grow(&f->found_flows, &f->found_flow_room, *count + 1))
+        return false;
+    f->found_flows[(*count)++] = index;
+    return true;
+}
+
+/* All flows that the changes may reach, and the resources between them. */
+static bool find_touched(fluid *f, size_t *flows, size_t *resources)
+{
+    *flows = *resources = 0;
+    f->mark++;
+    for (size_t d = 0; d < f->dirty_count; d++) {
+        const resource *r = &f->resources[f->dirty[d]];
+        for (uint32_t p = r->first; p != NONE; p = f->places[p].next)
+            if ((!never_full(r) ||
+                 f->flows[f->places[p].flow].rate < f->flows[f->places[p].flow].most) &&
+                !find_flow(f, f->places[p].flow, flows))
+                return false;
+    }
+    f->dirty_count = 0;
+    for (size_t i = 0; i < *flows; i++) {
+        const fluid_use *u = f->flows[f->found_flows[i]].use;
+        for (uint32_t k = 0; k < u->count; k++) {
+            resource *r = &f->resources[u->parts[k].resource];
+            if (r->mark == f->mark || never_full(r))
+                continue;
+            r->mark = f->mark;
+            r->left = r->capacity;
+            r->share = 0;
+            if (!orr_grow(&f->found_resources, &f->found_resource_room, *resources + 1))
+                return false;
+            f->found_resources[(*resources)++] = u->parts[k].resource;
+            for (uint32_t p = r->first; p != NONE; p = f->places[p].next)
+                if (!find_flow(f, f->places[p].flow, flows))
+                    return false;
+        }
+    }
+    return true;
+}
+
+/* Numbers above 0 as keys in their order. */
+static uint64_t key_of(double level)
+{
+    uint64_t bits;
+    level = level > 0 ? level : 0;
+    memcpy(&bits, &level, sizeof bits);
+    return bits;
+}
+
+static double level_of(const resource *r)
+{
+    return r->share > 0 ? (r->left > 0 ? r->left / r->share : 0) : INFINITY;
+}
+
+static void fix_flow(fluid *f, uint32_t index, double rate)
+{
+    flow *w = &f->flows[index];
+    w->is_fixed = true;
+    for (uint32_t k = 0; k < w->use->count; k++) {
+        resource *r = &f->resources[w->use->parts[k].resource];
+        if (r->mark != f->mark)
+            continue;
+        const double share = w->use->parts[k].share;
+        r->left -= share * rate;
+        r->share -= share;
+        if (r->share < 1e-12)
+            r->share = 0;
+    }
+    set_rate(f, index, rate);
+}
+
+enum { RESOURCE = 1u << 31 };
+
+/* The next level at which something stops.  Entries of the heap that are out of date are put back where they belong:
+ * a level only rises. */
+static bool next_stop(fluid *f, double *level, uint32_t *who)
+{
+    orr_heap_entry e;
+    while (orr_heap_pop(&f->levels, &e)) {
+        if (!(e.value & RESOURCE)) {
+            if (f->flows[e.value].is_fixed)
+                continue;
+            *level = f->flows[e.value].most;
+            *who = e.value;
+            return true;
+        }
+        const resource *r = &f->resources[e.value & ~RESOURCE];
+        if (r->share == 0)
+            continue;
+        *level = level_of(r);
+        if (key_of(*level) > e.key) {
+            if (!orr_heap_push(&f->levels, key_of(*level), e.value))
+                f->has_failed = true;
+            continue;
+        }
+        *who = e.value;
+        return true;
+    }
+    return false;
+}
+
+static void fill(fluid *f, size_t flows, size_t resources)
+{
+    double level = 0, next = 0;
+    uint32_t who;
+    bool ok = true;
+    f->levels.count = 0;
+    for (size_t i = 0; i < flows; i++) {
+        const flow *w = &f->flows[f->found_flows[i]];
+        for (uint32_t k = 0; k < w->use->count; k++) {
+            resource *r = &f->resources[w->use->parts[k].resource];
+            if (r->mark == f->mark)
+                r->share += w->use->parts[k].share;
+        }
+        if (isfinite(w->most))
+            ok = ok && orr_heap_push(&f->levels, key_of(w->most), f->found_flows[i]);
+    }
+    for (size_t i = 0; i < resources; i++)
+        ok = ok && orr_heap_push(&f->levels, key_of(level_of(&f->resources[f->found_resources[i]])),
+                                 f->found_resources[i] | RESOURCE);
+    while (ok && !f->has_failed && next_stop(f, &next, &who)) {
+        level = next > level ? next : level; /* rounding must not take back what was given */
+        if (!(who & RESOURCE)) {
+            fix_flow(f, who, level);
+            continue;
+        }
+        for (uint32_t p = f->resources[who & ~RESOURCE].first; p != NONE; p = f->places[p].next)
+            if (!f->flows[f->places[p].flow].is_fixed)
+                fix_flow(f, f->places[p].flow, level);
+    }
+    f->has_failed = f->has_failed || !ok;
+}
+
+static void solve(void *context, uint64_t unused)
+{
+    fluid *f = context;
+    size_t flows, resources;
+    (void)unused;
+    f->is_solving_soon = false;
+    if (f->has_failed || !find_touched(f, &flows, &resources)) {
+        fail(f);
+        return;
+    }
+    fill(f, flows, resources);
+    if (f->has_failed)
+        fail(f);
+    else
+        arm(f);
+}
+
+static void solve_soon(fluid *f)
+{
+    if (f->is_solving_soon || (f->dirty_count == 0 && !f->has_failed))
+        return;
+    f->is_solving_soon = true;
+    orr__net_after(f->sim, 0, solve, f, 0);
+}
+
+/* ---- starting and ending ---- */
+
+bool fluid_start(fluid *f,
+                 orr_net *sim,
+                 fluid_use *use,
+                 double bytes,
+                 double most,
+                 void (*done)(void *context, uint64_t argument),
+                 void *context,
+                 uint64_t argument)
+{
+    f->sim = sim;
+    uint32_t index = f->free_flow;
+    if (index == NONE) {
+        if (f->flow_count >= RESOURCE || !orr_grow(&f->flows, &f->flow_room, f->flow_count + 1) ||
+            !orr_grow(&f->heap, &f->heap_room, f->flow_count + 1))
+            return false;
+        index = (uint32_t)f->flow_count;
+    }
+    /* Nothing can be faster than what it crosses. */
+    for (uint32_t i = 0; i < use->count; i++) {
+        const double own = f->resources[use->parts[i].resource].capacity / use->parts[i].share;
+        if (own < most)
+            most = own;
+    }
+    uint32_t places = 0;
+    if (!take_places(f, use, &places))
+        return false;
+    if (index == f->free_flow)
+        f->free_flow = f->flows[index].mark;
+    else
+        f->flow_count++;
+    f->flows[index] = (flow){.use = use,
+                             .bytes = bytes,
+                             .left = bytes,
+                             .most = most,
+                             .since = orr__net_now(sim),
+                             .end = UINT64_MAX,
+                             .done = done,
+                             .context = context,
+                             .argument = argument,
+                             .number = f->numbers++,
+                             .places = places,
+                             .heap_at = NONE};
+    join(f, index);
+    bool is_alone = true;
+    for (uint32_t i = 0; i < use->count; i++)
+        if (!never_full(&f->resources[use->parts[i].resource])) {
+            is_alone = false;
+            note_change(f, use->parts[i].resource);
+        }
+    if (is_alone) {
+        set_rate(f, index, most);
+        arm(f);
+    }
+    solve_soon(f);
+    return !f->has_failed;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t x = ((const finished *)a)->number, y = ((const finished *)b)->number;
+    return x < y ? -1 : x > y;
+}
+
+static finished end_flow(fluid *f, uint32_t index)
+{
+    flow *w = &f->flows[index];
+    const finished out = {w->number, w->done, w->context, w->argument};
+    heap_remove(f, index);
+    for (uint32_t i = 0; i < w->use->count; i++)
+        if (!never_full(&f->resources[w->use->parts[i].resource]))
+            note_change(f, w->use->parts[i].resource);
+    leave(f, w);
+    w->mark = f->free_flow;
+    f->free_flow = index;
+    return out;
+}
+
+/* All that end at this tick, in the order in which they started. */
+static void ends(void *context, uint64_t tick)
+{
+    fluid *f = context;
+    const uint64_t now = orr__net_now(f->sim);
+    size_t count = 0;
+    if (tick == f->armed)
+        f->armed = UINT64_MAX;
+    while (f->heap_count && f->flows[f->heap[0]].end <= now) {
+        if (!orr_grow(&f->due, &f->due_room, count + 1)) {
+            fail(f);
+            return;
+        }
+        f->due[count++] = end_flow(f, f->heap[0]);
+    }
+    solve_soon(f);
+    arm(f);
+    if (count > 1)
+        qsort(f->due, count, sizeof *f->due, by_number);
+    for (size_t i = 0; i < count; i++)
+        f->due[i].done(f->due[i].context, f->due[i].argument);
+}
+
+fluid_figures fluid_figures_of(const fluid *f, uint32_t index)
+{
+    const resource *r = &f->resources[index];
+    return (fluid_figures){.bytes = r->bytes,
+                           .capacity = r->capacity,
+                           .flows = r->flows_ever,
+                           .busy_ns = r->busy,
+                           .most_flows = r->most_flows};
+}

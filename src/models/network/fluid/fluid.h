@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fluid.h - flows that share what they cross: each gets as much as it can have without taking from one that has less
+ * (max-min fairness), and rates change only when a flow starts or ends (docs/design/fluid.md).
+ *
+ *     fluid *f = fluid_create(sim_time...);
+ *     uint32_t port = fluid_add(f, 50);                                  // 50 bytes per ns
+ *     const fluid_use *use = fluid_use_of(f, &(fluid_part){port, 1}, 1);
+ *     fluid_start(f, sim, use, 1 << 20, INFINITY, done, context, 7);     // done(context, 7) when the bytes are through
+ *
+ * A *resource* is anything with a capacity: a port, or a link in one direction.  A *use* says how much of each resource
+ * a flow takes for each byte of its own: 1 along the route of a message; a collective has many parts.  Uses are kept
+ * and shared by the flows that have them. */
+#ifndef ORR_MODELS_FLUID_H
+#define ORR_MODELS_FLUID_H
+
+#include <orrery/network.h>
+
+#include "base/memory/memory.h"
+
+typedef struct fluid fluid;
+typedef struct fluid_use fluid_use;
+
+typedef struct fluid_part {
+    uint32_t resource;
+    double share; /* bytes that this resource carries for each byte of the flow; above 0 */
+} fluid_part;
+
+fluid *fluid_create(void); /* NULL: out of memory */
+void fluid_destroy(fluid *f);
+
+enum { FLUID_NONE = UINT32_MAX };
+/* Bytes per ns.  Returns the number of the first; FLUID_NONE: out of memory. */
+uint32_t fluid_add(fluid *f, double capacity, uint32_t count);
+
+/* Parts of one resource are added up.  NULL: out of memory. */
+fluid_use *fluid_use_make(fluid *f, const fluid_part *parts, size_t count);
+
+/* A flow of so many bytes, not faster than `most` bytes per ns.  done is called when its last byte is through.
+ * False: out of memory. */
+bool fluid_start(fluid *f,
+                 orr_net *sim,
+                 fluid_use *use,
+                 double bytes,
+                 double most,
+                 void (*done)(void *context, uint64_t argument),
+                 void *context,
+                 uint64_t argument);
+
+/* What went through a resource so far. */
+typedef struct fluid_figures {
+    double bytes, capacity;
+    uint64_t flows;
+    uint64_t busy_ns; /* with a flow under way */
+    uint32_t most_flows;
+} fluid_figures;
+uint32_t fluid_count(const fluid *f);
+fluid_figures fluid_figures_of(const fluid *f, uint32_t resource);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fluid_network.c - the network fluid: a message is a flow along its route, cut-through, and flows that meet share what
+ * they cross.  Its last byte arrives when the flow is over and the latency of the route has passed. */
+#include "fluid_network.h"
+
+#include "base/memory/hash.h"
+#include "models/network/net_table.h"
+#include "models/network/net_time.h"
+
+#include <math.h>
+
+/* Routes that were used before: the resources, as a flow needs them. */
+typedef struct route {
+    fluid_use *use;
+    double latency;
+    uint64_t hash[2];
+} route;
+
+/* A message on its way. */
+typedef struct letter {
+    uint64_t token;
+    uint64_t latency;
+    uint32_t next; /* free */
+} letter;
+
+struct fluid_network {
+    fluid *f;
+    fluid_paths paths;
+    orr_where where;
+    orr_net *sim;
+    route *routes;
+    size_t route_count, route_room;
+    orr_map *by_pair; /* pair -> route, where a pair has one */
+    orr_map *by_hash; /* of the resources -> route */
+    letter *letters;
+    size_t letter_count, letter_room;
+    uint32_t free_letter;
+    uint64_t messages;
+};
+
+fluid *fluid_network_flows(void *net)
+{
+    return ((fluid_network *)net)->f;
+}
+
+fluid_paths *fluid_network_paths(void *net)
+{
+    return &((fluid_network *)net)->paths;
+}
+
+static void fluid_network_destroy(void *net)
+{
+    fluid_network *n = net;
+    if (!n)
+        return;
+    fluid_paths_fini(&n->paths);
+    fluid_destroy(n->f);
+    orr_map_destroy(n->by_pair);
+    orr_map_destroy(n->by_hash);
+    orr_free(n->routes);
+    orr_free(n->letters);
+    orr_free(n);
+}
+
+static orr_code fluid_network_create(const orr_net_config *cfg, void **out, orr_error *err)
+{
+    fluid_network *n = orr_alloc(1, sizeof *n);
+    *out = NULL;
+    if (!n)
+        return orr_no_memory(err);
+    n->free_letter = FLUID_NONE;
+    n->where = cfg->where;
+    n->f = fluid_create();
+    n->by_pair = orr_map_create(0);
+    n->by_hash = orr_map_create(0);
+    orr_code code = n->f && n->by_pair && n->by_hash ? fluid_paths_init(&n->paths, cfg, n->f, err)
+                                                     : orr_no_memory(err);
+    n->paths.where = &n->where;
+    if (code)
+        fluid_network_destroy(n);
+    else
+        *out = n;
+    return code;
+}
+
+/* ---- routes ---- */
+
+static uint64_t hash_parts(const fluid_paths *p, uint64_t seed)
+{
+    uint64_t h = seed;
+    for (size_t i = 0; i < p->part_count; i++)
+        h = orr_hash_mix(h ^ 0x8ebc6af09c88c6e3u, p->parts[i].resource + 1);
+    return h;
+}
+
+/* Routes of the same resources are one.  NONE: out of memory. */
+static uint32_t find_route(fluid_network *n, double latency)
+{
+    const uint64_t hash[2] = {hash_parts(&n->paths, 0xa0761d6478bd642fu),
+                              hash_parts(&n->paths, 0xe7037ed1a0b428dbu)};
+    uint64_t key = hash[0];
+    uint32_t i;
+    while ((i = orr_map_find(n->by_hash, key, FLUID_NONE)) != FLUID_NONE) {
+        if (n->routes[i].hash[0] == hash[0] && n->routes[i].hash[1] == hash[1])
+            return i;
+        key++;
+    }
+    i = (uint32_t)n->route_count;
+    if (!orr_grow(&n->routes, &n->route_room, n->route_count + 1))
+        return FLUID_NONE;
+    fluid_use *use = fluid_use_make(n->f, n->paths.parts, n->paths.part_count);
+    if (!use || !orr_map_put(n->by_hash, key, i, NULL))
+        return FLUID_NONE;
+    n->routes[n->route_count++] = (route){use, latency, {hash[0], hash[1]}};
+    return i;
+}
+
+static orr_code route_of(fluid_network *n, const orr_message *m, uint32_t *out, orr_error *err)
+{
+    const uint64_t pair = (uint64_t)m->src << 32 | m->dst;
+    const bool is_fixed = !n->paths.t || n->paths.t->routing != ORR__ROUTE_BY_MESSAGE;
+    double latency = 0;
+    const uint64_t number = n->messages++;
+    if (is_fixed && (*out = orr_map_find(n->by_pair, pair, FLUID_NONE)) != FLUID_NONE)
+        return ORR_OK;
+    n->paths.part_count = 0;
+    const orr_code code = fluid_paths_add_one(&n->paths, m->src, m->dst, number, 1, &latency, err);
+    if (code)
+        return code;
+    *out = find_route(n, latency);
+    if (*out == FLUID_NONE || (is_fixed && !orr_map_put(n->by_pair, pair, *out, NULL)))
+        return orr_no_memory(err);
+    return ORR_OK;
+}
+
+/* ---- messages ---- */
+
+static void arrive(void *net, uint64_t index)
+{
+    fluid_network *n = net;
+    const letter one = n->letters[index];
+    n->letters[index].next = n->free_letter;
+    n->free_letter = (uint32_t)index;
+    orr__net_deliver_after(n->sim, one.latency, one.token);
+}
+
+static orr_code fluid_network_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
+{
+    fluid_network *n = net;
+    uint32_t r, i = n->free_letter;
+    n->sim = sim;
+    const orr_code code = route_of(n, m, &r, err);
+    if (code)
+        return code;
+    if (i != FLUID_NONE) {
+        n->free_letter = n->letters[i].next;
+    } else {
+        if (!orr_grow(&n->letters, &n->letter_room, n->letter_count + 1))
+            return orr_no_memory(err);
+        i = (uint32_t)n->letter_count++;
+    }
+    n->letters[i] = (letter){.token = m->token, .latency = (uint64_t)llround(n->routes[r].latency)};
+    if (!fluid_start(n->f, sim, n->routes[r].use, (double)m->size, INFINITY, arrive, n, i))
+        return orr_no_memory(err);
+    return ORR_OK;
+}
+
+static void fluid_network_report(const void *net, orr_net_link_visit visit, void *context)
+{
+    const fluid_network *n = net;
+    for (uint32_t i = 0; i < fluid_count(n->f); i++) {
+        const fluid_figures g = fluid_figures_of(n->f, i);
+        orr_net_link link = {.messages = g.flows,
+                             .bytes = (uint64_t)llround(g.bytes),
+                             .busy_ns = g.busy_ns,
+                             .max_queue = g.most_flows > 1 ? g.most_flows - 1 : 0,
+                             .bandwidth = g.capacity};
+        if (g.flows == 0)
+            continue;
+        fluid_paths_name(&n->paths, i, link.name);
+        visit(context, &link);
+    }
+}
+
+const orr_net_ops orr__net_fluid = {
+    .name = "fluid",
+    .help = "flows share ports and links fairly, cut-through; collectives as NCCL runs them",
+    .create = fluid_network_create,
+    .send = fluid_network_send,
+    .destroy = fluid_network_destroy,
+    .report = fluid_network_report,
+};

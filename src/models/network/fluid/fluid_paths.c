@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fluid_paths.c - see fluid_paths.h. */
+#include "fluid_paths.h"
+
+#include "base/memory/hash.h"
+#include "models/network/net_own.h"
+
+#include <stdio.h>
+
+enum { NONE = UINT32_MAX, MOST_HOPS = 1 << 16 };
+
+/* ---- setting up ---- */
+
+static bool add_dims(fluid_paths *p, const orr_net_config *cfg)
+{
+    net_product_init(&p->shape, cfg);
+    for (uint32_t k = 0; k < cfg->dims; k++) {
+        p->speed[k] = net_link_speed(cfg->bandwidth[k]);
+        p->latency[k] = cfg->latency_ns[k];
+        if (p->shape.shape[k] == ORR_NET_FULLY_CONNECTED) {
+            if (!p->pairs && !(p->pairs = orr_map_create(0)))
+                return false;
+            continue;
+        }
+        p->first[k] = fluid_add(p->f, p->speed[k], 2 * p->shape.ranks);
+        if (p->first[k] == FLUID_NONE)
+            return false;
+    }
+    return true;
+}
+
+static orr_code add_links(fluid_paths *p, orr_error *err)
+{
+    for (size_t i = 0; i < p->t->link_count; i++)
+        if (fluid_add(p->f, p->t->links[i].speed, 1) == FLUID_NONE)
+            return orr_no_memory(err);
+    return orr__routes_create(p->t, 0, &p->routes, err);
+}
+
+orr_code fluid_paths_init(fluid_paths *p, const orr_net_config *cfg, fluid *f, orr_error *err)
+{
+    *p = (fluid_paths){.f = f, .where = &cfg->where};
+    if (cfg->own && cfg->own->topology) {
+        p->t = cfg->own->topology;
+        return add_links(p, err);
+    }
+    return add_dims(p, cfg) ? ORR_OK : orr_no_memory(err);
+}
+
+void fluid_paths_fini(fluid_paths *p)
+{
+    orr_map_destroy(p->pairs);
+    orr__routes_destroy(p->routes);
+    orr_free(p->parts);
+    orr_free(p->pair_of);
+}
+
+static bool add_part(fluid_paths *p, uint32_t resource, double share)
+{
+    if (!orr_grow(&p->parts, &p->part_room, p->part_count + 1))
+        return false;
+    p->parts[p->part_count++] = (fluid_part){resource, share};
+    return true;
+}
+
+/* ---- dimensions ---- */
+
+static uint32_t pair_resource(fluid_paths *p, uint32_t k, uint32_t from, uint32_t to)
+{
+    const uint64_t key = (uint64_t)from * p->shape.ranks + to;
+    uint32_t r = orr_map_find(p->pairs, key, NONE);
+    if (r != NONE)
+        return r;
+    if (!orr_grow(&p->pair_of, &p->pair_room, p->pair_count + 1) ||
+        (r = fluid_add(p->f, p->speed[k], 1)) == FLUID_NONE || !orr_map_put(p->pairs, key, r, NULL))
+        return NONE;
+    if (p->pair_count == 0)
+        p->first_pair = r; /* nothing else is added from now on */
+    p->pair_of[p->pair_count++] = key;
+    return r;
+}
+
+/* Along dimension k, from rank `at` to the one with the coordinate of dst. */
+static bool cross(
+    fluid_paths *p, uint32_t k, uint32_t at, uint32_t to, double share, double *latency)
+{
+    const net_product *s = &p->shape;
+    if (s->shape[k] == ORR_NET_SWITCH) {
+        *latency += 2 * p->latency[k];
+        at = p->stands_for ? p->stands_for[at] : at;
+        to = p->stands_for ? p->stands_for[to] : to;
+        return add_part(p, p->first[k] + 2 * at, share) &&
+               add_part(p, p->first[k] + 2 * to + 1, share);
+    }
+    if (s->shape[k] == ORR_NET_FULLY_CONNECTED) {
+        const uint32_t r = pair_resource(p, k, at, to);
+        *latency += p->latency[k];
+        return r != NONE && add_part(p, r, share);
+    }
+    const uint32_t n = s->npus[k];
+    const bool is_clockwise = net_product_is_clockwise(s, k, at, to);
+    while (at != to) {
+        const uint32_t c = net_product_coordinate(s, k, at);
+        *latency += p->latency[k];
+        if (!add_part(p, p->first[k] + 2 * at + !is_clockwise, share))
+            return false;
+        at = net_product_neighbour(s, k, at, is_clockwise ? (c + 1) % n : (c + n - 1) % n);
+    }
+    return true;
+}
+
+static bool add_along_dims(
+    fluid_paths *p, uint32_t src, uint32_t dst, double share, double *latency)
+{
+    bool ok = true;
+    for (uint32_t k = 0, at = src; k < p->shape.dims && at != dst && ok; k++) {
+        const uint32_t c = net_product_coordinate(&p->shape, k, dst);
+        if (net_product_coordinate(&p->shape, k, at) == c)
+            continue;
+        const uint32_t to = net_product_neighbour(&p->shape, k, at, c);
+        ok = cross(p, k, at, to, share, latency);
+        at = to;
+    }
+    return ok;
+}
+
+/* ---- links ---- */
+
+static orr_code fail_route(const fluid_paths *p, uint32_t src, uint32_t dst, orr_error *err)
+{
+    if (err->code == ORR_ENOMEM)
+        return err->code;
+    return orr_fail(err, ORR_EINPUT, p->where,
+                    "there is no route from rank %u to rank %u over links that work", src, dst);
+}
+
+/* One route, chosen as the topology says. */
+static orr_code add_route(fluid_paths *p,
+                          uint32_t src,
+                          uint32_t dst,
+                          uint64_t hash,
+                          double share,
+                          double *latency,
+                          orr_error *err)
+{
+    uint32_t at = src;
+    for (uint32_t hops = 0; hops < MOST_HOPS; hops++) {
+        const uint32_t link = orr__routes_next(p->routes, at, dst, hash, err);
+        if (link == NET_LINK_ARRIVED)
+            return ORR_OK;
+        if (link == NET_LINK_NONE)
+            return fail_route(p, src, dst, err);
+        if (!add_part(p, link, share))
+            return orr_no_memory(err);
+        *latency += p->t->links[link].latency;
+        at = p->t->links[link].to;
+    }
+    return orr_fail(err, ORR_EBUG, p->where, "a route from rank %u to rank %u does not end", src,
+                    dst);
+}
+
+enum { MOST_WAYS = 256 };
+
+/* Divided equally at each device among the links that begin a shortest route; very thin ones stay together. */
+static orr_code divide(fluid_paths *p,
+                       uint32_t at,
+                       uint32_t dst,
+                       double share,
+                       double least,
+                       double *latency,
+                       orr_error *err)
+{
+    uint32_t ways[MOST_WAYS];
+    double longest = 0;
+    if (at == dst)
+        return ORR_OK;
+    uint32_t count = orr__routes_choices(p->routes, at, dst, ways, MOST_WAYS, err);
+    if (count == 0)
+        return fail_route(p, at, dst, err);
+    if (share / count < least) {
+        ways[0] = ways[dst % count];
+        count = 1;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const orr__wire *l = &p->t->links[ways[i]];
+        double own = l->latency;
+        if (!add_part(p, ways[i], share / count))
+            return orr_no_memory(err);
+        const orr_code code = divide(p, l->to, dst, share / count, least, &own, err);
+        if (code)
+            return code;
+        longest = own > longest ? own : longest;
+    }
+    *latency += longest;
+    return ORR_OK;
+}
+
+orr_code fluid_paths_add(
+    fluid_paths *p, uint32_t src, uint32_t dst, double share, double *latency, orr_error *err)
+{
+    if (!p->t)
+        return add_along_dims(p, src, dst, share, latency) ? ORR_OK : orr_no_memory(err);
+    if (p->t->routing == ORR__ROUTE_BY_MESSAGE)
+        return divide(p, src, dst, share, share / 4096, latency, err);
+    return fluid_paths_add_one(p, src, dst, 0, share, latency, err);
+}
+
+orr_code fluid_paths_add_one(fluid_paths *p,
+                             uint32_t src,
+                             uint32_t dst,
+                             uint64_t number,
+                             double share,
+                             double *latency,
+                             orr_error *err)
+{
+    const uint64_t pair = (uint64_t)src << 32 | dst;
+    if (!p->t)
+        return fluid_paths_add(p, src, dst, share, latency, err);
+    if (p->t->routing != ORR__ROUTE_BY_MESSAGE)
+        number = 0;
+    return add_route(p, src, dst,
+                     orr_hash_mix(pair ^ 0xa0761d6478bd642fu, number + 0xe7037ed1a0b428dbu), share,
+                     latency, err);
+}
+
+/* ---- names ---- */
+
+static void name_part(const fluid_paths *p, uint32_t k, uint32_t at, char out[ORR_NET_LINK_NAME])
+{
+    const net_product *s = &p->shape;
+    const uint32_t rank = at / 2, n = s->npus[k], c = net_product_coordinate(s, k, rank);
+    const bool is_second = at % 2;
+    char name[NET_DEVICE_NAME];
+    if (s->shape[k] == ORR_NET_SWITCH) {
+        net_product_name(s, net_product_switch(s, k, rank), name);
+        if (is_second)
+            snprintf(out, ORR_NET_LINK_NAME, "%s -> %u", name, rank);
+        else
+            snprintf(out, ORR_NET_LINK_NAME, "%u -> %s", rank, name);
+        return;
+    }
+    snprintf(out, ORR_NET_LINK_NAME, "%u -> %u", rank,
+             net_product_neighbour(s, k, rank, is_second ? (c + n - 1) % n : (c + 1) % n));
+}
+
+void fluid_paths_name(const fluid_paths *p, uint32_t resource, char out[ORR_NET_LINK_NAME])
+{
+    if (p->t) {
+        char from[NET_DEVICE_NAME], to[NET_DEVICE_NAME];
+        const uint32_t twins = orr__routes_twin(p->routes, resource);
+        orr__topology_name(p->t, p->t->links[resource].from, from);
+        orr__topology_name(p->t, p->t->links[resource].to, to);
+        if (twins)
+            snprintf(out, ORR_NET_LINK_NAME, "%s -> %s #%u", from, to, twins + 1);
+        else
+            snprintf(out, ORR_NET_LINK_NAME, "%s -> %s", from, to);
+        return;
+    }
+    for (uint32_t k = p->shape.dims; k-- > 0;) {
+        if (p->shape.shape[k] == ORR_NET_FULLY_CONNECTED || resource < p->first[k] ||
+            resource >= p->first[k] + 2 * p->shape.ranks)
+            continue;
+        name_part(p, k, resource - p->first[k], out);
+        return;
+    }
+    const uint64_t key = p->pair_of[resource - p->first_pair];
+    snprintf(out, ORR_NET_LINK_NAME, "%u -> %u", (uint32_t)(key / p->shape.ranks),
+             (uint32_t)(key % p->shape.ranks));
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fluid_paths.h - which ports and links a message crosses, as resources of a fluid.
+ *
+ * A network of dimensions: a rank has a port out and a port in for each dimension of the shape Switch; rings have a
+ * link to each neighbour, fully connected groups one for each pair.  A message crosses the dimensions one after the
+ * other, the lowest first, and ranks pass it on while it still comes in (cut-through).  Links and devices: along
+ * shortest routes, divided where the topology says that messages take turns. */
+#ifndef ORR_MODELS_FLUID_PATHS_H
+#define ORR_MODELS_FLUID_PATHS_H
+
+#include "base/memory/map.h"
+#include "fluid.h"
+#include "models/network/product.h"
+#include "models/network/routes.h"
+#include "models/network/topology/topology.h"
+
+typedef struct fluid_paths {
+    fluid *f;
+    net_product shape;
+    double speed[ORR_NET_DIMS], latency[ORR_NET_DIMS];
+    uint32_t first[ORR_NET_DIMS]; /* resources of a dimension: two for each rank */
+    orr_map *pairs;               /* fully connected: key of a pair -> resource */
+    uint64_t *pair_of;            /* the keys of those, from first_pair on */
+    size_t pair_count, pair_room;
+    uint32_t first_pair;
+    const uint32_t *stands_for; /* by rank: whose ports stand for its own; NULL: they do */
+    const orr__topology *t;     /* NULL: dimensions.  A link has its own number here. */
+    orr__routes *routes;
+    const orr_where *where;
+    fluid_part *parts;
+    size_t part_count, part_room;
+} fluid_paths;
+
+orr_code fluid_paths_init(fluid_paths *p, const orr_net_config *cfg, fluid *f, orr_error *err);
+void fluid_paths_fini(fluid_paths *p);
+
+/* Adds what a stream of messages crosses to p->parts, `share` bytes for each of its own, and to *latency what its first
+ * byte takes. */
+orr_code fluid_paths_add(
+    fluid_paths *p, uint32_t src, uint32_t dst, double share, double *latency, orr_error *err);
+/* The same of one message, the number-th: it takes one route. */
+orr_code fluid_paths_add_one(fluid_paths *p,
+                             uint32_t src,
+                             uint32_t dst,
+                             uint64_t number,
+                             double share,
+                             double *latency,
+                             orr_error *err);
+void fluid_paths_name(const fluid_paths *p, uint32_t resource, char out[ORR_NET_LINK_NAME]);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_lockstep.c - ranks that do the same at the same time (docs/design/folding.md, "Lock step").
+ *
+ * Why it is exact: take classes such that ranks of one class have the same trace and speeds, and for each thing their
+ * trace does with others meet the same classes, as often, in groups that lie alike.  If all ranks of a class are in the
+ * same state at one time, then so they are after the next event: a collective begins for all groups of a colour at
+ * once, takes the same time, and loads the ports of a class equally; so max-min fair rates are equal too. */
+#include "fold_impl.h"
+
+#include "models/network/net_table.h"
+
+#include <stdio.h>
+
+static const char *obstacle(const orr_sim *s)
+{
+    bool has_ports = !s->topology, is_joint = s->joint != NULL;
+    for (uint32_t k = 0; k < s->dims; k++)
+        has_ports = has_ports && s->net_config.shape[k] == ORR_NET_SWITCH;
+    for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
+        is_joint = is_joint && s->plans[k].is_joint && !s->system.custom[k];
+    const struct {
+        bool is_there;
+        const char *what;
+    } all[] = {
+        {s->opt.fold == ORR_SIM_FOLD_OFF, "it was switched off"},
+        {!has_ports, "on this network ranks share links"},
+        {!is_joint || s->opt.plans || s->system.custom_by_node,
+         "collectives have algorithms of their own"},
+        {s->opt.record > ORR_SIM_RECORD_FIGURES || s->opt.critical_path,
+         "every step of every rank is recorded"},
+        {s->opt.trace_log || s->system.trace_enabled || s->opt.logging, "every node is recorded"},
+        {s->opt.wants_links, "every link is recorded"},
+        {s->system.track_local_mem, "local memory is tracked"},
+        {s->opt.rendezvous, "messages wait for their receivers (rendezvous)"},
+        {s->memory.type > CFG_MEM_PER_NPU, "ranks share memory servers"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].is_there)
+            return all[i].what;
+    return NULL;
+}
+
+/* Messages are matched by class and tag, so that a tag must be the same for all members; and they must not pass through
+ * ranks that know nothing of them. */
+static bool has_odd_messages(const orr_sim *s)
+{
+    for (uint32_t k = 0; k < orr_set_class_count(s->set); k++) {
+        const uint32_t *tags = s->set->classes[k].slot[ORR_HOLE_COMM_TAG];
+        const work_graph *g = &s->graphs[k];
+        for (uint32_t p = 0; g->t && p < g->count; p++) {
+            const uint8_t type = g->t->columns.type[g->node[p]];
+            if (type != ORR_NODE_COMM_SEND && type != ORR_NODE_COMM_RECV)
+                continue;
+            if (tags && tags[g->node[p]])
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool take_classes(orr_sim *s, const fold_sim *f, fold_lockstep *l)
+{
+    orr_map *seen = orr_map_create(0);
+    bool ok = seen && l->stands_for && l->size && l->like;
+    for (uint32_t r = 0; ok && r < s->npu_count; r++) {
+        l->stands_for[r] = f->classes[f->class_of[r]].ranks[0];
+        l->size[l->stands_for[r]]++;
+    }
+    for (size_t i = 0; ok && i < s->groups.count; i++) {
+        l->like[i] = orr_map_find(seen, f->group_colour[i], (uint32_t)i);
+        ok = l->like[i] != i || orr_map_put(seen, f->group_colour[i], (uint32_t)i, NULL);
+    }
+    l->classes = f->class_count;
+    orr_map_destroy(seen);
+    return ok;
+}
+
+orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err)
+{
+    const char *why = obstacle(s);
+    *out = NULL;
+    if (!why && has_odd_messages(s))
+        why = "messages of ranks that are alike have tags of their own";
+    if (why) {
+        snprintf(s->fold_why, sizeof s->fold_why, "%s", why);
+        return ORR_OK;
+    }
+    fold_sim f = {.s = s, .arena = orr_arena_create(), .is_lockstep = true};
+    fold_lockstep *l = orr_arena_new(s->arena, 1, fold_lockstep);
+    bool ok = f.arena && l && fold_colour_ranks(s) && fold_find_classes(&f, err);
+    const bool pays = ok && !f.has_given_up && f.class_count <= s->npu_count / 2;
+    if (ok && !f.has_given_up && !pays)
+        fold_give_up(&f, "only few ranks are alike");
+    if (pays) {
+        *l = (fold_lockstep){.stands_for = orr_arena_new(s->arena, s->npu_count, uint32_t),
+                             .size = orr_arena_new(s->arena, s->npu_count, uint32_t),
+                             .like = orr_arena_new(s->arena, s->groups.count + 1, uint32_t)};
+        ok = take_classes(s, &f, l);
+        *out = ok ? l : NULL;
+    }
+    orr_arena_destroy(f.arena);
+    return ok ? ORR_OK : orr_no_memory(err);
+}
+
+bool fold_lockstep_spread(orr_sim *s)
+{
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        const uint32_t from = s->lockstep->stands_for[r];
+        if (from == r)
+            continue;
+        s->npus[r].result = s->npus[from].result;
+        if (s->watch)
+            s->watch->ranks[r] = s->watch->ranks[from];
+    }
+    return fold_put_finish_order(s);
+}

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* joint.c - see joint.h.
+ *
+ * A *group* here is a set of ranks that have met: a communicator, all ranks, or those that differ in some dimensions
+ * only (involved_dim).  It knows where its members lie, as the NCCL model asks for it, and keeps what its collectives
+ * take of each port.  The k-th collective of a member meets the k-th one of the others. */
+#include "joint.h"
+
+#include "fold/fold.h"
+#include "watch.h"
+
+#include "base/memory/hash.h"
+#include "models/collective/coll.h"
+#include "models/collective/nccl/nccl_model.h"
+#include "models/network/fluid/fluid_network.h"
+#include "models/network/net_table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { ALL_PAIRS = 1 << 22, PARTNERS = 64 };
+
+/* What a collective takes of the ports, for a given mix of traffic inside and between hosts. */
+typedef struct traffic {
+    double up, out; /* of the larger of the two */
+    bool is_pairs;  /* everybody sends to everybody; else to neighbours */
+    fluid_use *use;
+} traffic;
+
+typedef struct meeting_of_ranks {
+    struct meeting_of_ranks *next; /* of the group, or free */
+    struct joint_group *group;
+    uint64_t number, size;
+    orr_collective kind;
+    uint32_t come;
+    uint32_t *ranks, *places; /* of those that have come */
+    uint64_t latency;         /* what comes after the last byte, once it has begun */
+} meeting_of_ranks;
+
+typedef struct joint_group {
+    struct joint *j;
+    const cfg_group *group;
+    uint32_t *members; /* ascending */
+    uint32_t count;
+    uint32_t *simulated; /* ranks that are simulated for them, ascending */
+    uint32_t *calls;     /* by place there: how often it has come */
+    uint32_t expected;   /* how many these are */
+    uint32_t groups;     /* that this one stands for, itself included */
+    nccl_shape shape;
+    traffic *traffics;
+    size_t traffic_count, traffic_room;
+    meeting_of_ranks *waiting, *free;
+} joint_group;
+
+struct joint {
+    orr_sim *s;
+    orr_arena *arena;
+    fluid *f;
+    fluid_paths *paths;
+    uint32_t per_node; /* ranks of a host */
+    joint_group **groups;
+    size_t group_count, group_room;
+    orr_map *by_key;
+};
+
+/* ---- life ---- */
+
+orr_code joint_create(orr_sim *s, orr_error *err)
+{
+    bool is_needed = false;
+    for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
+        is_needed = is_needed || s->plans[k].is_joint;
+    if (!is_needed)
+        return ORR_OK;
+    struct joint *j = orr_alloc(1, sizeof *j);
+    s->joint = j;
+    if (!j || !(j->arena = orr_arena_create()) || !(j->by_key = orr_map_create(0)))
+        return orr_no_memory(err);
+    j->s = s;
+    j->f = fluid_network_flows(s->net);
+    j->paths = fluid_network_paths(s->net);
+    return ORR_OK;
+}
+
+void joint_destroy(struct joint *j)
+{
+    if (!j)
+        return;
+    for (size_t i = 0; i < j->group_count; i++)
+        orr_free(j->groups[i]->traffics);
+    orr_free(j->groups);
+    orr_map_destroy(j->by_key);
+    orr_arena_destroy(j->arena);
+    orr_free(j);
+}
+
+/* ---- where a group lies ---- */
+
+/* One dimension alone is the network between hosts when it is slower than links inside them ever were. */
+enum { SLOWEST_INSIDE = 100 };
+
+/* Ranks of a host: those along the innermost dimension. */
+static uint32_t ranks_per_node(const orr_sim *s)
+{
+    const orr__topology *t = s->topology;
+    if (s->dims > 1)
+        return s->net_config.npus[0];
+    if (t)
+        return t->gpus_per_server ? t->gpus_per_server : 1;
+    return net_link_speed(s->net_config.bandwidth[0]) >= SLOWEST_INSIDE ? s->npu_count : 1;
+}
+
+/* What one rank can send along a dimension, to all its neighbours at once; bytes per ns. */
+static double dim_rate(const orr_sim *s, uint32_t k)
+{
+    const double speed = net_link_speed(s->net_config.bandwidth[k]);
+    const uint32_t n = s->net_config.npus[k];
+    switch (s->net_config.shape[k]) {
+    case ORR_NET_RING:
+        return n > 2 ? 2 * speed : speed;
+    case ORR_NET_FULLY_CONNECTED:
+        return speed * (n > 1 ? n - 1 : 1);
+    default:
+        return speed;
+    }
+}
+
+static double dim_latency(const orr_sim *s, uint32_t k)
+{
+    return s->net_config.latency_ns[k] * (s->net_config.shape[k] == ORR_NET_SWITCH ? 2 : 1);
+}
+
+static bool differ_in(const orr_sim *s, const joint_group *g, uint32_t k)
+{
+    uint32_t stride = 1;
+    for (uint32_t i = 0; i < k; i++)
+        stride *= s->net_config.npus[i];
+    const uint32_t n = s->net_config.npus[k], first = g->members[0] / stride % n;
+    for (uint32_t i = 1; i < g->count; i++)
+        if (g->members[i] / stride % n != first)
+            return true;
+    return false;
+}
+
+/* By a route from one member to another: its rate and latency. */
+static orr_code measure_route(
+    struct joint *j, uint32_t from, uint32_t to, double *rate, double *latency, orr_error *err)
+{
+    *rate = INFINITY;
+    *latency = 0;
+    j->paths->part_count = 0;
+    const orr_code code = fluid_paths_add(j->paths, from, to, 1, latency, err);
+    for (size_t i = 0; !code && i < j->paths->part_count; i++) {
+        const fluid_part *p = &j->paths->parts[i];
+        const double own = fluid_figures_of(j->f, p->resource).capacity / p->share;
+        *rate = own < *rate ? own : *rate;
+    }
+    return code;
+}
+
+static void count_nodes(joint_group *g)
+{
+    const uint32_t per = g->j->per_node;
+    nccl_shape *h = &g->shape;
+    h->ranks = g->count;
+    h->least_per_node = g->count;
+    for (uint32_t i = 0, end; i < g->count; i = end) {
+        for (end = i; end < g->count && g->members[end] / per == g->members[i] / per;)
+            end++;
+        h->nodes++;
+        h->most_per_node = end - i > h->most_per_node ? end - i : h->most_per_node;
+        h->least_per_node = end - i < h->least_per_node ? end - i : h->least_per_node;
+    }
+}
+
+static orr_code shape_by_links(joint_group *g, orr_error *err)
+{
+    struct joint *j = g->j;
+    orr_code code = ORR_OK;
+    if (g->shape.most_per_node > 1)
+        for (uint32_t i = 0; i + 1 < g->count && g->shape.up_GBps == 0 && !code; i++)
+            if (g->members[i] / j->per_node == g->members[i + 1] / j->per_node)
+                code = measure_route(j, g->members[i], g->members[i + 1], &g->shape.up_GBps,
+                                     &g->shape.up_latency_ns, err);
+    for (uint32_t i = 1; i < g->count && g->shape.nodes > 1 && g->shape.out_GBps == 0 && !code; i++)
+        if (g->members[i] / j->per_node != g->members[0] / j->per_node)
+            code = measure_route(j, g->members[0], g->members[i], &g->shape.out_GBps,
+                                 &g->shape.out_latency_ns, err);
+    return code;
+}
+
+static void shape_by_dims(joint_group *g)
+{
+    const orr_sim *s = g->j->s;
+    nccl_shape *h = &g->shape;
+    const uint32_t first_out = g->j->per_node > 1 ? 1 : 0;
+    if (g->j->per_node > 1) {
+        h->up_GBps = dim_rate(s, 0);
+        h->up_latency_ns = dim_latency(s, 0);
+    }
+    for (uint32_t k = first_out; k < s->dims; k++)
+        if (h->nodes > 1 && differ_in(s, g, k)) {
+            const double own = dim_rate(s, k);
+            h->out_GBps = h->out_GBps == 0 || own < h->out_GBps ? own : h->out_GBps;
+            h->out_latency_ns += dim_latency(s, k);
+        }
+}
+
+static orr_code find_shape(joint_group *g, orr_error *err)
+{
+    struct joint *j = g->j;
+    if (j->per_node == 0)
+        j->per_node = ranks_per_node(j->s);
+    count_nodes(g);
+    g->shape.generation = (nccl_generation)j->s->opt.nccl_generation;
+    g->shape.up_reduces = j->s->opt.up_reduces;
+    g->shape.out_reduces = j->s->opt.out_reduces;
+    if (j->s->topology)
+        return shape_by_links(g, err);
+    shape_by_dims(g);
+    return ORR_OK;
+}
+
+/* ---- groups ---- */
+
+static bool is_member(const orr_sim *s, uint32_t rank, uint32_t base, uint32_t mask)
+{
+    for (uint32_t k = 0; k < s->dims; k++) {
+        const uint32_t n = s->net_config.npus[k];
+        if (!(mask & 1u << k) && rank % n != base % n)
+            return false;
+        rank /= n;
+        base /= n;
+    }
+    return true;
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static bool list_members(joint_group *g, uint32_t base, uint32_t mask)
+{
+    const orr_sim *s = g->j->s;
+    const uint32_t room = g->group ? g->group->count : s->npu_count;
+    if (!(g->members = orr_arena_take(g->j->arena, room * sizeof *g->members)))
+        return false;
+    if (g->group) {
+        memcpy(g->members, g->group->sorted, room * sizeof *g->members);
+        g->count = room;
+        return true;
+    }
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        if (is_member(s, r, base, mask))
+            g->members[g->count++] = r;
+    return true;
+}
+
+static uint32_t place_in(const joint_group *g, uint32_t rank)
+{
+    const uint32_t *found =
+        bsearch(&rank, g->simulated, g->expected, sizeof *g->simulated, compare_u32);
+    return found ? (uint32_t)(found - g->simulated) : RUN_NONE;
+}
+
+/* Those of each class, in lock step. */
+static bool list_simulated(joint_group *g)
+{
+    const fold_lockstep *l = g->j->s->lockstep;
+    g->expected = g->count;
+    g->groups = 1;
+    g->simulated = g->members;
+    if (l) {
+        if (!(g->simulated = orr_arena_take(g->j->arena, g->count * sizeof *g->simulated)))
+            return false;
+        for (uint32_t i = 0; i < g->count; i++)
+            g->simulated[i] = l->stands_for[g->members[i]];
+        qsort(g->simulated, g->count, sizeof *g->simulated, compare_u32);
+        uint32_t kept = 0, of_first = 0;
+        for (uint32_t i = 0; i < g->count; i++) {
+            of_first += g->simulated[i] == g->simulated[0];
+            if (i == 0 || g->simulated[i] != g->simulated[kept - 1])
+                g->simulated[kept++] = g->simulated[i];
+        }
+        g->expected = kept;
+        g->groups = l->size[g->simulated[0]] / of_first;
+    }
+    return (g->calls = orr_arena_new(g->j->arena, g->expected, uint32_t)) != NULL;
+}
+
+static joint_group *make_group(struct joint *j,
+                               const cfg_group *group,
+                               uint32_t base,
+                               uint32_t mask)
+{
+    orr_error err;
+    joint_group *g = orr_arena_new(j->arena, 1, joint_group);
+    if (!g || !orr_grow(&j->groups, &j->group_room, j->group_count + 1)) {
+        run_no_memory(j->s);
+        return NULL;
+    }
+    *g = (joint_group){.j = j, .group = group};
+    if (!list_members(g, base, mask) || !list_simulated(g)) {
+        run_no_memory(j->s);
+        return NULL;
+    }
+    const orr_code code = find_shape(g, &err);
+    if (code) {
+        run_fail(j->s, code, &err);
+        return NULL;
+    }
+    return j->groups[j->group_count++] = g;
+}
+
+/* mask: the dimensions along which it reaches; 0: the group says it. */
+static joint_group *find_group(struct joint *j,
+                               const cfg_group *group,
+                               uint32_t rank,
+                               uint32_t mask)
+{
+    const orr_sim *s = j->s;
+    uint32_t base = 0, stride = 1;
+    if (group && s->lockstep)
+        group = &s->groups.groups[s->lockstep->like[group - s->groups.groups]];
+    if (group && group->count == s->npu_count) {
+        group = NULL;
+        mask = UINT32_MAX;
+    }
+    for (uint32_t k = 0; k < s->dims && !group; k++) {
+        const uint32_t n = s->net_config.npus[k];
+        if (!(mask & 1u << k))
+            base += rank / stride % n * stride;
+        stride *= n;
+    }
+    const uint64_t key =
+        group ? (uint64_t)(group - s->groups.groups) + 1 : ((uint64_t)mask + 1) << 40 | base;
+    const uint32_t at = orr_map_find(j->by_key, key, RUN_NONE);
+    if (at != RUN_NONE)
+        return j->groups[at];
+    const uint32_t count = (uint32_t)j->group_count;
+    joint_group *g = make_group(j, group, base, mask);
+    if (g && !orr_map_put(j->by_key, key, count, NULL)) {
+        run_no_memory(j->s);
+        return NULL;
+    }
+    return g;
+}
+
+/* ---- what it takes of ports and links ---- */
+
+static bool has_ports(const struct joint *j)
+{
+    const orr_sim *s = j->s;
+    for (uint32_t k = 0; k < s->dims; k++)
+        if (s->net_config.shape[k] != ORR_NET_SWITCH)
+            return false;
+    return !s->topology;
+}
+
+static bool add_port(struct joint *j, uint32_t k, uint32_t rank, double share)
+{
+    fluid_paths *p = j->paths;
+    if (share <= 0)
+        return true;
+    if (!orr_grow(&p->parts, &p->part_room, p->part_count + 2))
+        return false;
+    p->parts[p->part_count++] = (fluid_part){p->first[k] + 2 * rank, share};
+    p->parts[p->part_count++] = (fluid_part){p->first[k] + 2 * rank + 1, share};
+    return true;
+}
+
+/* Ports of switches: all that a member sends goes through its own. */
+static orr_code add_ports(joint_group *g, const traffic *t, orr_error *err)
+{
+    struct joint *j = g->j;
+    const orr_sim *s = j->s;
+    bool ok = true;
+    for (uint32_t k = 0; k < s->dims; k++) {
+        const bool is_up = k == 0 && j->per_node > 1;
+        if (!is_up && !(g->shape.nodes > 1 && differ_in(s, g, k)))
+            continue;
+        for (uint32_t i = 0; ok && i < g->expected; i++)
+            ok = add_port(j, k, g->simulated[i], is_up ? t->up : t->out);
+    }
+    return ok ? ORR_OK : orr_no_memory(err);
+}
+
+/* The members of a node, as places in the group. */
+typedef struct span {
+    uint32_t first, count;
+} span;
+
+static span node_at(const joint_group *g, uint32_t first)
+{
+    const uint32_t per = g->j->per_node;
+    span n = {first, 0};
+    while (first + n.count < g->count &&
+           g->members[first + n.count] / per == g->members[first] / per)
+        n.count++;
+    return n;
+}
+
+static orr_code add_pair(joint_group *g, uint32_t a, uint32_t b, double share, orr_error *err)
+{
+    double latency = 0;
+    if (a == b || share <= 0)
+        return ORR_OK;
+    return fluid_paths_add(g->j->paths, g->members[a], g->members[b], share, &latency, err);
+}
+
+/* Rings: to both neighbours inside a host; between hosts each member to the one in its place, both ways. */
+static orr_code add_rings(joint_group *g, const traffic *t, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (span n = node_at(g, 0), next; n.first < g->count && !code; n = next) {
+        const uint32_t after = n.first + n.count;
+        next = after < g->count ? node_at(g, after) : (span){g->count, 0};
+        const span to = after < g->count ? next : node_at(g, 0);
+        for (uint32_t i = 0; i < n.count && !code; i++) {
+            const uint32_t right = n.first + (i + 1) % n.count,
+                           left = n.first + (i + n.count - 1) % n.count;
+            code = add_pair(g, n.first + i, right, t->up / 2, err);
+            if (!code)
+                code = add_pair(g, n.first + i, left, t->up / 2, err);
+            if (g->shape.nodes < 2 || code)
+                continue;
+            const uint32_t there = to.first + i % to.count;
+            code = add_pair(g, n.first + i, there, t->out / 2, err);
+            if (!code)
+                code = add_pair(g, there, n.first + i, t->out / 2, err);
+        }
+    }
+    return code;
+}
+
+/* Everybody to everybody; of very many members, each to some that are spread out evenly. */
+static orr_code add_all_pairs(joint_group *g, const traffic *t, orr_error *err)
+{
+    const uint64_t n = g->count;
+    const uint32_t per = g->j->per_node;
+    const uint32_t partners = n * n <= ALL_PAIRS ? (uint32_t)n - 1 : PARTNERS;
+    const uint32_t step = partners == n - 1 ? 1 : (uint32_t)(n / (PARTNERS + 1)) | 1;
+    orr_code code = ORR_OK;
+    for (uint32_t i = 0; i < n && !code; i++) {
+        uint32_t inside = 0;
+        for (uint32_t k = 1; k <= partners; k++)
+            inside += g->members[(i + (uint64_t)k * step) % n] / per == g->members[i] / per;
+        for (uint32_t k = 1; k <= partners && !code; k++) {
+            const uint32_t to = (uint32_t)((i + (uint64_t)k * step) % n);
+            const bool is_inside = g->members[to] / per == g->members[i] / per;
+            const double share = is_inside ? t->up / inside : t->out / (partners - inside);
+            code = add_pair(g, i, to, share, err);
+        }
+    }
+    return code;
+}
+
+static traffic *find_traffic(joint_group *g, traffic like, orr_error *err)
+{
+    struct joint *j = g->j;
+    orr_code code;
+    for (size_t i = 0; i < g->traffic_count; i++) {
+        traffic *t = &g->traffics[i];
+        if (t->is_pairs == like.is_pairs && fabs(t->up - like.up) < 1e-9 &&
+            fabs(t->out - like.out) < 1e-9)
+            return t;
+    }
+    j->paths->part_count = 0;
+    if (has_ports(j))
+        code = add_ports(g, &like, err);
+    else if (like.is_pairs)
+        code = add_all_pairs(g, &like, err);
+    else
+        code = add_rings(g, &like, err);
+    if (code)
+        return NULL;
+    like.use = fluid_use_make(j->f, j->paths->parts, j->paths->part_count);
+    if (!like.use || !orr_grow(&g->traffics, &g->traffic_room, g->traffic_count + 1)) {
+        orr_no_memory(err);
+        return NULL;
+    }
+    g->traffics[g->traffic_count] = like;
+    return &g->traffics[g->traffic_count++];
+}
+
+/* ---- a collective ---- */
+
+static void finish(void *meeting, uint64_t unused)
+{
+    meeting_of_ranks *m = meeting;
+    joint_group *g = m->group;
+    orr_sim *s = g->j->s;
+    (void)unused;
+    for (uint32_t i = 0; i < m->come && !s->code; i++)
+        work_node_done(run_npu_of(s, m->ranks[i]), m->places[i]);
+    m->next = g->free;
+    g->free = m;
+}
+
+static void sent(void *meeting, uint64_t unused)
+{
+    meeting_of_ranks *m = meeting;
+    orr_sim *s = m->group->j->s;
+    (void)unused;
+    clk_at(s->clock, clk_now(s->clock) + m->latency, finish, m, 0);
+}
+
+/* Bytes as the NCCL model counts them: of an all-gather all that a rank has at the end. */
+static uint64_t bytes_of(const meeting_of_ranks *m)
+{
+    const bool is_shard = m->kind == ORR_COLL_ALL_GATHER || m->kind == ORR_COLL_GATHER;
+    const uint64_t n = is_shard ? m->group->count : 1;
+    return m->size > UINT64_MAX / n ? UINT64_MAX : m->size * n;
+}
+
+static void begin(meeting_of_ranks *m)
+{
+    joint_group *g = m->group;
+    orr_sim *s = g->j->s;
+    orr_error err;
+    nccl_cost c;
+    if (!nccl_cost_of(&g->shape, m->kind, bytes_of(m), NULL, &c)) {
+        orr_fail(&err, ORR_EBUG, NULL, "no time is known for a %s of %u ranks",
+                 coll_kind_name(m->kind), g->count);
+        run_fail(s, ORR_EBUG, &err);
+        return;
+    }
+    watch_joint(s, g->members, g->count, g->groups, c.up_bytes, c.out_bytes, g->j->per_node);
+    const double most = c.up_bytes > c.out_bytes ? c.up_bytes : c.out_bytes;
+    const double moving = c.time_ns - c.latency_ns;
+    if (!(most > 0) || !(moving > 0)) {
+        clk_at(s->clock, clk_now(s->clock) + (uint64_t)llround(c.time_ns), finish, m, 0);
+        return;
+    }
+    const traffic like = {.up = g->shape.up_GBps > 0 ? c.up_bytes / most : 0,
+                          .out = c.out_bytes / most,
+                          .is_pairs = m->kind == ORR_COLL_ALL_TO_ALL};
+    const traffic *t = find_traffic(g, like, &err);
+    if (!t) {
+        run_fail(s, err.code, &err);
+        return;
+    }
+    m->latency = (uint64_t)llround(c.latency_ns);
+    if (!fluid_start(g->j->f, s, t->use, most, most / moving, sent, m, 0))
+        run_no_memory(s);
+}
+
+static meeting_of_ranks *find_meeting(joint_group *g, uint64_t number)
+{
+    meeting_of_ranks **at = &g->waiting, *m;
+    while (*at && (*at)->number != number)
+        at = &(*at)->next;
+    if ((m = *at))
+        return m;
+    if ((m = g->free)) {
+        g->free = m->next;
+    } else {
+        m = orr_arena_new(g->j->arena, 1, meeting_of_ranks);
+        uint32_t *lists = orr_arena_new(g->j->arena, 2 * (size_t)g->expected, uint32_t);
+        if (!m || !lists) {
+            run_no_memory(g->j->s);
+            return NULL;
+        }
+        *m = (meeting_of_ranks){.ranks = lists, .places = lists + g->expected};
+    }
+    *m = (meeting_of_ranks){.group = g, .number = number, .ranks = m->ranks, .places = m->places};
+    return *at = m;
+}
+
+/* All members must call the same. */
+static bool agrees(
+    const meeting_of_ranks *m, const run_npu *n, uint32_t place, orr_collective kind, uint64_t size)
+{
+    if (m->come == 0 || (m->kind == kind && (m->size == size || kind == ORR_COLL_ALL_TO_ALL ||
+                                             kind == ORR_COLL_BARRIER)))
+        return true;
+    run_fail_text(n->sim, n, place,
+                  "this rank calls %s of %" PRIu64 " bytes where rank %u calls %s of %" PRIu64
+                  " bytes: the members of a group must call the same collectives in the same order",
+                  coll_kind_name(kind), size, m->ranks[0], coll_kind_name(m->kind), m->size);
+    return false;
+}
+
+void joint_collective(run_npu *n,
+                      uint32_t place,
+                      orr_collective kind,
+                      const cfg_group *group,
+                      uint32_t mask,
+                      uint64_t size)
+{
+    orr_sim *s = n->sim;
+    joint_group *g = find_group(s->joint, group, n->rank, mask);
+    if (!g)
+        return;
+    const uint32_t own = place_in(g, n->rank);
+    if (own == RUN_NONE) {
+        run_fail_text(s, n, place, "this rank is not a member of the group of its %s",
+                      coll_kind_name(kind));
+        return;
+    }
+    if (g->count == 1) { /* nobody to talk to */
+        run_npu_timer(n, 0, work_node_done, n, place);
+        return;
+    }
+    meeting_of_ranks *m = find_meeting(g, g->calls[own]++);
+    if (!m || !agrees(m, n, place, kind, size))
+        return;
+    RUN_TELL(s, collective, n, place, (uint64_t)g->members[0] << 32 | m->number, group, NULL);
+    m->kind = kind;
+    m->size = size > m->size ? size : m->size;
+    m->ranks[m->come] = n->rank;
+    m->places[m->come++] = place;
+    if (m->come < g->expected)
+        return;
+    meeting_of_ranks **at = &g->waiting;
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    begin(m);
+}

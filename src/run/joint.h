@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* joint.h - collectives as one operation of all members, as NCCL runs them (docs/design/fluid.md).
+ *
+ * Where nobody names an algorithm and the network is fluid, a collective begins when its last member has come, takes
+ * the time that models/collective/nccl says for the machine, and shares ports and links with all other traffic while
+ * it runs; its members end together. */
+#ifndef ORR_RUN_JOINT_H
+#define ORR_RUN_JOINT_H
+
+#include "run_state.h"
+
+orr_code joint_create(orr_sim *s, orr_error *err); /* orr_sim.joint; NULL where it is not needed */
+void joint_destroy(struct joint *j);               /* NULL is fine */
+
+/* A rank comes to a collective.  group NULL: of the ranks along the dimensions of mask, a bit for each. */
+void joint_collective(run_npu *n,
+                      uint32_t place,
+                      orr_collective kind,
+                      const cfg_group *group,
+                      uint32_t mask,
+                      uint64_t size);
+
+#endif
