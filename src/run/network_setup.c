@@ -175,7 +175,8 @@ static orr_code apply_change(orr_sim *s, orr_error *err)
 
 static orr_code choose_model(orr_sim *s, orr_error *err)
 {
-    const char *name = s->opt.fidelity ? s->opt.fidelity : s->topology ? "graph" : "unaware";
+    const char *plain = s->rules == &run_rules_ours ? "fluid" : s->topology ? "graph" : "unaware";
+    const char *name = s->opt.fidelity ? s->opt.fidelity : plain;
     s->net_ops = s->opt.custom_network ? s->opt.custom_network : orr_net_find(name);
     if (!s->net_ops)
         return orr__net_fail_unknown(name, err);

@@ -713,8 +713,13 @@ static bool run_jointly(request *r, uint64_t size)
     if (!group_of(n, r->place, &r->m))
         return true;
     const cfg_group *g = r->m ? r->m->group : NULL;
+    uint32_t ranks;
     if (sys_find_plan(s, r->kind, g ? g->count : s->npu_count, size))
         return false;
+    if (sys_unfit_plan(s, r->kind, &ranks)) { /* who names a plan does not mean another algorithm */
+        fail_no_algorithm(r, size);
+        return true;
+    }
     bool involved[ORR_NET_DIMS + 1];
     uint32_t mask = 0;
     if (!find_involved(r, s->dims, involved))

@@ -119,11 +119,14 @@ bool watch_log_settle(const orr_sim *s)
 {
     struct watch_record *w = s->watch;
     const uint64_t mark = s->fold ? fold_events(s->fold) : w->step_count;
-    if (w->first_step && w->settled == mark)
+    if (w->first_step && (w->settled == mark || s->lockstep))
         return true;
     if (s->fold && !fold_write_log(s->fold))
         return false;
-    if (!count_steps(s, w) || (!s->fold && !sort_by_rank(s, w)) || !chain_members(w))
+    if (s->lockstep && !fold_lockstep_write_log(s))
+        return false;
+    if (!count_steps(s, w) || (!s->fold && !s->lockstep && !sort_by_rank(s, w)) ||
+        !chain_members(w))
         return false;
     w->settled = mark;
     return true;

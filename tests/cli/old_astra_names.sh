@@ -95,8 +95,8 @@ early transformer.txt | told
 # The same in today's words: 64 and 12.5 GB/s, 1 ns and (2 * 500 + 2 * 20 + 10) / 2 ns.
 printf 'topology: [ Ring, Switch ]\nnpus_count: [ 4, 2 ]\nbandwidth: [ 64, 12.5 ]\nlatency: [ 1, 525 ]\n' >torus.yml
 orrery convert -q text micro.txt --dims 4x2 --passes 2 -o micro
-orrery run -q micro -s torus_sys.txt -t torus.yml --json | grep '"simulated_ns"'
-orrery run -q micro -s torus_sys.txt -t torus.json --json | grep '"simulated_ns"'
+orrery run -q micro -s torus_sys.txt -t torus.yml -n unaware --json | grep '"simulated_ns"'
+orrery run -q micro -s torus_sys.txt -t torus.json -n unaware --json | grep '"simulated_ns"'
 sed 's/ring_ring/ring/; s/endpoint-delay: 1/endpoint-delay: 10/' torus_sys.txt >ring_sys.txt
 AstraCongestion --network-configuration=net.yml --system-configuration=ring_sys.txt \
     --workload-configuration=all_reduce | told

@@ -11,6 +11,6 @@ orrery run -q step.orr -s system.json -t network.yml -m memory.json -g groups.js
 for file in system_* network_* memory_* groups_*; do
     system=system.json network=network.yml memory=memory.json groups=groups.json
     eval "${file%%_*}=$file"
-    orrery run -q step.orr -s "$system" -t "$network" -m "$memory" -g "$groups" 2>&1
+    orrery run -q step.orr -s "$system" -t "$network" -n unaware -m "$memory" -g "$groups" 2>&1
     echo "  status $?"
 done

@@ -12,6 +12,6 @@ links:
   - {from: 2-3, to: leaf1}
   - {from: "leaf[0-1]", to: top, bandwidth: 80Gb/s}
 END
-orrery run ring.orr -s sys.json -t net.yml
+orrery run ring.orr -s sys.json -t net.yml --network graph
 orrery run ring.orr -s sys.json -t net.yml --json --network graph |
     python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["links"]["used"], r["links"]["busiest"][0]); print(r["dimensions"])'

@@ -136,6 +136,7 @@ static inline orr_code make_sim(const maker *m, const orr_set *set, orr_sim **ou
     const orr_sim_options opt = {.set = set,
                                  .system = "system.json",
                                  .network = "network.yml",
+                                 .fidelity = "unaware",
                                  .queues_per_dim = m->queues,
                                  .rules = m->is_compat ? old_rules() : NULL};
     return orr_sim_create(&opt, out, &err);

@@ -78,6 +78,7 @@ static orr_code make_flat(const char *system, int64_t kind, const orr_set **set,
     const orr_sim_options opt = {.set = *set = make_set(&m),
                                  .system = "system.json",
                                  .network = "network.yml",
+                                 .fidelity = "unaware",
                                  .record = ORR_SIM_RECORD_PHASES,
                                  .algorithms = mine};
     make_files(&m);

@@ -75,7 +75,7 @@ static orr_code run(
                                  .system = "sys.json",
                                  .memory = "mem.json",
                                  .network = network ? "astra.yml" : "net.yml",
-                                 .fidelity = network,
+                                 .fidelity = network ? network : "graph",
                                  .ranks_file = ranks ? "ranks.yml" : NULL};
     orr_code code = orr_sim_create(&opt, &s, err);
     if (!code)

@@ -115,6 +115,7 @@ static orr_sim *simulate_with(orr_trace **traces,
     opt.set = *set;
     opt.system = "sys.json";
     opt.network = "net.yml";
+    opt.fidelity = "unaware";
     opt.memory = "mem.json";
     CHECK_OK(orr_sim_create(&opt, &s, &err), &err);
     CHECK_OK(orr_sim_run(s, &err), &err);
@@ -453,7 +454,7 @@ TEST(test_critical_path__figures_of_a_run)
 TEST(test_critical_path__a_run_stops_when_told_and_goes_on)
 {
     orr_trace *t = new_trace();
-    const orr_sim_options opt = {.system = "sys.json", .network = "net.yml"};
+    const orr_sim_options opt = {.system = "sys.json", .network = "net.yml", .fidelity = "unaware"};
     orr_sim *whole, *s;
     orr_set *set;
     add_all_reduce(t, 1, 0);

@@ -239,7 +239,25 @@ typedef struct counts {
     unsigned folded, whole, stuck;
 } counts;
 
-static void try_one(uint64_t number, counts *c)
+/* Ports that flows share, and collectives of all members at once: ranks go in lock step. */
+static void draw_ports(drawing *d)
+{
+    char text[300];
+    const uint32_t inner = d->tp > 1 && d->tp < d->ranks && chance(d, 60) ? d->tp : 0;
+    if (inner)
+        snprintf(text, sizeof text,
+                 "topology: [Switch, Switch]\nnpus_count: [%u, %u]\nbandwidth: [400, 50]\n"
+                 "latency: [250, 1000]\n",
+                 inner, d->ranks / inner);
+    else
+        snprintf(text, sizeof text,
+                 "topology: [Switch]\nnpus_count: [%u]\nbandwidth: [%u]\nlatency: [500]\n",
+                 d->ranks, chance(d, 50) ? 50 : 400);
+    write_text("net.yml", text);
+    write_text("sys.json", "{}");
+}
+
+static void try_one(uint64_t number, bool is_joint, counts *c)
 {
     drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1};
     below(&d, 2);
@@ -250,9 +268,13 @@ static void try_one(uint64_t number, counts *c)
     if (d.ranks < 2)
         d.ranks = d.tp = 2;
     orr_set *set = draw_set(&d);
-    draw_network(&d);
+    if (is_joint)
+        draw_ports(&d);
+    else
+        draw_network(&d);
     orr_sim_options opt = {.system = "sys.json",
                            .network = "net.yml",
+                           .fidelity = is_joint ? "fluid" : "unaware",
                            .set = set,
                            .ranks_file = draw_ranks_file(&d),
                            .queues_per_dim = chance(&d, 20) ? 2 : 1,
@@ -284,7 +306,20 @@ TEST(test_fold__a_folded_run_is_exact)
     if (asked)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
-        try_one(i, &c);
+        try_one(i, false, &c);
+    fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
+    CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
+}
+
+TEST(test_fold__lock_step_is_exact)
+{
+    unsigned long long first = 1, last = 200;
+    const char *asked = getenv("FOLD_SEEDS");
+    counts c = {0};
+    if (asked)
+        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
+    for (unsigned long long i = first; i <= last; i++)
+        try_one(i, true, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
     CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
 }
@@ -316,7 +351,8 @@ TEST(test_fold__the_time_does_not_grow_with_ranks)
         "sys.json",
         "{\"scheduling-policy\":\"LIFO\",\"local-mem-bw\":1600,\"preferred-dataset-splits\":1,"
         "\"endpoint-delay\":10,\"all-reduce-implementation\":[\"ring\"]}");
-    const orr_sim_options opt = {.system = "sys.json", .network = "net.yml", .set = set};
+    const orr_sim_options opt = {
+        .system = "sys.json", .network = "net.yml", .fidelity = "unaware", .set = set};
     CHECK_OK(orr_sim_create(&opt, &s, &err), &err);
     CHECK_OK(orr_sim_run(s, &err), &err);
     CHECK_EQ_U(orr_sim_simulated(s), 1);
@@ -332,6 +368,7 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_fold__a_folded_run_is_exact),
+        RUN(test_fold__lock_step_is_exact),
         RUN(test_fold__the_time_does_not_grow_with_ranks),
     };
     return RUN_ALL(tests);

@@ -30,8 +30,11 @@ static orr_code run(
     put("sys.json", "{\"scheduling-policy\": \"LIFO\"}");
     put("net.yml", network);
     *set = set_of("send_recv_ring", 4);
-    const orr_sim_options opt = {
-        .set = *set, .system = "sys.json", .network = "net.yml", .custom_network = custom};
+    const orr_sim_options opt = {.set = *set,
+                                 .system = "sys.json",
+                                 .network = "net.yml",
+                                 .fidelity = custom ? NULL : "graph",
+                                 .custom_network = custom};
     const orr_code code = orr_sim_create(&opt, out, err);
     return code ? code : orr_sim_run(*out, err);
 }
@@ -40,13 +43,13 @@ static const char ring[] = "topology: [Ring]\nnpus_count: [4]\nbandwidth: [50]\n
 
 TEST(test_network_setup__models_are_listed_by_name)
 {
-    static const char *const names[] = {"unaware", "aware", "graph", "packet"};
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const names[] = {"fluid", "unaware", "aware", "graph", "packet"};
+    for (size_t i = 0; i < 5; i++) {
         CHECK_TEXT(orr_net_at(i)->name, names[i]);
         CHECK(orr_net_find(names[i]) == orr_net_at(i));
         CHECK(orr_net_at(i)->help[0]);
     }
-    CHECK(orr_net_at(4) == NULL);
+    CHECK(orr_net_at(5) == NULL);
     CHECK(orr_net_find("carrier pigeon") == NULL);
 }
 

@@ -89,8 +89,11 @@ TEST(test_streams__holes_and_groups_run_as_files_do)
     CHECK_OK(orr_set_open("step", NULL, &files, &err), &err);
     CHECK(orr_set_class_count(files) > orr_set_class_count(set));
     make_files(&m);
-    const orr_sim_options from_files = {
-        .set = files, .system = "system.json", .network = "network.yml", .groups = "groups.json"};
+    const orr_sim_options from_files = {.set = files,
+                                        .system = "system.json",
+                                        .network = "network.yml",
+                                        .fidelity = "unaware",
+                                        .groups = "groups.json"};
     uint64_t last = 0;
     CHECK_OK(orr_sim_create(&from_files, &s, &err), &err);
     CHECK_OK(orr_sim_run(s, &err), &err);

@@ -9,7 +9,11 @@
 #include <string.h>
 
 static const orr_net_ops *const networks[] = {
-    &orr__net_fluid, &orr__net_unaware, &orr__net_aware, &orr__net_graph, &orr__net_packet,
+    &orr__net_fluid,   /* the default: dimensions or links */
+    &orr__net_unaware, /* dimensions */
+    &orr__net_aware,   /* dimensions */
+    &orr__net_graph,   /* links */
+    &orr__net_packet,  /* links */
 };
 
 const orr_net_ops *orr_net_at(size_t index)

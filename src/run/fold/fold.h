@@ -44,6 +44,8 @@ typedef struct fold_lockstep {
 orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err);
 /* The run is over: what was found holds for all.  False: out of memory. */
 bool fold_lockstep_spread(orr_sim *s);
+/* Once: the log of steps (watch.h) becomes that of every rank.  False: out of memory. */
+bool fold_lockstep_write_log(const orr_sim *s);
 
 /* ---- what the layers call ---- */
 

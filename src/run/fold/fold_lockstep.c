@@ -26,10 +26,7 @@ static const char *obstacle(const orr_sim *s)
         {!has_ports, "on this network ranks share links"},
         {!is_joint || s->opt.plans || s->system.custom_by_node,
          "collectives have algorithms of their own"},
-        {s->opt.record > ORR_SIM_RECORD_FIGURES || s->opt.critical_path,
-         "every step of every rank is recorded"},
         {s->opt.trace_log || s->system.trace_enabled || s->opt.logging, "every node is recorded"},
-        {s->opt.wants_links, "every link is recorded"},
         {s->system.track_local_mem, "local memory is tracked"},
         {s->opt.rendezvous, "messages wait for their receivers (rendezvous)"},
         {s->memory.type > CFG_MEM_PER_NPU, "ranks share memory servers"},
@@ -109,8 +106,81 @@ bool fold_lockstep_spread(orr_sim *s)
         if (from == r)
             continue;
         s->npus[r].result = s->npus[from].result;
-        if (s->watch)
+        if (s->watch) {
+            uint32_t *steps = s->watch->ranks[r].step_of;
             s->watch->ranks[r] = s->watch->ranks[from];
+            s->watch->ranks[r].step_of = steps;
+        }
     }
     return fold_put_finish_order(s);
+}
+
+/* ---- the log of steps ---- */
+
+/* The collective of a rank that is not simulated: the same of its own group. */
+static uint32_t own_instance(const orr_sim *s, uint32_t rank, uint32_t place, uint32_t instance)
+{
+    struct watch_record *w = s->watch;
+    const run_npu probe = {.sim = (orr_sim *)s, .rank = rank, .graph = s->npus[rank].graph};
+    const cfg_group *g = NULL;
+    if (instance == RUN_NONE || !sys_find_group(&probe, place, &g))
+        return RUN_NONE;
+    watch_instance like = w->instances[instance];
+    like.group = g;
+    if (g && g->count != s->npu_count)
+        like.stream = (uint64_t)g->sorted[0] << 32 | (uint32_t)like.stream;
+    return watch_find_instance(w, &like);
+}
+
+/* Steps of all ranks, rank by rank, each as the one that stands for it has them. */
+bool fold_lockstep_write_log(const orr_sim *s)
+{
+    struct watch_record *w = s->watch;
+    const uint32_t *stands_for = s->lockstep->stands_for;
+    const size_t known = w->step_count;
+    size_t *first = orr_alloc((size_t)s->npu_count + 1, sizeof *first), all = 0, at = 0;
+    uint32_t *own = orr_alloc(known + 1, sizeof *own),
+             *place_of = orr_alloc(known + 1, sizeof *place_of);
+    bool ok = first && own && place_of;
+    for (size_t i = 0; ok && i < known; i++)
+        first[w->steps[i].rank + 1]++;
+    for (uint32_t r = 0; ok && r < s->npu_count; r++)
+        first[r + 1] += first[r];
+    for (uint32_t r = 0; ok && r < s->npu_count; r++)
+        all += first[stands_for[r] + 1] - first[stands_for[r]];
+    watch_step *steps = ok && all < RUN_NONE ? orr_alloc(all + 1, sizeof *steps) : NULL;
+    size_t *next = ok ? orr_alloc(s->npu_count, sizeof *next) : NULL;
+    ok = steps && next;
+    if (ok)
+        memcpy(next, first, s->npu_count * sizeof *next);
+    for (size_t i = 0; ok && i < known; i++) { /* those of a rank together, in their order */
+        const uint32_t r = w->steps[i].rank;
+        place_of[i] = (uint32_t)(next[r] - first[r]);
+        own[next[r]++] = (uint32_t)i;
+    }
+    for (uint32_t r = 0; ok && r < s->npu_count; r++) {
+        const size_t base = at;
+        for (size_t k = first[stands_for[r]]; k < first[stands_for[r] + 1]; k++) {
+            watch_step step = w->steps[own[k]];
+            step.rank = r;
+            step.cause = step.cause == RUN_NONE ? RUN_NONE : (uint32_t)base + place_of[step.cause];
+            step.instance = own_instance(s, r, step.place, step.instance);
+            w->ranks[r].step_of[step.place] = (uint32_t)at;
+            steps[at++] = step;
+        }
+        if (w->ranks[r].last_ended != RUN_NONE)
+            w->ranks[r].last_ended = (uint32_t)base + place_of[w->ranks[r].last_ended];
+    }
+    if (ok) {
+        orr_free(w->steps);
+        w->steps = steps;
+        w->step_count = w->step_room = all;
+    } else {
+        orr_free(steps);
+    }
+    orr_free(first);
+    orr_free(own);
+    orr_free(place_of);
+    orr_free(next);
+    return ok;
 }

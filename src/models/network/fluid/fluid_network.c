@@ -169,7 +169,7 @@ static void fluid_network_report(const void *net, orr_net_link_visit visit, void
 {
     const fluid_network *n = net;
     for (uint32_t i = 0; i < fluid_count(n->f); i++) {
-        const fluid_figures g = fluid_figures_of(n->f, i);
+        const fluid_figures g = fluid_figures_of(n->f, fluid_paths_standing(&n->paths, i));
         orr_net_link link = {.messages = g.flows,
                              .bytes = (uint64_t)llround(g.bytes),
                              .busy_ns = g.busy_ns,

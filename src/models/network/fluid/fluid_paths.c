@@ -223,6 +223,14 @@ orr_code fluid_paths_add_one(fluid_paths *p,
                      latency, err);
 }
 
+uint32_t fluid_paths_standing(const fluid_paths *p, uint32_t resource)
+{
+    if (!p->stands_for) /* only ports are stood for */
+        return resource;
+    const uint32_t line = resource / (2 * p->shape.ranks), port = resource % (2 * p->shape.ranks);
+    return line * 2 * p->shape.ranks + 2 * p->stands_for[port / 2] + port % 2;
+}
+
 /* ---- names ---- */
 
 static void name_part(const fluid_paths *p, uint32_t k, uint32_t at, char out[ORR_NET_LINK_NAME])

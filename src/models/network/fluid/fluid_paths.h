@@ -46,6 +46,8 @@ orr_code fluid_paths_add_one(fluid_paths *p,
                              double share,
                              double *latency,
                              orr_error *err);
+/* The resource whose figures are those of this one. */
+uint32_t fluid_paths_standing(const fluid_paths *p, uint32_t resource);
 void fluid_paths_name(const fluid_paths *p, uint32_t resource, char out[ORR_NET_LINK_NAME]);
 
 #endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fluid.c - flows that share ports and links: times by hand, and random traffic against a solution that is worked
+ * out from the beginning at every change. */
+#include "check.h"
+#include "net_run.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Links of one byte per ns. */
+#define ONE 0.931322574615478515625
+
+static net_run r;
+
+static void open_switch(uint32_t ranks, double latency)
+{
+    const orr_net_config cfg = {.dims = 1,
+                                .shape = {ORR_NET_SWITCH},
+                                .npus = {ranks},
+                                .bandwidth = {ONE},
+                                .latency_ns = {latency}};
+    net_run_open(&r, &orr__net_fluid, &cfg, ranks);
+}
+
+TEST(test_fluid__a_message_alone_takes_its_bytes_and_the_latency)
+{
+    open_switch(4, 500);
+    const uint32_t a = net_run_send(&r, 0, 0, 1, 10000), b = net_run_send(&r, 0, 2, 3, 1);
+    CHECK_EQ_U(net_run_all(&r), ORR_OK);
+    CHECK_EQ_U(r.arrived[a], 10000 + 1000);
+    CHECK_EQ_U(r.arrived[b], 1 + 1000);
+    CHECK_EQ_U(net_run_link(&r, "0 -> switch0.0").bytes, 10000);
+    CHECK_EQ_U(net_run_link(&r, "switch0.0 -> 3").bytes, 1);
+    net_run_close(&r);
+}
+
+TEST(test_fluid__senders_share_the_port_of_the_receiver)
+{
+    open_switch(8, 0);
+    uint32_t m[7];
+    for (uint32_t i = 0; i < 7; i++)
+        m[i] = net_run_send(&r, 0, i + 1, 0, 1000);
+    CHECK_EQ_U(net_run_all(&r), ORR_OK);
+    for (uint32_t i = 0; i < 7; i++)
+        CHECK_EQ_U(r.arrived[m[i]], 7000);
+    net_run_close(&r);
+}
+
+/* 0 -> 3, 1 -> 3, 2 -> 3 have a third each; so 0 -> 4 has two thirds of the port of 0. */
+TEST(test_fluid__what_one_cannot_use_is_left_to_others)
+{
+    open_switch(5, 0);
+    const uint32_t a = net_run_send(&r, 0, 0, 3, 10000), b = net_run_send(&r, 0, 1, 3, 10000),
+                   c = net_run_send(&r, 0, 2, 3, 10000), d = net_run_send(&r, 0, 0, 4, 10000);
+    CHECK_EQ_U(net_run_all(&r), ORR_OK);
+    CHECK_EQ_U(r.arrived[d], 15000);
+    CHECK_EQ_U(r.arrived[a], 30000);
+    CHECK_EQ_U(r.arrived[b], 30000);
+    CHECK_EQ_U(r.arrived[c], 30000);
+    net_run_close(&r);
+}
+
+TEST(test_fluid__rates_change_when_flows_come_and_go)
+{
+    open_switch(3, 0);
+    const uint32_t a = net_run_send(&r, 0, 0, 1, 10000), b = net_run_send(&r, 5000, 0, 2, 10000);
+    CHECK_EQ_U(net_run_all(&r), ORR_OK);
+    CHECK_EQ_U(r.arrived[a], 15000);
+    CHECK_EQ_U(r.arrived[b], 20000);
+    net_run_close(&r);
+}
+
+/* Both dimensions at once: not first one, then the other. */
+TEST(test_fluid__dimensions_are_crossed_while_bytes_come_in)
+{
+    const orr_net_config cfg = {.dims = 2,
+                                .shape = {ORR_NET_SWITCH, ORR_NET_RING},
+                                .npus = {4, 4},
+                                .bandwidth = {10 * ONE, ONE},
+                                .latency_ns = {100, 1000}};
+    net_run_open(&r, &orr__net_fluid, &cfg, 16);
+    const uint32_t a = net_run_send(&r, 0, 0, 9, 100000); /* one to the right, two along the ring */
+    CHECK_EQ_U(net_run_all(&r), ORR_OK);
+    CHECK_EQ_U(r.arrived[a], 100000 + 200 + 2000);
+    CHECK_EQ_U(net_run_link(&r, "0 -> switch0.0").bytes, 100000);
+    CHECK_EQ_U(net_run_link(&r, "1 -> 5").bytes, 100000);
+    CHECK_EQ_U(net_run_link(&r, "5 -> 9").bytes, 100000);
+    net_run_close(&r);
+}
+
+TEST(test_fluid__links_are_shared_along_routes)
+{
+    const struct orr_net_own own = {
+        .topology = net_run_parse("ranks: 4\nswitches: [a, b]\nrouting: first\nlinks:\n"
+                                  "- {from: 0-1, to: a, bandwidth: 10GB/s, latency: 100ns}\n"
+                                  "- {from: 2-3, to: b, bandwidth: 10GB/s, latency: 100ns}\n"
+                                  "- {from: a, to: b, bandwidth: 5GB/s, latency: 300ns}\n")};
+    const orr_net_config cfg = {.own = &own, .where = orr_where_byte("net.yml", ORR_NO_BYTE)};
+    net_run_open(&r, &orr__net_fluid, &cfg, 4);
+    r.sim.topology = (orr__topology *)own.topology;
+    const uint32_t a = net_run_send(&r, 0, 0, 2, 50000), b = net_run_send(&r, 0, 1, 3, 50000),
+                   c = net_run_send(&r, 0, 0, 1, 75000);
+    CHECK_EQ_U(net_run_all(&r), ORR_OK);
+    CHECK_EQ_U(r.arrived[a], 20000 + 500); /* half of 5 each */
+    CHECK_EQ_U(r.arrived[b], 20000 + 500);
+    CHECK_EQ_U(r.arrived[c], 10000 + 200); /* the other 7.5 of its port */
+    CHECK_EQ_U(net_run_link(&r, "a -> b").bytes, 100000);
+    net_run_close(&r);
+}
+
+/* ---- random traffic ---- */
+
+enum { RANKS = 12, FLOWS = 80 };
+
+typedef struct job {
+    double start, left, rate, end;
+    uint32_t src, dst;
+    bool is_over;
+} job;
+
+/* By the book: raise all rates together, stop those whose port is full, until all have stopped. */
+static void rates_by_the_book(job *j, double now)
+{
+    double left[2 * RANKS];
+    bool is_fixed[FLOWS];
+    for (int p = 0; p < 2 * RANKS; p++)
+        left[p] = 1;
+    for (int i = 0; i < FLOWS; i++)
+        is_fixed[i] = j[i].is_over || j[i].start > now;
+    for (;;) {
+        double least = INFINITY;
+        int port = -1;
+        for (int p = 0; p < 2 * RANKS; p++) {
+            int users = 0;
+            for (int i = 0; i < FLOWS; i++)
+                users += !is_fixed[i] &&
+                         (p < RANKS ? j[i].src == (uint32_t)p : j[i].dst == (uint32_t)(p - RANKS));
+            if (users && left[p] / users < least) {
+                least = left[p] / users;
+                port = p;
+            }
+        }
+        if (port < 0)
+            return;
+        for (int i = 0; i < FLOWS; i++) {
+            if (is_fixed[i] ||
+                (port < RANKS ? j[i].src != (uint32_t)port : j[i].dst != (uint32_t)(port - RANKS)))
+                continue;
+            is_fixed[i] = true;
+            j[i].rate = least;
+            left[j[i].src] -= least;
+            left[RANKS + j[i].dst] -= least;
+        }
+    }
+}
+
+static void run_by_the_book(job *j)
+{
+    double now = 0;
+    for (;;) {
+        double next = INFINITY;
+        rates_by_the_book(j, now);
+        for (int i = 0; i < FLOWS; i++)
+            if (!j[i].is_over)
+                next = fmin(next, j[i].start > now ? j[i].start : now + j[i].left / j[i].rate);
+        if (isinf(next))
+            return;
+        for (int i = 0; i < FLOWS; i++) {
+            if (j[i].is_over || j[i].start > now)
+                continue;
+            j[i].left -= j[i].rate * (next - now);
+            if (j[i].left < 1e-6) {
+                j[i].is_over = true;
+                j[i].end = next;
+            }
+        }
+        now = next;
+    }
+}
+
+static uint64_t drawn;
+
+static uint32_t below(uint32_t n)
+{
+    drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((drawn >> 33) % n);
+}
+
+TEST(test_fluid__random_traffic_is_shared_by_the_book)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        job j[FLOWS] = {{0}};
+        drawn = seed;
+        open_switch(RANKS, 0);
+        for (int i = 0; i < FLOWS; i++) {
+            j[i].src = below(RANKS);
+            j[i].dst = (j[i].src + 1 + below(RANKS - 1)) % RANKS;
+            j[i].start = below(2) ? 0 : below(200000);
+            j[i].left = 1 + below(below(2) ? 100 : 100000);
+            net_run_send(&r, (uint64_t)j[i].start, j[i].src, j[i].dst, (uint64_t)j[i].left);
+        }
+        CHECK_EQ_U(net_run_all(&r), ORR_OK);
+        run_by_the_book(j);
+        /* Ends come at whole ns, so a little more is shared than was there: some ns in all. */
+        for (int i = 0; i < FLOWS; i++)
+            if (fabs((double)r.arrived[i] - j[i].end) > 60)
+                check_fail(__FILE__, __LINE__, "seed %u, flow %d: %u, by the book %.1f",
+                           (unsigned)seed, i, (unsigned)r.arrived[i], j[i].end);
+        net_run_close(&r);
+    }
+}
+
+int main(void)
+{
+    const CMUnitTest tests[] = {
+        RUN(test_fluid__a_message_alone_takes_its_bytes_and_the_latency),
+        RUN(test_fluid__senders_share_the_port_of_the_receiver),
+        RUN(test_fluid__what_one_cannot_use_is_left_to_others),
+        RUN(test_fluid__rates_change_when_flows_come_and_go),
+        RUN(test_fluid__dimensions_are_crossed_while_bytes_come_in),
+        RUN(test_fluid__links_are_shared_along_routes),
+        RUN(test_fluid__random_traffic_is_shared_by_the_book),
+    };
+    return RUN_ALL(tests);
+}
