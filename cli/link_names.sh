@@ -40,6 +40,11 @@ module() {
 }
 module scale.py "$2" scalesim/scale.py
 module stage "$2" symbolic_tensor_graph/main.py
+if [ -e "$folder/AstraSimNetwork" ] && [ "$2" != bin ]; then # HPCC's simulator: ./waf --run 'scratch/third mix/config.txt'
+    mkdir -p "$folder/simulation"
+    cp "$(dirname "$0")/old/old_waf.py" "$folder/simulation/waf"
+    chmod 755 "$folder/simulation/waf"
+fi
 for name in trace_link timeline_visualizer et_converter et_generator et_visualizer et_jsonizer; do
     module chakra_converter "$2" chakra/$name/$name.py
 done

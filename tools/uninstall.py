@@ -59,7 +59,7 @@ def main():
                 at(path).unlink()
     modules = at(places["prefix"] / "libexec/orrery")
     for path in sorted(modules.rglob("*"), reverse=True):  # what is in a folder comes before it
-        if path.suffix == ".py" and is_ours(path):
+        if (path.suffix == ".py" or path.name == "waf") and is_ours(path):
             path.unlink()
         elif path.name == "__pycache__":
             shutil.rmtree(path)

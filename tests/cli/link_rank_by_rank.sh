@@ -41,11 +41,11 @@ printf 'topology: [ Switch ]\nnpus_count: [ 3 ]\nbandwidth: [ 50.0 ]\nlatency: [
 for rank in 0 1 2; do
     orrery link job/rank${rank}_host.json job/rank$rank.json -o one.$rank.et
 done
-orrery run one -s system.json -t network.yml
+orrery run one -n unaware -s system.json -t network.yml
 echo "exit $?"
 orrery link --json job/rank0_host.json job/rank0.json -o one.0.et 2>/dev/null | grep -o '"groups_[a-z]*": [0-9]*'
 orrery link --ranks job -o job.orr
-orrery run job.orr -s system.json -t network.yml | head -1
+orrery run job.orr -n unaware -s system.json -t network.yml | head -1
 sed 's/"ts": [0-9]*/"ts": 4611686018427388/g' job/rank2.json >late.json
 orrery link late.json -o late.et
 echo "exit $?"
