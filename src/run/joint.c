@@ -64,13 +64,31 @@ struct joint {
     orr_map *by_key;
 };
 
+static void price_message(void *joint, const orr_message *m, double *latency, double *most);
+
+/* One dimension alone is the network between hosts when it is slower than links inside them ever were. */
+enum { SLOWEST_INSIDE = 100 };
+
+/* Ranks of a host: those along the innermost dimension. */
+static uint32_t ranks_per_node(const orr_sim *s)
+{
+    const orr__topology *t = s->topology;
+    if (s->dims > 1)
+        return s->net_config.npus[0];
+    if (t)
+        return t->gpus_per_server ? t->gpus_per_server : 1;
+    return net_link_speed(s->net_config.bandwidth[0]) >= SLOWEST_INSIDE ? s->npu_count : 1;
+}
+
 /* ---- life ---- */
 
 orr_code joint_create(orr_sim *s, orr_error *err)
 {
-    bool is_needed = false;
-    for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
+    bool is_needed = false, is_all = true;
+    for (unsigned k = 0; k < ORR_COLL_COUNT; k++) {
         is_needed = is_needed || s->plans[k].is_joint;
+        is_all = is_all && s->plans[k].is_joint;
+    }
     if (!is_needed)
         return ORR_OK;
     struct joint *j = orr_alloc(1, sizeof *j);
@@ -80,6 +98,9 @@ orr_code joint_create(orr_sim *s, orr_error *err)
     j->s = s;
     j->f = fluid_network_flows(s->net);
     j->paths = fluid_network_paths(s->net);
+    j->per_node = ranks_per_node(s);
+    if (is_all) /* who names an algorithm means its bare messages */
+        fluid_network_price(s->net, price_message, j);
     return ORR_OK;
 }
 
@@ -96,20 +117,6 @@ void joint_destroy(struct joint *j)
 }
 
 /* ---- where a group lies ---- */
-
-/* One dimension alone is the network between hosts when it is slower than links inside them ever were. */
-enum { SLOWEST_INSIDE = 100 };
-
-/* Ranks of a host: those along the innermost dimension. */
-static uint32_t ranks_per_node(const orr_sim *s)
-{
-    const orr__topology *t = s->topology;
-    if (s->dims > 1)
-        return s->net_config.npus[0];
-    if (t)
-        return t->gpus_per_server ? t->gpus_per_server : 1;
-    return net_link_speed(s->net_config.bandwidth[0]) >= SLOWEST_INSIDE ? s->npu_count : 1;
-}
 
 /* What one rank can send along a dimension, to all its neighbours at once; bytes per ns. */
 static double dim_rate(const orr_sim *s, uint32_t k)
@@ -210,8 +217,6 @@ static void shape_by_dims(joint_group *g)
 static orr_code find_shape(joint_group *g, orr_error *err)
 {
     struct joint *j = g->j;
-    if (j->per_node == 0)
-        j->per_node = ranks_per_node(j->s);
     count_nodes(g);
     g->shape.generation = (nccl_generation)j->s->opt.nccl_generation;
     g->shape.up_reduces = j->s->opt.up_reduces;
@@ -620,4 +625,21 @@ void joint_collective(run_npu *n,
         at = &(*at)->next;
     *at = m->next;
     begin(m);
+}
+
+/* ---- messages ---- */
+
+/* By NCCL as well: kernels of both ranks, and the protocol between them. */
+static void price_message(void *joint, const orr_message *m, double *latency, double *most)
+{
+    struct joint *j = joint;
+    uint32_t members[2] = {m->src < m->dst ? m->src : m->dst, m->src < m->dst ? m->dst : m->src};
+    joint_group pair = {.j = j, .members = members, .count = 2};
+    nccl_cost c;
+    orr_error err;
+    if (find_shape(&pair, &err) || !nccl_send_cost_of(&pair.shape, m->size, &c))
+        return; /* the route says why */
+    *latency = c.latency_ns > *latency ? c.latency_ns : *latency;
+    if (c.time_ns > c.latency_ns)
+        *most = (double)m->size / (c.time_ns - c.latency_ns);
 }

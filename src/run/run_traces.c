@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_traces.c - orr_run with traces: through the system layer, on a network model (sim.c). */
 #include "engine.h"
+#include "models/collective/nccl/nccl_model.h"
 
 #include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"
@@ -114,6 +115,10 @@ static orr_code create(orr_run *r, orr_error *err)
         .chip = chip,
         .chip_is_default = c->hardware == r->machine.chip,
         .software = software,
+        .nccl_generation =
+            (int)(c->machine ? nccl_generation_of(r->machine.architecture) : NCCL_OTHER),
+        .up_reduces = c->machine && r->machine.up_reduces,
+        .out_reduces = c->machine && r->machine.fabric_reduces,
     };
     return orr_sim_create(&opt, &r->is.sim, err);
 }

@@ -36,6 +36,8 @@ struct fluid_network {
     size_t letter_count, letter_room;
     uint32_t free_letter;
     uint64_t messages;
+    fluid_price price; /* NULL: nothing */
+    void *price_context;
 };
 
 fluid *fluid_network_flows(void *net)
@@ -46,6 +48,13 @@ fluid *fluid_network_flows(void *net)
 fluid_paths *fluid_network_paths(void *net)
 {
     return &((fluid_network *)net)->paths;
+}
+
+void fluid_network_price(void *net, fluid_price price, void *context)
+{
+    fluid_network *n = net;
+    n->price = price;
+    n->price_context = context;
 }
 
 static void fluid_network_destroy(void *net)
@@ -159,8 +168,11 @@ static orr_code fluid_network_send(void *net, orr_net *sim, const orr_message *m
             return orr_no_memory(err);
         i = (uint32_t)n->letter_count++;
     }
-    n->letters[i] = (letter){.token = m->token, .latency = (uint64_t)llround(n->routes[r].latency)};
-    if (!fluid_start(n->f, sim, n->routes[r].use, (double)m->size, INFINITY, arrive, n, i))
+    double latency = n->routes[r].latency, most = INFINITY;
+    if (n->price)
+        n->price(n->price_context, m, &latency, &most);
+    n->letters[i] = (letter){.token = m->token, .latency = (uint64_t)llround(latency)};
+    if (!fluid_start(n->f, sim, n->routes[r].use, (double)m->size, most, arrive, n, i))
         return orr_no_memory(err);
     return ORR_OK;
 }

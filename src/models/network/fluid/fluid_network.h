@@ -11,4 +11,8 @@ typedef struct fluid_network fluid_network;
 fluid *fluid_network_flows(void *net);
 fluid_paths *fluid_network_paths(void *net);
 
+/* What software adds to a message: *latency comes to that of its route, *most limits its rate, in bytes per ns. */
+typedef void (*fluid_price)(void *context, const orr_message *m, double *latency, double *most);
+void fluid_network_price(void *net, fluid_price price, void *context);
+
 #endif
