@@ -46,10 +46,14 @@ static const cli_option options[] = {
     {"dtype", 0, "bf16|fp16|fp8|fp32", "data type of matrix products", .fallback = "bf16"},
     {"grads-fp32", 0, NULL, "keep and reduce gradients in fp32"},
     {"no-sequence-parallel", 0, NULL, "tensor parallelism with all-reduces instead"},
+    {"tp-overlap", 0, NULL, "tensor-parallel traffic goes piece by piece with its products"},
     {"attention", 0, "causal|full", "attention mask", .fallback = "causal"},
     {"context", 0, "ring|all-gather", "context parallelism: how keys and values are exchanged",
      .fallback = "ring"},
-    {"recompute", 0, "none|selective|full", "activation recomputation", .fallback = "none"},
+    {"recompute", 0, "none|selective|full|operators",
+     "activation recomputation: of attention, of layers, of all but attention and half of the products",
+     .fallback = "none"},
+    COUNT("recompute-layers", NULL, "full: this many layers, evenly spread (default: all)"),
     {"bucket", 0, "BYTES", "gradient bucket size", .fallback = "40MB"},
     COUNT("prefetch", "1", "ZeRO 3: layers to gather ahead"),
     {"no-overlap", 0, NULL, "reduce gradients after the last backward pass"},
@@ -95,7 +99,7 @@ static const cli_example examples[] = {
 };
 
 /* Words of an option, in the order of an enumeration. */
-static const char *const recompute_words[] = {"none", "selective", "full", NULL};
+static const char *const recompute_words[] = {"none", "selective", "full", "operators", NULL};
 static const char *const context_words[] = {"ring", "all-gather", NULL};
 
 static int word_index(const char *const *words, const char *text)
@@ -182,6 +186,7 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .seq = given(c, "seq"),
         .grads_fp32 = cli_flag(c, "grads-fp32"),
         .no_sequence_parallel = cli_flag(c, "no-sequence-parallel"),
+        .overlaps_tensor = cli_flag(c, "tp-overlap"),
         .full_attention = strcmp(cli_text(c, "attention"), "full") == 0,
         .context_form = (orr_context_form)word_index(context_words, cli_text(c, "context")),
         .chunks = (uint32_t)given(c, "chunks"),
@@ -195,6 +200,7 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .no_master = cli_flag(c, "no-master"),
         .forward_only = cli_flag(c, "forward"),
         .recompute = (orr_recompute)word_index(recompute_words, cli_text(c, "recompute")),
+        .recompute_layers = given(c, "recompute-layers"),
         .steps = (uint32_t)given(c, "steps"),
     };
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);

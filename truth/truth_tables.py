@@ -208,7 +208,9 @@ def torchtitan():
         batch = int(r["local_batch"]) * fsdp
         words += ["--seq", r["seq"], "--batch", batch, "--micro-batch", 1 if pp > 1 else r["local_batch"]]
         ckpt = r["act_ckpt"]
-        words += ["--recompute", "full" if ckpt == "full" else "alternate" if ckpt == "selective" else "operators"]
+        words += ["--recompute", "full" if ckpt == "full" else "operators"]
+        if "async" in r["parallelism"] or "async" in r["table"]:
+            words += ["--tp-overlap"]
         if "interleaved" in r["parallelism"]:
             words += ["--pipeline", "interleaved"]
         model = r["model"].split()[0]
@@ -219,13 +221,23 @@ def torchtitan():
     return out
 
 
+CODELLAMA = {"model_type": "llama", "hidden_size": 8192, "num_hidden_layers": 48, "num_attention_heads": 64,
+             "num_key_value_heads": 8, "intermediate_size": 22016, "vocab_size": 32000, "max_position_embeddings": 16384,
+             "tie_word_embeddings": False}
+
+
 def fms():
     out = []
-    models = {"7b": "llama-2-7b", "13b": "llama-2-13b", "34b": "codellama-34b", "70b": "llama-2-70b"}
+    models = {"7b": "llama-2-7b", "13b": "llama-2-13b", "34b": CODELLAMA, "70b": "llama-2-70b"}
     for r in rows_of("fms_fsdp"):
         for chip, gpus, machine in (("a100", 128, "fms-a100"), ("h100", 96, "fms-h100")):
             words = degrees(dp=gpus) + ["--zero", 3, "--seq", 4096, "--batch", 2 * gpus, "--micro-batch", 2]
-            words += ["--software", "torch-compile", "--recompute", "none" if r["act_ckpt"] == "none" else "alternate"]
+            words += ["--software", "torch-compile"]
+            # HFU over MFU says which share of the layers is recomputed; a whole one adds a third.
+            share = 3 * (float(r[f"hfu_{chip}"]) / float(r[f"mfu_{chip}"]) - 1)
+            layers = {"7b": 32, "13b": 40, "34b": 48, "70b": 80}[r["model"]]
+            if share > 0.05:
+                words += ["--recompute", "full", "--recompute-layers", min(layers, round(share * layers))]
             tokens = float(r[f"{chip}_tokens_s_gpu"])
             out.append(Case(f"{r['model']} on {gpus} {chip}", models[r["model"]], words, on(machine, gpus),
                             2 * 4096 / tokens * 1e3))
@@ -277,6 +289,7 @@ def bridge():
             continue
         words = degrees(tp, pp, dp, cp, ep) + ["--seq", r["seq"], "--batch", r["gbs"], "--micro-batch", r["mbs"]]
         words += ["--dtype", "bf16" if r["precision"] == "BF16" else "fp8", "--software", "megatron-core"]
+        words += ["--tp-overlap"] if tp > 1 and "LLAMA" in r["model"] else []
         words += ["--zero", 3 if r["fsdp"] not in ("", "0", "n/a") and pp == 1 else 1]
         if vp > 1 and pp > 1:
             words += ["--pipeline", "interleaved", "--chunks", vp]

@@ -48,7 +48,8 @@ typedef enum orr_context_form {
 typedef enum orr_recompute {
     ORR_RECOMPUTE_NONE = 0,
     ORR_RECOMPUTE_SELECTIVE, /* the attention core again in the backward pass */
-    ORR_RECOMPUTE_FULL       /* the whole layer again */
+    ORR_RECOMPUTE_FULL,      /* the whole layer again */
+    ORR_RECOMPUTE_OPERATORS  /* all but attention, every second product and sums over ranks */
 } orr_recompute;
 
 /* All zero: one rank, bf16 with fp32 master weights, Adam, one sequence of the model's length. */
@@ -61,6 +62,7 @@ typedef struct orr_llm_options {
     bool grads_fp32; /* gradients are kept and reduced in 4 bytes */
     bool
         no_sequence_parallel; /* tensor parallelism with all-reduces instead of gather and scatter */
+    bool overlaps_tensor;     /* tensor-parallel traffic goes piece by piece with its products */
     bool full_attention;      /* every token sees all of its sequence, not only those before it */
     orr_context_form context_form;
     orr_pipeline pipeline;
@@ -73,6 +75,7 @@ typedef struct orr_llm_options {
     bool no_overlap;             /* gradients are reduced after the last backward pass */
     bool no_clipping;            /* no norm of all gradients before the update */
     orr_recompute recompute;
+    uint64_t recompute_layers;    /* full: so many, spread evenly; 0: all */
     const orr_software *software; /* what launches the kernels; NULL: orr_software_at(0) */
     bool has_dropout;             /* even if the software's recipes have none */
     bool lists_optimizer;         /* the optimizer goes over lists of tensors (foreach) */

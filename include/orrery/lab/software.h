@@ -31,7 +31,7 @@ typedef struct orr_software {
     bool upcasts_logits;    /* the loss is computed in 32 bits */
     double expert_capacity; /* experts take so many times an even share, padded; 0: what comes */
     bool pure;              /* weights and moments are kept in the type of the products */
-    double tensor_overlap;  /* part of tensor-parallel traffic that runs under its products */
+    bool gathers_ahead;     /* ZeRO 1 and 2: new weights are gathered under the next forward pass */
     /* ---- the host, microseconds; 0: none (graphs) ---- */
     double forward_us, backward_us; /* to issue an operator */
     double collective_us;           /* to issue a collective or a message */

@@ -73,6 +73,8 @@ void llm_describe_idle_layer(const llm_job *g, uint64_t layer, llm_steps *out);
 void llm_launch_forward(llm_pen *p, const llm_step *s);
 void llm_launch_backward(llm_pen *p, const llm_step *s, int part);
 
+/* Recomputing by operators: is the result of this step kept?  *products counts, from 0. */
+bool llm_keeps_result(const llm_step *s, int *products);
 /* The steps after the input, from front to back.  suffix: behind every name. */
 uint64_t llm_steps_forward(
     llm_pen *p, const llm_steps *s, const char *suffix, uint64_t tag, uint64_t input);

@@ -223,6 +223,7 @@ typedef struct llm_grads {
 
 /* Both return the node after which the result is there; `tag` is the first of LLM_RING_TAGS of its
  * own. */
+bool llm_is_recomputed(const llm_job *g, uint64_t layer); /* in full */
 uint64_t llm_layer_forward(llm_pen *p, uint64_t layer, uint64_t tag, uint64_t input);
 uint64_t llm_layer_backward(
     llm_pen *p, uint64_t layer, uint64_t tag, int parts, uint64_t output_grad, llm_grads *grads);

@@ -258,24 +258,38 @@ typedef struct forward {
     const llm_steps *s;
     const char *suffix;
     uint64_t tag;
+    bool is_partial; /* only what is not kept: see ORR_RECOMPUTE_OPERATORS */
     uint64_t out[LLM_STEPS_MOST];
 } forward;
+
+/* Of traffic that goes with its product in tp pieces, only the first is waited for; the rest is on
+ * its way while the product runs. */
+static uint64_t put_exposed(
+    llm_pen *p, const char *label, orr_collective kind, uint64_t bytes, llm_deps after)
+{
+    const llm_job *g = p->g;
+    const bool is_cut = g->opt.overlaps_tensor && g->is_sequence_parallel && !g->pass;
+    const uint64_t hidden = is_cut ? bytes / g->opt.tp * (g->opt.tp - 1) : 0;
+    const uint64_t id = llm_put_collect(p, label, kind, bytes - hidden, LLM_AXIS_TP, after);
+    if (hidden)
+        llm_put_collect(p, with(label, ".hidden").text, kind, hidden, LLM_AXIS_TP, after);
+    return id;
+}
 
 static uint64_t enter(llm_pen *p, const char *label, uint64_t numbers, llm_deps after)
 {
     const llm_job *g = p->g;
     if (!g->is_sequence_parallel)
         return after.ids[0]; /* every rank has all tokens already */
-    return llm_put_collect(p, label, ORR_COLL_ALL_GATHER, numbers / g->opt.tp * g->act, LLM_AXIS_TP,
-                           after);
+    return put_exposed(p, label, ORR_COLL_ALL_GATHER, numbers / g->opt.tp * g->act, after);
 }
 
 static uint64_t leave(llm_pen *p, const char *label, uint64_t numbers, llm_deps after)
 {
     const llm_job *g = p->g;
-    return llm_put_collect(p, label,
-                           g->is_sequence_parallel ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE,
-                           numbers * g->act, LLM_AXIS_TP, after);
+    return put_exposed(p, label,
+                       g->is_sequence_parallel ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE,
+                       numbers * g->act, after);
 }
 
 static uint64_t forward_step(forward *f, const llm_step *s)
@@ -311,14 +325,32 @@ static uint64_t forward_step(forward *f, const llm_step *s)
     }
 }
 
+/* Attention, every second product and what was added up over ranks are kept. */
+bool llm_keeps_result(const llm_step *s, int *products)
+{
+    if (s->kind == LLM_STEP_PRODUCT)
+        return ++*products % 2 == 0;
+    return s->kind == LLM_STEP_ATTENTION || s->kind == LLM_STEP_LEAVE ||
+           s->kind == LLM_STEP_EXCHANGE;
+}
+
+static uint64_t run_forward_steps(forward *f, uint64_t input)
+{
+    int products = 0;
+    f->out[0] = input;
+    for (int i = 1; i < f->s->count; i++) {
+        const llm_step *step = &f->s->list[i];
+        const bool is_kept = f->is_partial && llm_keeps_result(step, &products);
+        f->out[i] = is_kept ? f->out[step->from] : forward_step(f, step);
+    }
+    return f->out[f->s->count - 1];
+}
+
 uint64_t llm_steps_forward(
     llm_pen *p, const llm_steps *s, const char *suffix, uint64_t tag, uint64_t input)
 {
     forward f = {.p = p, .s = s, .suffix = suffix, .tag = tag};
-    f.out[0] = input;
-    for (int i = 1; i < s->count; i++)
-        f.out[i] = forward_step(&f, &s->list[i]);
-    return f.out[s->count - 1];
+    return run_forward_steps(&f, input);
 }
 
 uint64_t llm_layer_forward(llm_pen *p, uint64_t layer, uint64_t tag, uint64_t input)
@@ -455,13 +487,26 @@ uint64_t llm_steps_backward(
     return llm_put_elementwise(p, "input.grad", p->g->thin_tokens * p->g->m->hidden, 1, 3, sum);
 }
 
+bool llm_is_recomputed(const llm_job *g, uint64_t layer)
+{
+    const uint64_t all = g->m->layers, some = g->opt.recompute_layers;
+    if (g->opt.recompute != ORR_RECOMPUTE_FULL)
+        return false;
+    return !some || some >= all || (layer + 1) * some / all > layer * some / all;
+}
+
 uint64_t llm_layer_backward(
     llm_pen *p, uint64_t layer, uint64_t tag, int parts, uint64_t output_grad, llm_grads *grads)
 {
     llm_steps s;
     llm_describe_layer(p->g, layer, &s);
-    if (p->g->opt.recompute == ORR_RECOMPUTE_FULL && parts & LLM_INPUT_GRADS)
-        output_grad = llm_steps_forward(p, &s, ".again", tag + 4, output_grad);
+    forward again = {.p = p,
+                     .s = &s,
+                     .suffix = ".again",
+                     .tag = tag + 4,
+                     .is_partial = p->g->opt.recompute == ORR_RECOMPUTE_OPERATORS};
+    if (parts & LLM_INPUT_GRADS && (again.is_partial || llm_is_recomputed(p->g, layer)))
+        output_grad = run_forward_steps(&again, output_grad);
     return llm_steps_backward(p, &s, tag, parts, output_grad, grads);
 }
 

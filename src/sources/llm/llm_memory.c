@@ -67,9 +67,23 @@ static uint64_t full_layer_bytes(const llm_job *g, uint64_t layer)
     return kept_numbers(&s) * g->act;
 }
 
+static uint64_t operator_bytes(const llm_job *g, uint64_t layer)
+{
+    llm_steps s;
+    int products = 0;
+    uint64_t sum = g->thin_tokens * g->m->hidden;
+    llm_describe_layer(g, layer, &s);
+    for (int i = 1; i < s.count; i++)
+        if (llm_keeps_result(&s.list[i], &products))
+            sum += out_numbers(g, &s.list[i]);
+    return sum * g->act;
+}
+
 static uint64_t layer_bytes(const llm_job *g, uint64_t layer)
 {
-    if (g->opt.recompute == ORR_RECOMPUTE_FULL)
+    if (g->opt.recompute == ORR_RECOMPUTE_OPERATORS)
+        return operator_bytes(g, layer);
+    if (llm_is_recomputed(g, layer))
         return g->thin_tokens * g->m->hidden * g->act;
     return full_layer_bytes(g, layer);
 }
@@ -108,7 +122,7 @@ static void measure_chunk(share *s, uint32_t chunk)
         s->expert += expert;
         s->largest = max_u64(s->largest, (dense + expert) * g->weight);
         bytes += layer_bytes(g, layer);
-        if (g->opt.recompute == ORR_RECOMPUTE_FULL)
+        if (g->opt.recompute >= ORR_RECOMPUTE_FULL)
             s->working = max_u64(s->working, full_layer_bytes(g, layer));
     }
     if (stage == 0)

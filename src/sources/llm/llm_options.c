@@ -287,7 +287,7 @@ static void check_degrees(checker *c)
         return;
     }
     const uint64_t stages = (uint64_t)o->pp * o->chunks;
-    if (stages > c->m->layers)
+    if (stages > c->m->layers + (o->chunks > 1 ? 2 : 0)) /* the ends may have no layer */
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "%s has %" PRIu64 " layers: too few for %" PRIu64
                            " pipeline stages (pp %u x %u chunks)",
@@ -438,7 +438,9 @@ static void check_work(checker *c)
     orr_model_flops flops;
     if (!c->code)
         c->code = orr_model_compute(c->m, &work, &flops, c->err);
-    if (!c->code && flops.training > (UINT64_C(1) << 60) / o->micro_batch / 4)
+    /* The largest is that of a layer or of the head, on one context-parallel rank. */
+    const uint64_t parts = c->m->layers * o->cp;
+    if (!c->code && flops.training / (parts ? parts : 1) > (UINT64_C(1) << 57) / o->micro_batch)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "a micro-batch of %" PRIu64 " sequences of %" PRIu64
                            " tokens is more work than can be counted",

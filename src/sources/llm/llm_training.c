@@ -96,7 +96,15 @@ llm_task *llm_schedule_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *c
 
 void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_t *end)
 {
-    const uint64_t each = g->m->layers / g->virtual_stages, more = g->m->layers % g->virtual_stages;
+    const uint64_t layers = g->m->layers, stages = g->virtual_stages;
+    const uint64_t each = layers / stages, more = layers % stages;
+    const uint64_t missing = more ? stages - more : 0;
+    if (missing && missing <= 2 && stages > 2) { /* the ends, which have embedding and loss */
+        const bool is_short = missing == 2;
+        *first = stage * (each + 1) - (stage > 0 && is_short);
+        *end = *first + each + 1 - (stage + 1 == stages) - (stage == 0 && is_short);
+        return;
+    }
     *first = stage * each + (stage < more ? stage : more);
     *end = *first + each + (stage < more);
 }
@@ -122,14 +130,19 @@ static uint64_t share(const llm_job *g, llm_axis axis, uint64_t whole)
     return (whole + n - 1) / n;
 }
 
+/* Zero 1 and 2: the weights that the last step made are gathered under this one's first pass. */
+static bool gathers_ahead(const llm_job *g)
+{
+    return (g->opt.zero == 1 || g->opt.zero == 2) && g->software->gathers_ahead &&
+           !g->opt.no_overlap;
+}
+
 /* Zero 3: gather a layer's weights once `after` is there; the next computation waits for them. */
 static void llm_sync_weights(llm_sync *y, uint64_t layer, uint64_t after, uint64_t out[2])
 {
     const llm_job *g = y->p->g;
     uint64_t dense, expert;
     out[0] = out[1] = 0;
-    if (g->opt.zero < 3)
-        return;
     llm_layer_parameters(g, layer, &dense, &expert);
     if (g->layout.degree[y->dense.axis] > 1)
         out[0] = llm_put_collect(y->p, "weights.gather", ORR_COLL_ALL_GATHER,
@@ -257,7 +270,7 @@ static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameter
     at = at ? llm_put_compute(p, "update", 12 * own, update_bytes(g, own), LLM_AFTER(at))
             : llm_put_compute(p, "update", 12 * own, update_bytes(g, own), (llm_deps){ids, count});
     p->barrier[0] = at;
-    if (g->opt.zero == 1 || g->opt.zero == 2) {
+    if ((g->opt.zero == 1 || g->opt.zero == 2) && !gathers_ahead(g)) {
         p->barrier[1] =
             gather_new_weights(y, "weights.gather", y->dense.axis, y->dense_parameters, at);
         p->barrier[2] =
@@ -444,7 +457,8 @@ static void ask_for_weights(walk *k, uint64_t i, uint64_t after)
 {
     stage_writer *w = k->w;
     const uint64_t count = k->layers.end - k->layers.first;
-    if (w->g->opt.zero < 3)
+    const bool is_first_pass = k->task->kind == LLM_FORWARD && k->task->micro_batch == 0;
+    if (w->g->opt.zero < 3 && !(gathers_ahead(w->g) && is_first_pass))
         return;
     for (; k->asked < count && k->asked <= i + w->g->opt.prefetch; k->asked++) {
         name_layer(w->p, k->task, layer_at(k, k->asked));
