@@ -242,7 +242,7 @@ static const model_row model_rows[] = {
      "'num_key_value_heads': 16, 'moe_intermediate_size': 1408, "
      "'shared_expert_intermediate_size': 5632, 'num_experts': 60, 'num_experts_per_tok': "
      "4, 'decoder_sparse_step': 1, 'use_sliding_window': false}"},
-    {"Qwen2-MoE", "Qwen2 57B-A14B", ORIGIN_BUILT, 57408658944ull, 57410000000ull, 57410000ull,
+    {"Qwen2-MoE", "Qwen2 57B-A14B", ORIGIN_WEIGHTS, 57408658944ull, 57408658944ull, 57408658ull,
      "{'model_type': 'qwen2_moe', 'hidden_size': 3584, 'num_hidden_layers': 28, "
      "'num_attention_heads': 28, 'intermediate_size': 18944, 'vocab_size': 151936, "
      "'num_key_value_heads': 4, 'moe_intermediate_size': 2560, "
@@ -270,7 +270,8 @@ static const model_row model_rows[] = {
      "'num_key_value_heads': 8, 'head_dim': 128, 'moe_intermediate_size': 2560, "
      "'num_experts': 160, 'num_experts_per_tok': 8, 'decoder_sparse_step': 1, "
      "'mlp_only_layers': []}"},
-    {"Qwen3-Next", "Qwen3-Next 80B-A3B", ORIGIN_BUILT, 79674391296ull, 79700000000ull, 79700000ull,
+    {"Qwen3-Next", "Qwen3-Next 80B-A3B", ORIGIN_WEIGHTS, 79674391296ull, 79674391296ull,
+     79674391ull,
      "{'model_type': 'qwen3_next', 'hidden_size': 2048, 'num_hidden_layers': 48, "
      "'num_attention_heads': 16, 'intermediate_size': 5120, 'vocab_size': 151936, "
      "'num_key_value_heads': 2, 'head_dim': 256, 'full_attention_interval': 4, "
@@ -279,7 +280,7 @@ static const model_row model_rows[] = {
      "'decoder_sparse_step': 1, 'moe_intermediate_size': 512, "
      "'shared_expert_intermediate_size': 512, 'num_experts': 512, 'num_experts_per_tok': "
      "10, 'mlp_only_layers': []}"},
-    {"Qwen3.5", "Qwen3.6 27B (text)", ORIGIN_BUILT, 26895998464ull, 26900000000ull, 50000000ull,
+    {"Qwen3.5", "Qwen3.6 27B (text)", ORIGIN_WEIGHTS, 26895998464ull, 26895998464ull, 26895998ull,
      "{'model_type': 'qwen3_5', 'text_config': {'model_type': 'qwen3_5_text', "
      "'hidden_size': 5120, 'num_hidden_layers': 64, 'num_attention_heads': 24, "
      "'intermediate_size': 17408, 'vocab_size': 248320, 'num_key_value_heads': 4, "
@@ -303,7 +304,8 @@ static const model_row model_rows[] = {
      " 4, 'linear_key_head_dim': 128, 'linear_value_head_dim': 128, "
      "'linear_num_key_heads': 16, 'linear_num_value_heads': 48, 'attn_output_gate': true, "
      "'mtp_num_hidden_layers': 1, 'tie_word_embeddings': false}}"},
-    {"Qwen3.5", "Qwen3.5 35B-A3B (text)", ORIGIN_BUILT, 34660610688ull, 34700000000ull, 50000000ull,
+    {"Qwen3.5", "Qwen3.5 35B-A3B (text)", ORIGIN_WEIGHTS, 34660610688ull, 34660610688ull,
+     34660610ull,
      "{'model_type': 'qwen3_5_moe', 'text_config': {'model_type': 'qwen3_5_moe_text', "
      "'hidden_size': 2048, 'num_hidden_layers': 40, 'num_attention_heads': 16, "
      "'vocab_size': 248320, 'num_key_value_heads': 2, 'head_dim': 256, "
@@ -353,7 +355,7 @@ static const model_row model_rows[] = {
      "'n_routed_experts': 160, 'n_shared_experts': 1, 'num_experts_per_tok': 8, "
      "'first_k_dense_replace': 3, 'attention_bias': true, 'use_qk_norm': true, "
      "'num_nextn_predict_layers': 1}"},
-    {"GLM-4.7-Flash", "GLM-4.7-Flash", ORIGIN_BUILT, 29943393920ull, 29900000000ull, 50000000ull,
+    {"GLM-4.7-Flash", "GLM-4.7-Flash", ORIGIN_WEIGHTS, 29943393920ull, 29943393920ull, 29943393ull,
      "{'model_type': 'glm4_moe_lite', 'hidden_size': 2048, 'num_hidden_layers': 47, "
      "'num_attention_heads': 20, 'intermediate_size': 10240, 'vocab_size': 154880, "
      "'num_key_value_heads': 20, 'moe_intermediate_size': 1536, 'n_routed_experts': 64, "
@@ -440,7 +442,7 @@ static const model_row model_rows[] = {
      "'sliding_attention', 'sliding_attention', 'full_attention', 'sliding_attention', "
      "'sliding_attention', 'sliding_attention', 'sliding_attention', 'full_attention'], "
      "'vocab_size_per_layer_input': 262144, 'tie_word_embeddings': true}}"},
-    {"MiniMax", "MiniMax-Text-01", ORIGIN_CARD, 456089655296ull, 456000000000ull, 500000000ull,
+    {"MiniMax", "MiniMax-Text-01", ORIGIN_WEIGHTS, 456089655296ull, 456089655296ull, 456089655ull,
      "{'model_type': 'minimax_text_01', 'hidden_size': 6144, 'num_hidden_layers': 80, "
      "'num_attention_heads': 64, 'intermediate_size': 9216, 'vocab_size': 200064, "
      "'num_key_value_heads': 8, 'head_dim': 128, 'attn_type_list': [0, 0, 0, 0, 0, 0, 0, "
@@ -448,7 +450,7 @@ static const model_row model_rows[] = {
      "0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, "
      "1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1], 'num_local_experts': 32, "
      "'num_experts_per_tok': 2, 'shared_intermediate_size': 0}"},
-    {"MiniMax", "MiniMax-M2", ORIGIN_BUILT, 228689764864ull, 228700000000ull, 228700000ull,
+    {"MiniMax", "MiniMax-M2", ORIGIN_WEIGHTS, 228689764864ull, 228689764864ull, 228689764ull,
      "{'model_type': 'minimax_m2', 'hidden_size': 3072, 'num_hidden_layers': 62, "
      "'num_attention_heads': 48, 'intermediate_size': 1536, 'vocab_size': 200064, "
      "'num_key_value_heads': 8, 'head_dim': 128, 'num_local_experts': 256, "
@@ -468,7 +470,7 @@ static const model_row model_rows[] = {
      "0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
      "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
      "1, 1, 1]}, 'num_mtp_modules': 7, 'num_nextn_predict_layers': 1}"},
-    {"Kimi", "Kimi K2", ORIGIN_BUILT, 1026408232448ull, 1030000000000ull, 5000000000ull,
+    {"Kimi", "Kimi K2", ORIGIN_WEIGHTS, 1026408232448ull, 1026408232448ull, 1026408232ull,
      "{'model_type': 'kimi_k2', 'hidden_size': 7168, 'num_hidden_layers': 61, "
      "'num_attention_heads': 64, 'intermediate_size': 18432, 'vocab_size': 163840, "
      "'num_key_value_heads': 64, 'moe_intermediate_size': 2048, 'n_routed_experts': 384, "
@@ -643,7 +645,7 @@ static const model_row model_rows[] = {
      "'num_attention_heads': 16, 'intermediate_size': 512, 'vocab_size': 49155, "
      "'num_key_value_heads': 8, 'num_local_experts': 32, 'num_experts_per_tok': 8, "
      "'tie_word_embeddings': true}"},
-    {"Granite", "Granite 4.0 H Small", ORIGIN_CARD, 32207337984ull, 32200000000ull, 50000000ull,
+    {"Granite", "Granite 4.0 H Small", ORIGIN_WEIGHTS, 32207337984ull, 32207337984ull, 32207337ull,
      "{'model_type': 'granitemoehybrid', 'hidden_size': 4096, 'num_hidden_layers': 40, "
      "'num_attention_heads': 32, 'intermediate_size': 768, 'vocab_size': 100352, "
      "'num_key_value_heads': 8, 'num_local_experts': 72, 'num_experts_per_tok': 10, "
@@ -771,7 +773,7 @@ static const model_row model_rows[] = {
      "'M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-', 'mamba_num_heads': 128, "
      "'mamba_head_dim': 64, 'ssm_state_size': 128, 'n_groups': 8, 'conv_kernel': 4, "
      "'expand': 2, 'use_conv_bias': true, 'use_bias': false}"},
-    {"Nemotron-H", "Nemotron Nano 9B v2", ORIGIN_BUILT, 8888227328ull, 8890000000ull, 8890000ull,
+    {"Nemotron-H", "Nemotron Nano 9B v2", ORIGIN_WEIGHTS, 8888227328ull, 8888227328ull, 8888227ull,
      "{'model_type': 'nemotron_h', 'hidden_size': 4480, 'num_hidden_layers': 56, "
      "'num_attention_heads': 40, 'intermediate_size': 15680, 'vocab_size': 131072, "
      "'num_key_value_heads': 8, 'head_dim': 128, 'hybrid_override_pattern': "
@@ -925,7 +927,7 @@ static const model_row model_rows[] = {
      "'num_key_value_heads': 4, 'head_dim': 128, 'num_experts': 64, 'num_experts_per_tok':"
      " 6, 'num_shared_experts': 2, 'moe_intermediate_size': 1408, 'first_k_dense_replace':"
      " 0, 'use_qkv_bias': false, 'use_bias': false}"},
-    {"Bailing", "Ling 2.0 mini", ORIGIN_CARD, 16255643392ull, 16300000000ull, 50000000ull,
+    {"Bailing", "Ling 2.0 mini", ORIGIN_WEIGHTS, 16255643392ull, 16255643392ull, 16255643ull,
      "{'model_type': 'bailing_moe_v2', 'hidden_size': 2048, 'num_hidden_layers': 20, "
      "'num_attention_heads': 16, 'intermediate_size': 5120, 'vocab_size': 157184, "
      "'num_key_value_heads': 4, 'head_dim': 128, 'num_experts': 256, "
