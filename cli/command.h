@@ -26,6 +26,8 @@
     X(convert) \
     X(capture) \
     X(nccl) \
+    X(nccl_tests) \
+    X(calibrate) \
     X(feed) \
     X(check) \
     X(info) \

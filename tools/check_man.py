@@ -32,7 +32,7 @@ def check_commands(build, pages):
 def check_readme(build):
     """The README's table has a row for every command, and for no others."""
     there = set(output(build / "cli" / "orrery_tables", "commands").stdout.split())
-    said = set(re.findall(r"^\| `orrery (\w+)` \|", tree.read("README.md"), re.M))
+    said = set(re.findall(r"^\| `orrery ([\w-]+)` \|", tree.read("README.md"), re.M))
     yield from (f"README.md: the table has no `orrery {name}`" for name in sorted(there - said))
     yield from (f"README.md: there is no `orrery {name}`" for name in sorted(said - there))
 

@@ -637,7 +637,7 @@ static void price_message(void *joint, const orr_message *m, double *latency, do
     joint_group pair = {.j = j, .members = members, .count = 2};
     nccl_cost c;
     orr_error err;
-    if (find_shape(&pair, &err) || !nccl_send_cost_of(&pair.shape, m->size, &c))
+    if (find_shape(&pair, &err) || !nccl_send_cost_of(&pair.shape, m->size, NULL, &c))
         return; /* the route says why */
     *latency = c.latency_ns > *latency ? c.latency_ns : *latency;
     if (c.time_ns > c.latency_ns)

@@ -54,8 +54,9 @@ enum { KINDS = sizeof kinds / sizeof *kinds, ROUNDS = 20000 };
 
 static nccl_cost cost_of(const nccl_shape *s, orr_collective kind, uint64_t bytes)
 {
+    const nccl_forced with = {.collnet = s->out_reduces};
     nccl_cost c;
-    if (!nccl_cost_of(s, kind, bytes, NULL, &c))
+    if (!nccl_cost_of(s, kind, bytes, &with, &c))
         check_fail(__FILE__, __LINE__, "no cost: kind %d, %u ranks on %u nodes", kind, s->ranks,
                    s->nodes);
     return c;
@@ -237,6 +238,7 @@ TEST(test_nccl_model__protocols_change_where_lines_cross)
 TEST(test_nccl_model__switches_that_add_up_are_used)
 {
     nccl_shape s = dgx_h100;
+    nccl_cost c;
     check_choice(&s, ORR_COLL_ALL_REDUCE, 1 << 20, "ring", "LL");
     check_choice(&s, ORR_COLL_ALL_REDUCE, 2 << 20, "nvls", "Simple");
     s.up_reduces = false;
@@ -246,8 +248,13 @@ TEST(test_nccl_model__switches_that_add_up_are_used)
     s.nodes = 4;
     s.most_per_node = s.least_per_node = 8;
     check_choice(&s, ORR_COLL_ALL_REDUCE, 1 << 30, "nvls-tree", "Simple");
-    s.out_reduces = true;
-    check_choice(&s, ORR_COLL_ALL_REDUCE, 1 << 30, "nvls", "Simple");
+    s.out_reduces = true; /* off unless asked for */
+    CHECK(nccl_cost_of(&s, ORR_COLL_ALL_REDUCE, 1 << 30, NULL, &c));
+    CHECK_TEXT(c.algorithm, "nvls-tree");
+    CHECK(nccl_cost_of(&s, ORR_COLL_ALL_REDUCE, 1 << 30, &(nccl_forced){.collnet = true}, &c));
+    CHECK_TEXT(c.algorithm, "nvls");
+    CHECK(nccl_cost_of(&s, ORR_COLL_ALL_REDUCE, 1 << 30,
+                       &(nccl_forced){.algorithm = "collnet-chain"}, &c));
     check_choice(&s, ORR_COLL_ALL_TO_ALL, 1 << 30, "direct", "Simple");
 }
 
@@ -304,7 +311,7 @@ TEST(test_nccl_model__one_rank_takes_no_time)
 TEST(test_nccl_model__a_message_takes_its_bytes)
 {
     nccl_cost c;
-    CHECK(nccl_send_cost_of(&dgx_h100, 1 << 30, &c));
+    CHECK(nccl_send_cost_of(&dgx_h100, 1 << 30, NULL, &c));
     CHECK(c.time_ns >= 1073741824 / 450.0 && c.time_ns < 2 * 1073741824.0 / 450);
 }
 

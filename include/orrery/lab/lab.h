@@ -7,6 +7,7 @@
 #include <orrery/lab/capture.h>
 #include <orrery/lab/chip.h>
 #include <orrery/lab/chrome_trace.h>
+#include <orrery/lab/collectives.h>
 #include <orrery/lab/compat.h>
 #include <orrery/lab/critical_path.h>
 #include <orrery/lab/diff.h>

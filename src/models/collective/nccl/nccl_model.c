@@ -13,10 +13,10 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const algorithm_names[NCCL_ALGORITHMS] = {
-    "ring", "tree", "nvls", "nvls-tree", "collnet-direct", "collnet-chain", "pat", "direct",
+const char *const nccl_algorithm_words[NCCL_ALGORITHMS + 1] = {
+    "ring", "tree", "nvls", "nvls-tree", "collnet-direct", "collnet-chain", "pat", "direct", NULL,
 };
-static const char *const protocol_names[NCCL_PROTOCOLS] = {"LL", "LL128", "Simple"};
+const char *const nccl_protocol_words[NCCL_PROTOCOLS + 1] = {"LL", "LL128", "Simple", NULL};
 
 nccl_generation nccl_generation_of(const char *name)
 {
@@ -76,13 +76,21 @@ static uint32_t keep_forced(const nccl_forced *forced, nccl_tuned *ways, uint32_
     for (uint32_t i = 0; i < count; i++) {
         nccl_way w = ways[i].way;
         if (forced && forced->algorithm &&
-            strcasecmp(forced->algorithm, algorithm_names[w.algorithm]))
+            strcasecmp(forced->algorithm, nccl_algorithm_words[w.algorithm]))
             continue;
-        if (forced && forced->protocol && strcasecmp(forced->protocol, protocol_names[w.protocol]))
+        if (forced && forced->protocol &&
+            strcasecmp(forced->protocol, nccl_protocol_words[w.protocol]))
             continue;
         ways[kept++] = ways[i];
     }
     return kept;
+}
+
+/* Off by default in NCCL, whatever the switches can do. */
+static bool wants_collnet(const nccl_forced *forced)
+{
+    return forced && (forced->collnet ||
+                      (forced->algorithm && strncasecmp(forced->algorithm, "collnet", 7) == 0));
 }
 
 typedef struct lines {
@@ -148,6 +156,32 @@ static uint32_t walk(
     }
 }
 
+/* The rule of the table that fits, as an index into l->ways; UINT32_MAX: none.  Rules for smaller
+ * sizes raise *floor_ns to what they take where they end. */
+static uint32_t by_rule(
+    const nccl_custom *c, const lines *l, double bytes, uint32_t channels, double *floor_ns)
+{
+    *floor_ns = 0;
+    for (uint32_t i = 0; i < c->rules; i++) {
+        const nccl_rule *r = &c->rule[i];
+        uint32_t at = 0;
+        nccl_time t;
+        if (r->kind != l->kind || l->s->ranks < r->least_ranks || l->s->ranks > r->most_ranks ||
+            l->s->nodes < r->least_nodes || l->s->nodes > r->most_nodes)
+            continue;
+        while (at < l->count && (l->ways[at].way.algorithm != r->way.algorithm ||
+                                 l->ways[at].way.protocol != r->way.protocol))
+            at++;
+        if (at == l->count)
+            continue;
+        if (r->below == UINT64_MAX || bytes < (double)r->below)
+            return at;
+        nccl_time_of(&c->k, l->s, l->kind, (double)r->below, r->way, channels, &t);
+        *floor_ns = t.ns > *floor_ns ? t.ns : *floor_ns;
+    }
+    return UINT32_MAX;
+}
+
 static void interval(const nccl_constants *k,
                      const nccl_shape *s,
                      orr_collective kind,
@@ -179,11 +213,17 @@ bool nccl_cost_of(const nccl_shape *given,
     nccl_shape s;
     lines l;
     nccl_time t;
-    double floor_ns;
+    double floor_ns = 0, rule_ns = 0;
     uint32_t best, channels = forced ? forced->channels : 0;
     *out = (nccl_cost){.algorithm = "none", .protocol = "none"};
     if (!normal(given, &s) || kind >= ORR_COLL_COUNT)
         return false;
+    if (forced && forced->table)
+        s.generation = forced->table->generation;
+    if (!wants_collnet(forced))
+        s.out_reduces = false;
+    if (kind == ORR_COLL_REDUCE_SCATTER_BLOCK)
+        kind = ORR_COLL_REDUCE_SCATTER;
     if (kind == ORR_COLL_BARRIER)
         bytes = 4;
     l.s = &s;
@@ -193,12 +233,17 @@ bool nccl_cost_of(const nccl_shape *given,
         return true;
     if (l.count == 0)
         return false;
-    const nccl_constants *k =
-        forced && forced->constants ? forced->constants : &nccl_table[s.generation];
-    best = walk(k, &l, (double)bytes, channels, &floor_ns);
+    const nccl_custom *custom = forced ? forced->table : NULL;
+    const nccl_constants *k = custom ? &custom->k : &nccl_table[s.generation];
+    best = UINT32_MAX;
+    if (custom && !forced->algorithm && !forced->protocol)
+        best = by_rule(custom, &l, (double)bytes, channels, &rule_ns);
+    if (best == UINT32_MAX)
+        best = walk(k, &l, (double)bytes, channels, &floor_ns);
+    floor_ns = rule_ns > floor_ns ? rule_ns : floor_ns;
     nccl_time_of(k, &s, kind, (double)bytes, l.ways[best].way, channels, &t);
-    out->algorithm = algorithm_names[l.ways[best].way.algorithm];
-    out->protocol = protocol_names[l.ways[best].way.protocol];
+    out->algorithm = nccl_algorithm_words[l.ways[best].way.algorithm];
+    out->protocol = nccl_protocol_words[l.ways[best].way.protocol];
     out->channels = t.channels;
     out->time_ns = t.ns > floor_ns ? t.ns : floor_ns;
     out->latency_ns = t.latency_ns;
@@ -208,13 +253,16 @@ bool nccl_cost_of(const nccl_shape *given,
     return true;
 }
 
-bool nccl_send_cost_of(const nccl_shape *given, uint64_t bytes, nccl_cost *out)
+bool nccl_send_cost_of(const nccl_shape *given,
+                       uint64_t bytes,
+                       const nccl_forced *forced,
+                       nccl_cost *out)
 {
     nccl_shape two = *given;
     two.ranks = 2;
     two.nodes = given->nodes > 1 || !(given->up_GBps > 0) ? 2 : 1;
     two.most_per_node = two.least_per_node = two.nodes == 1 ? 2 : 1;
     /* The gather of two: the root receives half of the bytes. */
-    return nccl_cost_of(&two, ORR_COLL_GATHER, bytes > UINT64_MAX / 2 ? bytes : bytes * 2, NULL,
+    return nccl_cost_of(&two, ORR_COLL_GATHER, bytes > UINT64_MAX / 2 ? bytes : bytes * 2, forced,
                         out);
 }

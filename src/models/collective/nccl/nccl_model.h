@@ -62,12 +62,13 @@ typedef enum nccl_algorithm {
 typedef enum nccl_protocol { NCCL_LL, NCCL_LL128, NCCL_SIMPLE, NCCL_PROTOCOLS } nccl_protocol;
 
 /* What the user insists on; a name that cannot do it is refused. */
-struct nccl_constants;
+struct nccl_custom;
 typedef struct nccl_forced {
-    const char *algorithm;                  /* "ring"; NULL: NCCL chooses */
-    const char *protocol;                   /* "LL128"; NULL: NCCL chooses */
-    uint32_t channels;                      /* 0: as NCCL does; fewer than its own limit the rate */
-    const struct nccl_constants *constants; /* NULL: those of the generation */
+    const char *algorithm; /* "ring"; NULL: NCCL chooses */
+    const char *protocol;  /* "LL128"; NULL: NCCL chooses */
+    uint32_t channels;     /* 0: as NCCL does; fewer than its own limit the rate */
+    bool collnet; /* NCCL_COLLNET_ENABLE=1: SHARP is off unless this or the name asks for it */
+    const struct nccl_custom *table; /* constants and choice of a file; NULL: the generation's */
 } nccl_forced;
 
 typedef struct nccl_cost {
@@ -90,7 +91,10 @@ bool nccl_cost_of(const nccl_shape *shape,
                   nccl_cost *out);
 
 /* One message from a rank to another of the group's machine; nodes 1: inside a host. */
-bool nccl_send_cost_of(const nccl_shape *shape, uint64_t bytes, nccl_cost *out);
+bool nccl_send_cost_of(const nccl_shape *shape,
+                       uint64_t bytes,
+                       const nccl_forced *forced,
+                       nccl_cost *out);
 
 /* "A100", "ampere", "sm_80", ...: by family names only; NCCL_OTHER when unknown. */
 nccl_generation nccl_generation_of(const char *name);

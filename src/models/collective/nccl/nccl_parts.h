@@ -5,6 +5,8 @@
 
 #include "models/collective/nccl/nccl_model.h"
 
+#include <orrery/error.h>
+
 /* A protocol on one generation.  A step moves one chunk from a rank to its neighbour. */
 typedef struct nccl_line {
     double base_ns;    /* launch, first and last copy */
@@ -56,7 +58,36 @@ typedef struct nccl_way {
     uint8_t algorithm, protocol;
 } nccl_way;
 
-/* nccl_tuning.c */
+/* ---- tables of users (nccl_custom.c, docs/format/collectives.md) ---- */
+
+/* This way for this collective in these groups, below so many bytes. */
+typedef struct nccl_rule {
+    orr_collective kind;
+    uint64_t below; /* UINT64_MAX: all */
+    uint32_t least_ranks, most_ranks, least_nodes, most_nodes;
+    nccl_way way;
+} nccl_rule;
+
+enum { NCCL_RULES_MOST = 64, NCCL_NAME = 48 };
+
+typedef struct nccl_custom {
+    char name[NCCL_NAME];
+    nccl_generation generation; /* whose tuning model chooses where no rule does */
+    nccl_constants k;
+    uint32_t rules;
+    nccl_rule rule[NCCL_RULES_MOST]; /* in the order of the file; the first that fits is taken */
+} nccl_custom;
+
+orr_code nccl_custom_parse(orr_span bytes, const char *label, nccl_custom *out, orr_error *err)
+    ORR_MUST_CHECK;
+/* The file that says the same, without rules; its length, as snprintf counts.  4,000 bytes are
+ * enough. */
+size_t nccl_custom_text(const nccl_custom *c, char *out, size_t size);
+/* What the files call them; the last is NULL. */
+extern const char *const nccl_algorithm_words[NCCL_ALGORITHMS + 1];
+extern const char *const nccl_protocol_words[NCCL_PROTOCOLS + 1];
+
+/* ---- nccl_tuning.c ---- */
 
 /* The line NCCL's tuning model draws: microseconds + bytes / (1000 * GBps); GBps 0: not possible. */
 typedef struct nccl_tuned {
@@ -71,7 +102,7 @@ uint32_t nccl_ways(const nccl_shape *shape, orr_collective kind, nccl_tuned *out
 /* How NCCL corrects the rate of a line at a size (trees). */
 double nccl_correction(const nccl_shape *shape, nccl_way way, orr_collective kind, uint64_t bytes);
 
-/* nccl_times.c */
+/* ---- nccl_times.c ---- */
 
 typedef struct nccl_time {
     double ns, latency_ns, up_bytes, out_bytes;

@@ -141,8 +141,7 @@ static double quantised(const graph *g, double GBps)
 static bool possible(const nccl_shape *s, orr_collective kind, nccl_algorithm a)
 {
     bool one = s->nodes == 1, sum = kind == ORR_COLL_ALL_REDUCE || kind == ORR_COLL_BARRIER;
-    bool half = kind == ORR_COLL_ALL_GATHER || kind == ORR_COLL_REDUCE_SCATTER ||
-                kind == ORR_COLL_REDUCE_SCATTER_BLOCK;
+    bool half = kind == ORR_COLL_ALL_GATHER || kind == ORR_COLL_REDUCE_SCATTER;
     bool nvls = s->up_reduces && s->least_per_node > 2;
     bool direct =
         kind == ORR_COLL_ALL_TO_ALL || kind == ORR_COLL_GATHER || kind == ORR_COLL_SCATTER;
@@ -173,8 +172,7 @@ static bool possible(const nccl_shape *s, orr_collective kind, nccl_algorithm a)
 static double rate_of(const nccl_shape *s, const graph *g, orr_collective kind, nccl_way w)
 {
     bool sum = kind == ORR_COLL_ALL_REDUCE || kind == ORR_COLL_BARRIER;
-    bool half = kind == ORR_COLL_ALL_GATHER || kind == ORR_COLL_REDUCE_SCATTER ||
-                kind == ORR_COLL_REDUCE_SCATTER_BLOCK;
+    bool half = kind == ORR_COLL_ALL_GATHER || kind == ORR_COLL_REDUCE_SCATTER;
     double n = s->ranks, nodes = s->nodes, per_node = n / nodes;
     double steps = sum ? 2 * (n - 1) : half ? n - 1 : n;
     int at = nodes <= 2 ? (int)nodes - 1 : 2;
@@ -229,8 +227,7 @@ static double rate_of(const nccl_shape *s, const graph *g, orr_collective kind, 
 static double latency_of(const nccl_shape *s, orr_collective kind, nccl_way w)
 {
     bool sum = kind == ORR_COLL_ALL_REDUCE || kind == ORR_COLL_BARRIER;
-    bool half = kind == ORR_COLL_ALL_GATHER || kind == ORR_COLL_REDUCE_SCATTER ||
-                kind == ORR_COLL_REDUCE_SCATTER_BLOCK;
+    bool half = kind == ORR_COLL_ALL_GATHER || kind == ORR_COLL_REDUCE_SCATTER;
     double n = s->ranks, nodes = s->nodes, others = floor(n / nodes) - 1;
     double base = base_us[w.algorithm][w.protocol];
     double up = hop_us[LINK_UP][w.algorithm][w.protocol];

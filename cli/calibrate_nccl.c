@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calibrate_nccl.c - orrery calibrate nccl: constants of a machine's collectives from nccl-tests.
+ *
+ * Two files come out: the machine, and beside it the table that it names.  Whether they can be
+ * written is checked before the fit. */
+#include "calibrate.h"
+#include "command.h"
+#include "json_out.h"
+
+#include <orrery/lab/collectives.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const cli_option options[] = {
+    {"machine", 'm', "MACHINE", "the cluster it was measured on", .required = true},
+    {"output", 'o', "FILE", "write the machine to FILE (.yml), and its table beside it"},
+    {"op", 0, "OP",
+     "all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce, gather, scatter or sendrecv; default: as the "
+     "text says"},
+    {"ranks", 'n', "N", "number of ranks; default: as the text says", CLI_COUNT, 2, 1 << 24},
+    {"per-node", 0, "N", "ranks on each node; default: as the text says", CLI_COUNT, 1, 1 << 20},
+    {"rows", 0, NULL, "also each row: measured, before, now"},
+    {"json", 0, NULL, "print one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"FILE", "what a program of nccl-tests printed; - is standard input", CLI_SOME},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"A measurement (here: a prediction stands for it):",
+     "orrery nccl-tests --machine dgx-h100 > all_reduce.txt", 0},
+    {"", "orrery nccl-tests --machine dgx-h100 --op alltoall > alltoall.txt", 0},
+    {"The machine that has these times:",
+     "orrery calibrate nccl all_reduce.txt alltoall.txt --machine dgx-h100 -o mine.yml", 0},
+    {"", "orrery nccl-tests --machine mine.yml -b 1M -e 1G", 0},
+    {0},
+};
+
+/* ---- for people ---- */
+
+static void print_items(const orr_calibration_result *r)
+{
+    printf("\n%-30s %10s %10s   %s\n", "constant", "before", "now", "90 %");
+    for (size_t i = 0; i < r->item_count; i++) {
+        const orr_calibration_item *it = &r->items[i];
+        printf("%-30s %10.4g %10.4g   %.4g-%.4g%s%s\n", it->name, it->before, it->value, it->low,
+               it->high, it->unit[0] ? " " : "", it->unit);
+    }
+    if (r->item_count == 0)
+        printf("none changed: the rows are what the model says\n");
+}
+
+static void print_rows(const orr_calibration_result *r)
+{
+    printf("\n%-34s %-14s %6s %14s %12s %12s %12s %8s\n", "row", "op", "ranks", "bytes",
+           "measured us", "before us", "now us", "error");
+    for (size_t i = 0; i < r->row_count; i++) {
+        const orr_calibration_row *row = &r->rows[i];
+        char place[1200];
+        snprintf(place, sizeof place, "%s:%" PRIu64, row->path, row->line);
+        printf("%-34s %-14s %6" PRIu32 " %14" PRIu64 " %12.2f %12.2f %12.2f %+7.1f%%\n", place,
+               row->op->name, row->ranks, row->bytes, row->us, row->before_us, row->model_us,
+               (row->model_us / row->us - 1) * 100);
+    }
+}
+
+static const orr_calibration_row *worst_row(const orr_calibration_result *r)
+{
+    const orr_calibration_row *worst = &r->rows[0];
+    double most = -1;
+    for (size_t i = 0; i < r->row_count; i++) {
+        const double away = fabs(r->rows[i].model_us / r->rows[i].us - 1);
+        if (away > most) {
+            most = away;
+            worst = &r->rows[i];
+        }
+    }
+    return worst;
+}
+
+static void print_text(const cli_context *c, const orr_calibration_result *r)
+{
+    const orr_calibration_row *w = worst_row(r);
+    printf("%zu rows of %d file%s\n", r->row_count, c->arg_count, c->arg_count == 1 ? "" : "s");
+    printf(
+        "mean error of times: %.1f %% before, %.1f %% now, %.1f %% on rows left out of the fit\n",
+        r->before * 100, r->after * 100, r->held_out * 100);
+    printf("worst row: %+.1f %%, %s:%" PRIu64 ", %" PRIu64 " bytes\n",
+           (w->model_us / w->us - 1) * 100, w->path, w->line, w->bytes);
+    printf("inside the 90 %% interval: %.0f %% of the rows\n", r->covered * 100);
+    print_items(r);
+    if (cli_flag(c, "rows"))
+        print_rows(r);
+}
+
+static void print_json(const cli_context *c,
+                       const orr_calibration_result *r,
+                       const char *output,
+                       const char *table)
+{
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-calibration");
+    orr_json_put_text(w, "machine", cli_text(c, "machine"));
+    orr_json_put_u64(w, "row_count", r->row_count);
+    cli_json_number(w, "error_before", "%.5f", r->before);
+    cli_json_number(w, "error_now", "%.5f", r->after);
+    cli_json_number(w, "error_left_out", "%.5f", r->held_out);
+    cli_json_number(w, "error_worst", "%.5f", r->worst);
+    cli_json_number(w, "covered", "%.5f", r->covered);
+    orr_json_put_text(w, "output", output);
+    orr_json_put_text(w, "table", output ? table : NULL);
+    cli_json_array(w, "constants");
+    for (size_t i = 0; i < r->item_count; i++) {
+        const orr_calibration_item *it = &r->items[i];
+        orr_json_line(w, 2);
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "name", it->name);
+        orr_json_put_text(w, "unit", it->unit);
+        cli_json_number(w, "before", "%.6g", it->before);
+        cli_json_number(w, "value", "%.6g", it->value);
+        cli_json_number(w, "low", "%.6g", it->low);
+        cli_json_number(w, "high", "%.6g", it->high);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    cli_json_array(w, "rows");
+    for (size_t i = 0; i < r->row_count; i++) {
+        const orr_calibration_row *row = &r->rows[i];
+        orr_json_line(w, 2);
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "file", row->path);
+        orr_json_put_u64(w, "line", row->line);
+        orr_json_put_text(w, "op", row->op->name);
+        orr_json_put_u64(w, "ranks", row->ranks);
+        orr_json_put_u64(w, "bytes", row->bytes);
+        cli_json_number(w, "measured_us", "%.3f", row->us);
+        cli_json_number(w, "before_us", "%.3f", row->before_us);
+        cli_json_number(w, "now_us", "%.3f", row->model_us);
+        cli_json_number(w, "low_us", "%.3f", row->low_us);
+        cli_json_number(w, "high_us", "%.3f", row->high_us);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    cli_json_close(&j);
+}
+
+/* ---- files ---- */
+
+/* "dir/mine.yml" -> "dir/mine.collectives.yml" */
+static orr_code table_path(const char *output, char *out, size_t room, orr_error *err)
+{
+    const size_t n = strlen(output);
+    const size_t stem = n > 4 && strcmp(output + n - 4, ".yml") == 0 ? n - 4 : n;
+    const int length = snprintf(out, room, "%.*s.collectives.yml", (int)stem, output);
+    if (length < 0 || (size_t)length >= room)
+        return orr_fail(err, ORR_EUSAGE, NULL, "-o: a path of at most %zu characters was expected",
+                        room - 17);
+    return ORR_OK;
+}
+
+static orr_code fail_io(const char *path, orr_error *err)
+{
+    const orr_where w = orr_where_line(path, 0, 0);
+    return orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno));
+}
+
+static orr_code write_file(const char *path, const char *text, size_t n, orr_error *err)
+{
+    FILE *f = fopen(path, "w");
+    orr_code code = ORR_OK;
+    if (!f)
+        return fail_io(path, err);
+    if (fwrite(text, 1, n, f) != n)
+        code = fail_io(path, err);
+    if (fclose(f) != 0 && !code)
+        code = fail_io(path, err);
+    if (code)
+        unlink(path);
+    return code;
+}
+
+typedef struct places {
+    char table[ORR_MACHINE_PATH];
+    const char *machine; /* NULL: nothing is written */
+} places;
+
+/* Refused now, not after the work. */
+static orr_code check_place(const char *path, orr_error *err)
+{
+    char folder[ORR_MACHINE_PATH + 8];
+    const char *slash = strrchr(path, '/');
+    if (access(path, F_OK) == 0)
+        return access(path, W_OK) == 0 ? ORR_OK : fail_io(path, err);
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
+             slash ? path : ".");
+    return access(folder, W_OK) == 0 ? ORR_OK : fail_io(path, err);
+}
+
+static orr_code choose_places(const cli_context *c, places *p, orr_error *err)
+{
+    orr_code code;
+    p->machine = cli_text(c, "output");
+    if (!p->machine)
+        return ORR_OK;
+    code = table_path(p->machine, p->table, sizeof p->table, err);
+    if (!code)
+        code = check_place(p->machine, err);
+    return code ? code : check_place(p->table, err);
+}
+
+static orr_code write_places(const places *p,
+                             const orr_machine *m,
+                             const orr_calibration_result *r,
+                             orr_error *err)
+{
+    char text[4000];
+    orr_machine named = *m;
+    snprintf(named.collectives, sizeof named.collectives, "%s", p->table);
+    const size_t n = orr_machine_text(&named, text, sizeof text);
+    const orr_code code = write_file(p->table, r->table, r->table_length, err);
+    if (code)
+        return code;
+    if (write_file(p->machine, text, n < sizeof text ? n : sizeof text, err)) {
+        unlink(p->table);
+        return err->code;
+    }
+    return ORR_OK;
+}
+
+static orr_code fit(const cli_context *c, const orr_machine *m, places *p, orr_error *err)
+{
+    orr_calibration *k;
+    const orr_calibration_result *r = NULL;
+    const char *name = cli_text(c, "op");
+    const orr_alone_op *op = name ? orr_alone_op_find(name) : NULL;
+    if (name && !op)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--op '%s' is not known", name);
+    orr_code code = orr_calibration_open(m, &k, err);
+    if (code)
+        return code;
+    for (int i = 0; i < c->arg_count && !code; i++)
+        code = orr_calibration_add_nccl_tests(k, c->args[i], op, (uint32_t)cli_count(c, "ranks"),
+                                              (uint32_t)cli_count(c, "per-node"), err);
+    if (!code)
+        code = choose_places(c, p, err);
+    if (!code)
+        code = orr_calibration_fit(k, &r, err);
+    if (!code && p->machine)
+        code = write_places(p, m, r, err);
+    if (!code) {
+        if (cli_flag(c, "json"))
+            print_json(c, r, p->machine, p->table);
+        else
+            print_text(c, r);
+        if (p->machine)
+            cli_note(c, "wrote %s and %s", p->machine, p->table);
+    }
+    orr_calibration_close(k);
+    return code;
+}
+
+static orr_code calibrate_nccl_run(cli_context *c, orr_error *err)
+{
+    places p = {.machine = NULL};
+    orr_machine m;
+    const uint32_t ranks = (uint32_t)cli_count(c, "ranks");
+    const orr_code code = ranks ? orr_machine_for(cli_text(c, "machine"), ranks, &m, err)
+                                : orr_machine_find(cli_text(c, "machine"), &m, err);
+    return code ? code : fit(c, &m, &p, err);
+}
+
+const cli_command cli_cmd_calibrate_nccl = {
+    .name = "calibrate nccl",
+    .summary = "fit a machine's collectives to what nccl-tests printed",
+    .description =
+        "Reads the tables of nccl-tests and changes the constants of the machine's collectives (latency of steps, rates as parts of "
+        "the ports, launch) so that the times fit.  Says from how many rows, how far rows that were left out lie from the "
+        "model, and how sure each constant is.  What the rows say nothing about stays as it is.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-machine(1), orrery-nccl-tests(1)",
+    .run = calibrate_nccl_run,
+};
