@@ -16,9 +16,13 @@ import sys
 import numpy as np
 from scipy.spatial import cKDTree
 
+import atlas_attention
+import atlas_memory
 import atlas_rows
-from atlas_model import (CHIPS, GEMM_HIGH, GEMM_LOW, GEMM_START, TYPES, errors, fill_holes, fit_constants, gemm_base,
-                         interpolate, smooth_grid)
+from atlas_model import (ATTENTION_HIGH, ATTENTION_LOW, ATTENTION_START, CHIPS, DECODE_HIGH, DECODE_LOW, DECODE_START, EXPERTS_HIGH,
+                         EXPERTS_LOW, EXPERTS_START, GEMM_HIGH, GEMM_LOW, GEMM_START, MEMORY_HIGH, MEMORY_LOW, MEMORY_START, OPTIMIZER_HIGH, OPTIMIZER_LOW,
+                         OPTIMIZER_START, TYPES, attention_base, decode_base, errors, experts_base, fill_holes, fit_constants, gemm_base,
+                         interpolate, memory_base, optimizer_base, smooth_grid)
 
 CHIP_NUMBER = {name: i for i, name in enumerate(["h200", "h100", "a100", "b200", "gb200", "b300", "gb300", "l40s", "rtx-pro-6000", "b60"])}
 TYPE_NUMBER = {name: i for i, name in enumerate(["bf16", "fp16", "fp32", "tf32", "fp8", "fp8_block", "mxfp8", "nvfp4", "mxfp4", "int8",
@@ -190,7 +194,7 @@ def fit_scattered(table, chip, key, what, function, start, low, high, points, lo
 
     for number in range(FOLDS):
         out = usable & (fold == number)
-        if not out.any() or (usable & ~out).sum() < 5:
+        if not out.any() or (usable & ~out).sum() < 3:
             continue
         p, grid = build(usable & ~out)
         rows = np.flatnonzero(out)
@@ -297,6 +301,146 @@ def fit_scattered_on(table, key, what, sizes, log_prior, rows):
                          families, np.ones(len(rows)), COARSE, 1.0, fitted=[])
 
 
+def fit_memory(table):
+    units, _, rate, cache = CHIPS["h200"]
+    rows = atlas_memory.rows()
+    by_class = {}
+    for r in rows:
+        by_class.setdefault((r["group"], r["variant"], r["name"], r["type"]), []).append(r)
+    for (group, variant, name, kind), some in sorted(by_class.items()):
+        if len(some) < 4:
+            continue
+        for cold in (False, True):
+            log_time = np.log([r["cold" if cold else "warm"] for r in some])
+            if np.isfinite(log_time).sum() < 4 or cold and name in ("h2d", "d2h", "adamw fused", "adamw foreach", "clip"):
+                continue
+            m, n, total, elements = (np.array([r[key] for r in some]) for key in ("m", "n", "bytes", "elements"))
+            step = np.array([r["step"] for r in some])
+            families = np.array([r["family"] for r in some])
+            if len({f for f, t in zip(families, log_time) if np.isfinite(t)}) < 5:
+                families = np.array([f + "/%d" % (i % 6) for i, f in enumerate(families)])
+            by_rows = group == ROWS
+            if by_rows:
+                points = np.column_stack([np.log2(m), np.log2(n)])
+                axes = [axis_over(points[:, 0], 2.0), axis_over(points[:, 1])]
+                if "softmax" in name or "entropy" in name:  # another kernel above 1,024 columns
+                    axes[1] = np.sort(np.append(axis_over(points[:, 1], 0.5), 10.01))
+            elif variant in (24, 25, 26):
+                points = np.log2(m)[:, None]
+                axes = [axis_over(points[:, 0], 2.0)]
+            else:
+                points = np.column_stack([np.log2(total), np.log2(total / elements)])
+                axes = [axis_over(points[:, 0]), axis_over(points[:, 1], 0.5)]
+
+            optimizer = not by_rows and variant in (24, 25, 26)
+
+            def function(p, i):
+                if optimizer:
+                    return optimizer_base(total[i], m[i], n[i], rate * 1e3, p)
+                return memory_base(total[i], elements[i], m[i] if by_rows else np.zeros(len(m))[i], n[i], units, rate * 1e3, cache * 1e6, p)
+
+            weight = np.where(step, 1.5, 1.0)
+            fit_scattered(table, "h200", ("h200", group, kind, variant + (128 if cold else 0)), name + (", cold" if cold else ""), function,
+                          *((OPTIMIZER_START, OPTIMIZER_LOW, OPTIMIZER_HIGH) if optimizer else (MEMORY_START, MEMORY_LOW, MEMORY_HIGH)), points, log_time, families, weight, axes, 1.0 if optimizer else 0.3, step=step)
+
+
+def fit_attention(table, chip):
+    units, peak, rate, _ = CHIPS[chip]
+    rows = atlas_attention.context(chip)
+    if len(rows) == 0:
+        return
+    buckets = np.array([atlas_attention.bucket(h) for h in rows[:, 3]])
+    for number in np.unique(buckets):
+        some = rows[buckets == number]
+        if len(some) < 100:
+            continue
+        points = np.column_stack([np.log2(some[:, 4]), np.log2(some[:, 0] * some[:, 1]), np.log2(some[:, 2]), some[:, 5]])
+        axes = [axis_over(points[:, 0]), axis_over(points[:, 1]), axis_over(points[:, 2], 2.0), np.unique(points[:, 3])]
+
+        def function(p, i, some=some):
+            return attention_base(*(some[i, j] for j in range(4)), some[i, 4], some[i, 4], some[i, 5], np.zeros(len(some))[i], units, peak * 1e6,
+                                  rate * 1e3, p)
+
+        variant = int(number) + (atlas_attention.PAGED if chip == "h200" else 0)
+        fit_scattered(table, chip, (chip, ATTENTION, "bf16", variant), "attention, head %d" % some[0, 3], function, ATTENTION_START, ATTENTION_LOW,
+                      ATTENTION_HIGH, points, np.log(some[:, 6]), some[:, 7], np.ones(len(some)), axes, [0.02, 0.02, 0.1, 0.5], 1e-3)
+
+
+def fit_decode(table, chip):
+    units, peak, rate, _ = CHIPS[chip]
+    rows = atlas_attention.decode(chip)
+    if len(rows) == 0:
+        return
+    buckets = np.array([atlas_attention.bucket(h) for h in rows[:, 3]])
+    for number in np.unique(buckets):
+        some = rows[buckets == number]
+        if len(some) < 100:
+            continue
+        points = np.column_stack([np.log2(some[:, 4]), np.log2(some[:, 0] * some[:, 1] / some[:, 2]), np.log2(some[:, 2])])
+        axes = [axis_over(points[:, 0]), axis_over(points[:, 1]), axis_over(points[:, 2])]
+
+        def function(p, i, some=some):
+            return decode_base(*(some[i, j] for j in range(5)), units, peak * 1e6, rate * 1e3, p)
+
+        variant = int(number) + (atlas_attention.PAGED if chip == "h200" else 0)
+        fit_scattered(table, chip, (chip, DECODE, "bf16", variant), "decode, head %d" % some[0, 3], function, DECODE_START, DECODE_LOW, DECODE_HIGH,
+                      points, np.log(some[:, 5]), some[:, 6], np.ones(len(some)), axes, [0.02, 0.02, 0.05], 1e-3)
+
+
+def fit_our_attention(table):
+    units, peak, rate, _ = CHIPS["h200"]
+    for back in (False, True):
+        for head in (64, 128):
+            some = [r for r in atlas_attention.ours() if r["backward"] == back and atlas_attention.bucket(r["head"]) == atlas_attention.bucket(head)]
+            column = {key: np.array([float(r[key]) for r in some]) for key in ("batch", "heads", "group", "head", "q", "kv", "causal", "backward", "warm", "cold")}
+            points = np.column_stack([np.log2(column["q"]), np.log2(column["batch"] * column["heads"]), np.log2(column["group"]), column["causal"]])
+            axes = [axis_over(points[:, 0]), axis_over(points[:, 1], 2.0), axis_over(points[:, 2], 1.5), np.unique(points[:, 3])]
+            step = np.array([r["step"] for r in some])
+            families = np.array([r["family"] for r in some])
+
+            def function(p, i, column=column):
+                return attention_base(*(column[key][i] for key in ("batch", "heads", "group", "head", "q", "kv", "causal", "backward")), units,
+                                      peak * 1e6, rate * 1e3, p)
+
+            for cold in (False, True):
+                variant = atlas_attention.bucket(head) + (atlas_attention.BACKWARD if back else 0) + (atlas_attention.COLD if cold else 0)
+                fit_scattered(table, "h200", ("h200", ATTENTION, "bf16", variant), "our attention %s%d%s" % ("backward " if back else "", head, ", cold" if cold else ""),
+                              function, ATTENTION_START, ATTENTION_LOW, ATTENTION_HIGH, points, np.log(column["cold" if cold else "warm"]), families,
+                              np.where(step, 2.0, 1.0), axes, [0.1, 0.1, 0.3, 0.3], 1e-2, step=None if cold else step)
+    for head in (64, 128):
+        some = [r for r in atlas_attention.our_decode() if r["head"] == head]
+        column = {key: np.array([float(r[key]) for r in some]) for key in ("batch", "heads", "group", "head", "kv", "warm", "cold")}
+        points = np.column_stack([np.log2(column["kv"]), np.log2(column["batch"] * column["heads"] / column["group"]), np.log2(column["group"])])
+        axes = [axis_over(points[:, 0]), axis_over(points[:, 1]), axis_over(points[:, 2], 2.0)]
+        families = np.array([r["family"] + str(r["batch"]) for r in some])
+
+        def function(p, i, column=column):
+            return decode_base(*(column[key][i] for key in ("batch", "heads", "group", "head", "kv")), units, peak * 1e6, rate * 1e3, p)
+
+        for cold in (False, True):
+            fit_scattered(table, "h200", ("h200", DECODE, "bf16", atlas_attention.bucket(head) + (atlas_attention.COLD if cold else 0)),
+                          "our decode %d%s" % (head, ", cold" if cold else ""), function, DECODE_START, DECODE_LOW, DECODE_HIGH, points,
+                          np.log(column["cold" if cold else "warm"]), families, np.ones(len(some)), axes, [0.1, 0.1, 0.3], 1e-2)
+
+
+def fit_experts(table, chip):
+    units, peak, rate, _ = CHIPS[chip]
+    for kind, rows in atlas_attention.experts(chip).items():
+        if kind not in TYPES or len(rows) < 300:
+            continue
+        times, _, weight_bytes = TYPES[kind]
+        points = np.column_stack([np.log2(rows[:, 0] / np.minimum(rows[:, 0], rows[:, 1])), np.log2(rows[:, 1]), np.log2(rows[:, 2]), np.log2(rows[:, 3])])
+        # one coordinate more would be the rows below one an expert; the base has it
+        points[:, 0] += np.where(rows[:, 0] < rows[:, 1], np.log2(rows[:, 0] / rows[:, 1]), 0)
+        axes = [axis_over(points[:, 0]), axis_over(points[:, 1]), axis_over(points[:, 2], 0.5), axis_over(points[:, 3])]
+
+        def function(p, i, rows=rows):
+            return experts_base(*(rows[i, j] for j in range(4)), weight_bytes, peak * times * 1e6, rate * 1e3, p)
+
+        fit_scattered(table, chip, (chip, MOE, kind, 0), "experts", function, EXPERTS_START, EXPERTS_LOW, EXPERTS_HIGH, points, np.log(rows[:, 4]),
+                      rows[:, 6], np.ones(len(rows)), axes, [0.05, 0.1, 0.2, 0.1], 1e-2)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", default=str(pathlib.Path(__file__).resolve().parents[2] / "src/models/compute/atlas/atlas_table.bin"))
@@ -305,8 +449,13 @@ def main():
     table = Table()
     for chip in options.chips.split(","):
         fit_public_products(table, chip)
+        fit_attention(table, chip)
+        fit_decode(table, chip)
+        fit_experts(table, chip)
     if "h200" in options.chips:
         fit_our_products(table)
+        fit_memory(table)
+        fit_our_attention(table)
     table.write(pathlib.Path(options.out))
 
 

@@ -69,6 +69,91 @@ def fit_constants(function, start, low, high, log_time, weight=None, most=4000, 
     return np.exp(found.x)
 
 
+MEMORY_START = [2.0, 0.75, 0.5, 1.0, 0.5]
+MEMORY_LOW = [0.8, 0.03, 0.02, 0.002, 0.0005]
+MEMORY_HIGH = [60, 1.0, 3.0, 200, 50]
+
+
+def memory_base(total, elements, rows, width, units, rate, cache, p):
+    """p: launch us, part of the memory's rate, more of it while the cache holds all, us per million elements, ns per element
+    of a row that one block walks along.  total, cache: bytes; rows 0: no rows."""
+    share = total / (0.7 * cache)
+    memory = total / (rate * (p[1] + p[2] / (1 + share * share)))
+    walk = np.where(rows > 0, np.ceil(rows / (4 * units)) * width * p[4] * 1e-3, 0)
+    return p[0] + soft_max(soft_max(memory, elements * p[3] * 1e-6), walk)
+
+
+ATTENTION_START = [4.0, 0.7, 1.0, 0.5, 0.6]
+ATTENTION_LOW = [0.5, 0.05, 0.02, 0.01, 0.03]
+ATTENTION_HIGH = [60, 1.5, 60, 10, 1.2]
+
+
+def attention_base(batch, heads, group, head, q, kv, causal, backward, units, peak, rate, p):
+    """Blocks of 128 queries.  p: launch us, part of the memory's rate, us per block, of a block for the last wave,
+    efficiency."""
+    pairs = np.where(causal > 0, np.where(kv >= q, q * (kv - q) + q * (q + 1) / 2, kv * (kv + 1) / 2), q * kv)
+    times = np.where(backward > 0, 2.5, 1.0)
+    flops = 4 * batch * heads * pairs * head * times
+    moved = 2 * batch * head * (q * heads * np.where(backward > 0, 4, 2) + 2 * kv * heads / group * np.where(backward > 0, 2, 1))
+    blocks = batch * heads * np.ceil(q / 128)
+    one = peak / units * p[4]
+    mean = flops * (128 * np.ceil(q / 128) / q) / blocks / one + p[2]
+    longest = 4 * 128 * kv * head * times / one + p[2]
+    compute = soft_max(mean * blocks / units, longest) + p[3] * mean
+    return p[0] + soft_max(compute, moved / (rate * p[1]))
+
+
+DECODE_START = [5.0, 0.7, 0.2, 1.0, 256.0]
+DECODE_LOW = [0.5, 0.1, 0.01, 0.01, 32.0]
+DECODE_HIGH = [60, 1.5, 1.5, 30, 4096.0]
+
+
+def decode_base(batch, heads, group, head, kv, units, peak, rate, p):
+    """p: launch us, part of the memory's rate, efficiency, us when keys are split, keys that one block takes at least."""
+    kv_heads = heads / group
+    blocks = batch * kv_heads
+    parts = np.clip(np.minimum(units / blocks, kv / p[4]), 1, None)
+    busy = np.minimum(1, blocks * parts / units)
+    moved = 4 * batch * head * (kv * kv_heads + heads)
+    flops = 4 * batch * kv_heads * np.maximum(group, 8) * kv * head
+    work = soft_max(moved / (rate * p[1]), flops / (peak * p[2])) / busy**0.8
+    return p[0] + work + np.where(parts > 1.5, p[3], 0)
+
+
+EXPERT_TILES = (16, 32, 64, 128)
+EXPERTS_START = [20.0, 0.7, 0.6, 0.15, 0.3, 0.4, 0.5]
+EXPERTS_LOW = [2.0, 0.1, 0.05, 0.01, 0.02, 0.03, 0.05]
+EXPERTS_HIGH = [200, 1.3, 4.0, 1.1, 1.1, 1.1, 1.1]
+
+
+def experts_base(rows, experts, width, inner, weight_bytes, peak, rate, p):
+    """A gated layer.  p: launch us, part of the memory's rate for weights, for activations, efficiencies of tiles."""
+    used = np.minimum(rows, experts)
+    each = rows / used
+    weights = 3 * used * width * inner * weight_bytes / (rate * p[1])
+    moved = 2 * rows * (4 * width + 3 * inner) / (rate * p[2])
+    best = np.full(np.shape(rows), 1e30)
+    for i, tile in enumerate(EXPERT_TILES):
+        padded = used * np.ceil(each / tile) * tile
+        best = np.minimum(best, 6 * padded * width * inner / (peak * p[3 + i]))
+    return p[0] + soft_max(best, weights) + moved
+
+
+OPTIMIZER_START = [3.0, 0.6, 40.0, 36.0]
+OPTIMIZER_LOW = [0.5, 0.05, 5.0, 4.0]
+OPTIMIZER_HIGH = [60, 1.0, 200.0, 400.0]
+
+
+def optimizer_base(total, parameters, tensors, rate, p):
+    """Blocks of 65,536 parameters, at most 320 in a launch.  p: launch us, part of the memory's rate, us of one block,
+    tensors in a launch."""
+    each = parameters / tensors
+    blocks = tensors * np.ceil(each / 65536)
+    launches = np.maximum(np.ceil(blocks / 320), tensors / p[3])
+    block = p[2] * np.minimum(each, 65536) / 65536
+    return p[0] + launches * soft_max(block, total / launches / (rate * p[1]))
+
+
 # ---- grids ----
 
 

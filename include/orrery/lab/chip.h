@@ -34,7 +34,7 @@ typedef enum orr_kernel_kind {
      * experts of width n; sorting, activation and the sum included */
     ORR_KERNEL_MOE,
     /* attention: batch, heads, kv_heads (left out: heads), head, head_v (left out: head), q, kv
-     * (left out: q); causal, backward, unfused */
+     * (left out: q); causal, backward, unfused, paged */
     ORR_KERNEL_ATTENTION,
     ORR_KERNEL_DECODE,        /* decode: the same, q (1) new tokens against kv kept ones */
     ORR_KERNEL_NORM,          /* norm: m rows of n; rms, layer or channels; backward */
@@ -94,7 +94,9 @@ typedef enum orr_kernel_form {
     ORR_FORM_ALL,
     ORR_FORM_H2D, /* copy */
     ORR_FORM_D2H,
-    ORR_FORM_LOG, /* softmax */
+    ORR_FORM_LOG,      /* softmax */
+    ORR_FORM_PAGED,    /* attention, decode: as serving software does it, on pages of a cache */
+    ORR_FORM_QUANTIZE, /* gemm: quantising the left factor included */
     ORR_KERNEL_FORMS
 } orr_kernel_form;
 

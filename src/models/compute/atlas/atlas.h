@@ -42,6 +42,9 @@ typedef enum atlas_group {
     ATLAS_CONV,         /* variant: backward; log pixels, k, n */
 } atlas_group;
 
+/* Added to the bucket of head sizes. */
+enum { ATLAS_BACKWARD = 16, ATLAS_PAGED = 32, ATLAS_ATTENTION_COLD = 64 };
+
 /* false: the table has no such class. */
 bool atlas_find(uint32_t key, atlas_class *out);
 
@@ -58,7 +61,28 @@ atlas_point atlas_look(const atlas_class *c, const double *x);
 
 double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p);
 double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const float *p);
-double atlas_memory_base(const orr_chip *chip, double bytes, double units, const float *p);
+double atlas_decode_base(const orr_chip *chip, const orr_kernel *k, const float *p);
+double atlas_experts_base(const orr_chip *chip, const orr_kernel *k, const float *p);
+typedef struct atlas_memory {
+    double bytes, elements;
+    double rows, width; /* rows 0: none */
+} atlas_memory;
+double atlas_memory_base(const orr_chip *chip, const atlas_memory *w, const float *p);
+double atlas_optimizer_base(
+    const orr_chip *chip, double bytes, double count, double tensors, const float *p);
+
+/* What holds up kernels that memory limits, and which classes speak about them: false for other
+ * kinds. */
+typedef struct atlas_choice {
+    atlas_group group;
+    uint32_t variant, instead; /* instead: where the variant has no class */
+    uint32_t launches;
+    bool is_optimizer;
+    atlas_memory work;
+    double x[2];
+} atlas_choice;
+bool atlas_choose_memory(const orr_kernel *k, atlas_choice *out);
+enum { ATLAS_IS_COLD = 128 }; /* added to a variant */
 
 /* Time of one launch, without the interval: what the chip's peaks and stated efficiencies give. */
 double atlas_roofline_us(const orr_chip *chip, const orr_kernel *k, double *clock_share);

@@ -56,3 +56,106 @@ double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p
     }
     return p[0] + soft_max(best, memory);
 }
+
+/* p: launch us, part of the memory's rate, more of it while the cache holds all, us per million
+ * elements, ns per element of a row that one block walks along. */
+double atlas_memory_base(const orr_chip *chip, const atlas_memory *w, const float *p)
+{
+    const double share = w->bytes / (0.7e6 * chip->l2_MB);
+    const double memory =
+        w->bytes / (chip->memory_GBps * 1e3 * (p[1] + p[2] / (1 + share * share)));
+    /* Rates of elements are those of the chip that was measured: by its units and clock. */
+    const double slower = 132.0 * 1980 / (chip->units * chip->clock_MHz);
+    const double work = soft_max(memory, w->elements * p[3] * 1e-6 * slower);
+    if (w->rows <= 0)
+        return p[0] + work;
+    return p[0] + soft_max(work, ceil(w->rows / (4.0 * chip->units)) * w->width * p[4] * 1e-3);
+}
+
+/* Blocks of 65,536 parameters, at most 320 in a launch.  p: launch us, part of the memory's rate,
+ * us of one block, tensors in a launch. */
+double atlas_optimizer_base(
+    const orr_chip *chip, double bytes, double count, double tensors, const float *p)
+{
+    enum { BLOCK = 65536, BLOCKS = 320 };
+    const double each = count / tensors, blocks = tensors * ceil(each / BLOCK);
+    const double by_tensors = tensors / p[3], by_blocks = ceil(blocks / BLOCKS);
+    const double launches = by_blocks > by_tensors ? by_blocks : by_tensors;
+    const double block = p[2] * (each < BLOCK ? each : BLOCK) / BLOCK;
+    return p[0] + launches * soft_max(block, bytes / launches / (chip->memory_GBps * 1e3 * p[1]));
+}
+
+static double pairs_of(const orr_kernel *k, double q, double kv)
+{
+    if (!k->is_causal)
+        return q * kv;
+    return kv >= q ? q * (kv - q) + q * (q + 1) / 2 : kv * (kv + 1) / 2;
+}
+
+/* Blocks of 128 queries.  p: launch us, part of the memory's rate, us per block, of a block for the
+ * last wave, efficiency. */
+double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const float *p)
+{
+    const double batch = least_one(k->batch), heads = (double)k->heads;
+    const double kv_heads = k->kv_heads ? (double)k->kv_heads : heads;
+    const double head = 0.5 * ((double)k->head + (double)(k->head_v ? k->head_v : k->head));
+    const double q = least_one(k->q), kv = k->kv ? (double)k->kv : q;
+    const double times = k->is_backward ? 2.5 : 1, tall = 128 * ceil(q / 128);
+    double pairs = pairs_of(k, q, kv), seen = kv;
+    if (k->window && (double)k->window < kv) { /* a query sees so many keys only */
+        seen = (double)k->window;
+        pairs = pairs < q * seen ? pairs : q * seen;
+    }
+    const double flops = 4 * batch * heads * pairs * head * times;
+    const double moved =
+        2 * batch * head *
+        (q * heads * (k->is_backward ? 4 : 2) + 2 * kv * kv_heads * (k->is_backward ? 2 : 1));
+    const double blocks = batch * heads * (tall / 128);
+    const double one = chip->peak_tflops[k->type] * 1e6 / chip->units * p[4];
+    const double mean = flops * (tall / q) / blocks / one + p[2];
+    const double longest = 4 * 128 * seen * head * times / one + p[2];
+    const double compute = soft_max(mean * blocks / chip->units, longest) + p[3] * mean;
+    return p[0] + soft_max(compute, moved / (chip->memory_GBps * 1e3 * p[1]));
+}
+
+/* p: launch us, part of the memory's rate, efficiency, us when keys are split, keys that one block
+ * takes at least. */
+double atlas_decode_base(const orr_chip *chip, const orr_kernel *k, const float *p)
+{
+    const double batch = least_one(k->batch), heads = (double)k->heads * least_one(k->q);
+    const double kv_heads = k->kv_heads ? (double)k->kv_heads : (double)k->heads;
+    const double head = 0.5 * ((double)k->head + (double)(k->head_v ? k->head_v : k->head));
+    const double group = heads / kv_heads, blocks = batch * kv_heads;
+    const double kv = k->window && k->window < k->kv ? (double)k->window : (double)k->kv;
+    double parts = fmin(chip->units / blocks, kv / (double)p[4]);
+    parts = parts > 1 ? parts : 1;
+    const double busy = fmin(1, blocks * parts / chip->units);
+    const double moved =
+        4 * batch * head * (kv * kv_heads + heads) * (orr_kernel_type_bytes(k->type) / 2);
+    const double flops = 4 * blocks * (group > 8 ? group : 8) * kv * head;
+    const double work = soft_max(moved / (chip->memory_GBps * 1e3 * p[1]),
+                                 flops / (chip->peak_tflops[k->type] * 1e6 * p[2]));
+    return p[0] + work / pow(busy, 0.8) + (parts > 1.5 ? (double)p[3] : 0);
+}
+
+/* A gated layer of experts.  p: launch us, part of the memory's rate for weights, for activations,
+ * efficiencies of tiles of rows. */
+double atlas_experts_base(const orr_chip *chip, const orr_kernel *k, const float *p)
+{
+    enum { EXPERT_TILES = 4 };
+    static const double heights[EXPERT_TILES] = {16, 32, 64, 128};
+    const double rows = (double)k->m * (double)k->topk, experts = (double)k->groups;
+    const double width = (double)k->k, inner = (double)k->n, rate = chip->memory_GBps * 1e3;
+    const double used = rows < experts ? rows : experts, each = rows / used;
+    const double weights =
+        3 * used * width * inner * orr_kernel_type_bytes(k->type) / (rate * p[1]);
+    const double moved = 2 * rows * (4 * width + 3 * inner) / (rate * p[2]);
+    const double peak = chip->peak_tflops[k->type] * 1e6;
+    double best = 1e30;
+    for (size_t i = 0; i < EXPERT_TILES; i++) {
+        const double padded = used * ceil(each / heights[i]) * heights[i];
+        const double time = 6 * padded * width * inner / (peak * p[3 + i]);
+        best = time < best ? time : best;
+    }
+    return p[0] + soft_max(best, weights) + moved;
+}

@@ -94,12 +94,25 @@ static const flag_word flag_words[FLAGS] = {
 };
 
 static const char *const form_words[ORR_KERNEL_FORMS] = {
-    [ORR_FORM_PLAIN] = "",          [ORR_FORM_BIAS] = "bias",         [ORR_FORM_GELU] = "gelu",
-    [ORR_FORM_RELU] = "relu",       [ORR_FORM_SILU] = "silu",         [ORR_FORM_RMS] = "rms",
-    [ORR_FORM_LAYER] = "layer",     [ORR_FORM_CHANNELS] = "channels", [ORR_FORM_FUSED] = "fused",
-    [ORR_FORM_FOREACH] = "foreach", [ORR_FORM_CLIP] = "clip",         [ORR_FORM_ROWS] = "rows",
-    [ORR_FORM_ALL] = "all",         [ORR_FORM_COLUMNS] = "columns",   [ORR_FORM_H2D] = "h2d",
-    [ORR_FORM_D2H] = "d2h",         [ORR_FORM_LOG] = "log",
+    [ORR_FORM_PLAIN] = "",
+    [ORR_FORM_BIAS] = "bias",
+    [ORR_FORM_GELU] = "gelu",
+    [ORR_FORM_RELU] = "relu",
+    [ORR_FORM_SILU] = "silu",
+    [ORR_FORM_RMS] = "rms",
+    [ORR_FORM_LAYER] = "layer",
+    [ORR_FORM_CHANNELS] = "channels",
+    [ORR_FORM_FUSED] = "fused",
+    [ORR_FORM_FOREACH] = "foreach",
+    [ORR_FORM_CLIP] = "clip",
+    [ORR_FORM_ROWS] = "rows",
+    [ORR_FORM_ALL] = "all",
+    [ORR_FORM_COLUMNS] = "columns",
+    [ORR_FORM_H2D] = "h2d",
+    [ORR_FORM_D2H] = "d2h",
+    [ORR_FORM_LOG] = "log",
+    [ORR_FORM_PAGED] = "paged",
+    [ORR_FORM_QUANTIZE] = "quantize",
 };
 
 static const char *const layout_words[] = {"nt", "nn", "tn"};
@@ -133,8 +146,9 @@ typedef struct kind_row {
 static const kind_row kind_rows[ORR_KERNEL_KINDS] = {
     [ORR_KERNEL_LAUNCH] = {"launch", 0, SOME, 0, 0, false},
     [ORR_KERNEL_GEMM] = {"gemm", BIT(SIZE_M) | BIT(SIZE_N) | BIT(SIZE_K), SOME | BIT(SIZE_BATCH),
-                         FORM3(ORR_FORM_BIAS, ORR_FORM_GELU, ORR_FORM_RELU), BIT(FLAG_ACCUMULATE),
-                         true},
+                         FORM3(ORR_FORM_BIAS, ORR_FORM_GELU, ORR_FORM_RELU) |
+                             BIT(ORR_FORM_QUANTIZE),
+                         BIT(FLAG_ACCUMULATE), true},
     [ORR_KERNEL_GROUPED] = {"grouped", BIT(SIZE_M) | BIT(SIZE_N) | BIT(SIZE_K) | BIT(SIZE_GROUPS),
                             SOME, 0, BIT(FLAG_ACCUMULATE), true},
     [ORR_KERNEL_MOE] = {"moe",
@@ -143,11 +157,12 @@ static const kind_row kind_rows[ORR_KERNEL_KINDS] = {
     [ORR_KERNEL_ATTENTION] = {"attention", BIT(SIZE_HEADS) | BIT(SIZE_HEAD) | BIT(SIZE_Q),
                               SOME | BIT(SIZE_BATCH) | BIT(SIZE_KV_HEADS) | BIT(SIZE_HEAD_V) |
                                   BIT(SIZE_KV) | BIT(SIZE_WINDOW),
-                              0, BIT(FLAG_BACKWARD) | BIT(FLAG_CAUSAL) | BIT(FLAG_UNFUSED), false},
+                              BIT(ORR_FORM_PAGED),
+                              BIT(FLAG_BACKWARD) | BIT(FLAG_CAUSAL) | BIT(FLAG_UNFUSED), false},
     [ORR_KERNEL_DECODE] = {"decode", BIT(SIZE_HEADS) | BIT(SIZE_HEAD) | BIT(SIZE_KV),
                            SOME | BIT(SIZE_BATCH) | BIT(SIZE_KV_HEADS) | BIT(SIZE_HEAD_V) |
                                BIT(SIZE_Q) | BIT(SIZE_WINDOW),
-                           0, 0, false},
+                           BIT(ORR_FORM_PAGED), 0, false},
     [ORR_KERNEL_NORM] = {"norm", BIT(SIZE_M) | BIT(SIZE_N), SOME,
                          FORM3(ORR_FORM_RMS, ORR_FORM_LAYER, ORR_FORM_CHANNELS), BIT(FLAG_BACKWARD),
                          false},

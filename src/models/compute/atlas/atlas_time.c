@@ -129,7 +129,7 @@ static bool time_product(const orr_chip *chip, const orr_kernel *k, estimate *e)
     const uint32_t type = like_type(k->type);
     const bool is_odd = !is_aligned(k) && type == ORR_TYPE_BF16;
     atlas_class c, other;
-    if (chip == ours && (is_odd || type == ORR_TYPE_FP8) &&
+    if (chip == ours && (is_odd || (type == ORR_TYPE_FP8 && k->form != ORR_FORM_QUANTIZE)) &&
         find(ours, ATLAS_GEMM_OWN, type, is_odd && k->is_cold, &c)) {
         const atlas_point p = atlas_look(&c, x);
         *e = (estimate){log(atlas_gemm_base(chip, k, c.p)) + p.value,
@@ -167,6 +167,160 @@ static bool time_product(const orr_chip *chip, const orr_kernel *k, estimate *e)
     return true;
 }
 
+/* ---- attention ---- */
+
+enum { BUCKETS = 5 };
+
+static uint32_t bucket_of(uint64_t head)
+{
+    return head <= 64 ? 0 : head <= 128 ? 1 : head <= 192 ? 2 : head <= 256 ? 3 : 4;
+}
+
+/* The nearest bucket that the chip, or one it is like, has. */
+static const orr_chip *find_bucket(
+    const orr_chip *chip, atlas_group group, uint32_t head, uint32_t more, atlas_class *out)
+{
+    static const uint32_t order[BUCKETS][BUCKETS] = {
+        {0, 1, 2, 3, 4}, {1, 0, 2, 3, 4}, {2, 1, 3, 0, 4}, {3, 2, 1, 4, 0}, {4, 3, 2, 1, 0}};
+    for (size_t i = 0; i < BUCKETS; i++) {
+        const uint32_t variant = order[head][i] + more;
+        if (find(chip, group, ORR_TYPE_BF16, variant, out))
+            return chip;
+    }
+    chip = chip->like ? orr_chip_find(chip->like) : NULL;
+    return chip ? find_bucket(chip, group, head, more, out) : NULL;
+}
+
+static double look_attention(const orr_chip *chip,
+                             const orr_kernel *k,
+                             const atlas_class *c,
+                             atlas_point *p)
+{
+    const double heads = (double)k->heads, kv_heads = k->kv_heads ? (double)k->kv_heads : heads;
+    const double batch = k->batch ? (double)k->batch : 1, q = k->q ? (double)k->q : 1;
+    if (k->kind == ORR_KERNEL_DECODE) {
+        const double x[3] = {log2((double)k->kv), log2(batch * kv_heads),
+                             log2(heads * q / kv_heads)};
+        *p = atlas_look(c, x);
+        return log(atlas_decode_base(chip, k, c->p)) + p->value;
+    }
+    const double x[4] = {log2(q), log2(batch * heads), log2(heads / kv_heads), k->is_causal};
+    *p = atlas_look(c, x);
+    return log(atlas_attention_base(chip, k, c->p)) + p->value;
+}
+
+static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *e)
+{
+    const orr_chip *const ours = orr_chip_find("h200");
+    const atlas_group group = k->kind == ORR_KERNEL_DECODE ? ATLAS_DECODE : ATLAS_ATTENTION;
+    const uint32_t head = bucket_of(k->head);
+    atlas_class c;
+    atlas_point p;
+    if (chip == ours) {
+        const bool is_paged = k->form == ORR_FORM_PAGED;
+        uint32_t more = k->is_cold && !is_paged ? ATLAS_ATTENTION_COLD : 0;
+        if (k->is_backward)
+            more += ATLAS_BACKWARD;
+        else if (is_paged)
+            more += ATLAS_PAGED;
+        /* Ours has two sizes of heads; larger ones are public, forward only. */
+        const bool is_public = head > 1 && !k->is_backward;
+        const orr_chip *const from =
+            find_bucket(chip, group, head, is_public ? ATLAS_PAGED : more, &c);
+        if (!from)
+            return false;
+        e->value = look_attention(chip, k, &c, &p);
+        *e = (estimate){e->value, (double)c.low, (double)c.high, p.outside, p.far, false};
+        return true;
+    }
+    const orr_chip *const from = find_bucket(chip, group, head, 0, &c);
+    if (!from)
+        return false;
+    orr_kernel forward = *k;
+    forward.is_backward = false;
+    e->value = look_attention(chip, &forward, &c, &p);
+    *e = (estimate){e->value, (double)c.low, (double)c.high, p.outside, p.far, from != chip};
+    if (e->is_borrowed)
+        widen(e, BORROWED, BORROWED);
+    if (k->is_backward) {
+        atlas_class there, back;
+        atlas_point q;
+        if (!find_bucket(ours, group, head, 0, &there) ||
+            !find_bucket(ours, group, head, ATLAS_BACKWARD, &back))
+            return false;
+        e->value += look_attention(ours, k, &back, &q) - look_attention(ours, &forward, &there, &p);
+        widen(e, BORROWED, BORROWED);
+        e->is_borrowed = true;
+    }
+    return true;
+}
+
+static bool time_experts(const orr_chip *chip, const orr_kernel *k, estimate *e)
+{
+    atlas_class c;
+    const orr_chip *const from = find_near(chip, ATLAS_MOE, like_type(k->type), 0, &c);
+    if (!from)
+        return false;
+    const double rows = (double)k->m * (double)k->topk, experts = (double)k->groups;
+    const double x[4] = {log2(rows / experts), log2(experts), log2((double)k->k),
+                         log2((double)k->n)};
+    const atlas_point p = atlas_look(&c, x);
+    *e = (estimate){log(atlas_experts_base(chip, k, c.p)) + p.value,
+                    (double)c.low,
+                    (double)c.high,
+                    p.outside,
+                    p.far,
+                    from != chip};
+    if (e->is_borrowed)
+        widen(e, BORROWED, BORROWED);
+    return true;
+}
+
+/* ---- what memory holds up ---- */
+
+/* The class of the kernel's type, or of the 16-bit type, or of the 32-bit one. */
+static const orr_chip *find_memory(
+    const orr_chip *chip, const atlas_choice *c, uint32_t variant, uint32_t type, atlas_class *out)
+{
+    const uint32_t types[3] = {type, ORR_TYPE_BF16, ORR_TYPE_FP32};
+    for (size_t i = 0; i < 3; i++) {
+        const orr_chip *from = find_near(chip, c->group, types[i], variant, out);
+        if (from)
+            return from;
+    }
+    return NULL;
+}
+
+static bool time_memory(const orr_chip *chip, const orr_kernel *k, estimate *e, uint32_t *launches)
+{
+    enum { TENSORS = 150 }; /* of a model, when it is not said */
+    atlas_choice choice;
+    atlas_class c;
+    if (!atlas_choose_memory(k, &choice))
+        return false;
+    const uint32_t cold = k->is_cold ? ATLAS_IS_COLD : 0;
+    const uint32_t tries[4] = {choice.variant + cold, choice.instead + cold, choice.variant,
+                               choice.instead};
+    const orr_chip *from = NULL;
+    for (size_t i = 0; i < 4 && !from; i++)
+        from = find_memory(chip, &choice, tries[i], k->type, &c);
+    if (!from)
+        return false;
+    const double tensors = k->k ? (double)k->k : TENSORS;
+    const double base =
+        choice.is_optimizer
+            ? atlas_optimizer_base(chip, choice.work.bytes, (double)k->m,
+                                   tensors < (double)k->m ? tensors : (double)k->m, c.p)
+            : atlas_memory_base(chip, &choice.work, c.p);
+    const atlas_point p = atlas_look(&c, choice.x);
+    *e = (estimate){log(base) + p.value, (double)c.low, (double)c.high,
+                    p.outside,           p.far,         from != chip};
+    if (e->is_borrowed)
+        widen(e, BORROWED, BORROWED);
+    *launches = choice.launches;
+    return true;
+}
+
 /* ---- all ---- */
 
 static bool is_product(const orr_kernel *k)
@@ -184,14 +338,22 @@ static bool is_product(const orr_kernel *k)
     }
 }
 
-static bool time_measured(const orr_chip *chip, const orr_kernel *k, estimate *e)
+static bool time_measured(const orr_chip *chip,
+                          const orr_kernel *k,
+                          estimate *e,
+                          uint32_t *launches)
 {
     switch (k->kind) {
     case ORR_KERNEL_GEMM:
     case ORR_KERNEL_GROUPED:
         return time_product(chip, k, e);
+    case ORR_KERNEL_ATTENTION:
+    case ORR_KERNEL_DECODE:
+        return !k->is_unfused && time_attention(chip, k, e);
+    case ORR_KERNEL_MOE:
+        return time_experts(chip, k, e);
     default:
-        return false;
+        return time_memory(chip, k, e, launches);
     }
 }
 
@@ -226,6 +388,7 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
 {
     estimate e = {0, 0, 0, 0, 0, false};
     double share = 0;
+    uint32_t launches = 1;
     if (orr_kernel_check(k, NULL))
         return false;
     if (is_product(k) && chip->peak_tflops[k->type] <= 0)
@@ -234,7 +397,7 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
     const double roofline = atlas_roofline_us(chip, k, &share);
     *out = (orr_kernel_time){.clock_share = share,
                              .launches = times < UINT32_MAX ? (uint32_t)times : UINT32_MAX};
-    if (!time_measured(chip, k, &e)) {
+    if (!time_measured(chip, k, &e, &launches)) {
         const double wide = chip->source ? 1.8 : 2.2;
         out->us = times * roofline;
         out->low_us = out->us / wide;
@@ -244,6 +407,7 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
         return true;
     }
     const double least = least_us(chip, k), us = exp(e.value), more = wider(&e);
+    out->launches = times * launches < UINT32_MAX ? (uint32_t)(times * launches) : UINT32_MAX;
     out->us = times * (us > least ? us : least);
     out->low_us = out->us * exp(e.low * more);
     if (out->low_us < times * least)

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that memory holds up: our rows, each with the class it belongs to, its sizes and its bytes.
+
+A row is a dict: group, variant, type, m, n (rows and width, or elements and 1), bytes, elements, warm, cold, family, step."""
+
+import numpy as np
+
+import atlas_rows
+
+ROWS, BYTES = 8, 9
+SIZE = {"bf16": 2, "fp16": 2, "fp32": 4, "tf32": 4, "int8": 1, "BFloat16": 2, "float": 4, "long int": 8, "int": 4, "bool": 1,
+        "unsigned char": 1, "Half": 2, "double": 8}
+TYPE = {"BFloat16": "bf16", "float": "fp32", "Half": "fp16"}
+
+# Rows and a width: name -> number, operands of m x n read and written.
+BY_ROWS = {"rms": (0, 2), "rms backward": (1, 3), "layer": (2, 2), "layer backward": (3, 3), "softmax": (4, 2), "softmax backward": (5, 3),
+           "cross entropy": (6, 2), "cross entropy backward": (7, 2), "log softmax": (8, 2), "log softmax backward": (9, 3),
+           "sum of rows": (10, 1), "sum of columns": (11, 1), "embedding": (12, 2), "embedding backward": (13, 1), "gather": (14, 2),
+           "gather backward": (15, 3), "top k": (16, 1), "channels": (17, 2), "channels backward": (18, 3), "scan": (19, 2), "softmax odd": (36, 2), "softmax backward odd": (37, 3), "cross entropy odd": (38, 2),
+           "cross entropy backward odd": (39, 2), "log softmax odd": (40, 2), "log softmax backward odd": (41, 3)}
+# Bytes alone.
+BY_BYTES = {"elementwise": 0, "elementwise strided": 1, "copy": 2, "copy strided": 3, "fill": 4, "dropout": 5, "dropout backward": 6,
+            "gelu": 7, "gelu backward": 8, "silu": 9, "silu backward": 10, "relu": 11, "relu backward": 12, "gated": 13,
+            "gated backward": 14, "sum of all": 15, "rope": 16, "gated strided": 17, "sort": 18, "h2d": 20, "d2h": 21, "adamw fused": 24, "adamw foreach": 25,
+            "clip": 26}
+
+ISOLATED_ROWS = {"rmsnorm_fwd": "rms", "rmsnorm_bwd": "rms backward", "layernorm_fwd": "layer", "layernorm_bwd": "layer backward",
+                 "softmax_fwd": "softmax", "softmax_bwd": "softmax backward", "sum_rows": "sum of columns", "sum_columns": "sum of rows",
+                 "index_select": "gather", "index_add": "gather backward", "topk8": "top k"}
+# reads and writes of each element
+ISOLATED_BYTES = {"add": ("elementwise", 3), "add_": ("elementwise", 3), "neg": ("elementwise", 2), "exp": ("elementwise", 2),
+                  "sqrt": ("elementwise", 2), "addcmul": ("elementwise", 4), "relu": ("relu", 2), "clone": ("copy", 2), "zero_": ("fill", 1),
+                  "fill_": ("fill", 1), "gelu": ("gelu", 2), "gelu_bwd": ("gelu backward", 3), "silu": ("silu", 2), "silu_mul": ("gated", 3),
+                  "sum_all": ("sum of all", 1), "sort": ("sort", 2)}
+
+
+def by_rows(name, kind, m, n, warm, cold, family, step, extra=0.0):
+    if n * SIZE[kind] % 16 and name + " odd" in BY_ROWS:
+        name += " odd"  # rows do not begin at whole lines of 16 bytes
+    number, operands = BY_ROWS[name]
+    return {"group": ROWS, "variant": number, "name": name, "type": kind, "m": float(m), "n": float(n), "bytes": m * n * SIZE[kind] * operands + extra,
+            "elements": float(m * n), "warm": warm, "cold": cold, "family": family, "step": step}
+
+
+def by_bytes(name, kind, elements, total, warm, cold, family, step, n=1.0):
+    return {"group": BYTES, "variant": BY_BYTES[name], "name": name, "type": kind, "m": float(elements), "n": float(n), "bytes": float(total),
+            "elements": float(elements), "warm": warm, "cold": cold, "family": family, "step": step}
+
+
+def isolated():
+    out = []
+    for r in atlas_rows.kernels():
+        op, kind, rest = r["op"], r["type"], (r["warm"], r["cold"], r["family"], False)
+        size = SIZE.get(kind, 2)
+        if op in ISOLATED_ROWS:
+            out.append(by_rows(ISOLATED_ROWS[op], kind, r["_t"], r["_h"], *rest))
+        elif op in ISOLATED_BYTES:
+            name, operands = ISOLATED_BYTES[op]
+            out.append(by_bytes(name, kind, r["_n"], r["_n"] * size * operands, *rest))
+        elif op in ("cross_entropy_fwd", "cross_entropy_bwd"):
+            out.append(by_rows("cross entropy" + (" backward" if op.endswith("bwd") else ""), kind, r["_t"], r["_v"], *rest))
+        elif op == "embedding_fwd":
+            out.append(by_rows("embedding", kind, r["_t"], r["_h"], *rest))
+        elif op == "embedding_bwd":
+            out.append(by_rows("embedding backward", kind, r["_t"], r["_h"], *rest, extra=r["_v"] * r["_h"] * size))
+        elif op in ("batchnorm_fwd", "batchnorm_bwd"):
+            out.append(by_rows("channels" + (" backward" if op.endswith("bwd") else ""), kind, r["_b"] * r["_hw"] ** 2, r["_c"], *rest))
+        elif op == "cumsum":
+            out.append(by_rows("scan", kind, 1, r["_n"], *rest))
+        elif op in ("transpose", "permute", "masked_fill", "slice_copy"):
+            n = r["_t"] * r["_h"] if "_t" in r else r["_b"] * r["_s"] * r["_h"] * r["_d"]
+            if op == "permute":
+                out.append(by_bytes("copy strided", kind, n, n * size * 2, *rest))
+        elif op in ("swiglu_fwd", "swiglu_bwd"):
+            back = op.endswith("bwd")
+            n = r["_t"] * r["_h"]
+            out.append(by_bytes("gated backward" if back else "gated strided", kind, n, n * size * (5 if back else 3), *rest))
+        elif op == "dropout":
+            out.append(by_bytes("dropout", kind, r["_n"], r["_n"] * (2 * size + 1), *rest))
+        elif op == "to_fp32":
+            out.append(by_bytes("elementwise strided", "bf16", r["_n"], r["_n"] * 6, *rest))
+        elif op == "rope":
+            n = r["_b"] * r["_s"] * r["_h"] * r["_d"]
+            out.append(by_bytes("rope", kind, n, n * 2 * size, *rest))
+        elif op in ("h2d_pinned", "d2h_pinned"):
+            out.append(by_bytes(op[:3], "bf16", r["_n"], r["_n"], r["warm"] if np.isfinite(r["warm"]) else r["cold"], *rest[1:]))
+        elif op == "d2d":
+            out.append(by_bytes("copy", "bf16", r["_n"] / 2, r["_n"] * 2, *rest))
+        elif op in ("adamw_fused", "adamw_foreach", "clip_grad_norm"):
+            name = {"adamw_fused": "adamw fused", "adamw_foreach": "adamw foreach", "clip_grad_norm": "clip"}[op]
+            out.append(by_bytes(name, kind, r["_n"], r["_n"] * size * (3 if name == "clip" else 7), r["cold"], r["cold"], "optimizer %d" % (r["_n"] // r["_parts"]),
+                                False, n=r["_parts"]))
+    return out
+
+
+def order_of(shape, stride):
+    """dense (in order), turned (dense in another order), broadcast, or sliced"""
+    sides = [(s, x) for s, x in zip(shape, stride) if s != 1]
+    if any(x == 0 for _, x in sides):
+        return "broadcast"
+    expected = 1
+    for s, x in sorted(sides, key=lambda side: side[1]):
+        if x != expected:
+            return "sliced"
+        expected = x * s
+    steps = [x for _, x in sides]
+    return "dense" if steps == sorted(steps, reverse=True) else "turned " + str(sorted(range(len(steps)), key=lambda i: -steps[i]))
+
+
+POINT = {"mul": "elementwise", "add": "elementwise", "sub": "elementwise", "div": "elementwise", "neg": "elementwise", "add_": "elementwise",
+         "clamp_min_": "elementwise", "silu": "silu", "silu_backward": "silu backward", "gelu": "gelu", "gelu_backward": "gelu backward",
+         "threshold_backward": "relu backward", "copy_": "copy"}
+IN_PLACE = {"add_", "clamp_min_", "copy_"}
+
+
+def in_steps():
+    out = []
+    for r in atlas_rows.operators():
+        op, rest = r["op"], (r["warm"], np.nan, r["family"], True)
+        tensors = [(s, x, t) for s, x, t in zip(r["shapes"], r["strides"], r["types"]) if s and isinstance(s[0], int) and t in SIZE]
+        shape = r["shapes"][0] if r["shapes"] and r["shapes"][0] and isinstance(r["shapes"][0][0], int) else None
+        kind = TYPE.get(r["types"][0]) if r["types"] else None
+        if op == "_fused_adamw_":
+            amp = "amp" in r["family"]
+            name = "fp32" if amp else "bf16"
+            out.append(by_bytes("adamw fused", name, shape[0], shape[0] * SIZE[name] * 7, *rest, n=150))
+        if not shape or not kind:
+            continue
+        count = int(np.prod(shape))
+        if op == "native_layer_norm":
+            out.append(by_rows("layer", kind, count // shape[-1], shape[-1], *rest))
+        elif op == "native_layer_norm_backward":
+            out.append(by_rows("layer backward", kind, count // shape[-1], shape[-1], *rest))
+        elif op == "_fused_rms_norm":
+            out.append(by_rows("rms", kind, count // shape[-1], shape[-1], *rest))
+        elif op == "_fused_rms_norm_backward":
+            out.append(by_rows("rms backward", kind, count // shape[-1], shape[-1], *rest))
+        elif op in ("_log_softmax", "_log_softmax_backward_data"):
+            out.append(by_rows("log softmax" + (" backward" if "back" in op else ""), kind, count // shape[-1], shape[-1], *rest))
+        elif op in ("_softmax", "_softmax_backward_data"):
+            out.append(by_rows("softmax" + (" backward" if "back" in op else ""), kind, count // shape[-1], shape[-1], *rest))
+        elif op == "native_batch_norm":
+            out.append(by_rows("channels", kind, count // shape[1], shape[1], *rest))
+        elif op == "native_batch_norm_backward":
+            out.append(by_rows("channels backward", kind, count // shape[1], shape[1], *rest))
+        elif op == "gather" and len(r["shapes"][2]) == 2:
+            m, n = r["shapes"][2]
+            out.append(by_rows("embedding", kind, m, n, *rest))
+        elif op == "embedding_dense_backward" and len(shape) >= 2:
+            words = int(r["arguments"][2]) if len(r["arguments"]) > 2 and r["arguments"][2] else 0
+            n = shape[-1]
+            out.append(by_rows("embedding backward", kind, count // n, n, *rest, extra=words * n * SIZE[kind]))
+        elif op == "index_add_":
+            m, n = r["shapes"][3][0], int(np.prod(r["shapes"][3][1:]))
+            out.append(by_rows("gather backward", kind, m, n, *rest))
+        elif op == "sum" and order_of(shape, r["strides"][0]) == "dense" and len(r["arguments"]) > 1:
+            over = [int(x) for x in r["arguments"][1].strip("[]").split(",") if x.strip()]
+            over = sorted(x % len(shape) for x in over)
+            m = int(np.prod([shape[i] for i in over])) if over else 1
+            if over == list(range(len(over))) and len(over) < len(shape):
+                out.append(by_rows("sum of columns", kind, m, count // m, *rest))
+            elif over == list(range(len(shape) - len(over), len(shape))) and len(over) < len(shape):
+                out.append(by_rows("sum of rows", kind, count // m, m, *rest))
+        elif op == "fill_":
+            out.append(by_bytes("fill", kind, count, count * SIZE[kind], *rest))
+        elif op == "native_dropout":
+            out.append(by_bytes("dropout", kind, count, count * (2 * SIZE[kind] + 1), *rest))
+        elif op == "native_dropout_backward":
+            out.append(by_bytes("dropout backward", kind, count, count * (2 * SIZE[kind] + 1), *rest))
+        elif op in POINT and tensors:
+            elements = max(int(np.prod(s)) for s, _, _ in tensors)
+            orders = {order_of(s, x) for s, x, _ in tensors}
+            types = {t for _, _, t in tensors}
+            total = sum(int(np.prod([a for a, b in zip(s, x) if b])) * SIZE[t] for s, x, t in tensors)
+            if op == "copy_" or op == "clamp_min_":
+                total += count * SIZE[r["types"][0]] if op == "clamp_min_" else 0
+            else:
+                total += elements * SIZE[r["types"][0]]
+            same = len({int(np.prod(s)) for s, _, _ in tensors if int(np.prod(s)) > 1}) == 1
+            whole = same and len(orders) == 1 and "sliced" not in orders and "broadcast" not in orders
+            up = op == "copy_" and r["types"][0] == "float" and "BFloat16" in types
+            mixed = len(types) > 1 and op != "copy_"
+            name = POINT[op]
+            if not whole or up or mixed:
+                name = "copy strided" if name == "copy" else "elementwise strided"
+            out.append(by_bytes(name, kind if name != "copy" else "bf16", elements, total, *rest))
+        elif op == "cat":
+            continue
+    return out
+
+
+def rows():
+    return isolated() + in_steps()
