@@ -6,6 +6,7 @@
  * all that src/views sees of them. */
 #include <orrery/lab/explain.h>
 
+#include "run_facts.h"
 #include "what_if.h"
 
 #include "base/memory/memory.h"
@@ -205,26 +206,6 @@ static void add_dimensions(orr_explanation *g)
     }
 }
 
-/* ---- what the traces say about themselves ---- */
-
-static double metadata_of(const orr_explanation *g, const char *name)
-{
-    const orr_set *set = orr_run_traces(g->r);
-    const orr_trace *t = orr_set_class_count(set) ? orr_set_trace(set, 0) : NULL;
-    if (!t || !orr_trace_has_metadata(t))
-        return 0;
-    orr_attrs it = orr_trace_attrs(t);
-    for (orr_attr a; orr_attrs_next(&it, &a);) {
-        int64_t whole;
-        if (a.name.len != strlen(name) || memcmp(a.name.ptr, name, a.name.len) != 0)
-            continue;
-        if (!a.is_list && a.kind == ORR_VALUE_DOUBLE)
-            return a.value.d;
-        return orr_attr_int(&a, &whole) ? (double)whole : 0;
-    }
-    return 0;
-}
-
 /* ---- a simulation ---- */
 
 static orr_code gather(orr_explanation *g, const orr_explain_options *opt)
@@ -255,10 +236,10 @@ static void fill_run(orr_explanation *g, const orr_explain_options *opt)
         .ranks = orr_run_ranks(g->r),
         .events = orr_run_events(g->r),
         .ranks_simulated = orr_run_ranks_simulated(g->r),
-        .tokens = metadata_of(g, "tokens"),
-        .flops = metadata_of(g, "model_flops"),
+        .tokens = orr__metadata_of(orr_run_traces(g->r), "tokens"),
+        .flops = orr__metadata_of(orr_run_traces(g->r), "model_flops"),
         .peak_flops = orr_run_peak_flops(g->r),
-        .memory_capacity = (orr_bytes)metadata_of(g, "device_bytes"),
+        .memory_capacity = (orr_bytes)orr__metadata_of(orr_run_traces(g->r), "device_bytes"),
         .steps = g->steps,
         .step_count = g->path ? g->path->step_count : 0,
         .dimensions = g->dimensions,

@@ -8,6 +8,8 @@
 #include "run/fold/fold.h"
 #include "run/watch.h"
 
+#include <orrery/lab/chip.h>
+
 #include <stdlib.h>
 
 typedef struct taker {
@@ -198,6 +200,52 @@ static bool take_communication(taker *t)
     return ok;
 }
 
+/* ---- what a step gives ---- */
+
+double orr__metadata_of(const orr_set *set, const char *name)
+{
+    const orr_trace *t = orr_set_class_count(set) ? orr_set_trace(set, 0) : NULL;
+    if (!t || !orr_trace_has_metadata(t))
+        return 0;
+    orr_attrs it = orr_trace_attrs(t);
+    for (orr_attr a; orr_attrs_next(&it, &a);) {
+        int64_t whole;
+        if (a.name.len != strlen(name) || memcmp(a.name.ptr, name, a.name.len) != 0)
+            continue;
+        if (!a.is_list && a.kind == ORR_VALUE_DOUBLE)
+            return a.value.d;
+        return orr_attr_int(&a, &whole) ? (double)whole : 0;
+    }
+    return 0;
+}
+
+static bool take_throughput(taker *t)
+{
+    const orr_sim *s = t->s;
+    orr__throughput *p = &t->f->throughput;
+    const double tokens = orr__metadata_of(s->set, "tokens");
+    const double flops = orr__metadata_of(s->set, "model_flops");
+    const double steps = orr__metadata_of(s->set, "steps");
+    const double seconds = (double)t->f->end_ns / 1e9;
+    if (s->opt.chip)
+        p->peak_flops = s->opt.chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
+    else if (s->system.roofline)
+        p->peak_flops = s->system.peak_perf;
+    if (p->peak_flops > 0)
+        p->peak_of = s->opt.chip ? orr_arena_print(t->f->arena, "%s, bf16 dense", s->opt.chip->name)
+                     : s->opt.machine && s->opt.own_system
+                         ? orr_arena_print(t->f->arena, "data sheet, %s", s->opt.machine)
+                         : "peak-perf of the system file";
+    if (!(tokens > 0) || t->f->finished < t->f->ranks || !(seconds > 0))
+        return !(p->peak_flops > 0) || p->peak_of;
+    p->steps = steps >= 1 && steps < 1e9 ? (uint32_t)steps : 1;
+    p->step_seconds = seconds / p->steps;
+    p->tokens_per_s = tokens / seconds;
+    p->flops_per_s = flops / seconds / t->f->ranks;
+    p->mfu = p->peak_flops > 0 ? p->flops_per_s / p->peak_flops : 0;
+    return !(p->peak_flops > 0) || p->peak_of;
+}
+
 /* ---- the network ---- */
 
 typedef struct busiest {
@@ -281,6 +329,8 @@ bool orr__provenance_take(const orr_sim *s, orr__provenance *out)
     *out = (orr__provenance){.program = s->opt.program,
                              .status = status_of(s),
                              .network = s->net_ops->name,
+                             .machine = s->opt.machine,
+                             .chip = s->opt.chip ? s->opt.chip->name : NULL,
                              .queues_per_dim = s->opt.queues_per_dim,
                              .rendezvous = s->opt.rendezvous,
                              .injection_scale = s->opt.injection_scale};
@@ -342,7 +392,9 @@ static orr_code take_all(taker *t, orr_error *err)
     f->events = orr_sim_events(s);
     f->stall = orr__stall_known(s);
     f->path_shown = s->opt.critical_path;
-    if (!take_ranks(t) || !take_communication(t) || !take_network(t))
+    f->machine = s->opt.machine;
+    if (!take_ranks(t) || !take_communication(t) || !take_network(t) || !take_throughput(t) ||
+        !orr__find_implausible(s, f))
         return orr_no_memory(err);
     return f->path_shown && f->finished == f->ranks ? orr_sim_critical_path(s, &f->path, err)
                                                     : ORR_OK;

@@ -51,13 +51,25 @@ typedef struct orr__comm_facts {
     uint32_t ranks;       /* that take part */
 } orr__comm_facts;
 
-enum { ORR__FACTS_LINKS = 100, ORR__FACTS_INPUTS = 6 };
+/* What a training step gives; 0 in what is not known. */
+typedef struct orr__throughput {
+    uint32_t steps;      /* of the run; 0: the traces say nothing of tokens */
+    double step_seconds; /* of the finished run, over its steps */
+    double tokens_per_s;
+    double flops_per_s;  /* that the model needs, per rank */
+    double peak_flops;   /* of a rank, per second */
+    double mfu;          /* 0 to 1 */
+    const char *peak_of; /* whose peak: "h100, bf16 dense" */
+} orr__throughput;
+
+enum { ORR__FACTS_LINKS = 100, ORR__FACTS_INPUTS = 6, ORR__FACTS_WARNINGS = 8 };
 
 /* Where a result comes from. */
 typedef struct orr__provenance {
-    const char *program; /* NULL: not said */
-    const char *status;  /* "finished", "interrupted", "stalled" or "failed" */
-    const char *network; /* the model's name */
+    const char *program;        /* NULL: not said */
+    const char *status;         /* "finished", "interrupted", "stalled" or "failed" */
+    const char *network;        /* the model's name */
+    const char *machine, *chip; /* NULL: none */
     uint32_t queues_per_dim;
     bool rendezvous;
     double injection_scale;
@@ -93,6 +105,11 @@ typedef struct orr__run_facts {
     orr_packet_figures packets;
     const struct fab *fabric;
 
+    const char *machine; /* name and nodes; NULL: none */
+    orr__throughput throughput;
+    const char *warnings[ORR__FACTS_WARNINGS]; /* what cannot be: cause and remedy, a line each */
+    size_t warning_count;
+
     orr_critical_path *path; /* NULL: not asked for, or the run did not finish */
     uint32_t path_shown;     /* how many of its steps to list */
     const orr_stall *stall;  /* NULL: it did not stall */
@@ -101,6 +118,11 @@ typedef struct orr__run_facts {
 /* ORR_EUSAGE: the simulation runs under another program's rules and keeps no figures. */
 orr_code orr__run_facts_take(const orr_sim *s, orr__run_facts **out, orr_error *err) ORR_MUST_CHECK;
 void orr__run_facts_destroy(orr__run_facts *f); /* NULL is fine */
+
+/* A number of the traces' metadata; 0: there is none. */
+double orr__metadata_of(const orr_set *set, const char *name);
+/* Figures that no machine gives, as warnings (plausibility.c).  False: out of memory. */
+bool orr__find_implausible(const orr_sim *s, orr__run_facts *f);
 
 /* ORR_EUSAGE: the network model does not model links. */
 orr_code orr__check_links(const orr_sim *s, orr_error *err) ORR_MUST_CHECK;

@@ -117,6 +117,8 @@ static orr_code read_file(orr_sim *s, orr_error *err)
         code = orr__topology_parse_any(bytes, path, ORR__MOST_LINKS, &s->topology, err);
     if (!code && !s->topology)
         code = cfg_parse_network(bytes, path, c, err);
+    if (!code && !s->topology && s->rules == &run_rules_ours)
+        code = cfg_check_network(bytes, path, err);
     s->is_link_level = !code && s->topology;
     if (s->is_link_level) {
         *c =

@@ -112,6 +112,9 @@ static orr_code create(orr_run *r, orr_error *err)
                    .latency = c->change.latency,
                    .compute = c->change.compute,
                    .memory = c->change.memory},
+        .machine = r->machine.size
+                       ? orr_arena_print(r->arena, "%s:%u", r->machine.name, r->machine.nodes)
+                       : NULL,
         .chip = chip,
         .chip_is_default = c->hardware == r->machine.chip,
         .software = software,

@@ -532,7 +532,8 @@ static orr_code set_up(orr_sim *s, orr_error *err)
         return code;
     if ((code = run_network_setup(s, err)) || (code = check_links(s, err)))
         return code;
-    if (s->opt.memory && (code = cfg_read_memory(s->opt.memory, &s->memory, err)))
+    if (s->opt.memory &&
+        (code = cfg_read_memory(s->opt.memory, s->rules == &run_rules_ours, &s->memory, err)))
         return code;
     if ((code = cfg_read_system(&s->opt, s->arena, &s->system, err)))
         return code;

@@ -54,6 +54,7 @@
     X(TOKENS, "tokens", UINT64)                   \
     X(MODEL_FLOPS, "model_flops", DOUBLE)         \
     X(DEVICE_BYTES, "device_bytes", UINT64)       \
+    X(STEPS, "steps", UINT64)                     \
     X(SOFTWARE, "software", STRING)               \
     X(PID, "pid", UINT64)                         \
     X(TIME, "time", STRING)                       \

@@ -57,6 +57,8 @@ static void put_provenance(writer *w, const orr__provenance *p)
     orr_json_key(w, "options");
     orr_json_begin_object(w);
     orr_json_put_text(w, "network", p->network);
+    orr_json_put_text(w, "machine", p->machine);
+    orr_json_put_text(w, "hardware", p->chip);
     orr_json_put_u64(w, "queues_per_dimension", p->queues_per_dim);
     orr_json_put_bool(w, "rendezvous", p->rendezvous);
     orr_json_put_double(w, "injection_scale", p->injection_scale);
@@ -84,6 +86,32 @@ static void put_head(writer *w, const orr__run_facts *f, const orr__provenance *
         orr__facts_put_packets(f, w);
         orr_json_end_object(w);
     }
+}
+
+static void put_throughput(writer *w, const orr__run_facts *f)
+{
+    const orr__throughput *p = &f->throughput;
+    const bool is_known = p->steps > 0;
+    orr_json_key(w, "throughput");
+    orr_json_begin_object(w);
+    put_maybe(w, "steps", is_known, p->steps);
+    put_maybe(w, "step_ns", is_known, (uint64_t)(p->step_seconds * 1e9 + 0.5));
+    put_maybe_double(w, "tokens_per_s", is_known, p->tokens_per_s);
+    put_maybe_double(w, "tokens_per_s_per_device", is_known, p->tokens_per_s / f->ranks);
+    put_maybe_double(w, "tflops_per_device", is_known && p->flops_per_s > 0, p->flops_per_s / 1e12);
+    put_maybe_double(w, "mfu", is_known && p->mfu > 0, p->mfu);
+    put_maybe_double(w, "peak_tflops", p->peak_flops > 0, p->peak_flops / 1e12);
+    orr_json_put_text(w, "peak_of", p->peak_of);
+    orr_json_end_object(w);
+}
+
+static void put_warnings(writer *w, const orr__run_facts *f)
+{
+    orr_json_key(w, "warnings");
+    orr_json_begin_array(w);
+    for (size_t i = 0; i < f->warning_count; i++)
+        orr_json_str(w, orr_str_of(f->warnings[i]));
+    orr_json_end_array(w);
 }
 
 static void put_spreads(writer *w, const orr__run_facts *f)
@@ -394,6 +422,8 @@ orr_code orr_sim_write_json(const orr_sim *s, const char *path, orr_error *err)
     orr_json_writer_init(&w, &b, &style);
     orr_json_begin_object(&w);
     put_head(&w, f, &p);
+    put_throughput(&w, f);
+    put_warnings(&w, f);
     put_spreads(&w, f);
     put_communication(&w, f);
     put_dimensions(&w, f);

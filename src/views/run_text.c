@@ -39,6 +39,25 @@ static void print_head(const orr__run_facts *f, orr_buf *b)
                       f->finished, f->ranks);
 }
 
+/* "step 5.10 s: 1.64 M tokens/s, 1,607 per device; 411 TFLOP/s per device, MFU 41.6 % of ..." */
+static void print_throughput(const orr__run_facts *f, orr_buf *b)
+{
+    const orr__throughput *p = &f->throughput;
+    char step[ORR_UNIT_ROOM], all[ORR_UNIT_ROOM], one[ORR_UNIT_ROOM];
+    if (!p->steps)
+        return;
+    orr_buf_print(b, "%s %s: %s tokens/s, %s per device", p->steps > 1 ? "a step takes" : "step",
+                  ns_text((uint64_t)(p->step_seconds * 1e9 + 0.5), step),
+                  orr_count_text((uint64_t)(p->tokens_per_s + 0.5), all),
+                  orr_count_text((uint64_t)(p->tokens_per_s / f->ranks + 0.5), one));
+    if (p->flops_per_s > 0)
+        orr_buf_print(b, "; %.4g TFLOP/s per device", p->flops_per_s / 1e12);
+    if (p->mfu > 0)
+        orr_buf_print(b, ", MFU %.1f %% of %.4g TFLOP/s (%s)", 100 * p->mfu, p->peak_flops / 1e12,
+                      p->peak_of);
+    orr_buf_byte(b, '\n');
+}
+
 /* ---- ranks ---- */
 
 static const char *const labels[ORR__FIGURES] = {
@@ -427,6 +446,7 @@ static void print_all(const orr__run_facts *f, orr_buf *b)
 {
     char messages[ORR_UNIT_ROOM], events[ORR_UNIT_ROOM];
     print_head(f, b);
+    print_throughput(f, b);
     print_ranks(f, b);
     print_peak_memory(f, b);
     print_collectives(f, b);
@@ -434,7 +454,10 @@ static void print_all(const orr__run_facts *f, orr_buf *b)
     print_dimensions(f, b);
     print_links(f, b);
     print_path(f, b);
-    orr_buf_print(b, "\nnetwork %s; %s messages, %s events", f->network,
+    orr_buf_byte(b, '\n');
+    if (f->machine)
+        orr_buf_print(b, "machine %s; ", f->machine);
+    orr_buf_print(b, "network %s; %s messages, %s events", f->network,
                   orr_count_text(f->messages, messages), orr_count_text(f->events, events));
     if (f->simulated < f->ranks) {
         char some[ORR_UNIT_ROOM], all[ORR_UNIT_ROOM];
@@ -443,6 +466,8 @@ static void print_all(const orr__run_facts *f, orr_buf *b)
     }
     orr_buf_text(b, "\n");
     print_packets(f, b);
+    for (size_t i = 0; i < f->warning_count; i++)
+        orr_buf_print(b, "%simplausible: %s\n", i ? "" : "\n", f->warnings[i]);
 }
 
 orr_code orr_sim_write_text(const orr_sim *s, const char *path, orr_error *err)

@@ -13,8 +13,8 @@ for how in auto off; do
     sed 's/"made_from":"[^"]*"//; s/"events":[0-9]*//; s/"ranks_simulated":[0-9]*,//' $how.html >$how.page
 done
 cmp auto.json off.json && cmp auto.csv off.csv && cmp auto.page off.page
-diff <(sed '$d' auto.txt) <(sed '$d' off.txt)
-tail -1 auto.txt
+diff <(sed '/^network/d' auto.txt) <(sed '/^network/d' off.txt)
+grep '^network' auto.txt
 orrery run -q step.orr -s sys.json -t net.yml --network unaware --fold verify --fold-why --timeline v.json \
     --timeline-detail phases 2>&1 >/dev/null | tail -1
 grep -o '"ranks_simulated":[0-9]*' auto.html

@@ -89,7 +89,9 @@ bool cfg_begins_object(orr_span bytes);
 orr_code cfg_parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err);
 /* {"logical-dims": ["8", "4"]}: the dimensions of the ranks (packet-network.md 4.3). */
 orr_code cfg_read_logical(const char *path, orr_net_config *out, orr_error *err);
-orr_code cfg_read_memory(const char *path, cfg_memory *out, orr_error *err);
+/* No keys but those; strict: of the memory file too. */
+orr_code cfg_check_network(orr_span bytes, const char *path, orr_error *err);
+orr_code cfg_read_memory(const char *path, bool is_strict, cfg_memory *out, orr_error *err);
 orr_code cfg_read_groups(const char *path, orr_arena *a, cfg_groups *out, orr_error *err);
 /* The groups that a trace set carries. */
 orr_code cfg_copy_groups(const orr_set *set, orr_arena *a, cfg_groups *out, orr_error *err);

@@ -256,6 +256,55 @@ orr_code cfg_parse_network(orr_span bytes, const char *path, orr_net_config *out
     return code;
 }
 
+/* What people write to themselves. */
+static bool is_remark(orr_str key)
+{
+    static const char *const words[] = {"comment", "description", "name", NULL};
+    for (size_t i = 0; words[i]; i++)
+        if (key.len == strlen(words[i]) && memcmp(key.ptr, words[i], key.len) == 0)
+            return true;
+    return key.len && memchr("_#/", key.ptr[0], 3);
+}
+
+static orr_code fail_key(orr_str key, orr_where w, const char *const *keys, orr_error *err)
+{
+    const int shown = (int)(key.len < 60 ? key.len : 60);
+    const char *near = orr_nearest(key, keys);
+    char list[200];
+    orr_list_words(keys, list, sizeof list);
+    if (near)
+        return orr_fail(err, ORR_EINPUT, &w, "the key \"%.*s\" is not known; did you mean \"%s\"?",
+                        shown, key.ptr, near);
+    return orr_fail(err, ORR_EINPUT, &w, "the key \"%.*s\" is not known (%s)", shown, key.ptr,
+                    list);
+}
+
+static bool is_listed(orr_str key, const char *const *keys)
+{
+    while (*keys && (strlen(*keys) != key.len || memcmp(*keys, key.ptr, key.len) != 0))
+        keys++;
+    return *keys != NULL;
+}
+
+orr_code cfg_check_network(orr_span bytes, const char *path, orr_error *err)
+{
+    static const char *const keys[] = {"topology", "npus_count", "bandwidth", "latency", NULL};
+    orr_yaml *y;
+    orr_yaml_value topology;
+    orr_code code = orr_yaml_open(bytes, path, &y, err);
+    if (code)
+        return code;
+    const orr_yaml_value root = orr_yaml_root(y);
+    const bool is_ours = orr_yaml_find(root, "topology", &topology); /* the early form has others */
+    for (uint32_t i = 0; is_ours && i < orr_yaml_count(root) && !code; i++) {
+        const orr_str key = orr_yaml_text(orr_yaml_key(root, i));
+        if (!is_listed(key, keys) && !is_remark(key))
+            code = fail_key(key, orr_yaml_where(orr_yaml_key(root, i)), keys, err);
+    }
+    orr_yaml_close(y);
+    return code;
+}
+
 orr_code orr_network_dims(const char *path, orr_net_config *out, orr_error *err)
 {
     orr_input *in;
@@ -350,7 +399,19 @@ static orr_code take_memory(orr_json_value root, cfg_memory *out, orr_error *err
     return code;
 }
 
-orr_code cfg_read_memory(const char *path, cfg_memory *out, orr_error *err)
+static orr_code check_memory(orr_json_value root, orr_error *err)
+{
+    static const char *const keys[] = {"memory-type",       "remote-mem-latency", "remote-mem-bw",
+                                       "num-npus-per-node", "num-nodes",          NULL};
+    orr_json_value v;
+    orr_str key;
+    for (orr_json_iter it = orr_json_iterate(root); orr_json_next_member(&it, &key, &v);)
+        if (!is_listed(key, keys) && !is_remark(key))
+            return fail_key(key, orr_json_where(v), keys, err);
+    return ORR_OK;
+}
+
+orr_code cfg_read_memory(const char *path, bool is_strict, cfg_memory *out, orr_error *err)
 {
     json_file f;
     *out = (cfg_memory){.npus_per_node = 1};
@@ -358,6 +419,8 @@ orr_code cfg_read_memory(const char *path, cfg_memory *out, orr_error *err)
     if (code)
         return code;
     code = take_memory(f.root, out, err);
+    if (!code && is_strict)
+        code = check_memory(f.root, err);
     close_json(&f);
     return code;
 }

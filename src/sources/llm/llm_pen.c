@@ -22,6 +22,8 @@ void llm_pen_open(llm_pen *p, const llm_job *g, orr_error *err)
         orr__put_uint(&p->b, ORR__ATTR_TOKENS, g->job_tokens);
         orr__put_double(&p->b, ORR__ATTR_MODEL_FLOPS, g->job_flops);
         orr__put_uint(&p->b, ORR__ATTR_DEVICE_BYTES, g->opt.device_bytes);
+        if (g->opt.steps > 1)
+            orr__put_uint(&p->b, ORR__ATTR_STEPS, g->opt.steps);
     }
     orr__build_trace(&p->b, "1.0.0");
 }
