@@ -147,8 +147,8 @@ TEST(test_fabric_ways__what_is_lost_again_is_found_out)
 
 TEST(test_fabric_ways__hash_is_murmur3)
 {
-    CHECK_EQ_U(fab_hash(0x0b000001, 0x0b000401, 10000 | 100u << 16, 5), 0xf3e0b697);
-    CHECK_EQ_U(fab_hash(0, 0, 0, 0), 0xd941144b);
+    CHECK_EQ_U(net_ecmp_hash(0x0b000001, 0x0b000401, 10000 | 100u << 16, 5), 0xf3e0b697);
+    CHECK_EQ_U(net_ecmp_hash(0, 0, 0, 0), 0xd941144b);
 }
 
 int main(void)

@@ -30,12 +30,11 @@ struct fluid_network {
     orr_net *sim;
     route *routes;
     size_t route_count, route_room;
-    orr_map *by_pair; /* pair -> route, where a pair has one */
+    orr_map *by_pair; /* pair -> route, where a pair has one; else how many messages it has had */
     orr_map *by_hash; /* of the resources -> route */
     letter *letters;
     size_t letter_count, letter_room;
     uint32_t free_letter;
-    uint64_t messages;
     fluid_price price; /* NULL: nothing */
     void *price_context;
 };
@@ -129,15 +128,17 @@ static orr_code route_of(fluid_network *n, const orr_message *m, uint32_t *out, 
     const uint64_t pair = (uint64_t)m->src << 32 | m->dst;
     const bool is_fixed = !n->paths.t || n->paths.t->routing != ORR__ROUTE_BY_MESSAGE;
     double latency = 0;
-    const uint64_t number = n->messages++;
-    if (is_fixed && (*out = orr_map_find(n->by_pair, pair, FLUID_NONE)) != FLUID_NONE)
+    const uint32_t known = orr_map_find(n->by_pair, pair, is_fixed ? FLUID_NONE : 0);
+    *out = known;
+    if (is_fixed && known != FLUID_NONE)
         return ORR_OK;
     n->paths.part_count = 0;
-    const orr_code code = fluid_paths_add_one(&n->paths, m->src, m->dst, number, 1, &latency, err);
+    const orr_code code =
+        fluid_paths_add_one(&n->paths, m->src, m->dst, is_fixed ? 0 : known, 1, &latency, err);
     if (code)
         return code;
     *out = find_route(n, latency);
-    if (*out == FLUID_NONE || (is_fixed && !orr_map_put(n->by_pair, pair, *out, NULL)))
+    if (*out == FLUID_NONE || !orr_map_put(n->by_pair, pair, is_fixed ? *out : known + 1, NULL))
         return orr_no_memory(err);
     return ORR_OK;
 }
@@ -183,7 +184,7 @@ static void fluid_network_report(const void *net, orr_net_link_visit visit, void
     for (uint32_t i = 0; i < fluid_count(n->f); i++) {
         const fluid_figures g = fluid_figures_of(n->f, fluid_paths_standing(&n->paths, i));
         orr_net_link link = {.messages = g.flows,
-                             .bytes = (uint64_t)llround(g.bytes),
+                             .bytes = (uint64_t)llround(g.bytes / fluid_paths_overhead(&n->paths)),
                              .busy_ns = g.busy_ns,
                              .max_queue = g.most_flows > 1 ? g.most_flows - 1 : 0,
                              .bandwidth = g.capacity};

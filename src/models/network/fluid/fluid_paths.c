@@ -2,7 +2,7 @@
 /* fluid_paths.c - see fluid_paths.h. */
 #include "fluid_paths.h"
 
-#include "base/memory/hash.h"
+#include "models/network/ecmp.h"
 #include "models/network/net_own.h"
 
 #include <stdio.h>
@@ -134,22 +134,29 @@ static orr_code fail_route(const fluid_paths *p, uint32_t src, uint32_t dst, orr
                     "there is no route from rank %u to rank %u over links that work", src, dst);
 }
 
-/* One route, chosen as the topology says. */
+enum { MOST_WAYS = 256 };
+
+/* One route: at each device the hash of addresses and ports chooses, as in the packet engine. */
 static orr_code add_route(fluid_paths *p,
                           uint32_t src,
                           uint32_t dst,
-                          uint64_t hash,
+                          uint32_t ports,
                           double share,
                           double *latency,
                           orr_error *err)
 {
-    uint32_t at = src;
+    uint32_t at = src, ways[MOST_WAYS];
     for (uint32_t hops = 0; hops < MOST_HOPS; hops++) {
-        const uint32_t link = orr__routes_next(p->routes, at, dst, hash, err);
-        if (link == NET_LINK_ARRIVED)
+        if (at == dst)
             return ORR_OK;
-        if (link == NET_LINK_NONE)
+        const uint32_t count = orr__routes_choices(p->routes, at, dst, ways, MOST_WAYS, err);
+        if (count == 0)
             return fail_route(p, src, dst, err);
+        const uint32_t seed = at == src ? NET_ECMP_HOST_SEED : at;
+        const uint32_t hash =
+            net_ecmp_hash(net_ecmp_address(src), net_ecmp_address(dst), ports, seed);
+        const uint32_t link =
+            ways[p->t->routing == ORR__ROUTE_FIRST || count == 1 ? 0 : hash % count];
         if (!add_part(p, link, share))
             return orr_no_memory(err);
         *latency += p->t->links[link].latency;
@@ -158,8 +165,6 @@ static orr_code add_route(fluid_paths *p,
     return orr_fail(err, ORR_EBUG, p->where, "a route from rank %u to rank %u does not end", src,
                     dst);
 }
-
-enum { MOST_WAYS = 256 };
 
 /* Divided equally at each device among the links that begin a shortest route; very thin ones stay together. */
 static orr_code divide(fluid_paths *p,
@@ -195,14 +200,22 @@ static orr_code divide(fluid_paths *p,
     return ORR_OK;
 }
 
+/* Of each packet on the wire, as the packet engine has them: what is before the data, and the ACK that comes back. */
+enum { PAYLOAD = 1000, HEADER = 36, ACK = 48 };
+static const double AHEAD = (PAYLOAD + HEADER) / (double)PAYLOAD;
+static const double BACK = ACK / (double)PAYLOAD;
+
 orr_code fluid_paths_add(
     fluid_paths *p, uint32_t src, uint32_t dst, double share, double *latency, orr_error *err)
 {
+    double back = 0;
     if (!p->t)
         return add_along_dims(p, src, dst, share, latency) ? ORR_OK : orr_no_memory(err);
-    if (p->t->routing == ORR__ROUTE_BY_MESSAGE)
-        return divide(p, src, dst, share, share / 4096, latency, err);
-    return fluid_paths_add_one(p, src, dst, 0, share, latency, err);
+    if (p->t->routing != ORR__ROUTE_BY_MESSAGE)
+        return fluid_paths_add_one(p, src, dst, 0, share, latency, err);
+    const double least = share / 4096;
+    const orr_code code = divide(p, src, dst, share * AHEAD, least * AHEAD, latency, err);
+    return code ? code : divide(p, dst, src, share * BACK, least * BACK, &back, err);
 }
 
 orr_code fluid_paths_add_one(fluid_paths *p,
@@ -213,14 +226,20 @@ orr_code fluid_paths_add_one(fluid_paths *p,
                              double *latency,
                              orr_error *err)
 {
-    const uint64_t pair = (uint64_t)src << 32 | dst;
+    double back = 0;
     if (!p->t)
         return fluid_paths_add(p, src, dst, share, latency, err);
-    if (p->t->routing != ORR__ROUTE_BY_MESSAGE)
-        number = 0;
-    return add_route(p, src, dst,
-                     orr_hash_mix(pair ^ 0xa0761d6478bd642fu, number + 0xe7037ed1a0b428dbu), share,
-                     latency, err);
+    const uint32_t own =
+        NET_ECMP_FIRST_PORT + (p->t->routing == ORR__ROUTE_BY_MESSAGE ? (uint32_t)number : 0);
+    const uint32_t ports = (uint16_t)own | (uint32_t)NET_ECMP_PORT << 16;
+    const uint32_t swapped = NET_ECMP_PORT | (uint32_t)(uint16_t)own << 16;
+    const orr_code code = add_route(p, src, dst, ports, share * AHEAD, latency, err);
+    return code ? code : add_route(p, dst, src, swapped, share * BACK, &back, err);
+}
+
+double fluid_paths_overhead(const fluid_paths *p)
+{
+    return p->t ? AHEAD : 1;
 }
 
 uint32_t fluid_paths_standing(const fluid_paths *p, uint32_t resource)

@@ -4,7 +4,8 @@
  * A network of dimensions: a rank has a port out and a port in for each dimension of the shape Switch; rings have a
  * link to each neighbour, fully connected groups one for each pair.  A message crosses the dimensions one after the
  * other, the lowest first, and ranks pass it on while it still comes in (cut-through).  Links and devices: along
- * shortest routes, divided where the topology says that messages take turns. */
+ * shortest routes, divided where the topology says that messages take turns; there, packets have headers, and ACKs come
+ * back. */
 #ifndef ORR_MODELS_FLUID_PATHS_H
 #define ORR_MODELS_FLUID_PATHS_H
 
@@ -38,7 +39,7 @@ void fluid_paths_fini(fluid_paths *p);
  * byte takes. */
 orr_code fluid_paths_add(
     fluid_paths *p, uint32_t src, uint32_t dst, double share, double *latency, orr_error *err);
-/* The same of one message, the number-th: it takes one route. */
+/* The same of one message, the number-th of its pair: it takes one route. */
 orr_code fluid_paths_add_one(fluid_paths *p,
                              uint32_t src,
                              uint32_t dst,
@@ -46,6 +47,8 @@ orr_code fluid_paths_add_one(fluid_paths *p,
                              double share,
                              double *latency,
                              orr_error *err);
+/* Bytes on the wire for each byte of a message. */
+double fluid_paths_overhead(const fluid_paths *p);
 /* The resource whose figures are those of this one. */
 uint32_t fluid_paths_standing(const fluid_paths *p, uint32_t resource);
 void fluid_paths_name(const fluid_paths *p, uint32_t resource, char out[ORR_NET_LINK_NAME]);

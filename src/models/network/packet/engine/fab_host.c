@@ -209,13 +209,11 @@ void fab_host_try(fab *f, fab_port *p)
         fab_port_await(f, p);
 }
 
-#define HOST_SEED 0x8BADF00Du
-
 /* False: there is no route now; the flow stands at the first NICs of its hosts. */
 static bool choose_nics(fab *f, fab_flow *w)
 {
-    const uint32_t from = fab_nic_towards(f, w->src, w->dst, own_ports(w), HOST_SEED);
-    const uint32_t back = fab_nic_towards(f, w->dst, w->src, swapped_ports(w), HOST_SEED);
+    const uint32_t from = fab_nic_towards(f, w->src, w->dst, own_ports(w), NET_ECMP_HOST_SEED);
+    const uint32_t back = fab_nic_towards(f, w->dst, w->src, swapped_ports(w), NET_ECMP_HOST_SEED);
     const bool has_route = from != FAB_NONE && back != FAB_NONE;
     w->port = has_route ? from : f->ports_of[f->nodes[w->src].first_port];
     w->ack_port = has_route ? back : f->ports_of[f->nodes[w->dst].first_port];

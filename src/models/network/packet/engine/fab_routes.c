@@ -581,7 +581,7 @@ uint64_t fab_pairs(const fab *f)
 static uint32_t hash_of(const fab *f, const fab_frame *p, uint32_t seed)
 {
     const uint32_t more = f->config.load_balance ? p->power * 0x9e3779b1u : 0;
-    return fab_hash(fab_host_address(p->from), fab_host_address(p->to), p->ports ^ more, seed);
+    return net_ecmp_hash(net_ecmp_address(p->from), net_ecmp_address(p->to), p->ports ^ more, seed);
 }
 
 uint32_t fab_route(const fab *f, uint32_t node, const fab_frame *p)
@@ -609,7 +609,7 @@ uint32_t fab_nic_towards(const fab *f, uint32_t from, uint32_t to, uint32_t port
     if (found == FAB_NONE || !(found & IS_LIST))
         return found;
     const uint32_t *list = &r->lists[found & ~IS_LIST];
-    const uint32_t hash = fab_hash(fab_host_address(from), fab_host_address(to), ports, seed);
+    const uint32_t hash = net_ecmp_hash(net_ecmp_address(from), net_ecmp_address(to), ports, seed);
     return list[1 + hash % list[0]];
 }
 

@@ -22,6 +22,7 @@
 #include "fab_observe.h"
 #include "fab_parts.h"
 #include "flow_times.h"
+#include "models/network/ecmp.h"
 
 #define FAB_NONE UINT32_MAX
 #define FAB_PORT_MASK 0x0fffffffu    /* a port and, above FAB_CLASS_SHIFT, a class */
@@ -478,23 +479,6 @@ static inline void fab_port_try(fab *f, fab_port *p)
 
 /* ---- routes (fab_routes.c) ---- */
 
-/* ECMP: 32-bit Murmur3 of three words (packet-network.md 5). */
-static inline uint32_t fab_hash_mix(uint32_t h, uint32_t word)
-{
-    uint32_t k = word * 0xcc9e2d51u;
-    k = (k << 15 | k >> 17) * 0x1b873593u;
-    h ^= k;
-    return (h << 13 | h >> 19) * 5 + 0xe6546b64u;
-}
-
-static inline uint32_t fab_hash(uint32_t a, uint32_t b, uint32_t c, uint32_t seed)
-{
-    uint32_t h = fab_hash_mix(fab_hash_mix(fab_hash_mix(seed, a), b), c) ^ 12;
-    h = (h ^ h >> 16) * 0x85ebca6bu;
-    h = (h ^ h >> 13) * 0xc2b2ae35u;
-    return h ^ h >> 16;
-}
-
 orr_code fab_find_routes(fab *f, orr_error *err) ORR_MUST_CHECK;
 void fab_routes_free(fab_routes *r);
 /* The port of a switch, or of a host, towards a host; FAB_NONE: there is no route. */
@@ -516,11 +500,6 @@ static inline uint64_t fab_path_bdp(const fab *f, const fab_path *p)
 {
     return (uint64_t)((unsigned __int128)fab_path_rtt(p) * p->bandwidth / (1000000000u * f->unit) /
                       8);
-}
-
-static inline uint32_t fab_host_address(uint32_t node)
-{
-    return 0x0b000001u + node / 256 * 0x10000u + node % 256 * 0x100u;
 }
 
 /* ---- who pauses whom (fab_pauses.c) ---- */

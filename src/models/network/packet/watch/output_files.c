@@ -49,9 +49,9 @@ static void put_time(orr_buf *b, const fab *f, uint64_t ticks)
 
 static void put_fct(orr_buf *b, const fab *f, const fab_flow *w, uint64_t ideal)
 {
-    put_digits(b, fab_host_address(w->src), 16, 8);
+    put_digits(b, net_ecmp_address(w->src), 16, 8);
     orr_buf_byte(b, ' ');
-    put_digits(b, fab_host_address(w->dst), 16, 8);
+    put_digits(b, net_ecmp_address(w->dst), 16, 8);
     orr_buf_byte(b, ' ');
     orr_buf_u64(b, w->src_port);
     orr_buf_byte(b, ' ');
@@ -172,8 +172,8 @@ static uint64_t class_bytes(const fab *f, const fab_port *p, unsigned class)
 
 static void put_data(uint8_t *r, const fab_flow *w, const fab_frame *m)
 {
-    put(r + 16, fab_host_address(w->src), 4);
-    put(r + 20, fab_host_address(w->dst), 4);
+    put(r + 16, net_ecmp_address(w->src), 4);
+    put(r + 20, net_ecmp_address(w->dst), 4);
     put(r + 32, w->src_port, 2);
     put(r + 34, w->dst_port, 2);
     put(r + 36, m->sequence, 4);
@@ -183,8 +183,8 @@ static void put_data(uint8_t *r, const fab_flow *w, const fab_frame *m)
 
 static void put_ack(uint8_t *r, const fab_flow *w, const fab_frame *m)
 {
-    put(r + 16, fab_host_address(w->dst), 4);
-    put(r + 20, fab_host_address(w->src), 4);
+    put(r + 16, net_ecmp_address(w->dst), 4);
+    put(r + 20, net_ecmp_address(w->src), 4);
     put(r + 32, w->dst_port, 2);
     put(r + 34, w->src_port, 2);
     put(r + 36, m->echoes_mark, 2);
