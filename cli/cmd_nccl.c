@@ -22,6 +22,8 @@ static const cli_option options[] = {
     {"id-width", 0, "N", "digits of a message's number in tags", CLI_COUNT, 1, 18},
     {"context-width", 0, "N", "digits of an operation's number in tags", CLI_COUNT, 1, 18},
     {"contexts", 0, "FILE", "with --compat: contexts in tags (CSV: communicator, call, context)"},
+    {"plan", 0, "FILES",
+     "write collectives by these plans of MSCCL (XML) or MSCCL++ (JSON), comma-separated"},
     {"keep-unmatched", 0, NULL, "keep calls that are missing on some of their ranks"},
     {"memory", 0, "SIZE", "memory for rows before GPUs are read one at a time",
      .fallback = "512MiB"},
@@ -67,6 +69,10 @@ void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r)
     if (r->most_tag >= UINT32_MAX)
         cli_note(c, "tags need more than 32 bits; --tag-bits 32 keeps them within\n");
     remark(c, r->unmatched, "message has no other end", "messages have no other end");
+    if (cli_given(c, "plan") && r->planned == 0)
+        cli_note(c, "no collective is of a kind, size and number of ranks that a plan is for\n");
+    remark(c, r->planned, "collective of a rank is written by a plan",
+           "collectives of all ranks together are written by plans");
 }
 
 static void print_text(const orr_nccl_report *r)
@@ -112,6 +118,8 @@ static void print_json(const cli_context *c, const orr_nccl_report *r)
     orr_json_put_u64(w, "calls_left_out", r->left_out_calls);
     orr_json_put_u64(w, "overlaps", r->overlaps);
     orr_json_put_u64(w, "unmatched", r->unmatched);
+    if (cli_given(c, "plan"))
+        orr_json_put_u64(w, "planned", r->planned);
     cli_json_close(&j);
 }
 
@@ -136,6 +144,7 @@ static orr_code read_options(const cli_context *c, orr_nccl_options *o, orr_erro
         .id_width = (uint32_t)cli_count(c, "id-width"),
         .context_width = (uint32_t)cli_count(c, "context-width"),
         .contexts = cli_text(c, "contexts"),
+        .plans = cli_text(c, "plan"),
         .memory = memory ? memory : 1,
     };
     if (code)
@@ -153,6 +162,8 @@ static orr_code check_options(const cli_context *c, const orr_nccl_options *o, o
     if (o->rules && cli_given(c, "tag-bits"))
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "--compat uses the old tags; --tag-bits cannot be given");
+    if (o->plans && o->rules)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--plan cannot be used with --compat");
     if (o->contexts && !o->rules)
         return orr_fail(err, ORR_EUSAGE, NULL, "--contexts needs --compat: other tags have none");
     if (o->id_width + o->context_width > 18)

@@ -41,7 +41,8 @@ typedef struct orr_nccl_options {
     uint32_t context_width; /* decimal digits of the operation's */
     const char *
         contexts; /* CSV, communicator,call,context: with rules whose tags have contexts; NULL: none */
-    uint64_t memory; /* bytes of rows kept before GPUs are read one after another; 0: 512 MiB */
+    uint64_t memory;   /* bytes of rows kept before GPUs are read one after another; 0: 512 MiB */
+    const char *plans; /* of MSCCL or MSCCL++, comma-separated: collectives they fit are done so */
 } orr_nccl_options;
 
 typedef struct orr_nccl_report {
@@ -54,6 +55,7 @@ typedef struct orr_nccl_report {
     uint64_t unmatched; /* messages */
     uint64_t by_time;   /* GPUs whose kernels were found by time, not by stream */
     uint64_t most_tag;
+    uint64_t planned; /* collectives, of each of their ranks, that a plan was for */
     bool is_merged;
     bool is_inferred; /* communicators: no marker announced one */
 } orr_nccl_report;

@@ -146,7 +146,9 @@ static void match(
 
 /* ---- atoms ---- */
 
-static nccl_ends message(nccl_lane *l, bool is_send, uint32_t gpu, uint64_t bytes)
+/* id: that both ends give it, where both know one; UINT64_MAX: counted. */
+static nccl_ends numbered_message(
+    nccl_lane *l, bool is_send, uint32_t gpu, uint64_t bytes, uint64_t number)
 {
     nccl_writer *w = l->w;
     const nccl_job *j = w->job;
@@ -159,7 +161,9 @@ static nccl_ends message(nccl_lane *l, bool is_send, uint32_t gpu, uint64_t byte
                                     ? nccl_old_id_width(j->opt) + nccl_old_context_width(j->opt)
                                     : w->tags.digits,
                       .is_send = is_send};
-    const uint64_t id = is_decimal ? old_id(l, m.peer, is_send) : own_id(l, m.peer, is_send);
+    const uint64_t id = is_decimal             ? old_id(l, m.peer, is_send)
+                        : number != UINT64_MAX ? number
+                                               : own_id(l, m.peer, is_send);
     const uint64_t context = is_decimal ? l->call->context : l->context;
     if (w->matching)
         match(l, &m, id, context, bytes);
@@ -172,6 +176,11 @@ static nccl_ends message(nccl_lane *l, bool is_send, uint32_t gpu, uint64_t byte
     nccl_pen_then(&w->pen, &both, sent);
     nccl_pen_then(&w->pen, &both, nccl_pen_calc(&w->pen, bytes / 300, m.cpu));
     return nccl_pen_chained(&both);
+}
+
+static nccl_ends message(nccl_lane *l, bool is_send, uint32_t gpu, uint64_t bytes)
+{
+    return numbered_message(l, is_send, gpu, bytes, UINT64_MAX);
 }
 
 static uint64_t work_time(const nccl_lane *l, unsigned what, uint64_t bytes)
@@ -533,6 +542,87 @@ static nccl_ends pat_reduce_scatter(nccl_plan *p,
 {
     (void)channel;
     return each_chunk(p, l, work, p->info->width, pat_scatter_chunk);
+}
+
+/* ---- plans of one's own ----
+ *
+ * The program of a plan is a graph: every step is a line, and what waits for it requires it.
+ * Messages have numbers that both ends know, so their order does not matter. */
+
+static bool kind_of_op(uint8_t op, orr_collective *out)
+{
+    *out = op == ORR_NCCL_ALL_REDUCE       ? ORR_COLL_ALL_REDUCE
+           : op == ORR_NCCL_ALL_GATHER     ? ORR_COLL_ALL_GATHER
+           : op == ORR_NCCL_REDUCE_SCATTER ? ORR_COLL_REDUCE_SCATTER
+                                           : ORR_COLL_COUNT;
+    return *out != ORR_COLL_COUNT;
+}
+
+/* What a rank has at the start: a call of a reduce-scatter says what it has in the end. */
+static uint64_t data_of(const nccl_plan *p)
+{
+    const uint64_t bytes = p->call->bytes ? p->call->bytes : p->info->bytes;
+    return p->call->op == ORR_NCCL_REDUCE_SCATTER ? bytes * p->comm->seats : bytes;
+}
+
+static coll_plan *own_plan(const nccl_plan *p)
+{
+    const nccl_job *j = p->w->job;
+    orr_collective kind;
+    if (!kind_of_op(p->call->op, &kind))
+        return NULL;
+    for (size_t i = 0; i < j->plans.count; i++)
+        if (coll_plan_kind(j->plans.at[i]) == kind &&
+            coll_plan_fits(j->plans.at[i], p->comm->seats, data_of(p)))
+            return j->plans.at[i];
+    return NULL;
+}
+
+static nccl_ends planned_step(nccl_plan *p, nccl_lane *l, const coll_step *s, uint64_t bytes)
+{
+    const unsigned what = (s->how & (COLL_WORK_ADD | ORR_COLL_REDUCED) ? ORR__REDUCE : 0u) |
+                          (s->how & COLL_WORK_COPY ? ORR__COPY : 0u);
+    const uint64_t wire = s->factor ? bytes * s->factor : COLL_FLAG_BYTES;
+    if (s->kind == COLL_STEP_SEND || s->kind == COLL_STEP_RECV)
+        return numbered_message(l, s->kind == COLL_STEP_SEND, gpu_at(p, s->peer), wire, s->message);
+    return nccl_pen_calc(&p->w->pen, s->kind == COLL_STEP_WORK ? work_time(l, what, bytes) : 0,
+                         l->cpu % CPUS);
+}
+
+static nccl_ends write_planned(nccl_plan *p, coll_plan *plan, uint32_t *cpu)
+{
+    nccl_writer *w = p->w;
+    const uint64_t data = data_of(p);
+    const coll_program *program;
+    nccl_lane l = {.w = w,
+                   .call = p->call,
+                   .cpu = (*cpu)++,
+                   .protocol = p->info->protocol,
+                   .context = nccl_call_context(w->job, p->call)};
+    w->code = coll_plan_program(plan, data, COLL_PLAN_SLOTS, &program, w->err);
+    if (w->code)
+        return (nccl_ends){.is_empty = true};
+    const coll_rank_program *own = &program->ranks[place_of(p)];
+    nccl_ends *ends = orr_alloc((size_t)own->count + 1, sizeof *ends);
+    if (!ends) {
+        no_memory(w);
+        return (nccl_ends){.is_empty = true};
+    }
+    const nccl_fork f = nccl_pen_fork(&w->pen, l.cpu % CPUS);
+    for (uint32_t i = 0; i < own->count && !w->code; i++) {
+        const coll_step *s = &own->steps[i];
+        ends[i] = planned_step(p, &l, s, coll_step_bytes(plan, s, data));
+        if (s->waits == 0 || s->after_count == 0)
+            nccl_pen_branch(&w->pen, &f, ends[i]);
+    }
+    for (uint32_t i = 0; i < own->count && !w->code; i++)
+        for (uint32_t k = 0; k < own->steps[i].after_count; k++)
+            nccl_pen_requires(&w->pen, ends[own->after[own->steps[i].first_after + k]].first,
+                              ends[i].last);
+    orr_free(ends);
+    if (w->pen.is_full)
+        no_memory(w);
+    return nccl_pen_join(&w->pen, &f, l.cpu % CPUS);
 }
 
 /* ---- which ---- */
@@ -969,5 +1059,8 @@ nccl_ends nccl_expand(nccl_writer *w, const nccl_call *c, uint32_t *cpu)
         return (nccl_ends){.is_empty = true};
     }
     w->stamp++;
-    return write_channels(&p, c->is_payload ? &guess : NULL, cpu);
+    coll_plan *own = comm->seats > 1 ? own_plan(&p) : NULL;
+    w->job->report->planned += own && w->matching;
+    return own ? write_planned(&p, own, cpu)
+               : write_channels(&p, c->is_payload ? &guess : NULL, cpu);
 }

@@ -12,6 +12,7 @@
 #include "base/io/output.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const uint64_t default_budget = UINT64_C(512) << 20;
 
@@ -45,8 +46,27 @@ static orr_code init_job(nccl_job *j,
     return is_there ? ORR_OK : orr_no_memory(err);
 }
 
+/* Plans of MSCCL and MSCCL++, comma-separated. */
+static orr_code read_plans(nccl_job *j, const char *list, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    while (list && *list && !code) {
+        const size_t n = strcspn(list, ",");
+        char *path = orr_arena_text(j->arena, (orr_str){list, n});
+        if (!path || !orr_grow(&j->plans.at, &j->plans.room, j->plans.count + 1))
+            return orr_no_memory(err);
+        if (!(code = coll_plan_read(path, &j->plans.at[j->plans.count], err)))
+            j->plans.count++;
+        list += n + (list[n] == ',');
+    }
+    return code;
+}
+
 static void fini_job(nccl_job *j)
 {
+    for (size_t i = 0; i < j->plans.count; i++)
+        coll_plan_destroy(j->plans.at[i]);
+    orr_free(j->plans.at);
     for (size_t i = 0; i < j->gpus.count; i++)
         nccl_gpu_drop_rows(&j->gpus.at[i]);
     nccl_comms_fini(&j->comms);
@@ -352,6 +372,8 @@ orr_code orr_nccl_convert(const char *const *paths,
         report = &own;
     *report = (orr_nccl_report){0};
     orr_code code = init_job(&r->job, opt, report, err);
+    if (!code)
+        code = read_plans(&r->job, opt->plans, err);
     if (!code)
         code = convert(r, paths, path_count, err);
     nccl_writer_fini(&r->writer);

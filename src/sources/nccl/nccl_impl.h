@@ -17,6 +17,7 @@
 #include "base/memory/intern.h"
 #include "base/memory/map.h"
 #include "base/text/text.h"
+#include "models/collective/coll_plan.h"
 
 #define ORR__NONE UINT32_MAX
 
@@ -252,6 +253,7 @@ typedef struct nccl_job {
     uint64_t first_class_context;
     uint64_t contexts;                        /* how many different ones tags have, our own way */
     struct nccl_user_contexts *user_contexts; /* NULL: none are given */
+    ORR__ROWS(coll_plan *) plans;             /* algorithms of the user's */
     orr_progress progress;
     uint64_t most_grid; /* blocks of an NCCL kernel */
     uint64_t held;      /* bytes of rows in memory */
