@@ -9,6 +9,8 @@
 #     make check-capture  orrery capture under a real PyTorch: of python3, or of a Debian 13 in a chroot
 #     make bench      the benchmarks
 #     make truth      what was measured beside what orrery says: prints errors, writes docs/truth.md
+#     make validate   measured collectives beside orrery nccl-tests: prints errors, writes docs/validation.md
+#     make fit-nccl   fits the constants of collectives to truth/collectives again (minutes)
 #     make docs       the pictures in docs/pictures, from reports made now (needs chromium and Node.js)
 #     make fuzz       each fuzz target for FUZZ_SECONDS=60
 #     make install    PREFIX=/usr/local DESTDIR= OLD_NAMES=libexec: programs under their old names are links in
@@ -26,7 +28,7 @@ TESTS ?=
 # The report page is tried in a browser; where there is none, its tests say so and count as skipped.
 browser-tests = tools/setup.sh browser || echo "no browser: the tests of the report page are skipped"; tests/browser/install.sh $(1)
 
-.PHONY: all demo test check check-capture bench truth docs fuzz install uninstall format clean
+.PHONY: all demo test check check-capture bench truth validate fit-nccl docs fuzz install uninstall format clean
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja
@@ -66,6 +68,12 @@ bench: $(BUILD)/build.ninja
 
 truth: all
 	@truth/truth.py --build $(BUILD) --write docs/truth.md --check $(TRUTH)
+
+validate: all
+	@truth/collectives/validate.py --build $(BUILD) --write docs/validation.md --check
+
+fit-nccl: all
+	@tools/fit_nccl.py --build $(BUILD)
 
 docs:
 	@tools/setup.sh build docs
