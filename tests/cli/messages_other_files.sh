@@ -10,6 +10,10 @@ try orrery info host.json
 try orrery info device.json
 echo '<?xml version="1.0"?><algo name="ring" nchannels="1"></algo>' >plan.xml
 try orrery info plan.xml
+printf '<system version="1">\n  <cpu numaid="0"/>\n</system>\n' >topo.xml
+try orrery info topo.xml
+printf '<html>\n<p>This is a page.</p>\n</html>\n' >page.xml
+try orrery info page.xml
 echo 'some notes on what was measured, and when' >notes.txt
 try orrery info notes.txt
 echo '[[1, 2, 3], [[0, 1], [2, 3], [4, 5]]]' >memory_timeline.json

@@ -226,14 +226,35 @@ static bool is_xml(orr_span bytes)
     return bytes.len > 1 && bytes.ptr[0] == '<' && bytes.ptr[1] != '\n';
 }
 
+/* Among the first bytes. */
+static bool has_word(orr_span bytes, const char *word)
+{
+    enum { SEEN = 4096 };
+    const size_t n = strlen(word);
+    for (size_t i = 0; i + n <= bytes.len && i < SEEN; i++)
+        if (memcmp(bytes.ptr + i, word, n) == 0)
+            return true;
+    return false;
+}
+
+static const char *other_kind(orr_span bytes)
+{
+    if (!is_xml(bytes))
+        return "this is text, not a trace";
+    return has_word(bytes, "<algo ")
+               ? "this is a plan of MSCCL, not a trace: orrery run --plan takes it"
+           : has_word(bytes, "<system ")
+               ? "this is a topology of NCCL, not a trace: orrery run -t takes it"
+               : "this is XML, not a trace";
+}
+
 /* Better words for what cannot be read because it is something else. */
 static orr_code refuse_other(const reader *r, orr_code code, orr_error *err)
 {
     const bool is_ours = r->leniency == ORR_STRICT || r->leniency == ORR_KEEP_UNKNOWN;
     if (code != ORR_EINPUT || !is_ours || !is_text(r->bytes))
         return code;
-    return damage(r, 0, err,
-                  is_xml(r->bytes) ? "this is XML, not a trace" : "this is text, not a trace");
+    return damage(r, 0, err, other_kind(r->bytes));
 }
 
 static orr_code read_current(orr_trace *t,
