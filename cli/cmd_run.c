@@ -400,7 +400,7 @@ static const cli_option options[] = {
      "run collectives by these plans of MSCCL (XML) or MSCCL++ (JSON), comma-separated",
      .needs = ORR_RUN_SYSTEM},
     {"network", 'n', "NAME",
-     "network model: unaware, aware, graph, packet or loggops (orrery help networks)",
+     "network model: fluid (the default), unaware, aware, graph, packet or loggops (orrery help networks)",
      .needs = ONE_RUN},
     {"packet-config", 0, "FILE", "packet: config.txt, when --topology is a topology",
      .needs = ORR_RUN_PACKETS},

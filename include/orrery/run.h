@@ -69,7 +69,8 @@ enum {
 };
 
 /* The system layer of a rank, as the system file has it (docs/format/system.md).  All-zero is a
- * plain one: ring collectives in one chunk, trees for broadcast and its like, no roofline. */
+ * plain one: collectives as NCCL runs them on the network fluid, on others rings in one chunk, and
+ * trees for broadcast and its like; no roofline. */
 typedef struct orr_system {
     size_t size;              /* sizeof(orr_system) */
     const char *policy;       /* "LIFO", "FIFO" or "EXPLICIT"; NULL: LIFO */
@@ -152,8 +153,8 @@ typedef struct orr_run_config {
     const char *system; /* JSON */
     const orr_system *own_system;
     const char *topology; /* YAML of ASTRA-sim, a link-level topology, or a packet configuration */
-    const orr_net_config *dims; /* shapes, ranks, bandwidths and latencies by dimension */
-    const char *network;        /* a name of orr_net_at; NULL: "graph" for links, else "unaware" */
+    const orr_net_config *dims;     /* shapes, ranks, bandwidths and latencies by dimension */
+    const char *network;            /* a name of orr_net_at; NULL: "fluid" */
     const orr_net_ops *own_network; /* yours instead */
     const orr_coll_ops *const
         *own_algorithms; /* besides those of orr_coll_at, ending in NULL; NULL: none */
