@@ -18,6 +18,7 @@
     X(gen) \
     X(model) \
     X(machine) \
+    X(chip) \
     X(stage) \
     X(serve) \
     X(gemm) \
