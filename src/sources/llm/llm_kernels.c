@@ -218,8 +218,14 @@ static void score_product(
                            .layout = layout});
 }
 
+/* Under a causal mask Megatron's kernel reads the lower half only and writes all. */
 static void softmax(llm_pen *p, const orr_kernel *a, bool is_backward)
 {
+    const uint64_t bytes = a->batch * a->heads * a->q * a->kv * p->g->act;
+    if (a->is_causal) {
+        pass_over(p, is_backward ? bytes : bytes / 2, bytes, false);
+        return;
+    }
     launch(p, (orr_kernel){.kind = ORR_KERNEL_SOFTMAX,
                            .type = a->type,
                            .m = a->batch * a->heads * a->q,
