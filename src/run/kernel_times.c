@@ -29,7 +29,7 @@
 typedef struct kernel_row {
     double fixed_us, clocked_us; /* that does not, and that does, scale with the clock */
     double flops;
-    uint32_t launches;
+    double host_us;
 } kernel_row;
 
 typedef struct timing {
@@ -42,10 +42,12 @@ typedef struct timing {
     size_t row_room, row_count;
     uint32_t *row_of; /* by place; NO_ROW: recorded duration */
     uint32_t timed;
+    bool has_grads;
 } timing;
 
 enum { CLOCK_ROUNDS = 4 };
 static const uint32_t NO_ROW = UINT32_MAX;
+static const double NO_GRADS = 0.62; /* of the host's time, where no graph of gradients is built */
 
 static orr_code refuse(const timing *t, uint32_t node, const orr_error *why, orr_error *err)
 {
@@ -68,7 +70,8 @@ static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *
         }
         out->clocked_us += time.us * time.clock_share;
         out->fixed_us += time.us * (1 - time.clock_share);
-        out->launches += time.launches;
+        out->host_us += orr_software_host_us(t->software, &k);
+        t->has_grads |= k.is_backward || k.layout != ORR_LAYOUT_NT;
         if (k.kind == ORR_KERNEL_GEMM || k.kind == ORR_KERNEL_GROUPED || k.kind == ORR_KERNEL_MOE ||
             k.kind == ORR_KERNEL_ATTENTION || k.kind == ORR_KERNEL_CONV)
             out->flops += orr_kernel_count(&k).flops;
@@ -84,7 +87,7 @@ static kernel_row roofline_row(const timing *t, double ops, double bytes)
     return (kernel_row){.fixed_us = by_work > by_memory ? 0 : by_memory + t->chip->launch_us,
                         .clocked_us = by_work > by_memory ? by_work + t->chip->launch_us : 0,
                         .flops = by_work > by_memory ? ops : 0,
-                        .launches = 1};
+                        .host_us = 30 * t->software->host};
 }
 
 static bool add_row(timing *t, const kernel_row *row)
@@ -181,6 +184,26 @@ static void walk_communication(const timing *t, walk_state *w, uint32_t p)
     w->device = start + 15 + (t->link_GBps > 0 ? 2e-3 * (double)bytes / t->link_GBps : 0);
 }
 
+/* The part of a node's name that says which pass of which layer it is: "mb2.layer17.". */
+static orr_str block_of(const orr_trace *t, uint32_t node)
+{
+    orr_node n;
+    orr_trace_node(t, node, &n);
+    uint32_t dots = 0;
+    for (size_t i = 0; i < n.name.len; i++)
+        if (n.name.ptr[i] == '.' && ++dots == 2)
+            return (orr_str){n.name.ptr, i};
+    return (orr_str){n.name.ptr, 0};
+}
+
+static bool begins_block(const timing *t, uint32_t p)
+{
+    const orr_trace *trace = t->g->t;
+    const orr_str a = block_of(trace, t->g->node[p]);
+    const orr_str b = p ? block_of(trace, t->g->node[p - 1]) : (orr_str){NULL, 0};
+    return a.len != b.len || (a.len && memcmp(a.ptr, b.ptr, a.len) != 0);
+}
+
 /* Through all nodes in the order of the program; ticks NULL: the clock is being sought. */
 static void walk(const timing *t, walk_state *w, uint64_t *ticks)
 {
@@ -194,8 +217,11 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         }
         const kernel_row *r = &t->rows[t->row_of[p]];
         const double us = row_us(t, w, t->row_of[p]);
-        w->host += r->launches * t->software->forward_us;
-        const double wait = w->host - r->launches * t->software->forward_us * 0.5 - w->device;
+        const double host_us = t->has_grads ? r->host_us : r->host_us * NO_GRADS;
+        w->host += host_us;
+        if (t->software->block_us > 0 && begins_block(t, p))
+            w->host += t->software->block_us;
+        const double wait = w->host - host_us * 0.5 - w->device;
         const double whole = (wait > 0 ? wait : 0) + us;
         w->device += whole;
         w->flops += r->flops;

@@ -11,8 +11,7 @@
 #ifndef ORRERY_LAB_SOFTWARE_H
 #define ORRERY_LAB_SOFTWARE_H
 
-#include <orrery/error.h>
-#include <orrery/types.h>
+#include <orrery/lab/chip.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,18 +31,21 @@ typedef struct orr_software {
     double expert_capacity; /* experts take so many times an even share, padded; 0: what comes */
     bool pure;              /* weights and moments are kept in the type of the products */
     bool gathers_ahead;     /* ZeRO 1 and 2: new weights are gathered under the next forward pass */
-    /* ---- the host, microseconds; 0: none (graphs) ---- */
-    double forward_us, backward_us; /* to issue an operator */
-    double collective_us;           /* to issue a collective or a message */
-    double task_us;                 /* at the start of each pass of a micro-batch */
-    double step_us;                 /* once a step: optimizer, logging, data */
-    bool waits_for_messages;        /* the host waits for the device where stages exchange */
+    /* ---- the host ---- */
+    double host;             /* times what eager PyTorch needs to issue a kernel; 0: graphs */
+    double block_us;         /* and once for each pass of a layer */
+    double collective_us;    /* to issue a collective or a message */
+    bool waits_for_messages; /* the host waits for the device where stages exchange */
 } orr_software;
 
 /* In the order in which they are best read; NULL past the last. */
 ORR_API const orr_software *orr_software_at(size_t index);
 /* By name; NULL: there is none. */
 ORR_API const orr_software *orr_software_find(const char *name);
+
+/* What its host needs to issue a kernel, with the operators round it that launch nothing;
+ * microseconds. */
+ORR_API double orr_software_host_us(const orr_software *s, const orr_kernel *k);
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* software.c - the presets of software.h.
  *
- * What is fused comes from the sources of the programs; host times are fitted: torch-* to the
- * measured steps of one H200 (host of 2.1 GHz: 32 us a kernel in eager mode), megatron-2021 to 120
- * rows of vTrain's single-node table, the others by the ratio of operators. */
+ * What is fused comes from the sources of the programs; host times are those of
+ * single operators on one host, times a factor that is fitted: torch-* to the measured steps of one
+ * H200, megatron-2021 to every seventh row of vTrain's single-node table. */
 #include <orrery/lab/software.h>
 
 #include <string.h>
+
+/* Microseconds of eager PyTorch 2.11 with gradients on a host of 2.1 GHz: chains of 40 calls on tiny
+ * tensors, one backward pass; views and slices that go with an operator are in it. */
+typedef struct host_cost {
+    double forward, backward;
+} host_cost;
+
+static const host_cost host_costs[ORR_KERNEL_KINDS] = {
+    [ORR_KERNEL_LAUNCH] = {10, 10},
+    [ORR_KERNEL_GEMM] = {40, 48},
+    [ORR_KERNEL_GROUPED] = {60, 60},
+    [ORR_KERNEL_MOE] = {300, 600},
+    [ORR_KERNEL_ATTENTION] = {60, 95},
+    [ORR_KERNEL_DECODE] = {40, 40},
+    [ORR_KERNEL_NORM] = {30, 68},
+    [ORR_KERNEL_SOFTMAX] = {14, 33},
+    [ORR_KERNEL_CROSS_ENTROPY] = {60, 120},
+    [ORR_KERNEL_ACTIVATION] = {14, 22},
+    [ORR_KERNEL_EMBEDDING] = {20, 60},
+    [ORR_KERNEL_ELEMENTWISE] = {14, 14},
+    [ORR_KERNEL_DROPOUT] = {23, 26},
+    [ORR_KERNEL_COPY] = {10, 12},
+    [ORR_KERNEL_FILL] = {8, 8},
+    [ORR_KERNEL_REDUCE] = {40, 40},
+    [ORR_KERNEL_GATHER] = {11, 21},
+    [ORR_KERNEL_ROPE] = {85, 150},
+    [ORR_KERNEL_OPTIMIZER] = {45, 45},
+    [ORR_KERNEL_TOPK] = {20, 20},
+    [ORR_KERNEL_SORT] = {30, 30},
+    [ORR_KERNEL_SCAN] = {15, 15},
+    [ORR_KERNEL_CONV] = {33, 58},
+};
+
+double orr_software_host_us(const orr_software *s, const orr_kernel *k)
+{
+    const host_cost *c = &host_costs[k->kind];
+    double us = k->is_backward || k->layout != ORR_LAYOUT_NT ? c->backward : c->forward;
+    if (k->kind == ORR_KERNEL_ACTIVATION && k->is_gated) /* two operators and halves; four */
+        us = k->is_backward ? 77 : 35;
+    if (k->kind == ORR_KERNEL_OPTIMIZER) /* by tensor */
+        us += (double)k->k * (k->form == ORR_FORM_FOREACH ? 7.8
+                              : k->form == ORR_FORM_CLIP  ? 5
+                                                          : 2.3);
+    return us * s->host * (double)(k->count ? k->count : 1);
+}
 
 static const orr_software presets[] = {
     {.name = "megatron-core",
@@ -16,8 +61,7 @@ static const orr_software presets[] = {
      .adds_in_product = true,
      .upcasts_logits = true,
      .gathers_ahead = true,
-     .forward_us = 12,
-     .backward_us = 12,
+     .host = 0.4,
      .collective_us = 12},
     {.name = "megatron-2021",
      .note = "Megatron-LM of 2020 to 2022: attention as products and softmax, dropout, apex",
@@ -25,8 +69,7 @@ static const orr_software presets[] = {
      .has_dropout = true,
      .joins_bias = true,
      .upcasts_logits = true,
-     .forward_us = 50,
-     .backward_us = 50,
+     .host = 1.9,
      .collective_us = 25,
      .waits_for_messages = true},
     {.name = "deepspeed",
@@ -34,15 +77,13 @@ static const orr_software presets[] = {
      .joins_bias = true,
      .adds_in_product = false,
      .upcasts_logits = true,
-     .forward_us = 20,
-     .backward_us = 20,
+     .host = 1.0,
      .collective_us = 40},
     {.name = "fsdp2-eager",
      .note = "PyTorch FSDP2, eager: every operator a kernel, flash attention",
      .splits_products = true,
      .upcasts_logits = true,
-     .forward_us = 20,
-     .backward_us = 20,
+     .host = 1.0,
      .collective_us = 40},
     {.name = "torch-compile",
      .note = "PyTorch with torch.compile: what lies between products is one kernel",
@@ -52,15 +93,13 @@ static const orr_software presets[] = {
      .expert_capacity = 1.25,
      .splits_products = true,
      .upcasts_logits = true,
-     .forward_us = 8,
-     .backward_us = 8,
+     .host = 0.4,
      .collective_us = 30},
     {.name = "torch-eager",
      .note = "plain PyTorch on one device, weights and optimizer in the products' type",
      .pure = true,
      .expert_capacity = 1.25,
-     .forward_us = 30,
-     .backward_us = 30,
+     .host = 1.12,
      .collective_us = 40},
     {.name = "vllm",
      .note = "vLLM: fused kernels, decoding replayed as CUDA graphs",
