@@ -333,7 +333,7 @@ def own_words(r):
     is_graph = r["mode"] in ("graph", "compile_graph")
     words = ["--batch", r["batch"], "--micro-batch", r["batch"], "--seq", r["seq"], "--no-master"]
     words += ["--software", "torch-compile" if is_compiled else "cuda-graph" if is_graph else "torch-eager"]
-    words += ["--dropout"] if float(r["dropout"]) else []
+    words += ["--dropout"] if float(r["dropout"]) and r["mode"] != "forward" else []
     words += ["--foreach"] if r["opt"] == "adamw_foreach" else []
     words += [] if r["clip"] == "1" else ["--no-clipping"]
     words += ["--recompute", "full"] if r["ckpt"] == "1" and r["mode"] != "forward" else []

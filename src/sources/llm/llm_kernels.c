@@ -373,11 +373,39 @@ static void activation(llm_pen *p, const llm_step *s, bool is_backward)
                                .form = is_gated ? ORR_FORM_SILU : ORR_FORM_GELU,
                                .m = n,
                                .is_gated = is_gated,
+                               .is_strided = is_gated && !g->software->splits_products,
                                .is_backward = is_backward});
     else if (is_backward)
         pass(p, is_gated ? 3 * n : 2 * n, is_gated ? 2 * n : n);
     else
         pass(p, is_gated ? 2 * n : n, n);
+}
+
+/* x * cos + cat(-x2, x1) * sin, operator by operator, on views of heads. */
+static void rotate_eagerly(llm_pen *p, uint64_t bytes)
+{
+    pass_over(p, bytes, bytes, true);
+    pass_over(p, bytes / 2, bytes / 2, true);
+    pass_over(p, bytes, bytes, true);
+    pass_over(p, bytes, bytes, true);
+    pass_over(p, 2 * bytes, bytes, true);
+}
+
+/* Halves go back into tensors of zeros, which are added up. */
+static void rotate_back(llm_pen *p, uint64_t bytes)
+{
+    const orr_kernel zeros = {
+        .kind = ORR_KERNEL_FILL, .type = type_between(p->g), .write = bytes, .count = 2};
+    if (!bytes)
+        return;
+    pass_over(p, bytes, bytes, true);
+    pass_over(p, bytes, bytes, true);
+    for (int i = 0; i < 3; i++)
+        pass_over(p, bytes / 2, bytes / 2, true);
+    launch(p, zeros);
+    pass_over(p, 2 * bytes, bytes, true);
+    pass_over(p, 2 * bytes, bytes, false);
+    pass_over(p, bytes, bytes, true);
 }
 
 /* Queries, then keys. */
@@ -393,12 +421,10 @@ static void rotate(llm_pen *p, const llm_step *s, bool is_backward)
         return;
     }
     for (int i = 0; i < 2; i++)
-        if (rows[i])
-            launch(p, (orr_kernel){.kind = ORR_KERNEL_ROPE,
-                                   .type = type_between(g),
-                                   .m = rows[i],
-                                   .n = width,
-                                   .is_backward = is_backward});
+        if (is_backward)
+            rotate_back(p, rows[i] * width * g->act);
+        else
+            rotate_eagerly(p, rows[i] * width * g->act);
 }
 
 static void select_experts(llm_pen *p, const llm_step *s)

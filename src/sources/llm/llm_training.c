@@ -333,6 +333,8 @@ static uint64_t llm_head_forward(llm_pen *p, uint64_t input)
     llm_steps s;
     llm_describe_head(g, &s);
     uint64_t at = llm_steps_forward(p, &s, "", 0, input);
+    if (g->opt.forward_only)
+        return at;
     llm_launch_loss(p, LLM_LOSS_MAX);
     at = llm_put_elementwise(p, "loss.max", logits(g), 1, 1, LLM_AFTER(at));
     at = llm_put_collect(p, "loss.max_all", ORR_COLL_ALL_REDUCE, g->tokens * 4, LLM_AXIS_TP,
