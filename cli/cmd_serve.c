@@ -5,6 +5,7 @@
 #include "command.h"
 #include "json_out.h"
 
+#include <orrery/lab/chip.h>
 #include <orrery/lab/hardware.h>
 #include <orrery/lab/machine.h>
 #include <orrery/lab/serve.h>
@@ -108,6 +109,9 @@ static orr_code read_hardware(const cli_context *c, orr_serve_options *o, orr_er
     const char *near = NULL;
     if (!name)
         return ORR_OK;
+    o->chip = orr_chip_find(name);
+    if (o->chip && !chip)
+        return ORR_OK;
     for (size_t i = 0; !chip && orr_hardware_at(i); i++)
         near = cli_nearer(name, near, orr_hardware_at(i)->name);
     if (!chip && near)
@@ -137,6 +141,7 @@ static orr_code read_machine(const cli_context *c, orr_serve_options *o, orr_err
     o->link_rate = (orr_Bps)(m.up_GBps * 1e9);
     o->transfer_rate = (orr_Bps)(orr_machine_out_GBps(&m) * 1e9);
     o->device_bytes = m.memory;
+    o->chip = orr_chip_find(m.chip);
     return ORR_OK;
 }
 
@@ -147,6 +152,8 @@ static orr_code read_device(const cli_context *c, orr_serve_options *o, orr_erro
     orr_code code = read_machine(c, o, err);
     if (!code)
         code = read_hardware(c, o, err);
+    if (cli_given(c, "tflops") || cli_given(c, "memory-rate"))
+        o->chip = NULL;
     if (cli_given(c, "tflops"))
         o->peak = cli_count(c, "tflops") * UINT64_C(1000000000000);
     if (!code)

@@ -205,7 +205,7 @@ def torchtitan():
         d = titan_words(r["parallelism"])
         fsdp, tp, pp, cp = d.get("fsdp", 1), d.get("tp", 1), d.get("pp", 1), d.get("cp", 1)
         words = degrees(tp, pp, fsdp, cp) + ["--zero", 3 if pp == 1 else 2, "--dtype", r["precision"]]
-        words += ["--software", "torch-compile" if r["mode"] == "compile" else "fsdp2-eager"]
+        words += ["--software", "torch-compile-2024" if r["mode"] == "compile" else "fsdp2-eager-2024"]
         batch = int(r["local_batch"]) * fsdp
         words += ["--seq", r["seq"], "--batch", batch, "--micro-batch", 1 if pp > 1 else r["local_batch"]]
         ckpt = r["act_ckpt"]
@@ -233,7 +233,7 @@ def fms():
     for r in rows_of("fms_fsdp"):
         for chip, gpus, machine in (("a100", 128, "fms-a100"), ("h100", 96, "fms-h100")):
             words = degrees(dp=gpus) + ["--zero", 3, "--seq", 4096, "--batch", 2 * gpus, "--micro-batch", 2]
-            words += ["--software", "torch-compile"]
+            words += ["--software", "torch-compile-2024"]
             # HFU over MFU says which share of the layers is recomputed; a whole one adds a third.
             share = 3 * (float(r[f"hfu_{chip}"]) / float(r[f"mfu_{chip}"]) - 1)
             layers = {"7b": 32, "13b": 40, "34b": 48, "70b": 80}[r["model"]]

@@ -15,11 +15,9 @@
 
 #include "base/memory/intern.h"
 #include "base/memory/memory.h"
+#include "models/compute/software/software_costs.h"
 #include "trace/attrs.h"
 #include "trace/trace_impl.h"
-
-#include <orrery/lab/chip.h>
-#include <orrery/lab/software.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,9 +66,10 @@ static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *
             return orr_fail(err, ORR_EINPUT, &w, "%s cannot run %s kernels in %s", t->chip->name,
                             orr_kernel_kind_name(k.kind), orr_kernel_type_name(k.type));
         }
-        out->clocked_us += time.us * time.clock_share;
-        out->fixed_us += time.us * (1 - time.clock_share);
-        out->host_us += orr_software_host_us(t->software, &k);
+        const double us = time.us * orr__software_slowdown(t->software, t->chip, &k);
+        out->clocked_us += us * time.clock_share;
+        out->fixed_us += us * (1 - time.clock_share);
+        out->host_us += orr__software_host_us(t->software, &k);
         t->has_grads |= k.is_backward || k.layout != ORR_LAYOUT_NT;
         if (k.kind == ORR_KERNEL_GEMM || k.kind == ORR_KERNEL_GROUPED || k.kind == ORR_KERNEL_MOE ||
             k.kind == ORR_KERNEL_ATTENTION || k.kind == ORR_KERNEL_CONV)

@@ -15,7 +15,8 @@
  * go.  A request is let in only if its whole cache has room, so none is ever thrown out.
  *
  * When a request has come and when a sequence is done depends on how long iterations take.  That is
- * estimated: each operation takes the longer of its work at `peak` and its bytes at `memory_rate`,
+ * estimated: each operation takes what its kernels take on `chip`, or without one the longer of its
+ * work at `peak` and its bytes at `memory_rate`,
  * each collective what a rank sends in a ring at `link_rate`, all one after the other.  The
  * estimate decides what goes together and stands in the report; in the traces only the arrivals are
  * times, everything else is left to who simulates them.
@@ -77,12 +78,14 @@ typedef struct orr_serve_options {
         sequence_parallel; /* gather and scatter in place of all-reduces, where tp divides the tokens */
     orr_context_form context_form;
 
-    uint64_t peak;                /* operations a second; 0: 989e12, with weights in fp8 1979e12 */
-    orr_Bps memory_rate;          /* 0: 3.35 TB/s */
-    orr_Bps link_rate;            /* 0: 450 GB/s */
-    orr_Bps transfer_rate;        /* of caches that move between ranks; 0: 50 GB/s */
-    uint64_t device_bytes;        /* memory of a device; 0: 80 GB */
-    uint64_t kv_bytes;            /* of it for caches; 0: what the weights leave of nine tenths */
+    uint64_t peak;         /* operations a second; 0: 989e12, with weights in fp8 1979e12 */
+    orr_Bps memory_rate;   /* 0: 3.35 TB/s */
+    orr_Bps link_rate;     /* 0: 450 GB/s */
+    orr_Bps transfer_rate; /* of caches that move between ranks; 0: 50 GB/s */
+    uint64_t device_bytes; /* memory of a device; 0: 80 GB */
+    uint64_t kv_bytes;     /* of it for caches; 0: what the weights leave of nine tenths */
+    const struct orr_chip
+        *chip; /* times iterations in place of the rates (lab/chip.h); NULL: none */
     const orr_software *software; /* what launches the kernels; NULL: "vllm" */
     bool only_figures;            /* the report is wanted: of many iterations no traces are made */
 } orr_serve_options;

@@ -11,7 +11,8 @@
 #ifndef ORRERY_LAB_SOFTWARE_H
 #define ORRERY_LAB_SOFTWARE_H
 
-#include <orrery/lab/chip.h>
+#include <orrery/error.h>
+#include <orrery/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,8 +22,9 @@ typedef struct orr_software {
     const char *name, *note;
     /* ---- the device ---- */
     bool unfused_attention; /* products, mask, softmax, dropout and products, each by itself */
-    bool has_dropout;       /* hidden and attention dropout are on, as in the recipes of the time */
-    bool joins_bias;        /* bias, dropout and residual, bias and activation in one kernel each */
+    bool has_flash2;  /* FlashAttention 2, made for Ampere: slower than today's kernels on Hopper */
+    bool has_dropout; /* hidden and attention dropout are on, as in the recipes of the time */
+    bool joins_bias;  /* bias, dropout and residual, bias and activation in one kernel each */
     bool joins_elementwise; /* compiled: what lies between products is one pass */
     bool splits_products;   /* queries, keys, values, gate and up are products of their own */
     bool adds_in_product;   /* gradients of weights are added up by the product that makes them */
@@ -42,10 +44,6 @@ typedef struct orr_software {
 ORR_API const orr_software *orr_software_at(size_t index);
 /* By name; NULL: there is none. */
 ORR_API const orr_software *orr_software_find(const char *name);
-
-/* What its host needs to issue a kernel, with the operators round it that launch nothing;
- * microseconds. */
-ORR_API double orr_software_host_us(const orr_software *s, const orr_kernel *k);
 
 #ifdef __cplusplus
 }

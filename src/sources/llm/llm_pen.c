@@ -111,13 +111,14 @@ static uint64_t measure_compute(llm_meter *t, uint64_t operations, uint64_t byte
 
 /* Of n ranks in a ring: an all-reduce goes round twice, all others once, and a rank keeps its own
  * part.  An all-gather is given by what one rank has, the others by what all have. */
+enum { COLLECTIVE_PS = 8000000 }; /* a small all-reduce of a serving program within a node */
 static uint64_t measure_collect(llm_meter *t, orr_collective kind, uint64_t bytes, uint32_t n)
 {
     const unsigned __int128 round = (unsigned __int128)bytes * (n - 1);
     const unsigned __int128 sent = kind == ORR_COLL_ALL_GATHER   ? round
                                    : kind == ORR_COLL_ALL_REDUCE ? 2 * round / n
                                                                  : round / n;
-    return add_time(t, ps_of(sent, t->link_rate));
+    return add_time(t, ps_of(sent, t->link_rate) + (t->chip ? COLLECTIVE_PS : 0));
 }
 
 /* ---- computation ---- */

@@ -398,8 +398,10 @@ static uint64_t ends_time(llm_pool *p, llm_pen *pen, uint32_t stage)
 static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
 {
     const llm_stage *s = &p->stages[stage];
-    llm_meter meter = {
-        .peak = p->opt->peak, .memory_rate = p->opt->memory_rate, .link_rate = p->opt->link_rate};
+    llm_meter meter = {.peak = p->opt->peak,
+                       .memory_rate = p->opt->memory_rate,
+                       .link_rate = p->opt->link_rate,
+                       .chip = p->opt->chip};
     llm_pen pen = {.g = &p->g, .meter = &meter};
     uint64_t sum = p->g.tokens ? ends_time(p, &pen, stage) : 0;
     for (unsigned kind = 0; kind < LLM_LAYER_KINDS; kind++) {
