@@ -232,6 +232,7 @@ static orr_code verify_fold(orr_sim *s, orr_error *err)
 static orr_code run_folded(orr_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
+    bool folds = true;
     while (s->fold && !code) {
         s->has_started = true;
         code = fold_run(s->fold, err);
@@ -241,7 +242,11 @@ static orr_code run_folded(orr_sim *s, orr_error *err)
             return verify_fold(s, err);
         if (code != ORR_END)
             return code;
-        code = run_build_again(s, fold_wants_split(s->fold) && ++s->fold_splits < MOST_SPLITS, err);
+        if (fold_wants_loose(s->fold))
+            s->fold_is_loose = true;
+        else if (!fold_wants_split(s->fold) || ++s->fold_splits == MOST_SPLITS)
+            folds = false;
+        code = run_build_again(s, folds, err);
     }
     return code;
 }

@@ -77,7 +77,8 @@ struct orr_sim {
     struct fold_lockstep *lockstep; /* NULL: every rank is simulated, or fold */
     uint64_t *fold_colour;          /* by rank: what sets ranks apart; NULL: not asked yet */
     uint32_t fold_splits;
-    char fold_why[160]; /* it is not folded, or was split */
+    bool fold_may_loosen, fold_is_loose; /* members may come to events in different orders */
+    char fold_why[160];                  /* it is not folded, or was split */
     uint32_t
         lanes; /* sets of queues: as many as the traces have communication streams, 1 at least */
     sys_plan plans[ORR_COLL_COUNT];

@@ -3,10 +3,9 @@
  *
  * Always: time with anything under way, time and bytes by kind of node, bytes by dimension.  This
  * costs a few additions per node and two per message.  On request: a log of steps, 40 bytes per
- * node, with the step that released each one.  A node starts only when another one of its rank ends
- * (or at the very beginning), so that step is simply the one that ended last; what ties ranks
- * together (messages, collectives, memory servers) is found again afterwards, from the traces and
- * the order of the log. */
+ * node.  A node starts only when another one of its rank ends
+ * (or at the very beginning): which one, and what ties ranks together (messages, collectives, memory
+ * servers), is found afterwards, from the traces and the times in the log (watch_log.c). */
 #include "watch.h"
 
 #include "fold/fold.h"
@@ -43,8 +42,6 @@ orr_code watch_create(orr_sim *s, orr_error *err)
     if (!w->ranks || !w->tally_of || !w->tally_by_key || !w->group_seen ||
         (w->keeps_steps && !keep_steps(s, w)))
         return orr_no_memory(err);
-    for (uint32_t r = 0; r < ranks; r++)
-        w->ranks[r].last_ended = RUN_NONE;
     return ORR_OK;
 }
 
@@ -201,7 +198,7 @@ static void log_start(run_npu *n, uint32_t place)
                                              .end = ORR_NEVER,
                                              .rank = n->rank,
                                              .place = place,
-                                             .cause = r->last_ended,
+                                             .cause = RUN_NONE,
                                              .instance = RUN_NONE,
                                              .earlier = RUN_NONE};
 }
@@ -210,10 +207,7 @@ static void log_end(run_npu *n, uint32_t place)
 {
     struct watch_record *w = n->sim->watch;
     watch_rank *r = &w->ranks[n->rank];
-    const uint32_t step = r->step_of[place];
-    w->steps[step].end = clk_now(n->sim->clock);
-    if (!n->is_issuing) /* one that is over on the spot lets nothing start (astra-sim.md 6.3) */
-        r->last_ended = step;
+    w->steps[r->step_of[place]].end = clk_now(n->sim->clock);
 }
 
 /* ---- hooks ---- */

@@ -15,7 +15,8 @@
 typedef struct watch_step {
     uint64_t start, end; /* end ORR_NEVER: it is under way */
     uint32_t rank, place;
-    uint32_t cause;    /* the step of this rank whose end released it; NONE: the beginning */
+    uint32_t
+        cause; /* the step of this rank whose end released it; NONE: the beginning (watch_log.c) */
     uint32_t instance; /* which collective it is part of; NONE: of none */
     uint32_t
         earlier; /* the step that came to this collective just before it; NONE: it is the first */
@@ -57,7 +58,6 @@ typedef struct watch_tally {
 
 typedef struct watch_rank {
     uint32_t active;           /* nodes under way */
-    uint32_t last_ended;       /* step */
     uint64_t busy_since, busy; /* time with any node under way */
     uint64_t
         compute_before[WORK_SLOTS]; /* compute time so far when a communication slot was taken */

@@ -157,6 +157,8 @@ static void release(run_npu *n, uint32_t place)
     if (n->occupant[g->slot[place]] == place)
         n->occupant[g->slot[place]] = RUN_NONE;
     n->running--;
+    if (n->sim->fold)
+        fold_released(n, place);
     for (uint32_t e = g->child_first[place]; e < g->child_first[place + 1]; e++)
         if (--n->waiting_for[g->child[e]] == 0)
             set_free(n, g->child[e]);
@@ -471,9 +473,12 @@ void work_issue(run_npu *n)
     uint32_t from = 0, place;
     n->is_issuing = true;
     while (!n->sim->code && (place = next_startable(n, from)) != RUN_NONE) {
-        start(n, place);
+        if (!n->sim->fold || fold_may_start(n, place))
+            start(n, place);
         from = place + 1;
     }
+    if (n->sim->fold)
+        fold_issued(n);
     take_freed(n);
     if (n->ready_count == 0 && n->running == 0 && has_free_slots(n) &&
         n->result.finished_at == ORR_NEVER && !n->sim->code)

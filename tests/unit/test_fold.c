@@ -3,7 +3,8 @@
  *
  * Jobs are drawn by number: tensor, data and pipeline groups, groups of all ranks across stages, messages between
  * stages, chains that overlap, slow and late ranks, all algorithms that are folded and some that are not.  Each is run
- * with ORR_SIM_FOLD_VERIFY, which compares every figure.  FOLD_SEEDS=1000-9000 draws others, FOLD_KEEP=DIR keeps the files. */
+ * with ORR_SIM_FOLD_VERIFY, which compares every figure.  FOLD_SEEDS=1000-9000 draws others, FOLD_KEEP=DIR keeps the files,
+ * FOLD_WHY=1 says what became of each. */
 #include "check.h"
 #include "files.h"
 
@@ -291,6 +292,8 @@ static void try_one(uint64_t number, bool is_joint, counts *c)
     const orr_code code = orr_sim_run(s, &err);
     if (code == ORR_EBUG)
         check_fail(__FILE__, __LINE__, "job %llu: %s", (unsigned long long)number, err.message);
+    if (getenv("FOLD_WHY"))
+        fprintf(stderr, "job %llu: %s\n", (unsigned long long)number, orr_sim_fold_why(s));
     c->stuck += code != ORR_OK;
     c->folded += !code && strstr(orr_sim_fold_why(s), "verified") != NULL;
     c->whole += !code && strstr(orr_sim_fold_why(s), "verified") == NULL;

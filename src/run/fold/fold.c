@@ -54,6 +54,8 @@ void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *wh
     if (fold_is_over(f))
         return;
     f->wants_split = true;
+    if (!f->is_loose && f->s->fold_may_loosen)
+        return; /* that is tried first */
     if (c->count > SMALL_CLASS && y && y->groups > 1)
         for (uint32_t g = 0; g < y->groups; g++)
             for (uint32_t m = 0; m < y->members; m++)
@@ -196,6 +198,7 @@ orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
         return orr_no_memory(err);
     f->s = s;
     f->free_event = f->free_meeting_slot = RUN_NONE;
+    f->ending_slot = FOLD_NO_SLOT;
     f->arena = orr_arena_create();
     f->times = fold_times_create();
     f->claims = orr_map_create(0);
@@ -268,6 +271,12 @@ uint64_t fold_events(const fold_sim *f)
     return f->events_run;
 }
 
+bool fold_wants_loose(const fold_sim *f)
+{
+    return !f->is_loose && f->s->fold_may_loosen && !f->s->code &&
+           (f->has_given_up ? f->lost_order : f->wants_split);
+}
+
 bool fold_wants_split(const fold_sim *f)
 {
     return f->wants_split && !f->has_given_up && !f->s->code;
@@ -288,6 +297,7 @@ static void start(fold_sim *f)
         fold_class *k = &f->classes[c];
         const int64_t delay = (int64_t)k->npu->speed->delay;
         f->running = k;
+        f->turn++;
         if (delay)
             fold_schedule(f, &(fold_event){.at = {delay, 0},
                                            .lag_least = delay,
@@ -309,7 +319,7 @@ orr_code fold_run(fold_sim *f, orr_error *err)
     if (!f->has_started) {
         for (uint32_t c = 0; c < f->class_count; c++)
             f->classes[c].npu = &s->npus[c];
-        if (s->watch->keeps_steps && !fold_keep_log(f))
+        if (!fold_keep_log(f) || !fold_loosen(f))
             return orr_no_memory(err);
         start(f);
     }

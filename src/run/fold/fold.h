@@ -25,6 +25,7 @@ uint32_t fold_class_first(const struct fold_sim *f, uint32_t class_index); /* it
 /* All events.  ORR_END: it did not hold, orr_sim.fold_why says why; ORR_ESTOP as orr_sim_run. */
 orr_code fold_run(struct fold_sim *f, orr_error *err);
 
+bool fold_wants_loose(const struct fold_sim *f); /* with fewer demands on the order of events */
 bool fold_wants_split(const struct fold_sim *f);
 
 /* ---- lock step (fold_lockstep.c) ----
@@ -55,6 +56,10 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size);
 void fold_node_start(run_npu *n, uint32_t place);
 void fold_node_end(run_npu *n, uint32_t place);
 void fold_rank_end(run_npu *n);
+void fold_released(run_npu *n, uint32_t place); /* before its children are told */
+bool fold_may_start(run_npu *n,
+                    uint32_t place); /* sets the time at which it does; false: not yet */
+void fold_issued(run_npu *n);
 
 extern const run_observer fold_observer;
 

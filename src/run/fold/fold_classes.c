@@ -323,10 +323,7 @@ static bool make_classes(fold_sim *f, body *bodies)
         f->classes[c].family = orr_arena_new(f->arena, b->link_count, fold_family *);
         f->classes[c].pairs = orr_arena_new(f->arena, b->link_count, fold_pairs *);
         f->classes[c].channel = orr_arena_new(f->arena, b->relations, fold_channel *);
-        f->classes[c].started_at =
-            orr_arena_take(f->arena, (s->graphs[k].count + (size_t)1) * sizeof(fold_val));
-        if (!link_of || !f->classes[c].family || !f->classes[c].pairs || !f->classes[c].channel ||
-            !f->classes[c].started_at)
+        if (!link_of || !f->classes[c].family || !f->classes[c].pairs || !f->classes[c].channel)
             return false;
     }
     return true;
@@ -511,20 +508,72 @@ static fold_family *add_family(fold_sim *f, const fold_family *value)
     return y;
 }
 
-fold_family *fold_line_family(fold_sim *f, const sys_dim *d)
+static int compare_u32(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The first rank of the line that a rank is in. */
+static uint32_t line_of(const sys_dim *d, uint32_t rank)
+{
+    return rank - rank / d->offset % d->count * d->offset;
+}
+
+/* The lines that members of this class are in, by their first ranks; NULL: all lines, or it has failed. */
+static bool list_lines(
+    fold_sim *f, const sys_dim *d, const fold_class *c, uint32_t **out, uint32_t *count)
+{
+    const uint32_t all = f->s->npu_count / d->count;
+    uint32_t *lines = orr_alloc(c->count, sizeof *lines);
+    *out = lines;
+    *count = 0;
+    if (!lines) {
+        run_no_memory(f->s);
+        return false;
+    }
+    for (uint32_t m = 0; m < c->count; m++)
+        lines[m] = line_of(d, c->ranks[m]);
+    for (uint32_t m = 1; m < c->count; m++)
+        if (lines[m] < lines[m - 1]) {
+            qsort(lines, c->count, sizeof *lines, compare_u32);
+            break;
+        }
+    for (uint32_t m = 0; m < c->count; m++)
+        if (m == 0 || lines[m] != lines[m - 1])
+            lines[(*count)++] = lines[m];
+    if (*count == all) {
+        orr_free(lines);
+        *out = NULL;
+    }
+    return true;
+}
+
+static fold_family *add_lines(fold_sim *f, const sys_dim *d, const fold_class *c)
 {
     const orr_sim *s = f->s;
-    const uint64_t sum = (uint64_t)d->offset << 32 | d->count;
-    for (size_t i = 0; i < f->family_count; i++)
-        if (!f->families[i]->ranks && f->families[i]->sum == sum)
-            return f->families[i];
+    uint32_t *lines, count, offset = 1;
     if (s->npu_count % ((uint64_t)d->offset * d->count)) {
         fold_give_up(f, "a dimension does not divide the ranks");
         return NULL;
     }
+    if (!list_lines(f, d, c, &lines, &count))
+        return NULL;
+    const uint64_t shape = (uint64_t)d->offset << 32 | d->count;
+    const uint64_t sum = mixed(shape) + (lines ? mixed(lines[0] + (uint64_t)1) : 0);
+    for (size_t i = 0; i < f->family_count; i++)
+        if (f->families[i]->is_line && f->families[i]->sum == sum) {
+            orr_free(lines);
+            return f->families[i];
+        }
     fold_family y = {
-        .sum = sum, .members = d->count, .groups = s->npu_count / d->count, .offset = d->offset};
-    uint32_t offset = 1;
+        .sum = sum, .is_line = true, .members = d->count, .groups = count, .offset = d->offset};
+    if (lines && !(y.ranks = orr_arena_take(f->arena, (size_t)count * d->count * sizeof *y.ranks)))
+        run_no_memory(f->s);
+    for (uint32_t g = 0; y.ranks && g < count; g++)
+        for (uint32_t m = 0; m < d->count; m++)
+            y.ranks[(size_t)g * d->count + m] = lines[g] + m * d->offset;
+    orr_free(lines);
     for (uint32_t k = 0; k < s->dims; k++) {
         if (offset == d->offset && s->net_config.npus[k] == d->count &&
             s->net_ops == &orr__net_unaware) {
@@ -533,7 +582,19 @@ fold_family *fold_line_family(fold_sim *f, const sys_dim *d)
         }
         offset *= s->net_config.npus[k];
     }
-    return add_family(f, &y);
+    return f->s->code ? NULL : add_family(f, &y);
+}
+
+/* Lines of other classes are families of their own: they need not wait for each other. */
+fold_family *fold_line_family(fold_sim *f, fold_class *c, const sys_dim *d)
+{
+    for (uint32_t i = 0; i < c->line_count; i++)
+        if (c->lines[i]->offset == d->offset && c->lines[i]->members == d->count)
+            return c->lines[i];
+    fold_family *y = add_lines(f, d, c);
+    if (y && c->line_count < sizeof c->lines / sizeof *c->lines)
+        c->lines[c->line_count++] = y;
+    return y;
 }
 
 static fold_family *find_group_family(fold_sim *f, const uint32_t *groups, uint32_t count)
@@ -543,7 +604,8 @@ static fold_family *find_group_family(fold_sim *f, const uint32_t *groups, uint3
     for (uint32_t i = 0; i < count; i++)
         sum += mixed(groups[i] + (uint64_t)1);
     for (size_t i = 0; i < f->family_count; i++)
-        if (f->families[i]->ranks && f->families[i]->sum == sum && f->families[i]->groups == count)
+        if (!f->families[i]->is_line && f->families[i]->sum == sum &&
+            f->families[i]->groups == count)
             return f->families[i];
     fold_family y = {.sum = sum, .groups = count, .members = all[groups[0]].count};
     if (!(y.ranks = orr_arena_take(f->arena, (size_t)count * y.members * sizeof *y.ranks))) {
@@ -559,12 +621,6 @@ static fold_family *find_group_family(fold_sim *f, const uint32_t *groups, uint3
                y.members * sizeof *y.ranks);
     }
     return add_family(f, &y);
-}
-
-static int compare_u32(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
 }
 
 /* The groups of all members of a class, at this node. */

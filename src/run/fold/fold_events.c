@@ -28,7 +28,7 @@ static bool is_timer(const fold_event *e)
 static order phase_order(const fold_event *e, const fold_event *g)
 {
     const fold_meeting *a = e->meeting, *b = g->meeting;
-    if (a->family != b->family || !coll_times_same(&a->phase, &b->phase))
+    if (!a || !b || a->family != b->family || !coll_times_same(&a->phase, &b->phase))
         return UNKNOWN;
     const bool is_first = a->numbers[0] < b->numbers[0];
     for (uint32_t i = 0; i < a->family->class_count; i++)
@@ -97,6 +97,27 @@ static order tie_order(const fold_sim *f,
     return e->number < g->number ? BEFORE : AFTER;
 }
 
+static const sys_stream *stream_of(const fold_event *e)
+{
+    return e->kind == FOLD_PHASE_END ? e->call.context : NULL;
+}
+
+/* Where a phase runs; NO_SLOT: it is another event. */
+static uint8_t slot_of(const fold_class *c, const fold_event *e)
+{
+    const sys_stream *st = stream_of(e);
+    return st ? c->npu->graph->slot[st->set->place] : FOLD_NO_SLOT;
+}
+
+/* Two events of a class that could be in each other's way. */
+static bool are_rivals(const fold_sim *f,
+                       const fold_class *c,
+                       const fold_event *a,
+                       const fold_event *b)
+{
+    return !f->is_loose || (a->kind == FOLD_PHASE_END && slot_of(c, a) == slot_of(c, b));
+}
+
 /* Of two events of a class, for all members.  CROSSED: it depends on the member, *sign says how. */
 static order order_of(
     fold_sim *f, const fold_class *c, const fold_event *e, const fold_event *g, fold_val *sign)
@@ -116,21 +137,30 @@ static order order_of(
     return CROSSED;
 }
 
+static void lose_order(fold_sim *f, const fold_class *c)
+{
+    f->lost_order = true;
+    fold_give_up(f, "rank %u: events of one tick, in an order that is not known", c->ranks[0]);
+}
+
 /* ---- scheduling ---- */
 
 /* What a class has done cannot be undone: a new event must come after its last one. */
 static void check_after_last(fold_sim *f, fold_class *c, const fold_event *e)
 {
     fold_val sign;
-    if (c->last.kind == NO_EVENT_YET || c == f->running)
+    const uint8_t slot = slot_of(c, e);
+    if (f->is_loose && e->kind != FOLD_PHASE_END)
         return;
-    const order o = order_of(f, c, &c->last, e, &sign);
+    const fold_event *last = f->is_loose ? &c->slots[slot].last : &c->last;
+    if (last->kind == NO_EVENT_YET || (c == f->running && (!f->is_loose || f->ending_slot == slot)))
+        return;
+    const order o = order_of(f, c, last, e, &sign);
     if (o == CROSSED)
         fold_split(f, (uint32_t)(c - f->classes), sign,
                    "members come to their events in different orders");
     else if (o != BEFORE)
-        fold_give_up(f, "rank %u: two events of one tick, in an order that is not known",
-                     c->ranks[0]);
+        lose_order(f, c);
 }
 
 void fold_schedule(fold_sim *f, const fold_event *value)
@@ -189,7 +219,6 @@ typedef struct trial {
     const run_npu *n;
     uint32_t occupant[WORK_SLOTS];
     uint32_t added[MOST_STARTED * 2], removed[MOST_STARTED], touched[MOST_STARTED * 4];
-    uint32_t released_by[MOST_STARTED]; /* of those removed: the node that ended */
     uint32_t added_count, removed_count,
         touched_count; /* touched: children of ended nodes, once per parent */
     bool is_too_much, starts_collective;
@@ -235,7 +264,7 @@ static uint32_t next_ready(const trial *t, unsigned slot, uint32_t from)
     return best;
 }
 
-static void try_issue(trial *t, uint32_t ended)
+static void try_issue(trial *t)
 {
     const work_graph *g = t->n->graph;
     for (uint32_t from = 0;;) {
@@ -256,18 +285,12 @@ static void try_issue(trial *t, uint32_t ended)
                 return;
             }
         }
-        t->released_by[t->removed_count] = ended;
         t->removed[t->removed_count++] = best;
         if (g->slot[best] != WORK_SLOT_RECV)
             t->occupant[g->slot[best]] = best;
         t->starts_collective = t->starts_collective || type == ORR_NODE_COMM_COLL;
         from = best + 1;
     }
-}
-
-static const sys_stream *stream_of(const fold_event *e)
-{
-    return e->kind == FOLD_PHASE_END ? e->call.context : NULL;
 }
 
 /* The node that this event completes; NONE: a phase that is not the last of its collective. */
@@ -292,7 +315,7 @@ static void try_order(
             continue;
         try_end(t, place);
         if (!t->is_too_much)
-            try_issue(t, place);
+            try_issue(t);
     }
 }
 
@@ -355,11 +378,6 @@ static bool order_is_immaterial(const fold_class *c, fold_event *const *events, 
         if (other.is_too_much || other.removed_count != first.removed_count ||
             memcmp(other.removed, first.removed, first.removed_count * sizeof *first.removed) != 0)
             return false;
-        /* The log says what released a node. */
-        if (c->npu->sim->watch->keeps_steps &&
-            memcmp(other.released_by, first.released_by,
-                   first.removed_count * sizeof *first.released_by) != 0)
-            return false;
     }
     return true;
 }
@@ -374,26 +392,26 @@ static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
     fold_val sign;
     for (uint32_t i = c->first_event; i != RUN_NONE; i = f->events[i].next) {
         fold_event *e = &f->events[i];
-        if (e != best && e->at.base == best->at.base && order_of(f, c, best, e, &sign) == AFTER)
+        if (e != best && e->at.base == best->at.base && are_rivals(f, c, best, e) &&
+            order_of(f, c, best, e, &sign) == AFTER)
             best = e;
     }
     tied[0] = best;
     for (uint32_t i = c->first_event; i != RUN_NONE && !fold_is_over(f); i = f->events[i].next) {
         fold_event *e = &f->events[i];
-        const order o = e == best ? BEFORE : order_of(f, c, best, e, &sign);
+        const order o =
+            e == best || !are_rivals(f, c, best, e) ? BEFORE : order_of(f, c, best, e, &sign);
         if (o == CROSSED) {
             fold_split(f, (uint32_t)(c - f->classes), sign,
                        "members come to their events in different orders");
         } else if (o == AFTER || (o == UNKNOWN && tied_count == MOST_TIED)) {
-            fold_give_up(f, "rank %u: several events of one tick, in an order that is not known",
-                         c->ranks[0]);
+            lose_order(f, c);
         } else if (o == UNKNOWN) {
             tied[tied_count++] = e;
         }
     }
     if (!fold_is_over(f) && tied_count > 1 && !order_is_immaterial(c, tied, tied_count))
-        fold_give_up(f, "rank %u: two events of one tick, in an order that is not known",
-                     c->ranks[0]);
+        lose_order(f, c);
     return fold_is_over(f) ? NULL : best;
 }
 
@@ -433,14 +451,24 @@ bool fold_step(fold_sim *f)
         run_no_memory(f->s);
         return false;
     }
-    c->now = now.at;
+    c->now = c->event_at = now.at;
     c->last = now;
+    c->last.meeting = NULL; /* it may be used again */
     f->running = c;
     f->events_run++;
+    f->turn++;
     clk_jump(f->s->clock, (uint64_t)now.at.base);
-    if (now.kind == FOLD_PHASE_END)
+    if (now.kind == FOLD_PHASE_END) {
         fold_phase_over(f, c, now.meeting);
+        f->ending_slot = slot_of(c, &now);
+        c->slots[f->ending_slot].last = c->last;
+    }
     now.call.action(now.call.context, now.call.argument);
+    f->ending_slot = FOLD_NO_SLOT;
+    if (c->held_slots) {
+        c->held_slots = 0;
+        work_issue(c->npu);
+    }
     f->running = NULL;
     if (now.meeting)
         fold_leave(f, now.meeting);

@@ -1,129 +1,349 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_figures.c - the figures of nodes and ranks, one number per member: what note_start and note_end of workload.c and
- * the hooks of watch.c do for one rank. */
+/* fold_figures.c - the figures of nodes and ranks, from the log of a class, once it has run: what note_start and note_end
+ * of workload.c and the hooks of watch.c sum up as a rank goes along.
+ *
+ * Members of a class may come to their events in different orders, so sums over time are made member by member: but for
+ * the time up to the *cut*, until which all members do the same at the same time, and that once for members with the
+ * same times.  Cost: nodes of the class, and different members x nodes after the cut. */
 #include "fold_impl.h"
+
+#include "base/memory/hash.h"
 
 #include <stdlib.h>
 
-static void add_span(fold_times *t, fold_val *sum, fold_val now, fold_val since)
-{
-    *sum = fold_add(t, *sum, fold_sub(t, now, since));
-}
-
-static fold_val compute_so_far(const fold_sim *f, const fold_class *c)
-{
-    fold_val sum = c->gpu_time;
-    if (c->npu->active[WORK_ON_DEVICE])
-        add_span(f->times, &sum, c->now, c->active_since[WORK_ON_DEVICE]);
-    return sum;
-}
-
 void fold_node_start(run_npu *n, uint32_t place)
 {
-    const fold_sim *f = n->sim->fold;
-    fold_class *c = fold_class_at(n);
     const int k = work_class_of(n, place);
-    const uint8_t slot = n->graph->slot[place];
-    c->started_at[place] = c->now;
-    if (k < 0) {
+    if (k < 0)
         n->result.has_other_nodes = true;
-    } else {
+    else
         n->has_run[k] = true;
-        if (n->active[k]++ == 0)
-            c->active_since[k] = c->now;
-    }
-    if (c->active++ == 0)
-        c->busy_since = c->now;
-    if (work_is_comm_slot(slot))
-        c->compute_before[slot] = compute_so_far(f, c);
-    if (n->sim->watch->keeps_steps)
-        fold_log_start(c, place);
-}
-
-/* A communication has ended. */
-static void count_node(fold_sim *f, fold_class *c, uint32_t place)
-{
-    run_npu *n = c->npu;
-    const orr_columns *col = &n->graph->t->columns;
-    const uint32_t i = n->graph->node[place];
-    const uint8_t slot = n->graph->slot[place];
-    watch_tally *t = watch_tally_of(n, place);
-    if (!t) {
-        run_no_memory(n->sim);
-        return;
-    }
-    const fold_val took = fold_sub(f->times, c->now, c->started_at[place]);
-    t->count += c->count;
-    t->time += (uint64_t)fold_sum(f->times, took, c->count);
-    t->bytes +=
-        col->comm_size && col->comm_size[i] > 0 ? (uint64_t)col->comm_size[i] * c->count : 0;
-    if ((uint64_t)fold_most(f->times, took) > t->longest)
-        t->longest = (uint64_t)fold_most(f->times, took);
-    if (!work_is_comm_slot(slot))
-        return;
-    const fold_val hidden = fold_sub(f->times, compute_so_far(f, c), c->compute_before[slot]);
-    t->exposed += (uint64_t)fold_sum(f->times, fold_sub(f->times, took, hidden), c->count);
+    fold_log_start(fold_class_at(n), place);
 }
 
 void fold_node_end(run_npu *n, uint32_t place)
 {
-    fold_sim *f = n->sim->fold;
     fold_class *c = fold_class_at(n);
-    const int k = work_class_of(n, place);
-    const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
-    c->wall = c->now;
-    if (k >= 0 && --n->active[k] == 0)
-        add_span(f->times, k == WORK_ON_DEVICE ? &c->gpu_time : &c->comm_time, c->now,
-                 c->active_since[k]);
-    if (n->graph->slot[place] == WORK_SLOT_CPU)
-        add_span(f->times, &c->cpu_time, c->now, c->started_at[place]);
-    else if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)
-        add_span(f->times, &c->memory_time, c->now, c->started_at[place]);
     n->sim->watch->nodes_done += c->count;
-    if (--c->active == 0)
-        add_span(f->times, &c->busy, c->now, c->busy_since);
-    if (k == WORK_COMMUNICATES)
-        count_node(f, c, place);
-    if (n->sim->watch->keeps_steps)
-        fold_log_end(c, place);
+    fold_log_end(c, place);
+    /* Rows are in the order in which they come up. */
+    if (work_class_of(n, place) == WORK_COMMUNICATES && !watch_tally_of(n, place))
+        run_no_memory(n->sim);
 }
 
 void fold_rank_end(run_npu *n)
 {
-    fold_class *c = fold_class_at(n);
-    c->finished = c->now;
-    n->sim->finished += c->count;
+    n->sim->finished += fold_class_at(n)->count;
 }
 
-/* ---- results ---- */
+/* ---- one member, or all that have the same times ---- */
 
-static uint64_t number_at(const fold_sim *f, fold_val v, uint32_t member)
+typedef struct interval {
+    int64_t start, end;
+    uint32_t step;
+} interval;
+
+/* What a member has done. */
+typedef struct deeds {
+    int64_t compute, comm, host, memory, busy, wall;
+    int64_t comm_until, busy_until; /* up to here the time is counted */
+} deeds;
+
+typedef struct sweep {
+    fold_sim *f;
+    fold_class *c;
+    int64_t cut;
+    uint32_t member; /* whose times are looked at; even times are those of all */
+    interval *list;  /* in the order in which they start */
+    size_t count;
+    interval *compute; /* on the device, one after the other */
+    size_t compute_count;
+    size_t compute_early; /* those that ended before the cut */
+    int64_t *before;      /* by those: the length of all before it */
+} sweep;
+
+static int by_start(const void *a, const void *b)
 {
-    return (uint64_t)fold_at(f->times, v, member);
+    const interval *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* Up to now, where something is under way. */
-static void put_class(const fold_sim *f, const fold_class *c)
+static void sort_intervals(interval *list, size_t count)
 {
-    const bool is_finished = c->npu->result.finished_at != ORR_NEVER;
-    const fold_val compute = compute_so_far(f, c);
-    fold_val comm = c->comm_time, busy = c->busy;
-    if (c->npu->active[WORK_COMMUNICATES])
-        add_span(f->times, &comm, c->now, c->active_since[WORK_COMMUNICATES]);
-    if (c->active)
-        add_span(f->times, &busy, c->now, c->busy_since);
-    for (uint32_t m = 0; m < c->count; m++) {
-        const uint32_t rank = c->ranks[m];
-        orr_sim_rank_result *r = &f->results[rank];
-        *r = c->npu->result;
-        r->finished_at = is_finished ? number_at(f, c->finished, m) : ORR_NEVER;
-        r->wall = number_at(f, c->wall, m);
-        r->gpu_time = number_at(f, compute, m);
-        r->comm_time = number_at(f, comm, m);
-        r->cpu_time = number_at(f, c->cpu_time, m);
-        r->memory_time = number_at(f, c->memory_time, m);
-        f->busy[rank] = number_at(f, busy, m);
+    for (size_t i = 1; i < count; i++)
+        if (list[i].start < list[i - 1].start) {
+            qsort(list, count, sizeof *list, by_start);
+            return;
+        }
+}
+
+/* Time on the device before t. */
+static int64_t compute_before(const sweep *v, int64_t t)
+{
+    size_t low = 0, high = v->compute_count;
+    while (low < high) { /* the last that starts before t is low - 1 */
+        const size_t mid = low + (high - low) / 2;
+        if (v->compute[mid].start < t)
+            low = mid + 1;
+        else
+            high = mid;
     }
+    if (low == 0)
+        return 0;
+    const interval *at = &v->compute[low - 1];
+    return v->before[low - 1] + (t < at->end ? t : at->end) - at->start;
+}
+
+/* A node that has ended, of so many members. */
+static void count_step(const sweep *v, const interval *at, uint32_t weight, deeds *d)
+{
+    run_npu *n = v->c->npu;
+    const fold_logged *step = &v->c->log.steps[at->step];
+    const orr_columns *col = &n->graph->t->columns;
+    const uint32_t i = n->graph->node[step->place];
+    const uint8_t slot = n->graph->slot[step->place], type = col->type[i];
+    const int64_t took = at->end - at->start;
+    d->wall = at->end > d->wall ? at->end : d->wall;
+    if (slot == WORK_SLOT_CPU)
+        d->host += took;
+    else if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)
+        d->memory += took;
+    if (work_class_of(n, step->place) != WORK_COMMUNICATES)
+        return;
+    watch_tally *t = watch_tally_of(n, step->place);
+    if (!t)
+        return;
+    t->count += weight;
+    t->time += (uint64_t)took * weight;
+    t->bytes += col->comm_size && col->comm_size[i] > 0 ? (uint64_t)col->comm_size[i] * weight : 0;
+    if ((uint64_t)took > t->longest)
+        t->longest = (uint64_t)took;
+    if (work_is_comm_slot(slot)) {
+        const int64_t hidden = compute_before(v, at->end) - compute_before(v, at->start);
+        t->exposed += (uint64_t)(took - hidden) * weight;
+    }
+}
+
+/* In the order of time: what an interval adds to those before it. */
+static void cover(const sweep *v, const interval *at, int64_t from, int64_t to, deeds *d)
+{
+    const uint32_t place = v->c->log.steps[at->step].place;
+    const int64_t start = at->start > from ? at->start : from, end = at->end < to ? at->end : to;
+    const int k = work_class_of(v->c->npu, place);
+    if (end > d->busy_until) {
+        d->busy += end - (start > d->busy_until ? start : d->busy_until);
+        d->busy_until = end;
+    }
+    if (k == WORK_COMMUNICATES && end > d->comm_until) {
+        d->comm += end - (start > d->comm_until ? start : d->comm_until);
+        d->comm_until = end;
+    }
+    if (k == WORK_ON_DEVICE && end > start)
+        d->compute += end - start;
+}
+
+/* ---- a class ---- */
+
+static int64_t end_of(const sweep *v, const fold_logged *step, uint32_t member)
+{
+    const int64_t start = fold_at(v->f->times, step->start, member);
+    if (step->has_ended)
+        return fold_at(v->f->times, step->end, member);
+    return v->c->now.base > start ? v->c->now.base : start; /* under way */
+}
+
+static bool is_on_device(const sweep *v, const fold_logged *step)
+{
+    return work_class_of(v->c->npu, step->place) == WORK_ON_DEVICE;
+}
+
+/* It began and ended before the cut. */
+static bool is_counted(const sweep *v, const fold_logged *step)
+{
+    return step->has_ended && !step->end.by && step->end.base <= v->cut && !step->start.by &&
+           step->start.base < v->cut;
+}
+
+static void sum_compute(sweep *v)
+{
+    sort_intervals(v->compute + v->compute_early, v->compute_count - v->compute_early);
+    for (size_t i = v->compute_early; i < v->compute_count; i++)
+        v->before[i] = i ? v->before[i - 1] + v->compute[i - 1].end - v->compute[i - 1].start : 0;
+}
+
+/* Up to the cut, for all members at once. */
+static void sweep_together(sweep *v, deeds *d)
+{
+    const fold_log *l = &v->c->log;
+    v->count = v->compute_count = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const fold_logged *step = &l->steps[i];
+        if (step->start.by || step->start.base >= v->cut)
+            continue;
+        const int64_t end = step->has_ended ? step->end.base : end_of(v, step, 0);
+        v->list[v->count++] = (interval){step->start.base, end, (uint32_t)i};
+        if (is_on_device(v, step))
+            v->compute[v->compute_count++] =
+                (interval){step->start.base, end < v->cut ? end : v->cut, (uint32_t)i};
+    }
+    sum_compute(v);
+    sort_intervals(v->list, v->count);
+    for (size_t i = 0; i < v->count; i++) {
+        cover(v, &v->list[i], 0, v->cut, d);
+        if (is_counted(v, &l->steps[v->list[i].step]))
+            count_step(v, &v->list[i], v->c->count, d);
+    }
+}
+
+/* After the cut, for a member and those like it. */
+static void sweep_rest(sweep *v, const uint32_t *rest, size_t rest_count, uint32_t weight, deeds *d)
+{
+    const fold_log *l = &v->c->log;
+    v->count = 0;
+    v->compute_count = v->compute_early;
+    for (size_t k = 0; k < rest_count; k++) {
+        const fold_logged *step = &l->steps[rest[k]];
+        const interval at = {fold_at(v->f->times, step->start, v->member),
+                             end_of(v, step, v->member), rest[k]};
+        v->list[v->count++] = at;
+        if (is_on_device(v, step))
+            v->compute[v->compute_count++] = at;
+    }
+    sum_compute(v);
+    sort_intervals(v->list, v->count);
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].start < v->cut)
+            cover(v, &v->list[i], v->cut, INT64_MAX, d);
+    for (size_t i = 0; i < v->count; i++) {
+        if (v->list[i].start >= v->cut)
+            cover(v, &v->list[i], v->cut, INT64_MAX, d);
+        if (l->steps[v->list[i].step].has_ended)
+            count_step(v, &v->list[i], weight, d);
+    }
+}
+
+static void put_member(const sweep *v, uint32_t member, const deeds *d)
+{
+    const fold_sim *f = v->f;
+    const run_npu *n = v->c->npu;
+    const uint32_t rank = v->c->ranks[member];
+    orr_sim_rank_result *r = &f->results[rank];
+    *r = n->result;
+    r->wall = (uint64_t)d->wall;
+    r->finished_at = n->result.finished_at != ORR_NEVER ? r->wall : ORR_NEVER;
+    r->gpu_time = (uint64_t)d->compute;
+    r->comm_time = (uint64_t)d->comm;
+    r->cpu_time = (uint64_t)d->host;
+    r->memory_time = (uint64_t)d->memory;
+    f->busy[rank] = (uint64_t)d->busy;
+}
+
+/* ---- which members have the same times ---- */
+
+typedef struct like {
+    uint64_t times;
+    uint32_t member;
+} like;
+
+static int by_times(const void *a, const void *b)
+{
+    const like *x = a, *y = b;
+    if (x->times != y->times)
+        return x->times < y->times ? -1 : 1;
+    return x->member < y->member ? -1 : x->member > y->member;
+}
+
+/* Times are told apart by a hash of 64 bits over all of them. */
+static void add_times(const sweep *v, like *all, uint32_t by, uint32_t *last)
+{
+    if (!by || by == *last)
+        return;
+    *last = by;
+    const int64_t *spread = fold_spread(v->f->times, by);
+    for (uint32_t m = 0; m < v->c->count; m++)
+        all[m].times = orr_hash_mix(all[m].times ^ 0xa0761d6478bd642fu,
+                                    (uint64_t)spread[m] ^ 0xe7037ed1a0b428dbu);
+}
+
+static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
+{
+    like *all = orr_alloc(v->c->count, sizeof *all);
+    uint32_t last = 0;
+    orr_map *seen = orr_map_create(0);
+    bool ok = all && seen;
+    for (uint32_t m = 0; ok && m < v->c->count; m++)
+        all[m] = (like){0, m};
+    for (size_t k = 0; ok && k < rest_count; k++) {
+        const fold_logged *step = &v->c->log.steps[rest[k]];
+        const uint32_t two[] = {step->start.by, step->end.by};
+        for (unsigned i = 0; i < 2 && ok; i++) {
+            bool is_new = false;
+            ok = !two[i] || orr_map_put(seen, two[i], 1, &is_new);
+            if (is_new)
+                add_times(v, all, two[i], &last);
+        }
+    }
+    orr_map_destroy(seen);
+    if (!ok) {
+        orr_free(all);
+        return NULL;
+    }
+    qsort(all, v->c->count, sizeof *all, by_times);
+    return all;
+}
+
+static bool put_class(fold_sim *f, fold_class *c)
+{
+    const fold_log *l = &c->log;
+    deeds d = {0};
+    sweep v = {.f = f, .c = c, .cut = INT64_MAX};
+    size_t rest_count = 0;
+    v.list = orr_alloc(l->count, sizeof *v.list);
+    v.compute = orr_alloc(l->count, sizeof *v.compute);
+    v.before = orr_alloc(l->count, sizeof *v.before);
+    uint32_t *rest = orr_alloc(l->count, sizeof *rest);
+    bool ok = v.list && v.compute && v.before && rest;
+    for (size_t i = 0; i < l->count; i++) {
+        const fold_logged *step = &l->steps[i];
+        const bool is_even = !step->start.by && !(step->has_ended && step->end.by);
+        const int64_t at = step->start.by ? step->start.base : step->end.base;
+        if (!is_even && at < v.cut)
+            v.cut = at;
+    }
+    for (size_t i = 0; ok && i < l->count; i++) {
+        if (v.cut != INT64_MAX && !is_counted(&v, &l->steps[i]))
+            rest[rest_count++] = (uint32_t)i;
+    }
+    if (ok)
+        sweep_together(&v, &d);
+    if (ok && v.cut != INT64_MAX) {
+        like *all = list_like(&v, rest, rest_count);
+        /* The last of them may have been under way at the cut: it is in the other list, too. */
+        v.compute_early = v.compute_count;
+        while (v.compute_early && !is_counted(&v, &l->steps[v.compute[v.compute_early - 1].step]))
+            v.compute_early--;
+        ok = all != NULL;
+        for (uint32_t i = 0, next; ok && i < c->count; i = next) {
+            deeds own = d;
+            for (next = i + 1; next < c->count && all[next].times == all[i].times;)
+                next++;
+            v.member = all[i].member;
+            sweep_rest(&v, rest, rest_count, next - i, &own);
+            for (uint32_t k = i; k < next; k++)
+                put_member(&v, all[k].member, &own);
+        }
+        orr_free(all);
+    } else {
+        for (uint32_t m = 0; ok && m < c->count; m++)
+            put_member(&v, m, &d);
+    }
+    orr_free(v.list);
+    orr_free(v.compute);
+    orr_free(v.before);
+    orr_free(rest);
+    return ok;
 }
 
 typedef struct finish {
@@ -165,15 +385,21 @@ bool fold_put_finish_order(orr_sim *s)
 bool fold_make_results(fold_sim *f)
 {
     const uint32_t ranks = f->s->npu_count;
+    struct watch_record *w = f->s->watch;
+    bool ok = true;
     if (!f->results)
         f->results = orr_arena_new(f->arena, ranks, orr_sim_rank_result);
     if (!f->busy)
         f->busy = orr_arena_new(f->arena, ranks, uint64_t);
     if (!f->results || !f->busy)
         return false;
-    for (uint32_t c = 0; c < f->class_count; c++)
-        put_class(f, &f->classes[c]);
-    return fold_put_finish_order(f->s);
+    for (size_t i = 0; i < w->tally_count; i++) { /* it may be asked for again, later */
+        watch_tally *t = &w->tallies[i];
+        t->count = t->time = t->bytes = t->exposed = t->longest = 0;
+    }
+    for (uint32_t c = 0; ok && c < f->class_count; c++)
+        ok = put_class(f, &f->classes[c]);
+    return ok && fold_put_finish_order(f->s);
 }
 
 const orr_sim_rank_result *fold_rank(const fold_sim *f, uint32_t rank)

@@ -19,6 +19,8 @@
 #include "run/match.h"
 #include "run/watch.h"
 
+enum { FOLD_NO_SLOT = UINT8_MAX };
+
 typedef struct fold_sim fold_sim;
 typedef struct fold_event fold_event;
 
@@ -33,8 +35,9 @@ typedef struct fold_pattern {
 typedef struct fold_family {
     uint64_t sum;             /* of its groups */
     uint32_t groups, members; /* of each group */
-    uint32_t *ranks;          /* group by group, in ring order; NULL: lines along a dimension */
-    uint32_t offset;          /* of lines */
+    uint32_t *ranks;          /* group by group, in ring order; NULL: all lines along a dimension */
+    bool is_line;
+    uint32_t offset; /* of lines */
     bool
         is_dim; /* they are those of one dimension of the network: every place in a line is like any other */
     uint32_t dim;
@@ -66,12 +69,20 @@ typedef struct fold_pairs {
     fold_val delay;
 } fold_pairs;
 
+/* The last of those that must not overtake each other. */
+typedef struct fold_turn {
+    fold_val at;
+    uint64_t event; /* 0: there was none */
+    uint8_t slot;
+} fold_turn;
+
 /* Their messages of one tag, or of one tag per member. */
 typedef struct fold_channel {
     uint64_t sum[2];
     uint32_t number;
     fold_pairs *pairs;
     struct fold_letter *first, *last; /* sent and not received, or the other way round */
+    fold_turn sent, posted;
 } fold_channel;
 
 /* A send or a receive that waits for the other. */
@@ -113,6 +124,15 @@ struct fold_event {
     uint8_t kind;
 };
 
+/* Who runs in a slot, one after the other (fold_loose.c). */
+typedef struct fold_slot {
+    fold_val free_at, last_start, start_before; /* start_before: of the node before the last one */
+    uint64_t freed_by;                          /* an event; 0: nothing has run in it */
+    uint32_t last_place, started;
+    bool is_firm;    /* the last one was ready when the slot was */
+    fold_event last; /* of its collectives, that has run; kind 255: none */
+} fold_slot;
+
 typedef struct fold_running {
     uint64_t stream;
     const fold_family *family;
@@ -121,8 +141,8 @@ typedef struct fold_running {
 /* A step of a class (watch.h). */
 typedef struct fold_logged {
     fold_val start, end;
-    uint32_t place, cause; /* cause: a step of this class */
-    uint32_t note;         /* which collective it is part of; NONE: of none */
+    uint32_t place;
+    uint32_t note; /* which collective it is part of; NONE: of none */
     bool has_ended;
 } fold_logged;
 
@@ -148,7 +168,6 @@ typedef struct fold_log {
     fold_logged_phase *phases;
     size_t phase_count, phase_room;
     uint32_t *step_of; /* by place */
-    uint32_t last_ended;
 } fold_log;
 
 typedef struct fold_class {
@@ -161,16 +180,17 @@ typedef struct fold_class {
     uint32_t phases;              /* under way */
     struct fold_running *running; /* those, where tags may be mixed up */
     size_t running_room;
-    /* figures */
-    fold_val gpu_total, gpu_time, comm_time, cpu_time, memory_time, wall, finished, busy;
-    fold_val active_since[2], busy_since, compute_before[WORK_SLOTS];
-    uint32_t active;
-    fold_val *started_at; /* by place */
-    bool has_finished;
+    fold_val event_at;   /* of the event that runs; now may be later, while nodes start */
+    fold_val *ready_at;  /* by place: when the last of its parents ended, of those that have */
+    uint64_t *ready_by;  /* by place: the event that made it ready, for all members; 0: not one */
+    uint32_t held_slots; /* of this event: their next nodes start when it is over */
+    struct fold_slot *slots;     /* WORK_SLOTS of them */
     const uint32_t *relation_of; /* by place: 1 + which group, or which peer and tag; 0: none */
     const uint32_t *link_of;     /* by relation: which group or peer */
     size_t link_count;
-    fold_family **family;   /* by link; NULL: not asked for yet */
+    fold_family **family; /* by link; NULL: not asked for yet */
+    fold_family *lines[2 * ORR_NET_DIMS];
+    uint32_t line_count;
     fold_pairs **pairs;     /* by link */
     fold_channel **channel; /* by relation */
     fold_log log;           /* where steps are kept */
@@ -205,8 +225,8 @@ struct fold_sim {
     size_t event_count, event_room;
     uint32_t free_event;
     orr_heap queue;
-    uint64_t numbers, events_run;
-    const fold_class *running; /* the class whose event runs */
+    uint64_t numbers, events_run, turn; /* turn: of the event that runs, and of beginnings */
+    const fold_class *running;          /* the class whose event runs */
     /* phases */
     orr_map *meeting_by_key; /* -> a place in meetings */
     fold_meeting **meetings; /* that wait for classes */
@@ -225,8 +245,11 @@ struct fold_sim {
     const uint64_t *group_colour;
     /* giving up */
     bool has_started, has_given_up, wants_split;
-    bool uses_world;   /* collectives name no group */
-    bool may_mix_tags; /* chunks of the same number in different groups must not run at once */
+    bool lost_order;     /* it gives up because of the order of events */
+    bool is_loose;       /* only events of one slot must be in one order for all members */
+    uint8_t ending_slot; /* a phase of it ends; NO_SLOT: none */
+    bool uses_world;     /* collectives name no group */
+    bool may_mix_tags;   /* chunks of the same number in different groups must not run at once */
     orr_sim_rank_result *results;
     uint64_t *busy;
 };
@@ -252,7 +275,7 @@ static inline fold_class *fold_class_at(const run_npu *n)
 bool fold_colour_ranks(orr_sim *s); /* orr_sim.fold_colour: false: out of memory */
 bool fold_find_classes(fold_sim *f, orr_error *err);
 fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place);
-fold_family *fold_line_family(fold_sim *f, const sys_dim *d);
+fold_family *fold_line_family(fold_sim *f, fold_class *c, const sys_dim *d);
 /* NULL: it has given up. */
 fold_channel *fold_channel_of(fold_sim *f, run_npu *n, uint32_t place, bool is_send);
 static inline uint32_t fold_family_rank(const fold_family *y, uint32_t group, uint32_t member)
@@ -276,6 +299,12 @@ void fold_schedule(fold_sim *f, const fold_event *e);
 bool fold_step(fold_sim *f); /* false: no event is left, or it is over */
 void fold_phase_over(fold_sim *f, fold_class *c, const fold_meeting *m);
 void fold_leave(fold_sim *f, fold_meeting *m); /* a class has finished this phase */
+
+/* ---- orders that do not matter ---- */
+
+bool fold_loosen(fold_sim *f); /* false: out of memory */
+/* A message of this node is next in its channel. */
+bool fold_is_next(fold_sim *f, const fold_class *c, fold_turn *last, uint32_t place);
 
 /* ---- figures ---- */
 

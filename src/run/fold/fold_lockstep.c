@@ -139,9 +139,8 @@ bool fold_lockstep_write_log(const orr_sim *s)
     const uint32_t *stands_for = s->lockstep->stands_for;
     const size_t known = w->step_count;
     size_t *first = orr_alloc((size_t)s->npu_count + 1, sizeof *first), all = 0, at = 0;
-    uint32_t *own = orr_alloc(known + 1, sizeof *own),
-             *place_of = orr_alloc(known + 1, sizeof *place_of);
-    bool ok = first && own && place_of;
+    uint32_t *own = orr_alloc(known + 1, sizeof *own);
+    bool ok = first && own;
     for (size_t i = 0; ok && i < known; i++)
         first[w->steps[i].rank + 1]++;
     for (uint32_t r = 0; ok && r < s->npu_count; r++)
@@ -155,21 +154,16 @@ bool fold_lockstep_write_log(const orr_sim *s)
         memcpy(next, first, s->npu_count * sizeof *next);
     for (size_t i = 0; ok && i < known; i++) { /* those of a rank together, in their order */
         const uint32_t r = w->steps[i].rank;
-        place_of[i] = (uint32_t)(next[r] - first[r]);
         own[next[r]++] = (uint32_t)i;
     }
     for (uint32_t r = 0; ok && r < s->npu_count; r++) {
-        const size_t base = at;
         for (size_t k = first[stands_for[r]]; k < first[stands_for[r] + 1]; k++) {
             watch_step step = w->steps[own[k]];
             step.rank = r;
-            step.cause = step.cause == RUN_NONE ? RUN_NONE : (uint32_t)base + place_of[step.cause];
             step.instance = own_instance(s, r, step.place, step.instance);
             w->ranks[r].step_of[step.place] = (uint32_t)at;
             steps[at++] = step;
         }
-        if (w->ranks[r].last_ended != RUN_NONE)
-            w->ranks[r].last_ended = (uint32_t)base + place_of[w->ranks[r].last_ended];
     }
     if (ok) {
         orr_free(w->steps);
@@ -180,7 +174,6 @@ bool fold_lockstep_write_log(const orr_sim *s)
     }
     orr_free(first);
     orr_free(own);
-    orr_free(place_of);
     orr_free(next);
     return ok;
 }

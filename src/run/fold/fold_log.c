@@ -11,7 +11,6 @@ bool fold_keep_log(fold_sim *f)
     bool ok = true;
     for (uint32_t i = 0; ok && i < f->class_count; i++) {
         fold_class *c = &f->classes[i];
-        c->log.last_ended = RUN_NONE;
         ok = (c->log.step_of = orr_arena_new(f->arena, c->npu->graph->count + (size_t)1, uint32_t));
     }
     return ok;
@@ -32,8 +31,7 @@ void fold_log_start(fold_class *c, uint32_t place)
         return;
     }
     l->step_of[place] = (uint32_t)l->count;
-    l->steps[l->count++] =
-        (fold_logged){.start = c->now, .place = place, .cause = l->last_ended, .note = RUN_NONE};
+    l->steps[l->count++] = (fold_logged){.start = c->now, .place = place, .note = RUN_NONE};
 }
 
 void fold_log_end(fold_class *c, uint32_t place)
@@ -43,8 +41,6 @@ void fold_log_end(fold_class *c, uint32_t place)
         return;
     l->steps[l->step_of[place]].end = c->now;
     l->steps[l->step_of[place]].has_ended = true;
-    if (!c->npu->is_issuing) /* one that is over on the spot lets nothing start */
-        l->last_ended = l->step_of[place];
 }
 
 static void log_collective(
@@ -173,14 +169,13 @@ static bool write_steps(writer *v)
         const uint32_t instance = step->note == RUN_NONE ? RUN_NONE : instance_of(v, step);
         if (instance == RUN_NONE && step->note != RUN_NONE)
             return false;
-        w->steps[w->step_count++] =
-            (watch_step){.start = time_at(v, step->start, true),
-                         .end = time_at(v, step->end, step->has_ended),
-                         .rank = v->view.rank,
-                         .place = step->place,
-                         .cause = step->cause == RUN_NONE ? RUN_NONE : first + step->cause,
-                         .instance = instance,
-                         .earlier = RUN_NONE};
+        w->steps[w->step_count++] = (watch_step){.start = time_at(v, step->start, true),
+                                                 .end = time_at(v, step->end, step->has_ended),
+                                                 .rank = v->view.rank,
+                                                 .place = step->place,
+                                                 .cause = RUN_NONE,
+                                                 .instance = instance,
+                                                 .earlier = RUN_NONE};
     }
     if (!orr_grow(&w->phases, &w->phase_room, w->phase_count + l->phase_count))
         return false;

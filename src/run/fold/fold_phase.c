@@ -512,7 +512,7 @@ void fold_phase_start(sys_stream *st)
         return;
     }
     fold_meeting like = {
-        .family = d->group ? fold_group_family(f, n, st->set->place) : fold_line_family(f, d),
+        .family = d->group ? fold_group_family(f, n, st->set->place) : fold_line_family(f, c, d),
         .step = st->phase,
         .stream = d->group ? st->id - (uint64_t)d->group->id * SYS_GROUP_STREAMS : st->id};
     if (!like.family)
@@ -657,6 +657,8 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
     if (!h)
         return;
     size = size ? size : 1;
+    if (!fold_is_next(f, c, is_send ? &h->sent : &h->posted, place))
+        return;
     fold_letter mine = {
         .is_send = is_send, .place = place, .size = size, .at = c->now, .number = ++f->numbers};
     if (is_send) {

@@ -86,14 +86,6 @@ int64_t fold_most(const fold_times *t, fold_val v)
     return v.base + t->spreads[v.by].most;
 }
 
-int64_t fold_sum(const fold_times *t, fold_val v, uint32_t members)
-{
-    int64_t sum = v.base * (int64_t)members;
-    for (uint32_t m = 0; v.by && m < members; m++)
-        sum += t->spreads[v.by].at[m];
-    return sum;
-}
-
 static fold_val failed(fold_times *t)
 {
     t->has_failed = true;

@@ -37,7 +37,6 @@ static inline int64_t fold_least(fold_val v)
     return v.base;
 }
 int64_t fold_most(const fold_times *t, fold_val v);
-int64_t fold_sum(const fold_times *t, fold_val v, uint32_t members);
 
 /* From one number per member. */
 fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members);

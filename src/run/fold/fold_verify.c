@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct fold_found {
     orr_arena *arena;
@@ -174,29 +173,12 @@ static orr_code compare_step(const struct fold_found *k, const orr_sim *s, size_
     return ORR_OK;
 }
 
-typedef struct phase_place {
-    uint32_t rank, at;
-} phase_place;
-
-static int by_rank(const void *a, const void *b)
-{
-    const phase_place *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
 static orr_code compare_phases(const struct fold_found *k, const orr_sim *s, orr_error *err)
 {
     const struct watch_record *w = s->watch;
-    phase_place *order = orr_alloc(w->phase_count, sizeof *order);
-    orr_code code = order ? ORR_OK : orr_no_memory(err);
-    for (size_t i = 0; !code && i < w->phase_count; i++)
-        order[i] = (phase_place){w->steps[w->phases[i].step].rank, (uint32_t)i};
-    if (!code)
-        qsort(order, w->phase_count, sizeof *order, by_rank);
+    orr_code code = ORR_OK;
     for (size_t i = 0; !code && i < w->phase_count; i++) {
-        const watch_phase *a = &k->phases[i], *b = &w->phases[order[i].at];
+        const watch_phase *a = &k->phases[i], *b = &w->phases[i];
         if (a->start != b->start)
             code = differ(err, "the start of a phase", a->start, b->start);
         else if (a->end != b->end)
@@ -205,9 +187,8 @@ static orr_code compare_phases(const struct fold_found *k, const orr_sim *s, orr
             code = differ(err, "the chunk of a phase", a->stream, b->stream);
         else if (a->data != b->data || a->step != b->step || a->dim != b->dim ||
                  a->queue != b->queue || a->kind != b->kind || a->algorithm != b->algorithm)
-            code = differ(err, "a phase", i, order[i].at);
+            code = differ(err, "a phase", i, i);
     }
-    orr_free(order);
     return code;
 }
 

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_loose.c - members of a class may come to their events in different orders, where that makes no difference.
+ *
+ * A node starts when its parents have ended and its slot is free: at the later of the two, for each member.  Which of
+ * two events comes first matters only where they compete:
+ *
+ *     nodes for one slot            the node with the smallest id of those that are ready when the slot is, or else the
+ *                                   one that is ready first: must be the same one for all members
+ *     chunks of a collective        share queues; all of one slot, which has one collective at a time: their events must
+ *                                   be in one order (fold_events.c)
+ *     messages of one channel       meet in the order in which they are posted: must be the same order
+ *
+ * So a class runs its events by their earliest member, whatever the others would do first, gives every node the time that
+ * is right for each member, and looks whether one of the three was decided otherwise for some: then the class is split.
+ * A node that becomes ready may have been too late for some members, because another has its slot already: that is found
+ * here, too.
+ *
+ * Nodes that are over on the spot let their children start with the next completion, whichever it is: traces with such
+ * nodes are run in one order for all members. */
+#include "fold_impl.h"
+
+enum { MOST_RIVALS = 256 };
+
+static bool has_instant_nodes(const orr_sim *s, const work_graph *g)
+{
+    const orr_columns *c = &g->t->columns;
+    for (uint32_t p = 0; p < g->count; p++) {
+        const uint32_t i = g->node[p];
+        if (c->type[i] == ORR_NODE_INVALID)
+            return true;
+        if (s->system.roofline && c->type[i] == ORR_NODE_COMP && g->slot[p] != WORK_SLOT_CPU &&
+            c->tensor_size && c->tensor_size[i] == 0)
+            return true;
+    }
+    return false;
+}
+
+bool fold_loosen(fold_sim *f)
+{
+    const orr_sim *s = f->s;
+    /* Chunks of collectives without a group are numbered over all slots. */
+    bool may_loosen = !(f->uses_world && s->lanes > 1);
+    for (uint32_t k = 0; may_loosen && k < orr_set_class_count(s->set); k++)
+        may_loosen = !s->graphs[k].t || !has_instant_nodes(s, &s->graphs[k]);
+    f->s->fold_may_loosen = may_loosen;
+    f->is_loose = may_loosen && s->fold_is_loose;
+    for (uint32_t i = 0; i < f->class_count; i++) {
+        fold_class *c = &f->classes[i];
+        const uint32_t count = c->npu->graph->count;
+        if (!(c->slots = orr_arena_new(f->arena, WORK_SLOTS, fold_slot)))
+            return false;
+        for (unsigned k = 0; k < WORK_SLOTS; k++)
+            c->slots[k].last.kind = UINT8_MAX;
+        if (!f->is_loose)
+            continue;
+        c->ready_at = orr_arena_take(f->arena, ((size_t)count + 1) * sizeof *c->ready_at);
+        c->ready_by = orr_arena_new(f->arena, (size_t)count + 1, uint64_t);
+        if (!c->ready_at || !c->ready_by)
+            return false;
+        for (uint32_t p = 0; p < count; p++) {
+            c->ready_at[p] = (fold_val){(int64_t)c->npu->speed->delay, 0};
+            c->ready_by[p] = c->npu->graph->parents[p] ? 0 : UINT64_MAX; /* all at the beginning */
+        }
+    }
+    return true;
+}
+
+/* For all members. */
+static bool is_before(fold_sim *f, fold_val a, fold_val b)
+{
+    if (a.by == b.by)
+        return a.base < b.base;
+    return fold_sub(f->times, b, a).base > 0;
+}
+
+static void split_by(fold_sim *f, const fold_class *c, fold_val a, fold_val b, const char *why)
+{
+    const fold_val apart = fold_sub(f->times, a, b);
+    if (apart.base > 0 || fold_most(f->times, apart) <= 0)
+        fold_give_up(f, "rank %u: %s, in an order that is not known", c->ranks[0], why);
+    else
+        fold_split(f, (uint32_t)(c - f->classes), apart, why);
+}
+
+/* ---- a node is ready ---- */
+
+/* Another node has the slot already: it would have it for every member. */
+static void check_not_late(fold_sim *f, const fold_class *c, uint32_t place)
+{
+    const fold_slot *k = &c->slots[c->npu->graph->slot[place]];
+    const fold_val ready = c->ready_at[place];
+    if (k->started > 0 && !(k->is_firm && place > k->last_place) &&
+        !is_before(f, k->last_start, ready))
+        split_by(f, c, ready, k->last_start, "two nodes for one slot, ready at one time");
+    else if (k->started > 1 && !is_before(f, k->start_before, ready))
+        split_by(f, c, ready, k->start_before, "two nodes for one slot, ready at one time");
+}
+
+void fold_released(run_npu *n, uint32_t place)
+{
+    fold_sim *f = n->sim->fold;
+    fold_class *c = fold_class_at(n);
+    const work_graph *g = n->graph;
+    fold_slot *k = &c->slots[g->slot[place]];
+    if (!f->is_loose)
+        return;
+    k->free_at = c->now;
+    k->freed_by = f->turn;
+    for (uint32_t e = g->child_first[place]; e < g->child_first[place + 1]; e++) {
+        const uint32_t child = g->child[e];
+        const fold_val before = c->ready_at[child];
+        const bool is_first = n->waiting_for[child] == g->parents[child];
+        c->ready_at[child] = is_first ? c->now : fold_max(f->times, before, c->now);
+        if (n->waiting_for[child] > 1)
+            continue;
+        c->ready_by[child] = is_first || is_before(f, before, c->now) ? f->turn : 0;
+        if (g->slot[child] != WORK_SLOT_RECV)
+            check_not_late(f, c, child);
+    }
+}
+
+/* ---- a node starts ---- */
+
+/* Of those that are ready for this slot, `place` is the one for every member: it is ready before the slot is free, so
+ * that its smaller number counts; or it is ready first; or both are made ready by one event. */
+static void check_rivals(fold_sim *f, const fold_class *c, uint32_t place)
+{
+    const run_npu *n = c->npu;
+    const uint8_t slot = n->graph->slot[place];
+    const fold_slot *k = &c->slots[slot];
+    uint32_t seen = 0;
+    for (uint32_t y = orr_bitset_next(&n->ready[slot], place + 1);
+         y != RUN_NONE && !fold_is_over(f); y = orr_bitset_next(&n->ready[slot], y + 1)) {
+        const bool together = c->ready_by[y] && c->ready_by[y] == c->ready_by[place];
+        uint32_t good = 0;
+        if (++seen > MOST_RIVALS || !orr_grow(&f->ends, &f->ends_room, c->count)) {
+            fold_give_up(f, "rank %u: many nodes wait for one slot", c->ranks[0]);
+            return;
+        }
+        for (uint32_t m = 0; m < c->count; m++) {
+            const int64_t free = k->freed_by ? fold_at(f->times, k->free_at, m) : -1;
+            const int64_t mine = fold_at(f->times, c->ready_at[place], m);
+            const int64_t other = fold_at(f->times, c->ready_at[y], m);
+            f->ends[m] = mine < free || (mine > free && (together || other > mine)) ||
+                         (mine == free && other > mine);
+            good += f->ends[m] != 0;
+        }
+        if (good == 0)
+            fold_give_up(f, "rank %u: two nodes for one slot, in an order that is not known",
+                         c->ranks[0]);
+        else if (good < c->count)
+            fold_split(f, (uint32_t)(c - f->classes), fold_make(f->times, f->ends, c->count),
+                       "members have another order of nodes for one slot");
+    }
+}
+
+static bool is_firm(fold_sim *f, const fold_class *c, uint32_t place)
+{
+    const fold_slot *k = &c->slots[c->npu->graph->slot[place]];
+    if (!k->freed_by)
+        return c->ready_by[place] == UINT64_MAX;
+    return c->ready_by[place] == k->freed_by || is_before(f, c->ready_at[place], k->free_at);
+}
+
+bool fold_may_start(run_npu *n, uint32_t place)
+{
+    fold_sim *f = n->sim->fold;
+    fold_class *c = fold_class_at(n);
+    const uint8_t slot = n->graph->slot[place];
+    fold_slot *k = &c->slots[slot];
+    if (!f->is_loose)
+        return true;
+    if (fold_is_over(f) || c->held_slots >> slot & 1)
+        return false;
+    if (slot == WORK_SLOT_RECV) {
+        c->now = c->ready_at[place];
+        return true;
+    }
+    const fold_val start =
+        k->freed_by ? fold_max(f->times, c->ready_at[place], k->free_at) : c->ready_at[place];
+    /* The last chunk of a collective is still in its queue when the collective is over. */
+    if (f->ending_slot == slot && k->freed_by == f->turn) {
+        const fold_val later = fold_sub(f->times, start, c->event_at);
+        if (later.base > 0) {
+            c->held_slots |= 1u << slot;
+            return false;
+        }
+        if (fold_most(f->times, later) > 0) {
+            fold_split(f, (uint32_t)(c - f->classes), later,
+                       "a collective follows another at once, or not");
+            return false;
+        }
+    }
+    const bool firm = is_firm(f, c, place);
+    if (!firm)
+        check_rivals(f, c, place);
+    if (fold_is_over(f))
+        return false;
+    k->start_before = k->last_start;
+    k->last_start = start;
+    k->last_place = place;
+    k->started += k->started < 2;
+    k->is_firm = firm;
+    c->now = start;
+    return true;
+}
+
+void fold_issued(run_npu *n)
+{
+    fold_class *c = fold_class_at(n);
+    c->now = c->event_at;
+}
+
+/* ---- messages ---- */
+
+bool fold_is_next(fold_sim *f, const fold_class *c, fold_turn *last, uint32_t place)
+{
+    const uint8_t slot = c->npu->graph->slot[place];
+    const fold_turn mine = {.at = c->now, .event = f->turn, .slot = slot};
+    const bool is_ordered =
+        !f->is_loose || !last->event || (slot == last->slot && slot != WORK_SLOT_RECV) ||
+        is_before(f, last->at, mine.at) ||
+        (last->event == mine.event && last->at.base == mine.at.base && last->at.by == mine.at.by);
+    if (!is_ordered)
+        split_by(f, c, mine.at, last->at, "two messages of one channel at one time");
+    *last = mine;
+    return is_ordered;
+}
