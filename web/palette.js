@@ -5,7 +5,7 @@
 // which stay apart for people who see no red or no green, made lighter or darker to suit the background.
 
 /** Kinds in the order they are stacked and listed. */
-export const KINDS = ['compute', 'collective', 'phase', 'send', 'receive', 'memory', 'host', 'other', 'idle'];
+export const KINDS = ['compute', 'collective', 'phase', 'send', 'receive', 'memory', 'host', 'other', 'waiting', 'bubble', 'idle'];
 
 const COLLECTIVES = /^(all.?reduce|all.?gather|reduce.?scatter|all.?to.?all|broadcast|reduce|gather|scatter|barrier)/i;
 

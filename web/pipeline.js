@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pipeline.js - how much of each pipeline stage's time is a bubble: waiting for the stages beside it.
+// pipeline.js - how much of each pipeline stage's time it neither works nor moves data.
 
 import {el} from './dom.js';
 import {barLegend, stackedBar} from './bars.js';
@@ -13,11 +13,11 @@ export function pipelinePanel(run) {
     if (stages.length === 0) return missingPanel('pipeline', 'Pipeline', 'No pipeline stages were found: groups of ranks that hand their work on to the next.');
     const share = run.pipeline?.bubble_share;
     const whole = Math.max(1, ...stages.map((stage) => (stage.busy_ns ?? 0) + (stage.bubble_ns ?? 0)));
-    return panel('pipeline', 'Pipeline', isKnown(share) ? `${shareText(share)} of the stages\u2019 time is bubbles: waiting for the stages before and after.` : 'Bubbles: time in which a stage waits for the others.',
-        barLegend([{kind: 'compute', name: 'busy'}, {kind: 'idle', name: 'bubble'}]),
+    return panel('pipeline', 'Pipeline', isKnown(share) ? `For ${shareText(share)} of the time a stage neither works nor moves data: bubbles, waits for peers, idle.` : 'Time in which a stage waits for the others.',
+        barLegend([{kind: 'compute', name: 'busy'}, {kind: 'idle', name: 'waits'}]),
         el('div', {class: 'groups'}, ...stages.map((stage) => el('div', {class: 'group'},
             el('div', {class: 'group-name'}, el('b', {}, stage.name), stage.ranks ? el('span', {class: 'faint'}, `ranks ${stage.ranks}`) : null),
             el('div', {class: 'group-bars'}, stackedBar([
-                {kind: 'compute', name: 'busy', ns: stage.busy_ns ?? 0}, {kind: 'idle', name: 'bubble', ns: stage.bubble_ns ?? 0}], whole)),
+                {kind: 'compute', name: 'busy', ns: stage.busy_ns ?? 0}, {kind: 'idle', name: 'waits', ns: stage.bubble_ns ?? 0}], whole)),
             el('div', {class: 'group-time'}, timeText((stage.busy_ns ?? 0) + (stage.bubble_ns ?? 0)))))));
 }

@@ -30,6 +30,8 @@
  * @property {Maybe} [comm_overlapped_ns]
  * @property {Maybe} [memory_ns]
  * @property {Maybe} [host_ns]
+ * @property {Maybe} [waiting_ns]
+ * @property {Maybe} [bubble_ns]
  * @property {Maybe} [idle_ns]
  */
 

@@ -149,7 +149,7 @@ typedef struct orr_run_config {
      * override it.  A machine without a number of nodes has as many as the traces need.  Without any:
      * a plain system, one switch. */
     const char *machine;
-    bool is_ideal;      /* compute at the machine's data-sheet peaks, not by measured kernels */
+    bool is_ideal;      /* compute at full peaks, of the machine or the system; not by kernels */
     const char *system; /* JSON */
     const orr_system *own_system;
     const char *topology; /* YAML of ASTRA-sim, a link-level topology, or a packet configuration */

@@ -131,12 +131,17 @@ static bool computes_in_no_time(const judge *j)
     return j->f->finished == j->f->ranks && operations_of(s, k) > MOST_FLOPS / 1e9 * ns;
 }
 
+static bool is_measured(const judge *j)
+{
+    return j->s->opt.chip || j->s->like_chip;
+}
+
 static void check_compute(judge *j)
 {
     const orr__throughput *p = &j->f->throughput;
     char time[ORR_UNIT_ROOM];
     const char *remedy =
-        j->s->opt.chip ? "" : "; --hardware CHIP or --machine NAME uses measured kernels";
+        is_measured(j) ? "" : "; --hardware CHIP or --machine NAME uses measured kernels";
     if (computes_in_no_time(j))
         warn(j, "computing takes %s: no chip is so fast: %s%s",
              j->f->times[0][ORR__FIGURE_COMPUTE]
@@ -148,9 +153,21 @@ static void check_compute(judge *j)
     else if (p->mfu > MOST_MFU)
         warn(j, "MFU %.1f %% of %.4g TFLOP/s (%s): no training run is published above 65 %%: %s%s",
              100 * p->mfu, p->peak_flops / 1e12, p->peak_of,
-             j->s->opt.chip ? "the traces leave out work that real steps have"
+             is_measured(j) ? "the traces leave out work that real steps have"
                             : "compute runs at the peak, without losses",
              remedy);
+}
+
+static void check_bubble(judge *j)
+{
+    const orr__run_facts *f = j->f;
+    const double end = (double)f->end_ns;
+    if (f->is_split && end > 0 && f->spread[ORR__FIGURE_BUBBLE].mean > MOST_BUBBLE * end)
+        warn(
+            j,
+            "pipeline bubble %.0f %% of the time: too few micro-batches for the stages: use a larger "
+            "--batch, fewer stages (--pp) or --pipeline interleaved",
+            100 * f->spread[ORR__FIGURE_BUBBLE].mean / end);
 }
 
 static void check_system(judge *j)
@@ -174,6 +191,7 @@ bool orr__find_implausible(const orr_sim *s, orr__run_facts *f)
     judge j = {.s = s, .f = f};
     check_bus(&j);
     check_compute(&j);
+    check_bubble(&j);
     check_system(&j);
     return !j.failed;
 }

@@ -34,10 +34,44 @@ static uint64_t sub_floor0(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
+static uint64_t idle_of(const orr_sim *s, uint32_t rank)
+{
+    uint64_t sum = 0;
+    for (unsigned u = 0; u < WATCH_USES; u++)
+        sum += watch_spent(s, rank, (watch_use)u);
+    return sub_floor0(watch_end_of_run(s), sum);
+}
+
 /* Of a rank that has not finished: up to now. */
+static uint64_t split_time(const orr_sim *s, uint32_t rank, orr__figure f)
+{
+    switch (f) {
+    case ORR__FIGURE_FINISHED:
+        return orr_sim_rank(s, rank)->finished_at;
+    case ORR__FIGURE_COMPUTE:
+        return watch_spent(s, rank, WATCH_COMPUTE);
+    case ORR__FIGURE_COMMUNICATION:
+        return watch_spent(s, rank, WATCH_EXPOSED) + watch_overlapped(s, rank);
+    case ORR__FIGURE_EXPOSED:
+        return watch_spent(s, rank, WATCH_EXPOSED);
+    case ORR__FIGURE_MEMORY:
+        return watch_spent(s, rank, WATCH_MEMORY);
+    case ORR__FIGURE_HOST:
+        return watch_spent(s, rank, WATCH_HOST);
+    case ORR__FIGURE_WAITING:
+        return watch_spent(s, rank, WATCH_WAITING);
+    case ORR__FIGURE_BUBBLE:
+        return watch_spent(s, rank, WATCH_BUBBLE);
+    default:
+        return idle_of(s, rank);
+    }
+}
+
 static uint64_t time_of(const orr_sim *s, uint32_t rank, orr__figure f)
 {
     const orr_sim_rank_result *r = orr_sim_rank(s, rank);
+    if (s->watch->splits)
+        return split_time(s, rank, f);
     switch (f) {
     case ORR__FIGURE_FINISHED:
         return r->finished_at;
@@ -51,6 +85,9 @@ static uint64_t time_of(const orr_sim *s, uint32_t rank, orr__figure f)
         return r->memory_time;
     case ORR__FIGURE_HOST:
         return r->cpu_time;
+    case ORR__FIGURE_WAITING:
+    case ORR__FIGURE_BUBBLE:
+        return ORR_NEVER;
     default:
         return sub_floor0(watch_end_of_run(s), watch_busy(s, rank));
     }
@@ -157,6 +194,7 @@ static orr__comm_facts comm_facts_of(const watch_tally *t, uint32_t ranks)
                              .time = t->time,
                              .longest = t->longest,
                              .exposed = t->exposed,
+                             .waited = t->waited,
                              .type = t->collective,
                              .group_ranks = t->group_ranks,
                              .groups = t->groups,
@@ -219,6 +257,18 @@ double orr__metadata_of(const orr_set *set, const char *name)
     return 0;
 }
 
+static const char *compute_text(const orr_sim *s, orr_arena *a)
+{
+    if (s->opt.chip)
+        return orr_arena_print(a, "%s kernels of %s",
+                               s->opt.chip->source ? "measured" : "estimated", s->opt.chip->name);
+    if (s->like_chip)
+        return orr_arena_print(a, "as efficient as on %s, at the peaks of the system",
+                               s->like_chip->name);
+    return s->system.roofline ? "at the peaks of the system, without losses"
+                              : "durations of the traces";
+}
+
 static bool take_throughput(taker *t)
 {
     const orr_sim *s = t->s;
@@ -235,6 +285,9 @@ static bool take_throughput(taker *t)
         p->peak_of = s->opt.chip ? orr_arena_print(t->f->arena, "%s, bf16 dense", s->opt.chip->name)
                      : s->opt.machine && s->opt.own_system
                          ? orr_arena_print(t->f->arena, "data sheet, %s", s->opt.machine)
+                     : s->like_chip
+                         ? orr_arena_print(t->f->arena, "peak-perf; kernels as efficient as on %s",
+                                           s->like_chip->name)
                          : "peak-perf of the system file";
     if (!(tokens > 0) || t->f->finished < t->f->ranks || !(seconds > 0))
         return !(p->peak_flops > 0) || p->peak_of;
@@ -393,8 +446,10 @@ static orr_code take_all(taker *t, orr_error *err)
     f->stall = orr__stall_known(s);
     f->path_shown = s->opt.critical_path;
     f->machine = s->opt.machine;
-    if (!take_ranks(t) || !take_communication(t) || !take_network(t) || !take_throughput(t) ||
-        !orr__find_implausible(s, f))
+    f->is_split = s->watch->splits;
+    f->compute = compute_text(s, f->arena);
+    if (!f->compute || !take_ranks(t) || !take_communication(t) || !take_network(t) ||
+        !take_throughput(t) || !orr__find_implausible(s, f))
         return orr_no_memory(err);
     return f->path_shown && f->finished == f->ranks ? orr_sim_critical_path(s, &f->path, err)
                                                     : ORR_OK;

@@ -19,7 +19,7 @@
 #include <orrery/lab/critical_path.h>
 #include <orrery/lab/stall.h>
 
-/* Times of a rank, in ns. */
+/* Times of a rank, in ns (docs/accounting.md). */
 typedef enum orr__figure {
     ORR__FIGURE_FINISHED,
     ORR__FIGURE_COMPUTE,
@@ -27,6 +27,8 @@ typedef enum orr__figure {
     ORR__FIGURE_EXPOSED,
     ORR__FIGURE_MEMORY,
     ORR__FIGURE_HOST,
+    ORR__FIGURE_WAITING,
+    ORR__FIGURE_BUBBLE,
     ORR__FIGURE_IDLE,
     ORR__FIGURES
 } orr__figure;
@@ -42,6 +44,7 @@ typedef struct orr__figure_spread {
 typedef struct orr__comm_facts {
     uint64_t count, bytes;
     uint64_t time, longest, exposed; /* ns; exposed: the part in which the rank computed nothing */
+    uint64_t waited; /* before it: until all members had come, or the message left */
     /* Collectives only. */
     uint8_t type;         /* orr_collective */
     uint32_t group_ranks; /* 0: not known */
@@ -89,6 +92,7 @@ typedef struct orr__run_facts {
     const uint64_t (*times)[ORR__FIGURES]; /* by rank; ORR_NEVER: it has not finished */
     const orr_bytes *peak_memory;          /* by rank; NULL: not tracked */
     orr__figure_spread spread[ORR__FIGURES];
+    bool is_split; /* exposed communication and waiting are told apart */
 
     const orr__comm_facts *collectives;
     const uint32_t *by_time, *by_bytes; /* indices of them, the largest first */
@@ -106,6 +110,7 @@ typedef struct orr__run_facts {
     const struct fab *fabric;
 
     const char *machine; /* name and nodes; NULL: none */
+    const char *compute; /* how computing was timed: "measured kernels of h100" */
     orr__throughput throughput;
     const char *warnings[ORR__FACTS_WARNINGS]; /* what cannot be: cause and remedy, a line each */
     size_t warning_count;

@@ -618,8 +618,12 @@ void joint_collective(run_npu *n,
     m->size = size > m->size ? size : m->size;
     m->ranks[m->come] = n->rank;
     m->places[m->come++] = place;
-    if (m->come < g->expected)
+    if (m->come < g->expected) {
+        RUN_TELL(s, node_held, n, place);
         return;
+    }
+    for (uint32_t i = 0; i + 1 < m->come; i++)
+        RUN_TELL(s, node_flows, run_npu_of(s, m->ranks[i]), m->places[i]);
     meeting_of_ranks **at = &g->waiting;
     while (*at != m)
         at = &(*at)->next;

@@ -4,7 +4,8 @@
  *
  * A node that says what it launches (`kernels`) takes the sum of its kernels' times; one that says
  * only how much it computes takes a roofline of the same chip; one that says neither keeps its
- * recorded duration.  Two things join the kernels of a step: the clock, which falls under the power
+ * recorded duration.  A system file names no chip, only peaks: there a kernel takes as many times its
+ * bound by the peaks as on the measured chip that is nearest.  Two things join the kernels of a step: the clock, which falls under the power
  * cap with the mean rate of the whole step (solved in a few rounds), and the host, which issues
  * kernels one after the other: a kernel starts when the device is free and the host has come to it
  * (software.h).  The wait goes into the node's time, so that a node takes the same time on all ranks
@@ -20,6 +21,7 @@
 #include "trace/trace_impl.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +36,8 @@ typedef struct timing {
     work_graph *g;
     const orr_chip *chip;
     const orr_software *software;
-    double link_GBps; /* for what the device does while the host goes on; 0: not known */
+    const work_peaks *peaks; /* in place of the chip's own; NULL: the chip itself */
+    double link_GBps;        /* for what the device does while the host goes on; 0: not known */
     orr_intern *texts;
     kernel_row *rows; /* by text */
     size_t row_room, row_count;
@@ -54,6 +57,20 @@ static orr_code refuse(const timing *t, uint32_t node, const orr_error *why, orr
                     t->g->t->columns.id[node], why->message);
 }
 
+/* Peaks over those of the chip: bounds of a kernel there and here. */
+static double by_peaks(const timing *t, const orr_kernel *k)
+{
+    const orr_kernel_work work = orr_kernel_count(k);
+    const double own = t->chip->peak_tflops[k->type];
+    if (!t->peaks || !(own > 0))
+        return 1;
+    const double bytes = work.read + work.write;
+    const double scale = t->peaks->flops / (t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12);
+    const double here = fmax(work.flops / (own * 1e12), bytes / (t->chip->memory_GBps * 1e9));
+    const double there = fmax(work.flops / (own * 1e12 * scale), bytes / t->peaks->bytes_per_s);
+    return here > 0 ? there / here : 1;
+}
+
 static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *out, orr_error *err)
 {
     orr_error why;
@@ -66,7 +83,8 @@ static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *
             return orr_fail(err, ORR_EINPUT, &w, "%s cannot run %s kernels in %s", t->chip->name,
                             orr_kernel_kind_name(k.kind), orr_kernel_type_name(k.type));
         }
-        const double us = time.us * orr__software_slowdown(t->software, t->chip, &k);
+        const double us =
+            time.us * by_peaks(t, &k) * orr__software_slowdown(t->software, t->chip, &k);
         out->clocked_us += us * time.clock_share;
         out->fixed_us += us * (1 - time.clock_share);
         out->host_us += orr__software_host_us(t->software, &k);
@@ -81,8 +99,9 @@ static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *
 /* What is known of the work: a roofline with four fifths of each peak. */
 static kernel_row roofline_row(const timing *t, double ops, double bytes)
 {
-    const double by_work = ops / (t->chip->peak_tflops[ORR_TYPE_BF16] * 0.8e6);
-    const double by_memory = bytes / (t->chip->memory_GBps * 0.8e3);
+    const double flops = t->peaks ? t->peaks->flops : t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
+    const double rate = t->peaks ? t->peaks->bytes_per_s : t->chip->memory_GBps * 1e9;
+    const double by_work = ops / (flops * 0.8e-6), by_memory = bytes / (rate * 0.8e-6);
     return (kernel_row){.fixed_us = by_work > by_memory ? 0 : by_memory + t->chip->launch_us,
                         .clocked_us = by_work > by_memory ? by_work + t->chip->launch_us : 0,
                         .flops = by_work > by_memory ? ops : 0,
@@ -234,7 +253,9 @@ static void fill_ticks(const timing *t, uint64_t *ticks)
     walk_state w = {.slow = 1};
     for (int i = 0; i < CLOCK_ROUNDS; i++) {
         walk(t, &w, NULL);
-        const double mean = w.device > 0 ? w.flops / w.device * 1e-6 : 0;
+        const double chip_flops = t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
+        const double scale = t->peaks ? chip_flops / t->peaks->flops : 1;
+        const double mean = w.device > 0 ? w.flops / w.device * 1e-6 * scale : 0;
         const double clock = orr_chip_clock(t->chip, mean);
         w.slow = clock > 0 ? t->chip->clock_MHz / clock : 1;
     }
@@ -262,12 +283,14 @@ static const orr_software *software_of(const orr_trace *t)
 orr_code work_graph_time(work_graph *g,
                          const orr_chip *chip,
                          const orr_software *software,
+                         const work_peaks *peaks,
                          double link_GBps,
                          uint32_t *timed,
                          orr_error *err)
 {
     static const orr_software none = {.name = "none"};
-    timing t = {.g = g, .chip = chip, .link_GBps = link_GBps, .texts = orr_intern_create()};
+    timing t = {
+        .g = g, .chip = chip, .peaks = peaks, .link_GBps = link_GBps, .texts = orr_intern_create()};
     t.software = software ? software : software_of(g->t);
     if (!t.software)
         t.software = &none;

@@ -188,6 +188,12 @@ static uint32_t meet(struct msg_table *m, const key *k, bool is_send)
 
 /* ---- sending and receiving ---- */
 
+/* Does this end a node that receives?  Then others may want to know from when on data flows. */
+static bool ends_node(clk_call c)
+{
+    return c.action == work_node_done;
+}
+
 /* In lock step a message is known by who stands for its two ends. */
 static key key_of(const orr_sim *s, uint32_t tag, uint32_t src, uint32_t dst, uint64_t size)
 {
@@ -221,6 +227,9 @@ static void send_message(orr_sim *s, const key *k, clk_call on_sent)
     }
     m->pairs[p].is_sent = true;
     m->pairs[p].on_sent = on_sent;
+    const clk_call waits = m->pairs[p].on_received;
+    if (m->pairs[p].is_received && ends_node(waits))
+        RUN_TELL(s, node_flows, waits.context, (uint32_t)waits.argument);
     s->messages += s->lockstep ? s->lockstep->size[k->src] : 1;
     RUN_TELL(s, message, s, k->src, k->dst, k->size);
     const orr_message message = {k->src, k->dst, k->size, p};
@@ -262,6 +271,8 @@ static void receive_message(orr_sim *s, const key *k, clk_call on_received)
     } else {
         m->pairs[p].is_received = true;
         m->pairs[p].on_received = on_received;
+        if (!m->pairs[p].is_sent && ends_node(on_received))
+            RUN_TELL(s, node_held, on_received.context, (uint32_t)on_received.argument);
     }
 }
 

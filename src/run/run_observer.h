@@ -39,6 +39,7 @@ typedef clk_call (*run_on_receive)(
 /* What is NULL is not listened to. */
 typedef struct run_observer {
     run_on_node node_start, node_end;
+    run_on_node node_held, node_flows; /* its peers have yet to come; they have come */
     run_on_rank rank_end;
     run_on_message message; /* it is handed to the network */
     run_on_collective collective;
@@ -53,6 +54,7 @@ enum { RUN_LISTENERS = 7 }; /* at most */
 /* The listeners of each hook, in the order in which they came; NULL after the last. */
 typedef struct run_hooks {
     run_on_node node_start[RUN_LISTENERS], node_end[RUN_LISTENERS];
+    run_on_node node_held[RUN_LISTENERS], node_flows[RUN_LISTENERS];
     run_on_rank rank_end[RUN_LISTENERS];
     run_on_message message[RUN_LISTENERS];
     run_on_collective collective[RUN_LISTENERS];

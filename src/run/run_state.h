@@ -70,7 +70,10 @@ struct orr_sim {
     orr_set *owned_set;
     const orr_set *set;
     work_graph *graphs; /* by class */
-    run_npu *npus;      /* by rank; folded: by class */
+    /* Kernels are as efficient as on this measured chip, the nearest to the peaks of the system
+     * file; NULL: opt.chip, or the peaks themselves. */
+    const struct orr_chip *like_chip;
+    run_npu *npus; /* by rank; folded: by class */
     uint32_t npu_count, dims;
     uint32_t built;                 /* of npus */
     struct fold_sim *fold;          /* NULL: every rank is simulated */

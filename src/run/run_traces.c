@@ -116,6 +116,7 @@ static orr_code create(orr_run *r, orr_error *err)
                        ? orr_arena_print(r->arena, "%s:%u", r->machine.name, r->machine.nodes)
                        : NULL,
         .chip = chip,
+        .is_ideal = c->is_ideal,
         .chip_is_default = c->hardware == r->machine.chip,
         .software = software,
         .nccl_generation =

@@ -12,6 +12,7 @@
 #include "run_state.h"
 
 #include "base/io/input.h"
+#include "trace/attrs.h"
 #include "watch.h"
 
 #include "models/network/fluid/fluid_network.h"
@@ -21,7 +22,10 @@
 #include "base/ticks.h"
 #include "models/network/packet/packet_inputs.h"
 
+#include <orrery/lab/chip.h>
+
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -121,6 +125,8 @@ static void listen_to(run_hooks *h, const run_observer *o)
 {
     ADD_HOOK(node_start);
     ADD_HOOK(node_end);
+    ADD_HOOK(node_held);
+    ADD_HOOK(node_flows);
     ADD_HOOK(rank_end);
     ADD_HOOK(message);
     ADD_HOOK(collective);
@@ -227,15 +233,63 @@ static orr_code check_system(orr_sim *s, orr_error *err)
     return code;
 }
 
+enum { LOOKED_AT = 64 }; /* nodes: traces with kernels have them on every computation */
+
+static bool has_kernels(const orr_trace *t)
+{
+    const uint32_t count = orr_trace_columns(t)->count;
+    uint32_t looked = 0;
+    for (uint32_t i = 0; i < count && looked < LOOKED_AT; i++) {
+        orr_node node;
+        orr_attr kernels;
+        if (orr_trace_columns(t)->type[i] != ORR_NODE_COMP)
+            continue;
+        looked++;
+        orr_trace_node(t, i, &node);
+        if (orr__node_get(&node, ORR__ATTR_KERNELS, &kernels))
+            return true;
+    }
+    return false;
+}
+
+/* A system file gives peaks, which no kernel reaches.  Where the traces say what they launch, it is
+ * as efficient as on the measured chip with the nearest peaks. */
+static void find_like_chip(orr_sim *s)
+{
+    const cfg_system *c = &s->system;
+    double least = INFINITY;
+    bool is_needed = false;
+    if (s->opt.chip || s->opt.is_ideal || !c->roofline || s->rules != &run_rules_ours ||
+        !(c->peak_perf > 0) || !(c->local_mem_bw > 0))
+        return;
+    for (uint32_t k = 0; k < orr_set_class_count(s->set) && !is_needed; k++)
+        is_needed = s->graphs[k].t && has_kernels(orr_set_trace(s->set, k));
+    const orr_chip *chip;
+    for (size_t i = 0; is_needed && (chip = orr_chip_at(i)); i++) {
+        const double peak = chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
+        if (!chip->source || !(peak > 0))
+            continue;
+        const double far =
+            fabs(log(peak / c->peak_perf)) + fabs(log(chip->memory_GBps * 1e9 / c->local_mem_bw));
+        if (far < least) {
+            least = far;
+            s->like_chip = chip;
+        }
+    }
+}
+
 static orr_code time_graphs(orr_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
     uint32_t timed = 0;
+    const work_peaks peaks = {s->system.peak_perf, s->system.local_mem_bw};
     const double link = s->net_config.dims ? s->net_config.bandwidth[0] : 0;
     for (uint32_t k = 0; k < orr_set_class_count(s->set) && !code; k++)
         if (s->graphs[k].t)
-            code = work_graph_time(&s->graphs[k], s->opt.chip, s->opt.software, link, &timed, err);
-    if (!code && !timed && !s->opt.chip_is_default)
+            code =
+                work_graph_time(&s->graphs[k], s->like_chip ? s->like_chip : s->opt.chip,
+                                s->opt.software, s->like_chip ? &peaks : NULL, link, &timed, err);
+    if (!code && !timed && s->opt.chip && !s->opt.chip_is_default)
         code = orr_fail(err, ORR_EINPUT, NULL,
                         "nothing in %s can be timed for a chip: no node has kernels or num_ops",
                         s->opt.workload ? s->opt.workload : "the set");
@@ -276,7 +330,9 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
         if (!code && s->lanes < s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1)
             s->lanes = s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1;
     }
-    return code || !s->opt.chip ? code : time_graphs(s, err);
+    if (!code)
+        find_like_chip(s);
+    return code || (!s->opt.chip && !s->like_chip) ? code : time_graphs(s, err);
 }
 
 static orr_code read_groups(orr_sim *s, orr_error *err)

@@ -11,6 +11,7 @@
 #include "fold/fold.h"
 
 #include "base/memory/hash.h"
+#include "models/network/net_table.h"
 
 /* ---- setting up ---- */
 
@@ -37,10 +38,13 @@ orr_code watch_create(orr_sim *s, orr_error *err)
     const uint32_t ranks = s->fold ? 1 : s->npu_count; /* folded: fold_figures.c keeps them */
     w->ranks = orr_arena_new(w->arena, ranks, watch_rank);
     w->tally_of = orr_arena_new(w->arena, orr_set_class_count(s->set), uint32_t *);
+    w->splits = !s->fold && (!fold_knows_network(s) || s->net_ops == &orr__net_fluid);
+    w->free_hold = RUN_NONE;
     w->tally_by_key = orr_map_create(0);
     w->group_seen = orr_map_create(0);
     if (!w->ranks || !w->tally_of || !w->tally_by_key || !w->group_seen ||
-        (w->keeps_steps && !keep_steps(s, w)))
+        (w->keeps_steps && !keep_steps(s, w)) ||
+        (w->splits && !w->instance_by_key && !(w->instance_by_key = orr_map_create(0))))
         return orr_no_memory(err);
     return ORR_OK;
 }
@@ -55,6 +59,7 @@ void watch_destroy(struct watch_record *w)
     orr_free(w->tallies);
     orr_free(w->steps);
     orr_free(w->instances);
+    orr_free(w->holds);
     orr_free(w->phases);
     orr_free(w->first_step);
     orr_arena_destroy(w->arena);
@@ -162,6 +167,14 @@ static bool is_communication(const run_npu *n, uint32_t place)
     return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL;
 }
 
+/* From when on its data could flow; of one that ends without: now. */
+static uint64_t flows_since(const run_npu *n, uint32_t place)
+{
+    const watch_rank *r = &n->sim->watch->ranks[n->rank];
+    const uint64_t at = r->flows_at ? r->flows_at[place] : 0;
+    return at == ORR_NEVER ? clk_now(n->sim->clock) : at ? at : n->started_at[place];
+}
+
 static void count_node(run_npu *n, uint32_t place)
 {
     const watch_rank *r = &n->sim->watch->ranks[n->rank];
@@ -172,9 +185,10 @@ static void count_node(run_npu *n, uint32_t place)
         run_no_memory(n->sim);
         return;
     }
-    const uint64_t took = clk_now(n->sim->clock) - n->started_at[place];
+    const uint64_t since = flows_since(n, place), took = clk_now(n->sim->clock) - since;
     t->count += n->weight;
     t->time += took * n->weight;
+    t->waited += (since - n->started_at[place]) * n->weight;
     t->bytes += c->comm_size && c->comm_size[i] > 0 ? (uint64_t)c->comm_size[i] * n->weight : 0;
     if (took > t->longest)
         t->longest = took;
@@ -210,6 +224,72 @@ static void log_end(run_npu *n, uint32_t place)
     w->steps[r->step_of[place]].end = clk_now(n->sim->clock);
 }
 
+/* ---- what a rank does with its time ---- */
+
+static watch_use use_of(const run_npu *n, uint32_t place)
+{
+    const int k = work_class_of(n, place);
+    if (k == WORK_ON_DEVICE)
+        return WATCH_COMPUTE;
+    if (k == WORK_COMMUNICATES)
+        return WATCH_EXPOSED;
+    return n->graph->slot[place] == WORK_SLOT_CPU ? WATCH_HOST : WATCH_MEMORY;
+}
+
+static watch_use held_use(const run_npu *n, uint32_t place)
+{
+    const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
+    return type == ORR_NODE_COMM_RECV ? WATCH_BUBBLE : WATCH_WAITING;
+}
+
+static void book(watch_rank *r, uint64_t now)
+{
+    unsigned u = 0;
+    if (now == r->since)
+        return;
+    if (r->doing[WATCH_COMPUTE] && r->doing[WATCH_EXPOSED])
+        r->overlapped += now - r->since;
+    while (u < WATCH_USES && !r->doing[u])
+        u++;
+    if (u < WATCH_USES)
+        r->spent[u] += now - r->since;
+    r->since = now;
+}
+
+static bool is_held(const watch_rank *r, uint32_t place)
+{
+    return r->flows_at && r->flows_at[place] == ORR_NEVER;
+}
+
+static void watch_node_held(run_npu *n, uint32_t place)
+{
+    struct watch_record *w = n->sim->watch;
+    watch_rank *r = &w->ranks[n->rank];
+    if (!w->splits)
+        return;
+    if (!r->flows_at && !(r->flows_at = orr_arena_new(w->arena, n->graph->count, uint64_t))) {
+        run_no_memory(n->sim);
+        return;
+    }
+    book(r, clk_now(n->sim->clock));
+    r->flows_at[place] = ORR_NEVER;
+    r->doing[WATCH_EXPOSED]--;
+    r->doing[held_use(n, place)]++;
+}
+
+static void watch_node_flows(run_npu *n, uint32_t place)
+{
+    watch_rank *r = &n->sim->watch->ranks[n->rank];
+    if (!is_held(r, place))
+        return;
+    book(r, clk_now(n->sim->clock));
+    r->flows_at[place] = clk_now(n->sim->clock);
+    r->doing[held_use(n, place)]--;
+    r->doing[WATCH_EXPOSED]++;
+    if (work_is_comm_slot(n->graph->slot[place]))
+        r->compute_before[n->graph->slot[place]] = watch_compute_so_far(n);
+}
+
 /* ---- hooks ---- */
 
 static void watch_node_start(run_npu *n, uint32_t place)
@@ -218,6 +298,10 @@ static void watch_node_start(run_npu *n, uint32_t place)
     watch_rank *r = &w->ranks[n->rank];
     if (r->active++ == 0)
         r->busy_since = clk_now(n->sim->clock);
+    if (w->splits) {
+        book(r, clk_now(n->sim->clock));
+        r->doing[use_of(n, place)]++;
+    }
     if (work_is_comm_slot(n->graph->slot[place]))
         r->compute_before[n->graph->slot[place]] = watch_compute_so_far(n);
     if (w->keeps_steps)
@@ -231,6 +315,10 @@ static void watch_node_end(run_npu *n, uint32_t place)
     w->nodes_done += n->weight;
     if (--r->active == 0)
         r->busy += clk_now(n->sim->clock) - r->busy_since;
+    if (w->splits) {
+        book(r, clk_now(n->sim->clock));
+        r->doing[is_held(r, place) ? held_use(n, place) : use_of(n, place)]--;
+    }
     if (is_communication(n, place))
         count_node(n, place);
     if (w->keeps_steps)
@@ -332,7 +420,7 @@ uint32_t watch_find_instance(struct watch_record *w, const watch_instance *like)
         !orr_map_put(w->instance_by_key, key, (uint32_t)w->instance_count, NULL))
         return RUN_NONE;
     w->instances[w->instance_count] = *like;
-    w->instances[w->instance_count].last = RUN_NONE;
+    w->instances[w->instance_count].last = w->instances[w->instance_count].held = RUN_NONE;
     return (uint32_t)w->instance_count++;
 }
 
@@ -349,11 +437,55 @@ static uint32_t base_of(const run_npu *n, const sys_route *r)
     return base;
 }
 
+static uint32_t members_of(const run_npu *n, const cfg_group *group, const sys_route *r)
+{
+    uint32_t count = 1;
+    if (group || !r)
+        return group ? group->count : n->sim->npu_count;
+    for (uint32_t k = 0; k < r->count; k++)
+        count *= r->dims[k]->count;
+    return count;
+}
+
+/* The n-th member of a collective that runs as messages comes: all others wait for the last. */
+static void count_in(run_npu *n, uint32_t place, uint32_t instance, uint32_t members)
+{
+    struct watch_record *w = n->sim->watch;
+    watch_instance *at = &w->instances[instance];
+    if (++at->come < members) {
+        uint32_t h = w->free_hold;
+        if (h != RUN_NONE)
+            w->free_hold = w->holds[h].next;
+        else if (w->hold_count < RUN_NONE && orr_grow(&w->holds, &w->hold_room, w->hold_count + 1))
+            h = (uint32_t)w->hold_count++;
+        if (h == RUN_NONE) {
+            run_no_memory(n->sim);
+            return;
+        }
+        w->holds[h] = (watch_hold){n->rank, place, at->held};
+        at->held = h;
+        watch_node_held(n, place);
+        return;
+    }
+    while (at->held != RUN_NONE) {
+        const uint32_t h = at->held;
+        watch_node_flows(run_npu_of(n->sim, w->holds[h].rank), w->holds[h].place);
+        at->held = w->holds[h].next;
+        w->holds[h].next = w->free_hold;
+        w->free_hold = h;
+    }
+}
+
 static void watch_collective(
     run_npu *n, uint32_t place, uint64_t stream, const cfg_group *group, const sys_route *r)
 {
     struct watch_record *w = n->sim->watch;
-    if (!w->keeps_steps || n->sim->code)
+    const orr_columns *c = &n->graph->t->columns;
+    const int kind =
+        work_kind_of(c->comm_type ? (int)c->comm_type[n->graph->node[place]] : -1, n->sim->rules);
+    const bool is_joint = !r && n->sim->joint && kind >= 0 && n->sim->plans[kind].is_joint;
+    const bool counts = w->splits && !is_joint; /* joint.c says itself who waits */
+    if ((!w->keeps_steps && !counts) || n->sim->code)
         return;
     watch_instance like = {.group = group, .stream = stream, .source = RUN_NONE};
     if (r)
@@ -365,6 +497,10 @@ static void watch_collective(
         run_no_memory(n->sim);
         return;
     }
+    if (counts)
+        count_in(n, place, i, members_of(n, group, r));
+    if (!w->keeps_steps)
+        return;
     const uint32_t step = w->ranks[n->rank].step_of[place];
     w->steps[step].instance = i;
     w->steps[step].earlier = w->instances[i].last;
@@ -408,6 +544,8 @@ static void watch_phase_end(sys_stream *st)
 const run_observer watch_observer = {
     .node_start = watch_node_start,
     .node_end = watch_node_end,
+    .node_held = watch_node_held,
+    .node_flows = watch_node_flows,
     .message = watch_message,
     .collective = watch_collective,
     .phase_start = watch_phase_start,
@@ -435,6 +573,33 @@ uint64_t watch_busy(const orr_sim *s, uint32_t rank)
     if (s->fold)
         return fold_busy(s->fold, rank);
     return r->busy + (r->active ? watch_until(s, rank) - r->busy_since : 0);
+}
+
+/* In lock step, of the rank that stands for it. */
+static const watch_rank *rank_record(const orr_sim *s, uint32_t rank)
+{
+    return &s->watch->ranks[s->lockstep ? s->lockstep->stands_for[rank] : rank];
+}
+
+/* What has been under way since the last change, up to now. */
+static uint64_t pending(const orr_sim *s, const watch_rank *r, watch_use use)
+{
+    unsigned u = 0;
+    while (u < WATCH_USES && !r->doing[u])
+        u++;
+    return u == (unsigned)use ? clk_now(s->clock) - r->since : 0;
+}
+
+uint64_t watch_spent(const orr_sim *s, uint32_t rank, watch_use use)
+{
+    const watch_rank *r = rank_record(s, rank);
+    return r->spent[use] + pending(s, r, use);
+}
+
+uint64_t watch_overlapped(const orr_sim *s, uint32_t rank)
+{
+    const watch_rank *r = rank_record(s, rank);
+    return r->overlapped + (r->doing[WATCH_EXPOSED] ? pending(s, r, WATCH_COMPUTE) : 0);
 }
 
 bool watch_tally_ranks(const orr_sim *s, uint32_t *out)

@@ -29,7 +29,26 @@ typedef struct watch_instance {
     uint32_t base;   /* the smallest rank that could be a member */
     uint32_t last;   /* the step that came last */
     uint32_t source; /* the rank that all data comes from; NONE: every member has some */
+    uint32_t come;   /* members that have called it */
+    uint32_t held;   /* of those, the last that waits for others (watch_hold); NONE: nobody does */
 } watch_instance;
+
+/* A member that has called a collective to which others have yet to come. */
+typedef struct watch_hold {
+    uint32_t rank, place, next;
+} watch_hold;
+
+/* What a rank does: of each moment only the first of these counts that applies (docs/accounting.md).
+ * Idle is the rest. */
+typedef enum watch_use {
+    WATCH_COMPUTE,
+    WATCH_EXPOSED, /* communication: its data can flow */
+    WATCH_MEMORY,
+    WATCH_HOST,
+    WATCH_WAITING, /* in a collective to which not all members have come */
+    WATCH_BUBBLE,  /* receives, and none of their messages has left */
+    WATCH_USES
+} watch_use;
 
 /* One phase of one chunk, when phases are recorded. */
 typedef struct watch_phase {
@@ -49,11 +68,13 @@ typedef struct watch_tally {
     uint64_t size;        /* of one; 0 for sends and receives */
     uint64_t count;       /* nodes that have ended, all ranks together */
     uint64_t bytes;       /* their sizes */
-    uint64_t time;        /* ns, all ranks together */
-    uint64_t exposed;     /* the part of it in which the rank computed nothing; not of receives */
-    uint64_t longest;     /* ns */
-    orr_str group;        /* a name, when only one group is meant */
-    uint32_t groups;      /* how many names were seen */
+    uint64_t
+        time; /* ns, all ranks together; from when data could flow where the run splits times */
+    uint64_t exposed; /* the part of it in which the rank computed nothing; not of receives */
+    uint64_t waited;  /* before that */
+    uint64_t longest; /* ns */
+    orr_str group;    /* a name, when only one group is meant */
+    uint32_t groups;  /* how many names were seen */
 } watch_tally;
 
 typedef struct watch_rank {
@@ -62,6 +83,11 @@ typedef struct watch_rank {
     uint64_t
         compute_before[WORK_SLOTS]; /* compute time so far when a communication slot was taken */
     uint32_t *step_of;              /* by place; NULL: no log */
+    uint32_t doing[WATCH_USES];     /* nodes under way */
+    uint64_t since;                 /* up to then all time is in these */
+    uint64_t spent[WATCH_USES], overlapped; /* overlapped: communication while computing */
+    uint64_t *flows_at; /* by place: from when data could flow; 0: from the start, NEVER: not yet.
+                           NULL: all from the start */
 } watch_rank;
 
 /* When bytes were sent: bins of one width over all dimensions, doubled when the run outgrows
@@ -80,6 +106,10 @@ struct watch_record {
     orr_arena *arena;
     watch_rank *ranks;
     uint64_t nodes_done;
+    bool splits; /* times by watch_use are kept: not where ranks may be folded member by member */
+    watch_hold *holds;
+    size_t hold_count, hold_room;
+    uint32_t free_hold;
     watch_traffic
         traffic[ORR_NET_DIMS]; /* by the innermost dimension in which the two ranks differ */
     watch_traffic_bins *bins;  /* with the log */
@@ -132,6 +162,9 @@ void watch_joint(orr_sim *s,
 uint64_t watch_until(const orr_sim *s, uint32_t rank);
 uint64_t watch_end_of_run(const orr_sim *s); /* the last rank's end; now when not all ended */
 uint64_t watch_busy(const orr_sim *s, uint32_t rank);
+/* Only where the run splits times; of a rank that has not finished: up to now. */
+uint64_t watch_spent(const orr_sim *s, uint32_t rank, watch_use use);
+uint64_t watch_overlapped(const orr_sim *s, uint32_t rank);
 /* How many ranks have nodes of each row; false: out of memory. */
 bool watch_tally_ranks(const orr_sim *s, uint32_t *out);
 

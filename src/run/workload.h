@@ -53,9 +53,15 @@ void work_graph_fini(work_graph *g);
  * *timed grows by the nodes that have a time now. */
 struct orr_chip;
 struct orr_software;
+/* Of a chip that is known by these figures only. */
+typedef struct work_peaks {
+    double flops, bytes_per_s; /* per second, bf16 */
+} work_peaks;
+/* peaks NULL: those of the chip. */
 orr_code work_graph_time(work_graph *g,
                          const struct orr_chip *chip,
                          const struct orr_software *software,
+                         const work_peaks *peaks,
                          double link_GBps,
                          uint32_t *timed,
                          orr_error *err);

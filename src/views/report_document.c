@@ -15,7 +15,7 @@
  * fifths of the time has little to gain elsewhere, and the sentence says so. */
 
 typedef struct time_shares {
-    double compute, exposed, memory, host, idle, waiting;
+    double compute, exposed, memory, host, unused;
 } time_shares;
 
 static time_shares shares_of(const orr__study *s)
@@ -28,8 +28,7 @@ static time_shares shares_of(const orr__study *s)
         sum.exposed += (double)r->exposed / all;
         sum.memory += (double)r->memory / all;
         sum.host += (double)r->host / all;
-        sum.idle += (double)r->idle / all;
-        sum.waiting += (double)r->waiting / all;
+        sum.unused += (double)orr__unused(r) / all;
     }
     return sum;
 }
@@ -58,8 +57,8 @@ static void put_stage(const orr__study *s, orr_buf *b)
 {
     uint32_t worst = 0;
     for (uint32_t k = 1; k < s->stage_count; k++)
-        if (s->stages[k].waiting / s->stages[k].count >
-            s->stages[worst].waiting / s->stages[worst].count)
+        if (s->stages[k].unused / s->stages[k].count >
+            s->stages[worst].unused / s->stages[worst].count)
             worst = k;
     orr_buf_print(b, "; stage %u (ranks %s) waits longest", worst, s->stages[worst].ranks);
 }
@@ -82,20 +81,19 @@ static void put_best_change(const orr__study *s, orr_buf *b)
 static void put_bottleneck(const orr__study *s, const time_shares *v, orr_buf *b)
 {
     const double others = v->memory > v->host ? v->memory : v->host;
-    if (s->stage_count && v->waiting > v->exposed - (v->waiting - v->idle) && v->waiting > others &&
-        v->waiting > 0.1) {
+    if (s->stage_count && v->unused > v->exposed && v->unused > others && v->unused > 0.1) {
         orr_buf_text(b, "the pipeline: ranks wait for other stages ");
-        put_percent(b, v->waiting);
+        put_percent(b, v->unused);
         orr_buf_text(b, " of the time");
         put_stage(s, b);
-    } else if (v->exposed >= v->idle && v->exposed >= others && v->exposed > 0.1) {
+    } else if (v->exposed >= v->unused && v->exposed >= others && v->exposed > 0.1) {
         orr_buf_text(b, "communication that no computation hides: ");
         put_percent(b, v->exposed);
         orr_buf_text(b, " of the time");
         put_collective(s, b);
-    } else if (v->idle >= others && v->idle > 0.1) {
+    } else if (v->unused >= others && v->unused > 0.1) {
         orr_buf_text(b, "waiting: ranks have nothing to do ");
-        put_percent(b, v->idle);
+        put_percent(b, v->unused);
         orr_buf_text(b, " of the time");
     } else if (others > 0.1) {
         orr_buf_text(b, v->memory > v->host ? "memory transfers: " : "work on the host: ");
@@ -493,6 +491,8 @@ static void put_group(const orr__study *s, const orr__like_ranks *g, writer *w)
     put_mean(w, "comm_overlapped_ns", g->sum.overlapped, g->count);
     put_mean(w, "memory_ns", g->sum.memory, g->count);
     put_mean(w, "host_ns", g->sum.host, g->count);
+    put_mean(w, "waiting_ns", g->sum.waiting, g->count);
+    put_mean(w, "bubble_ns", g->sum.bubble, g->count);
     put_mean(w, "idle_ns", g->sum.idle, g->count);
     orr_json_end_object(w);
     w->to->failed |= name.failed;
@@ -894,16 +894,16 @@ static void put_memory(const orr__study *s, writer *w)
 static void put_stage_row(const orr__study *s, uint32_t k, writer *w)
 {
     const orr__stage *stage = &s->stages[k];
-    const double total = (double)orr__total(s), waiting = (double)stage->waiting / stage->count;
+    const double total = (double)orr__total(s), unused = (double)stage->unused / stage->count;
     orr_buf name = {0};
     orr_buf_print(&name, "stage %u", k);
     orr_json_begin_object(w);
     orr_json_key(w, "name");
     orr_json_str(w, (orr_str){(const char *)name.ptr, name.len});
     orr_json_put_text(w, "ranks", stage->ranks);
-    put_real(w, "busy_ns", (total - waiting) / 1000);
-    put_real(w, "bubble_ns", waiting / 1000);
-    put_real(w, "bubble_share", waiting / total);
+    put_real(w, "busy_ns", (total - unused) / 1000);
+    put_real(w, "bubble_ns", unused / 1000);
+    put_real(w, "bubble_share", unused / total);
     orr_json_end_object(w);
     w->to->failed |= name.failed;
     orr_buf_fini(&name);
@@ -911,16 +911,16 @@ static void put_stage_row(const orr__study *s, uint32_t k, writer *w)
 
 static void put_pipeline(const orr__study *s, writer *w)
 {
-    double waiting = 0;
+    double unused = 0;
     orr_json_key(w, "pipeline");
     if (s->stage_count == 0) {
         orr_json_null(w);
         return;
     }
     for (uint32_t k = 0; k < s->rank_count; k++)
-        waiting += (double)s->ranks[k].waiting;
+        unused += (double)orr__unused(&s->ranks[k]);
     orr_json_begin_object(w);
-    put_real(w, "bubble_share", waiting / s->rank_count / (double)orr__total(s));
+    put_real(w, "bubble_share", unused / s->rank_count / (double)orr__total(s));
     orr_json_key(w, "stages");
     orr_json_begin_array(w);
     for (uint32_t k = 0; k < s->stage_count; k++)

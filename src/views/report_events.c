@@ -37,6 +37,7 @@ typedef struct packer {
     orr__events *e;
     bool *is_shown;      /* by place */
     uint32_t *number;    /* in the page, by span; ORR__NO_PLACE: left out */
+    uint32_t *order;     /* spans of each track, as they are drawn */
     orr_sample *samples; /* those kept, by counter and time */
     size_t sample_count;
     orr_buf columns[COLUMNS];
@@ -160,6 +161,41 @@ static bool find_limit(
     return true;
 }
 
+/* A receive is drawn from when its message left: before that nothing is under way. */
+static orr_ps drawn_start(const packer *k, uint32_t i)
+{
+    const orr_timespan *s = &k->p->spans[i];
+    return s->kind == ORR_SPAN_RECEIVE ? k->s->since[i] : s->start;
+}
+
+static int compare_drawn(const void *a, const void *b, void *packer_)
+{
+    const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    const orr_ps x = drawn_start(packer_, i), y = drawn_start(packer_, j);
+    if (x != y)
+        return x < y ? -1 : 1;
+    return i < j ? -1 : i > j;
+}
+
+static bool order_spans(packer *k)
+{
+    const orr_timeline_parts *p = k->p;
+    k->order = orr_arena_take(k->s->arena, (size_t)p->span_count * sizeof *k->order + 1);
+    if (!k->order)
+        return false;
+    if (p->span_count)
+        memcpy(k->order, p->order, p->span_count * sizeof *k->order);
+    for (uint32_t t = 0; t < p->track_count; t++) {
+        bool is_ordered = true;
+        for (uint32_t j = p->first[t] + 1; j < p->first[t + 1] && is_ordered; j++)
+            is_ordered = drawn_start(k, k->order[j - 1]) <= drawn_start(k, k->order[j]);
+        if (!is_ordered)
+            qsort_r(k->order + p->first[t], p->first[t + 1] - p->first[t], sizeof *k->order,
+                    compare_drawn, k);
+    }
+    return true;
+}
+
 /* Numbers of spans in the page are given in the order of tracks and time. */
 static bool choose_spans(packer *k)
 {
@@ -176,7 +212,7 @@ static bool choose_spans(packer *k)
         !find_limit(k, has_phases, k->s->most_spans, &limit, &equal))
         return false;
     for (uint32_t j = 0; j < p->span_count; j++) {
-        const uint32_t i = p->order[j];
+        const uint32_t i = k->order[j];
         const orr_timespan *s = &p->spans[i];
         const orr_ps length = s->end - s->start;
         k->number[i] = ORR__NO_PLACE;
@@ -294,8 +330,8 @@ static void find_tick(packer *k)
     for (uint32_t i = 0; i < p->span_count && tick != 1; i++) {
         if (k->number[i] == ORR__NO_PLACE)
             continue;
-        divide(&tick, p->spans[i].start - start);
-        divide(&tick, p->spans[i].end - p->spans[i].start);
+        divide(&tick, drawn_start(k, i) - start);
+        divide(&tick, p->spans[i].end - drawn_start(k, i));
     }
     for (uint32_t i = 0; i < p->arrow_count && tick != 1; i++) {
         if (!is_kept(k, &p->arrows[i]))
@@ -346,13 +382,15 @@ static uint32_t text_number(packer *k, uint32_t text)
     return e->text_number[text];
 }
 
-static void put_span(packer *k, const orr_timespan *s, uint64_t *before)
+static void put_span(packer *k, uint32_t i, uint64_t *before)
 {
     orr_buf *c = k->columns;
-    const uint64_t start = ticks(k, s->start - k->s->start);
+    const orr_timespan *s = &k->p->spans[i];
+    const orr_ps from = drawn_start(k, i);
+    const uint64_t start = ticks(k, from - k->s->start);
     put(&c[START], start - *before);
     *before = start;
-    put(&c[LENGTH], ticks(k, s->end - s->start));
+    put(&c[LENGTH], ticks(k, s->end - from));
     put(&c[NAME], text_number(k, s->name));
     orr_buf_byte(&c[KIND], (uint8_t)(s->kind | (s->is_open ? OPEN_BIT : 0)));
     put(&c[GROUP], text_number(k, s->group));
@@ -368,9 +406,9 @@ static void put_spans(packer *k)
         const uint32_t track = k->e->tracks[n];
         uint64_t before = 0, count = 0;
         for (uint32_t j = p->first[track]; j < p->first[track + 1]; j++) {
-            if (k->number[p->order[j]] == ORR__NO_PLACE)
+            if (k->number[k->order[j]] == ORR__NO_PLACE)
                 continue;
-            put_span(k, &p->spans[p->order[j]], &before);
+            put_span(k, k->order[j], &before);
             count++;
         }
         put(&k->columns[FIRST], count);
@@ -469,7 +507,7 @@ orr_code orr__study_events(orr__study *s)
 {
     packer k = {.s = s, .p = s->p, .e = &s->events};
     orr_code code = prepare(&k, count_texts(s->p)) ? choose_ranks(&k) : orr_no_memory(s->err);
-    if (!code && (!list_tracks(&k) || !choose_spans(&k) || !choose_samples(&k)))
+    if (!code && (!list_tracks(&k) || !order_spans(&k) || !choose_spans(&k) || !choose_samples(&k)))
         code = orr_no_memory(s->err);
     if (!code) {
         find_tick(&k);

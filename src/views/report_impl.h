@@ -34,12 +34,10 @@ typedef __int128 orr__ps_sum;
 /* What one rank did: of each moment only the first of these counts that applies. */
 typedef struct orr__rank_times {
     uint32_t rank;
-    uint32_t group; /* of like ranks */
-    uint32_t stage; /* or ORR__NO_STAGE */
-    orr_ps compute, exposed, memory, host, idle;
+    uint32_t group;                                               /* of like ranks */
+    uint32_t stage;                                               /* or ORR__NO_STAGE */
+    orr_ps compute, exposed, memory, host, waiting, bubble, idle; /* docs/accounting.md */
     orr_ps overlapped; /* communication while computing: part of compute */
-    orr_ps
-        waiting; /* nothing but messages under way, or nothing at all: idle and a part of exposed */
 } orr__rank_times;
 
 /* Collectives of one type, size and number of ranks. */
@@ -56,7 +54,7 @@ typedef struct orr__collective_row {
 
 /* The fields of orr__rank_times, added up. */
 typedef struct orr__time_sums {
-    orr__ps_sum compute, exposed, overlapped, memory, host, idle;
+    orr__ps_sum compute, exposed, overlapped, memory, host, waiting, bubble, idle;
 } orr__time_sums;
 
 /* Ranks with the same figures, up to a small tolerance. */
@@ -79,7 +77,7 @@ typedef struct orr__memory_series {
 typedef struct orr__stage {
     uint32_t count; /* ranks */
     const char *ranks;
-    orr__ps_sum waiting; /* of all of them */
+    orr__ps_sum unused; /* waiting, bubble and idle, of all of them */
 } orr__stage;
 
 /* The timeline as it goes into the page. */
@@ -154,6 +152,12 @@ const char *orr__collective_text(uint8_t collective);
 /* What nccl-tests counts as the size of one, and the factor from it to the bus bandwidth; false:
  * not known. */
 bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, double *bus_out);
+
+/* Neither work nor data under way. */
+static inline orr_ps orr__unused(const orr__rank_times *r)
+{
+    return r->waiting + r->bubble + r->idle;
+}
 
 static inline bool orr__is_comm(uint8_t kind)
 {

@@ -8,7 +8,8 @@
  * Spans of one use become a list of stretches that do not touch (their union); all figures are
  * lengths of such lists and of what two of them share.  A receive counts from when its message
  * left, and a collective of a simulation from when the last of its ranks came to it: before that,
- * nothing is under way and the rank just waits.
+ * the rank waits for its peers, or for the pipeline.  docs/accounting.md defines all of it;
+ * src/run/watch.c has the same figures without a timeline.
  *
  * Cost: O(n log n) in the spans of a rank, next to linear where they come in order, as they do in
  * simulations. */
@@ -28,12 +29,12 @@ typedef struct stretches {
     size_t count, room;
 } stretches;
 
-typedef enum use { COMPUTE, COLLECTIVE, MESSAGE, MEMORY, HOST, USES } use;
+typedef enum use { COMPUTE, COLLECTIVE, MESSAGE, MEMORY, HOST, WAITING, BUBBLE, USES } use;
 
 typedef struct worker {
     orr__study *s;
     stretches by_use[USES];
-    stretches comm, busy, all;
+    stretches comm, all;
     orr_ps *before; /* by stretch of COMPUTE: the length of those before it */
     size_t before_room;
     orr_map *row_of, *group_seen;
@@ -147,7 +148,11 @@ static bool gather(worker *w, uint32_t track)
     for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++) {
         const uint32_t i = p->order[k];
         const use u = use_of_span(w, &p->spans[i]);
+        const use before = u == COLLECTIVE ? WAITING : BUBBLE;
         if (u < USES && !add_stretch(&w->by_use[u], w->s->since[i], p->spans[i].end))
+            return false;
+        if ((u == COLLECTIVE || u == MESSAGE) &&
+            !add_stretch(&w->by_use[before], p->spans[i].start, w->s->since[i]))
             return false;
     }
     return true;
@@ -169,20 +174,16 @@ static bool set_times(worker *w, orr__rank_times *r)
 {
     const stretches *b = w->by_use;
     orr_ps sum = 0;
-    w->comm.count = w->busy.count = w->all.count = 0;
+    w->comm.count = w->all.count = 0;
     if (!add_all(&w->comm, &b[COLLECTIVE]) || !add_all(&w->comm, &b[MESSAGE]))
         return false;
     unite(&w->comm);
-    for (unsigned u = 0; u < USES; u++)
-        if (u != MESSAGE && !add_all(&w->busy, &b[u]))
-            return false;
-    unite(&w->busy);
     if (!add_own(w, &b[COMPUTE], &sum, &r->compute) || !add_own(w, &w->comm, &sum, &r->exposed) ||
-        !add_own(w, &b[MEMORY], &sum, &r->memory) || !add_own(w, &b[HOST], &sum, &r->host))
+        !add_own(w, &b[MEMORY], &sum, &r->memory) || !add_own(w, &b[HOST], &sum, &r->host) ||
+        !add_own(w, &b[WAITING], &sum, &r->waiting) || !add_own(w, &b[BUBBLE], &sum, &r->bubble))
         return false;
     r->overlapped = length_of(&w->comm) - r->exposed;
     r->idle = orr__total(w->s) - sum;
-    r->waiting = orr__total(w->s) - length_of(&w->busy);
     return true;
 }
 
@@ -462,7 +463,6 @@ static void worker_fini(worker *w)
     for (unsigned u = 0; u < USES; u++)
         orr_free(w->by_use[u].list);
     orr_free(w->comm.list);
-    orr_free(w->busy.list);
     orr_free(w->all.list);
     orr_free(w->before);
     orr_map_destroy(w->row_of);
@@ -545,7 +545,8 @@ static bool is_like(const orr__rank_times *a, const orr__rank_times *b, orr_ps t
     return a->stage == b->stage && is_near(a->compute, b->compute, tolerance) &&
            is_near(a->exposed, b->exposed, tolerance) &&
            is_near(a->overlapped, b->overlapped, tolerance) &&
-           is_near(a->memory, b->memory, tolerance) && is_near(a->host, b->host, tolerance);
+           is_near(a->memory, b->memory, tolerance) && is_near(a->host, b->host, tolerance) &&
+           is_near(a->waiting, b->waiting, tolerance) && is_near(a->bubble, b->bubble, tolerance);
 }
 
 static void add_to(orr__time_sums *sum, const orr__rank_times *r)
@@ -555,6 +556,8 @@ static void add_to(orr__time_sums *sum, const orr__rank_times *r)
     sum->overlapped += r->overlapped;
     sum->memory += r->memory;
     sum->host += r->host;
+    sum->waiting += r->waiting;
+    sum->bubble += r->bubble;
     sum->idle += r->idle;
 }
 
@@ -807,7 +810,7 @@ static bool add_stages(orr__study *s, uint32_t *list)
             if (s->ranks[place].stage != k)
                 continue;
             list[stage->count++] = s->ranks[place].rank;
-            stage->waiting += s->ranks[place].waiting;
+            stage->unused += orr__unused(&s->ranks[place]);
         }
         stage->ranks = orr__rank_ranges(s->arena, list, stage->count);
         if (!stage->ranks)

@@ -21,6 +21,8 @@ static const char *const figure_keys[ORR__FIGURES] = {
     [ORR__FIGURE_EXPOSED] = "exposed_communication_ns",
     [ORR__FIGURE_MEMORY] = "remote_memory_ns",
     [ORR__FIGURE_HOST] = "host_ns",
+    [ORR__FIGURE_WAITING] = "waiting_ns",
+    [ORR__FIGURE_BUBBLE] = "bubble_ns",
     [ORR__FIGURE_IDLE] = "idle_ns",
 };
 
@@ -44,7 +46,7 @@ static void put_maybe_double(writer *w, const char *key, bool is_known, double v
 
 /* ---- the head ---- */
 
-static void put_provenance(writer *w, const orr__provenance *p)
+static void put_provenance(writer *w, const orr__run_facts *f, const orr__provenance *p)
 {
     orr_json_key(w, "provenance");
     orr_json_begin_object(w);
@@ -59,6 +61,7 @@ static void put_provenance(writer *w, const orr__provenance *p)
     orr_json_put_text(w, "network", p->network);
     orr_json_put_text(w, "machine", p->machine);
     orr_json_put_text(w, "hardware", p->chip);
+    orr_json_put_text(w, "compute", f->compute);
     orr_json_put_u64(w, "queues_per_dimension", p->queues_per_dim);
     orr_json_put_bool(w, "rendezvous", p->rendezvous);
     orr_json_put_double(w, "injection_scale", p->injection_scale);
@@ -70,7 +73,7 @@ static void put_head(writer *w, const orr__run_facts *f, const orr__provenance *
 {
     orr_json_put_text(w, "format", "orrery-run");
     orr_json_put_u64(w, "version", FORMAT_VERSION);
-    put_provenance(w, p);
+    put_provenance(w, f, p);
     orr_json_put_text(w, "status", f->status);
     orr_json_put_u64(w, "simulated_ns", f->end_ns);
     orr_json_put_u64(w, "ranks", f->ranks);
@@ -140,6 +143,7 @@ static void put_times(writer *w, const orr__comm_facts *t)
     orr_json_put_u64(w, "bytes_total", t->bytes);
     orr_json_put_u64(w, "duration_ns_total", t->time);
     orr_json_put_u64(w, "duration_ns_max", t->longest);
+    orr_json_put_u64(w, "waited_ns_total", t->waited);
 }
 
 static void put_collective(writer *w, const orr__comm_facts *t)

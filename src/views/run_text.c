@@ -51,7 +51,7 @@ static void print_throughput(const orr__run_facts *f, orr_buf *b)
                   orr_count_text((uint64_t)(p->tokens_per_s + 0.5), all),
                   orr_count_text((uint64_t)(p->tokens_per_s / f->ranks + 0.5), one));
     if (p->flops_per_s > 0)
-        orr_buf_print(b, "; %.4g TFLOP/s per device", p->flops_per_s / 1e12);
+        orr_buf_print(b, "\n%.4g TFLOP/s per device", p->flops_per_s / 1e12);
     if (p->mfu > 0)
         orr_buf_print(b, ", MFU %.1f %% of %.4g TFLOP/s (%s)", 100 * p->mfu, p->peak_flops / 1e12,
                       p->peak_of);
@@ -67,6 +67,8 @@ static const char *const labels[ORR__FIGURES] = {
     [ORR__FIGURE_EXPOSED] = "  exposed",
     [ORR__FIGURE_MEMORY] = "remote memory",
     [ORR__FIGURE_HOST] = "host",
+    [ORR__FIGURE_WAITING] = "waits for peers",
+    [ORR__FIGURE_BUBBLE] = "pipeline bubble",
     [ORR__FIGURE_IDLE] = "idle",
 };
 
@@ -78,7 +80,8 @@ static void print_time(orr_buf *b, uint64_t ns)
 
 static bool is_optional(orr__figure f)
 {
-    return f == ORR__FIGURE_MEMORY || f == ORR__FIGURE_HOST;
+    return f == ORR__FIGURE_MEMORY || f == ORR__FIGURE_HOST || f == ORR__FIGURE_WAITING ||
+           f == ORR__FIGURE_BUBBLE;
 }
 
 static void print_ranks(const orr__run_facts *f, orr_buf *b)
@@ -90,7 +93,8 @@ static void print_ranks(const orr__run_facts *f, orr_buf *b)
         const orr__figure_spread *v = &f->spread[k];
         if (v->ranks == 0 || (v->most == 0 && is_optional((orr__figure)k)))
             continue;
-        orr_buf_print(b, "%-16s", labels[k]);
+        orr_buf_print(b, "%-16s",
+                      k == ORR__FIGURE_EXPOSED && !f->is_split ? "exposed, waiting" : labels[k]);
         print_time(b, v->least);
         print_time(b, v->median);
         print_time(b, v->most);
@@ -457,12 +461,13 @@ static void print_all(const orr__run_facts *f, orr_buf *b)
     orr_buf_byte(b, '\n');
     if (f->machine)
         orr_buf_print(b, "machine %s; ", f->machine);
+    orr_buf_print(b, "compute: %s\n", f->compute);
     orr_buf_print(b, "network %s; %s messages, %s events", f->network,
                   orr_count_text(f->messages, messages), orr_count_text(f->events, events));
     if (f->simulated < f->ranks) {
         char some[ORR_UNIT_ROOM], all[ORR_UNIT_ROOM];
-        orr_buf_print(b, "; %s of %s ranks simulated, the others do the same",
-                      orr_count_text(f->simulated, some), orr_count_text(f->ranks, all));
+        orr_buf_print(b, "; %s of %s ranks stand for all", orr_count_text(f->simulated, some),
+                      orr_count_text(f->ranks, all));
     }
     orr_buf_text(b, "\n");
     print_packets(f, b);

@@ -8,7 +8,7 @@ orrery -q machine export dgx-h100:4 -o files
 ls files
 for network in unaware aware; do
     time_of --machine dgx-h100 --ideal --network $network >a
-    time_of -s files/system.json -t files/network.yml -m files/memory.json --network $network >b
+    time_of -s files/system.json -t files/network.yml -m files/memory.json --ideal --network $network >b
     time_of --machine files/machine.yml --ideal --network $network >c
     cmp a b && cmp a c && echo "$network: the same"
 done

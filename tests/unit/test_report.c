@@ -190,7 +190,8 @@ TEST(test_report__time_of_ranks_adds_up)
     check_near(first, "comm_exposed_ns", 10);    /* 50 to 60 */
     check_near(first, "comm_overlapped_ns", 10); /* 60 to 70 */
     check_near(first, "memory_ns", 0);
-    check_near(first, "idle_ns", 10); /* 40 to 50: it waits for rank 1 */
+    check_near(first, "waiting_ns", 10); /* 40 to 50, for rank 1 */
+    check_near(first, "idle_ns", 0);
     check_near(second, "compute_ns", 70);
     check_near(second, "comm_exposed_ns", 20);
     check_near(second, "comm_overlapped_ns", 0);
@@ -383,14 +384,16 @@ TEST(test_report__stages_come_from_messages)
     CHECK_EQ_U(orr_json_count(find(root, "runs.0.pipeline.stages")), 2);
     check_text(root, "runs.0.pipeline.stages.0.ranks", "0-1");
     check_text(root, "runs.0.pipeline.stages.1.ranks", "2-3");
-    check_near(root, "runs.0.pipeline.stages.0.busy_ns", 20);
-    check_near(root, "runs.0.pipeline.stages.0.bubble_ns", 20); /* of 40 */
-    check_near(root, "runs.0.pipeline.stages.1.bubble_ns", 25);
-    check_near(root, "runs.0.pipeline.bubble_share", 22.5 / 40);
+    /* Stage 0 computes for 20 and sends for 2; stage 1 computes for 15 and talks for 10. */
+    check_near(root, "runs.0.pipeline.stages.0.busy_ns", 22);
+    check_near(root, "runs.0.pipeline.stages.0.bubble_ns", 18); /* of 40 */
+    check_near(root, "runs.0.pipeline.stages.1.bubble_ns", 15);
+    check_near(root, "runs.0.pipeline.bubble_share", 16.5 / 40);
     check_text(root, "runs.0.breakdown.0.name", "ranks 0-1 (stage 0)");
     check_near(root, "runs.0.breakdown.0.comm_exposed_ns", 2);
     check_near(root, "runs.0.breakdown.1.comm_exposed_ns", 10); /* 10 to 15, 30 to 35 */
-    check_near(root, "runs.0.breakdown.1.idle_ns", 15);         /* 0 to 10, 35 to 40 */
+    check_near(root, "runs.0.breakdown.1.bubble_ns", 10);       /* 0 to 10 */
+    check_near(root, "runs.0.breakdown.1.idle_ns", 5);          /* 35 to 40 */
     close_document();
 }
 
