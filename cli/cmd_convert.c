@@ -4,6 +4,7 @@
  * What there is to convert is one table, `kinds`: a new converter is a row there; options of its
  * own go into the options below, named in the row.  A kind makes the traces; which ranks are kept
  * and what is written is the same for all.  `et` is the first: any trace, in any form we read. */
+#include <orrery/lab/chip.h>
 #include <orrery/lab/compat.h>
 #include <orrery/lab/export.h>
 #include <orrery/lab/flexflow.h>
@@ -558,6 +559,9 @@ static orr_code read_hardware(const cli_context *c, orr_fx_options *o, orr_error
     const char *name = cli_text(c, "hardware");
     orr_hardware hw;
     if (!name)
+        return ORR_OK;
+    o->chip = orr_chip_find(name);
+    if (o->chip)
         return ORR_OK;
     const orr_hardware *known = orr_hardware_find(name);
     const orr_code code = known ? ORR_OK : orr_hardware_read(name, &hw, err);

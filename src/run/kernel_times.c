@@ -256,8 +256,7 @@ static void fill_ticks(const timing *t, uint64_t *ticks)
         const double chip_flops = t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
         const double scale = t->peaks ? chip_flops / t->peaks->flops : 1;
         const double mean = w.device > 0 ? w.flops / w.device * 1e-6 * scale : 0;
-        const double clock = orr_chip_clock(t->chip, mean);
-        w.slow = clock > 0 ? t->chip->clock_MHz / clock : 1;
+        w.slow = orr_chip_slowdown(t->chip, mean);
     }
     walk(t, &w, ticks);
 }

@@ -31,6 +31,13 @@ TYPE_NUMBER = {name: i for i, name in enumerate(["bf16", "fp16", "fp32", "tf32",
 FOLDS = 6
 
 
+def is_public(number):
+    group, kind, variant = number >> 16 & 255, number >> 8 & 255, number & 255
+    if group == GEMM:
+        return kind in (TYPE_NUMBER["bf16"], TYPE_NUMBER["fp8"], TYPE_NUMBER["fp8_block"])
+    return group == MOE or group in (ATTENTION, DECODE) and variant & atlas_attention.PAGED
+
+
 class Table:
     def __init__(self):
         self.classes = {}
@@ -42,6 +49,21 @@ class Table:
         number = CHIP_NUMBER[chip] << 24 | group << 16 | TYPE_NUMBER[kind] << 8 | variant
         assert number not in self.classes, key
         self.classes[number] = (constants, axes, values, low, high, rows, far)
+
+    def keep(self, path, chips, ours=False):
+        """Takes the classes of all other chips over from a table; ours: public ones of these chips, too."""
+        old = path.read_bytes()
+        count, = struct.unpack_from("<I", old, 8)
+        for i in range(count):
+            number, grid, plane, step, low, high, rows, dims, *rest = struct.unpack_from("<IIIfffII4I4I20f", old, 12 + 144 * i)
+            if list(CHIP_NUMBER)[number >> 24] in chips and not (ours and is_public(number)):
+                continue
+            lengths, places, constants = rest[:dims], rest[4:4 + dims], rest[8:]
+            axes = [np.frombuffer(old, "<f4", n, at).astype(float) for n, at in zip(lengths, places)]
+            size = int(np.prod(lengths))
+            values = np.frombuffer(old, "i1", size, grid).astype(float).reshape(lengths) * step
+            far = np.frombuffer(old, "u1", size, plane).reshape(lengths) / 16 if plane else None
+            self.classes[number] = (constants, axes, values, low, high, rows, far)
 
     def say(self, chip, kind, what, miss, inside=None):
         """miss: log of measured over predicted, of rows left out"""
@@ -227,7 +249,7 @@ def fit_our_products(table):
     variant = np.array([VARIANTS.get((r["layout"], r["form"]), 0) for r in bf16])
     families = np.array([r["family"] for r in bf16])
     fold = folds_of(families)
-    weight = np.where(step, 2.0, 1.0)
+    weight = np.where(step, 8.0, 1.0)
     y = np.log(warm) - prior(sizes)
     predicted = np.full(len(y), np.nan)
     usable = aligned & np.isfinite(y)
@@ -308,11 +330,11 @@ def fit_memory(table):
     for r in rows:
         by_class.setdefault((r["group"], r["variant"], r["name"], r["type"]), []).append(r)
     for (group, variant, name, kind), some in sorted(by_class.items()):
-        if len(some) < 4:
+        if len(some) < 3:
             continue
         for cold in (False, True):
             log_time = np.log([r["cold" if cold else "warm"] for r in some])
-            if np.isfinite(log_time).sum() < 4 or cold and name in ("h2d", "d2h", "adamw fused", "adamw foreach", "clip"):
+            if np.isfinite(log_time).sum() < 3 or cold and name in ("h2d", "d2h", "adamw fused", "adamw foreach", "clip"):
                 continue
             m, n, total, elements = (np.array([r[key] for r in some]) for key in ("m", "n", "bytes", "elements"))
             step = np.array([r["step"] for r in some])
@@ -423,6 +445,60 @@ def fit_our_attention(table):
                           np.log(column["cold" if cold else "warm"]), families, np.ones(len(some)), axes, [0.1, 0.1, 0.3], 1e-2)
 
 
+def conv_rows():
+    """Dicts: batch, k, n, side, window, stride, groups, backward, warm, family, step."""
+    out = []
+    for r in atlas_rows.kernels():
+        if r["op"] in ("conv_fwd", "conv_bwd"):
+            out.append({"batch": r["_b"], "k": r["_cin"], "n": r["_cout"], "side": r["_hw"], "window": r["_k"], "stride": r["_stride"], "groups": 1,
+                        "backward": r["op"] == "conv_bwd", "warm": r["warm"], "family": r["family"], "step": False})
+    for r in atlas_rows.operators():
+        if r["op"] not in ("cudnn_convolution", "convolution_backward") or r["types"][0] != "BFloat16":
+            continue
+        back = r["op"] != "cudnn_convolution"
+        x, w = (r["shapes"][1], r["shapes"][2]) if back else (r["shapes"][0], r["shapes"][1])
+        lists = [a for a in r["arguments"] if a.startswith("[")]
+        strides = [int(v) for v in lists[1 if not back else 0 if len(lists) < 3 else 1].strip("[]").split(",")] if len(lists) > 1 else [1]
+        if back:
+            stride = max(1, round(x[2] / r["shapes"][0][2]))
+        else:
+            stride = strides[0]
+        if w[1] == 1 and x[1] > 1:
+            continue
+        out.append({"batch": x[0], "k": x[1], "n": w[0], "side": x[2], "window": w[2], "stride": stride, "groups": x[1] // w[1], "backward": back,
+                    "warm": r["warm"], "family": r["family"], "step": True})
+    return out
+
+
+def conv_base(column, i, p):
+    units, peak, rate, left, right, out = figures("h200", "bf16")
+    batch, inner, outer, side, window, stride, groups = (column[key][i] for key in ("batch", "k", "n", "side", "window", "stride", "groups"))
+    pixels = batch * np.ceil(side / stride) ** 2
+    inner, outer, window = inner / groups, outer / groups, window**2
+
+    def product(m, n, k):
+        return gemm_base(groups, m, n, k, left, right, out, units, peak, rate, p)
+
+    forward = product(pixels, outer, inner * window)
+    weights = product(outer, inner * window, pixels)
+    inputs = np.where(inner % 8 == 0, product(batch * side**2, inner, outer * window), 0)
+    return np.where(column["backward"][i] > 0, weights + inputs, forward)
+
+
+def fit_conv(table):
+    for variant in range(4):
+        some = [r for r in conv_rows() if r["backward"] == bool(variant % 2) and (r["k"] // r["groups"] % 8 != 0) == (variant > 1) and np.isfinite(r["warm"])]
+        column = {key: np.array([float(r[key]) for r in some]) for key in ("batch", "k", "n", "side", "window", "stride", "groups", "backward", "warm")}
+        pixels = column["batch"] * np.ceil(column["side"] / column["stride"]) ** 2
+        points = np.column_stack([np.log2(pixels), np.log2(column["n"] / column["groups"]), np.log2(column["k"] / column["groups"] * column["window"] ** 2)])
+        axes = [axis_over(points[:, j], 2.0) for j in range(3)]
+        families = np.array([r["family"] for r in some])
+        step = np.array([r["step"] for r in some])
+        fit_scattered(table, "h200", ("h200", CONV, "bf16", variant), "convolution%s%s" % (" backward" if variant % 2 else "", ", few channels" if variant > 1 else ""),
+                      lambda p, i, column=column: conv_base(column, i, p), GEMM_START, GEMM_LOW, GEMM_HIGH, points, np.log(column["warm"]), families,
+                      np.where(step, 2.0, 1.0), axes, 0.2, 0.02, step=step)
+
+
 def fit_experts(table, chip):
     units, peak, rate, _ = CHIPS[chip]
     for kind, rows in atlas_attention.experts(chip).items():
@@ -445,9 +521,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", default=str(pathlib.Path(__file__).resolve().parents[2] / "src/models/compute/atlas/atlas_table.bin"))
     parser.add_argument("--chips", default=",".join(CHIP_NUMBER))
+    parser.add_argument("--ours", action="store_true", help="only what our own rows give; with --keep")
+    parser.add_argument("--keep", action="store_true", help="take chips that are not fitted over from the table that is there")
     options = parser.parse_args()
     table = Table()
-    for chip in options.chips.split(","):
+    if options.keep:
+        table.keep(pathlib.Path(options.out), options.chips.split(","), options.ours)
+    for chip in [] if options.ours else options.chips.split(","):
         fit_public_products(table, chip)
         fit_attention(table, chip)
         fit_decode(table, chip)
@@ -456,6 +536,7 @@ def main():
         fit_our_products(table)
         fit_memory(table)
         fit_our_attention(table)
+        fit_conv(table)
     table.write(pathlib.Path(options.out))
 
 

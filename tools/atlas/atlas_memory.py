@@ -16,12 +16,13 @@ TYPE = {"BFloat16": "bf16", "float": "fp32", "Half": "fp16"}
 BY_ROWS = {"rms": (0, 2), "rms backward": (1, 3), "layer": (2, 2), "layer backward": (3, 3), "softmax": (4, 2), "softmax backward": (5, 3),
            "cross entropy": (6, 2), "cross entropy backward": (7, 2), "log softmax": (8, 2), "log softmax backward": (9, 3),
            "sum of rows": (10, 1), "sum of columns": (11, 1), "embedding": (12, 2), "embedding backward": (13, 1), "gather": (14, 2),
-           "gather backward": (15, 3), "top k": (16, 1), "channels": (17, 2), "channels backward": (18, 3), "scan": (19, 2), "softmax odd": (36, 2), "softmax backward odd": (37, 3), "cross entropy odd": (38, 2),
+           "gather backward": (15, 3), "top k": (16, 1), "channels": (17, 2), "channels backward": (18, 3), "scan": (19, 2), "scan columns": (20, 2), "scatter": (21, 2), "softmax odd": (36, 2), "softmax backward odd": (37, 3), "cross entropy odd": (38, 2),
            "cross entropy backward odd": (39, 2), "log softmax odd": (40, 2), "log softmax backward odd": (41, 3)}
 # Bytes alone.
 BY_BYTES = {"elementwise": 0, "elementwise strided": 1, "copy": 2, "copy strided": 3, "fill": 4, "dropout": 5, "dropout backward": 6,
             "gelu": 7, "gelu backward": 8, "silu": 9, "silu backward": 10, "relu": 11, "relu backward": 12, "gated": 13,
-            "gated backward": 14, "sum of all": 15, "rope": 16, "gated strided": 17, "sort": 18, "h2d": 20, "d2h": 21, "adamw fused": 24, "adamw foreach": 25,
+            "gated backward": 14, "sum of all": 15, "rope": 16, "gated strided": 17, "sort": 18, "h2d": 20, "d2h": 21, "joined": 22, "joined strided": 23, "pool": 27, "pool backward": 28, "depthwise": 29, "depthwise backward": 30,
+            "adamw fused": 24, "adamw foreach": 25,
             "clip": 26}
 
 ISOLATED_ROWS = {"rmsnorm_fwd": "rms", "rmsnorm_bwd": "rms backward", "layernorm_fwd": "layer", "layernorm_bwd": "layer backward",
@@ -65,6 +66,17 @@ def isolated():
             out.append(by_rows("embedding backward", kind, r["_t"], r["_h"], *rest, extra=r["_v"] * r["_h"] * size))
         elif op in ("batchnorm_fwd", "batchnorm_bwd"):
             out.append(by_rows("channels" + (" backward" if op.endswith("bwd") else ""), kind, r["_b"] * r["_hw"] ** 2, r["_c"], *rest))
+        elif op == "max_pool":
+            n = r["_b"] * r["_c"] * r["_hw"] ** 2
+            out.append(by_bytes("pool", kind, n, n * size + n / 4 * (size + 8), *rest))
+        elif op == "conv_depthwise7":
+            n = r["_b"] * r["_c"] * r["_hw"] ** 2
+            out.append(by_bytes("depthwise", kind, n * 49, 2 * n * size + r["_c"] * 49 * size, *rest))
+        elif op in ("cat_first", "cat_last"):
+            n = r["_t"] * r["_h"] * 2
+            out.append(by_bytes("joined", kind, n, 2 * n * size, *rest))
+        elif op == "index_copy":
+            out.append(by_rows("scatter", kind, r["_t"], r["_h"], *rest))
         elif op == "cumsum":
             out.append(by_rows("scan", kind, 1, r["_n"], *rest))
         elif op in ("transpose", "permute", "masked_fill", "slice_copy"):
@@ -124,6 +136,16 @@ def in_steps():
             amp = "amp" in r["family"]
             name = "fp32" if amp else "bf16"
             out.append(by_bytes("adamw fused", name, shape[0], shape[0] * SIZE[name] * 7, *rest, n=150))
+        if op == "cat" and r["shapes"][0] and r["shapes"][0][0]:
+            parts = [s for s in r["shapes"][0] if s]
+            bytes_in = sum(int(np.prod(s)) for s in parts) * 2
+            loose = any(order_of(s, x) != "dense" for s, x in zip(r["shapes"][0], r["strides"][0]) if s)
+            out.append(by_bytes("joined strided" if loose else "joined", "bf16", bytes_in / 2, 2 * bytes_in, *rest))
+            continue
+        if op == "cumsum":
+            m, n = shape
+            out.append(by_rows("scan columns", "fp32", n, m, *rest))
+            continue
         if not shape or not kind:
             continue
         count = int(np.prod(shape))
@@ -161,6 +183,24 @@ def in_steps():
                 out.append(by_rows("sum of columns", kind, m, count // m, *rest))
             elif over == list(range(len(shape) - len(over), len(shape))) and len(over) < len(shape):
                 out.append(by_rows("sum of rows", kind, count // m, m, *rest))
+        elif op == "index_copy":
+            m, n = r["shapes"][3][0], int(np.prod(r["shapes"][3][1:]))
+            out.append(by_rows("scatter", kind, m, n, *rest))
+        elif op == "max_pool2d_with_indices":
+            out.append(by_bytes("pool", kind, count, count * SIZE[kind] + count / 4 * (SIZE[kind] + 8), *rest))
+        elif op == "max_pool2d_with_indices_backward":
+            whole = int(np.prod(r["shapes"][1]))
+            out.append(by_bytes("pool backward", kind, whole, count * (SIZE[kind] + 8) + whole * SIZE[kind], *rest))
+        elif op in ("cudnn_convolution", "convolution_backward"):
+            back = op != "cudnn_convolution"
+            x, w = (r["shapes"][1], r["shapes"][2]) if back else (r["shapes"][0], r["shapes"][1])
+            if w[1] == 1 and x[1] > 1:
+                stride = 1
+                n = int(np.prod(x)) / stride**2
+                weights = w[0] * w[2] * w[3] * SIZE[kind]
+                inner = int(np.prod(x)) * SIZE[kind] + weights
+                out.append(by_bytes("depthwise" + (" backward" if back else ""), kind, n * w[2] * w[3] * (2 if back else 1),
+                                    2 * inner + 2 * n * SIZE[kind] if back else inner + n * SIZE[kind], *rest))
         elif op == "fill_":
             out.append(by_bytes("fill", kind, count, count * SIZE[kind], *rest))
         elif op == "native_dropout":
@@ -184,8 +224,6 @@ def in_steps():
             if not whole or up or mixed:
                 name = "copy strided" if name == "copy" else "elementwise strided"
             out.append(by_bytes(name, kind if name != "copy" else "bf16", elements, total, *rest))
-        elif op == "cat":
-            continue
     return out
 
 

@@ -71,7 +71,7 @@ def fit_constants(function, start, low, high, log_time, weight=None, most=4000, 
 
 MEMORY_START = [2.0, 0.75, 0.5, 1.0, 0.5]
 MEMORY_LOW = [0.8, 0.03, 0.02, 0.002, 0.0005]
-MEMORY_HIGH = [60, 1.0, 3.0, 200, 50]
+MEMORY_HIGH = [60, 1.0, 3.0, 2000, 400]
 
 
 def memory_base(total, elements, rows, width, units, rate, cache, p):

@@ -44,18 +44,20 @@ typedef enum orr_kernel_kind {
     ORR_KERNEL_EMBEDDING,     /* embedding: m tokens of width n, k words; backward */
     ORR_KERNEL_ELEMENTWISE,   /* elementwise: read and write bytes; strided, scalar */
     ORR_KERNEL_DROPOUT,       /* dropout: m elements; backward */
-    ORR_KERNEL_COPY,          /* copy: write bytes; strided; h2d, d2h: over the host's bus */
+    ORR_KERNEL_COPY,          /* copy: write bytes; strided, joined; h2d, d2h: over a bus */
     ORR_KERNEL_FILL,          /* fill: write bytes */
     ORR_KERNEL_REDUCE,        /* reduce: m rows of n to one; rows, columns (m sums) or all */
-    ORR_KERNEL_GATHER,        /* gather: m rows of n by index; backward: added into place */
+    ORR_KERNEL_GATHER,        /* gather: m rows of n by index; scatter; backward: added */
     ORR_KERNEL_ROPE,          /* rope: m rows of n elements; backward */
     ORR_KERNEL_OPTIMIZER,     /* optimizer: m parameters in k tensors; fused, foreach, clip */
     ORR_KERNEL_TOPK,          /* topk: m rows of n, topk kept */
     ORR_KERNEL_SORT,          /* sort: m elements */
-    ORR_KERNEL_SCAN,          /* scan: running sums along m rows of n */
+    ORR_KERNEL_SCAN,          /* scan: running sums along m rows of n; columns: down the rows */
     /* conv: batch images of k channels, side x side, to n channels; window, stride, groups;
      * backward: both gradients */
     ORR_KERNEL_CONV,
+    /* pool: batch images of k channels, side x side, a result for each stride x stride; backward */
+    ORR_KERNEL_POOL,
     ORR_KERNEL_KINDS
 } orr_kernel_kind;
 
@@ -97,6 +99,8 @@ typedef enum orr_kernel_form {
     ORR_FORM_LOG,      /* softmax */
     ORR_FORM_PAGED,    /* attention, decode: as serving software does it, on pages of a cache */
     ORR_FORM_QUANTIZE, /* gemm: quantising the left factor included */
+    ORR_FORM_JOINED,   /* copy: several tensors into one */
+    ORR_FORM_SCATTER,  /* gather: rows to places, not from them */
     ORR_KERNEL_FORMS
 } orr_kernel_form;
 
@@ -167,6 +171,9 @@ typedef struct orr_chip {
     double launch_us; /* shortest kernel */
     /* The clock under the power cap: clock_MHz - slope x (mean TFLOP/s - from); 0: not known. */
     double capped_from_tflops, capped_slope;
+    /* Kernels were not measured at the highest clock either: times grow with this power of how much
+     * the clock falls; 0: 1. */
+    double capped_power;
     double dispatch_us; /* what the host needs to issue an operator, eagerly; 0: not known */
     double bus_GBps;    /* to the host, a direction */
 } orr_chip;
@@ -179,6 +186,8 @@ ORR_API const orr_chip *orr_chip_find(const char *name);
 /* The clock in MHz when a step computes so many TFLOP/s on average, 16-bit products: power holds it
  * down.  clock_MHz where that is not known. */
 ORR_API double orr_chip_clock(const orr_chip *chip, double mean_tflops);
+/* What that does to the times of kernels that the clock sets: a factor from 1 on. */
+ORR_API double orr_chip_slowdown(const orr_chip *chip, double mean_tflops);
 
 typedef struct orr_kernel_time {
     double us;              /* on the device, at clock_MHz */

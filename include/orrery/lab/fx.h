@@ -15,6 +15,7 @@
 #ifndef ORRERY_LAB_FX_H
 #define ORRERY_LAB_FX_H
 
+#include <orrery/lab/chip.h>
 #include <orrery/set.h>
 
 #ifdef __cplusplus
@@ -36,9 +37,10 @@ ORR_API orr_code orr_fx_parse(orr_span bytes,
                               orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_fx_close(orr_fx *c); /* NULL is fine */
 
-/* With a peak, compute nodes get durations: the longer of arithmetic and memory, and the
- * overhead. */
+/* With a chip, compute nodes get the durations of their kernels on it, at the clock that the whole
+ * step leaves it.  With a peak instead: the longer of arithmetic and memory, and the overhead. */
 typedef struct orr_fx_options {
+    const orr_chip *chip;
     double peak_flops;   /* a second */
     double vector_flops; /* a second, of what is no product; 0: never the limit */
     orr_Bps memory_rate; /* 0: memory is never the limit */

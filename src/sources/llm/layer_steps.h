@@ -29,6 +29,7 @@ typedef enum llm_role {
     LLM_ROLE_ROTARY,
     LLM_ROLE_SELECT,  /* experts of a token */
     LLM_ROLE_PERMUTE, /* rows by index */
+    LLM_ROLE_WEIGH,   /* and back, each with its weight */
     LLM_ROLE_CACHE    /* into the cache of keys and values */
 } llm_role;
 

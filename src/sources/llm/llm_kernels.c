@@ -427,6 +427,183 @@ static void rotate(llm_pen *p, const llm_step *s, bool is_backward)
             rotate_eagerly(p, rows[i] * width * g->act);
 }
 
+/* ---- experts of a fixed capacity, operator by operator ----
+ *
+ * What a plain module of PyTorch does: a place in the batch of its expert for each copy of a token,
+ * by a running sum down a table of copies by experts (a step after the other: on a GPU this is the
+ * longest kernel of the layer); copies to their places in zeros, one row for those that found none;
+ * and back. */
+
+static bool is_padded_eagerly(const llm_job *g)
+{
+    return g->software->expert_capacity > 0 && !g->software->joins_elementwise;
+}
+
+typedef struct padded {
+    uint64_t tokens, copies, experts, places, width;
+} padded;
+
+static padded padded_of(const llm_job *g, uint64_t tokens)
+{
+    const orr_model *m = g->m;
+    const uint64_t copies = tokens * m->experts_per_token, experts = m->experts / g->opt.ep;
+    return (padded){tokens, copies, m->experts, expert_rows(g, copies, experts) * experts + 1,
+                    m->hidden};
+}
+
+/* So many kernels over a few numbers for each copy of a token. */
+static void small_passes(llm_pen *p, uint64_t read, uint64_t write, uint64_t count)
+{
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_ELEMENTWISE,
+                           .type = ORR_TYPE_FP32,
+                           .read = read,
+                           .write = write,
+                           .is_strided = true,
+                           .count = count > 1 ? count : 0});
+}
+
+static void rows_by_index(llm_pen *p, uint64_t rows, orr_kernel_form form, bool is_backward)
+{
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_GATHER,
+                           .type = type_between(p->g),
+                           .form = form,
+                           .m = rows,
+                           .n = p->g->m->hidden,
+                           .is_backward = is_backward});
+}
+
+static void copy_rows(llm_pen *p, uint64_t read, uint64_t write, orr_kernel_form form)
+{
+    const uint64_t row = p->g->m->hidden * p->g->act;
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_COPY,
+                           .type = type_between(p->g),
+                           .form = form,
+                           .read = read == write ? 0 : read * row,
+                           .write = write * row,
+                           .is_strided = read != write});
+}
+
+static void zero_rows(llm_pen *p, uint64_t rows)
+{
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_FILL,
+                           .type = type_between(p->g),
+                           .write = rows * p->g->m->hidden * p->g->act});
+}
+
+static void sum_of_copies(llm_pen *p, const padded *e, orr_kernel_form form)
+{
+    const uint64_t each = p->g->m->experts_per_token;
+    const bool is_rows = form == ORR_FORM_ROWS; /* copies of a token, or numbers of a row */
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_REDUCE,
+                           .type = type_between(p->g),
+                           .form = form,
+                           .m = is_rows ? each : e->copies,
+                           .n = is_rows ? e->tokens * e->width : e->width});
+}
+
+static void place_copies(llm_pen *p, const padded *e)
+{
+    const uint64_t table = e->copies * e->experts, each = p->g->m->experts_per_token;
+    const orr_kernel rows = {.type = ORR_TYPE_FP32, .m = e->tokens, .n = e->experts};
+    orr_kernel k = rows;
+    small_passes(p, e->tokens * e->experts * 2, e->tokens * e->experts * 4, 1);
+    k.kind = ORR_KERNEL_SOFTMAX;
+    launch(p, k);
+    k.kind = ORR_KERNEL_TOPK;
+    k.topk = each;
+    launch(p, k);
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_REDUCE,
+                           .type = ORR_TYPE_FP32,
+                           .form = ORR_FORM_COLUMNS,
+                           .m = e->tokens,
+                           .n = each});
+    small_passes(p, 4 * e->copies, 4 * e->copies, 2);
+    small_passes(p, 8 * e->copies, table, 1);
+    small_passes(p, 3 * table, 6 * table, 2);
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_SCAN,
+                           .type = ORR_TYPE_FP64,
+                           .form = ORR_FORM_COLUMNS,
+                           .m = e->copies,
+                           .n = e->experts});
+    small_passes(p, 8 * table, 8 * table, 1);
+    small_passes(p, 8 * e->copies, 8 * e->copies, 7);
+}
+
+static void place_copies_back(llm_pen *p, const padded *e)
+{
+    small_passes(p, 4 * e->copies, 4 * e->copies, 8);
+    small_passes(p, 4 * e->tokens * e->experts, 4 * e->tokens * e->experts, 4);
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_SOFTMAX,
+                           .type = ORR_TYPE_FP32,
+                           .m = e->tokens,
+                           .n = e->experts,
+                           .is_backward = true});
+}
+
+static void fill_places(llm_pen *p, const padded *e)
+{
+    copy_rows(p, e->tokens, e->copies, ORR_FORM_PLAIN);
+    zero_rows(p, e->places);
+    copy_rows(p, e->places, e->places, ORR_FORM_PLAIN);
+    rows_by_index(p, e->copies, ORR_FORM_SCATTER, false);
+}
+
+static void fill_places_back(llm_pen *p, const padded *e)
+{
+    zero_rows(p, e->places);
+    copy_rows(p, e->places, e->places, ORR_FORM_PLAIN);
+    rows_by_index(p, e->copies, ORR_FORM_PLAIN, false);
+    sum_of_copies(p, e, ORR_FORM_ROWS);
+}
+
+static void weigh_copies(llm_pen *p, const padded *e)
+{
+    const uint64_t bytes = e->copies * e->width * p->g->act;
+    zero_rows(p, 1);
+    copy_rows(p, e->places, e->places, ORR_FORM_JOINED);
+    rows_by_index(p, e->copies, ORR_FORM_PLAIN, false);
+    pass_over(p, bytes, bytes, true);
+    sum_of_copies(p, e, ORR_FORM_ROWS);
+}
+
+static void weigh_copies_back(llm_pen *p, const padded *e)
+{
+    const uint64_t bytes = e->copies * e->width * p->g->act;
+    copy_rows(p, e->tokens, e->copies, ORR_FORM_PLAIN);
+    pass_over(p, bytes, bytes, true);
+    pass_over(p, 2 * bytes, bytes, false);
+    sum_of_copies(p, e, ORR_FORM_COLUMNS);
+    zero_rows(p, e->places);
+    rows_by_index(p, e->copies, ORR_FORM_PLAIN, true);
+}
+
+/* false: the experts are not done in this way. */
+static bool experts_eagerly(llm_pen *p, const llm_step *s, bool is_backward)
+{
+    const orr_model *m = p->g->m;
+    const bool is_ours =
+        s->role == LLM_ROLE_SELECT || s->role == LLM_ROLE_PERMUTE || s->role == LLM_ROLE_WEIGH;
+    if (!is_ours || !is_padded_eagerly(p->g))
+        return false;
+    const uint64_t tokens = s->role == LLM_ROLE_SELECT
+                                ? s->numbers / m->experts
+                                : s->numbers / m->hidden / m->experts_per_token;
+    const padded e = padded_of(p->g, tokens);
+    switch (s->role) {
+    case LLM_ROLE_SELECT:
+        (is_backward ? place_copies_back : place_copies)(p, &e);
+        return true;
+    case LLM_ROLE_PERMUTE:
+        (is_backward ? fill_places_back : fill_places)(p, &e);
+        return true;
+    case LLM_ROLE_WEIGH:
+        (is_backward ? weigh_copies_back : weigh_copies)(p, &e);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void select_experts(llm_pen *p, const llm_step *s)
 {
     const orr_model *m = p->g->m;
@@ -464,6 +641,8 @@ static void plain_pass(llm_pen *p, const llm_step *s, uint64_t moved)
 
 static void elementwise_forward(llm_pen *p, const llm_step *s)
 {
+    if (experts_eagerly(p, s, false))
+        return;
     switch (s->role) {
     case LLM_ROLE_NORM:
         norm(p, s, false);
@@ -496,6 +675,8 @@ static void elementwise_forward(llm_pen *p, const llm_step *s)
 
 static void elementwise_backward(llm_pen *p, const llm_step *s)
 {
+    if (experts_eagerly(p, s, true))
+        return;
     switch (s->role) {
     case LLM_ROLE_NORM:
         norm(p, s, true);
@@ -611,6 +792,13 @@ void llm_launch_update(llm_pen *p, uint64_t own, uint64_t tensors)
     if (!g->is_pure && g->grad < 4)
         pass_over(p, own * g->grad, own * 4, false); /* gradients to 32 bits */
     launch(p, k);
+    if (k.form == ORR_FORM_FOREACH && g->software->host <= 0 && tensors) /* steps on the device */
+        launch(p, (orr_kernel){.kind = ORR_KERNEL_ELEMENTWISE,
+                               .type = k.type,
+                               .read = own / tensors * g->weight + 4,
+                               .write = own / tensors * g->weight + 4,
+                               .is_strided = true,
+                               .count = 2 * tensors});
     if (!g->is_pure && g->weight < 4)
         pass_over(p, own * 4, own * g->weight, false); /* and the weights back */
 }

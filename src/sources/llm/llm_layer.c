@@ -895,7 +895,9 @@ static int add_routed(llm_steps *s, int from)
     at = add_move(s, LLM_STEP_EXCHANGE, "moe.dispatch", at, sent);
     at = add_ffn(s, at, &experts, "moe.gather", "moe.scatter");
     at = add_move(s, LLM_STEP_EXCHANGE, "moe.combine", at, sent);
-    return add_elementwise(s, "moe.weigh", at, sent, 2);
+    at = add_elementwise(s, "moe.weigh", at, sent, 2);
+    s->list[at].role = LLM_ROLE_WEIGH;
+    return at;
 }
 
 static int add_experts(llm_steps *s, int from)

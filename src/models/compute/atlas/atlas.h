@@ -60,6 +60,8 @@ atlas_point atlas_look(const atlas_class *c, const double *x);
 /* ---- bases: microseconds by a physical shape; constants as the table has them ---- */
 
 double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p);
+/* As products of pixels; x: what its grid is laid out by. */
+double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const float *p, double x[3]);
 double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const float *p);
 double atlas_decode_base(const orr_chip *chip, const orr_kernel *k, const float *p);
 double atlas_experts_base(const orr_chip *chip, const orr_kernel *k, const float *p);

@@ -57,6 +57,34 @@ double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p
     return p[0] + soft_max(best, memory);
 }
 
+/* A convolution is a product of pixels by the channels of a window; backward there is one for the
+ * input's gradient and one for the weights', of a few channels (an image) the latter alone. */
+double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const float *p, double x[3])
+{
+    const uint64_t stride = k->stride ? k->stride : 1, out_side = (k->side + stride - 1) / stride;
+    const uint64_t pixels = k->batch * out_side * out_side, groups = k->groups ? k->groups : 1;
+    const uint64_t window = k->window * k->window, inner = k->k / groups, outer = k->n / groups;
+    orr_kernel a = {.kind = ORR_KERNEL_GEMM, .type = k->type, .batch = groups};
+    orr_kernel b = a;
+    a.m = pixels;
+    a.n = outer ? outer : 1;
+    a.k = inner && window ? inner * window : 1;
+    x[0] = log2((double)pixels);
+    x[1] = log2((double)a.n);
+    x[2] = log2((double)a.k);
+    if (!k->is_backward)
+        return atlas_gemm_base(chip, &a, p);
+    b.m = a.n;
+    b.n = a.k;
+    b.k = pixels;
+    if (inner % 8)
+        return atlas_gemm_base(chip, &b, p);
+    a.m = k->batch * k->side * k->side;
+    a.n = inner;
+    a.k = (outer ? outer : 1) * window;
+    return atlas_gemm_base(chip, &a, p) + atlas_gemm_base(chip, &b, p);
+}
+
 /* p: launch us, part of the memory's rate, more of it while the cache holds all, us per million
  * elements, ns per element of a row that one block walks along. */
 double atlas_memory_base(const orr_chip *chip, const atlas_memory *w, const float *p)

@@ -7,6 +7,8 @@
  * an alias.  Measured ones come first. */
 #include "models/compute/atlas/atlas.h"
 
+#include <math.h>
+
 #define OURS "our H200 rows"
 #define AIC "NVIDIA AIConfigurator, Apache-2.0"
 
@@ -50,6 +52,7 @@ static const orr_chip chips[] = {
      .launch_us = 1.6,
      .capped_from_tflops = 360,
      .capped_slope = 2.1,
+     .capped_power = 0.46, /* products repeated for 0.4 s beside the first 8 ms: median of 72 */
      .dispatch_us = 17,
      .bus_GBps = 55},
     {.name = "h100",
@@ -331,4 +334,11 @@ double orr_chip_clock(const orr_chip *chip, double mean_tflops)
     const double least =
         chip->clock_MHz * 0.75; /* products alone, for seconds: 1,490 of 1,980 MHz */
     return clock > least ? clock : least;
+}
+
+double orr_chip_slowdown(const orr_chip *chip, double mean_tflops)
+{
+    const double clock = orr_chip_clock(chip, mean_tflops);
+    const double fall = clock > 0 ? chip->clock_MHz / clock : 1;
+    return fall <= 1 ? 1 : chip->capped_power > 0 ? pow(fall, chip->capped_power) : fall;
 }

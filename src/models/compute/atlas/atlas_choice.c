@@ -21,6 +21,8 @@ enum {
     ROWS_TOPK = 16,
     ROWS_CHANNELS = 17,
     ROWS_SCAN = 19,
+    COLUMNS_SCAN = 20,
+    ROWS_SCATTER = 21,
     ROWS_ODD = 32 /* added: rows that do not begin at whole lines */
 };
 
@@ -40,7 +42,10 @@ enum {
     BYTES_SORT = 18,
     BYTES_H2D = 20,
     BYTES_D2H = 21,
-    BYTES_ADAMW = 24, /* foreach, clipping: the next */
+    BYTES_JOINED = 22, /* strided is the next */
+    BYTES_ADAMW = 24,  /* foreach, clipping: the next */
+    BYTES_POOL = 27,   /* backward is the next */
+    BYTES_DEPTHWISE = 29,
 };
 
 static uint32_t activation_variant(const orr_kernel *k, uint32_t *instead)
@@ -82,18 +87,19 @@ static bool choose_rows(const orr_kernel *k, atlas_choice *c)
         c->launches = 1 + back;
         return true;
     case ORR_KERNEL_GATHER:
-        c->variant = ROWS_GATHER + back;
+        c->variant = k->form == ORR_FORM_SCATTER && !back ? ROWS_SCATTER : ROWS_GATHER + back;
         return true;
     case ORR_KERNEL_TOPK:
         c->variant = ROWS_TOPK;
         c->launches = 16;
         return true;
     case ORR_KERNEL_SCAN:
-        c->variant = ROWS_SCAN;
+        c->variant = k->form == ORR_FORM_COLUMNS ? COLUMNS_SCAN : ROWS_SCAN;
         return true;
     case ORR_KERNEL_REDUCE:
-        c->variant = k->form == ORR_FORM_COLUMNS ? COLUMNS_SUM : ROWS_SUM;
-        c->launches = k->form == ORR_FORM_COLUMNS ? 2 : 1;
+        /* Rows that are added to each other make the sums of columns. */
+        c->variant = k->form == ORR_FORM_COLUMNS ? ROWS_SUM : COLUMNS_SUM;
+        c->launches = k->form == ORR_FORM_COLUMNS ? 1 : 2;
         return k->form != ORR_FORM_ALL;
     default:
         return false;
@@ -108,9 +114,10 @@ static bool choose_bytes(const orr_kernel *k, atlas_choice *c)
         c->variant = c->instead = BYTES_ELEMENTWISE + k->is_strided;
         return true;
     case ORR_KERNEL_COPY:
-        c->variant = k->form == ORR_FORM_H2D   ? BYTES_H2D
-                     : k->form == ORR_FORM_D2H ? BYTES_D2H
-                                               : BYTES_COPY + (uint32_t)k->is_strided;
+        c->variant = k->form == ORR_FORM_H2D      ? BYTES_H2D
+                     : k->form == ORR_FORM_D2H    ? BYTES_D2H
+                     : k->form == ORR_FORM_JOINED ? BYTES_JOINED + (uint32_t)k->is_strided
+                                                  : BYTES_COPY + (uint32_t)k->is_strided;
         c->instead = c->variant;
         return true;
     case ORR_KERNEL_FILL:
@@ -135,6 +142,14 @@ static bool choose_bytes(const orr_kernel *k, atlas_choice *c)
     case ORR_KERNEL_SORT:
         c->variant = BYTES_SORT;
         return true;
+    case ORR_KERNEL_POOL:
+        c->variant = BYTES_POOL + back;
+        c->instead = BYTES_ELEMENTWISE + 1;
+        return true;
+    case ORR_KERNEL_CONV: /* a channel at a time */
+        c->variant = BYTES_DEPTHWISE + back;
+        c->instead = c->variant;
+        return k->groups > 1 && k->groups == k->k;
     case ORR_KERNEL_OPTIMIZER:
         c->variant = BYTES_ADAMW + (k->form == ORR_FORM_FOREACH ? 1
                                     : k->form == ORR_FORM_CLIP  ? 2
@@ -157,6 +172,10 @@ static double elements_of(const orr_kernel *k)
     case ORR_KERNEL_REDUCE:
     case ORR_KERNEL_ROPE:
         return (double)k->m * (double)k->n;
+    case ORR_KERNEL_POOL:
+        return (double)k->batch * (double)k->k * (double)k->side * (double)k->side;
+    case ORR_KERNEL_CONV:
+        return orr_kernel_count(k).flops * 0.5;
     default:
         return (double)k->m;
     }
@@ -179,8 +198,9 @@ bool atlas_choose_memory(const orr_kernel *k, atlas_choice *c)
         const uint64_t width = k->n * (uint64_t)size;
         if (width % 16 && c->variant >= ROWS_SOFTMAX && c->variant < ROWS_SUM)
             c->variant += ROWS_ODD;
-        c->work.rows = (double)k->m;
-        c->work.width = (double)k->n;
+        const bool is_turned = c->variant == COLUMNS_SCAN; /* every column is walked down */
+        c->work.rows = (double)(is_turned ? k->n : k->m);
+        c->work.width = (double)(is_turned ? k->m : k->n);
         c->work.elements = c->work.rows * c->work.width;
         c->x[0] = log2(c->work.rows);
         c->x[1] = log2(c->work.width);

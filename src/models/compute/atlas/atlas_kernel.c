@@ -113,6 +113,8 @@ static const char *const form_words[ORR_KERNEL_FORMS] = {
     [ORR_FORM_LOG] = "log",
     [ORR_FORM_PAGED] = "paged",
     [ORR_FORM_QUANTIZE] = "quantize",
+    [ORR_FORM_JOINED] = "joined",
+    [ORR_FORM_SCATTER] = "scatter",
 };
 
 static const char *const layout_words[] = {"nt", "nn", "tn"};
@@ -179,23 +181,26 @@ static const kind_row kind_rows[ORR_KERNEL_KINDS] = {
                                 BIT(FLAG_STRIDED), false},
     [ORR_KERNEL_DROPOUT] = {"dropout", BIT(SIZE_M), SOME, 0, BIT(FLAG_BACKWARD), false},
     [ORR_KERNEL_COPY] = {"copy", BIT(SIZE_WRITE), SOME | BIT(SIZE_READ),
-                         FORM2(ORR_FORM_H2D, ORR_FORM_D2H), BIT(FLAG_STRIDED), false},
+                         FORM3(ORR_FORM_H2D, ORR_FORM_D2H, ORR_FORM_JOINED), BIT(FLAG_STRIDED),
+                         false},
     [ORR_KERNEL_FILL] = {"fill", BIT(SIZE_WRITE), SOME, 0, BIT(FLAG_STRIDED), false},
     [ORR_KERNEL_REDUCE] = {"reduce", BIT(SIZE_M) | BIT(SIZE_N), SOME,
                            FORM3(ORR_FORM_ROWS, ORR_FORM_COLUMNS, ORR_FORM_ALL), 0, false},
-    [ORR_KERNEL_GATHER] = {"gather", BIT(SIZE_M) | BIT(SIZE_N), SOME | BIT(SIZE_K), 0,
-                           BIT(FLAG_BACKWARD), false},
+    [ORR_KERNEL_GATHER] = {"gather", BIT(SIZE_M) | BIT(SIZE_N), SOME | BIT(SIZE_K),
+                           BIT(ORR_FORM_SCATTER), BIT(FLAG_BACKWARD), false},
     [ORR_KERNEL_ROPE] = {"rope", BIT(SIZE_M) | BIT(SIZE_N), SOME, 0,
                          BIT(FLAG_BACKWARD) | BIT(FLAG_UNFUSED), false},
     [ORR_KERNEL_OPTIMIZER] = {"optimizer", BIT(SIZE_M), SOME | BIT(SIZE_K),
                               FORM3(ORR_FORM_FUSED, ORR_FORM_FOREACH, ORR_FORM_CLIP), 0, false},
     [ORR_KERNEL_TOPK] = {"topk", BIT(SIZE_M) | BIT(SIZE_N) | BIT(SIZE_TOPK), SOME, 0, 0, false},
     [ORR_KERNEL_SORT] = {"sort", BIT(SIZE_M), SOME, 0, 0, false},
-    [ORR_KERNEL_SCAN] = {"scan", BIT(SIZE_M) | BIT(SIZE_N), SOME, 0, 0, false},
+    [ORR_KERNEL_SCAN] = {"scan", BIT(SIZE_M) | BIT(SIZE_N), SOME, BIT(ORR_FORM_COLUMNS), 0, false},
     [ORR_KERNEL_CONV] = {"conv",
                          BIT(SIZE_BATCH) | BIT(SIZE_N) | BIT(SIZE_K) | BIT(SIZE_SIDE) |
                              BIT(SIZE_WINDOW),
                          SOME | BIT(SIZE_STRIDE) | BIT(SIZE_GROUPS), 0, BIT(FLAG_BACKWARD), false},
+    [ORR_KERNEL_POOL] = {"pool", BIT(SIZE_BATCH) | BIT(SIZE_K) | BIT(SIZE_SIDE),
+                         SOME | BIT(SIZE_STRIDE), 0, BIT(FLAG_BACKWARD), false},
 };
 
 static uint64_t size_of(const orr_kernel *k, unsigned i)
@@ -592,6 +597,13 @@ orr_kernel_work orr_kernel_count(const orr_kernel *k)
         return rows_work(mn, 1, 1, 1, size);
     case ORR_KERNEL_CONV:
         return count_conv(k, size);
+    case ORR_KERNEL_POOL: { /* and an index of 8 bytes for each result */
+        const double stride = least_one(k->stride), side = (double)k->side;
+        const double in = (double)k->batch * (double)k->k * side * side,
+                     out = in / (stride * stride);
+        return back ? (orr_kernel_work){in, out * (size + 8), in * size}
+                    : (orr_kernel_work){in, in * size, out * (size + 8)};
+    }
     case ORR_KERNEL_LAUNCH:
     case ORR_KERNEL_KINDS:
         break;

@@ -255,6 +255,23 @@ static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *
     return true;
 }
 
+static bool time_conv(const orr_chip *chip, const orr_kernel *k, estimate *e)
+{
+    const uint64_t groups = k->groups ? k->groups : 1;
+    const uint32_t variant = (uint32_t)k->is_backward + (k->k / groups % 8 ? 2 : 0);
+    double x[3];
+    atlas_class c;
+    const orr_chip *const from = find_near(chip, ATLAS_CONV, ORR_TYPE_BF16, variant, &c);
+    if (!from)
+        return false;
+    const double base = log(atlas_conv_base(chip, k, c.p, x));
+    const atlas_point p = atlas_look(&c, x);
+    *e = (estimate){base + p.value, (double)c.low, (double)c.high, p.outside, p.far, from != chip};
+    if (e->is_borrowed)
+        widen(e, BORROWED, BORROWED);
+    return true;
+}
+
 static bool time_experts(const orr_chip *chip, const orr_kernel *k, estimate *e)
 {
     atlas_class c;
@@ -352,6 +369,11 @@ static bool time_measured(const orr_chip *chip,
         return !k->is_unfused && time_attention(chip, k, e);
     case ORR_KERNEL_MOE:
         return time_experts(chip, k, e);
+    case ORR_KERNEL_CONV:
+        *launches = k->is_backward ? 3 : 1;
+        if (k->groups < 2 || k->groups != k->k)
+            return time_conv(chip, k, e);
+        return time_memory(chip, k, e, launches);
     default:
         return time_memory(chip, k, e, launches);
     }

@@ -38,6 +38,7 @@ static const host_cost host_costs[ORR_KERNEL_KINDS] = {
     [ORR_KERNEL_SORT] = {30, 30},
     [ORR_KERNEL_SCAN] = {15, 15},
     [ORR_KERNEL_CONV] = {33, 58},
+    [ORR_KERNEL_POOL] = {25, 30},
 };
 
 double orr__software_host_us(const orr_software *s, const orr_kernel *k)
@@ -137,7 +138,10 @@ static const orr_software presets[] = {
      .note = "vLLM: fused kernels, decoding replayed as CUDA graphs",
      .joins_bias = true,
      .joins_elementwise = true},
-    {.name = "cuda-graph", .note = "torch-eager replayed as a CUDA graph: no host", .pure = true},
+    {.name = "cuda-graph",
+     .note = "torch-eager replayed as a CUDA graph: no host",
+     .pure = true,
+     .expert_capacity = 1.25},
 };
 
 const orr_software *orr_software_at(size_t index)

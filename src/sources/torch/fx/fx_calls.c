@@ -10,7 +10,7 @@
 #include "fx_impl.h"
 
 #include "base/text/text.h"
-#include "models/compute/operators/operator_table.h"
+#include "models/compute/operators/operator_kernel.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -194,6 +194,7 @@ typedef struct caller {
     op_kind *kinds;
     operator_tensor *tensors; /* scratch */
     size_t tensor_room;
+    orr_buf *texts;
     size_t *written_by; /* of each tensor: 1 + the last node that writes it */
     bool *is_read;
 } caller;
@@ -271,6 +272,25 @@ static orr_code check_figures(const caller *k, const fx_node *n, const fx_call *
                    c->flops < INT64_MAX ? "bytes" : "operations");
 }
 
+static void write_kernels(caller *k,
+                          const op_kind *kind,
+                          const operator_call *of,
+                          const operator_cost *cost,
+                          fx_call *call)
+{
+    orr_kernel kernels[OPERATOR_KERNELS];
+    char room[ORR_KERNEL_TEXT];
+    const size_t count = orr__operator_kernels(of, &kind->name, kind->row, cost, kernels);
+    call->kernels = k->texts->len;
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = orr_kernel_text(&kernels[i], room, sizeof room);
+        if (i)
+            orr_buf_text(k->texts, "; ");
+        orr_buf_add(k->texts, room, length);
+    }
+    call->kernels_length = k->texts->len - call->kernels;
+}
+
 static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err)
 {
     const fx_graph *g = k->g;
@@ -302,6 +322,8 @@ static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err
     call->is_product = cost.is_product;
     call->bytes_read = cost.bytes_read;
     call->bytes_written = cost.bytes_written;
+    if (call->role == FX_COMPUTE)
+        write_kernels(k, kind, &call_of, &cost, call);
     return check_figures(k, n, call, err);
 }
 
@@ -390,6 +412,7 @@ void fx_calls_fini(fx_calls *k)
 {
     orr_free(k->at);
     orr_free(k->is_read);
+    orr_buf_fini(&k->texts);
     *k = (fx_calls){0};
 }
 
@@ -402,6 +425,7 @@ orr_code fx_calls_make(const orr_fx *c, const fx_graph *g, fx_calls *out, orr_er
                 .g = g,
                 .kinds = orr_alloc(ops + 1, sizeof *k.kinds),
                 .written_by = orr_alloc(g->tensor_count + 1, sizeof *k.written_by),
+                .texts = &out->texts,
                 .is_read = out->is_read};
     orr_code code =
         k.kinds && k.written_by && out->at && out->is_read ? ORR_OK : orr_no_memory(err);
@@ -412,6 +436,8 @@ orr_code fx_calls_make(const orr_fx *c, const fx_graph *g, fx_calls *out, orr_er
         if (!code)
             mark_reads(&k, i, &out->at[i]);
     }
+    if (!code && out->texts.failed)
+        code = orr_no_memory(err);
     orr_free(k.kinds);
     orr_free(k.written_by);
     orr_free(k.tensors);

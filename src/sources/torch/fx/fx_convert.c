@@ -38,6 +38,7 @@ typedef struct fx_body {
     const fx_calls *calls;
     const uint64_t *held;
     const orr_fx_options *opt;
+    double slow; /* of the step's clock, on a chip */
     fx_slot *slots;
     size_t slot_count, slot_room;
     orr__builder b;
@@ -116,9 +117,63 @@ static void put_held(pen *p, size_t i)
     p->held = held;
 }
 
+/* ---- durations on a chip ---- */
+
+typedef struct call_time {
+    double fixed_us, clocked_us; /* that does not, and that does, scale with the clock */
+    double flops;
+} call_time;
+
+/* What no word of chip.h describes takes a roofline with four fifths of each peak. */
+static call_time time_call(const fx_body *body, const fx_call *call)
+{
+    const orr_chip *chip = body->opt->chip;
+    call_time out = {0, 0, 0};
+    orr_kernel k;
+    orr_str list = {(const char *)body->calls->texts.ptr + call->kernels, call->kernels_length};
+    while (list.len && orr_kernel_next(&list, &k, NULL) == ORR_OK) {
+        orr_kernel_time t;
+        if (!orr_chip_time(chip, &k, &t))
+            continue;
+        out.clocked_us += t.us * t.clock_share;
+        out.fixed_us += t.us * (1 - t.clock_share);
+        out.flops += t.clock_share > 0.5 ? orr_kernel_count(&k).flops : 0;
+    }
+    if (call->kernels_length)
+        return out;
+    const double work = (double)call->flops / (chip->peak_tflops[ORR_TYPE_BF16] * 0.8e6);
+    const double memory =
+        ((double)call->bytes_read + (double)call->bytes_written) / (chip->memory_GBps * 0.8e3);
+    out.fixed_us = chip->launch_us + (work > memory ? work : memory);
+    return out;
+}
+
+/* The highest clock over the one that the power cap leaves to the whole step. */
+static double slowdown_of(const fx_body *body)
+{
+    double fixed = 0, clocked = 0, flops = 0, slow = 1;
+    for (size_t i = 0; body->opt->chip && i < body->g->node_count; i++) {
+        if (body->calls->at[i].role != FX_COMPUTE)
+            continue;
+        const call_time t = time_call(body, &body->calls->at[i]);
+        fixed += t.fixed_us;
+        clocked += t.clocked_us;
+        flops += t.flops;
+    }
+    for (int i = 0; i < 4 && fixed + clocked > 0; i++) {
+        slow = orr_chip_slowdown(body->opt->chip, flops / (fixed + clocked * slow) * 1e-6);
+    }
+    return slow;
+}
+
 static void put_duration(pen *p, const fx_call *call)
 {
     const orr_fx_options *o = p->body->opt;
+    if (o->chip) {
+        const call_time t = time_call(p->body, call);
+        orr__build_duration_ps(p->b, (t.fixed_us + t.clocked_us * p->body->slow) * 1e6);
+        return;
+    }
     if (!(o->peak_flops > 0))
         return;
     const operator_cost cost = {.flops = call->flops,
@@ -158,6 +213,10 @@ static orr_code put_compute(pen *p, size_t i)
         bytes = INT64_MAX;
     put_duration(p, call);
     orr__put_work(p->b, limit(call->flops), limit(bytes));
+    if (call->kernels_length)
+        orr__put_text(p->b, ORR__ATTR_KERNELS,
+                      (orr_str){(const char *)p->body->calls->texts.ptr + call->kernels,
+                                call->kernels_length});
     put_held(p, i);
     orr__put_int(p->b, ORR__ATTR_STREAM, 0);
     return put(p, i, 0, 0);
@@ -270,6 +329,7 @@ static orr_code make_nodes(fx_body *body, orr_error *err)
              .streams = orr_map_create(16),
              .err = err};
     orr__build_open(&body->b, err);
+    body->slow = slowdown_of(body);
     orr_code code = p.slots && p.streams ? open_trace(body) : orr_no_memory(err);
     if (!code)
         code = fx_values_create(body->g, body->calls, &p.values, err);
