@@ -31,6 +31,9 @@ TEST(test_atlas_chips__the_clock_falls_with_work)
     CHECK(orr_chip_clock(h200, 460) == 1770);
     CHECK(orr_chip_clock(h200, 1e9) == 1485);
     CHECK(orr_chip_clock(orr_chip_find("mi300x"), 1e9) == 2100);
+    CHECK(orr_chip_slowdown(h200, 360) == 1);
+    CHECK(orr_chip_slowdown(h200, 460) > 1.04 && orr_chip_slowdown(h200, 460) < 1980.0 / 1770);
+    CHECK(orr_chip_slowdown(orr_chip_find("mi300x"), 1e9) == 1);
 }
 
 /* No kernel may be faster than the chip's peaks at its highest clock. */

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "models/compute/operators/operator_cost.h"
+#include "models/compute/operators/operator_kernel.h"
 #include "models/compute/operators/operator_table.h"
 
 /* A call as text: inputs, '>' and results; each DIMSxDIMS:BYTES, "()" for a scalar, '!' when it is
@@ -620,6 +621,33 @@ TEST(test_operator_cost__what_does_not_fit_ends_at_the_most)
                36);
 }
 
+/* ---- kernels ---- */
+
+static void kernels_of(const char *name, const char *tensors, char *text, size_t room)
+{
+    sketch k;
+    orr_kernel kernels[OPERATOR_KERNELS];
+    read_call(&k, name, tensors);
+    k.call.is_causal = strstr(name, "attention") != NULL;
+    const operator_name parts = orr__operator_name(k.call.name);
+    const operator_row *row = orr__operator_row(&parts);
+    const operator_cost price = orr__operator_cost_of(&k.call, &parts, row);
+    const size_t count = orr__operator_kernels(&k.call, &parts, row, &price, kernels);
+    text[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, room - used, "%s", i ? "; " : "");
+        orr_kernel_text(&kernels[i], text + strlen(text), room - strlen(text));
+    }
+}
+
+static void check_kernels(const char *name, const char *tensors, const char *expected)
+{
+    char text[1024];
+    kernels_of(name, tensors, text, sizeof text);
+    CHECK_TEXT(text, expected);
+}
+
 TEST(test_operator_cost__every_operator_bears_any_tensors)
 {
     static const char *const calls[] = {
@@ -631,6 +659,7 @@ TEST(test_operator_cost__every_operator_bears_any_tensors)
         "0x2:4 0x2:4 0x2:4 0x2:4",
         "():0 1x2x3x4x5x6x7:2 2:1 > ():2 3:4",
         "18446744073709551615x3:8 18446744073709551615x3x2:8 9:1 9:1 9:1"};
+    char text[1024];
     const operator_rows tables[] = {orr__operator_moves(), orr__operator_arithmetic()};
     for (size_t t = 0; t < 2; t++) {
         for (size_t i = 0; i < tables[t].count; i++) {
@@ -640,9 +669,43 @@ TEST(test_operator_cost__every_operator_bears_any_tensors)
                 CHECK(is_known || strcmp(tables[t].rows[i].name, "einsum") == 0);
                 (void)transposed(tables[t].rows[i].name, calls[j]);
                 (void)causal(tables[t].rows[i].name, calls[j]);
+                kernels_of(tables[t].rows[i].name, calls[j], text, sizeof text);
             }
         }
     }
+}
+
+TEST(test_operator_cost__kernels_of_products_know_their_layout)
+{
+    check_kernels("aten.mm.default", "64x32:2 32x16:2@1x32 > 64x16:2", "gemm bf16 m=64 n=16 k=32");
+    check_kernels("aten.mm.default", "64x32:2 32x16:2 > 64x16:2", "gemm bf16 m=64 n=16 k=32 nn");
+    check_kernels("aten.mm.default", "64x32:2@1x64 32x16:2 > 64x16:2",
+                  "gemm bf16 m=64 n=16 k=32 tn");
+    check_kernels("aten.addmm.default", "16:4 64x32:4 32x16:4@1x32 > 64x16:4",
+                  "gemm fp32 m=64 n=16 k=32 bias");
+    check_kernels("aten.bmm.default", "8x64x32:2 8x32x16:2 > 8x64x16:2",
+                  "gemm bf16 batch=8 m=64 n=16 k=32 nn");
+    check_kernels("aten.convolution.default", "8x64x56x56:2 128x64x3x3:2 > 8x128x28x28:2",
+                  "conv bf16 batch=8 n=128 k=64 side=56 window=3 stride=2");
+    check_kernels("aten._scaled_dot_product_cudnn_attention.default",
+                  "2x8x64x32:2 2x4x64x32:2 2x4x64x32:2 > 2x8x64x32:2",
+                  "attention bf16 batch=2 heads=8 kv_heads=4 head=32 q=64 kv=64 causal");
+}
+
+TEST(test_operator_cost__kernels_of_passes_know_the_order_of_operands)
+{
+    check_kernels("aten.add.Tensor", "64x32:2 64x32:2 > 64x32:2",
+                  "elementwise bf16 read=8192 write=4096");
+    check_kernels("aten.add.Tensor", "64x32:2@1x64 64x32:2 > 64x32:2",
+                  "elementwise bf16 read=8192 write=4096 strided");
+    check_kernels("aten.mul.Tensor", "64x32:2 32:2 > 64x32:2",
+                  "elementwise bf16 read=4160 write=4096 strided");
+    check_kernels("aten.sum.dim_IntList", "64x32:2 > 1x32:2", "reduce bf16 m=64 n=32 rows");
+    check_kernels("aten.sum.dim_IntList", "64x32:2 > 64x1:2", "reduce bf16 m=64 n=32 columns");
+    check_kernels("aten.cumsum.default", "4096x8:4 > 4096x8:8", "scan fp64 m=4096 n=8 columns");
+    check_kernels("aten.cat.default", "64x32:2 64x32:2 > 64x64:2", "copy bf16 write=8192 joined");
+    check_kernels("aten.view.default", "64x32:2 > 2048:2", "");
+    check_kernels("aten.mm.default", "0x32:2 32x16:2 > 0x16:2", "");
 }
 
 int main(void)
@@ -689,6 +752,8 @@ int main(void)
         RUN(test_operator_cost__fused_sgd_and_adagrad),
         RUN(test_operator_cost__copies_of_sharded_parameters),
         RUN(test_operator_cost__what_does_not_fit_ends_at_the_most),
+        RUN(test_operator_cost__kernels_of_products_know_their_layout),
+        RUN(test_operator_cost__kernels_of_passes_know_the_order_of_operands),
         RUN(test_operator_cost__every_operator_bears_any_tensors),
     };
     return RUN_ALL(tests);

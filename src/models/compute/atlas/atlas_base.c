@@ -57,18 +57,27 @@ double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p
     return p[0] + soft_max(best, memory);
 }
 
+/* A size, within what a kernel may have. */
+static uint64_t whole(double size)
+{
+    const double most = (double)(1ull << 40);
+    return size < 1 ? 1 : size > most ? 1ull << 40 : (uint64_t)size;
+}
+
 /* A convolution is a product of pixels by the channels of a window; backward there is one for the
  * input's gradient and one for the weights', of a few channels (an image) the latter alone. */
 double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const float *p, double x[3])
 {
-    const uint64_t stride = k->stride ? k->stride : 1, out_side = (k->side + stride - 1) / stride;
-    const uint64_t pixels = k->batch * out_side * out_side, groups = k->groups ? k->groups : 1;
-    const uint64_t window = k->window * k->window, inner = k->k / groups, outer = k->n / groups;
+    const double stride = least_one(k->stride), out_side = ceil((double)k->side / stride);
+    const uint64_t pixels = whole((double)k->batch * out_side * out_side);
+    const uint64_t groups = k->groups ? k->groups : 1, inner = k->k / groups;
+    const uint64_t outer = k->n / groups;
+    const double window = (double)k->window * (double)k->window;
     orr_kernel a = {.kind = ORR_KERNEL_GEMM, .type = k->type, .batch = groups};
     orr_kernel b = a;
     a.m = pixels;
     a.n = outer ? outer : 1;
-    a.k = inner && window ? inner * window : 1;
+    a.k = whole((double)inner * window);
     x[0] = log2((double)pixels);
     x[1] = log2((double)a.n);
     x[2] = log2((double)a.k);
@@ -79,9 +88,9 @@ double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const float *p
     b.k = pixels;
     if (inner % 8)
         return atlas_gemm_base(chip, &b, p);
-    a.m = k->batch * k->side * k->side;
+    a.m = whole((double)k->batch * (double)k->side * (double)k->side);
     a.n = inner;
-    a.k = (outer ? outer : 1) * window;
+    a.k = whole((double)outer * window);
     return atlas_gemm_base(chip, &a, p) + atlas_gemm_base(chip, &b, p);
 }
 

@@ -8,6 +8,8 @@
 #include "operator_kernel.h"
 #include "base/text/text.h"
 
+#include <math.h>
+
 typedef struct kernel_list {
     const operator_call *call;
     const operator_name *name;
@@ -161,15 +163,8 @@ static void add_linear(kernel_list *l)
 /* Square images; others by their area. */
 static uint64_t side_of(const operator_tensor *t)
 {
-    const uint64_t h = last_of(t, 1), w = last_of(t, 0), area = operator_times(h, w);
-    uint64_t side = h;
-    if (h == w || area == UINT64_MAX)
-        return h;
-    while (side > 1 && side * side > area)
-        side = side / 2;
-    while ((side + 1) * (side + 1) <= area && side < 1u << 20)
-        side++;
-    return side;
+    const uint64_t h = last_of(t, 1), w = last_of(t, 0);
+    return h == w ? h : (uint64_t)(sqrt((double)h * (double)w) + 0.5);
 }
 
 static void add_conv(kernel_list *l, bool is_backward)
@@ -183,7 +178,7 @@ static void add_conv(kernel_list *l, bool is_backward)
     const uint64_t out_side = side_of(y), side = side_of(x);
     const uint64_t groups = w->shape[1] ? x->shape[1] / w->shape[1] : 1;
     const bool has_bias = is_backward ? c->out_count > 2 : c->in_count > at + 2;
-    const uint64_t pixels = y->rank == 4 ? y->shape[0] * last_of(y, 0) * last_of(y, 1) : 0;
+    const uint64_t pixels = y->rank == 4 ? elements(y) / y->shape[1] : 0;
     add(l, (orr_kernel){.kind = ORR_KERNEL_CONV,
                         .type = type_of(x),
                         .batch = x->shape[0],
@@ -688,7 +683,7 @@ static bool are_sizes_known(const operator_call *c)
 {
     for (uint32_t i = 0; i < c->in_count + c->out_count; i++) {
         const operator_tensor *t = i < c->in_count ? &c->in[i] : &c->out[i - c->in_count];
-        if (t->element_bytes == 0 || elements(t) == UINT64_MAX)
+        if (t->element_bytes == 0 || elements(t) == 0 || elements(t) == UINT64_MAX)
             return false;
     }
     return true;
@@ -719,7 +714,7 @@ size_t orr__operator_kernels(const operator_call *call,
     else if (rule >= RULE_ATTENTION && rule <= RULE_ATTENTION_ROWS_BACKWARD)
         add_attention(&l, rule >= RULE_ATTENTION_ROWS,
                       rule == RULE_ATTENTION_BACKWARD || rule == RULE_ATTENTION_ROWS_BACKWARD);
-    else if (what == MEANS_FILL)
+    else if (what == MEANS_FILL && call->in_count + call->out_count)
         add_fill(&l, call->out_count ? &call->out[0] : &call->in[0]);
     else if (what != MEANS_NOTHING && call->in_count)
         add_by_meaning(&l, what);
