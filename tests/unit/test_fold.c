@@ -19,6 +19,7 @@ static orr_error err;
 typedef struct drawing {
     uint64_t state;
     uint32_t tp, dp, pp, ranks;
+    bool is_joint;
 } drawing;
 
 static uint32_t below(drawing *d, uint32_t n)
@@ -38,7 +39,17 @@ static bool chance(drawing *d, uint32_t percent)
 
 /* ---- traces: one body per stage ---- */
 
-enum { TP_GROUP, DP_GROUP, ALL_GROUP, NEXT, PREVIOUS, SLOTS, MOST_STAGES = 4, MOST_HOLES = 256 };
+enum {
+    TP_GROUP,
+    DP_GROUP,
+    ALL_GROUP,
+    DP_TWIN,
+    NEXT,
+    PREVIOUS,
+    SLOTS,
+    MOST_STAGES = 4,
+    MOST_HOLES = 256
+};
 
 typedef struct stage {
     orr_trace *t;
@@ -100,10 +111,12 @@ static void add_message(
 /* What all ranks do one after the other, or some of them. */
 static void add_operation(drawing *d, stage *stages, int64_t tag)
 {
-    static const uint32_t kinds[] = {ORR_COLL_ALL_REDUCE, ORR_COLL_ALL_GATHER,
-                                     ORR_COLL_REDUCE_SCATTER, ORR_COLL_ALL_TO_ALL};
+    static const uint32_t kinds[] = {ORR_COLL_ALL_REDUCE,     ORR_COLL_ALL_GATHER,
+                                     ORR_COLL_REDUCE_SCATTER, ORR_COLL_ALL_TO_ALL,
+                                     ORR_COLL_BROADCAST,      ORR_COLL_REDUCE};
     static const int64_t sizes[] = {64, 1000, 4096, 65536, 1 << 20};
-    const uint32_t what = below(d, 10), kind = kinds[below(d, 4)], one = below(d, d->pp);
+    const uint32_t what = below(d, 10), one = below(d, d->pp);
+    const uint32_t kind = kinds[below(d, d->is_joint ? 6 : 4)];
     const int64_t size = sizes[below(d, 5)];
     const bool is_everywhere = chance(d, 60);
     if (what < 4) {
@@ -111,7 +124,9 @@ static void add_operation(drawing *d, stage *stages, int64_t tag)
             if (is_everywhere || k == one)
                 add_node(d, &stages[k], ORR_NODE_COMP, below(d, 4) * 5, NULL, 0);
     } else if (what < 8) {
-        const uint32_t slot = what == 7 ? ALL_GROUP : what == 6 ? DP_GROUP : TP_GROUP;
+        const uint32_t slot = what == 7   ? ALL_GROUP
+                              : what == 6 ? (chance(d, 30) ? DP_TWIN : DP_GROUP)
+                                          : TP_GROUP;
         for (uint32_t k = 0; k < d->pp; k++)
             if (slot == ALL_GROUP || is_everywhere || k == one)
                 add_collective(d, &stages[k], kind, size, slot);
@@ -145,8 +160,10 @@ static orr_set *draw_set(drawing *d)
                  &err);
         const uint32_t size = d->tp * d->dp;
         for (uint32_t r = k * size; r < (k + 1) * size; r++) {
-            const int64_t values[] = {1 + r / d->tp, 1001 + k * d->tp + r % d->tp, 5000,
-                                      (r + size) % d->ranks, (r + d->ranks - size) % d->ranks};
+            const int64_t group = k * d->tp + r % d->tp;
+            const int64_t values[] = {
+                1 + r / d->tp, 1001 + group,          5000,
+                2001 + group,  (r + size) % d->ranks, (r + d->ranks - size) % d->ranks};
             CHECK_OK(orr_set_add_filled(set, index, 0, values, &err), &err);
         }
     }
@@ -156,10 +173,12 @@ static orr_set *draw_set(drawing *d)
             members[i] = g * d->tp + i;
         CHECK_OK(orr_set_add_group(set, 1 + g, members, d->tp, &err), &err);
     }
-    for (uint32_t g = 0; g < d->pp * d->tp; g++) {
+    const uint32_t shards = d->pp * d->tp;
+    for (uint32_t g = 0; g < 2 * shards; g++) { /* twice, for the twins */
         for (uint32_t i = 0; i < d->dp; i++)
-            members[i] = (g / d->tp * d->dp + i) * d->tp + g % d->tp;
-        CHECK_OK(orr_set_add_group(set, 1001 + g, members, d->dp, &err), &err);
+            members[i] = (g % shards / d->tp * d->dp + i) * d->tp + g % d->tp;
+        const int64_t id = g < shards ? 1001 + g : 2001 + g - shards;
+        CHECK_OK(orr_set_add_group(set, id, members, d->dp, &err), &err);
     }
     for (uint32_t i = 0; i < d->ranks; i++)
         members[i] = i;
@@ -245,7 +264,13 @@ static void draw_ports(drawing *d)
 {
     char text[300];
     const uint32_t inner = d->tp > 1 && d->tp < d->ranks && chance(d, 60) ? d->tp : 0;
-    if (inner)
+    const uint32_t middle = chance(d, 50) ? d->dp : d->pp;
+    if (inner && d->dp > 1 && d->pp > 1 && chance(d, 50))
+        snprintf(text, sizeof text,
+                 "topology: [Switch, Switch, Switch]\nnpus_count: [%u, %u, %u]\n"
+                 "bandwidth: [400, 50, 25]\nlatency: [250, 1000, 3000]\n",
+                 inner, middle, d->ranks / inner / middle);
+    else if (inner)
         snprintf(text, sizeof text,
                  "topology: [Switch, Switch]\nnpus_count: [%u, %u]\nbandwidth: [400, 50]\n"
                  "latency: [250, 1000]\n",
@@ -260,7 +285,7 @@ static void draw_ports(drawing *d)
 
 static void try_one(uint64_t number, bool is_joint, counts *c)
 {
-    drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1};
+    drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1, .is_joint = is_joint};
     below(&d, 2);
     d.tp = 1u << below(&d, 3);
     d.dp = 1 + below(&d, 4);

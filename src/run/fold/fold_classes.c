@@ -124,13 +124,27 @@ typedef struct finder {
     size_t *at;      /* by rank: its links in `other` */
     uint32_t *other; /* index of the group, WORLD, or the peer; NONE: nobody */
     uint64_t *colour, *next;
-    uint64_t *group_sum; /* by group; 0: not needed */
+    uint64_t *group_sum; /* by group */
+    uint64_t *group_lie; /* by group, in lock step: where it lies */
     uint64_t *line_sum;  /* by dimension and rank */
 } finder;
 
 static uint64_t mixed(uint64_t colour)
 {
     return orr_hash_mix(colour ^ 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu);
+}
+
+/* In which dimensions two ranks differ, as bits. */
+static uint64_t way_between(const orr_sim *s, uint32_t a, uint32_t b)
+{
+    uint64_t ways = 0;
+    for (uint32_t k = 0; k < s->dims; k++) {
+        const uint32_t n = s->net_config.npus[k];
+        ways |= (uint64_t)(a % n != b % n) << k;
+        a /= n;
+        b /= n;
+    }
+    return ways;
 }
 
 static bool find_others(finder *v)
@@ -165,36 +179,45 @@ static bool find_others(finder *v)
             const int64_t peer = x->type == ORR_NODE_COMM_SEND ? run_npu_dst(&probe, x->place)
                                                                : run_npu_src(&probe, x->place);
             *out = peer < 0 || peer >= (int64_t)s->npu_count ? RUN_NONE : (uint32_t)peer;
+            const uint64_t ways = *out == RUN_NONE ? 0 : way_between(s, r, *out);
+            if (f->is_lockstep && (ways & (ways - 1)) != 0)
+                fold_give_up(f, "messages of rank %u to rank %u pass through other ranks", r, *out);
         }
     }
     return true;
 }
 
-/* In which dimensions two ranks differ, as bits. */
-static uint64_t way_between(const orr_sim *s, uint32_t a, uint32_t b)
-{
-    uint64_t ways = 0;
-    for (uint32_t k = 0; k < s->dims; k++) {
-        const uint32_t n = s->net_config.npus[k];
-        ways |= (uint64_t)(a % n != b % n) << k;
-        a /= n;
-        b /= n;
-    }
-    return ways;
-}
-
-/* In lock step the time of a collective depends on where its members lie. */
+/* In lock step the time of a collective depends on where its members lie: how many in each host, and the dimensions in
+ * which they differ. */
 static uint64_t lie_of(const orr_sim *s, const cfg_group *g)
 {
-    uint64_t sum = g->count;
+    const uint32_t host = s->net_config.npus[0];
+    uint64_t sum = g->count, ways = 0;
     uint32_t run = 1;
     for (uint32_t i = 1; i <= g->count; i++) {
-        const bool is_near = i < g->count && g->sorted[i] / s->net_config.npus[0] ==
-                                                 g->sorted[i - 1] / s->net_config.npus[0];
-        sum += is_near ? way_between(s, g->sorted[0], g->sorted[i]) << 32 : mixed(run);
+        const bool is_near = i < g->count && g->sorted[i] / host == g->sorted[i - 1] / host;
+        if (i < g->count)
+            ways |= way_between(s, g->sorted[0], g->sorted[i]);
+        if (!is_near)
+            sum += mixed(run);
         run = is_near ? run + 1 : 1;
     }
-    return mixed(sum);
+    return mixed(sum ^ mixed(ways));
+}
+
+/* In lock step, also by which link of its trace each member calls it: two communicators of the same ranks, or of ranks
+ * that lie alike, are then told apart by what they are for. */
+static void add_callers(finder *v)
+{
+    const orr_sim *s = v->f->s;
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        const body *b = &v->bodies[orr_set_class_of(s->set, r)];
+        for (size_t i = 0; i < b->link_count; i++) {
+            const uint32_t other = v->other[v->at[r] + i];
+            if (b->links[i].type == ORR_NODE_COMM_COLL && other < WORLD)
+                v->group_sum[other] += orr_hash_mix(v->colour[r] ^ 0x589965cc75374cc3u, i + 1);
+        }
+    }
 }
 
 static void sum_groups(finder *v)
@@ -202,11 +225,15 @@ static void sum_groups(finder *v)
     const orr_sim *s = v->f->s;
     for (size_t i = 0; i < s->groups.count; i++) {
         const cfg_group *g = &s->groups.groups[i];
-        uint64_t sum = v->f->is_lockstep ? lie_of(s, g) : 0;
+        uint64_t sum = v->group_lie ? v->group_lie[i] : 0;
         for (uint32_t m = 0; m < g->count; m++)
             sum += mixed(v->colour[g->members[m]]);
-        v->group_sum[i] = mixed(sum ^ g->count);
+        v->group_sum[i] = sum;
     }
+    if (v->f->is_lockstep)
+        add_callers(v);
+    for (size_t i = 0; i < s->groups.count; i++)
+        v->group_sum[i] = mixed(v->group_sum[i] ^ s->groups.groups[i].count);
 }
 
 /* Collectives of all ranks go along the dimensions one by one. */
@@ -365,21 +392,24 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
 {
     orr_sim *s = f->s;
     const uint32_t bodies = orr_set_class_count(s->set), ranks = s->npu_count;
-    finder v = {.f = f,
-                .bodies = orr_alloc(bodies, sizeof *v.bodies),
-                .at = orr_alloc(ranks, sizeof *v.at),
-                .colour = orr_alloc(ranks, sizeof *v.colour),
-                .next = orr_alloc(ranks, sizeof *v.next),
-                .group_sum = orr_alloc(s->groups.count + 1, sizeof *v.group_sum),
-                .line_sum =
-                    s->dims > 1 ? orr_alloc((size_t)s->dims * ranks, sizeof *v.line_sum) : NULL};
+    finder v = {
+        .f = f,
+        .bodies = orr_alloc(bodies, sizeof *v.bodies),
+        .at = orr_alloc(ranks, sizeof *v.at),
+        .colour = orr_alloc(ranks, sizeof *v.colour),
+        .next = orr_alloc(ranks, sizeof *v.next),
+        .group_sum = orr_alloc(s->groups.count + 1, sizeof *v.group_sum),
+        .group_lie = f->is_lockstep ? orr_alloc(s->groups.count + 1, sizeof *v.group_lie) : NULL,
+        .line_sum = s->dims > 1 ? orr_alloc((size_t)s->dims * ranks, sizeof *v.line_sum) : NULL};
     bool ok = v.bodies && v.at && v.colour && v.next && v.group_sum && (s->dims == 1 || v.line_sum);
     f->class_of = orr_arena_new(f->arena, ranks, uint32_t);
     f->index_of = orr_arena_new(f->arena, ranks, uint32_t);
     ok = ok && f->class_of && f->index_of;
     for (uint32_t k = 0; ok && k < bodies; k++)
         ok = !s->graphs[k].t || read_body(f, k, &v.bodies[k]);
-    ok = ok && find_others(&v);
+    ok = ok && (v.group_lie || !f->is_lockstep) && find_others(&v);
+    for (size_t i = 0; ok && v.group_lie && i < s->groups.count; i++)
+        v.group_lie[i] = lie_of(s, &s->groups.groups[i]);
     uint32_t count = 0;
     if (ok && !f->has_given_up) {
         memcpy(v.colour, s->fold_colour, ranks * sizeof *v.colour);
@@ -409,6 +439,7 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
     orr_free(v.colour);
     orr_free(v.next);
     orr_free(v.group_sum);
+    orr_free(v.group_lie);
     orr_free(v.line_sum);
     if (!ok)
         orr_no_memory(err);

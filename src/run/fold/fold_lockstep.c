@@ -37,8 +37,7 @@ static const char *obstacle(const orr_sim *s)
     return NULL;
 }
 
-/* Messages are matched by class and tag, so that a tag must be the same for all members; and they must not pass through
- * ranks that know nothing of them. */
+/* Messages are matched by class and tag, so that a tag must be the same for all members. */
 static bool has_odd_messages(const orr_sim *s)
 {
     for (uint32_t k = 0; k < orr_set_class_count(s->set); k++) {
