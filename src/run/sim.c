@@ -168,7 +168,9 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
     sys_plan *p = &s->plans[kind];
     p->is_joint = s->net_ops == &orr__net_fluid && s->rules == &run_rules_ours &&
                   (!c->has_choices[kind] || c->is_plain[kind]);
-    if ((coll_has_root(kind) || p->is_joint) && !s->rules->ignores_new_keys)
+    /* Who names neither an algorithm nor a plan gets the usual one. */
+    const bool is_open = s->rules == &run_rules_ours && !c->has_choices[kind] && !s->opt.plans;
+    if ((coll_has_root(kind) || p->is_joint || is_open) && !s->rules->ignores_new_keys)
         choose_default(s, kind);
     else if (c->is_plain[kind])
         choose_for_all(s, kind);
