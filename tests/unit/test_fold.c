@@ -263,9 +263,12 @@ typedef struct counts {
 static void draw_ports(drawing *d)
 {
     char text[300];
-    const uint32_t inner = d->tp > 1 && d->tp < d->ranks && chance(d, 60) ? d->tp : 0;
+    uint32_t inner = d->tp > 1 && d->tp < d->ranks && chance(d, 60) ? d->tp : 0;
+    if (inner && d->ranks % (2 * inner) == 0 && 2 * inner < d->ranks && chance(d, 30))
+        inner *= 2; /* stages or replicas that share a host: some messages go by other ranks */
     const uint32_t middle = chance(d, 50) ? d->dp : d->pp;
-    if (inner && d->dp > 1 && d->pp > 1 && chance(d, 50))
+    if (inner && middle > 1 && d->ranks / inner % middle == 0 && d->ranks / inner > middle &&
+        chance(d, 50))
         snprintf(text, sizeof text,
                  "topology: [Switch, Switch, Switch]\nnpus_count: [%u, %u, %u]\n"
                  "bandwidth: [400, 50, 25]\nlatency: [250, 1000, 3000]\n",

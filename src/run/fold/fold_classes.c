@@ -127,6 +127,7 @@ typedef struct finder {
     uint64_t *group_sum; /* by group */
     uint64_t *group_lie; /* by group, in lock step: where it lies */
     uint64_t *line_sum;  /* by dimension and rank */
+    uint64_t *port_sum;  /* by rank, in lock step: whose messages go through its ports */
 } finder;
 
 static uint64_t mixed(uint64_t colour)
@@ -145,6 +146,20 @@ static uint64_t way_between(const orr_sim *s, uint32_t a, uint32_t b)
         b /= n;
     }
     return ways;
+}
+
+/* The next rank through whose ports a message goes: dimension by dimension, as fluid_paths.c has it. */
+static uint32_t next_on_way(const orr_sim *s, uint32_t at, uint32_t dst)
+{
+    uint32_t stride = 1;
+    for (uint32_t k = 0; k < s->dims; k++) {
+        const uint32_t n = s->net_config.npus[k];
+        const uint32_t from = at / stride % n, to = dst / stride % n;
+        if (from != to)
+            return at + to * stride - from * stride;
+        stride *= n;
+    }
+    return dst;
 }
 
 static bool find_others(finder *v)
@@ -179,9 +194,6 @@ static bool find_others(finder *v)
             const int64_t peer = x->type == ORR_NODE_COMM_SEND ? run_npu_dst(&probe, x->place)
                                                                : run_npu_src(&probe, x->place);
             *out = peer < 0 || peer >= (int64_t)s->npu_count ? RUN_NONE : (uint32_t)peer;
-            const uint64_t ways = *out == RUN_NONE ? 0 : way_between(s, r, *out);
-            if (f->is_lockstep && (ways & (ways - 1)) != 0)
-                fold_give_up(f, "messages of rank %u to rank %u pass through other ranks", r, *out);
         }
     }
     return true;
@@ -216,6 +228,30 @@ static void add_callers(finder *v)
             const uint32_t other = v->other[v->at[r] + i];
             if (b->links[i].type == ORR_NODE_COMM_COLL && other < WORLD)
                 v->group_sum[other] += orr_hash_mix(v->colour[r] ^ 0x589965cc75374cc3u, i + 1);
+        }
+    }
+}
+
+/* Ports are alike if the same messages of the same classes go through them.  Where a message goes by another rank, that
+ * one counts for its sender. */
+static void sum_ports(finder *v)
+{
+    const orr_sim *s = v->f->s;
+    memset(v->port_sum, 0, s->npu_count * sizeof *v->port_sum);
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        const body *b = &v->bodies[orr_set_class_of(s->set, r)];
+        for (size_t i = 0; i < b->link_count; i++) {
+            const uint32_t dst = v->other[v->at[r] + i];
+            if (b->links[i].type != ORR_NODE_COMM_SEND || dst == RUN_NONE)
+                continue;
+            uint64_t hop = 1;
+            for (uint32_t at = r; at != dst; hop++) {
+                at = next_on_way(s, at, dst);
+                const uint64_t which = (uint64_t)i << 8 | hop << 1 | (at == dst);
+                v->port_sum[at] += orr_hash_mix(v->colour[r] ^ 0x589965cc75374cc3u, which);
+                if (at != dst)
+                    v->port_sum[r] += orr_hash_mix(v->colour[at] ^ 0xe7037ed1a0b428dbu, which);
+            }
         }
     }
 }
@@ -270,11 +306,15 @@ static void refine(finder *v)
     const orr_sim *s = v->f->s;
     const bool has_lines = s->dims > 1 && !v->f->is_lockstep;
     sum_groups(v);
+    if (v->port_sum)
+        sum_ports(v);
     if (has_lines)
         sum_lines(v);
     for (uint32_t r = 0; r < s->npu_count; r++) {
         const body *b = &v->bodies[orr_set_class_of(s->set, r)];
         uint64_t h = mixed(v->colour[r]);
+        if (v->port_sum)
+            h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, v->port_sum[r] + 1);
         for (size_t i = 0; i < b->link_count; i++) {
             const uint32_t other = v->other[v->at[r] + i];
             const bool is_peer = b->links[i].type != ORR_NODE_COMM_COLL;
@@ -377,6 +417,28 @@ static void refuse_twins(const finder *v)
     }
 }
 
+/* One message of each member must be one message through each port that it meets. */
+static void refuse_uneven_ports(const finder *v)
+{
+    fold_sim *f = v->f;
+    const orr_sim *s = f->s;
+    for (uint32_t c = 0; c < f->class_count && !f->has_given_up; c++) {
+        const uint32_t r = f->classes[c].ranks[0];
+        const body *b = &v->bodies[orr_set_class_of(s->set, r)];
+        for (size_t i = 0; i < b->link_count; i++) {
+            const uint32_t dst = v->other[v->at[r] + i];
+            if (b->links[i].type != ORR_NODE_COMM_SEND || dst == RUN_NONE)
+                continue;
+            for (uint32_t at = r; at != dst && !f->has_given_up;) {
+                at = next_on_way(s, at, dst);
+                if (f->classes[f->class_of[at]].count != f->classes[c].count)
+                    fold_give_up(f, "messages of ranks like %u meet at ports of ranks like %u", r,
+                                 at);
+            }
+        }
+    }
+}
+
 static bool keep_group_colours(const finder *v)
 {
     fold_sim *f = v->f;
@@ -400,6 +462,7 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
         .next = orr_alloc(ranks, sizeof *v.next),
         .group_sum = orr_alloc(s->groups.count + 1, sizeof *v.group_sum),
         .group_lie = f->is_lockstep ? orr_alloc(s->groups.count + 1, sizeof *v.group_lie) : NULL,
+        .port_sum = f->is_lockstep ? orr_alloc(ranks, sizeof *v.port_sum) : NULL,
         .line_sum = s->dims > 1 ? orr_alloc((size_t)s->dims * ranks, sizeof *v.line_sum) : NULL};
     bool ok = v.bodies && v.at && v.colour && v.next && v.group_sum && (s->dims == 1 || v.line_sum);
     f->class_of = orr_arena_new(f->arena, ranks, uint32_t);
@@ -407,7 +470,7 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
     ok = ok && f->class_of && f->index_of;
     for (uint32_t k = 0; ok && k < bodies; k++)
         ok = !s->graphs[k].t || read_body(f, k, &v.bodies[k]);
-    ok = ok && (v.group_lie || !f->is_lockstep) && find_others(&v);
+    ok = ok && ((v.group_lie && v.port_sum) || !f->is_lockstep) && find_others(&v);
     for (size_t i = 0; ok && v.group_lie && i < s->groups.count; i++)
         v.group_lie[i] = lie_of(s, &s->groups.groups[i]);
     uint32_t count = 0;
@@ -426,6 +489,7 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
         ok = count && make_classes(f, v.bodies);
         if (ok && f->is_lockstep) {
             refuse_twins(&v);
+            refuse_uneven_ports(&v);
             ok = keep_group_colours(&v);
         }
     }
@@ -440,6 +504,7 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
     orr_free(v.next);
     orr_free(v.group_sum);
     orr_free(v.group_lie);
+    orr_free(v.port_sum);
     orr_free(v.line_sum);
     if (!ok)
         orr_no_memory(err);

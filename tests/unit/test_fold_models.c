@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fold_models.c - training steps of every model that is built in, with parallelism drawn by number: folded runs on
+ * unaware and on fluid give what every rank simulated gives.  Models keep a few layers, so that every rank can be
+ * simulated.  FOLD_SEEDS=A-B draws others, FOLD_WHY=1 says what became of each. */
+#include "check.h"
+#include "files.h"
+
+#include "run/sim.h"
+
+#include <orrery/lab/llm.h>
+#include <orrery/lab/model.h>
+
+#include <stdlib.h>
+
+static orr_error err;
+
+enum { HOST = 8, MOST_RANKS = 64, LAYERS = 4 };
+
+typedef struct drawing {
+    uint64_t state;
+} drawing;
+
+static uint32_t below(drawing *d, uint32_t n)
+{
+    d->state = d->state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(d->state >> 33) % n;
+}
+
+static orr_llm_options draw_step(drawing *d)
+{
+    orr_llm_options o = {.tp = 1u << below(d, 4),
+                         .cp = below(d, 4) ? 1 : 2,
+                         .pp = 1u << below(d, 3),
+                         .dp = 1u << below(d, 4),
+                         .seq = 1024,
+                         .micro_batch = 1,
+                         .pipeline = (orr_pipeline)below(d, ORR_PIPELINE_COUNT),
+                         .zero = below(d, 4),
+                         .no_sequence_parallel = below(d, 3) == 0,
+                         .overlaps_tensor = below(d, 4) == 0,
+                         .no_overlap = below(d, 3) == 0,
+                         .no_clipping = below(d, 3) == 0,
+                         .recompute = (orr_recompute)below(d, 4),
+                         .steps = 1 + (below(d, 4) == 0),
+                         .bucket_bytes = below(d, 2) ? 0 : 100000000};
+    while (o.tp * o.cp * o.pp * o.dp > MOST_RANKS)
+        o.dp > 1 ? (o.dp /= 2) : (o.tp /= 2);
+    if (o.tp * o.cp * o.pp * o.dp < HOST)
+        o.dp *= HOST;
+    o.ep = 1u << below(d, 4);
+    while (o.ep > o.dp * o.cp)
+        o.ep /= 2;
+    o.batch = o.dp * (1 + below(d, 3)) * (o.pp > 1 ? o.pp : 1);
+    return o;
+}
+
+static void draw_network(drawing *d, uint32_t ranks)
+{
+    static const uint32_t hosts[] = {8, 8, 4, 16};
+    uint32_t host = hosts[below(d, 4)];
+    char text[300];
+    while (host > ranks / 2)
+        host /= 2;
+    snprintf(text, sizeof text,
+             "topology: [Switch, Switch]\nnpus_count: [%u, %u]\nbandwidth: [450, 50]\n"
+             "latency: [300, 1500]\n",
+             host, ranks / host);
+    write_file("net.yml", text, strlen(text));
+    static const char plain[] =
+        "{\"roofline-enabled\":1,\"peak-perf\":600,\"local-mem-bw\":3000,\"scheduling-policy\":\"LIFO\","
+        "\"collective-optimization\":\"localBWAware\",\"preferred-dataset-splits\":2,"
+        "\"active-chunks-per-dimension\":2,\"endpoint-delay\":10}";
+    write_file("sys.json", plain, strlen(plain));
+}
+
+typedef struct counts {
+    unsigned folded, whole, refused;
+} counts;
+
+static void verify(const orr_set *set, const char *network, const char *model, counts *c)
+{
+    const orr_sim_options opt = {.system = "sys.json",
+                                 .network = "net.yml",
+                                 .fidelity = network,
+                                 .set = set,
+                                 .fold = ORR_SIM_FOLD_VERIFY};
+    orr_sim *s;
+    CHECK_OK(orr_sim_create(&opt, &s, &err), &err);
+    const orr_code code = orr_sim_run(s, &err);
+    if (code)
+        check_fail(__FILE__, __LINE__, "%s on %s: %s", model, network, err.message);
+    const bool is_folded = strstr(orr_sim_fold_why(s), "verified") != NULL;
+    if (getenv("FOLD_WHY"))
+        fprintf(stderr, "%s, %u ranks, %s: %s\n", model, orr_sim_ranks(s), network,
+                orr_sim_fold_why(s));
+    c->folded += is_folded;
+    c->whole += !is_folded;
+    orr_sim_destroy(s);
+}
+
+static void try_one(const orr_model *like, uint64_t number, counts *c)
+{
+    drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1};
+    orr_model m = *like;
+    orr_set *set;
+    below(&d, 2);
+    const orr_llm_options opt = draw_step(&d);
+    const uint32_t layers = LAYERS * opt.pp;
+    m.layers = m.layers < layers ? m.layers : layers;
+    m.dense_first = m.dense_first > 1 ? 1 : m.dense_first;
+    if (orr_llm_training(&m, &opt, &set, &err)) { /* not every model can be cut in every way */
+        c->refused++;
+        return;
+    }
+    draw_network(&d, opt.tp * opt.cp * opt.pp * opt.dp);
+    verify(set, "unaware", m.name, c);
+    verify(set, "fluid", m.name, c);
+    orr_set_close(set);
+}
+
+TEST(test_fold_models__steps_of_all_models_are_exact)
+{
+    unsigned long long first = 1, last = 1;
+    const char *asked = getenv("FOLD_SEEDS");
+    counts c = {0};
+    if (asked)
+        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
+    for (unsigned long long k = first; k <= last; k++)
+        for (size_t i = 0; orr_model_at(i); i++)
+            try_one(orr_model_at(i), k * 1000 + i, &c);
+    fprintf(stderr, "# %u folded, %u with every rank, %u refused\n", c.folded, c.whole, c.refused);
+    CHECK(c.folded * 2 > c.whole + c.folded); /* or nothing is tested */
+}
+
+int main(void)
+{
+    const CMUnitTest tests[] = {
+        RUN(test_fold_models__steps_of_all_models_are_exact),
+    };
+    return RUN_ALL(tests);
+}
