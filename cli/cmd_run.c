@@ -2,6 +2,7 @@
 /* cmd_run.c - orrery run: simulate traces on a model of a cluster. */
 #include <orrery/lab/compat.h>
 #include <orrery/lab/goal_traces.h>
+#include <orrery/lab/units.h>
 #include <orrery/version.h>
 #include <orrery/view.h>
 
@@ -176,6 +177,26 @@ static void take_result(orr_run *run, result *r)
     r->messages = orr_run_messages(run);
 }
 
+/* Said beside the name of the option that has the wrong text. */
+static orr_code set_limits(const cli_context *c, orr_run_config *config, orr_error *err)
+{
+    orr_ps time = 0;
+    orr_bytes bytes = 0;
+    orr_code code = ORR_OK;
+    if (cli_given(c, "max-time") && (code = orr_time_parse(cli_text(c, "max-time"), &time, err)))
+        return orr_because(err, ORR_EUSAGE, "--max-time");
+    if (cli_given(c, "max-memory") &&
+        (code = orr_bytes_parse(cli_text(c, "max-memory"), &bytes, err)))
+        return orr_because(err, ORR_EUSAGE, "--max-memory");
+    if ((cli_given(c, "max-time") && time <= 0) || (cli_given(c, "max-memory") && !bytes))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--%s: a limit of nothing leaves no run",
+                        time <= 0 && cli_given(c, "max-time") ? "max-time" : "max-memory");
+    config->max_seconds = (double)time * 1e-12;
+    config->max_bytes = bytes;
+    config->max_events = cli_given(c, "max-events") ? cli_count(c, "max-events") : 0;
+    return ORR_OK;
+}
+
 static orr_code run_network(comparison *k, result *r, orr_error *err)
 {
     char keys[CLI_KEYS_ROOM];
@@ -185,6 +206,8 @@ static orr_code run_network(comparison *k, result *r, orr_error *err)
     const bool is_loggops = strcmp(r->network, "loggops") == 0;
     orr_code code = is_loggops ? cli_loggops_options(k->c, &config, &model, err)
                                : cli_packet_keys(k->c, keys, err);
+    if (!code)
+        code = set_limits(k->c, &config, err);
     if (!code)
         code = is_loggops ? need_goal(k, err) : need_set(k, err);
     if (is_loggops) {
@@ -455,6 +478,10 @@ static const cli_option options[] = {
      .needs = ORR_RUN_SYSTEM | ONE_RUN},
     {"threads", 0, "N", "threads for reading traces and for packets; 0: one per core", CLI_COUNT, 0,
      256, "0"},
+    {"max-time", 0, "TIME",
+     "stop after this much time of the clock (10s, 5min) and show what is known by then"},
+    {"max-memory", 0, "SIZE", "stop when the program needs more memory (8GiB), likewise"},
+    {"max-events", 0, "N", "stop after so many events, likewise", CLI_COUNT, 1, UINT64_MAX},
     {"trace-log", 0, "FILE", "write when each node was issued and ended, one line per event",
      .needs = ORR_RUN_ISSUES | ONE_RUN},
     {"json", 0, NULL, "print one JSON object"},
@@ -992,7 +1019,9 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .path_steps = (uint32_t)cli_count(c, "critical-path"),
         .shows_progress = !c->quiet,
     };
-    code = cli_packet_rules(is_compat(c, "ns3"), &config.packet_rules, err);
+    code = set_limits(c, &config, err);
+    if (!code)
+        code = cli_packet_rules(is_compat(c, "ns3"), &config.packet_rules, err);
     if (!code && is_compat(c, "astra2023"))
         code = find_rules_of_2023(&config.rules, err);
     if (code)

@@ -190,6 +190,12 @@ typedef struct orr_run_config {
     unsigned threads;     /* that read traces and run packets; 0: one per core */
     bool shows_progress;  /* a line on stderr, when that is a terminal */
     bool prints_progress; /* LogGOPSim's: a line for each percent, in the writer "log" */
+
+    /* Limits, 0: none.  One that is reached stops the run as orr_run_stop does, and the error says
+     * which; results so far can be asked for. */
+    double max_seconds;  /* of the clock on the wall, in orr_run_to_end */
+    uint64_t max_bytes;  /* of memory, of the whole process */
+    uint64_t max_events; /* the same run always stops at the same one */
 } orr_run_config;
 
 /* What an engine can do, as bits.  engine: "traces", "schedule" or "flows"; network: see

@@ -18,6 +18,8 @@
 
 #include "base/memory/memory.h"
 
+#include <stdatomic.h>
+
 struct orr_sim;
 struct lgs_sim;
 struct orr_packet;
@@ -67,7 +69,8 @@ extern const run_engine run_traces_engine, run_schedule_engine, run_flows_engine
 
 struct orr_run {
     const run_engine *engine;
-    orr_run_config config; /* with strings of the arena */
+    atomic_bool was_stopped; /* by orr_run_stop, not by a limit */
+    orr_run_config config;   /* with strings of the arena */
     orr_arena *arena;
     union {
         struct orr_sim *sim;

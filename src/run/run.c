@@ -3,9 +3,12 @@
  * (engine.h). */
 #include "engine.h"
 
+#include "base/threads/guard.h"
 #include "trace/input_files.h"
+#include <orrery/lab/units.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -164,18 +167,51 @@ orr_code orr_run_step(orr_run *r, orr_error *err)
     return r->engine->step(r, err);
 }
 
+static void stop_at_limit(void *run)
+{
+    orr_run *r = run;
+    r->engine->stop(r);
+}
+
+/* Which limit it was, before where it had come to. */
+static orr_code say_limit(const orr_run *r, orr_guard_limit which, orr_error *err)
+{
+    const orr_run_config *c = &r->config;
+    char text[ORR_UNIT_ROOM];
+    if (which == ORR_GUARD_TIME)
+        return orr_because(err, ORR_ESTOP, "the limit of %.6g s is reached", c->max_seconds);
+    if (which == ORR_GUARD_MEMORY) {
+        orr_bytes_text(c->max_bytes, text);
+        return orr_because(err, ORR_ESTOP, "the limit of %s of memory is reached", text);
+    }
+    if (c->max_events && !atomic_load(&r->was_stopped))
+        return orr_because(err, ORR_ESTOP, "the limit of %" PRIu64 " events is reached",
+                           c->max_events);
+    return ORR_ESTOP;
+}
+
 orr_code orr_run_to_end(orr_run *r, orr_error *err)
 {
     struct timespec from, to;
+    orr_guard *guard;
+    atomic_store(&r->was_stopped, false);
+    orr_code code =
+        orr_guard_start(r->config.max_seconds, r->config.max_bytes, stop_at_limit, r, &guard, err);
+    if (code)
+        return code;
     clock_gettime(CLOCK_MONOTONIC, &from);
-    const orr_code code = r->engine->to_end(r, err);
+    code = r->engine->to_end(r, err);
     clock_gettime(CLOCK_MONOTONIC, &to);
+    const orr_guard_limit which = orr_guard_end(guard);
+    if (code == ORR_ESTOP)
+        code = say_limit(r, which, err);
     r->seconds += (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
     return code;
 }
 
 void orr_run_stop(orr_run *r)
 {
+    atomic_store(&r->was_stopped, true);
     r->engine->stop(r);
 }
 

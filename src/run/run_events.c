@@ -122,12 +122,19 @@ static void move_line(watcher *p, const orr_sim *s, uint64_t events)
 
 /* ---- the loop ---- */
 
-static bool run_batch(clk_clock *c)
+static bool run_batch(clk_clock *c, uint64_t most)
 {
-    for (unsigned i = 0; i < BATCH; i++)
+    for (unsigned i = 0; i < BATCH && i < most; i++)
         if (!clk_step(c))
             return false;
     return true;
+}
+
+/* Before the limit on events is reached. */
+static uint64_t events_left(const orr_sim *s)
+{
+    const uint64_t most = s->opt.max_events, done = clk_events(s->clock);
+    return !most ? UINT64_MAX : most > done ? most - done : 0;
 }
 
 static orr_code stopped(orr_sim *s, orr_error *err)
@@ -149,8 +156,8 @@ static orr_code run_loop(orr_sim *s, orr_error *err)
     bool has_more = true, is_stopped = false;
     start_line(&p, s);
     while (has_more && !is_stopped) {
-        has_more = run_batch(s->clock);
-        is_stopped = atomic_load_explicit(&s->must_stop, memory_order_relaxed);
+        has_more = run_batch(s->clock, events_left(s));
+        is_stopped = atomic_load_explicit(&s->must_stop, memory_order_relaxed) || !events_left(s);
         const uint64_t after = work_done(s);
         move_line(&p, s, after - before);
         before = after;

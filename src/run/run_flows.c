@@ -23,6 +23,7 @@ static orr_code create(orr_run *r, orr_error *err)
         .rules = c->packet_rules,
         .threads = c->threads,
         .shows_progress = c->shows_progress,
+        .max_events = c->max_events,
         .wants_history = c->records & ORR_RUN_HISTORY,
         .program = c->program,
     };

@@ -38,6 +38,7 @@ static orr_code create(orr_run *r, orr_error *err)
     opt.keeps_queues = c->records & ORR_RUN_QUEUES;
     opt.keeps_pairs = c->records & ORR_RUN_PAIRS;
     opt.shows_progress = c->shows_progress;
+    opt.max_events = c->max_events;
     opt.prints_progress = c->prints_progress;
     return lgs_create(c->schedule, &opt, &r->is.loggops, err);
 }

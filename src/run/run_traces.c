@@ -105,6 +105,7 @@ static orr_code create(orr_run *r, orr_error *err)
         .critical_path = c->path_steps,
         .records_goal = c->records & ORR_RUN_SCHEDULE,
         .shows_progress = c->shows_progress,
+        .max_events = c->max_events,
         .program = c->program,
         .change = {.has_dimension = c->change.has_dimension,
                    .dimension = c->change.dimension,

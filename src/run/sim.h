@@ -86,6 +86,7 @@ typedef struct orr_sim_options {
     uint32_t critical_path; /* how many steps of it reports list; 0: not in reports */
     bool records_goal;      /* for orr_sim_goal */
     bool shows_progress;    /* a line on stderr, when that is a terminal */
+    uint64_t max_events;    /* stops there, with ORR_ESTOP; 0: no limit */
     const char
         *program; /* the program's name for the head of results: "orrery 0.1.0"; NULL: left out */
     orr_sim_change change;

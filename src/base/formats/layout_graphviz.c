@@ -3,7 +3,9 @@
  *
  * Why text goes in: its own reader is what everybody's DOT files are judged by, and a graph of the
  * size that can be laid out is read in no time.  Its messages are kept off stderr; the last one
- * goes into our error. Graphviz keeps its state in globals, so the calls are made under a lock.
+ * goes into our error. Graphviz keeps its state in globals, so the calls are made under a lock, and one
+ * context serves the whole process: the text plugin remembers a font by its address, which belongs to
+ * the context, so that a second context would read what was freed with the first.
  * Cost: the layout's.  An edge is a chain of one node for each level it spans, and the time grows
  * with about the square of all these nodes: 1,800 take half a second, 4,300 take 4 s, 7,300 take 11 s,
  * and the 200,000 of a recorded training step with 800 operators take hours.  What has more than
@@ -164,8 +166,10 @@ static orr_code choose_and_render(
 static orr_code read_and_render(
     const char *text, const char *format, orr_buf *out, bool *is_plain, orr_error *err)
 {
+    static GVC_t *gvc;
     agseterr(AGMAX);
-    GVC_t *gvc = gvContext();
+    if (!gvc)
+        gvc = gvContext();
     if (!gvc)
         return orr_no_memory(err);
     Agraph_t *g = agmemread(text);
@@ -173,7 +177,6 @@ static orr_code read_and_render(
                             : fail_layout("read the graph", err);
     if (g)
         agclose(g);
-    gvFreeContext(gvc);
     return code;
 }
 

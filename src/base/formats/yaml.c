@@ -7,7 +7,7 @@
 #include <string.h>
 #include <yaml.h>
 
-enum { MOST_BYTES = 16 << 20 };
+enum { MOST_BYTES = 16 << 20, MOST_DEPTH = 100 };
 
 struct orr_yaml {
     yaml_document_t document;
@@ -18,6 +18,25 @@ struct orr_yaml {
 static uint32_t as_line(size_t n)
 {
     return n < UINT32_MAX ? (uint32_t)n + 1 : UINT32_MAX;
+}
+
+/* libyaml looks at every open bracket for every token, so that a file of brackets takes the square of
+ * its size.  Brackets in quotes and comments count as well: no file has a hundred open ones. */
+static orr_code check_depth(const orr_yaml *y, orr_span bytes, orr_error *err)
+{
+    uint32_t depth = 0, line = 1;
+    for (size_t i = 0; i < bytes.len; i++) {
+        const uint8_t c = bytes.ptr[i];
+        line += c == '\n';
+        depth += c == '[' || c == '{';
+        depth -= depth && (c == ']' || c == '}');
+        if (depth > MOST_DEPTH) {
+            const orr_where w = orr_where_line(y->path, line, 1);
+            return orr_fail(err, ORR_EINPUT, &w, "brackets are nested deeper than %d levels",
+                            MOST_DEPTH);
+        }
+    }
+    return ORR_OK;
 }
 
 static orr_code load(orr_yaml *y, orr_span bytes, orr_error *err)
@@ -53,7 +72,9 @@ orr_code orr_yaml_open(orr_span bytes, const char *path, orr_yaml **out, orr_err
         return orr_no_memory(err);
     }
     memcpy(y->path, path, strlen(path) + 1);
-    const orr_code code = load(y, bytes, err);
+    orr_code code = check_depth(y, bytes, err);
+    if (!code)
+        code = load(y, bytes, err);
     if (code)
         orr_yaml_close(y);
     else

@@ -324,9 +324,11 @@ orr_code fold_run(fold_sim *f, orr_error *err)
         start(f);
     }
     while (has_more && !fold_is_over(f)) {
-        for (unsigned i = 0; i < BATCH && has_more; i++)
+        const uint64_t most = s->opt.max_events;
+        for (unsigned i = 0; i < BATCH && has_more && (!most || f->steps < most); i++, f->steps++)
             has_more = fold_step(f);
-        if (has_more && atomic_load_explicit(&s->must_stop, memory_order_relaxed))
+        if (has_more && (atomic_load_explicit(&s->must_stop, memory_order_relaxed) ||
+                         (most && f->steps >= most)))
             return fold_make_results(f) ? ORR_ESTOP : orr_no_memory(err);
     }
     if (!fold_is_over(f) && s->finished < s->npu_count)

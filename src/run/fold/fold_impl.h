@@ -203,6 +203,7 @@ typedef struct fold_path {
 struct fold_sim {
     orr_sim *s;
     orr_arena *arena;
+    uint64_t steps; /* for the limit on events */
     fold_times *times;
     uint32_t *class_of, *index_of; /* by rank */
     fold_class *classes;

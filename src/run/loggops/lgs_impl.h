@@ -148,9 +148,11 @@ struct lgs_sim {
     bool has_wildcards;
     bool counts_all; /* rules->counts_all_edges, where it is often asked */
     bool has_started;
-    bool is_stepping; /* one event, and back to the caller */
-    uint8_t asked;    /* stepping: 1 before the event, 2 after it */
-    atomic_bool must_stop;
+    /* must_stop is raised for every kind of stop, so that an event asks one flag. */
+    bool is_counting;     /* ... by a step or a limit: `most` events may pass */
+    uint64_t asked, most; /* since it was raised */
+    uint64_t passed;      /* in earlier calls under a limit */
+    atomic_bool must_stop, must_end;
 
     void *extra; /* of the rules */
     struct lgs_noise *noise;
@@ -160,11 +162,12 @@ struct lgs_sim {
     size_t stall_count;
 };
 
-/* Asked before each event; stepping raises the flag, too, and lets one event through. */
+/* Asked before each event. */
 static inline bool lgs_is_stopped(lgs_sim *s)
 {
     return atomic_load_explicit(&s->must_stop, memory_order_relaxed) &&
-           (!s->is_stepping || ++s->asked > 1);
+           (!s->is_counting || atomic_load_explicit(&s->must_end, memory_order_relaxed) ||
+            ++s->asked > s->most);
 }
 
 /* ---- clocks */

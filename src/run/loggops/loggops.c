@@ -271,11 +271,29 @@ orr_code lgs_outcome(const lgs_sim *s, const orr_error *inner, orr_error *err)
     return inner->code;
 }
 
+/* So many events, and back to the caller. */
+static void count_events(lgs_sim *s, uint64_t most)
+{
+    s->is_counting = true;
+    s->asked = 0;
+    s->most = most;
+    atomic_store(&s->must_stop, true);
+}
+
 orr_code lgs_run(lgs_sim *s, orr_error *err)
 {
     struct timespec from, to;
     clock_gettime(CLOCK_MONOTONIC, &from);
+    if (s->opt.max_events)
+        count_events(s, s->opt.max_events > s->passed ? s->opt.max_events - s->passed : 0);
     const orr_code code = s->rules->run(s, err);
+    const bool is_at_limit = s->is_counting && s->asked > s->most;
+    if (s->is_counting)
+        s->passed += s->asked - is_at_limit;
+    if (s->is_counting && !is_at_limit && !atomic_load(&s->must_end))
+        atomic_store(&s->must_stop, false); /* it came to its end before */
+    s->is_counting = false;
+    atomic_store(&s->must_end, false);
     clock_gettime(CLOCK_MONOTONIC, &to);
     s->seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
     if (code)
@@ -287,11 +305,12 @@ orr_code lgs_run(lgs_sim *s, orr_error *err)
 
 orr_code lgs_step_once(lgs_sim *s, orr_error *err)
 {
-    const bool was_stopped = atomic_exchange(&s->must_stop, true);
-    s->is_stepping = true;
-    s->asked = 0;
+    const bool was_stopped = atomic_load(&s->must_stop),
+               had_to_end = atomic_exchange(&s->must_end, false);
+    count_events(s, 1);
     const orr_code code = s->rules->run(s, err);
-    s->is_stepping = false;
+    s->is_counting = false;
+    atomic_store(&s->must_end, had_to_end);
     atomic_store(&s->must_stop, was_stopped);
     return code ? code : s->asked < 2 ? ORR_END : ORR_OK;
 }
@@ -304,6 +323,7 @@ bool lgs_is_complete(const lgs_sim *s)
 
 void lgs_stop(lgs_sim *s)
 {
+    atomic_store_explicit(&s->must_end, true, memory_order_relaxed);
     atomic_store_explicit(&s->must_stop, true, memory_order_relaxed);
 }
 

@@ -44,6 +44,7 @@ typedef struct lgs_options {
     bool keeps_queues;    /* for "queues"; makes matching as slow as its queues are long */
     bool keeps_pairs;     /* for "pairs" */
     bool shows_progress;  /* a line on stderr, when that is a terminal */
+    uint64_t max_events;  /* stops there, with ORR_ESTOP; 0: no limit */
     bool prints_progress; /* a line on standard output for each percent, as LogGOPSim does */
 } lgs_options;
 

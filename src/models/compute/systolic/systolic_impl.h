@@ -20,6 +20,7 @@ typedef struct orr__systolic {
     uint64_t out_h, out_w;   /* output size, rounded as the rules say */
     uint64_t E;              /* output pixels of a filter: out_h * out_w */
     double exact_h, exact_w; /* the same before rounding, as v1 has them */
+    uint64_t *steps;         /* counted where it is given; our own rules bound them */
 } orr__systolic;
 
 static inline uint64_t orr__cdiv(uint64_t a, uint64_t b)

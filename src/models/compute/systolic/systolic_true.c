@@ -77,6 +77,16 @@ orr__wide orr__systolic_true_cycles(const orr__systolic *s)
  * Cost: rows of the filter times combs that meet in one; teeth are gone through only when combs
  * differ and have gaps. */
 
+/* Steps of a layer, some seconds of them: rows of the ifmap, teeth, pieces and folds.  Layers of real
+ * networks on buffers of real arrays take thousands; a size of ten digits in a file of 60 bytes asks
+ * for days. */
+#define MOST_STEPS ((uint64_t)1 << 27)
+
+static bool may_go_on(const orr__systolic *s)
+{
+    return !s->steps || ++*s->steps <= MOST_STEPS;
+}
+
 typedef struct comb {
     uint64_t x0, x1, i0, i1;
 } comb;
@@ -131,7 +141,7 @@ static uint64_t merge_combs(const rectangle *r, const comb *combs, unsigned coun
                 (best == count ||
                  next[i] * r->step + combs[i].i0 < next[best] * r->step + combs[best].i0))
                 best = i;
-        if (best == count)
+        if (best == count || !may_go_on(r->s))
             return words;
         const comb *c = &combs[best];
         const bool is_solid = c->i1 - c->i0 >= r->step;
@@ -173,11 +183,12 @@ static uint64_t inner_words(const rectangle *r, uint64_t from, uint64_t to)
     const uint64_t stride = r->s->layer->stride_height;
     uint64_t words = 0;
     if (stride <= r->f1 - r->f0 + 1) {
-        for (uint64_t Y = from; Y < to && Y < from + stride; Y++)
+        for (uint64_t Y = from; Y < to && Y < from + stride && may_go_on(r->s); Y++)
             words += row_words(r, Y) * ((to - 1 - Y) / stride + 1);
         return words;
     }
-    for (uint64_t f = r->f0; f <= r->f1; f++) { /* rows in between are not met at all */
+    for (uint64_t f = r->f0; f <= r->f1 && may_go_on(r->s);
+         f++) { /* rows in between are not met at all */
         const uint64_t past = (from + stride - f % stride) % stride;
         const uint64_t Y = from + (past ? stride - past : 0);
         if (Y < to)
@@ -189,7 +200,7 @@ static uint64_t inner_words(const rectangle *r, uint64_t from, uint64_t to)
 static uint64_t edge_words(const rectangle *r, uint64_t from, uint64_t to)
 {
     uint64_t words = 0;
-    for (uint64_t Y = from; Y < to; Y++)
+    for (uint64_t Y = from; Y < to && may_go_on(r->s); Y++)
         words += row_words(r, Y);
     return words;
 }
@@ -552,7 +563,7 @@ static void run_fold(memory *m, uint64_t v, uint64_t h)
                 (first < 0 || t->start + t->next < tiles[first].start + tiles[first].next))
                 first = i;
         }
-        if (first < 0)
+        if (first < 0 || !may_go_on(m->s))
             break;
         use_next(m, first, &tiles[first], v, h);
     }
@@ -647,9 +658,9 @@ static void run_columns(memory *m)
         last = *m;
         for (int i = 0; i < ORR_OPERANDS; i++)
             before[i] = *m->doors[i].out;
-        for (uint64_t h = 0; h < m->f.inner; h++)
+        for (uint64_t h = 0; h < m->f.inner && may_go_on(m->s); h++)
             run_fold(m, v, h);
-        if (m->stalls >= TOO_LONG / 4)
+        if (m->stalls >= TOO_LONG / 4 || *m->s->steps > MOST_STEPS)
             return;
     }
 }
@@ -704,9 +715,13 @@ static void finish_outputs(memory *m, door *d)
         d->out->peak = peak;
 }
 
-/* Stalls, first and last cycles, and what goes to and from memory. */
-static void true_memory(const orr__systolic *s, orr_systolic_result *out)
+/* Stalls, first and last cycles, and what goes to and from memory; false: in too many steps. */
+static bool true_memory(const orr__systolic *uncounted, orr_systolic_result *out)
 {
+    uint64_t steps = 0;
+    orr__systolic counted = *uncounted;
+    const orr__systolic *const s = &counted;
+    counted.steps = &steps;
     const uint64_t sizes[] = {s->array->ifmap_words, s->array->filter_words, s->array->ofmap_words};
     const uint64_t words[] = {orr__systolic_distinct(s, 0, s->E, 0, s->T), s->N * s->T,
                               s->E * s->N};
@@ -728,6 +743,7 @@ static void true_memory(const orr__systolic *s, orr_systolic_result *out)
     finish_outputs(&m, &m.doors[ORR_OPERAND_OFMAP]);
     out->stalls = (uint64_t)m.stalls;
     out->dram_partial_reads = m.partial_reads;
+    return steps <= MOST_STEPS;
 }
 
 /* ---- words and cycles ---- */
@@ -802,7 +818,10 @@ orr_code orr__systolic_true_run(const orr__systolic *s, orr_systolic_result *out
     const uint64_t cycles = (uint64_t)orr__systolic_true_cycles(s);
     const double places = (double)(s->R * s->C);
     out->folds = f.inner * f.outer;
-    true_memory(s, out);
+    if (!true_memory(s, out))
+        return orr_fail(err, ORR_EINPUT, NULL,
+                        "the layer is too large for this array: its memory takes more than 2^27 "
+                        "steps; sizes of ten digits are rarely meant");
     if (out->stalls >= (uint64_t)1 << 62)
         return orr_fail(err, ORR_EINPUT, NULL, "the bandwidth is too small: 2^62 cycles or more");
     out->cycles = cycles + out->stalls;

@@ -30,6 +30,7 @@ typedef struct orr_packet_options {
     /* 0: one per core if the network is large; results are the same with any number */
     unsigned threads;
     bool shows_progress;
+    uint64_t max_events; /* stops there, with ORR_ESTOP; 0: no limit */
     bool wants_history;  /* what links and queues do over time is recorded, for orr_packet_view */
     const char *program; /* who asks, for the head of results; NULL: not said */
 } orr_packet_options;

@@ -253,6 +253,13 @@ static uint64_t packets_through(const orr_packet *p)
     return (g->data_bytes - g->retransmitted_bytes) / p->in.config.payload;
 }
 
+/* Before the limit on events is reached. */
+static uint64_t events_left(const orr_packet *p)
+{
+    const uint64_t most = p->opt.max_events, done = fab_figures_of(p->fabric)->events;
+    return !most ? UINT64_MAX : most > done ? most - done : 0;
+}
+
 static void run_batches(orr_packet *p)
 {
     orr_progress line;
@@ -262,8 +269,8 @@ static void run_batches(orr_packet *p)
     orr_progress_start(&line, "simulating", "packets", bytes_wanted(p) / payload,
                        !p->opt.shows_progress);
     line.note = note;
-    while (!atomic_load_explicit(&p->must_stop, memory_order_relaxed) &&
-           fab_run(p->fabric, BATCH)) {
+    while (!atomic_load_explicit(&p->must_stop, memory_order_relaxed) && events_left(p) &&
+           fab_run(p->fabric, events_left(p) < BATCH ? events_left(p) : BATCH)) {
         const uint64_t now = packets_through(p);
         if (line.done + (now - before) >= line.look)
             say_where(p, note, sizeof note);
@@ -293,7 +300,7 @@ orr_code orr_packet_run(orr_packet *p, orr_error *err)
         return code;
     const uint64_t ps = fab_now(p->fabric) * (1000 / fab_unit(p->fabric));
     orr_time_text(ps < INT64_MAX ? (orr_ps)ps : INT64_MAX, time);
-    if (atomic_exchange(&p->must_stop, false))
+    if (atomic_exchange(&p->must_stop, false) || !events_left(p))
         return orr_fail(err, ORR_ESTOP, NULL,
                         "interrupted at %s of simulated time: %" PRIu64 " of %" PRIu64
                         " flows were done",

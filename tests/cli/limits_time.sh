@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# A few bytes must not take minutes: work that grows with a number in the input is bounded, and says so.  The
+# time limit is of the processor: under it these inputs once took more than 25 s.
+ulimit -t 20
+t() { orrery -q "$@" 2>&1 | tail -1; }
+printf '[general]\nrun_name = a\n\n[architecture_presets]\nArrayHeight: 8\nArrayWidth: 8\nIfmapSramSzkB: 1\nFilterSramSzkB: 1\nOfmapSramSzkB: 1\nIfmapOffset: 0\nFilterOffset: 10000000\nOfmapOffset: 20000000\nDataflow: ws\nBandwidth: 10\nMemoryBanks: 1\n\n[run_presets]\nInterfaceBandwidth: CALC\n' >a.cfg
+printf 'Layer, M, N, K,\nqkv, 2147483648, 96, 32,\n' >rows.csv
+printf 'Layer name, IFMAP Height, IFMAP Width, Filter Height, Filter Width, Channels, Num Filter, Strides,\nconv,8,8,3,3,4,2147483648,2,\n' >filters.csv
+printf 'Layer name, IFMAP Height, IFMAP Width, Filter Height, Filter Width, Channels, Num Filter, Strides,\nconv,1073741826,3,536870912,2,1,1,1,\n' >high.csv
+for layers in rows filters high; do
+    t scalesim -c a.cfg -t $layers.csv --csv
+done
+orrery gen -q all_reduce --ranks 4 --comm-size 8589934592 -o big
+printf 'generate: {type: leaf-spine, ranks: 4, spines: 2, ranks_per_leaf: 4, bandwidth: 400Gb/s}\n' >net.yml
+head -c 200000 /dev/zero | tr '\0' '[' >open.txt
+{ printf '{"links": [{"from": "leaf1", "to": "spine0", "failed": '; cat open.txt; printf '}]}\n'; } >ranks.yml
+printf '{"scheduling-policy": "LIFO", "local-mem-bw": 1600, "preferred-dataset-splits": 1, "all-reduce-implementation": ["ring"]}' >sys.json
+t run big -s sys.json -t net.yml --ranks-file ranks.yml
+{ printf 'arrival_us,prompt,output\n0,1,1\n40,21,65536\n'; } >requests.csv
+t serve llama-3-8b -r requests.csv --chunk 512 | grep -c .
