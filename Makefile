@@ -56,7 +56,7 @@ check:
 	@$(MAKE) --no-print-directory build-san/build.ninja
 	@ninja -C build-san --quiet
 	@$(call browser-tests,build-san)
-	@tests/run --build build-san --slow 8 $(TESTS)
+	@tests/run --build build-san --slow 8 --much $(TESTS)
 
 # CAPTURE_TESTS= picks scripts by name; CAPTURE_ROOT= is a system with python3-torch to chroot into.
 check-capture: all

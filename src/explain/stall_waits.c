@@ -9,6 +9,8 @@
  * Cost: n log n in messages, linear in ranks, chunks and nodes. */
 #include "stall_impl.h"
 
+#include "run/goal_tape.h"
+
 #include <stdlib.h>
 
 static uint32_t add_wait(orr__stall *st, const orr__wait *w)
@@ -77,6 +79,8 @@ static bool read_messages(orr__stall *st)
 {
     if (!msg_list(st->sim->matcher, st->arena, &st->messages, &st->message_count))
         return false;
+    for (uint32_t i = 0; i < st->message_count; i++)
+        st->messages[i].receiver = tape_receiver(st->messages[i].receiver);
     qsort(st->messages, st->message_count, sizeof *st->messages, compare_messages);
     st->next = orr_arena_new(st->arena, st->message_count, uint32_t);
     st->wait_of = orr_arena_new(st->arena, st->message_count, uint32_t);

@@ -172,6 +172,12 @@ static clk_call tape_recv(
     return (clk_call){received, t, add(t, &e)};
 }
 
+clk_call tape_receiver(clk_call c)
+{
+    const struct goal_tape *t = c.context;
+    return c.action == received ? t->receives[t->entries[c.argument].receive].then : c;
+}
+
 const run_observer tape_observer = {
     .node_start = tape_node_start,
     .node_end = tape_node_end,
