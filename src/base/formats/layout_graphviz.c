@@ -51,6 +51,25 @@ static void set_date(orr_buf *pdf, size_t from)
         found[i] = (uint8_t)date[i];
 }
 
+/* A graph without a name is called by a counter of the process, "%47", and an SVG shows it in two
+ * places.  Every drawing gets the name that the first one has. */
+static void add_svg(orr_buf *out, const char *svg, size_t len)
+{
+    static const char *const before[] = {"<!-- Title: %", "<title>%"};
+    size_t from = 0;
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        const char *found = memmem(svg + from, len - from, before[i], strlen(before[i]));
+        if (!found)
+            break;
+        const size_t at = (size_t)(found - svg) + strlen(before[i]);
+        orr_buf_add(out, svg + from, at - from);
+        orr_buf_byte(out, '3');
+        for (from = at; from < len && svg[from] >= '0' && svg[from] <= '9'; from++)
+            continue;
+    }
+    orr_buf_add(out, svg + from, len - from);
+}
+
 /* ---- how large a graph is to the layout ---- */
 
 typedef struct levels {
@@ -139,7 +158,9 @@ static orr_code render(
     const bool is_done = gvRenderData(gvc, g, format, &data, &len) == 0 && data;
     const orr_code code = is_done ? ORR_OK : fail_layout("draw the graph", err);
     const size_t from = out->len;
-    if (is_done)
+    if (is_done && strcmp(format, "svg") == 0)
+        add_svg(out, data, len);
+    else if (is_done)
         orr_buf_add(out, data, len);
     if (strcmp(format, "pdf") == 0 && !out->failed)
         set_date(out, from);

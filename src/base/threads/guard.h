@@ -2,8 +2,8 @@
 /* guard.h - limits of time and memory on a piece of work that can be asked to stop.
  *
  *     orr_guard *g;
- *     code = orr_guard_start(10.0, 0, stop_it, it, &g, &err);    ten seconds
- *     code = work(it, &err);                                     stop_it(it) may be called meanwhile
+ *     code = orr_guard_start(10, 0, stop_it, it, &g, &err);    ten seconds
+ *     code = work(it, &err);                                   stop_it(it) may be called meanwhile
  *     if (orr_guard_end(g) == ORR_GUARD_TIME) ...
  *
  * A thread looks at the clock and at the memory of the process some fifty times a second. */
