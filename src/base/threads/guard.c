@@ -23,7 +23,8 @@ struct orr_guard {
     void *context;
 };
 
-uint64_t orr_guard_memory(void)
+/* Bytes of the process that are in memory; 0: not known. */
+static uint64_t memory_now(void)
 {
     FILE *f = fopen("/proc/self/statm", "re");
     unsigned long long all = 0, resident = 0;
@@ -44,7 +45,7 @@ static orr_guard_limit look(const orr_guard *g, const struct timespec *now)
 {
     if (g->has_deadline && !is_before(now, &g->deadline))
         return ORR_GUARD_TIME;
-    return g->bytes && orr_guard_memory() > g->bytes ? ORR_GUARD_MEMORY : ORR_GUARD_NONE;
+    return g->bytes && memory_now() > g->bytes ? ORR_GUARD_MEMORY : ORR_GUARD_NONE;
 }
 
 static void *watch(void *guard)

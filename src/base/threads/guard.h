@@ -28,6 +28,5 @@ orr_code orr_guard_start(double seconds,
                          orr_guard **out,
                          orr_error *err) ORR_MUST_CHECK;
 orr_guard_limit orr_guard_end(orr_guard *g); /* which limit was reached; NULL is fine */
-uint64_t orr_guard_memory(void); /* bytes of the process that are in memory; 0: not known */
 
 #endif
