@@ -69,8 +69,6 @@ void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r)
     if (r->most_tag >= UINT32_MAX)
         cli_note(c, "tags need more than 32 bits; --tag-bits 32 keeps them within\n");
     remark(c, r->unmatched, "message has no other end", "messages have no other end");
-    if (cli_given(c, "plan") && r->planned == 0)
-        cli_note(c, "no collective is of a kind, size and number of ranks that a plan is for\n");
     remark(c, r->planned, "collective of a rank is written by a plan",
            "collectives of all ranks together are written by plans");
 }
@@ -189,6 +187,8 @@ static orr_code nccl_run(cli_context *c, orr_error *err)
     if (code)
         return code;
     cli_nccl_remarks(c, &r);
+    if (cli_given(c, "plan") && r.planned == 0)
+        cli_note(c, "no collective is of a kind, size and number of ranks that a plan is for\n");
     if (is_stdout(o.output) || is_stdout(o.events))
         return ORR_OK; /* the result is there already */
     if (cli_flag(c, "json"))

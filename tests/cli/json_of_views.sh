@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: drawing
 # --json of the commands that show: one object on standard output and nothing else.
 orrery gen -q layered --nodes 8 --width 2 -o small.et
 orrery feed --json small.et

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# room: astra_sim, chakra, stage
+# room: astra_sim, chakra, stage, drawing
 # ASTRA-sim's tutorials as typed: those of version 1.0 (2022, 2023), which read tutorial_result.csv, and those of 2024, which
 # start Chakra's tools and STAGE as Python modules.  The times of one collective are those that version 1.0 printed.
 root=$(dirname "$(command -v orrery)")
