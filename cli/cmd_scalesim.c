@@ -29,7 +29,7 @@ static const cli_option options[] = {
     {"compat", 0, "v1|v2|v3", "figures and report files of SCALE-Sim, including its defects"},
     {"output", 'o', "DIR", "write report files there"},
     {"log-dir", 'p', "DIR", "the same, into DIR/RUN_NAME"},
-    {"traces", 0, NULL, "with --compat v1: also write every access; large"},
+    {"traces", 0, NULL, "with --compat: also write every access; large"},
     {"json", 0, NULL, "print one JSON object"},
     {"csv", 0, NULL, "print CSV, one row per layer"},
     {"arch_config", 0, "FILE", "the same as --config (v1)"},
@@ -190,8 +190,8 @@ static orr_code check_options(const cli_context *c, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL, "--output and --log-dir cannot be used together");
     if (cli_given(c, "compat") && cli_flag(c, "round-up"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--round-up is for our own figures, not --compat");
-    if (!is_v1(c) && cli_flag(c, "traces"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--traces requires --compat v1");
+    if (!cli_given(c, "compat") && cli_flag(c, "traces"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--traces requires --compat v1, v2 or v3");
     if (is_v1(c) && form && strcmp(form, "gemm") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "SCALE-Sim v1 supports convolutions only");
     return ORR_OK;
@@ -246,9 +246,14 @@ orr_code cli_scalesim_folder(const char *base,
     return code ? code : make_folder(out, err);
 }
 
-orr_code cli_scalesim_traces(const orr_scalesim *r, const char *reports, orr_error *err)
+orr_code cli_scalesim_traces(const orr_scalesim *r,
+                             int generation,
+                             const char *reports,
+                             orr_error *err)
 {
     char path[4200];
+    if (generation > 1) /* folders layer0, layer1, ... beside the reports */
+        return orr_scalesim_write_traces(r, reports, err);
     snprintf(path, sizeof path, "%.4096s/layer_wise", reports);
     const orr_code code = make_folder(path, err);
     return code ? code : orr_scalesim_write_traces(r, path, err);
@@ -276,7 +281,7 @@ static orr_code write_reports(const cli_context *c,
     if (!code)
         code = orr_scalesim_write(r, folder, err);
     if (!code && cli_flag(c, "traces"))
-        code = cli_scalesim_traces(r, folder, err);
+        code = cli_scalesim_traces(r, is_v1(c) ? 1 : 2, folder, err);
     if (!code)
         cli_note(c, "reports are in %s\n", folder);
     return code;

@@ -14,7 +14,10 @@ orr_code cli_scalesim_folder(const char *base,
                              char *out,
                              size_t size,
                              orr_error *err);
-/* v1: into the folder layer_wise of the reports. */
-orr_code cli_scalesim_traces(const orr_scalesim *r, const char *reports, orr_error *err);
+/* v1: into the folder layer_wise of the reports; v2 and v3: into layer0, layer1, ... */
+orr_code cli_scalesim_traces(const orr_scalesim *r,
+                             int generation,
+                             const char *reports,
+                             orr_error *err);
 
 #endif

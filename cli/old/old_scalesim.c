@@ -178,6 +178,8 @@ static void print_layer(const old_run *o, size_t i)
     if (o->generation == 3)
         print_averages(x->sram, "SRAM", is_sparse ? x->filter_metadata / (double)x->cycles : -1);
     print_averages(x->dram, "DRAM", -1);
+    if (o->generation == 3)
+        puts("Saving traces: Done!");
 }
 
 static void print_all(const old_run *o)
@@ -206,10 +208,8 @@ static orr_code write_reports(const old_run *o, orr_error *err)
     orr_code code = cli_scalesim_folder(base, &o->config, o->net, folder, sizeof folder, err);
     if (!code)
         code = orr_scalesim_write(o->r, folder, err);
-    if (!code && o->generation == 1)
-        code = cli_scalesim_traces(o->r, folder, err);
-    if (!code && o->generation == 3)
-        cli_note(o->c, "note: reports are in %s; traces are not written\n", folder);
+    if (!code && o->generation != 2) /* scale.py of v2 writes none */
+        code = cli_scalesim_traces(o->r, o->generation, folder, err);
     return code;
 }
 
@@ -218,7 +218,7 @@ static orr_code run_scalesim(cli_context *c, orr_error *err)
     old_run o = {.c = c};
     orr_scalesim_options opt = {.program = "orrery " ORR_VERSION};
     orr_code code = read_inputs(&o, &opt.rules, err);
-    opt.wants_traces = o.generation == 1;
+    opt.wants_traces = o.generation != 2;
     if (!code)
         code = orr_scalesim_run(&o.config, o.net, &opt, &o.r, err);
     if (!code)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # room: scale_sim
-# SCALE-Sim's three generations as their documents start them: the same report files and, but for progress bars and the
-# traces of v3, the same lines.  Flags tell v1 from the others, the configuration v2 from v3.
+# SCALE-Sim's three generations as their documents start them: the same files and, but for progress bars, the same
+# lines.  Flags tell v1 from the others, the configuration v2 from v3.
 root=$(dirname "$(command -v orrery)")
 mkdir configs topologies layouts
 printf '[general]\nrun_name = "t4"\n[architecture_presets]\nArrayHeight: 4\nArrayWidth: 4\nIfmapSramSz: 1\n' >configs/eyeriss.cfg
@@ -30,7 +30,7 @@ cat logs/t4/COMPUTE_REPORT.csv
 PYTHONPATH=${PYTHONPATH-}:$root python3 "$root/scalesim/scale.py" -c configs/v2.cfg -t topologies/mnk.csv -i gemm -p logs | grep -A 2 Running
 echo "-- v3"
 PYTHONPATH=$root python3 -m scalesim.scale -c configs/v3.cfg -t topologies/sparse.csv -p logs
-ls logs/t4
+(cd logs/t4 && find . -type f | sort)
 cat logs/t4/SPARSE_REPORT.csv
 scale.py -c configs/v3.cfg -t topologies/mnk.csv -i gemm -s N -q >gemm.txt
 diff logs/t4/COMPUTE_REPORT.csv results/t4/COMPUTE_REPORT.csv | tail -n 1

@@ -246,5 +246,6 @@ orr_code ss_v2_write(const struct orr_scalesim *r, const char *folder, orr_error
 orr_code ss_v3_write(const struct orr_scalesim *r, const char *folder, orr_error *err);
 orr_code ss_v1_check_names(const struct orr_scalesim *r, orr_error *err);
 orr_code ss_v1_write_traces(const struct orr_scalesim *r, const char *folder, orr_error *err);
+orr_code ss_v2_write_traces(const struct orr_scalesim *r, const char *folder, orr_error *err);
 
 #endif

@@ -1193,4 +1193,5 @@ const orr_rules_systolic orr__scale_sim_v2 = {
     .run = ss_v2_run,
     .rows = ORR__ROWS_BY_FORM,
     .write = ss_v2_write,
+    .write_traces = ss_v2_write_traces,
 };

@@ -92,7 +92,7 @@ static void open_pruned(ss_matrices *m)
         m->rows--;
 }
 
-static orr_code open_matrices(const orr__systolic *s, ss_matrices *out, orr_error *err)
+orr_code ss_v3_matrices(const orr__systolic *s, ss_matrices *out, orr_error *err)
 {
     const orr_systolic_sparsity *sparsity = &s->array->sparsity;
     *out = (ss_matrices){.s = s, .columns = s->T, .rows = s->T};
@@ -245,7 +245,7 @@ static orr_code ss_v3_run(const orr__systolic *s, orr_systolic_result *out, orr_
         memory.bandwidth[ORR_OPERAND_FILTER] = a->filter_banks.bandwidth;
         memory.bandwidth[ORR_OPERAND_OFMAP] = (uint64_t)a->bandwidth;
     }
-    orr_code code = open_matrices(s, &m, err);
+    orr_code code = ss_v3_matrices(s, &m, err);
     if (!code)
         code = run_words(s, &m, &memory, out, err);
     ss_words_close(memory.words[0]);
@@ -361,4 +361,5 @@ const orr_rules_systolic orr__scale_sim_v3 = {
     .rows = ORR__ROWS_BY_FORM,
     .has_sparsity = true,
     .write = ss_v3_write,
+    .write_traces = ss_v2_write_traces,
 };

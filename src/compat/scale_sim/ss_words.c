@@ -87,6 +87,8 @@ struct ss_words {
     uint64_t pitch; /* lines of a fold */
     uint64_t *line; /* the words of one */
     size_t count;
+    bool is_wide;     /* lanes without a word have their place in it, too */
+    bool counts_once; /* a wait, as in v2 */
 
     /* The prefetch order. */
     const orr_systolic_banks *banks;
@@ -104,9 +106,11 @@ static uint64_t at(const ss_words *w, uint64_t major, uint64_t minor)
     return w->is_filter ? ss_filter_at(w->m, minor, major) : ifmap_at(w->m, major, minor);
 }
 
-static void add(ss_words *w, uint64_t address)
+static void add(ss_words *w, uint64_t lane, uint64_t address)
 {
-    if (address != SS_NO_WORD)
+    if (w->is_wide)
+        w->line[lane] = address;
+    else if (address != SS_NO_WORD)
         w->line[w->count++] = address;
 }
 
@@ -124,8 +128,9 @@ static void add_skewed(ss_words *w, const skew *k, uint64_t line)
     const uint64_t to = orr__min(k->lanes, line + 1);
     for (uint64_t lane = from; lane < to; lane++) {
         const uint64_t step = line - lane;
-        add(w, k->objects_are_lanes ? at(w, k->object + lane, k->element + step)
-                                    : at(w, k->object + step, k->element + lane));
+        add(w, lane,
+            k->objects_are_lanes ? at(w, k->object + lane, k->element + step)
+                                 : at(w, k->object + step, k->element + lane));
     }
 }
 
@@ -133,7 +138,7 @@ static void add_skewed(ss_words *w, const skew *k, uint64_t line)
 static void add_loaded(ss_words *w, uint64_t object, uint64_t lanes, uint64_t element)
 {
     for (uint64_t lane = 0; lane < lanes; lane++)
-        add(w, at(w, object + lane, element));
+        add(w, lane, at(w, object + lane, element));
 }
 
 static uint64_t left(uint64_t all, uint64_t from, uint64_t most)
@@ -152,7 +157,7 @@ static void add_blocks(ss_words *w, uint64_t h, uint64_t line)
             continue;
         const uint64_t first = base + j / half * m->block;
         for (uint64_t b = 0; b < m->block && first + b < m->s->T; b++)
-            add(w, at(w, line - j, first + b));
+            add(w, j * m->block + b, at(w, line - j, first + b));
     }
 }
 
@@ -189,7 +194,7 @@ static void make_fixed(ss_words *w, uint64_t v, uint64_t h, uint64_t line)
     add_skewed(w, &k, line - s->R);
 }
 
-size_t ss_words_line(ss_words *w, uint64_t line, const uint64_t **out)
+static void make_line(ss_words *w, uint64_t line)
 {
     const uint64_t fold = line / w->pitch, v = fold / w->f.inner, h = fold % w->f.inner;
     w->count = 0;
@@ -197,8 +202,31 @@ size_t ss_words_line(ss_words *w, uint64_t line, const uint64_t **out)
         make_os(w, v, h, line % w->pitch);
     else
         make_fixed(w, v, h, line % w->pitch);
+}
+
+size_t ss_words_line(ss_words *w, uint64_t line, const uint64_t **out)
+{
+    w->is_wide = false;
+    make_line(w, line);
     *out = w->line;
     return w->count;
+}
+
+size_t ss_words_lanes(ss_words *w, uint64_t line, const uint64_t **out)
+{
+    const bool is_loaded =
+        w->flow != ORR_DATAFLOW_OS && w->is_filter == (w->flow == ORR_DATAFLOW_WS);
+    const bool is_across = w->flow == ORR_DATAFLOW_OS ? w->is_filter : is_loaded;
+    const uint64_t rows = 2 * w->s->R / (w->m->block ? w->m->block : 1) * (w->m->block / 2);
+    const uint64_t lanes = w->m->is_packed && !w->is_filter ? rows * w->m->block
+                           : is_across                      ? w->s->C
+                                                            : w->s->R;
+    for (uint64_t i = 0; i < lanes; i++)
+        w->line[i] = SS_NO_WORD;
+    w->is_wide = true;
+    make_line(w, line);
+    *out = w->line;
+    return lanes;
 }
 
 uint64_t ss_words_low(const ss_words *w)
@@ -451,6 +479,34 @@ uint64_t ss_words_places(const ss_words *w)
     return w->places;
 }
 
+typedef struct list {
+    uint64_t *next;
+} list;
+
+static bool list_place(ss_words *w, uint64_t address, void *ctx)
+{
+    (void)w;
+    *((list *)ctx)->next++ = address;
+    return true;
+}
+
+void ss_words_order(ss_words *w, uint64_t *out)
+{
+    list l = {out};
+    (void)visit_places(w, list_place, &l);
+}
+
+void ss_words_count_once(ss_words *w)
+{
+    w->counts_once = true;
+}
+
+uint64_t ss_words_address(const ss_words *w, uint64_t word)
+{
+    const bool has_zero = w->is_filter && w->m->is_pruned && w->s->array->filter_offset > 0;
+    return has_zero && word + 1 == w->s->array->filter_offset ? 0 : word;
+}
+
 int64_t ss_v3_served(int64_t served, uint64_t request, uint64_t *requests, uint64_t moves)
 {
     const int64_t each = (int64_t)request + 1;
@@ -535,7 +591,7 @@ bool ss_words_serve(ss_words *w,
         const uint64_t moves = fetch(w, words[i], &set);
         if (moves == UINT64_MAX)
             return false;
-        if (moves && w->is_lined) {
+        if (moves && (w->is_lined || w->counts_once)) {
             *requests += moves;
             const int64_t there = (int64_t)(*requests * (request + 1)) - 1;
             *served = there > *served ? there : *served;

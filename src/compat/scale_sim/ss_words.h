@@ -31,4 +31,16 @@ orr_code ss_words_open(const ss_matrices *m,
                        orr_error *err) ORR_MUST_CHECK;
 void ss_words_close(ss_words *w); /* NULL is fine */
 
+/* A line of the schedule with all its lanes, SS_NO_WORD where one rests; how many there are. */
+size_t ss_words_lanes(ss_words *w, uint64_t line, const uint64_t **out);
+/* All ss_words_places() of the prefetch order; SS_NO_WORD where one is empty. */
+void ss_words_order(ss_words *w, uint64_t *out);
+/* From now on waits count as in v2 (scale-sim.md 6.4), not as in 12.3. */
+void ss_words_count_once(ss_words *w);
+/* What the reference calls a word: word 0 is kept beside the others here. */
+uint64_t ss_words_address(const ss_words *w, uint64_t word);
+
+/* The matrices of a layer of v3; the caller frees `fill`. */
+orr_code ss_v3_matrices(const orr__systolic *s, ss_matrices *out, orr_error *err) ORR_MUST_CHECK;
+
 #endif
