@@ -55,9 +55,11 @@ static const cli_option options[] = {
     {"machine", 0, "MACHINE",
      "chip, memory and rates of this cluster ('orrery machine list'); ranks must fit"},
     {"hardware", 'w', "CHIP",
-     "peak and memory bandwidth of this chip ('orrery gemm --list-hardware')"},
-    {"tflops", 0, "N", "peak TFLOPS (989; fp8: 1979)", CLI_COUNT, 1, 1000000},
-    {"memory-rate", 0, "RATE", "memory bandwidth of a device", .fallback = "3.35TB/s"},
+     "estimate by measured kernels of this chip ('orrery chip list'); default h100"},
+    {"ideal", 0, NULL, "estimate at the full peaks of the chip"},
+    {"tflops", 0, "N", "estimate at this rate instead of a chip's (989; fp8: 1979)", CLI_COUNT, 1,
+     1000000},
+    {"memory-rate", 0, "RATE", "the same for memory (3.35TB/s)"},
     {"link-rate", 0, "RATE", "send bandwidth of a rank", .fallback = "450GB/s"},
     {"transfer-rate", 0, "RATE", "bandwidth for moving KV caches", .fallback = "50GB/s"},
     {"device-memory", 0, "SIZE", "memory per device", .fallback = "80GB"},
@@ -152,7 +154,9 @@ static orr_code read_device(const cli_context *c, orr_serve_options *o, orr_erro
     orr_code code = read_machine(c, o, err);
     if (!code)
         code = read_hardware(c, o, err);
-    if (cli_given(c, "tflops") || cli_given(c, "memory-rate"))
+    if (!cli_given(c, "machine") && !cli_given(c, "hardware"))
+        o->chip = orr_chip_find("h100");
+    if (cli_given(c, "tflops") || cli_given(c, "memory-rate") || cli_flag(c, "ideal"))
         o->chip = NULL;
     if (cli_given(c, "tflops"))
         o->peak = cli_count(c, "tflops") * UINT64_C(1000000000000);
@@ -300,7 +304,8 @@ static void print_text(const result *r)
     printf("%s request%s: %s tokens in, %s tokens out\n", orr_count_text(p->requests, a[0]),
            p->requests == 1 ? "" : "s", orr_count_text(p->prompt_tokens, a[1]),
            orr_count_text(p->output_tokens, a[2]));
-    printf("estimated: %s in all, %.4g tokens/s; first token after %s (%s at most)",
+    printf("estimated by %s%s: %s in all, %.4g tokens/s;\nfirst token after %s (%s at most)",
+           r->o.chip ? "kernels of " : "peaks, without losses", r->o.chip ? r->o.chip->name : "",
            orr_time_text(p->time, a[0]), tokens_per_second(r),
            orr_time_text(p->first_token_mean, a[1]), orr_time_text(p->first_token_most, a[2]));
     if (p->next_token_mean)
@@ -367,6 +372,7 @@ static void print_json(const result *r)
     cli_json_object(w, "estimate");
     orr_json_put_u64(w, "peak_operations_per_s", r->o.peak);
     orr_json_put_u64(w, "memory_bytes_per_s", r->o.memory_rate);
+    orr_json_put_text(w, "chip", r->o.chip ? r->o.chip->name : NULL);
     orr_json_put_u64(w, "link_bytes_per_s", r->o.link_rate);
     orr_json_put_u64(w, "transfer_bytes_per_s", r->o.transfer_rate);
     cli_json_i64(w, "time_ps", p->time);
