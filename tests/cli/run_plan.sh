@@ -41,5 +41,5 @@ echo "status $?"
 printf 'topology: [Switch]\nnpus_count: [8]\nbandwidth: [50]\nlatency: [500]\n' >net.yml
 orrery stage gpt2 -q --dp 2 --tp 4 --seq 64 --batch 2 -o tp.orr >stage.txt
 sed 's/"local-mem-bw"/"roofline-enabled": 1, "peak-perf": 900, "local-mem-bw"/' sys.json >roofline.json
-orrery run -q tp.orr -s roofline.json -t net.yml | head -1
-orrery run tp.orr -s roofline.json -t net.yml --plan ring_all_gather.xml,ring_reduce_scatter.xml | head -1
+orrery run -q --ideal tp.orr -s roofline.json -t net.yml | head -1
+orrery run --ideal tp.orr -s roofline.json -t net.yml --plan ring_all_gather.xml,ring_reduce_scatter.xml | head -1

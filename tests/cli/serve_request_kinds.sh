@@ -37,13 +37,13 @@ cat >vllm.json <<'END'
 {"backend": "vllm", "request_rate": 400.0, "input_lens": [80, 20], "output_lens": [2, 3],
  "start_times": [51203.125, 51203.1275], "ttfts": [0.01, 0.02]}
 END
-orrery serve gpt2 -r own.csv -o own.orr -q
+orrery serve --ideal gpt2 -r own.csv -o own.orr -q
 for list in azure.csv splitwise.csv vidur.csv burstgpt.csv llmservingsim.jsonl mooncake.jsonl vllm.json; do
-    orrery serve gpt2 -r $list -o other.orr -q >/dev/null
+    orrery serve --ideal gpt2 -r $list -o other.orr -q >/dev/null
     cmp own.orr other.orr && echo "$list: the same traces"
 done
 echo '[{"conversations": [{"from": "human", "value": "hello"}]}]' >sharegpt.json
-orrery serve gpt2 -r sharegpt.json
+orrery serve --ideal gpt2 -r sharegpt.json
 echo "status $?"
 # More iterations than traces are kept of: figures alone.
 orrery serve llama-3.2-1b --phase decode -b 1 -p 1 -n 270000 --json 2>&1 | grep -o '"iterations": [0-9]*'

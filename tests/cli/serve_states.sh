@@ -48,7 +48,7 @@ cat >system.json <<'EOF'
  "roofline-enabled": 1}
 EOF
 printf 'topology: [ Switch ]\nnpus_count: [ 2 ]\nbandwidth: [ 400.0 ]\nlatency: [ 500.0 ]\n' >network.yml
-orrery serve -q next.json --tp 2 -b 2 -p 64 -n 4 -o next.orr >/dev/null && orrery run -q next.orr -n unaware -s system.json -t network.yml | head -n 1
+orrery serve -q next.json --tp 2 -b 2 -p 64 -n 4 -o next.orr >/dev/null && orrery run -q --ideal next.orr -n unaware -s system.json -t network.yml | head -n 1
 orrery info next.orr --rank 0 --top 100 | grep -o "mixer[.][a-z]*" | sort -u | tr "\n" " "
 for wrong in "next.json --decode-tp 1" "next.json --cp 2 --phase prefill" "jamba.json --tp 2" "next.json --tp 3"; do
     orrery serve $wrong
