@@ -291,11 +291,16 @@ static orr_code make(const job *b, const orr_pattern *p, const char *to, orr_err
     orr_code code = orr_pattern_set(p, &opt, &set, err);
     if (code)
         return code;
-    code = write_set(b->c, set, opt.style, to, err);
+    code = b->c->made ? ORR_OK : write_set(b->c, set, opt.style, to, err);
     if (!code && b->json)
         report_json(b, p, &opt, set, to);
     else if (!code && strcmp(to, "-") != 0)
         report(b->c, opt.style, set, to);
+    if (!code && b->c->made) {
+        orr_set_close(*b->c->made); /* of several the last is kept */
+        *b->c->made = set;
+        return ORR_OK;
+    }
     orr_set_close(set);
     return code;
 }

@@ -785,7 +785,7 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
 
 static bool brings_schedule(const cli_context *c)
 {
-    return c->arg_count && cli_brings_goal(c->args[0]);
+    return !c->given && c->arg_count && cli_brings_goal(c->args[0]);
 }
 
 static bool is_loggops(const cli_context *c)
@@ -962,8 +962,8 @@ static orr_code run_traces(cli_context *c,
 {
     orr_set *set = NULL;
     orr_code code = has_jobs(c) || brings_schedule(c) ? make_traces(c, &set, err) : ORR_OK;
-    config->traces = c->args[0];
-    config->set = set;
+    config->traces = c->given ? NULL : c->args[0]; /* in memory they have no file to name */
+    config->set = set ? set : c->given;
     if (!code)
         code = cli_run_and_print(c, config, wanted, err);
     orr_set_close(set);

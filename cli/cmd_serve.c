@@ -404,7 +404,7 @@ static void say(const result *r)
 static orr_code make(result *r, orr_error *err)
 {
     orr_set *s = NULL;
-    r->o.only_figures = !cli_given(r->c, "output");
+    r->o.only_figures = !cli_given(r->c, "output") && !r->c->made;
     r->is_split = r->o.decode.tp || r->o.decode.pp || r->o.decode.dp || r->o.decode.ep;
     orr_code code = orr_serve_complete(r->m, &r->o, err);
     if (!code)
@@ -414,6 +414,10 @@ static orr_code make(result *r, orr_error *err)
     r->s = s;
     if (!code)
         say(r);
+    if (!code && r->c->made) {
+        *r->c->made = s;
+        return ORR_OK;
+    }
     orr_set_close(s);
     return code;
 }

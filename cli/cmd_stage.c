@@ -531,6 +531,10 @@ static orr_code run(cli_context *c, orr_error *err)
     if (!code)
         say(&r);
     free(r.memory);
+    if (!code && c->made) {
+        *c->made = s;
+        return ORR_OK;
+    }
     orr_set_close(s);
     return code;
 }

@@ -33,6 +33,7 @@
     X(check) \
     X(info) \
     X(run) \
+    X(sweep) \
     X(diff) \
     X(report) \
     X(view) \

@@ -67,6 +67,7 @@ typedef struct cli_example {
 } cli_example;
 
 typedef struct cli_context cli_context;
+struct orr_set;
 
 typedef struct cli_command {
     const char *name;
@@ -98,8 +99,12 @@ struct cli_context {
     bool quiet;
     bool wants_help;
     bool answer_is_no;
-    bool has_reported;                  /* the error is on stderr already */
-    const char *color;                  /* auto, always or never */
+    bool has_reported; /* the error is on stderr already */
+    const char *color; /* auto, always or never */
+    /* A sweep runs commands one after the other in one process (sweep_points.c): traces that this
+     * one makes go here instead of a file, ... */
+    struct orr_set **made;
+    const struct orr_set *given; /* ... and the next takes them; its argument is only a name then */
     const char *value[CLI_OPTIONS_MAX]; /* by row of the command's table; NULL: not given */
 };
 

@@ -17,8 +17,9 @@ ALLOWED = {
     "check": {"check", "trace", "models", "base"},
     "run": {"run", "trace", "models", "base"},
     "explain": {"explain", "run", "trace", "models", "base"},
+    "sweep": {"sweep", "base"},
     "views": {"views", "explain", "trace", "base"},
-    "compat": {"compat", "base", "trace", "models", "sources", "check", "run", "explain", "views"},
+    "compat": {"compat", "base", "trace", "models", "sources", "check", "run", "explain", "sweep", "views"},
 }
 THIRD_PARTY = {"zlib.h", "zstd.h", "simdjson.h", "yaml.h", "sqlite3.h", "cgraph.h", "gvc.h", "mpi.h", "microhttpd.h"}
 # What cli may use of base: text, and the writer of JSON.

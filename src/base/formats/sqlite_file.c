@@ -25,7 +25,10 @@ struct orr_sqlite_rows {
     orr_sqlite *db;
 };
 
-enum { LONGEST_VALUE = 64 << 20 }; /* bytes of a text or a blob */
+enum {
+    LONGEST_VALUE = 64 << 20, /* bytes of a text or a blob */
+    BUSY_MS = 10000           /* how long a writer waits for another */
+};
 
 static bool is_systems_fault(int status)
 {
@@ -49,6 +52,8 @@ static orr_code sqlite_failed(const orr_sqlite *db, int status, orr_error *err)
         return orr_no_memory(err);
     if ((status & 0xff) == SQLITE_NOTADB)
         return orr_fail(err, ORR_EINPUT, &at, "not an SQLite file");
+    if ((status & 0xff) == SQLITE_BUSY || (status & 0xff) == SQLITE_LOCKED)
+        return orr_fail(err, ORR_EIO, &at, "another process is writing to it");
     if (is_systems_fault(status))
         return orr_fail(err, ORR_EIO, &at, "%s", sqlite3_errstr(status));
     return orr_fail(err, ORR_EINPUT, &at, "damaged SQLite file: %s",
@@ -69,13 +74,22 @@ static void add_uri(orr_buf *to, const char *path)
     }
 }
 
-static int open_by_uri(orr_sqlite *db, const char *path, bool is_new)
+typedef enum open_mode {
+    OPEN_FOREIGN, /* read, as if nobody ever wrote it */
+    OPEN_WRITE,
+    OPEN_EXISTING, /* the same, but nothing is made */
+    OPEN_WATCH     /* read what another process may be writing */
+} open_mode;
+
+static int open_by_uri(orr_sqlite *db, const char *path, open_mode mode)
 {
     orr_buf uri = {0};
     add_uri(&uri, path);
-    orr_buf_text(&uri, is_new ? "" : "?immutable=1");
+    orr_buf_text(&uri, mode == OPEN_FOREIGN ? "?immutable=1" : "");
     orr_buf_byte(&uri, 0);
-    const int how = is_new ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    const int how = mode == OPEN_WRITE      ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                    : mode == OPEN_EXISTING ? SQLITE_OPEN_READWRITE
+                                            : SQLITE_OPEN_READONLY;
     const int status = uri.failed
                            ? SQLITE_NOMEM
                            : sqlite3_open_v2((const char *)uri.ptr, &db->db,
@@ -94,7 +108,7 @@ static void distrust(sqlite3 *db)
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
 }
 
-static orr_code open_any(const char *path, bool is_new, orr_sqlite **out, orr_error *err)
+static orr_code open_any(const char *path, open_mode mode, orr_sqlite **out, orr_error *err)
 {
     *out = NULL;
     orr_sqlite *db = orr_alloc(1, sizeof *db);
@@ -102,9 +116,10 @@ static orr_code open_any(const char *path, bool is_new, orr_sqlite **out, orr_er
         return orr_no_memory(err);
     const orr_where at = orr_where_line(path, 0, 0);
     memcpy(db->path, at.path, sizeof db->path);
-    int status = open_by_uri(db, path, is_new);
+    int status = open_by_uri(db, path, mode);
     if (!status) {
         distrust(db->db);
+        sqlite3_busy_timeout(db->db, BUSY_MS);
         /* Opening reads nothing yet: the first look at the schema finds out whether this is a
          * database. */
         status = sqlite3_exec(db->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
@@ -120,13 +135,35 @@ static orr_code open_any(const char *path, bool is_new, orr_sqlite **out, orr_er
 
 orr_code orr_sqlite_open(const char *path, orr_sqlite **out, orr_error *err)
 {
-    return open_any(path, false, out, err);
+    return open_any(path, OPEN_FOREIGN, out, err);
 }
 
 orr_code orr_sqlite_create(const char *path, orr_sqlite **out, orr_error *err)
 {
     unlink(path);
-    return open_any(path, true, out, err);
+    return open_any(path, OPEN_WRITE, out, err);
+}
+
+/* NORMAL: a commit is in the log at once and on the disk with the next checkpoint, so the end of the
+ * process loses nothing and a power failure at most the latest commits, never the file. */
+orr_code orr_sqlite_edit(const char *path, orr_sqlite **out, orr_error *err)
+{
+    orr_code code = open_any(path, OPEN_WRITE, out, err);
+    if (!code)
+        code = orr_sqlite_run(*out, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", err);
+    if (code) {
+        orr_sqlite_close(*out);
+        *out = NULL;
+    }
+    return code;
+}
+
+/* For writing where that is allowed: only then the last to close a file can put its log away. */
+orr_code orr_sqlite_watch(const char *path, orr_sqlite **out, orr_error *err)
+{
+    if (access(path, W_OK) == 0 && open_any(path, OPEN_EXISTING, out, NULL) == ORR_OK)
+        return ORR_OK;
+    return open_any(path, OPEN_WATCH, out, err);
 }
 
 void orr_sqlite_close(orr_sqlite *db)
@@ -269,4 +306,16 @@ orr_code orr_sqlite_insert(orr_sqlite_rows *rows,
         status = sqlite3_step(rows->statement);
     sqlite3_reset(rows->statement);
     return status == SQLITE_DONE ? ORR_OK : sqlite_failed(rows->db, status, err);
+}
+
+orr_code orr_sqlite_restart(orr_sqlite_rows *rows,
+                            const orr_sqlite_value *values,
+                            int count,
+                            orr_error *err)
+{
+    sqlite3_reset(rows->statement);
+    int status = SQLITE_OK;
+    for (int i = 0; i < count && !status; i++)
+        status = bind_value(rows->statement, i + 1, &values[i]);
+    return status ? sqlite_failed(rows->db, status, err) : ORR_OK;
 }

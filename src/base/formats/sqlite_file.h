@@ -26,6 +26,12 @@ typedef struct orr_sqlite_rows orr_sqlite_rows;
 orr_code orr_sqlite_open(const char *path, orr_sqlite **out, orr_error *err) ORR_MUST_CHECK;
 /* A new file; one that is there is replaced.  orr_sqlite_run takes CREATE and the like. */
 orr_code orr_sqlite_create(const char *path, orr_sqlite **out, orr_error *err) ORR_MUST_CHECK;
+/* A file that several processes may read while one writes (WAL); made when it is not there.  What is
+ * committed survives the end of the process at any moment.  A writer waits for another, up to ten
+ * seconds. */
+orr_code orr_sqlite_edit(const char *path, orr_sqlite **out, orr_error *err) ORR_MUST_CHECK;
+/* Such a file for reading only: also one that is being written. */
+orr_code orr_sqlite_watch(const char *path, orr_sqlite **out, orr_error *err) ORR_MUST_CHECK;
 void orr_sqlite_close(orr_sqlite *db); /* NULL is fine; after all rows were ended */
 
 /* Plain tables only. */
@@ -58,5 +64,11 @@ orr_code orr_sqlite_insert(orr_sqlite_rows *rows,
                            const orr_sqlite_value *values,
                            int count,
                            orr_error *err) ORR_MUST_CHECK;
+
+/* Begin a SELECT with ? again, with these values, which stay until the last orr_sqlite_next. */
+orr_code orr_sqlite_restart(orr_sqlite_rows *rows,
+                            const orr_sqlite_value *values,
+                            int count,
+                            orr_error *err) ORR_MUST_CHECK;
 
 #endif

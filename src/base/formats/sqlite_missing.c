@@ -22,6 +22,25 @@ orr_code orr_sqlite_create(const char *path, orr_sqlite **out, orr_error *err)
     return missing(path, out, err);
 }
 
+static orr_code no_sweeps(const char *path, orr_sqlite **out, orr_error *err)
+{
+    const orr_where at = orr_where_line(path, 0, 0);
+    *out = NULL;
+    return orr_fail(err, ORR_EUSAGE, &at,
+                    "this build cannot keep the results of sweeps: SQLite is missing; build with "
+                    "-Dnsight=enabled");
+}
+
+orr_code orr_sqlite_edit(const char *path, orr_sqlite **out, orr_error *err)
+{
+    return no_sweeps(path, out, err);
+}
+
+orr_code orr_sqlite_watch(const char *path, orr_sqlite **out, orr_error *err)
+{
+    return no_sweeps(path, out, err);
+}
+
 void orr_sqlite_close(orr_sqlite *db)
 {
     (void)db;
@@ -91,6 +110,15 @@ orr_code orr_sqlite_insert(orr_sqlite_rows *rows,
                            const orr_sqlite_value *values,
                            int count,
                            orr_error *err)
+{
+    (void)rows, (void)values, (void)count;
+    return orr_fail(err, ORR_EBUG, NULL, "no SQLite file is open");
+}
+
+orr_code orr_sqlite_restart(orr_sqlite_rows *rows,
+                            const orr_sqlite_value *values,
+                            int count,
+                            orr_error *err)
 {
     (void)rows, (void)values, (void)count;
     return orr_fail(err, ORR_EBUG, NULL, "no SQLite file is open");

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_sweep.c - orrery sweep: many runs of a command, and what came of them. */
+#include "command.h"
+#include "json_out.h"
+#include "sweep_points.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Which actions an option is for. */
+enum {
+    FOR_RUN = 1 << 0,
+    FOR_SHOW = 1 << 1,
+    FOR_BEST = 1 << 2,
+    FOR_EXPORT = 1 << 3,
+    FOR_STATUS = 1 << 4,
+    FOR_MERGE = 1 << 5,
+    FOR_PLOT = 1 << 6,
+    FOR_REPORT = 1 << 7,
+    FOR_TABLES = FOR_SHOW | FOR_BEST | FOR_EXPORT | FOR_PLOT | FOR_REPORT
+};
+
+static const cli_option options[] = {
+    {"output", 'o', "FILE",
+     "SPEC: the database, default SPEC's name with .db; else: the file to write",
+     .needs = FOR_RUN | FOR_EXPORT | FOR_PLOT | FOR_REPORT},
+    {"jobs", 'j', "N", "worker processes; 0: one per core, under mpirun and srun one", CLI_COUNT, 0,
+     4096, "0", .needs = FOR_RUN},
+    {"cache", 0, "FILE", "database of results to take from and add to, shared between sweeps",
+     .needs = FOR_RUN},
+    {"shard", 0, "I/N", "compute the I-th of N parts, into SPEC.I-of-N.db; see sweep merge",
+     .needs = FOR_RUN},
+    {"timeout", 0, "SECONDS", "a point that takes longer has failed", CLI_COUNT, 1, 1000000,
+     .needs = FOR_RUN},
+    {"retry", 0, NULL, "compute points that failed before once more", .needs = FOR_RUN},
+    {"recompute", 0, NULL, "compute again what another build of this program computed",
+     .needs = FOR_RUN},
+    {"dry-run", 0, NULL, "list the points and their command lines, compute nothing",
+     .needs = FOR_RUN},
+    {"where", 0, "EXPR", "only points for which this holds, as 'tp <= 8 and fits'",
+     .needs = FOR_TABLES},
+    {"sort", 0, "EXPR", "order by this column or expression; -NAME: largest first",
+     .needs = FOR_TABLES},
+    {"columns", 0, "LIST", "these columns, comma-separated, or all", .needs = FOR_TABLES},
+    {"top", 0, "N", "the first N points; best: default 10", CLI_COUNT, 1, 100000000,
+     .needs = FOR_TABLES},
+    {"x", 0, "COLUMN", "plot: horizontal", .needs = FOR_PLOT},
+    {"y", 0, "COLUMN", "plot: vertical", .needs = FOR_PLOT},
+    {"group", 0, "COLUMN", "plot: a colour and a shape per value", .needs = FOR_PLOT},
+    {"log", 0, "x|y|xy", "plot: logarithmic axes", .needs = FOR_PLOT},
+    {"lines", 0, NULL, "plot: join the points of a group", .needs = FOR_PLOT},
+    {"failed", 0, NULL, "also points that failed or are not computed yet",
+     .needs = FOR_SHOW | FOR_EXPORT},
+    {"json", 0, NULL, "print one JSON object",
+     .needs = FOR_RUN | FOR_SHOW | FOR_BEST | FOR_STATUS | FOR_MERGE},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"SPEC", "specification of the sweep (YAML), or: show, best, export, plot, status, merge",
+     CLI_ONCE},
+    {"DB", "databases; export: csv or json first; merge: the new one first", CLI_ANY},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"Two widths of tensor parallelism on two machines:",
+     "printf 'command: stage, run\\ngoal: min throughput.step_ns\\n' > tp.yaml", 0},
+    {"", "printf 'options: {model: llama-3-8b, layers: 2, batch: 16}\\n' >> tp.yaml", 0},
+    {"", "printf 'axes: {tp: [1, 2], machine: [dgx-a100:1, dgx-h100:1]}\\n' >> tp.yaml", 0},
+    {"What would be run?", "orrery sweep tp.yaml --dry-run", 0},
+    {"Run it, on all cores; interrupted, the same command continues:", "orrery sweep tp.yaml", 0},
+    {"The table, and the best three points:", "orrery sweep show tp.db", 0},
+    {"", "orrery sweep best tp.db --top 3", 0},
+    {"How far is it?", "orrery sweep status tp.db", 0},
+    {"For a spreadsheet:", "orrery sweep export csv tp.db -o tp.csv --where 'tp >= 2'", 0},
+    {"A picture:", "orrery sweep plot tp.db --x tp --y simulated_ns -o tp.svg", 0},
+    {"In two parts, as the tasks of a Slurm array would, then together:",
+     "orrery sweep tp.yaml --shard 1/2", 0},
+    {"", "orrery sweep tp.yaml --shard 2/2", 0},
+    {"", "orrery sweep merge all.db tp.1-of-2.db tp.2-of-2.db", 0},
+    {0},
+};
+
+/* ---- what goes with what ---- */
+
+static orr_code check_options(const cli_context *c,
+                              uint32_t action,
+                              const char *word,
+                              orr_error *err)
+{
+    for (const cli_option *o = options; o->name; o++)
+        if (cli_given(c, o->name) && !(o->needs & action))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s does not apply to orrery sweep %s",
+                            o->name, word);
+    return ORR_OK;
+}
+
+/* ---- running ---- */
+
+enum { PATH_ROOM = 4096 };
+
+/* "grid.yaml" becomes "grid.db", of a shard "grid.1-of-4.db". */
+static void name_database(const cli_context *c, const orr_sweep_options *o, char out[PATH_ROOM])
+{
+    const char *spec = c->args[0], *dot = strrchr(spec, '.'), *slash = strrchr(spec, '/');
+    const int n = dot && (!slash || dot > slash + 1) ? (int)(dot - spec) : (int)strlen(spec);
+    if (o->shards)
+        snprintf(out, PATH_ROOM, "%.*s.%u-of-%u.db", n, spec, o->shard, o->shards);
+    else
+        snprintf(out, PATH_ROOM, "%.*s.db", n, spec);
+}
+
+static orr_code read_shard(const cli_context *c, orr_sweep_options *o, orr_error *err)
+{
+    const char *text = cli_text(c, "shard");
+    char *end;
+    if (!text)
+        return ORR_OK;
+    const unsigned long i = strtoul(text, &end, 10);
+    const unsigned long n = end > text && *end == '/' ? strtoul(end + 1, &end, 10) : 0;
+    if (text[0] == '-' || *end || i < 1 || n < 1 || i > n || n > 1000000)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--shard '%s': expected I/N with 1 <= I <= N", text);
+    o->shard = (uint32_t)i;
+    o->shards = (uint32_t)n;
+    return ORR_OK;
+}
+
+static orr_code list_points(const cli_context *c, orr_sweep *s, orr_error *err)
+{
+    static char line[65536];
+    cli_json j;
+    const bool is_json = cli_flag(c, "json");
+    orr_json_writer *w = is_json ? cli_json_open(&j, "orrery-sweep-points") : NULL;
+    orr_code code = ORR_OK;
+    if (w)
+        cli_json_array(w, "points");
+    for (size_t i = 0; i < orr_sweep_count(s) && !code; i++) {
+        code = orr_sweep_line(s, i, line, sizeof line, err);
+        if (!code && w) {
+            orr_json_line(w, 2);
+            orr_json_text(w, line);
+        } else if (!code) {
+            printf("%s\n", line);
+        }
+    }
+    if (w) {
+        orr_json_end_array(w);
+        cli_json_close(&j);
+    }
+    return code;
+}
+
+static void print_summary(const cli_context *c, const orr_sweep_summary *s, const char *database)
+{
+    if (cli_flag(c, "json")) {
+        cli_json j;
+        orr_json_writer *w = cli_json_open(&j, "orrery-sweep-summary");
+        orr_json_put_text(w, "database", database);
+        orr_json_put_u64(w, "points", s->points);
+        orr_json_put_u64(w, "computed", s->computed);
+        orr_json_put_u64(w, "reused", s->reused);
+        orr_json_put_u64(w, "failed", s->failed);
+        orr_json_put_u64(w, "not_computed", s->left);
+        orr_json_put_u64(w, "workers", s->workers);
+        cli_json_number(w, "wall_s", "%.3f", (double)s->wall_ns / 1e9);
+        cli_json_number(w, "computing_s", "%.3f", (double)s->busy_ns / 1e9);
+        cli_json_close(&j);
+        return;
+    }
+    printf("%" PRIu64 " point%s: %" PRIu64 " computed, %" PRIu64 " reused, %" PRIu64 " failed\n",
+           s->points, s->points == 1 ? "" : "s", s->computed, s->reused, s->failed);
+    if (s->failed)
+        cli_note(c, "%s\n", s->failure);
+    cli_note(c, "%s: %.3g s with %u worker%s\n", database, (double)s->wall_ns / 1e9, s->workers,
+             s->workers == 1 ? "" : "s");
+}
+
+static orr_code run_sweep(cli_context *c, orr_error *err)
+{
+    char database[PATH_ROOM];
+    orr_sweep *s;
+    orr_sweep_summary sum = {0};
+    orr_sweep_options o = {
+        .size = sizeof o,
+        .cache = cli_text(c, "cache"),
+        .jobs = (uint32_t)cli_count(c, "jobs"),
+        .timeout_s = (uint32_t)cli_count(c, "timeout"),
+        .retries_failed = cli_flag(c, "retry"),
+        .recomputes = cli_flag(c, "recompute"),
+        .is_quiet = c->quiet,
+    };
+    if (c->arg_count > 1)
+        return orr_fail(err, ORR_EUSAGE, NULL, "extra argument '%s'", c->args[1]);
+    orr_code code = read_shard(c, &o, err);
+    if (!code)
+        code = orr_sweep_open(c->args[0], cli_sweep_hooks(), &s, err);
+    if (code)
+        return code;
+    name_database(c, &o, database);
+    o.database = cli_given(c, "output") ? cli_text(c, "output") : database;
+    if (cli_flag(c, "dry-run")) {
+        code = list_points(c, s, err);
+    } else {
+        code = orr_sweep_run(s, &o, &sum, err);
+        if (code == ORR_ESTOP)
+            cli_report(c, err);
+        if (!code && !sum.is_worker)
+            print_summary(c, &sum, o.database);
+    }
+    orr_sweep_close(s);
+    return code;
+}
+
+/* ---- results ---- */
+
+static orr_code open_table(const cli_context *c,
+                           const char *database,
+                           bool is_best,
+                           bool is_brief,
+                           orr_sweep_table **out,
+                           orr_error *err)
+{
+    const orr_sweep_query q = {
+        .size = sizeof q,
+        .where = cli_text(c, "where"),
+        .sort = cli_text(c, "sort"),
+        .columns = cli_text(c, "columns"),
+        .limit = cli_given(c, "top") ? cli_count(c, "top")
+                 : is_best           ? 10
+                                     : 0,
+        .by_goal = is_best && !cli_given(c, "sort"),
+        .brief = is_brief,
+        .with_failed = cli_flag(c, "failed"),
+    };
+    return orr_sweep_table_open(database, &q, out, err);
+}
+
+static orr_code need_one(const cli_context *c, int count, const char *usage, orr_error *err)
+{
+    return c->arg_count == count
+               ? ORR_OK
+               : orr_fail(err, ORR_EUSAGE, NULL, "expected: orrery sweep %s", usage);
+}
+
+static orr_code show(cli_context *c, bool is_best, orr_error *err)
+{
+    orr_sweep_table *t;
+    orr_code code = need_one(c, 2, is_best ? "best DB" : "show DB", err);
+    if (!code)
+        code = open_table(c, c->args[1], is_best, true, &t, err);
+    if (code)
+        return code;
+    code =
+        orr_sweep_table_write(t, cli_flag(c, "json") ? ORR_SWEEP_JSON : ORR_SWEEP_TEXT, "-", err);
+    orr_sweep_table_close(t);
+    return code;
+}
+
+static orr_code run_show(cli_context *c, orr_error *err)
+{
+    return show(c, false, err);
+}
+
+static orr_code run_best(cli_context *c, orr_error *err)
+{
+    return show(c, true, err);
+}
+
+static orr_code run_export(cli_context *c, orr_error *err)
+{
+    orr_sweep_table *t;
+    orr_code code = need_one(c, 3, "export csv|json DB", err);
+    if (code)
+        return code;
+    const bool is_csv = strcmp(c->args[1], "csv") == 0;
+    if (!is_csv && strcmp(c->args[1], "json") != 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "export '%s': expected csv or json", c->args[1]);
+    code = open_table(c, c->args[2], false, false, &t, err);
+    if (code)
+        return code;
+    code = orr_sweep_table_write(t, is_csv ? ORR_SWEEP_CSV : ORR_SWEEP_JSON,
+                                 cli_given(c, "output") ? cli_text(c, "output") : "-", err);
+    orr_sweep_table_close(t);
+    return code;
+}
+
+static orr_code run_plot(cli_context *c, orr_error *err)
+{
+    orr_sweep_table *t;
+    const char *log = cli_text(c, "log");
+    const orr_sweep_plot p = {
+        .x = cli_text(c, "x"),
+        .y = cli_text(c, "y"),
+        .group = cli_text(c, "group"),
+        .log_x = log && strchr(log, 'x'),
+        .log_y = log && strchr(log, 'y'),
+        .has_lines = cli_flag(c, "lines"),
+    };
+    orr_code code = need_one(c, 2, "plot DB --x COLUMN --y COLUMN -o FILE", err);
+    if (!code && (!p.x || !p.y))
+        code = orr_fail(err, ORR_EUSAGE, NULL, "missing option: --x COLUMN and --y COLUMN");
+    if (!code)
+        code = open_table(c, c->args[1], false, false, &t, err);
+    if (code)
+        return code;
+    code = orr_sweep_table_plot(t, &p, cli_given(c, "output") ? cli_text(c, "output") : "-", err);
+    orr_sweep_table_close(t);
+    return code;
+}
+
+static void print_state(const cli_context *c, const orr_sweep_state *s, const char *database)
+{
+    if (cli_flag(c, "json")) {
+        cli_json j;
+        orr_json_writer *w = cli_json_open(&j, "orrery-sweep-status");
+        orr_json_put_text(w, "database", database);
+        orr_json_put_text(w, "commands", s->commands);
+        orr_json_put_text(w, "program", s->program);
+        orr_json_put_u64(w, "points", s->points);
+        orr_json_put_u64(w, "done", s->done);
+        orr_json_put_u64(w, "failed", s->failed);
+        orr_json_put_u64(w, "results", s->results);
+        orr_json_put_bool(w, "running", s->is_running);
+        cli_json_close(&j);
+        return;
+    }
+    printf("%s: orrery %s\n", database, s->commands);
+    printf("%" PRIu64 " of %" PRIu64 " points done, %" PRIu64 " of them failed; %s\n", s->done,
+           s->points, s->failed, s->is_running ? "running" : "not running");
+    if (s->failed)
+        printf("first failure: %s\n", s->failure);
+}
+
+static orr_code run_status(cli_context *c, orr_error *err)
+{
+    orr_sweep_state s;
+    orr_code code = need_one(c, 2, "status DB", err);
+    if (!code)
+        code = orr_sweep_status(c->args[1], &s, err);
+    if (!code)
+        print_state(c, &s, c->args[1]);
+    return code;
+}
+
+static orr_code run_merge(cli_context *c, orr_error *err)
+{
+    orr_sweep_state s;
+    if (c->arg_count < 3)
+        return orr_fail(err, ORR_EUSAGE, NULL, "expected: orrery sweep merge NEW DB...");
+    const orr_code code = orr_sweep_merge(c->args[1], (const char *const *)c->args + 2,
+                                          (size_t)(c->arg_count - 2), &s, err);
+    if (!code)
+        print_state(c, &s, c->args[1]);
+    return code;
+}
+
+static orr_code sweep_run(cli_context *c, orr_error *err)
+{
+    static const struct {
+        const char *word;
+        uint32_t bit;
+        orr_code (*run)(cli_context *c, orr_error *err);
+    } actions[] = {{"show", FOR_SHOW, run_show},       {"best", FOR_BEST, run_best},
+                   {"export", FOR_EXPORT, run_export}, {"status", FOR_STATUS, run_status},
+                   {"merge", FOR_MERGE, run_merge},    {"plot", FOR_PLOT, run_plot},
+                   {"SPEC", FOR_RUN, run_sweep}};
+    size_t i = 0;
+    while (i + 1 < sizeof actions / sizeof *actions && strcmp(actions[i].word, c->args[0]) != 0)
+        i++;
+    const orr_code code = check_options(c, actions[i].bit, actions[i].word, err);
+    return code ? code : actions[i].run(c, err);
+}
+
+const cli_command cli_cmd_sweep = {
+    .name = "sweep",
+    .summary = "run a command for many values of its options",
+    .description =
+        "SPEC says which commands to run, and which of their options vary: lists, ranges, samples, "
+        "constraints (docs/format/sweep.md).  Points run on all cores, in one process each; results go "
+        "into one SQLite file as they come.  Interrupted or killed, the same command continues; equal "
+        "points are computed once.\n\n"
+        "Under mpirun or srun the processes share the points.  --shard computes a part, for job arrays; "
+        "merge puts the parts together.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-run(1), orrery-serve(1), orrery-stage(1)",
+    .run = sweep_run,
+};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweep.h - many runs of commands, their results in one SQLite file.
+ *
+ *     orr_sweep *s;
+ *     orr_sweep_summary sum;
+ *     if (orr_sweep_open("grid.yaml", &hooks, &s, &err)) ...
+ *     orr_sweep_options o = {.size = sizeof o, .database = "grid.db", .jobs = 2};
+ *     if (orr_sweep_run(s, &o, &sum, &err)) ...           // ORR_ESTOP: interrupted, nothing is lost
+ *     orr_sweep_close(s);
+ *
+ *     orr_sweep_table *t;
+ *     orr_sweep_query q = {.size = sizeof q, .sort = "throughput.step_ns", .limit = 10};
+ *     if (orr_sweep_table_open("grid.db", &q, &t, &err)) ...
+ *     if (orr_sweep_table_write(t, ORR_SWEEP_CSV, "grid.csv", &err)) ...
+ *     orr_sweep_table_close(t);
+ *
+ * docs/format/sweep.md describes the specification and the database.  What commands and options
+ * there are, and how one runs, the caller says by hooks.  Points run in forked processes: a crash
+ * costs one point.  The caller has one thread when it calls orr_sweep_run. */
+#ifndef ORRERY_LAB_SWEEP_H
+#define ORRERY_LAB_SWEEP_H
+
+#include <orrery/error.h>
+#include <orrery/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct orr_sweep orr_sweep;
+
+/* What a name is to a command. */
+typedef enum orr_sweep_form {
+    ORR_SWEEP_NOTHING,
+    ORR_SWEEP_OPTION,  /* --name=value */
+    ORR_SWEEP_FLAG,    /* --name */
+    ORR_SWEEP_ARGUMENT /* the value stands alone, at its place */
+} orr_sweep_form;
+
+/* One command of a point: `orrery COMMAND WORDS...`. */
+typedef struct orr_sweep_step {
+    const char *command;
+    const char *const *words;
+    size_t word_count;
+} orr_sweep_step;
+
+typedef struct orr_sweep_out orr_sweep_out;
+/* The JSON object that step number `step` printed; a later one of the same step replaces it. */
+ORR_API void orr_sweep_put(orr_sweep_out *out, size_t step, const char *json, size_t len);
+
+typedef struct orr_sweep_hooks {
+    void *context;
+    const char *program; /* name and version: results of another are not mixed with these */
+    /* What a name is to a command; *name becomes the option's own spelling, *place that of an
+     * argument.  NULL for name: does the command exist? */
+    orr_sweep_form (*find)(void *context, const char *command, const char **name, uint32_t *place);
+    /* The word nearest to what was typed, of the commands (command NULL) or of the names of one. */
+    const char *(*nearest)(void *context, const char *command, const char *typed);
+    /* Run the steps of a point in this process. */
+    orr_code (*run)(void *context,
+                    const orr_sweep_step *steps,
+                    size_t count,
+                    orr_sweep_out *out,
+                    orr_error *err);
+    /* A remark for the user, one line without its end. */
+    void (*note)(void *context, const char *line);
+} orr_sweep_hooks;
+
+/* Reads and checks the specification and lists its points.  hooks must outlive the sweep. */
+ORR_API orr_code orr_sweep_open(const char *path,
+                                const orr_sweep_hooks *hooks,
+                                orr_sweep **out,
+                                orr_error *err) ORR_MUST_CHECK;
+/* The same from memory; path is for messages. */
+ORR_API orr_code orr_sweep_read(orr_span bytes,
+                                const char *path,
+                                const orr_sweep_hooks *hooks,
+                                orr_sweep **out,
+                                orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_sweep_close(orr_sweep *s); /* NULL is fine */
+ORR_API size_t orr_sweep_count(const orr_sweep *s);
+/* The command lines of a point, "orrery stage ... && orrery run ...", into text. */
+ORR_API orr_code orr_sweep_line(orr_sweep *s, size_t point, char *text, size_t room, orr_error *err)
+    ORR_MUST_CHECK;
+
+typedef struct orr_sweep_options {
+    size_t size; /* sizeof(orr_sweep_options) */
+    const char *database;
+    const char *cache; /* NULL: none; a database whose results are taken and added to */
+    uint32_t jobs;     /* 0: one per core that this process may use; under mpirun or srun one */
+    uint32_t shard, shards; /* 0, 0: all points; else shard 1..shards */
+    uint32_t timeout_s;     /* of a point; 0: none */
+    bool retries_failed;    /* also points that failed before */
+    bool recomputes;        /* forget what another program or build computed */
+    bool is_quiet;
+} orr_sweep_options;
+
+typedef struct orr_sweep_summary {
+    uint64_t points;   /* of this shard */
+    uint64_t computed; /* now */
+    uint64_t reused;   /* from the database, the cache, or an equal point */
+    uint64_t failed;   /* of all */
+    uint64_t left;     /* not computed: interrupted */
+    uint64_t busy_ns;  /* in the runs themselves, summed over workers */
+    uint64_t wall_ns;
+    uint32_t workers;
+    bool is_worker;    /* this process is not rank 0: it has nothing to say */
+    char failure[312]; /* the first */
+} orr_sweep_summary;
+
+ORR_API orr_code orr_sweep_run(orr_sweep *s,
+                               const orr_sweep_options *o,
+                               orr_sweep_summary *out,
+                               orr_error *err) ORR_MUST_CHECK;
+
+/* 32 digits that stand for the content of a file: for `program` of the hooks. */
+ORR_API orr_code orr_sweep_file_hash(const char *path, char out[33], orr_error *err) ORR_MUST_CHECK;
+
+/* Results.  Columns: the axes, the measures of the specification, all that the commands said. */
+typedef struct orr_sweep_query {
+    size_t size;         /* sizeof(orr_sweep_query) */
+    const char *where;   /* an expression; NULL: all points */
+    const char *sort;    /* a column or an expression, -... for the largest first; NULL: by point */
+    const char *columns; /* comma-separated; NULL: axes, measures and all results */
+    uint64_t limit;      /* 0: all */
+    bool by_goal;        /* sort by the goal of the specification */
+    bool brief;          /* columns NULL: axes, measures and the goal only */
+    bool with_failed;
+    const char *sort_where; /* for messages: "--sort" */
+} orr_sweep_query;
+
+typedef struct orr_sweep_table orr_sweep_table;
+ORR_API orr_code orr_sweep_table_open(const char *database,
+                                      const orr_sweep_query *q,
+                                      orr_sweep_table **out,
+                                      orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_sweep_table_close(orr_sweep_table *t);
+
+typedef enum orr_sweep_format { ORR_SWEEP_TEXT, ORR_SWEEP_CSV, ORR_SWEEP_JSON } orr_sweep_format;
+
+/* path: "-" is standard output. */
+ORR_API orr_code orr_sweep_table_write(const orr_sweep_table *t,
+                                       orr_sweep_format format,
+                                       const char *path,
+                                       orr_error *err) ORR_MUST_CHECK;
+
+typedef struct orr_sweep_plot {
+    const char *x, *y; /* columns */
+    const char *group; /* NULL: none; one colour per value */
+    bool log_x, log_y;
+    bool has_lines; /* join the points of a group in the order of x */
+} orr_sweep_plot;
+/* SVG. */
+ORR_API orr_code orr_sweep_table_plot(const orr_sweep_table *t,
+                                      const orr_sweep_plot *p,
+                                      const char *path,
+                                      orr_error *err) ORR_MUST_CHECK;
+
+typedef struct orr_sweep_state {
+    uint64_t points, done, failed, results; /* results: different ones, also of other sweeps */
+    char program[96];
+    char commands[160];
+    char failure[312]; /* the first */
+    bool is_running;
+} orr_sweep_state;
+ORR_API orr_code orr_sweep_status(const char *database,
+                                  orr_sweep_state *out,
+                                  orr_error *err) ORR_MUST_CHECK;
+
+/* All results of databases of one sweep into a database that is new or of the same sweep. */
+ORR_API orr_code orr_sweep_merge(const char *to,
+                                 const char *const *from,
+                                 size_t count,
+                                 orr_sweep_state *out,
+                                 orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* points.c - the points of a sweep: grid or sample, less what constraints refuse; and the command
+ * lines of one.
+ *
+ * A point keeps the texts of its axes only; options and expressions follow from them.  The order of
+ * a grid is that of nested loops, the last axis fastest.  Samples come from one generator per axis,
+ * so that an axis more does not change the others. */
+#include "spec.h"
+
+#include "base/rng.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { MOST_TRIES = 100000000, TRIES_PER_SAMPLE = 1000 };
+
+const char *swp_number_text(orr_arena *a, double v)
+{
+    char text[ORR_NUMBER_ROOM];
+    if (v == floor(v) && fabs(v) < 0x1p53)
+        return orr_arena_print(a, "%.0f", v == 0 ? 0.0 : v);
+    const size_t n = orr_double_text(v, text);
+    return orr_arena_text(a, (orr_str){text, n});
+}
+
+/* ---- values ---- */
+
+/* One expression alone keeps its number; else the pieces are joined. */
+static orr_code fill(
+    const swp_template *t, orr_arena *a, const swp_value *values, swp_value *out, orr_error *err)
+{
+    if (t->count == 1) {
+        *out = t->pieces[0].expr ? swp_expr_evaluate(t->pieces[0].expr, values)
+                                 : swp_value_of(t->pieces[0].text);
+        return ORR_OK;
+    }
+    const char *text = "";
+    for (size_t i = 0; i < t->count && text; i++) {
+        orr_str more = t->pieces[i].text;
+        if (t->pieces[i].expr) {
+            const swp_value v = swp_expr_evaluate(t->pieces[i].expr, values);
+            *out = (swp_value){.kind = SWP_NONE};
+            if (v.kind == SWP_NONE)
+                return ORR_OK;
+            const char *number = v.kind == SWP_NUMBER ? swp_number_text(a, v.number) : NULL;
+            if (v.kind == SWP_NUMBER && !number)
+                return orr_no_memory(err);
+            more = number ? orr_str_of(number) : v.text;
+        }
+        text = orr_arena_print(a, "%s%.*s", text, (int)more.len, more.ptr);
+    }
+    if (!text)
+        return orr_no_memory(err);
+    *out = swp_value_of(orr_str_of(text));
+    return ORR_OK;
+}
+
+static orr_code fill_values(
+    const orr_sweep *s, const char *const *texts, orr_arena *a, swp_value *values, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (uint32_t i = 0; i < s->name_count; i++)
+        values[i] = (swp_value){.kind = SWP_NONE};
+    for (uint32_t k = 0; k < s->axis_name_count; k++)
+        values[s->axis_names[k]] = swp_value_of(orr_str_of(texts[k]));
+    for (uint32_t k = 0; k < s->order_count && !code; k++)
+        code = fill(&s->names[s->order[k]].value, a, values, &values[s->order[k]], err);
+    return code;
+}
+
+/* "tp=8 pp=2" for messages. */
+static void say_point(const orr_sweep *s, const char *const *texts, char *out, size_t room)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (uint32_t k = 0; k < s->axis_name_count; k++) {
+        const int n = snprintf(out + used, room - used, "%s%s=%s", k ? " " : "",
+                               s->names[s->axis_names[k]].name, texts[k]);
+        if (n < 0 || (size_t)n >= room - used)
+            break;
+        used += (size_t)n;
+    }
+}
+
+/* ---- constraints ---- */
+
+typedef struct point_list {
+    orr_sweep *s;
+    orr_arena *scratch;
+    swp_value values[SWP_MOST_NAMES];
+    const char *texts[SWP_MOST_NAMES];
+    size_t room;
+    uint64_t tries;
+    size_t last_removed; /* the constraint that refused the latest candidate */
+    orr_error *err;
+} point_list;
+
+/* An option must have a value; a point of which it has none would run something else. */
+static orr_code check_names(const point_list *l)
+{
+    const orr_sweep *s = l->s;
+    char point[160];
+    for (uint32_t i = 0; i < s->name_count; i++) {
+        const swp_name *n = &s->names[i];
+        if (l->values[i].kind != SWP_NONE || n->is_axis || !n->target_count)
+            continue;
+        say_point(s, l->texts, point, sizeof point);
+        return orr_fail(l->err, ORR_EINPUT, &n->where, "option '%s' has no value at %s", n->name,
+                        point);
+    }
+    for (uint32_t i = 0; i < s->name_count; i++) {
+        const swp_name *n = &s->names[i];
+        const swp_value *v = &l->values[i];
+        bool is_flag = false;
+        for (uint32_t k = 0; k < n->target_count; k++)
+            is_flag = is_flag || n->targets[k].form == ORR_SWEEP_FLAG;
+        if (is_flag && !(v->kind == SWP_NUMBER && (v->number == 0 || v->number == 1)))
+            return orr_fail(l->err, ORR_EINPUT, &n->where,
+                            "'%s' takes no value: expected true or false", n->name);
+    }
+    return ORR_OK;
+}
+
+/* ORR_END: refused. */
+static orr_code check_candidate(point_list *l)
+{
+    orr_sweep *s = l->s;
+    orr_arena_reset(l->scratch);
+    orr_code code = fill_values(s, l->texts, l->scratch, l->values, l->err);
+    for (size_t i = 0; i < s->constraint_count && !code; i++) {
+        const swp_value v = swp_expr_evaluate(s->constraints[i], l->values);
+        if (v.kind != SWP_NUMBER) {
+            const orr_where w = swp_expr_where(s->constraints[i]);
+            char point[160];
+            say_point(s, l->texts, point, sizeof point);
+            return orr_fail(l->err, ORR_EINPUT, &w, "'%s' is neither true nor false at %s",
+                            swp_expr_text(s->constraints[i]).ptr, point);
+        }
+        if (!swp_is_true(v)) {
+            l->last_removed = i;
+            return ORR_END;
+        }
+    }
+    return code ? code : check_names(l);
+}
+
+static orr_code add_candidate(point_list *l)
+{
+    orr_sweep *s = l->s;
+    const uint32_t width = s->axis_name_count;
+    if (++l->tries > MOST_TRIES)
+        return orr_fail(l->err, ORR_EINPUT, NULL, "%s: more than %d combinations", s->path,
+                        MOST_TRIES);
+    const orr_code code = check_candidate(l);
+    if (code)
+        return code == ORR_END ? ORR_OK : code;
+    if (s->point_count == SWP_MOST_POINTS)
+        return orr_fail(l->err, ORR_EINPUT, NULL, "%s: more than %d points", s->path,
+                        SWP_MOST_POINTS);
+    if (!orr_grow(&s->points, &l->room, (s->point_count + 1) * width + 1))
+        return orr_no_memory(l->err);
+    memcpy(s->points + s->point_count * width, l->texts, width * sizeof *l->texts);
+    s->point_count++;
+    return ORR_OK;
+}
+
+/* ---- grid ---- */
+
+/* Where each axis begins in a point's texts. */
+static void put_value(point_list *l, uint32_t axis, size_t value, uint32_t at)
+{
+    const swp_axis *x = &l->s->axes[axis];
+    for (uint32_t k = 0; k < x->width; k++)
+        l->texts[at + k] = x->values[value * x->width + k];
+}
+
+static orr_code list_grid(point_list *l)
+{
+    orr_sweep *s = l->s;
+    size_t at[SWP_MOST_NAMES] = {0};
+    uint32_t first[SWP_MOST_NAMES], place = 0;
+    for (uint32_t i = 0; i < s->axis_count; i++) {
+        first[i] = place;
+        place += s->axes[i].width;
+        put_value(l, i, 0, first[i]);
+    }
+    for (;;) {
+        const orr_code code = add_candidate(l);
+        if (code)
+            return code;
+        uint32_t i = s->axis_count;
+        while (i && ++at[i - 1] == s->axes[i - 1].count) {
+            at[i - 1] = 0;
+            put_value(l, i - 1, 0, first[i - 1]);
+            i--;
+        }
+        if (!i)
+            return ORR_OK;
+        put_value(l, i - 1, at[i - 1], first[i - 1]);
+    }
+}
+
+/* ---- samples ---- */
+
+/* A place from 0 to below 1 on an axis. */
+static orr_code put_sample(point_list *l, uint32_t axis, double u, uint32_t at)
+{
+    const swp_axis *x = &l->s->axes[axis];
+    if (x->count) {
+        size_t i = (size_t)(u * (double)x->count);
+        put_value(l, axis, i < x->count ? i : x->count - 1, at);
+        return ORR_OK;
+    }
+    double v = x->is_log ? x->from * pow(x->to / x->from, u) : x->from + (x->to - x->from) * u;
+    if (x->is_whole) /* each whole number gets an equal share */
+        v = x->is_log ? nearbyint(v) : floor(x->from + (x->to - x->from + 1) * u);
+    l->texts[at] = swp_number_text(l->s->arena, v);
+    return l->texts[at] ? ORR_OK : orr_no_memory(l->err);
+}
+
+static orr_code list_random(point_list *l, orr_rng *rngs)
+{
+    orr_sweep *s = l->s;
+    const uint64_t most = s->samples * TRIES_PER_SAMPLE;
+    for (uint64_t t = 0; s->point_count < s->samples && t < most; t++) {
+        orr_code code = ORR_OK;
+        for (uint32_t i = 0, at = 0; i < s->axis_count && !code; at += s->axes[i++].width)
+            code = put_sample(l, i, orr_rng_double(&rngs[i]), at);
+        if (!code)
+            code = add_candidate(l);
+        if (code)
+            return code;
+    }
+    return ORR_OK;
+}
+
+/* Each axis is cut into as many equal parts as there are samples, and each part is used once
+ * (McKay, Beckman, Conover 1979). */
+static orr_code list_latin(point_list *l, orr_rng *rngs)
+{
+    orr_sweep *s = l->s;
+    const size_t n = s->samples;
+    uint32_t *parts = orr_arena_new(s->arena, n * s->axis_count, uint32_t);
+    if (!parts)
+        return orr_no_memory(l->err);
+    for (uint32_t i = 0; i < s->axis_count; i++) {
+        uint32_t *p = parts + i * n;
+        for (size_t k = 0; k < n; k++)
+            p[k] = (uint32_t)k;
+        for (size_t k = n; k > 1; k--) {
+            const size_t other = orr_rng_below(&rngs[i], k);
+            const uint32_t v = p[k - 1];
+            p[k - 1] = p[other];
+            p[other] = v;
+        }
+    }
+    for (size_t k = 0; k < n; k++) {
+        orr_code code = ORR_OK;
+        for (uint32_t i = 0, at = 0; i < s->axis_count && !code; at += s->axes[i++].width) {
+            const double u = (parts[i * n + k] + orr_rng_double(&rngs[i])) / (double)n;
+            code = put_sample(l, i, u, at);
+        }
+        if (!code)
+            code = add_candidate(l);
+        if (code)
+            return code;
+    }
+    return ORR_OK;
+}
+
+static orr_code list_samples(point_list *l)
+{
+    orr_sweep *s = l->s;
+    orr_rng rngs[SWP_MOST_NAMES];
+    for (uint32_t i = 0; i < s->axis_count; i++)
+        orr_rng_init(&rngs[i], s->seed, i);
+    return s->method == SWP_LATIN ? list_latin(l, rngs) : list_random(l, rngs);
+}
+
+orr_code swp_points_list(orr_sweep *s, orr_error *err)
+{
+    point_list l = {.s = s, .scratch = orr_arena_create(), .err = err};
+    if (!l.scratch)
+        return orr_no_memory(err);
+    orr_code code = s->method == SWP_GRID ? list_grid(&l) : list_samples(&l);
+    orr_arena_destroy(l.scratch);
+    if (code || s->point_count)
+        return code;
+    const orr_where w = swp_expr_where(s->constraints[l.last_removed]);
+    return orr_fail(
+        err, ORR_EINPUT, &w,
+        "no point is left of %" PRIu64 " combinations: this constraint removes the last", l.tries);
+}
+
+/* ---- command lines ---- */
+
+static bool is_left_out(swp_value v)
+{
+    return v.kind == SWP_TEXT && (orr_str_is(v.text, "null") || orr_str_is(v.text, "~"));
+}
+
+static const char *value_text(orr_arena *a, swp_value v)
+{
+    return v.text.ptr ? orr_arena_text(a, v.text) : swp_number_text(a, v.number);
+}
+
+/* The arguments of a step that names give, by place. */
+static orr_code add_arguments(const orr_sweep *s,
+                              uint32_t step,
+                              const swp_value *values,
+                              orr_arena *a,
+                              const char **words,
+                              size_t *count,
+                              orr_error *err)
+{
+    for (uint32_t place = 0; place < SWP_MOST_NAMES; place++)
+        for (uint32_t i = 0; i < s->name_count; i++)
+            for (uint32_t k = 0; k < s->names[i].target_count; k++) {
+                const swp_target *t = &s->names[i].targets[k];
+                if (t->step != step || t->form != ORR_SWEEP_ARGUMENT || t->place != place ||
+                    is_left_out(values[i]))
+                    continue;
+                if (!(words[(*count)++] = value_text(a, values[i])))
+                    return orr_no_memory(err);
+            }
+    return ORR_OK;
+}
+
+static orr_code add_options(const orr_sweep *s,
+                            uint32_t step,
+                            const swp_value *values,
+                            orr_arena *a,
+                            const char **words,
+                            size_t *count,
+                            orr_error *err)
+{
+    for (uint32_t i = 0; i < s->name_count; i++)
+        for (uint32_t k = 0; k < s->names[i].target_count; k++) {
+            const swp_target *t = &s->names[i].targets[k];
+            const char *word = NULL;
+            if (t->step != step || t->form == ORR_SWEEP_ARGUMENT || is_left_out(values[i]))
+                continue;
+            if (t->form == ORR_SWEEP_FLAG && !swp_is_true(values[i]))
+                continue;
+            if (t->form == ORR_SWEEP_FLAG) {
+                word = orr_arena_print(a, "--%s", t->option);
+            } else {
+                const char *text = value_text(a, values[i]);
+                word = text ? orr_arena_print(a, "--%s=%s", t->option, text) : NULL;
+            }
+            if (!word)
+                return orr_no_memory(err);
+            words[(*count)++] = word;
+        }
+    return ORR_OK;
+}
+
+orr_code swp_point_steps(const orr_sweep *s,
+                         size_t point,
+                         orr_arena *a,
+                         orr_sweep_step steps[SWP_MOST_STEPS],
+                         orr_error *err)
+{
+    swp_value values[SWP_MOST_NAMES];
+    orr_code code = fill_values(s, s->points + point * s->axis_name_count, a, values, err);
+    for (uint32_t i = 0; i < s->step_count && !code; i++) {
+        size_t count = 0, most = s->steps[i].word_count + s->argument_count;
+        for (uint32_t k = 0; k < s->name_count; k++)
+            most += s->names[k].target_count;
+        const char **words = orr_arena_new(a, most + 1, const char *);
+        if (!words)
+            return orr_no_memory(err);
+        for (size_t k = 0; k < s->steps[i].word_count; k++)
+            words[count++] = s->steps[i].words[k];
+        code = add_arguments(s, i, values, a, words, &count, err);
+        for (size_t k = 0; i == 0 && k < s->argument_count && !code; k++) {
+            swp_value v;
+            code = fill(&s->arguments[k], a, values, &v, err);
+            if (!code && v.kind == SWP_NONE)
+                code = orr_fail(err, ORR_EINPUT, NULL, "an argument has no value");
+            if (!code && !(words[count++] = value_text(a, v)))
+                code = orr_no_memory(err);
+        }
+        if (!code)
+            code = add_options(s, i, values, a, words, &count, err);
+        steps[i] = (orr_sweep_step){s->steps[i].command, words, count};
+    }
+    return code;
+}
