@@ -68,7 +68,7 @@ static const cli_example examples[] = {
     {"Two widths of tensor parallelism on two machines:",
      "printf 'command: stage, run\\ngoal: min throughput.step_ns\\n' > tp.yaml", 0},
     {"", "printf 'options: {model: llama-3-8b, layers: 2, batch: 16}\\n' >> tp.yaml", 0},
-    {"", "printf 'axes: {tp: [1, 2], machine: [dgx-a100:1, dgx-h100:1]}\\n' >> tp.yaml", 0},
+    {"", "printf 'axes: {tp: [1, 2], machine: [dgx-a100, dgx-h100]}\\n' >> tp.yaml", 0},
     {"What would be run?", "orrery sweep tp.yaml --dry-run", 0},
     {"Run it, on all cores; interrupted, the same command continues:", "orrery sweep tp.yaml", 0},
     {"The table, and the best three points:", "orrery sweep show tp.db", 0},

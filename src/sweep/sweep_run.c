@@ -739,16 +739,23 @@ static orr_code count_results(sweep_job *j)
     return code;
 }
 
+/* Before anything runs: a cache that cannot be used is said once.  Afterwards: workers that ended at
+ * the same moment have left its log beside it. */
+static orr_code touch_cache(sweep_job *j, orr_error *err)
+{
+    swp_store *cache;
+    if (!j->o->cache)
+        return ORR_OK;
+    const orr_code code = swp_store_open_cache(j->o->cache, &cache, err);
+    if (!code)
+        swp_store_close(cache);
+    return code;
+}
+
 static orr_code conduct(sweep_job *j)
 {
     struct sigaction old[3];
-    orr_code code = ORR_OK;
-    if (j->o->cache) { /* a cache that cannot be used is said once, before anything runs */
-        swp_store *cache;
-        code = swp_store_open_cache(j->o->cache, &cache, j->err);
-        if (!code)
-            swp_store_close(cache);
-    }
+    orr_code code = touch_cache(j, j->err);
     if (!code && j->cluster.size > 1) {
         j->meeting_point = orr_alloc(strlen(j->o->database) + 96, 1);
         code = j->meeting_point ? swp_cluster_listen(&j->cluster, j->o->database, j->meeting_point,
@@ -765,6 +772,7 @@ static orr_code conduct(sweep_job *j)
         code = run_all(j);
     orr_progress_end(&j->progress);
     dismiss(j, !code && !stop_signal);
+    (void)!touch_cache(j, NULL);
     catch_stops(old, true);
     if (j->meeting_point)
         unlink(j->meeting_point);
