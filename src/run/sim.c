@@ -203,7 +203,7 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
 
 /* ---- reading ---- */
 
-/* On the network fluid a system file need not say what only chunks of messages need. */
+/* What a system file need not say, but for the old names: one file then does for all networks. */
 static void fill_in(cfg_system *c)
 {
     if (c->policy == CFG_POLICY_MISSING)
@@ -217,7 +217,7 @@ static void fill_in(cfg_system *c)
 static orr_code check_system(orr_sim *s, orr_error *err)
 {
     cfg_system *c = &s->system;
-    if (s->net_ops == &orr__net_fluid && s->rules == &run_rules_ours)
+    if (s->rules == &run_rules_ours)
         fill_in(c);
     const orr_where w = orr_where_byte(c->path, ORR_NO_BYTE);
     if (c->policy == CFG_POLICY_MISSING)
