@@ -7,6 +7,7 @@
 #                     second time under the address and undefined-behaviour sanitizers
 #     make check      all tests under these sanitizers, after a build with clang that allows no warning
 #     make check-capture  orrery capture under a real PyTorch: of python3, or of a Debian 13 in a chroot
+#     make python     the Python package: a wheel, installed into BUILD/python-venv, where its tests run
 #     make bench      the benchmarks
 #     make truth      what was measured beside what orrery says: prints errors, writes docs/truth.md
 #     make validate   measured collectives beside orrery nccl-tests: prints errors, writes docs/validation.md
@@ -28,7 +29,10 @@ TESTS ?=
 # The report page is tried in a browser; where there is none, its tests say so and count as skipped.
 browser-tests = tools/setup.sh browser || echo "no browser: the tests of the report page are skipped"; tests/browser/install.sh $(1)
 
-.PHONY: all demo test check check-capture bench truth validate fit-nccl docs fuzz install uninstall format clean
+# Likewise the Python package.
+python-tests = { tools/setup.sh python && tools/make_python.sh $(BUILD) >/dev/null; } || echo "no Python package: its tests are skipped"
+
+.PHONY: all demo test check check-capture python bench truth validate fit-nccl docs fuzz install uninstall format clean
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja
@@ -47,6 +51,7 @@ test:
 	@ninja -C $(BUILD) --quiet
 	@$(if $(sanitized),$(MAKE) --no-print-directory build-sanitized/build.ninja && ninja -C build-sanitized --quiet cli/bin.stamp)
 	@$(call browser-tests,$(BUILD))
+	@$(python-tests)
 	@tests/run --build $(BUILD) $(if $(sanitized),--sanitized build-sanitized) $(TESTS)
 
 check:
@@ -61,6 +66,11 @@ check:
 # CAPTURE_TESTS= picks scripts by name; CAPTURE_ROOT= is a system with python3-torch to chroot into.
 check-capture: all
 	@CAPTURE_ROOT=$(CAPTURE_ROOT) tests/capture/check $(BUILD) $(CAPTURE_TESTS)
+
+python: all
+	@tools/setup.sh python
+	@tools/make_python.sh $(BUILD)
+	@echo "try it: $(BUILD)/python-venv/bin/python -c 'import orrery'"
 
 bench: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet

@@ -451,39 +451,15 @@ static void say(const result *r)
                  orr_llm_ranks(&r->o) == 1 ? "" : "s");
 }
 
-/* Sizes of one's own instead of the model's.  What was a multiple of another stays one. */
 static orr_code change_sizes(const cli_context *c, orr_model *m, orr_error *err)
 {
-    const struct {
-        const char *name;
-        uint64_t *field;
-    } sizes[] = {{"layers", &m->layers},     {"hidden", &m->hidden}, {"heads", &m->heads},
-                 {"kv-heads", &m->kv_heads}, {"ffn", &m->ffn},       {"vocab", &m->vocab}};
-    const bool has_own_kv = m->kv_heads == m->heads;
-    const bool fills = m->heads && m->heads * m->head_dim == m->hidden;
-    const bool is_fourfold = m->ffn == 4 * m->hidden;
-    bool is_changed = false;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (!cli_given(c, sizes[i].name))
-            continue;
-        *sizes[i].field = cli_count(c, sizes[i].name);
-        is_changed = true;
-    }
-    if (!is_changed)
-        return ORR_OK;
-    if (fills && m->hidden % m->heads)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "a width of %" PRIu64 " does not divide evenly into %" PRIu64 " heads",
-                        m->hidden, m->heads);
-    if (has_own_kv && !cli_given(c, "kv-heads"))
-        m->kv_heads = m->heads;
-    if (fills)
-        m->head_dim = m->hidden / m->heads;
-    if (is_fourfold && !cli_given(c, "ffn"))
-        m->ffn = 4 * m->hidden;
-    const size_t used = strlen(m->name);
-    snprintf(m->name + used, sizeof m->name - used, ", changed");
-    return ORR_OK;
+    const orr_model_sizes sizes = {.layers = given(c, "layers"),
+                                   .hidden = given(c, "hidden"),
+                                   .heads = given(c, "heads"),
+                                   .kv_heads = given(c, "kv-heads"),
+                                   .ffn = given(c, "ffn"),
+                                   .vocab = given(c, "vocab")};
+    return orr_model_resize(m, &sizes, err);
 }
 
 static void say_notes(const result *r)

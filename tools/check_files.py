@@ -8,7 +8,7 @@ import re
 
 import tree
 
-SHARED_NAMES = {"README.md", "meson.build", "run"}
+SHARED_NAMES = {"README.md", "meson.build", "run", "__init__.py", "__main__.py"}
 TEXT_SUFFIXES = {".c", ".h", ".cc", ".hpp", ".py", ".sh", ".md", ".in", ".build", ".js", ".css", ".html", ".txt", ""}
 MACHINE_PATH = re.compile(r"(?<![\w$.}/])/(?:home|root|tmp|work|farm|Users|mnt|srv)/[\w.]+")
 LICENCE = "SPDX-License-Identifier: Apache-2.0"

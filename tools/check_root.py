@@ -5,8 +5,8 @@
 import tree
 
 FILES = set(""".clang-format .clang-tidy .editorconfig .git-blame-ignore-revs .gitattributes .gitignore
-CHANGES.md CONTRIBUTING.md LICENSE Makefile README.md meson.build meson_options.txt""".split())
-FOLDERS = set(".ci bench capture cli docs examples include src tests tools truth web".split())
+CHANGES.md CONTRIBUTING.md LICENSE Makefile README.md meson.build meson_options.txt pyproject.toml""".split())
+FOLDERS = set(".ci bench capture cli docs examples include python src tests tools truth web".split())
 
 
 def main():

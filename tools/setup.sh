@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [docs] [clang] [fuzz]
+# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [docs] [python] [clang] [fuzz]
 # When nothing is missing it does nothing and needs no rights.  --dry-run only says what is missing.
 set -eu
 
@@ -8,6 +8,7 @@ build='gcc g++ libc6-dev meson ninja-build pkg-config python3 zlib1g-dev libzstd
 test='zstd libcmocka-dev libprotobuf-c-dev protobuf-c-compiler mandoc clang-format-14'
 browser='chromium nodejs npm'
 docs="$browser fonts-inter"
+python='python3 python3-dev python3-pip python3-mesonpy python3-numpy python3-pandas python3-pytest mypy'
 clang='clang-14'
 fuzz="$clang libclang-rt-14-dev"
 
@@ -29,10 +30,11 @@ for group in "$@"; do
     test) packages=$test ;;
     browser) packages=$browser ;;
     docs) packages=$docs ;;
+    python) packages=$python ;;
     clang) packages=$clang ;;
     fuzz) packages=$fuzz ;;
     *)
-        echo "setup: unknown group '$group'; there are: build test browser docs clang fuzz" >&2
+        echo "setup: unknown group '$group'; there are: build test browser docs python clang fuzz" >&2
         exit 2
         ;;
     esac

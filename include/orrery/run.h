@@ -46,6 +46,15 @@ struct orr_rules_packet;
 
 #define ORR_RUN_NEVER INT64_MAX /* a time that does not come */
 
+/* A compute model of yours, in place of chip, roofline and recorded durations.  It is asked once for
+ * each compute node of each distinct rank, before the run starts; ranks that are slower (ranks_file,
+ * change) take longer than it says.  *out is the time, at least 1 ns; 0 leaves the node to what it
+ * would take without the model.  A failure ends the run. */
+typedef struct orr_compute_ops {
+    orr_code (*time)(void *context, const orr_trace *t, uint32_t node, orr_ps *out, orr_error *err);
+    void *context;
+} orr_compute_ops;
+
 /* What runs can do, as bits: for orr_run_config.records, what is to be recorded; for
  * orr_run_supports, what an engine knows. */
 enum {
@@ -158,9 +167,10 @@ typedef struct orr_run_config {
     const orr_net_ops *own_network; /* yours instead */
     const orr_coll_ops *const
         *own_algorithms; /* besides those of orr_coll_at, ending in NULL; NULL: none */
-    const char *memory;  /* remote memory, JSON; NULL: none */
-    const char *groups;  /* communicator groups, JSON; NULL: none */
-    const char *plans;   /* collectives as plans of MSCCL or MSCCL++, comma-separated; NULL: none */
+    const orr_compute_ops *own_compute; /* of traces; NULL: none */
+    const char *memory;                 /* remote memory, JSON; NULL: none */
+    const char *groups;                 /* communicator groups, JSON; NULL: none */
+    const char *plans; /* collectives as plans of MSCCL or MSCCL++, comma-separated; NULL: none */
     const char *ranks_file; /* ranks that differ, links that are slow or failed, YAML; NULL: none */
     const char *hardware; /* traces: a chip (lab/chip.h) that times what nodes launch; NULL: none */
     const char *software; /* on it, whose host (lab/software.h); NULL: what the traces say */

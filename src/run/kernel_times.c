@@ -20,6 +20,8 @@
 #include "trace/attrs.h"
 #include "trace/trace_impl.h"
 
+#include <orrery/run.h>
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -303,4 +305,30 @@ orr_code work_graph_time(work_graph *g,
     orr_free(t.row_of);
     orr_free(t.rows);
     return code;
+}
+
+orr_code work_graph_ask(work_graph *g, const orr_compute_ops *model, orr_error *err)
+{
+    const orr_columns *c = orr_trace_columns(g->t);
+    if (!g->ticks)
+        g->ticks = orr_alloc(g->count, sizeof *g->ticks);
+    if (!g->ticks)
+        return orr_no_memory(err);
+    for (uint32_t p = 0; p < g->count; p++) {
+        const uint32_t node = g->node[p];
+        orr_ps ps = 0;
+        if (c->type[node] != ORR_NODE_COMP)
+            continue;
+        const orr_code code = model->time(model->context, g->t, node, &ps, err);
+        if (code)
+            return code;
+        const orr_where w = orr_trace_where(g->t, node);
+        if (ps < 0)
+            return orr_fail(err, ORR_EUSAGE, &w,
+                            "the compute model says %" PRId64 " ps for node %" PRIu64, ps,
+                            c->id[node]);
+        if (ps > 0)
+            g->ticks[p] = ps < 1500 ? 1 : ((uint64_t)ps + 500) / 1000;
+    }
+    return ORR_OK;
 }

@@ -87,6 +87,7 @@ static orr_code create(orr_run *r, orr_error *err)
         .fidelity = c->network,
         .custom_network = c->own_network,
         .algorithms = c->own_algorithms,
+        .compute = c->own_compute,
         .queues_per_dim = c->queues_per_dim,
         .injection_scale = c->injection_scale,
         .rendezvous = c->rendezvous,

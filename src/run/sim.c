@@ -298,6 +298,15 @@ static orr_code time_graphs(orr_sim *s, orr_error *err)
     return code;
 }
 
+static orr_code ask_model(orr_sim *s, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (uint32_t k = 0; k < orr_set_class_count(s->set) && !code; k++)
+        if (s->graphs[k].t)
+            code = work_graph_ask(&s->graphs[k], s->opt.compute, err);
+    return code;
+}
+
 static orr_code read_traces(orr_sim *s, orr_error *err)
 {
     const orr_set_options opt = {.size = sizeof opt,
@@ -334,7 +343,9 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
     }
     if (!code)
         find_like_chip(s);
-    return code || (!s->opt.chip && !s->like_chip) ? code : time_graphs(s, err);
+    if (!code && (s->opt.chip || s->like_chip))
+        code = time_graphs(s, err);
+    return code || !s->opt.compute ? code : ask_model(s, err);
 }
 
 static orr_code read_groups(orr_sim *s, orr_error *err)

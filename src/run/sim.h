@@ -91,8 +91,9 @@ typedef struct orr_sim_options {
         *program; /* the program's name for the head of results: "orrery 0.1.0"; NULL: left out */
     orr_sim_change change;
     const struct orr_chip *chip; /* that computes, in place of roofline and recorded durations */
-    const char *machine;         /* its name and nodes, for results; NULL: none */
-    bool is_ideal;               /* without a chip: computing runs at the peaks of the system */
+    const struct orr_compute_ops *compute; /* the caller's model, over all of these; NULL: none */
+    const char *machine;                   /* its name and nodes, for results; NULL: none */
+    bool is_ideal;        /* without a chip: computing runs at the peaks of the system */
     bool chip_is_default; /* the machine's: traces in which it has nothing to time are fine */
     const struct orr_software *software; /* NULL: what the traces say */
     /* Collectives as NCCL runs them (joint.h): whose constants, and which networks add up. */

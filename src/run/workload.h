@@ -65,6 +65,9 @@ orr_code work_graph_time(work_graph *g,
                          double link_GBps,
                          uint32_t *timed,
                          orr_error *err);
+/* The same by a model of the caller's (run.h), over what a chip has said. */
+struct orr_compute_ops;
+orr_code work_graph_ask(work_graph *g, const struct orr_compute_ops *model, orr_error *err);
 
 /* ---- nodes (workload.c) ---- */
 

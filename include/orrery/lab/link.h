@@ -128,6 +128,10 @@ ORR_API const orr_link *orr_link_job_link(const orr_link_job *job, uint32_t i);
 ORR_API orr_code orr_link_job_set(orr_link_job *job,
                                   const orr_set **out,
                                   orr_error *err) ORR_MUST_CHECK;
+/* The same, for the caller to close; the job has none afterwards. */
+ORR_API orr_code orr_link_job_take_set(orr_link_job *job,
+                                       orr_set **out,
+                                       orr_error *err) ORR_MUST_CHECK;
 /* Collectives whose group was found by comparing ranks; known after orr_link_job_set. */
 ORR_API uint64_t orr_link_job_inferred(const orr_link_job *job);
 /* Collectives of a single rank whose group is not recorded, where the job has groups of some of its

@@ -937,3 +937,39 @@ const orr_model *orr_model_at(size_t index)
 {
     return index < PRESETS ? &presets[index] : NULL;
 }
+
+/* ---- sizes of one's own ---- */
+
+orr_code orr_model_resize(orr_model *m, const orr_model_sizes *sizes, orr_error *err)
+{
+    const struct {
+        uint64_t size, *field;
+    } rows[] = {{sizes->layers, &m->layers}, {sizes->hidden, &m->hidden},
+                {sizes->heads, &m->heads},   {sizes->kv_heads, &m->kv_heads},
+                {sizes->ffn, &m->ffn},       {sizes->vocab, &m->vocab}};
+    const bool has_own_kv = m->kv_heads == m->heads;
+    const bool fills = m->heads && m->heads * m->head_dim == m->hidden;
+    const bool is_fourfold = m->ffn == 4 * m->hidden;
+    bool is_changed = false;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!rows[i].size)
+            continue;
+        *rows[i].field = rows[i].size;
+        is_changed = true;
+    }
+    if (!is_changed)
+        return ORR_OK;
+    if (fills && m->hidden % m->heads)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "a width of %" PRIu64 " does not divide evenly into %" PRIu64 " heads",
+                        m->hidden, m->heads);
+    if (has_own_kv && !sizes->kv_heads)
+        m->kv_heads = m->heads;
+    if (fills)
+        m->head_dim = m->hidden / m->heads;
+    if (is_fourfold && !sizes->ffn)
+        m->ffn = 4 * m->hidden;
+    const size_t used = strlen(m->name);
+    snprintf(m->name + used, sizeof m->name - used, ", changed");
+    return ORR_OK;
+}

@@ -596,6 +596,15 @@ orr_code orr_link_job_set(orr_link_job *job, const orr_set **out, orr_error *err
     return code;
 }
 
+orr_code orr_link_job_take_set(orr_link_job *job, orr_set **out, orr_error *err)
+{
+    const orr_set *made;
+    const orr_code code = orr_link_job_set(job, &made, err);
+    *out = code ? NULL : job->set;
+    job->set = NULL;
+    return code;
+}
+
 orr_code orr_link_job_open(const char *const *paths,
                            size_t count,
                            const orr_link_options *opt,

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_make.c - traces from elsewhere: models, PyTorch, workloads of other programs. */
+#include "core.h"
+
+#include <orrery/lab/capture.h>
+#include <orrery/lab/export.h>
+#include <orrery/lab/flexflow.h>
+#include <orrery/lab/fx.h>
+#include <orrery/lab/hardware.h>
+#include <orrery/lab/layers.h>
+#include <orrery/lab/link.h>
+#include <orrery/lab/llm.h>
+#include <orrery/lab/machine.h>
+#include <orrery/lab/model.h>
+#include <orrery/lab/pytorch.h>
+#include <orrery/lab/simai.h>
+#include <orrery/lab/software.h>
+
+#include <string.h>
+
+/* ---- stage ---- */
+
+static int word_of(const char *const *words, const char *text)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], text) == 0)
+            return i;
+    return -1;
+}
+
+static bool take_word(
+    PyObject *o, const char *name, const char *const *words, const char *all, int *out)
+{
+    const char *text = core_text(o, name);
+    *out = text ? word_of(words, text) : 0;
+    if (*out >= 0)
+        return true;
+    orr_error err;
+    core_raise(orr_fail(&err, ORR_EUSAGE, NULL, "%s '%s': there are %s", name, text, all), &err);
+    return false;
+}
+
+static bool take_software(const char *name, const orr_software **out)
+{
+    char names[400] = "";
+    size_t used = 0;
+    orr_error err;
+    const orr_software *s;
+    *out = name ? orr_software_find(name) : orr_software_at(0);
+    if (*out)
+        return true;
+    for (size_t i = 0; (s = orr_software_at(i)) && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", s->name);
+    core_raise(orr_fail(&err, ORR_EUSAGE, NULL, "software '%s': there are %s", name, names), &err);
+    return false;
+}
+
+/* Its memory and its software; and one device for each rank. */
+static bool take_machine(PyObject *o, orr_llm_options *l)
+{
+    const char *name = core_text(o, "machine");
+    orr_machine m;
+    orr_error err;
+    if (!name)
+        return !PyErr_Occurred();
+    const orr_code code = orr_machine_for(name, orr_llm_ranks(l), &m, &err);
+    if (code) {
+        core_raise(code, &err);
+        return false;
+    }
+    l->device_bytes = l->device_bytes ? l->device_bytes : m.memory;
+    return core_object(o, "software") || !m.software[0] || take_software(m.software, &l->software);
+}
+
+static bool take_stage(PyObject *o, orr_llm_options *l)
+{
+    static const char *const recompute[] = {"none", "selective", "full", "operators", NULL};
+    static const char *const context[] = {"ring", "all-gather", NULL};
+    static const char *const attention[] = {"causal", "full", NULL};
+    int recompute_form, context_form, full;
+    const char *dtype = core_text(o, "dtype"), *pipeline = core_text(o, "pipeline");
+    *l = (orr_llm_options){
+        .tp = (uint32_t)core_count(o, "tp"),
+        .cp = (uint32_t)core_count(o, "cp"),
+        .pp = (uint32_t)core_count(o, "pp"),
+        .dp = (uint32_t)core_count(o, "dp"),
+        .ep = (uint32_t)core_count(o, "ep"),
+        .batch = core_count(o, "batch"),
+        .micro_batch = core_count(o, "micro_batch"),
+        .seq = core_count(o, "seq"),
+        .grads_fp32 = core_flag(o, "grads_fp32"),
+        .no_sequence_parallel = core_flag(o, "no_sequence_parallel"),
+        .overlaps_tensor = core_flag(o, "tp_overlap"),
+        .chunks = (uint32_t)core_count(o, "chunks"),
+        .zero = (uint32_t)core_count(o, "zero"),
+        .sync_every_micro_batch = core_flag(o, "sync_every_micro_batch"),
+        .bucket_bytes = core_count(o, "bucket_bytes"),
+        .prefetch = (uint32_t)core_count(o, "prefetch"),
+        .no_overlap = core_flag(o, "no_overlap"),
+        .no_clipping = core_flag(o, "no_clipping"),
+        .recompute_layers = core_count(o, "recompute_layers"),
+        .has_dropout = core_flag(o, "dropout"),
+        .lists_optimizer = core_flag(o, "foreach"),
+        .no_master = core_flag(o, "no_master"),
+        .forward_only = core_flag(o, "forward"),
+        .steps = (uint32_t)core_count(o, "steps"),
+        .device_bytes = core_count(o, "device_bytes"),
+    };
+    if (PyErr_Occurred() ||
+        !take_word(o, "recompute", recompute, "none, selective, full and operators",
+                   &recompute_form) ||
+        !take_word(o, "context", context, "ring and all-gather", &context_form) ||
+        !take_word(o, "attention", attention, "causal and full", &full))
+        return false;
+    l->recompute = (orr_recompute)recompute_form;
+    l->context_form = (orr_context_form)context_form;
+    l->full_attention = full == 1;
+    if (dtype && !orr_dtype_find(orr_str_of(dtype), &l->dtype))
+        return core_raise_usage("dtype: there are bf16, fp16, fp8 and fp32");
+    if (pipeline && !orr_pipeline_find(orr_str_of(pipeline), &l->pipeline))
+        return core_raise_usage("pipeline: there are 1f1b, gpipe, interleaved and zero-bubble");
+    return take_software(core_text(o, "software"), &l->software) && take_machine(o, l);
+}
+
+static bool change_sizes(PyObject *o, orr_model *m)
+{
+    const orr_model_sizes sizes = {.layers = core_count(o, "layers"),
+                                   .hidden = core_count(o, "hidden"),
+                                   .heads = core_count(o, "heads"),
+                                   .kv_heads = core_count(o, "kv_heads"),
+                                   .ffn = core_count(o, "ffn"),
+                                   .vocab = core_count(o, "vocab")};
+    orr_error err;
+    const orr_code code = PyErr_Occurred() ? ORR_OK : orr_model_resize(m, &sizes, &err);
+    if (code)
+        core_raise(code, &err);
+    return !PyErr_Occurred();
+}
+
+static PyObject *memory_list(const orr_model *m, const orr_llm_options *l)
+{
+    PyObject *list = PyList_New(0);
+    for (uint32_t p = 0; list && p < l->pp; p++) {
+        orr_llm_memory x;
+        orr_error err;
+        const orr_code code = orr_llm_memory_of(m, l, p, &x, &err);
+        PyObject *d =
+            code ? core_raise(code, &err)
+                 : Py_BuildValue("{s:I,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N}", "stage", p, "parameters",
+                                 (unsigned long long)x.parameters, "weights_bytes",
+                                 (unsigned long long)x.weights, "gradients_bytes",
+                                 (unsigned long long)x.grads, "optimizer_bytes",
+                                 (unsigned long long)x.optimizer, "activations_bytes",
+                                 (unsigned long long)x.activations, "working_bytes",
+                                 (unsigned long long)x.working, "peak_bytes",
+                                 (unsigned long long)x.peak, "fits", PyBool_FromLong(x.fits));
+        if (!d || PyList_Append(list, d) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(d);
+    }
+    return list;
+}
+
+static PyObject *stage_dict(const orr_model *m, const orr_llm_options *l)
+{
+    orr_model_counts n;
+    orr_model_flops f;
+    orr_error err;
+    orr_model_count(m, &n);
+    const orr_model_work work = {.tokens = l->seq};
+    const orr_code code = orr_model_compute(m, &work, &f, &err);
+    if (code)
+        return core_raise(code, &err);
+    PyObject *memory = memory_list(m, l);
+    if (!memory)
+        return NULL;
+    return Py_BuildValue("{s:s,s:K,s:K,s:I,s:K,s:K,s:d,s:K,s:N}", "model", m->name, "parameters",
+                         (unsigned long long)n.total, "active_parameters",
+                         (unsigned long long)n.active, "ranks", orr_llm_ranks(l), "batch",
+                         (unsigned long long)l->batch, "seq", (unsigned long long)l->seq, "flops",
+                         (double)f.training * (double)l->batch, "device_bytes",
+                         (unsigned long long)l->device_bytes, "memory", memory);
+}
+
+/* stage(cls, model, options) -> (set, facts) */
+static PyObject *stage(PyObject *module, PyObject *args)
+{
+    PyObject *cls, *options;
+    const char *name;
+    orr_model m;
+    orr_llm_options l;
+    orr_set *s = NULL;
+    orr_error err;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OsO!:stage", &cls, &name, &PyDict_Type, &options))
+        return NULL;
+    orr_code code = orr_model_load(name, &m, &err);
+    if (code)
+        return core_raise(code, &err);
+    if (!take_stage(options, &l) || !change_sizes(options, &m))
+        return NULL;
+    if ((code = orr_llm_complete(&m, &l, &err)))
+        return core_raise(code, &err);
+    PyObject *facts = stage_dict(&m, &l);
+    if (!facts)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS code = orr_llm_training(&m, &l, &s, &err);
+    Py_END_ALLOW_THREADS if (code)
+    {
+        Py_DECREF(facts);
+        return core_raise(code, &err);
+    }
+    return Py_BuildValue("(NN)", core_set_take(cls, s), facts);
+}
+
+/* ---- link ---- */
+
+static PyObject *rank_dict(const orr_link_rank *r)
+{
+    PyObject *d = PyDict_New();
+    bool ok =
+        d && core_put(d, "rank", PyLong_FromUnsignedLong(r->rank)) &&
+        core_put(d, "is_guessed", PyBool_FromLong(r->is_guessed)) &&
+        core_put(d, "host", r->host ? PyUnicode_DecodeFSDefault(r->host) : Py_BuildValue("")) &&
+        core_put(d, "device",
+                 r->device ? PyUnicode_DecodeFSDefault(r->device) : Py_BuildValue("")) &&
+        core_put(d, "clock_ns", PyLong_FromLongLong(r->clock_ns)) &&
+        core_put(d, "host_scale", PyFloat_FromDouble(r->report.host.scale)) &&
+        core_put(d, "collectives", PyLong_FromUnsignedLongLong(r->report.collectives)) &&
+        core_put(d, "messages", PyLong_FromUnsignedLongLong(r->report.messages));
+    for (int k = 0; ok && k < ORR_LINK_COUNTERS; k++)
+        if (r->counts.of[k])
+            ok = core_put(d, orr_link_counter_name((orr_link_counter)k),
+                          PyLong_FromUnsignedLongLong(r->counts.of[k]));
+    if (!ok)
+        Py_CLEAR(d);
+    return d;
+}
+
+static PyObject *job_dict(const orr_link_job *job)
+{
+    PyObject *ranks = PyList_New(0);
+    for (uint32_t i = 0; ranks && i < orr_link_job_rank_count(job); i++) {
+        PyObject *d = rank_dict(orr_link_job_rank(job, i));
+        if (!d || PyList_Append(ranks, d) < 0)
+            Py_CLEAR(ranks);
+        Py_XDECREF(d);
+    }
+    return ranks ? Py_BuildValue("{s:N,s:K,s:K}", "ranks", ranks, "groups_inferred",
+                                 (unsigned long long)orr_link_job_inferred(job), "groups_unknown",
+                                 (unsigned long long)orr_link_job_unknown(job))
+                 : NULL;
+}
+
+/* Without the GIL. */
+static orr_code open_job(const char *const *paths,
+                         size_t count,
+                         const orr_link_options *opt,
+                         orr_link_job **job,
+                         orr_set **set,
+                         orr_timeline **timeline,
+                         orr_error *err)
+{
+    orr_code code = orr_link_job_open(paths, count, opt, job, err);
+    if (!code)
+        code = orr_link_job_take_set(*job, set, err);
+    if (!code && timeline && (code = orr_link_job_timeline(*job, timeline, err))) {
+        orr_set_close(*set);
+        *set = NULL;
+    }
+    return code;
+}
+
+static const char **path_list(PyObject *list, size_t *count)
+{
+    const Py_ssize_t n = PyList_Size(list);
+    const char **paths = n > 0 ? PyMem_Calloc((size_t)n, sizeof *paths) : NULL;
+    for (Py_ssize_t i = 0; paths && i < n; i++)
+        paths[i] = PyBytes_AsString(PyList_GetItem(list, i));
+    *count = paths ? (size_t)n : 0;
+    if (!paths && !PyErr_Occurred())
+        core_raise_usage("link: no paths");
+    return paths;
+}
+
+/* link(set class, timeline class or None, paths, options) -> (set, timeline, facts) */
+static PyObject *link_ranks(PyObject *module, PyObject *args)
+{
+    PyObject *cls, *timeline_cls, *list, *o;
+    orr_link_job *job = NULL;
+    orr_set *set = NULL;
+    orr_timeline *timeline = NULL;
+    orr_error err;
+    orr_code code;
+    size_t count;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO!O!:link", &cls, &timeline_cls, &PyList_Type, &list,
+                          &PyDict_Type, &o))
+        return NULL;
+    const orr_link_options opt = {.is_strict = core_flag(o, "strict"),
+                                  .has_step = core_object(o, "step") != NULL,
+                                  .step = (int64_t)core_count(o, "step"),
+                                  .threads = (unsigned)core_count(o, "threads"),
+                                  .host_scale = core_number(o, "host_scale", -1)};
+    const char **paths = PyErr_Occurred() ? NULL : path_list(list, &count);
+    if (!paths)
+        return NULL;
+    const bool wants_timeline = timeline_cls != Py_None;
+    Py_BEGIN_ALLOW_THREADS code =
+        open_job(paths, count, &opt, &job, &set, wants_timeline ? &timeline : NULL, &err);
+    Py_END_ALLOW_THREADS PyMem_Free((void *)paths);
+    PyObject *facts = code ? core_raise(code, &err) : job_dict(job);
+    orr_link_job_close(job);
+    if (!facts) {
+        orr_set_close(set);
+        orr_timeline_destroy(timeline);
+        return NULL;
+    }
+    PyObject *t = wants_timeline ? core_timeline_take(timeline_cls, timeline) : Py_BuildValue("");
+    return Py_BuildValue("(NNN)", core_set_take(cls, set), t, facts);
+}
+
+/* ---- convert ---- */
+
+typedef struct conversion {
+    const char *path, *dims, *model;
+    uint32_t ranks, passes, mhz, rank;
+    uint32_t dim_sizes[16], dim_count;
+    bool has_rank, updates;
+    double host_scale;
+    orr_fx_options fx;
+} conversion;
+
+static orr_code from_text(conversion *c, orr_set **out, orr_error *err)
+{
+    const orr_layers_expand opt = {.ranks = c->ranks,
+                                   .passes = c->passes ? c->passes : 1,
+                                   .with_updates = c->updates,
+                                   .dims = c->dim_count,
+                                   .dim_sizes = c->dim_count > 1 ? c->dim_sizes : NULL};
+    orr_layers *t;
+    orr_code code = orr_layers_read(c->path, NULL, &t, err);
+    if (code)
+        return code;
+    code = orr_layers_set(t, &opt, out, err);
+    orr_layers_free(t);
+    return code;
+}
+
+static orr_code from_flexflow(conversion *c, orr_set **out, orr_error *err)
+{
+    const orr_flexflow_expand opt = {.mhz = c->mhz};
+    orr_flexflow *g;
+    orr_code code = orr_flexflow_read(c->path, &g, err);
+    if (code)
+        return code;
+    code = orr_flexflow_set(g, &opt, out, err);
+    orr_flexflow_free(g);
+    return code;
+}
+
+static orr_code from_simai(conversion *c, orr_set **out, orr_error *err)
+{
+    const orr_simai_options opt = {.ranks = c->ranks, .passes = c->passes};
+    orr_simai_report r;
+    return orr_simai_read(c->path, &opt, out, &r, err);
+}
+
+static orr_code from_pytorch(conversion *c, orr_set **out, orr_error *err)
+{
+    const orr_pytorch_options opt = {
+        .has_rank = c->has_rank, .rank = c->rank, .host_scale = c->host_scale};
+    orr_linked *l;
+    orr_trace *t;
+    orr_code code = orr_linked_read(c->path, NULL, &l, err);
+    if (code)
+        return code;
+    code = orr_linked_trace(l, &opt, &t, NULL, err);
+    orr_linked_free(l);
+    if (code)
+        return code;
+    if ((code = orr_set_create(out, err))) {
+        orr_trace_destroy(t);
+        return code;
+    }
+    if ((code = orr_set_add(*out, t, err)))
+        orr_set_close(*out);
+    return code;
+}
+
+static orr_code from_fx(conversion *c, orr_set **out, orr_error *err)
+{
+    orr_fx *x;
+    orr_code code = orr_fx_read(c->path, c->ranks, &x, err);
+    if (code)
+        return code;
+    code = orr_fx_convert(x, &c->fx, out, NULL, err);
+    orr_fx_close(x);
+    return code;
+}
+
+static orr_code from_export(conversion *c, orr_set **out, orr_error *err)
+{
+    const orr_export_options opt = {.sizes = c->dims, .model = c->model, .ranks = c->ranks};
+    orr_fx *x;
+    orr_code code = orr_export_read(c->path, &opt, &x, NULL, err);
+    if (code)
+        return code;
+    code = orr_fx_convert(x, &c->fx, out, NULL, err);
+    orr_fx_close(x);
+    return code;
+}
+
+static bool take_hardware(PyObject *o, orr_fx_options *out)
+{
+    const char *name = core_text(o, "hardware");
+    orr_hardware read;
+    orr_error err;
+    if (!name)
+        return !PyErr_Occurred();
+    const orr_hardware *h = orr_hardware_find(name);
+    const orr_code code = h ? ORR_OK : orr_hardware_read(name, &read, &err);
+    if (code) {
+        core_raise(code, &err);
+        return false;
+    }
+    h = h ? h : &read;
+    *out = (orr_fx_options){.peak_flops = orr_hardware_peak(h),
+                            .vector_flops = (double)h->vector_width * (double)h->clock_hz,
+                            .memory_rate = h->memory_bandwidth,
+                            .overhead = h->overhead};
+    return true;
+}
+
+static bool take_conversion(PyObject *o, conversion *c)
+{
+    PyObject *sizes = core_object(o, "dims");
+    c->dims = core_text(o, "sizes");
+    c->model = core_text(o, "model");
+    c->ranks = (uint32_t)core_count(o, "ranks");
+    c->passes = (uint32_t)core_count(o, "passes");
+    c->mhz = (uint32_t)core_count(o, "frequency");
+    c->has_rank = core_object(o, "rank") != NULL;
+    c->rank = (uint32_t)core_count(o, "rank");
+    c->updates = core_flag(o, "updates");
+    c->host_scale = core_number(o, "host_scale", -1);
+    for (Py_ssize_t i = 0; sizes && i < PyList_Size(sizes) && i < 16; i++)
+        c->dim_sizes[c->dim_count++] = (uint32_t)PyLong_AsUnsignedLong(PyList_GetItem(sizes, i));
+    return !PyErr_Occurred() && take_hardware(o, &c->fx);
+}
+
+/* convert(cls, kind, path, options) -> set */
+static PyObject *convert(PyObject *module, PyObject *args)
+{
+    static const struct {
+        const char *name;
+        orr_code (*make)(conversion *c, orr_set **out, orr_error *err);
+    } kinds[] = {{"text", from_text},   {"flexflow", from_flexflow},
+                 {"simai", from_simai}, {"pytorch", from_pytorch},
+                 {"fx", from_fx},       {"export", from_export}};
+    PyObject *cls, *path, *o;
+    const char *kind;
+    conversion c = {0};
+    orr_set *s = NULL;
+    orr_error err;
+    orr_code code;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OsO!O!:convert", &cls, &kind, &PyBytes_Type, &path, &PyDict_Type,
+                          &o) ||
+        !take_conversion(o, &c))
+        return NULL;
+    c.path = PyBytes_AsString(path);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i].name, kind) != 0)
+            continue;
+        Py_BEGIN_ALLOW_THREADS code = kinds[i].make(&c, &s, &err);
+        Py_END_ALLOW_THREADS return code ? core_raise(code, &err) : core_set_take(cls, s);
+    }
+    return core_raise_usage("convert: there are et, text, flexflow, simai, pytorch, fx and export");
+}
+
+/* ---- names ---- */
+
+static PyObject *machine_names(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    const char *name;
+    (void)module;
+    (void)unused;
+    for (size_t i = 0; list && (name = orr_machine_at(i)); i++) {
+        PyObject *s = PyUnicode_FromString(name);
+        if (!s || PyList_Append(list, s) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(s);
+    }
+    return list;
+}
+
+static PyObject *model_names(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    const orr_model *m;
+    (void)module;
+    (void)unused;
+    for (size_t i = 0; list && (m = orr_model_at(i)); i++) {
+        PyObject *s = PyUnicode_FromString(m->name);
+        if (!s || PyList_Append(list, s) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(s);
+    }
+    return list;
+}
+
+/* The text of capture/orrery_capture.py. */
+static PyObject *capture_module(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return core_str(orr_capture_module());
+}
+
+PyMethodDef core_make_functions[] = {
+    {"stage", stage, METH_VARARGS, "stage(cls, model, options) -> (set, facts)"},
+    {"link", link_ranks, METH_VARARGS,
+     "link(cls, timeline, paths, options) -> (set, timeline, facts)"},
+    {"convert", convert, METH_VARARGS, "convert(cls, kind, path, options) -> set"},
+    {"machine_names", machine_names, METH_NOARGS, "Machines that are built in."},
+    {"model_names", model_names, METH_NOARGS, "Models that are built in."},
+    {"capture_module", capture_module, METH_NOARGS, "The module that runs under PyTorch."},
+    {0},
+};

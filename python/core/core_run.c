@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_run.c - a run from its configuration to its results.
+ *
+ * While it runs the GIL is free.  A thread of ours asks the run to stop ten times a second; what comes back then is not
+ * an end but the moment to look for Ctrl-C and to say how far it is, and the run goes on.  So an interrupt needs no
+ * signal handler of ours, and progress needs no second thread in the run, which one thread may use at a time. */
+#include "core.h"
+
+#include <orrery/lab/critical_path.h>
+#include <orrery/lab/explain.h>
+#include <orrery/lab/machine.h>
+#include <orrery/report.h>
+#include <orrery/version.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+PyTypeObject *core_run_type;
+
+typedef struct core_run {
+    PyObject_HEAD orr_run *run;
+    PyObject *options, *set, *custom; /* what it points into */
+    bool is_busy;                     /* a thread is in the library with it */
+} core_run;
+
+/* ---- being asked to stop, ten times a second ---- */
+
+typedef struct ticker {
+    orr_run *run;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    bool is_over, is_running;
+} ticker;
+
+enum { TICK_NS = 100000000 };
+
+static void *tick(void *data)
+{
+    ticker *t = data;
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    pthread_mutex_lock(&t->lock);
+    while (!t->is_over) {
+        at.tv_nsec += TICK_NS;
+        at.tv_sec += at.tv_nsec / 1000000000;
+        at.tv_nsec %= 1000000000;
+        if (pthread_cond_timedwait(&t->over, &t->lock, &at) == ETIMEDOUT && !t->is_over)
+            orr_run_stop(t->run);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
+
+/* Signals are for the threads of Python. */
+static void ticker_start(ticker *t, orr_run *run)
+{
+    pthread_condattr_t how;
+    sigset_t all, old;
+    *t = (ticker){.run = run};
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_condattr_init(&how);
+    pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->over, &how);
+    pthread_condattr_destroy(&how);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    t->is_running = pthread_create(&t->thread, NULL, tick, t) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void ticker_stop(ticker *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->is_over = true;
+    pthread_cond_signal(&t->over);
+    pthread_mutex_unlock(&t->lock);
+    if (t->is_running)
+        pthread_join(t->thread, NULL);
+    pthread_cond_destroy(&t->over);
+    pthread_mutex_destroy(&t->lock);
+}
+
+/* With the GIL.  False: a signal handler or the callback raised. */
+static bool look_around(orr_run *run, PyObject *progress)
+{
+    if (PyErr_CheckSignals())
+        return false;
+    if (!progress)
+        return true;
+    PyObject *said =
+        PyObject_CallFunction(progress, "LIIK", (long long)orr_run_time(run), orr_run_finished(run),
+                              orr_run_ranks(run), (unsigned long long)orr_run_events(run));
+    Py_XDECREF(said);
+    return said != NULL;
+}
+
+/* Without the GIL.  ORR_ESTOP: an exception is set. */
+static orr_code run_watched(orr_run *run, PyObject *progress, orr_error *err)
+{
+    ticker t;
+    orr_code code;
+    bool goes_on = true;
+    ticker_start(&t, run);
+    do {
+        code = orr_run_to_end(run, err);
+        if (code == ORR_ESTOP) {
+            const PyGILState_STATE state = PyGILState_Ensure();
+            goes_on = look_around(run, progress);
+            PyGILState_Release(state);
+        }
+    } while (code == ORR_ESTOP && goes_on);
+    ticker_stop(&t);
+    return code;
+}
+
+/* What orr_run_explain calls for its experiments. */
+static orr_code run_experiment(orr_run *run, orr_error *err)
+{
+    return run_watched(run, NULL, err);
+}
+
+/* ---- life ---- */
+
+static void run_dealloc(PyObject *self)
+{
+    core_run *r = (core_run *)self;
+    orr_run_destroy(r->run);
+    Py_XDECREF(r->options);
+    Py_XDECREF(r->set);
+    Py_XDECREF(r->custom);
+    core_free(self);
+}
+
+static bool take_texts(PyObject *o, orr_run_config *c)
+{
+    const struct {
+        const char *name, **to;
+    } rows[] = {
+        {"traces", &c->traces},
+        {"machine", &c->machine},
+        {"system", &c->system},
+        {"topology", &c->topology},
+        {"network", &c->network},
+        {"memory", &c->memory},
+        {"groups", &c->groups},
+        {"plans", &c->plans},
+        {"ranks_file", &c->ranks_file},
+        {"hardware", &c->hardware},
+        {"software", &c->software},
+        {"logical", &c->logical},
+        {"packet_config", &c->packet_config},
+        {"packet_keys", &c->packet_keys},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        *rows[i].to = core_text(o, rows[i].name);
+    return !PyErr_Occurred();
+}
+
+static bool take_fold(PyObject *o, orr_run_config *c)
+{
+    const char *how = core_text(o, "fold");
+    c->fold = !how || strcmp(how, "auto") == 0 ? ORR_RUN_FOLD_AUTO
+              : strcmp(how, "off") == 0        ? ORR_RUN_FOLD_OFF
+                                               : ORR_RUN_FOLD_VERIFY;
+    if (!how || c->fold != ORR_RUN_FOLD_VERIFY || strcmp(how, "verify") == 0)
+        return true;
+    core_raise_usage("fold is \"auto\", \"off\" or \"verify\"");
+    return false;
+}
+
+static bool take_options(PyObject *o, orr_run_config *c)
+{
+    if (!take_texts(o, c) || !take_fold(o, c))
+        return false;
+    c->program = "orrery " ORR_VERSION;
+    c->is_ideal = core_flag(o, "ideal");
+    c->rendezvous = core_flag(o, "rendezvous");
+    c->queues_per_dim = (uint32_t)core_count(o, "queues");
+    c->threads = (unsigned)core_count(o, "threads");
+    c->path_steps = (uint32_t)core_count(o, "path_steps");
+    c->records = (uint32_t)core_count(o, "records");
+    c->change.compute = core_number(o, "compute_scale", 0);
+    c->change.memory = core_number(o, "memory_scale", 0);
+    c->change.bandwidth = core_number(o, "bandwidth_scale", 0);
+    c->change.latency = core_number(o, "latency_scale", 0);
+    return !PyErr_Occurred();
+}
+
+/* The algorithms that a caller asks for by name stand in the lists of the system. */
+static bool take_algorithms(PyObject *o, orr_run_config *c, orr_system *s)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } rows[] = {{"all_reduce", offsetof(orr_system, all_reduce)},
+                {"all_gather", offsetof(orr_system, all_gather)},
+                {"reduce_scatter", offsetof(orr_system, reduce_scatter)},
+                {"all_to_all", offsetof(orr_system, all_to_all)}};
+    PyObject *names = core_object(o, "algorithms");
+    orr_machine m;
+    orr_error err;
+    if (!names)
+        return true;
+    *s = (orr_system){.size = sizeof *s};
+    if (c->machine) {
+        orr_code code = orr_machine_for(c->machine, orr_set_rank_count(c->set), &m, &err);
+        if (!code)
+            code = orr_machine_system(&m, s, &err);
+        if (code) {
+            core_raise(code, &err);
+            return false;
+        }
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char **list = (const char **)(void *)((char *)s + rows[i].offset);
+        PyObject *given = core_object(names, rows[i].name);
+        const Py_ssize_t n = given ? PyList_Size(given) : 0;
+        for (Py_ssize_t k = 0; k < n && k < ORR_NET_DIMS; k++)
+            list[k] = PyBytes_AsString(PyList_GetItem(given, k));
+        if (n > 0 && n <= ORR_NET_DIMS)
+            list[n] = NULL;
+    }
+    c->own_system = s;
+    return !PyErr_Occurred();
+}
+
+static orr_code create_and_run(core_run *r,
+                               const orr_run_config *config,
+                               PyObject *progress,
+                               orr_error *err)
+{
+    orr_run *made = NULL;
+    orr_code code;
+    core_custom_enter(r->custom);
+    Py_BEGIN_ALLOW_THREADS code = orr_run_create(config, &made, err);
+    Py_END_ALLOW_THREADS r->run = made;
+    if (!code && !look_around(made, progress))
+        code = ORR_ESTOP;
+    if (!code) {
+        Py_BEGIN_ALLOW_THREADS code = run_watched(made, progress, err);
+        Py_END_ALLOW_THREADS
+    }
+    core_custom_leave();
+    return code;
+}
+
+/* The lines that explain a standstill. */
+static void add_stall(core_run *r, orr_error *err)
+{
+    PyObject *lines = PyList_New(0), *type, *value, *trace;
+    const char *line;
+    core_raise(err->code, err);
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    for (size_t i = 0; lines && r->run && (line = orr_run_stall_line(r->run, i)); i++) {
+        PyObject *s = PyUnicode_FromString(line);
+        if (!s || PyList_Append(lines, s) < 0)
+            Py_CLEAR(lines);
+        Py_XDECREF(s);
+    }
+    if (lines && value && PyList_Size(lines) > 0)
+        PyObject_SetAttrString(value, "stall", lines);
+    PyErr_Clear();
+    Py_XDECREF(lines);
+    PyErr_Restore(type, value, trace);
+}
+
+/* run(cls, options, progress) -> a run that has come to its end */
+static PyObject *run_run(PyObject *module, PyObject *args)
+{
+    PyObject *cls, *options, *progress;
+    orr_run_config config = {.size = sizeof config};
+    orr_system system;
+    orr_error err = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO!O:run", &cls, &PyDict_Type, &options, &progress))
+        return NULL;
+    core_run *r = (core_run *)core_new(cls, core_run_type);
+    if (!r)
+        return NULL;
+    Py_INCREF(options);
+    r->options = options;
+    PyObject *set = core_object(options, "set");
+    config.set = set ? core_set_of(set, &r->set) : NULL;
+    if ((set && !config.set) || !take_options(options, &config) ||
+        !take_algorithms(options, &config, &system) ||
+        !core_custom_take(options, &config, &r->custom)) {
+        Py_DECREF(r);
+        return NULL;
+    }
+    const orr_code code = create_and_run(r, &config, progress == Py_None ? NULL : progress, &err);
+    if (!code)
+        return (PyObject *)r;
+    if (!PyErr_Occurred() && !core_custom_raised(r->custom))
+        add_stall(r, &err);
+    Py_DECREF(r);
+    return NULL;
+}
+
+/* ---- results ---- */
+
+static orr_run *idle(core_run *r)
+{
+    if (r->run && !r->is_busy)
+        return r->run;
+    core_raise_usage(r->run ? "another thread works with this result" : "this is no result");
+    return NULL;
+}
+
+static PyObject *result_figures(PyObject *self, PyObject *unused)
+{
+    orr_run *run = idle((core_run *)self);
+    (void)unused;
+    if (!run)
+        return NULL;
+    return Py_BuildValue("{s:L,s:I,s:I,s:I,s:s,s:K,s:K,s:d,s:d}", "time_ps",
+                         (long long)orr_run_time(run), "ranks", orr_run_ranks(run), "finished",
+                         orr_run_finished(run), "ranks_simulated", orr_run_ranks_simulated(run),
+                         "fold_why", orr_run_fold_why(run), "events",
+                         (unsigned long long)orr_run_events(run), "messages",
+                         (unsigned long long)orr_run_messages(run), "seconds", orr_run_seconds(run),
+                         "peak_flops", orr_run_peak_flops(run));
+}
+
+static PyObject *result_ranks(PyObject *self, PyObject *unused)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } rows[] = {{"finished_ps", offsetof(orr_run_rank, finished_at)},
+                {"wall_ps", offsetof(orr_run_rank, wall)},
+                {"gpu_ps", offsetof(orr_run_rank, gpu_time)},
+                {"comm_ps", offsetof(orr_run_rank, comm_time)},
+                {"cpu_ps", offsetof(orr_run_rank, cpu_time)},
+                {"memory_ps", offsetof(orr_run_rank, memory_time)},
+                {"gpu_total_ps", offsetof(orr_run_rank, gpu_total)},
+                {"peak_memory_bytes", offsetof(orr_run_rank, peak_memory)}};
+    enum { ROWS = sizeof rows / sizeof *rows };
+    orr_run *run = idle((core_run *)self);
+    void *room[ROWS] = {0};
+    (void)unused;
+    if (!run)
+        return NULL;
+    const uint32_t count = orr_run_ranks(run);
+    PyObject *d = PyDict_New();
+    for (int i = 0; d && i < ROWS; i++)
+        if (!core_put(d, rows[i].name, core_column_new(CORE_I64, (Py_ssize_t)count, &room[i])))
+            Py_CLEAR(d);
+    for (uint32_t r = 0; d && r < count; r++) {
+        const orr_run_rank *x = orr_run_rank_at(run, r);
+        for (int i = 0; i < ROWS; i++)
+            memcpy((char *)room[i] + 8 * (size_t)r, (const char *)x + rows[i].offset, 8);
+    }
+    return d;
+}
+
+static PyObject *result_timeline(PyObject *self, PyObject *cls)
+{
+    core_run *r = (core_run *)self;
+    orr_run *run = idle(r);
+    orr_timeline *t = NULL;
+    orr_error err;
+    orr_code code;
+    if (!run)
+        return NULL;
+    r->is_busy = true;
+    Py_BEGIN_ALLOW_THREADS code = orr_run_timeline(run, &t, &err);
+    Py_END_ALLOW_THREADS r->is_busy = false;
+    return code ? core_raise(code, &err) : core_timeline_take(cls, t);
+}
+
+static PyObject *step_dict(const orr_path_step *s)
+{
+    const char *held = orr_path_held_name((orr_path_held)s->held);
+    return Py_BuildValue(
+        "{s:K,s:K,s:I,s:s,s:K,s:z,s:z,s:K,s:s,s:z,s:N}", "from_ns", (unsigned long long)s->from,
+        "to_ns", (unsigned long long)s->to, "rank", s->rank, "kind",
+        orr_span_kind_name((orr_span_kind)s->kind), "node", (unsigned long long)s->node, "name",
+        s->name, "what", s->what, "size", (unsigned long long)s->size, "after",
+        orr_path_after_name((orr_path_after)s->after), "held_by", held, "held_rank",
+        held ? PyLong_FromUnsignedLong(s->held_rank) : Py_BuildValue(""));
+}
+
+static PyObject *path_dict(const orr_critical_path *p)
+{
+    PyObject *steps = PyList_New(0), *shares = PyList_New(0);
+    bool ok = steps && shares;
+    for (size_t i = 0; ok && i < p->step_count; i++) {
+        PyObject *s = step_dict(&p->steps[i]);
+        ok = s && PyList_Append(steps, s) == 0;
+        Py_XDECREF(s);
+    }
+    for (size_t i = 0; ok && i < p->share_count; i++) {
+        PyObject *s = Py_BuildValue("{s:s,s:K,s:n}", "what", p->shares[i].what, "time_ns",
+                                    (unsigned long long)p->shares[i].time, "steps",
+                                    (Py_ssize_t)p->shares[i].steps);
+        ok = s && PyList_Append(shares, s) == 0;
+        Py_XDECREF(s);
+    }
+    PyObject *d = ok ? Py_BuildValue("{s:O,s:O,s:I,s:K}", "steps", steps, "shares", shares, "ranks",
+                                     p->ranks, "total_ns", (unsigned long long)p->total)
+                     : NULL;
+    Py_XDECREF(steps);
+    Py_XDECREF(shares);
+    return d;
+}
+
+static PyObject *result_path(PyObject *self, PyObject *unused)
+{
+    core_run *r = (core_run *)self;
+    orr_run *run = idle(r);
+    orr_critical_path *p = NULL;
+    orr_error err;
+    orr_code code;
+    (void)unused;
+    if (!run)
+        return NULL;
+    r->is_busy = true;
+    Py_BEGIN_ALLOW_THREADS code = orr_run_critical_path(run, &p, &err);
+    Py_END_ALLOW_THREADS r->is_busy = false;
+    if (code)
+        return core_raise(code, &err);
+    PyObject *d = path_dict(p);
+    orr_critical_path_destroy(p);
+    return d;
+}
+
+static void visit_link(void *context, const orr_net_link *l)
+{
+    PyObject *list = context;
+    PyObject *d = PyErr_Occurred() ? NULL
+                                   : Py_BuildValue("{s:s,s:K,s:K,s:K,s:K,s:d}", "name", l->name,
+                                                   "messages", (unsigned long long)l->messages,
+                                                   "bytes", (unsigned long long)l->bytes, "busy_ns",
+                                                   (unsigned long long)l->busy_ns, "max_queue",
+                                                   (unsigned long long)l->max_queue,
+                                                   "bandwidth_bytes_per_ns", l->bandwidth);
+    if (d)
+        PyList_Append(list, d);
+    Py_XDECREF(d);
+}
+
+static PyObject *result_links(PyObject *self, PyObject *unused)
+{
+    orr_run *run = idle((core_run *)self);
+    PyObject *list = run ? PyList_New(0) : NULL;
+    (void)unused;
+    if (list)
+        orr_run_visit_links(run, visit_link, list);
+    if (PyErr_Occurred())
+        Py_CLEAR(list);
+    return list;
+}
+
+static PyObject *result_dimensions(PyObject *self, PyObject *unused)
+{
+    orr_run *run = idle((core_run *)self);
+    PyObject *list = run ? PyList_New(0) : NULL;
+    (void)unused;
+    for (uint32_t i = 0; list && i < orr_run_dimensions(run); i++) {
+        const orr_run_dimension *x = orr_run_dimension_at(run, i);
+        PyObject *d = Py_BuildValue("{s:z,s:I,s:d,s:d,s:K,s:K}", "shape", x->shape, "ranks",
+                                    x->ranks, "bandwidth_bytes_per_s", x->bandwidth, "latency_ns",
+                                    x->latency_ns, "messages", (unsigned long long)x->messages,
+                                    "bytes", (unsigned long long)x->bytes);
+        if (!d || PyList_Append(list, d) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(d);
+    }
+    return list;
+}
+
+static PyObject *result_warnings(PyObject *self, PyObject *unused)
+{
+    orr_run *run = idle((core_run *)self);
+    PyObject *list = run ? PyList_New(0) : NULL;
+    const char *text;
+    (void)unused;
+    for (size_t i = 0; list && (text = orr_run_warning(run, i)); i++) {
+        PyObject *s = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+        if (!s || PyList_Append(list, s) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(s);
+    }
+    return list;
+}
+
+static PyObject *result_write(PyObject *self, PyObject *args)
+{
+    core_run *r = (core_run *)self;
+    orr_run *run = idle(r);
+    const char *what;
+    PyObject *path;
+    orr_error err;
+    orr_code code;
+    if (!run || !PyArg_ParseTuple(args, "sO&:write", &what, PyUnicode_FSConverter, &path))
+        return NULL;
+    const char *to = PyBytes_AsString(path);
+    r->is_busy = true;
+    Py_BEGIN_ALLOW_THREADS code = orr_run_write(run, what, to, &err);
+    Py_END_ALLOW_THREADS r->is_busy = false;
+    Py_DECREF(path);
+    if (code)
+        return core_raise(code, &err);
+    Py_RETURN_NONE;
+}
+
+/* Without the GIL. */
+static orr_code write_report(orr_run *run,
+                             const orr_report_options *about,
+                             const orr_explain_options *how,
+                             const char *path,
+                             bool is_json,
+                             orr_error *err)
+{
+    orr_report *page = NULL;
+    orr_explanation *e = NULL;
+    orr_code code = orr_report_create(about, &page, err);
+    if (!code)
+        code = orr_run_explain(run, how, &e, err);
+    if (!code)
+        code = orr_report_add(page, orr_explanation_run(e), err);
+    if (!code)
+        code = is_json ? orr_report_write_json(page, path, err) : orr_report_write(page, path, err);
+    orr_explanation_destroy(e);
+    orr_report_destroy(page);
+    return code;
+}
+
+/* _report(path, title, what_if, is_json, ranks) */
+static PyObject *result_report(PyObject *self, PyObject *args)
+{
+    core_run *r = (core_run *)self;
+    orr_run *run = idle(r);
+    const char *title, *ranks;
+    PyObject *path;
+    int what_if, is_json;
+    orr_error err = {0};
+    orr_code code;
+    if (!run || !PyArg_ParseTuple(args, "O&zipz:_report", PyUnicode_FSConverter, &path, &title,
+                                  &what_if, &is_json, &ranks))
+        return NULL;
+    const orr_report_options about = {
+        .size = sizeof about, .title = title, .program = "orrery " ORR_VERSION};
+    const orr_explain_options how = {.name = title,
+                                     .what_if = (orr_what_if)what_if,
+                                     .ranks_shown = ranks,
+                                     .run = run_experiment};
+    const char *to = PyBytes_AsString(path);
+    r->is_busy = true;
+    core_custom_enter(r->custom);
+    Py_BEGIN_ALLOW_THREADS code = write_report(run, &about, &how, to, is_json != 0, &err);
+    Py_END_ALLOW_THREADS core_custom_leave();
+    r->is_busy = false;
+    Py_DECREF(path);
+    if (!code && !PyErr_Occurred())
+        Py_RETURN_NONE;
+    return PyErr_Occurred() || core_custom_raised(r->custom) ? NULL : core_raise(code, &err);
+}
+
+static PyMethodDef methods[] = {
+    {"_figures", result_figures, METH_NOARGS, "Time, ranks, events, messages."},
+    {"_ranks", result_ranks, METH_NOARGS, "{name: Column}, one row per rank"},
+    {"_timeline", result_timeline, METH_O, "_timeline(cls)"},
+    {"_critical_path", result_path, METH_NOARGS, "{steps, shares, ranks, total_ns}"},
+    {"_links", result_links, METH_NOARGS, "[{name, messages, bytes, ...}]"},
+    {"_dimensions", result_dimensions, METH_NOARGS, "[{shape, ranks, ...}]"},
+    {"_warnings", result_warnings, METH_NOARGS, "What is odd in the inputs but not wrong."},
+    {"_write", result_write, METH_VARARGS, "_write(what, path)"},
+    {"_report", result_report, METH_VARARGS, "_report(path, title, what_if, is_json, ranks)"},
+    {0},
+};
+
+PyMethodDef core_run_functions[] = {
+    {"run", run_run, METH_VARARGS, "run(cls, options, progress)"},
+    {0},
+};
+
+bool core_run_ready(PyObject *module)
+{
+    static PyType_Slot slots[] = {{Py_tp_dealloc, run_dealloc},
+                                  {Py_tp_methods, methods},
+                                  {Py_tp_doc, "A run that has come to its end."},
+                                  {0, NULL}};
+    static PyType_Spec spec = {"orrery._core.Run", sizeof(core_run), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+    core_run_type = core_add_type(module, &spec, "Run");
+    return core_run_type != NULL && PyModule_AddIntConstant(module, "SPANS", ORR_RUN_SPANS) == 0 &&
+           PyModule_AddIntConstant(module, "PHASES", ORR_RUN_PHASES) == 0 &&
+           PyModule_AddIntConstant(module, "ISSUES", ORR_RUN_ISSUES) == 0 &&
+           PyModule_AddIntConstant(module, "LINKS", ORR_RUN_LINKS) == 0 &&
+           PyModule_AddIntConstant(module, "HISTORY", ORR_RUN_HISTORY) == 0;
+}

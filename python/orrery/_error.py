@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one exception of the package."""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+
+class Error(Exception):
+    """Something that cannot be read, run or written, with its place.
+
+    code is "input" (the file is malformed), "usage" (what was asked for is impossible), "io" (the system refused),
+    "bug" or "stopped".  path, byte, line and column say where in the input; what does not apply is None.  stall has a
+    line for each rank that waits, when a run could not go on.
+    """
+
+    def __init__(self, text: str, message: Optional[str] = None, code: str = "usage", path: str = "", byte: int = -1,
+                 line: int = 0, column: int = 0) -> None:
+        super().__init__(text)
+        self.message = text if message is None else message
+        self.code = code
+        self.path: Optional[str] = path or None
+        self.byte: Optional[int] = byte if byte >= 0 else None
+        self.line: Optional[int] = line or None
+        self.column: Optional[int] = column or None
+        self.stall: List[str] = []
+
+    def __reduce__(self) -> tuple:  # so that it travels between processes whole
+        return Error, (str(self), self.message, self.code, self.path or "", -1 if self.byte is None else self.byte,
+                       self.line or 0, self.column or 0)

@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs: from traces and a machine to what came out."""
+
+from __future__ import annotations
+
+import html
+import inspect
+import json
+import os
+import sys
+import tempfile
+import time
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import _core
+from ._core import Node
+from ._error import Error
+from ._trace import Path, Set, Trace, _array, _encoded, _numpy, open
+
+Network = Callable[[int, int, int, float], float]
+Compute = Callable[[Node], Optional[float]]
+Collective = Callable[[str, int, int, int, int], Iterator[Tuple[Any, ...]]]
+
+_NEVER = (1 << 63) - 1
+
+
+def _ns(column: Any) -> Any:
+    """Picoseconds as nanoseconds; a time that does not come is NaN."""
+    numpy = _numpy()
+    if numpy is None:
+        return [float("nan") if ps == _NEVER else ps / 1000 for ps in column.tolist()]
+    ps = numpy.asarray(column)
+    return numpy.where(ps == _NEVER, numpy.nan, ps / 1000)
+
+
+class Timeline(_core.Timeline):
+    """When things happened, one row per span, simulated or measured."""
+
+    __slots__ = ()
+    names = ("rank", "track", "name", "kind", "start_ns", "end_ns", "size", "group", "id")
+
+    def column(self, name: str) -> Any:
+        """One column: numbers as a NumPy array (start_ps, end_ps, size, id, rank, ... without copying), words as a list.
+
+        Words are name, track, group, kind and collective; start_ns and end_ns are floats.
+        """
+        if name in ("name", "track", "group"):
+            return self._texts(name)
+        if name == "kind":
+            return [_core.SPAN_KINDS[number] for number in self._column("kind").tolist()]
+        if name == "collective":
+            words = {number + 1: word for word, number in _core.COLLECTIVES.items()}
+            return [words.get(number) for number in self._column("collective").tolist()]
+        if name in ("start_ns", "end_ns"):
+            return _ns(self._column(name[:-2] + "ps"))
+        return _array(self._column(name))
+
+    @property
+    def columns(self) -> Dict[str, Any]:
+        """All columns by name."""
+        return {name: self.column(name) for name in self.names}
+
+    def frame(self, library: str = "pandas") -> Any:
+        """A data frame: rank, track, name, kind, start_ns, end_ns, size (bytes), group, id."""
+        if library == "polars":
+            import polars  # type: ignore
+            return polars.DataFrame(self.columns)
+        import pandas
+        return pandas.DataFrame(self.columns)
+
+    def __repr__(self) -> str:
+        start, end = self._bounds
+        return f"<orrery.Timeline of {len(self):,} spans over {(end - start) / 1e9:,.3f} ms>"
+
+
+class CriticalPath:
+    """The chain of operations that set the run time, without a gap from start to end."""
+
+    def __init__(self, path: Mapping[str, Any]) -> None:
+        self.steps: List[Dict[str, Any]] = path["steps"]
+        self.shares: List[Dict[str, Any]] = path["shares"]
+        self.ranks: int = path["ranks"]
+        self.total_ns: int = path["total_ns"]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Dict[str, Any]]:
+        return iter(self.steps)
+
+    def frame(self) -> Any:
+        """The steps as a pandas data frame."""
+        import pandas
+        return pandas.DataFrame(self.steps)
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{s['what']} {100 * s['time_ns'] / max(1, self.total_ns):.1f} %" for s in self.shares[:4])
+        return f"<orrery.CriticalPath of {len(self.steps):,} steps, {self.total_ns:,} ns: {shares}>"
+
+
+class Result(_core.Run):
+    """What came out of a run.
+
+    time_ns is the run time; ranks, critical_path, timeline, links and dimensions say where it went; report(path) writes
+    the HTML page.  In a notebook it shows itself as a table.
+    """
+
+    __slots__ = ("set", "made_from", "__weakref__")
+    set: Set
+    made_from: str
+
+    @property
+    def time_ns(self) -> float:
+        """When the last rank was done, nanoseconds."""
+        return self._figures()["time_ps"] / 1000
+
+    @property
+    def time_ms(self) -> float:
+        """The same, milliseconds."""
+        return self._figures()["time_ps"] / 1e9
+
+    @property
+    def summary(self) -> Dict[str, Any]:
+        """What `orrery run --json` prints, as a dictionary."""
+        return self._json("json")
+
+    @property
+    def facts(self) -> Dict[str, Any]:
+        """What the report shows, as a dictionary (docs/format/report.md); needs timeline=True."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "facts.json")
+            self._report(path, None, 1, True, None)
+            return _load(path)
+
+    def _json(self, what: str) -> Dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.json")
+            self._write(what, path)
+            return _load(path)
+
+    @property
+    def events(self) -> int:
+        """Events that were simulated."""
+        return self._figures()["events"]
+
+    @property
+    def messages(self) -> int:
+        """Messages that went over the network."""
+        return self._figures()["messages"]
+
+    @property
+    def rank_count(self) -> int:
+        """Ranks of the run."""
+        return self._figures()["ranks"]
+
+    @property
+    def ranks_simulated(self) -> int:
+        """Ranks that were simulated and stand for all of them (docs/design/folding.md)."""
+        return self._figures()["ranks_simulated"]
+
+    @property
+    def seconds(self) -> float:
+        """How long the simulation itself took, seconds."""
+        return self._figures()["seconds"]
+
+    @property
+    def ranks(self) -> Dict[str, Any]:
+        """One row per rank: finished_ns, wall_ns, gpu_ns, comm_ns, cpu_ns, memory_ns, gpu_total_ns, peak_memory_bytes."""
+        columns = self._ranks()
+        return {name[:-2] + "ns" if name.endswith("_ps") else name:
+                _ns(column) if name.endswith("_ps") else _array(column) for name, column in columns.items()}
+
+    def frame(self) -> Any:
+        """The ranks as a pandas data frame."""
+        import pandas
+        frame = pandas.DataFrame(self.ranks)
+        frame.index.name = "rank"
+        return frame
+
+    @property
+    def timeline(self) -> Timeline:
+        """When each operation ran."""
+        return self._timeline(Timeline)
+
+    @property
+    def critical_path(self) -> CriticalPath:
+        """Why it took as long as it did."""
+        return CriticalPath(self._critical_path())
+
+    @property
+    def links(self) -> List[Dict[str, Any]]:
+        """What went over each link, where the network has links."""
+        return self._links()
+
+    @property
+    def dimensions(self) -> List[Dict[str, Any]]:
+        """The dimensions of the network and what went along them."""
+        return self._dimensions()
+
+    @property
+    def warnings(self) -> List[str]:
+        """What is odd in the inputs but not wrong."""
+        return self._warnings()
+
+    def report(self, path: Path, *, title: Optional[str] = None, what_if: str = "estimate",
+               ranks: Optional[str] = None) -> str:
+        """Writes the HTML report, one self-contained file, and returns its path.
+
+        what_if: "off", "estimate" (from the critical path), "simulate" (one run per change) or "auto".
+        ranks: "all", or "0-7,12"; default: one of each group of identical ranks.
+        """
+        words = {"auto": 0, "off": 1, "estimate": 2, "simulate": 3}
+        if what_if not in words:
+            raise Error(f"what_if is one of {', '.join(words)}, not '{what_if}'")
+        self._report(os.fspath(path), title or self.made_from, words[what_if], False, ranks)
+        return os.fspath(path)
+
+    def write(self, what: str, path: Path) -> None:
+        """Writes "text", "json", "csv", "links", "trace-log" or "memory", as `orrery run` does."""
+        self._write(what, os.fspath(path))
+
+    def __repr__(self) -> str:
+        figures = self._figures()
+        return f"<orrery.Result: {figures['time_ps'] / 1e9:,.3f} ms on {figures['ranks']:,} ranks, " \
+               f"{figures['events']:,} events>"
+
+    def _repr_html_(self) -> str:
+        figures = self._figures()
+        ranks = self.ranks
+        rows = [("run time", f"{self.time_ns:,.0f} ns"), ("ranks", f"{figures['ranks']:,}"),
+                ("simulated ranks", f"{figures['ranks_simulated']:,}"), ("messages", f"{figures['messages']:,}"),
+                ("events", f"{figures['events']:,}")]
+        if figures["ranks"] and self.time_ns:
+            for label, name in (("compute, mean of ranks", "gpu_ns"), ("communication, mean of ranks", "comm_ns")):
+                mean = float(sum(ranks[name])) / figures["ranks"]
+                rows.append((label, f"{mean:,.0f} ns ({100 * mean / self.time_ns:.1f} %)"))
+        body = "".join(f"<tr><th style='text-align:left'>{html.escape(a)}</th>"
+                       f"<td style='text-align:right'>{html.escape(b)}</td></tr>" for a, b in rows)
+        notes = "".join(f"<li>{html.escape(text)}</li>" for text in self.warnings)
+        return f"<div><b>{html.escape(self.made_from)}</b><table>{body}</table>{f'<ul>{notes}</ul>' if notes else ''}</div>"
+
+
+def _load(path: str) -> Dict[str, Any]:
+    import io
+    with io.open(path, encoding="utf-8") as file:
+        return dict(json.load(file))
+
+
+# ---- progress ----
+
+def _in_notebook() -> bool:
+    shell = sys.modules.get("IPython")
+    found = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
+    return found is not None and hasattr(found, "kernel")
+
+
+class _Progress:
+    """One line that is rewritten: on a terminal, and in a notebook.  It appears after half a second."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.handle: Any = None
+        self.width = 0
+        self.is_notebook = _in_notebook()
+        self.is_terminal = not self.is_notebook and sys.stderr is not None and sys.stderr.isatty()
+
+    def __call__(self, now_ps: int, finished: int, ranks: int, events: int) -> None:
+        if time.monotonic() - self.started < 0.5:
+            return
+        text = f"simulating: {now_ps / 1e9:,.3f} ms, {finished:,} of {ranks:,} ranks done, {events:,} events"
+        if self.is_notebook:
+            from IPython.display import display  # type: ignore
+            if self.handle is None:
+                self.handle = display(text, display_id=True)
+            else:
+                self.handle.update(text)
+        elif self.is_terminal:
+            sys.stderr.write("\r" + text.ljust(self.width))
+            sys.stderr.flush()
+            self.width = len(text)
+
+    def end(self) -> None:
+        if self.is_terminal and self.width:
+            sys.stderr.write("\r" + " " * self.width + "\r")
+            sys.stderr.flush()
+
+
+# ---- run ----
+
+def _as_set(traces: Union[Path, Set, Trace, Sequence[Trace]], threads: int) -> Set:
+    if isinstance(traces, Set):
+        return traces
+    if isinstance(traces, Trace):
+        return Set([traces])
+    if isinstance(traces, (list, tuple)):
+        return Set(traces)
+    return open(traces, threads=threads)  # type: ignore[arg-type]
+
+
+def _collectives(given: Mapping[str, Collective]) -> Tuple[List[Tuple[bytes, Collective]], Dict[str, List[bytes]]]:
+    """Algorithms by the name that a system file says, or by the collective that they run."""
+    kinds = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}
+    algorithms, chosen = [], {}
+    for name, function in given.items():
+        kind = name.lower().replace("-", "_")
+        label = f"python-{kind}" if kind in kinds else name
+        algorithms.append((label.encode(), function))
+        if kind in kinds:
+            chosen[kind] = [label.encode()]
+    return algorithms, chosen
+
+
+def run(traces: Union[Path, Set, Trace, Sequence[Trace]], machine: Union[None, Path] = None, *,
+        network: Union[None, str, Network] = None, compute: Optional[Compute] = None,
+        collectives: Optional[Mapping[str, Collective]] = None,
+        system: Optional[Path] = None, topology: Optional[Path] = None, memory: Optional[Path] = None,
+        groups: Optional[Path] = None, plans: Optional[str] = None, ranks_file: Optional[Path] = None,
+        hardware: Optional[str] = None, software: Optional[str] = None, ideal: bool = False,
+        logical: Optional[Path] = None, packet_config: Optional[Path] = None, packet_keys: Optional[str] = None,
+        queues: int = 0, rendezvous: bool = False, fold: str = "auto", threads: int = 0,
+        timeline: Union[bool, str] = True, links: bool = False,
+        compute_scale: float = 0, memory_scale: float = 0, bandwidth_scale: float = 0, latency_scale: float = 0,
+        progress: Union[bool, Callable[[int, int, int, int], None]] = True) -> Result:
+    """Simulates traces on a model of a cluster.
+
+        orrery.run("step.orr", machine="dgx-h100:16", network="aware").report("step.html")
+
+    traces: a path, a Set, or traces, one per rank.  machine: a cluster by name ("dgx-h100:16"; orrery.machines()) or
+    file; or system= and topology=, files of ASTRA-sim; with none of them: a plain system and one switch.  network:
+    "fluid" (the default), "unaware", "aware", "graph" or "packet".  Other options are those of `orrery run`.
+
+    For prototypes, slow because each call is Python:
+
+        network(src, dst, size, now_ns) -> nanoseconds until the message is there
+        compute(node) -> nanoseconds, or None: as without it; asked once for each compute node of each distinct rank
+        collectives={"all-reduce": f}, f(kind, member, members, size, root) a generator that yields what one member
+        does: ("send", member, bytes), ("receive", member, bytes), ("reduce", bytes)
+
+    timeline: record spans, for timeline, critical_path and report; "phases" also records each phase of collectives;
+    False saves memory.  links: record links.  progress: a line while it runs, or a callable
+    (now_ps, finished, ranks, events), which is called ten times a second.  Ctrl-C ends the run.
+    """
+    opened = _as_set(traces, threads)
+    options: Dict[str, Any] = {
+        "machine": machine, "system": system, "topology": topology, "memory": memory, "groups": groups,
+        "plans": plans, "ranks_file": ranks_file, "hardware": hardware, "software": software, "logical": logical,
+        "packet_config": packet_config, "packet_keys": packet_keys, "fold": fold, "ideal": ideal,
+        "rendezvous": rendezvous, "queues": queues, "threads": threads, "compute_scale": compute_scale,
+        "memory_scale": memory_scale, "bandwidth_scale": bandwidth_scale, "latency_scale": latency_scale}
+    if not isinstance(traces, (Set, Trace, list, tuple)):
+        options["traces"] = os.fspath(traces)
+    if callable(network):
+        options["own_network"] = network
+    else:
+        options["network"] = network
+    if compute is not None:
+        options["own_compute"] = compute
+        options["trace_class"] = Trace
+    if collectives:
+        algorithms, chosen = _collectives(collectives)
+        options["own_collectives"] = algorithms
+        if chosen:
+            if system is not None:
+                raise Error("with a system file, name the algorithm there and pass it by that name")
+            options["algorithms"] = chosen
+    options["records"] = (_core.SPANS if timeline else 0) | (_core.PHASES if timeline == "phases" else 0) | \
+        (_core.LINKS if links else 0) | (_core.HISTORY if timeline and network == "packet" else 0)
+    options["set"] = opened
+    shown = _Progress() if progress is True else None
+    try:
+        result: Result = _core.run(Result, _encoded(options), shown if shown else progress or None)
+    finally:
+        if shown:
+            shown.end()
+    result.set = opened
+    result.made_from = _title(options, machine, network)
+    return result
+
+
+def _title(options: Mapping[str, Any], machine: Any, network: Any) -> str:
+    what = os.path.basename(str(options.get("traces") or "")) or "traces"
+    name = getattr(network, "__name__", type(network).__name__) if callable(network) else network
+    where = str(machine) if machine else os.path.basename(str(options["topology"])) if options["topology"] else "one switch"
+    return f"{what} on {where}" + (f", network {name}" if name else "")

@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds the wheel of the Python package around the library and the program of a build folder, and installs it into a
+# virtual environment there: make_python.sh BUILD.  Status 77: a package of Debian is missing (tools/setup.sh python).
+set -eu
+
+build=$(cd "$1" && pwd)
+root=$(cd "$(dirname "$0")/.." && pwd)
+
+# Another python3 may come first in PATH; what Debian installs is for its own.
+python=
+for candidate in "${PYTHON-}" python3 /usr/bin/python3; do
+    if [ -n "$candidate" ] && "$candidate" -c 'import mesonpy, pip' 2>/dev/null; then
+        python=$candidate
+        break
+    fi
+done
+if [ -z "$python" ]; then
+    echo "python: no python3 with meson-python and pip: tools/setup.sh python" >&2
+    exit 77
+fi
+
+venv=$build/python-venv wheels=$build/python-wheel log=$build/python.log
+rm -rf "$wheels"
+mkdir -p "$wheels" "$build/python-build"
+# meson-python takes an existing build folder up again, so a second wheel compiles what has changed.
+if ! (cd "$root" && "$python" -m pip wheel . --quiet --no-build-isolation --no-deps --no-index --wheel-dir "$wheels" \
+    --config-settings=builddir="$build/python-build" \
+    --config-settings=setup-args="-Dpython_from=$build") >"$log" 2>&1; then
+    cat "$log" >&2
+    exit 1
+fi
+[ -x "$venv/bin/python" ] || "$python" -m venv --system-site-packages --without-pip "$venv"
+"$python" -m pip --python "$venv/bin/python" install --quiet --no-index --no-deps --force-reinstall \
+    --no-warn-script-location --disable-pip-version-check "$wheels"/orrery-*.whl >"$log" 2>&1 || {
+    cat "$log" >&2
+    exit 1
+}
+ls "$wheels"
