@@ -22,17 +22,24 @@ fi
 
 venv=$build/python-venv wheels=$build/python-wheel log=$build/python.log
 rm -rf "$wheels"
-mkdir -p "$wheels" "$build/python-build"
-# meson-python takes an existing build folder up again, so a second wheel compiles what has changed.
-if ! (cd "$root" && "$python" -m pip wheel . --quiet --no-build-isolation --no-deps --no-index --wheel-dir "$wheels" \
-    --config-settings=builddir="$build/python-build" \
-    --config-settings=setup-args="-Dpython_from=$build") >"$log" 2>&1; then
-    cat "$log" >&2
-    exit 1
-fi
+mkdir -p "$wheels" "$build/python-build" "$build/python-drop-in"
+
+# wheel SOURCE BUILD-FOLDER [SETTING...]: meson-python takes an existing build folder up again, so a second wheel
+# compiles what has changed.
+wheel() {
+    source=$1 folder=$2
+    shift 2
+    "$python" -m pip wheel "$source" --quiet --no-build-isolation --no-deps --no-index --wheel-dir "$wheels" \
+        --config-settings=builddir="$folder" "$@" >"$log" 2>&1 || {
+        cat "$log" >&2
+        exit 1
+    }
+}
+wheel "$root" "$build/python-build" --config-settings=setup-args="-Dpython_from=$build"
+wheel "$root/python/drop_in" "$build/python-drop-in"
 [ -x "$venv/bin/python" ] || "$python" -m venv --system-site-packages --without-pip "$venv"
 "$python" -m pip --python "$venv/bin/python" install --quiet --no-index --no-deps --force-reinstall \
-    --no-warn-script-location --disable-pip-version-check "$wheels"/orrery-*.whl >"$log" 2>&1 || {
+    --no-warn-script-location --disable-pip-version-check "$wheels"/*.whl >"$log" 2>&1 || {
     cat "$log" >&2
     exit 1
 }

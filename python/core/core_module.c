@@ -155,6 +155,7 @@ static bool fill(PyObject *m)
     Py_XDECREF(errors);
     return error_class && core_column_ready(m) && core_trace_ready(m) && core_set_ready(m) &&
            core_timeline_ready(m) && core_run_ready(m) &&
+           PyModule_AddFunctions(m, core_trace_functions) == 0 &&
            PyModule_AddFunctions(m, core_set_functions) == 0 &&
            PyModule_AddFunctions(m, core_run_functions) == 0 &&
            PyModule_AddFunctions(m, core_make_functions) == 0 &&

@@ -57,6 +57,13 @@ static void destroy_trace(PyObject *capsule)
     orr_trace_destroy(PyCapsule_GetPointer(capsule, "orr_trace"));
 }
 
+static void destroy_framed(PyObject *capsule)
+{
+    PyObject *frame = PyCapsule_GetContext(capsule);
+    destroy_trace(capsule);
+    Py_XDECREF(frame);
+}
+
 static void trace_dealloc(PyObject *self)
 {
     Py_XDECREF(((core_trace *)self)->keep);
@@ -885,16 +892,24 @@ static bool read_io(draft_room *r, PyObject *o, const orr_io **out)
     return true;
 }
 
+/* For PyArg_ParseTuple, whose own "K" takes -1. */
+static int whole_number(PyObject *o, void *out)
+{
+    const uint64_t n = PyLong_AsUnsignedLongLong(o);
+    memcpy(out, &n, sizeof n);
+    return !(n == UINT64_MAX && PyErr_Occurred());
+}
+
 static PyObject *trace_add(PyObject *self, PyObject *args)
 {
     core_trace *t = (core_trace *)self;
-    unsigned long long id, start, duration;
+    uint64_t id, start, duration;
     unsigned int type;
     PyObject *name, *data, *ctrl, *inputs, *outputs, *attrs;
     draft_room r = {0};
     orr_error err;
-    if (!PyArg_ParseTuple(args, "KOIOOKKOOO:_add", &id, &name, &type, &data, &ctrl, &start,
-                          &duration, &inputs, &outputs, &attrs))
+    if (!PyArg_ParseTuple(args, "O&OIOOO&O&OOO:_add", whole_number, &id, &name, &type, &data, &ctrl,
+                          whole_number, &start, whole_number, &duration, &inputs, &outputs, &attrs))
         return NULL;
     if (!t->building)
         return core_raise_usage("this trace is complete: nodes are added before it is read, "
@@ -962,6 +977,86 @@ static PyObject *trace_copy(PyObject *self, PyObject *args)
         return core_raise(code, &err);
     Py_RETURN_NONE;
 }
+
+/* ---- one record alone, for orrery.schema ---- */
+
+/* encode_node(id, name, type, data, ctrl, start, duration, in, out, attrs) -> its record, without a length */
+static PyObject *encode_node(PyObject *module, PyObject *args)
+{
+    orr_trace *made;
+    orr_node n;
+    orr_error err;
+    (void)module;
+    orr_code code = orr_trace_create(NULL, &made, &err);
+    if (code)
+        return core_raise(code, &err);
+    core_trace *t = (core_trace *)core_new((PyObject *)core_trace_type, core_trace_type);
+    if (!t) {
+        orr_trace_destroy(made);
+        return NULL;
+    }
+    t->building = made;
+    PyObject *out = trace_add((PyObject *)t, args);
+    Py_XDECREF(out);
+    const bool ok = out && core_trace_sealed(t);
+    Py_DECREF(t);
+    out = NULL;
+    if (ok) {
+        orr_trace_node(made, 0, &n);
+        out = PyBytes_FromStringAndSize((const char *)n.body.ptr, (Py_ssize_t)n.body.len);
+    }
+    orr_trace_destroy(made);
+    return out;
+}
+
+/* decode_node(record) -> a node of a trace of its own */
+static PyObject *decode_node(PyObject *module, PyObject *args)
+{
+    const char *bytes;
+    Py_ssize_t len;
+    orr_read_options opt = {
+        .size = sizeof opt, .schema = ORR_SCHEMA_CURRENT, .leniency = ORR_KEEP_UNKNOWN};
+    orr_trace *made = NULL;
+    orr_error err;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y#:decode_node", &bytes, &len))
+        return NULL;
+    /* The trace points into what it was made from: a metadata record of nothing, the length, the record. */
+    PyObject *frame = PyBytes_FromStringAndSize(NULL, len + 12);
+    if (!frame)
+        return NULL;
+    char *at = PyBytes_AsString(frame);
+    size_t used = 1, rest = (size_t)len;
+    at[0] = 0;
+    for (; rest >= 128; rest >>= 7)
+        at[used++] = (char)(0x80 | (rest & 0x7f));
+    at[used++] = (char)rest;
+    memcpy(at + used, bytes, (size_t)len);
+    const orr_span span = {(const uint8_t *)at, used + (size_t)len};
+    const orr_code code = orr_trace_parse(span, "record", &opt, &made, &err);
+    if (code) {
+        Py_DECREF(frame);
+        return core_raise(code, &err);
+    }
+    core_trace *t = (core_trace *)core_trace_take((PyObject *)core_trace_type, made);
+    PyObject *keep = t ? t->keep : NULL;
+    /* What goes first must be the trace, and the bytes behind it. */
+    if (keep && PyCapsule_SetContext(keep, frame) == 0) {
+        PyCapsule_SetDestructor(keep, destroy_framed);
+        PyObject *node = t->c->count == 1 ? make_node(t, 0) : core_raise_usage("not one record");
+        Py_DECREF(t);
+        return node;
+    }
+    Py_DECREF(frame);
+    Py_XDECREF(t);
+    return NULL;
+}
+
+PyMethodDef core_trace_functions[] = {
+    {"encode_node", encode_node, METH_VARARGS, "encode_node(...) -> bytes"},
+    {"decode_node", decode_node, METH_VARARGS, "decode_node(bytes) -> Node"},
+    {0},
+};
 
 static PyMethodDef trace_methods[] = {
     {"rows", trace_rows, METH_VARARGS,

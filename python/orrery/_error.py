@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import Any, List, Optional, Tuple
 
 
 class Error(Exception):
@@ -25,6 +25,6 @@ class Error(Exception):
         self.column: Optional[int] = column or None
         self.stall: List[str] = []
 
-    def __reduce__(self) -> tuple:  # so that it travels between processes whole
+    def __reduce__(self) -> Tuple[Any, ...]:  # so that it travels between processes whole
         return Error, (str(self), self.message, self.code, self.path or "", -1 if self.byte is None else self.byte,
                        self.line or 0, self.column or 0)

@@ -65,7 +65,7 @@ class Timeline(_core.Timeline):
         if library == "polars":
             import polars  # type: ignore
             return polars.DataFrame(self.columns)
-        import pandas
+        import pandas  # type: ignore
         return pandas.DataFrame(self.columns)
 
     def __repr__(self) -> str:
@@ -112,12 +112,12 @@ class Result(_core.Run):
     @property
     def time_ns(self) -> float:
         """When the last rank was done, nanoseconds."""
-        return self._figures()["time_ps"] / 1000
+        return float(self._figures()["time_ps"] / 1000)
 
     @property
     def time_ms(self) -> float:
         """The same, milliseconds."""
-        return self._figures()["time_ps"] / 1e9
+        return float(self._figures()["time_ps"] / 1e9)
 
     @property
     def summary(self) -> Dict[str, Any]:
@@ -141,27 +141,27 @@ class Result(_core.Run):
     @property
     def events(self) -> int:
         """Events that were simulated."""
-        return self._figures()["events"]
+        return int(self._figures()["events"])
 
     @property
     def messages(self) -> int:
         """Messages that went over the network."""
-        return self._figures()["messages"]
+        return int(self._figures()["messages"])
 
     @property
     def rank_count(self) -> int:
         """Ranks of the run."""
-        return self._figures()["ranks"]
+        return int(self._figures()["ranks"])
 
     @property
     def ranks_simulated(self) -> int:
         """Ranks that were simulated and stand for all of them (docs/design/folding.md)."""
-        return self._figures()["ranks_simulated"]
+        return int(self._figures()["ranks_simulated"])
 
     @property
     def seconds(self) -> float:
         """How long the simulation itself took, seconds."""
-        return self._figures()["seconds"]
+        return float(self._figures()["seconds"])
 
     @property
     def ranks(self) -> Dict[str, Any]:
@@ -348,7 +348,7 @@ def run(traces: Union[Path, Set, Trace, Sequence[Trace]], machine: Union[None, P
         "rendezvous": rendezvous, "queues": queues, "threads": threads, "compute_scale": compute_scale,
         "memory_scale": memory_scale, "bandwidth_scale": bandwidth_scale, "latency_scale": latency_scale}
     if not isinstance(traces, (Set, Trace, list, tuple)):
-        options["traces"] = os.fspath(traces)
+        options["traces"] = os.fspath(traces)  # type: ignore[arg-type]
     if callable(network):
         options["own_network"] = network
     else:
@@ -367,8 +367,9 @@ def run(traces: Union[Path, Set, Trace, Sequence[Trace]], machine: Union[None, P
         (_core.LINKS if links else 0) | (_core.HISTORY if timeline and network == "packet" else 0)
     options["set"] = opened
     shown = _Progress() if progress is True else None
+    told = shown if shown else progress if callable(progress) else None
     try:
-        result: Result = _core.run(Result, _encoded(options), shown if shown else progress or None)
+        result = _core.run(Result, _encoded(options), told)
     finally:
         if shown:
             shown.end()

@@ -248,7 +248,7 @@ class Trace(_core.Trace):
                                          if isinstance(c, tuple) else c) for n, c in data.items()})
         if library != "pandas":
             raise Error(f"there is no frame of '{library}'; there are pandas and polars")
-        import pandas
+        import pandas  # type: ignore
         return pandas.DataFrame({n: pandas.array(pandas.arrays.IntegerArray(numpy.array(c[0], dtype="int64"), c[1]))
                                  if isinstance(c, tuple) else c for n, c in data.items()})
 

@@ -129,6 +129,17 @@ TEST(test_link_job__takes_one_rank_of_a_job_alone)
     orr_link_job_close(job);
 }
 
+TEST(test_link_job__gives_its_set_away)
+{
+    orr_link_job *job = open_job("four");
+    orr_set *own;
+    CHECK_OK(orr_link_job_take_set(job, &own, &err), &err);
+    orr_link_job_close(job);
+    CHECK_EQ_U(orr_set_rank_count(own), 4);
+    CHECK(orr_trace_columns(orr_set_trace(own, 0))->count > 0);
+    orr_set_close(own);
+}
+
 int main(void)
 {
     const torch_job four = {.prefix = "four/t", .ranks = 4, .steps = 2, .layers = 3, .seed = 5};
@@ -139,6 +150,7 @@ int main(void)
         RUN(test_link_job__does_the_same_on_any_number_of_threads),
         RUN(test_link_job__names_ranks_that_are_missing_or_there_twice),
         RUN(test_link_job__takes_one_rank_of_a_job_alone),
+        RUN(test_link_job__gives_its_set_away),
     };
     if (mkdir("four", 0777) != 0)
         return 1;

@@ -502,6 +502,23 @@ TEST(test_model__faults_name_their_field)
     BROKEN("gpt2", memset(m->name, 'x', sizeof m->name), "name: printable ASCII");
 }
 
+/* GPT-2: 12 heads of 64, an FFN of 4 x 768. */
+TEST(test_model__sizes_of_ones_own_keep_proportions)
+{
+    orr_model m = *orr_model_find("gpt2");
+    CHECK_OK(orr_model_resize(&m, &(orr_model_sizes){.hidden = 1536, .layers = 3}, NULL), NULL);
+    CHECK_EQ_U(m.layers, 3);
+    CHECK_EQ_U(m.head_dim, 128);
+    CHECK_EQ_U(m.ffn, 4 * 1536);
+    CHECK_EQ_U(m.kv_heads, m.heads);
+    CHECK(strstr(m.name, "changed") != NULL);
+    m = *orr_model_find("gpt2");
+    CHECK(orr_model_resize(&m, &(orr_model_sizes){.heads = 7}, NULL) == ORR_EUSAGE);
+    m = *orr_model_find("gpt2");
+    CHECK_OK(orr_model_resize(&m, &(orr_model_sizes){0}, NULL), NULL);
+    CHECK(strcmp(m.name, orr_model_find("gpt2")->name) == 0);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -526,6 +543,7 @@ int main(void)
         RUN(test_model__what_does_not_fit_is_an_error),
         RUN(test_model__kv_cache),
         RUN(test_model__faults_name_their_field),
+        RUN(test_model__sizes_of_ones_own_keep_proportions),
     };
     return RUN_ALL(tests);
 }

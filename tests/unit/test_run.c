@@ -312,6 +312,58 @@ TEST(test_run__a_signal_handler_stops_it)
     orr_set_close(set);
 }
 
+/* ---- a compute model of the caller's ---- */
+
+/* 40 us for every node, 0 (as recorded) for the second one, refusal when told so. */
+static orr_code model_time(
+    void *context, const orr_trace *t, uint32_t node, orr_ps *out, orr_error *e)
+{
+    const int *answers = context;
+    CHECK_EQ_U(orr_trace_columns(t)->type[node], ORR_NODE_COMP);
+    if (answers[node] < 0)
+        return orr_fail(e, ORR_EUSAGE, NULL, "no answer");
+    *out = (orr_ps)answers[node] * 1000000;
+    return ORR_OK;
+}
+
+/* Two nodes of 5 us, one behind the other, on two ranks. */
+static orr_set *two_nodes(void)
+{
+    const uint64_t before = 1;
+    orr_set *set;
+    CHECK_OK(orr_set_create(&set, &err), &err);
+    for (int r = 0; r < 2; r++) {
+        orr_trace *t;
+        CHECK_OK(orr_trace_create(NULL, &t, &err), &err);
+        const orr_draft first = {.id = 1, .type = ORR_NODE_COMP, .duration_us = 5};
+        const orr_draft second = {.id = 2,
+                                  .type = ORR_NODE_COMP,
+                                  .duration_us = 5,
+                                  .data_deps = &before,
+                                  .data_count = 1};
+        CHECK_OK(orr_trace_append(t, &first, &err), &err);
+        CHECK_OK(orr_trace_append(t, &second, &err), &err);
+        CHECK_OK(orr_trace_seal(t, &err), &err);
+        CHECK_OK(orr_set_add(set, t, &err), &err);
+    }
+    return set;
+}
+
+TEST(test_run__a_compute_model_of_the_callers)
+{
+    orr_set *set = two_nodes();
+    int answers[] = {40, 0};
+    const orr_compute_ops model = {.time = model_time, .context = answers};
+    const orr_run_config config = {.size = sizeof config, .set = set, .own_compute = &model};
+    orr_run *r = start(config);
+    CHECK_OK(orr_run_to_end(r, &err), &err);
+    CHECK_EQ(orr_run_time(r), 45000000); /* 40 us, and 5 us as recorded */
+    orr_run_destroy(r);
+    answers[1] = -1;
+    refuse(config, "no answer");
+    orr_set_close(set);
+}
+
 /* ---- two at once ---- */
 
 typedef struct half {
@@ -367,6 +419,7 @@ int main(void)
         RUN(test_run__a_stopped_run_can_go_on),
         RUN(test_run__another_thread_stops_it),
         RUN(test_run__a_signal_handler_stops_it),
+        RUN(test_run__a_compute_model_of_the_callers),
         RUN(test_run__two_threads_run_two),
     };
     return RUN_ALL(tests);
