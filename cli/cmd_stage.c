@@ -60,7 +60,7 @@ static const cli_option options[] = {
     {"sync-every-micro-batch", 0, NULL, "reduce gradients after each micro-batch"},
     {"no-clipping", 0, NULL, "no gradient clipping"},
     {"software", 0, "NAME",
-     "whose kernels: megatron-core, megatron-2021, deepspeed, fsdp2-eager, "
+     "whose kernels: megatron-core, megatron-2022, megatron-2021, deepspeed, fsdp2-eager, "
      "torch-compile, torch-eager or cuda-graph",
      .fallback = "megatron-core"},
     {"dropout", 0, NULL,

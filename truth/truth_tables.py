@@ -66,6 +66,7 @@ def on(machine, ranks):
 
 # Gradients were reduced behind the last backward pass then.
 MEGATRON = ["--dtype", "fp16", "--software", "megatron-2021", "--no-overlap"]
+MEGATRON_2022 = ["--dtype", "fp16", "--software", "megatron-2022", "--no-overlap"]
 
 
 def padded(vocab, tp):
@@ -95,7 +96,7 @@ def korthikanti():
     for r in rows_of("korthikanti_2022_table5"):
         h, l, a = (int(r[k]) for k in ("hidden", "layers", "heads"))
         is_full = r["mode"].startswith("full")
-        words = degrees(r["tp"], r["pp"], r["dp"]) + MEGATRON
+        words = degrees(r["tp"], r["pp"], r["dp"]) + MEGATRON_2022
         words += ["--seq", r["seq"], "--batch", r["batch"], "--micro-batch", r["micro_batch"]]
         words += ["--recompute", "full", "--no-sequence-parallel"] if is_full else ["--recompute", "selective"]
         if int(r["interleave"]) > 1:
@@ -107,15 +108,16 @@ def korthikanti():
 
 def korthikanti_memory():
     out = []
-    shapes = {"megatron-22B": (6144, 48, 64, 8, 1, 1, 4), "gpt3-175B": (12288, 96, 96, 8, 8, 3, 1),
-              "turing-530B": (20480, 105, 128, 8, 35, 3, 1), "megatron-1T": (25600, 128, 160, 8, 64, 1, 1)}
+    shapes = {"megatron-22B": (6144, 48, 64, 8, 1, 1, 4, 4), "gpt3-175B": (12288, 96, 96, 8, 8, 3, 1, 64),
+              "turing-530B": (20480, 105, 128, 8, 35, 3, 1, 280), "megatron-1T": (25600, 128, 160, 8, 64, 1, 1, 512)}
     for r in rows_of("korthikanti_2022_memory"):
-        h, l, a, tp, pp, v, mb = shapes[r["model"]]
-        base = degrees(tp, pp) + MEGATRON + ["--seq", 2048, "--batch", pp * mb, "--micro-batch", mb]
+        h, l, a, tp, pp, v, mb, batch = shapes[r["model"]]
+        base = degrees(tp, pp) + MEGATRON_2022 + ["--seq", 2048, "--batch", batch, "--micro-batch", mb]
         base += ["--pipeline", "interleaved", "--chunks", v] if v > 1 else []
 
         def of_parameters(made):
-            return max(s["weights_bytes"] + s["gradients_bytes"] + s["optimizer_bytes"] for s in made["memory"]) / 2**30
+            # The figure counts layers only: of a stage between the ends.
+            return min(s["weights_bytes"] + s["gradients_bytes"] + s["optimizer_bytes"] for s in made["memory"]) / 2**30
 
         def of_activations(made):
             return made["memory"][0]["activations_bytes"] / 2**30

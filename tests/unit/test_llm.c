@@ -124,6 +124,15 @@ TEST(test_llm__every_operation_is_done_once)
 
 /* ---- gradients: every parameter's, once a step ---- */
 
+static uint64_t count_nodes(const orr_set *s, const char *part)
+{
+    const orr_trace *t = orr_set_trace(s, 0);
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < orr_trace_columns(t)->count; i++)
+        n += has(orr_trace_name(t, i), part);
+    return n;
+}
+
 static uint64_t sum_collectives(const orr_set *s, const char *tail, orr_collective kind)
 {
     uint64_t sum = 0;
@@ -173,6 +182,16 @@ TEST(test_llm__gradients_of_all_parameters_are_reduced_once)
                                   .pipeline = ORR_PIPELINE_GPIPE,
                                   .batch = 8},
                 4);
+}
+
+/* 32 layers are more nodes than one collective waits for. */
+TEST(test_llm__without_overlap_gradients_are_reduced_at_once)
+{
+    const orr_model m = model_named("llama-3-8b");
+    const orr_llm_options opt = {.dp = 8, .seq = 1024, .no_overlap = true};
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ_U(count_nodes(s, "grads.reduce"), 1);
+    orr_set_close(s);
 }
 
 TEST(test_llm__experts_are_reduced_among_those_who_have_them)
@@ -272,15 +291,6 @@ TEST(test_llm__zero_3_gathers_weights_before_each_use)
 }
 
 /* ---- recomputation ---- */
-
-static uint64_t count_nodes(const orr_set *s, const char *part)
-{
-    const orr_trace *t = orr_set_trace(s, 0);
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < orr_trace_columns(t)->count; i++)
-        n += has(orr_trace_name(t, i), part);
-    return n;
-}
 
 TEST(test_llm__what_is_computed_again_stands_in_the_trace)
 {
@@ -416,6 +426,32 @@ TEST(test_llm__sharing_out_and_recomputing_save_memory)
     CHECK_EQ_U(thin.activations, 8192 * UINT64_C(2) * (32 * 4096 + 2 * 4096 + 128256));
 }
 
+/* Korthikanti et al. 2022: s b h (10 + 24 / t + 5 a s / (h t)) bytes a layer, s b h 34 / t with
+ * sequence parallelism and attention computed again; the first of p stages holds
+ * 1 + (p - 1) / (p v) times its layers; 18 bytes for each of 12 h^2 parameters, and biases. */
+TEST(test_llm__memory_is_that_of_the_formulas_of_megatron)
+{
+    const orr_model m = model_named("gpt3-175b");
+    const uint64_t s = 2048, h = 12288, layers = 96 + 96 * 7 / 24;
+    orr_llm_options opt = {.tp = 8,
+                           .pp = 8,
+                           .chunks = 3,
+                           .pipeline = ORR_PIPELINE_INTERLEAVED,
+                           .batch = 64,
+                           .seq = s,
+                           .dtype = ORR_DTYPE_FP16,
+                           .no_sequence_parallel = true,
+                           .software = orr_software_find("megatron-2022")};
+    orr_llm_memory got;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 0, &got, &err), &err);
+    CHECK_EQ_U(got.activations, layers * s * h * (10 + 24 / 8 + 5 * 96 * s / (h * 8)));
+    CHECK_EQ_U((got.weights + got.grads + got.optimizer) / 18, got.parameters);
+    opt.no_sequence_parallel = false;
+    opt.recompute = ORR_RECOMPUTE_SELECTIVE;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 0, &got, &err), &err);
+    CHECK_EQ_U(got.activations, layers * s * h * 34 / 8);
+}
+
 /* ---- what cannot be ---- */
 
 static void refuse(const char *name, orr_llm_options opt, const char *words)
@@ -519,6 +555,7 @@ int main(void)
     const CMUnitTest tests[] = {
         RUN(test_llm__every_operation_is_done_once),
         RUN(test_llm__gradients_of_all_parameters_are_reduced_once),
+        RUN(test_llm__without_overlap_gradients_are_reduced_at_once),
         RUN(test_llm__experts_are_reduced_among_those_who_have_them),
         RUN(test_llm__tensor_parallel_ranks_gather_and_scatter_tokens),
         RUN(test_llm__without_sequence_parallelism_they_add_up_instead),
@@ -529,6 +566,7 @@ int main(void)
         RUN(test_llm__ranks_find_their_groups_and_neighbours),
         RUN(test_llm__a_stage_holds_as_many_micro_batches_as_its_schedule_says),
         RUN(test_llm__memory_by_hand),
+        RUN(test_llm__memory_is_that_of_the_formulas_of_megatron),
         RUN(test_llm__sharing_out_and_recomputing_save_memory),
         RUN(test_llm__what_does_not_go_together_is_refused),
         RUN(test_llm__names_of_types_and_schedules),

@@ -33,6 +33,8 @@ typedef struct orr_software {
     double expert_capacity; /* experts take so many times an even share, padded; 0: what comes */
     bool pure;              /* weights and moments are kept in the type of the products */
     bool gathers_ahead;     /* ZeRO 1 and 2: new weights are gathered under the next forward pass */
+    bool overlaps_wgrad;    /* gradients of inputs travel while those of weights are computed */
+    bool grads_fp32;        /* gradients are added up and reduced in 32 bits */
     /* ---- the host ---- */
     double host;             /* times what eager PyTorch needs to issue a kernel; 0: graphs */
     double block_us;         /* and once for each pass of a layer */

@@ -212,7 +212,7 @@ static uint64_t llm_attention_backward(llm_pen *p, const llm_steps *s, uint64_t 
  * parallelism).  The two are apart so that the second may run while the first one's result travels,
  * or much later (zero bubble). */
 
-enum { NAME_MOST = 64, GRADS_MOST = 6 };
+enum { NAME_MOST = 64, GRADS_MOST = 12 };
 
 typedef struct step_name {
     char text[NAME_MOST];
@@ -398,7 +398,7 @@ static void note_grad(backward *b, const llm_step *s, uint64_t id)
 }
 
 /* The result is added to what other micro-batches gave: read and written. */
-static void put_weight_grad(backward *b, const llm_step *s, llm_deps after)
+static uint64_t put_weight_grad(backward *b, const llm_step *s, llm_deps after)
 {
     llm_pen *p = b->p;
     const llm_job *g = p->g;
@@ -412,9 +412,10 @@ static void put_weight_grad(backward *b, const llm_step *s, llm_deps after)
     const uint64_t bytes =
         g->mat * (in_numbers(s) + out_numbers(s)) + 2 * g->grad * weight_numbers(s);
     llm_launch_backward(p, s, LLM_WEIGHT_GRADS);
-    note_grad(
-        b, s,
-        put_product(p, with(s->name, ".wgrad").text, s, bytes, (llm_deps){ids, after.count + 1}));
+    const uint64_t id =
+        put_product(p, with(s->name, ".wgrad").text, s, bytes, (llm_deps){ids, after.count + 1});
+    note_grad(b, s, id);
+    return id;
 }
 
 static void backward_product(backward *b, const llm_step *s, llm_deps after)
@@ -425,8 +426,12 @@ static void backward_product(backward *b, const llm_step *s, llm_deps after)
         llm_launch_backward(b->p, s, LLM_INPUT_GRADS);
         give(b, s->from, put_product(b->p, with(s->name, ".grad").text, s, bytes, after));
     }
-    if (b->parts & LLM_WEIGHT_GRADS)
-        put_weight_grad(b, s, after);
+    if (!(b->parts & LLM_WEIGHT_GRADS))
+        return;
+    const uint64_t weights = put_weight_grad(b, s, after);
+    /* Autograd goes on once a layer's gradients are both there, and so does the sum over ranks. */
+    if (b->parts & LLM_INPUT_GRADS && !g->software->overlaps_wgrad)
+        give(b, s->from, weights);
 }
 
 static void backward_step(backward *b, int i)

@@ -43,7 +43,6 @@ static int keeper_of(const llm_steps *s, int i)
 
 static uint64_t kept_numbers(const llm_steps *s)
 {
-    const bool is_selective = s->g->opt.recompute == ORR_RECOMPUTE_SELECTIVE;
     bool is_kept[LLM_STEPS_MOST] = {false};
     uint64_t sum = 0;
     for (int i = 1; i < s->count; i++) {
@@ -55,8 +54,27 @@ static uint64_t kept_numbers(const llm_steps *s)
             is_kept[keeper_of(s, step->also)] = true;
     }
     for (int i = 0; i < s->count; i++)
-        if (is_kept[i] && !(is_selective && s->list[i].kind == LLM_STEP_ATTENTION))
+        if (is_kept[i])
             sum += out_numbers(s->g, &s->list[i]);
+    return sum;
+}
+
+/* Attention by single kernels keeps the probabilities, and after dropout its mask and what is left
+ * of them. */
+static uint64_t score_bytes(const llm_job *g)
+{
+    const uint64_t scores = g->tokens * g->opt.seq * (g->m->heads / g->opt.tp);
+    if (!g->software->unfused_attention || g->opt.recompute == ORR_RECOMPUTE_SELECTIVE)
+        return 0;
+    return scores * (g->has_dropout ? 2 * g->act + 1 : g->act);
+}
+
+/* A byte a number. */
+static uint64_t mask_bytes(const llm_steps *s)
+{
+    uint64_t sum = 0;
+    for (int i = 1; s->g->has_dropout && i < s->count; i++)
+        sum += s->list[i].is_sum && s->list[i].is_residual ? s->list[i].numbers : 0;
     return sum;
 }
 
@@ -64,7 +82,8 @@ static uint64_t full_layer_bytes(const llm_job *g, uint64_t layer)
 {
     llm_steps s;
     llm_describe_layer(g, layer, &s);
-    return kept_numbers(&s) * g->act;
+    const bool has_scores = orr_model_mixer_of(g->m, layer) != ORR_MIX_NONE && g->m->heads;
+    return kept_numbers(&s) * g->act + mask_bytes(&s) + (has_scores ? score_bytes(g) : 0);
 }
 
 static uint64_t operator_bytes(const llm_job *g, uint64_t layer)

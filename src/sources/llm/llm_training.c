@@ -174,8 +174,12 @@ static void add_to_bucket(
     const size_t room = sizeof b->after / sizeof *b->after;
     if (bytes == 0)
         return;
-    if (b->count + count > room)
-        send_bucket(y, b);
+    if (b->count + count > room) {
+        if (y->p->g->opt.no_overlap)
+            b->count = 0; /* the device comes to those of later layers after these */
+        else
+            send_bucket(y, b);
+    }
     b->bytes += bytes;
     for (size_t i = 0; i < count; i++)
         b->after[b->count++] = ids[i];
@@ -764,13 +768,13 @@ static void set_sizes(llm_job *g)
     const bool is_fp8 = o->dtype == ORR_DTYPE_FP8;
     g->mat = orr_dtype_bytes(o->dtype);
     g->act = g->weight = is_fp8 ? 2 : g->mat;
-    g->grad = o->grads_fp32 ? 4 : g->weight;
+    g->software = o->software ? o->software : orr_software_at(0);
+    g->grad = o->grads_fp32 || g->software->grads_fp32 ? 4 : g->weight;
     g->tokens = o->micro_batch * (o->seq / o->cp);
     g->is_sequence_parallel = o->tp > 1 && !o->no_sequence_parallel;
     g->thin_tokens = g->is_sequence_parallel ? g->tokens / o->tp : g->tokens;
     g->micro_batches = o->batch / (o->dp * o->micro_batch);
     g->virtual_stages = o->pp * o->chunks;
-    g->software = o->software ? o->software : orr_software_at(0);
     g->has_dropout = o->has_dropout || g->software->has_dropout;
     g->is_pure = o->no_master || g->software->pure;
 }
