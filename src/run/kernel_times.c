@@ -73,6 +73,13 @@ static double by_peaks(const timing *t, const orr_kernel *k)
     return here > 0 ? there / here : 1;
 }
 
+/* What an operation draws beside one in 16 bits: as many bits, as much power. */
+static double power_of_type(orr_kernel_type type)
+{
+    const double bytes = orr_kernel_type_bytes(type);
+    return bytes < 2 ? bytes / 2 : 1;
+}
+
 static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *out, orr_error *err)
 {
     orr_error why;
@@ -93,7 +100,7 @@ static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *
         t->has_grads |= k.is_backward || k.layout != ORR_LAYOUT_NT;
         if (k.kind == ORR_KERNEL_GEMM || k.kind == ORR_KERNEL_GROUPED || k.kind == ORR_KERNEL_MOE ||
             k.kind == ORR_KERNEL_ATTENTION || k.kind == ORR_KERNEL_CONV)
-            out->flops += orr_kernel_count(&k).flops;
+            out->flops += orr_kernel_count(&k).flops * power_of_type(k.type);
     }
     return code == ORR_END ? ORR_OK : refuse(t, node, &why, err);
 }

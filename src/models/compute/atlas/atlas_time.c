@@ -392,6 +392,21 @@ static double least_us(const orr_chip *chip, const orr_kernel *k)
     return memory > compute ? memory : compute;
 }
 
+/* A product that is added to what is there reads it and writes it in 32 bits where others write 16,
+ * behind its last tile: on our H200, for 13 shapes, 0.7 to 1.3 times what these bytes take at 87 %
+ * of the memory's peak.  Microseconds. */
+static double accumulation_us(const orr_chip *chip, const orr_kernel *k)
+{
+    if (!k->accumulates || (k->kind != ORR_KERNEL_GEMM && k->kind != ORR_KERNEL_GROUPED))
+        return 0;
+    const bool is_grouped = k->kind == ORR_KERNEL_GROUPED && k->layout == ORR_LAYOUT_TN;
+    const double batch = k->batch ? (double)k->batch : 1,
+                 groups = k->groups ? (double)k->groups : 1;
+    const double results =
+        is_grouped ? groups * (double)k->n * (double)k->k : batch * (double)k->m * (double)k->n;
+    return results * (4 + 4 - 2) / (chip->memory_GBps * 0.87e3);
+}
+
 /* Beyond what was measured intervals grow: half as wide again for each octave. */
 static double wider(const estimate *e)
 {
@@ -428,7 +443,9 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
         out->basis = "roofline";
         return true;
     }
-    const double least = least_us(chip, k), us = exp(e.value), more = wider(&e);
+    const double added = accumulation_us(chip, k), least = least_us(chip, k);
+    const double us = exp(e.value) + added, more = wider(&e);
+    out->clock_share *= (us - added) / us;
     out->launches = times * launches < UINT32_MAX ? (uint32_t)(times * launches) : UINT32_MAX;
     out->us = times * (us > least ? us : least);
     out->low_us = out->us * exp(e.low * more);
