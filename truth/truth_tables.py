@@ -209,10 +209,13 @@ def torchtitan():
         words = degrees(tp, pp, fsdp, cp) + ["--zero", 3 if pp == 1 else 2, "--dtype", r["precision"]]
         words += ["--software", "torch-compile-2024" if r["mode"] == "compile" else "fsdp2-eager-2024"]
         batch = int(r["local_batch"]) * fsdp
-        words += ["--seq", r["seq"], "--batch", batch, "--micro-batch", 1 if pp > 1 else r["local_batch"]]
+        # torchtitan cuts a batch into as many micro-batches as there are stages.
+        stages = pp * (2 if "interleaved" in r["parallelism"] else 1)
+        words += ["--seq", r["seq"], "--batch", batch]
+        words += ["--micro-batch", max(1, int(r["local_batch"]) // stages) if pp > 1 else r["local_batch"]]
         ckpt = r["act_ckpt"]
         words += ["--recompute", "full" if ckpt == "full" else "operators"]
-        if "async" in r["parallelism"] or "async" in r["table"]:
+        if "async" in r["parallelism"]:  # the rows of table async-2025-06 are its plain baseline
             words += ["--tp-overlap"]
         if "interleaved" in r["parallelism"]:
             words += ["--pipeline", "interleaved"]
@@ -283,8 +286,9 @@ def bridge():
             continue
         gpus = int(r["gpus"])
 
-        def n(key):
-            return int(r[key]) if r[key].isdigit() else 1
+        def n(key):  # "64 (0)": the first of two recipes
+            first = r[key].split()[0] if r[key] else ""
+            return int(first) if first.isdigit() else 1
 
         tp, pp, cp, vp, ep = n("tp"), n("pp"), n("cp"), n("vp"), n("ep")
         dp = gpus // (tp * pp * cp)
@@ -293,7 +297,7 @@ def bridge():
         words = degrees(tp, pp, dp, cp, ep) + ["--seq", r["seq"], "--batch", r["gbs"], "--micro-batch", r["mbs"]]
         words += ["--dtype", "bf16" if r["precision"] == "BF16" else "fp8", "--software", "megatron-core"]
         words += ["--tp-overlap"] if tp > 1 and "LLAMA" in r["model"] else []
-        words += ["--zero", 3 if r["fsdp"] not in ("", "0", "n/a") and pp == 1 else 1]
+        words += ["--zero", 3 if n("fsdp") > 1 and pp == 1 else 1]
         if vp > 1 and pp > 1:
             words += ["--pipeline", "interleaved", "--chunks", vp]
         tokens = float(r["tokens_s_gpu"].split()[0])

@@ -29,6 +29,8 @@ typedef enum orr_dtype {
     ORR_DTYPE_FP16,
     ORR_DTYPE_FP8, /* in matrix products; what lies between them is bf16 */
     ORR_DTYPE_FP32,
+    ORR_DTYPE_MXFP8, /* as FP8, with a scale for 32 numbers */
+    ORR_DTYPE_NVFP4, /* 4 bits with a scale for 16 numbers; counted as a byte */
     ORR_DTYPE_COUNT
 } orr_dtype;
 
@@ -55,9 +57,14 @@ typedef enum orr_recompute {
 /* All zero: one rank, bf16 with fp32 master weights, Adam, one sequence of the model's length. */
 typedef struct orr_llm_options {
     uint32_t tp, cp, pp, dp, ep; /* degrees; 0: 1.  ep divides dp * cp; ranks = tp * cp * pp * dp */
-    uint64_t batch;              /* sequences a step, all ranks together; 0: dp * micro_batch */
-    uint64_t micro_batch;        /* sequences a rank takes at a time; 0: 1 */
-    uint64_t seq;                /* tokens a sequence; 0: what the model was made for */
+    uint32_t
+        expert_tp; /* ranks that share an expert: tp, or 1: ep then divides tp * dp * cp; 0: tp */
+    bool
+        overlaps_experts; /* 1f1b, interleaved: a forward and a backward pass at a time, so that what
+                              one sends to experts travels while the other computes */
+    uint64_t batch;       /* sequences a step, all ranks together; 0: dp * micro_batch */
+    uint64_t micro_batch; /* sequences a rank takes at a time; 0: 1 */
+    uint64_t seq;         /* tokens a sequence; 0: what the model was made for */
     orr_dtype dtype;
     bool grads_fp32; /* gradients are kept and reduced in 4 bytes */
     bool

@@ -22,9 +22,10 @@ typedef struct orr_software {
     const char *name, *note;
     /* ---- the device ---- */
     bool unfused_attention; /* products, mask, softmax, dropout and products, each by itself */
-    bool has_flash2;  /* FlashAttention 2, made for Ampere: slower than today's kernels on Hopper */
-    bool has_dropout; /* hidden and attention dropout are on, as in the recipes of the time */
-    bool joins_bias;  /* bias, dropout and residual, bias and activation in one kernel each */
+    bool has_flash2; /* FlashAttention 2, made for Ampere: slower than today's kernels on Hopper */
+    bool has_triton_attention; /* FlashAttention of 2022, in Triton */
+    bool has_dropout;       /* hidden and attention dropout are on, as in the recipes of the time */
+    bool joins_bias;        /* bias, dropout and residual, bias and activation in one kernel each */
     bool joins_elementwise; /* compiled: what lies between products is one pass */
     bool splits_products;   /* queries, keys, values, gate and up are products of their own */
     bool adds_in_product;   /* gradients of weights are added up by the product that makes them */

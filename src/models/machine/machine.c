@@ -193,20 +193,39 @@ double orr_machine_out_latency_ns(const orr_machine *m)
     return m->nic_latency_ns + count_hops(m) * m->hop_latency_ns;
 }
 
+/* Jobs leave out some devices of a rack so that it comes out even: 256 ranks take 64 of 72 on each
+ * of four.  Hosts of 8 and 16 are taken whole. */
+enum { WHOLE_NODE_MOST = 16 };
+
+static uint32_t devices_used(const orr_machine *m, uint32_t ranks)
+{
+    if (m->devices <= WHOLE_NODE_MOST || m->up_dims || ranks <= m->devices)
+        return m->devices;
+    for (uint32_t d = m->devices; d > m->devices / 2; d--)
+        if (ranks % d == 0 && ranks / d <= m->nodes)
+            return d;
+    return m->devices;
+}
+
 orr_code orr_machine_fit(const orr_machine *m, uint32_t ranks, orr_machine *out, orr_error *err)
 {
     orr_machine part = *m;
+    const uint32_t used = devices_used(m, ranks);
     if (ranks == 0 || ranks > orr_machine_devices(m))
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "%u rank%s need %s:%u; %s with %u node%s has %u device%s", ranks,
                         ranks == 1 ? "" : "s", m->name, (ranks + m->devices - 1) / m->devices,
                         m->name, m->nodes, m->nodes == 1 ? "" : "s", orr_machine_devices(m),
                         orr_machine_devices(m) == 1 ? "" : "s");
-    if (ranks > m->devices && ranks % m->devices)
+    if (ranks > m->devices && ranks % used)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "%u ranks do not fill whole nodes of %s, which have %u devices", ranks,
                         m->name, m->devices);
-    part.nodes = ranks > m->devices ? ranks / m->devices : 1;
+    part.nodes = ranks > m->devices ? ranks / used : 1;
+    if (ranks > m->devices && used < m->devices) {
+        part.nics = m->nics == m->devices ? used : m->nics;
+        part.devices = used;
+    }
     if (ranks < m->devices) {
         part.devices = ranks;
         part.nics = m->nics < ranks ? m->nics : ranks;

@@ -49,7 +49,7 @@ typedef struct llm_layout {
     uint64_t first[LLM_AXES];  /* number of the axis's first group; 0: it has none */
     uint32_t ranks;
     uint32_t first_rank; /* of the set, where several layouts make one */
-    bool spans_tensor;   /* experts are spread over tensor-parallel ranks too: serving */
+    bool spans_tensor;   /* experts are spread over tensor-parallel ranks too */
 } llm_layout;
 
 void llm_layout_init(llm_layout *l, const orr_llm_options *opt, bool is_tied);
@@ -82,7 +82,7 @@ typedef struct llm_job {
     uint32_t virtual_stages; /* pp * chunks */
     const llm_pass *pass;    /* what goes through the model while it is served; NULL: training */
     uint64_t kv;             /* serving: bytes a number in the cache */
-    uint32_t expert_tp;      /* serving: ranks that share an expert; 0: tp */
+    uint32_t expert_tp;      /* ranks that share an expert; 0: tp */
     const orr_software *software;
     bool has_dropout, is_pure; /* pure: weights and moments are kept in the type of products */
     uint64_t job_tokens;       /* training: of all steps and ranks together; 0: not said */
@@ -110,7 +110,9 @@ typedef enum llm_stream {
     LLM_ON_PREVIOUS,
     LLM_ON_CP,
     LLM_ON_EP,
-    LLM_ON_KV /* caches that move to other ranks */
+    LLM_ON_KV,      /* caches that move to other ranks */
+    LLM_ON_TP_BACK, /* of a backward pass that goes on beside a forward pass */
+    LLM_ON_EP_BACK
 } llm_stream;
 
 /* What nodes would take, added up instead of being written: each the longer of its operations and
@@ -131,6 +133,7 @@ typedef struct llm_pen {
     uint64_t barrier[8]; /* what the next computation waits for, besides its data; 0: nothing */
     uint64_t held;       /* the next node says that its rank holds so many bytes; see has_held */
     bool has_held;
+    bool is_beside;  /* a backward pass that goes on beside a forward pass: streams of its own */
     char prefix[80]; /* of names: "mb2.layer17." */
     orr_buf kernels; /* that the next computation launches, as text */
 } llm_pen;

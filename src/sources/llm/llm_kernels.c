@@ -42,9 +42,25 @@ static orr_kernel_type type_between(const llm_job *g)
                                             : ORR_TYPE_BF16;
 }
 
-static orr_kernel_type type_of_products(const llm_job *g)
+static bool is_narrow(const llm_job *g)
 {
-    return g->opt.dtype == ORR_DTYPE_FP8 ? ORR_TYPE_FP8 : type_between(g);
+    return g->opt.dtype == ORR_DTYPE_FP8 || g->opt.dtype == ORR_DTYPE_MXFP8 ||
+           g->opt.dtype == ORR_DTYPE_NVFP4;
+}
+
+/* Recipes of 8 and 4 bits leave the logits and the choice of experts as they are. */
+static bool is_wide(const llm_step *s)
+{
+    return strcmp(s->name, "head.logits") == 0 || strcmp(s->name, "moe.router") == 0;
+}
+
+/* Scales of 32 numbers are free in the units: MXFP8 takes as long as FP8, which was measured on more
+ * chips. */
+static orr_kernel_type type_of_products(const llm_job *g, const llm_step *s)
+{
+    if (!is_narrow(g) || is_wide(s))
+        return type_between(g);
+    return g->opt.dtype == ORR_DTYPE_NVFP4 ? ORR_TYPE_NVFP4 : ORR_TYPE_FP8;
 }
 
 static void pass_over(llm_pen *p, uint64_t read, uint64_t write, bool is_strided)
@@ -103,7 +119,7 @@ static void launch_batch(llm_pen *p, const llm_step *s, orr_kernel k)
 {
     const uint64_t rows = expert_rows(p->g, s->m, s->copies);
     k.kind = ORR_KERNEL_GEMM;
-    k.type = type_of_products(p->g);
+    k.type = type_of_products(p->g, s);
     k.batch = s->copies;
     if (k.layout == ORR_LAYOUT_TN) { /* k x n of each, over its rows */
         k.m = k.k;
@@ -121,16 +137,21 @@ static void launch_product(llm_pen *p, const llm_step *s, orr_kernel k)
         return;
     }
     k.kind = s->copies > 1 ? ORR_KERNEL_GROUPED : ORR_KERNEL_GEMM;
-    k.type = type_of_products(p->g);
+    k.type = type_of_products(p->g, s);
     k.groups = s->copies > 1 ? s->copies : 0;
     launch(p, k);
 }
 
-/* fp8: what goes into a product is scaled and cast, once as it is and once transposed. */
-static void cast_to_fp8(llm_pen *p, uint64_t numbers)
+/* What goes into a product is scaled and cast, once as it is and once transposed; NVFP4 looks for
+ * the largest of the whole tensor first. */
+static void cast_for(llm_pen *p, const llm_step *s, uint64_t numbers)
 {
-    if (p->g->opt.dtype == ORR_DTYPE_FP8)
-        pass_over(p, numbers * 2, numbers * 2, false);
+    if (!is_narrow(p->g) || is_wide(s))
+        return;
+    if (p->g->opt.dtype == ORR_DTYPE_NVFP4)
+        pass_over(p, numbers * 2, 4, false);
+    pass_over(p, numbers * 2, p->g->opt.dtype == ORR_DTYPE_NVFP4 ? numbers * 9 / 8 : numbers * 2,
+              false);
 }
 
 static void product_forward(llm_pen *p, const llm_step *s)
@@ -139,7 +160,7 @@ static void product_forward(llm_pen *p, const llm_step *s)
     uint64_t columns[PIECES_MOST];
     const size_t count = pieces_of(g, s, columns);
     const bool has_bias = s->has_bias && (!g->software->joins_bias || !s->joins_next);
-    cast_to_fp8(p, s->m * s->k);
+    cast_for(p, s, s->m * s->k);
     for (size_t i = 0; i < count; i++)
         launch_product(p, s,
                        (orr_kernel){.m = s->m,
@@ -158,7 +179,7 @@ static void product_input_grad(llm_pen *p, const llm_step *s)
         pass(p, s->m * s->n, s->m * s->n); /* gradients of all three into one matrix */
     if (s->is_dropped && g->has_dropout)   /* what comes back through dropout, with its mask */
         pass_over(p, s->m * s->n * (g->act + 1), s->m * s->n * g->act, false);
-    cast_to_fp8(p, s->m * s->n);
+    cast_for(p, s, s->m * s->n);
     for (size_t i = 0; i < count; i++)
         launch_product(
             p, s, (orr_kernel){.m = s->m, .n = s->k, .k = columns[i], .layout = ORR_LAYOUT_NN});

@@ -887,7 +887,7 @@ static int add_routed(llm_steps *s, int from)
     const ffn experts = {.up = "moe.up",
                          .activation = "moe.activation",
                          .down = "moe.down",
-                         .rows = g->tokens * m->experts_per_token,
+                         .rows = (g->expert_tp ? g->thin_tokens : g->tokens) * m->experts_per_token,
                          .width = m->expert_ffn,
                          .copies = m->experts / g->opt.ep,
                          .is_expert = true};
@@ -898,7 +898,8 @@ static int add_routed(llm_steps *s, int from)
     s->list[at].role = LLM_ROLE_PERMUTE;
     s->list[at].also = from;
     at = add_move(s, LLM_STEP_EXCHANGE, "moe.dispatch", at, sent);
-    at = add_ffn(s, at, &experts, "moe.gather", "moe.scatter");
+    at = g->expert_tp ? add_ffn_products(s, at, &experts)
+                      : add_ffn(s, at, &experts, "moe.gather", "moe.scatter");
     at = add_move(s, LLM_STEP_EXCHANGE, "moe.combine", at, sent);
     at = add_elementwise(s, "moe.weigh", at, sent, 2);
     s->list[at].role = LLM_ROLE_WEIGH;

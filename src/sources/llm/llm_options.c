@@ -62,7 +62,9 @@ void llm_layout_init(llm_layout *l, const orr_llm_options *opt, bool is_tied)
     l->degree[LLM_AXIS_CP] = l->cp;
     l->degree[LLM_AXIS_DATA] = blocks_of(l);
     l->degree[LLM_AXIS_EP] = l->ep;
-    l->degree[LLM_AXIS_EXPERT_DATA] = l->ep > 1 ? blocks_of(l) / l->ep : 1;
+    l->spans_tensor = opt->ep > 1 && opt->expert_tp < opt->tp;
+    l->degree[LLM_AXIS_EXPERT_DATA] =
+        l->ep > 1 ? blocks_of(l) * (l->spans_tensor ? l->tp : 1) / l->ep : 1;
     l->degree[LLM_AXIS_TIED] = is_tied && l->pp > 1 ? 2 : 1;
     l->degree[LLM_AXIS_WORLD] = l->ranks;
     number_groups(l, 1);
@@ -101,6 +103,8 @@ static uint32_t group_index(const llm_layout *l, llm_axis axis, uint32_t rank)
             return rank / l->ep;
         return (at.pipeline * (blocks_of(l) / l->ep) + at.block / l->ep) * l->tp + at.tensor;
     case LLM_AXIS_EXPERT_DATA:
+        if (l->spans_tensor)
+            return at.pipeline * l->ep + rank % l->ep;
         return (at.pipeline * l->ep + at.block % l->ep) * l->tp + at.tensor;
     case LLM_AXIS_TIED:
         return rank % (l->tp * blocks_of(l));
@@ -125,6 +129,8 @@ static uint32_t member(const llm_layout *l, llm_axis axis, uint32_t group, uint3
             return group * ep + i;
         return rank_at(l, rest / ep_groups, rest % ep_groups * ep + i, tensor);
     case LLM_AXIS_EXPERT_DATA:
+        if (l->spans_tensor)
+            return group / ep * (l->tp * blocks_of(l)) + i * ep + group % ep;
         return rank_at(l, rest / ep, i * ep + rest % ep, tensor);
     case LLM_AXIS_TIED:
         return i == 0 ? group : group + l->ranks / l->pp * (l->pp - 1);
@@ -172,10 +178,9 @@ static const struct {
     const char *name;
     uint64_t bytes;
 } dtypes[ORR_DTYPE_COUNT] = {
-    [ORR_DTYPE_BF16] = {"bf16", 2},
-    [ORR_DTYPE_FP16] = {"fp16", 2},
-    [ORR_DTYPE_FP8] = {"fp8", 1},
-    [ORR_DTYPE_FP32] = {"fp32", 4},
+    [ORR_DTYPE_BF16] = {"bf16", 2},   [ORR_DTYPE_FP16] = {"fp16", 2},
+    [ORR_DTYPE_FP8] = {"fp8", 1},     [ORR_DTYPE_FP32] = {"fp32", 4},
+    [ORR_DTYPE_MXFP8] = {"mxfp8", 1}, [ORR_DTYPE_NVFP4] = {"nvfp4", 1},
 };
 
 static const char *const pipelines[ORR_PIPELINE_COUNT] = {"1f1b", "gpipe", "interleaved",
@@ -246,6 +251,7 @@ static void fill_in(const orr_model *m, orr_llm_options *o)
     default_u32(&o->pp, 1);
     default_u32(&o->dp, 1);
     default_u32(&o->ep, 1);
+    default_u32(&o->expert_tp, o->tp);
     default_u32(&o->steps, 1);
     default_u32(&o->prefetch, 1);
     default_u64(&o->micro_batch, 1);
@@ -292,7 +298,20 @@ static void check_degrees(checker *c)
                            "%s has %" PRIu64 " layers: too few for %" PRIu64
                            " pipeline stages (pp %u x %u chunks)",
                            c->m->name, c->m->layers, stages, o->pp, o->chunks);
-    else if (blocks % o->ep)
+    else if (o->expert_tp != o->tp && o->expert_tp != 1)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "expert tp %u: an expert is whole (1) or shared like the rest (tp %u)",
+                           o->expert_tp, o->tp);
+    else if (o->expert_tp < o->tp && o->ep == 1)
+        c->code =
+            orr_fail(c->err, ORR_EUSAGE, NULL,
+                     "expert tp %u under tp %u needs expert parallelism (ep)", o->expert_tp, o->tp);
+    else if (o->expert_tp < o->tp && blocks * o->tp % o->ep)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "ep %u does not divide tp x dp x cp = %" PRIu64
+                           ": experts are spread over those ranks",
+                           o->ep, blocks * o->tp);
+    else if (o->expert_tp == o->tp && blocks % o->ep)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "ep %u does not divide dp x cp = %" PRIu64
                            ": experts are spread over those ranks",
@@ -374,7 +393,7 @@ static void check_widths(checker *c)
     if (m->ffn)
         must_divide(c, tp, "tp", m->ffn, "FFN width");
     if (m->experts) {
-        must_divide(c, tp, "tp", m->expert_ffn, "expert width");
+        must_divide(c, c->o->expert_tp, "tp", m->expert_ffn, "expert width");
         must_divide(c, c->o->ep, "ep", m->experts, "experts");
         must_divide(c, tp, "tp", m->shared_ffn * m->shared_experts, "shared experts' width");
     }
@@ -415,6 +434,11 @@ static void check_pipeline(checker *c)
     if (!c->code && o->chunks > 1 && o->pipeline != ORR_PIPELINE_INTERLEAVED)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "%u chunks: only the interleaved schedule has more than one", o->chunks);
+    else if (!c->code && o->overlaps_experts && o->pipeline != ORR_PIPELINE_1F1B &&
+             o->pipeline != ORR_PIPELINE_INTERLEAVED)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "overlap of experts: the schedules 1f1b and interleaved have it, not %s",
+                           orr_pipeline_name(o->pipeline));
     else if (!c->code && o->chunks > LLM_CHUNKS_MOST)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%u chunks: %d are the most", o->chunks,
                            LLM_CHUNKS_MOST);

@@ -187,7 +187,11 @@ uint64_t llm_put_collect(llm_pen *p,
         return after.count ? after.ids[after.count - 1] : 0;
     if (p->meter)
         return measure_collect(p->meter, kind, bytes, p->g->layout.degree[axis]);
-    const llm_stream stream = stream_of_axis(axis);
+    llm_stream stream = stream_of_axis(axis);
+    if (p->is_beside)
+        stream = stream == LLM_ON_TP   ? LLM_ON_TP_BACK
+                 : stream == LLM_ON_EP ? LLM_ON_EP_BACK
+                                       : stream;
     orr__builder *b = begin(p, ORR_NODE_COMM_COLL, name, after);
     orr__put_collective(b, kind, bytes);
     orr__put_group_hole(b, axis);

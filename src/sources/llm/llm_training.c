@@ -60,7 +60,8 @@ static void add_interleaved_pass(list *l, const llm_job *g, llm_task_kind kind, 
 static void add_interleaved(list *l, const llm_job *g, uint32_t rank)
 {
     const uint64_t pp = g->opt.pp, total = g->micro_batches * g->opt.chunks;
-    const uint64_t ahead = (pp - rank - 1) * 2 + (g->opt.chunks - 1) * pp;
+    const uint64_t ahead =
+        (pp - rank - 1) * 2 + (g->opt.chunks - 1) * pp + (g->opt.overlaps_experts ? 1 : 0);
     const uint64_t warm = g->micro_batches == pp ? total : ahead < total ? ahead : total;
     for (uint64_t i = 0; i < warm; i++)
         add_interleaved_pass(l, g, LLM_FORWARD, i);
@@ -73,7 +74,9 @@ static void add_interleaved(list *l, const llm_job *g, uint32_t rank)
 
 llm_task *llm_schedule_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *count)
 {
-    const uint64_t batches = g->micro_batches, ahead = g->opt.pp - pipeline_rank - 1;
+    /* One more, so that the passes of a pair are of different micro-batches. */
+    const uint64_t batches = g->micro_batches;
+    const uint64_t ahead = g->opt.pp - pipeline_rank - 1 + (g->opt.overlaps_experts ? 1 : 0);
     list l = {.tasks = orr_alloc((size_t)batches * g->opt.chunks * 3, sizeof *l.tasks)};
     if (!l.tasks)
         return NULL;
@@ -623,6 +626,28 @@ static void run_weights(stage_writer *w, const llm_task *t)
     memcpy(w->p->barrier, barrier, sizeof barrier);
 }
 
+/* A forward and a backward pass beside each other: both wait for what came before, and what follows
+ * for both. */
+static void run_pair(stage_writer *w, const llm_task *forward, const llm_task *backward)
+{
+    const uint64_t before = w->p->barrier[0];
+    run_forward(w, forward);
+    const uint64_t end = w->p->barrier[0];
+    w->p->barrier[0] = before;
+    w->p->is_beside = true;
+    run_backward(w, backward);
+    w->p->is_beside = false;
+    w->p->barrier[6] = end;
+}
+
+static bool is_pair(const stage_writer *w, const llm_task *tasks, size_t i, size_t count)
+{
+    return w->g->opt.overlaps_experts && !w->g->opt.forward_only && i + 1 < count &&
+           tasks[i].kind == LLM_FORWARD && tasks[i + 1].kind == LLM_BACKWARD &&
+           (tasks[i].micro_batch != tasks[i + 1].micro_batch ||
+            tasks[i].chunk != tasks[i + 1].chunk);
+}
+
 static void run_task(stage_writer *w, const llm_task *t)
 {
     if (t->kind == LLM_FORWARD)
@@ -712,6 +737,11 @@ static void write_steps(stage_writer *w, const llm_task *tasks, size_t count)
     for (w->step = 0; w->step < w->g->opt.steps; w->step++) {
         for (size_t i = 0; i < count && !w->p->b.code; i++) {
             say_held(w, w->held[i]);
+            if (is_pair(w, tasks, i, count)) {
+                run_pair(w, &tasks[i], &tasks[i + 1]);
+                i++;
+                continue;
+            }
             if (tasks[i].kind == LLM_FORWARD || !w->g->opt.forward_only)
                 run_task(w, &tasks[i]);
         }
@@ -765,9 +795,11 @@ static orr_code add_ranks(const llm_job *g, orr_set *s, orr_error *err)
 static void set_sizes(llm_job *g)
 {
     const orr_llm_options *o = &g->opt;
-    const bool is_fp8 = o->dtype == ORR_DTYPE_FP8;
+    const bool is_narrow =
+        o->dtype == ORR_DTYPE_FP8 || o->dtype == ORR_DTYPE_MXFP8 || o->dtype == ORR_DTYPE_NVFP4;
     g->mat = orr_dtype_bytes(o->dtype);
-    g->act = g->weight = is_fp8 ? 2 : g->mat;
+    g->act = g->weight = is_narrow ? 2 : g->mat;
+    g->expert_tp = o->expert_tp < o->tp ? o->expert_tp : 0;
     g->software = o->software ? o->software : orr_software_at(0);
     g->grad = o->grads_fp32 || g->software->grads_fp32 ? 4 : g->weight;
     g->tokens = o->micro_batch * (o->seq / o->cp);
