@@ -181,7 +181,7 @@ def mtnlg():
 def llama3():
     out = []
     for r in rows_of("llama3_405b_table4"):
-        words = degrees(r["tp"], r["pp"], r["dp"], r["cp"]) + ["--software", "megatron-core"]
+        words = degrees(r["tp"], r["pp"], r["dp"], r["cp"]) + ["--software", "megatron-core", "--grads-fp32"]
         batch = int(r["batch_per_dp"]) * int(r["dp"])
         words += ["--seq", r["seq"], "--batch", batch, "--zero", 2, "--context", "all-gather", "--layers", 126]
         words += ["--pipeline", "interleaved", "--chunks", 8] if int(r["batch_per_dp"]) % int(r["pp"]) == 0 else []

@@ -49,7 +49,8 @@ orr_code work_graph_make(const orr_trace *t,
                          work_graph *out,
                          orr_error *err);
 void work_graph_fini(work_graph *g);
-/* How long computations take on a chip (kernel_times.c).  software NULL: what the trace says.
+/* How long computations take on a chip (kernel_times.c), of a job of so many ranks.  software NULL:
+ * what the trace says.
  * *timed grows by the nodes that have a time now. */
 struct orr_chip;
 struct orr_software;
@@ -63,6 +64,7 @@ orr_code work_graph_time(work_graph *g,
                          const struct orr_software *software,
                          const work_peaks *peaks,
                          double link_GBps,
+                         uint32_t ranks,
                          uint32_t *timed,
                          orr_error *err);
 /* The same by a model of the caller's (run.h), over what a chip has said. */

@@ -11,7 +11,7 @@ sed -n 2,3p text | sed 's/[0-9][0-9.,]*/N/g'
 sed -n '/"throughput"/,/}/p' json | sed 's/[0-9][0-9.]*\([,]\)/N\1/'
 ns=$(value simulated_ns)
 [ "$(value step_ns)" -ge $((ns / 2)) ] && [ "$(value step_ns)" -le $((ns / 2 + 1)) ] && echo "two steps"
-grep -q "$(printf '%.1f' "$(value tflops_per_device)")" text && echo "text and JSON: the same TFLOP/s"
+grep -q "$(printf '%.1f' "$(value tflops_per_device)" | sed 's,\.0$,,')" text && echo "text and JSON: the same TFLOP/s"
 grep -q "MFU $(value mfu | awk '{printf "%.1f", 100 * $1}') %" text && echo "text and JSON: the same MFU"
 [ "$(grep -o '"mfu":[0-9.]\{8\}' r.html)" = "\"mfu\":$(value mfu | cut -c 1-8)" ] && echo "report: the same MFU"
 orrery -q run step.orr --machine dgx-h100 --ideal | sed -n 3p | grep -o 'of 989.*'

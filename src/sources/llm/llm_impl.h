@@ -255,7 +255,8 @@ typedef struct llm_sync {
     llm_bucket dense, expert;
     uint64_t dense_parameters, expert_parameters; /* of the class, on one rank */
     uint64_t tensors;
-    llm_grads last; /* of the layer that came last */
+    llm_grads last;   /* of the layer that came last */
+    uint64_t updated; /* the last step's update; 0: there was none */
 } llm_sync;
 
 /* ---- both ends ---- */

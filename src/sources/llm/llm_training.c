@@ -276,7 +276,7 @@ static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameter
     llm_launch_update(p, own, y->tensors);
     at = at ? llm_put_compute(p, "update", 12 * own, update_bytes(g, own), LLM_AFTER(at))
             : llm_put_compute(p, "update", 12 * own, update_bytes(g, own), (llm_deps){ids, count});
-    p->barrier[0] = at;
+    p->barrier[0] = y->updated = at;
     if ((g->opt.zero == 1 || g->opt.zero == 2) && !gathers_ahead(g)) {
         p->barrier[1] =
             gather_new_weights(y, "weights.gather", y->dense.axis, y->dense_parameters, at);
@@ -469,9 +469,12 @@ static void ask_for_weights(walk *k, uint64_t i, uint64_t after)
     const bool is_first_pass = k->task->kind == LLM_FORWARD && k->task->micro_batch == 0;
     if (w->g->opt.zero < 3 && !(gathers_ahead(w->g) && is_first_pass))
         return;
-    for (; k->asked < count && k->asked <= i + w->g->opt.prefetch; k->asked++) {
+    /* Weights that the last step made are on their way as soon as they are there. */
+    const uint64_t from = w->g->opt.zero < 3 ? w->sync.updated : after;
+    const uint64_t ahead = w->g->opt.zero < 3 ? count : i + w->g->opt.prefetch;
+    for (; k->asked < count && k->asked <= ahead; k->asked++) {
         name_layer(w->p, k->task, layer_at(k, k->asked));
-        llm_sync_weights(&w->sync, layer_at(k, k->asked), after, k->gathered[k->asked]);
+        llm_sync_weights(&w->sync, layer_at(k, k->asked), from, k->gathered[k->asked]);
     }
     w->p->barrier[4] = k->gathered[i][0];
     w->p->barrier[5] = k->gathered[i][1];
