@@ -50,6 +50,8 @@ static const cli_option options[] = {
     TOKENS("max-tokens", 0, "most tokens per iteration (no limit)"),
     TOKENS("chunk", 0, "chunked prefill: prompt tokens per iteration"),
     {"kv-block", 0, "N", "tokens per KV cache block", CLI_COUNT, 1, 1 << 16, "16"},
+    {"software", 0, "NAME", "what launches the kernels: vllm, torch-eager, cuda-graph, ...",
+     .fallback = "vllm"},
     {"sequence-parallel", 0, NULL, "all-gather and reduce-scatter instead of all-reduces"},
     {"context", 0, "ring|all-gather", "how cp ranks exchange keys and values", .fallback = "ring"},
     {"machine", 0, "MACHINE",
@@ -198,10 +200,14 @@ static orr_code read_options(const cli_context *c, orr_serve_options *o, orr_err
         .max_tokens = cli_count(c, "max-tokens"),
         .chunk = cli_count(c, "chunk"),
         .kv_block = cli_count(c, "kv-block"),
+        .software = orr_software_find(cli_text(c, "software")),
         .sequence_parallel = cli_flag(c, "sequence-parallel"),
         .context_form =
             strcmp(cli_text(c, "context"), "ring") == 0 ? ORR_CONTEXT_RING : ORR_CONTEXT_ALL_GATHER,
     };
+    if (!o->software)
+        return orr_fail(err, ORR_EUSAGE, NULL, "there is no software '%s'",
+                        cli_text(c, "software"));
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
     orr_dtype_find(orr_str_of(cli_text(c, "kv-dtype")), &o->kv_dtype);
     return read_device(c, o, err);

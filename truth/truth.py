@@ -52,7 +52,7 @@ class Wall:
         stem = f"case{case.number}"
         traces = self.folder / f"{stem}.orr"
         try:
-            made = self.call([case.command, self.model(case, stem), *case.words, "--json", "-o", traces])
+            made = self.call([*case.command.split(), self.model(case, stem), *case.words, "--json", "-o", traces])
             case.made = json.loads(made)
             if case.measures == "memory":
                 case.predicted = case.read(case.made)

@@ -10,6 +10,7 @@
 
 #include <orrery/lab/chip.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct taker {
@@ -257,6 +258,43 @@ double orr__metadata_of(const orr_set *set, const char *name)
     return 0;
 }
 
+/* ---- how sure that is ---- */
+
+/* Of what ranks wait for the network in: collectives and messages of measured machines
+ * (docs/validation.md). */
+#define NETWORK_ERROR 0.15
+
+/* The rank that ends last computes, or waits for ranks that compute, in all but its exposed
+ * communication; both parts are wrong each in its own way. */
+static bool take_interval(taker *t)
+{
+    const orr_sim *s = t->s;
+    orr__run_facts *f = t->f;
+    const work_spread *most = NULL;
+    for (uint32_t k = 0; s->graphs && k < orr_set_class_count(s->set); k++) {
+        const work_graph *g = &s->graphs[k];
+        if (g->t && g->ticks && g->spread.us > 0 && (!most || g->spread.us > most->us))
+            most = &g->spread;
+    }
+    if (!most || f->finished < f->ranks || !f->end_ns)
+        return true;
+    const uint32_t last = f->finish_order[f->ranks - 1];
+    const double end = (double)f->end_ns, share = (double)f->times[last][ORR__FIGURE_EXPOSED];
+    const double exposed = share < end ? share : end;
+    const double low = (end - exposed) * most->low_us / most->us;
+    const double high = (end - exposed) * most->high_us / most->us;
+    const double network = exposed * NETWORK_ERROR;
+    const double least = end - sqrt(low * low + network * network);
+    f->interval.low_ns = (uint64_t)(least > 0 ? least : 0);
+    f->interval.high_ns = (uint64_t)(end + sqrt(high * high + network * network));
+    f->interval.guessed = most->guessed_us / most->us;
+    if (most->guessed[0] && f->interval.guessed > 0.05) {
+        f->interval.guessed_most = orr_arena_text(f->arena, orr_str_of(most->guessed));
+        return f->interval.guessed_most != NULL;
+    }
+    return true;
+}
+
 static const char *compute_text(const orr_sim *s, orr_arena *a)
 {
     if (s->opt.chip)
@@ -449,7 +487,7 @@ static orr_code take_all(taker *t, orr_error *err)
     f->is_split = s->watch->splits;
     f->compute = compute_text(s, f->arena);
     if (!f->compute || !take_ranks(t) || !take_communication(t) || !take_network(t) ||
-        !take_throughput(t) || !orr__find_implausible(s, f))
+        !take_throughput(t) || !take_interval(t) || !orr__find_implausible(s, f))
         return orr_no_memory(err);
     return f->path_shown && f->finished == f->ranks ? orr_sim_critical_path(s, &f->path, err)
                                                     : ORR_OK;

@@ -65,6 +65,13 @@ typedef struct orr__throughput {
     const char *peak_of; /* whose peak: "h100, bf16 dense" */
 } orr__throughput;
 
+/* How sure a finished run on a chip is: 90 % of the errors stay within. */
+typedef struct orr__interval {
+    uint64_t low_ns, high_ns; /* both 0: not known */
+    double guessed;           /* part of computing: kernels that none that was measured resembles */
+    const char *guessed_most; /* the one that takes longest of them; NULL: none */
+} orr__interval;
+
 enum { ORR__FACTS_LINKS = 100, ORR__FACTS_INPUTS = 6, ORR__FACTS_WARNINGS = 8 };
 
 /* Where a result comes from. */
@@ -112,6 +119,7 @@ typedef struct orr__run_facts {
     const char *machine; /* name and nodes; NULL: none */
     const char *compute; /* how computing was timed: "measured kernels of h100" */
     orr__throughput throughput;
+    orr__interval interval;
     const char *warnings[ORR__FACTS_WARNINGS]; /* what cannot be: cause and remedy, a line each */
     size_t warning_count;
 

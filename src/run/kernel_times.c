@@ -32,7 +32,19 @@ typedef struct kernel_row {
     double fixed_us, clocked_us; /* that does not, and that does, scale with the clock */
     double flops;
     double host_us;
+    double low_us2, high_us2; /* squares of what it may be less and more, 90 % */
+    double guessed_us;        /* of kernels that none that was measured resembles */
+    double uses;
 } kernel_row;
+
+/* Errors of steps that do not come from single kernels: power state and chip, how evenly kernels
+ * follow each other (five steps on two chips: 0.1 to 2.3 % apart; the same step on two days 2 %);
+ * of a host's waits (single operators on two hosts: 5 to 40 % apart); of peaks that another chip's
+ * efficiency was carried to.  A little of the errors of kernels is common to all of them. */
+#define COMMON_ERROR 0.03
+#define HOST_ERROR 0.25
+#define PEAKS_ERROR 0.2
+#define SHARED_PART 0.03
 
 typedef struct timing {
     work_graph *g;
@@ -83,6 +95,13 @@ static double power_of_type(orr_kernel_type type)
     return bytes >= 2 ? 1 : bytes >= 1 ? 0.75 : 0.55;
 }
 
+/* What was measured on a similar chip is no guess. */
+static bool is_guessed(const orr_kernel_time *t)
+{
+    return t->extrapolates &&
+           (strcmp(t->basis, "roofline") == 0 || strcmp(t->basis, "measured, extrapolated") == 0);
+}
+
 static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *out, orr_error *err)
 {
     orr_error why;
@@ -100,6 +119,11 @@ static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *
         out->clocked_us += us * time.clock_share;
         out->fixed_us += us * (1 - time.clock_share);
         out->host_us += orr__software_host_us(t->software, &k);
+        const double low = us * (1 - time.low_us / time.us),
+                     high = us * (time.high_us / time.us - 1);
+        out->low_us2 += low * low;
+        out->high_us2 += high * high;
+        out->guessed_us += is_guessed(&time) ? us : 0;
         t->has_grads |= k.is_backward || k.layout != ORR_LAYOUT_NT;
         if (k.kind == ORR_KERNEL_GEMM || k.kind == ORR_KERNEL_GROUPED || k.kind == ORR_KERNEL_MOE ||
             k.kind == ORR_KERNEL_ATTENTION || k.kind == ORR_KERNEL_CONV)
@@ -114,10 +138,14 @@ static kernel_row roofline_row(const timing *t, double ops, double bytes)
     const double flops = t->peaks ? t->peaks->flops : t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
     const double rate = t->peaks ? t->peaks->bytes_per_s : t->chip->memory_GBps * 1e9;
     const double by_work = ops / (flops * 0.8e-6), by_memory = bytes / (rate * 0.8e-6);
+    const double us = fmax(by_work, by_memory) + t->chip->launch_us;
     return (kernel_row){.fixed_us = by_work > by_memory ? 0 : by_memory + t->chip->launch_us,
                         .clocked_us = by_work > by_memory ? by_work + t->chip->launch_us : 0,
                         .flops = by_work > by_memory ? ops : 0,
-                        .host_us = 30 * t->software->host};
+                        .host_us = 30 * t->software->host,
+                        .guessed_us = us,
+                        .low_us2 = 0.25 * us * us,
+                        .high_us2 = us * us};
 }
 
 static bool add_row(timing *t, const kernel_row *row)
@@ -185,6 +213,7 @@ typedef struct walk_state {
     double device, host; /* us: free from then on */
     double slow;         /* highest clock over the clock */
     double flops;
+    double waits; /* us of the device, for the host */
 } walk_state;
 
 static double row_us(const timing *t, const walk_state *w, uint32_t row)
@@ -238,7 +267,7 @@ static bool begins_block(const timing *t, uint32_t p)
 static void walk(const timing *t, walk_state *w, uint64_t *ticks)
 {
     const work_graph *g = t->g;
-    w->device = w->host = w->flops = 0;
+    w->device = w->host = w->flops = w->waits = 0;
     for (uint32_t p = 0; p < g->count; p++) {
         if (t->row_of[p] == NO_ROW) {
             if (g->slot[p] == WORK_SLOT_RECV || work_is_comm_slot(g->slot[p]))
@@ -254,10 +283,41 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         const double wait = w->host - host_us * 0.5 - w->device;
         const double whole = (wait > 0 ? wait : 0) + us;
         w->device += whole;
+        w->waits += wait > 0 ? wait : 0;
         w->flops += r->flops;
         if (ticks)
             ticks[p] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
     }
+}
+
+/* Equal kernels are wrong alike, different ones each in its own way. */
+static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
+{
+    double low2 = 0, high2 = 0, low = 0, high = 0;
+    for (uint32_t p = 0; p < t->g->count; p++)
+        if (t->row_of[p] != NO_ROW)
+            t->rows[t->row_of[p]].uses++;
+    *out = (work_spread){.us = w->device};
+    for (uint32_t i = 0; i < t->row_count; i++) {
+        const kernel_row *r = &t->rows[i];
+        const double n2 = r->uses * r->uses, guessed = r->uses * r->guessed_us;
+        low2 += n2 * r->low_us2;
+        high2 += n2 * r->high_us2;
+        low += r->uses * sqrt(r->low_us2);
+        high += r->uses * sqrt(r->high_us2);
+        out->guessed_us += guessed;
+        if (guessed > out->guessed_most_us) {
+            const orr_str text = orr_intern_get(t->texts, i);
+            const size_t n = text.len < sizeof out->guessed ? text.len : sizeof out->guessed - 1;
+            memcpy(out->guessed, text.ptr, n);
+            out->guessed[n] = '\0';
+            out->guessed_most_us = guessed;
+        }
+    }
+    const double own = (w->device - w->waits) * (t->peaks ? PEAKS_ERROR : COMMON_ERROR);
+    const double both = own * own + w->waits * w->waits * HOST_ERROR * HOST_ERROR;
+    out->low_us = sqrt(low2 * (1 - SHARED_PART) + low * low * SHARED_PART + both);
+    out->high_us = sqrt(high2 * (1 - SHARED_PART) + high * high * SHARED_PART + both);
 }
 
 static void fill_ticks(const timing *t, uint64_t *ticks)
@@ -271,6 +331,7 @@ static void fill_ticks(const timing *t, uint64_t *ticks)
         w.slow = orr_chip_slowdown(t->chip, mean) * (1 + t->spread);
     }
     walk(t, &w, ticks);
+    sum_errors(t, &w, &t->g->spread);
 }
 
 /* Ranks that train together go at the pace of the slowest device.  Sinha et al., SC22 (arXiv

@@ -11,6 +11,7 @@
 #include <orrery/lab/software.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static uint32_t supports(const char *network)
 {
@@ -51,6 +52,39 @@ static orr_code plain_network(orr_run *r, orr_error *err)
     return ORR_OK;
 }
 
+/* A preset, or one whose host is so many times slower: "torch-eager:1.3". */
+static orr_code find_software(orr_run *r,
+                              const char *name,
+                              const orr_software **out,
+                              orr_error *err)
+{
+    const char *colon = strchr(name, ':');
+    char *end = NULL;
+    const double times = colon ? strtod(colon + 1, &end) : 1;
+    const char *preset =
+        colon ? orr_arena_text(r->arena, (orr_str){name, (size_t)(colon - name)}) : name;
+    if (!preset)
+        return orr_no_memory(err);
+    *out = orr_software_find(preset);
+    if (!*out)
+        return orr_fail(err, ORR_EUSAGE, NULL, "there is no software '%s'", preset);
+    if (!colon)
+        return ORR_OK;
+    if (end == colon + 1 || *end || !(times >= 0.01 && times <= 100))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "software '%s': a factor from 0.01 to 100 was expected after the colon",
+                        name);
+    orr_software *slower = orr_arena_new(r->arena, 1, orr_software);
+    if (!slower)
+        return orr_no_memory(err);
+    *slower = **out;
+    slower->host *= times;
+    slower->block_us *= times;
+    slower->collective_us *= times;
+    *out = slower;
+    return ORR_OK;
+}
+
 static orr_code create(orr_run *r, orr_error *err)
 {
     orr_run_config *c = &r->config;
@@ -64,11 +98,11 @@ static orr_code create(orr_run *r, orr_error *err)
     if (!c->system && !c->own_system)
         c->own_system = &plain_system;
     const orr_chip *chip = c->hardware ? orr_chip_find(c->hardware) : NULL;
-    const orr_software *software = c->software ? orr_software_find(c->software) : NULL;
+    const orr_software *software = NULL;
     if (c->hardware && !chip)
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip '%s'", c->hardware);
-    if (c->software && !software)
-        return orr_fail(err, ORR_EUSAGE, NULL, "there is no software '%s'", c->software);
+    if (c->software && (code = find_software(r, c->software, &software, err)))
+        return code;
     const orr_sim_options opt = {
         .workload = c->traces,
         .set = c->set,

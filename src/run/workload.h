@@ -28,6 +28,16 @@ static inline bool work_is_comm_slot(uint8_t slot)
 /* What a METADATA node says about process groups (metadata_groups.c). */
 typedef struct work_group_table work_group_table;
 
+/* How sure the times on a chip are: what 90 % of the errors stay within, of one pass through the
+ * graph's computations. */
+typedef struct work_spread {
+    double us;              /* of all computations, the host's waits with them */
+    double low_us, high_us; /* that it may be less, and more */
+    double guessed_us;      /* of kernels that none that was measured resembles */
+    double guessed_most_us; /* of the one that takes longest in all */
+    char guessed[120];      /* which; "": there is none */
+} work_spread;
+
 typedef struct work_graph {
     const orr_trace *t;
     const work_group_table **tables;
@@ -39,6 +49,7 @@ typedef struct work_graph {
     uint32_t *parents;     /* number of distinct ones, by place */
     uint8_t *slot;         /* work_slot, by place */
     uint64_t *ticks;       /* by place: on a chip; 0: as recorded.  NULL: there is no chip */
+    work_spread spread;    /* of ticks */
     unsigned slot_count;   /* of slots in use, WORK_SLOT_STREAMS at least */
     int64_t
         stream[WORK_SLOTS]; /* of a communication slot: the number in the trace; NO_VALUE: any */

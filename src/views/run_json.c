@@ -76,6 +76,15 @@ static void put_head(writer *w, const orr__run_facts *f, const orr__provenance *
     put_provenance(w, f, p);
     orr_json_put_text(w, "status", f->status);
     orr_json_put_u64(w, "simulated_ns", f->end_ns);
+    if (f->interval.high_ns) {
+        orr_json_key(w, "interval_ns"); /* 90 % */
+        orr_json_begin_array(w);
+        orr_json_u64(w, f->interval.low_ns);
+        orr_json_u64(w, f->interval.high_ns);
+        orr_json_end_array(w);
+        orr_json_put_double(w, "guessed_share", f->interval.guessed);
+        orr_json_put_text(w, "guessed_most", f->interval.guessed_most);
+    }
     orr_json_put_u64(w, "ranks", f->ranks);
     orr_json_put_u64(w, "ranks_distinct", f->classes);
     orr_json_put_u64(w, "ranks_simulated", f->simulated);

@@ -39,15 +39,46 @@ static void print_head(const orr__run_facts *f, orr_buf *b)
                       f->finished, f->ranks);
 }
 
+/* " (198-231)": both ends in the unit of what stands before it. */
+static void print_interval(const orr__run_facts *f, const char *value, double parts, orr_buf *b)
+{
+    const char *unit = strchr(value, ' ');
+    if (!f->interval.high_ns || !unit)
+        return;
+    const double scale = parts * (unit[1] == 's'   ? 1e9
+                                  : unit[1] == 'm' ? 1e6
+                                  : unit[1] == 'u' ? 1e3
+                                                   : 1);
+    const double high = (double)f->interval.high_ns / scale;
+    const int digits = high >= 100 ? 0 : high >= 10 ? 1 : 2;
+    orr_buf_print(b, " (%.*f-%.*f)", digits, (double)f->interval.low_ns / scale, digits, high);
+}
+
+static void print_guessed(const orr__run_facts *f, orr_buf *b)
+{
+    if (f->interval.guessed_most)
+        orr_buf_print(b,
+                      "%.0f %% of computing is in kernels that none that was measured resembles,\n"
+                      "most in: %s\n",
+                      100 * f->interval.guessed, f->interval.guessed_most);
+}
+
 /* "step 5.10 s: 1.64 M tokens/s, 1,607 per device; 411 TFLOP/s per device, MFU 41.6 % of ..." */
 static void print_throughput(const orr__run_facts *f, orr_buf *b)
 {
     const orr__throughput *p = &f->throughput;
     char step[ORR_UNIT_ROOM], all[ORR_UNIT_ROOM], one[ORR_UNIT_ROOM];
+    if (!p->steps && f->interval.high_ns) {
+        orr_buf_print(b, "90 %% interval: %s", ns_text(f->end_ns, step));
+        print_interval(f, step, 1, b);
+        orr_buf_byte(b, '\n');
+    }
     if (!p->steps)
         return;
-    orr_buf_print(b, "%s %s: %s tokens/s, %s per device", p->steps > 1 ? "a step takes" : "step",
-                  ns_text((uint64_t)(p->step_seconds * 1e9 + 0.5), step),
+    ns_text((uint64_t)(p->step_seconds * 1e9 + 0.5), step);
+    orr_buf_print(b, "%s %s", p->steps > 1 ? "a step takes" : "step", step);
+    print_interval(f, step, p->steps, b);
+    orr_buf_print(b, ": %s tokens/s, %s per device",
                   orr_count_text((uint64_t)(p->tokens_per_s + 0.5), all),
                   orr_count_text((uint64_t)(p->tokens_per_s / f->ranks + 0.5), one));
     if (p->flops_per_s > 0)
@@ -451,6 +482,7 @@ static void print_all(const orr__run_facts *f, orr_buf *b)
     char messages[ORR_UNIT_ROOM], events[ORR_UNIT_ROOM];
     print_head(f, b);
     print_throughput(f, b);
+    print_guessed(f, b);
     print_ranks(f, b);
     print_peak_memory(f, b);
     print_collectives(f, b);

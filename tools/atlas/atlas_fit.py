@@ -104,7 +104,7 @@ def interval(miss):
     miss = miss[np.isfinite(miss)]
     if len(miss) < 8:
         return -0.5, 0.5
-    return min(np.percentile(miss, 5), -0.03), max(np.percentile(miss, 95), 0.03)
+    return max(min(np.percentile(miss, 5), -0.03), -0.7), min(max(np.percentile(miss, 95), 0.03), 0.7)
 
 
 def inside(miss, low, high):
@@ -268,12 +268,14 @@ def fit_our_products(table):
         bounds = interval(miss[usable & (variant == v)])
         table.say("h200", "bf16", "  " + names[v], miss[usable & (variant == v)], inside(miss[usable & (variant == v)], *bounds))
         table.add(("h200", GEMM_VARIANT, "bf16", int(v)), [], COARSE, grid, *bounds, int((usable & (variant == v)).sum()), far)
-    # unaligned: a base of its own
-    odd = ~aligned & np.isfinite(y)
-    index = np.flatnonzero(odd)
-    fit_scattered(table, "h200", ("h200", GEMM_OWN, "bf16", 0), "products, unaligned",
-                              lambda p, i: product_base("h200", "bf16", sizes[index][i], p), GEMM_START, GEMM_LOW, GEMM_HIGH, points[odd],
-                              np.log(warm[odd]), families[odd], weight[odd], COARSE, 0.1)
+    # unaligned: a base of their own for rows of odd and of even numbers of elements
+    even = np.array([atlas_rows.alignment(r) > 1 for r in bf16])
+    for number, some in ((0, ~even), (2, even)):
+        odd = ~aligned & np.isfinite(y) & some
+        index = np.flatnonzero(odd)
+        fit_scattered(table, "h200", ("h200", GEMM_OWN, "bf16", number), "products, %s rows" % ("even" if number else "odd"),
+                      lambda p, i, index=index: product_base("h200", "bf16", sizes[index][i], p), GEMM_START, GEMM_LOW, GEMM_HIGH, points[odd],
+                      np.log(warm[odd]), families[odd], weight[odd], COARSE, 0.1)
     # cold: fitted as warm ones are
     y = np.log(cold) - prior(sizes)
     usable = aligned & np.isfinite(y)
@@ -289,11 +291,13 @@ def fit_our_products(table):
     for v, grid in fit_variants(points, variant, y0, weight, usable).items():
         table.add(("h200", GEMM_COLD, "bf16", int(v)), [], COARSE, grid, *interval(miss[usable & (variant == v)]),
                   int((usable & (variant == v)).sum()), far)
-    odd = ~aligned & np.isfinite(y)
-    cold_index = np.flatnonzero(odd)
-    fit_scattered(table, "h200", ("h200", GEMM_OWN, "bf16", 1), "products, unaligned, cold",
-                  lambda p, i: product_base("h200", "bf16", sizes[cold_index][i], p), GEMM_START, GEMM_LOW, GEMM_HIGH, points[odd],
-                  np.log(cold[odd]), families[odd], weight[odd], COARSE, 0.1)
+    for number, some in ((1, ~even), (3, even)):
+        odd = ~aligned & np.isfinite(y) & some
+        index = np.flatnonzero(odd)
+        if len(index) >= 3:
+            fit_scattered(table, "h200", ("h200", GEMM_OWN, "bf16", number), "products, %s rows, cold" % ("even" if number > 1 else "odd"),
+                          lambda p, i, index=index: product_base("h200", "bf16", sizes[index][i], p), GEMM_START, GEMM_LOW, GEMM_HIGH, points[odd],
+                          np.log(cold[odd]), families[odd], weight[odd], COARSE, 0.1)
     # the other types, and batches
     for kind in ("fp16", "fp32", "tf32", "fp8"):
         some = [r for r in rows if r["type"] == kind and not r["batched"] and np.isfinite(r["warm"])]
@@ -523,7 +527,9 @@ def main():
     parser.add_argument("--chips", default=",".join(CHIP_NUMBER))
     parser.add_argument("--ours", action="store_true", help="only what our own rows give; with --keep")
     parser.add_argument("--keep", action="store_true", help="take chips that are not fitted over from the table that is there")
+    parser.add_argument("--leave-out", default="", help="models, as gpt2_*,bert_*: rows profiled in their steps are not used")
     options = parser.parse_args()
+    atlas_rows.LEFT_OUT = [p for p in options.leave_out.split(",") if p]
     table = Table()
     if options.keep:
         table.keep(pathlib.Path(options.out), options.chips.split(","), options.ours)

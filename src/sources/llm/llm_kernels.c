@@ -130,8 +130,18 @@ static void launch_batch(llm_pen *p, const llm_step *s, orr_kernel k)
     launch(p, k);
 }
 
+/* While serving, every pass reads all weights once: a layer's are long out of the cache when it is
+ * their turn again, and with few tokens they are most of what a product reads.  (Weights beyond any
+ * cache are read from memory in all measurements.) */
+static bool reads_cold_weights(const llm_job *g, const orr_kernel *k)
+{
+    const uint64_t cached = 64u << 20;
+    return g->pass && k->n > 4 * k->m && k->n * k->k < cached / g->act;
+}
+
 static void launch_product(llm_pen *p, const llm_step *s, orr_kernel k)
 {
+    k.is_cold = reads_cold_weights(p->g, &k);
     if (s->copies > 1 && s->is_expert && p->g->software->expert_capacity > 0) {
         launch_batch(p, s, k);
         return;
@@ -660,6 +670,17 @@ static void plain_pass(llm_pen *p, const llm_step *s, uint64_t moved)
         pass(p, (moved - 1) * s->numbers, s->numbers);
 }
 
+/* Keys and values: one kernel, or a copy of each. */
+static void cache_tokens(llm_pen *p, uint64_t bytes)
+{
+    const bool is_joined = p->g->software->joins_elementwise;
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_COPY,
+                           .type = type_between(p->g),
+                           .write = is_joined ? bytes : bytes - bytes / 2,
+                           .is_strided = true,
+                           .count = is_joined ? 0 : 2});
+}
+
 static void elementwise_forward(llm_pen *p, const llm_step *s)
 {
     if (experts_eagerly(p, s, false))
@@ -684,10 +705,7 @@ static void elementwise_forward(llm_pen *p, const llm_step *s)
         gather_rows(p, s, false);
         break;
     case LLM_ROLE_CACHE:
-        launch(p, (orr_kernel){.kind = ORR_KERNEL_COPY,
-                               .type = type_between(p->g),
-                               .write = s->numbers * p->g->kv,
-                               .is_strided = true});
+        cache_tokens(p, s->numbers * p->g->kv);
         break;
     default:
         plain_pass(p, s, s->is_sum ? 3 : 2);

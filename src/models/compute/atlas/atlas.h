@@ -30,7 +30,7 @@ static inline uint32_t atlas_key(uint32_t chip, uint32_t group, uint32_t type, u
 typedef enum atlas_group {
     ATLAS_GEMM = 1,     /* aligned products as weights are stored; log m, n, k */
     ATLAS_GEMM_VARIANT, /* layout, alignment, epilogue: on top of it; log m, n, k */
-    ATLAS_GEMM_OWN,     /* with a base of its own: unaligned (1: cold), or without quantising */
+    ATLAS_GEMM_OWN,     /* a base of its own: odd rows, even ones (2; cold: 1), no quantising */
     ATLAS_GEMM_BATCHED, /* on top of ATLAS_GEMM; log m, n, k */
     ATLAS_GEMM_COLD,    /* as ATLAS_GEMM_VARIANT when nothing is in the cache */
     ATLAS_ATTENTION,    /* variant: head size, causal, backward; log q, batch x heads, group */

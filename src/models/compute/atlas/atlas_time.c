@@ -63,12 +63,23 @@ static uint64_t low_bit(uint64_t x)
     return x & (~x + 1);
 }
 
+/* Elements that every row of every operand is a multiple of. */
+static uint64_t alignment_of(const orr_kernel *k)
+{
+    const uint64_t inner = low_bit(k->layout == ORR_LAYOUT_TN ? k->m : k->k), n = low_bit(k->n);
+    return inner < n ? inner : n;
+}
+
 /* Tensor cores load whole groups of 16 bytes: every row of every operand must be so many. */
 static bool is_aligned(const orr_kernel *k)
 {
-    const uint64_t inner = k->layout == ORR_LAYOUT_TN ? k->m : k->k;
-    const uint64_t least = k->type == ORR_TYPE_FP32 ? 1 : k->type == ORR_TYPE_TF32 ? 4 : 8;
-    return low_bit(inner) >= least && low_bit(k->n) >= least;
+    return alignment_of(k) >= (k->type == ORR_TYPE_FP32 ? 1 : k->type == ORR_TYPE_TF32 ? 4 : 8);
+}
+
+/* Of ATLAS_GEMM_OWN: rows of an odd number of elements, or of an even one. */
+static uint32_t odd_variant(const orr_kernel *k, bool is_odd)
+{
+    return is_odd ? (alignment_of(k) > 1 ? 2 : 0) + (uint32_t)k->is_cold : 0;
 }
 
 static uint32_t gemm_variant(const orr_kernel *k)
@@ -130,7 +141,8 @@ static bool time_product(const orr_chip *chip, const orr_kernel *k, estimate *e)
     const bool is_odd = !is_aligned(k) && type == ORR_TYPE_BF16;
     atlas_class c, other;
     if (chip == ours && (is_odd || (type == ORR_TYPE_FP8 && k->form != ORR_FORM_QUANTIZE)) &&
-        find(ours, ATLAS_GEMM_OWN, type, is_odd && k->is_cold, &c)) {
+        (find(ours, ATLAS_GEMM_OWN, type, odd_variant(k, is_odd), &c) ||
+         find(ours, ATLAS_GEMM_OWN, type, is_odd && k->is_cold, &c))) {
         const atlas_point p = atlas_look(&c, x);
         *e = (estimate){log(atlas_gemm_base(chip, k, c.p)) + p.value,
                         (double)c.low,
@@ -157,7 +169,7 @@ static bool time_product(const orr_chip *chip, const orr_kernel *k, estimate *e)
         widen(e, BORROWED, BORROWED);
     if (type == ORR_TYPE_BF16)
         add_variant(chip, k, x, e);
-    if (is_odd && find(ours, ATLAS_GEMM_OWN, type, 0, &other) &&
+    if (is_odd && find(ours, ATLAS_GEMM_OWN, type, odd_variant(k, true) & 2, &other) &&
         find(ours, ATLAS_GEMM, type, 0, &c)) {
         const double aligned = log(atlas_gemm_base(ours, k, c.p)) + atlas_look(&c, x).value;
         const double odd = log(atlas_gemm_base(ours, k, other.p)) + atlas_look(&other, x).value;

@@ -683,7 +683,9 @@ static bool are_sizes_known(const operator_call *c)
 {
     for (uint32_t i = 0; i < c->in_count + c->out_count; i++) {
         const operator_tensor *t = i < c->in_count ? &c->in[i] : &c->out[i - c->in_count];
-        if (t->element_bytes == 0 || elements(t) == 0 || elements(t) == UINT64_MAX)
+        /* Results that were not asked for are empty. */
+        const bool is_needed = i < c->in_count || i == c->in_count;
+        if (t->element_bytes == 0 || (is_needed && elements(t) == 0) || elements(t) == UINT64_MAX)
             return false;
     }
     return true;
