@@ -71,6 +71,8 @@ mkdirSync(to, {recursive: true});
 try {
     orrery('demo', '--ranks', '1024', '-o', 'large', '-q');
     orrery('demo', '--ranks', '32', '-o', 'small', '-q');
+    orrery('machine', 'export', 'dgx-h100:128', '-o', 'large', '-q');
+    orrery('machine', 'export', 'dgx-h100:4', '-o', 'small', '-q');
     /** @param {string} folder */
     const files = (folder) => [join(folder, 'step.orr'), '-s', join(folder, 'system.json'), '-t', join(folder, 'network.yml'), '-m', join(folder, 'memory.json')];
     orrery('report', ...files('large'), '--title', 'A training step on 1,024 ranks', '-o', 'large.html', '-q');

@@ -39,11 +39,13 @@ async function onReport(name, work) {
 
 test('the report of a simulated training step opens, with every part that is known', async () => {
     orrery(['demo', '--ranks', '32', '-o', 'small', '-q']);
+    orrery(['machine', 'export', 'dgx-h100:4', '-o', 'small', '-q']);
     const [set, system, network, memory] = ['step.orr', 'system.json', 'network.yml', 'memory.json'].map((name) => join('small', name));
     orrery(['run', set, '-s', system, '-t', network, '-m', memory, '--report', 'step.html']);
     const run = documentOf('step.html').runs[0];
     for (const row of run.breakdown) {
-        checkNear(row.compute_ns + row.comm_exposed_ns + row.memory_ns + row.host_ns + row.idle_ns, row.total_ns, 1, `the parts of ${row.name}`);
+        const parts = ['compute', 'comm_exposed', 'memory', 'host', 'waiting', 'bubble', 'idle'].map((part) => row[`${part}_ns`]);
+        checkNear(parts.reduce((a, b) => a + b), row.total_ns, 1, `the parts of ${row.name}`);
     }
     await onReport('step.html', async (page) => {
         for (const id of ['headline', 'breakdown', 'timeline', 'critical', 'collectives', 'topology', 'memory', 'pipeline', 'inputs']) {
