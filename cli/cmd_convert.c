@@ -977,8 +977,12 @@ static orr_code et_make(cli_context *c, orr_set **out, orr_error *err)
 {
     const orr_read_options read = {
         .size = sizeof read, .leniency = cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
-    const orr_set_options opt = {
-        .size = sizeof opt, .read = &read, .threads = (unsigned)cli_count(c, "threads")};
+    const char *output = cli_text(c, "output");
+    const size_t len = output ? strlen(output) : 0;
+    const orr_set_options opt = {.size = sizeof opt,
+                                 .read = &read,
+                                 .threads = (unsigned)cli_count(c, "threads"),
+                                 .joins_alike = len > 4 && strcmp(output + len - 4, ".orr") == 0};
     return orr_set_open(c->args[1], &opt, out, err);
 }
 

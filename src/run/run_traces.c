@@ -27,7 +27,9 @@ static const orr_system plain_system = {.size = sizeof plain_system};
 
 static orr_code need_set(orr_run *r, orr_error *err)
 {
-    const orr_set_options opt = {.size = sizeof opt, .threads = r->config.threads};
+    const orr_set_options opt = {.size = sizeof opt,
+                                 .threads = r->config.threads,
+                                 .joins_alike = r->config.fold != ORR_RUN_FOLD_OFF};
     if (r->config.set)
         return ORR_OK;
     const orr_code code = orr_set_open(r->config.traces, &opt, &r->set, err);

@@ -311,7 +311,9 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
 {
     const orr_set_options opt = {.size = sizeof opt,
                                  .threads = s->opt.threads,
-                                 .ignores_groups = s->opt.groups || s->rules->ignores_group_file};
+                                 .ignores_groups = s->opt.groups || s->rules->ignores_group_file,
+                                 .joins_alike = s->rules == &run_rules_ours &&
+                                                s->opt.fold != ORR_SIM_FOLD_OFF};
     orr_code code = ORR_OK;
     if (s->opt.set)
         s->set = s->opt.set;

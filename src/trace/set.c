@@ -66,23 +66,27 @@ static bool forget_maps(orr_set *s)
     return true;
 }
 
+orr_code orr__set_drop_unused(orr_set *s, orr_error *err)
+{
+    uint32_t *moved = orr_alloc(s->class_count + 1, sizeof *moved);
+    const bool ok = moved && forget_maps(s);
+    if (ok) {
+        count_ranks(s);
+        drop_classes(s, moved);
+    }
+    orr_free(moved);
+    return ok ? ORR_OK : orr_no_memory(err);
+}
+
 orr_code orr_set_keep(orr_set *s, uint32_t first, uint32_t count, orr_error *err)
 {
     if (first > s->rank_count || count > s->rank_count - first)
         return orr_fail(err, ORR_EUSAGE, NULL, "the set has %zu ranks, not %u from %u on",
                         s->rank_count, count, first);
-    uint32_t *moved = orr_alloc(s->class_count + 1, sizeof *moved);
-    if (!moved || !forget_maps(s)) {
-        orr_free(moved);
-        return orr_no_memory(err);
-    }
     memmove(s->ranks, s->ranks + first, count * sizeof *s->ranks);
     s->rank_count = count;
     set_forget_groups(s);
-    count_ranks(s);
-    drop_classes(s, moved);
-    orr_free(moved);
-    return ORR_OK;
+    return orr__set_drop_unused(s, err);
 }
 
 /* ---- which ranks make up the groups that a set's traces name.
@@ -694,6 +698,7 @@ orr_code orr_set_open(const char *path, const orr_set_options *opt, orr_set **ou
             list.is_orr ? orr__set_read_orr(s, &list, &own, err) : read_files(s, &list, &own, err);
     if (!code && list.groups && !own.ignores_groups)
         code = orr__groups_read_beside(s, list.groups, err);
+    const bool list_was_orr = list.is_orr;
     orr_stream_close(list.stream);
     orr_arena_destroy(list.arena);
     orr_free(list.paths);
@@ -702,6 +707,11 @@ orr_code orr_set_open(const char *path, const orr_set_options *opt, orr_set **ou
         return code;
     }
     forget_files(s);
+    if (own.joins_alike && !list_was_orr && 2 * s->class_count > s->rank_count &&
+        s->class_count > 1 && (code = orr__set_join_alike(s, err))) {
+        orr_set_close(s);
+        return code;
+    }
     *out = s;
     return ORR_OK;
 }

@@ -79,6 +79,12 @@ orr_code orr__set_add_class(orr_set *s,
                             uint32_t *index,
                             orr_error *err); /* takes t */
 
+/* Classes without ranks go, the others move up. */
+orr_code orr__set_drop_unused(orr_set *s, orr_error *err);
+
+/* set_alike.c: classes without holes that differ in groups, peers and tags only become one with holes. */
+orr_code orr__set_join_alike(orr_set *s, orr_error *err);
+
 /* set_holes.c: holes of a class that has its trace; they are copied.  why: what is wrong with
  * them. */
 orr_code orr__class_set_holes(orr_set *s,
