@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_fold.c - whole training steps with ranks that do the same simulated once, and one of them with every rank, for
- * comparison.  The work is that of all ranks: messages.  Traces are made before the clock starts. */
+/* bench_fold.c - whole training steps with ranks that do the same simulated once, on unaware (by messages of algorithms)
+ * and on fluid (collectives as NCCL has them), and some with every rank, for comparison.  The work is that of all ranks:
+ * messages.  Traces are made before the clock starts. */
 #include "bench.h"
 
 #include <orrery/lab/llm.h>
@@ -11,7 +12,9 @@ typedef struct job {
     uint32_t tp, pp, dp, ep; /* of a model */
     uint64_t batch;
     uint32_t ranks, inner; /* of the network: all, and those of a host */
-    const char *algorithm;
+    const char *algorithm; /* NULL: none is named, and the network is fluid */
+    uint32_t steps;        /* 0: 1 */
+    bool has_straggler;    /* one rank computes at 0.9 of the speed */
     orr_run_fold fold;
     uint32_t most; /* ranks simulated */
     orr_set *set;
@@ -64,9 +67,41 @@ static void prepare(void *context)
                                  .ep = j->ep,
                                  .seq = 8192,
                                  .batch = j->batch,
-                                 .micro_batch = 1};
+                                 .micro_batch = 1,
+                                 .steps = j->steps};
     check(orr_model_load(j->model, &m, &err), &err);
     check(orr_llm_training(&m, &opt, &j->set, &err), &err);
+}
+
+static void file_name(char path[300], const char *ending)
+{
+    snprintf(path, 300, "%s/orrery-bench-%d%s", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ".",
+             (int)getpid(), ending);
+}
+
+static FILE *make_file(const char *path)
+{
+    FILE *f = fopen(path, "w");
+    bench_require(f != NULL, "a file cannot be written");
+    return f;
+}
+
+static void write_system(const job *j, const char *path)
+{
+    static const char *const kinds[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all"};
+    FILE *f = make_file(path);
+    fprintf(
+        f,
+        "{\"scheduling-policy\":\"LIFO\",\"endpoint-delay\":10,\"active-chunks-per-dimension\":2,"
+        "\"preferred-dataset-splits\":4,\"collective-optimization\":\"localBWAware\","
+        "\"local-mem-bw\":3350,\"peak-perf\":989,\"roofline-enabled\":1");
+    for (unsigned k = 0; k < 4 && j->algorithm; k++) {
+        const char *a = k == 3 ? "direct" : j->algorithm;
+        fprintf(f, ",\"%s-implementation\":[\"%s\"", kinds[k], a);
+        fprintf(f, j->inner ? ",\"%s\"]" : "]", a);
+    }
+    fprintf(f, "}");
+    fclose(f);
 }
 
 static double run(void *context)
@@ -74,22 +109,12 @@ static double run(void *context)
     const job *j = context;
     orr_error err;
     orr_run *r;
-    char path[300];
-    snprintf(path, sizeof path, "%s/orrery-bench-%d.json",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ".", (int)getpid());
-    FILE *f = fopen(path, "w");
-    bench_require(f != NULL, "no system file");
-    const char *a = j->algorithm, *more = j->inner ? "\",\"" : "",
-               *b = j->inner ? j->algorithm : "";
-    const char *direct = j->inner ? "direct\",\"direct" : "direct";
-    fprintf(
-        f,
-        "{\"scheduling-policy\":\"LIFO\",\"endpoint-delay\":10,\"active-chunks-per-dimension\":2,"
-        "\"preferred-dataset-splits\":4,\"collective-optimization\":\"localBWAware\",\"local-mem-bw\":3350,"
-        "\"peak-perf\":989,\"roofline-enabled\":1,\"all-reduce-implementation\":[\"%s%s%s\"],"
-        "\"all-gather-implementation\":[\"%s%s%s\"],\"reduce-scatter-implementation\":[\"%s%s%s\"],"
-        "\"all-to-all-implementation\":[\"%s\"]}",
-        a, more, b, a, more, b, a, more, b, direct);
+    char path[300], ranks[300];
+    file_name(path, ".json");
+    file_name(ranks, ".yml");
+    write_system(j, path);
+    FILE *f = make_file(ranks);
+    fprintf(f, "ranks: [{ranks: 77, compute: 0.9}]\n");
     fclose(f);
     orr_net_config net = {
         .size = sizeof net,
@@ -102,7 +127,8 @@ static double run(void *context)
                                    .set = j->set,
                                    .system = path,
                                    .dims = &net,
-                                   .network = "unaware",
+                                   .network = j->algorithm ? "unaware" : "fluid",
+                                   .ranks_file = j->has_straggler ? ranks : NULL,
                                    .fold = j->fold};
     check(orr_run_create(&config, &r, &err), &err);
     check(orr_run_to_end(r, &err), &err);
@@ -110,6 +136,7 @@ static double run(void *context)
     const double messages = (double)orr_run_messages(r) / 1e6;
     orr_run_destroy(r);
     unlink(path);
+    unlink(ranks);
     return messages;
 }
 
@@ -118,6 +145,19 @@ static void measure(const char *name, job j)
     bench_apart(&(bench_job){
         .name = name, .unit = "Mmsg", .run = run, .prepare = prepare, .context = &j, .runs = 2});
     orr_set_close(j.set);
+}
+
+/* On both networks. */
+static void measure_both(const char *name, job j)
+{
+    char own[80];
+    snprintf(own, sizeof own, "%s_unaware", name);
+    j.algorithm = "ring";
+    measure(own, j);
+    snprintf(own, sizeof own, "%s_fluid", name);
+    j.algorithm = NULL;
+    j.set = NULL;
+    measure(own, j);
 }
 
 int main(void)
@@ -129,40 +169,68 @@ int main(void)
                        .batch = 16,
                        .ranks = 64,
                        .inner = 8,
-                       .algorithm = "ring",
                        .most = 2};
     job each = small;
     each.fold = ORR_RUN_FOLD_OFF;
     each.most = 64;
-    measure("fold__8b_64ranks", small);
-    measure("fold__8b_64ranks_every_rank", each);
-    measure("fold__70b_1024ranks", (job){.model = "llama-3-70b",
-                                         .tp = 8,
-                                         .pp = 4,
-                                         .dp = 32,
-                                         .batch = 1024,
-                                         .ranks = 1024,
-                                         .inner = 8,
-                                         .algorithm = "ring",
-                                         .most = 4});
-    measure("fold__70b_16384ranks", (job){.model = "llama-3-70b",
-                                          .tp = 8,
-                                          .pp = 16,
-                                          .dp = 128,
-                                          .batch = 4096,
-                                          .ranks = 16384,
-                                          .inner = 8,
-                                          .algorithm = "ring",
-                                          .most = 16});
-    measure("fold__70b_131072ranks", (job){.model = "llama-3-70b",
-                                           .tp = 8,
-                                           .pp = 16,
-                                           .dp = 1024,
-                                           .batch = 32768,
-                                           .ranks = 131072,
-                                           .inner = 8,
-                                           .algorithm = "ring",
-                                           .most = 16});
+    measure_both("fold__8b_64ranks", small);
+    measure_both("fold__8b_64ranks_every_rank", each);
+    const job demo = {.model = "llama-3-8b",
+                      .tp = 8,
+                      .pp = 4,
+                      .dp = 32,
+                      .batch = 128,
+                      .ranks = 1024,
+                      .inner = 8,
+                      .most = 4};
+    job late = demo, many = demo, all = demo;
+    late.has_straggler = true;
+    late.most = 16;
+    many.steps = 100;
+    all.fold = ORR_RUN_FOLD_OFF;
+    all.most = 1024;
+    measure_both("fold__demo_1024ranks", demo);
+    measure_both("fold__demo_1024ranks_every_rank", all);
+    measure_both("fold__demo_1024ranks_straggler", late);
+    measure_both("fold__demo_1024ranks_100steps", many);
+    const job large = {.model = "llama-3-70b",
+                       .tp = 8,
+                       .pp = 4,
+                       .dp = 32,
+                       .batch = 1024,
+                       .ranks = 1024,
+                       .inner = 8,
+                       .most = 4};
+    job slow = large;
+    slow.has_straggler = true;
+    slow.most = 16;
+    measure_both("fold__70b_1024ranks", large);
+    measure_both("fold__70b_1024ranks_straggler", slow);
+    measure_both("fold__70b_16384ranks", (job){.model = "llama-3-70b",
+                                               .tp = 8,
+                                               .pp = 16,
+                                               .dp = 128,
+                                               .batch = 4096,
+                                               .ranks = 16384,
+                                               .inner = 8,
+                                               .most = 16});
+    measure_both("fold__70b_131072ranks", (job){.model = "llama-3-70b",
+                                                .tp = 8,
+                                                .pp = 16,
+                                                .dp = 1024,
+                                                .batch = 32768,
+                                                .ranks = 131072,
+                                                .inner = 8,
+                                                .most = 16});
+    measure_both("fold__deepseek_ep64_8192ranks", (job){.model = "deepseek-v3",
+                                                        .tp = 8,
+                                                        .pp = 16,
+                                                        .dp = 64,
+                                                        .ep = 64,
+                                                        .batch = 2048,
+                                                        .ranks = 8192,
+                                                        .inner = 8,
+                                                        .most = 16});
     measure("fold__ring_16384ranks", (job){.ranks = 16384, .algorithm = "ring", .most = 1});
     measure("fold__halving_1048576ranks",
             (job){.ranks = 1 << 20, .algorithm = "halvingDoubling", .most = 1});
