@@ -58,7 +58,8 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"SPEC", "specification of the sweep (YAML), or: show, best, export, plot, status, merge",
+    {"SPEC",
+     "specification of the sweep (YAML), or: show, best, export, plot, report, status, merge",
      CLI_ONCE},
     {"DB", "databases; export: csv or json first; merge: the new one first", CLI_ANY},
     {0},
@@ -76,6 +77,7 @@ static const cli_example examples[] = {
     {"How far is it?", "orrery sweep status tp.db", 0},
     {"For a spreadsheet:", "orrery sweep export csv tp.db -o tp.csv --where 'tp >= 2'", 0},
     {"A picture:", "orrery sweep plot tp.db --x tp --y simulated_ns -o tp.svg", 0},
+    {"A page with filters and plots:", "orrery sweep report tp.db -o tp.html", 0},
     {"In two parts, as the tasks of a Slurm array would, then together:",
      "orrery sweep tp.yaml --shard 1/2", 0},
     {"", "orrery sweep tp.yaml --shard 2/2", 0},
@@ -171,7 +173,7 @@ static void print_summary(const cli_context *c, const orr_sweep_summary *s, cons
     }
     printf("%" PRIu64 " point%s: %" PRIu64 " computed, %" PRIu64 " reused, %" PRIu64 " failed\n",
            s->points, s->points == 1 ? "" : "s", s->computed, s->reused, s->failed);
-    if (s->failed)
+    if (s->failed && s->failed < s->points)
         cli_note(c, "%s\n", s->failure);
     cli_note(c, "%s: %.3g s with %u worker%s\n", database, (double)s->wall_ns / 1e9, s->workers,
              s->workers == 1 ? "" : "s");
@@ -208,6 +210,9 @@ static orr_code run_sweep(cli_context *c, orr_error *err)
             cli_report(c, err);
         if (!code && !sum.is_worker)
             print_summary(c, &sum, o.database);
+        if (!code && sum.points && sum.failed == sum.points)
+            code = orr_fail(err, ORR_EINPUT, NULL, "all %" PRIu64 " points failed; %s", sum.points,
+                            sum.failure);
     }
     orr_sweep_close(s);
     return code;
@@ -215,10 +220,12 @@ static orr_code run_sweep(cli_context *c, orr_error *err)
 
 /* ---- results ---- */
 
+typedef enum columns_wanted { ALL_COLUMNS, BRIEF_COLUMNS, VARYING_COLUMNS } columns_wanted;
+
 static orr_code open_table(const cli_context *c,
                            const char *database,
                            bool is_best,
-                           bool is_brief,
+                           columns_wanted columns,
                            orr_sweep_table **out,
                            orr_error *err)
 {
@@ -231,8 +238,9 @@ static orr_code open_table(const cli_context *c,
                  : is_best           ? 10
                                      : 0,
         .by_goal = is_best && !cli_given(c, "sort"),
-        .brief = is_brief,
-        .with_failed = cli_flag(c, "failed"),
+        .brief = columns == BRIEF_COLUMNS,
+        .only_varying = columns == VARYING_COLUMNS,
+        .with_failed = cli_flag(c, "failed") || columns == VARYING_COLUMNS,
     };
     return orr_sweep_table_open(database, &q, out, err);
 }
@@ -249,7 +257,7 @@ static orr_code show(cli_context *c, bool is_best, orr_error *err)
     orr_sweep_table *t;
     orr_code code = need_one(c, 2, is_best ? "best DB" : "show DB", err);
     if (!code)
-        code = open_table(c, c->args[1], is_best, true, &t, err);
+        code = open_table(c, c->args[1], is_best, BRIEF_COLUMNS, &t, err);
     if (code)
         return code;
     code =
@@ -277,7 +285,7 @@ static orr_code run_export(cli_context *c, orr_error *err)
     const bool is_csv = strcmp(c->args[1], "csv") == 0;
     if (!is_csv && strcmp(c->args[1], "json") != 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "export '%s': expected csv or json", c->args[1]);
-    code = open_table(c, c->args[2], false, false, &t, err);
+    code = open_table(c, c->args[2], false, ALL_COLUMNS, &t, err);
     if (code)
         return code;
     code = orr_sweep_table_write(t, is_csv ? ORR_SWEEP_CSV : ORR_SWEEP_JSON,
@@ -302,10 +310,25 @@ static orr_code run_plot(cli_context *c, orr_error *err)
     if (!code && (!p.x || !p.y))
         code = orr_fail(err, ORR_EUSAGE, NULL, "missing option: --x COLUMN and --y COLUMN");
     if (!code)
-        code = open_table(c, c->args[1], false, false, &t, err);
+        code = open_table(c, c->args[1], false, ALL_COLUMNS, &t, err);
     if (code)
         return code;
     code = orr_sweep_table_plot(t, &p, cli_given(c, "output") ? cli_text(c, "output") : "-", err);
+    orr_sweep_table_close(t);
+    return code;
+}
+
+static orr_code run_report(cli_context *c, orr_error *err)
+{
+    orr_sweep_table *t;
+    orr_code code = need_one(c, 2, "report DB -o FILE", err);
+    if (!code && !cli_given(c, "output"))
+        code = orr_fail(err, ORR_EUSAGE, NULL, "missing option: --output FILE");
+    if (!code)
+        code = open_table(c, c->args[1], false, VARYING_COLUMNS, &t, err);
+    if (code)
+        return code;
+    code = orr_sweep_table_write(t, ORR_SWEEP_HTML, cli_text(c, "output"), err);
     orr_sweep_table_close(t);
     return code;
 }
@@ -365,7 +388,7 @@ static orr_code sweep_run(cli_context *c, orr_error *err)
     } actions[] = {{"show", FOR_SHOW, run_show},       {"best", FOR_BEST, run_best},
                    {"export", FOR_EXPORT, run_export}, {"status", FOR_STATUS, run_status},
                    {"merge", FOR_MERGE, run_merge},    {"plot", FOR_PLOT, run_plot},
-                   {"SPEC", FOR_RUN, run_sweep}};
+                   {"report", FOR_REPORT, run_report}, {"SPEC", FOR_RUN, run_sweep}};
     size_t i = 0;
     while (i + 1 < sizeof actions / sizeof *actions && strcmp(actions[i].word, c->args[0]) != 0)
         i++;

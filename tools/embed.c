@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embed.c - a program for the build: the report page as constants of a C file.
  *
- *     embed OUT.c report.html report.css module.js...
+ *     embed [--name NAME] OUT.c report.html report.css module.js...
  *
  * The page is one file without a network, so its style sheet and its modules are put into it here.  Modules become one
  * script, in the order given (what is used first comes first):
@@ -154,10 +154,25 @@ static void add_text(text *to, const char *s)
     add(to, s, strlen(s));
 }
 
+/* orr__page_before_title; of a page with a name orr__NAME_page_before_title. */
+static void put_named(FILE *to, const char *name, const char *piece, const text *t)
+{
+    char symbol[100];
+    snprintf(symbol, sizeof symbol, "orr__%s%spage_%s", name, *name ? "_" : "", piece);
+    fprintf(to, "extern const char %s[];\n", symbol);
+    put_piece(to, symbol, t);
+}
+
 int main(int argc, char **argv)
 {
+    const char *name = "";
+    if (argc > 2 && strcmp(argv[1], "--name") == 0) {
+        name = argv[2];
+        argv += 2;
+        argc -= 2;
+    }
     if (argc < 5) {
-        fprintf(stderr, "usage: embed OUT.c report.html report.css module.js...\n");
+        fprintf(stderr, "usage: embed [--name NAME] OUT.c report.html report.css module.js...\n");
         return 1;
     }
     const text page = read_file(argv[2]), css = read_file(argv[3]);
@@ -179,10 +194,9 @@ int main(int argc, char **argv)
     FILE *to = fopen(argv[1], "wb");
     if (!to)
         fail(argv[1], "cannot be written");
-    fputs("#include \"views/report_page.h\"\n", to);
-    put_piece(to, "orr__page_before_title", &before);
-    put_piece(to, "orr__page_before_data", &middle);
-    put_piece(to, "orr__page_after_data", &after);
+    put_named(to, name, "before_title", &before);
+    put_named(to, name, "before_data", &middle);
+    put_named(to, name, "after_data", &after);
     const text all[] = {page, css, before, middle, body, after};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i].ptr);

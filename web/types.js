@@ -232,3 +232,19 @@
  */
 
 export {};
+
+/** A cell of a sweep's table. @typedef {number | string | boolean | null} SweepValue */
+
+/** @typedef {{name: string, kind: 'axis' | 'measure' | 'figure'}} SweepColumn */
+
+/** What `orrery sweep report` puts into its page: the object of `orrery sweep export json`.
+ *  @typedef {object} SweepDocument
+ *  @property {string} title
+ *  @property {string} commands
+ *  @property {string | null} goal
+ *  @property {number} points
+ *  @property {number} failed
+ *  @property {number} not_computed
+ *  @property {SweepColumn[]} columns
+ *  @property {{point: number, error?: string, values: SweepValue[]}[]} rows
+ */

@@ -41,7 +41,7 @@ enum {
     AHEAD_NS = 20000000, /* how much work a worker should have before it */
     MOST_TRIES = 2,      /* of a point whose worker dies */
     POLL_MS = 200,       /* how soon an interrupt is noticed at the latest */
-    LATE_MS = 20000,     /* how long ranks that have not come are waited for at the end */
+    LATE_MS = 10000,     /* how long ranks that have not come are waited for at the end */
     READ_BYTES = 256 << 10
 };
 
@@ -473,6 +473,7 @@ static orr_code take_hello(sweep_job *j, sweep_peer *p, const swp_frame *f)
     if (!why && !p->pid && !p->counts_as_rank) {
         p->counts_as_rank = true;
         j->ranks_seen++;
+        j->sum->workers++;
     }
     if (why) {
         swp_frame_send(p->fd, SWP_FRAME_QUIT, why, strlen(why));
@@ -715,7 +716,7 @@ static orr_code start_workers(sweep_job *j)
     const size_t n = left < wanted ? left : wanted;
     for (size_t i = 0; i < n && !code; i++)
         code = fork_worker(j);
-    j->sum->workers = (uint32_t)n;
+    j->sum->workers += (uint32_t)n;
     return code;
 }
 

@@ -33,9 +33,18 @@ static orr_code add_column(orr_sweep_table *t, orr_str name, swp_column_kind kin
         return orr_fail(err, ORR_EINPUT, NULL, "more than %d columns", MOST_COLUMNS);
     if (!orr_grow(&t->columns, &t->column_room, t->column_count + 1))
         return orr_no_memory(err);
-    const char *copy = orr_arena_text(t->arena, name);
-    t->columns[t->column_count++] = (swp_column){copy, kind};
-    return copy ? ORR_OK : orr_no_memory(err);
+    const char *copy = orr_arena_text(t->arena, name), *shown = copy;
+    /* A figure that is called like an axis or a measure has its command in front. */
+    const char *command = t->commands ? strrchr(t->commands, ' ') : NULL;
+    for (size_t i = 0; kind == SWP_FIGURE && i < t->column_count && shown == copy; i++)
+        if (t->columns[i].kind != SWP_FIGURE && orr_str_is(name, t->columns[i].name))
+            shown = orr_arena_print(t->arena, "%s.%s",
+                                    command       ? command + 1
+                                    : t->commands ? t->commands
+                                                  : "result",
+                                    copy);
+    t->columns[t->column_count++] = (swp_column){shown, copy, kind};
+    return copy && shown ? ORR_OK : orr_no_memory(err);
 }
 
 /* The columns of a row come in the same order as those of the row before: look there first. */
@@ -45,7 +54,7 @@ static orr_code find_column(table_reader *r, orr_str name, size_t *hint, uint32_
     for (size_t i = 0; i < t->column_count - r->fixed; i++) {
         const size_t span = t->column_count - r->fixed;
         const size_t at = r->fixed + (*hint - r->fixed + i) % span;
-        if (orr_str_is(name, t->columns[at].name)) {
+        if (orr_str_is(name, t->columns[at].key)) {
             *out = (uint32_t)at;
             *hint = at + 1 < t->column_count ? at + 1 : r->fixed;
             return ORR_OK;
@@ -471,7 +480,8 @@ static orr_code choose_columns(table_reader *r)
     }
     if (!list || strcmp(list, "all") == 0) {
         for (uint32_t i = 0; i < t->column_count; i++)
-            t->shown[t->shown_count++] = i;
+            if (list || !r->q->only_varying || i < r->fixed || varies(t, i))
+                t->shown[t->shown_count++] = i;
         return ORR_OK;
     }
     orr_code code = ORR_OK;

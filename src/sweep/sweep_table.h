@@ -9,6 +9,7 @@ typedef enum swp_column_kind { SWP_AXIS, SWP_MEASURE, SWP_FIGURE } swp_column_ki
 
 typedef struct swp_column {
     const char *name;
+    const char *key; /* of a figure: its name in results */
     swp_column_kind kind;
 } swp_column;
 
@@ -41,5 +42,10 @@ orr_code swp_table_column(const orr_sweep_table *t,
                           const char *what,
                           uint32_t *out,
                           orr_error *err) ORR_MUST_CHECK;
+
+/* sweep_page.c */
+orr_code swp_page_write(const orr_sweep_table *t, const char *path, orr_error *err) ORR_MUST_CHECK;
+/* sweep_table_out.c: one JSON object, also inside the page */
+void swp_table_json(const orr_sweep_table *t, orr_buf *to);
 
 #endif

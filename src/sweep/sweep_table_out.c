@@ -136,7 +136,7 @@ static void put_cell(orr_json_writer *w, swp_value v)
         orr_json_double(w, v.number);
 }
 
-static void write_json(const orr_sweep_table *t, orr_buf *to)
+void swp_table_json(const orr_sweep_table *t, orr_buf *to)
 {
     static const char *const kinds[] = {"axis", "measure", "figure"};
     orr_json_writer w;
@@ -188,8 +188,10 @@ orr_code orr_sweep_table_write(const orr_sweep_table *t,
 {
     orr_buf all = {0};
     orr_code code = ORR_OK;
+    if (format == ORR_SWEEP_HTML)
+        return swp_page_write(t, path, err);
     if (format == ORR_SWEEP_JSON)
-        write_json(t, &all);
+        swp_table_json(t, &all);
     else
         code = format == ORR_SWEEP_CSV ? write_csv(t, &all, err) : write_text(t, &all, err);
     if (!code)

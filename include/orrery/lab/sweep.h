@@ -125,8 +125,8 @@ typedef struct orr_sweep_query {
     uint64_t limit;      /* 0: all */
     bool by_goal;        /* sort by the goal of the specification */
     bool brief;          /* columns NULL: axes, measures and the goal only */
+    bool only_varying;   /* columns NULL: of the results those that differ between points */
     bool with_failed;
-    const char *sort_where; /* for messages: "--sort" */
 } orr_sweep_query;
 
 typedef struct orr_sweep_table orr_sweep_table;
@@ -136,7 +136,12 @@ ORR_API orr_code orr_sweep_table_open(const char *database,
                                       orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_sweep_table_close(orr_sweep_table *t);
 
-typedef enum orr_sweep_format { ORR_SWEEP_TEXT, ORR_SWEEP_CSV, ORR_SWEEP_JSON } orr_sweep_format;
+typedef enum orr_sweep_format {
+    ORR_SWEEP_TEXT,
+    ORR_SWEEP_CSV,
+    ORR_SWEEP_JSON,
+    ORR_SWEEP_HTML /* a page with filters and plots */
+} orr_sweep_format;
 
 /* path: "-" is standard output. */
 ORR_API orr_code orr_sweep_table_write(const orr_sweep_table *t,
