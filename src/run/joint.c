@@ -28,6 +28,13 @@ typedef struct traffic {
     fluid_use *use;
 } traffic;
 
+/* What a collective takes alone. */
+typedef struct known_cost {
+    orr_collective kind;
+    uint64_t bytes;
+    nccl_cost cost;
+} known_cost;
+
 typedef struct meeting_of_ranks {
     struct meeting_of_ranks *next; /* of the group, or free */
     struct joint_group *group;
@@ -50,6 +57,8 @@ typedef struct joint_group {
     nccl_shape shape;
     traffic *traffics;
     size_t traffic_count, traffic_room;
+    known_cost *costs; /* a step asks for the same few again and again */
+    size_t cost_count, cost_room;
     meeting_of_ranks *waiting, *free;
 } joint_group;
 
@@ -108,8 +117,10 @@ void joint_destroy(struct joint *j)
 {
     if (!j)
         return;
-    for (size_t i = 0; i < j->group_count; i++)
+    for (size_t i = 0; i < j->group_count; i++) {
         orr_free(j->groups[i]->traffics);
+        orr_free(j->groups[i]->costs);
+    }
     orr_free(j->groups);
     orr_map_destroy(j->by_key);
     orr_arena_destroy(j->arena);
@@ -521,18 +532,42 @@ static uint64_t bytes_of(const meeting_of_ranks *m)
     return m->size > UINT64_MAX / n ? UINT64_MAX : m->size * n;
 }
 
+enum { MOST_COSTS = 64 };
+
+/* NULL: none is known, or memory is out. */
+static const nccl_cost *find_cost(joint_group *g, orr_collective kind, uint64_t bytes)
+{
+    for (size_t i = 0; i < g->cost_count; i++)
+        if (g->costs[i].kind == kind && g->costs[i].bytes == bytes)
+            return &g->costs[i].cost;
+    const size_t at = g->cost_count < MOST_COSTS ? g->cost_count : 0;
+    if (!orr_grow(&g->costs, &g->cost_room, at + 1)) {
+        run_no_memory(g->j->s);
+        return NULL;
+    }
+    known_cost *k = &g->costs[at];
+    *k = (known_cost){.kind = kind, .bytes = bytes};
+    if (!nccl_cost_of(&g->shape, kind, bytes, NULL, &k->cost))
+        return NULL;
+    g->cost_count += at == g->cost_count;
+    return &k->cost;
+}
+
 static void begin(meeting_of_ranks *m)
 {
     joint_group *g = m->group;
     orr_sim *s = g->j->s;
     orr_error err;
-    nccl_cost c;
-    if (!nccl_cost_of(&g->shape, m->kind, bytes_of(m), NULL, &c)) {
+    const nccl_cost *known = find_cost(g, m->kind, bytes_of(m));
+    if (s->code)
+        return;
+    if (!known) {
         orr_fail(&err, ORR_EBUG, NULL, "no time is known for a %s of %u ranks",
                  coll_kind_name(m->kind), g->count);
         run_fail(s, ORR_EBUG, &err);
         return;
     }
+    const nccl_cost c = *known;
     watch_joint(s, g->members, g->count, g->groups, c.up_bytes, c.out_bytes, g->j->per_node);
     const double most = c.up_bytes > c.out_bytes ? c.up_bytes : c.out_bytes;
     const double moving = c.time_ns - c.latency_ns;
