@@ -29,6 +29,10 @@ static const cli_option options[] = {
     COUNT("pp", "1", "pipeline stages"),
     COUNT("ep", "1", "expert parallel degree"),
     COUNT("expert-tp", NULL, "ranks that share an expert: 1 or --tp (default: --tp)"),
+    {"dispatch", 0, "copies|once",
+     "tokens to experts: a copy for each, or once per rank and node (DeepEP)",
+     .fallback = "copies"},
+    COUNT("node-ranks", NULL, "--dispatch once: ranks per node; default: 8, or the machine's"),
     {"ep-overlap", 0, NULL,
      "a forward pass computes while tokens of a backward pass travel, and vice versa"},
     COUNT("cp", "1", "context parallel degree"),
@@ -46,6 +50,9 @@ static const cli_option options[] = {
      CLI_COUNT, 0, 3, "0"},
     {"pipeline", 0, "1f1b|gpipe|interleaved|zero-bubble", "pipeline schedule", .fallback = "1f1b"},
     COUNT("chunks", "2", "interleaved: model chunks per rank"),
+    COUNT("first-layers", NULL, "layers of the first stage (default: an even share)"),
+    COUNT("last-layers", NULL, "layers of the last stage (default: an even share)"),
+    {"mtp", 0, NULL, "with the model's layers that predict further tokens (DeepSeek-V3)"},
     {"dtype", 0, "bf16|fp16|fp8|fp32|mxfp8|nvfp4", "data type of matrix products",
      .fallback = "bf16"},
     {"grads-fp32", 0, NULL, "keep and reduce gradients in fp32"},
@@ -173,6 +180,7 @@ static orr_code read_machine(const cli_context *c, orr_llm_options *o, orr_error
     if (code)
         return orr_because(err, code, "--machine %s", cli_text(c, "machine"));
     o->device_bytes = m.memory;
+    o->node_ranks = o->node_ranks ? o->node_ranks : m.devices;
     if (m.software[0] && !cli_given(c, "software"))
         o->software = orr_software_find(m.software);
     return o->software ? ORR_OK : refuse_software(m.software, err);
@@ -188,6 +196,11 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .ep = (uint32_t)given(c, "ep"),
         .expert_tp = (uint32_t)given(c, "expert-tp"),
         .overlaps_experts = cli_flag(c, "ep-overlap"),
+        .sends_once = strcmp(cli_text(c, "dispatch"), "once") == 0,
+        .node_ranks = (uint32_t)given(c, "node-ranks"),
+        .has_mtp = cli_flag(c, "mtp"),
+        .first_layers = given(c, "first-layers"),
+        .last_layers = given(c, "last-layers"),
         .batch = given(c, "batch"),
         .seq = given(c, "seq"),
         .grads_fp32 = cli_flag(c, "grads-fp32"),

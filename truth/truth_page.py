@@ -4,6 +4,31 @@
 import statistics
 
 
+def ranks(values):
+    """Places in order, from 0; equal values share the mean of theirs."""
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    out, i = [0.0] * len(values), 0
+    while i < len(order):
+        j = i
+        while j + 1 < len(order) and values[order[j + 1]] == values[order[i]]:
+            j += 1
+        for k in order[i : j + 1]:
+            out[k] = (i + j) / 2
+        i = j + 1
+    return out
+
+
+def spearman(a, b):
+    """Does one rise with the other: the correlation of their ranks; None for fewer than three."""
+    if len(a) < 3:
+        return None
+    x, y = ranks(a), ranks(b)
+    mx, my = statistics.fmean(x), statistics.fmean(y)
+    sxy = sum((u - mx) * (v - my) for u, v in zip(x, y))
+    sxx, syy = sum((u - mx) ** 2 for u in x), sum((v - my) ** 2 for v in y)
+    return sxy / (sxx * syy) ** 0.5 if sxx > 0 and syy > 0 else None
+
+
 class Result:
     """One table, run."""
 
@@ -16,13 +41,18 @@ class Result:
         self.mean = statistics.fmean(map(abs, errors)) if errors else float("nan")
         self.median = statistics.median(map(abs, errors)) if errors else float("nan")
         self.bias = statistics.fmean(errors) if errors else float("nan")
+        self.order = spearman([c.measured for c in self.done], [c.predicted for c in self.done])
         self.worst = max(self.done, key=lambda c: abs(c.error())) if errors else None
+
+    def order_text(self):
+        return "-" if self.order is None else f"{self.order:.2f}"
 
     def line(self):
         worst = f"{self.worst.error():+6.1f} % {self.worst.label}" if self.worst else "-"
         refused = f", {len(self.failed)} refused" if self.failed else ""
         return (f"{self.name:24} {self.count:4} rows  mean {self.mean:5.1f} %  median {self.median:5.1f} %  "
-                f"bias {self.bias:+6.1f} %  worst {worst}  peer {self.table.peer}  asked {self.table.asked}{refused}")
+                f"bias {self.bias:+6.1f} %  order {self.order_text()}  "
+                f"worst {worst}  peer {self.table.peer}  asked {self.table.asked}{refused}")
 
     def rows(self):
         for c in self.cases:
@@ -58,11 +88,12 @@ HEAD = """# Truth: what was measured, and what orrery says
 
 Written by `make truth`; do not edit. Every row of `truth/tables` was run through `orrery stage` or `orrery serve` and
 `orrery run` with the machine and the software that its source names. Errors are of the step time (memory: of the bytes),
-in per cent of the measured value; positive means that orrery is too slow. No constant is fitted to a table that is listed
+in per cent of the measured value; positive means that orrery is too slow. Order is the rank correlation (Spearman) of
+measured and predicted values. No constant is fitted to a table that is listed
 here, but for the rows of `vtrain-single` that `truth/README.md` names.
 
-| table | rows | mean error | median | bias | worst row | best peer | asked |
-|---|---|---|---|---|---|---|---|
+| table | rows | mean error | median | bias | order | worst row | best peer | asked |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -70,7 +101,7 @@ def page(results):
     lines = [HEAD]
     for r in results:
         worst = f"{r.worst.error():+.1f} % ({r.worst.label})" if r.worst else "-"
-        lines.append(f"| {r.name} | {r.count} | {r.mean:.1f} % | {r.median:.1f} % | {r.bias:+.1f} % | {worst} | "
+        lines.append(f"| {r.name} | {r.count} | {r.mean:.1f} % | {r.median:.1f} % | {r.bias:+.1f} % | {r.order_text()} | {worst} | "
                      f"{r.table.peer} | {r.table.asked} |\n")
     lines.append("\n")
     for r in results:

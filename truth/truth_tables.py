@@ -167,7 +167,8 @@ def megatron_2020():
 def mtnlg():
     out = []
     for r in rows_of("mtnlg_530b"):
-        words = degrees(r["tp"], r["pp"], r["dp"]) + MEGATRON
+        words = degrees(r["tp"], r["pp"], r["dp"])
+        words += ["--software", "megatron-deepspeed", "--no-overlap"]  # bf16: section 3.2 of the paper
         words += ["--seq", 2048, "--batch", r["batch"], "--micro-batch", 1, "--recompute", "full",
                   "--no-sequence-parallel"]
         out.append(Case(f"530B on {r['gpus']}", gpt(20480, 105, 128, vocab=padded(50272, 8)), words,
@@ -295,8 +296,16 @@ def bridge():
         if dp == 0 or not r["tokens_s_gpu"].split()[0].replace(".", "").isdigit():
             continue
         words = degrees(tp, pp, dp, cp, ep) + ["--seq", r["seq"], "--batch", r["gbs"], "--micro-batch", r["mbs"]]
-        words += ["--dtype", "bf16" if r["precision"] == "BF16" else "fp8", "--software", "megatron-core"]
+        name = r["precision"].split()[0]
+        dtype = {"BF16": "bf16", "NVFP4": "nvfp4", "MXFP8": "mxfp8", "FP8-MX": "mxfp8"}.get(name, "fp8")
+        words += ["--dtype", dtype, "--software", "megatron-core"]
         words += ["--tp-overlap"] if tp > 1 and "LLAMA" in r["model"] else []
+        words += ["--expert-tp", 1] if ep > 1 and tp > 1 else []
+        if ep > 1:  # the recipes' dispatchers are DeepEP and HybridEP; a rack of 72 is used as 64
+            words += ["--dispatch", "once", "--node-ranks", 64 if "GB" in r["system"] else 8]
+        words += ["--mtp"] if r["model"] == "DeepSeekV3" else []
+        # moe_a2a_overlap of scripts/performance/configs: on for these
+        words += ["--ep-overlap"] if r["model"] == "Qwen3_235B_a22B" and "H100" in r["system"] else []
         words += ["--zero", 3 if n("fsdp") > 1 and pp == 1 else 1]
         if vp > 1 and pp > 1:
             words += ["--pipeline", "interleaved", "--chunks", vp]
@@ -310,7 +319,9 @@ def bridge():
 def deepseek():
     r = rows_of("deepseek_v3")[0]
     words = degrees(1, 16, 128, 1, 64) + ["--seq", 4096, "--batch", 15360, "--micro-batch", 1, "--zero", 1]
-    words += ["--dtype", "fp8", "--software", "megatron-core", "--pipeline", "zero-bubble"]
+    # DualPipe overlaps what goes to experts; its bubbles are about half of those of 1F1B, which are 12 %.
+    words += ["--dtype", "fp8", "--software", "megatron-core"]
+    words += ["--ep-overlap", "--dispatch", "once", "--mtp"]
     return [Case("training on 2048 H800", "deepseek-v3", words, on("h800-deepseek", 2048),
                  15360 * 4096 / (float(r["measured"]) * 2048) * 1e3)]
 

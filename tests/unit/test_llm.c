@@ -452,6 +452,109 @@ TEST(test_llm__memory_is_that_of_the_formulas_of_megatron)
     CHECK_EQ_U(got.activations, layers * s * h * 34 / 8);
 }
 
+/* 61 layers, one that predicts a further token and the loss over 16 stages: four each, and the last
+ * stage one, that one and the loss. */
+TEST(test_llm__further_tokens_are_predicted_by_the_last_stage)
+{
+    const orr_model m = model_named("deepseek-v3");
+    orr_llm_options opt = {.pp = 16, .dp = 8, .ep = 8, .seq = 1024, .batch = 128, .has_mtp = true};
+    orr_llm_memory with, without;
+    const orr_llm_options alone = {.dp = 8, .ep = 8, .seq = 1024, .batch = 16, .has_mtp = true};
+    orr_set *s = make(&m, &alone);
+    CHECK_EQ_U(count_nodes(s, "mtp0.join"), 3 * 2); /* forward, both gradients */
+    CHECK_EQ_U(count_nodes(s, "mtp0.head.logits"), 3 * 2);
+    CHECK_EQ_U(count_nodes(s, "mtp0.moe.up"), 3 * 2);
+    orr_set_close(s);
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 15, &with, &err), &err);
+    opt.has_mtp = false;
+    opt.first_layers = opt.last_layers = 0;
+    opt.last_layers = 1;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 15, &without, &err), &err);
+    llm_job g;
+    uint64_t dense, expert;
+    opt.has_mtp = true;
+    CHECK_OK(llm_init(&g, &m, &opt, &err), &err);
+    llm_mtp_parameters(&g, &dense, &expert);
+    CHECK_EQ_U(with.parameters - without.parameters, dense + expert);
+}
+
+/* 61 layers over 16 stages, 2 in the first and 3 in the last: 56 over 14. */
+TEST(test_llm__stages_at_the_ends_have_as_many_layers_as_one_says)
+{
+    const orr_model m = model_named("deepseek-v3");
+    const orr_llm_options opt = {
+        .pp = 16, .seq = 1024, .batch = 16, .first_layers = 2, .last_layers = 3};
+    llm_job g;
+    uint64_t first, end, at = 0;
+    CHECK_OK(llm_init(&g, &m, &opt, &err), &err);
+    for (uint32_t i = 0; i < 16; i++) {
+        llm_stage_layers(&g, i, &first, &end);
+        CHECK_EQ_U(first, at);
+        CHECK_EQ_U(end - first, i == 0 ? 2 : i == 15 ? 3 : 4);
+        at = end;
+    }
+    CHECK_EQ_U(at, 61);
+}
+
+/* 8 experts of 256 on 8 ranks of one node: 8 (1 - (7/8)^8) = 5.25 ranks have one of them; on 32 ranks
+ * of 4 nodes, 4 (1 - (3/4)^8) = 3.6 nodes. */
+TEST(test_llm__tokens_may_travel_once)
+{
+    const orr_model m = model_named("deepseek-v3");
+    orr_llm_options opt = {.dp = 32, .ep = 8, .seq = 1024, .sends_once = true};
+    const int64_t token = 1024 * 7168 * 2;
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer3.moe.dispatch") * 1000 / token, 5251);
+    orr_set_close(s);
+    opt.ep = 32;
+    s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer3.moe.dispatch") * 1000 / token, 3599);
+    orr_set_close(s);
+}
+
+/* Four ranks of a tensor-parallel group have experts of their own: 64 ranks with 4 of 256 each, and
+ * every rank sends what it has of the tokens. */
+TEST(test_llm__experts_may_be_whole_under_tensor_parallelism)
+{
+    const orr_model m = model_named("deepseek-v3");
+    orr_llm_options opt = {.tp = 4, .dp = 32, .ep = 64, .expert_tp = 1, .seq = 1024};
+    llm_layout l;
+    int64_t v[LLM_SLOTS], w[LLM_SLOTS];
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer3.moe.dispatch"), 1024 / 4 * 8 * 7168 * 2);
+    CHECK_EQ(size_of(s, 0, "mb0.layer3.moe.gather"), -1);
+    orr_set_close(s);
+    CHECK_OK(orr_llm_complete(&m, &opt, &err), &err);
+    llm_layout_init(&l, &opt, false);
+    CHECK_EQ_U(l.degree[LLM_AXIS_EXPERT_DATA], 2);
+    llm_layout_values(&l, 3, v);
+    llm_layout_values(&l, 67, w); /* the same experts */
+    CHECK_EQ(v[LLM_AXIS_EXPERT_DATA], w[LLM_AXIS_EXPERT_DATA]);
+    CHECK(v[LLM_AXIS_EP] != w[LLM_AXIS_EP]);
+}
+
+/* A forward and a backward pass beside each other: neither waits for the other, the next pair for
+ * both; as many nodes as without. */
+TEST(test_llm__overlapped_experts_change_the_order_only)
+{
+    const orr_model m = model_named("mixtral-8x7b");
+    orr_llm_options opt = {.pp = 2, .dp = 8, .ep = 8, .seq = 1024, .batch = 64};
+    orr_set *plain = make(&m, &opt);
+    opt.overlaps_experts = true;
+    orr_set *pairs = make(&m, &opt);
+    CHECK_EQ_U(count_nodes(pairs, ""), count_nodes(plain, ""));
+    CHECK_EQ_U(sum_collectives(pairs, "moe.dispatch", ORR_COLL_ALL_TO_ALL),
+               sum_collectives(plain, "moe.dispatch", ORR_COLL_ALL_TO_ALL));
+    orr_set_close(plain);
+    orr_set_close(pairs);
+    CHECK_CODE(orr_llm_training(
+                   &m,
+                   &(orr_llm_options){
+                       .pipeline = ORR_PIPELINE_GPIPE, .dp = 8, .ep = 8, .overlaps_experts = true},
+                   &plain, &err),
+               ORR_EUSAGE, &err);
+}
+
 /* ---- what cannot be ---- */
 
 static void refuse(const char *name, orr_llm_options opt, const char *words)
@@ -567,6 +670,11 @@ int main(void)
         RUN(test_llm__a_stage_holds_as_many_micro_batches_as_its_schedule_says),
         RUN(test_llm__memory_by_hand),
         RUN(test_llm__memory_is_that_of_the_formulas_of_megatron),
+        RUN(test_llm__further_tokens_are_predicted_by_the_last_stage),
+        RUN(test_llm__stages_at_the_ends_have_as_many_layers_as_one_says),
+        RUN(test_llm__tokens_may_travel_once),
+        RUN(test_llm__experts_may_be_whole_under_tensor_parallelism),
+        RUN(test_llm__overlapped_experts_change_the_order_only),
         RUN(test_llm__sharing_out_and_recomputing_save_memory),
         RUN(test_llm__what_does_not_go_together_is_refused),
         RUN(test_llm__names_of_types_and_schedules),

@@ -62,6 +62,10 @@ typedef struct orr_llm_options {
     bool
         overlaps_experts; /* 1f1b, interleaved: a forward and a backward pass at a time, so that what
                               one sends to experts travels while the other computes */
+    bool sends_once; /* tokens go once to each rank, or node, that has experts of theirs (DeepEP) */
+    uint32_t node_ranks; /* sends_once: ranks that reach each other without the network; 0: 8 */
+    bool has_mtp;        /* also the layers that predict further tokens, behind the last stage */
+    uint64_t first_layers, last_layers; /* of the first and the last stage; 0: even */
     uint64_t batch;       /* sequences a step, all ranks together; 0: dp * micro_batch */
     uint64_t micro_batch; /* sequences a rank takes at a time; 0: 1 */
     uint64_t seq;         /* tokens a sequence; 0: what the model was made for */

@@ -65,6 +65,7 @@ typedef struct llm_steps {
 
 void llm_describe_layer(const llm_job *g, uint64_t layer, llm_steps *out);
 void llm_describe_head(const llm_job *g, llm_steps *out);
+void llm_describe_join(const llm_job *g, llm_steps *out); /* before a layer of further tokens */
 /* Serving: what a replica without tokens of its own does for those that share its experts; no
  * steps: nothing. */
 void llm_describe_idle_layer(const llm_job *g, uint64_t layer, llm_steps *out);

@@ -235,6 +235,10 @@ enum { LLM_RING_TAGS = 8 };
 /* Parameters of a layer on one rank, those of experts apart. */
 void llm_layer_parameters(const llm_job *g, uint64_t layer, uint64_t *dense, uint64_t *expert);
 
+/* The layer that those which predict further tokens are like, and their parameters on one rank. */
+uint64_t llm_mtp_layer(const llm_job *g);
+void llm_mtp_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert);
+
 /* Numbers that a rank's cache keeps of one token in one layer. */
 uint64_t kv_kept(const llm_job *g);
 /* What a rank keeps of a sequence in a layer with a state: in single precision, as kernels do. */

@@ -879,11 +879,31 @@ static int add_ffn(llm_steps *s, int from, const ffn *f, const char *enter, cons
     return add_move(s, LLM_STEP_LEAVE, leave, at, all);
 }
 
+/* Of n places that each of k experts is in with the same chance, how many are met. */
+static double places_met(uint64_t n, uint64_t k)
+{
+    double missed = 1;
+    for (uint64_t i = 0; i < k; i++)
+        missed *= 1 - 1 / (double)n;
+    return (double)n * (1 - missed);
+}
+
+/* How often a token is sent: for each of its experts, or once to each rank, and over the network
+ * once to each node, where it is passed on. */
+static double copies_sent(const llm_job *g)
+{
+    const uint64_t k = g->m->experts_per_token, ep = g->opt.ep, node = g->opt.node_ranks;
+    if (!g->opt.sends_once || ep < 2)
+        return (double)k;
+    return places_met(ep <= node ? ep : (ep + node - 1) / node, k);
+}
+
 static int add_routed(llm_steps *s, int from)
 {
     const llm_job *g = s->g;
     const orr_model *m = g->m;
-    const uint64_t sent = g->thin_tokens * m->experts_per_token * m->hidden;
+    const uint64_t copies = g->thin_tokens * m->experts_per_token * m->hidden;
+    const uint64_t sent = (uint64_t)((double)(g->thin_tokens * m->hidden) * copies_sent(g) + 0.5);
     const ffn experts = {.up = "moe.up",
                          .activation = "moe.activation",
                          .down = "moe.down",
@@ -894,14 +914,14 @@ static int add_routed(llm_steps *s, int from)
     int at = add_product(s, "moe.router", from, g->thin_tokens, m->experts, m->hidden);
     at = add_elementwise(s, "moe.select", at, g->thin_tokens * m->experts, 4);
     s->list[at].role = LLM_ROLE_SELECT;
-    at = add_elementwise(s, "moe.permute", at, sent, 1);
+    at = add_elementwise(s, "moe.permute", at, copies, 1);
     s->list[at].role = LLM_ROLE_PERMUTE;
     s->list[at].also = from;
     at = add_move(s, LLM_STEP_EXCHANGE, "moe.dispatch", at, sent);
     at = g->expert_tp ? add_ffn_products(s, at, &experts)
                       : add_ffn(s, at, &experts, "moe.gather", "moe.scatter");
     at = add_move(s, LLM_STEP_EXCHANGE, "moe.combine", at, sent);
-    at = add_elementwise(s, "moe.weigh", at, sent, 2);
+    at = add_elementwise(s, "moe.weigh", at, copies, 2);
     s->list[at].role = LLM_ROLE_WEIGH;
     return at;
 }
@@ -1118,6 +1138,15 @@ void llm_describe_head(const llm_job *g, llm_steps *out)
     at = add_norm(out, "head.norm", at, thin * m->hidden);
     at = add_move(out, LLM_STEP_ENTER, "head.gather", at, tokens * m->hidden);
     add_product(out, "head.logits", at, tokens, llm_vocab_share(g), m->hidden);
+}
+
+void llm_describe_join(const llm_job *g, llm_steps *out)
+{
+    const uint64_t hidden = g->m->hidden;
+    *out = (llm_steps){.g = g};
+    int at = add(out, (llm_step){.kind = LLM_STEP_INPUT, .from = -1, .also = -1});
+    at = add_norm(out, "norms", at, 2 * g->thin_tokens * hidden);
+    add_product(out, "join", at, g->thin_tokens, hidden, 2 * hidden);
 }
 
 /* ---- parameters ---- */

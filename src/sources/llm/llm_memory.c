@@ -149,6 +149,12 @@ static void measure_chunk(share *s, uint32_t chunk)
     if (stage + 1 == g->virtual_stages) {
         s->dense += llm_head_parameters(g);
         bytes += head_bytes(g);
+        llm_mtp_parameters(g, &dense, &expert);
+        s->dense += dense;
+        s->expert += expert;
+        if (g->opt.has_mtp)
+            bytes += g->m->mtp_layers * (layer_bytes(g, llm_mtp_layer(g)) + head_bytes(g) +
+                                         3 * g->thin_tokens * g->m->hidden * g->act);
         s->working = max_u64(s->working, g->tokens * llm_vocab_share(g) * 4);
     }
     s->chunk_bytes[chunk] = bytes;

@@ -252,6 +252,7 @@ static void fill_in(const orr_model *m, orr_llm_options *o)
     default_u32(&o->dp, 1);
     default_u32(&o->ep, 1);
     default_u32(&o->expert_tp, o->tp);
+    default_u32(&o->node_ranks, 8);
     default_u32(&o->steps, 1);
     default_u32(&o->prefetch, 1);
     default_u64(&o->micro_batch, 1);
@@ -318,6 +319,15 @@ static void check_degrees(checker *c)
                            o->ep, blocks);
     else if (o->ep > 1 && !c->m->experts)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "ep %u: %s has no experts", o->ep, c->m->name);
+    else if (o->has_mtp && !c->m->mtp_layers)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "mtp: %s has no layers that predict further tokens", c->m->name);
+    else if (o->first_layers + o->last_layers &&
+             (stages < 3 || o->first_layers + o->last_layers > c->m->layers))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "%" PRIu64 " layers in the first and %" PRIu64 " in the last of %" PRIu64
+                           " stages: %s has %" PRIu64 ", and stages between must be left",
+                           o->first_layers, o->last_layers, stages, c->m->name, c->m->layers);
     else if (o->zero > 3)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "zero %u: there are 0 to 3", o->zero);
 }

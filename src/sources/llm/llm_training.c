@@ -97,9 +97,50 @@ llm_task *llm_schedule_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *c
     return l.tasks;
 }
 
+/* `layers` over `stages`, the first ones have one more; where stage `i` begins. */
+static uint64_t even_start(uint64_t layers, uint64_t stages, uint64_t i)
+{
+    const uint64_t more = layers % stages;
+    return i * (layers / stages) + (i < more ? i : more);
+}
+
+/* Given ends, and an even share of the rest between them. */
+static void layers_between(const llm_job *g, uint32_t stage, uint64_t *first, uint64_t *end)
+{
+    const uint64_t layers = g->m->layers, stages = g->virtual_stages;
+    const uint64_t even = layers / stages;
+    const uint64_t head = g->opt.first_layers ? g->opt.first_layers : even;
+    const uint64_t tail = g->opt.last_layers ? g->opt.last_layers : even;
+    const uint64_t rest = layers > head + tail ? layers - head - tail : 0;
+    *first = stage == 0            ? 0
+             : stage + 1 == stages ? head + rest
+                                   : head + even_start(rest, stages - 2, stage - 1);
+    *end = stage == 0            ? head
+           : stage + 1 == stages ? layers
+                                 : head + even_start(rest, stages - 2, stage);
+}
+
+/* Layers that predict further tokens, and the loss, count as one layer each: the last stage has
+ * fewer. */
+static void layers_before_mtp(const llm_job *g, uint32_t stage, uint64_t *first, uint64_t *end)
+{
+    const uint64_t layers = g->m->layers, all = layers + g->m->mtp_layers + 1;
+    const uint64_t each = (all + g->virtual_stages - 1) / g->virtual_stages;
+    *first = stage * each < layers ? stage * each : layers;
+    *end = stage + 1 == g->virtual_stages || *first + each > layers ? layers : *first + each;
+}
+
 void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_t *end)
 {
     const uint64_t layers = g->m->layers, stages = g->virtual_stages;
+    if (stages > 2 && g->opt.first_layers + g->opt.last_layers) {
+        layers_between(g, stage, first, end);
+        return;
+    }
+    if (stages > 2 && g->opt.has_mtp) {
+        layers_before_mtp(g, stage, first, end);
+        return;
+    }
     const uint64_t each = layers / stages, more = layers % stages;
     const uint64_t missing = more ? stages - more : 0;
     if (missing && missing <= 2 && stages > 2) { /* the ends, which have embedding and loss */
@@ -366,6 +407,73 @@ static uint64_t llm_head_backward(llm_pen *p, int parts, uint64_t loss, llm_grad
     return llm_steps_backward(p, &s, 0, parts, at, grads);
 }
 
+/* ---- further tokens ----
+ *
+ * DeepSeek-V3 (arXiv 2412.19437), section 2.2: what the last layer gave and the embedding of the
+ * next token, both normed, are joined by a product; a layer and the model's own head follow. */
+
+uint64_t llm_mtp_layer(const llm_job *g)
+{
+    uint64_t layer = g->m->layers;
+    do
+        layer--;
+    while (layer && !orr_model_is_attention(g->m, layer));
+    return layer;
+}
+
+static void mtp_prefix(llm_pen *p, uint64_t micro_batch, uint64_t i)
+{
+    llm_pen_prefix(p, "mb%llu.mtp%llu.", (unsigned long long)micro_batch, (unsigned long long)i);
+}
+
+static uint64_t mtp_tag(const llm_job *g, uint64_t micro_batch, uint64_t i)
+{
+    const uint64_t after_all = g->micro_batches * g->m->layers;
+    return (after_all + micro_batch * g->m->mtp_layers + i) * LLM_RING_TAGS;
+}
+
+static uint64_t mtp_forward(llm_pen *p, uint64_t micro_batch, uint64_t input)
+{
+    llm_steps s;
+    uint64_t at = input;
+    for (uint64_t i = 0; p->g->opt.has_mtp && i < p->g->m->mtp_layers; i++) {
+        mtp_prefix(p, micro_batch, i);
+        llm_describe_join(p->g, &s);
+        at = llm_steps_forward(p, &s, "", 0, at);
+        at = llm_layer_forward(p, llm_mtp_layer(p->g), mtp_tag(p->g, micro_batch, i), at);
+        at = llm_head_forward(p, at);
+    }
+    return at;
+}
+
+/* The gradients of its weights are there at the same time, whatever the schedule. */
+static uint64_t mtp_backward(llm_pen *p, uint64_t micro_batch, uint64_t loss, llm_grads *grads)
+{
+    const int both = LLM_INPUT_GRADS | LLM_WEIGHT_GRADS;
+    llm_steps s;
+    uint64_t at = loss;
+    for (uint64_t i = p->g->opt.has_mtp ? p->g->m->mtp_layers : 0; i-- > 0;) {
+        llm_grads head = {0};
+        mtp_prefix(p, micro_batch, i);
+        at = llm_head_backward(p, both, at, &head);
+        at = llm_layer_backward(p, llm_mtp_layer(p->g), mtp_tag(p->g, micro_batch, i), both, at,
+                                grads);
+        llm_describe_join(p->g, &s);
+        at = llm_steps_backward(p, &s, 0, both, at, grads);
+    }
+    return at;
+}
+
+void llm_mtp_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert)
+{
+    *dense = *expert = 0;
+    if (!g->opt.has_mtp)
+        return;
+    llm_layer_parameters(g, llm_mtp_layer(g), dense, expert);
+    *dense = (*dense + (2 * g->m->hidden + 3) * g->m->hidden) * g->m->mtp_layers;
+    *expert *= g->m->mtp_layers;
+}
+
 /* A training step: one class of ranks for each pipeline rank, its tasks written one after
  * another.
  *
@@ -551,7 +659,7 @@ static void run_forward(stage_writer *w, const llm_task *t)
     at = walk_forward(&k, at);
     name_end(p, t);
     if (is_last(w, t->chunk))
-        at = w->loss[t->micro_batch] = llm_head_forward(p, at);
+        at = w->loss[t->micro_batch] = mtp_forward(p, t->micro_batch, llm_head_forward(p, at));
     else
         llm_put_send(p, "send", message_bytes(w->g),
                      message_tag(w->g, stage + 1, t->micro_batch, false), LLM_PEER_NEXT,
@@ -569,7 +677,15 @@ static uint64_t start_backward(stage_writer *w, const llm_task *t, int parts)
         return llm_put_receive(p, "receive.grad", message_bytes(w->g),
                                message_tag(w->g, stage, t->micro_batch, true), LLM_PEER_NEXT,
                                LLM_AFTER(0));
-    const uint64_t at = llm_head_backward(p, parts, w->loss[t->micro_batch], &grads);
+    llm_grads further = {0};
+    uint64_t at = mtp_backward(p, t->micro_batch, w->loss[t->micro_batch], &further);
+    if (w->g->opt.has_mtp && is_final(w, t, LLM_WEIGHT_GRADS)) {
+        uint64_t dense, expert;
+        llm_mtp_parameters(w->g, &dense, &expert);
+        llm_sync_grads(&w->sync, dense, expert, &further);
+    }
+    name_end(p, t);
+    at = llm_head_backward(p, parts, at, &grads);
     if (is_final(w, t, parts))
         llm_sync_grads(&w->sync, llm_head_parameters(w->g), 0, &grads);
     return at;
@@ -679,6 +795,12 @@ static void count_parameters(stage_writer *w)
         }
         y->dense_parameters += is_first(w, c) ? llm_embedding_parameters(w->g) : 0;
         y->dense_parameters += is_last(w, c) ? llm_head_parameters(w->g) : 0;
+        if (is_last(w, c)) {
+            uint64_t dense, expert;
+            llm_mtp_parameters(w->g, &dense, &expert);
+            y->dense_parameters += dense;
+            y->expert_parameters += expert;
+        }
     }
 }
 
