@@ -37,17 +37,19 @@ typedef struct llm_step {
     llm_step_kind kind;
     llm_role role;
     const char *name;
-    int from, also;   /* steps; also -1: none */
-    bool is_expert;   /* its weights belong to experts */
-    bool is_sum;      /* of two: gradients pass through it */
-    bool is_residual; /* a sum with the layer's input; a norm of such a sum */
-    bool has_bias;    /* product */
-    bool joins_next;  /* product: its bias can be added by what comes next */
-    bool is_dropped;  /* product: dropout follows, before the residual sum */
-    bool is_pair;     /* product: gate and up */
-    uint64_t width;   /* elementwise: of a row; 0: hidden */
-    uint64_t m, n, k; /* product: of all copies together m rows */
-    uint64_t copies;  /* of the weights */
+    int from, also;                 /* steps; also -1: none */
+    bool is_expert;                 /* its weights belong to experts */
+    bool is_sum;                    /* of two: gradients pass through it */
+    bool is_residual;               /* a sum with the layer's input; a norm of such a sum */
+    bool has_bias;                  /* product */
+    bool joins_next;                /* product: its bias can be added by what comes next */
+    bool is_dropped;                /* product: dropout follows, before the residual sum */
+    bool is_pair;                   /* product: gate and up */
+    bool is_gathered, is_scattered; /* product: its input was gathered, its result will be added up
+                                       over tensor-parallel ranks */
+    uint64_t width;                 /* elementwise: of a row; 0: hidden */
+    uint64_t m, n, k;               /* product: of all copies together m rows */
+    uint64_t copies;                /* of the weights */
     uint64_t
         numbers; /* elementwise: how many; exchange, gather: how many a rank sends; enter, leave: of all tokens */
     uint64_t operations; /* elementwise: for each number */

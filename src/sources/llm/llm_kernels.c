@@ -164,13 +164,19 @@ static void cast_for(llm_pen *p, const llm_step *s, uint64_t numbers)
               false);
 }
 
+/* What is gathered for a product is cast before. */
+static uint64_t cast_share(const llm_job *g, bool is_gathered)
+{
+    return is_gathered && g->is_sequence_parallel ? g->opt.tp : 1;
+}
+
 static void product_forward(llm_pen *p, const llm_step *s)
 {
     const llm_job *g = p->g;
     uint64_t columns[PIECES_MOST];
     const size_t count = pieces_of(g, s, columns);
     const bool has_bias = s->has_bias && (!g->software->joins_bias || !s->joins_next);
-    cast_for(p, s, s->m * s->k);
+    cast_for(p, s, s->m * s->k / cast_share(g, s->is_gathered));
     for (size_t i = 0; i < count; i++)
         launch_product(p, s,
                        (orr_kernel){.m = s->m,
@@ -189,7 +195,7 @@ static void product_input_grad(llm_pen *p, const llm_step *s)
         pass(p, s->m * s->n, s->m * s->n); /* gradients of all three into one matrix */
     if (s->is_dropped && g->has_dropout)   /* what comes back through dropout, with its mask */
         pass_over(p, s->m * s->n * (g->act + 1), s->m * s->n * g->act, false);
-    cast_for(p, s, s->m * s->n);
+    cast_for(p, s, s->m * s->n / cast_share(g, s->is_scattered));
     for (size_t i = 0; i < count; i++)
         launch_product(
             p, s, (orr_kernel){.m = s->m, .n = s->k, .k = columns[i], .layout = ORR_LAYOUT_NN});

@@ -281,7 +281,10 @@ static uint64_t enter(llm_pen *p, const char *label, uint64_t numbers, llm_deps 
     const llm_job *g = p->g;
     if (!g->is_sequence_parallel)
         return after.ids[0]; /* every rank has all tokens already */
-    return put_exposed(p, label, ORR_COLL_ALL_GATHER, numbers / g->opt.tp * g->act, after);
+    /* 8-bit products: what goes in is cast where it is, and travels so; logits are wider. */
+    const bool is_cast = g->mat < g->act && !g->pass && strncmp(label, "head.", 5) != 0;
+    return put_exposed(p, label, ORR_COLL_ALL_GATHER,
+                       numbers / g->opt.tp * (is_cast ? g->mat : g->act), after);
 }
 
 static uint64_t leave(llm_pen *p, const char *label, uint64_t numbers, llm_deps after)
@@ -560,6 +563,7 @@ static int add_product(llm_steps *s, const char *name, int from, uint64_t m, uin
 {
     return add(s, (llm_step){.kind = LLM_STEP_PRODUCT,
                              .name = name,
+                             .is_gathered = s->list[from].kind == LLM_STEP_ENTER,
                              .from = from,
                              .also = -1,
                              .m = m,
@@ -570,6 +574,8 @@ static int add_product(llm_steps *s, const char *name, int from, uint64_t m, uin
 
 static int add_move(llm_steps *s, llm_step_kind kind, const char *name, int from, uint64_t numbers)
 {
+    if (kind == LLM_STEP_LEAVE)
+        s->list[from].is_scattered = true;
     return add(
         s, (llm_step){.kind = kind, .name = name, .from = from, .also = -1, .numbers = numbers});
 }
