@@ -24,6 +24,9 @@ class Case:
         self.predicted = self.why = self.made = None
         self.number = next(numbers)
 
+    def key(self):
+        return str((self.command, self.model, self.words, self.run_words, self.measures, self.read.__name__))
+
     def error(self):
         return (self.predicted / self.measured - 1) * 100
 
@@ -240,6 +243,7 @@ def fms():
         for chip, gpus, machine in (("a100", 128, "fms-a100"), ("h100", 96, "fms-h100")):
             words = degrees(dp=gpus) + ["--zero", 3, "--seq", 4096, "--batch", 2 * gpus, "--micro-batch", 2]
             words += ["--software", "torch-compile-2024"]
+            words += ["--shard", 8] if r["sharding"] == "HSDP" else []
             # HFU over MFU says which share of the layers is recomputed; a whole one adds a third.
             share = 3 * (float(r[f"hfu_{chip}"]) / float(r[f"mfu_{chip}"]) - 1)
             layers = {"7b": 32, "13b": 40, "34b": 48, "70b": 80}[r["model"]]

@@ -315,7 +315,7 @@ TEST(test_llm__what_is_computed_again_stands_in_the_trace)
 
 TEST(test_llm__ranks_find_their_groups_and_neighbours)
 {
-    const orr_llm_options opt = {.tp = 2, .cp = 3, .dp = 4, .pp = 5, .ep = 6};
+    const orr_llm_options opt = {.tp = 2, .cp = 3, .dp = 4, .pp = 5, .ep = 6, .shard = 6};
     llm_layout l;
     int64_t v[LLM_SLOTS];
     orr_set *s;
@@ -555,6 +555,41 @@ TEST(test_llm__overlapped_experts_change_the_order_only)
                ORR_EUSAGE, &err);
 }
 
+/* 32 ranks in four replicas of 8: weights are gathered among 8, gradients scattered among 8 and then
+ * added up by four. */
+TEST(test_llm__replicas_add_up_what_shards_have)
+{
+    const orr_model m = model_named("llama-3-8b");
+    orr_llm_options opt = {.dp = 32, .zero = 3, .shard = 8, .seq = 1024};
+    orr_llm_memory got;
+    orr_set *s = make(&m, &opt);
+    const uint64_t scattered = sum_collectives(s, "grads.reduce", ORR_COLL_REDUCE_SCATTER);
+    const uint64_t added = sum_collectives(s, "grads.replicas", ORR_COLL_ALL_REDUCE);
+    CHECK_EQ_U(scattered / 8, added);
+    CHECK_EQ(size_of(s, 0, "mb0.layer3.weights.gather"), 218112000 * 2 / 8);
+    orr_set_close(s);
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 0, &got, &err), &err);
+    CHECK_EQ_U(got.optimizer, got.parameters / 8 * 12);
+    llm_layout l;
+    int64_t v[LLM_SLOTS], w[LLM_SLOTS];
+    CHECK_OK(orr_llm_complete(&m, &opt, &err), &err);
+    llm_layout_init(&l, &opt, false);
+    llm_layout_values(&l, 3, v);
+    llm_layout_values(&l, 19, w); /* the same share of another replica */
+    CHECK_EQ(v[LLM_AXIS_REPLICA], w[LLM_AXIS_REPLICA]);
+    CHECK(v[LLM_AXIS_DATA] != w[LLM_AXIS_DATA]);
+}
+
+/* The busiest rank has half as many again. */
+TEST(test_llm__busy_experts_take_more_tokens)
+{
+    const orr_model m = model_named("mixtral-8x7b");
+    const orr_llm_options opt = {.dp = 8, .ep = 8, .seq = 1024, .expert_load = 150};
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.moe.dispatch"), 1024 * 2 * 4096 * 2 * 3 / 2);
+    orr_set_close(s);
+}
+
 /* ---- what cannot be ---- */
 
 static void refuse(const char *name, orr_llm_options opt, const char *words)
@@ -670,6 +705,8 @@ int main(void)
         RUN(test_llm__a_stage_holds_as_many_micro_batches_as_its_schedule_says),
         RUN(test_llm__memory_by_hand),
         RUN(test_llm__memory_is_that_of_the_formulas_of_megatron),
+        RUN(test_llm__replicas_add_up_what_shards_have),
+        RUN(test_llm__busy_experts_take_more_tokens),
         RUN(test_llm__further_tokens_are_predicted_by_the_last_stage),
         RUN(test_llm__stages_at_the_ends_have_as_many_layers_as_one_says),
         RUN(test_llm__tokens_may_travel_once),

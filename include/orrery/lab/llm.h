@@ -64,7 +64,11 @@ typedef struct orr_llm_options {
                               one sends to experts travels while the other computes */
     bool sends_once; /* tokens go once to each rank, or node, that has experts of theirs (DeepEP) */
     uint32_t node_ranks; /* sends_once: ranks that reach each other without the network; 0: 8 */
-    bool has_mtp;        /* also the layers that predict further tokens, behind the last stage */
+    uint32_t
+        expert_load; /* tokens of the busiest rank's experts, in per cent of the mean; 0: 100 */
+    uint32_t
+        shard; /* zero: so many of dp * cp ranks share out, the others are replicas (HSDP); 0: all */
+    bool has_mtp; /* also the layers that predict further tokens, behind the last stage */
     uint64_t first_layers, last_layers; /* of the first and the last stage; 0: even */
     uint64_t batch;       /* sequences a step, all ranks together; 0: dp * micro_batch */
     uint64_t micro_batch; /* sequences a rank takes at a time; 0: 1 */

@@ -27,11 +27,12 @@
 typedef enum llm_axis {
     LLM_AXIS_TP,
     LLM_AXIS_CP,
-    LLM_AXIS_DATA, /* dp and cp together: whose gradients are added up */
+    LLM_AXIS_DATA, /* dp and cp together: whose gradients are added up; HSDP: of one replica */
     LLM_AXIS_EP,
     LLM_AXIS_EXPERT_DATA, /* ranks with the same experts */
     LLM_AXIS_TIED,        /* first and last stage, which share the embedding */
     LLM_AXIS_WORLD,
+    LLM_AXIS_REPLICA, /* HSDP: ranks with the same share */
     LLM_AXES
 } llm_axis;
 
@@ -45,6 +46,7 @@ typedef enum llm_peer {
 
 typedef struct llm_layout {
     uint32_t tp, cp, pp, dp, ep;
+    uint32_t shard;            /* of dp x cp, those that share out; all, but for HSDP */
     uint32_t degree[LLM_AXES]; /* ranks of a group */
     uint64_t first[LLM_AXES];  /* number of the axis's first group; 0: it has none */
     uint32_t ranks;

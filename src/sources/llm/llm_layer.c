@@ -909,11 +909,14 @@ static int add_routed(llm_steps *s, int from)
     const llm_job *g = s->g;
     const orr_model *m = g->m;
     const uint64_t copies = g->thin_tokens * m->experts_per_token * m->hidden;
-    const uint64_t sent = (uint64_t)((double)(g->thin_tokens * m->hidden) * copies_sent(g) + 0.5);
+    const double load = (double)g->opt.expert_load / 100;
+    const uint64_t sent =
+        (uint64_t)((double)(g->thin_tokens * m->hidden) * copies_sent(g) * load + 0.5);
     const ffn experts = {.up = "moe.up",
                          .activation = "moe.activation",
                          .down = "moe.down",
-                         .rows = (g->expert_tp ? g->thin_tokens : g->tokens) * m->experts_per_token,
+                         .rows = (g->expert_tp ? g->thin_tokens : g->tokens) *
+                                 m->experts_per_token * g->opt.expert_load / 100,
                          .width = m->expert_ffn,
                          .copies = m->experts / g->opt.ep,
                          .is_expert = true};

@@ -60,9 +60,11 @@ void llm_layout_init(llm_layout *l, const orr_llm_options *opt, bool is_tied)
     l->ranks = orr_llm_ranks(opt);
     l->degree[LLM_AXIS_TP] = l->tp;
     l->degree[LLM_AXIS_CP] = l->cp;
-    l->degree[LLM_AXIS_DATA] = blocks_of(l);
+    l->shard = opt->shard ? opt->shard : blocks_of(l);
+    l->degree[LLM_AXIS_DATA] = l->shard;
+    l->degree[LLM_AXIS_REPLICA] = blocks_of(l) / l->shard;
     l->degree[LLM_AXIS_EP] = l->ep;
-    l->spans_tensor = opt->ep > 1 && opt->expert_tp < opt->tp;
+    l->spans_tensor = opt->ep > 1 && opt->expert_tp && opt->expert_tp < opt->tp;
     l->degree[LLM_AXIS_EXPERT_DATA] =
         l->ep > 1 ? blocks_of(l) * (l->spans_tensor ? l->tp : 1) / l->ep : 1;
     l->degree[LLM_AXIS_TIED] = is_tied && l->pp > 1 ? 2 : 1;
@@ -97,7 +99,9 @@ static uint32_t group_index(const llm_layout *l, llm_axis axis, uint32_t rank)
     case LLM_AXIS_CP:
         return (at.pipeline * l->dp + at.data) * l->tp + at.tensor;
     case LLM_AXIS_DATA:
-        return at.pipeline * l->tp + at.tensor;
+        return (at.pipeline * (blocks_of(l) / l->shard) + at.block / l->shard) * l->tp + at.tensor;
+    case LLM_AXIS_REPLICA:
+        return (at.pipeline * l->shard + at.block % l->shard) * l->tp + at.tensor;
     case LLM_AXIS_EP:
         if (l->spans_tensor)
             return rank / l->ep;
@@ -116,6 +120,7 @@ static uint32_t group_index(const llm_layout *l, llm_axis axis, uint32_t rank)
 static uint32_t member(const llm_layout *l, llm_axis axis, uint32_t group, uint32_t i)
 {
     const uint32_t tensor = group % l->tp, rest = group / l->tp, ep = l->ep;
+    const uint32_t replicas = l->shard ? blocks_of(l) / l->shard : 1;
     const uint32_t ep_groups = l->spans_tensor ? 1 : blocks_of(l) / ep;
     switch (axis) {
     case LLM_AXIS_TP:
@@ -123,7 +128,9 @@ static uint32_t member(const llm_layout *l, llm_axis axis, uint32_t group, uint3
     case LLM_AXIS_CP:
         return rank_at(l, rest / l->dp, rest % l->dp * l->cp + i, tensor);
     case LLM_AXIS_DATA:
-        return rank_at(l, rest, i, tensor);
+        return rank_at(l, rest / replicas, rest % replicas * l->shard + i, tensor);
+    case LLM_AXIS_REPLICA:
+        return rank_at(l, rest / l->shard, i * l->shard + rest % l->shard, tensor);
     case LLM_AXIS_EP:
         if (l->spans_tensor)
             return group * ep + i;
@@ -253,6 +260,7 @@ static void fill_in(const orr_model *m, orr_llm_options *o)
     default_u32(&o->ep, 1);
     default_u32(&o->expert_tp, o->tp);
     default_u32(&o->node_ranks, 8);
+    default_u32(&o->expert_load, 100);
     default_u32(&o->steps, 1);
     default_u32(&o->prefetch, 1);
     default_u64(&o->micro_batch, 1);
@@ -319,6 +327,16 @@ static void check_degrees(checker *c)
                            o->ep, blocks);
     else if (o->ep > 1 && !c->m->experts)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "ep %u: %s has no experts", o->ep, c->m->name);
+    else if (o->expert_load < 100 || o->expert_load > 100000)
+        c->code =
+            orr_fail(c->err, ORR_EUSAGE, NULL,
+                     "expert load %u %%: the busiest rank has 100 %% to 100,000 %% of the mean",
+                     o->expert_load);
+    else if (o->shard && (blocks % o->shard || !o->zero || o->ep > 1))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "shard %u: it divides dp x cp = %" PRIu64
+                           " and needs zero 1 to 3 and no expert parallelism",
+                           o->shard, blocks);
     else if (o->has_mtp && !c->m->mtp_layers)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "mtp: %s has no layers that predict further tokens", c->m->name);

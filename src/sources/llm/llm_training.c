@@ -208,6 +208,9 @@ static void send_bucket(llm_sync *y, llm_bucket *b)
     llm_put_collect(y->p, b == &y->expert ? "experts.reduce" : "grads.reduce",
                     g->opt.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE, b->bytes, b->axis,
                     (llm_deps){b->after, b->count});
+    if (g->layout.degree[LLM_AXIS_REPLICA] > 1) /* behind it in the same stream */
+        llm_put_collect(y->p, "grads.replicas", ORR_COLL_ALL_REDUCE, share(g, b->axis, b->bytes),
+                        LLM_AXIS_REPLICA, LLM_AFTER(orr__build_last_on(&y->p->b, LLM_ON_DATA)));
     b->bytes = 0;
     b->count = 0;
 }
