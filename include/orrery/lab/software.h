@@ -6,7 +6,7 @@
  *
  * A step of the same model on the same machine took twice as long in 2020 as it does now; the
  * software of the time is part of what was measured.  `orrery stage --software` writes the kernels
- * that a preset launches; a run on a chip takes the host from it.  docs/software.md has the presets
+ * that a preset launches; a run on a chip takes the host from it.  docs/recipes.md has the presets
  * and where their figures come from.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_SOFTWARE_H
 #define ORRERY_LAB_SOFTWARE_H
