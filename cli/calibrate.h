@@ -6,5 +6,6 @@
 #include "option.h"
 
 extern const cli_command cli_cmd_calibrate_nccl;
+extern const cli_command cli_cmd_calibrate_kernels;
 
 #endif

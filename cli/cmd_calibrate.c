@@ -4,7 +4,8 @@
 #include "calibrate.h"
 #include "command.h"
 
-static const cli_command *const deeper[] = {&cli_cmd_calibrate_nccl, NULL};
+static const cli_command *const deeper[] = {&cli_cmd_calibrate_nccl, &cli_cmd_calibrate_kernels,
+                                            NULL};
 
 static const cli_example examples[] = {
     {"The output of nccl-tests on a machine:",
@@ -16,16 +17,20 @@ static const cli_example examples[] = {
 static orr_code calibrate_run(cli_context *c, orr_error *err)
 {
     (void)c;
-    return orr_fail(err, ORR_EUSAGE, NULL, "what was measured? 'orrery calibrate nccl FILE...'");
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "what was measured? 'orrery calibrate nccl FILE...' or 'orrery calibrate "
+                    "kernels FILE'");
 }
 
 const cli_command cli_cmd_calibrate = {
     .name = "calibrate",
     .summary = "fit a machine to what was measured on it",
     .description =
-        "Measurements in, a machine file out: 'orrery calibrate nccl' reads what nccl-tests printed.",
+        "Measurements in, a file out: 'orrery calibrate nccl' reads what nccl-tests printed and writes a machine, "
+        "'orrery calibrate kernels' reads what orrery_measure.py wrote and writes a chip.",
     .examples = examples,
-    .see_also = "orrery-calibrate-nccl(1), orrery-machine(1), orrery-nccl-tests(1)",
+    .see_also =
+        "orrery-calibrate-nccl(1), orrery-calibrate-kernels(1), orrery-machine(1), orrery-nccl-tests(1)",
     .deeper = deeper,
     .run = calibrate_run,
 };

@@ -18,7 +18,7 @@ static const cli_option options[] = {
 
 static const cli_argument arguments[] = {
     {"list|show|time", "what to do", CLI_ONCE},
-    {"CHIP", "a name from the list", CLI_MAYBE},
+    {"CHIP", "a name from the list, or a file of 'orrery calibrate kernels'", CLI_MAYBE},
     {"KERNEL", "time: what is computed, as \"gemm bf16 m=4096 n=4096 k=4096\"", CLI_ANY},
     {0},
 };
@@ -272,7 +272,14 @@ static orr_code chip_run(cli_context *c, orr_error *err)
     if (c->arg_count < 2)
         return orr_fail(err, ORR_EUSAGE, NULL, "chip %s: which chip?  orrery chip list has them",
                         what);
-    const orr_chip *const chip = orr_chip_find(c->args[1]);
+    const bool is_file = strchr(c->args[1], '.') || strchr(c->args[1], '/');
+    orr_chip own;
+    if (is_file) {
+        const orr_code code = orr_chip_read(c->args[1], &own, err);
+        if (code)
+            return code;
+    }
+    const orr_chip *const chip = is_file ? &own : orr_chip_find(c->args[1]);
     if (!chip)
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip %s; orrery chip list has them",
                         c->args[1]);

@@ -101,8 +101,16 @@ static orr_code create(orr_run *r, orr_error *err)
         c->own_system = &plain_system;
     const orr_chip *chip = c->hardware ? orr_chip_find(c->hardware) : NULL;
     const orr_software *software = NULL;
-    if (c->hardware && !chip)
-        return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip '%s'", c->hardware);
+    if (c->hardware && !chip) {
+        orr_chip *own = orr_arena_new(r->arena, 1, orr_chip);
+        if (!own)
+            return orr_no_memory(err);
+        if (!strchr(c->hardware, '.') && !strchr(c->hardware, '/'))
+            return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip '%s'", c->hardware);
+        if ((code = orr_chip_read(c->hardware, own, err)))
+            return code;
+        chip = own;
+    }
     if (c->software && (code = find_software(r, c->software, &software, err)))
         return code;
     const orr_sim_options opt = {

@@ -176,7 +176,14 @@ typedef struct orr_chip {
     double capped_power;
     double dispatch_us; /* what the host needs to issue an operator, eagerly; 0: not known */
     double bus_GBps;    /* to the host, a direction */
+    /* Of a file: the chip that it changes, factors of times by kind (0: 1), and their 90 % interval
+     * around them (0: the base's). */
+    const struct orr_chip *base;
+    double scale[ORR_KERNEL_KINDS], scale_low[ORR_KERNEL_KINDS], scale_high[ORR_KERNEL_KINDS];
 } orr_chip;
+
+/* What `orrery calibrate kernels` wrote.  Names are those of the chip that it is like. */
+ORR_API orr_code orr_chip_read(const char *path, orr_chip *out, orr_error *err) ORR_MUST_CHECK;
 
 /* In the order in which they are best read; NULL past the last. */
 ORR_API const orr_chip *orr_chip_at(size_t index);
