@@ -2,6 +2,8 @@
 /* command.c - the program's own table, finding commands, messages on stderr. */
 #include "command.h"
 
+#include "base/text/text.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,14 +62,26 @@ const char *cli_program_name(const cli_command *command)
     return command == &cli_program || command->now ? "" : "orrery ";
 }
 
+/* Names and paths may come from anywhere: what steers a terminal is shown as '?'. */
+static void put_plain(char *text)
+{
+    const orr_str all = orr_str_of(text);
+    for (size_t i = 0; i < all.len; i++)
+        if (orr_is_control(all, i) && text[i] != '\n')
+            text[i] = '?';
+}
+
 void cli_note(const cli_context *c, const char *fmt, ...)
 {
     va_list args;
     if (c->quiet)
         return;
+    char text[2000];
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    put_plain(text);
+    fputs(text, stderr);
 }
 
 void cli_answer_no(cli_context *c)
@@ -97,6 +111,7 @@ void cli_report(cli_context *c, const orr_error *err)
         return;
     c->has_reported = true;
     orr_error_text(err, text, sizeof text);
+    put_plain(text);
     if (err->where.path[0])
         fprintf(stderr, "%s%s%s\n", red, text, plain);
     else

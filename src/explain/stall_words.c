@@ -60,7 +60,7 @@ void orr__stall_put_name(orr_buf *b, orr_str name)
     size_t at = 0;
     while (at < name.len && at < LONGEST) {
         const size_t n = orr_utf8_length(p + at, name.len - at);
-        if (n <= 1 && (n == 0 || p[at] < 0x20 || p[at] == 0x7f || p[at] == '"'))
+        if (n == 0 || orr_is_control(name, at) || p[at] == '"')
             orr_buf_byte(b, '?');
         else
             orr_buf_add(b, p + at, n);

@@ -55,7 +55,8 @@ __attribute__((destructor)) static void end(void)
     char text[32];
     const char *path = getenv("FAULT_COUNT");
     const int len = snprintf(text, sizeof text, "%ld\n", (long)calls);
-    const long fd = path ? syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
+    const long fd =
+        path ? syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
     if (fd >= 0 && syscall(SYS_write, fd, text, len) == len)
         syscall(SYS_close, fd);
 }
@@ -219,7 +220,10 @@ int mkdir(const char *path, mode_t mode)
     return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 }
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*start)(void *), void *argument)
+int pthread_create(pthread_t *thread,
+                   const pthread_attr_t *how,
+                   void *(*start)(void *),
+                   void *argument)
 {
     return must_fail("thread") ? EAGAIN : REAL(pthread_create)(thread, how, start, argument);
 }

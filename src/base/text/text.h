@@ -66,6 +66,14 @@ static inline bool orr_is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* Does a character that steers a terminal begin at byte i?  C0 and delete are one byte, C1 (U+0080 to
+ * U+009F) two in UTF-8. */
+static inline bool orr_is_control(orr_str s, size_t i)
+{
+    const uint8_t c = (uint8_t)s.ptr[i];
+    return c < 0x20 || c == 0x7f || (c == 0xC2 && i + 1 < s.len && (uint8_t)s.ptr[i + 1] < 0xA0);
+}
+
 static inline bool orr__utf8_follows(uint8_t c)
 {
     return (c & 0xC0) == 0x80;

@@ -68,7 +68,7 @@ const char *orr__words_shown(orr_str s, char out[ORR__WORD_ROOM])
 {
     size_t i = 0;
     for (; i < s.len && i + 1 < ORR__WORD_ROOM; i++)
-        out[i] = (uint8_t)s.ptr[i] < ' ' || s.ptr[i] == 0x7f ? '?' : s.ptr[i];
+        out[i] = orr_is_control(s, i) ? '?' : s.ptr[i];
     out[i] = 0;
     return out;
 }

@@ -970,7 +970,7 @@ static void run_engine(engine *e)
             any |= form(e, &e->desks[i]);
         if (any && !e->code)
             run_iteration(e);
-        if (any || !has_work(e))
+        if (e->code || any || !has_work(e))
             continue;
         const uint64_t next = next_event(e);
         if (next == UINT64_MAX)

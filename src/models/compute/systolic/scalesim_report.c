@@ -5,6 +5,7 @@
 
 #include "base/formats/json.h"
 #include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <orrery/lab/units.h>
 
@@ -79,10 +80,8 @@ static void print_head(const orr_scalesim *r, orr_buf *b)
 static void print_name(orr_buf *b, orr_str name)
 {
     const size_t shown = name.len > NAME ? NAME - 1 : name.len;
-    for (size_t i = 0; i < shown; i++) {
-        const unsigned char c = (unsigned char)name.ptr[i];
-        orr_buf_byte(b, c < 0x20 || c == 0x7f ? '?' : c);
-    }
+    for (size_t i = 0; i < shown; i++)
+        orr_buf_byte(b, orr_is_control(name, i) ? '?' : (uint8_t)name.ptr[i]);
     if (name.len > NAME)
         orr_buf_byte(b, '+');
     for (size_t i = name.len; i < NAME; i++)
@@ -283,16 +282,19 @@ static void add_u64(orr_buf *b, uint64_t v)
     orr_buf_u64(b, v);
 }
 
-/* In quotes where a comma or a quote would be misread. */
+/* In quotes where a comma or a quote would be misread; behind an apostrophe where a spreadsheet would
+ * take the name for a formula and run it. */
 static void add_name(orr_buf *b, orr_str name)
 {
+    const bool is_formula = name.len && memchr("=+-@\t\r", name.ptr[0], 6);
     const bool is_plain = !name.len || (!memchr(name.ptr, ',', name.len) &&
                                         !memchr(name.ptr, '"', name.len) && name.ptr[0] != '#');
     if (is_plain) {
+        orr_buf_text(b, is_formula ? "'" : "");
         orr_buf_add(b, name.ptr, name.len);
         return;
     }
-    orr_buf_byte(b, '"');
+    orr_buf_text(b, is_formula ? "\"'" : "\"");
     for (size_t i = 0; i < name.len; i++) {
         if (name.ptr[i] == '"')
             orr_buf_byte(b, '"');
