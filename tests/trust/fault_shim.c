@@ -42,7 +42,7 @@ __attribute__((constructor)) static void begin(void)
     if ((text = getenv("FAULT_KIND")))
         kind = text;
     if ((text = getenv("FAULT_AT")))
-        fails_at = atol(text);
+        fails_at = strtol(text, NULL, 10);
     kills = getenv("FAULT_KILL") != NULL;
     text = getenv("FAULT_ODD");
     is_short = text && strcmp(text, "short") == 0;
