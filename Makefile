@@ -5,7 +5,8 @@
 #     make demo       end-to-end example                    (installs missing packages first)
 #     make test       all tests; last line: N passed, N failed (installs missing packages first); the goldens run a
 #                     second time under the address and undefined-behaviour sanitizers
-#     make check      all tests under these sanitizers, after a build with clang that allows no warning
+#     make check      all tests under these sanitizers, with every fault and many random runs, after a build with clang
+#                     that allows no warning and static analysis (tools/analyze.sh)
 #     make check-capture  orrery capture under a real PyTorch: of python3, or of a Debian 13 in a chroot
 #     make python     the Python package: a wheel, installed into BUILD/python-venv, where its tests run
 #     make bench      the benchmarks
@@ -58,6 +59,7 @@ check:
 	@tools/setup.sh build test clang
 	@$(MAKE) --no-print-directory build-clang/build.ninja
 	@ninja -C build-clang --quiet
+	@tools/analyze.sh
 	@$(MAKE) --no-print-directory build-san/build.ninja
 	@ninja -C build-san --quiet
 	@$(call browser-tests,build-san)
@@ -116,7 +118,7 @@ clean:
 
 $(BUILD)/build.ninja:
 	@tools/setup.sh --dry-run build
-	@meson setup $(BUILD) >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
+	@meson setup $(BUILD) -Dhardened=true -Db_pie=true >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
 
 # A tree configured before cmocka was there must look again, once.
 $(BUILD)/with-tests: | $(BUILD)/build.ninja

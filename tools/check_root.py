@@ -5,7 +5,7 @@
 import tree
 
 FILES = set(""".clang-format .clang-tidy .editorconfig .git-blame-ignore-revs .gitattributes .gitignore
-CHANGES.md CONTRIBUTING.md LICENSE Makefile README.md meson.build meson_options.txt pyproject.toml""".split())
+CHANGES.md CONTRIBUTING.md LICENSE Makefile README.md SECURITY.md meson.build meson_options.txt pyproject.toml""".split())
 FOLDERS = set(".ci bench capture cli docs examples include python src tests tools truth web".split())
 
 

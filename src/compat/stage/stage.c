@@ -413,9 +413,11 @@ static orr_code parse_list(stg_space *s,
                            size_t *count,
                            orr_error *err)
 {
-    const char *at = text.ptr, *end = text.ptr + text.len;
     *count = 0;
-    while (text.len && at <= end) {
+    if (!text.len) /* it may have no address to count from */
+        return ORR_OK;
+    const char *at = text.ptr, *end = text.ptr + text.len;
+    while (at <= end) {
         const char *comma = at < end ? memchr(at, ',', (size_t)(end - at)) : NULL;
         const char *stop = comma ? comma : end;
         if (*count == ORR__DIMS_MOST)

@@ -489,6 +489,8 @@ static void put_value(orr_buf *to, cursor *c)
 
 void python_text(orr_buf *to, orr_str json)
 {
+    if (!json.len) /* it may have no address to count from */
+        return;
     cursor c = {json.ptr, json.ptr + json.len};
     put_value(to, &c);
 }
