@@ -12,7 +12,7 @@ echo "exit $?"
 cat err
 ls tmp
 orrery check step.orr
-orrery run -q step.orr -s "$ORR_ROOT/examples/capture/system.json" -t "$ORR_ROOT/examples/capture/ring8.yml" | head -1
+orrery run -q --ideal step.orr -s "$ORR_ROOT/examples/capture/system.json" -t "$ORR_ROOT/examples/capture/ring8.yml" | head -1
 orrery capture -q -n 8 -o step.json.gz train.py 2>/dev/null
 cmp step.json.gz "$ORR_ROOT/tests/capture/graphs/tp.json.gz" && echo "the step itself"
 orrery capture -n 8 --hardware h200 --json -o step.orr train.py 2>/dev/null | sed 's/"captured.*//'

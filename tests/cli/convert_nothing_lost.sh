@@ -13,7 +13,7 @@ net() {
 }
 # Names of files, places in them and what is stored and simulated once may differ; nothing else.
 simulate() {
-    orrery run -q "$1" -s sys.json -t net.yml -m mem.json --json 2>&1 |
+    orrery run -q --ideal "$1" -s sys.json -t net.yml -m mem.json --json 2>&1 |
         sed -e '/"path":/d; /"content_hash/d; /"file":/d; /"byte":/d; /"ranks_distinct":/d; /"ranks_simulated":/d; /"events":/d; s/[xypq][.0-9a-z]*: byte [0-9]*/traces/g'
 }
 through() {

@@ -97,6 +97,9 @@ def from_events(path):
                         a.get("unfinished", False)))
     flows = [(e["args"]["span"], ps(e["args"].get("us", e["ts"])), e["ph"]) for e in events if e["ph"] in "sf"]
     flows = [(a[0], b[0], a[1], b[1]) for a, b in zip(flows[::2], flows[1::2])]
+    for _, to, left, _ in flows:  # a page draws a receive from when its message left
+        if out[to][5] == "receive" and left > out[to][2]:
+            out[to] = out[to][:2] + (min(left, out[to][3]),) + out[to][3:]
     counted = [(None if e["pid"] == job else e["pid"], e["name"], ps(e["ts"]), list(e["args"].values())[0])
                for e in events if e["ph"] == "C"]
     return out, flows, counted
