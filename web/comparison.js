@@ -14,7 +14,8 @@ import {changeText, countText, isKnown, roughText, shareText, timeExact, timeTex
  *  @type {{name: string, key: keyof Headline, show: (value: Maybe) => string, isMoreBetter: boolean | null}[]} */
 const FIGURES = [
     {name: 'Time', key: 'time_ns', show: timeText, isMoreBetter: false},
-    {name: 'Throughput', key: 'tokens_per_s', show: (value) => (isKnown(value) ? `${roughText(value)}\u00a0tokens/s` : roughText(value)), isMoreBetter: true},
+    {name: 'Throughput', key: 'tokens_per_s', show: (value) => (isKnown(value) ? `${roughText(Math.round(value))}\u00a0tokens/s` : roughText(value)), isMoreBetter: true},
+    {name: 'Per device', key: 'tokens_per_s_per_device', show: (value) => (isKnown(value) ? `${roughText(Math.round(value))}\u00a0tokens/s` : roughText(value)), isMoreBetter: true},
     {name: 'MFU', key: 'mfu', show: shareText, isMoreBetter: true},
     {name: 'Exposed communication', key: 'exposed_comm_ns', show: timeText, isMoreBetter: false},
     {name: 'Exposed share', key: 'exposed_comm_share', show: shareText, isMoreBetter: false},
@@ -22,13 +23,19 @@ const FIGURES = [
     {name: 'Events', key: 'events', show: countText, isMoreBetter: null},
 ];
 
-/** @param {number} before @param {number} after @param {boolean | null} isMoreBetter */
-function changeMark(before, after, isMoreBetter) {
+/** A model that is off is neither better nor worse than what was measured. @param {number} before @param {number} after @param {boolean | null} isMoreBetter @param {boolean} isModelError */
+function changeMark(before, after, isMoreBetter, isModelError) {
     if (before === 0 || before === after) return null;
     const share = after / before - 1;
+    if (isModelError) return el('span', {class: 'change even', title: 'one of the two was measured, the other simulated: the error of the model'}, `${changeText(share)} model error`);
     const tone = isMoreBetter === null || Math.abs(share) < 0.0005 ? 'even' : (share > 0) === isMoreBetter ? 'better' : 'worse';
     const word = tone === 'even' ? '' : ` ${tone}`;
     return el('span', {class: `change ${tone}`, title: `against the first run${word}`}, `${changeText(share)}${word}`);
+}
+
+/** @param {Run} a @param {Run} b */
+function isModelError(a, b) {
+    return (a.kind === 'measured') !== (b.kind === 'measured');
 }
 
 /** @param {Run[]} runs */
@@ -42,7 +49,7 @@ function figureTable(runs) {
             const value = /** @type {number | null} */ (run.headline?.[key] ?? null);
             const first = /** @type {number | null} */ (runs[0].headline?.[key] ?? null);
             return el('td', {class: 'number', title: key.endsWith('_ns') ? timeExact(value) : null}, el('span', {}, show(value)),
-                k > 0 && isKnown(value) && isKnown(first) ? changeMark(first, value, isMoreBetter) : null);
+                k > 0 && isKnown(value) && isKnown(first) ? changeMark(first, value, isMoreBetter, isModelError(runs[0], run)) : null);
         }))))));
 }
 

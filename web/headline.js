@@ -37,8 +37,10 @@ function flowFigures(run) {
 function figures(h, run) {
     const list = [];
     if (isKnown(h.time_ns)) list.push(figure('Time', timeText(h.time_ns), null, `From the first event to the last: ${timeExact(h.time_ns)}`));
-    if (isKnown(h.tokens_per_s)) list.push(figure('Throughput', `${roughText(h.tokens_per_s)}\u00a0tokens/s`, null, 'Tokens per second, over the whole job'));
-    if (isKnown(h.mfu)) list.push(figure('MFU', shareText(h.mfu), 'model FLOPs utilisation', 'The share of the peak arithmetic of all ranks that the model itself needed'));
+    if (isKnown(h.tokens_per_s)) list.push(figure('Throughput', `${roughText(Math.round(h.tokens_per_s))}\u00a0tokens/s`,
+        isKnown(h.tokens_per_s_per_device) ? `${roughText(Math.round(h.tokens_per_s_per_device))} per device` : null, 'Tokens per second, over the whole job'));
+    if (isKnown(h.tflops_per_device)) list.push(figure('Arithmetic', `${h.tflops_per_device.toPrecision(4)}\u00a0TFLOP/s`, 'per device', 'What the model needs, per second and device'));
+    if (isKnown(h.mfu)) list.push(figure('MFU', shareText(h.mfu), isKnown(h.peak_tflops) ? `of ${h.peak_tflops.toPrecision(4)} TFLOP/s${h.peak_of ? `: ${h.peak_of}` : ''}` : 'model FLOPs utilisation', 'The share of the peak arithmetic of all ranks that the model itself needed'));
     if (isKnown(h.exposed_comm_ns) || isKnown(h.exposed_comm_share)) {
         const share = isKnown(h.exposed_comm_share) ? shareText(h.exposed_comm_share) : null;
         const ns = isKnown(h.exposed_comm_ns) ? timeText(h.exposed_comm_ns) : null;

@@ -12,6 +12,10 @@
  * @property {Maybe} [ranks]
  * @property {Maybe} [ranks_simulated]  fewer than there are: those that do the same were simulated once
  * @property {Maybe} [tokens_per_s]
+ * @property {Maybe} [tokens_per_s_per_device]
+ * @property {Maybe} [tflops_per_device]
+ * @property {Maybe} [peak_tflops]
+ * @property {string | null} [peak_of]
  * @property {Maybe} [mfu]
  * @property {Maybe} [exposed_comm_ns]
  * @property {Maybe} [exposed_comm_share]

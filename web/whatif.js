@@ -15,14 +15,14 @@ export function whatIfPanel(run) {
     if (rows.length === 0) return missingPanel('whatif', 'What if', run.kind === 'measured'
         ? 'A measured run cannot be varied. Its traces can: orrery report TRACES --what-if simulate.'
         : 'No variations were tried. They need the traces: orrery run --report, or orrery report TRACES, with --what-if simulate.');
-    const most = Math.max(0.01, ...rows.map((row) => row.gain_share ?? 0));
+    const best = Math.max(0, ...rows.map((row) => row.gain_share ?? 0));
     /** @type {Column<WhatIf>[]} */
     const columns = [
         {title: 'Change', key: (row) => row.change, show: (row) => el('b', {}, row.change)},
         {title: 'Time', isNumber: true, key: (row) => row.time_ns, show: (row) => timeText(row.time_ns), exact: (row) => timeExact(row.time_ns)},
         {title: 'Change of the time', isNumber: true, key: (row) => row.gain_share, meaning: 'against this run; negative is faster',
-            show: (row) => el('span', {class: 'with-bar wide'}, smallBar((row.gain_share ?? 0) / most), isKnown(row.gain_share) ? changeText(-row.gain_share) : changeText(null))},
+            show: (row) => el('span', {class: 'with-bar wide'}, smallBar(Math.max(0, row.gain_share ?? 0)), isKnown(row.gain_share) ? changeText(-row.gain_share) : changeText(null))},
         {title: 'How it was found', key: (row) => row.how, show: (row) => row.how ?? ''},
     ];
-    return panel('whatif', 'What if', 'How the time would change if one thing were different.', sortableTable('Variations', columns, rows));
+    return panel('whatif', 'What if', best < 0.01 ? 'Nothing that was tried makes the run shorter by more than 1 %.' : 'How the time would change if one thing were different; bars are shares of this run.', sortableTable('Variations', columns, rows));
 }

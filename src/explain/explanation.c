@@ -10,6 +10,8 @@
 #include "what_if.h"
 
 #include "base/memory/memory.h"
+#include "run/engine.h"
+#include "run/run_state.h"
 
 #include <orrery/lab/stall.h>
 #include <orrery/run.h>
@@ -18,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WORDS = 160, MOST_LINKS = 2000, INPUTS = 3, STALL_LINES = 1000 };
+enum { MOST_WORDS = 160, MOST_LINKS = 2000, INPUTS = 3, STALL_LINES = 1000, OPTIONS = 16 };
 
 /* The busiest links, whatever the order in which they are visited. */
 typedef struct link_list {
@@ -43,6 +45,11 @@ struct orr_explanation {
     orr__what_ifs what_ifs;
     orr_run_input files[INPUTS];
     orr_report_input inputs[INPUTS];
+    orr__run_facts *facts; /* NULL: flows */
+    orr_report_option options[OPTIONS];
+    size_t option_count;
+    const char *notes[ORR__FACTS_WARNINGS + 1];
+    size_t note_count;
     char stall[sizeof((orr_error *)0)->message];
     const char *stall_lines[STALL_LINES];
     size_t stall_line_count;
@@ -68,6 +75,7 @@ void orr_explanation_destroy(orr_explanation *e)
     orr_free(e->links.list);
     orr_free(e->links.ends);
     orr_fabric_view_destroy(e->fabric);
+    orr__run_facts_destroy(e->facts);
     orr_free(e);
 }
 
@@ -206,13 +214,67 @@ static void add_dimensions(orr_explanation *g)
     }
 }
 
+/* ---- what stands behind the figures ---- */
+
+static void add_option(orr_explanation *g, const char *name, const char *value)
+{
+    if (value && g->option_count < OPTIONS)
+        g->options[g->option_count++] = (orr_report_option){name, value};
+}
+
+/* The keys of the system file that took part, as they were used. */
+static void add_system(orr_explanation *g, const orr_sim *s)
+{
+    const cfg_system *c = &s->system;
+    orr_arena *a = g->facts->arena;
+    const bool is_named = !s->joint;
+    if (c->roofline && !s->opt.chip) {
+        add_option(g, "peak-perf", orr_arena_print(a, "%.4g TFLOP/s", c->peak_perf / 1e12));
+        add_option(g, "local-mem-bw", orr_arena_print(a, "%.4g GB/s", c->local_mem_bw / 1e9));
+    }
+    add_option(g, "collectives", is_named ? "algorithms of the system file" : "as NCCL runs them");
+    if (!is_named)
+        return;
+    add_option(g, "preferred-dataset-splits",
+               orr_arena_print(a, "%llu", (unsigned long long)c->splits));
+    add_option(g, "active-chunks-per-dimension",
+               orr_arena_print(a, "%llu", (unsigned long long)c->active_chunks));
+    add_option(g, "collective-optimization", c->is_bw_aware ? "localBWAware" : "baseline");
+    add_option(g, "endpoint-delay",
+               orr_arena_print(a, "%llu ns", (unsigned long long)c->endpoint_delay));
+}
+
+static orr_code add_facts(orr_explanation *g)
+{
+    const orr_sim *s = g->r->is.sim;
+    const bool is_whole = orr_run_finished(g->r) == orr_run_ranks(g->r);
+    if (!s->watch)
+        return ORR_OK;
+    const orr_code code = orr__run_facts_take(s, &g->facts, g->err);
+    if (code)
+        return code;
+    const orr__throughput *p = &g->facts->throughput;
+    add_option(g, "machine", s->opt.machine);
+    add_option(g, "compute", g->facts->compute);
+    if (p->peak_flops > 0 && p->peak_of)
+        add_option(g, "peak",
+                   orr_arena_print(g->facts->arena, "%.4g TFLOP/s (%s)", p->peak_flops / 1e12,
+                                   p->peak_of));
+    add_system(g, s);
+    if (!is_whole && !orr_run_stall(g->r))
+        g->notes[g->note_count++] = stopped_note[0];
+    for (size_t i = 0; i < g->facts->warning_count; i++)
+        g->notes[g->note_count++] = g->facts->warnings[i];
+    return ORR_OK;
+}
+
 /* ---- a simulation ---- */
 
 static orr_code gather(orr_explanation *g, const orr_explain_options *opt)
 {
     orr_code code;
     if ((code = orr_run_timeline(g->r, &g->timeline, g->err)) || (code = add_path(g)) ||
-        (code = orr_run_fabric_view(g->r, &g->fabric, g->err)) ||
+        (code = add_facts(g)) || (code = orr_run_fabric_view(g->r, &g->fabric, g->err)) ||
         (code = make_room(&g->links, g->err)))
         return code;
     orr_run_visit_links(g->r, take_link, &g->links);
@@ -239,6 +301,7 @@ static void fill_run(orr_explanation *g, const orr_explain_options *opt)
         .tokens = orr__metadata_of(orr_run_traces(g->r), "tokens"),
         .flops = orr__metadata_of(orr_run_traces(g->r), "model_flops"),
         .peak_flops = orr_run_peak_flops(g->r),
+        .peak_of = g->facts ? g->facts->throughput.peak_of : NULL,
         .memory_capacity = (orr_bytes)orr__metadata_of(orr_run_traces(g->r), "device_bytes"),
         .steps = g->steps,
         .step_count = g->path ? g->path->step_count : 0,
@@ -253,8 +316,10 @@ static void fill_run(orr_explanation *g, const orr_explain_options *opt)
         .stall = stall ? stall->summary : NULL,
         .stall_lines = stall ? stall->lines : NULL,
         .stall_line_count = stall ? stall->line_count : 0,
-        .notes = stopped_note,
-        .note_count = !is_whole && !stall,
+        .options = g->options,
+        .option_count = g->option_count,
+        .notes = g->notes,
+        .note_count = g->note_count,
     };
 }
 

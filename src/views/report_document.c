@@ -71,8 +71,10 @@ static void put_best_change(const orr__study *s, orr_buf *b)
         if (!best || s->run->what_ifs[i].time_ns < best->time_ns)
             best = &s->run->what_ifs[i];
     const double gain = best && now > 0 ? 1 - (double)best->time_ns / now : 0;
-    if (gain < 0.005)
+    if (gain < 0.01) {
+        orr_buf_text(b, best ? " Nothing that was tried helps by 1 %." : "");
         return;
+    }
     orr_buf_print(b, " Of the changes tried, %s helps most: ", best->change);
     put_percent(b, gain);
     orr_buf_text(b, " less time.");
@@ -451,6 +453,11 @@ static void put_headline(const orr__study *s, writer *w)
     if (r->ranks_simulated && r->ranks_simulated < ranks_of(s))
         orr_json_put_u64(w, "ranks_simulated", r->ranks_simulated);
     put_real(w, "tokens_per_s", is_whole ? known(r->tokens / seconds) : (double)NAN);
+    const double per_device = is_whole ? 1 / (seconds * ranks_of(s)) : (double)NAN;
+    put_real(w, "tokens_per_s_per_device", known(r->tokens * per_device));
+    put_real(w, "tflops_per_device", known(r->flops * per_device / 1e12));
+    put_real(w, "peak_tflops", known(r->peak_flops / 1e12));
+    orr_json_put_text(w, "peak_of", r->peak_of);
     put_real(w, "mfu",
              is_whole ? known(r->flops / (seconds * r->peak_flops * ranks_of(s))) : (double)NAN);
     put_real(w, "exposed_comm_ns", exposed);

@@ -69,27 +69,22 @@ function writeFlows() {
 
 mkdirSync(to, {recursive: true});
 try {
-    orrery('demo', '--ranks', '1024', '-o', 'large', '-q');
+    orrery('demo', '-o', 'large', '-q');
     orrery('demo', '--ranks', '32', '-o', 'small', '-q');
-    orrery('machine', 'export', 'dgx-h100:128', '-o', 'large', '-q');
-    orrery('machine', 'export', 'dgx-h100:4', '-o', 'small', '-q');
-    /** @param {string} folder */
-    const files = (folder) => [join(folder, 'step.orr'), '-s', join(folder, 'system.json'), '-t', join(folder, 'network.yml'), '-m', join(folder, 'memory.json')];
-    orrery('report', ...files('large'), '--title', 'A training step on 1,024 ranks', '-o', 'large.html', '-q');
-    orrery('report', ...files('small'), '-n', 'aware', '--title', 'A training step on 32 ranks', '-o', 'small.html', '-q');
-    for (const network of ['unaware', 'aware']) orrery('run', ...files('small'), '-n', network, '--timeline', `${network}.json`, '-q');
+    orrery('stage', 'gpt2', '--tp', '4', '--batch', '2', '-o', 'step.orr', '-q');
+    for (const network of ['unaware', 'aware']) orrery('run', 'step.orr', '--machine', 'dgx-h100', '-n', network, '--timeline', `${network}.json`, '-q');
     orrery('report', 'unaware.json', 'aware.json', '--title', 'Without and with congestion', '-o', 'both.html', '-q');
     const browser = await launchBrowser();
-    await onReport(browser, 'large.html', 'light', async (page) => {
+    await onReport(browser, join('large', 'report.html'), 'light', async (page) => {
         await shoot(page, 'report');
         await shoot(page.locator('#timeline'), 'report_timeline');
     });
-    await onReport(browser, 'large.html', 'dark', async (page) => {
+    await onReport(browser, join('large', 'report.html'), 'dark', async (page) => {
         await zoomedTimeline(page);
         await shoot(page.locator('#timeline'), 'report_timeline_dark');
     });
-    await onReport(browser, 'small.html', 'dark', (page) => shoot(page.locator('#topology'), 'report_network'));
-    await onReport(browser, 'small.html', 'light', (page) => shoot(page.locator('#memory'), 'report_memory'));
+    await onReport(browser, join('small', 'report.html'), 'dark', (page) => shoot(page.locator('#topology'), 'report_network'));
+    await onReport(browser, join('small', 'report.html'), 'light', (page) => shoot(page.locator('#memory'), 'report_memory'));
     await onReport(browser, 'both.html', 'light', (page) => shoot(page, 'report_comparison'));
     writeFlows();
     await onReport(browser, 'flows.html', 'light', (page) => shoot(page.locator('#links .heatmap-place'), 'report_links'));

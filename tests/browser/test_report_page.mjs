@@ -421,7 +421,7 @@ for (const name of ['nothing', 'bare']) {
 
 test('runs are compared with the first, and each can be looked at', () => onSample('compare', async (page) => {
     const text = await page.locator('#comparison').innerText();
-    check(/baseline, measured/.test(text) && /better/.test(text), 'figures side by side');
+    check(/baseline, measured/.test(text) && /model error/.test(text), 'figures side by side');
     checkEqual(await page.locator('.tabs button').count(), 3);
     await page.locator('.tabs button').nth(2).click();
     check(/twice the network/.test(await page.locator('#inputs').innerText()), 'the parts are of the third run');

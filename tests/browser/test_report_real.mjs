@@ -39,13 +39,10 @@ async function onReport(name, work) {
 
 test('the report of a simulated training step opens, with every part that is known', async () => {
     orrery(['demo', '--ranks', '32', '-o', 'small', '-q']);
-    orrery(['machine', 'export', 'dgx-h100:4', '-o', 'small', '-q']);
-    const [set, system, network, memory] = ['step.orr', 'system.json', 'network.yml', 'memory.json'].map((name) => join('small', name));
-    orrery(['run', set, '-s', system, '-t', network, '-m', memory, '--report', 'step.html']);
+    orrery(['run', join('small', 'step.orr'), '--machine', 'dgx-h100', '--report', 'step.html']);
     const run = documentOf('step.html').runs[0];
     for (const row of run.breakdown) {
-        const parts = ['compute', 'comm_exposed', 'memory', 'host', 'waiting', 'bubble', 'idle'].map((part) => row[`${part}_ns`]);
-        checkNear(parts.reduce((a, b) => a + b), row.total_ns, 1, `the parts of ${row.name}`);
+        checkNear(row.compute_ns + row.comm_exposed_ns + row.memory_ns + row.host_ns + row.waiting_ns + row.bubble_ns + row.idle_ns, row.total_ns, 1, `the parts of ${row.name}`);
     }
     await onReport('step.html', async (page) => {
         for (const id of ['headline', 'breakdown', 'timeline', 'critical', 'collectives', 'topology', 'memory', 'pipeline', 'inputs']) {
@@ -64,8 +61,7 @@ test('the report of a simulated training step opens, with every part that is kno
 test('a file with markup in its name is shown as text', async () => {
     const hostile = '<img src=x onerror=document.body.dataset.hacked=1>.orr';
     copyFileSync(join(folder, 'small', 'step.orr'), join(folder, hostile));
-    const [system, network, memory] = ['system.json', 'network.yml', 'memory.json'].map((name) => join('small', name));
-    orrery(['run', hostile, '-s', system, '-t', network, '-m', memory, '--report', 'hostile.html']);
+    orrery(['run', hostile, '--machine', 'dgx-h100', '--report', 'hostile.html']);
     await onReport('hostile.html', async (page) => {
         checkEqual(await page.locator('img').count(), 0);
         checkEqual(await page.evaluate(() => document.body.dataset.hacked ?? null), null);
@@ -94,8 +90,8 @@ test('hostile names inside a measured trace stay text', async () => {
 });
 
 test('two runs are compared, and both can be looked at', async () => {
-    const [set, system, network, memory] = ['step.orr', 'system.json', 'network.yml', 'memory.json'].map((name) => join('small', name));
-    for (const model of ['unaware', 'aware']) orrery(['run', set, '-s', system, '-t', network, '-m', memory, '-n', model, '--timeline', `${model}.json`]);
+    orrery(['stage', 'gpt2', '--tp', '4', '--batch', '2', '-o', 'step.orr', '-q']);
+    for (const model of ['unaware', 'aware']) orrery(['run', 'step.orr', '--machine', 'dgx-h100', '-n', model, '--timeline', `${model}.json`]);
     orrery(['report', 'unaware.json', 'aware.json', '-o', 'both.html']);
     const [first, second] = documentOf('both.html').runs;
     check(second.headline.time_ns > first.headline.time_ns, 'congestion costs time');

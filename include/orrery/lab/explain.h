@@ -88,6 +88,7 @@ typedef struct orr_report_run {
     double tokens;                /* processed by the run; 0: not known */
     double flops;                 /* the model needs for them, over all ranks; 0: not known */
     double peak_flops;            /* per second and rank; 0: not known */
+    const char *peak_of;          /* whose peak that is: "h100, bf16 dense"; NULL: not said */
     orr_bytes memory_capacity;    /* of one rank; 0: not known */
     const orr_report_step *steps; /* the critical path, in the order of time */
     size_t step_count;
