@@ -9,6 +9,7 @@
 
 #include <orrery/version.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +22,15 @@ static const cli_option options[] = {
     {"most-spans", 0, "N", "most spans per timeline; the shortest are omitted", CLI_COUNT, 1,
      100000000, "1000000"},
     {"frequency", 0, "F", "clock of logs, as 1.5GHz or in MHz", .fallback = "1GHz"},
+    {"names", 0, "LIST", "names of the runs, comma-separated, in the order of the page"},
+    {"machine", 0, "LIST",
+     "traces: simulate on this cluster, or on each of these (comma-separated); see orrery machine list"},
     {"system", 's', "FILE", "traces: system file of ASTRA-sim (JSON)"},
     {"topology", 't', "FILE", "traces: network file of ASTRA-sim, or a topology"},
     {"memory", 'm', "FILE", "traces: remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "traces: communicator groups (JSON)"},
-    {"network", 'n', "unaware|aware|graph", "traces: network model"},
+    {"network", 'n', "LIST",
+     "traces: network model (fluid, unaware, aware, graph, packet), or several"},
     {"ranks-file", 0, "FILE", "traces: slow or late ranks, slow or failed links (YAML)"},
     {"what-if", 0, "auto|off|estimate|simulate", "traces: what faster hardware would change",
      .fallback = "auto"},
@@ -34,7 +39,7 @@ static const cli_option options[] = {
 
 static const cli_argument arguments[] = {
     {"RUN",
-     "a timeline (JSON), a folder of them, an Nsight export (SQLite), a log; or traces to simulate",
+     "a timeline (JSON), a folder of them, an Nsight export (SQLite), a log, the output of run --json; or traces to simulate",
      CLI_SOME},
     {0},
 };
@@ -53,6 +58,10 @@ static const cli_example examples[] = {
      "orrery run step.orr -s sys.json -t net.yml --timeline a.json", 0},
     {"", "orrery run step.orr -s sys.json -t net.yml -n aware --timeline b.json", 0},
     {"", "orrery report a.json b.json -o both.html", 0},
+    {"One step on two machines:", "orrery stage llama-3-8b --tp 8 --batch 4 -o llama.orr", 0},
+    {"",
+     "orrery report llama.orr --machine dgx-a100,dgx-h100 --names A100,H100 --what-if off -o two.html",
+     0},
     {"Figures for a script:", "orrery report a.json --json > a-figures.json", 0},
     {0},
 };
@@ -66,7 +75,27 @@ typedef struct work {
     bool has_logs, has_traces;
     bool has_stalled;
     orr_error stall;
+    const char *names; /* what is left of --names */
+    char name[256];
 } work;
+
+/* Takes the first word off a comma-separated list; false: none is left. */
+static bool take_word(const char **list, char *out, size_t room)
+{
+    const char *at = *list;
+    if (!at || !*at)
+        return false;
+    const size_t length = strcspn(at, ",");
+    snprintf(out, room, "%.*s", (int)(length < room ? length : room - 1), at);
+    *list = at[length] ? at + length + 1 : NULL;
+    return true;
+}
+
+/* The next of --names, else this. */
+static const char *name_of(work *w, const char *other)
+{
+    return take_word(&w->names, w->name, sizeof w->name) ? w->name : other;
+}
 
 /* Timelines of simulations say which network they had. */
 static bool is_simulated(const orr_timeline *t)
@@ -82,7 +111,7 @@ static bool is_simulated(const orr_timeline *t)
 
 static orr_code add_timeline(work *w, const char *path, orr_timeline *t, bool is_measured)
 {
-    const orr_report_run run = {.name = path,
+    const orr_report_run run = {.name = name_of(w, path),
                                 .timeline = t,
                                 .is_measured = is_measured,
                                 .ranks_shown = cli_text(w->c, "ranks")};
@@ -91,16 +120,20 @@ static orr_code add_timeline(work *w, const char *path, orr_timeline *t, bool is
     return code;
 }
 
-static orr_code simulate(work *w, const char *path)
+static orr_code simulate(work *w, const char *path, const char *machine, const char *network)
 {
     cli_context *c = w->c;
+    char name[600];
+    snprintf(name, sizeof name, "%s%s%s%s%s", path, machine ? " on " : "", machine ? machine : "",
+             network ? ", " : "", network ? network : "");
     const orr_run_config config = {.size = sizeof config,
                                    .traces = path,
                                    .system = cli_text(c, "system"),
                                    .topology = cli_text(c, "topology"),
                                    .memory = cli_text(c, "memory"),
                                    .groups = cli_text(c, "groups"),
-                                   .network = cli_text(c, "network"),
+                                   .machine = machine,
+                                   .network = network,
                                    .ranks_file = cli_text(c, "ranks-file"),
                                    .records = ORR_RUN_SPANS,
                                    .shows_progress = !c->quiet,
@@ -111,7 +144,7 @@ static orr_code simulate(work *w, const char *path)
     if (code)
         return code;
     const orr_code ran = cli_run_to_end(r, &why);
-    const orr_explain_options about = {.name = path,
+    const orr_explain_options about = {.name = name_of(w, name),
                                        .ranks_shown = cli_text(c, "ranks"),
                                        .what_if = cli_what_if_of(cli_text(c, "what-if"))};
     const bool is_stalled = ran == ORR_EINPUT && orr_run_stall(r);
@@ -129,24 +162,58 @@ static orr_code simulate(work *w, const char *path)
     return code;
 }
 
+/* On each machine and each network that is asked for. */
+static orr_code simulate_all(work *w, const char *path)
+{
+    const char *machines = cli_text(w->c, "machine");
+    char machine[256], network[64];
+    orr_code code = ORR_OK;
+    do {
+        const bool has_machine = take_word(&machines, machine, sizeof machine);
+        const char *networks = cli_text(w->c, "network");
+        do {
+            const bool has_network = take_word(&networks, network, sizeof network);
+            code = simulate(w, path, has_machine ? machine : NULL, has_network ? network : NULL);
+        } while (!code && networks);
+    } while (!code && machines);
+    return code;
+}
+
 static orr_code add_traces(work *w, const char *path)
 {
     w->has_traces = true;
-    if (!cli_given(w->c, "system") || !cli_given(w->c, "topology"))
-        return orr_fail(w->err, ORR_EUSAGE, NULL,
-                        "'%s' is not a timeline; to simulate traces, give --system and --topology",
-                        path);
-    return simulate(w, path);
+    if (!cli_given(w->c, "machine") && (!cli_given(w->c, "system") || !cli_given(w->c, "topology")))
+        return orr_fail(
+            w->err, ORR_EUSAGE, NULL,
+            "'%s' is not a timeline; to simulate traces, give --machine, or --system and "
+            "--topology",
+            path);
+    return simulate_all(w, path);
+}
+
+/* What run --json printed. */
+static orr_code add_saved(work *w, const char *path, bool *is_it)
+{
+    const char *names = w->names;
+    const orr_code code = orr_report_add_saved(w->report, path, name_of(w, path), is_it, w->err);
+    if (!*is_it)
+        w->names = names;
+    return code;
 }
 
 static orr_code add_run(work *w, const char *path)
 {
     cli_run_kind kind;
     orr_timeline *t;
-    orr_code code = cli_timeline_load(w->c, path, &kind, &t, w->err);
+    bool is_saved = false;
+    orr_code code = strstr(path, ".json") ? add_saved(w, path, &is_saved) : ORR_OK;
+    if (code || is_saved)
+        return code;
+    code = cli_timeline_load(w->c, path, &kind, &t, w->err);
     if (!code && kind == CLI_RUN_OTHER) {
         if (!strstr(path, ".json") || cli_given(w->c, "system"))
             return add_traces(w, path);
+
         code =
             cli_timeline_load_events(path, &t, w->err); /* its reader says what is wrong with it */
     }
@@ -161,8 +228,8 @@ static orr_code add_run(work *w, const char *path)
 /* Options that had nothing to act on are refused: they were meant to do something. */
 static orr_code check_use(const work *w)
 {
-    static const char *const of_traces[] = {"system",  "topology",   "memory", "groups",
-                                            "network", "ranks-file", "what-if"};
+    static const char *const of_traces[] = {"system",  "topology",   "memory",  "groups",
+                                            "network", "ranks-file", "what-if", "machine"};
     for (unsigned i = 0; i < sizeof of_traces / sizeof *of_traces && !w->has_traces; i++)
         if (cli_given(w->c, of_traces[i]))
             return orr_fail(w->err, ORR_EUSAGE, NULL, "--%s: there are no traces to simulate",
@@ -192,9 +259,15 @@ static orr_code report_run(cli_context *c, orr_error *err)
                                       .program = "orrery " ORR_VERSION,
                                       .made_from = line,
                                       .most_spans = (uint32_t)cli_count(c, "most-spans")};
-    work w = {.c = c, .err = err};
-    orr_code code = line ? orr_report_create(&about, &w.report, err)
-                         : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    work w = {.c = c, .err = err, .names = cli_text(c, "names")};
+    const char *to = cli_text(c, "output");
+    orr_code code = to && strcmp(to, "-") != 0 ? cli_check_place(to, err) : ORR_OK;
+    if (code) {
+        free(line);
+        return code;
+    }
+    code = line ? orr_report_create(&about, &w.report, err)
+                : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
     for (int i = 0; i < c->arg_count && !code; i++)
         code = add_run(&w, c->args[i]);
     if (!code)

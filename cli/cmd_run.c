@@ -747,28 +747,6 @@ static const char *taken_by(const cli_context *c, const char *path, const char *
     return NULL;
 }
 
-/* Said before the simulation, which may take hours, not after it. */
-static orr_code check_place(const char *path, orr_error *err)
-{
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
-    const char *slash = strrchr(path, '/');
-    char folder[4096] = ".";
-    struct stat st;
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return orr_fail(err, ORR_EIO, &w, "cannot write: it is a directory");
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return ORR_OK; /* a device or a pipe */
-    if (stat(folder, &st) != 0)
-        return orr_fail(err, ORR_EIO, &w, "cannot create: %s", strerror(errno));
-    if (!S_ISDIR(st.st_mode))
-        return orr_fail(err, ORR_EIO, &w, "cannot create: %s is not a directory", folder);
-    if (access(folder, W_OK | X_OK) != 0)
-        return orr_fail(err, ORR_EIO, &w, "cannot create: %s", strerror(errno));
-    return ORR_OK;
-}
-
 /* Nothing is written over what was read, or over another output. */
 static orr_code check_outputs(const cli_context *c, orr_error *err)
 {
@@ -778,7 +756,7 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
         if (by)
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s %s: same file as %s%s", outputs[i], path,
                             strcmp(by, "TRACES") == 0 ? "" : "--", by);
-        const orr_code code = strcmp(path, "-") == 0 ? ORR_OK : check_place(path, err);
+        const orr_code code = strcmp(path, "-") == 0 ? ORR_OK : cli_check_place(path, err);
         if (code)
             return code;
     }

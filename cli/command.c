@@ -4,9 +4,11 @@
 
 #include "base/text/text.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const cli_option program_options[] = {
@@ -122,4 +124,25 @@ void cli_report(cli_context *c, const orr_error *err)
         fprintf(stderr, "Try '%s --help'.\n", c->command->name);
     else
         fprintf(stderr, "Try 'orrery help %s'.\n", c->command->name);
+}
+
+orr_code cli_check_place(const char *path, orr_error *err)
+{
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    const char *slash = strrchr(path, '/');
+    char folder[4096] = ".";
+    struct stat st;
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return orr_fail(err, ORR_EIO, &w, "cannot write: it is a directory");
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return ORR_OK; /* a device or a pipe */
+    if (stat(folder, &st) != 0)
+        return orr_fail(err, ORR_EIO, &w, "cannot create: %s", strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return orr_fail(err, ORR_EIO, &w, "cannot create: %s is not a directory", folder);
+    if (access(folder, W_OK | X_OK) != 0)
+        return orr_fail(err, ORR_EIO, &w, "cannot create: %s", strerror(errno));
+    return ORR_OK;
 }

@@ -81,4 +81,7 @@ orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);
 /* A drawing that was too large to be laid out (cmd_view.c). */
 void cli_note_plain(const cli_context *c, const char *path, bool is_plain, bool is_dot);
 
+/* Whether a file can be written there: said before the work, which may take hours, not after it. */
+orr_code cli_check_place(const char *path, orr_error *err);
+
 #endif

@@ -43,6 +43,11 @@ ORR_API orr_code orr_report_add(orr_report *r,
                                 const orr_report_run *run,
                                 orr_error *err) ORR_MUST_CHECK;
 
+/* The same of a file that `orrery run --json` wrote; name NULL: the path.  *is_it is false, and
+ * nothing is added, where the file holds something else. */
+ORR_API orr_code orr_report_add_saved(
+    orr_report *r, const char *path, const char *name, bool *is_it, orr_error *err) ORR_MUST_CHECK;
+
 /* The page, and its data alone as JSON (without the events).  "-" is standard output; the file
  * appears whole. */
 ORR_API orr_code orr_report_write(const orr_report *r,
