@@ -59,9 +59,7 @@ static const cli_example examples[] = {
     {"", "orrery run step.orr -s sys.json -t net.yml -n aware --timeline b.json", 0},
     {"", "orrery report a.json b.json -o both.html", 0},
     {"One step on two machines:", "orrery stage llama-3-8b --tp 8 --batch 4 -o llama.orr", 0},
-    {"",
-     "orrery report llama.orr --machine dgx-a100,dgx-h100 --names A100,H100",
-     0},
+    {"", "orrery report llama.orr --machine dgx-a100,dgx-h100 --names A100,H100", 0},
     {"Figures for a script:", "orrery report a.json --json > a-figures.json", 0},
     {0},
 };

@@ -28,7 +28,7 @@ HEAD = """# Validation: collectives
 
 Written by `make validate`; do not edit. What was measured (`truth/collectives`, each file with its source) beside `orrery
 nccl-tests`. No constant was fitted to rows that judge. Errors are of bus bandwidth, ours over measured; the interval is the 90 % that
-the program states with each time.
+the program states with each time. Training steps and serving: [truth.md](truth.md), by `make truth`.
 
 """
 
