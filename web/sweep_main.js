@@ -151,3 +151,4 @@ class SweepPage {
 
 const sweepData = JSON.parse(byId('orrery-data').textContent ?? '{}');
 new SweepPage(new SweepTable(sweepData)).show();
+document.documentElement.dataset.page = 'ready';
