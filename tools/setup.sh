@@ -10,7 +10,7 @@ browser='chromium nodejs npm'
 # For the examples of sweeps on clusters; without them these skip themselves.
 cluster='openmpi-bin parallel slurm-wlm snakemake'
 docs="$browser fonts-inter"
-python='python3 python3-dev python3-pip python3-mesonpy python3-numpy python3-pandas python3-pytest mypy'
+python='python3 python3-dev python3-pip python3-mesonpy python3-numpy python3-pandas python3-pytest python3-matplotlib mypy'
 clang='clang-14 clang-tidy-14 cppcheck'
 fuzz="$clang libclang-rt-14-dev"
 

@@ -95,7 +95,7 @@ PyObject *core_attrs_dict(orr_attrs it);
 /* ---- functions of the module, by file ---- */
 
 extern PyMethodDef core_trace_functions[], core_set_functions[], core_run_functions[],
-    core_make_functions[];
+    core_make_functions[], core_sweep_functions[];
 
 /* ---- Python as a model (core_custom.c) ---- */
 

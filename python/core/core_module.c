@@ -159,6 +159,7 @@ static bool fill(PyObject *m)
            PyModule_AddFunctions(m, core_set_functions) == 0 &&
            PyModule_AddFunctions(m, core_run_functions) == 0 &&
            PyModule_AddFunctions(m, core_make_functions) == 0 &&
+           PyModule_AddFunctions(m, core_sweep_functions) == 0 &&
            PyModule_AddStringConstant(m, "version", orr_version()) == 0;
 }
 

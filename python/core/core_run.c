@@ -6,9 +6,11 @@
  * signal handler of ours, and progress needs no second thread in the run, which one thread may use at a time. */
 #include "core.h"
 
+#include <orrery/lab/chip.h>
 #include <orrery/lab/critical_path.h>
 #include <orrery/lab/explain.h>
 #include <orrery/lab/machine.h>
+#include <orrery/lab/software.h>
 #include <orrery/report.h>
 #include <orrery/version.h>
 
@@ -190,6 +192,17 @@ static bool take_options(PyObject *o, orr_run_config *c)
     return !PyErr_Occurred();
 }
 
+/* With a system of its own a run asks no chip: the machine's is named. */
+static void take_chip(const orr_machine *m, orr_run_config *c)
+{
+    const orr_chip *chip = c->hardware || c->is_ideal ? NULL : orr_chip_find(m->chip);
+    const orr_software *software = m->software[0] ? orr_software_find(m->software) : NULL;
+    if (chip)
+        c->hardware = chip->name;
+    if (chip && !c->software && software)
+        c->software = software->name;
+}
+
 /* The algorithms that a caller asks for by name stand in the lists of the system. */
 static bool take_algorithms(PyObject *o, orr_run_config *c, orr_system *s)
 {
@@ -214,6 +227,7 @@ static bool take_algorithms(PyObject *o, orr_run_config *c, orr_system *s)
             core_raise(code, &err);
             return false;
         }
+        take_chip(&m, c);
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char **list = (const char **)(void *)((char *)s + rows[i].offset);

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sweeps: a command for many values of its options, results in one database.
+
+Points run in processes that the library forks, and a process with threads, as a notebook is, must not fork like that; so
+the program in the package runs them, and this process looks at the database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+
+from . import _core
+from ._error import Error
+from ._result import _load
+from ._trace import Path, _encoded
+
+
+class Sweep:
+    """A database of results, one row per point."""
+
+    def __init__(self, database: Path) -> None:
+        self.database = os.fspath(database)
+
+    @property
+    def status(self) -> Dict[str, Any]:
+        """Points, how many are done and how many failed."""
+        return _core.sweep_status(self.database)
+
+    def rows(self, where: Optional[str] = None, *, sort: Optional[str] = None,
+             columns: Union[None, str, Sequence[str]] = None, limit: int = 0, failed: bool = False) -> List[Dict[str, Any]]:
+        """Results as dictionaries: axes, measures, and all that the commands said.
+
+        where and sort are expressions over columns ("tp <= 8 and fits", "-throughput.tokens_per_s").
+        """
+        named = columns if columns is None or isinstance(columns, str) else ",".join(columns)
+        return self._table({"where": where, "sort": sort, "columns": named, "limit": limit, "failed": failed})
+
+    def best(self, count: int = 10) -> List[Dict[str, Any]]:
+        """The best points by the goal of the specification."""
+        return self._table({"by_goal": True, "limit": count})
+
+    def _table(self, options: Mapping[str, Any]) -> List[Dict[str, Any]]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rows.json")
+            _core.sweep_table(self.database, path, _encoded(options))
+            document = _load(path)
+        names = [column["name"] for column in document["columns"]]
+        return [{"point": row["point"], **dict(zip(names, row["values"]))} for row in document["rows"]]
+
+    def frame(self, where: Optional[str] = None, **options: Any) -> Any:
+        """The rows as a pandas data frame."""
+        import pandas  # type: ignore
+        return pandas.DataFrame(self.rows(where, **options))
+
+    def __len__(self) -> int:
+        return int(self.status["points"])
+
+    def __iter__(self) -> Iterator[Dict[str, Any]]:
+        return iter(self.rows())
+
+    def __repr__(self) -> str:
+        status = self.status
+        return f"<orrery.Sweep {self.database}: {status['done']} of {status['points']} points, {status['failed']} failed>"
+
+
+def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path] = None, *, jobs: int = 0,
+          timeout: int = 0, cache: Optional[Path] = None, retry: bool = False,
+          callback: Optional[Callable[[Dict[str, Any]], None]] = None) -> Sweep:
+    """Runs commands for every point of a specification (docs/format/sweep.md), a file or a dictionary.
+
+        s = orrery.sweep({"command": "stage, run", "options": {"model": "gpt2", "machine": "dgx-h100", "dp": 8, ...},
+                          "axes": {"zero": [0, 1, 2, 3]}, "goal": "min simulated_ns"}, "grid.db")
+        s.best(3); s.frame()
+
+    What the database has already is not computed again.  callback(status) is called about five times a second while
+    points run; an exception of it, and Ctrl-C, end the sweep, and what was computed stays.
+    """
+    from .__main__ import program
+    with tempfile.TemporaryDirectory() as folder:
+        if isinstance(specification, Mapping):
+            if database is None:
+                raise Error("a specification in a dictionary needs a database to write to")
+            spec = os.path.join(folder, "sweep.yaml")
+            with open(spec, "w", encoding="utf-8") as file:
+                json.dump(specification, file)  # YAML, as it happens
+        else:
+            spec = os.fspath(specification)
+        to = os.fspath(database) if database is not None else os.path.splitext(spec)[0] + ".db"
+        words = [program(), "sweep", spec, "-o", to, "--jobs", str(jobs), "--quiet"]
+        words += ["--timeout", str(timeout)] if timeout else []
+        words += ["--cache", os.fspath(cache)] if cache is not None else []
+        words += ["--retry"] if retry else []
+        log = os.path.join(folder, "log")
+        with open(log, "wb") as out:
+            child = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+            try:
+                while True:
+                    try:
+                        child.wait(0.2)
+                        break
+                    except subprocess.TimeoutExpired:
+                        if callback is not None and os.path.exists(to):
+                            _tell(callback, to)
+            except BaseException:
+                child.terminate()
+                child.wait()
+                raise
+        with open(log, encoding="utf-8", errors="replace") as file:
+            said = file.read().strip().splitlines()
+    # 1: points failed, which the database says
+    if child.returncode not in (0, 1) or not os.path.exists(to):
+        code = {2: "usage", 3: "input", 4: "io"}.get(child.returncode, "bug")
+        text = next((line for line in said if "error" in line or line.startswith("orrery")), said[-1] if said else "")
+        raise Error(text.split("error: ", 1)[-1] or f"the sweep ended with status {child.returncode}", code=code)
+    done = Sweep(to)
+    if callback is not None:
+        callback(done.status)
+    return done
+
+
+def _tell(callback: Callable[[Dict[str, Any]], None], database: str) -> None:
+    try:
+        status = _core.sweep_status(database)
+    except Error:  # not all of it is there yet
+        return
+    callback(status)
