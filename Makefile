@@ -53,6 +53,7 @@ test:
 	@$(if $(sanitized),$(MAKE) --no-print-directory build-sanitized/build.ninja && ninja -C build-sanitized --quiet cli/bin.stamp)
 	@$(call browser-tests,$(BUILD))
 	@$(python-tests)
+	@$(if $(sanitized),tools/make_python.sh build-sanitized >/dev/null || true)
 	@tests/run --build $(BUILD) $(if $(sanitized),--sanitized build-sanitized) $(TESTS)
 
 check:
