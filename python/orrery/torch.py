@@ -8,7 +8,7 @@
     orrery.run(r.set, machine="dgx-h100")
 
 Two recorders of PyTorch run at once, the observer of the host (execution trace) and the profiler (Kineto); what they
-wrote is linked when the block ends.  In a distributed job every rank records into the same folder, and rank 0 links the
+wrote is linked when the block ends.  Run a step or two before the block, as for any measurement.  In a distributed job every rank records into the same folder, and rank 0 links the
 whole job.  PyTorch is imported when the block is entered, not before.
 """
 
@@ -73,6 +73,9 @@ class record:
         activities = [profiler.ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(profiler.ProfilerActivity.CUDA)
+        with profiler.profile(activities=activities, record_shapes=True):  # its first start takes milliseconds
+            if torch.cuda.is_available():
+                torch.ones(1, device="cuda")
         self._observer = profiler.ExecutionTraceObserver()
         self._observer.register_callback(self.host)
         self._profiler = profiler.profile(activities=activities, record_shapes=True)

@@ -158,6 +158,7 @@ def torch(monkeypatch):
     made.profiler = types.SimpleNamespace(
         ExecutionTraceObserver=Observer, profile=Profiler, ProfilerActivity=types.SimpleNamespace(CPU="cpu", CUDA="cuda"))
     made.cuda = types.SimpleNamespace(is_available=lambda: True, synchronize=lambda: Observer.calls.append("wait"))
+    made.ones = lambda *_, device: Observer.calls.append("ones")
     made.distributed = types.SimpleNamespace(is_available=lambda: False)
     monkeypatch.setitem(sys.modules, "torch", made)
     monkeypatch.delenv("RANK", raising=False)
@@ -168,7 +169,8 @@ def torch(monkeypatch):
 def test_recording_links_what_was_recorded(torch, tmp_path):
     with orrery.torch.record(tmp_path / "t") as r:
         r.step()
-    assert Observer.calls == ["register", "start", "profile", "step", "wait", "profiled", "stop", "unregister"]
+    assert Observer.calls == ["profile", "ones", "profiled",  # the profiler's own start-up is not in the traces
+                              "register", "start", "profile", "step", "wait", "profiled", "stop", "unregister"]
     assert (tmp_path / "t/host.0.json").exists() and (tmp_path / "t/device.0.json").exists()
     want = orrery.link([HOST, DEVICE])
     assert r.set.node_count == want.node_count and orrery.run(r.set).time_ns == orrery.run(want).time_ns
