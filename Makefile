@@ -84,6 +84,7 @@ truth: all
 
 validate: all
 	@truth/collectives/validate.py --build $(BUILD) --write docs/validation.md --check
+	@truth/truth.py --build $(BUILD) --check --table megatron-2020 --table megatron-2021 --table korthikanti-2022 --table llama3
 
 fit-nccl: all
 	@tools/fit_nccl.py --build $(BUILD)
