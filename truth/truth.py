@@ -59,6 +59,7 @@ class Wall:
             else:
                 ran = json.loads(self.call(["run", traces, *case.run_words, *self.options, "--json"]))
                 case.predicted = case.read_run(ran)
+                case.made["interval_ns"] = ran.get("interval_ns")
         except (RuntimeError, subprocess.TimeoutExpired, KeyError, ValueError) as e:
             case.why = str(e)[:200]
         for path in self.folder.glob(f"{stem}.*"):
@@ -116,7 +117,8 @@ def main():
                 if args.rows:
                     print("\n".join(result.rows()), flush=True)
     if args.write:
-        Path(args.write).write_text(truth_page.page(results))
+        Path(args.write).write_text(truth_page.page(results) + truth_page.intervals(results))
+        truth_page.draw(results, Path(args.write).parent / "pictures")
     if args.limits:
         print(truth_page.limits(results), end="")
     return check(results) if args.check else 0

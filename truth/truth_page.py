@@ -106,6 +106,8 @@ def page(results):
     lines.append("\n")
     for r in results:
         lines.append(f"## {r.name}\n\n{r.table.about}\n\n")
+        if len(r.done) > 2:
+            lines.append(f"![measured and predicted](pictures/truth_{r.name}.svg)\n\n")
         if r.table.wrong:
             lines.append(f"Where it is wrong, and why: {r.table.wrong}\n\n")
         if r.failed:
@@ -116,6 +118,32 @@ def page(results):
             lines.append(f"| {c.label} | {c.measured:.4g} {c.unit} | {c.predicted:.4g} {c.unit} | {c.error():+.1f} % |\n")
         lines.append(f"\nThe {min(40, len(shown))} worst of {r.count} rows.\n\n" if r.count > 40 else "\n")
     return "".join(lines)
+
+
+def is_covered(case):
+    low, high = case.made["interval_ns"]
+    return low <= case.measured * 1e6 <= high
+
+
+def intervals(results):
+    """How many measured values lie within the 90 % intervals."""
+    lines = ["## Intervals\n\n`orrery run` on a chip says within what 90 % of the errors stay. How many of the rows above do, and "
+             "half the width of the interval on average:\n\n| table | rows | inside | half width |\n|---|---|---|---|\n"]
+    for r in results:
+        known = [c for c in r.done if c.made and c.made.get("interval_ns") and c.measures == "time"]
+        if not known:
+            continue
+        inside = 100 * statistics.fmean(map(is_covered, known))
+        width = 100 * statistics.fmean((c.made["interval_ns"][1] - c.made["interval_ns"][0]) / 2e6 / c.predicted for c in known)
+        lines.append(f"| {r.name} | {len(known)} | {inside:.0f} % | {width:.1f} % |\n")
+    return "".join(lines)
+
+
+def draw(results, folder):
+    for r in results:
+        text = svg(r)
+        if text:
+            (folder / f"truth_{r.name}.svg").write_text(text)
 
 
 def limits(results):
