@@ -34,12 +34,12 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"On the machine with the GPU:", "python3 orrery_measure.py -o measured.csv", 127},
-    {"The chip that has these times:",
+    {"Measured kernels (on a GPU: python3 orrery_measure.py -o measured.csv):",
      "printf 'kernel,us\\nnorm bf16 m=4096 n=4096 rms,24.8\\nnorm bf16 m=8192 n=4096 rms,46\\n"
      "norm bf16 m=8192 n=8192 rms,89\\n' > measured.csv",
      0},
-    {"", "orrery calibrate kernels measured.csv --like h200 -o mine.yml", 0},
+    {"The chip that has these times:",
+     "orrery calibrate kernels measured.csv --like h200 -o mine.yml", 0},
     {"", "orrery chip time mine.yml 'norm bf16 m=16384 n=4096 rms'", 0},
     {0},
 };
@@ -287,6 +287,6 @@ const cli_command cli_cmd_calibrate_kernels = {
     .options = options,
     .arguments = arguments,
     .examples = examples,
-    .see_also = "orrery-chip(1), orrery-run(1), orrery-calibrate-nccl(1)",
+    .see_also = "orrery-calibrate-nccl(1), orrery-chip(1), orrery-run(1)",
     .run = calibrate_kernels_run,
 };

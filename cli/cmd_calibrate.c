@@ -30,7 +30,7 @@ const cli_command cli_cmd_calibrate = {
         "'orrery calibrate kernels' reads what orrery_measure.py wrote and writes a chip.",
     .examples = examples,
     .see_also =
-        "orrery-calibrate-nccl(1), orrery-calibrate-kernels(1), orrery-machine(1), orrery-nccl-tests(1)",
+        "orrery-calibrate-kernels(1), orrery-calibrate-nccl(1), orrery-machine(1), orrery-nccl-tests(1)",
     .deeper = deeper,
     .run = calibrate_run,
 };
