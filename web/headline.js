@@ -36,7 +36,7 @@ function flowFigures(run) {
 /** Only figures that are known are shown. @param {Headline} h @param {Run} run */
 function figures(h, run) {
     const list = [];
-    if (isKnown(h.time_ns)) list.push(figure('Time', timeText(h.time_ns), null, `From the first event to the last: ${timeExact(h.time_ns)}`));
+    if (isKnown(h.time_ns)) list.push(figure('Time', timeText(h.time_ns), isKnown(h.time_low_ns) && isKnown(h.time_high_ns) ? `${timeText(h.time_low_ns)} to ${timeText(h.time_high_ns)} (90 %)` : null, `From the first event to the last: ${timeExact(h.time_ns)}`));
     if (isKnown(h.tokens_per_s)) list.push(figure('Throughput', `${roughText(Math.round(h.tokens_per_s))}\u00a0tokens/s`,
         isKnown(h.tokens_per_s_per_device) ? `${roughText(Math.round(h.tokens_per_s_per_device))} per device` : null, 'Tokens per second, over the whole job'));
     if (isKnown(h.tflops_per_device)) list.push(figure('Arithmetic', `${h.tflops_per_device.toPrecision(4)}\u00a0TFLOP/s`, 'per device', 'What the model needs, per second and device'));

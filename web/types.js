@@ -12,6 +12,8 @@
  * @property {Maybe} [ranks]
  * @property {Maybe} [ranks_simulated]  fewer than there are: those that do the same were simulated once
  * @property {Maybe} [tokens_per_s]
+ * @property {Maybe} [time_low_ns]      90 % of such runs take so long
+ * @property {Maybe} [time_high_ns]
  * @property {Maybe} [tokens_per_s_per_device]
  * @property {Maybe} [tflops_per_device]
  * @property {Maybe} [peak_tflops]

@@ -453,6 +453,8 @@ static void put_headline(const orr__study *s, writer *w)
     if (r->ranks_simulated && r->ranks_simulated < ranks_of(s))
         orr_json_put_u64(w, "ranks_simulated", r->ranks_simulated);
     put_real(w, "tokens_per_s", is_whole ? known(r->tokens / seconds) : (double)NAN);
+    put_real(w, "time_low_ns", is_whole ? known(r->low_ns) : (double)NAN);
+    put_real(w, "time_high_ns", is_whole ? known(r->high_ns) : (double)NAN);
     const double per_device = is_whole ? 1 / (seconds * ranks_of(s)) : (double)NAN;
     put_real(w, "tokens_per_s_per_device", known(r->tokens * per_device));
     put_real(w, "tflops_per_device", known(r->flops * per_device / 1e12));

@@ -87,6 +87,7 @@ typedef struct orr_report_run {
     uint32_t ranks_simulated;     /* which stand for all ranks; 0: not said */
     double tokens;                /* processed by the run; 0: not known */
     double flops;                 /* the model needs for them, over all ranks; 0: not known */
+    double low_ns, high_ns;       /* 90 % of such runs take so long; both 0: not known */
     double peak_flops;            /* per second and rank; 0: not known */
     const char *peak_of;          /* whose peak that is: "h100, bf16 dense"; NULL: not said */
     orr_bytes memory_capacity;    /* of one rank; 0: not known */
