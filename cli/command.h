@@ -15,6 +15,7 @@
 /* clang-format off */
 #define CLI_COMMANDS(X) \
     X(demo) \
+    X(plan) \
     X(gen) \
     X(model) \
     X(machine) \

@@ -134,6 +134,14 @@ ORR_API orr_code orr_llm_memory_of(const orr_model *m,
                                    orr_llm_memory *out,
                                    orr_error *err) ORR_MUST_CHECK;
 
+/* Of the fullest pipeline rank, for each ZeRO stage in turn, whatever that of the options is: for those who
+ * try many. */
+enum { ORR_LLM_ZEROS = 4 };
+ORR_API orr_code orr_llm_memory_most(const orr_model *m,
+                                     const orr_llm_options *opt,
+                                     orr_llm_memory out[ORR_LLM_ZEROS],
+                                     orr_error *err) ORR_MUST_CHECK;
+
 typedef enum orr_llm_task { ORR_LLM_FORWARD, ORR_LLM_BACKWARD, ORR_LLM_WEIGHTS } orr_llm_task;
 
 /* What a pipeline rank does, in order, and the bytes it holds when each task is done. */

@@ -124,6 +124,26 @@ typedef struct share {
     uint64_t chunk_bytes[LLM_CHUNKS_MOST]; /* activations of a micro-batch, by chunk */
 } share;
 
+/* What a layer has and holds: worked out once for layers that are alike. */
+typedef struct layer_share {
+    bool is_known;
+    uint64_t layer;
+    uint64_t dense, expert, kept, full;
+} layer_share;
+
+static void measure_layer(const llm_job *g, uint64_t layer, layer_share *x)
+{
+    const bool is_new = !x->is_known || !orr_model_is_alike(g->m, layer, x->layer);
+    if (is_new) {
+        llm_layer_parameters(g, layer, &x->dense, &x->expert);
+        x->full = g->opt.recompute >= ORR_RECOMPUTE_FULL ? full_layer_bytes(g, layer) : 0;
+    }
+    if (is_new || llm_is_recomputed(g, layer) != llm_is_recomputed(g, x->layer))
+        x->kept = layer_bytes(g, layer);
+    x->layer = layer;
+    x->is_known = true;
+}
+
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
@@ -133,16 +153,16 @@ static void measure_chunk(share *s, uint32_t chunk)
 {
     const llm_job *g = s->g;
     const uint32_t stage = chunk * g->opt.pp + s->rank;
-    uint64_t first, end, dense, expert, bytes = 0;
+    uint64_t first, end, bytes = 0;
+    layer_share x = {0};
     llm_stage_layers(g, stage, &first, &end);
     for (uint64_t layer = first; layer < end; layer++) {
-        llm_layer_parameters(g, layer, &dense, &expert);
-        s->dense += dense;
-        s->expert += expert;
-        s->largest = max_u64(s->largest, (dense + expert) * g->weight);
-        bytes += layer_bytes(g, layer);
-        if (g->opt.recompute >= ORR_RECOMPUTE_FULL)
-            s->working = max_u64(s->working, full_layer_bytes(g, layer));
+        measure_layer(g, layer, &x);
+        s->dense += x.dense;
+        s->expert += x.expert;
+        s->largest = max_u64(s->largest, (x.dense + x.expert) * g->weight);
+        bytes += x.kept;
+        s->working = max_u64(s->working, x.full);
     }
     if (stage == 0)
         s->dense += llm_embedding_parameters(g);
@@ -247,6 +267,25 @@ static orr_code measure(const orr_model *m,
     return ORR_OK;
 }
 
+/* With another ZeRO stage than that of the options. */
+static void fill_memory(const share *s, const most *peak, uint32_t zero, orr_llm_memory *out)
+{
+    const llm_job *g = s->g;
+    const uint64_t master = g->opt.dtype == ORR_DTYPE_FP32 || g->is_pure ? 0 : 4;
+    const uint64_t moments = 2 * (g->is_pure ? g->weight : 4);
+    *out = (orr_llm_memory){.parameters = s->dense + s->expert,
+                            .weights = of_parameters(s, g->weight, zero >= 3),
+                            .grads = of_parameters(s, g->grad, zero >= 2),
+                            .optimizer = of_parameters(s, moments + master, zero >= 1),
+                            .activations = peak->bytes,
+                            .working = s->working,
+                            .micro_batches_kept = peak->kept};
+    if (zero >= 3 && g->layout.degree[LLM_AXIS_DATA] > 1)
+        out->weights += s->largest * (g->opt.prefetch + 1);
+    out->peak = out->weights + out->grads + out->optimizer + out->activations + out->working;
+    out->fits = out->peak <= g->opt.device_bytes;
+}
+
 orr_code orr_llm_memory_of(const orr_model *m,
                            const orr_llm_options *opt,
                            uint32_t pipeline_rank,
@@ -259,22 +298,43 @@ orr_code orr_llm_memory_of(const orr_model *m,
     orr_code code = measure(m, opt, pipeline_rank, &g, &s, err);
     if (!code)
         code = walk(&s, take_most, &peak, err);
+    if (!code)
+        fill_memory(&s, &peak, g.opt.zero, out);
+    return code;
+}
+
+/* A schedule repeats itself once its pipeline is full: more micro-batches hold nothing more. */
+static void shorten(llm_job *g)
+{
+    const uint64_t enough = 4 * (uint64_t)g->opt.pp;
+    if (g->opt.pipeline != ORR_PIPELINE_GPIPE && g->micro_batches > enough)
+        g->micro_batches = enough;
+}
+
+orr_code orr_llm_memory_most(const orr_model *m,
+                             const orr_llm_options *opt,
+                             orr_llm_memory out[ORR_LLM_ZEROS],
+                             orr_error *err)
+{
+    llm_job g;
+    orr_code code = llm_init(&g, m, opt, err);
     if (code)
         return code;
-    const uint64_t master = g.opt.dtype == ORR_DTYPE_FP32 || g.is_pure ? 0 : 4;
-    const uint64_t moments = 2 * (g.is_pure ? g.weight : 4);
-    *out = (orr_llm_memory){.parameters = s.dense + s.expert,
-                            .weights = of_parameters(&s, g.weight, g.opt.zero >= 3),
-                            .grads = of_parameters(&s, g.grad, g.opt.zero >= 2),
-                            .optimizer = of_parameters(&s, moments + master, g.opt.zero >= 1),
-                            .activations = peak.bytes,
-                            .working = s.working,
-                            .micro_batches_kept = peak.kept};
-    if (g.opt.zero >= 3 && g.layout.degree[LLM_AXIS_DATA] > 1)
-        out->weights += s.largest * (g.opt.prefetch + 1);
-    out->peak = out->weights + out->grads + out->optimizer + out->activations + out->working;
-    out->fits = out->peak <= g.opt.device_bytes;
-    return ORR_OK;
+    shorten(&g);
+    for (uint32_t rank = 0; rank < g.opt.pp && !code; rank++) {
+        share s = {.g = &g, .rank = rank};
+        most peak = {0};
+        for (uint32_t c = 0; c < g.opt.chunks; c++)
+            measure_chunk(&s, c);
+        code = walk(&s, take_most, &peak, err);
+        for (uint32_t zero = 0; zero < ORR_LLM_ZEROS && !code; zero++) {
+            orr_llm_memory own;
+            fill_memory(&s, &peak, zero, &own);
+            if (rank == 0 || own.peak > out[zero].peak)
+                out[zero] = own;
+        }
+    }
+    return code;
 }
 
 orr_code orr_llm_moments(const orr_model *m,

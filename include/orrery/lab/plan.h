@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h - which parallelism for a model on a machine: every legal plan, searched.
+ *
+ *     orr_plan_options opt = {.size = sizeof opt, .model = &model, .machine = "dgx-h100:128",
+ *                             .batch = 1024, .seq = 8192};
+ *     orr_plan_search *s;
+ *     if (orr_plan_search_create(&opt, &s, &err) || orr_plan_search_run(s, &err)) return report(&err);
+ *     for (size_t i = 0; i < orr_plan_count(s) && i < 10; i++)
+ *         printf("tp %u pp %u: %.3f s\n", orr_plan_at(s, i)->options.tp, orr_plan_at(s, i)->options.pp,
+ *                orr_plan_at(s, i)->step_s);
+ *     orr_plan_search_destroy(s);
+ *
+ * A plan is a complete set of options of orr_llm_training.  Plans that need more memory than a device
+ * has are dropped; the others are simulated in the order of a lower bound of their time, until no
+ * bound of those left is below the worst of the best `top`: so the best `top` are those of all legal
+ * plans (docs/design/plan.md has the proof).  Same input, same result, for any number of threads.
+ * Experimental: may change in the next release. */
+#ifndef ORRERY_LAB_PLAN_H
+#define ORRERY_LAB_PLAN_H
+
+#include <orrery/error.h>
+#include <orrery/lab/llm.h>
+#include <orrery/lab/machine.h>
+#include <orrery/lab/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum orr_plan_goal {
+    ORR_PLAN_TIME = 0, /* of a step */
+    ORR_PLAN_COST,     /* of a token: the same as time, unless numbers of devices are compared */
+    ORR_PLAN_MEMORY    /* of the fullest device */
+} orr_plan_goal;
+
+/* What is searched, as orr_plan_options.fixed names it. */
+typedef enum orr_plan_axis {
+    ORR_PLAN_TP = 0,
+    ORR_PLAN_CP,
+    ORR_PLAN_PP,
+    ORR_PLAN_DP,
+    ORR_PLAN_EP,
+    ORR_PLAN_ZERO,
+    ORR_PLAN_MICRO_BATCH,
+    ORR_PLAN_PIPELINE, /* orr_pipeline */
+    ORR_PLAN_CHUNKS,
+    ORR_PLAN_RECOMPUTE,         /* orr_recompute */
+    ORR_PLAN_SEQUENCE_PARALLEL, /* 0 or 1 */
+    ORR_PLAN_AXES
+} orr_plan_axis;
+
+/* What is known of the search so far. */
+typedef struct orr_plan_counts {
+    uint64_t legal;     /* plans that model, batch and machine allow */
+    uint64_t fitting;   /* of these: into memory */
+    uint64_t bounded;   /* of these: dropped by their lower bound */
+    uint64_t simulated; /* of these: simulated */
+    uint64_t to_do;     /* simulations that are still needed, at most */
+} orr_plan_counts;
+
+typedef struct orr_plan_options {
+    size_t size;            /* sizeof(orr_plan_options) */
+    const orr_model *model; /* must outlive the search */
+    const char *machine;    /* as orr_machine_find takes it */
+    uint32_t devices;       /* that are used; 0: all of the machine */
+    uint64_t batch;         /* sequences a step; 0: one a device */
+    uint64_t seq;           /* tokens a sequence; 0: what the model was made for */
+    orr_llm_options
+        base; /* what is not searched: dtype, software, grads_fp32, overlaps_tensor, ... */
+    bool is_fixed[ORR_PLAN_AXES];
+    uint64_t fixed[ORR_PLAN_AXES];
+    orr_plan_goal goal;
+    uint32_t top;        /* that must be right; 0: 10 */
+    double usd_per_hour; /* per device; 0: that of the machine */
+    uint64_t reserve;    /* bytes of a device that stay free: context, NCCL's buffers, fragments */
+    bool no_prune;       /* simulate every plan that fits */
+    unsigned threads;    /* 0: one per core */
+    /* Called by one thread at a time, as often as something changes; NULL: nobody. */
+    void (*progress)(void *context, const orr_plan_counts *counts);
+    void *context;
+} orr_plan_options;
+
+/* What a step is spent on, as shares of its time, the mean of all devices. */
+typedef struct orr_plan_shares {
+    double compute;
+    double tensor, context, expert, data,
+        pipeline;  /* communication that no computation hides, by axis */
+    double bubble; /* waiting for other stages, and the rest */
+} orr_plan_shares;
+
+typedef struct orr_plan {
+    orr_llm_options options;      /* complete: what orr_llm_training takes */
+    double bound_s;               /* no plan is faster than its bound */
+    double step_s;                /* simulated */
+    double low_s, high_s;         /* 90 % */
+    double tokens_per_s, mfu;     /* mfu 0: no peak is known */
+    double usd_per_mtoken;        /* per 10^6 tokens; 0: no price is known */
+    double watt_hours_per_mtoken; /* 0: not known */
+    orr_llm_memory memory;        /* of the fullest stage */
+    orr_plan_shares shares;
+    char limit[80]; /* what costs most: "pipeline bubble 12 %" */
+} orr_plan;
+
+typedef struct orr_plan_search orr_plan_search;
+
+/* Lists the legal plans.  ORR_EUSAGE: there is none, and which constraint removed the last. */
+ORR_API orr_code orr_plan_search_create(const orr_plan_options *opt,
+                                        orr_plan_search **out,
+                                        orr_error *err) ORR_MUST_CHECK;
+/* ORR_ESTOP: it was stopped; what is known can be asked for. */
+ORR_API orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
+/* From any thread, and from a signal handler. */
+ORR_API void orr_plan_search_stop(orr_plan_search *s);
+ORR_API void orr_plan_search_destroy(orr_plan_search *s); /* NULL is fine */
+
+ORR_API void orr_plan_search_counts(const orr_plan_search *s, orr_plan_counts *out);
+/* The machine, with as many nodes as are used. */
+ORR_API const orr_machine *orr_plan_search_machine(const orr_plan_search *s);
+/* Plans that were simulated, the best first.  NULL past the last; valid until destroy. */
+ORR_API size_t orr_plan_count(const orr_plan_search *s);
+ORR_API const orr_plan *orr_plan_at(const orr_plan_search *s, size_t i);
+
+/* Options of `orrery stage` that make its traces, without the model: "--tp 8 --pp 4 ..."; its length,
+ * as snprintf counts. */
+ORR_API size_t orr_plan_command(const orr_plan *p, char *out, size_t size);
+/* "tp 8, pp 4, dp 32, zero 1, ...": what differs from a plain plan. */
+ORR_API size_t orr_plan_words(const orr_plan *p, char *out, size_t size);
+
+ORR_API const char *orr_plan_axis_name(orr_plan_axis axis); /* "tp" */
+/* "tp=8": ORR_EUSAGE names what is wrong. */
+ORR_API orr_code orr_plan_fix(orr_plan_options *opt,
+                              const char *text,
+                              orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_figures.c - one plan: its step generated in memory, run on the machine, and told in figures.
+ *
+ * Where the time goes is the mean of all devices: computing, communication that no computation hides, by the
+ * axis that needs it, and the rest, in which a device waits for other stages. */
+#include "search_impl.h"
+
+#include "run/engine.h"
+#include "run/watch.h"
+
+#include <orrery/run.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- which axis a collective belongs to ---- */
+
+typedef enum search_axis {
+    SEARCH_TENSOR,
+    SEARCH_CONTEXT,
+    SEARCH_EXPERT,
+    SEARCH_DATA,
+    SEARCH_PIPELINE,
+    SEARCH_AXES
+} search_axis;
+
+static bool contains(orr_str s, const char *what)
+{
+    return memmem(s.ptr, s.len, what, strlen(what)) != NULL;
+}
+
+/* By what the generator calls its nodes. */
+static search_axis axis_of(orr_str name, uint8_t type)
+{
+    if (type != ORR_NODE_COMM_COLL)
+        return contains(name, "attn.") ? SEARCH_CONTEXT : SEARCH_PIPELINE;
+    if (contains(name, "grads.") || contains(name, "experts.") || contains(name, "weights.") ||
+        contains(name, "optimizer.") || contains(name, "tied."))
+        return SEARCH_DATA;
+    if (contains(name, "moe.") && (contains(name, "dispatch") || contains(name, "combine")))
+        return SEARCH_EXPERT;
+    return contains(name, "kv") ? SEARCH_CONTEXT : SEARCH_TENSOR;
+}
+
+static void add_exposed(const orr_sim *s, double out[SEARCH_AXES])
+{
+    const struct watch_record *w = s->watch;
+    bool *is_seen = w ? orr_alloc(w->tally_count + 1, sizeof *is_seen) : NULL;
+    for (uint32_t k = 0; is_seen && k < orr_set_class_count(s->set); k++) {
+        const work_graph *g = &s->graphs[k];
+        for (uint32_t p = 0; w->tally_of[k] && p < g->count; p++) {
+            const uint32_t row = w->tally_of[k][p];
+            if (row >= w->tally_count || is_seen[row])
+                continue;
+            is_seen[row] = true;
+            out[axis_of(orr_trace_name(g->t, g->node[p]), w->tallies[row].type)] +=
+                (double)w->tallies[row].exposed;
+        }
+    }
+    orr_free(is_seen);
+}
+
+/* ---- shares ---- */
+
+static void find_shares(orr_run *r, orr_plan *p)
+{
+    const uint32_t ranks = orr_run_ranks(r);
+    double exposed[SEARCH_AXES] = {0}, compute = 0, sum = 0;
+    const double whole = (double)orr_run_time(r) * ranks; /* ps */
+    for (uint32_t i = 0; i < ranks; i++)
+        compute += (double)orr_run_rank_at(r, i)->gpu_time;
+    add_exposed(r->is.sim, exposed);
+    p->shares.compute = compute / whole;
+    for (unsigned i = 0; i < SEARCH_AXES; i++)
+        sum += exposed[i] *= 1e3 / whole;
+    /* Streams that wait at the same time share the time between them. */
+    const double rest = 1 - p->shares.compute, scale = sum > rest && sum > 0 ? rest / sum : 1;
+    p->shares.tensor = exposed[SEARCH_TENSOR] * scale;
+    p->shares.context = exposed[SEARCH_CONTEXT] * scale;
+    p->shares.expert = exposed[SEARCH_EXPERT] * scale;
+    p->shares.data = exposed[SEARCH_DATA] * scale;
+    p->shares.pipeline = exposed[SEARCH_PIPELINE] * scale;
+    p->shares.bubble = fmax(0, rest - sum * scale);
+}
+
+/* ---- what costs most ---- */
+
+static void find_limit(const orr_plan_search *s, orr_plan *p)
+{
+    const struct {
+        const char *words;
+        double share;
+    } all[] = {{"pipeline bubble", p->shares.bubble},
+               {"tensor-parallel traffic", p->shares.tensor},
+               {"context-parallel traffic", p->shares.context},
+               {"expert traffic", p->shares.expert},
+               {"gradients and weights", p->shares.data},
+               {"messages between stages", p->shares.pipeline}};
+    size_t most = 0;
+    for (size_t i = 1; i < sizeof all / sizeof *all; i++)
+        if (all[i].share > all[most].share)
+            most = i;
+    (void)s;
+    if (p->shares.compute > 0.9)
+        snprintf(p->limit, sizeof p->limit, "compute %.0f %%", 100 * p->shares.compute);
+    else
+        snprintf(p->limit, sizeof p->limit, "%s %.0f %%", all[most].words, 100 * all[most].share);
+}
+
+/* ---- the run ---- */
+
+static orr_code find_memory(const orr_plan_search *s, orr_plan *p, orr_error *err)
+{
+    orr_llm_memory memory[ORR_LLM_ZEROS];
+    const orr_code code = orr_llm_memory_most(s->opt.model, &p->options, memory, err);
+    if (!code)
+        p->memory = memory[p->options.zero];
+    return code;
+}
+
+static void find_rates(const orr_plan_search *s, orr_plan *p)
+{
+    const double devices = orr_machine_devices(&s->machine);
+    const double tokens = (double)s->base.batch * (double)s->base.seq;
+    const double usd = s->opt.usd_per_hour > 0 ? s->opt.usd_per_hour : s->machine.usd_per_hour;
+    p->tokens_per_s = tokens / p->step_s;
+    p->mfu = s->peak_flops > 0 ? s->flops / (p->step_s * devices * s->peak_flops) : 0;
+    p->usd_per_mtoken = usd * devices * p->step_s / 3600 / tokens * 1e6;
+    p->watt_hours_per_mtoken =
+        s->machine.watts * s->machine.nodes * p->step_s / 3600 / tokens * 1e6;
+}
+
+orr_code search_simulate(orr_plan_search *s,
+                         const search_candidate *c,
+                         orr_plan *out,
+                         orr_error *err)
+{
+    orr_set *set = NULL;
+    orr_run *run = NULL;
+    orr_plan p = {.options = search_options(s, c), .bound_s = c->bound_s};
+    orr_code code = orr_llm_complete(s->opt.model, &p.options, err);
+    if (!code)
+        code = orr_llm_training(s->opt.model, &p.options, &set, err);
+    const orr_run_config config = {.size = sizeof config,
+                                   .set = set,
+                                   .traces = "plan",
+                                   .machine = s->opt.machine,
+                                   .threads = 1};
+    if (!code)
+        code = orr_run_create(&config, &run, err);
+    if (!code)
+        code = orr_run_to_end(run, err);
+    if (!code)
+        code = find_memory(s, &p, err);
+    if (!code) {
+        p.step_s = (double)orr_run_time(run) * 1e-12;
+        find_shares(run, &p);
+        find_rates(s, &p);
+        find_limit(s, &p);
+        p.low_s = p.high_s = p.step_s;
+        *out = p;
+    }
+    orr_run_destroy(run);
+    orr_set_close(set);
+    return code;
+}

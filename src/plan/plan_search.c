@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_search.c - the search: list, bound, simulate in the order of the bounds, stop when nothing that is left
+ * can be among the best.
+ *
+ * Candidates go in waves of a fixed size, and the limit moves between waves only: so the same plans are
+ * simulated whatever the number of threads.  A candidate is dropped when its bound is above the time of
+ * the worst of the best `top`; a bound is never above the simulated time, so it would not have been among
+ * them. */
+#include "search_impl.h"
+
+#include "base/threads/pool.h"
+
+#include <orrery/lab/hardware.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAVE = 32, TOP = 10 };
+
+/* ---- words ---- */
+
+static const char *const axis_names[ORR_PLAN_AXES] = {"tp",
+                                                      "cp",
+                                                      "pp",
+                                                      "dp",
+                                                      "ep",
+                                                      "zero",
+                                                      "micro-batch",
+                                                      "pipeline",
+                                                      "chunks",
+                                                      "recompute",
+                                                      "sequence-parallel"};
+static const char *const recompute_names[] = {"none", "selective", "full", "operators"};
+
+const char *orr_plan_axis_name(orr_plan_axis axis)
+{
+    return (unsigned)axis < ORR_PLAN_AXES ? axis_names[axis] : "?";
+}
+
+static bool read_value(orr_plan_axis axis, const char *text, uint64_t *out)
+{
+    orr_pipeline pipeline;
+    char *end;
+    if (axis == ORR_PLAN_PIPELINE) {
+        if (!orr_pipeline_find(orr_str_of(text), &pipeline))
+            return false;
+        *out = pipeline;
+        return true;
+    }
+    if (axis == ORR_PLAN_RECOMPUTE) {
+        for (*out = 0; *out < 4; ++*out)
+            if (strcmp(recompute_names[*out], text) == 0)
+                return true;
+        return false;
+    }
+    if (axis == ORR_PLAN_SEQUENCE_PARALLEL &&
+        (strcmp(text, "on") == 0 || strcmp(text, "off") == 0)) {
+        *out = text[1] == 'n';
+        return true;
+    }
+    const uint64_t most = axis == ORR_PLAN_SEQUENCE_PARALLEL ? 1
+                          : axis == ORR_PLAN_ZERO            ? 3
+                                                             : UINT32_MAX;
+    const uint64_t least = axis == ORR_PLAN_SEQUENCE_PARALLEL || axis == ORR_PLAN_ZERO ? 0 : 1;
+    *out = strtoull(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && !*end && strlen(text) < 12 && *out >= least &&
+           *out <= most;
+}
+
+orr_code orr_plan_fix(orr_plan_options *opt, const char *text, orr_error *err)
+{
+    static const char *const wanted[ORR_PLAN_AXES] = {
+        [ORR_PLAN_ZERO] = "0 to 3",
+        [ORR_PLAN_PIPELINE] = "1f1b, gpipe, interleaved or zero-bubble",
+        [ORR_PLAN_RECOMPUTE] = "none, selective, full or operators",
+        [ORR_PLAN_SEQUENCE_PARALLEL] = "on or off"};
+    const char *equals = strchr(text, '=');
+    for (unsigned i = 0; equals && i < ORR_PLAN_AXES; i++) {
+        const size_t len = strlen(axis_names[i]);
+        if (len != (size_t)(equals - text) || memcmp(text, axis_names[i], len) != 0)
+            continue;
+        if (!read_value((orr_plan_axis)i, equals + 1, &opt->fixed[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "'%s': %s is %s", text, axis_names[i],
+                            wanted[i] ? wanted[i] : "a whole number from 1 on");
+        opt->is_fixed[i] = true;
+        return ORR_OK;
+    }
+    return orr_fail(
+        err, ORR_EUSAGE, NULL,
+        "'%s' fixes nothing: expected AXIS=VALUE, where AXIS is tp, cp, pp, dp, ep, zero, "
+        "micro-batch, pipeline, chunks, recompute or sequence-parallel",
+        text);
+}
+
+size_t orr_plan_words(const orr_plan *p, char *out, size_t size)
+{
+    const orr_llm_options *o = &p->options;
+    char cp[24] = "", ep[24] = "", pipeline[48] = "", recompute[48] = "";
+    if (o->cp > 1)
+        snprintf(cp, sizeof cp, " cp %u", o->cp);
+    if (o->ep > 1)
+        snprintf(ep, sizeof ep, " ep %u", o->ep);
+    if (o->pp > 1 && o->chunks > 1)
+        snprintf(pipeline, sizeof pipeline, ", %s x %u", orr_pipeline_name(o->pipeline), o->chunks);
+    else if (o->pp > 1)
+        snprintf(pipeline, sizeof pipeline, ", %s", orr_pipeline_name(o->pipeline));
+    if (o->recompute)
+        snprintf(recompute, sizeof recompute, ", recompute %s", recompute_names[o->recompute & 3]);
+    const int n =
+        snprintf(out, size, "tp %u%s pp %u dp %u%s, micro-batch %llu, zero %u%s%s%s", o->tp, cp,
+                 o->pp, o->dp, ep, (unsigned long long)o->micro_batch, o->zero, pipeline, recompute,
+                 o->tp > 1 && o->no_sequence_parallel ? ", no sp" : "");
+    return n < 0 ? 0 : (size_t)n;
+}
+
+size_t orr_plan_command(const orr_plan *p, char *out, size_t size)
+{
+    const orr_llm_options *o = &p->options;
+    char text[600];
+    size_t n = 0;
+#define PUT(...) n += (size_t)snprintf(text + n, sizeof text - n, __VA_ARGS__)
+    PUT("--tp %u --pp %u --dp %u", o->tp, o->pp, o->dp);
+    if (o->cp > 1)
+        PUT(" --cp %u", o->cp);
+    if (o->ep > 1)
+        PUT(" --ep %u", o->ep);
+    PUT(" --batch %llu --seq %llu --micro-batch %llu", (unsigned long long)o->batch,
+        (unsigned long long)o->seq, (unsigned long long)o->micro_batch);
+    if (o->zero)
+        PUT(" --zero %u", o->zero);
+    if (o->pp > 1)
+        PUT(" --pipeline %s", orr_pipeline_name(o->pipeline));
+    if (o->chunks > 1)
+        PUT(" --chunks %u", o->chunks);
+    if (o->recompute)
+        PUT(" --recompute %s", recompute_names[o->recompute & 3]);
+    if (o->no_sequence_parallel)
+        PUT(" --no-sequence-parallel");
+    if (o->dtype != ORR_DTYPE_BF16)
+        PUT(" --dtype %s", orr_dtype_name(o->dtype));
+    if (o->grads_fp32)
+        PUT(" --grads-fp32");
+    if (o->overlaps_tensor)
+        PUT(" --tp-overlap");
+    if (o->full_attention)
+        PUT(" --attention full");
+    if (o->context_form == ORR_CONTEXT_ALL_GATHER)
+        PUT(" --context all-gather");
+    if (o->software && o->software != orr_software_at(0))
+        PUT(" --software %s", o->software->name);
+#undef PUT
+    const int written = snprintf(out, size, "%s", text);
+    return written < 0 ? 0 : (size_t)written;
+}
+
+/* ---- life ---- */
+
+static double peak_of(const orr_machine *m)
+{
+    const orr_chip *chip = orr_chip_find(m->chip);
+    const orr_hardware *hw = orr_hardware_find(m->chip);
+    if (m->peak_tflops > 0)
+        return m->peak_tflops * 1e12;
+    if (chip)
+        return chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
+    return hw ? orr_hardware_peak(hw) : 0;
+}
+
+static orr_code find_machine(orr_plan_search *s, orr_error *err)
+{
+    orr_machine whole;
+    orr_code code = orr_machine_find(s->opt.machine, &whole, err);
+    if (!code && s->opt.devices)
+        code = orr_machine_for(s->opt.machine, s->opt.devices, &s->machine, err);
+    else if (!code)
+        s->machine = whole;
+    return code ? orr_because(err, code, "--machine %s", s->opt.machine) : ORR_OK;
+}
+
+static orr_code find_base(orr_plan_search *s, orr_error *err)
+{
+    const orr_plan_options *o = &s->opt;
+    s->base = o->base;
+    s->base.batch = o->batch ? o->batch : orr_machine_devices(&s->machine);
+    s->base.seq = o->seq ? o->seq : o->model->max_positions ? o->model->max_positions : 4096;
+    if (!s->base.device_bytes)
+        s->base.device_bytes = s->machine.memory;
+    if (!s->base.software && s->machine.software[0])
+        s->base.software = orr_software_find(s->machine.software);
+    if (!s->base.software)
+        s->base.software = orr_software_at(0);
+    s->peak_flops = peak_of(&s->machine);
+    if (s->base.dtype == ORR_DTYPE_FP8) {
+        const orr_chip *chip = orr_chip_find(s->machine.chip);
+        const double peak = chip ? chip->peak_tflops[ORR_TYPE_FP8] * 1e12 : 0;
+        s->peak_flops = peak > 0 ? peak : s->peak_flops;
+    }
+    const orr_model_work sequence = {.tokens = s->base.seq, .is_square = s->base.full_attention};
+    orr_model_flops flops;
+    const orr_code code = orr_model_compute(o->model, &sequence, &flops, err);
+    if (!code)
+        s->flops = (double)flops.training * (double)s->base.batch;
+    return code;
+}
+
+orr_code orr_plan_search_create(const orr_plan_options *opt, orr_plan_search **out, orr_error *err)
+{
+    *out = NULL;
+    if (!opt || opt->size != sizeof *opt || !opt->model || !opt->machine)
+        return orr_fail(
+            err, ORR_EUSAGE, NULL,
+            "orr_plan_options: size must be sizeof(orr_plan_options), and model and machine given");
+    orr_plan_search *s = orr_alloc(1, sizeof *s);
+    if (!s)
+        return orr_no_memory(err);
+    s->opt = *opt;
+    s->opt.top = opt->top ? opt->top : TOP;
+    orr_code code = orr_model_check(opt->model, err);
+    if (!code)
+        code = find_machine(s, err);
+    if (!code)
+        code = find_base(s, err);
+    if (!code)
+        code = search_list(s, err);
+    if (!code)
+        code = search_bounds_create(s, err);
+    if (!code && !(s->order = orr_alloc(s->count, sizeof *s->order)))
+        code = orr_no_memory(err);
+    if (code)
+        orr_plan_search_destroy(s);
+    else
+        *out = s;
+    return code;
+}
+
+void orr_plan_search_destroy(orr_plan_search *s)
+{
+    if (!s)
+        return;
+    search_bounds_destroy(s->bounds);
+    orr_free(s->list);
+    orr_free(s->order);
+    orr_free(s->plans);
+    orr_free(s);
+}
+
+void orr_plan_search_stop(orr_plan_search *s)
+{
+    atomic_store(&s->is_stopped, true);
+}
+
+/* ---- the order ---- */
+
+static bool by_memory(const orr_plan_search *s)
+{
+    return s->opt.goal == ORR_PLAN_MEMORY;
+}
+
+static int compare_numbers(double a, double b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_bounds(const void *a, const void *b, void *context)
+{
+    const orr_plan_search *s = context;
+    const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const search_candidate *x = &s->list[i], *y = &s->list[k];
+    int order = by_memory(s) ? compare_numbers((double)x->memory, (double)y->memory) : 0;
+    if (!order)
+        order = compare_numbers(x->bound_s, y->bound_s);
+    return order ? order : i < k ? -1 : i > k;
+}
+
+/* By what was simulated; equal ones as they were listed. */
+static int compare_plans(const void *a, const void *b, void *context)
+{
+    const orr_plan_search *s = context;
+    const search_result *x = a, *y = b;
+    const int memory = compare_numbers((double)x->plan.memory.peak, (double)y->plan.memory.peak);
+    const int time = compare_numbers(x->plan.step_s, y->plan.step_s);
+    const int first = by_memory(s) ? memory : time, second = by_memory(s) ? time : memory;
+    return first ? first : second ? second : x->candidate < y->candidate ? -1 : 1;
+}
+
+/* Can it still be among the best? */
+static bool is_hopeless(const orr_plan_search *s, const search_candidate *c)
+{
+    if (s->opt.no_prune || s->plan_count < s->opt.top)
+        return false;
+    const orr_plan *worst = &s->plans[s->opt.top - 1].plan;
+    if (by_memory(s) && c->memory != worst->memory.peak)
+        return c->memory > worst->memory.peak;
+    return c->bound_s > worst->step_s;
+}
+
+/* ---- work on threads ---- */
+
+typedef struct wave {
+    orr_plan_search *s;
+    const uint32_t *items;
+    orr_plan *results;
+} wave;
+
+static orr_code bound_one(void *context, size_t i, orr_error *err)
+{
+    orr_plan_search *s = context;
+    if (atomic_load(&s->is_stopped))
+        return orr_fail(err, ORR_ESTOP, NULL, "stopped");
+    return search_bound(s, &s->list[i], err);
+}
+
+static orr_code simulate_one(void *context, size_t i, orr_error *err)
+{
+    const wave *w = context;
+    if (atomic_load(&w->s->is_stopped))
+        return orr_fail(err, ORR_ESTOP, NULL, "stopped");
+    return search_simulate(w->s, &w->s->list[w->items[i]], &w->results[i], err);
+}
+
+static void tell(orr_plan_search *s, size_t left)
+{
+    s->counts.simulated = s->plan_count;
+    s->counts.to_do = left;
+    if (s->opt.progress)
+        s->opt.progress(s->opt.context, &s->counts);
+}
+
+static size_t still_hopeful(const orr_plan_search *s, size_t at)
+{
+    size_t n = 0;
+    for (; at < s->count && !is_hopeless(s, &s->list[s->order[at]]); at++)
+        n++;
+    return n;
+}
+
+/* A wave; what ended before a stop is kept. */
+static orr_code run_wave(orr_plan_search *s, size_t at, size_t count, orr_error *err)
+{
+    orr_plan results[WAVE] = {0};
+    wave w = {.s = s, .items = &s->order[at], .results = results};
+    if (!orr_grow(&s->plans, &s->plan_room, s->plan_count + count))
+        return orr_no_memory(err);
+    const orr_code code = orr_pool_for(s->opt.threads, count, simulate_one, &w, err);
+    for (size_t i = 0; i < count; i++) {
+        if (results[i].step_s <= 0)
+            continue;
+        s->plans[s->plan_count++] = (search_result){results[i], s->order[at + i]};
+    }
+    qsort_r(s->plans, s->plan_count, sizeof *s->plans, compare_plans, s);
+    return code;
+}
+
+orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
+{
+    orr_code code = orr_pool_for(s->opt.threads, s->count, bound_one, s, err);
+    for (uint32_t i = 0; i < s->count; i++)
+        s->order[i] = i;
+    if (!code)
+        qsort_r(s->order, s->count, sizeof *s->order, compare_bounds, s);
+    size_t at = 0;
+    while (!code && at < s->count) {
+        const size_t hopeful = still_hopeful(s, at), count = hopeful < WAVE ? hopeful : WAVE;
+        tell(s, hopeful);
+        if (!count)
+            break;
+        code = run_wave(s, at, count, err);
+        at += count;
+    }
+    s->counts.bounded = s->count - at;
+    tell(s, 0);
+    return code;
+}
+
+/* ---- results ---- */
+
+void orr_plan_search_counts(const orr_plan_search *s, orr_plan_counts *out)
+{
+    *out = s->counts;
+}
+
+const orr_machine *orr_plan_search_machine(const orr_plan_search *s)
+{
+    return &s->machine;
+}
+
+size_t orr_plan_count(const orr_plan_search *s)
+{
+    return s->plan_count;
+}
+
+const orr_plan *orr_plan_at(const orr_plan_search *s, size_t i)
+{
+    return i < s->plan_count ? &s->plans[i].plan : NULL;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_space.c - every legal plan, and which of them fit into memory.
+ *
+ * Degrees are divisors of the number of devices, micro-batches divisors of what a data-parallel rank
+ * has to do; whatever else makes a plan illegal is orr_llm_complete's business and depends neither on
+ * the ZeRO stage nor on recomputation, so one question answers for all of these.  Axes that would
+ * change nothing (the schedule of one stage, ZeRO of one rank) have one value.
+ *
+ * When nothing is left, the constraint that removed the last plan is the one to name: the reasons are
+ * counted on the way. */
+#include "search_impl.h"
+
+#include <orrery/lab/units.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_CHUNKS = 64, REASON_ROOM = 200 };
+
+typedef struct space {
+    orr_plan_search *s;
+    uint64_t legal;
+    char illegal[REASON_ROOM]; /* why the last one was not; "": none was refused */
+    uint64_t illegal_count;
+    uint64_t fixed_away;      /* refused by what is fixed alone */
+    search_candidate leanest; /* that does not fit */
+    uint64_t leanest_bytes;
+    bool failed;
+} space;
+
+static bool is_allowed(const orr_plan_search *s, orr_plan_axis axis, uint64_t value)
+{
+    return !s->opt.is_fixed[axis] || s->opt.fixed[axis] == value;
+}
+
+orr_llm_options search_options(const orr_plan_search *s, const search_candidate *c)
+{
+    orr_llm_options o = s->base;
+    o.tp = c->tp;
+    o.cp = c->cp;
+    o.pp = c->pp;
+    o.dp = c->dp;
+    o.ep = c->ep;
+    o.micro_batch = c->micro_batch;
+    o.zero = c->zero;
+    o.pipeline = (orr_pipeline)c->pipeline;
+    o.chunks = c->chunks;
+    o.recompute = (orr_recompute)c->recompute;
+    o.no_sequence_parallel = c->no_sequence_parallel;
+    return o;
+}
+
+/* ---- memory ---- */
+
+static void add(space *x, search_candidate c)
+{
+    orr_plan_search *s = x->s;
+    if (!orr_grow(&s->list, &s->room, s->count + 1)) {
+        x->failed = true;
+        return;
+    }
+    s->list[s->count++] = c;
+}
+
+static uint64_t room_of(const orr_plan_search *s)
+{
+    const uint64_t all = s->base.device_bytes, kept = s->opt.reserve;
+    return all > kept ? all - kept : 0;
+}
+
+/* All ZeRO stages of a plan: where weights are the same on all ranks there is one. */
+static void add_zeros(space *x, search_candidate c, orr_error *err)
+{
+    orr_plan_search *s = x->s;
+    const orr_llm_options o = search_options(s, &c);
+    const uint32_t zeros = (uint64_t)c.dp * c.cp > 1 ? ORR_LLM_ZEROS : 1;
+    orr_llm_memory memory[ORR_LLM_ZEROS];
+    if (orr_llm_memory_most(s->opt.model, &o, memory, err))
+        return;
+    for (uint32_t zero = 0; zero < zeros; zero++) {
+        if (!is_allowed(s, ORR_PLAN_ZERO, zero)) {
+            x->fixed_away++;
+            continue;
+        }
+        x->legal++;
+        c.zero = (uint8_t)zero;
+        c.memory = memory[zero].peak;
+        if (c.memory <= room_of(s)) {
+            add(x, c);
+        } else if (!x->leanest_bytes || c.memory < x->leanest_bytes) {
+            x->leanest = c;
+            x->leanest_bytes = c.memory;
+        }
+    }
+}
+
+static void add_recomputed(space *x, search_candidate c, orr_error *err)
+{
+    for (uint8_t r = ORR_RECOMPUTE_NONE; r <= ORR_RECOMPUTE_OPERATORS; r++) {
+        if (!is_allowed(x->s, ORR_PLAN_RECOMPUTE, r)) {
+            x->fixed_away++;
+            continue;
+        }
+        c.recompute = r;
+        add_zeros(x, c, err);
+    }
+}
+
+/* ---- legality ---- */
+
+static void add_if_legal(space *x, search_candidate c, orr_error *err)
+{
+    orr_llm_options o = search_options(x->s, &c);
+    if (!orr_llm_complete(x->s->opt.model, &o, err)) {
+        add_recomputed(x, c, err);
+        return;
+    }
+    x->illegal_count++;
+    snprintf(x->illegal, sizeof x->illegal, "%.*s", REASON_ROOM - 1, err->message);
+}
+
+static void add_sequences(space *x, search_candidate c, orr_error *err)
+{
+    const bool has_choice = c.tp > 1;
+    for (int sp = 1; sp >= 0; sp--) {
+        if (!has_choice && !sp)
+            continue;
+        if (has_choice && !is_allowed(x->s, ORR_PLAN_SEQUENCE_PARALLEL, (uint64_t)sp)) {
+            x->fixed_away++;
+            continue;
+        }
+        c.no_sequence_parallel = !sp;
+        add_if_legal(x, c, err);
+    }
+}
+
+static void add_schedule(
+    space *x, search_candidate c, orr_pipeline p, uint32_t chunks, orr_error *err)
+{
+    const bool has_choice = c.pp > 1;
+    if ((has_choice && !is_allowed(x->s, ORR_PLAN_PIPELINE, p)) ||
+        !is_allowed(x->s, ORR_PLAN_CHUNKS, chunks)) {
+        x->fixed_away++;
+        return;
+    }
+    c.pipeline = (uint8_t)p;
+    c.chunks = (uint8_t)chunks;
+    add_sequences(x, c, err);
+}
+
+static void add_schedules(space *x, search_candidate c, orr_error *err)
+{
+    const uint64_t layers = x->s->opt.model->layers;
+    const uint64_t batches = x->s->base.batch / ((uint64_t)c.dp * c.micro_batch);
+    add_schedule(x, c, ORR_PIPELINE_1F1B, 1, err);
+    if (c.pp == 1)
+        return;
+    add_schedule(x, c, ORR_PIPELINE_GPIPE, 1, err);
+    add_schedule(x, c, ORR_PIPELINE_ZERO_BUBBLE, 1, err);
+    for (uint32_t chunks = 2; chunks <= MOST_CHUNKS && batches % c.pp == 0; chunks++)
+        if ((uint64_t)c.pp * chunks <= layers + 2)
+            add_schedule(x, c, ORR_PIPELINE_INTERLEAVED, chunks, err);
+}
+
+static void add_micro_batches(space *x, search_candidate c, orr_error *err)
+{
+    const uint64_t batch = x->s->base.batch, each = batch / c.dp;
+    if (batch % c.dp || each == 0) {
+        x->illegal_count++;
+        snprintf(x->illegal, sizeof x->illegal,
+                 "a batch of %" PRIu64 " sequences is not a multiple of dp %u", batch, c.dp);
+        return;
+    }
+    for (uint64_t mb = 1; mb <= each && mb <= UINT32_MAX; mb++) {
+        if (each % mb)
+            continue;
+        if (!is_allowed(x->s, ORR_PLAN_MICRO_BATCH, mb)) {
+            x->fixed_away++;
+            continue;
+        }
+        c.micro_batch = (uint32_t)mb;
+        add_schedules(x, c, err);
+    }
+}
+
+static void add_experts(space *x, search_candidate c, orr_error *err)
+{
+    const uint64_t experts = x->s->opt.model->experts, blocks = (uint64_t)c.dp * c.cp;
+    for (uint32_t ep = 1; ep <= blocks && (ep == 1 || ep <= experts); ep++) {
+        if (blocks % ep || (ep > 1 && experts % ep))
+            continue;
+        if (!is_allowed(x->s, ORR_PLAN_EP, ep)) {
+            x->fixed_away++;
+            continue;
+        }
+        c.ep = ep;
+        add_micro_batches(x, c, err);
+    }
+}
+
+static void add_degrees(space *x, orr_error *err)
+{
+    const orr_plan_search *s = x->s;
+    const uint32_t n = orr_machine_devices(&s->machine);
+    for (uint32_t tp = 1; tp <= n; tp++)
+        for (uint32_t cp = 1; n % tp == 0 && cp <= n / tp; cp++)
+            for (uint32_t pp = 1; n / tp % cp == 0 && pp <= n / tp / cp; pp++) {
+                if (n / tp / cp % pp)
+                    continue;
+                const uint32_t dp = n / tp / cp / pp;
+                if (!is_allowed(s, ORR_PLAN_TP, tp) || !is_allowed(s, ORR_PLAN_CP, cp) ||
+                    !is_allowed(s, ORR_PLAN_PP, pp) || !is_allowed(s, ORR_PLAN_DP, dp)) {
+                    x->fixed_away++;
+                    continue;
+                }
+                add_experts(x, (search_candidate){.tp = tp, .cp = cp, .pp = pp, .dp = dp}, err);
+            }
+}
+
+/* ---- nothing left ---- */
+
+static void list_fixed(const orr_plan_search *s, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (unsigned i = 0; i < ORR_PLAN_AXES && used < size; i++)
+        if (s->opt.is_fixed[i])
+            used += (size_t)snprintf(out + used, size - used, "%s%s=%" PRIu64, used ? ", " : "",
+                                     orr_plan_axis_name((orr_plan_axis)i), s->opt.fixed[i]);
+}
+
+static orr_code refuse(const space *x, orr_error *err)
+{
+    const orr_plan_search *s = x->s;
+    char fixed[200], a[3][ORR_UNIT_ROOM], words[160];
+    list_fixed(s, fixed, sizeof fixed);
+    if (x->legal) {
+        const orr_plan p = {.options = search_options(s, &x->leanest)};
+        orr_plan_words(&p, words, sizeof words);
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "no plan fits into memory: the leanest of %s legal plans (%s) needs %s a "
+                        "device, which has %s, %s of them reserved",
+                        orr_count_text(x->legal, a[0]), words,
+                        orr_bytes_text((orr_bytes)x->leanest_bytes, a[1]),
+                        orr_bytes_text((orr_bytes)s->base.device_bytes, a[2]),
+                        orr_bytes_text((orr_bytes)s->opt.reserve, fixed));
+    }
+    if (x->illegal_count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "no plan is legal%s%s: the last one refused: %s",
+                        fixed[0] ? " with " : "", fixed, x->illegal);
+    return orr_fail(
+        err, ORR_EUSAGE, NULL,
+        "no plan is left with %s: tp x cp x pp x dp must be the %u devices, chunks go with "
+        "the interleaved schedule, and ZeRO with several data-parallel ranks",
+        fixed[0] ? fixed : "nothing fixed", orr_machine_devices(&s->machine));
+}
+
+orr_code search_list(orr_plan_search *s, orr_error *err)
+{
+    space x = {.s = s};
+    orr_error why;
+    add_degrees(&x, &why);
+    s->counts.legal = x.legal;
+    s->counts.fitting = s->count;
+    if (x.failed)
+        return orr_no_memory(err);
+    return s->count ? ORR_OK : refuse(&x, err);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* search_impl.h - the parts of a search for plans: the space, the bound, the simulation. */
+#ifndef ORR_PLAN_SEARCH_IMPL_H
+#define ORR_PLAN_SEARCH_IMPL_H
+
+#include "base/memory/memory.h"
+
+#include <orrery/lab/chip.h>
+#include <orrery/lab/plan.h>
+
+#include <stdatomic.h>
+
+/* A legal plan that fits into memory; small, for there may be a million. */
+typedef struct search_candidate {
+    uint32_t tp, cp, pp, dp, ep, micro_batch;
+    uint8_t zero, pipeline, chunks, recompute;
+    bool no_sequence_parallel;
+    uint64_t memory; /* bytes of the fullest device */
+    double bound_s;
+} search_candidate;
+
+/* A plan that was simulated. */
+typedef struct search_result {
+    orr_plan plan;
+    uint32_t candidate; /* its place in the list */
+} search_result;
+
+struct search_bounds;
+
+struct orr_plan_search {
+    orr_plan_options opt;
+    orr_machine machine; /* the part that is used */
+    char machine_text[ORR_MACHINE_PATH + 16];
+    char *machine_given;
+    orr_llm_options base; /* options common to all plans */
+    double flops;         /* that the model needs for a step */
+    double peak_flops;    /* of a device, per second */
+    search_candidate *list;
+    size_t count, room;
+    uint32_t *order;      /* of the list, by bound */
+    search_result *plans; /* simulated, the best first */
+    size_t plan_count, plan_room;
+    orr_plan_counts counts;
+    struct search_bounds *bounds;
+    atomic_bool is_stopped;
+};
+
+/* The options of orr_llm_training that a candidate stands for. */
+orr_llm_options search_options(const orr_plan_search *s, const search_candidate *c);
+
+/* plan_space.c: fills the list.  ORR_EUSAGE: nothing is legal, or nothing fits, and why. */
+orr_code search_list(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
+
+/* plan_bound.c: no run of the candidate takes less.  Threads may ask at the same time. */
+orr_code search_bounds_create(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
+void search_bounds_destroy(struct search_bounds *b);
+orr_code search_bound(orr_plan_search *s, search_candidate *c, orr_error *err) ORR_MUST_CHECK;
+
+/* plan_figures.c: generates, runs, and fills all figures of a plan. */
+orr_code search_simulate(orr_plan_search *s,
+                         const search_candidate *c,
+                         orr_plan *out,
+                         orr_error *err) ORR_MUST_CHECK;
+
+#endif
