@@ -9,6 +9,7 @@
 #include <orrery/lab/software.h>
 #include <orrery/lab/units.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ static const cli_option options[] = {
     {"no-prune", 0, NULL,
      "simulate every plan that fits, not only those that can be among the best"},
     {"threads", 0, "N", "threads; 0: one per core", CLI_COUNT, 0, 256, "0"},
+    {"csv", 0, "FILE", "write every plan that was simulated, one row each"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
@@ -141,6 +143,34 @@ static void print_text(const cli_context *c, const orr_plan_search *s)
     print_plans(c, s);
 }
 
+/* ---- CSV ---- */
+
+static orr_code write_csv(const orr_plan_search *s, const char *path, orr_error *err)
+{
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    const bool is_out = strcmp(path, "-") == 0;
+    FILE *f = is_out ? stdout : fopen(path, "w");
+    const orr_plan *p;
+    if (!f)
+        return orr_fail(err, ORR_EIO, &w, "cannot create: %s", strerror(errno));
+    fprintf(f, "step_s,low_s,high_s,bound_s,tokens_per_s,mfu,memory_bytes,usd_per_mtoken,compute,tensor,context,expert,"
+               "data,pipeline,bubble,tp,cp,pp,dp,ep,zero,micro_batch,schedule,chunks,recompute,"
+               "sequence_parallel\n");
+    for (size_t i = 0; (p = orr_plan_at(s, i)); i++) {
+        const orr_llm_options *o = &p->options;
+        const orr_plan_shares *x = &p->shares;
+        fprintf(f, "%.9g,%.9g,%.9g,%.9g,%.9g,%.6g,%" PRIu64 ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,", p->step_s,
+                p->low_s, p->high_s, p->bound_s, p->tokens_per_s, p->mfu, p->memory.peak,
+                p->usd_per_mtoken, x->compute, x->tensor, x->context, x->expert, x->data, x->pipeline,
+                x->bubble);
+        fprintf(f, "%u,%u,%u,%u,%u,%u,%" PRIu64 ",%s,%u,%d,%d\n", o->tp, o->cp, o->pp, o->dp, o->ep, o->zero,
+                o->micro_batch, orr_pipeline_name(o->pipeline), o->chunks, (int)o->recompute,
+                o->tp > 1 && !o->no_sequence_parallel);
+    }
+    const bool failed = ferror(f) || (is_out ? fflush(f) : fclose(f));
+    return failed ? orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno)) : ORR_OK;
+}
+
 /* ---- the command ---- */
 
 static orr_code run_plan(cli_context *c, orr_error *err)
@@ -159,6 +189,8 @@ static orr_code run_plan(cli_context *c, orr_error *err)
         code = orr_plan_search_run(s, err);
     if (!code)
         print_text(c, s);
+    if (!code && cli_given(c, "csv"))
+        code = write_csv(s, cli_text(c, "csv"), err);
     orr_plan_search_destroy(s);
     return code;
 }

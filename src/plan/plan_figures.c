@@ -146,6 +146,7 @@ orr_code search_simulate(orr_plan_search *s,
                                    .set = set,
                                    .traces = "plan",
                                    .machine = s->opt.machine,
+                                   .software = s->base.software->name,
                                    .threads = 1};
     if (!code)
         code = orr_run_create(&config, &run, err);

@@ -79,14 +79,19 @@ static void price_message(void *joint, const orr_message *m, double *latency, do
 enum { SLOWEST_INSIDE = 100 };
 
 /* Ranks of a host: those along the innermost dimension. */
+uint32_t joint_ranks_per_node(const orr_net_config *c)
+{
+    if (c->dims > 1)
+        return c->npus[0];
+    return net_link_speed(c->bandwidth[0]) >= SLOWEST_INSIDE ? c->npus[0] : 1;
+}
+
 static uint32_t ranks_per_node(const orr_sim *s)
 {
     const orr__topology *t = s->topology;
-    if (s->dims > 1)
-        return s->net_config.npus[0];
-    if (t)
+    if (s->dims == 1 && t)
         return t->gpus_per_server ? t->gpus_per_server : 1;
-    return net_link_speed(s->net_config.bandwidth[0]) >= SLOWEST_INSIDE ? s->npu_count : 1;
+    return joint_ranks_per_node(&s->net_config);
 }
 
 /* ---- life ---- */
@@ -130,11 +135,11 @@ void joint_destroy(struct joint *j)
 /* ---- where a group lies ---- */
 
 /* What one rank can send along a dimension, to all its neighbours at once; bytes per ns. */
-static double dim_rate(const orr_sim *s, uint32_t k)
+static double dim_rate(const orr_net_config *c, uint32_t k)
 {
-    const double speed = net_link_speed(s->net_config.bandwidth[k]);
-    const uint32_t n = s->net_config.npus[k];
-    switch (s->net_config.shape[k]) {
+    const double speed = net_link_speed(c->bandwidth[k]);
+    const uint32_t n = c->npus[k];
+    switch (c->shape[k]) {
     case ORR_NET_RING:
         return n > 2 ? 2 * speed : speed;
     case ORR_NET_FULLY_CONNECTED:
@@ -144,21 +149,26 @@ static double dim_rate(const orr_sim *s, uint32_t k)
     }
 }
 
-static double dim_latency(const orr_sim *s, uint32_t k)
+static double dim_latency(const orr_net_config *c, uint32_t k)
 {
-    return s->net_config.latency_ns[k] * (s->net_config.shape[k] == ORR_NET_SWITCH ? 2 : 1);
+    return c->latency_ns[k] * (c->shape[k] == ORR_NET_SWITCH ? 2 : 1);
+}
+
+static bool differ_along(const orr_net_config *c, const uint32_t *members, uint32_t count, uint32_t k)
+{
+    uint32_t stride = 1;
+    for (uint32_t i = 0; i < k; i++)
+        stride *= c->npus[i];
+    const uint32_t n = c->npus[k], first = members[0] / stride % n;
+    for (uint32_t i = 1; i < count; i++)
+        if (members[i] / stride % n != first)
+            return true;
+    return false;
 }
 
 static bool differ_in(const orr_sim *s, const joint_group *g, uint32_t k)
 {
-    uint32_t stride = 1;
-    for (uint32_t i = 0; i < k; i++)
-        stride *= s->net_config.npus[i];
-    const uint32_t n = s->net_config.npus[k], first = g->members[0] / stride % n;
-    for (uint32_t i = 1; i < g->count; i++)
-        if (g->members[i] / stride % n != first)
-            return true;
-    return false;
+    return differ_along(&s->net_config, g->members, g->count, k);
 }
 
 /* By a route from one member to another: its rate and latency. */
@@ -177,14 +187,12 @@ static orr_code measure_route(
     return code;
 }
 
-static void count_nodes(joint_group *g)
+static void count_nodes(const uint32_t *members, uint32_t count, uint32_t per, nccl_shape *h)
 {
-    const uint32_t per = g->j->per_node;
-    nccl_shape *h = &g->shape;
-    h->ranks = g->count;
-    h->least_per_node = g->count;
-    for (uint32_t i = 0, end; i < g->count; i = end) {
-        for (end = i; end < g->count && g->members[end] / per == g->members[i] / per;)
+    h->ranks = count;
+    h->least_per_node = count;
+    for (uint32_t i = 0, end; i < count; i = end) {
+        for (end = i; end < count && members[end] / per == members[i] / per;)
             end++;
         h->nodes++;
         h->most_per_node = end - i > h->most_per_node ? end - i : h->most_per_node;
@@ -208,33 +216,38 @@ static orr_code shape_by_links(joint_group *g, orr_error *err)
     return code;
 }
 
-static void shape_by_dims(joint_group *g)
+static void shape_by_dims(
+    const orr_net_config *c, uint32_t per_node, const uint32_t *members, uint32_t count, nccl_shape *h)
 {
-    const orr_sim *s = g->j->s;
-    nccl_shape *h = &g->shape;
-    const uint32_t first_out = g->j->per_node > 1 ? 1 : 0;
-    if (g->j->per_node > 1) {
-        h->up_GBps = dim_rate(s, 0);
-        h->up_latency_ns = dim_latency(s, 0);
+    if (per_node > 1) {
+        h->up_GBps = dim_rate(c, 0);
+        h->up_latency_ns = dim_latency(c, 0);
     }
-    for (uint32_t k = first_out; k < s->dims; k++)
-        if (h->nodes > 1 && differ_in(s, g, k)) {
-            const double own = dim_rate(s, k);
+    for (uint32_t k = per_node > 1 ? 1 : 0; k < c->dims; k++)
+        if (h->nodes > 1 && differ_along(c, members, count, k)) {
+            const double own = dim_rate(c, k);
             h->out_GBps = h->out_GBps == 0 || own < h->out_GBps ? own : h->out_GBps;
-            h->out_latency_ns += dim_latency(s, k);
+            h->out_latency_ns += dim_latency(c, k);
         }
+}
+
+void joint_shape_of(const orr_net_config *c, const uint32_t *members, uint32_t count, nccl_shape *h)
+{
+    const uint32_t per_node = joint_ranks_per_node(c);
+    count_nodes(members, count, per_node, h);
+    shape_by_dims(c, per_node, members, count, h);
 }
 
 static orr_code find_shape(joint_group *g, orr_error *err)
 {
     struct joint *j = g->j;
-    count_nodes(g);
+    count_nodes(g->members, g->count, j->per_node, &g->shape);
     g->shape.generation = (nccl_generation)j->s->opt.nccl_generation;
     g->shape.up_reduces = j->s->opt.up_reduces;
     g->shape.out_reduces = j->s->opt.out_reduces;
     if (j->s->topology)
         return shape_by_links(g, err);
-    shape_by_dims(g);
+    shape_by_dims(&j->s->net_config, j->per_node, g->members, g->count, &g->shape);
     return ORR_OK;
 }
 

@@ -7,6 +7,7 @@
 #ifndef ORR_RUN_JOINT_H
 #define ORR_RUN_JOINT_H
 
+#include "models/collective/nccl/nccl_model.h"
 #include "run_state.h"
 
 orr_code joint_create(orr_sim *s, orr_error *err); /* orr_sim.joint; NULL where it is not needed */
@@ -19,5 +20,13 @@ void joint_collective(run_npu *n,
                       const cfg_group *group,
                       uint32_t mask,
                       uint64_t size);
+
+/* Where ranks (ascending) lie on a network of dimensions, as the NCCL model asks for it: counts, rates and latencies;
+ * the caller says the rest.  *h must be zeroed there. */
+uint32_t joint_ranks_per_node(const orr_net_config *c);
+void joint_shape_of(const orr_net_config *c,
+                    const uint32_t *members,
+                    uint32_t count,
+                    nccl_shape *h);
 
 #endif

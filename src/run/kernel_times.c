@@ -51,6 +51,7 @@ typedef struct timing {
     const orr_chip *chip;
     const orr_software *software;
     const work_peaks *peaks; /* in place of the chip's own; NULL: the chip itself */
+    double memory;           /* its memory is so many times as fast */
     double spread;           /* how much longer the slowest device of the job takes */
     double link_GBps;        /* for what the device does while the host goes on; 0: not known */
     orr_intern *texts;
@@ -61,7 +62,6 @@ typedef struct timing {
     bool has_grads;
 } timing;
 
-enum { CLOCK_ROUNDS = 4 };
 static const uint32_t NO_ROW = UINT32_MAX;
 static const double NO_GRADS = 0.62; /* of the host's time, where no graph of gradients is built */
 
@@ -102,32 +102,38 @@ static bool is_guessed(const orr_kernel_time *t)
            (strcmp(t->basis, "roofline") == 0 || strcmp(t->basis, "measured, extrapolated") == 0);
 }
 
+static bool add_kernel(const timing *t, const orr_kernel *k, kernel_row *out)
+{
+    orr_kernel_time time;
+    if (!orr_chip_time(t->chip, k, &time))
+        return false;
+    const double us = time.us * by_peaks(t, k) * orr__software_slowdown(t->software, t->chip, k);
+    out->clocked_us += us * time.clock_share;
+    out->fixed_us += us * (1 - time.clock_share) / t->memory;
+    out->host_us += orr__software_host_us(t->software, k);
+    const double low = us * (1 - time.low_us / time.us),
+                 high = us * (time.high_us / time.us - 1);
+    out->low_us2 += low * low;
+    out->high_us2 += high * high;
+    out->guessed_us += is_guessed(&time) ? us : 0;
+    if (k->kind == ORR_KERNEL_GEMM || k->kind == ORR_KERNEL_GROUPED || k->kind == ORR_KERNEL_MOE ||
+        k->kind == ORR_KERNEL_ATTENTION || k->kind == ORR_KERNEL_CONV)
+        out->flops += orr_kernel_count(k).flops * power_of_type(k->type);
+    return true;
+}
+
 static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *out, orr_error *err)
 {
     orr_error why;
     orr_code code;
     orr_kernel k;
     while ((code = orr_kernel_next(&list, &k, &why)) == ORR_OK) {
-        orr_kernel_time time;
-        if (!orr_chip_time(t->chip, &k, &time)) {
+        if (!add_kernel(t, &k, out)) {
             const orr_where w = orr_trace_where(t->g->t, node);
             return orr_fail(err, ORR_EINPUT, &w, "%s cannot run %s kernels in %s", t->chip->name,
                             orr_kernel_kind_name(k.kind), orr_kernel_type_name(k.type));
         }
-        const double us =
-            time.us * by_peaks(t, &k) * orr__software_slowdown(t->software, t->chip, &k);
-        out->clocked_us += us * time.clock_share;
-        out->fixed_us += us * (1 - time.clock_share);
-        out->host_us += orr__software_host_us(t->software, &k);
-        const double low = us * (1 - time.low_us / time.us),
-                     high = us * (time.high_us / time.us - 1);
-        out->low_us2 += low * low;
-        out->high_us2 += high * high;
-        out->guessed_us += is_guessed(&time) ? us : 0;
         t->has_grads |= k.is_backward || k.layout != ORR_LAYOUT_NT;
-        if (k.kind == ORR_KERNEL_GEMM || k.kind == ORR_KERNEL_GROUPED || k.kind == ORR_KERNEL_MOE ||
-            k.kind == ORR_KERNEL_ATTENTION || k.kind == ORR_KERNEL_CONV)
-            out->flops += orr_kernel_count(&k).flops * power_of_type(k.type);
     }
     return code == ORR_END ? ORR_OK : refuse(t, node, &why, err);
 }
@@ -137,7 +143,7 @@ static kernel_row roofline_row(const timing *t, double ops, double bytes)
 {
     const double flops = t->peaks ? t->peaks->flops : t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
     const double rate = t->peaks ? t->peaks->bytes_per_s : t->chip->memory_GBps * 1e9;
-    const double by_work = ops / (flops * 0.8e-6), by_memory = bytes / (rate * 0.8e-6);
+    const double by_work = ops / (flops * 0.8e-6), by_memory = bytes / (rate * t->memory * 0.8e-6);
     const double us = fmax(by_work, by_memory) + t->chip->launch_us;
     return (kernel_row){.fixed_us = by_work > by_memory ? 0 : by_memory + t->chip->launch_us,
                         .clocked_us = by_work > by_memory ? by_work + t->chip->launch_us : 0,
@@ -323,7 +329,7 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
 static void fill_ticks(const timing *t, uint64_t *ticks)
 {
     walk_state w = {.slow = 1};
-    for (int i = 0; i < CLOCK_ROUNDS; i++) {
+    for (int i = 0; i < WORK_CLOCK_ROUNDS; i++) {
         walk(t, &w, NULL);
         const double chip_flops = t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
         const double scale = t->peaks ? chip_flops / t->peaks->flops : 1;
@@ -369,6 +375,7 @@ orr_code work_graph_time(work_graph *g,
                          const orr_chip *chip,
                          const orr_software *software,
                          const work_peaks *peaks,
+                         double memory,
                          double link_GBps,
                          uint32_t ranks,
                          uint32_t *timed,
@@ -378,6 +385,7 @@ orr_code work_graph_time(work_graph *g,
     timing t = {.g = g,
                 .chip = chip,
                 .peaks = peaks,
+                .memory = memory > 0 ? memory : 1,
                 .spread = DEVICE_SPREAD * highest_of(ranks),
                 .link_GBps = link_GBps,
                 .texts = orr_intern_create()};
@@ -420,4 +428,47 @@ orr_code work_graph_ask(work_graph *g, const orr_compute_ops *model, orr_error *
             g->ticks[p] = ps < 1500 ? 1 : ((uint64_t)ps + 500) / 1000;
     }
     return ORR_OK;
+}
+
+/* ---- for those who bound a step (src/plan) ---- */
+
+static timing timing_of(const work_device *d)
+{
+    return (timing){.chip = d->chip,
+                    .software = d->software,
+                    .memory = 1,
+                    .spread = DEVICE_SPREAD * highest_of(d->ranks)};
+}
+
+static void add_sum(work_kernel_sum *out, const kernel_row *r)
+{
+    out->fixed_us += r->fixed_us;
+    out->clocked_us += r->clocked_us;
+    out->flops += r->flops;
+    out->host_us += r->host_us;
+    out->low_us2 += r->low_us2;
+    out->high_us2 += r->high_us2;
+}
+
+bool work_add_kernel(const work_device *d, const orr_kernel *k, work_kernel_sum *out)
+{
+    const timing t = timing_of(d);
+    kernel_row r = {0};
+    if (!add_kernel(&t, k, &r))
+        return false;
+    add_sum(out, &r);
+    return true;
+}
+
+void work_add_roofline(const work_device *d, double ops, double bytes, work_kernel_sum *out)
+{
+    const timing t = timing_of(d);
+    const kernel_row r = roofline_row(&t, ops, bytes);
+    add_sum(out, &r);
+}
+
+double work_slowdown(const work_device *d, double flops, double device_us)
+{
+    const timing t = timing_of(d);
+    return orr_chip_slowdown(d->chip, device_us > 0 ? flops / device_us * 1e-6 : 0) * (1 + t.spread);
 }

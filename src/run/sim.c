@@ -289,7 +289,8 @@ static orr_code time_graphs(orr_sim *s, orr_error *err)
     for (uint32_t k = 0; k < orr_set_class_count(s->set) && !code; k++)
         if (s->graphs[k].t)
             code = work_graph_time(&s->graphs[k], s->like_chip ? s->like_chip : s->opt.chip,
-                                   s->opt.software, s->like_chip ? &peaks : NULL, link,
+                                   s->opt.software, s->like_chip ? &peaks : NULL,
+                                   s->opt.change.memory, link,
                                    orr_set_rank_count(s->set), &timed, err);
     if (!code && !timed && s->opt.chip && !s->opt.chip_is_default)
         code = orr_fail(err, ORR_EINPUT, NULL,

@@ -69,11 +69,12 @@ struct orr_software;
 typedef struct work_peaks {
     double flops, bytes_per_s; /* per second, bf16 */
 } work_peaks;
-/* peaks NULL: those of the chip. */
+/* peaks NULL: those of the chip.  memory: its memory is so many times as fast. */
 orr_code work_graph_time(work_graph *g,
                          const struct orr_chip *chip,
                          const struct orr_software *software,
                          const work_peaks *peaks,
+                         double memory,
                          double link_GBps,
                          uint32_t ranks,
                          uint32_t *timed,
@@ -81,6 +82,28 @@ orr_code work_graph_time(work_graph *g,
 /* The same by a model of the caller's (run.h), over what a chip has said. */
 struct orr_compute_ops;
 orr_code work_graph_ask(work_graph *g, const struct orr_compute_ops *model, orr_error *err);
+
+/* What a node launches, at the chip's highest clock. */
+struct orr_kernel;
+typedef struct work_kernel_sum {
+    double fixed_us, clocked_us; /* that does not, and that does, scale with the clock */
+    double flops;                /* that hold the clock down */
+    double host_us;
+    double low_us2, high_us2; /* squares of what it may be less and more, 90 % */
+} work_kernel_sum;
+/* What times them. */
+typedef struct work_device {
+    const struct orr_chip *chip;
+    const struct orr_software *software;
+    uint32_t ranks; /* of the job: the slowest device sets the pace */
+} work_device;
+/* One kernel more; false: the chip cannot run it. */
+bool work_add_kernel(const work_device *d, const struct orr_kernel *k, work_kernel_sum *out);
+/* A node of which only operations and bytes are known. */
+void work_add_roofline(const work_device *d, double ops, double bytes, work_kernel_sum *out);
+/* What scales with the clock takes so many times as long in a step of so much work in so long. */
+double work_slowdown(const work_device *d, double flops, double device_us);
+enum { WORK_CLOCK_ROUNDS = 4 }; /* of clock and time, which depend on each other */
 
 /* ---- nodes (workload.c) ---- */
 

@@ -33,6 +33,7 @@
 #include <orrery/lab/nccl.h>
 #include <orrery/lab/nsys.h>
 #include <orrery/lab/operators.h>
+#include <orrery/lab/plan.h>
 #include <orrery/lab/progress.h>
 #include <orrery/lab/pytorch.h>
 #include <orrery/lab/scalesim.h>

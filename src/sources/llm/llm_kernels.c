@@ -7,6 +7,7 @@
  * as five, gradients of a bias as a sum over rows.  Each function adds to the pen what the next
  * computation launches; a pen that measures adds up their times on its chip instead. */
 #include "layer_steps.h"
+#include "llm_tape_impl.h"
 #include "serve_impl.h"
 
 #include <orrery/lab/chip.h>
@@ -27,6 +28,10 @@ static void launch(llm_pen *p, orr_kernel k)
     char room[ORR_KERNEL_TEXT];
     if (p->meter) {
         measure(p->meter, &k);
+        return;
+    }
+    if (p->tape) {
+        llm_tape_kernel(p->tape, &k);
         return;
     }
     const size_t length = orr_kernel_text(&k, room, sizeof room);
@@ -81,7 +86,8 @@ static void pass(llm_pen *p, uint64_t read, uint64_t write)
 
 void llm_launch_elementwise(llm_pen *p, uint64_t numbers, uint64_t moved)
 {
-    if (!p->kernels.len && !(p->meter && p->meter->pending))
+    if (!p->kernels.len && !(p->meter && p->meter->pending) &&
+        !(p->tape && p->tape->kernel_count > p->tape->pending))
         pass(p, (moved > 1 ? moved - 1 : 1) * numbers, moved > 1 ? numbers : 0);
 }
 

@@ -5,6 +5,7 @@
  * nearest. Experts are spread over the ranks of a data block (dp and cp together), ep of them after
  * one another. */
 #include "llm_impl.h"
+#include "llm_tape.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -144,6 +145,29 @@ static uint32_t member(const llm_layout *l, llm_axis axis, uint32_t group, uint3
     default:
         return i;
     }
+}
+
+static const llm_axis axis_of_tape[ORR__TAPE_AXES] = {
+    [ORR__TAPE_TP] = LLM_AXIS_TP,       [ORR__TAPE_CP] = LLM_AXIS_CP,
+    [ORR__TAPE_DATA] = LLM_AXIS_DATA,   [ORR__TAPE_EP] = LLM_AXIS_EP,
+    [ORR__TAPE_WORLD] = LLM_AXIS_WORLD, [ORR__TAPE_EXPERT_DATA] = LLM_AXIS_EXPERT_DATA,
+};
+
+uint32_t orr__llm_view_degree(const orr__llm_view *v, orr__tape_axis axis)
+{
+    return v->job->layout.degree[axis_of_tape[axis]];
+}
+
+uint32_t orr__llm_view_groups(const orr__llm_view *v, orr__tape_axis axis)
+{
+    return (uint32_t)group_count(&v->job->layout, axis_of_tape[axis]);
+}
+
+void orr__llm_view_members(const orr__llm_view *v, orr__tape_axis axis, uint32_t group, uint32_t *out)
+{
+    const llm_axis own = axis_of_tape[axis];
+    for (uint32_t i = 0; i < v->job->layout.degree[own]; i++)
+        out[i] = member(&v->job->layout, own, group, i);
 }
 
 void llm_layout_values(const llm_layout *l, uint32_t rank, int64_t values[LLM_SLOTS])

@@ -6,6 +6,7 @@
  * its stream, so all ranks of a group issue their collectives in the same order.  The first failure
  * sticks. */
 #include "llm_impl.h"
+#include "llm_tape_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -128,6 +129,8 @@ uint64_t llm_put_compute(
 {
     if (p->meter)
         return measure_compute(p->meter, operations, bytes);
+    if (p->tape)
+        return llm_tape_compute(p, operations, bytes, after);
     orr__builder *b = begin(p, ORR_NODE_COMP, name, after);
     orr__put_work(b, operations ? operations : 1, bytes ? bytes : 1);
     if (p->kernels.len)
@@ -193,6 +196,8 @@ uint64_t llm_put_collect(llm_pen *p,
         stream = stream == LLM_ON_TP   ? LLM_ON_TP_BACK
                  : stream == LLM_ON_EP ? LLM_ON_EP_BACK
                                        : stream;
+    if (p->tape)
+        return llm_tape_collect(p->tape, kind, bytes, axis, stream, after);
     orr__builder *b = begin(p, ORR_NODE_COMM_COLL, name, after);
     orr__put_collective(b, kind, bytes);
     orr__put_group_hole(b, axis);
@@ -223,6 +228,8 @@ uint64_t llm_put_send(
 {
     if (p->meter)
         return add_time(p->meter, ps_of(bytes, p->meter->link_rate));
+    if (p->tape)
+        return llm_tape_message(p->tape, true, bytes, stream_of_peer(to), after);
     orr__builder *b = begin(p, ORR_NODE_COMM_SEND, name, after);
     add_ctrl(b, orr__build_in_stream(b, stream_of_peer(to)));
     return end_message(p, bytes, tag, to);
@@ -233,6 +240,8 @@ uint64_t llm_put_receive(
 {
     if (p->meter)
         return 1; /* the sender takes the time */
+    if (p->tape)
+        return llm_tape_message(p->tape, false, bytes, stream_of_peer(from), after);
     begin(p, ORR_NODE_COMM_RECV, name, after);
     return end_message(p, bytes, tag, from);
 }

@@ -10,6 +10,7 @@
  *   that no stage holds more than pp of them; they fill what would be a gap at the end. */
 #include "layer_steps.h"
 #include "llm_impl.h"
+#include "llm_tape_impl.h"
 
 typedef struct list {
     llm_task *tasks;
@@ -475,6 +476,57 @@ void llm_mtp_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert)
     llm_layer_parameters(g, llm_mtp_layer(g), dense, expert);
     *dense = (*dense + (2 * g->m->hidden + 3) * g->m->hidden) * g->m->mtp_layers;
     *expert *= g->m->mtp_layers;
+}
+
+/* ---- parts on a tape ---- */
+
+static uint64_t write_part(llm_pen *p, orr__tape_part part, uint64_t layer, uint64_t input)
+{
+    const bool is_cut = p->g->opt.pipeline == ORR_PIPELINE_ZERO_BUBBLE;
+    const int parts = is_cut ? LLM_INPUT_GRADS : LLM_INPUT_GRADS | LLM_WEIGHT_GRADS;
+    llm_grads grads = {0};
+    switch (part) {
+    case ORR__PART_EMBEDDING_FORWARD:
+        return llm_embedding_after(p, LLM_AFTER(input));
+    case ORR__PART_LAYER_FORWARD:
+        return llm_layer_forward(p, layer, 0, input);
+    case ORR__PART_HEAD_FORWARD:
+        return llm_head_forward(p, input);
+    case ORR__PART_HEAD_BACKWARD:
+        return llm_head_backward(p, parts, input, &grads);
+    case ORR__PART_LAYER_BACKWARD:
+        return llm_layer_backward(p, layer, 0, parts, input, &grads);
+    case ORR__PART_EMBEDDING_BACKWARD:
+        llm_embedding_backward(p, input, &grads);
+        return input; /* nobody waits for it */
+    case ORR__PART_HEAD_WEIGHTS:
+        llm_head_backward(p, LLM_WEIGHT_GRADS, input, &grads);
+        return input;
+    default:
+        llm_layer_backward(p, layer, 0, LLM_WEIGHT_GRADS, input, &grads);
+        return input;
+    }
+}
+
+orr_code orr__llm_tape_part(const orr_model *m,
+                            const orr_llm_options *opt,
+                            orr__tape_part part,
+                            uint64_t layer,
+                            bool is_first,
+                            orr__tape *out,
+                            orr_error *err)
+{
+    llm_job g;
+    llm_pen p = {.g = &g, .tape = out};
+    const orr_code code = llm_init(&g, m, opt, err);
+    if (code)
+        return code;
+    const uint64_t input = llm_tape_begin(out);
+    if (is_first)
+        p.barrier[0] = llm_tape_input(out);
+    const uint64_t end = write_part(&p, part, layer, input);
+    out->out = end ? (uint32_t)(end - 1) : 0;
+    return out->failed ? orr_no_memory(err) : ORR_OK;
 }
 
 /* A training step: one class of ranks for each pipeline rank, its tasks written one after
@@ -991,4 +1043,93 @@ orr_code orr_llm_training(const orr_model *m,
     else
         *out = s;
     return code;
+}
+
+/* ---- the same without a trace (llm_tape.h) ---- */
+
+orr_code orr__llm_tape_update(const orr_model *m,
+                              const orr_llm_options *opt,
+                              uint32_t pipeline_rank,
+                              orr__tape *out,
+                              orr__tape_sync *sync,
+                              orr_error *err)
+{
+    llm_job g;
+    llm_pen p = {.g = &g, .tape = out};
+    stage_writer w = {.g = &g, .p = &p, .rank = pipeline_rank};
+    const orr_code code = llm_init(&g, m, opt, err);
+    if (code)
+        return code;
+    llm_sync_open(&w.sync, &p);
+    count_parameters(&w);
+    const llm_sync *y = &w.sync;
+    const uint64_t own = own_parameters(y), input = llm_tape_begin(out);
+    uint64_t at = input;
+    if (!g.opt.no_clipping)
+        at = put_norm(&w.sync, own, LLM_AFTER(at));
+    llm_launch_update(&p, own, y->tensors);
+    at = llm_put_compute(&p, "update", 12 * own, update_bytes(&g, own), LLM_AFTER(at));
+    out->out = (uint32_t)(at - 1);
+    *sync = (orr__tape_sync){
+        .dense = y->dense_parameters,
+        .expert = y->expert_parameters,
+        .dense_share = share(&g, y->dense.axis, y->dense_parameters * g.weight),
+        .expert_share = share(&g, y->expert.axis, y->expert_parameters * g.weight),
+        .weight = g.weight,
+        .grad = g.grad,
+        .gathers_at_end = (g.opt.zero == 1 || g.opt.zero == 2) && !gathers_ahead(&g),
+        .gathers_layers = g.opt.zero == 3};
+    return out->failed ? orr_no_memory(err) : ORR_OK;
+}
+
+orr_code orr__llm_view_open(const orr_model *m,
+                            const orr_llm_options *opt,
+                            orr__llm_view *out,
+                            orr_error *err)
+{
+    llm_job *g = orr_alloc(1, sizeof *g);
+    out->job = g;
+    if (!g)
+        return orr_no_memory(err);
+    return llm_init(g, m, opt, err);
+}
+
+void orr__llm_view_close(orr__llm_view *v)
+{
+    orr_free((void *)(uintptr_t)v->job);
+    v->job = NULL;
+}
+
+void orr__llm_view_layers(const orr__llm_view *v, uint32_t stage, uint64_t *first, uint64_t *end)
+{
+    llm_stage_layers(v->job, stage, first, end);
+}
+
+orr__layer_weights orr__llm_view_weights(const orr__llm_view *v, uint64_t layer)
+{
+    orr__layer_weights w;
+    llm_layer_parameters(v->job, layer, &w.dense, &w.expert);
+    return w;
+}
+
+orr__layer_weights orr__llm_view_ends(const orr__llm_view *v)
+{
+    return (orr__layer_weights){llm_embedding_parameters(v->job), llm_head_parameters(v->job)};
+}
+
+uint64_t orr__llm_view_message(const orr__llm_view *v)
+{
+    return message_bytes(v->job);
+}
+
+orr__llm_task *orr__llm_view_tasks(const orr__llm_view *v, uint32_t rank, size_t *count)
+{
+    llm_task *tasks = llm_schedule_tasks(v->job, rank, count);
+    orr__llm_task *out = tasks ? orr_alloc(*count + 1, sizeof *out) : NULL;
+    for (size_t i = 0; out && i < *count; i++)
+        out[i] = (orr__llm_task){.kind = (uint8_t)tasks[i].kind,
+                                 .chunk = (uint8_t)tasks[i].chunk,
+                                 .micro_batch = (uint32_t)tasks[i].micro_batch};
+    orr_free(tasks);
+    return out;
 }

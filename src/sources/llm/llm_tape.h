@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* llm_tape.h - a part of a training step as a short list of nodes, for those who bound its time without a trace
+ * (src/plan).
+ *
+ * The pen writes the same calls onto a tape that it writes into a trace: nodes in the order of their ids, what each
+ * waits for, its kernels, its bytes.  Node 0 is what the part waits for: the result of the part before it. */
+#ifndef ORR_LLM_TAPE_H
+#define ORR_LLM_TAPE_H
+
+#include "base/memory/memory.h"
+
+#include <orrery/lab/chip.h>
+#include <orrery/lab/llm.h>
+
+typedef enum orr__tape_kind {
+    ORR__TAPE_INPUT,
+    ORR__TAPE_COMPUTE,
+    ORR__TAPE_COLLECTIVE,
+    ORR__TAPE_SEND,
+    ORR__TAPE_RECEIVE
+} orr__tape_kind;
+
+/* The group of a collective. */
+typedef enum orr__tape_axis {
+    ORR__TAPE_TP,
+    ORR__TAPE_CP,
+    ORR__TAPE_DATA,
+    ORR__TAPE_EP,
+    ORR__TAPE_EXPERT_DATA,
+    ORR__TAPE_WORLD,
+    ORR__TAPE_AXES
+} orr__tape_axis;
+
+enum { ORR__TAPE_DEPS = 12 };
+
+typedef struct orr__tape_node {
+    orr__tape_kind kind;
+    orr__tape_axis axis;
+    orr_collective collective;
+    uint64_t bytes, operations;
+    uint32_t first_kernel, kernel_count;
+    uint32_t dep_count;
+    uint16_t deps[ORR__TAPE_DEPS]; /* nodes */
+    bool is_cut;                   /* it has more: those are left out */
+} orr__tape_node;
+
+typedef struct orr__tape {
+    orr__tape_node *nodes;
+    size_t count, room;
+    orr_kernel *kernels;
+    size_t kernel_count, kernel_room;
+    size_t pending;     /* kernels before this one belong to nodes */
+    uint64_t last_on[8]; /* by stream: its last node; 0: none */
+    uint32_t out;       /* the node after which the result is there */
+    bool failed;        /* out of memory */
+} orr__tape;
+
+/* Parts of a step on one rank. */
+typedef enum orr__tape_part {
+    ORR__PART_EMBEDDING_FORWARD,
+    ORR__PART_LAYER_FORWARD,
+    ORR__PART_HEAD_FORWARD,
+    ORR__PART_HEAD_BACKWARD,
+    ORR__PART_LAYER_BACKWARD,
+    ORR__PART_EMBEDDING_BACKWARD,
+    ORR__PART_HEAD_WEIGHTS, /* zero bubble: gradients of weights alone; those of inputs are the parts above */
+    ORR__PART_LAYER_WEIGHTS,
+    ORR__PARTS
+} orr__tape_part;
+
+/* The tape is emptied first; its memory is kept.  is_first: of its task; then node 1 is the task before, for which the
+ * first computation waits. */
+orr_code orr__llm_tape_part(const orr_model *m,
+                            const orr_llm_options *opt,
+                            orr__tape_part part,
+                            uint64_t layer,
+                            bool is_first,
+                            orr__tape *out,
+                            orr_error *err) ORR_MUST_CHECK;
+void orr__tape_fini(orr__tape *t);
+
+/* Norm and update of a pipeline rank and what data-parallel ranks exchange. */
+typedef struct orr__tape_sync {
+    uint64_t dense, expert;      /* parameters of the rank */
+    uint64_t dense_share, expert_share; /* that it updates */
+    uint64_t weight, grad;       /* bytes of one */
+    bool gathers_at_end;         /* new weights travel after the update */
+    bool gathers_layers;         /* ZeRO 3 */
+} orr__tape_sync;
+orr_code orr__llm_tape_update(const orr_model *m,
+                              const orr_llm_options *opt,
+                              uint32_t pipeline_rank,
+                              orr__tape *out,
+                              orr__tape_sync *sync,
+                              orr_error *err) ORR_MUST_CHECK;
+/* Parameters of a layer on one rank. */
+typedef struct orr__layer_weights {
+    uint64_t dense, expert;
+} orr__layer_weights;
+
+/* What a plan's stages and groups are, all in one: no trace is made. */
+typedef struct orr__llm_view {
+    const struct llm_job *job;
+} orr__llm_view;
+struct llm_job;
+orr_code orr__llm_view_open(const orr_model *m,
+                            const orr_llm_options *opt,
+                            orr__llm_view *out,
+                            orr_error *err) ORR_MUST_CHECK;
+void orr__llm_view_close(orr__llm_view *v);
+void orr__llm_view_layers(const orr__llm_view *v, uint32_t stage, uint64_t *first, uint64_t *end);
+orr__layer_weights orr__llm_view_weights(const orr__llm_view *v, uint64_t layer);
+orr__layer_weights orr__llm_view_ends(const orr__llm_view *v); /* embedding, head: both dense */
+uint64_t orr__llm_view_message(const orr__llm_view *v);        /* bytes between stages */
+uint32_t orr__llm_view_degree(const orr__llm_view *v, orr__tape_axis axis);
+uint32_t orr__llm_view_groups(const orr__llm_view *v, orr__tape_axis axis);
+void orr__llm_view_members(const orr__llm_view *v, orr__tape_axis axis, uint32_t group, uint32_t *out);
+/* Tasks of a pipeline rank in order; NULL: out of memory.  The caller frees it. */
+typedef struct orr__llm_task {
+    uint8_t kind; /* orr_llm_task */
+    uint8_t chunk;
+    uint32_t micro_batch;
+} orr__llm_task;
+orr__llm_task *orr__llm_view_tasks(const orr__llm_view *v, uint32_t rank, size_t *count);
+
+#endif
