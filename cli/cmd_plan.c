@@ -2,18 +2,23 @@
 /* cmd_plan.c - orrery plan MODEL: the best parallelism for a model on a machine (plan.h). */
 #include "base/text/text.h"
 #include "command.h"
+#include "html_report.h"
 #include "json_out.h"
+#include "plan.h"
 
 #include <orrery/lab/plan.h>
 #include <orrery/lab/progress.h>
 #include <orrery/lab/software.h>
 #include <orrery/lab/units.h>
+#include <orrery/version.h>
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define COUNT(name, fallback_, help_)                           \
     {                                                           \
@@ -24,19 +29,31 @@ static const cli_option options[] = {
      "cluster by name (dgx-h100:128 is 128 nodes; orrery machine list) or file", .required = true},
     COUNT("batch", NULL, "sequences per step (default: one per device)"),
     COUNT("seq", NULL, "tokens per sequence (default: the model's)"),
-    {"fix", 0, "LIST", "search only plans with these: tp=8,zero=1,pipeline=1f1b,..."},
+    {"devices", 0, "LIST", "use so many devices: 256,512,1024 makes a scaling curve (default: all)"},
+    {"fix", 0, "LIST", "search only plans with these: tp=8,zero=1,pipeline=1f1b,recompute=none,..."},
     {"goal", 0, "time|cost|memory", "what the best plan has least of", .fallback = "time"},
     {"top", 0, "N", "print so many plans", CLI_COUNT, 1, 1000, "10"},
-    {"price", 0, "USD", "price of a device per hour (default: the machine's)"},
-    {"reserve", 0, "BYTES", "memory of a device that stays free", .fallback = "4GiB"},
+    {"price", 0, "USD", "price of a device per hour (default: the machine's, if it has one)"},
+    {"reserve", 0, "BYTES", "memory of a device that stays free for context, NCCL and fragments",
+     .fallback = "4GiB"},
     {"dtype", 0, "bf16|fp16|fp8|fp32", "data type of matrix products", .fallback = "bf16"},
     {"grads-fp32", 0, NULL, "keep and reduce gradients in fp32"},
     {"tp-overlap", 0, NULL, "tensor-parallel traffic goes piece by piece with its products"},
     {"software", 0, "NAME", "whose kernels (default: the machine's, or megatron-core)"},
-    {"no-prune", 0, NULL,
-     "simulate every plan that fits, not only those that can be among the best"},
+    {"serve", 0, NULL, "plans for serving: tp, pp, ep and replicas, by TTFT, TPOT and tokens/s"},
+    {"requests", 0, "N", "serve: requests at a time, all replicas together (default: one per device)", CLI_COUNT, 1,
+     10000000, .with = "serve"},
+    COUNT("prompt", "1024", "serve: tokens of a request"),
+    COUNT("output", "128", "serve: tokens of an answer"),
+    {"max-ttft", 0, "TIME", "serve: drop plans whose first token takes longer on average", .with = "serve"},
+    {"max-tpot", 0, "TIME", "serve: drop plans whose next token takes longer on average", .with = "serve"},
+    {"check", 0, NULL, "run the best three again, link by link and message by message"},
+    {"check-seconds", 0, "N", "give each of these runs so long", CLI_COUNT, 1, 86400, "60", .with = "check"},
+    {"no-prune", 0, NULL, "simulate every plan that fits, not only those that can be among the best"},
     {"threads", 0, "N", "threads; 0: one per core", CLI_COUNT, 0, 256, "0"},
+    {"write", 0, "FILE", "write the traces of the best plan (.orr)"},
     {"csv", 0, "FILE", "write every plan that was simulated, one row each"},
+    {"report", 0, "FILE", "write an HTML page: all plans, why they lose, the best plan's own report"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
@@ -47,10 +64,14 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"The best ten plans for Llama 3 8B on 16 H100:",
-     "orrery plan llama-3-8b --machine dgx-h100:2 --batch 64 --seq 8192", 0},
-    {"Only those with tensor parallelism inside a node:",
-     "orrery plan llama-3-8b --machine dgx-h100:2 --batch 64 --seq 8192 --fix tp=8,pp=1", 0},
+    {"The best ten plans for Llama 3 8B on 16 H100, at 2.50 dollars an hour:",
+     "orrery plan llama-3-8b --machine dgx-h100:2 --batch 64 --seq 8192 --fix zero=1 --price 2.5", 0},
+    {"Only without pipeline, as JSON:",
+     "orrery plan llama-3-8b --machine dgx-h100:2 --batch 64 --seq 8192 --fix tp=4,pp=1 --json", 0},
+    {"How it scales, as a page:",
+     "orrery plan gpt2 --machine dgx-h100 --batch 64 --fix pp=1,tp=1 --devices 2,4,8 --report scale.html", 0},
+    {"Serving with at most 30 ms a token:",
+     "orrery plan llama-3-8b --machine dgx-h100:1 --serve --requests 64 --max-tpot 30ms", 0},
     {0},
 };
 
@@ -78,8 +99,23 @@ static orr_code read_price(const char *text, double *out, orr_error *err)
     *out = text ? strtod(text, &end) : 0;
     if (!text || (end != text && !*end && *out > 0 && *out < 1e6))
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "--price '%s' is not a number of US dollars above 0",
-                    text);
+    return orr_fail(err, ORR_EUSAGE, NULL, "--price '%s' is not a number of US dollars above 0", text);
+}
+
+static orr_code read_devices(const char *text, uint32_t out[CLI_PLAN_SIZES], size_t *count, orr_error *err)
+{
+    *count = 0;
+    for (const char *p = text; p && *p;) {
+        char *end;
+        const unsigned long long n = strtoull(p, &end, 10);
+        if (*p < '0' || *p > '9' || (*end && *end != ',') || n < 1 || n > 4194304 || *count == CLI_PLAN_SIZES)
+            return orr_fail(err, ORR_EUSAGE, NULL,
+                            "--devices '%s' is not a list of at most %d whole numbers, as 256,512", text,
+                            CLI_PLAN_SIZES);
+        out[(*count)++] = (uint32_t)n;
+        p = *end ? end + 1 : end;
+    }
+    return ORR_OK;
 }
 
 static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_error *err)
@@ -100,8 +136,7 @@ static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_erro
     o->base.overlaps_tensor = cli_flag(c, "tp-overlap");
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->base.dtype);
     if (software && !(o->base.software = orr_software_find(software)))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--software '%s': 'orrery help stage' lists them",
-                        software);
+        return orr_fail(err, ORR_EUSAGE, NULL, "--software '%s': 'orrery help stage' lists them", software);
     orr_code code = orr_bytes_parse(cli_text(c, "reserve"), &reserve, err);
     if (code)
         return orr_because(err, code, "--reserve");
@@ -110,95 +145,232 @@ static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_erro
     return code ? code : read_fixed(cli_text(c, "fix"), o, err);
 }
 
-/* ---- text ---- */
-
-static void print_plans(const cli_context *c, const orr_plan_search *s)
+static orr_code check_options(const cli_context *c, orr_error *err)
 {
-    const size_t top = cli_count(c, "top");
-    const orr_plan *p;
-    printf("\n%3s %10s %9s %7s %9s %8s %7s  %s\n", "", "step", "tokens/s", "MFU", "memory",
-           "exposed", "bubble", "plan");
-    for (size_t i = 0; i < top && (p = orr_plan_at(s, i)); i++) {
-        char words[200], a[3][ORR_UNIT_ROOM];
-        const orr_plan_shares *x = &p->shares;
-        orr_plan_words(p, words, sizeof words);
-        printf("%3zu %10s %9s %5.1f %% %9s %6.1f %% %5.1f %%  %s; %s\n", i + 1,
-               orr_time_text((orr_ps)(p->step_s * 1e12), a[0]),
-               orr_short_text((uint64_t)p->tokens_per_s, a[1]), 100 * p->mfu,
-               orr_bytes_text((orr_bytes)p->memory.peak, a[2]),
-               100 * (x->tensor + x->context + x->expert + x->data + x->pipeline), 100 * x->bubble,
-               words, p->limit);
-    }
+    for (const cli_option *o = options; o->name; o++)
+        if (o->with && cli_given(c, o->name) && !cli_given(c, o->with))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s needs --%s", o->name, o->with);
+    const bool has_training = cli_given(c, "batch") || cli_given(c, "seq") || cli_given(c, "check") ||
+                              cli_given(c, "write") || cli_given(c, "no-prune") || cli_given(c, "report");
+    if (cli_flag(c, "serve") && has_training)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--batch, --seq, --check, --write, --no-prune and --report do not apply to --serve");
+    return ORR_OK;
 }
 
-static void print_text(const cli_context *c, const orr_plan_search *s)
+/* ---- what 2 x buys ---- */
+
+static orr_code find_rates(cli_plan *x, orr_error *err)
 {
-    orr_plan_counts n;
-    char a[4][ORR_UNIT_ROOM];
-    const orr_machine *m = orr_plan_search_machine(s);
-    orr_plan_search_counts(s, &n);
-    printf("%s on %u devices of %s: %s legal plans, %s fit, %s were simulated\n", c->args[0],
-           orr_machine_devices(m), m->name, orr_count_text(n.legal, a[0]),
-           orr_count_text(n.fitting, a[1]), orr_count_text(n.simulated, a[2]));
-    print_plans(c, s);
+    const orr_machine *m = orr_plan_search_machine(x->search);
+    const orr_plan *best = orr_plan_at(x->search, 0);
+    const bool has_two = m->nodes > 1 && m->devices > 1;
+    const struct {
+        const char *name;
+        orr_run_change change;
+        bool is_there;
+    } all[CLI_PLAN_RATES] = {
+        {"links inside nodes", {.has_dimension = true, .dimension = 0, .bandwidth = 2}, m->devices > 1},
+        {"network between nodes", {.has_dimension = true, .dimension = has_two ? 1 : 0, .bandwidth = 2}, m->nodes > 1},
+        {"device memory", {.memory = 2}, true},
+        {"compute, all kernels", {.compute = 2}, true}};
+    orr_code code = ORR_OK;
+    x->rate_count = 0;
+    for (size_t i = 0; i < CLI_PLAN_RATES && best && !code; i++) {
+        const orr_plan_again how = {.change = all[i].change};
+        if (!all[i].is_there)
+            continue;
+        x->rates[x->rate_count].name = all[i].name;
+        code = orr_plan_again_run(x->search, best, &how, &x->rates[x->rate_count].step_s, err);
+        x->rate_count += !code;
+    }
+    return code;
 }
 
-/* ---- CSV ---- */
+/* ---- again, in more detail ---- */
 
-static orr_code write_csv(const orr_plan_search *s, const char *path, orr_error *err)
+static orr_code check_network(
+    const cli_context *c, cli_plan *x, const char *name, const char *network, const char *topology, orr_error *err)
 {
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
-    const bool is_out = strcmp(path, "-") == 0;
-    FILE *f = is_out ? stdout : fopen(path, "w");
-    const orr_plan *p;
-    if (!f)
-        return orr_fail(err, ORR_EIO, &w, "cannot create: %s", strerror(errno));
-    fprintf(f, "step_s,low_s,high_s,bound_s,tokens_per_s,mfu,memory_bytes,usd_per_mtoken,compute,tensor,context,expert,"
-               "data,pipeline,bubble,tp,cp,pp,dp,ep,zero,micro_batch,schedule,chunks,recompute,"
-               "sequence_parallel\n");
-    for (size_t i = 0; (p = orr_plan_at(s, i)); i++) {
-        const orr_llm_options *o = &p->options;
-        const orr_plan_shares *x = &p->shares;
-        fprintf(f, "%.9g,%.9g,%.9g,%.9g,%.9g,%.6g,%" PRIu64 ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,", p->step_s,
-                p->low_s, p->high_s, p->bound_s, p->tokens_per_s, p->mfu, p->memory.peak,
-                p->usd_per_mtoken, x->compute, x->tensor, x->context, x->expert, x->data, x->pipeline,
-                x->bubble);
-        fprintf(f, "%u,%u,%u,%u,%u,%u,%" PRIu64 ",%s,%u,%d,%d\n", o->tp, o->cp, o->pp, o->dp, o->ep, o->zero,
-                o->micro_batch, orr_pipeline_name(o->pipeline), o->chunks, (int)o->recompute,
-                o->tp > 1 && !o->no_sequence_parallel);
+    cli_plan_check *k = &x->checks[x->check_count++];
+    const orr_plan_again how = {
+        .network = network, .topology = topology, .max_seconds = (double)cli_count(c, "check-seconds")};
+    *k = (cli_plan_check){.name = name};
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < CLI_PLAN_CHECKED && orr_plan_at(x->search, i) && !code; i++) {
+        code = orr_plan_again_run(x->search, orr_plan_at(x->search, i), &how, &k->step_s[i], err);
+        k->count += !code;
+        k->holds = k->count < 2 ? true : k->holds && k->step_s[i] >= k->step_s[i - 1];
     }
-    const bool failed = ferror(f) || (is_out ? fflush(f) : fclose(f));
-    return failed ? orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno)) : ORR_OK;
+    if (code && code != ORR_ENOMEM) {
+        snprintf(k->why, sizeof k->why, "%.*s", (int)sizeof k->why - 1, err->message);
+        return ORR_OK;
+    }
+    return code;
+}
+
+static orr_code check_plans(const cli_context *c, cli_plan *x, orr_error *err)
+{
+    char folder[] = "/tmp/orrery-plan-XXXXXX", path[64];
+    static const char *const files[] = {"system.json", "network.yml", "memory.json", "machine.yml", "links.yml"};
+    if (!mkdtemp(folder))
+        return orr_fail(err, ORR_EIO, NULL, "cannot create a folder in /tmp: %s", strerror(errno));
+    orr_code code = orr_machine_export(orr_plan_search_machine(x->search), folder, err);
+    snprintf(path, sizeof path, "%s/links.yml", folder);
+    if (!code && access(path, R_OK) == 0)
+        code = check_network(c, x, "fluid, link by link", "fluid", path, err);
+    if (!code)
+        code = check_network(c, x, "aware, message by message", "aware", NULL, err);
+    if (!code && access(path, R_OK) == 0)
+        code = check_network(c, x, "packet by packet", "packet", path, err);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+    return code;
+}
+
+/* ---- interrupts and progress ---- */
+
+static orr_plan_search *volatile searching;
+
+static void stop_searching(int signal_number)
+{
+    orr_plan_search *s = searching;
+    (void)signal_number;
+    if (s)
+        orr_plan_search_stop(s);
+}
+
+static orr_code run_to_end(orr_plan_search *s, orr_error *err)
+{
+    struct sigaction old, stop = {.sa_handler = stop_searching, .sa_flags = (int)SA_RESETHAND};
+    const bool is_ignored = sigaction(SIGINT, NULL, &old) != 0 || old.sa_handler == SIG_IGN;
+    searching = s;
+    if (!is_ignored)
+        sigaction(SIGINT, &stop, NULL);
+    const orr_code code = orr_plan_search_run(s, err);
+    if (!is_ignored)
+        sigaction(SIGINT, &old, NULL);
+    searching = NULL;
+    return code;
+}
+
+static void show_progress(void *context, const orr_plan_counts *n)
+{
+    orr_progress *p = context;
+    p->total = n->simulated + n->to_do;
+    orr_progress_add(p, n->simulated - p->done);
 }
 
 /* ---- the command ---- */
 
+static orr_code search_one(
+    cli_context *c, orr_plan_options *o, uint32_t devices, cli_plan *x, bool is_last, orr_error *err)
+{
+    orr_progress progress;
+    orr_progress_start(&progress, "simulating", "plans", 0, c->quiet);
+    o->devices = devices;
+    o->progress = show_progress;
+    o->context = &progress;
+    orr_plan_search *s;
+    orr_code code = orr_plan_search_create(o, &s, err);
+    if (!code)
+        code = run_to_end(s, err);
+    orr_progress_end(&progress);
+    if (x->search && (!code || code == ORR_ESTOP))
+        orr_plan_search_destroy(x->search);
+    if (!code || code == ORR_ESTOP)
+        x->search = s;
+    else
+        orr_plan_search_destroy(s);
+    const orr_plan *best = code ? NULL : orr_plan_at(s, 0);
+    if (best) {
+        cli_plan_size *size = &x->sizes[x->size_count++];
+        *size = (cli_plan_size){.devices = orr_machine_devices(orr_plan_search_machine(s)), .best = *best};
+        orr_plan_search_counts(s, &size->counts);
+    }
+    (void)is_last;
+    return code;
+}
+
+static orr_code write_traces(const cli_plan *x, const char *path, orr_error *err)
+{
+    orr_set *set;
+    const orr_plan *best = orr_plan_at(x->search, 0);
+    orr_code code = orr_llm_training(x->model, &best->options, &set, err);
+    if (!code)
+        code = orr_set_save(set, path, NULL, err);
+    orr_set_close(set);
+    return code;
+}
+
+static orr_code write_outputs(cli_context *c, cli_plan *x, orr_error *err)
+{
+    orr_code code = find_rates(x, err);
+    if (!code && cli_flag(c, "check"))
+        code = check_plans(c, x, err);
+    if (!code && cli_given(c, "write"))
+        code = write_traces(x, cli_text(c, "write"), err);
+    if (!code && cli_given(c, "csv"))
+        code = cli_plan_csv(x, cli_text(c, "csv"), err);
+    if (!code && cli_given(c, "report"))
+        code = cli_plan_report(c, x, cli_text(c, "report"), err);
+    return code;
+}
+
 static orr_code run_plan(cli_context *c, orr_error *err)
 {
     orr_plan_options o;
-    orr_plan_search *s = NULL;
     orr_model model;
-    orr_code code = orr_model_load(c->args[0], &model, err);
+    uint32_t sizes[CLI_PLAN_SIZES] = {0};
+    size_t count = 0;
+    orr_code code = check_options(c, err);
+    if (!code && cli_flag(c, "serve")) {
+        double price;
+        code = read_price(cli_text(c, "price"), &price, err);
+        return code ? code : cli_plan_serve(c, price, err);
+    }
+    if (!code)
+        code = orr_model_load(c->args[0], &model, err);
     if (!code)
         code = read_options(c, &o, err);
+    if (!code)
+        code = read_devices(cli_text(c, "devices"), sizes, &count, err);
     if (code)
         return code;
+    cli_plan x = {.model = &model, .name = c->args[0], .machine = cli_text(c, "machine"), .top = cli_count(c, "top")};
     o.model = &model;
-    code = orr_plan_search_create(&o, &s, err);
+    for (size_t i = 0; i < (count ? count : 1) && !code; i++)
+        code = search_one(c, &o, sizes[i], &x, i + 1 >= count, err);
+    const orr_code stopped = code;
     if (!code)
-        code = orr_plan_search_run(s, err);
-    if (!code)
-        print_text(c, s);
-    if (!code && cli_given(c, "csv"))
-        code = write_csv(s, cli_text(c, "csv"), err);
-    orr_plan_search_destroy(s);
+        code = write_outputs(c, &x, err);
+    if (!code || (stopped == ORR_ESTOP && x.search && orr_plan_count(x.search))) {
+        if (stopped) {
+            orr_fail(err, ORR_ESTOP, NULL, "interrupted: these are the best so far");
+            cli_report(c, err);
+        }
+        if (cli_flag(c, "json"))
+            cli_plan_json(&x);
+        else
+            cli_plan_text(&x);
+    }
+    orr_plan_search_destroy(x.search);
     return code;
 }
 
 const cli_command cli_cmd_plan = {
     .name = "plan",
     .summary = "search the best parallelism for a model on a machine",
-    .description = "Searches all legal plans.",
+    .description =
+        "Searches every legal way to spread a training step over a machine: tensor, context, pipeline, data and "
+        "expert parallelism, ZeRO, micro-batch, pipeline schedule, recomputation, sequence parallelism. Plans that do not fit "
+        "into memory are dropped, the others are simulated in the order of a lower bound, until none of those left "
+        "can be among the best.\n\n"
+        "Prints the best plans with their 90 % intervals, what costs them time, what faster parts would buy the best "
+        "one, and the commands that reproduce each. Ctrl-C prints the best so far.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -53,7 +53,15 @@ typedef struct bound_part {
     work_kernel_sum sum; /* of all */
     double hold_us;      /* device time that the clock's walk gives to collectives */
     double host_us;
+    double low2, high2; /* squares of what its kernels may take less and more, us */
 } bound_part;
+
+/* Where the groups of an axis lie: each way that occurs. */
+typedef struct bound_shapes {
+    nccl_shape list[MOST_SHAPES];
+    uint32_t count;
+    bool is_full; /* more occur: nothing is known */
+} bound_shapes;
 
 /* Parts of all plans that have these in common. */
 typedef struct bound_unit {
@@ -62,16 +70,15 @@ typedef struct bound_unit {
     bound_part head_weights;
     bound_part forward[MOST_KINDS], backward[MOST_KINDS], weights[MOST_KINDS];
     bound_part first_backward[MOST_KINDS]; /* of a task */
-    uint32_t kinds;
+    orr__layer_weights held[MOST_KINDS], held_ends; /* parameters of a rank */
     orr_arena *arena;
 } bound_unit;
 
-/* Where the groups of an axis lie: each way that occurs. */
-typedef struct bound_shapes {
-    nccl_shape list[MOST_SHAPES];
-    uint32_t count;
-    bool is_full; /* more occur: nothing is known */
-} bound_shapes;
+/* What candidates of the same degrees have in common. */
+typedef struct bound_layout {
+    search_candidate like;
+    bound_shapes tp, cp, ep, data, expert, world;
+} bound_layout;
 
 struct search_bounds {
     orr_net_config dims;
@@ -84,6 +91,9 @@ struct search_bounds {
     bound_unit *units;
     size_t unit_count, unit_room;
     orr_map *unit_of; /* by key */
+    bound_layout *layouts;
+    size_t layout_count, layout_room;
+    orr_map *layout_of;
 };
 
 /* ---- what communication takes at least ---- */
@@ -191,12 +201,17 @@ typedef struct part_maker {
     uint16_t edges[2 * MOST_NODES];
 } part_maker;
 
+static work_device device_of(const orr_plan_search *s)
+{
+    return (work_device){.chip = s->bounds->chip, .software = s->base.software, .memory = 1};
+}
+
 static void time_node(part_maker *m, uint32_t i)
 {
     const struct search_bounds *b = m->s->bounds;
     const orr__tape_node *x = &m->t->nodes[i];
     bound_node *n = &m->p->nodes[i];
-    const orr_software *software = m->s->base.software;
+    const work_device d = device_of(m->s);
     n->is_compute = x->kind == ORR__TAPE_COMPUTE;
     if (x->kind == ORR__TAPE_COLLECTIVE)
         n->ns = collective_ns(b, &m->shapes[x->axis], x->collective, x->bytes);
@@ -211,9 +226,9 @@ static void time_node(part_maker *m, uint32_t i)
         return;
     }
     if (!x->kernel_count)
-        n->sum = work_roofline_sum(b->chip, software, (double)x->operations, (double)x->bytes);
+        n->sum = work_roofline_sum(&d, (double)x->operations, (double)x->bytes);
     for (uint32_t k = 0; k < x->kernel_count; k++)
-        (void)!work_add_kernel(b->chip, software, &m->t->kernels[x->first_kernel + k], &n->sum);
+        (void)!work_add_kernel(&d, &m->t->kernels[x->first_kernel + k], &n->sum);
 }
 
 static void add_edge(part_maker *m, bound_node *n, uint32_t from)
@@ -275,6 +290,19 @@ static double hold_of(const part_maker *m, uint32_t i)
     return 15 + (link > 0 ? 2e-3 * (double)t->nodes[i].bytes / link : 0);
 }
 
+/* Kernels of different shapes are off independently of each other. */
+static void add_spread(part_maker *m, const orr__tape_node *x)
+{
+    const orr_chip *chip = m->s->bounds->chip;
+    for (uint32_t k = 0; chip && k < x->kernel_count; k++) {
+        orr_kernel_time t;
+        if (!orr_chip_time(chip, &m->t->kernels[x->first_kernel + k], &t))
+            continue;
+        m->p->low2 += (t.us - t.low_us) * (t.us - t.low_us);
+        m->p->high2 += (t.high_us - t.us) * (t.high_us - t.us);
+    }
+}
+
 static void add_sums(part_maker *m)
 {
     bound_part *p = m->p;
@@ -284,6 +312,7 @@ static void add_sums(part_maker *m)
         p->sum.flops += p->nodes[i].sum.flops;
         p->host_us += p->nodes[i].sum.host_us;
         p->hold_us += hold_of(m, i);
+        add_spread(m, &m->t->nodes[i]);
         if (!p->nodes[i].is_compute)
             p->host_us += m->s->base.software->collective_us;
     }
@@ -328,6 +357,16 @@ static uint64_t unit_key(const search_candidate *c)
     const uint64_t flags = (uint64_t)c->recompute << 2 | (uint64_t)c->no_sequence_parallel << 1 | is_cut;
     return (uint64_t)c->tp << 50 | (uint64_t)c->cp << 36 | (uint64_t)c->ep << 24 |
            (uint64_t)c->micro_batch << 4 | flags;
+}
+
+static uint64_t layout_key(const search_candidate *c)
+{
+    return (uint64_t)c->tp << 50 | (uint64_t)c->cp << 36 | (uint64_t)c->ep << 24 | c->pp;
+}
+
+static const bound_layout *layout_of(const struct search_bounds *b, const search_candidate *c)
+{
+    return &b->layouts[orr_map_find(b->layout_of, layout_key(c), 0)];
 }
 
 /* The same parts on as few ranks as can be. */
@@ -383,18 +422,22 @@ static orr_code make_unit(const orr_plan_search *s, bound_unit *u, orr_error *er
 {
     static const orr__tape_part ends[4] = {ORR__PART_EMBEDDING_FORWARD, ORR__PART_HEAD_FORWARD,
                                            ORR__PART_HEAD_BACKWARD, ORR__PART_EMBEDDING_BACKWARD};
-    const orr_llm_options o = unit_options(s, &u->like), whole = search_options(s, &u->like);
-    bound_shapes shapes[ORR__TAPE_AXES] = {0};
+    orr_llm_options o = unit_options(s, &u->like);
+    const bound_layout *l = layout_of(s->bounds, &u->like);
+    const bound_shapes shapes[ORR__TAPE_AXES] = {
+        [ORR__TAPE_TP] = l->tp, [ORR__TAPE_CP] = l->cp, [ORR__TAPE_EP] = l->ep};
     orr__tape t = {0};
     orr__llm_view v = {0};
     part_maker *m = orr_alloc(1, sizeof *m);
     u->arena = orr_arena_create();
-    orr_code code = m && u->arena ? orr__llm_view_open(s->opt.model, &whole, &v, err) : orr_no_memory(err);
+    orr_code code = m && u->arena ? orr_llm_complete(s->opt.model, &o, err) : orr_no_memory(err);
+    if (!code)
+        code = orr__llm_view_open(s->opt.model, &o, &v, err);
     if (!code) {
         *m = (part_maker){.s = s, .t = &t, .u = u, .shapes = shapes};
-        find_shapes(s, &v, ORR__TAPE_TP, &shapes[ORR__TAPE_TP]);
-        find_shapes(s, &v, ORR__TAPE_CP, &shapes[ORR__TAPE_CP]);
-        find_shapes(s, &v, ORR__TAPE_EP, &shapes[ORR__TAPE_EP]);
+        for (uint32_t k = 0; k < s->bounds->kinds; k++)
+            u->held[k] = orr__llm_view_weights(&v, s->bounds->first_of[k]);
+        u->held_ends = orr__llm_view_ends(&v);
     }
     for (unsigned i = 0; i < 4 && !code; i++)
         code = make_one(m, &t, &o, ends[i], 0, false, &u->ends[i], err);
@@ -503,7 +546,7 @@ typedef struct bound_job {
     orr_llm_options o;
     orr__llm_view v;
     uint64_t batches;
-    bound_shapes data, expert, world;
+    const bound_layout *l;
     orr__tape tape;
 } bound_job;
 
@@ -552,14 +595,13 @@ static void sum_work(const bound_job *j, rank_work *w)
 /* As kernel_times.c seeks it; the update adds time and no products. */
 static double find_slow(const bound_job *j, const rank_work *w, double update_us)
 {
-    const orr_chip *chip = j->s->bounds->chip;
+    const work_device d = device_of(j->s);
     double slow = 1;
-    if (!chip || w->sums.host > 0.8 * (w->sums.fixed + w->sums.clocked))
+    if (!d.chip || w->sums.host > 0.8 * (w->sums.fixed + w->sums.clocked))
         return 1; /* the host may hold the device up, and a slower step has a higher clock */
     for (int i = 0; i < WORK_CLOCK_ROUNDS; i++) {
         const double device = w->sums.fixed + w->sums.clocked * slow + w->sums.hold + update_us;
-        const double clock = orr_chip_clock(chip, device > 0 ? w->sums.flops / device * 1e-6 : 0);
-        slow = clock > 0 ? chip->clock_MHz / clock : 1;
+        slow = work_slowdown(&d, w->sums.flops, device);
     }
     return slow;
 }
@@ -599,12 +641,13 @@ static void find_matrices(const bound_job *j, rank_work *w)
 
 static const bound_shapes *expert_shapes(const bound_job *j)
 {
-    return j->c->ep > 1 ? &j->expert : &j->data;
+    return j->c->ep > 1 ? &j->l->expert : &j->l->data;
 }
 
 typedef struct bucket {
     uint64_t bytes;
     double sum, last;
+    uint64_t known; /* bytes whose time is `last` */
 } bucket;
 
 static void fill_bucket(const bound_job *j, const bound_shapes *shapes, uint64_t bytes, bool is_end, bucket *b)
@@ -613,8 +656,10 @@ static void fill_bucket(const bound_job *j, const bound_shapes *shapes, uint64_t
     b->bytes += bytes;
     if (b->bytes == 0 || (!is_end && b->bytes < full))
         return;
-    b->last = collective_ns(j->s->bounds, shapes,
-                            j->o.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE, b->bytes);
+    if (b->bytes != b->known)
+        b->last = collective_ns(j->s->bounds, shapes,
+                                j->o.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE, b->bytes);
+    b->known = b->bytes;
     b->sum += b->last;
     b->bytes = 0;
 }
@@ -624,28 +669,28 @@ static void fill_bucket(const bound_job *j, const bound_shapes *shapes, uint64_t
 static void sum_gradients(const bound_job *j, uint32_t rank, const orr__tape_sync *y, rank_work *w)
 {
     bucket dense = {0}, expert = {0};
-    const orr__layer_weights ends = orr__llm_view_ends(&j->v);
+    const orr__layer_weights ends = j->u->held_ends;
     w->layer_gather_ns = 0;
     for (uint32_t c = j->c->chunks; c-- > 0;) {
         uint64_t first, end;
         orr__llm_view_layers(&j->v, c * j->c->pp + rank, &first, &end);
         if (w->is_last && c + 1 == j->c->chunks)
-            fill_bucket(j, &j->data, ends.expert * y->grad, false, &dense);
+            fill_bucket(j, &j->l->data, ends.expert * y->grad, false, &dense);
         for (uint64_t l = end; l-- > first;) {
-            const orr__layer_weights own = orr__llm_view_weights(&j->v, l);
-            fill_bucket(j, &j->data, own.dense * y->grad, false, &dense);
+            const orr__layer_weights own = j->u->held[j->s->bounds->kind_of[l]];
+            fill_bucket(j, &j->l->data, own.dense * y->grad, false, &dense);
             fill_bucket(j, expert_shapes(j), own.expert * y->grad, false, &expert);
             if (!y->gathers_layers)
                 continue;
             const uint64_t n = orr__llm_view_degree(&j->v, ORR__TAPE_DATA);
-            w->layer_gather_ns += collective_ns(j->s->bounds, &j->data, ORR_COLL_ALL_GATHER,
+            w->layer_gather_ns += collective_ns(j->s->bounds, &j->l->data, ORR_COLL_ALL_GATHER,
                                                 (own.dense * y->weight + n - 1) / n);
         }
         if (w->is_first && c == 0)
-            fill_bucket(j, &j->data, ends.dense * y->grad, false, &dense);
+            fill_bucket(j, &j->l->data, ends.dense * y->grad, false, &dense);
     }
     const double before = dense.sum + expert.sum;
-    fill_bucket(j, &j->data, 0, true, &dense);
+    fill_bucket(j, &j->l->data, 0, true, &dense);
     fill_bucket(j, expert_shapes(j), 0, true, &expert);
     w->reduce_ns = dense.sum + expert.sum;
     w->last_reduce_ns = w->reduce_ns - before;
@@ -657,19 +702,19 @@ static void sum_gradients(const bound_job *j, uint32_t rank, const orr__tape_syn
 static orr_code sum_update(bound_job *j, uint32_t rank, rank_work *w, double *us, orr__tape_sync *y, orr_error *err)
 {
     const struct search_bounds *b = j->s->bounds;
+    const work_device d = device_of(j->s);
     work_kernel_sum parts[2] = {{0}};
     uint32_t seen = 0;
-    const orr_code code = orr__llm_tape_update(j->s->opt.model, &j->o, rank, &j->tape, y, err);
+    const orr_code code = orr__llm_tape_update(&j->v, rank, &j->tape, y, err);
     for (size_t i = 1; !code && i < j->tape.count; i++) {
         const orr__tape_node *x = &j->tape.nodes[i];
         if (x->kind != ORR__TAPE_COMPUTE || seen == 2)
             continue;
         if (b->chip && x->kernel_count)
             for (uint32_t k = 0; k < x->kernel_count; k++)
-                (void)!work_add_kernel(b->chip, j->s->base.software, &j->tape.kernels[x->first_kernel + k],
-                                       &parts[seen]);
+                (void)!work_add_kernel(&d, &j->tape.kernels[x->first_kernel + k], &parts[seen]);
         else if (b->chip)
-            parts[seen] = work_roofline_sum(b->chip, j->s->base.software, (double)x->operations, (double)x->bytes);
+            parts[seen] = work_roofline_sum(&d, (double)x->operations, (double)x->bytes);
         else
             parts[seen].fixed_us = (double)x->bytes / (double)b->system.memory_bandwidth * 1e6;
         seen++;
@@ -684,7 +729,7 @@ static orr_code sum_update(bound_job *j, uint32_t rank, rank_work *w, double *us
         const uint64_t n = orr__llm_view_degree(&j->v, ORR__TAPE_DATA);
         const uint64_t most = (j->o.bucket_bytes + n - 1) / n;
         w->gather_ns = floor((double)(y->dense_share / (most ? most : 1))) *
-                       collective_ns(b, &j->data, ORR_COLL_ALL_GATHER, most);
+                       collective_ns(b, &j->l->data, ORR_COLL_ALL_GATHER, most);
     }
     return code;
 }
@@ -822,7 +867,7 @@ static double end_of_step(flow *x)
         norm = max2(norm, reduced + w->norm_ns);
         rest = max2(rest, w->update_ns + w->gather_ns);
     }
-    return norm + collective_ns(j->s->bounds, &j->world, ORR_COLL_ALL_REDUCE, j->o.no_clipping ? 0 : 4) + rest;
+    return norm + collective_ns(j->s->bounds, &j->l->world, ORR_COLL_ALL_REDUCE, j->o.no_clipping ? 0 : 4) + rest;
 }
 
 static orr_code follow_pipeline(bound_job *j, rank_work *work, double *ns, orr_error *err)
@@ -853,34 +898,76 @@ static orr_code follow_pipeline(bound_job *j, rank_work *work, double *ns, orr_e
     return ok ? ORR_OK : orr_no_memory(err);
 }
 
+/* ---- without following every task ---- */
+
+/* A rank has nothing to do before the first micro-batch has come through the stages before it; its tasks come one after
+ * the other; and what it has done last must go back through those stages. */
+static double rough_end(const bound_job *j, const rank_work *work)
+{
+    const bool is_cut = j->c->pipeline == ORR_PIPELINE_ZERO_BUBBLE;
+    const double m = (double)j->batches;
+    double head = 0, tail = 0, most = 0;
+    for (uint32_t i = 0; i < j->c->pp; i++) {
+        const rank_work *w = &work[i];
+        double chain = 0, device = 0;
+        for (uint32_t c = 0; c < j->c->chunks; c++) {
+            chain += m * (max2(w->forward[c].cf, 0) + max2(w->backward[c].cf, 0));
+            device += m * (w->forward[c].ff + w->backward[c].ff);
+        }
+        const double last = max2(w->backward[0].cf, 0) - w->backward[0].ff;
+        const double done = max2(chain, device + last);
+        most = max2(most, head + max2(max2(chain, device), w->compute_ns) + w->norm_ns + w->update_ns);
+        if (!is_cut)
+            most = max2(most, head + done + tail + w->norm_ns + w->update_ns);
+        head += max2(w->forward[0].cf, 0);
+        tail += max2(w->backward[0].cf, 0);
+    }
+    return most;
+}
+
 /* ---- interface ---- */
 
-orr_code search_bound(orr_plan_search *s, search_candidate *c, orr_error *err)
+orr_code search_bound(orr_plan_search *s, search_candidate *c, bool is_rough, orr_error *err)
 {
     const struct search_bounds *b = s->bounds;
     const uint32_t at = orr_map_find(b->unit_of, unit_key(c), UINT32_MAX);
     bound_job j = {.s = s, .u = &b->units[at], .c = c, .o = search_options(s, c)};
     rank_work *work = orr_alloc(c->pp, sizeof *work);
     double ns = 0;
-    orr_code code = work ? orr_llm_complete(s->opt.model, &j.o, err) : orr_no_memory(err);
-    if (!code)
-        code = orr__llm_view_open(s->opt.model, &j.o, &j.v, err);
+    search_fill_in(&j.o);
+    orr_code code = work ? orr__llm_view_open(s->opt.model, &j.o, &j.v, err) : orr_no_memory(err);
     if (!code) {
         j.batches = s->base.batch / ((uint64_t)c->dp * c->micro_batch);
-        find_shapes(s, &j.v, ORR__TAPE_DATA, &j.data);
-        if (c->ep > 1)
-            find_shapes(s, &j.v, ORR__TAPE_EXPERT_DATA, &j.expert);
-        find_shapes(s, &j.v, ORR__TAPE_WORLD, &j.world);
+        j.l = layout_of(b, c);
     }
     for (uint32_t i = 0; i < c->pp && !code; i++)
         code = prepare_rank(&j, i, work, err);
-    if (!code)
+    if (!code && is_rough)
+        ns = rough_end(&j, work);
+    else if (!code)
         code = follow_pipeline(&j, work, &ns, err);
     c->bound_s = ns * 1e-9 * SLACK;
     orr__llm_view_close(&j.v);
     orr__tape_fini(&j.tape);
     orr_free(work);
     return code;
+}
+
+void search_spread(const orr_plan_search *s, const search_candidate *c, double *low, double *high)
+{
+    const struct search_bounds *b = s->bounds;
+    const bound_unit *u = &b->units[orr_map_find(b->unit_of, unit_key(c), 0)];
+    double low2 = 0, high2 = 0, sum = 0;
+    for (uint32_t k = 0; k < b->kinds; k++) {
+        const bound_part *parts[3] = {&u->forward[k], &u->backward[k], &u->weights[k]};
+        for (unsigned i = 0; i < 3; i++) {
+            low2 += parts[i]->low2;
+            high2 += parts[i]->high2;
+            sum += parts[i]->sum.fixed_us + parts[i]->sum.clocked_us;
+        }
+    }
+    *low = sum > 0 ? sqrt(low2) / sum : 0;
+    *high = sum > 0 ? sqrt(high2) / sum : 0;
 }
 
 static bool find_kinds(orr_plan_search *s, struct search_bounds *b)
@@ -901,9 +988,38 @@ static bool find_kinds(orr_plan_search *s, struct search_bounds *b)
     return b->kind_of != NULL;
 }
 
+static orr_code add_layout(orr_plan_search *s, struct search_bounds *b, const search_candidate *c, orr_error *err)
+{
+    const uint64_t key = layout_key(c);
+    orr_llm_options o = search_options(s, c);
+    orr__llm_view v;
+    if (orr_map_find(b->layout_of, key, UINT32_MAX) != UINT32_MAX)
+        return ORR_OK;
+    if (!orr_grow(&b->layouts, &b->layout_room, b->layout_count + 1) ||
+        !orr_map_put(b->layout_of, key, (uint32_t)b->layout_count, NULL))
+        return orr_no_memory(err);
+    bound_layout *l = &b->layouts[b->layout_count++];
+    *l = (bound_layout){.like = *c};
+    search_fill_in(&o);
+    const orr_code code = orr__llm_view_open(s->opt.model, &o, &v, err);
+    if (!code) {
+        find_shapes(s, &v, ORR__TAPE_TP, &l->tp);
+        find_shapes(s, &v, ORR__TAPE_CP, &l->cp);
+        find_shapes(s, &v, ORR__TAPE_EP, &l->ep);
+        find_shapes(s, &v, ORR__TAPE_DATA, &l->data);
+        find_shapes(s, &v, ORR__TAPE_EXPERT_DATA, &l->expert);
+        find_shapes(s, &v, ORR__TAPE_WORLD, &l->world);
+    }
+    orr__llm_view_close(&v);
+    return code;
+}
+
 static orr_code list_units(orr_plan_search *s, struct search_bounds *b, orr_error *err)
 {
     for (size_t i = 0; i < s->count; i++) {
+        const orr_code code = add_layout(s, b, &s->list[i], err);
+        if (code)
+            return code;
         const uint64_t key = unit_key(&s->list[i]);
         if (orr_map_find(b->unit_of, key, UINT32_MAX) != UINT32_MAX)
             continue;
@@ -919,7 +1035,7 @@ orr_code search_bounds_create(orr_plan_search *s, orr_error *err)
 {
     struct search_bounds *b = orr_alloc(1, sizeof *b);
     s->bounds = b;
-    if (!b || !(b->unit_of = orr_map_create(0)) || !find_kinds(s, b))
+    if (!b || !(b->unit_of = orr_map_create(0)) || !(b->layout_of = orr_map_create(0)) || !find_kinds(s, b))
         return orr_no_memory(err);
     orr_code code = orr_machine_dims(&s->machine, &b->dims, err);
     if (!code)
@@ -939,6 +1055,8 @@ void search_bounds_destroy(struct search_bounds *b)
         orr_arena_destroy(b->units[i].arena);
     orr_free(b->units);
     orr_map_destroy(b->unit_of);
+    orr_map_destroy(b->layout_of);
+    orr_free(b->layouts);
     orr_free(b->kind_of);
     orr_free(b);
 }

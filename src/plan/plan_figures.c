@@ -108,6 +108,29 @@ static void find_limit(const orr_plan_search *s, orr_plan *p)
         snprintf(p->limit, sizeof p->limit, "%s %.0f %%", all[most].words, 100 * all[most].share);
 }
 
+/* ---- how sure it is ---- */
+
+/* Collectives: 90 % of the measured ones lie within (docs/validation.md). */
+#define COLLECTIVES_OFF 0.25
+/* Whole steps of published runs, measured chips, several nodes: 90 % lie within (make truth).  What they are off by
+ * is common to all plans of a machine, and decides nothing between them. */
+#define STEPS_OFF 0.2
+
+static void find_interval(const orr_plan_search *s, const search_candidate *c, orr_plan *p)
+{
+    const orr_plan_shares *x = &p->shares;
+    const double exposed = x->tensor + x->context + x->expert + x->data + x->pipeline;
+    const double others = exposed * COLLECTIVES_OFF;
+    double low, high;
+    search_spread(s, c, &low, &high);
+    low *= x->compute + x->bubble;
+    high *= x->compute + x->bubble;
+    p->own_low_s = p->step_s * (1 - fmin(0.9, sqrt(low * low + others * others)));
+    p->own_high_s = p->step_s * (1 + sqrt(high * high + others * others));
+    p->low_s = p->step_s * (1 - fmin(0.9, sqrt(low * low + others * others + STEPS_OFF * STEPS_OFF)));
+    p->high_s = p->step_s * (1 + sqrt(high * high + others * others + STEPS_OFF * STEPS_OFF));
+}
+
 /* ---- the run ---- */
 
 static orr_code find_memory(const orr_plan_search *s, orr_plan *p, orr_error *err)
@@ -131,6 +154,47 @@ static void find_rates(const orr_plan_search *s, orr_plan *p)
         s->machine.watts * s->machine.nodes * p->step_s / 3600 / tokens * 1e6;
 }
 
+static orr_code run_set(const orr_plan_search *s,
+                        const orr_set *set,
+                        const orr_plan_again *how,
+                        orr_run **out,
+                        orr_error *err)
+{
+    orr_run_config config = {.size = sizeof config,
+                             .set = set,
+                             .traces = "plan",
+                             .machine = s->opt.machine,
+                             .software = s->base.software->name,
+                             .threads = 1};
+    if (how) {
+        config.change = how->change;
+        config.network = how->network;
+        config.topology = how->topology;
+        config.max_seconds = how->max_seconds;
+        config.threads = 0;
+    }
+    const orr_code code = orr_run_create(&config, out, err);
+    return code ? code : orr_run_to_end(*out, err);
+}
+
+orr_code orr_plan_again_run(const orr_plan_search *s,
+                            const orr_plan *p,
+                            const orr_plan_again *how,
+                            double *step_s,
+                            orr_error *err)
+{
+    orr_set *set = NULL;
+    orr_run *run = NULL;
+    orr_code code = orr_llm_training(s->opt.model, &p->options, &set, err);
+    if (!code)
+        code = run_set(s, set, how, &run, err);
+    if (!code)
+        *step_s = (double)orr_run_time(run) * 1e-12;
+    orr_run_destroy(run);
+    orr_set_close(set);
+    return code;
+}
+
 orr_code search_simulate(orr_plan_search *s,
                          const search_candidate *c,
                          orr_plan *out,
@@ -142,16 +206,8 @@ orr_code search_simulate(orr_plan_search *s,
     orr_code code = orr_llm_complete(s->opt.model, &p.options, err);
     if (!code)
         code = orr_llm_training(s->opt.model, &p.options, &set, err);
-    const orr_run_config config = {.size = sizeof config,
-                                   .set = set,
-                                   .traces = "plan",
-                                   .machine = s->opt.machine,
-                                   .software = s->base.software->name,
-                                   .threads = 1};
     if (!code)
-        code = orr_run_create(&config, &run, err);
-    if (!code)
-        code = orr_run_to_end(run, err);
+        code = run_set(s, set, NULL, &run, err);
     if (!code)
         code = find_memory(s, &p, err);
     if (!code) {
@@ -159,7 +215,7 @@ orr_code search_simulate(orr_plan_search *s,
         find_shares(run, &p);
         find_rates(s, &p);
         find_limit(s, &p);
-        p.low_s = p.high_s = p.step_s;
+        find_interval(s, c, &p);
         *out = p;
     }
     orr_run_destroy(run);

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAVE = 32, TOP = 10 };
+enum { WAVE = 32, TOP = 10, REFINED = 256 };
 
 /* ---- words ---- */
 
@@ -226,7 +226,8 @@ orr_code orr_plan_search_create(const orr_plan_options *opt, orr_plan_search **o
         code = search_list(s, err);
     if (!code)
         code = search_bounds_create(s, err);
-    if (!code && !(s->order = orr_alloc(s->count, sizeof *s->order)))
+    if (!code && (!(s->order = orr_alloc(s->count, sizeof *s->order)) ||
+                  !(s->heap = orr_alloc(s->count, sizeof *s->heap))))
         code = orr_no_memory(err);
     if (code)
         orr_plan_search_destroy(s);
@@ -242,6 +243,7 @@ void orr_plan_search_destroy(orr_plan_search *s)
     search_bounds_destroy(s->bounds);
     orr_free(s->list);
     orr_free(s->order);
+    orr_free(s->heap);
     orr_free(s->plans);
     orr_free(s);
 }
@@ -309,7 +311,19 @@ static orr_code bound_one(void *context, size_t i, orr_error *err)
     orr_plan_search *s = context;
     if (atomic_load(&s->is_stopped))
         return orr_fail(err, ORR_ESTOP, NULL, "stopped");
-    return search_bound(s, &s->list[i], err);
+    return search_bound(s, &s->list[i], true, err);
+}
+
+static orr_code refine_one(void *context, size_t i, orr_error *err)
+{
+    orr_plan_search *s = context;
+    if (atomic_load(&s->is_stopped))
+        return orr_fail(err, ORR_ESTOP, NULL, "stopped");
+    search_candidate *c = &s->list[s->order[s->refined + i]];
+    const double rough = c->bound_s;
+    const orr_code code = search_bound(s, c, false, err);
+    c->bound_s = c->bound_s > rough ? c->bound_s : rough;
+    return code;
 }
 
 static orr_code simulate_one(void *context, size_t i, orr_error *err)
@@ -328,49 +342,107 @@ static void tell(orr_plan_search *s, size_t left)
         s->opt.progress(s->opt.context, &s->counts);
 }
 
-static size_t still_hopeful(const orr_plan_search *s, size_t at)
+/* ---- those that have their fine bound, the smallest on top ---- */
+
+static bool is_before(orr_plan_search *s, uint32_t a, uint32_t b)
+{
+    return compare_bounds(&a, &b, s) < 0;
+}
+
+static void push(orr_plan_search *s, uint32_t item)
+{
+    size_t i = s->heap_count++;
+    for (; i && is_before(s, item, s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        s->heap[i] = s->heap[(i - 1) / 2];
+    s->heap[i] = item;
+}
+
+static uint32_t pop(orr_plan_search *s)
+{
+    const uint32_t top = s->heap[0], last = s->heap[--s->heap_count];
+    size_t i = 0, child;
+    while ((child = 2 * i + 1) < s->heap_count) {
+        if (child + 1 < s->heap_count && is_before(s, s->heap[child + 1], s->heap[child]))
+            child++;
+        if (!is_before(s, s->heap[child], last))
+            break;
+        s->heap[i] = s->heap[child];
+        i = child;
+    }
+    s->heap[i] = last;
+    return top;
+}
+
+/* Until the top of the heap is the smallest bound of all: no rough one is below it. */
+static orr_code refine(orr_plan_search *s, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    while (!code && s->refined < s->count) {
+        const uint32_t next = s->order[s->refined];
+        const size_t left = s->count - s->refined, count = left < REFINED ? left : REFINED;
+        if (is_hopeless(s, &s->list[next]) || (s->heap_count && is_before(s, s->heap[0], next)))
+            break;
+        code = orr_pool_for(s->opt.threads, count, refine_one, s, err);
+        for (size_t i = 0; i < count && !code; i++)
+            push(s, s->order[s->refined + i]);
+        s->refined += count;
+    }
+    return code;
+}
+
+static orr_code next_wave(orr_plan_search *s, uint32_t items[WAVE], size_t *count, orr_error *err)
+{
+    orr_code code = refine(s, err);
+    *count = 0;
+    while (!code && *count < WAVE && s->heap_count && !is_hopeless(s, &s->list[s->heap[0]])) {
+        items[(*count)++] = pop(s);
+        code = refine(s, err);
+    }
+    return code;
+}
+
+/* Simulations that are still needed, as far as is known. */
+static size_t still_hopeful(const orr_plan_search *s)
 {
     size_t n = 0;
-    for (; at < s->count && !is_hopeless(s, &s->list[s->order[at]]); at++)
+    for (size_t i = 0; i < s->heap_count; i++)
+        n += !is_hopeless(s, &s->list[s->heap[i]]);
+    for (size_t i = s->refined; i < s->count && !is_hopeless(s, &s->list[s->order[i]]); i++)
         n++;
     return n;
 }
 
 /* A wave; what ended before a stop is kept. */
-static orr_code run_wave(orr_plan_search *s, size_t at, size_t count, orr_error *err)
+static orr_code run_wave(orr_plan_search *s, const uint32_t *items, size_t count, orr_error *err)
 {
     orr_plan results[WAVE] = {0};
-    wave w = {.s = s, .items = &s->order[at], .results = results};
+    wave w = {.s = s, .items = items, .results = results};
     if (!orr_grow(&s->plans, &s->plan_room, s->plan_count + count))
         return orr_no_memory(err);
     const orr_code code = orr_pool_for(s->opt.threads, count, simulate_one, &w, err);
-    for (size_t i = 0; i < count; i++) {
-        if (results[i].step_s <= 0)
-            continue;
-        s->plans[s->plan_count++] = (search_result){results[i], s->order[at + i]};
-    }
+    for (size_t i = 0; i < count; i++)
+        if (results[i].step_s > 0)
+            s->plans[s->plan_count++] = (search_result){results[i], items[i]};
     qsort_r(s->plans, s->plan_count, sizeof *s->plans, compare_plans, s);
     return code;
 }
 
 orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
 {
+    uint32_t items[WAVE];
+    size_t count = 1;
     orr_code code = orr_pool_for(s->opt.threads, s->count, bound_one, s, err);
     for (uint32_t i = 0; i < s->count; i++)
         s->order[i] = i;
     if (!code)
         qsort_r(s->order, s->count, sizeof *s->order, compare_bounds, s);
-    size_t at = 0;
-    while (!code && at < s->count) {
-        const size_t hopeful = still_hopeful(s, at), count = hopeful < WAVE ? hopeful : WAVE;
-        tell(s, hopeful);
-        if (!count)
-            break;
-        code = run_wave(s, at, count, err);
-        at += count;
+    while (!code && count) {
+        code = next_wave(s, items, &count, err);
+        if (!code && count)
+            code = run_wave(s, items, count, err);
+        tell(s, still_hopeful(s));
     }
-    s->counts.bounded = s->count - at;
-    tell(s, 0);
+    s->counts.bounded = s->count - s->plan_count;
     return code;
 }
 

@@ -10,6 +10,9 @@
  * counted on the way. */
 #include "search_impl.h"
 
+#include "base/threads/pool.h"
+#include "sources/llm/llm_tape.h"
+
 #include <orrery/lab/units.h>
 
 #include <inttypes.h>
@@ -18,8 +21,12 @@
 
 enum { MOST_CHUNKS = 64, REASON_ROOM = 200 };
 
+/* The part of the space that has these degrees. */
 typedef struct space {
-    orr_plan_search *s;
+    const orr_plan_search *s;
+    search_candidate like;
+    search_candidate *list;
+    size_t count, room;
     uint64_t legal;
     char illegal[REASON_ROOM]; /* why the last one was not; "": none was refused */
     uint64_t illegal_count;
@@ -51,16 +58,22 @@ orr_llm_options search_options(const orr_plan_search *s, const search_candidate 
     return o;
 }
 
+void search_fill_in(orr_llm_options *o)
+{
+    o->steps = o->steps ? o->steps : 1;
+    o->prefetch = o->prefetch ? o->prefetch : 1;
+    o->bucket_bytes = o->bucket_bytes ? o->bucket_bytes : 40 * 1000 * 1000;
+}
+
 /* ---- memory ---- */
 
 static void add(space *x, search_candidate c)
 {
-    orr_plan_search *s = x->s;
-    if (!orr_grow(&s->list, &s->room, s->count + 1)) {
+    if (!orr_grow(&x->list, &x->room, x->count + 1)) {
         x->failed = true;
         return;
     }
-    s->list[s->count++] = c;
+    x->list[x->count++] = c;
 }
 
 static uint64_t room_of(const orr_plan_search *s)
@@ -70,14 +83,15 @@ static uint64_t room_of(const orr_plan_search *s)
 }
 
 /* All ZeRO stages of a plan: where weights are the same on all ranks there is one. */
-static void add_zeros(space *x, search_candidate c, orr_error *err)
+static void add_zeros(space *x, search_candidate c, const orr__llm_view *v, orr_error *err)
 {
-    orr_plan_search *s = x->s;
-    const orr_llm_options o = search_options(s, &c);
+    const orr_plan_search *s = x->s;
     const uint32_t zeros = (uint64_t)c.dp * c.cp > 1 ? ORR_LLM_ZEROS : 1;
     orr_llm_memory memory[ORR_LLM_ZEROS];
-    if (orr_llm_memory_most(s->opt.model, &o, memory, err))
+    if (orr__llm_view_memory(v, memory, err)) {
+        x->failed = true;
         return;
+    }
     for (uint32_t zero = 0; zero < zeros; zero++) {
         if (!is_allowed(s, ORR_PLAN_ZERO, zero)) {
             x->fixed_away++;
@@ -95,16 +109,23 @@ static void add_zeros(space *x, search_candidate c, orr_error *err)
     }
 }
 
-static void add_recomputed(space *x, search_candidate c, orr_error *err)
+static void add_recomputed(space *x, search_candidate c, const orr_llm_options *o, orr_error *err)
 {
+    orr__llm_view v;
+    if (orr__llm_view_open(x->s->opt.model, o, &v, err)) {
+        x->failed = true;
+        return;
+    }
     for (uint8_t r = ORR_RECOMPUTE_NONE; r <= ORR_RECOMPUTE_OPERATORS; r++) {
         if (!is_allowed(x->s, ORR_PLAN_RECOMPUTE, r)) {
             x->fixed_away++;
             continue;
         }
         c.recompute = r;
-        add_zeros(x, c, err);
+        orr__llm_view_recompute(&v, (orr_recompute)r);
+        add_zeros(x, c, &v, err);
     }
+    orr__llm_view_close(&v);
 }
 
 /* ---- legality ---- */
@@ -113,7 +134,7 @@ static void add_if_legal(space *x, search_candidate c, orr_error *err)
 {
     orr_llm_options o = search_options(x->s, &c);
     if (!orr_llm_complete(x->s->opt.model, &o, err)) {
-        add_recomputed(x, c, err);
+        add_recomputed(x, c, &o, err);
         return;
     }
     x->illegal_count++;
@@ -149,6 +170,12 @@ static void add_schedule(
     add_sequences(x, c, err);
 }
 
+/* Chunks of equal numbers of layers; the ends, which have embedding and loss, may have one less. */
+static bool comes_out_even(uint64_t layers, uint64_t stages)
+{
+    return stages <= layers + 2 && (layers + 2) / stages * stages >= layers;
+}
+
 static void add_schedules(space *x, search_candidate c, orr_error *err)
 {
     const uint64_t layers = x->s->opt.model->layers;
@@ -159,7 +186,7 @@ static void add_schedules(space *x, search_candidate c, orr_error *err)
     add_schedule(x, c, ORR_PIPELINE_GPIPE, 1, err);
     add_schedule(x, c, ORR_PIPELINE_ZERO_BUBBLE, 1, err);
     for (uint32_t chunks = 2; chunks <= MOST_CHUNKS && batches % c.pp == 0; chunks++)
-        if ((uint64_t)c.pp * chunks <= layers + 2)
+        if (comes_out_even(layers, (uint64_t)c.pp * chunks))
             add_schedule(x, c, ORR_PIPELINE_INTERLEAVED, chunks, err);
 }
 
@@ -199,23 +226,69 @@ static void add_experts(space *x, search_candidate c, orr_error *err)
     }
 }
 
-static void add_degrees(space *x, orr_error *err)
+/* ---- all degrees ---- */
+
+typedef struct spaces {
+    space *list;
+    size_t count, room;
+    uint64_t fixed_away;
+} spaces;
+
+static bool add_degrees(orr_plan_search *s, spaces *all, search_candidate c)
 {
-    const orr_plan_search *s = x->s;
+    if (!is_allowed(s, ORR_PLAN_TP, c.tp) || !is_allowed(s, ORR_PLAN_CP, c.cp) ||
+        !is_allowed(s, ORR_PLAN_PP, c.pp) || !is_allowed(s, ORR_PLAN_DP, c.dp)) {
+        all->fixed_away++;
+        return true;
+    }
+    if (!orr_grow(&all->list, &all->room, all->count + 1))
+        return false;
+    all->list[all->count++] = (space){.s = s, .like = c};
+    return true;
+}
+
+static bool list_degrees(orr_plan_search *s, spaces *all)
+{
     const uint32_t n = orr_machine_devices(&s->machine);
+    bool ok = true;
     for (uint32_t tp = 1; tp <= n; tp++)
         for (uint32_t cp = 1; n % tp == 0 && cp <= n / tp; cp++)
-            for (uint32_t pp = 1; n / tp % cp == 0 && pp <= n / tp / cp; pp++) {
-                if (n / tp / cp % pp)
-                    continue;
-                const uint32_t dp = n / tp / cp / pp;
-                if (!is_allowed(s, ORR_PLAN_TP, tp) || !is_allowed(s, ORR_PLAN_CP, cp) ||
-                    !is_allowed(s, ORR_PLAN_PP, pp) || !is_allowed(s, ORR_PLAN_DP, dp)) {
-                    x->fixed_away++;
-                    continue;
-                }
-                add_experts(x, (search_candidate){.tp = tp, .cp = cp, .pp = pp, .dp = dp}, err);
-            }
+            for (uint32_t pp = 1; ok && n / tp % cp == 0 && pp <= n / tp / cp; pp++)
+                if (n / tp / cp % pp == 0)
+                    ok = add_degrees(s, all,
+                                     (search_candidate){.tp = tp, .cp = cp, .pp = pp, .dp = n / tp / cp / pp});
+    return ok;
+}
+
+static orr_code fill_space(void *context, size_t i, orr_error *err)
+{
+    space *x = &((spaces *)context)->list[i];
+    orr_error why;
+    (void)err;
+    add_experts(x, x->like, &why);
+    return ORR_OK;
+}
+
+/* All parts as one, in the order of their degrees. */
+static bool join(orr_plan_search *s, const spaces *all, space *out)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const space *x = &all->list[i];
+        if (x->failed || !orr_grow(&s->list, &s->room, s->count + x->count))
+            return false;
+        if (x->count)
+            memcpy(&s->list[s->count], x->list, x->count * sizeof *x->list);
+        s->count += x->count;
+        out->legal += x->legal;
+        out->illegal_count += x->illegal_count;
+        if (x->illegal[0])
+            memcpy(out->illegal, x->illegal, sizeof out->illegal);
+        if (x->leanest_bytes && (!out->leanest_bytes || x->leanest_bytes < out->leanest_bytes)) {
+            out->leanest = x->leanest;
+            out->leanest_bytes = x->leanest_bytes;
+        }
+    }
+    return true;
 }
 
 /* ---- nothing left ---- */
@@ -258,12 +331,17 @@ static orr_code refuse(const space *x, orr_error *err)
 
 orr_code search_list(orr_plan_search *s, orr_error *err)
 {
+    spaces all = {0};
     space x = {.s = s};
-    orr_error why;
-    add_degrees(&x, &why);
+    orr_code code = list_degrees(s, &all) ? ORR_OK : orr_no_memory(err);
+    if (!code)
+        code = orr_pool_for(s->opt.threads, all.count, fill_space, &all, err);
+    if (!code && !join(s, &all, &x))
+        code = orr_no_memory(err);
+    for (size_t i = 0; i < all.count; i++)
+        orr_free(all.list[i].list);
+    orr_free(all.list);
     s->counts.legal = x.legal;
     s->counts.fitting = s->count;
-    if (x.failed)
-        return orr_no_memory(err);
-    return s->count ? ORR_OK : refuse(&x, err);
+    return code || s->count ? code : refuse(&x, err);
 }

@@ -37,7 +37,10 @@ struct orr_plan_search {
     double peak_flops;    /* of a device, per second */
     search_candidate *list;
     size_t count, room;
-    uint32_t *order;      /* of the list, by bound */
+    uint32_t *order; /* of the list, by rough bound */
+    size_t refined;  /* of these, from the first on, that have the fine bound */
+    uint32_t *heap;  /* of those, that are not simulated: the smallest bound on top */
+    size_t heap_count;
     search_result *plans; /* simulated, the best first */
     size_t plan_count, plan_room;
     orr_plan_counts counts;
@@ -48,13 +51,21 @@ struct orr_plan_search {
 /* The options of orr_llm_training that a candidate stands for. */
 orr_llm_options search_options(const orr_plan_search *s, const search_candidate *c);
 
+/* What orr_llm_complete fills in, for options that it has accepted before. */
+void search_fill_in(orr_llm_options *o);
+
 /* plan_space.c: fills the list.  ORR_EUSAGE: nothing is legal, or nothing fits, and why. */
 orr_code search_list(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
 
-/* plan_bound.c: no run of the candidate takes less.  Threads may ask at the same time. */
+/* plan_bound.c: no run of the candidate takes less.  is_rough: without following every task.  Threads may ask at
+ * the same time. */
 orr_code search_bounds_create(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
 void search_bounds_destroy(struct search_bounds *b);
-orr_code search_bound(orr_plan_search *s, search_candidate *c, orr_error *err) ORR_MUST_CHECK;
+orr_code search_bound(orr_plan_search *s, search_candidate *c, bool is_rough, orr_error *err)
+    ORR_MUST_CHECK;
+
+/* How far the computations of a layer may be off, as shares of their time: 90 % lie within. */
+void search_spread(const orr_plan_search *s, const search_candidate *c, double *low, double *high);
 
 /* plan_figures.c: generates, runs, and fills all figures of a plan. */
 orr_code search_simulate(orr_plan_search *s,

@@ -22,6 +22,8 @@
 #include <orrery/lab/llm.h>
 #include <orrery/lab/machine.h>
 #include <orrery/lab/model.h>
+#include <orrery/lab/serve.h>
+#include <orrery/run.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -92,7 +94,8 @@ typedef struct orr_plan {
     orr_llm_options options;      /* complete: what orr_llm_training takes */
     double bound_s;               /* no plan is faster than its bound */
     double step_s;                /* simulated */
-    double low_s, high_s;         /* 90 % */
+    double low_s, high_s;     /* 90 %, as published steps are off */
+    double own_low_s, own_high_s; /* 90 %, without what all plans of the machine are off by together */
     double tokens_per_s, mfu;     /* mfu 0: no peak is known */
     double usd_per_mtoken;        /* per 10^6 tokens; 0: no price is known */
     double watt_hours_per_mtoken; /* 0: not known */
@@ -120,11 +123,56 @@ ORR_API const orr_machine *orr_plan_search_machine(const orr_plan_search *s);
 ORR_API size_t orr_plan_count(const orr_plan_search *s);
 ORR_API const orr_plan *orr_plan_at(const orr_plan_search *s, size_t i);
 
+/* The same plan once more: on a changed machine, or another network model. */
+typedef struct orr_plan_again {
+    orr_run_change change;
+    const char *network;  /* NULL: fluid */
+    const char *topology; /* links, in place of the machine's dimensions; NULL: those */
+    double max_seconds;   /* of the clock on the wall; then ORR_ESTOP.  0: no limit */
+} orr_plan_again;
+ORR_API orr_code orr_plan_again_run(const orr_plan_search *s,
+                                    const orr_plan *p,
+                                    const orr_plan_again *how,
+                                    double *step_s,
+                                    orr_error *err) ORR_MUST_CHECK;
+
 /* Options of `orrery stage` that make its traces, without the model: "--tp 8 --pp 4 ..."; its length,
  * as snprintf counts. */
 ORR_API size_t orr_plan_command(const orr_plan *p, char *out, size_t size);
 /* "tp 8, pp 4, dp 32, zero 1, ...": what differs from a plain plan. */
 ORR_API size_t orr_plan_words(const orr_plan *p, char *out, size_t size);
+
+/* ---- serving ---- */
+
+typedef struct orr_plan_serve_options {
+    size_t size; /* sizeof(orr_plan_serve_options) */
+    const orr_model *model;
+    const char *machine;
+    uint32_t devices;  /* 0: all */
+    orr_dtype dtype;
+    uint64_t requests; /* at once, all replicas together */
+    uint64_t prompt, output; /* tokens of a request and of its answer */
+    double max_ttft_s, max_tpot_s; /* means; 0: no limit */
+    double usd_per_hour;
+    unsigned threads;
+} orr_plan_serve_options;
+
+typedef struct orr_plan_serving {
+    orr_serve_ranks ranks; /* dp: replicas */
+    uint64_t max_batch;    /* sequences that a replica takes together */
+    orr_serve_report report;
+    double ttft_s, tpot_s; /* estimated means: to the first token, between two */
+    double tokens_per_s;   /* of answers, all replicas */
+    double usd_per_mtoken; /* of answers; 0: no price is known */
+} orr_plan_serving;
+
+/* Every plan that fits and keeps the limits, the most tokens per second first.  ORR_EUSAGE: there is none, and which
+ * limit removed the last. */
+ORR_API orr_code orr_plan_serve(const orr_plan_serve_options *opt,
+                                orr_plan_serving **out,
+                                size_t *count,
+                                orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_plan_serve_free(orr_plan_serving *list); /* NULL is fine */
 
 ORR_API const char *orr_plan_axis_name(orr_plan_axis axis); /* "tp" */
 /* "tp=8": ORR_EUSAGE names what is wrong. */

@@ -7,6 +7,7 @@
  * is gathered is not kept, because it is gathered again; with full recomputation only the layer's
  * input is, and one layer at a time is there in full. */
 #include "layer_steps.h"
+#include "llm_tape.h"
 
 /* ---- activations of a layer ---- */
 
@@ -149,20 +150,19 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void measure_chunk(share *s, uint32_t chunk)
+static void measure_chunk(share *s, uint32_t chunk, layer_share *x)
 {
     const llm_job *g = s->g;
     const uint32_t stage = chunk * g->opt.pp + s->rank;
     uint64_t first, end, bytes = 0;
-    layer_share x = {0};
     llm_stage_layers(g, stage, &first, &end);
     for (uint64_t layer = first; layer < end; layer++) {
-        measure_layer(g, layer, &x);
-        s->dense += x.dense;
-        s->expert += x.expert;
-        s->largest = max_u64(s->largest, (x.dense + x.expert) * g->weight);
-        bytes += x.kept;
-        s->working = max_u64(s->working, x.full);
+        measure_layer(g, layer, x);
+        s->dense += x->dense;
+        s->expert += x->expert;
+        s->largest = max_u64(s->largest, (x->dense + x->expert) * g->weight);
+        bytes += x->kept;
+        s->working = max_u64(s->working, x->full);
     }
     if (stage == 0)
         s->dense += llm_embedding_parameters(g);
@@ -262,8 +262,9 @@ static orr_code measure(const orr_model *m,
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no pipeline rank %u: pp is %u", rank,
                         g->opt.pp);
     *out = (share){.g = g, .rank = rank};
+    layer_share x = {0};
     for (uint32_t c = 0; c < g->opt.chunks; c++)
-        measure_chunk(out, c);
+        measure_chunk(out, c, &x);
     return ORR_OK;
 }
 
@@ -293,7 +294,7 @@ orr_code orr_llm_memory_of(const orr_model *m,
                            orr_error *err)
 {
     llm_job g;
-    share s;
+    share s = {0};
     most peak = {0};
     orr_code code = measure(m, opt, pipeline_rank, &g, &s, err);
     if (!code)
@@ -303,30 +304,40 @@ orr_code orr_llm_memory_of(const orr_model *m,
     return code;
 }
 
-/* A schedule repeats itself once its pipeline is full: more micro-batches hold nothing more. */
+/* A schedule repeats itself once its pipeline is full, which takes two rounds of pp micro-batches: more of them hold
+ * nothing more. */
 static void shorten(llm_job *g)
 {
-    const uint64_t enough = 4 * (uint64_t)g->opt.pp;
+    const uint64_t enough = 3 * (uint64_t)g->opt.pp;
     if (g->opt.pipeline != ORR_PIPELINE_GPIPE && g->micro_batches > enough)
         g->micro_batches = enough;
 }
 
-orr_code orr_llm_memory_most(const orr_model *m,
-                             const orr_llm_options *opt,
-                             orr_llm_memory out[ORR_LLM_ZEROS],
-                             orr_error *err)
+/* Of schedules that need no walk: 1F1B keeps as many micro-batches as stages are behind, and its own; GPipe all. */
+static bool find_plain_most(const share *s, most *out)
 {
-    llm_job g;
-    orr_code code = llm_init(&g, m, opt, err);
-    if (code)
-        return code;
+    const llm_job *g = s->g;
+    const uint64_t ahead = g->opt.pp - s->rank, all = g->micro_batches;
+    if (g->opt.pipeline != ORR_PIPELINE_1F1B && g->opt.pipeline != ORR_PIPELINE_GPIPE)
+        return false;
+    out->kept = g->opt.pipeline == ORR_PIPELINE_GPIPE || all < ahead ? all : ahead;
+    out->bytes = out->kept * s->chunk_bytes[0];
+    return true;
+}
+
+static orr_code find_most(const llm_job *whole, orr_llm_memory out[ORR_LLM_ZEROS], orr_error *err)
+{
+    llm_job g = *whole;
+    layer_share x = {0};
+    orr_code code = ORR_OK;
     shorten(&g);
     for (uint32_t rank = 0; rank < g.opt.pp && !code; rank++) {
         share s = {.g = &g, .rank = rank};
         most peak = {0};
         for (uint32_t c = 0; c < g.opt.chunks; c++)
-            measure_chunk(&s, c);
-        code = walk(&s, take_most, &peak, err);
+            measure_chunk(&s, c, &x);
+        if (!find_plain_most(&s, &peak))
+            code = walk(&s, take_most, &peak, err);
         for (uint32_t zero = 0; zero < ORR_LLM_ZEROS && !code; zero++) {
             orr_llm_memory own;
             fill_memory(&s, &peak, zero, &own);
@@ -337,6 +348,23 @@ orr_code orr_llm_memory_most(const orr_model *m,
     return code;
 }
 
+orr_code orr_llm_memory_most(const orr_model *m,
+                             const orr_llm_options *opt,
+                             orr_llm_memory out[ORR_LLM_ZEROS],
+                             orr_error *err)
+{
+    llm_job g;
+    const orr_code code = llm_init(&g, m, opt, err);
+    return code ? code : find_most(&g, out, err);
+}
+
+orr_code orr__llm_view_memory(const orr__llm_view *v,
+                              orr_llm_memory out[ORR_LLM_ZEROS],
+                              orr_error *err)
+{
+    return find_most(v->job, out, err);
+}
+
 orr_code orr_llm_moments(const orr_model *m,
                          const orr_llm_options *opt,
                          uint32_t pipeline_rank,
@@ -345,7 +373,7 @@ orr_code orr_llm_moments(const orr_model *m,
                          orr_error *err)
 {
     llm_job g;
-    share s;
+    share s = {0};
     const orr_code code = measure(m, opt, pipeline_rank, &g, &s, err);
     return code ? code : walk(&s, take, context, err);
 }

@@ -79,35 +79,23 @@ orr_code orr__llm_tape_part(const orr_model *m,
                             orr_error *err) ORR_MUST_CHECK;
 void orr__tape_fini(orr__tape *t);
 
-/* Norm and update of a pipeline rank and what data-parallel ranks exchange. */
-typedef struct orr__tape_sync {
-    uint64_t dense, expert;      /* parameters of the rank */
-    uint64_t dense_share, expert_share; /* that it updates */
-    uint64_t weight, grad;       /* bytes of one */
-    bool gathers_at_end;         /* new weights travel after the update */
-    bool gathers_layers;         /* ZeRO 3 */
-} orr__tape_sync;
-orr_code orr__llm_tape_update(const orr_model *m,
-                              const orr_llm_options *opt,
-                              uint32_t pipeline_rank,
-                              orr__tape *out,
-                              orr__tape_sync *sync,
-                              orr_error *err) ORR_MUST_CHECK;
 /* Parameters of a layer on one rank. */
 typedef struct orr__layer_weights {
     uint64_t dense, expert;
 } orr__layer_weights;
 
-/* What a plan's stages and groups are, all in one: no trace is made. */
-typedef struct orr__llm_view {
-    const struct llm_job *job;
-} orr__llm_view;
+/* What a plan's stages and groups are, without a trace.  The options must be complete (orr_llm_complete), for nothing
+ * is checked here: views are made by the hundred thousand. */
 struct llm_job;
+typedef struct orr__llm_view {
+    struct llm_job *job;
+} orr__llm_view;
 orr_code orr__llm_view_open(const orr_model *m,
                             const orr_llm_options *opt,
                             orr__llm_view *out,
                             orr_error *err) ORR_MUST_CHECK;
 void orr__llm_view_close(orr__llm_view *v);
+void orr__llm_view_recompute(orr__llm_view *v, orr_recompute recompute); /* another way from now on */
 void orr__llm_view_layers(const orr__llm_view *v, uint32_t stage, uint64_t *first, uint64_t *end);
 orr__layer_weights orr__llm_view_weights(const orr__llm_view *v, uint64_t layer);
 orr__layer_weights orr__llm_view_ends(const orr__llm_view *v); /* embedding, head: both dense */
@@ -122,5 +110,23 @@ typedef struct orr__llm_task {
     uint32_t micro_batch;
 } orr__llm_task;
 orr__llm_task *orr__llm_view_tasks(const orr__llm_view *v, uint32_t rank, size_t *count);
+
+/* Norm and update of a pipeline rank and what data-parallel ranks exchange. */
+typedef struct orr__tape_sync {
+    uint64_t dense, expert;      /* parameters of the rank */
+    uint64_t dense_share, expert_share; /* that it updates */
+    uint64_t weight, grad;       /* bytes of one */
+    bool gathers_at_end;         /* new weights travel after the update */
+    bool gathers_layers;         /* ZeRO 3 */
+} orr__tape_sync;
+orr_code orr__llm_tape_update(const orr__llm_view *v,
+                              uint32_t pipeline_rank,
+                              orr__tape *out,
+                              orr__tape_sync *sync,
+                              orr_error *err) ORR_MUST_CHECK;
+/* As orr_llm_memory_most. */
+orr_code orr__llm_view_memory(const orr__llm_view *v,
+                              orr_llm_memory out[ORR_LLM_ZEROS],
+                              orr_error *err) ORR_MUST_CHECK;
 
 #endif

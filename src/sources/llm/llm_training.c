@@ -1047,19 +1047,15 @@ orr_code orr_llm_training(const orr_model *m,
 
 /* ---- the same without a trace (llm_tape.h) ---- */
 
-orr_code orr__llm_tape_update(const orr_model *m,
-                              const orr_llm_options *opt,
+orr_code orr__llm_tape_update(const orr__llm_view *v,
                               uint32_t pipeline_rank,
                               orr__tape *out,
                               orr__tape_sync *sync,
                               orr_error *err)
 {
-    llm_job g;
+    const llm_job g = *v->job;
     llm_pen p = {.g = &g, .tape = out};
     stage_writer w = {.g = &g, .p = &p, .rank = pipeline_rank};
-    const orr_code code = llm_init(&g, m, opt, err);
-    if (code)
-        return code;
     llm_sync_open(&w.sync, &p);
     count_parameters(&w);
     const llm_sync *y = &w.sync;
@@ -1091,13 +1087,21 @@ orr_code orr__llm_view_open(const orr_model *m,
     out->job = g;
     if (!g)
         return orr_no_memory(err);
-    return llm_init(g, m, opt, err);
+    *g = (llm_job){.m = m, .opt = *opt};
+    set_sizes(g);
+    llm_layout_init(&g->layout, &g->opt, m->is_tied);
+    return ORR_OK;
 }
 
 void orr__llm_view_close(orr__llm_view *v)
 {
-    orr_free((void *)(uintptr_t)v->job);
+    orr_free(v->job);
     v->job = NULL;
+}
+
+void orr__llm_view_recompute(orr__llm_view *v, orr_recompute recompute)
+{
+    v->job->opt.recompute = recompute;
 }
 
 void orr__llm_view_layers(const orr__llm_view *v, uint32_t stage, uint64_t *first, uint64_t *end)

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h - what orrery plan found, for its text, JSON, CSV and page (plan_out.c). */
+#ifndef ORR_CLI_PLAN_H
+#define ORR_CLI_PLAN_H
+
+#include "base/formats/json.h"
+#include "command.h"
+
+#include <orrery/lab/plan.h>
+
+enum { CLI_PLAN_SIZES = 32, CLI_PLAN_RATES = 4, CLI_PLAN_CHECKED = 3, CLI_PLAN_CHECKS = 3 };
+
+/* The best of a number of devices. */
+typedef struct cli_plan_size {
+    uint32_t devices;
+    orr_plan best;
+    orr_plan_counts counts;
+} cli_plan_size;
+
+/* The best ones once more, on another network model. */
+typedef struct cli_plan_check {
+    const char *name;
+    double step_s[CLI_PLAN_CHECKED];
+    size_t count; /* that came to their end */
+    bool holds;   /* the order */
+    char why[200]; /* it ended; "": it did not */
+} cli_plan_check;
+
+typedef struct cli_plan {
+    const orr_model *model;
+    const char *name, *machine;
+    size_t top;
+    orr_plan_search *search; /* of the last number of devices */
+    cli_plan_size sizes[CLI_PLAN_SIZES];
+    size_t size_count;
+    struct {
+        const char *name;
+        double step_s; /* of the best plan, with this twice as fast */
+    } rates[CLI_PLAN_RATES];
+    size_t rate_count;
+    cli_plan_check checks[CLI_PLAN_CHECKS];
+    size_t check_count;
+} cli_plan;
+
+void cli_plan_text(const cli_plan *x);
+void cli_plan_json(const cli_plan *x);
+orr_code cli_plan_csv(const cli_plan *x, const char *path, orr_error *err) ORR_MUST_CHECK;
+orr_code cli_plan_report(cli_context *c, const cli_plan *x, const char *path, orr_error *err) ORR_MUST_CHECK;
+
+/* What the page and JSON have in common: members of an open object, with so many plans. */
+void cli_plan_put(const cli_plan *x, orr_json_writer *w, size_t most);
+
+/* orrery plan --serve (plan_serving.c). */
+orr_code cli_plan_serve(cli_context *c, double usd_per_hour, orr_error *err) ORR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_out.c - what orrery plan prints: tables, JSON, CSV. */
+#include "plan.h"
+
+#include "json_out.h"
+
+#include <orrery/lab/units.h>
+#include <orrery/version.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const recompute_words[] = {"none", "selective", "full", "operators"};
+
+static double exposed(const orr_plan *p)
+{
+    const orr_plan_shares *x = &p->shares;
+    return x->tensor + x->context + x->expert + x->data + x->pipeline;
+}
+
+/* Does its interval reach that of the best?  What all plans are off by together does not count. */
+static bool is_undecided(const orr_plan *best, const orr_plan *p)
+{
+    return p->own_low_s <= best->own_high_s;
+}
+
+static const char *seconds(double s, char room[ORR_UNIT_ROOM])
+{
+    return orr_time_text((orr_ps)(s * 1e12), room);
+}
+
+/* ---- text ---- */
+
+static void print_plan(const cli_plan *x, size_t i, bool has_price)
+{
+    const orr_plan *p = orr_plan_at(x->search, i), *best = orr_plan_at(x->search, 0);
+    char words[200], a[5][ORR_UNIT_ROOM], range[2 * ORR_UNIT_ROOM + 8], price[24] = "";
+    snprintf(range, sizeof range, "(%s-%s)", seconds(p->low_s, a[0]), seconds(p->high_s, a[1]));
+    orr_plan_words(p, words, sizeof words);
+    if (has_price)
+        snprintf(price, sizeof price, " %8.4f", p->usd_per_mtoken);
+    printf("%3zu%c %8s %-17s %8s %5.1f %% %9s %5.1f %% %5.1f %%%s  %s\n", i + 1,
+           i && is_undecided(best, p) ? '~' : ' ', seconds(p->step_s, a[2]), range,
+           orr_short_text((uint64_t)p->tokens_per_s, a[3]), 100 * p->mfu,
+           orr_bytes_text((orr_bytes)p->memory.peak, a[4]), 100 * exposed(p), 100 * p->shares.bubble, price, words);
+    printf("%*slimited by %s\n", has_price ? 81 : 72, "", p->limit);
+}
+
+static void print_plans(const cli_plan *x)
+{
+    const orr_plan *best = orr_plan_at(x->search, 0), *p;
+    const bool has_price = best->usd_per_mtoken > 0;
+    size_t undecided = 0;
+    printf("\n%4s %8s %-17s %8s %7s %9s %7s %7s%s  %s\n", "", "step", "(90 %)", "tokens/s", "MFU", "memory",
+           "exposed", "bubble", has_price ? "  $/Mtoken" : "", "plan");
+    for (size_t i = 0; i < x->top && (p = orr_plan_at(x->search, i)); i++) {
+        print_plan(x, i, has_price);
+        undecided += i && is_undecided(best, p);
+    }
+    if (undecided)
+        printf("~ %zu %s undecided: the best is not better by more than kernels and collectives may be off\n", undecided,
+               undecided == 1 ? "plan is" : "plans are");
+}
+
+static void print_rates(const cli_plan *x)
+{
+    const double base = orr_plan_at(x->search, 0)->step_s;
+    char a[ORR_UNIT_ROOM];
+    if (x->rate_count)
+        printf("\ntwice as fast, for plan 1:\n");
+    for (size_t i = 0; i < x->rate_count; i++)
+        printf("  %-24s %8s %+6.1f %%\n", x->rates[i].name, seconds(x->rates[i].step_s, a),
+               100 * (x->rates[i].step_s / base - 1));
+}
+
+static void print_sizes(const cli_plan *x)
+{
+    const cli_plan_size *first = &x->sizes[0];
+    if (x->size_count < 2)
+        return;
+    printf("\n%8s %9s %9s %7s %11s %10s  %s\n", "devices", "step", "tokens/s", "MFU", "efficiency", "$/Mtoken",
+           "best plan");
+    for (size_t i = 0; i < x->size_count; i++) {
+        const cli_plan_size *s = &x->sizes[i];
+        char a[2][ORR_UNIT_ROOM], words[200], price[24] = "-";
+        const double each = s->best.tokens_per_s / s->devices,
+                     base = first->best.tokens_per_s / first->devices;
+        orr_plan_words(&s->best, words, sizeof words);
+        if (s->best.usd_per_mtoken > 0)
+            snprintf(price, sizeof price, "%.4f", s->best.usd_per_mtoken);
+        printf("%8u %9s %9s %5.1f %% %9.1f %% %10s  %s\n", s->devices, seconds(s->best.step_s, a[0]),
+               orr_short_text((uint64_t)s->best.tokens_per_s, a[1]), 100 * s->best.mfu, 100 * each / base, price, words);
+    }
+}
+
+static void print_checks(const cli_plan *x)
+{
+    char a[ORR_UNIT_ROOM];
+    for (size_t i = 0; i < x->check_count; i++) {
+        const cli_plan_check *k = &x->checks[i];
+        printf("%s%-26s", i ? "" : "\nthe best again:\n", k->name);
+        for (size_t n = 0; n < k->count; n++)
+            printf(" %9s", seconds(k->step_s[n], a));
+        if (k->count < 2)
+            printf("  no answer: %s\n", k->why);
+        else
+            printf("  the order %s%s%s\n", k->holds ? "holds" : "does not hold", k->why[0] ? "; then: " : "", k->why);
+    }
+}
+
+static void print_commands(const cli_plan *x)
+{
+    const orr_plan *p;
+    const orr_machine *m = orr_plan_search_machine(x->search);
+    printf("\nto reproduce: orrery run plan.orr --machine %s, after\n", x->machine);
+    for (size_t i = 0; i < x->top && (p = orr_plan_at(x->search, i)); i++) {
+        char command[700];
+        orr_plan_command(p, command, sizeof command);
+        printf("%3zu  orrery stage %s %s -o plan.orr\n", i + 1, x->name, command);
+    }
+    (void)m;
+}
+
+void cli_plan_text(const cli_plan *x)
+{
+    orr_plan_counts n;
+    char a[5][ORR_UNIT_ROOM];
+    const orr_machine *m = orr_plan_search_machine(x->search);
+    const orr_plan *best = orr_plan_at(x->search, 0);
+    orr_plan_search_counts(x->search, &n);
+    printf("%s on %s devices of %s: %s sequences of %s tokens per step\n", x->name,
+           orr_count_text(orr_machine_devices(m), a[0]), m->name, orr_count_text(best->options.batch, a[1]),
+           orr_count_text(best->options.seq, a[2]));
+    printf("%s legal plans, %s fit into memory, %s simulated", orr_count_text(n.legal, a[0]),
+           orr_count_text(n.fitting, a[1]), orr_count_text(n.simulated, a[2]));
+    printf(n.bounded ? "; no other can be among the best %zu\n" : "\n", x->top);
+    print_plans(x);
+    print_rates(x);
+    print_sizes(x);
+    print_checks(x);
+    print_commands(x);
+}
+
+/* ---- JSON ---- */
+
+static void put_plan(const cli_plan *x, orr_json_writer *w, const orr_plan *p, const orr_plan *best)
+{
+    const orr_llm_options *o = &p->options;
+    char command[700];
+    orr_json_line(w, 4);
+    orr_json_begin_object(w);
+    orr_json_put_double(w, "step_s", p->step_s);
+    orr_json_put_double(w, "low_s", p->low_s);
+    orr_json_put_double(w, "high_s", p->high_s);
+    orr_json_put_double(w, "own_low_s", p->own_low_s);
+    orr_json_put_double(w, "own_high_s", p->own_high_s);
+    orr_json_put_bool(w, "undecided", p != best && is_undecided(best, p));
+    orr_json_put_double(w, "bound_s", p->bound_s);
+    orr_json_put_double(w, "tokens_per_s", p->tokens_per_s);
+    orr_json_put_double(w, "mfu", p->mfu);
+    if (p->usd_per_mtoken > 0)
+        orr_json_put_double(w, "usd_per_mtoken", p->usd_per_mtoken);
+    if (p->watt_hours_per_mtoken > 0)
+        orr_json_put_double(w, "watt_hours_per_mtoken", p->watt_hours_per_mtoken);
+    orr_json_put_u64(w, "memory_bytes", p->memory.peak);
+    orr_json_put_double(w, "compute", p->shares.compute);
+    orr_json_put_double(w, "exposed_tensor", p->shares.tensor);
+    orr_json_put_double(w, "exposed_context", p->shares.context);
+    orr_json_put_double(w, "exposed_expert", p->shares.expert);
+    orr_json_put_double(w, "exposed_data", p->shares.data);
+    orr_json_put_double(w, "exposed_pipeline", p->shares.pipeline);
+    orr_json_put_double(w, "bubble", p->shares.bubble);
+    orr_json_put_text(w, "limit", p->limit);
+    orr_json_put_u64(w, "tp", o->tp);
+    orr_json_put_u64(w, "cp", o->cp);
+    orr_json_put_u64(w, "pp", o->pp);
+    orr_json_put_u64(w, "dp", o->dp);
+    orr_json_put_u64(w, "ep", o->ep);
+    orr_json_put_u64(w, "zero", o->zero);
+    orr_json_put_u64(w, "micro_batch", o->micro_batch);
+    orr_json_put_text(w, "pipeline", orr_pipeline_name(o->pipeline));
+    orr_json_put_u64(w, "chunks", o->chunks);
+    orr_json_put_text(w, "recompute", recompute_words[o->recompute & 3]);
+    orr_json_put_bool(w, "sequence_parallel", o->tp > 1 && !o->no_sequence_parallel);
+    orr_plan_command(p, command, sizeof command);
+    orr_json_key(w, "stage");
+    char stage[1200];
+    snprintf(stage, sizeof stage, "orrery stage %s %s -o plan.orr", x->name, command);
+    orr_json_text(w, stage);
+    orr_json_end_object(w);
+}
+
+static void put_sizes(const cli_plan *x, orr_json_writer *w)
+{
+    cli_json_array(w, "sizes");
+    for (size_t i = 0; i < x->size_count; i++) {
+        const cli_plan_size *s = &x->sizes[i];
+        orr_json_line(w, 4);
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "devices", s->devices);
+        orr_json_put_double(w, "step_s", s->best.step_s);
+        orr_json_put_double(w, "tokens_per_s", s->best.tokens_per_s);
+        orr_json_put_double(w, "mfu", s->best.mfu);
+        orr_json_put_u64(w, "legal", s->counts.legal);
+        orr_json_put_u64(w, "simulated", s->counts.simulated);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+}
+
+static void put_checks(const cli_plan *x, orr_json_writer *w)
+{
+    cli_json_array(w, "checks");
+    for (size_t i = 0; i < x->check_count; i++) {
+        const cli_plan_check *k = &x->checks[i];
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "network", k->name);
+        cli_json_array(w, "step_s");
+        for (size_t n = 0; n < k->count; n++)
+            orr_json_double(w, k->step_s[n]);
+        orr_json_end_array(w);
+        if (k->count > 1)
+            orr_json_put_bool(w, "order_holds", k->holds);
+        orr_json_put_text(w, "ended", k->why[0] ? k->why : NULL);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+}
+
+void cli_plan_put(const cli_plan *x, orr_json_writer *w, size_t most)
+{
+    orr_plan_counts n;
+    const orr_plan *p, *best = orr_plan_at(x->search, 0);
+    orr_plan_search_counts(x->search, &n);
+    orr_json_put_text(w, "program", "orrery " ORR_VERSION);
+    orr_json_put_text(w, "model", x->name);
+    orr_json_put_text(w, "machine", x->machine);
+    orr_json_put_u64(w, "devices", orr_machine_devices(orr_plan_search_machine(x->search)));
+    orr_json_put_u64(w, "batch", best->options.batch);
+    orr_json_put_u64(w, "seq", best->options.seq);
+    orr_json_put_u64(w, "device_bytes", best->options.device_bytes);
+    orr_json_put_u64(w, "legal", n.legal);
+    orr_json_put_u64(w, "fitting", n.fitting);
+    orr_json_put_u64(w, "simulated", n.simulated);
+    orr_json_put_u64(w, "bounded", n.bounded);
+    cli_json_array(w, "plans");
+    for (size_t i = 0; i < most && (p = orr_plan_at(x->search, i)); i++)
+        put_plan(x, w, p, best);
+    orr_json_end_array(w);
+    cli_json_array(w, "twice_as_fast");
+    for (size_t i = 0; i < x->rate_count; i++) {
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "what", x->rates[i].name);
+        orr_json_put_double(w, "step_s", x->rates[i].step_s);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    put_sizes(x, w);
+    put_checks(x, w);
+}
+
+void cli_plan_json(const cli_plan *x)
+{
+    cli_json j;
+    cli_plan_put(x, cli_json_open(&j, "orrery-plan"), x->top);
+    cli_json_close(&j);
+}
+
+/* ---- CSV ---- */
+
+static void print_row(FILE *f, const orr_plan *p)
+{
+    const orr_llm_options *o = &p->options;
+    const orr_plan_shares *x = &p->shares;
+    fprintf(f, "%.9g,%.9g,%.9g,%.9g,%.9g,%.6g,%" PRIu64 ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,", p->step_s,
+            p->low_s, p->high_s, p->bound_s, p->tokens_per_s, p->mfu, p->memory.peak, p->usd_per_mtoken, x->compute,
+            x->tensor, x->context, x->expert, x->data, x->pipeline, x->bubble);
+    fprintf(f, "%u,%u,%u,%u,%u,%u,%" PRIu64 ",%s,%u,%s,%d\n", o->tp, o->cp, o->pp, o->dp, o->ep, o->zero, o->micro_batch,
+            orr_pipeline_name(o->pipeline), o->chunks, recompute_words[o->recompute & 3],
+            o->tp > 1 && !o->no_sequence_parallel);
+}
+
+orr_code cli_plan_csv(const cli_plan *x, const char *path, orr_error *err)
+{
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    const bool is_out = strcmp(path, "-") == 0;
+    FILE *f = is_out ? stdout : fopen(path, "w");
+    const orr_plan *p;
+    if (!f)
+        return orr_fail(err, ORR_EIO, &w, "cannot create: %s", strerror(errno));
+    fprintf(f, "step_s,low_s,high_s,bound_s,tokens_per_s,mfu,memory_bytes,usd_per_mtoken,compute,tensor,context,expert,"
+               "data,pipeline,bubble,tp,cp,pp,dp,ep,zero,micro_batch,schedule,chunks,recompute,sequence_parallel\n");
+    for (size_t i = 0; (p = orr_plan_at(x->search, i)); i++)
+        print_row(f, p);
+    const bool failed = ferror(f) || (is_out ? fflush(f) : fclose(f));
+    return failed ? orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno)) : ORR_OK;
+}

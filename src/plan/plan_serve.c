@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_serve.c - plans for serving: every way to cut a machine into replicas, by the estimate of serve.h.
+ *
+ * A replica has tp x pp devices, experts are spread over ep; how many sequences go together is searched in powers of
+ * two.  What breaks a limit or does not fit is dropped; the others come with the most tokens per second first. */
+#include "search_impl.h"
+
+#include "base/threads/pool.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_BATCH = 8, MOST_BATCH = 1024 };
+
+typedef struct serving {
+    const orr_plan_serve_options *o;
+    orr_machine machine;
+    orr_system system;
+    orr_plan_serving *list;
+    size_t count, room;
+    bool *is_legal;
+} serving;
+
+static orr_serve_options options_of(const serving *x, const orr_plan_serving *p)
+{
+    const orr_plan_serve_options *o = x->o;
+    const orr_machine *m = &x->machine;
+    const bool is_inside = p->ranks.tp <= m->devices;
+    orr_serve_options s = {.ranks = p->ranks,
+                           .dtype = o->dtype,
+                           .batch = o->requests,
+                           .prompt = o->prompt,
+                           .output = o->output,
+                           .max_batch = p->max_batch,
+                           .peak = (uint64_t)x->system.peak_flops,
+                           .memory_rate = x->system.memory_bandwidth,
+                           .link_rate = (orr_Bps)((is_inside ? m->up_GBps : orr_machine_out_GBps(m)) * 1e9),
+                           .transfer_rate = (orr_Bps)(orr_machine_out_GBps(m) * 1e9),
+                           .device_bytes = m->memory,
+                           .chip = orr_chip_find(m->chip),
+                           .only_figures = true};
+    return s;
+}
+
+static bool add(serving *x, orr_serve_ranks ranks, uint64_t max_batch)
+{
+    if (!orr_grow(&x->list, &x->room, x->count + 1))
+        return false;
+    x->list[x->count++] = (orr_plan_serving){.ranks = ranks, .max_batch = max_batch};
+    return true;
+}
+
+static bool add_ranks(serving *x, uint32_t n, uint32_t tp, uint32_t pp)
+{
+    const uint64_t experts = x->o->model->experts;
+    bool ok = true;
+    for (uint32_t ep = 1; ep <= n && (ep == 1 || ep <= experts) && ok; ep *= 2)
+        for (uint64_t b = LEAST_BATCH; b <= MOST_BATCH && ok; b *= 2)
+            ok = add(x, (orr_serve_ranks){.tp = tp, .cp = 1, .pp = pp, .dp = n / tp / pp, .ep = ep}, b);
+    return ok;
+}
+
+static orr_code try_one(void *context, size_t i, orr_error *err)
+{
+    serving *x = context;
+    orr_plan_serving *p = &x->list[i];
+    const orr_serve_options s = options_of(x, p);
+    orr_set *set = NULL;
+    orr_error why;
+    const orr_code code = orr_serve(x->o->model, &s, &set, &p->report, &why);
+    orr_set_close(set);
+    if (code == ORR_ENOMEM)
+        return orr_no_memory(err);
+    const orr_serve_report *r = &p->report;
+    if (code || !r->pools[0].fits || r->time <= 0)
+        return ORR_OK; /* not legal, or too large: its time stays 0 */
+    p->ttft_s = (double)r->first_token_mean * 1e-12;
+    p->tpot_s = (double)r->next_token_mean * 1e-12;
+    p->tokens_per_s = (double)r->output_tokens / ((double)r->time * 1e-12);
+    const double usd = x->o->usd_per_hour > 0 ? x->o->usd_per_hour : x->machine.usd_per_hour;
+    p->usd_per_mtoken = usd * orr_machine_devices(&x->machine) / 3600 / p->tokens_per_s * 1e6;
+    return ORR_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const orr_plan_serving *x = a, *y = b;
+    if (x->tokens_per_s != y->tokens_per_s)
+        return x->tokens_per_s > y->tokens_per_s ? -1 : 1;
+    if (x->tpot_s != y->tpot_s)
+        return x->tpot_s < y->tpot_s ? -1 : 1;
+    const uint32_t p = x->ranks.tp * 4096 + x->ranks.pp, q = y->ranks.tp * 4096 + y->ranks.pp;
+    if (p != q)
+        return p < q ? -1 : 1;
+    if (x->ranks.ep != y->ranks.ep)
+        return x->ranks.ep < y->ranks.ep ? -1 : 1;
+    return x->max_batch < y->max_batch ? -1 : x->max_batch > y->max_batch;
+}
+
+/* Equal but for a batch that is never reached: the smallest stands for all. */
+static bool is_same(const orr_plan_serving *a, const orr_plan_serving *b)
+{
+    return memcmp(&a->ranks, &b->ranks, sizeof a->ranks) == 0 && a->tokens_per_s == b->tokens_per_s &&
+           a->ttft_s == b->ttft_s && a->tpot_s == b->tpot_s;
+}
+
+static orr_code keep_good(serving *x, orr_error *err)
+{
+    const orr_plan_serve_options *o = x->o;
+    size_t kept = 0, fitting = 0, quick = 0;
+    double best_ttft = 0, best_tpot = 0;
+    qsort(x->list, x->count, sizeof *x->list, compare);
+    for (size_t i = 0; i < x->count; i++) {
+        const orr_plan_serving *p = &x->list[i];
+        if (p->tokens_per_s <= 0)
+            continue;
+        best_ttft = !fitting || p->ttft_s < best_ttft ? p->ttft_s : best_ttft;
+        best_tpot = !fitting || p->tpot_s < best_tpot ? p->tpot_s : best_tpot;
+        fitting++;
+        quick += o->max_ttft_s <= 0 || p->ttft_s <= o->max_ttft_s;
+        if ((o->max_ttft_s > 0 && p->ttft_s > o->max_ttft_s) || (o->max_tpot_s > 0 && p->tpot_s > o->max_tpot_s))
+            continue;
+        if (!kept || !is_same(&x->list[kept - 1], p))
+            x->list[kept++] = *p;
+    }
+    x->count = kept;
+    if (kept)
+        return ORR_OK;
+    if (!fitting)
+        return orr_fail(err, ORR_EUSAGE, NULL, "no way to serve %s fits into the memory of %u devices of %s",
+                        o->model->name, orr_machine_devices(&x->machine), x->machine.name);
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "%zu plans fit, and the limit on the %s token removes the last: the least is %.3g ms for the first "
+                    "and %.3g ms for the next one",
+                    fitting, quick ? "next" : "first", best_ttft * 1e3, best_tpot * 1e3);
+}
+
+orr_code orr_plan_serve(const orr_plan_serve_options *opt,
+                        orr_plan_serving **out,
+                        size_t *count,
+                        orr_error *err)
+{
+    serving x = {.o = opt};
+    *out = NULL;
+    *count = 0;
+    if (!opt || opt->size != sizeof *opt || !opt->model || !opt->machine)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "orr_plan_serve_options: size must be right, and model and machine given");
+    orr_code code = opt->devices ? orr_machine_for(opt->machine, opt->devices, &x.machine, err)
+                                 : orr_machine_find(opt->machine, &x.machine, err);
+    if (!code)
+        code = orr_machine_system(&x.machine, &x.system, err);
+    if (code)
+        return orr_because(err, code, "--machine %s", opt->machine);
+    const uint32_t n = orr_machine_devices(&x.machine);
+    bool ok = true;
+    for (uint32_t tp = 1; tp <= n; tp++)
+        for (uint32_t pp = 1; ok && n % tp == 0 && pp <= n / tp; pp++)
+            if (n / tp % pp == 0 && pp <= opt->model->layers)
+                ok = add_ranks(&x, n, tp, pp);
+    code = ok ? orr_pool_for(opt->threads, x.count, try_one, &x, err) : orr_no_memory(err);
+    if (!code)
+        code = keep_good(&x, err);
+    if (code) {
+        orr_free(x.list);
+        return code;
+    }
+    *out = x.list;
+    *count = x.count;
+    return ORR_OK;
+}
+
+void orr_plan_serve_free(orr_plan_serving *list)
+{
+    orr_free(list);
+}
