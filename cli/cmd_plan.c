@@ -29,10 +29,15 @@ static const cli_option options[] = {
      "cluster by name (dgx-h100:128 is 128 nodes; orrery machine list) or file", .required = true},
     COUNT("batch", NULL, "sequences per step (default: one per device)"),
     COUNT("seq", NULL, "tokens per sequence (default: the model's)"),
-    {"devices", 0, "LIST", "use so many devices: 256,512,1024 makes a scaling curve (default: all)"},
-    {"fix", 0, "LIST", "search only plans with these: tp=8,zero=1,pipeline=1f1b,recompute=none,..."},
+    {"devices", 0, "LIST",
+     "use so many devices: 256,512,1024 makes a scaling curve (default: all)"},
+    {"fix", 0, "LIST",
+     "search only plans with these: tp=8,zero=1,pipeline=1f1b,recompute=none,..."},
     {"goal", 0, "time|cost|memory", "what the best plan has least of", .fallback = "time"},
     {"top", 0, "N", "print so many plans", CLI_COUNT, 1, 1000, "10"},
+    {"sure", 0, "N",
+     "prove that the first N places are the best of all legal plans; the rest are the best of those simulated",
+     CLI_COUNT, 1, 1000, "1"},
     {"price", 0, "USD", "price of a device per hour (default: the machine's, if it has one)"},
     {"reserve", 0, "BYTES", "memory of a device that stays free for context, NCCL and fragments",
      .fallback = "4GiB"},
@@ -41,19 +46,25 @@ static const cli_option options[] = {
     {"tp-overlap", 0, NULL, "tensor-parallel traffic goes piece by piece with its products"},
     {"software", 0, "NAME", "whose kernels (default: the machine's, or megatron-core)"},
     {"serve", 0, NULL, "plans for serving: tp, pp, ep and replicas, by TTFT, TPOT and tokens/s"},
-    {"requests", 0, "N", "serve: requests at a time, all replicas together (default: one per device)", CLI_COUNT, 1,
+    {"requests", 0, "N",
+     "serve: requests at a time, all replicas together (default: one per device)", CLI_COUNT, 1,
      10000000, .with = "serve"},
     COUNT("prompt", "1024", "serve: tokens of a request"),
     COUNT("output", "128", "serve: tokens of an answer"),
-    {"max-ttft", 0, "TIME", "serve: drop plans whose first token takes longer on average", .with = "serve"},
-    {"max-tpot", 0, "TIME", "serve: drop plans whose next token takes longer on average", .with = "serve"},
+    {"max-ttft", 0, "TIME", "serve: drop plans whose first token takes longer on average",
+     .with = "serve"},
+    {"max-tpot", 0, "TIME", "serve: drop plans whose next token takes longer on average",
+     .with = "serve"},
     {"check", 0, NULL, "run the best three again, link by link and message by message"},
-    {"check-seconds", 0, "N", "give each of these runs so long", CLI_COUNT, 1, 86400, "60", .with = "check"},
-    {"no-prune", 0, NULL, "simulate every plan that fits, not only those that can be among the best"},
+    {"check-seconds", 0, "N", "give each of these runs so long", CLI_COUNT, 1, 86400, "60",
+     .with = "check"},
+    {"no-prune", 0, NULL,
+     "simulate every plan that fits, not only those that can be among the best"},
     {"threads", 0, "N", "threads; 0: one per core", CLI_COUNT, 0, 256, "0"},
     {"write", 0, "FILE", "write the traces of the best plan (.orr)"},
     {"csv", 0, "FILE", "write every plan that was simulated, one row each"},
-    {"report", 0, "FILE", "write an HTML page: all plans, why they lose, the best plan's own report"},
+    {"report", 0, "FILE",
+     "write an HTML page: all plans, why they lose, the best plan's own report"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
@@ -65,11 +76,13 @@ static const cli_argument arguments[] = {
 
 static const cli_example examples[] = {
     {"The best ten plans for Llama 3 8B on 16 H100, at 2.50 dollars an hour:",
-     "orrery plan llama-3-8b --machine dgx-h100:2 --batch 64 --seq 8192 --fix zero=1 --price 2.5", 0},
+     "orrery plan llama-3-8b --machine dgx-h100:2 --batch 64 --seq 8192 --fix zero=1 --price 2.5",
+     0},
     {"Only without pipeline, as JSON:",
      "orrery plan llama-3-8b --machine dgx-h100:2 --batch 64 --seq 8192 --fix tp=4,pp=1 --json", 0},
     {"How it scales, as a page:",
-     "orrery plan gpt2 --machine dgx-h100 --batch 64 --fix pp=1,tp=1 --devices 2,4,8 --report scale.html", 0},
+     "orrery plan gpt2 --machine dgx-h100 --batch 64 --fix pp=1,tp=1 --devices 2,4,8 --report scale.html",
+     0},
     {"Serving with at most 30 ms a token:",
      "orrery plan llama-3-8b --machine dgx-h100:1 --serve --requests 64 --max-tpot 30ms", 0},
     {0},
@@ -99,19 +112,24 @@ static orr_code read_price(const char *text, double *out, orr_error *err)
     *out = text ? strtod(text, &end) : 0;
     if (!text || (end != text && !*end && *out > 0 && *out < 1e6))
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "--price '%s' is not a number of US dollars above 0", text);
+    return orr_fail(err, ORR_EUSAGE, NULL, "--price '%s' is not a number of US dollars above 0",
+                    text);
 }
 
-static orr_code read_devices(const char *text, uint32_t out[CLI_PLAN_SIZES], size_t *count, orr_error *err)
+static orr_code read_devices(const char *text,
+                             uint32_t out[CLI_PLAN_SIZES],
+                             size_t *count,
+                             orr_error *err)
 {
     *count = 0;
     for (const char *p = text; p && *p;) {
         char *end;
         const unsigned long long n = strtoull(p, &end, 10);
-        if (*p < '0' || *p > '9' || (*end && *end != ',') || n < 1 || n > 4194304 || *count == CLI_PLAN_SIZES)
+        if (*p < '0' || *p > '9' || (*end && *end != ',') || n < 1 || n > 4194304 ||
+            *count == CLI_PLAN_SIZES)
             return orr_fail(err, ORR_EUSAGE, NULL,
-                            "--devices '%s' is not a list of at most %d whole numbers, as 256,512", text,
-                            CLI_PLAN_SIZES);
+                            "--devices '%s' is not a list of at most %d whole numbers, as 256,512",
+                            text, CLI_PLAN_SIZES);
         out[(*count)++] = (uint32_t)n;
         p = *end ? end + 1 : end;
     }
@@ -127,6 +145,7 @@ static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_erro
                             .batch = cli_count(c, "batch"),
                             .seq = cli_count(c, "seq"),
                             .top = (uint32_t)cli_count(c, "top"),
+                            .sure = (uint32_t)cli_count(c, "sure"),
                             .no_prune = cli_flag(c, "no-prune"),
                             .threads = (unsigned)cli_count(c, "threads"),
                             .goal = *goal == 't'   ? ORR_PLAN_TIME
@@ -136,7 +155,8 @@ static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_erro
     o->base.overlaps_tensor = cli_flag(c, "tp-overlap");
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->base.dtype);
     if (software && !(o->base.software = orr_software_find(software)))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--software '%s': 'orrery help stage' lists them", software);
+        return orr_fail(err, ORR_EUSAGE, NULL, "--software '%s': 'orrery help stage' lists them",
+                        software);
     orr_code code = orr_bytes_parse(cli_text(c, "reserve"), &reserve, err);
     if (code)
         return orr_because(err, code, "--reserve");
@@ -150,11 +170,13 @@ static orr_code check_options(const cli_context *c, orr_error *err)
     for (const cli_option *o = options; o->name; o++)
         if (o->with && cli_given(c, o->name) && !cli_given(c, o->with))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s needs --%s", o->name, o->with);
-    const bool has_training = cli_given(c, "batch") || cli_given(c, "seq") || cli_given(c, "check") ||
-                              cli_given(c, "write") || cli_given(c, "no-prune") || cli_given(c, "report");
+    const bool has_training = cli_given(c, "batch") || cli_given(c, "seq") ||
+                              cli_given(c, "check") || cli_given(c, "write") ||
+                              cli_given(c, "no-prune") || cli_given(c, "report");
     if (cli_flag(c, "serve") && has_training)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--batch, --seq, --check, --write, --no-prune and --report do not apply to --serve");
+        return orr_fail(
+            err, ORR_EUSAGE, NULL,
+            "--batch, --seq, --check, --write, --no-prune and --report do not apply to --serve");
     return ORR_OK;
 }
 
@@ -169,11 +191,14 @@ static orr_code find_rates(cli_plan *x, orr_error *err)
         const char *name;
         orr_run_change change;
         bool is_there;
-    } all[CLI_PLAN_RATES] = {
-        {"links inside nodes", {.has_dimension = true, .dimension = 0, .bandwidth = 2}, m->devices > 1},
-        {"network between nodes", {.has_dimension = true, .dimension = has_two ? 1 : 0, .bandwidth = 2}, m->nodes > 1},
-        {"device memory", {.memory = 2}, true},
-        {"compute, all kernels", {.compute = 2}, true}};
+    } all[CLI_PLAN_RATES] = {{"links inside nodes",
+                              {.has_dimension = true, .dimension = 0, .bandwidth = 2},
+                              m->devices > 1},
+                             {"network between nodes",
+                              {.has_dimension = true, .dimension = has_two ? 1 : 0, .bandwidth = 2},
+                              m->nodes > 1},
+                             {"device memory", {.memory = 2}, true},
+                             {"compute, all kernels", {.compute = 2}, true}};
     orr_code code = ORR_OK;
     x->rate_count = 0;
     for (size_t i = 0; i < CLI_PLAN_RATES && best && !code; i++) {
@@ -189,12 +214,17 @@ static orr_code find_rates(cli_plan *x, orr_error *err)
 
 /* ---- again, in more detail ---- */
 
-static orr_code check_network(
-    const cli_context *c, cli_plan *x, const char *name, const char *network, const char *topology, orr_error *err)
+static orr_code check_network(const cli_context *c,
+                              cli_plan *x,
+                              const char *name,
+                              const char *network,
+                              const char *topology,
+                              orr_error *err)
 {
     cli_plan_check *k = &x->checks[x->check_count++];
-    const orr_plan_again how = {
-        .network = network, .topology = topology, .max_seconds = (double)cli_count(c, "check-seconds")};
+    const orr_plan_again how = {.network = network,
+                                .topology = topology,
+                                .max_seconds = (double)cli_count(c, "check-seconds")};
     *k = (cli_plan_check){.name = name};
     orr_code code = ORR_OK;
     for (size_t i = 0; i < CLI_PLAN_CHECKED && orr_plan_at(x->search, i) && !code; i++) {
@@ -212,7 +242,8 @@ static orr_code check_network(
 static orr_code check_plans(const cli_context *c, cli_plan *x, orr_error *err)
 {
     char folder[] = "/tmp/orrery-plan-XXXXXX", path[64];
-    static const char *const files[] = {"system.json", "network.yml", "memory.json", "machine.yml", "links.yml"};
+    static const char *const files[] = {"system.json", "network.yml", "memory.json", "machine.yml",
+                                        "links.yml"};
     if (!mkdtemp(folder))
         return orr_fail(err, ORR_EIO, NULL, "cannot create a folder in /tmp: %s", strerror(errno));
     orr_code code = orr_machine_export(orr_plan_search_machine(x->search), folder, err);
@@ -266,8 +297,12 @@ static void show_progress(void *context, const orr_plan_counts *n)
 
 /* ---- the command ---- */
 
-static orr_code search_one(
-    cli_context *c, orr_plan_options *o, uint32_t devices, cli_plan *x, bool is_last, orr_error *err)
+static orr_code search_one(cli_context *c,
+                           orr_plan_options *o,
+                           uint32_t devices,
+                           cli_plan *x,
+                           bool is_last,
+                           orr_error *err)
 {
     orr_progress progress;
     orr_progress_start(&progress, "simulating", "plans", 0, c->quiet);
@@ -288,7 +323,8 @@ static orr_code search_one(
     const orr_plan *best = code ? NULL : orr_plan_at(s, 0);
     if (best) {
         cli_plan_size *size = &x->sizes[x->size_count++];
-        *size = (cli_plan_size){.devices = orr_machine_devices(orr_plan_search_machine(s)), .best = *best};
+        *size = (cli_plan_size){.devices = orr_machine_devices(orr_plan_search_machine(s)),
+                                .best = *best};
         orr_plan_search_counts(s, &size->counts);
     }
     (void)is_last;
@@ -340,11 +376,16 @@ static orr_code run_plan(cli_context *c, orr_error *err)
         code = read_devices(cli_text(c, "devices"), sizes, &count, err);
     if (code)
         return code;
-    cli_plan x = {.model = &model, .name = c->args[0], .machine = cli_text(c, "machine"), .top = cli_count(c, "top")};
+    cli_plan x = {.model = &model,
+                  .name = c->args[0],
+                  .machine = cli_text(c, "machine"),
+                  .top = cli_count(c, "top"),
+                  .sure = cli_count(c, "sure")};
     o.model = &model;
     for (size_t i = 0; i < (count ? count : 1) && !code; i++)
         code = search_one(c, &o, sizes[i], &x, i + 1 >= count, err);
     const orr_code stopped = code;
+    x.is_stopped = stopped == ORR_ESTOP;
     if (!code)
         code = write_outputs(c, &x, err);
     if (!code || (stopped == ORR_ESTOP && x.search && orr_plan_count(x.search))) {

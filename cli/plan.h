@@ -21,15 +21,16 @@ typedef struct cli_plan_size {
 typedef struct cli_plan_check {
     const char *name;
     double step_s[CLI_PLAN_CHECKED];
-    size_t count; /* that came to their end */
-    bool holds;   /* the order */
+    size_t count;  /* that came to their end */
+    bool holds;    /* the order */
     char why[200]; /* it ended; "": it did not */
 } cli_plan_check;
 
 typedef struct cli_plan {
     const orr_model *model;
     const char *name, *machine;
-    size_t top;
+    size_t top, sure;
+    bool is_stopped;
     orr_plan_search *search; /* of the last number of devices */
     cli_plan_size sizes[CLI_PLAN_SIZES];
     size_t size_count;
@@ -45,7 +46,8 @@ typedef struct cli_plan {
 void cli_plan_text(const cli_plan *x);
 void cli_plan_json(const cli_plan *x);
 orr_code cli_plan_csv(const cli_plan *x, const char *path, orr_error *err) ORR_MUST_CHECK;
-orr_code cli_plan_report(cli_context *c, const cli_plan *x, const char *path, orr_error *err) ORR_MUST_CHECK;
+orr_code cli_plan_report(cli_context *c, const cli_plan *x, const char *path, orr_error *err)
+    ORR_MUST_CHECK;
 
 /* What the page and JSON have in common: members of an open object, with so many plans. */
 void cli_plan_put(const cli_plan *x, orr_json_writer *w, size_t most);

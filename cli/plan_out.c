@@ -43,7 +43,8 @@ static void print_plan(const cli_plan *x, size_t i, bool has_price)
     printf("%3zu%c %8s %-17s %8s %5.1f %% %9s %5.1f %% %5.1f %%%s  %s\n", i + 1,
            i && is_undecided(best, p) ? '~' : ' ', seconds(p->step_s, a[2]), range,
            orr_short_text((uint64_t)p->tokens_per_s, a[3]), 100 * p->mfu,
-           orr_bytes_text((orr_bytes)p->memory.peak, a[4]), 100 * exposed(p), 100 * p->shares.bubble, price, words);
+           orr_bytes_text((orr_bytes)p->memory.peak, a[4]), 100 * exposed(p),
+           100 * p->shares.bubble, price, words);
     printf("%*slimited by %s\n", has_price ? 81 : 72, "", p->limit);
 }
 
@@ -52,15 +53,16 @@ static void print_plans(const cli_plan *x)
     const orr_plan *best = orr_plan_at(x->search, 0), *p;
     const bool has_price = best->usd_per_mtoken > 0;
     size_t undecided = 0;
-    printf("\n%4s %8s %-17s %8s %7s %9s %7s %7s%s  %s\n", "", "step", "(90 %)", "tokens/s", "MFU", "memory",
-           "exposed", "bubble", has_price ? "  $/Mtoken" : "", "plan");
+    printf("\n%4s %8s %-17s %8s %7s %9s %7s %7s%s  %s\n", "", "step", "(90 %)", "tokens/s", "MFU",
+           "memory", "exposed", "bubble", has_price ? "  $/Mtoken" : "", "plan");
     for (size_t i = 0; i < x->top && (p = orr_plan_at(x->search, i)); i++) {
         print_plan(x, i, has_price);
         undecided += i && is_undecided(best, p);
     }
     if (undecided)
-        printf("~ %zu %s undecided: the best is not better by more than kernels and collectives may be off\n", undecided,
-               undecided == 1 ? "plan is" : "plans are");
+        printf(
+            "~ %zu %s undecided: the best is not better by more than kernels and collectives may be off\n",
+            undecided, undecided == 1 ? "plan is" : "plans are");
 }
 
 static void print_rates(const cli_plan *x)
@@ -79,8 +81,8 @@ static void print_sizes(const cli_plan *x)
     const cli_plan_size *first = &x->sizes[0];
     if (x->size_count < 2)
         return;
-    printf("\n%8s %9s %9s %7s %11s %10s  %s\n", "devices", "step", "tokens/s", "MFU", "efficiency", "$/Mtoken",
-           "best plan");
+    printf("\n%8s %9s %9s %7s %11s %10s  %s\n", "devices", "step", "tokens/s", "MFU", "efficiency",
+           "$/Mtoken", "best plan");
     for (size_t i = 0; i < x->size_count; i++) {
         const cli_plan_size *s = &x->sizes[i];
         char a[2][ORR_UNIT_ROOM], words[200], price[24] = "-";
@@ -89,8 +91,9 @@ static void print_sizes(const cli_plan *x)
         orr_plan_words(&s->best, words, sizeof words);
         if (s->best.usd_per_mtoken > 0)
             snprintf(price, sizeof price, "%.4f", s->best.usd_per_mtoken);
-        printf("%8u %9s %9s %5.1f %% %9.1f %% %10s  %s\n", s->devices, seconds(s->best.step_s, a[0]),
-               orr_short_text((uint64_t)s->best.tokens_per_s, a[1]), 100 * s->best.mfu, 100 * each / base, price, words);
+        printf("%8u %9s %9s %5.1f %% %9.1f %% %10s  %s\n", s->devices,
+               seconds(s->best.step_s, a[0]), orr_short_text((uint64_t)s->best.tokens_per_s, a[1]),
+               100 * s->best.mfu, 100 * each / base, price, words);
     }
 }
 
@@ -105,21 +108,20 @@ static void print_checks(const cli_plan *x)
         if (k->count < 2)
             printf("  no answer: %s\n", k->why);
         else
-            printf("  the order %s%s%s\n", k->holds ? "holds" : "does not hold", k->why[0] ? "; then: " : "", k->why);
+            printf("  the order %s%s%s\n", k->holds ? "holds" : "does not hold",
+                   k->why[0] ? "; then: " : "", k->why);
     }
 }
 
 static void print_commands(const cli_plan *x)
 {
     const orr_plan *p;
-    const orr_machine *m = orr_plan_search_machine(x->search);
     printf("\nto reproduce: orrery run plan.orr --machine %s, after\n", x->machine);
     for (size_t i = 0; i < x->top && (p = orr_plan_at(x->search, i)); i++) {
         char command[700];
         orr_plan_command(p, command, sizeof command);
         printf("%3zu  orrery stage %s %s -o plan.orr\n", i + 1, x->name, command);
     }
-    (void)m;
 }
 
 void cli_plan_text(const cli_plan *x)
@@ -130,11 +132,18 @@ void cli_plan_text(const cli_plan *x)
     const orr_plan *best = orr_plan_at(x->search, 0);
     orr_plan_search_counts(x->search, &n);
     printf("%s on %s devices of %s: %s sequences of %s tokens per step\n", x->name,
-           orr_count_text(orr_machine_devices(m), a[0]), m->name, orr_count_text(best->options.batch, a[1]),
-           orr_count_text(best->options.seq, a[2]));
+           orr_count_text(orr_machine_devices(m), a[0]), m->name,
+           orr_count_text(best->options.batch, a[1]), orr_count_text(best->options.seq, a[2]));
     printf("%s legal plans, %s fit into memory, %s simulated", orr_count_text(n.legal, a[0]),
            orr_count_text(n.fitting, a[1]), orr_count_text(n.simulated, a[2]));
-    printf(n.bounded ? "; no other can be among the best %zu\n" : "\n", x->top);
+    if (n.bounded && !x->is_stopped && x->sure > 1)
+        printf("; no other can take one of the first %zu places", x->sure);
+    else if (n.bounded && !x->is_stopped)
+        printf("; no other can be better than the best");
+    printf("\n");
+    if (n.failed)
+        printf("%s could not be simulated: %s\n", orr_count_text(n.failed, a[0]),
+               orr_plan_search_failure(x->search));
     print_plans(x);
     print_rates(x);
     print_sizes(x);
@@ -244,6 +253,7 @@ void cli_plan_put(const cli_plan *x, orr_json_writer *w, size_t most)
     orr_json_put_u64(w, "fitting", n.fitting);
     orr_json_put_u64(w, "simulated", n.simulated);
     orr_json_put_u64(w, "bounded", n.bounded);
+    orr_json_put_u64(w, "failed", n.failed);
     cli_json_array(w, "plans");
     for (size_t i = 0; i < most && (p = orr_plan_at(x->search, i)); i++)
         put_plan(x, w, p, best);
@@ -273,12 +283,13 @@ static void print_row(FILE *f, const orr_plan *p)
 {
     const orr_llm_options *o = &p->options;
     const orr_plan_shares *x = &p->shares;
-    fprintf(f, "%.9g,%.9g,%.9g,%.9g,%.9g,%.6g,%" PRIu64 ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,", p->step_s,
-            p->low_s, p->high_s, p->bound_s, p->tokens_per_s, p->mfu, p->memory.peak, p->usd_per_mtoken, x->compute,
-            x->tensor, x->context, x->expert, x->data, x->pipeline, x->bubble);
-    fprintf(f, "%u,%u,%u,%u,%u,%u,%" PRIu64 ",%s,%u,%s,%d\n", o->tp, o->cp, o->pp, o->dp, o->ep, o->zero, o->micro_batch,
-            orr_pipeline_name(o->pipeline), o->chunks, recompute_words[o->recompute & 3],
-            o->tp > 1 && !o->no_sequence_parallel);
+    fprintf(f, "%.9g,%.9g,%.9g,%.9g,%.9g,%.6g,%" PRIu64 ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,",
+            p->step_s, p->low_s, p->high_s, p->bound_s, p->tokens_per_s, p->mfu, p->memory.peak,
+            p->usd_per_mtoken, x->compute, x->tensor, x->context, x->expert, x->data, x->pipeline,
+            x->bubble);
+    fprintf(f, "%u,%u,%u,%u,%u,%u,%" PRIu64 ",%s,%u,%s,%d\n", o->tp, o->cp, o->pp, o->dp, o->ep,
+            o->zero, o->micro_batch, orr_pipeline_name(o->pipeline), o->chunks,
+            recompute_words[o->recompute & 3], o->tp > 1 && !o->no_sequence_parallel);
 }
 
 orr_code cli_plan_csv(const cli_plan *x, const char *path, orr_error *err)
@@ -289,8 +300,10 @@ orr_code cli_plan_csv(const cli_plan *x, const char *path, orr_error *err)
     const orr_plan *p;
     if (!f)
         return orr_fail(err, ORR_EIO, &w, "cannot create: %s", strerror(errno));
-    fprintf(f, "step_s,low_s,high_s,bound_s,tokens_per_s,mfu,memory_bytes,usd_per_mtoken,compute,tensor,context,expert,"
-               "data,pipeline,bubble,tp,cp,pp,dp,ep,zero,micro_batch,schedule,chunks,recompute,sequence_parallel\n");
+    fprintf(
+        f,
+        "step_s,low_s,high_s,bound_s,tokens_per_s,mfu,memory_bytes,usd_per_mtoken,compute,tensor,context,expert,"
+        "data,pipeline,bubble,tp,cp,pp,dp,ep,zero,micro_batch,schedule,chunks,recompute,sequence_parallel\n");
     for (size_t i = 0; (p = orr_plan_at(x->search, i)); i++)
         print_row(f, p);
     const bool failed = ferror(f) || (is_out ? fflush(f) : fclose(f));

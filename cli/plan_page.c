@@ -83,7 +83,8 @@ static orr_code write_best(cli_context *c, const cli_plan *x, const char *path, 
                                    .set = set,
                                    .traces = x->name,
                                    .machine = x->machine,
-                                   .software = best->options.software ? best->options.software->name : NULL,
+                                   .software =
+                                       best->options.software ? best->options.software->name : NULL,
                                    .records = ORR_RUN_SPANS | ORR_RUN_HISTORY};
     if (!code)
         code = orr_run_create(&config, &run, err);
@@ -114,7 +115,8 @@ orr_code cli_plan_report(cli_context *c, const cli_plan *x, const char *path, or
     orr_json_put_text(&w, "made_from", line);
     orr_json_end_object(&w);
     if (!code)
-        code = text.failed ? orr_fail(err, ORR_ENOMEM, NULL, "out of memory") : write_page(x, path, &text, err);
+        code = text.failed ? orr_fail(err, ORR_ENOMEM, NULL, "out of memory")
+                           : write_page(x, path, &text, err);
     orr_buf_fini(&text);
     free(line);
     return code;

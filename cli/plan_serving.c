@@ -24,14 +24,17 @@ static const char *seconds(double s, char room[ORR_UNIT_ROOM])
     return orr_time_text((orr_ps)(s * 1e12), room);
 }
 
-static void print_command(const cli_context *c, const orr_plan_serve_options *o, const orr_plan_serving *p)
+static void print_command(const cli_context *c,
+                          const orr_plan_serve_options *o,
+                          const orr_plan_serving *p)
 {
-    printf("orrery serve %s --machine %s --tp %u --pp %u --dp %u", c->args[0], o->machine, p->ranks.tp, p->ranks.pp,
-           p->ranks.dp);
+    printf("orrery serve %s --machine %s --tp %u --pp %u --dp %u", c->args[0], o->machine,
+           p->ranks.tp, p->ranks.pp, p->ranks.dp);
     if (p->ranks.ep > 1)
         printf(" --ep %u", p->ranks.ep);
-    printf(" --batch %llu --prompt %llu --output-tokens %llu --max-batch %llu\n", (unsigned long long)o->requests,
-           (unsigned long long)o->prompt, (unsigned long long)o->output, (unsigned long long)p->max_batch);
+    printf(" --batch %llu --prompt %llu --output-tokens %llu --max-batch %llu\n",
+           (unsigned long long)o->requests, (unsigned long long)o->prompt,
+           (unsigned long long)o->output, (unsigned long long)p->max_batch);
 }
 
 static void print_text(const cli_context *c,
@@ -41,16 +44,19 @@ static void print_text(const cli_context *c,
 {
     char a[4][ORR_UNIT_ROOM];
     const bool has_price = list[0].usd_per_mtoken > 0;
-    printf("%s on %s: %s requests of %llu tokens, answers of %llu; %zu plans\n\n", c->args[0], o->machine,
-           orr_count_text(o->requests, a[0]), (unsigned long long)o->prompt, (unsigned long long)o->output, count);
-    printf("%3s %10s %10s %9s%s  %s\n", "", "tokens/s", "TTFT", "TPOT", has_price ? "   $/Mtoken" : "", "plan");
+    printf("%s on %s: %s requests of %llu tokens, answers of %llu; %zu plans\n\n", c->args[0],
+           o->machine, orr_count_text(o->requests, a[0]), (unsigned long long)o->prompt,
+           (unsigned long long)o->output, count);
+    printf("%3s %10s %10s %9s%s  %s\n", "", "tokens/s", "TTFT", "TPOT",
+           has_price ? "   $/Mtoken" : "", "plan");
     for (size_t i = 0; i < count && i < cli_count(c, "top"); i++) {
         const orr_plan_serving *p = &list[i];
-        printf("%3zu %10s %10s %9s", i + 1, orr_short_text((uint64_t)p->tokens_per_s, a[0]), seconds(p->ttft_s, a[1]),
-               seconds(p->tpot_s, a[2]));
+        printf("%3zu %10s %10s %9s", i + 1, orr_short_text((uint64_t)p->tokens_per_s, a[0]),
+               seconds(p->ttft_s, a[1]), seconds(p->tpot_s, a[2]));
         if (has_price)
             printf(" %10.4f", p->usd_per_mtoken);
-        printf("  %u replica%s of tp %u pp %u", p->ranks.dp, p->ranks.dp == 1 ? "" : "s", p->ranks.tp, p->ranks.pp);
+        printf("  %u replica%s of tp %u pp %u", p->ranks.dp, p->ranks.dp == 1 ? "" : "s",
+               p->ranks.tp, p->ranks.pp);
         printf(p->ranks.ep > 1 ? ", ep %u" : "", p->ranks.ep);
         printf(", %llu sequences together\n", (unsigned long long)p->max_batch);
     }

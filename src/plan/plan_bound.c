@@ -23,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_NODES = 512, MOST_KINDS = 16, MOST_SHAPES = 8 };
+enum { MOST_NODES = 512, MOST_LONG = 8192, MOST_KINDS = 16, MOST_SHAPES = 8 };
 #define NEVER (-1e30)
 /* What sums leave out: rounding, and where a clock is sought the first kernels of a step. */
 #define SLACK 0.998
@@ -47,7 +47,7 @@ typedef struct bound_matrix {
 typedef struct bound_part {
     bound_node *nodes;
     uint32_t count, out;
-    bool is_first; /* of its task: only what comes after node 1 waits for the device */
+    bool is_first;  /* of its task: only what comes after node 1 waits for the device */
     uint32_t *last; /* computations after which the device is free for the next part */
     uint32_t last_count;
     work_kernel_sum sum; /* of all */
@@ -69,7 +69,7 @@ typedef struct bound_unit {
     bound_part ends[4]; /* embedding forward, head forward, head backward, embedding backward */
     bound_part head_weights;
     bound_part forward[MOST_KINDS], backward[MOST_KINDS], weights[MOST_KINDS];
-    bound_part first_backward[MOST_KINDS]; /* of a task */
+    bound_part first_backward[MOST_KINDS];          /* of a task */
     orr__layer_weights held[MOST_KINDS], held_ends; /* parameters of a rank */
     orr_arena *arena;
 } bound_unit;
@@ -84,7 +84,7 @@ struct search_bounds {
     orr_net_config dims;
     const orr_chip *chip;
     orr_system system;
-    bool has_times; /* collectives are NCCL's */
+    bool has_times;    /* collectives are NCCL's */
     uint32_t *kind_of; /* by layer */
     uint64_t first_of[MOST_KINDS];
     uint32_t kinds;
@@ -98,7 +98,10 @@ struct search_bounds {
 
 /* ---- what communication takes at least ---- */
 
-static void find_shapes(const orr_plan_search *s, const orr__llm_view *v, orr__tape_axis axis, bound_shapes *out)
+static void find_shapes(const orr_plan_search *s,
+                        const orr__llm_view *v,
+                        orr__tape_axis axis,
+                        bound_shapes *out)
 {
     const struct search_bounds *b = s->bounds;
     const uint32_t degree = orr__llm_view_degree(v, axis), groups = orr__llm_view_groups(v, axis);
@@ -151,8 +154,8 @@ static double message_ns(const struct search_bounds *b, uint32_t stride, uint64_
     const uint32_t per_node = joint_ranks_per_node(&b->dims);
     for (uint32_t k = stride >= per_node && b->dims.dims > 1 ? 1 : 0; k < b->dims.dims; k++) {
         const double links = b->dims.shape[k] == ORR_NET_FULLY_CONNECTED ? b->dims.npus[k] : 2;
-        const double own = net_link_speed(b->dims.bandwidth[k]) *
-                           (b->dims.shape[k] == ORR_NET_SWITCH ? 1 : links);
+        const double own =
+            net_link_speed(b->dims.bandwidth[k]) * (b->dims.shape[k] == ORR_NET_SWITCH ? 1 : links);
         rate = own > rate ? own : rate;
     }
     return rate > 0 ? (double)bytes / rate : 0;
@@ -199,6 +202,7 @@ typedef struct part_maker {
     uint16_t open[MOST_NODES]; /* computations that nothing is known to follow */
     uint32_t open_count;
     uint16_t edges[2 * MOST_NODES];
+    bool is_long; /* too long to tell who comes before whom: the edges of the trace alone */
 } part_maker;
 
 static work_device device_of(const orr_plan_search *s)
@@ -221,7 +225,8 @@ static void time_node(part_maker *m, uint32_t i)
         return;
     if (!b->chip) {
         const double ops = (double)x->operations, bytes = (double)x->bytes;
-        const double by_work = ops / b->system.peak_flops, by_memory = bytes / (double)b->system.memory_bandwidth;
+        const double by_work = ops / b->system.peak_flops,
+                     by_memory = bytes / (double)b->system.memory_bandwidth;
         n->sum.fixed_us = (by_work > by_memory ? by_work : by_memory) * 1e6;
         return;
     }
@@ -234,6 +239,8 @@ static void time_node(part_maker *m, uint32_t i)
 static void add_edge(part_maker *m, bound_node *n, uint32_t from)
 {
     m->edges[n->edge_count++] = (uint16_t)from;
+    if (m->is_long)
+        return;
     add_bits(&m->above[n - m->p->nodes], &m->above[from]);
     set_bit(&m->above[n - m->p->nodes], from);
 }
@@ -258,7 +265,8 @@ static bool make_node(part_maker *m, uint32_t i)
 {
     const orr__tape_node *x = &m->t->nodes[i];
     bound_node *n = &m->p->nodes[i];
-    memset(&m->above[i], 0, sizeof m->above[i]);
+    if (!m->is_long)
+        memset(&m->above[i], 0, sizeof m->above[i]);
     n->edge_count = 0;
     for (uint32_t k = 0; k < x->dep_count; k++)
         add_edge(m, n, x->deps[k]);
@@ -266,7 +274,7 @@ static bool make_node(part_maker *m, uint32_t i)
     if (x->kind == ORR__TAPE_RECEIVE && m->t->nodes[i - 1].kind == ORR__TAPE_SEND)
         for (uint32_t k = 0; k < m->t->nodes[i - 1].dep_count; k++)
             add_edge(m, n, m->t->nodes[i - 1].deps[k]);
-    if (n->is_compute)
+    if (n->is_compute && !m->is_long)
         order_compute(m, i);
     uint16_t *own = orr_arena_take(m->u->arena, (n->edge_count + 1) * sizeof *own);
     if (!own)
@@ -283,7 +291,8 @@ static double hold_of(const part_maker *m, uint32_t i)
     const double link = m->s->bounds->dims.dims ? m->s->bounds->dims.bandwidth[0] : 0;
     bool holds = i == t->out && i + 4 >= t->count;
     for (uint32_t k = i + 1; k < t->count && k <= i + 4; k++)
-        for (uint32_t e = 0; e < t->nodes[k].dep_count && t->nodes[k].kind == ORR__TAPE_COMPUTE; e++)
+        for (uint32_t e = 0; e < t->nodes[k].dep_count && t->nodes[k].kind == ORR__TAPE_COMPUTE;
+             e++)
             holds |= t->nodes[k].deps[e] == i;
     if (!holds || t->nodes[i].kind != ORR__TAPE_COLLECTIVE || t->nodes[i].bytes == 0)
         return 0;
@@ -319,14 +328,15 @@ static void add_sums(part_maker *m)
     p->host_us += m->s->base.software->block_us;
 }
 
-/* A tape that is too long gives no bound: a part without nodes takes no time. */
+/* A tape that is far too long gives no bound: a part without nodes takes no time. */
 static bool make_part(part_maker *m, bool is_first, bound_part *out)
 {
     const orr__tape *t = m->t;
     ancestors end = {{0}};
     *out = (bound_part){.is_first = is_first};
-    if (t->count > MOST_NODES)
+    if (t->count > MOST_LONG)
         return true;
+    m->is_long = t->count > MOST_NODES;
     out->count = (uint32_t)t->count;
     out->out = t->out;
     out->nodes = orr_arena_new(m->u->arena, t->count, bound_node);
@@ -339,6 +349,12 @@ static bool make_part(part_maker *m, bool is_first, bound_part *out)
         time_node(m, i);
         if (!make_node(m, i))
             return false;
+    }
+    if (m->is_long) {
+        out->last[0] = t->out;
+        out->last_count = out->nodes[t->out].is_compute;
+        add_sums(m);
+        return true;
     }
     add_bits(&end, &m->above[t->out]);
     set_bit(&end, t->out);
@@ -354,7 +370,8 @@ static bool make_part(part_maker *m, bool is_first, bound_part *out)
 static uint64_t unit_key(const search_candidate *c)
 {
     const bool is_cut = c->pipeline == ORR_PIPELINE_ZERO_BUBBLE;
-    const uint64_t flags = (uint64_t)c->recompute << 2 | (uint64_t)c->no_sequence_parallel << 1 | is_cut;
+    const uint64_t flags =
+        (uint64_t)c->recompute << 2 | (uint64_t)c->no_sequence_parallel << 1 | is_cut;
     return (uint64_t)c->tp << 50 | (uint64_t)c->cp << 36 | (uint64_t)c->ep << 24 |
            (uint64_t)c->micro_batch << 4 | flags;
 }
@@ -398,19 +415,24 @@ static orr_code make_one(part_maker *m,
     return code;
 }
 
-static orr_code make_layers(part_maker *m, orr__tape *t, const orr_llm_options *o, bound_unit *u, orr_error *err)
+static orr_code make_layers(
+    part_maker *m, orr__tape *t, const orr_llm_options *o, bound_unit *u, orr_error *err)
 {
     const struct search_bounds *b = m->s->bounds;
     const bool is_cut = o->pipeline == ORR_PIPELINE_ZERO_BUBBLE;
     orr_code code = ORR_OK;
     for (uint32_t k = 0; k < b->kinds && !code; k++) {
-        code = make_one(m, t, o, ORR__PART_LAYER_FORWARD, b->first_of[k], false, &u->forward[k], err);
+        code =
+            make_one(m, t, o, ORR__PART_LAYER_FORWARD, b->first_of[k], false, &u->forward[k], err);
         if (!code)
-            code = make_one(m, t, o, ORR__PART_LAYER_BACKWARD, b->first_of[k], false, &u->backward[k], err);
+            code = make_one(m, t, o, ORR__PART_LAYER_BACKWARD, b->first_of[k], false,
+                            &u->backward[k], err);
         if (!code)
-            code = make_one(m, t, o, ORR__PART_LAYER_BACKWARD, b->first_of[k], true, &u->first_backward[k], err);
+            code = make_one(m, t, o, ORR__PART_LAYER_BACKWARD, b->first_of[k], true,
+                            &u->first_backward[k], err);
         if (!code && is_cut)
-            code = make_one(m, t, o, ORR__PART_LAYER_WEIGHTS, b->first_of[k], false, &u->weights[k], err);
+            code = make_one(m, t, o, ORR__PART_LAYER_WEIGHTS, b->first_of[k], false, &u->weights[k],
+                            err);
     }
     if (!code && is_cut)
         code = make_one(m, t, o, ORR__PART_HEAD_WEIGHTS, 0, false, &u->head_weights, err);
@@ -473,7 +495,7 @@ static double node_ns(const bound_node *n, double slow)
 /* Both columns at once: when the data is there at 0 and the device never was busy, and the other way round. */
 static bound_matrix part_matrix(const bound_part *p, double slow)
 {
-    double by_data[MOST_NODES], by_device[MOST_NODES];
+    double by_data[MOST_LONG], by_device[MOST_LONG];
     bound_matrix m = {p->count ? NEVER : 0, NEVER, NEVER, p->count ? NEVER : 0};
     for (uint32_t i = 0; i < p->count; i++) {
         const bound_node *n = &p->nodes[i];
@@ -526,14 +548,14 @@ static void add_sum(stage_sums *x, const bound_part *p, double times)
 /* What a pipeline rank does, in counts of parts. */
 typedef struct rank_work {
     uint32_t rank;
-    bool is_first, is_last; /* stage 0, the last stage */
-    uint64_t order[64];     /* by chunk: which kinds come after each other */
+    bool is_first, is_last;          /* stage 0, the last stage */
+    uint64_t order[64];              /* by chunk: which kinds come after each other */
     uint32_t layers[64][MOST_KINDS]; /* by chunk: how many of each kind */
-    stage_sums sums;        /* of the whole step */
+    stage_sums sums;                 /* of the whole step */
     double slow;
     bound_matrix forward[64], backward[64];
-    double compute_ns;      /* sum of all computations, the update apart */
-    double weights_ns;      /* zero bubble: of one micro-batch */
+    double compute_ns;                          /* sum of all computations, the update apart */
+    double forward_ns, backward_ns, weights_ns; /* zero bubble: computations of one micro-batch */
     double norm_ns, update_ns, gather_ns;
     double reduce_ns, last_reduce_ns, layer_gather_ns;
     double end;
@@ -650,15 +672,17 @@ typedef struct bucket {
     uint64_t known; /* bytes whose time is `last` */
 } bucket;
 
-static void fill_bucket(const bound_job *j, const bound_shapes *shapes, uint64_t bytes, bool is_end, bucket *b)
+static void fill_bucket(
+    const bound_job *j, const bound_shapes *shapes, uint64_t bytes, bool is_end, bucket *b)
 {
     const uint64_t full = j->o.bucket_bytes;
     b->bytes += bytes;
     if (b->bytes == 0 || (!is_end && b->bytes < full))
         return;
     if (b->bytes != b->known)
-        b->last = collective_ns(j->s->bounds, shapes,
-                                j->o.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE, b->bytes);
+        b->last =
+            collective_ns(j->s->bounds, shapes,
+                          j->o.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE, b->bytes);
     b->known = b->bytes;
     b->sum += b->last;
     b->bytes = 0;
@@ -699,7 +723,8 @@ static void sum_gradients(const bound_job *j, uint32_t rank, const orr__tape_syn
 }
 
 /* At the clock of the rank, which is that of the whole step. */
-static orr_code sum_update(bound_job *j, uint32_t rank, rank_work *w, double *us, orr__tape_sync *y, orr_error *err)
+static orr_code sum_update(
+    bound_job *j, uint32_t rank, rank_work *w, double *us, orr__tape_sync *y, orr_error *err)
 {
     const struct search_bounds *b = j->s->bounds;
     const work_device d = device_of(j->s);
@@ -761,9 +786,14 @@ static orr_code prepare_rank(bound_job *j, uint32_t rank, rank_work *all, orr_er
     find_matrices(j, w);
     sum_gradients(j, rank, &y, w);
     if (j->c->pipeline == ORR_PIPELINE_ZERO_BUBBLE) {
-        stage_sums x = {0};
-        for (uint32_t k = 0; k < j->s->bounds->kinds; k++)
+        stage_sums f = {0}, b = {0}, x = {0};
+        for (uint32_t k = 0; k < j->s->bounds->kinds; k++) {
+            add_sum(&f, &j->u->forward[k], w->layers[0][k]);
+            add_sum(&b, &j->u->backward[k], w->layers[0][k]);
             add_sum(&x, &j->u->weights[k], w->layers[0][k]);
+        }
+        w->forward_ns = (f.fixed + f.clocked * w->slow) * 1e3;
+        w->backward_ns = (b.fixed + b.clocked * w->slow) * 1e3;
         w->weights_ns = (x.fixed + x.clocked * w->slow) * 1e3;
     }
     return ORR_OK;
@@ -778,9 +808,13 @@ typedef struct flow {
         orr__llm_task *tasks;
         size_t count, at;
         double free, before; /* the device; the result of the task before */
+        double computed;     /* sum of all computations of the tasks so far */
+        double later;        /* before this the device is not free behind the next task */
+        double *
+            ends; /* zero bubble, by micro-batch: the end of its backward pass less what was computed then */
         double first, final; /* when it started; when its first last backward pass did */
         double last_backward;
-    } *ranks;
+    } * ranks;
 } flow;
 
 static double *slot(const flow *x, double *list, uint32_t stage, uint32_t micro_batch)
@@ -813,7 +847,17 @@ static bool run_task(flow *x, uint32_t rank)
     const rank_work *w = &x->work[rank];
     const orr__llm_task *t = &r->tasks[r->at];
     const uint32_t stage = t->chunk * x->j->c->pp + rank;
-    if (t->kind == ORR_LLM_WEIGHTS) { /* runs when it may: counted as a whole */
+    if (t->kind == ORR_LLM_WEIGHTS) {
+        /* It waits for its backward pass alone, and the next task for it: in between the device has computed all
+         * that was written in between. */
+        r->computed += w->weights_ns;
+        const double end = r->ends[t->micro_batch] + r->computed;
+        if (x->j->c->no_sequence_parallel || x->j->c->tp == 1)
+            r->free = max2(r->free, end);
+        else
+            r->later = max2(
+                r->later,
+                end); /* its gathers come before those of the next task, not before its first node */
         r->at++;
         return true;
     }
@@ -830,9 +874,17 @@ static bool run_task(flow *x, uint32_t rank)
         r->final = max2(data, 0);
     r->free = max2(device, max2(m->fc + data, m->ff + device));
     r->before = out;
+    if (r->later > 0) {
+        r->free = max2(r->free, r->later);
+        r->before = max2(r->before, r->later);
+        r->later = 0;
+    }
+    r->computed += is_forward ? w->forward_ns : w->backward_ns;
+    if (!is_forward && r->ends)
+        r->ends[t->micro_batch] = out - r->computed;
     if (!is_forward)
         r->last_backward = out;
-    *slot(x, is_forward ? x->forward : x->backward, stage, t->micro_batch) = out;
+    *slot(x, is_forward ? x->forward : x->backward, stage, t->micro_batch) = r->before;
     r->at++;
     return true;
 }
@@ -867,7 +919,10 @@ static double end_of_step(flow *x)
         norm = max2(norm, reduced + w->norm_ns);
         rest = max2(rest, w->update_ns + w->gather_ns);
     }
-    return norm + collective_ns(j->s->bounds, &j->l->world, ORR_COLL_ALL_REDUCE, j->o.no_clipping ? 0 : 4) + rest;
+    return norm +
+           collective_ns(j->s->bounds, &j->l->world, ORR_COLL_ALL_REDUCE,
+                         j->o.no_clipping ? 0 : 4) +
+           rest;
 }
 
 static orr_code follow_pipeline(bound_job *j, rank_work *work, double *ns, orr_error *err)
@@ -875,7 +930,8 @@ static orr_code follow_pipeline(bound_job *j, rank_work *work, double *ns, orr_e
     const uint32_t pp = j->c->pp;
     const size_t slots = (size_t)pp * j->c->chunks * j->batches;
     flow x = {.j = j, .work = work};
-    x.message = message_ns(j->s->bounds, j->c->tp * j->c->cp * j->c->dp, orr__llm_view_message(&j->v));
+    x.message =
+        message_ns(j->s->bounds, j->c->tp * j->c->cp * j->c->dp, orr__llm_view_message(&j->v));
     x.forward = orr_alloc(2 * slots, sizeof *x.forward);
     x.ranks = orr_alloc(pp, sizeof *x.ranks);
     bool ok = x.forward && x.ranks;
@@ -885,14 +941,19 @@ static orr_code follow_pipeline(bound_job *j, rank_work *work, double *ns, orr_e
     for (uint32_t i = 0; ok && i < pp; i++) {
         x.ranks[i].final = -1;
         x.ranks[i].tasks = orr__llm_view_tasks(&j->v, i, &x.ranks[i].count);
-        ok = x.ranks[i].tasks != NULL;
+        const bool is_cut = j->c->pipeline == ORR_PIPELINE_ZERO_BUBBLE;
+        if (is_cut)
+            x.ranks[i].ends = orr_alloc(j->batches, sizeof *x.ranks[i].ends);
+        ok = x.ranks[i].tasks && (x.ranks[i].ends || !is_cut);
     }
     if (ok) {
         follow(&x);
         *ns = end_of_step(&x);
     }
-    for (uint32_t i = 0; x.ranks && i < pp; i++)
+    for (uint32_t i = 0; x.ranks && i < pp; i++) {
         orr_free(x.ranks[i].tasks);
+        orr_free(x.ranks[i].ends);
+    }
     orr_free(x.ranks);
     orr_free(x.forward);
     return ok ? ORR_OK : orr_no_memory(err);
@@ -916,7 +977,8 @@ static double rough_end(const bound_job *j, const rank_work *work)
         }
         const double last = max2(w->backward[0].cf, 0) - w->backward[0].ff;
         const double done = max2(chain, device + last);
-        most = max2(most, head + max2(max2(chain, device), w->compute_ns) + w->norm_ns + w->update_ns);
+        most =
+            max2(most, head + max2(max2(chain, device), w->compute_ns) + w->norm_ns + w->update_ns);
         if (!is_cut)
             most = max2(most, head + done + tail + w->norm_ns + w->update_ns);
         head += max2(w->forward[0].cf, 0);
@@ -988,7 +1050,10 @@ static bool find_kinds(orr_plan_search *s, struct search_bounds *b)
     return b->kind_of != NULL;
 }
 
-static orr_code add_layout(orr_plan_search *s, struct search_bounds *b, const search_candidate *c, orr_error *err)
+static orr_code add_layout(orr_plan_search *s,
+                           struct search_bounds *b,
+                           const search_candidate *c,
+                           orr_error *err)
 {
     const uint64_t key = layout_key(c);
     orr_llm_options o = search_options(s, c);
@@ -1035,7 +1100,8 @@ orr_code search_bounds_create(orr_plan_search *s, orr_error *err)
 {
     struct search_bounds *b = orr_alloc(1, sizeof *b);
     s->bounds = b;
-    if (!b || !(b->unit_of = orr_map_create(0)) || !(b->layout_of = orr_map_create(0)) || !find_kinds(s, b))
+    if (!b || !(b->unit_of = orr_map_create(0)) || !(b->layout_of = orr_map_create(0)) ||
+        !find_kinds(s, b))
         return orr_no_memory(err);
     orr_code code = orr_machine_dims(&s->machine, &b->dims, err);
     if (!code)

@@ -127,7 +127,8 @@ static void find_interval(const orr_plan_search *s, const search_candidate *c, o
     high *= x->compute + x->bubble;
     p->own_low_s = p->step_s * (1 - fmin(0.9, sqrt(low * low + others * others)));
     p->own_high_s = p->step_s * (1 + sqrt(high * high + others * others));
-    p->low_s = p->step_s * (1 - fmin(0.9, sqrt(low * low + others * others + STEPS_OFF * STEPS_OFF)));
+    p->low_s =
+        p->step_s * (1 - fmin(0.9, sqrt(low * low + others * others + STEPS_OFF * STEPS_OFF)));
     p->high_s = p->step_s * (1 + sqrt(high * high + others * others + STEPS_OFF * STEPS_OFF));
 }
 

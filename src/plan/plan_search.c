@@ -4,8 +4,8 @@
  *
  * Candidates go in waves of a fixed size, and the limit moves between waves only: so the same plans are
  * simulated whatever the number of threads.  A candidate is dropped when its bound is above the time of
- * the worst of the best `top`; a bound is never above the simulated time, so it would not have been among
- * them. */
+ * the best (or of the last place that must be sure); a bound is never above the simulated time, so it would not
+ * have taken that place. */
 #include "search_impl.h"
 
 #include "base/threads/pool.h"
@@ -217,6 +217,9 @@ orr_code orr_plan_search_create(const orr_plan_options *opt, orr_plan_search **o
         return orr_no_memory(err);
     s->opt = *opt;
     s->opt.top = opt->top ? opt->top : TOP;
+    s->opt.sure = opt->sure ? opt->sure : 1;
+    if (s->opt.top < s->opt.sure)
+        s->opt.top = s->opt.sure;
     orr_code code = orr_model_check(opt->model, err);
     if (!code)
         code = find_machine(s, err);
@@ -292,7 +295,7 @@ static bool is_hopeless(const orr_plan_search *s, const search_candidate *c)
 {
     if (s->opt.no_prune || s->plan_count < s->opt.top)
         return false;
-    const orr_plan *worst = &s->plans[s->opt.top - 1].plan;
+    const orr_plan *worst = &s->plans[s->opt.sure - 1].plan;
     if (by_memory(s) && c->memory != worst->memory.peak)
         return c->memory > worst->memory.peak;
     return c->bound_s > worst->step_s;
@@ -304,6 +307,7 @@ typedef struct wave {
     orr_plan_search *s;
     const uint32_t *items;
     orr_plan *results;
+    orr_error *errors; /* of those that came to a standstill */
 } wave;
 
 static orr_code bound_one(void *context, size_t i, orr_error *err)
@@ -331,7 +335,11 @@ static orr_code simulate_one(void *context, size_t i, orr_error *err)
     const wave *w = context;
     if (atomic_load(&w->s->is_stopped))
         return orr_fail(err, ORR_ESTOP, NULL, "stopped");
-    return search_simulate(w->s, &w->s->list[w->items[i]], &w->results[i], err);
+    const orr_code code = search_simulate(w->s, &w->s->list[w->items[i]], &w->results[i], err);
+    if (code != ORR_EINPUT)
+        return code;
+    w->errors[i] = *err; /* this plan alone cannot be simulated */
+    return ORR_OK;
 }
 
 static void tell(orr_plan_search *s, size_t left)
@@ -416,13 +424,19 @@ static size_t still_hopeful(const orr_plan_search *s)
 static orr_code run_wave(orr_plan_search *s, const uint32_t *items, size_t count, orr_error *err)
 {
     orr_plan results[WAVE] = {0};
-    wave w = {.s = s, .items = items, .results = results};
+    orr_error errors[WAVE] = {0};
+    wave w = {.s = s, .items = items, .results = results, .errors = errors};
     if (!orr_grow(&s->plans, &s->plan_room, s->plan_count + count))
         return orr_no_memory(err);
     const orr_code code = orr_pool_for(s->opt.threads, count, simulate_one, &w, err);
     for (size_t i = 0; i < count; i++)
-        if (results[i].step_s > 0)
+        if (results[i].step_s > 0) {
             s->plans[s->plan_count++] = (search_result){results[i], items[i]};
+        } else if (errors[i].code) {
+            if (!s->counts.failed++)
+                snprintf(s->failure, sizeof s->failure, "%.*s", (int)sizeof s->failure - 1,
+                         errors[i].message);
+        }
     qsort_r(s->plans, s->plan_count, sizeof *s->plans, compare_plans, s);
     return code;
 }
@@ -442,7 +456,9 @@ orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
             code = run_wave(s, items, count, err);
         tell(s, still_hopeful(s));
     }
-    s->counts.bounded = s->count - s->plan_count;
+    s->counts.bounded = s->count - s->plan_count - s->counts.failed;
+    if (!code && !s->plan_count)
+        code = orr_fail(err, ORR_EINPUT, NULL, "no plan could be simulated: %s", s->failure);
     return code;
 }
 
@@ -451,6 +467,11 @@ orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
 void orr_plan_search_counts(const orr_plan_search *s, orr_plan_counts *out)
 {
     *out = s->counts;
+}
+
+const char *orr_plan_search_failure(const orr_plan_search *s)
+{
+    return s->failure;
 }
 
 const orr_machine *orr_plan_search_machine(const orr_plan_search *s)

@@ -35,7 +35,8 @@ static orr_serve_options options_of(const serving *x, const orr_plan_serving *p)
                            .max_batch = p->max_batch,
                            .peak = (uint64_t)x->system.peak_flops,
                            .memory_rate = x->system.memory_bandwidth,
-                           .link_rate = (orr_Bps)((is_inside ? m->up_GBps : orr_machine_out_GBps(m)) * 1e9),
+                           .link_rate =
+                               (orr_Bps)((is_inside ? m->up_GBps : orr_machine_out_GBps(m)) * 1e9),
                            .transfer_rate = (orr_Bps)(orr_machine_out_GBps(m) * 1e9),
                            .device_bytes = m->memory,
                            .chip = orr_chip_find(m->chip),
@@ -57,7 +58,8 @@ static bool add_ranks(serving *x, uint32_t n, uint32_t tp, uint32_t pp)
     bool ok = true;
     for (uint32_t ep = 1; ep <= n && (ep == 1 || ep <= experts) && ok; ep *= 2)
         for (uint64_t b = LEAST_BATCH; b <= MOST_BATCH && ok; b *= 2)
-            ok = add(x, (orr_serve_ranks){.tp = tp, .cp = 1, .pp = pp, .dp = n / tp / pp, .ep = ep}, b);
+            ok = add(x, (orr_serve_ranks){.tp = tp, .cp = 1, .pp = pp, .dp = n / tp / pp, .ep = ep},
+                     b);
     return ok;
 }
 
@@ -101,8 +103,8 @@ static int compare(const void *a, const void *b)
 /* Equal but for a batch that is never reached: the smallest stands for all. */
 static bool is_same(const orr_plan_serving *a, const orr_plan_serving *b)
 {
-    return memcmp(&a->ranks, &b->ranks, sizeof a->ranks) == 0 && a->tokens_per_s == b->tokens_per_s &&
-           a->ttft_s == b->ttft_s && a->tpot_s == b->tpot_s;
+    return memcmp(&a->ranks, &b->ranks, sizeof a->ranks) == 0 &&
+           a->tokens_per_s == b->tokens_per_s && a->ttft_s == b->ttft_s && a->tpot_s == b->tpot_s;
 }
 
 static orr_code keep_good(serving *x, orr_error *err)
@@ -119,7 +121,8 @@ static orr_code keep_good(serving *x, orr_error *err)
         best_tpot = !fitting || p->tpot_s < best_tpot ? p->tpot_s : best_tpot;
         fitting++;
         quick += o->max_ttft_s <= 0 || p->ttft_s <= o->max_ttft_s;
-        if ((o->max_ttft_s > 0 && p->ttft_s > o->max_ttft_s) || (o->max_tpot_s > 0 && p->tpot_s > o->max_tpot_s))
+        if ((o->max_ttft_s > 0 && p->ttft_s > o->max_ttft_s) ||
+            (o->max_tpot_s > 0 && p->tpot_s > o->max_tpot_s))
             continue;
         if (!kept || !is_same(&x->list[kept - 1], p))
             x->list[kept++] = *p;
@@ -128,12 +131,14 @@ static orr_code keep_good(serving *x, orr_error *err)
     if (kept)
         return ORR_OK;
     if (!fitting)
-        return orr_fail(err, ORR_EUSAGE, NULL, "no way to serve %s fits into the memory of %u devices of %s",
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "no way to serve %s fits into the memory of %u devices of %s",
                         o->model->name, orr_machine_devices(&x->machine), x->machine.name);
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "%zu plans fit, and the limit on the %s token removes the last: the least is %.3g ms for the first "
-                    "and %.3g ms for the next one",
-                    fitting, quick ? "next" : "first", best_ttft * 1e3, best_tpot * 1e3);
+    return orr_fail(
+        err, ORR_EUSAGE, NULL,
+        "%zu plans fit, and the limit on the %s token removes the last: the least is %.3g ms for the first "
+        "and %.3g ms for the next one",
+        fitting, quick ? "next" : "first", best_ttft * 1e3, best_tpot * 1e3);
 }
 
 orr_code orr_plan_serve(const orr_plan_serve_options *opt,

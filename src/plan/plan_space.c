@@ -255,8 +255,9 @@ static bool list_degrees(orr_plan_search *s, spaces *all)
         for (uint32_t cp = 1; n % tp == 0 && cp <= n / tp; cp++)
             for (uint32_t pp = 1; ok && n / tp % cp == 0 && pp <= n / tp / cp; pp++)
                 if (n / tp / cp % pp == 0)
-                    ok = add_degrees(s, all,
-                                     (search_candidate){.tp = tp, .cp = cp, .pp = pp, .dp = n / tp / cp / pp});
+                    ok = add_degrees(
+                        s, all,
+                        (search_candidate){.tp = tp, .cp = cp, .pp = pp, .dp = n / tp / cp / pp});
     return ok;
 }
 

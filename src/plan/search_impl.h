@@ -46,6 +46,7 @@ struct orr_plan_search {
     orr_plan_counts counts;
     struct search_bounds *bounds;
     atomic_bool is_stopped;
+    char failure[300]; /* of the first candidate that could not be simulated */
 };
 
 /* The options of orr_llm_training that a candidate stands for. */

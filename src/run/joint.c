@@ -154,7 +154,10 @@ static double dim_latency(const orr_net_config *c, uint32_t k)
     return c->latency_ns[k] * (c->shape[k] == ORR_NET_SWITCH ? 2 : 1);
 }
 
-static bool differ_along(const orr_net_config *c, const uint32_t *members, uint32_t count, uint32_t k)
+static bool differ_along(const orr_net_config *c,
+                         const uint32_t *members,
+                         uint32_t count,
+                         uint32_t k)
 {
     uint32_t stride = 1;
     for (uint32_t i = 0; i < k; i++)
@@ -216,8 +219,11 @@ static orr_code shape_by_links(joint_group *g, orr_error *err)
     return code;
 }
 
-static void shape_by_dims(
-    const orr_net_config *c, uint32_t per_node, const uint32_t *members, uint32_t count, nccl_shape *h)
+static void shape_by_dims(const orr_net_config *c,
+                          uint32_t per_node,
+                          const uint32_t *members,
+                          uint32_t count,
+                          nccl_shape *h)
 {
     if (per_node > 1) {
         h->up_GBps = dim_rate(c, 0);

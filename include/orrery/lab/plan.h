@@ -12,8 +12,8 @@
  *
  * A plan is a complete set of options of orr_llm_training.  Plans that need more memory than a device
  * has are dropped; the others are simulated in the order of a lower bound of their time, until no
- * bound of those left is below the worst of the best `top`: so the best `top` are those of all legal
- * plans (docs/design/plan.md has the proof).  Same input, same result, for any number of threads.
+ * bound of those left is below the best: so the best is that of all legal plans
+ * (docs/design/plan.md has the proof).  Same input, same result, for any number of threads.
  * Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_PLAN_H
 #define ORRERY_LAB_PLAN_H
@@ -57,6 +57,7 @@ typedef struct orr_plan_counts {
     uint64_t fitting;   /* of these: into memory */
     uint64_t bounded;   /* of these: dropped by their lower bound */
     uint64_t simulated; /* of these: simulated */
+    uint64_t failed;    /* of these: whose simulation came to a standstill; no result has them */
     uint64_t to_do;     /* simulations that are still needed, at most */
 } orr_plan_counts;
 
@@ -72,7 +73,8 @@ typedef struct orr_plan_options {
     bool is_fixed[ORR_PLAN_AXES];
     uint64_t fixed[ORR_PLAN_AXES];
     orr_plan_goal goal;
-    uint32_t top;        /* that must be right; 0: 10 */
+    uint32_t top;        /* simulate at least so many; 0: 10 */
+    uint32_t sure;       /* of these, the first so many are proven to be the best of all; 0: 1 */
     double usd_per_hour; /* per device; 0: that of the machine */
     uint64_t reserve;    /* bytes of a device that stay free: context, NCCL's buffers, fragments */
     bool no_prune;       /* simulate every plan that fits */
@@ -91,13 +93,14 @@ typedef struct orr_plan_shares {
 } orr_plan_shares;
 
 typedef struct orr_plan {
-    orr_llm_options options;      /* complete: what orr_llm_training takes */
-    double bound_s;               /* no plan is faster than its bound */
-    double step_s;                /* simulated */
-    double low_s, high_s;     /* 90 %, as published steps are off */
-    double own_low_s, own_high_s; /* 90 %, without what all plans of the machine are off by together */
-    double tokens_per_s, mfu;     /* mfu 0: no peak is known */
-    double usd_per_mtoken;        /* per 10^6 tokens; 0: no price is known */
+    orr_llm_options options; /* complete: what orr_llm_training takes */
+    double bound_s;          /* no plan is faster than its bound */
+    double step_s;           /* simulated */
+    double low_s, high_s;    /* 90 %, as published steps are off */
+    double own_low_s,
+        own_high_s;           /* 90 %, without what all plans of the machine are off by together */
+    double tokens_per_s, mfu; /* mfu 0: no peak is known */
+    double usd_per_mtoken;    /* per 10^6 tokens; 0: no price is known */
     double watt_hours_per_mtoken; /* 0: not known */
     orr_llm_memory memory;        /* of the fullest stage */
     orr_plan_shares shares;
@@ -117,6 +120,8 @@ ORR_API void orr_plan_search_stop(orr_plan_search *s);
 ORR_API void orr_plan_search_destroy(orr_plan_search *s); /* NULL is fine */
 
 ORR_API void orr_plan_search_counts(const orr_plan_search *s, orr_plan_counts *out);
+/* Why the first of those that failed did; "": none did. */
+ORR_API const char *orr_plan_search_failure(const orr_plan_search *s);
 /* The machine, with as many nodes as are used. */
 ORR_API const orr_machine *orr_plan_search_machine(const orr_plan_search *s);
 /* Plans that were simulated, the best first.  NULL past the last; valid until destroy. */
@@ -148,10 +153,10 @@ typedef struct orr_plan_serve_options {
     size_t size; /* sizeof(orr_plan_serve_options) */
     const orr_model *model;
     const char *machine;
-    uint32_t devices;  /* 0: all */
+    uint32_t devices; /* 0: all */
     orr_dtype dtype;
-    uint64_t requests; /* at once, all replicas together */
-    uint64_t prompt, output; /* tokens of a request and of its answer */
+    uint64_t requests;             /* at once, all replicas together */
+    uint64_t prompt, output;       /* tokens of a request and of its answer */
     double max_ttft_s, max_tpot_s; /* means; 0: no limit */
     double usd_per_hour;
     unsigned threads;

@@ -129,9 +129,9 @@ typedef struct llm_meter {
 
 typedef struct llm_pen {
     const llm_job *g;
-    llm_meter *meter;    /* NULL: write */
+    llm_meter *meter;       /* NULL: write */
     struct orr__tape *tape; /* instead of a trace; NULL: write */
-    uint32_t slot_count; /* of the class; more than LLM_SLOTS where it has peers of its own */
+    uint32_t slot_count;    /* of the class; more than LLM_SLOTS where it has peers of its own */
     orr__builder b;
     uint64_t barrier[8]; /* what the next computation waits for, besides its data; 0: nothing */
     uint64_t held;       /* the next node says that its rank holds so many bytes; see has_held */

@@ -163,7 +163,10 @@ uint32_t orr__llm_view_groups(const orr__llm_view *v, orr__tape_axis axis)
     return (uint32_t)group_count(&v->job->layout, axis_of_tape[axis]);
 }
 
-void orr__llm_view_members(const orr__llm_view *v, orr__tape_axis axis, uint32_t group, uint32_t *out)
+void orr__llm_view_members(const orr__llm_view *v,
+                           orr__tape_axis axis,
+                           uint32_t group,
+                           uint32_t *out)
 {
     const llm_axis own = axis_of_tape[axis];
     for (uint32_t i = 0; i < v->job->layout.degree[own]; i++)

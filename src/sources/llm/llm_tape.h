@@ -49,10 +49,10 @@ typedef struct orr__tape {
     size_t count, room;
     orr_kernel *kernels;
     size_t kernel_count, kernel_room;
-    size_t pending;     /* kernels before this one belong to nodes */
+    size_t pending;      /* kernels before this one belong to nodes */
     uint64_t last_on[8]; /* by stream: its last node; 0: none */
-    uint32_t out;       /* the node after which the result is there */
-    bool failed;        /* out of memory */
+    uint32_t out;        /* the node after which the result is there */
+    bool failed;         /* out of memory */
 } orr__tape;
 
 /* Parts of a step on one rank. */
@@ -95,14 +95,18 @@ orr_code orr__llm_view_open(const orr_model *m,
                             orr__llm_view *out,
                             orr_error *err) ORR_MUST_CHECK;
 void orr__llm_view_close(orr__llm_view *v);
-void orr__llm_view_recompute(orr__llm_view *v, orr_recompute recompute); /* another way from now on */
+void orr__llm_view_recompute(orr__llm_view *v,
+                             orr_recompute recompute); /* another way from now on */
 void orr__llm_view_layers(const orr__llm_view *v, uint32_t stage, uint64_t *first, uint64_t *end);
 orr__layer_weights orr__llm_view_weights(const orr__llm_view *v, uint64_t layer);
 orr__layer_weights orr__llm_view_ends(const orr__llm_view *v); /* embedding, head: both dense */
 uint64_t orr__llm_view_message(const orr__llm_view *v);        /* bytes between stages */
 uint32_t orr__llm_view_degree(const orr__llm_view *v, orr__tape_axis axis);
 uint32_t orr__llm_view_groups(const orr__llm_view *v, orr__tape_axis axis);
-void orr__llm_view_members(const orr__llm_view *v, orr__tape_axis axis, uint32_t group, uint32_t *out);
+void orr__llm_view_members(const orr__llm_view *v,
+                           orr__tape_axis axis,
+                           uint32_t group,
+                           uint32_t *out);
 /* Tasks of a pipeline rank in order; NULL: out of memory.  The caller frees it. */
 typedef struct orr__llm_task {
     uint8_t kind; /* orr_llm_task */
@@ -113,11 +117,11 @@ orr__llm_task *orr__llm_view_tasks(const orr__llm_view *v, uint32_t rank, size_t
 
 /* Norm and update of a pipeline rank and what data-parallel ranks exchange. */
 typedef struct orr__tape_sync {
-    uint64_t dense, expert;      /* parameters of the rank */
+    uint64_t dense, expert;             /* parameters of the rank */
     uint64_t dense_share, expert_share; /* that it updates */
-    uint64_t weight, grad;       /* bytes of one */
-    bool gathers_at_end;         /* new weights travel after the update */
-    bool gathers_layers;         /* ZeRO 3 */
+    uint64_t weight, grad;              /* bytes of one */
+    bool gathers_at_end;                /* new weights travel after the update */
+    bool gathers_layers;                /* ZeRO 3 */
 } orr__tape_sync;
 orr_code orr__llm_tape_update(const orr__llm_view *v,
                               uint32_t pipeline_rank,

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search for plans: no simulated time is below its bound, and the pruned search finds the best of all. */
+#include "check.h"
+
+#include <orrery/lab/plan.h>
+
+#include <string.h>
+
+static orr_plan_search *searched(const char *model_name,
+                                 const char *machine,
+                                 const char *const *fixed,
+                                 uint64_t batch,
+                                 uint64_t seq,
+                                 bool no_prune,
+                                 orr_model *model)
+{
+    orr_error err;
+    orr_plan_search *s;
+    orr_plan_options o = {.size = sizeof o,
+                          .model = model,
+                          .machine = machine,
+                          .batch = batch,
+                          .seq = seq,
+                          .top = 3,
+                          .no_prune = no_prune,
+                          .threads = no_prune ? 1 : 2};
+    assert_int_equal(orr_model_load(model_name, model, &err), ORR_OK);
+    for (; *fixed; fixed++)
+        assert_int_equal(orr_plan_fix(&o, *fixed, &err), ORR_OK);
+    assert_int_equal(orr_plan_search_create(&o, &s, &err), ORR_OK);
+    assert_int_equal(orr_plan_search_run(s, &err), ORR_OK);
+    return s;
+}
+
+static void check_case(
+    const char *name, const char *machine, const char *const *fixed, uint64_t batch, uint64_t seq)
+{
+    orr_model a, b;
+    orr_plan_counts all, some;
+    orr_plan_search *whole = searched(name, machine, fixed, batch, seq, true, &a);
+    orr_plan_search *pruned = searched(name, machine, fixed, batch, seq, false, &b);
+    const orr_plan *p;
+    size_t i = 0;
+    for (; (p = orr_plan_at(whole, i)); i++) {
+        if (p->bound_s > p->step_s) {
+            char words[200];
+            orr_plan_words(p, words, sizeof words);
+            fail_msg("%s on %s, %s: %.9g s is below the bound %.9g s", name, machine, words,
+                     p->step_s, p->bound_s);
+        }
+        assert_true(i == 0 || p->step_s >= orr_plan_at(whole, i - 1)->step_s);
+    }
+    orr_plan_search_counts(whole, &all);
+    orr_plan_search_counts(pruned, &some);
+    assert_int_equal(all.simulated + all.failed, all.fitting);
+    assert_true((all.failed > 0) == (orr_plan_search_failure(whole)[0] != 0));
+    assert_int_equal(all.fitting, some.fitting);
+    assert_true(some.simulated <= all.simulated);
+    assert_true(orr_plan_at(pruned, 0)->step_s == orr_plan_at(whole, 0)->step_s);
+    orr_plan_search_destroy(whole);
+    orr_plan_search_destroy(pruned);
+}
+
+static void test_plan_search__bound_holds_dense(void **state)
+{
+    (void)state;
+    check_case("gpt2", "dgx-h100:1", (const char *const[]){"recompute=none", NULL}, 16, 1024);
+}
+
+static void test_plan_search__bound_holds_recomputed(void **state)
+{
+    (void)state;
+    check_case("llama-3-8b", "dgx-h100:2",
+               (const char *const[]){"zero=1", "micro-batch=2", "cp=1", "tp=4", NULL}, 32, 4096);
+}
+
+static void test_plan_search__bound_holds_zero_bubble(void **state)
+{
+    (void)state;
+    check_case("llama-3-8b", "dgx-a100:2",
+               (const char *const[]){"pipeline=zero-bubble", "recompute=none", "zero=1", NULL}, 32,
+               4096);
+}
+
+static void test_plan_search__bound_holds_experts(void **state)
+{
+    (void)state;
+    check_case("deepseek-v2-lite", "h800-deepseek:1",
+               (const char *const[]){"recompute=none", "zero=1", "micro-batch=1", "pp=1", NULL}, 8,
+               2048);
+}
+
+static void test_plan_search__bound_holds_torus(void **state)
+{
+    (void)state;
+    check_case("gpt2", "tpu-v4:4", (const char *const[]){"recompute=none", "micro-batch=1", NULL},
+               32, 1024);
+}
+
+/* Goal memory: the leanest first, whatever its time. */
+static void test_plan_search__goal_memory(void **state)
+{
+    (void)state;
+    orr_error err;
+    orr_model model;
+    orr_plan_search *s;
+    assert_int_equal(orr_model_load("gpt2", &model, &err), ORR_OK);
+    const orr_plan_options o = {.size = sizeof o,
+                                .model = &model,
+                                .machine = "dgx-h100:1",
+                                .batch = 16,
+                                .seq = 1024,
+                                .goal = ORR_PLAN_MEMORY,
+                                .top = 2};
+    assert_int_equal(orr_plan_search_create(&o, &s, &err), ORR_OK);
+    assert_int_equal(orr_plan_search_run(s, &err), ORR_OK);
+    assert_true(orr_plan_at(s, 0)->memory.peak <= orr_plan_at(s, 1)->memory.peak);
+    assert_int_equal(orr_machine_devices(orr_plan_search_machine(s)), 8);
+    assert_true(orr_plan_at(s, orr_plan_count(s)) == NULL);
+    orr_plan_search_stop(s);
+    orr_plan_search_destroy(s);
+}
+
+/* Of the fullest stage, for each ZeRO stage at once: as stage by stage. */
+static void test_plan_search__memory_most(void **state)
+{
+    (void)state;
+    orr_error err;
+    orr_model m;
+    assert_int_equal(orr_model_load("llama-3-8b", &m, &err), ORR_OK);
+    for (int i = 0; i < 4; i++) {
+        orr_llm_options o = {.tp = 2,
+                             .pp = 4,
+                             .dp = 4,
+                             .batch = 64,
+                             .seq = 4096,
+                             .pipeline = (orr_pipeline)i,
+                             .chunks = i == ORR_PIPELINE_INTERLEAVED ? 4 : 1,
+                             .recompute = (orr_recompute)i};
+        orr_llm_memory most[ORR_LLM_ZEROS], own;
+        assert_int_equal(orr_llm_memory_most(&m, &o, most, &err), ORR_OK);
+        for (uint32_t zero = 0; zero < ORR_LLM_ZEROS; zero++) {
+            uint64_t peak = 0;
+            o.zero = zero;
+            for (uint32_t rank = 0; rank < 4; rank++) {
+                assert_int_equal(orr_llm_memory_of(&m, &o, rank, &own, &err), ORR_OK);
+                peak = own.peak > peak ? own.peak : peak;
+            }
+            assert_int_equal(most[zero].peak, peak);
+        }
+    }
+}
+
+static void test_plan_search__words(void **state)
+{
+    (void)state;
+    orr_error err;
+    orr_plan_options o = {.size = sizeof o};
+    char text[300];
+    const orr_plan p = {.options = {.tp = 8,
+                                    .cp = 1,
+                                    .pp = 4,
+                                    .dp = 2,
+                                    .ep = 1,
+                                    .micro_batch = 1,
+                                    .batch = 8,
+                                    .seq = 4096,
+                                    .zero = 1,
+                                    .chunks = 2,
+                                    .pipeline = ORR_PIPELINE_INTERLEAVED}};
+    orr_plan_words(&p, text, sizeof text);
+    assert_string_equal(text, "tp 8 pp 4 dp 2, micro-batch 1, zero 1, interleaved x 2");
+    orr_plan_command(&p, text, sizeof text);
+    assert_string_equal(
+        text, "--tp 8 --pp 4 --dp 2 --batch 8 --seq 4096 --micro-batch 1 --zero 1 --pipeline "
+              "interleaved --chunks 2");
+    assert_string_equal(orr_plan_axis_name(ORR_PLAN_MICRO_BATCH), "micro-batch");
+    assert_int_equal(orr_plan_fix(&o, "sequence-parallel=off", &err), ORR_OK);
+    assert_int_equal(o.fixed[ORR_PLAN_SEQUENCE_PARALLEL], 0);
+    assert_int_equal(orr_plan_fix(&o, "tp=0", &err), ORR_EUSAGE);
+    assert_int_equal(orr_plan_fix(&o, "tp", &err), ORR_EUSAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan_search__bound_holds_dense),
+        cmocka_unit_test(test_plan_search__bound_holds_recomputed),
+        cmocka_unit_test(test_plan_search__bound_holds_zero_bubble),
+        cmocka_unit_test(test_plan_search__bound_holds_experts),
+        cmocka_unit_test(test_plan_search__bound_holds_torus),
+        cmocka_unit_test(test_plan_search__goal_memory),
+        cmocka_unit_test(test_plan_search__memory_most),
+        cmocka_unit_test(test_plan_search__words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
