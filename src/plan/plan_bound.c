@@ -207,7 +207,9 @@ typedef struct part_maker {
 
 static work_device device_of(const orr_plan_search *s)
 {
-    return (work_device){.chip = s->bounds->chip, .software = s->base.software, .memory = 1};
+    return (work_device){.chip = s->bounds->chip,
+                         .software = s->base.software,
+                         .ranks = orr_machine_devices(&s->machine)};
 }
 
 static void time_node(part_maker *m, uint32_t i)
@@ -231,7 +233,7 @@ static void time_node(part_maker *m, uint32_t i)
         return;
     }
     if (!x->kernel_count)
-        n->sum = work_roofline_sum(&d, (double)x->operations, (double)x->bytes);
+        work_add_roofline(&d, (double)x->operations, (double)x->bytes, &n->sum);
     for (uint32_t k = 0; k < x->kernel_count; k++)
         (void)!work_add_kernel(&d, &m->t->kernels[x->first_kernel + k], &n->sum);
 }
@@ -739,7 +741,7 @@ static orr_code sum_update(
             for (uint32_t k = 0; k < x->kernel_count; k++)
                 (void)!work_add_kernel(&d, &j->tape.kernels[x->first_kernel + k], &parts[seen]);
         else if (b->chip)
-            parts[seen] = work_roofline_sum(&d, (double)x->operations, (double)x->bytes);
+            work_add_roofline(&d, (double)x->operations, (double)x->bytes, &parts[seen]);
         else
             parts[seen].fixed_us = (double)x->bytes / (double)b->system.memory_bandwidth * 1e6;
         seen++;

@@ -111,8 +111,7 @@ static bool add_kernel(const timing *t, const orr_kernel *k, kernel_row *out)
     out->clocked_us += us * time.clock_share;
     out->fixed_us += us * (1 - time.clock_share) / t->memory;
     out->host_us += orr__software_host_us(t->software, k);
-    const double low = us * (1 - time.low_us / time.us),
-                 high = us * (time.high_us / time.us - 1);
+    const double low = us * (1 - time.low_us / time.us), high = us * (time.high_us / time.us - 1);
     out->low_us2 += low * low;
     out->high_us2 += high * high;
     out->guessed_us += is_guessed(&time) ? us : 0;
@@ -470,5 +469,6 @@ void work_add_roofline(const work_device *d, double ops, double bytes, work_kern
 double work_slowdown(const work_device *d, double flops, double device_us)
 {
     const timing t = timing_of(d);
-    return orr_chip_slowdown(d->chip, device_us > 0 ? flops / device_us * 1e-6 : 0) * (1 + t.spread);
+    return orr_chip_slowdown(d->chip, device_us > 0 ? flops / device_us * 1e-6 : 0) *
+           (1 + t.spread);
 }

@@ -49,10 +49,10 @@ typedef struct orr__tape {
     size_t count, room;
     orr_kernel *kernels;
     size_t kernel_count, kernel_room;
-    size_t pending;      /* kernels before this one belong to nodes */
-    uint64_t last_on[8]; /* by stream: its last node; 0: none */
-    uint32_t out;        /* the node after which the result is there */
-    bool failed;         /* out of memory */
+    size_t pending;       /* kernels before this one belong to nodes */
+    uint64_t last_on[16]; /* by stream: its last node; 0: none */
+    uint32_t out;         /* the node after which the result is there */
+    bool failed;          /* out of memory */
 } orr__tape;
 
 /* Parts of a step on one rank. */
