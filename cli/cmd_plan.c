@@ -76,15 +76,13 @@ static const cli_argument arguments[] = {
 
 static const cli_example examples[] = {
     {"The best ten plans for Llama 3 8B on 16 H100, at 2.50 dollars an hour:",
-     "orrery plan llama-3-8b --machine dgx-h100:2 --batch 64 --seq 8192 --fix zero=1 --price 2.5",
-     0},
+     "orrery plan llama-3-8b --machine dgx-h100:2 --batch 64 --price 2.5", 0},
     {"Only without pipeline, as JSON:",
-     "orrery plan llama-3-8b --machine dgx-h100:2 --batch 64 --seq 8192 --fix tp=4,pp=1 --json", 0},
+     "orrery plan llama-3-8b --machine dgx-h100:2 --fix tp=4,pp=1 --json", 0},
     {"How it scales, as a page:",
-     "orrery plan gpt2 --machine dgx-h100 --batch 64 --fix pp=1,tp=1 --devices 2,4,8 --report scale.html",
-     0},
+     "orrery plan gpt2 --machine dgx-h100 --devices 2,4,8 --report scale.html", 0},
     {"Serving with at most 30 ms a token:",
-     "orrery plan llama-3-8b --machine dgx-h100:1 --serve --requests 64 --max-tpot 30ms", 0},
+     "orrery plan llama-3-8b --machine dgx-h100:1 --serve --max-tpot 30ms", 0},
     {0},
 };
 
@@ -241,11 +239,12 @@ static orr_code check_network(const cli_context *c,
 
 static orr_code check_plans(const cli_context *c, cli_plan *x, orr_error *err)
 {
-    char folder[] = "/tmp/orrery-plan-XXXXXX", path[64];
+    char folder[] = P_tmpdir "/orrery-plan-XXXXXX", path[64];
     static const char *const files[] = {"system.json", "network.yml", "memory.json", "machine.yml",
                                         "links.yml"};
     if (!mkdtemp(folder))
-        return orr_fail(err, ORR_EIO, NULL, "cannot create a folder in /tmp: %s", strerror(errno));
+        return orr_fail(err, ORR_EIO, NULL, "cannot create a folder in " P_tmpdir ": %s",
+                        strerror(errno));
     orr_code code = orr_machine_export(orr_plan_search_machine(x->search), folder, err);
     snprintf(path, sizeof path, "%s/links.yml", folder);
     if (!code && access(path, R_OK) == 0)
@@ -415,6 +414,6 @@ const cli_command cli_cmd_plan = {
     .options = options,
     .arguments = arguments,
     .examples = examples,
-    .see_also = "orrery-stage(1), orrery-run(1), orrery-machine(1)",
+    .see_also = "orrery-machine(1), orrery-run(1), orrery-stage(1)",
     .run = run_plan,
 };
