@@ -22,8 +22,7 @@ static PyObject *sweep_table(PyObject *module, PyObject *args)
                                .columns = core_text(o, "columns"),
                                .limit = core_count(o, "limit"),
                                .by_goal = core_flag(o, "by_goal"),
-                               .with_failed = core_flag(o, "failed"),
-                               .sort_where = "sort"};
+                               .with_failed = core_flag(o, "failed")};
     if (PyErr_Occurred()) {
         Py_DECREF(database);
         Py_DECREF(to);
