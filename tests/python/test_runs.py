@@ -175,8 +175,8 @@ def test_wrong_options_raise():
 
 
 def busy():
-    """A run of some seconds: nothing is folded, all messages are events."""
-    return reduces(ranks=64, size=1 << 30, count=400)
+    """A run of ten seconds and more, which every test ends early: nothing is folded, all messages are events."""
+    return reduces(ranks=64, size=1 << 30, count=4000)
 
 
 def test_progress_is_reported_and_may_end_the_run():
@@ -198,7 +198,7 @@ def test_progress_is_reported_and_may_end_the_run():
 INTERRUPTED = """
 import os, signal, sys, threading, orrery
 t = orrery.Trace()
-for _ in range(400):
+for _ in range(4000):
     t.collective("ALL_REDUCE", 1 << 30)
 s = orrery.Set([t] * 64)
 threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
