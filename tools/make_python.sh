@@ -29,6 +29,8 @@ mkdir -p "$wheels" "$build/python-build" "$build/python-drop-in"
 wheel() {
     source=$1 folder=$2
     shift 2
+    # meson-python 0.12 takes its own note in the source folder for a configured build folder.
+    [ -f "$folder/build.ninja" ] || rm -f "$source/.mesonpy-native-file.ini"
     "$python" -m pip wheel "$source" --quiet --no-build-isolation --no-deps --no-index --wheel-dir "$wheels" \
         --config-settings=builddir="$folder" "$@" >"$log" 2>&1 || {
         cat "$log" >&2
