@@ -53,6 +53,8 @@ bool core_set_ready(PyObject *module);
 bool core_timeline_ready(PyObject *module);
 bool core_run_ready(PyObject *module);
 
+/* A text as a slot has it, whose field is not const. */
+#define CORE_DOC(text) ((void *)(uintptr_t)(text))
 PyTypeObject *core_add_type(PyObject *module, PyType_Spec *spec, const char *name);
 /* A new object of cls, which must be `base` or a class derived from it; its fields are zero. */
 PyObject *core_new(PyObject *cls, PyTypeObject *base);

@@ -149,15 +149,16 @@ static PyGetSetDef fields[] = {
 
 bool core_column_ready(PyObject *module)
 {
-    static PyType_Slot slots[] = {{Py_tp_dealloc, dealloc},
-                                  {Py_tp_new, core_no_new},
-                                  {Py_sq_item, item},
-                                  {Py_sq_length, length},
-                                  {Py_tp_methods, methods},
-                                  {Py_tp_getset, fields},
-                                  {Py_tp_repr, repr},
-                                  {Py_tp_doc, "Numbers that lie in the library's memory."},
-                                  {0, NULL}};
+    static PyType_Slot slots[] = {
+        {Py_tp_dealloc, dealloc},
+        {Py_tp_new, core_no_new},
+        {Py_sq_item, item},
+        {Py_sq_length, length},
+        {Py_tp_methods, methods},
+        {Py_tp_getset, fields},
+        {Py_tp_repr, repr},
+        {Py_tp_doc, CORE_DOC("Numbers that lie in the library's memory.")},
+        {0, NULL}};
     static PyType_Spec spec = {"orrery._core.Column", sizeof(column), 0, Py_TPFLAGS_DEFAULT, slots};
     core_column_type = core_add_type(module, &spec, "Column");
     return core_column_type != NULL;

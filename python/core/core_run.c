@@ -598,7 +598,7 @@ bool core_run_ready(PyObject *module)
 {
     static PyType_Slot slots[] = {{Py_tp_dealloc, run_dealloc},
                                   {Py_tp_methods, methods},
-                                  {Py_tp_doc, "A run that has come to its end."},
+                                  {Py_tp_doc, CORE_DOC("A run that has come to its end.")},
                                   {0, NULL}};
     static PyType_Spec spec = {"orrery._core.Run", sizeof(core_run), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};

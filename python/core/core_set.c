@@ -470,7 +470,7 @@ bool core_set_ready(PyObject *module)
     static PyType_Slot slots[] = {{Py_tp_dealloc, set_dealloc},
                                   {Py_sq_length, set_length},
                                   {Py_tp_methods, methods},
-                                  {Py_tp_doc, "The traces of all ranks."},
+                                  {Py_tp_doc, CORE_DOC("The traces of all ranks.")},
                                   {0, NULL}};
     static PyType_Spec spec = {"orrery._core.Set", sizeof(core_set), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};

@@ -178,7 +178,7 @@ bool core_timeline_ready(PyObject *module)
                                   {Py_sq_length, length},
                                   {Py_tp_methods, methods},
                                   {Py_tp_getset, getters},
-                                  {Py_tp_doc, "Spans on the tracks of ranks."},
+                                  {Py_tp_doc, CORE_DOC("Spans on the tracks of ranks.")},
                                   {0, NULL}};
     static PyType_Spec spec = {"orrery._core.Timeline", sizeof(timeline), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};

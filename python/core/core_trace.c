@@ -1123,11 +1123,14 @@ static bool add_numbers(PyObject *module)
 
 bool core_trace_ready(PyObject *module)
 {
-    static PyType_Slot trace_slots[] = {
-        {Py_tp_dealloc, trace_dealloc},      {Py_sq_item, trace_item},
-        {Py_sq_length, trace_length},        {Py_tp_iter, trace_walk},
-        {Py_tp_methods, trace_methods},      {Py_tp_getset, trace_fields},
-        {Py_tp_doc, "A trace of one rank."}, {0, NULL}};
+    static PyType_Slot trace_slots[] = {{Py_tp_dealloc, trace_dealloc},
+                                        {Py_sq_item, trace_item},
+                                        {Py_sq_length, trace_length},
+                                        {Py_tp_iter, trace_walk},
+                                        {Py_tp_methods, trace_methods},
+                                        {Py_tp_getset, trace_fields},
+                                        {Py_tp_doc, CORE_DOC("A trace of one rank.")},
+                                        {0, NULL}};
     static PyType_Spec trace_spec = {"orrery._core.Trace", sizeof(core_trace), 0,
                                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, trace_slots};
     static PyType_Slot node_slots[] = {
@@ -1139,7 +1142,8 @@ bool core_trace_ready(PyObject *module)
         {Py_tp_richcompare, node_compare},
         {Py_tp_hash, node_hash},
         {Py_tp_doc,
-         "One operation of a trace: a trace and an index; attributes are read when asked for."},
+         CORE_DOC(
+             "One operation of a trace: a trace and an index; attributes are read when asked for.")},
         {0, NULL}};
     static PyType_Spec node_spec = {"orrery.Node", sizeof(core_node), 0, Py_TPFLAGS_DEFAULT,
                                     node_slots};
