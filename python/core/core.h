@@ -14,6 +14,7 @@
 #include <Python.h>
 
 #include <orrery/error.h>
+#include <orrery/lab/llm.h>
 #include <orrery/run.h>
 #include <orrery/set.h>
 #include <orrery/timeline.h>
@@ -97,7 +98,12 @@ PyObject *core_attrs_dict(orr_attrs it);
 /* ---- functions of the module, by file ---- */
 
 extern PyMethodDef core_trace_functions[], core_set_functions[], core_run_functions[],
-    core_make_functions[], core_sweep_functions[];
+    core_make_functions[], core_sweep_functions[], core_plan_functions[];
+
+/* ---- options of stage and plan (core_make.c) ---- */
+
+/* Sizes of the model change too.  What stands for the machine is left to the caller. */
+bool core_llm_options(PyObject *o, orr_model *m, orr_llm_options *out);
 
 /* ---- Python as a model (core_custom.c) ---- */
 

@@ -119,7 +119,7 @@ static bool take_stage(PyObject *o, orr_llm_options *l)
         return core_raise_usage("dtype: there are bf16, fp16, fp8 and fp32");
     if (pipeline && !orr_pipeline_find(orr_str_of(pipeline), &l->pipeline))
         return core_raise_usage("pipeline: there are 1f1b, gpipe, interleaved and zero-bubble");
-    return take_software(core_text(o, "software"), &l->software) && take_machine(o, l);
+    return take_software(core_text(o, "software"), &l->software);
 }
 
 static bool change_sizes(PyObject *o, orr_model *m)
@@ -135,6 +135,11 @@ static bool change_sizes(PyObject *o, orr_model *m)
     if (code)
         core_raise(code, &err);
     return !PyErr_Occurred();
+}
+
+bool core_llm_options(PyObject *o, orr_model *m, orr_llm_options *out)
+{
+    return take_stage(o, out) && change_sizes(o, m);
 }
 
 static PyObject *memory_list(const orr_model *m, const orr_llm_options *l)
@@ -197,7 +202,7 @@ static PyObject *stage(PyObject *module, PyObject *args)
     orr_code code = orr_model_load(name, &m, &err);
     if (code)
         return core_raise(code, &err);
-    if (!take_stage(options, &l) || !change_sizes(options, &m))
+    if (!core_llm_options(options, &m, &l) || !take_machine(options, &l))
         return NULL;
     if ((code = orr_llm_complete(&m, &l, &err)))
         return core_raise(code, &err);

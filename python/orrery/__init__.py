@@ -15,10 +15,11 @@ from ._capture import capture
 from ._core import Node, version as __version__
 from ._error import Error
 from ._make import Linked, convert, link, machines, models, stage
+from ._plan import Plan, Plans, plan
 from ._result import CriticalPath, Result, Timeline, run
 from ._sweep import Sweep, sweep
 from ._trace import COLLECTIVES, NODE_TYPES, NO_VALUE, Check, Columns, Finding, Set, Trace, Value, check, fix, open
 
 __all__ = ["COLLECTIVES", "NODE_TYPES", "NO_VALUE", "Check", "Columns", "CriticalPath", "Error", "Finding", "Linked",
-           "Node", "Result", "Set", "Sweep", "Timeline", "Trace", "Value", "__version__", "capture", "check", "convert", "fix",
-           "link", "machines", "models", "open", "run", "stage", "sweep"]
+           "Node", "Plan", "Plans", "Result", "Set", "Sweep", "Timeline", "Trace", "Value", "__version__",
+           "capture", "check", "convert", "fix", "link", "machines", "models", "open", "plan", "run", "stage", "sweep"]

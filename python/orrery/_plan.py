@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which parallelism for a model on a machine."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Union
+
+from . import _core
+from ._error import Error
+from ._make import _bytes, stage
+from ._trace import Path, Set, _encoded
+
+
+class Plan:
+    """One plan: options of orrery.stage, and what a step of it takes.
+
+    step_s with its 90 % interval low_s to high_s, tokens_per_s, mfu, usd_per_mtoken, memory_bytes of the fullest device,
+    shares of the step, limit (what costs most), words and command.
+    """
+
+    options: Dict[str, Any]
+    bound_s: float
+    step_s: float
+    low_s: float
+    high_s: float
+    tokens_per_s: float
+    mfu: float
+    usd_per_mtoken: float
+    watt_hours_per_mtoken: float
+    memory_bytes: int
+    shares: Dict[str, float]
+    limit: str
+    words: str
+    command: str
+
+    def __init__(self, model: str, machine: str, fields: Mapping[str, Any]) -> None:
+        self.model, self.machine = model, machine
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+    def stage(self, **more: Any) -> Set:
+        """The traces of a step of this plan."""
+        options: Dict[str, Any] = {**self.options, "machine": self.machine, **more}
+        return stage(self.model, **options)
+
+    def __repr__(self) -> str:
+        return f"<orrery.Plan {self.words}: {1000 * self.step_s:,.1f} ms, {self.memory_bytes / 1e9:.1f} GB>"
+
+
+class Plans:
+    """What a search found, the best first; counts says how many plans were legal, fitted, and were simulated."""
+
+    def __init__(self, plans: List[Plan], counts: Dict[str, int]) -> None:
+        self.plans, self.counts = plans, counts
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    def __getitem__(self, index: int) -> Plan:
+        return self.plans[index]
+
+    def __iter__(self) -> Iterator[Plan]:
+        return iter(self.plans)
+
+    def frame(self) -> Any:
+        """A pandas data frame, one row per plan."""
+        import pandas  # type: ignore
+        own = ("step_s", "low_s", "high_s", "tokens_per_s", "mfu", "usd_per_mtoken", "memory_bytes", "limit")
+        return pandas.DataFrame([{**p.options, **{n: getattr(p, n) for n in own}, **p.shares} for p in self.plans])
+
+    def _repr_html_(self) -> str:
+        return str(self.frame().head(10).to_html(index=False))
+
+    def __repr__(self) -> str:
+        return f"<orrery.Plans: {len(self.plans)} simulated of {self.counts['legal']} legal; the best: " \
+               f"{self.plans[0] if self.plans else None}>"
+
+
+def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: int = 0, goal: str = "time", top: int = 10,
+         fix: Optional[Mapping[str, Union[int, str]]] = None, dtype: Optional[str] = None,
+         software: Optional[str] = None, grads_fp32: bool = False, tp_overlap: bool = False, layers: int = 0,
+         usd_per_hour: float = 0, reserve: Union[None, int, str] = None, no_prune: bool = False, threads: int = 0,
+         progress: Optional[Callable[[Dict[str, int]], None]] = None) -> Plans:
+    """Searches every legal parallelism for a model on a machine and returns the best, simulated.
+
+        plans = orrery.plan("llama-3-70b", "dgx-h100:16", batch=512)
+        plans[0], plans.frame()
+        orrery.run(plans[0].stage(), machine="dgx-h100:16").report("best.html")
+
+    goal: "time" of a step, "cost" of a token or "memory".  top: how many of the best must be right.  fix: what is not
+    searched, as {"tp": 8, "zero": 1}.  progress(counts) is called ten times a second; an exception of it, and Ctrl-C,
+    end the search.
+    """
+    if goal not in ("time", "cost", "memory"):
+        raise Error(f"goal is time, cost or memory, not '{goal}'")
+    if not hasattr(_core, "plan"):
+        raise Error("this build of the library has no search for plans")
+    options: Dict[str, Any] = {
+        "machine": machine, "batch": batch, "seq": seq, "devices": devices, "goal": goal, "top": top, "dtype": dtype,
+        "software": software, "grads_fp32": grads_fp32, "tp_overlap": tp_overlap, "layers": layers,
+        "usd_per_hour": usd_per_hour, "reserve": _bytes(reserve), "no_prune": no_prune, "threads": threads}
+    encoded = _encoded(options)
+    encoded["fix"] = [f"{name.replace('_', '-')}={value}".encode() for name, value in (fix or {}).items()]
+    found, counts = _core.plan(os.fspath(model), encoded, progress)
+    return Plans([Plan(os.fspath(model), os.fspath(machine), fields) for fields in found], counts)
