@@ -154,7 +154,7 @@ static void measure_chunk(share *s, uint32_t chunk, layer_share *x)
 {
     const llm_job *g = s->g;
     const uint32_t stage = chunk * g->opt.pp + s->rank;
-    uint64_t first, end, bytes = 0;
+    uint64_t first, end, dense, expert, bytes = 0;
     llm_stage_layers(g, stage, &first, &end);
     for (uint64_t layer = first; layer < end; layer++) {
         measure_layer(g, layer, x);
