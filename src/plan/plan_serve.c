@@ -57,7 +57,8 @@ static bool add_ranks(serving *x, uint32_t n, uint32_t tp, uint32_t pp)
     const uint64_t experts = x->o->model->experts;
     bool ok = true;
     for (uint32_t ep = 1; ep <= n && (ep == 1 || ep <= experts) && ok; ep *= 2)
-        for (uint64_t b = LEAST_BATCH; b <= MOST_BATCH && ok; b *= 2)
+        for (uint64_t b = LEAST_BATCH;
+             ok && b <= MOST_BATCH && (b == LEAST_BATCH || b / 2 < x->o->requests); b *= 2)
             ok = add(x, (orr_serve_ranks){.tp = tp, .cp = 1, .pp = pp, .dp = n / tp / pp, .ep = ep},
                      b);
     return ok;
