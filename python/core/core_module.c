@@ -160,9 +160,7 @@ static bool fill(PyObject *m)
            PyModule_AddFunctions(m, core_run_functions) == 0 &&
            PyModule_AddFunctions(m, core_make_functions) == 0 &&
            PyModule_AddFunctions(m, core_sweep_functions) == 0 &&
-#ifdef CORE_HAS_PLAN
            PyModule_AddFunctions(m, core_plan_functions) == 0 &&
-#endif
            PyModule_AddStringConstant(m, "version", orr_version()) == 0;
 }
 

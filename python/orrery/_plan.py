@@ -94,8 +94,6 @@ def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: i
     """
     if goal not in ("time", "cost", "memory"):
         raise Error(f"goal is time, cost or memory, not '{goal}'")
-    if not hasattr(_core, "plan"):
-        raise Error("this build of the library has no search for plans")
     options: Dict[str, Any] = {
         "machine": machine, "batch": batch, "seq": seq, "devices": devices, "goal": goal, "top": top, "dtype": dtype,
         "software": software, "grads_fp32": grads_fp32, "tp_overlap": tp_overlap, "layers": layers,

@@ -5,7 +5,6 @@ import pytest
 
 import orrery
 
-pytestmark = pytest.mark.skipif(not hasattr(orrery._core, "plan"), reason="the library has no search for plans")
 OPTIONS = {"batch": 16, "seq": 512, "layers": 4}
 
 
