@@ -302,7 +302,7 @@ static void fill_run(orr_explanation *g, const orr_explain_options *opt)
         .flops = orr__metadata_of(orr_run_traces(g->r), "model_flops"),
         .low_ns = g->facts ? (double)g->facts->interval.low_ns : 0,
         .high_ns = g->facts ? (double)g->facts->interval.high_ns : 0,
-        .peak_flops = orr_run_peak_flops(g->r),
+        .peak_flops = g->facts ? g->facts->throughput.peak_flops : orr_run_peak_flops(g->r),
         .peak_of = g->facts ? g->facts->throughput.peak_of : NULL,
         .memory_capacity = (orr_bytes)orr__metadata_of(orr_run_traces(g->r), "device_bytes"),
         .steps = g->steps,

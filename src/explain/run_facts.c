@@ -307,6 +307,16 @@ static const char *compute_text(const orr_sim *s, orr_arena *a)
                               : "durations of the traces";
 }
 
+/* The type of most products: its peak is the one that MFU is of. */
+static orr_kernel_type product_type(const orr_sim *s)
+{
+    const double bits = orr__metadata_of(s->set, "product_bits");
+    const orr_kernel_type type = bits == 8   ? ORR_TYPE_FP8
+                                 : bits == 4 ? ORR_TYPE_NVFP4
+                                             : ORR_TYPE_BF16;
+    return s->opt.chip->peak_tflops[type] > 0 ? type : ORR_TYPE_BF16;
+}
+
 static bool take_throughput(taker *t)
 {
     const orr_sim *s = t->s;
@@ -316,11 +326,12 @@ static bool take_throughput(taker *t)
     const double steps = orr__metadata_of(s->set, "steps");
     const double seconds = (double)t->f->end_ns / 1e9;
     if (s->opt.chip)
-        p->peak_flops = s->opt.chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
+        p->peak_flops = s->opt.chip->peak_tflops[product_type(s)] * 1e12;
     else if (s->system.roofline)
         p->peak_flops = s->system.peak_perf;
     if (p->peak_flops > 0)
-        p->peak_of = s->opt.chip ? orr_arena_print(t->f->arena, "%s, bf16 dense", s->opt.chip->name)
+        p->peak_of = s->opt.chip ? orr_arena_print(t->f->arena, "%s, %s dense", s->opt.chip->name,
+                                                   orr_kernel_type_name(product_type(s)))
                      : s->opt.machine && s->opt.own_system
                          ? orr_arena_print(t->f->arena, "data sheet, %s", s->opt.machine)
                      : s->like_chip

@@ -99,10 +99,11 @@ static bool copy_sources(orr_arena *a, orr_run_config *c)
 static bool copy_config(orr_run *r)
 {
     orr_run_config *c = &r->config;
-    const char **texts[] = {
-        &c->traces,        &c->flows,       &c->name,   &c->program, &c->system,       &c->topology,
-        &c->network,       &c->memory,      &c->groups, &c->plans,   &c->ranks_file,   &c->logical,
-        &c->packet_config, &c->packet_keys, &c->noise,  &c->logging, &c->simple_links, &c->machine};
+    const char **texts[] = {&c->traces,        &c->flows,       &c->name,       &c->program,
+                            &c->system,        &c->topology,    &c->network,    &c->memory,
+                            &c->groups,        &c->plans,       &c->ranks_file, &c->logical,
+                            &c->packet_config, &c->packet_keys, &c->noise,      &c->logging,
+                            &c->simple_links,  &c->machine,     &c->hardware,   &c->software};
     bool ok = true;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const bool is_given = *texts[i] != NULL;

@@ -55,6 +55,7 @@
     X(MODEL_FLOPS, "model_flops", DOUBLE)         \
     X(DEVICE_BYTES, "device_bytes", UINT64)       \
     X(STEPS, "steps", UINT64)                     \
+    X(PRODUCT_BITS, "product_bits", UINT64)       \
     X(SOFTWARE, "software", STRING)               \
     X(PID, "pid", UINT64)                         \
     X(TIME, "time", STRING)                       \
