@@ -174,7 +174,7 @@ def mtnlg():
     out = []
     for r in rows_of("mtnlg_530b"):
         words = degrees(r["tp"], r["pp"], r["dp"])
-        words += ["--software", "megatron-deepspeed", "--no-overlap"]  # bf16: section 3.2 of the paper
+        words += ["--software", "megatron-deepspeed", "--no-overlap"]  # mixed precision: bf16 and fp16 take the same time
         words += ["--seq", 2048, "--batch", r["batch"], "--micro-batch", 1, "--recompute", "full",
                   "--no-sequence-parallel"]
         out.append(Case(f"530B on {r['gpus']}", gpt(20480, 105, 128, vocab=padded(50272, 8)), words,
