@@ -93,10 +93,10 @@ static void test_plan_search__bound_holds_experts(void **state)
 static void test_plan_search__bound_holds_torus(void **state)
 {
     (void)state;
-    check_case("gpt2", "tpu-v4:2",
-               (const char *const[]){"recompute=none", "micro-batch=2", "zero=1", "pipeline=1f1b",
-                                     NULL},
-               16, 1024);
+    check_case(
+        "gpt2", "tpu-v4:2",
+        (const char *const[]){"recompute=none", "micro-batch=2", "zero=1", "pipeline=1f1b", NULL},
+        16, 1024);
 }
 
 /* Goal memory: the leanest first, whatever its time. */
