@@ -336,7 +336,7 @@ static void last_words(const sweep_peer *p, char *out, size_t room)
     while (*text && strchr("\n ", text[strlen(text) - 1]))
         text[strlen(text) - 1] = 0;
     const char *line = strrchr(text, '\n');
-    snprintf(out, room, ": %s", line ? line + 1 : text);
+    snprintf(out, room, ": %.180s", line ? line + 1 : text);
 }
 
 static void say_death(const sweep_job *j, const sweep_peer *p, int status, char *out, size_t room)
