@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: nsight
 # Every command of docs/cookbook.md works, in its order.  What a reader brings along: a config.json, what nccl-tests
 # printed, a host and a device trace of PyTorch.
 cp "$ORR_GOLDEN"/h200/tiny_host_et.json.gz host_et.json.gz

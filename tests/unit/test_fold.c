@@ -177,7 +177,7 @@ static orr_set *draw_set(drawing *d)
     for (uint32_t g = 0; g < 2 * shards; g++) { /* twice, for the twins */
         for (uint32_t i = 0; i < d->dp; i++)
             members[i] = (g % shards / d->tp * d->dp + i) * d->tp + g % d->tp;
-        const int64_t id = g < shards ? 1001 + g : 2001 + g - shards;
+        const uint64_t id = (uint64_t)(g < shards ? 1001 + g : 2001 + g - shards);
         CHECK_OK(orr_set_add_group(set, id, members, d->dp, &err), &err);
     }
     for (uint32_t i = 0; i < d->ranks; i++)
