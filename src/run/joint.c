@@ -113,7 +113,7 @@ orr_code joint_create(orr_sim *s, orr_error *err)
     j->f = fluid_network_flows(s->net);
     j->paths = fluid_network_paths(s->net);
     j->per_node = ranks_per_node(s);
-    if (is_all) /* who names an algorithm means its bare messages */
+    if (is_all && !s->opt.plans) /* who names an algorithm means its bare messages */
         fluid_network_price(s->net, price_message, j);
     return ORR_OK;
 }

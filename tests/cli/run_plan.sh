@@ -37,6 +37,9 @@ echo "status $?"
 sed 's/ring_all_reduce.xml/ring_all_gather.xml/' custom.json >wrong.json
 orrery run -q all_reduce.orr -s wrong.json -t net.yml
 echo "status $?"
+# On a machine its steps are bare messages: 14 of 128 KiB over NVLink take 4 us and a latency each, not a kernel of NCCL each.
+orrery gen -q all_reduce --ranks 8 --comm-size 1048576 -o eight.orr
+orrery run -q eight.orr --machine dgx-h100:1 --plan ring8.xml | head -1
 # In a group of four among eight ranks.
 printf 'topology: [Switch]\nnpus_count: [8]\nbandwidth: [50]\nlatency: [500]\n' >net.yml
 orrery stage gpt2 -q --dp 2 --tp 4 --seq 64 --batch 2 -o tp.orr >stage.txt
