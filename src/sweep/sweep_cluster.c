@@ -56,21 +56,25 @@ static void add_job(swp_cluster *c, const char *name)
 void swp_cluster_find(swp_cluster *out)
 {
     static const struct {
-        const char *rank, *size, *job, *part;
+        const char *rank, *size, *job, *part, *local, *hosts; /* processes here; hosts in all */
     } launchers[] = {
-        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri"},
-        {"PMI_RANK", "PMI_SIZE", "PMI_JOBID", "PMI_KVS"},
-        {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID", "SLURM_STEP_ID"},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri",
+         "OMPI_COMM_WORLD_LOCAL_SIZE", ""},
+        {"PMI_RANK", "PMI_SIZE", "PMI_JOBID", "PMI_KVS", "MPI_LOCALNRANKS", ""},
+        {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID", "SLURM_STEP_ID", "",
+         "SLURM_STEP_NUM_NODES"},
     };
     *out = (swp_cluster){.size = 1};
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        uint32_t rank, size;
+        uint32_t rank, size, count;
         if (!read_env(launchers[i].rank, &rank) || !read_env(launchers[i].size, &size))
             continue;
         if (size < 2 || rank >= size)
             continue;
         out->rank = rank;
         out->size = size;
+        out->is_one_host = (read_env(launchers[i].local, &count) && count == size) ||
+                           (read_env(launchers[i].hosts, &count) && count == 1);
         add_job(out, launchers[i].job);
         if (i > 0)
             add_job(out, launchers[i].part);
@@ -123,9 +127,11 @@ static orr_code write_meeting_point(const char *path, orr_buf *text, orr_error *
     return code;
 }
 
-static int listen_somewhere(uint16_t *port)
+/* Processes of one host meet on loopback, where nobody else can knock. */
+static int listen_somewhere(bool is_one_host, uint16_t *port)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    a.sin_addr.s_addr = htonl(is_one_host ? INADDR_LOOPBACK : INADDR_ANY);
     socklen_t len = sizeof a;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
@@ -150,7 +156,7 @@ orr_code swp_cluster_listen(const swp_cluster *c,
     orr_buf text = {0};
     char host[128] = "";
     name_file(c, database, path);
-    *fd = listen_somewhere(&port);
+    *fd = listen_somewhere(c->is_one_host, &port);
     if (*fd < 0 || !make_token(token))
         return orr_fail(err, ORR_EIO, NULL, "cannot listen for workers: %s", strerror(errno));
     gethostname(host, sizeof host - 1);
@@ -221,10 +227,12 @@ orr_code swp_cluster_join(
     for (int i = 0; i < WAIT_TRIES && (*fd = try_meeting_point(path, token)) < 0; i++)
         usleep(WAIT_US);
     const orr_where w = orr_where_line(path, 0, 0);
+    orr_code code = ORR_OK;
+    if (*fd < 0)
+        code = orr_fail(err, ORR_EIO, &w,
+                        "rank %u did not find rank 0 within a minute; the folder of the database "
+                        "must be the same for all processes",
+                        c->rank);
     orr_free(path);
-    return *fd >= 0 ? ORR_OK
-                    : orr_fail(err, ORR_EIO, &w,
-                               "rank %u did not find rank 0 within a minute; the folder of the "
-                               "database must be the same for all processes",
-                               c->rank);
+    return code;
 }

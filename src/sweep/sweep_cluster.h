@@ -9,6 +9,7 @@ enum { SWP_TOKEN_ROOM = 33, SWP_JOB_ROOM = 64 };
 
 typedef struct swp_cluster {
     uint32_t rank, size; /* size 1: no cluster */
+    bool is_one_host;    /* the launcher says so */
     char job[SWP_JOB_ROOM];
 } swp_cluster;
 
