@@ -181,28 +181,22 @@ static void fit_all(fit *f)
 
 static orr_code write_chip(const fit *f, const char *like, const char *path, orr_error *err)
 {
-    FILE *out = fopen(path, "w");
-    bool is_fine = out != NULL;
-    if (out) {
-        fprintf(out, "# measured kernels over those of %s; low, high: 90 %% of the rows\n", like);
-        fprintf(out, "like: %s\nkernels:\n", like);
-        for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++) {
-            const kind_fit *k = &f->kinds[i];
-            if (!k->rows)
-                continue;
-            fprintf(out, "  %s: {scale: %.4f, ", orr_kernel_kind_name((orr_kernel_kind)i),
-                    k->scale);
-            if (k->low > 0)
-                fprintf(out, "low: %.4f, high: %.4f, ", k->low, k->high);
-            fprintf(out, "rows: %zu}\n", k->rows);
-        }
-        is_fine = !ferror(out);
-        is_fine &= fclose(out) == 0;
-        if (!is_fine)
-            unlink(path);
+    cli_file to;
+    const orr_code code = cli_file_open(path, &to, err);
+    if (code)
+        return code;
+    fprintf(to.f, "# measured kernels over those of %s; low, high: 90 %% of the rows\n", like);
+    fprintf(to.f, "like: %s\nkernels:\n", like);
+    for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++) {
+        const kind_fit *k = &f->kinds[i];
+        if (!k->rows)
+            continue;
+        fprintf(to.f, "  %s: {scale: %.4f, ", orr_kernel_kind_name((orr_kernel_kind)i), k->scale);
+        if (k->low > 0)
+            fprintf(to.f, "low: %.4f, high: %.4f, ", k->low, k->high);
+        fprintf(to.f, "rows: %zu}\n", k->rows);
     }
-    const orr_where w = orr_where_line(path, 0, 0);
-    return is_fine ? ORR_OK : orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno));
+    return cli_file_close(&to, ORR_OK, err);
 }
 
 static void print_text(const fit *f)

@@ -174,17 +174,12 @@ static orr_code fail_io(const char *path, orr_error *err)
 
 static orr_code write_file(const char *path, const char *text, size_t n, orr_error *err)
 {
-    FILE *f = fopen(path, "w");
-    orr_code code = ORR_OK;
-    if (!f)
-        return fail_io(path, err);
-    if (fwrite(text, 1, n, f) != n)
-        code = fail_io(path, err);
-    if (fclose(f) != 0 && !code)
-        code = fail_io(path, err);
+    cli_file to;
+    const orr_code code = cli_file_open(path, &to, err);
     if (code)
-        unlink(path);
-    return code;
+        return code;
+    (void)fwrite(text, 1, n, to.f); /* seen when it is closed */
+    return cli_file_close(&to, ORR_OK, err);
 }
 
 typedef struct places {

@@ -433,23 +433,11 @@ static orr_code write_moments(const result *r, FILE *f, orr_error *err)
     return code;
 }
 
-/* Whole, or not at all: written beside its place, then moved there. */
 static orr_code write_memory(const result *r, const char *path, orr_error *err)
 {
-    const orr_where where = orr_where_line(path, 0, 0);
-    char part[PATH_ROOM];
-    const int n = snprintf(part, sizeof part, "%s.part", path);
-    if (n < 0 || (size_t)n >= sizeof part)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
-    FILE *f = fopen(part, "w");
-    if (!f)
-        return orr_fail(err, ORR_EIO, &where, "cannot write: %s", strerror(errno));
-    const orr_code code = write_moments(r, f, err);
-    const bool is_written = !ferror(f);
-    if (fclose(f) == 0 && is_written && !code && rename(part, path) == 0)
-        return ORR_OK;
-    remove(part);
-    return code ? code : orr_fail(err, ORR_EIO, &where, "cannot write: %s", strerror(errno));
+    cli_file to;
+    const orr_code code = cli_file_open(path, &to, err);
+    return code ? code : cli_file_close(&to, write_moments(r, to.f, err), err);
 }
 
 /* ---- the way through ---- */

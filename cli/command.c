@@ -126,6 +126,42 @@ void cli_report(cli_context *c, const orr_error *err)
         fprintf(stderr, "Try 'orrery help %s'.\n", c->command->name);
 }
 
+static orr_code fail_write(const char *path, orr_error *err)
+{
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    return orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno));
+}
+
+orr_code cli_file_open(const char *path, cli_file *out, orr_error *err)
+{
+    struct stat st;
+    const bool is_out = strcmp(path, "-") == 0;
+    *out = (cli_file){.path = path, .f = is_out ? stdout : NULL};
+    if (is_out)
+        return ORR_OK;
+    if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) {
+        const int n = snprintf(out->part, sizeof out->part, "%s.part", path);
+        if (n < 0 || (size_t)n >= sizeof out->part)
+            return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than %d bytes",
+                            CLI_PATH_ROOM - 6);
+    }
+    out->f = fopen(out->part[0] ? out->part : path, "w");
+    return out->f ? ORR_OK : fail_write(path, err);
+}
+
+orr_code cli_file_close(cli_file *file, orr_code code, orr_error *err)
+{
+    bool is_fine = !ferror(file->f);
+    is_fine = (file->f == stdout ? fflush(stdout) : fclose(file->f)) == 0 && is_fine;
+    if (is_fine && !code && file->part[0])
+        is_fine = rename(file->part, file->path) == 0;
+    if (!code && !is_fine)
+        code = fail_write(file->path, err);
+    if (code && file->part[0])
+        remove(file->part);
+    return code;
+}
+
 orr_code cli_check_place(const char *path, orr_error *err)
 {
     const orr_where w = orr_where_byte(path, ORR_NO_BYTE);

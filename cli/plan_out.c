@@ -294,18 +294,16 @@ static void print_row(FILE *f, const orr_plan *p)
 
 orr_code cli_plan_csv(const cli_plan *x, const char *path, orr_error *err)
 {
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
-    const bool is_out = strcmp(path, "-") == 0;
-    FILE *f = is_out ? stdout : fopen(path, "w");
+    cli_file to;
     const orr_plan *p;
-    if (!f)
-        return orr_fail(err, ORR_EIO, &w, "cannot create: %s", strerror(errno));
+    const orr_code code = cli_file_open(path, &to, err);
+    if (code)
+        return code;
     fprintf(
-        f,
+        to.f,
         "step_s,low_s,high_s,bound_s,tokens_per_s,mfu,memory_bytes,usd_per_mtoken,compute,tensor,context,expert,"
         "data,pipeline,bubble,tp,cp,pp,dp,ep,zero,micro_batch,schedule,chunks,recompute,sequence_parallel\n");
     for (size_t i = 0; (p = orr_plan_at(x->search, i)); i++)
-        print_row(f, p);
-    const bool failed = ferror(f) || (is_out ? fflush(f) : fclose(f));
-    return failed ? orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno)) : ORR_OK;
+        print_row(to.f, p);
+    return cli_file_close(&to, ORR_OK, err);
 }

@@ -45,12 +45,12 @@ static void put_until(FILE *f, const char **at, const char *mark)
 
 static orr_code write_page(const cli_plan *x, const char *path, const orr_buf *json, orr_error *err)
 {
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
-    const bool is_out = strcmp(path, "-") == 0;
-    FILE *f = is_out ? stdout : fopen(path, "w");
     const char *at = cli_plan_html;
-    if (!f)
-        return orr_fail(err, ORR_EIO, &w, "cannot create: %s", strerror(errno));
+    cli_file to;
+    const orr_code code = cli_file_open(path, &to, err);
+    if (code)
+        return code;
+    FILE *f = to.f;
     put_until(f, &at, "<!--orrery:title-->");
     put_title(f, x);
     put_until(f, &at, "<!--orrery:css-->");
@@ -58,8 +58,7 @@ static orr_code write_page(const cli_plan *x, const char *path, const orr_buf *j
     put_until(f, &at, "<!--orrery:data-->");
     put_escaped(f, (const char *)json->ptr, json->len);
     fputs(at, f);
-    const bool failed = ferror(f) || (is_out ? fflush(f) : fclose(f));
-    return failed ? orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno)) : ORR_OK;
+    return cli_file_close(&to, ORR_OK, err);
 }
 
 /* "plan.html" -> "plan.best.html" */

@@ -157,17 +157,6 @@ size_t orr_plan_command(const orr_plan *p, char *out, size_t size)
 
 /* ---- life ---- */
 
-static double peak_of(const orr_machine *m)
-{
-    const orr_chip *chip = orr_chip_find(m->chip);
-    const orr_hardware *hw = orr_hardware_find(m->chip);
-    if (m->peak_tflops > 0)
-        return m->peak_tflops * 1e12;
-    if (chip)
-        return chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
-    return hw ? orr_hardware_peak(hw) : 0;
-}
-
 static orr_code find_machine(orr_plan_search *s, orr_error *err)
 {
     orr_machine whole;
@@ -182,6 +171,10 @@ static orr_code find_machine(orr_plan_search *s, orr_error *err)
 static orr_code find_base(orr_plan_search *s, orr_error *err)
 {
     const orr_plan_options *o = &s->opt;
+    orr_system system;
+    orr_code code = orr_machine_system(&s->machine, &system, err);
+    if (code)
+        return code;
     s->base = o->base;
     s->base.batch = o->batch ? o->batch : orr_machine_devices(&s->machine);
     s->base.seq = o->seq ? o->seq : o->model->max_positions ? o->model->max_positions : 4096;
@@ -191,7 +184,7 @@ static orr_code find_base(orr_plan_search *s, orr_error *err)
         s->base.software = orr_software_find(s->machine.software);
     if (!s->base.software)
         s->base.software = orr_software_at(0);
-    s->peak_flops = peak_of(&s->machine);
+    s->peak_flops = system.peak_flops;
     if (s->base.dtype == ORR_DTYPE_FP8) {
         const orr_chip *chip = orr_chip_find(s->machine.chip);
         const double peak = chip ? chip->peak_tflops[ORR_TYPE_FP8] * 1e12 : 0;
@@ -199,7 +192,7 @@ static orr_code find_base(orr_plan_search *s, orr_error *err)
     }
     const orr_model_work sequence = {.tokens = s->base.seq, .is_square = s->base.full_attention};
     orr_model_flops flops;
-    const orr_code code = orr_model_compute(o->model, &sequence, &flops, err);
+    code = orr_model_compute(o->model, &sequence, &flops, err);
     if (!code)
         s->flops = (double)flops.training * (double)s->base.batch;
     return code;
