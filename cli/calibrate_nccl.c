@@ -166,12 +166,6 @@ static orr_code table_path(const char *output, char *out, size_t room, orr_error
     return ORR_OK;
 }
 
-static orr_code fail_io(const char *path, orr_error *err)
-{
-    const orr_where w = orr_where_line(path, 0, 0);
-    return orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno));
-}
-
 static orr_code write_file(const char *path, const char *text, size_t n, orr_error *err)
 {
     cli_file to;
@@ -187,18 +181,6 @@ typedef struct places {
     const char *machine; /* NULL: nothing is written */
 } places;
 
-/* Refused now, not after the work. */
-static orr_code check_place(const char *path, orr_error *err)
-{
-    char folder[ORR_MACHINE_PATH + 8];
-    const char *slash = strrchr(path, '/');
-    if (access(path, F_OK) == 0)
-        return access(path, W_OK) == 0 ? ORR_OK : fail_io(path, err);
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
-             slash ? path : ".");
-    return access(folder, W_OK) == 0 ? ORR_OK : fail_io(path, err);
-}
-
 static orr_code choose_places(const cli_context *c, places *p, orr_error *err)
 {
     orr_code code;
@@ -207,8 +189,8 @@ static orr_code choose_places(const cli_context *c, places *p, orr_error *err)
         return ORR_OK;
     code = table_path(p->machine, p->table, sizeof p->table, err);
     if (!code)
-        code = check_place(p->machine, err);
-    return code ? code : check_place(p->table, err);
+        code = cli_check_place(p->machine, err);
+    return code ? code : cli_check_place(p->table, err);
 }
 
 static orr_code write_places(const places *p,
@@ -220,11 +202,13 @@ static orr_code write_places(const places *p,
     orr_machine named = *m;
     snprintf(named.collectives, sizeof named.collectives, "%s", p->table);
     const size_t n = orr_machine_text(&named, text, sizeof text);
+    const bool is_new = access(p->table, F_OK) != 0;
     const orr_code code = write_file(p->table, r->table, r->table_length, err);
     if (code)
         return code;
     if (write_file(p->machine, text, n < sizeof text ? n : sizeof text, err)) {
-        unlink(p->table);
+        if (is_new) /* a table of an earlier run was replaced whole: it stays */
+            unlink(p->table);
         return err->code;
     }
     return ORR_OK;
