@@ -21,31 +21,39 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
 
+static bool begins_folded(orr_str s, const char *word)
+{
+    size_t k = 0;
+    while (word[k] && k < s.len && lower(s.ptr[k]) == word[k])
+        k++;
+    return !word[k];
+}
+
 static bool has_folded(orr_str s, const char *word)
 {
-    const size_t n = strlen(word);
-    for (size_t i = 0; i + n <= s.len; i++) {
-        size_t k = 0;
-        while (k < n && lower(s.ptr[i + k]) == word[k])
-            k++;
-        if (k == n)
+    for (size_t i = 0; i < s.len; i++) {
+        if (begins_folded((orr_str){s.ptr + i, s.len - i}, word))
             return true;
     }
     return false;
 }
 
-static bool has_any(orr_str s, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (has_folded(s, words[i]))
-            return true;
-    }
-    return false;
-}
+enum {
+    LIBRARIES = 4, /* the first words: libraries that every rank of a group calls */
+    DEEP_EP = LIBRARIES,
+    WORDS = 15,
+};
 
-static bool is_one_sided(orr_str head)
+/* Which of the words are in it, a bit each.  All names of a trace come by here, so where a word may
+ * begin is found by its first two letters, for all words in one pass. */
+static uint32_t words_in(orr_str s)
 {
-    static const char *const words[] = {
+    static const char *const words[WORDS] = {
+        "nccl",
+        "rccl",
+        "msccl",
+        "oneccl",
+        "deep_ep",
         "nvshmem",
         "rocshmem",
         "mscclpp",
@@ -57,20 +65,49 @@ static bool is_one_sided(orr_str head)
         "cross_device_reduce_",
         "allreduce_fusion_kernel",
     };
-    /* Which tokens go where is worked out by a kernel that sends nothing. */
-    if (has_folded(head, "deep_ep"))
-        return !has_folded(head, "layout");
-    return has_any(head, words, sizeof words / sizeof *words);
+    static const uint16_t first[26] = {
+        ['a' - 'a'] = 1 << 14,
+        ['c' - 'a'] = 1 << 13,
+        ['d' - 'a'] = 1 << 4,
+        ['i' - 'a'] = 1 << 8,
+        ['m' - 'a'] = 1 << 2 | 1 << 7 | 1 << 9 | 1 << 10,
+        ['n' - 'a'] = 1 << 0 | 1 << 5,
+        ['o' - 'a'] = 1 << 3 | 1 << 11,
+        ['r' - 'a'] = 1 << 1 | 1 << 6,
+        ['t' - 'a'] = 1 << 12,
+    };
+    static const uint16_t second[26] = {
+        ['c' - 'a'] = 1 << 0 | 1 << 1, ['e' - 'a'] = 1 << 4,
+        ['l' - 'a'] = 1 << 14,         ['n' - 'a'] = 1 << 3 | 1 << 8 | 1 << 11,
+        ['o' - 'a'] = 1 << 6,          ['r' - 'a'] = 1 << 13,
+        ['s' - 'a'] = 1 << 2 | 1 << 7, ['u' - 'a'] = 1 << 9 | 1 << 10,
+        ['v' - 'a'] = 1 << 5,          ['w' - 'a'] = 1 << 12,
+    };
+    uint32_t found = 0;
+    for (size_t i = 0; i + 1 < s.len; i++) {
+        const unsigned a = (unsigned)(s.ptr[i] | 32) - 'a', b = (unsigned)(s.ptr[i + 1] | 32) - 'a';
+        unsigned may = a < 26 && b < 26 ? first[a] & second[b] : 0;
+        for (; may; may &= may - 1) {
+            const unsigned w = (unsigned)__builtin_ctz(may);
+            if (begins_folded((orr_str){s.ptr + i, s.len - i}, words[w]))
+                found |= 1u << w;
+        }
+    }
+    return found;
 }
 
 orr__comm_by orr__comm_kernel(orr_str name)
 {
-    static const char *const libraries[] = {"nccl", "rccl", "msccl", "oneccl"};
     const orr_str head = head_of(name);
-    if (is_one_sided(head))
+    const uint32_t found = words_in(head);
+    const uint32_t libraries = (1u << LIBRARIES) - 1;
+    bool is_one_sided = found & ~libraries;
+    /* Which tokens go where is worked out by a kernel that sends nothing. */
+    if (found >> DEEP_EP & 1)
+        is_one_sided = !has_folded(head, "layout");
+    if (is_one_sided)
         return ORR__COMM_ONE_SIDED;
-    return has_any(head, libraries, sizeof libraries / sizeof *libraries) ? ORR__COMM_NCCL
-                                                                          : ORR__COMM_NOT;
+    return found & libraries ? ORR__COMM_NCCL : ORR__COMM_NOT;
 }
 
 uint8_t orr__comm_one_sided_kind(orr_str name)

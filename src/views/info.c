@@ -296,20 +296,26 @@ orr_str orr__operator_group(orr_str name, char room[ORR__NAME_ROOM])
     return (orr_str){room, n + s.len - from};
 }
 
-static bool operators_add(orr__operators *ops, orr_str name, uint64_t duration_us, uint64_t times)
+static bool operators_add(
+    orr__operators *ops, orr_str name, uint64_t duration_us, uint64_t times, uint32_t *out)
 {
     char room[ORR__NAME_ROOM];
     uint32_t number;
     const size_t old = ops->room;
     if (!ops->names && !(ops->names = orr_intern_create()))
         return false;
+    const uint32_t known = orr_intern_count(ops->names);
     if (!orr_intern_add(ops->names, ops->by_name ? name : orr__operator_group(name, room), &number))
         return false;
-    if (!orr_grow(&ops->stats, &ops->room, (size_t)number + 1))
+    if (!orr_grow(&ops->stats, &ops->room, (size_t)number + 1) ||
+        !orr_grow(&ops->is_one_sided, &ops->flag_room, (size_t)number + 1))
         return false;
+    if (number == known) /* asked of every node, answered once for every name */
+        ops->is_one_sided[number] = orr__comm_kernel(name) == ORR__COMM_ONE_SIDED;
     if (ops->room > old)
         memset(ops->stats + old, 0, (ops->room - old) * sizeof *ops->stats);
     orr__stat_add(&ops->stats[number], duration_us, times);
+    *out = number;
     return true;
 }
 
@@ -317,6 +323,7 @@ static void operators_fini(orr__operators *ops)
 {
     orr_intern_destroy(ops->names);
     orr_free(ops->stats);
+    orr_free(ops->is_one_sided);
     *ops = (orr__operators){0};
 }
 
@@ -399,11 +406,11 @@ static bool add_node(orr__adding *a, uint32_t i)
         orr__stat_add(&o->annotations, duration, a->times);
         return true;
     }
-    if (type == ORR_NODE_COMP && place != 1 &&
-        orr__comm_kernel(orr_trace_name(a->t, i)) == ORR__COMM_ONE_SIDED)
-        orr__stat_add(&o->one_sided, duration, a->times);
-    if (!operators_add(&o->operators, orr_trace_name(a->t, i), duration, a->times))
+    uint32_t number;
+    if (!operators_add(&o->operators, orr_trace_name(a->t, i), duration, a->times, &number))
         return false;
+    if (type == ORR_NODE_COMP && place != 1 && o->operators.is_one_sided[number])
+        orr__stat_add(&o->one_sided, duration, a->times);
     if (type == ORR_NODE_COMM_COLL)
         return orr__info_collective(a, i);
     if (type == ORR_NODE_COMM_SEND || type == ORR_NODE_COMM_RECV)
@@ -418,11 +425,12 @@ static orr_code keep_path(orr__adding *a, const orr__graph_shape *graph, orr_err
 {
     orr_info *o = a->g->o;
     orr__operators ops = {.by_name = o->options.by_name};
+    uint32_t number;
     bool ok = true;
     for (uint32_t k = 0; ok && k < graph->path_count; k++) {
         const uint32_t i = graph->path[k];
         ok = orr__is_annotation(a->t, i) ||
-             operators_add(&ops, orr_trace_name(a->t, i), a->c->duration_us[i], 1);
+             operators_add(&ops, orr_trace_name(a->t, i), a->c->duration_us[i], 1, &number);
     }
     uint32_t *top =
         ok ? operators_top(&ops, a->g->scratch, false, o->options.top, &o->path_op_count) : NULL;

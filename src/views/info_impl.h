@@ -65,8 +65,9 @@ typedef struct orr__operator {
 /* Operators under a name each, in the order they were met. */
 typedef struct orr__operators {
     orr_intern *names;
-    orr__stat *stats; /* by number of the name */
-    size_t room;
+    orr__stat *stats;   /* by number of the name */
+    bool *is_one_sided; /* likewise: by its name a kernel that sends by itself */
+    size_t room, flag_room;
     bool by_name;
 } orr__operators;
 
