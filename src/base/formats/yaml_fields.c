@@ -192,3 +192,23 @@ orr_code orr_yaml_take_bool(orr_yaml_value map, const char *key, bool *out, orr_
     *out = value;
     return code;
 }
+
+orr_code orr_yaml_take_text(
+    orr_yaml_value map, const char *key, char *out, size_t room, orr_error *err)
+{
+    orr_yaml_value v;
+    if (!orr_yaml_find(map, key, &v))
+        return ORR_OK;
+    const orr_where w = orr_yaml_where(v);
+    const orr_str s = orr_yaml_text(v);
+    bool is_fine = orr_yaml_type_of(v) == ORR_YAML_SCALAR && s.len > 0 && s.len < room;
+    for (size_t i = 0; is_fine && i < s.len; i++)
+        is_fine = s.ptr[i] >= ' ' && s.ptr[i] < 0x7F && s.ptr[i] != '"' && s.ptr[i] != '\\';
+    if (!is_fine)
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "%s: 1 to %zu plain characters were expected, without \" and \\", key,
+                        room - 1);
+    memcpy(out, s.ptr, s.len);
+    out[s.len] = '\0';
+    return ORR_OK;
+}

@@ -48,6 +48,9 @@ orr_code orr_yaml_take_ns(orr_yaml_value map, const char *key, double *out, orr_
     ORR_MUST_CHECK;
 orr_code orr_yaml_take_rate(orr_yaml_value map, const char *key, double *out, orr_error *err)
     ORR_MUST_CHECK;
+/* A name for tables, messages and files: printable, without " and \, shorter than room. */
+orr_code orr_yaml_take_text(
+    orr_yaml_value map, const char *key, char *out, size_t room, orr_error *err) ORR_MUST_CHECK;
 /* A plain number, min to max. */
 orr_code orr_yaml_take_number(orr_yaml_value map,
                               const char *key,

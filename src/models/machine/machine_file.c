@@ -8,13 +8,12 @@
 
 #include "base/formats/yaml_fields.h"
 #include "base/io/input.h"
+#include "base/text/pen.h"
 
 #include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MOST_MEMORY (1ull << 50)
@@ -46,27 +45,6 @@ static orr_code refuse(orr_yaml_value v, const char *key, const char *what, orr_
         return orr_fail(err, ORR_EINPUT, &w, "%s: %s was expected", key, what);
     return orr_fail(err, ORR_EINPUT, &w, "%s: \"%.*s\" is not %s", key,
                     (int)(s.len < 60 ? s.len : 60), s.ptr, what);
-}
-
-/* Words go into tables, messages and files: printable, and short enough for the field. */
-static orr_code take_text(
-    orr_yaml_value map, const char *key, char *out, size_t room, orr_error *err)
-{
-    orr_yaml_value v;
-    if (!orr_yaml_find(map, key, &v))
-        return ORR_OK;
-    const orr_where w = orr_yaml_where(v);
-    const orr_str s = orr_yaml_text(v);
-    bool is_fine = orr_yaml_type_of(v) == ORR_YAML_SCALAR && s.len > 0 && s.len < room;
-    for (size_t i = 0; is_fine && i < s.len; i++)
-        is_fine = s.ptr[i] >= ' ' && s.ptr[i] < 0x7F && s.ptr[i] != '"' && s.ptr[i] != '\\';
-    if (!is_fine)
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "%s: 1 to %zu plain characters were expected, without \" and \\", key,
-                        room - 1);
-    memcpy(out, s.ptr, s.len);
-    out[s.len] = '\0';
-    return ORR_OK;
 }
 
 static orr_code take_u32(
@@ -209,9 +187,10 @@ static orr_code take_device(orr_yaml_value map, orr_machine *m, orr_error *err)
     orr_yaml_value v;
     orr_code code = orr_yaml_need(map, "chip", &v, err);
     if (!code)
-        code = take_text(map, "chip", m->chip, sizeof m->chip, err);
+        code = orr_yaml_take_text(map, "chip", m->chip, sizeof m->chip, err);
     if (!code)
-        code = take_text(map, "architecture", m->architecture, sizeof m->architecture, err);
+        code =
+            orr_yaml_take_text(map, "architecture", m->architecture, sizeof m->architecture, err);
     if (!code)
         code = take_memory(map, &m->memory, err);
     if (!code)
@@ -229,9 +208,9 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
         "fabric", "software", "watts", "collectives",      "usd_per_hour", NULL};
     orr_code code = orr_yaml_check_keys(map, keys, err);
     if (!code)
-        code = take_text(map, "name", m->name, sizeof m->name, err);
+        code = orr_yaml_take_text(map, "name", m->name, sizeof m->name, err);
     if (!code)
-        code = take_text(map, "note", m->note, sizeof m->note, err);
+        code = orr_yaml_take_text(map, "note", m->note, sizeof m->note, err);
     if (!code)
         code = take_device(map, m, err);
     if (!code)
@@ -245,9 +224,9 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
     if (!code)
         code = take_fabric(map, m, err);
     if (!code)
-        code = take_text(map, "collectives", m->collectives, sizeof m->collectives, err);
+        code = orr_yaml_take_text(map, "collectives", m->collectives, sizeof m->collectives, err);
     if (!code)
-        code = take_text(map, "software", m->software, sizeof m->software, err);
+        code = orr_yaml_take_text(map, "software", m->software, sizeof m->software, err);
     if (!code)
         code = orr_yaml_take_number(map, "usd_per_hour", 0, 1e6, &m->usd_per_hour, err);
     return code ? code : orr_yaml_take_number(map, "watts", 0, 1e9, &m->watts, err);
@@ -290,97 +269,64 @@ orr_code orr_machine_read(const char *path, orr_machine *out, orr_error *err)
 
 /* ---- the other way ---- */
 
-/* The largest unit in which the value is a whole number, so that reading it back gives the same. */
-typedef struct machine_unit {
-    uint64_t size;
-    const char *word;
-} machine_unit;
-
-static const machine_unit rates[] = {{1000000000, "GB/s"}, {1000000, "MB/s"}, {1, "B/s"}};
-static const machine_unit sizes[] = {{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1, "B"}};
-static const machine_unit times[] = {{1000000, "us"}, {1000, "ns"}, {1, "ps"}};
-
-typedef struct machine_pen {
-    char *out;
-    size_t size, used;
-} machine_pen;
-
-ORR_PRINTF(2, 3) static void put(machine_pen *t, const char *fmt, ...)
-{
-    const size_t at = t->used < t->size ? t->used : t->size;
-    va_list args;
-    va_start(args, fmt);
-    const int n = vsnprintf(t->out + at, t->size - at, fmt, args);
-    va_end(args);
-    t->used += n > 0 ? (size_t)n : 0;
-}
-
-static void put_unit(machine_pen *t, const char *key, uint64_t value, const machine_unit *units)
-{
-    while (value % units->size)
-        units++;
-    put(t, "%s: %" PRIu64 "%s\n", key, value / units->size, units->word);
-}
-
 /* What is not known is left out. */
-static void put_rate(machine_pen *t, const char *key, double GBps)
+static void put_rate(orr_pen *t, const char *key, double GBps)
 {
     if (GBps > 0)
-        put_unit(t, key, (uint64_t)llround(GBps * 1e9), rates);
+        orr_pen_unit(t, key, (uint64_t)llround(GBps * 1e9), orr_pen_rates);
 }
 
-static void put_time(machine_pen *t, const char *key, double ns)
+static void put_time(orr_pen *t, const char *key, double ns)
 {
     if (ns > 0)
-        put_unit(t, key, (uint64_t)llround(ns * 1e3), times);
+        orr_pen_unit(t, key, (uint64_t)llround(ns * 1e3), orr_pen_times);
 }
 
-static void put_text(machine_pen *t, const char *key, const char *text)
+static void put_text(orr_pen *t, const char *key, const char *text)
 {
     if (text[0])
-        put(t, "%s: \"%s\"\n", key, text);
+        orr_pen_put(t, "%s: \"%s\"\n", key, text);
 }
 
-static void put_number(machine_pen *t, const char *key, double value)
+static void put_number(orr_pen *t, const char *key, double value)
 {
     if (value > 0)
-        put(t, "%s: %.17g\n", key, value);
+        orr_pen_put(t, "%s: %.17g\n", key, value);
 }
 
-static void put_network(machine_pen *t, const orr_machine *m)
+static void put_network(orr_pen *t, const orr_machine *m)
 {
-    put(t, "scale_up:\n  kind: %s\n", machine_up_words[m->up]);
+    orr_pen_put(t, "scale_up:\n  kind: %s\n", machine_up_words[m->up]);
     for (uint32_t i = 0; i < m->up_dims; i++)
-        put(t, "%s%" PRIu32 "%s", i ? ", " : "  size: [", m->up_size[i],
-            i + 1 == m->up_dims ? "]\n" : "");
+        orr_pen_put(t, "%s%" PRIu32 "%s", i ? ", " : "  size: [", m->up_size[i],
+                    i + 1 == m->up_dims ? "]\n" : "");
     put_rate(t, "  bandwidth", m->up_GBps);
     put_time(t, "  latency", m->up_latency_ns);
-    put(t, "  reduces: %s\n", m->up_reduces ? "true" : "false");
+    orr_pen_put(t, "  reduces: %s\n", m->up_reduces ? "true" : "false");
     if (m->nics) {
-        put(t, "nics:\n  count: %" PRIu32 "\n", m->nics);
+        orr_pen_put(t, "nics:\n  count: %" PRIu32 "\n", m->nics);
         put_rate(t, "  bandwidth", m->nic_GBps);
         put_time(t, "  latency", m->nic_latency_ns);
     }
-    put(t, "fabric:\n  kind: %s\n", machine_fabric_words[m->fabric]);
+    orr_pen_put(t, "fabric:\n  kind: %s\n", machine_fabric_words[m->fabric]);
     if (m->nodes_per_leaf)
-        put(t, "  nodes_per_leaf: %" PRIu32 "\n", m->nodes_per_leaf);
+        orr_pen_put(t, "  nodes_per_leaf: %" PRIu32 "\n", m->nodes_per_leaf);
     if (m->leaves_per_group)
-        put(t, "  leaves_per_group: %" PRIu32 "\n", m->leaves_per_group);
+        orr_pen_put(t, "  leaves_per_group: %" PRIu32 "\n", m->leaves_per_group);
     put_number(t, "  oversubscription", m->oversubscription);
     put_time(t, "  hop_latency", m->hop_latency_ns);
-    put(t, "  reduces: %s\n", m->fabric_reduces ? "true" : "false");
+    orr_pen_put(t, "  reduces: %s\n", m->fabric_reduces ? "true" : "false");
 }
 
 size_t orr_machine_text(const orr_machine *m, char *out, size_t size)
 {
-    machine_pen t = {.out = out, .size = size};
+    orr_pen t = {.out = out, .size = size};
     put_text(&t, "name", m->name);
     put_text(&t, "note", m->note);
     put_text(&t, "chip", m->chip);
     put_text(&t, "architecture", m->architecture);
-    put(&t, "nodes: %" PRIu32 "\ndevices: %" PRIu32 "\n", m->nodes, m->devices);
-    if (m->memory)
-        put_unit(&t, "memory", m->memory, sizes);
+    orr_pen_put(&t, "nodes: %" PRIu32 "\ndevices: %" PRIu32 "\n", m->nodes, m->devices);
+    orr_pen_unit(&t, "memory", m->memory, orr_pen_sizes);
     put_rate(&t, "memory_bandwidth", m->memory_GBps);
     put_number(&t, "peak_tflops", m->peak_tflops);
     put_rate(&t, "host_bandwidth", m->host_GBps);

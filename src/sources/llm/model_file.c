@@ -7,6 +7,7 @@
 #include "base/formats/json.h"
 #include "base/formats/yaml_fields.h"
 #include "base/io/input.h"
+#include "base/text/pen.h"
 #include "base/text/text.h"
 #include "model_impl.h"
 
@@ -190,21 +191,6 @@ static orr_code model_parse_file(orr_span bytes, const char *label, orr_model *o
 
 /* ---- writing ---- */
 
-typedef struct text_end {
-    char *out;
-    size_t size, used;
-} text_end;
-
-ORR_PRINTF(2, 3) static void put(text_end *t, const char *fmt, ...)
-{
-    const size_t at = t->used < t->size ? t->used : t->size;
-    va_list args;
-    va_start(args, fmt);
-    const int n = vsnprintf(t->out + at, t->size - at, fmt, args);
-    va_end(args);
-    t->used += n > 0 ? (size_t)n : 0;
-}
-
 /* The two notations differ in signs only. */
 typedef struct notation {
     const char *head, *before_key, *behind_key, *quote, *behind, *foot;
@@ -215,30 +201,30 @@ static const notation json = {
     "{\"format\": \"orrery-model\", \"version\": 1, \"name\": ", ", \"", "\": ", "\"", "", "}"};
 
 /* What is zero, false or the first word is what the reader starts from. */
-static void put_field(text_end *t, const notation *n, const orr_model *m, const model_field *f)
+static void put_field(orr_pen *t, const notation *n, const orr_model *m, const model_field *f)
 {
     const uint64_t v = model_get(m, f);
     if (v == 0)
         return;
-    put(t, "%s%s%s", n->before_key, f->key, n->behind_key);
+    orr_pen_put(t, "%s%s%s", n->before_key, f->key, n->behind_key);
     if (f->kind == MODEL_NUMBER)
-        put(t, "%" PRIu64, v);
+        orr_pen_put(t, "%" PRIu64, v);
     else if (f->kind == MODEL_FLAG)
-        put(t, "true");
+        orr_pen_put(t, "true");
     else if (f->kind == MODEL_LETTERS)
-        put(t, "\"%s\"", (const char *)m + f->at);
+        orr_pen_put(t, "\"%s\"", (const char *)m + f->at);
     else
-        put(t, "%s%s%s", n->quote, f->words[v], n->quote);
-    put(t, "%s", n->behind);
+        orr_pen_put(t, "%s%s%s", n->quote, f->words[v], n->quote);
+    orr_pen_put(t, "%s", n->behind);
 }
 
 static size_t put_model(const orr_model *m, const notation *n, char *out, size_t size)
 {
-    text_end t = {.out = out, .size = size};
-    put(&t, "%s\"%s\"%s", n->head, m->name, n->behind);
+    orr_pen t = {.out = out, .size = size};
+    orr_pen_put(&t, "%s\"%s\"%s", n->head, m->name, n->behind);
     for (size_t i = 0; i < MODEL_FIELDS; i++)
         put_field(&t, n, m, model_field_at(i));
-    put(&t, "%s", n->foot);
+    orr_pen_put(&t, "%s", n->foot);
     return t.used;
 }
 

@@ -4,14 +4,13 @@
  * What the file leaves out is the generation's.  Times have units; rates are parts of a port's
  * rate, above 0 and at most 1, so that no file can make a collective faster than its cut. */
 #include "base/formats/yaml_fields.h"
+#include "base/text/pen.h"
 #include "models/collective/nccl/nccl_parts.h"
 
 #include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 static const double most_ns = 1e9; /* 1 s */
@@ -296,27 +295,13 @@ orr_code nccl_custom_parse(orr_span bytes, const char *label, nccl_custom *out, 
 
 /* ---- writing ---- */
 
-typedef struct custom_pen {
-    char *out;
-    size_t size, used;
-} custom_pen;
-
-ORR_PRINTF(2, 3) static void put(custom_pen *t, const char *fmt, ...)
+static void put_line(orr_pen *t, const char *word, const nccl_line *l)
 {
-    const size_t at = t->used < t->size ? t->used : t->size;
-    va_list args;
-    va_start(args, fmt);
-    const int n = vsnprintf(t->out + at, t->size - at, fmt, args);
-    va_end(args);
-    t->used += n > 0 ? (size_t)n : 0;
-}
-
-static void put_line(custom_pen *t, const char *word, const nccl_line *l)
-{
-    put(t, "%s:\n", word);
-    put(t, "  base: %.0fns\n  grow: %.0fns\n  step: %.0fns\n  step_grow: %.0fns\n", l->base_ns,
-        l->grow_ns, l->up_ns, l->up_grow_ns);
-    put(t, "  out_step: %.0fns\n  tree_step: %.0fns\n  rate: %.4f\n  ends: %.3f\n  drain: %.0fns\n",
+    orr_pen_put(t, "%s:\n", word);
+    orr_pen_put(t, "  base: %.0fns\n  grow: %.0fns\n  step: %.0fns\n  step_grow: %.0fns\n",
+                l->base_ns, l->grow_ns, l->up_ns, l->up_grow_ns);
+    orr_pen_put(
+        t, "  out_step: %.0fns\n  tree_step: %.0fns\n  rate: %.4f\n  ends: %.3f\n  drain: %.0fns\n",
         l->out_ns, l->tree_ns, l->rate, l->ends, l->drain_ns);
 }
 
@@ -324,25 +309,27 @@ size_t nccl_custom_text(const nccl_custom *c, char *out, size_t size)
 {
     static const char *const classes[] = {"small", "middle", "large"};
     const nccl_constants *k = &c->k;
-    custom_pen t = {out, size, 0};
+    orr_pen t = {out, size, 0};
     if (c->name[0])
-        put(&t, "name: \"%s\"\n", c->name);
-    put(&t, "generation: %s\nchannels: %" PRIu32 "\n", generation_words[c->generation],
-        k->channels);
-    put(&t, "latency: %.0fns\nout_latency: %.0fns\n", k->up_latency_ns, k->out_latency_ns);
+        orr_pen_put(&t, "name: \"%s\"\n", c->name);
+    orr_pen_put(&t, "generation: %s\nchannels: %" PRIu32 "\n", generation_words[c->generation],
+                k->channels);
+    orr_pen_put(&t, "latency: %.0fns\nout_latency: %.0fns\n", k->up_latency_ns, k->out_latency_ns);
     for (int p = 0; p < NCCL_PROTOCOLS; p++)
         put_line(&t, nccl_protocol_words[p], &k->line[p]);
-    put(&t, "out_rate: %.4f\n", k->out_rate);
-    put(&t,
+    orr_pen_put(&t, "out_rate: %.4f\n", k->out_rate);
+    orr_pen_put(
+        &t,
         "direct:\n  base: %.0fns\n  grow: %.0fns\n  peer: %.0fns\n  rate: %.4f\n  drain: %.0fns\n",
         k->direct_ns, k->direct_grow_ns, k->peer_ns, k->direct_rate, k->direct_drain_ns);
-    put(&t, "nvls:\n  base: %.0fns\n  turn: %.0fns\n  rate: %.4f\n", k->nvls_ns, k->nvls_loop_ns,
-        k->nvls_rate);
-    put(&t, "interval:\n");
+    orr_pen_put(&t, "nvls:\n  base: %.0fns\n  turn: %.0fns\n  rate: %.4f\n", k->nvls_ns,
+                k->nvls_loop_ns, k->nvls_rate);
+    orr_pen_put(&t, "interval:\n");
     for (int i = 0; i < 3; i++)
-        put(&t, "  %s: {low: %.3f, high: %.3f}\n", classes[i], k->spread[i].low, k->spread[i].high);
-    put(&t, "rows: %" PRIu32 "\nranks: %" PRIu32 "\n", k->rows, k->ranks_most);
+        orr_pen_put(&t, "  %s: {low: %.3f, high: %.3f}\n", classes[i], k->spread[i].low,
+                    k->spread[i].high);
+    orr_pen_put(&t, "rows: %" PRIu32 "\nranks: %" PRIu32 "\n", k->rows, k->ranks_most);
     if (k->bytes_most)
-        put(&t, "bytes: %" PRIu64 "B\n", k->bytes_most);
+        orr_pen_put(&t, "bytes: %" PRIu64 "B\n", k->bytes_most);
     return t.used;
 }

@@ -11,10 +11,9 @@
 
 #include "base/formats/yaml_fields.h"
 #include "base/io/input.h"
+#include "base/text/pen.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #define MHZ 1000000u
 #define GBPS 1000000000u
@@ -228,27 +227,6 @@ static orr_code take_unit(orr_yaml_value map, const unit_field *f, uint64_t *out
     return ORR_OK;
 }
 
-/* Names go into tables and messages: printable, and short enough for the field. */
-static orr_code take_text(
-    orr_yaml_value map, const char *key, char *out, size_t room, orr_error *err)
-{
-    orr_yaml_value v;
-    if (!orr_yaml_find(map, key, &v))
-        return ORR_OK;
-    const orr_where w = orr_yaml_where(v);
-    const orr_str s = orr_yaml_text(v);
-    bool is_fine = orr_yaml_type_of(v) == ORR_YAML_SCALAR && s.len > 0 && s.len < room;
-    for (size_t i = 0; is_fine && i < s.len; i++)
-        is_fine = s.ptr[i] >= ' ' && s.ptr[i] < 0x7F && s.ptr[i] != '"' && s.ptr[i] != '\\';
-    if (!is_fine)
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "%s: 1 to %zu plain characters were expected, without \" and \\", key,
-                        room - 1);
-    memcpy(out, s.ptr, s.len);
-    out[s.len] = '\0';
-    return ORR_OK;
-}
-
 static orr_code take_array(orr_yaml_value map, orr_hardware *hw, orr_error *err)
 {
     static const char *const needed[] = {"rows", "columns", "clock"};
@@ -295,9 +273,9 @@ static orr_code take_hardware(orr_yaml_value map, orr_hardware *hw, orr_error *e
                                        "overhead",      NULL};
     orr_code code = orr_yaml_check_keys(map, keys, err);
     if (!code)
-        code = take_text(map, "name", hw->name, sizeof hw->name, err);
+        code = orr_yaml_take_text(map, "name", hw->name, sizeof hw->name, err);
     if (!code)
-        code = take_text(map, "note", hw->note, sizeof hw->note, err);
+        code = orr_yaml_take_text(map, "note", hw->note, sizeof hw->note, err);
     if (!code)
         code = take_array(map, hw, err);
     return code ? code : take_rest(map, hw, err);
@@ -333,58 +311,21 @@ orr_code orr_hardware_read(const char *path, orr_hardware *out, orr_error *err)
 
 /* ---- the other way ---- */
 
-/* The largest unit in which the value is a whole number, so that reading it back gives the same. */
-typedef struct whole_unit {
-    uint64_t size;
-    const char *word;
-} whole_unit;
-
-static const whole_unit frequencies[] = {{1000000, "MHz"}, {1000, "kHz"}, {1, "Hz"}};
-static const whole_unit rates[] = {{1000000000, "GB/s"}, {1000000, "MB/s"}, {1, "B/s"}};
-static const whole_unit sizes[] = {{1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}};
-static const whole_unit times[] = {{1000000, "us"}, {1000, "ns"}, {1, "ps"}};
-
-typedef struct text_end {
-    char *out;
-    size_t size, used;
-} text_end;
-
-ORR_PRINTF(2, 3) static void put(text_end *t, const char *fmt, ...)
-{
-    const size_t at = t->used < t->size ? t->used : t->size;
-    va_list args;
-    va_start(args, fmt);
-    const int n = vsnprintf(t->out + at, t->size - at, fmt, args);
-    va_end(args);
-    t->used += n > 0 ? (size_t)n : 0;
-}
-
-/* A limit that is not there is left out. */
-static void put_unit(text_end *t, const char *key, uint64_t value, const whole_unit *units)
-{
-    size_t i = 0;
-    if (value == 0)
-        return;
-    while (value % units[i].size)
-        i++;
-    put(t, "%s: %" PRIu64 "%s\n", key, value / units[i].size, units[i].word);
-}
-
 size_t orr_hardware_text(const orr_hardware *hw, char *out, size_t size)
 {
-    text_end t = {.out = out, .size = size};
-    put(&t, "name: \"%s\"\n", hw->name);
+    orr_pen t = {.out = out, .size = size};
+    orr_pen_put(&t, "name: \"%s\"\n", hw->name);
     if (hw->note[0])
-        put(&t, "note: \"%s\"\n", hw->note);
-    put(&t, "arrays: %" PRIu64 "\nrows: %" PRIu64 "\ncolumns: %" PRIu64 "\ndataflow: %s\n",
-        hw->arrays, hw->rows, hw->columns, dataflows[hw->dataflow]);
-    put_unit(&t, "clock", hw->clock_hz, frequencies);
-    put_unit(&t, "memory_bandwidth", hw->memory_bandwidth, rates);
-    put_unit(&t, "input_buffer", hw->input_buffer, sizes);
-    put_unit(&t, "weight_buffer", hw->weight_buffer, sizes);
-    put_unit(&t, "output_buffer", hw->output_buffer, sizes);
+        orr_pen_put(&t, "note: \"%s\"\n", hw->note);
+    orr_pen_put(&t, "arrays: %" PRIu64 "\nrows: %" PRIu64 "\ncolumns: %" PRIu64 "\ndataflow: %s\n",
+                hw->arrays, hw->rows, hw->columns, dataflows[hw->dataflow]);
+    orr_pen_unit(&t, "clock", hw->clock_hz, orr_pen_frequencies);
+    orr_pen_unit(&t, "memory_bandwidth", hw->memory_bandwidth, orr_pen_rates);
+    orr_pen_unit(&t, "input_buffer", hw->input_buffer, orr_pen_sizes);
+    orr_pen_unit(&t, "weight_buffer", hw->weight_buffer, orr_pen_sizes);
+    orr_pen_unit(&t, "output_buffer", hw->output_buffer, orr_pen_sizes);
     if (hw->vector_width)
-        put(&t, "vector_width: %" PRIu64 "\n", hw->vector_width);
-    put_unit(&t, "overhead", (uint64_t)hw->overhead, times);
+        orr_pen_put(&t, "vector_width: %" PRIu64 "\n", hw->vector_width);
+    orr_pen_unit(&t, "overhead", (uint64_t)hw->overhead, orr_pen_times);
     return t.used;
 }
