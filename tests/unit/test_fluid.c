@@ -109,6 +109,19 @@ TEST(test_fluid__links_are_shared_along_routes)
     net_run_close(&r);
 }
 
+/* One connection: the second message goes when the first is out, and a stranger takes his half from both. */
+TEST(test_fluid__messages_of_a_pair_go_one_after_the_other)
+{
+    open_switch(3, 0);
+    const uint32_t a = net_run_send(&r, 0, 0, 1, 1000), b = net_run_send(&r, 0, 0, 1, 1000),
+                   c = net_run_send(&r, 0, 0, 2, 1500);
+    CHECK_EQ_U(net_run_all(&r), ORR_OK);
+    CHECK_EQ_U(r.arrived[a], 2000); /* half of the port, which carries 1 byte per ns */
+    CHECK_EQ_U(r.arrived[c], 3000);
+    CHECK_EQ_U(r.arrived[b], 3500); /* from 2,000 on; alone from 3,000 on */
+    net_run_close(&r);
+}
+
 /* ---- random traffic ---- */
 
 enum { RANKS = 12, FLOWS = 80 };
@@ -119,6 +132,16 @@ typedef struct job {
     bool is_over;
 } job;
 
+/* Not begun, or behind an earlier message of its connection. */
+static bool is_waiting(const job *j, int i, double now)
+{
+    bool waits = j[i].start > now;
+    for (int k = 0; k < FLOWS; k++)
+        waits |= !j[k].is_over && j[k].src == j[i].src && j[k].dst == j[i].dst &&
+                 (j[k].start < j[i].start || (j[k].start == j[i].start && k < i));
+    return waits;
+}
+
 /* By the book: raise all rates together, stop those whose port is full, until all have stopped. */
 static void rates_by_the_book(job *j, double now)
 {
@@ -127,7 +150,7 @@ static void rates_by_the_book(job *j, double now)
     for (int p = 0; p < 2 * RANKS; p++)
         left[p] = 1;
     for (int i = 0; i < FLOWS; i++)
-        is_fixed[i] = j[i].is_over || j[i].start > now;
+        is_fixed[i] = j[i].is_over || is_waiting(j, i, now);
     for (;;) {
         double least = INFINITY;
         int port = -1;
@@ -161,20 +184,25 @@ static void run_by_the_book(job *j)
     for (;;) {
         double next = INFINITY;
         rates_by_the_book(j, now);
-        for (int i = 0; i < FLOWS; i++)
-            if (!j[i].is_over)
-                next = fmin(next, j[i].start > now ? j[i].start : now + j[i].left / j[i].rate);
+        bool is_over[FLOWS];
+        for (int i = 0; i < FLOWS; i++) {
+            if (!j[i].is_over && j[i].start > now)
+                next = fmin(next, j[i].start);
+            else if (!j[i].is_over && !is_waiting(j, i, now))
+                next = fmin(next, now + j[i].left / j[i].rate);
+        }
         if (isinf(next))
             return;
         for (int i = 0; i < FLOWS; i++) {
-            if (j[i].is_over || j[i].start > now)
+            is_over[i] = j[i].is_over;
+            if (j[i].is_over || is_waiting(j, i, now))
                 continue;
             j[i].left -= j[i].rate * (next - now);
-            if (j[i].left < 1e-6) {
-                j[i].is_over = true;
-                j[i].end = next;
-            }
+            is_over[i] = j[i].left < 1e-6;
+            j[i].end = next;
         }
+        for (int i = 0; i < FLOWS; i++)
+            j[i].is_over = is_over[i];
         now = next;
     }
 }
@@ -220,6 +248,7 @@ int main(void)
         RUN(test_fluid__rates_change_when_flows_come_and_go),
         RUN(test_fluid__dimensions_are_crossed_while_bytes_come_in),
         RUN(test_fluid__links_are_shared_along_routes),
+        RUN(test_fluid__messages_of_a_pair_go_one_after_the_other),
         RUN(test_fluid__random_traffic_is_shared_by_the_book),
     };
     return RUN_ALL(tests);

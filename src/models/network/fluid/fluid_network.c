@@ -16,11 +16,14 @@ typedef struct route {
     uint64_t hash[2];
 } route;
 
-/* A message on its way. */
+/* A message on its way, or one that waits until its connection has sent what came before it. */
 typedef struct letter {
     uint64_t token;
     uint64_t latency;
-    uint32_t next; /* free */
+    uint64_t pair;
+    double bytes, most;
+    uint32_t route;
+    uint32_t next; /* of the same pair; or free */
 } letter;
 
 struct fluid_network {
@@ -32,6 +35,7 @@ struct fluid_network {
     size_t route_count, route_room;
     orr_map *by_pair; /* pair -> route, where a pair has one; else how many messages it has had */
     orr_map *by_hash; /* of the resources -> route */
+    orr_map *latest;  /* pair -> its latest message that is not through */
     letter *letters;
     size_t letter_count, letter_room;
     uint32_t free_letter;
@@ -65,6 +69,7 @@ static void fluid_network_destroy(void *net)
     fluid_destroy(n->f);
     orr_map_destroy(n->by_pair);
     orr_map_destroy(n->by_hash);
+    orr_map_destroy(n->latest);
     orr_free(n->routes);
     orr_free(n->letters);
     orr_free(n);
@@ -81,8 +86,9 @@ static orr_code fluid_network_create(const orr_net_config *cfg, void **out, orr_
     n->f = fluid_create();
     n->by_pair = orr_map_create(0);
     n->by_hash = orr_map_create(0);
-    orr_code code = n->f && n->by_pair && n->by_hash ? fluid_paths_init(&n->paths, cfg, n->f, err)
-                                                     : orr_no_memory(err);
+    n->latest = orr_map_create(0);
+    const bool has_memory = n->f && n->by_pair && n->by_hash && n->latest;
+    orr_code code = has_memory ? fluid_paths_init(&n->paths, cfg, n->f, err) : orr_no_memory(err);
     n->paths.where = &n->where;
     if (code)
         fluid_network_destroy(n);
@@ -145,18 +151,38 @@ static orr_code route_of(fluid_network *n, const orr_message *m, uint32_t *out, 
 
 /* ---- messages ---- */
 
-static void arrive(void *net, uint64_t index)
+static void through(void *net, uint64_t index);
+
+static bool start_letter(fluid_network *n, uint32_t index)
+{
+    const letter *l = &n->letters[index];
+    return fluid_start(n->f, n->sim, n->routes[l->route].use, l->bytes, l->most, through, n, index);
+}
+
+/* Its last byte has left: the next of its pair may go. */
+static void through(void *net, uint64_t index)
 {
     fluid_network *n = net;
     const letter one = n->letters[index];
+    bool ok = true;
+    if (one.next != FLUID_NONE)
+        ok = start_letter(n, one.next);
+    else
+        orr_map_remove(n->latest, one.pair);
     n->letters[index].next = n->free_letter;
     n->free_letter = (uint32_t)index;
     orr__net_deliver_after(n->sim, one.latency, one.token);
+    if (!ok) {
+        orr_error err;
+        orr_no_memory(&err);
+        orr_net_fail(n->sim, &err);
+    }
 }
 
 static orr_code fluid_network_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
 {
     fluid_network *n = net;
+    const uint64_t pair = (uint64_t)m->src << 32 | m->dst;
     uint32_t r, i = n->free_letter;
     n->sim = sim;
     const orr_code code = route_of(n, m, &r, err);
@@ -172,8 +198,19 @@ static orr_code fluid_network_send(void *net, orr_net *sim, const orr_message *m
     double latency = n->routes[r].latency, most = INFINITY;
     if (n->price)
         n->price(n->price_context, m, &latency, &most);
-    n->letters[i] = (letter){.token = m->token, .latency = (uint64_t)llround(latency)};
-    if (!fluid_start(n->f, sim, n->routes[r].use, (double)m->size, most, arrive, n, i))
+    n->letters[i] = (letter){.token = m->token,
+                             .latency = (uint64_t)llround(latency),
+                             .pair = pair,
+                             .bytes = (double)m->size,
+                             .most = most,
+                             .route = r,
+                             .next = FLUID_NONE};
+    const uint32_t before = orr_map_find(n->latest, pair, FLUID_NONE);
+    if (!orr_map_put(n->latest, pair, i, NULL))
+        return orr_no_memory(err);
+    if (before != FLUID_NONE)
+        n->letters[before].next = i;
+    else if (!start_letter(n, i))
         return orr_no_memory(err);
     return ORR_OK;
 }

@@ -29,8 +29,41 @@ static bool add_dims(fluid_paths *p, const orr_net_config *cfg)
     return true;
 }
 
+/* Packets know cables: the ports of a device stand in the order of its cables, and a hash picks one of them.  The place
+ * of a link is that of its cable: the link from the lower device to the higher, the n-th for the n-th back. */
+static bool number_cables(fluid_paths *p)
+{
+    const orr__topology *t = p->t;
+    const uint64_t devices = orr__topology_devices(t);
+    orr_map *last = orr_map_create(0); /* ends -> the latest link up that has no link back yet */
+    uint32_t *before = orr_alloc(t->link_count + 1, sizeof *before); /* of the same ends */
+    bool ok = last && before && (p->cable = orr_alloc(t->link_count + 1, sizeof *p->cable));
+    for (size_t i = t->link_count; i-- > 0 && ok;) { /* so that the first is found first */
+        const orr__wire *l = &t->links[i];
+        p->cable[i] = (uint32_t)i;
+        if (l->from > l->to)
+            continue;
+        before[i] = orr_map_find(last, l->from * devices + l->to, NONE);
+        ok = orr_map_put(last, l->from * devices + l->to, (uint32_t)i, NULL);
+    }
+    for (size_t i = 0; i < t->link_count && ok; i++) {
+        const orr__wire *l = &t->links[i];
+        const uint64_t ends = l->to * devices + l->from;
+        const uint32_t up = l->from > l->to ? orr_map_find(last, ends, NONE) : NONE;
+        if (up == NONE)
+            continue;
+        p->cable[i] = up;
+        ok = orr_map_put(last, ends, before[up], NULL);
+    }
+    orr_map_destroy(last);
+    orr_free(before);
+    return ok;
+}
+
 static orr_code add_links(fluid_paths *p, orr_error *err)
 {
+    if (!number_cables(p))
+        return orr_no_memory(err);
     for (size_t i = 0; i < p->t->link_count; i++)
         if (fluid_add(p->f, p->t->links[i].speed, 1) == FLUID_NONE)
             return orr_no_memory(err);
@@ -53,6 +86,7 @@ void fluid_paths_fini(fluid_paths *p)
     orr__routes_destroy(p->routes);
     orr_free(p->parts);
     orr_free(p->pair_of);
+    orr_free(p->cable);
 }
 
 static bool add_part(fluid_paths *p, uint32_t resource, double share)
@@ -136,6 +170,21 @@ static orr_code fail_route(const fluid_paths *p, uint32_t src, uint32_t dst, orr
 
 enum { MOST_WAYS = 256 };
 
+/* The links that begin a shortest route, in the order of their cables.  They are few, and nearly in order. */
+static uint32_t find_ways(
+    fluid_paths *p, uint32_t at, uint32_t dst, uint32_t ways[MOST_WAYS], orr_error *err)
+{
+    const uint32_t count = orr__routes_choices(p->routes, at, dst, ways, MOST_WAYS, err);
+    for (uint32_t i = 1; i < count && p->t->routing != ORR__ROUTE_FIRST; i++) {
+        const uint32_t one = ways[i];
+        uint32_t j = i;
+        for (; j && p->cable[one] < p->cable[ways[j - 1]]; j--)
+            ways[j] = ways[j - 1];
+        ways[j] = one;
+    }
+    return count;
+}
+
 /* One route: at each device the hash of addresses and ports chooses, as in the packet engine. */
 static orr_code add_route(fluid_paths *p,
                           uint32_t src,
@@ -149,7 +198,7 @@ static orr_code add_route(fluid_paths *p,
     for (uint32_t hops = 0; hops < MOST_HOPS; hops++) {
         if (at == dst)
             return ORR_OK;
-        const uint32_t count = orr__routes_choices(p->routes, at, dst, ways, MOST_WAYS, err);
+        const uint32_t count = find_ways(p, at, dst, ways, err);
         if (count == 0)
             return fail_route(p, src, dst, err);
         const uint32_t seed = at == src ? NET_ECMP_HOST_SEED : at;

@@ -27,6 +27,7 @@ typedef struct fluid_paths {
     const uint32_t *stands_for; /* by rank: whose ports stand for its own; NULL: they do */
     const orr__topology *t;     /* NULL: dimensions.  A link has its own number here. */
     orr__routes *routes;
+    uint32_t *cable; /* by link: its place among those of a device */
     const orr_where *where;
     fluid_part *parts;
     size_t part_count, part_room;

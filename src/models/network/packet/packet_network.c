@@ -108,7 +108,11 @@ static orr_code packet_create(const orr_net_config *cfg, void **out, orr_error *
 static orr_code packet_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
 {
     packet_net *n = net;
-    const fab_send_request r = {.src = m->src, .dst = m->dst, .size = m->size, .token = m->token};
+    const fab_send_request r = {.src = m->src,
+                                .dst = m->dst,
+                                .size = m->size,
+                                .token = m->token,
+                                .in_order = n->rules->keeps_order};
     (void)sim; /* the one that asked for the events */
     if (m->size > n->rules->largest_message)
         return orr_fail(err, ORR_EINPUT, NULL,

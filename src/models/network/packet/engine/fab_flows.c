@@ -37,8 +37,9 @@ static uint32_t make_flow(fab *f, const fab_send_request *r)
     const uint64_t pair = (uint64_t)r->src << 32 | r->dst;
     const uint32_t before = orr_map_find(f->pair_ports, pair, 0);
     const uint32_t id = new_flow(f);
+    const uint32_t before_it = r->in_order ? orr_map_find(f->pair_last, pair, FAB_NONE) : FAB_NONE;
     if (id == FAB_NONE || !orr_map_put(f->pair_ports, pair, before + 1, NULL) ||
-        !fab_tell_flow_made(f, id))
+        (r->in_order && !orr_map_put(f->pair_last, pair, id, NULL)) || !fab_tell_flow_made(f, id))
         return FAB_NONE;
     f->flows[id] = (fab_flow){.size = r->size,
                               .size_rx = r->size,
@@ -49,6 +50,8 @@ static uint32_t make_flow(fab *f, const fab_send_request *r)
                               .class = r->class ? r->class : FAB_FLOW_CLASS,
                               .is_used = true,
                               .timeout = FAB_NO_EVENT,
+                              .before = before_it,
+                              .after = FAB_NONE,
                               .token = r->token,
                               .number = f->figures.flows++};
     f->under_way++;

@@ -146,6 +146,11 @@ static void send_packet(fab *f, fab_port *p, uint32_t flow)
     fab_nic_pace(f, flow, p->busy_until);
     if (f->rules.has_timeouts)
         arm_timeout(f, flow);
+    if (w->after != FAB_NONE && w->highest >= w->size) {
+        const uint32_t next = w->after;
+        w->after = FAB_NONE;
+        fab_host_ready(f, next);
+    }
 }
 
 /* A pause holds no pause frames, or hosts that pause each other would wait forever; the reference
@@ -175,6 +180,8 @@ static bool send_ack_waiting(fab *f, fab_port *p, fab_nic *n)
     if (f->watch.hears & FAB_HEARS_FRAMES)
         fab_tell_frame(f, p, &f->frames[frame], FAB_FRAME_DEQUEUED, 0);
     p->bytes_sent += f->frames[frame].size;
+    if (f->rules.forwards_in_turn)
+        n->has_forwarded = f->frames[frame].kind == FAB_FRAME_DATA;
     fab_port_transmit(f, p, frame);
     return true;
 }
@@ -187,6 +194,13 @@ static void sleep_until_next(fab *f, fab_port *p, const fab_nic *n)
         wake_at(f, p, at);
 }
 
+/* Of what passes through and its own a host sends a packet each; or what passes through could keep it waiting. */
+static bool is_own_turn(const fab *f, const fab_nic *n)
+{
+    return n->has_forwarded && n->ack_head != FAB_NONE &&
+           f->frames[n->ack_head].kind == FAB_FRAME_DATA;
+}
+
 /* packet-network.md 6.5. */
 void fab_host_try(fab *f, fab_port *p)
 {
@@ -197,12 +211,16 @@ void fab_host_try(fab *f, fab_port *p)
         fab_port_await(f, p);
         return;
     }
-    if (!send_ack_waiting(f, p, n)) {
-        const uint32_t flow = fab_nic_choose(f, p);
+    uint32_t flow = is_own_turn(f, n) ? fab_nic_choose(f, p) : FAB_NONE;
+    if (flow == FAB_NONE && !send_ack_waiting(f, p, n)) {
+        flow = fab_nic_choose(f, p);
         if (flow == FAB_NONE) {
             sleep_until_next(f, p, n);
             return;
         }
+    }
+    if (flow != FAB_NONE) {
+        n->has_forwarded = false;
         send_packet(f, p, flow);
     }
     if (n->count || n->ack_head != FAB_NONE)
@@ -230,10 +248,26 @@ static bool can_fill_chunk(const fab *f, const fab_flow *w)
            w->size <= reach || f->config.chunk <= reach;
 }
 
+/* What its connection has to send first is not out yet.  A slot may have gone to another flow since. */
+static bool waits_its_turn(fab *f, uint32_t flow)
+{
+    fab_flow *w = &f->flows[flow];
+    fab_flow *before = w->before != FAB_NONE ? &f->flows[w->before] : NULL;
+    w->before = FAB_NONE;
+    if (!before || before == w || !before->is_used || before->src != w->src ||
+        before->dst != w->dst || before->highest >= before->size)
+        return false;
+    before->after = flow;
+    w->started_at = f->now;
+    return true;
+}
+
 void fab_host_ready(fab *f, uint32_t flow)
 {
     fab_flow *w = &f->flows[flow];
     fab_path path;
+    if (waits_its_turn(f, flow))
+        return;
     const bool has_route = choose_nics(f, w) && fab_find_path(f, w->src, w->dst, &path);
     if (f->lanes) {
         fab_need_routes(f, w->src);
@@ -262,7 +296,9 @@ void fab_host_ready(fab *f, uint32_t flow)
         return;
     }
     w->rate = w->line_rate = f->ports[w->port].rate;
-    w->started_at = w->next_at = w->last_sent_at = f->now;
+    if (!w->started_at) /* it may have waited for its turn */
+        w->started_at = f->now;
+    w->next_at = w->last_sent_at = f->now;
     if (f->config.selective && !fab_selective_start(f, flow)) {
         fab_fail(f, ORR_ENOMEM, "out of memory");
         return;

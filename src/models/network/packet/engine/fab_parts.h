@@ -158,6 +158,7 @@ typedef struct fab_nic {
     uint32_t pauses_made;
     uint8_t pause_class; /* of the latest pause it asked for */
     bool is_between_pauses;
+    bool has_forwarded; /* the packet sent last was of another host */
 } fab_nic;
 
 /* ---- flows ---- */
@@ -211,6 +212,8 @@ typedef struct fab_flow {
     uint64_t gained;   /* bits set in `got` */
     uint32_t ack_port; /* its NIC */
     bool has_arrived;
+    /* The sender: messages of one connection go in order (fab_send_request.in_order). */
+    uint32_t before, after; /* FAB_NONE: none */
     /* The sender, seldom. */
     _Alignas(64) uint64_t started_at;
     uint64_t token;

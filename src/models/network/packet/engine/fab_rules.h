@@ -47,15 +47,19 @@ typedef struct fab_rules {
     /* the receiver has a message when the sender has its last ACK [3] */
     bool tells_receiver_at_ack;
     bool acks_all_after_first; /* L2_ACK_INTERVAL counts once; then every packet is ACKed [4] */
-    bool has_timeouts;         /* retransmission timer [5] */
-    bool acks_duplicates;      /* the ACK of what has arrived before may be lost [5] */
-    bool accepts_overlap;      /* a packet may begin with bytes that have arrived before */
-    bool skips_acked;          /* what an ACK covers is not sent again */
+    /* messages from a rank to another are one connection, as a queue pair is: one after the other [19] */
+    bool keeps_order;
+    bool has_timeouts;    /* retransmission timer [5] */
+    bool acks_duplicates; /* the ACK of what has arrived before may be lost [5] */
+    bool accepts_overlap; /* a packet may begin with bytes that have arrived before */
+    bool skips_acked;     /* what an ACK covers is not sent again */
     /* when a flow is done its receiver's state begins again (packet-network.md 6.1) */
     bool forgets_receiver;
     bool completes_chunks; /* L2_BACK_TO_ZERO: windows and the last bytes fit its chunks */
     /* one pause, of class 3 or 0, holds all that is not data (packet-network.md 6.5) */
     bool holds_all_acks;
+    /* a host that passes packets on sends them and its own in turn, not its own last [13] */
+    bool forwards_in_turn;
     bool acks_high_in_switches; /* ACK_HIGH_PRIO reaches switches [12] */
     /* a pause that a host asked for ends even if the resume is lost [18] */
     bool host_pauses_expire;

@@ -306,7 +306,8 @@ static orr_code build(fab *f, const orr__cabling *c, orr_error *err)
         return orr_no_memory(err);
     place_ports(f, c);
     f->pair_ports = orr_map_create(64);
-    if (!f->pair_ports || !make_nics(f) || !make_losses(f, c))
+    f->pair_last = orr_map_create(64);
+    if (!f->pair_ports || !f->pair_last || !make_nics(f) || !make_losses(f, c))
         return orr_no_memory(err);
     orr_code code = fab_find_routes(f, err);
     if (code)
@@ -377,6 +378,7 @@ void fab_destroy(fab *f)
         fab_nic_fini(&f->nics[i]);
     fab_routes_free(f->routes);
     orr_map_destroy(f->pair_ports);
+    orr_map_destroy(f->pair_last);
     fab_wheel_fini(&f->wheel);
     for (uint32_t i = 0; f->ports && i < f->port_count; i++)
         orr_free(f->ports[i].wire);

@@ -28,6 +28,7 @@ typedef struct fab_send_request {
     uint64_t token;
     uint16_t port; /* of the destination; 0: FAB_FLOW_PORT */
     uint8_t class; /* 0: FAB_FLOW_CLASS */
+    bool in_order; /* not before what src has sent to dst in this way */
 } fab_send_request;
 
 /* Who is told what; functions may be NULL. */

@@ -119,6 +119,7 @@ struct fab {
     uint32_t *chains; /* FAB_CHAIN_MOST per port: by depth, the port its last such pause was for */
     fab_routes *routes;
     orr_map *pair_ports; /* how many flows a pair of hosts has had */
+    orr_map *pair_last;  /* its latest that goes in order */
     struct {             /* address space of the above: nothing ever moves */
         orr_reserve frames, hops, flows, states;
         orr_reserve ports; /* with queues and events */
