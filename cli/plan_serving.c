@@ -57,7 +57,8 @@ static void print_text(const cli_context *c,
             printf(" %10.4f", p->usd_per_mtoken);
         printf("  %u replica%s of tp %u pp %u", p->ranks.dp, p->ranks.dp == 1 ? "" : "s",
                p->ranks.tp, p->ranks.pp);
-        printf(p->ranks.ep > 1 ? ", ep %u" : "", p->ranks.ep);
+        if (p->ranks.ep > 1)
+            printf(", ep %u", p->ranks.ep);
         printf(", %llu sequences together\n", (unsigned long long)p->max_batch);
     }
     printf("\nto reproduce plan 1:\n  ");

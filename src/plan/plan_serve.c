@@ -161,10 +161,10 @@ orr_code orr_plan_serve(const orr_plan_serve_options *opt,
         return orr_because(err, code, "--machine %s", opt->machine);
     const uint32_t n = orr_machine_devices(&x.machine);
     bool ok = true;
-    for (uint32_t tp = 1; tp <= n; tp++)
-        for (uint32_t pp = 1; ok && n % tp == 0 && pp <= n / tp; pp++)
-            if (n / tp % pp == 0 && pp <= opt->model->layers)
-                ok = add_ranks(&x, n, tp, pp);
+    for (uint64_t tp = 1; tp; tp = search_next_divisor(n, tp))
+        for (uint64_t pp = 1; ok && pp && pp <= opt->model->layers;
+             pp = search_next_divisor(n / tp, pp))
+            ok = add_ranks(&x, n, (uint32_t)tp, (uint32_t)pp);
     code = ok ? orr_pool_for(opt->threads, x.count, try_one, &x, err) : orr_no_memory(err);
     if (!code)
         code = keep_good(&x, err);

@@ -52,6 +52,9 @@ struct orr_plan_search {
 /* The options of orr_llm_training that a candidate stands for. */
 orr_llm_options search_options(const orr_plan_search *s, const search_candidate *c);
 
+/* The next larger divisor of n; 0: there is none.  All of them cost the root of n. */
+uint64_t search_next_divisor(uint64_t n, uint64_t after);
+
 /* What orr_llm_complete fills in, for options that it has accepted before. */
 void search_fill_in(orr_llm_options *o);
 

@@ -278,7 +278,7 @@ static void become_worker(sweep_job *j, int fd, int words, const swp_worker_opti
         close(j->listener);
     if (words >= 0)
         dup2(words, STDERR_FILENO);
-    _exit(swp_worker_serve(j->s, fd, o));
+    _exit((int)swp_worker_serve(j->s, fd, o));
 }
 
 static orr_code add_peer(sweep_job *j, sweep_peer p)

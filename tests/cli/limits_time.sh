@@ -18,3 +18,10 @@ printf '{"scheduling-policy": "LIFO", "local-mem-bw": 1600, "preferred-dataset-s
 t run big -s sys.json -t net.yml --ranks-file ranks.yml
 { printf 'arrival_us,prompt,output\n0,1,1\n40,21,65536\n'; } >requests.csv
 t serve llama-3-8b -r requests.csv --chunk 512 | grep -c .
+for old in v1 v2 v3; do
+    t scalesim -c a.cfg -t filters.csv --compat $old -o old
+done
+first() { orrery -q "$@" 2>&1 | head -1 | cut -c1-60; }
+first stage llama-3-8b --layers 1000000000
+first plan llama-3-8b --machine dgx-h100:4 --batch 1000000007 --seq 8192
+first plan llama-3-8b --machine dgx-h100:4 --batch 2147483646 --seq 8192

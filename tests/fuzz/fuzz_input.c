@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_input.c - any bytes as a file: plain, gzip or zstd, whole and piece by piece.
  *
- * Both ways give the same bytes or are both refused, with words; a plain file gives what is in it.
+ * Both ways give the same bytes or are both refused, with words; and so does a pipe, which cannot be looked at
+ * twice: a reader that peeks at its kind first puts it back.
  * Unpacked, an input has at most MOST bytes here, so that a bomb costs nothing. */
 #include "fuzz_trace.h"
 
 #include "base/io/input.h"
 
-enum { MOST = 1 << 20 };
+enum { MOST = 1 << 20, PIPE = 1 << 12 };
 
 /* By a stream, in pieces of odd sizes.  False: refused, or larger than MOST. */
 static bool read_stream(const char *path, uint8_t *to, size_t *len)
@@ -41,6 +42,36 @@ static bool read_stream(const char *path, uint8_t *to, size_t *len)
     return false;
 }
 
+/* The bytes through a pipe, whose writing end is closed: at most what a pipe holds. */
+static void read_pipe(orr_span in, bool was_read, orr_span want)
+{
+    char path[64];
+    orr_stream *s;
+    orr_input *all;
+    orr_span piece;
+    orr_error err = {0};
+    int ends[2];
+    REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+    REQUIRE(in.len == 0 || write(ends[1], in.ptr, in.len) == (ssize_t)in.len);
+    REQUIRE(close(ends[1]) == 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    if (orr_stream_open(path, &s, &err) == ORR_OK) {
+        const orr_code code = orr_stream_peek(s, 16, &piece, &err);
+        orr_stream_put_back(s);
+        REQUIRE(!code || err.message[0]);
+    }
+    const orr_code code = orr_input_open(path, &all, &err);
+    REQUIRE((code == ORR_OK) == was_read);
+    if (!code) {
+        const orr_span got = orr_input_bytes(all);
+        REQUIRE(got.len == want.len && (got.len == 0 || memcmp(got.ptr, want.ptr, got.len) == 0));
+        orr_input_close(all);
+    } else {
+        REQUIRE(err.message[0]);
+    }
+    REQUIRE(close(ends[0]) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t bytes[MOST];
@@ -53,6 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const bool is_read = read_stream(path, bytes, &len);
     if (!is_read && len + 4100 > MOST)
         return 0; /* large: the whole of it is not wanted */
+    if (size <= PIPE)
+        read_pipe((orr_span){data, size}, is_read, (orr_span){bytes, len});
     const orr_code code = orr_input_open(path, &in, &err);
     REQUIRE((code == ORR_OK) == is_read);
     if (code) {

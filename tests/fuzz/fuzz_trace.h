@@ -54,6 +54,28 @@ static inline const char *fuzz_file(int slot, const uint8_t *data, size_t size)
     return paths[slot];
 }
 
+static inline void fuzz_remove_shm(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/dev/shm/orrery_fuzz.%ld", (long)getpid());
+    unlink(path);
+}
+
+/* A file with a name, in memory: for libraries that open a path twice or look at what it is.  The same path
+ * each time. */
+static inline const char *fuzz_shm_file(const uint8_t *data, size_t size)
+{
+    static char path[64];
+    static int fd = -1;
+    if (fd < 0) {
+        snprintf(path, sizeof path, "/dev/shm/orrery_fuzz.%ld", (long)getpid());
+        fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        REQUIRE(fd >= 0 && atexit(fuzz_remove_shm) == 0);
+    }
+    REQUIRE(ftruncate(fd, 0) == 0 && (size == 0 || pwrite(fd, data, size, 0) == (ssize_t)size));
+    return path;
+}
+
 typedef struct fuzz_sink {
     char path[64];
     int read_end;

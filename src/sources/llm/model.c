@@ -959,6 +959,9 @@ orr_code orr_model_resize(orr_model *m, const orr_model_sizes *sizes, orr_error 
     }
     if (!is_changed)
         return ORR_OK;
+    if (m->layers > MODEL_MOST_LAYERS)
+        return orr_fail(err, ORR_EUSAGE, NULL, "%" PRIu64 " layers are more than %u", m->layers,
+                        MODEL_MOST_LAYERS);
     if (fills && m->hidden % m->heads)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "a width of %" PRIu64 " does not divide evenly into %" PRIu64 " heads",

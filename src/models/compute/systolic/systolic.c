@@ -10,6 +10,7 @@
 
 #define MOST_SIZE ((uint64_t)1 << 32)
 #define MOST_WORK ((uint64_t)1 << 62)
+#define MOST_FOLLOWED ((uint64_t)1 << 33) /* some 20 s */
 
 const orr_rules_systolic *orr__systolic_rules(const orr_rules_systolic *rules)
 {
@@ -152,7 +153,7 @@ orr_code orr_systolic_run(const orr_systolic_array *a,
                           orr_error *err)
 {
     orr__systolic s;
-    uint64_t cycles;
+    uint64_t cycles = 0;
     *out = (orr_systolic_result){0};
     rules = orr__systolic_rules(rules);
     orr_code code = orr__systolic_check(a, l, rules, &s, err);
@@ -160,6 +161,13 @@ orr_code orr_systolic_run(const orr_systolic_array *a,
         code = check_cycles(&s, rules, &cycles, err);
     if (!code)
         code = check_buffers(a, rules, err);
+    /* Rules of old follow every cycle.  The programs themselves hold a row of a matrix for each, a terabyte here. */
+    if (!code && rules->run != orr__systolic_true_run && cycles > MOST_FOLLOWED)
+        code = orr_fail(
+            err, ORR_EINPUT, NULL,
+            "the layer takes %llu cycles: the old programs' way of counting is followed up to "
+            "2^33; sizes of ten digits are rarely meant",
+            (unsigned long long)cycles);
     if (code)
         return code;
     out->macs = s.E * s.T * s.N;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_search.c - a search for a plan of a small model: the first bytes say batch, length and devices, the rest is what is
+ * held fixed ("tp=2", one a line).  What is refused has words.  Legal plans are as many as are listed, those that fit no
+ * more; every plan uses all devices.  Simulations belong to fuzz_sim_traces: one search in 64 runs. */
+#include "fuzz_trace.h"
+
+#include <orrery/lab/plan.h>
+
+#include <math.h>
+
+enum { HEAD = 4, MOST_FIXED = 8 };
+
+static void fix(orr_plan_options *opt, const uint8_t *text, size_t len)
+{
+    char word[64];
+    orr_error err = {0};
+    for (size_t i = 0, from = 0, fixed = 0; i <= len && fixed < MOST_FIXED; i++) {
+        if (i < len && text[i] != '\n')
+            continue;
+        const size_t n = i - from < sizeof word - 1 ? i - from : sizeof word - 1;
+        memcpy(word, text + from, n);
+        word[n] = 0;
+        from = i + 1;
+        fixed++;
+        if (orr_plan_fix(opt, word, &err))
+            REQUIRE(err.message[0]);
+    }
+}
+
+static void run(orr_plan_search *s, uint32_t devices)
+{
+    orr_error err = {0};
+    if (orr_plan_search_run(s, &err)) {
+        REQUIRE(err.message[0]);
+        return;
+    }
+    for (size_t i = 0; i < orr_plan_count(s); i++) {
+        const orr_plan *p = orr_plan_at(s, i);
+        char words[512];
+        REQUIRE(isfinite(p->step_s) && p->step_s > 0 && p->bound_s <= p->step_s * 1.0001);
+        REQUIRE(p->options.tp * p->options.pp * p->options.dp * p->options.cp == devices);
+        REQUIRE(orr_plan_words(p, words, sizeof words) && orr_plan_command(p, words, sizeof words));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const orr_model *small;
+    static orr_model model;
+    static const uint64_t numbers[] = {0,  1,   2,   3,    4,    8,        12,         16,
+                                       64, 100, 128, 1024, 4096, 1u << 20, UINT32_MAX, UINT64_MAX};
+    static const uint32_t devices[] = {1, 2, 3, 4, 6, 8};
+    orr_plan_search *s = NULL;
+    orr_plan_counts n;
+    orr_error err = {0};
+    if (size < HEAD || size > 400)
+        return 0;
+    if (!small) {
+        small = orr_model_find("gpt2");
+        REQUIRE(small);
+        model = *small;
+        model.layers = 2;
+    }
+    orr_plan_options opt = {.size = sizeof opt,
+                            .model = &model,
+                            .machine = data[3] & 1 ? "dgx-a100" : "dgx-h100",
+                            .devices = devices[data[2] % 6],
+                            .batch = numbers[data[0] & 15],
+                            .seq = numbers[data[1] & 15],
+                            .goal = (orr_plan_goal)(data[3] >> 1 & 1),
+                            .top = 1,
+                            .threads = 1};
+    fix(&opt, data + HEAD, size - HEAD);
+    if (orr_plan_search_create(&opt, &s, &err)) {
+        REQUIRE(!s && err.message[0] && err.code != ORR_EBUG);
+        return 0;
+    }
+    orr_plan_search_counts(s, &n);
+    REQUIRE(n.legal && n.fitting <= n.legal);
+    if (data[3] >> 2 == 63)
+        run(s, opt.devices);
+    orr_plan_search_destroy(s);
+    return 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_sweep_db.c - any bytes as the database of a sweep that someone sent: its state, its table in every form, a plot.
+ * What is refused has words.  SQLite wants a path, so the bytes lie in a file of /dev/shm, which is memory. */
+#include "fuzz_trace.h"
+
+#include <orrery/lab/sweep.h>
+
+static void write_all(const orr_sweep_table *t)
+{
+    orr_error err = {0};
+    const orr_sweep_plot plot = {.x = "tp", .y = "simulated_ns"};
+    for (int format = ORR_SWEEP_TEXT; format <= ORR_SWEEP_HTML; format++)
+        if (orr_sweep_table_write(t, (orr_sweep_format)format, "/dev/null", &err))
+            REQUIRE(err.message[0]);
+    if (orr_sweep_table_plot(t, &plot, "/dev/null", &err))
+        REQUIRE(err.message[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const orr_sweep_query queries[] = {
+        {.size = sizeof(orr_sweep_query), .with_failed = true},
+        {.size = sizeof(orr_sweep_query),
+         .where = "tp > 0",
+         .sort = "-tp",
+         .by_goal = true,
+         .brief = true}};
+    const char *path = fuzz_shm_file(data, size);
+    orr_sweep_state state;
+    orr_sweep_table *t;
+    orr_error err = {0};
+    if (orr_sweep_status(path, &state, &err))
+        REQUIRE(err.message[0]);
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+        if (orr_sweep_table_open(path, &queries[i], &t, &err)) {
+            REQUIRE(err.message[0]);
+            continue;
+        }
+        if (i == 0)
+            write_all(t);
+        orr_sweep_table_close(t);
+    }
+    return 0;
+}
