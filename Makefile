@@ -11,7 +11,8 @@
 #     make python     the Python package: a wheel, installed into BUILD/python-venv, where its tests run
 #     make bench      the benchmarks
 #     make truth      what was measured beside what orrery says: prints errors, writes docs/truth.md
-#     make validate   measured collectives beside orrery nccl-tests: prints errors, writes docs/validation.md
+#     make validate   measured collectives and published training steps beside ours: prints errors and targets, writes
+#                     docs/validation.md, fails when a target is missed
 #     make fit-nccl   fits the constants of collectives to truth/collectives again (minutes)
 #     make docs       the pictures in docs/pictures, from reports made now (needs chromium and Node.js)
 #     make fuzz       each fuzz target for FUZZ_SECONDS=60
@@ -84,7 +85,6 @@ truth: all
 
 validate: all
 	@truth/collectives/validate.py --build $(BUILD) --write docs/validation.md --check
-	@truth/truth.py --build $(BUILD) --check --table megatron-2020 --table megatron-2021 --table korthikanti-2022 --table llama3
 
 fit-nccl: all
 	@tools/fit_nccl.py --build $(BUILD)
