@@ -13,7 +13,7 @@ typedef struct job {
     uint64_t batch;
     uint32_t ranks, inner; /* of the network: all, and those of a host */
     const char *algorithm; /* NULL: none is named, and the network is fluid */
-    uint32_t steps;        /* 0: 1 */
+    uint32_t steps;        /* in a row; 0: 1 */
     bool has_straggler;    /* one rank computes at 0.9 of the speed */
     orr_run_fold fold;
     uint32_t most; /* ranks simulated */
@@ -67,8 +67,7 @@ static void prepare(void *context)
                                  .ep = j->ep,
                                  .seq = 8192,
                                  .batch = j->batch,
-                                 .micro_batch = 1,
-                                 .steps = j->steps};
+                                 .micro_batch = 1};
     check(orr_model_load(j->model, &m, &err), &err);
     check(orr_llm_training(&m, &opt, &j->set, &err), &err);
 }
@@ -129,6 +128,7 @@ static double run(void *context)
                                    .dims = &net,
                                    .network = j->algorithm ? "unaware" : "fluid",
                                    .ranks_file = j->has_straggler ? ranks : NULL,
+                                   .steps = j->steps,
                                    .fold = j->fold};
     check(orr_run_create(&config, &r, &err), &err);
     check(orr_run_to_end(r, &err), &err);

@@ -231,6 +231,7 @@ static orr_code run_network(comparison *k, result *r, orr_error *err)
         config.ranks_file = cli_text(k->c, "ranks-file");
         config.queues_per_dim = (uint32_t)cli_count(k->c, "queues");
         config.rendezvous = cli_flag(k->c, "rendezvous");
+        config.steps = (uint32_t)cli_count(k->c, "steps");
     }
     if (!code)
         code = orr_run_create(&config, &run, err);
@@ -473,6 +474,8 @@ static const cli_option options[] = {
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1",
      .needs = ORR_RUN_SYSTEM},
     {"rendezvous", 0, NULL, "a message starts when its receiver is ready", .needs = ORR_RUN_SYSTEM},
+    {"steps", 0, "N", "run the traces so many times in a row; tables are of the last step",
+     CLI_COUNT, 1, 1000000, "1", .needs = ORR_RUN_SYSTEM},
     {"fold", 0, "auto|off|verify",
      "simulate ranks that do the same once; verify: and compare with every rank simulated",
      .fallback = "auto", .needs = ORR_RUN_SYSTEM},
@@ -685,11 +688,15 @@ static void say_fold(const orr_run *r)
 {
     const uint32_t all = orr_run_ranks(r), some = orr_run_ranks_simulated(r);
     const char *why = orr_run_fold_why(r);
+    const orr_run_steps steps = orr_run_steps_of(r);
+    char row[60] = "";
+    if (steps.asked > 1)
+        snprintf(row, sizeof row, ", %u of %u steps", steps.simulated, steps.asked);
     if (some < all)
-        fprintf(stderr, "folding: %u of %u ranks simulated%s%s\n", some, all,
+        fprintf(stderr, "folding: %u of %u ranks%s simulated%s%s\n", some, all, row,
                 *why ? "; split: " : "", why);
     else
-        fprintf(stderr, "folding: all %u ranks simulated%s%s\n", all, *why ? ": " : "", why);
+        fprintf(stderr, "folding: all %u ranks%s simulated%s%s\n", all, row, *why ? ": " : "", why);
 }
 
 orr_code cli_run_and_print(cli_context *c,
@@ -994,6 +1001,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .queues_per_dim = (uint32_t)cli_count(c, "queues"),
         .rendezvous = cli_flag(c, "rendezvous"),
         .fold = fold_wanted(c),
+        .steps = (uint32_t)cli_count(c, "steps"),
         .threads = (unsigned)cli_count(c, "threads"),
         .records = records_wanted(c),
         .path_steps = (uint32_t)cli_count(c, "critical-path"),

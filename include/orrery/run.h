@@ -206,6 +206,8 @@ typedef struct orr_run_config {
     double max_seconds;  /* of the clock on the wall, in orr_run_to_end */
     uint64_t max_bytes;  /* of memory, of the whole process */
     uint64_t max_events; /* the same run always stops at the same one */
+
+    uint32_t steps; /* traces: so many times in a row (orr_run_steps_of); 0: once */
 } orr_run_config;
 
 /* What an engine can do, as bits.  engine: "traces", "schedule" or "flows"; network: see
@@ -247,6 +249,14 @@ ORR_API uint32_t orr_run_finished(const orr_run *r); /* ranks that have finished
 /* How many ranks were simulated for all of them; and why not fewer, or what was verified ("": nothing to say). */
 ORR_API uint32_t orr_run_ranks_simulated(const orr_run *r);
 ORR_API const char *orr_run_fold_why(const orr_run *r);
+/* Several steps in a row (orr_run_config.steps): how long they take.  All other results are those of the last one, its
+ * times from when the first rank began it. */
+typedef struct orr_run_steps {
+    uint32_t asked, simulated; /* the others are like the last that was */
+    orr_ps total;              /* of all that were asked for */
+    orr_ps first, last; /* of one: until the last rank ended it, from the end of the one before */
+} orr_run_steps;
+ORR_API orr_run_steps orr_run_steps_of(const orr_run *r);
 /* Valid until the next call on this run.  NULL: there is no such rank. */
 ORR_API const orr_run_rank *orr_run_rank_at(orr_run *r, uint32_t rank);
 /* When the last rank or flow was done; of a run that is not over: now. */

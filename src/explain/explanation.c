@@ -48,7 +48,7 @@ struct orr_explanation {
     orr__run_facts *facts; /* NULL: flows */
     orr_report_option options[OPTIONS];
     size_t option_count;
-    const char *notes[ORR__FACTS_WARNINGS + 1];
+    const char *notes[ORR__FACTS_WARNINGS + 2];
     size_t note_count;
     char stall[sizeof((orr_error *)0)->message];
     const char *stall_lines[STALL_LINES];
@@ -244,6 +244,21 @@ static void add_system(orr_explanation *g, const orr_sim *s)
                orr_arena_print(a, "%llu ns", (unsigned long long)c->endpoint_delay));
 }
 
+/* What the page shows of several steps in a row. */
+static const char *note_of_steps(const orr__run_facts *f)
+{
+    const orr_sim_steps *s = &f->steps;
+    const char *text = orr_arena_print(
+        f->arena,
+        "The page shows step %u of %u in a row, which took %.6g s in all: the first %.6g ms, the last %.6g ms. "
+        "Throughput is that of the last step, which ranks begin and end at different times.",
+        s->asked, s->asked, (double)s->total / 1e9, (double)s->first / 1e6, (double)s->last / 1e6);
+    if (text && s->simulated < s->asked)
+        text = orr_arena_print(f->arena, "%s Steps %u to %u were the same and simulated once.",
+                               text, s->simulated, s->asked);
+    return text ? text : "";
+}
+
 static orr_code add_facts(orr_explanation *g)
 {
     const orr_sim *s = g->r->is.sim;
@@ -263,6 +278,8 @@ static orr_code add_facts(orr_explanation *g)
     add_system(g, s);
     if (!is_whole && !orr_run_stall(g->r))
         g->notes[g->note_count++] = stopped_note[0];
+    if (is_whole && g->facts->steps.asked > 1)
+        g->notes[g->note_count++] = note_of_steps(g->facts);
     for (size_t i = 0; i < g->facts->warning_count; i++)
         g->notes[g->note_count++] = g->facts->warnings[i];
     return ORR_OK;
@@ -298,6 +315,7 @@ static void fill_run(orr_explanation *g, const orr_explain_options *opt)
         .ranks = orr_run_ranks(g->r),
         .events = orr_run_events(g->r),
         .ranks_simulated = orr_run_ranks_simulated(g->r),
+        .step_ps = orr_run_steps_of(g->r).asked > 1 ? orr_run_steps_of(g->r).last : 0,
         .tokens = orr__metadata_of(orr_run_traces(g->r), "tokens"),
         .flops = orr__metadata_of(orr_run_traces(g->r), "model_flops"),
         .low_ns = g->facts ? (double)g->facts->interval.low_ns : 0,

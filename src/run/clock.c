@@ -20,6 +20,7 @@
 
 #include "base/memory/hash.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define NONE UINT32_MAX
@@ -413,4 +414,37 @@ void clk_stop(clk_clock *c)
 {
     c->has_failed = true;
     c->line.bound_at = c->line.bound_order = 0;
+}
+
+/* ---- what is pending ---- */
+
+static int by_tick(const void *a, const void *b)
+{
+    const orr_heap_entry *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+bool clk_visit(const clk_clock *c, clk_visitor visit, void *context)
+{
+    orr_heap_entry *ticks = orr_alloc(c->ticks.count + 1, sizeof *ticks);
+    bool ok = ticks != NULL;
+    size_t count = 0;
+    if (ok && c->running != NONE)
+        ticks[count++] = (orr_heap_entry){.key = c->line.now, .value = c->running};
+    for (size_t i = 0; ok && i < c->ticks.count; i++)
+        ticks[count++] = c->ticks.entries[i];
+    if (ok)
+        qsort(ticks, count, sizeof *ticks, by_tick);
+    for (size_t i = 0; ok && i < count; i++)
+        for (uint32_t e = c->lists[ticks[i].value].head; ok && e != NONE; e = c->events[e].next) {
+            const event *at = &c->events[e];
+            ok = visit(context, ticks[i].key, &(clk_call){at->action, at->context, at->argument});
+        }
+    orr_free(ticks);
+    return ok;
+}
+
+bool clk_is_between_ticks(const clk_clock *c)
+{
+    return c->running == NONE || c->lists[c->running].head == NONE;
 }

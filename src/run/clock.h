@@ -62,4 +62,9 @@ bool clk_has_failed(const clk_clock *c);
 bool clk_is_over(const clk_clock *c);    /* it failed on a tick after the last one */
 uint64_t clk_events(const clk_clock *c); /* run so far, timers counted each */
 
+/* All that is pending, in the order in which it will run.  False: `visit` said so, or out of memory. */
+typedef bool (*clk_visitor)(void *context, uint64_t tick, const clk_call *call);
+bool clk_visit(const clk_clock *c, clk_visitor visit, void *context);
+bool clk_is_between_ticks(const clk_clock *c); /* what is pending is later than now */
+
 #endif

@@ -587,7 +587,8 @@ static void begin(meeting_of_ranks *m)
         return;
     }
     const nccl_cost c = *known;
-    watch_joint(s, g->members, g->count, g->groups, c.up_bytes, c.out_bytes, g->j->per_node);
+    if (run_is_recorded(run_npu_of(s, m->ranks[0])))
+        watch_joint(s, g->members, g->count, g->groups, c.up_bytes, c.out_bytes, g->j->per_node);
     const double most = c.up_bytes > c.out_bytes ? c.up_bytes : c.out_bytes;
     const double moving = c.time_ns - c.latency_ns;
     if (!(most > 0) || !(moving > 0)) {
@@ -603,6 +604,7 @@ static void begin(meeting_of_ranks *m)
         return;
     }
     m->latency = (uint64_t)llround(c.latency_ns);
+    fluid_counts(g->j->f, run_is_recorded(run_npu_of(s, m->ranks[0])));
     if (!fluid_start(g->j->f, s, t->use, most, most / moving, sent, m, 0))
         run_no_memory(s);
 }
@@ -700,4 +702,32 @@ static void price_message(void *joint, const orr_message *m, double *latency, do
     *latency = c.latency_ns > *latency ? c.latency_ns : *latency;
     if (c.time_ns > c.latency_ns)
         *most = (double)m->size / (c.time_ns - c.latency_ns);
+}
+
+/* ---- the state ---- */
+
+size_t joint_state(const struct joint *j, uint64_t *out)
+{
+    size_t count = 0;
+#define PUT(word)              \
+    do {                       \
+        if (out)               \
+            out[count] = word; \
+        count++;               \
+    } while (0)
+    for (size_t i = 0; i < j->group_count; i++) {
+        const joint_group *g = j->groups[i];
+        for (uint32_t k = 1; k < g->expected; k++)
+            PUT(g->calls[k] - g->calls[0]);
+        for (const meeting_of_ranks *m = g->waiting; m; m = m->next) {
+            PUT(i);
+            PUT(m->number - g->calls[0]);
+            PUT(m->size);
+            PUT((uint64_t)m->kind << 32 | m->come);
+            for (uint32_t k = 0; k < m->come; k++)
+                PUT((uint64_t)m->ranks[k] << 32 | m->places[k]);
+        }
+    }
+#undef PUT
+    return count;
 }

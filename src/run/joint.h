@@ -29,4 +29,8 @@ void joint_shape_of(const orr_net_config *c,
                     uint32_t count,
                     nccl_shape *h);
 
+/* Which members wait in which collective, as words for steady.c; returns how many, and writes them where `out` is not
+ * NULL.  How often a group has met counts relative to its members. */
+size_t joint_state(const struct joint *j, uint64_t *out);
+
 #endif

@@ -11,6 +11,7 @@
 #include "fold/fold.h"
 #include "run_state.h"
 
+#include "models/network/fluid/fluid_network.h"
 #include "models/network/net_time.h"
 
 #include "base/memory/hash.h"
@@ -230,8 +231,12 @@ static void send_message(orr_sim *s, const key *k, clk_call on_sent)
     const clk_call waits = m->pairs[p].on_received;
     if (m->pairs[p].is_received && ends_node(waits))
         RUN_TELL(s, node_flows, waits.context, (uint32_t)waits.argument);
-    s->messages += s->lockstep ? s->lockstep->size[k->src] : 1;
-    RUN_TELL(s, message, s, k->src, k->dst, k->size);
+    if (run_is_recorded(run_npu_of(s, k->src))) {
+        s->messages += s->lockstep ? s->lockstep->size[k->src] : 1;
+        RUN_TELL(s, message, s, k->src, k->dst, k->size);
+    }
+    if (s->joint)
+        fluid_counts(fluid_network_flows(s->net), run_is_recorded(run_npu_of(s, k->src)));
     const orr_message message = {k->src, k->dst, k->size, p};
     const orr_code code = s->net_ops->send(s->net, s, &message, &err);
     if (code)
@@ -505,4 +510,18 @@ bool msg_list(const struct msg_table *m, orr_arena *a, msg_unmatched **out, uint
         if (!is_free[p] && describe(m, &m->pairs[p], &(*out)[*count]))
             (*out)[(*count)++].number = p;
     return true;
+}
+
+bool msg_waiting(const struct msg_table *m, orr_arena *a, msg_unmatched **out, uint32_t *count)
+{
+    *out = orr_arena_new(a, m->pair_count + 1, msg_unmatched);
+    *count = 0;
+    for (size_t i = 0; *out && i <= m->mask; i++)
+        for (uint32_t first = m->heads[i]; first != RUN_NONE; first = m->pairs[first].chain) {
+            uint32_t number = 0;
+            for (uint32_t p = first; p != RUN_NONE; p = m->pairs[p].next)
+                if (describe(m, &m->pairs[p], &(*out)[*count]))
+                    (*out)[(*count)++].number = number++;
+        }
+    return *out != NULL;
 }

@@ -35,4 +35,7 @@ bool msg_list(const struct msg_table *m,
               msg_unmatched **out,
               uint32_t *count); /* false: out of memory */
 
+/* Those that wait under a key, for steady.c: number is then the place in its queue.  False: out of memory. */
+bool msg_waiting(const struct msg_table *m, orr_arena *a, msg_unmatched **out, uint32_t *count);
+
 #endif

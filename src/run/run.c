@@ -50,6 +50,13 @@ static orr_code check_config(const orr_run_config *c, orr_error *err)
     if (inputs != 1)
         return orr_fail(err, ORR_EUSAGE, NULL, "a run needs %s traces, a set, a schedule and flows",
                         inputs ? "only one of" : "one of");
+    if (c->steps > 1 && !(c->traces || c->set))
+        return orr_fail(err, ORR_EUSAGE, NULL, "only traces are run several times in a row");
+    if (c->steps > 1 && (c->rules || c->records & (ORR_RUN_SCHEDULE | ORR_RUN_ISSUES)))
+        return orr_fail(err, ORR_EUSAGE, NULL, "%s of several steps in a row is not kept",
+                        c->rules                        ? "the output of another program"
+                        : c->records & ORR_RUN_SCHEDULE ? "the schedule"
+                                                        : "the log of issued nodes");
     const uint32_t missing = c->records & ~engine_of(c)->supports(c->network);
     for (size_t i = 0; i < sizeof records / sizeof *records; i++)
         if (missing & records[i].bit)
@@ -241,6 +248,15 @@ const char *orr_run_fold_why(const orr_run *r)
 uint32_t orr_run_finished(const orr_run *r)
 {
     return r->engine->finished ? r->engine->finished(r) : 0;
+}
+
+orr_run_steps orr_run_steps_of(const orr_run *r)
+{
+    const orr_ps end = orr_run_time(r);
+    return r->engine->steps
+               ? r->engine->steps(r)
+               : (orr_run_steps){
+                     .asked = 1, .simulated = 1, .total = end, .first = end, .last = end};
 }
 
 const orr_run_rank *orr_run_rank_at(orr_run *r, uint32_t rank)

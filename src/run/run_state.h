@@ -6,6 +6,7 @@
 
 #include "base/memory/bitset_queue.h"
 #include "run_observer.h"
+#include "steady.h"
 #include "system.h"
 #include "trace/set_impl.h"
 #include "trace/trace_impl.h"
@@ -19,6 +20,7 @@ struct run_npu {
     orr_sim *sim;
     uint32_t rank;
     uint32_t weight; /* ranks that it stands for, itself included */
+    uint32_t round;  /* which of the steps in a row it is in, from 0 (steady.h) */
     const cfg_rank_speed *speed;
     /* system layer */
     sys_queue *queues;
@@ -81,6 +83,7 @@ struct orr_sim {
     uint64_t *fold_colour;          /* by rank: what sets ranks apart; NULL: not asked yet */
     uint32_t fold_splits;
     bool fold_may_loosen, fold_is_loose; /* members may come to events in different orders */
+    bool fold_is_strict;                 /* they may not: it was tried, of several steps in a row */
     char fold_why[160];                  /* it is not folded, or was split */
     uint32_t
         lanes; /* sets of queues: as many as the traces have communication streams, 1 at least */
@@ -97,6 +100,7 @@ struct orr_sim {
     orr_map *group_texts; /* group of a hole -> 1 + its place in group_text */
     orr_str *group_text;
     size_t group_text_count, group_text_room;
+    run_rounds rounds;
     uint32_t *finish_order;
     uint32_t finished;
     uint64_t messages;
@@ -153,6 +157,12 @@ static inline int64_t run_npu_tag(const run_npu *n, uint32_t place)
 static inline run_npu *run_npu_of(orr_sim *s, uint32_t rank)
 {
     return &s->npus[rank];
+}
+
+/* Its step is the one whose figures are kept (steady.h). */
+static inline bool run_is_recorded(const run_npu *n)
+{
+    return n->round == n->sim->rounds.recorded;
 }
 
 /* Queues of a rank: lane by lane, in a lane dimension by dimension. */

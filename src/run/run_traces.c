@@ -135,6 +135,7 @@ static orr_code create(orr_run *r, orr_error *err)
         .queues_per_dim = c->queues_per_dim,
         .injection_scale = c->injection_scale,
         .rendezvous = c->rendezvous,
+        .steps = c->steps,
         .fold = c->fold == ORR_RUN_FOLD_OFF      ? ORR_SIM_FOLD_OFF
                 : c->fold == ORR_RUN_FOLD_VERIFY ? ORR_SIM_FOLD_VERIFY
                                                  : ORR_SIM_FOLD_AUTO,
@@ -213,6 +214,16 @@ static uint32_t simulated(const orr_run *r)
 static const char *fold_why(const orr_run *r)
 {
     return orr_sim_fold_why(r->is.sim);
+}
+
+static orr_run_steps steps(const orr_run *r)
+{
+    const orr_sim_steps s = orr_sim_steps_of(r->is.sim);
+    return (orr_run_steps){.asked = s.asked,
+                           .simulated = s.simulated,
+                           .total = run_ps(s.total),
+                           .first = run_ps(s.first),
+                           .last = run_ps(s.last)};
 }
 
 static void rank_at(const orr_run *r, uint32_t rank, orr_run_rank *out)
@@ -444,6 +455,7 @@ const run_engine run_traces_engine = {
     .finished = finished,
     .simulated = simulated,
     .fold_why = fold_why,
+    .steps = steps,
     .rank_at = rank_at,
     .time = time_of,
     .events = events,

@@ -471,6 +471,8 @@ orr_code run_build_again(orr_sim *s, bool folds, orr_error *err)
     s->finished = 0;
     s->messages = 0;
     s->has_started = false;
+    if (!steady_init(s, true))
+        return orr_no_memory(err);
     s->code = ORR_OK;
     s->free_streams = NULL; /* some may be in queues that are gone */
     s->free_sets = NULL;
@@ -502,6 +504,8 @@ static orr_code build(orr_sim *s, orr_error *err)
             s->joint ? fold_lockstep_create(s, &s->lockstep, err) : fold_create(s, &s->fold, err);
     if (s->lockstep)
         fluid_network_paths(s->net)->stands_for = s->lockstep->stands_for;
+    if (!code && !steady_init(s, true))
+        code = orr_no_memory(err);
     return code ? code : build_ranks(s, err);
 }
 
@@ -643,6 +647,7 @@ void orr_sim_destroy(orr_sim *s)
     joint_destroy(s->joint);
     sched_destroy(s->schedule);
     drop_ranks(s);
+    steady_fini(s);
     for (uint32_t k = 0; s->graphs && k < orr_set_class_count(s->set); k++)
         work_graph_fini(&s->graphs[k]);
     tape_destroy(s->tape);

@@ -76,6 +76,7 @@ typedef struct orr_sim_options {
     double injection_scale;                /* of endpoint-delay; 0: 1, below 0: 0 */
     bool rendezvous;
     orr_sim_fold fold;
+    uint32_t steps;     /* the traces are run so often in a row (steady.h); 0: 1 */
     bool trace_log;     /* keep when each node was issued and ended: orr_sim_write_trace_log */
     bool wants_history; /* the model packet records links and queues over time, for reports */
     bool wants_links;   /* a network model that knows no links is refused at once */
@@ -135,6 +136,16 @@ uint32_t orr_sim_simulated(const orr_sim *s);
 const char *orr_sim_fold_why(const orr_sim *s);
 uint64_t orr_sim_events(const orr_sim *s);
 uint64_t orr_sim_messages(const orr_sim *s);
+
+/* A run of several steps in a row.  All other results are those of the last step, its times from when the first rank
+ * began it. */
+typedef struct orr_sim_steps {
+    uint32_t asked, simulated; /* the others are like the last one that was */
+    uint64_t total;            /* ns, of all that were asked for */
+    uint64_t first,
+        last; /* ns, of one: from the end of the step before, on the last rank, to its own */
+} orr_sim_steps;
+orr_sim_steps orr_sim_steps_of(const orr_sim *s);
 
 /* The lines that the old programs print (astra-sim.md 10.1), all of them, to a file or "-". */
 typedef enum orr_sim_log {

@@ -66,6 +66,35 @@ void watch_destroy(struct watch_record *w)
     orr_free(w);
 }
 
+/* ---- several steps in a row ---- */
+
+void watch_round_begins(run_npu *n)
+{
+    watch_rank *r = &n->sim->watch->ranks[n->rank];
+    *r = (watch_rank){
+        .step_of = r->step_of, .flows_at = r->flows_at, .since = clk_now(n->sim->clock)};
+}
+
+static void forget_tallies(struct watch_record *w)
+{
+    for (size_t i = 0; i < w->tally_count; i++) {
+        watch_tally *t = &w->tallies[i];
+        t->count = t->bytes = t->time = t->exposed = t->waited = t->longest = 0;
+    }
+}
+
+void watch_forget(orr_sim *s)
+{
+    struct watch_record *w = s->watch;
+    if (!w)
+        return;
+    forget_tallies(w);
+    memset(w->traffic, 0, sizeof w->traffic);
+    if (w->bins)
+        memset(w->bins, 0, sizeof *w->bins);
+    w->step_count = w->phase_count = 0;
+}
+
 /* ---- figures by kind of node ---- */
 
 static bool is_alike(const watch_tally *a, const watch_tally *b)
@@ -177,6 +206,8 @@ static uint64_t flows_since(const run_npu *n, uint32_t place)
 
 static void count_node(run_npu *n, uint32_t place)
 {
+    if (!run_is_recorded(n))
+        return;
     const watch_rank *r = &n->sim->watch->ranks[n->rank];
     const orr_columns *c = &n->graph->t->columns;
     const uint32_t i = n->graph->node[place];
@@ -208,7 +239,7 @@ static void log_start(run_npu *n, uint32_t place)
         return;
     }
     r->step_of[place] = (uint32_t)w->step_count;
-    w->steps[w->step_count++] = (watch_step){.start = clk_now(n->sim->clock),
+    w->steps[w->step_count++] = (watch_step){.start = watch_now(n->sim),
                                              .end = ORR_NEVER,
                                              .rank = n->rank,
                                              .place = place,
@@ -221,7 +252,7 @@ static void log_end(run_npu *n, uint32_t place)
 {
     struct watch_record *w = n->sim->watch;
     watch_rank *r = &w->ranks[n->rank];
-    w->steps[r->step_of[place]].end = clk_now(n->sim->clock);
+    w->steps[r->step_of[place]].end = watch_now(n->sim);
 }
 
 /* ---- what a rank does with its time ---- */
@@ -304,7 +335,9 @@ static void watch_node_start(run_npu *n, uint32_t place)
     }
     if (work_is_comm_slot(n->graph->slot[place]))
         r->compute_before[n->graph->slot[place]] = watch_compute_so_far(n);
-    if (w->keeps_steps)
+    if (r->flows_at)
+        r->flows_at[place] = 0; /* what it was a step ago */
+    if (w->keeps_steps && run_is_recorded(n))
         log_start(n, place);
 }
 
@@ -321,7 +354,7 @@ static void watch_node_end(run_npu *n, uint32_t place)
     }
     if (is_communication(n, place))
         count_node(n, place);
-    if (w->keeps_steps)
+    if (w->keeps_steps && run_is_recorded(n))
         log_end(n, place);
 }
 
@@ -362,7 +395,7 @@ static void count_traffic(orr_sim *s, uint32_t dimension, uint64_t messages, uin
     w->traffic[dimension].messages += messages;
     w->traffic[dimension].bytes += size;
     if (w->bins)
-        watch_add_traffic(s, dimension, clk_now(s->clock), size);
+        watch_add_traffic(s, dimension, watch_now(s), size);
 }
 
 static void watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
@@ -499,7 +532,7 @@ static void watch_collective(
     }
     if (counts)
         count_in(n, place, i, members_of(n, group, r));
-    if (!w->keeps_steps)
+    if (!w->keeps_steps || !run_is_recorded(n))
         return;
     const uint32_t step = w->ranks[n->rank].step_of[place];
     w->steps[step].instance = i;
@@ -515,7 +548,7 @@ static void watch_phase_start(sys_stream *st)
     struct watch_record *w = n->sim->watch;
     const sys_phase *p = &st->phases[st->phase];
     const uint32_t all = n->sim->opt.queues_per_dim;
-    if (!w->keeps_phases)
+    if (!w->keeps_phases || !run_is_recorded(n))
         return;
     if (w->phase_count >= RUN_NONE || !orr_grow(&w->phases, &w->phase_room, w->phase_count + 1)) {
         run_no_memory(n->sim);
@@ -523,7 +556,7 @@ static void watch_phase_start(sys_stream *st)
     }
     st->record = (uint32_t)w->phase_count;
     w->phases[w->phase_count++] = (watch_phase){
-        .start = clk_now(n->sim->clock),
+        .start = watch_now(n->sim),
         .end = ORR_NEVER,
         .stream = st->id,
         .data = p->data,
@@ -537,8 +570,8 @@ static void watch_phase_start(sys_stream *st)
 static void watch_phase_end(sys_stream *st)
 {
     struct watch_record *w = st->npu->sim->watch;
-    if (w->keeps_phases)
-        w->phases[st->record].end = clk_now(st->npu->sim->clock);
+    if (w->keeps_phases && run_is_recorded(st->npu))
+        w->phases[st->record].end = watch_now(st->npu->sim);
 }
 
 const run_observer watch_observer = {
@@ -557,14 +590,14 @@ const run_observer watch_observer = {
 uint64_t watch_until(const orr_sim *s, uint32_t rank)
 {
     const uint64_t end = orr_sim_rank(s, rank)->finished_at;
-    return end == ORR_NEVER ? clk_now(s->clock) : end;
+    return end == ORR_NEVER ? watch_now(s) : end;
 }
 
 uint64_t watch_end_of_run(const orr_sim *s)
 {
     if (s->finished == s->npu_count && s->finished)
         return orr_sim_rank(s, s->finish_order[s->finished - 1])->finished_at;
-    return clk_now(s->clock);
+    return watch_now(s);
 }
 
 uint64_t watch_busy(const orr_sim *s, uint32_t rank)

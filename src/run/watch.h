@@ -133,6 +133,10 @@ struct watch_record {
 
 orr_code watch_create(orr_sim *s, orr_error *err);
 void watch_destroy(struct watch_record *w);
+/* A rank begins another of several steps in a row: its figures begin anew (steady.h). */
+void watch_round_begins(run_npu *n);
+void watch_forget(
+    orr_sim *s); /* figures of all ranks together, and the log: another step is recorded */
 extern const run_observer watch_observer;
 /* The innermost dimension in which two ranks differ. */
 uint32_t watch_dimension_between(const orr_sim *s, uint32_t a, uint32_t b);
@@ -167,6 +171,12 @@ uint64_t watch_spent(const orr_sim *s, uint32_t rank, watch_use use);
 uint64_t watch_overlapped(const orr_sim *s, uint32_t rank);
 /* How many ranks have nodes of each row; false: out of memory. */
 bool watch_tally_ranks(const orr_sim *s, uint32_t *out);
+
+/* Now, as times of the step that is recorded count. */
+static inline uint64_t watch_now(const orr_sim *s)
+{
+    return clk_now(s->clock) - s->rounds.origin;
+}
 
 /* Ticks as times of a timeline. */
 static inline orr_ps watch_ps(uint64_t ns)

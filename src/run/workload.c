@@ -446,15 +446,20 @@ static bool has_free_slots(const run_npu *n)
     return true;
 }
 
-static void report(run_npu *n)
+static void close_figures(run_npu *n)
 {
-    orr_sim *s = n->sim;
     const double total = 1 + (double)n->sum_duration;
-    n->result.finished_at = clk_now(s->clock);
     n->result.compute_bound = (double)n->sum_compute_bound / total;
     n->result.compute_use = n->sum_compute_use / total;
     n->result.memory_use = n->sum_memory_use / total;
     n->result.intensity = n->sum_intensity / total;
+}
+
+static void report(run_npu *n)
+{
+    orr_sim *s = n->sim;
+    n->result.finished_at = clk_now(s->clock) - s->rounds.origin;
+    n->result.wall -= n->result.wall ? s->rounds.origin : 0;
     if (s->fold) {
         fold_rank_end(n);
         return;
@@ -468,7 +473,22 @@ static void report(run_npu *n)
         clk_detach(s->clock); /* the old program ends here (packet-network.md 2) */
 }
 
-void work_issue(run_npu *n)
+/* As at the beginning: nothing of its last step is under way. */
+static void begin_again(run_npu *n)
+{
+    const work_graph *g = n->graph;
+    n->round++;
+    memcpy(n->waiting_for, g->parents, g->count * sizeof *g->parents);
+    n->result = (orr_sim_rank_result){.finished_at = ORR_NEVER};
+    n->sum_intensity = n->sum_compute_use = n->sum_memory_use = 0;
+    n->sum_duration = n->sum_compute_bound = 0;
+    n->has_run[0] = n->has_run[1] = false;
+    for (uint32_t p = 0; p < g->count; p++)
+        if (g->parents[p] == 0)
+            make_ready(n, p);
+}
+
+static void issue(run_npu *n)
 {
     uint32_t from = 0, place;
     n->is_issuing = true;
@@ -480,7 +500,20 @@ void work_issue(run_npu *n)
     if (n->sim->fold)
         fold_issued(n);
     take_freed(n);
-    if (n->ready_count == 0 && n->running == 0 && has_free_slots(n) &&
-        n->result.finished_at == ORR_NEVER && !n->sim->code)
-        report(n);
+}
+
+void work_issue(run_npu *n)
+{
+    issue(n);
+    while (n->ready_count == 0 && n->running == 0 && has_free_slots(n) &&
+           n->result.finished_at == ORR_NEVER && !n->sim->code) {
+        close_figures(n);
+        if (!steady_round_over(n)) {
+            report(n);
+            return;
+        }
+        begin_again(n);
+        steady_round_begins(n);
+        issue(n);
+    }
 }

@@ -439,7 +439,8 @@ static uint32_t ranks_of(const orr__study *s)
 static void put_headline(const orr__study *s, writer *w)
 {
     const orr_report_run *r = s->run;
-    const double seconds = (double)orr__total(s) / 1e12, exposed = mean_exposed(s);
+    const double whole = (double)orr__total(s) / 1e12, exposed = mean_exposed(s);
+    const double seconds = r->step_ps > 0 ? (double)r->step_ps / 1e12 : whole;
     const bool is_whole = seconds > 0 && !r->stall;
     orr_buf sentence = {0};
     put_sentence(s, &sentence);
@@ -463,7 +464,7 @@ static void put_headline(const orr__study *s, writer *w)
     put_real(w, "mfu",
              is_whole ? known(r->flops / (seconds * r->peak_flops * ranks_of(s))) : (double)NAN);
     put_real(w, "exposed_comm_ns", exposed);
-    put_real(w, "exposed_comm_share", exposed / (seconds * 1e9));
+    put_real(w, "exposed_comm_share", exposed / (whole * 1e9));
     orr_json_put_u64(w, "events", r->events ? r->events : s->p->span_count);
     orr_json_key(w, "sentence");
     orr_json_str(w, (orr_str){(const char *)sentence.ptr, sentence.len});

@@ -76,6 +76,16 @@ static void put_head(writer *w, const orr__run_facts *f, const orr__provenance *
     put_provenance(w, f, p);
     orr_json_put_text(w, "status", f->status);
     orr_json_put_u64(w, "simulated_ns", f->end_ns);
+    if (f->steps.asked > 1) {
+        orr_json_key(w, "steps");
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "asked", f->steps.asked);
+        orr_json_put_u64(w, "simulated", f->steps.simulated);
+        orr_json_put_u64(w, "total_ns", f->steps.total);
+        orr_json_put_u64(w, "first_ns", f->steps.first);
+        orr_json_put_u64(w, "last_ns", f->steps.last);
+        orr_json_end_object(w);
+    }
     if (f->interval.high_ns) {
         orr_json_key(w, "interval_ns"); /* 90 % */
         orr_json_begin_array(w);

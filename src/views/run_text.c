@@ -26,12 +26,32 @@ static char *ns_text(uint64_t ns, char out[ORR_UNIT_ROOM])
 
 /* ---- the head ---- */
 
+/* Steps in a row; all that follows is of the last one. */
+static void print_steps(const orr__run_facts *f, orr_buf *b)
+{
+    const orr_sim_steps *s = &f->steps;
+    char total[ORR_UNIT_ROOM], exact[ORR_UNIT_ROOM], first[ORR_UNIT_ROOM], last[ORR_UNIT_ROOM];
+    char span[ORR_UNIT_ROOM];
+    orr_buf_print(b, "%u ranks finished %u steps after %s (%s ns)\n", f->ranks, s->asked,
+                  ns_text(s->total, total), orr_count_text(s->total, exact));
+    orr_buf_print(b, "the first took %s, the last %s", ns_text(s->first, first),
+                  ns_text(s->last, last));
+    if (s->simulated < s->asked)
+        orr_buf_print(b, "; %u were simulated, step %u stands for all after it", s->simulated,
+                      s->simulated);
+    orr_buf_print(
+        b, "\nbelow: the last step, which ranks begin and end at different times, %s in all\n",
+        ns_text(f->end_ns, span));
+}
+
 static void print_head(const orr__run_facts *f, orr_buf *b)
 {
     char time[ORR_UNIT_ROOM], exact[ORR_UNIT_ROOM];
     ns_text(f->end_ns, time);
     orr_count_text(f->end_ns, exact);
-    if (f->finished == f->ranks)
+    if (f->finished == f->ranks && f->steps.asked > 1)
+        print_steps(f, b);
+    else if (f->finished == f->ranks)
         orr_buf_print(b, "%u rank%s finished after %s (%s ns)\n", f->ranks,
                       f->ranks == 1 ? "" : "s", time, exact);
     else

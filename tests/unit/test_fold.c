@@ -257,6 +257,7 @@ static const char *draw_ranks_file(drawing *d)
 
 typedef struct counts {
     unsigned folded, whole, stuck;
+    unsigned steady; /* not all steps in a row were simulated */
 } counts;
 
 /* Ports that flows share, and collectives of all members at once: ranks go in lock step. */
@@ -286,7 +287,8 @@ static void draw_ports(drawing *d)
     write_text("sys.json", "{}");
 }
 
-static void try_one(uint64_t number, bool is_joint, counts *c)
+/* steps: most, in a row. */
+static void try_one(uint64_t number, bool is_joint, uint32_t steps, counts *c)
 {
     drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1, .is_joint = is_joint};
     below(&d, 2);
@@ -308,6 +310,8 @@ static void try_one(uint64_t number, bool is_joint, counts *c)
                            .ranks_file = draw_ranks_file(&d),
                            .queues_per_dim = chance(&d, 20) ? 2 : 1,
                            .fold = ORR_SIM_FOLD_VERIFY};
+    if (steps > 1)
+        opt.steps = 2 + below(&d, steps - 1);
     if (number % 2) /* the log of steps is compared, too */
         opt.record = ORR_SIM_RECORD_PHASES;
     orr_sim *s;
@@ -325,6 +329,11 @@ static void try_one(uint64_t number, bool is_joint, counts *c)
     c->stuck += code != ORR_OK;
     c->folded += !code && strstr(orr_sim_fold_why(s), "verified") != NULL;
     c->whole += !code && strstr(orr_sim_fold_why(s), "verified") == NULL;
+    unsigned simulated, asked;
+    const char *in_a_row = strstr(orr_sim_fold_why(s), "ranks, ");
+    c->steady += !code && in_a_row &&
+                 sscanf(in_a_row, "ranks, %u of %u steps", &simulated, &asked) == 2 &&
+                 simulated < asked;
     orr_sim_destroy(s);
     orr_set_close(set);
 }
@@ -337,7 +346,7 @@ TEST(test_fold__a_folded_run_is_exact)
     if (asked)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
-        try_one(i, false, &c);
+        try_one(i, false, 1, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
     CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
 }
@@ -350,9 +359,34 @@ TEST(test_fold__lock_step_is_exact)
     if (asked)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
-        try_one(i, true, &c);
+        try_one(i, true, 1, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
     CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
+}
+
+/* The same traces several times in a row: recognised or not, what comes out is what all steps simulated give. */
+static void try_steps(bool is_joint)
+{
+    unsigned long long first = 1, last = 150;
+    const char *asked = getenv("FOLD_SEEDS");
+    counts c = {0};
+    if (asked)
+        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
+    for (unsigned long long i = first; i <= last; i++)
+        try_one(i, is_joint, 9, &c);
+    fprintf(stderr, "# %u folded, %u with every rank, %u do not end; steady: %u\n", c.folded,
+            c.whole, c.stuck, c.steady);
+    CHECK(c.steady * 16 > c.whole + c.folded); /* or nothing is tested */
+}
+
+TEST(test_fold__steps_in_a_row_are_exact)
+{
+    try_steps(false);
+}
+
+TEST(test_fold__steps_in_a_row_are_exact_in_lock_step)
+{
+    try_steps(true);
 }
 
 /* Many ranks, one of which stands for all; nothing else could do this many in the time of a test. */
@@ -400,6 +434,8 @@ int main(void)
     const CMUnitTest tests[] = {
         RUN(test_fold__a_folded_run_is_exact),
         RUN(test_fold__lock_step_is_exact),
+        RUN(test_fold__steps_in_a_row_are_exact),
+        RUN(test_fold__steps_in_a_row_are_exact_in_lock_step),
         RUN(test_fold__the_time_does_not_grow_with_ranks),
     };
     return RUN_ALL(tests);

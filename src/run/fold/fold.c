@@ -54,7 +54,7 @@ void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *wh
     if (fold_is_over(f))
         return;
     f->wants_split = true;
-    if (!f->is_loose && f->s->fold_may_loosen)
+    if (!f->is_loose && f->s->fold_may_loosen && !f->s->fold_is_strict)
         return; /* that is tried first */
     if (c->count > SMALL_CLASS && y && y->groups > 1)
         for (uint32_t g = 0; g < y->groups; g++)
@@ -232,7 +232,8 @@ void fold_destroy(fold_sim *f)
     }
     for (uint32_t c = 0; f->classes && c < f->class_count; c++) {
         orr_free(f->classes[c].running);
-        fold_drop_log(&f->classes[c]);
+        fold_drop_log(&f->classes[c].log);
+        fold_drop_log(&f->classes[c].done);
     }
     orr_free(f->families);
     orr_free(f->channels);
@@ -273,8 +274,13 @@ uint64_t fold_events(const fold_sim *f)
 
 bool fold_wants_loose(const fold_sim *f)
 {
-    return !f->is_loose && f->s->fold_may_loosen && !f->s->code &&
+    return !f->is_loose && f->s->fold_may_loosen && !f->s->fold_is_strict && !f->s->code &&
            (f->has_given_up ? f->lost_order : f->wants_split);
+}
+
+bool fold_wants_strict(const fold_sim *f)
+{
+    return f->is_loose && f->s->opt.steps > 1 && f->has_given_up && !f->s->code;
 }
 
 bool fold_wants_split(const fold_sim *f)
@@ -321,16 +327,21 @@ orr_code fold_run(fold_sim *f, orr_error *err)
             f->classes[c].npu = &s->npus[c];
         if (!fold_keep_log(f) || !fold_loosen(f))
             return orr_no_memory(err);
+        fold_steps_init(f);
         start(f);
     }
-    while (has_more && !fold_is_over(f)) {
+    while (has_more && !fold_is_over(f) && !f->is_steady) {
         const uint64_t most = s->opt.max_events;
-        for (unsigned i = 0; i < BATCH && has_more && (!most || f->steps < most); i++, f->steps++)
+        for (unsigned i = 0; i < BATCH && has_more && !f->is_steady && (!most || f->steps < most);
+             i++, f->steps++)
             has_more = fold_step(f);
-        if (has_more && (atomic_load_explicit(&s->must_stop, memory_order_relaxed) ||
-                         (most && f->steps >= most)))
+        if (has_more && !f->is_steady &&
+            (atomic_load_explicit(&s->must_stop, memory_order_relaxed) ||
+             (most && f->steps >= most)))
             return fold_make_results(f) ? ORR_ESTOP : orr_no_memory(err);
     }
+    if (!fold_is_over(f))
+        fold_steps_finish(f);
     if (!fold_is_over(f) && s->finished < s->npu_count)
         fold_give_up(f, "the run does not come to its end");
     if (fold_times_no_memory(f->times))

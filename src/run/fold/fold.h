@@ -25,7 +25,8 @@ uint32_t fold_class_first(const struct fold_sim *f, uint32_t class_index); /* it
 /* All events.  ORR_END: it did not hold, orr_sim.fold_why says why; ORR_ESTOP as orr_sim_run. */
 orr_code fold_run(struct fold_sim *f, orr_error *err);
 
-bool fold_wants_loose(const struct fold_sim *f); /* with fewer demands on the order of events */
+bool fold_wants_loose(const struct fold_sim *f);  /* with fewer demands on the order of events */
+bool fold_wants_strict(const struct fold_sim *f); /* with more */
 bool fold_wants_split(const struct fold_sim *f);
 
 /* ---- lock step (fold_lockstep.c) ----
@@ -60,6 +61,8 @@ void fold_released(run_npu *n, uint32_t place); /* before its children are told 
 bool fold_may_start(run_npu *n,
                     uint32_t place); /* sets the time at which it does; false: not yet */
 void fold_issued(run_npu *n);
+void fold_round_over(run_npu *n);   /* a step of several in a row (steady.h) */
+void fold_round_begins(run_npu *n); /* it begins its next step (steady.h) */
 
 extern const run_observer fold_observer;
 
@@ -76,7 +79,7 @@ bool fold_write_log(struct fold_sim *f);
 struct fold_found;
 struct fold_found *fold_keep_found(const orr_sim *s); /* of a folded run; NULL: out of memory */
 void fold_drop_found(struct fold_found *k);
-uint32_t fold_found_simulated(const struct fold_found *k);
+void fold_say_verified(const struct fold_found *k, orr_sim *s); /* in orr_sim.fold_why */
 /* With the same run, every rank simulated.  ORR_EBUG: they differ. */
 orr_code fold_compare_found(const struct fold_found *k, const orr_sim *s, orr_error *err);
 

@@ -53,8 +53,9 @@ typedef struct sweep {
     fold_sim *f;
     fold_class *c;
     int64_t cut;
-    uint32_t member; /* whose times are looked at; even times are those of all */
-    interval *list;  /* in the order in which they start */
+    bool is_all_apart; /* nothing is before the cut: members that do all a while later are alike */
+    uint32_t member;   /* whose times are looked at; even times are those of all */
+    interval *list;    /* in the order in which they start */
     size_t count;
     interval *compute; /* on the device, one after the other */
     size_t compute_count;
@@ -70,13 +71,26 @@ static int by_start(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
+/* They come nearly in order. */
 static void sort_intervals(interval *list, size_t count)
 {
-    for (size_t i = 1; i < count; i++)
-        if (list[i].start < list[i - 1].start) {
+    size_t moves = 0;
+    for (size_t i = 1; i < count; i++) {
+        const interval one = list[i];
+        size_t k = i;
+        if (by_start(&list[i - 1], &one) <= 0)
+            continue;
+        while (k > 0 && moves <= 8 * count && by_start(&list[k - 1], &one) > 0) {
+            list[k] = list[k - 1];
+            k--;
+            moves++;
+        }
+        list[k] = one;
+        if (moves > 8 * count) {
             qsort(list, count, sizeof *list, by_start);
             return;
         }
+    }
 }
 
 /* Time on the device before t. */
@@ -231,7 +245,7 @@ static void put_member(const sweep *v, uint32_t member, const deeds *d)
     const uint32_t rank = v->c->ranks[member];
     orr_sim_rank_result *r = &f->results[rank];
     *r = n->result;
-    r->wall = (uint64_t)d->wall;
+    r->wall = d->wall ? (uint64_t)d->wall - f->s->rounds.origin : 0;
     r->finished_at = n->result.finished_at != ORR_NEVER ? r->wall : ORR_NEVER;
     r->gpu_time = (uint64_t)d->compute;
     r->comm_time = (uint64_t)d->comm;
@@ -244,6 +258,7 @@ static void put_member(const sweep *v, uint32_t member, const deeds *d)
 
 typedef struct like {
     uint64_t times;
+    int64_t apart; /* by how much it is later, in all that it does */
     uint32_t member;
 } like;
 
@@ -256,33 +271,31 @@ static int by_times(const void *a, const void *b)
 }
 
 /* Times are told apart by a hash of 64 bits over all of them. */
-static void add_times(const sweep *v, like *all, uint32_t by, uint32_t *last)
+static void add_times(const sweep *v, like *all, uint32_t by)
 {
-    if (!by || by == *last)
-        return;
-    *last = by;
-    const int64_t *spread = fold_spread(v->f->times, by);
+    const int64_t *spread = by ? fold_spread(v->f->times, by) : NULL;
     for (uint32_t m = 0; m < v->c->count; m++)
-        all[m].times = orr_hash_mix(all[m].times ^ 0xa0761d6478bd642fu,
-                                    (uint64_t)spread[m] ^ 0xe7037ed1a0b428dbu);
+        all[m].times =
+            orr_hash_mix(all[m].times ^ 0xa0761d6478bd642fu,
+                         (uint64_t)((spread ? spread[m] : 0) - all[m].apart) ^ 0xe7037ed1a0b428dbu);
 }
 
 static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
 {
     like *all = orr_alloc(v->c->count, sizeof *all);
-    uint32_t last = 0;
+    const fold_val from = v->c->log.steps[rest[0]].start;
     orr_map *seen = orr_map_create(0);
     bool ok = all && seen;
     for (uint32_t m = 0; ok && m < v->c->count; m++)
-        all[m] = (like){0, m};
+        all[m] = (like){0, v->is_all_apart ? fold_at(v->f->times, from, m) - from.base : 0, m};
     for (size_t k = 0; ok && k < rest_count; k++) {
         const fold_logged *step = &v->c->log.steps[rest[k]];
         const uint32_t two[] = {step->start.by, step->end.by};
         for (unsigned i = 0; i < 2 && ok; i++) {
             bool is_new = false;
-            ok = !two[i] || orr_map_put(seen, two[i], 1, &is_new);
+            ok = (!two[i] && !v->is_all_apart) || orr_map_put(seen, two[i], 1, &is_new);
             if (is_new)
-                add_times(v, all, two[i], &last);
+                add_times(v, all, two[i]);
         }
     }
     orr_map_destroy(seen);
@@ -319,6 +332,7 @@ static bool put_class(fold_sim *f, fold_class *c)
     if (ok)
         sweep_together(&v, &d);
     if (ok && v.cut != INT64_MAX) {
+        v.is_all_apart = v.count == 0 && (f->is_steady || c->npu->running == 0);
         like *all = list_like(&v, rest, rest_count);
         /* The last of them may have been under way at the cut: it is in the other list, too. */
         v.compute_early = v.compute_count;
@@ -331,8 +345,11 @@ static bool put_class(fold_sim *f, fold_class *c)
                 next++;
             v.member = all[i].member;
             sweep_rest(&v, rest, rest_count, next - i, &own);
-            for (uint32_t k = i; k < next; k++)
-                put_member(&v, all[k].member, &own);
+            for (uint32_t k = i; k < next; k++) {
+                deeds later = own;
+                later.wall += all[k].apart - all[i].apart;
+                put_member(&v, all[k].member, &later);
+            }
         }
         orr_free(all);
     } else {

@@ -8,6 +8,7 @@
  *     fold_figures.c  figures of nodes and ranks, one number per member
  *     fold_log.c      the log of steps, class by class, and rank by rank for those who read it
  *     fold_lockstep.c classes whose members do everything at the same time: the network fluid
+ *     fold_steps.c    several steps in a row, until nothing changes any more
  *     fold_time.c     numbers per member */
 #ifndef ORR_RUN_FOLD_IMPL_H
 #define ORR_RUN_FOLD_IMPL_H
@@ -95,6 +96,7 @@ typedef struct fold_letter {
         at; /* of a send: when it arrives, by member of the receiving class; else when it was posted */
     int64_t lag_least, lag_most; /* of a send: how long it is under way */
     uint64_t number;             /* of sends */
+    uint32_t round;              /* of the one who posted it (run/steady.h) */
 } fold_letter;
 
 /* One phase of one chunk, of all groups of a family. */
@@ -104,6 +106,7 @@ typedef struct fold_meeting {
     coll_times_phase phase;
     uint64_t stream; /* number of the chunk within the group */
     uint32_t step;   /* number of the phase within the chunk */
+    uint32_t round;  /* of the first class that came (run/steady.h) */
     uint32_t come, gone;
     sys_stream **streams; /* by place in the family's classes */
     fold_val *starts;
@@ -160,6 +163,14 @@ typedef struct fold_logged_phase {
     bool is_group, has_ended;
 } fold_logged_phase;
 
+/* Messages that a class or a meeting sent, for the bytes over time of a run of several steps. */
+typedef struct fold_sent {
+    const int64_t *words; /* of a memo (fold_phase.c), from `at.base` on; NULL: of pairs */
+    const fold_pairs *pairs;
+    fold_val at;
+    uint64_t size;
+} fold_sent;
+
 typedef struct fold_log {
     fold_logged *steps;
     size_t count, room;
@@ -167,8 +178,18 @@ typedef struct fold_log {
     size_t note_count, note_room;
     fold_logged_phase *phases;
     size_t phase_count, phase_room;
+    fold_sent *sends;
+    size_t send_count, send_room;
     uint32_t *step_of; /* by place */
 } fold_log;
+
+/* How a class came to begin a step. */
+typedef struct fold_beginning {
+    fold_val at;
+    int64_t lag_least, lag_most; /* of the event that ended the step before */
+    uint64_t queues, place;
+    uint8_t kind, slot;
+} fold_beginning;
 
 typedef struct fold_class {
     run_npu *npu;
@@ -194,6 +215,12 @@ typedef struct fold_class {
     fold_pairs **pairs;     /* by link */
     fold_channel **channel; /* by relation */
     fold_log log;           /* where steps are kept */
+    /* several steps in a row */
+    fold_log done;                      /* of the step before */
+    orr_sim_rank_result done_result;    /* likewise */
+    fold_val round_end;                 /* when all nodes that are over were */
+    fold_beginning begun, begun_before; /* of this step, and of the one before */
+    uint64_t began_in;                  /* the turn in which this step began */
 } fold_class;
 
 typedef struct fold_path {
@@ -253,6 +280,8 @@ struct fold_sim {
     bool may_mix_tags;   /* chunks of the same number in different groups must not run at once */
     orr_sim_rank_result *results;
     uint64_t *busy;
+    bool mixes_rounds; /* ranks in different steps have met */
+    bool is_steady;    /* all further steps are like the last that all classes have ended */
 };
 
 /* ---- giving up ---- */
@@ -299,6 +328,7 @@ void fold_count_messages(fold_sim *f,
 void fold_schedule(fold_sim *f, const fold_event *e);
 bool fold_step(fold_sim *f); /* false: no event is left, or it is over */
 void fold_phase_over(fold_sim *f, fold_class *c, const fold_meeting *m);
+void fold_draw_sent(fold_sim *f, const fold_class *c, const fold_sent *sent);
 void fold_leave(fold_sim *f, fold_meeting *m); /* a class has finished this phase */
 
 /* ---- orders that do not matter ---- */
@@ -306,6 +336,12 @@ void fold_leave(fold_sim *f, fold_meeting *m); /* a class has finished this phas
 bool fold_loosen(fold_sim *f); /* false: out of memory */
 /* A message of this node is next in its channel. */
 bool fold_is_next(fold_sim *f, const fold_class *c, fold_turn *last, uint32_t place);
+
+/* ---- several steps in a row ---- */
+
+void fold_steps_init(fold_sim *f);
+void fold_steps_finish(fold_sim *f);
+void fold_round_end_at(fold_sim *f, fold_class *c);
 
 /* ---- figures ---- */
 
@@ -315,7 +351,9 @@ bool fold_put_finish_order(orr_sim *s); /* by time, then by rank; false: out of 
 /* ---- the log ---- */
 
 bool fold_keep_log(fold_sim *f); /* false: out of memory */
-void fold_drop_log(fold_class *c);
+void fold_drop_log(fold_log *l);
+/* Messages that are drawn once the step whose log is kept is known; false: out of memory. */
+bool fold_log_sends(fold_class *c, const fold_sent *sent);
 void fold_log_start(fold_class *c, uint32_t place);
 void fold_log_end(fold_class *c, uint32_t place);
 

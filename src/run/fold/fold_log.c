@@ -16,11 +16,21 @@ bool fold_keep_log(fold_sim *f)
     return ok;
 }
 
-void fold_drop_log(fold_class *c)
+void fold_drop_log(fold_log *l)
 {
-    orr_free(c->log.steps);
-    orr_free(c->log.notes);
-    orr_free(c->log.phases);
+    orr_free(l->steps);
+    orr_free(l->notes);
+    orr_free(l->phases);
+    orr_free(l->sends);
+}
+
+bool fold_log_sends(fold_class *c, const fold_sent *sent)
+{
+    fold_log *l = &c->log;
+    if (!orr_grow(&l->sends, &l->send_room, l->send_count + 1))
+        return false;
+    l->sends[l->send_count++] = *sent;
+    return true;
 }
 
 void fold_log_start(fold_class *c, uint32_t place)
@@ -153,7 +163,8 @@ static uint32_t instance_of(writer *v, const fold_logged *step)
 
 static uint64_t time_at(const writer *v, fold_val at, bool is_known)
 {
-    return is_known ? (uint64_t)fold_at(v->f->times, at, v->member) : ORR_NEVER;
+    return is_known ? (uint64_t)fold_at(v->f->times, at, v->member) - v->f->s->rounds.origin
+                    : ORR_NEVER;
 }
 
 static bool write_steps(writer *v)

@@ -43,7 +43,8 @@ bool fold_loosen(fold_sim *f)
     for (uint32_t k = 0; may_loosen && k < orr_set_class_count(s->set); k++)
         may_loosen = !s->graphs[k].t || !has_instant_nodes(s, &s->graphs[k]);
     f->s->fold_may_loosen = may_loosen;
-    f->is_loose = may_loosen && s->fold_is_loose;
+    /* After a step members are apart. */
+    f->is_loose = may_loosen && (s->fold_is_loose || s->opt.steps > 1) && !s->fold_is_strict;
     for (uint32_t i = 0; i < f->class_count; i++) {
         fold_class *c = &f->classes[i];
         const uint32_t count = c->npu->graph->count;
@@ -106,6 +107,8 @@ void fold_released(run_npu *n, uint32_t place)
         return;
     k->free_at = c->now;
     k->freed_by = f->turn;
+    if (g->child_first[place] == g->child_first[place + 1])
+        fold_round_end_at(f, c);
     for (uint32_t e = g->child_first[place]; e < g->child_first[place + 1]; e++) {
         const uint32_t child = g->child[e];
         const fold_val before = c->ready_at[child];
@@ -179,7 +182,7 @@ bool fold_may_start(run_npu *n, uint32_t place)
     const fold_val start =
         k->freed_by ? fold_max(f->times, c->ready_at[place], k->free_at) : c->ready_at[place];
     /* The last chunk of a collective is still in its queue when the collective is over. */
-    if (f->ending_slot == slot && k->freed_by == f->turn) {
+    if (f->ending_slot == slot && (k->freed_by == f->turn || c->began_in == f->turn)) {
         const fold_val later = fold_sub(f->times, start, c->event_at);
         if (later.base > 0) {
             c->held_slots |= 1u << slot;

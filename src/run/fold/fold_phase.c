@@ -429,6 +429,32 @@ static void finish_phase(void *stream, uint64_t unused)
     sys_stream_advance(stream);
 }
 
+/* The bytes over time. */
+void fold_draw_sent(fold_sim *f, const fold_class *c, const fold_sent *sent)
+{
+    orr_sim *s = f->s;
+    const fold_pairs *h = sent->pairs;
+    const fold_val at = {sent->at.base - (int64_t)s->rounds.origin, sent->at.by};
+    for (int64_t i = 0; sent->words && i < sent->words[0]; i++)
+        watch_add_traffic(s, (uint32_t)sent->words[2 + 3 * i],
+                          (uint64_t)(at.base + sent->words[1 + 3 * i]),
+                          (uint64_t)sent->words[3 + 3 * i]);
+    for (uint32_t k = 0; h && !at.by && k < s->dims; k++)
+        if (h->count[k])
+            watch_add_traffic(s, k, (uint64_t)at.base, h->count[k] * sent->size);
+    for (uint32_t m = 0; h && at.by && m < c->count; m++)
+        watch_add_traffic(s, h->dimension[m], (uint64_t)fold_at(f->times, at, m), sent->size);
+}
+
+/* Of several steps it is drawn when it is known which one is kept. */
+static void note_sent(fold_sim *f, fold_class *c, const fold_sent *sent)
+{
+    if (f->s->opt.steps < 2)
+        fold_draw_sent(f, c, sent);
+    else if (!fold_log_sends(c, sent))
+        run_no_memory(f->s);
+}
+
 static void complete(fold_sim *f, fold_meeting *m)
 {
     const uint32_t count = m->family->class_count;
@@ -449,18 +475,15 @@ static void complete(fold_sim *f, fold_meeting *m)
     }
     forget_meeting(f, m);
     const int64_t *traffic = known + 1 + 2 * (size_t)count;
-    for (uint32_t k = 0; k < f->s->dims; k++) {
+    for (uint32_t k = 0; k < f->s->dims && m->round == 0; k++) { /* the same in each step */
         f->s->messages += (uint64_t)traffic[2 * k];
         f->s->watch->traffic[k].messages += (uint64_t)traffic[2 * k];
         f->s->watch->traffic[k].bytes += (uint64_t)traffic[2 * k + 1];
     }
     if (f->s->watch->bins) {
-        const int64_t *times;
-        memcpy(&times, traffic + 2 * (size_t)f->s->dims, sizeof times);
-        for (int64_t i = 0; i < times[0]; i++)
-            watch_add_traffic(f->s, (uint32_t)times[2 + 3 * i],
-                              (uint64_t)(m->starts[0].base + times[1 + 3 * i]),
-                              (uint64_t)times[3 + 3 * i]);
+        fold_sent sent = {.at = m->starts[0]};
+        memcpy(&sent.words, traffic + 2 * (size_t)f->s->dims, sizeof sent.words);
+        note_sent(f, &f->classes[m->family->classes[0]], &sent);
     }
     for (uint32_t i = 0; i < count && !fold_is_over(f); i++)
         fold_schedule(f, &(fold_event){.at = {m->starts[0].base + known[1 + 2 * (size_t)i],
@@ -514,6 +537,7 @@ void fold_phase_start(sys_stream *st)
     fold_meeting like = {
         .family = d->group ? fold_group_family(f, n, st->set->place) : fold_line_family(f, c, d),
         .step = st->phase,
+        .round = n->round,
         .stream = d->group ? st->id - (uint64_t)d->group->id * SYS_GROUP_STREAMS : st->id};
     if (!like.family)
         return;
@@ -545,6 +569,7 @@ void fold_phase_start(sys_stream *st)
         fold_give_up(f, "chunks of two groups have the same tag");
         return;
     }
+    f->mixes_rounds = f->mixes_rounds || m->round != n->round;
     m->streams[place] = st;
     m->starts[place] = c->now;
     m->numbers[place] = ++f->numbers;
@@ -620,6 +645,7 @@ static void receive(fold_sim *f,
                     const fold_letter *posted)
 {
     fold_class *to = &f->classes[h->pairs->to_class];
+    f->mixes_rounds = f->mixes_rounds || sent->round != posted->round;
     if (!h->pairs->is_joined) {
         fold_give_up(f, "a class receives from several classes");
         return;
@@ -639,16 +665,6 @@ static void receive(fold_sim *f,
                                    .kind = FOLD_ARRIVAL});
 }
 
-/* The bytes over time. */
-static void note_sends(fold_sim *f, const fold_class *c, const fold_pairs *h, uint64_t size)
-{
-    for (uint32_t k = 0; !c->now.by && k < f->s->dims; k++)
-        if (h->count[k])
-            watch_add_traffic(f->s, k, (uint64_t)c->now.base, h->count[k] * size);
-    for (uint32_t m = 0; c->now.by && m < c->count; m++)
-        watch_add_traffic(f->s, h->dimension[m], (uint64_t)fold_at(f->times, c->now, m), size);
-}
-
 void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
 {
     fold_sim *f = n->sim->fold;
@@ -659,8 +675,12 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
     size = size ? size : 1;
     if (!fold_is_next(f, c, is_send ? &h->sent : &h->posted, place))
         return;
-    fold_letter mine = {
-        .is_send = is_send, .place = place, .size = size, .at = c->now, .number = ++f->numbers};
+    fold_letter mine = {.is_send = is_send,
+                        .place = place,
+                        .size = size,
+                        .at = c->now,
+                        .number = ++f->numbers,
+                        .round = n->round};
     if (is_send) {
         const fold_val delay = pairs_delay(f, h->pairs, size);
         mine.at = fold_add(f->times, c->now, delay);
@@ -670,9 +690,10 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
             fold_give_up(f, "a message takes no time");
             return;
         }
-        fold_count_messages(f, h->pairs->count, 1, size);
+        if (n->round == 0) /* the same in each step */
+            fold_count_messages(f, h->pairs->count, 1, size);
         if (f->s->watch->bins)
-            note_sends(f, c, h->pairs, size);
+            note_sent(f, c, &(fold_sent){.pairs = h->pairs, .at = c->now, .size = size});
         fold_schedule(f, &(fold_event){.at = mine.at,
                                        .lag_least = mine.lag_least,
                                        .lag_most = mine.lag_most,

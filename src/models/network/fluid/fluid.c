@@ -20,10 +20,10 @@
 
 typedef struct resource {
     double capacity;
-    double wish;    /* of all its flows together */
-    double bytes;   /* of the flows that are over */
-    uint32_t first; /* place of a flow on it */
-    uint32_t flows, most_flows;
+    double wish;                         /* of all its flows together */
+    double bytes;                        /* of the flows that are over */
+    uint32_t first;                      /* place of a flow on it */
+    uint32_t flows, most_flows, counted; /* counted: flows that are part of the figures */
     uint64_t flows_ever, busy, busy_since;
     /* while rates are worked out */
     double left, share;
@@ -57,7 +57,7 @@ typedef struct flow {
     uint32_t places;  /* the first of use->count */
     uint32_t heap_at; /* NONE: not there */
     uint32_t mark;    /* of the last solution it was part of; while free: the next free one */
-    bool is_fixed;
+    bool is_fixed, is_counted;
 } flow;
 
 /* Who is to be told that a flow is over. */
@@ -92,7 +92,7 @@ struct fluid {
     uint32_t mark;
     struct finished *due;
     size_t due_room;
-    bool has_failed;
+    bool has_failed, skips_figures;
 };
 
 /* ---- life ---- */
@@ -242,12 +242,15 @@ static void join(fluid *f, uint32_t index)
         *p = (place){.flow = index, .next = r->first, .previous = NONE, .resource = part->resource};
         if (r->first != NONE)
             f->places[r->first].previous = w->places + i;
-        else
-            r->busy_since = now;
         r->first = w->places + i;
         r->wish += part->share * w->most;
+        r->flows++;
+        if (!w->is_counted)
+            continue;
+        if (r->counted++ == 0)
+            r->busy_since = now;
         r->flows_ever++;
-        if (++r->flows > r->most_flows)
+        if (r->flows > r->most_flows)
             r->most_flows = r->flows;
     }
 }
@@ -265,13 +268,15 @@ static void leave(fluid *f, const flow *w)
             f->places[p->previous].next = p->next;
         if (p->next != NONE)
             f->places[p->next].previous = p->previous;
-        r->bytes += part->share * w->bytes;
-        if (--r->flows == 0) {
-            r->busy += now - r->busy_since;
-            r->wish = 0; /* no rest of rounding stays */
-        } else {
-            r->wish -= part->share * w->most;
+        if (w->is_counted) {
+            r->bytes += part->share * w->bytes;
+            if (--r->counted == 0)
+                r->busy += now - r->busy_since;
         }
+        if (--r->flows == 0)
+            r->wish = 0; /* no rest of rounding stays */
+        else
+            r->wish -= part->share * w->most;
     }
     if (w->use->count) {
         f->places[w->places].next = w->use->free_places;
@@ -552,7 +557,8 @@ bool fluid_start(fluid *f,
                              .argument = argument,
                              .number = f->numbers++,
                              .places = places,
-                             .heap_at = NONE};
+                             .heap_at = NONE,
+                             .is_counted = !f->skips_figures};
     join(f, index);
     bool is_alone = true;
     for (uint32_t i = 0; i < use->count; i++)
@@ -609,6 +615,28 @@ static void ends(void *context, uint64_t tick)
         qsort(f->due, count, sizeof *f->due, by_number);
     for (size_t i = 0; i < count; i++)
         f->due[i].done(f->due[i].context, f->due[i].argument);
+}
+
+bool fluid_is_idle(const fluid *f)
+{
+    return f->heap_count == 0 && f->dirty_count == 0 && !f->is_solving_soon;
+}
+
+void fluid_counts(fluid *f, bool counts)
+{
+    f->skips_figures = !counts;
+}
+
+void fluid_forget(fluid *f)
+{
+    for (size_t i = 0; i < f->flow_count; i++)
+        f->flows[i].is_counted = false;
+    for (size_t i = 0; i < f->resource_count; i++) {
+        resource *r = &f->resources[i];
+        r->bytes = 0;
+        r->flows_ever = r->busy = 0;
+        r->most_flows = r->counted = 0;
+    }
 }
 
 fluid_figures fluid_figures_of(const fluid *f, uint32_t index)

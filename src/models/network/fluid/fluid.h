@@ -46,6 +46,12 @@ bool fluid_start(fluid *f,
                  void *context,
                  uint64_t argument);
 
+/* Nothing flows, and no rate is to be worked out. */
+bool fluid_is_idle(const fluid *f);
+/* Flows that start from now on are part of the figures, or not; at first they are. */
+void fluid_counts(fluid *f, bool counts);
+void fluid_forget(fluid *f); /* figures begin at 0; flows that are under way count no more */
+
 /* What went through a resource so far. */
 typedef struct fluid_figures {
     double bytes, capacity;

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_steps.c - several steps in a row (run/steady.h), folded.
+ *
+ * A class begins its next step when its last one is over, each member at its own time.  On a network on which messages
+ * do not delay each other a step is a function of the times at which all members of all classes begin it; if all begin a
+ * step at the same time later than the one before, it takes its course as the one before, and so do all that follow.
+ * Members of a class have equal spreads if these have one number, so the question costs a few words per class.
+ *
+ * What else goes from one step to the next is looked at as well: the event that ended the step, and which queue is next.
+ * Messages and collectives must be of one step on both sides, and no message may be left behind. */
+#include "fold_impl.h"
+
+#include "base/memory/hash.h"
+
+void fold_steps_init(fold_sim *f)
+{
+    for (uint32_t i = 0; i < f->class_count; i++) {
+        fold_class *c = &f->classes[i];
+        c->round_end = (fold_val){0, 0};
+        c->begun.at = (fold_val){(int64_t)c->npu->speed->delay, 0};
+        c->done.step_of = c->log.step_of;
+    }
+}
+
+/* Which queue of each dimension is next. */
+static uint64_t queue_turns(const run_npu *n)
+{
+    const orr_sim *s = n->sim;
+    const size_t bytes = (size_t)s->lanes * s->dims * sizeof(uint32_t);
+    const uint64_t h = orr_hash_bytes(n->next_general, bytes, 1);
+    return orr_hash_bytes(n->next_second, bytes, orr_hash_bytes(n->next_first, bytes, h));
+}
+
+void fold_round_over(run_npu *n)
+{
+    fold_sim *f = n->sim->fold;
+    fold_class *c = fold_class_at(n);
+    if (!f->is_loose)
+        c->round_end = c->now;
+    if (!steady_note_end(n->sim, n->round, c->count, (uint64_t)fold_most(f->times, c->round_end)))
+        run_no_memory(n->sim);
+    c->done_result = n->result;
+    c->done_result.finished_at = 0;
+}
+
+/* A node without children is over. */
+void fold_round_end_at(fold_sim *f, fold_class *c)
+{
+    c->round_end = fold_max(f->times, c->round_end, c->now);
+}
+
+static void swap_logs(fold_class *c)
+{
+    const fold_log done = c->log;
+    c->log = c->done;
+    c->done = done;
+    c->log.count = c->log.note_count = c->log.phase_count = c->log.send_count = 0;
+}
+
+static void find_out(fold_sim *f, uint32_t round);
+
+void fold_round_begins(run_npu *n)
+{
+    fold_sim *f = n->sim->fold;
+    fold_class *c = fold_class_at(n);
+    swap_logs(c);
+    c->begun_before = c->begun;
+    c->begun = (fold_beginning){
+        .at = c->round_end,
+        .lag_least = c->last.lag_least,
+        .lag_most = c->last.lag_most,
+        .queues = queue_turns(n),
+        .kind = c->last.kind,
+        .slot = f->ending_slot,
+        .place = c->last.call.action == work_node_done ? c->last.call.argument : UINT64_MAX};
+    c->began_in = f->turn;
+    if (f->is_loose) {
+        for (uint32_t p = 0; p < n->graph->count; p++) {
+            c->ready_at[p] = c->round_end;
+            c->ready_by[p] = n->graph->parents[p] ? 0 : UINT64_MAX;
+        }
+        for (unsigned k = 0; k < WORK_SLOTS; k++)
+            c->slots[k] = (fold_slot){.last.kind = UINT8_MAX};
+    }
+    c->round_end = (fold_val){0, 0};
+    if (n->sim->rounds.rows[n->round - 1].ranks == n->sim->npu_count)
+        find_out(f, n->round - 1);
+}
+
+/* ---- is it steady? ---- */
+
+static bool is_same_beginning(const fold_beginning *a, const fold_beginning *b)
+{
+    return a->at.by == b->at.by && a->lag_least == b->lag_least && a->lag_most == b->lag_most &&
+           a->queues == b->queues && a->kind == b->kind && a->slot == b->slot &&
+           a->place == b->place;
+}
+
+static bool leaves_messages(const fold_sim *f, uint32_t round)
+{
+    for (size_t i = 0; i < f->channel_count; i++)
+        for (const fold_letter *l = f->channels[i]->first; l; l = l->next)
+            if (l->round <= round)
+                return true;
+    return false;
+}
+
+/* All classes have ended this step. */
+static void find_out(fold_sim *f, uint32_t round)
+{
+    orr_sim *s = f->s;
+    run_rounds *r = &s->rounds;
+    const int64_t period = f->classes[0].begun.at.base - f->classes[0].begun_before.at.base;
+    if (round == 0 || round >= r->last || f->mixes_rounds || f->may_mix_tags || period < 0 ||
+        leaves_messages(f, round))
+        return;
+    for (uint32_t i = 0; i < f->class_count; i++) {
+        const fold_class *c = &f->classes[i];
+        if (c->npu->round != round + 1 || c->npu->variants_made ||
+            c->begun.at.base - c->begun_before.at.base != period ||
+            !is_same_beginning(&c->begun, &c->begun_before))
+            return;
+    }
+    r->skipped = r->last - round;
+    r->skipped_ns = r->skipped * (uint64_t)period;
+    r->last = round;
+    f->is_steady = true;
+}
+
+/* ---- the end ---- */
+
+/* The step whose log is kept is the last one that all classes have ended. */
+void fold_steps_finish(fold_sim *f)
+{
+    orr_sim *s = f->s;
+    run_rounds *r = &s->rounds;
+    int64_t first = INT64_MAX;
+    if (s->opt.steps < 2)
+        return;
+    for (uint32_t i = 0; i < f->class_count; i++) {
+        fold_class *c = &f->classes[i];
+        if (f->is_steady) {
+            const fold_log rest = c->log;
+            c->log = c->done;
+            c->done = rest;
+            c->begun = c->begun_before;
+            c->npu->result = c->done_result;
+        }
+        if (c->begun.at.base < first)
+            first = c->begun.at.base;
+    }
+    if (f->is_steady)
+        s->finished = s->npu_count;
+    r->recorded = r->last;
+    r->origin = (uint64_t)first;
+    if (r->row_count > (size_t)r->last + 1)
+        r->row_count = (size_t)r->last + 1;
+    for (uint32_t i = 0; i < f->class_count; i++)
+        for (size_t k = 0; k < f->classes[i].log.send_count; k++)
+            fold_draw_sent(f, &f->classes[i], &f->classes[i].log.sends[k]);
+}
