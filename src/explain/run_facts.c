@@ -271,34 +271,46 @@ double orr__metadata_of(const orr_set *set, const char *name)
 
 /* The rank that ends last computes, or waits for ranks that compute, in all but its exposed
  * communication; both parts are wrong each in its own way. */
-static bool take_interval(taker *t)
+void orr__interval_of(const orr_sim *s, uint32_t last, orr__interval *out)
 {
-    const orr_sim *s = t->s;
-    orr__run_facts *f = t->f;
     const work_spread *most = NULL;
+    *out = (orr__interval){0};
     for (uint32_t k = 0; s->graphs && k < orr_set_class_count(s->set); k++) {
         const work_graph *g = &s->graphs[k];
         if (g->t && g->ticks && g->spread.us > 0 && (!most || g->spread.us > most->us))
             most = &g->spread;
     }
-    if (!most || f->finished < f->ranks || !f->end_ns)
-        return true;
-    const uint32_t last = f->finish_order[f->ranks - 1];
-    const double end = (double)f->end_ns, share = (double)f->times[last][ORR__FIGURE_EXPOSED];
+    const double end = (double)watch_end_of_run(s);
+    if (!most || end <= 0)
+        return;
+    const double share = (double)time_of(s, last, ORR__FIGURE_EXPOSED);
     const double exposed = share < end ? share : end;
     const double low = (end - exposed) * most->low_us / most->us;
     const double high = (end - exposed) * most->high_us / most->us;
-    const double network = exposed * NETWORK_ERROR, job = f->ranks > 1 ? end * JOB_ERROR : 0;
-    const double other2 = network * network + job * job;
-    const double least = end - sqrt(low * low + other2);
-    f->interval.low_ns = (uint64_t)(least > 0 ? least : 0);
-    f->interval.high_ns = (uint64_t)(end + sqrt(high * high + other2));
-    f->interval.guessed = most->guessed_us / most->us;
-    if (most->guessed[0] && f->interval.guessed > 0.05) {
-        f->interval.guessed_most = orr_arena_text(f->arena, orr_str_of(most->guessed));
-        return f->interval.guessed_most != NULL;
-    }
-    return true;
+    const double network = exposed * NETWORK_ERROR;
+    const double job = s->npu_count > 1 ? end * JOB_ERROR : 0;
+    const double own_low = sqrt(low * low + network * network);
+    const double own_high = sqrt(high * high + network * network);
+    const double whole_low = sqrt(own_low * own_low + job * job);
+    out->low_ns = (uint64_t)(end > whole_low ? end - whole_low : 0);
+    out->high_ns = (uint64_t)(end + sqrt(own_high * own_high + job * job));
+    out->own_low_ns = (uint64_t)(end > own_low ? end - own_low : 0);
+    out->own_high_ns = (uint64_t)(end + own_high);
+    out->guessed = most->guessed_us / most->us;
+    if (most->guessed[0] && out->guessed > 0.05)
+        out->guessed_most = most->guessed;
+}
+
+static bool take_interval(taker *t)
+{
+    orr__run_facts *f = t->f;
+    if (f->finished < f->ranks || !f->end_ns)
+        return true;
+    orr__interval_of(t->s, f->finish_order[f->ranks - 1], &f->interval);
+    const char *most = f->interval.guessed_most;
+    if (most) /* the facts outlive the simulation */
+        f->interval.guessed_most = orr_arena_text(f->arena, orr_str_of(most));
+    return !most || f->interval.guessed_most;
 }
 
 static const char *compute_text(const orr_sim *s, orr_arena *a)

@@ -68,6 +68,8 @@ typedef struct orr__throughput {
 /* How sure a finished run on a chip is: 90 % of the errors stay within. */
 typedef struct orr__interval {
     uint64_t low_ns, high_ns; /* both 0: not known */
+    /* Without what all jobs of the same software on the same machine are off by together: for those who compare. */
+    uint64_t own_low_ns, own_high_ns;
     double guessed;           /* part of computing: kernels that none that was measured resembles */
     const char *guessed_most; /* the one that takes longest of them; NULL: none */
 } orr__interval;
@@ -132,6 +134,9 @@ typedef struct orr__run_facts {
 /* ORR_EUSAGE: the simulation runs under another program's rules and keeps no figures. */
 orr_code orr__run_facts_take(const orr_sim *s, orr__run_facts **out, orr_error *err) ORR_MUST_CHECK;
 void orr__run_facts_destroy(orr__run_facts *f); /* NULL is fine */
+
+/* Of a finished run whose last rank this is.  guessed_most lives as long as the simulation. */
+void orr__interval_of(const orr_sim *s, uint32_t last, orr__interval *out);
 
 /* A number of the traces' metadata; 0: there is none. */
 double orr__metadata_of(const orr_set *set, const char *name);

@@ -5,6 +5,7 @@
  * axis that needs it, and the rest, in which a device waits for other stages. */
 #include "search_impl.h"
 
+#include "explain/run_facts.h"
 #include "run/engine.h"
 #include "run/watch.h"
 
@@ -110,26 +111,19 @@ static void find_limit(const orr_plan_search *s, orr_plan *p)
 
 /* ---- how sure it is ---- */
 
-/* Collectives: 90 % of the measured ones lie within (docs/validation.md). */
-#define COLLECTIVES_OFF 0.25
-/* Whole steps of published runs, measured chips, several nodes: 90 % lie within (make truth).  What they are off by
- * is common to all plans of a machine, and decides nothing between them. */
-#define STEPS_OFF 0.2
-
-static void find_interval(const orr_plan_search *s, const search_candidate *c, orr_plan *p)
+/* As orrery run says it. */
+static void find_interval(orr_run *r, orr_plan *p)
 {
-    const orr_plan_shares *x = &p->shares;
-    const double exposed = x->tensor + x->context + x->expert + x->data + x->pipeline;
-    const double others = exposed * COLLECTIVES_OFF;
-    double low, high;
-    search_spread(s, c, &low, &high);
-    low *= x->compute + x->bubble;
-    high *= x->compute + x->bubble;
-    p->own_low_s = p->step_s * (1 - fmin(0.9, sqrt(low * low + others * others)));
-    p->own_high_s = p->step_s * (1 + sqrt(high * high + others * others));
-    p->low_s =
-        p->step_s * (1 - fmin(0.9, sqrt(low * low + others * others + STEPS_OFF * STEPS_OFF)));
-    p->high_s = p->step_s * (1 + sqrt(high * high + others * others + STEPS_OFF * STEPS_OFF));
+    uint32_t last = 0;
+    orr__interval x;
+    for (uint32_t i = 1; i < orr_run_ranks(r); i++)
+        if (orr_run_rank_at(r, i)->finished_at >= orr_run_rank_at(r, last)->finished_at)
+            last = i;
+    orr__interval_of(r->is.sim, last, &x);
+    p->low_s = (double)x.low_ns * 1e-9;
+    p->high_s = (double)x.high_ns * 1e-9;
+    p->own_low_s = (double)x.own_low_ns * 1e-9;
+    p->own_high_s = (double)x.own_high_ns * 1e-9;
 }
 
 /* ---- the run ---- */
@@ -216,7 +210,7 @@ orr_code search_simulate(orr_plan_search *s,
         find_shares(run, &p);
         find_rates(s, &p);
         find_limit(s, &p);
-        find_interval(s, c, &p);
+        find_interval(run, &p);
         *out = p;
     }
     orr_run_destroy(run);

@@ -130,6 +130,8 @@ size_t orr_plan_command(const orr_plan *p, char *out, size_t size)
         (unsigned long long)o->seq, (unsigned long long)o->micro_batch);
     if (o->zero)
         PUT(" --zero %u", o->zero);
+    if (o->sync_every_micro_batch)
+        PUT(" --sync-every-micro-batch");
     if (o->pp > 1)
         PUT(" --pipeline %s", orr_pipeline_name(o->pipeline));
     if (o->chunks > 1)

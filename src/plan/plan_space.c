@@ -71,6 +71,7 @@ orr_llm_options search_options(const orr_plan_search *s, const search_candidate 
     o.chunks = c->chunks;
     o.recompute = (orr_recompute)c->recompute;
     o.no_sequence_parallel = c->no_sequence_parallel;
+    o.sync_every_micro_batch = c->is_synced;
     return o;
 }
 
@@ -115,6 +116,8 @@ static void add_zeros(space *x, search_candidate c, const orr__llm_view *v, orr_
         }
         x->legal++;
         c.zero = (uint8_t)zero;
+        /* Who keeps a share of the gradients alone has no room for those of all micro-batches. */
+        c.is_synced = zero >= 2 && s->base.batch > (uint64_t)c.dp * c.micro_batch;
         c.memory = memory[zero].peak;
         if (c.memory <= room_of(s)) {
             add(x, c);

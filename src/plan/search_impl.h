@@ -15,6 +15,8 @@ typedef struct search_candidate {
     uint32_t tp, cp, pp, dp, ep, micro_batch;
     uint8_t zero, pipeline, chunks, recompute;
     bool no_sequence_parallel;
+    bool
+        is_synced; /* gradients are shared out, so those of each micro-batch travel by themselves */
     uint64_t memory; /* bytes of the fullest device */
     double bound_s;
 } search_candidate;
@@ -67,9 +69,6 @@ orr_code search_bounds_create(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK
 void search_bounds_destroy(struct search_bounds *b);
 orr_code search_bound(orr_plan_search *s, search_candidate *c, bool is_rough, orr_error *err)
     ORR_MUST_CHECK;
-
-/* How far the computations of a layer may be off, as shares of their time: 90 % lie within. */
-void search_spread(const orr_plan_search *s, const search_candidate *c, double *low, double *high);
 
 /* plan_figures.c: generates, runs, and fills all figures of a plan. */
 orr_code search_simulate(orr_plan_search *s,

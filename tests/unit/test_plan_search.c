@@ -99,6 +99,19 @@ static void test_plan_search__bound_holds_torus(void **state)
         16, 1024);
 }
 
+/* Weights gathered for every pass, gradients reduced for every micro-batch, within nodes and between them. */
+static void test_plan_search__bound_holds_shared(void **state)
+{
+    (void)state;
+    check_case("llama-3-8b", "dgx-h100:2",
+               (const char *const[]){"zero=3", "micro-batch=1", "tp=2", "recompute=none", NULL}, 64,
+               2048);
+    check_case("llama-3-8b", "dgx-a100:2",
+               (const char *const[]){"zero=2", "micro-batch=1", "recompute=none",
+                                     "sequence-parallel=on", NULL},
+               32, 2048);
+}
+
 /* Goal memory: the leanest first, whatever its time. */
 static void test_plan_search__goal_memory(void **state)
 {
@@ -191,6 +204,7 @@ int main(void)
         cmocka_unit_test(test_plan_search__bound_holds_zero_bubble),
         cmocka_unit_test(test_plan_search__bound_holds_experts),
         cmocka_unit_test(test_plan_search__bound_holds_torus),
+        cmocka_unit_test(test_plan_search__bound_holds_shared),
         cmocka_unit_test(test_plan_search__goal_memory),
         cmocka_unit_test(test_plan_search__memory_most),
         cmocka_unit_test(test_plan_search__words),

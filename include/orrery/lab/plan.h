@@ -96,7 +96,7 @@ typedef struct orr_plan {
     orr_llm_options options; /* complete: what orr_llm_training takes */
     double bound_s;          /* no plan is faster than its bound */
     double step_s;           /* simulated */
-    double low_s, high_s;    /* 90 %, as published steps are off */
+    double low_s, high_s;    /* 90 %, as orrery run says it; 0: not known */
     double own_low_s,
         own_high_s;           /* 90 %, without what all plans of the machine are off by together */
     double tokens_per_s, mfu; /* mfu 0: no peak is known */

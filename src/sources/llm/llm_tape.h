@@ -68,15 +68,6 @@ typedef enum orr__tape_part {
     ORR__PARTS
 } orr__tape_part;
 
-/* The tape is emptied first; its memory is kept.  is_first: of its task; then node 1 is the task before, for which the
- * first computation waits. */
-orr_code orr__llm_tape_part(const orr_model *m,
-                            const orr_llm_options *opt,
-                            orr__tape_part part,
-                            uint64_t layer,
-                            bool is_first,
-                            orr__tape *out,
-                            orr_error *err) ORR_MUST_CHECK;
 void orr__tape_fini(orr__tape *t);
 
 /* Parameters of a layer on one rank. */
@@ -114,6 +105,15 @@ typedef struct orr__llm_task {
     uint32_t micro_batch;
 } orr__llm_task;
 orr__llm_task *orr__llm_view_tasks(const orr__llm_view *v, uint32_t rank, size_t *count);
+
+/* The tape is emptied first; its memory is kept.  is_first: of its task; then node 1 is the task before, for which the
+ * first computation waits. */
+orr_code orr__llm_tape_part(const orr__llm_view *v,
+                            orr__tape_part part,
+                            uint64_t layer,
+                            bool is_first,
+                            orr__tape *out,
+                            orr_error *err) ORR_MUST_CHECK;
 
 /* Norm and update of a pipeline rank and what data-parallel ranks exchange. */
 typedef struct orr__tape_sync {

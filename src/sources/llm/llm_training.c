@@ -508,19 +508,14 @@ static uint64_t write_part(llm_pen *p, orr__tape_part part, uint64_t layer, uint
     }
 }
 
-orr_code orr__llm_tape_part(const orr_model *m,
-                            const orr_llm_options *opt,
+orr_code orr__llm_tape_part(const orr__llm_view *v,
                             orr__tape_part part,
                             uint64_t layer,
                             bool is_first,
                             orr__tape *out,
                             orr_error *err)
 {
-    llm_job g;
-    llm_pen p = {.g = &g, .tape = out};
-    const orr_code code = llm_init(&g, m, opt, err);
-    if (code)
-        return code;
+    llm_pen p = {.g = v->job, .tape = out};
     const uint64_t input = llm_tape_begin(out);
     if (is_first)
         p.barrier[0] = llm_tape_input(out);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound_parts.h - the parts of a step (a layer forward, backward, the ends) as times that no run of them can beat.
+ *
+ * A part is a 2 x 2 matrix of max-plus, from (data there, device free) to the same behind it, and each entry the
+ * longest path through its nodes.  A path takes fixed + clocked x slow, where slow is how far the power cap holds the clock
+ * down, so an entry is a convex function of slow: it is kept as the longest paths at a few values of slow, and
+ * their maximum is never above it. */
+#ifndef ORR_PLAN_BOUND_PARTS_H
+#define ORR_PLAN_BOUND_PARTS_H
+
+#include "search_impl.h"
+
+#include "base/memory/map.h"
+#include "models/network/net_table.h"
+#include "run/joint.h"
+#include "sources/llm/llm_tape.h"
+
+enum { BOUND_LINES = 3, BOUND_KINDS = 16, BOUND_SHAPES = 8 };
+#define BOUND_NEVER (-1e30)
+
+typedef struct bound_entry {
+    struct {
+        double fixed, clocked; /* ns */
+    } line[BOUND_LINES];
+} bound_entry;
+
+/* What a rank's ports carry, as the time that it takes at full rate: inside its node, and between nodes. */
+typedef struct bound_load {
+    double up_ns, out_ns;
+} bound_load;
+
+typedef struct bound_part {
+    bool is_known;      /* else it is too long to follow, and takes no time */
+    bound_entry cc, cf; /* data there: after data, after device */
+    bound_entry fc, ff; /* device free */
+    bound_entry gate;   /* data there: after its first computation could start */
+    work_kernel_sum sum;
+    double hold_us;  /* device time that the clock's walk gives to collectives */
+    bound_load load; /* of its collectives */
+} bound_part;
+
+/* Where the groups of an axis lie: each way that occurs. */
+typedef struct bound_shapes {
+    nccl_shape list[BOUND_SHAPES];
+    uint32_t count;
+    bool is_full; /* more occur: nothing is known */
+} bound_shapes;
+
+/* Parts of all plans that have these in common. */
+typedef struct bound_unit {
+    search_candidate like;
+    uint32_t next;      /* of the same group, which has kernels in common; UINT32_MAX: none */
+    bound_part ends[4]; /* embedding forward, head forward, head backward, embedding backward */
+    bound_part head_weights;
+    bound_part *forward, *backward, *weights; /* by kind */
+    bound_part *first_backward;               /* of a task */
+} bound_unit;
+
+/* What candidates of the same degrees have in common. */
+typedef struct bound_layout {
+    bound_shapes tp, cp, ep, data, expert, world;
+} bound_layout;
+
+/* Pipeline ranks that do the same. */
+typedef struct bound_stage {
+    uint32_t rank;          /* one of them */
+    uint32_t *layers;       /* by kind: how many */
+    uint32_t (*chunks)[2];  /* by chunk: first layer, and behind the last */
+    bool is_first, is_last; /* stage 0, the last stage */
+    work_kernel_sum norm, update;
+    double gather_ns; /* of new weights, at the end */
+    double reduce_ns, last_reduce_ns;
+    bound_load load; /* of these */
+    bound_load gather_load,
+        again_load; /* of each micro-batch: of weights, and of gradients if they travel each time */
+    double *kind_gather_ns;  /* ZeRO 3, by kind: weights of a layer; NULL: they stay */
+    double *chunk_reduce_ns; /* by chunk: what travels after each micro-batch; NULL: once a step */
+} bound_stage;
+
+/* How a model is cut into stages, and what data-parallel ranks exchange. */
+typedef struct bound_cut {
+    search_candidate like;
+    uint32_t *stage_of; /* by pipeline rank */
+    bound_stage *stages;
+    uint32_t count;
+} bound_cut;
+
+struct search_bounds {
+    orr_net_config dims;
+    const orr_chip *chip;
+    orr_system system;
+    bool has_times;           /* collectives are NCCL's */
+    double up_rate, out_rate; /* of a rank's port, bytes per ns; 0: links are not ports */
+    uint32_t *kind_of;        /* by layer */
+    uint64_t first_of[BOUND_KINDS];
+    uint32_t kinds;
+    bound_unit *units;
+    size_t unit_count, unit_room;
+    orr_map *unit_of;      /* by key */
+    uint32_t *unit_groups; /* the first unit of each */
+    size_t group_count, group_room;
+    orr_map *group_of; /* by key: its last unit */
+    bound_layout *layouts;
+    size_t layout_count, layout_room;
+    orr_map *layout_of;
+    bound_cut *cuts;
+    size_t cut_count, cut_room;
+    orr_map *cut_of;
+    orr_arena **arenas; /* of groups, then of cuts */
+    size_t arena_count;
+};
+
+static inline double bound_max(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double bound_at(const bound_entry *e, double slow)
+{
+    double most = e->line[0].fixed + e->line[0].clocked * slow;
+    for (unsigned i = 1; i < BOUND_LINES; i++)
+        most = bound_max(most, e->line[i].fixed + e->line[i].clocked * slow);
+    return most;
+}
+
+uint64_t bound_unit_key(const search_candidate *c);
+uint64_t bound_layout_key(const search_candidate *c);
+const bound_layout *bound_layout_of(const struct search_bounds *b, const search_candidate *c);
+work_device bound_device(const orr_plan_search *s);
+
+static inline void bound_add_load(bound_load *x, const bound_load *more, double times)
+{
+    x->up_ns += times * more->up_ns;
+    x->out_ns += times * more->out_ns;
+}
+
+/* What communication takes at least, ns: in the luckiest group; between ranks that are so far apart.  load grows by
+ * what it takes of a rank's ports. */
+double bound_collective_ns(const struct search_bounds *b,
+                           const bound_shapes *shapes,
+                           orr_collective kind,
+                           uint64_t bytes,
+                           bound_load *load);
+double bound_message_ns(const struct search_bounds *b, uint32_t stride, uint64_t bytes);
+
+/* All units and layouts that the list needs. */
+orr_code bound_make_units(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
+
+#endif

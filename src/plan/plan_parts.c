@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_parts.c - see bound_parts.h.
+ *
+ * Parts are taken from the generator as tapes of a few dozen nodes (llm_tape.h).  Edges are those of the trace, and
+ * between computations those that the workload layer is proven to keep: it starts the ready node with the smallest id, so a
+ * computation Y runs before X when its id is smaller and all that Y waits for comes before X.  Every edge is a true
+ * precedence and every node takes at least its time alone, so the longest path is a lower bound.
+ *
+ * Plans share parts, and parts share kernels: units that differ in recomputation, schedule or sequence
+ * parallelism only are made one after the other by one thread, which asks for each kernel once. */
+#include "bound_parts.h"
+
+#include "base/memory/hash.h"
+#include "base/threads/pool.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_NODES = 512, MOST_LONG = 8192, MEMO = 1024 };
+/* Where the longest paths are sought; between them they are close to the longest. */
+static const double slows[BOUND_LINES] = {1.02, 1.2, 1.5};
+
+/* ---- what communication takes at least ---- */
+
+static void find_shapes(const orr_plan_search *s,
+                        const orr__llm_view *v,
+                        orr__tape_axis axis,
+                        bound_shapes *out)
+{
+    const struct search_bounds *b = s->bounds;
+    const uint32_t degree = orr__llm_view_degree(v, axis), groups = orr__llm_view_groups(v, axis);
+    uint32_t *members = orr_alloc(degree, sizeof *members);
+    out->count = 0;
+    out->is_full = !members;
+    for (uint32_t g = 0; members && g < groups && !out->is_full; g++) {
+        nccl_shape h = {.generation = nccl_generation_of(s->machine.architecture),
+                        .up_reduces = s->machine.up_reduces,
+                        .out_reduces = s->machine.fabric_reduces};
+        uint32_t i = 0;
+        orr__llm_view_members(v, axis, g, members);
+        joint_shape_of(&b->dims, members, degree, &h);
+        while (i < out->count && memcmp(&out->list[i], &h, sizeof h) != 0)
+            i++;
+        if (i < out->count)
+            continue;
+        if (out->count == BOUND_SHAPES)
+            out->is_full = true;
+        else
+            out->list[out->count++] = h;
+    }
+    orr_free(members);
+}
+
+/* Of the luckiest group. */
+double bound_collective_ns(const struct search_bounds *b,
+                           const bound_shapes *shapes,
+                           orr_collective kind,
+                           uint64_t bytes,
+                           bound_load *load)
+{
+    double least = 0, up = 0, out = 0;
+    if (!b->has_times || shapes->is_full || bytes == 0)
+        return 0;
+    for (uint32_t i = 0; i < shapes->count; i++) {
+        const nccl_shape *h = &shapes->list[i];
+        nccl_cost c;
+        const uint64_t all = kind == ORR_COLL_ALL_GATHER ? bytes * h->ranks : bytes;
+        if (h->ranks < 2 || !nccl_cost_of(h, kind, all, NULL, &c))
+            return 0;
+        const double ns = floor(c.time_ns) - 2, inside = h->up_GBps > 0 ? c.up_bytes : 0;
+        least = i == 0 || ns < least ? ns : least;
+        up = i == 0 || inside < up ? inside : up;
+        out = i == 0 || c.out_bytes < out ? c.out_bytes : out;
+    }
+    if (b->up_rate > 0)
+        load->up_ns += up / b->up_rate;
+    if (b->out_rate > 0)
+        load->out_ns += out / b->out_rate;
+    return least > 0 ? least : 0;
+}
+
+/* A message between ranks that are so far apart. */
+double bound_message_ns(const struct search_bounds *b, uint32_t stride, uint64_t bytes)
+{
+    double rate = 0;
+    const uint32_t per_node = joint_ranks_per_node(&b->dims);
+    for (uint32_t k = stride >= per_node && b->dims.dims > 1 ? 1 : 0; k < b->dims.dims; k++) {
+        const double links = b->dims.shape[k] == ORR_NET_FULLY_CONNECTED ? b->dims.npus[k] : 2;
+        const double own =
+            net_link_speed(b->dims.bandwidth[k]) * (b->dims.shape[k] == ORR_NET_SWITCH ? 1 : links);
+        rate = own > rate ? own : rate;
+    }
+    return rate > 0 ? (double)bytes / rate : 0;
+}
+
+/* ---- a tape as a part ---- */
+
+typedef struct ancestors {
+    uint64_t bits[MOST_NODES / 64];
+} ancestors;
+
+static void set_bit(ancestors *a, uint32_t i)
+{
+    a->bits[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+static bool has_bit(const ancestors *a, uint32_t i)
+{
+    return a->bits[i / 64] >> i % 64 & 1;
+}
+
+static void add_bits(ancestors *a, const ancestors *more)
+{
+    for (size_t i = 0; i < MOST_NODES / 64; i++)
+        a->bits[i] |= more->bits[i];
+}
+
+/* Is all that node y waits for among these? */
+static bool is_ready_by(const orr__tape_node *y, const ancestors *a)
+{
+    for (uint32_t i = 0; i < y->dep_count; i++)
+        if (!has_bit(a, y->deps[i]))
+            return false;
+    return !y->is_cut;
+}
+
+typedef struct part_maker {
+    const orr_plan_search *s;
+    orr__llm_view view; /* of the unit's plan */
+    orr__tape tape;
+    const search_candidate *like;
+    const bound_shapes *shapes; /* by axis */
+    struct part_node {
+        work_kernel_sum sum; /* compute */
+        double ns;           /* communication: at least */
+        bool is_compute;
+        bound_load load;
+        uint32_t first, count; /* edges: what it comes after */
+    } nodes[MOST_LONG];
+    struct part_path {
+        double ns, fixed, clocked;
+    } by_data[MOST_LONG], by_device[MOST_LONG], by_gate[MOST_LONG];
+    ancestors above[MOST_NODES];
+    uint16_t open[MOST_NODES]; /* computations that nothing is known to follow */
+    uint32_t open_count;
+    uint16_t *edges;
+    size_t edge_count, edge_room;
+    bool is_long; /* too long to tell who comes before whom: the edges of the trace alone */
+    bool failed;
+    struct {
+        orr_kernel kernel;
+        work_kernel_sum sum;
+        bool is_set;
+    } memo[MEMO];
+} part_maker;
+
+work_device bound_device(const orr_plan_search *s)
+{
+    return (work_device){.chip = s->bounds->chip,
+                         .software = s->base.software,
+                         .ranks = orr_machine_devices(&s->machine)};
+}
+
+static void add_sums_of(work_kernel_sum *out, const work_kernel_sum *more)
+{
+    out->fixed_us += more->fixed_us;
+    out->clocked_us += more->clocked_us;
+    out->flops += more->flops;
+    out->host_us += more->host_us;
+}
+
+static void add_kernel(part_maker *m,
+                       const work_device *d,
+                       const orr_kernel *k,
+                       work_kernel_sum *out)
+{
+    const uint64_t at = orr_hash_bytes(k, sizeof *k, 0) % MEMO;
+    if (!m->memo[at].is_set || memcmp(&m->memo[at].kernel, k, sizeof *k) != 0) {
+        m->memo[at].sum = (work_kernel_sum){0};
+        (void)!work_add_kernel(d, k, &m->memo[at].sum);
+        memcpy(&m->memo[at].kernel, k, sizeof *k);
+        m->memo[at].is_set = true;
+    }
+    add_sums_of(out, &m->memo[at].sum);
+}
+
+static void time_node(part_maker *m, uint32_t i)
+{
+    const struct search_bounds *b = m->s->bounds;
+    const orr__tape_node *x = &m->tape.nodes[i];
+    struct part_node *n = &m->nodes[i];
+    const work_device d = bound_device(m->s);
+    *n = (struct part_node){.is_compute = x->kind == ORR__TAPE_COMPUTE};
+    if (x->kind == ORR__TAPE_COLLECTIVE)
+        n->ns = bound_collective_ns(b, &m->shapes[x->axis], x->collective, x->bytes, &n->load);
+    else if (x->kind == ORR__TAPE_RECEIVE)
+        n->ns = bound_message_ns(b, m->like->tp, x->bytes);
+    if (!n->is_compute)
+        return;
+    if (!b->chip) {
+        const double ops = (double)x->operations, bytes = (double)x->bytes;
+        const double by_work = ops / b->system.peak_flops,
+                     by_memory = bytes / (double)b->system.memory_bandwidth;
+        n->sum.fixed_us = (by_work > by_memory ? by_work : by_memory) * 1e6;
+        return;
+    }
+    if (!x->kernel_count)
+        work_add_roofline(&d, (double)x->operations, (double)x->bytes, &n->sum);
+    for (uint32_t k = 0; k < x->kernel_count; k++)
+        add_kernel(m, &d, &m->tape.kernels[x->first_kernel + k], &n->sum);
+}
+
+static void add_edge(part_maker *m, uint32_t i, uint32_t from)
+{
+    if (!orr_grow(&m->edges, &m->edge_room, m->edge_count + 1)) {
+        m->failed = true;
+        return;
+    }
+    m->edges[m->edge_count++] = (uint16_t)from;
+    m->nodes[i].count++;
+    if (m->is_long)
+        return;
+    add_bits(&m->above[i], &m->above[from]);
+    set_bit(&m->above[i], from);
+}
+
+/* The computations before it that must come first. */
+static void order_compute(part_maker *m, uint32_t i)
+{
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < m->open_count; k++) {
+        const uint32_t y = m->open[k];
+        if (is_ready_by(&m->tape.nodes[y], &m->above[i]))
+            add_edge(m, i, y);
+        else
+            m->open[kept++] = (uint16_t)y;
+    }
+    m->open_count = kept;
+    m->open[m->open_count++] = (uint16_t)i;
+}
+
+static void make_node(part_maker *m, uint32_t i)
+{
+    const orr__tape_node *x = &m->tape.nodes[i], *before = i ? x - 1 : x;
+    if (!m->is_long)
+        memset(&m->above[i], 0, sizeof m->above[i]);
+    m->nodes[i].first = (uint32_t)m->edge_count;
+    for (uint32_t k = 0; k < x->dep_count; k++)
+        add_edge(m, i, x->deps[k]);
+    /* A message cannot arrive before its sender, who does the same, could send it. */
+    if (x->kind == ORR__TAPE_RECEIVE && before->kind == ORR__TAPE_SEND)
+        for (uint32_t k = 0; k < before->dep_count; k++)
+            add_edge(m, i, before->deps[k]);
+    if (m->nodes[i].is_compute && !m->is_long)
+        order_compute(m, i);
+}
+
+/* What the walk of kernel_times.c gives to a collective that the next computations wait for. */
+static double hold_of(const part_maker *m, uint32_t i)
+{
+    const orr__tape *t = &m->tape;
+    const double link = m->s->bounds->dims.dims ? m->s->bounds->dims.bandwidth[0] : 0;
+    bool holds = i == t->out && i + 4 >= t->count;
+    for (uint32_t k = i + 1; k < t->count && k <= i + 4; k++)
+        for (uint32_t e = 0; e < t->nodes[k].dep_count && t->nodes[k].kind == ORR__TAPE_COMPUTE;
+             e++)
+            holds |= t->nodes[k].deps[e] == i;
+    if (!holds || t->nodes[i].kind != ORR__TAPE_COLLECTIVE || t->nodes[i].bytes == 0)
+        return 0;
+    return 15 + (link > 0 ? 2e-3 * (double)t->nodes[i].bytes / link : 0);
+}
+
+static void add_sums(const part_maker *m, bool is_first, bound_part *p)
+{
+    for (uint32_t i = is_first ? 2 : 1; i < m->tape.count; i++) {
+        add_sums_of(&p->sum, &m->nodes[i].sum);
+        p->hold_us += hold_of(m, i);
+        bound_add_load(&p->load, &m->nodes[i].load, 1);
+        if (!m->nodes[i].is_compute)
+            p->sum.host_us += m->s->base.software->collective_us;
+    }
+    p->sum.host_us += m->s->base.software->block_us;
+}
+
+/* ---- paths ---- */
+
+static const struct part_path nowhere = {BOUND_NEVER, BOUND_NEVER, 0};
+
+static void put_line(bound_entry *e, unsigned k, const struct part_path *p)
+{
+    e->line[k].fixed = p->ns > BOUND_NEVER / 2 ? p->fixed : BOUND_NEVER;
+    e->line[k].clocked = p->ns > BOUND_NEVER / 2 ? p->clocked : 0;
+}
+
+static void step_on(struct part_path *p, const struct part_node *n, double slow)
+{
+    /* Times are whole ns, of computations at least one. */
+    const double fixed = n->is_compute ? n->sum.fixed_us * 1e3 - 0.5 : n->ns;
+    const double clocked = n->is_compute ? n->sum.clocked_us * 1e3 : 0;
+    p->fixed += fixed;
+    p->clocked += clocked;
+    p->ns += fixed + clocked * slow;
+}
+
+static void take_later(struct part_path *p, const struct part_path *other)
+{
+    if (other->ns > p->ns)
+        *p = *other;
+}
+
+/* All columns at once: when the data is there at 0 and the device never was busy; the other way round; and when all
+ * that is known is when the first computation could start. */
+static void find_lines(part_maker *m,
+                       bool is_first,
+                       const uint32_t *last,
+                       uint32_t last_count,
+                       unsigned k,
+                       bound_part *p)
+{
+    const struct part_path start = {0};
+    struct part_path fc = nowhere, ff = start;
+    bool has_gate = false;
+    for (uint32_t i = 0; i < m->tape.count; i++) {
+        const struct part_node *n = &m->nodes[i];
+        const bool waits = is_first ? i == 1 : n->is_compute, opens = n->is_compute && !has_gate;
+        struct part_path c = i == 0 ? start : nowhere, f = waits ? start : nowhere,
+                         g = opens ? start : nowhere;
+        has_gate |= n->is_compute;
+        for (uint32_t e = 0; e < n->count; e++) {
+            const uint32_t from = m->edges[n->first + e];
+            take_later(&c, &m->by_data[from]);
+            take_later(&f, &m->by_device[from]);
+            take_later(&g, &m->by_gate[from]);
+        }
+        step_on(&c, n, slows[k]);
+        step_on(&f, n, slows[k]);
+        step_on(&g, n, slows[k]);
+        m->by_data[i] = c;
+        m->by_device[i] = f;
+        m->by_gate[i] = g;
+    }
+    for (uint32_t i = 0; i < last_count; i++) {
+        take_later(&fc, &m->by_data[last[i]]);
+        take_later(&ff, &m->by_device[last[i]]);
+    }
+    put_line(&p->cc, k, &m->by_data[m->tape.out]);
+    put_line(&p->cf, k, &m->by_device[m->tape.out]);
+    put_line(&p->gate, k, &m->by_gate[m->tape.out]);
+    put_line(&p->fc, k, &fc);
+    put_line(&p->ff, k, &ff);
+}
+
+/* Computations after which the device is free for the next part. */
+static uint32_t find_last(part_maker *m, uint32_t last[MOST_NODES])
+{
+    const uint32_t out = m->tape.out;
+    ancestors end = {{0}};
+    uint32_t count = 0;
+    if (m->is_long) {
+        last[0] = out;
+        return m->nodes[out].is_compute;
+    }
+    add_bits(&end, &m->above[out]);
+    set_bit(&end, out);
+    for (uint32_t k = 0; k < m->open_count; k++)
+        if (m->open[k] == out || is_ready_by(&m->tape.nodes[m->open[k]], &end))
+            last[count++] = m->open[k];
+    return count;
+}
+
+/* A tape that is far too long gives no bound. */
+static bool make_part(part_maker *m, bool is_first, bound_part *out)
+{
+    uint32_t last[MOST_NODES];
+    *out = (bound_part){.is_known = m->tape.count <= MOST_LONG};
+    if (!out->is_known)
+        return true;
+    m->is_long = m->tape.count > MOST_NODES;
+    m->open_count = 0;
+    m->edge_count = 0;
+    for (uint32_t i = 0; i < m->tape.count && !m->failed; i++) {
+        time_node(m, i);
+        make_node(m, i);
+    }
+    if (m->failed)
+        return false;
+    const uint32_t count = find_last(m, last);
+    for (unsigned k = 0; k < BOUND_LINES; k++)
+        find_lines(m, is_first, last, count, k, out);
+    add_sums(m, is_first, out);
+    return true;
+}
+
+/* ---- units ---- */
+
+uint64_t bound_unit_key(const search_candidate *c)
+{
+    const bool is_cut = c->pipeline == ORR_PIPELINE_ZERO_BUBBLE;
+    const uint64_t flags =
+        (uint64_t)c->recompute << 2 | (uint64_t)c->no_sequence_parallel << 1 | is_cut;
+    return (uint64_t)c->tp << 50 | (uint64_t)c->cp << 36 | (uint64_t)c->ep << 24 |
+           (uint64_t)c->micro_batch << 4 | flags;
+}
+
+uint64_t bound_layout_key(const search_candidate *c)
+{
+    return (uint64_t)c->tp << 50 | (uint64_t)c->cp << 36 | (uint64_t)c->ep << 24 | c->pp;
+}
+
+const bound_layout *bound_layout_of(const struct search_bounds *b, const search_candidate *c)
+{
+    return &b->layouts[orr_map_find(b->layout_of, bound_layout_key(c), 0)];
+}
+
+/* The same parts on as few ranks as can be. */
+static orr_llm_options unit_options(const orr_plan_search *s, const search_candidate *c)
+{
+    orr_llm_options o = search_options(s, c);
+    o.pp = 1;
+    o.chunks = 1;
+    o.zero = 0;
+    o.sync_every_micro_batch = false;
+    o.dp = c->ep;
+    o.batch = (uint64_t)o.dp * o.micro_batch;
+    if (o.pipeline != ORR_PIPELINE_ZERO_BUBBLE)
+        o.pipeline = ORR_PIPELINE_1F1B;
+    return o;
+}
+
+static orr_code make_one(part_maker *m,
+                         orr__tape_part part,
+                         uint64_t layer,
+                         bool is_first,
+                         bound_part *out,
+                         orr_error *err)
+{
+    orr_code code = orr__llm_tape_part(&m->view, part, layer, is_first, &m->tape, err);
+    if (!code && !make_part(m, is_first, out))
+        code = orr_no_memory(err);
+    return code;
+}
+
+static orr_code make_layers(part_maker *m, bound_unit *u, orr_error *err)
+{
+    const struct search_bounds *b = m->s->bounds;
+    const bool is_cut = u->like.pipeline == ORR_PIPELINE_ZERO_BUBBLE;
+    orr_code code = ORR_OK;
+    for (uint32_t k = 0; k < b->kinds && !code; k++) {
+        const uint64_t layer = b->first_of[k];
+        code = make_one(m, ORR__PART_LAYER_FORWARD, layer, false, &u->forward[k], err);
+        if (!code)
+            code = make_one(m, ORR__PART_LAYER_BACKWARD, layer, false, &u->backward[k], err);
+        if (!code)
+            code = make_one(m, ORR__PART_LAYER_BACKWARD, layer, true, &u->first_backward[k], err);
+        if (!code && is_cut)
+            code = make_one(m, ORR__PART_LAYER_WEIGHTS, layer, false, &u->weights[k], err);
+    }
+    if (!code && is_cut)
+        code = make_one(m, ORR__PART_HEAD_WEIGHTS, 0, false, &u->head_weights, err);
+    return code;
+}
+
+/* Shapes are those of the whole job: a rank's groups lie where its layout puts them. */
+static orr_code make_unit(part_maker *m, bound_unit *u, orr_arena *a, orr_error *err)
+{
+    static const orr__tape_part ends[4] = {ORR__PART_EMBEDDING_FORWARD, ORR__PART_HEAD_FORWARD,
+                                           ORR__PART_HEAD_BACKWARD, ORR__PART_EMBEDDING_BACKWARD};
+    const orr_plan_search *s = m->s;
+    orr_llm_options o = unit_options(s, &u->like);
+    const bound_layout *l = bound_layout_of(s->bounds, &u->like);
+    const bound_shapes shapes[ORR__TAPE_AXES] = {
+        [ORR__TAPE_TP] = l->tp, [ORR__TAPE_CP] = l->cp, [ORR__TAPE_EP] = l->ep};
+    const uint32_t kinds = s->bounds->kinds;
+    m->like = &u->like;
+    m->shapes = shapes;
+    u->forward = orr_arena_new(a, (size_t)4 * kinds, bound_part);
+    if (!u->forward)
+        return orr_no_memory(err);
+    u->backward = u->forward + kinds;
+    u->weights = u->backward + kinds;
+    u->first_backward = u->weights + kinds;
+    orr_code code = orr_llm_complete(s->opt.model, &o, err);
+    if (!code)
+        code = orr__llm_view_open(s->opt.model, &o, &m->view, err);
+    for (unsigned i = 0; i < 4 && !code; i++)
+        code = make_one(m, ends[i], 0, false, &u->ends[i], err);
+    if (!code)
+        code = make_layers(m, u, err);
+    orr__llm_view_close(&m->view);
+    return code;
+}
+
+static orr_code make_group(void *context, size_t i, orr_error *err)
+{
+    orr_plan_search *s = context;
+    struct search_bounds *b = s->bounds;
+    part_maker *m = orr_alloc(1, sizeof *m);
+    orr_arena *a = b->arenas[i] = orr_arena_create();
+    orr_code code = m && a ? ORR_OK : orr_no_memory(err);
+    if (!code)
+        m->s = s;
+    for (uint32_t at = b->unit_groups[i]; at != UINT32_MAX && !code; at = b->units[at].next)
+        code = make_unit(m, &b->units[at], a, err);
+    if (m) {
+        orr__tape_fini(&m->tape);
+        orr_free(m->edges);
+    }
+    orr_free(m);
+    return code;
+}
+
+/* ---- which there are ---- */
+
+static orr_code add_layout(orr_plan_search *s, const search_candidate *c, orr_error *err)
+{
+    struct search_bounds *b = s->bounds;
+    const uint64_t key = bound_layout_key(c);
+    orr_llm_options o = search_options(s, c);
+    orr__llm_view v;
+    if (orr_map_find(b->layout_of, key, UINT32_MAX) != UINT32_MAX)
+        return ORR_OK;
+    if (!orr_grow(&b->layouts, &b->layout_room, b->layout_count + 1) ||
+        !orr_map_put(b->layout_of, key, (uint32_t)b->layout_count, NULL))
+        return orr_no_memory(err);
+    bound_layout *l = &b->layouts[b->layout_count++];
+    *l = (bound_layout){0};
+    search_fill_in(&o);
+    const orr_code code = orr__llm_view_open(s->opt.model, &o, &v, err);
+    if (!code) {
+        find_shapes(s, &v, ORR__TAPE_TP, &l->tp);
+        find_shapes(s, &v, ORR__TAPE_CP, &l->cp);
+        find_shapes(s, &v, ORR__TAPE_EP, &l->ep);
+        find_shapes(s, &v, ORR__TAPE_DATA, &l->data);
+        find_shapes(s, &v, ORR__TAPE_EXPERT_DATA, &l->expert);
+        find_shapes(s, &v, ORR__TAPE_WORLD, &l->world);
+    }
+    orr__llm_view_close(&v);
+    return code;
+}
+
+static orr_code add_unit(orr_plan_search *s, const search_candidate *c, orr_error *err)
+{
+    struct search_bounds *b = s->bounds;
+    const uint64_t key = bound_unit_key(c), group = key >> 4;
+    const uint32_t at = (uint32_t)b->unit_count;
+    if (orr_map_find(b->unit_of, key, UINT32_MAX) != UINT32_MAX)
+        return ORR_OK;
+    const uint32_t before = orr_map_find(b->group_of, group, UINT32_MAX);
+    if (!orr_grow(&b->units, &b->unit_room, b->unit_count + 1) ||
+        !orr_grow(&b->unit_groups, &b->group_room, b->group_count + 1) ||
+        !orr_map_put(b->unit_of, key, at, NULL) || !orr_map_put(b->group_of, group, at, NULL))
+        return orr_no_memory(err);
+    b->units[b->unit_count++] = (bound_unit){.like = *c, .next = UINT32_MAX};
+    if (before == UINT32_MAX)
+        b->unit_groups[b->group_count++] = at;
+    else
+        b->units[before].next = at;
+    return ORR_OK;
+}
+
+orr_code bound_make_units(orr_plan_search *s, orr_error *err)
+{
+    struct search_bounds *b = s->bounds;
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < s->count && !code; i++) {
+        code = add_layout(s, &s->list[i], err);
+        if (!code)
+            code = add_unit(s, &s->list[i], err);
+    }
+    if (!code && !(b->arenas = orr_alloc(b->group_count + 1, sizeof *b->arenas)))
+        code = orr_no_memory(err);
+    b->arena_count = code ? 0 : b->group_count;
+    return code ? code : orr_pool_for(s->opt.threads, b->group_count, make_group, s, err);
+}
