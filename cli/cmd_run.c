@@ -608,7 +608,9 @@ static orr_code print_gantt(const orr_run *r, orr_error *err)
 
 static orr_code print_result(const orr_run *r, const cli_run_output *wanted, orr_error *err)
 {
-    const orr_code code = orr_run_write(r, wanted->is_json ? "json" : "text", "-", err);
+    const bool is_brief = wanted->is_brief && orr_run_traces(r);
+    const char *form = !wanted->is_json ? "text" : is_brief ? "figures" : "json";
+    const orr_code code = orr_run_write(r, form, "-", err);
     return code || wanted->is_json || !wanted->has_gantt ? code : print_gantt(r, err);
 }
 
@@ -1016,6 +1018,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         return code;
     const cli_run_output wanted = {
         .is_json = cli_flag(c, "json"),
+        .is_brief = c->is_brief,
         .has_gantt = cli_flag(c, "gantt"),
         .says_fold = cli_flag(c, "fold-why"),
         .csv = cli_text(c, "csv"),

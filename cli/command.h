@@ -57,7 +57,7 @@ void cli_explain(cli_context *c, orr_run *r, const orr_error *err);
 
 /* What is wanted of one run; paths are NULL where nothing is. */
 typedef struct cli_run_output {
-    bool is_json, has_gantt, says_fold;
+    bool is_json, is_brief, has_gantt, says_fold;
     const char *csv, *links, *trace_log, *timeline, *report, *report_ranks, *what_if;
 } cli_run_output;
 /* Run and print, also what is known of a run that was stopped or cannot go on. */

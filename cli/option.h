@@ -105,6 +105,7 @@ struct cli_context {
      * one makes go here instead of a file, ... */
     struct orr_set **made;
     const struct orr_set *given; /* ... and the next takes them; its argument is only a name then */
+    bool is_brief;               /* ... and takes the least and the most of lists only */
     const char *value[CLI_OPTIONS_MAX]; /* by row of the command's table; NULL: not given */
 };
 

@@ -262,7 +262,11 @@ static orr_code run_step(const orr_sweep_step *step,
     l.count = 0;
     l.used = 0;
     const cli_command *command = find_command(step);
-    cli_context c = {.command = command, .quiet = true, .color = "never", .made = made};
+    cli_context c = {.command = command,
+                     .quiet = true,
+                     .color = "never",
+                     .made = made,
+                     .is_brief = !step->all_rows};
     if (!command)
         return orr_fail(err, ORR_EUSAGE, NULL, "unknown command '%s'", step->command);
     orr_code code = build_line(step, command, given ? from : NULL, &l, err);

@@ -94,41 +94,66 @@ static uint64_t time_of(const orr_sim *s, uint32_t rank, orr__figure f)
     }
 }
 
-static int compare_u64(const void *a, const void *b)
+/* Ranks next to each other are mostly alike: one run of them is sorted, not each. */
+typedef struct rank_run {
+    uint64_t value;
+    uint32_t first, count;
+} rank_run;
+
+static int compare_runs(const void *a, const void *b)
 {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
+    const rank_run *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static orr__figure_spread spread_of(const orr__run_facts *f, unsigned figure, uint64_t *values)
+/* Runs of ranks that have this figure, by value; returns how many. */
+static uint32_t sort_ranks(const orr__run_facts *f, unsigned figure, rank_run *runs)
 {
-    orr__figure_spread out = {0};
-    double sum = 0;
+    uint32_t n = 0;
     for (uint32_t r = 0; r < f->ranks; r++) {
         const uint64_t v = f->times[r][figure];
         if (v == ORR_NEVER)
             continue;
-        values[out.ranks++] = v;
-        sum += (double)v;
+        if (n && runs[n - 1].value == v && runs[n - 1].first + runs[n - 1].count == r)
+            runs[n - 1].count++;
+        else
+            runs[n++] = (rank_run){v, r, 1};
     }
-    qsort(values, out.ranks, sizeof *values, compare_u64);
-    if (out.ranks) {
-        out.least = values[0];
-        out.median = values[out.ranks / 2];
-        out.most = values[out.ranks - 1];
-        out.mean = sum / out.ranks;
-    }
+    qsort(runs, n, sizeof *runs, compare_runs);
+    return n;
+}
+
+static orr__figure_spread spread_of(const orr__run_facts *f, unsigned figure, rank_run *runs)
+{
+    orr__figure_spread out = {0};
+    const uint32_t n = sort_ranks(f, figure, runs);
+    uint32_t passed = 0;
+    double sum = 0;
+    for (uint32_t r = 0; r < f->ranks; r++)
+        if (f->times[r][figure] != ORR_NEVER)
+            sum += (double)f->times[r][figure];
+    for (uint32_t i = 0; i < n; i++)
+        out.ranks += runs[i].count;
+    if (!n)
+        return out;
+    out.least = runs[0].value;
+    out.most = runs[n - 1].value;
+    out.mean = sum / out.ranks;
+    for (uint32_t i = 0; i < n && passed <= out.ranks / 2; passed += runs[i++].count)
+        out.median = runs[i].value;
     return out;
 }
 
-static int compare_finish(const void *a, const void *b, void *context)
+/* Ranks of one tick by their numbers, whether folded or not. */
+static void order_finished(const orr__run_facts *f, rank_run *runs, uint32_t *order)
 {
-    const uint64_t(*times)[ORR__FIGURES] = context;
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    const uint64_t at = times[x][ORR__FIGURE_FINISHED], other = times[y][ORR__FIGURE_FINISHED];
-    if (at != other)
-        return at < other ? -1 : 1;
-    return x < y ? -1 : x > y;
+    const uint32_t n = sort_ranks(f, ORR__FIGURE_FINISHED, runs);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < runs[i].count && at < f->finished; k++)
+            order[at++] = runs[i].first + k;
 }
 
 static bool take_ranks(taker *t)
@@ -136,12 +161,12 @@ static bool take_ranks(taker *t)
     const orr_sim *s = t->s;
     orr__run_facts *f = t->f;
     uint64_t(*times)[ORR__FIGURES] = orr_arena_zeroed(f->arena, s->npu_count, sizeof *times);
-    uint64_t *values = orr_alloc(s->npu_count, sizeof *values);
+    rank_run *runs = orr_alloc(s->npu_count, sizeof *runs);
     uint32_t *order = orr_arena_new(f->arena, s->finished, uint32_t);
     orr_bytes *peaks =
         s->system.track_local_mem ? orr_arena_new(f->arena, s->npu_count, orr_bytes) : NULL;
     const bool ok =
-        times && values && (order || !s->finished) && (peaks || !s->system.track_local_mem);
+        times && runs && (order || !s->finished) && (peaks || !s->system.track_local_mem);
     f->times = (const uint64_t(*)[ORR__FIGURES])times;
     f->finish_order = order;
     f->simulated = orr_sim_simulated(s);
@@ -153,13 +178,12 @@ static bool take_ranks(taker *t)
             peaks[r] = orr_sim_rank(s, r)->peak_memory;
     }
     for (unsigned k = 0; ok && k < ORR__FIGURES; k++)
-        f->spread[k] = spread_of(f, k, values);
-    if (ok && order)
+        f->spread[k] = spread_of(f, k, runs);
+    if (ok && order && fold_knows_network(s))
+        order_finished(f, runs, order);
+    else if (ok && order)
         memcpy(order, s->finish_order, s->finished * sizeof *order);
-    if (ok && order &&
-        fold_knows_network(s)) /* folded or not: ranks of one tick by their numbers */
-        qsort_r(order, s->finished, sizeof *order, compare_finish, times);
-    orr_free(values);
+    orr_free(runs);
     return ok;
 }
 

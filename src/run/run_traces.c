@@ -390,6 +390,11 @@ static orr_code write_json(const orr_run *r, const char *path, orr_error *err)
     return orr_sim_write_json(r->is.sim, path, err);
 }
 
+static orr_code write_figures(const orr_run *r, const char *path, orr_error *err)
+{
+    return orr_sim_write_figures(r->is.sim, path, err);
+}
+
 static orr_code write_csv(const orr_run *r, const char *path, orr_error *err)
 {
     return orr_sim_write_csv(r->is.sim, path, err);
@@ -438,9 +443,9 @@ static orr_code write_old(const orr_run *r, const char *what, const char *path, 
 }
 
 static const run_writer writers[] = {
-    {"text", write_text},   {"json", write_json},           {"csv", write_csv},
-    {"links", write_links}, {"trace-log", write_trace_log}, {"memory", write_memory},
-    {NULL, NULL},
+    {"text", write_text},     {"json", write_json},   {"figures", write_figures},
+    {"csv", write_csv},       {"links", write_links}, {"trace-log", write_trace_log},
+    {"memory", write_memory}, {NULL, NULL},
 };
 
 const run_engine run_traces_engine = {

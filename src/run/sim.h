@@ -201,6 +201,8 @@ const char *orr_sim_warning(const orr_sim *s, size_t line);
 /* The results as a short table or as one JSON object, to a file or "-". */
 orr_code orr_sim_write_text(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
 orr_code orr_sim_write_json(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
+/* The object without where it comes from, and of ranks and links that are alike the first. */
+orr_code orr_sim_write_figures(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
 /* One row per rank. */
 orr_code orr_sim_write_csv(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
 /* What was run, as a schedule of sends, receives and calculations: collectives as the messages that

@@ -466,6 +466,30 @@ orr_code swp_expr_bind(swp_expr *e, const char *const *names, orr_error *err)
     return ORR_OK;
 }
 
+orr_code swp_expr_bind_open(
+    swp_expr *e, orr_str *names, uint32_t most, uint32_t *count, orr_error *err)
+{
+    *count = 0;
+    for (size_t i = 0; i < e->count; i++) {
+        expr_node *n = &e->nodes[i];
+        if (n->kind != N_NAME)
+            continue;
+        uint32_t k = 0;
+        while (k < *count && !orr_str_equal(n->value.text, names[k]))
+            k++;
+        n->slot = k;
+        if (k < *count)
+            continue;
+        if (k == most) {
+            const orr_where w = place_of(e, n->value.text.ptr);
+            return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL, "'%s': more than %u names",
+                            e->text, most);
+        }
+        names[(*count)++] = n->value.text;
+    }
+    return ORR_OK;
+}
+
 bool swp_expr_uses(const swp_expr *e, uint32_t place)
 {
     for (size_t i = 0; i < e->count; i++)

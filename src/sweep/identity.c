@@ -6,7 +6,7 @@
  * its content: which options take files need not be listed here, and a new one is not forgotten.
  * Files that such a file names in turn are not followed; `files` in the specification adds them.
  * Each path is read once per process. */
-#include "spec.h"
+#include "figures.h"
 
 #include "base/io/input.h"
 #include "base/text/text.h"
@@ -234,6 +234,7 @@ orr_code swp_point_hash(
     orr_buf_byte(&all, 0);
     for (uint32_t i = 0; i < s->step_count && !code; i++)
         code = add_step(s, a, &steps[i], &all, err);
+    swp_rows_identify(s, &all);
     for (size_t i = 0; i < s->file_count && !code; i++) {
         const struct swp_file_memo *m;
         code = find_content(s, s->files[i], &m, err);
@@ -275,6 +276,7 @@ orr_content_hash swp_spec_hash(orr_sweep *s, bool *has_failed)
         for (size_t k = 0; k < n->value.count; k++)
             orr_buf_add(&all, n->value.pieces[k].text.ptr, n->value.pieces[k].text.len);
     }
+    swp_rows_identify(s, &all);
     for (size_t i = 0; i < s->point_count * s->axis_name_count; i++) {
         orr_buf_text(&all, s->points[i]);
         orr_buf_byte(&all, 0);

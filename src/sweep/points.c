@@ -386,7 +386,7 @@ orr_code swp_point_steps(const orr_sweep *s,
         }
         if (!code)
             code = add_options(s, i, values, a, words, &count, err);
-        steps[i] = (orr_sweep_step){s->steps[i].command, words, count};
+        steps[i] = (orr_sweep_step){s->steps[i].command, words, count, s->rows_count > 0};
     }
     return code;
 }

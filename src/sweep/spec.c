@@ -4,7 +4,7 @@
  * Every name is looked up in the tables of the commands when it is read, so that a typing mistake is
  * found before the first point runs, with its place.  A name without a command in front goes to
  * every command that has it: one `machine` serves `stage` and `run`. */
-#include "spec.h"
+#include "figures.h"
 
 #include "base/formats/yaml_fields.h"
 #include "base/text/number.h"
@@ -16,7 +16,7 @@
 
 static const char *const keys[] = {"command",     "title",     "arguments", "options", "axes",
                                    "points",      "variables", "sample",    "files",   "measures",
-                                   "constraints", "goal",      NULL};
+                                   "constraints", "rows",      "goal",      NULL};
 
 static char *keep(orr_sweep *s, orr_str text)
 {
@@ -29,8 +29,7 @@ static orr_code fail_at(orr_yaml_value v, orr_error *err, const char *what)
     return orr_fail(err, ORR_EINPUT, &w, "%s", what);
 }
 
-/* Of the first character of a scalar's text: quotes are not part of it. */
-static orr_where text_place(const orr_sweep *s, orr_yaml_value v)
+orr_where swp_text_place(const orr_sweep *s, orr_yaml_value v)
 {
     orr_where w = orr_yaml_where(v);
     const char *at = s->text.ptr, *end = at + s->text.len;
@@ -80,7 +79,7 @@ static orr_code read_template(orr_sweep *s, orr_yaml_value v, swp_template *t, o
 {
     if (orr_yaml_type_of(v) != ORR_YAML_SCALAR)
         return fail_at(v, err, "expected one value");
-    const orr_where where = text_place(s, v);
+    const orr_where where = swp_text_place(s, v);
     const char *text = keep(s, orr_yaml_text(v));
     size_t room = 0;
     orr_code code = text ? ORR_OK : orr_no_memory(err);
@@ -548,7 +547,7 @@ static orr_code read_constraints(orr_sweep *s, orr_yaml_value root, orr_error *e
         return orr_no_memory(err);
     for (uint32_t i = 0; i < n && !code; i++) {
         const orr_yaml_value x = is_list ? orr_yaml_item(v, i) : v;
-        const orr_where w = text_place(s, x);
+        const orr_where w = swp_text_place(s, x);
         if (orr_yaml_type_of(x) != ORR_YAML_SCALAR)
             return fail_at(x, err, "a constraint: expected an expression");
         code = swp_expr_parse(orr_yaml_text(x), &w, &s->constraints[i], err);
@@ -591,7 +590,7 @@ static orr_code read_measures(orr_sweep *s, orr_yaml_value root, orr_error *err)
         swp_measure *m = &s->measures[s->measure_count];
         m->name = keep(s, orr_yaml_text(orr_yaml_key(map, i)));
         m->text = keep(s, orr_yaml_text(v));
-        m->where = text_place(s, v);
+        m->where = swp_text_place(s, v);
         if (!m->name || !m->text)
             return orr_no_memory(err);
         if (orr_yaml_type_of(v) != ORR_YAML_SCALAR)
@@ -706,6 +705,8 @@ static orr_code read_all(orr_sweep *s, orr_yaml_value root, orr_error *err)
     if (!code)
         code = read_measures(s, root, err);
     if (!code)
+        code = swp_rows_read(s, root, err);
+    if (!code)
         code = read_goal(s, root, err);
     return code ? code : bind_all(s, err);
 }
@@ -730,4 +731,5 @@ void swp_spec_fini(orr_sweep *s)
         free_template(&s->arguments[i]);
     for (size_t i = 0; i < s->constraint_count; i++)
         swp_expr_free(s->constraints[i]);
+    swp_rows_fini(s);
 }

@@ -90,6 +90,8 @@ struct orr_sweep {
     size_t file_count;
     swp_measure measures[SWP_MOST_NAMES];
     uint32_t measure_count;
+    struct swp_rows *rows; /* figures.c */
+    uint32_t rows_count;
     const char *goal;    /* "min NAME", "max NAME"; NULL: none */
     const char **points; /* [i * axis_name_count + k]: texts */
     size_t point_count;
@@ -101,6 +103,8 @@ struct orr_sweep {
 
 orr_code swp_spec_read(orr_sweep *s, orr_error *err) ORR_MUST_CHECK; /* s->text */
 void swp_spec_fini(orr_sweep *s);
+/* Of the first character of a scalar's text: quotes are not part of it. */
+orr_where swp_text_place(const orr_sweep *s, orr_yaml_value v);
 
 /* ---- points.c ---- */
 

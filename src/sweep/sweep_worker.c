@@ -2,16 +2,18 @@
 /* sweep_worker.c - points come over a socket, results go back.
  *
  * A point runs in this process, by the caller's hook; whatever goes wrong in it costs this process
- * and no other.  What commands said as JSON is made flat here, so that the process that owns the
- * database only stores: numbers, texts and booleans under dotted names; of a list of objects the
- * largest value of each number.  All but the last command have their name in front. */
+ * and no other.  What commands said is made flat here, so that the process that owns the database
+ * only stores. */
 #include "sweep_worker.h"
 
-#include "base/formats/json.h"
+#include "figures.h"
+
 #include "base/text/text.h"
 
 #include <errno.h>
-#include <math.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -22,126 +24,12 @@ struct orr_sweep_out {
     orr_buf json[SWP_MOST_STEPS];
 };
 
-enum { PATH_MOST = 400, DEEPEST_OBJECT = 16, MOST_MEMBERS = 64 };
-
 void orr_sweep_put(orr_sweep_out *out, size_t step, const char *json, size_t len)
 {
     if (step >= SWP_MOST_STEPS)
         return;
     out->json[step].len = 0;
     orr_buf_add(&out->json[step], json, len);
-}
-
-/* ---- flat ---- */
-
-static bool is_about_the_file(orr_str key)
-{
-    return orr_str_is(key, "format") || orr_str_is(key, "version") || orr_str_is(key, "provenance");
-}
-
-static bool is_plain(orr_json_value v)
-{
-    const orr_json_type t = orr_json_type_of(v);
-    return t != ORR_JSON_OBJECT && t != ORR_JSON_ARRAY && t != ORR_JSON_NULL;
-}
-
-/* The largest value of each number of a list's objects; one pass per name of the first object. */
-static void put_largest(orr_json_writer *w, char *path, size_t len, orr_json_value list)
-{
-    orr_json_value first, v, item;
-    orr_str key;
-    orr_json_iter items = orr_json_iterate(list);
-    if (!orr_json_next_value(&items, &first) || orr_json_type_of(first) != ORR_JSON_OBJECT)
-        return;
-    orr_json_iter members = orr_json_iterate(first);
-    for (int n = 0; n < MOST_MEMBERS && orr_json_next_member(&members, &key, &v); n++) {
-        double most = -INFINITY;
-        orr_str text = {0};
-        const int more = snprintf(path + len, PATH_MOST - len, "max.%.*s", (int)key.len, key.ptr);
-        if (more < 0 || (size_t)more >= PATH_MOST - len)
-            continue;
-        const char *name = path + len + 4;
-        orr_json_iter again = orr_json_iterate(list);
-        while (orr_json_next_value(&again, &item)) {
-            double x;
-            if (!orr_json_find(item, name, &v) ||
-                (orr_json_type_of(v) != ORR_JSON_INT && orr_json_type_of(v) != ORR_JSON_REAL))
-                continue;
-            if (orr_json_get_double(v, &x, NULL) == ORR_OK && x > most) {
-                most = x;
-                text = orr_json_raw(v);
-            }
-        }
-        if (text.len) {
-            orr_json_key(w, path);
-            orr_json_raw_text(w, text);
-        }
-    }
-    path[len] = 0;
-}
-
-static void put_flat(orr_json_writer *w, char *path, size_t len, orr_json_value object, int depth)
-{
-    orr_json_value v;
-    orr_str key;
-    orr_json_iter members = orr_json_iterate(object);
-    while (orr_json_next_member(&members, &key, &v)) {
-        if (depth == 0 && is_about_the_file(key))
-            continue;
-        const int n = snprintf(path + len, PATH_MOST - len, "%.*s", (int)key.len, key.ptr);
-        if (n < 0 || (size_t)n + 1 >= PATH_MOST - len)
-            continue;
-        if (is_plain(v)) {
-            orr_json_key(w, path);
-            orr_json_raw_text(w, orr_json_raw(v));
-            continue;
-        }
-        size_t deeper = len + (size_t)n;
-        path[deeper++] = '.';
-        path[deeper] = 0;
-        if (orr_json_type_of(v) == ORR_JSON_OBJECT && depth < DEEPEST_OBJECT)
-            put_flat(w, path, deeper, v, depth + 1);
-        else if (orr_json_type_of(v) == ORR_JSON_ARRAY)
-            put_largest(w, path, deeper, v);
-    }
-    path[len] = 0;
-}
-
-static orr_code flatten_step(
-    const orr_sweep *s, uint32_t step, const orr_buf *json, orr_json_writer *w, orr_error *err)
-{
-    char path[PATH_MOST + 8] = "";
-    orr_json *j;
-    orr_json_value root;
-    if (json->failed)
-        return orr_no_memory(err);
-    if (!json->len)
-        return ORR_OK; /* a command without figures */
-    const bool is_last = step + 1 == s->step_count;
-    orr_code code =
-        orr_json_open((orr_span){json->ptr, json->len}, s->steps[step].command, &j, err);
-    if (code)
-        return code;
-    code = orr_json_only(j, &root, err);
-    const size_t len =
-        is_last ? 0 : (size_t)snprintf(path, sizeof path, "%.60s.", s->steps[step].command);
-    if (!code && orr_json_type_of(root) == ORR_JSON_OBJECT)
-        put_flat(w, path, len, root, 0);
-    orr_json_close(j);
-    return code;
-}
-
-static orr_code flatten(const orr_sweep *s, const orr_sweep_out *out, orr_buf *to, orr_error *err)
-{
-    orr_json_writer w;
-    orr_code code = ORR_OK;
-    to->len = 0;
-    orr_json_writer_init(&w, to, NULL);
-    orr_json_begin_object(&w);
-    for (uint32_t i = 0; i < s->step_count && !code; i++)
-        code = flatten_step(s, i, &out->json[i], &w, err);
-    orr_json_end_object(&w);
-    return code ? code : to->failed ? orr_no_memory(err) : ORR_OK;
 }
 
 /* ---- one point ---- */
@@ -184,7 +72,7 @@ static swp_result compute(sweep_worker *w, size_t point)
     alarm(0);
     swp_result r = {.status = SWP_OK, .ns = clock_ns() - start};
     if (!code)
-        code = flatten(w->s, &w->out, &w->flat, &err);
+        code = swp_figures_flatten(w->s, w->out.json, &w->flat, &err);
     if (code) {
         char text[600];
         r.status =
@@ -315,12 +203,23 @@ static swp_worker_end serve(sweep_worker *w)
     return end;
 }
 
+/* What a point frees the next one takes: without new pages, whose clearing is 8 % of a point. */
+static void keep_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that it takes */
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    mallopt(M_TOP_PAD, 4 << 20);
+#endif
+}
+
 swp_worker_end swp_worker_serve(orr_sweep *s, int fd, const swp_worker_options *o)
 {
     sweep_worker w = {.s = s, .fd = fd, .o = o, .arena = orr_arena_create()};
     orr_error err;
     char text[600];
     swp_worker_end end = SWP_WORKER_REFUSED;
+    keep_memory();
     gethostname(w.host, sizeof w.host - 1);
     if (w.arena && o->cache && swp_store_open_cache(o->cache, &w.cache, &err))
         refuse(&w, orr_error_text(&err, text, sizeof text));

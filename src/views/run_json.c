@@ -73,7 +73,8 @@ static void put_head(writer *w, const orr__run_facts *f, const orr__provenance *
 {
     orr_json_put_text(w, "format", "orrery-run");
     orr_json_put_u64(w, "version", FORMAT_VERSION);
-    put_provenance(w, f, p);
+    if (p)
+        put_provenance(w, f, p);
     orr_json_put_text(w, "status", f->status);
     orr_json_put_u64(w, "simulated_ns", f->end_ns);
     if (f->steps.asked > 1) {
@@ -230,7 +231,13 @@ static double utilisation(const orr_net_link *l, uint64_t end)
     return end ? (double)l->busy_ns / (double)end : 0;
 }
 
-static void put_links(writer *w, const orr__run_facts *f)
+static bool is_like(const orr_net_link *a, const orr_net_link *b)
+{
+    return a->messages == b->messages && a->bytes == b->bytes && a->busy_ns == b->busy_ns &&
+           a->max_queue == b->max_queue;
+}
+
+static void put_links(writer *w, const orr__run_facts *f, bool is_brief)
 {
     orr_json_key(w, "links");
     if (!f->has_links) {
@@ -243,6 +250,8 @@ static void put_links(writer *w, const orr__run_facts *f)
     orr_json_begin_array(w);
     for (uint32_t i = 0; i < f->link_count; i++) {
         const orr_net_link *l = &f->links[i];
+        if (is_brief && i && is_like(l, l - 1))
+            continue;
         orr_json_begin_object(w);
         orr_json_put_text(w, "link", l->name);
         orr_json_put_u64(w, "messages", l->messages);
@@ -411,16 +420,26 @@ static void put_stall(writer *w, const orr_stall *r)
 
 /* ---- ranks ---- */
 
-static void put_ranks(writer *w, const orr__run_facts *f)
+static bool repeats(const orr__run_facts *f, uint32_t r)
 {
-    orr_json_key(w, "finish_order");
-    orr_json_begin_array(w);
-    for (uint32_t i = 0; i < f->finished; i++)
-        orr_json_u64(w, f->finish_order[i]);
-    orr_json_end_array(w);
+    return r && r + 1 < f->ranks && memcmp(f->times[r], f->times[r - 1], sizeof f->times[r]) == 0 &&
+           (!f->peak_memory || f->peak_memory[r] == f->peak_memory[r - 1]);
+}
+
+static void put_ranks(writer *w, const orr__run_facts *f, bool is_brief)
+{
+    if (!is_brief) {
+        orr_json_key(w, "finish_order");
+        orr_json_begin_array(w);
+        for (uint32_t i = 0; i < f->finished; i++)
+            orr_json_u64(w, f->finish_order[i]);
+        orr_json_end_array(w);
+    }
     orr_json_key(w, "per_rank");
     orr_json_begin_array(w);
     for (uint32_t r = 0; r < f->ranks; r++) {
+        if (is_brief && repeats(f, r))
+            continue;
         orr_json_begin_object(w);
         orr_json_put_u64(w, "rank", r);
         for (unsigned k = 0; k < ORR__FIGURES; k++)
@@ -431,7 +450,8 @@ static void put_ranks(writer *w, const orr__run_facts *f)
     orr_json_end_array(w);
 }
 
-orr_code orr_sim_write_json(const orr_sim *s, const char *path, orr_error *err)
+/* Brief: for those who take the least and the most of lists, as a sweep does ten thousand times. */
+static orr_code write_json(const orr_sim *s, bool is_brief, const char *path, orr_error *err)
 {
     const orr_json_style style = {.indent = 2};
     orr__run_facts *f;
@@ -441,25 +461,35 @@ orr_code orr_sim_write_json(const orr_sim *s, const char *path, orr_error *err)
     orr_code code = orr__run_facts_take(s, &f, err);
     if (code)
         return code;
-    b.failed = !orr__provenance_take(s, &p);
-    orr_json_writer_init(&w, &b, &style);
+    b.failed = !is_brief && !orr__provenance_take(s, &p);
+    orr_json_writer_init(&w, &b, is_brief ? NULL : &style);
     orr_json_begin_object(&w);
-    put_head(&w, f, &p);
+    put_head(&w, f, is_brief ? NULL : &p);
     put_throughput(&w, f);
     put_warnings(&w, f);
     put_spreads(&w, f);
     put_communication(&w, f);
     put_dimensions(&w, f);
-    put_links(&w, f);
+    put_links(&w, f, is_brief);
     put_path(&w, f);
     put_stall(&w, f->stall);
-    put_ranks(&w, f);
+    put_ranks(&w, f, is_brief);
     orr_json_end_object(&w);
     orr_buf_byte(&b, '\n');
     code = orr_output_save(&b, path, err);
     orr_buf_fini(&b);
     orr__run_facts_destroy(f);
     return code;
+}
+
+orr_code orr_sim_write_json(const orr_sim *s, const char *path, orr_error *err)
+{
+    return write_json(s, false, path, err);
+}
+
+orr_code orr_sim_write_figures(const orr_sim *s, const char *path, orr_error *err)
+{
+    return write_json(s, true, path, err);
 }
 
 /* ---- CSV ---- */

@@ -2,6 +2,8 @@
 /* buffer.c - the parts of orr_buf that are not worth inlining. */
 #include "buffer.h"
 
+#include "base/text/number.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -26,27 +28,10 @@ void orr_buf_print(orr_buf *b, const char *fmt, ...)
     va_end(args);
 }
 
-/* Two digits at a time: half the divisions, and divisions are what decimal output costs. */
-static const char pairs[] =
-    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-    "8081828384858687888990919293949596979899";
-
 void orr_buf_u64(orr_buf *b, uint64_t v)
 {
-    char digits[20], *p = digits + sizeof digits;
-    while (v >= 100) {
-        p -= 2;
-        memcpy(p, pairs + 2 * (v % 100), 2);
-        v /= 100;
-    }
-    if (v >= 10) {
-        p -= 2;
-        memcpy(p, pairs + 2 * v, 2);
-    } else {
-        *--p = (char)('0' + v);
-    }
-    orr_buf_add(b, p, (size_t)(digits + sizeof digits - p));
+    char digits[ORR_U64_ROOM];
+    orr_buf_add(b, digits, orr_u64_text(v, digits));
 }
 
 void orr_buf_i64(orr_buf *b, int64_t v)

@@ -263,6 +263,11 @@ size_t orr_float_text(float v, char out[ORR_NUMBER_ROOM])
     return orr_double_text(value, out);
 }
 
+size_t orr_u64_text(uint64_t v, char out[ORR_U64_ROOM])
+{
+    return static_cast<size_t>(std::to_chars(out, out + ORR_U64_ROOM, v).ptr - out);
+}
+
 bool orr_text_u64(orr_str s, uint64_t *out)
 {
     return s.len && is_digit(*s.ptr) && text_integer(s.ptr, s.ptr + s.len, out);

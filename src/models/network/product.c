@@ -3,7 +3,9 @@
  * have. */
 #include "product.h"
 
-#include <stdio.h>
+#include "base/text/number.h"
+
+#include <string.h>
 
 void net_product_init(net_product *p, const orr_net_config *cfg)
 {
@@ -53,9 +55,13 @@ bool net_product_is_clockwise(const net_product *p, uint32_t k, uint32_t from, u
 void net_product_name(const net_product *p, uint32_t device, char out[NET_DEVICE_NAME])
 {
     if (device < p->ranks) {
-        snprintf(out, NET_DEVICE_NAME, "%u", device);
+        out[orr_u64_text(device, out)] = 0;
         return;
     }
     const uint32_t k = net_product_switch_dim(p, device);
-    snprintf(out, NET_DEVICE_NAME, "switch%u.%u", k, device - p->first_switch[k]);
+    size_t n = strlen(strcpy(out, "switch"));
+    n += orr_u64_text(k, out + n);
+    out[n++] = '.';
+    n += orr_u64_text(device - p->first_switch[k], out + n);
+    out[n] = 0;
 }

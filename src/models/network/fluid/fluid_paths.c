@@ -301,22 +301,28 @@ uint32_t fluid_paths_standing(const fluid_paths *p, uint32_t resource)
 
 /* ---- names ---- */
 
+/* "3 -> leaf0".  Thousands of links are named after every run: without printf. */
+static void name_link(const char *from, const char *to, char out[ORR_NET_LINK_NAME])
+{
+    stpcpy(stpcpy(stpcpy(out, from), " -> "), to);
+}
+
 static void name_part(const fluid_paths *p, uint32_t k, uint32_t at, char out[ORR_NET_LINK_NAME])
 {
     const net_product *s = &p->shape;
     const uint32_t rank = at / 2, n = s->npus[k], c = net_product_coordinate(s, k, rank);
     const bool is_second = at % 2;
-    char name[NET_DEVICE_NAME];
-    if (s->shape[k] == ORR_NET_SWITCH) {
-        net_product_name(s, net_product_switch(s, k, rank), name);
-        if (is_second)
-            snprintf(out, ORR_NET_LINK_NAME, "%s -> %u", name, rank);
-        else
-            snprintf(out, ORR_NET_LINK_NAME, "%u -> %s", rank, name);
-        return;
-    }
-    snprintf(out, ORR_NET_LINK_NAME, "%u -> %u", rank,
-             net_product_neighbour(s, k, rank, is_second ? (c + n - 1) % n : (c + 1) % n));
+    const uint32_t other =
+        s->shape[k] == ORR_NET_SWITCH
+            ? net_product_switch(s, k, rank)
+            : net_product_neighbour(s, k, rank, is_second ? (c + n - 1) % n : (c + 1) % n);
+    char one[NET_DEVICE_NAME], two[NET_DEVICE_NAME];
+    net_product_name(s, rank, one);
+    net_product_name(s, other, two);
+    if (s->shape[k] == ORR_NET_SWITCH && is_second)
+        name_link(two, one, out);
+    else
+        name_link(one, two, out);
 }
 
 void fluid_paths_name(const fluid_paths *p, uint32_t resource, char out[ORR_NET_LINK_NAME])
