@@ -20,11 +20,21 @@
 #include <orrery/timeline.h>
 #include <orrery/trace.h>
 
+#include <pthread.h>
+
 /* ---- errors (core_module.c) ---- */
 
-/* Sets the exception for a code; always NULL. */
+/* Sets the exception for a code, unless there is one; always NULL. */
 PyObject *core_raise(orr_code code, const orr_error *err);
 PyObject *core_raise_usage(const char *text);
+
+/* ---- long calls (core_watch.c) ---- */
+
+/* Runs without the GIL.  Ctrl-C ends it: then the answer is ORR_ESTOP, and the exception is set.  undo takes back what a
+ * job has made that ended well all the same. */
+typedef orr_code (*core_job)(void *data, orr_error *err);
+orr_code core_watch(core_job job, void (*undo)(void *data), void *data, orr_error *err);
+bool core_thread_start(pthread_t *thread, void *(*run)(void *), void *data);
 
 /* ---- options: a dictionary whose texts are bytes ---- */
 
@@ -79,7 +89,8 @@ typedef struct core_trace {
     const orr_trace *t;           /* NULL: not made yet */
     orr_trace *building;          /* not sealed: may be added to */
     const orr_columns *c;
-    uint64_t shift; /* added to every id */
+    uint64_t shift;           /* added to every id */
+    struct core_names *names; /* texts that were made lately (core_trace.c); NULL: none yet */
 } core_trace;
 
 typedef struct core_set {

@@ -187,6 +187,23 @@ static PyObject *stage_dict(const orr_model *m, const orr_llm_options *l)
                          (unsigned long long)l->device_bytes, "memory", memory);
 }
 
+typedef struct staging {
+    const orr_model *model;
+    const orr_llm_options *options;
+    orr_set *set;
+} staging;
+
+static orr_code do_stage(void *data, orr_error *err)
+{
+    staging *s = data;
+    return orr_llm_training(s->model, s->options, &s->set, err);
+}
+
+static void undo_stage(void *data)
+{
+    orr_set_close(((staging *)data)->set);
+}
+
 /* stage(cls, model, options) -> (set, facts) */
 static PyObject *stage(PyObject *module, PyObject *args)
 {
@@ -194,7 +211,6 @@ static PyObject *stage(PyObject *module, PyObject *args)
     const char *name;
     orr_model m;
     orr_llm_options l;
-    orr_set *s = NULL;
     orr_error err;
     (void)module;
     if (!PyArg_ParseTuple(args, "OsO!:stage", &cls, &name, &PyDict_Type, &options))
@@ -209,13 +225,12 @@ static PyObject *stage(PyObject *module, PyObject *args)
     PyObject *facts = stage_dict(&m, &l);
     if (!facts)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS code = orr_llm_training(&m, &l, &s, &err);
-    Py_END_ALLOW_THREADS if (code)
-    {
+    staging s = {.model = &m, .options = &l};
+    if ((code = core_watch(do_stage, undo_stage, &s, &err))) {
         Py_DECREF(facts);
         return core_raise(code, &err);
     }
-    return Py_BuildValue("(NN)", core_set_take(cls, s), facts);
+    return Py_BuildValue("(NN)", core_set_take(cls, s.set), facts);
 }
 
 /* ---- link ---- */
@@ -257,23 +272,36 @@ static PyObject *job_dict(const orr_link_job *job)
                  : NULL;
 }
 
-/* Without the GIL. */
-static orr_code open_job(const char *const *paths,
-                         size_t count,
-                         const orr_link_options *opt,
-                         orr_link_job **job,
-                         orr_set **set,
-                         orr_timeline **timeline,
-                         orr_error *err)
+typedef struct linking {
+    const char *const *paths;
+    size_t count;
+    const orr_link_options *opt;
+    bool wants_timeline;
+    orr_link_job *job;
+    orr_set *set;
+    orr_timeline *timeline;
+} linking;
+
+static orr_code do_link(void *data, orr_error *err)
 {
-    orr_code code = orr_link_job_open(paths, count, opt, job, err);
+    linking *l = data;
+    orr_code code = orr_link_job_open(l->paths, l->count, l->opt, &l->job, err);
     if (!code)
-        code = orr_link_job_take_set(*job, set, err);
-    if (!code && timeline && (code = orr_link_job_timeline(*job, timeline, err))) {
-        orr_set_close(*set);
-        *set = NULL;
+        code = orr_link_job_take_set(l->job, &l->set, err);
+    if (!code && l->wants_timeline && (code = orr_link_job_timeline(l->job, &l->timeline, err))) {
+        orr_set_close(l->set);
+        l->set = NULL;
     }
     return code;
+}
+
+static void undo_link(void *data)
+{
+    linking *l = data;
+    orr_set_close(l->set);
+    orr_timeline_destroy(l->timeline);
+    l->set = NULL;
+    l->timeline = NULL;
 }
 
 static const char **path_list(PyObject *list, size_t *count)
@@ -292,11 +320,7 @@ static const char **path_list(PyObject *list, size_t *count)
 static PyObject *link_ranks(PyObject *module, PyObject *args)
 {
     PyObject *cls, *timeline_cls, *list, *o;
-    orr_link_job *job = NULL;
-    orr_set *set = NULL;
-    orr_timeline *timeline = NULL;
     orr_error err;
-    orr_code code;
     size_t count;
     (void)module;
     if (!PyArg_ParseTuple(args, "OOO!O!:link", &cls, &timeline_cls, &PyList_Type, &list,
@@ -310,19 +334,19 @@ static PyObject *link_ranks(PyObject *module, PyObject *args)
     const char **paths = PyErr_Occurred() ? NULL : path_list(list, &count);
     if (!paths)
         return NULL;
-    const bool wants_timeline = timeline_cls != Py_None;
-    Py_BEGIN_ALLOW_THREADS code =
-        open_job(paths, count, &opt, &job, &set, wants_timeline ? &timeline : NULL, &err);
-    Py_END_ALLOW_THREADS PyMem_Free((void *)paths);
-    PyObject *facts = code ? core_raise(code, &err) : job_dict(job);
-    orr_link_job_close(job);
+    linking l = {
+        .paths = paths, .count = count, .opt = &opt, .wants_timeline = timeline_cls != Py_None};
+    const orr_code code = core_watch(do_link, undo_link, &l, &err);
+    PyMem_Free((void *)paths);
+    PyObject *facts = code ? core_raise(code, &err) : job_dict(l.job);
+    orr_link_job_close(l.job);
     if (!facts) {
-        orr_set_close(set);
-        orr_timeline_destroy(timeline);
+        undo_link(&l);
         return NULL;
     }
-    PyObject *t = wants_timeline ? core_timeline_take(timeline_cls, timeline) : Py_BuildValue("");
-    return Py_BuildValue("(NNN)", core_set_take(cls, set), t, facts);
+    PyObject *t =
+        l.wants_timeline ? core_timeline_take(timeline_cls, l.timeline) : Py_BuildValue("");
+    return Py_BuildValue("(NNN)", core_set_take(cls, l.set), t, facts);
 }
 
 /* ---- convert ---- */
@@ -334,6 +358,8 @@ typedef struct conversion {
     bool has_rank, updates;
     double host_scale;
     orr_fx_options fx;
+    orr_code (*make)(struct conversion *c, orr_set **out, orr_error *err);
+    orr_set *set;
 } conversion;
 
 static orr_code from_text(conversion *c, orr_set **out, orr_error *err)
@@ -454,6 +480,17 @@ static bool take_conversion(PyObject *o, conversion *c)
     return !PyErr_Occurred() && take_hardware(o, &c->fx);
 }
 
+static orr_code do_convert(void *data, orr_error *err)
+{
+    conversion *c = data;
+    return c->make(c, &c->set, err);
+}
+
+static void undo_convert(void *data)
+{
+    orr_set_close(((conversion *)data)->set);
+}
+
 /* convert(cls, kind, path, options) -> set */
 static PyObject *convert(PyObject *module, PyObject *args)
 {
@@ -466,9 +503,7 @@ static PyObject *convert(PyObject *module, PyObject *args)
     PyObject *cls, *path, *o;
     const char *kind;
     conversion c = {0};
-    orr_set *s = NULL;
     orr_error err;
-    orr_code code;
     (void)module;
     if (!PyArg_ParseTuple(args, "OsO!O!:convert", &cls, &kind, &PyBytes_Type, &path, &PyDict_Type,
                           &o) ||
@@ -478,8 +513,9 @@ static PyObject *convert(PyObject *module, PyObject *args)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].name, kind) != 0)
             continue;
-        Py_BEGIN_ALLOW_THREADS code = kinds[i].make(&c, &s, &err);
-        Py_END_ALLOW_THREADS return code ? core_raise(code, &err) : core_set_take(cls, s);
+        c.make = kinds[i].make;
+        const orr_code code = core_watch(do_convert, undo_convert, &c, &err);
+        return code ? core_raise(code, &err) : core_set_take(cls, c.set);
     }
     return core_raise_usage("convert: there are et, text, flexflow, simai, pytorch, fx and export");
 }

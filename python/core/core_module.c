@@ -20,6 +20,8 @@ static const char *code_name(orr_code code)
 PyObject *core_raise(orr_code code, const orr_error *err)
 {
     char text[600];
+    if (PyErr_Occurred())
+        return NULL;
     if (code == ORR_ENOMEM)
         return PyErr_NoMemory();
     orr_error_text(err, text, sizeof text);

@@ -5,8 +5,6 @@
 
 #include <orrery/lab/plan.h>
 
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -83,14 +81,9 @@ static bool tell(PyObject *progress, const orr_plan_counts *counts)
 static orr_code run_and_tell(search *x, PyObject *progress)
 {
     pthread_t thread;
-    sigset_t all, old;
     orr_plan_counts counts;
     bool is_over = false, goes_on = true;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int failed = pthread_create(&thread, NULL, run_search, x);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (failed)
+    if (!core_thread_start(&thread, run_search, x))
         return orr_fail(&x->err, ORR_ENOMEM, NULL, "no thread");
     while (!is_over) {
         Py_BEGIN_ALLOW_THREADS is_over = wait_a_while(x, &counts);
@@ -180,6 +173,24 @@ static bool take_plan(PyObject *o, orr_plan_options *p)
     return !PyErr_Occurred();
 }
 
+typedef struct creation {
+    const orr_plan_options *opt;
+    orr_plan_search **out;
+} creation;
+
+static orr_code create_search(void *data, orr_error *err)
+{
+    const creation *c = data;
+    return orr_plan_search_create(c->opt, c->out, err);
+}
+
+static void destroy_search(void *data)
+{
+    const creation *c = data;
+    orr_plan_search_destroy(*c->out);
+    *c->out = NULL;
+}
+
 /* plan(model, options, progress) -> (plans, counts) */
 static PyObject *plan(PyObject *module, PyObject *args)
 {
@@ -204,8 +215,10 @@ static PyObject *plan(PyObject *module, PyObject *args)
     pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
     pthread_cond_init(&x.over, &how);
     pthread_condattr_destroy(&how);
-    Py_BEGIN_ALLOW_THREADS code = orr_plan_search_create(&opt, &x.s, &err);
-    Py_END_ALLOW_THREADS if (!code && (code = run_and_tell(&x, progress))) err = x.err;
+    creation made = {.opt = &opt, .out = &x.s};
+    code = core_watch(create_search, destroy_search, &made, &err);
+    if (!code && (code = run_and_tell(&x, progress)))
+        err = x.err;
     PyObject *out = code ? NULL : search_result(x.s);
     orr_plan_search_destroy(x.s);
     pthread_cond_destroy(&x.over);

@@ -11,12 +11,11 @@
 #include <orrery/lab/explain.h>
 #include <orrery/lab/machine.h>
 #include <orrery/lab/software.h>
+#include <orrery/lab/stop.h>
 #include <orrery/report.h>
 #include <orrery/version.h>
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -57,21 +56,16 @@ static void *tick(void *data)
     return NULL;
 }
 
-/* Signals are for the threads of Python. */
 static void ticker_start(ticker *t, orr_run *run)
 {
     pthread_condattr_t how;
-    sigset_t all, old;
     *t = (ticker){.run = run};
     pthread_mutex_init(&t->lock, NULL);
     pthread_condattr_init(&how);
     pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
     pthread_cond_init(&t->over, &how);
     pthread_condattr_destroy(&how);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    t->is_running = pthread_create(&t->thread, NULL, tick, t) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    t->is_running = core_thread_start(&t->thread, tick, t);
 }
 
 static void ticker_stop(ticker *t)
@@ -114,7 +108,7 @@ static orr_code run_watched(orr_run *run, PyObject *progress, orr_error *err)
             goes_on = look_around(run, progress);
             PyGILState_Release(state);
         }
-    } while (code == ORR_ESTOP && goes_on);
+    } while (code == ORR_ESTOP && goes_on && !orr_stop_asked());
     ticker_stop(&t);
     return code;
 }
@@ -242,20 +236,39 @@ static bool take_algorithms(PyObject *o, orr_run_config *c, orr_system *s)
     return !PyErr_Occurred();
 }
 
+/* What is asked of a run, for one of the functions below. */
+typedef struct asking {
+    core_run *r;
+    const orr_run_config *config;
+    const char *what, *path;
+    const orr_report_options *about;
+    const orr_explain_options *how;
+    bool is_json;
+    orr_timeline *timeline;
+    orr_critical_path *critical;
+} asking;
+
+static orr_code do_create(void *data, orr_error *err)
+{
+    const asking *a = data;
+    core_custom_enter(a->r->custom);
+    const orr_code code = orr_run_create(a->config, &a->r->run, err);
+    core_custom_leave();
+    return code;
+}
+
 static orr_code create_and_run(core_run *r,
                                const orr_run_config *config,
                                PyObject *progress,
                                orr_error *err)
 {
-    orr_run *made = NULL;
-    orr_code code;
-    core_custom_enter(r->custom);
-    Py_BEGIN_ALLOW_THREADS code = orr_run_create(config, &made, err);
-    Py_END_ALLOW_THREADS r->run = made;
-    if (!code && !look_around(made, progress))
+    asking a = {.r = r, .config = config};
+    orr_code code = core_watch(do_create, NULL, &a, err);
+    if (!code && !look_around(r->run, progress))
         code = ORR_ESTOP;
+    core_custom_enter(r->custom);
     if (!code) {
-        Py_BEGIN_ALLOW_THREADS code = run_watched(made, progress, err);
+        Py_BEGIN_ALLOW_THREADS code = run_watched(r->run, progress, err);
         Py_END_ALLOW_THREADS
     }
     core_custom_leave();
@@ -325,6 +338,15 @@ static orr_run *idle(core_run *r)
     return NULL;
 }
 
+/* One thread at a time has to do with a run. */
+static orr_code ask(asking *a, core_job job, void (*undo)(void *), orr_error *err)
+{
+    a->r->is_busy = true;
+    const orr_code code = core_watch(job, undo, a, err);
+    a->r->is_busy = false;
+    return code;
+}
+
 static PyObject *result_figures(PyObject *self, PyObject *unused)
 {
     orr_run *run = idle((core_run *)self);
@@ -372,19 +394,26 @@ static PyObject *result_ranks(PyObject *self, PyObject *unused)
     return d;
 }
 
+static orr_code do_timeline(void *data, orr_error *err)
+{
+    asking *a = data;
+    return orr_run_timeline(a->r->run, &a->timeline, err);
+}
+
+static void undo_timeline(void *data)
+{
+    orr_timeline_destroy(((asking *)data)->timeline);
+}
+
 static PyObject *result_timeline(PyObject *self, PyObject *cls)
 {
     core_run *r = (core_run *)self;
-    orr_run *run = idle(r);
-    orr_timeline *t = NULL;
+    asking a = {.r = r};
     orr_error err;
-    orr_code code;
-    if (!run)
+    if (!idle(r))
         return NULL;
-    r->is_busy = true;
-    Py_BEGIN_ALLOW_THREADS code = orr_run_timeline(run, &t, &err);
-    Py_END_ALLOW_THREADS r->is_busy = false;
-    return code ? core_raise(code, &err) : core_timeline_take(cls, t);
+    const orr_code code = ask(&a, do_timeline, undo_timeline, &err);
+    return code ? core_raise(code, &err) : core_timeline_take(cls, a.timeline);
 }
 
 static PyObject *step_dict(const orr_path_step *s)
@@ -423,23 +452,30 @@ static PyObject *path_dict(const orr_critical_path *p)
     return d;
 }
 
+static orr_code do_path(void *data, orr_error *err)
+{
+    asking *a = data;
+    return orr_run_critical_path(a->r->run, &a->critical, err);
+}
+
+static void undo_path(void *data)
+{
+    orr_critical_path_destroy(((asking *)data)->critical);
+}
+
 static PyObject *result_path(PyObject *self, PyObject *unused)
 {
     core_run *r = (core_run *)self;
-    orr_run *run = idle(r);
-    orr_critical_path *p = NULL;
+    asking a = {.r = r};
     orr_error err;
-    orr_code code;
     (void)unused;
-    if (!run)
+    if (!idle(r))
         return NULL;
-    r->is_busy = true;
-    Py_BEGIN_ALLOW_THREADS code = orr_run_critical_path(run, &p, &err);
-    Py_END_ALLOW_THREADS r->is_busy = false;
+    const orr_code code = ask(&a, do_path, undo_path, &err);
     if (code)
         return core_raise(code, &err);
-    PyObject *d = path_dict(p);
-    orr_critical_path_destroy(p);
+    PyObject *d = path_dict(a.critical);
+    orr_critical_path_destroy(a.critical);
     return d;
 }
 
@@ -503,45 +539,45 @@ static PyObject *result_warnings(PyObject *self, PyObject *unused)
     return list;
 }
 
+static orr_code do_write(void *data, orr_error *err)
+{
+    const asking *a = data;
+    return orr_run_write(a->r->run, a->what, a->path, err);
+}
+
 static PyObject *result_write(PyObject *self, PyObject *args)
 {
     core_run *r = (core_run *)self;
-    orr_run *run = idle(r);
-    const char *what;
+    asking a = {.r = r};
     PyObject *path;
     orr_error err;
-    orr_code code;
-    if (!run || !PyArg_ParseTuple(args, "sO&:write", &what, PyUnicode_FSConverter, &path))
+    if (!idle(r) || !PyArg_ParseTuple(args, "sO&:write", &a.what, PyUnicode_FSConverter, &path))
         return NULL;
-    const char *to = PyBytes_AsString(path);
-    r->is_busy = true;
-    Py_BEGIN_ALLOW_THREADS code = orr_run_write(run, what, to, &err);
-    Py_END_ALLOW_THREADS r->is_busy = false;
+    a.path = PyBytes_AsString(path);
+    const orr_code code = ask(&a, do_write, NULL, &err);
     Py_DECREF(path);
     if (code)
         return core_raise(code, &err);
     Py_RETURN_NONE;
 }
 
-/* Without the GIL. */
-static orr_code write_report(orr_run *run,
-                             const orr_report_options *about,
-                             const orr_explain_options *how,
-                             const char *path,
-                             bool is_json,
-                             orr_error *err)
+static orr_code do_report(void *data, orr_error *err)
 {
+    const asking *a = data;
     orr_report *page = NULL;
     orr_explanation *e = NULL;
-    orr_code code = orr_report_create(about, &page, err);
+    core_custom_enter(a->r->custom);
+    orr_code code = orr_report_create(a->about, &page, err);
     if (!code)
-        code = orr_run_explain(run, how, &e, err);
+        code = orr_run_explain(a->r->run, a->how, &e, err);
     if (!code)
         code = orr_report_add(page, orr_explanation_run(e), err);
     if (!code)
-        code = is_json ? orr_report_write_json(page, path, err) : orr_report_write(page, path, err);
+        code = a->is_json ? orr_report_write_json(page, a->path, err)
+                          : orr_report_write(page, a->path, err);
     orr_explanation_destroy(e);
     orr_report_destroy(page);
+    core_custom_leave();
     return code;
 }
 
@@ -549,14 +585,12 @@ static orr_code write_report(orr_run *run,
 static PyObject *result_report(PyObject *self, PyObject *args)
 {
     core_run *r = (core_run *)self;
-    orr_run *run = idle(r);
     const char *title, *ranks;
     PyObject *path;
     int what_if, is_json;
     orr_error err = {0};
-    orr_code code;
-    if (!run || !PyArg_ParseTuple(args, "O&zipz:_report", PyUnicode_FSConverter, &path, &title,
-                                  &what_if, &is_json, &ranks))
+    if (!idle(r) || !PyArg_ParseTuple(args, "O&zipz:_report", PyUnicode_FSConverter, &path, &title,
+                                      &what_if, &is_json, &ranks))
         return NULL;
     const orr_report_options about = {
         .size = sizeof about, .title = title, .program = "orrery " ORR_VERSION};
@@ -564,12 +598,12 @@ static PyObject *result_report(PyObject *self, PyObject *args)
                                      .what_if = (orr_what_if)what_if,
                                      .ranks_shown = ranks,
                                      .run = run_experiment};
-    const char *to = PyBytes_AsString(path);
-    r->is_busy = true;
-    core_custom_enter(r->custom);
-    Py_BEGIN_ALLOW_THREADS code = write_report(run, &about, &how, to, is_json != 0, &err);
-    Py_END_ALLOW_THREADS core_custom_leave();
-    r->is_busy = false;
+    asking a = {.r = r,
+                .about = &about,
+                .how = &how,
+                .path = PyBytes_AsString(path),
+                .is_json = is_json != 0};
+    const orr_code code = ask(&a, do_report, NULL, &err);
     Py_DECREF(path);
     if (!code && !PyErr_Occurred())
         Py_RETURN_NONE;

@@ -58,14 +58,29 @@ static PyObject *set_close(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+typedef struct opening {
+    const char *path;
+    const orr_set_options *opt;
+    orr_set *set;
+} opening;
+
+static orr_code do_open(void *data, orr_error *err)
+{
+    opening *o = data;
+    return orr_set_open(o->path, o->opt, &o->set, err);
+}
+
+static void undo_open(void *data)
+{
+    orr_set_close(((opening *)data)->set);
+}
+
 static PyObject *open_set(PyObject *module, PyObject *args)
 {
     PyObject *cls, *path, *options;
     orr_read_options read = {.size = sizeof read};
     orr_set_options opt = {.size = sizeof opt, .read = &read};
-    orr_set *s = NULL;
     orr_error err;
-    orr_code code;
     (void)module;
     if (!PyArg_ParseTuple(args, "OO&O!:open_set", &cls, PyUnicode_FSConverter, &path, &PyDict_Type,
                           &options))
@@ -78,10 +93,10 @@ static PyObject *open_set(PyObject *module, PyObject *args)
         Py_DECREF(path);
         return NULL;
     }
-    const char *from = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS code = orr_set_open(from, &opt, &s, &err);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
-    return code ? core_raise(code, &err) : core_set_take(cls, s);
+    opening o = {.path = PyBytes_AsString(path), .opt = &opt};
+    const orr_code code = core_watch(do_open, undo_open, &o, &err);
+    Py_DECREF(path);
+    return code ? core_raise(code, &err) : core_set_take(cls, o.set);
 }
 
 static PyObject *new_set(PyObject *module, PyObject *cls)
@@ -308,6 +323,21 @@ static PyObject *set_add_group(PyObject *self, PyObject *args)
 
 /* ---- writing ---- */
 
+typedef struct saving {
+    const orr_set *set;
+    const char *to, *form;
+    const orr_set_save_options *opt;
+    const orr_write_options *write;
+} saving;
+
+static orr_code do_save(void *data, orr_error *err)
+{
+    const saving *s = data;
+    return strcmp(s->form, "set") == 0     ? orr_set_save(s->set, s->to, s->opt, err)
+           : strcmp(s->form, "files") == 0 ? orr_set_write_files(s->set, s->to, s->write, 0, err)
+                                           : orr_set_write_groups(s->set, s->to, err);
+}
+
 /* _save(path, form, compress, schema): form "set", "files" or "groups". */
 static PyObject *set_save(PyObject *self, PyObject *args)
 {
@@ -316,7 +346,6 @@ static PyObject *set_save(PyObject *self, PyObject *args)
     int compress;
     orr_write_options w = {.size = sizeof w};
     orr_error err;
-    orr_code code = ORR_OK;
     if (!PyArg_ParseTuple(args, "O&spz:_save", PyUnicode_FSConverter, &path, &form, &compress,
                           &schema))
         return NULL;
@@ -327,12 +356,9 @@ static PyObject *set_save(PyObject *self, PyObject *args)
         return knows ? NULL : core_raise_usage("there is no schema of that name");
     }
     const orr_set_save_options opt = {.size = sizeof opt, .compress = compress != 0};
-    const char *to = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS code = strcmp(form, "set") == 0 ? orr_set_save(s, to, &opt, &err)
-                                  : strcmp(form, "files") == 0
-                                      ? orr_set_write_files(s, to, &w, 0, &err)
-                                      : orr_set_write_groups(s, to, &err);
-    Py_END_ALLOW_THREADS Py_DECREF(keep);
+    saving what = {.set = s, .to = PyBytes_AsString(path), .form = form, .opt = &opt, .write = &w};
+    const orr_code code = core_watch(do_save, NULL, &what, &err);
+    Py_DECREF(keep);
     Py_DECREF(path);
     if (code)
         return core_raise(code, &err);
@@ -398,47 +424,63 @@ static PyObject *report_dict(const orr_check_report *r)
     return d;
 }
 
+typedef struct checking {
+    const orr_set *set;
+    const orr_check_options *opt;
+    const char *from, *to; /* of a repair */
+    orr_check_report *report;
+} checking;
+
+static orr_code do_check(void *data, orr_error *err)
+{
+    checking *c = data;
+    return c->from ? orr_check_fix(c->from, c->to, NULL, NULL, &c->report, err)
+                   : orr_check_set(c->set, c->opt, &c->report, err);
+}
+
+static void undo_check(void *data)
+{
+    orr_check_report_destroy(((checking *)data)->report);
+}
+
 static PyObject *set_check(PyObject *self, PyObject *args)
 {
     PyObject *keep;
     unsigned int limit;
     orr_check_options opt = {.size = sizeof opt};
-    orr_check_report *r = NULL;
     orr_error err;
-    orr_code code;
     if (!PyArg_ParseTuple(args, "I:_check", &limit))
         return NULL;
     opt.limit = limit;
     const orr_set *s = core_set_of(self, &keep);
     if (!s)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS code = orr_check_set(s, &opt, &r, &err);
-    Py_END_ALLOW_THREADS Py_DECREF(keep);
+    checking c = {.set = s, .opt = &opt};
+    const orr_code code = core_watch(do_check, undo_check, &c, &err);
+    Py_DECREF(keep);
     if (code)
         return core_raise(code, &err);
-    PyObject *d = report_dict(r);
-    orr_check_report_destroy(r);
+    PyObject *d = report_dict(c.report);
+    orr_check_report_destroy(c.report);
     return d;
 }
 
 static PyObject *check_fix(PyObject *module, PyObject *args)
 {
     PyObject *from, *to = NULL;
-    orr_check_report *r = NULL;
     orr_error err;
-    orr_code code;
     (void)module;
     if (!PyArg_ParseTuple(args, "O&O&:check_fix", PyUnicode_FSConverter, &from,
                           PyUnicode_FSConverter, &to))
         return NULL;
-    const char *a = PyBytes_AsString(from), *b = PyBytes_AsString(to);
-    Py_BEGIN_ALLOW_THREADS code = orr_check_fix(a, b, NULL, NULL, &r, &err);
-    Py_END_ALLOW_THREADS Py_DECREF(from);
+    checking c = {.from = PyBytes_AsString(from), .to = PyBytes_AsString(to)};
+    const orr_code code = core_watch(do_check, undo_check, &c, &err);
+    Py_DECREF(from);
     Py_DECREF(to);
     if (code)
         return core_raise(code, &err);
-    PyObject *d = report_dict(r);
-    orr_check_report_destroy(r);
+    PyObject *d = report_dict(c.report);
+    orr_check_report_destroy(c.report);
     return d;
 }
 

@@ -127,20 +127,29 @@ static PyObject *texts(PyObject *self, PyObject *args)
     return list;
 }
 
+typedef struct writing {
+    const orr_timeline *timeline;
+    const char *to;
+} writing;
+
+static orr_code do_write(void *data, orr_error *err)
+{
+    const writing *w = data;
+    return orr_view_chrome(w->timeline, w->to, err);
+}
+
 static PyObject *write_chrome(PyObject *self, PyObject *args)
 {
     const timeline *t = (timeline *)self;
     PyObject *path;
     orr_error err;
-    orr_code code;
     if (!is_there(t) || !PyArg_ParseTuple(args, "O&:write_chrome", PyUnicode_FSConverter, &path))
         return NULL;
-    const char *to = PyBytes_AsString(path);
+    writing w = {.timeline = t->t, .to = PyBytes_AsString(path)};
     PyObject *keep = t->keep;
-    const orr_timeline *what = t->t;
     Py_INCREF(keep);
-    Py_BEGIN_ALLOW_THREADS code = orr_view_chrome(what, to, &err);
-    Py_END_ALLOW_THREADS Py_DECREF(keep);
+    const orr_code code = core_watch(do_write, NULL, &w, &err);
+    Py_DECREF(keep);
     Py_DECREF(path);
     if (code)
         return core_raise(code, &err);

@@ -64,9 +64,69 @@ static void destroy_framed(PyObject *capsule)
     Py_XDECREF(frame);
 }
 
+/* ---- names ----
+ *
+ * A trace of a million nodes has a few dozen names.  Their texts are kept, each at the place that its ends give, so most
+ * nodes share one instead of making it anew.  A trace whose names are all different soon stops looking. */
+
+enum { NAMES = 128, NAME_MOST = 63, NAMES_TRIED = 1024 };
+
+typedef struct core_names {
+    uint32_t hits, misses;
+    struct {
+        PyObject *text;
+        uint8_t len;
+        char bytes[NAME_MOST];
+    } at[NAMES];
+} core_names;
+
+static void names_end(core_names *n)
+{
+    for (int i = 0; n && i < NAMES; i++)
+        Py_XDECREF(n->at[i].text);
+    PyMem_Free(n);
+}
+
+static size_t name_place(orr_str s)
+{
+    uint64_t head, tail;
+    memcpy(&head, s.ptr, sizeof head);
+    memcpy(&tail, s.ptr + s.len - sizeof tail, sizeof tail);
+    return (size_t)((head * 3 + tail + s.len) * 0x9e3779b97f4a7c15u >> 57);
+}
+
+static PyObject *name_text(core_trace *t, orr_str s)
+{
+    if (s.len < sizeof(uint64_t) || s.len > NAME_MOST)
+        return core_str(s);
+    if (!t->names && !(t->names = PyMem_Calloc(1, sizeof *t->names)))
+        return PyErr_NoMemory();
+    core_names *n = t->names;
+    if (n->misses > NAMES_TRIED && n->hits < n->misses)
+        return core_str(s);
+    const size_t at = name_place(s);
+    PyObject *text = n->at[at].text;
+    if (text && n->at[at].len == s.len && memcmp(n->at[at].bytes, s.ptr, s.len) == 0) {
+        n->hits++;
+        Py_INCREF(text);
+        return text;
+    }
+    PyObject *made = core_str(s);
+    if (!made)
+        return NULL;
+    n->misses++;
+    Py_INCREF(made);
+    n->at[at].text = made;
+    n->at[at].len = (uint8_t)s.len;
+    memcpy(n->at[at].bytes, s.ptr, s.len);
+    Py_XDECREF(text);
+    return made;
+}
+
 static void trace_dealloc(PyObject *self)
 {
     Py_XDECREF(((core_trace *)self)->keep);
+    names_end(((core_trace *)self)->names);
     core_free(self);
 }
 
@@ -186,27 +246,34 @@ static PyObject *attrs_list(orr_attrs it)
 
 /* ---- one field of one node ---- */
 
+/* Ids of nodes that are not there: only the record has them.  Apart, so that the usual way needs no room for a record. */
+static __attribute__((noinline)) PyObject *deps_of_record(const core_trace *t,
+                                                          uint32_t i,
+                                                          bool is_data)
+{
+    orr_node n;
+    orr_trace_node(t->t, i, &n);
+    orr_list it = is_data ? orr_node_data_deps(&n) : orr_node_ctrl_deps(&n);
+    PyObject *list = PyList_New(0);
+    orr_value v;
+    while (list && orr_list_next(&it, &v)) {
+        PyObject *id = PyLong_FromUnsignedLongLong(v.u + t->shift);
+        if (!id || PyList_Append(list, id) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(id);
+    }
+    PyObject *out = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return out;
+}
+
 static PyObject *deps_of(const core_trace *t, uint32_t i, bool is_data)
 {
     const orr_columns *c = t->c;
     const uint32_t *first = is_data ? c->data_first : c->ctrl_first;
     const uint32_t *dep = is_data ? c->data_dep : c->ctrl_dep;
-    if (is_data ? c->data_missing : c->ctrl_missing) { /* ids that only the record has */
-        orr_node n;
-        orr_trace_node(t->t, i, &n);
-        orr_list it = is_data ? orr_node_data_deps(&n) : orr_node_ctrl_deps(&n);
-        PyObject *list = PyList_New(0);
-        orr_value v;
-        while (list && orr_list_next(&it, &v)) {
-            PyObject *id = PyLong_FromUnsignedLongLong(v.u + t->shift);
-            if (!id || PyList_Append(list, id) < 0)
-                Py_CLEAR(list);
-            Py_XDECREF(id);
-        }
-        PyObject *out = list ? PyList_AsTuple(list) : NULL;
-        Py_XDECREF(list);
-        return out;
-    }
+    if (is_data ? c->data_missing : c->ctrl_missing)
+        return deps_of_record(t, i, is_data);
     const uint32_t from = first ? first[i] : 0, to = first ? first[i + 1] : 0;
     PyObject *out = PyTuple_New((Py_ssize_t)(to - from));
     for (uint32_t k = from; out && k < to; k++) {
@@ -217,11 +284,11 @@ static PyObject *deps_of(const core_trace *t, uint32_t i, bool is_data)
     return out;
 }
 
-static PyObject *field_value(const core_trace *t, uint32_t i, int field)
+static PyObject *field_value(core_trace *t, uint32_t i, int field)
 {
     const orr_columns *c = t->c;
     if (field == FIELD_NAME)
-        return core_str(orr_trace_name(t->t, i));
+        return name_text(t, orr_trace_name(t->t, i));
     if (field == FIELD_DATA_DEPS || field == FIELD_CTRL_DEPS)
         return deps_of(t, i, field == FIELD_DATA_DEPS);
     if (field == FIELD_PG_NAME) {
@@ -456,12 +523,50 @@ static PyMethodDef node_methods[] = {
     {0},
 };
 
+/* Fields by the address of their name: names in programs are interned, and a field found so costs half of what Python's
+ * own way through the type and its descriptors does.  Whatever is not found goes that way. */
+enum { KNOWN_NAMES = 128 };
+static struct {
+    PyObject *name;
+    const PyGetSetDef *field;
+} known_names[KNOWN_NAMES];
+
+static size_t place_of(const PyObject *name)
+{
+    const uintptr_t at = (uintptr_t)name;
+    return (at >> 4 ^ at >> 11) % KNOWN_NAMES;
+}
+
+static bool learn_names(void)
+{
+    for (const PyGetSetDef *f = node_fields; f->name; f++) {
+        PyObject *name = PyUnicode_InternFromString(f->name);
+        if (!name)
+            return false;
+        size_t at = place_of(name);
+        while (known_names[at].name && known_names[at].name != name)
+            at = (at + 1) % KNOWN_NAMES;
+        known_names[at].name = name; /* kept: as long as the module */
+        known_names[at].field = f;
+    }
+    return true;
+}
+
+static PyObject *node_attribute(PyObject *self, PyObject *name)
+{
+    for (size_t at = place_of(name); known_names[at].name; at = (at + 1) % KNOWN_NAMES)
+        if (known_names[at].name == name)
+            return known_names[at].field->get(self, known_names[at].field->closure);
+    return PyObject_GenericGetAttr(self, name);
+}
+
 /* ---- walking ---- */
 
 enum { MOST_FIELDS = 24 };
 
 typedef struct walk {
     PyObject_HEAD core_trace *trace;
+    PyObject *row; /* the last one, for use again when nobody else has it */
     uint32_t next;
     int count; /* of fields; 0: nodes */
     int field[MOST_FIELDS];
@@ -485,6 +590,7 @@ static PyObject *make_walk(core_trace *t, const int *field, int count)
 static void walk_dealloc(PyObject *self)
 {
     Py_XDECREF(((walk *)self)->trace);
+    Py_XDECREF(((walk *)self)->row);
     core_free(self);
 }
 
@@ -496,13 +602,17 @@ static PyObject *walk_next(PyObject *self)
     const uint32_t i = w->next++;
     if (!w->count)
         return make_node(w->trace, i);
-    PyObject *row = PyTuple_New(w->count);
-    for (int k = 0; row && k < w->count; k++) {
-        PyObject *v = field_value(w->trace, i, w->field[k]);
-        if (!v || PyTuple_SetItem(row, k, v) < 0)
-            Py_CLEAR(row);
+    if (!w->row || Py_REFCNT(w->row) != 1) {
+        Py_XDECREF(w->row);
+        w->row = PyTuple_New(w->count);
     }
-    return row;
+    for (int k = 0; w->row && k < w->count; k++) {
+        PyObject *v = field_value(w->trace, i, w->field[k]);
+        if (!v || PyTuple_SetItem(w->row, k, v) < 0)
+            Py_CLEAR(w->row);
+    }
+    Py_XINCREF(w->row);
+    return w->row;
 }
 
 static PyObject *walk_self(PyObject *self)
@@ -654,7 +764,7 @@ static PyObject *trace_names(PyObject *self, PyObject *unused)
         return NULL;
     PyObject *list = PyList_New((Py_ssize_t)t->c->count);
     for (uint32_t i = 0; list && i < t->c->count; i++) {
-        PyObject *s = core_str(orr_trace_name(t->t, i));
+        PyObject *s = name_text(t, orr_trace_name(t->t, i));
         if (!s || PyList_SetItem(list, (Py_ssize_t)i, s) < 0)
             Py_CLEAR(list);
     }
@@ -674,6 +784,18 @@ static PyObject *trace_find(PyObject *self, PyObject *args)
     return NULL;
 }
 
+typedef struct writing {
+    const orr_trace *trace;
+    const char *to;
+    const orr_write_options *opt;
+} writing;
+
+static orr_code do_write(void *data, orr_error *err)
+{
+    const writing *w = data;
+    return orr_trace_write(w->trace, w->to, w->opt, err);
+}
+
 static PyObject *trace_write(PyObject *self, PyObject *args)
 {
     core_trace *t = (core_trace *)self;
@@ -681,7 +803,6 @@ static PyObject *trace_write(PyObject *self, PyObject *args)
     const char *schema;
     orr_write_options opt = {.size = sizeof opt};
     orr_error err;
-    orr_code code;
     if (!PyArg_ParseTuple(args, "O&z:_write", PyUnicode_FSConverter, &path, &schema))
         return NULL;
     if (!core_trace_sealed(t)) {
@@ -694,11 +815,10 @@ static PyObject *trace_write(PyObject *self, PyObject *args)
         return core_raise_usage("there is no schema of that name");
     }
     PyObject *keep = t->keep;
-    const orr_trace *trace = t->t;
-    const char *to = PyBytes_AsString(path);
+    writing w = {.trace = t->t, .to = PyBytes_AsString(path), .opt = &opt};
     Py_INCREF(keep);
-    Py_BEGIN_ALLOW_THREADS code = orr_trace_write(trace, to, &opt, &err);
-    Py_END_ALLOW_THREADS Py_DECREF(keep);
+    const orr_code code = core_watch(do_write, NULL, &w, &err);
+    Py_DECREF(keep);
     Py_DECREF(path);
     if (code)
         return core_raise(code, &err);
@@ -1136,6 +1256,7 @@ bool core_trace_ready(PyObject *module)
     static PyType_Slot node_slots[] = {
         {Py_tp_dealloc, node_dealloc},
         {Py_tp_getset, node_fields},
+        {Py_tp_getattro, node_attribute},
         {Py_tp_new, core_no_new},
         {Py_tp_methods, node_methods},
         {Py_tp_repr, node_repr},
@@ -1157,5 +1278,5 @@ bool core_trace_ready(PyObject *module)
     core_trace_type = core_add_type(module, &trace_spec, "Trace");
     core_node_type = core_trace_type ? core_add_type(module, &node_spec, "Node") : NULL;
     walk_type = core_node_type ? core_add_type(module, &walk_spec, "Walk") : NULL;
-    return walk_type && add_names(module) && add_numbers(module);
+    return walk_type && learn_names() && add_names(module) && add_numbers(module);
 }

@@ -267,6 +267,7 @@ orr_code orr__trace_index(orr_trace *t, uint64_t record, uint64_t origin, orr_er
         return orr_fail(err, ORR_EINPUT, &at, "node %zu of the file: %s", t->count,
                         w.why ? w.why : s->why);
     }
+    t->repeats_names |= s->repeats_name;
     return store_node(t, record, origin) ? ORR_OK : orr_no_memory(err);
 }
 
@@ -313,8 +314,10 @@ static orr_code end_body(orr_trace *t, size_t begin, uint64_t origin, orr_error 
 
 orr_code orr__trace_expect(orr_trace *t, size_t nodes, size_t bytes, orr_error *err)
 {
-    const bool is_fine =
-        (nodes <= t->room || widen_columns(t, nodes)) && orr_buf_reserve(&t->owned, bytes);
+    const size_t deps = t->count ? t->data_count * (nodes / t->count) : 0; /* as many as so far */
+    const bool is_fine = (nodes <= t->room || widen_columns(t, nodes)) &&
+                         orr_grow(&t->data_dep, &t->data_room, deps) &&
+                         (bytes == 0 || orr_buf_reserve(&t->owned, bytes));
     return is_fine ? ORR_OK : orr_no_memory(err);
 }
 
@@ -600,9 +603,12 @@ orr_str orr_trace_name(const orr_trace *t, uint32_t index)
     orr_wire w = orr_wire_of(orr__trace_body(t, index));
     orr_field f;
     orr_str name = {"", 0};
-    while (orr_wire_next(&w, &f)) /* to the end: of several names the last counts */
-        if (f.number == NODE_NAME && f.type == ORR_WIRE_LEN)
+    while (orr_wire_next(&w, &f))
+        if (f.number == NODE_NAME && f.type == ORR_WIRE_LEN) {
             name = (orr_str){(const char *)f.bytes.ptr, f.bytes.len};
+            if (!t->repeats_names)
+                break;
+        }
     return name;
 }
 

@@ -45,6 +45,7 @@ typedef struct orr__scan {
     uint32_t present; /* bit k: known[k] (or pg_name) is there */
     int64_t known[ORR__COLUMNS];
     orr_str pg_name;
+    bool has_name, repeats_name; /* of several names the last counts */
     bool is_lenient; /* wrong wire types are unknown fields and node types are numbers */
     const char *why; /* what is wrong, at `bad` */
     const uint8_t *bad;
@@ -84,6 +85,7 @@ struct orr_trace {
     bool has_metadata, is_sealed;
     bool is_from_file;
     bool is_transcoded; /* bytes are not those of the file: see origin */
+    bool repeats_names; /* some record has several: look on behind the first */
 
     orr_columns columns; /* filled by seal */
     orr__scan scan;
@@ -111,8 +113,8 @@ orr_code orr__trace_load(orr_trace *t, orr_span bytes, const orr_read_options *o
 orr_code orr__trace_new(const char *path, orr_trace **out, orr_error *err);
 /* orr_trace_create; errors call the trace `name`. */
 orr_code orr__trace_create(const char *name, const orr_meta *meta, orr_trace **out, orr_error *err);
-/* Of an empty trace: so many nodes will come, and at least so many bytes of records.  Nothing then
- * moves while it grows; memory that is not needed after all is not touched. */
+/* So many nodes will come in all, and at least so many bytes of records.  Nothing then moves while it
+ * grows; memory that is not needed after all is not touched. */
 orr_code orr__trace_expect(orr_trace *t, size_t nodes, size_t bytes, orr_error *err);
 orr_code orr__trace_append_at(orr_trace *t, const orr_draft *d, uint64_t origin, orr_error *err);
 orr_span orr__trace_body(const orr_trace *t, uint32_t index);

@@ -473,6 +473,24 @@ TEST(test_trace__names_of_numbers)
     CHECK(!orr_schema_name(ORR_SCHEMA_COUNT));
 }
 
+TEST(test_trace__of_several_names_the_last_counts)
+{
+    /* Records that no writer of ours makes: node 0 has one name, node 1 two, in the order id, name, type, name. */
+    static const uint8_t bytes[] = "\x00"
+                                   "\x0f\x08\x00\x12\x01"
+                                   "a\x18\x04\x38\x01\x38\x01\x38\x01\x38\x01"
+                                   "\x13\x08\x01\x12\x01"
+                                   "b\x18\x04\x12\x02"
+                                   "cc\x38\x01\x38\x01\x38\x01\x38\x01";
+    orr_trace *t;
+    CHECK_OK(orr_trace_parse((orr_span){bytes, sizeof bytes - 1}, "names", NULL, &t, &err), &err);
+    CHECK_EQ_U(orr_trace_columns(t)->count, 2);
+    const orr_str first = orr_trace_name(t, 0), second = orr_trace_name(t, 1);
+    CHECK(first.len == 1 && first.ptr[0] == 'a');
+    CHECK(second.len == 2 && memcmp(second.ptr, "cc", 2) == 0);
+    orr_trace_destroy(t);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -497,6 +515,7 @@ int main(void)
         RUN(test_trace__group_names_are_numbered_in_order),
         RUN(test_trace__times_are_columns_and_a_late_start_fills_the_earlier_ones),
         RUN(test_trace__names_of_numbers),
+        RUN(test_trace__of_several_names_the_last_counts),
     };
     return RUN_ALL(tests);
 }

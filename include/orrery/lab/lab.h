@@ -43,6 +43,7 @@
 #include <orrery/lab/software.h>
 #include <orrery/lab/stage.h>
 #include <orrery/lab/stall.h>
+#include <orrery/lab/stop.h>
 #include <orrery/lab/sweep.h>
 #include <orrery/lab/systolic.h>
 #include <orrery/lab/topology.h>

@@ -12,8 +12,11 @@
  * faults cost more than the copy. */
 #include "input.h"
 
+#include "base/threads/stop.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -47,12 +50,25 @@ static orr_code fail_here(const orr_stream *s, orr_code code, const char *what, 
     return orr_fail(err, code, &w, "%s", what);
 }
 
+/* A pipe may stay silent for ever; whoever can be asked to stop must not sleep in it.  False: asked. */
+static bool wait_for_bytes(int fd)
+{
+    enum { LOOK_MS = 50 };
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    while (orr__stop_flag && poll(&p, 1, LOOK_MS) == 0)
+        if (orr__stop_asked())
+            return false;
+    return true;
+}
+
 static orr_code read_some(orr_stream *s, uint8_t *to, size_t room, size_t *got, orr_error *err)
 {
     ssize_t n;
-    do
+    do {
+        if (!wait_for_bytes(s->fd))
+            return orr_no_memory(err);
         n = read(s->fd, to, room);
-    while (n < 0 && errno == EINTR);
+    } while (n < 0 && (errno == EINTR || (errno == EAGAIN && orr__stop_flag)));
     if (n < 0) {
         const orr_where w = orr_where_byte(s->path, ORR_NO_BYTE);
         return orr_fail(err, ORR_EIO, &w, "cannot read: %s", strerror(errno));
@@ -291,7 +307,8 @@ static orr_code open_fd(const char *path, int *fd, orr_error *err)
         *fd = STDIN_FILENO;
         return ORR_OK;
     }
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* Without O_NONBLOCK a pipe is opened when somebody writes to it, which may be never. */
+    *fd = open(path, O_RDONLY | O_CLOEXEC | (orr__stop_flag ? O_NONBLOCK : 0));
     if (*fd < 0)
         return orr_fail(err, ORR_EIO, &w, "cannot open: %s", strerror(errno));
     if (fstat(*fd, &st) == 0 && S_ISDIR(st.st_mode)) {

@@ -7,6 +7,7 @@
  * takes their place. Standard output and special files (/dev/null, a pipe) are written directly. */
 #include "output.h"
 #include "base/text/text.h"
+#include "base/threads/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,6 +88,10 @@ static void pack_zstd(orr_output *o, const uint8_t *p, size_t n, bool last)
 
 static void emit(orr_output *o, const uint8_t *p, size_t n, bool last)
 {
+    if (orr__stop_asked())
+        o->no_memory = true;
+    if (o->no_memory)
+        return;
     if (o->is_gzip)
         pack_gzip(o, p, n, last);
     else if (o->zstd)

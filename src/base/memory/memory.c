@@ -7,6 +7,8 @@
  * n-th request can be made to fail. */
 #include "memory.h"
 
+#include "base/threads/stop.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,12 +52,12 @@ long orr__fail_alloc_after(long n)
 }
 static bool fails_now(void)
 {
-    return fail_countdown >= 0 && fail_countdown-- == 0;
+    return orr__stop_asked() || (fail_countdown >= 0 && fail_countdown-- == 0);
 }
 #else
 static inline bool fails_now(void)
 {
-    return false;
+    return orr__stop_asked();
 }
 #endif
 

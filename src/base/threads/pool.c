@@ -4,6 +4,8 @@
  * is global. */
 #include "pool.h"
 
+#include "stop.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@ typedef struct loop {
     orr_pool_work work;
     void *context;
     size_t items;
+    const int *stop; /* of the caller */
     atomic_size_t next;
     atomic_bool has_failed;
     pthread_mutex_t lock; /* for the three below */
@@ -45,6 +48,7 @@ static void note_failure(loop *l, size_t item, orr_code code, const orr_error *e
 static void *run(void *p)
 {
     loop *l = p;
+    orr_stop_when(l->stop);
     while (!atomic_load(&l->has_failed)) {
         orr_error error = {.code = ORR_OK};
         const size_t item = atomic_fetch_add(&l->next, 1);
@@ -62,7 +66,7 @@ orr_code orr_pool_for(
 {
     pthread_t started[MOST_THREADS];
     unsigned count = 0;
-    loop l = {.work = work, .context = context, .items = items};
+    loop l = {.work = work, .context = context, .items = items, .stop = orr__stop_flag};
     threads = orr_pool_threads(threads);
     if (threads > items)
         threads = (unsigned)items;

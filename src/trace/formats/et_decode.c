@@ -259,9 +259,35 @@ static bool check_member(orr__scan *s, const orr_field *f)
     return true;
 }
 
+/* A value that is a number of a varint, up to the end of its attribute; its member, or 0: it is something else. */
+static uint32_t plain_number(const uint8_t *p, const uint8_t *end, uint64_t *out)
+{
+    uint32_t tag = *p++;
+    if (tag >= 0x80) {
+        if (p == end || *p >= 0x80)
+            return 0;
+        tag = (tag & 0x7f) | (uint32_t)*p++ << 7;
+    }
+    const uint32_t member = tag >> 3;
+    const uint64_t numbers =
+        1u << 7 | 1u << 9 | 1u << 11 | 1u << 13 | 1u << 15 | 1u << 17 | 1u << 27;
+    if ((tag & 7) != ORR_WIRE_VARINT || member > ATTR_LAST_MEMBER || !(numbers >> member & 1))
+        return 0;
+    uint64_t value = 0;
+    for (unsigned shift = 0; p < end && shift < 64; shift += 7) {
+        const uint64_t b = *p++;
+        value |= (b & 0x7f) << shift;
+        if (b < 0x80) {
+            *out = value;
+            return p == end ? member : 0;
+        }
+    }
+    return 0;
+}
+
 /* Nearly every attribute is a short name and one value, in this order.  False: it is not, or it is
  * not sound; the general way below decides. */
-static bool scan_plain_attr(orr__scan *s, orr_span message)
+static inline bool scan_plain_attr(orr__scan *s, orr_span message)
 {
     const uint8_t *p = message.ptr;
     if (message.len < 4 || p[0] != (ATTR_NAME << 3 | ORR_WIRE_LEN) || p[1] >= 0x80 ||
@@ -271,6 +297,11 @@ static bool scan_plain_attr(orr__scan *s, orr_span message)
     const int key = find_key(name);
     orr_wire w = {p + 2 + p[1], p + message.len, NULL};
     orr_field f;
+    const uint32_t member = key >= 0 ? plain_number(w.at, w.end, &f.value) : 0;
+    if (member) {
+        note_known(s, key, member, &f);
+        return true;
+    }
     if ((key < 0 && !orr_is_utf8(p + 2, name.len)) || !orr_wire_next(&w, &f) || w.at != w.end ||
         f.number < ATTR_FIRST_MEMBER || f.number > ATTR_LAST_MEMBER || !check_member(s, &f)) {
         s->why = NULL;
@@ -330,6 +361,8 @@ static bool take_field(orr__scan *s, const orr_field *f)
     case NODE_ID:
         return take_uint(s, f, &s->node.id);
     case NODE_NAME:
+        s->repeats_name |= s->has_name;
+        s->has_name = true;
         return take_text(s, f, &s->node.name);
     case NODE_TYPE:
         return take_type(s, f);
@@ -354,19 +387,85 @@ static bool take_field(orr__scan *s, const orr_field *f)
     }
 }
 
-static orr_node empty_node(orr_span body)
-{
-    const orr_str none = {"", 0};
-    const orr_io io = {none, none, none};
-    return (orr_node){.name = none, .inputs = io, .outputs = io, .body = body};
-}
+/* Copied as a whole: one that is put together on the stack each time costs a quarter of reading a file. */
+#define NO_TEXT \
+    {           \
+        "", 0   \
+    }
+static const orr_node empty_node = {
+    .name = NO_TEXT, .inputs = {NO_TEXT, NO_TEXT, NO_TEXT}, .outputs = {NO_TEXT, NO_TEXT, NO_TEXT}};
 
 static void scan_reset(orr__scan *s, orr_span body)
 {
-    s->node = empty_node(body);
+    s->node = empty_node;
+    s->node.body = body;
     s->data_count = s->ctrl_count = 0;
     s->present = 0;
+    s->has_name = s->repeats_name = false;
     s->why = NULL;
+}
+
+/* A number of at most five bytes; NULL: it is longer.  p has that many. */
+static const uint8_t *short_number(const uint8_t *p, uint64_t *out)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 35; shift += 7) {
+        const uint64_t b = *p++;
+        v |= (b & 0x7f) << shift;
+        if (b < 0x80) {
+            *out = v;
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/* What nearly every record is: an id, a name and a type, dependencies, a duration, attributes.  It goes as far as all is
+ * short and sound; the loop over all fields takes the rest, which may be everything. */
+static void scan_usual(orr__scan *s, orr_wire *w)
+{
+    enum {
+        ID = NODE_ID << 3,
+        NAME = NODE_NAME << 3 | ORR_WIRE_LEN,
+        TYPE = NODE_TYPE << 3,
+        DATA = NODE_DATA_DEPS << 3 | ORR_WIRE_LEN,
+        DURATION = NODE_DURATION << 3,
+        ATTR = NODE_ATTR << 3 | ORR_WIRE_LEN,
+        ROOM = 8 /* of a tag and a short number, or a tag, a length and more */
+    };
+    const uint8_t *p = w->at;
+    for (; w->end - p >= ROOM; w->at = p) {
+        const uint8_t tag = p[0];
+        if (tag == ATTR) {
+            if (p[1] >= 0x80 || w->end - p < p[1] + 2 ||
+                !scan_plain_attr(s, (orr_span){p + 2, p[1]}))
+                return;
+            p += 2 + p[1];
+        } else if (tag == ID || tag == DURATION) {
+            p = short_number(p + 1, tag == ID ? &s->node.id : &s->node.duration_us);
+            if (!p)
+                return;
+        } else if (tag == NAME) {
+            if (p[1] >= 0x80 || w->end - p < p[1] + 2 || s->has_name || !orr_is_utf8(p + 2, p[1]))
+                return;
+            s->node.name = (orr_str){(const char *)p + 2, p[1]};
+            s->has_name = true;
+            p += 2 + p[1];
+        } else if (tag == DATA) {
+            const orr_field f = {.type = ORR_WIRE_LEN, .bytes = {p + 2, p[1]}};
+            if (p[1] >= 0x80 || w->end - p < p[1] + 2 ||
+                !take_deps(s, &f, &s->data, &s->data_count, &s->data_room))
+                return;
+            p += 2 + p[1];
+        } else if (tag == TYPE) {
+            if (p[1] >= ORR_NODE_TYPE_COUNT)
+                return;
+            s->node.type = p[1];
+            p += 2;
+        } else {
+            return;
+        }
+    }
 }
 
 bool orr__scan_node(orr__scan *s, orr_span body)
@@ -374,6 +473,7 @@ bool orr__scan_node(orr__scan *s, orr_span body)
     orr_wire w = orr_wire_of(body);
     orr_field f;
     scan_reset(s, body);
+    scan_usual(s, &w);
     while (orr_wire_next(&w, &f))
         if (!take_field(s, &f))
             return false;
@@ -551,7 +651,8 @@ void orr__node_decode(orr_span body, orr_node *out)
 {
     orr_wire w = orr_wire_of(body);
     orr_field f;
-    *out = empty_node(body);
+    *out = empty_node;
+    out->body = body;
     while (orr_wire_next(&w, &f)) {
         if (f.type == ORR_WIRE_LEN)
             decode_message_field(&f, out);

@@ -10,6 +10,7 @@
 #include "trace/trace_impl.h"
 
 #include "base/options.h"
+#include "base/threads/stop.h"
 #include <inttypes.h>
 
 enum { RELEASE_EVERY = 1 << 22 };
@@ -192,8 +193,19 @@ static orr_code index_short(reader *r, orr_error *err)
     return code;
 }
 
+/* The first records say how many there will be, about.  Columns of that size do not move while they grow, and what is
+ * not needed after all is never touched; few short records before long ones must not ask for more than the file is worth. */
+static void expect_rest(const reader *r)
+{
+    enum { LEAST_RECORD = 32 };
+    const uint64_t mean = r->at / r->t->count;
+    const uint64_t rest = r->bytes.len / (mean > LEAST_RECORD ? mean : LEAST_RECORD);
+    orr__trace_expect(r->t, (size_t)(rest + rest / 32), 0, NULL);
+}
+
 static orr_code read_nodes(reader *r, orr_error *err)
 {
+    enum { SAMPLE = 64, LOOK_EVERY = 1024 };
     orr_trace *t = r->t;
     uint64_t released = 0;
     orr_code code;
@@ -205,6 +217,10 @@ static orr_code read_nodes(reader *r, orr_error *err)
             return code;
         r->at = r->body_at + r->body_len;
         release_behind(r, &released);
+        if (t->count == SAMPLE)
+            expect_rest(r);
+        if (t->count % LOOK_EVERY == 0 && orr__stop_asked())
+            return orr_no_memory(err);
     }
     return code == ORR_END || r->leniency == ORR_AS_FEEDER_V2 ? ORR_OK : code;
 }
