@@ -421,8 +421,8 @@ static const uint8_t *short_number(const uint8_t *p, uint64_t *out)
 }
 
 /* What nearly every record is: an id, a name and a type, dependencies, a duration, attributes.  It goes as far as all is
- * short and sound; the loop over all fields takes the rest, which may be everything. */
-static void scan_usual(orr__scan *s, orr_wire *w)
+ * short and sound; the loop over all fields takes the rest, which may be everything.  False: s->why. */
+static bool scan_usual(orr__scan *s, orr_wire *w)
 {
     enum {
         ID = NODE_ID << 3,
@@ -439,33 +439,35 @@ static void scan_usual(orr__scan *s, orr_wire *w)
         if (tag == ATTR) {
             if (p[1] >= 0x80 || w->end - p < p[1] + 2 ||
                 !scan_plain_attr(s, (orr_span){p + 2, p[1]}))
-                return;
+                return true;
             p += 2 + p[1];
         } else if (tag == ID || tag == DURATION) {
             p = short_number(p + 1, tag == ID ? &s->node.id : &s->node.duration_us);
             if (!p)
-                return;
+                return true;
         } else if (tag == NAME) {
             if (p[1] >= 0x80 || w->end - p < p[1] + 2 || s->has_name || !orr_is_utf8(p + 2, p[1]))
-                return;
+                return true;
             s->node.name = (orr_str){(const char *)p + 2, p[1]};
             s->has_name = true;
             p += 2 + p[1];
         } else if (tag == DATA) {
             const orr_field f = {.type = ORR_WIRE_LEN, .bytes = {p + 2, p[1]}};
-            if (p[1] >= 0x80 || w->end - p < p[1] + 2 ||
-                !take_deps(s, &f, &s->data, &s->data_count, &s->data_room))
-                return;
+            if (p[1] >= 0x80 || w->end - p < p[1] + 2)
+                return true;
+            if (!take_deps(s, &f, &s->data, &s->data_count, &s->data_room))
+                return false;
             p += 2 + p[1];
         } else if (tag == TYPE) {
             if (p[1] >= ORR_NODE_TYPE_COUNT)
-                return;
+                return true;
             s->node.type = p[1];
             p += 2;
         } else {
-            return;
+            return true;
         }
     }
+    return true;
 }
 
 bool orr__scan_node(orr__scan *s, orr_span body)
@@ -473,7 +475,8 @@ bool orr__scan_node(orr__scan *s, orr_span body)
     orr_wire w = orr_wire_of(body);
     orr_field f;
     scan_reset(s, body);
-    scan_usual(s, &w);
+    if (!scan_usual(s, &w))
+        return false;
     while (orr_wire_next(&w, &f))
         if (!take_field(s, &f))
             return false;

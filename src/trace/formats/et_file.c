@@ -195,12 +195,12 @@ static orr_code index_short(reader *r, orr_error *err)
 
 /* The first records say how many there will be, about.  Columns of that size do not move while they grow, and what is
  * not needed after all is never touched; few short records before long ones must not ask for more than the file is worth. */
-static void expect_rest(const reader *r)
+static orr_code expect_rest(const reader *r, orr_error *err)
 {
     enum { LEAST_RECORD = 32 };
     const uint64_t mean = r->at / r->t->count;
     const uint64_t rest = r->bytes.len / (mean > LEAST_RECORD ? mean : LEAST_RECORD);
-    orr__trace_expect(r->t, (size_t)(rest + rest / 32), 0, NULL);
+    return orr__trace_expect(r->t, (size_t)(rest + rest / 32), 0, err);
 }
 
 static orr_code read_nodes(reader *r, orr_error *err)
@@ -217,8 +217,8 @@ static orr_code read_nodes(reader *r, orr_error *err)
             return code;
         r->at = r->body_at + r->body_len;
         release_behind(r, &released);
-        if (t->count == SAMPLE)
-            expect_rest(r);
+        if (t->count == SAMPLE && (code = expect_rest(r, err)))
+            return code;
         if (t->count % LOOK_EVERY == 0 && orr__stop_asked())
             return orr_no_memory(err);
     }
