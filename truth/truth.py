@@ -47,6 +47,13 @@ class Wall:
             raise RuntimeError(done.stderr.strip().split("\n")[0])
         return done.stdout
 
+    def host_words(self, case):
+        """How fast the host was: steps that it limits, measured over predicted."""
+        factors = [other.measured / other.predicted for other in case.host_from if other.predicted]
+        if not factors:
+            return []
+        return ["--software", f"{case.software()}:{min(3.0, max(0.3, sum(factors) / len(factors))):.3f}"]
+
     def run(self, case):
         """The case with what orrery says, or with why it says nothing."""
         stem = f"case{case.number}"
@@ -57,7 +64,7 @@ class Wall:
             if case.measures == "memory":
                 case.predicted = case.read(case.made)
             else:
-                ran = json.loads(self.call(["run", traces, *case.run_words, *self.options, "--json"]))
+                ran = json.loads(self.call(["run", traces, *case.run_words, *self.host_words(case), *self.options, "--json"]))
                 case.predicted = case.read_run(ran)
                 case.made["interval_ns"] = ran.get("interval_ns")
         except (RuntimeError, subprocess.TimeoutExpired, KeyError, ValueError) as e:
@@ -72,6 +79,7 @@ class Wall:
         first = {}
         for case in cases:
             first.setdefault(case.key(), case)
+        list(pool.map(self.run, {other.number: other for case in cases for other in case.host_from}.values()))
         list(pool.map(self.run, first.values()))
         for case in cases:
             same = first[case.key()]

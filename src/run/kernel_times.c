@@ -31,7 +31,7 @@
 typedef struct kernel_row {
     double fixed_us, clocked_us; /* that does not, and that does, scale with the clock */
     double flops;
-    double host_us;
+    double host_us, alone_us; /* of the host: with gradients, and without */
     double low_us2, high_us2; /* squares of what it may be less and more, 90 % */
     double guessed_us;        /* of kernels that none that was measured resembles */
     double uses;
@@ -63,7 +63,6 @@ typedef struct timing {
 } timing;
 
 static const uint32_t NO_ROW = UINT32_MAX;
-static const double NO_GRADS = 0.62; /* of the host's time, where no graph of gradients is built */
 
 static orr_code refuse(const timing *t, uint32_t node, const orr_error *why, orr_error *err)
 {
@@ -110,7 +109,8 @@ static bool add_kernel(const timing *t, const orr_kernel *k, kernel_row *out)
     const double us = time.us * by_peaks(t, k) * orr__software_slowdown(t->software, t->chip, k);
     out->clocked_us += us * time.clock_share;
     out->fixed_us += us * (1 - time.clock_share) / t->memory;
-    out->host_us += orr__software_host_us(t->software, k);
+    out->host_us += orr__software_host_us(t->software, k, true);
+    out->alone_us += orr__software_host_us(t->software, k, false);
     const double low = us * (1 - time.low_us / time.us), high = us * (time.high_us / time.us - 1);
     out->low_us2 += low * low;
     out->high_us2 += high * high;
@@ -148,6 +148,7 @@ static kernel_row roofline_row(const timing *t, double ops, double bytes)
                         .clocked_us = by_work > by_memory ? by_work + t->chip->launch_us : 0,
                         .flops = by_work > by_memory ? ops : 0,
                         .host_us = 30 * t->software->host,
+                        .alone_us = 20 * t->software->host,
                         .guessed_us = us,
                         .low_us2 = 0.25 * us * us,
                         .high_us2 = us * us};
@@ -281,7 +282,7 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         }
         const kernel_row *r = &t->rows[t->row_of[p]];
         const double us = row_us(t, w, t->row_of[p]);
-        const double host_us = t->has_grads ? r->host_us : r->host_us * NO_GRADS;
+        const double host_us = t->has_grads ? r->host_us : r->alone_us;
         w->host += host_us;
         if (t->software->block_us > 0 && begins_block(t, p))
             w->host += t->software->block_us;

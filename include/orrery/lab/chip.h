@@ -44,7 +44,7 @@ typedef enum orr_kernel_kind {
     ORR_KERNEL_EMBEDDING,     /* embedding: m tokens of width n, k words; backward */
     ORR_KERNEL_ELEMENTWISE,   /* elementwise: read and write bytes; strided, scalar */
     ORR_KERNEL_DROPOUT,       /* dropout: m elements; backward */
-    ORR_KERNEL_COPY,          /* copy: write bytes; strided, joined; h2d, d2h: over a bus */
+    ORR_KERNEL_COPY,          /* copy: write bytes; strided, joined, cache; h2d, d2h: over a bus */
     ORR_KERNEL_FILL,          /* fill: write bytes */
     ORR_KERNEL_REDUCE,        /* reduce: m rows of n to one; rows, columns (m sums) or all */
     ORR_KERNEL_GATHER,        /* gather: m rows of n by index; scatter; backward: added */
@@ -101,6 +101,7 @@ typedef enum orr_kernel_form {
     ORR_FORM_QUANTIZE, /* gemm: quantising the left factor included */
     ORR_FORM_JOINED,   /* copy: several tensors into one */
     ORR_FORM_SCATTER,  /* gather: rows to places, not from them */
+    ORR_FORM_CACHE,    /* copy: keys or values to their places in a cache */
     ORR_KERNEL_FORMS
 } orr_kernel_form;
 

@@ -123,7 +123,7 @@ typedef struct orr_llm_memory {
         optimizer; /* Adam: two moments, and weights in 4 bytes where those above are shorter */
     uint64_t activations; /* kept for the backward pass, when they are most */
     uint64_t working;     /* of the layer, or the logits, that are worked on, beside what is kept */
-    uint64_t peak;        /* all of these */
+    uint64_t peak;        /* at the worst moment: all of these, or less where gradients are freed */
     uint64_t micro_batches_kept; /* whose activations are there when they are most */
     bool fits;                   /* into device_bytes */
 } orr_llm_memory;

@@ -27,6 +27,7 @@ typedef struct orr_software {
     bool has_dropout;       /* hidden and attention dropout are on, as in the recipes of the time */
     bool joins_bias;        /* bias, dropout and residual, bias and activation in one kernel each */
     bool joins_elementwise; /* compiled: what lies between products is one pass */
+    bool is_compiled;       /* by torch.compile: kernels of Triton, layer by layer */
     bool splits_products;   /* queries, keys, values, gate and up are products of their own */
     bool adds_in_product;   /* gradients of weights are added up by the product that makes them */
     bool lists_optimizer;   /* the optimizer goes over lists of tensors, an operation at a time */
@@ -36,9 +37,11 @@ typedef struct orr_software {
     bool gathers_ahead;     /* ZeRO 1 and 2: new weights are gathered under the next forward pass */
     bool overlaps_wgrad;    /* gradients of inputs travel while those of weights are computed */
     bool grads_fp32;        /* gradients are added up and reduced in 32 bits */
+    bool frees_grads;       /* gradients are there from their backward pass to the update */
     /* ---- the host ---- */
     double host;             /* times what eager PyTorch needs to issue a kernel; 0: graphs */
     double block_us;         /* and once for each pass of a layer */
+    double cache_us;         /* and for a layer's keys and values in a cache, beside the copies */
     double collective_us;    /* to issue a collective or a message */
     bool waits_for_messages; /* the host waits for the device where stages exchange */
 } orr_software;

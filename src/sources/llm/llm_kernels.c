@@ -196,7 +196,9 @@ static void product_input_grad(llm_pen *p, const llm_step *s)
     const llm_job *g = p->g;
     uint64_t columns[PIECES_MOST];
     const size_t count = pieces_of(g, s, columns);
-    if (strcmp(s->name, "attn.qkv") == 0 && count == 1 && !g->software->joins_elementwise &&
+    const bool is_joined = g->software->is_compiled ? g->m->position == ORR_MODEL_ROTARY
+                                                    : g->software->joins_elementwise;
+    if (strcmp(s->name, "attn.qkv") == 0 && count == 1 && !is_joined &&
         !g->software->unfused_attention)
         pass(p, s->m * s->n, s->m * s->n); /* gradients of all three into one matrix */
     if (s->is_dropped && g->has_dropout)   /* what comes back through dropout, with its mask */
@@ -223,7 +225,9 @@ static void product_weight_grad(llm_pen *p, const llm_step *s)
                                     .k = s->copies > 1 ? s->k : s->m,
                                     .layout = ORR_LAYOUT_TN,
                                     .accumulates = adds && g->grad == 4});
-    if (s->has_bias)
+    if (s->has_bias && g->software->is_compiled)
+        pass_over(p, s->m * s->n * g->act, s->n * 4, false);
+    else if (s->has_bias)
         launch(p, (orr_kernel){.kind = ORR_KERNEL_REDUCE,
                                .type = type_between(g),
                                .form = ORR_FORM_ROWS,
@@ -373,9 +377,64 @@ static orr_kernel rows_kernel(const llm_job *g, const llm_step *s, orr_kernel_ki
     return (orr_kernel){.kind = kind, .type = type_between(g), .m = s->numbers / width, .n = width};
 }
 
+/* ---- kernels that torch.compile makes ----
+ *
+ * As profiled in blocks of GPT, Llama and expert models on an H200 (truth/measure/compiled.csv).  A
+ * row longer than 1,024 does not stay in registers and is read twice; a layer norm then also sums in
+ * a slower way.  Where results are joined (`cat`), each half is computed from all of its inputs. */
+
+static void sum_partial_rows(llm_pen *p, uint64_t width)
+{
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_REDUCE,
+                           .type = ORR_TYPE_FP32,
+                           .form = ORR_FORM_ROWS,
+                           .m = 512,
+                           .n = width});
+}
+
+static void compiled_norm(llm_pen *p, const llm_step *s, bool is_backward)
+{
+    const uint64_t n = s->numbers, width = s->width ? s->width : p->g->m->hidden, act = p->g->act;
+    const bool is_long = width > 1024, is_layer = p->g->m->norm != ORR_MODEL_RMS_NORM;
+    if (!is_backward) {
+        pass_over(p, (is_long ? 2 : 1) * n * act, n * act, is_long && is_layer);
+        return;
+    }
+    pass(p, (s->is_residual ? 5 : 4) * n, n);
+    sum_partial_rows(p, width);
+    if (is_layer)
+        sum_partial_rows(p, width);
+}
+
+static void compiled_activation(llm_pen *p, uint64_t n, bool is_backward)
+{
+    if (p->g->m->is_gated)
+        pass(p, is_backward ? 6 * n : 2 * n, is_backward ? 2 * n : n);
+    else
+        launch(p, (orr_kernel){.kind = ORR_KERNEL_ACTIVATION,
+                               .type = type_between(p->g),
+                               .form = ORR_FORM_GELU,
+                               .m = n,
+                               .is_backward = is_backward});
+}
+
+/* Backward, into one matrix with the gradients of values. */
+static void compiled_rotation(llm_pen *p, const llm_step *s, bool is_backward)
+{
+    const llm_job *g = p->g;
+    const uint64_t kv = g->m->kv_heads < g->opt.tp ? 1 : g->m->kv_heads / g->opt.tp;
+    const uint64_t values = is_backward ? g->tokens * kv * orr_model_v_dim(g->m) : 0;
+    const uint64_t bytes = (s->numbers + values) * g->act;
+    pass_over(p, bytes, bytes, is_backward);
+}
+
 static void norm(llm_pen *p, const llm_step *s, bool is_backward)
 {
     const llm_job *g = p->g;
+    if (g->software->is_compiled) {
+        compiled_norm(p, s, is_backward);
+        return;
+    }
     orr_kernel k = rows_kernel(g, s, ORR_KERNEL_NORM);
     k.form = g->m->norm == ORR_MODEL_RMS_NORM ? ORR_FORM_RMS : ORR_FORM_LAYER;
     k.is_backward = is_backward;
@@ -410,7 +469,9 @@ static void activation(llm_pen *p, const llm_step *s, bool is_backward)
     const uint64_t n =
         is_padded ? (uint64_t)((double)s->numbers * g->software->expert_capacity) : s->numbers;
     const bool is_gated = g->m->is_gated;
-    if (!g->software->joins_elementwise && (is_gated || !g->software->joins_bias))
+    if (g->software->is_compiled)
+        compiled_activation(p, n, is_backward);
+    else if (!g->software->joins_elementwise && (is_gated || !g->software->joins_bias))
         launch(p, (orr_kernel){.kind = ORR_KERNEL_ACTIVATION,
                                .type = type_between(g),
                                .form = is_gated ? ORR_FORM_SILU : ORR_FORM_GELU,
@@ -459,6 +520,10 @@ static void rotate(llm_pen *p, const llm_step *s, bool is_backward)
     const uint64_t width = orr_model_is_mla(m) ? m->qk_rope_head_dim : m->head_dim;
     const uint64_t queries = g->tokens * (m->heads / g->opt.tp);
     const uint64_t rows[2] = {queries, s->numbers / width - queries};
+    if (g->software->is_compiled) {
+        compiled_rotation(p, s, is_backward);
+        return;
+    }
     if (g->software->joins_elementwise) {
         pass(p, s->numbers, s->numbers);
         return;
@@ -688,6 +753,7 @@ static void cache_tokens(llm_pen *p, uint64_t bytes)
     const bool is_joined = p->g->software->joins_elementwise;
     launch(p, (orr_kernel){.kind = ORR_KERNEL_COPY,
                            .type = type_between(p->g),
+                           .form = ORR_FORM_CACHE,
                            .write = is_joined ? bytes : bytes - bytes / 2,
                            .is_strided = true,
                            .count = is_joined ? 0 : 2});

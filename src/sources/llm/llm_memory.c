@@ -5,7 +5,11 @@
  * What is kept of a layer follows from its steps: the input of each product, norm and activation,
  * queries, keys and values (scores are computed again), each once.  Under sequence parallelism what
  * is gathered is not kept, because it is gathered again; with full recomputation only the layer's
- * input is, and one layer at a time is there in full. */
+ * input is, and one layer at a time is there in full.
+ *
+ * Software that frees gradients (software.h) has them from their backward pass to the update: then
+ * either all activations are there and no gradients, or the reverse.  Measured on an H200 for 26
+ * models, phase by phase (truth/tables/h200_memory.csv): what a forward pass keeps is within 1 %. */
 #include "layer_steps.h"
 #include "llm_tape.h"
 
@@ -42,6 +46,23 @@ static int keeper_of(const llm_steps *s, int i)
     return i;
 }
 
+/* Eager PyTorch: silu(a) * b keeps both factors, and a. */
+static uint64_t gate_numbers(const llm_step *s, const llm_job *g)
+{
+    const bool is_eager = !g->software->joins_elementwise && g->software->frees_grads;
+    return is_eager && g->m->is_gated && s->role == LLM_ROLE_ACTIVATION ? s->numbers : 0;
+}
+
+/* Experts of a fixed capacity: rows are padded, and copies of tokens are kept beside their places. */
+static uint64_t padded_numbers(const llm_job *g, const llm_step *s, uint64_t numbers)
+{
+    const bool is_row = s->is_expert || s->role == LLM_ROLE_PERMUTE || s->kind == LLM_STEP_EXCHANGE;
+    if (!(g->software->expert_capacity > 0) || !g->m->experts || !is_row)
+        return numbers;
+    const uint64_t padded = (uint64_t)((double)numbers * g->software->expert_capacity);
+    return s->role == LLM_ROLE_PERMUTE ? padded + numbers : padded;
+}
+
 static uint64_t kept_numbers(const llm_steps *s)
 {
     bool is_kept[LLM_STEPS_MOST] = {false};
@@ -54,9 +75,12 @@ static uint64_t kept_numbers(const llm_steps *s)
         if (step->also >= 0)
             is_kept[keeper_of(s, step->also)] = true;
     }
-    for (int i = 0; i < s->count; i++)
+    for (int i = 0; i < s->count; i++) {
+        const llm_step *step = &s->list[i];
         if (is_kept[i])
-            sum += out_numbers(s->g, &s->list[i]);
+            sum += padded_numbers(s->g, step, out_numbers(s->g, step));
+        sum += padded_numbers(s->g, step, gate_numbers(step, s->g));
+    }
     return sum;
 }
 
@@ -122,6 +146,7 @@ typedef struct share {
     uint64_t dense, expert; /* parameters */
     uint64_t largest;       /* bytes of the largest layer's weights */
     uint64_t working;       /* of the largest layer, while it is recomputed; of the logits */
+    uint64_t again;         /* of the layer alone */
     uint64_t chunk_bytes[LLM_CHUNKS_MOST]; /* activations of a micro-batch, by chunk */
 } share;
 
@@ -162,8 +187,9 @@ static void measure_chunk(share *s, uint32_t chunk, layer_share *x)
         s->expert += x->expert;
         s->largest = max_u64(s->largest, (x->dense + x->expert) * g->weight);
         bytes += x->kept;
-        s->working = max_u64(s->working, x->full);
+        s->again = max_u64(s->again, x->full);
     }
+    s->working = max_u64(s->working, s->again);
     if (stage == 0)
         s->dense += llm_embedding_parameters(g);
     if (stage + 1 == g->virtual_stages) {
@@ -268,6 +294,25 @@ static orr_code measure(const orr_model *m,
     return ORR_OK;
 }
 
+/* cuBLAS, which PyTorch gives 32 MiB on Hopper for each thread that computes: the program's and that
+ * of the backward pass. */
+static uint64_t workspace_bytes(const llm_job *g)
+{
+    return g->software->frees_grads ? 64u << 20 : 0;
+}
+
+/* Beside weights and optimizer, at the worst moment: the loss, or the update. */
+static uint64_t busiest(const share *s, const orr_llm_memory *m)
+{
+    const llm_job *g = s->g;
+    const uint64_t all = m->grads + m->activations + m->working;
+    const bool is_foreach = g->opt.lists_optimizer || g->software->lists_optimizer;
+    if (!g->software->frees_grads || g->micro_batches > 1 || g->opt.pp > 1)
+        return all;
+    return max_u64(m->activations + m->working,
+                   m->grads + max_u64(s->again, is_foreach ? m->grads : 0));
+}
+
 /* With another ZeRO stage than that of the options. */
 static void fill_memory(const share *s, const most *peak, uint32_t zero, orr_llm_memory *out)
 {
@@ -283,7 +328,7 @@ static void fill_memory(const share *s, const most *peak, uint32_t zero, orr_llm
                             .micro_batches_kept = peak->kept};
     if (zero >= 3 && g->layout.degree[LLM_AXIS_DATA] > 1)
         out->weights += s->largest * (g->opt.prefetch + 1);
-    out->peak = out->weights + out->grads + out->optimizer + out->activations + out->working;
+    out->peak = out->weights + out->optimizer + workspace_bytes(g) + busiest(s, out);
     out->fits = out->peak <= g->opt.device_bytes;
 }
 

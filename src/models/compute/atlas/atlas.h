@@ -54,6 +54,18 @@ typedef struct atlas_point {
     double far;     /* octaves from what was measured */
 } atlas_point;
 
+/* ceil, which is a call where the compiler may not count on SSE 4.1. */
+static inline double atlas_ceil(double x)
+{
+    if (!(x < 4e15))
+        return x;
+    const double down = (double)(int64_t)x;
+    return down < x ? down + 1 : down;
+}
+
+/* The chip that most rows are of. */
+const orr_chip *atlas_ours(void);
+
 /* x: one coordinate for each axis. */
 atlas_point atlas_look(const atlas_class *c, const double *x);
 

@@ -24,6 +24,9 @@ static double soft_max(double a, double b)
 enum { TILES = 8, GEMM_TILE = 6 };
 static const double tiles[TILES][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64},
                                        {64, 128},  {64, 64},   {64, 32},   {32, 64}};
+static const double parts_of_tiles[TILES][2] = {
+    {1. / 256, 1. / 128}, {1. / 128, 1. / 256}, {1. / 128, 1. / 128}, {1. / 128, 1. / 64},
+    {1. / 64, 1. / 128},  {1. / 64, 1. / 64},   {1. / 64, 1. / 32},   {1. / 32, 1. / 64}};
 
 /* p: launch us, part of the memory's rate, its latency us, us per tile, us to split, ns per 64 of
  * k, efficiencies of tiles. */
@@ -32,8 +35,8 @@ double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p
     const orr_kernel_work w = orr_kernel_count(k);
     const double batch =
         least_one(k->batch) * (k->kind == ORR_KERNEL_GROUPED ? least_one(k->groups) : 1);
-    const double m =
-        k->kind == ORR_KERNEL_GROUPED ? ceil((double)k->m / least_one(k->groups)) : (double)k->m;
+    const double m = k->kind == ORR_KERNEL_GROUPED ? atlas_ceil((double)k->m / least_one(k->groups))
+                                                   : (double)k->m;
     const double n = (double)k->n, depth = (double)k->k, units = chip->units;
     const double rate = chip->memory_GBps * 1e3,
                  per_unit = chip->peak_tflops[k->type] * 1e6 / units;
@@ -42,16 +45,17 @@ double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p
     double best = 1e30;
     for (size_t i = 0; i < TILES; i++) {
         const double tm = tiles[i][0], tn = tiles[i][1];
-        const double count = batch * ceil(m / tm) * ceil(n / tn);
+        const double count =
+            batch * atlas_ceil(m * parts_of_tiles[i][0]) * atlas_ceil(n * parts_of_tiles[i][1]);
         const double work = 2 * tm * tn / (per_unit * p[GEMM_TILE + i]) + step;
-        const double whole = ceil(count * share) * (work * depth + p[3]);
+        const double whole = atlas_ceil(count * share) * (work * depth + p[3]);
         best = whole < best ? whole : best;
         if (count * 2 > units || depth < 512)
             continue;
         double parts = floor(units / count), most = floor(depth / 256);
         parts = parts < most ? parts : most;
-        const double split = ceil(count * parts * share) * (work * depth / parts + p[3]) + p[4] +
-                             4 * batch * m * n * parts / rate;
+        const double split = atlas_ceil(count * parts * share) * (work * depth / parts + p[3]) +
+                             p[4] + 4 * batch * m * n * parts / rate;
         best = split < best ? split : best;
     }
     return p[0] + soft_max(best, memory);
@@ -68,7 +72,7 @@ static uint64_t whole(double size)
  * input's gradient and one for the weights', of a few channels (an image) the latter alone. */
 double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const float *p, double x[3])
 {
-    const double stride = least_one(k->stride), out_side = ceil((double)k->side / stride);
+    const double stride = least_one(k->stride), out_side = atlas_ceil((double)k->side / stride);
     const uint64_t pixels = whole((double)k->batch * out_side * out_side);
     const uint64_t groups = k->groups ? k->groups : 1, inner = k->k / groups;
     const uint64_t outer = k->n / groups;
@@ -106,7 +110,8 @@ double atlas_memory_base(const orr_chip *chip, const atlas_memory *w, const floa
     const double work = soft_max(memory, w->elements * p[3] * 1e-6 * slower);
     if (w->rows <= 0)
         return p[0] + work;
-    return p[0] + soft_max(work, ceil(w->rows / (4.0 * chip->units)) * w->width * p[4] * 1e-3);
+    return p[0] +
+           soft_max(work, atlas_ceil(w->rows / (4.0 * chip->units)) * w->width * p[4] * 1e-3);
 }
 
 /* Blocks of 65,536 parameters, at most 320 in a launch.  p: launch us, part of the memory's rate,
@@ -115,8 +120,8 @@ double atlas_optimizer_base(
     const orr_chip *chip, double bytes, double count, double tensors, const float *p)
 {
     enum { BLOCK = 65536, BLOCKS = 320 };
-    const double each = count / tensors, blocks = tensors * ceil(each / BLOCK);
-    const double by_tensors = tensors / p[3], by_blocks = ceil(blocks / BLOCKS);
+    const double each = count / tensors, blocks = tensors * atlas_ceil(each / BLOCK);
+    const double by_tensors = tensors / p[3], by_blocks = atlas_ceil(blocks / BLOCKS);
     const double launches = by_blocks > by_tensors ? by_blocks : by_tensors;
     const double block = p[2] * (each < BLOCK ? each : BLOCK) / BLOCK;
     return p[0] + launches * soft_max(block, bytes / launches / (chip->memory_GBps * 1e3 * p[1]));
@@ -137,7 +142,7 @@ double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const flo
     const double kv_heads = k->kv_heads ? (double)k->kv_heads : heads;
     const double head = 0.5 * ((double)k->head + (double)(k->head_v ? k->head_v : k->head));
     const double q = least_one(k->q), kv = k->kv ? (double)k->kv : q;
-    const double times = k->is_backward ? 2.5 : 1, tall = 128 * ceil(q / 128);
+    const double times = k->is_backward ? 2.5 : 1, tall = 128 * atlas_ceil(q / 128);
     double pairs = pairs_of(k, q, kv), seen = kv;
     if (k->window && (double)k->window < kv) { /* a query sees so many keys only */
         seen = (double)k->window;
@@ -190,7 +195,7 @@ double atlas_experts_base(const orr_chip *chip, const orr_kernel *k, const float
     const double peak = chip->peak_tflops[k->type] * 1e6;
     double best = 1e30;
     for (size_t i = 0; i < EXPERT_TILES; i++) {
-        const double padded = used * ceil(each / heights[i]) * heights[i];
+        const double padded = used * atlas_ceil(each / heights[i]) * heights[i];
         const double time = 6 * padded * width * inner / (peak * p[3 + i]);
         best = time < best ? time : best;
     }

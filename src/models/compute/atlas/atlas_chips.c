@@ -296,6 +296,7 @@ static const orr_chip chips[] = {
      .bus_GBps = 50},
 };
 
+enum { OUR_CHIP = 0 }; /* h200 */
 enum { CHIPS = sizeof chips / sizeof *chips };
 
 static const struct {
@@ -306,6 +307,11 @@ static const struct {
     {"b200-sxm", "b200"},  {"b300-sxm", "b300"},    {"rtx-pro-6000-server", "rtx-pro-6000"},
     {"trn2", "trainium2"}, {"trillium", "tpu-v6e"}, {"ironwood", "tpu-v7"},
 };
+
+const orr_chip *atlas_ours(void)
+{
+    return &chips[OUR_CHIP];
+}
 
 const orr_chip *orr_chip_at(size_t index)
 {

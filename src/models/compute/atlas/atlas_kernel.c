@@ -114,6 +114,7 @@ static const char *const form_words[ORR_KERNEL_FORMS] = {
     [ORR_FORM_QUANTIZE] = "quantize",
     [ORR_FORM_JOINED] = "joined",
     [ORR_FORM_SCATTER] = "scatter",
+    [ORR_FORM_CACHE] = "cache",
 };
 
 static const char *const layout_words[] = {"nt", "nn", "tn"};
@@ -180,8 +181,8 @@ static const kind_row kind_rows[ORR_KERNEL_KINDS] = {
                                 BIT(FLAG_STRIDED), false},
     [ORR_KERNEL_DROPOUT] = {"dropout", BIT(SIZE_M), SOME, 0, BIT(FLAG_BACKWARD), false},
     [ORR_KERNEL_COPY] = {"copy", BIT(SIZE_WRITE), SOME | BIT(SIZE_READ),
-                         FORM3(ORR_FORM_H2D, ORR_FORM_D2H, ORR_FORM_JOINED), BIT(FLAG_STRIDED),
-                         false},
+                         FORM3(ORR_FORM_H2D, ORR_FORM_D2H, ORR_FORM_JOINED) | BIT(ORR_FORM_CACHE),
+                         BIT(FLAG_STRIDED), false},
     [ORR_KERNEL_FILL] = {"fill", BIT(SIZE_WRITE), SOME, 0, BIT(FLAG_STRIDED), false},
     [ORR_KERNEL_REDUCE] = {"reduce", BIT(SIZE_M) | BIT(SIZE_N), SOME,
                            FORM3(ORR_FORM_ROWS, ORR_FORM_COLUMNS, ORR_FORM_ALL), 0, false},
@@ -244,6 +245,15 @@ bool orr_kernel_type_find(orr_str name, orr_kernel_type *out)
 
 /* ---- from text ---- */
 
+/* Most words differ in their first letter. */
+static bool is_word(orr_str s, const char *word)
+{
+    size_t i = 0;
+    while (i < s.len && word[i] == s.ptr[i] && word[i])
+        i++;
+    return i == s.len && !word[i];
+}
+
 typedef struct word_reader {
     orr_str text;
     size_t at;
@@ -291,7 +301,7 @@ static orr_code take_size(const word_reader *r, orr_kernel *k, size_t equals, or
     const orr_str digits = {r->word.ptr + equals + 1, r->word.len - equals - 1};
     for (unsigned i = 0; i < SIZES; i++) {
         uint64_t value;
-        if (!orr_str_is(key, size_keys[i].key))
+        if (!is_word(key, size_keys[i].key))
             continue;
         if (!((row->needs | row->takes) & BIT(i)))
             return fail_word(r, err, "this kind of kernel has no such size");
@@ -312,7 +322,7 @@ static orr_code take_word(const word_reader *r, orr_kernel *k, bool *has_layout,
     if (equals)
         return take_size(r, k, (size_t)(equals - r->word.ptr), err);
     for (unsigned i = 0; i < FLAGS; i++) {
-        if (!orr_str_is(r->word, flag_words[i].word))
+        if (!is_word(r->word, flag_words[i].word))
             continue;
         if (!(row->flags & BIT(i)) && i != FLAG_COLD)
             return fail_word(r, err, "this kind of kernel has no such variant");
@@ -322,7 +332,7 @@ static orr_code take_word(const word_reader *r, orr_kernel *k, bool *has_layout,
         return ORR_OK;
     }
     for (unsigned i = 1; i < ORR_KERNEL_FORMS; i++) {
-        if (!orr_str_is(r->word, form_words[i]))
+        if (!is_word(r->word, form_words[i]))
             continue;
         if (!(row->forms & BIT(i)))
             return fail_word(r, err, "this kind of kernel has no such variant");
@@ -332,7 +342,7 @@ static orr_code take_word(const word_reader *r, orr_kernel *k, bool *has_layout,
         return ORR_OK;
     }
     for (unsigned i = 0; i < sizeof layout_words / sizeof *layout_words; i++) {
-        if (!orr_str_is(r->word, layout_words[i]))
+        if (!is_word(r->word, layout_words[i]))
             continue;
         if (!row->has_layout || *has_layout)
             return fail_word(r, err, *has_layout ? "is a second layout" : "only products have one");
@@ -351,7 +361,7 @@ orr_code orr_kernel_parse(orr_str text, orr_kernel *out, orr_error *err)
     if (!next_word(&r))
         return fail_word(&r, err, "a kernel was expected, as gemm bf16 m=4096 n=4096 k=4096");
     for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++) {
-        if (orr_str_is(r.word, kind_rows[i].name))
+        if (is_word(r.word, kind_rows[i].name))
             k.kind = (orr_kernel_kind)i;
     }
     if (k.kind == ORR_KERNEL_KINDS)
@@ -387,23 +397,35 @@ orr_code orr_kernel_next(orr_str *list, orr_kernel *out, orr_error *err)
     return code;
 }
 
+static orr_code fail_check(orr_error *err, const char *fmt, ...) ORR_PRINTF(2, 3);
+static orr_code fail_check(orr_error *err, const char *fmt, ...)
+{
+    char what[120];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(what, sizeof what, fmt, args);
+    va_end(args);
+    const orr_where w = orr_where_line("kernel", 1, 1);
+    return orr_fail(err, ORR_EINPUT, &w, "%s", what);
+}
+
 orr_code orr_kernel_check(const orr_kernel *k, orr_error *err)
 {
-    const orr_where w = orr_where_line("kernel", 1, 1);
     if ((unsigned)k->kind >= ORR_KERNEL_KINDS || (unsigned)k->type >= ORR_KERNEL_TYPES ||
         (unsigned)k->form >= ORR_KERNEL_FORMS || (unsigned)k->layout > ORR_LAYOUT_TN)
-        return orr_fail(err, ORR_EINPUT, &w, "no such kernel");
+        return fail_check(err, "no such kernel");
     const kind_row *row = &kind_rows[k->kind];
-    for (unsigned i = 0; i < SIZES; i++) {
-        const uint64_t value = size_of(k, i);
-        if ((row->needs & BIT(i)) && value == 0)
-            return orr_fail(err, ORR_EINPUT, &w, "%s: %s is missing", row->name, size_keys[i].key);
-        if (value > size_keys[i].most)
-            return orr_fail(err, ORR_EINPUT, &w, "%s: %s is above 2^40", row->name,
-                            size_keys[i].key);
-    }
+    const uint64_t bits = k->batch | k->heads | k->kv_heads | k->head | k->head_v | k->q | k->kv |
+                          k->m | k->n | k->k | k->groups | k->topk | k->read | k->write | k->side |
+                          k->window | k->stride | k->count;
+    for (uint32_t i = 0, left = row->needs; left; i++, left >>= 1)
+        if ((left & 1) && size_of(k, i) == 0)
+            return fail_check(err, "%s: %s is missing", row->name, size_keys[i].key);
+    for (unsigned i = 0; i < SIZES && bits >= MOST_SIZE; i++)
+        if (size_of(k, i) > size_keys[i].most)
+            return fail_check(err, "%s: %s is above 2^40", row->name, size_keys[i].key);
     if (k->kind == ORR_KERNEL_ELEMENTWISE && k->read == 0 && k->write == 0)
-        return orr_fail(err, ORR_EINPUT, &w, "elementwise: read or write is missing");
+        return fail_check(err, "elementwise: read or write is missing");
     return ORR_OK;
 }
 

@@ -50,11 +50,11 @@ static double product_seconds(const orr_chip *chip, const orr_kernel *k, double 
 {
     const double groups = k->kind == ORR_KERNEL_GROUPED ? least_one(k->groups) : 1;
     const double rows = (double)k->m / groups, tile_m = rows <= 64 ? 64 : 128, tile_n = 128;
-    const double tiles =
-        groups * least_one(k->batch) * ceil(rows / tile_m) * ceil((double)k->n / tile_n);
+    const double tiles = groups * least_one(k->batch) * atlas_ceil(rows / tile_m) *
+                         atlas_ceil((double)k->n / tile_n);
     const double waves = tiles / chip->units;
     const double padded = tiles * tile_m * tile_n * 2 * (double)k->k;
-    const double filled = waves < 1 ? waves : waves / ceil(waves);
+    const double filled = waves < 1 ? waves : waves / atlas_ceil(waves);
     const double peak = chip->peak_tflops[k->type] * 1e12 * PRODUCT_EFFICIENCY;
     /* Below a wave, split-K keeps part of the chip busy. */
     const double busy = waves < 1 ? sqrt(filled) : 0.5 + 0.5 * filled;

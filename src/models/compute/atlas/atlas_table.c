@@ -3,7 +3,8 @@
  *
  * The table is a constant of the program (atlas_table.bin, made by tools/atlas/atlas_fit.py): pages
  * that no kernel asks for are never read.  Records are sorted by key; finding one is a binary
- * search, a value a multilinear interpolation between at most 16 bytes. */
+ * search, remembered by each thread; a value is a multilinear interpolation between at most 16
+ * bytes. */
 #include "models/compute/atlas/atlas.h"
 
 #include <math.h>
@@ -26,17 +27,16 @@ static float read_float(size_t at)
     return value;
 }
 
-bool atlas_find(uint32_t key, atlas_class *out)
+/* Where the record of a key begins; 0: there is none. */
+static size_t seek(uint32_t key)
 {
     size_t first = 0, count = read_u32(TABLE_COUNT);
     while (count > 0) {
         const size_t half = count / 2;
-        const size_t at = TABLE_RECORDS + (first + half) * sizeof *out;
+        const size_t at = TABLE_RECORDS + (first + half) * sizeof(atlas_class);
         const uint32_t here = read_u32(at);
-        if (here == key) {
-            memcpy(out, atlas_table + at, sizeof *out);
-            return true;
-        }
+        if (here == key)
+            return at;
         if (here < key) {
             first += half + 1;
             count -= half + 1;
@@ -44,7 +44,27 @@ bool atlas_find(uint32_t key, atlas_class *out)
             count = half;
         }
     }
-    return false;
+    return 0;
+}
+
+bool atlas_find(uint32_t key, atlas_class *out)
+{
+    enum { REMEMBERED = 256 };
+    static _Thread_local struct {
+        uint32_t key;
+        uint32_t at;
+        bool is_known;
+    } known[REMEMBERED];
+    const size_t slot = (key ^ key >> 8 ^ key >> 13) % REMEMBERED;
+    if (!known[slot].is_known || known[slot].key != key) {
+        known[slot].key = key;
+        known[slot].at = (uint32_t)seek(key);
+        known[slot].is_known = true;
+    }
+    if (!known[slot].at)
+        return false;
+    memcpy(out, atlas_table + known[slot].at, sizeof *out);
+    return true;
 }
 
 /* The node at or before x, and how far x lies towards the next: 0 to 1. */
@@ -61,46 +81,91 @@ static double place(const atlas_class *c, uint32_t axis, double x, uint32_t *nod
         *node = last - 1;
         return 1;
     }
-    uint32_t a = 0, b = last;
-    while (b - a > 1) {
-        const uint32_t middle = (a + b) / 2;
-        if (read_float(at + 4 * (size_t)middle) <= x)
-            a = middle;
-        else
-            b = middle;
+    uint32_t a = 0;
+    for (uint32_t left = last, half; left > 1; left -= half) { /* without a branch to mispredict */
+        half = left / 2;
+        a += read_float(at + 4 * (size_t)(a + half)) <= x ? half : 0;
     }
-    const double from = read_float(at + 4 * (size_t)a), to = read_float(at + 4 * (size_t)b);
+    const double from = read_float(at + 4 * (size_t)a), to = read_float(at + 4 * (size_t)(a + 1));
     *node = a;
     return (x - from) / (to - from);
+}
+
+/* Between nodes, axis by axis: at[j] is how far the next node of axis j lies, 0 at the end.  Written
+ * out for each number of axes, because this is most of a lookup. */
+
+typedef struct corner {
+    double value, far;
+} corner;
+
+typedef struct grid {
+    const signed char *values;
+    const unsigned char *far;
+} grid;
+
+static inline corner between(corner a, corner b, double part)
+{
+    return (corner){a.value + part * (b.value - a.value), a.far + part * (b.far - a.far)};
+}
+
+static inline corner at_node(grid g, size_t i)
+{
+    return (corner){g.values[i], g.far[i]};
+}
+
+static inline corner on_line(grid g, size_t i, const size_t *at, const double *part)
+{
+    return between(at_node(g, i), at_node(g, i + at[0]), part[0]);
+}
+
+static inline corner on_plane(grid g, size_t i, const size_t *at, const double *part)
+{
+    return between(on_line(g, i, at + 1, part + 1), on_line(g, i + at[0], at + 1, part + 1),
+                   part[0]);
+}
+
+static inline corner in_space(grid g, size_t i, const size_t *at, const double *part)
+{
+    return between(on_plane(g, i, at + 1, part + 1), on_plane(g, i + at[0], at + 1, part + 1),
+                   part[0]);
+}
+
+static corner on_grid(grid g, size_t i, const size_t *at, const double *part, uint32_t dims)
+{
+    switch (dims) {
+    case 1:
+        return on_line(g, i, at, part);
+    case 2:
+        return on_plane(g, i, at, part);
+    case 3:
+        return in_space(g, i, at, part);
+    case 4:
+        return between(in_space(g, i, at + 1, part + 1), in_space(g, i + at[0], at + 1, part + 1),
+                       part[0]);
+    default:
+        return at_node(g, i);
+    }
 }
 
 atlas_point atlas_look(const atlas_class *c, const double *x)
 {
     atlas_point out = {0, 0, 0};
-    uint32_t index[1 << ATLAS_DIMS] = {0};
-    double weight[1 << ATLAS_DIMS] = {1};
-    size_t corners = 1;
-    for (uint32_t j = 0; j < c->dims; j++) {
-        uint32_t node;
-        const double part = place(c, j, x[j], &node, &out.outside);
-        for (size_t i = 0; i < corners; i++)
-            index[i] = index[i] * c->length[j] + node;
-        if (part <= 0)
-            continue;
-        for (size_t i = 0; i < corners; i++) {
-            index[corners + i] = index[i] + 1;
-            weight[corners + i] = weight[i] * part;
-            weight[i] *= 1 - part;
-        }
-        corners *= 2;
+    double part[ATLAS_DIMS];
+    size_t at[ATLAS_DIMS], first = 0, stride = 1;
+    uint32_t node[ATLAS_DIMS];
+    const uint32_t dims = c->dims;
+    for (uint32_t j = 0; j < dims; j++)
+        part[j] = place(c, j, x[j], &node[j], &out.outside);
+    for (uint32_t j = dims; j-- > 0;) {
+        first += node[j] * stride;
+        at[j] = part[j] > 0 ? stride : 0;
+        stride *= c->length[j];
     }
-    double sum = 0, far = 0;
-    for (size_t i = 0; i < corners; i++) {
-        sum += weight[i] * (signed char)atlas_table[c->grid + index[i]];
-        if (c->far)
-            far += weight[i] * (unsigned char)atlas_table[c->far + index[i]];
-    }
-    out.value = sum * (double)c->step;
-    out.far = far / TABLE_STEPS_PER_OCTAVE;
+    const grid g = {(const signed char *)atlas_table + c->grid,
+                    (const unsigned char *)atlas_table + (c->far ? c->far : c->grid)};
+    const corner found = on_grid(g, first, at, part, dims);
+    out.value = found.value * (double)c->step;
+    if (c->far)
+        out.far = found.far / TABLE_STEPS_PER_OCTAVE;
     return out;
 }

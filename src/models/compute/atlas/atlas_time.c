@@ -106,7 +106,7 @@ static uint32_t like_type(uint32_t type)
  * chip only; others take the difference to what that chip does with the plain product. */
 static void add_variant(const orr_chip *chip, const orr_kernel *k, const double *x, estimate *e)
 {
-    const orr_chip *const from = orr_chip_find("h200");
+    const orr_chip *const from = atlas_ours();
     const bool is_own = chip == from;
     atlas_class c, plain;
     if (!find(from, ATLAS_GEMM_VARIANT, ORR_TYPE_BF16, 0, &plain))
@@ -138,7 +138,7 @@ static void add_variant(const orr_chip *chip, const orr_kernel *k, const double 
 
 static bool time_product(const orr_chip *chip, const orr_kernel *k, estimate *e)
 {
-    const orr_chip *const ours = orr_chip_find("h200");
+    const orr_chip *const ours = atlas_ours();
     const double groups = k->kind == ORR_KERNEL_GROUPED && k->groups ? (double)k->groups : 1;
     const double x[3] = {log2(fmax(1, (double)k->m / groups)), log2((double)k->n),
                          log2((double)k->k)};
@@ -228,7 +228,7 @@ static double look_attention(const orr_chip *chip,
 
 static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *e)
 {
-    const orr_chip *const ours = orr_chip_find("h200");
+    const orr_chip *const ours = atlas_ours();
     const atlas_group group = k->kind == ORR_KERNEL_DECODE ? ATLAS_DECODE : ATLAS_ATTENTION;
     const uint32_t head = bucket_of(k->head);
     atlas_class c;

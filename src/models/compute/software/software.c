@@ -8,50 +8,56 @@
 
 #include <string.h>
 
-/* Microseconds of eager PyTorch 2.11 with gradients on a host of 2.1 GHz: chains of 40 calls on tiny
- * tensors, one backward pass; views and slices that go with an operator are in it. */
+/* Microseconds of eager PyTorch 2.11 on a host of 2.1 GHz: chains of 40 calls on tiny tensors, one
+ * backward pass; views, slices and calls of modules that go with an operator are in it.  alone: no
+ * graph of gradients is built, as in inference. */
 typedef struct host_cost {
-    double forward, backward;
+    double forward, backward, alone;
 } host_cost;
 
 static const host_cost host_costs[ORR_KERNEL_KINDS] = {
-    [ORR_KERNEL_LAUNCH] = {10, 10},
-    [ORR_KERNEL_GEMM] = {40, 48},
-    [ORR_KERNEL_GROUPED] = {60, 60},
-    [ORR_KERNEL_MOE] = {300, 600},
-    [ORR_KERNEL_ATTENTION] = {60, 95},
-    [ORR_KERNEL_DECODE] = {40, 40},
-    [ORR_KERNEL_NORM] = {30, 68},
-    [ORR_KERNEL_SOFTMAX] = {14, 33},
-    [ORR_KERNEL_CROSS_ENTROPY] = {60, 120},
-    [ORR_KERNEL_ACTIVATION] = {14, 22},
-    [ORR_KERNEL_EMBEDDING] = {20, 60},
-    [ORR_KERNEL_ELEMENTWISE] = {14, 14},
-    [ORR_KERNEL_DROPOUT] = {23, 26},
-    [ORR_KERNEL_COPY] = {10, 12},
-    [ORR_KERNEL_FILL] = {8, 8},
-    [ORR_KERNEL_REDUCE] = {40, 40},
-    [ORR_KERNEL_GATHER] = {11, 21},
-    [ORR_KERNEL_ROPE] = {85, 150},
-    [ORR_KERNEL_OPTIMIZER] = {45, 45},
-    [ORR_KERNEL_TOPK] = {20, 20},
-    [ORR_KERNEL_SORT] = {30, 30},
-    [ORR_KERNEL_SCAN] = {15, 15},
-    [ORR_KERNEL_CONV] = {33, 58},
-    [ORR_KERNEL_POOL] = {25, 30},
+    [ORR_KERNEL_LAUNCH] = {10, 10, 8},
+    [ORR_KERNEL_GEMM] = {40, 48, 26},
+    [ORR_KERNEL_GROUPED] = {60, 60, 40},
+    [ORR_KERNEL_MOE] = {300, 600, 230},
+    [ORR_KERNEL_ATTENTION] = {60, 95, 37},
+    [ORR_KERNEL_DECODE] = {40, 40, 37},
+    [ORR_KERNEL_NORM] = {30, 68, 21},
+    [ORR_KERNEL_SOFTMAX] = {14, 33, 12},
+    [ORR_KERNEL_CROSS_ENTROPY] = {60, 120, 15},
+    [ORR_KERNEL_ACTIVATION] = {14, 22, 10},
+    [ORR_KERNEL_EMBEDDING] = {20, 60, 14},
+    [ORR_KERNEL_ELEMENTWISE] = {14, 14, 11},
+    [ORR_KERNEL_DROPOUT] = {23, 26, 20},
+    [ORR_KERNEL_COPY] = {10, 12, 9},
+    [ORR_KERNEL_FILL] = {8, 8, 7},
+    [ORR_KERNEL_REDUCE] = {40, 40, 18},
+    [ORR_KERNEL_GATHER] = {16, 26, 15},
+    [ORR_KERNEL_ROPE] = {85, 150, 60},
+    [ORR_KERNEL_OPTIMIZER] = {45, 45, 45},
+    [ORR_KERNEL_TOPK] = {40, 40, 35},
+    [ORR_KERNEL_SORT] = {30, 30, 25},
+    [ORR_KERNEL_SCAN] = {25, 25, 20},
+    [ORR_KERNEL_CONV] = {33, 58, 25},
+    [ORR_KERNEL_POOL] = {25, 30, 18},
 };
 
-double orr__software_host_us(const orr_software *s, const orr_kernel *k)
+double orr__software_host_us(const orr_software *s, const orr_kernel *k, bool has_grads)
 {
     const host_cost *c = &host_costs[k->kind];
-    double us = k->is_backward || k->layout != ORR_LAYOUT_NT ? c->backward : c->forward;
+    const double count = (double)(k->count ? k->count : 1);
+    double us = !has_grads                                     ? c->alone
+                : k->is_backward || k->layout != ORR_LAYOUT_NT ? c->backward
+                                                               : c->forward;
     if (k->kind == ORR_KERNEL_ACTIVATION && k->is_gated) /* two operators and halves; four */
-        us = k->is_backward ? 77 : 35;
+        us = k->is_backward ? 77 : has_grads ? 35 : 26;
+    if (k->kind == ORR_KERNEL_NORM && k->form == ORR_FORM_CHANNELS) /* and its running means */
+        us = k->is_backward ? 54 : has_grads ? 43 : 39;
     if (k->kind == ORR_KERNEL_OPTIMIZER) /* by tensor */
         us += (double)k->k * (k->form == ORR_FORM_FOREACH ? 7.8
                               : k->form == ORR_FORM_CLIP  ? 5
                                                           : 2.3);
-    return us * s->host * (double)(k->count ? k->count : 1);
+    return us * s->host * count + (k->form == ORR_FORM_CACHE ? s->cache_us : 0);
 }
 
 /* FlashAttention-3 (arXiv 2407.08608), figures 5 and 6: at heads of 128 and long sequences cuDNN has
@@ -129,23 +135,25 @@ static const orr_software presets[] = {
      .note = "PyTorch FSDP2, eager: every operator a kernel, flash attention",
      .splits_products = true,
      .upcasts_logits = true,
+     .frees_grads = true,
      .host = 1.0,
      .collective_us = 40},
     {.name = "torch-compile",
-     .note = "PyTorch with torch.compile: what lies between products is one kernel",
-     .joins_bias = true,
+     .note = "PyTorch with its layers compiled by torch.compile; loss and optimizer are eager",
      .joins_elementwise = true,
+     .is_compiled = true,
      .gathers_ahead = true,
+     .frees_grads = true,
      .expert_capacity = 1.25,
-     .splits_products = true,
-     .upcasts_logits = true,
-     .host = 0.4,
+     .host = 1.0,
+     .block_us = 185,
      .collective_us = 30},
     {.name = "fsdp2-eager-2024",
      .note = "fsdp2-eager with the attention of 2024 (FlashAttention 2)",
      .has_flash2 = true,
      .splits_products = true,
      .upcasts_logits = true,
+     .frees_grads = true,
      .host = 1.0,
      .collective_us = 40},
     {.name = "torch-compile-2024",
@@ -156,19 +164,23 @@ static const orr_software presets[] = {
      .gathers_ahead = true,
      .splits_products = true,
      .upcasts_logits = true,
+     .frees_grads = true,
      .host = 0.4,
      .collective_us = 30},
     {.name = "fsdp-2023",
      .note = "PyTorch FSDP of 2023, eager, FlashAttention in Triton, fused QKV",
      .has_triton_attention = true,
      .upcasts_logits = true,
+     .frees_grads = true,
      .host = 1.0,
      .collective_us = 40},
     {.name = "torch-eager",
      .note = "plain PyTorch on one device, weights and optimizer in the products' type",
      .pure = true,
+     .frees_grads = true,
      .expert_capacity = 1.25,
      .host = 1.12,
+     .cache_us = 170,
      .collective_us = 40},
     {.name = "vllm",
      .note = "vLLM: fused kernels, decoding replayed as CUDA graphs",
@@ -177,6 +189,7 @@ static const orr_software presets[] = {
     {.name = "cuda-graph",
      .note = "torch-eager replayed as a CUDA graph: no host",
      .pure = true,
+     .frees_grads = true,
      .expert_capacity = 1.25},
 };
 

@@ -7,8 +7,8 @@
 #include <orrery/lab/software.h>
 
 /* What its host needs to issue a kernel, with the operators round it that launch nothing;
- * microseconds. */
-double orr__software_host_us(const orr_software *s, const orr_kernel *k);
+ * microseconds.  has_grads: a graph of gradients is built on the way. */
+double orr__software_host_us(const orr_software *s, const orr_kernel *k, bool has_grads);
 /* How many times as long as the best kernel of its kind the one takes that it launches. */
 double orr__software_slowdown(const orr_software *s, const orr_chip *chip, const orr_kernel *k);
 
