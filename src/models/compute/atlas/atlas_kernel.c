@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #define MOST_SIZE (1ull << 40)
