@@ -140,7 +140,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size > FUZZ_WRITE_MAX)
         return 0;
-    check_job(data, size);
-    repair_file(data, size);
+    FUZZ_WAYS(way, 2, data, size)
+    {
+        if (way == 0)
+            check_job(data, size);
+        else
+            repair_file(data, size);
+    }
     return 0;
 }

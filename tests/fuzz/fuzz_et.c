@@ -68,9 +68,12 @@ static void try_reading(orr_span in, orr_schema schema, orr_leniency leniency)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const orr_span in = {data, size};
-    for (int leniency = ORR_STRICT; leniency <= ORR_AS_FEEDER_V2; leniency++)
-        for (int schema = ORR_SCHEMA_AUTO; schema < ORR_SCHEMA_COUNT; schema++)
-            try_reading(in, (orr_schema)schema, (orr_leniency)leniency);
+    const unsigned schemas = ORR_SCHEMA_COUNT - ORR_SCHEMA_AUTO,
+                   ways = schemas * (ORR_AS_FEEDER_V2 - ORR_STRICT + 1);
+    try_reading(in, ORR_SCHEMA_AUTO, ORR_STRICT);
+    FUZZ_WAYS(way, ways, data, size)
+    try_reading(in, (orr_schema)(ORR_SCHEMA_AUTO + way % schemas),
+                (orr_leniency)(ORR_STRICT + way / schemas));
     if (size % 4 == 0)
         fuzz_feed_window(data, size);
     return 0;

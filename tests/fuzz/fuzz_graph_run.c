@@ -8,7 +8,7 @@
 
 #include "run/run_state.h"
 
-enum { RANKS = 8, MOST_LINKS = 400, MOST_EVENTS = 50000 };
+enum { RANKS = 8, MOST_LINKS = 400, MOST_EVENTS = 3000 };
 
 /* ---- ranks that talk in every way ---- */
 

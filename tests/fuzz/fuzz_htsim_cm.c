@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { HOSTS = 8, MOST_EVENTS = 20000, MOST_FLOWS = 200 };
+enum { HOSTS = 8, MOST_EVENTS = 3000, MOST_FLOWS = 200 };
 
 static void require(bool condition)
 {

@@ -7,6 +7,8 @@
 
 #include <orrery/lab/compat.h>
 
+#include "fuzz_ways.h"
+
 #include "sources/torch/link/link_impl.h"
 
 #include <stdlib.h>
@@ -49,11 +51,19 @@ static void link_pair(const orr_span *host, const orr_span *device, const orr_li
 
 static void link_every_way(const orr_span *host, const orr_span *device, bool host_alone)
 {
-    link_pair(host, device, &(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link});
-    link_pair(host, device, &(orr_link_options){0});
-    link_pair(host, device, &(orr_link_options){.is_strict = true});
-    link_pair(host, device, &(orr_link_options){.has_step = true});
-    link_pair(host_alone ? host : NULL, host_alone ? NULL : device, &(orr_link_options){0});
+    const orr_link_options options[] = {{.rules = orr_compat_at(ORR_RULES_LINK, 0)->link},
+                                        {0},
+                                        {.is_strict = true},
+                                        {.has_step = true},
+                                        {0}};
+    const orr_span *any = host_alone ? host : device;
+    FUZZ_WAYS(way, 5, any->ptr, any->len)
+    {
+        if (way < 4)
+            link_pair(host, device, &options[way]);
+        else
+            link_pair(host_alone ? host : NULL, host_alone ? NULL : device, &options[way]);
+    }
 }
 
 #endif

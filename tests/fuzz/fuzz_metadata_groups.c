@@ -10,7 +10,7 @@
 #include "base/text/text.h"
 #include "run/run_state.h"
 
-enum { RANKS = 4, MOST_EVENTS = 5000, MOST_BYTES = 1 << 14 };
+enum { RANKS = 4, MOST_EVENTS = 3000, MOST_BYTES = 1 << 14 };
 
 static void append(orr_trace *t, orr_draft d)
 {

@@ -3,6 +3,8 @@
 /* fuzz_mpi_trace.c - any bytes as the trace of one rank, played by each of four in both
  * copies.  What is refused must have a place and words; what is taken must be a schedule that the
  * reader of GOAL understands. */
+#include "fuzz_ways.h"
+
 #include "compat/schedgen/sg_rules.h"
 #include "sources/schedgen/mpi_trace_impl.h"
 
@@ -93,8 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .early_us = 7, .cpu = 1, .max_collectives = 9, .talk = hear, .is_talkative = true};
     if (size > 4096)
         return 0;
-    play(text, NULL, &plain);
-    play(text, &sg_lgs2023, &busy);
-    play(text, &sg_atlahs, &plain);
+    FUZZ_WAYS(way, 3, data, size)
+    play(text, way == 0 ? NULL : way == 1 ? &sg_lgs2023 : &sg_atlahs, way == 1 ? &busy : &plain);
     return 0;
 }

@@ -3,18 +3,13 @@
 /* fuzz_nccl.c - rows of exports as lines of text, into a file and through the whole way.  A line is
  * "START END TEXT" for NVTX or "kSTREAM START END NAME" for a kernel of process 1.  In our own way
  * what is written has been found to match; both ways end, and what is refused has words. */
+#include "fuzz_trace.h"
+
 #include "compat/nccl_generator/nccl_generator.h"
 
 #include <orrery/lab/nccl.h>
 
 #include "base/formats/sqlite_file.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST_ROWS = 60, LONGEST = 400, MOST_DIGITS = 5 };
 
@@ -113,12 +108,12 @@ static void write_export(const char *path, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char path[64];
     orr_nccl_report r;
-    snprintf(path, sizeof path, "fuzz_nccl.%ld.sqlite", (long)getpid());
+    const char *path = fuzz_shm_file(NULL, 0);
     write_export(path, data, size);
     const char *const paths[] = {path};
-    for (int way = 0; way < 4; way++) {
+    FUZZ_WAYS(way, 4, data, size)
+    {
         const orr_nccl_options opt = {.rules = way == 1 ? &ncg_rules : NULL,
                                       .is_merged = way == 2,
                                       .memory = way == 2 ? 1 : 0,
@@ -129,6 +124,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(code == ORR_OK || (code == ORR_EINPUT && err.message[0]));
         require(code || way == 1 || way == 3 || r.unmatched == 0);
     }
-    unlink(path);
     return 0;
 }

@@ -27,10 +27,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *path = fuzz_shm_file(data, size);
     orr_nccl_report r;
     orr_error err = {0};
-    check_timeline(path);
+    const unsigned timeline = 2;
     const char *const paths[] = {path};
-    for (int is_compat = 0; is_compat < 2; is_compat++) {
-        const orr_nccl_options opt = {.rules = is_compat ? &ncg_rules : NULL};
+    FUZZ_WAYS(way, 3, data, size)
+    {
+        const orr_nccl_options opt = {.rules = way == 1 ? &ncg_rules : NULL};
+        if (way == timeline) {
+            check_timeline(path);
+            continue;
+        }
         REQUIRE(orr_nccl_convert(paths, 1, &opt, &r, &err) == ORR_OK || err.message[0]);
     }
     return 0;

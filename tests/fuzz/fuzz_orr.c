@@ -110,7 +110,8 @@ static void try_bytes(const uint8_t *data, size_t size)
     } else {
         REQUIRE(!s && err.message[0]);
     }
-    for (uint32_t r = 0; r < PEEK_RANKS; r++) {
+    FUZZ_WAYS(r, PEEK_RANKS, data, size)
+    {
         const orr_code code = orr_set_read_rank(path, r, NULL, &t, &shift, &err);
         if (code == ORR_OK)
             orr_trace_destroy(t);
@@ -118,10 +119,9 @@ static void try_bytes(const uint8_t *data, size_t size)
     }
     if (!s)
         return;
-    if (size <= FUZZ_WRITE_MAX) {
-        save_again(s, false);
-        save_again(s, true);
-    }
+    if (size <= FUZZ_WRITE_MAX)
+        FUZZ_WAYS(way, 2, data, size)
+    save_again(s, way == 1);
     orr_set_close(s);
 }
 
@@ -129,7 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1);
     REQUIRE(copy != NULL);
-    try_bytes(data, size);
+    if (has_magic(data, size) || size % 8 == 0)
+        try_bytes(data, size);
     if (size)
         memcpy(copy, data, size);
     mend(copy, size);

@@ -10,7 +10,7 @@
 
 #include "run/run_state.h"
 
-enum { RANKS = 16, MOST_EVENTS = 20000, MOST_SPLITS = 64 };
+enum { RANKS = 16, MOST_EVENTS = 3000, MOST_SPLITS = 64 };
 enum {
     SYSTEM,
     NETWORK,

@@ -7,6 +7,8 @@
 #ifndef ORR_TESTS_FUZZ_TRACE_H
 #define ORR_TESTS_FUZZ_TRACE_H
 
+#include "fuzz_ways.h"
+
 #include <orrery/check.h>
 #include <orrery/feeder.h>
 #include <orrery/lab/info.h>

@@ -43,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const orr_span in = {data, size};
     if (!orr__is_json(in))
         return 0;
-    for (size_t i = 0; i < 2; i++) {
+    FUZZ_WAYS(i, 2, data, size)
+    {
         orr_trace *t;
         orr_error err;
         const orr_code code = orr_trace_parse(
@@ -61,8 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                             &(orr_write_options){.size = sizeof(orr_write_options),
                                                  .schema = ORR_SCHEMA_CURRENT},
                             ways[i]);
-            for (int form = ORR_VIEW_JSON; form <= ORR_VIEW_CONCAT; form++)
-                view_back(t, (orr_view_form)form);
+            FUZZ_WAYS(form, ORR_VIEW_CONCAT - ORR_VIEW_JSON + 1, data, size)
+            view_back(t, (orr_view_form)(ORR_VIEW_JSON + form));
         }
         fuzz_sum_up(t);
     }
