@@ -30,6 +30,7 @@ static const cli_example examples[] = {
     {"A machine of your own, from the file of another:",
      "orrery machine show dgx-h100 --file | sed 's/400Gb/800Gb/' > mine.yml", 0},
     {"", "orrery machine check mine.yml", 0},
+    {"With twice the NVLink:", "orrery machine show dgx-h100:16,scale_up.bandwidth=900GB/s", 0},
     {"The files of ASTRA-sim that stand for it:", "orrery machine export mine.yml:2 -o files", 0},
     {"", "orrery gen all_reduce --ranks 16 -o step.orr", 0},
     {"", "orrery run step.orr -s files/system.json -t files/network.yml", 0},
@@ -201,7 +202,7 @@ static void print_file(const char *name, const orr_machine *m)
     char text[3000], bare[ORR_MACHINE_NAME];
     const char *source = orr_machine_source(name);
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(name, ":"), name);
-    if (!source && m->nodes == 1)
+    if (!source && m->nodes == 1 && !strchr(name, ','))
         source = orr_machine_source(bare);
     if (source)
         fputs(source, stdout);
@@ -291,7 +292,8 @@ const cli_command cli_cmd_machine = {
     .description =
         "A machine is a chip, a node of several devices and the network between nodes, in one "
         "file.  What is built in has the source of each figure beside it.  --machine NAME[:N] of "
-        "other commands takes the same names and files; N is the number of nodes.",
+        "other commands takes the same names and files; N is the number of nodes, and "
+        "NAME:N,KEY=VALUE changes figures, as dgx-h100:16,scale_up.bandwidth=900GB/s.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -170,24 +170,34 @@ static orr_code find_content(orr_sweep *s,
     return ORR_OK;
 }
 
+/* One path, or "mine.yml:16", a machine of so many nodes. */
+static orr_code add_path(orr_sweep *s, orr_arena *a, orr_str path, orr_buf *to, orr_error *err)
+{
+    const struct swp_file_memo *m;
+    const char *text = orr_arena_text(a, path);
+    if (!text)
+        return orr_no_memory(err);
+    orr_code code = *text ? find_content(s, text, &m, err) : ORR_END;
+    if (!code && m->is_file)
+        add_hash(to, m->hash);
+    const char *colon = strrchr(text, ':');
+    if (code || m->is_file || !colon || colon == text ||
+        strspn(colon + 1, "0123456789") != strlen(colon + 1))
+        return code == ORR_END ? ORR_OK : code;
+    return add_path(s, a, (orr_str){text, (size_t)(colon - text)}, to, err);
+}
+
 /* The content of what a value names; a comma-separated list of paths counts with each. */
 static orr_code add_content(
     orr_sweep *s, orr_arena *a, const char *value, orr_buf *to, orr_error *err)
 {
-    const struct swp_file_memo *m;
-    orr_code code = *value ? find_content(s, value, &m, err) : ORR_END;
-    if (!code && m->is_file)
-        add_hash(to, m->hash);
-    if (code || m->is_file || !strchr(value, ','))
-        return code == ORR_END ? ORR_OK : code;
+    const size_t before = to->len;
+    orr_code code = add_path(s, a, orr_str_of(value), to, err);
+    if (code || to->len > before || !strchr(value, ','))
+        return code;
     for (const char *at = value; !code && *at;) {
         const size_t len = strcspn(at, ",");
-        const char *part = orr_arena_text(a, (orr_str){at, len});
-        if (!part)
-            return orr_no_memory(err);
-        code = *part ? find_content(s, part, &m, err) : ORR_OK;
-        if (*part && !code && m->is_file)
-            add_hash(to, m->hash);
+        code = add_path(s, a, (orr_str){at, len}, to, err);
         at += len + (at[len] == ',');
     }
     return code;

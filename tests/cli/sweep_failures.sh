@@ -17,3 +17,11 @@ orrery -q sweep g.yaml
 orrery -q sweep g.yaml
 printf 'b,64,64,64\n' >>shapes.csv
 orrery -q sweep g.yaml
+# The machine file of 'mine.yml:2' counts with its content, too.
+printf 'base: dgx-h100\nname: mine\n' >mine.yml
+printf 'command: machine show\naxes: {machine: [mine.yml, "mine.yml:2", "mine.yml:2,watts=1"]}\n' >m.yaml
+orrery -q sweep m.yaml
+orrery -q sweep m.yaml
+printf 'nics: {bandwidth: 800Gb/s}\n' >>mine.yml
+orrery -q sweep m.yaml
+orrery sweep show m.db --columns machine,nic_GBps,watts

@@ -90,8 +90,9 @@ ORR_API const char *orr_machine_at(size_t index);
 /* The file of a machine that is built in, with its remarks; NULL: there is none of that name. */
 ORR_API const char *orr_machine_source(const char *name);
 
-/* "dgx-h100", "dgx-h100:128" or, for a file, "mine.yml" and "mine.yml:16": N nodes.  A name that is
- * not built in and no file is ORR_EUSAGE, with the nearest name. */
+/* "dgx-h100", "dgx-h100:128" or, for a file, "mine.yml" and "mine.yml:16": N nodes.  Changes
+ * follow: "dgx-h100:16,scale_up.bandwidth=900GB/s,usd_per_hour=2.5".  A name that is not built
+ * in and no file is ORR_EUSAGE, with the nearest name. */
 ORR_API orr_code orr_machine_find(const char *text,
                                   orr_machine *out,
                                   orr_error *err) ORR_MUST_CHECK;

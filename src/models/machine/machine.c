@@ -3,7 +3,7 @@
  *
  * The machines that are built in are the files of built_in/, embedded as text and read as a user's
  * would be, so that there is one way from figures to values and each figure keeps its source.
- * Reading one takes some 50 us. */
+ * Reading one takes some 50 us.  What is changed on the command line is a small file too. */
 #include "machine_impl.h"
 
 #include "base/text/nearest.h"
@@ -65,9 +65,9 @@ static orr_code fail_unknown(const char *name, orr_error *err)
 }
 
 /* "name:N": where the colon is; NULL: there is no number of nodes. */
-static const char *find_nodes(const char *text)
+static char *find_nodes(char *text)
 {
-    const char *colon = strrchr(text, ':');
+    char *colon = strrchr(text, ':');
     return colon && colon != text && !strpbrk(colon, "/.") ? colon : NULL;
 }
 
@@ -82,33 +82,128 @@ static orr_code take_nodes(const char *colon, uint32_t *out, orr_error *err)
     return ORR_OK;
 }
 
+/* Read once per thread: a sweep asks ten thousand times. */
+orr_code machine_built_in(const char *name, orr_machine *out, orr_error *err)
+{
+    static _Thread_local orr_machine read[BUILT_IN];
+    size_t i = 0;
+    while (i + 1 < BUILT_IN && strcmp(built_in[i].name, name) != 0)
+        i++;
+    const char *text = built_in[i].text;
+    orr_code code = ORR_OK;
+    if (!read[i].chip[0])
+        code =
+            orr_machine_parse((orr_span){(const uint8_t *)text, strlen(text)}, name, &read[i], err);
+    *out = read[i];
+    return code;
+}
+
+/* ---- "dgx-h100:16,scale_up.bandwidth=900GB/s,usd_per_hour=2.5" ---- */
+
+static size_t key_length(const char *text)
+{
+    return strspn(text, "abcdefghijklmnopqrstuvwxyz_.");
+}
+
+/* The comma before the first change; NULL: there is none.  A path may hold commas too. */
+static const char *find_changes(const char *text)
+{
+    for (const char *at = strchr(text, ','); at; at = strchr(at + 1, ',')) {
+        const size_t n = key_length(at + 1);
+        if (n && at[1 + n] == '=')
+            return at;
+    }
+    return NULL;
+}
+
+/* Up to the next comma that is not inside brackets, as of size=[4,4]. */
+static size_t change_length(const char *text)
+{
+    int depth = 0;
+    size_t n = 0;
+    for (; text[n] && (depth || text[n] != ','); n++)
+        depth += (text[n] == '[') - (text[n] == ']' && depth);
+    return n;
+}
+
+static orr_code change(orr_machine *m, const char *text, size_t length, orr_error *err)
+{
+    char yaml[600];
+    const size_t n = key_length(text);
+    const char *dot = memchr(text, '.', n);
+    const size_t first = dot ? (size_t)(dot - text) : n;
+    if (!n || n >= length || text[n] != '=' || length > 400 || memchr(text, '\n', length))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "'%.*s': expected KEY=VALUE with a key of a machine file, as "
+                        "scale_up.bandwidth=900GB/s",
+                        (int)(length < SHOWN ? length : SHOWN), text);
+    const int value = (int)(length - n - 1);
+    if (dot)
+        snprintf(yaml, sizeof yaml, "%.*s:\n  %.*s: %.*s\n", (int)first, text, (int)(n - first - 1),
+                 dot + 1, value, text + n + 1);
+    else
+        snprintf(yaml, sizeof yaml, "%.*s: %.*s\n", (int)n, text, value, text + n + 1);
+    const orr_span bytes = {(const uint8_t *)yaml, strlen(yaml)};
+    const orr_code code = machine_change(bytes, "machine", false, m, err);
+    if (!code || code == ORR_ENOMEM)
+        return code;
+    if (err) /* places in a text of our own would mislead */
+        err->where = (orr_where){.path = "", .byte = ORR_NO_BYTE};
+    if (err)
+        err->code = ORR_EUSAGE;
+    return orr_because(err, ORR_EUSAGE, "'%.*s'", (int)(length < SHOWN ? length : SHOWN), text);
+}
+
+static orr_code apply_changes(orr_machine *m, const char *at, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    while (!code && at && *at == ',') {
+        const size_t n = change_length(++at);
+        code = change(m, at, n, err);
+        at += n;
+    }
+    return code;
+}
+
+typedef struct machine_words {
+    char name[1024]; /* or a path */
+    uint32_t nodes;  /* 0: not given */
+    const char *changes;
+} machine_words;
+
+static orr_code take_apart(const char *text, machine_words *out, orr_error *err)
+{
+    out->nodes = 0;
+    out->changes = find_changes(text);
+    const size_t all = out->changes ? (size_t)(out->changes - text) : strlen(text);
+    if (all == 0 || all >= sizeof out->name)
+        return fail_unknown(text, err);
+    memcpy(out->name, text, all);
+    out->name[all] = '\0';
+    char *colon = find_nodes(out->name);
+    const orr_code code = colon ? take_nodes(colon, &out->nodes, err) : ORR_OK;
+    if (colon)
+        *colon = '\0';
+    return code;
+}
+
 orr_code orr_machine_find(const char *text, orr_machine *out, orr_error *err)
 {
-    char name[1024];
+    machine_words w;
     orr_machine m;
-    uint32_t nodes = 0;
-    const char *colon = find_nodes(text);
-    const size_t length = colon ? (size_t)(colon - text) : strlen(text);
-    if (length == 0 || length >= sizeof name)
-        return fail_unknown(text, err);
-    memcpy(name, text, length);
-    name[length] = '\0';
-    orr_code code = colon ? take_nodes(colon, &nodes, err) : ORR_OK;
+    orr_code code = take_apart(text, &w, err);
     if (code)
         return code;
-    const char *source = orr_machine_source(name);
-    if (source) {
-        code =
-            orr_machine_parse((orr_span){(const uint8_t *)source, strlen(source)}, name, &m, err);
-    } else {
-        code = orr_machine_read(name, &m, err);
-        if (code == ORR_EIO && !strpbrk(name, "/."))
-            return fail_unknown(name, err);
-    }
+    code = orr_machine_source(w.name) ? machine_built_in(w.name, &m, err)
+                                      : orr_machine_read(w.name, &m, err);
+    if (code == ORR_EIO && !strpbrk(w.name, "/."))
+        return fail_unknown(w.name, err);
     if (code)
         return code;
-    m.nodes = nodes ? nodes : m.nodes;
-    code = machine_check(&m, NULL, err);
+    m.nodes = w.nodes ? w.nodes : m.nodes;
+    code = apply_changes(&m, w.changes, err);
+    if (!code)
+        code = machine_check(&m, NULL, err);
     if (!code)
         *out = m;
     return code;
@@ -238,8 +333,11 @@ orr_code orr_machine_fit(const orr_machine *m, uint32_t ranks, orr_machine *out,
 orr_code orr_machine_for(const char *text, uint32_t ranks, orr_machine *out, orr_error *err)
 {
     orr_machine all;
-    orr_code code = orr_machine_find(text, &all, err);
-    if (!code && !find_nodes(text) && all.nodes == 1 && ranks > all.devices)
+    machine_words w;
+    orr_code code = take_apart(text, &w, err);
+    if (!code)
+        code = orr_machine_find(text, &all, err);
+    if (!code && !w.nodes && all.nodes == 1 && ranks > all.devices)
         all.nodes = (ranks - 1) / all.devices + 1;
     if (!code)
         code = machine_check(&all, NULL, err);

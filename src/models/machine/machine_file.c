@@ -120,14 +120,16 @@ static orr_code take_up(orr_yaml_value top, orr_machine *m, orr_error *err)
 {
     static const char *const keys[] = {"kind", "size", "bandwidth", "latency", "reduces", NULL};
     orr_yaml_value map, v;
-    unsigned kind = ORR_MACHINE_UP_SWITCH;
+    unsigned kind = m->up ? m->up : ORR_MACHINE_UP_SWITCH;
     if (!orr_yaml_find(top, "scale_up", &map))
         return ORR_OK;
     orr_code code = orr_yaml_check_keys(map, keys, err);
     if (!code)
         code = orr_yaml_take_word(map, "kind", machine_up_words, &kind, err);
+    if (kind != ORR_MACHINE_UP_TORUS)
+        m->up_dims = 0; /* of the machine that it changes */
     m->up = (orr_machine_up)kind;
-    if (!code && m->up != ORR_MACHINE_UP_NONE)
+    if (!code && m->up != ORR_MACHINE_UP_NONE && !(m->up_GBps > 0))
         code = orr_yaml_need(map, "bandwidth", &v, err);
     if (!code)
         code = take_size(map, m, err);
@@ -144,9 +146,9 @@ static orr_code take_nics(orr_yaml_value top, orr_machine *m, orr_error *err)
     orr_yaml_value map, v;
     if (!orr_yaml_find(top, "nics", &map))
         return ORR_OK;
-    m->nics = 1;
+    m->nics = m->nics ? m->nics : 1;
     orr_code code = orr_yaml_check_keys(map, keys, err);
-    if (!code)
+    if (!code && !(m->nic_GBps > 0))
         code = orr_yaml_need(map, "bandwidth", &v, err);
     if (!code)
         code = take_u32(map, "count", 1, MACHINE_DEVICES, &m->nics, err);
@@ -161,9 +163,11 @@ static orr_code take_fabric(orr_yaml_value top, orr_machine *m, orr_error *err)
         "kind", "nodes_per_leaf", "leaves_per_group", "oversubscription", "hop_latency", "reduces",
         NULL};
     orr_yaml_value map;
-    unsigned kind = ORR_MACHINE_FABRIC_SWITCH;
+    unsigned kind = m->fabric ? m->fabric : ORR_MACHINE_FABRIC_SWITCH;
     if (!orr_yaml_find(top, "fabric", &map)) {
-        m->fabric = m->nics ? ORR_MACHINE_FABRIC_SWITCH : ORR_MACHINE_FABRIC_NONE;
+        m->fabric = m->fabric ? m->fabric
+                    : m->nics ? ORR_MACHINE_FABRIC_SWITCH
+                              : ORR_MACHINE_FABRIC_NONE;
         return ORR_OK;
     }
     orr_code code = orr_yaml_check_keys(map, keys, err);
@@ -185,7 +189,7 @@ static orr_code take_fabric(orr_yaml_value top, orr_machine *m, orr_error *err)
 static orr_code take_device(orr_yaml_value map, orr_machine *m, orr_error *err)
 {
     orr_yaml_value v;
-    orr_code code = orr_yaml_need(map, "chip", &v, err);
+    orr_code code = m->chip[0] ? ORR_OK : orr_yaml_need(map, "chip", &v, err);
     if (!code)
         code = orr_yaml_take_text(map, "chip", m->chip, sizeof m->chip, err);
     if (!code)
@@ -200,13 +204,29 @@ static orr_code take_device(orr_yaml_value map, orr_machine *m, orr_error *err)
     return code ? code : take_rate(map, "host_bandwidth", &m->host_GBps, err);
 }
 
+/* A machine that is built in, of which the file says what is different. */
+static orr_code take_base(orr_yaml_value map, orr_machine *m, orr_error *err)
+{
+    char name[sizeof m->name];
+    orr_yaml_value v;
+    if (!orr_yaml_find(map, "base", &v))
+        return ORR_OK;
+    orr_code code = orr_yaml_take_text(map, "base", name, sizeof name, err);
+    if (!code && (m->chip[0] || !orr_machine_source(name)))
+        return refuse(v, "base", "a machine of 'orrery machine list'", err);
+    return code ? code : machine_built_in(name, m, err);
+}
+
 static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
 {
     static const char *const keys[] = {
         "name",   "note",     "chip",  "architecture",     "nodes",        "devices",
         "memory", "scale_up", "nics",  "memory_bandwidth", "peak_tflops",  "host_bandwidth",
-        "fabric", "software", "watts", "collectives",      "usd_per_hour", NULL};
+        "fabric", "software", "watts", "collectives",      "usd_per_hour", "base",
+        NULL};
     orr_code code = orr_yaml_check_keys(map, keys, err);
+    if (!code)
+        code = take_base(map, m, err);
     if (!code)
         code = orr_yaml_take_text(map, "name", m->name, sizeof m->name, err);
     if (!code)
@@ -235,13 +255,23 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
 orr_code orr_machine_parse(orr_span bytes, const char *label, orr_machine *out, orr_error *err)
 {
     orr_machine m = {.size = sizeof m, .nodes = 1, .devices = 1, .oversubscription = 1};
+    const orr_code code = machine_change(bytes, label, true, &m, err);
+    if (!code)
+        *out = m;
+    return code;
+}
+
+orr_code machine_change(
+    orr_span bytes, const char *label, bool checks, orr_machine *out, orr_error *err)
+{
+    orr_machine m = *out;
     orr_yaml *y;
     orr_code code = orr_yaml_open(bytes, label, &y, err);
     if (code)
         return code;
     const orr_where top = orr_yaml_where(orr_yaml_root(y));
     code = take_machine(orr_yaml_root(y), &m, err);
-    if (!code)
+    if (!code && checks)
         code = machine_check(&m, &top, err);
     orr_yaml_close(y);
     if (code)

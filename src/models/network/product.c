@@ -59,7 +59,8 @@ void net_product_name(const net_product *p, uint32_t device, char out[NET_DEVICE
         return;
     }
     const uint32_t k = net_product_switch_dim(p, device);
-    size_t n = strlen(strcpy(out, "switch"));
+    size_t n = strlen("switch");
+    memcpy(out, "switch", n);
     n += orr_u64_text(k, out + n);
     out[n++] = '.';
     n += orr_u64_text(device - p->first_switch[k], out + n);
