@@ -74,7 +74,8 @@ enum {
     ORR_RUN_PATH = 1 << 11,    /* orr_run_critical_path */
     ORR_RUN_WHAT_IF = 1 << 12, /* change */
     ORR_RUN_ROWS = 1 << 13,    /* the writer "csv": one row per rank */
-    ORR_RUN_REPORT = 1 << 14   /* what the HTML report needs */
+    ORR_RUN_REPORT = 1 << 14,  /* what the HTML report needs */
+    ORR_RUN_FOLDS = 1 << 15    /* fold */
 };
 
 /* The system layer of a rank, as the system file has it (docs/format/system.md).  All-zero is a
@@ -180,7 +181,7 @@ typedef struct orr_run_config {
     uint32_t queues_per_dim;   /* 0: 1 */
     bool rendezvous;           /* a message starts when its receiver is ready */
     double injection_scale;    /* of the endpoint delay; 0: 1, below 0: 0 */
-    orr_run_fold fold;         /* of traces */
+    orr_run_fold fold;         /* of traces, and of schedules */
     orr_run_change change;
 
     const orr_loggops_model *loggops; /* NULL: "default" */

@@ -54,6 +54,13 @@ struct clk_clock {
     uint64_t *orders;        /* by event, if there is one */
     size_t order_room;
     uint64_t running_order; /* of the event that runs */
+    /* Places: that of the event that runs, and by event that of the one that scheduled it; of a timer: that scheduled the
+     * first of its group.  on_timer NULL: they are not kept. */
+    void (*on_timer)(void *context, uint32_t owner);
+    void *timer_context;
+    uint64_t *parents;
+    size_t parent_room;
+    uint64_t place, running_parent;
     event *events;
     size_t event_count, event_room;
     uint32_t free_event;
@@ -90,6 +97,7 @@ void clk_destroy(clk_clock *c)
         return;
     orr_free(c->events);
     orr_free(c->orders);
+    orr_free(c->parents);
     orr_free(c->lists);
     orr_free(c->lookup.heads);
     orr_heap_fini(&c->ticks);
@@ -190,7 +198,8 @@ static uint32_t new_event(clk_clock *c, const event *value)
         c->free_event = c->events[e].next;
     } else {
         if (c->event_count >= NONE || !orr_grow(&c->events, &c->event_room, c->event_count + 1) ||
-            (c->source.run && !orr_grow(&c->orders, &c->order_room, c->event_count + 1)))
+            (c->source.run && !orr_grow(&c->orders, &c->order_room, c->event_count + 1)) ||
+            (c->on_timer && !orr_grow(&c->parents, &c->parent_room, c->event_count + 1)))
             return NONE;
         e = (uint32_t)c->event_count++;
     }
@@ -248,6 +257,8 @@ void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint6
     insert(c, &c->lists[l], c->lists[l].tail, e);
     if (c->source.run)
         give_order(c, tick, e, c->line.order++);
+    if (c->on_timer)
+        c->parents[e] = c->place;
 }
 
 void clk_timer(clk_clock *c,
@@ -273,6 +284,10 @@ void clk_timer(clk_clock *c,
                    is_first                   ? c->line.order++
                    : c->lists[g].tail != NONE ? c->orders[c->lists[g].tail]
                                               : c->running_order);
+    if (c->on_timer)
+        c->parents[e] = is_first                   ? c->place
+                        : c->lists[g].tail != NONE ? c->parents[c->lists[g].tail]
+                                                   : c->running_parent;
     /* An empty group that is not new is running: a timer added now runs next. */
     insert(c, &c->lists[l], is_first ? c->lists[l].tail : c->lists[g].tail, e);
     c->lists[g].tail = e;
@@ -287,6 +302,7 @@ static bool open_next_bucket(clk_clock *c)
         return false;
     c->running = next.value;
     c->line.now = next.key;
+    c->running_parent = UINT64_MAX;
     return true;
 }
 
@@ -307,9 +323,26 @@ static bool take_first(clk_clock *c, event *out)
         c->lists[out->group].tail = NONE;
     if (c->source.run)
         c->running_order = c->orders[e];
+    if (c->on_timer && c->parents[e] != c->running_parent) {
+        c->running_parent = c->parents[e];
+        c->place++;
+    }
     c->events[e].next = c->free_event;
     c->free_event = e;
     return true;
+}
+
+/* ---- places ---- */
+
+void clk_keep_places(clk_clock *c, void (*on_timer)(void *context, uint32_t owner), void *context)
+{
+    c->on_timer = on_timer;
+    c->timer_context = context;
+}
+
+uint64_t clk_place(const clk_clock *c)
+{
+    return c->place;
 }
 
 /* ---- a model with events of its own ---- */
@@ -376,6 +409,8 @@ bool clk_step(clk_clock *c)
         c->running = NONE;
     }
     c->events_run++;
+    if (c->on_timer && e.group != NONE)
+        c->on_timer(c->timer_context, c->lists[e.group].owner);
     e.action(e.context, e.argument);
     if (e.group != NONE && c->lists[e.group].tail == NONE)
         drop_list(c, e.group);

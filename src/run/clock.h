@@ -53,6 +53,13 @@ orr_event_line *clk_line(clk_clock *c);
 void clk_attach(clk_clock *c, const orr_event_source *source);
 void clk_detach(clk_clock *c);
 
+/* For runs in which an owner stands for many (fold/fold_symmetry.c): keep the *place* of each event in the order of all,
+ * as far as it is the same however owners are numbered.  What has a smaller place comes first for all that it stands for;
+ * of events with the same place that is not known.  Call it before anything is scheduled; on_timer hears of each timer
+ * before it runs. */
+void clk_keep_places(clk_clock *c, void (*on_timer)(void *context, uint32_t owner), void *context);
+uint64_t clk_place(const clk_clock *c); /* of the event that runs; 0: none has run */
+
 /* Run one event, or a few of a model's own; false: none is left. */
 bool clk_step(clk_clock *c);
 void clk_jump(clk_clock *c, uint64_t tick);             /* with no event pending: now is then */

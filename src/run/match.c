@@ -199,8 +199,11 @@ static bool ends_node(clk_call c)
 static key key_of(const orr_sim *s, uint32_t tag, uint32_t src, uint32_t dst, uint64_t size)
 {
     const fold_lockstep *l = s->lockstep;
-    if (l && src < s->npu_count && dst < s->npu_count)
+    if (!l || src >= s->npu_count || dst >= s->npu_count)
+        return (key){tag, src, dst, size};
+    if (!l->symmetry)
         return (key){tag, l->stands_for[src], l->stands_for[dst], size};
+    fold_move_home(s, &src, &dst);
     return (key){tag, src, dst, size};
 }
 
@@ -255,6 +258,16 @@ static void receive_bytes(orr_sim *s, const key *k, clk_call on_received)
         clk_call_now(on_received);
 }
 
+static void receive_late(void *sim, uint64_t token)
+{
+    orr_sim *s = sim;
+    const pair *p = &s->matcher->pairs[token];
+    const clk_call then = p->on_received;
+    fold_touch(s, p->k.dst, true);
+    drop_pair(s->matcher, (uint32_t)token);
+    clk_call_now(then);
+}
+
 static void receive_message(orr_sim *s, const key *k, clk_call on_received)
 {
     struct msg_table *m = s->matcher;
@@ -266,6 +279,9 @@ static void receive_message(orr_sim *s, const key *k, clk_call on_received)
     const uint32_t p = meet(m, &known, false);
     if (p == RUN_NONE) {
         run_no_memory(s);
+    } else if (m->pairs[p].is_arrived && s->lockstep && s->lockstep->symmetry) {
+        m->pairs[p].on_received = on_received;
+        clk_at(s->clock, clk_now(s->clock), receive_late, s, p);
     } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */
         if (m->pairs[p].is_told)
             drop_pair(m, p);
@@ -331,6 +347,11 @@ void orr_net_deliver(orr_sim *s, uint64_t token)
     pair *p = &m->pairs[token];
     const clk_call on_sent = p->on_sent, on_received = p->on_received;
     const bool is_received = p->is_received;
+    if (s->lockstep && s->lockstep->symmetry) {
+        fold_touch(s, p->k.dst, false);
+        if (on_sent.action)
+            fold_touch(s, p->k.src, false);
+    }
     if (is_received)
         drop_pair(m, (uint32_t)token);
     else

@@ -200,8 +200,11 @@ static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
 
 static void start_late(void *npu, uint64_t unused)
 {
+    run_npu *n = npu;
     (void)unused;
-    work_issue(npu);
+    if (n->sim->lockstep)
+        fold_touch(n->sim, n->rank, true);
+    work_issue(n);
 }
 
 static orr_code start(orr_sim *s, orr_error *err)
@@ -272,14 +275,16 @@ static orr_code run_in_lockstep(orr_sim *s, orr_error *err)
         code = run_loop(s, err);
     if (code == ORR_ESTOP)
         return fold_lockstep_spread(s) ? code : orr_no_memory(err);
+    const bool has_lost_order = fold_has_lost_order(s);
     if (!code)
         code = status(s, err);
     if (code || s->finished < s->npu_count) {
-        snprintf(s->fold_why, sizeof s->fold_why, "the run does not come to its end");
+        if (!has_lost_order)
+            snprintf(s->fold_why, sizeof s->fold_why, "the run does not come to its end");
         code = run_build_again(s, false, err);
         return code ? code : run_every_rank(s, err);
     }
-    if (!fold_lockstep_spread(s))
+    if (!fold_lockstep_spread(s) || !fold_spread_links(s))
         return orr_no_memory(err);
     if (s->opt.fold == ORR_SIM_FOLD_VERIFY)
         return verify_fold(s, err);

@@ -7,7 +7,8 @@
 static uint32_t supports(const char *network)
 {
     (void)network;
-    return ORR_RUN_SPANS | ORR_RUN_QUEUES | ORR_RUN_PAIRS | ORR_RUN_LOGGOPS | ORR_RUN_ROWS;
+    return ORR_RUN_SPANS | ORR_RUN_QUEUES | ORR_RUN_PAIRS | ORR_RUN_LOGGOPS | ORR_RUN_ROWS |
+           ORR_RUN_FOLDS;
 }
 
 static orr_code create(orr_run *r, orr_error *err)
@@ -32,6 +33,9 @@ static orr_code create(orr_run *r, orr_error *err)
     opt.has_common_noise = c->has_common_noise;
     opt.noise_seed = c->noise_seed;
     opt.simple_links = c->simple_links;
+    opt.fold = c->fold == ORR_RUN_FOLD_OFF      ? LGS_FOLD_OFF
+               : c->fold == ORR_RUN_FOLD_VERIFY ? LGS_FOLD_VERIFY
+                                                : LGS_FOLD_AUTO;
     opt.inputs = inputs;
     opt.input_count = c->source_count;
     opt.keeps_spans = c->records & ORR_RUN_SPANS;
@@ -73,6 +77,16 @@ static uint32_t ranks(const orr_run *r)
 static uint32_t finished(const orr_run *r)
 {
     return lgs_is_complete(r->is.loggops) ? ranks(r) : 0;
+}
+
+static uint32_t simulated(const orr_run *r)
+{
+    return lgs_simulated(r->is.loggops);
+}
+
+static const char *fold_why(const orr_run *r)
+{
+    return lgs_fold_why(r->is.loggops);
 }
 
 static void rank_at(const orr_run *r, uint32_t rank, orr_run_rank *out)
@@ -159,6 +173,8 @@ const run_engine run_schedule_engine = {
     .stop = stop,
     .ranks = ranks,
     .finished = finished,
+    .simulated = simulated,
+    .fold_why = fold_why,
     .rank_at = rank_at,
     .time = time_of,
     .events = events,

@@ -17,7 +17,7 @@ static uint32_t supports(const char *network)
 {
     const uint32_t all = ORR_RUN_SPANS | ORR_RUN_PHASES | ORR_RUN_SCHEDULE | ORR_RUN_ISSUES |
                          ORR_RUN_LINKS | ORR_RUN_HISTORY | ORR_RUN_SYSTEM | ORR_RUN_PATH |
-                         ORR_RUN_WHAT_IF | ORR_RUN_ROWS | ORR_RUN_REPORT;
+                         ORR_RUN_WHAT_IF | ORR_RUN_ROWS | ORR_RUN_REPORT | ORR_RUN_FOLDS;
     return all | (network && strcmp(network, "packet") == 0 ? ORR_RUN_PACKETS : 0);
 }
 

@@ -7,6 +7,7 @@
  * many run at once is fixed, so "start what fits" never looks far. */
 #include "system.h"
 
+#include "fold/fold.h"
 #include "joint.h"
 #include "match.h"
 #include "run_state.h"
@@ -280,7 +281,7 @@ static sys_membership *join(run_npu *n, const cfg_group *g)
         return NULL;
     }
     n->memberships[n->membership_count++] = m;
-    *m = (sys_membership){.group = g, .next_stream = (uint64_t)g->id * SYS_GROUP_STREAMS};
+    *m = (sys_membership){.group = g, .next_stream = fold_first_stream(n->sim, g)};
     return m;
 }
 

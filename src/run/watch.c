@@ -434,7 +434,8 @@ void watch_joint(orr_sim *s,
 
 static bool is_same(const watch_instance *a, const watch_instance *b)
 {
-    return a->group == b->group && a->stream == b->stream && a->base == b->base;
+    return a->group == b->group && a->stream == b->stream && a->base == b->base &&
+           a->is_counter == b->is_counter;
 }
 
 uint32_t watch_find_instance(struct watch_record *w, const watch_instance *like)
@@ -457,17 +458,26 @@ uint32_t watch_find_instance(struct watch_record *w, const watch_instance *like)
     return (uint32_t)w->instance_count++;
 }
 
-/* The smallest rank among those that differ from this one in these dimensions only. */
-static uint32_t base_of(const run_npu *n, const sys_route *r)
+uint32_t watch_base_of(const orr_sim *s, uint32_t rank, uint32_t along)
 {
-    uint32_t base = n->rank;
-    for (uint32_t k = 0; k < r->count; k++) {
-        const sys_dim *d = r->dims[k];
-        if (d->group)
-            return 0;
-        base -= n->rank / d->offset % d->count * d->offset;
+    uint32_t base = rank, stride = 1;
+    for (uint32_t k = 0; k < s->dims; k++) {
+        if (along & 1u << k)
+            base -= rank / stride % s->net_config.npus[k] * stride;
+        stride *= s->net_config.npus[k];
     }
-    return base;
+    return along == UINT32_MAX ? 0 : base;
+}
+
+static uint32_t dims_along(const orr_sim *s, const sys_route *r)
+{
+    uint32_t along = 0;
+    for (uint32_t k = 0; k < r->count; k++)
+        if (r->dims[k]->group || r->dims[k]->count == s->npu_count)
+            along = UINT32_MAX;
+        else
+            along |= 1u << r->dims[k]->position;
+    return along;
 }
 
 static uint32_t members_of(const run_npu *n, const cfg_group *group, const sys_route *r)
@@ -481,11 +491,12 @@ static uint32_t members_of(const run_npu *n, const cfg_group *group, const sys_r
 }
 
 /* The n-th member of a collective that runs as messages comes: all others wait for the last. */
-static void count_in(run_npu *n, uint32_t place, uint32_t instance, uint32_t members)
+static void count_in(
+    run_npu *n, uint32_t place, uint32_t instance, uint32_t alike, uint32_t members)
 {
     struct watch_record *w = n->sim->watch;
     watch_instance *at = &w->instances[instance];
-    if (++at->come < members) {
+    if ((at->come += alike) < members) {
         uint32_t h = w->free_hold;
         if (h != RUN_NONE)
             w->free_hold = w->holds[h].next;
@@ -521,17 +532,29 @@ static void watch_collective(
     if ((!w->keeps_steps && !counts) || n->sim->code)
         return;
     watch_instance like = {.group = group, .stream = stream, .source = RUN_NONE};
-    if (r)
-        like.base = base_of(n, r);
+    if (r) {
+        like.along = dims_along(n->sim, r);
+        like.base = watch_base_of(n->sim, n->rank, like.along);
+    }
     if (r && (r->kind == ORR_COLL_BROADCAST || r->kind == ORR_COLL_SCATTER))
         like.source = r->root;
-    const uint32_t i = watch_find_instance(w, &like);
-    if (i == RUN_NONE) {
+    const fold_lockstep *l = n->sim->lockstep;
+    watch_instance all = like; /* where ranks stand for others: of all collectives like this one */
+    if (l && l->symmetry) {
+        all.base = l->stands_for[all.base];
+        if (group)
+            all.group = &n->sim->groups.groups[l->like[group - n->sim->groups.groups]];
+        all.is_counter = true;
+    }
+    const uint32_t met = counts ? watch_find_instance(w, &all) : 0;
+    const uint32_t i = w->keeps_steps ? watch_find_instance(w, &like) : 0;
+    if (met == RUN_NONE || i == RUN_NONE) {
         run_no_memory(n->sim);
         return;
     }
     if (counts)
-        count_in(n, place, i, members_of(n, group, r));
+        count_in(n, place, met, l && l->symmetry ? fold_members_like(n, group, r) : 1,
+                 members_of(n, group, r));
     if (!w->keeps_steps || !run_is_recorded(n))
         return;
     const uint32_t step = w->ranks[n->rank].step_of[place];

@@ -31,6 +31,9 @@ typedef struct watch_instance {
     uint32_t source; /* the rank that all data comes from; NONE: every member has some */
     uint32_t come;   /* members that have called it */
     uint32_t held;   /* of those, the last that waits for others (watch_hold); NONE: nobody does */
+    uint32_t
+        along; /* dimensions in which members differ, a bit for each; all: of a group, or of all ranks */
+    bool is_counter; /* no step names it: it counts the members of all that are like it */
 } watch_instance;
 
 /* A member that has called a collective to which others have yet to come. */
@@ -149,6 +152,8 @@ watch_tally *watch_tally_of(run_npu *n, uint32_t place); /* NULL: out of memory 
 bool watch_log_settle(const orr_sim *s);
 /* The collective with these figures, a new one if there is none; NONE: out of memory. */
 uint32_t watch_find_instance(struct watch_record *w, const watch_instance *like);
+/* The smallest rank among those that differ from this one in these dimensions only. */
+uint32_t watch_base_of(const orr_sim *s, uint32_t rank, uint32_t along);
 void watch_add_traffic(orr_sim *s, uint32_t dimension, uint64_t at, uint64_t bytes);
 /* A collective began in so many groups like this one: each member sends so many bytes inside its host and between
  * hosts. */

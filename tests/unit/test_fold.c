@@ -19,7 +19,8 @@ static orr_error err;
 typedef struct drawing {
     uint64_t state;
     uint32_t tp, dp, pp, ranks;
-    bool is_joint;
+    uint32_t apart; /* between the ids of kinds of groups: 1000, and their tags may be mixed up */
+    bool is_joint;  /* no algorithm is named, and the network is fluid */
 } drawing;
 
 static uint32_t below(drawing *d, uint32_t n)
@@ -161,9 +162,9 @@ static orr_set *draw_set(drawing *d)
         const uint32_t size = d->tp * d->dp;
         for (uint32_t r = k * size; r < (k + 1) * size; r++) {
             const int64_t group = k * d->tp + r % d->tp;
-            const int64_t values[] = {
-                1 + r / d->tp, 1001 + group,          5000,
-                2001 + group,  (r + size) % d->ranks, (r + d->ranks - size) % d->ranks};
+            const int64_t values[] = {1 + r / d->tp,         1 + d->apart + group,
+                                      5 * d->apart,          1 + 2 * d->apart + group,
+                                      (r + size) % d->ranks, (r + d->ranks - size) % d->ranks};
             CHECK_OK(orr_set_add_filled(set, index, 0, values, &err), &err);
         }
     }
@@ -177,12 +178,12 @@ static orr_set *draw_set(drawing *d)
     for (uint32_t g = 0; g < 2 * shards; g++) { /* twice, for the twins */
         for (uint32_t i = 0; i < d->dp; i++)
             members[i] = (g % shards / d->tp * d->dp + i) * d->tp + g % d->tp;
-        const uint64_t id = (uint64_t)(g < shards ? 1001 + g : 2001 + g - shards);
+        const uint64_t id = g < shards ? 1 + d->apart + g : 1 + 2 * d->apart + g - shards;
         CHECK_OK(orr_set_add_group(set, id, members, d->dp, &err), &err);
     }
     for (uint32_t i = 0; i < d->ranks; i++)
         members[i] = i;
-    CHECK_OK(orr_set_add_group(set, 5000, members, d->ranks, &err), &err);
+    CHECK_OK(orr_set_add_group(set, 5 * d->apart, members, d->ranks, &err), &err);
     return set;
 }
 
@@ -288,10 +289,12 @@ static void draw_ports(drawing *d)
 }
 
 /* steps: most, in a row. */
-static void try_one(uint64_t number, bool is_joint, uint32_t steps, counts *c)
+static void try_one(uint64_t number, const char *network, uint32_t steps, counts *c)
 {
+    const bool is_joint = strcmp(network, "fluid") == 0;
     drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1, .is_joint = is_joint};
     below(&d, 2);
+    d.apart = strcmp(network, "aware") == 0 && number % 8 ? 90 : 1000;
     d.tp = 1u << below(&d, 3);
     d.dp = 1 + below(&d, 4);
     d.pp = 1 + below(&d, 3);
@@ -305,7 +308,7 @@ static void try_one(uint64_t number, bool is_joint, uint32_t steps, counts *c)
         draw_network(&d);
     orr_sim_options opt = {.system = "sys.json",
                            .network = "net.yml",
-                           .fidelity = is_joint ? "fluid" : "unaware",
+                           .fidelity = network,
                            .set = set,
                            .ranks_file = draw_ranks_file(&d),
                            .queues_per_dim = chance(&d, 20) ? 2 : 1,
@@ -346,7 +349,7 @@ TEST(test_fold__a_folded_run_is_exact)
     if (asked)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
-        try_one(i, false, 1, &c);
+        try_one(i, "unaware", 1, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
     CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
 }
@@ -359,13 +362,27 @@ TEST(test_fold__lock_step_is_exact)
     if (asked)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
-        try_one(i, true, 1, &c);
+        try_one(i, "fluid", 1, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
     CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
 }
 
+/* Messages delay each other: by symmetry of the network. */
+TEST(test_fold__symmetry_is_exact)
+{
+    unsigned long long first = 1, last = 400;
+    const char *asked = getenv("FOLD_SEEDS");
+    counts c = {0};
+    if (asked)
+        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
+    for (unsigned long long i = first; i <= last; i++)
+        try_one(i, "aware", i % 4 ? 1 : 4, &c);
+    fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
+    CHECK(c.folded * 8 > c.whole + c.folded); /* or nothing is tested */
+}
+
 /* The same traces several times in a row: recognised or not, what comes out is what all steps simulated give. */
-static void try_steps(bool is_joint)
+static void try_steps(const char *network)
 {
     unsigned long long first = 1, last = 150;
     const char *asked = getenv("FOLD_SEEDS");
@@ -373,7 +390,7 @@ static void try_steps(bool is_joint)
     if (asked)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
-        try_one(i, is_joint, 9, &c);
+        try_one(i, network, 9, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not end; steady: %u\n", c.folded,
             c.whole, c.stuck, c.steady);
     CHECK(c.steady * 16 > c.whole + c.folded); /* or nothing is tested */
@@ -381,12 +398,12 @@ static void try_steps(bool is_joint)
 
 TEST(test_fold__steps_in_a_row_are_exact)
 {
-    try_steps(false);
+    try_steps("unaware");
 }
 
 TEST(test_fold__steps_in_a_row_are_exact_in_lock_step)
 {
-    try_steps(true);
+    try_steps("fluid");
 }
 
 /* Many ranks, one of which stands for all; nothing else could do this many in the time of a test. */
@@ -436,6 +453,7 @@ int main(void)
         RUN(test_fold__lock_step_is_exact),
         RUN(test_fold__steps_in_a_row_are_exact),
         RUN(test_fold__steps_in_a_row_are_exact_in_lock_step),
+        RUN(test_fold__symmetry_is_exact),
         RUN(test_fold__the_time_does_not_grow_with_ranks),
     };
     return RUN_ALL(tests);

@@ -21,12 +21,17 @@ void net_servers_fini(net_servers *s)
 {
     orr_free(s->links);
     orr_free(s->packets);
+    orr_free(s->touches);
 }
 
 bool net_servers_add(net_servers *s, const net_link *like, uint32_t *index_out)
 {
-    if (s->link_count >= NET_LINK_ARRIVED || !orr_grow(&s->links, &s->link_room, s->link_count + 1))
+    if (s->link_count >= NET_LINK_ARRIVED ||
+        !orr_grow(&s->links, &s->link_room, s->link_count + 1) ||
+        (s->is_folded && !orr_grow(&s->touches, &s->touch_room, s->link_count + 1)))
         return false;
+    if (s->is_folded)
+        s->touches[s->link_count] = (net_touch){.at = UINT64_MAX};
     net_link *l = &s->links[s->link_count];
     *l = *like;
     l->first = l->last = NONE;
@@ -54,6 +59,47 @@ static void drop_packet(net_servers *s, uint32_t p)
 {
     s->packets[p].next = s->free_packet;
     s->free_packet = p;
+}
+
+/* ---- links that stand for others ---- */
+
+enum { BY_SOURCE = 1, BY_LINK = 2, BY_RELEASE = 4 };
+
+bool net_servers_fold(net_servers *s)
+{
+    s->is_folded = true;
+    if (!orr_grow(&s->touches, &s->touch_room, s->link_count + 1))
+        return false;
+    for (size_t i = 0; i < s->link_count; i++)
+        s->touches[i] = (net_touch){.at = UINT64_MAX};
+    return true;
+}
+
+/* Before something happens to a link.  What has the same place as something else in this tick may come before it at one of
+ * the links, and after it at another.  That makes no difference
+ * - between two messages of the rank from which the link leads: their order is that of the rank's own events;
+ * - between a message that comes and the release of the link: either way the message is the last of those that wait, and
+ *   the first of them starts now.  Only the length of the queue in between differs. */
+static void touch(net_servers *s, uint32_t index, unsigned how)
+{
+    if (!s->is_folded)
+        return;
+    const uint64_t now = orr__net_now(s->sim), place = orr__net_place(s->sim);
+    const net_link *l = &s->links[index];
+    net_touch *t = &s->touches[index];
+    if (t->at != now || t->place != place) {
+        *t = (net_touch){.at = now, .place = place, .how = (uint8_t)how};
+        return;
+    }
+    /* Had it come before the release, it would have waited as the last of so many. */
+    const uint32_t before = l->is_busy ? l->waiting + 2 : 1;
+    const bool fits = !(t->how & BY_RELEASE) || before <= l->max_waiting;
+    const bool is_known = how == BY_SOURCE ? !(t->how & BY_LINK) && fits
+                          : how == BY_LINK ? t->how == BY_RELEASE && fits
+                                           : !(t->how & BY_RELEASE) && !t->has_grown;
+    t->how |= (uint8_t)how;
+    if (!is_known)
+        orr__net_lose_order(s->sim);
 }
 
 /* ---- links ---- */
@@ -85,8 +131,11 @@ static void wait_for(net_servers *s, uint32_t index, uint32_t p)
     else
         s->packets[l->last].next = p;
     l->last = p;
-    if (++l->waiting > l->max_waiting)
+    if (++l->waiting > l->max_waiting) {
         l->max_waiting = l->waiting & INT32_MAX;
+        if (s->is_folded)
+            s->touches[index].has_grown = true;
+    }
 }
 
 static void pass(net_servers *s, uint32_t index, uint32_t p)
@@ -102,6 +151,7 @@ static void become_free(void *servers, uint64_t index)
     net_servers *s = servers;
     net_link *l = &s->links[index];
     const uint32_t p = l->first;
+    touch(s, (uint32_t)index, BY_RELEASE);
     l->is_busy = false;
     if (p == NONE)
         return;
@@ -125,6 +175,7 @@ static void arrive(void *servers, uint64_t index)
         drop_packet(s, p);
         orr_net_deliver(s->sim, token);
     } else {
+        touch(s, l, BY_LINK);
         pass(s, l, p);
     }
 }
@@ -145,16 +196,19 @@ orr_code net_servers_send(
             *err = why;
         return why.code;
     }
+    touch(s, l, BY_SOURCE);
     pass(s, l, p);
     return ORR_OK;
 }
 
 void net_servers_report(const net_servers *s,
+                        const uint32_t *order,
                         net_name_link name,
                         orr_net_link_visit visit,
                         void *context)
 {
-    for (size_t i = 0; i < s->link_count; i++) {
+    for (size_t at = 0; at < s->link_count; at++) {
+        const size_t i = order ? order[at] : at;
         const net_link *l = &s->links[i];
         orr_net_link out = {.messages = l->messages,
                             .bytes = l->bytes,

@@ -36,7 +36,15 @@ typedef struct net_packet {
     uint32_t next; /* waiting for the same link, or free */
 } net_packet;
 
-typedef uint32_t (*net_next_link)(void *net, const net_packet *p, orr_error *err);
+/* Where links stand for others (symmetry.h), it moves the packet's destination along with the link. */
+typedef uint32_t (*net_next_link)(void *net, net_packet *p, orr_error *err);
+
+/* What has happened to a link that stands for others, in the last event that did something to it. */
+typedef struct net_touch {
+    uint64_t at, place; /* time, and place in the order of events */
+    uint8_t how;        /* bits */
+    bool has_grown;     /* its queue became longer than ever */
+} net_touch;
 
 typedef struct net_servers {
     orr_net *sim; /* of the last send: one simulation owns this network */
@@ -47,6 +55,9 @@ typedef struct net_servers {
     net_packet *packets;
     size_t packet_count, packet_room;
     uint32_t free_packet;
+    net_touch *touches; /* by link; only where links stand for others */
+    size_t touch_room;
+    bool is_folded;
 } net_servers;
 
 void net_servers_init(net_servers *s, net_next_link next_link, void *net);
@@ -57,9 +68,14 @@ bool net_servers_add(net_servers *s,
 orr_code net_servers_send(
     net_servers *s, orr_net *sim, const orr_message *m, uint64_t hash, orr_error *err);
 
-/* Every link that carried something; name fills in the link's name. */
+/* Links stand for others: what happens to one in one tick must be in an order that is the same for all of them, or make
+ * no difference; else the run is told (orr__net_lose_order).  False: out of memory. */
+bool net_servers_fold(net_servers *s);
+
+/* Every link that carried something, by number, or in this order; name fills in the link's name. */
 typedef void (*net_name_link)(const void *net, uint32_t link, char out[ORR_NET_LINK_NAME]);
 void net_servers_report(const net_servers *s,
+                        const uint32_t *order,
                         net_name_link name,
                         orr_net_link_visit visit,
                         void *context);

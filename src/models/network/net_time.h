@@ -14,6 +14,11 @@ void orr__net_after(orr_net *n,
                     uint64_t argument);
 void orr__net_deliver_after(orr_net *n, uint64_t delay, uint64_t token);
 
+/* For models whose links stand for others: the place of the event that runs in the order of all (clock.h), and the order
+ * of what happens to a link is not known. */
+uint64_t orr__net_place(const orr_net *n);
+void orr__net_lose_order(orr_net *n);
+
 /* What a message between two ranks costs where messages do not delay each other: latency + size / speed. */
 typedef struct net_path {
     double latency_ns, speed; /* bytes per ns */

@@ -93,7 +93,7 @@ static bool has_custom(const orr_sim *s)
 
 /* Messages of a group bear the group's number modulo TAG_PERIOD, and that of the chunk: those of two groups with the
  * same remainder and two ranks in common may be taken for each other. */
-static bool has_ambiguous_groups(orr_sim *s, bool uses_world)
+bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world)
 {
     uint32_t *first = orr_alloc(s->groups.count + 1,
                                 sizeof *first); /* by group: the one before it with its remainder */
@@ -210,7 +210,7 @@ orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
         fold_colour_ranks(s) && fold_find_classes(f, err) &&
         (f->has_given_up || (f->class_at = orr_arena_new(f->arena, f->class_count, size_t)));
     if (ok && !f->has_given_up)
-        f->may_mix_tags = has_ambiguous_groups(s, f->uses_world);
+        f->may_mix_tags = fold_has_ambiguous_groups(s, f->uses_world);
     /* Splits that go on and on cost more than they save. */
     if (ok && !f->has_given_up && f->class_count > s->npu_count / (s->fold_splits > 1 ? 8 : 2))
         fold_give_up(f, "only few ranks are alike");

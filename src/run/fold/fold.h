@@ -40,6 +40,8 @@ typedef struct fold_lockstep {
     uint32_t *size;       /* by rank that is simulated: of its class */
     uint32_t *like;       /* by group: the first one of the same make-up */
     uint32_t classes;
+    struct fold_symmetry
+        *symmetry; /* of a network on which messages delay each other; NULL: fluid */
 } fold_lockstep;
 
 /* *out is NULL where it cannot be done; orr_sim.fold_why says why.  Of the simulation's arena. */
@@ -48,6 +50,26 @@ orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err);
 bool fold_lockstep_spread(orr_sim *s);
 /* Once: the log of steps (watch.h) becomes that of every rank.  False: out of memory. */
 bool fold_lockstep_write_log(const orr_sim *s);
+
+/* ---- symmetry (fold_symmetry.c) ----
+ *
+ * On a network whose links are servers, ranks that it cannot tell apart, and that do the same with each other, are in the
+ * same state as long as the order of events within a tick does not set them apart.  A link stands for all to which the
+ * symmetry moves it. */
+
+orr_code fold_symmetry_create(orr_sim *s, fold_lockstep **out, orr_error *err);
+/* Something happens to this rank, in an event that it scheduled itself or that others did. */
+void fold_touch(orr_sim *s, uint32_t rank, bool is_own);
+bool fold_has_lost_order(const orr_sim *s);
+/* How a message is known, whichever of the ranks that are alike sends it. */
+void fold_move_home(const orr_sim *s, uint32_t *src, uint32_t *dst);
+/* The first number of a group's chunks. */
+uint64_t fold_first_stream(const orr_sim *s, const cfg_group *g);
+/* The number of a chunk in a run of every rank; g NULL: of all ranks. */
+uint64_t fold_stream_of(const orr_sim *s, const cfg_group *g, uint64_t stream);
+/* Of the ranks of a collective, how many this one stands for. */
+uint32_t fold_members_like(const run_npu *n, const cfg_group *g, const sys_route *r);
+bool fold_spread_links(orr_sim *s); /* once it has run; false: out of memory */
 
 /* ---- what the layers call ---- */
 

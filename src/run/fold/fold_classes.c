@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-enum { WORLD = RUN_NONE - 1, MOST_PATHS = 1000 };
+enum { WORLD = FOLD_WORLD, MOST_PATHS = 1000 };
 
 /* ---- what a trace does with others ---- */
 
@@ -508,6 +508,33 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
     orr_free(v.line_sum);
     if (!ok)
         orr_no_memory(err);
+    return ok;
+}
+
+bool fold_find_others(fold_sim *f, fold_others *out)
+{
+    const uint32_t bodies = orr_set_class_count(f->s->set);
+    finder v = {.f = f,
+                .bodies = orr_arena_new(f->arena, bodies, body),
+                .at = orr_arena_new(f->arena, f->s->npu_count, size_t)};
+    *out = (fold_others){.first = v.at,
+                         .count = orr_arena_new(f->arena, bodies, size_t),
+                         .is_group = orr_arena_new(f->arena, bodies, bool *)};
+    bool ok = v.bodies && v.at && out->count && out->is_group;
+    for (uint32_t k = 0; ok && k < bodies; k++) {
+        const body *b = &v.bodies[k];
+        ok = !f->s->graphs[k].t || read_body(f, k, &v.bodies[k]);
+        out->count[k] = b->link_count;
+        ok = ok && (out->is_group[k] = orr_arena_new(f->arena, b->link_count + 1, bool));
+        for (size_t i = 0; ok && i < b->link_count; i++)
+            out->is_group[k][i] = b->links[i].type == ORR_NODE_COMM_COLL;
+    }
+    ok = ok && find_others(&v);
+    out->other = v.other;
+    for (uint32_t k = 0; v.bodies && k < bodies; k++) {
+        orr_free(v.bodies[k].links);
+        orr_free(v.bodies[k].link_of);
+    }
     return ok;
 }
 

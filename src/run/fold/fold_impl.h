@@ -7,6 +7,7 @@
  *     fold_phase.c    phases of collectives: members meet, and all their ends follow from their starts
  *     fold_figures.c  figures of nodes and ranks, one number per member
  *     fold_log.c      the log of steps, class by class, and rank by rank for those who read it
+ *     fold_symmetry.c ranks that the network cannot tell apart: the network aware
  *     fold_lockstep.c classes whose members do everything at the same time: the network fluid
  *     fold_steps.c    several steps in a row, until nothing changes any more
  *     fold_time.c     numbers per member */
@@ -302,6 +303,23 @@ static inline fold_class *fold_class_at(const run_npu *n)
 
 /* ---- classes ---- */
 
+enum { FOLD_WORLD = RUN_NONE - 1 };
+
+/* Whom each rank talks to, in the order of its trace: the index of a group, FOLD_WORLD, or a peer; NONE: nobody.  Ranks of
+ * one body have as many, of the same kinds. */
+typedef struct fold_others {
+    size_t *first;   /* by rank, in other */
+    size_t *count;   /* by class of the set */
+    bool **is_group; /* by class of the set, and place in it */
+    uint32_t *other; /* to be freed */
+} fold_others;
+/* False: out of memory.  It gives up where a group is not known. */
+bool fold_find_others(fold_sim *f, fold_others *out);
+
+/* Messages that are alike bear tags that differ between ranks of a class. */
+bool fold_has_odd_tags(const orr_sim *s);
+/* Messages of two groups may be taken for each other. */
+bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world);
 bool fold_colour_ranks(orr_sim *s); /* orr_sim.fold_colour: false: out of memory */
 bool fold_find_classes(fold_sim *f, orr_error *err);
 fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place);

@@ -38,7 +38,7 @@ static const char *obstacle(const orr_sim *s)
 }
 
 /* Messages are matched by class and tag, so that a tag must be the same for all members. */
-static bool has_odd_messages(const orr_sim *s)
+bool fold_has_odd_tags(const orr_sim *s)
 {
     for (uint32_t k = 0; k < orr_set_class_count(s->set); k++) {
         const uint32_t *tags = s->set->classes[k].slot[ORR_HOLE_COMM_TAG];
@@ -75,7 +75,7 @@ orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err)
 {
     const char *why = obstacle(s);
     *out = NULL;
-    if (!why && has_odd_messages(s))
+    if (!why && fold_has_odd_tags(s))
         why = "messages of ranks that are alike have tags of their own";
     if (why) {
         snprintf(s->fold_why, sizeof s->fold_why, "%s", why);
@@ -126,9 +126,55 @@ static uint32_t own_instance(const orr_sim *s, uint32_t rank, uint32_t place, ui
         return RUN_NONE;
     watch_instance like = w->instances[instance];
     like.group = g;
-    if (g && g->count != s->npu_count)
+    if (s->lockstep->symmetry) {
+        like.stream = fold_stream_of(s, g, like.stream);
+        like.base = watch_base_of(s, rank, like.along);
+    } else if (g && g->count != s->npu_count)
         like.stream = (uint64_t)g->sorted[0] << 32 | (uint32_t)like.stream;
     return watch_find_instance(w, &like);
+}
+
+static watch_phase own_phase(const orr_sim *s, uint32_t rank, uint32_t place, watch_phase phase)
+{
+    const run_npu probe = {.sim = (orr_sim *)s, .rank = rank, .graph = s->npus[rank].graph};
+    const cfg_group *g = NULL;
+    phase.step = s->watch->ranks[rank].step_of[place];
+    if (sys_find_group(&probe, place, &g))
+        phase.stream = fold_stream_of(s, g, phase.stream);
+    return phase;
+}
+
+/* Phases of all ranks, each as the one that stands for it has them. */
+static bool write_phases(const orr_sim *s, const watch_step *old_steps)
+{
+    struct watch_record *w = s->watch;
+    const uint32_t *stands_for = s->lockstep->stands_for;
+    size_t all = 0, at = 0;
+    uint32_t *next =
+        orr_alloc(s->npu_count, sizeof *next); /* by rank: one like it; NONE: the last */
+    for (size_t i = 0; i < w->phase_count; i++)
+        all += s->lockstep->size[old_steps[w->phases[i].step].rank];
+    watch_phase *phases = next && all < RUN_NONE ? orr_alloc(all + 1, sizeof *phases) : NULL;
+    if (!phases) {
+        orr_free(next);
+        return false;
+    }
+    memset(next, 0xff, s->npu_count * sizeof *next);
+    for (uint32_t r = s->npu_count; r-- > 0;)
+        if (stands_for[r] != r) {
+            next[r] = next[stands_for[r]];
+            next[stands_for[r]] = r;
+        }
+    for (size_t i = 0; i < w->phase_count; i++) {
+        const watch_step *step = &old_steps[w->phases[i].step];
+        for (uint32_t r = step->rank; r != RUN_NONE; r = next[r])
+            phases[at++] = own_phase(s, r, step->place, w->phases[i]);
+    }
+    orr_free(next);
+    orr_free(w->phases);
+    w->phases = phases;
+    w->phase_count = w->phase_room = all;
+    return true;
 }
 
 /* Steps of all ranks, rank by rank, each as the one that stands for it has them. */
@@ -164,6 +210,7 @@ bool fold_lockstep_write_log(const orr_sim *s)
             steps[at++] = step;
         }
     }
+    ok = ok && (w->phase_count == 0 || write_phases(s, w->steps));
     if (ok) {
         orr_free(w->steps);
         w->steps = steps;

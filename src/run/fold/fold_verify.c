@@ -22,7 +22,42 @@ struct fold_found {
     watch_instance *instances;
     watch_phase *phases;
     size_t phase_count;
+    uint64_t *uses; /* by rank: WATCH_USES of them, and what was overlapped; NULL: not split */
+    struct fold_links {
+        orr_net_link *links;
+        size_t count, room;
+        bool failed;
+    } links;
 };
+
+enum { USES = WATCH_USES + 1 };
+
+static void keep_link(void *context, const orr_net_link *link)
+{
+    struct fold_links *k = context;
+    if (k->failed || !orr_grow(&k->links, &k->room, k->count + 1))
+        k->failed = true;
+    else
+        k->links[k->count++] = *link;
+}
+
+static uint64_t use_of(const orr_sim *s, uint32_t rank, unsigned use)
+{
+    return use < WATCH_USES ? watch_spent(s, rank, (watch_use)use) : watch_overlapped(s, rank);
+}
+
+/* What goes beyond the figures of fold_figures.c: only runs whose ranks are in lock step have them. */
+static bool keep_uses(struct fold_found *k, const orr_sim *s)
+{
+    if (!s->watch->splits)
+        return true;
+    if (!(k->uses = orr_arena_new(k->arena, (size_t)s->npu_count * USES, uint64_t)))
+        return false;
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        for (unsigned u = 0; u < USES; u++)
+            k->uses[(size_t)r * USES + u] = use_of(s, r, u);
+    return true;
+}
 
 /* The log changes hands. */
 static bool keep_log(struct fold_found *k, const orr_sim *s)
@@ -58,7 +93,7 @@ struct fold_found *fold_keep_found(const orr_sim *s)
         k->busy = orr_arena_new(a, count, uint64_t);
         k->tallies = orr_arena_new(a, s->watch->tally_count, watch_tally);
     }
-    if (!k || !k->ranks || !k->busy || !k->tallies || !keep_log(k, s)) {
+    if (!k || !k->ranks || !k->busy || !k->tallies || !keep_uses(k, s) || !keep_log(k, s)) {
         orr_arena_destroy(a);
         return NULL;
     }
@@ -72,6 +107,7 @@ struct fold_found *fold_keep_found(const orr_sim *s)
     memcpy(k->traffic, s->watch->traffic, sizeof k->traffic);
     k->messages = s->messages;
     k->rounds = orr_sim_steps_of(s);
+    orr_sim_visit_links(s, keep_link, &k->links);
     k->simulated = orr_sim_simulated(s);
     return k;
 }
@@ -83,6 +119,7 @@ void fold_drop_found(struct fold_found *k)
     orr_free(k->steps);
     orr_free(k->instances);
     orr_free(k->phases);
+    orr_free(k->links.links);
     orr_arena_destroy(k->arena);
 }
 
@@ -219,9 +256,50 @@ static orr_code compare_log(const struct fold_found *k, const orr_sim *s, orr_er
     return code ? code : compare_phases(k, s, err);
 }
 
+static orr_code compare_uses(const struct fold_found *k, const orr_sim *s, orr_error *err)
+{
+    for (uint32_t r = 0; k->uses && r < s->npu_count; r++)
+        for (unsigned u = 0; u < USES; u++) {
+            const uint64_t folded = k->uses[(size_t)r * USES + u], each = use_of(s, r, u);
+            char what[64];
+            snprintf(what, sizeof what, "part %u of the time of rank %u", u, r);
+            if (folded != each)
+                return differ(err, what, folded, each);
+        }
+    return ORR_OK;
+}
+
+static orr_code compare_links(const struct fold_found *k, const orr_sim *s, orr_error *err)
+{
+    struct fold_links all = {0};
+    orr_code code = ORR_OK;
+    orr_sim_visit_links(s, keep_link, &all);
+    if (all.failed || k->links.failed)
+        code = orr_no_memory(err);
+    else if (all.count != k->links.count)
+        code = differ(err, "the number of links", k->links.count, all.count);
+    for (size_t i = 0; !code && i < all.count; i++) {
+        const orr_net_link *a = &k->links.links[i], *b = &all.links[i];
+        char what[ORR_NET_LINK_NAME + 32];
+        snprintf(what, sizeof what, "what went over the link %s", b->name);
+        code = strcmp(a->name, b->name) != 0  ? differ(err, "the place of a link", i, i)
+               : a->messages != b->messages   ? differ(err, what, a->messages, b->messages)
+               : a->bytes != b->bytes         ? differ(err, what, a->bytes, b->bytes)
+               : a->busy_ns != b->busy_ns     ? differ(err, what, a->busy_ns, b->busy_ns)
+               : a->max_queue != b->max_queue ? differ(err, what, a->max_queue, b->max_queue)
+                                              : ORR_OK;
+    }
+    orr_free(all.links);
+    return code;
+}
+
 orr_code fold_compare_found(const struct fold_found *k, const orr_sim *s, orr_error *err)
 {
     orr_code code = compare_ranks(k, s, err);
+    if (!code)
+        code = compare_uses(k, s, err);
+    if (!code)
+        code = compare_links(k, s, err);
     if (!code && k->tally_count != s->watch->tally_count)
         code = differ(err, "the number of kinds of nodes", k->tally_count, s->watch->tally_count);
     for (size_t i = 0; !code && i < s->watch->tally_count; i++)

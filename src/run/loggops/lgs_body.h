@@ -64,6 +64,8 @@ LGS_INLINE void lgs_issue(lgs_sim *s, lgs_batch *b, bool is_start, const lgs_rul
             s->has_failed = true;
             return;
         }
+        if (rules->is_folded)
+            lgs_fold_issue(s, e);
         s->queue.events[e] =
             (lgs_event){.time = is_start ? 0 : lgs_issue_time(s, b->host, &b->items[i], rules),
                         .number = s->events++,
@@ -219,6 +221,8 @@ LGS_INLINE bool lgs_on_send(
     ev->node = node | (uint32_t)LGS_MESSAGE;
     ev->time = now + s->opt.o + s->opt.L;
     ev->number = s->events++;
+    if (rules->is_folded)
+        lgs_fold_issue(s, e);
     s->messages++;
     if (!lgs_queue_push(&s->queue, e))
         s->has_failed = true;
@@ -243,9 +247,16 @@ LGS_INLINE uint32_t lgs_search_side(lgs_sim *s, lgs_side side, lgs_key key, uint
 }
 
 /* A send that waited for its receiver is over at `when`: its clocks cannot be behind that. */
-LGS_APART void lgs_end_rendezvous(
-    lgs_sim *s, uint32_t host, uint32_t node, uint8_t cpu, uint8_t nic, uint64_t when)
+LGS_INLINE void lgs_end_rendezvous(lgs_sim *s,
+                                   uint32_t host,
+                                   uint32_t node,
+                                   uint8_t cpu,
+                                   uint8_t nic,
+                                   uint64_t when,
+                                   const lgs_rules *rules)
 {
+    if (rules->is_folded)
+        lgs_fold_touch_host(s, host, false);
     lgs_finish(s, host, node & ~(uint32_t)LGS_MESSAGE, when);
     lgs_raise(lgs_cpu(s, host, cpu), when);
     lgs_raise(lgs_send_nic(s, host, nic), when);
@@ -303,7 +314,7 @@ LGS_INLINE bool lgs_on_recv(lgs_sim *s, uint32_t e, const orr__goal_node *n, con
     /* Not before it was received by the CPU. */
     const uint64_t when = rules->buffers_messages ? lgs_max(now, msg->time) : now;
     if (is_rendezvous)
-        lgs_end_rendezvous(s, msg->host, msg->node, asked->cpu, asked->nic, now);
+        lgs_end_rendezvous(s, msg->host, msg->node, asked->cpu, asked->nic, now, rules);
     if (s->watch && !rules->buffers_messages)
         lgs_watch_late_recv(s, &s->queue.events[e], msg, is_rendezvous);
     if (s->watch)
@@ -350,7 +361,12 @@ LGS_INLINE bool lgs_on_message(
     lgs_sim *s, uint32_t e, const orr__goal_node *n, const lgs_rules *rules, orr_error *err)
 {
     lgs_event *ev = &s->queue.events[e];
-    const uint32_t host = n->peer, from = ev->host;
+    const uint32_t host = rules->is_folded ? net_sym_home(&s->folding->symmetry, n->peer) : n->peer;
+    const uint32_t sender = ev->host;
+    const uint32_t from =
+        rules->is_folded ? net_sym_with(&s->folding->symmetry, n->peer, sender) : sender;
+    if (rules->is_folded)
+        lgs_fold_touch_host(s, host, false);
     uint64_t *cpu = lgs_cpu(s, host, n->cpu), *nic = lgs_recv_nic(s, host, n->nic);
     lgs_busy *g = lgs_busy_group(s, host, n, 2);
     uint64_t free_at = lgs_max(*cpu, *nic), there = 0;
@@ -383,7 +399,7 @@ LGS_INLINE bool lgs_on_message(
     }
     const uint32_t recv = s->queue.events[found].node;
     if (n->size > s->opt.S)
-        lgs_end_rendezvous(s, from, s->queue.events[e].node, n->cpu, n->nic, now);
+        lgs_end_rendezvous(s, sender, s->queue.events[e].node, n->cpu, n->nic, now, rules);
     if (s->watch) {
         lgs_watch_arrival(s, &s->queue.events[e], recv, cpu_bytes, nic_bytes, noise);
         lgs_keep_pair(s, from, s->queue.events[e].node, host, recv);
@@ -402,6 +418,11 @@ LGS_INLINE void lgs_step(lgs_sim *s, uint32_t e, const lgs_rules *rules, orr_err
     bool is_used;
     s->now = ev->time;
     s->batches = 0;
+    if (rules->is_folded) {
+        lgs_fold_begin(s, e);
+        if (!(ev->node & (uint32_t)LGS_MESSAGE))
+            lgs_fold_touch_host(s, ev->host, true);
+    }
     if (ev->node & (uint32_t)LGS_MESSAGE)
         is_used = lgs_on_message(s, e, n, rules, err);
     else if (n->kind == ORR_GOAL_SEND)
@@ -440,6 +461,8 @@ LGS_APART void lgs_start_all(lgs_sim *s, const lgs_rules *rules)
     for (uint32_t host = 0; host < s->hosts && !s->has_failed; host++) {
         const orr__goal_node *nodes = s->nodes + s->ranks[host].first_node;
         const uint32_t ops = orr__goal_ops(s->goal, host);
+        if (rules->is_folded && net_sym_home(&s->folding->symmetry, host) != host)
+            continue;
         s->batches = 0;
         lgs_batch *b = lgs_touch(s, host);
         for (uint32_t i = 0; i < ops; i++) {
@@ -463,6 +486,8 @@ LGS_INLINE orr_code lgs_run_events(lgs_sim *s, const lgs_rules *rules, orr_error
     while (!s->has_failed && !lgs_is_stopped(s) && (e = lgs_queue_pop(&s->queue)) != 0) {
         lgs_look_ahead(s);
         lgs_step(s, e, rules, &inner);
+        if (rules->is_folded && s->folding->has_lost_order)
+            break;
         if (s->opt.prints_progress && rules->after_event)
             rules->after_event(s, s->queue.pending + s->waiting);
         orr_progress_add(&p, 1);

@@ -6,6 +6,7 @@
  *     lgs_body.h                 what happens at an event, compiled once for each set of rules
  *     lgs_queue.h, lgs_match.h   which event is next, who meets whom
  *     lgs_noise.c                interruptions
+ *     lgs_fold.c                 ranks that do the same simulated once
  *     lgs_stall.c                why it stands still
  *
  * What came out is written by src/views/schedule_report.c, from the facts that
@@ -21,6 +22,7 @@
 #include "base/memory/buffer.h"
 #include "lgs_match.h"
 #include "lgs_queue.h"
+#include "models/network/symmetry.h"
 #include "trace/goal_impl.h"
 
 /* An operation that nothing holds back any more. */
@@ -50,6 +52,23 @@ typedef struct lgs_busy {
 struct lgs_noise;
 struct lgs_watch;
 
+/* The last thing that happened to a host that stands for others. */
+typedef struct lgs_fold_touch {
+    uint64_t time, place;
+    bool is_own; /* by an event that the host issued itself */
+} lgs_fold_touch;
+
+/* A run in which hosts stand for others.  The place of an event in the order of all is kept as far as it is the same
+ * however hosts are numbered: what has a smaller place comes first at all of them. */
+typedef struct lgs_folding {
+    net_symmetry symmetry;
+    uint64_t *parents; /* by event: the place of the one that issued it */
+    size_t parent_room;
+    uint64_t place, last_time, last_parent;
+    lgs_fold_touch *touches; /* by host */
+    bool has_lost_order;
+} lgs_folding;
+
 /* Where simulators of LogGOPS differ.  Ours are lgs_own_rules; src/compat/loggopsim has those of
  * two programs. Rules that use lgs_body.h must be constants of the file that includes it: the
  * compiler makes a copy of the engine for each of them, in which nothing is asked any more. */
@@ -68,6 +87,8 @@ typedef struct orr_rules_loggops {
                               * time is lost */
     /* goal.md 3.4: operations released together, where they are equal; NULL: as released */
     bool (*order)(struct lgs_sim *s, lgs_batch *b); /* false: out of memory */
+
+    bool is_folded; /* hosts stand for others (lgs_fold.c) */
 
     /* the object */
     bool keeps_release_times; /* with any number of CPUs (goal.md 3.3) */
@@ -154,6 +175,10 @@ struct lgs_sim {
     uint64_t passed;      /* in earlier calls under a limit */
     atomic_bool must_stop, must_end;
 
+    lgs_folding *folding; /* NULL: every host for itself */
+    uint32_t simulated;
+    char fold_why[160];
+
     void *extra; /* of the rules */
     struct lgs_noise *noise;
     struct lgs_watch *watch; /* NULL: nothing is kept */
@@ -213,6 +238,46 @@ static inline const orr__goal_node *lgs_node(const lgs_sim *s, uint32_t host, ui
 {
     return s->nodes + s->ranks[host].first_node + (node & ~(uint32_t)LGS_MESSAGE);
 }
+
+/* ---- hosts that stand for others (lgs_fold.c) */
+
+/* Something happens to a host.  Two things in one tick must have places that differ, or both come from the host itself,
+ * which issued them in an order. */
+static inline void lgs_fold_touch_host(lgs_sim *s, uint32_t host, bool is_own)
+{
+    lgs_folding *f = s->folding;
+    lgs_fold_touch *t = &f->touches[host];
+    if (t->time == s->now && t->place == f->place && !(t->is_own && is_own))
+        f->has_lost_order = true;
+    *t = (lgs_fold_touch){s->now, f->place, is_own};
+}
+
+/* Before an event. */
+static inline void lgs_fold_begin(lgs_sim *s, uint32_t e)
+{
+    lgs_folding *f = s->folding;
+    if (f->last_time != s->now || f->last_parent != f->parents[e]) {
+        f->last_time = s->now;
+        f->last_parent = f->parents[e];
+        f->place++;
+    }
+}
+
+/* An event is issued by the one that runs. */
+static inline void lgs_fold_issue(lgs_sim *s, uint32_t e)
+{
+    lgs_folding *f = s->folding;
+    if (orr_grow(&f->parents, &f->parent_room, (size_t)e + 1))
+        f->parents[e] = f->place;
+    else
+        s->has_failed = true;
+}
+
+/* Finds out which hosts can stand for others, and runs them.  *is_done: the results are those of all hosts; else nothing
+ * has happened yet. */
+orr_code lgs_run_folded(lgs_sim *s, bool *is_done, orr_error *err);
+/* As before the first event; false: out of memory. */
+bool lgs_begin_anew(lgs_sim *s);
 
 /* ---- parts */
 

@@ -180,6 +180,28 @@ static bool make_parts(lgs_sim *s)
                           s->has_wildcards || s->walks || s->opt.prints_progress);
 }
 
+static void drop_parts(lgs_sim *s)
+{
+    lgs_queue_fini(&s->queue);
+    lgs_match_fini(&s->match);
+    orr_free(s->clocks);
+    orr_free(s->waits);
+    orr_free(s->ready);
+    orr_free(s->finished);
+    orr_free(s->busy);
+    s->clocks = s->ready = s->finished = NULL;
+    s->waits = NULL;
+    s->busy = NULL;
+}
+
+bool lgs_begin_anew(lgs_sim *s)
+{
+    drop_parts(s);
+    s->now = s->events = s->messages = s->finished_count = s->waiting = 0;
+    s->has_failed = s->has_started = false;
+    return make_parts(s);
+}
+
 static orr_code open_extras(lgs_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
@@ -210,6 +232,7 @@ orr_code lgs_create(const orr_goal *g, const lgs_options *opt, lgs_sim **out, or
     s->opt = *opt;
     s->rules = rules;
     s->goal = g;
+    s->simulated = g->rank_count;
     code = make_parts(s) ? open_extras(s, err) : orr_no_memory(err);
     if (code)
         lgs_destroy(s);
@@ -226,13 +249,7 @@ void lgs_destroy(lgs_sim *s)
     if (s->rules->close)
         s->rules->close(s);
     watch_close(s->watch);
-    lgs_queue_fini(&s->queue);
-    lgs_match_fini(&s->match);
-    orr_free(s->clocks);
-    orr_free(s->waits);
-    orr_free(s->ready);
-    orr_free(s->finished);
-    orr_free(s->busy);
+    drop_parts(s);
     orr_free(s->batch[0].items);
     orr_free(s->batch[1].items);
     orr_buf_fini(&s->sort_room);
@@ -286,7 +303,10 @@ orr_code lgs_run(lgs_sim *s, orr_error *err)
     clock_gettime(CLOCK_MONOTONIC, &from);
     if (s->opt.max_events)
         count_events(s, s->opt.max_events > s->passed ? s->opt.max_events - s->passed : 0);
-    const orr_code code = s->rules->run(s, err);
+    bool is_done = false;
+    orr_code code = lgs_run_folded(s, &is_done, err);
+    if (!code && !is_done)
+        code = s->rules->run(s, err);
     const bool is_at_limit = s->is_counting && s->asked > s->most;
     if (s->is_counting)
         s->passed += s->asked - is_at_limit;
@@ -325,6 +345,16 @@ void lgs_stop(lgs_sim *s)
 {
     atomic_store_explicit(&s->must_end, true, memory_order_relaxed);
     atomic_store_explicit(&s->must_stop, true, memory_order_relaxed);
+}
+
+uint32_t lgs_simulated(const lgs_sim *s)
+{
+    return s->simulated;
+}
+
+const char *lgs_fold_why(const lgs_sim *s)
+{
+    return s->fold_why;
 }
 
 uint64_t lgs_events(const lgs_sim *s)

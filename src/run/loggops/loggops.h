@@ -25,6 +25,8 @@ typedef struct lgs_input {
     orr_str path; /* as given; "-": standard input, which has no hash */
 } lgs_input;
 
+typedef enum lgs_fold { LGS_FOLD_AUTO, LGS_FOLD_OFF, LGS_FOLD_VERIFY } lgs_fold;
+
 typedef struct lgs_options {
     const struct orr_rules_loggops *rules; /* of another program (lab/compat.h); NULL: ours */
     uint64_t L, o, g, O;
@@ -36,6 +38,9 @@ typedef struct lgs_options {
     uint64_t noise_seed;   /* where in the file a rank starts */
     const char
         *simple_links; /* LGS2023: a network of links that messages share, in the DOT language */
+
+    lgs_fold
+        fold; /* ranks that do the same are simulated once; by our own rules only (lgs_fold.c) */
 
     const lgs_input *inputs; /* must stay; noise and links are known from above */
     size_t input_count;
@@ -63,6 +68,9 @@ orr_code lgs_step_once(lgs_sim *s, orr_error *err) ORR_MUST_CHECK;
 bool lgs_is_complete(const lgs_sim *s); /* all operations are over */
 void lgs_stop(lgs_sim *s);              /* soon, with ORR_ESTOP; safe in a signal handler */
 void lgs_destroy(lgs_sim *s);           /* NULL is fine */
+
+uint32_t lgs_simulated(const lgs_sim *s);   /* ranks, the others did the same */
+const char *lgs_fold_why(const lgs_sim *s); /* why not fewer; "": there is nothing to say */
 
 uint64_t lgs_events(const lgs_sim *s); /* operations that could start, and messages */
 uint64_t lgs_messages(const lgs_sim *s);

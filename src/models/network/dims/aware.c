@@ -7,6 +7,8 @@
  * rank to the next rank or up to the switch, 2 * rank + 1 to the rank before or down from the
  * switch.  Those of fully connected groups, one for each pair of ranks, are made when first
  * used. */
+#include "aware.h"
+
 #include "models/network/net_table.h"
 
 #include "base/memory/map.h"
@@ -14,6 +16,7 @@
 #include "models/network/product.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 typedef struct aware {
     net_servers servers;
@@ -21,6 +24,8 @@ typedef struct aware {
     double speed[ORR_NET_DIMS], latency[ORR_NET_DIMS];
     uint32_t first_link[ORR_NET_DIMS]; /* of rings and switches */
     orr_map *pairs;                    /* fully connected: key of a pair -> link */
+    uint32_t made_later;               /* the first of those */
+    const net_symmetry *symmetry;      /* NULL: every link for itself */
 } aware;
 
 static void aware_destroy(void *net)
@@ -107,26 +112,36 @@ static bool add_links(aware *a)
 
 /* ---- routes ---- */
 
-static uint32_t next_link(void *net, const net_packet *p, orr_error *err)
+/* Where links stand for others: that of this rank at home, and the packet goes on from there. */
+static uint32_t move_home(const aware *a, net_packet *p, uint32_t rank)
+{
+    if (!a->symmetry)
+        return rank;
+    p->m.dst = net_sym_with(a->symmetry, rank, p->m.dst);
+    return net_sym_home(a->symmetry, rank);
+}
+
+static uint32_t next_link(void *net, net_packet *p, orr_error *err)
 {
     aware *a = net;
     const net_product *s = &a->shape;
-    const uint32_t at = p->at, dst = p->m.dst;
+    uint32_t at = p->at;
     if (at >= s->ranks) {
         const uint32_t k = net_product_switch_dim(s, at);
-        const uint32_t to = net_product_member(s, k, at, net_product_coordinate(s, k, dst));
-        return a->first_link[k] + 2 * to + 1;
+        const uint32_t to = net_product_member(s, k, at, net_product_coordinate(s, k, p->m.dst));
+        return a->first_link[k] + 2 * move_home(a, p, to) + 1;
     }
-    if (at == dst)
+    if (at == p->m.dst)
         return NET_LINK_ARRIVED;
+    at = move_home(a, p, at);
     uint32_t k = 0;
-    while (net_product_coordinate(s, k, at) == net_product_coordinate(s, k, dst))
+    while (net_product_coordinate(s, k, at) == net_product_coordinate(s, k, p->m.dst))
         k++;
     if (s->shape[k] == ORR_NET_SWITCH)
         return a->first_link[k] + 2 * at;
     if (s->shape[k] == ORR_NET_RING)
-        return a->first_link[k] + 2 * at + !net_product_is_clockwise(s, k, at, dst);
-    const uint32_t c = net_product_coordinate(s, k, dst);
+        return a->first_link[k] + 2 * at + !net_product_is_clockwise(s, k, at, p->m.dst);
+    const uint32_t c = net_product_coordinate(s, k, p->m.dst);
     return pair_link(a, k, at, net_product_neighbour(s, k, at, c), err);
 }
 
@@ -151,7 +166,9 @@ static orr_code aware_create(const orr_net_config *cfg, void **out, orr_error *e
         a->speed[k] = net_link_speed(cfg->bandwidth[k]);
         a->latency[k] = cfg->latency_ns[k];
     }
-    if (!add_links(a)) {
+    const bool ok = add_links(a);
+    a->made_later = (uint32_t)a->servers.link_count;
+    if (!ok) {
         aware_destroy(a);
         return orr_no_memory(err);
     }
@@ -168,10 +185,85 @@ static void name_link(const void *net, uint32_t link, char out[ORR_NET_LINK_NAME
     snprintf(out, ORR_NET_LINK_NAME, "%s -> %s", from, to);
 }
 
+/* Links of fully connected groups are numbered as they are first used; here they come by rank, after the others. */
+static int by_ends(const void *x, const void *y, void *net)
+{
+    const aware *a = net;
+    const uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
+    const net_link *l = &a->servers.links[i], *m = &a->servers.links[k];
+    const bool is_pair = i >= a->made_later, is_other_pair = k >= a->made_later;
+    if (!is_pair || !is_other_pair)
+        return i < k ? -1 : i > k;
+    return l->from != m->from ? (l->from < m->from ? -1 : 1) : l->to < m->to ? -1 : l->to > m->to;
+}
+
 static void aware_report(const void *net, orr_net_link_visit visit, void *context)
 {
     const aware *a = net;
-    net_servers_report(&a->servers, name_link, visit, context);
+    uint32_t *order = NULL;
+    if (a->pairs && (order = orr_alloc(a->servers.link_count, sizeof *order))) {
+        for (uint32_t i = 0; i < a->servers.link_count; i++)
+            order[i] = i;
+        qsort_r(order, a->servers.link_count, sizeof *order, by_ends, (void *)a);
+    }
+    net_servers_report(&a->servers, order, name_link, visit, context);
+    orr_free(order);
+}
+
+/* ---- links that stand for others ---- */
+
+bool orr__aware_fold(void *net, const net_symmetry *symmetry)
+{
+    aware *a = net;
+    a->symmetry = symmetry;
+    return net_servers_fold(&a->servers);
+}
+
+static void copy_figures(aware *a, uint32_t from, uint32_t to)
+{
+    const net_link *x = &a->servers.links[from];
+    net_link *y = &a->servers.links[to];
+    y->messages = x->messages;
+    y->bytes = x->bytes;
+    y->busy = x->busy;
+    y->max_waiting = x->max_waiting;
+}
+
+/* Links of fully connected groups were made for ranks at home only. */
+static bool spread_pairs(aware *a)
+{
+    const size_t known = a->servers.link_count;
+    orr_error unused;
+    for (uint32_t i = a->made_later; i < known; i++) {
+        const net_link l = a->servers.links[i];
+        uint32_t k = 0;
+        while (net_product_coordinate(&a->shape, k, l.from) ==
+               net_product_coordinate(&a->shape, k, l.to))
+            k++;
+        for (uint32_t r = 0; r < a->shape.ranks; r++) {
+            if (r == l.from || net_sym_home(a->symmetry, r) != l.from)
+                continue;
+            const uint32_t to = net_sym_back(a->symmetry, r, l.to);
+            const uint32_t twin = pair_link(a, k, r, to, &unused);
+            if (twin == NET_LINK_NONE)
+                return false;
+            copy_figures(a, i, twin);
+        }
+    }
+    return true;
+}
+
+bool orr__aware_spread(void *net)
+{
+    aware *a = net;
+    for (uint32_t k = 0; k < a->shape.dims; k++)
+        for (uint32_t r = 0; r < a->shape.ranks && a->shape.shape[k] != ORR_NET_FULLY_CONNECTED;
+             r++) {
+            const uint32_t home = a->first_link[k] + 2 * net_sym_home(a->symmetry, r);
+            copy_figures(a, home, a->first_link[k] + 2 * r);
+            copy_figures(a, home + 1, a->first_link[k] + 2 * r + 1);
+        }
+    return !a->pairs || spread_pairs(a);
 }
 
 const orr_net_ops orr__net_aware = {

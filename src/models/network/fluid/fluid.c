@@ -25,6 +25,7 @@ typedef struct resource {
     uint32_t first;                      /* place of a flow on it */
     uint32_t flows, most_flows, counted; /* counted: flows that are part of the figures */
     uint64_t flows_ever, busy, busy_since;
+    uint64_t changed_at; /* flows came or went; most_flows counts those that stayed until then */
     /* while rates are worked out */
     double left, share;
     uint32_t mark;
@@ -231,6 +232,14 @@ static bool take_places(fluid *f, fluid_use *u, uint32_t *out)
     return true;
 }
 
+/* Flows that come and go in one tick do so in any order: only those count that were there for a while. */
+static void change_flows(resource *r, uint64_t now)
+{
+    if (r->changed_at != now && r->counted && r->flows > r->most_flows)
+        r->most_flows = r->flows;
+    r->changed_at = now;
+}
+
 static void join(fluid *f, uint32_t index)
 {
     const flow *w = &f->flows[index];
@@ -244,14 +253,13 @@ static void join(fluid *f, uint32_t index)
             f->places[r->first].previous = w->places + i;
         r->first = w->places + i;
         r->wish += part->share * w->most;
+        change_flows(r, now);
         r->flows++;
         if (!w->is_counted)
             continue;
         if (r->counted++ == 0)
             r->busy_since = now;
         r->flows_ever++;
-        if (r->flows > r->most_flows)
-            r->most_flows = r->flows;
     }
 }
 
@@ -268,6 +276,7 @@ static void leave(fluid *f, const flow *w)
             f->places[p->previous].next = p->next;
         if (p->next != NONE)
             f->places[p->next].previous = p->previous;
+        change_flows(r, now);
         if (w->is_counted) {
             r->bytes += part->share * w->bytes;
             if (--r->counted == 0)

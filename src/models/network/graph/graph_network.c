@@ -30,7 +30,7 @@ static void graph_destroy(void *net)
     orr_free(g);
 }
 
-static uint32_t next_link(void *net, const net_packet *p, orr_error *err)
+static uint32_t next_link(void *net, net_packet *p, orr_error *err)
 {
     graph *g = net;
     const uint32_t link = orr__routes_next(g->routes, p->at, p->m.dst, p->hash, err);
@@ -92,7 +92,7 @@ static void name_link(const void *net, uint32_t link, char out[ORR_NET_LINK_NAME
 static void graph_report(const void *net, orr_net_link_visit visit, void *context)
 {
     const graph *g = net;
-    net_servers_report(&g->servers, name_link, visit, context);
+    net_servers_report(&g->servers, NULL, name_link, visit, context);
 }
 
 const orr_net_ops orr__net_graph = {

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* symmetry.h - ranks that a network cannot tell apart, because it looks the same from each of them.
+ *
+ * A rank's number is taken apart into digits: rank / stride % radix.  The symmetry moves the ranks by adding to some of
+ * these digits, modulo the radix or bit by bit.  Whatever happens at a rank or a link then happens at all to which it can
+ * be moved, so only one is simulated: the one whose digits are 0, its *home*. */
+#ifndef ORR_MODELS_SYMMETRY_H
+#define ORR_MODELS_SYMMETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { NET_SYM_DIGITS = 64 };
+
+typedef struct net_digit {
+    uint32_t stride, radix;
+    bool is_xor; /* added bit by bit; else modulo the radix */
+} net_digit;
+
+typedef struct net_symmetry {
+    net_digit digits[NET_SYM_DIGITS];
+    uint32_t count;
+} net_symmetry;
+
+static inline uint32_t net_digit_of(const net_digit *d, uint32_t rank)
+{
+    return rank / d->stride % d->radix;
+}
+
+/* The rank with `by` more in this digit; by: below the radix. */
+static inline uint32_t net_digit_add(const net_digit *d, uint32_t rank, uint32_t by)
+{
+    const uint32_t old = net_digit_of(d, rank), sum = old + by;
+    const uint32_t now = d->is_xor ? old ^ by : sum >= d->radix ? sum - d->radix : sum;
+    return rank + (now - old) * d->stride;
+}
+
+static inline uint32_t net_digit_opposite(const net_digit *d, uint32_t by)
+{
+    return d->is_xor || by == 0 ? by : d->radix - by;
+}
+
+/* Finds the digits of n places, those with `stride` between them, from the innermost outwards, each as large as it can be.
+ * is_ring: the places can only be turned all together; else each could be where any other is.  holds: nothing changes when
+ * ranks are moved by this digit. */
+typedef bool (*net_sym_holds)(void *context, const net_digit *d);
+void net_sym_find(
+    net_symmetry *s, uint32_t stride, uint32_t n, bool is_ring, net_sym_holds holds, void *context);
+
+/* Where `rank` goes when `other` goes home. */
+static inline uint32_t net_sym_with(const net_symmetry *s, uint32_t other, uint32_t rank)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const net_digit *d = &s->digits[i];
+        rank = net_digit_add(d, rank, net_digit_opposite(d, net_digit_of(d, other)));
+    }
+    return rank;
+}
+
+static inline uint32_t net_sym_home(const net_symmetry *s, uint32_t rank)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        rank -= net_digit_of(&s->digits[i], rank) * s->digits[i].stride;
+    return rank;
+}
+
+/* Where `rank` goes when the home of `other` goes to it. */
+static inline uint32_t net_sym_back(const net_symmetry *s, uint32_t other, uint32_t rank)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        rank = net_digit_add(&s->digits[i], rank, net_digit_of(&s->digits[i], other));
+    return rank;
+}
+
+#endif

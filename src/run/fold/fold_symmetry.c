@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_symmetry.c - ranks that neither the network nor the job tells apart (docs/design/folding.md, "Symmetry").
+ *
+ * A symmetry moves ranks: by digits of their numbers (models/network/symmetry.h), each within one dimension.  It must
+ * leave everything as it is: the links (every place of a switch or a fully connected dimension is like any other; rings
+ * are turned), traces and speeds, who sends to whom, and who comes after whom in the algorithms of collectives.  Digits
+ * are tried one by one, the largest first; each that holds is taken.
+ *
+ * Ranks at home are simulated by the clock, and so are their links.  All others are then in the same state, but for what
+ * depends on the order of events within one tick: ranks are numbered, and the symmetry changes the numbers.  So
+ * the clock keeps places (clock.h), and whatever happens twice in a tick to a link or a rank must have an order that
+ * follows from its own past.  Where it does not, every rank is simulated. */
+#include "fold_impl.h"
+
+#include "models/network/dims/aware.h"
+#include "models/network/net_table.h"
+#include "models/network/net_time.h"
+
+#include <stdio.h>
+
+typedef struct rank_touch {
+    uint64_t at, place;
+    bool is_own;
+} rank_touch;
+
+struct fold_symmetry {
+    net_symmetry digits;
+    rank_touch *touches; /* by rank */
+    uint32_t *number;    /* by group: of its likes, from 1 */
+    bool has_lost_order;
+};
+
+/* ---- may it be folded? ---- */
+
+static unsigned kinds_of(const orr_sim *s)
+{
+    unsigned kinds = 0;
+    for (uint32_t k = 0; k < orr_set_class_count(s->set); k++) {
+        const work_graph *g = &s->graphs[k];
+        for (uint32_t p = 0; g->t && p < g->count; p++) {
+            const orr_columns *c = &g->t->columns;
+            if (c->type[g->node[p]] != ORR_NODE_COMM_COLL)
+                continue;
+            const int kind = work_kind_of(c->comm_type ? c->comm_type[g->node[p]] : -1, s->rules);
+            kinds |= kind < 0 ? COLL_ROOTED : ORR_COLL_BIT(kind);
+        }
+    }
+    return kinds;
+}
+
+static const char *obstacle(const orr_sim *s, unsigned kinds)
+{
+    bool has_custom = s->system.custom_by_node || s->opt.plans;
+    for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
+        has_custom = has_custom || s->system.custom[k];
+    const struct {
+        bool is_there;
+        const char *what;
+    } all[] = {
+        {s->opt.fold == ORR_SIM_FOLD_OFF, "it was switched off"},
+        {s->rules != &run_rules_ours, "the rules of another program apply"},
+        {s->opt.records_goal || s->opt.trace_log || s->system.trace_enabled || s->opt.logging,
+         "every message or node is recorded"},
+        {s->system.track_local_mem, "local memory is tracked"},
+        {s->opt.rendezvous, "messages wait for their receivers (rendezvous)"},
+        {s->system.shared_bus, "messages share a bus"},
+        {s->system.is_agreed || s->system.inter != CFG_ASCENDING,
+         "chunks are scheduled across ranks"},
+        {has_custom, "collectives have algorithms of their own"},
+        {kinds & COLL_ROOTED, "collectives have a root"},
+        {s->memory.type > CFG_MEM_PER_NPU, "ranks share memory servers"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].is_there)
+            return all[i].what;
+    return fold_has_odd_tags(s) ? "messages of ranks that are alike have tags of their own" : NULL;
+}
+
+/* ---- does a move leave everything as it is? ---- */
+
+/* How the places of a collective's members may change without its messages changing: all by as many, or by the same
+ * bits. */
+enum { BY_TURN = 1, BY_BITS = 2, NEVER = 4 };
+
+typedef struct move {
+    const net_digit *digit;
+    uint32_t by;
+} move;
+
+typedef struct search {
+    fold_sim *f;
+    fold_others others;
+    unsigned kinds;
+    uint32_t *image; /* by group: to which the move takes it; NONE: not seen */
+    uint32_t *like;  /* by group: one that it was moved to, or itself */
+    net_symmetry *out;
+} search;
+
+static uint32_t moved(move m, uint32_t rank)
+{
+    return net_digit_add(m.digit, rank, m.by);
+}
+
+static unsigned demands_of(const orr_coll_ops *ops)
+{
+    return ops == &coll_ring || ops == &coll_direct ? BY_TURN
+           : ops == &coll_halving_doubling          ? BY_BITS
+                                                    : NEVER;
+}
+
+static bool meets(unsigned demands, uint32_t from, uint32_t to, uint32_t first, uint32_t count)
+{
+    return !(demands & NEVER) && (!(demands & BY_TURN) || to == (from + first) % count) &&
+           (!(demands & BY_BITS) || to == (from ^ first));
+}
+
+/* The move takes this group to that one, each member to one that does the same there. */
+static bool takes_group(search *v, move m, uint32_t from, uint32_t to)
+{
+    const orr_sim *s = v->f->s;
+    const cfg_group *a = &s->groups.groups[from], *b = &s->groups.groups[to];
+    unsigned demands = 0;
+    if (v->image[from] != RUN_NONE)
+        return v->image[from] == to;
+    if (a->count != b->count)
+        return false;
+    for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
+        if (v->kinds & ORR_COLL_BIT(k))
+            demands |= demands_of(sys_group_dim(s, a, (orr_collective)k)->ops);
+    const uint32_t first = cfg_group_index(b, moved(m, a->members[0]));
+    for (uint32_t i = 0; i < a->count; i++) {
+        const uint32_t at = cfg_group_index(b, moved(m, a->members[i]));
+        if (at == RUN_NONE || !meets(demands, i, at, first, a->count))
+            return false;
+    }
+    v->image[from] = to;
+    return true;
+}
+
+/* Collectives of all ranks go along lines: each is taken to a line. */
+static bool takes_lines(const search *v, move m, const sys_dim *d)
+{
+    const uint32_t ranks = v->f->s->npu_count, last = d->count - 1;
+    for (uint32_t r = 0; r < ranks; r++) {
+        const uint32_t at = r / d->offset % d->count, first = r - at * d->offset;
+        const uint32_t to = moved(m, r), first_to = moved(m, first);
+        const uint32_t i = to / d->offset % d->count, turn = first_to / d->offset % d->count;
+        if (first + last * d->offset >= ranks ||
+            to - i * d->offset != first_to - turn * d->offset ||
+            !meets(demands_of(d->ops), at, i, turn, d->count))
+            return false;
+    }
+    return true;
+}
+
+static bool takes_world(const search *v, move m)
+{
+    const orr_sim *s = v->f->s;
+    for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
+        for (uint32_t i = 0; (v->kinds & ORR_COLL_BIT(k)) && i < s->plans[k].count; i++)
+            if (s->plans[k].dims[i].count > 1 && !takes_lines(v, m, &s->plans[k].dims[i]))
+                return false;
+    return true;
+}
+
+static bool takes_rank(search *v, move m, uint32_t r, bool *has_world)
+{
+    const orr_sim *s = v->f->s;
+    const uint32_t to = moved(m, r), k = orr_set_class_of(s->set, r);
+    const uint32_t *a = v->others.other + v->others.first[r];
+    const uint32_t *b = v->others.other + v->others.first[to];
+    if (s->fold_colour[r] != s->fold_colour[to] || orr_set_class_of(s->set, to) != k)
+        return false;
+    for (size_t i = 0; i < v->others.count[k]; i++) {
+        const bool is_group = v->others.is_group[k][i];
+        if (a[i] >= FOLD_WORLD || b[i] >= FOLD_WORLD) {
+            *has_world = *has_world || a[i] == FOLD_WORLD;
+            if (a[i] != b[i])
+                return false;
+        } else if (is_group ? !takes_group(v, m, a[i], b[i]) : b[i] != moved(m, a[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool takes_all(search *v, move m)
+{
+    bool has_world = false;
+    for (size_t i = 0; i < v->f->s->groups.count; i++)
+        v->image[i] = RUN_NONE;
+    for (uint32_t r = 0; r < v->f->s->npu_count; r++)
+        if (!takes_rank(v, m, r, &has_world))
+            return false;
+    return !has_world || takes_world(v, m);
+}
+
+/* ---- digits ---- */
+
+static uint32_t first_like(uint32_t *like, uint32_t i)
+{
+    while (like[i] != i)
+        i = like[i] = like[like[i]];
+    return i;
+}
+
+/* Groups that the last move took to each other are alike. */
+static void join_likes(search *v)
+{
+    for (uint32_t i = 0; i < v->f->s->groups.count; i++) {
+        if (v->image[i] == RUN_NONE)
+            continue;
+        const uint32_t a = first_like(v->like, i), b = first_like(v->like, v->image[i]);
+        v->like[a > b ? a : b] = a > b ? b : a;
+    }
+}
+
+static bool passes(search *v, const net_digit *d, bool keeps)
+{
+    for (uint32_t by = 1; by < d->radix; by *= 2) {
+        if (!takes_all(v, (move){d, by}))
+            return false;
+        if (keeps)
+            join_likes(v);
+        if (!d->is_xor)
+            break;
+    }
+    return true;
+}
+
+static bool holds(void *context, const net_digit *d)
+{
+    return passes(context, d, false) && passes(context, d, true);
+}
+
+static void find_digits(search *v)
+{
+    const orr_net_config *c = &v->f->s->net_config;
+    uint32_t stride = 1;
+    for (uint32_t k = 0; k < c->dims; k++) {
+        net_sym_find(v->out, stride, c->npus[k], c->shape[k] == ORR_NET_RING, holds, v);
+        stride *= c->npus[k];
+    }
+}
+
+/* ---- life ---- */
+
+/* A rank with two groups that are alike could not tell their messages apart. */
+static bool has_twins(const search *v, const uint32_t *like)
+{
+    const orr_sim *s = v->f->s;
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        const uint32_t k = orr_set_class_of(s->set, r);
+        const uint32_t *a = v->others.other + v->others.first[r];
+        for (size_t i = 0; i < v->others.count[k]; i++)
+            for (size_t j = 0; j < i; j++)
+                if (v->others.is_group[k][i] && v->others.is_group[k][j] && a[i] < FOLD_WORLD &&
+                    a[j] < FOLD_WORLD && a[i] != a[j] && like[a[i]] == like[a[j]])
+                    return true;
+    }
+    return false;
+}
+
+static bool make(search *v, fold_lockstep *l, struct fold_symmetry *y)
+{
+    orr_sim *s = v->f->s;
+    uint32_t numbers = 0;
+    *l = (fold_lockstep){.stands_for = orr_arena_new(s->arena, s->npu_count, uint32_t),
+                         .size = orr_arena_new(s->arena, s->npu_count, uint32_t),
+                         .like = orr_arena_new(s->arena, s->groups.count + 1, uint32_t),
+                         .symmetry = y};
+    y->touches = orr_arena_new(s->arena, s->npu_count, rank_touch);
+    y->number = orr_arena_new(s->arena, s->groups.count + 1, uint32_t);
+    if (!l->stands_for || !l->size || !l->like || !y->touches || !y->number)
+        return false;
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        l->stands_for[r] = net_sym_home(&y->digits, r);
+        l->classes += l->size[l->stands_for[r]]++ == 0;
+        y->touches[r].at = UINT64_MAX;
+    }
+    for (uint32_t i = 0; i < s->groups.count; i++) {
+        l->like[i] = first_like(v->like, i);
+        y->number[i] = l->like[i] == i ? ++numbers : y->number[l->like[i]];
+    }
+    if (numbers >= MSG_TAG_SPACE / SYS_GROUP_STREAMS)
+        fold_give_up(v->f, "there are too many different groups");
+    else if (has_twins(v, l->like))
+        fold_give_up(v->f, "a rank has two groups that are alike");
+    else if (l->classes > s->npu_count / 2)
+        fold_give_up(v->f, "only few ranks are alike");
+    return true;
+}
+
+static void heard_timer(void *sim, uint32_t owner)
+{
+    fold_touch(sim, owner, true);
+}
+
+orr_code fold_symmetry_create(orr_sim *s, fold_lockstep **out, orr_error *err)
+{
+    const unsigned kinds = kinds_of(s);
+    const char *why = obstacle(s, kinds);
+    *out = NULL;
+    if (why) {
+        snprintf(s->fold_why, sizeof s->fold_why, "%s", why);
+        return ORR_OK;
+    }
+    fold_sim f = {.s = s, .arena = orr_arena_create()};
+    fold_lockstep *l = orr_arena_new(s->arena, 1, fold_lockstep);
+    struct fold_symmetry *y = orr_arena_new(s->arena, 1, struct fold_symmetry);
+    search v = {.f = &f, .kinds = kinds, .out = y ? &y->digits : NULL};
+    bool ok = f.arena && l && y && fold_colour_ranks(s) && fold_find_others(&f, &v.others);
+    if (ok) {
+        v.image = orr_arena_new(f.arena, s->groups.count + 1, uint32_t);
+        v.like = orr_arena_new(f.arena, s->groups.count + 1, uint32_t);
+        ok = v.image && v.like;
+    }
+    for (uint32_t i = 0; ok && i < s->groups.count; i++)
+        v.like[i] = i;
+    if (ok && !f.has_given_up && fold_has_ambiguous_groups(s, f.uses_world))
+        fold_give_up(&f, "messages of two groups may be taken for each other");
+    if (ok && !s->code && !f.has_given_up) {
+        find_digits(&v);
+        ok = make(&v, l, y);
+    }
+    if (ok && !s->code && !f.has_given_up) {
+        ok = orr__aware_fold(s->net, &y->digits);
+        clk_keep_places(s->clock, heard_timer, s);
+        *out = l;
+    }
+    orr_free(v.others.other);
+    orr_arena_destroy(f.arena);
+    return ok && !s->code ? ORR_OK : orr_no_memory(err);
+}
+
+/* ---- the order of events ---- */
+
+uint64_t orr__net_place(const orr_net *n)
+{
+    return clk_place(n->clock);
+}
+
+void orr__net_lose_order(orr_net *n)
+{
+    if (!n->lockstep->symmetry->has_lost_order)
+        snprintf(n->fold_why, sizeof n->fold_why,
+                 "at %llu ns the order of two events of one tick is not the same for all ranks",
+                 (unsigned long long)clk_now(n->clock));
+    n->lockstep->symmetry->has_lost_order = true;
+    clk_stop(n->clock);
+}
+
+bool fold_has_lost_order(const orr_sim *s)
+{
+    return s->lockstep && s->lockstep->symmetry && s->lockstep->symmetry->has_lost_order;
+}
+
+/* Events that a rank schedules itself are in the order in which it scheduled them. */
+void fold_touch(orr_sim *s, uint32_t rank, bool is_own)
+{
+    if (!s->lockstep->symmetry)
+        return;
+    rank_touch *t = &s->lockstep->symmetry->touches[s->lockstep->stands_for[rank]];
+    const rank_touch now = {clk_now(s->clock), clk_place(s->clock), is_own};
+    if (t->at == now.at && t->place == now.place && !(t->is_own && is_own))
+        orr__net_lose_order(s);
+    *t = now;
+}
+
+/* ---- what is like what ---- */
+
+void fold_move_home(const orr_sim *s, uint32_t *src, uint32_t *dst)
+{
+    const net_symmetry *y = &s->lockstep->symmetry->digits;
+    *dst = net_sym_with(y, *src, *dst);
+    *src = net_sym_home(y, *src);
+}
+
+uint64_t fold_first_stream(const orr_sim *s, const cfg_group *g)
+{
+    if (s->lockstep && s->lockstep->symmetry)
+        return (uint64_t)s->lockstep->symmetry->number[g - s->groups.groups] * SYS_GROUP_STREAMS;
+    return (uint64_t)g->id * SYS_GROUP_STREAMS;
+}
+
+uint64_t fold_stream_of(const orr_sim *s, const cfg_group *g, uint64_t stream)
+{
+    return g ? stream - fold_first_stream(s, g) + (uint64_t)g->id * SYS_GROUP_STREAMS : stream;
+}
+
+uint32_t fold_members_like(const run_npu *n, const cfg_group *g, const sys_route *r)
+{
+    const orr_sim *s = n->sim;
+    const net_symmetry *y = &s->lockstep->symmetry->digits;
+    uint32_t count = g ? 0 : 1;
+    for (uint32_t i = 0; g && i < g->count; i++)
+        count += s->lockstep->stands_for[g->members[i]] == n->rank;
+    for (uint32_t i = 0; !g && i < y->count; i++)
+        for (uint32_t k = 0; k < r->count; k++) {
+            const sys_dim *d = r->dims[k];
+            if (y->digits[i].stride >= d->offset && y->digits[i].stride < d->offset * d->count)
+                count *= y->digits[i].radix;
+        }
+    return count;
+}
+
+bool fold_spread_links(orr_sim *s)
+{
+    return !s->lockstep->symmetry || orr__aware_spread(s->net);
+}
