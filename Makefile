@@ -31,6 +31,9 @@ TESTS ?=
 # The report page is tried in a browser; where there is none, its tests say so and count as skipped.
 browser-tests = tools/setup.sh browser || echo "no browser: the tests of the report page are skipped"; tests/browser/install.sh $(1)
 
+# Likewise what starts sweeps on clusters: the small ones for make test, all for make check.
+launchers = tools/setup.sh $(1) || echo "no $(1): examples of sweeps that need them are skipped"
+
 # Likewise the Python package.
 python-tests = { tools/setup.sh python && tools/make_python.sh $(BUILD) >/dev/null; } || echo "no Python package: its tests are skipped"
 
@@ -53,6 +56,7 @@ test:
 	@ninja -C $(BUILD) --quiet
 	@$(if $(sanitized),$(MAKE) --no-print-directory build-sanitized/build.ninja && ninja -C build-sanitized --quiet cli/bin.stamp)
 	@$(call browser-tests,$(BUILD))
+	@$(call launchers,launchers)
 	@$(python-tests)
 	@$(if $(sanitized),tools/make_python.sh build-sanitized >/dev/null || true)
 	@tests/run --build $(BUILD) $(if $(sanitized),--sanitized build-sanitized) $(TESTS)
@@ -65,6 +69,7 @@ check:
 	@$(MAKE) --no-print-directory build-san/build.ninja
 	@ninja -C build-san --quiet
 	@$(call browser-tests,build-san)
+	@$(call launchers,cluster)
 	@tests/run --build build-san --slow 8 --much $(TESTS)
 
 # CAPTURE_TESTS= picks scripts by name; CAPTURE_ROOT= is a system with python3-torch to chroot into.

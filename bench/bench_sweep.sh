@@ -29,21 +29,25 @@ axes: {tp: [1, 2, 4, 8], pp: [1, 2, 4, 8], zero: [0, 1], recompute: [none, full,
 constraints: [1024 % dp == 0]
 goal: min throughput.step_ns
 X
-[ "$points" = 10000 ] || sed -i "s/to: 7744/to: $((960 + points / 96 * 64))/" grid.yaml
+[ "$points" = 10000 ] || sed -i "s/to: 7744/to: $((960 + (points + 95) / 96 * 64))/" grid.yaml
 orrery -q sweep grid.yaml --json >sum.json
 [ "$(figure failed)" = 0 ]
-awk -v n="$(figure points)" -v wall="$(figure wall_s)" -v run="$(figure computing_s)" -v w="$(figure workers)" 'BEGIN {
-    printf "sweep: %d points, 1,024 ranks, 8 layers  %8.1f s    (%d workers, %.1f ms computing per point, %.1f points/s)\n",
-        n, wall, w, run / n * 1000, n / wall }'
+awk -v n="$(figure points)" -v wall="$(figure wall_s)" -v cpu="$(figure cpu_s)" -v w="$(figure workers)" 'BEGIN {
+    printf "sweep: %d points, 1,024 ranks, 8 layers  %8.1f s    (%d workers; %.2f ms CPU per point: %.0f s for 10,000 on two free cores)\n",
+        n, wall, w, cpu / n * 1000, cpu / n * 10000 / 2 }'
 
-# The same command under mpirun, without and with a second process.
+# The same command under mpirun, against one worker.  Beside other work wall times say nothing: CPU time per point, how
+# evenly it is spread and how long workers wait for points do, and give the ratio on free cores.
 command -v mpirun >/dev/null || { echo "sweep: mpirun is not installed (tools/setup.sh cluster)"; exit 0; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 sed -i 's/to: [0-9]*, step/to: 1472, step/' grid.yaml
 orrery -q sweep grid.yaml -j 1 -o one.db --json >sum.json
-one=$(figure wall_s)
+one=$(figure wall_s) one_cpu=$(figure cpu_s)
 mpirun --oversubscribe --bind-to none -n 2 orrery -q sweep grid.yaml -o two.db --json >sum.json
 orrery sweep export csv one.db -o one.csv
 orrery sweep export csv two.db | cmp - one.csv
-awk -v one="$one" -v two="$(figure wall_s)" 'BEGIN {
-    printf "sweep: mpirun -n 2 against one process   %8.2f x    (%.1f s and %.1f s)\n", one / two, one, two }'
+awk -v one="$one" -v two="$(figure wall_s)" -v n="$(figure points)" -v a="$one_cpu" -v b="$(figure cpu_s)" \
+    -v most="$(figure most_cpu_s)" -v waited="$(figure waited_s)" 'BEGIN {
+    printf "sweep: mpirun -n 2 against one process   %8.2f x    (%.1f s and %.1f s)\n", one / two, one, two
+    printf "sweep: the same by CPU time              %8.2f x    (%.2f and %.2f ms per point; busier worker %.0f %%, waiting %.3f s)\n",
+        a / (most + waited / 2), a / n * 1000, b / n * 1000, most / b * 100, waited }'

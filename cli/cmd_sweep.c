@@ -168,6 +168,9 @@ static void print_summary(const cli_context *c, const orr_sweep_summary *s, cons
         orr_json_put_u64(w, "workers", s->workers);
         cli_json_number(w, "wall_s", "%.3f", (double)s->wall_ns / 1e9);
         cli_json_number(w, "computing_s", "%.3f", (double)s->busy_ns / 1e9);
+        cli_json_number(w, "cpu_s", "%.3f", (double)s->cpu_ns / 1e9);
+        cli_json_number(w, "most_cpu_s", "%.3f", (double)s->most_cpu_ns / 1e9);
+        cli_json_number(w, "waited_s", "%.3f", (double)s->waited_ns / 1e9);
         cli_json_close(&j);
         return;
     }

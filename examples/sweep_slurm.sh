@@ -59,7 +59,11 @@ until sinfo -h -o %t 2>/dev/null | grep -q idle; do
 done
 
 # From here on as on any cluster.
-sbatch --wait slurm_array.sh
+timeout 40 sbatch --wait slurm_array.sh || {
+    squeue -h -o %t | grep -q PD || exit 1
+    echo "Slurm starts no jobs here: $(squeue -h -o %r | head -1)" >&2
+    exit 77
+}
 orrery sweep merge grid.db grid.*-of-4.db
 srun -n 2 --overcommit orrery sweep grid.yaml -o ranks.db
 

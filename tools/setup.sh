@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [cluster] [docs] [python] [clang] [fuzz]
+# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [launchers] [cluster] [docs] [python] [clang] [fuzz]
 # When nothing is missing it does nothing and needs no rights.  --dry-run only says what is missing.
 set -eu
 
@@ -8,7 +8,8 @@ build='gcc g++ libc6-dev meson ninja-build pkg-config python3 zlib1g-dev libzstd
 test='zstd libcmocka-dev libprotobuf-c-dev protobuf-c-compiler mandoc clang-format-14'
 browser='chromium nodejs npm'
 # For the examples of sweeps on clusters; without them these skip themselves.
-cluster='openmpi-bin parallel slurm-wlm snakemake'
+launchers='openmpi-bin parallel'
+cluster="$launchers slurm-wlm snakemake"
 docs="$browser fonts-inter"
 python='python3 python3-dev python3-pip python3-mesonpy python3-numpy python3-pandas python3-pytest python3-matplotlib mypy'
 clang='clang-14 clang-tidy-14 cppcheck'
@@ -31,13 +32,14 @@ for group in "$@"; do
     build) packages=$build ;;
     test) packages=$test ;;
     browser) packages=$browser ;;
+    launchers) packages=$launchers ;;
     cluster) packages=$cluster ;;
     docs) packages=$docs ;;
     python) packages=$python ;;
     clang) packages=$clang ;;
     fuzz) packages=$fuzz ;;
     *)
-        echo "setup: unknown group '$group'; there are: build test browser cluster docs python clang fuzz" >&2
+        echo "setup: unknown group '$group'; there are: build test browser launchers cluster docs python clang fuzz" >&2
         exit 2
         ;;
     esac

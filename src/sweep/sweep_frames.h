@@ -13,12 +13,13 @@
 typedef enum swp_frame_kind {
     SWP_FRAME_HELLO = 1, /* who computes: lines */
     SWP_FRAME_TASK,      /* point, hash */
-    SWP_FRAME_DONE,      /* point, status, whether it was in the cache, ns, data */
+    SWP_FRAME_DONE,      /* point, status, whether it was in the cache, ns; CPU time of this process
+                          * and its wait since the answer before; data */
     SWP_FRAME_REFUSE,    /* this worker cannot go on: why */
     SWP_FRAME_QUIT       /* no more points, or why not */
 } swp_frame_kind;
 
-enum { SWP_FRAME_HEAD = 8, SWP_FRAME_MOST = 64 << 20 };
+enum { SWP_FRAME_HEAD = 8, SWP_FRAME_MOST = 64 << 20, SWP_DONE_HEAD = 40 };
 
 typedef struct swp_frame {
     swp_frame_kind kind;

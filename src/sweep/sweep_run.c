@@ -143,6 +143,7 @@ typedef struct sweep_peer {
     orr_buf in;
     uint32_t waiting[MOST_WAITING]; /* the first is being computed */
     uint32_t waiting_count;
+    uint64_t cpu_ns;
     char host[64];
 } sweep_peer;
 
@@ -421,13 +422,14 @@ static orr_code bury(sweep_job *j, sweep_peer *p)
 
 static orr_code take_done(sweep_job *j, sweep_peer *p, const swp_frame *f)
 {
-    if (f->len < 24 || !p->waiting_count || swp_get_u64(f->bytes) != p->waiting[0])
+    if (f->len < SWP_DONE_HEAD || !p->waiting_count || swp_get_u64(f->bytes) != p->waiting[0])
         return ORR_END;
     const uint32_t point = p->waiting[0], status = swp_get_u32(f->bytes + 8);
     const bool is_cached = swp_get_u32(f->bytes + 12) != 0;
     const swp_result r = {.status = status <= SWP_LOST ? (swp_status)status : SWP_LOST,
                           .ns = swp_get_u64(f->bytes + 16),
-                          .data = {(const char *)f->bytes + 24, f->len - 24}};
+                          .data = {(const char *)f->bytes + SWP_DONE_HEAD, f->len - SWP_DONE_HEAD}};
+    const uint64_t cpu_ns = swp_get_u64(f->bytes + 24);
     memmove(p->waiting, p->waiting + 1, --p->waiting_count * sizeof *p->waiting);
     j->in_flight--;
     if (is_cached) {
@@ -436,6 +438,11 @@ static orr_code take_done(sweep_job *j, sweep_peer *p, const swp_frame *f)
         j->sum->computed++;
         j->sum->busy_ns += r.ns;
     }
+    p->cpu_ns += cpu_ns;
+    j->sum->cpu_ns += cpu_ns;
+    j->sum->waited_ns += swp_get_u64(f->bytes + 32);
+    if (p->cpu_ns > j->sum->most_cpu_ns)
+        j->sum->most_cpu_ns = p->cpu_ns;
     j->answers++;
     j->answer_ns += is_cached ? 0 : r.ns;
     if (r.status != SWP_OK)

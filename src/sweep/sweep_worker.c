@@ -43,12 +43,14 @@ typedef struct sweep_worker {
     orr_sweep_out out;
     orr_buf flat, frame;
     char host[64];
+    uint64_t cpu_ns, waited_ns; /* CPU time at the latest answer; wait for points since it */
+    bool has_answered;
 } sweep_worker;
 
-static uint64_t clock_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -66,11 +68,11 @@ static orr_code run_point(sweep_worker *w, size_t point, orr_error *err)
 static swp_result compute(sweep_worker *w, size_t point)
 {
     orr_error err;
-    const uint64_t start = clock_ns();
+    const uint64_t start = clock_ns(CLOCK_MONOTONIC);
     alarm(w->o->timeout_s); /* 0: none.  The signal ends this process: the point's failure */
     orr_code code = run_point(w, point, &err);
     alarm(0);
-    swp_result r = {.status = SWP_OK, .ns = clock_ns() - start};
+    swp_result r = {.status = SWP_OK, .ns = clock_ns(CLOCK_MONOTONIC) - start};
     if (!code)
         code = swp_figures_flatten(w->s, w->out.json, &w->flat, &err);
     if (code) {
@@ -99,6 +101,12 @@ static bool answer(sweep_worker *w, uint64_t point, const swp_result *r, bool is
     swp_put_u32(&w->frame, (uint32_t)r->status);
     swp_put_u32(&w->frame, is_cached);
     swp_put_u64(&w->frame, r->ns);
+    const uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    swp_put_u64(&w->frame, cpu_ns - w->cpu_ns);
+    swp_put_u64(&w->frame, w->waited_ns);
+    w->cpu_ns = cpu_ns;
+    w->waited_ns = 0;
+    w->has_answered = true;
     orr_buf_add(&w->frame, r->data.ptr, r->data.len);
     return !w->frame.failed && swp_frame_send(w->fd, SWP_FRAME_DONE, w->frame.ptr, w->frame.len);
 }
@@ -192,7 +200,10 @@ static swp_worker_end serve(sweep_worker *w)
         if (!goes_on || is_bad)
             break;
         uint8_t *room = orr_buf_reserve(&in, 4096);
+        const uint64_t start = clock_ns(CLOCK_MONOTONIC);
         const ssize_t n = room ? read(w->fd, room, 4096) : 0;
+        if (w->has_answered) /* before its first point it waits for the sweep to begin */
+            w->waited_ns += clock_ns(CLOCK_MONOTONIC) - start;
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)

@@ -98,12 +98,15 @@ typedef struct orr_sweep_options {
 } orr_sweep_options;
 
 typedef struct orr_sweep_summary {
-    uint64_t points;   /* of this shard */
-    uint64_t computed; /* now */
-    uint64_t reused;   /* from the database, the cache, or an equal point */
-    uint64_t failed;   /* of all */
-    uint64_t left;     /* not computed: interrupted */
-    uint64_t busy_ns;  /* in the runs themselves, summed over workers */
+    uint64_t points;      /* of this shard */
+    uint64_t computed;    /* now */
+    uint64_t reused;      /* from the database, the cache, or an equal point */
+    uint64_t failed;      /* of all */
+    uint64_t left;        /* not computed: interrupted */
+    uint64_t busy_ns;     /* in the runs themselves, summed over workers */
+    uint64_t cpu_ns;      /* of all workers, everything included */
+    uint64_t most_cpu_ns; /* of the worker that had most */
+    uint64_t waited_ns;   /* for the next point, summed over workers */
     uint64_t wall_ns;
     uint32_t workers;
     bool is_worker;    /* this process is not rank 0: it has nothing to say */
