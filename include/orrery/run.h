@@ -100,6 +100,11 @@ typedef struct orr_system {
     const char *all_gather[ORR_NET_DIMS + 1];
     const char *reduce_scatter[ORR_NET_DIMS + 1];
     const char *all_to_all[ORR_NET_DIMS + 1];
+    const char *broadcast[ORR_NET_DIMS + 1];
+    const char *reduce[ORR_NET_DIMS + 1];
+    const char *gather[ORR_NET_DIMS + 1];
+    const char *scatter[ORR_NET_DIMS + 1];
+    const char *barrier[ORR_NET_DIMS + 1];
 } orr_system;
 
 /* LogGOPS: L is the latency, o what a message costs a CPU and g what it costs a NIC; O and G the

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ALGORITHMS = 16 };
+enum { MOST_ALGORITHMS = 32 };
 
 typedef struct algorithm {
     orr_coll_ops ops; /* first: found again from orr_coll.ops */
@@ -162,6 +162,7 @@ typedef struct phase {
     uint32_t root;
     bool is_inside; /* of advance: a message that is there already comes back from within */
     bool is_ready;
+    bool has_begun; /* start is over */
 } phase;
 
 static bool phase_setup(orr_coll *c, const orr_coll_phase *p)
@@ -240,9 +241,12 @@ static void advance(orr_coll *c)
         return;
     }
     at->is_inside = true;
+    bool is_waiting = false;
     for (doing d = DOES_MORE; d == DOES_MORE;) {
         PyObject *step = PyIter_Next(at->generator);
         if (!step && !PyErr_Occurred()) {
+            if (!at->has_begun) /* a phase cannot end in its start: one endpoint delay later */
+                break;
             phase_end(a->of, at);
             orr_coll_done(c);
             return;
@@ -256,8 +260,12 @@ static void advance(orr_coll *c)
         }
         if (d == WAITS && at->is_ready)
             d = DOES_MORE;
+        is_waiting = d == WAITS;
     }
     at->is_inside = false;
+    at->has_begun = true;
+    if (!is_waiting)
+        orr_coll_charge(c, 0, 0);
 }
 
 static void phase_start(orr_coll *c)
@@ -322,7 +330,8 @@ static PyObject *held(PyObject *o)
 static uint32_t kinds_of(bool is_rooted)
 {
     const uint32_t rooted = ORR_COLL_BIT(ORR_COLL_BROADCAST) | ORR_COLL_BIT(ORR_COLL_REDUCE) |
-                            ORR_COLL_BIT(ORR_COLL_GATHER) | ORR_COLL_BIT(ORR_COLL_SCATTER);
+                            ORR_COLL_BIT(ORR_COLL_GATHER) | ORR_COLL_BIT(ORR_COLL_SCATTER) |
+                            ORR_COLL_BIT(ORR_COLL_BARRIER);
     const uint32_t others = ORR_COLL_BIT(ORR_COLL_ALL_REDUCE) | ORR_COLL_BIT(ORR_COLL_ALL_GATHER) |
                             ORR_COLL_BIT(ORR_COLL_REDUCE_SCATTER) |
                             ORR_COLL_BIT(ORR_COLL_ALL_TO_ALL);
@@ -333,20 +342,21 @@ static bool take_collectives(custom *c, PyObject *list, orr_run_config *config)
 {
     const Py_ssize_t n = PyList_Size(list);
     if (n > MOST_ALGORITHMS) {
-        core_raise_usage("more than 16 collective algorithms");
+        core_raise_usage("more than 16 collective algorithms"); /* each may stand for two */
         return false;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
         algorithm *a = &c->algorithms[i];
         PyObject *name, *call;
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "SO", &name, &call))
+        int is_rooted;
+        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "SOp", &name, &call, &is_rooted))
             return false;
         a->of = c;
         a->call = held(call);
         a->ops = (orr_coll_ops){.name = PyBytes_AsString(name),
                                 .label = PyBytes_AsString(name),
                                 .help = "an algorithm in Python",
-                                .kinds = kinds_of(false),
+                                .kinds = kinds_of(is_rooted != 0),
                                 .state_size = sizeof(phase),
                                 .setup = phase_setup,
                                 .start = phase_start,

@@ -6,6 +6,8 @@
 #include <orrery/lab/export.h>
 #include <orrery/lab/flexflow.h>
 #include <orrery/lab/fx.h>
+#include <orrery/lab/goal.h>
+#include <orrery/lab/goal_traces.h>
 #include <orrery/lab/hardware.h>
 #include <orrery/lab/layers.h>
 #include <orrery/lab/link.h>
@@ -463,6 +465,30 @@ static bool take_hardware(PyObject *o, orr_fx_options *out)
     return true;
 }
 
+static orr_code from_goal(conversion *c, orr_set **out, orr_error *err)
+{
+    orr_goal_remarks remarks;
+    orr_goal *g;
+    orr_code code = orr_goal_read(c->path, &remarks, &g, err);
+    if (code)
+        return code;
+    code = orr_goal_traces(g, c->path, out, err);
+    orr_goal_free(g);
+    return code ? orr_because(err, code, "%s", c->path) : ORR_OK;
+}
+
+/* is_goal(path): whether the program would take the file for a schedule, by its name or its first bytes */
+static PyObject *is_goal(PyObject *module, PyObject *args)
+{
+    PyObject *path;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&:is_goal", PyUnicode_FSConverter, &path))
+        return NULL;
+    const bool is = orr_goal_recognise(PyBytes_AsString(path));
+    Py_DECREF(path);
+    return PyBool_FromLong(is);
+}
+
 static bool take_conversion(PyObject *o, conversion *c)
 {
     PyObject *sizes = core_object(o, "dims");
@@ -499,7 +525,8 @@ static PyObject *convert(PyObject *module, PyObject *args)
         orr_code (*make)(conversion *c, orr_set **out, orr_error *err);
     } kinds[] = {{"text", from_text},   {"flexflow", from_flexflow},
                  {"simai", from_simai}, {"pytorch", from_pytorch},
-                 {"fx", from_fx},       {"export", from_export}};
+                 {"fx", from_fx},       {"export", from_export},
+                 {"goal", from_goal}};
     PyObject *cls, *path, *o;
     const char *kind;
     conversion c = {0};
@@ -517,7 +544,8 @@ static PyObject *convert(PyObject *module, PyObject *args)
         const orr_code code = core_watch(do_convert, undo_convert, &c, &err);
         return code ? core_raise(code, &err) : core_set_take(cls, c.set);
     }
-    return core_raise_usage("convert: there are et, text, flexflow, simai, pytorch, fx and export");
+    return core_raise_usage(
+        "convert: there are et, text, flexflow, simai, pytorch, fx, export and goal");
 }
 
 /* ---- names ---- */
@@ -565,6 +593,7 @@ PyMethodDef core_make_functions[] = {
     {"link", link_ranks, METH_VARARGS,
      "link(cls, timeline, paths, options) -> (set, timeline, facts)"},
     {"convert", convert, METH_VARARGS, "convert(cls, kind, path, options) -> set"},
+    {"is_goal", is_goal, METH_VARARGS, "is_goal(path): whether it is a GOAL schedule"},
     {"machine_names", machine_names, METH_NOARGS, "Machines that are built in."},
     {"model_names", model_names, METH_NOARGS, "Models that are built in."},
     {"capture_module", capture_module, METH_NOARGS, "The module that runs under PyTorch."},

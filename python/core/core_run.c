@@ -9,6 +9,7 @@
 #include <orrery/lab/chip.h>
 #include <orrery/lab/critical_path.h>
 #include <orrery/lab/explain.h>
+#include <orrery/lab/goal.h>
 #include <orrery/lab/machine.h>
 #include <orrery/lab/software.h>
 #include <orrery/lab/stop.h>
@@ -24,7 +25,8 @@ PyTypeObject *core_run_type;
 typedef struct core_run {
     PyObject_HEAD orr_run *run;
     PyObject *options, *set, *custom; /* what it points into */
-    bool is_busy;                     /* a thread is in the library with it */
+    orr_goal *goal;
+    bool is_busy; /* a thread is in the library with it */
 } core_run;
 
 /* ---- being asked to stop, ten times a second ---- */
@@ -125,6 +127,7 @@ static void run_dealloc(PyObject *self)
 {
     core_run *r = (core_run *)self;
     orr_run_destroy(r->run);
+    orr_goal_free(r->goal);
     Py_XDECREF(r->options);
     Py_XDECREF(r->set);
     Py_XDECREF(r->custom);
@@ -137,6 +140,7 @@ static bool take_texts(PyObject *o, orr_run_config *c)
         const char *name, **to;
     } rows[] = {
         {"traces", &c->traces},
+        {"flows", &c->flows},
         {"machine", &c->machine},
         {"system", &c->system},
         {"topology", &c->topology},
@@ -206,7 +210,12 @@ static bool take_algorithms(PyObject *o, orr_run_config *c, orr_system *s)
     } rows[] = {{"all_reduce", offsetof(orr_system, all_reduce)},
                 {"all_gather", offsetof(orr_system, all_gather)},
                 {"reduce_scatter", offsetof(orr_system, reduce_scatter)},
-                {"all_to_all", offsetof(orr_system, all_to_all)}};
+                {"all_to_all", offsetof(orr_system, all_to_all)},
+                {"broadcast", offsetof(orr_system, broadcast)},
+                {"reduce", offsetof(orr_system, reduce)},
+                {"gather", offsetof(orr_system, gather)},
+                {"scatter", offsetof(orr_system, scatter)},
+                {"barrier", offsetof(orr_system, barrier)}};
     PyObject *names = core_object(o, "algorithms");
     orr_machine m;
     orr_error err;
@@ -236,10 +245,27 @@ static bool take_algorithms(PyObject *o, orr_run_config *c, orr_system *s)
     return !PyErr_Occurred();
 }
 
+static bool take_loggops(PyObject *o, orr_run_config *c, orr_loggops_model *model)
+{
+    const char *text = core_text(o, "loggops");
+    orr_error err;
+    c->is_flows = core_flag(o, "is_flows");
+    c->noise = core_text(o, "noise");
+    if (PyErr_Occurred() || !core_flag(o, "is_schedule"))
+        return !PyErr_Occurred();
+    const orr_code code = orr_loggops_parse(text ? text : "default", model, &err);
+    c->loggops = model;
+    if (code)
+        core_raise(code, &err);
+    return !code;
+}
+
 /* What is asked of a run, for one of the functions below. */
 typedef struct asking {
     core_run *r;
-    const orr_run_config *config;
+    orr_run_config *config;
+    bool is_schedule;
+    const char *goal; /* its file; NULL: what the traces send */
     const char *what, *path;
     const orr_report_options *about;
     const orr_explain_options *how;
@@ -248,21 +274,67 @@ typedef struct asking {
     orr_critical_path *critical;
 } asking;
 
+/* LogGOPS runs schedules: that of a file, or what the traces send on the plainest network, as the program does it. */
+static orr_code load_schedule(const asking *a, orr_error *err)
+{
+    const orr_run_config *c = a->config;
+    orr_goal_remarks remarks;
+    orr_run *run = NULL;
+    if (a->goal)
+        return orr_goal_read(a->goal, &remarks, &a->r->goal, err);
+    const orr_run_config plain = {.size = sizeof plain,
+                                  .set = c->set,
+                                  .system = c->system,
+                                  .topology = c->topology,
+                                  .groups = c->groups,
+                                  .memory = c->memory,
+                                  .network = "unaware",
+                                  .records = ORR_RUN_SCHEDULE};
+    orr_code code = orr_run_create(&plain, &run, err);
+    if (!code)
+        code = run_watched(run, NULL, err);
+    if (!code)
+        code = orr_run_goal(run, &a->r->goal, err);
+    orr_run_destroy(run);
+    return code;
+}
+
+static orr_code create_schedule(const asking *a, orr_error *err)
+{
+    orr_run_config *c = a->config;
+    const orr_code code = load_schedule(a, err);
+    if (code)
+        return code;
+    const char *name = a->goal ? a->goal : c->traces ? c->traces : "traces";
+    const orr_run_source source = {a->goal ? "schedule" : "traces", {name, strlen(name)}};
+    c->source_count = a->goal || c->traces ? 1 : 0;
+    c->schedule = a->r->goal;
+    c->name = name;
+    c->set = NULL;
+    c->traces = c->network = NULL;
+    c->sources = &source;
+    return orr_run_create(c, &a->r->run, err);
+}
+
 static orr_code do_create(void *data, orr_error *err)
 {
     const asking *a = data;
     core_custom_enter(a->r->custom);
-    const orr_code code = orr_run_create(a->config, &a->r->run, err);
+    const orr_code code =
+        a->is_schedule ? create_schedule(a, err) : orr_run_create(a->config, &a->r->run, err);
     core_custom_leave();
     return code;
 }
 
 static orr_code create_and_run(core_run *r,
-                               const orr_run_config *config,
+                               orr_run_config *config,
                                PyObject *progress,
                                orr_error *err)
 {
-    asking a = {.r = r, .config = config};
+    asking a = {.r = r,
+                .config = config,
+                .is_schedule = core_flag(r->options, "is_schedule"),
+                .goal = core_text(r->options, "goal")};
     orr_code code = core_watch(do_create, NULL, &a, err);
     if (!code && !look_around(r->run, progress))
         code = ORR_ESTOP;
@@ -302,6 +374,7 @@ static PyObject *run_run(PyObject *module, PyObject *args)
     PyObject *cls, *options, *progress;
     orr_run_config config = {.size = sizeof config};
     orr_system system;
+    orr_loggops_model loggops;
     orr_error err = {0};
     (void)module;
     if (!PyArg_ParseTuple(args, "OO!O:run", &cls, &PyDict_Type, &options, &progress))
@@ -314,7 +387,7 @@ static PyObject *run_run(PyObject *module, PyObject *args)
     PyObject *set = core_object(options, "set");
     config.set = set ? core_set_of(set, &r->set) : NULL;
     if ((set && !config.set) || !take_options(options, &config) ||
-        !take_algorithms(options, &config, &system) ||
+        !take_algorithms(options, &config, &system) || !take_loggops(options, &config, &loggops) ||
         !core_custom_take(options, &config, &r->custom)) {
         Py_DECREF(r);
         return NULL;

@@ -83,7 +83,7 @@ def convert(path: Path, kind: str = "et", output: Optional[Path] = None, *, rank
     """A workload of another form as traces; with output also written there (.orr, or a prefix).
 
     kind: "et" (any trace), "text" (ASTRA-sim 1.0; needs ranks), "flexflow", "simai", "pytorch" (a linked trace), "fx"
-    (a captured step) or "export" (a .pt2 of torch.export).  Options are those of `orrery convert`.
+    (a captured step), "export" (a .pt2 of torch.export) or "goal" (a schedule, as traces of its messages).  Options are those of `orrery convert`.
     """
     if kind == "et":
         made = open(path)

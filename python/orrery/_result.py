@@ -106,7 +106,7 @@ class Result(_core.Run):
     """
 
     __slots__ = ("set", "made_from", "__weakref__")
-    set: Set
+    set: Optional[Set]  # None: it ran a schedule or flows
     made_from: str
 
     @property
@@ -297,20 +297,60 @@ def _as_set(traces: Union[Path, Set, Trace, Sequence[Trace]], threads: int) -> S
     return open(traces, threads=threads)  # type: ignore[arg-type]
 
 
-def _collectives(given: Mapping[str, Collective]) -> Tuple[List[Tuple[bytes, Collective]], Dict[str, List[bytes]]]:
-    """Algorithms by the name that a system file says, or by the collective that they run."""
-    kinds = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}
+_PLAIN = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}
+_ROOTED = {"broadcast", "reduce", "gather", "scatter", "barrier"}
+
+
+def _collectives(given: Mapping[str, Collective]) -> Tuple[List[Tuple[bytes, Collective, bool]], Dict[str, List[bytes]]]:
+    """Algorithms by the name that a system file says, for collectives of both kinds, or by the collective that they run."""
     algorithms, chosen = [], {}
     for name, function in given.items():
+        if not callable(function):
+            raise TypeError(f"collectives['{name}'] is not a function")
         kind = name.lower().replace("-", "_")
-        label = f"python-{kind}" if kind in kinds else name
-        algorithms.append((label.encode(), function))
-        if kind in kinds:
-            chosen[kind] = [label.encode()]
+        is_known = kind in _PLAIN or kind in _ROOTED
+        label = (f"python-{kind}" if is_known else name).encode()
+        algorithms += [(label, function, rooted) for rooted in (False, True)
+                       if not is_known or rooted == (kind in _ROOTED)]
+        if is_known:
+            chosen[kind] = [label]
     return algorithms, chosen
 
 
-def run(traces: Union[Path, Set, Trace, Sequence[Trace]], machine: Union[None, Path] = None, *,
+_GOAL_ENDINGS = (".goal", ".goal.gz", ".goal.zst", ".bin", ".bin.gz", ".bin.zst")
+
+
+def _is_goal(traces: Any) -> bool:
+    """By its name, or by its first bytes; as the program decides."""
+    if not isinstance(traces, (str, os.PathLike)):
+        return False
+    path = str(os.fspath(traces))
+    return path.endswith(_GOAL_ENDINGS) or (os.path.isfile(path) and _core.is_goal(path))
+
+
+def _take_input(traces: Any, flows: Any, network: Any, threads: int, options: Dict[str, Any]) -> Optional[Set]:
+    """Says in options what runs; the set of it, where it is one."""
+    if flows is not None:
+        if traces is not None:
+            raise Error("flows run alone: give traces or flows, not both")
+        options["is_flows"] = True
+        options["flows"] = None if flows is True else flows
+        return None
+    if traces is None:
+        raise Error("run needs traces, a schedule, or flows=")
+    is_goal = _is_goal(traces)
+    plain = options.get("topology") is None and options.get("machine") is None
+    options["is_schedule"] = network == "loggops" or (network is None and is_goal and plain)
+    if is_goal:
+        if options["is_schedule"]:
+            options["goal"] = os.fspath(traces)
+            return None
+        from ._make import convert
+        return convert(traces, "goal")
+    return _as_set(traces, threads)
+
+
+def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: Union[None, Path] = None, *,
         network: Union[None, str, Network] = None, compute: Optional[Compute] = None,
         collectives: Optional[Mapping[str, Collective]] = None,
         system: Optional[Path] = None, topology: Optional[Path] = None, memory: Optional[Path] = None,
@@ -318,6 +358,7 @@ def run(traces: Union[Path, Set, Trace, Sequence[Trace]], machine: Union[None, P
         hardware: Optional[str] = None, software: Optional[str] = None, ideal: bool = False,
         logical: Optional[Path] = None, packet_config: Optional[Path] = None, packet_keys: Optional[str] = None,
         queues: int = 0, rendezvous: bool = False, fold: str = "auto", threads: int = 0,
+        flows: Union[None, bool, Path] = None, loggops: Optional[str] = None, noise: Optional[Path] = None,
         timeline: Union[bool, str] = True, links: bool = False,
         compute_scale: float = 0, memory_scale: float = 0, bandwidth_scale: float = 0, latency_scale: float = 0,
         progress: Union[bool, Callable[[int, int, int, int], None]] = True) -> Result:
@@ -325,9 +366,12 @@ def run(traces: Union[Path, Set, Trace, Sequence[Trace]], machine: Union[None, P
 
         orrery.run("step.orr", machine="dgx-h100:16", network="aware").report("step.html")
 
-    traces: a path, a Set, or traces, one per rank.  machine: a cluster by name ("dgx-h100:16"; orrery.machines()) or
+    traces: a path, a Set, or traces, one per rank; or a GOAL schedule (text or binary).  machine: a cluster by name ("dgx-h100:16"; orrery.machines()) or
     file; or system= and topology=, files of ASTRA-sim; with none of them: a plain system and one switch.  network:
-    "fluid" (the default), "unaware", "aware", "graph" or "packet".  Other options are those of `orrery run`.
+    "fluid" (the default), "unaware", "aware", "graph", "packet" or "loggops" (loggops="L=3700,o=200"; the default of a
+    schedule without a machine).  flows="flows.txt"
+    runs flows alone, packet by packet, without traces; True: those of the configuration in topology.  Other options are
+    those of `orrery run`.
 
     For prototypes, slow because each call is Python:
 
@@ -340,14 +384,15 @@ def run(traces: Union[Path, Set, Trace, Sequence[Trace]], machine: Union[None, P
     False saves memory.  links: record links.  progress: a line while it runs, or a callable
     (now_ps, finished, ranks, events), which is called ten times a second.  Ctrl-C ends the run.
     """
-    opened = _as_set(traces, threads)
     options: Dict[str, Any] = {
         "machine": machine, "system": system, "topology": topology, "memory": memory, "groups": groups,
         "plans": plans, "ranks_file": ranks_file, "hardware": hardware, "software": software, "logical": logical,
         "packet_config": packet_config, "packet_keys": packet_keys, "fold": fold, "ideal": ideal,
         "rendezvous": rendezvous, "queues": queues, "threads": threads, "compute_scale": compute_scale,
         "memory_scale": memory_scale, "bandwidth_scale": bandwidth_scale, "latency_scale": latency_scale}
-    if not isinstance(traces, (Set, Trace, list, tuple)):
+    options.update(loggops=loggops, noise=noise)
+    opened = _take_input(traces, flows, network, threads, options)
+    if traces is not None and not isinstance(traces, (Set, Trace, list, tuple)):
         options["traces"] = os.fspath(traces)  # type: ignore[arg-type]
     if callable(network):
         options["own_network"] = network
@@ -363,6 +408,8 @@ def run(traces: Union[Path, Set, Trace, Sequence[Trace]], machine: Union[None, P
             if system is not None:
                 raise Error("with a system file, name the algorithm there and pass it by that name")
             options["algorithms"] = chosen
+    if flows is not None:
+        timeline = False
     options["records"] = (_core.SPANS if timeline else 0) | (_core.PHASES if timeline == "phases" else 0) | \
         (_core.LINKS if links else 0) | (_core.HISTORY if timeline and network == "packet" else 0)
     options["set"] = opened

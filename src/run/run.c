@@ -83,8 +83,10 @@ static bool copy_bytes(orr_arena *a, const void *from, size_t size, const void *
 
 static bool copy_lists(orr_arena *a, orr_system *s)
 {
-    const char **lists[] = {s->all_reduce, s->all_gather, s->reduce_scatter, s->all_to_all};
-    for (size_t i = 0; i < 4; i++)
+    const char **lists[] = {s->all_reduce, s->all_gather, s->reduce_scatter,
+                            s->all_to_all, s->broadcast,  s->reduce,
+                            s->gather,     s->scatter,    s->barrier};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (size_t k = 0; k <= ORR_NET_DIMS; k++)
             copy_text(a, &lists[i][k]);
     return copy_text(a, &s->policy);

@@ -117,6 +117,103 @@ def test_a_collective_in_python():
     assert r.time_ns > 700
 
 
+@pytest.mark.parametrize("kind", ["BROADCAST", "REDUCE", "GATHER", "SCATTER"])
+def test_a_collective_with_a_root_in_python(kind):
+    def star(said, member, members, size, root):
+        assert (said, members, root) == (kind, 4, 2)
+        down = kind in ("BROADCAST", "SCATTER")
+        others = [m for m in range(members) if m != root]
+        if member == root:
+            for other in others:
+                yield ("send" if down else "receive"), other, size
+        else:
+            yield ("receive" if down else "send"), root, size
+    t = orrery.Trace()
+    down = kind in ("BROADCAST", "SCATTER")
+    t.collective(kind, 1 << 20, attrs={"comm_src" if down else "comm_dst": 2})
+    messages = []
+    r = orrery.run([t] * 4, collectives={kind.lower(): star},
+                   network=lambda src, dst, size, now: messages.append((src, dst)) or 700)
+    assert sorted(messages) == sorted((2, m) if down else (m, 2) for m in (0, 1, 3))
+    assert r.time_ns >= 700
+
+
+def test_a_barrier_in_python():
+    def star(kind, member, members, size, root):
+        others = [m for m in range(members) if m != root]
+        if member == root:
+            for other in others:
+                yield ("receive" if kind == "REDUCE" else "send"), other, 8
+        else:
+            yield ("send" if kind == "REDUCE" else "receive"), root, 8
+    t = orrery.Trace()
+    t.collective("BARRIER", 8)
+    messages = []
+    orrery.run([t] * 3, collectives={"barrier": star}, network=lambda src, dst, *_: messages.append((src, dst)) or 5)
+    assert sorted(messages) == [(0, 1), (0, 2), (1, 0), (2, 0)]
+
+
+GOAL = "num_ranks 2\nrank 0 {\nl1: calc 1000\nl2: send 1048576b to 1 tag 5\nl2 requires l1\n}\n" \
+       "rank 1 {\nl1: recv 1048576b from 0 tag 5\n}\n"
+
+
+def program(*words):
+    out = subprocess.run([sys.executable, "-m", "orrery", *map(str, words), "--json"], capture_output=True, text=True,
+                         check=True)
+    return json.loads(out.stdout)
+
+
+def test_a_schedule_runs_as_in_the_program(tmp_path):
+    path = tmp_path / "p.goal"
+    path.write_text(GOAL)
+    for network in ("unaware", "aware", "packet"):
+        assert orrery.run(path, network=network).time_ns == program("run", path, "--network", network)["simulated_ns"]
+    assert orrery.run(path, machine="dgx-h100").time_ns == program("run", path, "--machine", "dgx-h100",
+                                                                   "--network", "fluid")["simulated_ns"]
+    assert orrery.run(path).time_ns == program("run", path)["finished_ns"]
+    said = program("run", path, "--network", "loggops", "--loggops", "L=3700,o=200")
+    r = orrery.run(path, network="loggops", loggops="L=3700,o=200")
+    assert r.time_ns == said["finished_ns"] and r.set is None and r.rank_count == 2
+    assert r.summary["rank_finished_ns"] == said["rank_finished_ns"]
+    unnamed = tmp_path / "schedule"
+    unnamed.write_text(GOAL)
+    assert orrery.run(unnamed, network="loggops", loggops="L=3700,o=200").time_ns == r.time_ns
+    made = orrery.convert(path, "goal")
+    assert len(made) == 2 and made.node_count == 3
+    path.write_text(GOAL.replace("send", "sned"))
+    with pytest.raises(orrery.Error, match="p.goal") as caught:
+        orrery.run(path)
+    assert caught.value.line == 4
+    with pytest.raises(orrery.Error, match="loggops"):
+        orrery.run(unnamed, network="loggops", loggops="Q=1")
+
+
+def test_traces_run_under_loggops(tmp_path):
+    s = step()
+    s.save(tmp_path / "s.orr")
+    said = program("run", tmp_path / "s.orr", "--network", "loggops")
+    assert orrery.run(tmp_path / "s.orr", network="loggops").time_ns == said["finished_ns"]
+    assert orrery.run(s, network="loggops").time_ns == said["finished_ns"]
+
+
+def test_flows_run_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flows.txt").write_text("2\n0 2 3 100 1000000 0\n1 2 3 100 1000000 0\n")
+    (tmp_path / "star.txt").write_text("4 1 3\n3\n3 0 100Gbps 1us 0\n3 1 100Gbps 1us 0\n3 2 100Gbps 1us 0\n")
+    (tmp_path / "config.txt").write_text("CC_MODE 0 ENABLE_QCN 0 RATE_AI 1Gbps RATE_HAI 1Gbps L2_CHUNK_SIZE 4000 "
+                                         "TOPOLOGY_FILE star.txt\n")
+    said = program("run", "--flows=flows.txt", "-t", "config.txt")
+    r = orrery.run(flows="flows.txt", topology="config.txt")
+    assert r.summary["flows"] == said["flows"] and r.set is None and r.time_ns > 160_000
+    with pytest.raises(orrery.Error, match="not both"):
+        orrery.run(ring(), flows="flows.txt", topology="config.txt")
+    with pytest.raises(orrery.Error, match="needs traces"):
+        orrery.run()
+    (tmp_path / "flows.txt").write_text("2\n0 2 3\n")
+    with pytest.raises(orrery.Error, match="flows.txt"):
+        orrery.run(flows="flows.txt", topology="config.txt")
+
+
 @pytest.mark.parametrize("what", ["network", "compute", "collective"])
 def test_an_exception_of_a_model_ends_the_run_and_is_raised(what):
     class Mine(Exception):

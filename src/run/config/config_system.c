@@ -649,7 +649,20 @@ static orr_code take_struct(reader *r, const orr_system *s)
         code = take_list(r, ORR_COLL_ALL_GATHER, s->all_gather, "ring");
     if (!code)
         code = take_list(r, ORR_COLL_REDUCE_SCATTER, s->reduce_scatter, "ring");
-    return code ? code : take_list(r, ORR_COLL_ALL_TO_ALL, s->all_to_all, "direct");
+    if (!code)
+        code = take_list(r, ORR_COLL_ALL_TO_ALL, s->all_to_all, "direct");
+    const struct {
+        orr_collective kind;
+        const char *const *list;
+    } rooted[] = {{ORR_COLL_BROADCAST, s->broadcast},
+                  {ORR_COLL_REDUCE, s->reduce},
+                  {ORR_COLL_GATHER, s->gather},
+                  {ORR_COLL_SCATTER, s->scatter},
+                  {ORR_COLL_BARRIER, s->barrier}};
+    for (size_t k = 0; k < sizeof rooted / sizeof *rooted && !code; k++)
+        if (rooted[k].list[0]) /* none: as without the key */
+            code = take_list(r, rooted[k].kind, rooted[k].list, NULL);
+    return code;
 }
 
 orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *out, orr_error *err)
