@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [launchers] [cluster] [docs] [python] [clang] [fuzz]
+# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [launchers] [cluster] [docs] [python] [torch] [clang] [fuzz]
 # When nothing is missing it does nothing and needs no rights.  --dry-run only says what is missing.
 set -eu
 
@@ -11,7 +11,8 @@ browser='chromium nodejs npm'
 launchers='openmpi-bin parallel'
 cluster="$launchers slurm-wlm snakemake"
 docs="$browser fonts-inter"
-python='python3 python3-dev python3-pip python3-mesonpy python3-numpy python3-pandas python3-pytest python3-matplotlib mypy'
+python='python3 python3-dev python3-pip python3-venv python3-mesonpy python3-numpy python3-pandas python3-pytest python3-matplotlib mypy'
+torch='python3-torch'
 clang='clang-14 clang-tidy-14 cppcheck'
 fuzz="$clang libclang-rt-14-dev"
 
@@ -36,10 +37,11 @@ for group in "$@"; do
     cluster) packages=$cluster ;;
     docs) packages=$docs ;;
     python) packages=$python ;;
+    torch) packages=$torch ;;
     clang) packages=$clang ;;
     fuzz) packages=$fuzz ;;
     *)
-        echo "setup: unknown group '$group'; there are: build test browser launchers cluster docs python clang fuzz" >&2
+        echo "setup: unknown group '$group'; there are: build test browser launchers cluster docs python torch clang fuzz" >&2
         exit 2
         ;;
     esac

@@ -15,6 +15,7 @@ whole job.  PyTorch is imported when the block is entered, not before.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import tempfile
 from typing import Any, Optional, Union
@@ -22,6 +23,21 @@ from typing import Any, Optional, Union
 from ._error import Error
 from ._make import Linked, link
 from ._trace import Path
+
+
+def _name_categories(path: str) -> None:
+    """A PyTorch that was built without Kineto, as Debian's is, writes bare events: says what they are, as Kineto does."""
+    with open(path, encoding="utf-8") as file:
+        if file.read(1) != "[":
+            return
+        file.seek(0)
+        events = json.load(file)
+    for event in events:
+        category = {"CPU functions": "cpu_op", "CUDA functions": "kernel"}.get(event.get("pid"))
+        if category:
+            event.update(cat=category, pid=os.getpid())
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 1, "traceEvents": events}, file)
 
 
 class record:
@@ -65,8 +81,10 @@ class record:
             raise Error("recording needs PyTorch, which this Python does not have") from e
         self._torch = torch
         profiler = torch.profiler
-        if not hasattr(profiler, "ExecutionTraceObserver"):
-            raise Error(f"recording needs PyTorch 2.1 or later, this is {torch.__version__}")
+        # Of 1.13 it has another name.
+        observer = getattr(profiler, "ExecutionTraceObserver", None) or getattr(profiler, "ExecutionGraphObserver", None)
+        if observer is None:
+            raise Error(f"recording needs PyTorch 1.13 or later, this is {torch.__version__}")
         if self.rank is None:
             self.rank = torch.distributed.get_rank() if self._is_job() else int(os.environ.get("RANK", "0"))
         os.makedirs(self.folder, exist_ok=True)
@@ -76,7 +94,7 @@ class record:
         with profiler.profile(activities=activities, record_shapes=True):  # its first start takes milliseconds
             if torch.cuda.is_available():
                 torch.ones(1, device="cuda")
-        self._observer = profiler.ExecutionTraceObserver()
+        self._observer = observer()
         self._observer.register_callback(self.host)
         self._profiler = profiler.profile(activities=activities, record_shapes=True)
         self._observer.start()
@@ -98,6 +116,7 @@ class record:
         if kind is not None:
             return
         self._profiler.export_chrome_trace(self.device)
+        _name_categories(self.device)
         if self._is_job():
             self._torch.distributed.barrier()
             if self.rank == 0:

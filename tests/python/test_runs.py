@@ -184,7 +184,7 @@ def test_a_schedule_runs_as_in_the_program(tmp_path):
     with pytest.raises(orrery.Error, match="p.goal") as caught:
         orrery.run(path)
     assert caught.value.line == 4
-    with pytest.raises(orrery.Error, match="loggops"):
+    with pytest.raises(orrery.Error, match="Q=1"):
         orrery.run(unnamed, network="loggops", loggops="Q=1")
 
 
