@@ -301,8 +301,9 @@ static bool open_next_bucket(clk_clock *c)
     if (!orr_heap_pop(&c->ticks, &next))
         return false;
     c->running = next.value;
+    if (next.key != c->line.now)
+        c->running_parent = UINT64_MAX;
     c->line.now = next.key;
-    c->running_parent = UINT64_MAX;
     return true;
 }
 
@@ -338,6 +339,57 @@ void clk_keep_places(clk_clock *c, void (*on_timer)(void *context, uint32_t owne
 {
     c->on_timer = on_timer;
     c->timer_context = context;
+    c->running_parent = UINT64_MAX;
+}
+
+typedef struct pending {
+    uint64_t tick, parent;
+    clk_call call;
+    uint32_t owner;
+} pending;
+
+static bool list_pending(
+    const clk_clock *c, uint32_t bucket, pending **out, size_t *count, size_t *room)
+{
+    for (uint32_t e = c->lists[bucket].head; e != NONE; e = c->events[e].next) {
+        const event *v = &c->events[e];
+        if (!orr_grow(out, room, *count + 1))
+            return false;
+        (*out)[(*count)++] = (pending){c->lists[bucket].tick,
+                                       c->parents[e],
+                                       {v->action, v->context, v->argument},
+                                       v->group == NONE ? NONE : c->lists[v->group].owner};
+    }
+    return true;
+}
+
+bool clk_multiply(clk_clock *c, uint32_t copies, clk_copy copy, void *context)
+{
+    pending *all = NULL;
+    size_t count = 0, room = 0;
+    orr_heap_entry next;
+    const uint64_t place = c->place;
+    bool ok = c->running == NONE || list_pending(c, c->running, &all, &count, &room);
+    while (ok && orr_heap_pop(&c->ticks, &next))
+        ok = list_pending(c, next.value, &all, &count, &room);
+    memset(c->lookup.heads, 0xff, (c->lookup.mask + 1) * sizeof *c->lookup.heads);
+    c->lookup.count = c->event_count = c->list_count = 0;
+    c->free_event = c->free_list = c->running = c->latest = NONE;
+    for (size_t i = 0; ok && i < count; i++) {
+        c->place = all[i].parent;
+        for (uint32_t k = 0; k < copies; k++) {
+            clk_call call = all[i].call;
+            uint32_t owner = all[i].owner;
+            copy(context, k, &call, &owner);
+            if (owner == NONE)
+                clk_at(c, all[i].tick, call.action, call.context, call.argument);
+            else
+                clk_timer(c, owner, all[i].tick, call.action, call.context, call.argument);
+        }
+    }
+    c->place = place;
+    orr_free(all);
+    return ok && !c->has_failed;
 }
 
 uint64_t clk_place(const clk_clock *c)

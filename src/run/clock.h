@@ -59,6 +59,10 @@ void clk_detach(clk_clock *c);
  * before it runs. */
 void clk_keep_places(clk_clock *c, void (*on_timer)(void *context, uint32_t owner), void *context);
 uint64_t clk_place(const clk_clock *c); /* of the event that runs; 0: none has run */
+/* Those who stood for others stand for fewer: between two events, each that is pending becomes several, with its place.
+ * copy says what the k-th of them does, and whose timer it is (UINT32_MAX: none).  False: out of memory. */
+typedef void (*clk_copy)(void *context, uint32_t k, clk_call *call, uint32_t *owner);
+bool clk_multiply(clk_clock *c, uint32_t copies, clk_copy copy, void *context);
 
 /* Run one event, or a few of a model's own; false: none is left. */
 bool clk_step(clk_clock *c);

@@ -258,7 +258,7 @@ static void receive_bytes(orr_sim *s, const key *k, clk_call on_received)
         clk_call_now(on_received);
 }
 
-static void receive_late(void *sim, uint64_t token)
+void msg_receive_late(void *sim, uint64_t token)
 {
     orr_sim *s = sim;
     const pair *p = &s->matcher->pairs[token];
@@ -281,7 +281,7 @@ static void receive_message(orr_sim *s, const key *k, clk_call on_received)
         run_no_memory(s);
     } else if (m->pairs[p].is_arrived && s->lockstep && s->lockstep->symmetry) {
         m->pairs[p].on_received = on_received;
-        clk_at(s->clock, clk_now(s->clock), receive_late, s, p);
+        clk_at(s->clock, clk_now(s->clock), msg_receive_late, s, p);
     } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */
         if (m->pairs[p].is_told)
             drop_pair(m, p);
@@ -468,6 +468,85 @@ void msg_recv(run_npu *at, uint32_t tag, uint32_t src, uint64_t size, clk_call o
         run_no_memory(s);
     else
         send_message(s, &ready, (clk_call){start_receive, s, i});
+}
+
+/* ---- those who stood for others stand for fewer ---- */
+
+uint32_t msg_receiver(const struct msg_table *m, uint64_t token)
+{
+    return m->pairs[token].k.dst;
+}
+
+/* Copies of all pairs of a queue, behind each other under keys of their own. */
+static bool copy_queue(struct msg_table *m, uint32_t first, uint32_t copies, const uint32_t *tokens)
+{
+    for (uint32_t k = 1; k < copies; k++) {
+        if (m->keys > m->mask && !grow_heads(m))
+            return false;
+        uint32_t *at = find_key(m, &m->pairs[tokens[(size_t)first * copies + k]].k);
+        uint32_t last = RUN_NONE;
+        const uint32_t head = tokens[(size_t)first * copies + k];
+        *at = head;
+        m->pairs[head].chain = RUN_NONE;
+        m->keys++;
+        for (uint32_t p = first; p != RUN_NONE; p = m->pairs[p].next) {
+            const uint32_t q = tokens[(size_t)p * copies + k];
+            m->pairs[q].next = RUN_NONE;
+            if (last != RUN_NONE)
+                m->pairs[last].next = q;
+            last = q;
+        }
+        m->pairs[head].last = last;
+    }
+    return true;
+}
+
+static bool copy_pair(struct msg_table *m, const fold_copier *c, uint32_t p, uint32_t *tokens)
+{
+    for (uint32_t k = 0; k < c->copies; k++) {
+        if (!make_room(m))
+            return false;
+        const pair old = m->pairs[p];
+        const key moved = {old.k.tag, fold_moved(c, k, old.k.src), fold_moved(c, k, old.k.dst),
+                           old.k.size};
+        const uint32_t q = k ? new_pair(m, &moved) : p;
+        const uint32_t next = old.next, chain = old.chain, last = old.last;
+        m->pairs[q] = old;
+        m->pairs[q].k = moved;
+        if (!k) {
+            m->pairs[q].next = next;
+            m->pairs[q].chain = chain;
+            m->pairs[q].last = last;
+        }
+        tokens[(size_t)p * c->copies + k] = q;
+    }
+    for (uint32_t k = 0; k < c->copies; k++) {
+        pair *q = &m->pairs[tokens[(size_t)p * c->copies + k]];
+        q->on_sent = fold_copy_call(c, q->on_sent, q->k.src);
+        q->on_received = fold_copy_call(c, q->on_received, q->k.dst);
+    }
+    return true;
+}
+
+bool msg_multiply(struct msg_table *m, const fold_copier *c, uint32_t **tokens)
+{
+    const size_t known = m->pair_count;
+    bool *is_free = orr_alloc(known + 1, sizeof *is_free);
+    uint32_t *queues = orr_alloc(m->keys + 1, sizeof *queues), count = 0;
+    *tokens = orr_alloc(known * c->copies + 1, sizeof **tokens);
+    bool ok = is_free && queues && *tokens;
+    for (uint32_t p = m->free_pair; ok && p != RUN_NONE; p = m->pairs[p].next)
+        is_free[p] = true;
+    for (size_t i = 0; ok && i <= m->mask; i++)
+        for (uint32_t p = m->heads[i]; p != RUN_NONE; p = m->pairs[p].chain)
+            queues[count++] = p;
+    for (uint32_t p = 0; ok && p < known; p++)
+        ok = is_free[p] || copy_pair(m, c, p, *tokens);
+    for (uint32_t i = 0; ok && i < count; i++)
+        ok = copy_queue(m, queues[i], c->copies, *tokens);
+    orr_free(is_free);
+    orr_free(queues);
+    return ok;
 }
 
 /* ---- what has not met, for those who ask why nothing moves ---- */

@@ -11,6 +11,14 @@ void msg_destroy(struct msg_table *m);
 void msg_send(run_npu *from, uint32_t tag, uint32_t dst, uint64_t size, clk_call on_arrival);
 void msg_recv(run_npu *at, uint32_t tag, uint32_t src, uint64_t size, clk_call on_arrival);
 
+/* Those who stood for others stand for fewer: each message becomes several.  tokens: the k-th copy of message i is at
+ * i * copies + k; the caller frees it. */
+struct fold_copier;
+bool msg_multiply(struct msg_table *m, const struct fold_copier *c, uint32_t **tokens);
+uint32_t msg_receiver(const struct msg_table *m,
+                      uint64_t token);            /* as seen from its source at home */
+void msg_receive_late(void *sim, uint64_t token); /* as an action */
+
 enum { MSG_TAG_SPACE = 500000000 }; /* tags of nodes are below, those of collectives from here */
 
 void msg_stream_send(sys_stream *s, uint32_t dst, uint64_t size); /* a message of a collective */

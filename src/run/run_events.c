@@ -267,12 +267,27 @@ static orr_code run_folded(orr_sim *s, orr_error *err)
     return code;
 }
 
+/* Up to the event that sets ranks apart, which were found to be alike until then. */
+static orr_code run_until_apart(orr_sim *s, orr_error *err)
+{
+    while (clk_events(s->clock) < s->fold_until && clk_step(s->clock))
+        ;
+    const orr_code code = status(s, err);
+    return code ? code : fold_unfold(s, err);
+}
+
 /* In lock step; when it comes to a stop before the end, every rank, so that the reason can be said. */
 static orr_code run_in_lockstep(orr_sim *s, orr_error *err)
 {
     orr_code code = s->has_started ? ORR_OK : start(s, err);
+    if (!code && s->fold_until && !fold_wants_again(s))
+        code = run_until_apart(s, err);
     if (!code)
         code = run_loop(s, err);
+    if (fold_wants_again(s) && code != ORR_ESTOP) {
+        code = fold_again(s, err);
+        return code ? code : s->lockstep ? run_in_lockstep(s, err) : run_every_rank(s, err);
+    }
     if (code == ORR_ESTOP)
         return fold_lockstep_spread(s) ? code : orr_no_memory(err);
     const bool has_lost_order = fold_has_lost_order(s);

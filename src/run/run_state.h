@@ -84,7 +84,9 @@ struct orr_sim {
     uint32_t fold_splits;
     bool fold_may_loosen, fold_is_loose; /* members may come to events in different orders */
     bool fold_is_strict;                 /* they may not: it was tried, of several steps in a row */
-    char fold_why[160];                  /* it is not folded, or was split */
+    uint32_t fold_level; /* of symmetry: 1: only ranks that stay together all along */
+    uint64_t fold_until; /* that many events: then ranks are set apart; 0: never */
+    char fold_why[160];  /* it is not folded, or was split */
     uint32_t
         lanes; /* sets of queues: as many as the traces have communication streams, 1 at least */
     sys_plan plans[ORR_COLL_COUNT];

@@ -479,7 +479,9 @@ orr_code run_build_again(orr_sim *s, bool folds, orr_error *err)
     if (!(s->clock = clk_create()))
         return orr_no_memory(err);
     orr_code code = s->joint || s->lockstep ? begin_anew(s, err) : ORR_OK;
-    if (!code && folds)
+    if (!code && folds && s->net_ops == &orr__net_aware)
+        code = fold_symmetry_create(s, &s->lockstep, err);
+    else if (!code && folds)
         code = fold_create(s, &s->fold, err);
     return code ? code : build_ranks(s, err);
 }

@@ -245,6 +245,113 @@ void sys_stream_advance(sys_stream *st)
     }
 }
 
+/* ---- copies ---- */
+
+static const sys_dim *dim_at(const fold_copier *c, const sys_dim *d, uint32_t rank)
+{
+    if (!d->group)
+        return d;
+    const size_t kind = (size_t)(d - c->s->group_rings) % ORR_COLL_COUNT;
+    return sys_group_dim(c->s, fold_group_at(c, d->group, rank), (orr_collective)kind);
+}
+
+/* Of a phase that runs: where this rank is in it. */
+static void turn_to(sys_stream *st)
+{
+    const sys_dim *d = st->phases[st->phase].dim;
+    const uint32_t rank = st->npu->rank, before = st->coll.index, count = st->coll.count;
+    if (d->group) {
+        st->group = d->group;
+        st->coll.index = cfg_group_index(d->group, rank);
+    } else {
+        st->coll.index = rank / d->offset % d->count;
+        st->first = rank - st->coll.index * d->offset;
+    }
+    coll_turn(&st->coll, (st->coll.index + count - before) % count);
+}
+
+static sys_stream *copy_stream(fold_copier *c,
+                               run_npu *n,
+                               const sys_stream *from,
+                               sys_data_set *set)
+{
+    sys_stream *st = new_stream(n->sim);
+    if (!st)
+        return NULL;
+    st->npu = n;
+    if (!make_phase_room(st, from->phase_room))
+        return NULL;
+    sys_phase *phases = st->phases;
+    const uint32_t room = st->phase_room;
+    memcpy(st, from, n->sim->stream_size);
+    memcpy(phases, from->phases, from->phase_count * sizeof *phases);
+    for (uint32_t i = 0; i < from->phase_count; i++)
+        phases[i].dim = dim_at(c, phases[i].dim, n->rank);
+    st->phases = phases;
+    st->phase_room = room;
+    st->npu = n;
+    st->set = set;
+    if (st->is_started)
+        turn_to(st);
+    return st;
+}
+
+/* Chunks of one collective share a set: that of the copy is noted in the set that was there. */
+bool sys_copy(fold_copier *c, uint32_t k, run_npu *n, const run_npu *from)
+{
+    orr_sim *s = n->sim;
+    const size_t lines = (size_t)s->lanes * s->dims;
+    orr_map *sets = orr_map_create(0);
+    sys_data_set **made = NULL;
+    size_t made_count = 0, made_room = 0;
+    bool ok = sets != NULL;
+    memcpy(n->next_general, from->next_general, lines * sizeof *n->next_general);
+    memcpy(n->next_first, from->next_first, lines * sizeof *n->next_first);
+    memcpy(n->next_second, from->next_second, lines * sizeof *n->next_second);
+    n->streams_made = from->streams_made;
+    n->priority = from->priority;
+    for (size_t i = 0; ok && i < from->membership_count; i++) {
+        const cfg_group *g = fold_group_at(c, from->memberships[i]->group, n->rank);
+        sys_membership *m = g ? orr_arena_new(s->arena, 1, sys_membership) : NULL;
+        ok = m && orr_grow(&n->memberships, &n->membership_room, n->membership_count + 1);
+        if (!ok)
+            break;
+        *m = *from->memberships[i];
+        m->group = g;
+        n->memberships[n->membership_count++] = m;
+    }
+    for (size_t q = 0; ok && q < run_queue_count(s); q++) {
+        sys_queue *to = &n->queues[q];
+        to->running = from->queues[q].running;
+        for (sys_stream *st = from->queues[q].first; ok && st; st = st->next) {
+            const uint64_t key = (uint64_t)(uintptr_t)st->set;
+            uint32_t at = orr_map_find(sets, key, RUN_NONE);
+            if (at == RUN_NONE) {
+                at = (uint32_t)made_count;
+                sys_data_set *set = new_set(n, st->set->place, st->set->expected);
+                ok = set && orr_grow(&made, &made_room, made_count + 1) &&
+                     orr_map_put(sets, key, at, NULL);
+                if (!ok)
+                    break;
+                set->finished = st->set->finished;
+                set->first_id = st->set->first_id;
+                made[made_count++] = set;
+            }
+            sys_stream *copy = copy_stream(c, n, st, made[at]);
+            ok = copy && fold_note_copy(c, st, k, copy);
+            if (!ok)
+                break;
+            copy->next = NULL;
+            copy->previous = to->last;
+            *(to->last ? &to->last->next : &to->first) = copy;
+            to->last = copy;
+        }
+    }
+    orr_map_destroy(sets);
+    orr_free(made);
+    return ok;
+}
+
 /* ---- groups and plans (astra-sim.md 5.10, 6.4) ---- */
 
 typedef struct request {
@@ -737,8 +844,11 @@ void sys_collective(run_npu *n, uint32_t place, orr_collective kind, uint64_t si
     request r = {.n = n, .place = place, .kind = kind, .route = {.kind = kind}, .plan = RUN_NONE};
     if (run_jointly(&r, size))
         return;
-    if (!group_of(n, place, &r.m) || !cut(&r, &size) || !plan_of(&r, size) ||
-        !next_priority(n, place, &r.priority))
+    if (!group_of(n, place, &r.m))
+        return;
+    if (s->lockstep && (!r.m || r.m->group->count == s->npu_count) && fold_is_set_apart(s))
+        return;
+    if (!cut(&r, &size) || !plan_of(&r, size) || !next_priority(n, place, &r.priority))
         return;
     if (!r.custom && !r.steps && (!find_active_dims(&r) || !find_plan(&r, size)))
         return;

@@ -563,6 +563,68 @@ static void watch_collective(
     w->instances[i].last = step; /* time does not go back */
 }
 
+/* ---- those who stood for others stand for fewer ---- */
+
+static bool add_hold(struct watch_record *w, uint32_t instance, watch_hold hold)
+{
+    if (w->hold_count >= RUN_NONE || !orr_grow(&w->holds, &w->hold_room, w->hold_count + 1))
+        return false;
+    hold.next = w->instances[instance].held;
+    w->instances[instance].held = (uint32_t)w->hold_count;
+    w->holds[w->hold_count++] = hold;
+    return true;
+}
+
+/* A collective to which not all members have come: the copies of those who have wait, each in its own. */
+static bool copy_counter(orr_sim *s, const fold_copier *c, uint32_t index)
+{
+    struct watch_record *w = s->watch;
+    const watch_instance old = w->instances[index];
+    bool ok = true;
+    w->instances[index].held = RUN_NONE;
+    for (uint32_t h = old.held; h != RUN_NONE && ok; h = w->holds[h].next)
+        for (uint32_t k = 0; k < c->copies && ok; k++) {
+            const uint32_t rank = fold_moved(c, k, w->holds[h].rank);
+            watch_instance like = old;
+            if (old.group)
+                like.group = fold_group_at(c, old.group, rank);
+            like.group = fold_like_of(c, like.group);
+            like.base = net_sym_home(&c->kept, watch_base_of(s, rank, old.along));
+            const uint32_t to = watch_find_instance(w, &like);
+            ok = to != RUN_NONE;
+            if (ok) {
+                w->instances[to].come = old.come;
+                ok = add_hold(w, to, (watch_hold){rank, w->holds[h].place, RUN_NONE});
+            }
+        }
+    return ok;
+}
+
+bool watch_multiply(orr_sim *s, const fold_copier *c)
+{
+    struct watch_record *w = s->watch;
+    const size_t known = w->instance_count;
+    bool ok = true;
+    for (uint32_t r = 0; r < s->npu_count && ok; r++) {
+        if (s->lockstep->stands_for[r] != r)
+            continue;
+        for (uint32_t k = 1; k < c->copies && ok; k++) {
+            watch_rank *to = &w->ranks[fold_moved(c, k, r)];
+            *to = w->ranks[r];
+            if (!to->flows_at)
+                continue;
+            const uint32_t nodes = s->npus[r].graph->count;
+            ok = (to->flows_at = orr_arena_new(w->arena, nodes, uint64_t)) != NULL;
+            if (ok)
+                memcpy(to->flows_at, w->ranks[r].flows_at, nodes * sizeof *to->flows_at);
+        }
+    }
+    for (uint32_t i = 0; i < known && ok; i++)
+        if (w->instances[i].held != RUN_NONE)
+            ok = copy_counter(s, c, i);
+    return ok;
+}
+
 /* ---- phases ---- */
 
 static void watch_phase_start(sys_stream *st)

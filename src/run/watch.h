@@ -143,6 +143,9 @@ void watch_forget(
 extern const run_observer watch_observer;
 /* The innermost dimension in which two ranks differ. */
 uint32_t watch_dimension_between(const orr_sim *s, uint32_t a, uint32_t b);
+/* Those who stood for others stand for fewer; only of a run without a log.  False: out of memory. */
+struct fold_copier;
+bool watch_multiply(orr_sim *s, const struct fold_copier *c);
 watch_tally *watch_tally_of(run_npu *n, uint32_t place); /* NULL: out of memory */
 
 /* ---- the log, for those who read it (watch_log.c) ---- */

@@ -56,6 +56,30 @@ orr_code work_init(run_npu *n, const work_graph *g, orr_error *err)
     return ORR_OK;
 }
 
+void work_copy(run_npu *n, const run_npu *from)
+{
+    const work_graph *g = n->graph;
+    memcpy(n->waiting_for, from->waiting_for, g->count * sizeof *n->waiting_for);
+    memcpy(n->started_at, from->started_at, g->count * sizeof *n->started_at);
+    for (unsigned s = 0; s < g->slot_count; s++)
+        for (unsigned k = 0; k < n->ready[s].levels; k++)
+            memcpy(n->ready[s].level[k], from->ready[s].level[k],
+                   n->ready[s].words[k] * sizeof *n->ready[s].level[k]);
+    n->ready_count = from->ready_count;
+    n->running = from->running;
+    memcpy(n->occupant, from->occupant, sizeof n->occupant);
+    n->result = from->result;
+    memcpy(n->active, from->active, sizeof n->active);
+    memcpy(n->active_since, from->active_since, sizeof n->active_since);
+    memcpy(n->has_run, from->has_run, sizeof n->has_run);
+    n->sum_intensity = from->sum_intensity;
+    n->sum_compute_use = from->sum_compute_use;
+    n->sum_memory_use = from->sum_memory_use;
+    n->sum_duration = from->sum_duration;
+    n->sum_compute_bound = from->sum_compute_bound;
+    n->round = from->round;
+}
+
 /* ---- values of nodes ---- */
 
 uint64_t work_replay_time(const run_npu *n, uint64_t duration)

@@ -109,6 +109,7 @@ enum { WORK_CLOCK_ROUNDS = 4 }; /* of clock and time, which depend on each other
 
 orr_code work_init(run_npu *n, const work_graph *g, orr_error *err);
 void work_fini(run_npu *n);
+void work_copy(run_npu *n, const run_npu *from); /* between events; both were initialised */
 void work_issue(run_npu *n);
 /* What a node's time counts as: WORK_ON_DEVICE, WORK_COMMUNICATES, or -1 for neither. */
 enum { WORK_ON_DEVICE = 0, WORK_COMMUNICATES = 1 };

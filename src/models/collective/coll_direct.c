@@ -73,6 +73,19 @@ static void timer(orr_coll *c)
     coll_end_if_through(c, &d->x);
 }
 
+static void turn(const orr_coll *c, peers *p, uint32_t by)
+{
+    p->to = (p->to + by) % c->count;
+    p->from = (p->from + by) % c->count;
+}
+
+void coll_direct_turn(orr_coll *c, uint32_t by)
+{
+    direct *d = orr_coll_state(c);
+    turn(c, &d->made, by);
+    turn(c, &d->sent, by);
+}
+
 static double messages(orr_collective kind, uint32_t count)
 {
     return (kind == ORR_COLL_ALL_REDUCE ? 2 : 1) * ((double)count - 1);

@@ -51,6 +51,13 @@ static void timer(orr_coll *c)
     coll_end_if_through(c, &r->x);
 }
 
+void coll_ring_turn(orr_coll *c, uint32_t by)
+{
+    ring *r = orr_coll_state(c);
+    r->packet.to = (r->packet.to + by) % c->count;
+    r->packet.from = (r->packet.from + by) % c->count;
+}
+
 static double messages(orr_collective kind, uint32_t count)
 {
     const double n = count;

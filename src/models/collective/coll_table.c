@@ -163,3 +163,11 @@ size_t orr_coll_describe(const orr_coll_ops *const *more, char *out, size_t room
     }
     return n;
 }
+
+void coll_turn(orr_coll *c, uint32_t by)
+{
+    if (c->ops == &coll_ring)
+        coll_ring_turn(c, by);
+    else if (c->ops == &coll_direct)
+        coll_direct_turn(c, by);
+}

@@ -201,6 +201,109 @@ orr_code net_servers_send(
     return ORR_OK;
 }
 
+/* ---- links that stand for fewer than before ---- */
+
+static bool *find_free_packets(const net_servers *s)
+{
+    bool *is_free = orr_alloc(s->packet_count + 1, sizeof *is_free);
+    for (uint32_t p = s->free_packet; is_free && p != NONE; p = s->packets[p].next)
+        is_free[p] = true;
+    return is_free;
+}
+
+static bool copy_packets(net_servers *s, const net_copier *c, net_copy_of device_of)
+{
+    const size_t known = s->packet_count;
+    bool *is_free = find_free_packets(s);
+    bool ok = is_free != NULL;
+    for (uint32_t p = 0; ok && p < known; p++) {
+        if (is_free[p])
+            continue;
+        const net_packet old = s->packets[p];
+        for (uint32_t k = 0; ok && k < c->copies; k++) {
+            const uint32_t q = k ? new_packet(s) : p;
+            if (!(ok = q != NONE))
+                break;
+            s->packets[q] = old;
+            s->packets[q].m.dst = c->moved(c->context, k, old.m.dst);
+            s->packets[q].m.token = c->token(c->context, old.m.token, old.m.dst, k);
+            s->packets[q].at = device_of(s->net, c, k, old.at);
+            s->packet_copies[(size_t)p * c->copies + k] = q;
+        }
+    }
+    orr_free(is_free);
+    return ok;
+}
+
+/* The k-th copy of a link, and of what waits for it. */
+static void copy_link(net_servers *s, uint32_t from, uint32_t k, uint32_t to)
+{
+    const net_link *a = &s->links[from];
+    net_link *b = &s->links[to];
+    const uint32_t head = a->first;
+    *b = (net_link){.speed = a->speed,
+                    .latency = a->latency,
+                    .messages = a->messages,
+                    .bytes = a->bytes,
+                    .busy = a->busy,
+                    .from = b->from,
+                    .to = b->to,
+                    .first = NONE,
+                    .last = NONE,
+                    .waiting = a->waiting,
+                    .max_waiting = a->max_waiting,
+                    .is_busy = a->is_busy};
+    s->touches[to] = s->touches[from];
+    for (uint32_t p = head; p != NONE; p = s->packets[p].next) {
+        const uint32_t q = s->packet_copies[(size_t)p * s->copies + k];
+        s->packets[q].next = NONE;
+        *(b->last == NONE ? &b->first : &s->packets[b->last].next) = q;
+        b->last = q;
+    }
+}
+
+bool net_servers_multiply(net_servers *s,
+                          const net_copier *c,
+                          net_copy_of link_of,
+                          net_copy_of device_of)
+{
+    const size_t links = s->link_count;
+    s->copies = c->copies;
+    s->link_copies = orr_alloc(links * c->copies + 1, sizeof *s->link_copies);
+    s->packet_copies = orr_alloc(s->packet_count * c->copies + 1, sizeof *s->packet_copies);
+    if (!s->link_copies || !s->packet_copies || !copy_packets(s, c, device_of))
+        return false;
+    for (uint32_t l = 0; l < links; l++)
+        for (uint32_t k = 0; k < c->copies; k++) {
+            const uint32_t to = k ? link_of(s->net, c, k, l) : l;
+            if (to == NET_LINK_NONE)
+                return false;
+            s->link_copies[(size_t)l * c->copies + k] = to;
+            if (to != NET_LINK_ARRIVED && k)
+                copy_link(s, l, k, to);
+        }
+    return true;
+}
+
+bool net_servers_copy_call(const net_servers *s,
+                           void (*call)(void *context, uint64_t argument),
+                           uint32_t k,
+                           uint64_t *argument)
+{
+    if (call == arrive)
+        *argument = s->packet_copies[*argument * s->copies + k];
+    else if (call == become_free)
+        *argument = s->link_copies[*argument * s->copies + k];
+    return call == arrive || call == become_free;
+}
+
+void net_servers_end_copies(net_servers *s)
+{
+    orr_free(s->link_copies);
+    orr_free(s->packet_copies);
+    s->link_copies = s->packet_copies = NULL;
+}
+
 void net_servers_report(const net_servers *s,
                         const uint32_t *order,
                         net_name_link name,

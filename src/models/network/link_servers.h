@@ -58,6 +58,8 @@ typedef struct net_servers {
     net_touch *touches; /* by link; only where links stand for others */
     size_t touch_room;
     bool is_folded;
+    uint32_t *link_copies, *packet_copies; /* while there are copies (net_servers_multiply) */
+    uint32_t copies;
 } net_servers;
 
 void net_servers_init(net_servers *s, net_next_link next_link, void *net);
@@ -71,6 +73,27 @@ orr_code net_servers_send(
 /* Links stand for others: what happens to one in one tick must be in an order that is the same for all of them, or make
  * no difference; else the run is told (orr__net_lose_order).  False: out of memory. */
 bool net_servers_fold(net_servers *s);
+
+/* Those that stood for others stand for fewer: each link and packet becomes several.  The k-th copy of a link: link_of; of a
+ * device: device_of; NONE: this link stands for nobody. */
+typedef struct net_copier {
+    void *context;
+    uint32_t copies;
+    uint32_t (*moved)(void *context, uint32_t k, uint32_t rank);
+    /* Of a message to `dst`, at the k-th copy of the link at which it is. */
+    uint64_t (*token)(void *context, uint64_t token, uint32_t dst, uint32_t k);
+} net_copier;
+typedef uint32_t (*net_copy_of)(void *net, const net_copier *c, uint32_t k, uint32_t index);
+bool net_servers_multiply(net_servers *s,
+                          const net_copier *c,
+                          net_copy_of link_of,
+                          net_copy_of device_of); /* false: out of memory */
+/* The argument of a call that a link scheduled, for the k-th copy; false: it is of no link. */
+bool net_servers_copy_call(const net_servers *s,
+                           void (*call)(void *context, uint64_t argument),
+                           uint32_t k,
+                           uint64_t *argument);
+void net_servers_end_copies(net_servers *s);
 
 /* Every link that carried something, by number, or in this order; name fills in the link's name. */
 typedef void (*net_name_link)(const void *net, uint32_t link, char out[ORR_NET_LINK_NAME]);

@@ -11,6 +11,7 @@
 #ifndef ORR_RUN_FOLD_H
 #define ORR_RUN_FOLD_H
 
+#include "models/network/symmetry.h"
 #include "run/run_state.h"
 
 /* Finds the classes.  *out is NULL where the run cannot be folded; orr_sim.fold_why says why. */
@@ -69,7 +70,43 @@ uint64_t fold_first_stream(const orr_sim *s, const cfg_group *g);
 uint64_t fold_stream_of(const orr_sim *s, const cfg_group *g, uint64_t stream);
 /* Of the ranks of a collective, how many this one stands for. */
 uint32_t fold_members_like(const run_npu *n, const cfg_group *g, const sys_route *r);
+/* A rank begins a collective of all ranks.  True: that sets ranks apart that stand for each other, and the run stops. */
+bool fold_is_set_apart(orr_sim *s);
+/* It did not get to its end, but with fewer ranks that stand for each other, or with those that do so up to some event, it
+ * may: from the start. */
+bool fold_wants_again(const orr_sim *s);
+orr_code fold_again(orr_sim *s, orr_error *err);
 bool fold_spread_links(orr_sim *s); /* once it has run; false: out of memory */
+
+/* ---- those who stood for others stand for fewer (fold_unfold.c) ----
+ *
+ * Between two events each rank that is simulated becomes `copies`: the k-th is the rank to which the k-th move by the
+ * digits that are dropped takes it. */
+
+typedef struct fold_copier {
+    orr_sim *s;
+    net_symmetry dropped, kept;
+    uint32_t copies;
+    orr_map *group_at;    /* number of likes, rank -> 1 + a group */
+    orr_map *stream_at;   /* a stream -> its place in streams, of copies each */
+    sys_stream **streams; /* the 0th is the one that was there */
+    size_t stream_count, stream_room;
+    uint32_t *tokens; /* of messages (match.h) */
+} fold_copier;
+
+/* At the event that was found: ORR_OK, it goes on with more ranks. */
+orr_code fold_unfold(orr_sim *s, orr_error *err);
+
+uint32_t fold_moved(const fold_copier *c, uint32_t k, uint32_t rank);
+uint32_t fold_which_copy(const fold_copier *c, uint32_t rank); /* that the rank's digits say */
+/* What is called at this rank, instead of at the one that stood for it. */
+clk_call fold_copy_call(const fold_copier *c, clk_call call, uint32_t rank);
+/* The group of this rank that is like that one. */
+const cfg_group *fold_group_at(const fold_copier *c, const cfg_group *like, uint32_t rank);
+/* The first of the groups that the remaining digits move to this one; NULL: of NULL. */
+const cfg_group *fold_like_of(const fold_copier *c, const cfg_group *g);
+/* Room for the copies of a stream; false: out of memory. */
+bool fold_note_copy(fold_copier *c, sys_stream *st, uint32_t k, sys_stream *copy);
 
 /* ---- what the layers call ---- */
 

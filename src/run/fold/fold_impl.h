@@ -8,6 +8,7 @@
  *     fold_figures.c  figures of nodes and ranks, one number per member
  *     fold_log.c      the log of steps, class by class, and rank by rank for those who read it
  *     fold_symmetry.c ranks that the network cannot tell apart: the network aware
+ *     fold_unfold.c   ... as long as nothing sets them apart; then each becomes several
  *     fold_lockstep.c classes whose members do everything at the same time: the network fluid
  *     fold_steps.c    several steps in a row, until nothing changes any more
  *     fold_time.c     numbers per member */
@@ -340,6 +341,14 @@ void fold_count_messages(fold_sim *f,
                          const uint64_t pairs[ORR_NET_DIMS],
                          uint64_t each,
                          uint64_t size);
+
+/* ---- symmetry with fewer digits ---- */
+
+const net_symmetry *fold_digits(const orr_sim *s);
+bool fold_is_dropped(const orr_sim *s, uint32_t digit);
+uint32_t fold_number_of(const orr_sim *s, const cfg_group *g); /* of all groups like it */
+void fold_find_likes(const fold_copier *c);                    /* under the digits that are kept */
+void fold_drop_digits(const fold_copier *c);
 
 /* ---- events ---- */
 

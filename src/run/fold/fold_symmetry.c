@@ -28,6 +28,10 @@ struct fold_symmetry {
     rank_touch *touches; /* by rank */
     uint32_t *number;    /* by group: of its likes, from 1 */
     bool has_lost_order;
+    bool parts
+        [NET_SYM_DIGITS]; /* by digit: collectives of all ranks set apart whom it moves to each other */
+    bool parts_any;
+    bool is_parted; /* one of them has begun */
 };
 
 /* ---- may it be folded? ---- */
@@ -94,6 +98,7 @@ typedef struct search {
     uint32_t *image; /* by group: to which the move takes it; NONE: not seen */
     uint32_t *like;  /* by group: one that it was moved to, or itself */
     net_symmetry *out;
+    bool ignores_world; /* collectives of all ranks do not count */
 } search;
 
 static uint32_t moved(move m, uint32_t rank)
@@ -192,7 +197,7 @@ static bool takes_all(search *v, move m)
     for (uint32_t r = 0; r < v->f->s->npu_count; r++)
         if (!takes_rank(v, m, r, &has_world))
             return false;
-    return !has_world || takes_world(v, m);
+    return !has_world || v->ignores_world || takes_world(v, m);
 }
 
 /* ---- digits ---- */
@@ -237,6 +242,9 @@ static void find_digits(search *v)
 {
     const orr_net_config *c = &v->f->s->net_config;
     uint32_t stride = 1;
+    v->out->count = 0;
+    for (uint32_t i = 0; i < v->f->s->groups.count; i++)
+        v->like[i] = i;
     for (uint32_t k = 0; k < c->dims; k++) {
         net_sym_find(v->out, stride, c->npus[k], c->shape[k] == ORR_NET_RING, holds, v);
         stride *= c->npus[k];
@@ -259,6 +267,32 @@ static bool has_twins(const search *v, const uint32_t *like)
                     return true;
     }
     return false;
+}
+
+/* As long as no collective of all ranks begins, more may be alike: then they are taken apart (fold_unfold.c). */
+static void find_all_digits(search *v, struct fold_symmetry *y)
+{
+    const orr_sim *s = v->f->s;
+    uint32_t size = 1, wider = 1;
+    find_digits(v);
+    for (uint32_t i = 0; i < y->digits.count; i++)
+        size *= y->digits.digits[i].radix;
+    if (s->fold_level || s->opt.steps > 1 || s->opt.record >= ORR_SIM_RECORD_NODES ||
+        s->opt.critical_path)
+        return;
+    v->ignores_world = true;
+    find_digits(v);
+    v->ignores_world = false;
+    for (uint32_t i = 0; i < y->digits.count; i++) {
+        y->parts[i] = !passes(v, &y->digits.digits[i], false);
+        y->parts_any = y->parts_any || y->parts[i];
+        wider *= y->digits.digits[i].radix;
+    }
+    if (y->parts_any && wider > size)
+        return;
+    y->parts_any = false;
+    memset(y->parts, 0, sizeof y->parts);
+    find_digits(v); /* as at first */
 }
 
 static bool make(search *v, fold_lockstep *l, struct fold_symmetry *y)
@@ -315,12 +349,10 @@ orr_code fold_symmetry_create(orr_sim *s, fold_lockstep **out, orr_error *err)
         v.like = orr_arena_new(f.arena, s->groups.count + 1, uint32_t);
         ok = v.image && v.like;
     }
-    for (uint32_t i = 0; ok && i < s->groups.count; i++)
-        v.like[i] = i;
     if (ok && !f.has_given_up && fold_has_ambiguous_groups(s, f.uses_world))
         fold_give_up(&f, "messages of two groups may be taken for each other");
     if (ok && !s->code && !f.has_given_up) {
-        find_digits(&v);
+        find_all_digits(&v, y);
         ok = make(&v, l, y);
     }
     if (ok && !s->code && !f.has_given_up) {
@@ -353,6 +385,39 @@ void orr__net_lose_order(orr_net *n)
 bool fold_has_lost_order(const orr_sim *s)
 {
     return s->lockstep && s->lockstep->symmetry && s->lockstep->symmetry->has_lost_order;
+}
+
+bool fold_is_set_apart(orr_sim *s)
+{
+    struct fold_symmetry *y = s->lockstep->symmetry;
+    if (!y || !y->parts_any)
+        return false;
+    if (!y->is_parted) {
+        const uint64_t done = clk_events(s->clock);
+        s->fold_until = done ? done - 1 : 0;
+        s->fold_level += !s->fold_until;
+        snprintf(s->fold_why, sizeof s->fold_why,
+                 "%u until a collective of all ranks began, at %llu ns", s->lockstep->classes,
+                 (unsigned long long)clk_now(s->clock));
+    }
+    y->is_parted = true;
+    clk_stop(s->clock);
+    return true;
+}
+
+bool fold_wants_again(const orr_sim *s)
+{
+    const struct fold_symmetry *y = s->lockstep ? s->lockstep->symmetry : NULL;
+    return y && !s->code && (y->is_parted || (y->has_lost_order && !s->fold_level));
+}
+
+orr_code fold_again(orr_sim *s, orr_error *err)
+{
+    if (!s->lockstep->symmetry->is_parted) { /* those that stay together all along may do */
+        s->fold_level = 1;
+        s->fold_until = 0;
+    }
+    return run_build_again(s, true, err);
 }
 
 /* Events that a rank schedules itself are in the order in which it scheduled them. */
@@ -407,4 +472,73 @@ uint32_t fold_members_like(const run_npu *n, const cfg_group *g, const sys_route
 bool fold_spread_links(orr_sim *s)
 {
     return !s->lockstep->symmetry || orr__aware_spread(s->net);
+}
+
+/* ---- fewer digits ---- */
+
+const net_symmetry *fold_digits(const orr_sim *s)
+{
+    return &s->lockstep->symmetry->digits;
+}
+
+bool fold_is_dropped(const orr_sim *s, uint32_t digit)
+{
+    return s->lockstep->symmetry->parts[digit];
+}
+
+uint32_t fold_number_of(const orr_sim *s, const cfg_group *g)
+{
+    return s->lockstep->symmetry->number[g - s->groups.groups];
+}
+
+/* Groups that the remaining digits move to each other are alike. */
+void fold_find_likes(const fold_copier *c)
+{
+    orr_sim *s = c->s;
+    uint32_t *like = s->lockstep->like;
+    for (uint32_t i = 0; i < s->groups.count; i++)
+        like[i] = i;
+    for (uint32_t i = 0; i < s->groups.count; i++)
+        for (uint32_t d = 0; d < c->kept.count; d++) {
+            const net_digit *digit = &c->kept.digits[d];
+            for (uint32_t by = 1; by < digit->radix; by *= 2) {
+                const uint32_t to = net_digit_add(digit, s->groups.groups[i].members[0], by);
+                const cfg_group *g = fold_group_at(c, &s->groups.groups[i], to);
+                const uint32_t a = first_like(like, i),
+                               b = g ? first_like(like, (uint32_t)(g - s->groups.groups)) : a;
+                like[a > b ? a : b] = a > b ? b : a;
+                if (!digit->is_xor)
+                    break;
+            }
+        }
+    for (uint32_t i = 0; i < s->groups.count; i++)
+        like[i] = first_like(like, i);
+}
+
+const cfg_group *fold_like_of(const fold_copier *c, const cfg_group *g)
+{
+    const orr_sim *s = c->s;
+    return g ? &s->groups.groups[s->lockstep->like[g - s->groups.groups]] : NULL;
+}
+
+void fold_drop_digits(const fold_copier *c)
+{
+    orr_sim *s = c->s;
+    fold_lockstep *l = s->lockstep;
+    struct fold_symmetry *y = l->symmetry;
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        const uint32_t home = net_sym_home(&y->digits, r);
+        if (home != r)
+            y->touches[r] = y->touches[home];
+        l->size[r] = 0;
+    }
+    y->digits = c->kept;
+    y->parts_any = false;
+    l->classes = 0;
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        l->stands_for[r] = net_sym_home(&y->digits, r);
+        l->classes += l->size[l->stands_for[r]]++ == 0;
+    }
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        s->npus[r].weight = l->size[r];
 }

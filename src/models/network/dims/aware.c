@@ -229,6 +229,60 @@ static void copy_figures(aware *a, uint32_t from, uint32_t to)
     y->max_waiting = x->max_waiting;
 }
 
+/* NET_LINK_ARRIVED: the link is not at home, and stands for nobody. */
+static uint32_t copy_of_link(void *net, const net_copier *c, uint32_t k, uint32_t index)
+{
+    aware *a = net;
+    orr_error unused;
+    uint32_t d = 0;
+    if (index >= a->made_later) {
+        const net_link l = a->servers.links[index];
+        while (net_product_coordinate(&a->shape, d, l.from) ==
+               net_product_coordinate(&a->shape, d, l.to))
+            d++;
+        return pair_link(a, d, c->moved(c->context, k, l.from), c->moved(c->context, k, l.to),
+                         &unused);
+    }
+    for (uint32_t i = 0; i < a->shape.dims; i++)
+        if (a->shape.shape[i] != ORR_NET_FULLY_CONNECTED && index >= a->first_link[i])
+            d = i;
+    const uint32_t rank = (index - a->first_link[d]) / 2, side = (index - a->first_link[d]) % 2;
+    if (net_sym_home(a->symmetry, rank) != rank)
+        return NET_LINK_ARRIVED;
+    return a->first_link[d] + 2 * c->moved(c->context, k, rank) + side;
+}
+
+static uint32_t copy_of_device(void *net, const net_copier *c, uint32_t k, uint32_t device)
+{
+    const aware *a = net;
+    if (device < a->shape.ranks)
+        return c->moved(c->context, k, device);
+    const uint32_t d = net_product_switch_dim(&a->shape, device);
+    const uint32_t member = net_product_member(&a->shape, d, device, 0);
+    return net_product_switch(&a->shape, d, c->moved(c->context, k, member));
+}
+
+bool orr__aware_multiply(void *net, const net_copier *c)
+{
+    aware *a = net;
+    return net_servers_multiply(&a->servers, c, copy_of_link, copy_of_device);
+}
+
+bool orr__aware_copy_call(void *net,
+                          void (*call)(void *context, uint64_t argument),
+                          uint32_t k,
+                          uint64_t *argument)
+{
+    const aware *a = net;
+    return net_servers_copy_call(&a->servers, call, k, argument);
+}
+
+void orr__aware_end_copies(void *net)
+{
+    aware *a = net;
+    net_servers_end_copies(&a->servers);
+}
+
 /* Links of fully connected groups were made for ranks at home only. */
 static bool spread_pairs(aware *a)
 {
