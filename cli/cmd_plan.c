@@ -33,7 +33,8 @@ static const cli_option options[] = {
      "use so many devices: 256,512,1024 makes a scaling curve (default: all)"},
     {"fix", 0, "LIST",
      "search only plans with these: tp=8,zero=1,pipeline=1f1b,recompute=none,..."},
-    {"goal", 0, "time|cost|memory", "what the best plan has least of", .fallback = "time"},
+    {"goal", 0, "time|cost|memory", "what the best plan, of all numbers of devices, has least of",
+     .fallback = "time"},
     {"top", 0, "N", "print so many plans", CLI_COUNT, 1, 1000, "10"},
     {"sure", 0, "N",
      "prove that the first N places are the best of all legal plans; the rest are the best of those simulated",
@@ -55,7 +56,8 @@ static const cli_option options[] = {
      .with = "serve"},
     {"max-tpot", 0, "TIME", "serve: drop plans whose next token takes longer on average",
      .with = "serve"},
-    {"check", 0, NULL, "run the best three again, link by link and message by message"},
+    {"check", 0, NULL,
+     "run the best three again, link by link, message by message and packet by packet: does the order hold?"},
     {"check-seconds", 0, "N", "give each of these runs so long", CLI_COUNT, 1, 86400, "60",
      .with = "check"},
     {"no-prune", 0, NULL,
@@ -178,9 +180,79 @@ static orr_code check_options(const cli_context *c, orr_error *err)
     return ORR_OK;
 }
 
+/* ---- interrupts and progress ---- */
+
+static orr_plan_search *volatile searching;
+
+static void stop_searching(int signal_number)
+{
+    orr_plan_search *s = searching;
+    (void)signal_number;
+    if (s)
+        orr_plan_search_stop(s);
+}
+
+/* False: nobody wants them. */
+static bool catch_interrupts(orr_plan_search *s, struct sigaction *old)
+{
+    const struct sigaction stop = {.sa_handler = stop_searching, .sa_flags = (int)SA_RESETHAND};
+    if (sigaction(SIGINT, NULL, old) != 0 || old->sa_handler == SIG_IGN)
+        return false;
+    searching = s;
+    return sigaction(SIGINT, &stop, NULL) == 0;
+}
+
+static void release_interrupts(bool is_caught, const struct sigaction *old)
+{
+    if (is_caught)
+        sigaction(SIGINT, old, NULL);
+    searching = NULL;
+}
+
+static orr_code run_to_end(orr_plan_search *s, orr_error *err)
+{
+    struct sigaction old;
+    const bool is_caught = catch_interrupts(s, &old);
+    const orr_code code = orr_plan_search_run(s, err);
+    release_interrupts(is_caught, &old);
+    return code;
+}
+
+static void show_progress(void *context, const orr_plan_counts *n)
+{
+    orr_progress *p = context;
+    p->total = n->simulated + n->to_do;
+    orr_progress_add(p, n->simulated - p->done);
+}
+
+/* ---- again ---- */
+
+static void show_rerun(void *context)
+{
+    orr_progress_add(context, 1);
+}
+
+/* Ctrl-C starts no more. */
+static orr_code rerun(cli_context *c,
+                      cli_plan *x,
+                      const char *what,
+                      orr_plan_rerun *list,
+                      size_t count,
+                      orr_error *err)
+{
+    orr_progress progress;
+    struct sigaction old;
+    orr_progress_start(&progress, what, "runs", count, c->quiet);
+    const bool is_caught = catch_interrupts(x->search, &old);
+    const orr_code code = orr_plan_rerun_all(x->search, list, count, show_rerun, &progress, err);
+    release_interrupts(is_caught, &old);
+    orr_progress_end(&progress);
+    return code;
+}
+
 /* ---- what 2 x buys ---- */
 
-static orr_code find_rates(cli_plan *x, orr_error *err)
+static orr_code find_rates(cli_context *c, cli_plan *x, orr_error *err)
 {
     const orr_machine *m = orr_plan_search_machine(x->search);
     const orr_plan *best = orr_plan_at(x->search, 0);
@@ -197,47 +269,61 @@ static orr_code find_rates(cli_plan *x, orr_error *err)
                               m->nodes > 1},
                              {"device memory", {.memory = 2}, true},
                              {"compute, all kernels", {.compute = 2}, true}};
-    orr_code code = ORR_OK;
-    x->rate_count = 0;
-    for (size_t i = 0; i < CLI_PLAN_RATES && best && !code; i++) {
-        const orr_plan_again how = {.change = all[i].change};
+    orr_plan_rerun runs[CLI_PLAN_RATES] = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < CLI_PLAN_RATES; i++) {
         if (!all[i].is_there)
             continue;
-        x->rates[x->rate_count].name = all[i].name;
-        code = orr_plan_again_run(x->search, best, &how, &x->rates[x->rate_count].step_s, err);
-        x->rate_count += !code;
+        x->rates[count].name = all[i].name;
+        runs[count++] = (orr_plan_rerun){.plan = best, .how = {.change = all[i].change}};
+    }
+    const orr_code code = rerun(c, x, "what faster parts buy", runs, count, err);
+    x->rate_count = 0;
+    for (size_t i = 0; i < count && !code; i++) {
+        if (!(runs[i].step_s > 0))
+            continue;
+        x->rates[x->rate_count].name = x->rates[i].name;
+        x->rates[x->rate_count++].step_s = runs[i].step_s;
     }
     return code;
 }
 
-/* ---- again, in more detail ---- */
+/* ---- in more detail ---- */
 
-static orr_code check_network(const cli_context *c,
-                              cli_plan *x,
-                              const char *name,
-                              const char *network,
-                              const char *topology,
-                              orr_error *err)
+/* The best three on each network model, all at once: each has its time. */
+static orr_code check_networks(cli_context *c, cli_plan *x, const char *links, orr_error *err)
 {
-    cli_plan_check *k = &x->checks[x->check_count++];
-    const orr_plan_again how = {.network = network,
-                                .topology = topology,
-                                .max_seconds = (double)cli_count(c, "check-seconds")};
-    *k = (cli_plan_check){.name = name};
-    orr_code code = ORR_OK;
-    for (size_t i = 0; i < CLI_PLAN_CHECKED && orr_plan_at(x->search, i) && !code; i++) {
-        code = orr_plan_again_run(x->search, orr_plan_at(x->search, i), &how, &k->step_s[i], err);
-        k->count += !code;
-        k->holds = k->count < 2 ? true : k->holds && k->step_s[i] >= k->step_s[i - 1];
+    const struct {
+        const char *name, *network, *topology;
+    } all[CLI_PLAN_CHECKS] = {{"fluid, link by link", "fluid", links},
+                              {"aware, message by message", "aware", NULL},
+                              {"packet by packet", "packet", links}};
+    orr_plan_rerun runs[CLI_PLAN_CHECKS * CLI_PLAN_CHECKED] = {0};
+    size_t count = 0;
+    for (size_t k = 0; k < CLI_PLAN_CHECKS; k++) {
+        if (k != 1 && !links)
+            continue;
+        x->checks[x->check_count++] = (cli_plan_check){.name = all[k].name};
+        for (size_t i = 0; i < CLI_PLAN_CHECKED && orr_plan_at(x->search, i); i++)
+            runs[count++] =
+                (orr_plan_rerun){.plan = orr_plan_at(x->search, i),
+                                 .how = {.network = all[k].network,
+                                         .topology = all[k].topology,
+                                         .max_seconds = (double)cli_count(c, "check-seconds")}};
     }
-    if (code && code != ORR_ENOMEM) {
-        snprintf(k->why, sizeof k->why, "%.*s", (int)sizeof k->why - 1, err->message);
-        return ORR_OK;
+    const orr_code code = rerun(c, x, "checking", runs, count, err);
+    const size_t each = x->check_count ? count / x->check_count : 0;
+    for (size_t i = 0; i < count && !code; i++) {
+        cli_plan_check *k = &x->checks[i / each];
+        k->step_s[k->count++] = runs[i].step_s;
+        k->ended += runs[i].step_s > 0;
+        if (!(runs[i].step_s > 0) && !k->why[0])
+            snprintf(k->why, sizeof k->why, "%.*s", (int)sizeof k->why - 1, runs[i].err.message);
     }
     return code;
 }
 
-static orr_code check_plans(const cli_context *c, cli_plan *x, orr_error *err)
+static orr_code check_plans(cli_context *c, cli_plan *x, orr_error *err)
 {
     char folder[] = P_tmpdir "/orrery-plan-XXXXXX", path[64];
     static const char *const files[] = {"system.json", "network.yml", "memory.json", "machine.yml",
@@ -247,12 +333,8 @@ static orr_code check_plans(const cli_context *c, cli_plan *x, orr_error *err)
                         strerror(errno));
     orr_code code = orr_machine_export(orr_plan_search_machine(x->search), folder, err);
     snprintf(path, sizeof path, "%s/links.yml", folder);
-    if (!code && access(path, R_OK) == 0)
-        code = check_network(c, x, "fluid, link by link", "fluid", path, err);
     if (!code)
-        code = check_network(c, x, "aware, message by message", "aware", NULL, err);
-    if (!code && access(path, R_OK) == 0)
-        code = check_network(c, x, "packet by packet", "packet", path, err);
+        code = check_networks(c, x, access(path, R_OK) == 0 ? path : NULL, err);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
         unlink(path);
@@ -261,73 +343,49 @@ static orr_code check_plans(const cli_context *c, cli_plan *x, orr_error *err)
     return code;
 }
 
-/* ---- interrupts and progress ---- */
-
-static orr_plan_search *volatile searching;
-
-static void stop_searching(int signal_number)
-{
-    orr_plan_search *s = searching;
-    (void)signal_number;
-    if (s)
-        orr_plan_search_stop(s);
-}
-
-static orr_code run_to_end(orr_plan_search *s, orr_error *err)
-{
-    struct sigaction old, stop = {.sa_handler = stop_searching, .sa_flags = (int)SA_RESETHAND};
-    const bool is_ignored = sigaction(SIGINT, NULL, &old) != 0 || old.sa_handler == SIG_IGN;
-    searching = s;
-    if (!is_ignored)
-        sigaction(SIGINT, &stop, NULL);
-    const orr_code code = orr_plan_search_run(s, err);
-    if (!is_ignored)
-        sigaction(SIGINT, &old, NULL);
-    searching = NULL;
-    return code;
-}
-
-static void show_progress(void *context, const orr_plan_counts *n)
-{
-    orr_progress *p = context;
-    p->total = n->simulated + n->to_do;
-    orr_progress_add(p, n->simulated - p->done);
-}
-
 /* ---- the command ---- */
 
-static orr_code search_one(cli_context *c,
-                           orr_plan_options *o,
-                           uint32_t devices,
-                           cli_plan *x,
-                           bool is_last,
-                           orr_error *err)
+static orr_code search_one(
+    cli_context *c, orr_plan_options *o, uint32_t devices, cli_plan *x, orr_error *err)
 {
     orr_progress progress;
+    cli_plan_size *size = &x->sizes[x->size_count];
     orr_progress_start(&progress, "simulating", "plans", 0, c->quiet);
     o->devices = devices;
     o->progress = show_progress;
     o->context = &progress;
-    orr_plan_search *s;
-    orr_code code = orr_plan_search_create(o, &s, err);
+    orr_code code = orr_plan_search_create(o, &size->search, err);
     if (!code)
-        code = run_to_end(s, err);
+        code = run_to_end(size->search, err);
     orr_progress_end(&progress);
-    if (x->search && (!code || code == ORR_ESTOP))
-        orr_plan_search_destroy(x->search);
-    if (!code || code == ORR_ESTOP)
-        x->search = s;
-    else
-        orr_plan_search_destroy(s);
-    const orr_plan *best = code ? NULL : orr_plan_at(s, 0);
-    if (best) {
-        cli_plan_size *size = &x->sizes[x->size_count++];
-        *size = (cli_plan_size){.devices = orr_machine_devices(orr_plan_search_machine(s)),
-                                .best = *best};
-        orr_plan_search_counts(s, &size->counts);
+    const orr_plan *best = !code || code == ORR_ESTOP ? orr_plan_at(size->search, 0) : NULL;
+    if (!best) {
+        orr_plan_search_destroy(size->search);
+        size->search = NULL;
+        return code;
     }
-    (void)is_last;
+    size->devices = orr_machine_devices(orr_plan_search_machine(size->search));
+    size->best = *best;
+    orr_plan_search_counts(size->search, &size->counts);
+    x->size_count++;
     return code;
+}
+
+/* Devices x time is what a step costs, whatever the price of a device. */
+static double by_goal(orr_plan_goal goal, const cli_plan_size *s)
+{
+    return goal == ORR_PLAN_MEMORY ? (double)s->best.memory.peak
+           : goal == ORR_PLAN_COST ? s->best.step_s * s->devices
+                                   : s->best.step_s;
+}
+
+static void choose_size(orr_plan_goal goal, cli_plan *x)
+{
+    x->best_size = 0;
+    for (size_t i = 1; i < x->size_count; i++)
+        if (by_goal(goal, &x->sizes[i]) < by_goal(goal, &x->sizes[x->best_size]))
+            x->best_size = i;
+    x->search = x->size_count ? x->sizes[x->best_size].search : NULL;
 }
 
 static orr_code write_traces(const cli_plan *x, const char *path, orr_error *err)
@@ -343,7 +401,7 @@ static orr_code write_traces(const cli_plan *x, const char *path, orr_error *err
 
 static orr_code write_outputs(cli_context *c, cli_plan *x, orr_error *err)
 {
-    orr_code code = find_rates(x, err);
+    orr_code code = find_rates(c, x, err);
     if (!code && cli_flag(c, "check"))
         code = check_plans(c, x, err);
     if (!code && cli_given(c, "write"))
@@ -379,10 +437,12 @@ static orr_code run_plan(cli_context *c, orr_error *err)
                   .name = c->args[0],
                   .machine = cli_text(c, "machine"),
                   .top = cli_count(c, "top"),
-                  .sure = cli_count(c, "sure")};
+                  .sure = cli_count(c, "sure"),
+                  .goal = cli_text(c, "goal")};
     o.model = &model;
     for (size_t i = 0; i < (count ? count : 1) && !code; i++)
-        code = search_one(c, &o, sizes[i], &x, i + 1 >= count, err);
+        code = search_one(c, &o, sizes[i], &x, err);
+    choose_size(o.goal, &x);
     const orr_code stopped = code;
     x.is_stopped = stopped == ORR_ESTOP;
     if (!code)
@@ -397,7 +457,8 @@ static orr_code run_plan(cli_context *c, orr_error *err)
         else
             cli_plan_text(&x);
     }
-    orr_plan_search_destroy(x.search);
+    for (size_t i = 0; i < x.size_count; i++)
+        orr_plan_search_destroy(x.sizes[i].search);
     return code;
 }
 

@@ -15,15 +15,16 @@ typedef struct cli_plan_size {
     uint32_t devices;
     orr_plan best;
     orr_plan_counts counts;
+    orr_plan_search *search;
 } cli_plan_size;
 
 /* The best ones once more, on another network model. */
 typedef struct cli_plan_check {
     const char *name;
-    double step_s[CLI_PLAN_CHECKED];
-    size_t count;  /* that came to their end */
-    bool holds;    /* the order */
-    char why[200]; /* it ended; "": it did not */
+    double step_s[CLI_PLAN_CHECKED]; /* 0: it came to no end */
+    size_t count;                    /* that were run */
+    size_t ended;                    /* of these: that came to their end */
+    char why[200];                   /* the first that did not did not; "": all did */
 } cli_plan_check;
 
 typedef struct cli_plan {
@@ -31,9 +32,10 @@ typedef struct cli_plan {
     const char *name, *machine;
     size_t top, sure;
     bool is_stopped;
-    orr_plan_search *search; /* of the last number of devices */
+    orr_plan_search *search; /* the one whose best is the best by the goal */
     cli_plan_size sizes[CLI_PLAN_SIZES];
-    size_t size_count;
+    size_t size_count, best_size;
+    const char *goal;
     struct {
         const char *name;
         double step_s; /* of the best plan, with this twice as fast */
@@ -51,6 +53,8 @@ orr_code cli_plan_report(cli_context *c, const cli_plan *x, const char *path, or
 
 /* What the page and JSON have in common: members of an open object, with so many plans. */
 void cli_plan_put(const cli_plan *x, orr_json_writer *w, size_t most);
+/* Plans of the other numbers of devices, for the page. */
+void cli_plan_put_others(const cli_plan *x, orr_json_writer *w);
 
 /* orrery plan --serve (plan_serving.c). */
 orr_code cli_plan_serve(cli_context *c, double usd_per_hour, orr_error *err) ORR_MUST_CHECK;

@@ -19,10 +19,11 @@ static double exposed(const orr_plan *p)
     return x->tensor + x->context + x->expert + x->data + x->pipeline;
 }
 
-/* Does its interval reach that of the best?  What all plans are off by together does not count. */
-static bool is_undecided(const orr_plan *best, const orr_plan *p)
+/* Does its interval reach that of the best?  What all plans are off by together does not count, and memory is not in
+ * doubt. */
+static bool is_undecided(const cli_plan *x, const orr_plan *best, const orr_plan *p)
 {
-    return p->own_low_s <= best->own_high_s;
+    return p != best && strcmp(x->goal, "memory") != 0 && p->own_low_s <= best->own_high_s;
 }
 
 static const char *seconds(double s, char room[ORR_UNIT_ROOM])
@@ -41,7 +42,7 @@ static void print_plan(const cli_plan *x, size_t i, bool has_price)
     if (has_price)
         snprintf(price, sizeof price, " %8.4f", p->usd_per_mtoken);
     printf("%3zu%c %8s %-17s %8s %5.1f %% %9s %5.1f %% %5.1f %%%s  %s\n", i + 1,
-           i && is_undecided(best, p) ? '~' : ' ', seconds(p->step_s, a[2]), range,
+           is_undecided(x, best, p) ? '~' : ' ', seconds(p->step_s, a[2]), range,
            orr_short_text((uint64_t)p->tokens_per_s, a[3]), 100 * p->mfu,
            orr_bytes_text((orr_bytes)p->memory.peak, a[4]), 100 * exposed(p),
            100 * p->shares.bubble, price, words);
@@ -57,7 +58,7 @@ static void print_plans(const cli_plan *x)
            "memory", "exposed", "bubble", has_price ? "  $/Mtoken" : "", "plan");
     for (size_t i = 0; i < x->top && (p = orr_plan_at(x->search, i)); i++) {
         print_plan(x, i, has_price);
-        undecided += i && is_undecided(best, p);
+        undecided += is_undecided(x, best, p);
     }
     if (undecided)
         printf(
@@ -81,36 +82,80 @@ static void print_sizes(const cli_plan *x)
     const cli_plan_size *first = &x->sizes[0];
     if (x->size_count < 2)
         return;
-    printf("\n%8s %9s %9s %7s %11s %10s  %s\n", "devices", "step", "tokens/s", "MFU", "efficiency",
-           "$/Mtoken", "best plan");
+    printf("\n%9s %9s %9s %7s %11s %10s %10s  %s\n", "devices", "step", "tokens/s", "MFU",
+           "efficiency", "memory", "$/Mtoken", "best plan");
     for (size_t i = 0; i < x->size_count; i++) {
         const cli_plan_size *s = &x->sizes[i];
-        char a[2][ORR_UNIT_ROOM], words[200], price[24] = "-";
+        char a[3][ORR_UNIT_ROOM], words[200], price[24] = "-";
         const double each = s->best.tokens_per_s / s->devices,
                      base = first->best.tokens_per_s / first->devices;
         orr_plan_words(&s->best, words, sizeof words);
         if (s->best.usd_per_mtoken > 0)
             snprintf(price, sizeof price, "%.4f", s->best.usd_per_mtoken);
-        printf("%8u %9s %9s %5.1f %% %9.1f %% %10s  %s\n", s->devices,
-               seconds(s->best.step_s, a[0]), orr_short_text((uint64_t)s->best.tokens_per_s, a[1]),
-               100 * s->best.mfu, 100 * each / base, price, words);
+        printf("%8u%c %9s %9s %5.1f %% %9.1f %% %10s %10s  %s\n", s->devices,
+               i == x->best_size ? '*' : ' ', seconds(s->best.step_s, a[0]),
+               orr_short_text((uint64_t)s->best.tokens_per_s, a[1]), 100 * s->best.mfu,
+               100 * each / base, orr_bytes_text((orr_bytes)s->best.memory.peak, a[2]), price,
+               words);
     }
+    printf("* the least %s: its plans are those above\n",
+           strcmp(x->goal, "cost") == 0     ? "cost of a token"
+           : strcmp(x->goal, "memory") == 0 ? "memory of a device"
+                                            : "time of a step");
+}
+
+/* ---- the best again ---- */
+
+/* Less decides nothing. */
+#define SAME 0.005
+
+static bool order_holds(const cli_plan_check *k)
+{
+    for (size_t i = 1; i < k->count; i++)
+        for (size_t n = 0; n < i; n++)
+            if (k->step_s[i] > 0 && k->step_s[i] < k->step_s[n] * (1 - SAME))
+                return false;
+    return true;
+}
+
+static void print_verdict(const cli_plan_check *k)
+{
+    size_t best = 0;
+    if (k->ended < 2) {
+        printf("  no answer: %s\n", k->why);
+        return;
+    }
+    for (size_t i = 1; i < k->count; i++)
+        if (k->step_s[i] > 0 && (!(k->step_s[best] > 0) || k->step_s[i] < k->step_s[best]))
+            best = i;
+    if (order_holds(k))
+        printf("  the order holds");
+    else if (best && k->step_s[best] < k->step_s[0] * (1 - SAME))
+        printf("  plan %zu is the best here, %.1f %% before plan 1", best + 1,
+               100 * (1 - k->step_s[best] / k->step_s[0]));
+    else
+        printf("  plan 1 stays the best, plans 2 and 3 change places");
+    printf(k->why[0] ? "; not all ended: %s\n" : "\n", k->why);
 }
 
 static void print_checks(const cli_plan *x)
 {
     char a[ORR_UNIT_ROOM];
+    size_t answers = 0, kept = 0;
+    if (x->check_count)
+        printf("\nthe best again, in more detail:\n");
     for (size_t i = 0; i < x->check_count; i++) {
         const cli_plan_check *k = &x->checks[i];
-        printf("%s%-26s", i ? "" : "\nthe best again:\n", k->name);
+        printf("  %-26s", k->name);
         for (size_t n = 0; n < k->count; n++)
-            printf(" %9s", seconds(k->step_s[n], a));
-        if (k->count < 2)
-            printf("  no answer: %s\n", k->why);
-        else
-            printf("  the order %s%s%s\n", k->holds ? "holds" : "does not hold",
-                   k->why[0] ? "; then: " : "", k->why);
+            printf(" %9s", k->step_s[n] > 0 ? seconds(k->step_s[n], a) : "-");
+        print_verdict(k);
+        answers += k->ended > 1;
+        kept += k->ended > 1 && order_holds(k);
     }
+    if (answers)
+        printf("  the order holds on %zu of %zu network models that gave an answer\n", kept,
+               answers);
 }
 
 static void print_commands(const cli_plan *x)
@@ -164,7 +209,7 @@ static void put_plan(const cli_plan *x, orr_json_writer *w, const orr_plan *p, c
     orr_json_put_double(w, "high_s", p->high_s);
     orr_json_put_double(w, "own_low_s", p->own_low_s);
     orr_json_put_double(w, "own_high_s", p->own_high_s);
-    orr_json_put_bool(w, "undecided", p != best && is_undecided(best, p));
+    orr_json_put_bool(w, "undecided", p != best && is_undecided(x, best, p));
     orr_json_put_double(w, "bound_s", p->bound_s);
     orr_json_put_double(w, "tokens_per_s", p->tokens_per_s);
     orr_json_put_double(w, "mfu", p->mfu);
@@ -211,6 +256,10 @@ static void put_sizes(const cli_plan *x, orr_json_writer *w)
         orr_json_put_double(w, "step_s", s->best.step_s);
         orr_json_put_double(w, "tokens_per_s", s->best.tokens_per_s);
         orr_json_put_double(w, "mfu", s->best.mfu);
+        orr_json_put_u64(w, "memory_bytes", s->best.memory.peak);
+        if (s->best.usd_per_mtoken > 0)
+            orr_json_put_double(w, "usd_per_mtoken", s->best.usd_per_mtoken);
+        orr_json_put_bool(w, "is_best", i == x->best_size);
         orr_json_put_u64(w, "legal", s->counts.legal);
         orr_json_put_u64(w, "simulated", s->counts.simulated);
         orr_json_end_object(w);
@@ -226,11 +275,15 @@ static void put_checks(const cli_plan *x, orr_json_writer *w)
         orr_json_begin_object(w);
         orr_json_put_text(w, "network", k->name);
         cli_json_array(w, "step_s");
-        for (size_t n = 0; n < k->count; n++)
-            orr_json_double(w, k->step_s[n]);
+        for (size_t n = 0; n < k->count; n++) {
+            if (k->step_s[n] > 0)
+                orr_json_double(w, k->step_s[n]);
+            else
+                orr_json_null(w);
+        }
         orr_json_end_array(w);
-        if (k->count > 1)
-            orr_json_put_bool(w, "order_holds", k->holds);
+        if (k->ended > 1)
+            orr_json_put_bool(w, "order_holds", order_holds(k));
         orr_json_put_text(w, "ended", k->why[0] ? k->why : NULL);
         orr_json_end_object(w);
     }
@@ -246,6 +299,7 @@ void cli_plan_put(const cli_plan *x, orr_json_writer *w, size_t most)
     orr_json_put_text(w, "model", x->name);
     orr_json_put_text(w, "machine", x->machine);
     orr_json_put_u64(w, "devices", orr_machine_devices(orr_plan_search_machine(x->search)));
+    orr_json_put_text(w, "goal", x->goal);
     orr_json_put_u64(w, "batch", best->options.batch);
     orr_json_put_u64(w, "seq", best->options.seq);
     orr_json_put_u64(w, "device_bytes", best->options.device_bytes);
@@ -268,6 +322,24 @@ void cli_plan_put(const cli_plan *x, orr_json_writer *w, size_t most)
     orr_json_end_array(w);
     put_sizes(x, w);
     put_checks(x, w);
+}
+
+void cli_plan_put_others(const cli_plan *x, orr_json_writer *w)
+{
+    const orr_plan *p;
+    cli_json_array(w, "other_sizes");
+    for (size_t i = 0; i < x->size_count; i++) {
+        if (i == x->best_size)
+            continue;
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "devices", x->sizes[i].devices);
+        cli_json_array(w, "plans");
+        for (size_t k = 0; (p = orr_plan_at(x->sizes[i].search, k)); k++)
+            put_plan(x, w, p, &x->sizes[i].best);
+        orr_json_end_array(w);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
 }
 
 void cli_plan_json(const cli_plan *x)

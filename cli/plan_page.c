@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_page.c - orrery plan --report: the page of web/plan.html with its data, and beside it the report of the best
- * plan's own run.
- *
- * Data is JSON in an element of the page; "<" is written as an escape there, so that no name can end the element. */
+ * plan's own run. */
 #include "plan.h"
 
 #include "html_report.h"
@@ -13,15 +11,6 @@
 #include <string.h>
 
 extern const char cli_plan_html[], cli_plan_css[];
-
-static void put_escaped(FILE *f, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (text[i] == '<')
-            fputs("\\u003c", f);
-        else
-            fputc(text[i], f);
-}
 
 static void put_title(FILE *f, const cli_plan *x)
 {
@@ -46,19 +35,23 @@ static void put_until(FILE *f, const char **at, const char *mark)
 static orr_code write_page(const cli_plan *x, const char *path, const orr_buf *json, orr_error *err)
 {
     const char *at = cli_plan_html;
+    orr_buf data = {0};
     cli_file to;
-    const orr_code code = cli_file_open(path, &to, err);
-    if (code)
-        return code;
-    FILE *f = to.f;
-    put_until(f, &at, "<!--orrery:title-->");
-    put_title(f, x);
-    put_until(f, &at, "<!--orrery:css-->");
-    fputs(cli_plan_css, f);
-    put_until(f, &at, "<!--orrery:data-->");
-    put_escaped(f, (const char *)json->ptr, json->len);
-    fputs(at, f);
-    return cli_file_close(&to, ORR_OK, err);
+    orr_json_in_page(json, &data);
+    orr_code code = data.failed ? orr_fail(err, ORR_ENOMEM, NULL, "out of memory")
+                                : cli_file_open(path, &to, err);
+    if (!code) {
+        put_until(to.f, &at, "<!--orrery:title-->");
+        put_title(to.f, x);
+        put_until(to.f, &at, "<!--orrery:css-->");
+        fputs(cli_plan_css, to.f);
+        put_until(to.f, &at, "<!--orrery:data-->");
+        fwrite(data.ptr, 1, data.len, to.f);
+        fputs(at, to.f);
+        code = cli_file_close(&to, ORR_OK, err);
+    }
+    orr_buf_fini(&data);
+    return code;
 }
 
 /* "plan.html" -> "plan.best.html" */
@@ -109,13 +102,13 @@ orr_code cli_plan_report(cli_context *c, const cli_plan *x, const char *path, or
     orr_json_writer_init(&w, &text, NULL);
     orr_json_begin_object(&w);
     cli_plan_put(x, &w, SIZE_MAX);
+    cli_plan_put_others(x, &w);
     const char *slash = strrchr(best, '/');
     orr_json_put_text(&w, "best_report", best[0] ? (slash ? slash + 1 : best) : NULL);
     orr_json_put_text(&w, "made_from", line);
     orr_json_end_object(&w);
     if (!code)
-        code = text.failed ? orr_fail(err, ORR_ENOMEM, NULL, "out of memory")
-                           : write_page(x, path, &text, err);
+        code = write_page(x, path, &text, err);
     orr_buf_fini(&text);
     free(line);
     return code;

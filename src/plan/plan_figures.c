@@ -5,6 +5,7 @@
  * axis that needs it, and the rest, in which a device waits for other stages. */
 #include "search_impl.h"
 
+#include "base/threads/pool.h"
 #include "explain/run_facts.h"
 #include "run/engine.h"
 #include "run/watch.h"
@@ -12,6 +13,7 @@
 #include <orrery/run.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,27 +168,53 @@ static orr_code run_set(const orr_plan_search *s,
         config.network = how->network;
         config.topology = how->topology;
         config.max_seconds = how->max_seconds;
-        config.threads = 0;
     }
     const orr_code code = orr_run_create(&config, out, err);
     return code ? code : orr_run_to_end(*out, err);
 }
 
-orr_code orr_plan_again_run(const orr_plan_search *s,
-                            const orr_plan *p,
-                            const orr_plan_again *how,
-                            double *step_s,
-                            orr_error *err)
+/* ---- again ---- */
+
+typedef struct reruns {
+    orr_plan_search *s;
+    orr_plan_rerun *list;
+    void (*done)(void *context);
+    void *context;
+    pthread_mutex_t lock;
+} reruns;
+
+static orr_code run_again(void *context, size_t i, orr_error *err)
 {
+    reruns *x = context;
+    orr_plan_rerun *r = &x->list[i];
     orr_set *set = NULL;
     orr_run *run = NULL;
-    orr_code code = orr_llm_training(s->opt.model, &p->options, &set, err);
+    orr_code code = atomic_load(&x->s->is_stopped)
+                        ? orr_fail(&r->err, ORR_ESTOP, NULL, "interrupted")
+                        : orr_llm_training(x->s->opt.model, &r->plan->options, &set, &r->err);
     if (!code)
-        code = run_set(s, set, how, &run, err);
-    if (!code)
-        *step_s = (double)orr_run_time(run) * 1e-12;
+        code = run_set(x->s, set, &r->how, &run, &r->err);
+    r->step_s = code ? 0 : (double)orr_run_time(run) * 1e-12;
     orr_run_destroy(run);
     orr_set_close(set);
+    pthread_mutex_lock(&x->lock);
+    if (x->done)
+        x->done(x->context);
+    pthread_mutex_unlock(&x->lock);
+    return code == ORR_ENOMEM ? orr_no_memory(err) : ORR_OK;
+}
+
+orr_code orr_plan_rerun_all(orr_plan_search *s,
+                            orr_plan_rerun *list,
+                            size_t count,
+                            void (*done)(void *context),
+                            void *context,
+                            orr_error *err)
+{
+    reruns x = {.s = s, .list = list, .done = done, .context = context};
+    pthread_mutex_init(&x.lock, NULL);
+    const orr_code code = orr_pool_for(s->opt.threads, count, run_again, &x, err);
+    pthread_mutex_destroy(&x.lock);
     return code;
 }
 

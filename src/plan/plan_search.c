@@ -12,6 +12,7 @@
 
 #include <orrery/lab/hardware.h>
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,18 @@ static bool read_value(orr_plan_axis axis, const char *text, uint64_t *out)
     *out = strtoull(text, &end, 10);
     return text[0] >= '0' && text[0] <= '9' && !*end && strlen(text) < 12 && *out >= least &&
            *out <= most;
+}
+
+const char *search_value_text(orr_plan_axis axis, uint64_t value, char room[SEARCH_VALUE_ROOM])
+{
+    if (axis == ORR_PLAN_PIPELINE)
+        return orr_pipeline_name((orr_pipeline)value);
+    if (axis == ORR_PLAN_RECOMPUTE)
+        return recompute_names[value & 3];
+    if (axis == ORR_PLAN_SEQUENCE_PARALLEL)
+        return value ? "on" : "off";
+    snprintf(room, SEARCH_VALUE_ROOM, "%" PRIu64, value);
+    return room;
 }
 
 orr_code orr_plan_fix(orr_plan_options *opt, const char *text, orr_error *err)

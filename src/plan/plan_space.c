@@ -16,6 +16,7 @@
 #include <orrery/lab/units.h>
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -114,6 +115,10 @@ static void add_zeros(space *x, search_candidate c, const orr__llm_view *v, orr_
             x->fixed_away++;
             continue;
         }
+        /* With one micro-batch the step is that of ZeRO 2, which needs less memory. */
+        if (zero == 1 && is_allowed(s, ORR_PLAN_ZERO, 2) &&
+            s->base.batch == (uint64_t)c.dp * c.micro_batch)
+            continue;
         x->legal++;
         c.zero = (uint8_t)zero;
         /* Who keeps a share of the gradients alone has no room for those of all micro-batches. */
@@ -323,23 +328,106 @@ static bool join(orr_plan_search *s, const spaces *all, space *out)
     return true;
 }
 
+static orr_code list_all(orr_plan_search *s, space *x, orr_error *err)
+{
+    spaces all = {0};
+    orr_code code = list_degrees(s, &all) ? ORR_OK : orr_no_memory(err);
+    if (!code)
+        code = orr_pool_for(s->opt.threads, all.count, fill_space, &all, err);
+    if (!code && !join(s, &all, x))
+        code = orr_no_memory(err);
+    for (size_t i = 0; i < all.count; i++)
+        orr_free(all.list[i].list);
+    orr_free(all.list);
+    return code;
+}
+
 /* ---- nothing left ---- */
 
-static void list_fixed(const orr_plan_search *s, char *out, size_t size)
+enum { WORDS_ROOM = 400 };
+
+static void add_words(char out[WORDS_ROOM], size_t *used, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(out + *used, WORDS_ROOM - *used, format, args);
+    va_end(args);
+    *used += n < 0 ? 0 : (size_t)n;
+    *used = *used < WORDS_ROOM ? *used : WORDS_ROOM - 1;
+}
+
+static void list_fixed(const orr_plan_search *s, char out[WORDS_ROOM])
 {
     size_t used = 0;
+    char room[SEARCH_VALUE_ROOM];
     out[0] = 0;
-    for (unsigned i = 0; i < ORR_PLAN_AXES && used < size; i++)
+    for (unsigned i = 0; i < ORR_PLAN_AXES; i++)
         if (s->opt.is_fixed[i])
-            used += (size_t)snprintf(out + used, size - used, "%s%s=%" PRIu64, used ? ", " : "",
-                                     orr_plan_axis_name((orr_plan_axis)i), s->opt.fixed[i]);
+            add_words(out, &used, "%s%s=%s", used ? ", " : "", orr_plan_axis_name((orr_plan_axis)i),
+                      search_value_text((orr_plan_axis)i, s->opt.fixed[i], room));
+}
+
+static uint64_t value_of(const search_candidate *c, orr_plan_axis axis)
+{
+    const uint64_t values[ORR_PLAN_AXES] = {
+        [ORR_PLAN_TP] = c->tp,
+        [ORR_PLAN_CP] = c->cp,
+        [ORR_PLAN_PP] = c->pp,
+        [ORR_PLAN_DP] = c->dp,
+        [ORR_PLAN_EP] = c->ep,
+        [ORR_PLAN_ZERO] = c->zero,
+        [ORR_PLAN_MICRO_BATCH] = c->micro_batch,
+        [ORR_PLAN_PIPELINE] = c->pipeline,
+        [ORR_PLAN_CHUNKS] = c->chunks,
+        [ORR_PLAN_RECOMPUTE] = c->recompute,
+        [ORR_PLAN_SEQUENCE_PARALLEL] = !c->no_sequence_parallel,
+    };
+    return values[axis];
+}
+
+enum { MOST_VALUES = 8 };
+
+/* Which values an axis could have, were it free: "tp=3 (could be 1, 2, 4)".  Nothing: it is not the one to blame. */
+static orr_code blame(const orr_plan_search *s,
+                      orr_plan_axis axis,
+                      char out[WORDS_ROOM],
+                      size_t *used,
+                      orr_error *err)
+{
+    orr_plan_search t = {.opt = s->opt, .machine = s->machine, .base = s->base};
+    space x = {.s = &t};
+    uint64_t seen[MOST_VALUES];
+    size_t count = 0;
+    char room[SEARCH_VALUE_ROOM];
+    t.opt.is_fixed[axis] = false;
+    const orr_code code = list_all(&t, &x, err);
+    for (size_t i = 0; i < t.count && !code; i++) {
+        const uint64_t v = value_of(&t.list[i], axis);
+        size_t k = 0;
+        while (k < count && k < MOST_VALUES && seen[k] != v)
+            k++;
+        if (k < count || count > MOST_VALUES)
+            continue;
+        if (count == 0)
+            add_words(out, used, "%s%s=%s (could be ", *used ? ", " : "", orr_plan_axis_name(axis),
+                      search_value_text(axis, s->opt.fixed[axis], room));
+        if (count < MOST_VALUES)
+            seen[count] = v;
+        add_words(out, used, "%s%s", count ? ", " : "",
+                  count < MOST_VALUES ? search_value_text(axis, v, room) : "...");
+        count++;
+    }
+    if (count)
+        add_words(out, used, ")");
+    orr_free(t.list);
+    return code;
 }
 
 static orr_code refuse(const space *x, orr_error *err)
 {
     const orr_plan_search *s = x->s;
-    char fixed[200], a[3][ORR_UNIT_ROOM], words[160];
-    list_fixed(s, fixed, sizeof fixed);
+    char fixed[WORDS_ROOM], guilty[WORDS_ROOM] = "", a[4][ORR_UNIT_ROOM], words[160];
+    size_t used = 0, fixed_count = 0;
     if (x->legal) {
         const orr_plan p = {.options = search_options(s, &x->leanest)};
         orr_plan_words(&p, words, sizeof words);
@@ -349,30 +437,36 @@ static orr_code refuse(const space *x, orr_error *err)
                         orr_count_text(x->legal, a[0]), words,
                         orr_bytes_text((orr_bytes)x->leanest_bytes, a[1]),
                         orr_bytes_text((orr_bytes)s->base.device_bytes, a[2]),
-                        orr_bytes_text((orr_bytes)s->opt.reserve, fixed));
+                        orr_bytes_text((orr_bytes)s->opt.reserve, a[3]));
     }
+    list_fixed(s, fixed);
+    for (unsigned i = 0; i < ORR_PLAN_AXES; i++) {
+        if (!s->opt.is_fixed[i])
+            continue;
+        fixed_count++;
+        const orr_code code = blame(s, (orr_plan_axis)i, guilty, &used, err);
+        if (code)
+            return code;
+    }
+    const bool has_reason = x->illegal_count && (fixed_count < 2 || !guilty[0]);
+    if (guilty[0])
+        return orr_fail(err, ORR_EUSAGE, NULL, "no plan is left: %s%s removes the last one%s%s",
+                        guilty, strchr(guilty, '=') != strrchr(guilty, '=') ? ": any of them" : "",
+                        has_reason ? ": " : "", has_reason ? x->illegal : "");
     if (x->illegal_count)
         return orr_fail(err, ORR_EUSAGE, NULL, "no plan is legal%s%s: the last one refused: %s",
                         fixed[0] ? " with " : "", fixed, x->illegal);
     return orr_fail(
         err, ORR_EUSAGE, NULL,
-        "no plan is left with %s: tp x cp x pp x dp must be the %u devices, chunks go with "
-        "the interleaved schedule, and ZeRO with several data-parallel ranks",
-        fixed[0] ? fixed : "nothing fixed", orr_machine_devices(&s->machine));
+        "no plan is left with %s, and none of these alone is to blame: tp x cp x pp x dp must be the %u "
+        "devices, chunks go with the interleaved schedule, ep with experts, and ZeRO with several data-parallel ranks",
+        fixed, orr_machine_devices(&s->machine));
 }
 
 orr_code search_list(orr_plan_search *s, orr_error *err)
 {
-    spaces all = {0};
     space x = {.s = s};
-    orr_code code = list_degrees(s, &all) ? ORR_OK : orr_no_memory(err);
-    if (!code)
-        code = orr_pool_for(s->opt.threads, all.count, fill_space, &all, err);
-    if (!code && !join(s, &all, &x))
-        code = orr_no_memory(err);
-    for (size_t i = 0; i < all.count; i++)
-        orr_free(all.list[i].list);
-    orr_free(all.list);
+    const orr_code code = list_all(s, &x, err);
     s->counts.legal = x.legal;
     s->counts.fitting = s->count;
     return code || s->count ? code : refuse(&x, err);

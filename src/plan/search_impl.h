@@ -51,6 +51,10 @@ struct orr_plan_search {
     char failure[300]; /* of the first candidate that could not be simulated */
 };
 
+/* "8", "interleaved", "on". */
+enum { SEARCH_VALUE_ROOM = 24 };
+const char *search_value_text(orr_plan_axis axis, uint64_t value, char room[SEARCH_VALUE_ROOM]);
+
 /* The options of orr_llm_training that a candidate stands for. */
 orr_llm_options search_options(const orr_plan_search *s, const search_candidate *c);
 

@@ -128,17 +128,26 @@ ORR_API const orr_machine *orr_plan_search_machine(const orr_plan_search *s);
 ORR_API size_t orr_plan_count(const orr_plan_search *s);
 ORR_API const orr_plan *orr_plan_at(const orr_plan_search *s, size_t i);
 
-/* The same plan once more: on a changed machine, or another network model. */
+/* A plan once more: on a changed machine, or another network model. */
 typedef struct orr_plan_again {
     orr_run_change change;
     const char *network;  /* NULL: fluid */
     const char *topology; /* links, in place of the machine's dimensions; NULL: those */
     double max_seconds;   /* of the clock on the wall; then ORR_ESTOP.  0: no limit */
 } orr_plan_again;
-ORR_API orr_code orr_plan_again_run(const orr_plan_search *s,
-                                    const orr_plan *p,
-                                    const orr_plan_again *how,
-                                    double *step_s,
+typedef struct orr_plan_rerun {
+    const orr_plan *plan;
+    orr_plan_again how;
+    double step_s; /* 0: it came to no end, and why is in err */
+    orr_error err;
+} orr_plan_rerun;
+/* All of them, on the threads of the search.  done is called by one thread at a time whenever one has ended; NULL: nobody.  After
+ * orr_plan_search_stop no more are started. */
+ORR_API orr_code orr_plan_rerun_all(orr_plan_search *s,
+                                    orr_plan_rerun *list,
+                                    size_t count,
+                                    void (*done)(void *context),
+                                    void *context,
                                     orr_error *err) ORR_MUST_CHECK;
 
 /* Options of `orrery stage` that make its traces, without the model: "--tp 8 --pp 4 ..."; its length,

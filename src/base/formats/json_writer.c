@@ -156,6 +156,17 @@ static void end(orr_json_writer *w, uint8_t bracket)
     w->has_items = true;
 }
 
+void orr_json_in_page(const orr_buf *json, orr_buf *to)
+{
+    for (size_t i = 0; i < json->len; i++) {
+        if (json->ptr[i] == '<')
+            orr_buf_text(to, "\\u003c");
+        else
+            orr_buf_byte(to, json->ptr[i]);
+    }
+    to->failed = to->failed || json->failed;
+}
+
 void orr_json_writer_init(orr_json_writer *w, orr_buf *to, const orr_json_style *style)
 {
     *w = (orr_json_writer){.to = to};
