@@ -185,6 +185,8 @@ typedef struct fold_log {
     uint32_t *step_of; /* by place */
 } fold_log;
 
+enum { FOLD_BEGINNINGS = 32 }; /* that are remembered: cycles of fewer steps are found */
+
 /* How a class came to begin a step. */
 typedef struct fold_beginning {
     fold_val at;
@@ -218,11 +220,11 @@ typedef struct fold_class {
     fold_channel **channel; /* by relation */
     fold_log log;           /* where steps are kept */
     /* several steps in a row */
-    fold_log done;                      /* of the step before */
-    orr_sim_rank_result done_result;    /* likewise */
-    fold_val round_end;                 /* when all nodes that are over were */
-    fold_beginning begun, begun_before; /* of this step, and of the one before */
-    uint64_t began_in;                  /* the turn in which this step began */
+    fold_log done;                         /* of the step before */
+    orr_sim_rank_result done_result;       /* likewise */
+    fold_val round_end;                    /* when all nodes that are over were */
+    fold_beginning begun[FOLD_BEGINNINGS]; /* by step, modulo */
+    uint64_t began_in;                     /* the turn in which this step began */
 } fold_class;
 
 typedef struct fold_path {

@@ -17,7 +17,8 @@ void fold_steps_init(fold_sim *f)
     for (uint32_t i = 0; i < f->class_count; i++) {
         fold_class *c = &f->classes[i];
         c->round_end = (fold_val){0, 0};
-        c->begun.at = (fold_val){(int64_t)c->npu->speed->delay, 0};
+        c->begun[0].at = (fold_val){(int64_t)c->npu->speed->delay, 0};
+        c->begun[0].kind = UINT8_MAX;
         c->done.step_of = c->log.step_of;
     }
 }
@@ -64,8 +65,7 @@ void fold_round_begins(run_npu *n)
     fold_sim *f = n->sim->fold;
     fold_class *c = fold_class_at(n);
     swap_logs(c);
-    c->begun_before = c->begun;
-    c->begun = (fold_beginning){
+    c->begun[n->round % FOLD_BEGINNINGS] = (fold_beginning){
         .at = c->round_end,
         .lag_least = c->last.lag_least,
         .lag_most = c->last.lag_most,
@@ -105,26 +105,45 @@ static bool leaves_messages(const fold_sim *f, uint32_t round)
     return false;
 }
 
-/* All classes have ended this step. */
+/* All begin step `to` as they began step `from`, a while later.  *later: how long. */
+static bool begin_alike(const fold_sim *f, uint32_t from, uint32_t to, int64_t *later)
+{
+    for (uint32_t i = 0; i < f->class_count; i++) {
+        const fold_beginning *a = &f->classes[i].begun[from % FOLD_BEGINNINGS];
+        const fold_beginning *b = &f->classes[i].begun[to % FOLD_BEGINNINGS];
+        if (i == 0)
+            *later = b->at.base - a->at.base;
+        if (b->at.base - a->at.base != *later || !is_same_beginning(a, b))
+            return false;
+    }
+    return true;
+}
+
+/* All classes have ended this step: do they begin the next as an earlier one?  Then the last step of all is like one of
+ * those from there on: it is this one, or one of the next few, which are run. */
 static void find_out(fold_sim *f, uint32_t round)
 {
-    orr_sim *s = f->s;
-    run_rounds *r = &s->rounds;
-    const int64_t period = f->classes[0].begun.at.base - f->classes[0].begun_before.at.base;
-    if (round == 0 || round >= r->last || f->mixes_rounds || f->may_mix_tags || period < 0 ||
+    run_rounds *r = &f->s->rounds;
+    int64_t later = 0;
+    uint32_t steps = 1;
+    if (r->skipped || round >= r->last || f->mixes_rounds || f->may_mix_tags ||
         leaves_messages(f, round))
         return;
-    for (uint32_t i = 0; i < f->class_count; i++) {
-        const fold_class *c = &f->classes[i];
-        if (c->npu->round != round + 1 || c->npu->variants_made ||
-            c->begun.at.base - c->begun_before.at.base != period ||
-            !is_same_beginning(&c->begun, &c->begun_before))
+    for (uint32_t i = 0; i < f->class_count; i++)
+        if (f->classes[i].npu->round != round + 1 || f->classes[i].npu->variants_made)
             return;
-    }
-    r->skipped = r->last - round;
-    r->skipped_ns = r->skipped * (uint64_t)period;
-    r->last = round;
-    f->is_steady = true;
+    while (steps <= round && steps < FOLD_BEGINNINGS &&
+           !begin_alike(f, round + 1 - steps, round + 1, &later))
+        steps++;
+    if (steps > round || steps == FOLD_BEGINNINGS || later < 0)
+        return;
+    const uint32_t last = round + (r->last - round) % steps;
+    if (last >= r->last)
+        return;
+    r->skipped = r->last - last;
+    r->skipped_ns = r->skipped / steps * (uint64_t)later;
+    r->last = last;
+    f->is_steady = last == round;
 }
 
 /* ---- the end ---- */
@@ -143,11 +162,11 @@ void fold_steps_finish(fold_sim *f)
             const fold_log rest = c->log;
             c->log = c->done;
             c->done = rest;
-            c->begun = c->begun_before;
             c->npu->result = c->done_result;
         }
-        if (c->begun.at.base < first)
-            first = c->begun.at.base;
+        const fold_val begun = c->begun[r->last % FOLD_BEGINNINGS].at;
+        if (begun.base < first)
+            first = begun.base;
     }
     if (f->is_steady)
         s->finished = s->npu_count;
