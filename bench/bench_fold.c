@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_fold.c - whole training steps with ranks that do the same simulated once, on unaware (by messages of algorithms)
- * and on fluid (collectives as NCCL has them), and some with every rank, for comparison.  The work is that of all ranks:
+ * and on fluid (collectives as NCCL has them), some on aware, and some with every rank, for comparison.  The work is that of all ranks:
  * messages.  Traces are made before the clock starts. */
 #include "bench.h"
 
@@ -13,6 +13,7 @@ typedef struct job {
     uint64_t batch;
     uint32_t ranks, inner; /* of the network: all, and those of a host */
     const char *algorithm; /* NULL: none is named, and the network is fluid */
+    const char *network;   /* NULL: unaware, or fluid */
     uint32_t steps;        /* in a row; 0: 1 */
     bool has_straggler;    /* one rank computes at 0.9 of the speed */
     orr_run_fold fold;
@@ -126,7 +127,9 @@ static double run(void *context)
                                    .set = j->set,
                                    .system = path,
                                    .dims = &net,
-                                   .network = j->algorithm ? "unaware" : "fluid",
+                                   .network = j->network     ? j->network
+                                              : j->algorithm ? "unaware"
+                                                             : "fluid",
                                    .ranks_file = j->has_straggler ? ranks : NULL,
                                    .steps = j->steps,
                                    .fold = j->fold};
@@ -145,6 +148,14 @@ static void measure(const char *name, job j)
     bench_apart(&(bench_job){
         .name = name, .unit = "Mmsg", .run = run, .prepare = prepare, .context = &j, .runs = 2});
     orr_set_close(j.set);
+}
+
+/* By symmetry, on a network on which messages delay each other. */
+static void measure_aware(const char *name, job j)
+{
+    j.algorithm = "ring";
+    j.network = "aware";
+    measure(name, j);
 }
 
 /* On both networks. */
@@ -193,6 +204,10 @@ int main(void)
     measure_both("fold__demo_1024ranks_every_rank", all);
     measure_both("fold__demo_1024ranks_straggler", late);
     measure_both("fold__demo_1024ranks_100steps", many);
+    job pairs = demo;
+    pairs.most = 128; /* 4 until the norm begins, which sets replicas apart */
+    measure_aware("fold__demo_1024ranks_aware", pairs);
+    measure_aware("fold__demo_1024ranks_every_rank_aware", all);
     const job large = {.model = "llama-3-70b",
                        .tp = 8,
                        .pp = 4,
