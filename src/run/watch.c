@@ -404,6 +404,12 @@ static void watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
     count_traffic(s, s->dims > 1 ? watch_dimension_between(s, src, dst) : 0, each, size * each);
 }
 
+/* Bytes of so many groups; sums of absurd sizes stop at the largest number. */
+static uint64_t whole_bytes(double each, uint32_t groups)
+{
+    return each * groups < (double)INT64_MAX ? (uint64_t)each * groups : INT64_MAX;
+}
+
 void watch_joint(orr_sim *s,
                  const uint32_t *members,
                  uint32_t count,
@@ -425,9 +431,9 @@ void watch_joint(orr_sim *s,
         stride *= s->net_config.npus[k];
     }
     if (up > 0 && per_node > 1)
-        count_traffic(s, 0, (uint64_t)groups * count, (uint64_t)(up * count) * groups);
+        count_traffic(s, 0, (uint64_t)groups * count, whole_bytes(up * count, groups));
     if (out > 0)
-        count_traffic(s, outermost, (uint64_t)groups * count, (uint64_t)(out * count) * groups);
+        count_traffic(s, outermost, (uint64_t)groups * count, whole_bytes(out * count, groups));
 }
 
 /* ---- which collective a step is part of ---- */

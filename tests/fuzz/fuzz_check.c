@@ -138,7 +138,7 @@ static void repair_file(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size > FUZZ_WRITE_MAX)
+    if (size > 600)
         return 0;
     FUZZ_WAYS(way, 2, data, size)
     {

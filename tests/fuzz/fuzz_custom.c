@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { RANKS = 3, NODE_BYTES = 4, MOST_NODES = 64, MOST_EVENTS = 3000 };
+enum { RANKS = 3, NODE_BYTES = 4, MOST_NODES = 24, MOST_EVENTS = 3000 };
 enum { IS_PACKET = 1, IS_OLD = 2, RENDEZVOUS = 4, TWICE = 8 };
 
 static char folder[64];

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { SERVED = 12 };
+enum { SERVED = 4 };
 
 static void require(bool condition)
 {
@@ -65,8 +65,8 @@ static void serve(orr_serve_request *q, size_t count)
     count = count < SERVED ? count : SERVED;
     for (size_t i = 0; i < count; i++) {
         bits = bits * 31 + q[i].prompt + q[i].output * 7 + q[i].arrival_us * 13;
-        q[i].prompt = 1 + q[i].prompt % 40;
-        q[i].output = 1 + q[i].output % 6;
+        q[i].prompt = 1 + q[i].prompt % 12;
+        q[i].output = 1 + q[i].output % 3;
     }
     orr_serve_options o = options_of(bits);
     o.requests = q;

@@ -2,6 +2,8 @@
 /* room: scale_sim */
 /* fuzz_scalesim_cfg.c - any bytes as SCALE-Sim's configuration.  What is refused must have a place
  * and words; what is taken is an array that a small layer can be run on. */
+#include "fuzz_ways.h"
+
 #include "compat/scale_sim/scale_sim.h"
 
 #include <orrery/lab/scalesim.h>
@@ -30,8 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     require(c.array.rows >= 1 && c.array.columns >= 1 && c.array.ifmap_words >= 1024);
     require((c.interface == ORR_INTERFACE_USER) == (c.array.bandwidth > 0));
-    for (unsigned k = 0; k < 3; k++)
-        if (orr_systolic_run(&c.array, &layer, all_rules[k], &r, &err))
-            require(err.message[0]);
+    FUZZ_WAYS(k, 3, data, size)
+    if (orr_systolic_run(&c.array, &layer, all_rules[k], &r, &err))
+        require(err.message[0]);
     return 0;
 }

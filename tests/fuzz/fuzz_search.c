@@ -47,9 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const orr_model *small;
     static orr_model model;
-    static const uint64_t numbers[] = {0,  1,   2,   3,    4,    8,        12,         16,
-                                       64, 100, 128, 1024, 4096, 1u << 20, UINT32_MAX, UINT64_MAX};
-    static const uint32_t devices[] = {1, 2, 3, 4, 6, 8};
+    static const uint64_t numbers[] = {
+        0, 1, 2, 3, 4, 5, 7, 8, 10, 13, 16, 1000003, 999999937, UINT32_MAX, UINT64_MAX, 1ull << 40};
+    static const uint32_t devices[] = {1, 2, 3, 4};
     orr_plan_search *s = NULL;
     orr_plan_counts n;
     orr_error err = {0};
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     orr_plan_options opt = {.size = sizeof opt,
                             .model = &model,
                             .machine = data[3] & 1 ? "dgx-a100" : "dgx-h100",
-                            .devices = devices[data[2] % 6],
+                            .devices = devices[data[2] % 4],
                             .batch = numbers[data[0] & 15],
                             .seq = numbers[data[1] & 15],
                             .goal = (orr_plan_goal)(data[3] >> 1 & 1),

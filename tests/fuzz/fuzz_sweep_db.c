@@ -5,13 +5,13 @@
 
 #include <orrery/lab/sweep.h>
 
-static void write_all(const orr_sweep_table *t)
+static void write_all(const orr_sweep_table *t, const uint8_t *data, size_t size)
 {
     orr_error err = {0};
     const orr_sweep_plot plot = {.x = "tp", .y = "simulated_ns"};
-    for (int format = ORR_SWEEP_TEXT; format <= ORR_SWEEP_HTML; format++)
-        if (orr_sweep_table_write(t, (orr_sweep_format)format, "/dev/null", &err))
-            REQUIRE(err.message[0]);
+    FUZZ_WAYS(format, ORR_SWEEP_HTML + 1, data, size)
+    if (orr_sweep_table_write(t, (orr_sweep_format)format, "/dev/null", &err))
+        REQUIRE(err.message[0]);
     if (orr_sweep_table_plot(t, &plot, "/dev/null", &err))
         REQUIRE(err.message[0]);
 }
@@ -31,13 +31,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     orr_error err = {0};
     if (orr_sweep_status(path, &state, &err))
         REQUIRE(err.message[0]);
-    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+    FUZZ_WAYS(i, 2, data, size)
+    {
         if (orr_sweep_table_open(path, &queries[i], &t, &err)) {
             REQUIRE(err.message[0]);
             continue;
         }
         if (i == 0)
-            write_all(t);
+            write_all(t, data, size);
         orr_sweep_table_close(t);
     }
     return 0;

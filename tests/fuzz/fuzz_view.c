@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: drawing */
-/* fuzz_view.c - any bytes as a trace, drawn as DOT or GraphML in every way; one in sixteen is laid out as
+/* fuzz_view.c - any bytes as a trace, drawn as DOT or GraphML in every way; one in 256 is laid out as
  * SVG, which takes Graphviz milliseconds.  The first two bytes say how. */
 #include "fuzz_trace.h"
 
@@ -17,9 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (orr_trace_parse((orr_span){data + 2, size - 2}, "fuzz.et", NULL, &t, &err))
         return 0;
     const orr_view_graph_options opt = {.size = sizeof opt,
-                                        .form = how % 16 == 15 ? ORR_GRAPH_SVG
-                                                : how % 2      ? ORR_GRAPH_GRAPHML
-                                                               : ORR_GRAPH_DOT,
+                                        .form = how == 15 ? ORR_GRAPH_SVG
+                                                : how % 2 ? ORR_GRAPH_GRAPHML
+                                                          : ORR_GRAPH_DOT,
                                         .has_around = how2 & 8,
                                         .around = 1,
                                         .depth = how2 >> 6,

@@ -256,6 +256,8 @@ static orr_code add_old_node(eto_reader *r, orr_error *err)
     }
     if (n.note)
         orr_put_uint(&r->tail, NODE_NOTE, n.note);
+    if (!n.id && !n.name.len && !n.type && !n.duration && !r->parent_count && !r->tail.len)
+        orr_put_uint(&r->tail, NODE_ID, 0); /* nothing but zeros: an empty record would be none */
     if (r->tail.failed)
         return orr_no_memory(err);
     const orr_draft d = {.id = n.id,

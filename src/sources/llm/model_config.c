@@ -286,6 +286,10 @@ static orr_code complete_heads(llm_config *c)
             return llm_config_missing(c, "num_key_value_heads");
         m->kv_heads = m->heads;
     }
+    if (m->heads && m->kv_heads == 0) {
+        const size_t said = model_field_find("kv_heads");
+        return llm_config_refuse(c, c->from[said], c->key[said], "at least 1 was expected");
+    }
     if (m->head_dim)
         return ORR_OK;
     const size_t hidden = model_field_find("hidden");

@@ -443,10 +443,12 @@ static void place_sizes(host *h)
     for (size_t i = 0; i < h->tensors.count; i++) {
         operator_tensor *t = &h->tensors.list[i];
         t->shape = at;
-        at += t->rank;
+        if (t->rank) /* without any sizes there is no address to count from */
+            at += t->rank;
         if (t->is_written) {
             t->stride = at;
-            at += t->rank;
+            if (t->rank)
+                at += t->rank;
         }
         t->is_written = false;
     }
@@ -657,7 +659,8 @@ static orr_code add_shapes(kineto *k, orr_json_value args)
     const uint64_t *at = k->tensors.dims; /* only now do the sizes stay where they are */
     for (size_t i = 0; i < k->tensors.count; i++) {
         k->tensors.list[i].shape = at;
-        at += k->tensors.list[i].rank;
+        if (k->tensors.list[i].rank) /* without any sizes there is no address to count from */
+            at += k->tensors.list[i].rank;
     }
     return ORR_OK;
 }

@@ -6,6 +6,7 @@
  * a coin again.  The coins are each port's own, as for all else, or those of rules.draws. */
 #include "fabric_impl.h"
 
+#include <limits.h>
 #include <math.h>
 
 enum { CONCURRENT = 512, BITS = 16, LOG_SHIFT = 15, USE_SCALE = 8192 };
@@ -30,6 +31,8 @@ static int about_log2(fab *f, fab_port *p, uint64_t whole)
 {
     const int x0 = (int)whole;
     int x = x0;
+    if (x <= 0)
+        return INT_MIN; /* what the original's conversion of no number gives */
     const int bits = (int)log2((double)x) + 1;
     if (bits > BITS) {
         const int mask = (1 << (bits - BITS)) - 1;
@@ -66,6 +69,12 @@ static double new_use(fab *f, fab_port *p)
     return queue + sent + before;
 }
 
+/* Powers far out of range come from bases next to 1: their low bits are 0, as the original's processor has it. */
+static uint16_t as_power(double v)
+{
+    return v > INT_MIN && v < INT_MAX ? (uint16_t)(int)v : 0;
+}
+
 static uint16_t encode(fab *f, fab_port *p, double use)
 {
     const double base = f->config.pint_base;
@@ -73,7 +82,7 @@ static uint16_t encode(fab *f, fab_port *p, double use)
     if (!(whole >= 1))
         whole = 1;
     const double power = log(whole) * (1 / log(base));
-    const uint16_t high = (uint16_t)ceil(power), low = (uint16_t)floor(power);
+    const uint16_t high = as_power(ceil(power)), low = as_power(floor(power));
     const double upper = pow(base, high) * (high == low ? base : 1), lower = pow(base, low);
     const uint32_t coin = toss(f, p) % 65536;
     return coin < (whole - lower) / (upper - lower) * 65536 ? high : low;
