@@ -3,10 +3,10 @@
  *
  *     FAULT_KIND=malloc FAULT_AT=17 FAULT_COUNT=calls.txt LD_PRELOAD=libfault_shim.so orrery ...
  *
- * Kinds: malloc, read, write, open, rename, link, mmap, thread, ftruncate, close, mkdir.  FAULT_AT=0 fails
+ * Kinds: malloc, read, write, open, rename, link, mmap, thread, ftruncate, fsync, close, mkdir.  FAULT_AT=0 fails
  * nothing and only counts.  FAULT_KILL=1 kills instead.  FAULT_ODD=short cuts reads and writes short,
  * FAULT_ODD=eintr interrupts every second one.  FAULT_TMPFILE=no: the file system knows no files without
- * a name.  At the end the number of calls of the kind is written to FAULT_COUNT.
+ * a name.  FAULT_CLOCK=jump: the clock on the wall jumps a day, forward and back, at every look.  At the end the number of calls of the kind is written to FAULT_COUNT.
  *
  * stdio of the C library calls write inside the library, past this one: standard output is tried with
  * /dev/full and a closed pipe instead. */
@@ -24,6 +24,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 void *__libc_malloc(size_t size);
@@ -33,7 +35,7 @@ void *__libc_memalign(size_t align, size_t size);
 
 static const char *kind = "";
 static long fails_at;
-static bool kills, is_short, is_interrupted, has_no_tmpfile;
+static bool kills, is_short, is_interrupted, has_no_tmpfile, jumps;
 static atomic_long calls, turns;
 
 __attribute__((constructor)) static void begin(void)
@@ -48,6 +50,7 @@ __attribute__((constructor)) static void begin(void)
     is_short = text && strcmp(text, "short") == 0;
     is_interrupted = text && strcmp(text, "eintr") == 0;
     has_no_tmpfile = getenv("FAULT_TMPFILE") != NULL;
+    jumps = getenv("FAULT_CLOCK") != NULL;
 }
 
 __attribute__((destructor)) static void end(void)
@@ -199,6 +202,57 @@ int ftruncate(int fd, off_t size)
         return -1;
     }
     return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int fsync(int fd)
+{
+    if (must_fail("fsync")) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    if (must_fail("fsync")) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fdatasync, fd);
+}
+
+static time_t jump(void)
+{
+    enum { DAY = 86400 };
+    return jumps ? (atomic_fetch_add(&turns, 1) % 2 ? DAY : -DAY) : 0;
+}
+
+/* The monotonic clock does not jump: that is what it is for. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    const int status = (int)syscall(SYS_clock_gettime, clock, now);
+    if (status == 0 && clock == CLOCK_REALTIME)
+        now->tv_sec += jump();
+    return status;
+}
+
+time_t time(time_t *out)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (out)
+        *out = now.tv_sec;
+    return now.tv_sec;
+}
+
+int gettimeofday(struct timeval *restrict out, void *restrict zone)
+{
+    struct timespec now = {0};
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *out = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
+    return 0;
 }
 
 int close(int fd)
