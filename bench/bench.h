@@ -42,7 +42,7 @@ typedef struct bench_job {
     void *context;
     const char *input; /* a file, for the column of sizes; NULL: see input_mb */
     double input_mb;
-    int runs; /* 0: BENCH_RUNS */
+    int runs; /* 0: BENCH_RUNS; 1: without one to warm up */
 } bench_job;
 
 static inline double bench_clock(clockid_t clock)
@@ -151,15 +151,18 @@ static inline bench_run bench_once(const bench_job *job)
     return r;
 }
 
-static inline void bench_apart(const bench_job *job)
+/* Returns the best run. */
+static inline bench_run bench_apart(const bench_job *job)
 {
     bench_run runs[64];
     const int n = job->runs ? job->runs : BENCH_RUNS;
-    bench_once(job);
+    if (n > 1)
+        bench_once(job);
     for (int i = 0; i < n; i++)
         runs[i] = bench_once(job);
     bench_row(job->name, job->unit, runs, n,
               job->input ? bench_file_mb(job->input) : job->input_mb);
+    return runs[0];
 }
 
 #endif
