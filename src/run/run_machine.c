@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNKS = 4, SPINES = 4, PATH_ROOM = 4096 };
+enum { CHUNKS = 4, ALL_CHUNKS = 1 << 20, SPINES = 4, PATH_ROOM = 4096 };
 
 /* ---- the system ---- */
 
@@ -46,6 +46,9 @@ static void take_rings(orr_system *s, uint32_t dims)
         s->all_reduce[k] = s->all_gather[k] = s->reduce_scatter[k] = "ring";
         s->all_to_all[k] = "direct";
     }
+    /* Chunks come to the next dimension in another order on each rank.  One that had to wait there for a place that another
+     * one has, whose peers are elsewhere, would wait for ever. */
+    s->active_chunks = ALL_CHUNKS;
 }
 
 orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *err)
@@ -114,9 +117,9 @@ static void put_system(orr_buf *b, const orr_system *s, uint32_t dims)
                   "{\n  \"scheduling-policy\": \"LIFO\",\n"
                   "  \"collective-optimization\": \"localBWAware\",\n"
                   "  \"endpoint-delay\": 10,\n"
-                  "  \"active-chunks-per-dimension\": 1,\n"
+                  "  \"active-chunks-per-dimension\": %u,\n"
                   "  \"preferred-dataset-splits\": %u,\n",
-                  s->chunks);
+                  s->active_chunks ? s->active_chunks : 1, s->chunks);
     put_algorithms(b, "all-reduce", "ring", dims);
     put_algorithms(b, "all-gather", "ring", dims);
     put_algorithms(b, "reduce-scatter", "ring", dims);
