@@ -479,7 +479,7 @@ orr_code run_build_again(orr_sim *s, bool folds, orr_error *err)
     if (!(s->clock = clk_create()))
         return orr_no_memory(err);
     orr_code code = s->joint || s->lockstep ? begin_anew(s, err) : ORR_OK;
-    if (!code && folds && s->net_ops == &orr__net_aware)
+    if (!code && folds && (s->net_ops == &orr__net_aware || s->net_ops == &orr__net_graph))
         code = fold_symmetry_create(s, &s->lockstep, err);
     else if (!code && folds)
         code = fold_create(s, &s->fold, err);
@@ -502,9 +502,10 @@ static orr_code build(orr_sim *s, orr_error *err)
         return orr_no_memory(err);
     orr_code code = joint_create(s, err);
     if (!code)
-        code = s->joint                        ? fold_lockstep_create(s, &s->lockstep, err)
-               : s->net_ops == &orr__net_aware ? fold_symmetry_create(s, &s->lockstep, err)
-                                               : fold_create(s, &s->fold, err);
+        code = s->joint ? fold_lockstep_create(s, &s->lockstep, err)
+               : s->net_ops == &orr__net_aware || s->net_ops == &orr__net_graph
+                   ? fold_symmetry_create(s, &s->lockstep, err)
+                   : fold_create(s, &s->fold, err);
     if (s->lockstep && s->joint)
         fluid_network_paths(s->net)->stands_for = s->lockstep->stands_for;
     if (!code && !steady_init(s, true))

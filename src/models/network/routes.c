@@ -350,6 +350,11 @@ uint32_t orr__routes_choices(
     return count;
 }
 
+uint32_t orr__routes_gate(const orr__routes *r, uint32_t rank)
+{
+    return r->gate[rank];
+}
+
 uint32_t orr__routes_twin(const orr__routes *r, uint32_t link)
 {
     const orr__wire *own = &r->t->links[link];

@@ -29,6 +29,9 @@ uint32_t orr__routes_next(orr__routes *r, uint32_t at, uint32_t dst, uint64_t ha
 uint32_t orr__routes_choices(
     orr__routes *r, uint32_t at, uint32_t dst, uint32_t *out, uint32_t most, orr_error *err);
 
+/* The last device before a rank, where there is only one; else the rank itself.  What goes to it goes there first. */
+uint32_t orr__routes_gate(const orr__routes *r, uint32_t rank);
+
 /* How many links before this one join the same two devices. */
 uint32_t orr__routes_twin(const orr__routes *r, uint32_t link);
 

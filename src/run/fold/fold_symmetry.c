@@ -13,6 +13,7 @@
 #include "fold_impl.h"
 
 #include "models/network/dims/aware.h"
+#include "models/network/graph/graph_network.h"
 #include "models/network/net_table.h"
 #include "models/network/net_time.h"
 
@@ -31,6 +32,7 @@ struct fold_symmetry {
     bool parts
         [NET_SYM_DIGITS]; /* by digit: collectives of all ranks set apart whom it moves to each other */
     bool parts_any;
+    bool is_wider;  /* it began with such digits */
     bool is_parted; /* one of them has begun */
 };
 
@@ -235,7 +237,11 @@ static bool passes(search *v, const net_digit *d, bool keeps)
 
 static bool holds(void *context, const net_digit *d)
 {
-    return passes(context, d, false) && passes(context, d, true);
+    search *v = context;
+    orr_sim *s = v->f->s;
+    return passes(v, d, false) &&
+           (s->net_ops != &orr__net_graph || orr__graph_holds(s->net, v->out, d)) &&
+           passes(v, d, true);
 }
 
 static void find_digits(search *v)
@@ -277,8 +283,8 @@ static void find_all_digits(search *v, struct fold_symmetry *y)
     find_digits(v);
     for (uint32_t i = 0; i < y->digits.count; i++)
         size *= y->digits.digits[i].radix;
-    if (s->fold_level || s->opt.steps > 1 || s->opt.record >= ORR_SIM_RECORD_NODES ||
-        s->opt.critical_path)
+    if (s->fold_level || s->net_ops == &orr__net_graph || s->opt.steps > 1 ||
+        s->opt.record >= ORR_SIM_RECORD_NODES || s->opt.critical_path)
         return;
     v->ignores_world = true;
     find_digits(v);
@@ -288,7 +294,8 @@ static void find_all_digits(search *v, struct fold_symmetry *y)
         y->parts_any = y->parts_any || y->parts[i];
         wider *= y->digits.digits[i].radix;
     }
-    if (y->parts_any && wider > size)
+    y->is_wider = y->parts_any && wider > size;
+    if (y->is_wider)
         return;
     y->parts_any = false;
     memset(y->parts, 0, sizeof y->parts);
@@ -356,7 +363,8 @@ orr_code fold_symmetry_create(orr_sim *s, fold_lockstep **out, orr_error *err)
         ok = make(&v, l, y);
     }
     if (ok && !s->code && !f.has_given_up) {
-        ok = orr__aware_fold(s->net, &y->digits);
+        ok = s->net_ops == &orr__net_graph ? orr__graph_fold(s->net, &y->digits)
+                                           : orr__aware_fold(s->net, &y->digits);
         clk_keep_places(s->clock, heard_timer, s);
         *out = l;
     }
@@ -408,7 +416,7 @@ bool fold_is_set_apart(orr_sim *s)
 bool fold_wants_again(const orr_sim *s)
 {
     const struct fold_symmetry *y = s->lockstep ? s->lockstep->symmetry : NULL;
-    return y && !s->code && (y->is_parted || (y->has_lost_order && !s->fold_level));
+    return y && !s->code && (y->is_parted || (y->has_lost_order && y->is_wider));
 }
 
 orr_code fold_again(orr_sim *s, orr_error *err)
@@ -471,7 +479,11 @@ uint32_t fold_members_like(const run_npu *n, const cfg_group *g, const sys_route
 
 bool fold_spread_links(orr_sim *s)
 {
-    return !s->lockstep->symmetry || orr__aware_spread(s->net);
+    if (s->lockstep->symmetry && s->net_ops == &orr__net_graph)
+        orr__graph_spread(s->net);
+    else if (s->lockstep->symmetry)
+        return orr__aware_spread(s->net);
+    return true;
 }
 
 /* ---- fewer digits ---- */

@@ -2,6 +2,8 @@
 /* graph_network.c - the network of any devices and links: store and forward over shortest routes,
  * every link a first-come-first-served server.  On the graph of a network that aware.c can run, it
  * gives the same times. */
+#include "graph_network.h"
+
 #include "models/network/net_own.h"
 #include "models/network/net_table.h"
 
@@ -11,6 +13,17 @@
 #include "models/network/topology/topology.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+/* Where one move takes devices and links; NONE: not known, or not used. */
+typedef struct graph_move {
+    net_digit digit;
+    uint32_t by, order; /* order: how often until all are where they were */
+    uint32_t *device, *link, *gate;
+    uint32_t *queue, queued; /* devices whose image is known */
+} graph_move;
 
 typedef struct graph {
     net_servers servers; /* a link here has the number it has in the topology */
@@ -18,7 +31,26 @@ typedef struct graph {
     orr__routes *routes;
     uint64_t messages;
     orr_where where;
+    const net_symmetry *symmetry; /* NULL: every link for itself */
+    uint32_t *home;               /* by link: the one that stands for it */
+    uint32_t *far;                /* by link: a rank that is as far from home as it is */
+    graph_move *moves;
+    size_t move_count, move_room;
 } graph;
+
+static void drop_move(graph_move *m)
+{
+    orr_free(m->device);
+    orr_free(m->link);
+    orr_free(m->gate);
+    orr_free(m->queue);
+}
+
+static void drop_moves(graph *g, size_t keep)
+{
+    while (g->move_count > keep)
+        drop_move(&g->moves[--g->move_count]);
+}
 
 static void graph_destroy(void *net)
 {
@@ -27,6 +59,10 @@ static void graph_destroy(void *net)
         return;
     net_servers_fini(&g->servers);
     orr__routes_destroy(g->routes);
+    orr_free(g->home);
+    orr_free(g->far);
+    drop_moves(g, 0);
+    orr_free(g->moves);
     orr_free(g);
 }
 
@@ -38,7 +74,10 @@ static uint32_t next_link(void *net, net_packet *p, orr_error *err)
         orr_fail(err, ORR_EINPUT, &g->where,
                  "there is no route from rank %u to rank %u over links that work", p->m.src,
                  p->m.dst);
-    return link;
+    if (!g->symmetry || link >= NET_LINK_ARRIVED)
+        return link;
+    p->m.dst = net_sym_with(g->symmetry, g->far[link], p->m.dst);
+    return g->home[link];
 }
 
 static orr_code graph_create(const orr_net_config *cfg, void **out, orr_error *err)
@@ -93,6 +132,176 @@ static void graph_report(const void *net, orr_net_link_visit visit, void *contex
 {
     const graph *g = net;
     net_servers_report(&g->servers, NULL, name_link, visit, context);
+}
+
+/* ---- links that stand for others ----
+ *
+ * A move of ranks is followed along the routes: where a rank goes, its switch goes, and so on.  It must take each link to one
+ * of the same speed and latency, and the next link of each route to that of the moved route; which must be the only
+ * shortest one, or the first in the file.  No link may stay where it is: it would carry messages of several ranks that
+ * are alike.  So the leaves of a leaf-spine network can change places, the ranks of one leaf cannot. */
+
+static bool set_image(uint32_t *images, uint32_t from, uint32_t to)
+{
+    const bool is_good = images[from] == NONE || images[from] == to;
+    images[from] = to;
+    return is_good;
+}
+
+static uint32_t only_next(graph *g, uint32_t at, uint32_t dst)
+{
+    uint32_t found[2];
+    orr_error unused;
+    if (g->t->routing == ORR__ROUTE_FIRST)
+        return orr__routes_next(g->routes, at, dst, 0, &unused);
+    return orr__routes_choices(g->routes, at, dst, found, 2, &unused) == 1 ? found[0]
+                                                                           : NET_LINK_NONE;
+}
+
+static bool follow(graph *g, graph_move *m, uint32_t at, uint32_t dst)
+{
+    const uint32_t to = m->device[at], dst_to = net_digit_add(&m->digit, dst, m->by);
+    const uint32_t a = only_next(g, at, dst), b = only_next(g, to, dst_to);
+    if (a >= NET_LINK_ARRIVED || b >= NET_LINK_ARRIVED)
+        return false;
+    const orr__wire *x = &g->t->links[a], *y = &g->t->links[b];
+    if (x->speed != y->speed || x->latency != y->latency || !set_image(m->link, a, b))
+        return false;
+    if (m->device[x->to] == NONE)
+        m->queue[m->queued++] = x->to;
+    return set_image(m->device, x->to, y->to);
+}
+
+static bool follow_all(graph *g, graph_move *m)
+{
+    const uint32_t ranks = g->t->ranks, devices = orr__topology_devices(g->t);
+    bool ok = true;
+    memset(m->device, 0xff, devices * sizeof *m->device);
+    memset(m->gate, 0xff, devices * sizeof *m->gate);
+    memset(m->link, 0xff, (g->t->link_count + 1) * sizeof *m->link);
+    for (uint32_t r = 0; r < ranks && ok; r++) {
+        const uint32_t to = net_digit_add(&m->digit, r, m->by);
+        m->device[r] = to;
+        m->queue[r] = r;
+        ok = set_image(m->gate, orr__routes_gate(g->routes, r), orr__routes_gate(g->routes, to));
+    }
+    m->queued = ranks;
+    for (uint32_t i = 0; i < m->queued && ok; i++) {
+        const uint32_t at = m->queue[i];
+        uint32_t last = NONE;
+        for (uint32_t dst = 0; dst < ranks && ok; dst++) {
+            const uint32_t gate = orr__routes_gate(g->routes, dst);
+            if (at == dst || (gate == last && gate != at))
+                continue; /* one goes as the other */
+            last = gate;
+            ok = follow(g, m, at, dst);
+        }
+    }
+    return ok;
+}
+
+static bool add_move(graph *g, const net_digit *d, uint32_t by, uint32_t order)
+{
+    const uint32_t devices = orr__topology_devices(g->t);
+    graph_move m = {.digit = *d,
+                    .by = by,
+                    .order = order,
+                    .device = orr_alloc((size_t)devices + 1, sizeof *m.device),
+                    .link = orr_alloc(g->t->link_count + 1, sizeof *m.link),
+                    .gate = orr_alloc((size_t)devices + 1, sizeof *m.gate),
+                    .queue = orr_alloc((size_t)devices + 1, sizeof *m.queue)};
+    if (m.device && m.link && m.gate && m.queue && follow_all(g, &m) &&
+        orr_grow(&g->moves, &g->move_room, g->move_count + 1)) {
+        g->moves[g->move_count++] = m;
+        return true;
+    }
+    drop_move(&m);
+    return false;
+}
+
+/* All links to which the moves take this one, each once; list: room for as many as there are links. */
+static bool take_apart(graph *g, uint32_t link, uint32_t *list)
+{
+    uint32_t count = 1;
+    list[0] = g->home[link] = link;
+    for (size_t k = 0; k < g->move_count; k++) {
+        const graph_move *m = &g->moves[k];
+        const uint32_t before = count;
+        for (uint32_t i = 0; i < before; i++) {
+            uint32_t at = list[i];
+            for (uint32_t n = 1; n < m->order; n++) {
+                const uint32_t next = m->link[at];
+                if (next == NONE || g->home[next] != NONE)
+                    return false;
+                g->home[next] = link;
+                g->far[next] = net_digit_add(&m->digit, g->far[at], m->by);
+                list[count++] = at = next;
+            }
+            if (m->link[at] != list[i])
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool find_homes(graph *g)
+{
+    const size_t links = g->t->link_count;
+    uint32_t *list = orr_alloc(links + 1, sizeof *list);
+    bool ok = list != NULL;
+    if (!g->home)
+        g->home = orr_alloc(links + 1, sizeof *g->home);
+    if (!g->far)
+        g->far = orr_alloc(links + 1, sizeof *g->far);
+    ok = ok && g->home && g->far;
+    if (ok) {
+        memset(g->home, 0xff, links * sizeof *g->home);
+        memset(g->far, 0, links * sizeof *g->far);
+    }
+    for (uint32_t l = 0; l < links && ok; l++)
+        if (g->move_count && g->moves[0].link[l] == NONE)
+            g->home[l] = l; /* on no route */
+        else if (g->home[l] == NONE)
+            ok = take_apart(g, l, list);
+    orr_free(list);
+    return ok;
+}
+
+bool orr__graph_holds(void *net, const net_symmetry *before, const net_digit *d)
+{
+    graph *g = net;
+    drop_moves(g, before->count ? g->move_count : 0);
+    const size_t known = g->move_count;
+    bool ok = true;
+    for (uint32_t by = 1; by < d->radix && ok; by *= 2) {
+        ok = add_move(g, d, by, d->is_xor ? 2 : d->radix);
+        if (!d->is_xor)
+            break;
+    }
+    ok = ok && find_homes(g);
+    if (!ok)
+        drop_moves(g, known);
+    return ok;
+}
+
+bool orr__graph_fold(void *net, const net_symmetry *symmetry)
+{
+    graph *g = net;
+    g->symmetry = symmetry;
+    return find_homes(g) && net_servers_fold(&g->servers);
+}
+
+void orr__graph_spread(void *net)
+{
+    graph *g = net;
+    for (uint32_t l = 0; l < g->servers.link_count; l++) {
+        const net_link *x = &g->servers.links[g->home[l]];
+        net_link *y = &g->servers.links[l];
+        y->messages = x->messages;
+        y->bytes = x->bytes;
+        y->busy = x->busy;
+        y->max_waiting = x->max_waiting;
+    }
 }
 
 const orr_net_ops orr__net_graph = {
