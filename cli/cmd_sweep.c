@@ -61,7 +61,7 @@ static const cli_argument arguments[] = {
     {"SPEC",
      "specification of the sweep (YAML), or: show, best, export, plot, report, status, merge",
      CLI_ONCE},
-    {"DB", "databases; export: csv or json first; merge: the new one first", CLI_ANY},
+    {"DB", "databases; export: csv, json or columns first; merge: the new one first", CLI_ANY},
     {0},
 };
 
@@ -76,6 +76,7 @@ static const cli_example examples[] = {
     {"", "orrery sweep best tp.db --top 3", 0},
     {"How far is it?", "orrery sweep status tp.db", 0},
     {"For a spreadsheet:", "orrery sweep export csv tp.db -o tp.csv --where 'tp >= 2'", 0},
+    {"For NumPy, one array per column:", "orrery sweep export columns tp.db -o tp.npz", 0},
     {"A picture:", "orrery sweep plot tp.db --x tp --y simulated_ns -o tp.svg", 0},
     {"A page with filters and plots:", "orrery sweep report tp.db -o tp.html", 0},
     {"In two parts, as the tasks of a Slurm array would, then together:",
@@ -282,16 +283,23 @@ static orr_code run_best(cli_context *c, orr_error *err)
 static orr_code run_export(cli_context *c, orr_error *err)
 {
     orr_sweep_table *t;
-    orr_code code = need_one(c, 3, "export csv|json DB", err);
+    orr_code code = need_one(c, 3, "export csv|json|columns DB", err);
     if (code)
         return code;
-    const bool is_csv = strcmp(c->args[1], "csv") == 0;
-    if (!is_csv && strcmp(c->args[1], "json") != 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "export '%s': expected csv or json", c->args[1]);
+    static const char *const words[] = {"csv", "json", "columns"};
+    static const orr_sweep_format formats[] = {ORR_SWEEP_CSV, ORR_SWEEP_JSON, ORR_SWEEP_COLUMNS};
+    size_t i = 0;
+    while (i < 3 && strcmp(c->args[1], words[i]) != 0)
+        i++;
+    if (i == 3)
+        return orr_fail(err, ORR_EUSAGE, NULL, "export '%s': expected csv, json or columns",
+                        c->args[1]);
+    if (formats[i] == ORR_SWEEP_COLUMNS && !cli_given(c, "output"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --output FILE.npz");
     code = open_table(c, c->args[2], false, ALL_COLUMNS, &t, err);
     if (code)
         return code;
-    code = orr_sweep_table_write(t, is_csv ? ORR_SWEEP_CSV : ORR_SWEEP_JSON,
+    code = orr_sweep_table_write(t, formats[i],
                                  cli_given(c, "output") ? cli_text(c, "output") : "-", err);
     orr_sweep_table_close(t);
     return code;

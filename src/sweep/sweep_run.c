@@ -37,11 +37,11 @@
 #include <unistd.h>
 
 enum {
-    MOST_WAITING = 32,   /* points that a worker has before it */
-    AHEAD_NS = 20000000, /* how much work a worker should have before it */
-    MOST_TRIES = 2,      /* of a point whose worker dies */
-    POLL_MS = 200,       /* how soon an interrupt is noticed at the latest */
-    LATE_MS = 10000,     /* how long ranks that have not come are waited for at the end */
+    MOST_WAITING = 32,    /* points that a worker has before it */
+    AHEAD_NS = 200000000, /* how much work a worker should have before it */
+    MOST_TRIES = 2,       /* of a point whose worker dies */
+    POLL_MS = 200,        /* how soon an interrupt is noticed at the latest */
+    LATE_MS = 10000,      /* how long ranks that have not come are waited for at the end */
     READ_BYTES = 256 << 10
 };
 

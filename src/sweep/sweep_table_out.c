@@ -190,6 +190,8 @@ orr_code orr_sweep_table_write(const orr_sweep_table *t,
     orr_code code = ORR_OK;
     if (format == ORR_SWEEP_HTML)
         return swp_page_write(t, path, err);
+    if (format == ORR_SWEEP_COLUMNS)
+        return swp_columns_write(t, path, err);
     if (format == ORR_SWEEP_JSON)
         swp_table_json(t, &all);
     else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_machine_file.c - any bytes as a machine file.  What is refused must have a place and words; what
+/* fuzz_machine_file.c - any bytes as a machine file, and as changes of a machine that is built in.  What is refused must have a place and words; what
  * is taken is written and read again, and has dimensions for all of its devices. */
 #include <orrery/lab/machine.h>
 
@@ -44,6 +44,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     orr_machine m, part;
     orr_error err;
+    char text[600] = "trainium2:2,";
+    const size_t n = strlen(text);
+    if (size < sizeof text - n) {
+        memcpy(text + n, data, size);
+        text[n + size] = 0;
+        if (orr_machine_find(text, &m, &err) == ORR_OK)
+            make_dims(&m);
+        else
+            require(err.message[0]);
+    }
     if (orr_machine_parse((orr_span){data, size}, "machine.yml", &m, &err)) {
         require(err.message[0] && err.where.path[0]);
         return 0;

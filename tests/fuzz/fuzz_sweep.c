@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_sweep.c - any bytes as the specification of a sweep.  What is refused has words; what is taken
- * has points, and each has a command line. */
-#include <orrery/lab/sweep.h>
+/* fuzz_sweep.c - any bytes as the specification of a sweep, and behind a byte of 0 as what its last
+ * command printed.  What is refused has words; what is taken has points, each has a command line,
+ * and figures are one JSON object. */
+#include "base/formats/json.h"
+#include "sweep/figures.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,25 @@ static const char *nearest(void *context, const char *command, const char *typed
     return command ? "tp" : "make";
 }
 
+static void make_figures(const orr_sweep *s, orr_span said)
+{
+    orr_buf json[SWP_MOST_STEPS] = {0}, flat = {0};
+    orr_error err;
+    orr_json *j;
+    orr_json_value root;
+    orr_buf_add(&json[s->step_count - 1], said.ptr, said.len);
+    if (swp_figures_flatten(s, json, &flat, &err)) {
+        require(err.message[0]);
+    } else {
+        require(orr_json_open((orr_span){flat.ptr, flat.len}, "figures", &j, &err) == ORR_OK);
+        require(orr_json_only(j, &root, &err) == ORR_OK);
+        require(orr_json_type_of(root) == ORR_JSON_OBJECT);
+        orr_json_close(j);
+    }
+    orr_buf_fini(&json[s->step_count - 1]);
+    orr_buf_fini(&flat);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const orr_sweep_hooks hooks = {.program = "fuzz", .find = find, .nearest = nearest};
@@ -42,7 +63,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char line[4096];
     if (size > 1024)
         return 0;
-    if (orr_sweep_read((orr_span){data, size}, "sweep.yaml", &hooks, &s, &err)) {
+    const uint8_t *end = size ? memchr(data, 0, size) : NULL;
+    const size_t length = end ? (size_t)(end - data) : size;
+    if (orr_sweep_read((orr_span){data, length}, "sweep.yaml", &hooks, &s, &err)) {
         require(err.message[0] && !s);
         return 0;
     }
@@ -50,6 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(n > 0);
     for (size_t i = 0; i < n && i < 8; i++)
         require(orr_sweep_line(s, i, line, sizeof line, &err) == ORR_OK && line[0]);
+    if (end)
+        make_figures(s, (orr_span){end + 1, size - length - 1});
     orr_sweep_close(s);
     return 0;
 }

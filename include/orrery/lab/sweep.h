@@ -145,7 +145,8 @@ typedef enum orr_sweep_format {
     ORR_SWEEP_TEXT,
     ORR_SWEEP_CSV,
     ORR_SWEEP_JSON,
-    ORR_SWEEP_HTML /* a page with filters and plots */
+    ORR_SWEEP_HTML,   /* a page with filters and plots */
+    ORR_SWEEP_COLUMNS /* NumPy's .npz: one array per column */
 } orr_sweep_format;
 
 /* path: "-" is standard output. */

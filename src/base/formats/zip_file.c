@@ -524,14 +524,14 @@ static orr_code inflate_entry(const orr_zip *z,
     return code;
 }
 
-static bool has_crc(orr_span s, uint32_t crc)
+uint32_t orr_zip_crc(orr_span s)
 {
     uLong sum = crc32(0, NULL, 0);
     for (size_t at = 0, n; at < s.len; at += n) {
         n = s.len - at > PIECE ? PIECE : s.len - at;
         sum = crc32(sum, s.ptr + at, (uInt)n);
     }
-    return sum == crc;
+    return (uint32_t)sum;
 }
 
 static orr_code check_method(const orr_zip *z, const orr_zip_entry *e, orr_error *err)
@@ -566,7 +566,7 @@ orr_code orr_zip_read(const orr_zip *z,
         return code;
     *out = e->method == METHOD_STORED ? (orr_span){z->bytes.ptr + e->data, (size_t)e->size}
                                       : (orr_span){room->ptr, room->len};
-    if (!has_crc(*out, e->crc))
+    if (orr_zip_crc(*out) != e->crc)
         return fail_entry(z, e, e->data, err, "its checksum is not the directory's: it is damaged");
     return ORR_OK;
 }

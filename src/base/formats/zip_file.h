@@ -32,7 +32,8 @@ typedef struct orr_zip_entry {
     uint16_t flags, method;
 } orr_zip_entry;
 
-bool orr_zip_is(orr_span bytes); /* by the first bytes */
+bool orr_zip_is(orr_span bytes);      /* by the first bytes */
+uint32_t orr_zip_crc(orr_span bytes); /* the checksum that archives have of a file */
 
 /* path is for messages.  On failure *out is NULL. */
 orr_code orr_zip_open(orr_span bytes, const char *path, orr_zip **out, orr_error *err)
