@@ -20,7 +20,7 @@ orrery gen topology -q leaf-spine --hosts 16 --hosts-per-leaf 4 --spines 2 --nic
 printf 'dims: [4, 4]\n' | tee -a ecmp.yml >>rail.yml
 orrery gen all_reduce -q -n 16 --comm-size 1048576 -o ar.orr >/dev/null
 for net in rail ecmp; do
-    orrery run -q ar.orr -t $net.yml --network graph --fold verify --fold-why 2>&1 >/dev/null | tail -1
+    orrery run -q ar.orr -s sys.json -t $net.yml --network graph --fold verify --fold-why 2>&1 >/dev/null | tail -1
 done
 
 orrery gen goal -q dissemination -n 64 -d 1000 -o d.goal >/dev/null
