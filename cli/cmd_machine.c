@@ -117,7 +117,10 @@ static void print_machine(const orr_machine *m, const orr_net_config *dims)
         printf(", %g TFLOP/s in 16 bits, dense", m->peak_tflops);
     printf("\n");
     print_network(m);
-    printf("collectives  %s\n", m->collectives);
+    printf("collectives  %s", m->collectives);
+    if (m->overlap_cost > 0)
+        printf("; beside one, compute loses %g %% of its speed", 100 * m->overlap_cost);
+    printf("\n");
     if (m->software[0])
         printf("software     %s\n", m->software);
     if (m->usd_per_hour > 0)
@@ -153,6 +156,7 @@ static void put_machine(orr_json_writer *w, const orr_machine *m)
     orr_json_put_double(w, "hop_latency_ns", m->hop_latency_ns);
     orr_json_put_bool(w, "fabric_reduces", m->fabric_reduces);
     orr_json_put_text(w, "collectives", m->collectives);
+    orr_json_put_double(w, "overlap_cost", m->overlap_cost);
     orr_json_put_text(w, "software", m->software);
     orr_json_put_double(w, "usd_per_hour", m->usd_per_hour);
     orr_json_put_double(w, "watts", m->watts);

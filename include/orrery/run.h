@@ -105,6 +105,9 @@ typedef struct orr_system {
     const char *gather[ORR_NET_DIMS + 1];
     const char *scatter[ORR_NET_DIMS + 1];
     const char *barrier[ORR_NET_DIMS + 1];
+    /* Share of compute speed that is lost while a collective of the rank moves data: its channels hold
+     * multiprocessors and use memory bandwidth.  On the network fluid; 0: none. */
+    double overlap_cost;
 } orr_system;
 
 /* LogGOPS: L is the latency, o what a message costs a CPU and g what it costs a NIC; O and G the

@@ -337,7 +337,7 @@ static bool take_interval(taker *t)
     return !most || f->interval.guessed_most;
 }
 
-static const char *compute_text(const orr_sim *s, orr_arena *a)
+static const char *source_of_compute(const orr_sim *s, orr_arena *a)
 {
     if (s->opt.chip)
         return orr_arena_print(a, "%s kernels of %s",
@@ -347,6 +347,15 @@ static const char *compute_text(const orr_sim *s, orr_arena *a)
                                s->like_chip->name);
     return s->system.roofline ? "at the peaks of the system, without losses"
                               : "durations of the traces";
+}
+
+static const char *compute_text(const orr_sim *s, orr_arena *a)
+{
+    const char *source = source_of_compute(s, a);
+    if (!source || !s->joint || !(s->system.overlap_cost > 0))
+        return source;
+    return orr_arena_print(a, "%s; %g %% of their speed lost beside a collective", source,
+                           100 * s->system.overlap_cost);
 }
 
 /* The type of most products: its peak is the one that MFU is of. */

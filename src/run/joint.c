@@ -523,12 +523,21 @@ static traffic *find_traffic(joint_group *g, traffic like, orr_error *err)
 
 /* ---- a collective ---- */
 
+/* Channels of a collective in flight take from its members' compute. */
+static void tell_moving(const meeting_of_ranks *m, bool begins)
+{
+    orr_sim *s = m->group->j->s;
+    for (uint32_t i = 0; s->system.overlap_cost > 0 && i < m->come; i++)
+        work_moving(run_npu_of(s, m->ranks[i]), begins);
+}
+
 static void finish(void *meeting, uint64_t unused)
 {
     meeting_of_ranks *m = meeting;
     joint_group *g = m->group;
     orr_sim *s = g->j->s;
     (void)unused;
+    tell_moving(m, false);
     for (uint32_t i = 0; i < m->come && !s->code; i++)
         work_node_done(run_npu_of(s, m->ranks[i]), m->places[i]);
     m->next = g->free;
@@ -587,6 +596,7 @@ static void begin(meeting_of_ranks *m)
         return;
     }
     const nccl_cost c = *known;
+    tell_moving(m, true);
     if (run_is_recorded(run_npu_of(s, m->ranks[0])))
         watch_joint(s, g->members, g->count, g->groups, c.up_bytes, c.out_bytes, g->j->per_node);
     const double most = c.up_bytes > c.out_bytes ? c.up_bytes : c.out_bytes;

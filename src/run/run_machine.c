@@ -60,7 +60,8 @@ orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *er
                     .memory_bandwidth = memory_rate(m),
                     .peak_flops = peak_flops(m),
                     .has_roofline = true,
-                    .replays_measured = true};
+                    .replays_measured = true,
+                    .overlap_cost = m->overlap_cost};
     const orr_code code = orr_machine_dims(m, &dims, err);
     if (code)
         return code;
@@ -94,6 +95,8 @@ orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err)
     if (!code && !c->system && !c->own_system) {
         code = orr_machine_system(&r->machine, &r->system, err);
         c->own_system = &r->system;
+        if (c->is_ideal)
+            r->system.overlap_cost = 0;
         take_chip(r);
     }
     if (!c->topology && !c->dims)

@@ -38,7 +38,11 @@ struct run_npu {
     uint32_t ready_count, running;
     uint32_t occupant[WORK_SLOTS]; /* place, or NONE */
     uint64_t *started_at;          /* by place */
-    uint32_t *freed;               /* became free while issuing */
+    /* What collectives beside it have taken from compute so far, in ns: system.overlap_cost. */
+    double stolen, stolen_before[WORK_SLOTS]; /* and when the node of a slot was last asked */
+    uint64_t stolen_until;
+    uint32_t collectives_moving;
+    uint32_t *freed; /* became free while issuing */
     size_t freed_count, freed_room;
     bool is_issuing;
     /* results */

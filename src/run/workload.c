@@ -212,11 +212,56 @@ void work_node_done(void *npu, uint64_t place)
 
 /* ---- execution by type (astra-sim.md 6.3) ---- */
 
+static void count_stolen(run_npu *n)
+{
+    const uint64_t now = clk_now(n->sim->clock);
+    if (n->collectives_moving)
+        n->stolen += (double)(now - n->stolen_until) * n->sim->system.overlap_cost;
+    n->stolen_until = now;
+}
+
+void work_moving(run_npu *n, bool begins)
+{
+    count_stolen(n);
+    n->collectives_moving += begins ? 1 : UINT32_MAX;
+}
+
+/* What collectives took from this node since it was last asked, in whole ns. */
+static uint64_t stolen_of(run_npu *n, uint32_t place)
+{
+    const uint8_t slot = n->graph->slot[place];
+    count_stolen(n);
+    const uint64_t lost = (uint64_t)(n->stolen - n->stolen_before[slot]);
+    n->stolen_before[slot] += (double)lost;
+    return lost;
+}
+
+/* A node that was held up goes on until it has made up for it; what it loses meanwhile is less each time. */
+static void compute_ends(void *npu, uint64_t place)
+{
+    run_npu *n = npu;
+    const uint64_t lost = stolen_of(n, (uint32_t)place);
+    if (lost == 0) {
+        work_node_done(n, place);
+        return;
+    }
+    n->result.gpu_total += lost;
+    run_npu_timer(n, lost, compute_ends, n, place);
+}
+
 static void run_for(run_npu *n, uint32_t place, uint64_t duration)
 {
+    const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
     if (n->graph->slot[place] != WORK_SLOT_CPU)
         n->result.gpu_total += duration;
-    run_npu_timer(n, duration, work_node_done, n, place);
+    if (type != ORR_NODE_COMP || n->graph->slot[place] == WORK_SLOT_CPU || !n->sim->joint ||
+        !(n->sim->system.overlap_cost > 0)) {
+        run_npu_timer(n, duration, work_node_done, n, place);
+        return;
+    }
+    count_stolen(n);
+    n->stolen_before[n->graph->slot[place]] = n->stolen;
+    run_npu_timer(n, duration, compute_ends, n, place);
 }
 
 /* How fast this rank is at what the node does. */

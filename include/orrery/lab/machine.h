@@ -79,9 +79,10 @@ typedef struct orr_machine {
     double hop_latency_ns;              /* of a switch and the cable behind it */
     bool fabric_reduces;                /* switches reduce: SHARP */
     char collectives[ORR_MACHINE_PATH]; /* "nccl", "rccl", "none", or the path of a table */
-    char software[ORR_MACHINE_NAME];    /* preset of the training software; "": the default */
-    double usd_per_hour;                /* per device; 0: not known */
-    double watts;                       /* per node; 0: not known */
+    double overlap_cost;             /* share of compute speed lost beside a collective; 0: none */
+    char software[ORR_MACHINE_NAME]; /* preset of the training software; "": the default */
+    double usd_per_hour;             /* per device; 0: not known */
+    double watts;                    /* per node; 0: not known */
 } orr_machine;
 
 /* Names of the machines that are built in, in the order in which they are best read; NULL past the

@@ -223,6 +223,7 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
         "name",   "note",     "chip",  "architecture",     "nodes",        "devices",
         "memory", "scale_up", "nics",  "memory_bandwidth", "peak_tflops",  "host_bandwidth",
         "fabric", "software", "watts", "collectives",      "usd_per_hour", "base",
+        "overlap_cost",
         NULL};
     orr_code code = orr_yaml_check_keys(map, keys, err);
     if (!code)
@@ -245,6 +246,8 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
         code = take_fabric(map, m, err);
     if (!code)
         code = orr_yaml_take_text(map, "collectives", m->collectives, sizeof m->collectives, err);
+    if (!code)
+        code = orr_yaml_take_number(map, "overlap_cost", 0, 0.9, &m->overlap_cost, err);
     if (!code)
         code = orr_yaml_take_text(map, "software", m->software, sizeof m->software, err);
     if (!code)
@@ -362,6 +365,7 @@ size_t orr_machine_text(const orr_machine *m, char *out, size_t size)
     put_rate(&t, "host_bandwidth", m->host_GBps);
     put_network(&t, m);
     put_text(&t, "collectives", m->collectives);
+    put_number(&t, "overlap_cost", m->overlap_cost);
     put_text(&t, "software", m->software);
     put_number(&t, "usd_per_hour", m->usd_per_hour);
     put_number(&t, "watts", m->watts);

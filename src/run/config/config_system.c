@@ -631,6 +631,8 @@ static orr_code take_struct(reader *r, const orr_system *s)
                         "orr_system.policy is \"%.40s\", not LIFO, FIFO or EXPLICIT", s->policy);
     if (s->endpoint_delay < 0 || s->peak_flops < 0)
         return orr_fail(r->err, ORR_EUSAGE, NULL, "orr_system: a delay or a speed is below 0");
+    if (!(s->overlap_cost >= 0 && s->overlap_cost <= 0.9))
+        return orr_fail(r->err, ORR_EUSAGE, NULL, "orr_system.overlap_cost is not from 0 to 0.9");
     c->has_optimization = true;
     c->is_bw_aware = s->is_bandwidth_aware;
     c->has_endpoint_delay = s->has_endpoint_delay;
@@ -641,6 +643,7 @@ static orr_code take_struct(reader *r, const orr_system *s)
     c->peak_perf = s->peak_flops;
     c->roofline = s->has_roofline;
     c->replays_measured = s->replays_measured;
+    c->overlap_cost = s->overlap_cost;
     c->inter = CFG_ASCENDING;
     c->intra = CFG_BY_PRIORITY;
     c->reduction_delay = 1;
