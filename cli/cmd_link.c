@@ -437,6 +437,8 @@ static orr_code link_run(cli_context *c, orr_error *err)
     const char *folder = cli_text(c, "ranks");
     orr_link_job *job;
     orr_code code = check_usage(c, &to, err);
+    if (!code && !cli_flag(c, "compat"))
+        code = cli_check_places(c, (const char *const[]){"output", "timeline", NULL}, err);
     if (code || (code = read_step(c, &opt, err)) ||
         (code = cli_host_scale(c, &opt.host_scale, err)))
         return code;

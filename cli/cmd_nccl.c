@@ -183,6 +183,8 @@ static orr_code nccl_run(cli_context *c, orr_error *err)
     if (!code)
         code = check_options(c, &o, err);
     if (!code)
+        code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
+    if (!code)
         code = orr_nccl_convert((const char *const *)c->args, (size_t)c->arg_count, &o, &r, err);
     if (code)
         return code;

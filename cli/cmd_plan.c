@@ -420,6 +420,8 @@ static orr_code run_plan(cli_context *c, orr_error *err)
     uint32_t sizes[CLI_PLAN_SIZES] = {0};
     size_t count = 0;
     orr_code code = check_options(c, err);
+    if (!code)
+        code = cli_check_places(c, (const char *const[]){"write", "csv", "report", NULL}, err);
     if (!code && cli_flag(c, "serve")) {
         double price;
         code = read_price(cli_text(c, "price"), &price, err);

@@ -7,6 +7,7 @@
 #include "html_report.h"
 #include "timeline_load.h"
 
+#include <orrery/lab/llm.h>
 #include <orrery/version.h>
 
 #include <stdio.h>
@@ -144,7 +145,8 @@ static orr_code simulate(work *w, const char *path, const char *machine, const c
     const orr_code ran = cli_run_to_end(r, &why);
     const orr_explain_options about = {.name = name_of(w, name),
                                        .ranks_shown = cli_text(c, "ranks"),
-                                       .what_if = cli_what_if_of(cli_text(c, "what-if"))};
+                                       .what_if = cli_what_if_of(cli_text(c, "what-if")),
+                                       .variant = orr_llm_variant};
     const bool is_stalled = ran == ORR_EINPUT && orr_run_stall(r);
     if (ran && !is_stalled) {
         *w->err = why;

@@ -2,6 +2,7 @@
 /* cmd_run.c - orrery run: simulate traces on a model of a cluster. */
 #include <orrery/lab/compat.h>
 #include <orrery/lab/goal_traces.h>
+#include <orrery/lab/llm.h>
 #include <orrery/lab/units.h>
 #include <orrery/version.h>
 #include <orrery/view.h>
@@ -641,7 +642,8 @@ static orr_code write_report(cli_context *c,
     const orr_explain_options about = {.name = config->is_flows ? NULL : name,
                                        .ranks_shown = wanted->report_ranks,
                                        .what_if = cli_what_if_of(wanted->what_if),
-                                       .why = why};
+                                       .why = why,
+                                       .variant = orr_llm_variant};
     return cli_report_one(c, r, &about, wanted->report, err);
 }
 

@@ -227,7 +227,7 @@ static orr_code check_output(const cli_context *c, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
     if (cli_flag(c, "compress") && !(to && orr_has_suffix(to, ".orr")))
         return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file");
-    return ORR_OK;
+    return cli_check_places(c, (const char *const[]){"output", NULL}, err);
 }
 
 static orr_code write_out(const cli_context *c, const orr_set *s, orr_error *err)

@@ -495,7 +495,9 @@ static orr_code run(cli_context *c, orr_error *err)
     orr_model m;
     orr_set *s = NULL;
     result r = {.c = c, .m = &m, .to = cli_text(c, "output")};
-    orr_code code = orr_model_load(c->args[0], &m, err);
+    orr_code code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
+    if (!code)
+        code = orr_model_load(c->args[0], &m, err);
     if (!code)
         code = read_options(c, &r.o, err);
     if (!code)

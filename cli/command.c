@@ -162,6 +162,20 @@ orr_code cli_file_close(cli_file *file, orr_code code, orr_error *err)
     return code;
 }
 
+orr_code cli_check_places(const cli_context *c, const char *const *options, orr_error *err)
+{
+    struct stat st;
+    for (; *options; options++) {
+        const char *path = cli_given(c, *options) ? cli_text(c, *options) : "-";
+        const bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+        const orr_code code =
+            is_folder || strcmp(path, "-") == 0 ? ORR_OK : cli_check_place(path, err);
+        if (code)
+            return code;
+    }
+    return ORR_OK;
+}
+
 orr_code cli_check_place(const char *path, orr_error *err)
 {
     const orr_where w = orr_where_byte(path, ORR_NO_BYTE);

@@ -10,6 +10,7 @@
 #include <orrery/lab/critical_path.h>
 #include <orrery/lab/explain.h>
 #include <orrery/lab/goal.h>
+#include <orrery/lab/llm.h>
 #include <orrery/lab/machine.h>
 #include <orrery/lab/software.h>
 #include <orrery/lab/stop.h>
@@ -670,7 +671,8 @@ static PyObject *result_report(PyObject *self, PyObject *args)
     const orr_explain_options how = {.name = title,
                                      .what_if = (orr_what_if)what_if,
                                      .ranks_shown = ranks,
-                                     .run = run_experiment};
+                                     .run = run_experiment,
+                                     .variant = orr_llm_variant};
     asking a = {.r = r,
                 .about = &about,
                 .how = &how,

@@ -300,6 +300,7 @@ static orr_code gather(orr_explanation *g, const orr_explain_options *opt)
     g->what_ifs.r = g->r;
     g->what_ifs.path = g->path;
     g->what_ifs.run = opt->run ? opt->run : orr_run_to_end;
+    g->what_ifs.variant = opt->variant;
     g->what_ifs.err = g->err;
     return orr__what_if(&g->what_ifs, opt->what_if);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* what_if.c - what a faster network, chip or memory would change: the run simulated again with one
- * thing twice as fast, or an estimate from the critical path. */
+/* what_if.c - what a faster network, chip or memory would change, and the same work made otherwise: the run simulated
+ * again with one thing different, or an estimate from the critical path. */
 #include "what_if.h"
 
 #include "run/engine.h"
@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #define AUTO_SECONDS 10.0
+enum { VARIANTS = 8 }; /* that are tried at most, nearly */
 
 static orr_report_what_if *new_change(orr__what_ifs *g, const char *words, uint32_t dimension)
 {
@@ -52,7 +53,10 @@ static void estimate(orr__what_ifs *g)
     }
 }
 
-static orr_code try_change(orr__what_ifs *g, orr_run_change change, const char *words)
+static orr_code try_on(orr__what_ifs *g,
+                       const orr_set *set,
+                       orr_run_change change,
+                       const char *words)
 {
     orr_run_config config = g->r->config;
     orr_run *r;
@@ -60,7 +64,7 @@ static orr_code try_change(orr__what_ifs *g, orr_run_change change, const char *
         new_change(g, words, change.has_dimension ? change.dimension : UINT32_MAX);
     if (!w)
         return ORR_OK;
-    config.set = orr_run_traces(g->r);
+    config.set = set;
     config.change = change;
     config.records = 0;
     config.path_steps = 0;
@@ -73,6 +77,27 @@ static orr_code try_change(orr__what_ifs *g, orr_run_change change, const char *
     w->is_simulated = true;
     orr_run_destroy(r);
     return code;
+}
+
+static orr_code try_change(orr__what_ifs *g, orr_run_change change, const char *words)
+{
+    return try_on(g, orr_run_traces(g->r), change, words);
+}
+
+/* The same step with other micro-batches, ZeRO stages, ...: on the same ranks. */
+static orr_code try_variants(orr__what_ifs *g)
+{
+    char words[ORR__WHAT_IF_WORDS];
+    orr_code code = ORR_OK;
+    orr_set *set;
+    for (size_t number = 0; g->variant && !code;) {
+        code = g->variant(orr_run_traces(g->r), &number, words, sizeof words, &set, g->err);
+        if (code)
+            break;
+        code = try_on(g, set, (orr_run_change){0}, words);
+        orr_set_close(set);
+    }
+    return code == ORR_END ? ORR_OK : code;
 }
 
 static orr_code try_network(orr__what_ifs *g)
@@ -101,13 +126,16 @@ static orr_code try_changes(orr__what_ifs *g)
     orr_code code = try_network(g);
     if (!code)
         code = try_change(g, (orr_run_change){.compute = 2}, "compute x 2");
-    return code ? code : try_change(g, (orr_run_change){.memory = 2}, "memory bandwidth x 2");
+    if (!code)
+        code = try_change(g, (orr_run_change){.memory = 2}, "memory bandwidth x 2");
+    return code ? code : try_variants(g);
 }
 
 /* As many runs as there are changes, and a little more. */
 static bool is_quick(const orr__what_ifs *g)
 {
-    return orr_run_seconds(g->r) * (2.0 * orr_run_dimensions(g->r) + 2) < AUTO_SECONDS;
+    const double variants = g->variant ? VARIANTS : 0;
+    return orr_run_seconds(g->r) * (2.0 * orr_run_dimensions(g->r) + 2 + variants) < AUTO_SECONDS;
 }
 
 orr_code orr__what_if(orr__what_ifs *g, orr_what_if how)

@@ -7,12 +7,18 @@
 #include <orrery/lab/explain.h>
 #include <orrery/run.h>
 
-enum { ORR__WHAT_IFS = 2 * ORR_NET_DIMS + 4, ORR__WHAT_IF_WORDS = 160 };
+enum { ORR__WHAT_IFS = 2 * ORR_NET_DIMS + 16, ORR__WHAT_IF_WORDS = 160 };
 
 typedef struct orr__what_ifs {
     orr_run *r;                    /* that has run */
     const orr_critical_path *path; /* NULL: no estimates */
     orr_code (*run)(orr_run *r, orr_error *err);
+    orr_code (*variant)(const orr_set *traces,
+                        size_t *number,
+                        char *words,
+                        size_t room,
+                        orr_set **out,
+                        orr_error *err);
     orr_error *err;
     orr_report_what_if list[ORR__WHAT_IFS];
     char words[ORR__WHAT_IFS][ORR__WHAT_IF_WORDS];

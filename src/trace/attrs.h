@@ -60,7 +60,8 @@
     X(PID, "pid", UINT64)                         \
     X(TIME, "time", STRING)                       \
     X(START_TS, "start_ts", UINT64)               \
-    X(FINISH_TS, "finish_ts", UINT64)
+    X(FINISH_TS, "finish_ts", UINT64)             \
+    X(MADE_BY, "made_by", STRING)
 
 typedef enum orr__attr_key {
 #define ORR__X(key, name, type) ORR__ATTR_##key,

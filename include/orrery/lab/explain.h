@@ -17,6 +17,7 @@
 
 #include <orrery/error.h>
 #include <orrery/lab/fabric_view.h>
+#include <orrery/set.h>
 #include <orrery/timeline.h>
 #include <orrery/types.h>
 
@@ -127,6 +128,13 @@ typedef struct orr_explain_options {
     const orr_error *why; /* what ended the run early; NULL: nothing */
     /* How to run an experiment, when it must be stoppable; NULL: orr_run_to_end. */
     orr_code (*run)(struct orr_run *r, orr_error *err);
+    /* The same work made otherwise, to be tried, too: orr_llm_variant, or alike; NULL: none. */
+    orr_code (*variant)(const orr_set *traces,
+                        size_t *number,
+                        char *words,
+                        size_t room,
+                        orr_set **out,
+                        orr_error *err);
 } orr_explain_options;
 
 typedef struct orr_explanation orr_explanation;

@@ -112,6 +112,16 @@ ORR_API orr_code orr_llm_training(const orr_model *m,
                                   orr_set **out,
                                   orr_error *err) ORR_MUST_CHECK;
 
+/* The same step made otherwise, from what a set of orr_llm_training says of itself: other micro-batches, interleaved,
+ * other ZeRO stages, other recomputation.  *number, 0 at first, is moved behind the one made; words says what is
+ * different.  ORR_END: there are no more, or the set does not say how it was made. */
+ORR_API orr_code orr_llm_variant(const orr_set *traces,
+                                 size_t *number,
+                                 char *words,
+                                 size_t room,
+                                 orr_set **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+
 /* ---- memory of a device ---- */
 
 /* Of the ranks of one pipeline rank, in bytes. */

@@ -9,6 +9,7 @@
  * llm_training.c     embedding, head and loss
  * llm_training.c     gradients, weights and the optimizer
  * llm_training.c all of it together
+ * llm_variants.c how a step was made, and the same made otherwise
  * serve_impl.h   what serving adds */
 #ifndef ORR_LLM_IMPL_H
 #define ORR_LLM_IMPL_H
@@ -87,6 +88,7 @@ typedef struct llm_job {
     uint32_t expert_tp;      /* ranks that share an expert; 0: tp */
     const orr_software *software;
     bool has_dropout, is_pure; /* pure: weights and moments are kept in the type of products */
+    orr_str made_by;           /* training: how to make it again (llm_variants.c) */
     uint64_t job_tokens;       /* training: of all steps and ranks together; 0: not said */
     double job_flops;          /* that the model needs for them */
 } llm_job;
@@ -150,6 +152,7 @@ typedef struct llm_deps {
     ((llm_deps){(const uint64_t[]){__VA_ARGS__}, \
                 sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)})
 
+void llm_put_made_by(orr_buf *b, const llm_job *g);
 void llm_pen_open(llm_pen *p, const llm_job *g, orr_error *err);
 /* The class goes into the set; the pen is empty afterwards, also on failure. */
 orr_code llm_pen_close(llm_pen *p, orr_set *s, uint32_t *class_index);

@@ -30,6 +30,8 @@ void llm_pen_open(llm_pen *p, const llm_job *g, orr_error *err)
             orr__put_uint(&p->b, ORR__ATTR_PRODUCT_BITS, (uint64_t)bits);
         if (g->opt.steps > 1)
             orr__put_uint(&p->b, ORR__ATTR_STEPS, g->opt.steps);
+        if (g->made_by.len)
+            orr__put_text(&p->b, ORR__ATTR_MADE_BY, g->made_by);
     }
     orr__build_trace(&p->b, "1.0.0");
 }

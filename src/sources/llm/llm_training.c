@@ -1021,10 +1021,15 @@ orr_code orr_llm_training(const orr_model *m,
 {
     llm_job g;
     orr_set *s = NULL;
+    orr_buf made_by = {0};
     *out = NULL;
     orr_code code = llm_init(&g, m, opt, err);
-    if (!code)
+    if (!code) {
         count_work(&g);
+        llm_put_made_by(&made_by, &g);
+        g.made_by = (orr_str){(const char *)made_by.ptr, made_by.len};
+        code = made_by.failed ? orr_no_memory(err) : ORR_OK;
+    }
     if (!code)
         code = orr_set_create(&s, err);
     for (uint32_t p = 0; !code && p < g.opt.pp; p++)
@@ -1033,6 +1038,7 @@ orr_code orr_llm_training(const orr_model *m,
         code = add_ranks(&g, s, err);
     if (!code)
         code = llm_layout_add_groups(&g.layout, s, err);
+    orr_buf_fini(&made_by);
     if (code)
         orr_set_close(s);
     else

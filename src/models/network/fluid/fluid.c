@@ -474,12 +474,16 @@ static void fill(fluid *f, size_t flows, size_t resources)
     f->levels.count = 0;
     for (size_t i = 0; i < flows; i++) {
         const flow *w = &f->flows[f->found_flows[i]];
+        bool has_stop = false; /* something it crosses is full before it has all it wants */
         for (uint32_t k = 0; k < w->use->count; k++) {
+            const double share = w->use->parts[k].share;
             resource *r = &f->resources[w->use->parts[k].resource];
-            if (r->mark == f->mark)
-                r->share += w->use->parts[k].share;
+            if (r->mark != f->mark)
+                continue;
+            r->share += share;
+            has_stop = has_stop || r->capacity <= w->most * share;
         }
-        if (isfinite(w->most))
+        if (!has_stop && isfinite(w->most))
             ok = ok && orr_heap_push(&f->levels, key_of(w->most), f->found_flows[i]);
     }
     for (size_t i = 0; i < resources; i++)
