@@ -38,8 +38,9 @@ struct run_npu {
     uint32_t ready_count, running;
     uint32_t occupant[WORK_SLOTS]; /* place, or NONE */
     uint64_t *started_at;          /* by place */
-    /* What collectives beside it have taken from compute so far, in ns: system.overlap_cost. */
-    double stolen, stolen_before[WORK_SLOTS]; /* and when the node of a slot was last asked */
+    /* What collectives beside it have taken from compute so far (system.overlap_cost), in ten-thousandths of a ns:
+     * whole numbers, so that steps that repeat are seen to. */
+    uint64_t stolen, stolen_before[WORK_SLOTS]; /* and when the node of a slot was last asked */
     uint64_t stolen_until;
     uint32_t collectives_moving;
     uint32_t *freed; /* became free while issuing */

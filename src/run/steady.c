@@ -191,11 +191,14 @@ typedef struct visitor {
 static bool put_event(void *context, uint64_t tick, const clk_call *call)
 {
     visitor *v = context;
-    v->is_quiet = call->action == work_node_done;
+    const bool is_compute = call->action == work_compute_ends;
+    v->is_quiet = is_compute || call->action == work_node_done;
     if (v->is_quiet) {
         const run_npu *n = call->context;
+        const uint64_t owed =
+            is_compute ? n->stolen - n->stolen_before[n->graph->slot[call->argument]] : 0;
         v->has_memory = put(v->k, tick - clk_now(v->s->clock)) && put(v->k, n->rank) &&
-                        put(v->k, call->argument);
+                        put(v->k, call->argument) && put(v->k, owed);
     }
     return v->is_quiet && v->has_memory;
 }

@@ -212,11 +212,14 @@ void work_node_done(void *npu, uint64_t place)
 
 /* ---- execution by type (astra-sim.md 6.3) ---- */
 
+enum { STOLEN_UNIT = 10000 };
+
 static void count_stolen(run_npu *n)
 {
     const uint64_t now = clk_now(n->sim->clock);
     if (n->collectives_moving)
-        n->stolen += (double)(now - n->stolen_until) * n->sim->system.overlap_cost;
+        n->stolen +=
+            (now - n->stolen_until) * (uint64_t)(n->sim->system.overlap_cost * STOLEN_UNIT + 0.5);
     n->stolen_until = now;
 }
 
@@ -231,13 +234,13 @@ static uint64_t stolen_of(run_npu *n, uint32_t place)
 {
     const uint8_t slot = n->graph->slot[place];
     count_stolen(n);
-    const uint64_t lost = (uint64_t)(n->stolen - n->stolen_before[slot]);
-    n->stolen_before[slot] += (double)lost;
+    const uint64_t lost = (n->stolen - n->stolen_before[slot]) / STOLEN_UNIT;
+    n->stolen_before[slot] += lost * STOLEN_UNIT;
     return lost;
 }
 
 /* A node that was held up goes on until it has made up for it; what it loses meanwhile is less each time. */
-static void compute_ends(void *npu, uint64_t place)
+void work_compute_ends(void *npu, uint64_t place)
 {
     run_npu *n = npu;
     const uint64_t lost = stolen_of(n, (uint32_t)place);
@@ -246,7 +249,7 @@ static void compute_ends(void *npu, uint64_t place)
         return;
     }
     n->result.gpu_total += lost;
-    run_npu_timer(n, lost, compute_ends, n, place);
+    run_npu_timer(n, lost, work_compute_ends, n, place);
 }
 
 static void run_for(run_npu *n, uint32_t place, uint64_t duration)
@@ -261,7 +264,7 @@ static void run_for(run_npu *n, uint32_t place, uint64_t duration)
     }
     count_stolen(n);
     n->stolen_before[n->graph->slot[place]] = n->stolen;
-    run_npu_timer(n, duration, compute_ends, n, place);
+    run_npu_timer(n, duration, work_compute_ends, n, place);
 }
 
 /* How fast this rank is at what the node does. */

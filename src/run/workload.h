@@ -117,6 +117,8 @@ int work_class_of(const run_npu *n, uint32_t place);
 /* The collective that is simulated for one of a trace; -1: none. */
 int work_kind_of(int type, const orr_rules_run *rules);
 void work_node_done(void *npu, uint64_t place); /* as an action */
+void work_compute_ends(void *npu,
+                       uint64_t place); /* the same of compute that collectives may hold up */
 /* A collective of this rank begins or ends to move data: what computes meanwhile is slower (system.overlap_cost). */
 void work_moving(run_npu *n, bool begins);
 

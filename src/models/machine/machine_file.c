@@ -220,11 +220,10 @@ static orr_code take_base(orr_yaml_value map, orr_machine *m, orr_error *err)
 static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
 {
     static const char *const keys[] = {
-        "name",   "note",     "chip",  "architecture",     "nodes",        "devices",
-        "memory", "scale_up", "nics",  "memory_bandwidth", "peak_tflops",  "host_bandwidth",
-        "fabric", "software", "watts", "collectives",      "usd_per_hour", "base",
-        "overlap_cost",
-        NULL};
+        "name",        "note",           "chip",     "architecture", "nodes",
+        "devices",     "memory",         "scale_up", "nics",         "memory_bandwidth",
+        "peak_tflops", "host_bandwidth", "fabric",   "software",     "watts",
+        "collectives", "usd_per_hour",   "base",     "overlap_cost", NULL};
     orr_code code = orr_yaml_check_keys(map, keys, err);
     if (!code)
         code = take_base(map, m, err);
