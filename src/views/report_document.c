@@ -41,9 +41,11 @@ static void put_percent(orr_buf *b, double share)
 
 static void put_collective(const orr__study *s, orr_buf *b)
 {
-    const orr__collective_row *r = &s->rows[0];
     char size[ORR_UNIT_ROOM];
-    if (s->row_count == 0 || r->time == r->overlapped)
+    if (s->row_count == 0)
+        return;
+    const orr__collective_row *r = &s->rows[0];
+    if (r->time == r->overlapped)
         return;
     orr_buf_print(b, ", most of it in %s", orr__collective_text(r->collective));
     if (r->size)

@@ -138,7 +138,7 @@ static void repair_file(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size > 600)
+    if (size > 300)
         return 0;
     FUZZ_WAYS(way, 2, data, size)
     {

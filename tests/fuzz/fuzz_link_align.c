@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { SHORT = 96, LONG = 1 << 9 };
+enum { SHORT = 96, LONG = 160 };
 
 static void require(bool condition)
 {

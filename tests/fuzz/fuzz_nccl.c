@@ -11,7 +11,7 @@
 
 #include "base/formats/sqlite_file.h"
 
-enum { MOST_ROWS = 30, LONGEST = 400, MOST_DIGITS = 5 };
+enum { MOST_ROWS = 12, LONGEST = 400, MOST_DIGITS = 5 };
 
 static void require(bool condition)
 {

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { SERVED = 4 };
+enum { SERVED = 3 };
 
 static void require(bool condition)
 {

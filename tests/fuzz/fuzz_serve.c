@@ -31,11 +31,11 @@ static uint64_t number(const uint8_t *p)
 
 static orr_serve_options options_of(const uint8_t *p)
 {
-    return (orr_serve_options){.ranks = {.tp = (uint32_t)number(p) % 5,
-                                         .pp = p[1] % 4,
-                                         .dp = p[1] / 4 % 4,
-                                         .ep = p[1] / 16 % 4,
-                                         .cp = p[1] / 64},
+    return (orr_serve_options){.ranks = {.tp = (uint32_t)number(p) % 3,
+                                         .pp = p[1] % 3,
+                                         .dp = p[1] / 4 % 3,
+                                         .ep = p[1] / 16 % 3,
+                                         .cp = p[1] / 64 % 2},
                                .decode = {.tp = p[2] & 1 ? 1 + p[2] / 2 % 4 : 0,
                                           .dp = p[2] & 1 ? p[2] / 8 % 4 : 0,
                                           .pp = p[2] & 1 ? p[2] / 32 % 4 : 0},

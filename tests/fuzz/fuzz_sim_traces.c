@@ -9,7 +9,7 @@
 
 #include <orrery/run.h>
 
-enum { RANKS = 4, NODE_BYTES = 8, MOST_EVENTS = 3000, MOST_NODES = 24 };
+enum { RANKS = 4, NODE_BYTES = 8, MOST_EVENTS = 3000, MOST_NODES = 16 };
 
 static orr_attr whole(const char *name, int64_t v)
 {
