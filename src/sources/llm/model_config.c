@@ -564,6 +564,10 @@ static orr_code take_model(llm_config *c)
         code = complete_experts(c);
     else if (!code && c->has_ffns)
         code = llm_config_take_expert_layers(c);
+    /* Experts per token without experts: a dense model would have a twentieth of the parameters. */
+    if (!code && c->m.experts == 0 && c->m.experts_per_token > 1 &&
+        llm_config_said(c, "experts_per_token"))
+        code = llm_config_missing(c, "num_local_experts, num_experts or n_routed_experts");
     if (c->m.experts == 0)
         forget_experts(&c->m);
     if (!code)
