@@ -45,6 +45,7 @@ bool core_flag(PyObject *options, const char *name);
 uint64_t core_count(PyObject *options, const char *name);
 double core_number(PyObject *options, const char *name, double otherwise);
 PyObject *core_object(PyObject *options, const char *name); /* borrowed; NULL: none */
+PyObject *core_list(PyObject *options, const char *name);   /* the same of a list */
 
 /* ---- values ---- */
 

@@ -338,6 +338,14 @@ static uint32_t kinds_of(bool is_rooted)
     return is_rooted ? rooted : others;
 }
 
+static bool is_function(PyObject *o, const char *what)
+{
+    if (!o || PyCallable_Check(o))
+        return true;
+    PyErr_Format(PyExc_TypeError, "%s: expected a function", what);
+    return false;
+}
+
 static bool take_collectives(custom *c, PyObject *list, orr_run_config *config)
 {
     const Py_ssize_t n = PyList_Size(list);
@@ -349,7 +357,15 @@ static bool take_collectives(custom *c, PyObject *list, orr_run_config *config)
         algorithm *a = &c->algorithms[i];
         PyObject *name, *call;
         int is_rooted;
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "SOp", &name, &call, &is_rooted))
+        PyObject *row = PyList_GetItem(list, i);
+        if (!PyTuple_Check(row)) {
+            PyErr_SetString(PyExc_TypeError,
+                            "own_collectives: expected (name, function, is_rooted)");
+            return false;
+        }
+        if (!PyArg_ParseTuple(row, "SOp", &name, &call, &is_rooted))
+            return false;
+        if (!is_function(call, "collectives"))
             return false;
         a->of = c;
         a->call = held(call);
@@ -372,8 +388,10 @@ bool core_custom_take(PyObject *options, orr_run_config *config, PyObject **keep
 {
     PyObject *network = core_object(options, "own_network");
     PyObject *compute = core_object(options, "own_compute");
-    PyObject *collectives = core_object(options, "own_collectives");
+    PyObject *collectives = core_list(options, "own_collectives");
     *keep = NULL;
+    if (PyErr_Occurred() || !is_function(network, "network") || !is_function(compute, "compute"))
+        return false;
     if (!network && !compute && !collectives)
         return true;
     custom *c = PyMem_Calloc(1, sizeof *c);

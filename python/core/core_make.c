@@ -491,7 +491,7 @@ static PyObject *is_goal(PyObject *module, PyObject *args)
 
 static bool take_conversion(PyObject *o, conversion *c)
 {
-    PyObject *sizes = core_object(o, "dims");
+    PyObject *sizes = core_list(o, "dims");
     c->dims = core_text(o, "sizes");
     c->model = core_text(o, "model");
     c->ranks = (uint32_t)core_count(o, "ranks");

@@ -59,6 +59,15 @@ PyObject *core_object(PyObject *options, const char *name)
     return v == Py_None ? NULL : v;
 }
 
+PyObject *core_list(PyObject *options, const char *name)
+{
+    PyObject *v = core_object(options, name);
+    if (!v || PyList_Check(v))
+        return v;
+    PyErr_Format(PyExc_TypeError, "%s: expected a list", name);
+    return NULL;
+}
+
 const char *core_text(PyObject *options, const char *name)
 {
     PyObject *v = core_object(options, name);

@@ -150,7 +150,7 @@ static bool take_plan(PyObject *o, orr_plan_options *p)
 {
     static const char *const goals[] = {"time", "cost", "memory"};
     const char *goal = core_text(o, "goal");
-    PyObject *fixed = core_object(o, "fix");
+    PyObject *fixed = core_list(o, "fix");
     orr_error err;
     p->machine = core_text(o, "machine");
     p->devices = (uint32_t)core_count(o, "devices");

@@ -222,6 +222,10 @@ static bool take_algorithms(PyObject *o, orr_run_config *c, orr_system *s)
     orr_error err;
     if (!names)
         return true;
+    if (!PyDict_Check(names)) {
+        PyErr_SetString(PyExc_TypeError, "algorithms: expected a dictionary");
+        return false;
+    }
     *s = (orr_system){.size = sizeof *s};
     if (c->machine) {
         orr_code code = orr_machine_for(c->machine, orr_set_rank_count(c->set), &m, &err);
@@ -235,7 +239,7 @@ static bool take_algorithms(PyObject *o, orr_run_config *c, orr_system *s)
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char **list = (const char **)(void *)((char *)s + rows[i].offset);
-        PyObject *given = core_object(names, rows[i].name);
+        PyObject *given = core_list(names, rows[i].name);
         const Py_ssize_t n = given ? PyList_Size(given) : 0;
         for (Py_ssize_t k = 0; k < n && k < ORR_NET_DIMS; k++)
             list[k] = PyBytes_AsString(PyList_GetItem(given, k));

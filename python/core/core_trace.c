@@ -959,6 +959,10 @@ static bool read_attr(draft_room *r, PyObject *row, orr_attr *out)
 {
     PyObject *name, *value, *doc;
     int kind, is_list;
+    if (!PyTuple_Check(row)) {
+        PyErr_SetString(PyExc_TypeError, "an attribute is (name, kind, is_list, value, doc)");
+        return false;
+    }
     if (!PyArg_ParseTuple(row, "OipOO", &name, &kind, &is_list, &value, &doc))
         return false;
     if (kind < 0 || kind >= ORR_VALUE_KIND_COUNT) {
@@ -1003,6 +1007,10 @@ static bool read_io(draft_room *r, PyObject *o, const orr_io **out)
     PyObject *values, *shapes, *types;
     if (o == Py_None)
         return true;
+    if (!PyTuple_Check(o)) {
+        PyErr_SetString(PyExc_TypeError, "inputs and outputs are (values, shapes, types)");
+        return false;
+    }
     orr_io *io = room_take(r, 1, sizeof *io);
     if (!io || !PyArg_ParseTuple(o, "OOO", &values, &shapes, &types) ||
         !room_text(r, values, &io->values) || !room_text(r, shapes, &io->shapes) ||

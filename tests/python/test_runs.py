@@ -328,7 +328,7 @@ def test_the_gil_is_free_while_it_runs():
         if progress.calls > 6:
             raise Enough
     progress.calls = 0
-    thread = threading.Thread(target=tick)
+    thread = threading.Thread(target=tick, daemon=True)  # a failure must not keep it
     thread.start()
     with pytest.raises(Enough):
         orrery.run(busy(), network="unaware", fold="off", timeline=False, progress=progress)
