@@ -4,6 +4,7 @@
 #include "core.h"
 
 #include <orrery/lab/plan.h>
+#include <orrery/lab/stop.h>
 
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,7 @@ typedef struct search {
     pthread_mutex_t lock;
     pthread_cond_t over;
     orr_plan_counts counts;
+    int stop; /* what is being simulated ends too, not only the search behind it */
     orr_code code;
     orr_error err;
     bool is_over;
@@ -30,6 +32,7 @@ static void *run_search(void *data)
 {
     search *x = data;
     orr_error err = {0};
+    orr_stop_when(&x->stop);
     const orr_code code = orr_plan_search_run(x->s, &err);
     pthread_mutex_lock(&x->lock);
     x->code = code;
@@ -91,6 +94,7 @@ static orr_code run_and_tell(search *x, PyObject *progress)
         {
             goes_on = false;
             orr_plan_search_stop(x->s);
+            __atomic_store_n(&x->stop, 1, __ATOMIC_RELAXED);
         }
     }
     pthread_join(thread, NULL);

@@ -124,6 +124,8 @@ def test_objects_that_were_not_made_properly():
     for cls in (_core.Trace, _core.Set, _core.Run, _core.Timeline, orrery.Trace, orrery.Set, orrery.Result, orrery.Timeline):
         made = cls.__new__(cls)
         for name, function in functions(made, cls.__name__):
+            if name.endswith("._with"):
+                continue
             for arguments in ((), ("x",), (1,), (cls, 0), (None, None)):
                 try:
                     function(*arguments)
