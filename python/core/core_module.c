@@ -71,6 +71,10 @@ PyObject *core_list(PyObject *options, const char *name)
 const char *core_text(PyObject *options, const char *name)
 {
     PyObject *v = core_object(options, name);
+    if (v && !PyBytes_Check(v)) {
+        PyErr_Format(PyExc_TypeError, "%s: expected a text or a path, not %R", name, v);
+        return NULL;
+    }
     return v ? PyBytes_AsString(v) : NULL;
 }
 
@@ -83,14 +87,27 @@ bool core_flag(PyObject *options, const char *name)
 uint64_t core_count(PyObject *options, const char *name)
 {
     PyObject *v = core_object(options, name);
-    const uint64_t n = v ? PyLong_AsUnsignedLongLong(v) : 0;
-    return n == UINT64_MAX && PyErr_Occurred() ? 0 : n;
+    PyObject *whole = v ? PyNumber_Index(v) : NULL; /* also of NumPy */
+    const uint64_t n = whole ? PyLong_AsUnsignedLongLong(whole) : 0;
+    const bool is_fine = !v || (whole && !(n == UINT64_MAX && PyErr_Occurred()));
+    Py_XDECREF(whole);
+    if (is_fine)
+        return n;
+    PyErr_Clear();
+    PyErr_Format(whole ? PyExc_OverflowError : PyExc_TypeError,
+                 "%s: expected a whole number, 0 or more, not %R", name, v);
+    return 0;
 }
 
 double core_number(PyObject *options, const char *name, double otherwise)
 {
     PyObject *v = core_object(options, name);
-    return v ? PyFloat_AsDouble(v) : otherwise;
+    const double x = v ? PyFloat_AsDouble(v) : otherwise;
+    if (!v || !PyErr_Occurred())
+        return x;
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "%s: expected a number, not %R", name, v);
+    return 0;
 }
 
 /* ---- values ---- */

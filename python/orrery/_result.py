@@ -347,7 +347,10 @@ def _take_input(traces: Any, flows: Any, network: Any, threads: int, options: Di
             return None
         from ._make import convert
         return convert(traces, "goal")
-    return _as_set(traces, threads)
+    opened = _as_set(traces, threads)
+    if not len(opened):
+        raise Error("there are no traces to run")
+    return opened
 
 
 def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: Union[None, Path] = None, *,

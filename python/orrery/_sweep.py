@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
@@ -115,7 +116,11 @@ def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path
     if child.returncode not in (0, 1) or not os.path.exists(to):
         code = {2: "usage", 3: "input", 4: "io"}.get(child.returncode, "bug")
         text = next((line for line in said if "error" in line or line.startswith("orrery")), said[-1] if said else "")
-        raise Error(text.split("error: ", 1)[-1] or f"the sweep ended with status {child.returncode}", code=code)
+        text = text.split("error: ", 1)[-1]
+        place = re.match(r"(.*?)(?::(\d+)(?::(\d+))?)?: ", text) if text.startswith(spec) else None
+        path, line, column = place.groups() if place else ("", None, None)
+        raise Error(text or f"the sweep ended with status {child.returncode}", code=code, path=path or "", line=int(line or 0),
+                    column=int(column or 0))
     done = Sweep(to)
     if callback is not None:
         callback(done.status)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import pathlib
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
@@ -215,7 +216,8 @@ class Trace(_core.Trace):
     def __getitem__(self, index: Union[int, slice]) -> Union[Node, List[Node]]:
         if isinstance(index, slice):
             return [super(Trace, self).__getitem__(i) for i in range(*index.indices(len(self)))]
-        return super().__getitem__(index + len(self) if index < 0 else index)
+        at = operator.index(index)  # also of NumPy
+        return super().__getitem__(at + len(self) if at < 0 else at)
 
     @property
     def columns(self) -> Columns:
@@ -356,8 +358,18 @@ class Set(_core.Set):
         made.facts = facts or {}
         return made
 
-    def __getitem__(self, rank: int) -> Trace:
-        return self._trace(Trace, rank + len(self) if rank < 0 else rank)
+    @overload
+    def __getitem__(self, rank: int) -> Trace: ...
+    @overload
+    def __getitem__(self, rank: slice) -> List[Trace]: ...
+
+    def __getitem__(self, rank: Union[int, slice]) -> Union[Trace, List[Trace]]:
+        if isinstance(rank, slice):
+            return [self[i] for i in range(*rank.indices(len(self)))]
+        at = operator.index(rank)
+        if not -len(self) <= at < len(self):
+            raise IndexError(f"there is no rank {at} in a set of {len(self)}")
+        return self._trace(Trace, at % len(self))
 
     def __iter__(self) -> Iterator[Trace]:
         return (self[rank] for rank in range(len(self)))

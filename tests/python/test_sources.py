@@ -102,7 +102,32 @@ def test_a_sweep_gives_rows_and_the_best(tmp_path):
     assert again.rows() == rows
 
 
+def test_wrong_options_are_named():
+    import numpy
+    for value, kind in (("8", TypeError), (2.5, TypeError), (-1, OverflowError), (2**70, OverflowError)):
+        with pytest.raises(kind, match="tp: expected a whole number"):
+            orrery.stage("gpt2", tp=value)
+    with pytest.raises(TypeError, match="machine: expected a text"):
+        orrery.stage("gpt2", machine=5)
+    s = orrery.stage("gpt2", tp=numpy.int64(2), dp=numpy.int32(2), batch=8)
+    assert len(s) == 4 and len(s[1:3]) == 2 and len(s[numpy.int64(3)]) == len(s[-1])
+    for rank in (4, -5):
+        with pytest.raises(IndexError, match="no rank"):
+            s[rank]
+    with pytest.raises(TypeError):
+        s["a"]
+    with pytest.raises(orrery.Error, match="no traces"):
+        orrery.run([])
+
+
 def test_wrong_sweeps_raise(tmp_path):
+    with pytest.raises(orrery.Error) as caught:
+        orrery.sweep(tmp_path / "none.yaml")
+    assert caught.value.path == str(tmp_path / "none.yaml") and caught.value.code == "io"
+    (tmp_path / "bad.yaml").write_text("command: run\nnonsense: 5\n")
+    with pytest.raises(orrery.Error) as caught:
+        orrery.sweep(tmp_path / "bad.yaml")
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / "bad.yaml"), 2)
     with pytest.raises(orrery.Error, match="stagee"):
         orrery.sweep({"command": "stagee"}, tmp_path / "g.db")
     with pytest.raises(orrery.Error, match="database"):
