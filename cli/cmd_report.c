@@ -96,18 +96,6 @@ static const char *name_of(work *w, const char *other)
     return take_word(&w->names, w->name, sizeof w->name) ? w->name : other;
 }
 
-/* Timelines of simulations say which network they had. */
-static bool is_simulated(const orr_timeline *t)
-{
-    const orr_timeline_parts *p = orr_timeline_look(t);
-    for (uint32_t i = 0; i < p->note_count; i++) {
-        const orr_str key = orr_timeline_text(t, p->notes[i].key);
-        if (key.len == 13 && memcmp(key.ptr, "network_model", 13) == 0)
-            return true;
-    }
-    return false;
-}
-
 static orr_code add_timeline(work *w, const char *path, orr_timeline *t, bool is_measured)
 {
     const orr_report_run run = {.name = name_of(w, path),
@@ -220,7 +208,7 @@ static orr_code add_run(work *w, const char *path)
     if (code)
         return code;
     w->has_logs |= kind == CLI_RUN_LOG;
-    return add_timeline(w, path, t, kind != CLI_RUN_LOG && !is_simulated(t));
+    return add_timeline(w, path, t, kind != CLI_RUN_LOG && !orr_timeline_is_simulated(t));
 }
 
 /* ---- the command ---- */

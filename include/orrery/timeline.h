@@ -157,6 +157,8 @@ ORR_API orr_code orr_timeline_seal(orr_timeline *t, orr_error *err) ORR_MUST_CHE
 
 /* Of a sealed timeline; lives as long as it. */
 ORR_API const orr_timeline_parts *orr_timeline_look(const orr_timeline *t);
+/* Its notes name the network it was simulated on; else it was measured. */
+ORR_API bool orr_timeline_is_simulated(const orr_timeline *t);
 ORR_API orr_str orr_timeline_text(const orr_timeline *t, uint32_t number);
 
 /* A part of a timeline: ranks first..last inclusive, and spans overlapping [from, to).  All zeros:

@@ -7,6 +7,7 @@
 #include <orrery/timeline.h>
 
 #include "base/memory/intern.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 
@@ -308,6 +309,15 @@ orr_code orr_timeline_seal(orr_timeline *t, orr_error *err)
 const orr_timeline_parts *orr_timeline_look(const orr_timeline *t)
 {
     return &t->parts;
+}
+
+bool orr_timeline_is_simulated(const orr_timeline *t)
+{
+    const orr_timeline_parts *p = orr_timeline_look(t);
+    for (uint32_t i = 0; i < p->note_count; i++)
+        if (orr_str_is(orr_timeline_text(t, p->notes[i].key), "network_model"))
+            return true;
+    return false;
 }
 
 orr_str orr_timeline_text(const orr_timeline *t, uint32_t number)

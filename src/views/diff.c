@@ -11,6 +11,7 @@
  *
  * Cost: linear in the spans, but for sorting the names. */
 #include "diff_impl.h"
+#include "report_impl.h"
 #include "text_table.h"
 
 #include "base/formats/json.h"
@@ -256,6 +257,48 @@ static void sum_kinds(orr_diff *d)
     d->kind_count = kept;
 }
 
+/* ---- where the time goes ---- */
+
+/* As the report of this run has it. */
+static orr_code account(orr_diff *d, const orr_timeline *t, int run, orr_error *err)
+{
+    const orr_report_run about = {.timeline = t, .is_measured = !orr_timeline_is_simulated(t)};
+    orr__study s = {
+        .run = &about, .t = t, .p = orr_timeline_look(t), .arena = d->store->arena, .err = err};
+    orr_code code = orr__study_bounds(&s);
+    if (!code)
+        code = orr__study_times(&s);
+    for (uint32_t i = 0; i < s.rank_count && !code; i++) {
+        const orr__rank_times *r = &s.ranks[i];
+        const orr_ps times[ORR__DIFF_PARTS] = {r->compute, r->exposed, r->memory, r->host,
+                                               r->waiting, r->bubble,  r->idle};
+        for (unsigned k = 0; k < ORR__DIFF_PARTS; k++) {
+            d->store->parts[k].time[run] += times[k];
+            d->store->parts[k].count[run]++;
+        }
+    }
+    orr_free(s.rows);
+    return code;
+}
+
+static orr_code account_both(orr_diff *d,
+                             const orr_timeline *a,
+                             const orr_timeline *b,
+                             orr_error *err)
+{
+    static const char *const words[ORR__DIFF_PARTS] = {
+        "compute",         "exposed communication", "remote memory", "host",
+        "waits for peers", "pipeline bubble",       "idle"};
+    if (d->store->takes_others[0] || d->store->takes_others[1])
+        return ORR_OK;
+    for (unsigned k = 0; k < ORR__DIFF_PARTS; k++)
+        d->store->parts[k] = (orr_diff_row){.name = orr_str_of(words[k])};
+    d->parts = d->store->parts;
+    d->part_count = ORR__DIFF_PARTS;
+    const orr_code code = account(d, a, 0, err);
+    return code ? code : account(d, b, 1, err);
+}
+
 /* What was always part of something else has no row. */
 static size_t keep_counted(struct orr__diff_store *s)
 {
@@ -280,6 +323,9 @@ static orr_code make(orr_diff *d, const orr_timeline *a, const orr_timeline *b, 
     if (code)
         return code;
     sum_kinds(d);
+    code = account_both(d, a, b, err);
+    if (code)
+        return code;
     d->operators = s->rows;
     d->operator_count = keep_counted(s);
     code = sort_rows(d, s->rows, d->operator_count, err);
@@ -398,6 +444,22 @@ static void put_kinds(const orr_diff *d, orr_buf *b)
     orr__table_print(&t, b);
 }
 
+static void put_parts(const orr_diff *d, orr_buf *b)
+{
+    orr__table t = {.arena = d->store->arena, .columns = 5, .left = 1};
+    orr_buf_text(b, "\nWhere the time of a rank goes\n");
+    put_heading(&t, "");
+    for (size_t i = 0; i < d->part_count; i++) {
+        const orr_diff_row *r = &d->parts[i];
+        if (r->time[0] == 0 && r->time[1] == 0)
+            continue;
+        orr__table_add(&t, orr__cell_text(t.arena, r->name));
+        put_times(&t, r->count[0] ? r->time[0] / (orr_ps)r->count[0] : 0,
+                  r->count[1] ? r->time[1] / (orr_ps)r->count[1] : 0);
+    }
+    orr__table_print(&t, b);
+}
+
 static const char *count_cell(orr_arena *a, const orr_diff_row *r)
 {
     char first[ORR_UNIT_ROOM], second[ORR_UNIT_ROOM];
@@ -429,7 +491,10 @@ orr_code orr_diff_text(const orr_diff *d, const orr_diff_style *style, orr_str *
 {
     orr_buf b = {0};
     put_whole(d, style, &b);
-    put_kinds(d, &b);
+    if (d->part_count)
+        put_parts(d, &b);
+    else
+        put_kinds(d, &b);
     put_operators(d, style->most, &b);
     return hand_over(d, &b, out, err);
 }
@@ -459,6 +524,9 @@ static void put_row(orr_json_writer *w, const orr_diff *d, const orr_diff_row *r
     put_pair(w, "time_of_a_rank_ps", orr__diff_mean(d, r, 0), orr__diff_mean(d, r, 1));
     orr_json_end_object(w);
 }
+
+static const char *const part_keys[ORR__DIFF_PARTS] = {
+    "compute", "exposed_communication", "remote_memory", "host", "waiting", "bubble", "idle"};
 
 static void put_rows(
     orr_json_writer *w, const char *key, const orr_diff *d, const orr_diff_row *rows, size_t count)
@@ -492,6 +560,16 @@ orr_code orr_diff_json(const orr_diff *d, const orr_diff_style *style, orr_str *
     orr_json_end_array(&w);
     put_pair(&w, "ranks", d->ranks[0], d->ranks[1]);
     put_pair(&w, "whole_ps", d->whole[0], d->whole[1]);
+    if (d->part_count) {
+        orr_json_key(&w, "parts_of_a_rank_ps");
+        orr_json_begin_object(&w);
+        for (size_t i = 0; i < d->part_count; i++) {
+            const orr_diff_row *r = &d->parts[i];
+            put_pair(&w, part_keys[i], r->count[0] ? r->time[0] / (orr_ps)r->count[0] : 0,
+                     r->count[1] ? r->time[1] / (orr_ps)r->count[1] : 0);
+        }
+        orr_json_end_object(&w);
+    }
     put_rows(&w, "kinds", d, d->kinds, d->kind_count);
     put_rows(&w, "operators", d, d->operators,
              most && most < d->operator_count ? most : d->operator_count);

@@ -8,6 +8,8 @@
 
 #include <orrery/lab/diff.h>
 
+enum { ORR__DIFF_PARTS = 7 };
+
 struct orr__diff_store {
     orr_arena *arena;
     orr_intern *names; /* of operators: a row for each */
@@ -16,6 +18,7 @@ struct orr__diff_store {
     size_t room, runs_room;
     bool takes_others[2]; /* all of the run's spans are work */
     orr_diff_row kinds[ORR_SPAN_KINDS];
+    orr_diff_row parts[ORR__DIFF_PARTS];
 };
 
 /* Nothing says what a span is, as in a log without types; else others are annotations. */

@@ -113,7 +113,7 @@ static orr_code study(orr__study *s, orr__sums *sums)
 }
 
 /* A simulation starts at 0; a measured run with the first thing that happened. */
-static orr_code set_bounds(orr__study *s)
+orr_code orr__study_bounds(orr__study *s)
 {
     orr_ps length;
     s->start = s->run->is_measured || s->p->start < 0 ? s->p->start : 0;
@@ -137,7 +137,7 @@ static orr_code study_run(orr_report *r, orr__study *s, run *out)
     }
     s->t = empty ? empty : s->run->timeline;
     s->p = orr_timeline_look(s->t);
-    code = s->p->first ? set_bounds(s)
+    code = s->p->first ? orr__study_bounds(s)
                        : orr_fail(s->err, ORR_EUSAGE, NULL, "the timeline is not sealed");
     if (!code && !(code = study(s, &out->sums))) {
         orr_json_writer w;

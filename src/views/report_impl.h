@@ -128,6 +128,7 @@ typedef struct orr__sums {
     size_t room;
 } orr__sums;
 
+orr_code orr__study_bounds(orr__study *s); /* from when to when */
 orr_code orr__study_times(orr__study *s);
 orr_code orr__study_pipeline(orr__study *s);
 orr_code orr__study_groups(orr__study *s);
