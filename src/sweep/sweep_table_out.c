@@ -2,6 +2,7 @@
 /* sweep_table_out.c - a table as text, CSV and JSON. */
 #include "sweep_table.h"
 
+#include "base/formats/csv.h"
 #include "base/formats/json.h"
 #include "base/io/output.h"
 #include "base/text/text.h"
@@ -37,6 +38,17 @@ static const char *row_remark(const swp_row *r)
     return r->status == SWP_OK ? "" : r->status == SWP_OPEN ? "not computed" : r->error;
 }
 
+/* Names come from files: what steers a terminal is shown as '?'. */
+static const char *shown(orr_arena *a, const char *text)
+{
+    char *out = text ? orr_arena_print(a, "%s", text) : NULL;
+    const orr_str all = orr_str_of(out ? out : "");
+    for (size_t i = 0; i < all.len; i++)
+        if (orr_is_control(all, i))
+            out[i] = '?';
+    return out;
+}
+
 static orr_code write_text(const orr_sweep_table *t, orr_buf *to, orr_error *err)
 {
     orr_arena *a = orr_arena_create();
@@ -49,12 +61,13 @@ static orr_code write_text(const orr_sweep_table *t, orr_buf *to, orr_error *err
         return orr_no_memory(err);
     }
     for (size_t k = 0; k < columns; k++) {
-        text[k] = k ? t->columns[t->shown[k - 1]].name : "point";
+        text[k] = k ? shown(a, t->columns[t->shown[k - 1]].name) : "point";
+        text[k] = text[k] ? text[k] : "";
         width[k] = strlen(text[k]);
         is_right[k] = true;
         for (size_t i = 0; i < t->row_count; i++) {
             const swp_value *v = k ? &t->rows[i].values[t->shown[k - 1]] : NULL;
-            const char *cell = v ? swp_cell_text(a, *v, true)
+            const char *cell = v ? shown(a, swp_cell_text(a, *v, true))
                                  : orr_arena_print(a, "%llu", (unsigned long long)t->rows[i].point);
             cell = cell ? cell : "-";
             text[(i + 1) * columns + k] = cell;
@@ -63,7 +76,8 @@ static orr_code write_text(const orr_sweep_table *t, orr_buf *to, orr_error *err
         }
     }
     for (size_t i = 0; i <= t->row_count; i++) {
-        const char *remark = i ? row_remark(&t->rows[i - 1]) : "";
+        const char *remark = i ? shown(a, row_remark(&t->rows[i - 1])) : "";
+        remark = remark ? remark : "";
         for (size_t k = 0; k < columns; k++)
             add_cell(to, text[i * columns + k], width[k], is_right[k],
                      k + 1 == columns && !*remark);
@@ -76,21 +90,6 @@ static orr_code write_text(const orr_sweep_table *t, orr_buf *to, orr_error *err
 
 /* ---- CSV (RFC 4180) ---- */
 
-static void add_field(orr_buf *to, const char *text)
-{
-    if (!strpbrk(text, ",\"\n\r")) {
-        orr_buf_text(to, text);
-        return;
-    }
-    orr_buf_byte(to, '"');
-    for (; *text; text++) {
-        if (*text == '"')
-            orr_buf_byte(to, '"');
-        orr_buf_byte(to, (uint8_t)*text);
-    }
-    orr_buf_byte(to, '"');
-}
-
 static orr_code write_csv(const orr_sweep_table *t, orr_buf *to, orr_error *err)
 {
     orr_arena *a = orr_arena_create();
@@ -99,20 +98,24 @@ static orr_code write_csv(const orr_sweep_table *t, orr_buf *to, orr_error *err)
     orr_buf_text(to, "point");
     for (size_t k = 0; k < t->shown_count; k++) {
         orr_buf_byte(to, ',');
-        add_field(to, t->columns[t->shown[k]].name);
+        orr_csv_put(to, orr_str_of(t->columns[t->shown[k]].name));
     }
     orr_buf_text(to, t->with_failed ? ",error\n" : "\n");
     for (size_t i = 0; i < t->row_count; i++) {
         orr_arena_reset(a);
         orr_buf_u64(to, t->rows[i].point);
         for (size_t k = 0; k < t->shown_count; k++) {
-            const char *text = swp_cell_text(a, t->rows[i].values[t->shown[k]], false);
+            const swp_value v = t->rows[i].values[t->shown[k]];
+            const char *text = swp_cell_text(a, v, false);
             orr_buf_byte(to, ',');
-            add_field(to, text ? text : "");
+            if (text && v.kind == SWP_TEXT)
+                orr_csv_put(to, orr_str_of(text));
+            else
+                orr_buf_text(to, text ? text : "");
         }
         if (t->with_failed) {
             orr_buf_byte(to, ',');
-            add_field(to, row_remark(&t->rows[i]));
+            orr_csv_put(to, orr_str_of(row_remark(&t->rows[i])));
         }
         orr_buf_byte(to, '\n');
     }

@@ -178,3 +178,21 @@ orr_code orr_csv_u64(const orr_csv *c,
                     what, (int)(f->text.len < SHOWN ? f->text.len : SHOWN), f->text.ptr,
                     (unsigned long long)min, (unsigned long long)max);
 }
+
+/* ---- writing ---- */
+
+void orr_csv_put(orr_buf *to, orr_str text)
+{
+    const bool is_formula = text.len && memchr("=+-@\t\r", text.ptr[0], 6);
+    bool is_plain = !text.len || text.ptr[0] != '#'; /* which begins a comment */
+    for (size_t i = 0; i < text.len; i++)
+        is_plain &= !memchr(",\"\n\r", text.ptr[i], 4);
+    orr_buf_text(to, is_plain ? "" : "\"");
+    orr_buf_text(to, is_formula ? "'" : "");
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '"')
+            orr_buf_byte(to, '"');
+        orr_buf_byte(to, (uint8_t)text.ptr[i]);
+    }
+    orr_buf_text(to, is_plain ? "" : "\"");
+}

@@ -17,7 +17,7 @@
 #ifndef ORR_BASE_CSV_H
 #define ORR_BASE_CSV_H
 
-#include "base/memory/memory.h"
+#include "base/memory/buffer.h"
 
 typedef struct orr_csv_field {
     orr_str text; /* lives as long as the bytes; a quoted field until the next row */
@@ -56,5 +56,9 @@ orr_code orr_csv_u64(const orr_csv *c,
                      uint64_t max,
                      uint64_t *out,
                      orr_error *err) ORR_MUST_CHECK;
+
+/* Writes a field that is a text: in quotes where it would be misread, behind an apostrophe where a spreadsheet would
+ * take it for a formula and run it. */
+void orr_csv_put(orr_buf *to, orr_str text);
 
 #endif

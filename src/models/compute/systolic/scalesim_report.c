@@ -3,6 +3,7 @@
  * (docs/format/scalesim.md). */
 #include "scalesim_impl.h"
 
+#include "base/formats/csv.h"
 #include "base/formats/json.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
@@ -282,27 +283,6 @@ static void add_u64(orr_buf *b, uint64_t v)
     orr_buf_u64(b, v);
 }
 
-/* In quotes where a comma or a quote would be misread; behind an apostrophe where a spreadsheet would
- * take the name for a formula and run it. */
-static void add_name(orr_buf *b, orr_str name)
-{
-    const bool is_formula = name.len && memchr("=+-@\t\r", name.ptr[0], 6);
-    const bool is_plain = !name.len || (!memchr(name.ptr, ',', name.len) &&
-                                        !memchr(name.ptr, '"', name.len) && name.ptr[0] != '#');
-    if (is_plain) {
-        orr_buf_text(b, is_formula ? "'" : "");
-        orr_buf_add(b, name.ptr, name.len);
-        return;
-    }
-    orr_buf_text(b, is_formula ? "\"'" : "\"");
-    for (size_t i = 0; i < name.len; i++) {
-        if (name.ptr[i] == '"')
-            orr_buf_byte(b, '"');
-        orr_buf_byte(b, (uint8_t)name.ptr[i]);
-    }
-    orr_buf_byte(b, '"');
-}
-
 static void add_sides(orr_buf *b, const orr_systolic_traffic *sides)
 {
     for (int k = 0; k < ORR_OPERANDS; k++) {
@@ -341,7 +321,7 @@ orr_code orr_scalesim_csv(orr_scalesim *r, orr_str *out, orr_error *err)
     add_heads(b);
     for (size_t i = 0; i < r->network->count; i++) {
         const orr_systolic_result *x = &r->results[i];
-        add_name(b, r->network->layers[i].name);
+        orr_csv_put(b, r->network->layers[i].name);
         add_u64(b, x->cycles);
         add_u64(b, x->stalls);
         add_u64(b, x->macs);
