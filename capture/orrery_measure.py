@@ -1,22 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""orrery_measure.py - times the kernels of training and serving on the GPU of this machine, in minutes.
+"""orrery_measure.py - times of kernels, for `orrery calibrate kernels`: measured on the GPU of this machine in minutes, or
+read from traces of PyTorch's profiler.
 
     python3 orrery_measure.py [-o measured.csv] [--seconds 240]
+    python3 orrery_measure.py --kineto trace.json.gz [MORE...] [-o measured.csv]
     orrery calibrate kernels measured.csv --like h200 -o my-gpu.yml
     orrery run step.orr --hardware my-gpu.yml
 
-Needs PyTorch with CUDA and nothing else.  A row is a kernel in the words of `orrery chip time`, microseconds of one call in
+Needs PyTorch with CUDA and nothing else; --kineto needs Python alone, and traces that were recorded with record_shapes=True.
+A row is a kernel in the words of `orrery chip time`, microseconds of one call in
 a replayed CUDA graph of 20 (caches warm, median of 5), and microseconds that the host needs to issue it.  What does not fit
 into memory or is not supported is left out.  Shapes are drawn with a fixed seed, so that two runs measure the same."""
 
 import argparse
+import gzip
+import json
 import random
 import sys
 import time
 
-import torch
-import torch.nn.functional as F
+try:
+    import torch
+    import torch.nn.functional as F
+except ModuleNotFoundError:  # --kineto does without
+    torch = None
 
 COPIES, REPEATS = 20, 5
 
@@ -58,7 +66,7 @@ def host_us(call):
     return took
 
 
-def tensor(*shape, dtype=torch.bfloat16):
+def tensor(*shape, dtype=torch and torch.bfloat16):
     return torch.randn(*shape, device="cuda", dtype=torch.float32).mul_(0.5).to(dtype)
 
 
@@ -127,11 +135,126 @@ def everything(rng):
     yield from optimizers()
 
 
+# ---- from traces of the profiler ----
+
+TYPES = {"c10::BFloat16": "bf16", "c10::Half": "fp16", "float": "fp32"}
+
+
+def elements(dims):
+    count = 1
+    for n in dims:
+        count *= n
+    return count
+
+
+def is_whole(dims, strides):
+    """Is it one piece of memory?"""
+    after = 1
+    for n, stride in zip(reversed(dims), reversed(strides)):
+        if n > 1 and stride != after:
+            return False
+        after *= n
+    return True
+
+
+def product_text(name, dims, strides, types):
+    """mm, addmm and bmm; who is stored transposed is in the strides."""
+    first = 1 if name == "aten::addmm" else 0
+    a, b, across, down = dims[first], dims[first + 1], strides[first], strides[first + 1]
+    batch = f"batch={a[0]} " if name == "aten::bmm" else ""
+    m, k, n = a[-2], a[-1], b[-1]
+    layout = " tn" if across[-1] != 1 and m > 1 else "" if down[-1] != 1 else " nn"
+    bias = " bias" if first and dims[0] == [n] else ""
+    return f"gemm {types[first]} {batch}m={m} n={n} k={k}{bias}{layout}"
+
+
+def attention_text(name, dims, strides, types, concrete):
+    backward = name.endswith("backward")
+    q, k = dims[int(backward)], dims[int(backward) + 1]
+    causal = concrete[(14 if backward else 10) if "cudnn" in name else (11 if backward else 8)] == "True"
+    if "flash" in name:  # batch, sequence, heads
+        q, k = [[x[0], x[2], x[1], x[3]] for x in (q, k)]
+    kv_heads = f" kv_heads={k[1]}" if k[1] != q[1] else ""
+    kv = f" kv={k[2]}" if k[2] != q[2] else ""
+    return (f"attention {types[int(backward)]} batch={q[0]} heads={q[1]}{kv_heads} head={q[3]} q={q[2]}{kv}"
+            + (" backward" if backward else "") + (" causal" if causal else ""))
+
+
+NORMS = {"aten::native_layer_norm": ("layer", 0, ""), "aten::native_layer_norm_backward": ("layer", 1, " backward"),
+         "aten::_fused_rms_norm": ("rms", 0, ""), "aten::_fused_rms_norm_backward": ("rms", 1, " backward")}
+ACTIVATIONS = {"aten::gelu": "gelu", "aten::silu": "silu", "aten::gelu_backward": "gelu backward",
+               "aten::silu_backward": "silu backward"}
+ATTENTIONS = ("aten::_cudnn_attention_forward", "aten::_cudnn_attention_backward", "aten::_flash_attention_forward",
+              "aten::_flash_attention_backward")
+
+
+def text_of(event):
+    """The kernel that an operator stands for, in the words of `orrery chip time`; None: it is not one of those here."""
+    name, a = event["name"], event["args"]
+    dims, strides = a.get("Input Dims"), a.get("Input Strides")
+    types = [TYPES.get(t) for t in a.get("Input type", [])]
+    if not dims or not strides or not types or not types[0]:
+        return None
+    if name in ("aten::mm", "aten::addmm", "aten::bmm"):
+        return product_text(name, dims, strides, types)
+    if name in ATTENTIONS:
+        return attention_text(name, dims, strides, types, a["Concrete Inputs"])
+    if name in NORMS:
+        form, at, back = NORMS[name]
+        width = dims[at][-1]
+        return f"norm {types[at]} m={elements(dims[at]) // width} n={width} {form}{back}"
+    if name in ACTIVATIONS:
+        strided = "" if is_whole(dims[0], strides[0]) else " strided"
+        form, _, back = ACTIVATIONS[name].partition(" ")
+        return f"activation {types[0]} m={elements(dims[0])} {form}{back and ' ' + back}{strided}"
+    return None
+
+
+def rows_of_trace(path, found):
+    """Adds to found: text -> microseconds of each call."""
+    try:
+        with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as f:
+            events = json.load(f)["traceEvents"]
+    except (OSError, ValueError, KeyError, TypeError) as why:
+        sys.exit(f"{path}: no trace of PyTorch's profiler: {why}")
+    spent = {}
+    for e in events:
+        if e.get("cat") in ("kernel", "gpu_memset", "gpu_memcpy") and "External id" in e.get("args", {}):
+            spent[e["args"]["External id"]] = spent.get(e["args"]["External id"], 0) + e["dur"]
+    for e in events:
+        us = spent.get(e.get("args", {}).get("External id")) if e.get("cat") == "cpu_op" else None
+        try:
+            text = text_of(e) if us else None
+        except (KeyError, IndexError, TypeError) as why:
+            sys.exit(f"{path}: {e['name']} at {e.get('ts')}: its arguments are not those of PyTorch 2: {why!r}")
+        if text:
+            found.setdefault(text, []).append(us)
+
+
+def write_traces(paths, output):
+    found = {}
+    for path in paths:
+        rows_of_trace(path, found)
+    if not found:
+        sys.exit(f"{paths[0]}: no operators with shapes that launched kernels; record with record_shapes=True")
+    with open(output, "w", encoding="utf-8") as out:
+        out.write("# orrery-measured 1: from traces of PyTorch's profiler, medians of equal calls\nkernel,us,calls\n")
+        for text, us in sorted(found.items()):
+            out.write(f"{text},{sorted(us)[len(us) // 2]:.3f},{len(us)}\n")
+    print(f"{output}: {len(found)} kernels of {sum(len(us) for us in found.values())} calls")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-o", "--output", default="measured.csv")
     parser.add_argument("--seconds", type=float, default=240, help="stop after so long (240)")
+    parser.add_argument("--kineto", nargs="+", metavar="TRACE", help="read traces of the profiler instead")
     options = parser.parse_args()
+    if options.kineto:
+        write_traces(options.kineto, options.output)
+        return
+    if not torch:
+        sys.exit("orrery_measure.py: there is no PyTorch here; --kineto reads traces without it")
     if not torch.cuda.is_available():
         sys.exit("orrery_measure.py: PyTorch finds no GPU here")
     torch.manual_seed(1)

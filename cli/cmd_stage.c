@@ -61,7 +61,9 @@ static const cli_option options[] = {
     {"no-sequence-parallel", 0, NULL, "tensor parallelism with all-reduces instead"},
     {"tp-overlap", 0, NULL, "tensor-parallel traffic goes piece by piece with its products"},
     {"attention", 0, "causal|full", "attention mask", .fallback = "causal"},
-    {"context", 0, "ring|all-gather", "context parallelism: how keys and values are exchanged",
+    {"context", 0, "ring|all-gather|contiguous",
+     "context parallelism: how keys and values are exchanged; contiguous: round, in stretches that "
+     "a causal mask leaves uneven",
      .fallback = "ring"},
     {"recompute", 0, "none|selective|full|operators",
      "activation recomputation: of attention, of layers, of all but attention and half of the products",
@@ -114,7 +116,7 @@ static const cli_example examples[] = {
 
 /* Words of an option, in the order of an enumeration. */
 static const char *const recompute_words[] = {"none", "selective", "full", "operators", NULL};
-static const char *const context_words[] = {"ring", "all-gather", NULL};
+static const char *const context_words[] = {"ring", "all-gather", "contiguous", NULL};
 
 static int word_index(const char *const *words, const char *text)
 {

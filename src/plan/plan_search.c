@@ -163,6 +163,8 @@ size_t orr_plan_command(const orr_plan *p, char *out, size_t size)
         PUT(" --attention full");
     if (o->context_form == ORR_CONTEXT_ALL_GATHER)
         PUT(" --context all-gather");
+    if (o->context_form == ORR_CONTEXT_CONTIGUOUS)
+        PUT(" --context contiguous");
     if (o->software && o->software != orr_software_at(0))
         PUT(" --software %s", o->software->name);
 #undef PUT

@@ -39,10 +39,13 @@ typedef struct kernel_row {
 
 /* Errors of steps that do not come from single kernels: power state and chip, how evenly kernels
  * follow each other (five steps on two chips: 0.1 to 2.3 % apart; the same step on two days 2 %);
- * of a host's waits (single operators on two hosts: 5 to 40 % apart); of peaks that another chip's
- * efficiency was carried to.  A little of the errors of kernels is common to all of them. */
+ * of a compiler's kernels, which are written anew for each shape (a third of a step, and single
+ * ones 25 % off the rules of llm_kernels.c); of a host's waits (small steps on a third host:
+ * 26 to 46 % longer than on the first two); of peaks that another chip's efficiency was carried to.
+ * A little of the errors of kernels is common to all of them. */
 #define COMMON_ERROR 0.03
-#define HOST_ERROR 0.25
+#define COMPILED_ERROR 0.08
+#define HOST_ERROR 0.35
 #define PEAKS_ERROR 0.2
 #define SHARED_PART 0.03
 
@@ -59,7 +62,7 @@ typedef struct timing {
     size_t row_room, row_count;
     uint32_t *row_of; /* by place; NO_ROW: recorded duration */
     uint32_t timed;
-    bool has_grads;
+    bool has_grads, has_experts;
 } timing;
 
 static const uint32_t NO_ROW = UINT32_MAX;
@@ -133,6 +136,7 @@ static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *
                             orr_kernel_kind_name(k.kind), orr_kernel_type_name(k.type));
         }
         t->has_grads |= k.is_backward || k.layout != ORR_LAYOUT_NT;
+        t->has_experts |= k.kind == ORR_KERNEL_GROUPED || k.kind == ORR_KERNEL_MOE;
     }
     return code == ORR_END ? ORR_OK : refuse(t, node, &why, err);
 }
@@ -303,7 +307,7 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
     for (uint32_t p = 0; p < t->g->count; p++)
         if (t->row_of[p] != NO_ROW)
             t->rows[t->row_of[p]].uses++;
-    *out = (work_spread){.us = w->device};
+    *out = (work_spread){.us = w->device, .has_experts = t->has_experts};
     for (uint32_t i = 0; i < t->row_count; i++) {
         const kernel_row *r = &t->rows[i];
         const double n2 = r->uses * r->uses, guessed = r->uses * r->guessed_us;
@@ -320,7 +324,10 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
             out->guessed_most_us = guessed;
         }
     }
-    const double own = (w->device - w->waits) * (t->peaks ? PEAKS_ERROR : COMMON_ERROR);
+    const double part = t->peaks                   ? PEAKS_ERROR
+                        : t->software->is_compiled ? COMPILED_ERROR
+                                                   : COMMON_ERROR;
+    const double own = (w->device - w->waits) * part;
     const double both = own * own + w->waits * w->waits * HOST_ERROR * HOST_ERROR;
     out->low_us = sqrt(low2 * (1 - SHARED_PART) + low * low * SHARED_PART + both);
     out->high_us = sqrt(high2 * (1 - SHARED_PART) + high * high * SHARED_PART + both);

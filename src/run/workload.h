@@ -36,6 +36,7 @@ typedef struct work_spread {
     double guessed_us;      /* of kernels that none that was measured resembles */
     double guessed_most_us; /* of the one that takes longest in all */
     char guessed[120];      /* which; "": there is none */
+    bool has_experts;       /* products of experts, of uneven sizes */
 } work_spread;
 
 typedef struct work_graph {

@@ -222,6 +222,11 @@ COMPILED = {
     "llama_b": dict(kind="llama", V=128000, d=1536, L=2, heads=24, kv=8, hd=64, ff=4096, batch=4, seq=2048, rope=1),
     "moe_a": dict(kind="moe", V=32000, d=1024, L=2, heads=16, kv=16, hd=64, ff=2048, experts=8, topk=2, batch=8, seq=1024,
                   rope=1),
+    "gpt_c": dict(kind="gpt", V=50304, d=768, L=2, heads=12, kv=12, hd=64, ff=3072, batch=16, seq=1024),
+    "llama_c": dict(kind="llama", V=32000, d=768, L=2, heads=12, kv=12, hd=64, ff=2048, batch=24, seq=1024, rope=1),
+    "llama_d": dict(kind="llama", V=100000, d=896, L=2, heads=14, kv=2, hd=64, ff=4864, batch=4, seq=2048, rope=1),
+    "moe_c": dict(kind="moe", V=32000, d=768, L=2, heads=12, kv=12, hd=64, ff=2048, experts=8, topk=2, batch=6, seq=1024,
+                  rope=1),
 }
 
 
@@ -263,8 +268,8 @@ def compiled_model(c, mode):
 def measure_compiled(folder):
     out = Out(folder, "compiled", ["model", "mode", "kernel", "operator", "dims", "types", "calls", "us"])
     sums = Out(folder, "compiled_steps", ["model", "mode", "stream_ms", "host_ms", "busy_ms", "kernels", "peak_bytes", "compile_s"])
-    for name, mode in (("llama_a", "blocks"), ("moe_a", "blocks"), ("gpt_a", "blocks"), ("llama_b", "blocks"),
-                       ("llama_a", "whole"), ("gpt_a", "whole"), ("llama_a", "eager"), ("gpt_a", "eager")):
+    others = [(name, mode) for name in ("llama_a", "gpt_a") for mode in ("whole", "eager")]
+    for name, mode in [(name, "blocks") for name in COMPILED] + others:
         began = time.perf_counter()
         model, optimizer, data = compiled_model(COMPILED[name], mode)
         for _ in range(3):

@@ -194,7 +194,7 @@ typedef enum llm_loss_part {
 /* A pass over numbers, unless something was launched already. */
 void llm_launch_elementwise(llm_pen *p, uint64_t numbers, uint64_t moved);
 /* pairs: of a query and a key it sees, in one head of one sequence. */
-void llm_launch_attention(llm_pen *p, uint64_t pairs, bool is_backward);
+void llm_launch_attention(llm_pen *p, uint64_t pairs, bool is_backward, bool is_whole);
 void llm_launch_embedding(llm_pen *p, bool is_backward);
 void llm_launch_loss(llm_pen *p, llm_loss_part part);
 void llm_launch_clipping(llm_pen *p, uint64_t own, uint64_t tensors);

@@ -56,6 +56,7 @@ typedef struct core {
     uint64_t pairs;        /* training: in one head of one sequence */
     const llm_sight *seen; /* serving */
     bool is_backward;
+    bool is_whole; /* the mask leaves all of its pairs */
 } core;
 
 static void launch_core(const core *c)
@@ -63,12 +64,25 @@ static void launch_core(const core *c)
     if (c->seen)
         llm_launch_served_attention(c->p, c->seen);
     else
-        llm_launch_attention(c->p, c->pairs, c->is_backward);
+        llm_launch_attention(c->p, c->pairs, c->is_backward, c->is_whole);
+}
+
+/* The blocks after the first, as the busiest rank has them. */
+static core later_block(const core *c)
+{
+    core next = *c;
+    const llm_job *g = c->p->g;
+    if (g->opt.context_form == ORR_CONTEXT_CONTIGUOUS && !g->opt.full_attention && !g->pass) {
+        next.is_whole = true;
+        next.operations *= 2;
+    }
+    return next;
 }
 
 static uint64_t forward_ring(const core *c, llm_deps after)
 {
     const uint32_t blocks = c->p->g->opt.cp;
+    const core next = later_block(c);
     char room[64];
     uint64_t arrived = 0;
     launch_core(c);
@@ -80,8 +94,8 @@ static uint64_t forward_ring(const core *c, llm_deps after)
                      have);
         arrived = llm_put_receive(c->p, label(room, "kv_receive", c->suffix), c->kv_bytes, c->tag,
                                   LLM_PEER_CP_PREVIOUS, have);
-        launch_core(c);
-        done = llm_put_compute(c->p, label(room, "core", c->suffix), c->operations, c->bytes,
+        launch_core(&next);
+        done = llm_put_compute(c->p, label(room, "core", c->suffix), next.operations, c->bytes,
                                LLM_AFTER(done, arrived));
     }
     return done;
@@ -90,7 +104,7 @@ static uint64_t forward_ring(const core *c, llm_deps after)
 static core trained_core(const llm_steps *s)
 {
     const llm_job *g = s->g;
-    const bool is_ring = g->opt.context_form == ORR_CONTEXT_RING;
+    const bool is_ring = g->opt.context_form != ORR_CONTEXT_ALL_GATHER;
     const uint64_t kv = kv_numbers(g) * g->act;
     return (core){.operations = operations(s, 1, 1) / (is_ring ? g->opt.cp : 1),
                   .bytes = query_numbers(g) * g->act + (is_ring ? kv : kv * g->opt.cp),
@@ -104,7 +118,8 @@ static core served_core(const llm_steps *s)
 {
     const llm_job *g = s->g;
     const orr_model *m = g->m;
-    const bool is_mla = orr_model_is_mla(m), is_ring = g->opt.context_form == ORR_CONTEXT_RING;
+    const bool is_mla = orr_model_is_mla(m),
+               is_ring = g->opt.context_form != ORR_CONTEXT_ALL_GATHER;
     const llm_sight *seen = &g->pass->sight[llm_layer_sees(m, s->layer)];
     const uint64_t heads = m->heads / g->opt.tp, cp = g->opt.cp;
     const uint64_t width = orr_model_qk_dim(m) + orr_model_v_dim(m);
@@ -131,7 +146,7 @@ static uint64_t llm_attention_forward(
     c.p = p;
     c.suffix = suffix;
     c.tag = tag;
-    if (g->opt.context_form == ORR_CONTEXT_RING)
+    if (g->opt.context_form != ORR_CONTEXT_ALL_GATHER)
         return forward_ring(&c, after);
     const uint64_t all = llm_put_collect(p, label(room, "kv_gather", suffix), ORR_COLL_ALL_GATHER,
                                          c.kv_bytes, LLM_AXIS_CP, after);
@@ -147,6 +162,7 @@ static uint64_t backward_ring(const core *c, llm_deps after)
 {
     llm_pen *p = c->p;
     const uint32_t blocks = p->g->opt.cp;
+    const core next = later_block(c);
     uint64_t kv = 0, grads = 0;
     launch_core(c);
     uint64_t done = llm_put_compute(p, "attn.core.grad", c->operations, c->bytes, after);
@@ -159,8 +175,8 @@ static uint64_t backward_ring(const core *c, llm_deps after)
                      LLM_AFTER(done, grads));
         grads = llm_put_receive(p, "attn.dkv_receive.grad", c->kv_bytes, c->tag + 2,
                                 LLM_PEER_CP_PREVIOUS, LLM_AFTER(done));
-        launch_core(c);
-        done = llm_put_compute(p, "attn.core.grad", c->operations, c->bytes, LLM_AFTER(done, kv));
+        launch_core(&next);
+        done = llm_put_compute(p, "attn.core.grad", next.operations, c->bytes, LLM_AFTER(done, kv));
     }
     if (blocks == 1)
         return done;
@@ -188,7 +204,7 @@ static uint64_t backward_gathered(const core *c, llm_deps after)
 static uint64_t llm_attention_backward(llm_pen *p, const llm_steps *s, uint64_t tag, llm_deps after)
 {
     const llm_job *g = p->g;
-    const bool is_ring = g->opt.context_form == ORR_CONTEXT_RING;
+    const bool is_ring = g->opt.context_form != ORR_CONTEXT_ALL_GATHER;
     const uint32_t blocks = is_ring ? g->opt.cp : 1;
     const uint64_t kv = kv_numbers(g) * g->act;
     const core c = {.p = p,
