@@ -7,5 +7,6 @@
 
 extern const cli_command cli_cmd_calibrate_nccl;
 extern const cli_command cli_cmd_calibrate_kernels;
+extern const cli_command cli_cmd_calibrate_steps;
 
 #endif

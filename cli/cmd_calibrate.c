@@ -5,7 +5,7 @@
 #include "command.h"
 
 static const cli_command *const deeper[] = {&cli_cmd_calibrate_nccl, &cli_cmd_calibrate_kernels,
-                                            NULL};
+                                            &cli_cmd_calibrate_steps, NULL};
 
 static const cli_example examples[] = {
     {"The output of nccl-tests on a machine:",
@@ -18,8 +18,8 @@ static orr_code calibrate_run(cli_context *c, orr_error *err)
 {
     (void)c;
     return orr_fail(err, ORR_EUSAGE, NULL,
-                    "what was measured? 'orrery calibrate nccl FILE...' or 'orrery calibrate "
-                    "kernels FILE'");
+                    "what was measured? 'orrery calibrate nccl FILE...', 'orrery calibrate "
+                    "kernels FILE' or 'orrery calibrate steps LOG'");
 }
 
 const cli_command cli_cmd_calibrate = {
@@ -27,10 +27,11 @@ const cli_command cli_cmd_calibrate = {
     .summary = "fit a machine to what was measured on it",
     .description =
         "Measurements in, a file out: 'orrery calibrate nccl' reads what nccl-tests printed and writes a machine, "
-        "'orrery calibrate kernels' reads what orrery_measure.py wrote and writes a chip.",
+        "'orrery calibrate kernels' reads what orrery_measure.py wrote and writes a chip, 'orrery calibrate steps' a log "
+        "of a training.",
     .examples = examples,
     .see_also =
-        "orrery-calibrate-kernels(1), orrery-calibrate-nccl(1), orrery-machine(1), orrery-nccl-tests(1)",
+        "orrery-calibrate-kernels(1), orrery-calibrate-nccl(1), orrery-calibrate-steps(1), orrery-machine(1), orrery-nccl-tests(1)",
     .deeper = deeper,
     .run = calibrate_run,
 };

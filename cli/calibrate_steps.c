@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calibrate_steps.c - orrery calibrate steps: a chip from times of whole training steps.
+ *
+ * Logs of Megatron-LM, DeepSpeed and torchtitan name the time of a step, or tokens a second; a list of
+ * milliseconds will do too.  The median of the steps over what `orrery run` said becomes a factor of all
+ * kernels, the 5th and 95th percentile around it their interval. */
+#include "calibrate.h"
+#include "command.h"
+#include "json_out.h"
+
+#include <orrery/lab/chip.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS_MOST = 100000, LINE_MOST = 4096, STEPS_LEAST = 3, SHOWN = 40 };
+
+static const cli_option options[] = {
+    {"predicted", 'p', "MS", "what orrery run said of the step, milliseconds", .required = true},
+    {"like", 'l', "CHIP", "the chip that it was run on ('orrery chip list')", .required = true},
+    {"tokens", 0, "N", "tokens of a device in a step: for logs that have tokens a second (tps)",
+     CLI_COUNT, 1},
+    {"skip", 0, "N", "leave out the first N steps, which warm up", CLI_COUNT, 0, .fallback = "2"},
+    {"output", 'o', "FILE", "write the chip to FILE (.yml)"},
+    {"json", 0, NULL, "print one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"LOG", "a log of the training, or a list of milliseconds; - is standard input", 0},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"Lines of Megatron-LM's log, and what orrery run said of the step:",
+     "for t in 900 890 214.1 213.2 215.8 212.9; do echo \" iteration 1/ 9 | elapsed time per iteration "
+     "(ms): $t |\"; done > train.log",
+     0},
+    {"", "orrery calibrate steps train.log --predicted 201.5 --like h200 -o mine.yml", 0},
+    {0},
+};
+
+typedef struct steps {
+    double ms[STEPS_MOST];
+    size_t count, found; /* without, and with, those that warm up */
+    double median, low, high;
+} steps;
+
+/* What stands before the number, and how many milliseconds its unit has; 0: tokens a second. */
+static const struct {
+    const char *words;
+    double ms;
+} marks[] = {
+    {"elapsed time per iteration (ms):", 1}, /* Megatron-LM, Megatron-DeepSpeed */
+    {"iter time (s):", 1000},                /* DeepSpeed */
+    {"tps:", 0},                             /* torchtitan */
+};
+
+static orr_code fail_line(const char *path, uint32_t line, orr_error *err, const char *what)
+{
+    const orr_where w = orr_where_line(path, line, 1);
+    return orr_fail(err, ORR_EINPUT, &w, "%s", what);
+}
+
+/* 5,762 is one number. */
+static bool read_number(const char *text, double *out)
+{
+    char digits[SHOWN];
+    size_t n = 0;
+    text += strspn(text, " \t");
+    for (; *text && strchr("0123456789.,-+eE", *text) && n + 1 < sizeof digits; text++)
+        if (*text != ',')
+            digits[n++] = *text;
+    digits[n] = '\0';
+    char *end;
+    *out = strtod(digits, &end);
+    return n > 0 && end == digits + n;
+}
+
+/* A terminal's colours, which torchtitan's lines have, are passed over. */
+static void strip_colours(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        if (*from != '\033') {
+            *to++ = *from;
+            continue;
+        }
+        while (from[1] && *from != 'm')
+            from++;
+    }
+    *to = '\0';
+}
+
+static orr_code take_line(
+    steps *s, const char *path, uint32_t line, char *text, double tokens, orr_error *err)
+{
+    double number = 0, ms = 0;
+    strip_colours(text);
+    const char *at = text + strspn(text, " \t");
+    if (!*at || *at == '#')
+        return ORR_OK;
+    bool is_step = strspn(at, "0123456789.") == strlen(at), is_number = is_step;
+    if (is_step)
+        is_number = read_number(at, &ms);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks && !is_step; i++) {
+        const char *mark = strstr(text, marks[i].words);
+        if (!mark)
+            continue;
+        is_step = true;
+        is_number = read_number(mark + strlen(marks[i].words), &number);
+        if (marks[i].ms <= 0 && tokens <= 0)
+            return fail_line(path, line, err,
+                             "tokens a second: --tokens N says how many a step has");
+        ms = marks[i].ms > 0 ? number * marks[i].ms : number > 0 ? tokens / number * 1e3 : -1;
+    }
+    if (!is_step)
+        return ORR_OK;
+    if (!is_number)
+        return fail_line(path, line, err, "the time of the step is no number");
+    if (!(ms > 1e-3 && ms < 1e8))
+        return fail_line(path, line, err, "a step of 0.001 to 100,000,000 ms was expected");
+    if (s->count == STEPS_MOST)
+        return fail_line(path, line, err, "more than 100,000 steps");
+    s->ms[s->count++] = ms;
+    return ORR_OK;
+}
+
+static orr_code read_log(steps *s, const char *path, double tokens, orr_error *err)
+{
+    static char text[LINE_MOST];
+    uint32_t line = 0;
+    orr_code code = ORR_OK;
+    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    if (!in) {
+        const orr_where w = orr_where_line(path, 0, 0);
+        return orr_fail(err, ORR_EIO, &w, "cannot read: %s", strerror(errno));
+    }
+    while (!code && fgets(text, sizeof text, in)) {
+        line++;
+        text[strcspn(text, "\r\n")] = '\0';
+        code = take_line(s, path, line, text, tokens, err);
+    }
+    if (in != stdin)
+        fclose(in);
+    return code;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static orr_code sum_up(steps *s, const char *path, size_t skip, orr_error *err)
+{
+    s->found = s->count;
+    if (s->count < skip + STEPS_LEAST) {
+        const orr_where w = orr_where_line(path, 0, 0);
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "%zu steps were found, %zu at least were expected: lines of Megatron-LM, "
+                        "DeepSpeed or torchtitan, or milliseconds",
+                        s->count, skip + STEPS_LEAST);
+    }
+    s->count -= skip;
+    memmove(s->ms, s->ms + skip, s->count * sizeof *s->ms);
+    qsort(s->ms, s->count, sizeof *s->ms, compare_doubles);
+    s->median =
+        s->count % 2 ? s->ms[s->count / 2] : (s->ms[s->count / 2 - 1] + s->ms[s->count / 2]) / 2;
+    s->low = fmin(s->ms[s->count / 20], s->median * 0.97);
+    s->high = fmax(s->ms[s->count - 1 - s->count / 20], s->median * 1.03);
+    return ORR_OK;
+}
+
+static orr_code write_chip(
+    const steps *s, const char *like, double predicted, const char *path, orr_error *err)
+{
+    cli_file to;
+    const orr_code code = cli_file_open(path, &to, err);
+    if (code)
+        return code;
+    fprintf(to.f, "# %zu steps, median %.3f ms, over %.3f ms; low, high: 90 %% of them\n", s->count,
+            s->median, predicted);
+    fprintf(to.f, "like: %s\nkernels:\n", like);
+    for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++)
+        fprintf(to.f, "  %s: {scale: %.4f, low: %.4f, high: %.4f, rows: %zu}\n",
+                orr_kernel_kind_name((orr_kernel_kind)i), s->median / predicted, s->low / s->median,
+                s->high / s->median, s->count);
+    return cli_file_close(&to, ORR_OK, err);
+}
+
+static void print_json(const steps *s, const char *like, double predicted, const char *output)
+{
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-step-calibration");
+    orr_json_put_text(w, "like", like);
+    orr_json_put_text(w, "output", output);
+    orr_json_put_u64(w, "steps_found", s->found);
+    orr_json_put_u64(w, "steps", s->count);
+    cli_json_number(w, "median_ms", "%.4f", s->median);
+    cli_json_number(w, "low_ms", "%.4f", s->low);
+    cli_json_number(w, "high_ms", "%.4f", s->high);
+    cli_json_number(w, "predicted_ms", "%.4f", predicted);
+    cli_json_number(w, "scale", "%.5f", s->median / predicted);
+    cli_json_close(&j);
+}
+
+static orr_code calibrate_steps_run(cli_context *c, orr_error *err)
+{
+    static steps s;
+    const char *like = cli_text(c, "like"), *output = cli_text(c, "output");
+    double predicted = 0;
+    const char *text = cli_text(c, "predicted");
+    if (!read_number(text, &predicted) || !(predicted > 1e-3 && predicted < 1e8))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--predicted '%s' is no number of milliseconds from 0.001 to 100,000,000",
+                        text);
+    if (!orr_chip_find(like))
+        return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip %s; orrery chip list has them",
+                        like);
+    s = (steps){.count = 0};
+    const double tokens = cli_given(c, "tokens") ? (double)cli_count(c, "tokens") : 0;
+    orr_code code = read_log(&s, c->args[0], tokens, err);
+    if (!code)
+        code = sum_up(&s, c->args[0], (size_t)cli_count(c, "skip"), err);
+    if (code)
+        return code;
+    const double scale = s.median / predicted;
+    if (!(scale > 0.1 && scale < 10))
+        return orr_fail(
+            err, ORR_EINPUT, NULL,
+            "%s: steps of %.3f ms are ten times off the %.3f ms that were predicted: is "
+            "the unit right?",
+            c->args[0], s.median, predicted);
+    if (output)
+        code = write_chip(&s, like, predicted, output, err);
+    if (code)
+        return code;
+    if (cli_flag(c, "json")) {
+        print_json(&s, like, predicted, output);
+    } else {
+        printf("%zu steps of %zu, median %.4g ms (%.4g-%.4g)\n", s.count, s.found, s.median, s.low,
+               s.high);
+        printf("predicted %.4g ms: factor %.3f (%.3f-%.3f)\n", predicted, scale, s.low / predicted,
+               s.high / predicted);
+    }
+    if (output)
+        cli_note(c, "wrote %s", output);
+    return ORR_OK;
+}
+
+const cli_command cli_cmd_calibrate_steps = {
+    .name = "calibrate steps",
+    .summary = "fit a chip to the times of training steps",
+    .description =
+        "Reads the times of steps from a log of Megatron-LM, DeepSpeed or torchtitan, or from a list of milliseconds, and "
+        "writes a chip: a built-in one, all kernels times what the steps took over what 'orrery run' said of them, with "
+        "the interval that the steps give.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-calibrate-kernels(1), orrery-calibrate-nccl(1), orrery-run(1)",
+    .run = calibrate_steps_run,
+};
