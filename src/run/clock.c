@@ -59,8 +59,10 @@ struct clk_clock {
     void (*on_timer)(void *context, uint32_t owner);
     void *timer_context;
     uint64_t *parents;
-    size_t parent_room;
+    uint32_t *origins; /* by event */
+    size_t parent_room, origin_room;
     uint64_t place, running_parent;
+    uint32_t origin, running_origin;
     event *events;
     size_t event_count, event_room;
     uint32_t free_event;
@@ -98,6 +100,7 @@ void clk_destroy(clk_clock *c)
     orr_free(c->events);
     orr_free(c->orders);
     orr_free(c->parents);
+    orr_free(c->origins);
     orr_free(c->lists);
     orr_free(c->lookup.heads);
     orr_heap_fini(&c->ticks);
@@ -199,7 +202,8 @@ static uint32_t new_event(clk_clock *c, const event *value)
     } else {
         if (c->event_count >= NONE || !orr_grow(&c->events, &c->event_room, c->event_count + 1) ||
             (c->source.run && !orr_grow(&c->orders, &c->order_room, c->event_count + 1)) ||
-            (c->on_timer && !orr_grow(&c->parents, &c->parent_room, c->event_count + 1)))
+            (c->on_timer && (!orr_grow(&c->parents, &c->parent_room, c->event_count + 1) ||
+                             !orr_grow(&c->origins, &c->origin_room, c->event_count + 1))))
             return NONE;
         e = (uint32_t)c->event_count++;
     }
@@ -257,8 +261,10 @@ void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint6
     insert(c, &c->lists[l], c->lists[l].tail, e);
     if (c->source.run)
         give_order(c, tick, e, c->line.order++);
-    if (c->on_timer)
+    if (c->on_timer) {
         c->parents[e] = c->place;
+        c->origins[e] = c->origin;
+    }
 }
 
 void clk_timer(clk_clock *c,
@@ -284,10 +290,11 @@ void clk_timer(clk_clock *c,
                    is_first                   ? c->line.order++
                    : c->lists[g].tail != NONE ? c->orders[c->lists[g].tail]
                                               : c->running_order);
-    if (c->on_timer)
-        c->parents[e] = is_first                   ? c->place
-                        : c->lists[g].tail != NONE ? c->parents[c->lists[g].tail]
-                                                   : c->running_parent;
+    if (c->on_timer) {
+        const uint32_t tail = c->lists[g].tail;
+        c->parents[e] = is_first ? c->place : tail != NONE ? c->parents[tail] : c->running_parent;
+        c->origins[e] = is_first ? c->origin : tail != NONE ? c->origins[tail] : c->running_origin;
+    }
     /* An empty group that is not new is running: a timer added now runs next. */
     insert(c, &c->lists[l], is_first ? c->lists[l].tail : c->lists[g].tail, e);
     c->lists[g].tail = e;
@@ -324,6 +331,8 @@ static bool take_first(clk_clock *c, event *out)
         c->lists[out->group].tail = NONE;
     if (c->source.run)
         c->running_order = c->orders[e];
+    if (c->on_timer)
+        c->origin = c->running_origin = c->origins[e];
     if (c->on_timer && c->parents[e] != c->running_parent) {
         c->running_parent = c->parents[e];
         c->place++;
@@ -342,10 +351,20 @@ void clk_keep_places(clk_clock *c, void (*on_timer)(void *context, uint32_t owne
     c->running_parent = UINT64_MAX;
 }
 
+uint32_t clk_origin(const clk_clock *c)
+{
+    return c->origin;
+}
+
+void clk_set_origin(clk_clock *c, uint32_t origin)
+{
+    c->origin = origin;
+}
+
 typedef struct pending {
     uint64_t tick, parent;
     clk_call call;
-    uint32_t owner;
+    uint32_t owner, origin;
 } pending;
 
 static bool list_pending(
@@ -358,7 +377,8 @@ static bool list_pending(
         (*out)[(*count)++] = (pending){c->lists[bucket].tick,
                                        c->parents[e],
                                        {v->action, v->context, v->argument},
-                                       v->group == NONE ? NONE : c->lists[v->group].owner};
+                                       v->group == NONE ? NONE : c->lists[v->group].owner,
+                                       c->origins[e]};
     }
     return true;
 }
@@ -380,7 +400,8 @@ bool clk_multiply(clk_clock *c, uint32_t copies, clk_copy copy, void *context)
         for (uint32_t k = 0; k < copies; k++) {
             clk_call call = all[i].call;
             uint32_t owner = all[i].owner;
-            copy(context, k, &call, &owner);
+            c->origin = all[i].origin;
+            copy(context, k, &call, &owner, &c->origin);
             if (owner == NONE)
                 clk_at(c, all[i].tick, call.action, call.context, call.argument);
             else

@@ -59,9 +59,14 @@ void clk_detach(clk_clock *c);
  * before it runs. */
 void clk_keep_places(clk_clock *c, void (*on_timer)(void *context, uint32_t owner), void *context);
 uint64_t clk_place(const clk_clock *c); /* of the event that runs; 0: none has run */
+/* The origin of the event that runs, which those that it schedules inherit: whoever runs it may say what it is seen from
+ * elsewhere.  At the start 0. */
+uint32_t clk_origin(const clk_clock *c);
+void clk_set_origin(clk_clock *c, uint32_t origin);
 /* Those who stood for others stand for fewer: between two events, each that is pending becomes several, with its place.
- * copy says what the k-th of them does, and whose timer it is (UINT32_MAX: none).  False: out of memory. */
-typedef void (*clk_copy)(void *context, uint32_t k, clk_call *call, uint32_t *owner);
+ * copy says what the k-th of them does, whose timer it is (UINT32_MAX: none), and its origin.  False: out of memory. */
+typedef void (*clk_copy)(
+    void *context, uint32_t k, clk_call *call, uint32_t *owner, uint32_t *origin);
 bool clk_multiply(clk_clock *c, uint32_t copies, clk_copy copy, void *context);
 
 /* Run one event, or a few of a model's own; false: none is left. */

@@ -347,10 +347,13 @@ void orr_net_deliver(orr_sim *s, uint64_t token)
     pair *p = &m->pairs[token];
     const clk_call on_sent = p->on_sent, on_received = p->on_received;
     const bool is_received = p->is_received;
-    if (s->lockstep && s->lockstep->symmetry) {
-        fold_touch(s, p->k.dst, false);
-        if (on_sent.action)
-            fold_touch(s, p->k.src, false);
+    const bool is_folded = s->lockstep && s->lockstep->symmetry;
+    const uint32_t dst = p->k.dst, src = p->k.src, origin = is_folded ? clk_origin(s->clock) : 0;
+    if (is_folded)
+        fold_touch(s, dst, false);
+    if (is_folded && on_sent.action) {
+        fold_see_from_source(s, dst);
+        fold_touch(s, src, false);
     }
     if (is_received)
         drop_pair(m, (uint32_t)token);
@@ -358,6 +361,8 @@ void orr_net_deliver(orr_sim *s, uint64_t token)
         p->is_arrived = p->is_told =
             true; /* before the sender is notified: it may post the receive itself */
     clk_call_now(on_sent);
+    if (is_folded)
+        clk_set_origin(s->clock, origin);
     if (is_received)
         clk_call_now(on_received);
 }

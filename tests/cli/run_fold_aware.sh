@@ -19,8 +19,9 @@ orrery gen topology -q rail --servers 4 --gpus 4 --nic 400Gbps -o rail.yml
 orrery gen topology -q leaf-spine --hosts 16 --hosts-per-leaf 4 --spines 2 --nic 400Gbps -o ecmp.yml
 printf 'dims: [4, 4]\n' >>ecmp.yml
 printf 'routing: first\ndims: [4, 4]\n' >>rail.yml
+sed 's/dims/routing: first\ndims/' ecmp.yml >leaf-spine.yml
 orrery gen all_reduce -q -n 16 --comm-size 1048576 -o ar.orr >/dev/null
-for net in rail ecmp; do
+for net in rail leaf-spine ecmp; do
     orrery run -q ar.orr -s sys.json -t $net.yml --network graph --fold verify --fold-why 2>&1 >/dev/null | tail -1
 done
 

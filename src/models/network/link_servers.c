@@ -77,6 +77,8 @@ bool net_servers_fold(net_servers *s)
 
 /* Before something happens to a link.  What has the same place as something else in this tick may come before it at one of
  * the links, and after it at another.  That makes no difference
+ * - between events that go back to the starts of ranks of one copy (orr__net_origin): ranks are moved together, so that
+ *   their order is the same in every copy;
  * - between two messages of the rank from which the link leads: their order is that of the rank's own events;
  * - between a message that comes and the release of the link: either way the message is the last of those that wait, and
  *   the first of them starts now.  Only the length of the queue in between differs. */
@@ -87,8 +89,18 @@ static void touch(net_servers *s, uint32_t index, unsigned how)
     const uint64_t now = orr__net_now(s->sim), place = orr__net_place(s->sim);
     const net_link *l = &s->links[index];
     net_touch *t = &s->touches[index];
+    const uint32_t origin = orr__net_origin(s->sim);
     if (t->at != now || t->place != place) {
-        *t = (net_touch){.at = now, .place = place, .how = (uint8_t)how};
+        *t = (net_touch){.at = now,
+                         .place = place,
+                         .origin = origin,
+                         .is_one = origin != NET_ORIGIN_NONE,
+                         .how = (uint8_t)how};
+        return;
+    }
+    t->is_one = t->is_one && origin == t->origin;
+    if (t->is_one) {
+        t->how |= (uint8_t)how;
         return;
     }
     /* Had it come before the release, it would have waited as the last of so many. */
@@ -97,6 +109,9 @@ static void touch(net_servers *s, uint32_t index, unsigned how)
     const bool is_known = how == BY_SOURCE ? !(t->how & BY_LINK) && fits
                           : how == BY_LINK ? t->how == BY_RELEASE && fits
                                            : !(t->how & BY_RELEASE) && !t->has_grown;
+    if (how == BY_RELEASE ||
+        (t->how & BY_RELEASE)) /* which of the two starts a message is not known */
+        orr__net_set_origin(s->sim, NET_ORIGIN_NONE);
     t->how |= (uint8_t)how;
     if (!is_known)
         orr__net_lose_order(s->sim);
@@ -172,6 +187,8 @@ static void arrive(void *servers, uint64_t index)
         orr_net_fail(s->sim, &err);
     } else if (l == NET_LINK_ARRIVED) {
         const uint64_t token = s->packets[p].m.token;
+        if (s->is_folded)
+            orr__net_move_origin(s->sim, s->packets[p].m.dst);
         drop_packet(s, p);
         orr_net_deliver(s->sim, token);
     } else {
@@ -189,6 +206,7 @@ orr_code net_servers_send(
     s->sim = sim;
     s->packets[p] = (net_packet){.m = *m, .hash = hash, .at = m->src, .next = NONE};
     orr_error why;
+    const uint32_t origin = s->is_folded ? orr__net_origin(sim) : 0;
     const uint32_t l = s->next_link(s->net, &s->packets[p], &why);
     if (l == NET_LINK_NONE) {
         drop_packet(s, p);
@@ -198,6 +216,8 @@ orr_code net_servers_send(
     }
     touch(s, l, BY_SOURCE);
     pass(s, l, p);
+    if (s->is_folded)
+        orr__net_set_origin(sim, origin);
     return ORR_OK;
 }
 
@@ -236,7 +256,7 @@ static bool copy_packets(net_servers *s, const net_copier *c, net_copy_of device
 }
 
 /* The k-th copy of a link, and of what waits for it. */
-static void copy_link(net_servers *s, uint32_t from, uint32_t k, uint32_t to)
+static void copy_link(net_servers *s, const net_copier *c, uint32_t from, uint32_t k, uint32_t to)
 {
     const net_link *a = &s->links[from];
     net_link *b = &s->links[to];
@@ -254,6 +274,8 @@ static void copy_link(net_servers *s, uint32_t from, uint32_t k, uint32_t to)
                     .max_waiting = a->max_waiting,
                     .is_busy = a->is_busy};
     s->touches[to] = s->touches[from];
+    if (s->touches[to].origin != NET_ORIGIN_NONE)
+        s->touches[to].origin = c->moved(c->context, k, s->touches[from].origin);
     for (uint32_t p = head; p != NONE; p = s->packets[p].next) {
         const uint32_t q = s->packet_copies[(size_t)p * s->copies + k];
         s->packets[q].next = NONE;
@@ -280,7 +302,7 @@ bool net_servers_multiply(net_servers *s,
                 return false;
             s->link_copies[(size_t)l * c->copies + k] = to;
             if (to != NET_LINK_ARRIVED && k)
-                copy_link(s, l, k, to);
+                copy_link(s, c, l, k, to);
         }
     return true;
 }

@@ -42,7 +42,9 @@ typedef uint32_t (*net_next_link)(void *net, net_packet *p, orr_error *err);
 /* What has happened to a link that stands for others, in the last event that did something to it. */
 typedef struct net_touch {
     uint64_t at, place; /* time, and place in the order of events */
+    uint32_t origin;    /* of the event, seen from the link */
     uint8_t how;        /* bits */
+    bool is_one;        /* all had that origin */
     bool has_grown;     /* its queue became longer than ever */
 } net_touch;
 

@@ -17,6 +17,13 @@ void orr__net_deliver_after(orr_net *n, uint64_t delay, uint64_t token);
 /* For models whose links stand for others: the place of the event that runs in the order of all (clock.h), and the order
  * of what happens to a link is not known. */
 uint64_t orr__net_place(const orr_net *n);
+/* Where the rank is whose start led to the event that runs, as seen from the link or rank that it meets: a rank with the
+ * digits by which it is away from home (symmetry.h); NONE: not the same for all. */
+#define NET_ORIGIN_NONE UINT32_MAX
+uint32_t orr__net_origin(const orr_net *n);
+void orr__net_set_origin(orr_net *n, uint32_t origin);
+/* The event goes on where `rank` is at home. */
+void orr__net_move_origin(orr_net *n, uint32_t rank);
 void orr__net_lose_order(orr_net *n);
 
 /* What a message between two ranks costs where messages do not delay each other: latency + size / speed. */

@@ -61,6 +61,8 @@ bool fold_lockstep_write_log(const orr_sim *s);
 orr_code fold_symmetry_create(orr_sim *s, fold_lockstep **out, orr_error *err);
 /* Something happens to this rank, in an event that it scheduled itself or that others did. */
 void fold_touch(orr_sim *s, uint32_t rank, bool is_own);
+/* The event that runs, seen from where the source of its message is at home; so far from where dst, its receiver, is. */
+void fold_see_from_source(orr_sim *s, uint32_t dst);
 bool fold_has_lost_order(const orr_sim *s);
 /* How a message is known, whichever of the ranks that are alike sends it. */
 void fold_move_home(const orr_sim *s, uint32_t *src, uint32_t *dst);

@@ -21,7 +21,8 @@
 
 typedef struct rank_touch {
     uint64_t at, place;
-    bool is_own;
+    uint32_t origin;
+    bool is_own, is_one; /* all were; all have this origin */
 } rank_touch;
 
 struct fold_symmetry {
@@ -434,10 +435,40 @@ void fold_touch(orr_sim *s, uint32_t rank, bool is_own)
     if (!s->lockstep->symmetry)
         return;
     rank_touch *t = &s->lockstep->symmetry->touches[s->lockstep->stands_for[rank]];
-    const rank_touch now = {clk_now(s->clock), clk_place(s->clock), is_own};
-    if (t->at == now.at && t->place == now.place && !(t->is_own && is_own))
-        orr__net_lose_order(s);
+    const uint32_t origin = clk_origin(s->clock);
+    rank_touch now = {clk_now(s->clock), clk_place(s->clock), origin, is_own,
+                      origin != NET_ORIGIN_NONE};
+    if (t->at == now.at && t->place == now.place) {
+        now.is_own = t->is_own && is_own;
+        now.is_one = t->is_one && origin == t->origin;
+        if (!now.is_own && !now.is_one)
+            orr__net_lose_order(s);
+    }
     *t = now;
+}
+
+uint32_t orr__net_origin(const orr_net *n)
+{
+    return clk_origin(n->clock);
+}
+
+void orr__net_set_origin(orr_net *n, uint32_t origin)
+{
+    clk_set_origin(n->clock, origin);
+}
+
+void orr__net_move_origin(orr_net *n, uint32_t rank)
+{
+    const uint32_t origin = clk_origin(n->clock);
+    if (origin != NET_ORIGIN_NONE)
+        clk_set_origin(n->clock, net_sym_with(&n->lockstep->symmetry->digits, rank, origin));
+}
+
+void fold_see_from_source(orr_sim *s, uint32_t dst)
+{
+    const uint32_t origin = clk_origin(s->clock);
+    if (origin != NET_ORIGIN_NONE)
+        clk_set_origin(s->clock, net_sym_back(&s->lockstep->symmetry->digits, dst, origin));
 }
 
 /* ---- what is like what ---- */
@@ -540,8 +571,12 @@ void fold_drop_digits(const fold_copier *c)
     struct fold_symmetry *y = l->symmetry;
     for (uint32_t r = 0; r < s->npu_count; r++) {
         const uint32_t home = net_sym_home(&y->digits, r);
-        if (home != r)
+        if (home != r) {
             y->touches[r] = y->touches[home];
+            if (y->touches[r].origin != NET_ORIGIN_NONE)
+                y->touches[r].origin =
+                    fold_moved(c, fold_which_copy(c, r), y->touches[home].origin);
+        }
         l->size[r] = 0;
     }
     y->digits = c->kept;

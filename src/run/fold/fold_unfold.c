@@ -10,6 +10,7 @@
 #include "base/memory/hash.h"
 #include "models/network/dims/aware.h"
 #include "models/network/link_servers.h"
+#include "models/network/net_time.h"
 
 /* ---- moves ---- */
 
@@ -97,11 +98,15 @@ clk_call fold_copy_call(const fold_copier *c, clk_call call, uint32_t rank)
 }
 
 /* A pending event: of a message that waits, of a link, of a rank. */
-static void copy_event(void *context, uint32_t k, clk_call *call, uint32_t *owner)
+static void copy_event(void *context, uint32_t k, clk_call *call, uint32_t *owner, uint32_t *origin)
 {
     const fold_copier *c = context;
+    uint32_t at = k; /* the copy of what it meets */
+    if (call->action == msg_receive_late)
+        at = fold_which_copy(c, fold_moved(c, k, msg_receiver(c->s->matcher, call->argument)));
+    if (*origin != NET_ORIGIN_NONE)
+        *origin = fold_moved(c, at, *origin);
     if (call->action == msg_receive_late) {
-        /* It runs at the receiver; which of its copies makes no difference, as all of them are here. */
         call->argument = c->tokens[call->argument * c->copies + k];
         return;
     }

@@ -13,6 +13,7 @@
 
 #include "base/memory/map.h"
 #include "models/network/link_servers.h"
+#include "models/network/net_time.h"
 #include "models/network/product.h"
 
 #include <stdio.h>
@@ -118,6 +119,7 @@ static uint32_t move_home(const aware *a, net_packet *p, uint32_t rank)
     if (!a->symmetry)
         return rank;
     p->m.dst = net_sym_with(a->symmetry, rank, p->m.dst);
+    orr__net_move_origin(a->servers.sim, rank);
     return net_sym_home(a->symmetry, rank);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/memory/hash.h"
 #include "models/network/link_servers.h"
+#include "models/network/net_time.h"
 #include "models/network/routes.h"
 #include "models/network/topology/topology.h"
 
@@ -77,6 +78,7 @@ static uint32_t next_link(void *net, net_packet *p, orr_error *err)
     if (!g->symmetry || link >= NET_LINK_ARRIVED)
         return link;
     p->m.dst = net_sym_with(g->symmetry, g->far[link], p->m.dst);
+    orr__net_move_origin(g->servers.sim, g->far[link]);
     return g->home[link];
 }
 
