@@ -23,7 +23,7 @@ awk '{ t[$1] = $2 } END {
     print "NICs doubled:", t["dgx-h100,nics.bandwidth=800Gb/s"] < t["dgx-h100"] ? "faster" : "NOT FASTER"
     print "written and read again:", t["written.yml"] == t["dgx-h100,nics.bandwidth=800Gb/s"] ? "the same" : "DIFFERENT" }' times
 try() {
-    orrery machine show "$1" 2>&1 | sed -n 1p
+    orrery machine show "$1" 2>&1 | sed -n '1s/ (name, .*//p; 1p' | head -n 1
 }
 try dgx-h100,scale_up.bandwith=3
 try dgx-h100,scale_up.bandwidth=900
