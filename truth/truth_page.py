@@ -90,7 +90,7 @@ Written by `make truth`; do not edit. Every row of `truth/tables` was run throug
 `orrery run` with the machine and the software that its source names. Errors are of the step time (memory: of the bytes),
 in per cent of the measured value; positive means that orrery is too slow. Order is the rank correlation (Spearman) of
 measured and predicted values. No constant is fitted to a table that is listed
-here, but for the rows of `vtrain-single` that `truth/README.md` names.
+here, but for the rows that `truth/README.md` names.
 
 | table | rows | mean error | median | bias | order | worst row | best peer | asked |
 |---|---|---|---|---|---|---|---|---|

@@ -293,8 +293,8 @@ double orr__metadata_of(const orr_set *set, const char *name)
  * host and network account for 9.2 %; no other table had a say. */
 #define JOB_ERROR 0.12
 /* Experts on several devices: loads that differ, exchanges and small products that each release of a
- * training software does in another way.  A factor of 1.6 either way; a class, not a fit: no row with
- * experts may be fitted. */
+ * training software does in another way.  A factor of 1.6 either way, as releases of one
+ * software differ; no row with experts may be fitted. */
 #define EXPERTS_FACTOR 1.6
 
 /* The rank that ends last computes, or waits for ranks that compute, in all but its exposed
