@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Union
 
 from . import _core
 from ._error import Error
+from ._progress import Line
 from ._make import _bytes, stage
 from ._trace import Path, Set, _encoded
 
@@ -81,7 +82,7 @@ def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: i
          fix: Optional[Mapping[str, Union[int, str]]] = None, dtype: Optional[str] = None,
          software: Optional[str] = None, grads_fp32: bool = False, tp_overlap: bool = False, layers: int = 0,
          usd_per_hour: float = 0, reserve: Union[None, int, str] = None, no_prune: bool = False, threads: int = 0,
-         progress: Optional[Callable[[Dict[str, int]], None]] = None) -> Plans:
+         progress: Union[bool, None, Callable[[Dict[str, int]], None]] = True) -> Plans:
     """Searches every legal parallelism for a model on a machine and returns the best, simulated.
 
         plans = orrery.plan("llama-3-70b", "dgx-h100:16", batch=512)
@@ -89,8 +90,8 @@ def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: i
         orrery.run(plans[0].stage(), machine="dgx-h100:16").report("best.html")
 
     goal: "time" of a step, "cost" of a token or "memory".  top: how many of the best must be right.  fix: what is not
-    searched, as {"tp": 8, "zero": 1}.  progress(counts) is called ten times a second; an exception of it, and Ctrl-C,
-    end the search.
+    searched, as {"tp": 8, "zero": 1}.  progress: a line while it searches, or a callable (counts), which is called ten
+    times a second; an exception of it, and Ctrl-C, end the search.
     """
     if goal not in ("time", "cost", "memory"):
         raise Error(f"goal is time, cost or memory, not '{goal}'")
@@ -100,5 +101,14 @@ def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: i
         "usd_per_hour": usd_per_hour, "reserve": _bytes(reserve), "no_prune": no_prune, "threads": threads}
     encoded = _encoded(options)
     encoded["fix"] = [f"{name.replace('_', '-')}={value}".encode() for name, value in (fix or {}).items()]
-    found, counts = _core.plan(os.fspath(model), encoded, progress)
+    line = Line()
+
+    def show(now: Dict[str, int]) -> None:
+        line.show(f"searching: {now['legal']:,} plans, {now['fitting']:,} fit, {now['simulated']:,} of "
+                  f"{now['to_do']:,} simulated")
+    try:
+        found, counts = _core.plan(os.fspath(model), encoded,
+                                   show if progress is True else progress if callable(progress) else None)
+    finally:
+        line.end()
     return Plans([Plan(os.fspath(model), os.fspath(machine), fields) for fields in found], counts)

@@ -7,14 +7,13 @@ import html
 import inspect
 import json
 import os
-import sys
 import tempfile
-import time
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _core
 from ._core import Node
 from ._error import Error
+from ._progress import Line
 from ._trace import Path, Set, Trace, _array, _encoded, _numpy, open
 
 Network = Callable[[int, int, int, float], float]
@@ -246,45 +245,6 @@ def _load(path: str) -> Dict[str, Any]:
         return dict(json.load(file))
 
 
-# ---- progress ----
-
-def _in_notebook() -> bool:
-    shell = sys.modules.get("IPython")
-    found = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
-    return found is not None and hasattr(found, "kernel")
-
-
-class _Progress:
-    """One line that is rewritten: on a terminal, and in a notebook.  It appears after half a second."""
-
-    def __init__(self) -> None:
-        self.started = time.monotonic()
-        self.handle: Any = None
-        self.width = 0
-        self.is_notebook = _in_notebook()
-        self.is_terminal = not self.is_notebook and sys.stderr is not None and sys.stderr.isatty()
-
-    def __call__(self, now_ps: int, finished: int, ranks: int, events: int) -> None:
-        if time.monotonic() - self.started < 0.5:
-            return
-        text = f"simulating: {now_ps / 1e9:,.3f} ms, {finished:,} of {ranks:,} ranks done, {events:,} events"
-        if self.is_notebook:
-            from IPython.display import display  # type: ignore
-            if self.handle is None:
-                self.handle = display(text, display_id=True)
-            else:
-                self.handle.update(text)
-        elif self.is_terminal:
-            sys.stderr.write("\r" + text.ljust(self.width))
-            sys.stderr.flush()
-            self.width = len(text)
-
-    def end(self) -> None:
-        if self.is_terminal and self.width:
-            sys.stderr.write("\r" + " " * self.width + "\r")
-            sys.stderr.flush()
-
-
 # ---- run ----
 
 def _as_set(traces: Union[Path, Set, Trace, Sequence[Trace]], threads: int) -> Set:
@@ -416,13 +376,14 @@ def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: 
     options["records"] = (_core.SPANS if timeline else 0) | (_core.PHASES if timeline == "phases" else 0) | \
         (_core.LINKS if links else 0) | (_core.HISTORY if timeline and network == "packet" else 0)
     options["set"] = opened
-    shown = _Progress() if progress is True else None
-    told = shown if shown else progress if callable(progress) else None
+    line = Line()
+
+    def show(now_ps: int, finished: int, ranks: int, events: int) -> None:
+        line.show(f"simulating: {now_ps / 1e9:,.3f} ms, {finished:,} of {ranks:,} ranks done, {events:,} events")
     try:
-        result = _core.run(Result, _encoded(options), told)
+        result = _core.run(Result, _encoded(options), show if progress is True else progress if callable(progress) else None)
     finally:
-        if shown:
-            shown.end()
+        line.end()
     result.set = opened
     result.made_from = _title(options, machine, network)
     return result

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from . import _core
 from ._error import Error
+from ._progress import Line
 from ._result import _load
 from ._trace import Path, _encoded
 
@@ -78,9 +79,13 @@ def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path
         s.best(3); s.frame()
 
     What the database has already is not computed again.  callback(status) is called about five times a second while
-    points run; an exception of it, and Ctrl-C, end the sweep, and what was computed stays.
+    points run, instead of a line that says it; an exception of it, and Ctrl-C, end the sweep, and what was computed stays.
     """
     from .__main__ import program
+    line = Line()
+
+    def show(now: Dict[str, Any]) -> None:
+        line.show(f"sweeping: {now['done']:,} of {now['points']:,} points, {now['failed']:,} failed")
     with tempfile.TemporaryDirectory() as folder:
         if isinstance(specification, Mapping):
             if database is None:
@@ -104,12 +109,14 @@ def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path
                         child.wait(0.2)
                         break
                     except subprocess.TimeoutExpired:
-                        if callback is not None and os.path.exists(to):
-                            _tell(callback, to)
+                        if os.path.exists(to):
+                            _tell(callback or show, to)
             except BaseException:
                 child.terminate()
                 child.wait()
                 raise
+            finally:
+                line.end()
         with open(log, encoding="utf-8", errors="replace") as file:
             said = file.read().strip().splitlines()
     # 1: points failed, which the database says
@@ -118,8 +125,8 @@ def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path
         text = next((line for line in said if "error" in line or line.startswith("orrery")), said[-1] if said else "")
         text = text.split("error: ", 1)[-1]
         place = re.match(r"(.*?)(?::(\d+)(?::(\d+))?)?: ", text) if text.startswith(spec) else None
-        path, line, column = place.groups() if place else ("", None, None)
-        raise Error(text or f"the sweep ended with status {child.returncode}", code=code, path=path or "", line=int(line or 0),
+        path, row, column = place.groups() if place else ("", None, None)
+        raise Error(text or f"the sweep ended with status {child.returncode}", code=code, path=path or "", line=int(row or 0),
                     column=int(column or 0))
     done = Sweep(to)
     if callback is not None:
