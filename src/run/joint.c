@@ -7,6 +7,7 @@
 #include "joint.h"
 
 #include "fold/fold.h"
+#include "fold/fold_links.h"
 #include "watch.h"
 
 #include "base/memory/hash.h"
@@ -402,8 +403,9 @@ static bool add_port(struct joint *j, uint32_t k, uint32_t rank, double share)
         return true;
     if (!orr_grow(&p->parts, &p->part_room, p->part_count + 2))
         return false;
-    p->parts[p->part_count++] = (fluid_part){p->first[k] + 2 * rank, share};
-    p->parts[p->part_count++] = (fluid_part){p->first[k] + 2 * rank + 1, share};
+    p->parts[p->part_count++] = (fluid_part){.resource = p->first[k] + 2 * rank, .share = share};
+    p->parts[p->part_count++] =
+        (fluid_part){.resource = p->first[k] + 2 * rank + 1, .share = share};
     return true;
 }
 
@@ -493,6 +495,41 @@ static orr_code add_all_pairs(joint_group *g, const traffic *t, orr_error *err)
     return code;
 }
 
+orr_code joint_add_links(struct joint *j,
+                         const uint32_t *members,
+                         uint32_t count,
+                         bool is_pairs,
+                         double up,
+                         double out,
+                         orr_error *err)
+{
+    joint_group g = {.j = j, .members = (uint32_t *)members, .count = count};
+    const traffic t = {.up = up, .out = out, .is_pairs = is_pairs};
+    const orr_code code = find_shape(&g, err);
+    if (code)
+        return code;
+    return is_pairs ? add_all_pairs(&g, &t, err) : add_rings(&g, &t, err);
+}
+
+/* In lock step, of all groups that this one stands for: what they take of the links that stand for others. */
+static orr_code add_alike(const joint_group *g, const traffic *t, orr_error *err)
+{
+    struct joint *j = g->j;
+    const orr_sim *s = j->s;
+    const uint32_t *like = s->lockstep->like;
+    orr_code code = ORR_OK;
+    for (size_t i = 0; !code && i < (g->group ? s->groups.count : 1); i++) {
+        const size_t from = j->paths->part_count;
+        const cfg_group *other = g->group ? &s->groups.groups[i] : NULL;
+        if (other && like[i] != like[g->group - s->groups.groups])
+            continue;
+        code = joint_add_links(j, other ? other->sorted : g->members, g->count, t->is_pairs, t->up,
+                               t->out, err);
+        fold_links_keep(j->paths, from);
+    }
+    return code;
+}
+
 static traffic *find_traffic(joint_group *g, traffic like, orr_error *err)
 {
     struct joint *j = g->j;
@@ -506,6 +543,8 @@ static traffic *find_traffic(joint_group *g, traffic like, orr_error *err)
     j->paths->part_count = 0;
     if (has_ports(j))
         code = add_ports(g, &like, err);
+    else if (j->s->lockstep)
+        code = add_alike(g, &like, err);
     else if (like.is_pairs)
         code = add_all_pairs(g, &like, err);
     else

@@ -29,6 +29,16 @@ void joint_shape_of(const orr_net_config *c,
                     uint32_t count,
                     nccl_shape *h);
 
+/* What a collective of these ranks takes of links for so many bytes inside and between hosts, added to the parts of the
+ * network's paths. */
+orr_code joint_add_links(struct joint *j,
+                         const uint32_t *members,
+                         uint32_t count,
+                         bool is_pairs,
+                         double up,
+                         double out,
+                         orr_error *err);
+
 /* Which members wait in which collective, as words for steady.c; returns how many, and writes them where `out` is not
  * NULL.  How often a group has met counts relative to its members. */
 size_t joint_state(const struct joint *j, uint64_t *out);

@@ -454,6 +454,7 @@ static void drop_ranks(orr_sim *s)
 /* Network, messages and collectives have begun: they begin anew. */
 static orr_code begin_anew(orr_sim *s, orr_error *err)
 {
+    fold_lockstep_destroy(s->lockstep);
     s->lockstep = NULL;
     joint_destroy(s->joint);
     s->joint = NULL;
@@ -506,7 +507,9 @@ static orr_code build(orr_sim *s, orr_error *err)
                : s->net_ops == &orr__net_aware || s->net_ops == &orr__net_graph
                    ? fold_symmetry_create(s, &s->lockstep, err)
                    : fold_create(s, &s->fold, err);
-    if (s->lockstep && s->joint)
+    if (s->lockstep && s->lockstep->standing)
+        fluid_network_paths(s->net)->standing = s->lockstep->standing;
+    else if (s->lockstep && s->joint)
         fluid_network_paths(s->net)->stands_for = s->lockstep->stands_for;
     if (!code && !steady_init(s, true))
         code = orr_no_memory(err);
@@ -657,6 +660,7 @@ void orr_sim_destroy(orr_sim *s)
     sched_destroy(s->schedule);
     drop_ranks(s);
     steady_fini(s);
+    fold_lockstep_destroy(s->lockstep);
     for (uint32_t k = 0; s->graphs && k < orr_set_class_count(s->set); k++)
         work_graph_fini(&s->graphs[k]);
     tape_destroy(s->tape);

@@ -269,20 +269,25 @@ static void draw_ports(drawing *d)
     if (inner && d->ranks % (2 * inner) == 0 && 2 * inner < d->ranks && chance(d, 30))
         inner *= 2; /* stages or replicas that share a host: some messages go by other ranks */
     const uint32_t middle = chance(d, 50) ? d->dp : d->pp;
+    /* Ports of their own, or links that ranks share. */
+    const bool has_links = chance(d, 50);
+    const char *shape[3];
+    for (unsigned i = 0; i < 3; i++)
+        shape[i] = has_links ? PICK(d, "Ring", "Switch", "FullyConnected") : "Switch";
     if (inner && middle > 1 && d->ranks / inner % middle == 0 && d->ranks / inner > middle &&
         chance(d, 50))
         snprintf(text, sizeof text,
-                 "topology: [Switch, Switch, Switch]\nnpus_count: [%u, %u, %u]\n"
+                 "topology: [%s, %s, %s]\nnpus_count: [%u, %u, %u]\n"
                  "bandwidth: [400, 50, 25]\nlatency: [250, 1000, 3000]\n",
-                 inner, middle, d->ranks / inner / middle);
+                 shape[0], shape[1], shape[2], inner, middle, d->ranks / inner / middle);
     else if (inner)
         snprintf(text, sizeof text,
-                 "topology: [Switch, Switch]\nnpus_count: [%u, %u]\nbandwidth: [400, 50]\n"
+                 "topology: [%s, %s]\nnpus_count: [%u, %u]\nbandwidth: [400, 50]\n"
                  "latency: [250, 1000]\n",
-                 inner, d->ranks / inner);
+                 shape[0], shape[1], inner, d->ranks / inner);
     else
         snprintf(text, sizeof text,
-                 "topology: [Switch]\nnpus_count: [%u]\nbandwidth: [%u]\nlatency: [500]\n",
+                 "topology: [%s]\nnpus_count: [%u]\nbandwidth: [%u]\nlatency: [500]\n", shape[0],
                  d->ranks, chance(d, 50) ? 50 : 400);
     write_text("net.yml", text);
     write_text("sys.json", "{}");

@@ -37,9 +37,10 @@ bool fold_wants_split(const struct fold_sim *f);
  * stand for those of its class. */
 
 typedef struct fold_lockstep {
-    uint32_t *stands_for; /* by rank: who is simulated for it */
-    uint32_t *size;       /* by rank that is simulated: of its class */
-    uint32_t *like;       /* by group: the first one of the same make-up */
+    uint32_t *stands_for;            /* by rank: who is simulated for it */
+    uint32_t *size;                  /* by rank that is simulated: of its class */
+    uint32_t *like;                  /* by group: the first one of the same make-up */
+    struct fluid_standing *standing; /* of links; NULL: ports are those of ranks */
     uint32_t classes;
     struct fold_symmetry
         *symmetry; /* of a network on which messages delay each other; NULL: fluid */
@@ -47,6 +48,7 @@ typedef struct fold_lockstep {
 
 /* *out is NULL where it cannot be done; orr_sim.fold_why says why.  Of the simulation's arena. */
 orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err);
+void fold_lockstep_destroy(fold_lockstep *l); /* NULL is fine */
 /* The run is over: what was found holds for all.  False: out of memory. */
 bool fold_lockstep_spread(orr_sim *s);
 /* Once: the log of steps (watch.h) becomes that of every rank.  False: out of memory. */

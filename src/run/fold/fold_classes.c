@@ -6,6 +6,7 @@
  * same colours as often, and the peer has the same colour.  Places within a group do not count: members have times of
  * their own.  Cost of a round: the members of all groups that traces name, and a few operations per rank. */
 #include "fold_impl.h"
+#include "fold_links.h"
 
 #include "base/memory/hash.h"
 #include "base/ticks.h"
@@ -128,6 +129,8 @@ typedef struct finder {
     uint64_t *group_lie; /* by group, in lock step: where it lies */
     uint64_t *line_sum;  /* by dimension and rank */
     uint64_t *port_sum;  /* by rank, in lock step: whose messages go through its ports */
+    fold_shared_links
+        *links; /* that ranks share, in lock step; NULL: they have ports of their own */
 } finder;
 
 static uint64_t mixed(uint64_t colour)
@@ -238,6 +241,11 @@ static void sum_ports(finder *v)
 {
     const orr_sim *s = v->f->s;
     memset(v->port_sum, 0, s->npu_count * sizeof *v->port_sum);
+    if (v->links) {
+        fold_links_tell_ranks(v->links, v->port_sum);
+        fold_links_refine(v->links, v->colour, v->group_sum);
+        return;
+    }
     for (uint32_t r = 0; r < s->npu_count; r++) {
         const body *b = &v->bodies[orr_set_class_of(s->set, r)];
         for (size_t i = 0; i < b->link_count; i++) {
@@ -268,6 +276,9 @@ static void sum_groups(finder *v)
     }
     if (v->f->is_lockstep)
         add_callers(v);
+    v->group_sum[s->groups.count] = 1; /* all ranks */
+    if (v->links)
+        fold_links_tell_groups(v->links, v->group_sum);
     for (size_t i = 0; i < s->groups.count; i++)
         v->group_sum[i] = mixed(v->group_sum[i] ^ s->groups.groups[i].count);
 }
@@ -450,6 +461,78 @@ static bool keep_group_colours(const finder *v)
     return kept != NULL;
 }
 
+/* Does anybody send to everybody?  *has_dims: a collective goes along some dimensions only. */
+static bool has_pairs(const orr_sim *s, bool *has_dims)
+{
+    bool has = false;
+    *has_dims = false;
+    for (uint32_t k = 0; k < orr_set_class_count(s->set); k++) {
+        const work_graph *g = &s->graphs[k];
+        for (uint32_t p = 0; g->t && p < g->count; p++) {
+            const orr_columns *c = &g->t->columns;
+            orr_node node;
+            orr_attr a;
+            if (c->type[g->node[p]] != ORR_NODE_COMM_COLL)
+                continue;
+            has = has || (c->comm_type && c->comm_type[g->node[p]] == ORR_COLL_ALL_TO_ALL);
+            if (c->pg_name && c->pg_name[g->node[p]] != ORR_NO_NAME)
+                continue;
+            orr_trace_node(g->t, g->node[p], &node);
+            *has_dims = *has_dims || orr__node_get(&node, ORR__ATTR_INVOLVED_DIM, &a);
+        }
+    }
+    return has;
+}
+
+/* Which links the collectives of groups and the messages of ranks cross. */
+static bool find_links(finder *v, orr_error *err)
+{
+    fold_sim *f = v->f;
+    orr_sim *s = f->s;
+    const uint32_t world = (uint32_t)s->groups.count;
+    uint32_t *all = orr_alloc(s->npu_count, sizeof *all);
+    bool *is_used = orr_alloc((size_t)world + 1, sizeof *is_used), has_dims;
+    const bool is_pairs = has_pairs(s, &has_dims);
+    bool ok = all && is_used && (v->links = fold_links_create(s));
+    if (has_dims)
+        fold_give_up(f, "collectives go along some dimensions only");
+    for (uint32_t r = 0; ok && r < s->npu_count && !f->has_given_up; r++) {
+        const body *b = &v->bodies[orr_set_class_of(s->set, r)];
+        all[r] = r;
+        for (size_t i = 0; ok && i < b->link_count; i++) {
+            const uint32_t other = v->other[v->at[r] + i];
+            if (b->links[i].type == ORR_NODE_COMM_COLL)
+                is_used[other == WORLD ? world : other] = true;
+            else if (b->links[i].type == ORR_NODE_COMM_SEND && other != RUN_NONE && other != r)
+                ok = fold_links_add_message(v->links, r, (uint32_t)i, other, err);
+        }
+    }
+    for (uint32_t i = 0; ok && i <= world && !f->has_given_up; i++) {
+        const uint32_t *members = i < world ? s->groups.groups[i].sorted : all;
+        const uint32_t count = i < world ? s->groups.groups[i].count : s->npu_count;
+        if (!is_used[i] || count < 2)
+            continue;
+        ok = fold_links_add_group(v->links, i, members, count, false, err) &&
+             (!is_pairs || fold_links_add_group(v->links, i, members, count, true, err));
+    }
+    ok = ok && fold_links_begin(v->links);
+    orr_free(all);
+    orr_free(is_used);
+    return ok;
+}
+
+static bool stand_links(const finder *v, orr_error *err)
+{
+    fold_sim *f = v->f;
+    bool is_twice;
+    if (f->has_given_up)
+        return true;
+    f->standing = fold_links_stand(v->links, f->s->arena, f->class_of, &is_twice, err);
+    if (f->standing && is_twice)
+        fold_give_up(f, "two kinds of messages go from one rank to another");
+    return f->standing != NULL;
+}
+
 bool fold_find_classes(fold_sim *f, orr_error *err)
 {
     orr_sim *s = f->s;
@@ -473,24 +556,31 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
     ok = ok && ((v.group_lie && v.port_sum) || !f->is_lockstep) && find_others(&v);
     for (size_t i = 0; ok && v.group_lie && i < s->groups.count; i++)
         v.group_lie[i] = lie_of(s, &s->groups.groups[i]);
-    uint32_t count = 0;
+    if (ok && f->shares_links && !f->has_given_up)
+        ok = find_links(&v, err);
+    uint32_t count = 0, links = 0;
     if (ok && !f->has_given_up) {
         memcpy(v.colour, s->fold_colour, ranks * sizeof *v.colour);
         count = number_colours(&v, v.colour, f->class_of);
-        for (uint32_t before = 0; count && count != before;) {
+        for (uint32_t before = 0, same = UINT32_MAX; count && (count != before || links != same);) {
             before = count;
+            same = links;
             refine(&v);
             uint64_t *old = v.colour;
             v.colour = v.next;
             v.next = old;
             count = number_colours(&v, v.colour, f->class_of);
+            links = v.links ? fold_links_count(v.links) : 0;
         }
         f->class_count = count;
         ok = count && make_classes(f, v.bodies);
         if (ok && f->is_lockstep) {
             refuse_twins(&v);
-            refuse_uneven_ports(&v);
-            ok = keep_group_colours(&v);
+            if (v.links)
+                ok = stand_links(&v, err);
+            else
+                refuse_uneven_ports(&v);
+            ok = ok && keep_group_colours(&v);
         }
     }
     for (uint32_t k = 0; v.bodies && k < bodies; k++) {
@@ -504,6 +594,7 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
     orr_free(v.next);
     orr_free(v.group_sum);
     orr_free(v.group_lie);
+    fold_links_destroy(v.links);
     orr_free(v.port_sum);
     orr_free(v.line_sum);
     if (!ok)

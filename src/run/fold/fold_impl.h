@@ -9,6 +9,7 @@
  *     fold_log.c      the log of steps, class by class, and rank by rank for those who read it
  *     fold_symmetry.c ranks that the network cannot tell apart: the network aware
  *     fold_unfold.c   ... as long as nothing sets them apart; then each becomes several
+ *     fold_links.c    in lock step, links that carry the same
  *     fold_lockstep.c classes whose members do everything at the same time: the network fluid
  *     fold_steps.c    several steps in a row, until nothing changes any more
  *     fold_time.c     numbers per member */
@@ -272,8 +273,10 @@ struct fold_sim {
     size_t starts_room, ends_room, question_room;
     fold_val *phase_ends;
     size_t phase_ends_room;
-    size_t *class_at; /* by class */
-    bool is_lockstep; /* only classes are looked for (fold_lockstep.c) */
+    size_t *class_at;                /* by class */
+    bool is_lockstep;                /* only classes are looked for (fold_lockstep.c) */
+    bool shares_links;               /* and ranks share links */
+    struct fluid_standing *standing; /* of those */
     const uint64_t *group_colour;
     /* giving up */
     bool has_started, has_given_up, wants_split;

@@ -7,15 +7,14 @@
  * once, takes the same time, and loads the ports of a class equally; so max-min fair rates are equal too. */
 #include "fold_impl.h"
 
+#include "models/network/fluid/fluid_paths.h"
 #include "models/network/net_table.h"
 
 #include <stdio.h>
 
 static const char *obstacle(const orr_sim *s)
 {
-    bool has_ports = !s->topology, is_joint = s->joint != NULL;
-    for (uint32_t k = 0; k < s->dims; k++)
-        has_ports = has_ports && s->net_config.shape[k] == ORR_NET_SWITCH;
+    bool is_joint = s->joint != NULL;
     for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
         is_joint = is_joint && s->plans[k].is_joint && !s->system.custom[k];
     const struct {
@@ -23,7 +22,7 @@ static const char *obstacle(const orr_sim *s)
         const char *what;
     } all[] = {
         {s->opt.fold == ORR_SIM_FOLD_OFF, "it was switched off"},
-        {!has_ports, "on this network ranks share links"},
+        {s->topology != NULL, "on this network ranks share links"},
         {!is_joint || s->opt.plans || s->system.custom_by_node,
          "collectives have algorithms of their own"},
         {s->opt.trace_log || s->system.trace_enabled || s->opt.logging, "every node is recorded"},
@@ -82,6 +81,8 @@ orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err)
         return ORR_OK;
     }
     fold_sim f = {.s = s, .arena = orr_arena_create(), .is_lockstep = true};
+    for (uint32_t k = 0; k < s->dims; k++)
+        f.shares_links = f.shares_links || s->net_config.shape[k] != ORR_NET_SWITCH;
     fold_lockstep *l = orr_arena_new(s->arena, 1, fold_lockstep);
     bool ok = f.arena && l && fold_colour_ranks(s) && fold_find_classes(&f, err);
     const bool pays = ok && !f.has_given_up && f.class_count <= s->npu_count / 2;
@@ -92,10 +93,19 @@ orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err)
                              .size = orr_arena_new(s->arena, s->npu_count, uint32_t),
                              .like = orr_arena_new(s->arena, s->groups.count + 1, uint32_t)};
         ok = take_classes(s, &f, l);
+        l->standing = f.standing;
         *out = ok ? l : NULL;
     }
+    if (!*out && f.standing)
+        orr_map_destroy(f.standing->way_of);
     orr_arena_destroy(f.arena);
     return ok ? ORR_OK : orr_no_memory(err);
+}
+
+void fold_lockstep_destroy(fold_lockstep *l)
+{
+    if (l && l->standing)
+        orr_map_destroy(l->standing->way_of);
 }
 
 bool fold_lockstep_spread(orr_sim *s)

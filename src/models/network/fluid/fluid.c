@@ -164,11 +164,14 @@ fluid_use *fluid_use_make(fluid *f, const fluid_part *parts, size_t count)
         memcpy(copy, parts, count * sizeof *copy);
     qsort(copy, count, sizeof *copy, by_resource);
     uint32_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (kept && copy[kept - 1].resource == copy[i].resource)
+    for (size_t i = 0; i < count; i++) {
+        if (kept && copy[kept - 1].resource == copy[i].resource) {
             copy[kept - 1].share += copy[i].share;
-        else
+            copy[kept - 1].flows += copy[i].flows;
+        } else {
             copy[kept++] = copy[i];
+        }
+    }
     *u = (fluid_use){.parts = copy, .count = kept, .free_places = NONE};
     return f->uses[f->use_count++] = u;
 }
@@ -240,6 +243,11 @@ static void change_flows(resource *r, uint64_t now)
     r->changed_at = now;
 }
 
+static uint32_t flows_of(const fluid_part *part)
+{
+    return part->flows ? part->flows : 1;
+}
+
 static void join(fluid *f, uint32_t index)
 {
     const flow *w = &f->flows[index];
@@ -254,12 +262,12 @@ static void join(fluid *f, uint32_t index)
         r->first = w->places + i;
         r->wish += part->share * w->most;
         change_flows(r, now);
-        r->flows++;
+        r->flows += flows_of(part);
         if (!w->is_counted)
             continue;
         if (r->counted++ == 0)
             r->busy_since = now;
-        r->flows_ever++;
+        r->flows_ever += flows_of(part);
     }
 }
 
@@ -282,7 +290,8 @@ static void leave(fluid *f, const flow *w)
             if (--r->counted == 0)
                 r->busy += now - r->busy_since;
         }
-        if (--r->flows == 0)
+        r->flows -= flows_of(part);
+        if (r->flows == 0)
             r->wish = 0; /* no rest of rounding stays */
         else
             r->wish -= part->share * w->most;

@@ -22,7 +22,8 @@ typedef struct fluid_use fluid_use;
 
 typedef struct fluid_part {
     uint32_t resource;
-    double share; /* bytes that this resource carries for each byte of the flow; above 0 */
+    double share;   /* bytes that this resource carries for each byte of the flow; above 0 */
+    uint32_t flows; /* that the flow stands for here; 0: itself alone */
 } fluid_part;
 
 fluid *fluid_create(void); /* NULL: out of memory */

@@ -103,7 +103,8 @@ static uint64_t hash_parts(const fluid_paths *p, uint64_t seed)
 {
     uint64_t h = seed;
     for (size_t i = 0; i < p->part_count; i++)
-        h = orr_hash_mix(h ^ 0x8ebc6af09c88c6e3u, p->parts[i].resource + 1);
+        h = orr_hash_mix(h ^ 0x8ebc6af09c88c6e3u,
+                         p->parts[i].resource + 1 + ((uint64_t)p->parts[i].flows << 32));
     return h;
 }
 
@@ -218,7 +219,9 @@ static orr_code fluid_network_send(void *net, orr_net *sim, const orr_message *m
 static void fluid_network_report(const void *net, orr_net_link_visit visit, void *context)
 {
     const fluid_network *n = net;
-    for (uint32_t i = 0; i < fluid_count(n->f); i++) {
+    uint32_t *order = fluid_paths_order(&n->paths);
+    for (uint32_t k = 0; k < fluid_count(n->f); k++) {
+        const uint32_t i = order ? order[k] : k;
         const fluid_figures g = fluid_figures_of(n->f, fluid_paths_standing(&n->paths, i));
         orr_net_link link = {.messages = g.flows,
                              .bytes = (uint64_t)llround(g.bytes / fluid_paths_overhead(&n->paths)),
@@ -230,6 +233,7 @@ static void fluid_network_report(const void *net, orr_net_link_visit visit, void
         fluid_paths_name(&n->paths, i, link.name);
         visit(context, &link);
     }
+    orr_free(order);
 }
 
 const orr_net_ops orr__net_fluid = {

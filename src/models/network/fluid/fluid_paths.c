@@ -6,6 +6,7 @@
 #include "models/network/net_own.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { NONE = UINT32_MAX, MOST_HOPS = 1 << 16 };
 
@@ -93,7 +94,7 @@ static bool add_part(fluid_paths *p, uint32_t resource, double share)
 {
     if (!orr_grow(&p->parts, &p->part_room, p->part_count + 1))
         return false;
-    p->parts[p->part_count++] = (fluid_part){resource, share};
+    p->parts[p->part_count++] = (fluid_part){.resource = resource, .share = share};
     return true;
 }
 
@@ -267,6 +268,25 @@ orr_code fluid_paths_add(
     return code ? code : divide(p, dst, src, share * BACK, least * BACK, &back, err);
 }
 
+/* A message of a rank that stands for others: what theirs take of the same links is added up. */
+static bool add_standing(fluid_paths *p, uint32_t src, uint32_t dst, double share, double *latency)
+{
+    const fluid_standing *s = p->standing;
+    const size_t before = p->part_count;
+    const uint32_t way = orr_map_find(s->way_of, (uint64_t)src << 32 | dst, NONE);
+    if (!add_along_dims(p, src, dst, share, latency)) /* for its latency */
+        return false;
+    if (way == NONE)
+        return true;
+    p->part_count = before;
+    for (uint32_t i = s->first[way]; i < s->first[way + 1]; i++) {
+        if (!add_part(p, s->parts[i].resource, share * s->parts[i].share))
+            return false;
+        p->parts[p->part_count - 1].flows = s->parts[i].flows;
+    }
+    return true;
+}
+
 orr_code fluid_paths_add_one(fluid_paths *p,
                              uint32_t src,
                              uint32_t dst,
@@ -276,6 +296,8 @@ orr_code fluid_paths_add_one(fluid_paths *p,
                              orr_error *err)
 {
     double back = 0;
+    if (!p->t && p->standing)
+        return add_standing(p, src, dst, share, latency) ? ORR_OK : orr_no_memory(err);
     if (!p->t)
         return fluid_paths_add(p, src, dst, share, latency, err);
     const uint32_t own =
@@ -293,10 +315,31 @@ double fluid_paths_overhead(const fluid_paths *p)
 
 uint32_t fluid_paths_standing(const fluid_paths *p, uint32_t resource)
 {
+    if (p->standing)
+        return resource < p->standing->links ? p->standing->link[resource] : resource;
     if (!p->stands_for) /* only ports are stood for */
         return resource;
     const uint32_t line = resource / (2 * p->shape.ranks), port = resource % (2 * p->shape.ranks);
     return line * 2 * p->shape.ranks + 2 * p->stands_for[port / 2] + port % 2;
+}
+
+static int by_pair(const void *a, const void *b, void *paths)
+{
+    const fluid_paths *p = paths;
+    const uint64_t x = p->pair_of[*(const uint32_t *)a - p->first_pair];
+    const uint64_t y = p->pair_of[*(const uint32_t *)b - p->first_pair];
+    return x < y ? -1 : x > y;
+}
+
+uint32_t *fluid_paths_order(const fluid_paths *p)
+{
+    const uint32_t count = fluid_count(p->f);
+    uint32_t *order = orr_alloc((size_t)count + 1, sizeof *order);
+    for (uint32_t i = 0; order && i < count; i++)
+        order[i] = i;
+    if (order && p->pair_count)
+        qsort_r(order + p->first_pair, p->pair_count, sizeof *order, by_pair, (void *)(uintptr_t)p);
+    return order;
 }
 
 /* ---- names ---- */

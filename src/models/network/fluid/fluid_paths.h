@@ -15,6 +15,15 @@
 #include "models/network/routes.h"
 #include "models/network/topology/topology.h"
 
+/* Links that stand for those that carry the same, and what messages take of them. */
+typedef struct fluid_standing {
+    const uint32_t *link; /* by resource: the one that stands for it */
+    uint32_t links;
+    orr_map *way_of; /* pair of ranks -> a way; NONE: out of those that were asked for */
+    const fluid_part *parts;
+    const uint32_t *first; /* by way: its parts, up to those of the next */
+} fluid_standing;
+
 typedef struct fluid_paths {
     fluid *f;
     net_product shape;
@@ -25,7 +34,9 @@ typedef struct fluid_paths {
     size_t pair_count, pair_room;
     uint32_t first_pair;
     const uint32_t *stands_for; /* by rank: whose ports stand for its own; NULL: they do */
-    const orr__topology *t;     /* NULL: dimensions.  A link has its own number here. */
+    /* In lock step, where ranks share links (run/fold/fold_links.c); NULL: they do not. */
+    const struct fluid_standing *standing;
+    const orr__topology *t; /* NULL: dimensions.  A link has its own number here. */
     orr__routes *routes;
     uint32_t *cable; /* by link: its place among those of a device */
     const orr_where *where;
@@ -52,6 +63,8 @@ orr_code fluid_paths_add_one(fluid_paths *p,
 double fluid_paths_overhead(const fluid_paths *p);
 /* The resource whose figures are those of this one. */
 uint32_t fluid_paths_standing(const fluid_paths *p, uint32_t resource);
+/* All resources in an order that does not depend on which was used first; NULL: out of memory. */
+uint32_t *fluid_paths_order(const fluid_paths *p);
 void fluid_paths_name(const fluid_paths *p, uint32_t resource, char out[ORR_NET_LINK_NAME]);
 
 #endif
