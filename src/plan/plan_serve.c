@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_serve.c - plans for serving: every way to cut a machine into replicas, by the estimate of serve.h.
  *
- * A replica has tp x pp devices, experts are spread over ep; how many sequences go together is searched in powers of
- * two.  What breaks a limit or does not fit is dropped; the others come with the most tokens per second first. */
+ * A replica has tp x pp devices, experts are spread over ep.  How many sequences go together is tried at 8, 12, 16, 24, ... up to
+ * what a replica has to do; where a limit on latency falls between two of these, or below the first, the most that keeps it
+ * is sought there.  What breaks a limit or does not fit is dropped; the others come with the most tokens per second first. */
 #include "search_impl.h"
 
 #include "base/threads/pool.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_BATCH = 8, MOST_BATCH = 1024 };
+enum { FIRST_BATCH = 8, MOST_BATCH = 1024 };
 
 typedef struct serving {
     const orr_plan_serve_options *o;
@@ -19,7 +20,12 @@ typedef struct serving {
     orr_system system;
     orr_plan_serving *list;
     size_t count, room;
-    bool *is_legal;
+    struct serving_way {
+        orr_serve_ranks ranks;
+        orr_plan_serving *list; /* by sequences together */
+        size_t count, room;
+    } * ways;
+    size_t way_count, way_room;
 } serving;
 
 static orr_serve_options options_of(const serving *x, const orr_plan_serving *p)
@@ -40,50 +46,108 @@ static orr_serve_options options_of(const serving *x, const orr_plan_serving *p)
                            .transfer_rate = (orr_Bps)(orr_machine_out_GBps(m) * 1e9),
                            .device_bytes = m->memory,
                            .chip = orr_chip_find(m->chip),
-                           .only_figures = true};
+                           .only_figures = true,
+                           .no_traces = true};
     return s;
 }
 
-static bool add(serving *x, orr_serve_ranks ranks, uint64_t max_batch)
+static bool add_ways(serving *x, uint32_t n, uint32_t tp, uint32_t pp)
 {
-    if (!orr_grow(&x->list, &x->room, x->count + 1))
-        return false;
-    x->list[x->count++] = (orr_plan_serving){.ranks = ranks, .max_batch = max_batch};
+    const uint64_t experts = x->o->model->experts;
+    for (uint32_t ep = 1; ep <= n && (ep == 1 || ep <= experts); ep++) {
+        if (ep > 1 && experts % ep)
+            continue;
+        if (!orr_grow(&x->ways, &x->way_room, x->way_count + 1))
+            return false;
+        x->ways[x->way_count++] = (struct serving_way){
+            .ranks = {.tp = tp, .cp = 1, .pp = pp, .dp = n / tp / pp, .ep = ep}};
+    }
     return true;
 }
 
-static bool add_ranks(serving *x, uint32_t n, uint32_t tp, uint32_t pp)
+static bool keeps_limits(const serving *x, const orr_plan_serving *p)
 {
-    const uint64_t experts = x->o->model->experts;
-    bool ok = true;
-    for (uint32_t ep = 1; ep <= n && (ep == 1 || ep <= experts) && ok; ep *= 2)
-        for (uint64_t b = LEAST_BATCH;
-             ok && b <= MOST_BATCH && (b == LEAST_BATCH || b / 2 < x->o->requests); b *= 2)
-            ok = add(x, (orr_serve_ranks){.tp = tp, .cp = 1, .pp = pp, .dp = n / tp / pp, .ep = ep},
-                     b);
-    return ok;
+    const orr_plan_serve_options *o = x->o;
+    return (o->max_ttft_s <= 0 || p->ttft_s <= o->max_ttft_s) &&
+           (o->max_tpot_s <= 0 || p->tpot_s <= o->max_tpot_s);
 }
 
-static orr_code try_one(void *context, size_t i, orr_error *err)
+/* *out is NULL when it is not legal, or too large. */
+static orr_code try_batch(serving *x,
+                          struct serving_way *w,
+                          uint64_t max_batch,
+                          const orr_plan_serving **out,
+                          orr_error *err)
 {
-    serving *x = context;
-    orr_plan_serving *p = &x->list[i];
-    const orr_serve_options s = options_of(x, p);
+    orr_plan_serving p = {.ranks = w->ranks, .max_batch = max_batch};
+    const orr_serve_options s = options_of(x, &p);
     orr_set *set = NULL;
     orr_error why;
-    const orr_code code = orr_serve(x->o->model, &s, &set, &p->report, &why);
+    const orr_code code = orr_serve(x->o->model, &s, &set, &p.report, &why);
     orr_set_close(set);
-    if (code == ORR_ENOMEM)
+    *out = NULL;
+    if (code == ORR_ENOMEM || !orr_grow(&w->list, &w->room, w->count + 1))
         return orr_no_memory(err);
-    const orr_serve_report *r = &p->report;
+    const orr_serve_report *r = &p.report;
     if (code || !r->pools[0].fits || r->time <= 0)
-        return ORR_OK; /* not legal, or too large: its time stays 0 */
-    p->ttft_s = (double)r->first_token_mean * 1e-12;
-    p->tpot_s = (double)r->next_token_mean * 1e-12;
-    p->tokens_per_s = (double)r->output_tokens / ((double)r->time * 1e-12);
+        return ORR_OK;
+    p.ttft_s = (double)r->first_token_mean * 1e-12;
+    p.tpot_s = (double)r->next_token_mean * 1e-12;
+    p.tokens_per_s = (double)r->output_tokens / ((double)r->time * 1e-12);
     const double usd = x->o->usd_per_hour > 0 ? x->o->usd_per_hour : x->machine.usd_per_hour;
-    p->usd_per_mtoken = usd * orr_machine_devices(&x->machine) / 3600 / p->tokens_per_s * 1e6;
+    p.usd_per_mtoken = usd * orr_machine_devices(&x->machine) / 3600 / p.tokens_per_s * 1e6;
+    w->list[w->count] = p;
+    *out = &w->list[w->count++];
     return ORR_OK;
+}
+
+/* 8, 12, 16, 24, ... */
+static uint64_t next_batch(uint64_t b)
+{
+    return b & (b - 1) ? b / 3 * 4 : b / 2 * 3;
+}
+
+static orr_code try_way(void *context, size_t i, orr_error *err)
+{
+    serving *x = context;
+    struct serving_way *w = &x->ways[i];
+    const uint64_t each = (x->o->requests + w->ranks.dp - 1) / w->ranks.dp;
+    const uint64_t most = each < MOST_BATCH ? each : MOST_BATCH;
+    uint64_t good = 0, bad = 0;
+    const orr_plan_serving *p;
+    for (uint64_t b = most < FIRST_BATCH ? most : FIRST_BATCH; b && !bad; b = b >= most ? 0
+                                                                              : next_batch(b) < most
+                                                                                  ? next_batch(b)
+                                                                                  : most) {
+        const orr_code code = try_batch(x, w, b, &p, err);
+        if (code || !p)
+            return code;
+        *(keeps_limits(x, p) ? &good : &bad) = b;
+    }
+    while (bad > good + 1) {
+        const uint64_t b = good + (bad - good) / 2;
+        const orr_code code = try_batch(x, w, b, &p, err);
+        if (code)
+            return code;
+        if (p && keeps_limits(x, p))
+            good = b;
+        else
+            bad = b;
+    }
+    return ORR_OK;
+}
+
+static bool join_ways(serving *x)
+{
+    for (size_t i = 0; i < x->way_count; i++) {
+        const struct serving_way *w = &x->ways[i];
+        if (!orr_grow(&x->list, &x->room, x->count + w->count))
+            return false;
+        if (w->count)
+            memcpy(&x->list[x->count], w->list, w->count * sizeof *w->list);
+        x->count += w->count;
+    }
+    return true;
 }
 
 static int compare(const void *a, const void *b)
@@ -122,8 +186,7 @@ static orr_code keep_good(serving *x, orr_error *err)
         best_tpot = !fitting || p->tpot_s < best_tpot ? p->tpot_s : best_tpot;
         fitting++;
         quick += o->max_ttft_s <= 0 || p->ttft_s <= o->max_ttft_s;
-        if ((o->max_ttft_s > 0 && p->ttft_s > o->max_ttft_s) ||
-            (o->max_tpot_s > 0 && p->tpot_s > o->max_tpot_s))
+        if (!keeps_limits(x, p))
             continue;
         if (!kept || !is_same(&x->list[kept - 1], p))
             x->list[kept++] = *p;
@@ -164,10 +227,15 @@ orr_code orr_plan_serve(const orr_plan_serve_options *opt,
     for (uint64_t tp = 1; tp; tp = search_next_divisor(n, tp))
         for (uint64_t pp = 1; ok && pp && pp <= opt->model->layers;
              pp = search_next_divisor(n / tp, pp))
-            ok = add_ranks(&x, n, (uint32_t)tp, (uint32_t)pp);
-    code = ok ? orr_pool_for(opt->threads, x.count, try_one, &x, err) : orr_no_memory(err);
+            ok = add_ways(&x, n, (uint32_t)tp, (uint32_t)pp);
+    code = ok ? orr_pool_for(opt->threads, x.way_count, try_way, &x, err) : orr_no_memory(err);
+    if (!code && !join_ways(&x))
+        code = orr_no_memory(err);
     if (!code)
         code = keep_good(&x, err);
+    for (size_t i = 0; i < x.way_count; i++)
+        orr_free(x.ways[i].list);
+    orr_free(x.ways);
     if (code) {
         orr_free(x.list);
         return code;

@@ -88,6 +88,7 @@ typedef struct orr_serve_options {
         *chip; /* times iterations in place of the rates (lab/chip.h); NULL: none */
     const orr_software *software; /* what launches the kernels; NULL: "vllm" */
     bool only_figures;            /* the report is wanted: of many iterations no traces are made */
+    bool no_traces;               /* none are made, of few either: as fast as can be */
 } orr_serve_options;
 
 /* Fill in what is 0 and refuse what cannot be.  orr_serve does this itself. */

@@ -565,6 +565,8 @@ static uint64_t count_passes(const server *v, unsigned pool)
 static bool is_for_nobody(const server *v)
 {
     bool is_large = false;
+    if (v->opt.no_traces)
+        return true;
     for (unsigned i = 0; i < v->pool_count; i++)
         is_large |= v->schedules[i].is_dropped || count_passes(v, i) > LLM_FEW_LAYER_PASSES;
     return v->opt.only_figures && is_large;
@@ -663,7 +665,7 @@ orr_code orr_serve(const orr_model *m,
         code = open_pools(&v);
     for (unsigned i = 0; i < v.pool_count && !code; i++)
         code = make_schedule(&v, i);
-    for (unsigned i = 0; i < v.pool_count && !code; i++)
+    for (unsigned i = 0; i < v.pool_count && !code && !v.opt.no_traces; i++)
         code = find_patterns(&v, i);
     if (!code && !is_for_nobody(&v))
         code = make_set(&v);
