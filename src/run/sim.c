@@ -586,13 +586,15 @@ static bool file_has(const char *path, const char *word)
 /* What is wrong with a file that is the other one is not worth saying. */
 static orr_code explain_exchange(const orr_sim *s, orr_code code, orr_error *err)
 {
+    if (code != ORR_EINPUT)
+        return code;
     const bool is_network = file_has(s->opt.system, "npus_count") ||
                             file_has(s->opt.system, "generate:") ||
                             file_has(s->opt.system, "links:");
     const bool is_system = file_has(s->opt.network, "scheduling-policy") ||
                            file_has(s->opt.network, "-implementation\"") ||
                            file_has(s->opt.network, "\"roofline-enabled\"");
-    if (code != ORR_EINPUT || !is_network || !is_system)
+    if (!is_network || !is_system)
         return code;
     return orr_fail(err, ORR_EINPUT, NULL,
                     "these look exchanged: %s is a network file, given as the system, and %s is a "
