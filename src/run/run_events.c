@@ -293,6 +293,9 @@ static orr_code run_in_lockstep(orr_sim *s, orr_error *err)
     const bool has_lost_order = fold_has_lost_order(s);
     if (!code)
         code = status(s, err);
+    if (s->code == ORR_ENOMEM ||
+        (code == ORR_ENOMEM && !has_lost_order)) /* which stops the clock */
+        return code;
     if (code || s->finished < s->npu_count) {
         if (!has_lost_order)
             snprintf(s->fold_why, sizeof s->fold_why, "the run does not come to its end");

@@ -26,7 +26,9 @@ typedef struct aware {
     uint32_t first_link[ORR_NET_DIMS]; /* of rings and switches */
     orr_map *pairs;                    /* fully connected: key of a pair -> link */
     uint32_t made_later;               /* the first of those */
-    const net_symmetry *symmetry;      /* NULL: every link for itself */
+    uint32_t *order;                   /* room for all links, sorted when they are listed */
+    size_t order_room;
+    const net_symmetry *symmetry; /* NULL: every link for itself */
 } aware;
 
 static void aware_destroy(void *net)
@@ -36,6 +38,7 @@ static void aware_destroy(void *net)
         return;
     net_servers_fini(&a->servers);
     orr_map_destroy(a->pairs);
+    orr_free(a->order);
     orr_free(a);
 }
 
@@ -90,7 +93,8 @@ static uint32_t pair_link(aware *a, uint32_t k, uint32_t from, uint32_t to, orr_
     uint32_t l = orr_map_find(a->pairs, key, NET_LINK_NONE);
     if (l != NET_LINK_NONE)
         return l;
-    if (add_link(a, k, from, to, &l) && orr_map_put(a->pairs, key, l, NULL))
+    if (add_link(a, k, from, to, &l) && orr_map_put(a->pairs, key, l, NULL) &&
+        orr_grow(&a->order, &a->order_room, (size_t)l + 1))
         return l;
     orr_no_memory(err);
     return NET_LINK_NONE;
@@ -202,14 +206,12 @@ static int by_ends(const void *x, const void *y, void *net)
 static void aware_report(const void *net, orr_net_link_visit visit, void *context)
 {
     const aware *a = net;
-    uint32_t *order = NULL;
-    if (a->pairs && (order = orr_alloc(a->servers.link_count, sizeof *order))) {
-        for (uint32_t i = 0; i < a->servers.link_count; i++)
-            order[i] = i;
-        qsort_r(order, a->servers.link_count, sizeof *order, by_ends, (void *)a);
-    }
-    net_servers_report(&a->servers, order, name_link, visit, context);
-    orr_free(order);
+    const bool has_pairs = a->servers.link_count > a->made_later;
+    for (uint32_t i = 0; has_pairs && i < a->servers.link_count; i++)
+        a->order[i] = i;
+    if (has_pairs)
+        qsort_r(a->order, a->servers.link_count, sizeof *a->order, by_ends, (void *)a);
+    net_servers_report(&a->servers, has_pairs ? a->order : NULL, name_link, visit, context);
 }
 
 /* ---- links that stand for others ---- */

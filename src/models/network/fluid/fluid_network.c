@@ -219,9 +219,8 @@ static orr_code fluid_network_send(void *net, orr_net *sim, const orr_message *m
 static void fluid_network_report(const void *net, orr_net_link_visit visit, void *context)
 {
     const fluid_network *n = net;
-    uint32_t *order = fluid_paths_order(&n->paths);
     for (uint32_t k = 0; k < fluid_count(n->f); k++) {
-        const uint32_t i = order ? order[k] : k;
+        const uint32_t i = fluid_paths_at(&n->paths, k);
         const fluid_figures g = fluid_figures_of(n->f, fluid_paths_standing(&n->paths, i));
         orr_net_link link = {.messages = g.flows,
                              .bytes = (uint64_t)llround(g.bytes / fluid_paths_overhead(&n->paths)),
@@ -233,7 +232,6 @@ static void fluid_network_report(const void *net, orr_net_link_visit visit, void
         fluid_paths_name(&n->paths, i, link.name);
         visit(context, &link);
     }
-    orr_free(order);
 }
 
 const orr_net_ops orr__net_fluid = {

@@ -87,6 +87,7 @@ void fluid_paths_fini(fluid_paths *p)
     orr__routes_destroy(p->routes);
     orr_free(p->parts);
     orr_free(p->pair_of);
+    orr_free(p->pair_order);
     orr_free(p->cable);
 }
 
@@ -107,10 +108,12 @@ static uint32_t pair_resource(fluid_paths *p, uint32_t k, uint32_t from, uint32_
     if (r != NONE)
         return r;
     if (!orr_grow(&p->pair_of, &p->pair_room, p->pair_count + 1) ||
+        !orr_grow(&p->pair_order, &p->order_room, p->pair_count + 1) ||
         (r = fluid_add(p->f, p->speed[k], 1)) == FLUID_NONE || !orr_map_put(p->pairs, key, r, NULL))
         return NONE;
     if (p->pair_count == 0)
         p->first_pair = r; /* nothing else is added from now on */
+    p->pair_order[p->pair_count] = r;
     p->pair_of[p->pair_count++] = key;
     return r;
 }
@@ -331,15 +334,13 @@ static int by_pair(const void *a, const void *b, void *paths)
     return x < y ? -1 : x > y;
 }
 
-uint32_t *fluid_paths_order(const fluid_paths *p)
+uint32_t fluid_paths_at(const fluid_paths *p, uint32_t k)
 {
-    const uint32_t count = fluid_count(p->f);
-    uint32_t *order = orr_alloc((size_t)count + 1, sizeof *order);
-    for (uint32_t i = 0; order && i < count; i++)
-        order[i] = i;
-    if (order && p->pair_count)
-        qsort_r(order + p->first_pair, p->pair_count, sizeof *order, by_pair, (void *)(uintptr_t)p);
-    return order;
+    if (p->pair_count == 0 || k < p->first_pair)
+        return k;
+    if (k == p->first_pair)
+        qsort_r(p->pair_order, p->pair_count, sizeof *p->pair_order, by_pair, (void *)(uintptr_t)p);
+    return p->pair_order[k - p->first_pair];
 }
 
 /* ---- names ---- */

@@ -31,7 +31,8 @@ typedef struct fluid_paths {
     uint32_t first[ORR_NET_DIMS]; /* resources of a dimension: two for each rank */
     orr_map *pairs;               /* fully connected: key of a pair -> resource */
     uint64_t *pair_of;            /* the keys of those, from first_pair on */
-    size_t pair_count, pair_room;
+    uint32_t *pair_order;         /* those resources, sorted when they are listed */
+    size_t pair_count, pair_room, order_room;
     uint32_t first_pair;
     const uint32_t *stands_for; /* by rank: whose ports stand for its own; NULL: they do */
     /* In lock step, where ranks share links (run/fold/fold_links.c); NULL: they do not. */
@@ -63,8 +64,8 @@ orr_code fluid_paths_add_one(fluid_paths *p,
 double fluid_paths_overhead(const fluid_paths *p);
 /* The resource whose figures are those of this one. */
 uint32_t fluid_paths_standing(const fluid_paths *p, uint32_t resource);
-/* All resources in an order that does not depend on which was used first; NULL: out of memory. */
-uint32_t *fluid_paths_order(const fluid_paths *p);
+/* The k-th resource in an order that does not depend on who sent first; k from 0 on, one by one. */
+uint32_t fluid_paths_at(const fluid_paths *p, uint32_t k);
 void fluid_paths_name(const fluid_paths *p, uint32_t resource, char out[ORR_NET_LINK_NAME]);
 
 #endif
