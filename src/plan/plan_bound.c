@@ -781,6 +781,23 @@ static double rough_end(const bound_job *j)
     return most;
 }
 
+/* Collectives beside compute slow it down by a share c (overlap_cost).  A rank computes for A, of which O beside
+ * collectives, and not for N: its work is C = A - c O, its collectives take M <= O + N, and N is at least the time
+ * until its first micro-batch comes, H.  So the step takes A + N >= C + H + c (M - H). */
+static double end_beside_collectives(const bound_job *j)
+{
+    const double cost = j->s->bounds->system.overlap_cost;
+    double head = 0, most = 0;
+    for (uint32_t i = 0; i < j->c->pp && cost > 0; i++) {
+        const rank_work *w = work_of(j, i);
+        const double moving = bound_max(w->port_ns, w->stream_ns + w->g->reduce_ns);
+        most = bound_max(most, head + w->compute_ns + w->norm_ns + w->update_ns +
+                                   cost * bound_max(moving - head, 0));
+        head += bound_max(w->forward[0].all.cf, 0);
+    }
+    return most;
+}
+
 /* ---- interface ---- */
 
 static bool open_work(bound_job *j)
@@ -812,6 +829,8 @@ orr_code search_bound(orr_plan_search *s, search_candidate *c, bool is_rough, or
         ns = rough_end(&j);
     else if (!code)
         code = follow_pipeline(&j, &ns, err);
+    if (!code)
+        ns = bound_max(ns, end_beside_collectives(&j));
     c->bound_s = ns * 1e-9 * SLACK;
     orr_free(j.work);
     return code;
