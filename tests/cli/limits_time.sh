@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: scale_sim
 # A few bytes must not take minutes: work that grows with a number in the input is bounded, and says so.  The
 # time limit is of the processor: under it these inputs once took more than 25 s.
 ulimit -t 20
