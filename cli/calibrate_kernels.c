@@ -10,15 +10,13 @@
 
 #include <orrery/lab/chip.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { ROWS_MOST = 20000, LINE_MOST = 1024, PARTS = 5, ROWS_LEAST = 3 };
+enum { ROWS_MOST = 20000, PARTS = 5, ROWS_LEAST = 3 };
 
 static const cli_option options[] = {
     {"like", 'l', "CHIP", "the measured chip that it is most like ('orrery chip list')",
@@ -63,76 +61,54 @@ typedef struct fit {
 
 /* ---- rows ---- */
 
-static orr_code fail_row(const char *path, uint32_t line, orr_error *err, const char *what)
+static orr_code add_row(fit *f, const orr_chip *chip, const cal_lines *l, orr_error *err)
 {
-    const orr_where w = orr_where_line(path, line, 1);
-    return orr_fail(err, ORR_EINPUT, &w, "%s", what);
-}
-
-static orr_code add_row(
-    fit *f, const orr_chip *chip, const char *path, uint32_t line, char *text, orr_error *err)
-{
+    char *text = l->text;
     char *comma = strchr(text, ','), *end;
     orr_kernel k;
     orr_kernel_time t;
     orr_error why;
     if (!comma)
-        return fail_row(path, line, err, "a kernel, a comma and microseconds were expected");
+        return cal_fail(l, "a kernel, a comma and microseconds were expected", err);
     *comma = '\0';
     const double us = strtod(comma + 1, &end);
     if (end == comma + 1 || (*end && *end != ','))
-        return fail_row(path, line, err, "the second column, us, is no number");
+        return cal_fail(l, "the second column, us, is no number", err);
     if (!(us > 0.1 && us < 1e8))
-        return fail_row(path, line, err, "us: 0.1 to 100,000,000 microseconds were expected");
+        return cal_fail(l, "us: 0.1 to 100,000,000 microseconds were expected", err);
     if (orr_kernel_parse(orr_str_of(text), &k, &why))
-        return fail_row(path, line, err, why.message);
+        return cal_fail(l, why.message, err);
     if (!orr_chip_time(chip, &k, &t))
-        return fail_row(path, line, err, "the chip that it is like cannot run this kernel");
+        return cal_fail(l, "the chip that it is like cannot run this kernel", err);
     if (us < t.us / 50 || us > t.us * 50)
-        return fail_row(path, line, err,
-                        "fifty times off what the chip that it is like needs: is the unit right?");
+        return cal_fail(
+            l, "fifty times off what the chip that it is like needs: is the unit right?", err);
     if (f->count == ROWS_MOST)
-        return fail_row(path, line, err, "more than 20,000 rows");
+        return cal_fail(l, "more than 20,000 rows", err);
     f->rows[f->count++] = (measured){k.kind, t.us, us};
     return ORR_OK;
 }
 
 static orr_code read_rows(fit *f, const orr_chip *chip, const char *path, orr_error *err)
 {
-    char text[LINE_MOST];
-    uint32_t line = 0;
+    cal_lines l;
     bool has_head = false;
-    orr_code code = ORR_OK;
-    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-    if (!in) {
-        const orr_where w = orr_where_line(path, 0, 0);
-        return orr_fail(err, ORR_EIO, &w, "cannot read: %s", strerror(errno));
-    }
-    while (!code && fgets(text, sizeof text, in)) {
-        line++;
-        text[strcspn(text, "\r\n")] = '\0';
-        if (!text[0] || text[0] == '#')
+    orr_code code = cal_open(path, &l, err);
+    while (!code && cal_next(&l)) {
+        if (!l.text[0] || l.text[0] == '#')
             continue;
         if (has_head)
-            code = add_row(f, chip, path, line, text, err);
-        else if (strncmp(text, "kernel,us", 9) != 0)
-            code = fail_row(path, line, err, "the columns kernel,us were expected first");
+            code = add_row(f, chip, &l, err);
+        else if (strncmp(l.text, "kernel,us", 9) != 0)
+            code = cal_fail(&l, "the columns kernel,us were expected first", err);
         has_head = true;
     }
-    if (in != stdin)
-        fclose(in);
-    if (!code && f->count < ROWS_LEAST)
-        code = fail_row(path, line, err, "three rows at least were expected");
-    return code;
+    code = cal_close(&l, code, err);
+    return code || f->count >= ROWS_LEAST ? code
+                                          : cal_fail(&l, "three rows at least were expected", err);
 }
 
 /* ---- the fit ---- */
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
 
 /* Of the rows of a kind, without those of one part; skipped PARTS: all. */
 static kind_fit fit_kind(const fit *f, orr_kernel_kind kind, size_t skipped)
@@ -144,7 +120,7 @@ static kind_fit fit_kind(const fit *f, orr_kernel_kind kind, size_t skipped)
             ratios[n++] = f->rows[i].us / f->rows[i].known;
     if (n == 0)
         return (kind_fit){0, 1, 0, 0};
-    qsort(ratios, n, sizeof *ratios, compare_doubles);
+    qsort(ratios, n, sizeof *ratios, cal_compare_doubles);
     kind_fit out = {.rows = n,
                     .scale = n % 2 ? ratios[n / 2] : (ratios[n / 2 - 1] + ratios[n / 2]) / 2};
     if (n >= 8) {

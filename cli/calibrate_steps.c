@@ -10,13 +10,12 @@
 
 #include <orrery/lab/chip.h>
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_MOST = 100000, LINE_MOST = 4096, STEPS_LEAST = 3, SHOWN = 40 };
+enum { STEPS_MOST = 100000, STEPS_LEAST = 3, SHOWN = 40 };
 
 static const cli_option options[] = {
     {"predicted", 'p', "MS", "what orrery run said of the step, milliseconds", .required = true},
@@ -59,12 +58,6 @@ static const struct {
     {"tps:", 0},                             /* torchtitan */
 };
 
-static orr_code fail_line(const char *path, uint32_t line, orr_error *err, const char *what)
-{
-    const orr_where w = orr_where_line(path, line, 1);
-    return orr_fail(err, ORR_EINPUT, &w, "%s", what);
-}
-
 /* 5,762 is one number. */
 static bool read_number(const char *text, double *out)
 {
@@ -95,9 +88,9 @@ static void strip_colours(char *text)
     *to = '\0';
 }
 
-static orr_code take_line(
-    steps *s, const char *path, uint32_t line, char *text, double tokens, orr_error *err)
+static orr_code take_line(steps *s, const cal_lines *l, double tokens, orr_error *err)
 {
+    char *text = l->text;
     double number = 0, ms = 0;
     strip_colours(text);
     const char *at = text + strspn(text, " \t");
@@ -113,46 +106,28 @@ static orr_code take_line(
         is_step = true;
         is_number = read_number(mark + strlen(marks[i].words), &number);
         if (marks[i].ms <= 0 && tokens <= 0)
-            return fail_line(path, line, err,
-                             "tokens a second: --tokens N says how many a step has");
+            return cal_fail(l, "tokens a second: --tokens N says how many a step has", err);
         ms = marks[i].ms > 0 ? number * marks[i].ms : number > 0 ? tokens / number * 1e3 : -1;
     }
     if (!is_step)
         return ORR_OK;
     if (!is_number)
-        return fail_line(path, line, err, "the time of the step is no number");
+        return cal_fail(l, "the time of the step is no number", err);
     if (!(ms > 1e-3 && ms < 1e8))
-        return fail_line(path, line, err, "a step of 0.001 to 100,000,000 ms was expected");
+        return cal_fail(l, "a step of 0.001 to 100,000,000 ms was expected", err);
     if (s->count == STEPS_MOST)
-        return fail_line(path, line, err, "more than 100,000 steps");
+        return cal_fail(l, "more than 100,000 steps", err);
     s->ms[s->count++] = ms;
     return ORR_OK;
 }
 
 static orr_code read_log(steps *s, const char *path, double tokens, orr_error *err)
 {
-    static char text[LINE_MOST];
-    uint32_t line = 0;
-    orr_code code = ORR_OK;
-    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-    if (!in) {
-        const orr_where w = orr_where_line(path, 0, 0);
-        return orr_fail(err, ORR_EIO, &w, "cannot read: %s", strerror(errno));
-    }
-    while (!code && fgets(text, sizeof text, in)) {
-        line++;
-        text[strcspn(text, "\r\n")] = '\0';
-        code = take_line(s, path, line, text, tokens, err);
-    }
-    if (in != stdin)
-        fclose(in);
-    return code;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
+    cal_lines l;
+    orr_code code = cal_open(path, &l, err);
+    while (!code && cal_next(&l))
+        code = take_line(s, &l, tokens, err);
+    return cal_close(&l, code, err);
 }
 
 static orr_code sum_up(steps *s, const char *path, size_t skip, orr_error *err)
@@ -167,7 +142,7 @@ static orr_code sum_up(steps *s, const char *path, size_t skip, orr_error *err)
     }
     s->count -= skip;
     memmove(s->ms, s->ms + skip, s->count * sizeof *s->ms);
-    qsort(s->ms, s->count, sizeof *s->ms, compare_doubles);
+    qsort(s->ms, s->count, sizeof *s->ms, cal_compare_doubles);
     s->median =
         s->count % 2 ? s->ms[s->count / 2] : (s->ms[s->count / 2 - 1] + s->ms[s->count / 2]) / 2;
     s->low = fmin(s->ms[s->count / 20], s->median * 0.97);

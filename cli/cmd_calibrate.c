@@ -1,11 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_calibrate.c - orrery calibrate: which kinds of measurements there are; each is a command of two
- * words. */
+ * words.  Also what they share: lines of a file. */
 #include "calibrate.h"
 #include "command.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 static const cli_command *const deeper[] = {&cli_cmd_calibrate_nccl, &cli_cmd_calibrate_kernels,
                                             &cli_cmd_calibrate_steps, NULL};
+
+/* ---- lines ---- */
+
+static orr_code fail_read(const char *path, orr_error *err)
+{
+    const orr_where w = orr_where_line(path, 0, 0);
+    return orr_fail(err, ORR_EIO, &w, "cannot read: %s", strerror(errno));
+}
+
+orr_code cal_open(const char *path, cal_lines *out, orr_error *err)
+{
+    *out = (cal_lines){.path = path};
+    out->in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    return out->in ? ORR_OK : fail_read(path, err);
+}
+
+bool cal_next(cal_lines *l)
+{
+    if (getline(&l->text, &l->room, l->in) < 0)
+        return false;
+    l->line++;
+    l->text[strcspn(l->text, "\r\n")] = '\0';
+    return true;
+}
+
+orr_code cal_close(cal_lines *l, orr_code code, orr_error *err)
+{
+    if (!code && l->in && !feof(l->in))
+        code = fail_read(l->path, err);
+    if (l->in && l->in != stdin)
+        fclose(l->in);
+    free(l->text);
+    return code;
+}
+
+orr_code cal_fail(const cal_lines *l, const char *what, orr_error *err)
+{
+    const orr_where w = orr_where_line(l->path, l->line, 1);
+    return orr_fail(err, ORR_EINPUT, &w, "%s", what);
+}
+
+int cal_compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* ---- the command ---- */
 
 static const cli_example examples[] = {
     {"The output of nccl-tests on a machine:",

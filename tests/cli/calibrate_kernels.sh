@@ -28,6 +28,10 @@ refuse 'kernel,us\nnorm bf16 m=4096 n=4096 rms,fast\n'
 refuse 'kernel,us\nnorm bf16 m=4096 rms,20\n'
 refuse 'kernel,us\nnorm bf16 m=4096 n=4096 rms,20000\n'
 refuse 'kernel,us\nnorm bf16 m=4096 n=4096 rms,20\n'
+# A line of any length is one line; a read that fails is no end of the file.
+refuse "kernel,us\n$(printf '%04000d' 0 | tr 0 x),3\n"
+mkdir folder
+orrery calibrate kernels folder --like h200 2>&1
 printf 'like: nothing\n' >no.yml
 orrery chip time no.yml 'launch bf16' 2>&1
 printf 'like: h200\nkernels: {norms: {scale: 2}}\n' >no.yml
