@@ -142,8 +142,7 @@ bool fold_knows_network(const orr_sim *s)
            s->net_ops == &orr__net_fluid;
 }
 
-/* Why this run cannot be folded; NULL: it can. */
-static const char *obstacle(const orr_sim *s)
+const char *fold_obstacle(const orr_sim *s)
 {
     const struct {
         bool is_there;
@@ -151,8 +150,6 @@ static const char *obstacle(const orr_sim *s)
     } all[] = {
         {s->opt.fold == ORR_SIM_FOLD_OFF, "it was switched off"},
         {s->rules != &run_rules_ours, "the rules of another program apply"},
-        {!fold_knows_network(s) || s->net_ops == &orr__net_fluid,
-         "on this network messages delay each other"},
         {s->opt.records_goal || s->opt.trace_log || s->system.trace_enabled || s->opt.logging,
          "every message or node is recorded"},
         {s->system.track_local_mem, "local memory is tracked"},
@@ -161,13 +158,24 @@ static const char *obstacle(const orr_sim *s)
         {s->system.is_agreed || s->system.inter != CFG_ASCENDING,
          "chunks are scheduled across ranks"},
         {has_custom(s), "collectives have algorithms of their own"},
-        {s->memory.type > CFG_MEM_PER_NPU && has_memory_nodes(s), "ranks share memory servers"},
-        {!has_equal_memories(s), "the memories of ranks differ"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].is_there)
             return all[i].what;
     return NULL;
+}
+
+/* Why ranks cannot stand for others by what they are doing; NULL: they can. */
+static const char *obstacle(const orr_sim *s)
+{
+    const char *why = fold_obstacle(s);
+    if (why)
+        return why;
+    if (!fold_knows_network(s) || s->net_ops == &orr__net_fluid)
+        return "on this network messages delay each other";
+    if (s->memory.type > CFG_MEM_PER_NPU && has_memory_nodes(s))
+        return "ranks share memory servers";
+    return has_equal_memories(s) ? NULL : "the memories of ranks differ";
 }
 
 /* ---- life ---- */

@@ -18,6 +18,8 @@
 orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err);
 /* Runs on this network are folded where they can be. */
 bool fold_knows_network(const orr_sim *s);
+/* Why ranks of this run cannot stand for others on any network; NULL: nothing is in the way. */
+const char *fold_obstacle(const orr_sim *s);
 void fold_destroy(struct fold_sim *f); /* NULL is fine */
 
 uint32_t fold_class_count(const struct fold_sim *f);

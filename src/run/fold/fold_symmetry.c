@@ -57,29 +57,15 @@ static unsigned kinds_of(const orr_sim *s)
 
 static const char *obstacle(const orr_sim *s, unsigned kinds)
 {
-    bool has_custom = s->system.custom_by_node || s->opt.plans;
-    for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
-        has_custom = has_custom || s->system.custom[k];
-    const struct {
-        bool is_there;
-        const char *what;
-    } all[] = {
-        {s->opt.fold == ORR_SIM_FOLD_OFF, "it was switched off"},
-        {s->rules != &run_rules_ours, "the rules of another program apply"},
-        {s->opt.records_goal || s->opt.trace_log || s->system.trace_enabled || s->opt.logging,
-         "every message or node is recorded"},
-        {s->system.track_local_mem, "local memory is tracked"},
-        {s->opt.rendezvous, "messages wait for their receivers (rendezvous)"},
-        {s->system.shared_bus, "messages share a bus"},
-        {s->system.is_agreed || s->system.inter != CFG_ASCENDING,
-         "chunks are scheduled across ranks"},
-        {has_custom, "collectives have algorithms of their own"},
-        {kinds & COLL_ROOTED, "collectives have a root"},
-        {s->memory.type > CFG_MEM_PER_NPU, "ranks share memory servers"},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].is_there)
-            return all[i].what;
+    const char *why = fold_obstacle(s);
+    if (why)
+        return why;
+    if (s->opt.plans)
+        return "collectives have algorithms of their own";
+    if (kinds & COLL_ROOTED)
+        return "collectives have a root";
+    if (s->memory.type > CFG_MEM_PER_NPU)
+        return "ranks share memory servers";
     return fold_has_odd_tags(s) ? "messages of ranks that are alike have tags of their own" : NULL;
 }
 
