@@ -71,15 +71,20 @@ def notebook(monkeypatch):
     return shown
 
 
-def test_progress_of_a_run_shows_in_a_notebook(notebook, monkeypatch):
-    class Enough(Exception):
-        pass
+class Enough(Exception):
+    """An endless run, as far as a test is concerned."""
 
+
+def ends_at_third(notebook, monkeypatch):
     def update(self, text):
         notebook.append(text)
         if len(notebook) == 3:
-            raise Enough  # an endless run, as far as this test is concerned
+            raise Enough
     monkeypatch.setattr(Handle, "update", update)
+
+
+def test_progress_of_a_run_shows_in_a_notebook(notebook, monkeypatch):
+    ends_at_third(notebook, monkeypatch)
     t = orrery.Trace()
     for _ in range(4000):
         t.collective("ALL_REDUCE", 1 << 30)
@@ -88,13 +93,19 @@ def test_progress_of_a_run_shows_in_a_notebook(notebook, monkeypatch):
     assert "of 64 ranks done" in notebook[0] and notebook[-1] == ""
 
 
-def test_progress_of_plans_and_sweeps_shows_in_a_notebook(notebook, tmp_path):
-    orrery.plan("llama-3-8b", "dgx-h100:4", batch=64, seq=4096)
-    assert any("searching:" in text for text in notebook) and notebook[-1] == ""
-    notebook.clear()
-    orrery.sweep({"command": "stage, run", "options": {"model": "gpt2", "machine": "dgx-h100", "dp": 8, "batch": 64},
-                  "axes": {"seq": {"from": 64, "to": 96, "step": 1}}}, tmp_path / "s.db", jobs=1)
-    assert not notebook or "of 33 points" in notebook[0]
+def test_progress_of_a_plan_shows_in_a_notebook(notebook, monkeypatch):
+    ends_at_third(notebook, monkeypatch)
+    with pytest.raises(Enough):
+        orrery.plan("llama-3-70b", "dgx-h100:128", batch=1024, seq=8192, no_prune=True)
+    assert "searching:" in notebook[0] and notebook[-1] == ""
+
+
+def test_progress_of_a_sweep_shows_in_a_notebook(notebook, monkeypatch, tmp_path):
+    ends_at_third(notebook, monkeypatch)
+    with pytest.raises(Enough):
+        orrery.sweep({"command": "stage, run", "options": {"model": "gpt2", "machine": "dgx-h100", "dp": 8, "batch": 64},
+                      "axes": {"seq": {"from": 64, "to": 100000, "step": 1}}}, tmp_path / "s.db", jobs=1)
+    assert "points" in notebook[0] and notebook[-1] == ""
 
 
 def test_what_there_is_shows_itself_in_a_notebook():

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* output.c - whole-file output.
  *
- * The bytes go to a file without a name (O_TMPFILE) in the target's folder; commit gives it a name
- * and renames that over the target.  So a crash, a full disk or an interrupt leaves nothing behind,
- * and nobody ever sees half a file.  Where the file system has no nameless files, a named temporary
- * takes their place. Standard output and special files (/dev/null, a pipe) are written directly. */
+ * The bytes go to a file without a name (O_TMPFILE) in the target's folder; commit gives it the
+ * target's name, or, where that is taken, a temporary one that is renamed over the target.  So a
+ * crash, a full disk or an interrupt leaves nothing behind, and nobody ever sees half a file; only a
+ * kill between these last two calls leaves the whole file under its temporary name, since no single
+ * call puts a nameless file in another's place.  Where the file system has no nameless files, a
+ * named temporary takes their place.  Standard output and special files (/dev/null, a pipe) are
+ * written directly. */
 #include "output.h"
 #include "base/text/text.h"
 #include "base/threads/stop.h"
@@ -230,15 +233,12 @@ orr_code orr_output_open_deep(const char *path, orr_output **out, orr_error *err
     return orr_output_open(path, out, err);
 }
 
-/* Give the nameless file its temporary name. */
-static bool name_it(orr_output *o)
+/* Give the nameless file a name, which nobody has yet. */
+static bool name_it(orr_output *o, const char *name)
 {
     char self[40];
-    if (o->has_name)
-        return true;
     snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
-    o->has_name = linkat(AT_FDCWD, self, AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW) == 0;
-    return o->has_name;
+    return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
 static orr_code put_in_place(orr_output *o, orr_error *err)
@@ -246,7 +246,9 @@ static orr_code put_in_place(orr_output *o, orr_error *err)
     struct stat old;
     if (stat(o->path, &old) == 0)
         fchmod(o->fd, old.st_mode & 07777); /* a file that is replaced keeps its permissions */
-    if (!name_it(o))
+    else if (!o->has_name && name_it(o, o->path))
+        return ORR_OK;
+    if (!o->has_name && !(o->has_name = name_it(o, o->temporary)))
         return fail_system(o->path, "name the finished file", errno, err);
     if (rename(o->temporary, o->path))
         return fail_system(o->path, "replace", errno, err);
