@@ -20,11 +20,13 @@ SOON = 60.0 if "libasan" in os.environ.get("LD_PRELOAD", "") else 10.0  # second
 GOLDEN = pathlib.Path(os.environ["ORR_GOLDEN"])
 
 
-def interrupted(work, after=0.2):
-    """Seconds from the signal to the exception."""
+def interrupted(work, after=0.2, ready=lambda: True):
+    """Seconds from the signal to the exception.  It is sent some time after the work is ready for it."""
     sent = []
 
     def send():
+        while not ready():
+            time.sleep(0.01)
         time.sleep(after)
         sent.append(time.perf_counter())
         os.kill(os.getpid(), signal.SIGINT)
@@ -163,8 +165,8 @@ def test_plan():
 
 def test_sweep(tmp_path):
     spec = {"command": "stage, run", "options": {"model": "gpt2", "machine": "dgx-h100", "dp": 8, "batch": 64},
-            "axes": {"seq": {"from": 64, "to": 1024, "step": 1}}, "goal": "min simulated_ns"}
-    interrupted(lambda: orrery.sweep(spec, tmp_path / "grid.db", jobs=2), 1.0)
+            "axes": {"seq": {"from": 64, "to": 10000, "step": 1}}, "goal": "min simulated_ns"}
+    interrupted(lambda: orrery.sweep(spec, tmp_path / "grid.db", jobs=2), ready=(tmp_path / "grid.db").exists)
     status = orrery.Sweep(tmp_path / "grid.db").status
     assert not status["is_running"] and status["done"] < status["points"]
 
