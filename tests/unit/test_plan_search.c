@@ -158,12 +158,21 @@ static void test_plan_search__memory_most(void **state)
         for (uint32_t zero = 0; zero < ORR_LLM_ZEROS; zero++) {
             uint64_t peak = 0;
             o.zero = zero;
+            o.sync_every_micro_batch = zero >= 2; /* as these stages are meant to */
             for (uint32_t rank = 0; rank < 4; rank++) {
                 assert_int_equal(orr_llm_memory_of(&m, &o, rank, &own, &err), ORR_OK);
                 peak = own.peak > peak ? own.peak : peak;
             }
             assert_int_equal(most[zero].peak, peak);
         }
+        /* Who reduces once a step holds the gradients of ZeRO 1. */
+        orr_llm_memory whole, once;
+        o.sync_every_micro_batch = false;
+        o.zero = 1;
+        assert_int_equal(orr_llm_memory_of(&m, &o, 0, &whole, &err), ORR_OK);
+        o.zero = 2;
+        assert_int_equal(orr_llm_memory_of(&m, &o, 0, &once, &err), ORR_OK);
+        assert_int_equal(once.grads, whole.grads);
     }
 }
 

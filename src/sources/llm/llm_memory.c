@@ -313,6 +313,15 @@ static uint64_t busiest(const share *s, const orr_llm_memory *m)
                    m->grads + max_u64(s->again, is_foreach ? m->grads : 0));
 }
 
+/* Who reduces once a step has whole gradients until then, whatever the stage.  The options say how
+ * their own stage reduces; other stages are taken to reduce as they are meant to. */
+static bool shards_grads(const llm_job *g, uint32_t zero)
+{
+    if (zero == g->opt.zero && !g->opt.sync_every_micro_batch && g->micro_batches > 1)
+        return false;
+    return zero >= 2;
+}
+
 /* With another ZeRO stage than that of the options. */
 static void fill_memory(const share *s, const most *peak, uint32_t zero, orr_llm_memory *out)
 {
@@ -321,7 +330,7 @@ static void fill_memory(const share *s, const most *peak, uint32_t zero, orr_llm
     const uint64_t moments = 2 * (g->is_pure ? g->weight : 4);
     *out = (orr_llm_memory){.parameters = s->dense + s->expert,
                             .weights = of_parameters(s, g->weight, zero >= 3),
-                            .grads = of_parameters(s, g->grad, zero >= 2),
+                            .grads = of_parameters(s, g->grad, shards_grads(g, zero)),
                             .optimizer = of_parameters(s, moments + master, zero >= 1),
                             .activations = peak->bytes,
                             .working = s->working,
