@@ -102,7 +102,8 @@ enum {
     ORR_COLL_SENT_BACK = 4 /* on a shared bus: and back, because they are sent on */
 };
 ORR_API void orr_coll_charge(orr_coll *c, orr_bytes size, unsigned how);
-/* The member is through.  The last call of start, received or timer: c is gone afterwards. */
+/* The member is through.  The last call of start, received or timer: c is gone afterwards.  A
+ * message that is already there calls received inside orr_coll_receive. */
 ORR_API void orr_coll_done(orr_coll *c);
 /* The run ends with an error that names the rank and the node. */
 ORR_API void orr_coll_fail(orr_coll *c, const char *fmt, ...) ORR_PRINTF(2, 3);

@@ -201,7 +201,9 @@ static void start_what_fits(run_npu *n, sys_queue *q)
         st->is_started = true;
         st->phase_since = clk_now(n->sim->clock);
         RUN_TELL(n->sim, phase_start, st);
+        st->is_starting = true;
         sys_phase_start(st);
+        st->is_starting = false;
         q->running++;
         st = next;
     }
@@ -212,11 +214,23 @@ static sys_queue *queue_of(const sys_stream *st)
     return &st->npu->queues[st->phases[st->phase].queue];
 }
 
+static void advance_later(void *stream, uint64_t unused)
+{
+    (void)unused;
+    sys_stream_advance(stream);
+}
+
+/* A phase that is through in its own start ends in this tick, but not before it counts as started:
+ * the queue is being walked. */
 void sys_stream_advance(sys_stream *st)
 {
     run_npu *n = st->npu;
     orr_sim *s = n->sim;
     sys_queue *q = queue_of(st);
+    if (st->is_starting) {
+        clk_at(s->clock, clk_now(s->clock), advance_later, st, 0);
+        return;
+    }
     const bool is_last = st->phase + 1 == st->phase_count;
     if (s->schedule && !st->custom_prefix)
         sched_note(st);

@@ -70,6 +70,7 @@ struct sys_stream {
     uint32_t record; /* of its running phase, when phases are recorded */
     uint8_t whole;   /* orr_collective that this stream belongs to */
     bool is_started;
+    bool is_starting; /* its algorithm has not come back from start */
     /* What each event of a running phase needs stands together, in two cache lines: this, coll, and
      * after it the state of the algorithm (orr_coll_state). */
     run_npu *npu;

@@ -110,6 +110,12 @@ orr_code orr__trace_index(orr_trace *t, uint64_t record, uint64_t origin, orr_er
 orr_code orr__trace_append_body(orr_trace *t, size_t begin, uint64_t origin, orr_error *err);
 /* Read `bytes` into a new trace and seal it. */
 orr_code orr__trace_load(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err);
+/* orr_trace_write up to the point where the file gets its name: *out is open, NULL on failure. */
+orr_code orr__trace_write_open(const orr_trace *t,
+                               const char *path,
+                               const orr_write_options *opt,
+                               orr_output **out,
+                               orr_error *err);
 orr_code orr__trace_new(const char *path, orr_trace **out, orr_error *err);
 /* orr_trace_create; errors call the trace `name`. */
 orr_code orr__trace_create(const char *name, const orr_meta *meta, orr_trace **out, orr_error *err);

@@ -66,7 +66,39 @@ static const orr_coll_ops flat_ops = {
     .received = flat_received,
     .timer = flat_timer,
 };
+
+/* "none": there is nothing to do, and start says so. */
+static uint32_t none_starts;
+
+static void none_start(orr_coll *c)
+{
+    none_starts++;
+    orr_coll_done(c);
+}
+
+static void none_more(orr_coll *c)
+{
+    orr_coll_fail(c, "nothing was asked for");
+}
+
+static void none_received(orr_coll *c, orr_bytes size)
+{
+    (void)size;
+    none_more(c);
+}
+
+static const orr_coll_ops none_ops = {
+    .name = "none",
+    .label = "none",
+    .help = "nothing at all",
+    .kinds = ORR_COLL_BIT(ORR_COLL_ALL_REDUCE) | ORR_COLL_BIT(ORR_COLL_REDUCE_SCATTER) |
+             ORR_COLL_BIT(ORR_COLL_ALL_GATHER),
+    .start = none_start,
+    .received = none_received,
+    .timer = none_more,
+};
 static const orr_coll_ops *const mine[] = {&flat_ops, NULL};
+static const orr_coll_ops *const with_none[] = {&flat_ops, &none_ops, NULL};
 
 enum { SIZE = 8192 };
 
@@ -158,6 +190,47 @@ TEST(test_collective_table__errors_list_and_name_the_algorithm)
     drop(s, set);
 }
 
+/* Three collectives in four chunks each over two dimensions, in queues of one or two: every phase
+ * that is through in its start is followed by the next one. */
+TEST(test_collective_table__phases_may_end_in_their_start)
+{
+    static const char *const systems[] = {", \"all-reduce-implementation\": [\"none\", \"none\"]",
+                                          ", \"all-reduce-implementation\": [\"ring\", \"none\"]",
+                                          ", \"all-reduce-implementation\": [\"none\", \"flat\"]"};
+    /* A reduce-scatter and an all-gather on the first dimension, an all-reduce on the second. */
+    static const uint32_t phases[] = {3, 1, 2};
+    enum { RANKS = 8, CHUNKS = 4, COLLECTIVES = 3 };
+    for (size_t i = 0; i < 6; i++) {
+        const make_node node = {ORR_NODE_COMM_COLL, .kind = ORR_COLL_ALL_REDUCE, .size = SIZE,
+                                .root = -1};
+        const maker m = {.ranks = RANKS,
+                         .shapes = "[ Switch, Switch ]",
+                         .npus = "[ 4, 2 ]",
+                         .bandwidths = "[ 50, 50 ]",
+                         .splits = CHUNKS,
+                         .queues = 1 + (uint32_t)i % 2,
+                         .system = systems[i / 2],
+                         .nodes = {node, node, node}};
+        orr_set *set = make_set(&m);
+        const orr_sim_options opt = {.set = set,
+                                     .system = "system.json",
+                                     .network = "network.yml",
+                                     .fidelity = "unaware",
+                                     .queues_per_dim = m.queues,
+                                     .algorithms = with_none};
+        orr_sim *s;
+        make_files(&m);
+        none_starts = 0;
+        CHECK_OK(orr_sim_create(&opt, &s, &err), &err);
+        CHECK_OK(orr_sim_run(s, &err), &err);
+        CHECK_EQ_U(none_starts, RANKS * CHUNKS * COLLECTIVES * phases[i / 2]);
+        if (i < 2)
+            CHECK_EQ_U(orr_sim_messages(s), 0);
+        orr_sim_destroy(s);
+        orr_set_close(set);
+    }
+}
+
 TEST(test_collective_table__help_lists_ours_and_the_callers)
 {
     char text[2000], little[20];
@@ -178,6 +251,7 @@ int main(void)
         RUN(test_collective_table__an_algorithm_of_ones_own_runs_and_is_named_in_the_timeline),
         RUN(test_collective_table__a_stall_names_the_algorithm),
         RUN(test_collective_table__errors_list_and_name_the_algorithm),
+        RUN(test_collective_table__phases_may_end_in_their_start),
         RUN(test_collective_table__help_lists_ours_and_the_callers),
     };
     return RUN_ALL(tests);

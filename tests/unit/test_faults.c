@@ -20,7 +20,9 @@
 #include <orrery/set.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
 
@@ -235,13 +237,25 @@ static orr_code save_packed(const char *path)
     return save_set(path, true);
 }
 
+static const char *rank_file(uint32_t rank)
+{
+    static char name[32];
+    snprintf(name, sizeof name, "ranks.%u.et", rank);
+    return name;
+}
+
+/* All files of a set, or none. */
 static orr_code write_set(const char *path)
 {
     orr_set *s;
     orr_code code = orr_set_open(
         path, &(orr_set_options){.size = sizeof(orr_set_options), .threads = 1}, &s, &err);
+    for (uint32_t r = 0; r < 4; r++)
+        unlink(rank_file(r));
     if (!code)
         code = orr_set_write_files(s, "ranks", NULL, 1, &err);
+    for (uint32_t r = 0; code && r < 4; r++)
+        CHECK(access(rank_file(r), F_OK) != 0);
     orr_set_close(s);
     return code;
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "et_make.h"
 
+#include <orrery/lab/stop.h>
 #include <orrery/set.h>
 
 #include "base/memory/hash.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static orr_set *set;
 
@@ -661,6 +665,82 @@ TEST(test_set__saving_fails_without_leaving_a_file)
     orr_set_close(set);
 }
 
+/* Rank 2 cannot be written, since a folder has its name. */
+TEST(test_set__a_set_that_cannot_be_written_whole_leaves_the_folder_as_it_was)
+{
+    orr_buf b;
+    const int stopped = 1;
+    CHECK_OK(orr_set_create(&set, &err), &err);
+    for (int r = 0; r < 4; r++) {
+        orr_trace *t = new_trace();
+        ADD_NODE(t, 1 + (uint64_t)r);
+        seal(t);
+        CHECK_OK(orr_set_add(set, t, &err), &err);
+    }
+    CHECK(mkdir("whole", 0777) == 0);
+    write_file("whole/out.1.et", "old", 3);
+    CHECK(mkdir("whole/out.2.et", 0777) == 0);
+    for (unsigned threads = 1; threads <= 4; threads += 3) {
+        CHECK_CODE(orr_set_write_files(set, "whole/out", NULL, threads, &err), ORR_EIO, &err);
+        CHECK_SAYS(&err, "whole/out.2.et");
+        CHECK(access("whole/out.0.et", F_OK) != 0 && access("whole/out.3.et", F_OK) != 0);
+        b = read_file("whole/out.1.et");
+        CHECK(b.len == 3 && memcmp(b.ptr, "old", 3) == 0);
+        orr_buf_fini(&b);
+    }
+    CHECK(rmdir("whole/out.2.et") == 0);
+    orr_stop_when(&stopped);
+    CHECK(orr_set_write_files(set, "whole/out", NULL, 1, &err) != ORR_OK);
+    orr_stop_when(NULL);
+    CHECK(access("whole/out.0.et", F_OK) != 0 && access("whole/out.3.et", F_OK) != 0);
+    CHECK_OK(orr_set_write_files(set, "whole/out", NULL, 2, &err), &err);
+    CHECK(access("whole/out.0.et", F_OK) == 0 && access("whole/out.3.et", F_OK) == 0);
+    b = read_file("whole/out.1.et");
+    CHECK(b.len > 3);
+    orr_buf_fini(&b);
+    orr_set_close(set);
+}
+
+/* More ranks than the process may have open files: in batches, and the limit is as it was. */
+TEST(test_set__more_ranks_than_open_files_are_written)
+{
+    enum { RANKS = 300, FILES = 64 };
+    struct rlimit before, few, after;
+    char path[64];
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK_OK(orr_set_create(&set, &err), &err);
+    for (uint64_t r = 0; r < RANKS; r++) {
+        orr_trace *t = new_trace();
+        ADD_NODE(t, 1 + r);
+        seal(t);
+        CHECK_OK(orr_set_add(set, t, &err), &err);
+    }
+    few = (struct rlimit){.rlim_cur = FILES, .rlim_max = before.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    CHECK_OK(orr_set_write_files(set, "many", NULL, 2, &err), &err);
+    CHECK(getrlimit(RLIMIT_NOFILE, &after) == 0 && after.rlim_cur == FILES);
+    for (unsigned r = 0; r < RANKS; r++) {
+        snprintf(path, sizeof path, "many.%u.et", r);
+        CHECK(unlink(path) == 0);
+    }
+    /* A child may not raise its limit: it takes batches. */
+    const pid_t child = fork();
+    if (child == 0) {
+        few.rlim_max = FILES;
+        _exit(setrlimit(RLIMIT_NOFILE, &few) == 0
+                  ? orr_set_write_files(set, "many", NULL, 1, &err) != ORR_OK
+                  : 0);
+    }
+    int status = 1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    for (unsigned r = 0; r < RANKS; r++) {
+        snprintf(path, sizeof path, "many.%u.et", r);
+        CHECK(unlink(path) == 0);
+    }
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    orr_set_close(set);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -685,6 +765,8 @@ int main(void)
         RUN(test_set__a_cut_orr_file_is_refused),
         RUN(test_set__tables_are_not_believed),
         RUN(test_set__saving_fails_without_leaving_a_file),
+        RUN(test_set__a_set_that_cannot_be_written_whole_leaves_the_folder_as_it_was),
+        RUN(test_set__more_ranks_than_open_files_are_written),
     };
     return RUN_ALL(tests);
 }

@@ -30,7 +30,8 @@ struct orr_output {
     bool has_name;   /* the temporary has a name in the folder */
     int problem;     /* errno of the first failed write */
     bool no_memory;
-    orr_buf gather; /* small writes are gathered */
+    bool is_settled; /* nothing is left to be written */
+    orr_buf gather;  /* small writes are gathered */
     uint8_t *packed;
     z_stream z;
     bool is_gzip;
@@ -256,17 +257,38 @@ static orr_code put_in_place(orr_output *o, orr_error *err)
     return ORR_OK;
 }
 
+static void stop_packing(orr_output *o)
+{
+    if (o->is_gzip)
+        deflateEnd(&o->z);
+    ZSTD_freeCStream(o->zstd);
+    orr_free(o->packed);
+    orr_buf_fini(&o->gather);
+    o->is_gzip = false;
+    o->zstd = NULL;
+    o->packed = NULL;
+}
+
+orr_code orr_output_settle(orr_output *o, orr_error *err)
+{
+    if (o->is_settled)
+        return ORR_OK;
+    flush_gathered(o, true);
+    if (o->no_memory || o->gather.failed)
+        return orr_no_memory(err);
+    if (o->problem)
+        return fail_system(o->path, "write", o->problem, err);
+    stop_packing(o);
+    o->is_settled = true;
+    return ORR_OK;
+}
+
 orr_code orr_output_commit(orr_output **out, orr_error *err)
 {
     orr_output *o = *out;
-    orr_code code = ORR_OK;
     *out = NULL;
-    flush_gathered(o, true);
-    if (o->no_memory || o->gather.failed)
-        code = orr_no_memory(err);
-    else if (o->problem)
-        code = fail_system(o->path, "write", o->problem, err);
-    else if (!o->is_direct)
+    orr_code code = orr_output_settle(o, err);
+    if (!code && !o->is_direct)
         code = put_in_place(o, err);
     orr_output_discard(o);
     return code;
@@ -280,11 +302,7 @@ void orr_output_discard(orr_output *o)
         unlink(o->temporary);
     if (o->fd >= 0 && o->fd != STDOUT_FILENO)
         close(o->fd);
-    if (o->is_gzip)
-        deflateEnd(&o->z);
-    ZSTD_freeCStream(o->zstd);
-    orr_free(o->packed);
-    orr_buf_fini(&o->gather);
+    stop_packing(o);
     orr_free(o->temporary);
     orr_free(o->path);
     orr_free(o);

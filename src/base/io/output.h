@@ -22,6 +22,9 @@ orr_code orr_output_open_deep(const char *path, orr_output **out, orr_error *err
 void orr_output_add(orr_output *o, const void *p, size_t n);
 void orr_output_drain(orr_output *o, orr_buf *b); /* add all of b and empty it */
 bool orr_output_has_failed(const orr_output *o);  /* long writers may stop early */
+/* Everything is written and its memory given back; what is left is a file without a name.  Some may
+ * wait like this to be committed together. */
+orr_code orr_output_settle(orr_output *o, orr_error *err) ORR_MUST_CHECK;
 orr_code orr_output_commit(orr_output **o, orr_error *err) ORR_MUST_CHECK;
 void orr_output_discard(orr_output *o);
 /* A whole file that is in memory: opened, filled with b, committed.  A buffer that has failed is

@@ -242,7 +242,8 @@ fluid_standing *fold_links_stand(
     const fluid_standing *before = l->paths->standing;
     l->paths->standing = s;
     l->paths->part_count = 0;
-    qsort_r(l->messages, l->message_count, sizeof *l->messages, by_class_and_link, class_of);
+    if (l->message_count)
+        qsort_r(l->messages, l->message_count, sizeof *l->messages, by_class_and_link, class_of);
     bool ok = true;
     for (size_t i = 0, next; ok && i < l->message_count; i = next) {
         const message *m = &l->messages[i];

@@ -395,13 +395,14 @@ static void emit_bytes(const orr_trace *t, orr_output *o)
     }
 }
 
-orr_code orr_trace_write(const orr_trace *t,
-                         const char *path,
-                         const orr_write_options *opt,
-                         orr_error *err)
+orr_code orr__trace_write_open(const orr_trace *t,
+                               const char *path,
+                               const orr_write_options *opt,
+                               orr_output **out,
+                               orr_error *err)
 {
     orr_write_options own;
-    orr_output *o;
+    *out = NULL;
     if (!t->is_sealed)
         return orr_fail(err, ORR_EUSAGE, NULL, "only a sealed trace can be written");
     orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_write_options, err);
@@ -413,17 +414,28 @@ orr_code orr_trace_write(const orr_trace *t,
                                                : ORR_SCHEMA_CURRENT;
     if (schema != ORR_SCHEMA_CURRENT && !orr__et_old_forms)
         return no_old_forms(schema, err);
-    code = orr_output_open(path, &o, err);
+    code = orr_output_open(path, out, err);
     if (code)
         return code;
     if (schema != ORR_SCHEMA_CURRENT)
-        code = orr__et_old_forms->emit(t, schema, opt->id_shift, o, err);
+        code = orr__et_old_forms->emit(t, schema, opt->id_shift, *out, err);
     else if (opt->id_shift)
-        emit_shifted(t, opt->id_shift, o);
+        emit_shifted(t, opt->id_shift, *out);
     else
-        emit_bytes(t, o);
-    if (!code)
-        return orr_output_commit(&o, err);
-    orr_output_discard(o);
+        emit_bytes(t, *out);
+    if (code) {
+        orr_output_discard(*out);
+        *out = NULL;
+    }
     return code;
+}
+
+orr_code orr_trace_write(const orr_trace *t,
+                         const char *path,
+                         const orr_write_options *opt,
+                         orr_error *err)
+{
+    orr_output *o;
+    const orr_code code = orr__trace_write_open(t, path, opt, &o, err);
+    return code ? code : orr_output_commit(&o, err);
 }
