@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "tests" / "oracle"))
 import etlib
 
 MUCH = os.environ.get("ORR_MUCH") == "1"
+SHARE, SHARES = map(int, os.environ.get("ORR_SHARE", "1/1").split("/"))  # of the cases of a long script: every SHARES-th
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
 ALL_REDUCE, ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER = 0, 2, 6, 7
 SYSTEM = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "local-mem-bw": 1600, "endpoint-delay": 10,
