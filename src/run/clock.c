@@ -267,6 +267,11 @@ void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint6
     }
 }
 
+void clk_after(clk_clock *c, uint64_t delay, clk_action action, void *context, uint64_t argument)
+{
+    clk_at(c, c->line.now + delay, action, context, argument);
+}
+
 void clk_timer(clk_clock *c,
                uint32_t owner,
                uint64_t tick,
@@ -314,8 +319,17 @@ static bool open_next_bucket(clk_clock *c)
     return true;
 }
 
+static void enter_place(clk_clock *c, uint32_t e)
+{
+    c->origin = c->running_origin = c->origins[e];
+    if (c->parents[e] == c->running_parent)
+        return;
+    c->running_parent = c->parents[e];
+    c->place++;
+}
+
 /* The first event of the running bucket leaves it. */
-static bool take_first(clk_clock *c, event *out)
+static inline bool take_first(clk_clock *c, event *out)
 {
     list *bucket = &c->lists[c->running];
     const uint32_t e = bucket->head;
@@ -332,11 +346,7 @@ static bool take_first(clk_clock *c, event *out)
     if (c->source.run)
         c->running_order = c->orders[e];
     if (c->on_timer)
-        c->origin = c->running_origin = c->origins[e];
-    if (c->on_timer && c->parents[e] != c->running_parent) {
-        c->running_parent = c->parents[e];
-        c->place++;
-    }
+        enter_place(c, e);
     c->events[e].next = c->free_event;
     c->free_event = e;
     return true;
@@ -466,7 +476,7 @@ static bool step_source(clk_clock *c)
     return done > 0;
 }
 
-bool clk_step(clk_clock *c)
+static inline bool step(clk_clock *c)
 {
     event e;
     if (c->source.run && step_source(c))
@@ -487,6 +497,20 @@ bool clk_step(clk_clock *c)
     e.action(e.context, e.argument);
     if (e.group != NONE && c->lists[e.group].tail == NONE)
         drop_list(c, e.group);
+    return true;
+}
+
+bool clk_step(clk_clock *c)
+{
+    return step(c);
+}
+
+bool clk_run(clk_clock *c, uint64_t *left, const bool *pauses)
+{
+    do {
+        if (!step(c))
+            return false;
+    } while (--*left && !*pauses);
     return true;
 }
 

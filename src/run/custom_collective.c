@@ -442,7 +442,7 @@ static void custom_start(orr_coll *c)
     }
     issue(r);
     if (is_over(r) && !s->code)
-        clk_at(s->clock, clk_now(s->clock), end_at_once, r, 0);
+        clk_after(s->clock, 0, end_at_once, r, 0);
 }
 
 /* Its messages are those of the trace: nothing comes back through received and timer. */

@@ -588,7 +588,7 @@ static void sent(void *meeting, uint64_t unused)
     meeting_of_ranks *m = meeting;
     orr_sim *s = m->group->j->s;
     (void)unused;
-    clk_at(s->clock, clk_now(s->clock) + m->latency, finish, m, 0);
+    clk_after(s->clock, m->latency, finish, m, 0);
 }
 
 /* Bytes as the NCCL model counts them: of an all-gather all that a rank has at the end. */
@@ -641,7 +641,7 @@ static void begin(meeting_of_ranks *m)
     const double most = c.up_bytes > c.out_bytes ? c.up_bytes : c.out_bytes;
     const double moving = c.time_ns - c.latency_ns;
     if (!(most > 0) || !(moving > 0)) {
-        clk_at(s->clock, clk_now(s->clock) + (uint64_t)llround(c.time_ns), finish, m, 0);
+        clk_after(s->clock, (uint64_t)llround(c.time_ns), finish, m, 0);
         return;
     }
     const traffic like = {.up = g->shape.up_GBps > 0 ? c.up_bytes / most : 0,

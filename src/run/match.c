@@ -98,7 +98,7 @@ static bool is_same(const key *a, const key *b)
 }
 
 /* The table entry of the oldest pair of a key; NONE when there is none. */
-static uint32_t *find_key(struct msg_table *m, const key *k)
+static inline uint32_t *find_key(struct msg_table *m, const key *k)
 {
     uint32_t *at = &m->heads[place_of(m, k)];
     while (*at != RUN_NONE && !is_same(&m->pairs[*at].k, k))
@@ -129,7 +129,7 @@ static bool grow_heads(struct msg_table *m)
 /* ---- pairs ---- */
 
 /* Room for one more pair, so that nothing moves while it is put in its place. */
-static bool make_room(struct msg_table *m)
+static inline bool make_room(struct msg_table *m)
 {
     if (m->keys > m->mask && !grow_heads(m))
         return false;
@@ -137,7 +137,7 @@ static bool make_room(struct msg_table *m)
            (m->pair_count < RUN_NONE && orr_grow(&m->pairs, &m->pair_room, m->pair_count + 1));
 }
 
-static uint32_t new_pair(struct msg_table *m, const key *k)
+static inline uint32_t new_pair(struct msg_table *m, const key *k)
 {
     const uint32_t p = m->free_pair != RUN_NONE ? m->free_pair : (uint32_t)m->pair_count++;
     if (p == m->free_pair)
@@ -153,7 +153,7 @@ static void drop_pair(struct msg_table *m, uint32_t p)
 }
 
 /* The oldest pair of a key leaves; the next one takes its place. */
-static uint32_t take_oldest(struct msg_table *m, uint32_t *at)
+static inline uint32_t take_oldest(struct msg_table *m, uint32_t *at)
 {
     const uint32_t p = *at, next = m->pairs[p].next;
     if (next == RUN_NONE) {
@@ -168,7 +168,7 @@ static uint32_t take_oldest(struct msg_table *m, uint32_t *at)
 }
 
 /* The oldest waiting pair of the other side, taken off its queue; else a new one, put on it. */
-static uint32_t meet(struct msg_table *m, const key *k, bool is_send)
+static inline uint32_t meet(struct msg_table *m, const key *k, bool is_send)
 {
     if (!make_room(m))
         return RUN_NONE;
@@ -196,15 +196,36 @@ static bool ends_node(clk_call c)
 }
 
 /* In lock step a message is known by who stands for its two ends. */
-static key key_of(const orr_sim *s, uint32_t tag, uint32_t src, uint32_t dst, uint64_t size)
+static void stand_in(const orr_sim *s, key *k)
 {
     const fold_lockstep *l = s->lockstep;
-    if (!l || src >= s->npu_count || dst >= s->npu_count)
-        return (key){tag, src, dst, size};
-    if (!l->symmetry)
-        return (key){tag, l->stands_for[src], l->stands_for[dst], size};
-    fold_move_home(s, &src, &dst);
-    return (key){tag, src, dst, size};
+    if (k->src >= s->npu_count || k->dst >= s->npu_count)
+        return;
+    if (l->symmetry) {
+        fold_move_home(s, &k->src, &k->dst);
+        return;
+    }
+    k->src = l->stands_for[k->src];
+    k->dst = l->stands_for[k->dst];
+}
+
+static uint32_t meet_folded(orr_sim *s, const key *k, bool is_send)
+{
+    key known = *k;
+    stand_in(s, &known);
+    return meet(s->matcher, &known, is_send);
+}
+
+static void refuse_message(orr_sim *s, const key *k)
+{
+    orr_error err;
+    const char *why = k->size == 0       ? "a message of 0 bytes"
+                      : k->src == k->dst ? "a message to itself"
+                                         : "a message to a rank that is not there";
+    const orr_code bad =
+        orr_fail(&err, ORR_EINPUT, NULL, "rank %u sends %s (rank %u, tag %u, %llu bytes)", k->src,
+                 why, k->dst, k->tag, (unsigned long long)k->size);
+    run_fail(s, bad, &err);
 }
 
 static void send_message(orr_sim *s, const key *k, clk_call on_sent)
@@ -212,19 +233,12 @@ static void send_message(orr_sim *s, const key *k, clk_call on_sent)
     struct msg_table *m = s->matcher;
     orr_error err;
     if (k->src == k->dst || k->size == 0 || k->dst >= s->npu_count) {
-        const char *why = k->size == 0       ? "a message of 0 bytes"
-                          : k->src == k->dst ? "a message to itself"
-                                             : "a message to a rank that is not there";
-        const orr_code bad =
-            orr_fail(&err, ORR_EINPUT, NULL, "rank %u sends %s (rank %u, tag %u, %llu bytes)",
-                     k->src, why, k->dst, k->tag, (unsigned long long)k->size);
-        run_fail(s, bad, &err);
+        refuse_message(s, k);
         return;
     }
-    const key known = key_of(s, k->tag, k->src, k->dst, k->size);
-    const uint32_t p = !s->byte_matcher ? meet(m, &known, true)
-                       : make_room(m)   ? new_pair(m, k)
-                                        : RUN_NONE;
+    const uint32_t p = s->byte_matcher ? (make_room(m) ? new_pair(m, k) : RUN_NONE)
+                       : s->lockstep   ? meet_folded(s, k, true)
+                                       : meet(m, k, true);
     if (p == RUN_NONE) {
         run_no_memory(s);
         return;
@@ -275,20 +289,18 @@ static void receive_message(orr_sim *s, const key *k, clk_call on_received)
         receive_bytes(s, k, on_received);
         return;
     }
-    const key known = key_of(s, k->tag, k->src, k->dst, k->size);
-    const uint32_t p = meet(m, &known, false);
+    const uint32_t p = s->lockstep ? meet_folded(s, k, false) : meet(m, k, false);
     if (p == RUN_NONE) {
         run_no_memory(s);
     } else if (m->pairs[p].is_arrived && s->lockstep && s->lockstep->symmetry) {
         m->pairs[p].on_received = on_received;
-        clk_at(s->clock, clk_now(s->clock), msg_receive_late, s, p);
+        clk_after(s->clock, 0, msg_receive_late, s, p);
     } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */
         if (m->pairs[p].is_told)
             drop_pair(m, p);
         else
             m->pairs[p].is_received = true; /* the sender has yet to be told */
-        clk_at(s->clock, clk_now(s->clock), on_received.action, on_received.context,
-               on_received.argument);
+        clk_after(s->clock, 0, on_received.action, on_received.context, on_received.argument);
     } else {
         m->pairs[p].is_received = true;
         m->pairs[p].on_received = on_received;
@@ -337,34 +349,52 @@ static void deliver_bytes(orr_sim *s, uint32_t token)
         run_no_memory(s);
 }
 
-void orr_net_deliver(orr_sim *s, uint64_t token)
+/* A message is there; whom to tell: its sender, and its receiver if that waits. */
+static inline void arrive(struct msg_table *m,
+                          uint32_t token,
+                          clk_call *on_sent,
+                          clk_call *on_received)
 {
-    struct msg_table *m = s->matcher;
-    if (s->byte_matcher) {
-        deliver_bytes(s, (uint32_t)token);
+    pair *p = &m->pairs[token];
+    *on_sent = p->on_sent;
+    *on_received = p->on_received;
+    if (p->is_received) {
+        drop_pair(m, token);
         return;
     }
-    pair *p = &m->pairs[token];
-    const clk_call on_sent = p->on_sent, on_received = p->on_received;
-    const bool is_received = p->is_received;
-    const bool is_folded = s->lockstep && s->lockstep->symmetry;
-    const uint32_t dst = p->k.dst, src = p->k.src, origin = is_folded ? clk_origin(s->clock) : 0;
-    if (is_folded)
-        fold_touch(s, dst, false);
-    if (is_folded && on_sent.action) {
+    *on_received = (clk_call){0};
+    p->is_arrived = p->is_told =
+        true; /* before the sender is notified: it may post the receive itself */
+}
+
+static void deliver_folded(orr_sim *s, uint32_t token)
+{
+    const key *k = &s->matcher->pairs[token].k;
+    const uint32_t dst = k->dst, src = k->src, origin = clk_origin(s->clock);
+    clk_call on_sent, on_received;
+    arrive(s->matcher, token, &on_sent, &on_received);
+    fold_touch(s, dst, false);
+    if (on_sent.action) {
         fold_see_from_source(s, dst);
         fold_touch(s, src, false);
     }
-    if (is_received)
-        drop_pair(m, (uint32_t)token);
-    else
-        p->is_arrived = p->is_told =
-            true; /* before the sender is notified: it may post the receive itself */
     clk_call_now(on_sent);
-    if (is_folded)
-        clk_set_origin(s->clock, origin);
-    if (is_received)
+    clk_set_origin(s->clock, origin);
+    clk_call_now(on_received);
+}
+
+void orr_net_deliver(orr_sim *s, uint64_t token)
+{
+    clk_call on_sent, on_received;
+    if (s->byte_matcher) {
+        deliver_bytes(s, (uint32_t)token);
+    } else if (s->lockstep && s->lockstep->symmetry) {
+        deliver_folded(s, (uint32_t)token);
+    } else {
+        arrive(s->matcher, (uint32_t)token, &on_sent, &on_received);
+        clk_call_now(on_sent);
         clk_call_now(on_received);
+    }
 }
 
 static void deliver(void *sim, uint64_t token)
@@ -374,7 +404,7 @@ static void deliver(void *sim, uint64_t token)
 
 void orr__net_deliver_after(orr_sim *s, uint64_t delay, uint64_t token)
 {
-    clk_at(s->clock, clk_now(s->clock) + delay, deliver, s, token);
+    clk_after(s->clock, delay, deliver, s, token);
 }
 
 /* ---- rendezvous (astra-sim.md 5.6) ---- */

@@ -124,8 +124,9 @@ static void move_line(watcher *p, const orr_sim *s, uint64_t events)
 
 static bool run_batch(orr_sim *s, uint64_t most)
 {
-    for (unsigned i = 0; i < BATCH && i < most; i++) {
-        if (!clk_step(s->clock))
+    uint64_t left = most < BATCH ? most : BATCH;
+    while (left) {
+        if (!clk_run(s->clock, &left, &s->rounds.wants_look))
             return false;
         if (s->rounds.wants_look)
             steady_look(s);

@@ -44,7 +44,7 @@ void orr__net_after(orr_sim *s,
                     void *context,
                     uint64_t argument)
 {
-    clk_at(s->clock, clk_now(s->clock) + delay, call, context, argument);
+    clk_after(s->clock, delay, call, context, argument);
 }
 
 static uint64_t nearest_ns(orr_ps delay)

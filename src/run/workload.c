@@ -488,8 +488,8 @@ static void execute(run_npu *n, uint32_t place)
 static uint32_t next_startable(const run_npu *n, uint32_t from)
 {
     uint32_t best = RUN_NONE;
-    for (unsigned s = 0; s < n->graph->slot_count; s++) {
-        if (n->occupant[s] != RUN_NONE)
+    for (unsigned s = 0; n->ready_count && s < n->graph->slot_count; s++) {
+        if (n->occupant[s] != RUN_NONE || orr_bitset_is_empty(&n->ready[s]))
             continue;
         const uint32_t place = orr_bitset_next(&n->ready[s], from);
         if (place < best)

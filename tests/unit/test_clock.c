@@ -55,6 +55,32 @@ TEST(test_clock__runs_by_time_then_by_scheduling)
     clk_destroy(w.c);
 }
 
+static void pause_at(void *context, uint64_t argument)
+{
+    *(bool *)context = argument;
+}
+
+TEST(test_clock__runs_so_many_events_or_until_one_pauses)
+{
+    world w = {.c = clk_create()};
+    bool pauses = false;
+    uint64_t left = 2;
+    for (uint64_t i = 0; i < 4; i++)
+        clk_after(w.c, i, note, &w, i);
+    clk_at(w.c, 3, pause_at, &pauses, true);
+    clk_at(w.c, 3, note, &w, 9);
+    CHECK(clk_run(w.c, &left, &pauses) && left == 0 && !pauses);
+    CHECK_LOG(&w, 0, 1);
+    left = 100;
+    CHECK(clk_run(w.c, &left, &pauses) && left == 97 && pauses);
+    CHECK_LOG(&w, 0, 1, 2, 3);
+    /* It still pauses, so that one event runs; then none is left. */
+    CHECK(clk_run(w.c, &left, &pauses) && left == 96);
+    CHECK(!clk_run(w.c, &left, &pauses) && left == 96);
+    CHECK_LOG(&w, 0, 1, 2, 3, 9);
+    clk_destroy(w.c);
+}
+
 TEST(test_clock__timers_of_an_owner_stand_where_the_first_stands)
 {
     world w = {.c = clk_create()};
@@ -226,6 +252,7 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_clock__runs_by_time_then_by_scheduling),
+        RUN(test_clock__runs_so_many_events_or_until_one_pauses),
         RUN(test_clock__timers_of_an_owner_stand_where_the_first_stands),
         RUN(test_clock__what_a_running_timer_adds_for_now_is_next),
         RUN(test_clock__a_group_that_is_over_begins_anew_at_the_end),

@@ -82,10 +82,8 @@ bool net_servers_fold(net_servers *s)
  * - between two messages of the rank from which the link leads: their order is that of the rank's own events;
  * - between a message that comes and the release of the link: either way the message is the last of those that wait, and
  *   the first of them starts now.  Only the length of the queue in between differs. */
-static void touch(net_servers *s, uint32_t index, unsigned how)
+static void see_touch(net_servers *s, uint32_t index, unsigned how)
 {
-    if (!s->is_folded)
-        return;
     const uint64_t now = orr__net_now(s->sim), place = orr__net_place(s->sim);
     const net_link *l = &s->links[index];
     net_touch *t = &s->touches[index];
@@ -115,6 +113,12 @@ static void touch(net_servers *s, uint32_t index, unsigned how)
     t->how |= (uint8_t)how;
     if (!is_known)
         orr__net_lose_order(s->sim);
+}
+
+static inline void touch(net_servers *s, uint32_t index, unsigned how)
+{
+    if (s->is_folded)
+        see_touch(s, index, how);
 }
 
 /* ---- links ---- */
