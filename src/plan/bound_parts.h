@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bound_parts.h - the parts of a step (a layer forward, backward, the ends) as times that no run of them can beat.
  *
- * A part is a 2 x 2 matrix of max-plus, from (data there, device free) to the same behind it, and each entry the
- * longest path through its nodes.  A path takes fixed + clocked x slow, where slow is how far the power cap holds the clock
- * down, so an entry is a convex function of slow: it is kept as the longest paths at a few values of slow, and
- * their maximum is never above it. */
+ * A part is a 3 x 3 matrix of max-plus, from (data there, device free, stream of tensor-parallel collectives free) to the
+ * same behind it, and each entry the longest path through its nodes.  A path takes fixed + clocked x slow + moving, where
+ * slow is how far the power cap holds the clock down, so an entry is a convex function of slow: it is kept as the longest
+ * paths at a few values of slow, and their maximum is never above it. */
 #ifndef ORR_PLAN_BOUND_PARTS_H
 #define ORR_PLAN_BOUND_PARTS_H
 
@@ -16,11 +16,14 @@
 #include "sources/llm/llm_tape.h"
 
 enum { BOUND_LINES = 3, BOUND_KINDS = 16, BOUND_SHAPES = 8 };
+/* What a part starts from, and leaves behind. */
+enum { BOUND_DATA, BOUND_DEVICE, BOUND_TENSOR, BOUND_STATES };
 #define BOUND_NEVER (-1e30)
 
 typedef struct bound_entry {
     struct {
-        double fixed, clocked; /* ns */
+        double fixed, clocked; /* computations, ns */
+        double moving;         /* communication */
     } line[BOUND_LINES];
 } bound_entry;
 
@@ -30,13 +33,13 @@ typedef struct bound_load {
 } bound_load;
 
 typedef struct bound_part {
-    bool is_known;      /* else it is too long to follow, and takes no time */
-    bound_entry cc, cf; /* data there: after data, after device */
-    bound_entry fc, ff; /* device free */
-    bound_entry gate;   /* data there: after its first computation could start */
+    bool is_known; /* else it is too long to follow, and takes no time */
+    bound_entry at[BOUND_STATES][BOUND_STATES]; /* [behind it][before it] */
+    bound_entry gate; /* data there: after its first computation could start */
     work_kernel_sum sum;
-    double hold_us;  /* device time that the clock's walk gives to collectives */
-    bound_load load; /* of its collectives */
+    double hold_us;   /* device time that the clock's walk gives to collectives */
+    bound_load load;  /* of its collectives */
+    double tensor_ns; /* of its tensor-parallel collectives, one after the other */
 } bound_part;
 
 /* Where the groups of an axis lie: each way that occurs. */
@@ -115,11 +118,13 @@ static inline double bound_max(double a, double b)
     return a > b ? a : b;
 }
 
-static inline double bound_at(const bound_entry *e, double slow)
+/* hold: how many times as long computations take. */
+static inline double bound_at(const bound_entry *e, double slow, double hold)
 {
-    double most = e->line[0].fixed + e->line[0].clocked * slow;
-    for (unsigned i = 1; i < BOUND_LINES; i++)
-        most = bound_max(most, e->line[i].fixed + e->line[i].clocked * slow);
+    double most = BOUND_NEVER;
+    for (unsigned i = 0; i < BOUND_LINES; i++)
+        most = bound_max(most,
+                         hold * (e->line[i].fixed + e->line[i].clocked * slow) + e->line[i].moving);
     return most;
 }
 

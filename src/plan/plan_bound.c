@@ -299,29 +299,34 @@ static orr_code make_cuts(orr_plan_search *s, orr_error *err)
 
 /* ---- matrices ---- */
 
-/* From (data, device) to (data, device), in ns. */
+/* From (data, device, stream) to the same behind it, in ns. */
 typedef struct bound_matrix {
-    double cc, cf; /* data there: after data, after device */
-    double fc, ff; /* device free */
+    double at[BOUND_STATES][BOUND_STATES];
 } bound_matrix;
 
-static const bound_matrix nothing = {0, NEVER, NEVER, 0};
+static const bound_matrix nothing = {
+    .at = {{0, NEVER, NEVER}, {NEVER, 0, NEVER}, {NEVER, NEVER, 0}}};
 
-static bound_matrix matrix_of(const bound_part *p, double slow)
+static bound_matrix matrix_of(const bound_part *p, double slow, double hold)
 {
+    bound_matrix m;
     if (!p->is_known)
         return nothing;
-    return (bound_matrix){bound_at(&p->cc, slow), bound_at(&p->cf, slow), bound_at(&p->fc, slow),
-                          bound_at(&p->ff, slow)};
+    for (unsigned i = 0; i < BOUND_STATES; i++)
+        for (unsigned k = 0; k < BOUND_STATES; k++)
+            m.at[i][k] = bound_at(&p->at[i][k], slow, hold);
+    return m;
 }
 
 /* First a, then b. */
 static bound_matrix then(const bound_matrix *a, const bound_matrix *b)
 {
-    return (bound_matrix){.cc = bound_max(b->cc + a->cc, b->cf + a->fc),
-                          .cf = bound_max(b->cc + a->cf, b->cf + a->ff),
-                          .fc = bound_max(b->fc + a->cc, b->ff + a->fc),
-                          .ff = bound_max(b->fc + a->cf, b->ff + a->ff)};
+    bound_matrix m;
+    for (unsigned i = 0; i < BOUND_STATES; i++)
+        for (unsigned k = 0; k < BOUND_STATES; k++)
+            m.at[i][k] = bound_max(bound_max(b->at[i][0] + a->at[0][k], b->at[i][1] + a->at[1][k]),
+                                   b->at[i][2] + a->at[2][k]);
+    return m;
 }
 
 /* ---- a stage ---- */
@@ -329,6 +334,7 @@ static bound_matrix then(const bound_matrix *a, const bound_matrix *b)
 typedef struct stage_sums {
     double fixed, clocked, flops, hold, host;
     bound_load load;
+    double tensor_ns;
 } stage_sums;
 
 static void add_sum(stage_sums *x, const bound_part *p, double times)
@@ -339,6 +345,7 @@ static void add_sum(stage_sums *x, const bound_part *p, double times)
     x->hold += times * p->hold_us;
     x->host += times * p->sum.host_us;
     bound_add_load(&x->load, &p->load, times);
+    x->tensor_ns += times * p->tensor_ns;
 }
 
 /* A pass of a chunk. */
@@ -355,13 +362,16 @@ typedef struct pass_work {
 /* What a stage does, at its clock. */
 typedef struct rank_work {
     const bound_stage *g;
-    double slow;
+    double slow;                                /* the clock */
+    double hold;                                /* how many times as long its computations take */
     pass_work *forward, *backward;              /* by chunk */
     double compute_ns;                          /* sum of all computations, the update apart */
     double forward_ns, backward_ns, weights_ns; /* zero bubble: computations of one micro-batch */
+    double weights_tensor_ns;                   /* collectives of its gradients of weights */
     double norm_ns, update_ns;
     double port_ns;   /* in which its busiest port is never free */
     double stream_ns; /* of all that travels between data-parallel ranks but the last gradients */
+    double moving_ns; /* in which some collective of it moves data, at least */
 } rank_work;
 
 typedef struct bound_job {
@@ -372,6 +382,8 @@ typedef struct bound_job {
     uint64_t batches;
     const bound_layout *l;
     rank_work *work; /* by stage of the cut */
+    rank_work *held; /* of one rank whose computations are all held up; NULL: none is */
+    uint32_t held_rank;
 } bound_job;
 
 static bool is_cut_up(const bound_job *j)
@@ -421,26 +433,27 @@ typedef struct part_set {
     double forward_gate[BOUND_KINDS], backward_gate[BOUND_KINDS], first_gate[BOUND_KINDS];
 } part_set;
 
-static double gate_of(const bound_part *p, double slow)
+static double gate_of(const bound_part *p, double slow, double hold)
 {
-    return p->is_known ? bound_max(0, bound_at(&p->gate, slow)) : 0;
+    return p->is_known ? bound_max(0, bound_at(&p->gate, slow, hold)) : 0;
 }
 
-static void find_parts(const bound_job *j, double slow, part_set *out)
+static void find_parts(const bound_job *j, const rank_work *w, part_set *out)
 {
     const bound_unit *u = j->u;
+    const double slow = w->slow, hold = w->hold;
     for (uint32_t k = 0; k < j->s->bounds->kinds; k++) {
-        out->forward[k] = matrix_of(&u->forward[k], slow);
-        out->backward[k] = matrix_of(&u->backward[k], slow);
-        out->first[k] = matrix_of(&u->first_backward[k], slow);
+        out->forward[k] = matrix_of(&u->forward[k], slow, hold);
+        out->backward[k] = matrix_of(&u->backward[k], slow, hold);
+        out->first[k] = matrix_of(&u->first_backward[k], slow, hold);
         if (j->c->zero < 3)
             continue;
-        out->forward_gate[k] = gate_of(&u->forward[k], slow);
-        out->backward_gate[k] = gate_of(&u->backward[k], slow);
-        out->first_gate[k] = gate_of(&u->first_backward[k], slow);
+        out->forward_gate[k] = gate_of(&u->forward[k], slow, hold);
+        out->backward_gate[k] = gate_of(&u->backward[k], slow, hold);
+        out->first_gate[k] = gate_of(&u->first_backward[k], slow, hold);
     }
     for (unsigned i = 0; i < 4; i++)
-        out->ends[i] = matrix_of(&u->ends[i], slow);
+        out->ends[i] = matrix_of(&u->ends[i], slow, hold);
 }
 
 /* A pass grows layer by layer. */
@@ -454,7 +467,7 @@ static void add_layer(const bound_stage *g,
     p->all = then(&p->all, m);
     if (!g->kind_gather_ns)
         return;
-    const double cc = bound_max(m->cc, 0), gather = g->kind_gather_ns[kind];
+    const double cc = bound_max(m->at[BOUND_DATA][BOUND_DATA], 0), gather = g->kind_gather_ns[kind];
     if (is_only_start) {
         p->first_gather_ns = gather;
         p->after_first = gate;
@@ -506,9 +519,10 @@ static void sum_tasks(const bound_job *j, rank_work *w)
         add_sum(&b, &j->u->backward[k], w->g->layers[k]);
         add_sum(&x, &j->u->weights[k], w->g->layers[k]);
     }
-    w->forward_ns = (f.fixed + f.clocked * w->slow) * 1e3;
-    w->backward_ns = (b.fixed + b.clocked * w->slow) * 1e3;
-    w->weights_ns = (x.fixed + x.clocked * w->slow) * 1e3;
+    w->forward_ns = (f.fixed + f.clocked * w->slow) * 1e3 * w->hold;
+    w->backward_ns = (b.fixed + b.clocked * w->slow) * 1e3 * w->hold;
+    w->weights_ns = (x.fixed + x.clocked * w->slow) * 1e3 * w->hold;
+    w->weights_tensor_ns = x.tensor_ns;
 }
 
 static void sum_stream(const bound_job *j, rank_work *w)
@@ -536,22 +550,24 @@ static double find_port_ns(const bound_job *j, const bound_stage *g, const stage
 static void prepare_stage(const bound_job *j, rank_work *w)
 {
     const stage_sums sums = sum_work(j, w->g);
+    const double norm = work_ns(&w->g->norm, 1), update = work_ns(&w->g->update, 1);
     part_set parts;
-    w->norm_ns = work_ns(&w->g->norm, 1);
-    w->update_ns = work_ns(&w->g->update, 1);
-    w->slow = find_slow(j, &sums, (w->norm_ns + w->update_ns) * 1e-3);
-    w->compute_ns = (sums.fixed + sums.clocked * w->slow) * 1e3;
-    find_parts(j, w->slow, &parts);
+    w->slow = find_slow(j, &sums, (norm + update) * 1e-3);
+    w->norm_ns = norm * w->hold;
+    w->update_ns = update * w->hold;
+    w->compute_ns = (sums.fixed + sums.clocked * w->slow) * 1e3 * w->hold;
+    find_parts(j, w, &parts);
     find_passes(j, &parts, w);
     sum_stream(j, w);
     w->port_ns = find_port_ns(j, w->g, &sums);
+    w->moving_ns = bound_max(bound_max(w->port_ns, sums.tensor_ns), w->stream_ns + w->g->reduce_ns);
     if (is_cut_up(j))
         sum_tasks(j, w);
 }
 
 static const rank_work *work_of(const bound_job *j, uint32_t rank)
 {
-    return &j->work[j->cut->stage_of[rank]];
+    return j->held && rank == j->held_rank ? j->held : &j->work[j->cut->stage_of[rank]];
 }
 
 /* ---- the pipeline ---- */
@@ -571,6 +587,7 @@ typedef struct flow {
         double first, final; /* when it started; when its first last backward pass did */
         double last_backward;
         double stream; /* between data-parallel ranks: free */
+        double tensor; /* of tensor-parallel collectives: free */
     } * ranks;
 } flow;
 
@@ -598,6 +615,14 @@ static double input_of(const flow *x, uint32_t rank, const orr__llm_task *t)
     return from < 0 ? -1 : from + x->message;
 }
 
+static double result_of(
+    const bound_matrix *m, unsigned what, double data, double device, double tensor)
+{
+    const double *at = m->at[what];
+    return bound_max(bound_max(at[BOUND_DATA] + data, at[BOUND_DEVICE] + device),
+                     at[BOUND_TENSOR] + tensor);
+}
+
 /* Weights that the pass waits for, and gradients that it sends; when its result can be there at the earliest. */
 static double use_stream(const flow *x,
                          const rank_work *w,
@@ -611,7 +636,7 @@ static double use_stream(const flow *x,
     double start = data, out = 0;
     if (p->gather_ns > 0) {
         if (p->has_start)
-            start = bound_max(p->start.cc + data, p->start.cf + device);
+            start = result_of(&p->start, BOUND_DATA, data, device, r->tensor);
         start = bound_max(start, r->stream);
         out = start + bound_max(p->gather_ns + p->after_last, p->first_gather_ns + p->after_first);
         r->stream = start + p->gather_ns;
@@ -631,6 +656,7 @@ static bool run_task(flow *x, uint32_t rank)
         /* It waits for its backward pass alone, and the next task for it: in between the device has computed all
          * that was written in between. */
         r->computed += w->weights_ns;
+        r->tensor += w->weights_tensor_ns; /* gathers, one after the other */
         const double end = r->ends[t->micro_batch] + r->computed;
         if (x->j->c->no_sequence_parallel || x->j->c->tp == 1)
             r->free = bound_max(r->free, end);
@@ -650,13 +676,14 @@ static bool run_task(flow *x, uint32_t rank)
     const bool is_forward = t->kind == ORR_LLM_FORWARD;
     const pass_work *p = is_forward ? &w->forward[t->chunk] : &w->backward[t->chunk];
     const bound_matrix *m = &p->all;
-    const double out =
-        bound_max(bound_max(m->cc + data, m->cf + device), use_stream(x, w, r, t, data, device));
+    const double out = bound_max(result_of(m, BOUND_DATA, data, device, r->tensor),
+                                 use_stream(x, w, r, t, data, device));
     if (r->at == 0)
         r->first = bound_max(data, device);
     if (!is_forward && is_final(x, t) && r->final < 0)
         r->final = bound_max(data, 0);
-    r->free = bound_max(device, bound_max(m->fc + data, m->ff + device));
+    r->free = bound_max(device, result_of(m, BOUND_DEVICE, data, device, r->tensor));
+    r->tensor = bound_max(r->tensor, result_of(m, BOUND_TENSOR, data, device, r->tensor));
     r->before = out;
     if (r->later > 0) {
         r->free = bound_max(r->free, r->later);
@@ -764,10 +791,13 @@ static double rough_end(const bound_job *j)
         const rank_work *w = work_of(j, i);
         double chain = 0, device = 0;
         for (uint32_t c = 0; c < j->c->chunks; c++) {
-            chain += m * (bound_max(w->forward[c].all.cf, 0) + bound_max(w->backward[c].all.cf, 0));
-            device += m * (w->forward[c].all.ff + w->backward[c].all.ff);
+            chain += m * (bound_max(w->forward[c].all.at[BOUND_DATA][BOUND_DEVICE], 0) +
+                          bound_max(w->backward[c].all.at[BOUND_DATA][BOUND_DEVICE], 0));
+            device += m * (w->forward[c].all.at[BOUND_DEVICE][BOUND_DEVICE] +
+                           w->backward[c].all.at[BOUND_DEVICE][BOUND_DEVICE]);
         }
-        const double last = bound_max(w->backward[0].all.cf, 0) - w->backward[0].all.ff;
+        const double last = bound_max(w->backward[0].all.at[BOUND_DATA][BOUND_DEVICE], 0) -
+                            w->backward[0].all.at[BOUND_DEVICE][BOUND_DEVICE];
         const double done = bound_max(chain, device + last);
         most = bound_max(most, head + bound_max(bound_max(chain, device), w->compute_ns) +
                                    w->norm_ns + w->update_ns);
@@ -775,27 +805,61 @@ static double rough_end(const bound_job *j)
         most = bound_max(most, w->stream_ns + w->g->reduce_ns + w->norm_ns + w->update_ns);
         if (!is_cut)
             most = bound_max(most, head + done + tail + w->norm_ns + w->update_ns);
-        head += bound_max(w->forward[0].all.cf, 0);
-        tail += bound_max(w->backward[0].all.cf, 0);
+        head += bound_max(w->forward[0].all.at[BOUND_DATA][BOUND_DEVICE], 0);
+        tail += bound_max(w->backward[0].all.at[BOUND_DATA][BOUND_DEVICE], 0);
     }
     return most;
 }
 
-/* Collectives beside compute slow it down by a share c (overlap_cost).  A rank computes for A, of which O beside
- * collectives, and not for N: its work is C = A - c O, its collectives take M <= O + N, and N is at least the time
- * until its first micro-batch comes, H.  So the step takes A + N >= C + H + c (M - H). */
-static double end_beside_collectives(const bound_job *j)
+/* ---- beside collectives ---- */
+
+/* Collectives beside compute slow it down by a share c (overlap_cost).  Take any path through the step.  Of its time T a
+ * rank's computations on it take A, of which O beside collectives of that rank, and all else N.  Their work is C = A - c O,
+ * and the rank's collectives move for M <= O + N.  So T = A + N >= C + c (M - N) + N = c M + (1 - c) (C / (1 - c) + N): the
+ * longest path on which this rank computes at 1 - c of its speed. */
+static double with_collectives(const bound_job *j, double moving, double held_up)
+{
+    const double cost = j->s->bounds->system.overlap_cost;
+    return cost * moving + (1 - cost) * held_up;
+}
+
+/* The path of all computations of a rank, behind the first micro-batch on its way there. */
+static double rough_end_beside(const bound_job *j)
 {
     const double cost = j->s->bounds->system.overlap_cost;
     double head = 0, most = 0;
     for (uint32_t i = 0; i < j->c->pp && cost > 0; i++) {
         const rank_work *w = work_of(j, i);
-        const double moving = bound_max(w->port_ns, w->stream_ns + w->g->reduce_ns);
-        most = bound_max(most, head + w->compute_ns + w->norm_ns + w->update_ns +
-                                   cost * bound_max(moving - head, 0));
-        head += bound_max(w->forward[0].all.cf, 0);
+        const double computing = w->compute_ns + w->norm_ns + w->update_ns;
+        most = bound_max(most, with_collectives(j, w->moving_ns, head + computing / (1 - cost)));
+        head += bound_max(w->forward[0].all.at[BOUND_DATA][BOUND_DEVICE], 0);
     }
     return most;
+}
+
+/* The step once more for some ranks: the ends, and one between. */
+static orr_code end_beside(bound_job *j, double *ns, orr_error *err)
+{
+    const uint32_t pp = j->c->pp, chunks = j->c->chunks, ranks[3] = {0, pp / 2, pp - 1};
+    rank_work *w = orr_alloc(1, sizeof *w + (size_t)2 * chunks * sizeof(pass_work));
+    orr_code code = w ? ORR_OK : orr_no_memory(err);
+    for (unsigned i = 0; i < 3 && !code; i++) {
+        double held_up = 0;
+        if (i && ranks[i] == ranks[i - 1])
+            continue;
+        *w = (rank_work){.g = &j->cut->stages[j->cut->stage_of[ranks[i]]],
+                         .hold = 1 / (1 - j->s->bounds->system.overlap_cost),
+                         .forward = (pass_work *)(w + 1)};
+        w->backward = w->forward + chunks;
+        prepare_stage(j, w);
+        j->held = w;
+        j->held_rank = ranks[i];
+        code = follow_pipeline(j, &held_up, err);
+        *ns = bound_max(*ns, with_collectives(j, w->moving_ns, held_up));
+    }
+    j->held = NULL;
+    orr_free(w);
+    return code;
 }
 
 /* ---- interface ---- */
@@ -807,6 +871,7 @@ static bool open_work(bound_job *j)
     pass_work *passes = j->work ? (pass_work *)(j->work + n) : NULL;
     for (uint32_t i = 0; i < n && j->work; i++) {
         j->work[i].g = &j->cut->stages[i];
+        j->work[i].hold = 1;
         j->work[i].forward = passes + (size_t)2 * chunks * i;
         j->work[i].backward = j->work[i].forward + chunks;
         prepare_stage(j, &j->work[i]);
@@ -814,7 +879,7 @@ static bool open_work(bound_job *j)
     return j->work != NULL;
 }
 
-orr_code search_bound(orr_plan_search *s, search_candidate *c, bool is_rough, orr_error *err)
+orr_code search_bound(orr_plan_search *s, search_candidate *c, search_care care, orr_error *err)
 {
     const struct search_bounds *b = s->bounds;
     bound_job j = {.s = s,
@@ -825,13 +890,13 @@ orr_code search_bound(orr_plan_search *s, search_candidate *c, bool is_rough, or
                    .batches = s->base.batch / ((uint64_t)c->dp * c->micro_batch)};
     double ns = 0;
     orr_code code = open_work(&j) ? ORR_OK : orr_no_memory(err);
-    if (!code && is_rough)
-        ns = rough_end(&j);
-    else if (!code)
+    if (!code && care == SEARCH_ROUGH)
+        ns = bound_max(rough_end(&j), rough_end_beside(&j));
+    else if (!code && care == SEARCH_FINE)
         code = follow_pipeline(&j, &ns, err);
-    if (!code)
-        ns = bound_max(ns, end_beside_collectives(&j));
-    c->bound_s = ns * 1e-9 * SLACK;
+    else if (!code && b->system.overlap_cost > 0)
+        code = end_beside(&j, &ns, err);
+    c->bound_s = bound_max(c->bound_s, ns * 1e-9 * SLACK);
     orr_free(j.work);
     return code;
 }

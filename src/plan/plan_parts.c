@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_NODES = 512, MOST_LONG = 8192, MEMO = 1024 };
+enum { MOST_NODES = 512, MOST_LONG = 8192, MEMO = 1024, BLOCKS = 2 };
 /* Where the longest paths are sought; between them they are close to the longest. */
 static const double slows[BOUND_LINES] = {1.02, 1.2, 1.5};
 
@@ -138,10 +138,13 @@ typedef struct part_maker {
         uint32_t first, count; /* edges: what it comes after */
     } nodes[MOST_LONG];
     struct part_path {
-        double ns, fixed, clocked;
-    } by_data[MOST_LONG], by_device[MOST_LONG], by_gate[MOST_LONG];
+        double ns, fixed, clocked, moving;
+    } by[BOUND_STATES][MOST_LONG], by_gate[MOST_LONG];
     ancestors above[MOST_NODES];
-    uint16_t open[MOST_NODES]; /* computations that nothing is known to follow */
+    uint32_t block_from[BLOCKS]; /* UINT32_MAX: none */
+    struct part_path block[BLOCKS][MOST_NODES];
+    uint32_t first_tensor, last_tensor; /* collectives; UINT32_MAX: it has none */
+    uint16_t open[MOST_NODES];          /* computations that nothing is known to follow */
     uint32_t open_count;
     uint16_t *edges;
     size_t edge_count, edge_room;
@@ -255,6 +258,11 @@ static void make_node(part_maker *m, uint32_t i)
         order_compute(m, i);
 }
 
+static bool is_tensor(const orr__tape_node *n)
+{
+    return n->kind == ORR__TAPE_COLLECTIVE && n->axis == ORR__TAPE_TP;
+}
+
 /* What the walk of kernel_times.c gives to a collective that the next computations wait for. */
 static double hold_of(const part_maker *m, uint32_t i)
 {
@@ -276,6 +284,8 @@ static void add_sums(const part_maker *m, bool is_first, bound_part *p)
         add_sums_of(&p->sum, &m->nodes[i].sum);
         p->hold_us += hold_of(m, i);
         bound_add_load(&p->load, &m->nodes[i].load, 1);
+        if (is_tensor(&m->tape.nodes[i]))
+            p->tensor_ns += m->nodes[i].ns;
         if (!m->nodes[i].is_compute)
             p->sum.host_us += m->s->base.software->collective_us;
     }
@@ -284,22 +294,36 @@ static void add_sums(const part_maker *m, bool is_first, bound_part *p)
 
 /* ---- paths ---- */
 
-static const struct part_path nowhere = {BOUND_NEVER, BOUND_NEVER, 0};
+static const struct part_path nowhere = {.ns = BOUND_NEVER, .fixed = BOUND_NEVER};
 
 static void put_line(bound_entry *e, unsigned k, const struct part_path *p)
 {
-    e->line[k].fixed = p->ns > BOUND_NEVER / 2 ? p->fixed : BOUND_NEVER;
-    e->line[k].clocked = p->ns > BOUND_NEVER / 2 ? p->clocked : 0;
+    const bool is_there = p->ns > BOUND_NEVER / 2;
+    e->line[k].fixed = is_there ? p->fixed : BOUND_NEVER;
+    e->line[k].clocked = is_there ? p->clocked : 0;
+    e->line[k].moving = is_there ? p->moving : 0;
+}
+
+static void go_on(struct part_path *p, double fixed, double clocked, double moving, double slow)
+{
+    p->fixed += fixed;
+    p->clocked += clocked;
+    p->moving += moving;
+    p->ns += fixed + clocked * slow + moving;
+}
+
+/* Times are whole ns, of computations at least one. */
+static double fixed_ns(const struct part_node *n)
+{
+    return n->sum.fixed_us * 1e3 - 0.5;
 }
 
 static void step_on(struct part_path *p, const struct part_node *n, double slow)
 {
-    /* Times are whole ns, of computations at least one. */
-    const double fixed = n->is_compute ? n->sum.fixed_us * 1e3 - 0.5 : n->ns;
-    const double clocked = n->is_compute ? n->sum.clocked_us * 1e3 : 0;
-    p->fixed += fixed;
-    p->clocked += clocked;
-    p->ns += fixed + clocked * slow;
+    if (n->is_compute)
+        go_on(p, fixed_ns(n), n->sum.clocked_us * 1e3, 0, slow);
+    else
+        go_on(p, 0, 0, n->ns, slow);
 }
 
 static void take_later(struct part_path *p, const struct part_path *other)
@@ -308,7 +332,88 @@ static void take_later(struct part_path *p, const struct part_path *other)
         *p = *other;
 }
 
-/* All columns at once: when the data is there at 0 and the device never was busy; the other way round; and when all
+/* Computations that come after z and before a node run one after the other, in whatever order: the node cannot start
+ * before z's end and all of them. */
+static void sum_block(part_maker *m, unsigned b, uint32_t z)
+{
+    m->block_from[b] = z;
+    for (uint32_t i = 0; i < m->tape.count; i++) {
+        struct part_path *sum = &m->block[b][i];
+        *sum = (struct part_path){0};
+        for (uint32_t y = z + 1; y < i && has_bit(&m->above[i], z); y++)
+            if (m->nodes[y].is_compute && has_bit(&m->above[i], y) && has_bit(&m->above[y], z))
+                go_on(sum, fixed_ns(&m->nodes[y]), m->nodes[y].sum.clocked_us * 1e3, 0, 1);
+    }
+}
+
+/* In the first layer of a task not all is in order: what does not wait for the task before may run at any time. */
+static void sum_blocks(part_maker *m, bool is_first)
+{
+    for (unsigned b = 0; b < BLOCKS; b++)
+        m->block_from[b] = UINT32_MAX;
+    if (!is_first || m->is_long)
+        return;
+    sum_block(m, 0, 0);
+    if (m->first_tensor != UINT32_MAX)
+        sum_block(m, 1, m->first_tensor);
+}
+
+static void find_tensor(part_maker *m)
+{
+    m->first_tensor = m->last_tensor = UINT32_MAX;
+    /* A pair of passes beside each other has a stream each. */
+    for (uint32_t i = 0; i < m->tape.count && !m->s->base.overlaps_experts; i++) {
+        if (!is_tensor(&m->tape.nodes[i]))
+            continue;
+        if (m->first_tensor == UINT32_MAX)
+            m->first_tensor = i;
+        m->last_tensor = i;
+    }
+}
+
+/* The longest way to a node's end, over all that it comes after. */
+static struct part_path reach(const part_maker *m,
+                              const struct part_path *by,
+                              uint32_t i,
+                              struct part_path start,
+                              double slow)
+{
+    const struct part_node *n = &m->nodes[i];
+    for (uint32_t e = 0; e < n->count; e++)
+        take_later(&start, &by[m->edges[n->first + e]]);
+    for (unsigned b = 0; b < BLOCKS; b++) {
+        const uint32_t z = m->block_from[b];
+        if (z >= i || !has_bit(&m->above[i], z))
+            continue;
+        const struct part_path *sum = &m->block[b][i];
+        struct part_path p = by[z];
+        go_on(&p, sum->fixed, sum->clocked, 0, slow);
+        take_later(&start, &p);
+    }
+    step_on(&start, n, slow);
+    return start;
+}
+
+static void put_rows(part_maker *m,
+                     unsigned from,
+                     const uint32_t *last,
+                     uint32_t last_count,
+                     unsigned k,
+                     bound_part *p)
+{
+    const struct part_path start = {0};
+    struct part_path free = from == BOUND_DEVICE ? start : nowhere;
+    struct part_path stream = from == BOUND_TENSOR ? start : nowhere;
+    for (uint32_t i = 0; i < last_count; i++)
+        take_later(&free, &m->by[from][last[i]]);
+    if (m->last_tensor != UINT32_MAX)
+        take_later(&stream, &m->by[from][m->last_tensor]);
+    put_line(&p->at[BOUND_DATA][from], k, &m->by[from][m->tape.out]);
+    put_line(&p->at[BOUND_DEVICE][from], k, &free);
+    put_line(&p->at[BOUND_TENSOR][from], k, &stream);
+}
+
+/* All columns at once: when one of data, device and stream is there at 0 and the others always were; and when all
  * that is known is when the first computation could start. */
 static void find_lines(part_maker *m,
                        bool is_first,
@@ -318,36 +423,21 @@ static void find_lines(part_maker *m,
                        bound_part *p)
 {
     const struct part_path start = {0};
-    struct part_path fc = nowhere, ff = start;
     bool has_gate = false;
     for (uint32_t i = 0; i < m->tape.count; i++) {
         const struct part_node *n = &m->nodes[i];
-        const bool waits = is_first ? i == 1 : n->is_compute, opens = n->is_compute && !has_gate;
-        struct part_path c = i == 0 ? start : nowhere, f = waits ? start : nowhere,
-                         g = opens ? start : nowhere;
+        const bool starts[BOUND_STATES] = {[BOUND_DATA] = i == 0,
+                                           [BOUND_DEVICE] = is_first ? i == 1 : n->is_compute,
+                                           [BOUND_TENSOR] = i == m->first_tensor};
+        for (unsigned from = 0; from < BOUND_STATES; from++)
+            m->by[from][i] = reach(m, m->by[from], i, starts[from] ? start : nowhere, slows[k]);
+        m->by_gate[i] =
+            reach(m, m->by_gate, i, n->is_compute && !has_gate ? start : nowhere, slows[k]);
         has_gate |= n->is_compute;
-        for (uint32_t e = 0; e < n->count; e++) {
-            const uint32_t from = m->edges[n->first + e];
-            take_later(&c, &m->by_data[from]);
-            take_later(&f, &m->by_device[from]);
-            take_later(&g, &m->by_gate[from]);
-        }
-        step_on(&c, n, slows[k]);
-        step_on(&f, n, slows[k]);
-        step_on(&g, n, slows[k]);
-        m->by_data[i] = c;
-        m->by_device[i] = f;
-        m->by_gate[i] = g;
     }
-    for (uint32_t i = 0; i < last_count; i++) {
-        take_later(&fc, &m->by_data[last[i]]);
-        take_later(&ff, &m->by_device[last[i]]);
-    }
-    put_line(&p->cc, k, &m->by_data[m->tape.out]);
-    put_line(&p->cf, k, &m->by_device[m->tape.out]);
+    for (unsigned from = 0; from < BOUND_STATES; from++)
+        put_rows(m, from, last, last_count, k, p);
     put_line(&p->gate, k, &m->by_gate[m->tape.out]);
-    put_line(&p->fc, k, &fc);
-    put_line(&p->ff, k, &ff);
 }
 
 /* Computations after which the device is free for the next part. */
@@ -385,6 +475,8 @@ static bool make_part(part_maker *m, bool is_first, bound_part *out)
     if (m->failed)
         return false;
     const uint32_t count = find_last(m, last);
+    find_tensor(m);
+    sum_blocks(m, is_first);
     for (unsigned k = 0; k < BOUND_LINES; k++)
         find_lines(m, is_first, last, count, k, out);
     add_sums(m, is_first, out);

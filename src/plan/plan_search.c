@@ -325,7 +325,7 @@ static orr_code bound_one(void *context, size_t i, orr_error *err)
     orr_plan_search *s = context;
     if (atomic_load(&s->is_stopped))
         return orr_fail(err, ORR_ESTOP, NULL, "stopped");
-    return search_bound(s, &s->list[i], true, err);
+    return search_bound(s, &s->list[i], SEARCH_ROUGH, err);
 }
 
 static orr_code refine_one(void *context, size_t i, orr_error *err)
@@ -334,9 +334,9 @@ static orr_code refine_one(void *context, size_t i, orr_error *err)
     if (atomic_load(&s->is_stopped))
         return orr_fail(err, ORR_ESTOP, NULL, "stopped");
     search_candidate *c = &s->list[s->order[s->refined + i]];
-    const double rough = c->bound_s;
-    const orr_code code = search_bound(s, c, false, err);
-    c->bound_s = c->bound_s > rough ? c->bound_s : rough;
+    orr_code code = search_bound(s, c, SEARCH_FINE, err);
+    if (!code && !is_hopeless(s, c))
+        code = search_bound(s, c, SEARCH_FINEST, err);
     return code;
 }
 

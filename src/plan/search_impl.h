@@ -67,11 +67,12 @@ void search_fill_in(orr_llm_options *o);
 /* plan_space.c: fills the list.  ORR_EUSAGE: nothing is legal, or nothing fits, and why. */
 orr_code search_list(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
 
-/* plan_bound.c: no run of the candidate takes less.  is_rough: without following every task.  Threads may ask at
- * the same time. */
+/* plan_bound.c: no run of the candidate takes less than its bound, which only rises here.  Rough: without following every
+ * task; finest: with what collectives take from compute beside them.  Threads may ask at the same time. */
+typedef enum search_care { SEARCH_ROUGH, SEARCH_FINE, SEARCH_FINEST } search_care;
 orr_code search_bounds_create(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
 void search_bounds_destroy(struct search_bounds *b);
-orr_code search_bound(orr_plan_search *s, search_candidate *c, bool is_rough, orr_error *err)
+orr_code search_bound(orr_plan_search *s, search_candidate *c, search_care care, orr_error *err)
     ORR_MUST_CHECK;
 
 /* plan_figures.c: generates, runs, and fills all figures of a plan. */
