@@ -14,6 +14,9 @@ test "$h200" -lt "$a100" && echo "an A100 is slower"
 test "$eager" -gt "$((h200 * 2))" && echo "eager is bound by the host"
 test "$(time_of step.orr --hardware h200 --software cuda-graph)" = "$h200" && echo "the host can be changed"
 test "$(time_of graph.orr --hardware h200 -s slow.json -t one.yml)" = "$h200" && echo "the roofline does not count"
+orrery stage -q gpt2 --software megatron-2021 --layers 2 --vocab 1024 --seq 128 --batch 4 --micro-batch 1 -o four.orr >made.txt
+each=$(($(time_of four.orr --hardware a100 --software megatron-deepspeed) - $(time_of four.orr --hardware a100)))
+echo "loading four micro-batches: $((each / 1000000)) ms"
 orrery view -q json graph.orr -o graph.json && grep -o 'gemm bf16 [^";]*' graph.json | sort -u | head -3
 orrery gen -q one_comp_node -o none && orrery run none --hardware h200
 echo "exit $?"

@@ -37,12 +37,14 @@ typedef struct orr_software {
     bool gathers_ahead;     /* ZeRO 1 and 2: new weights are gathered under the next forward pass */
     bool overlaps_wgrad;    /* gradients of inputs travel while those of weights are computed */
     bool grads_fp32;        /* gradients are added up and reduced in 32 bits */
-    bool frees_grads;       /* gradients are there from their backward pass to the update */
+    bool grads_fp32_of_bf16; /* the same, where weights are bf16 */
+    bool frees_grads;        /* gradients are there from their backward pass to the update */
     /* ---- the host ---- */
     double host;             /* times what eager PyTorch needs to issue a kernel; 0: graphs */
     double block_us;         /* and once for each pass of a layer */
     double cache_us;         /* and for a layer's keys and values in a cache, beside the copies */
     double collective_us;    /* to issue a collective or a message */
+    double micro_batch_us;   /* and for each micro-batch, when the device has done the one before */
     bool waits_for_messages; /* the host waits for the device where stages exchange */
 } orr_software;
 

@@ -976,7 +976,11 @@ static void set_sizes(llm_job *g)
     g->act = g->weight = is_narrow ? 2 : g->mat;
     g->expert_tp = o->expert_tp < o->tp ? o->expert_tp : 0;
     g->software = o->software ? o->software : orr_software_at(0);
-    g->grad = o->grads_fp32 || g->software->grads_fp32 ? 4 : g->weight;
+    const bool is_bf16 = o->dtype != ORR_DTYPE_FP16;
+    g->grad =
+        o->grads_fp32 || g->software->grads_fp32 || (g->software->grads_fp32_of_bf16 && is_bf16)
+            ? 4
+            : g->weight;
     g->tokens = o->micro_batch * (o->seq / o->cp);
     g->is_sequence_parallel = o->tp > 1 && !o->no_sequence_parallel;
     g->thin_tokens = g->is_sequence_parallel ? g->tokens / o->tp : g->tokens;
