@@ -146,7 +146,7 @@ orr_sim_steps orr_sim_steps_of(const orr_sim *s)
     const run_rounds *r = &s->rounds;
     const uint64_t end = r->origin + watch_end_of_run(s);
     orr_sim_steps out = {.asked = s->opt.steps ? s->opt.steps : 1,
-                         .simulated = r->last + 1,
+                         .simulated = r->last + 1 - r->played,
                          .total = end + r->skipped_ns,
                          .first = end,
                          .last = end};

@@ -34,6 +34,7 @@ typedef struct run_rounds {
     uint64_t origin;   /* when the first rank began that */
     bool has_origin;
     uint32_t skipped;    /* steps that are like those that were simulated */
+    uint32_t played;     /* of the others: those that were worked out without their events */
     uint64_t skipped_ns; /* how long they take */
     run_round *rows;     /* by number, as far as any rank has come */
     size_t row_count, row_room;

@@ -260,6 +260,7 @@ void fold_destroy(fold_sim *f)
     orr_free(f->ends);
     orr_free(f->question);
     orr_free(f->phase_ends);
+    fold_tape_destroy(f->tape);
     fold_times_destroy(f->times);
     orr_arena_destroy(f->arena);
     orr_free(f);
@@ -313,7 +314,7 @@ static void start(fold_sim *f)
         f->running = k;
         f->turn++;
         if (delay)
-            fold_schedule(f, &(fold_event){.at = {delay, 0},
+            fold_schedule(f, &(fold_event){.at = {delay, 0, 0},
                                            .lag_least = delay,
                                            .lag_most = delay,
                                            .call = {start_late, k->npu, 0},
@@ -333,7 +334,7 @@ orr_code fold_run(fold_sim *f, orr_error *err)
     if (!f->has_started) {
         for (uint32_t c = 0; c < f->class_count; c++)
             f->classes[c].npu = &s->npus[c];
-        if (!fold_keep_log(f) || !fold_loosen(f))
+        if (!fold_keep_log(f) || !fold_loosen(f) || !fold_tape_create(f))
             return orr_no_memory(err);
         fold_steps_init(f);
         start(f);

@@ -133,7 +133,7 @@ static order order_of(
     const order tie = least == 0 || most == 0 ? tie_order(f, c, e, g) : UNKNOWN;
     if ((least == 0 && most == 0) || (least == 0 && tie == BEFORE) || (most == 0 && tie == AFTER))
         return tie;
-    *sign = most > 0 ? apart : fold_sub(f->times, (fold_val){0, 0}, apart);
+    *sign = most > 0 ? apart : fold_sub(f->times, (fold_val){0, 0, 0}, apart);
     return CROSSED;
 }
 
@@ -156,6 +156,7 @@ static void check_after_last(fold_sim *f, fold_class *c, const fold_event *e)
     if (last->kind == NO_EVENT_YET || (c == f->running && (!f->is_loose || f->ending_slot == slot)))
         return;
     const order o = order_of(f, c, last, e, &sign);
+    fold_tape_order(f, last, e, by_lag(last, e) == BEFORE);
     if (o == CROSSED)
         fold_split(f, (uint32_t)(c - f->classes), sign,
                    "members come to their events in different orders");
@@ -202,7 +203,7 @@ void fold_timer(run_npu *n, uint64_t delay, clk_action action, void *context, ui
         fold_give_up(f, "a time is out of range");
         return;
     }
-    fold_schedule(f, &(fold_event){.at = {c->now.base + (int64_t)delay, c->now.by},
+    fold_schedule(f, &(fold_event){.at = {c->now.base + (int64_t)delay, c->now.by, c->now.id},
                                    .lag_least = (int64_t)delay,
                                    .lag_most = (int64_t)delay,
                                    .call = {action, context, argument},
@@ -399,8 +400,13 @@ static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
     tied[0] = best;
     for (uint32_t i = c->first_event; i != RUN_NONE && !fold_is_over(f); i = f->events[i].next) {
         fold_event *e = &f->events[i];
-        const order o =
-            e == best || !are_rivals(f, c, best, e) ? BEFORE : order_of(f, c, best, e, &sign);
+        if (e == best || !are_rivals(f, c, best, e))
+            continue;
+        const order o = order_of(f, c, best, e, &sign);
+        if (o == UNKNOWN)
+            fold_tape_break(f);
+        else
+            fold_tape_order(f, best, e, by_lag(best, e) == BEFORE);
         if (o == CROSSED) {
             fold_split(f, (uint32_t)(c - f->classes), sign,
                        "members come to their events in different orders");
@@ -454,6 +460,7 @@ bool fold_step(fold_sim *f)
     c->now = c->event_at = now.at;
     c->last = now;
     c->last.meeting = NULL; /* it may be used again */
+    fold_tape_turn(f, c);
     f->running = c;
     f->events_run++;
     f->turn++;

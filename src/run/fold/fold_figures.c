@@ -49,6 +49,14 @@ typedef struct deeds {
     int64_t comm_until, busy_until; /* up to here the time is counted */
 } deeds;
 
+/* What is asked of a step again and again, once for each of the members that differ. */
+typedef struct facts {
+    uint64_t bytes;
+    uint32_t tally; /* of all communication alike; NONE: it is none */
+    int8_t kind;    /* work_class_of */
+    bool is_host, is_memory, is_in_slot;
+} facts;
+
 typedef struct sweep {
     fold_sim *f;
     fold_class *c;
@@ -57,8 +65,10 @@ typedef struct sweep {
     uint32_t member;   /* whose times are looked at; even times are those of all */
     interval *list;    /* in the order in which they start */
     size_t count;
-    interval *compute; /* on the device, one after the other */
+    const facts *facts; /* by step */
+    interval *compute;  /* on the device, one after the other */
     size_t compute_count;
+    size_t near;          /* where the time on the device was looked up last */
     size_t compute_early; /* those that ended before the cut */
     int64_t *before;      /* by those: the length of all before it */
 } sweep;
@@ -93,59 +103,91 @@ static void sort_intervals(interval *list, size_t count)
     }
 }
 
-/* Time on the device before t. */
-static int64_t compute_before(const sweep *v, int64_t t)
+enum { NEAR = 16 };
+
+/* How many start before t.  Steps are looked at in the order of time: mostly it is near what was asked last. */
+static size_t computes_before(const sweep *v, int64_t t)
 {
-    size_t low = 0, high = v->compute_count;
-    while (low < high) { /* the last that starts before t is low - 1 */
+    size_t low = v->near > NEAR ? v->near - NEAR : 0;
+    size_t high = v->compute_count - low > 2 * NEAR ? low + 2 * NEAR : v->compute_count;
+    if (low > 0 && v->compute[low - 1].start >= t)
+        low = 0;
+    if (high < v->compute_count && v->compute[high].start < t)
+        high = v->compute_count;
+    while (low < high) {
         const size_t mid = low + (high - low) / 2;
         if (v->compute[mid].start < t)
             low = mid + 1;
         else
             high = mid;
     }
-    if (low == 0)
+    return low;
+}
+
+/* Time on the device before t. */
+static int64_t compute_before(sweep *v, int64_t t)
+{
+    const size_t at = computes_before(v, t);
+    v->near = at;
+    if (at == 0)
         return 0;
-    const interval *at = &v->compute[low - 1];
-    return v->before[low - 1] + (t < at->end ? t : at->end) - at->start;
+    const interval *last = &v->compute[at - 1];
+    return v->before[at - 1] + (t < last->end ? t : last->end) - last->start;
+}
+
+/* False: out of memory. */
+static bool find_facts(run_npu *n, const fold_log *l, facts *out)
+{
+    const orr_columns *col = &n->graph->t->columns;
+    for (size_t i = 0; i < l->count; i++) {
+        const uint32_t place = l->steps[i].place, node = n->graph->node[place];
+        const uint8_t slot = n->graph->slot[place], type = col->type[node];
+        out[i] = (facts){.tally = RUN_NONE,
+                         .kind = (int8_t)work_class_of(n, place),
+                         .is_host = slot == WORK_SLOT_CPU,
+                         .is_memory = type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE,
+                         .is_in_slot = work_is_comm_slot(slot)};
+        if (out[i].kind != WORK_COMMUNICATES || !l->steps[i].has_ended)
+            continue;
+        const watch_tally *t = watch_tally_of(n, place);
+        if (!t)
+            return false;
+        out[i].tally = (uint32_t)(t - n->sim->watch->tallies);
+        out[i].bytes =
+            col->comm_size && col->comm_size[node] > 0 ? (uint64_t)col->comm_size[node] : 0;
+    }
+    return true;
 }
 
 /* A node that has ended, of so many members. */
-static void count_step(const sweep *v, const interval *at, uint32_t weight, deeds *d)
+static void count_step(sweep *v, const interval *at, uint32_t weight, deeds *d)
 {
-    run_npu *n = v->c->npu;
-    const fold_logged *step = &v->c->log.steps[at->step];
-    const orr_columns *col = &n->graph->t->columns;
-    const uint32_t i = n->graph->node[step->place];
-    const uint8_t slot = n->graph->slot[step->place], type = col->type[i];
+    const facts *step = &v->facts[at->step];
     const int64_t took = at->end - at->start;
     d->wall = at->end > d->wall ? at->end : d->wall;
-    if (slot == WORK_SLOT_CPU)
+    if (step->is_host)
         d->host += took;
-    else if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)
+    else if (step->is_memory)
         d->memory += took;
-    if (work_class_of(n, step->place) != WORK_COMMUNICATES)
+    if (step->tally == RUN_NONE)
         return;
-    watch_tally *t = watch_tally_of(n, step->place);
-    if (!t)
-        return;
+    watch_tally *t = &v->c->npu->sim->watch->tallies[step->tally];
     t->count += weight;
     t->time += (uint64_t)took * weight;
-    t->bytes += col->comm_size && col->comm_size[i] > 0 ? (uint64_t)col->comm_size[i] * weight : 0;
+    t->bytes += step->bytes * weight;
     if ((uint64_t)took > t->longest)
         t->longest = (uint64_t)took;
-    if (work_is_comm_slot(slot)) {
-        const int64_t hidden = compute_before(v, at->end) - compute_before(v, at->start);
-        t->exposed += (uint64_t)(took - hidden) * weight;
+    if (step->is_in_slot) {
+        const int64_t before = compute_before(v, at->start);
+        t->exposed += (uint64_t)(took - (compute_before(v, at->end) - before)) * weight;
     }
 }
 
 /* In the order of time: what an interval adds to those before it. */
 static void cover(const sweep *v, const interval *at, int64_t from, int64_t to, deeds *d)
 {
-    const uint32_t place = v->c->log.steps[at->step].place;
     const int64_t start = at->start > from ? at->start : from, end = at->end < to ? at->end : to;
-    const int k = work_class_of(v->c->npu, place);
+    const int k = v->facts[at->step].kind;
     if (end > d->busy_until) {
         d->busy += end - (start > d->busy_until ? start : d->busy_until);
         d->busy_until = end;
@@ -170,7 +212,7 @@ static int64_t end_of(const sweep *v, const fold_logged *step, uint32_t member)
 
 static bool is_on_device(const sweep *v, const fold_logged *step)
 {
-    return work_class_of(v->c->npu, step->place) == WORK_ON_DEVICE;
+    return v->facts[step - v->c->log.steps].kind == WORK_ON_DEVICE;
 }
 
 /* It began and ended before the cut. */
@@ -191,7 +233,7 @@ static void sum_compute(sweep *v)
 static void sweep_together(sweep *v, deeds *d)
 {
     const fold_log *l = &v->c->log;
-    v->count = v->compute_count = 0;
+    v->count = v->compute_count = v->near = 0;
     for (size_t i = 0; i < l->count; i++) {
         const fold_logged *step = &l->steps[i];
         if (step->start.by || step->start.base >= v->cut)
@@ -215,7 +257,7 @@ static void sweep_together(sweep *v, deeds *d)
 static void sweep_rest(sweep *v, const uint32_t *rest, size_t rest_count, uint32_t weight, deeds *d)
 {
     const fold_log *l = &v->c->log;
-    v->count = 0;
+    v->count = v->near = 0;
     v->compute_count = v->compute_early;
     for (size_t k = 0; k < rest_count; k++) {
         const fold_logged *step = &l->steps[rest[k]];
@@ -317,7 +359,10 @@ static bool put_class(fold_sim *f, fold_class *c)
     v.compute = orr_alloc(l->count, sizeof *v.compute);
     v.before = orr_alloc(l->count, sizeof *v.before);
     uint32_t *rest = orr_alloc(l->count, sizeof *rest);
-    bool ok = v.list && v.compute && v.before && rest;
+    facts *all_facts = orr_alloc(l->count, sizeof *all_facts);
+    bool ok =
+        v.list && v.compute && v.before && rest && all_facts && find_facts(c->npu, l, all_facts);
+    v.facts = all_facts;
     for (size_t i = 0; i < l->count; i++) {
         const fold_logged *step = &l->steps[i];
         const bool is_even = !step->start.by && !(step->has_ended && step->end.by);
@@ -360,6 +405,7 @@ static bool put_class(fold_sim *f, fold_class *c)
     orr_free(v.compute);
     orr_free(v.before);
     orr_free(rest);
+    orr_free(all_facts);
     return ok;
 }
 

@@ -12,6 +12,7 @@
  *     fold_links.c    in lock step, links that carry the same
  *     fold_lockstep.c classes whose members do everything at the same time: the network fluid
  *     fold_steps.c    several steps in a row, until nothing changes any more
+ *     fold_tape.c     ... those in between without their events
  *     fold_time.c     numbers per member */
 #ifndef ORR_RUN_FOLD_IMPL_H
 #define ORR_RUN_FOLD_IMPL_H
@@ -77,6 +78,7 @@ typedef struct fold_pairs {
 typedef struct fold_turn {
     fold_val at;
     uint64_t event; /* 0: there was none */
+    uint32_t round; /* run/steady.h */
     uint8_t slot;
 } fold_turn;
 
@@ -172,6 +174,7 @@ typedef struct fold_sent {
     const fold_pairs *pairs;
     fold_val at;
     uint64_t size;
+    uint32_t phase; /* of words: its entry on the tape */
 } fold_sent;
 
 typedef struct fold_log {
@@ -287,8 +290,10 @@ struct fold_sim {
     bool may_mix_tags;   /* chunks of the same number in different groups must not run at once */
     orr_sim_rank_result *results;
     uint64_t *busy;
-    bool mixes_rounds; /* ranks in different steps have met */
-    bool is_steady;    /* all further steps are like the last that all classes have ended */
+    bool mixes_rounds;      /* ranks in different steps have met */
+    bool is_steady;         /* all further steps are like the last that all classes have ended */
+    bool is_taping;         /* what happens is of the step that is recorded */
+    struct fold_tape *tape; /* NULL: none is */
 };
 
 /* ---- giving up ---- */
@@ -374,6 +379,53 @@ bool fold_is_next(fold_sim *f, const fold_class *c, fold_turn *last, uint32_t pl
 void fold_steps_init(fold_sim *f);
 void fold_steps_finish(fold_sim *f);
 void fold_round_end_at(fold_sim *f, fold_class *c);
+
+/* ---- a step as a list of operations (fold_tape.c) ---- */
+
+bool fold_tape_create(fold_sim *f);          /* false: out of memory */
+void fold_tape_destroy(struct fold_tape *t); /* NULL is fine */
+/* Values, as fold_max, fold_add and fold_permute make them; where a step is recorded they know what they are made of. */
+fold_val fold_later(fold_sim *f, fold_val a, fold_val b);
+fold_val fold_after(fold_sim *f, fold_val a, fold_val delay);
+fold_val fold_at_receiver(fold_sim *f, fold_val a, const fold_pairs *h);
+/* The ends of a phase, by place in the family's classes.  The id of the first, the others follow it; 0: not known. */
+uint32_t fold_tape_phase(fold_sim *f, const fold_meeting *m, const fold_val *ends);
+/* What was decided by times: a is before b for all members, or it is not; */
+void fold_tape_before(fold_sim *f, fold_val a, fold_val b, bool is_so);
+void fold_tape_same(fold_sim *f, fold_val a, fold_val b);
+/* a start is later than an event for all members, or for none; */
+void fold_tape_wait(fold_sim *f, fold_val start, fold_val event, bool is_later);
+/* of two nodes the first gets a slot; free NULL: nothing has run in it; */
+void fold_tape_rival(fold_sim *f,
+                     const fold_class *c,
+                     const fold_val *free,
+                     fold_val mine,
+                     fold_val other,
+                     bool is_together);
+/* of two events of a class the first runs first; is_by_lag: within one tick, too, by what never changes; */
+void fold_tape_order(fold_sim *f, const fold_event *a, const fold_event *b, bool is_by_lag);
+void fold_tape_break(fold_sim *f); /* something else: this step cannot be played back */
+/* A class has ended a step, begins one, or an event of it runs. */
+void fold_tape_ends(fold_sim *f, const fold_class *c);
+void fold_tape_begins(fold_sim *f, fold_class *c);
+void fold_tape_turn(fold_sim *f, const fold_class *c);
+/* All classes have ended this step: if it was recorded, those that follow are played. */
+void fold_play_on(fold_sim *f, uint32_t round);
+
+/* The node that is ready at `mine` gets the slot before the one that is ready at `other`, for this member. */
+bool fold_wins(const fold_sim *f,
+               const fold_val *free,
+               fold_val mine,
+               fold_val other,
+               bool is_together,
+               uint32_t member);
+/* What is known of a phase for these starts, by place in the family's classes: a lag, then base (after the first start) and
+ * spread of each end.  NULL: it has given up. */
+const int64_t *fold_ask(fold_sim *f,
+                        fold_family *y,
+                        const coll_times_phase *phase,
+                        fold_val *starts);
+const int64_t *fold_words_of(const fold_sim *f, const fold_family *y, const int64_t *known);
 
 /* ---- figures ---- */
 

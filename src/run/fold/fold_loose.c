@@ -59,7 +59,7 @@ bool fold_loosen(fold_sim *f)
         if (!c->ready_at || !c->ready_by)
             return false;
         for (uint32_t p = 0; p < count; p++) {
-            c->ready_at[p] = (fold_val){(int64_t)c->npu->speed->delay, 0};
+            c->ready_at[p] = (fold_val){(int64_t)c->npu->speed->delay, 0, 0};
             c->ready_by[p] = c->npu->graph->parents[p] ? 0 : UINT64_MAX; /* all at the beginning */
         }
     }
@@ -69,9 +69,9 @@ bool fold_loosen(fold_sim *f)
 /* For all members. */
 static bool is_before(fold_sim *f, fold_val a, fold_val b)
 {
-    if (a.by == b.by)
-        return a.base < b.base;
-    return fold_sub(f->times, b, a).base > 0;
+    const bool is_so = a.by == b.by ? a.base < b.base : fold_sub(f->times, b, a).base > 0;
+    fold_tape_before(f, a, b, is_so);
+    return is_so;
 }
 
 static void split_by(fold_sim *f, const fold_class *c, fold_val a, fold_val b, const char *why)
@@ -113,7 +113,7 @@ void fold_released(run_npu *n, uint32_t place)
         const uint32_t child = g->child[e];
         const fold_val before = c->ready_at[child];
         const bool is_first = n->waiting_for[child] == g->parents[child];
-        c->ready_at[child] = is_first ? c->now : fold_max(f->times, before, c->now);
+        c->ready_at[child] = is_first ? c->now : fold_later(f, before, c->now);
         if (n->waiting_for[child] > 1)
             continue;
         c->ready_by[child] = is_first || is_before(f, before, c->now) ? f->turn : 0;
@@ -123,6 +123,20 @@ void fold_released(run_npu *n, uint32_t place)
 }
 
 /* ---- a node starts ---- */
+
+bool fold_wins(const fold_sim *f,
+               const fold_val *free,
+               fold_val mine,
+               fold_val other,
+               bool is_together,
+               uint32_t member)
+{
+    const int64_t free_at = free ? fold_at(f->times, *free, member) : -1;
+    const int64_t mine_at = fold_at(f->times, mine, member);
+    const int64_t other_at = fold_at(f->times, other, member);
+    return mine_at < free_at || (mine_at > free_at && (is_together || other_at > mine_at)) ||
+           (mine_at == free_at && other_at > mine_at);
+}
 
 /* Of those that are ready for this slot, `place` is the one for every member: it is ready before the slot is free, so
  * that its smaller number counts; or it is ready first; or both are made ready by one event. */
@@ -140,14 +154,12 @@ static void check_rivals(fold_sim *f, const fold_class *c, uint32_t place)
             fold_give_up(f, "rank %u: many nodes wait for one slot", c->ranks[0]);
             return;
         }
+        const fold_val *free = k->freed_by ? &k->free_at : NULL;
         for (uint32_t m = 0; m < c->count; m++) {
-            const int64_t free = k->freed_by ? fold_at(f->times, k->free_at, m) : -1;
-            const int64_t mine = fold_at(f->times, c->ready_at[place], m);
-            const int64_t other = fold_at(f->times, c->ready_at[y], m);
-            f->ends[m] = mine < free || (mine > free && (together || other > mine)) ||
-                         (mine == free && other > mine);
+            f->ends[m] = fold_wins(f, free, c->ready_at[place], c->ready_at[y], together, m);
             good += f->ends[m] != 0;
         }
+        fold_tape_rival(f, c, free, c->ready_at[place], c->ready_at[y], together);
         if (good == 0)
             fold_give_up(f, "rank %u: two nodes for one slot, in an order that is not known",
                          c->ranks[0]);
@@ -180,10 +192,11 @@ bool fold_may_start(run_npu *n, uint32_t place)
         return true;
     }
     const fold_val start =
-        k->freed_by ? fold_max(f->times, c->ready_at[place], k->free_at) : c->ready_at[place];
+        k->freed_by ? fold_later(f, c->ready_at[place], k->free_at) : c->ready_at[place];
     /* The last chunk of a collective is still in its queue when the collective is over. */
     if (f->ending_slot == slot && (k->freed_by == f->turn || c->began_in == f->turn)) {
         const fold_val later = fold_sub(f->times, start, c->event_at);
+        fold_tape_wait(f, start, c->event_at, later.base > 0);
         if (later.base > 0) {
             c->held_slots |= 1u << slot;
             return false;
@@ -219,13 +232,17 @@ void fold_issued(run_npu *n)
 bool fold_is_next(fold_sim *f, const fold_class *c, fold_turn *last, uint32_t place)
 {
     const uint8_t slot = c->npu->graph->slot[place];
-    const fold_turn mine = {.at = c->now, .event = f->turn, .slot = slot};
-    const bool is_ordered =
-        !f->is_loose || !last->event || (slot == last->slot && slot != WORK_SLOT_RECV) ||
-        is_before(f, last->at, mine.at) ||
-        (last->event == mine.event && last->at.base == mine.at.base && last->at.by == mine.at.by);
-    if (!is_ordered)
+    const fold_turn mine = {.at = c->now, .event = f->turn, .round = c->npu->round, .slot = slot};
+    /* A rank has posted all of a step before it begins the next. */
+    const bool is_ordered = !f->is_loose || !last->event ||
+                            (slot == last->slot && slot != WORK_SLOT_RECV) ||
+                            last->round < mine.round || is_before(f, last->at, mine.at);
+    const bool is_same = !is_ordered && last->event == mine.event &&
+                         last->at.base == mine.at.base && last->at.by == mine.at.by;
+    if (is_same)
+        fold_tape_same(f, last->at, mine.at);
+    else if (!is_ordered)
         split_by(f, c, mine.at, last->at, "two messages of one channel at one time");
     *last = mine;
-    return is_ordered;
+    return is_ordered || is_same;
 }

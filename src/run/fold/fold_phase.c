@@ -173,7 +173,7 @@ static bool find_even_ends(const fold_meeting *m,
     if (!coll_times_even(&m->phase, net, m->starts[0].base, &end, lag))
         return false;
     for (uint32_t i = 0; i < m->family->class_count; i++)
-        ends[i] = (fold_val){end, 0};
+        ends[i] = (fold_val){end, 0, 0};
     return true;
 }
 
@@ -434,7 +434,7 @@ void fold_draw_sent(fold_sim *f, const fold_class *c, const fold_sent *sent)
 {
     orr_sim *s = f->s;
     const fold_pairs *h = sent->pairs;
-    const fold_val at = {sent->at.base - (int64_t)s->rounds.origin, sent->at.by};
+    const fold_val at = {sent->at.base - (int64_t)s->rounds.origin, sent->at.by, 0};
     for (int64_t i = 0; sent->words && i < sent->words[0]; i++)
         watch_add_traffic(s, (uint32_t)sent->words[2 + 3 * i],
                           (uint64_t)(at.base + sent->words[1 + 3 * i]),
@@ -455,24 +455,47 @@ static void note_sent(fold_sim *f, fold_class *c, const fold_sent *sent)
         run_no_memory(f->s);
 }
 
-static void complete(fold_sim *f, fold_meeting *m)
+/* NULL: it has given up, or memory is out. */
+static const int64_t *find_answer(fold_sim *f, const fold_meeting *m)
 {
     const uint32_t count = m->family->class_count;
     uint64_t key, lag;
     if (!orr_grow(&f->question, &f->question_room, PHASE_WORDS + 2 * (size_t)count) ||
         !orr_grow(&f->phase_ends, &f->phase_ends_room, count)) {
         run_no_memory(f->s);
-        return;
+        return NULL;
     }
     const size_t words = put_question(m, f->question);
     const int64_t *known = recall(f, f->question, words, &key);
     if (!known && !answer(f, m, f->phase_ends, &lag))
+        return NULL;
+    if (!known && !(known = keep(f, words, key, m, lag)) && !f->has_given_up)
+        run_no_memory(f->s);
+    return known;
+}
+
+const int64_t *fold_ask(fold_sim *f,
+                        fold_family *y,
+                        const coll_times_phase *phase,
+                        fold_val *starts)
+{
+    const fold_meeting m = {.family = y, .phase = *phase, .starts = starts};
+    return find_answer(f, &m);
+}
+
+const int64_t *fold_words_of(const fold_sim *f, const fold_family *y, const int64_t *known)
+{
+    const int64_t *words;
+    memcpy(&words, known + 1 + 2 * (size_t)y->class_count + 2 * (size_t)f->s->dims, sizeof words);
+    return words;
+}
+
+static void complete(fold_sim *f, fold_meeting *m)
+{
+    const uint32_t count = m->family->class_count;
+    const int64_t *known = find_answer(f, m);
+    if (!known)
         return;
-    if (!known && !(known = keep(f, words, key, m, lag))) {
-        if (!f->has_given_up)
-            run_no_memory(f->s);
-        return;
-    }
     forget_meeting(f, m);
     const int64_t *traffic = known + 1 + 2 * (size_t)count;
     for (uint32_t k = 0; k < f->s->dims && m->round == 0; k++) { /* the same in each step */
@@ -480,20 +503,25 @@ static void complete(fold_sim *f, fold_meeting *m)
         f->s->watch->traffic[k].messages += (uint64_t)traffic[2 * k];
         f->s->watch->traffic[k].bytes += (uint64_t)traffic[2 * k + 1];
     }
-    if (f->s->watch->bins) {
-        fold_sent sent = {.at = m->starts[0]};
-        memcpy(&sent.words, traffic + 2 * (size_t)f->s->dims, sizeof sent.words);
-        note_sent(f, &f->classes[m->family->classes[0]], &sent);
-    }
-    for (uint32_t i = 0; i < count && !fold_is_over(f); i++)
-        fold_schedule(f, &(fold_event){.at = {m->starts[0].base + known[1 + 2 * (size_t)i],
-                                              (uint32_t)known[2 + 2 * (size_t)i]},
+    for (uint32_t i = 0; i < count; i++)
+        f->phase_ends[i] = (fold_val){m->starts[0].base + known[1 + 2 * (size_t)i],
+                                      (uint32_t)known[2 + 2 * (size_t)i], 0};
+    const uint32_t id = f->is_taping ? fold_tape_phase(f, m, f->phase_ends) : 0;
+    if (f->s->watch->bins)
+        note_sent(f, &f->classes[m->family->classes[0]],
+                  &(fold_sent){.at = m->starts[0],
+                               .words = fold_words_of(f, m->family, known),
+                               .phase = id});
+    for (uint32_t i = 0; i < count && !fold_is_over(f); i++) {
+        f->phase_ends[i].id = id ? id + i : 0;
+        fold_schedule(f, &(fold_event){.at = f->phase_ends[i],
                                        .lag_least = known[0],
                                        .lag_most = known[0],
                                        .call = {finish_phase, m->streams[i], 0},
                                        .meeting = m,
                                        .class_index = m->family->classes[i],
                                        .kind = FOLD_PHASE_END});
+    }
 }
 
 /* Chunks that run are noted where tags may be mixed up.  False: one of this number runs already, in another family. */
@@ -583,13 +611,13 @@ void fold_phase_start(sys_stream *st)
 static fold_val pairs_delay(fold_sim *f, fold_pairs *h, uint64_t size)
 {
     if (!h->path)
-        return (fold_val){(int64_t)fold_delay(f, h->even, size), 0};
+        return (fold_val){(int64_t)fold_delay(f, h->even, size), 0, 0};
     if (h->delay_size == size)
         return h->delay;
     const uint32_t count = f->classes[h->from_class].count;
     if (!orr_grow(&f->starts, &f->starts_room, count)) {
         run_no_memory(f->s);
-        return (fold_val){0, 0};
+        return (fold_val){0, 0, 0};
     }
     for (uint32_t m = 0; m < count; m++)
         f->starts[m] = (int64_t)fold_delay(f, h->path[m], size);
@@ -650,12 +678,10 @@ static void receive(fold_sim *f,
         fold_give_up(f, "a class receives from several classes");
         return;
     }
-    const fold_val there = h->pairs->source ? fold_permute(f->times, sent->at, h->pairs->map,
-                                                           h->pairs->source, to->count)
-                                            : sent->at;
+    const fold_val there = fold_at_receiver(f, sent->at, h->pairs);
     const fold_val waited = fold_sub(f->times, there, posted->at);
     const bool all_waited = waited.base > 0, none_waited = fold_most(f->times, waited) < 0;
-    fold_schedule(f, &(fold_event){.at = fold_max(f->times, there, posted->at),
+    fold_schedule(f, &(fold_event){.at = fold_later(f, there, posted->at),
                                    .lag_least = all_waited ? sent->lag_least : 0,
                                    .lag_most = none_waited ? 0 : sent->lag_most,
                                    .call = {work_node_done, to->npu, posted->place},
@@ -683,7 +709,7 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
                         .round = n->round};
     if (is_send) {
         const fold_val delay = pairs_delay(f, h->pairs, size);
-        mine.at = fold_add(f->times, c->now, delay);
+        mine.at = fold_after(f, c->now, delay);
         mine.lag_least = delay.base;
         mine.lag_most = fold_most(f->times, delay);
         if (delay.base == 0) {

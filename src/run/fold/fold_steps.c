@@ -16,8 +16,8 @@ void fold_steps_init(fold_sim *f)
 {
     for (uint32_t i = 0; i < f->class_count; i++) {
         fold_class *c = &f->classes[i];
-        c->round_end = (fold_val){0, 0};
-        c->begun[0].at = (fold_val){(int64_t)c->npu->speed->delay, 0};
+        c->round_end = (fold_val){0, 0, 0};
+        c->begun[0].at = (fold_val){(int64_t)c->npu->speed->delay, 0, 0};
         c->begun[0].kind = UINT8_MAX;
         c->done.step_of = c->log.step_of;
     }
@@ -47,7 +47,7 @@ void fold_round_over(run_npu *n)
 /* A node without children is over. */
 void fold_round_end_at(fold_sim *f, fold_class *c)
 {
-    c->round_end = fold_max(f->times, c->round_end, c->now);
+    c->round_end = fold_later(f, c->round_end, c->now);
 }
 
 static void swap_logs(fold_class *c)
@@ -65,6 +65,8 @@ void fold_round_begins(run_npu *n)
     fold_sim *f = n->sim->fold;
     fold_class *c = fold_class_at(n);
     swap_logs(c);
+    fold_tape_ends(f, c);
+    fold_tape_begins(f, c);
     c->begun[n->round % FOLD_BEGINNINGS] = (fold_beginning){
         .at = c->round_end,
         .lag_least = c->last.lag_least,
@@ -82,7 +84,7 @@ void fold_round_begins(run_npu *n)
         for (unsigned k = 0; k < WORK_SLOTS; k++)
             c->slots[k] = (fold_slot){.last.kind = UINT8_MAX};
     }
-    c->round_end = (fold_val){0, 0};
+    c->round_end = (fold_val){0, 0, 0};
     if (n->sim->rounds.rows[n->round - 1].ranks == n->sim->npu_count)
         find_out(f, n->round - 1);
 }
@@ -135,8 +137,10 @@ static void find_out(fold_sim *f, uint32_t round)
     while (steps <= round && steps < FOLD_BEGINNINGS &&
            !begin_alike(f, round + 1 - steps, round + 1, &later))
         steps++;
-    if (steps > round || steps == FOLD_BEGINNINGS || later < 0)
+    if (steps > round || steps == FOLD_BEGINNINGS || later < 0) {
+        fold_play_on(f, round);
         return;
+    }
     const uint32_t last = round + (r->last - round) % steps;
     if (last >= r->last)
         return;

@@ -89,7 +89,7 @@ int64_t fold_most(const fold_times *t, fold_val v)
 static fold_val failed(fold_times *t)
 {
     t->has_failed = true;
-    return (fold_val){0, 0};
+    return (fold_val){0, 0, 0};
 }
 
 static int64_t *take_scratch(fold_times *t, uint32_t members)
@@ -105,7 +105,7 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
         most = at[m] > most ? at[m] : most;
     }
     if (least == most)
-        return (fold_val){least, 0};
+        return (fold_val){least, 0, 0};
     const size_t size = members * sizeof *at;
     if (t->has_failed || !orr_grow(&t->offsets, &t->offset_room, members))
         return failed(t);
@@ -116,7 +116,7 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
     while ((i = orr_map_find(t->by_hash, key, 0)) != 0) {
         const spread *s = &t->spreads[i];
         if (s->members == members && memcmp(s->at, t->offsets, size) == 0)
-            return (fold_val){least, i};
+            return (fold_val){least, i, 0};
         key++;
     }
     i = (uint32_t)t->spread_count;
@@ -128,7 +128,7 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
         return failed(t);
     memcpy(kept, t->offsets, size);
     t->spreads[t->spread_count++] = (spread){kept, most - least, members};
-    return (fold_val){least, i};
+    return (fold_val){least, i, 0};
 }
 
 /* ---- operations that are remembered ---- */
@@ -170,7 +170,7 @@ static fold_val keep(fold_times *t, memo *k, uint64_t key, const int64_t *at, ui
 
 static fold_val relative(fold_val v, int64_t base)
 {
-    return (fold_val){v.base + base, v.by};
+    return (fold_val){v.base + base, v.by, 0};
 }
 
 fold_val fold_add_slow(fold_times *t, fold_val a, fold_val b)

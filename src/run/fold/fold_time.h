@@ -15,6 +15,7 @@
 typedef struct fold_val {
     int64_t base;
     uint32_t by; /* a spread; 0: all members have the same */
+    uint32_t id; /* what it was made of (fold_tape.c); 0: that is not known */
 } fold_val;
 
 typedef struct fold_times fold_times;
@@ -51,12 +52,12 @@ fold_val fold_permute(
 
 static inline fold_val fold_add(fold_times *t, fold_val a, fold_val b)
 {
-    return a.by && b.by ? fold_add_slow(t, a, b) : (fold_val){a.base + b.base, a.by | b.by};
+    return a.by && b.by ? fold_add_slow(t, a, b) : (fold_val){a.base + b.base, a.by | b.by, 0};
 }
 static inline fold_val fold_sub(fold_times *t, fold_val a, fold_val b)
 {
     if (a.by == b.by || !b.by)
-        return (fold_val){a.base - b.base, a.by == b.by ? 0 : a.by};
+        return (fold_val){a.base - b.base, a.by == b.by ? 0 : a.by, 0};
     return fold_sub_slow(t, a, b);
 }
 static inline fold_val fold_max(fold_times *t, fold_val a, fold_val b)

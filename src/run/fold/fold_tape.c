@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_tape.c - one step of several in a row as a list of sums, maxima and phases, so that the steps after it can be
+ * worked out without their events.
+ *
+ * Where steps do not repeat at once, because a ring over all ranks carries a skew from step to step, only a few times
+ * differ from those of the step before, all others are the same a while later.  A step that runs loosely (fold_loose.c)
+ * makes every time from the times at which classes begin it, by operations that do not depend on times, and compares
+ * times: for a slot, for a channel, for the order of chunks.  The *tape* is the list of both, in the order in which they
+ * were done.  Played back for other beginnings it gives the times of a step of the same course; each comparison must come
+ * out as it did, or the course would be another one: then the step is run by events.
+ *
+ * A value knows its entry (fold_val.id); one that is later by a constant needs none of its own.  What is `shift` later
+ * than on the tape is not touched: playing back costs a look at each entry and work for those that differ. */
+#include "fold_impl.h"
+
+#include "base/memory/hash.h"
+
+enum { MOST_ENTRIES = 1 << 22, INPUTS = 2 };
+
+typedef enum op {
+    OP_BEGIN, /* a class begins the step; the event in which it does */
+    OP_MAX,
+    OP_ADD,     /* of a constant spread: b */
+    OP_PERMUTE, /* b: of these pairs */
+    OP_PHASE, /* a: of arguments, b: a question; the ends of the other classes are the next entries */
+    OP_END,   /* of a phase */
+    /* comparisons; is_so: what came out */
+    OP_IS_BEFORE,
+    OP_IS_SAME,
+    OP_IS_LATER,   /* a, for all members; else for none */
+    OP_GOES_FIRST, /* is_so: also where both are at one time */
+    OP_WINS, /* a: of three arguments, the slot is free, the winner is ready, the other is; b: a class */
+} op;
+
+typedef struct entry {
+    int64_t base, a_later, b_later; /* than the entries a and b */
+    uint32_t by, a, b;
+    uint8_t op;
+    bool is_so, has_free, is_together;
+} entry;
+
+typedef struct argument {
+    int64_t later;
+    uint32_t at;
+} argument;
+
+typedef struct question {
+    fold_family *family;
+    coll_times_phase phase;
+    uint32_t last; /* the entry at which it was asked last */
+} question;
+
+struct fold_tape {
+    uint32_t round; /* the step that is recorded, or will be */
+    uint32_t first; /* the id of the first entry; smaller ones are of earlier tapes */
+    bool is_broken; /* something was done that it cannot tell */
+    entry *entries;
+    size_t count, room;
+    argument *arguments;
+    size_t argument_count, argument_room;
+    question *questions;
+    size_t question_count, question_room;
+    fold_val *ends; /* by class: when it was over, and the event in which */
+    uint32_t ended; /* classes */
+    /* playing back */
+    int64_t shift;
+    bool *differs; /* by entry: it is not `shift` later, but `now` */
+    size_t differs_room;
+    fold_val *now;
+    size_t now_room;
+    fold_val *starts;
+    size_t starts_room;
+    fold_val *begun; /* FOLD_BEGINNINGS steps, by number modulo */
+    uint64_t *rows;  /* by step after the recorded one: when it was over */
+    size_t row_room;
+};
+
+bool fold_tape_create(fold_sim *f)
+{
+    /* Steps that are few are not worth it, and a limit on events wants each of them. */
+    if (!f->is_loose || f->s->opt.steps < 4 || f->s->opt.max_events)
+        return true;
+    struct fold_tape *t = f->tape = orr_alloc(1, sizeof *t);
+    if (!t)
+        return false;
+    t->round = 1; /* the first one begins unlike all others */
+    t->first = 1;
+    t->ends = orr_alloc((size_t)INPUTS * f->class_count, sizeof *t->ends);
+    t->begun = orr_alloc((size_t)INPUTS * f->class_count, FOLD_BEGINNINGS * sizeof *t->begun);
+    return t->ends && t->begun;
+}
+
+void fold_tape_destroy(struct fold_tape *t)
+{
+    if (!t)
+        return;
+    orr_free(t->entries);
+    orr_free(t->arguments);
+    orr_free(t->questions);
+    orr_free(t->ends);
+    orr_free(t->differs);
+    orr_free(t->now);
+    orr_free(t->starts);
+    orr_free(t->begun);
+    orr_free(t->rows);
+    orr_free(t);
+}
+
+/* ---- recording ---- */
+
+static bool is_known(const struct fold_tape *t, fold_val v)
+{
+    return v.id >= t->first && v.id - t->first < t->count;
+}
+
+/* Which entry, and how much later it is. */
+static argument argument_of(struct fold_tape *t, fold_val v)
+{
+    if (!is_known(t, v)) {
+        t->is_broken = true;
+        return (argument){0, 0};
+    }
+    const uint32_t at = v.id - t->first;
+    return (argument){v.base - t->entries[at].base, at};
+}
+
+static uint32_t put(fold_sim *f, const entry *e)
+{
+    struct fold_tape *t = f->tape;
+    if (t->is_broken)
+        return 0;
+    if (t->count == MOST_ENTRIES || t->first > UINT32_MAX - MOST_ENTRIES) {
+        t->is_broken = true;
+        return 0;
+    }
+    if (!orr_grow(&t->entries, &t->room, t->count + 1)) {
+        run_no_memory(f->s);
+        return 0;
+    }
+    t->entries[t->count] = *e;
+    return t->first + (uint32_t)t->count++;
+}
+
+static uint32_t put_two(fold_sim *f, op o, fold_val a, fold_val b, bool is_so, fold_val result)
+{
+    const argument x = argument_of(f->tape, a), y = argument_of(f->tape, b);
+    return put(f, &(entry){.base = result.base,
+                           .by = result.by,
+                           .op = (uint8_t)o,
+                           .a = x.at,
+                           .b = y.at,
+                           .a_later = x.later,
+                           .b_later = y.later,
+                           .is_so = is_so});
+}
+
+static bool put_argument(fold_sim *f, fold_val v)
+{
+    struct fold_tape *t = f->tape;
+    const argument x = argument_of(t, v);
+    if (!orr_grow(&t->arguments, &t->argument_room, t->argument_count + 1)) {
+        run_no_memory(f->s);
+        return false;
+    }
+    t->arguments[t->argument_count++] = x;
+    return true;
+}
+
+static bool is_zero(fold_val v)
+{
+    return v.base == 0 && v.by == 0 && v.id == 0;
+}
+
+fold_val fold_later(fold_sim *f, fold_val a, fold_val b)
+{
+    fold_val result = fold_max(f->times, a, b);
+    if (!f->is_taping || f->tape->is_broken)
+        return result;
+    if (is_zero(a)) /* no time is before 0 */
+        return b;
+    if (a.id == b.id && is_known(f->tape, a)) /* by a constant, for ever */
+        return result;
+    result.id = put_two(f, OP_MAX, a, b, false, result);
+    return result;
+}
+
+fold_val fold_after(fold_sim *f, fold_val a, fold_val delay)
+{
+    fold_val result = fold_add(f->times, a, delay);
+    result.id = a.id;
+    if (!f->is_taping || f->tape->is_broken || !delay.by)
+        return result;
+    const argument x = argument_of(f->tape, a);
+    result.id = put(f, &(entry){.base = result.base,
+                                .by = result.by,
+                                .op = OP_ADD,
+                                .a = x.at,
+                                .a_later = x.later,
+                                .b = delay.by,
+                                .b_later = delay.base});
+    return result;
+}
+
+static fold_val permuted(const fold_sim *f, fold_val a, const fold_pairs *h)
+{
+    return fold_permute(f->times, a, h->map, h->source, f->classes[h->to_class].count);
+}
+
+fold_val fold_at_receiver(fold_sim *f, fold_val a, const fold_pairs *h)
+{
+    if (!h->source)
+        return a;
+    fold_val result = permuted(f, a, h);
+    result.id = 0;
+    if (!f->is_taping || f->tape->is_broken)
+        return result;
+    const argument x = argument_of(f->tape, a);
+    result.id = put(f, &(entry){.base = result.base,
+                                .by = result.by,
+                                .op = OP_PERMUTE,
+                                .a = x.at,
+                                .a_later = x.later,
+                                .b = h->number});
+    return result;
+}
+
+static uint32_t number_question(fold_sim *f, const fold_meeting *m)
+{
+    struct fold_tape *t = f->tape;
+    for (size_t i = t->question_count; i > 0; i--)
+        if (t->questions[i - 1].family == m->family &&
+            coll_times_same(&t->questions[i - 1].phase, &m->phase))
+            return (uint32_t)(i - 1);
+    if (!orr_grow(&t->questions, &t->question_room, t->question_count + 1)) {
+        run_no_memory(f->s);
+        return 0;
+    }
+    t->questions[t->question_count] = (question){m->family, m->phase, UINT32_MAX};
+    return (uint32_t)t->question_count++;
+}
+
+/* The same starts, all so much later: so are the ends.  Chunks of one collective follow each other like that, and their
+ * ends are known to be at one time. */
+static bool is_asked_again(const struct fold_tape *t, const question *q, uint32_t arguments)
+{
+    const argument *a = q->last == UINT32_MAX ? NULL : &t->arguments[t->entries[q->last].a];
+    const argument *b = &t->arguments[arguments];
+    for (uint32_t i = 0; a && i < q->family->class_count; i++)
+        if (a[i].at != b[i].at || b[i].later - a[i].later != b[0].later - a[0].later)
+            return false;
+    return a != NULL;
+}
+
+uint32_t fold_tape_phase(fold_sim *f, const fold_meeting *m, const fold_val *ends)
+{
+    struct fold_tape *t = f->tape;
+    const uint32_t count = m->family->class_count;
+    const uint32_t arguments = (uint32_t)t->argument_count;
+    if (t->argument_count + count > MOST_ENTRIES)
+        t->is_broken = true;
+    for (uint32_t i = 0; i < count; i++)
+        if (t->is_broken || !put_argument(f, m->starts[i]))
+            return 0;
+    const uint32_t number = number_question(f, m);
+    if (t->is_broken || f->s->code)
+        return 0;
+    question *q = &t->questions[number];
+    if (is_asked_again(t, q, arguments)) {
+        t->argument_count = arguments;
+        return t->first + q->last;
+    }
+    q->last = (uint32_t)t->count;
+    for (uint32_t i = 0; i < count; i++)
+        put(f, &(entry){.base = ends[i].base,
+                        .by = ends[i].by,
+                        .op = i ? OP_END : OP_PHASE,
+                        .a = arguments,
+                        .b = number});
+    return t->is_broken || f->s->code ? 0 : t->first + q->last;
+}
+
+void fold_tape_before(fold_sim *f, fold_val a, fold_val b, bool is_so)
+{
+    if (!f->is_taping || (a.id == b.id && is_known(f->tape, a)))
+        return;
+    put_two(f, OP_IS_BEFORE, a, b, is_so, a);
+}
+
+void fold_tape_same(fold_sim *f, fold_val a, fold_val b)
+{
+    if (f->is_taping && a.id != b.id)
+        put_two(f, OP_IS_SAME, a, b, true, a);
+}
+
+void fold_tape_wait(fold_sim *f, fold_val start, fold_val event, bool is_later)
+{
+    if (f->is_taping)
+        put_two(f, OP_IS_LATER, start, event, is_later, start);
+}
+
+void fold_tape_rival(fold_sim *f,
+                     const fold_class *c,
+                     const fold_val *free,
+                     fold_val mine,
+                     fold_val other,
+                     bool is_together)
+{
+    struct fold_tape *t = f->tape;
+    if (!f->is_taping)
+        return;
+    const uint32_t arguments = (uint32_t)t->argument_count;
+    if (put_argument(f, free ? *free : mine) && put_argument(f, mine) && put_argument(f, other))
+        put(f, &(entry){.op = OP_WINS,
+                        .a = arguments,
+                        .b = (uint32_t)(c - f->classes),
+                        .has_free = free != NULL,
+                        .is_together = is_together});
+}
+
+void fold_tape_order(fold_sim *f, const fold_event *a, const fold_event *b, bool is_by_lag)
+{
+    struct fold_tape *t = f->tape;
+    if (!f->is_taping)
+        return;
+    const bool is_tie = a->at.base == b->at.base && a->at.by == b->at.by && !is_by_lag;
+    if (!is_tie)
+        put_two(f, OP_GOES_FIRST, a->at, b->at, is_by_lag, a->at);
+    else if (!a->meeting || !b->meeting)
+        t->is_broken = true;
+    else /* phases that begin together end together, in the order in which they were begun */
+        for (uint32_t i = 0; i < a->meeting->family->class_count; i++)
+            fold_tape_same(f, a->meeting->starts[i], b->meeting->starts[i]);
+}
+
+void fold_tape_break(fold_sim *f)
+{
+    if (f->is_taping)
+        f->tape->is_broken = true;
+}
+
+/* ---- from step to step ---- */
+
+void fold_tape_ends(fold_sim *f, const fold_class *c)
+{
+    struct fold_tape *t = f->tape;
+    if (!t || c->npu->round != t->round + 1)
+        return;
+    fold_val *at = &t->ends[(size_t)INPUTS * (size_t)(c - f->classes)];
+    at[0] = c->round_end;
+    at[1] = c->event_at;
+    t->ended++;
+    t->is_broken = t->is_broken || !is_known(t, at[0]) || !is_known(t, at[1]);
+}
+
+void fold_tape_begins(fold_sim *f, fold_class *c)
+{
+    struct fold_tape *t = f->tape;
+    f->is_taping = t && c->npu->round == t->round && !fold_is_over(f);
+    c->round_end.id = c->event_at.id = 0;
+    if (!f->is_taping || t->is_broken)
+        return;
+    fold_val *const at[INPUTS] = {&c->round_end, &c->event_at};
+    for (unsigned k = 0; k < INPUTS; k++)
+        at[k]->id = put(f, &(entry){.base = at[k]->base,
+                                    .by = at[k]->by,
+                                    .op = OP_BEGIN,
+                                    .a = (uint32_t)(c - f->classes) * INPUTS + k});
+    c->now.id = c->event_at.id;
+}
+
+void fold_tape_turn(fold_sim *f, const fold_class *c)
+{
+    f->is_taping = f->tape && c->npu->round == f->tape->round;
+}
+
+/* This one is of no use any more: another step is recorded, later on. */
+static void rewind_tape(struct fold_tape *t, uint32_t round)
+{
+    t->first += (uint32_t)t->count;
+    t->round = round;
+    t->count = t->argument_count = t->question_count = 0;
+    t->ended = 0;
+    t->is_broken = false;
+}
+
+/* ---- playing back ---- */
+
+static fold_val value_of(const struct fold_tape *t, uint32_t at, int64_t later)
+{
+    const entry *e = &t->entries[at];
+    return t->differs[at] ? (fold_val){t->now[at].base + later, t->now[at].by, 0}
+                          : (fold_val){e->base + t->shift + later, e->by, 0};
+}
+
+static fold_val value_of_argument(const struct fold_tape *t, uint32_t i)
+{
+    return value_of(t, t->arguments[i].at, t->arguments[i].later);
+}
+
+static void set(struct fold_tape *t, uint32_t at, fold_val v)
+{
+    const entry *e = &t->entries[at];
+    t->differs[at] = v.by != e->by || v.base != e->base + t->shift;
+    t->now[at] = v;
+}
+
+/* NULL: it has given up. */
+static const int64_t *ask_again(fold_sim *f, const entry *e)
+{
+    struct fold_tape *t = f->tape;
+    const question *q = &t->questions[e->b];
+    const uint32_t count = q->family->class_count;
+    if (!orr_grow(&t->starts, &t->starts_room, count)) {
+        run_no_memory(f->s);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        t->starts[i] = value_of_argument(t, e->a + i);
+    return fold_ask(f, q->family, &q->phase, t->starts);
+}
+
+static bool play_phase(fold_sim *f, uint32_t at)
+{
+    struct fold_tape *t = f->tape;
+    const entry *e = &t->entries[at];
+    const uint32_t count = t->questions[e->b].family->class_count;
+    bool differs = false;
+    for (uint32_t i = 0; i < count && !differs; i++)
+        differs = t->differs[t->arguments[e->a + i].at];
+    if (!differs)
+        return true;
+    const int64_t *known = ask_again(f, e);
+    for (uint32_t i = 0; known && i < count; i++)
+        set(t, at + i,
+            (fold_val){t->starts[0].base + known[1 + 2 * (size_t)i],
+                       (uint32_t)known[2 + 2 * (size_t)i], 0});
+    return known != NULL;
+}
+
+static bool still_wins(fold_sim *f, const entry *e)
+{
+    const struct fold_tape *t = f->tape;
+    const fold_val free = value_of_argument(t, e->a), mine = value_of_argument(t, e->a + 1),
+                   other = value_of_argument(t, e->a + 2);
+    for (uint32_t m = 0; m < f->classes[e->b].count; m++)
+        if (!fold_wins(f, e->has_free ? &free : NULL, mine, other, e->is_together, m))
+            return false;
+    return true;
+}
+
+static bool still_holds(fold_sim *f, const entry *e)
+{
+    const struct fold_tape *t = f->tape;
+    const fold_val a = value_of(t, e->a, e->a_later), b = value_of(t, e->b, e->b_later);
+    const fold_val later = fold_sub(f->times, b, a); /* b than a */
+    switch (e->op) {
+    case OP_IS_BEFORE:
+        return (later.base > 0) == e->is_so;
+    case OP_IS_SAME:
+        return later.base == 0 && later.by == 0;
+    case OP_IS_LATER:
+        return e->is_so ? fold_most(f->times, later) < 0 : later.base >= 0;
+    default: /* OP_GOES_FIRST */
+        return later.base > 0 || (later.base == 0 && e->is_so);
+    }
+}
+
+/* One step, for these beginnings.  False: it takes another course, or the run is over. */
+static bool play(fold_sim *f, const fold_val *begun)
+{
+    struct fold_tape *t = f->tape;
+    int64_t votes = 0;
+    if (!orr_grow(&t->differs, &t->differs_room, t->count) ||
+        !orr_grow(&t->now, &t->now_room, t->count)) {
+        run_no_memory(f->s);
+        return false;
+    }
+    memset(t->differs, 0, t->count * sizeof *t->differs);
+    /* Most begin so much later, if more than half of them do. */
+    for (uint32_t i = 0; i < t->count; i++) {
+        const entry *e = &t->entries[i];
+        if (e->op != OP_BEGIN || begun[e->a].by != e->by)
+            continue;
+        const int64_t shift = begun[e->a].base - e->base;
+        if (votes == 0)
+            t->shift = shift;
+        votes += t->shift == shift ? 1 : -1;
+    }
+    for (uint32_t i = 0; i < t->count; i++) {
+        const entry *e = &t->entries[i];
+        switch (e->op) {
+        case OP_BEGIN:
+            set(t, i, (fold_val){begun[e->a].base, begun[e->a].by, 0});
+            break;
+        case OP_MAX:
+            if (t->differs[e->a] || t->differs[e->b])
+                set(t, i,
+                    fold_max(f->times, value_of(t, e->a, e->a_later),
+                             value_of(t, e->b, e->b_later)));
+            break;
+        case OP_ADD:
+            if (t->differs[e->a])
+                set(t, i,
+                    fold_add(f->times, value_of(t, e->a, e->a_later),
+                             (fold_val){e->b_later, e->b, 0}));
+            break;
+        case OP_PERMUTE:
+            if (t->differs[e->a])
+                set(t, i, permuted(f, value_of(t, e->a, e->a_later), f->pairs[e->b - 1]));
+            break;
+        case OP_PHASE:
+            if (!play_phase(f, i))
+                return false;
+            break;
+        case OP_END:
+            break;
+        case OP_WINS:
+            if ((t->differs[t->arguments[e->a].at] || t->differs[t->arguments[e->a + 1].at] ||
+                 t->differs[t->arguments[e->a + 2].at]) &&
+                !still_wins(f, e))
+                return false;
+            break;
+        default:
+            if ((t->differs[e->a] || t->differs[e->b]) && !still_holds(f, e))
+                return false;
+        }
+    }
+    return !fold_times_failed(f->times) && !fold_is_over(f);
+}
+
+/* All begin step `to` as they began step `from`, a while later. */
+static bool begin_alike(const fold_sim *f, uint32_t from, uint32_t to, int64_t *later)
+{
+    const size_t width = (size_t)INPUTS * f->class_count;
+    const fold_val *a = &f->tape->begun[from % FOLD_BEGINNINGS * width];
+    const fold_val *b = &f->tape->begun[to % FOLD_BEGINNINGS * width];
+    *later = b[0].base - a[0].base;
+    for (size_t i = 0; i < width; i++)
+        if (a[i].by != b[i].by || b[i].base - a[i].base != *later)
+            return false;
+    return true;
+}
+
+/* The step that was played last is over: so the next one begins.  False: out of memory. */
+static bool begin_next(fold_sim *f, uint32_t step)
+{
+    struct fold_tape *t = f->tape;
+    fold_val *to = &t->begun[(step + 1) % FOLD_BEGINNINGS * (size_t)INPUTS * f->class_count];
+    const size_t row = step - t->round;
+    if (!orr_grow(&t->rows, &t->row_room, row + 1))
+        return false;
+    t->rows[row] = 0;
+    for (size_t i = 0; i < (size_t)INPUTS * f->class_count; i++) {
+        const argument x = argument_of(t, t->ends[i]);
+        to[i] = value_of(t, x.at, x.later);
+        const uint64_t end = (uint64_t)fold_most(f->times, to[i]);
+        if (i % INPUTS == 0 && end > t->rows[row])
+            t->rows[row] = end;
+    }
+    return true;
+}
+
+/* A time of the recorded step, as it is in the step that was played last. */
+static void move(const struct fold_tape *t, fold_val *v)
+{
+    const uint32_t at = v->id - t->first;
+    *v = value_of(t, at, v->base - t->entries[at].base);
+}
+
+static bool knows_log(const struct fold_tape *t, const fold_log *l)
+{
+    bool ok = true;
+    for (size_t i = 0; i < l->count && ok; i++)
+        ok = is_known(t, l->steps[i].start) && is_known(t, l->steps[i].end);
+    for (size_t i = 0; i < l->phase_count && ok; i++)
+        ok = is_known(t, l->phases[i].start) && is_known(t, l->phases[i].end);
+    for (size_t i = 0; i < l->send_count && ok; i++)
+        ok = is_known(t, l->sends[i].at);
+    return ok;
+}
+
+static bool move_log(fold_sim *f, fold_log *l)
+{
+    const struct fold_tape *t = f->tape;
+    for (size_t i = 0; i < l->count; i++) {
+        move(t, &l->steps[i].start);
+        move(t, &l->steps[i].end);
+    }
+    for (size_t i = 0; i < l->phase_count; i++) {
+        move(t, &l->phases[i].start);
+        move(t, &l->phases[i].end);
+    }
+    for (size_t i = 0; i < l->send_count; i++) {
+        fold_sent *sent = &l->sends[i];
+        move(t, &sent->at);
+        if (!sent->words)
+            continue;
+        const entry *e = &t->entries[sent->phase - t->first];
+        const int64_t *known = ask_again(f, e);
+        if (!known)
+            return false;
+        sent->words = fold_words_of(f, t->questions[e->b].family, known);
+    }
+    return true;
+}
+
+/* Not if an event decides something that is not on the tape, or a class is already further. */
+static bool is_whole(const fold_sim *f)
+{
+    const struct fold_tape *t = f->tape;
+    bool ok = t->ended == f->class_count && !t->is_broken;
+    for (uint32_t i = 0; i < f->class_count && ok; i++)
+        ok = knows_log(t, &f->classes[i].done) &&
+             f->classes[i].begun[t->round % FOLD_BEGINNINGS].queues ==
+                 f->classes[i].begun[(t->round + 1) % FOLD_BEGINNINGS].queues;
+    return ok;
+}
+
+static void accept_step(fold_sim *f, uint32_t step, uint32_t cycle, int64_t later)
+{
+    struct fold_tape *t = f->tape;
+    run_rounds *r = &f->s->rounds;
+    const fold_val *begun = &t->begun[step % FOLD_BEGINNINGS * (size_t)INPUTS * f->class_count];
+    for (uint32_t i = t->round + 1; i <= step; i++)
+        if (!steady_note_end(f->s, i, f->s->npu_count, t->rows[i - t->round]))
+            run_no_memory(f->s);
+    for (uint32_t i = 0; i < f->class_count && !fold_is_over(f); i++) {
+        f->classes[i].begun[step % FOLD_BEGINNINGS].at = begun[(size_t)INPUTS * i];
+        if (!move_log(f, &f->classes[i].done))
+            return;
+    }
+    r->skipped = r->last - step;
+    r->skipped_ns = cycle ? r->skipped / cycle * (uint64_t)later : 0;
+    r->played = step - t->round;
+    r->last = step;
+    f->is_steady = true;
+}
+
+void fold_play_on(fold_sim *f, uint32_t round)
+{
+    struct fold_tape *t = f->tape;
+    const uint32_t last = f->s->rounds.last;
+    if (!t || round != t->round)
+        return;
+    uint32_t step = round, cycle = 0, until = last;
+    int64_t later = 0;
+    bool ok = is_whole(f);
+    fold_val *first = &t->begun[round % FOLD_BEGINNINGS * (size_t)INPUTS * f->class_count];
+    for (uint32_t i = 0; i < t->count && ok; i++)
+        if (t->entries[i].op == OP_BEGIN)
+            first[t->entries[i].a] = (fold_val){t->entries[i].base, t->entries[i].by, 0};
+    ok = ok && play(f, first); /* nothing differs */
+    while (ok) {
+        if (!begin_next(f, step)) {
+            run_no_memory(f->s);
+            return;
+        }
+        for (uint32_t n = 1; !cycle && n < FOLD_BEGINNINGS && n <= step + 1 - round; n++)
+            if (begin_alike(f, step + 1 - n, step + 1, &later) && later >= 0) {
+                cycle = n;
+                until = step + (last - step) % n;
+            }
+        if (step == until)
+            break;
+        step++;
+        ok = play(f, &t->begun[step % FOLD_BEGINNINGS * (size_t)INPUTS * f->class_count]) &&
+             !atomic_load_explicit(&f->s->must_stop, memory_order_relaxed);
+    }
+    if (ok)
+        accept_step(f, step, cycle, later);
+    else
+        rewind_tape(t, 2 * round + 1);
+}
