@@ -30,8 +30,9 @@ void orr_buf_print(orr_buf *b, const char *fmt, ...)
 
 void orr_buf_u64(orr_buf *b, uint64_t v)
 {
-    char digits[ORR_U64_ROOM];
-    orr_buf_add(b, digits, orr_u64_text(v, digits));
+    uint8_t *to = orr_buf_reserve(b, ORR_U64_ROOM);
+    if (to)
+        b->len += orr_u64_text(v, (char *)to);
 }
 
 void orr_buf_i64(orr_buf *b, int64_t v)

@@ -7,6 +7,7 @@
  * texts. */
 #include "models/compute/atlas/atlas.h"
 
+#include "base/text/number.h"
 #include "base/text/text.h"
 
 #include <inttypes.h>
@@ -432,61 +433,50 @@ orr_code orr_kernel_check(const orr_kernel *k, orr_error *err)
 
 /* ---- to text ---- */
 
-typedef struct text_writer {
-    char *out;
-    size_t size, length;
-} text_writer;
-
-/* By hand: every computing node of a generated step has such a text, and printf took half of the
- * time of writing one. */
-static void put(text_writer *w, const char *text)
+/* By hand, and without asking at every character whether it fits: every computing node of a generated step has such a
+ * text.  Each of these returns the end of what it wrote. */
+static char *put(char *at, const char *text)
 {
-    for (; *text; text++, w->length++) {
-        if (w->length + 1 < w->size)
-            w->out[w->length] = *text;
-    }
+    while (*text)
+        *at++ = *text++;
+    return at;
 }
 
-static void put_number(text_writer *w, uint64_t n)
+static char *put_word(char *at, const char *word)
 {
-    char digits[24];
-    char *at = digits + sizeof digits - 1;
-    *at = '\0';
-    do
-        *--at = (char)('0' + n % 10);
-    while (n /= 10);
-    put(w, at);
+    *at++ = ' ';
+    return put(at, word);
 }
 
-static void put_word(text_writer *w, const char *word)
-{
-    put(w, " ");
-    put(w, word);
-}
+/* More than all words, and all sizes at 20 digits. */
+enum { ANY_TEXT = 1024 };
 
 size_t orr_kernel_text(const orr_kernel *k, char *out, size_t size)
 {
-    text_writer w = {out, size, 0};
-    put(&w, orr_kernel_kind_name(k->kind));
-    put_word(&w, orr_kernel_type_name(k->type));
+    char text[ANY_TEXT];
+    char *at = put_word(put(text, orr_kernel_kind_name(k->kind)), orr_kernel_type_name(k->type));
     for (unsigned i = 0; i < SIZES; i++) {
-        if (!size_of(k, i))
+        const uint64_t n = size_of(k, i);
+        if (!n)
             continue;
-        put_word(&w, size_keys[i].key);
-        put(&w, "=");
-        put_number(&w, size_of(k, i));
+        at = put_word(at, size_keys[i].key);
+        *at++ = '=';
+        at += orr_u64_text(n, at);
     }
     if (k->form != ORR_FORM_PLAIN && (unsigned)k->form < ORR_KERNEL_FORMS)
-        put_word(&w, form_words[k->form]);
+        at = put_word(at, form_words[k->form]);
     if (k->layout != ORR_LAYOUT_NT && k->layout <= ORR_LAYOUT_TN)
-        put_word(&w, layout_words[k->layout]);
-    for (unsigned i = 0; i < FLAGS; i++) {
+        at = put_word(at, layout_words[k->layout]);
+    for (unsigned i = 0; i < FLAGS; i++)
         if (flag_of(k, i))
-            put_word(&w, flag_words[i].word);
+            at = put_word(at, flag_words[i].word);
+    const size_t length = (size_t)(at - text);
+    if (size) {
+        const size_t fits = length < size ? length : size - 1;
+        memcpy(out, text, fits);
+        out[fits] = '\0';
     }
-    if (size)
-        out[w.length < size ? w.length : size - 1] = '\0';
-    return w.length;
+    return length;
 }
 
 /* ---- what it computes and moves ---- */

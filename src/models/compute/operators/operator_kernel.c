@@ -449,72 +449,76 @@ typedef enum meaning {
     MEANS_FILL,
 } meaning;
 
+/* With their lengths: the table is searched for every call of a step. */
+#define NAMED(text) text, sizeof(text) - 1
+
 static const struct {
     const char *name;
+    size_t length;
     meaning what;
 } meanings[] = {
-    {"native_layer_norm", MEANS_LAYER},
-    {"native_layer_norm_backward", MEANS_LAYER_BACKWARD},
-    {"_fused_rms_norm", MEANS_RMS},
-    {"_fused_rms_norm_backward", MEANS_RMS_BACKWARD},
-    {"native_batch_norm", MEANS_CHANNELS},
-    {"cudnn_batch_norm", MEANS_CHANNELS},
-    {"_native_batch_norm_legit", MEANS_CHANNELS},
-    {"_batch_norm_with_update", MEANS_CHANNELS},
-    {"native_batch_norm_backward", MEANS_CHANNELS_BACKWARD},
-    {"cudnn_batch_norm_backward", MEANS_CHANNELS_BACKWARD},
-    {"batch_norm_backward", MEANS_CHANNELS_BACKWARD},
-    {"_softmax", MEANS_SOFTMAX},
-    {"_safe_softmax", MEANS_SOFTMAX},
-    {"_softmax_backward_data", MEANS_SOFTMAX_BACKWARD},
-    {"_log_softmax", MEANS_LOG_SOFTMAX},
-    {"_log_softmax_backward_data", MEANS_LOG_SOFTMAX_BACKWARD},
-    {"nll_loss_forward", MEANS_PICK_LOSS},
-    {"nll_loss_backward", MEANS_PICK_LOSS_BACKWARD},
-    {"gelu", MEANS_GELU},
-    {"gelu_backward", MEANS_GELU_BACKWARD},
-    {"silu", MEANS_SILU},
-    {"silu_backward", MEANS_SILU_BACKWARD},
-    {"relu", MEANS_RELU},
-    {"clamp_min", MEANS_RELU},
-    {"threshold_backward", MEANS_RELU_BACKWARD},
-    {"embedding", MEANS_EMBEDDING},
-    {"embedding_dense_backward", MEANS_EMBEDDING_BACKWARD},
-    {"index_select", MEANS_PICK_ROWS},
-    {"index_copy", MEANS_PUT_ROWS},
-    {"index_add", MEANS_ADD_ROWS},
-    {"topk", MEANS_TOPK},
-    {"sort", MEANS_SORT},
-    {"cumsum", MEANS_SCAN},
-    {"cumprod", MEANS_SCAN},
-    {"sum", MEANS_SUM},
-    {"mean", MEANS_SUM},
-    {"amax", MEANS_SUM},
-    {"linalg_vector_norm", MEANS_SUM},
-    {"max_pool2d_with_indices", MEANS_POOL},
-    {"max_pool2d_with_indices_backward", MEANS_POOL_BACKWARD},
-    {"native_dropout", MEANS_DROPOUT},
-    {"bernoulli", MEANS_DROPOUT},
-    {"native_dropout_backward", MEANS_DROPOUT_BACKWARD},
-    {"copy", MEANS_COPY},
-    {"_to_copy", MEANS_COPY},
-    {"clone", MEANS_COPY},
-    {"contiguous", MEANS_COPY},
-    {"cat", MEANS_JOIN},
-    {"stack", MEANS_JOIN},
-    {"slice_backward", MEANS_SLICE_BACKWARD},
-    {"select_backward", MEANS_SLICE_BACKWARD},
-    {"fill", MEANS_FILL},
-    {"zero", MEANS_FILL},
-    {"zeros", MEANS_FILL},
-    {"ones", MEANS_FILL},
-    {"zeros_like", MEANS_FILL},
-    {"ones_like", MEANS_FILL},
-    {"full", MEANS_FILL},
-    {"full_like", MEANS_FILL},
-    {"new_zeros", MEANS_FILL},
-    {"new_ones", MEANS_FILL},
-    {"new_full", MEANS_FILL},
+    {NAMED("native_layer_norm"), MEANS_LAYER},
+    {NAMED("native_layer_norm_backward"), MEANS_LAYER_BACKWARD},
+    {NAMED("_fused_rms_norm"), MEANS_RMS},
+    {NAMED("_fused_rms_norm_backward"), MEANS_RMS_BACKWARD},
+    {NAMED("native_batch_norm"), MEANS_CHANNELS},
+    {NAMED("cudnn_batch_norm"), MEANS_CHANNELS},
+    {NAMED("_native_batch_norm_legit"), MEANS_CHANNELS},
+    {NAMED("_batch_norm_with_update"), MEANS_CHANNELS},
+    {NAMED("native_batch_norm_backward"), MEANS_CHANNELS_BACKWARD},
+    {NAMED("cudnn_batch_norm_backward"), MEANS_CHANNELS_BACKWARD},
+    {NAMED("batch_norm_backward"), MEANS_CHANNELS_BACKWARD},
+    {NAMED("_softmax"), MEANS_SOFTMAX},
+    {NAMED("_safe_softmax"), MEANS_SOFTMAX},
+    {NAMED("_softmax_backward_data"), MEANS_SOFTMAX_BACKWARD},
+    {NAMED("_log_softmax"), MEANS_LOG_SOFTMAX},
+    {NAMED("_log_softmax_backward_data"), MEANS_LOG_SOFTMAX_BACKWARD},
+    {NAMED("nll_loss_forward"), MEANS_PICK_LOSS},
+    {NAMED("nll_loss_backward"), MEANS_PICK_LOSS_BACKWARD},
+    {NAMED("gelu"), MEANS_GELU},
+    {NAMED("gelu_backward"), MEANS_GELU_BACKWARD},
+    {NAMED("silu"), MEANS_SILU},
+    {NAMED("silu_backward"), MEANS_SILU_BACKWARD},
+    {NAMED("relu"), MEANS_RELU},
+    {NAMED("clamp_min"), MEANS_RELU},
+    {NAMED("threshold_backward"), MEANS_RELU_BACKWARD},
+    {NAMED("embedding"), MEANS_EMBEDDING},
+    {NAMED("embedding_dense_backward"), MEANS_EMBEDDING_BACKWARD},
+    {NAMED("index_select"), MEANS_PICK_ROWS},
+    {NAMED("index_copy"), MEANS_PUT_ROWS},
+    {NAMED("index_add"), MEANS_ADD_ROWS},
+    {NAMED("topk"), MEANS_TOPK},
+    {NAMED("sort"), MEANS_SORT},
+    {NAMED("cumsum"), MEANS_SCAN},
+    {NAMED("cumprod"), MEANS_SCAN},
+    {NAMED("sum"), MEANS_SUM},
+    {NAMED("mean"), MEANS_SUM},
+    {NAMED("amax"), MEANS_SUM},
+    {NAMED("linalg_vector_norm"), MEANS_SUM},
+    {NAMED("max_pool2d_with_indices"), MEANS_POOL},
+    {NAMED("max_pool2d_with_indices_backward"), MEANS_POOL_BACKWARD},
+    {NAMED("native_dropout"), MEANS_DROPOUT},
+    {NAMED("bernoulli"), MEANS_DROPOUT},
+    {NAMED("native_dropout_backward"), MEANS_DROPOUT_BACKWARD},
+    {NAMED("copy"), MEANS_COPY},
+    {NAMED("_to_copy"), MEANS_COPY},
+    {NAMED("clone"), MEANS_COPY},
+    {NAMED("contiguous"), MEANS_COPY},
+    {NAMED("cat"), MEANS_JOIN},
+    {NAMED("stack"), MEANS_JOIN},
+    {NAMED("slice_backward"), MEANS_SLICE_BACKWARD},
+    {NAMED("select_backward"), MEANS_SLICE_BACKWARD},
+    {NAMED("fill"), MEANS_FILL},
+    {NAMED("zero"), MEANS_FILL},
+    {NAMED("zeros"), MEANS_FILL},
+    {NAMED("ones"), MEANS_FILL},
+    {NAMED("zeros_like"), MEANS_FILL},
+    {NAMED("ones_like"), MEANS_FILL},
+    {NAMED("full"), MEANS_FILL},
+    {NAMED("full_like"), MEANS_FILL},
+    {NAMED("new_zeros"), MEANS_FILL},
+    {NAMED("new_ones"), MEANS_FILL},
+    {NAMED("new_full"), MEANS_FILL},
 };
 
 static meaning meaning_of(const operator_name *name)
@@ -523,7 +527,7 @@ static meaning meaning_of(const operator_name *name)
     if (name->is_in_place && base.len && base.ptr[base.len - 1] == '_')
         base.len--;
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
-        if (orr_str_is(base, meanings[i].name))
+        if (base.len == meanings[i].length && memcmp(base.ptr, meanings[i].name, base.len) == 0)
             return meanings[i].what;
     }
     return MEANS_NOTHING;
@@ -691,6 +695,18 @@ static bool are_sizes_known(const operator_call *c)
     return true;
 }
 
+static void add_by_name(kernel_list *l)
+{
+    const operator_call *c = l->call;
+    const meaning what = meaning_of(l->name);
+    if (what == MEANS_FILL && c->in_count + c->out_count)
+        add_fill(l, c->out_count ? &c->out[0] : &c->in[0]);
+    else if (what != MEANS_NOTHING && c->in_count)
+        add_by_meaning(l, what);
+    else if (!l->cost->is_product)
+        add_pass(l);
+}
+
 size_t orr__operator_kernels(const operator_call *call,
                              const operator_name *name,
                              const operator_row *row,
@@ -702,7 +718,6 @@ size_t orr__operator_kernels(const operator_call *call,
         cost->kind == OPERATOR_WAIT || !are_sizes_known(call))
         return 0;
     const operator_rule rule = row ? (operator_rule)row->rule : RULE_FREE;
-    const meaning what = meaning_of(name);
     if (name->is_list)
         add_lists(&l);
     else if (rule == RULE_OPTIMIZER)
@@ -716,12 +731,8 @@ size_t orr__operator_kernels(const operator_call *call,
     else if (rule >= RULE_ATTENTION && rule <= RULE_ATTENTION_ROWS_BACKWARD)
         add_attention(&l, rule >= RULE_ATTENTION_ROWS,
                       rule == RULE_ATTENTION_BACKWARD || rule == RULE_ATTENTION_ROWS_BACKWARD);
-    else if (what == MEANS_FILL && call->in_count + call->out_count)
-        add_fill(&l, call->out_count ? &call->out[0] : &call->in[0]);
-    else if (what != MEANS_NOTHING && call->in_count)
-        add_by_meaning(&l, what);
-    else if (!cost->is_product)
-        add_pass(&l);
+    else
+        add_by_name(&l);
     size_t kept = 0;
     for (size_t i = 0; i < l.count; i++) {
         if (orr_kernel_check(&out[i], NULL) == ORR_OK)

@@ -9,6 +9,8 @@
  * costs. */
 #include "fx_impl.h"
 
+#include "base/memory/buffer.h"
+
 #include "base/text/text.h"
 #include "models/compute/operators/operator_kernel.h"
 
@@ -194,7 +196,8 @@ typedef struct caller {
     op_kind *kinds;
     operator_tensor *tensors; /* scratch */
     size_t tensor_room;
-    orr_buf *texts;
+    orr_intern *texts;
+    orr_buf line;       /* scratch */
     size_t *written_by; /* of each tensor: 1 + the last node that writes it */
     bool *is_read;
 } caller;
@@ -272,7 +275,7 @@ static orr_code check_figures(const caller *k, const fx_node *n, const fx_call *
                    c->flops < INT64_MAX ? "bytes" : "operations");
 }
 
-static void write_kernels(caller *k,
+static bool write_kernels(caller *k,
                           const op_kind *kind,
                           const operator_call *of,
                           const operator_cost *cost,
@@ -281,14 +284,15 @@ static void write_kernels(caller *k,
     orr_kernel kernels[OPERATOR_KERNELS];
     char room[ORR_KERNEL_TEXT];
     const size_t count = orr__operator_kernels(of, &kind->name, kind->row, cost, kernels);
-    call->kernels = k->texts->len;
+    k->line.len = 0;
     for (size_t i = 0; i < count; i++) {
         const size_t length = orr_kernel_text(&kernels[i], room, sizeof room);
         if (i)
-            orr_buf_text(k->texts, "; ");
-        orr_buf_add(k->texts, room, length);
+            orr_buf_text(&k->line, "; ");
+        orr_buf_add(&k->line, room, length);
     }
-    call->kernels_length = k->texts->len - call->kernels;
+    const orr_str text = {(const char *)k->line.ptr, k->line.len};
+    return !k->line.failed && (!count || orr_intern_add(k->texts, text, &call->kernels));
 }
 
 static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err)
@@ -322,8 +326,8 @@ static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err
     call->is_product = cost.is_product;
     call->bytes_read = cost.bytes_read;
     call->bytes_written = cost.bytes_written;
-    if (call->role == FX_COMPUTE)
-        write_kernels(k, kind, &call_of, &cost, call);
+    if (call->role == FX_COMPUTE && !write_kernels(k, kind, &call_of, &cost, call))
+        return orr_no_memory(err);
     return check_figures(k, n, call, err);
 }
 
@@ -412,7 +416,7 @@ void fx_calls_fini(fx_calls *k)
 {
     orr_free(k->at);
     orr_free(k->is_read);
-    orr_buf_fini(&k->texts);
+    orr_intern_destroy(k->texts);
     *k = (fx_calls){0};
 }
 
@@ -420,15 +424,19 @@ orr_code fx_calls_make(const orr_fx *c, const fx_graph *g, fx_calls *out, orr_er
 {
     const size_t ops = g->texts[FX_OPS].count;
     *out = (fx_calls){.at = orr_alloc(g->node_count + 1, sizeof *out->at),
-                      .is_read = orr_alloc(g->ref_count + 1, sizeof *out->is_read)};
+                      .is_read = orr_alloc(g->ref_count + 1, sizeof *out->is_read),
+                      .texts = orr_intern_create()};
     caller k = {.c = c,
                 .g = g,
                 .kinds = orr_alloc(ops + 1, sizeof *k.kinds),
                 .written_by = orr_alloc(g->tensor_count + 1, sizeof *k.written_by),
-                .texts = &out->texts,
+                .texts = out->texts,
                 .is_read = out->is_read};
-    orr_code code =
-        k.kinds && k.written_by && out->at && out->is_read ? ORR_OK : orr_no_memory(err);
+    uint32_t none;
+    orr_code code = k.kinds && k.written_by && out->at && out->is_read && k.texts &&
+                            orr_intern_add(k.texts, (orr_str){"", 0}, &none)
+                        ? ORR_OK
+                        : orr_no_memory(err);
     for (size_t i = 0; i < ops && !code; i++)
         k.kinds[i] = kind_of(g->texts[FX_OPS].at[i]);
     for (size_t i = 0; i < g->node_count && !code; i++) {
@@ -436,11 +444,10 @@ orr_code fx_calls_make(const orr_fx *c, const fx_graph *g, fx_calls *out, orr_er
         if (!code)
             mark_reads(&k, i, &out->at[i]);
     }
-    if (!code && out->texts.failed)
-        code = orr_no_memory(err);
     orr_free(k.kinds);
     orr_free(k.written_by);
     orr_free(k.tensors);
+    orr_buf_fini(&k.line);
     if (code)
         fx_calls_fini(out);
     return code;

@@ -130,7 +130,7 @@ static call_time time_call(const fx_body *body, const fx_call *call)
     const orr_chip *chip = body->opt->chip;
     call_time out = {0, 0, 0};
     orr_kernel k;
-    orr_str list = {(const char *)body->calls->texts.ptr + call->kernels, call->kernels_length};
+    orr_str list = orr_intern_get(body->calls->texts, call->kernels);
     while (list.len && orr_kernel_next(&list, &k, NULL) == ORR_OK) {
         orr_kernel_time t;
         if (!orr_chip_time(chip, &k, &t))
@@ -139,7 +139,7 @@ static call_time time_call(const fx_body *body, const fx_call *call)
         out.fixed_us += t.us * (1 - t.clock_share);
         out.flops += t.clock_share > 0.5 ? orr_kernel_count(&k).flops : 0;
     }
-    if (call->kernels_length)
+    if (call->kernels)
         return out;
     const double work = (double)call->flops / (chip->peak_tflops[ORR_TYPE_BF16] * 0.8e6);
     const double memory =
@@ -213,10 +213,9 @@ static orr_code put_compute(pen *p, size_t i)
         bytes = INT64_MAX;
     put_duration(p, call);
     orr__put_work(p->b, limit(call->flops), limit(bytes));
-    if (call->kernels_length)
+    if (call->kernels)
         orr__put_text(p->b, ORR__ATTR_KERNELS,
-                      (orr_str){(const char *)p->body->calls->texts.ptr + call->kernels,
-                                call->kernels_length});
+                      orr_intern_get(p->body->calls->texts, call->kernels));
     put_held(p, i);
     orr__put_int(p->b, ORR__ATTR_STREAM, 0);
     return put(p, i, 0, 0);

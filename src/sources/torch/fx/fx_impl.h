@@ -11,7 +11,7 @@
 
 #include "fx_graph.h"
 
-#include "base/memory/buffer.h"
+#include "base/memory/intern.h"
 #include "base/memory/map.h"
 
 /* ---- calls ---- */
@@ -35,18 +35,17 @@ typedef struct fx_call {
     bool is_copy_in;  /* of FSDP: parameters into the buffer of an all-gather, beside computation */
     bool is_copy_out; /* and from it */
     bool is_product;  /* as in operator_cost */
+    uint32_t kernels; /* their text, of fx_calls.texts */
     uint64_t bytes;   /* of communication: comm_size */
     uint64_t flops, bytes_read, bytes_written;
-    uint64_t vector_work;  /* as in operator_cost */
-    size_t kernels;        /* where its text begins in fx_calls.texts, */
-    size_t kernels_length; /* and how long it is; 0: none */
+    uint64_t vector_work; /* as in operator_cost */
 } fx_call;
 
 /* All calls of a graph.  Messages without a peer and collectives without a group are errors. */
 typedef struct fx_calls {
-    fx_call *at;   /* one for each node */
-    bool *is_read; /* beside graph.refs: an input that is looked at, not only written */
-    orr_buf texts; /* kernels, as chip.h writes them */
+    fx_call *at;       /* one for each node */
+    bool *is_read;     /* beside graph.refs: an input that is looked at, not only written */
+    orr_intern *texts; /* kernels, as chip.h writes them, once for all layers; 0: none */
 } fx_calls;
 
 orr_code fx_calls_make(const orr_fx *c, const fx_graph *g, fx_calls *out, orr_error *err)
