@@ -60,6 +60,8 @@ static const cli_option options[] = {
      "run the best three again, link by link, message by message and packet by packet: does the order hold?"},
     {"check-seconds", 0, "N", "give each of these runs so long", CLI_COUNT, 1, 86400, "60",
      .with = "check"},
+    {"max-time", 0, "TIME", "search so long at most, then print the best so far; 0: no limit",
+     .fallback = "10min"},
     {"no-prune", 0, NULL,
      "simulate every plan that fits, not only those that can be among the best"},
     {"threads", 0, "N", "threads; 0: one per core", CLI_COUNT, 0, 256, "0"},
@@ -161,6 +163,11 @@ static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_erro
     if (code)
         return orr_because(err, code, "--reserve");
     o->reserve = (uint64_t)reserve;
+    orr_ps time;
+    code = orr_time_parse(cli_text(c, "max-time"), &time, err);
+    if (code)
+        return orr_because(err, code, "--max-time");
+    o->max_seconds = (double)time * 1e-12;
     code = read_price(cli_text(c, "price"), &o->usd_per_hour, err);
     return code ? code : read_fixed(cli_text(c, "fix"), o, err);
 }
@@ -360,9 +367,19 @@ static orr_code search_one(
     orr_progress_end(&progress);
     const orr_plan *best = !code || code == ORR_ESTOP ? orr_plan_at(size->search, 0) : NULL;
     if (!best) {
+        if (code == ORR_ESTOP && orr_plan_search_is_late(size->search))
+            code =
+                orr_fail(err, ORR_EUSAGE, NULL,
+                         "--max-time %s is over before a plan was simulated; --fix and a smaller "
+                         "--batch make the search smaller",
+                         cli_text(c, "max-time"));
         orr_plan_search_destroy(size->search);
         size->search = NULL;
         return code;
+    }
+    if (code && orr_plan_search_is_late(size->search)) {
+        x->is_late = true;
+        code = ORR_OK;
     }
     size->devices = orr_machine_devices(orr_plan_search_machine(size->search));
     size->best = *best;
@@ -440,6 +457,7 @@ static orr_code run_plan(cli_context *c, orr_error *err)
                   .machine = cli_text(c, "machine"),
                   .top = cli_count(c, "top"),
                   .sure = cli_count(c, "sure"),
+                  .max_s = o.max_seconds,
                   .goal = cli_text(c, "goal")};
     o.model = &model;
     for (size_t i = 0; i < (count ? count : 1) && !code; i++)

@@ -31,7 +31,8 @@ typedef struct cli_plan {
     const orr_model *model;
     const char *name, *machine;
     size_t top, sure;
-    bool is_stopped;
+    bool is_stopped, is_late;
+    double max_s;
     orr_plan_search *search; /* the one whose best is the best by the goal */
     cli_plan_size sizes[CLI_PLAN_SIZES];
     size_t size_count, best_size;

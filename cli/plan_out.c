@@ -49,6 +49,17 @@ static void print_plan(const cli_plan *x, size_t i, bool has_price)
     printf("%*slimited by %s\n", has_price ? 81 : 72, "", p->limit);
 }
 
+/* Which places are proven, where not all are. */
+static void print_sure(const cli_plan *x)
+{
+    orr_plan_counts n;
+    const size_t count = orr_plan_count(x->search), shown = count < x->top ? count : x->top;
+    orr_plan_search_counts(x->search, &n);
+    if (n.bounded && !x->is_late && !x->is_stopped && shown > x->sure)
+        printf("places %zu to %zu are the best of those simulated; --sure %zu proves them\n",
+               x->sure + 1, shown, shown);
+}
+
 static void print_plans(const cli_plan *x)
 {
     const orr_plan *best = orr_plan_at(x->search, 0), *p;
@@ -60,6 +71,8 @@ static void print_plans(const cli_plan *x)
         print_plan(x, i, has_price);
         undecided += is_undecided(x, best, p);
     }
+    if (strcmp(x->goal, "memory") != 0)
+        print_sure(x);
     if (undecided)
         printf(
             "~ %zu %s undecided: the best is not better by more than kernels and collectives may be off\n",
@@ -169,6 +182,26 @@ static void print_commands(const cli_plan *x)
     }
 }
 
+/* The search was stopped: what is still possible. */
+static void print_open(const cli_plan *x, const orr_plan_counts *n, const orr_plan *best)
+{
+    char a[3][ORR_UNIT_ROOM];
+    if (x->is_late)
+        printf("stopped after %s (--max-time)", seconds(x->max_s, a[0]));
+    else
+        printf("stopped by hand");
+    if (!(n->least_s > 0))
+        printf(": other plans may be better\n");
+    else if (strcmp(x->goal, "memory") == 0)
+        printf(": %s plans were not looked at\n", orr_count_text(n->to_do, a[1]));
+    else if (n->least_s >= best->step_s)
+        printf(", but no other plan can be better than the best\n");
+    else
+        printf(": %s plans might be better, by %.1f %% at most (no step can take less than %s)\n",
+               orr_count_text(n->to_do, a[1]), 100 * (1 - n->least_s / best->step_s),
+               seconds(n->least_s, a[2]));
+}
+
 void cli_plan_text(const cli_plan *x)
 {
     orr_plan_counts n;
@@ -181,11 +214,14 @@ void cli_plan_text(const cli_plan *x)
            orr_count_text(best->options.batch, a[1]), orr_count_text(best->options.seq, a[2]));
     printf("%s legal plans, %s fit into memory, %s simulated", orr_count_text(n.legal, a[0]),
            orr_count_text(n.fitting, a[1]), orr_count_text(n.simulated, a[2]));
-    if (n.bounded && !x->is_stopped && x->sure > 1)
+    const bool is_whole = !x->is_stopped && !x->is_late;
+    if (n.bounded && is_whole && x->sure > 1)
         printf("; no other can take one of the first %zu places", x->sure);
-    else if (n.bounded && !x->is_stopped)
+    else if (n.bounded && is_whole)
         printf("; no other can be better than the best");
     printf("\n");
+    if (!is_whole)
+        print_open(x, &n, best);
     if (n.failed)
         printf("%s could not be simulated: %s\n", orr_count_text(n.failed, a[0]),
                orr_plan_search_failure(x->search));
@@ -308,6 +344,9 @@ void cli_plan_put(const cli_plan *x, orr_json_writer *w, size_t most)
     orr_json_put_u64(w, "simulated", n.simulated);
     orr_json_put_u64(w, "bounded", n.bounded);
     orr_json_put_u64(w, "failed", n.failed);
+    orr_json_put_u64(w, "might_be_better", n.to_do);
+    if (n.least_s > 0)
+        orr_json_put_double(w, "least_s", n.least_s);
     cli_json_array(w, "plans");
     for (size_t i = 0; i < most && (p = orr_plan_at(x->search, i)); i++)
         put_plan(x, w, p, best);

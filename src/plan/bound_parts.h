@@ -37,8 +37,9 @@ typedef struct bound_part {
     bound_entry at[BOUND_STATES][BOUND_STATES]; /* [behind it][before it] */
     bound_entry gate; /* data there: after its first computation could start */
     work_kernel_sum sum;
-    double hold_us;   /* device time that the clock's walk gives to collectives */
-    bound_load load;  /* of its collectives */
+    double hold_us;  /* device time that the clock's walk gives to collectives */
+    bound_load load; /* of its collectives */
+    double node_count;
     double tensor_ns; /* of its tensor-parallel collectives, one after the other */
 } bound_part;
 

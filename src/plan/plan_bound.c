@@ -334,7 +334,7 @@ static bound_matrix then(const bound_matrix *a, const bound_matrix *b)
 typedef struct stage_sums {
     double fixed, clocked, flops, hold, host;
     bound_load load;
-    double tensor_ns;
+    double tensor_ns, node_count;
 } stage_sums;
 
 static void add_sum(stage_sums *x, const bound_part *p, double times)
@@ -346,6 +346,7 @@ static void add_sum(stage_sums *x, const bound_part *p, double times)
     x->host += times * p->sum.host_us;
     bound_add_load(&x->load, &p->load, times);
     x->tensor_ns += times * p->tensor_ns;
+    x->node_count += times * p->node_count;
 }
 
 /* A pass of a chunk. */
@@ -879,22 +880,36 @@ static bool open_work(bound_job *j)
     return j->work != NULL;
 }
 
-orr_code search_bound(orr_plan_search *s, search_candidate *c, search_care care, orr_error *err)
+static bound_job job_of(orr_plan_search *s, const search_candidate *c)
 {
     const struct search_bounds *b = s->bounds;
-    bound_job j = {.s = s,
-                   .u = &b->units[orr_map_find(b->unit_of, bound_unit_key(c), 0)],
-                   .cut = &b->cuts[orr_map_find(b->cut_of, cut_key(b, c), 0)],
-                   .c = c,
-                   .l = bound_layout_of(b, c),
-                   .batches = s->base.batch / ((uint64_t)c->dp * c->micro_batch)};
+    return (bound_job){.s = s,
+                       .u = &b->units[orr_map_find(b->unit_of, bound_unit_key(c), 0)],
+                       .cut = &b->cuts[orr_map_find(b->cut_of, cut_key(b, c), 0)],
+                       .c = c,
+                       .l = bound_layout_of(b, c),
+                       .batches = s->base.batch / ((uint64_t)c->dp * c->micro_batch)};
+}
+
+double search_nodes(orr_plan_search *s, const search_candidate *c)
+{
+    const bound_job j = job_of(s, c);
+    double sum = 0;
+    for (uint32_t i = 0; i < c->pp; i++)
+        sum += sum_work(&j, &j.cut->stages[j.cut->stage_of[i]]).node_count;
+    return sum;
+}
+
+orr_code search_bound(orr_plan_search *s, search_candidate *c, search_care care, orr_error *err)
+{
+    bound_job j = job_of(s, c);
     double ns = 0;
     orr_code code = open_work(&j) ? ORR_OK : orr_no_memory(err);
     if (!code && care == SEARCH_ROUGH)
         ns = bound_max(rough_end(&j), rough_end_beside(&j));
     else if (!code && care == SEARCH_FINE)
         code = follow_pipeline(&j, &ns, err);
-    else if (!code && b->system.overlap_cost > 0)
+    else if (!code && s->bounds->system.overlap_cost > 0)
         code = end_beside(&j, &ns, err);
     c->bound_s = bound_max(c->bound_s, ns * 1e-9 * SLACK);
     orr_free(j.work);

@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- which axis a collective belongs to ---- */
 
@@ -151,7 +152,9 @@ static void find_rates(const orr_plan_search *s, orr_plan *p)
         s->machine.watts * s->machine.nodes * p->step_s / 3600 / tokens * 1e6;
 }
 
-static orr_code run_set(const orr_plan_search *s,
+#define LEAST_SECONDS 1e-3
+
+static orr_code run_set(orr_plan_search *s,
                         const orr_set *set,
                         const orr_plan_again *how,
                         orr_run **out,
@@ -168,6 +171,9 @@ static orr_code run_set(const orr_plan_search *s,
         config.network = how->network;
         config.topology = how->topology;
         config.max_seconds = how->max_seconds;
+    } else if (s->end_ns) {
+        const double left = search_time_left(s);
+        config.max_seconds = left > LEAST_SECONDS ? left : LEAST_SECONDS;
     }
     const orr_code code = orr_run_create(&config, out, err);
     return code ? code : orr_run_to_end(*out, err);
@@ -218,6 +224,21 @@ orr_code orr_plan_rerun_all(orr_plan_search *s,
     return code;
 }
 
+/* A step of very many micro-batches must not take all memory of the computer.  A node of a run takes 1.2 KiB. */
+enum { NODE_BYTES = 1300 };
+static orr_code check_size(orr_plan_search *s, const search_candidate *c, orr_error *err)
+{
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    const double most = 0.5 * memory / orr_pool_threads(s->opt.threads) / NODE_BYTES;
+    const double nodes = search_nodes(s, c);
+    if (nodes <= most)
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "a step of %.0f million nodes is too large for the memory of this computer "
+                    "(%.0f million on each thread)",
+                    nodes * 1e-6, most * 1e-6);
+}
+
 orr_code search_simulate(orr_plan_search *s,
                          const search_candidate *c,
                          orr_plan *out,
@@ -226,7 +247,9 @@ orr_code search_simulate(orr_plan_search *s,
     orr_set *set = NULL;
     orr_run *run = NULL;
     orr_plan p = {.options = search_options(s, c), .bound_s = c->bound_s};
-    orr_code code = orr_llm_complete(s->opt.model, &p.options, err);
+    orr_code code = check_size(s, c, err);
+    if (!code)
+        code = orr_llm_complete(s->opt.model, &p.options, err);
     if (!code)
         code = orr_llm_training(s->opt.model, &p.options, &set, err);
     if (!code)

@@ -480,6 +480,7 @@ static bool make_part(part_maker *m, bool is_first, bound_part *out)
     for (unsigned k = 0; k < BOUND_LINES; k++)
         find_lines(m, is_first, last, count, k, out);
     add_sums(m, is_first, out);
+    out->node_count = (double)m->tape.count;
     return true;
 }
 

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { WAVE = 32, TOP = 10, REFINED = 256 };
 
@@ -261,6 +262,26 @@ void orr_plan_search_destroy(orr_plan_search *s)
     orr_free(s);
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+double search_time_left(orr_plan_search *s)
+{
+    if (!s->end_ns)
+        return 0;
+    const double left = ((double)s->end_ns - (double)now_ns()) * 1e-9;
+    return left == 0 ? -1 : left;
+}
+
+bool orr_plan_search_is_late(const orr_plan_search *s)
+{
+    return atomic_load(&s->is_late);
+}
+
 void orr_plan_search_stop(orr_plan_search *s)
 {
     atomic_store(&s->is_stopped, true);
@@ -320,19 +341,29 @@ typedef struct wave {
     orr_error *errors; /* of those that came to a standstill */
 } wave;
 
+/* By hand, or because its time is over. */
+static orr_code check_stop(orr_plan_search *s, orr_error *err)
+{
+    if (search_time_left(s) < 0)
+        atomic_store(&s->is_late, true);
+    if (!atomic_load(&s->is_stopped) && !atomic_load(&s->is_late))
+        return ORR_OK;
+    return orr_fail(err, ORR_ESTOP, NULL, "stopped");
+}
+
 static orr_code bound_one(void *context, size_t i, orr_error *err)
 {
     orr_plan_search *s = context;
-    if (atomic_load(&s->is_stopped))
-        return orr_fail(err, ORR_ESTOP, NULL, "stopped");
+    if (check_stop(s, err))
+        return ORR_ESTOP;
     return search_bound(s, &s->list[i], SEARCH_ROUGH, err);
 }
 
 static orr_code refine_one(void *context, size_t i, orr_error *err)
 {
     orr_plan_search *s = context;
-    if (atomic_load(&s->is_stopped))
-        return orr_fail(err, ORR_ESTOP, NULL, "stopped");
+    if (check_stop(s, err))
+        return ORR_ESTOP;
     search_candidate *c = &s->list[s->order[s->refined + i]];
     orr_code code = search_bound(s, c, SEARCH_FINE, err);
     if (!code && !is_hopeless(s, c))
@@ -343,9 +374,11 @@ static orr_code refine_one(void *context, size_t i, orr_error *err)
 static orr_code simulate_one(void *context, size_t i, orr_error *err)
 {
     const wave *w = context;
-    if (atomic_load(&w->s->is_stopped))
-        return orr_fail(err, ORR_ESTOP, NULL, "stopped");
+    if (check_stop(w->s, err))
+        return ORR_ESTOP;
     const orr_code code = search_simulate(w->s, &w->s->list[w->items[i]], &w->results[i], err);
+    if (code == ORR_ESTOP)
+        (void)!check_stop(w->s, err); /* the time was over in the middle of it */
     if (code != ORR_EINPUT)
         return code;
     w->errors[i] = *err; /* this plan alone cannot be simulated */
@@ -430,6 +463,22 @@ static size_t still_hopeful(const orr_plan_search *s)
     return n;
 }
 
+/* It was stopped: how many might be better than the best so far, and by how much. */
+static void count_open(orr_plan_search *s)
+{
+    const double best = s->plan_count && !by_memory(s) ? s->plans[0].plan.step_s : INFINITY;
+    const size_t late = s->count - s->refined;
+    double least = INFINITY;
+    s->counts.to_do = 0;
+    for (size_t i = 0; i < s->heap_count + late; i++) {
+        const uint32_t item =
+            i < s->heap_count ? s->heap[i] : s->order[s->refined + i - s->heap_count];
+        least = fmin(least, s->list[item].bound_s);
+        s->counts.to_do += s->list[item].bound_s < best;
+    }
+    s->counts.least_s = isfinite(least) ? least : 0;
+}
+
 /* A wave; what ended before a stop is kept. */
 static orr_code run_wave(orr_plan_search *s, const uint32_t *items, size_t count, orr_error *err)
 {
@@ -446,6 +495,8 @@ static orr_code run_wave(orr_plan_search *s, const uint32_t *items, size_t count
             if (!s->counts.failed++)
                 snprintf(s->failure, sizeof s->failure, "%.*s", (int)sizeof s->failure - 1,
                          errors[i].message);
+        } else {
+            push(s, items[i]); /* not done */
         }
     qsort_r(s->plans, s->plan_count, sizeof *s->plans, compare_plans, s);
     return code;
@@ -455,9 +506,11 @@ orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
 {
     uint32_t items[WAVE];
     size_t count = 1;
+    s->end_ns = s->opt.max_seconds > 0 ? now_ns() + (uint64_t)(s->opt.max_seconds * 1e9) : 0;
     orr_code code = orr_pool_for(s->opt.threads, s->count, bound_one, s, err);
     for (uint32_t i = 0; i < s->count; i++)
         s->order[i] = i;
+    const bool is_ordered = !code;
     if (!code)
         qsort_r(s->order, s->count, sizeof *s->order, compare_bounds, s);
     while (!code && count) {
@@ -466,6 +519,9 @@ orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
             code = run_wave(s, items, count, err);
         tell(s, still_hopeful(s));
     }
+    if (code == ORR_ESTOP && is_ordered)
+        count_open(s);
+    s->end_ns = 0; /* runs after the search have limits of their own */
     s->counts.bounded = s->count - s->plan_count - s->counts.failed;
     if (!code && !s->plan_count)
         code = orr_fail(err, ORR_EINPUT, NULL, "no plan could be simulated: %s", s->failure);

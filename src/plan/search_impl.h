@@ -47,9 +47,13 @@ struct orr_plan_search {
     size_t plan_count, plan_room;
     orr_plan_counts counts;
     struct search_bounds *bounds;
-    atomic_bool is_stopped;
+    atomic_bool is_stopped, is_late;
+    uint64_t end_ns;   /* of the monotonic clock; 0: no limit */
     char failure[300]; /* of the first candidate that could not be simulated */
 };
+
+/* How long it may go on, in seconds; 0: as long as it takes; below 0: it is over. */
+double search_time_left(orr_plan_search *s);
 
 /* "8", "interleaved", "on". */
 enum { SEARCH_VALUE_ROOM = 24 };
@@ -74,6 +78,9 @@ orr_code search_bounds_create(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK
 void search_bounds_destroy(struct search_bounds *b);
 orr_code search_bound(orr_plan_search *s, search_candidate *c, search_care care, orr_error *err)
     ORR_MUST_CHECK;
+
+/* Nodes of its step, of all stages. */
+double search_nodes(orr_plan_search *s, const search_candidate *c);
 
 /* plan_figures.c: generates, runs, and fills all figures of a plan. */
 orr_code search_simulate(orr_plan_search *s,

@@ -19,3 +19,6 @@ try $on --batch 8 --fix zero=4
 try $on --batch 8 --fix pipeline=fast
 try gpt2 --machine dgx-h100:1 --price free
 try gpt2 --machine dgx-h100:2 --devices 24 --batch 8
+# No time at all: nothing was simulated.
+try $on --batch 8 --max-time 1ns
+try $on --batch 8 --max-time soon

@@ -137,6 +137,75 @@ static void test_plan_search__goal_memory(void **state)
     orr_plan_search_destroy(s);
 }
 
+/* Its time is over before it begins. */
+static void test_plan_search__no_time(void **state)
+{
+    (void)state;
+    orr_error err;
+    orr_model model;
+    orr_plan_search *s;
+    orr_plan_counts n;
+    assert_int_equal(orr_model_load("gpt2", &model, &err), ORR_OK);
+    const orr_plan_options o = {.size = sizeof o,
+                                .model = &model,
+                                .machine = "dgx-h100:1",
+                                .batch = 16,
+                                .seq = 1024,
+                                .max_seconds = 1e-9};
+    assert_int_equal(orr_plan_search_create(&o, &s, &err), ORR_OK);
+    assert_false(orr_plan_search_is_late(s));
+    assert_int_equal(orr_plan_search_run(s, &err), ORR_ESTOP);
+    assert_true(orr_plan_search_is_late(s));
+    orr_plan_search_counts(s, &n);
+    assert_int_equal(orr_plan_count(s), 0);
+    assert_true(n.least_s == 0);
+    orr_plan_search_destroy(s);
+}
+
+/* Stopped after the first wave: what is left is counted, and no plan of it is below the least bound. */
+static void stop_it(void *context, const orr_plan_counts *counts)
+{
+    orr_plan_search **s = context;
+    if (counts->simulated)
+        orr_plan_search_stop(*s);
+}
+
+static void test_plan_search__stopped(void **state)
+{
+    (void)state;
+    static const char *const fixed[] = {"recompute=none", "tp=2", NULL};
+    orr_error err;
+    orr_model model, same;
+    orr_plan_search *s, *whole = searched("gpt2", "dgx-h100:1", fixed, 16, 1024, true, &same);
+    orr_plan_counts n;
+    const orr_plan *p;
+    assert_int_equal(orr_model_load("gpt2", &model, &err), ORR_OK);
+    orr_plan_options o = {.size = sizeof o,
+                          .model = &model,
+                          .machine = "dgx-h100:1",
+                          .batch = 16,
+                          .seq = 1024,
+                          .no_prune = true,
+                          .threads = 1,
+                          .progress = stop_it,
+                          .context = &s};
+    for (size_t i = 0; fixed[i]; i++)
+        assert_int_equal(orr_plan_fix(&o, fixed[i], &err), ORR_OK);
+    assert_int_equal(orr_plan_search_create(&o, &s, &err), ORR_OK);
+    assert_int_equal(orr_plan_search_run(s, &err), ORR_ESTOP);
+    assert_false(orr_plan_search_is_late(s));
+    orr_plan_search_counts(s, &n);
+    assert_true(n.simulated > 0 && n.simulated < n.fitting && n.least_s > 0);
+    const double best = orr_plan_at(s, 0)->step_s;
+    uint64_t better = 0;
+    for (size_t i = 0; (p = orr_plan_at(whole, i)); i++)
+        better += p->step_s < best;
+    assert_true(better <= n.to_do);
+    assert_true(orr_plan_at(whole, 0)->step_s >= (n.least_s < best ? n.least_s : best));
+    orr_plan_search_destroy(s);
+    orr_plan_search_destroy(whole);
+}
+
 /* Of the fullest stage, for each ZeRO stage at once: as stage by stage. */
 static void test_plan_search__memory_most(void **state)
 {
@@ -216,6 +285,8 @@ int main(void)
         cmocka_unit_test(test_plan_search__bound_holds_torus),
         cmocka_unit_test(test_plan_search__bound_holds_shared),
         cmocka_unit_test(test_plan_search__goal_memory),
+        cmocka_unit_test(test_plan_search__no_time),
+        cmocka_unit_test(test_plan_search__stopped),
         cmocka_unit_test(test_plan_search__memory_most),
         cmocka_unit_test(test_plan_search__words),
     };

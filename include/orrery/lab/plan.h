@@ -58,7 +58,9 @@ typedef struct orr_plan_counts {
     uint64_t bounded;   /* of these: dropped by their lower bound */
     uint64_t simulated; /* of these: simulated */
     uint64_t failed;    /* of these: whose simulation came to a standstill; no result has them */
-    uint64_t to_do;     /* simulations that are still needed, at most */
+    uint64_t
+        to_do; /* simulations that are still needed, at most: 0 at the end, unless it was stopped */
+    double least_s; /* stopped: no plan that was not simulated takes less; 0: not known */
 } orr_plan_counts;
 
 typedef struct orr_plan_options {
@@ -79,6 +81,7 @@ typedef struct orr_plan_options {
     uint64_t reserve;    /* bytes of a device that stay free: context, NCCL's buffers, fragments */
     bool no_prune;       /* simulate every plan that fits */
     unsigned threads;    /* 0: one per core */
+    double max_seconds;  /* of the clock on the wall, for the search; 0: no limit */
     /* Called by one thread at a time, as often as something changes; NULL: nobody. */
     void (*progress)(void *context, const orr_plan_counts *counts);
     void *context;
@@ -113,13 +116,15 @@ typedef struct orr_plan_search orr_plan_search;
 ORR_API orr_code orr_plan_search_create(const orr_plan_options *opt,
                                         orr_plan_search **out,
                                         orr_error *err) ORR_MUST_CHECK;
-/* ORR_ESTOP: it was stopped; what is known can be asked for. */
+/* ORR_ESTOP: it was stopped, or took max_seconds; what is known can be asked for. */
 ORR_API orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
 /* From any thread, and from a signal handler. */
 ORR_API void orr_plan_search_stop(orr_plan_search *s);
 ORR_API void orr_plan_search_destroy(orr_plan_search *s); /* NULL is fine */
 
 ORR_API void orr_plan_search_counts(const orr_plan_search *s, orr_plan_counts *out);
+/* Did it end because max_seconds were over? */
+ORR_API bool orr_plan_search_is_late(const orr_plan_search *s);
 /* Why the first of those that failed did; "": none did. */
 ORR_API const char *orr_plan_search_failure(const orr_plan_search *s);
 /* The machine, with as many nodes as are used. */
