@@ -50,7 +50,9 @@ static const cli_option options[] = {
     {"zero", 0, "N", "ZeRO stage: 1 shards the optimizer, 2 also gradients, 3 also weights",
      CLI_COUNT, 0, 3, "0"},
     COUNT("shard", NULL, "ZeRO among this many data parallel ranks; the rest are replicas (HSDP)"),
-    {"pipeline", 0, "1f1b|gpipe|interleaved|zero-bubble", "pipeline schedule", .fallback = "1f1b"},
+    {"pipeline", 0, "1f1b|gpipe|interleaved|zero-bubble|zb-v|dualpipe-v", "pipeline schedule",
+     .fallback = "1f1b"},
+    {"order", 0, "FILE", "a pipeline schedule of your own: the passes of each rank, in order"},
     COUNT("chunks", "2", "interleaved: model chunks per rank"),
     COUNT("first-layers", NULL, "layers of the first stage (default: an even share)"),
     COUNT("last-layers", NULL, "layers of the last stage (default: an even share)"),
@@ -231,6 +233,10 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
     };
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
     orr_pipeline_find(orr_str_of(cli_text(c, "pipeline")), &o->pipeline);
+    if (cli_given(c, "order") && cli_given(c, "pipeline"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--order is a schedule of its own: no --pipeline");
+    if (cli_given(c, "order"))
+        o->pipeline = ORR_PIPELINE_OWN;
     o->software = orr_software_find(cli_text(c, "software"));
     if (!o->software)
         return refuse_software(cli_text(c, "software"), err);
@@ -492,27 +498,33 @@ static void say_notes(const result *r)
                  o->pp - 1, o->pp);
 }
 
+/* The model and the options, as they were asked for. */
+static orr_code prepare(cli_context *c, orr_model *m, orr_llm_options *o, orr_error *err)
+{
+    orr_code code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
+    if (!code)
+        code = orr_model_load(c->args[0], m, err);
+    if (!code)
+        code = read_options(c, o, err);
+    if (!code && cli_given(c, "order"))
+        code = orr_pipeline_order_open(cli_text(c, "order"), &o->order, err);
+    if (!code)
+        code = change_sizes(c, m, err);
+    return code ? code : orr_llm_complete(m, o, err);
+}
+
 static orr_code run(cli_context *c, orr_error *err)
 {
     orr_model m;
     orr_set *s = NULL;
     result r = {.c = c, .m = &m, .to = cli_text(c, "output")};
-    orr_code code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
+    orr_code code = prepare(c, &m, &r.o, err);
     if (!code)
-        code = orr_model_load(c->args[0], &m, err);
+        say_notes(&r);
+    if (!code && !(r.memory = calloc(r.o.pp, sizeof *r.memory)))
+        code = orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
     if (!code)
-        code = read_options(c, &r.o, err);
-    if (!code)
-        code = change_sizes(c, &m, err);
-    if (!code)
-        code = orr_llm_complete(&m, &r.o, err);
-    if (code)
-        return code;
-    say_notes(&r);
-    r.memory = calloc(r.o.pp, sizeof *r.memory);
-    if (!r.memory)
-        return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
-    code = orr_llm_training(&m, &r.o, &s, err);
+        code = orr_llm_training(&m, &r.o, &s, err);
     r.s = s;
     if (!code)
         code = measure(&r, err);
@@ -523,6 +535,7 @@ static orr_code run(cli_context *c, orr_error *err)
     if (!code)
         say(&r);
     free(r.memory);
+    orr_pipeline_order_close(r.o.order);
     if (!code && c->made) {
         *c->made = s;
         return ORR_OK;

@@ -120,7 +120,8 @@ static bool take_stage(PyObject *o, orr_llm_options *l)
     if (dtype && !orr_dtype_find(orr_str_of(dtype), &l->dtype))
         return core_raise_usage("dtype: there are bf16, fp16, fp8 and fp32");
     if (pipeline && !orr_pipeline_find(orr_str_of(pipeline), &l->pipeline))
-        return core_raise_usage("pipeline: there are 1f1b, gpipe, interleaved and zero-bubble");
+        return core_raise_usage(
+            "pipeline: there are 1f1b, gpipe, interleaved, zero-bubble, zb-v and dualpipe-v");
     return take_software(core_text(o, "software"), &l->software);
 }
 
@@ -222,17 +223,23 @@ static PyObject *stage(PyObject *module, PyObject *args)
         return core_raise(code, &err);
     if (!core_llm_options(options, &m, &l) || !take_machine(options, &l))
         return NULL;
-    if ((code = orr_llm_complete(&m, &l, &err)))
-        return core_raise(code, &err);
-    PyObject *facts = stage_dict(&m, &l);
-    if (!facts)
-        return NULL;
+    const char *order = core_text(options, "order");
+    if (order) {
+        l.pipeline = ORR_PIPELINE_OWN;
+        code = orr_pipeline_order_open(order, &l.order, &err);
+    }
+    if (!code)
+        code = orr_llm_complete(&m, &l, &err);
     staging s = {.model = &m, .options = &l};
-    if ((code = core_watch(do_stage, undo_stage, &s, &err))) {
-        Py_DECREF(facts);
+    PyObject *facts = code ? NULL : stage_dict(&m, &l);
+    if (facts)
+        code = core_watch(do_stage, undo_stage, &s, &err);
+    orr_pipeline_order_close(l.order);
+    if (code) {
+        Py_XDECREF(facts);
         return core_raise(code, &err);
     }
-    return Py_BuildValue("(NN)", core_set_take(cls, s.set), facts);
+    return facts ? Py_BuildValue("(NN)", core_set_take(cls, s.set), facts) : NULL;
 }
 
 /* ---- link ---- */

@@ -28,7 +28,7 @@ def _bytes(value: Union[None, int, str]) -> Optional[int]:
 
 def stage(model: Path, *, tp: int = 1, pp: int = 1, dp: int = 1, cp: int = 1, ep: int = 1, batch: int = 0,
           micro_batch: int = 0, seq: int = 0, layers: int = 0, hidden: int = 0, heads: int = 0, kv_heads: int = 0,
-          ffn: int = 0, vocab: int = 0, zero: int = 0, pipeline: str = "1f1b", chunks: int = 0, dtype: str = "bf16",
+          ffn: int = 0, vocab: int = 0, zero: int = 0, pipeline: str = "1f1b", order: Optional[Path] = None, chunks: int = 0, dtype: str = "bf16",
           grads_fp32: bool = False, no_sequence_parallel: bool = False, tp_overlap: bool = False,
           attention: str = "causal", context: str = "ring", recompute: str = "none", recompute_layers: int = 0,
           bucket: Union[None, int, str] = None, prefetch: int = 0, no_overlap: bool = False,
@@ -41,7 +41,8 @@ def stage(model: Path, *, tp: int = 1, pp: int = 1, dp: int = 1, cp: int = 1, ep
         s.facts["memory"]        # bytes per pipeline stage, and whether they fit
 
     model: a name of orrery.models(), or a file (a Hugging Face config.json, or ours).  Options are those of
-    `orrery stage`; 0 and None are its defaults.  Sizes may be texts: bucket="40MB".
+    `orrery stage`; 0 and None are its defaults.  order: a file with a pipeline schedule of your own, instead of
+    pipeline.  Sizes may be texts: bucket="40MB".
     """
     options = {name: value for name, value in locals().items() if name not in ("model", "bucket", "device_memory")}
     options["bucket_bytes"] = _bytes(bucket)

@@ -46,8 +46,8 @@ static bool read_value(orr_plan_axis axis, const char *text, uint64_t *out)
     orr_pipeline pipeline;
     char *end;
     if (axis == ORR_PLAN_PIPELINE) {
-        if (!orr_pipeline_find(orr_str_of(text), &pipeline))
-            return false;
+        if (!orr_pipeline_find(orr_str_of(text), &pipeline) || pipeline > ORR_PIPELINE_ZERO_BUBBLE)
+            return false; /* the others are not searched */
         *out = pipeline;
         return true;
     }

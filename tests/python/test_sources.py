@@ -255,3 +255,15 @@ def test_capture_converts_what_the_module_captured(monkeypatch):
     module.capture = broken
     with pytest.raises(orrery.Error, match="cannot"):
         orrery.capture(lambda: None, world_size=2)
+
+
+def test_stage_takes_an_own_order_of_passes(tmp_path):
+    order = tmp_path / "order.txt"
+    order.write_text("0: F0 F1 B0 B1\n1: F0 B0 F1 B1\n")
+    own = orrery.stage("gpt2", pp=2, batch=2, layers=2, order=order)
+    assert [len(t) for t in own] == [len(t) for t in orrery.stage("gpt2", pp=2, batch=2, layers=2)]
+    order.write_text("0: F0 F1 B0 B1\n1: F1 B1 F0 F0\n")
+    with pytest.raises(orrery.Error, match="order.txt:2:13: F0.0 of rank 1 comes a second time"):
+        orrery.stage("gpt2", pp=2, batch=2, layers=2, order=order)
+    with pytest.raises(orrery.Error, match="zb-v needs at least 2 x pp 2"):
+        orrery.stage("gpt2", pp=2, batch=2, pipeline="zb-v")

@@ -39,8 +39,22 @@ typedef enum orr_pipeline {
     ORR_PIPELINE_GPIPE,
     ORR_PIPELINE_INTERLEAVED, /* 1F1B with several chunks of layers a rank */
     ORR_PIPELINE_ZERO_BUBBLE, /* weight gradients fill the gaps */
+    ORR_PIPELINE_ZB_V,        /* the same with two chunks a rank, the second on its way back */
+    ORR_PIPELINE_DUALPIPE_V,  /* two such chunks; forward and backward passes in pairs */
+    ORR_PIPELINE_OWN,         /* from a file */
     ORR_PIPELINE_COUNT
 } orr_pipeline;
+
+/* An order of passes from a file (orrery-stage(1)), for a number of pipeline ranks, chunks and micro-batches. */
+typedef struct orr_pipeline_order orr_pipeline_order;
+ORR_API orr_code orr_pipeline_order_open(const char *path,
+                                         orr_pipeline_order **out,
+                                         orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_pipeline_order_parse(orr_span text,
+                                          const char *path, /* for messages */
+                                          orr_pipeline_order **out,
+                                          orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_pipeline_order_close(orr_pipeline_order *o); /* NULL is fine */
 
 typedef enum orr_context_form {
     ORR_CONTEXT_RING = 0,   /* keys and values travel round, one block at a time */
@@ -84,7 +98,8 @@ typedef struct orr_llm_options {
     bool full_attention;      /* every token sees all of its sequence, not only those before it */
     orr_context_form context_form;
     orr_pipeline pipeline;
-    uint32_t chunks; /* of layers a rank, interleaved; 0: 2 */
+    orr_pipeline_order *order; /* ORR_PIPELINE_OWN: as long as the options are in use */
+    uint32_t chunks;           /* of layers a rank; 0: 1, or what the pipeline has: 2 */
     uint32_t
         zero; /* what data-parallel ranks share out: 1 optimizer, 2 and gradients, 3 and weights */
     bool sync_every_micro_batch; /* reduce gradients after each, not once a step */

@@ -4,7 +4,8 @@
  *
  * llm_options.c   which rank is where, its groups and neighbours
  * llm_pen.c      nodes of one class of ranks, with holes where its ranks differ
- * llm_training.c what a pipeline rank does, in order
+ * pipeline_order.c in which order a pipeline rank takes its passes
+ * llm_training.c what it does in each
  * layer_forward.c, layer_backward.c   the operations of a layer
  * llm_training.c     embedding, head and loss
  * llm_training.c     gradients, weights and the optimizer
@@ -204,15 +205,38 @@ void llm_launch_update(llm_pen *p, uint64_t own, uint64_t tensors);
 
 typedef enum llm_task_kind {
     LLM_FORWARD,
-    LLM_BACKWARD, /* zero bubble: of the inputs only */
-    LLM_WEIGHTS   /* zero bubble: the weights' gradients */
+    LLM_BACKWARD,
+    LLM_WEIGHTS /* gradients of the weights, of a backward pass that is cut */
 } llm_task_kind;
 
 typedef struct llm_task {
     llm_task_kind kind;
+    bool is_cut; /* a backward pass of the inputs only */
     uint32_t chunk;
     uint64_t micro_batch;
+    uint32_t column; /* where an own order says it */
 } llm_task;
+
+typedef struct llm_order_rank {
+    size_t first, count; /* tasks */
+    uint32_t line;
+} llm_order_rank;
+
+struct orr_pipeline_order {
+    char *path;
+    bool comes_back; /* placement: v */
+    llm_order_rank *ranks;
+    uint32_t rank_count;
+    llm_task *tasks;
+    size_t task_count;
+};
+
+/* Every other chunk of layers goes back from the last rank to the first. */
+bool llm_comes_back(const orr_llm_options *o);
+/* The first and the last stage are on one rank. */
+bool llm_ends_meet(const orr_llm_options *o);
+uint32_t llm_stage_of(const llm_job *g, uint32_t pipeline_rank, uint32_t chunk);
+orr_code llm_check_order(const orr_llm_options *opt, uint64_t micro_batches, orr_error *err);
 
 /* NULL: out of memory.  The caller frees it. */
 llm_task *llm_schedule_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *count);

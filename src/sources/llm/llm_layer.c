@@ -1228,7 +1228,7 @@ static uint64_t end_parameters(const llm_job *g, bool wants_head)
         const bool is_vocab = t->part == ORR_MODEL_EMBEDDING || t->part == ORR_MODEL_HEAD;
         const uint64_t share = llm_vocab_share(g) * (g->m->hidden + (t->has_bias ? 1 : 0));
         const uint64_t whole = t->rows * t->columns + (t->has_bias ? t->columns : 0);
-        if (is_behind == wants_head && !(t->is_tied && g->opt.pp == 1))
+        if (is_behind == wants_head && !(t->is_tied && llm_ends_meet(&g->opt)))
             sum += is_vocab ? share : whole;
     }
     return sum;

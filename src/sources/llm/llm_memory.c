@@ -178,7 +178,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 static void measure_chunk(share *s, uint32_t chunk, layer_share *x)
 {
     const llm_job *g = s->g;
-    const uint32_t stage = chunk * g->opt.pp + s->rank;
+    const uint32_t stage = llm_stage_of(g, s->rank, chunk);
     uint64_t first, end, dense, expert, bytes = 0;
     llm_stage_layers(g, stage, &first, &end);
     for (uint64_t layer = first; layer < end; layer++) {
@@ -221,8 +221,6 @@ static orr_code walk(const share *s,
                      void *context,
                      orr_error *err)
 {
-    const bool is_cut = s->g->opt.pipeline == ORR_PIPELINE_ZERO_BUBBLE;
-    const llm_task_kind last = is_cut ? LLM_WEIGHTS : LLM_BACKWARD;
     size_t count = 0;
     uint64_t held = 0;
     llm_task *tasks = llm_schedule_tasks(s->g, s->rank, &count);
@@ -233,7 +231,7 @@ static orr_code walk(const share *s,
         const uint64_t bytes = s->chunk_bytes[tasks[i].chunk];
         if (tasks[i].kind == LLM_FORWARD)
             held += bytes;
-        else if (tasks[i].kind == last)
+        else if (!tasks[i].is_cut) /* a cut backward pass leaves them to its weights */
             held -= bytes;
         fill_moment(&tasks[i], held, &m);
         take(context, &m);
@@ -363,7 +361,8 @@ orr_code orr_llm_memory_of(const orr_model *m,
 static void shorten(llm_job *g)
 {
     const uint64_t enough = 3 * (uint64_t)g->opt.pp;
-    if (g->opt.pipeline != ORR_PIPELINE_GPIPE && g->micro_batches > enough)
+    if (g->opt.pipeline != ORR_PIPELINE_GPIPE && g->opt.pipeline != ORR_PIPELINE_OWN &&
+        g->micro_batches > enough)
         g->micro_batches = enough;
 }
 

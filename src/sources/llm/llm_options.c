@@ -68,7 +68,7 @@ void llm_layout_init(llm_layout *l, const orr_llm_options *opt, bool is_tied)
     l->spans_tensor = opt->ep > 1 && opt->expert_tp && opt->expert_tp < opt->tp;
     l->degree[LLM_AXIS_EXPERT_DATA] =
         l->ep > 1 ? blocks_of(l) * (l->spans_tensor ? l->tp : 1) / l->ep : 1;
-    l->degree[LLM_AXIS_TIED] = is_tied && l->pp > 1 ? 2 : 1;
+    l->degree[LLM_AXIS_TIED] = is_tied && !llm_ends_meet(opt) ? 2 : 1;
     l->degree[LLM_AXIS_WORLD] = l->ranks;
     number_groups(l, 1);
 }
@@ -217,8 +217,8 @@ static const struct {
     [ORR_DTYPE_MXFP8] = {"mxfp8", 1}, [ORR_DTYPE_NVFP4] = {"nvfp4", 1},
 };
 
-static const char *const pipelines[ORR_PIPELINE_COUNT] = {"1f1b", "gpipe", "interleaved",
-                                                          "zero-bubble"};
+static const char *const pipelines[ORR_PIPELINE_COUNT] = {
+    "1f1b", "gpipe", "interleaved", "zero-bubble", "zb-v", "dualpipe-v", "own"};
 
 static bool is_named(orr_str a, const char *b)
 {
@@ -294,7 +294,7 @@ static void fill_in(const orr_model *m, orr_llm_options *o)
     default_u64(&o->bucket_bytes, 40 * 1000 * 1000);
     default_u64(&o->device_bytes, UINT64_C(80) * 1000 * 1000 * 1000);
     default_u64(&o->seq, m->max_positions ? m->max_positions : 4096);
-    if (o->pipeline == ORR_PIPELINE_INTERLEAVED)
+    if (o->pipeline == ORR_PIPELINE_INTERLEAVED || llm_comes_back(o))
         default_u32(&o->chunks, 2);
     default_u32(&o->chunks, 1);
 }
@@ -486,20 +486,36 @@ static void check_pipeline(checker *c)
 {
     const orr_llm_options *o = c->o;
     const uint64_t batches = c->code ? 0 : o->batch / (o->dp * o->micro_batch);
-    if (!c->code && o->chunks > 1 && o->pipeline != ORR_PIPELINE_INTERLEAVED)
+    const bool is_v = o->pipeline == ORR_PIPELINE_ZB_V || o->pipeline == ORR_PIPELINE_DUALPIPE_V;
+    if (!c->code && (unsigned)o->pipeline >= ORR_PIPELINE_COUNT)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "there is no such pipeline schedule");
+    else if (!c->code && o->chunks > 1 && o->pipeline != ORR_PIPELINE_INTERLEAVED && !is_v &&
+             o->pipeline != ORR_PIPELINE_OWN)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%u chunks: the schedule %s has one per rank",
+                           o->chunks, orr_pipeline_name(o->pipeline));
+    else if (!c->code && is_v && o->chunks != 2)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%u chunks: the schedule %s has two per rank",
+                           o->chunks, orr_pipeline_name(o->pipeline));
+    else if (!c->code && o->overlaps_experts &&
+             (o->pipeline == ORR_PIPELINE_GPIPE || o->pipeline == ORR_PIPELINE_ZERO_BUBBLE ||
+              o->pipeline == ORR_PIPELINE_ZB_V))
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "%u chunks: only the interleaved schedule has more than one", o->chunks);
-    else if (!c->code && o->overlaps_experts && o->pipeline != ORR_PIPELINE_1F1B &&
-             o->pipeline != ORR_PIPELINE_INTERLEAVED)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "overlap of experts: the schedules 1f1b and interleaved have it, not %s",
+                           "overlap of experts: 1f1b, interleaved, dualpipe-v and own orders have "
+                           "it, not %s",
                            orr_pipeline_name(o->pipeline));
     else if (!c->code && o->chunks > LLM_CHUNKS_MOST)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%u chunks: %d are the most", o->chunks,
                            LLM_CHUNKS_MOST);
     else if (!c->code && o->chunks > 1 && o->pp == 1)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "interleaving needs more than one stage");
-    else if (!c->code && o->chunks > 1 && batches % o->pp)
+        c->code =
+            orr_fail(c->err, ORR_EUSAGE, NULL, "chunks of layers need more than one pipeline rank");
+    else if (!c->code && is_v && batches < 2 * (uint64_t)o->pp)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "the schedule %s needs at least 2 x pp %u micro-batches: there are "
+                           "%" PRIu64,
+                           orr_pipeline_name(o->pipeline), o->pp, batches);
+    else if (!c->code && o->pipeline == ORR_PIPELINE_INTERLEAVED && o->chunks > 1 &&
+             batches % o->pp)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "interleaving goes in rounds of pp %u: %" PRIu64
                            " micro-batches are not a multiple of it",
@@ -507,6 +523,8 @@ static void check_pipeline(checker *c)
     else if (!c->code && batches * o->steps > UINT64_C(1) << 20)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%" PRIu64 " micro-batches are too many",
                            batches * o->steps);
+    else if (!c->code && o->pipeline == ORR_PIPELINE_OWN)
+        c->code = llm_check_order(o, batches, c->err);
 }
 
 /* Every product of sizes below stays within 64 bits when this one does. */

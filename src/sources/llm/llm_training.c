@@ -1,102 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_training.c - what a pipeline rank does, and in which order.
- *
- * GPipe: all forward passes, then all backward passes. 1F1B: as many forward passes as there are
- * stages behind, then one backward for each forward: a stage holds the
- *   activations of at most pp - rank micro-batches.
- * Interleaved: 1F1B over chunks of layers; micro-batches go in rounds of pp, chunk by chunk. Zero
- * bubble (ZB-H1): backward passes are cut in two, and the gradients of weights wait `rank`
- * micro-batches, so
- *   that no stage holds more than pp of them; they fill what would be a gap at the end. */
+/* llm_training.c - what a pipeline rank does: its layers, messages, gradients and update.  In which
+ * order it takes its passes is in pipeline_order.c. */
 #include "layer_steps.h"
 #include "llm_impl.h"
 #include "llm_tape_impl.h"
-
-typedef struct list {
-    llm_task *tasks;
-    size_t count;
-} list;
-
-static void add(list *l, llm_task_kind kind, uint32_t chunk, uint64_t micro_batch)
-{
-    l->tasks[l->count++] = (llm_task){kind, chunk, micro_batch};
-}
-
-static void add_gpipe(list *l, uint64_t batches)
-{
-    for (uint64_t i = 0; i < batches; i++)
-        add(l, LLM_FORWARD, 0, i);
-    for (uint64_t i = batches; i-- > 0;)
-        add(l, LLM_BACKWARD, 0, i);
-}
-
-/* delay: after how many more backward passes the weights' gradients follow; none when they are not
- * apart. */
-static void add_1f1b(list *l, uint64_t batches, uint64_t ahead, bool is_cut, uint64_t delay)
-{
-    const uint64_t warm = ahead < batches ? ahead : batches;
-    uint64_t weights = 0;
-    for (uint64_t i = 0; i < warm; i++)
-        add(l, LLM_FORWARD, 0, i);
-    for (uint64_t i = 0; i < batches; i++) {
-        if (warm + i < batches)
-            add(l, LLM_FORWARD, 0, warm + i);
-        add(l, LLM_BACKWARD, 0, i);
-        if (is_cut && i >= delay)
-            add(l, LLM_WEIGHTS, 0, weights++);
-    }
-    for (; is_cut && weights < batches; weights++)
-        add(l, LLM_WEIGHTS, 0, weights);
-}
-
-/* The i-th pass of a kind: rounds of pp micro-batches go through the chunks one after the other. */
-static void add_interleaved_pass(list *l, const llm_job *g, llm_task_kind kind, uint64_t i)
-{
-    const uint64_t pp = g->opt.pp, chunks = g->opt.chunks, round = pp * chunks;
-    const uint64_t chunk = i % round / pp;
-    add(l, kind, (uint32_t)(kind == LLM_FORWARD ? chunk : chunks - 1 - chunk),
-        i / round * pp + i % pp);
-}
-
-static void add_interleaved(list *l, const llm_job *g, uint32_t rank)
-{
-    const uint64_t pp = g->opt.pp, total = g->micro_batches * g->opt.chunks;
-    const uint64_t ahead =
-        (pp - rank - 1) * 2 + (g->opt.chunks - 1) * pp + (g->opt.overlaps_experts ? 1 : 0);
-    const uint64_t warm = g->micro_batches == pp ? total : ahead < total ? ahead : total;
-    for (uint64_t i = 0; i < warm; i++)
-        add_interleaved_pass(l, g, LLM_FORWARD, i);
-    for (uint64_t i = 0; i < total; i++) {
-        if (warm + i < total)
-            add_interleaved_pass(l, g, LLM_FORWARD, warm + i);
-        add_interleaved_pass(l, g, LLM_BACKWARD, i);
-    }
-}
-
-llm_task *llm_schedule_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *count)
-{
-    /* One more, so that the passes of a pair are of different micro-batches. */
-    const uint64_t batches = g->micro_batches;
-    const uint64_t ahead = g->opt.pp - pipeline_rank - 1 + (g->opt.overlaps_experts ? 1 : 0);
-    list l = {.tasks = orr_alloc((size_t)batches * g->opt.chunks * 3, sizeof *l.tasks)};
-    if (!l.tasks)
-        return NULL;
-    switch (g->opt.pipeline) {
-    case ORR_PIPELINE_GPIPE:
-        add_gpipe(&l, batches);
-        break;
-    case ORR_PIPELINE_INTERLEAVED:
-        add_interleaved(&l, g, pipeline_rank);
-        break;
-    case ORR_PIPELINE_ZERO_BUBBLE:
-        add_1f1b(&l, batches, ahead, true, pipeline_rank);
-        break;
-    default:
-        add_1f1b(&l, batches, ahead, false, 0);
-    }
-    *count = l.count;
-    return l.tasks;
-}
 
 /* `layers` over `stages`, the first ones have one more; where stage `i` begins. */
 static uint64_t even_start(uint64_t layers, uint64_t stages, uint64_t i)
@@ -543,13 +450,15 @@ typedef struct stage_writer {
     size_t held_count;
     uint64_t held_always; /* weights, gradients, optimizer */
     uint64_t working;
-    uint64_t
-        *backward_end; /* by chunk and micro-batch, for the weights' gradients of zero bubble */
+    /* By chunk and micro-batch: where the next chunk goes on if it is on the same rank, and what the
+     * weights' gradients of a cut backward pass wait for. */
+    uint64_t *forward_end, *backward_end;
+    uint64_t last_grads[LLM_CHUNKS_MOST]; /* by chunk: the micro-batch that completes them */
 } stage_writer;
 
 static uint32_t stage_of(const stage_writer *w, uint32_t chunk)
 {
-    return chunk * w->g->opt.pp + w->rank;
+    return llm_stage_of(w->g, w->rank, chunk);
 }
 
 static bool is_first(const stage_writer *w, uint32_t chunk)
@@ -663,9 +572,8 @@ static uint64_t walk_forward(walk *k, uint64_t input)
 /* Are the gradients complete with this task? */
 static bool is_final(const stage_writer *w, const llm_task *t, int parts)
 {
-    const bool is_reversed = w->g->opt.pipeline == ORR_PIPELINE_GPIPE;
-    const uint64_t last = is_reversed ? 0 : w->g->micro_batches - 1;
-    return parts & LLM_WEIGHT_GRADS && (w->g->opt.sync_every_micro_batch || t->micro_batch == last);
+    return parts & LLM_WEIGHT_GRADS &&
+           (w->g->opt.sync_every_micro_batch || t->micro_batch == w->last_grads[t->chunk]);
 }
 
 static uint64_t walk_backward(walk *k, int parts, uint64_t output_grad)
@@ -691,6 +599,30 @@ static uint64_t walk_backward(walk *k, int parts, uint64_t output_grad)
 
 /* ---- tasks ---- */
 
+static uint64_t *end_of(const stage_writer *w, uint64_t *ends, uint32_t chunk, uint64_t micro_batch)
+{
+    return &ends[chunk * w->g->micro_batches + micro_batch];
+}
+
+/* Where layers come back, the last rank of a chunk is the first of the next: there is no message. */
+static bool is_turn(const stage_writer *w, uint32_t chunk, uint32_t next)
+{
+    return llm_comes_back(&w->g->opt) && next < w->g->opt.chunks &&
+           (stage_of(w, next) == stage_of(w, chunk) + 1 ||
+            stage_of(w, chunk) == stage_of(w, next) + 1);
+}
+
+/* The rank with the stage behind this one, and with the one before it. */
+static llm_peer peer_behind(const stage_writer *w, uint32_t chunk)
+{
+    return chunk % 2 && llm_comes_back(&w->g->opt) ? LLM_PEER_PREVIOUS : LLM_PEER_NEXT;
+}
+
+static llm_peer peer_before(const stage_writer *w, uint32_t chunk)
+{
+    return chunk % 2 && llm_comes_back(&w->g->opt) ? LLM_PEER_NEXT : LLM_PEER_PREVIOUS;
+}
+
 static void run_forward(stage_writer *w, const llm_task *t)
 {
     llm_pen *p = w->p;
@@ -702,18 +634,21 @@ static void run_forward(stage_writer *w, const llm_task *t)
     name_end(p, t);
     if (is_first(w, t->chunk))
         at = llm_embedding_forward(p);
+    else if (is_turn(w, t->chunk, t->chunk - 1))
+        at = *end_of(w, w->forward_end, t->chunk - 1, t->micro_batch);
     else
         at = llm_put_receive(p, "receive", message_bytes(w->g),
-                             message_tag(w->g, stage, t->micro_batch, false), LLM_PEER_PREVIOUS,
-                             LLM_AFTER(0));
+                             message_tag(w->g, stage, t->micro_batch, false),
+                             peer_before(w, t->chunk), LLM_AFTER(0));
     at = walk_forward(&k, at);
     name_end(p, t);
     if (is_last(w, t->chunk))
         at = w->loss[t->micro_batch] = mtp_forward(p, t->micro_batch, llm_head_forward(p, at));
-    else
+    else if (!is_turn(w, t->chunk, t->chunk + 1))
         llm_put_send(p, "send", message_bytes(w->g),
-                     message_tag(w->g, stage + 1, t->micro_batch, false), LLM_PEER_NEXT,
+                     message_tag(w->g, stage + 1, t->micro_batch, false), peer_behind(w, t->chunk),
                      LLM_AFTER(at));
+    *end_of(w, w->forward_end, t->chunk, t->micro_batch) = at;
     p->barrier[0] = at;
     orr_free(k.gathered);
 }
@@ -723,10 +658,12 @@ static uint64_t start_backward(stage_writer *w, const llm_task *t, int parts)
     llm_pen *p = w->p;
     const uint32_t stage = stage_of(w, t->chunk);
     llm_grads grads = {0};
+    if (!is_last(w, t->chunk) && is_turn(w, t->chunk, t->chunk + 1))
+        return *end_of(w, w->backward_end, t->chunk + 1, t->micro_batch);
     if (!is_last(w, t->chunk))
         return llm_put_receive(p, "receive.grad", message_bytes(w->g),
-                               message_tag(w->g, stage, t->micro_batch, true), LLM_PEER_NEXT,
-                               LLM_AFTER(0));
+                               message_tag(w->g, stage, t->micro_batch, true),
+                               peer_behind(w, t->chunk), LLM_AFTER(0));
     llm_grads further = {0};
     uint64_t at = mtp_backward(p, t->micro_batch, w->loss[t->micro_batch], &further);
     if (w->g->opt.has_mtp && is_final(w, t, LLM_WEIGHT_GRADS)) {
@@ -745,9 +682,10 @@ static void end_backward(stage_writer *w, const llm_task *t, int parts, uint64_t
 {
     llm_grads grads = {0};
     if (!is_first(w, t->chunk)) {
-        llm_put_send(w->p, "send.grad", message_bytes(w->g),
-                     message_tag(w->g, stage_of(w, t->chunk) - 1, t->micro_batch, true),
-                     LLM_PEER_PREVIOUS, LLM_AFTER(at));
+        if (!is_turn(w, t->chunk, t->chunk - 1))
+            llm_put_send(w->p, "send.grad", message_bytes(w->g),
+                         message_tag(w->g, stage_of(w, t->chunk) - 1, t->micro_batch, true),
+                         peer_before(w, t->chunk), LLM_AFTER(at));
         return;
     }
     llm_embedding_backward(w->p, at, &grads);
@@ -755,15 +693,9 @@ static void end_backward(stage_writer *w, const llm_task *t, int parts, uint64_t
         llm_sync_grads(&w->sync, llm_embedding_parameters(w->g), 0, &grads);
 }
 
-static uint64_t *end_of(stage_writer *w, const llm_task *t)
-{
-    return &w->backward_end[t->chunk * w->g->micro_batches + t->micro_batch];
-}
-
 static void run_backward(stage_writer *w, const llm_task *t)
 {
-    const bool is_cut = w->g->opt.pipeline == ORR_PIPELINE_ZERO_BUBBLE;
-    const int parts = is_cut ? LLM_INPUT_GRADS : LLM_INPUT_GRADS | LLM_WEIGHT_GRADS;
+    const int parts = t->is_cut ? LLM_INPUT_GRADS : LLM_INPUT_GRADS | LLM_WEIGHT_GRADS;
     walk k = {.w = w, .task = t, .layers = layers_of(w, t->chunk)};
     if (!walk_open(&k))
         return;
@@ -772,7 +704,7 @@ static void run_backward(stage_writer *w, const llm_task *t)
     at = walk_backward(&k, parts, at);
     name_end(w->p, t);
     end_backward(w, t, parts, at);
-    *end_of(w, t) = at;
+    *end_of(w, w->backward_end, t->chunk, t->micro_batch) = at;
     w->p->barrier[0] = at;
     orr_free(k.gathered);
 }
@@ -782,16 +714,17 @@ static void run_weights(stage_writer *w, const llm_task *t)
 {
     uint64_t barrier[sizeof w->p->barrier / sizeof *w->p->barrier];
     walk k = {.w = w, .task = t, .layers = layers_of(w, t->chunk)};
+    const uint64_t from = *end_of(w, w->backward_end, t->chunk, t->micro_batch);
     llm_grads grads = {0};
     memcpy(barrier, w->p->barrier, sizeof barrier);
     memset(w->p->barrier, 0, sizeof barrier);
     if (is_last(w, t->chunk)) {
         name_end(w->p, t);
-        llm_head_backward(w->p, LLM_WEIGHT_GRADS, *end_of(w, t), &grads);
+        llm_head_backward(w->p, LLM_WEIGHT_GRADS, from, &grads);
         if (is_final(w, t, LLM_WEIGHT_GRADS))
             llm_sync_grads(&w->sync, llm_head_parameters(w->g), 0, &grads);
     }
-    walk_backward(&k, LLM_WEIGHT_GRADS, *end_of(w, t));
+    walk_backward(&k, LLM_WEIGHT_GRADS, from);
     memcpy(w->p->barrier, barrier, sizeof barrier);
 }
 
@@ -857,7 +790,7 @@ static void count_parameters(stage_writer *w)
 static bool has_tied_end(const stage_writer *w)
 {
     const bool is_end = is_first(w, 0) || is_last(w, w->g->opt.chunks - 1);
-    return w->g->m->is_tied && w->g->opt.pp > 1 && is_end;
+    return w->g->m->is_tied && !llm_ends_meet(&w->g->opt) && is_end;
 }
 
 static uint64_t tied_parameters(const llm_job *g)
@@ -935,21 +868,26 @@ static orr_code add_stage(const llm_job *g, uint32_t rank, orr_set *s, orr_error
     stage_writer w = {.g = g, .p = &pen, .rank = rank};
     llm_task *tasks = llm_schedule_tasks(g, rank, &count);
     w.loss = orr_alloc((size_t)g->micro_batches, sizeof *w.loss);
+    w.forward_end = orr_alloc((size_t)g->micro_batches * g->opt.chunks, sizeof *w.forward_end);
     w.backward_end = orr_alloc((size_t)g->micro_batches * g->opt.chunks, sizeof *w.backward_end);
     llm_pen_open(&pen, g, err);
     llm_sync_open(&w.sync, &pen);
-    if (!tasks || !w.loss || !w.backward_end)
+    if (!tasks || !w.loss || !w.forward_end || !w.backward_end)
         pen.b.code = orr_no_memory(err);
     if (!pen.b.code)
         pen.b.code = measure_memory(&w, tasks, count, err);
     if (!pen.b.code) {
         count_parameters(&w);
+        for (size_t i = 0; i < count; i++)
+            if (tasks[i].kind == LLM_WEIGHTS || (tasks[i].kind == LLM_BACKWARD && !tasks[i].is_cut))
+                w.last_grads[tasks[i].chunk] = tasks[i].micro_batch;
         write_steps(&w, tasks, count);
     }
     const orr_code code = llm_pen_close(&pen, s, &class_index);
     orr_free(tasks);
     orr_free(w.loss);
     orr_free(w.held);
+    orr_free(w.forward_end);
     orr_free(w.backward_end);
     return code;
 }
