@@ -96,29 +96,36 @@ static void beside_packets(const char *folder)
         const char *name, *topology;
         orr_collective kind;
         uint32_t ranks;
+        const char *all_reduce;
     } all[] = {
         {"fluid__ring_64mib_switch16",
          "generate: {type: switch, ranks: 16, bandwidth: 50GB/s, latency: 500ns}\n",
-         ORR_COLL_ALL_REDUCE, 16},
+         ORR_COLL_ALL_REDUCE, 16, "ring"},
         {"fluid__ring_64mib_clos32",
          "generate: {type: leaf-spine, ranks: 32, ranks_per_leaf: 8, spines: 8, bandwidth: 50GB/s, "
          "latency: 500ns}\n",
-         ORR_COLL_ALL_REDUCE, 32},
+         ORR_COLL_ALL_REDUCE, 32, "ring"},
         {"fluid__all_to_all_64mib_clos32",
          "generate: {type: leaf-spine, ranks: 32, ranks_per_leaf: 8, spines: 8, bandwidth: 50GB/s, "
          "latency: 500ns}\n",
-         ORR_COLL_ALL_TO_ALL, 32},
+         ORR_COLL_ALL_TO_ALL, 32, "ring"},
+        {"fluid__halving_64mib_clos32",
+         "generate: {type: leaf-spine, ranks: 32, ranks_per_leaf: 8, spines: 8, bandwidth: 50GB/s, "
+         "latency: 500ns}\n",
+         ORR_COLL_ALL_REDUCE, 32, "halvingDoubling"},
     };
-    char topology[512], system[512];
+    char topology[512], system[512], text[256];
     snprintf(topology, sizeof topology, "%s/fluid.yml", folder);
     snprintf(system, sizeof system, "%s/fluid.json", folder);
-    write_file(system,
-               "{\"preferred-dataset-splits\": 1, \"all-reduce-implementation\": [\"ring\"], "
-               "\"all-to-all-implementation\": [\"direct\"]}");
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
         orr_set *set = one_collective(all[i].ranks, all[i].kind, 64 << 20);
         const orr_run_config c = {.system = system, .topology = topology};
         double fluid_ns, packet_ns;
+        snprintf(text, sizeof text,
+                 "{\"preferred-dataset-splits\": 1, \"all-reduce-implementation\": [\"%s\"], "
+                 "\"all-to-all-implementation\": [\"direct\"]}",
+                 all[i].all_reduce);
+        write_file(system, text);
         write_file(topology, all[i].topology);
         const double fluid = cost(set, c, "fluid", 20, &fluid_ns);
         const double packet = cost(set, c, "packet", 1, &packet_ns);

@@ -109,6 +109,88 @@ TEST(test_fluid__links_are_shared_along_routes)
     net_run_close(&r);
 }
 
+/* Windows: 0 -> 3 waits at both links between switches, 1 -> 4 and 2 -> 5 at one each.  The wait q at which both links are
+ * just full, by hand: window / (trip + waits) is a rate. */
+TEST(test_fluid__who_waits_at_two_links_gets_less)
+{
+    enum { BYTES = 10000000, LINK = 50 };
+    const struct orr_net_own own = {
+        .topology = net_run_parse("ranks: 6\nswitches: [a, b, c]\nlinks:\n"
+                                  "- {from: 0-1, to: a, bandwidth: 50GB/s, latency: 500ns}\n"
+                                  "- {from: 2, to: b, bandwidth: 50GB/s, latency: 500ns}\n"
+                                  "- {from: 4, to: b, bandwidth: 50GB/s, latency: 500ns}\n"
+                                  "- {from: 3, to: c, bandwidth: 50GB/s, latency: 500ns}\n"
+                                  "- {from: 5, to: c, bandwidth: 50GB/s, latency: 500ns}\n"
+                                  "- {from: a, to: b, bandwidth: 50GB/s, latency: 500ns}\n"
+                                  "- {from: b, to: c, bandwidth: 50GB/s, latency: 500ns}\n")};
+    const orr_net_config cfg = {.own = &own, .where = orr_where_byte("net.yml", ORR_NO_BYTE)};
+    net_run_open(&r, &orr__net_fluid, &cfg, 6);
+    r.sim.topology = (orr__topology *)own.topology;
+    uint32_t m[3];
+    for (uint32_t i = 0; i < 3; i++)
+        m[i] = net_run_send(&r, 0, i, i + 3, BYTES);
+    CHECK_EQ_U(net_run_all(&r), ORR_OK);
+    const double short_trip = 2 * 3 * 500 + 3 * 1084.0 / LINK,
+                 long_trip = 2 * 4 * 500 + 4 * 1084.0 / LINK;
+    const double short_window = LINK * 2 * 3 * 500.0 + 3 * 1000 + 500,
+                 long_window = LINK * 2 * 4 * 500.0 + 4 * 1000 + 500;
+    double low = 0, high = 1e6, pace = 0;
+    for (int i = 0; i < 100; i++) {
+        const double q = (low + high) / 2;
+        pace = short_window / (short_trip + q);
+        if (1.036 * (pace + long_window / (long_trip + 2 * q)) > LINK)
+            low = q;
+        else
+            high = q;
+    }
+    const double end = BYTES / pace + 1500;
+    for (int i = 1; i < 3; i++)
+        if (fabs((double)r.arrived[m[i]] - end) > 2)
+            check_fail(__FILE__, __LINE__, "flow %d: %u, by hand %.1f", i,
+                       (unsigned)r.arrived[m[i]], end);
+    /* Then the long one has the links to itself; both are full from the first byte to the last. */
+    const double all = 2 * BYTES * 1.036 / LINK + 2000;
+    if (fabs((double)r.arrived[m[0]] - all) > 4)
+        check_fail(__FILE__, __LINE__, "%u, by hand %.1f", (unsigned)r.arrived[m[0]], all);
+    net_run_close(&r);
+}
+
+/* Random messages over links: nothing is faster than its links, no link carries more than it can, and what is sent in order
+ * arrives.  With nine messages of each sender at once shares are max-min fair, and the same holds. */
+TEST(test_fluid__no_link_carries_more_than_it_can)
+{
+    enum { HOSTS = 8, MOST = 9 };
+    for (uint32_t each = 1; each <= MOST; each += 4) {
+        const struct orr_net_own own = {
+            .topology = net_run_parse("ranks: 8\nswitches: [a, b, c]\nlinks:\n"
+                                      "- {from: 0-3, to: a, bandwidth: 10GB/s, latency: 100ns}\n"
+                                      "- {from: 4-7, to: b, bandwidth: 10GB/s, latency: 100ns}\n"
+                                      "- {from: a, to: c, bandwidth: 10GB/s, latency: 300ns}\n"
+                                      "- {from: b, to: c, bandwidth: 20GB/s, latency: 300ns}\n")};
+        const orr_net_config cfg = {.own = &own, .where = orr_where_byte("net.yml", ORR_NO_BYTE)};
+        uint32_t sent[HOSTS * MOST], count = 0;
+        double up = 0, through[2] = {0, 0};
+        net_run_open(&r, &orr__net_fluid, &cfg, HOSTS);
+        r.sim.topology = (orr__topology *)own.topology;
+        for (uint32_t i = 0; i < each; i++)
+            for (uint32_t h = 0; h < HOSTS; h++) {
+                const uint32_t to = (h + 1 + (3 * i + h) % (HOSTS - 1)) % HOSTS;
+                sent[count++] = net_run_send(&r, 0, h, to, 1000000);
+                if (h / 4 != to / 4)
+                    through[h / 4] += 1000000;
+            }
+        CHECK_EQ_U(net_run_all(&r), ORR_OK);
+        for (uint32_t i = 0; i < count; i++) {
+            CHECK(r.arrived[sent[i]] >= 103600);
+            up = fmax(up, (double)r.arrived[sent[i]]);
+        }
+        /* a -> c and b -> c -> a: what crosses takes at least its bytes. */
+        CHECK(up >= fmax(through[0], through[1]) * 1.036 / 10);
+        CHECK(up <= 8 * (through[0] + through[1] + each * 1000000.0) / 10);
+        net_run_close(&r);
+    }
+}
+
 /* One connection: the second message goes when the first is out, and a stranger takes his half from both. */
 TEST(test_fluid__messages_of_a_pair_go_one_after_the_other)
 {
@@ -248,6 +330,8 @@ int main(void)
         RUN(test_fluid__rates_change_when_flows_come_and_go),
         RUN(test_fluid__dimensions_are_crossed_while_bytes_come_in),
         RUN(test_fluid__links_are_shared_along_routes),
+        RUN(test_fluid__who_waits_at_two_links_gets_less),
+        RUN(test_fluid__no_link_carries_more_than_it_can),
         RUN(test_fluid__messages_of_a_pair_go_one_after_the_other),
         RUN(test_fluid__random_traffic_is_shared_by_the_book),
     };

@@ -7,7 +7,7 @@
  * resources that can become full.  What is left untouched keeps its rate exactly.
  *
  * All changes of one tick are worked out together, in an event at the end of the tick. */
-#include "fluid.h"
+#include "fluid_impl.h"
 
 #include "base/memory/heap.h"
 #include "models/network/net_time.h"
@@ -16,85 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE FLUID_NONE
-
-typedef struct resource {
-    double capacity;
-    double wish;                         /* of all its flows together */
-    double bytes;                        /* of the flows that are over */
-    uint32_t first;                      /* place of a flow on it */
-    uint32_t flows, most_flows, counted; /* counted: flows that are part of the figures */
-    uint64_t flows_ever, busy, busy_since;
-    uint64_t changed_at; /* flows came or went; most_flows counts those that stayed until then */
-    /* while rates are worked out */
-    double left, share;
-    uint32_t mark;
-} resource;
-
-/* One flow on one resource. */
-typedef struct place {
-    uint32_t flow, next, previous;
-    uint32_t resource;
-} place;
-
-struct fluid_use {
-    fluid_part *parts;
-    uint32_t count;
-    uint32_t
-        free_places; /* of flows that are gone: the first place of a row of `count`, linked by next */
-};
-
-typedef struct flow {
-    fluid_use *use;
-    double bytes; /* all of it */
-    double left;  /* bytes, at `since` */
-    double rate;  /* bytes per ns; 0: not known yet */
-    double most;
-    uint64_t since;
-    uint64_t end; /* tick; UINT64_MAX: not known yet */
-    void (*done)(void *context, uint64_t argument);
-    void *context;
-    uint64_t argument, number;
-    uint32_t places;  /* the first of use->count */
-    uint32_t heap_at; /* NONE: not there */
-    uint32_t mark;    /* of the last solution it was part of; while free: the next free one */
-    bool is_fixed, is_counted;
-} flow;
-
-/* Who is to be told that a flow is over. */
-typedef struct finished {
-    uint64_t number;
-    void (*done)(void *context, uint64_t argument);
-    void *context;
-    uint64_t argument;
-} finished;
-
-struct fluid {
-    orr_net *sim;
-    resource *resources;
-    size_t resource_count, resource_room;
-    place *places;
-    size_t place_count, place_room;
-    flow *flows;
-    size_t flow_count, flow_room;
-    uint32_t free_flow;
-    uint64_t numbers;
-    fluid_use **uses;
-    size_t use_count, use_room;
-    uint32_t *heap; /* flows by end */
-    size_t heap_count, heap_room;
-    uint64_t armed;  /* tick of the next look at ends */
-    uint32_t *dirty; /* resources with a change */
-    size_t dirty_count, dirty_room;
-    bool is_solving_soon;
-    uint32_t *found_flows, *found_resources;
-    size_t found_flow_room, found_resource_room;
-    orr_heap levels;
-    uint32_t mark;
-    struct finished *due;
-    size_t due_room;
-    bool has_failed, skips_figures;
-};
+/* In a list of changes: a flow has started here.  In the heap of levels: this is no flow. */
+enum { STARTED = 1u << 31, RESOURCE = 1u << 31 };
 
 /* ---- life ---- */
 
@@ -104,6 +27,7 @@ fluid *fluid_create(void)
     if (f) {
         f->free_flow = NONE;
         f->armed = UINT64_MAX;
+        f->from = INFINITY;
     }
     return f;
 }
@@ -125,6 +49,9 @@ void fluid_destroy(fluid *f)
     orr_free(f->found_flows);
     orr_free(f->found_resources);
     orr_free(f->due);
+    orr_free(f->queue);
+    orr_free(f->changed);
+    orr_free(f->shares);
     orr_heap_fini(&f->levels);
     orr_free(f);
 }
@@ -132,10 +59,11 @@ void fluid_destroy(fluid *f)
 uint32_t fluid_add(fluid *f, double capacity, uint32_t count)
 {
     const size_t first = f->resource_count;
-    if (first + count >= NONE || !orr_grow(&f->resources, &f->resource_room, first + count))
+    if (first + count >= STARTED || !orr_grow(&f->resources, &f->resource_room, first + count))
         return NONE;
     for (uint32_t i = 0; i < count; i++)
-        f->resources[first + i] = (resource){.capacity = capacity, .first = NONE};
+        f->resources[first + i] =
+            (fluid_resource){.capacity = capacity, .level = INFINITY, .first = NONE};
     f->resource_count += count;
     return (uint32_t)first;
 }
@@ -168,6 +96,8 @@ fluid_use *fluid_use_make(fluid *f, const fluid_part *parts, size_t count)
         if (kept && copy[kept - 1].resource == copy[i].resource) {
             copy[kept - 1].share += copy[i].share;
             copy[kept - 1].flows += copy[i].flows;
+            if (copy[kept - 1].kind == FLUID_BACK)
+                copy[kept - 1].kind = copy[i].kind;
         } else {
             copy[kept++] = copy[i];
         }
@@ -176,11 +106,17 @@ fluid_use *fluid_use_make(fluid *f, const fluid_part *parts, size_t count)
     return f->uses[f->use_count++] = u;
 }
 
+void fluid_use_window(fluid_use *u, double trip, double bytes)
+{
+    u->trip = trip;
+    u->window = bytes;
+}
+
 /* ---- flows by their ends ---- */
 
 static bool ends_before(const fluid *f, uint32_t a, uint32_t b)
 {
-    const flow *x = &f->flows[a], *y = &f->flows[b];
+    const fluid_flow *x = &f->flows[a], *y = &f->flows[b];
     return x->end < y->end || (x->end == y->end && x->number < y->number);
 }
 
@@ -236,7 +172,7 @@ static bool take_places(fluid *f, fluid_use *u, uint32_t *out)
 }
 
 /* Flows that come and go in one tick do so in any order: only those count that were there for a while. */
-static void change_flows(resource *r, uint64_t now)
+static void change_flows(fluid_resource *r, uint64_t now)
 {
     if (r->changed_at != now && r->counted && r->flows > r->most_flows)
         r->most_flows = r->flows;
@@ -250,19 +186,23 @@ static uint32_t flows_of(const fluid_part *part)
 
 static void join(fluid *f, uint32_t index)
 {
-    const flow *w = &f->flows[index];
+    const fluid_flow *w = &f->flows[index];
     const uint64_t now = orr__net_now(f->sim);
+    f->under_way++;
     for (uint32_t i = 0; i < w->use->count; i++) {
         const fluid_part *part = &w->use->parts[i];
-        resource *r = &f->resources[part->resource];
-        place *p = &f->places[w->places + i];
-        *p = (place){.flow = index, .next = r->first, .previous = NONE, .resource = part->resource};
+        fluid_resource *r = &f->resources[part->resource];
+        fluid_place *p = &f->places[w->places + i];
+        *p = (fluid_place){.flow = index, .next = r->first, .previous = NONE, .part = i};
         if (r->first != NONE)
             f->places[r->first].previous = w->places + i;
         r->first = w->places + i;
         r->wish += part->share * w->most;
+        r->shares += part->share;
         change_flows(r, now);
         r->flows += flows_of(part);
+        if (part->kind == FLUID_FIRST && r->own++ == 0)
+            f->senders++;
         if (!w->is_counted)
             continue;
         if (r->counted++ == 0)
@@ -271,13 +211,14 @@ static void join(fluid *f, uint32_t index)
     }
 }
 
-static void leave(fluid *f, const flow *w)
+static void leave(fluid *f, const fluid_flow *w)
 {
     const uint64_t now = orr__net_now(f->sim);
+    f->under_way--;
     for (uint32_t i = 0; i < w->use->count; i++) {
         const fluid_part *part = &w->use->parts[i];
-        resource *r = &f->resources[part->resource];
-        const place *p = &f->places[w->places + i];
+        fluid_resource *r = &f->resources[part->resource];
+        const fluid_place *p = &f->places[w->places + i];
         if (p->previous == NONE)
             r->first = p->next;
         else
@@ -290,11 +231,15 @@ static void leave(fluid *f, const flow *w)
             if (--r->counted == 0)
                 r->busy += now - r->busy_since;
         }
+        if (part->kind == FLUID_FIRST && --r->own == 0)
+            f->senders--;
         r->flows -= flows_of(part);
-        if (r->flows == 0)
-            r->wish = 0; /* no rest of rounding stays */
-        else
+        if (r->flows == 0) {
+            r->wish = r->shares = 0; /* no rest of rounding stays */
+        } else {
             r->wish -= part->share * w->most;
+            r->shares -= part->share;
+        }
     }
     if (w->use->count) {
         f->places[w->places].next = w->use->free_places;
@@ -303,21 +248,22 @@ static void leave(fluid *f, const flow *w)
 }
 
 /* Even all flows together do not fill it.  A hair of rounding does not count. */
-static bool never_full(const resource *r)
+static bool never_full(const fluid_resource *r)
 {
     return r->wish <= r->capacity * (1 + 1e-9);
 }
 
-static void note_change(fluid *f, uint32_t index)
+/* started: STARTED, or 0. */
+static void note_change(fluid *f, uint32_t index, uint32_t started)
 {
-    const resource *r = &f->resources[index];
+    const fluid_resource *r = &f->resources[index];
     if (r->flows == 0)
         return;
     if (!orr_grow(&f->dirty, &f->dirty_room, f->dirty_count + 1)) {
         f->has_failed = true;
         return;
     }
-    f->dirty[f->dirty_count++] = index;
+    f->dirty[f->dirty_count++] = index | started;
 }
 
 /* ---- rates ---- */
@@ -345,9 +291,9 @@ static void arm(fluid *f)
     orr__net_after(f->sim, first - now, ends, f, first);
 }
 
-static void set_rate(fluid *f, uint32_t index, double rate)
+void fluid_set_rate(fluid *f, uint32_t index, double rate)
 {
-    flow *w = &f->flows[index];
+    fluid_flow *w = &f->flows[index];
     const uint64_t now = orr__net_now(f->sim);
     if (rate == w->rate && w->heap_at != NONE)
         return;
@@ -369,7 +315,7 @@ static void set_rate(fluid *f, uint32_t index, double rate)
 
 static bool find_flow(fluid *f, uint32_t index, size_t *count)
 {
-    flow *w = &f->flows[index];
+    fluid_flow *w = &f->flows[index];
     if (w->mark == f->mark)
         return true;
     w->mark = f->mark;
@@ -380,24 +326,49 @@ static bool find_flow(fluid *f, uint32_t index, size_t *count)
     return true;
 }
 
+/* Rates rise together, so a flow that ends changes nothing before it would have stopped, and one that starts nothing
+ * before something that it crosses is full: not before all flows there have an equal share. */
+static double find_from(fluid *f)
+{
+    double from = f->from;
+    for (size_t d = 0; d < f->dirty_count; d++) {
+        const fluid_resource *r = &f->resources[f->dirty[d] & ~STARTED];
+        if ((f->dirty[d] & STARTED) && r->capacity < from * r->shares)
+            from = r->capacity / r->shares;
+    }
+    f->from = INFINITY;
+    return from * (1 - 1e-9);
+}
+
+static bool keeps_rate(const fluid_flow *w, double from)
+{
+    return w->rate < from && w->heap_at != NONE;
+}
+
 /* All flows that the changes may reach, and the resources between them. */
 static bool find_touched(fluid *f, size_t *flows, size_t *resources)
 {
+    const double from = find_from(f);
     *flows = *resources = 0;
     f->mark++;
     for (size_t d = 0; d < f->dirty_count; d++) {
-        const resource *r = &f->resources[f->dirty[d]];
-        for (uint32_t p = r->first; p != NONE; p = f->places[p].next)
-            if ((!never_full(r) ||
-                 f->flows[f->places[p].flow].rate < f->flows[f->places[p].flow].most) &&
+        fluid_resource *r = &f->resources[f->dirty[d] & ~STARTED];
+        const bool is_free = never_full(r);
+        if (r->seen == f->mark)
+            continue;
+        r->seen = f->mark;
+        for (uint32_t p = r->first; p != NONE; p = f->places[p].next) {
+            const fluid_flow *w = &f->flows[f->places[p].flow];
+            if (!keeps_rate(w, from) && (!is_free || w->rate < w->most) &&
                 !find_flow(f, f->places[p].flow, flows))
                 return false;
+        }
     }
     f->dirty_count = 0;
     for (size_t i = 0; i < *flows; i++) {
         const fluid_use *u = f->flows[f->found_flows[i]].use;
         for (uint32_t k = 0; k < u->count; k++) {
-            resource *r = &f->resources[u->parts[k].resource];
+            fluid_resource *r = &f->resources[u->parts[k].resource];
             if (r->mark == f->mark || never_full(r))
                 continue;
             r->mark = f->mark;
@@ -406,9 +377,13 @@ static bool find_touched(fluid *f, size_t *flows, size_t *resources)
             if (!orr_grow(&f->found_resources, &f->found_resource_room, *resources + 1))
                 return false;
             f->found_resources[(*resources)++] = u->parts[k].resource;
-            for (uint32_t p = r->first; p != NONE; p = f->places[p].next)
-                if (!find_flow(f, f->places[p].flow, flows))
+            for (uint32_t p = r->first; p != NONE; p = f->places[p].next) {
+                const fluid_flow *w = &f->flows[f->places[p].flow];
+                if (keeps_rate(w, from))
+                    r->left -= w->use->parts[f->places[p].part].share * w->rate;
+                else if (!find_flow(f, f->places[p].flow, flows))
                     return false;
+            }
         }
     }
     return true;
@@ -423,17 +398,17 @@ static uint64_t key_of(double level)
     return bits;
 }
 
-static double level_of(const resource *r)
+static double level_of(const fluid_resource *r)
 {
     return r->share > 0 ? (r->left > 0 ? r->left / r->share : 0) : INFINITY;
 }
 
 static void fix_flow(fluid *f, uint32_t index, double rate)
 {
-    flow *w = &f->flows[index];
+    fluid_flow *w = &f->flows[index];
     w->is_fixed = true;
     for (uint32_t k = 0; k < w->use->count; k++) {
-        resource *r = &f->resources[w->use->parts[k].resource];
+        fluid_resource *r = &f->resources[w->use->parts[k].resource];
         if (r->mark != f->mark)
             continue;
         const double share = w->use->parts[k].share;
@@ -442,10 +417,8 @@ static void fix_flow(fluid *f, uint32_t index, double rate)
         if (r->share < 1e-12)
             r->share = 0;
     }
-    set_rate(f, index, rate);
+    fluid_set_rate(f, index, rate);
 }
-
-enum { RESOURCE = 1u << 31 };
 
 /* The next level at which something stops.  Entries of the heap that are out of date are put back where they belong:
  * a level only rises. */
@@ -460,7 +433,7 @@ static bool next_stop(fluid *f, double *level, uint32_t *who)
             *who = e.value;
             return true;
         }
-        const resource *r = &f->resources[e.value & ~RESOURCE];
+        const fluid_resource *r = &f->resources[e.value & ~RESOURCE];
         if (r->share == 0)
             continue;
         *level = level_of(r);
@@ -482,11 +455,11 @@ static void fill(fluid *f, size_t flows, size_t resources)
     bool ok = true;
     f->levels.count = 0;
     for (size_t i = 0; i < flows; i++) {
-        const flow *w = &f->flows[f->found_flows[i]];
+        const fluid_flow *w = &f->flows[f->found_flows[i]];
         bool has_stop = false; /* something it crosses is full before it has all it wants */
         for (uint32_t k = 0; k < w->use->count; k++) {
             const double share = w->use->parts[k].share;
-            resource *r = &f->resources[w->use->parts[k].resource];
+            fluid_resource *r = &f->resources[w->use->parts[k].resource];
             if (r->mark != f->mark)
                 continue;
             r->share += share;
@@ -504,9 +477,11 @@ static void fill(fluid *f, size_t flows, size_t resources)
             fix_flow(f, who, level);
             continue;
         }
-        for (uint32_t p = f->resources[who & ~RESOURCE].first; p != NONE; p = f->places[p].next)
-            if (!f->flows[f->places[p].flow].is_fixed)
+        for (uint32_t p = f->resources[who & ~RESOURCE].first; p != NONE; p = f->places[p].next) {
+            const fluid_flow *w = &f->flows[f->places[p].flow];
+            if (w->mark == f->mark && !w->is_fixed)
                 fix_flow(f, f->places[p].flow, level);
+        }
     }
     f->has_failed = f->has_failed || !ok;
 }
@@ -517,6 +492,14 @@ static void solve(void *context, uint64_t unused)
     size_t flows, resources;
     (void)unused;
     f->is_solving_soon = false;
+    if (!f->is_max_min) {
+        fluid_windows_solve(f);
+        if (f->has_failed)
+            fail(f);
+        else
+            arm(f);
+        return;
+    }
     if (f->has_failed || !find_touched(f, &flows, &resources)) {
         fail(f);
         return;
@@ -530,13 +513,52 @@ static void solve(void *context, uint64_t unused)
 
 static void solve_soon(fluid *f)
 {
-    if (f->is_solving_soon || (f->dirty_count == 0 && !f->has_failed))
+    if (f->is_solving_soon || (f->dirty_count == 0 && !fluid_windows_wait(f) && !f->has_failed))
         return;
     f->is_solving_soon = true;
     orr__net_after(f->sim, 0, solve, f, 0);
 }
 
 /* ---- starting and ending ---- */
+
+/* From now on all that meet share max-min fairly. */
+static void leave_windows(fluid *f)
+{
+    f->is_max_min = true;
+    f->queue_count = f->queue_first = f->changed_count = 0;
+    if (f->under_way == 1)
+        return;
+    for (uint32_t i = 0; i < f->resource_count; i++)
+        note_change(f, i, STARTED);
+    f->from = 0;
+}
+
+/* The crowd is gone. */
+static void return_to_windows(fluid *f)
+{
+    f->is_max_min = f->is_crowded = false;
+    f->dirty_count = 0;
+    for (uint32_t i = 0; i < f->resource_count; i++) {
+        fluid_resource *r = &f->resources[i];
+        r->load = r->delay = 0;
+        r->level = INFINITY;
+        r->is_queued = false;
+    }
+}
+
+/* A collective has no window of its own, and in a crowd it matters little who waits where. */
+static void choose_sharing(fluid *f, const fluid_use *use)
+{
+    const bool has_none = use->trip <= 0;
+    if (f->is_crowded && f->under_way == 1 && !has_none)
+        return_to_windows(f);
+    if (!f->is_max_min && (has_none || fluid_windows_crowd(f))) {
+        f->is_crowded = !has_none;
+        leave_windows(f);
+    }
+    if (has_none)
+        f->is_crowded = false;
+}
 
 bool fluid_start(fluid *f,
                  orr_net *sim,
@@ -568,28 +590,36 @@ bool fluid_start(fluid *f,
         f->free_flow = f->flows[index].mark;
     else
         f->flow_count++;
-    f->flows[index] = (flow){.use = use,
-                             .bytes = bytes,
-                             .left = bytes,
-                             .most = most,
-                             .since = orr__net_now(sim),
-                             .end = UINT64_MAX,
-                             .done = done,
-                             .context = context,
-                             .argument = argument,
-                             .number = f->numbers++,
-                             .places = places,
-                             .heap_at = NONE,
-                             .is_counted = !f->skips_figures};
+    f->flows[index] = (fluid_flow){.use = use,
+                                   .bytes = bytes,
+                                   .left = bytes,
+                                   .most = most,
+                                   .since = orr__net_now(sim),
+                                   .end = UINT64_MAX,
+                                   .done = done,
+                                   .context = context,
+                                   .argument = argument,
+                                   .number = f->numbers++,
+                                   .places = places,
+                                   .heap_at = NONE,
+                                   .is_counted = !f->skips_figures};
     join(f, index);
+    choose_sharing(f, use);
     bool is_alone = true;
+    if (!f->is_max_min) {
+        fluid_windows_join(f, index);
+        if (f->flows[index].heap_at != NONE)
+            arm(f);
+        solve_soon(f);
+        return !f->has_failed;
+    }
     for (uint32_t i = 0; i < use->count; i++)
         if (!never_full(&f->resources[use->parts[i].resource])) {
             is_alone = false;
-            note_change(f, use->parts[i].resource);
+            note_change(f, use->parts[i].resource, STARTED);
         }
     if (is_alone) {
-        set_rate(f, index, most);
+        fluid_set_rate(f, index, most);
         arm(f);
     }
     solve_soon(f);
@@ -598,18 +628,22 @@ bool fluid_start(fluid *f,
 
 static int by_number(const void *a, const void *b)
 {
-    const uint64_t x = ((const finished *)a)->number, y = ((const finished *)b)->number;
+    const uint64_t x = ((const fluid_finished *)a)->number, y = ((const fluid_finished *)b)->number;
     return x < y ? -1 : x > y;
 }
 
-static finished end_flow(fluid *f, uint32_t index)
+static fluid_finished end_flow(fluid *f, uint32_t index)
 {
-    flow *w = &f->flows[index];
-    const finished out = {w->number, w->done, w->context, w->argument};
+    fluid_flow *w = &f->flows[index];
+    const fluid_finished out = {w->number, w->done, w->context, w->argument};
     heap_remove(f, index);
-    for (uint32_t i = 0; i < w->use->count; i++)
-        if (!never_full(&f->resources[w->use->parts[i].resource]))
-            note_change(f, w->use->parts[i].resource);
+    if (!f->is_max_min)
+        fluid_windows_leave(f, index);
+    for (uint32_t i = 0; f->is_max_min && i < w->use->count; i++)
+        if (!never_full(&f->resources[w->use->parts[i].resource])) {
+            note_change(f, w->use->parts[i].resource, 0);
+            f->from = w->rate < f->from ? w->rate : f->from;
+        }
     leave(f, w);
     w->mark = f->free_flow;
     f->free_flow = index;
@@ -654,7 +688,7 @@ void fluid_forget(fluid *f)
     for (size_t i = 0; i < f->flow_count; i++)
         f->flows[i].is_counted = false;
     for (size_t i = 0; i < f->resource_count; i++) {
-        resource *r = &f->resources[i];
+        fluid_resource *r = &f->resources[i];
         r->bytes = 0;
         r->flows_ever = r->busy = 0;
         r->most_flows = r->counted = 0;
@@ -663,7 +697,7 @@ void fluid_forget(fluid *f)
 
 fluid_figures fluid_figures_of(const fluid *f, uint32_t index)
 {
-    const resource *r = &f->resources[index];
+    const fluid_resource *r = &f->resources[index];
     return (fluid_figures){.bytes = r->bytes,
                            .capacity = r->capacity,
                            .flows = r->flows_ever,

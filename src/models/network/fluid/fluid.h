@@ -7,6 +7,8 @@
  *     const fluid_use *use = fluid_use_of(f, &(fluid_part){port, 1}, 1);
  *     fluid_start(f, sim, use, 1 << 20, INFINITY, done, context, 7);     // done(context, 7) when the bytes are through
  *
+ * Flows with a *window* (fluid_use_window) share as windows do (fluid_windows.c), as long as all flows have one.
+ *
  * A *resource* is anything with a capacity: a port, or a link in one direction.  A *use* says how much of each resource
  * a flow takes for each byte of its own: 1 along the route of a message; a collective has many parts.  Uses are kept
  * and shared by the flows that have them. */
@@ -20,10 +22,14 @@
 typedef struct fluid fluid;
 typedef struct fluid_use fluid_use;
 
+/* How a flow with a window meets a resource: it waits in a queue, at its own port for its turn, or its ACKs pass first. */
+typedef enum fluid_kind { FLUID_THROUGH, FLUID_FIRST, FLUID_BACK } fluid_kind;
+
 typedef struct fluid_part {
     uint32_t resource;
     double share;   /* bytes that this resource carries for each byte of the flow; above 0 */
     uint32_t flows; /* that the flow stands for here; 0: itself alone */
+    fluid_kind kind;
 } fluid_part;
 
 fluid *fluid_create(void); /* NULL: out of memory */
@@ -35,6 +41,9 @@ uint32_t fluid_add(fluid *f, double capacity, uint32_t count);
 
 /* Parts of one resource are added up.  NULL: out of memory. */
 fluid_use *fluid_use_make(fluid *f, const fluid_part *parts, size_t count);
+
+/* Flows of this use have a window: bytes under way at most; trip: ns until a byte is ACKed when nobody else sends. */
+void fluid_use_window(fluid_use *u, double trip, double bytes);
 
 /* A flow of so many bytes, not faster than `most` bytes per ns.  done is called when its last byte is through.
  * False: out of memory. */

@@ -126,6 +126,11 @@ static uint32_t find_route(fluid_network *n, double latency)
     fluid_use *use = fluid_use_make(n->f, n->paths.parts, n->paths.part_count);
     if (!use || !orr_map_put(n->by_hash, key, i, NULL))
         return FLUID_NONE;
+    if (n->paths.t && n->paths.part_count) {
+        double trip, window;
+        fluid_paths_window(&n->paths, &trip, &window);
+        fluid_use_window(use, trip, window);
+    }
     n->routes[n->route_count++] = (route){use, latency, {hash[0], hash[1]}};
     return i;
 }

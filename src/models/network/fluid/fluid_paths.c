@@ -5,6 +5,7 @@
 #include "models/network/ecmp.h"
 #include "models/network/net_own.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -97,6 +98,15 @@ static bool add_part(fluid_paths *p, uint32_t resource, double share)
         return false;
     p->parts[p->part_count++] = (fluid_part){.resource = resource, .share = share};
     return true;
+}
+
+/* Of one message, as its window sees it. */
+static bool add_hop(fluid_paths *p, uint32_t link, double share, fluid_kind kind)
+{
+    const bool ok = add_part(p, link, share);
+    if (ok)
+        p->parts[p->part_count - 1].kind = kind;
+    return ok;
 }
 
 /* ---- dimensions ---- */
@@ -195,6 +205,7 @@ static orr_code add_route(fluid_paths *p,
                           uint32_t dst,
                           uint32_t ports,
                           double share,
+                          bool is_back,
                           double *latency,
                           orr_error *err)
 {
@@ -210,7 +221,10 @@ static orr_code add_route(fluid_paths *p,
             net_ecmp_hash(net_ecmp_address(src), net_ecmp_address(dst), ports, seed);
         const uint32_t link =
             ways[p->t->routing == ORR__ROUTE_FIRST || count == 1 ? 0 : hash % count];
-        if (!add_part(p, link, share))
+        if (!add_hop(p, link, share,
+                     is_back     ? FLUID_BACK
+                     : at == src ? FLUID_FIRST
+                                 : FLUID_THROUGH))
             return orr_no_memory(err);
         *latency += p->t->links[link].latency;
         at = p->t->links[link].to;
@@ -307,8 +321,27 @@ orr_code fluid_paths_add_one(fluid_paths *p,
         NET_ECMP_FIRST_PORT + (p->t->routing == ORR__ROUTE_BY_MESSAGE ? (uint32_t)number : 0);
     const uint32_t ports = (uint16_t)own | (uint32_t)NET_ECMP_PORT << 16;
     const uint32_t swapped = NET_ECMP_PORT | (uint32_t)(uint16_t)own << 16;
-    const orr_code code = add_route(p, src, dst, ports, share * AHEAD, latency, err);
-    return code ? code : add_route(p, dst, src, swapped, share * BACK, &back, err);
+    const orr_code code = add_route(p, src, dst, ports, share * AHEAD, false, latency, err);
+    return code ? code : add_route(p, dst, src, swapped, share * BACK, true, &back, err);
+}
+
+/* As the packet engine has them: a window of what the slowest link carries in a round trip, and a packet that is begun
+ * when the window has room for its first byte. */
+void fluid_paths_window(const fluid_paths *p, double *trip, double *bytes)
+{
+    double ahead = 0, full = 0, slowest = INFINITY;
+    *trip = 0;
+    for (size_t i = 0; i < p->part_count; i++) {
+        const orr__wire *l = &p->t->links[p->parts[i].resource];
+        const bool is_back = p->parts[i].kind == FLUID_BACK;
+        *trip += l->latency + (is_back ? ACK : PAYLOAD + HEADER) / l->speed;
+        if (is_back)
+            continue;
+        ahead += l->latency;
+        full += PAYLOAD / l->speed;
+        slowest = l->speed < slowest ? l->speed : slowest;
+    }
+    *bytes = slowest * (2 * ahead + full) + PAYLOAD / 2.0;
 }
 
 double fluid_paths_overhead(const fluid_paths *p)

@@ -60,6 +60,8 @@ orr_code fluid_paths_add_one(fluid_paths *p,
                              double share,
                              double *latency,
                              orr_error *err);
+/* Over links: the window of the message whose parts are in p->parts, and its round trip when nobody else sends. */
+void fluid_paths_window(const fluid_paths *p, double *trip, double *bytes);
 /* Bytes on the wire for each byte of a message. */
 double fluid_paths_overhead(const fluid_paths *p);
 /* The resource whose figures are those of this one. */

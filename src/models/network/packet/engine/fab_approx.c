@@ -95,7 +95,7 @@ static void put_event(const fab *f, orr_buf *b, uint32_t id)
 
 static void put_nic(const fab *f, orr_buf *b, const fab_nic *n)
 {
-    put(b, (uint64_t)n->last << 32 | n->last_is_number);
+    put(b, (uint64_t)n->last << 32 | (uint64_t)n->has_forwarded << 1 | n->last_is_number);
     put_event(f, b, n->wake);
     put_frames(f, b, n->ack_head);
 }

@@ -169,19 +169,39 @@ static inline unsigned class_of_acks(const fab *f, const fab_nic *n)
     return f->frames[n->ack_head].class;
 }
 
+/* ACKs of the highest class overtake data that passes through a host, as they do in switches. */
+static void queue_reply(fab *f, fab_nic *n, uint32_t frame)
+{
+    fab_frame *m = &f->frames[frame];
+    if (!f->rules.acks_high_in_switches || m->class != 0 || m->kind == FAB_FRAME_DATA) {
+        fab_queue_push(f, &n->ack_head, &n->ack_tail, frame);
+        return;
+    }
+    uint32_t *at = n->urgent_tail == FAB_NONE ? &n->ack_head : &f->frames[n->urgent_tail].next;
+    while (*at != FAB_NONE && is_never_held(f, *at))
+        at = &f->frames[*at].next;
+    m->next = *at;
+    if (*at == FAB_NONE)
+        n->ack_tail = frame;
+    *at = frame;
+    n->urgent_tail = frame;
+}
+
 static bool send_ack_waiting(fab *f, fab_port *p, fab_nic *n)
 {
     if (n->ack_head == FAB_NONE ||
         ((p->paused >> class_of_acks(f, n) & 1) && !is_never_held(f, n->ack_head)))
         return false;
     const uint32_t frame = fab_queue_pop(f, &n->ack_head);
+    if (frame == n->urgent_tail)
+        n->urgent_tail = FAB_NONE;
     if (n->ack_head != FAB_NONE)
         __builtin_prefetch(&f->frames[n->ack_head]);
     if (f->watch.hears & FAB_HEARS_FRAMES)
         fab_tell_frame(f, p, &f->frames[frame], FAB_FRAME_DEQUEUED, 0);
     p->bytes_sent += f->frames[frame].size;
-    if (f->rules.forwards_in_turn)
-        n->has_forwarded = f->frames[frame].kind == FAB_FRAME_DATA;
+    if (f->rules.forwards_in_turn && f->frames[frame].kind == FAB_FRAME_DATA)
+        n->has_forwarded = true; /* an ACK is nobody's turn */
     fab_port_transmit(f, p, frame);
     return true;
 }
@@ -357,8 +377,7 @@ void fab_host_forward(fab *f, uint32_t node, uint32_t frame)
         return;
     }
     fab_port *p = &f->ports[out_port];
-    fab_nic *n = &f->nics[p->nic];
-    fab_queue_push(f, &n->ack_head, &n->ack_tail, frame);
+    queue_reply(f, &f->nics[p->nic], frame);
     fab_host_try(f, p);
 }
 
@@ -388,7 +407,7 @@ static void send_reply(fab *f, uint32_t frame, fab_frame_kind kind)
         f->figures.nacks++;
     if (f->watch.hears & FAB_HEARS_FRAMES)
         fab_tell_frame(f, p, m, FAB_FRAME_ENQUEUED, 0);
-    fab_queue_push(f, &n->ack_head, &n->ack_tail, frame);
+    queue_reply(f, n, frame);
     fab_host_try(f, p);
 }
 

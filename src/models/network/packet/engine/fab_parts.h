@@ -151,7 +151,8 @@ typedef struct fab_nic {
     bool last_is_number;
     uint8_t classes; /* bit set: classes that flows have had */
     fab_places listed, done, ready[FAB_CLASSES];
-    uint32_t ack_head, ack_tail; /* ACKs, NACKs and PFC frames that wait */
+    uint32_t ack_head, ack_tail; /* ACKs, NACKs and PFC frames that wait, and what passes through */
+    uint32_t urgent_tail;        /* the last of those before all others, or FAB_NONE */
     uint32_t wake;               /* a pending event, or FAB_NO_EVENT */
     uint32_t *paced;             /* heap of the flows that are not due, by next_at */
     size_t paced_count, paced_room;

@@ -254,10 +254,12 @@ static void flush_queues(fab *f, fab_port *p)
 void fab_port_take_down(fab *f, fab_port *p)
 {
     f = fab_acting(f, p->node);
-    if (p->is_switch)
+    if (p->is_switch) {
         flush_queues(f, p);
-    else
+    } else {
         flush(f, p, &f->nics[p->nic].ack_head, 0);
+        f->nics[p->nic].urgent_tail = FAB_NONE;
+    }
     p->is_down = true;
 }
 

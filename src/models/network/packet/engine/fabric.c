@@ -134,7 +134,10 @@ static bool make_nics(fab *f)
     for (uint32_t i = 0; i < f->port_count && f->nics; i++) {
         if (f->ports[i].is_switch)
             continue;
-        f->nics[at] = (fab_nic){.ack_head = FAB_NONE, .wake = FAB_NO_EVENT, .last_is_number = true};
+        f->nics[at] = (fab_nic){.ack_head = FAB_NONE,
+                                .urgent_tail = FAB_NONE,
+                                .wake = FAB_NO_EVENT,
+                                .last_is_number = true};
         f->ports[i].nic = at++;
     }
     return f->nics != NULL;
