@@ -73,6 +73,7 @@ class Table:
 
     def write(self, path):
         count = len(self.classes)
+        assert count <= 384, "CLASSES of atlas_table.c"
         head = b"ORRATL01" + struct.pack("<I", count)
         body, at, records = bytearray(), len(head) + count * 144, []
         for number in sorted(self.classes):

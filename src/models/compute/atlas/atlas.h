@@ -5,7 +5,7 @@
 
 #include <orrery/lab/chip.h>
 
-enum { ATLAS_DIMS = 4, ATLAS_CONSTANTS = 20 };
+enum { ATLAS_DIMS = 4, ATLAS_CONSTANTS = 20, ATLAS_BUCKETS = 64, ATLAS_TILES = 8 };
 
 /* One class of kernels on one chip, fitted together: the constants of its base, and on a grid of
  * sizes (base 2 logarithms) what is left, as the logarithm of measured over base. */
@@ -18,6 +18,11 @@ typedef struct atlas_class {
     uint32_t dims, length[ATLAS_DIMS]; /* axes, nodes of each */
     uint32_t axis[ATLAS_DIMS];         /* where their nodes begin: float */
     float p[ATLAS_CONSTANTS];
+    /* ---- so far as the table has it; what follows is worked out when it is first asked for ---- */
+    double scale[ATLAS_DIMS];                      /* buckets for each octave of an axis */
+    uint8_t before[ATLAS_DIMS][ATLAS_BUCKETS + 1]; /* the last node before a bucket */
+    double rate;                                   /* of a unit, that the tiles are for */
+    double tile[ATLAS_TILES];                      /* products: us for each of k */
 } atlas_class;
 
 /* chip: its index in orr_chip_at; the rest as tools/atlas/atlas_fit.py numbers them. */
@@ -45,8 +50,8 @@ typedef enum atlas_group {
 /* Added to the bucket of head sizes. */
 enum { ATLAS_BACKWARD = 16, ATLAS_PAGED = 32, ATLAS_ATTENTION_COLD = 64 };
 
-/* false: the table has no such class. */
-bool atlas_find(uint32_t key, atlas_class *out);
+/* For all threads and for good; NULL: the table has none. */
+const atlas_class *atlas_find(uint32_t key);
 
 typedef struct atlas_point {
     double value;   /* logarithm */
@@ -71,9 +76,18 @@ atlas_point atlas_look(const atlas_class *c, const double *x);
 
 /* ---- bases: microseconds by a physical shape; constants as the table has them ---- */
 
-double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p);
+/* w: orr_kernel_count(k). */
+/* What tiles of products take on the chip of the class. */
+void atlas_set_tiles(atlas_class *c);
+double atlas_gemm_base(const orr_chip *chip,
+                       const orr_kernel *k,
+                       const orr_kernel_work *w,
+                       const atlas_class *c);
 /* As products of pixels; x: what its grid is laid out by. */
-double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const float *p, double x[3]);
+double atlas_conv_base(const orr_chip *chip,
+                       const orr_kernel *k,
+                       const atlas_class *c,
+                       double x[3]);
 double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const float *p);
 double atlas_decode_base(const orr_chip *chip, const orr_kernel *k, const float *p);
 double atlas_experts_base(const orr_chip *chip, const orr_kernel *k, const float *p);
@@ -99,6 +113,9 @@ bool atlas_choose_memory(const orr_kernel *k, atlas_choice *out);
 enum { ATLAS_IS_COLD = 128 }; /* added to a variant */
 
 /* Time of one launch, without the interval: what the chip's peaks and stated efficiencies give. */
-double atlas_roofline_us(const orr_chip *chip, const orr_kernel *k, double *clock_share);
+double atlas_roofline_us(const orr_chip *chip,
+                         const orr_kernel *k,
+                         const orr_kernel_work *w,
+                         double *clock_share);
 
 #endif

@@ -21,18 +21,39 @@ static double soft_max(double a, double b)
 }
 
 /* Tiles that a product may be cut into; the efficiency of each is a constant of the class. */
-enum { TILES = 8, GEMM_TILE = 6 };
-static const double tiles[TILES][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64},
-                                       {64, 128},  {64, 64},   {64, 32},   {32, 64}};
-static const double parts_of_tiles[TILES][2] = {
+enum { GEMM_TILE = 6 };
+static const double tiles[ATLAS_TILES][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64},
+                                             {64, 128},  {64, 64},   {64, 32},   {32, 64}};
+static const double parts_of_tiles[ATLAS_TILES][2] = {
     {1. / 256, 1. / 128}, {1. / 128, 1. / 256}, {1. / 128, 1. / 128}, {1. / 128, 1. / 64},
     {1. / 64, 1. / 128},  {1. / 64, 1. / 64},   {1. / 64, 1. / 32},   {1. / 32, 1. / 64}};
 
+/* What a tile takes for each of k, by the rate of a unit. */
+static void tile_times(const float *p, double per_unit, double out[ATLAS_TILES])
+{
+    const double step = p[5] * (1e-3 / 64);
+    for (size_t i = 0; i < ATLAS_TILES; i++)
+        out[i] = 2 * tiles[i][0] * tiles[i][1] / (per_unit * p[GEMM_TILE + i]) + step;
+}
+
+void atlas_set_tiles(atlas_class *c)
+{
+    const uint32_t group = c->key >> 16 & 255, type = c->key >> 8 & 255;
+    const orr_chip *const chip = orr_chip_at(c->key >> 24);
+    if (!chip || (group != ATLAS_GEMM && group != ATLAS_GEMM_OWN) || chip->peak_tflops[type] <= 0)
+        return;
+    c->rate = chip->peak_tflops[type] * 1e6 / chip->units;
+    tile_times(c->p, c->rate, c->tile);
+}
+
 /* p: launch us, part of the memory's rate, its latency us, us per tile, us to split, ns per 64 of
  * k, efficiencies of tiles. */
-double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p)
+double atlas_gemm_base(const orr_chip *chip,
+                       const orr_kernel *k,
+                       const orr_kernel_work *w,
+                       const atlas_class *c)
 {
-    const orr_kernel_work w = orr_kernel_count(k);
+    const float *const p = c->p;
     const double batch =
         least_one(k->batch) * (k->kind == ORR_KERNEL_GROUPED ? least_one(k->groups) : 1);
     const double m = k->kind == ORR_KERNEL_GROUPED ? atlas_ceil((double)k->m / least_one(k->groups))
@@ -40,14 +61,18 @@ double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p
     const double n = (double)k->n, depth = (double)k->k, units = chip->units;
     const double rate = chip->memory_GBps * 1e3,
                  per_unit = chip->peak_tflops[k->type] * 1e6 / units;
-    const double memory = (w.read + w.write) / (rate * p[1]) + p[2];
-    const double step = p[5] * (1e-3 / 64), share = 1 / units;
-    double best = 1e30;
-    for (size_t i = 0; i < TILES; i++) {
-        const double tm = tiles[i][0], tn = tiles[i][1];
+    const double memory = (w->read + w->write) / (rate * p[1]) + p[2];
+    const double share = 1 / units;
+    double best = 1e30, own[ATLAS_TILES];
+    const double *tile = c->tile;
+    if (c->rate != per_unit) { /* borrowed by another chip, or for another type */
+        tile_times(p, per_unit, own);
+        tile = own;
+    }
+    for (size_t i = 0; i < ATLAS_TILES; i++) {
         const double count =
             batch * atlas_ceil(m * parts_of_tiles[i][0]) * atlas_ceil(n * parts_of_tiles[i][1]);
-        const double work = 2 * tm * tn / (per_unit * p[GEMM_TILE + i]) + step;
+        const double work = tile[i];
         const double whole = atlas_ceil(count * share) * (work * depth + p[3]);
         best = whole < best ? whole : best;
         if (count * 2 > units || depth < 512)
@@ -61,6 +86,12 @@ double atlas_gemm_base(const orr_chip *chip, const orr_kernel *k, const float *p
     return p[0] + soft_max(best, memory);
 }
 
+static double product_base(const orr_chip *chip, const orr_kernel *k, const atlas_class *c)
+{
+    const orr_kernel_work w = orr_kernel_count(k);
+    return atlas_gemm_base(chip, k, &w, c);
+}
+
 /* A size, within what a kernel may have. */
 static uint64_t whole(double size)
 {
@@ -70,7 +101,7 @@ static uint64_t whole(double size)
 
 /* A convolution is a product of pixels by the channels of a window; backward there is one for the
  * input's gradient and one for the weights', of a few channels (an image) the latter alone. */
-double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const float *p, double x[3])
+double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const atlas_class *c, double x[3])
 {
     const double stride = least_one(k->stride), out_side = atlas_ceil((double)k->side / stride);
     const uint64_t pixels = whole((double)k->batch * out_side * out_side);
@@ -86,16 +117,16 @@ double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const float *p
     x[1] = log2((double)a.n);
     x[2] = log2((double)a.k);
     if (!k->is_backward)
-        return atlas_gemm_base(chip, &a, p);
+        return product_base(chip, &a, c);
     b.m = a.n;
     b.n = a.k;
     b.k = pixels;
     if (inner % 8)
-        return atlas_gemm_base(chip, &b, p);
+        return product_base(chip, &b, c);
     a.m = whole((double)k->batch * (double)k->side * (double)k->side);
     a.n = inner;
     a.k = whole((double)outer * window);
-    return atlas_gemm_base(chip, &a, p) + atlas_gemm_base(chip, &b, p);
+    return product_base(chip, &a, c) + product_base(chip, &b, c);
 }
 
 /* p: launch us, part of the memory's rate, more of it while the cache holds all, us per million

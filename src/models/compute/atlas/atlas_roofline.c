@@ -80,15 +80,17 @@ static double compute_seconds(const orr_chip *chip, const orr_kernel *k, double 
     }
 }
 
-double atlas_roofline_us(const orr_chip *chip, const orr_kernel *k, double *clock_share)
+double atlas_roofline_us(const orr_chip *chip,
+                         const orr_kernel *k,
+                         const orr_kernel_work *w,
+                         double *clock_share)
 {
-    const orr_kernel_work w = orr_kernel_count(k);
-    const double bytes = w.read + w.write;
+    const double bytes = w->read + w->write;
     if (k->kind == ORR_KERNEL_COPY && (k->form == ORR_FORM_H2D || k->form == ORR_FORM_D2H)) {
         *clock_share = 0;
         return 8 + (double)k->write / (chip->bus_GBps * 1e3);
     }
-    const double compute = compute_seconds(chip, k, w.flops) * 1e6;
+    const double compute = compute_seconds(chip, k, w->flops) * 1e6;
     double memory = bytes / (chip->memory_GBps * memory_efficiency(k) * 1e3);
     if (k->kind == ORR_KERNEL_ATTENTION && k->is_unfused) {
         const double scores = least_one(k->batch) * (double)k->heads * least_one(k->q) *

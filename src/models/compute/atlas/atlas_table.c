@@ -3,15 +3,28 @@
  *
  * The table is a constant of the program (atlas_table.bin, made by tools/atlas/atlas_fit.py): pages
  * that no kernel asks for are never read.  Records are sorted by key; finding one is a binary
- * search, remembered by each thread; a value is a multilinear interpolation between at most 16
- * bytes. */
+ * search, remembered by each thread.  A class that was asked for is kept for all threads, with buckets
+ * that lead near a node of an axis; it never changes again.  A value is a multilinear interpolation between at most
+ * 16 bytes. */
 #include "models/compute/atlas/atlas.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
 
 extern const char atlas_table[]; /* made by the build */
 
-enum { TABLE_COUNT = 8, TABLE_RECORDS = 12, TABLE_STEPS_PER_OCTAVE = 16 };
+enum {
+    TABLE_COUNT = 8,
+    TABLE_RECORDS = 12,
+    TABLE_STEPS_PER_OCTAVE = 16,
+    RECORD = offsetof(atlas_class, scale), /* bytes of one */
+    CLASSES = 384,                         /* at least as many as the table has */
+};
+
+_Static_assert(RECORD == 144, "a record of tools/atlas/atlas_fit.py");
 
 static uint32_t read_u32(size_t at)
 {
@@ -27,16 +40,16 @@ static float read_float(size_t at)
     return value;
 }
 
-/* Where the record of a key begins; 0: there is none. */
-static size_t seek(uint32_t key)
+/* Which record has a key, from 1; 0: none has. */
+static uint32_t seek(uint32_t key)
 {
     size_t first = 0, count = read_u32(TABLE_COUNT);
     while (count > 0) {
         const size_t half = count / 2;
-        const size_t at = TABLE_RECORDS + (first + half) * sizeof(atlas_class);
+        const size_t at = TABLE_RECORDS + (first + half) * RECORD;
         const uint32_t here = read_u32(at);
         if (here == key)
-            return at;
+            return (uint32_t)(first + half + 1);
         if (here < key) {
             first += half + 1;
             count -= half + 1;
@@ -47,24 +60,66 @@ static size_t seek(uint32_t key)
     return 0;
 }
 
-bool atlas_find(uint32_t key, atlas_class *out)
+static uint32_t bucket_of(const atlas_class *c, uint32_t axis, double above)
+{
+    return (uint32_t)(above * c->scale[axis]);
+}
+
+/* Nodes fall into buckets by the rule that sizes do, so a node of an earlier bucket is never past a
+ * size. */
+static void lay_buckets(atlas_class *c, uint32_t axis)
+{
+    const size_t at = c->axis[axis];
+    const uint32_t last = c->length[axis] - 1;
+    const double low = read_float(at), high = read_float(at + 4 * (size_t)last);
+    uint32_t node = 0;
+    c->scale[axis] = high > low ? ATLAS_BUCKETS / (high - low) : 0;
+    for (uint32_t b = 0; b <= ATLAS_BUCKETS; b++) {
+        while (node + 1 < last &&
+               bucket_of(c, axis, read_float(at + 4 * (size_t)(node + 1)) - low) < b)
+            node++;
+        c->before[axis][b] = node < UINT8_MAX ? (uint8_t)node : UINT8_MAX;
+    }
+}
+
+static atlas_class classes[CLASSES];
+static atomic_bool is_made[CLASSES];
+
+static void make_class(uint32_t record)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    atlas_class *const c = &classes[record];
+    pthread_mutex_lock(&lock);
+    if (!atomic_load_explicit(&is_made[record], memory_order_relaxed)) {
+        memcpy(c, atlas_table + TABLE_RECORDS + (size_t)record * RECORD, RECORD);
+        for (uint32_t j = 0; j < c->dims; j++)
+            lay_buckets(c, j);
+        atlas_set_tiles(c);
+        atomic_store_explicit(&is_made[record], true, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+const atlas_class *atlas_find(uint32_t key)
 {
     enum { REMEMBERED = 256 };
     static _Thread_local struct {
         uint32_t key;
-        uint32_t at;
+        uint32_t record;
         bool is_known;
     } known[REMEMBERED];
     const size_t slot = (key ^ key >> 8 ^ key >> 13) % REMEMBERED;
     if (!known[slot].is_known || known[slot].key != key) {
         known[slot].key = key;
-        known[slot].at = (uint32_t)seek(key);
+        known[slot].record = seek(key);
         known[slot].is_known = true;
     }
-    if (!known[slot].at)
-        return false;
-    memcpy(out, atlas_table + known[slot].at, sizeof *out);
-    return true;
+    const uint32_t record = known[slot].record;
+    if (!record || record > CLASSES)
+        return NULL;
+    if (!atomic_load_explicit(&is_made[record - 1], memory_order_acquire))
+        make_class(record - 1);
+    return &classes[record - 1];
 }
 
 /* The node at or before x, and how far x lies towards the next: 0 to 1. */
@@ -81,12 +136,13 @@ static double place(const atlas_class *c, uint32_t axis, double x, uint32_t *nod
         *node = last - 1;
         return 1;
     }
-    uint32_t a = 0;
-    for (uint32_t left = last, half; left > 1; left -= half) { /* without a branch to mispredict */
-        half = left / 2;
-        a += read_float(at + 4 * (size_t)(a + half)) <= x ? half : 0;
+    uint32_t a = c->before[axis][bucket_of(c, axis, x - low)];
+    double from = read_float(at + 4 * (size_t)a), to = read_float(at + 4 * (size_t)(a + 1));
+    while (to <= x) {
+        a++;
+        from = to;
+        to = read_float(at + 4 * (size_t)(a + 1));
     }
-    const double from = read_float(at + 4 * (size_t)a), to = read_float(at + 4 * (size_t)(a + 1));
     *node = a;
     return (x - from) / (to - from);
 }

@@ -29,15 +29,22 @@ static uint32_t index_of(const orr_chip *chip)
     return (uint32_t)(chip - first);
 }
 
-static bool find(
-    const orr_chip *chip, atlas_group group, uint32_t type, uint32_t variant, atlas_class *out)
+static bool find(const orr_chip *chip,
+                 atlas_group group,
+                 uint32_t type,
+                 uint32_t variant,
+                 const atlas_class **out)
 {
-    return atlas_find(atlas_key(index_of(chip), (uint32_t)group, type, variant), out);
+    *out = atlas_find(atlas_key(index_of(chip), (uint32_t)group, type, variant));
+    return *out;
 }
 
 /* The class of this chip, or of the next it is like; NULL: none has it. */
-static const orr_chip *find_near(
-    const orr_chip *chip, atlas_group group, uint32_t type, uint32_t variant, atlas_class *out)
+static const orr_chip *find_near(const orr_chip *chip,
+                                 atlas_group group,
+                                 uint32_t type,
+                                 uint32_t variant,
+                                 const atlas_class **out)
 {
     for (unsigned steps = 0; chip && steps < 4; steps++) {
         if (find(chip, group, type, variant, out))
@@ -108,35 +115,37 @@ static void add_variant(const orr_chip *chip, const orr_kernel *k, const double 
 {
     const orr_chip *const from = atlas_ours();
     const bool is_own = chip == from;
-    atlas_class c, plain;
-    if (!find(from, ATLAS_GEMM_VARIANT, ORR_TYPE_BF16, 0, &plain))
-        return;
+    const atlas_class *c, *plain;
     const bool is_batched = k->batch > 1 || k->kind == ORR_KERNEL_GROUPED;
     if (is_batched) {
         if (!find(from, ATLAS_GEMM_BATCHED, ORR_TYPE_BF16, 0, &c))
             return;
-        const atlas_point p = atlas_look(&c, x);
+        const atlas_point p = atlas_look(c, x);
         e->value += p.value;
         note(e, &p);
-        widen(e, (double)c.low, (double)c.high);
+        widen(e, (double)c->low, (double)c->high);
         return;
     }
     const uint32_t variant = gemm_variant(k);
     if (!find(from, k->is_cold ? ATLAS_GEMM_COLD : ATLAS_GEMM_VARIANT, ORR_TYPE_BF16, variant, &c))
         return;
-    const atlas_point p = atlas_look(&c, x);
+    const atlas_point p = atlas_look(c, x);
     if (is_own) {
         e->value += p.value;
-        e->low = (double)c.low;
-        e->high = (double)c.high;
+        e->low = (double)c->low;
+        e->high = (double)c->high;
         note(e, &p);
-    } else if (variant || k->is_cold) {
-        e->value += p.value - atlas_look(&plain, x).value;
-        widen(e, (double)c.low, (double)c.high);
+    } else if ((variant || k->is_cold) &&
+               find(from, ATLAS_GEMM_VARIANT, ORR_TYPE_BF16, 0, &plain)) {
+        e->value += p.value - atlas_look(plain, x).value;
+        widen(e, (double)c->low, (double)c->high);
     }
 }
 
-static bool time_product(const orr_chip *chip, const orr_kernel *k, estimate *e)
+static bool time_product(const orr_chip *chip,
+                         const orr_kernel *k,
+                         const orr_kernel_work *w,
+                         estimate *e)
 {
     const orr_chip *const ours = atlas_ours();
     const double groups = k->kind == ORR_KERNEL_GROUPED && k->groups ? (double)k->groups : 1;
@@ -144,14 +153,14 @@ static bool time_product(const orr_chip *chip, const orr_kernel *k, estimate *e)
                          log2((double)k->k)};
     const uint32_t type = like_type(k->type);
     const bool is_odd = !is_aligned(k) && type == ORR_TYPE_BF16;
-    atlas_class c, other;
+    const atlas_class *c, *other;
     if (chip == ours && (is_odd || (type == ORR_TYPE_FP8 && k->form != ORR_FORM_QUANTIZE)) &&
         (find(ours, ATLAS_GEMM_OWN, type, odd_variant(k, is_odd), &c) ||
          find(ours, ATLAS_GEMM_OWN, type, is_odd && k->is_cold, &c))) {
-        const atlas_point p = atlas_look(&c, x);
-        *e = (estimate){log(atlas_gemm_base(chip, k, c.p)) + p.value,
-                        (double)c.low,
-                        (double)c.high,
+        const atlas_point p = atlas_look(c, x);
+        *e = (estimate){log(atlas_gemm_base(chip, k, w, c)) + p.value,
+                        (double)c->low,
+                        (double)c->high,
                         p.outside,
                         p.far,
                         false};
@@ -160,11 +169,11 @@ static bool time_product(const orr_chip *chip, const orr_kernel *k, estimate *e)
     const orr_chip *const from = find_near(chip, ATLAS_GEMM, type, 0, &c);
     if (!from)
         return false;
-    const atlas_point p = atlas_look(&c, x);
+    const atlas_point p = atlas_look(c, x);
     const bool is_batched = k->batch > 1 || k->kind == ORR_KERNEL_GROUPED;
-    *e = (estimate){log(atlas_gemm_base(chip, k, c.p)),
-                    (double)c.low,
-                    (double)c.high,
+    *e = (estimate){log(atlas_gemm_base(chip, k, w, c)),
+                    (double)c->low,
+                    (double)c->high,
                     p.outside,
                     p.far,
                     from != chip};
@@ -176,10 +185,10 @@ static bool time_product(const orr_chip *chip, const orr_kernel *k, estimate *e)
         add_variant(chip, k, x, e);
     if (is_odd && find(ours, ATLAS_GEMM_OWN, type, odd_variant(k, true) & 2, &other) &&
         find(ours, ATLAS_GEMM, type, 0, &c)) {
-        const double aligned = log(atlas_gemm_base(ours, k, c.p)) + atlas_look(&c, x).value;
-        const double odd = log(atlas_gemm_base(ours, k, other.p)) + atlas_look(&other, x).value;
+        const double aligned = log(atlas_gemm_base(ours, k, w, c)) + atlas_look(c, x).value;
+        const double odd = log(atlas_gemm_base(ours, k, w, other)) + atlas_look(other, x).value;
         e->value += odd > aligned ? odd - aligned : 0;
-        widen(e, (double)other.low, (double)other.high);
+        widen(e, (double)other->low, (double)other->high);
     }
     return true;
 }
@@ -195,7 +204,7 @@ static uint32_t bucket_of(uint64_t head)
 
 /* The nearest bucket that the chip, or one it is like, has. */
 static const orr_chip *find_bucket(
-    const orr_chip *chip, atlas_group group, uint32_t head, uint32_t more, atlas_class *out)
+    const orr_chip *chip, atlas_group group, uint32_t head, uint32_t more, const atlas_class **out)
 {
     static const uint32_t order[BUCKETS][BUCKETS] = {
         {0, 1, 2, 3, 4}, {1, 0, 2, 3, 4}, {2, 1, 3, 0, 4}, {3, 2, 1, 4, 0}, {4, 3, 2, 1, 0}};
@@ -231,7 +240,7 @@ static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *
     const orr_chip *const ours = atlas_ours();
     const atlas_group group = k->kind == ORR_KERNEL_DECODE ? ATLAS_DECODE : ATLAS_ATTENTION;
     const uint32_t head = bucket_of(k->head);
-    atlas_class c;
+    const atlas_class *c;
     atlas_point p;
     if (chip == ours) {
         const bool is_paged = k->form == ORR_FORM_PAGED;
@@ -246,8 +255,8 @@ static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *
             find_bucket(chip, group, head, is_public ? ATLAS_PAGED : more, &c);
         if (!from)
             return false;
-        e->value = look_attention(chip, k, &c, &p);
-        *e = (estimate){e->value, (double)c.low, (double)c.high, p.outside, p.far, false};
+        e->value = look_attention(chip, k, c, &p);
+        *e = (estimate){e->value, (double)c->low, (double)c->high, p.outside, p.far, false};
         return true;
     }
     const orr_chip *const from = find_bucket(chip, group, head, 0, &c);
@@ -255,17 +264,17 @@ static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *
         return false;
     orr_kernel forward = *k;
     forward.is_backward = false;
-    e->value = look_attention(chip, &forward, &c, &p);
-    *e = (estimate){e->value, (double)c.low, (double)c.high, p.outside, p.far, from != chip};
+    e->value = look_attention(chip, &forward, c, &p);
+    *e = (estimate){e->value, (double)c->low, (double)c->high, p.outside, p.far, from != chip};
     if (e->is_borrowed)
         widen(e, BORROWED, BORROWED);
     if (k->is_backward) {
-        atlas_class there, back;
+        const atlas_class *there, *back;
         atlas_point q;
         if (!find_bucket(ours, group, head, 0, &there) ||
             !find_bucket(ours, group, head, ATLAS_BACKWARD, &back))
             return false;
-        e->value += look_attention(ours, k, &back, &q) - look_attention(ours, &forward, &there, &p);
+        e->value += look_attention(ours, k, back, &q) - look_attention(ours, &forward, there, &p);
         widen(e, BORROWED, BORROWED);
         e->is_borrowed = true;
     }
@@ -277,13 +286,14 @@ static bool time_conv(const orr_chip *chip, const orr_kernel *k, estimate *e)
     const uint64_t groups = k->groups ? k->groups : 1;
     const uint32_t variant = (uint32_t)k->is_backward + (k->k / groups % 8 ? 2 : 0);
     double x[3];
-    atlas_class c;
+    const atlas_class *c;
     const orr_chip *const from = find_near(chip, ATLAS_CONV, ORR_TYPE_BF16, variant, &c);
     if (!from)
         return false;
-    const double base = log(atlas_conv_base(chip, k, c.p, x));
-    const atlas_point p = atlas_look(&c, x);
-    *e = (estimate){base + p.value, (double)c.low, (double)c.high, p.outside, p.far, from != chip};
+    const double base = log(atlas_conv_base(chip, k, c, x));
+    const atlas_point p = atlas_look(c, x);
+    *e =
+        (estimate){base + p.value, (double)c->low, (double)c->high, p.outside, p.far, from != chip};
     if (e->is_borrowed)
         widen(e, BORROWED, BORROWED);
     return true;
@@ -291,17 +301,17 @@ static bool time_conv(const orr_chip *chip, const orr_kernel *k, estimate *e)
 
 static bool time_experts(const orr_chip *chip, const orr_kernel *k, estimate *e)
 {
-    atlas_class c;
+    const atlas_class *c;
     const orr_chip *const from = find_near(chip, ATLAS_MOE, like_type(k->type), 0, &c);
     if (!from)
         return false;
     const double rows = (double)k->m * (double)k->topk, experts = (double)k->groups;
     const double x[4] = {log2(rows / experts), log2(experts), log2((double)k->k),
                          log2((double)k->n)};
-    const atlas_point p = atlas_look(&c, x);
-    *e = (estimate){log(atlas_experts_base(chip, k, c.p)) + p.value,
-                    (double)c.low,
-                    (double)c.high,
+    const atlas_point p = atlas_look(c, x);
+    *e = (estimate){log(atlas_experts_base(chip, k, c->p)) + p.value,
+                    (double)c->low,
+                    (double)c->high,
                     p.outside,
                     p.far,
                     from != chip};
@@ -313,8 +323,11 @@ static bool time_experts(const orr_chip *chip, const orr_kernel *k, estimate *e)
 /* ---- what memory holds up ---- */
 
 /* The class of the kernel's type, or of the 16-bit type, or of the 32-bit one. */
-static const orr_chip *find_memory(
-    const orr_chip *chip, const atlas_choice *c, uint32_t variant, uint32_t type, atlas_class *out)
+static const orr_chip *find_memory(const orr_chip *chip,
+                                   const atlas_choice *c,
+                                   uint32_t variant,
+                                   uint32_t type,
+                                   const atlas_class **out)
 {
     const uint32_t types[3] = {type, ORR_TYPE_BF16, ORR_TYPE_FP32};
     for (size_t i = 0; i < 3; i++) {
@@ -329,7 +342,7 @@ static bool time_memory(const orr_chip *chip, const orr_kernel *k, estimate *e, 
 {
     enum { TENSORS = 150 }; /* of a model, when it is not said */
     atlas_choice choice;
-    atlas_class c;
+    const atlas_class *c;
     if (!atlas_choose_memory(k, &choice))
         return false;
     const uint32_t cold = k->is_cold ? ATLAS_IS_COLD : 0;
@@ -344,11 +357,11 @@ static bool time_memory(const orr_chip *chip, const orr_kernel *k, estimate *e, 
     const double base =
         choice.is_optimizer
             ? atlas_optimizer_base(chip, choice.work.bytes, (double)k->m,
-                                   tensors < (double)k->m ? tensors : (double)k->m, c.p)
-            : atlas_memory_base(chip, &choice.work, c.p);
-    const atlas_point p = atlas_look(&c, choice.x);
-    *e = (estimate){log(base) + p.value, (double)c.low, (double)c.high,
-                    p.outside,           p.far,         from != chip};
+                                   tensors < (double)k->m ? tensors : (double)k->m, c->p)
+            : atlas_memory_base(chip, &choice.work, c->p);
+    const atlas_point p = atlas_look(c, choice.x);
+    *e = (estimate){log(base) + p.value, (double)c->low, (double)c->high,
+                    p.outside,           p.far,          from != chip};
     if (e->is_borrowed)
         widen(e, BORROWED, BORROWED);
     *launches = choice.launches;
@@ -374,13 +387,14 @@ static bool is_product(const orr_kernel *k)
 
 static bool time_measured(const orr_chip *chip,
                           const orr_kernel *k,
+                          const orr_kernel_work *w,
                           estimate *e,
                           uint32_t *launches)
 {
     switch (k->kind) {
     case ORR_KERNEL_GEMM:
     case ORR_KERNEL_GROUPED:
-        return time_product(chip, k, e);
+        return time_product(chip, k, w, e);
     case ORR_KERNEL_ATTENTION:
     case ORR_KERNEL_DECODE:
         return !k->is_unfused && time_attention(chip, k, e);
@@ -398,14 +412,13 @@ static bool time_measured(const orr_chip *chip,
 
 /* What no kernel can beat: the arithmetic at the highest clock, the memory at its peak unless all
  * of it may lie in the cache. */
-static double least_us(const orr_chip *chip, const orr_kernel *k)
+static double least_us(const orr_chip *chip, const orr_kernel *k, const orr_kernel_work *w)
 {
-    const orr_kernel_work w = orr_kernel_count(k);
-    const double bytes = w.read + w.write, cached = chip->l2_MB * 1e6;
+    const double bytes = w->read + w->write, cached = chip->l2_MB * 1e6;
     const double beyond = bytes > cached ? bytes - cached : 0;
     const double memory = (k->is_cold ? bytes : beyond) / (chip->memory_GBps * 1e3);
     const double peak = is_product(k) ? chip->peak_tflops[k->type] : chip->vector_tflops;
-    const double compute = is_product(k) && peak > 0 ? w.flops / (peak * 1.085e6) : 0;
+    const double compute = is_product(k) && peak > 0 ? w->flops / (peak * 1.085e6) : 0;
     return memory > compute ? memory : compute;
 }
 
@@ -465,10 +478,11 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
     if (is_product(k) && chip->peak_tflops[k->type] <= 0)
         return false;
     const double times = k->count ? (double)k->count : 1;
-    const double roofline = atlas_roofline_us(chip, k, &share);
+    const orr_kernel_work w = orr_kernel_count(k);
+    const double roofline = atlas_roofline_us(chip, k, &w, &share);
     *out = (orr_kernel_time){.clock_share = share,
                              .launches = times < UINT32_MAX ? (uint32_t)times : UINT32_MAX};
-    if (!time_measured(chip, k, &e, &launches)) {
+    if (!time_measured(chip, k, &w, &e, &launches)) {
         const double wide = chip->source ? 1.8 : 2.2;
         out->us = times * roofline;
         out->low_us = out->us / wide;
@@ -478,7 +492,7 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
         return true;
     }
     widen(&e, CHIP_TO_CHIP, CHIP_TO_CHIP);
-    const double added = accumulation_us(chip, k), least = least_us(chip, k);
+    const double added = accumulation_us(chip, k), least = least_us(chip, k, &w);
     const double us = exp(e.value) + added, more = wider(&e);
     out->clock_share *= (us - added) / us;
     out->launches = times * launches < UINT32_MAX ? (uint32_t)(times * launches) : UINT32_MAX;
