@@ -52,7 +52,7 @@ static const cli_option options[] = {
     {"layers", 0, "N", "layers of a network", CLI_COUNT, .max = 1 << 20},
     {"bucket", 0, "N", "layers whose gradients are reduced together", CLI_COUNT, 1, 1 << 20},
     {"microbatches", 0, "N", "micro-batches per pipeline", CLI_COUNT, 1, 512},
-    {"nodes", 0, "N", "nodes of a random graph", CLI_COUNT, 1, UINT32_MAX - 1},
+    {"nodes", 0, "N", "nodes of a random graph", CLI_COUNT, 1, 1 << 26},
     {"width", 0, "N", "random graph: nodes that can run concurrently", CLI_COUNT, 1, 1 << 24},
     {"seed", 0, "N", "random seed", CLI_COUNT},
     {"schema", 0, "current|0.0.4|eg", "schema of the nodes: today's, of 2023-11 or of 2023-01",

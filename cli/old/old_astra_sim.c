@@ -404,7 +404,7 @@ static orr_code run_early(cli_context *c, const char *network, orr_error *err)
 {
     orr_set *set = NULL;
     orr_code code = ORR_OK;
-    variant v = {.network = network, .finish = write_result};
+    variant v = {.network = network, .rules = "astra-sim", .finish = write_result};
     if (is_table_of_layers(cli_text(c, "workload-configuration")))
         code = make_layers(c, &set, err);
     v.set = set;

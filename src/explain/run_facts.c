@@ -233,12 +233,13 @@ static bool take_communication(taker *t)
     const struct watch_record *w = t->s->watch;
     orr__run_facts *f = t->f;
     const size_t n = w->tally_count;
+    if (!n)
+        return true;
     orr__comm_facts *rows = orr_arena_new(f->arena, n, orr__comm_facts);
     uint32_t *by_time = orr_arena_new(f->arena, n, uint32_t);
     uint32_t *by_bytes = orr_arena_new(f->arena, n, uint32_t);
     uint32_t *ranks = orr_alloc(n, sizeof *ranks);
-    const bool ok =
-        (!n || (rows && by_time && by_bytes)) && ranks && watch_tally_ranks(t->s, ranks);
+    const bool ok = rows && by_time && by_bytes && ranks && watch_tally_ranks(t->s, ranks);
     for (size_t i = 0; ok && i < n; i++) {
         const orr__comm_facts one = comm_facts_of(&w->tallies[i], ranks[i]);
         if (w->tallies[i].type == ORR_NODE_COMM_SEND)

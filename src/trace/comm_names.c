@@ -24,7 +24,7 @@ static char lower(char c)
 static bool begins_folded(orr_str s, const char *word)
 {
     size_t k = 0;
-    while (word[k] && k < s.len && lower(s.ptr[k]) == word[k])
+    while (k < s.len && word[k] && lower(s.ptr[k]) == word[k])
         k++;
     return !word[k];
 }

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # room: scale_sim
-# A few bytes must not take minutes: work that grows with a number in the input is bounded, and says so.  The
-# time limit is of the processor: under it these inputs once took more than 25 s.
-ulimit -t 20
+# A few bytes must not take minutes, nor all memory: work that grows with a number in the input is bounded, and says so.
 t() { orrery -q "$@" 2>&1 | tail -1; }
 printf '[general]\nrun_name = a\n\n[architecture_presets]\nArrayHeight: 8\nArrayWidth: 8\nIfmapSramSzkB: 1\nFilterSramSzkB: 1\nOfmapSramSzkB: 1\nIfmapOffset: 0\nFilterOffset: 10000000\nOfmapOffset: 20000000\nDataflow: ws\nBandwidth: 10\nMemoryBanks: 1\n\n[run_presets]\nInterfaceBandwidth: CALC\n' >a.cfg
 printf 'Layer, M, N, K,\nqkv, 2147483648, 96, 32,\n' >rows.csv
@@ -24,5 +22,10 @@ for old in v1 v2 v3; do
 done
 first() { orrery -q "$@" 2>&1 | head -1 | cut -c1-60; }
 first stage llama-3-8b --layers 1000000000
+first stage llama-3-8b --pp 32 --batch 1000000 -o x.orr
+first stage llama-3-8b --layers 2 --steps 1000000 -o x.orr
+first gen layered --nodes 4000000000 -o x.et
+first gen compare_pipeline_parallel --ranks 1048576 -o x.orr
+first run big -s sys.json -t net.yml --hosts 2147483648
 first plan llama-3-8b --machine dgx-h100:4 --batch 1000000007 --seq 8192
 first plan llama-3-8b --machine dgx-h100:4 --batch 2147483646 --seq 8192

@@ -86,7 +86,8 @@ def link(objects, output):
     libraries = subprocess.run(["pkg-config", "--libs", "zlib", "libzstd", "yaml-0.1", "libgvc", "sqlite3", "simdjson"],
                                capture_output=True, text=True, check=True).stdout.split()
     archives = [*sorted((BUILD / "cli").glob("*.a")), BUILD / "liborrery.a"]
-    subprocess.run(["g++", str(BUILD / "cli" / "orrery.p" / "main.c.o"), *map(str, objects), *map(str, archives), *libraries,
+    flags = {word for words in commands().values() for word in words if word.startswith("-fsanitize")}
+    subprocess.run(["g++", *sorted(flags), str(BUILD / "cli" / "orrery.p" / "main.c.o"), *map(str, objects), *map(str, archives), *libraries,
                     "-lcgraph", "-lm", "-lpthread", "-o", str(output)], check=True)
 
 

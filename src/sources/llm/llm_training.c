@@ -5,6 +5,8 @@
 #include "llm_impl.h"
 #include "llm_tape_impl.h"
 
+#include <inttypes.h>
+
 /* `layers` over `stages`, the first ones have one more; where stage `i` begins. */
 static uint64_t even_start(uint64_t layers, uint64_t stages, uint64_t i)
 {
@@ -956,6 +958,21 @@ static void count_work(llm_job *g)
     g->job_flops = (double)flops.training * (double)o->batch * o->steps;
 }
 
+/* Nodes follow the passes through layers, some 15 each: a slip of the finger is refused before the
+ * memory is full. */
+static orr_code check_passes(const llm_job *g, orr_error *err)
+{
+    const orr_llm_options *o = &g->opt;
+    const uint64_t most = UINT64_C(1) << 20, layers = g->m->layers;
+    const uint64_t batches = o->batch / (o->dp * o->micro_batch) * o->steps; /* at most 2^20 */
+    if (!layers || 2 * batches <= most / layers)
+        return ORR_OK;
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "%" PRIu64 " micro-batches through %" PRIu64
+                    " layers and back are more than %" PRIu64 " passes",
+                    batches, layers, most);
+}
+
 orr_code orr_llm_training(const orr_model *m,
                           const orr_llm_options *opt,
                           orr_set **out,
@@ -966,6 +983,8 @@ orr_code orr_llm_training(const orr_model *m,
     orr_buf made_by = {0};
     *out = NULL;
     orr_code code = llm_init(&g, m, opt, err);
+    if (!code)
+        code = check_passes(&g, err);
     if (!code) {
         count_work(&g);
         llm_put_made_by(&made_by, &g);

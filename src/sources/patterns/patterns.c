@@ -952,7 +952,7 @@ typedef struct option_row {
 
 /* Ranks and nodes are bounded so that a slip of the finger fails with words and not with the
  * memory. */
-enum { RANKS_MAX = 1 << 20 };
+enum { RANKS_MAX = 1 << 20, NODES_MAX = 1 << 26, PIECES_MAX = 1 << 22 };
 
 #define AT(field) offsetof(orr_gen_options, field)
 static const option_row rows[] = {
@@ -963,7 +963,7 @@ static const option_row rows[] = {
     {ORR_GEN_LAYERS, "layers", AT(layers), 0, 1 << 20},
     {ORR_GEN_MICROBATCHES, "microbatches", AT(microbatches), 1, 512}, /* the batch is 512 */
     {ORR_GEN_BUCKET, "bucket", AT(bucket), 1, 1 << 20},
-    {ORR_GEN_NODES, "nodes", AT(nodes), 1, UINT32_MAX - 1},
+    {ORR_GEN_NODES, "nodes", AT(nodes), 1, NODES_MAX},
     {ORR_GEN_WIDTH, "width", AT(width), 1, 1 << 24},
     {ORR_GEN_SEED, "seed", AT(seed), 0, UINT64_MAX},
 };
@@ -993,6 +993,11 @@ static orr_code check_options(const orr_pattern *p, const orr_gen_options *opt, 
                             "%s: %s is %" PRIu64 "; it goes from %" PRIu64 " to %" PRIu64, p->name,
                             rows[i].name, v, rows[i].min, rows[i].max);
     }
+    if (p->ranks_differ && (p->uses & ORR_GEN_MICROBATCHES) &&
+        opt->ranks * opt->microbatches > PIECES_MAX)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "%s: %u ranks of %" PRIu64 " micro-batches are more than %d pieces",
+                        p->name, opt->ranks, opt->microbatches, PIECES_MAX);
     return ORR_OK;
 }
 
