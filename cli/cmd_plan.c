@@ -87,6 +87,8 @@ static const cli_example examples[] = {
      "orrery plan gpt2 --machine dgx-h100 --devices 2,4,8 --report scale.html", 0},
     {"Serving with at most 30 ms a token:",
      "orrery plan llama-3-8b --machine dgx-h100:1 --serve --max-tpot 30ms", 0},
+    {"What latency costs, as a page:",
+     "orrery plan llama-3-8b --machine dgx-h100:1 --serve --report p.html", 0},
     {0},
 };
 
@@ -179,11 +181,10 @@ static orr_code check_options(const cli_context *c, orr_error *err)
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s needs --%s", o->name, o->with);
     const bool has_training = cli_given(c, "batch") || cli_given(c, "seq") ||
                               cli_given(c, "check") || cli_given(c, "write") ||
-                              cli_given(c, "no-prune") || cli_given(c, "report");
+                              cli_given(c, "no-prune");
     if (cli_flag(c, "serve") && has_training)
-        return orr_fail(
-            err, ORR_EUSAGE, NULL,
-            "--batch, --seq, --check, --write, --no-prune and --report do not apply to --serve");
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--batch, --seq, --check, --write and --no-prune do not apply to --serve");
     return ORR_OK;
 }
 

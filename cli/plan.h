@@ -57,6 +57,13 @@ void cli_plan_put(const cli_plan *x, orr_json_writer *w, size_t most);
 /* Plans of the other numbers of devices, for the page. */
 void cli_plan_put_others(const cli_plan *x, orr_json_writer *w);
 
+/* The page with its data; json has failed if memory was out. */
+orr_code cli_plan_page(bool is_serving,
+                       const char *title,
+                       const orr_buf *json,
+                       const char *path,
+                       orr_error *err) ORR_MUST_CHECK;
+
 /* orrery plan --serve (plan_serving.c). */
 orr_code cli_plan_serve(cli_context *c, double usd_per_hour, orr_error *err) ORR_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_page.c - orrery plan --report: the page of web/plan.html with its data, and beside it the report of the best
- * plan's own run. */
+/* plan_page.c - orrery plan --report: the page of web/plan.html or plan_serve.html with its data, and beside the first the
+ * report of the best plan's own run. */
 #include "plan.h"
 
 #include "html_report.h"
@@ -10,12 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const char cli_plan_html[], cli_plan_css[];
+extern const char cli_plan_html[], cli_plan_serve_html[], cli_plan_css[], cli_plan_style[],
+    cli_plan_parts[];
 
-static void put_title(FILE *f, const cli_plan *x)
+static void put_title(FILE *f, const char *title)
 {
-    char title[300];
-    snprintf(title, sizeof title, "%.140s on %.140s", x->name, x->machine);
     for (const char *p = title; *p; p++)
         if (*p == '<' || *p == '&')
             fputs(*p == '<' ? "&lt;" : "&amp;", f);
@@ -32,9 +31,10 @@ static void put_until(FILE *f, const char **at, const char *mark)
     *at = found ? found + strlen(mark) : end;
 }
 
-static orr_code write_page(const cli_plan *x, const char *path, const orr_buf *json, orr_error *err)
+orr_code cli_plan_page(
+    bool is_serving, const char *title, const orr_buf *json, const char *path, orr_error *err)
 {
-    const char *at = cli_plan_html;
+    const char *at = is_serving ? cli_plan_serve_html : cli_plan_html;
     orr_buf data = {0};
     cli_file to;
     orr_json_in_page(json, &data);
@@ -42,11 +42,15 @@ static orr_code write_page(const cli_plan *x, const char *path, const orr_buf *j
                                 : cli_file_open(path, &to, err);
     if (!code) {
         put_until(to.f, &at, "<!--orrery:title-->");
-        put_title(to.f, x);
+        put_title(to.f, title);
         put_until(to.f, &at, "<!--orrery:css-->");
         fputs(cli_plan_css, to.f);
+        put_until(to.f, &at, "<!--orrery:style-->");
+        fputs(cli_plan_style, to.f);
         put_until(to.f, &at, "<!--orrery:data-->");
         fwrite(data.ptr, 1, data.len, to.f);
+        put_until(to.f, &at, "<!--orrery:parts-->");
+        fputs(cli_plan_parts, to.f);
         fputs(at, to.f);
         code = cli_file_close(&to, ORR_OK, err);
     }
@@ -92,7 +96,7 @@ static orr_code write_best(cli_context *c, const cli_plan *x, const char *path, 
 
 orr_code cli_plan_report(cli_context *c, const cli_plan *x, const char *path, orr_error *err)
 {
-    char best[4096] = "";
+    char best[4096] = "", title[300];
     orr_code code = ORR_OK;
     orr_buf text = {0};
     orr_json_writer w;
@@ -107,8 +111,9 @@ orr_code cli_plan_report(cli_context *c, const cli_plan *x, const char *path, or
     orr_json_put_text(&w, "best_report", best[0] ? (slash ? slash + 1 : best) : NULL);
     orr_json_put_text(&w, "made_from", line);
     orr_json_end_object(&w);
+    snprintf(title, sizeof title, "%.140s on %.140s", x->name, x->machine);
     if (!code)
-        code = write_page(x, path, &text, err);
+        code = cli_plan_page(false, title, &text, path, err);
     orr_buf_fini(&text);
     free(line);
     return code;

@@ -3,6 +3,7 @@
 #include "plan.h"
 
 #include "base/text/text.h"
+#include "html_report.h"
 #include "json_out.h"
 
 #include <orrery/lab/units.h>
@@ -24,17 +25,23 @@ static const char *seconds(double s, char room[ORR_UNIT_ROOM])
     return orr_time_text((orr_ps)(s * 1e12), room);
 }
 
-static void print_command(const cli_context *c,
-                          const orr_plan_serve_options *o,
-                          const orr_plan_serving *p)
+enum { COMMAND_ROOM = 700 };
+
+static const char *command_of(const cli_context *c,
+                              const orr_plan_serve_options *o,
+                              const orr_plan_serving *p,
+                              char out[COMMAND_ROOM])
 {
-    printf("orrery serve %s --machine %s --tp %u --pp %u --dp %u", c->args[0], o->machine,
-           p->ranks.tp, p->ranks.pp, p->ranks.dp);
+    char ep[24] = "";
     if (p->ranks.ep > 1)
-        printf(" --ep %u", p->ranks.ep);
-    printf(" --batch %llu --prompt %llu --output-tokens %llu --max-batch %llu\n",
-           (unsigned long long)o->requests, (unsigned long long)o->prompt,
-           (unsigned long long)o->output, (unsigned long long)p->max_batch);
+        snprintf(ep, sizeof ep, " --ep %u", p->ranks.ep);
+    snprintf(out, COMMAND_ROOM,
+             "orrery serve %.200s --machine %.200s --tp %u --pp %u --dp %u%s --batch %llu --prompt "
+             "%llu --output-tokens %llu --max-batch %llu",
+             c->args[0], o->machine, p->ranks.tp, p->ranks.pp, p->ranks.dp, ep,
+             (unsigned long long)o->requests, (unsigned long long)o->prompt,
+             (unsigned long long)o->output, (unsigned long long)p->max_batch);
+    return out;
 }
 
 static void print_text(const cli_context *c,
@@ -61,8 +68,53 @@ static void print_text(const cli_context *c,
             printf(", ep %u", p->ranks.ep);
         printf(", %llu sequences together\n", (unsigned long long)p->max_batch);
     }
-    printf("\nto reproduce plan 1:\n  ");
-    print_command(c, o, &list[0]);
+    char command[COMMAND_ROOM];
+    printf("\nto reproduce plan 1:\n  %s\n", command_of(c, o, &list[0], command));
+}
+
+static void put_plan(const cli_context *c,
+                     const orr_plan_serve_options *o,
+                     const orr_plan_serving *p,
+                     bool has_command,
+                     orr_json_writer *w)
+{
+    char command[COMMAND_ROOM];
+    orr_json_line(w, 4);
+    orr_json_begin_object(w);
+    orr_json_put_double(w, "tokens_per_s", p->tokens_per_s);
+    orr_json_put_double(w, "ttft_s", p->ttft_s);
+    orr_json_put_double(w, "tpot_s", p->tpot_s);
+    if (p->usd_per_mtoken > 0)
+        orr_json_put_double(w, "usd_per_mtoken", p->usd_per_mtoken);
+    orr_json_put_u64(w, "tp", p->ranks.tp);
+    orr_json_put_u64(w, "pp", p->ranks.pp);
+    orr_json_put_u64(w, "ep", p->ranks.ep);
+    orr_json_put_u64(w, "replicas", p->ranks.dp);
+    orr_json_put_u64(w, "max_batch", p->max_batch);
+    orr_json_put_u64(w, "weight_bytes", p->report.pools[0].weight_bytes);
+    orr_json_put_u64(w, "kv_bytes", p->report.pools[0].kv_peak);
+    if (has_command)
+        orr_json_put_text(w, "serve", command_of(c, o, p, command));
+    orr_json_end_object(w);
+}
+
+static void put_all(const cli_context *c,
+                    const orr_plan_serve_options *o,
+                    const orr_plan_serving *list,
+                    size_t count,
+                    bool has_commands,
+                    orr_json_writer *w)
+{
+    orr_json_put_text(w, "program", "orrery " ORR_VERSION);
+    orr_json_put_text(w, "model", c->args[0]);
+    orr_json_put_text(w, "machine", o->machine);
+    orr_json_put_u64(w, "requests", o->requests);
+    orr_json_put_u64(w, "prompt", o->prompt);
+    orr_json_put_u64(w, "output", o->output);
+    cli_json_array(w, "plans");
+    for (size_t i = 0; i < count; i++)
+        put_plan(c, o, &list[i], has_commands, w);
+    orr_json_end_array(w);
 }
 
 static void print_json(const cli_context *c,
@@ -71,34 +123,38 @@ static void print_json(const cli_context *c,
                        size_t count)
 {
     cli_json j;
-    orr_json_writer *w = cli_json_open(&j, "orrery-plan-serve");
-    orr_json_put_text(w, "program", "orrery " ORR_VERSION);
-    orr_json_put_text(w, "model", c->args[0]);
-    orr_json_put_text(w, "machine", o->machine);
-    orr_json_put_u64(w, "requests", o->requests);
-    orr_json_put_u64(w, "prompt", o->prompt);
-    orr_json_put_u64(w, "output", o->output);
-    cli_json_array(w, "plans");
-    for (size_t i = 0; i < count && i < cli_count(c, "top"); i++) {
-        const orr_plan_serving *p = &list[i];
-        orr_json_line(w, 4);
-        orr_json_begin_object(w);
-        orr_json_put_double(w, "tokens_per_s", p->tokens_per_s);
-        orr_json_put_double(w, "ttft_s", p->ttft_s);
-        orr_json_put_double(w, "tpot_s", p->tpot_s);
-        if (p->usd_per_mtoken > 0)
-            orr_json_put_double(w, "usd_per_mtoken", p->usd_per_mtoken);
-        orr_json_put_u64(w, "tp", p->ranks.tp);
-        orr_json_put_u64(w, "pp", p->ranks.pp);
-        orr_json_put_u64(w, "ep", p->ranks.ep);
-        orr_json_put_u64(w, "replicas", p->ranks.dp);
-        orr_json_put_u64(w, "max_batch", p->max_batch);
-        orr_json_put_u64(w, "weight_bytes", p->report.pools[0].weight_bytes);
-        orr_json_put_u64(w, "kv_bytes", p->report.pools[0].kv_peak);
-        orr_json_end_object(w);
-    }
-    orr_json_end_array(w);
+    const size_t top = cli_count(c, "top");
+    put_all(c, o, list, count < top ? count : top, false, cli_json_open(&j, "orrery-plan-serve"));
     cli_json_close(&j);
+}
+
+/* Of a very large machine the page has the best so many. */
+enum { PAGE_PLANS = 2000 };
+
+static orr_code write_page(const cli_context *c,
+                           const orr_plan_serve_options *o,
+                           const orr_machine *m,
+                           const orr_plan_serving *list,
+                           size_t count,
+                           orr_error *err)
+{
+    char title[300], *line = cli_command_line(c);
+    orr_buf text = {0};
+    orr_json_writer w;
+    orr_json_writer_init(&w, &text, NULL);
+    orr_json_begin_object(&w);
+    put_all(c, o, list, count < PAGE_PLANS ? count : PAGE_PLANS, true, &w);
+    orr_json_put_u64(&w, "devices", orr_machine_devices(m));
+    orr_json_put_u64(&w, "device_bytes", m->memory);
+    orr_json_put_double(&w, "max_ttft_s", o->max_ttft_s);
+    orr_json_put_double(&w, "max_tpot_s", o->max_tpot_s);
+    orr_json_put_text(&w, "made_from", line);
+    orr_json_end_object(&w);
+    snprintf(title, sizeof title, "%.140s served by %.140s", c->args[0], o->machine);
+    const orr_code code = cli_plan_page(true, title, &text, cli_text(c, "report"), err);
+    orr_buf_fini(&text);
+    free(line);
+    return code;
 }
 
 orr_code cli_plan_serve(cli_context *c, double usd_per_hour, orr_error *err)
@@ -121,16 +177,20 @@ orr_code cli_plan_serve(cli_context *c, double usd_per_hour, orr_error *err)
     if (!code)
         code = read_time(c, "max-tpot", &o.max_tpot_s, err);
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o.dtype);
-    if (!code && !o.requests && !(code = orr_machine_find(o.machine, &machine, err)))
+    if (!code && (code = orr_machine_find(o.machine, &machine, err)))
+        code = orr_because(err, code, "--machine %s", o.machine);
+    if (!code && !o.requests)
         o.requests = orr_machine_devices(&machine);
     if (!code)
         code = orr_plan_serve(&o, &list, &count, err);
     if (code)
         return code;
-    if (cli_flag(c, "json"))
+    if (cli_given(c, "report"))
+        code = write_page(c, &o, &machine, list, count, err);
+    if (!code && cli_flag(c, "json"))
         print_json(c, &o, list, count);
-    else
+    else if (!code)
         print_text(c, &o, list, count);
     orr_plan_serve_free(list);
-    return ORR_OK;
+    return code;
 }

@@ -78,6 +78,36 @@ test('numbers of devices and checks have their sections; the best plan has its r
         check(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page is wider than the window');
     }));
 
+const SERVE = ['--machine', 'dgx-h100:1', '--serve', '--requests', '64', '--prompt', '256', '--output', '16'];
+
+test('serving: dots, lines and rows are the plans, and no plan beats those worth choosing from', () => onPlan(
+    ['llama-3-8b', ...SERVE, '--price', '2'], async (page) => {
+        checkEqual(await sections(page), ['best', 'pareto', 'front', 'axes', 'why', 'plans']);
+        const data = JSON.parse(await page.locator('#orrery-data').textContent());
+        checkEqual(await page.locator('#pareto circle').count(), data.plans.length);
+        checkEqual(await page.locator('#axes path.thread').count(), data.plans.length);
+        checkEqual(await page.locator('#plans tbody tr').count(), data.plans.length);
+        const front = data.plans.filter((/** @type {any} */ p) => !data.plans.some((/** @type {any} */ q) =>
+            q.tokens_per_s > p.tokens_per_s && q.ttft_s < p.ttft_s && q.tpot_s < p.tpot_s)).length;
+        const rows = await page.locator('#front tbody tr').count();
+        check(rows > 1 && rows <= front, `${rows} plans are worth choosing from, ${front} are not beaten in all three figures`);
+        check((await page.locator('#best').innerText()).includes('orrery serve llama-3-8b'), 'the command is missing');
+        await page.locator('#pareto').getByLabel('horizontal').selectOption('cost per million tokens');
+        await page.locator('#plans').getByRole('button', {name: 'TTFT'}).click();
+        const least = Math.min(...data.plans.map((/** @type {any} */ p) => p.ttft_s)) * 1e3;
+        checkEqual(await page.locator('#plans tbody tr').first().locator('td').nth(2).innerText(), `${least.toPrecision(3)} ms`);
+        await page.locator('#axes text', {hasText: /^8$/}).first().click();
+        const others = data.plans.filter((/** @type {any} */ p) => p.tp !== 8).length;
+        check(others > 0, 'all plans have one tp: the test tells nothing');
+        checkEqual(await page.locator('#axes path.dim').count(), others);
+        await page.setViewportSize({width: 800, height: 900});
+        check(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page is wider than the window');
+    }));
+
+test('serving: limits are said', () => onPlan(['llama-3-8b', ...SERVE, '--max-tpot', '3ms'], async (page) => {
+    check((await page.locator('main').innerText()).includes('the next within 3.00 ms'), 'the limit is missing');
+}));
+
 const CONFIG = {architectures: ['GPT2LMHeadModel'], model_type: 'gpt2', n_layer: 4, n_embd: 256, n_head: 4, n_positions: 512, vocab_size: 1000};
 
 test('a model file with markup in its name stays text', async () => {
