@@ -83,12 +83,159 @@ static orr_goal *uneven(uint32_t ranks, uint32_t rounds)
     return g;
 }
 
+/* ---- large schedules whose ranks differ, for several threads */
+
+typedef struct writer {
+    orr_goal *g;
+    uint32_t last; /* UINT32_MAX: nothing yet */
+    uint32_t state;
+    uint32_t uneven; /* calculations differ by up to so many per cent */
+} writer;
+
+static uint32_t draw(writer *w, uint32_t below)
+{
+    w->state = w->state * 1664525u + 1013904223u;
+    return (uint32_t)(((uint64_t)w->state * below) >> 32);
+}
+
+static void after(writer *w, uint32_t op, uint32_t before)
+{
+    if (before != UINT32_MAX)
+        must(orr_goal_require(w->g, op, before, ORR_GOAL_FINISHED, &err));
+}
+
+static uint32_t next_op(writer *w, orr_goal_kind kind, uint32_t peer, uint64_t size)
+{
+    const uint32_t op = add(w->g, kind, peer, size);
+    after(w, op, w->last);
+    w->last = op;
+    return op;
+}
+
+static void compute(writer *w, uint32_t ns)
+{
+    next_op(w, ORR_GOAL_CALC, 0, ns + (w->uneven ? draw(w, ns / 100 * w->uneven + 1) : 0));
+}
+
+/* A ring all-reduce: each step needs the piece that the step before received, and its send to be over. */
+static void ring(writer *w, uint32_t members, uint32_t left, uint32_t right, uint64_t piece)
+{
+    for (uint32_t step = 0; step < 2 * (members - 1); step++) {
+        const uint32_t before = w->last, send = add(w->g, ORR_GOAL_SEND, right, piece);
+        after(w, send, before);
+        const uint32_t recv = add(w->g, ORR_GOAL_RECV, left, piece);
+        after(w, recv, before);
+        const uint32_t both = add(w->g, ORR_GOAL_CALC, 0, 10);
+        after(w, both, send);
+        after(w, both, recv);
+        w->last = both;
+    }
+}
+
+/* A step of tp 8 x dp N x pp 4 in micro-batches, all forward before all backward: two all-reduces a layer among 8 ranks,
+ * activations from stage to stage, gradients among the ranks of a stage. */
+static orr_goal *training(uint32_t ranks, uint32_t uneven)
+{
+    enum { TP = 8, PP = 4, BATCHES = 12, LAYERS = 8, ACTIVATIONS = 1 << 20, GRADIENTS = 1 << 22 };
+    const uint32_t dp = ranks / TP / PP, stage_ranks = TP * dp;
+    writer w = {.state = 1, .uneven = uneven};
+    must(orr_goal_create(ranks, &w.g, &err));
+    for (uint32_t r = 0; r < ranks; r++) {
+        const uint32_t tp = r % TP, first = r - tp, stage = r / stage_ranks, d = r / TP % dp;
+        w.last = UINT32_MAX;
+        must(orr_goal_begin_rank(w.g, &err));
+        for (uint32_t pass = 0; pass < 2; pass++) {
+            const bool takes = pass ? stage + 1 < PP : stage > 0,
+                       gives = pass ? stage > 0 : stage + 1 < PP;
+            for (uint32_t b = 0; b < BATCHES; b++) {
+                if (takes)
+                    next_op(&w, ORR_GOAL_RECV, pass ? r + stage_ranks : r - stage_ranks,
+                            ACTIVATIONS);
+                for (uint32_t layer = 0; layer < LAYERS; layer++) {
+                    compute(&w, 40000);
+                    ring(&w, TP, first + (tp + TP - 1) % TP, first + (tp + 1) % TP,
+                         ACTIVATIONS / TP);
+                }
+                if (gives)
+                    next_op(&w, ORR_GOAL_SEND, pass ? r - stage_ranks : r + stage_ranks,
+                            ACTIVATIONS);
+            }
+        }
+        const uint32_t base = stage * stage_ranks + tp;
+        ring(&w, dp, base + (d + dp - 1) % dp * TP, base + (d + 1) % dp * TP, GRADIENTS / dp);
+        must(orr_goal_end_rank(w.g, &err));
+    }
+    return w.g;
+}
+
+static orr_goal *training_even(uint32_t ranks)
+{
+    return training(ranks, 0);
+}
+
+static orr_goal *training_uneven(uint32_t ranks)
+{
+    return training(ranks, 5);
+}
+
+/* All send requests to every sixteenth, which answers each. */
+static orr_goal *incast(uint32_t ranks)
+{
+    enum { EVERY = 16, TURNS = 61, REQUESTS = 1600 };
+    writer w = {.state = 1};
+    must(orr_goal_create(ranks, &w.g, &err));
+    for (uint32_t r = 0; r < ranks; r++) {
+        const uint32_t at = r % EVERY;
+        must(orr_goal_begin_rank(w.g, &err));
+        for (uint32_t i = 0; i < REQUESTS; i++) {
+            w.last = UINT32_MAX;
+            for (uint32_t k = 1; at == 0 && k < EVERY; k++) {
+                /* the sinks take turns, so that messages go far */
+                const uint32_t from = (r + EVERY * (i % TURNS) + k) % ranks;
+                next_op(&w, ORR_GOAL_RECV, from, 4096);
+                next_op(&w, ORR_GOAL_SEND, from, 64);
+                w.last = UINT32_MAX;
+            }
+            if (at == 0)
+                continue;
+            const uint32_t to = (r - at + ranks - EVERY * (i % TURNS)) % ranks;
+            next_op(&w, ORR_GOAL_CALC, 0, 5000 + draw(&w, 5000));
+            next_op(&w, ORR_GOAL_SEND, to, 4096);
+            next_op(&w, ORR_GOAL_RECV, to, 64);
+        }
+        must(orr_goal_end_rank(w.g, &err));
+    }
+    return w.g;
+}
+
+/* Rounds of calculations and small messages, to another rank each time. */
+static orr_goal *scattered(uint32_t ranks)
+{
+    enum { ROUNDS = 2500 };
+    writer w = {.state = 1};
+    must(orr_goal_create(ranks, &w.g, &err));
+    for (uint32_t r = 0; r < ranks; r++) {
+        w.last = UINT32_MAX;
+        must(orr_goal_begin_rank(w.g, &err));
+        for (uint32_t i = 0; i < ROUNDS; i++) {
+            const uint32_t by = 1 + (i * 2654435761u >> 8) % (ranks - 1);
+            compute(&w, 2000 + draw(&w, 3000));
+            next_op(&w, ORR_GOAL_SEND, (r + by) % ranks, 1 + draw(&w, 2000));
+            next_op(&w, ORR_GOAL_RECV, (r + ranks - by) % ranks, 1);
+        }
+        must(orr_goal_end_rank(w.g, &err));
+    }
+    return w.g;
+}
+
 typedef struct job {
     orr_goal *(*make)(uint32_t ranks);
     uint32_t ranks;
     const char *compat;
     orr_goal *goal;
     bool folds; /* ranks that do the same are simulated once; else the engine is measured */
+    unsigned threads;
+    bool keeps_spans;
 } job;
 
 static orr_goal *uneven_4(uint32_t ranks)
@@ -112,6 +259,8 @@ static double simulate(void *context)
         must(orr_compat_find(ORR_RULES_LOGGOPS, j->compat, &old, &err));
     opt.rules = old ? old->loggops : NULL;
     opt.fold = j->folds ? LGS_FOLD_AUTO : LGS_FOLD_OFF;
+    opt.threads = j->threads ? j->threads : 1;
+    opt.keeps_spans = j->keeps_spans;
     must(lgs_create(j->goal, &opt, &s, &err));
     must(lgs_run(s, &err));
     const orr_goal_totals t = orr_goal_count(j->goal);
@@ -160,37 +309,51 @@ static void bench_files(void)
 
 int main(int argc, char **argv)
 {
-    static job jobs[] = {
-        {dissemination, 65536, NULL, NULL, false},
-        {dissemination, 65536, "lgs2023", NULL, false},
-        {dissemination, 65536, "atlahs", NULL, false},
-        {all_to_all, 256, NULL, NULL, false},
-        {all_to_all, 256, "lgs2023", NULL, false},
-        {uneven_4, 65536, NULL, NULL, false},
-        {dissemination, 1 << 20, NULL, NULL, false},
-        {dissemination, 65536, NULL, NULL, true},
-        {all_to_all, 256, NULL, NULL, true},
-    };
-    static const char *const names[] = {
-        "loggops__dissemination_65536ranks",        "loggops__dissemination_65536ranks_lgs2023",
-        "loggops__dissemination_65536ranks_atlahs", "loggops__alltoall_256ranks",
-        "loggops__alltoall_256ranks_lgs2023",       "loggops__uneven_ring_65536ranks",
-        "loggops__dissemination_1mranks",           "loggops__dissemination_65536ranks_folded",
-        "loggops__alltoall_256ranks_folded",
+    static const struct {
+        const char *name;
+        job job;
+    } rows[] = {
+        {"loggops__dissemination_65536ranks", {.make = dissemination, .ranks = 65536}},
+        {"loggops__dissemination_65536ranks_lgs2023",
+         {.make = dissemination, .ranks = 65536, .compat = "lgs2023"}},
+        {"loggops__dissemination_65536ranks_atlahs",
+         {.make = dissemination, .ranks = 65536, .compat = "atlahs"}},
+        {"loggops__alltoall_256ranks", {.make = all_to_all, .ranks = 256}},
+        {"loggops__alltoall_256ranks_lgs2023",
+         {.make = all_to_all, .ranks = 256, .compat = "lgs2023"}},
+        {"loggops__uneven_ring_65536ranks", {.make = uneven_4, .ranks = 65536}},
+        {"loggops__dissemination_1mranks", {.make = dissemination, .ranks = 1 << 20}},
+        {"loggops__dissemination_65536ranks_folded",
+         {.make = dissemination, .ranks = 65536, .folds = true}},
+        {"loggops__alltoall_256ranks_folded", {.make = all_to_all, .ranks = 256, .folds = true}},
+        {"loggops__incast_1024ranks", {.make = incast, .ranks = 1024}},
+        {"loggops__incast_1024ranks_2threads", {.make = incast, .ranks = 1024, .threads = 2}},
+        {"loggops__scattered_1024ranks", {.make = scattered, .ranks = 1024}},
+        {"loggops__scattered_1024ranks_2threads", {.make = scattered, .ranks = 1024, .threads = 2}},
+        {"loggops__training_1024ranks", {.make = training_even, .ranks = 1024}},
+        {"loggops__training_1024ranks_2threads",
+         {.make = training_even, .ranks = 1024, .threads = 2}},
+        {"loggops__training_uneven_1024ranks", {.make = training_uneven, .ranks = 1024}},
+        {"loggops__training_uneven_1024ranks_2threads",
+         {.make = training_uneven, .ranks = 1024, .threads = 2}},
+        {"loggops__training_1024ranks_spans",
+         {.make = training_even, .ranks = 1024, .keeps_spans = true}},
+        {"loggops__training_1024ranks_spans_2threads",
+         {.make = training_even, .ranks = 1024, .threads = 2, .keeps_spans = true}},
     };
     const char *only = argc > 1 ? argv[1] : NULL;
     if (!only || strstr("goal__", only))
         bench_files();
-    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
-        if (only && !strstr(names[i], only))
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        job j = rows[i].job;
+        if (only && !strstr(rows[i].name, only))
             continue;
-        const bool is_large = jobs[i].ranks > 1 << 18;
-        bench_apart(&(bench_job){.name = names[i],
+        bench_apart(&(bench_job){.name = rows[i].name,
                                  .unit = "Mevents",
                                  .run = simulate,
                                  .prepare = prepare,
-                                 .context = &jobs[i],
-                                 .runs = is_large ? 1 : 0});
+                                 .context = &j,
+                                 .runs = j.ranks > 1 << 18 ? 1 : 0});
     }
     return 0;
 }

@@ -206,7 +206,7 @@ typedef struct orr_run_config {
 
     uint32_t records;     /* bits: ORR_RUN_SPANS and its like */
     uint32_t path_steps;  /* steps of the critical path that results list; 0: it is not in them */
-    unsigned threads;     /* that read traces and run packets; 0: one per core */
+    unsigned threads;     /* that read traces, run packets and LogGOPS; 0: one per core */
     bool shows_progress;  /* a line on stderr, when that is a terminal */
     bool prints_progress; /* LogGOPSim's: a line for each percent, in the writer "log" */
 

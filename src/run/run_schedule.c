@@ -36,6 +36,7 @@ static orr_code create(orr_run *r, orr_error *err)
     opt.fold = c->fold == ORR_RUN_FOLD_OFF      ? LGS_FOLD_OFF
                : c->fold == ORR_RUN_FOLD_VERIFY ? LGS_FOLD_VERIFY
                                                 : LGS_FOLD_AUTO;
+    opt.threads = c->threads;
     opt.inputs = inputs;
     opt.input_count = c->source_count;
     opt.keeps_spans = c->records & ORR_RUN_SPANS;

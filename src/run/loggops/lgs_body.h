@@ -11,6 +11,7 @@
 #define ORR_RUN_LGS_BODY_H
 
 #include "lgs_impl.h"
+#include "lgs_parts.h"
 
 #define LGS_INLINE static inline __attribute__((always_inline))
 /* The rarer steps stay out of the loop, so that it keeps its registers: 4 % fewer instructions. */
@@ -52,6 +53,8 @@ LGS_INLINE uint64_t lgs_issue_time(lgs_sim *s,
 
 LGS_INLINE void lgs_issue(lgs_sim *s, lgs_batch *b, bool is_start, const lgs_rules *rules)
 {
+    for (uint32_t i = 0; rules->is_parted && i < b->count; i++)
+        b->items[i].order = i & LGS_MOST_ORDER;
     if (b->count > 1) {
         if (rules->order)
             s->has_failed |= !rules->order(s, b);
@@ -71,7 +74,9 @@ LGS_INLINE void lgs_issue(lgs_sim *s, lgs_batch *b, bool is_start, const lgs_rul
                         .number = s->events++,
                         .host = b->host,
                         .node = b->items[i].node};
-        if (!lgs_queue_push(&s->queue, e))
+        if (rules->is_parted)
+            lgs_part_issue(s, e, b->host, lgs_part_order(&b->items[i]));
+        else if (!lgs_queue_push(&s->queue, e))
             s->has_failed = true;
     }
 }
@@ -114,8 +119,10 @@ LGS_APART void lgs_put_off(lgs_sim *s, lgs_busy *g, uint32_t e, uint64_t until)
         s->waiting++;
         return;
     }
-    if (g)
+    if (g) {
         g->first = ev->number;
+        lgs_part_group(s, g);
+    }
     if (!lgs_queue_push(&s->queue, e))
         s->has_failed = true;
 }
@@ -132,6 +139,7 @@ LGS_APART void lgs_next_turn(lgs_sim *s, lgs_busy *g, uint64_t number, uint64_t 
     s->waiting--;
     s->queue.events[e].time = free_at;
     g->first = s->queue.events[e].number;
+    lgs_part_group(s, g);
     if (!lgs_queue_push(&s->queue, e))
         s->has_failed = true;
 }
@@ -224,7 +232,9 @@ LGS_INLINE bool lgs_on_send(
     if (rules->is_folded)
         lgs_fold_issue(s, e);
     s->messages++;
-    if (!lgs_queue_push(&s->queue, e))
+    if (rules->is_parted)
+        lgs_part_send(s, e, n);
+    else if (!lgs_queue_push(&s->queue, e))
         s->has_failed = true;
     if (n->size <= s->opt.S)
         lgs_finish(s, host, node, *cpu);
@@ -257,6 +267,8 @@ LGS_INLINE void lgs_end_rendezvous(lgs_sim *s,
 {
     if (rules->is_folded)
         lgs_fold_touch_host(s, host, false);
+    if (rules->is_parted && lgs_part_end(s, host, node, cpu, nic, when))
+        return;
     lgs_finish(s, host, node & ~(uint32_t)LGS_MESSAGE, when);
     lgs_raise(lgs_cpu(s, host, cpu), when);
     lgs_raise(lgs_send_nic(s, host, nic), when);
@@ -309,6 +321,8 @@ LGS_INLINE bool lgs_on_recv(lgs_sim *s, uint32_t e, const orr__goal_node *n, con
     }
     const lgs_event *msg = &s->queue.events[found];
     const orr__goal_node *send = lgs_node(s, msg->host, msg->node);
+    if (rules->is_parted)
+        lgs_part_meet(s, found, send);
     const orr__goal_node *asked = rules->asks_the_sender ? send : n;
     const bool is_rendezvous = asked->size > s->opt.S;
     /* Not before it was received by the CPU. */
@@ -393,11 +407,15 @@ LGS_INLINE bool lgs_on_message(
             lgs_watch_arrival(s, &s->queue.events[e], LGS_NO_NODE, cpu_bytes, nic_bytes, noise);
         if (rules->buffers_messages)
             s->queue.events[e].time = *cpu; /* when it has been received by the CPU */
+        if (rules->is_parted)
+            lgs_part_park(s, e, n);
         if (!lgs_match_add(&s->match, &s->queue, LGS_MESSAGES, key, e))
             s->has_failed = true;
         return false;
     }
     const uint32_t recv = s->queue.events[found].node;
+    if (rules->is_parted)
+        lgs_part_meet(s, e, n);
     if (n->size > s->opt.S)
         lgs_end_rendezvous(s, sender, s->queue.events[e].node, n->cpu, n->nic, now, rules);
     if (s->watch) {
@@ -415,9 +433,12 @@ LGS_INLINE void lgs_step(lgs_sim *s, uint32_t e, const lgs_rules *rules, orr_err
 {
     const lgs_event *ev = &s->queue.events[e];
     const orr__goal_node *n = lgs_node(s, ev->host, ev->node);
+    const uint64_t number = ev->number;
     bool is_used;
     s->now = ev->time;
     s->batches = 0;
+    if (rules->is_parted)
+        lgs_part_begin(s, ev, n);
     if (rules->is_folded) {
         lgs_fold_begin(s, e);
         if (!(ev->node & (uint32_t)LGS_MESSAGE))
@@ -434,6 +455,8 @@ LGS_INLINE void lgs_step(lgs_sim *s, uint32_t e, const lgs_rules *rules, orr_err
     if (is_used)
         lgs_event_give(&s->queue, e);
     lgs_issue_all(s, rules);
+    if (rules->is_parted)
+        lgs_part_log(s, s->now, number);
 }
 
 /* The queue knows a few events ahead what it will need: memory is on its way when they come. */

@@ -7,6 +7,7 @@
  *     lgs_queue.h, lgs_match.h   which event is next, who meets whom
  *     lgs_noise.c                interruptions
  *     lgs_fold.c                 ranks that do the same simulated once
+ *     lgs_parts.h, lgs_parts.c   ranks on several threads
  *     lgs_stall.c                why it stands still
  *
  * What came out is written by src/views/schedule_report.c, from the facts that
@@ -29,8 +30,12 @@
 typedef struct lgs_ready {
     uint64_t at; /* when the last that it waited for let it go */
     uint32_t node;
-    uint8_t kind;
+    uint32_t kind : 2;
+    uint32_t
+        order : 30; /* among those that one event let go, before they are sorted; of parts only */
 } lgs_ready;
+
+enum { LGS_MOST_ORDER = (1 << 30) - 1 };
 
 /* Those of one host, in the order of release. */
 typedef struct lgs_batch {
@@ -50,6 +55,7 @@ typedef struct lgs_busy {
 } lgs_busy;
 
 struct lgs_noise;
+struct lgs_part;
 struct lgs_watch;
 
 /* The last thing that happened to a host that stands for others. */
@@ -89,6 +95,7 @@ typedef struct orr_rules_loggops {
     bool (*order)(struct lgs_sim *s, lgs_batch *b); /* false: out of memory */
 
     bool is_folded; /* hosts stand for others (lgs_fold.c) */
+    bool is_parted; /* other hosts are simulated by other threads (lgs_parts.c) */
 
     /* the object */
     bool keeps_release_times; /* with any number of CPUs (goal.md 3.3) */
@@ -149,7 +156,7 @@ struct lgs_sim {
     size_t stride;
     uint32_t *waits;    /* edges still to come, for operations with more than one */
     uint64_t *ready;    /* the latest of those that came; NULL: not needed */
-    uint64_t *finished; /* one bit an operation; NULL: not needed */
+    uint64_t *finished; /* one bit an operation (lgs_finished_bit); NULL: not needed */
     lgs_batch batch[2]; /* at most two hosts are touched by an event */
     uint32_t batches;
     orr_buf sort_room;
@@ -178,6 +185,8 @@ struct lgs_sim {
     lgs_folding *folding; /* NULL: every host for itself */
     uint32_t simulated;
     char fold_why[160];
+    struct lgs_part *part; /* NULL: this simulation has all hosts */
+    unsigned threads;      /* that took part */
 
     void *extra; /* of the rules */
     struct lgs_noise *noise;
@@ -239,6 +248,12 @@ static inline const orr__goal_node *lgs_node(const lgs_sim *s, uint32_t host, ui
     return s->nodes + s->ranks[host].first_node + (node & ~(uint32_t)LGS_MESSAGE);
 }
 
+/* No two hosts share a word, so that each may be written by a thread of its own. */
+static inline uint64_t lgs_finished_bit(const lgs_sim *s, uint32_t host, uint32_t node)
+{
+    return s->ranks[host].first_node + (uint64_t)host * 64 + (node & ~(uint32_t)LGS_MESSAGE);
+}
+
 /* ---- hosts that stand for others (lgs_fold.c) */
 
 /* Something happens to a host.  Two things in one tick must have places that differ, or both come from the host itself,
@@ -278,6 +293,10 @@ static inline void lgs_fold_issue(lgs_sim *s, uint32_t e)
 orr_code lgs_run_folded(lgs_sim *s, bool *is_done, orr_error *err);
 /* As before the first event; false: out of memory. */
 bool lgs_begin_anew(lgs_sim *s);
+
+/* Runs on as many threads as were asked for, where that is the same and pays.  *is_done: to the end, or until it was
+ * stopped; else the rest is for one thread. */
+orr_code lgs_run_parts(lgs_sim *s, bool *is_done, orr_error *err);
 
 /* ---- parts */
 
@@ -343,6 +362,9 @@ void lgs_watch_pair(lgs_sim *s, const lgs_pair *pair);
 
 /* ---- releasing: operations start and finish, which releases others */
 
+/* An operation has an edge less, and still waits (lgs_parts.c). */
+void lgs_part_less(lgs_sim *s, const lgs_batch *b, uint64_t place);
+
 /* The batch of a host that this event touches. */
 static inline lgs_batch *lgs_touch(lgs_sim *s, uint32_t host)
 {
@@ -362,7 +384,7 @@ static inline void lgs_release(lgs_sim *s, lgs_batch *b, uint32_t node, uint8_t 
         s->has_failed = true;
         return;
     }
-    b->items[b->count++] = (lgs_ready){at, node, kind};
+    b->items[b->count++] = (lgs_ready){.at = at, .node = node, .kind = kind & 3u};
 }
 
 /* One edge less.  keeps: the time of the edge counts when the operation is let go (later edges may
@@ -377,8 +399,11 @@ static inline void lgs_unblock(lgs_sim *s, lgs_batch *b, uint32_t child, uint64_
             lgs_raise(&s->ready[place], at);
             at = s->ready[place];
         }
-        if (--s->waits[place])
+        if (--s->waits[place]) {
+            if (s->part)
+                lgs_part_less(s, b, place);
             return;
+        }
     }
     lgs_release(s, b, child, n->kind, at);
 }
@@ -390,7 +415,7 @@ static inline void lgs_finish(lgs_sim *s, uint32_t host, uint32_t node, uint64_t
     const orr__goal_node *n = lgs_node(s, host, node);
     const uint32_t *edges = s->edges + s->ranks[host].first_edge;
     if (s->finished) {
-        const uint64_t place = (uint64_t)(n - s->nodes);
+        const uint64_t place = lgs_finished_bit(s, host, node);
         s->finished[place / 64] |= (uint64_t)1 << (place % 64);
     }
     s->finished_count++;

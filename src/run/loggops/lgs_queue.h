@@ -146,6 +146,17 @@ static inline void lgs_queue_ask(const lgs_queue *q)
         __builtin_prefetch(&q->events[q->buckets[t[i].value].list.head]);
 }
 
+/* When the first event is; UINT64_MAX: none is left. */
+static inline uint64_t lgs_queue_first(lgs_queue *q)
+{
+    if (!q->pending)
+        return UINT64_MAX;
+    uint32_t b = q->times.entries[0].value;
+    if (lgs_list_is_empty(&q->buckets[b].list))
+        b = lgs_queue_next(q);
+    return q->buckets[b].time;
+}
+
 /* The first event by time and number; 0: none is left. */
 static inline uint32_t lgs_queue_pop(lgs_queue *q)
 {

@@ -28,7 +28,7 @@ typedef struct finder {
 
 static bool is_finished(const lgs_sim *s, place p)
 {
-    const uint64_t at = s->ranks[p.host].first_node + p.node;
+    const uint64_t at = lgs_finished_bit(s, p.host, p.node);
     return s->finished[at / 64] >> (at % 64) & 1;
 }
 
@@ -120,20 +120,26 @@ static const char *what_it_lacks(finder *f, place p)
     return n->kind == ORR_GOAL_SEND ? "no rank receives it" : "no rank sends it";
 }
 
-/* A message from the same rank with another tag is most often the reason. */
+/* A message from the same rank with another tag is most often the reason; of several the first by rank and tag, since
+ * the table's order says nothing. */
 static void put_near_miss(finder *f, place p)
 {
     const lgs_sim *s = f->s;
     const orr__goal_node *n = lgs_node(s, p.host, p.node);
+    const lgs_key *found = NULL;
     for (size_t i = 0; n->kind == ORR_GOAL_RECV && i < s->match.slot_count; i++) {
         const lgs_slot *slot = &s->match.slots[i];
         if (!slot->last || !(slot->last >> 31) || slot->key.host != p.host ||
             !fits(slot->key.source, n->peer))
             continue;
-        orr_buf_print(f->text, "; one from rank %u with tag %u waits there", slot->key.source,
-                      slot->key.tag);
-        return;
+        const lgs_key *k = &slot->key;
+        if (!found || k->source < found->source ||
+            (k->source == found->source && k->tag < found->tag))
+            found = k;
     }
+    if (found)
+        orr_buf_print(f->text, "; one from rank %u with tag %u waits there", found->source,
+                      found->tag);
 }
 
 static void add_cause(finder *f, place p)

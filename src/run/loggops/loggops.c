@@ -15,7 +15,7 @@ enum {
 
 lgs_options lgs_defaults(void)
 {
-    return (lgs_options){.L = 2500, .o = 1500, .g = 1000, .G = 6, .S = 65535};
+    return (lgs_options){.L = 2500, .o = 1500, .g = 1000, .G = 6, .S = 65535, .threads = 1};
 }
 
 /* ---- what a run keeps for those who want to look: spans of time, searches in queues, who met
@@ -141,7 +141,7 @@ static bool make_waits(lgs_sim *s)
             return false;
     }
     if (s->rules->explains_stall)
-        s->finished = orr_alloc(count / 64 + 1, sizeof *s->finished);
+        s->finished = orr_alloc(count / 64 + 1 + s->hosts, sizeof *s->finished);
     return !s->rules->explains_stall || s->finished;
 }
 
@@ -305,6 +305,8 @@ orr_code lgs_run(lgs_sim *s, orr_error *err)
         count_events(s, s->opt.max_events > s->passed ? s->opt.max_events - s->passed : 0);
     bool is_done = false;
     orr_code code = lgs_run_folded(s, &is_done, err);
+    if (!code && !is_done)
+        code = lgs_run_parts(s, &is_done, err);
     if (!code && !is_done)
         code = s->rules->run(s, err);
     const bool is_at_limit = s->is_counting && s->asked > s->most;

@@ -42,6 +42,10 @@ typedef struct lgs_options {
     lgs_fold
         fold; /* ranks that do the same are simulated once; by our own rules only (lgs_fold.c) */
 
+    unsigned threads; /* by our own rules only; 0: one per core for a large schedule, 1: one */
+    uint64_t
+        least_per_round; /* threads go on where a round has so many events; 0: where they pay */
+
     const lgs_input *inputs; /* must stay; noise and links are known from above */
     size_t input_count;
 
@@ -53,7 +57,7 @@ typedef struct lgs_options {
     bool prints_progress; /* a line on standard output for each percent, as LogGOPSim does */
 } lgs_options;
 
-lgs_options lgs_defaults(void); /* L 2500, o 1500, g 1000, G 6, O 0, S 65535 */
+lgs_options lgs_defaults(void); /* L 2500, o 1500, g 1000, G 6, O 0, S 65535; one thread */
 
 typedef struct lgs_sim lgs_sim;
 
