@@ -112,6 +112,7 @@ typedef struct result {
     char network[NAME_ROOM];
     uint64_t finished_ns, events, messages;
     uint32_t rank; /* the last */
+    uint32_t simulated;
 } result;
 
 typedef struct comparison {
@@ -176,6 +177,7 @@ static void take_result(orr_run *run, result *r)
     r->finished_ns = (uint64_t)last / 1000;
     r->events = orr_run_events(run);
     r->messages = orr_run_messages(run);
+    r->simulated = orr_run_ranks_simulated(run);
 }
 
 /* Said beside the name of the option that has the wrong text. */
@@ -198,11 +200,20 @@ static orr_code set_limits(const cli_context *c, orr_run_config *config, orr_err
     return ORR_OK;
 }
 
+static orr_run_fold fold_wanted(const cli_context *c)
+{
+    const char *how = cli_text(c, "fold");
+    return strcmp(how, "off") == 0      ? ORR_RUN_FOLD_OFF
+           : strcmp(how, "verify") == 0 ? ORR_RUN_FOLD_VERIFY
+                                        : ORR_RUN_FOLD_AUTO;
+}
+
 static orr_code run_network(comparison *k, result *r, orr_error *err)
 {
     char keys[CLI_KEYS_ROOM];
     orr_loggops_model model;
-    orr_run_config config = {.size = sizeof config, .shows_progress = !k->c->quiet};
+    orr_run_config config = {
+        .size = sizeof config, .shows_progress = !k->c->quiet, .fold = fold_wanted(k->c)};
     orr_run *run = NULL;
     const bool is_loggops = strcmp(r->network, "loggops") == 0;
     orr_code code = is_loggops ? cli_loggops_options(k->c, &config, &model, err)
@@ -278,6 +289,7 @@ static void print_json(const comparison *k)
         orr_json_put_u64(w, "finished_rank", r->rank);
         orr_json_put_u64(w, "events", r->events);
         orr_json_put_u64(w, "messages", r->messages);
+        orr_json_put_u64(w, "ranks_simulated", r->simulated);
         orr_json_end_object(w);
     }
     orr_json_end_array(w);
@@ -958,14 +970,6 @@ static orr_code run_traces(cli_context *c,
         code = cli_run_and_print(c, config, wanted, err);
     orr_set_close(set);
     return code;
-}
-
-static orr_run_fold fold_wanted(const cli_context *c)
-{
-    const char *how = cli_text(c, "fold");
-    return strcmp(how, "off") == 0      ? ORR_RUN_FOLD_OFF
-           : strcmp(how, "verify") == 0 ? ORR_RUN_FOLD_VERIFY
-                                        : ORR_RUN_FOLD_AUTO;
 }
 
 static orr_code run_run(cli_context *c, orr_error *err)

@@ -182,6 +182,7 @@ static bool take_options(PyObject *o, orr_run_config *c)
     c->rendezvous = core_flag(o, "rendezvous");
     c->queues_per_dim = (uint32_t)core_count(o, "queues");
     c->threads = (unsigned)core_count(o, "threads");
+    c->steps = (uint32_t)core_count(o, "steps");
     c->path_steps = (uint32_t)core_count(o, "path_steps");
     c->records = (uint32_t)core_count(o, "records");
     c->change.compute = core_number(o, "compute_scale", 0);
@@ -431,13 +432,16 @@ static PyObject *result_figures(PyObject *self, PyObject *unused)
     (void)unused;
     if (!run)
         return NULL;
-    return Py_BuildValue("{s:L,s:I,s:I,s:I,s:s,s:K,s:K,s:d,s:d}", "time_ps",
-                         (long long)orr_run_time(run), "ranks", orr_run_ranks(run), "finished",
-                         orr_run_finished(run), "ranks_simulated", orr_run_ranks_simulated(run),
-                         "fold_why", orr_run_fold_why(run), "events",
-                         (unsigned long long)orr_run_events(run), "messages",
-                         (unsigned long long)orr_run_messages(run), "seconds", orr_run_seconds(run),
-                         "peak_flops", orr_run_peak_flops(run));
+    const orr_run_steps steps = orr_run_steps_of(run);
+    return Py_BuildValue(
+        "{s:L,s:I,s:I,s:I,s:s,s:K,s:K,s:d,s:d,s:I,s:I,s:L,s:L,s:L}", "time_ps",
+        (long long)orr_run_time(run), "ranks", orr_run_ranks(run), "finished",
+        orr_run_finished(run), "ranks_simulated", orr_run_ranks_simulated(run), "fold_why",
+        orr_run_fold_why(run), "events", (unsigned long long)orr_run_events(run), "messages",
+        (unsigned long long)orr_run_messages(run), "seconds", orr_run_seconds(run), "peak_flops",
+        orr_run_peak_flops(run), "steps", steps.asked, "steps_simulated", steps.simulated,
+        "all_steps_ps", (long long)steps.total, "first_step_ps", (long long)steps.first,
+        "last_step_ps", (long long)steps.last);
 }
 
 static PyObject *result_ranks(PyObject *self, PyObject *unused)

@@ -158,6 +158,16 @@ class Result(_core.Run):
         return int(self._figures()["ranks_simulated"])
 
     @property
+    def steps(self) -> Dict[str, float]:
+        """Of run(steps=100): how many were asked for and simulated, and total_ns of all, first_ns and last_ns of one.
+
+        Everything else that a result has is of the last step.
+        """
+        f = self._figures()
+        return {"asked": int(f["steps"]), "simulated": int(f["steps_simulated"]), "total_ns": f["all_steps_ps"] / 1000,
+                "first_ns": f["first_step_ps"] / 1000, "last_ns": f["last_step_ps"] / 1000}
+
+    @property
     def seconds(self) -> float:
         """How long the simulation itself took, seconds."""
         return float(self._figures()["seconds"])
@@ -320,7 +330,7 @@ def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: 
         groups: Optional[Path] = None, plans: Optional[str] = None, ranks_file: Optional[Path] = None,
         hardware: Optional[str] = None, software: Optional[str] = None, ideal: bool = False,
         logical: Optional[Path] = None, packet_config: Optional[Path] = None, packet_keys: Optional[str] = None,
-        queues: int = 0, rendezvous: bool = False, fold: str = "auto", threads: int = 0,
+        queues: int = 0, rendezvous: bool = False, steps: int = 1, fold: str = "auto", threads: int = 0,
         flows: Union[None, bool, Path] = None, loggops: Optional[str] = None, noise: Optional[Path] = None,
         timeline: Union[bool, str] = True, links: bool = False,
         compute_scale: float = 0, memory_scale: float = 0, bandwidth_scale: float = 0, latency_scale: float = 0,
@@ -351,10 +361,14 @@ def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: 
         "machine": machine, "system": system, "topology": topology, "memory": memory, "groups": groups,
         "plans": plans, "ranks_file": ranks_file, "hardware": hardware, "software": software, "logical": logical,
         "packet_config": packet_config, "packet_keys": packet_keys, "fold": fold, "ideal": ideal,
-        "rendezvous": rendezvous, "queues": queues, "threads": threads, "compute_scale": compute_scale,
+        "rendezvous": rendezvous, "steps": steps, "queues": queues, "threads": threads, "compute_scale": compute_scale,
         "memory_scale": memory_scale, "bandwidth_scale": bandwidth_scale, "latency_scale": latency_scale}
     options.update(loggops=loggops, noise=noise)
     opened = _take_input(traces, flows, network, threads, options)
+    if not 1 <= steps <= 1000000:
+        raise Error(f"steps: a number from 1 to 1,000,000 was expected, not {steps}")
+    if steps > 1 and (flows is not None or options["is_schedule"]):
+        raise Error("steps: only traces run several times in a row, not schedules or flows")
     if traces is not None and not isinstance(traces, (Set, Trace, list, tuple)):
         options["traces"] = os.fspath(traces)  # type: ignore[arg-type]
     if callable(network):

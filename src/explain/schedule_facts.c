@@ -40,6 +40,7 @@ orr_code orr__schedule_facts_take(const lgs_sim *s, orr__schedule_facts *out, or
                                  .is_own = s->rules == &lgs_own_rules,
                                  .totals = s->goal->totals,
                                  .ranks = s->hosts,
+                                 .simulated = s->simulated,
                                  .cpus = s->cpus,
                                  .nics = s->nics,
                                  .events = s->events,

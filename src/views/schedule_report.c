@@ -61,9 +61,12 @@ orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, 
     orr_buf_print(&b, " (%llu ns, rank %u); the first rank after ", (ull)f.last, f.last_rank);
     put_time(&b, f.first);
     orr_buf_print(&b, " (rank %u)\n", f.first_rank);
-    orr_buf_print(&b, "%llu event%s, %llu message%s, %llu bytes\n", (ull)f.events,
+    orr_buf_print(&b, "%llu event%s, %llu message%s, %llu bytes", (ull)f.events,
                   orr__plural(f.events), (ull)f.messages, orr__plural(f.messages),
                   (ull)f.totals.bytes_sent);
+    if (f.simulated < f.ranks)
+        orr_buf_print(&b, "; %u of %u ranks stand for all", f.simulated, f.ranks);
+    orr_buf_text(&b, "\n");
     if (f.job_count)
         print_jobs(&f, &b);
     if (f.ranks <= ALL_RANKS)
@@ -213,6 +216,7 @@ orr_code lgs_write_json(
     put_provenance(&f.options, program, &w);
     put_parameters(&f, &w);
     orr_json_put_u64(&w, "ranks", f.ranks);
+    orr_json_put_u64(&w, "ranks_simulated", f.simulated);
     orr_json_put_u64(&w, "cpus", f.cpus);
     orr_json_put_u64(&w, "nics", f.nics);
     orr_json_put_u64(&w, "sends", f.totals.sends);

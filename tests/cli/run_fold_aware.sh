@@ -29,7 +29,13 @@ orrery gen goal -q dissemination -n 64 -d 1000 -o d.goal >/dev/null
 for how in auto off; do
     orrery run -q d.goal --network loggops --fold $how --fold-why --csv $how.csv --json >$how.json
 done
-cmp auto.csv off.csv && diff <(sed '/"seconds"/d' auto.json) <(sed '/"seconds"/d' off.json)
+cmp auto.csv off.csv && diff <(sed '/"seconds"/d; /"ranks_simulated"/d' auto.json) <(sed '/"seconds"/d; /"ranks_simulated"/d' off.json)
 orrery run -q d.goal --network loggops --fold verify --fold-why 2>&1 >/dev/null
 orrery gen goal -q binomialtreebcast -n 64 -d 1000 -o b.goal >/dev/null
 orrery run -q b.goal --network loggops --fold-why 2>&1 >/dev/null
+orrery run -q d.goal --network loggops | grep stand
+
+# Several networks at once.
+for how in auto off verify; do
+    orrery run -q step.orr -s sys.json -t net.yml --compare unaware,aware --fold $how --json | grep -o '"[fr][a-z_]*_\(ns\|simulated\)":[0-9]*'
+done

@@ -256,6 +256,24 @@ def test_a_run_that_stalls_says_who_waits():
     assert caught.value.stall and any("rank 0" in line for line in caught.value.stall)
 
 
+def test_steps_in_a_row_are_those_of_the_program(tmp_path):
+    s = reduces(8)
+    s.save(tmp_path / "s.orr")
+    r = orrery.run(s, machine="dgx-h100", network="unaware", steps=20)
+    theirs = json.loads(subprocess.run([sys.executable, "-m", "orrery", "run", tmp_path / "s.orr", "--machine", "dgx-h100",
+                                        "-n", "unaware", "--steps", "20", "--json"], check=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)["steps"]
+    assert r.steps == {name: theirs[name] for name in r.steps}
+    assert r.steps["asked"] == 20 and r.steps["simulated"] < 20 and r.steps["total_ns"] > r.steps["first_ns"]
+    one = orrery.run(s, machine="dgx-h100", network="unaware").steps
+    assert one["asked"] == one["simulated"] == 1 and one["total_ns"] == one["last_ns"] == r.steps["first_ns"]
+    for wrong in (0, -1, 1000001):
+        with pytest.raises(orrery.Error, match="steps"):
+            orrery.run(s, steps=wrong)
+    with pytest.raises(orrery.Error, match="steps"):
+        orrery.run(s, network="loggops", steps=2)
+
+
 def test_wrong_options_raise():
     s = reduces()
     for options, words in (({"machine": "no-such-machine"}, "no-such-machine"), ({"network": "nothing"}, "nothing"),

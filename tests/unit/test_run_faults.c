@@ -9,6 +9,8 @@
 #include "run/sim.h"
 #include <orrery/lab/critical_path.h>
 #include <orrery/lab/gen.h>
+#include <orrery/lab/llm.h>
+#include <orrery/lab/model.h>
 #include <orrery/view.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
@@ -170,12 +172,63 @@ TEST(test_run_faults__memory)
     fail_each("one_remote_mem_load_node");
 }
 
+/* Steps in a row, of which one is recorded and others are played back (src/run/fold/fold_tape.c). */
+TEST(test_run_faults__steps_in_a_row)
+{
+    orr_model m;
+    bool failed = true;
+    CHECK_OK(orr_model_load("gpt2-medium", &m, &err), &err);
+    m.layers = 2;
+    const orr_llm_options opt = {.tp = 1,
+                                 .pp = 2,
+                                 .dp = 6,
+                                 .zero = 2,
+                                 .seq = 1024,
+                                 .batch = 12,
+                                 .micro_batch = 1,
+                                 .pipeline = ORR_PIPELINE_GPIPE,
+                                 .bucket_bytes = 100000000};
+    CHECK_OK(orr_llm_training(&m, &opt, &set, &err), &err);
+    write_text("net.yml", "topology: [Switch, Ring]\nnpus_count: [4, 3]\nbandwidth: [100, 50]\n"
+                          "latency: [300, 50000]\n");
+    write_text("sys.json",
+               "{\"scheduling-policy\":\"LIFO\",\"local-mem-bw\":3000,\"peak-perf\":600,"
+               "\"roofline-enabled\":1,\"preferred-dataset-splits\":4,\"endpoint-delay\":10,"
+               "\"active-chunks-per-dimension\":2,\"collective-optimization\":\"localBWAware\","
+               "\"all-reduce-implementation\":[\"ring\",\"ring\"],"
+               "\"all-gather-implementation\":[\"ring\",\"ring\"],"
+               "\"reduce-scatter-implementation\":[\"ring\",\"ring\"]}");
+    for (long n = 0; failed; n++) {
+        const orr_sim_options how = {.set = set,
+                                     .system = "sys.json",
+                                     .network = "net.yml",
+                                     .fidelity = "unaware",
+                                     .steps = 13,
+                                     .threads = 1,
+                                     .record = ORR_SIM_RECORD_PHASES};
+        orr_sim *s;
+        orr__fail_alloc_after(n);
+        orr_code code = orr_sim_create(&how, &s, &err);
+        if (!code)
+            code = orr_sim_run(s, &err);
+        failed = orr__fail_alloc_after(-1) < 0;
+        if (code != (failed ? ORR_ENOMEM : ORR_OK))
+            check_fail(__FILE__, __LINE__, "request %ld: code %d: %s", n, (int)code, err.message);
+        if (!failed)
+            CHECK_EQ_U(orr_sim_steps_of(s).simulated, 2);
+        orr_sim_destroy(s);
+        CHECK(n < 20000);
+    }
+    orr_set_close(set);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_run_faults__collectives),
         RUN(test_run_faults__messages),
         RUN(test_run_faults__memory),
+        RUN(test_run_faults__steps_in_a_row),
     };
     return RUN_ALL(tests);
 }

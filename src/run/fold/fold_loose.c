@@ -150,8 +150,12 @@ static void check_rivals(fold_sim *f, const fold_class *c, uint32_t place)
          y != RUN_NONE && !fold_is_over(f); y = orr_bitset_next(&n->ready[slot], y + 1)) {
         const bool together = c->ready_by[y] && c->ready_by[y] == c->ready_by[place];
         uint32_t good = 0;
-        if (++seen > MOST_RIVALS || !orr_grow(&f->ends, &f->ends_room, c->count)) {
+        if (++seen > MOST_RIVALS) {
             fold_give_up(f, "rank %u: many nodes wait for one slot", c->ranks[0]);
+            return;
+        }
+        if (!orr_grow(&f->ends, &f->ends_room, c->count)) {
+            run_no_memory(f->s);
             return;
         }
         const fold_val *free = k->freed_by ? &k->free_at : NULL;
