@@ -5,48 +5,18 @@
  *     packet  the same messages, packet by packet: at least 1,000 times more
  *     unaware the step of the demo, every rank simulated: fluid takes at most 3 times as long
  *     alone   a folded step of Llama 3 70B on 1,024 ranks in 1 s, an all-to-all of 4,096 ranks in 10 s */
-#include "bench.h"
+#include "bench_input.h"
 
 #include <orrery/lab/llm.h>
 #include <orrery/run.h>
-
-static void check(orr_code code, const orr_error *err)
-{
-    if (code)
-        fprintf(stderr, "%s\n", err->message);
-    bench_require(code == ORR_OK, "the job fails");
-}
-
-static orr_set *one_collective(uint32_t ranks, orr_collective kind, int64_t bytes)
-{
-    orr_error err;
-    orr_trace *t;
-    orr_set *set;
-    const orr_attr attrs[] = {
-        {.name = orr_str_of("comm_type"), .kind = ORR_VALUE_INT64, .value.i = kind},
-        {.name = orr_str_of("comm_size"), .kind = ORR_VALUE_INT64, .value.i = bytes}};
-    const orr_draft node = {.id = 1,
-                            .name = orr_str_of("a"),
-                            .type = ORR_NODE_COMM_COLL,
-                            .attrs = attrs,
-                            .attr_count = 2};
-    check(orr_trace_create(&(orr_meta){.version = orr_str_of("1.0.0")}, &t, &err), &err);
-    check(orr_trace_append(t, &node, &err), &err);
-    check(orr_trace_seal(t, &err), &err);
-    check(orr_set_create(&set, &err), &err);
-    check(orr_set_add(set, t, &err), &err);
-    for (uint32_t r = 1; r < ranks; r++)
-        check(orr_set_add_like(set, 0, 0, &err), &err);
-    return set;
-}
 
 static orr_set *step_of(const char *model, orr_llm_options opt)
 {
     orr_error err;
     orr_model m;
     orr_set *set;
-    check(orr_model_load(model, &m, &err), &err);
-    check(orr_llm_training(&m, &opt, &set, &err), &err);
+    bench_check(orr_model_load(model, &m, &err), &err);
+    bench_check(orr_llm_training(&m, &opt, &set, &err), &err);
     return set;
 }
 
@@ -70,8 +40,8 @@ static double cost(
     for (int i = 0; i < runs; i++) {
         orr_run *r;
         const double from = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
-        check(orr_run_create(&c, &r, &err), &err);
-        check(orr_run_to_end(r, &err), &err);
+        bench_check(orr_run_create(&c, &r, &err), &err);
+        bench_check(orr_run_to_end(r, &err), &err);
         const double took = bench_clock(CLOCK_PROCESS_CPUTIME_ID) - from;
         least = took < least ? took : least;
         *time = (double)orr_run_time(r) / 1000;
@@ -118,7 +88,7 @@ static void beside_packets(const char *folder)
     snprintf(topology, sizeof topology, "%s/fluid.yml", folder);
     snprintf(system, sizeof system, "%s/fluid.json", folder);
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-        orr_set *set = one_collective(all[i].ranks, all[i].kind, 64 << 20);
+        orr_set *set = bench_collective(all[i].ranks, all[i].kind, 64 << 20);
         const orr_run_config c = {.system = system, .topology = topology};
         double fluid_ns, packet_ns;
         snprintf(text, sizeof text,
@@ -159,7 +129,7 @@ int main(void)
     row("fluid__70b_1024ranks", cost(large, folded, "fluid", 3, &time), NULL, 0, "1 s");
     orr_set_close(large);
 
-    orr_set *all = one_collective(4096, ORR_COLL_ALL_TO_ALL, 1 << 30);
+    orr_set *all = bench_collective(4096, ORR_COLL_ALL_TO_ALL, 1 << 30);
     row("fluid__all_to_all_4096ranks", cost(all, folded, "fluid", 3, &time), NULL, 0, "10 s");
     orr_set_close(all);
     return 0;

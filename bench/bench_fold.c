@@ -3,7 +3,7 @@
  * and on fluid (collectives as NCCL has them), some on aware, and some with every rank, for comparison.  The work is that of all ranks:
  * messages.  Traces are made before the clock starts.  Last comes a table of what was asked for
  * and what it is. */
-#include "bench.h"
+#include "bench_input.h"
 
 #include <orrery/lab/llm.h>
 #include <orrery/run.h>
@@ -23,36 +23,6 @@ typedef struct job {
     orr_set *set;
 } job;
 
-static void check(orr_code code, const orr_error *err)
-{
-    if (code)
-        fprintf(stderr, "%s\n", err->message);
-    bench_require(code == ORR_OK, "the job fails");
-}
-
-static orr_set *one_all_reduce(uint32_t ranks)
-{
-    orr_error err;
-    orr_trace *t;
-    orr_set *set;
-    const orr_attr attrs[] = {
-        {.name = orr_str_of("comm_type"), .kind = ORR_VALUE_INT64, .value.i = ORR_COLL_ALL_REDUCE},
-        {.name = orr_str_of("comm_size"), .kind = ORR_VALUE_INT64, .value.i = 1 << 30}};
-    const orr_draft node = {.id = 1,
-                            .name = orr_str_of("a"),
-                            .type = ORR_NODE_COMM_COLL,
-                            .attrs = attrs,
-                            .attr_count = 2};
-    check(orr_trace_create(&(orr_meta){.version = orr_str_of("1.0.0")}, &t, &err), &err);
-    check(orr_trace_append(t, &node, &err), &err);
-    check(orr_trace_seal(t, &err), &err);
-    check(orr_set_create(&set, &err), &err);
-    check(orr_set_add(set, t, &err), &err);
-    for (uint32_t r = 1; r < ranks; r++)
-        check(orr_set_add_like(set, 0, 0, &err), &err);
-    return set;
-}
-
 static void prepare(void *context)
 {
     job *j = context;
@@ -61,7 +31,7 @@ static void prepare(void *context)
     if (j->set)
         return;
     if (!j->model) {
-        j->set = one_all_reduce(j->ranks);
+        j->set = bench_collective(j->ranks, ORR_COLL_ALL_REDUCE, 1 << 30);
         return;
     }
     const orr_llm_options opt = {.tp = j->tp,
@@ -71,8 +41,8 @@ static void prepare(void *context)
                                  .seq = 8192,
                                  .batch = j->batch,
                                  .micro_batch = 1};
-    check(orr_model_load(j->model, &m, &err), &err);
-    check(orr_llm_training(&m, &opt, &j->set, &err), &err);
+    bench_check(orr_model_load(j->model, &m, &err), &err);
+    bench_check(orr_llm_training(&m, &opt, &j->set, &err), &err);
 }
 
 static void file_name(char path[300], const char *ending)
@@ -135,8 +105,8 @@ static double run(void *context)
                                    .ranks_file = j->has_straggler ? ranks : NULL,
                                    .steps = j->steps,
                                    .fold = j->fold};
-    check(orr_run_create(&config, &r, &err), &err);
-    check(orr_run_to_end(r, &err), &err);
+    bench_check(orr_run_create(&config, &r, &err), &err);
+    bench_check(orr_run_to_end(r, &err), &err);
     bench_require(orr_run_ranks_simulated(r) <= j->most, "more ranks were simulated than need be");
     const double messages = (double)orr_run_messages(r) / 1e6;
     orr_run_destroy(r);

@@ -46,6 +46,30 @@ static inline orr_trace *bench_layered(uint32_t nodes, uint64_t seed)
     return t;
 }
 
+/* One collective of so many bytes over all ranks. */
+static inline orr_set *bench_collective(uint32_t ranks, orr_collective kind, int64_t bytes)
+{
+    orr_error err;
+    orr_trace *t;
+    orr_set *set;
+    const orr_attr attrs[] = {
+        {.name = orr_str_of("comm_type"), .kind = ORR_VALUE_INT64, .value.i = kind},
+        {.name = orr_str_of("comm_size"), .kind = ORR_VALUE_INT64, .value.i = bytes}};
+    const orr_draft node = {.id = 1,
+                            .name = orr_str_of("a"),
+                            .type = ORR_NODE_COMM_COLL,
+                            .attrs = attrs,
+                            .attr_count = 2};
+    bench_check(orr_trace_create(&(orr_meta){.version = orr_str_of("1.0.0")}, &t, &err), &err);
+    bench_check(orr_trace_append(t, &node, &err), &err);
+    bench_check(orr_trace_seal(t, &err), &err);
+    bench_check(orr_set_create(&set, &err), &err);
+    bench_check(orr_set_add(set, t, &err), &err);
+    for (uint32_t r = 1; r < ranks; r++)
+        bench_check(orr_set_add_like(set, 0, 0, &err), &err);
+    return set;
+}
+
 static inline void bench_write_files(const bench_files *f)
 {
     char path[600];

@@ -4,7 +4,7 @@
  * Input: the reference trace of one GPT-2 step, its events repeated until the text has 100
  * MB.  Reading takes from every event name, cat, ph, ts, dur, pid, tid and all of args, numbers as
  * doubles; passing over only checks; writing writes the same events again from their trees. */
-#include "bench.h"
+#include "bench_input.h"
 
 #include "base/formats/json.h"
 #include "base/io/input.h"
@@ -24,14 +24,6 @@ typedef struct job {
     totals read;
     orr_buf out;
 } job;
-
-static void check(orr_code code, const orr_error *err)
-{
-    char text[600];
-    if (code == ORR_OK || code == ORR_END)
-        return;
-    bench_require(0, orr_error_text(err, text, sizeof text));
-}
 
 /* ---- the input ---- */
 
@@ -59,7 +51,7 @@ static void prepare(job *j)
     const char *root = getenv("ORR_GOLDEN");
     bench_require(root != NULL, "ORR_GOLDEN is not set; bench/run sets it");
     snprintf(path, sizeof path, "%s/h200/gpt2_124m_kineto.json.gz", root);
-    check(orr_input_open(path, &in, &err), &err);
+    bench_check(orr_input_open(path, &in, &err), &err);
     fill(&j->text, orr_input_bytes(in));
     orr_input_close(in);
 }
@@ -74,11 +66,11 @@ static void add_scalar(totals *t, orr_json_value v)
     switch (orr_json_type_of(v)) {
     case ORR_JSON_INT:
     case ORR_JSON_REAL:
-        check(orr_json_get_double(v, &d, &err), &err);
+        bench_check(orr_json_get_double(v, &d, &err), &err);
         t->sum += d;
         break;
     case ORR_JSON_STRING:
-        check(orr_json_get_str(v, &s, &err), &err);
+        bench_check(orr_json_get_str(v, &s, &err), &err);
         t->text_bytes += s.len;
         break;
     default:
@@ -123,8 +115,9 @@ static orr_json *open_job(const job *j)
 {
     orr_json *reader;
     orr_error err;
-    check(orr_json_open((orr_span){.ptr = j->text.ptr, .len = j->text.len}, "bench", &reader, &err),
-          &err);
+    bench_check(
+        orr_json_open((orr_span){.ptr = j->text.ptr, .len = j->text.len}, "bench", &reader, &err),
+        &err);
     return reader;
 }
 
@@ -136,19 +129,19 @@ static void for_events(job *j, void (*each)(void *, orr_json_value), void *conte
     orr_json_value event;
     orr_error err;
     orr_code code;
-    check(orr_json_next(reader, &item, &err), &err);
-    check(orr_json_enter(reader, &err), &err);
+    bench_check(orr_json_next(reader, &item, &err), &err);
+    bench_check(orr_json_enter(reader, &err), &err);
     while ((code = orr_json_next(reader, &item, &err)) == ORR_OK) {
         if (!orr_str_is(item.key, "traceEvents"))
             continue;
-        check(orr_json_enter(reader, &err), &err);
+        bench_check(orr_json_enter(reader, &err), &err);
         while ((code = orr_json_next(reader, &item, &err)) == ORR_OK) {
-            check(orr_json_load(reader, &event, &err), &err);
+            bench_check(orr_json_load(reader, &event, &err), &err);
             each(context, event);
         }
-        check(code, &err);
+        bench_check(code, &err);
     }
-    check(code, &err);
+    bench_check(code, &err);
     orr_json_close(reader);
 }
 
@@ -174,7 +167,7 @@ static void run_pass_over(void *context)
     orr_code code;
     while ((code = orr_json_next(reader, &item, &err)) == ORR_OK)
         documents++;
-    check(code, &err);
+    bench_check(code, &err);
     bench_require(documents == 1, "one document expected");
     orr_json_close(reader);
 }
@@ -203,7 +196,7 @@ static void write_any(orr_json_writer *w, orr_json_value v)
         orr_json_end_object(w);
         break;
     case ORR_JSON_STRING:
-        check(orr_json_get_str(v, &s, &err), &err);
+        bench_check(orr_json_get_str(v, &s, &err), &err);
         orr_json_str(w, s);
         break;
     default:
@@ -250,15 +243,15 @@ static void measure_writing(job *j)
     orr_json_item item;
     orr_error err;
     sample s = {.out = &j->out};
-    check(orr_json_next(reader, &item, &err), &err);
-    check(orr_json_enter(reader, &err), &err);
+    bench_check(orr_json_next(reader, &item, &err), &err);
+    bench_check(orr_json_enter(reader, &err), &err);
     do
-        check(orr_json_next(reader, &item, &err), &err);
+        bench_check(orr_json_next(reader, &item, &err), &err);
     while (!orr_str_is(item.key, "traceEvents"));
-    check(orr_json_enter(reader, &err), &err);
+    bench_check(orr_json_enter(reader, &err), &err);
     for (int i = 0; i < 5; i++) /* the fifth event has a full set of args */
-        check(orr_json_next(reader, &item, &err), &err);
-    check(orr_json_load(reader, &s.first, &err), &err);
+        bench_check(orr_json_next(reader, &item, &err), &err);
+    bench_check(orr_json_load(reader, &s.first, &err), &err);
     s.times = WANTED / orr_json_raw(s.first).len;
     run_write(&s);
     bench_measure("json__write_events_100mb", "MB", (double)j->out.len / 1e6, run_write, &s);

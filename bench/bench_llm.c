@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_llm.c - training steps of an 80-layer model for many ranks, as one set; the price is that
  * of the stages. */
-#include "bench.h"
+#include "bench_input.h"
 
 #include <orrery/lab/llm.h>
 
@@ -9,13 +9,6 @@ typedef struct job {
     uint32_t dp, micro_batches;
     char path[300];
 } job;
-
-static void check(orr_code code, const orr_error *err)
-{
-    if (code)
-        fprintf(stderr, "%s\n", err->message);
-    bench_require(code == ORR_OK, "the job fails");
-}
 
 static double run(void *context)
 {
@@ -25,9 +18,9 @@ static double run(void *context)
     orr_model m;
     orr_set *set;
     orr_error err;
-    check(orr_model_load("llama-3-70b", &m, &err), &err);
-    check(orr_llm_training(&m, &opt, &set, &err), &err);
-    check(orr_set_save(set, j->path, NULL, &err), &err);
+    bench_check(orr_model_load("llama-3-70b", &m, &err), &err);
+    bench_check(orr_llm_training(&m, &opt, &set, &err), &err);
+    bench_check(orr_set_save(set, j->path, NULL, &err), &err);
     bench_require(orr_set_class_count(set) == 8, "a stage is not one class");
     const double ranks = orr_set_rank_count(set);
     orr_set_close(set);

@@ -3,7 +3,7 @@
  *
  * Files go to memory-backed storage where there is some, so that the disk is not what is
  * measured.  The reference takes 47, 57, 125 and 464 s for 8, 64, 1,024 and 4,096 ranks. */
-#include "bench.h"
+#include "bench_input.h"
 
 #include <orrery/lab/stage.h>
 
@@ -13,13 +13,6 @@ typedef struct job {
     uint64_t dp, tp, pp, pieces;
     char folder[256];
 } job;
-
-static void check(orr_code code, const orr_error *err)
-{
-    if (code)
-        fprintf(stderr, "%s\n", err->message);
-    bench_require(code == ORR_OK, "the job fails");
-}
 
 static orr_stage *make(const job *j)
 {
@@ -32,7 +25,7 @@ static orr_stage *make(const job *j)
     o.pp = j->pp;
     o.batch = 64 * j->pieces;
     o.micro_batch = 64;
-    check(orr_stage_create(&o, &made, &err), &err);
+    bench_check(orr_stage_create(&o, &made, &err), &err);
     bench_require(orr_stage_rank_count(made) == j->dp * j->tp * j->pp, "ranks are missing");
     return made;
 }
@@ -44,7 +37,7 @@ static double run_files(void *context)
     orr_error err;
     orr_stage *made = make(j);
     snprintf(pattern, sizeof pattern, "%s/w.%%d.et", j->folder);
-    check(orr_stage_write_files(made, pattern, ORR_STAGE_ET, 0, &err), &err);
+    bench_check(orr_stage_write_files(made, pattern, ORR_STAGE_ET, 0, &err), &err);
     const double ranks = orr_stage_rank_count(made);
     orr_stage_destroy(made);
     return ranks;
@@ -58,8 +51,8 @@ static double run_set(void *context)
     orr_set *set;
     orr_stage *made = make(j);
     snprintf(path, sizeof path, "%s/w.orr", j->folder);
-    check(orr_stage_set(made, &set, &err), &err);
-    check(orr_set_save(set, path, NULL, &err), &err);
+    bench_check(orr_stage_set(made, &set, &err), &err);
+    bench_check(orr_set_save(set, path, NULL, &err), &err);
     bench_require(orr_set_class_count(set) == j->pp, "a stage is not one class");
     const double ranks = orr_set_rank_count(set);
     orr_set_close(set);

@@ -137,8 +137,8 @@ TEST(test_json_writer__numbers_without_end_are_words)
     orr_json_begin_array(&w);
     orr_json_double(&w, NAN);
     orr_json_double(&w, -INFINITY);
-    orr_json_float(&w, INFINITY);
-    orr_json_float(&w, 0.1f);
+    orr_json_double(&w, INFINITY);
+    orr_json_double(&w, 0.1);
     orr_json_end_array(&w);
     CHECK_TEXT(written(&b), "[NaN,-Infinity,Infinity,0.1]");
     orr_buf_fini(&b);

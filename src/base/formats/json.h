@@ -73,8 +73,6 @@ typedef struct orr_json_item {
 orr_code orr_json_next(orr_json *j, orr_json_item *out, orr_error *err) ORR_MUST_CHECK;
 /* Step into the item just given: an array or an object. */
 orr_code orr_json_enter(orr_json *j, orr_error *err) ORR_MUST_CHECK;
-/* Pass over the rest of the container last entered, and leave it. */
-orr_code orr_json_leave(orr_json *j, orr_error *err) ORR_MUST_CHECK;
 
 /* A value of a loaded item; pass it by value. */
 typedef struct orr_json_value {
@@ -166,7 +164,6 @@ void orr_json_str(orr_json_writer *w, orr_str s);
 void orr_json_i64(orr_json_writer *w, int64_t v);
 void orr_json_u64(orr_json_writer *w, uint64_t v);
 void orr_json_double(orr_json_writer *w, double v); /* shortest, in Python's notation */
-void orr_json_float(orr_json_writer *w, float v);
 void orr_json_bool(orr_json_writer *w, bool v);
 void orr_json_null(orr_json_writer *w);
 void orr_json_raw_text(orr_json_writer *w, orr_str json); /* a value that is JSON already */

@@ -547,22 +547,6 @@ orr_code orr_json_enter(orr_json *j, orr_error *err)
     return report(j, j->failed ? j->failed : enter_item(j), err);
 }
 
-static orr_code leave_container(orr_json *j)
-{
-    orr_json_item item;
-    orr_code code;
-    if (j->depth == 0)
-        return misused(j, "JSON: no container to leave");
-    while ((code = next_item(j, &item)) == ORR_OK)
-        ;
-    return code == ORR_END ? ORR_OK : code;
-}
-
-orr_code orr_json_leave(orr_json *j, orr_error *err)
-{
-    return report(j, j->failed ? j->failed : leave_container(j), err);
-}
-
 static orr_code load_item(orr_json *j, orr_json_value *out)
 {
     if (!j->pending)

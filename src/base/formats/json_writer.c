@@ -250,14 +250,6 @@ void orr_json_double(orr_json_writer *w, double v)
         orr_buf_add(w->to, text, orr_double_text(v, text));
 }
 
-void orr_json_float(orr_json_writer *w, float v)
-{
-    char text[ORR_NUMBER_ROOM];
-    before_item(w);
-    if (!put_unbounded(w, (double)v))
-        orr_buf_add(w->to, text, orr_float_text(v, text));
-}
-
 void orr_json_bool(orr_json_writer *w, bool v)
 {
     before_item(w);

@@ -210,11 +210,6 @@ const char *coll_plan_path(const coll_plan *p)
     return p->path;
 }
 
-const char *coll_plan_name(const coll_plan *p)
-{
-    return p->name;
-}
-
 orr_collective coll_plan_kind(const coll_plan *p)
 {
     return p->kind;

@@ -70,7 +70,6 @@ orr_code coll_plan_parse(orr_span bytes, const char *path, coll_plan **out, orr_
 void coll_plan_destroy(coll_plan *p); /* NULL is fine */
 
 const char *coll_plan_path(const coll_plan *p);
-const char *coll_plan_name(const coll_plan *p); /* what the file calls it */
 orr_collective coll_plan_kind(const coll_plan *p);
 uint32_t coll_plan_ranks(const coll_plan *p);
 /* It is for this many ranks and this many bytes.  `data`: what a rank has at the start. */

@@ -21,18 +21,18 @@
 #define MOST_NS 1e9   /* 1 s */
 #define MOST_OVERSUB 1e3
 
-const char *const machine_up_words[] = {"none", "switch", "mesh", "ring", "torus", NULL};
-const char *const machine_fabric_words[] = {"none",     "switch", "rails",     "leaf-spine",
-                                            "fat-tree", "torus",  "dragonfly", NULL};
+static const char *const up_words[] = {"none", "switch", "mesh", "ring", "torus", NULL};
+static const char *const fabric_words[] = {"none",     "switch", "rails",     "leaf-spine",
+                                           "fat-tree", "torus",  "dragonfly", NULL};
 
 const char *orr_machine_up_name(orr_machine_up kind)
 {
-    return machine_up_words[kind];
+    return up_words[kind];
 }
 
 const char *orr_machine_fabric_name(orr_machine_fabric kind)
 {
-    return machine_fabric_words[kind];
+    return fabric_words[kind];
 }
 
 /* ---- values ---- */
@@ -125,7 +125,7 @@ static orr_code take_up(orr_yaml_value top, orr_machine *m, orr_error *err)
         return ORR_OK;
     orr_code code = orr_yaml_check_keys(map, keys, err);
     if (!code)
-        code = orr_yaml_take_word(map, "kind", machine_up_words, &kind, err);
+        code = orr_yaml_take_word(map, "kind", up_words, &kind, err);
     if (kind != ORR_MACHINE_UP_TORUS)
         m->up_dims = 0; /* of the machine that it changes */
     m->up = (orr_machine_up)kind;
@@ -172,7 +172,7 @@ static orr_code take_fabric(orr_yaml_value top, orr_machine *m, orr_error *err)
     }
     orr_code code = orr_yaml_check_keys(map, keys, err);
     if (!code)
-        code = orr_yaml_take_word(map, "kind", machine_fabric_words, &kind, err);
+        code = orr_yaml_take_word(map, "kind", fabric_words, &kind, err);
     m->fabric = (orr_machine_fabric)kind;
     if (!code)
         code = take_u32(map, "nodes_per_leaf", 1, MACHINE_NODES, &m->nodes_per_leaf, err);
@@ -328,7 +328,7 @@ static void put_number(orr_pen *t, const char *key, double value)
 
 static void put_network(orr_pen *t, const orr_machine *m)
 {
-    orr_pen_put(t, "scale_up:\n  kind: %s\n", machine_up_words[m->up]);
+    orr_pen_put(t, "scale_up:\n  kind: %s\n", up_words[m->up]);
     for (uint32_t i = 0; i < m->up_dims; i++)
         orr_pen_put(t, "%s%" PRIu32 "%s", i ? ", " : "  size: [", m->up_size[i],
                     i + 1 == m->up_dims ? "]\n" : "");
@@ -340,7 +340,7 @@ static void put_network(orr_pen *t, const orr_machine *m)
         put_rate(t, "  bandwidth", m->nic_GBps);
         put_time(t, "  latency", m->nic_latency_ns);
     }
-    orr_pen_put(t, "fabric:\n  kind: %s\n", machine_fabric_words[m->fabric]);
+    orr_pen_put(t, "fabric:\n  kind: %s\n", fabric_words[m->fabric]);
     if (m->nodes_per_leaf)
         orr_pen_put(t, "  nodes_per_leaf: %" PRIu32 "\n", m->nodes_per_leaf);
     if (m->leaves_per_group)
