@@ -230,7 +230,9 @@ static orr_code calibrate_kernels_run(cli_context *c, orr_error *err)
     if (!chip)
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip %s; orrery chip list has them",
                         like);
-    orr_code code = read_rows(&f, chip, c->args[0], err);
+    orr_code code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
+    if (!code)
+        code = read_rows(&f, chip, c->args[0], err);
     if (code)
         return code;
     fit_all(&f);

@@ -251,8 +251,10 @@ static orr_code calibrate_nccl_run(cli_context *c, orr_error *err)
     places p = {.machine = NULL};
     orr_machine m;
     const uint32_t ranks = (uint32_t)cli_count(c, "ranks");
-    const orr_code code = ranks ? orr_machine_for(cli_text(c, "machine"), ranks, &m, err)
-                                : orr_machine_find(cli_text(c, "machine"), &m, err);
+    orr_code code = ranks ? orr_machine_for(cli_text(c, "machine"), ranks, &m, err)
+                          : orr_machine_find(cli_text(c, "machine"), &m, err);
+    if (!code)
+        code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
     return code ? code : fit(c, &m, &p, err);
 }
 

@@ -198,7 +198,9 @@ static orr_code calibrate_steps_run(cli_context *c, orr_error *err)
                         like);
     s = (steps){.count = 0};
     const double tokens = cli_given(c, "tokens") ? (double)cli_count(c, "tokens") : 0;
-    orr_code code = read_log(&s, c->args[0], tokens, err);
+    orr_code code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
+    if (!code)
+        code = read_log(&s, c->args[0], tokens, err);
     if (!code)
         code = sum_up(&s, c->args[0], (size_t)cli_count(c, "skip"), err);
     if (code)

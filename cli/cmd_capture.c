@@ -12,7 +12,6 @@
 #include <orrery/lab/capture.h>
 #include <orrery/lab/machine.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -239,19 +238,13 @@ static orr_code to_traces(const cli_context *c,
 /* Before Python runs, which may take minutes: can OUT be written at all? */
 static orr_code check_output(const cli_context *c, orr_error *err)
 {
-    const char *out = cli_text(c, "output"), *slash = strrchr(out, '/');
-    char folder[4096] = ".";
+    const char *out = cli_text(c, "output");
     if (strcmp(out, "-") == 0 && cli_count(c, "world-size") > 1)
         return orr_fail(
             err, ORR_EUSAGE, NULL,
             "only the trace of one rank can go to standard output: give an OUT that ends "
             "in .orr");
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", slash == out ? 1 : (int)(slash - out), out);
-    if (access(folder, W_OK | X_OK) == 0)
-        return ORR_OK;
-    const orr_where where = orr_where_line(out, 0, 0);
-    return orr_fail(err, ORR_EIO, &where, "cannot create: %s", strerror(errno));
+    return cli_check_places(c, (const char *const[]){"output", NULL}, err);
 }
 
 static orr_code capture_script(const cli_context *c, orr_error *err)

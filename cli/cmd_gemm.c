@@ -479,7 +479,7 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL, "times in traces are microseconds: --times us");
     if (cli_flag(c, "keep-intermediate") && !cli_given(c, "compat"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--keep-intermediate requires --compat");
-    return ORR_OK;
+    return cli_check_places(c, (const char *const[]){"output", NULL}, err);
 }
 
 static orr_code report(const cli_context *c, orr_gemm *g, orr_error *err)

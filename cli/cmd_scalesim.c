@@ -181,6 +181,19 @@ static orr_code read_network(const cli_context *c,
     return ORR_OK;
 }
 
+/* Before the work: a folder that is there, or one that can be made. */
+static orr_code check_folder(const cli_context *c, orr_error *err)
+{
+    const char *path = cli_text(c, "output");
+    struct stat st;
+    if (!path || (stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+        return ORR_OK;
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    if (stat(path, &st) == 0)
+        return orr_fail(err, ORR_EIO, &w, "cannot make this directory: a file has its name");
+    return cli_check_place(path, err);
+}
+
 static orr_code check_options(const cli_context *c, orr_error *err)
 {
     const char *form = cli_text(c, "input");
@@ -194,7 +207,7 @@ static orr_code check_options(const cli_context *c, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL, "--traces requires --compat v1, v2 or v3");
     if (is_v1(c) && form && strcmp(form, "gemm") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "SCALE-Sim v1 supports convolutions only");
-    return ORR_OK;
+    return check_folder(c, err);
 }
 
 /* ---- where reports go ---- */

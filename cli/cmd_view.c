@@ -476,7 +476,9 @@ static orr_code view_run(cli_context *c, orr_error *err)
     uint32_t nodes = 0;
     if (cli_flag(c, "json") && strcmp(to, "-") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "--json requires --output FILE");
-    const orr_code code = make_view(c, &nodes, err);
+    orr_code code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
+    if (!code)
+        code = make_view(c, &nodes, err);
     if (code || !cli_flag(c, "json"))
         return code;
     cli_json j;

@@ -23,4 +23,13 @@ try link none.json none.json -o x.et --timeline nowhere/x.json
 try convert a.orr -o nowhere/x.json
 try nccl none.sqlite -o nowhere/x.goal
 try demo -o sys.json/demo
+for view in json svg graphml timeline; do
+    try view $view none.et -o nowhere/x
+done
+try gemm none.csv -n 16 -o nowhere/x.orr
+try calibrate nccl none.txt --machine dgx-h100 -o nowhere/x.yml
+try calibrate kernels none.csv --like h100 -o nowhere/x.yml
+try calibrate steps none.log --like h100 --predicted 100 -o nowhere/x.yml
+try capture -o nowhere/x.orr none.py
+try capture -o nowhere/x.json.gz none.py
 ls -d nowhere x.* 2>&1
