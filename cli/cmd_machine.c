@@ -120,6 +120,9 @@ static void print_machine(const orr_machine *m, const orr_net_config *dims)
     printf("collectives  %s", m->collectives);
     if (m->overlap_cost > 0)
         printf("; beside one, compute loses %g %% of its speed", 100 * m->overlap_cost);
+    if (m->overlap_cost_most > 0)
+        printf(" (an estimate: %g to %g %%)", 100 * m->overlap_cost_least,
+               100 * m->overlap_cost_most);
     printf("\n");
     if (m->software[0])
         printf("software     %s\n", m->software);
@@ -157,6 +160,8 @@ static void put_machine(orr_json_writer *w, const orr_machine *m)
     orr_json_put_bool(w, "fabric_reduces", m->fabric_reduces);
     orr_json_put_text(w, "collectives", m->collectives);
     orr_json_put_double(w, "overlap_cost", m->overlap_cost);
+    orr_json_put_double(w, "overlap_cost_least", m->overlap_cost_least);
+    orr_json_put_double(w, "overlap_cost_most", m->overlap_cost_most);
     orr_json_put_text(w, "software", m->software);
     orr_json_put_double(w, "usd_per_hour", m->usd_per_hour);
     orr_json_put_double(w, "watts", m->watts);

@@ -28,3 +28,14 @@ orrery run -q dp.orr --machine dgx-h100 | grep compute:
 sed 's/^overlap_cost.*/overlap_cost: 1/' half.yml >bad.yml
 orrery machine check bad.yml 2>&1
 echo "status $?"
+# An estimate says so, with its interval; a value with a source does not, nor does one that a file states itself.
+for machine in dgx-b200 dgx-h100; do
+    orrery machine show $machine | grep collectives
+done
+orrery machine show dgx-b200 --file >b200.yml
+orrery machine show b200.yml | grep collectives
+printf 'base: dgx-b200\nname: own\noverlap_cost: 0.5\n' >own.yml
+orrery machine show own.yml | grep collectives
+sed 's/^overlap_cost_most.*/overlap_cost_most: 0.1/' b200.yml >bad.yml
+orrery machine check bad.yml 2>&1
+echo "status $?"

@@ -217,13 +217,50 @@ static orr_code take_base(orr_yaml_value map, orr_machine *m, orr_error *err)
     return code ? code : machine_built_in(name, m, err);
 }
 
+/* An interval is of the estimate beside it: a file with a cost of its own does not take that of its base. */
+static orr_code take_overlap(orr_yaml_value map, orr_machine *m, orr_error *err)
+{
+    orr_yaml_value v;
+    if (orr_yaml_find(map, "overlap_cost", &v))
+        m->overlap_cost_least = m->overlap_cost_most = 0;
+    orr_code code = orr_yaml_take_number(map, "overlap_cost", 0, 0.9, &m->overlap_cost, err);
+    if (!code)
+        code = orr_yaml_take_number(map, "overlap_cost_least", 0, 0.9, &m->overlap_cost_least, err);
+    if (!code)
+        code = orr_yaml_take_number(map, "overlap_cost_most", 0, 0.9, &m->overlap_cost_most, err);
+    if (code)
+        return code;
+    if (m->overlap_cost_least > m->overlap_cost && orr_yaml_find(map, "overlap_cost_least", &v))
+        return refuse(v, "overlap_cost_least", "at most overlap_cost", err);
+    if (m->overlap_cost_most < m->overlap_cost && orr_yaml_find(map, "overlap_cost_most", &v))
+        return refuse(v, "overlap_cost_most", "at least overlap_cost", err);
+    return ORR_OK;
+}
+
 static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
 {
-    static const char *const keys[] = {
-        "name",        "note",           "chip",     "architecture", "nodes",
-        "devices",     "memory",         "scale_up", "nics",         "memory_bandwidth",
-        "peak_tflops", "host_bandwidth", "fabric",   "software",     "watts",
-        "collectives", "usd_per_hour",   "base",     "overlap_cost", NULL};
+    static const char *const keys[] = {"name",
+                                       "note",
+                                       "chip",
+                                       "architecture",
+                                       "nodes",
+                                       "devices",
+                                       "memory",
+                                       "scale_up",
+                                       "nics",
+                                       "memory_bandwidth",
+                                       "peak_tflops",
+                                       "host_bandwidth",
+                                       "fabric",
+                                       "software",
+                                       "watts",
+                                       "collectives",
+                                       "usd_per_hour",
+                                       "base",
+                                       "overlap_cost",
+                                       "overlap_cost_least",
+                                       "overlap_cost_most",
+                                       NULL};
     orr_code code = orr_yaml_check_keys(map, keys, err);
     if (!code)
         code = take_base(map, m, err);
@@ -246,7 +283,7 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
     if (!code)
         code = orr_yaml_take_text(map, "collectives", m->collectives, sizeof m->collectives, err);
     if (!code)
-        code = orr_yaml_take_number(map, "overlap_cost", 0, 0.9, &m->overlap_cost, err);
+        code = take_overlap(map, m, err);
     if (!code)
         code = orr_yaml_take_text(map, "software", m->software, sizeof m->software, err);
     if (!code)
@@ -365,6 +402,8 @@ size_t orr_machine_text(const orr_machine *m, char *out, size_t size)
     put_network(&t, m);
     put_text(&t, "collectives", m->collectives);
     put_number(&t, "overlap_cost", m->overlap_cost);
+    put_number(&t, "overlap_cost_least", m->overlap_cost_least);
+    put_number(&t, "overlap_cost_most", m->overlap_cost_most);
     put_text(&t, "software", m->software);
     put_number(&t, "usd_per_hour", m->usd_per_hour);
     put_number(&t, "watts", m->watts);
