@@ -178,6 +178,26 @@ static orr_goal *training_uneven(uint32_t ranks)
     return training(ranks, 5);
 }
 
+/* Replicas of 8 ranks that never meet. */
+static orr_goal *replicas(uint32_t ranks)
+{
+    enum { MEMBERS = 8, LAYERS = 200 };
+    writer w = {.state = 1, .uneven = 5};
+    must(orr_goal_create(ranks, &w.g, &err));
+    for (uint32_t r = 0; r < ranks; r++) {
+        const uint32_t at = r % MEMBERS, first = r - at;
+        w.last = UINT32_MAX;
+        must(orr_goal_begin_rank(w.g, &err));
+        for (uint32_t layer = 0; layer < LAYERS; layer++) {
+            compute(&w, 40000);
+            ring(&w, MEMBERS, first + (at + MEMBERS - 1) % MEMBERS, first + (at + 1) % MEMBERS,
+                 1 << 17);
+        }
+        must(orr_goal_end_rank(w.g, &err));
+    }
+    return w.g;
+}
+
 /* All send requests to every sixteenth, which answers each. */
 static orr_goal *incast(uint32_t ranks)
 {
@@ -326,6 +346,8 @@ int main(int argc, char **argv)
         {"loggops__dissemination_65536ranks_folded",
          {.make = dissemination, .ranks = 65536, .folds = true}},
         {"loggops__alltoall_256ranks_folded", {.make = all_to_all, .ranks = 256, .folds = true}},
+        {"loggops__replicas_1024ranks", {.make = replicas, .ranks = 1024}},
+        {"loggops__replicas_1024ranks_2threads", {.make = replicas, .ranks = 1024, .threads = 2}},
         {"loggops__incast_1024ranks", {.make = incast, .ranks = 1024}},
         {"loggops__incast_1024ranks_2threads", {.make = incast, .ranks = 1024, .threads = 2}},
         {"loggops__scattered_1024ranks", {.make = scattered, .ranks = 1024}},

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 
 enum {
-    LEAST_EVENTS = 1 << 20, /* of a run that has several threads without being asked */
+    LEAST_EVENTS = 1 << 20, /* of a run whose parts run alone without being asked */
     ROUNDS_ASKED = 512,     /* after so many it is decided whether they pay */
     ROUND_COSTS = 40,       /* as many events as take as long as parts to meet */
     FEW_IN_WINDOW = 1 << 14,
@@ -1055,6 +1055,11 @@ orr_code lgs_run_parts(lgs_sim *s, bool *is_done, orr_error *err)
     if (!make_all(&all, count)) {
         drop_all(&all);
         return orr_no_memory(err);
+    }
+    if (!s->opt.threads &&
+        (all.crosses || s->watch)) { /* rounds do not pay by themselves (docs/design/loggops.md) */
+        drop_all(&all);
+        return ORR_OK;
     }
     orr_progress progress;
     orr_progress_start(&progress, "simulating", "events", s->expected, !s->opt.shows_progress);

@@ -42,7 +42,8 @@ typedef struct lgs_options {
     lgs_fold
         fold; /* ranks that do the same are simulated once; by our own rules only (lgs_fold.c) */
 
-    unsigned threads; /* by our own rules only; 0: one per core for a large schedule, 1: one */
+    unsigned
+        threads; /* by our own rules only; 0: one per core for a large schedule of ranks without messages between them */
     uint64_t
         least_per_round; /* threads go on where a round has so many events; 0: where they pay */
 
