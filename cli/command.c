@@ -2,6 +2,7 @@
 /* command.c - the program's own table, finding commands, messages on stderr. */
 #include "command.h"
 
+#include "base/io/output.h"
 #include "base/text/text.h"
 
 #include <errno.h>
@@ -134,31 +135,28 @@ static orr_code fail_write(const char *path, orr_error *err)
 
 orr_code cli_file_open(const char *path, cli_file *out, orr_error *err)
 {
-    struct stat st;
-    const bool is_out = strcmp(path, "-") == 0;
-    *out = (cli_file){.path = path, .f = is_out ? stdout : NULL};
-    if (is_out)
-        return ORR_OK;
-    if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) {
-        const int n = snprintf(out->part, sizeof out->part, "%s.part", path);
-        if (n < 0 || (size_t)n >= sizeof out->part)
-            return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than %d bytes",
-                            CLI_PATH_ROOM - 6);
-    }
-    out->f = fopen(out->part[0] ? out->part : path, "w");
-    return out->f ? ORR_OK : fail_write(path, err);
+    *out = (cli_file){.path = path, .f = stdout};
+    if (strcmp(path, "-") != 0)
+        out->f = open_memstream(&out->text, &out->size);
+    return out->f ? ORR_OK : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
 }
 
 orr_code cli_file_close(cli_file *file, orr_code code, orr_error *err)
 {
+    orr_output *to;
     bool is_fine = !ferror(file->f);
-    is_fine = (file->f == stdout ? fflush(stdout) : fclose(file->f)) == 0 && is_fine;
-    if (is_fine && !code && file->part[0])
-        is_fine = rename(file->part, file->path) == 0;
+    if (file->f == stdout) {
+        is_fine = fflush(stdout) == 0 && is_fine;
+        return code || is_fine ? code : fail_write(file->path, err);
+    }
+    is_fine = fclose(file->f) == 0 && is_fine;
     if (!code && !is_fine)
-        code = fail_write(file->path, err);
-    if (code && file->part[0])
-        remove(file->part);
+        code = orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    if (!code && !(code = orr_output_open(file->path, &to, err))) {
+        orr_output_add(to, file->text, file->size);
+        code = orr_output_commit(&to, err);
+    }
+    free(file->text);
     return code;
 }
 

@@ -82,15 +82,16 @@ orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);
 /* A drawing that was too large to be laid out (cmd_view.c). */
 void cli_note_plain(const cli_context *c, const char *path, bool is_plain, bool is_dot);
 
-/* A file that is there whole or not at all: written beside its place, then moved there.  "-" is standard output. */
-enum { CLI_PATH_ROOM = 4096 };
+/* A file that is there whole or not at all: gathered in memory, then written as the library writes files.  "-" is
+ * standard output. */
 typedef struct cli_file {
     FILE *f;
     const char *path;
-    char part[CLI_PATH_ROOM]; /* "": written in place, as pipes and devices are */
+    char *text;
+    size_t size;
 } cli_file;
 orr_code cli_file_open(const char *path, cli_file *out, orr_error *err);
-/* Moved to its place, or removed when this or what came before (code) has failed. */
+/* Written, or forgotten when what came before (code) has failed. */
 orr_code cli_file_close(cli_file *file, orr_code code, orr_error *err);
 
 /* Whether a file can be written there: said before the work, which may take hours, not after it. */

@@ -47,11 +47,16 @@ static search_axis axis_of(orr_str name, uint8_t type)
     return contains(name, "kv") ? SEARCH_CONTEXT : SEARCH_TENSOR;
 }
 
-static void add_exposed(const orr_sim *s, double out[SEARCH_AXES])
+/* False: out of memory. */
+static bool add_exposed(const orr_sim *s, double out[SEARCH_AXES])
 {
     const struct watch_record *w = s->watch;
-    bool *is_seen = w ? orr_alloc(w->tally_count + 1, sizeof *is_seen) : NULL;
-    for (uint32_t k = 0; is_seen && k < orr_set_class_count(s->set); k++) {
+    if (!w)
+        return true;
+    bool *is_seen = orr_alloc(w->tally_count + 1, sizeof *is_seen);
+    if (!is_seen)
+        return false;
+    for (uint32_t k = 0; k < orr_set_class_count(s->set); k++) {
         const work_graph *g = &s->graphs[k];
         for (uint32_t p = 0; w->tally_of[k] && p < g->count; p++) {
             const uint32_t row = w->tally_of[k][p];
@@ -63,18 +68,20 @@ static void add_exposed(const orr_sim *s, double out[SEARCH_AXES])
         }
     }
     orr_free(is_seen);
+    return true;
 }
 
 /* ---- shares ---- */
 
-static void find_shares(orr_run *r, orr_plan *p)
+static bool find_shares(orr_run *r, orr_plan *p)
 {
     const uint32_t ranks = orr_run_ranks(r);
     double exposed[SEARCH_AXES] = {0}, compute = 0, sum = 0;
     const double whole = (double)orr_run_time(r) * ranks; /* ps */
     for (uint32_t i = 0; i < ranks; i++)
         compute += (double)orr_run_rank_at(r, i)->gpu_time;
-    add_exposed(r->is.sim, exposed);
+    if (!add_exposed(r->is.sim, exposed))
+        return false;
     p->shares.compute = compute / whole;
     for (unsigned i = 0; i < SEARCH_AXES; i++)
         sum += exposed[i] *= 1e3 / whole;
@@ -86,6 +93,7 @@ static void find_shares(orr_run *r, orr_plan *p)
     p->shares.data = exposed[SEARCH_DATA] * scale;
     p->shares.pipeline = exposed[SEARCH_PIPELINE] * scale;
     p->shares.bubble = fmax(0, rest - sum * scale);
+    return true;
 }
 
 /* ---- what costs most ---- */
@@ -258,7 +266,8 @@ orr_code search_simulate(orr_plan_search *s,
         code = find_memory(s, &p, err);
     if (!code) {
         p.step_s = (double)orr_run_time(run) * 1e-12;
-        find_shares(run, &p);
+        if (!find_shares(run, &p))
+            code = orr_no_memory(err);
         find_rates(s, &p);
         find_limit(s, &p);
         find_interval(run, &p);

@@ -204,7 +204,7 @@ orr_code swp_columns_write(const orr_sweep_table *t, const char *path, orr_error
         put_column(t, t->shown[k], a, &member);
         fits = add_member(&z, t->columns[t->shown[k]].name, &member);
     }
-    if (!code && (member.failed || z.all.failed || z.directory.failed))
+    if (!code && (member.failed || z.all.failed || z.directory.failed || orr_arena_has_failed(a)))
         code = orr_no_memory(err);
     else if (!code && !fits)
         code = orr_fail(err, ORR_EUSAGE, NULL,

@@ -134,6 +134,8 @@ static orr_code gather(plot_job *j, orr_error *err)
         p->point = t->rows[i].point;
         j->count++;
     }
+    if (orr_arena_has_failed(j->a))
+        return orr_no_memory(err);
     if (!j->count)
         return orr_fail(err, ORR_EUSAGE, NULL, "no point has both '%s' and '%s'%s", j->p->x,
                         j->p->y, j->x.is_log || j->y.is_log ? " above 0" : "");

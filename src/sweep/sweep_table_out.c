@@ -84,8 +84,9 @@ static orr_code write_text(const orr_sweep_table *t, orr_buf *to, orr_error *err
         if (*remark)
             orr_buf_print(to, "%s\n", remark);
     }
+    const bool failed = orr_arena_has_failed(a);
     orr_arena_destroy(a);
-    return ORR_OK;
+    return failed ? orr_no_memory(err) : ORR_OK;
 }
 
 /* ---- CSV (RFC 4180) ---- */
@@ -119,8 +120,9 @@ static orr_code write_csv(const orr_sweep_table *t, orr_buf *to, orr_error *err)
         }
         orr_buf_byte(to, '\n');
     }
+    const bool failed = orr_arena_has_failed(a);
     orr_arena_destroy(a);
-    return ORR_OK;
+    return failed ? orr_no_memory(err) : ORR_OK;
 }
 
 /* ---- JSON ---- */

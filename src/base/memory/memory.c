@@ -37,6 +37,7 @@ typedef struct block {
 struct orr_arena {
     block *blocks; /* newest first */
     size_t next_room;
+    bool has_failed;
 };
 
 /* Fault injection, for tests with one thread: let n requests pass and fail the one after them.  A
@@ -214,11 +215,18 @@ void *orr_arena_take(orr_arena *a, size_t n)
     block *b = a->blocks;
     if (ONE_BLOCK_EACH || !b || b->room - b->used < rounded)
         b = open_block(a, rounded ? rounded : 1);
-    if (!b)
+    if (!b) {
+        a->has_failed = true;
         return NULL;
+    }
     void *p = b->bytes + b->used;
     b->used += rounded;
     return p;
+}
+
+bool orr_arena_has_failed(const orr_arena *a)
+{
+    return a->has_failed;
 }
 
 void *orr_arena_zeroed(orr_arena *a, size_t count, size_t size)

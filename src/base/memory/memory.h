@@ -23,6 +23,8 @@ typedef struct orr_arena orr_arena;
 
 orr_arena *orr_arena_create(void); /* NULL when out of memory */
 void orr_arena_destroy(orr_arena *a);
+/* Whether memory ever ran out: for whoever asks once, at the end of many small texts. */
+bool orr_arena_has_failed(const orr_arena *a);
 void orr_arena_reset(orr_arena *a); /* forget all that was given out, keep the memory */
 void *orr_arena_take(orr_arena *a,
                      size_t n); /* aligned for any type, not zeroed; NULL: no memory */
