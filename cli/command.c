@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,30 +134,50 @@ static orr_code fail_write(const char *path, orr_error *err)
     return orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno));
 }
 
+/* A file in memory and not open_memstream, which loses its text without a word when memory is short. */
 orr_code cli_file_open(const char *path, cli_file *out, orr_error *err)
 {
     *out = (cli_file){.path = path, .f = stdout};
-    if (strcmp(path, "-") != 0)
-        out->f = open_memstream(&out->text, &out->size);
-    return out->f ? ORR_OK : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    if (strcmp(path, "-") == 0)
+        return ORR_OK;
+    const int fd = memfd_create("orrery", MFD_CLOEXEC);
+    out->f = fd < 0 ? NULL : fdopen(fd, "w+");
+    if (out->f)
+        return ORR_OK;
+    if (fd >= 0)
+        close(fd);
+    return fail_write(path, err);
+}
+
+/* What was printed into memory, under its name. */
+static orr_code copy_out(const cli_file *file, orr_error *err)
+{
+    char piece[1 << 14];
+    orr_output *to;
+    size_t n;
+    orr_code code = orr_output_open(file->path, &to, err);
+    if (code)
+        return code;
+    rewind(file->f);
+    while ((n = fread(piece, 1, sizeof piece, file->f)) > 0)
+        orr_output_add(to, piece, n);
+    if (!ferror(file->f))
+        return orr_output_commit(&to, err);
+    code = fail_write(file->path, err);
+    orr_output_discard(to);
+    return code;
 }
 
 orr_code cli_file_close(cli_file *file, orr_code code, orr_error *err)
 {
-    orr_output *to;
-    bool is_fine = !ferror(file->f);
-    if (file->f == stdout) {
-        is_fine = fflush(stdout) == 0 && is_fine;
-        return code || is_fine ? code : fail_write(file->path, err);
-    }
-    is_fine = fclose(file->f) == 0 && is_fine;
+    const bool is_fine = fflush(file->f) == 0 && !ferror(file->f);
     if (!code && !is_fine)
-        code = orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
-    if (!code && !(code = orr_output_open(file->path, &to, err))) {
-        orr_output_add(to, file->text, file->size);
-        code = orr_output_commit(&to, err);
-    }
-    free(file->text);
+        code = fail_write(file->path, err);
+    if (file->f == stdout)
+        return code;
+    if (!code)
+        code = copy_out(file, err);
+    fclose(file->f);
     return code;
 }
 

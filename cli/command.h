@@ -87,8 +87,6 @@ void cli_note_plain(const cli_context *c, const char *path, bool is_plain, bool 
 typedef struct cli_file {
     FILE *f;
     const char *path;
-    char *text;
-    size_t size;
 } cli_file;
 orr_code cli_file_open(const char *path, cli_file *out, orr_error *err);
 /* Written, or forgotten when what came before (code) has failed. */
