@@ -6,6 +6,7 @@
  * with ORR_SIM_FOLD_VERIFY, which compares every figure.  FOLD_SEEDS=1000-9000 draws others, FOLD_KEEP=DIR keeps the files,
  * FOLD_WHY=1 says what became of each. */
 #include "check.h"
+#include "draw.h"
 #include "files.h"
 
 #include "run/sim.h"
@@ -22,17 +23,6 @@ typedef struct drawing {
     uint32_t apart; /* between the ids of kinds of groups: 1000, and their tags may be mixed up */
     bool is_joint;  /* no algorithm is named, and the network is fluid */
 } drawing;
-
-static uint32_t below(drawing *d, uint32_t n)
-{
-    d->state = d->state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(d->state >> 33) % n;
-}
-
-static bool chance(drawing *d, uint32_t percent)
-{
-    return below(d, 100) < percent;
-}
 
 #define PICK(d, ...)        \
     ((const char *const[]){ \

@@ -6,6 +6,7 @@
  * in one tick.  In some, one rank differs.  Each is run with LGS_FOLD_VERIFY, which compares every clock.
  * FOLD_SEEDS=1000-9000 draws others, FOLD_WHY=1 says what became of each. */
 #include "check.h"
+#include "draw.h"
 
 #include "run/loggops/loggops.h"
 
@@ -18,17 +19,6 @@ typedef struct drawing {
     uint32_t ranks, block; /* peers are within blocks of so many ranks */
     bool is_xor;
 } drawing;
-
-static uint32_t below(drawing *d, uint32_t n)
-{
-    d->state = d->state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(d->state >> 33) % n;
-}
-
-static bool chance(drawing *d, uint32_t percent)
-{
-    return below(d, 100) < percent;
-}
 
 static uint32_t peer_of(const drawing *d, uint32_t rank, uint32_t distance, bool is_send)
 {

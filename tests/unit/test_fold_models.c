@@ -3,6 +3,7 @@
  * unaware and on fluid give what every rank simulated gives.  Models keep a few layers, so that every rank can be
  * simulated.  FOLD_SEEDS=A-B draws others (FOLD_STEPS=A-B: of several steps in a row), FOLD_WHY=1 says what became of each. */
 #include "check.h"
+#include "draw.h"
 #include "files.h"
 
 #include "run/sim.h"
@@ -19,12 +20,6 @@ enum { HOST = 8, MOST_RANKS = 64, LAYERS = 4 };
 typedef struct drawing {
     uint64_t state;
 } drawing;
-
-static uint32_t below(drawing *d, uint32_t n)
-{
-    d->state = d->state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(d->state >> 33) % n;
-}
 
 static orr_llm_options draw_step(drawing *d)
 {

@@ -6,6 +6,7 @@
  * run with one thread and with 2, 3 and 8; clocks, counts, spans, searches, pairs, timeline and the reason of a run that
  * does not end must be equal.  THREADS_SEEDS=1000-9000 draws others, THREADS_WHY=1 says what became of each. */
 #include "check.h"
+#include "draw.h"
 #include "files.h"
 
 #include "run/loggops/lgs_impl.h"
@@ -19,17 +20,6 @@ typedef struct drawing {
     uint32_t ranks, block, cpus, nics, wild;
     bool is_even; /* much happens at once */
 } drawing;
-
-static uint32_t below(drawing *d, uint32_t n)
-{
-    d->state = d->state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(d->state >> 33) % n;
-}
-
-static bool chance(drawing *d, uint32_t percent)
-{
-    return below(d, 100) < percent;
-}
 
 enum { MOST_RANKS = 40, MOST_OPS = 400 };
 
