@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_text.c - what came out of a run, for people: a few short tables in 80 columns.
  *
- * Sums over ranks say little to someone who looks at one job, so times are per rank: least, median
- * and most over the ranks, or the average of those that take part. */
+ * Sums over ranks say little to someone who looks at one job, so times are per rank: least, mean
+ * and most over the ranks, or the average of those that take part.  The mean, since the means of the
+ * parts of a rank's time add up to the run as the parts do; medians of two kinds of ranks do not. */
 #include "base/io/output.h"
 #include "base/text/bar.h"
 #include "explain/run_facts.h"
@@ -137,21 +138,20 @@ static bool is_optional(orr__figure f)
 static void print_ranks(const orr__run_facts *f, orr_buf *b)
 {
     char share[ORR_UNIT_ROOM], bar[ORR_BAR_ROOM];
-    orr_buf_print(b, "\n%-16s  %10s  %10s  %10s  %12s\n", "per rank", "min", "median", "max",
-                  "median share");
+    orr_buf_print(b, "\n%-16s  %10s  %10s  %10s  %8s\n", "per rank", "min", "mean", "max", "share");
     for (unsigned k = 0; k < ORR__FIGURES; k++) {
         const orr__figure_spread *v = &f->spread[k];
+        const uint64_t mean = (uint64_t)(v->mean + 0.5);
         if (v->ranks == 0 || (v->most == 0 && is_optional((orr__figure)k)))
             continue;
         orr_buf_print(b, "%-16s",
                       k == ORR__FIGURE_EXPOSED && !f->is_split ? "exposed, waiting" : labels[k]);
         print_time(b, v->least);
-        print_time(b, v->median);
+        print_time(b, mean);
         print_time(b, v->most);
         if (k != ORR__FIGURE_FINISHED)
-            orr_buf_print(b, "  %12s%s%s", orr_percent_text(v->median, f->end_ns, share),
-                          v->median ? "  " : "",
-                          orr_bar_text(v->median, f->end_ns, BAR_CELLS, bar));
+            orr_buf_print(b, "  %8s%s%s", orr_percent_text(mean, f->end_ns, share),
+                          mean ? "  " : "", orr_bar_text(mean, f->end_ns, BAR_CELLS, bar));
         orr_buf_byte(b, '\n');
     }
 }
@@ -166,18 +166,22 @@ static int compare_bytes(const void *a, const void *b)
 static void print_peak_memory(const orr__run_facts *f, orr_buf *b)
 {
     const uint32_t n = f->finished;
-    char least[ORR_UNIT_ROOM], median[ORR_UNIT_ROOM], most[ORR_UNIT_ROOM];
+    char least[ORR_UNIT_ROOM], mean[ORR_UNIT_ROOM], most[ORR_UNIT_ROOM];
+    double sum = 0;
     if (!f->peak_memory || n == 0)
         return;
     orr_bytes *peaks = orr_arena_new(f->arena, n, orr_bytes);
     b->failed |= !peaks;
     if (!peaks)
         return;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         peaks[i] = f->peak_memory[f->finish_order[i]];
+        sum += (double)peaks[i];
+    }
     qsort(peaks, n, sizeof *peaks, compare_bytes);
     orr_buf_print(b, "%-16s  %10s  %10s  %10s\n", "peak memory", orr_bytes_text(peaks[0], least),
-                  orr_bytes_text(peaks[n / 2], median), orr_bytes_text(peaks[n - 1], most));
+                  orr_bytes_text((orr_bytes)(sum / n + 0.5), mean),
+                  orr_bytes_text(peaks[n - 1], most));
 }
 
 /* ---- collectives ---- */
