@@ -16,6 +16,8 @@ const FIGURES = [
     {name: 'Time', key: 'time_ns', show: timeText, isMoreBetter: false},
     {name: 'Throughput', key: 'tokens_per_s', show: (value) => (isKnown(value) ? `${roughText(Math.round(value))}\u00a0tokens/s` : roughText(value)), isMoreBetter: true},
     {name: 'Per device', key: 'tokens_per_s_per_device', show: (value) => (isKnown(value) ? `${roughText(Math.round(value))}\u00a0tokens/s` : roughText(value)), isMoreBetter: true},
+    {name: 'First token', key: 'first_token_ns', show: timeText, isMoreBetter: false},
+    {name: 'Next token', key: 'next_token_ns', show: timeText, isMoreBetter: false},
     {name: 'MFU', key: 'mfu', show: shareText, isMoreBetter: true},
     {name: 'Exposed communication', key: 'exposed_comm_ns', show: timeText, isMoreBetter: false},
     {name: 'Exposed share', key: 'exposed_comm_share', show: shareText, isMoreBetter: false},

@@ -39,6 +39,9 @@ function figures(h, run) {
     if (isKnown(h.time_ns)) list.push(figure('Time', timeText(h.time_ns), isKnown(h.time_low_ns) && isKnown(h.time_high_ns) ? `${timeText(h.time_low_ns)} to ${timeText(h.time_high_ns)} (90 %)` : null, `From the first event to the last: ${timeExact(h.time_ns)}`));
     if (isKnown(h.tokens_per_s)) list.push(figure('Throughput', `${roughText(Math.round(h.tokens_per_s))}\u00a0tokens/s`,
         isKnown(h.tokens_per_s_per_device) ? `${roughText(Math.round(h.tokens_per_s_per_device))} per device` : null, 'Tokens per second, over the whole job'));
+    if (isKnown(h.first_token_ns)) list.push(figure('First token', timeText(h.first_token_ns), isKnown(h.first_token_max_ns) ? `${timeText(h.first_token_max_ns)} at most; ${countText(h.requests)} requests` : null,
+        `TTFT: from when a request came to its first token, mean: ${timeExact(h.first_token_ns)}`));
+    if (isKnown(h.next_token_ns)) list.push(figure('Next token', timeText(h.next_token_ns), null, `TPOT: from a token of a request to its next, mean: ${timeExact(h.next_token_ns)}`));
     if (isKnown(h.tflops_per_device)) list.push(figure('Arithmetic', `${h.tflops_per_device.toPrecision(4)}\u00a0TFLOP/s`, 'per device', 'What the model needs, per second and device'));
     if (isKnown(h.mfu)) list.push(figure('MFU', shareText(h.mfu), isKnown(h.peak_tflops) ? `of ${h.peak_tflops.toPrecision(4)} TFLOP/s${h.peak_of ? `: ${h.peak_of}` : ''}` : 'model FLOPs utilisation', 'The share of the peak arithmetic of all ranks that the model itself needed'));
     if (isKnown(h.exposed_comm_ns) || isKnown(h.exposed_comm_share)) {

@@ -12,6 +12,10 @@
  * @property {Maybe} [ranks]
  * @property {Maybe} [ranks_simulated]  fewer than there are: those that do the same were simulated once
  * @property {Maybe} [tokens_per_s]
+ * @property {Maybe} [requests]         that were served
+ * @property {Maybe} [first_token_ns]   from when a request came to its first token, mean
+ * @property {Maybe} [first_token_max_ns]
+ * @property {Maybe} [next_token_ns]    from a token of a request to its next, mean
  * @property {Maybe} [time_low_ns]      90 % of such runs take so long
  * @property {Maybe} [time_high_ns]
  * @property {Maybe} [tokens_per_s_per_device]

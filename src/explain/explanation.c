@@ -31,6 +31,7 @@ typedef struct link_list {
 } link_list;
 
 struct orr_explanation {
+    orr_report_serving serving;
     orr_report_run run;
     orr_error *err; /* during the call only */
     orr_run *r;
@@ -306,6 +307,17 @@ static orr_code gather(orr_explanation *g, const orr_explain_options *opt)
     return orr__what_if(&g->what_ifs, opt->what_if);
 }
 
+static const orr_report_serving *add_serving(orr_explanation *g)
+{
+    const orr__serving *p = &g->facts->serving;
+    g->serving = (orr_report_serving){.requests = p->requests,
+                                      .first_token_ns = p->first_mean_ns,
+                                      .first_token_max_ns = (double)p->first_max_ns,
+                                      .next_token_ns = p->next_mean_ns,
+                                      .tokens_per_s = p->tokens_per_s};
+    return p->requests ? &g->serving : NULL;
+}
+
 static void fill_run(orr_explanation *g, const orr_explain_options *opt)
 {
     const bool is_whole = orr_run_finished(g->r) == orr_run_ranks(g->r);
@@ -342,6 +354,7 @@ static void fill_run(orr_explanation *g, const orr_explain_options *opt)
         .option_count = g->option_count,
         .notes = g->notes,
         .note_count = g->note_count,
+        .serving = g->facts ? add_serving(g) : NULL,
     };
 }
 

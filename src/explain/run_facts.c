@@ -408,6 +408,32 @@ static bool take_throughput(taker *t)
     return !(p->peak_flops > 0) || p->peak_of;
 }
 
+/* Times of the last step of several are from when its first rank began it: nobody came then. */
+static void take_serving(taker *t)
+{
+    const struct watch_served *v = t->s->watch->served;
+    orr__serving *p = &t->f->serving;
+    uint64_t whole;
+    if (!v || t->f->finished < t->f->ranks || t->f->steps.asked > 1)
+        return;
+    const served_sums *sum = watch_served_sums(v, &whole);
+    const unsigned __int128 waited =
+        sum->first_ns > sum->arrivals_ns ? sum->first_ns - sum->arrivals_ns : 0;
+    const unsigned __int128 between =
+        sum->last_ns > sum->first_ns ? sum->last_ns - sum->first_ns : 0;
+    /* Ranks that decode what others have begun, without those, know no first tokens. */
+    if (sum->first == 0 || sum->end_ns == 0)
+        return;
+    *p = (orr__serving){.requests = (uint64_t)(sum->first / whole),
+                        .tokens = (uint64_t)(sum->made / whole),
+                        .first_mean_ns = (double)waited / (double)sum->first,
+                        .first_max_ns = sum->longest_ns,
+                        .end_ns = sum->end_ns};
+    if (sum->made > sum->first)
+        p->next_mean_ns = (double)between / (double)(sum->made - sum->first);
+    p->tokens_per_s = (double)p->tokens / ((double)p->end_ns / 1e9);
+}
+
 /* ---- the network ---- */
 
 typedef struct busiest {
@@ -557,6 +583,7 @@ static orr_code take_all(taker *t, orr_error *err)
     f->path_shown = s->opt.critical_path;
     f->machine = s->opt.machine;
     f->is_split = s->watch->splits;
+    take_serving(t);
     f->compute = compute_text(s, f->arena);
     if (!f->compute || !take_ranks(t) || !take_communication(t) || !take_network(t) ||
         !take_throughput(t) || !take_interval(t) || !orr__find_implausible(s, f))

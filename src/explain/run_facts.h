@@ -65,6 +65,16 @@ typedef struct orr__throughput {
     const char *peak_of; /* whose peak: "h100, bf16 dense" */
 } orr__throughput;
 
+/* What a finished run of serving gives: as orrery serve prints them; requests 0: none were served. */
+typedef struct orr__serving {
+    uint64_t requests, tokens;
+    double first_mean_ns; /* from when a request came to its first token */
+    double next_mean_ns;  /* from a token of a request to its next; 0: none has two */
+    uint64_t first_max_ns;
+    uint64_t end_ns;     /* the last token is there */
+    double tokens_per_s; /* of all until then */
+} orr__serving;
+
 /* How sure a finished run on a chip is: 90 % of the errors stay within. */
 typedef struct orr__interval {
     uint64_t low_ns, high_ns; /* both 0: not known */
@@ -122,6 +132,7 @@ typedef struct orr__run_facts {
     const char *machine; /* name and nodes; NULL: none */
     const char *compute; /* how computing was timed: "measured kernels of h100" */
     orr__throughput throughput;
+    orr__serving serving;
     orr__interval interval;
     const char *warnings[ORR__FACTS_WARNINGS]; /* what cannot be: cause and remedy, a line each */
     size_t warning_count;

@@ -42,8 +42,8 @@ orr_code watch_create(orr_sim *s, orr_error *err)
     w->free_hold = RUN_NONE;
     w->tally_by_key = orr_map_create(0);
     w->group_seen = orr_map_create(0);
-    if (!w->ranks || !w->tally_of || !w->tally_by_key || !w->group_seen ||
-        (w->keeps_steps && !keep_steps(s, w)) ||
+    if (!watch_served_create(s, &w->served) || !w->ranks || !w->tally_of || !w->tally_by_key ||
+        !w->group_seen || (w->keeps_steps && !keep_steps(s, w)) ||
         (w->splits && !w->instance_by_key && !(w->instance_by_key = orr_map_create(0))))
         return orr_no_memory(err);
     return ORR_OK;
@@ -56,6 +56,7 @@ void watch_destroy(struct watch_record *w)
     orr_map_destroy(w->instance_by_key);
     orr_map_destroy(w->tally_by_key);
     orr_map_destroy(w->group_seen);
+    watch_served_destroy(w->served);
     orr_free(w->tallies);
     orr_free(w->steps);
     orr_free(w->instances);
@@ -89,6 +90,7 @@ void watch_forget(orr_sim *s)
     if (!w)
         return;
     forget_tallies(w);
+    watch_served_forget(w->served);
     memset(w->traffic, 0, sizeof w->traffic);
     if (w->bins)
         memset(w->bins, 0, sizeof *w->bins);
@@ -354,6 +356,9 @@ static void watch_node_end(run_npu *n, uint32_t place)
     }
     if (is_communication(n, place))
         count_node(n, place);
+    if (w->served && run_is_recorded(n))
+        watch_served_count(w->served, (uint32_t)(n->graph - n->sim->graphs), place,
+                           watch_now(n->sim), n->weight);
     if (w->keeps_steps && run_is_recorded(n))
         log_end(n, place);
 }

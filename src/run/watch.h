@@ -105,6 +105,14 @@ typedef struct watch_traffic {
     uint64_t messages, bytes;
 } watch_traffic;
 
+/* Tokens of requests (watch_served.c), all ranks together, in parts of which `whole` make one rank's. */
+typedef struct served_sums {
+    unsigned __int128 made, first, last;
+    unsigned __int128 first_ns, last_ns, arrivals_ns;
+    uint64_t longest_ns; /* to a first token */
+    uint64_t end_ns;     /* of the last token */
+} served_sums;
+
 struct watch_record {
     orr_arena *arena;
     watch_rank *ranks;
@@ -130,6 +138,8 @@ struct watch_record {
     orr_map *instance_by_key;
     watch_phase *phases;
     size_t phase_count, phase_room;
+    struct watch_served *served; /* NULL: the traces say nothing of tokens */
+
     uint64_t settled;     /* how far the run was when the log was put in order */
     uint32_t *first_step; /* by rank, once it is in order; one more than there are ranks */
 };
@@ -143,6 +153,14 @@ void watch_forget(
 extern const run_observer watch_observer;
 /* The innermost dimension in which two ranks differ. */
 uint32_t watch_dimension_between(const orr_sim *s, uint32_t a, uint32_t b);
+/* False: out of memory; *out NULL: the traces say nothing of tokens. */
+bool watch_served_create(orr_sim *s, struct watch_served **out);
+void watch_served_destroy(struct watch_served *v); /* NULL is fine, also below */
+void watch_served_forget(struct watch_served *v);
+/* A node of so many ranks of a class has ended. */
+void watch_served_count(
+    struct watch_served *v, uint32_t class_index, uint32_t place, uint64_t now_ns, uint32_t weight);
+const served_sums *watch_served_sums(const struct watch_served *v, uint64_t *whole);
 /* Those who stood for others stand for fewer; only of a run without a log.  False: out of memory. */
 struct fold_copier;
 bool watch_multiply(orr_sim *s, const struct fold_copier *c);

@@ -46,6 +46,11 @@
     X(MODULE, "module", STRING)                   \
     X(LINE, "line", STRING)                       \
     X(KERNELS, "kernels", STRING)                 \
+    X(NEW_TOKENS, "new_tokens", UINT64)           \
+    X(FIRST_TOKENS, "first_tokens", UINT64)       \
+    X(LAST_TOKENS, "last_tokens", UINT64)         \
+    X(ARRIVALS_US, "arrivals_us", UINT64)         \
+    X(EARLIEST_US, "earliest_us", UINT64)         \
     /* Attributes of metadata. */                 \
     X(SCHEMA, "schema", STRING)                   \
     X(GENERATOR, "generator", STRING)             \
@@ -57,6 +62,7 @@
     X(STEPS, "steps", UINT64)                     \
     X(PRODUCT_BITS, "product_bits", UINT64)       \
     X(SOFTWARE, "software", STRING)               \
+    X(TOKEN_RANKS, "token_ranks", UINT64)         \
     X(PID, "pid", UINT64)                         \
     X(TIME, "time", STRING)                       \
     X(START_TS, "start_ts", UINT64)               \

@@ -438,6 +438,16 @@ static uint32_t ranks_of(const orr__study *s)
     return s->run->ranks ? s->run->ranks : s->rank_count;
 }
 
+static void put_serving(const orr_report_serving *v, writer *w)
+{
+    if (!v)
+        return;
+    orr_json_put_u64(w, "requests", v->requests);
+    put_real(w, "first_token_ns", known(v->first_token_ns));
+    put_real(w, "first_token_max_ns", known(v->first_token_max_ns));
+    put_real(w, "next_token_ns", known(v->next_token_ns));
+}
+
 static void put_headline(const orr__study *s, writer *w)
 {
     const orr_report_run *r = s->run;
@@ -455,11 +465,13 @@ static void put_headline(const orr__study *s, writer *w)
         orr_json_put_u64(w, "ranks", ranks_of(s));
     if (r->ranks_simulated && r->ranks_simulated < ranks_of(s))
         orr_json_put_u64(w, "ranks_simulated", r->ranks_simulated);
-    put_real(w, "tokens_per_s", is_whole ? known(r->tokens / seconds) : (double)NAN);
+    const double rate = r->serving ? r->serving->tokens_per_s : r->tokens / seconds;
+    put_real(w, "tokens_per_s", is_whole ? known(rate) : (double)NAN);
     put_real(w, "time_low_ns", is_whole ? known(r->low_ns) : (double)NAN);
     put_real(w, "time_high_ns", is_whole ? known(r->high_ns) : (double)NAN);
     const double per_device = is_whole ? 1 / (seconds * ranks_of(s)) : (double)NAN;
-    put_real(w, "tokens_per_s_per_device", known(r->tokens * per_device));
+    put_real(w, "tokens_per_s_per_device", is_whole ? known(rate / ranks_of(s)) : (double)NAN);
+    put_serving(r->serving, w);
     put_real(w, "tflops_per_device", known(r->flops * per_device / 1e12));
     put_real(w, "peak_tflops", known(r->peak_flops / 1e12));
     orr_json_put_text(w, "peak_of", r->peak_of);

@@ -70,6 +70,13 @@ static orr_code add_root(
             if (value)
                 list[count++] = (orr_report_option){keys[i], value};
         }
+    const double requests = number_in(root, "serving", "requests");
+    const orr_report_serving serving = {
+        .requests = requests >= 1 && requests < 0x1p63 ? (uint64_t)requests : 0,
+        .first_token_ns = number_in(root, "serving", "first_token_mean_ns"),
+        .first_token_max_ns = number_in(root, "serving", "first_token_max_ns"),
+        .next_token_ns = number_in(root, "serving", "next_token_mean_ns"),
+        .tokens_per_s = number_in(root, "serving", "tokens_per_s")};
     const orr_report_run run = {.name = name,
                                 .length_ps = (orr_ps)(seconds * 1e12),
                                 .ranks = ranks >= 1 && ranks < UINT32_MAX ? (uint32_t)ranks : 0,
@@ -81,7 +88,8 @@ static orr_code add_root(
                                 .options = list,
                                 .option_count = count,
                                 .notes = no_timeline,
-                                .note_count = 1};
+                                .note_count = 1,
+                                .serving = serving.requests ? &serving : NULL};
     return orr_report_add(r, &run, err);
 }
 

@@ -128,6 +128,25 @@ static void put_throughput(writer *w, const orr__run_facts *f)
     orr_json_end_object(w);
 }
 
+/* Only of traces that serve requests. */
+static void put_serving(writer *w, const orr__run_facts *f)
+{
+    const orr__serving *p = &f->serving;
+    if (!p->requests)
+        return;
+    orr_json_key(w, "serving");
+    orr_json_begin_object(w);
+    orr_json_put_u64(w, "requests", p->requests);
+    orr_json_put_u64(w, "output_tokens", p->tokens);
+    orr_json_put_double(w, "first_token_mean_ns", p->first_mean_ns);
+    orr_json_put_u64(w, "first_token_max_ns", p->first_max_ns);
+    put_maybe_double(w, "next_token_mean_ns", p->next_mean_ns > 0, p->next_mean_ns);
+    orr_json_put_u64(w, "last_token_ns", p->end_ns);
+    orr_json_put_double(w, "tokens_per_s", p->tokens_per_s);
+    orr_json_put_double(w, "tokens_per_s_per_device", p->tokens_per_s / f->ranks);
+    orr_json_end_object(w);
+}
+
 static void put_warnings(writer *w, const orr__run_facts *f)
 {
     orr_json_key(w, "warnings");
@@ -466,6 +485,7 @@ static orr_code write_json(const orr_sim *s, bool is_brief, const char *path, or
     orr_json_begin_object(&w);
     put_head(&w, f, is_brief ? NULL : &p);
     put_throughput(&w, f);
+    put_serving(&w, f);
     put_warnings(&w, f);
     put_spreads(&w, f);
     put_communication(&w, f);

@@ -109,6 +109,24 @@ static void print_throughput(const orr__run_facts *f, orr_buf *b)
     orr_buf_byte(b, '\n');
 }
 
+/* "8 requests: first token after 50.6 ms (50.6 ms at most), the next after 4.97 ms;" */
+static void print_serving(const orr__run_facts *f, orr_buf *b)
+{
+    const orr__serving *p = &f->serving;
+    char a[3][ORR_UNIT_ROOM];
+    if (!p->requests)
+        return;
+    orr_buf_print(b, "%s request%s: first token after %s (%s at most)",
+                  orr_count_text(p->requests, a[0]), p->requests == 1 ? "" : "s",
+                  ns_text((uint64_t)(p->first_mean_ns + 0.5), a[1]),
+                  ns_text(p->first_max_ns, a[2]));
+    if (p->next_mean_ns > 0)
+        orr_buf_print(b, ", the next after %s", ns_text((uint64_t)(p->next_mean_ns + 0.5), a[0]));
+    orr_buf_print(b, ";\n%s tokens until %s: %.4g tokens/s, %.4g per device\n",
+                  orr_count_text(p->tokens, a[0]), ns_text(p->end_ns, a[1]), p->tokens_per_s,
+                  p->tokens_per_s / f->ranks);
+}
+
 /* ---- ranks ---- */
 
 static const char *const labels[ORR__FIGURES] = {
@@ -505,6 +523,7 @@ static void print_all(const orr__run_facts *f, orr_buf *b)
     char messages[ORR_UNIT_ROOM], events[ORR_UNIT_ROOM];
     print_head(f, b);
     print_throughput(f, b);
+    print_serving(f, b);
     print_guessed(f, b);
     print_ranks(f, b);
     print_peak_memory(f, b);

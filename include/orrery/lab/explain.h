@@ -75,6 +75,14 @@ typedef struct orr_report_option {
     const char *name, *value;
 } orr_report_option;
 
+/* Requests that were served. */
+typedef struct orr_report_serving {
+    uint64_t requests;
+    double first_token_ns, first_token_max_ns; /* from when a request came; mean, longest */
+    double next_token_ns;                      /* from token to token; 0: no request has two */
+    double tokens_per_s;                       /* until the last token was there */
+} orr_report_serving;
+
 typedef struct orr_report_run {
     const char *name;
     bool is_measured;
@@ -111,6 +119,7 @@ typedef struct orr_report_run {
     size_t option_count;
     const char *const *notes;
     size_t note_count;
+    const orr_report_serving *serving; /* NULL: it serves no requests */
 } orr_report_run;
 
 /* What a faster machine would change. */

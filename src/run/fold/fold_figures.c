@@ -349,6 +349,22 @@ static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
     return all;
 }
 
+/* Tokens that the class made. */
+static void count_served(const fold_sim *f, const fold_class *c)
+{
+    const run_npu *n = c->npu;
+    struct watch_served *served = f->s->watch->served;
+    const uint32_t class_index = (uint32_t)(n->graph - f->s->graphs);
+    for (size_t i = 0; served && i < c->log.count; i++) {
+        const fold_logged *step = &c->log.steps[i];
+        const bool is_even = !step->end.by;
+        for (uint32_t m = 0; step->has_ended && m < (is_even ? 1 : c->count); m++)
+            watch_served_count(served, class_index, step->place,
+                               (uint64_t)fold_at(f->times, step->end, m) - f->s->rounds.origin,
+                               is_even ? c->count : 1);
+    }
+}
+
 static bool put_class(fold_sim *f, fold_class *c)
 {
     const fold_log *l = &c->log;
@@ -462,6 +478,9 @@ bool fold_make_results(fold_sim *f)
     }
     for (uint32_t c = 0; ok && c < f->class_count; c++)
         ok = put_class(f, &f->classes[c]);
+    watch_served_forget(w->served);
+    for (uint32_t c = 0; ok && c < f->class_count; c++)
+        count_served(f, &f->classes[c]);
     return ok && fold_put_finish_order(f->s);
 }
 

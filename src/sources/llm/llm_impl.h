@@ -92,7 +92,16 @@ typedef struct llm_job {
     orr_str made_by;           /* training: how to make it again (llm_variants.c) */
     uint64_t job_tokens;       /* training: of all steps and ranks together; 0: not said */
     double job_flops;          /* that the model needs for them */
+    uint64_t token_ranks;      /* serving: so many ranks make the same tokens */
 } llm_job;
+
+/* Serving: tokens that one iteration of a replica makes.  Numbers only. */
+typedef struct llm_tokens {
+    uint64_t made;
+    uint64_t first, last; /* of them: the first, the last ones of their requests */
+    uint64_t arrivals_us; /* when the requests of the first ones came, all added up */
+    uint64_t earliest_us; /* the earliest of those */
+} llm_tokens;
 
 /* What of a model cannot be shared out over ranks yet: words such as "layers that share keys and
  * values"; NULL: nothing. */
@@ -139,6 +148,7 @@ typedef struct llm_pen {
     uint64_t barrier[8]; /* what the next computation waits for, besides its data; 0: nothing */
     uint64_t held;       /* the next node says that its rank holds so many bytes; see has_held */
     bool has_held;
+    const llm_tokens *tokens; /* that the next computation makes; NULL: none */
     bool is_beside;  /* a backward pass that goes on beside a forward pass: streams of its own */
     char prefix[80]; /* of names: "mb2.layer17." */
     orr_buf kernels; /* that the next computation launches, as text */

@@ -19,6 +19,8 @@ void llm_pen_open(llm_pen *p, const llm_job *g, orr_error *err)
     orr__put_text(&p->b, ORR__ATTR_SCHEMA, orr_str_of("orrery llm 1"));
     orr__put_uint(&p->b, ORR__ATTR_STREAMS, 1);
     orr__put_text(&p->b, ORR__ATTR_SOFTWARE, orr_str_of(g->software->name));
+    if (g->token_ranks)
+        orr__put_uint(&p->b, ORR__ATTR_TOKEN_RANKS, g->token_ranks);
     if (g->job_tokens) {
         orr__put_uint(&p->b, ORR__ATTR_TOKENS, g->job_tokens);
         orr__put_double(&p->b, ORR__ATTR_MODEL_FLOPS, g->job_flops);
@@ -131,6 +133,19 @@ static uint64_t measure_collect(llm_meter *t, orr_collective kind, uint64_t byte
 
 /* ---- computation ---- */
 
+/* What makes tokens says of which requests, so that a run knows how long each waited. */
+static void put_tokens(orr__builder *b, const llm_tokens *t)
+{
+    orr__put_uint(b, ORR__ATTR_NEW_TOKENS, t->made);
+    if (t->first) {
+        orr__put_uint(b, ORR__ATTR_FIRST_TOKENS, t->first);
+        orr__put_uint(b, ORR__ATTR_ARRIVALS_US, t->arrivals_us);
+        orr__put_uint(b, ORR__ATTR_EARLIEST_US, t->earliest_us);
+    }
+    if (t->last)
+        orr__put_uint(b, ORR__ATTR_LAST_TOKENS, t->last);
+}
+
 uint64_t llm_put_compute(
     llm_pen *p, const char *name, uint64_t operations, uint64_t bytes, llm_deps after)
 {
@@ -143,6 +158,9 @@ uint64_t llm_put_compute(
     if (p->kernels.len)
         orr__put_text(b, ORR__ATTR_KERNELS,
                       (orr_str){(const char *)p->kernels.ptr, p->kernels.len});
+    if (p->tokens)
+        put_tokens(b, p->tokens);
+    p->tokens = NULL;
     for (size_t i = 0; i < sizeof p->barrier / sizeof *p->barrier; i++) {
         add_ctrl(b, p->barrier[i]);
         p->barrier[i] = 0;

@@ -30,7 +30,7 @@ uint64_t llm_stage_message(const llm_job *g)
 }
 
 /* Every rank gets all logits and draws the same tokens from them. */
-uint64_t llm_put_sampling(llm_pen *p, uint64_t input)
+uint64_t llm_put_sampling(llm_pen *p, const llm_tokens *tokens, uint64_t input)
 {
     const llm_job *g = p->g;
     const uint64_t sampled = g->pass->sampled, logits = sampled * llm_vocab_share(g);
@@ -39,6 +39,7 @@ uint64_t llm_put_sampling(llm_pen *p, uint64_t input)
     uint64_t at = llm_steps_forward(p, &s, "", 0, input);
     at = llm_put_collect(p, "head.gather_logits", ORR_COLL_ALL_GATHER, logits * g->act, LLM_AXIS_TP,
                          LLM_AFTER(at));
+    p->tokens = tokens;
     return llm_put_elementwise(p, "sample", logits * g->opt.tp, 4, 1, LLM_AFTER(at));
 }
 
@@ -240,7 +241,7 @@ static uint64_t end(writer *w, uint64_t at)
     /* Ranks that prefill only do not go on with what they made. */
     const bool returns = samples && w->job->pool->duty != LLM_DOES_PREFILL;
     if (is_last(w) && samples)
-        at = llm_put_sampling(w->p, at);
+        at = llm_put_sampling(w->p, &w->turn->tokens, at);
     if (is_last(w) && returns)
         send_tokens(w, at);
     if (!is_last(w))

@@ -131,6 +131,7 @@ typedef struct llm_turn {
     uint64_t needs;      /* the turn that made its newest tokens, from 1; 0: none did */
     uint64_t arrival_us; /* it does not begin before */
     uint64_t first_move, move_count;
+    llm_tokens tokens;
 } llm_turn;
 
 /* All that a replica does.  Replicas whose jobs are alike share one. */
@@ -208,8 +209,8 @@ typedef struct llm_class_job {
 /* Attention of a pass (llm_kernels.c). */
 void llm_launch_served_attention(llm_pen *p, const llm_sight *seen);
 
-/* Norm, head, and a token for each sequence that gets one. */
-uint64_t llm_put_sampling(llm_pen *p, uint64_t input);
+/* Norm, head, and a token for each sequence that gets one; tokens NULL: nobody asks which. */
+uint64_t llm_put_sampling(llm_pen *p, const llm_tokens *tokens, uint64_t input);
 /* Bytes of what goes from stage to stage. */
 uint64_t llm_stage_message(const llm_job *g);
 

@@ -299,6 +299,7 @@ static void set_sizes(llm_pool *p)
                      .kv = orr_dtype_bytes(o->kv_dtype),
                      .virtual_stages = r->pp,
                      .software = o->software ? o->software : orr_software_find("vllm"),
+                     .token_ranks = (uint64_t)r->tp * r->cp,
                      .expert_tp = r->ep < r->tp ? r->tp / r->ep : 1};
     p->block_bytes = o->kv_block * kv_kept(&p->g) * p->g.kv;
     p->in_step = replicas_in_step(r);
@@ -388,7 +389,7 @@ static uint64_t ends_time(llm_pool *p, llm_pen *pen, uint32_t stage)
     if (stage == 0)
         llm_embedding_after(pen, LLM_AFTER(0));
     if (is_last && p->g.pass->sampled)
-        llm_put_sampling(pen, 0);
+        llm_put_sampling(pen, NULL, 0);
     if (!is_last)
         llm_put_send(pen, "", llm_stage_message(&p->g), 0, LLM_PEER_NEXT, LLM_AFTER(0));
     return pen->meter->time;
@@ -847,10 +848,24 @@ static void finish(engine *e, desk *d, const sequence *q)
 {
     serve_job *j = job_of(e, d, q->job);
     const bool leaves = e->pool->duty == LLM_DOES_PREFILL && e->pool->hands_over && j->output > 1;
+    d->turn.tokens.last += !leaves;
     j->done_at = leaves ? llm_later(e->end, move_time(e, q)) : e->end;
     if (leaves)
         add_move(e, d, q->job, j->prompt);
     return_later(e, d, q, j->done_at);
+}
+
+/* The first token of its request. */
+static void note_first(engine *e, desk *d, const serve_job *j)
+{
+    llm_tokens *t = &d->turn.tokens;
+    const uint64_t us = j->at / 1000000;
+    t->earliest_us = t->first++ && t->earliest_us < us ? t->earliest_us : us;
+    if (us > INT64_MAX - t->arrivals_us)
+        e->code = orr_fail(e->err, ORR_EUSAGE, NULL,
+                           "requests of one iteration came at times whose sum is above 2^63 us");
+    else
+        t->arrivals_us += us;
 }
 
 static void advance(engine *e, desk *d, const part *t)
@@ -862,6 +877,9 @@ static void advance(engine *e, desk *d, const part *t)
         return;
     if (!q->turn)
         job_of(e, d, q->job)->first_at = e->end;
+    d->turn.tokens.made++;
+    if (q->made == 0)
+        note_first(e, d, job_of(e, d, q->job));
     q->made++;
     q->ready_at = e->end;
     q->turn = d->script->turn_count + 1;

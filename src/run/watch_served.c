@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watch_served.c - how long requests wait for their tokens, in traces of serving.
+ *
+ * Nodes that make tokens say how many, for how many requests these are the first and the last, and when those requests
+ * came (attrs.h).  So means need no list of requests: the time of all first tokens, of all last ones, and of all arrivals
+ * are sums over nodes.  Several ranks make the same tokens; each counts for its part, in whole numbers (`share`), so that
+ * a sum is the same in whatever order ranks come.
+ *
+ * Cost: one test per node where nothing is served; else a look at a table. */
+#include "watch.h"
+
+#include "trace/attrs.h"
+
+typedef struct served_mark {
+    uint64_t made, first, last, arrivals_us, earliest_us;
+} served_mark;
+
+/* A class whose nodes make tokens. */
+typedef struct served_class {
+    uint32_t *mark_of; /* by place: 1 + which; 0: it makes none */
+    served_mark *marks;
+    size_t count, room;
+    uint64_t ranks; /* that make the same tokens */
+    uint64_t share; /* what one rank of the class counts; all of `ranks` together: `whole` */
+} served_class;
+
+struct watch_served {
+    served_class *classes; /* by class of the set */
+    uint32_t class_count;
+    uint64_t whole;
+    served_sums sums;
+};
+
+static uint64_t number_of(const orr_node *node, orr__attr_key key)
+{
+    orr_attr attr;
+    int64_t value;
+    return orr__node_get(node, key, &attr) && orr_attr_int(&attr, &value) && value > 0
+               ? (uint64_t)value
+               : 0;
+}
+
+/* How many ranks make the same tokens; 0: the trace says nothing of tokens. */
+static uint64_t token_ranks(const orr_trace *t)
+{
+    const orr_str name = orr__attr_rows[ORR__ATTR_TOKEN_RANKS].name;
+    int64_t value;
+    if (!orr_trace_has_metadata(t))
+        return 0;
+    orr_attrs it = orr_trace_attrs(t);
+    for (orr_attr a; orr_attrs_next(&it, &a);)
+        if (a.name.len == name.len && memcmp(a.name.ptr, name.ptr, name.len) == 0)
+            return orr_attr_int(&a, &value) && value > 0 ? (uint64_t)value : 0;
+    return 0;
+}
+
+static bool read_marks(served_class *c, const work_graph *g)
+{
+    for (uint32_t place = 0; place < g->count; place++) {
+        orr_node node;
+        if (g->t->columns.type[g->node[place]] != ORR_NODE_COMP)
+            continue;
+        orr_trace_node(g->t, g->node[place], &node);
+        const served_mark m = {.made = number_of(&node, ORR__ATTR_NEW_TOKENS),
+                               .first = number_of(&node, ORR__ATTR_FIRST_TOKENS),
+                               .last = number_of(&node, ORR__ATTR_LAST_TOKENS),
+                               .arrivals_us = number_of(&node, ORR__ATTR_ARRIVALS_US),
+                               .earliest_us = number_of(&node, ORR__ATTR_EARLIEST_US)};
+        if (m.made == 0)
+            continue;
+        if (!c->mark_of && !(c->mark_of = orr_alloc(g->count, sizeof *c->mark_of)))
+            return false;
+        if (!orr_grow(&c->marks, &c->room, c->count + 1))
+            return false;
+        c->marks[c->count++] = m;
+        c->mark_of[place] = (uint32_t)c->count;
+    }
+    return true;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Shares in whole numbers.  False: no number of them is small enough; no such traces are made. */
+static bool share_out(struct watch_served *v)
+{
+    v->whole = 1;
+    for (uint32_t k = 0; k < v->class_count; k++) {
+        const uint64_t n = v->classes[k].ranks;
+        if (n && (__builtin_mul_overflow(v->whole / common_divisor(v->whole, n), n, &v->whole) ||
+                  v->whole > UINT32_MAX))
+            return false;
+    }
+    for (uint32_t k = 0; k < v->class_count; k++)
+        v->classes[k].share = v->classes[k].ranks ? v->whole / v->classes[k].ranks : 0;
+    return true;
+}
+
+void watch_served_destroy(struct watch_served *v)
+{
+    for (uint32_t k = 0; v && v->classes && k < v->class_count; k++) {
+        orr_free(v->classes[k].mark_of);
+        orr_free(v->classes[k].marks);
+    }
+    if (v)
+        orr_free(v->classes);
+    orr_free(v);
+}
+
+bool watch_served_create(orr_sim *s, struct watch_served **out)
+{
+    const uint32_t count = orr_set_class_count(s->set);
+    struct watch_served *v = NULL;
+    bool ok = true, is_any = false;
+    *out = NULL;
+    for (uint32_t k = 0; k < count && ok; k++) {
+        const work_graph *g = &s->graphs[k];
+        const uint64_t ranks = g->t ? token_ranks(g->t) : 0;
+        if (ranks == 0)
+            continue;
+        if (!v && (v = orr_alloc(1, sizeof *v)) != NULL) {
+            v->class_count = count;
+            v->classes = orr_alloc(count, sizeof *v->classes);
+        }
+        ok = v && v->classes && read_marks(&v->classes[k], g);
+        if (ok && v->classes[k].count) {
+            v->classes[k].ranks = ranks;
+            is_any = true;
+        }
+    }
+    if (ok && is_any && share_out(v)) {
+        *out = v;
+        return true;
+    }
+    watch_served_destroy(v);
+    return ok;
+}
+
+void watch_served_forget(struct watch_served *v)
+{
+    if (v)
+        v->sums = (served_sums){0};
+}
+
+void watch_served_count(
+    struct watch_served *v, uint32_t class_index, uint32_t place, uint64_t now_ns, uint32_t weight)
+{
+    const served_class *c = &v->classes[class_index];
+    const uint32_t which = c->mark_of ? c->mark_of[place] : 0;
+    if (which == 0)
+        return;
+    const served_mark *m = &c->marks[which - 1];
+    served_sums *sum = &v->sums;
+    const unsigned __int128 ranks = (unsigned __int128)c->share * weight;
+    sum->made += ranks * m->made;
+    sum->first += ranks * m->first;
+    sum->last += ranks * m->last;
+    sum->first_ns += ranks * m->first * now_ns;
+    sum->last_ns += ranks * m->last * now_ns;
+    sum->arrivals_ns += ranks * m->arrivals_us * 1000;
+    sum->end_ns = now_ns > sum->end_ns ? now_ns : sum->end_ns;
+    /* Traces of others may say that requests come later than their tokens. */
+    const uint64_t earliest = m->earliest_us < UINT64_MAX / 1000 ? m->earliest_us * 1000 : now_ns;
+    if (m->first && now_ns > earliest && now_ns - earliest > sum->longest_ns)
+        sum->longest_ns = now_ns - earliest;
+}
+
+const served_sums *watch_served_sums(const struct watch_served *v, uint64_t *whole)
+{
+    *whole = v->whole;
+    return &v->sums;
+}
