@@ -137,7 +137,7 @@ static bool share_slots(place *list,
 }
 
 /* Are these the bytes of t? */
-static bool is_written(const orr__class *c, const int64_t *values, const orr_trace *t, bool *failed)
+static bool is_written(orr__class *c, const int64_t *values, const orr_trace *t, bool *failed)
 {
     orr_buf out = {0};
     bool is_same = true;
@@ -154,7 +154,7 @@ static bool is_written(const orr__class *c, const int64_t *values, const orr_tra
 static orr_code take_in(joiner *j, uint32_t first, const place *list, const uint32_t *which)
 {
     orr_set *s = j->s;
-    const orr__class *c = &s->classes[first];
+    orr__class *c = &s->classes[first];
     for (uint32_t k = first; k != ORR_NO_NODE; k = j->next[k]) {
         bool failed;
         if (!orr_grow(&s->values, &s->value_room, s->value_count + c->slot_count))

@@ -155,8 +155,7 @@ static bool add_record(struct orr__fill_plan *p,
     return true;
 }
 
-/* A body with the holes filled.  The plan of a class is made once and used by all its ranks. */
-static orr_code fill_plan_make(const orr__class *c, struct orr__fill_plan **out, orr_error *err)
+static struct orr__fill_plan *fill_plan_make(const orr__class *c)
 {
     struct orr__fill_plan *p = orr_alloc(1, sizeof *p);
     bool ok = p != NULL;
@@ -165,12 +164,24 @@ static orr_code fill_plan_make(const orr__class *c, struct orr__fill_plan **out,
             end++;
         ok = add_record(p, c, c->holes + at, end - at);
     }
-    *out = p;
     if (ok)
-        return ORR_OK;
+        return p;
     orr__fill_plan_free(p);
-    *out = NULL;
-    return orr_no_memory(err);
+    return NULL;
+}
+
+/* The plan of a class, made when its first rank is filled and used by all its ranks: a set that is only made, kept and
+ * read never needs it.  Of threads that come at the same time one keeps its plan.  NULL: no memory. */
+static const struct orr__fill_plan *fill_plan_of(orr__class *c)
+{
+    struct orr__fill_plan *kept = c->plan;
+    if (kept)
+        return kept;
+    struct orr__fill_plan *made = fill_plan_make(c);
+    if (!made || atomic_compare_exchange_strong(&c->plan, &kept, made))
+        return made;
+    orr__fill_plan_free(made);
+    return kept;
 }
 
 /* ---- following it ---- */
@@ -216,9 +227,11 @@ static void fill_record(const struct orr__fill_plan *p,
     orr_buf_add(out, body + from, (size_t)(r->end - from));
 }
 
-bool orr__fill(const orr__class *c, const int64_t *values, orr_buf *out)
+bool orr__fill(orr__class *c, const int64_t *values, orr_buf *out)
 {
-    const struct orr__fill_plan *p = c->plan;
+    const struct orr__fill_plan *p = fill_plan_of(c);
+    if (!p)
+        return false;
     const uint8_t *body = c->t->bytes.ptr;
     orr_buf encoded = {0};
     piece *pieces = orr_alloc(p->insert_count + 1, sizeof *pieces);
@@ -365,7 +378,9 @@ orr_code orr__class_set_holes(orr_set *s,
     for (size_t i = 0; i < hole_count && !*why; i++)
         if (!place_hole(s, c, &c->holes[i], why))
             return orr_no_memory(err);
-    return *why || hole_count == 0 ? ORR_OK : fill_plan_make(c, &c->plan, err);
+    if (*why)
+        c->hole_count = 0;
+    return ORR_OK;
 }
 
 bool orr__slot_fits(const orr__class *c, uint32_t slot, int64_t value)
@@ -430,10 +445,7 @@ bool orr_set_hole(
 }
 
 /* The trace of a class with the values of a rank (NULL: as it stands), a trace of its own. */
-orr_code orr__class_trace(const orr__class *c,
-                          const int64_t *values,
-                          orr_trace **out,
-                          orr_error *err)
+orr_code orr__class_trace(orr__class *c, const int64_t *values, orr_trace **out, orr_error *err)
 {
     orr_code code = orr__trace_new(c->t->path, out, err);
     if (code)
@@ -441,9 +453,9 @@ orr_code orr__class_trace(const orr__class *c,
     orr_trace *t = *out;
     const orr_read_options current = {
         .size = sizeof current, .schema = ORR_SCHEMA_CURRENT, .leniency = ORR_KEEP_UNKNOWN};
-    if (values && c->plan && !orr__fill(c, values, &t->owned))
+    if (values && c->hole_count && !orr__fill(c, values, &t->owned))
         t->owned.failed = true;
-    else if (!values || !c->plan)
+    else if (!values || !c->hole_count)
         orr_buf_add(&t->owned, c->t->bytes.ptr, c->t->bytes.len);
     code = t->owned.failed ? orr_no_memory(err)
            : t->owned.len == 0

@@ -11,6 +11,8 @@
 #include "base/memory/content_hash.h"
 #include "base/memory/map.h"
 
+#include <stdatomic.h>
+
 enum { ORR__SLOTS_MOST = 1 << 20 }; /* of a class */
 
 typedef struct orr__class {
@@ -22,9 +24,9 @@ typedef struct orr__class {
     orr_hole *holes; /* in the arena, by node, then field */
     size_t hole_count;
     uint32_t
-        *slot[ORR_HOLE_FIELDS];  /* in the arena: node -> slot + 1; NULL: no hole of that field */
-    int64_t *least, *most;       /* in the arena: what fits into a slot */
-    struct orr__fill_plan *plan; /* set_holes.c; NULL without holes */
+        *slot[ORR_HOLE_FIELDS]; /* in the arena: node -> slot + 1; NULL: no hole of that field */
+    int64_t *least, *most;      /* in the arena: what fits into a slot */
+    _Atomic(struct orr__fill_plan *) plan; /* set_holes.c; NULL until a rank is filled */
 } orr__class;
 
 typedef struct orr__rank {
@@ -94,10 +96,7 @@ orr_code orr__class_set_holes(orr_set *s,
                               uint32_t slot_count,
                               const char **why,
                               orr_error *err);
-orr_code orr__class_trace(const orr__class *c,
-                          const int64_t *values,
-                          orr_trace **out,
-                          orr_error *err);
+orr_code orr__class_trace(orr__class *c, const int64_t *values, orr_trace **out, orr_error *err);
 bool orr__slot_fits(const orr__class *c, uint32_t slot, int64_t value);
 
 static inline bool orr__set_hole(
@@ -122,8 +121,8 @@ static inline int64_t orr__set_value(
 }
 
 void orr__fill_plan_free(struct orr__fill_plan *p);
-/* Appends the rank's bytes (no shift) to out. */
-bool orr__fill(const orr__class *c, const int64_t *values, orr_buf *out);
+/* Appends the rank's bytes (no shift) to out; the class has holes.  Several threads may fill ranks. */
+bool orr__fill(orr__class *c, const int64_t *values, orr_buf *out);
 
 /* From the unpacked bytes; classes and ranks are there already.  *bad: what is wrong (then
  * ORR_EINPUT). */

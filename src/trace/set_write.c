@@ -53,7 +53,7 @@ static orr_code write_filled(const orr_set *s,
                              orr_error *err)
 {
     const orr__rank *r = &s->ranks[rank];
-    const orr__class *c = &s->classes[r->class_index];
+    orr__class *c = &s->classes[r->class_index];
     const orr_schema schema = opt->same_schema ? c->t->schema : opt->schema;
     const orr_trace *t;
     orr_trace *owned = NULL;

@@ -294,7 +294,7 @@ static orr_code put_file(const writing *w, uint32_t rank, orr_span bytes, orr_er
 static orr_code write_filled(const writing *w, uint32_t rank, orr_buf *bytes, orr_error *err)
 {
     const orr__rank *r = &w->set->ranks[rank];
-    const orr__class *c = &w->set->classes[r->class_index];
+    orr__class *c = &w->set->classes[r->class_index];
     if (c->hole_count == 0)
         return put_file(w, rank, c->t->bytes, err);
     bytes->len = 0;

@@ -152,6 +152,7 @@ typedef struct llm_pen {
     bool is_beside;  /* a backward pass that goes on beside a forward pass: streams of its own */
     char prefix[80]; /* of names: "mb2.layer17." */
     orr_buf kernels; /* that the next computation launches, as text */
+    struct llm_known_kernel *known; /* texts written before (llm_kernels.c); or NULL */
 } llm_pen;
 
 /* Ids of nodes that come before; 0 means none and is left out. */

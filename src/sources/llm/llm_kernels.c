@@ -23,9 +23,52 @@ static void measure(llm_meter *t, const orr_kernel *k)
         t->pending += (uint64_t)(time.us * 1e6 + 0.5);
 }
 
+/* Layers and micro-batches launch the same few kernels again and again: their texts are written once and copied from
+ * then on, which takes a third of the time.  A kernel has one place; who comes later takes it. */
+enum { KNOWN_KERNELS = 64 };
+typedef struct llm_known_kernel {
+    orr_kernel k;
+    size_t length; /* 0: the place is free */
+    char text[ORR_KERNEL_TEXT];
+} llm_known_kernel;
+
+static size_t place_of(const orr_kernel *k)
+{
+    const uint64_t mix = k->m + 3 * k->n + 5 * k->k + 7 * k->read + 11 * k->write + 13 * k->q +
+                         17 * k->heads + 19 * k->kv + (k->is_backward ? 23 : 0) +
+                         29 * (uint64_t)k->kind + 31 * (uint64_t)k->form +
+                         37 * (uint64_t)k->layout + 41 * k->count;
+    return (size_t)(mix * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
+/* Field by field where the compiler may leave gaps. */
+static bool is_same(const orr_kernel *a, const orr_kernel *b)
+{
+    const size_t sizes = offsetof(orr_kernel, batch);
+    return memcmp(&a->batch, &b->batch, sizeof *a - sizes) == 0 && a->kind == b->kind &&
+           a->type == b->type && a->form == b->form && a->layout == b->layout &&
+           a->is_backward == b->is_backward && a->is_causal == b->is_causal &&
+           a->is_unfused == b->is_unfused && a->is_gated == b->is_gated &&
+           a->is_strided == b->is_strided && a->accumulates == b->accumulates &&
+           a->is_cold == b->is_cold;
+}
+
+static void add_text(llm_pen *p, const orr_kernel *k)
+{
+    if (!p->known && !(p->known = orr_alloc(KNOWN_KERNELS, sizeof *p->known))) {
+        p->kernels.failed = true;
+        return;
+    }
+    llm_known_kernel *at = &p->known[place_of(k)];
+    if (!at->length || !is_same(&at->k, k)) {
+        at->k = *k;
+        at->length = orr_kernel_text(k, at->text, sizeof at->text);
+    }
+    orr_buf_add(&p->kernels, at->text, at->length);
+}
+
 static void launch(llm_pen *p, orr_kernel k)
 {
-    char room[ORR_KERNEL_TEXT];
     if (p->meter) {
         measure(p->meter, &k);
         return;
@@ -34,10 +77,9 @@ static void launch(llm_pen *p, orr_kernel k)
         llm_tape_kernel(p->tape, &k);
         return;
     }
-    const size_t length = orr_kernel_text(&k, room, sizeof room);
     if (p->kernels.len)
         orr_buf_text(&p->kernels, "; ");
-    orr_buf_add(&p->kernels, room, length);
+    add_text(p, &k);
 }
 
 static orr_kernel_type type_between(const llm_job *g)

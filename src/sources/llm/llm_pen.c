@@ -43,6 +43,8 @@ orr_code llm_pen_close(llm_pen *p, orr_set *s, uint32_t *class_index)
     if (p->kernels.failed && !p->b.code)
         p->b.code = orr_no_memory(p->b.err);
     orr_buf_fini(&p->kernels);
+    orr_free(p->known);
+    p->known = NULL;
     return orr__build_class(&p->b, s, p->slot_count, class_index);
 }
 
