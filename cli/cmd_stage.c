@@ -33,6 +33,8 @@ static const cli_option options[] = {
      "tokens to experts: a copy for each, or once per rank and node (DeepEP)",
      .fallback = "copies"},
     COUNT("node-ranks", NULL, "--dispatch once: ranks per node; default: 8, or the machine's"),
+    {"fp8-dispatch", 0, NULL,
+     "tokens to experts travel in fp8, with scales; what comes back does not (DeepSeek-V3)"},
     COUNT("expert-load", "100", "tokens of the busiest rank's experts, in per cent of the mean"),
     {"ep-overlap", 0, NULL,
      "a forward pass computes while tokens of a backward pass travel, and vice versa"},
@@ -70,6 +72,8 @@ static const cli_option options[] = {
     {"recompute", 0, "none|selective|full|operators",
      "activation recomputation: of attention, of layers, of all but attention and half of the products",
      .fallback = "none"},
+    {"recompute-parts", 0, "LIST",
+     "recompute these parts of a layer: norm, attention, mla-up, activation, ffn, experts, shared"},
     COUNT("recompute-layers", NULL, "full: this many layers, evenly spread (default: all)"),
     {"bucket", 0, "BYTES", "gradient bucket size", .fallback = "40MB"},
     COUNT("prefetch", "1", "ZeRO 3: layers to gather ahead"),
@@ -205,6 +209,7 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .overlaps_experts = cli_flag(c, "ep-overlap"),
         .sends_once = strcmp(cli_text(c, "dispatch"), "once") == 0,
         .node_ranks = (uint32_t)given(c, "node-ranks"),
+        .sends_fp8 = cli_flag(c, "fp8-dispatch"),
         .expert_load = (uint32_t)given(c, "expert-load"),
         .shard = (uint32_t)given(c, "shard"),
         .has_mtp = cli_flag(c, "mtp"),
@@ -240,6 +245,19 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
     o->software = orr_software_find(cli_text(c, "software"));
     if (!o->software)
         return refuse_software(cli_text(c, "software"), err);
+    if (cli_given(c, "recompute-parts")) {
+        orr_str bad;
+        if (cli_given(c, "recompute"))
+            return orr_fail(err, ORR_EUSAGE, NULL,
+                            "--recompute-parts is a recomputation of its own: no --recompute");
+        if (!orr_layer_parts_find(orr_str_of(cli_text(c, "recompute-parts")), &o->recompute_parts,
+                                  &bad))
+            return orr_fail(err, ORR_EUSAGE, NULL,
+                            "--recompute-parts '%.*s': there are norm, attention, mla-up, "
+                            "activation, ffn, experts and shared",
+                            (int)(bad.len < 40 ? bad.len : 40), bad.ptr);
+        o->recompute = ORR_RECOMPUTE_PARTS;
+    }
     const char *micro = cli_given(c, "micro-batch") ? cli_text(c, "micro-batch") : NULL;
     orr_code code = micro ? cli_stage_micro_batch(micro, &o->micro_batch, err) : ORR_OK;
     if (!code)

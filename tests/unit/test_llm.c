@@ -500,7 +500,8 @@ TEST(test_llm__stages_at_the_ends_have_as_many_layers_as_one_says)
  * of 4 nodes, 4 (1 - (3/4)^8) = 3.6 nodes. */
 TEST(test_llm__tokens_may_travel_once)
 {
-    const orr_model m = model_named("deepseek-v3");
+    orr_model m = model_named("deepseek-v3");
+    m.expert_groups = m.groups_per_token = 0;
     orr_llm_options opt = {.dp = 32, .ep = 8, .seq = 1024, .sends_once = true};
     const int64_t token = 1024 * 7168 * 2;
     orr_set *s = make(&m, &opt);
@@ -510,6 +511,66 @@ TEST(test_llm__tokens_may_travel_once)
     s = make(&m, &opt);
     CHECK_EQ(size_of(s, 0, "mb0.layer3.moe.dispatch") * 1000 / token, 3599);
     orr_set_close(s);
+}
+
+/* 4 of 8 groups are open to a token: on 8 ranks with a group each, 4 (1 - (3/4)^8) = 3.6 have one of
+ * its experts, on 16 places 8 (1 - (7/8)^8) = 5.25.  On 4 places with two groups each, by hand: none,
+ * one or two of them are open with chances of 15, 40 and 15 of 70, and one misses all with 1,
+ * (3/4)^8 and (1/2)^8, so 4 (1 - 0.2723) = 2.9108. */
+TEST(test_llm__groups_limit_where_tokens_go)
+{
+    const orr_model m = model_named("deepseek-v3");
+    const int64_t token = 1024 * 7168 * 2;
+    const struct {
+        uint32_t ep;
+        int64_t thousandths;
+    } rows[] = {{8, 3599}, {16, 5251}, {4, 2910}};
+    for (size_t i = 0; i < 3; i++) {
+        const orr_llm_options opt = {
+            .dp = 32, .ep = rows[i].ep, .seq = 1024, .sends_once = true, .node_ranks = 64};
+        orr_set *s = make(&m, &opt);
+        CHECK_EQ(size_of(s, 0, "mb0.layer3.moe.dispatch") * 1000 / token, rows[i].thousandths);
+        orr_set_close(s);
+    }
+}
+
+/* To experts: a byte a number and 4 for 128 of them; back: two bytes.  Gradients the other way
+ * round. */
+TEST(test_llm__tokens_may_travel_in_fp8)
+{
+    const orr_model m = model_named("mixtral-8x7b");
+    const orr_llm_options opt = {.dp = 8, .ep = 8, .seq = 1024, .sends_fp8 = true};
+    const int64_t numbers = 1024 * 2 * 4096;
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.moe.dispatch"), numbers + numbers / 32);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.moe.combine"), 2 * numbers);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.moe.combine.grad"), numbers + numbers / 32);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.moe.dispatch.grad"), 2 * numbers);
+    orr_set_close(s);
+}
+
+/* Parts are done again before the backward pass, and what they give is not kept: of a norm, whose
+ * result goes into products, hidden numbers a token. */
+TEST(test_llm__parts_of_layers_are_recomputed)
+{
+    const orr_model m = model_named("llama-3-8b");
+    orr_llm_options opt = {.seq = 1024};
+    orr_llm_memory plain, less;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 0, &plain, &err), &err);
+    opt.recompute = ORR_RECOMPUTE_PARTS;
+    opt.recompute_parts = ORR_PART_NORM | ORR_PART_ACTIVATION;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 0, &less, &err), &err);
+    CHECK_EQ_U(plain.activations - less.activations, UINT64_C(1024) * 32 * (2 * 4096 + 14336) * 2);
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ_U(count_nodes(s, "ffn.activation.again"), 32);
+    CHECK_EQ_U(count_nodes(s, "ffn.up.again"), 0);
+    orr_set_close(s);
+    uint32_t parts;
+    orr_str bad;
+    CHECK(orr_layer_parts_find(orr_str_of("norm,mla-up"), &parts, &bad));
+    CHECK_EQ_U(parts, ORR_PART_NORM | ORR_PART_LATENT);
+    CHECK(!orr_layer_parts_find(orr_str_of("norm,,ffn"), &parts, &bad));
+    CHECK_EQ_U(bad.len, 0);
 }
 
 /* Four ranks of a tensor-parallel group have experts of their own: 64 ranks with 4 of 256 each, and
@@ -710,6 +771,9 @@ int main(void)
         RUN(test_llm__further_tokens_are_predicted_by_the_last_stage),
         RUN(test_llm__stages_at_the_ends_have_as_many_layers_as_one_says),
         RUN(test_llm__tokens_may_travel_once),
+        RUN(test_llm__groups_limit_where_tokens_go),
+        RUN(test_llm__tokens_may_travel_in_fp8),
+        RUN(test_llm__parts_of_layers_are_recomputed),
         RUN(test_llm__experts_may_be_whole_under_tensor_parallelism),
         RUN(test_llm__overlapped_experts_change_the_order_only),
         RUN(test_llm__sharing_out_and_recomputing_save_memory),

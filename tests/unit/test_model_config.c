@@ -258,6 +258,7 @@ TEST(test_model_config__is_the_same_model_as_the_preset)
         "{'model_type': 'deepseek_v3', 'hidden_size': 7168, 'num_hidden_layers': 61,"
         " 'vocab_size': 129280, 'num_attention_heads': 128, 'num_key_value_heads': 128,"
         " 'intermediate_size': 18432, 'moe_intermediate_size': 2048, 'n_routed_experts': 256,"
+        " 'n_group': 8, 'topk_group': 4,"
         " 'n_shared_experts': 1, 'num_experts_per_tok': 8, 'first_k_dense_replace': 3,"
         " 'moe_layer_freq': 1, 'q_lora_rank': 1536, 'kv_lora_rank': 512, 'head_dim': 64,"
         " 'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64, 'v_head_dim': 128,"

@@ -68,8 +68,22 @@ typedef enum orr_recompute {
     ORR_RECOMPUTE_NONE = 0,
     ORR_RECOMPUTE_SELECTIVE, /* the attention core again in the backward pass */
     ORR_RECOMPUTE_FULL,      /* the whole layer again */
-    ORR_RECOMPUTE_OPERATORS  /* all but attention, every second product and sums over ranks */
+    ORR_RECOMPUTE_OPERATORS, /* all but attention, every second product and sums over ranks */
+    ORR_RECOMPUTE_PARTS      /* what recompute_parts has */
 } orr_recompute;
+
+/* Parts of a layer: bits of recompute_parts, and their words. */
+typedef enum orr_layer_part {
+    ORR_PART_NORM = 1,       /* "norm" */
+    ORR_PART_ATTENTION = 2,  /* "attention": its core */
+    ORR_PART_LATENT = 4,     /* "mla-up": queries, keys and values from what MLA keeps of them */
+    ORR_PART_ACTIVATION = 8, /* "activation": of FFN and experts */
+    ORR_PART_FFN = 16,       /* "ffn": of layers without experts */
+    ORR_PART_EXPERTS = 32,   /* "experts": with what is sent to them and back */
+    ORR_PART_SHARED = 64     /* "shared": shared experts */
+} orr_layer_part;
+/* "norm,mla-up"; false: there is no such part, which *bad then is. */
+ORR_API bool orr_layer_parts_find(orr_str words, uint32_t *out, orr_str *bad);
 
 /* All zero: one rank, bf16 with fp32 master weights, Adam, one sequence of the model's length. */
 typedef struct orr_llm_options {
@@ -81,6 +95,7 @@ typedef struct orr_llm_options {
                               one sends to experts travels while the other computes */
     bool sends_once; /* tokens go once to each rank, or node, that has experts of theirs (DeepEP) */
     uint32_t node_ranks; /* sends_once: ranks that reach each other without the network; 0: 8 */
+    bool sends_fp8; /* tokens to experts, and their gradients, in 8 bits; what comes back in 16 */
     uint32_t
         expert_load; /* tokens of the busiest rank's experts, in per cent of the mean; 0: 100 */
     uint32_t
@@ -109,6 +124,7 @@ typedef struct orr_llm_options {
     bool no_clipping;            /* no norm of all gradients before the update */
     orr_recompute recompute;
     uint64_t recompute_layers;    /* full: so many, spread evenly; 0: all */
+    uint32_t recompute_parts;     /* ORR_RECOMPUTE_PARTS: orr_layer_part, added up */
     const orr_software *software; /* what launches the kernels; NULL: orr_software_at(0) */
     bool has_dropout;             /* even if the software's recipes have none */
     bool lists_optimizer;         /* the optimizer goes over lists of tensors (foreach) */

@@ -191,6 +191,8 @@ typedef struct orr_model {
     /* Mixture of experts; experts 0: there is none */
     uint64_t experts;
     uint64_t experts_per_token;
+    uint64_t expert_groups;    /* experts are in so many equal groups; 0: not in groups */
+    uint64_t groups_per_token; /* and those of a token are in so many of them (DeepSeek) */
     uint64_t expert_ffn;
     uint64_t shared_experts; /* every token goes through them too */
     uint64_t shared_ffn;     /* of one of them */

@@ -39,6 +39,7 @@ typedef struct llm_step {
     const char *name;
     int from, also;                 /* steps; also -1: none */
     bool is_expert;                 /* its weights belong to experts */
+    bool is_dispatch;               /* exchange: to the experts, not back */
     bool is_sum;                    /* of two: gradients pass through it */
     bool is_residual;               /* a sum with the layer's input; a norm of such a sum */
     bool has_bias;                  /* product */
@@ -79,6 +80,8 @@ void llm_launch_backward(llm_pen *p, const llm_step *s, int part);
 
 /* Recomputing by operators: is the result of this step kept?  *products counts, from 0. */
 bool llm_keeps_result(const llm_step *s, int *products);
+/* Recomputing by parts: is this step in one of them? */
+bool llm_is_in_parts(const llm_step *s, uint32_t parts);
 /* The steps after the input, from front to back.  suffix: behind every name. */
 uint64_t llm_steps_forward(
     llm_pen *p, const llm_steps *s, const char *suffix, uint64_t tag, uint64_t input);

@@ -274,7 +274,7 @@ typedef struct forward {
     const llm_steps *s;
     const char *suffix;
     uint64_t tag;
-    bool is_partial; /* only what is not kept: see ORR_RECOMPUTE_OPERATORS */
+    bool is_partial; /* only what is not kept: ORR_RECOMPUTE_OPERATORS and _PARTS */
     uint64_t out[LLM_STEPS_MOST];
 } forward;
 
@@ -311,6 +311,13 @@ static uint64_t leave(llm_pen *p, const char *label, uint64_t numbers, llm_deps 
                        numbers * g->act, after);
 }
 
+/* DeepSeek-V3 (arXiv 2412.19437), section 3.3.3: what goes to experts is cast before it is sent, with
+ * a scale of 4 bytes for 128 numbers; what comes back is not, for it is added up. */
+static uint64_t exchanged_bytes(const llm_job *g, uint64_t numbers, bool is_out)
+{
+    return is_out && g->opt.sends_fp8 ? numbers + numbers / 128 * 4 : numbers * g->act;
+}
+
 static uint64_t forward_step(forward *f, const llm_step *s)
 {
     const llm_job *g = f->p->g;
@@ -339,8 +346,9 @@ static uint64_t forward_step(forward *f, const llm_step *s)
         return llm_put_collect(f->p, label.text, ORR_COLL_ALL_GATHER, s->numbers * g->act,
                                LLM_AXIS_TP, LLM_AFTER(f->out[s->from]));
     default:
-        return llm_put_collect(f->p, label.text, ORR_COLL_ALL_TO_ALL, s->numbers * g->act,
-                               LLM_AXIS_EP, LLM_AFTER(f->out[s->from]));
+        return llm_put_collect(f->p, label.text, ORR_COLL_ALL_TO_ALL,
+                               exchanged_bytes(g, s->numbers, s->is_dispatch), LLM_AXIS_EP,
+                               LLM_AFTER(f->out[s->from]));
     }
 }
 
@@ -353,13 +361,33 @@ bool llm_keeps_result(const llm_step *s, int *products)
            s->kind == LLM_STEP_EXCHANGE;
 }
 
+static bool starts_with(const llm_step *s, const char *start)
+{
+    return strncmp(s->name, start, strlen(start)) == 0;
+}
+
+bool llm_is_in_parts(const llm_step *s, uint32_t parts)
+{
+    const bool is_up = strcmp(s->name, "attn.q_up") == 0 || strcmp(s->name, "attn.kv_up") == 0;
+    return (parts & ORR_PART_NORM && s->role == LLM_ROLE_NORM) ||
+           (parts & ORR_PART_ATTENTION && s->kind == LLM_STEP_ATTENTION) ||
+           (parts & ORR_PART_LATENT && is_up) ||
+           (parts & ORR_PART_ACTIVATION && s->role == LLM_ROLE_ACTIVATION) ||
+           (parts & ORR_PART_FFN && starts_with(s, "ffn.")) ||
+           (parts & ORR_PART_EXPERTS && starts_with(s, "moe.")) ||
+           (parts & ORR_PART_SHARED && starts_with(s, "shared."));
+}
+
 static uint64_t run_forward_steps(forward *f, uint64_t input)
 {
+    const orr_llm_options *o = &f->p->g->opt;
     int products = 0;
     f->out[0] = input;
     for (int i = 1; i < f->s->count; i++) {
         const llm_step *step = &f->s->list[i];
-        const bool is_kept = f->is_partial && llm_keeps_result(step, &products);
+        const bool is_kept = f->is_partial && (o->recompute == ORR_RECOMPUTE_PARTS
+                                                   ? !llm_is_in_parts(step, o->recompute_parts)
+                                                   : llm_keeps_result(step, &products));
         f->out[i] = is_kept ? f->out[step->from] : forward_step(f, step);
     }
     return f->out[f->s->count - 1];
@@ -481,8 +509,8 @@ static void backward_step(backward *b, int i)
     else if (s->kind == LLM_STEP_LEAVE)
         id = enter(b->p, label.text, s->numbers, after);
     else
-        id = llm_put_collect(b->p, label.text, ORR_COLL_ALL_TO_ALL, s->numbers * g->act,
-                             LLM_AXIS_EP, after);
+        id = llm_put_collect(b->p, label.text, ORR_COLL_ALL_TO_ALL,
+                             exchanged_bytes(g, s->numbers, !s->is_dispatch), LLM_AXIS_EP, after);
     give(b, s->from, id);
     give(b, s->also, id);
 }
@@ -528,7 +556,7 @@ uint64_t llm_layer_backward(
                      .s = &s,
                      .suffix = ".again",
                      .tag = tag + 4,
-                     .is_partial = p->g->opt.recompute == ORR_RECOMPUTE_OPERATORS};
+                     .is_partial = p->g->opt.recompute >= ORR_RECOMPUTE_OPERATORS};
     if (parts & LLM_INPUT_GRADS && (again.is_partial || llm_is_recomputed(p->g, layer)))
         output_grad = run_forward_steps(&again, output_grad);
     return llm_steps_backward(p, &s, tag, parts, output_grad, grads);
@@ -910,14 +938,50 @@ static double places_met(uint64_t n, uint64_t k)
     return (double)n * (1 - missed);
 }
 
+/* The same where a token's experts are in `chosen` of `groups` groups, which lie one after another
+ * over the places: DeepSeek-V3 (arXiv 2412.19437), section 2.1.2, limits the nodes of a token so. */
+static double places_met_in_groups(uint64_t n, uint64_t k, uint64_t groups, uint64_t chosen)
+{
+    if (n >= groups) { /* a group is on n / groups places */
+        const double open = (double)(chosen * n) / (double)groups;
+        double missed = 1;
+        for (uint64_t i = 0; i < k; i++)
+            missed *= 1 - 1 / open;
+        return open * (1 - missed);
+    }
+    /* A place has several groups: j of those chosen with a chance of the hypergeometric
+     * distribution, and then none of k experts with that of (1 - j / chosen)^k. */
+    const uint64_t own = (groups + n - 1) / n;
+    double missed = 0;
+    for (uint64_t j = 0; j <= chosen && j <= own; j++) {
+        double chance = 1;
+        if (chosen - j > groups - own)
+            continue;
+        for (uint64_t i = 0; i < j; i++) /* C(own, j) */
+            chance *= (double)(own - i) / (double)(i + 1);
+        for (uint64_t i = 0; i < chosen - j; i++) /* C(groups - own, chosen - j) */
+            chance *= (double)(groups - own - i) / (double)(i + 1);
+        for (uint64_t i = 0; i < chosen; i++) /* / C(groups, chosen) */
+            chance *= (double)(i + 1) / (double)(groups - i);
+        for (uint64_t i = 0; i < k; i++)
+            chance *= 1 - (double)j / (double)chosen;
+        missed += chance;
+    }
+    return (double)n * (1 - missed);
+}
+
 /* How often a token is sent: for each of its experts, or once to each rank, and over the network
  * once to each node, where it is passed on. */
 static double copies_sent(const llm_job *g)
 {
-    const uint64_t k = g->m->experts_per_token, ep = g->opt.ep, node = g->opt.node_ranks;
+    const orr_model *m = g->m;
+    const uint64_t k = m->experts_per_token, ep = g->opt.ep, node = g->opt.node_ranks;
+    const uint64_t places = ep <= node ? ep : (ep + node - 1) / node;
     if (!g->opt.sends_once || ep < 2)
         return (double)k;
-    return places_met(ep <= node ? ep : (ep + node - 1) / node, k);
+    if (m->expert_groups > 1 && m->groups_per_token < m->expert_groups)
+        return places_met_in_groups(places, k, m->expert_groups, m->groups_per_token);
+    return places_met(places, k);
 }
 
 static int add_routed(llm_steps *s, int from)
@@ -943,6 +1007,7 @@ static int add_routed(llm_steps *s, int from)
     s->list[at].role = LLM_ROLE_PERMUTE;
     s->list[at].also = from;
     at = add_move(s, LLM_STEP_EXCHANGE, "moe.dispatch", at, sent);
+    s->list[at].is_dispatch = true;
     at = g->expert_tp ? add_ffn_products(s, at, &experts)
                       : add_ffn(s, at, &experts, "moe.gather", "moe.scatter");
     at = add_move(s, LLM_STEP_EXCHANGE, "moe.combine", at, sent);

@@ -63,13 +63,21 @@ static uint64_t padded_numbers(const llm_job *g, const llm_step *s, uint64_t num
     return s->role == LLM_ROLE_PERMUTE ? padded + numbers : padded;
 }
 
+static bool is_again(const llm_steps *s, int i)
+{
+    const orr_llm_options *o = &s->g->opt;
+    return i > 0 && o->recompute == ORR_RECOMPUTE_PARTS &&
+           llm_is_in_parts(&s->list[i], o->recompute_parts);
+}
+
+/* What steps need that are done backward, or again. */
 static uint64_t kept_numbers(const llm_steps *s)
 {
     bool is_kept[LLM_STEPS_MOST] = {false};
     uint64_t sum = 0;
     for (int i = 1; i < s->count; i++) {
         const llm_step *step = &s->list[i];
-        if (!needs_input(step))
+        if (!needs_input(step) && !is_again(s, i))
             continue;
         is_kept[keeper_of(s, step->from)] = true;
         if (step->also >= 0)
@@ -77,6 +85,8 @@ static uint64_t kept_numbers(const llm_steps *s)
     }
     for (int i = 0; i < s->count; i++) {
         const llm_step *step = &s->list[i];
+        if (is_again(s, i))
+            continue;
         if (is_kept[i])
             sum += padded_numbers(s->g, step, out_numbers(s->g, step));
         sum += padded_numbers(s->g, step, gate_numbers(step, s->g));
@@ -89,7 +99,8 @@ static uint64_t kept_numbers(const llm_steps *s)
 static uint64_t score_bytes(const llm_job *g)
 {
     const uint64_t scores = g->tokens * g->opt.seq * (g->m->heads / g->opt.tp);
-    if (!g->software->unfused_attention || g->opt.recompute == ORR_RECOMPUTE_SELECTIVE)
+    if (!g->software->unfused_attention || g->opt.recompute == ORR_RECOMPUTE_SELECTIVE ||
+        (g->opt.recompute == ORR_RECOMPUTE_PARTS && g->opt.recompute_parts & ORR_PART_ATTENTION))
         return 0;
     return scores * (g->has_dropout ? 2 * g->act + 1 : g->act);
 }

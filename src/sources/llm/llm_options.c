@@ -260,6 +260,26 @@ bool orr_pipeline_find(orr_str name, orr_pipeline *out)
     return false;
 }
 
+bool orr_layer_parts_find(orr_str words, uint32_t *out, orr_str *bad)
+{
+    static const char *const names[] = {"norm", "attention", "mla-up", "activation",
+                                        "ffn",  "experts",   "shared"};
+    *out = 0;
+    for (size_t at = 0; at <= words.len;) {
+        size_t end = at, i = 0;
+        while (end < words.len && words.ptr[end] != ',')
+            end++;
+        *bad = (orr_str){words.ptr + at, end - at};
+        while (i < sizeof names / sizeof *names && !is_named(*bad, names[i]))
+            i++;
+        if (i == sizeof names / sizeof *names)
+            return false;
+        *out |= UINT32_C(1) << i;
+        at = end + 1;
+    }
+    return true;
+}
+
 uint32_t orr_llm_ranks(const orr_llm_options *opt)
 {
     return (opt->tp ? opt->tp : 1) * (opt->cp ? opt->cp : 1) * (opt->pp ? opt->pp : 1) *
@@ -359,6 +379,11 @@ static void check_degrees(checker *c)
             orr_fail(c->err, ORR_EUSAGE, NULL,
                      "expert load %u %%: the busiest rank has 100 %% to 100,000 %% of the mean",
                      o->expert_load);
+    else if (o->recompute == ORR_RECOMPUTE_PARTS && !o->recompute_parts)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "no part of a layer is to be recomputed");
+    else if (o->recompute_parts && o->recompute != ORR_RECOMPUTE_PARTS)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "parts of layers are named, but other things are recomputed");
     else if (o->shard && (blocks % o->shard || !o->zero || o->ep > 1))
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "shard %u: it divides dp x cp = %" PRIu64

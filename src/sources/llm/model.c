@@ -910,10 +910,11 @@ static const orr_model presets[] = {
     {MLA("deepseek-v2-lite", 27, 2048, 16, 10944, 102400, 163840), EXPERTS(64, 6, 1408),
      .shared_experts = 2, .shared_ffn = 1408, .dense_first = 1},
     {MLA("deepseek-v2", 60, 5120, 128, 12288, 102400, 163840), .q_lora_rank = 1536,
-     EXPERTS(160, 6, 1536), .shared_experts = 2, .shared_ffn = 1536, .dense_first = 1},
+     EXPERTS(160, 6, 1536), .expert_groups = 8, .groups_per_token = 3, .shared_experts = 2,
+     .shared_ffn = 1536, .dense_first = 1},
     {MLA("deepseek-v3", 61, 7168, 128, 18432, 129280, 163840), .q_lora_rank = 1536,
-     EXPERTS(256, 8, 2048), .shared_experts = 1, .shared_ffn = 2048, .has_router_bias = true,
-     .dense_first = 3, .mtp_layers = 1},
+     EXPERTS(256, 8, 2048), .expert_groups = 8, .groups_per_token = 4, .shared_experts = 1,
+     .shared_ffn = 2048, .has_router_bias = true, .dense_first = 3, .mtp_layers = 1},
 
 #define GEMMA2(n, l, h, heads_, kv, dim, ffn_)           \
     GATED(n, l, h, heads_, kv, dim, ffn_, 256000, 8192), \

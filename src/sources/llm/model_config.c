@@ -159,6 +159,8 @@ static const slot slots[] = {
     {"experts", {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"}, false},
     {"experts_per_token", {"num_experts_per_tok", "experts_per_token", "moe_top_k"}, false},
     {"expert_ffn", {"moe_intermediate_size"}, false},
+    {"expert_groups", {"n_group"}, false},
+    {"groups_per_token", {"topk_group"}, false},
     {"shared_experts", {"n_shared_experts", "num_shared_experts"}, false},
     {"dense_first", {"first_k_dense_replace"}, false},
     {"moe_every", {"moe_layer_freq"}, false},
@@ -323,6 +325,8 @@ static orr_code complete_experts(llm_config *c)
         m->shared_ffn = 0;
     if (m->moe_every == 1)
         m->moe_every = 0;
+    if (m->expert_groups < 2 || !m->groups_per_token || m->groups_per_token >= m->expert_groups)
+        m->expert_groups = m->groups_per_token = 0; /* all groups are open to a token */
     const orr_code code = llm_config_take_expert_layers(c);
     if (!code && is_all_moe(m))
         m->ffn = 0;
@@ -333,7 +337,7 @@ static void forget_experts(orr_model *m)
 {
     m->experts_per_token = m->expert_ffn = m->shared_experts = m->shared_ffn = 0;
     m->dense_first = m->moe_every = m->moe_at = m->idle_experts = m->expert_hidden = 0;
-    m->moe_norms = 0;
+    m->moe_norms = m->expert_groups = m->groups_per_token = 0;
     m->has_shared_gate = m->has_router_bias = m->has_expert_norm = false;
 }
 

@@ -113,6 +113,8 @@ static const model_field fields[] = {
     FLAG(has_ffn_bias),
     NUMBER(experts),
     NUMBER(experts_per_token),
+    NUMBER(expert_groups),
+    NUMBER(groups_per_token),
     NUMBER(expert_ffn),
     NUMBER(shared_experts),
     NUMBER(shared_ffn),

@@ -468,22 +468,44 @@ static bool has_bad_attention(const orr_model *m, const kinds *k, model_fault *f
            (orr_model_is_mla(m) ? has_bad_latent(m, f) : has_bad_heads(m, f));
 }
 
+static bool has_bad_groups(const orr_model *m, model_fault *f)
+{
+    if (m->expert_groups && m->experts % m->expert_groups)
+        return say(f, "expert_groups", "%" PRIu64 " do not divide %" PRIu64 " experts",
+                   m->expert_groups, m->experts);
+    if (!m->expert_groups != !m->groups_per_token)
+        return say(f, m->expert_groups ? "groups_per_token" : "expert_groups",
+                   "at least 1 was expected: how many groups there are, and how many a token has");
+    if (m->groups_per_token > m->expert_groups)
+        return say(f, "groups_per_token", "%" PRIu64 " of only %" PRIu64 " groups",
+                   m->groups_per_token, m->expert_groups);
+    if (m->expert_groups &&
+        m->experts_per_token > m->experts / m->expert_groups * m->groups_per_token)
+        return say(f, "groups_per_token", "%" PRIu64 " groups have fewer than %" PRIu64 " experts",
+                   m->groups_per_token, m->experts_per_token);
+    return false;
+}
+
 static bool has_bad_experts(const orr_model *m, const kinds *k, model_fault *f)
 {
     const needed moe[] = {{"experts_per_token", m->experts_per_token},
                           {"expert_ffn", m->expert_ffn},
                           {"shared_experts", m->shared_experts},
                           {"shared_ffn", m->shared_ffn},
-                          {"moe_every", m->moe_every}};
+                          {"moe_every", m->moe_every},
+                          {"expert_groups", m->expert_groups},
+                          {"groups_per_token", m->groups_per_token}};
     if (m->experts == 0 && has_ffn(k, "eb"))
         return say(f, "experts", "at least 1 was expected: some layers are MoE");
     if (m->experts == 0)
-        return is_any_idle(moe, 5, "there are no experts", f);
+        return is_any_idle(moe, 7, "there are no experts", f);
     if (is_any_missing(moe, 2, " with experts", f))
         return true;
     if (m->experts_per_token > m->experts)
         return say(f, "experts_per_token", "%" PRIu64 " of only %" PRIu64 " experts",
                    m->experts_per_token, m->experts);
+    if (has_bad_groups(m, f))
+        return true;
     if (m->moe_at && m->moe_at >= m->moe_every)
         return say(f, "moe_at", "%" PRIu64 " is not below moe_every, %" PRIu64, m->moe_at,
                    m->moe_every);
