@@ -38,7 +38,7 @@ orr_code watch_create(orr_sim *s, orr_error *err)
     const uint32_t ranks = s->fold ? 1 : s->npu_count; /* folded: fold_figures.c keeps them */
     w->ranks = orr_arena_new(w->arena, ranks, watch_rank);
     w->tally_of = orr_arena_new(w->arena, orr_set_class_count(s->set), uint32_t *);
-    w->splits = !s->fold && (!fold_knows_network(s) || s->net_ops == &orr__net_fluid);
+    w->splits = true;
     w->free_hold = RUN_NONE;
     w->tally_by_key = orr_map_create(0);
     w->group_seen = orr_map_create(0);
@@ -721,12 +721,16 @@ static uint64_t pending(const orr_sim *s, const watch_rank *r, watch_use use)
 
 uint64_t watch_spent(const orr_sim *s, uint32_t rank, watch_use use)
 {
+    if (s->fold)
+        return fold_spent(s->fold, rank, use);
     const watch_rank *r = rank_record(s, rank);
     return r->spent[use] + pending(s, r, use);
 }
 
 uint64_t watch_overlapped(const orr_sim *s, uint32_t rank)
 {
+    if (s->fold)
+        return fold_spent(s->fold, rank, WATCH_USES);
     const watch_rank *r = rank_record(s, rank);
     return r->overlapped + (r->doing[WATCH_EXPOSED] ? pending(s, r, WATCH_COMPUTE) : 0);
 }

@@ -117,7 +117,8 @@ struct watch_record {
     orr_arena *arena;
     watch_rank *ranks;
     uint64_t nodes_done;
-    bool splits; /* times by watch_use are kept: not where ranks may be folded member by member */
+    bool
+        splits; /* times by watch_use are kept; false: folded, and they have too little in common */
     watch_hold *holds;
     size_t hold_count, hold_room;
     uint32_t free_hold;

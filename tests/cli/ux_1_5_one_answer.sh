@@ -30,7 +30,7 @@ shown = next(row for row in report["collectives"] if row["size_bytes"] == 4)
 print(sys.argv[1], "the same", "4 bytes in microseconds" if one < 100e3 else f"4 bytes take {one}",
       "as in the report" if abs(shown["time_ns"] / one - 1) < 0.01 or abs(shown["time_ns"] - one) < 1 else f"report {shown}")
 E2
-for network in fluid aware; do
+for network in fluid aware unaware; do
     orrery run -q step.orr --machine dgx-h100 -n $network --json --csv ranks.csv --report page.html --what-if off >run.json
     python3 compare.py $network
 done

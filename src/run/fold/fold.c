@@ -260,6 +260,7 @@ void fold_destroy(fold_sim *f)
     orr_free(f->ends);
     orr_free(f->question);
     orr_free(f->phase_ends);
+    fold_drop_flows(f);
     fold_tape_destroy(f->tape);
     fold_times_destroy(f->times);
     orr_arena_destroy(f->arena);

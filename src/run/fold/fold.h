@@ -135,6 +135,8 @@ extern const run_observer fold_observer;
 
 const orr_sim_rank_result *fold_rank(const struct fold_sim *f, uint32_t rank);
 uint64_t fold_busy(const struct fold_sim *f, uint32_t rank);
+/* By watch_use; WATCH_USES: communication beside computing. */
+uint64_t fold_spent(const struct fold_sim *f, uint32_t rank, unsigned use);
 uint64_t fold_events(const struct fold_sim *f);
 /* The log of all ranks, into orr_sim.watch.  False: out of memory. */
 bool fold_write_log(struct fold_sim *f);

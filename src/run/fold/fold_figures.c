@@ -40,13 +40,25 @@ void fold_rank_end(run_npu *n)
 
 typedef struct interval {
     int64_t start, end;
+    int64_t flows; /* from then on its data could flow */
     uint32_t step;
 } interval;
+
+/* A part of a step, for one watch_use. */
+typedef struct piece {
+    int64_t start, end;
+    uint32_t step;
+    uint8_t use;
+} piece;
 
 /* What a member has done. */
 typedef struct deeds {
     int64_t compute, comm, host, memory, busy, wall;
     int64_t comm_until, busy_until; /* up to here the time is counted */
+    /* By watch_use: time in this use or one that goes before it.  So a moment counts once, for the first that applies. */
+    int64_t upto[WATCH_USES], upto_until[WATCH_USES];
+    int64_t flowing,
+        flowing_until; /* communication whose data could flow, beside computing or not */
 } deeds;
 
 /* What is asked of a step again and again, once for each of the members that differ. */
@@ -55,6 +67,7 @@ typedef struct facts {
     uint32_t tally; /* of all communication alike; NONE: it is none */
     int8_t kind;    /* work_class_of */
     bool is_host, is_memory, is_in_slot;
+    uint8_t use, held_use; /* watch_use */
 } facts;
 
 typedef struct sweep {
@@ -65,6 +78,8 @@ typedef struct sweep {
     uint32_t member;   /* whose times are looked at; even times are those of all */
     interval *list;    /* in the order in which they start */
     size_t count;
+    piece *pieces; /* likewise; NULL: times are not split */
+    size_t piece_count;
     const facts *facts; /* by step */
     interval *compute;  /* on the device, one after the other */
     size_t compute_count;
@@ -146,7 +161,12 @@ static bool find_facts(run_npu *n, const fold_log *l, facts *out)
                          .kind = (int8_t)work_class_of(n, place),
                          .is_host = slot == WORK_SLOT_CPU,
                          .is_memory = type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE,
-                         .is_in_slot = work_is_comm_slot(slot)};
+                         .is_in_slot = work_is_comm_slot(slot),
+                         .held_use = type == ORR_NODE_COMM_RECV ? WATCH_BUBBLE : WATCH_WAITING};
+        out[i].use = out[i].kind == WORK_ON_DEVICE      ? WATCH_COMPUTE
+                     : out[i].kind == WORK_COMMUNICATES ? WATCH_EXPOSED
+                     : out[i].is_host                   ? WATCH_HOST
+                                                        : WATCH_MEMORY;
         if (out[i].kind != WORK_COMMUNICATES || !l->steps[i].has_ended)
             continue;
         const watch_tally *t = watch_tally_of(n, place);
@@ -163,7 +183,7 @@ static bool find_facts(run_npu *n, const fold_log *l, facts *out)
 static void count_step(sweep *v, const interval *at, uint32_t weight, deeds *d)
 {
     const facts *step = &v->facts[at->step];
-    const int64_t took = at->end - at->start;
+    const int64_t took = at->end - (step->tally == RUN_NONE ? at->start : at->flows);
     d->wall = at->end > d->wall ? at->end : d->wall;
     if (step->is_host)
         d->host += took;
@@ -174,11 +194,12 @@ static void count_step(sweep *v, const interval *at, uint32_t weight, deeds *d)
     watch_tally *t = &v->c->npu->sim->watch->tallies[step->tally];
     t->count += weight;
     t->time += (uint64_t)took * weight;
+    t->waited += (uint64_t)(at->flows - at->start) * weight;
     t->bytes += step->bytes * weight;
     if ((uint64_t)took > t->longest)
         t->longest = (uint64_t)took;
     if (step->is_in_slot) {
-        const int64_t before = compute_before(v, at->start);
+        const int64_t before = compute_before(v, at->flows);
         t->exposed += (uint64_t)(took - (compute_before(v, at->end) - before)) * weight;
     }
 }
@@ -200,6 +221,69 @@ static void cover(const sweep *v, const interval *at, int64_t from, int64_t to, 
         d->compute += end - start;
 }
 
+/* ---- what a rank does with its time ---- */
+
+static int by_piece_start(const void *a, const void *b)
+{
+    const piece *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return x->step < y->step ? -1 : x->step > y->step;
+}
+
+/* They come nearly in order. */
+static void sort_pieces(piece *list, size_t count)
+{
+    size_t moves = 0;
+    for (size_t i = 1; i < count; i++) {
+        const piece one = list[i];
+        size_t k = i;
+        while (k > 0 && moves <= 8 * count && by_piece_start(&list[k - 1], &one) > 0) {
+            list[k] = list[k - 1];
+            k--;
+            moves++;
+        }
+        list[k] = one;
+        if (moves > 8 * count) {
+            qsort(list, count, sizeof *list, by_piece_start);
+            return;
+        }
+    }
+}
+
+static void add_pieces(sweep *v, const interval *at)
+{
+    const facts *step = &v->facts[at->step];
+    if (!v->pieces)
+        return;
+    if (step->use == WATCH_EXPOSED && at->flows > at->start)
+        v->pieces[v->piece_count++] = (piece){at->start, at->flows, at->step, step->held_use};
+    v->pieces[v->piece_count++] =
+        (piece){step->use == WATCH_EXPOSED ? at->flows : at->start, at->end, at->step, step->use};
+}
+
+static void cover_up_to(int64_t start, int64_t end, int64_t *sum, int64_t *until)
+{
+    if (end <= *until || end <= start)
+        return;
+    *sum += end - (start > *until ? start : *until);
+    *until = end;
+}
+
+/* In the order of time, between two times. */
+static void spend(sweep *v, int64_t from, int64_t to, deeds *d)
+{
+    sort_pieces(v->pieces, v->piece_count);
+    for (size_t i = 0; i < v->piece_count; i++) {
+        const piece *p = &v->pieces[i];
+        const int64_t start = p->start > from ? p->start : from, end = p->end < to ? p->end : to;
+        for (unsigned u = p->use; u < WATCH_USES; u++)
+            cover_up_to(start, end, &d->upto[u], &d->upto_until[u]);
+        if (p->use == WATCH_EXPOSED)
+            cover_up_to(start, end, &d->flowing, &d->flowing_until);
+    }
+}
+
 /* ---- a class ---- */
 
 static int64_t end_of(const sweep *v, const fold_logged *step, uint32_t member)
@@ -208,6 +292,17 @@ static int64_t end_of(const sweep *v, const fold_logged *step, uint32_t member)
     if (step->has_ended)
         return fold_at(v->f->times, step->end, member);
     return v->c->now.base > start ? v->c->now.base : start; /* under way */
+}
+
+static int64_t flows_of(const sweep *v, size_t step, uint32_t member, int64_t start, int64_t end)
+{
+    const fold_flow *f = v->c->flows ? &v->c->flows[step] : NULL;
+    if (!f || f->state == FOLD_FLOWS_AT_START)
+        return start;
+    if (f->state == FOLD_FLOWS_NEVER)
+        return end;
+    const int64_t at = f->base + (f->by ? fold_spread(v->f->flow_times, f->by)[member] : 0);
+    return at < end ? at : end;
 }
 
 static bool is_on_device(const sweep *v, const fold_logged *step)
@@ -233,17 +328,20 @@ static void sum_compute(sweep *v)
 static void sweep_together(sweep *v, deeds *d)
 {
     const fold_log *l = &v->c->log;
-    v->count = v->compute_count = v->near = 0;
+    v->count = v->compute_count = v->near = v->piece_count = 0;
     for (size_t i = 0; i < l->count; i++) {
         const fold_logged *step = &l->steps[i];
         if (step->start.by || step->start.base >= v->cut)
             continue;
         const int64_t end = step->has_ended ? step->end.base : end_of(v, step, 0);
-        v->list[v->count++] = (interval){step->start.base, end, (uint32_t)i};
+        const int64_t start = step->start.base;
+        v->list[v->count] = (interval){start, end, flows_of(v, i, 0, start, end), (uint32_t)i};
+        add_pieces(v, &v->list[v->count++]);
         if (is_on_device(v, step))
             v->compute[v->compute_count++] =
-                (interval){step->start.base, end < v->cut ? end : v->cut, (uint32_t)i};
+                (interval){start, end < v->cut ? end : v->cut, start, (uint32_t)i};
     }
+    spend(v, 0, v->cut, d);
     sum_compute(v);
     sort_intervals(v->list, v->count);
     for (size_t i = 0; i < v->count; i++) {
@@ -257,16 +355,19 @@ static void sweep_together(sweep *v, deeds *d)
 static void sweep_rest(sweep *v, const uint32_t *rest, size_t rest_count, uint32_t weight, deeds *d)
 {
     const fold_log *l = &v->c->log;
-    v->count = v->near = 0;
+    v->count = v->near = v->piece_count = 0;
     v->compute_count = v->compute_early;
     for (size_t k = 0; k < rest_count; k++) {
         const fold_logged *step = &l->steps[rest[k]];
-        const interval at = {fold_at(v->f->times, step->start, v->member),
-                             end_of(v, step, v->member), rest[k]};
+        const int64_t start = fold_at(v->f->times, step->start, v->member);
+        const int64_t end = end_of(v, step, v->member);
+        const interval at = {start, end, flows_of(v, rest[k], v->member, start, end), rest[k]};
         v->list[v->count++] = at;
+        add_pieces(v, &at);
         if (is_on_device(v, step))
             v->compute[v->compute_count++] = at;
     }
+    spend(v, v->cut, INT64_MAX, d);
     sum_compute(v);
     sort_intervals(v->list, v->count);
     for (size_t i = 0; i < v->count; i++)
@@ -294,6 +395,13 @@ static void put_member(const sweep *v, uint32_t member, const deeds *d)
     r->cpu_time = (uint64_t)d->host;
     r->memory_time = (uint64_t)d->memory;
     f->busy[rank] = (uint64_t)d->busy;
+    if (!f->flow_times)
+        return;
+    for (unsigned u = 0; u < WATCH_USES; u++)
+        f->spent[rank][u] = (uint64_t)(d->upto[u] - (u ? d->upto[u - 1] : 0));
+    /* What is in both, of computing and communication. */
+    f->spent[rank][WATCH_USES] =
+        (uint64_t)(d->upto[WATCH_COMPUTE] + d->flowing - d->upto[WATCH_EXPOSED]);
 }
 
 /* ---- which members have the same times ---- */
@@ -312,10 +420,12 @@ static int by_times(const void *a, const void *b)
     return x->member < y->member ? -1 : x->member > y->member;
 }
 
+#define OF_FLOWS (UINT64_C(1) << 32) /* its spreads have numbers of their own */
+
 /* Times are told apart by a hash of 64 bits over all of them. */
-static void add_times(const sweep *v, like *all, uint32_t by)
+static void add_times(const sweep *v, like *all, const fold_times *t, uint32_t by)
 {
-    const int64_t *spread = by ? fold_spread(v->f->times, by) : NULL;
+    const int64_t *spread = by ? fold_spread(t, by) : NULL;
     for (uint32_t m = 0; m < v->c->count; m++)
         all[m].times =
             orr_hash_mix(all[m].times ^ 0xa0761d6478bd642fu,
@@ -337,8 +447,14 @@ static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
             bool is_new = false;
             ok = (!two[i] && !v->is_all_apart) || orr_map_put(seen, two[i], 1, &is_new);
             if (is_new)
-                add_times(v, all, two[i]);
+                add_times(v, all, v->f->times, two[i]);
         }
+        const fold_flow *flow = v->c->flows ? &v->c->flows[rest[k]] : NULL;
+        bool is_new = false;
+        if (ok && flow && flow->state == FOLD_FLOWS_LATER && (flow->by || v->is_all_apart))
+            ok = orr_map_put(seen, OF_FLOWS | flow->by, 1, &is_new);
+        if (is_new)
+            add_times(v, all, v->f->flow_times, flow->by);
     }
     orr_map_destroy(seen);
     if (!ok) {
@@ -374,10 +490,11 @@ static bool put_class(fold_sim *f, fold_class *c)
     v.list = orr_alloc(l->count, sizeof *v.list);
     v.compute = orr_alloc(l->count, sizeof *v.compute);
     v.before = orr_alloc(l->count, sizeof *v.before);
+    v.pieces = f->flow_times ? orr_alloc(l->count, 2 * sizeof *v.pieces) : NULL;
     uint32_t *rest = orr_alloc(l->count, sizeof *rest);
     facts *all_facts = orr_alloc(l->count, sizeof *all_facts);
-    bool ok =
-        v.list && v.compute && v.before && rest && all_facts && find_facts(c->npu, l, all_facts);
+    bool ok = v.list && v.compute && v.before && (v.pieces || !f->flow_times) && rest &&
+              all_facts && find_facts(c->npu, l, all_facts);
     v.facts = all_facts;
     for (size_t i = 0; i < l->count; i++) {
         const fold_logged *step = &l->steps[i];
@@ -385,6 +502,8 @@ static bool put_class(fold_sim *f, fold_class *c)
         const int64_t at = step->start.by ? step->start.base : step->end.base;
         if (!is_even && at < v.cut)
             v.cut = at;
+        if (c->flows && c->flows[i].by && c->flows[i].base < v.cut)
+            v.cut = c->flows[i].base;
     }
     for (size_t i = 0; ok && i < l->count; i++) {
         if (v.cut != INT64_MAX && !is_counted(&v, &l->steps[i]))
@@ -420,6 +539,7 @@ static bool put_class(fold_sim *f, fold_class *c)
     orr_free(v.list);
     orr_free(v.compute);
     orr_free(v.before);
+    orr_free(v.pieces);
     orr_free(rest);
     orr_free(all_facts);
     return ok;
@@ -470,11 +590,17 @@ bool fold_make_results(fold_sim *f)
         f->results = orr_arena_new(f->arena, ranks, orr_sim_rank_result);
     if (!f->busy)
         f->busy = orr_arena_new(f->arena, ranks, uint64_t);
-    if (!f->results || !f->busy)
+    if (!f->spent)
+        f->spent = orr_arena_take(f->arena, ranks * sizeof *f->spent);
+    if (!f->results || !f->busy || !f->spent || !fold_find_flows(f))
         return false;
+    /* Where times have too little in common, waits and exposed communication stay one. */
+    w->splits = !fold_times_failed(f->flow_times);
+    if (!w->splits)
+        fold_drop_flows(f);
     for (size_t i = 0; i < w->tally_count; i++) { /* it may be asked for again, later */
         watch_tally *t = &w->tallies[i];
-        t->count = t->time = t->bytes = t->exposed = t->longest = 0;
+        t->count = t->time = t->bytes = t->exposed = t->longest = t->waited = 0;
     }
     for (uint32_t c = 0; ok && c < f->class_count; c++)
         ok = put_class(f, &f->classes[c]);
@@ -487,6 +613,11 @@ bool fold_make_results(fold_sim *f)
 const orr_sim_rank_result *fold_rank(const fold_sim *f, uint32_t rank)
 {
     return &f->results[rank];
+}
+
+uint64_t fold_spent(const fold_sim *f, uint32_t rank, unsigned use)
+{
+    return f->spent[rank][use];
 }
 
 uint64_t fold_busy(const fold_sim *f, uint32_t rank)

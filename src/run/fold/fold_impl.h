@@ -6,6 +6,7 @@
  *     fold_events.c   pending events, and the order in which those of a class run
  *     fold_phase.c    phases of collectives: members meet, and all their ends follow from their starts
  *     fold_figures.c  figures of nodes and ranks, one number per member
+ *     fold_flows.c    from when data could flow
  *     fold_log.c      the log of steps, class by class, and rank by rank for those who read it
  *     fold_symmetry.c ranks that the network cannot tell apart: the network aware
  *     fold_unfold.c   ... as long as nothing sets them apart; then each becomes several
@@ -177,6 +178,14 @@ typedef struct fold_sent {
     uint32_t phase; /* of words: its entry on the tape */
 } fold_sent;
 
+/* From when the data of a step of a class could flow (fold_flows.c). */
+enum { FOLD_FLOWS_AT_START, FOLD_FLOWS_LATER, FOLD_FLOWS_NEVER };
+typedef struct fold_flow {
+    int64_t base;
+    uint32_t by; /* a spread of fold_sim.flow_times */
+    uint8_t state;
+} fold_flow;
+
 typedef struct fold_log {
     fold_logged *steps;
     size_t count, room;
@@ -223,6 +232,7 @@ typedef struct fold_class {
     fold_pairs **pairs;     /* by link */
     fold_channel **channel; /* by relation */
     fold_log log;           /* where steps are kept */
+    fold_flow *flows;       /* by step of the log, once the run is over */
     /* several steps in a row */
     fold_log done;                         /* of the step before */
     orr_sim_rank_result done_result;       /* likewise */
@@ -290,6 +300,9 @@ struct fold_sim {
     bool may_mix_tags;   /* chunks of the same number in different groups must not run at once */
     orr_sim_rank_result *results;
     uint64_t *busy;
+    fold_times *flow_times; /* spreads of flows; NULL: times are not split */
+    uint64_t (*spent)[WATCH_USES +
+                      1];   /* by rank: times by watch_use; last: communication beside computing */
     bool mixes_rounds;      /* ranks in different steps have met */
     bool is_steady;         /* all further steps are like the last that all classes have ended */
     bool is_taping;         /* what happens is of the step that is recorded */
@@ -430,6 +443,8 @@ const int64_t *fold_words_of(const fold_sim *f, const fold_family *y, const int6
 /* ---- figures ---- */
 
 bool fold_make_results(fold_sim *f);
+bool fold_find_flows(fold_sim *f); /* false: out of memory */
+void fold_drop_flows(fold_sim *f);
 bool fold_put_finish_order(orr_sim *s); /* by time, then by rank; false: out of memory */
 
 /* ---- the log ---- */

@@ -57,7 +57,7 @@ static void log_collective(
     run_npu *n, uint32_t place, uint64_t stream, const cfg_group *group, const sys_route *r)
 {
     fold_log *l = &fold_class_at(n)->log;
-    if (!n->sim->watch->keeps_steps || n->sim->code)
+    if (n->sim->code)
         return;
     if (!orr_grow(&l->notes, &l->note_room, l->note_count + 1)) {
         run_no_memory(n->sim);
