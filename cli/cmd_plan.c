@@ -58,8 +58,11 @@ static const cli_option options[] = {
      .with = "serve"},
     {"check", 0, NULL,
      "run the best three again, link by link, message by message and packet by packet: does the order hold?"},
-    {"check-seconds", 0, "N", "give each of these runs so long", CLI_COUNT, 1, 86400, "60",
-     .with = "check"},
+    {"check-budget", 0, "TIME",
+     "what each of these runs is expected to take at most, by its nodes, messages and packets; a step that takes longer is cut",
+     .fallback = "10s", .with = "check"},
+    {"check-seconds", 0, "N", "end each of these runs after so long, whatever it has come to",
+     CLI_COUNT, 1, 86400, .with = "check"},
     {"max-time", 0, "TIME", "search so long at most, then print the best so far; 0: no limit",
      .fallback = "10min"},
     {"no-prune", 0, NULL,
@@ -170,6 +173,10 @@ static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_erro
     if (code)
         return orr_because(err, code, "--max-time");
     o->max_seconds = (double)time * 1e-12;
+    code = orr_time_parse(cli_text(c, "check-budget"), &time, err);
+    if (code || time <= 0)
+        return code ? orr_because(err, code, "--check-budget")
+                    : orr_fail(err, ORR_EUSAGE, NULL, "--check-budget must be above 0");
     code = read_price(cli_text(c, "price"), &o->usd_per_hour, err);
     return code ? code : read_fixed(cli_text(c, "fix"), o, err);
 }
@@ -298,56 +305,42 @@ static orr_code find_rates(cli_context *c, cli_plan *x, orr_error *err)
 
 /* ---- in more detail ---- */
 
-/* The best three on each network model, all at once: each has its time. */
-static orr_code check_networks(cli_context *c, cli_plan *x, const char *links, orr_error *err)
+static void show_check(void *context, double done_s, double all_s)
 {
-    const struct {
-        const char *name, *network, *topology;
-    } all[CLI_PLAN_CHECKS] = {{"fluid, link by link", "fluid", links},
-                              {"aware, message by message", "aware", NULL},
-                              {"packet by packet", "packet", links}};
-    orr_plan_rerun runs[CLI_PLAN_CHECKS * CLI_PLAN_CHECKED] = {0};
-    size_t count = 0;
-    for (size_t k = 0; k < CLI_PLAN_CHECKS; k++) {
-        if (k != 1 && !links)
-            continue;
-        x->checks[x->check_count++] = (cli_plan_check){.name = all[k].name};
-        for (size_t i = 0; i < CLI_PLAN_CHECKED && orr_plan_at(x->search, i); i++)
-            runs[count++] =
-                (orr_plan_rerun){.plan = orr_plan_at(x->search, i),
-                                 .how = {.network = all[k].network,
-                                         .topology = all[k].topology,
-                                         .max_seconds = (double)cli_count(c, "check-seconds")}};
-    }
-    const orr_code code = rerun(c, x, "checking", runs, count, err);
-    const size_t each = x->check_count ? count / x->check_count : 0;
-    for (size_t i = 0; i < count && !code; i++) {
-        cli_plan_check *k = &x->checks[i / each];
-        k->step_s[k->count++] = runs[i].step_s;
-        k->ended += runs[i].step_s > 0;
-        if (!(runs[i].step_s > 0) && !k->why[0])
-            snprintf(k->why, sizeof k->why, "%.*s", (int)sizeof k->why - 1, runs[i].err.message);
-    }
-    return code;
+    orr_progress *p = context;
+    p->total = (uint64_t)(all_s * 1000) + 1;
+    orr_progress_add(p, (uint64_t)(done_s * 1000) - p->done);
 }
 
+/* The best three at each level, all at once. */
 static orr_code check_plans(cli_context *c, cli_plan *x, orr_error *err)
 {
-    char folder[] = P_tmpdir "/orrery-plan-XXXXXX", path[64];
-    static const char *const files[] = {"system.json", "network.yml", "memory.json", "machine.yml",
-                                        "links.yml"};
-    if (!mkdtemp(folder))
-        return orr_fail(err, ORR_EIO, NULL, "cannot create a folder in " P_tmpdir ": %s",
-                        strerror(errno));
-    orr_code code = orr_machine_export(orr_plan_search_machine(x->search), folder, err);
-    snprintf(path, sizeof path, "%s/links.yml", folder);
-    if (!code)
-        code = check_networks(c, x, access(path, R_OK) == 0 ? path : NULL, err);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
-        unlink(path);
-    }
-    rmdir(folder);
+    orr_progress progress;
+    struct sigaction old;
+    orr_ps budget;
+    orr_plan_check list[ORR_PLAN_LEVELS * CLI_PLAN_CHECKED] = {0};
+    const size_t all = orr_plan_count(x->search),
+                 each = all < CLI_PLAN_CHECKED ? all : CLI_PLAN_CHECKED;
+    orr_code code = orr_time_parse(cli_text(c, "check-budget"), &budget, err);
+    if (code)
+        return orr_because(err, code, "--check-budget");
+    const orr_plan_check_options opt = {.size = sizeof opt,
+                                        .budget_s = (double)budget * 1e-12,
+                                        .max_seconds = (double)cli_count(c, "check-seconds"),
+                                        .progress = show_check,
+                                        .context = &progress};
+    for (size_t k = 0; k < ORR_PLAN_LEVELS; k++)
+        for (size_t i = 0; i < each; i++)
+            list[k * each + i] =
+                (orr_plan_check){.plan = orr_plan_at(x->search, i), .level = (orr_plan_level)k};
+    orr_progress_start(&progress, "checking", "ms of expected work", 0, c->quiet);
+    const bool is_caught = catch_interrupts(x->search, &old);
+    code = orr_plan_check_all(x->search, &opt, list, ORR_PLAN_LEVELS * each, err);
+    release_interrupts(is_caught, &old);
+    orr_progress_end(&progress);
+    for (size_t k = 0; k < ORR_PLAN_LEVELS && !code; k++)
+        memcpy(x->checks[k], &list[k * each], each * sizeof *list);
+    x->check_count = code ? 0 : each;
     return code;
 }
 

@@ -8,7 +8,7 @@
 
 #include <orrery/lab/plan.h>
 
-enum { CLI_PLAN_SIZES = 32, CLI_PLAN_RATES = 4, CLI_PLAN_CHECKED = 3, CLI_PLAN_CHECKS = 3 };
+enum { CLI_PLAN_SIZES = 32, CLI_PLAN_RATES = 4, CLI_PLAN_CHECKED = 3 };
 
 /* The best of a number of devices. */
 typedef struct cli_plan_size {
@@ -17,15 +17,6 @@ typedef struct cli_plan_size {
     orr_plan_counts counts;
     orr_plan_search *search;
 } cli_plan_size;
-
-/* The best ones once more, on another network model. */
-typedef struct cli_plan_check {
-    const char *name;
-    double step_s[CLI_PLAN_CHECKED]; /* 0: it came to no end */
-    size_t count;                    /* that were run */
-    size_t ended;                    /* of these: that came to their end */
-    char why[200];                   /* the first that did not did not; "": all did */
-} cli_plan_check;
 
 typedef struct cli_plan {
     const orr_model *model;
@@ -42,7 +33,8 @@ typedef struct cli_plan {
         double step_s; /* of the best plan, with this twice as fast */
     } rates[CLI_PLAN_RATES];
     size_t rate_count;
-    cli_plan_check checks[CLI_PLAN_CHECKS];
+    /* The best ones once more, level by level; the first check_count of each level are there. */
+    orr_plan_check checks[ORR_PLAN_LEVELS][CLI_PLAN_CHECKED];
     size_t check_count;
 } cli_plan;
 

@@ -122,49 +122,71 @@ static void print_sizes(const cli_plan *x)
 /* Less decides nothing. */
 #define SAME 0.005
 
-static bool order_holds(const cli_plan_check *k)
+typedef struct verdict {
+    size_t answers; /* plans that have a time at this level */
+    bool order_holds;
+    char words[120];
+} verdict;
+
+static verdict judge(const cli_plan *x, size_t level)
 {
-    for (size_t i = 1; i < k->count; i++)
+    const orr_plan_check *k = x->checks[level];
+    verdict v = {.order_holds = true};
+    size_t best = x->check_count;
+    for (size_t i = 0; i < x->check_count; i++) {
+        if (!(k[i].step_s > 0))
+            continue;
+        v.answers++;
         for (size_t n = 0; n < i; n++)
-            if (k->step_s[i] > 0 && k->step_s[i] < k->step_s[n] * (1 - SAME))
-                return false;
-    return true;
+            if (k[n].step_s > 0 && k[i].step_s < k[n].step_s * (1 - SAME))
+                v.order_holds = false;
+        if (best == x->check_count || k[i].step_s < k[best].step_s)
+            best = i;
+    }
+    if (v.answers < 2)
+        snprintf(v.words, sizeof v.words,
+                 v.answers && x->check_count == 1 ? "one plan has no order" : "no answer");
+    else if (v.order_holds)
+        snprintf(v.words, sizeof v.words, "the order holds");
+    else if (k[0].step_s > 0 && k[best].step_s < k[0].step_s * (1 - SAME))
+        snprintf(v.words, sizeof v.words, "plan %zu is the best here, %.1f %% before plan 1",
+                 best + 1, 100 * (1 - k[best].step_s / k[0].step_s));
+    else if (!(k[0].step_s > 0))
+        snprintf(v.words, sizeof v.words, "plan 3 is before plan 2");
+    else
+        snprintf(v.words, sizeof v.words, "plan 1 stays the best, plans 2 and 3 change places");
+    return v;
 }
 
-static void print_verdict(const cli_plan_check *k)
+static void print_check(const orr_plan_check *k, size_t i)
 {
-    size_t best = 0;
-    if (k->ended < 2) {
-        printf("  no answer: %s\n", k->why);
+    char a[3][ORR_UNIT_ROOM];
+    printf("    %zu ", i + 1);
+    if (!(k->step_s > 0)) {
+        printf(" not %s: %s\n", k->kind == ORR_PLAN_NOT_RUN && !k->what[0] ? "run" : "ended",
+               k->why);
         return;
     }
-    for (size_t i = 1; i < k->count; i++)
-        if (k->step_s[i] > 0 && (!(k->step_s[best] > 0) || k->step_s[i] < k->step_s[best]))
-            best = i;
-    if (order_holds(k))
-        printf("  the order holds");
-    else if (best && k->step_s[best] < k->step_s[0] * (1 - SAME))
-        printf("  plan %zu is the best here, %.1f %% before plan 1", best + 1,
-               100 * (1 - k->step_s[best] / k->step_s[0]));
-    else
-        printf("  plan 1 stays the best, plans 2 and 3 change places");
-    printf(k->why[0] ? "; not all ended: %s\n" : "\n", k->why);
+    printf("%9s %+6.1f %%  %s", seconds(k->step_s, a[0]), 100 * (k->step_s / k->plan->step_s - 1),
+           k->what);
+    if (k->base_s > 0)
+        printf(": %s, %s on the network of the search", seconds(k->run_s, a[1]),
+               seconds(k->base_s, a[2]));
+    printf("\n");
 }
 
 static void print_checks(const cli_plan *x)
 {
-    char a[ORR_UNIT_ROOM];
     size_t answers = 0, kept = 0;
     if (x->check_count)
-        printf("\nthe best again, in more detail:\n");
-    for (size_t i = 0; i < x->check_count; i++) {
-        const cli_plan_check *k = &x->checks[i];
-        printf("  %-26s", k->name);
-        for (size_t n = 0; n < k->count; n++)
-            printf(" %9s", k->step_s[n] > 0 ? seconds(k->step_s[n], a) : "-");
-        print_verdict(k);
-        answers += k->ended > 1;
-        kept += k->ended > 1 && order_holds(k);
+        printf("\nthe best again, in more detail: step, and what was run\n");
+    for (size_t k = 0; k < ORR_PLAN_LEVELS && x->check_count; k++) {
+        const verdict v = judge(x, k);
+        printf("  %s: %s\n", orr_plan_level_name((orr_plan_level)k), v.words);
+        for (size_t i = 0; i < x->check_count; i++)
+            print_check(&x->checks[k][i], i);
+        answers += v.answers > 1;
+        kept += v.answers > 1 && v.order_holds;
     }
     if (answers)
         printf("  the order holds on %zu of %zu network models that gave an answer\n", kept,
@@ -303,24 +325,39 @@ static void put_sizes(const cli_plan *x, orr_json_writer *w)
     orr_json_end_array(w);
 }
 
+static void put_check(orr_json_writer *w, const orr_plan_check *k, size_t i)
+{
+    static const char *const kinds[] = {"not run", "whole", "part", "collectives"};
+    orr_json_begin_object(w);
+    orr_json_put_u64(w, "plan", i + 1);
+    orr_json_put_text(w, "kind", kinds[k->kind]);
+    orr_json_put_text(w, "what", k->what[0] ? k->what : NULL);
+    orr_json_put_double(w, "expected_cpu_s", k->cost_s);
+    if (k->base_s > 0) {
+        orr_json_put_double(w, "run_s", k->run_s);
+        orr_json_put_double(w, "base_s", k->base_s);
+    }
+    if (k->step_s > 0)
+        orr_json_put_double(w, "step_s", k->step_s);
+    orr_json_put_text(w, "why_not", k->why[0] ? k->why : NULL);
+    orr_json_end_object(w);
+}
+
 static void put_checks(const cli_plan *x, orr_json_writer *w)
 {
     cli_json_array(w, "checks");
-    for (size_t i = 0; i < x->check_count; i++) {
-        const cli_plan_check *k = &x->checks[i];
+    for (size_t k = 0; k < ORR_PLAN_LEVELS && x->check_count; k++) {
+        const verdict v = judge(x, k);
+        orr_json_line(w, 4);
         orr_json_begin_object(w);
-        orr_json_put_text(w, "network", k->name);
-        cli_json_array(w, "step_s");
-        for (size_t n = 0; n < k->count; n++) {
-            if (k->step_s[n] > 0)
-                orr_json_double(w, k->step_s[n]);
-            else
-                orr_json_null(w);
-        }
+        orr_json_put_text(w, "network", orr_plan_level_name((orr_plan_level)k));
+        orr_json_put_text(w, "verdict", v.words);
+        if (v.answers > 1)
+            orr_json_put_bool(w, "order_holds", v.order_holds);
+        cli_json_array(w, "plans");
+        for (size_t i = 0; i < x->check_count; i++)
+            put_check(w, &x->checks[k][i], i);
         orr_json_end_array(w);
-        if (k->ended > 1)
-            orr_json_put_bool(w, "order_holds", order_holds(k));
-        orr_json_put_text(w, "ended", k->why[0] ? k->why : NULL);
         orr_json_end_object(w);
     }
     orr_json_end_array(w);

@@ -20,22 +20,13 @@
 
 /* ---- which axis a collective belongs to ---- */
 
-typedef enum search_axis {
-    SEARCH_TENSOR,
-    SEARCH_CONTEXT,
-    SEARCH_EXPERT,
-    SEARCH_DATA,
-    SEARCH_PIPELINE,
-    SEARCH_AXES
-} search_axis;
-
 static bool contains(orr_str s, const char *what)
 {
     return memmem(s.ptr, s.len, what, strlen(what)) != NULL;
 }
 
 /* By what the generator calls its nodes. */
-static search_axis axis_of(orr_str name, uint8_t type)
+search_axis search_axis_of(orr_str name, uint8_t type)
 {
     if (type != ORR_NODE_COMM_COLL)
         return contains(name, "attn.") ? SEARCH_CONTEXT : SEARCH_PIPELINE;
@@ -63,7 +54,7 @@ static bool add_exposed(const orr_sim *s, double out[SEARCH_AXES])
             if (row >= w->tally_count || is_seen[row])
                 continue;
             is_seen[row] = true;
-            out[axis_of(orr_trace_name(g->t, g->node[p]), w->tallies[row].type)] +=
+            out[search_axis_of(orr_trace_name(g->t, g->node[p]), w->tallies[row].type)] +=
                 (double)w->tallies[row].exposed;
         }
     }
@@ -94,6 +85,13 @@ static bool find_shares(orr_run *r, orr_plan *p)
     p->shares.pipeline = exposed[SEARCH_PIPELINE] * scale;
     p->shares.bubble = fmax(0, rest - sum * scale);
     return true;
+}
+
+double search_axis_share(const orr_plan *p, search_axis axis)
+{
+    const double all[SEARCH_AXES] = {p->shares.tensor, p->shares.context, p->shares.expert,
+                                     p->shares.data, p->shares.pipeline};
+    return all[axis];
 }
 
 /* ---- what costs most ---- */

@@ -88,4 +88,42 @@ orr_code search_simulate(orr_plan_search *s,
                          orr_plan *out,
                          orr_error *err) ORR_MUST_CHECK;
 
+/* The axis that a collective or a message belongs to. */
+typedef enum search_axis {
+    SEARCH_TENSOR,
+    SEARCH_CONTEXT,
+    SEARCH_EXPERT,
+    SEARCH_DATA,
+    SEARCH_PIPELINE,
+    SEARCH_AXES
+} search_axis;
+search_axis search_axis_of(orr_str name, uint8_t type);
+double search_axis_share(const orr_plan *p, search_axis axis);
+
+/* plan_traffic.c: what a step, or the heaviest collective of an axis, costs to simulate. */
+typedef struct search_traffic {
+    double nodes, messages, hops; /* of all ranks; hops: packets times the links they cross */
+} search_traffic;
+void search_count(const orr_set *set, uint32_t node_ranks, search_traffic *out);
+
+typedef struct search_piece {
+    uint32_t class_index, node; /* where it stands */
+    uint64_t bytes;
+    bool is_message;  /* from one rank to one other, not a collective */
+    uint32_t members; /* of its group */
+    double weight;    /* bytes of all alike; 0: the axis has none */
+} search_piece;
+/* The heaviest of each axis. */
+orr_code search_pieces(const orr_set *set,
+                       search_piece out[SEARCH_AXES],
+                       orr_error *err) ORR_MUST_CHECK;
+/* Traces in which the ranks of whole nodes that meet there run that alone, with so many bytes: *out has as many ranks as
+ * those nodes have devices. */
+orr_code search_piece_set(const orr_set *set,
+                          const search_piece *piece,
+                          uint64_t bytes,
+                          uint32_t node_ranks,
+                          orr_set **out,
+                          orr_error *err) ORR_MUST_CHECK;
+
 #endif

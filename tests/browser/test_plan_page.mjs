@@ -66,13 +66,14 @@ test('axes can be chosen, columns sorted, values picked', () => onPlan(
 
 test('numbers of devices and checks have their sections; the best plan has its report', () => onPlan(
     ['gpt2', '--machine', 'dgx-h100:2', '--seq', '512', '--batch', '16', '--devices', '8,16', '--fix', 'tp=2,cp=1,pp=1,recompute=none',
-        '--check', '--check-seconds', '20'], async (page) => {
+        '--check', '--check-budget', '2s'], async (page) => {
         checkEqual(await sections(page), ['best', 'rates', 'pareto', 'axes', 'why', 'sizes', 'checks', 'plans']);
         const data = JSON.parse(await page.locator('#orrery-data').textContent());
         const all = data.plans.length + data.other_sizes[0].plans.length;
         checkEqual(await page.locator('#pareto circle').count(), all);
         await page.locator('#pareto').getByLabel('vertical').selectOption('devices');
-        checkEqual(await page.locator('#checks tbody tr').count(), 3);
+        checkEqual(await page.locator('#checks tbody tr').count(), 12);
+        check((await page.locator('#checks').innerText()).includes('whole step'), 'what was run is missing');
         check(readFileSync(join(folder, 'p.best.html'), 'utf8').includes('orrery-data'), 'the report of the best plan is empty');
         await page.setViewportSize({width: 800, height: 900});
         check(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page is wider than the window');

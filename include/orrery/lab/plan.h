@@ -155,6 +155,48 @@ ORR_API orr_code orr_plan_rerun_all(orr_plan_search *s,
                                     void *context,
                                     orr_error *err) ORR_MUST_CHECK;
 
+/* The best once more, in more detail.  What is run follows from counts of nodes, messages and packets, never from the clock:
+ * the whole step where it is expected to take no longer than the budget, else fewer micro-batches, layers and data-parallel
+ * ranks of it, or of packets its heaviest collectives one by one.  What that takes on the network of the search, at its
+ * compute speed, is the measure: step_s is the plan's time, times the one over the other. */
+typedef enum orr_plan_level {
+    ORR_PLAN_LINKS = 0, /* fluid, each link */
+    ORR_PLAN_MESSAGES,  /* aware: collectives as messages that wait for links */
+    ORR_PLAN_PACKETS,
+    ORR_PLAN_LEVELS
+} orr_plan_level;
+ORR_API const char *orr_plan_level_name(orr_plan_level level); /* "aware, message by message" */
+typedef enum orr_plan_check_kind {
+    ORR_PLAN_NOT_RUN = 0,
+    ORR_PLAN_WHOLE,
+    ORR_PLAN_PART,       /* a smaller step of the same tp, cp, pp and ep */
+    ORR_PLAN_COLLECTIVES /* one by one */
+} orr_plan_check_kind;
+typedef struct orr_plan_check {
+    const orr_plan *plan; /* the caller sets these two */
+    orr_plan_level level;
+    orr_plan_check_kind kind;
+    char what[300];       /* was run: "2 of 16 micro-batches, 40 of 80 layers" */
+    double cost_s;        /* expected, of a core at 3 GHz */
+    double run_s, base_s; /* it took there, and on the network of the search; 0: see what */
+    double step_s;        /* so a step would take; 0: no answer, and why */
+    char why[300];
+} orr_plan_check;
+typedef struct orr_plan_check_options {
+    size_t size;     /* sizeof(orr_plan_check_options) */
+    double budget_s; /* expected of a run at most; 0: 10 */
+    double
+        max_seconds; /* of the clock on the wall, for each run; 0: no limit.  Results then depend on the computer */
+    /* Called by one thread at a time whenever one has ended, with all expected seconds so far and in all; NULL: nobody. */
+    void (*progress)(void *context, double done_s, double all_s);
+    void *context;
+} orr_plan_check_options;
+ORR_API orr_code orr_plan_check_all(orr_plan_search *s,
+                                    const orr_plan_check_options *opt,
+                                    orr_plan_check *list,
+                                    size_t count,
+                                    orr_error *err) ORR_MUST_CHECK;
+
 /* Options of `orrery stage` that make its traces, without the model: "--tp 8 --pp 4 ..."; its length,
  * as snprintf counts. */
 ORR_API size_t orr_plan_command(const orr_plan *p, char *out, size_t size);

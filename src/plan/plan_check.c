@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_check.c - the best plans once more, in more detail, at a cost that is known before.
+ *
+ * What a run costs follows from what it simulates: nodes where links are shared as fluids (that does not fold), messages on
+ * aware, packets times links.  Where a whole step is above the budget, a smaller step of the same shape runs: fewer
+ * micro-batches first, for they repeat each other; then fewer layers of each stage; then fewer data-parallel
+ * ranks, which changes what gradients cross.  Packets of whole ranks are soon too many: then the heaviest
+ * collective of each axis runs alone, and its time, over that on the network of the search, scales what the axis leaves
+ * exposed.
+ *
+ * Fewer micro-batches run twice, with two numbers of them: what each one more takes gives the time of all, and what a step
+ * does once counts once.
+ *
+ * A smaller step has other shares of compute and traffic than the whole one, so its time says nothing by itself: it is run on the network of
+ * the search as well, and the plan's time is multiplied by what the two differ by.  Networks other than fluid do not slow
+ * compute beside collectives, so the run that is compared with them does not either. */
+#include "search_impl.h"
+
+#include "base/threads/pool.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Seconds of a core at 3 GHz, as steps of Llama 3 8B on 16 and 70B on 1,024 ranks took. */
+#define NODE_S 0.75e-6    /* links: of a node of any rank */
+#define MESSAGE_S 0.42e-6 /* aware */
+#define HOP_S 0.14e-6     /* packets */
+#define BUDGET_S 10
+#define HIDDEN 0.002 /* an axis that leaves less of a step exposed decides nothing */
+
+enum { LEAST_BYTES = 65536, PIECE_ALIGN = 4096, KEEP_DP = 8, FOLDER = 64 };
+
+static const char *const level_names[ORR_PLAN_LEVELS] = {
+    "fluid, link by link", "aware, message by message", "packet by packet"};
+static const char *const axis_words[SEARCH_AXES] = {"tensor", "context", "expert", "data",
+                                                    "pipeline"};
+
+const char *orr_plan_level_name(orr_plan_level level)
+{
+    return (unsigned)level < ORR_PLAN_LEVELS ? level_names[level] : "?";
+}
+
+/* ---- one run ---- */
+
+/* What an item runs: chosen first, so that all costs are known before the first run. */
+typedef struct check_job {
+    orr_plan_search *s;
+    const orr_plan_check_options *opt;
+    orr_plan_check *item;
+    orr_model model; /* of the step that runs */
+    orr_llm_options options;
+    uint64_t fewer; /* micro-batches of a second run; 0: there is none */
+    double budget;
+} check_job;
+
+static double cost_of(orr_plan_level level, const search_traffic *t)
+{
+    return level == ORR_PLAN_LINKS      ? t->nodes * NODE_S
+           : level == ORR_PLAN_MESSAGES ? t->messages * MESSAGE_S + t->nodes * NODE_S / 4
+                                        : t->hops * HOP_S;
+}
+
+/* The links of a machine as a file; false: no shape of topologies has them. */
+static orr_code write_links(
+    const orr_machine *m, char folder[FOLDER], char *path, bool *is_there, orr_error *err)
+{
+    snprintf(folder, FOLDER, "%s", P_tmpdir "/orrery-plan-XXXXXX");
+    if (!mkdtemp(folder)) {
+        folder[0] = 0;
+        return orr_fail(err, ORR_EIO, NULL, "cannot create a folder in " P_tmpdir ": %s",
+                        strerror(errno));
+    }
+    const orr_code code = orr_machine_export(m, folder, err);
+    snprintf(path, FOLDER + 16, "%s/links.yml", folder);
+    *is_there = !code && access(path, R_OK) == 0;
+    return code;
+}
+
+static void remove_links(const char *folder)
+{
+    static const char *const files[] = {"system.json", "network.yml", "memory.json", "machine.yml",
+                                        "links.yml"};
+    char path[FOLDER + 16];
+    if (!folder[0])
+        return;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
+/* What a set is: a step, with collectives that slow compute or without that; or collectives alone. */
+typedef enum check_compute { CHECK_BESIDE, CHECK_APART, CHECK_NO_COMPUTE } check_compute;
+
+/* Time of a set on a network; links NULL: the machine's dimensions. */
+static orr_code time_set(check_job *j,
+                         const orr_set *set,
+                         const char *network,
+                         const char *links,
+                         check_compute compute,
+                         double *out,
+                         orr_error *err)
+{
+    orr_machine m;
+    orr_system system;
+    orr_run *run = NULL;
+    orr_run_config config = {.size = sizeof config,
+                             .set = set,
+                             .traces = "plan",
+                             .machine = j->s->opt.machine,
+                             .software = j->s->base.software->name,
+                             .network = network,
+                             .topology = links,
+                             .max_seconds = j->opt->max_seconds,
+                             .threads = 1};
+    if (strcmp(network, "packet") == 0)
+        config.packet_keys = "PACKET_PAYLOAD_SIZE 4096";
+    orr_code code = orr_machine_for(j->s->opt.machine, orr_set_rank_count(set), &m, err);
+    if (!code && compute != CHECK_BESIDE) {
+        code = orr_machine_system(&m, &system, err);
+        system.overlap_cost = 0;
+        config.own_system = &system;
+        config.hardware = compute == CHECK_APART && orr_chip_find(m.chip) ? m.chip : NULL;
+    }
+    if (!code)
+        code = orr_run_create(&config, &run, err);
+    if (!code)
+        code = orr_run_to_end(run, err);
+    *out = code ? 0 : (double)orr_run_time(run) * 1e-12;
+    orr_run_destroy(run);
+    return code;
+}
+
+/* On the network of the level, and on that of the search. */
+static orr_code time_both(check_job *j,
+                          const orr_set *set,
+                          check_compute compute,
+                          double *run,
+                          double *base,
+                          orr_error *err)
+{
+    static const char *const networks[ORR_PLAN_LEVELS] = {"fluid", "aware", "packet"};
+    const orr_plan_level level = j->item->level;
+    char folder[FOLDER] = "", path[FOLDER + 16];
+    orr_machine m;
+    bool is_there = false;
+    orr_code code = orr_machine_for(j->s->opt.machine, orr_set_rank_count(set), &m, err);
+    if (!code && level != ORR_PLAN_MESSAGES)
+        code = write_links(&m, folder, path, &is_there, err);
+    /* Of one node alone there is no file of links; nothing is shared in it that dimensions do not know. */
+    if (!code)
+        code = time_set(j, set, networks[level], is_there ? path : NULL, compute, run, err);
+    if (!code)
+        code = time_set(j, set, "fluid", NULL, compute, base, err);
+    remove_links(folder);
+    return code;
+}
+
+/* ---- a smaller step ---- */
+
+static uint64_t batches_of(const orr_llm_options *o)
+{
+    return o->batch / o->dp / o->micro_batch;
+}
+
+/* Of each part of the pipeline, the ends may have one less. */
+static uint64_t layers_each(const orr_model *m, const orr_llm_options *o)
+{
+    const uint64_t parts = (uint64_t)o->pp * o->chunks;
+    return (m->layers + parts - 1) / parts;
+}
+
+/* Options and model of a step with so many micro-batches, layers per part and data-parallel ranks; false: there is none. */
+static bool cut_step(check_job *j, uint64_t batches, uint64_t each, uint32_t dp)
+{
+    const orr_llm_options *from = &j->item->plan->options;
+    const uint64_t parts = (uint64_t)from->pp * from->chunks;
+    const uint64_t missing = layers_each(j->s->opt.model, from) * parts - j->s->opt.model->layers;
+    orr_error err = {0};
+    orr_machine m;
+    j->model = *j->s->opt.model;
+    j->options = *from;
+    if (each < layers_each(j->s->opt.model, from)) {
+        if (each * parts <= missing)
+            return false;
+        j->model.layers = each * parts - missing;
+    }
+    j->options.dp = dp;
+    j->options.batch = batches * dp * from->micro_batch;
+    return !orr_model_check(&j->model, &err) && !orr_llm_complete(&j->model, &j->options, &err) &&
+           !orr_machine_for(j->s->opt.machine, orr_llm_ranks(&j->options), &m, &err);
+}
+
+/* What it costs. */
+static orr_code price_step(check_job *j, double *out, orr_error *err)
+{
+    orr_set *set = NULL;
+    search_traffic t;
+    const orr_code code = orr_llm_training(&j->model, &j->options, &set, err);
+    if (!code) {
+        search_count(set, j->s->machine.devices, &t);
+        *out = cost_of(j->item->level, &t);
+    }
+    orr_set_close(set);
+    return code;
+}
+
+/* Fewest micro-batches that the schedule takes. */
+static uint64_t least_batches(check_job *j)
+{
+    const orr_llm_options *o = &j->item->plan->options;
+    const uint64_t all = batches_of(o), each = layers_each(j->s->opt.model, o);
+    for (uint64_t n = o->pp; n < all; n += o->pp)
+        if (cut_step(j, n, each, o->dp))
+            return n;
+    return all;
+}
+
+static void say_part(check_job *j)
+{
+    const orr_llm_options *from = &j->item->plan->options;
+    const orr_model *m = j->s->opt.model;
+    char *text = j->item->what;
+    const size_t room = sizeof j->item->what;
+    size_t n = 0;
+    text[0] = 0;
+    if (batches_of(&j->options) < batches_of(from))
+        n += (size_t)snprintf(text + n, room - n, ", %llu and %llu of %llu micro-batches",
+                              (unsigned long long)j->fewer,
+                              (unsigned long long)batches_of(&j->options),
+                              (unsigned long long)batches_of(from));
+    if (j->model.layers < m->layers)
+        n += (size_t)snprintf(text + n, room - n, ", %llu of %llu layers",
+                              (unsigned long long)j->model.layers, (unsigned long long)m->layers);
+    if (j->options.dp < from->dp)
+        n += (size_t)snprintf(text + n, room - n, ", dp %u of %u", j->options.dp, from->dp);
+    memmove(text, text + 2, n - 1);
+}
+
+/* With the fewest micro-batches too, where not all of them run; false in *is_legal: there is no such step. */
+static orr_code price_part(check_job *j,
+                           uint64_t batches,
+                           uint64_t few,
+                           uint64_t each,
+                           uint32_t dp,
+                           bool *is_legal,
+                           double *out,
+                           orr_error *err)
+{
+    const bool is_cut = batches < batches_of(&j->item->plan->options);
+    double first = 0;
+    orr_code code = ORR_OK;
+    j->fewer = is_cut ? few : 0;
+    *is_legal = !is_cut || cut_step(j, few, each, dp);
+    if (*is_legal && is_cut)
+        code = price_step(j, &first, err);
+    *is_legal = *is_legal && cut_step(j, batches, each, dp);
+    if (!code && *is_legal)
+        code = price_step(j, out, err);
+    *out += first;
+    return code;
+}
+
+/* The largest that is within the budget.  The kind stays ORR_PLAN_NOT_RUN if there is none: *least is what the smallest
+ * costs. */
+static orr_code choose_part(check_job *j, double whole, double *least, orr_error *err)
+{
+    const orr_llm_options *o = &j->item->plan->options;
+    const uint64_t all = batches_of(o), few = least_batches(j),
+                   some = few + o->pp < all ? few + o->pp : all;
+    const uint32_t two = o->dp > 2 ? 2 : o->dp, share = o->dp / KEEP_DP;
+    const uint32_t least_dp = j->item->level == ORR_PLAN_PACKETS && share > two ? share : two;
+    uint64_t batches = (uint64_t)((double)all * j->budget / whole) / o->pp * o->pp,
+             each = layers_each(j->s->opt.model, o);
+    uint32_t dp = o->dp;
+    double cost = whole;
+    orr_code code = ORR_OK;
+    *least = whole;
+    while (!code) {
+        bool is_legal;
+        batches = batches < some ? some : batches > all ? all : batches;
+        code = price_part(j, batches, few, each, dp, &is_legal, &cost, err);
+        if (!code && is_legal && cost < *least)
+            *least = cost;
+        if (code || (is_legal && cost <= j->budget))
+            break;
+        if (batches > some)
+            batches -= o->pp;
+        else if (each > 1)
+            each = (uint64_t)((double)each * fmin(0.99, j->budget / cost));
+        else if (dp / 2 >= least_dp && dp % 2 == 0)
+            dp /= 2;
+        else
+            return ORR_OK;
+        if (!each)
+            each = 1;
+    }
+    if (!code) {
+        j->item->kind = ORR_PLAN_PART;
+        j->item->cost_s = cost;
+        say_part(j);
+    }
+    return code;
+}
+
+/* ---- collectives one by one ---- */
+
+/* So many bytes of it are within the budget; 0: not even few are. */
+static orr_code size_piece(check_job *j,
+                           const orr_set *step,
+                           const search_piece *p,
+                           double budget,
+                           uint64_t *out,
+                           double *cost,
+                           orr_error *err)
+{
+    orr_set *set = NULL;
+    search_traffic t = {0};
+    const orr_code code = search_piece_set(step, p, p->bytes, j->s->machine.devices, &set, err);
+    if (!code)
+        search_count(set, j->s->machine.devices, &t);
+    orr_set_close(set);
+    if (code)
+        return code;
+    *out = p->bytes;
+    *cost = cost_of(ORR_PLAN_PACKETS, &t);
+    if (*cost > budget) {
+        const double share = budget / *cost;
+        *out = (uint64_t)((double)p->bytes * share) / PIECE_ALIGN * PIECE_ALIGN;
+        *cost *= share;
+    }
+    if (*out < LEAST_BYTES && *out < p->bytes)
+        *out = 0;
+    return ORR_OK;
+}
+
+static size_t exposed_axes(const orr_plan *p, const search_piece pieces[SEARCH_AXES])
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < SEARCH_AXES; i++)
+        count += pieces[i].weight > 0 && search_axis_share(p, (search_axis)i) > HIDDEN;
+    return count;
+}
+
+static void say_piece(
+    check_job *j, search_axis axis, const search_piece *p, uint64_t bytes, double ratio)
+{
+    char *text = j->item->what, size[40] = "";
+    const size_t n = strlen(text), room = sizeof j->item->what;
+    if (bytes < p->bytes)
+        snprintf(size, sizeof size, "%.3g of ", (double)bytes / (1 << 20));
+    if (n < room)
+        snprintf(text + n, room - n, "%s%s %s%.3g MiB", n ? "; " : "", axis_words[axis], size,
+                 (double)p->bytes / (1 << 20));
+    const size_t now = strlen(text);
+    if (!p->is_message)
+        snprintf(text + now, room - now, " over %u", p->members);
+    const size_t end = strlen(text);
+    if (ratio > 0)
+        snprintf(text + end, room - end, " x %.3f", ratio);
+}
+
+/* One axis: *ratio is what it takes packet by packet, over what it takes on the network of the search. */
+static orr_code run_piece(check_job *j,
+                          const orr_set *step,
+                          const search_piece *p,
+                          uint64_t bytes,
+                          double *ratio,
+                          orr_error *err)
+{
+    orr_set *set = NULL;
+    double run = 0, base = 0;
+    orr_code code = search_piece_set(step, p, bytes, j->s->machine.devices, &set, err);
+    if (!code)
+        code = time_both(j, set, CHECK_NO_COMPUTE, &run, &base, err);
+    *ratio = base > 0 ? run / base : 0;
+    orr_set_close(set);
+    return code;
+}
+
+/* Without is_run: what it would cost. */
+static orr_code do_pieces(check_job *j, bool is_run, orr_error *err)
+{
+    orr_plan_check *item = j->item;
+    const orr_plan *p = item->plan;
+    search_piece pieces[SEARCH_AXES];
+    orr_set *step = NULL;
+    double factor = 1, cost = 0, sum = 0;
+    size_t tried = 0;
+    item->what[0] = 0;
+    orr_code code = orr_llm_training(j->s->opt.model, &p->options, &step, err);
+    if (!code)
+        code = search_pieces(step, pieces, err);
+    const size_t count = code ? 0 : exposed_axes(p, pieces);
+    for (unsigned i = 0; i < SEARCH_AXES && !code; i++) {
+        const double share = search_axis_share(p, (search_axis)i);
+        uint64_t bytes = 0;
+        double ratio = 0;
+        if (!(pieces[i].weight > 0) || share <= HIDDEN)
+            continue;
+        code = size_piece(j, step, &pieces[i], j->budget / (double)count, &bytes, &cost, err);
+        if (!code && bytes && is_run)
+            code = run_piece(j, step, &pieces[i], bytes, &ratio, err);
+        if (code || !bytes)
+            continue;
+        tried++;
+        sum += cost;
+        say_piece(j, (search_axis)i, &pieces[i], bytes, ratio);
+        factor += ratio > 0 ? share * (ratio - 1) : 0;
+    }
+    orr_set_close(step);
+    if (!code && tried) {
+        item->kind = ORR_PLAN_COLLECTIVES;
+        item->cost_s = sum;
+        item->step_s = is_run ? p->step_s * factor : 0;
+    } else if (!code && count) {
+        snprintf(item->why, sizeof item->why, "its collectives are above the budget of %g s",
+                 j->budget);
+    } else if (!code) {
+        snprintf(item->why, sizeof item->why, "it leaves no communication exposed");
+    }
+    return code;
+}
+
+/* ---- choosing ---- */
+
+static void note_failure(orr_plan_check *item, const orr_error *err)
+{
+    item->kind = ORR_PLAN_NOT_RUN;
+    item->step_s = 0;
+    snprintf(item->why, sizeof item->why, "%.*s", (int)sizeof item->why - 1, err->message);
+}
+
+static bool has_links(const check_job *j)
+{
+    const orr_machine *m = &j->s->machine;
+    char folder[FOLDER] = "", path[FOLDER + 16];
+    bool is_there = false;
+    orr_error err = {0};
+    const orr_code code = write_links(m, folder, path, &is_there, &err);
+    remove_links(folder);
+    return !code && is_there;
+}
+
+static orr_code choose(check_job *j, orr_error *err)
+{
+    orr_plan_check *item = j->item;
+    const orr_llm_options *o = &item->plan->options;
+    double whole, least;
+    if (item->level != ORR_PLAN_MESSAGES && !has_links(j)) {
+        snprintf(item->why, sizeof item->why,
+                 j->s->machine.nodes > 1 ? "topologies have no shape for the links of this machine"
+                                         : "one node: its links are the dimensions of the search");
+        return ORR_OK;
+    }
+    cut_step(j, batches_of(o), layers_each(j->s->opt.model, o), o->dp);
+    orr_code code = price_step(j, &whole, err);
+    if (code)
+        return code;
+    if (whole <= j->budget) {
+        item->kind = ORR_PLAN_WHOLE;
+        item->cost_s = whole;
+        snprintf(item->what, sizeof item->what, "whole step");
+        return ORR_OK;
+    }
+    code = choose_part(j, whole, &least, err);
+    if (code || item->kind == ORR_PLAN_PART)
+        return code;
+    if (item->level == ORR_PLAN_PACKETS)
+        return do_pieces(j, false, err);
+    snprintf(item->why, sizeof item->why,
+             "the smallest step of its shape needs a budget of %.2g s, the whole one of %.2g s",
+             least, whole);
+    return ORR_OK;
+}
+
+static orr_code run_step(check_job *j, double *run, double *base, orr_error *err)
+{
+    orr_set *set = NULL;
+    orr_code code = orr_llm_training(&j->model, &j->options, &set, err);
+    if (!code)
+        code = time_both(j, set, j->item->level == ORR_PLAN_LINKS ? CHECK_BESIDE : CHECK_APART, run,
+                         base, err);
+    orr_set_close(set);
+    return code;
+}
+
+static orr_code run_steps(check_job *j, orr_error *err)
+{
+    orr_plan_check *item = j->item;
+    const orr_llm_options more = j->options;
+    double run = 0, base = 0;
+    orr_code code = run_step(j, &item->run_s, &item->base_s, err);
+    if (!code && j->fewer) {
+        j->options.batch = j->fewer * more.dp * more.micro_batch;
+        code = run_step(j, &run, &base, err);
+        const double first = (double)j->fewer, second = (double)batches_of(&more),
+                     left = (double)batches_of(&item->plan->options) - second;
+        item->run_s += (item->run_s - run) * left / (second - first);
+        item->base_s += (item->base_s - base) * left / (second - first);
+    }
+    if (!code && item->base_s > 0)
+        item->step_s = item->plan->step_s * (item->run_s / item->base_s);
+    return code;
+}
+
+/* ---- all ---- */
+
+typedef struct check_work {
+    check_job *jobs;
+    double done_s, all_s;
+    pthread_mutex_t lock;
+} check_work;
+
+/* Errors of one item are its answer; memory that runs out is that of all. */
+static orr_code settle(check_job *j, orr_code code, const orr_error *found, orr_error *err)
+{
+    if (code == ORR_ENOMEM)
+        return orr_no_memory(err);
+    if (code)
+        note_failure(j->item, found);
+    return ORR_OK;
+}
+
+static orr_code choose_one(void *context, size_t i, orr_error *err)
+{
+    check_work *w = context;
+    orr_error found = {0};
+    return settle(&w->jobs[i], choose(&w->jobs[i], &found), &found, err);
+}
+
+static orr_code run_one(void *context, size_t i, orr_error *err)
+{
+    check_work *w = context;
+    check_job *j = &w->jobs[i];
+    orr_error found = {0};
+    orr_code code = ORR_OK;
+    if (j->item->kind == ORR_PLAN_NOT_RUN)
+        return ORR_OK;
+    if (atomic_load(&j->s->is_stopped))
+        code = orr_fail(&found, ORR_ESTOP, NULL, "interrupted");
+    else if (j->item->kind == ORR_PLAN_COLLECTIVES)
+        code = do_pieces(j, true, &found);
+    else
+        code = run_steps(j, &found);
+    code = settle(j, code, &found, err);
+    pthread_mutex_lock(&w->lock);
+    w->done_s += j->item->cost_s;
+    if (j->opt->progress)
+        j->opt->progress(j->opt->context, w->done_s, w->all_s);
+    pthread_mutex_unlock(&w->lock);
+    return code;
+}
+
+orr_code orr_plan_check_all(orr_plan_search *s,
+                            const orr_plan_check_options *opt,
+                            orr_plan_check *list,
+                            size_t count,
+                            orr_error *err)
+{
+    if (!opt || opt->size != sizeof *opt)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "orr_plan_check_options: size must be sizeof(orr_plan_check_options)");
+    check_work w = {.jobs = orr_alloc(count ? count : 1, sizeof *w.jobs)};
+    if (!w.jobs)
+        return orr_no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        list[i] = (orr_plan_check){.plan = list[i].plan, .level = list[i].level};
+        w.jobs[i] = (check_job){.s = s,
+                                .opt = opt,
+                                .item = &list[i],
+                                .budget = opt->budget_s > 0 ? opt->budget_s : BUDGET_S};
+    }
+    pthread_mutex_init(&w.lock, NULL);
+    orr_code code = orr_pool_for(s->opt.threads, count, choose_one, &w, err);
+    for (size_t i = 0; i < count; i++)
+        w.all_s += list[i].cost_s;
+    if (!code && opt->progress)
+        opt->progress(opt->context, 0, w.all_s);
+    if (!code)
+        code = orr_pool_for(s->opt.threads, count, run_one, &w, err);
+    pthread_mutex_destroy(&w.lock);
+    orr_free(w.jobs);
+    return code;
+}
