@@ -121,7 +121,7 @@ static bool take_stage(PyObject *o, orr_llm_options *l)
         return core_raise_usage("dtype: there are bf16, fp16, fp8 and fp32");
     if (pipeline && !orr_pipeline_find(orr_str_of(pipeline), &l->pipeline))
         return core_raise_usage(
-            "pipeline: there are 1f1b, gpipe, interleaved, zero-bubble, zb-v and dualpipe-v");
+            "pipeline: there are 1f1b, gpipe, interleaved, zero-bubble, zb-v, dualpipe-v and dualpipe");
     return take_software(core_text(o, "software"), &l->software);
 }
 

@@ -22,6 +22,9 @@ try 16 llama-3-8b --tp 2 --pp 4 --dp 2 --batch 16 --seq 1024 --pipeline zb-v
 try 16 llama-3-8b --tp 2 --pp 4 --dp 2 --batch 18 --seq 1024 --pipeline dualpipe-v --zero 1 --recompute full
 try 16 llama-3.2-1b --tp 2 --pp 4 --dp 2 --batch 16 --seq 512 --pipeline zb-v --steps 2
 try 16 deepseek-v3 --pp 2 --dp 8 --ep 8 --batch 32 --seq 512 --pipeline dualpipe-v --ep-overlap --mtp
+try 16 llama-3-8b --tp 2 --pp 4 --dp 2 --batch 16 --seq 1024 --pipeline dualpipe --zero 1
+try 16 deepseek-v3 --pp 4 --dp 4 --ep 4 --batch 32 --seq 512 --pipeline dualpipe --ep-overlap --mtp --fp8-dispatch --recompute-parts norm,mla-up,activation
+try 8 gpt2 --pp 4 --dp 2 --batch 20 --pipeline dualpipe --zero 3
 try 16 llama-3-8b --tp 2 --cp 4 --dp 2 --batch 4 --seq 4096 --zero 3 --prefetch 2
 try 16 llama-3-8b --tp 4 --cp 4 --seq 4096 --context all-gather --no-sequence-parallel --recompute full
 try 24 gpt2 --tp 4 --pp 3 --dp 2 --batch 8 --seq 512 --steps 2 --sync-every-micro-batch --dtype fp32

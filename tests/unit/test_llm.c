@@ -573,6 +573,39 @@ TEST(test_llm__parts_of_layers_are_recomputed)
     CHECK_EQ_U(bad.len, 0);
 }
 
+/* Two copies of every stage, each for half of the micro-batches: all work is done once, and each copy's
+ * gradients are added up over the ranks of both. */
+TEST(test_llm__dualpipe_has_two_copies)
+{
+    const orr_model m = model_named("llama-3.2-1b");
+    orr_llm_options opt = {.pp = 4, .dp = 2, .seq = 512, .batch = 16};
+    orr_set *plain = make(&m, &opt);
+    orr_llm_memory one, end, two;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 1, &one, &err), &err);
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 2, &end, &err), &err);
+    opt.pipeline = ORR_PIPELINE_DUALPIPE;
+    orr_set *both = make(&m, &opt);
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 1, &two, &err), &err);
+    CHECK_EQ_U(two.parameters, one.parameters + end.parameters);
+    for (int pass = FORWARD; pass <= WEIGHT_GRADS; pass++)
+        CHECK_EQ_U(sum_operations(both, (what)pass, false),
+                   sum_operations(plain, (what)pass, false));
+    orr_set_close(plain);
+    orr_set_close(both);
+    llm_layout l;
+    int64_t v[LLM_SLOTS], w[LLM_SLOTS];
+    CHECK_OK(orr_llm_complete(&m, &opt, &err), &err);
+    llm_layout_init(&l, &opt, false);
+    CHECK_EQ_U(l.degree[LLM_AXIS_DATA], 4);
+    llm_layout_values(&l, 1, v); /* pipeline rank 0 */
+    llm_layout_values(&l, 6, w); /* 3 */
+    CHECK_EQ(v[LLM_AXIS_DATA], w[LLM_AXIS_DATA]);
+    llm_layout_values(&l, 2, w); /* 1 */
+    CHECK(v[LLM_AXIS_DATA] != w[LLM_AXIS_DATA]);
+    opt.batch = 18; /* 9 micro-batches */
+    CHECK_CODE(orr_llm_training(&m, &opt, &both, &err), ORR_EUSAGE, &err);
+}
+
 /* Four ranks of a tensor-parallel group have experts of their own: 64 ranks with 4 of 256 each, and
  * every rank sends what it has of the tokens. */
 TEST(test_llm__experts_may_be_whole_under_tensor_parallelism)
@@ -774,6 +807,7 @@ int main(void)
         RUN(test_llm__groups_limit_where_tokens_go),
         RUN(test_llm__tokens_may_travel_in_fp8),
         RUN(test_llm__parts_of_layers_are_recomputed),
+        RUN(test_llm__dualpipe_has_two_copies),
         RUN(test_llm__experts_may_be_whole_under_tensor_parallelism),
         RUN(test_llm__overlapped_experts_change_the_order_only),
         RUN(test_llm__sharing_out_and_recomputing_save_memory),

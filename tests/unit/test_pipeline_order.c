@@ -112,6 +112,24 @@ TEST(test_pipeline_order__dualpipe_v_ends)
         }
 }
 
+/* Half of the micro-batches each way: the work of all of them, and gaps of half a pipeline. */
+TEST(test_pipeline_order__dualpipe_ends)
+{
+    for (uint32_t pp = 2; pp <= RANKS_MOST; pp += 2)
+        for (uint64_t batches = 2 * pp; batches <= 5 * (uint64_t)pp; batches += 2) {
+            llm_job g = job(ORR_PIPELINE_DUALPIPE, pp, batches);
+            g.virtual_stages = pp;
+            played *p = play(&g);
+            CHECK(p->is_done);
+            for (uint32_t r = 0; r < pp; r++) {
+                const uint32_t near = r < pp - 1 - r ? r : pp - 1 - r;
+                CHECK_EQ_U(p->end[r] - p->begin[r], 3 * batches + pp / 2 - 1 - near);
+                CHECK(p->most[r] <= (uint64_t)pp + 1);
+            }
+            orr_free(p);
+        }
+}
+
 /* The ends of the model are on rank 0, and no message goes where a rank has both sides of it. */
 TEST(test_pipeline_order__v_turns_on_the_last_rank)
 {
@@ -130,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(test_pipeline_order__zb_v_has_no_gap_and_holds_what_1f1b_holds),
         RUN(test_pipeline_order__dualpipe_v_ends),
+        RUN(test_pipeline_order__dualpipe_ends),
         RUN(test_pipeline_order__v_turns_on_the_last_rank),
     };
     return RUN_ALL(tests);

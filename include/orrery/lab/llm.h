@@ -42,6 +42,8 @@ typedef enum orr_pipeline {
     ORR_PIPELINE_ZB_V,        /* the same with two chunks a rank, the second on its way back */
     ORR_PIPELINE_DUALPIPE_V,  /* two such chunks; forward and backward passes in pairs */
     ORR_PIPELINE_OWN,         /* from a file */
+    ORR_PIPELINE_DUALPIPE,    /* two copies of the weights: a rank also has the stage of the one
+                                 opposite, and half of the micro-batches go the other way */
     ORR_PIPELINE_COUNT
 } orr_pipeline;
 

@@ -53,6 +53,7 @@ typedef struct llm_layout {
     uint64_t first[LLM_AXES];  /* number of the axis's first group; 0: it has none */
     uint32_t ranks;
     uint32_t first_rank; /* of the set, where several layouts make one */
+    bool is_dual;        /* the rank opposite in the pipeline has copies of the same weights */
     bool spans_tensor;   /* experts are spread over tensor-parallel ranks too */
 } llm_layout;
 
@@ -244,6 +245,8 @@ struct orr_pipeline_order {
 
 /* Every other chunk of layers goes back from the last rank to the first. */
 bool llm_comes_back(const orr_llm_options *o);
+/* Two copies of the weights, for micro-batches that go either way; chunk 1 is the second. */
+bool llm_is_dual(const orr_llm_options *o);
 /* The first and the last stage are on one rank. */
 bool llm_ends_meet(const orr_llm_options *o);
 uint32_t llm_stage_of(const llm_job *g, uint32_t pipeline_rank, uint32_t chunk);

@@ -58,6 +58,7 @@ static uint64_t number_groups(llm_layout *l, uint64_t next)
 void llm_layout_init(llm_layout *l, const orr_llm_options *opt, bool is_tied)
 {
     *l = (llm_layout){.tp = opt->tp, .cp = opt->cp, .pp = opt->pp, .dp = opt->dp, .ep = opt->ep};
+    l->is_dual = llm_is_dual(opt);
     l->ranks = orr_llm_ranks(opt);
     l->degree[LLM_AXIS_TP] = l->tp;
     l->degree[LLM_AXIS_CP] = l->cp;
@@ -68,6 +69,10 @@ void llm_layout_init(llm_layout *l, const orr_llm_options *opt, bool is_tied)
     l->spans_tensor = opt->ep > 1 && opt->expert_tp && opt->expert_tp < opt->tp;
     l->degree[LLM_AXIS_EXPERT_DATA] =
         l->ep > 1 ? blocks_of(l) * (l->spans_tensor ? l->tp : 1) / l->ep : 1;
+    if (l->is_dual) {
+        l->degree[LLM_AXIS_DATA] *= 2;
+        l->degree[LLM_AXIS_EXPERT_DATA] *= l->ep > 1 ? 2 : 1;
+    }
     l->degree[LLM_AXIS_TIED] = is_tied && !llm_ends_meet(opt) ? 2 : 1;
     l->degree[LLM_AXIS_WORLD] = l->ranks;
     number_groups(l, 1);
@@ -94,13 +99,16 @@ uint64_t llm_layout_init_serving(llm_layout *l,
 static uint32_t group_index(const llm_layout *l, llm_axis axis, uint32_t rank)
 {
     const place at = place_of(l, rank);
+    /* Pipeline ranks opposite each other have the same weights. */
+    const uint32_t mirror = l->pp - 1 - at.pipeline;
+    const uint32_t weights = l->is_dual && mirror < at.pipeline ? mirror : at.pipeline;
     switch (axis) {
     case LLM_AXIS_TP:
         return rank / l->tp;
     case LLM_AXIS_CP:
         return (at.pipeline * l->dp + at.data) * l->tp + at.tensor;
     case LLM_AXIS_DATA:
-        return (at.pipeline * (blocks_of(l) / l->shard) + at.block / l->shard) * l->tp + at.tensor;
+        return (weights * (blocks_of(l) / l->shard) + at.block / l->shard) * l->tp + at.tensor;
     case LLM_AXIS_REPLICA:
         return (at.pipeline * l->shard + at.block % l->shard) * l->tp + at.tensor;
     case LLM_AXIS_EP:
@@ -109,8 +117,8 @@ static uint32_t group_index(const llm_layout *l, llm_axis axis, uint32_t rank)
         return (at.pipeline * (blocks_of(l) / l->ep) + at.block / l->ep) * l->tp + at.tensor;
     case LLM_AXIS_EXPERT_DATA:
         if (l->spans_tensor)
-            return at.pipeline * l->ep + rank % l->ep;
-        return (at.pipeline * l->ep + at.block % l->ep) * l->tp + at.tensor;
+            return weights * l->ep + rank % l->ep;
+        return (weights * l->ep + at.block % l->ep) * l->tp + at.tensor;
     case LLM_AXIS_TIED:
         return rank % (l->tp * blocks_of(l));
     default:
@@ -118,8 +126,19 @@ static uint32_t group_index(const llm_layout *l, llm_axis axis, uint32_t rank)
     }
 }
 
+/* Of a group of two pipeline ranks the second half is on the one opposite. */
+static uint32_t opposite(const llm_layout *l, llm_axis axis, uint32_t pipeline, uint32_t *i)
+{
+    const uint32_t half = l->degree[axis] / 2;
+    if (!l->is_dual || *i < half)
+        return pipeline;
+    *i -= half;
+    return l->pp - 1 - pipeline;
+}
+
 static uint32_t member(const llm_layout *l, llm_axis axis, uint32_t group, uint32_t i)
 {
+    uint32_t pipeline;
     const uint32_t tensor = group % l->tp, rest = group / l->tp, ep = l->ep;
     const uint32_t replicas = l->shard ? blocks_of(l) / l->shard : 1;
     const uint32_t ep_groups = l->spans_tensor ? 1 : blocks_of(l) / ep;
@@ -129,7 +148,8 @@ static uint32_t member(const llm_layout *l, llm_axis axis, uint32_t group, uint3
     case LLM_AXIS_CP:
         return rank_at(l, rest / l->dp, rest % l->dp * l->cp + i, tensor);
     case LLM_AXIS_DATA:
-        return rank_at(l, rest / replicas, rest % replicas * l->shard + i, tensor);
+        pipeline = opposite(l, axis, rest / replicas, &i);
+        return rank_at(l, pipeline, rest % replicas * l->shard + i, tensor);
     case LLM_AXIS_REPLICA:
         return rank_at(l, rest / l->shard, i * l->shard + rest % l->shard, tensor);
     case LLM_AXIS_EP:
@@ -137,9 +157,10 @@ static uint32_t member(const llm_layout *l, llm_axis axis, uint32_t group, uint3
             return group * ep + i;
         return rank_at(l, rest / ep_groups, rest % ep_groups * ep + i, tensor);
     case LLM_AXIS_EXPERT_DATA:
+        pipeline = opposite(l, axis, l->spans_tensor ? group / ep : rest / ep, &i);
         if (l->spans_tensor)
-            return group / ep * (l->tp * blocks_of(l)) + i * ep + group % ep;
-        return rank_at(l, rest / ep, i * ep + rest % ep, tensor);
+            return pipeline * (l->tp * blocks_of(l)) + i * ep + group % ep;
+        return rank_at(l, pipeline, i * ep + rest % ep, tensor);
     case LLM_AXIS_TIED:
         return i == 0 ? group : group + l->ranks / l->pp * (l->pp - 1);
     default:
@@ -218,7 +239,7 @@ static const struct {
 };
 
 static const char *const pipelines[ORR_PIPELINE_COUNT] = {
-    "1f1b", "gpipe", "interleaved", "zero-bubble", "zb-v", "dualpipe-v", "own"};
+    "1f1b", "gpipe", "interleaved", "zero-bubble", "zb-v", "dualpipe-v", "own", "dualpipe"};
 
 static bool is_named(orr_str a, const char *b)
 {
@@ -348,7 +369,7 @@ static void check_degrees(checker *c)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "more than %" PRIu64 " ranks", most);
         return;
     }
-    const uint64_t stages = (uint64_t)o->pp * o->chunks;
+    const uint64_t stages = (uint64_t)o->pp * (llm_is_dual(o) ? 1 : o->chunks);
     if (stages > c->m->layers + (o->chunks > 1 ? 2 : 0)) /* the ends may have no layer */
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "%s has %" PRIu64 " layers: too few for %" PRIu64
@@ -511,7 +532,8 @@ static void check_pipeline(checker *c)
 {
     const orr_llm_options *o = c->o;
     const uint64_t batches = c->code ? 0 : o->batch / (o->dp * o->micro_batch);
-    const bool is_v = o->pipeline == ORR_PIPELINE_ZB_V || o->pipeline == ORR_PIPELINE_DUALPIPE_V;
+    const bool is_v = o->pipeline == ORR_PIPELINE_ZB_V || o->pipeline == ORR_PIPELINE_DUALPIPE_V ||
+                      llm_is_dual(o);
     if (!c->code && (unsigned)o->pipeline >= ORR_PIPELINE_COUNT)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "there is no such pipeline schedule");
     else if (!c->code && o->chunks > 1 && o->pipeline != ORR_PIPELINE_INTERLEAVED && !is_v &&
@@ -525,8 +547,8 @@ static void check_pipeline(checker *c)
              (o->pipeline == ORR_PIPELINE_GPIPE || o->pipeline == ORR_PIPELINE_ZERO_BUBBLE ||
               o->pipeline == ORR_PIPELINE_ZB_V))
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "overlap of experts: 1f1b, interleaved, dualpipe-v and own orders have "
-                           "it, not %s",
+                           "overlap of experts: 1f1b, interleaved, dualpipe-v, dualpipe and own "
+                           "orders have it, not %s",
                            orr_pipeline_name(o->pipeline));
     else if (!c->code && o->chunks > LLM_CHUNKS_MOST)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%u chunks: %d are the most", o->chunks,
@@ -534,6 +556,11 @@ static void check_pipeline(checker *c)
     else if (!c->code && o->chunks > 1 && o->pp == 1)
         c->code =
             orr_fail(c->err, ORR_EUSAGE, NULL, "chunks of layers need more than one pipeline rank");
+    else if (!c->code && llm_is_dual(o) && (o->pp % 2 || batches % 2))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "dualpipe starts at both ends: pp %u and %" PRIu64
+                           " micro-batches are to be even",
+                           o->pp, batches);
     else if (!c->code && is_v && batches < 2 * (uint64_t)o->pp)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "the schedule %s needs at least 2 x pp %u micro-batches: there are "

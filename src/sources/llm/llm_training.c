@@ -535,7 +535,9 @@ static void ask_for_weights(walk *k, uint64_t i, uint64_t after)
 {
     stage_writer *w = k->w;
     const uint64_t count = k->layers.end - k->layers.first;
-    const bool is_first_pass = k->task->kind == LLM_FORWARD && k->task->micro_batch == 0;
+    const uint64_t first_batch =
+        llm_is_dual(&w->g->opt) && k->task->chunk ? w->g->micro_batches / 2 : 0;
+    const bool is_first_pass = k->task->kind == LLM_FORWARD && k->task->micro_batch == first_batch;
     if (w->g->opt.zero < 3 && !(gathers_ahead(w->g) && is_first_pass))
         return;
     /* Weights that the last step made are on their way as soon as they are there. */
@@ -609,7 +611,7 @@ static uint64_t *end_of(const stage_writer *w, uint64_t *ends, uint32_t chunk, u
 /* Where layers come back, the last rank of a chunk is the first of the next: there is no message. */
 static bool is_turn(const stage_writer *w, uint32_t chunk, uint32_t next)
 {
-    return llm_comes_back(&w->g->opt) && next < w->g->opt.chunks &&
+    return llm_comes_back(&w->g->opt) && !llm_is_dual(&w->g->opt) && next < w->g->opt.chunks &&
            (stage_of(w, next) == stage_of(w, chunk) + 1 ||
             stage_of(w, chunk) == stage_of(w, next) + 1);
 }
@@ -925,7 +927,7 @@ static void set_sizes(llm_job *g)
     g->is_sequence_parallel = o->tp > 1 && !o->no_sequence_parallel;
     g->thin_tokens = g->is_sequence_parallel ? g->tokens / o->tp : g->tokens;
     g->micro_batches = o->batch / (o->dp * o->micro_batch);
-    g->virtual_stages = o->pp * o->chunks;
+    g->virtual_stages = o->pp * (llm_is_dual(o) ? 1 : o->chunks);
     g->has_dropout = o->has_dropout || g->software->has_dropout;
     g->is_pure = o->no_master || g->software->pure;
 }

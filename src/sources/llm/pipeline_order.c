@@ -14,6 +14,9 @@
  *   no gap between a rank's first and last pass and holds what 1F1B holds on rank 0
  *   (tests/unit/test_pipeline_order.c).  DualPipeV pairs a forward with a backward pass, so that
  *   one's all-to-all travels while the other computes, and cuts backward passes only at its ends.
+ * DualPipe: the same order with two copies of the weights: a rank has its own stage and that of the
+ *   rank opposite, and micro-batches start at both ends, half of them each.  Ranks opposite each
+ *   other have the same order, so what they reduce together they reduce in the same order.
  *   Sources: Qi et al., Zero Bubble Pipeline Parallelism, 2023; DeepSeek-AI, DualPipe, 2025.
  * Own: from a file, one line per rank:
  *
@@ -152,10 +155,10 @@ static uint64_t owed(const v_writer *v)
 /* Letters: f F forward of chunk 0, 1; b B backward, cut; a A backward with all gradients; w the
  * oldest weights' gradients that are owed.  The warm-up fills the V: rank r lets 2 (pp - r - 1)
  * micro-batches pass before its second chunk has work. */
-static void add_v(list *l, const llm_job *g, uint64_t rank)
+static void add_v(list *l, const llm_job *g, uint64_t ranks, uint64_t rank, uint64_t batches)
 {
-    const uint64_t behind = g->opt.pp - rank - 1, before = rank + 1;
-    const uint64_t steady = g->micro_batches - 2 * (uint64_t)g->opt.pp + before;
+    const uint64_t behind = ranks - rank - 1, before = rank + 1;
+    const uint64_t steady = batches - 2 * ranks + before;
     v_writer v = {.l = l};
     put_v(&v, "f", 2 * behind);
     put_v(&v, "fF", before);
@@ -177,9 +180,28 @@ static void add_v(list *l, const llm_job *g, uint64_t rank)
     put_v(&v, "w", owed(&v));
 }
 
+/* As on the ranks of a V of half the length; chunk 0 of those is the way that starts nearer. */
+static void add_dual(list *l, const llm_job *g, uint32_t rank)
+{
+    const uint32_t pp = g->opt.pp, mirror = pp - 1 - rank;
+    const uint64_t half = g->micro_batches / 2;
+    add_v(l, g, pp / 2, rank < mirror ? rank : mirror, half);
+    for (size_t i = 0; i < l->count; i++) {
+        llm_task *t = &l->tasks[i];
+        t->chunk ^= rank > mirror;
+        t->micro_batch += t->chunk * half;
+    }
+}
+
+bool llm_is_dual(const orr_llm_options *o)
+{
+    return o->pipeline == ORR_PIPELINE_DUALPIPE;
+}
+
 bool llm_comes_back(const orr_llm_options *o)
 {
-    return o->pipeline == ORR_PIPELINE_ZB_V || o->pipeline == ORR_PIPELINE_DUALPIPE_V ||
+    return llm_is_dual(o) || o->pipeline == ORR_PIPELINE_ZB_V ||
+           o->pipeline == ORR_PIPELINE_DUALPIPE_V ||
            (o->pipeline == ORR_PIPELINE_OWN && o->order && o->order->comes_back);
 }
 
@@ -191,7 +213,7 @@ bool llm_ends_meet(const orr_llm_options *o)
 uint32_t llm_stage_of(const llm_job *g, uint32_t rank, uint32_t chunk)
 {
     const bool is_back = chunk % 2 && llm_comes_back(&g->opt);
-    return chunk * g->opt.pp + (is_back ? g->opt.pp - 1 - rank : rank);
+    return (llm_is_dual(&g->opt) ? 0 : chunk * g->opt.pp) + (is_back ? g->opt.pp - 1 - rank : rank);
 }
 
 static llm_task *copy_own(const orr_pipeline_order *o, uint32_t rank, size_t *count)
@@ -225,7 +247,10 @@ llm_task *llm_schedule_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *c
         break;
     case ORR_PIPELINE_ZB_V:
     case ORR_PIPELINE_DUALPIPE_V:
-        add_v(&l, g, pipeline_rank);
+        add_v(&l, g, g->opt.pp, pipeline_rank, batches);
+        break;
+    case ORR_PIPELINE_DUALPIPE:
+        add_dual(&l, g, pipeline_rank);
         break;
     default:
         add_1f1b(&l, batches, ahead);
