@@ -87,6 +87,27 @@ static int by_end(const void *a, const void *b, void *all)
     return x->end != y->end ? (x->end < y->end ? -1 : 1) : i < k ? -1 : i > k;
 }
 
+/* Steps come in the order of their starts and end in nearly the same order: most stay where they are, and moving the
+ * others down is cheaper than a sort, unless there are many. */
+static void sort_by_end(watch_step *steps, uint32_t *ended, uint32_t count)
+{
+    uint64_t moves_left = UINT64_C(4) * count;
+    for (uint32_t i = 1; i < count; i++) {
+        const uint32_t step = ended[i];
+        uint32_t to = i;
+        while (to > 0 && steps[ended[to - 1]].end > steps[step].end && moves_left) {
+            ended[to] = ended[to - 1];
+            to--;
+            moves_left--;
+        }
+        ended[to] = step;
+        if (!moves_left) {
+            qsort_r(ended, count, sizeof *ended, by_end, steps);
+            return;
+        }
+    }
+}
+
 static bool is_parent(const work_graph *g, uint32_t parent, uint32_t child)
 {
     for (uint32_t e = g->child_first[parent]; e < g->child_first[parent + 1]; e++)
@@ -119,7 +140,7 @@ static void find_causes(const orr_sim *s, struct watch_record *w, uint32_t rank,
     uint32_t from = 0; /* the first that ended at this time or later */
     for (uint32_t i = 0; i < count; i++)
         ended[i] = first + i;
-    qsort_r(ended, count, sizeof *ended, by_end, w->steps);
+    sort_by_end(w->steps, ended, count);
     for (uint32_t i = 0; i < count; i++) {
         watch_step *me = &w->steps[first + i];
         unsigned best = 0;
