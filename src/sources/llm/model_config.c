@@ -588,7 +588,7 @@ static orr_code take_config(llm_config *c, const char *label)
     if (code)
         return code;
     const orr_model before = c->m;
-    c->m = c->family->base;
+    c->m = c->family->base ? *c->family->base : (orr_model){0};
     memcpy(c->m.note, before.note, sizeof c->m.note);
     c->m.is_uncertain = before.is_uncertain;
     take_name(c, label);

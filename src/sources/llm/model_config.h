@@ -37,7 +37,8 @@ typedef enum llm_config_windows {
 
 typedef struct llm_family {
     const char *types; /* model_type; several with spaces between */
-    orr_model base;
+    /* NULL: all zero.  Not in the row itself: the loader writes into pages that hold pointers. */
+    const orr_model *base;
     const llm_config_flag *flags; /* a row of zeros ends it */
     const llm_config_slot *slots; /* likewise; NULL: none */
     llm_config_windows windows;
