@@ -13,6 +13,8 @@
  * gives the same bytes. */
 #include "layout_graphviz.h"
 
+#include "base/io/late_library.h"
+#include "base/late_names.h"
 #include "base/memory/memory.h"
 
 #include <gvc.h>
@@ -22,6 +24,50 @@ enum { MOST_CELLS = 5000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* ---- the libraries: loaded with the first graph, under the lock ---- */
+
+#define CGRAPH_CALLS(X) \
+    X(agclose)          \
+    X(agfstnode)        \
+    X(agfstout)         \
+    X(aglasterr)        \
+    X(agmemread)        \
+    X(agnnodes)         \
+    X(agnxtnode)        \
+    X(agnxtout)         \
+    X(agsafeset)        \
+    X(agseterr)
+
+#define GV_CALLS(X)     \
+    X(gvContext)        \
+    X(gvFreeLayout)     \
+    X(gvFreeRenderData) \
+    X(gvLayout)         \
+    X(gvRenderData)
+
+static struct {
+    ORR_LATE_FIELDS(CGRAPH_CALLS)
+} cgraph;
+static struct {
+    ORR_LATE_FIELDS(GV_CALLS)
+} gv;
+
+static orr_code load_libraries(orr_error *err)
+{
+    static const char *const cgraph_names[] = {ORR_LATE_NAMES(CGRAPH_CALLS)};
+    static const char *const gv_names[] = {ORR_LATE_NAMES(GV_CALLS)};
+    static bool is_loaded;
+    const char *why = NULL;
+    is_loaded =
+        is_loaded ||
+        (orr_late_load(ORR_LIBCGRAPH, cgraph_names, sizeof cgraph_names / sizeof *cgraph_names,
+                       &cgraph, &why) &&
+         orr_late_load(ORR_LIBGVC, gv_names, sizeof gv_names / sizeof *gv_names, &gv, &why));
+    return is_loaded ? ORR_OK
+                     : orr_fail(err, ORR_EIO, NULL, "Graphviz's libraries cannot be loaded: %s",
+                                why ? why : ORR_LIBGVC);
+}
+
 /* Graphviz and the font libraries behind it keep memory until the process ends; a leak checker is
  * told so. */
 void __lsan_disable(void) __attribute__((weak));
@@ -29,7 +75,7 @@ void __lsan_enable(void) __attribute__((weak));
 
 static orr_code fail_layout(const char *what, orr_error *err)
 {
-    const char *why = aglasterr();
+    const char *why = cgraph.aglasterr();
     const int len = why ? (int)strcspn(why, "\n") : 0;
     return orr_fail(err, ORR_EBUG, NULL, "Graphviz cannot %s%s%.*s", what, len ? ": " : "", len,
                     why ? why : "");
@@ -81,8 +127,8 @@ typedef struct levels {
 
 static void count_parents(Agraph_t *g, levels *v)
 {
-    for (Agnode_t *n = agfstnode(g); n; n = agnxtnode(g, n)) {
-        for (Agedge_t *e = agfstout(g, n); e; e = agnxtout(g, e))
+    for (Agnode_t *n = cgraph.agfstnode(g); n; n = cgraph.agnxtnode(g, n)) {
+        for (Agedge_t *e = cgraph.agfstout(g, n); e; e = cgraph.agnxtout(g, e))
             v->waits[AGSEQ(aghead(e))]++;
     }
 }
@@ -92,13 +138,13 @@ static void set_levels(Agraph_t *g, levels *v)
 {
     uint32_t known = 0, done = 0;
     count_parents(g, v);
-    for (Agnode_t *n = agfstnode(g); n; n = agnxtnode(g, n)) {
+    for (Agnode_t *n = cgraph.agfstnode(g); n; n = cgraph.agnxtnode(g, n)) {
         if (v->waits[AGSEQ(n)] == 0)
             v->queue[known++] = n;
     }
     while (done < known) {
         Agnode_t *n = v->queue[done++];
-        for (Agedge_t *e = agfstout(g, n); e; e = agnxtout(g, e)) {
+        for (Agedge_t *e = cgraph.agfstout(g, n); e; e = cgraph.agnxtout(g, e)) {
             const uint64_t to = AGSEQ(aghead(e)), below = v->of[AGSEQ(n)] + UINT64_C(1);
             v->of[to] = v->of[to] > below ? v->of[to] : (uint32_t)below;
             v->highest = v->of[to] > v->highest ? v->of[to] : v->highest;
@@ -110,8 +156,8 @@ static void set_levels(Agraph_t *g, levels *v)
 
 static void count_cells(Agraph_t *g, levels *v)
 {
-    for (Agnode_t *n = agfstnode(g); n; n = agnxtnode(g, n)) {
-        for (Agedge_t *e = agfstout(g, n); e; e = agnxtout(g, e)) {
+    for (Agnode_t *n = cgraph.agfstnode(g); n; n = cgraph.agnxtnode(g, n)) {
+        for (Agedge_t *e = cgraph.agfstout(g, n); e; e = cgraph.agnxtout(g, e)) {
             const uint32_t a = v->of[AGSEQ(n)], b = v->of[AGSEQ(aghead(e))];
             v->cells += b > a ? b - a : a - b + 1;
         }
@@ -120,7 +166,7 @@ static void count_cells(Agraph_t *g, levels *v)
 
 static bool measure(Agraph_t *g, orr_arena *arena, levels *v)
 {
-    v->nodes = (uint32_t)agnnodes(g);
+    v->nodes = (uint32_t)cgraph.agnnodes(g);
     const size_t room = (size_t)v->nodes + 2; /* numbers of a graph that was read have no gaps */
     v->queue = orr_arena_new(arena, room, Agnode_t *);
     v->of = orr_arena_new(arena, room, uint32_t);
@@ -138,14 +184,14 @@ static void place_nodes(Agraph_t *g, levels *v)
 {
     enum { COLUMN = 260, ROW = 60 }; /* points */
     static char key[] = "pos", none[] = "";
-    for (Agnode_t *n = agfstnode(g); n; n = agnxtnode(g, n)) {
+    for (Agnode_t *n = cgraph.agfstnode(g); n; n = cgraph.agnxtnode(g, n)) {
         const uint32_t level = v->of[AGSEQ(n)];
         char at[64];
         snprintf(at, sizeof at, "%lu,%lu", (unsigned long)v->filled[level]++ * COLUMN,
                  (unsigned long)(v->highest - level) * ROW);
-        agsafeset(n, key, at, none);
+        cgraph.agsafeset(n, key, at, none);
     }
-    agsafeset(g, (char[]){"splines"}, (char[]){"line"}, none);
+    cgraph.agsafeset(g, (char[]){"splines"}, (char[]){"line"}, none);
 }
 
 static orr_code render(
@@ -153,9 +199,9 @@ static orr_code render(
 {
     char *data = NULL;
     unsigned len = 0;
-    if (gvLayout(gvc, g, engine) != 0)
+    if (gv.gvLayout(gvc, g, engine) != 0)
         return fail_layout("lay out the graph", err);
-    const bool is_done = gvRenderData(gvc, g, format, &data, &len) == 0 && data;
+    const bool is_done = gv.gvRenderData(gvc, g, format, &data, &len) == 0 && data;
     const orr_code code = is_done ? ORR_OK : fail_layout("draw the graph", err);
     const size_t from = out->len;
     if (is_done && strcmp(format, "svg") == 0)
@@ -164,8 +210,8 @@ static orr_code render(
         orr_buf_add(out, data, len);
     if (strcmp(format, "pdf") == 0 && !out->failed)
         set_date(out, from);
-    gvFreeRenderData(data);
-    gvFreeLayout(gvc, g);
+    gv.gvFreeRenderData(data);
+    gv.gvFreeLayout(gvc, g);
     return code;
 }
 
@@ -188,16 +234,19 @@ static orr_code read_and_render(
     const char *text, const char *format, orr_buf *out, bool *is_plain, orr_error *err)
 {
     static GVC_t *gvc;
-    agseterr(AGMAX);
+    const orr_code loaded = load_libraries(err);
+    if (loaded)
+        return loaded;
+    cgraph.agseterr(AGMAX);
     if (!gvc)
-        gvc = gvContext();
+        gvc = gv.gvContext();
     if (!gvc)
         return orr_no_memory(err);
-    Agraph_t *g = agmemread(text);
+    Agraph_t *g = cgraph.agmemread(text);
     const orr_code code = g ? choose_and_render(gvc, g, format, out, is_plain, err)
                             : fail_layout("read the graph", err);
     if (g)
-        agclose(g);
+        cgraph.agclose(g);
     return code;
 }
 

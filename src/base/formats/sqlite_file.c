@@ -8,12 +8,65 @@
  * refuses is ORR_EIO. Cost: one page cache of 2 MB for each open file. */
 #include "sqlite_file.h"
 
+#include "base/io/late_library.h"
+#include "base/late_names.h"
 #include "base/memory/buffer.h"
 #include "base/text/text.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <unistd.h>
+
+/* ---- the library: loaded once, when the first file is opened ---- */
+
+#define CALLS(X)                     \
+    X(sqlite3_bind_blob)             \
+    X(sqlite3_bind_int64)            \
+    X(sqlite3_bind_null)             \
+    X(sqlite3_bind_text)             \
+    X(sqlite3_busy_timeout)          \
+    X(sqlite3_close)                 \
+    X(sqlite3_column_blob)           \
+    X(sqlite3_column_bytes)          \
+    X(sqlite3_column_int64)          \
+    X(sqlite3_column_text)           \
+    X(sqlite3_column_type)           \
+    X(sqlite3_db_config)             \
+    X(sqlite3_errmsg)                \
+    X(sqlite3_errstr)                \
+    X(sqlite3_exec)                  \
+    X(sqlite3_extended_result_codes) \
+    X(sqlite3_finalize)              \
+    X(sqlite3_limit)                 \
+    X(sqlite3_open_v2)               \
+    X(sqlite3_prepare_v2)            \
+    X(sqlite3_reset)                 \
+    X(sqlite3_step)                  \
+    X(sqlite3_stricmp)
+
+static struct {
+    ORR_LATE_FIELDS(CALLS)
+} lib;
+static char why_not[256]; /* it could not be loaded; empty: it could */
+
+static void load_library(void)
+{
+    static const char *const names[] = {ORR_LATE_NAMES(CALLS)};
+    const char *why;
+    if (!orr_late_load(ORR_LIBSQLITE3, names, sizeof names / sizeof *names, &lib, &why))
+        snprintf(why_not, sizeof why_not, "%s", why ? why : ORR_LIBSQLITE3);
+}
+
+static bool is_loaded(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_library);
+    return !*why_not;
+}
+
+/* ---- opening ---- */
 
 struct orr_sqlite {
     sqlite3 *db;
@@ -55,9 +108,9 @@ static orr_code sqlite_failed(const orr_sqlite *db, int status, orr_error *err)
     if ((status & 0xff) == SQLITE_BUSY || (status & 0xff) == SQLITE_LOCKED)
         return orr_fail(err, ORR_EIO, &at, "another process is writing to it");
     if (is_systems_fault(status))
-        return orr_fail(err, ORR_EIO, &at, "%s", sqlite3_errstr(status));
+        return orr_fail(err, ORR_EIO, &at, "%s", lib.sqlite3_errstr(status));
     return orr_fail(err, ORR_EINPUT, &at, "damaged SQLite file: %s",
-                    db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(status));
+                    db->db ? lib.sqlite3_errmsg(db->db) : lib.sqlite3_errstr(status));
 }
 
 /* "file:" and the path, with what has a meaning in a URI written as %XX. */
@@ -92,37 +145,39 @@ static int open_by_uri(orr_sqlite *db, const char *path, open_mode mode)
                                             : SQLITE_OPEN_READONLY;
     const int status = uri.failed
                            ? SQLITE_NOMEM
-                           : sqlite3_open_v2((const char *)uri.ptr, &db->db,
-                                             how | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+                           : lib.sqlite3_open_v2((const char *)uri.ptr, &db->db,
+                                                 how | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     orr_buf_fini(&uri);
     return status;
 }
 
 static void distrust(sqlite3 *db)
 {
-    sqlite3_extended_result_codes(db, 1);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
+    lib.sqlite3_extended_result_codes(db, 1);
+    lib.sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    lib.sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    lib.sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    lib.sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    lib.sqlite3_limit(db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
 }
 
 static orr_code open_any(const char *path, open_mode mode, orr_sqlite **out, orr_error *err)
 {
     *out = NULL;
+    const orr_where at = orr_where_line(path, 0, 0);
+    if (!is_loaded())
+        return orr_fail(err, ORR_EIO, &at, "SQLite's library cannot be loaded: %s", why_not);
     orr_sqlite *db = orr_alloc(1, sizeof *db);
     if (!db)
         return orr_no_memory(err);
-    const orr_where at = orr_where_line(path, 0, 0);
     memcpy(db->path, at.path, sizeof db->path);
     int status = open_by_uri(db, path, mode);
     if (!status) {
         distrust(db->db);
-        sqlite3_busy_timeout(db->db, BUSY_MS);
+        lib.sqlite3_busy_timeout(db->db, BUSY_MS);
         /* Opening reads nothing yet: the first look at the schema finds out whether this is a
          * database. */
-        status = sqlite3_exec(db->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
+        status = lib.sqlite3_exec(db->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
     }
     if (status) {
         const orr_code code = sqlite_failed(db, status, err);
@@ -170,7 +225,7 @@ void orr_sqlite_close(orr_sqlite *db)
 {
     if (!db)
         return;
-    sqlite3_close(db->db);
+    lib.sqlite3_close(db->db);
     orr_free(db);
 }
 
@@ -179,9 +234,9 @@ void orr_sqlite_close(orr_sqlite *db)
 static sqlite3_stmt *ask(const orr_sqlite *db, const char *sql, const char *first)
 {
     sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(db->db, sql, -1, &s, NULL))
+    if (lib.sqlite3_prepare_v2(db->db, sql, -1, &s, NULL))
         return NULL;
-    sqlite3_bind_text(s, 1, first, -1, SQLITE_STATIC);
+    lib.sqlite3_bind_text(s, 1, first, -1, SQLITE_STATIC);
     return s;
 }
 
@@ -191,8 +246,8 @@ bool orr_sqlite_has_table(const orr_sqlite *db, const char *table)
                           "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 AND "
                           "rootpage > 0",
                           table);
-    const bool is_there = s && sqlite3_step(s) == SQLITE_ROW;
-    sqlite3_finalize(s);
+    const bool is_there = s && lib.sqlite3_step(s) == SQLITE_ROW;
+    lib.sqlite3_finalize(s);
     return is_there;
 }
 
@@ -202,11 +257,11 @@ bool orr_sqlite_has_column(const orr_sqlite *db, const char *table, const char *
         return false;
     sqlite3_stmt *s = ask(db, "SELECT name FROM pragma_table_info(?1)", table);
     bool is_there = false;
-    while (s && !is_there && sqlite3_step(s) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(s, 0);
-        is_there = name && sqlite3_stricmp(name, column) == 0;
+    while (s && !is_there && lib.sqlite3_step(s) == SQLITE_ROW) {
+        const char *name = (const char *)lib.sqlite3_column_text(s, 0);
+        is_there = name && lib.sqlite3_stricmp(name, column) == 0;
     }
-    sqlite3_finalize(s);
+    lib.sqlite3_finalize(s);
     return is_there;
 }
 
@@ -219,7 +274,7 @@ orr_code orr_sqlite_select(orr_sqlite *db, const char *sql, orr_sqlite_rows **ou
     if (!rows)
         return orr_no_memory(err);
     rows->db = db;
-    const int status = sqlite3_prepare_v2(db->db, sql, -1, &rows->statement, NULL);
+    const int status = lib.sqlite3_prepare_v2(db->db, sql, -1, &rows->statement, NULL);
     if (status) {
         orr_sqlite_end(rows);
         return sqlite_failed(db, status, err);
@@ -230,7 +285,7 @@ orr_code orr_sqlite_select(orr_sqlite *db, const char *sql, orr_sqlite_rows **ou
 
 orr_code orr_sqlite_next(orr_sqlite_rows *rows, orr_error *err)
 {
-    const int status = sqlite3_step(rows->statement);
+    const int status = lib.sqlite3_step(rows->statement);
     if (status == SQLITE_ROW)
         return ORR_OK;
     return status == SQLITE_DONE ? ORR_END : sqlite_failed(rows->db, status, err);
@@ -240,58 +295,59 @@ void orr_sqlite_end(orr_sqlite_rows *rows)
 {
     if (!rows)
         return;
-    sqlite3_finalize(rows->statement);
+    lib.sqlite3_finalize(rows->statement);
     orr_free(rows);
 }
 
 bool orr_sqlite_is_int(const orr_sqlite_rows *rows, int column)
 {
-    return sqlite3_column_type(rows->statement, column) == SQLITE_INTEGER;
+    return lib.sqlite3_column_type(rows->statement, column) == SQLITE_INTEGER;
 }
 
 int64_t orr_sqlite_i64(const orr_sqlite_rows *rows, int column, int64_t otherwise)
 {
-    return orr_sqlite_is_int(rows, column) ? sqlite3_column_int64(rows->statement, column)
+    return orr_sqlite_is_int(rows, column) ? lib.sqlite3_column_int64(rows->statement, column)
                                            : otherwise;
 }
 
 orr_str orr_sqlite_text(const orr_sqlite_rows *rows, int column)
 {
-    if (sqlite3_column_type(rows->statement, column) != SQLITE_TEXT)
+    if (lib.sqlite3_column_type(rows->statement, column) != SQLITE_TEXT)
         return (orr_str){.ptr = "", .len = 0};
-    const char *text = (const char *)sqlite3_column_text(rows->statement, column);
+    const char *text = (const char *)lib.sqlite3_column_text(rows->statement, column);
     if (!text)
         return (orr_str){.ptr = "", .len = 0};
-    return (orr_str){.ptr = text, .len = (size_t)sqlite3_column_bytes(rows->statement, column)};
+    return (orr_str){.ptr = text, .len = (size_t)lib.sqlite3_column_bytes(rows->statement, column)};
 }
 
 orr_span orr_sqlite_blob(const orr_sqlite_rows *rows, int column)
 {
-    if (sqlite3_column_type(rows->statement, column) != SQLITE_BLOB)
+    if (lib.sqlite3_column_type(rows->statement, column) != SQLITE_BLOB)
         return (orr_span){0};
-    const void *bytes = sqlite3_column_blob(rows->statement, column);
+    const void *bytes = lib.sqlite3_column_blob(rows->statement, column);
     if (!bytes)
         return (orr_span){0};
-    return (orr_span){.ptr = bytes, .len = (size_t)sqlite3_column_bytes(rows->statement, column)};
+    return (orr_span){.ptr = bytes,
+                      .len = (size_t)lib.sqlite3_column_bytes(rows->statement, column)};
 }
 
 /* ---- writing ---- */
 
 orr_code orr_sqlite_run(orr_sqlite *db, const char *sql, orr_error *err)
 {
-    const int status = sqlite3_exec(db->db, sql, NULL, NULL, NULL);
+    const int status = lib.sqlite3_exec(db->db, sql, NULL, NULL, NULL);
     return status ? sqlite_failed(db, status, err) : ORR_OK;
 }
 
 static int bind_value(sqlite3_stmt *s, int place, const orr_sqlite_value *v)
 {
     if (v->is_int)
-        return sqlite3_bind_int64(s, place, v->number);
+        return lib.sqlite3_bind_int64(s, place, v->number);
     if (v->text.ptr && v->text.len <= LONGEST_VALUE)
-        return sqlite3_bind_text(s, place, v->text.ptr, (int)v->text.len, SQLITE_STATIC);
+        return lib.sqlite3_bind_text(s, place, v->text.ptr, (int)v->text.len, SQLITE_STATIC);
     if (v->blob.ptr && v->blob.len <= LONGEST_VALUE)
-        return sqlite3_bind_blob(s, place, v->blob.ptr, (int)v->blob.len, SQLITE_STATIC);
-    return sqlite3_bind_null(s, place);
+        return lib.sqlite3_bind_blob(s, place, v->blob.ptr, (int)v->blob.len, SQLITE_STATIC);
+    return lib.sqlite3_bind_null(s, place);
 }
 
 orr_code orr_sqlite_insert(orr_sqlite_rows *rows,
@@ -303,8 +359,8 @@ orr_code orr_sqlite_insert(orr_sqlite_rows *rows,
     for (int i = 0; i < count && !status; i++)
         status = bind_value(rows->statement, i + 1, &values[i]);
     if (!status)
-        status = sqlite3_step(rows->statement);
-    sqlite3_reset(rows->statement);
+        status = lib.sqlite3_step(rows->statement);
+    lib.sqlite3_reset(rows->statement);
     return status == SQLITE_DONE ? ORR_OK : sqlite_failed(rows->db, status, err);
 }
 
@@ -313,7 +369,7 @@ orr_code orr_sqlite_restart(orr_sqlite_rows *rows,
                             int count,
                             orr_error *err)
 {
-    sqlite3_reset(rows->statement);
+    lib.sqlite3_reset(rows->statement);
     int status = SQLITE_OK;
     for (int i = 0; i < count && !status; i++)
         status = bind_value(rows->statement, i + 1, &values[i]);
