@@ -63,7 +63,8 @@ char *cli_command_line(const cli_context *c)
             continue;
         print_option(to, &c->command->options[i], c->value[i]);
     }
-    if (fclose(to) == 0)
+    const bool failed = ferror(to);
+    if (fclose(to) == 0 && !failed)
         return text;
     free(text);
     return NULL;

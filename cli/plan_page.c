@@ -97,11 +97,11 @@ static orr_code write_best(cli_context *c, const cli_plan *x, const char *path, 
 orr_code cli_plan_report(cli_context *c, const cli_plan *x, const char *path, orr_error *err)
 {
     char best[4096] = "", title[300];
-    orr_code code = ORR_OK;
     orr_buf text = {0};
     orr_json_writer w;
     char *line = cli_command_line(c);
-    if (strcmp(path, "-") != 0 && name_best(path, best, sizeof best))
+    orr_code code = line ? ORR_OK : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    if (!code && strcmp(path, "-") != 0 && name_best(path, best, sizeof best))
         code = write_best(c, x, best, err);
     orr_json_writer_init(&w, &text, NULL);
     orr_json_begin_object(&w);

@@ -151,7 +151,8 @@ static orr_code write_page(const cli_context *c,
     orr_json_put_text(&w, "made_from", line);
     orr_json_end_object(&w);
     snprintf(title, sizeof title, "%.140s served by %.140s", c->args[0], o->machine);
-    const orr_code code = cli_plan_page(true, title, &text, cli_text(c, "report"), err);
+    const orr_code code = line ? cli_plan_page(true, title, &text, cli_text(c, "report"), err)
+                               : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
     orr_buf_fini(&text);
     free(line);
     return code;
