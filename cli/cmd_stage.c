@@ -82,8 +82,8 @@ static const cli_option options[] = {
     {"no-clipping", 0, NULL, "no gradient clipping"},
     {"software", 0, "NAME",
      "whose kernels: megatron-core, megatron-2022, megatron-2021, megatron-deepspeed, deepspeed, "
-     "fsdp2-eager, torch-compile, fsdp2-eager-2024, torch-compile-2024, fsdp-2023, torch-eager or "
-     "cuda-graph",
+     "fsdp2-eager, torch-compile, torch-compile-whole, fsdp2-eager-2024, torch-compile-2024, "
+     "fsdp-2023, torch-eager or cuda-graph",
      .fallback = "megatron-core"},
     {"dropout", 0, NULL,
      "dropout after embedding, attention and FFN, whatever the software's recipes have"},

@@ -371,7 +371,8 @@ def own_words(r):
     is_compiled = r["mode"].startswith("compile")
     is_graph = r["mode"] in ("graph", "compile_graph")
     words = ["--batch", r["batch"], "--micro-batch", r["batch"], "--seq", r["seq"], "--no-master"]
-    words += ["--software", "torch-compile" if is_compiled else "cuda-graph" if is_graph else "torch-eager"]
+    compiled = "torch-compile-whole" if r["mode"] == "compile_whole" else "torch-compile"
+    words += ["--software", compiled if is_compiled else "cuda-graph" if is_graph else "torch-eager"]
     words += ["--dropout"] if float(r["dropout"]) and r["mode"] != "forward" else []
     words += ["--foreach"] if r["opt"] == "adamw_foreach" else []
     words += [] if r["clip"] == "1" else ["--no-clipping"]

@@ -60,8 +60,8 @@ typedef struct timing {
     orr_intern *texts;
     kernel_row *rows; /* by text */
     size_t row_room, row_count;
-    uint32_t *row_of; /* by place; NO_ROW: recorded duration */
-    uint32_t timed;
+    uint32_t *row_of;     /* by place; NO_ROW: recorded duration */
+    uint32_t timed, last; /* nodes; the place of the last of them */
     bool has_grads, has_experts;
 } timing;
 
@@ -213,6 +213,7 @@ static orr_code find_rows(timing *t, orr_error *err)
             continue;
         code = row_of_node(t, g->node[p], &t->row_of[p], err);
         t->timed += t->row_of[p] != NO_ROW;
+        t->last = t->row_of[p] != NO_ROW ? p : t->last;
     }
     return code;
 }
@@ -316,6 +317,9 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         if (t->software->micro_batch_us > 0 && takes_tokens(t, p, &batch))
             w->host = fmax(w->host, w->device) + t->software->micro_batch_us;
         w->host += host_us;
+        if (p == t->last &&
+            t->has_grads) /* behind the backward pass, where a device has its queue */
+            w->host += t->software->step_us;
         if (t->software->block_us > 0 && begins_block(t, p))
             w->host += t->software->block_us;
         const double wait = w->host - host_us * 0.5 - w->device;

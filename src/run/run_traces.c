@@ -82,6 +82,7 @@ static orr_code find_software(orr_run *r,
     *slower = **out;
     slower->host *= times;
     slower->block_us *= times;
+    slower->step_us *= times;
     slower->cache_us *= times;
     slower->micro_batch_us *= times;
     slower->collective_us *= times;

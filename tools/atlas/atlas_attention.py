@@ -51,6 +51,8 @@ def ours():
             continue
         back = "backward" in r["op"]
         q, key = r["shapes"][1 if back else 0], r["shapes"][2 if back else 1]
+        if q[2] == 1:
+            continue
         flags = [a for a in r["arguments"] if a in ("True", "False")]
         causal = flags[0 if back else 1] == "True"
         out.append({"batch": q[0], "heads": q[1], "group": q[1] / key[1], "head": q[3], "q": q[2], "kv": key[2], "causal": int(causal), "backward": back,
@@ -63,7 +65,12 @@ def our_decode():
     for r in atlas_rows.kernels():
         if r["op"] == "sdpa_decode":
             out.append({"batch": r["_b"], "heads": r["_h"], "group": r["_h"] / r["_kv"], "head": r["_d"], "kv": r["_t"],
-                        **{key: r[key] for key in ("warm", "cold", "family")}})
+                        **{key: r[key] for key in ("warm", "cold", "family", "step")}})
+    for r in atlas_rows.operators():
+        if r["op"] == "_cudnn_attention_forward" and r["shapes"][0][2] == 1:
+            q, key = r["shapes"][:2]
+            out.append({"batch": q[0], "heads": q[1], "group": q[1] / key[1], "head": q[3], "kv": key[2],
+                        **{k: r[k] for k in ("warm", "cold", "family", "step")}})
     return out
 
 

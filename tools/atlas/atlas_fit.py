@@ -439,7 +439,8 @@ def fit_our_attention(table):
         column = {key: np.array([float(r[key]) for r in some]) for key in ("batch", "heads", "group", "head", "kv", "warm", "cold")}
         points = np.column_stack([np.log2(column["kv"]), np.log2(column["batch"] * column["heads"] / column["group"]), np.log2(column["group"])])
         axes = [axis_over(points[:, 0]), axis_over(points[:, 1]), axis_over(points[:, 2], 2.0)]
-        families = np.array([r["family"] + str(r["batch"]) for r in some])
+        families = np.array([r["family"] + ("" if r["step"] else str(r["batch"])) for r in some])
+        weight = np.where([r["step"] for r in some], 4.0, 1.0)
 
         def function(p, i, column=column):
             return decode_base(*(column[key][i] for key in ("batch", "heads", "group", "head", "kv")), units, peak * 1e6, rate * 1e3, p)
@@ -447,7 +448,7 @@ def fit_our_attention(table):
         for cold in (False, True):
             fit_scattered(table, "h200", ("h200", DECODE, "bf16", atlas_attention.bucket(head) + (atlas_attention.COLD if cold else 0)),
                           "our decode %d%s" % (head, ", cold" if cold else ""), function, DECODE_START, DECODE_LOW, DECODE_HIGH, points,
-                          np.log(column["cold" if cold else "warm"]), families, np.ones(len(some)), axes, [0.1, 0.1, 0.3], 1e-2)
+                          np.log(column["cold" if cold else "warm"]), families, weight, axes, [0.1, 0.1, 0.3], 1e-2)
 
 
 def conv_rows():

@@ -50,16 +50,28 @@ def kernels():
     return out
 
 
+def reads_cold_weights(shapes, op):
+    """The rule of llm_kernels.c: weights of a product with few rows are out of the cache when their layer comes again."""
+    first = 1 if op == "addmm" else 0
+    m, k, n = shapes[first][-2], shapes[first][-1], shapes[first + 1][-1]
+    return n > 4 * m and n * k * 2 < 64 << 20
+
+
 def operators():
-    """Operators inside training steps: dicts with op, shapes, types, strides, us, model."""
+    """Operators inside steps, passes and prompts: dicts with op, shapes, types, strides, us, model.  What finds its weights or
+    keys out of the cache has a time with cold caches, all others a warm one."""
     out = []
-    for row in read("h200_operators"):
+    for row in read("h200_operators") + read("h200_passes"):
         if any(fnmatch.fnmatch(row["model"], pattern) for pattern in LEFT_OUT):
             continue
-        out.append({"op": row["op"].replace("aten::", ""), "family": "step_" + row["model"], "step": True, "shapes": json.loads(row["shapes"]),
+        op, shapes = row["op"].replace("aten::", ""), json.loads(row["shapes"])
+        us = float(row["us"]) + GAP_US * max(1, int(row["kernels"]) // max(1, int(row["calls"])))
+        serves = row.get("mode") in ("decode", "prefill")
+        cold = serves and (op in ("mm", "addmm") and reads_cold_weights(shapes, op) or op == "_cudnn_attention_forward" and shapes[0][2] == 1)
+        out.append({"op": op, "family": "step_" + row["model"], "step": True, "shapes": shapes,
                     "types": json.loads(row["types"]), "strides": json.loads(row["strides"]),
                     "arguments": json.loads(row["arguments"]) if row["arguments"] else [], "calls": int(row["calls"]),
-                    "kernels": int(row["kernels"]), "warm": float(row["us"]) + GAP_US * max(1, int(row["kernels"]) // max(1, int(row["calls"]))), "cold": np.nan})
+                    "kernels": int(row["kernels"]), "warm": np.nan if cold else us, "cold": us if cold else np.nan})
     return out
 
 

@@ -42,6 +42,7 @@ typedef struct orr_software {
     /* ---- the host ---- */
     double host;             /* times what eager PyTorch needs to issue a kernel; 0: graphs */
     double block_us;         /* and once for each pass of a layer */
+    double step_us;          /* and once for each training step: its start, loss and optimizer */
     double cache_us;         /* and for a layer's keys and values in a cache, beside the copies */
     double collective_us;    /* to issue a collective or a message */
     double micro_batch_us;   /* and for each micro-batch, when the device has done the one before */

@@ -400,6 +400,7 @@ void llm_launch_served_attention(llm_pen *p, const llm_sight *seen)
         return;
     orr_kernel k = attention_kernel(g);
     k.kind = ORR_KERNEL_DECODE;
+    k.is_cold = true; /* keys and values of a layer, too, are long out of the cache */
     k.batch = decode;
     k.q = 1;
     k.kv = seen->decode_keys / decode ? seen->decode_keys / decode : 1;
