@@ -123,6 +123,8 @@ static void print_machine(const orr_machine *m, const orr_net_config *dims)
     if (m->overlap_cost_most > 0)
         printf(" (an estimate: %g to %g %%)", 100 * m->overlap_cost_least,
                100 * m->overlap_cost_most);
+    if (m->message_overlap_cost > 0)
+        printf(", beside a message %g %%", 100 * m->message_overlap_cost);
     printf("\n");
     if (m->software[0])
         printf("software     %s\n", m->software);
@@ -162,6 +164,7 @@ static void put_machine(orr_json_writer *w, const orr_machine *m)
     orr_json_put_double(w, "overlap_cost", m->overlap_cost);
     orr_json_put_double(w, "overlap_cost_least", m->overlap_cost_least);
     orr_json_put_double(w, "overlap_cost_most", m->overlap_cost_most);
+    orr_json_put_double(w, "message_overlap_cost", m->message_overlap_cost);
     orr_json_put_text(w, "software", m->software);
     orr_json_put_double(w, "usd_per_hour", m->usd_per_hour);
     orr_json_put_double(w, "watts", m->watts);

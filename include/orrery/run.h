@@ -108,6 +108,7 @@ typedef struct orr_system {
     /* Share of compute speed that is lost while a collective of the rank moves data: its channels hold
      * multiprocessors and use memory bandwidth.  On the network fluid; 0: none. */
     double overlap_cost;
+    double message_overlap_cost; /* the same for each message of the rank, sent or received */
 } orr_system;
 
 /* LogGOPS: L is the latency, o what a message costs a CPU and g what it costs a NIC; O and G the

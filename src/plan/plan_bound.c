@@ -817,7 +817,8 @@ static double rough_end(const bound_job *j)
 /* Collectives beside compute slow it down by a share c (overlap_cost).  Take any path through the step.  Of its time T a
  * rank's computations on it take A, of which O beside collectives of that rank, and all else N.  Their work is C = A - c O,
  * and the rank's collectives move for M <= O + N.  So T = A + N >= C + c (M - N) + N = c M + (1 - c) (C / (1 - c) + N): the
- * longest path on which this rank computes at 1 - c of its speed. */
+ * longest path on which this rank computes at 1 - c of its speed.  Messages take from compute as well: then C is less than
+ * A - c O, and the bound holds all the more. */
 static double with_collectives(const bound_job *j, double moving, double held_up)
 {
     const double cost = j->s->bounds->system.overlap_cost;

@@ -246,8 +246,10 @@ static void send_message(orr_sim *s, const key *k, clk_call on_sent)
     m->pairs[p].is_sent = true;
     m->pairs[p].on_sent = on_sent;
     const clk_call waits = m->pairs[p].on_received;
-    if (m->pairs[p].is_received && ends_node(waits))
+    if (m->pairs[p].is_received && ends_node(waits)) {
         RUN_TELL(s, node_flows, waits.context, (uint32_t)waits.argument);
+        work_message_moves(waits.context, (uint32_t)waits.argument);
+    }
     if (run_is_recorded(run_npu_of(s, k->src))) {
         s->messages += s->lockstep ? s->lockstep->size[k->src] : 1;
         RUN_TELL(s, message, s, k->src, k->dst, k->size);
@@ -306,6 +308,8 @@ static void receive_message(orr_sim *s, const key *k, clk_call on_received)
         m->pairs[p].on_received = on_received;
         if (!m->pairs[p].is_sent && ends_node(on_received))
             RUN_TELL(s, node_held, on_received.context, (uint32_t)on_received.argument);
+        else if (ends_node(on_received))
+            work_message_moves(on_received.context, (uint32_t)on_received.argument);
     }
 }
 

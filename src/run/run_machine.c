@@ -61,7 +61,8 @@ orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *er
                     .peak_flops = peak_flops(m),
                     .has_roofline = true,
                     .replays_measured = true,
-                    .overlap_cost = m->overlap_cost};
+                    .overlap_cost = m->overlap_cost,
+                    .message_overlap_cost = m->message_overlap_cost};
     const orr_code code = orr_machine_dims(m, &dims, err);
     if (code)
         return code;
@@ -96,7 +97,7 @@ orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err)
         code = orr_machine_system(&r->machine, &r->system, err);
         c->own_system = &r->system;
         if (c->is_ideal)
-            r->system.overlap_cost = 0;
+            r->system.overlap_cost = r->system.message_overlap_cost = 0;
         take_chip(r);
     }
     if (!c->topology && !c->dims)

@@ -38,11 +38,12 @@ struct run_npu {
     uint32_t ready_count, running;
     uint32_t occupant[WORK_SLOTS]; /* place, or NONE */
     uint64_t *started_at;          /* by place */
-    /* What collectives beside it have taken from compute so far (system.overlap_cost), in ten-thousandths of a ns:
+    /* What communication beside it has taken from compute so far (system.overlap_cost), in ten-thousandths of a ns:
      * whole numbers, so that steps that repeat are seen to. */
     uint64_t stolen, stolen_before[WORK_SLOTS]; /* and when the node of a slot was last asked */
     uint64_t stolen_until;
-    uint32_t collectives_moving;
+    uint32_t collectives_moving, messages_moving;
+    bool *is_moving; /* by place: a message of the node moves; NULL: none has yet */
     uint32_t *freed; /* became free while issuing */
     size_t freed_count, freed_room;
     bool is_issuing;

@@ -23,6 +23,7 @@ void work_fini(run_npu *n)
     orr_free(n->waiting_for);
     orr_free(n->started_at);
     orr_free(n->freed);
+    orr_free(n->is_moving);
     mem_tensor_log_destroy(n->tensor_log);
     for (unsigned s = 0; s < WORK_SLOTS; s++)
         orr_bitset_fini(&n->ready[s]);
@@ -174,9 +175,57 @@ static void set_free(run_npu *n, uint32_t place)
 }
 
 /* The node is over: its slot is available, its children may be free. */
+/* ---- what communication takes from compute ---- */
+
+enum { STOLEN_UNIT = 10000, STOLEN_MOST = 9000 };
+
+static uint64_t share_of(double cost)
+{
+    return (uint64_t)(cost * STOLEN_UNIT + 0.5);
+}
+
+static void count_stolen(run_npu *n)
+{
+    const uint64_t now = clk_now(n->sim->clock);
+    const cfg_system *c = &n->sim->system;
+    uint64_t share = n->collectives_moving ? share_of(c->overlap_cost) : 0;
+    if (n->messages_moving)
+        share += n->messages_moving * share_of(c->message_overlap_cost);
+    n->stolen += (now - n->stolen_until) * (share < STOLEN_MOST ? share : STOLEN_MOST);
+    n->stolen_until = now;
+}
+
+void work_moving(run_npu *n, bool begins)
+{
+    count_stolen(n);
+    n->collectives_moving += begins ? 1 : UINT32_MAX;
+}
+
+void work_message_moves(run_npu *n, uint32_t place)
+{
+    if (!n->sim->joint || !(n->sim->system.message_overlap_cost > 0))
+        return;
+    if (!n->is_moving && !(n->is_moving = orr_alloc(n->graph->count, sizeof *n->is_moving))) {
+        run_no_memory(n->sim);
+        return;
+    }
+    count_stolen(n);
+    n->messages_moving += !n->is_moving[place];
+    n->is_moving[place] = true;
+}
+
+static void message_ends(run_npu *n, uint32_t place)
+{
+    count_stolen(n);
+    n->messages_moving--;
+    n->is_moving[place] = false;
+}
+
 static void release(run_npu *n, uint32_t place)
 {
     const work_graph *g = n->graph;
+    if (n->is_moving && n->is_moving[place])
+        message_ends(n, place);
     note_end(n, place);
     if (n->occupant[g->slot[place]] == place)
         n->occupant[g->slot[place]] = RUN_NONE;
@@ -212,24 +261,7 @@ void work_node_done(void *npu, uint64_t place)
 
 /* ---- execution by type (astra-sim.md 6.3) ---- */
 
-enum { STOLEN_UNIT = 10000 };
-
-static void count_stolen(run_npu *n)
-{
-    const uint64_t now = clk_now(n->sim->clock);
-    if (n->collectives_moving)
-        n->stolen +=
-            (now - n->stolen_until) * (uint64_t)(n->sim->system.overlap_cost * STOLEN_UNIT + 0.5);
-    n->stolen_until = now;
-}
-
-void work_moving(run_npu *n, bool begins)
-{
-    count_stolen(n);
-    n->collectives_moving += begins ? 1 : UINT32_MAX;
-}
-
-/* What collectives took from this node since it was last asked, in whole ns. */
+/* What communication took from this node since it was last asked, in whole ns. */
 static uint64_t stolen_of(run_npu *n, uint32_t place)
 {
     const uint8_t slot = n->graph->slot[place];
@@ -258,7 +290,7 @@ static void run_for(run_npu *n, uint32_t place, uint64_t duration)
     if (n->graph->slot[place] != WORK_SLOT_CPU)
         n->result.gpu_total += duration;
     if (type != ORR_NODE_COMP || n->graph->slot[place] == WORK_SLOT_CPU || !n->sim->joint ||
-        !(n->sim->system.overlap_cost > 0)) {
+        !(n->sim->system.overlap_cost > 0 || n->sim->system.message_overlap_cost > 0)) {
         run_npu_timer(n, duration, work_node_done, n, place);
         return;
     }
@@ -400,6 +432,8 @@ static void point_to_point(run_npu *n, uint32_t place, bool is_send)
     }
     const clk_call done = {work_node_done, n, place};
     const uint32_t wire_tag = (uint32_t)((uint64_t)tag % MSG_TAG_SPACE);
+    if (is_send)
+        work_message_moves(n, place);
     if (is_send)
         msg_send(n, wire_tag, (uint32_t)peer, (uint64_t)size, done);
     else

@@ -122,6 +122,8 @@ void work_compute_ends(void *npu,
                        uint64_t place); /* the same of compute that collectives may hold up */
 /* A collective of this rank begins or ends to move data: what computes meanwhile is slower (system.overlap_cost). */
 void work_moving(run_npu *n, bool begins);
+/* From now until the node ends a message of it moves (system.message_overlap_cost). */
+void work_message_moves(run_npu *n, uint32_t place);
 
 uint64_t work_replay_time(const run_npu *n, uint64_t duration);
 uint64_t work_at_speed(uint64_t duration, double speed); /* of a rank that is not plain */

@@ -228,6 +228,9 @@ static orr_code take_overlap(orr_yaml_value map, orr_machine *m, orr_error *err)
         code = orr_yaml_take_number(map, "overlap_cost_least", 0, 0.9, &m->overlap_cost_least, err);
     if (!code)
         code = orr_yaml_take_number(map, "overlap_cost_most", 0, 0.9, &m->overlap_cost_most, err);
+    if (!code)
+        code = orr_yaml_take_number(map, "message_overlap_cost", 0, 0.9, &m->message_overlap_cost,
+                                    err);
     if (code)
         return code;
     if (m->overlap_cost_least > m->overlap_cost && orr_yaml_find(map, "overlap_cost_least", &v))
@@ -260,6 +263,7 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
                                        "overlap_cost",
                                        "overlap_cost_least",
                                        "overlap_cost_most",
+                                       "message_overlap_cost",
                                        NULL};
     orr_code code = orr_yaml_check_keys(map, keys, err);
     if (!code)
@@ -404,6 +408,7 @@ size_t orr_machine_text(const orr_machine *m, char *out, size_t size)
     put_number(&t, "overlap_cost", m->overlap_cost);
     put_number(&t, "overlap_cost_least", m->overlap_cost_least);
     put_number(&t, "overlap_cost_most", m->overlap_cost_most);
+    put_number(&t, "message_overlap_cost", m->message_overlap_cost);
     put_text(&t, "software", m->software);
     put_number(&t, "usd_per_hour", m->usd_per_hour);
     put_number(&t, "watts", m->watts);

@@ -37,8 +37,9 @@ typedef struct cfg_system {
     uint64_t endpoint_delay;
     double local_mem_bw, peak_perf; /* bytes/s, operations/s */
     bool roofline, replay_only, trace_enabled, track_local_mem;
-    bool replays_measured; /* with roofline: nodes without num_ops take their recorded time */
-    double overlap_cost;   /* share of compute speed that collectives beside it take */
+    bool replays_measured;       /* with roofline: nodes without num_ops take their recorded time */
+    double overlap_cost;         /* share of compute speed that collectives beside it take */
+    double message_overlap_cost; /* and each message */
     uint64_t splits, active_chunks;
     cfg_inter inter;
     cfg_intra intra;

@@ -633,6 +633,9 @@ static orr_code take_struct(reader *r, const orr_system *s)
         return orr_fail(r->err, ORR_EUSAGE, NULL, "orr_system: a delay or a speed is below 0");
     if (!(s->overlap_cost >= 0 && s->overlap_cost <= 0.9))
         return orr_fail(r->err, ORR_EUSAGE, NULL, "orr_system.overlap_cost is not from 0 to 0.9");
+    if (!(s->message_overlap_cost >= 0 && s->message_overlap_cost <= 0.9))
+        return orr_fail(r->err, ORR_EUSAGE, NULL,
+                        "orr_system.message_overlap_cost is not from 0 to 0.9");
     c->has_optimization = true;
     c->is_bw_aware = s->is_bandwidth_aware;
     c->has_endpoint_delay = s->has_endpoint_delay;
@@ -644,6 +647,7 @@ static orr_code take_struct(reader *r, const orr_system *s)
     c->roofline = s->has_roofline;
     c->replays_measured = s->replays_measured;
     c->overlap_cost = s->overlap_cost;
+    c->message_overlap_cost = s->message_overlap_cost;
     c->inter = CFG_ASCENDING;
     c->intra = CFG_BY_PRIORITY;
     c->reduction_delay = 1;
