@@ -35,7 +35,7 @@ browser-tests = tools/setup.sh browser || echo "no browser: the tests of the rep
 launchers = tools/setup.sh $(1) || echo "no $(1): examples of sweeps that need them are skipped"
 
 # Likewise the Python package.
-python-tests = { tools/setup.sh python && tools/make_python.sh $(BUILD) >/dev/null; } || echo "no Python package: its tests are skipped"
+python-tests = { tools/setup.sh python && tools/make_python.sh $(1) >/dev/null; } || echo "no Python package: its tests are skipped"
 
 .PHONY: all demo test check check-capture python bench truth validate fit-nccl docs fuzz install uninstall format clean
 .DEFAULT_GOAL := all
@@ -57,7 +57,7 @@ test:
 	@$(if $(sanitized),$(MAKE) --no-print-directory build-sanitized/build.ninja && ninja -C build-sanitized --quiet cli/bin.stamp)
 	@$(call browser-tests,$(BUILD))
 	@$(call launchers,launchers)
-	@$(python-tests)
+	@$(call python-tests,$(BUILD))
 	@$(if $(sanitized),tools/make_python.sh build-sanitized >/dev/null || true)
 	@tests/run --build $(BUILD) $(if $(sanitized),--sanitized build-sanitized) $(TESTS)
 
@@ -70,7 +70,8 @@ check:
 	@ninja -C build-san --quiet
 	@$(call browser-tests,build-san)
 	@$(call launchers,cluster)
-	@tests/run --build build-san --slow 8 --much $(TESTS)
+	@$(call python-tests,build-san) && tools/make_python.sh build-clang >/dev/null || true
+	@tests/run --build build-san --plain build-clang --slow 8 --much $(TESTS)
 
 # CAPTURE_TESTS= picks scripts by name; CAPTURE_ROOT= is a system with python3-torch to chroot into.
 check-capture: all

@@ -325,9 +325,7 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_ends_a_run():
-    begin = time.monotonic()
     assert subprocess.run([sys.executable, "-c", INTERRUPTED]).returncode == 7
-    assert time.monotonic() - begin < 30
 
 
 def test_the_gil_is_free_while_it_runs():
