@@ -141,6 +141,8 @@ static orr_code write_page(const cli_context *c,
     char title[300], *line = cli_command_line(c);
     orr_buf text = {0};
     orr_json_writer w;
+    if (!line)
+        return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
     orr_json_writer_init(&w, &text, NULL);
     orr_json_begin_object(&w);
     put_all(c, o, list, count < PAGE_PLANS ? count : PAGE_PLANS, true, &w);
