@@ -148,7 +148,9 @@ static orr_code text_make(cli_context *c, orr_set **out, orr_error *err)
     opt.dim_sizes = d.has_sizes ? d.sizes : NULL;
     if ((code = orr_layers_read(c->args[1], &how, &t, err)))
         return code;
-    code = orr_layers_set(t, &opt, out, err);
+    code = opt.rules ? ORR_OK : cli_check_passes(orr_layers_count(t), opt.passes, err);
+    if (!code)
+        code = orr_layers_set(t, &opt, out, err);
     if (!code)
         remark(c, t, &opt);
     orr_layers_free(t);

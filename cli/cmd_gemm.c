@@ -401,6 +401,17 @@ static form form_of(const cli_context *c)
     return strcmp(word, "text") == 0 ? FORM_TEXT : strcmp(word, "set") == 0 ? FORM_SET : FORM_FILES;
 }
 
+orr_code cli_check_passes(size_t layers, uint64_t passes, orr_error *err)
+{
+    const uint64_t most = UINT64_C(1) << 20;
+    if (passes < 2 || layers <= most / passes)
+        return ORR_OK;
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "%zu layers in %" PRIu64 " passes are more than %" PRIu64
+                    " passes through layers",
+                    layers, passes, most);
+}
+
 static orr_code write_traces(const cli_context *c, const orr_layers *t, form f, orr_error *err)
 {
     const char *to = cli_text(c, "output");
@@ -409,7 +420,9 @@ static orr_code write_traces(const cli_context *c, const orr_layers *t, form f, 
                                    .dims = (uint32_t)cli_count(c, "dims"),
                                    .with_updates = true};
     orr_set *set;
-    orr_code code = orr_layers_set(t, &opt, &set, err);
+    orr_code code = cli_check_passes(orr_layers_count(t), opt.passes, err);
+    if (!code)
+        code = orr_layers_set(t, &opt, &set, err);
     if (code)
         return code;
     if (orr_layers_needs_dims(t) && opt.dims == 0)

@@ -75,6 +75,8 @@ orr_gen_style cli_gen_style(const char *schema); /* eg, 0.0.4 or current */
 void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r);
 /* --micro-batch: -1 (as 0), or a whole number from 1 on. */
 orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err);
+/* Nodes follow layers times passes: a slip of the finger is refused before the memory is full. */
+orr_code cli_check_passes(size_t layers, uint64_t passes, orr_error *err);
 
 /* orrery view timeline; and what run --gantt shares with it. */
 orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);

@@ -24,6 +24,16 @@ first() { orrery -q "$@" 2>&1 | head -1 | cut -c1-60; }
 first stage llama-3-8b --layers 1000000000
 first stage llama-3-8b --pp 32 --batch 1000000 -o x.orr
 first stage llama-3-8b --layers 2 --steps 1000000 -o x.orr
+first gemm -e dlrm --repeat 1000000 -o x.orr
+first gemm -e dlrm --passes 1000000 -o x.orr
+printf 'DATA\n2\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 8 1\nb -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 8 1\n' >text.txt
+first convert text text.txt --npus 4 --passes 1000000 -o x.orr
+printf 'HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4\n30\n' >simai.txt
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+    printf 'layer%d -1 100 NONE 0 100 NONE 0 100 NONE 0 100\n' "$i"
+done >>simai.txt
+first convert simai simai.txt --passes 65536 -o x.orr
+first serve llama-3-8b --batch 1048576 --output-tokens 16384 --max-batch 1 -o x.orr
 first gen layered --nodes 4000000000 -o x.et
 first gen compare_pipeline_parallel --ranks 1048576 -o x.orr
 first run big -s sys.json -t net.yml --hosts 2147483648

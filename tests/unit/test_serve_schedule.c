@@ -175,8 +175,8 @@ TEST(test_serve_schedule__too_long_is_refused)
 {
     orr_model m = small_model();
     m.layers = 1 << 14;
-    check_refused(&m, (orr_serve_options){.prompt = 1, .output = 5000},
-                  "traces of more than 4096 iterations of 16384 layers");
+    check_refused(&m, (orr_serve_options){.prompt = 1, .output = 300},
+                  "traces of more than 256 iterations of 16384 layers");
 }
 
 int main(void)

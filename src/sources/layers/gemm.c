@@ -317,7 +317,7 @@ static orr_code lay_cost_pass(lay_cost *c,
 
 /* ---- gemm ---- */
 
-enum { NPUS = 8, DATATYPE_BYTES = 2, MOST_NPUS = 1 << 24, SHOWN = 60 };
+enum { NPUS = 8, DATATYPE_BYTES = 2, MOST_NPUS = 1 << 24, MOST_COPIED = 1 << 20, SHOWN = 60 };
 
 /* ---- options ---- */
 
@@ -654,8 +654,12 @@ static orr_code add_row(
 orr_code orr_gemm_table(const orr_gemm *g, orr_layers **out, orr_error *err)
 {
     orr_layers *t;
-    orr_code code = orr_layers_create(g->opt.policy, &t, err);
     *out = NULL;
+    if (g->opt.repeat > 1 && g->count > MOST_COPIED / g->opt.repeat)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "%zu layers repeated %" PRIu32 " times are more than %d", g->count,
+                        g->opt.repeat, MOST_COPIED);
+    orr_code code = orr_layers_create(g->opt.policy, &t, err);
     if (code)
         return code;
     for (uint32_t copy = 0; copy < g->opt.repeat && !code; copy++)

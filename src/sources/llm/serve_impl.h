@@ -50,7 +50,7 @@ struct llm_pass {
 
 #define LLM_MOST_TOKENS (UINT64_C(1) << 24)       /* of a prompt, of an output */
 #define LLM_MOST_ARRIVAL UINT64_C(8000000000000)  /* us: 92 days, as much as 63 bits have in ps */
-#define LLM_MOST_LAYER_PASSES (UINT64_C(1) << 26) /* layers times iterations, of all classes */
+#define LLM_MOST_LAYER_PASSES (UINT64_C(1) << 22) /* layers times iterations, of all classes */
 #define LLM_FEW_LAYER_PASSES (UINT64_C(1) << 18) /* traces of more are not made for figures alone */
 enum { LLM_MOST_REQUESTS = 1 << 26, LLM_TOKEN_BYTES = 4 };
 

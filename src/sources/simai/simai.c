@@ -15,10 +15,13 @@
 #include "models/network/words.h"
 #include "trace/builder.h"
 
+#include <inttypes.h>
+
 enum {
     MOST_RANKS = 1 << 20,
     MOST_LAYERS = 1 << 22,
     MOST_PASSES = 1 << 16,
+    MOST_LAYER_PASSES = 1 << 20,
     MOST_RECOMPUTED = 1 << 24
 };
 enum { NO_COMPUTE = 1 }; /* what stands for none in these tables, in ns */
@@ -494,6 +497,10 @@ orr_code orr_simai_parse(orr_span bytes,
         code = set_sizes(&j, opt, label);
     if (!code)
         code = read_rows(&j, &w, label);
+    if (!code && opt->passes > 1 && j.count > MOST_LAYER_PASSES / opt->passes)
+        code = orr_fail(err, ORR_EUSAGE, NULL,
+                        "%zu layers in %" PRIu32 " passes are more than %d passes through layers",
+                        (size_t)j.count, opt->passes, MOST_LAYER_PASSES);
     if (!code)
         code = make_set(&j, opt->passes ? opt->passes : 1, out);
     if (!code) {
