@@ -104,6 +104,8 @@ static uint32_t wire_type(orr_value_kind kind)
 
 static void put_items(orr_buf *b, const orr_attr *a)
 {
+    if (!a->items)
+        return;
     if (a->kind == ORR_VALUE_STRING || a->kind == ORR_VALUE_BYTES) {
         for (size_t i = 0; i < a->item_count; i++)
             orr_put_bytes(b, LIST_VALUES, a->items[i].s.ptr, a->items[i].s.len);
