@@ -3,12 +3,14 @@
  *
  * Rows are CSV with the columns kernel (words of chip.h) and us.  For each kind of kernel the median of
  * measured over known is the factor; the 5th and 95th percentile around it are the interval.  A fifth of
- * the rows is left out in turn to say how far the result is off. */
+ * the rows is left out in turn to say how far the result is off.  An export of Nsight Systems gives the same
+ * rows, one for each call of an operator whose shapes it has. */
 #include "calibrate.h"
 #include "command.h"
 #include "json_out.h"
 
 #include <orrery/lab/chip.h>
+#include <orrery/lab/nsys.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,18 +18,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MOST = 20000, PARTS = 5, ROWS_LEAST = 3 };
+enum { ROWS_MOST = 1000000, PARTS = 5, ROWS_LEAST = 3 };
 
 static const cli_option options[] = {
     {"like", 'l', "CHIP", "the measured chip that it is most like ('orrery chip list')",
      .required = true},
     {"output", 'o', "FILE", "write the chip to FILE (.yml)"},
+    {"plot", 0, "FILE", "draw fitted against measured, and how far rows are off (.svg)"},
+    {"dtype", 0, "bf16|fp16|fp32", "of an export, which does not say it", .fallback = "bf16"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"FILE", "what orrery_measure.py wrote: kernel,us; - is standard input", 0},
+    {"FILE",
+     "what orrery_measure.py wrote: kernel,us (- is standard input); or an export of Nsight Systems, .sqlite",
+     0},
     {0},
 };
 
@@ -45,6 +51,7 @@ static const cli_example examples[] = {
 typedef struct measured {
     orr_kernel_kind kind;
     double known, us;
+    size_t part; /* of its kind's rows, which are left out one part after another */
 } measured;
 
 typedef struct kind_fit {
@@ -53,15 +60,34 @@ typedef struct kind_fit {
 } kind_fit;
 
 typedef struct fit {
-    measured rows[ROWS_MOST];
-    size_t count;
+    const orr_chip *chip;
+    measured *rows;
+    double *ratios; /* room for as many */
+    size_t count, room;
+    size_t seen[ORR_KERNEL_KINDS];
+    uint64_t passed_over; /* calls of an export that say nothing: no word for them, or far off */
     kind_fit kinds[ORR_KERNEL_KINDS];
     double before, after, left_out; /* mean errors */
 } fit;
 
 /* ---- rows ---- */
 
-static orr_code add_row(fit *f, const orr_chip *chip, const cal_lines *l, orr_error *err)
+static orr_code keep_row(fit *f, measured row, orr_error *err)
+{
+    if (f->count == f->room) {
+        const size_t room = f->room ? 2 * f->room : 256;
+        measured *more = realloc(f->rows, room * sizeof *more);
+        if (!more)
+            return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+        f->rows = more;
+        f->room = room;
+    }
+    row.part = f->seen[row.kind]++ % PARTS;
+    f->rows[f->count++] = row;
+    return ORR_OK;
+}
+
+static orr_code add_row(fit *f, const cal_lines *l, orr_error *err)
 {
     char *text = l->text;
     char *comma = strchr(text, ','), *end;
@@ -78,18 +104,46 @@ static orr_code add_row(fit *f, const orr_chip *chip, const cal_lines *l, orr_er
         return cal_fail(l, "us: 0.1 to 100,000,000 microseconds were expected", err);
     if (orr_kernel_parse(orr_str_of(text), &k, &why))
         return cal_fail(l, why.message, err);
-    if (!orr_chip_time(chip, &k, &t))
+    if (!orr_chip_time(f->chip, &k, &t))
         return cal_fail(l, "the chip that it is like cannot run this kernel", err);
     if (us < t.us / 50 || us > t.us * 50)
         return cal_fail(
             l, "fifty times off what the chip that it is like needs: is the unit right?", err);
     if (f->count == ROWS_MOST)
-        return cal_fail(l, "more than 20,000 rows", err);
-    f->rows[f->count++] = (measured){k.kind, t.us, us};
-    return ORR_OK;
+        return cal_fail(l, "more than 1,000,000 rows", err);
+    return keep_row(f, (measured){.kind = k.kind, .known = t.us, .us = us}, err);
 }
 
-static orr_code read_rows(fit *f, const orr_chip *chip, const char *path, orr_error *err)
+/* Of an export: what was timed while the step warmed up, or waited, is no reason to stop. */
+static orr_code take_operator(void *context, const char *kernel, double us, orr_error *err)
+{
+    fit *f = context;
+    orr_kernel k;
+    orr_kernel_time t;
+    orr_error why;
+    if (f->count == ROWS_MOST || orr_kernel_parse(orr_str_of(kernel), &k, &why) ||
+        !orr_chip_time(f->chip, &k, &t) || us < t.us / 50 || us > t.us * 50 || !(us > 0.1)) {
+        f->passed_over++;
+        return ORR_OK;
+    }
+    return keep_row(f, (measured){.kind = k.kind, .known = t.us, .us = us}, err);
+}
+
+static orr_code read_export(fit *f, const char *path, const char *type, orr_error *err)
+{
+    uint64_t others = 0;
+    const orr_where at = orr_where_line(path, 0, 0);
+    const orr_code code = orr_nsys_operators(path, type, take_operator, f, &others, err);
+    f->passed_over += others;
+    return code || f->count >= ROWS_LEAST
+               ? code
+               : orr_fail(err, ORR_EINPUT, &at,
+                          "%zu calls of operators with their sizes were found, three at least were "
+                          "expected: record under emit_nvtx(record_shapes=True)",
+                          f->count);
+}
+
+static orr_code read_rows(fit *f, const char *path, orr_error *err)
 {
     cal_lines l;
     bool has_head = false;
@@ -98,7 +152,7 @@ static orr_code read_rows(fit *f, const orr_chip *chip, const char *path, orr_er
         if (!l.text[0] || l.text[0] == '#')
             continue;
         if (has_head)
-            code = add_row(f, chip, &l, err);
+            code = add_row(f, &l, err);
         else if (strncmp(l.text, "kernel,us", 9) != 0)
             code = cal_fail(&l, "the columns kernel,us were expected first", err);
         has_head = true;
@@ -113,10 +167,10 @@ static orr_code read_rows(fit *f, const orr_chip *chip, const char *path, orr_er
 /* Of the rows of a kind, without those of one part; skipped PARTS: all. */
 static kind_fit fit_kind(const fit *f, orr_kernel_kind kind, size_t skipped)
 {
-    static double ratios[ROWS_MOST];
+    double *ratios = f->ratios;
     size_t n = 0;
     for (size_t i = 0; i < f->count; i++)
-        if (f->rows[i].kind == kind && i % PARTS != skipped)
+        if (f->rows[i].kind == kind && f->rows[i].part != skipped)
             ratios[n++] = f->rows[i].us / f->rows[i].known;
     if (n == 0)
         return (kind_fit){0, 1, 0, 0};
@@ -138,8 +192,8 @@ static void fit_all(fit *f)
             continue;
         for (size_t part = 0; part < PARTS; part++) {
             const double scale = fit_kind(f, (orr_kernel_kind)kind, part).scale;
-            for (size_t i = part; i < f->count; i += PARTS)
-                if (f->rows[i].kind == (orr_kernel_kind)kind)
+            for (size_t i = 0; i < f->count; i++)
+                if (f->rows[i].kind == (orr_kernel_kind)kind && f->rows[i].part == part)
                     f->left_out += fabs(f->rows[i].known * scale / f->rows[i].us - 1);
         }
     }
@@ -175,11 +229,35 @@ static orr_code write_chip(const fit *f, const char *like, const char *path, orr
     return cli_file_close(&to, ORR_OK, err);
 }
 
+static orr_code plot(const fit *f, const char *path, orr_error *err)
+{
+    const char *names[ORR_KERNEL_KINDS];
+    size_t series[ORR_KERNEL_KINDS], count = 0;
+    cal_point *points = malloc(f->count * sizeof *points);
+    if (!points)
+        return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++)
+        if (f->kinds[i].rows) {
+            series[i] = count;
+            names[count++] = orr_kernel_kind_name((orr_kernel_kind)i);
+        }
+    for (size_t i = 0; i < f->count; i++) {
+        const measured *r = &f->rows[i];
+        points[i] = (cal_point){r->us, r->known * f->kinds[r->kind].scale, series[r->kind]};
+    }
+    const orr_code code = cal_plot(&(cal_points){points, f->count, names, count, "us"}, path, err);
+    free(points);
+    return code;
+}
+
 static void print_text(const fit *f)
 {
     printf(
         "%zu rows; mean error %.1f %% before, %.1f %% now, %.1f %% on rows left out of the fit\n",
         f->count, f->before * 100, f->after * 100, f->left_out * 100);
+    if (f->passed_over)
+        printf("%" PRIu64 " calls of other operators, or far off, were passed over\n",
+               f->passed_over);
     printf("\n%-14s %5s %8s   %s\n", "kernels", "rows", "factor", "90 % of the rows");
     for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++) {
         const kind_fit *k = &f->kinds[i];
@@ -200,6 +278,7 @@ static void print_json(const fit *f, const char *like, const char *output)
     orr_json_put_text(w, "like", like);
     orr_json_put_text(w, "output", output);
     orr_json_put_u64(w, "row_count", f->count);
+    orr_json_put_u64(w, "passed_over", f->passed_over);
     cli_json_number(w, "error_before", "%.5f", f->before);
     cli_json_number(w, "error_now", "%.5f", f->after);
     cli_json_number(w, "error_left_out", "%.5f", f->left_out);
@@ -221,39 +300,61 @@ static void print_json(const fit *f, const char *like, const char *output)
     cli_json_close(&j);
 }
 
-static orr_code calibrate_kernels_run(cli_context *c, orr_error *err)
+static bool is_export(const char *path)
 {
-    static fit f;
-    const char *like = cli_text(c, "like"), *output = cli_text(c, "output");
-    const orr_chip *chip = orr_chip_find(like);
-    f = (fit){.count = 0};
-    if (!chip)
-        return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip %s; orrery chip list has them",
-                        like);
-    orr_code code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
-    if (!code)
-        code = read_rows(&f, chip, c->args[0], err);
+    const size_t n = strlen(path);
+    return n > 7 && strcmp(path + n - 7, ".sqlite") == 0;
+}
+
+static orr_code fit_and_tell(cli_context *c, fit *f, orr_error *err)
+{
+    const char *like = cli_text(c, "like"), *output = cli_text(c, "output"),
+               *picture = cli_text(c, "plot");
+    orr_code code = is_export(c->args[0]) ? read_export(f, c->args[0], cli_text(c, "dtype"), err)
+                                          : read_rows(f, c->args[0], err);
+    if (!code && !(f->ratios = malloc(f->count * sizeof *f->ratios)))
+        code = orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
     if (code)
         return code;
-    fit_all(&f);
+    fit_all(f);
     if (output)
-        code = write_chip(&f, like, output, err);
+        code = write_chip(f, like, output, err);
+    if (!code && picture)
+        code = plot(f, picture, err);
     if (code)
         return code;
     if (cli_flag(c, "json"))
-        print_json(&f, like, output);
+        print_json(f, like, output);
     else
-        print_text(&f);
+        print_text(f);
     if (output)
         cli_note(c, "wrote %s", output);
+    if (picture)
+        cli_note(c, "wrote %s", picture);
     return ORR_OK;
+}
+
+static orr_code calibrate_kernels_run(cli_context *c, orr_error *err)
+{
+    const char *like = cli_text(c, "like");
+    fit f = {.chip = orr_chip_find(like)};
+    if (!f.chip)
+        return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip %s; orrery chip list has them",
+                        like);
+    orr_code code = cli_check_places(c, (const char *const[]){"output", "plot", NULL}, err);
+    if (!code)
+        code = fit_and_tell(c, &f, err);
+    free(f.rows);
+    free(f.ratios);
+    return code;
 }
 
 const cli_command cli_cmd_calibrate_kernels = {
     .name = "calibrate kernels",
     .summary = "fit a chip to kernels that were measured on it",
     .description =
-        "Reads the times that orrery_measure.py measured on a GPU and writes a chip: a built-in one, each kind of kernel "
+        "Reads the times that orrery_measure.py measured on a GPU, or those of operators in an export of Nsight Systems, and "
+        "writes a chip: a built-in one, each kind of kernel "
         "times a factor, with the interval that the rows give.  Says from how many rows, and how far rows that were left "
         "out of the fit lie from it.",
     .options = options,

@@ -43,7 +43,8 @@ static const cli_example examples[] = {
 };
 
 typedef struct steps {
-    double ms[STEPS_MOST];
+    double *ms;
+    size_t room;
     size_t count, found; /* without, and with, those that warm up */
     double median, low, high;
 } steps;
@@ -117,6 +118,14 @@ static orr_code take_line(steps *s, const cal_lines *l, double tokens, orr_error
         return cal_fail(l, "a step of 0.001 to 100,000,000 ms was expected", err);
     if (s->count == STEPS_MOST)
         return cal_fail(l, "more than 100,000 steps", err);
+    if (s->count == s->room) {
+        const size_t room = s->room ? 2 * s->room : 256;
+        double *more = realloc(s->ms, room * sizeof *more);
+        if (!more)
+            return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+        s->ms = more;
+        s->room = room;
+    }
     s->ms[s->count++] = ms;
     return ORR_OK;
 }
@@ -183,12 +192,44 @@ static void print_json(const steps *s, const char *like, double predicted, const
     cli_json_close(&j);
 }
 
+static orr_code fit_and_tell(cli_context *c, steps *s, double predicted, orr_error *err)
+{
+    const char *like = cli_text(c, "like"), *output = cli_text(c, "output");
+    const double tokens = cli_given(c, "tokens") ? (double)cli_count(c, "tokens") : 0;
+    orr_code code = read_log(s, c->args[0], tokens, err);
+    if (!code)
+        code = sum_up(s, c->args[0], (size_t)cli_count(c, "skip"), err);
+    if (code)
+        return code;
+    const double scale = s->median / predicted;
+    if (!(scale > 0.1 && scale < 10))
+        return orr_fail(
+            err, ORR_EINPUT, NULL,
+            "%s: steps of %.3f ms are ten times off the %.3f ms that were predicted: is "
+            "the unit right?",
+            c->args[0], s->median, predicted);
+    if (output)
+        code = write_chip(s, like, predicted, output, err);
+    if (code)
+        return code;
+    if (cli_flag(c, "json")) {
+        print_json(s, like, predicted, output);
+    } else {
+        printf("%zu steps of %zu, median %.4g ms (%.4g-%.4g)\n", s->count, s->found, s->median,
+               s->low, s->high);
+        printf("predicted %.4g ms: factor %.3f (%.3f-%.3f)\n", predicted, scale, s->low / predicted,
+               s->high / predicted);
+    }
+    if (output)
+        cli_note(c, "wrote %s", output);
+    return ORR_OK;
+}
+
 static orr_code calibrate_steps_run(cli_context *c, orr_error *err)
 {
-    static steps s;
-    const char *like = cli_text(c, "like"), *output = cli_text(c, "output");
+    const char *text = cli_text(c, "predicted"), *like = cli_text(c, "like");
+    steps s = {0};
     double predicted = 0;
-    const char *text = cli_text(c, "predicted");
     if (!read_number(text, &predicted) || !(predicted > 1e-3 && predicted < 1e8))
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "--predicted '%s' is no number of milliseconds from 0.001 to 100,000,000",
@@ -196,37 +237,11 @@ static orr_code calibrate_steps_run(cli_context *c, orr_error *err)
     if (!orr_chip_find(like))
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip %s; orrery chip list has them",
                         like);
-    s = (steps){.count = 0};
-    const double tokens = cli_given(c, "tokens") ? (double)cli_count(c, "tokens") : 0;
     orr_code code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
     if (!code)
-        code = read_log(&s, c->args[0], tokens, err);
-    if (!code)
-        code = sum_up(&s, c->args[0], (size_t)cli_count(c, "skip"), err);
-    if (code)
-        return code;
-    const double scale = s.median / predicted;
-    if (!(scale > 0.1 && scale < 10))
-        return orr_fail(
-            err, ORR_EINPUT, NULL,
-            "%s: steps of %.3f ms are ten times off the %.3f ms that were predicted: is "
-            "the unit right?",
-            c->args[0], s.median, predicted);
-    if (output)
-        code = write_chip(&s, like, predicted, output, err);
-    if (code)
-        return code;
-    if (cli_flag(c, "json")) {
-        print_json(&s, like, predicted, output);
-    } else {
-        printf("%zu steps of %zu, median %.4g ms (%.4g-%.4g)\n", s.count, s.found, s.median, s.low,
-               s.high);
-        printf("predicted %.4g ms: factor %.3f (%.3f-%.3f)\n", predicted, scale, s.low / predicted,
-               s.high / predicted);
-    }
-    if (output)
-        cli_note(c, "wrote %s", output);
-    return ORR_OK;
+        code = fit_and_tell(c, &s, predicted, err);
+    free(s.ms);
+    return code;
 }
 
 const cli_command cli_cmd_calibrate_steps = {

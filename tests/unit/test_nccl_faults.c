@@ -49,6 +49,26 @@ static orr_code run_timeline(int way)
     return code;
 }
 
+static orr_code count_operator(void *context, const char *kernel, double us, orr_error *e)
+{
+    (void)e;
+    CHECK_TEXT(kernel, "gemm bf16 m=16 n=64 k=32 nn");
+    CHECK_EQ_U((uint64_t)us, 3);
+    ++*(int *)context;
+    return ORR_OK;
+}
+
+static orr_code run_operators(int way)
+{
+    int count = 0;
+    uint64_t others;
+    (void)way;
+    const orr_code code =
+        orr_nsys_operators("ops.sqlite", "bf16", count_operator, &count, &others, &err);
+    CHECK(code || (count == 1 && others == 1));
+    return code;
+}
+
 static void fail_each(orr_code (*work)(int), int way)
 {
     for (long n = 0;; n++) {
@@ -75,6 +95,29 @@ TEST(test_nccl_faults__markers)
         fail_each(run_convert, way);
 }
 
+TEST(test_nccl_faults__operators)
+{
+    static const char *const tables[] = {
+        "CREATE TABLE StringIds (id, value)",
+        "CREATE TABLE NVTX_EVENTS (start, end, text, globalTid)",
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, globalTid, correlationId)",
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, demangledName, globalPid, correlationId)",
+        "INSERT INTO StringIds VALUES (1, 'cutlass_gemm_nn_align8')",
+        "INSERT INTO NVTX_EVENTS VALUES (10, 20, 'aten::mm, sizes = [[16, 32], [32, 64]]', 16777217)",
+        "INSERT INTO NVTX_EVENTS VALUES (30, 40, 'aten::tanh, sizes = [[16]]', 16777217)",
+        "INSERT INTO NVTX_EVENTS VALUES (50, 60, 'aten::mm, sizes = [[16, 32', 16777217)",
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (15, 16777217, 1), (35, 16777217, 2), (55, 16777217, 3)",
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 3200, 1, 16777216, 1), "
+        "(4000, 5000, 1, 16777216, 2), (6000, 7000, 1, 16777216, 3)",
+    };
+    orr_sqlite *db;
+    CHECK_OK(orr_sqlite_create("ops.sqlite", &db, &err), &err);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        CHECK_OK(orr_sqlite_run(db, tables[i], &err), &err);
+    orr_sqlite_close(db);
+    fail_each(run_operators, 0);
+}
+
 TEST(test_nccl_faults__payloads_without_communicators)
 {
     mkdir("t", 0777);
@@ -95,6 +138,7 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_nccl_faults__markers),
+        RUN(test_nccl_faults__operators),
         RUN(test_nccl_faults__payloads_without_communicators),
         RUN(test_nccl_faults__timelines),
     };
