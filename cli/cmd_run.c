@@ -704,9 +704,12 @@ static void say_fold(const orr_run *r)
     const uint32_t all = orr_run_ranks(r), some = orr_run_ranks_simulated(r);
     const char *why = orr_run_fold_why(r);
     const orr_run_steps steps = orr_run_steps_of(r);
+    const uint32_t last = orr_run_ranks_simulated_last(r);
     char row[60] = "";
     if (steps.asked > 1)
         snprintf(row, sizeof row, ", %u of %u steps", steps.simulated, steps.asked);
+    else if (last < some)
+        snprintf(row, sizeof row, ", at last %u,", last);
     if (some < all)
         fprintf(stderr, "folding: %u of %u ranks%s simulated%s%s\n", some, all, row,
                 *why ? "; split: " : "", why);

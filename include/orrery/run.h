@@ -258,6 +258,8 @@ ORR_API uint32_t orr_run_ranks(const orr_run *r);    /* flows: 0 */
 ORR_API uint32_t orr_run_finished(const orr_run *r); /* ranks that have finished */
 /* How many ranks were simulated for all of them; and why not fewer, or what was verified ("": nothing to say). */
 ORR_API uint32_t orr_run_ranks_simulated(const orr_run *r);
+/* Of these, how many were left at the end: ranks that were set apart may be simulated as one again. */
+ORR_API uint32_t orr_run_ranks_simulated_last(const orr_run *r);
 ORR_API const char *orr_run_fold_why(const orr_run *r);
 /* Several steps in a row (orr_run_config.steps): how long they take.  All other results are those of the last one, its
  * times from when the first rank began it. */

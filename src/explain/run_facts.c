@@ -170,6 +170,7 @@ static bool take_ranks(taker *t)
     f->times = (const uint64_t(*)[ORR__FIGURES])times;
     f->finish_order = order;
     f->simulated = orr_sim_simulated(s);
+    f->simulated_last = orr_sim_simulated_last(s);
     f->peak_memory = peaks;
     for (uint32_t r = 0; ok && r < s->npu_count; r++) {
         for (unsigned k = 0; k < ORR__FIGURES; k++)

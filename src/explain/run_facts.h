@@ -104,8 +104,9 @@ typedef struct orr__run_facts {
     const char *status, *network; /* as in orr__provenance */
     uint64_t end_ns;              /* when the last rank finished; else now */
     uint32_t ranks, classes, finished;
-    uint32_t simulated;  /* that stood for all */
-    orr_sim_steps steps; /* in a row; what follows is of the last one */
+    uint32_t simulated;      /* that stood for all */
+    uint32_t simulated_last; /* of these, at the end */
+    orr_sim_steps steps;     /* in a row; what follows is of the last one */
     const uint32_t *finish_order;
     uint64_t messages, events;
 

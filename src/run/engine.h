@@ -42,6 +42,7 @@ typedef struct run_engine {
     uint32_t (*ranks)(const orr_run *r);
     uint32_t (*finished)(const orr_run *r);
     uint32_t (*simulated)(const orr_run *r);
+    uint32_t (*simulated_last)(const orr_run *r); /* NULL: as many */
     const char *(*fold_why)(const orr_run *r);
     orr_run_steps (*steps)(const orr_run *r);
     void (*rank_at)(const orr_run *r, uint32_t rank, orr_run_rank *out);

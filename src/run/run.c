@@ -242,6 +242,11 @@ uint32_t orr_run_ranks_simulated(const orr_run *r)
     return r->engine->simulated ? r->engine->simulated(r) : orr_run_ranks(r);
 }
 
+uint32_t orr_run_ranks_simulated_last(const orr_run *r)
+{
+    return r->engine->simulated_last ? r->engine->simulated_last(r) : orr_run_ranks_simulated(r);
+}
+
 const char *orr_run_fold_why(const orr_run *r)
 {
     return r->engine->fold_why ? r->engine->fold_why(r) : "";

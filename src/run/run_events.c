@@ -257,12 +257,16 @@ static orr_code run_folded(orr_sim *s, orr_error *err)
             return verify_fold(s, err);
         if (code != ORR_END)
             return code;
-        if (fold_wants_loose(s->fold))
+        if (fold_wants_loose(s->fold)) {
             s->fold_is_loose = true;
-        else if (fold_wants_strict(s->fold))
+        } else if (fold_wants_strict(s->fold)) {
             s->fold_is_strict = true;
-        else if (!fold_wants_split(s->fold) || ++s->fold_splits == MOST_SPLITS)
+        } else if (fold_has_merged(s->fold)) { /* apart, it may go to its end in one order */
+            s->fold_stays_apart = true;
+            s->fold_is_loose = false;
+        } else if (!fold_wants_split(s->fold) || ++s->fold_splits == MOST_SPLITS) {
             folds = false;
+        }
         code = run_build_again(s, folds, err);
     }
     return code;

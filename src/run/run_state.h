@@ -90,6 +90,7 @@ struct orr_sim {
     uint32_t fold_splits;
     bool fold_may_loosen, fold_is_loose; /* members may come to events in different orders */
     bool fold_is_strict;                 /* they may not: it was tried, of several steps in a row */
+    bool fold_stays_apart;               /* classes do not become one again: it was tried */
     uint32_t fold_level; /* of symmetry: 1: only ranks that stay together all along */
     uint64_t fold_until; /* that many events: then ranks are set apart; 0: never */
     char fold_why[160];  /* it is not folded, or was split */

@@ -214,6 +214,11 @@ static uint32_t simulated(const orr_run *r)
     return orr_sim_simulated(r->is.sim);
 }
 
+static uint32_t simulated_last(const orr_run *r)
+{
+    return orr_sim_simulated_last(r->is.sim);
+}
+
 static const char *fold_why(const orr_run *r)
 {
     return orr_sim_fold_why(r->is.sim);
@@ -462,6 +467,7 @@ const run_engine run_traces_engine = {
     .ranks = ranks,
     .finished = finished,
     .simulated = simulated,
+    .simulated_last = simulated_last,
     .fold_why = fold_why,
     .steps = steps,
     .rank_at = rank_at,

@@ -722,6 +722,11 @@ uint32_t orr_sim_simulated(const orr_sim *s)
     return s->lockstep ? s->lockstep->classes : s->built;
 }
 
+uint32_t orr_sim_simulated_last(const orr_sim *s)
+{
+    return s->fold ? fold_walks(s->fold) : orr_sim_simulated(s);
+}
+
 const char *orr_sim_fold_why(const orr_sim *s)
 {
     return s->fold_why;

@@ -133,6 +133,7 @@ uint32_t orr_sim_finished_rank(const orr_sim *s, uint32_t place); /* the place-t
 const orr_sim_rank_result *orr_sim_rank(const orr_sim *s, uint32_t rank);
 /* How many ranks were simulated for all of them, and why not fewer, or "". */
 uint32_t orr_sim_simulated(const orr_sim *s);
+uint32_t orr_sim_simulated_last(const orr_sim *s); /* of these, at the end */
 const char *orr_sim_fold_why(const orr_sim *s);
 uint64_t orr_sim_events(const orr_sim *s);
 uint64_t orr_sim_messages(const orr_sim *s);

@@ -99,6 +99,8 @@ static void put_head(writer *w, const orr__run_facts *f, const orr__provenance *
     orr_json_put_u64(w, "ranks", f->ranks);
     orr_json_put_u64(w, "ranks_distinct", f->classes);
     orr_json_put_u64(w, "ranks_simulated", f->simulated);
+    if (f->simulated_last < f->simulated)
+        orr_json_put_u64(w, "ranks_simulated_last", f->simulated_last);
     orr_json_put_u64(w, "finished_ranks", f->finished);
     orr_json_put_text(w, "network", f->network);
     orr_json_put_u64(w, "messages", f->messages);

@@ -4,7 +4,7 @@
  * Jobs are drawn by number: tensor, data and pipeline groups, groups of all ranks across stages, messages between
  * stages, chains that overlap, slow and late ranks, all algorithms that are folded and some that are not.  Each is run
  * with ORR_SIM_FOLD_VERIFY, which compares every figure.  FOLD_SEEDS=1000-9000 draws others, FOLD_KEEP=DIR keeps the files,
- * FOLD_WHY=1 says what became of each. */
+ * FOLD_WHY=1 says what became of each, FOLD_ONLY=PATTERN runs some of the tests. */
 #include "check.h"
 #include "draw.h"
 #include "files.h"
@@ -22,6 +22,7 @@ typedef struct drawing {
     uint32_t tp, dp, pp, ranks;
     uint32_t apart; /* between the ids of kinds of groups: 1000, and their tags may be mixed up */
     bool is_joint;  /* no algorithm is named, and the network is fluid */
+    bool is_late;   /* some ranks begin later than the others, and many are alike */
 } drawing;
 
 #define PICK(d, ...)        \
@@ -236,6 +237,14 @@ static void draw_network(drawing *d)
 static const char *draw_ranks_file(drawing *d)
 {
     char text[200];
+    if (d->is_late) {
+        snprintf(text, sizeof text,
+                 "ranks:\n  - {ranks: %u, delay: %s}\n  - {ranks: %u, delay: %s}\n",
+                 below(d, d->ranks / 2), PICK(d, "777ns", "20us"),
+                 d->ranks / 2 + below(d, d->ranks / 2), PICK(d, "777ns", "1us", "100us"));
+        write_text("ranks.yml", text);
+        return "ranks.yml";
+    }
     if (chance(d, 70))
         return NULL;
     snprintf(text, sizeof text, "ranks:\n  - {ranks: %u, %s}\n", below(d, d->ranks),
@@ -248,6 +257,7 @@ static const char *draw_ranks_file(drawing *d)
 
 typedef struct counts {
     unsigned folded, whole, stuck;
+    unsigned merged; /* fewer ranks were simulated at the end than at the beginning */
     unsigned steady; /* not all steps in a row were simulated */
 } counts;
 
@@ -284,14 +294,15 @@ static void draw_ports(drawing *d)
 }
 
 /* steps: most, in a row. */
-static void try_one(uint64_t number, const char *network, uint32_t steps, counts *c)
+static void try_job(uint64_t number, const char *network, uint32_t steps, bool is_late, counts *c)
 {
     const bool is_joint = strcmp(network, "fluid") == 0;
-    drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1, .is_joint = is_joint};
+    drawing d = {
+        .state = number * 0x9e3779b97f4a7c15u + 1, .is_joint = is_joint, .is_late = is_late};
     below(&d, 2);
     d.apart = !is_joint && strcmp(network, "unaware") != 0 && number % 8 ? 90 : 1000;
     d.tp = 1u << below(&d, 3);
-    d.dp = 1 + below(&d, 4);
+    d.dp = is_late ? 8 + below(&d, 9) : 1 + below(&d, 4);
     d.pp = 1 + below(&d, 3);
     d.ranks = d.tp * d.dp * d.pp;
     if (d.ranks < 2)
@@ -327,6 +338,7 @@ static void try_one(uint64_t number, const char *network, uint32_t steps, counts
     c->stuck += code != ORR_OK;
     c->folded += !code && strstr(orr_sim_fold_why(s), "verified") != NULL;
     c->whole += !code && strstr(orr_sim_fold_why(s), "verified") == NULL;
+    c->merged += !code && strstr(orr_sim_fold_why(s), "at last") != NULL;
     unsigned simulated, asked;
     const char *in_a_row = strstr(orr_sim_fold_why(s), "ranks, ");
     c->steady += !code && in_a_row &&
@@ -334,6 +346,11 @@ static void try_one(uint64_t number, const char *network, uint32_t steps, counts
                  simulated < asked;
     orr_sim_destroy(s);
     orr_set_close(set);
+}
+
+static void try_one(uint64_t number, const char *network, uint32_t steps, counts *c)
+{
+    try_job(number, network, steps, false, c);
 }
 
 TEST(test_fold__a_folded_run_is_exact)
@@ -347,6 +364,22 @@ TEST(test_fold__a_folded_run_is_exact)
         try_one(i, "unaware", 1, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
     CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
+}
+
+/* Ranks that begin late are set apart; what they wait for makes them equal again, or does not. */
+TEST(test_fold__classes_become_one_again)
+{
+    unsigned long long first = 1, last = 200;
+    const char *asked = getenv("FOLD_SEEDS");
+    counts c = {0};
+    if (asked)
+        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
+    for (unsigned long long i = first; i <= last; i++)
+        try_job(i, "unaware", 1, true, &c);
+    fprintf(stderr,
+            "# %u folded, %u of them with fewer ranks at last, %u with every rank, %u do not end\n",
+            c.folded, c.merged, c.whole, c.stuck);
+    CHECK(c.merged * 16 > c.folded); /* or nothing is tested */
 }
 
 TEST(test_fold__lock_step_is_exact)
@@ -445,11 +478,14 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_fold__a_folded_run_is_exact),
+        RUN(test_fold__classes_become_one_again),
         RUN(test_fold__lock_step_is_exact),
         RUN(test_fold__steps_in_a_row_are_exact),
         RUN(test_fold__steps_in_a_row_are_exact_in_lock_step),
         RUN(test_fold__symmetry_is_exact),
         RUN(test_fold__the_time_does_not_grow_with_ranks),
     };
+    if (getenv("FOLD_ONLY"))
+        cmocka_set_test_filter(getenv("FOLD_ONLY"));
     return RUN_ALL(tests);
 }

@@ -222,6 +222,47 @@ TEST(test_run_faults__steps_in_a_row)
     orr_set_close(set);
 }
 
+/* Ranks that were set apart are simulated as one again (src/run/fold/fold_merge.c). */
+TEST(test_run_faults__classes_become_one_again)
+{
+    orr_model m;
+    bool failed = true;
+    CHECK_OK(orr_model_load("gpt2-medium", &m, &err), &err);
+    m.layers = 2;
+    const orr_llm_options opt = {
+        .tp = 2, .pp = 2, .dp = 4, .seq = 1024, .batch = 8, .micro_batch = 1};
+    CHECK_OK(orr_llm_training(&m, &opt, &set, &err), &err);
+    write_text("net.yml", "topology: [Switch, Switch]\nnpus_count: [2, 8]\nbandwidth: [100, 50]\n"
+                          "latency: [300, 5000]\n");
+    write_text("ranks.yml", "ranks:\n  - {ranks: 3, delay: 200us}\n");
+    write_text("sys.json", "{\"local-mem-bw\":3000,\"peak-perf\":600,\"roofline-enabled\":1,"
+                           "\"all-reduce-implementation\":[\"ring\",\"ring\"],"
+                           "\"all-gather-implementation\":[\"ring\",\"ring\"],"
+                           "\"reduce-scatter-implementation\":[\"ring\",\"ring\"]}");
+    for (long n = 0; failed; n++) {
+        const orr_sim_options how = {.set = set,
+                                     .system = "sys.json",
+                                     .network = "net.yml",
+                                     .fidelity = "unaware",
+                                     .ranks_file = "ranks.yml",
+                                     .threads = 1,
+                                     .record = ORR_SIM_RECORD_PHASES};
+        orr_sim *s;
+        orr__fail_alloc_after(n);
+        orr_code code = orr_sim_create(&how, &s, &err);
+        if (!code)
+            code = orr_sim_run(s, &err);
+        failed = orr__fail_alloc_after(-1) < 0;
+        if (code != (failed ? ORR_ENOMEM : ORR_OK))
+            check_fail(__FILE__, __LINE__, "request %ld: code %d: %s", n, (int)code, err.message);
+        if (!failed)
+            CHECK(orr_sim_simulated_last(s) < orr_sim_simulated(s));
+        orr_sim_destroy(s);
+        CHECK(n < 20000);
+    }
+    orr_set_close(set);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -229,6 +270,7 @@ int main(void)
         RUN(test_run_faults__messages),
         RUN(test_run_faults__memory),
         RUN(test_run_faults__steps_in_a_row),
+        RUN(test_run_faults__classes_become_one_again),
     };
     return RUN_ALL(tests);
 }

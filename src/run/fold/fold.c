@@ -54,6 +54,8 @@ void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *wh
     if (fold_is_over(f))
         return;
     f->wants_split = true;
+    if (f->merges)
+        return; /* at first without (fold_stays_apart) */
     if (!f->is_loose && f->s->fold_may_loosen && !f->s->fold_is_strict)
         return; /* that is tried first */
     if (c->count > SMALL_CLASS && y && y->groups > 1)
@@ -262,6 +264,7 @@ void fold_destroy(fold_sim *f)
     orr_free(f->phase_ends);
     fold_drop_flows(f);
     fold_tape_destroy(f->tape);
+    fold_merge_fini(f);
     fold_times_destroy(f->times);
     orr_arena_destroy(f->arena);
     orr_free(f);
@@ -291,6 +294,11 @@ bool fold_wants_loose(const fold_sim *f)
 bool fold_wants_strict(const fold_sim *f)
 {
     return f->is_loose && f->s->opt.steps > 1 && f->has_given_up && !f->s->code;
+}
+
+bool fold_has_merged(const fold_sim *f)
+{
+    return f->merges > 0;
 }
 
 bool fold_wants_split(const fold_sim *f)
@@ -335,7 +343,7 @@ orr_code fold_run(fold_sim *f, orr_error *err)
     if (!f->has_started) {
         for (uint32_t c = 0; c < f->class_count; c++)
             f->classes[c].npu = &s->npus[c];
-        if (!fold_keep_log(f) || !fold_loosen(f) || !fold_tape_create(f))
+        if (!fold_keep_log(f) || !fold_loosen(f) || !fold_tape_create(f) || !fold_merge_init(f))
             return orr_no_memory(err);
         fold_steps_init(f);
         start(f);

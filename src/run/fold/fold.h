@@ -31,6 +31,8 @@ orr_code fold_run(struct fold_sim *f, orr_error *err);
 bool fold_wants_loose(const struct fold_sim *f);  /* with fewer demands on the order of events */
 bool fold_wants_strict(const struct fold_sim *f); /* with more */
 bool fold_wants_split(const struct fold_sim *f);
+bool fold_has_merged(const struct fold_sim *f); /* classes became one again on the way */
+uint32_t fold_walks(const struct fold_sim *f);  /* classes that are left */
 
 /* ---- lock step (fold_lockstep.c) ----
  *

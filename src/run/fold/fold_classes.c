@@ -119,7 +119,7 @@ static bool read_body(fold_sim *f, uint32_t k, body *b)
 
 /* ---- refinement ---- */
 
-typedef struct finder {
+typedef struct fold_finder {
     fold_sim *f;
     body *bodies;    /* by class of the set */
     size_t *at;      /* by rank: its links in `other` */
@@ -398,6 +398,7 @@ static bool make_classes(fold_sim *f, body *bodies)
         f->classes[c].relation_of = b->relation_of;
         f->classes[c].link_of = link_of;
         f->classes[c].link_count = b->link_count;
+        f->classes[c].relation_count = b->relations;
         f->classes[c].family = orr_arena_new(f->arena, b->link_count, fold_family *);
         f->classes[c].pairs = orr_arena_new(f->arena, b->link_count, fold_pairs *);
         f->classes[c].channel = orr_arena_new(f->arena, b->relations, fold_channel *);
@@ -533,73 +534,101 @@ static bool stand_links(const finder *v, orr_error *err)
     return f->standing != NULL;
 }
 
+/* Until colours are stable; returns how many there are, 0: out of memory. */
+static uint32_t refine_all(finder *v, uint32_t *class_of)
+{
+    uint32_t count = number_colours(v, v->colour, class_of), links = 0;
+    for (uint32_t before = 0, same = UINT32_MAX; count && (count != before || links != same);) {
+        before = count;
+        same = links;
+        refine(v);
+        uint64_t *old = v->colour;
+        v->colour = v->next;
+        v->next = old;
+        count = number_colours(v, v->colour, class_of);
+        links = v->links ? fold_links_count(v->links) : 0;
+    }
+    return count;
+}
+
+void fold_finder_destroy(finder *v, uint32_t bodies)
+{
+    if (!v)
+        return;
+    for (uint32_t k = 0; v->bodies && k < bodies; k++) {
+        orr_free(v->bodies[k].links);
+        orr_free(v->bodies[k].link_of);
+    }
+    orr_free(v->bodies);
+    orr_free(v->at);
+    orr_free(v->other);
+    orr_free(v->colour);
+    orr_free(v->next);
+    orr_free(v->group_sum);
+    orr_free(v->group_lie);
+    fold_links_destroy(v->links);
+    orr_free(v->port_sum);
+    orr_free(v->line_sum);
+    orr_free(v);
+}
+
 bool fold_find_classes(fold_sim *f, orr_error *err)
 {
     orr_sim *s = f->s;
     const uint32_t bodies = orr_set_class_count(s->set), ranks = s->npu_count;
-    finder v = {
+    finder *v = orr_alloc(1, sizeof *v);
+    if (!v) {
+        orr_no_memory(err);
+        return false;
+    }
+    *v = (finder){
         .f = f,
-        .bodies = orr_alloc(bodies, sizeof *v.bodies),
-        .at = orr_alloc(ranks, sizeof *v.at),
-        .colour = orr_alloc(ranks, sizeof *v.colour),
-        .next = orr_alloc(ranks, sizeof *v.next),
-        .group_sum = orr_alloc(s->groups.count + 1, sizeof *v.group_sum),
-        .group_lie = f->is_lockstep ? orr_alloc(s->groups.count + 1, sizeof *v.group_lie) : NULL,
-        .port_sum = f->is_lockstep ? orr_alloc(ranks, sizeof *v.port_sum) : NULL,
-        .line_sum = s->dims > 1 ? orr_alloc((size_t)s->dims * ranks, sizeof *v.line_sum) : NULL};
-    bool ok = v.bodies && v.at && v.colour && v.next && v.group_sum && (s->dims == 1 || v.line_sum);
+        .bodies = orr_alloc(bodies, sizeof *v->bodies),
+        .at = orr_alloc(ranks, sizeof *v->at),
+        .colour = orr_alloc(ranks, sizeof *v->colour),
+        .next = orr_alloc(ranks, sizeof *v->next),
+        .group_sum = orr_alloc(s->groups.count + 1, sizeof *v->group_sum),
+        .group_lie = f->is_lockstep ? orr_alloc(s->groups.count + 1, sizeof *v->group_lie) : NULL,
+        .port_sum = f->is_lockstep ? orr_alloc(ranks, sizeof *v->port_sum) : NULL,
+        .line_sum = s->dims > 1 ? orr_alloc((size_t)s->dims * ranks, sizeof *v->line_sum) : NULL};
+    bool ok =
+        v->bodies && v->at && v->colour && v->next && v->group_sum && (s->dims == 1 || v->line_sum);
     f->class_of = orr_arena_new(f->arena, ranks, uint32_t);
     f->index_of = orr_arena_new(f->arena, ranks, uint32_t);
     ok = ok && f->class_of && f->index_of;
     for (uint32_t k = 0; ok && k < bodies; k++)
-        ok = !s->graphs[k].t || read_body(f, k, &v.bodies[k]);
-    ok = ok && ((v.group_lie && v.port_sum) || !f->is_lockstep) && find_others(&v);
-    for (size_t i = 0; ok && v.group_lie && i < s->groups.count; i++)
-        v.group_lie[i] = lie_of(s, &s->groups.groups[i]);
+        ok = !s->graphs[k].t || read_body(f, k, &v->bodies[k]);
+    ok = ok && ((v->group_lie && v->port_sum) || !f->is_lockstep) && find_others(v);
+    for (size_t i = 0; ok && v->group_lie && i < s->groups.count; i++)
+        v->group_lie[i] = lie_of(s, &s->groups.groups[i]);
     if (ok && f->shares_links && !f->has_given_up)
-        ok = find_links(&v, err);
-    uint32_t count = 0, links = 0;
+        ok = find_links(v, err);
     if (ok && !f->has_given_up) {
-        memcpy(v.colour, s->fold_colour, ranks * sizeof *v.colour);
-        count = number_colours(&v, v.colour, f->class_of);
-        for (uint32_t before = 0, same = UINT32_MAX; count && (count != before || links != same);) {
-            before = count;
-            same = links;
-            refine(&v);
-            uint64_t *old = v.colour;
-            v.colour = v.next;
-            v.next = old;
-            count = number_colours(&v, v.colour, f->class_of);
-            links = v.links ? fold_links_count(v.links) : 0;
-        }
-        f->class_count = count;
-        ok = count && make_classes(f, v.bodies);
+        memcpy(v->colour, s->fold_colour, ranks * sizeof *v->colour);
+        f->class_count = refine_all(v, f->class_of);
+        ok = f->class_count && make_classes(f, v->bodies);
         if (ok && f->is_lockstep) {
-            refuse_twins(&v);
-            if (v.links)
-                ok = stand_links(&v, err);
+            refuse_twins(v);
+            if (v->links)
+                ok = stand_links(v, err);
             else
-                refuse_uneven_ports(&v);
-            ok = ok && keep_group_colours(&v);
+                refuse_uneven_ports(v);
+            ok = ok && keep_group_colours(v);
         }
     }
-    for (uint32_t k = 0; v.bodies && k < bodies; k++) {
-        orr_free(v.bodies[k].links);
-        orr_free(v.bodies[k].link_of);
-    }
-    orr_free(v.bodies);
-    orr_free(v.at);
-    orr_free(v.other);
-    orr_free(v.colour);
-    orr_free(v.next);
-    orr_free(v.group_sum);
-    orr_free(v.group_lie);
-    fold_links_destroy(v.links);
-    orr_free(v.port_sum);
-    orr_free(v.line_sum);
+    if (ok && !f->has_given_up && !f->is_lockstep)
+        f->finder = v; /* classes may become one again (fold_merge.c) */
+    else
+        fold_finder_destroy(v, bodies);
     if (!ok)
         orr_no_memory(err);
     return ok;
+}
+
+uint32_t fold_refine(fold_sim *f, const uint64_t *colour, uint32_t *class_of)
+{
+    memcpy(f->finder->colour, colour, f->s->npu_count * sizeof *colour);
+    return refine_all(f->finder, class_of);
 }
 
 bool fold_find_others(fold_sim *f, fold_others *out)
@@ -709,7 +738,7 @@ static fold_family *add_family(fold_sim *f, const fold_family *value)
     if (y) {
         *y = *value;
         y->pattern_by_step = orr_map_create(0);
-        y->number = (uint32_t)f->family_count;
+        y->number = f->family_numbers++;
     }
     if (!y || !y->pattern_by_step ||
         !orr_grow(&f->families, &f->family_room, f->family_count + 1) || !list_classes(f, y)) {

@@ -167,10 +167,17 @@ static void check_after_last(fold_sim *f, fold_class *c, const fold_event *e)
 void fold_schedule(fold_sim *f, const fold_event *value)
 {
     fold_class *c = &f->classes[value->class_index];
-    uint32_t i = f->free_event;
     if (fold_is_over(f))
         return;
     check_after_last(f, c, value);
+    if (!fold_is_over(f))
+        fold_put_event(f, value);
+}
+
+void fold_put_event(fold_sim *f, const fold_event *value)
+{
+    fold_class *c = &f->classes[value->class_index];
+    uint32_t i = f->free_event;
     if (i != RUN_NONE) {
         f->free_event = f->events[i].next;
     } else {
@@ -479,5 +486,7 @@ bool fold_step(fold_sim *f)
     f->running = NULL;
     if (now.meeting)
         fold_leave(f, now.meeting);
+    if (f->may_merge && !fold_is_over(f))
+        fold_merge_maybe(f, c, now.at.base);
     return !fold_is_over(f);
 }

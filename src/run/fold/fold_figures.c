@@ -18,6 +18,8 @@ void fold_node_start(run_npu *n, uint32_t place)
         n->result.has_other_nodes = true;
     else
         n->has_run[k] = true;
+    if (n->sim->fold->may_merge)
+        fold_merge_note(fold_class_at(n), place, false);
     fold_log_start(fold_class_at(n), place);
 }
 
@@ -25,6 +27,8 @@ void fold_node_end(run_npu *n, uint32_t place)
 {
     fold_class *c = fold_class_at(n);
     n->sim->watch->nodes_done += c->count;
+    if (n->sim->fold->may_merge)
+        fold_merge_note(c, place, true);
     fold_log_end(c, place);
     /* Rows are in the order in which they come up. */
     if (work_class_of(n, place) == WORK_COMMUNICATES && !watch_tally_of(n, place))
@@ -581,18 +585,11 @@ bool fold_put_finish_order(orr_sim *s)
     return true;
 }
 
-bool fold_make_results(fold_sim *f)
+static bool make_results(fold_sim *f)
 {
-    const uint32_t ranks = f->s->npu_count;
     struct watch_record *w = f->s->watch;
     bool ok = true;
-    if (!f->results)
-        f->results = orr_arena_new(f->arena, ranks, orr_sim_rank_result);
-    if (!f->busy)
-        f->busy = orr_arena_new(f->arena, ranks, uint64_t);
-    if (!f->spent)
-        f->spent = orr_arena_take(f->arena, ranks * sizeof *f->spent);
-    if (!f->results || !f->busy || !f->spent || !fold_find_flows(f))
+    if (!fold_find_flows(f))
         return false;
     /* Where times have too little in common, waits and exposed communication stay one. */
     w->splits = !fold_times_failed(f->flow_times);
@@ -607,6 +604,22 @@ bool fold_make_results(fold_sim *f)
     watch_served_forget(w->served);
     for (uint32_t c = 0; ok && c < f->class_count; c++)
         count_served(f, &f->classes[c]);
+    return ok;
+}
+
+bool fold_make_results(fold_sim *f)
+{
+    const uint32_t ranks = f->s->npu_count;
+    if (!f->results)
+        f->results = orr_arena_new(f->arena, ranks, orr_sim_rank_result);
+    if (!f->busy)
+        f->busy = orr_arena_new(f->arena, ranks, uint64_t);
+    if (!f->spent)
+        f->spent = orr_arena_take(f->arena, ranks * sizeof *f->spent);
+    if (!f->results || !f->busy || !f->spent)
+        return false;
+    const bool ok = fold_leaves_begin(f) && make_results(f);
+    fold_leaves_end(f);
     return ok && fold_put_finish_order(f->s);
 }
 

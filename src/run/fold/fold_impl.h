@@ -14,6 +14,7 @@
  *     fold_lockstep.c classes whose members do everything at the same time: the network fluid
  *     fold_steps.c    several steps in a row, until nothing changes any more
  *     fold_tape.c     ... those in between without their events
+ *     fold_merge.c    classes that were set apart become one again
  *     fold_time.c     numbers per member */
 #ifndef ORR_RUN_FOLD_IMPL_H
 #define ORR_RUN_FOLD_IMPL_H
@@ -90,6 +91,7 @@ typedef struct fold_channel {
     fold_pairs *pairs;
     struct fold_letter *first, *last; /* sent and not received, or the other way round */
     fold_turn sent, posted;
+    bool is_joined; /* what its parts had under way is here (fold_merge.c) */
 } fold_channel;
 
 /* A send or a receive that waits for the other. */
@@ -225,7 +227,7 @@ typedef struct fold_class {
     struct fold_slot *slots;     /* WORK_SLOTS of them */
     const uint32_t *relation_of; /* by place: 1 + which group, or which peer and tag; 0: none */
     const uint32_t *link_of;     /* by relation: which group or peer */
-    size_t link_count;
+    size_t link_count, relation_count;
     fold_family **family; /* by link; NULL: not asked for yet */
     fold_family *lines[2 * ORR_NET_DIMS];
     uint32_t line_count;
@@ -239,6 +241,10 @@ typedef struct fold_class {
     fold_val round_end;                    /* when all nodes that are over were */
     fold_beginning begun[FOLD_BEGINNINGS]; /* by step, modulo */
     uint64_t began_in;                     /* the turn in which this step began */
+    /* becoming one with others (fold_merge.c) */
+    uint64_t done_sum; /* which nodes have started and ended */
+    uint32_t next_kin; /* the next class of the same trace and speeds, in a ring */
+    uint32_t part;     /* of fold_sim.parts, once there are some */
 } fold_class;
 
 typedef struct fold_path {
@@ -257,6 +263,7 @@ struct fold_sim {
     size_t path_count, path_room;
     fold_family **families;
     size_t family_count, family_room;
+    uint32_t family_numbers;
     fold_channel **channels;
     size_t channel_count, channel_room;
     orr_map *channel_by_sum;
@@ -307,6 +314,20 @@ struct fold_sim {
     bool is_steady;         /* all further steps are like the last that all classes have ended */
     bool is_taping;         /* what happens is of the step that is recorded */
     struct fold_tape *tape; /* NULL: none is */
+    /* classes become one again (fold_merge.c) */
+    struct fold_finder *finder; /* of classes; NULL: they cannot */
+    bool may_merge;
+    uint32_t walks; /* classes that are there now */
+    uint32_t merges, merge_tries;
+    uint64_t next_merge; /* not before so many events have run */
+    uint64_t *colour;    /* by rank: of its state */
+    uint32_t *merged_of; /* by rank: the class that it would be in */
+    struct fold_part *parts;
+    size_t part_count, part_room;
+    uint32_t *leaf_of, *leaf_index; /* by rank: class_of and index_of as they were at first */
+    struct fold_view *view;         /* what classes are, while they are as they were at first */
+    fold_family **old_families;     /* phases that are under way may still name them */
+    size_t old_family_count, old_family_room;
 };
 
 /* ---- giving up ---- */
@@ -380,6 +401,24 @@ bool fold_step(fold_sim *f); /* false: no event is left, or it is over */
 void fold_phase_over(fold_sim *f, fold_class *c, const fold_meeting *m);
 void fold_draw_sent(fold_sim *f, const fold_class *c, const fold_sent *sent);
 void fold_leave(fold_sim *f, fold_meeting *m); /* a class has finished this phase */
+
+void fold_put_event(fold_sim *f, const fold_event *e); /* without a look at what has run */
+
+/* ---- classes become one again ---- */
+
+/* From these colours of ranks; returns how many classes there are, 0: out of memory. */
+uint32_t fold_refine(fold_sim *f, const uint64_t *colour, uint32_t *class_of);
+void fold_finder_destroy(struct fold_finder *v, uint32_t bodies); /* NULL is fine */
+bool fold_merge_init(fold_sim *f);                                /* false: out of memory */
+void fold_merge_fini(fold_sim *f);
+void fold_merge_note(fold_class *c, uint32_t place, bool is_end);
+/* An event of this class has run, at `now`. */
+void fold_merge_maybe(fold_sim *f, const fold_class *c, int64_t now);
+/* Until _end, classes are those of the beginning, each with the log of all that its members did; false: out of memory. */
+bool fold_leaves_begin(fold_sim *f);
+void fold_leaves_end(fold_sim *f); /* after a begin that failed, too */
+void fold_put_letter(fold_sim *f, fold_channel *h, const fold_letter *value);
+bool fold_move_meetings(fold_sim *f); /* those that wait for classes, to the new families */
 
 /* ---- orders that do not matter ---- */
 

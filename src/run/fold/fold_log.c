@@ -212,7 +212,7 @@ bool fold_write_log(fold_sim *f)
         links = f->classes[c].link_count > links ? f->classes[c].link_count : links;
     v.group = orr_alloc(links, sizeof *v.group);
     v.is_known = orr_alloc(links, sizeof *v.is_known);
-    bool ok = v.group && v.is_known;
+    bool ok = v.group && v.is_known && fold_leaves_begin(f);
     v.w->step_count = v.w->phase_count = v.w->instance_count = 0;
     if (ok && v.w->first_step) { /* it was written before, and the run went on */
         orr_map_destroy(v.w->instance_by_key);
@@ -226,6 +226,7 @@ bool fold_write_log(fold_sim *f)
         memset(v.is_known, 0, links * sizeof *v.is_known);
         ok = write_steps(&v);
     }
+    fold_leaves_end(f);
     orr_free(v.group);
     orr_free(v.is_known);
     return ok;

@@ -91,6 +91,52 @@ static fold_meeting *find_meeting(fold_sim *f, const fold_meeting *like)
     return m;
 }
 
+/* Classes have become one, and families are new: none of those classes has come. */
+static bool move_meeting(fold_sim *f, const fold_meeting *old)
+{
+    fold_meeting like = *old, *m = NULL;
+    for (uint32_t i = 0; i < old->family->class_count; i++) {
+        const sys_stream *st = old->streams[i];
+        if (!st)
+            continue;
+        if (!m) {
+            const sys_dim *d = st->phases[st->phase].dim;
+            fold_class *c = fold_class_at(st->npu);
+            like.family = d->group ? fold_group_family(f, st->npu, st->set->place)
+                                   : fold_line_family(f, c, d);
+            m = like.family ? find_meeting(f, &like) : NULL;
+            if (!m)
+                return false;
+        }
+        const uint32_t place = m->family->place_of[old->family->classes[i]];
+        m->streams[place] = old->streams[i];
+        m->starts[place] = old->starts[i];
+        m->numbers[place] = old->numbers[i];
+    }
+    return true;
+}
+
+bool fold_move_meetings(fold_sim *f)
+{
+    fold_meeting **old = f->meetings;
+    const size_t count = f->meeting_count;
+    bool ok = true;
+    orr_map_destroy(f->meeting_by_key);
+    f->meeting_by_key = orr_map_create(0);
+    f->meetings = NULL;
+    f->meeting_count = f->meeting_room = 0;
+    f->free_meeting_slot = RUN_NONE;
+    if (!f->meeting_by_key) {
+        run_no_memory(f->s);
+        ok = false;
+    }
+    for (size_t i = 0; i < count; i++)
+        for (const fold_meeting *m = old[i]; m && ok; m = m->next)
+            ok = move_meeting(f, m);
+    orr_free(old);
+    return ok;
+}
+
 /* All classes have come: nobody looks for it any more. */
 static void forget_meeting(fold_sim *f, fold_meeting *m)
 {
@@ -541,8 +587,9 @@ static bool note_running(fold_sim *f, fold_class *c, const fold_meeting *m)
 void fold_phase_over(fold_sim *f, fold_class *c, const fold_meeting *m)
 {
     c->phases--;
+    /* Those of one number are of one family, or note_running has given up. */
     for (uint32_t i = 0; f->may_mix_tags && i < c->phases; i++)
-        if (c->running[i].stream == m->stream && c->running[i].family == m->family) {
+        if (c->running[i].stream == m->stream) {
             c->running[i] = c->running[c->phases];
             return;
         }
@@ -653,7 +700,7 @@ static fold_letter *take_other(fold_sim *f, fold_channel *h, bool is_send, uint6
     return NULL;
 }
 
-static void put_letter(fold_sim *f, fold_channel *h, const fold_letter *value)
+void fold_put_letter(fold_sim *f, fold_channel *h, const fold_letter *value)
 {
     fold_letter *l = new_letter(f, value);
     if (!l)
@@ -731,7 +778,7 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
     }
     fold_letter *other = take_other(f, h, is_send, size);
     if (!other)
-        put_letter(f, h, &mine);
+        fold_put_letter(f, h, &mine);
     else
         receive(f, h, is_send ? &mine : other, is_send ? other : &mine);
 }

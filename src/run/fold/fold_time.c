@@ -31,7 +31,7 @@ struct fold_times {
     orr_map *memo_by_hash;
     int64_t *scratch, *offsets;
     size_t scratch_room, offset_room, bytes;
-    bool has_failed, is_full;
+    bool has_failed, is_full, is_unbound;
 };
 
 fold_times *fold_times_create(void)
@@ -74,6 +74,11 @@ bool fold_times_failed(const fold_times *t)
 bool fold_times_no_memory(const fold_times *t)
 {
     return t->has_failed && !t->is_full;
+}
+
+void fold_times_unbound(fold_times *t)
+{
+    t->is_unbound = true;
 }
 
 const int64_t *fold_spread(const fold_times *t, uint32_t by)
@@ -121,8 +126,9 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
     }
     i = (uint32_t)t->spread_count;
     t->bytes += size;
-    t->is_full = t->is_full || t->bytes > MOST_BYTES;
-    int64_t *kept = t->bytes > MOST_BYTES ? NULL : orr_arena_take(t->arena, size);
+    const bool fits = t->is_unbound || t->bytes <= MOST_BYTES;
+    t->is_full = t->is_full || !fits;
+    int64_t *kept = fits ? orr_arena_take(t->arena, size) : NULL;
     if (!kept || !orr_grow(&t->spreads, &t->spread_room, t->spread_count + 1) ||
         !orr_map_put(t->by_hash, key, i, NULL))
         return failed(t);
@@ -133,7 +139,7 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
 
 /* ---- operations that are remembered ---- */
 
-enum { OP_ADD = 1, OP_SUB, OP_MAX, OP_PERMUTE };
+enum { OP_ADD = 1, OP_SUB, OP_MAX, OP_PERMUTE, OP_PART };
 
 static uint64_t memo_key(const memo *k)
 {
@@ -242,6 +248,22 @@ fold_val fold_permute(
         for (uint32_t m = 0; m < members; m++)
             at[m] = t->spreads[a.by].at[from[m]];
         keep(t, &k, key, at, members);
+    }
+    return relative(k.result, a.base);
+}
+
+fold_val fold_part_of(fold_times *t, fold_val a, uint32_t at, uint32_t count)
+{
+    memo k = {.op_map = OP_PART | (uint64_t)at << 8, .a = a.by, .b = count};
+    uint64_t key;
+    if (!a.by || (at == 0 && count == t->spreads[a.by].members))
+        return a;
+    if (!recall(t, &k, &key)) {
+        int64_t *part = take_scratch(t, count);
+        if (!part)
+            return failed(t);
+        memcpy(part, t->spreads[a.by].at + at, count * sizeof *part);
+        keep(t, &k, key, part, count);
     }
     return relative(k.result, a.base);
 }

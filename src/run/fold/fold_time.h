@@ -26,6 +26,9 @@ void fold_times_destroy(fold_times *t);
 bool fold_times_failed(const fold_times *t);
 bool fold_times_no_memory(const fold_times *t); /* it was memory */
 
+/* From now on there may be as many spreads as memory holds. */
+void fold_times_unbound(fold_times *t);
+
 /* The offsets of a spread (not of 0). */
 const int64_t *fold_spread(const fold_times *t, uint32_t by);
 
@@ -49,6 +52,9 @@ fold_val fold_max_slow(fold_times *t, fold_val a, fold_val b);
 /* Member m gets what member from[m] of `a` has.  map: the number of this permutation, for remembering. */
 fold_val fold_permute(
     fold_times *t, fold_val a, uint32_t map, const uint32_t *from, uint32_t members);
+
+/* What the `count` members from `at` on have. */
+fold_val fold_part_of(fold_times *t, fold_val a, uint32_t at, uint32_t count);
 
 static inline fold_val fold_add(fold_times *t, fold_val a, fold_val b)
 {

@@ -13,7 +13,7 @@ struct fold_found {
     size_t tally_count;
     watch_traffic traffic[ORR_NET_DIMS];
     uint64_t messages;
-    uint32_t simulated;
+    uint32_t simulated, simulated_last;
     orr_sim_steps rounds;
     bool has_log;
     watch_traffic_bins bins;
@@ -109,6 +109,7 @@ struct fold_found *fold_keep_found(const orr_sim *s)
     k->rounds = orr_sim_steps_of(s);
     orr_sim_visit_links(s, keep_link, &k->links);
     k->simulated = orr_sim_simulated(s);
+    k->simulated_last = orr_sim_simulated_last(s);
     return k;
 }
 
@@ -326,9 +327,11 @@ orr_code fold_compare_found(const struct fold_found *k, const orr_sim *s, orr_er
 
 void fold_say_verified(const struct fold_found *k, orr_sim *s)
 {
-    char steps[60] = "";
+    char steps[60] = "", last[40] = "";
+    if (k->simulated_last < k->simulated)
+        snprintf(last, sizeof last, ", at last %u,", k->simulated_last);
     if (k->rounds.asked > 1)
         snprintf(steps, sizeof steps, ", %u of %u steps", k->rounds.simulated, k->rounds.asked);
-    snprintf(s->fold_why, sizeof s->fold_why, "%u of %u ranks%s stand for all: verified",
-             k->simulated, s->npu_count, steps);
+    snprintf(s->fold_why, sizeof s->fold_why, "%u of %u ranks%s%s stand for all: verified",
+             k->simulated, s->npu_count, last, steps);
 }
