@@ -73,6 +73,10 @@ static void print_plans(const cli_plan *x)
     }
     if (strcmp(x->goal, "memory") != 0)
         print_sure(x);
+    if (!has_price && strcmp(x->goal, "cost") == 0)
+        printf(
+            "no price is known, so cost is devices x time; --price 2.5, in US dollars per device and "
+            "hour, or usd_per_hour of the machine gives $/Mtoken\n");
     if (undecided)
         printf(
             "~ %zu %s undecided: the best is not better by more than kernels and collectives may be off\n",
