@@ -129,6 +129,24 @@ static inline double bound_at(const bound_entry *e, double slow, double hold)
     return most;
 }
 
+/* Gradients of weights are tasks of their own. */
+static inline bool bound_is_cut(const search_candidate *c)
+{
+    return c->pipeline == ORR_PIPELINE_ZERO_BUBBLE || c->pipeline == ORR_PIPELINE_ZB_V;
+}
+
+/* The second chunk comes back the way the first one went: rank 0 has both ends. */
+static inline bool bound_is_v(const search_candidate *c)
+{
+    return c->pipeline == ORR_PIPELINE_ZB_V;
+}
+
+/* Where in the model a chunk of a pipeline rank is. */
+static inline uint32_t bound_stage_of(const search_candidate *c, uint32_t rank, uint32_t chunk)
+{
+    return chunk * c->pp + (bound_is_v(c) && chunk % 2 ? c->pp - 1 - rank : rank);
+}
+
 uint64_t bound_unit_key(const search_candidate *c);
 uint64_t bound_layout_key(const search_candidate *c);
 const bound_layout *bound_layout_of(const struct search_bounds *b, const search_candidate *c);

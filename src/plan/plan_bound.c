@@ -22,7 +22,8 @@
 static uint64_t cut_key(const struct search_bounds *b, const search_candidate *c)
 {
     const uint64_t layout = orr_map_find(b->layout_of, bound_layout_key(c), 0);
-    return layout << 16 | (uint64_t)c->chunks << 4 | (uint64_t)c->zero << 1 | c->is_synced;
+    return layout << 16 | (uint64_t)bound_is_v(c) << 12 | (uint64_t)c->chunks << 4 |
+           (uint64_t)c->zero << 1 | c->is_synced;
 }
 
 static orr_code add_cut(orr_plan_search *s, const search_candidate *c, orr_error *err)
@@ -49,14 +50,19 @@ typedef struct cutter {
     orr__tape tape;
 } cutter;
 
+static uint32_t last_rank(const search_candidate *c)
+{
+    return bound_is_v(c) ? 0 : c->pp - 1;
+}
+
 /* Which kinds of layers come after each other, chunk by chunk. */
 static uint64_t order_of(const cutter *x, uint32_t rank)
 {
     const search_candidate *c = &x->cut->like;
-    uint64_t hash = (uint64_t)(rank == 0) * 2 + (rank + 1 == c->pp) + 1;
+    uint64_t hash = (uint64_t)(rank == 0) * 2 + (rank == last_rank(c)) + 1;
     for (uint32_t k = 0; k < c->chunks; k++) {
         uint64_t first, end;
-        orr__llm_view_layers(&x->v, k * c->pp + rank, &first, &end);
+        orr__llm_view_layers(&x->v, bound_stage_of(c, rank, k), &first, &end);
         hash = orr_hash_mix(hash + 1, UINT64_C(0x9e3779b97f4a7c15));
         for (; first < end; first++)
             hash =
@@ -230,14 +236,14 @@ static orr_code make_stage(cutter *x, uint32_t rank, bound_stage *g, orr_error *
     const struct search_bounds *b = x->s->bounds;
     const search_candidate *c = &x->cut->like;
     orr__tape_sync y;
-    *g = (bound_stage){.rank = rank, .is_first = rank == 0, .is_last = rank + 1 == c->pp};
+    *g = (bound_stage){.rank = rank, .is_first = rank == 0, .is_last = rank == last_rank(c)};
     g->layers = orr_arena_new(x->arena, b->kinds, uint32_t);
     g->chunks = orr_arena_zeroed(x->arena, c->chunks, sizeof *g->chunks);
     if (!g->layers || !g->chunks)
         return orr_no_memory(err);
     for (uint32_t k = 0; k < c->chunks; k++) {
         uint64_t first, end;
-        orr__llm_view_layers(&x->v, k * c->pp + rank, &first, &end);
+        orr__llm_view_layers(&x->v, bound_stage_of(c, rank, k), &first, &end);
         g->chunks[k][0] = (uint32_t)first;
         g->chunks[k][1] = (uint32_t)end;
         for (; first < end; first++)
@@ -360,15 +366,19 @@ typedef struct pass_work {
     double after_first; /* from the first */
 } pass_work;
 
+/* Computations of one micro-batch of a chunk, and collectives of its gradients of weights. */
+typedef struct task_work {
+    double forward_ns, backward_ns, weights_ns, weights_tensor_ns;
+} task_work;
+
 /* What a stage does, at its clock. */
 typedef struct rank_work {
     const bound_stage *g;
-    double slow;                                /* the clock */
-    double hold;                                /* how many times as long its computations take */
-    pass_work *forward, *backward;              /* by chunk */
-    double compute_ns;                          /* sum of all computations, the update apart */
-    double forward_ns, backward_ns, weights_ns; /* zero bubble: computations of one micro-batch */
-    double weights_tensor_ns;                   /* collectives of its gradients of weights */
+    double slow;                   /* the clock */
+    double hold;                   /* how many times as long its computations take */
+    pass_work *forward, *backward; /* by chunk */
+    double compute_ns;             /* sum of all computations, the update apart */
+    struct task_work *tasks;       /* zero bubble, by chunk */
     double norm_ns, update_ns;
     double port_ns;   /* in which its busiest port is never free */
     double stream_ns; /* of all that travels between data-parallel ranks but the last gradients */
@@ -389,7 +399,7 @@ typedef struct bound_job {
 
 static bool is_cut_up(const bound_job *j)
 {
-    return j->c->pipeline == ORR_PIPELINE_ZERO_BUBBLE;
+    return bound_is_cut(j->c);
 }
 
 static stage_sums sum_work(const bound_job *j, const bound_stage *g)
@@ -514,16 +524,18 @@ static double work_ns(const work_kernel_sum *x, double slow)
 /* Computations of one micro-batch, by task. */
 static void sum_tasks(const bound_job *j, rank_work *w)
 {
-    stage_sums f = {0}, b = {0}, x = {0};
-    for (uint32_t k = 0; k < j->s->bounds->kinds; k++) {
-        add_sum(&f, &j->u->forward[k], w->g->layers[k]);
-        add_sum(&b, &j->u->backward[k], w->g->layers[k]);
-        add_sum(&x, &j->u->weights[k], w->g->layers[k]);
+    for (uint32_t c = 0; c < j->c->chunks; c++) {
+        stage_sums f = {0}, b = {0}, x = {0};
+        for (uint32_t l = w->g->chunks[c][0]; l < w->g->chunks[c][1]; l++) {
+            const uint32_t k = j->s->bounds->kind_of[l];
+            add_sum(&f, &j->u->forward[k], 1);
+            add_sum(&b, &j->u->backward[k], 1);
+            add_sum(&x, &j->u->weights[k], 1);
+        }
+        w->tasks[c] = (task_work){(f.fixed + f.clocked * w->slow) * 1e3 * w->hold,
+                                  (b.fixed + b.clocked * w->slow) * 1e3 * w->hold,
+                                  (x.fixed + x.clocked * w->slow) * 1e3 * w->hold, x.tensor_ns};
     }
-    w->forward_ns = (f.fixed + f.clocked * w->slow) * 1e3 * w->hold;
-    w->backward_ns = (b.fixed + b.clocked * w->slow) * 1e3 * w->hold;
-    w->weights_ns = (x.fixed + x.clocked * w->slow) * 1e3 * w->hold;
-    w->weights_tensor_ns = x.tensor_ns;
 }
 
 static void sum_stream(const bound_job *j, rank_work *w)
@@ -583,12 +595,13 @@ typedef struct flow {
         double free, before; /* the device; the result of the task before */
         double computed;     /* sum of all computations of the tasks so far */
         double later;        /* before this the device is not free behind the next task */
-        double *ends; /* zero bubble, by micro-batch: the end of its backward pass less what was
+        double *
+            ends; /* zero bubble, by chunk and micro-batch: the end of its backward pass less what was
                        * computed then */
         double first, final; /* when it started; when its first last backward pass did */
-        double last_backward;
-        double stream; /* between data-parallel ranks: free */
-        double tensor; /* of tensor-parallel collectives: free */
+        double last_backward, last_weights; /* its end; what its gradients of weights take */
+        double stream;                      /* between data-parallel ranks: free */
+        double tensor;                      /* of tensor-parallel collectives: free */
     } * ranks;
 } flow;
 
@@ -602,18 +615,25 @@ static bool is_final(const flow *x, const orr__llm_task *t)
     return t->micro_batch == (x->j->c->pipeline == ORR_PIPELINE_GPIPE ? 0 : x->j->batches - 1);
 }
 
+static uint32_t rank_of(const search_candidate *c, uint32_t stage)
+{
+    const uint32_t chunk = stage / c->pp, at = stage % c->pp;
+    return bound_is_v(c) && chunk % 2 ? c->pp - 1 - at : at;
+}
+
 /* When its input is there; below 0: not yet known. */
 static double input_of(const flow *x, uint32_t rank, const orr__llm_task *t)
 {
-    const uint32_t pp = x->j->c->pp, stages = pp * x->j->c->chunks, stage = t->chunk * pp + rank;
-    if (t->kind == ORR_LLM_FORWARD) {
-        const double from = stage ? *slot(x, x->forward, stage - 1, t->micro_batch) : 0;
-        return stage ? (from < 0 ? -1 : from + x->message) : 0;
-    }
-    if (stage + 1 == stages)
+    const search_candidate *c = x->j->c;
+    const uint32_t stage = bound_stage_of(c, rank, t->chunk);
+    const bool is_forward = t->kind == ORR_LLM_FORWARD;
+    if (is_forward && stage == 0)
+        return 0;
+    if (!is_forward && stage + 1 == c->pp * c->chunks)
         return *slot(x, x->forward, stage, t->micro_batch);
-    const double from = *slot(x, x->backward, stage + 1, t->micro_batch);
-    return from < 0 ? -1 : from + x->message;
+    const uint32_t other = is_forward ? stage - 1 : stage + 1;
+    const double from = *slot(x, is_forward ? x->forward : x->backward, other, t->micro_batch);
+    return from < 0 ? -1 : from + (rank_of(c, other) == rank ? 0 : x->message);
 }
 
 static double result_of(
@@ -652,13 +672,14 @@ static bool run_task(flow *x, uint32_t rank)
     struct rank_state *r = &x->ranks[rank];
     const rank_work *w = work_of(x->j, rank);
     const orr__llm_task *t = &r->tasks[r->at];
-    const uint32_t stage = t->chunk * x->j->c->pp + rank;
+    const uint32_t stage = bound_stage_of(x->j->c, rank, t->chunk);
+    const size_t own = (size_t)t->chunk * x->j->batches + t->micro_batch;
     if (t->kind == ORR_LLM_WEIGHTS) {
         /* It waits for its backward pass alone, and the next task for it: in between the device has computed all
          * that was written in between. */
-        r->computed += w->weights_ns;
-        r->tensor += w->weights_tensor_ns; /* gathers, one after the other */
-        const double end = r->ends[t->micro_batch] + r->computed;
+        r->computed += w->tasks[t->chunk].weights_ns;
+        r->tensor += w->tasks[t->chunk].weights_tensor_ns; /* gathers, one after the other */
+        const double end = r->ends[own] + r->computed;
         if (x->j->c->no_sequence_parallel || x->j->c->tp == 1)
             r->free = bound_max(r->free, end);
         else
@@ -691,9 +712,12 @@ static bool run_task(flow *x, uint32_t rank)
         r->before = bound_max(r->before, r->later);
         r->later = 0;
     }
-    r->computed += is_forward ? w->forward_ns : w->backward_ns;
-    if (!is_forward && r->ends)
-        r->ends[t->micro_batch] = out - r->computed;
+    if (r->ends)
+        r->computed += is_forward ? w->tasks[t->chunk].forward_ns : w->tasks[t->chunk].backward_ns;
+    if (!is_forward && r->ends) {
+        r->ends[own] = out - r->computed;
+        r->last_weights = w->tasks[t->chunk].weights_ns;
+    }
     if (!is_forward)
         r->last_backward = out;
     *slot(x, is_forward ? x->forward : x->backward, stage, t->micro_batch) = r->before;
@@ -724,8 +748,8 @@ static double end_of_step(flow *x)
         const rank_work *w = work_of(j, i);
         double done = bound_max(r->free, r->before);
         done = bound_max(done, r->first + w->compute_ns);
-        if (j->c->pipeline == ORR_PIPELINE_ZERO_BUBBLE)
-            done = bound_max(done, r->last_backward + w->weights_ns);
+        if (is_cut_up(j))
+            done = bound_max(done, r->last_backward + r->last_weights);
         double reduced =
             bound_max(done + w->g->last_reduce_ns, bound_max(r->final, 0) + w->g->reduce_ns);
         reduced = bound_max(reduced, bound_max(r->stream, w->stream_ns + w->g->reduce_ns));
@@ -762,7 +786,7 @@ static orr_code follow_pipeline(const bound_job *j, double *ns, orr_error *err)
         x.ranks[i].tasks = orr__llm_view_tasks(&v, i, &x.ranks[i].count);
         const bool is_cut = is_cut_up(j);
         if (is_cut)
-            x.ranks[i].ends = orr_alloc(j->batches, sizeof *x.ranks[i].ends);
+            x.ranks[i].ends = orr_alloc((size_t)j->batches * j->c->chunks, sizeof *x.ranks[i].ends);
         ok = x.ranks[i].tasks && (x.ranks[i].ends || !is_cut);
     }
     if (ok) {
@@ -843,7 +867,7 @@ static double rough_end_beside(const bound_job *j)
 static orr_code end_beside(bound_job *j, double *ns, orr_error *err)
 {
     const uint32_t pp = j->c->pp, chunks = j->c->chunks, ranks[3] = {0, pp / 2, pp - 1};
-    rank_work *w = orr_alloc(1, sizeof *w + (size_t)2 * chunks * sizeof(pass_work));
+    rank_work *w = orr_alloc(1, sizeof *w + chunks * (2 * sizeof(pass_work) + sizeof(task_work)));
     orr_code code = w ? ORR_OK : orr_no_memory(err);
     for (unsigned i = 0; i < 3 && !code; i++) {
         double held_up = 0;
@@ -853,6 +877,7 @@ static orr_code end_beside(bound_job *j, double *ns, orr_error *err)
                          .hold = 1 / (1 - j->s->bounds->system.overlap_cost),
                          .forward = (pass_work *)(w + 1)};
         w->backward = w->forward + chunks;
+        w->tasks = (task_work *)(w->backward + chunks);
         prepare_stage(j, w);
         j->held = w;
         j->held_rank = ranks[i];
@@ -869,13 +894,15 @@ static orr_code end_beside(bound_job *j, double *ns, orr_error *err)
 static bool open_work(bound_job *j)
 {
     const uint32_t n = j->cut->count, chunks = j->c->chunks;
-    j->work = orr_alloc(n, sizeof *j->work + (size_t)2 * chunks * sizeof(pass_work));
+    j->work = orr_alloc(n, sizeof *j->work + chunks * (2 * sizeof(pass_work) + sizeof(task_work)));
     pass_work *passes = j->work ? (pass_work *)(j->work + n) : NULL;
+    task_work *tasks = j->work ? (task_work *)(passes + (size_t)2 * chunks * n) : NULL;
     for (uint32_t i = 0; i < n && j->work; i++) {
         j->work[i].g = &j->cut->stages[i];
         j->work[i].hold = 1;
         j->work[i].forward = passes + (size_t)2 * chunks * i;
         j->work[i].backward = j->work[i].forward + chunks;
+        j->work[i].tasks = tasks + (size_t)chunks * i;
         prepare_stage(j, &j->work[i]);
     }
     return j->work != NULL;

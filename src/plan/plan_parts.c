@@ -488,7 +488,7 @@ static bool make_part(part_maker *m, bool is_first, bound_part *out)
 
 uint64_t bound_unit_key(const search_candidate *c)
 {
-    const bool is_cut = c->pipeline == ORR_PIPELINE_ZERO_BUBBLE;
+    const bool is_cut = bound_is_cut(c);
     const uint64_t flags =
         (uint64_t)c->recompute << 2 | (uint64_t)c->no_sequence_parallel << 1 | is_cut;
     return (uint64_t)c->tp << 50 | (uint64_t)c->cp << 36 | (uint64_t)c->ep << 24 |
@@ -515,8 +515,7 @@ static orr_llm_options unit_options(const orr_plan_search *s, const search_candi
     o.sync_every_micro_batch = false;
     o.dp = c->ep;
     o.batch = (uint64_t)o.dp * o.micro_batch;
-    if (o.pipeline != ORR_PIPELINE_ZERO_BUBBLE)
-        o.pipeline = ORR_PIPELINE_1F1B;
+    o.pipeline = bound_is_cut(c) ? ORR_PIPELINE_ZERO_BUBBLE : ORR_PIPELINE_1F1B;
     return o;
 }
 
@@ -536,7 +535,7 @@ static orr_code make_one(part_maker *m,
 static orr_code make_layers(part_maker *m, bound_unit *u, orr_error *err)
 {
     const struct search_bounds *b = m->s->bounds;
-    const bool is_cut = u->like.pipeline == ORR_PIPELINE_ZERO_BUBBLE;
+    const bool is_cut = bound_is_cut(&u->like);
     orr_code code = ORR_OK;
     for (uint32_t k = 0; k < b->kinds && !code; k++) {
         const uint64_t layer = b->first_of[k];

@@ -46,7 +46,7 @@ static bool read_value(orr_plan_axis axis, const char *text, uint64_t *out)
     orr_pipeline pipeline;
     char *end;
     if (axis == ORR_PLAN_PIPELINE) {
-        if (!orr_pipeline_find(orr_str_of(text), &pipeline) || pipeline > ORR_PIPELINE_ZERO_BUBBLE)
+        if (!orr_pipeline_find(orr_str_of(text), &pipeline) || pipeline > ORR_PIPELINE_ZB_V)
             return false; /* the others are not searched */
         *out = pipeline;
         return true;
@@ -87,7 +87,7 @@ orr_code orr_plan_fix(orr_plan_options *opt, const char *text, orr_error *err)
 {
     static const char *const wanted[ORR_PLAN_AXES] = {
         [ORR_PLAN_ZERO] = "0 to 3",
-        [ORR_PLAN_PIPELINE] = "1f1b, gpipe, interleaved or zero-bubble",
+        [ORR_PLAN_PIPELINE] = "1f1b, gpipe, interleaved, zero-bubble or zb-v",
         [ORR_PLAN_RECOMPUTE] = "none, selective, full or operators",
         [ORR_PLAN_SEQUENCE_PARALLEL] = "on or off"};
     const char *equals = strchr(text, '=');

@@ -215,6 +215,8 @@ static void add_schedules(space *x, search_candidate c, orr_error *err)
         return;
     add_schedule(x, c, ORR_PIPELINE_GPIPE, 1, err);
     add_schedule(x, c, ORR_PIPELINE_ZERO_BUBBLE, 1, err);
+    if (batches >= 2 * (uint64_t)c.pp && comes_out_even(layers, (uint64_t)c.pp * 2))
+        add_schedule(x, c, ORR_PIPELINE_ZB_V, 2, err);
     for (uint32_t chunks = 2; chunks <= MOST_CHUNKS && batches % c.pp == 0; chunks++)
         if (comes_out_even(layers, (uint64_t)c.pp * chunks))
             add_schedule(x, c, ORR_PIPELINE_INTERLEAVED, chunks, err);

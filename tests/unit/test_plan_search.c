@@ -62,6 +62,8 @@ static void check_case(
     orr_plan_search_destroy(pruned);
 }
 
+/* Cases have few micro-batches and, where another one has all of them, few degrees: what is proven is that each kind of
+ * schedule, ZeRO stage and group has a bound that holds. */
 static void test_plan_search__bound_holds_dense(void **state)
 {
     (void)state;
@@ -78,9 +80,21 @@ static void test_plan_search__bound_holds_recomputed(void **state)
 static void test_plan_search__bound_holds_zero_bubble(void **state)
 {
     (void)state;
+    check_case(
+        "llama-3-8b", "dgx-a100:2",
+        (const char *const[]){"pipeline=zero-bubble", "recompute=none", "zero=1", "cp=1", NULL}, 32,
+        4096);
+}
+
+/* Two chunks a rank, the second on its way back; with and without gradients that travel each time. */
+static void test_plan_search__bound_holds_zb_v(void **state)
+{
+    (void)state;
     check_case("llama-3-8b", "dgx-a100:2",
-               (const char *const[]){"pipeline=zero-bubble", "recompute=none", "zero=1", NULL}, 32,
+               (const char *const[]){"pipeline=zb-v", "recompute=none", "zero=1", "cp=1", NULL}, 32,
                4096);
+    check_case("gpt2", "dgx-h100:1", (const char *const[]){"pipeline=zb-v", "tp=1", NULL}, 16,
+               1024);
 }
 
 static void test_plan_search__bound_holds_experts(void **state)
@@ -105,10 +119,10 @@ static void test_plan_search__bound_holds_shared(void **state)
 {
     (void)state;
     check_case("llama-3-8b", "dgx-h100:2",
-               (const char *const[]){"zero=3", "micro-batch=1", "tp=2", "recompute=none", NULL}, 64,
+               (const char *const[]){"zero=3", "micro-batch=1", "tp=2", "recompute=none", NULL}, 32,
                2048);
     check_case("llama-3-8b", "dgx-a100:2",
-               (const char *const[]){"zero=2", "micro-batch=1", "recompute=none",
+               (const char *const[]){"zero=2", "micro-batch=1", "recompute=none", "cp=1",
                                      "sequence-parallel=on", NULL},
                32, 2048);
 }
@@ -281,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_plan_search__bound_holds_dense),
         cmocka_unit_test(test_plan_search__bound_holds_recomputed),
         cmocka_unit_test(test_plan_search__bound_holds_zero_bubble),
+        cmocka_unit_test(test_plan_search__bound_holds_zb_v),
         cmocka_unit_test(test_plan_search__bound_holds_experts),
         cmocka_unit_test(test_plan_search__bound_holds_torus),
         cmocka_unit_test(test_plan_search__bound_holds_shared),
