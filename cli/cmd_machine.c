@@ -102,7 +102,33 @@ static void print_dims(const orr_net_config *c)
                rate(c->bandwidth[k] * (1 << 30) / 1e9, a), latency(c->latency_ns[k], b));
 }
 
-static void print_machine(const orr_machine *m, const orr_net_config *dims)
+/* Figures of a built-in machine whose remark says that nobody publishes them, but for those that the name changes. */
+static void print_estimates(const char *name)
+{
+    char bare[ORR_MACHINE_NAME], section[ORR_MACHINE_NAME] = "", key[2 * ORR_MACHINE_NAME + 8];
+    size_t count = 0;
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(name, ":,"), name);
+    for (const char *line = orr_machine_source(bare); line && *line;) {
+        const size_t length = strcspn(line, "\n"), word = strcspn(line, ":#\n");
+        const char *remark = memchr(line, '#', length);
+        const bool is_inside = *line == ' ';
+        if (!is_inside)
+            snprintf(section, sizeof section, "%.*s", (int)(word < 40 ? word : 40), line);
+        if (is_inside)
+            snprintf(key, sizeof key, "%s.%.*s", section, (int)(word < 42 ? word - 2 : 40),
+                     line + 2);
+        else
+            snprintf(key, sizeof key, "%s", section);
+        if (remark && remark > line &&
+            memmem(remark, length - (size_t)(remark - line), "estimate", 8) && !strstr(name, key))
+            printf("%s%s", count++ ? ", " : "estimates    ", key);
+        line += length + (line[length] == '\n');
+    }
+    if (count)
+        printf("; --file has the source of each figure\n");
+}
+
+static void print_machine(const char *name, const orr_machine *m, const orr_net_config *dims)
 {
     char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM], c[ORR_UNIT_ROOM];
     printf("%s%s%s\n", m->name, m->note[0] ? ": " : "", m->note);
@@ -132,6 +158,7 @@ static void print_machine(const orr_machine *m, const orr_net_config *dims)
         printf("price        %g USD per device and hour\n", m->usd_per_hour);
     if (m->watts > 0)
         printf("power        %g kW per node\n", m->watts / 1000);
+    print_estimates(name);
     print_dims(dims);
 }
 
@@ -236,7 +263,7 @@ static orr_code show(const cli_context *c, const char *name, orr_error *err)
     else if (cli_flag(c, "file"))
         print_file(name, &m);
     else
-        print_machine(&m, &dims);
+        print_machine(name, &m, &dims);
     return ORR_OK;
 }
 
