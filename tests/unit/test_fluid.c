@@ -191,6 +191,137 @@ TEST(test_fluid__no_link_carries_more_than_it_can)
     }
 }
 
+/* ---- windows over drawn links ---- */
+
+enum { LEAVES = 3, PER_LEAF = 4, DRAWN_HOSTS = LEAVES * PER_LEAF, DRAWN = 20 };
+
+static uint64_t drawn;
+
+static uint32_t below(uint32_t n)
+{
+    drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((drawn >> 33) % n);
+}
+
+typedef struct drawn_message {
+    uint32_t src, dst, bytes;
+} drawn_message;
+
+/* Hosts on leaves, one cable from each leaf to the spine: one route for each message, whatever its number. */
+static void open_leaves(const uint32_t up[LEAVES], uint32_t nic)
+{
+    static struct orr_net_own own;
+    static char text[1024];
+    static orr_net_config cfg;
+    int used =
+        snprintf(text, sizeof text, "ranks: %d\nswitches: [a, b, c, s]\nlinks:\n", DRAWN_HOSTS);
+    for (int l = 0; l < LEAVES; l++)
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         "- {from: %d-%d, to: %c, bandwidth: %uGB/s, latency: 500ns}\n"
+                         "- {from: %c, to: s, bandwidth: %uGB/s, latency: 500ns}\n",
+                         l * PER_LEAF, l * PER_LEAF + PER_LEAF - 1, 'a' + l, nic, 'a' + l, up[l]);
+    own = (struct orr_net_own){.topology = net_run_parse(text)};
+    cfg = (orr_net_config){.own = &own, .where = orr_where_byte("net.yml", ORR_NO_BYTE)};
+    net_run_open(&r, &orr__net_fluid, &cfg, DRAWN_HOSTS);
+    r.sim.topology = (orr__topology *)own.topology;
+}
+
+/* When each has arrived, sent in this order. */
+static void run_drawn(const uint32_t up[LEAVES],
+                      uint32_t nic,
+                      const drawn_message *m,
+                      const uint32_t *order,
+                      uint64_t arrived[DRAWN])
+{
+    uint32_t sent[DRAWN];
+    open_leaves(up, nic);
+    for (int i = 0; i < DRAWN; i++)
+        sent[order[i]] = net_run_send(&r, 0, m[order[i]].src, m[order[i]].dst, m[order[i]].bytes);
+    CHECK_EQ_U(net_run_all(&r), ORR_OK);
+    for (int i = 0; i < DRAWN; i++)
+        arrived[i] = r.arrived[sent[i]];
+    net_run_close(&r);
+}
+
+/* Up to each arrival, no link has carried more than it can; the last of them all is not later than if one message went
+ * after the other over the slowest link. */
+static void check_links(const uint32_t up[LEAVES],
+                        uint32_t nic,
+                        const drawn_message *m,
+                        const uint64_t arrived[DRAWN])
+{
+    double all = 0, last = 0, slowest = nic;
+    for (int l = 0; l < LEAVES; l++)
+        slowest = up[l] < slowest ? up[l] : slowest;
+    for (int i = 0; i < DRAWN; i++) {
+        double in = 0, out = 0, leaf_in[LEAVES] = {0}, leaf_out[LEAVES] = {0};
+        const double until = (double)arrived[i];
+        for (int k = 0; k < DRAWN; k++) {
+            if (arrived[k] > arrived[i])
+                continue; /* its bytes are not counted: the bound is from below */
+            const uint32_t from = m[k].src / PER_LEAF, to = m[k].dst / PER_LEAF;
+            out += m[k].src == m[i].src ? m[k].bytes : 0;
+            in += m[k].dst == m[i].dst ? m[k].bytes : 0;
+            leaf_out[from] += from != to ? m[k].bytes : 0;
+            leaf_in[to] += from != to ? m[k].bytes : 0;
+        }
+        CHECK(out * 1.036 <= nic * (until - 1000) * (1 + 1e-4));
+        CHECK(in * 1.036 <= nic * (until - 1000) * (1 + 1e-4));
+        for (int l = 0; l < LEAVES; l++) {
+            CHECK(leaf_out[l] * 1.036 <= up[l] * (until - 1000) * (1 + 1e-4));
+            CHECK(leaf_in[l] * 1.036 <= up[l] * (until - 1000) * (1 + 1e-4));
+        }
+        all += m[i].bytes;
+        last = until > last ? until : last;
+    }
+    CHECK(last <= all * 1.1 / slowest + DRAWN * 4000.0);
+}
+
+/* Messages of drawn pairs, at most one of a pair so that their order does not matter: sent in another order, they arrive at the
+ * same times; with links twice as fast, the last one is not later. */
+TEST(test_fluid__windows_share_what_links_have)
+{
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        drawn_message m[DRAWN];
+        uint32_t order[DRAWN], up[LEAVES], twice[LEAVES], count = 0;
+        uint64_t a[DRAWN], b[DRAWN], c[DRAWN], last = 0, faster = 0;
+        bool has[DRAWN_HOSTS][DRAWN_HOSTS] = {{0}};
+        drawn = seed;
+        for (int l = 0; l < LEAVES; l++) {
+            up[l] = 10 + below(60);
+            twice[l] = 2 * up[l];
+        }
+        const uint32_t nic = 20 + below(40);
+        while (count < DRAWN) {
+            const uint32_t src = below(DRAWN_HOSTS), dst = below(DRAWN_HOSTS);
+            if (src == dst || has[src][dst])
+                continue;
+            has[src][dst] = true;
+            m[count] = (drawn_message){src, dst, 1000000 + 1000 * below(4000)};
+            order[count] = count;
+            count++;
+        }
+        run_drawn(up, nic, m, order, a);
+        check_links(up, nic, m, a);
+        for (uint32_t i = DRAWN - 1; i > 0; i--) {
+            const uint32_t k = below(i + 1), moved = order[i];
+            order[i] = order[k];
+            order[k] = moved;
+        }
+        run_drawn(up, nic, m, order, b);
+        run_drawn(twice, 2 * nic, m, order, c);
+        for (int i = 0; i < DRAWN; i++) {
+            const double apart = fabs((double)a[i] - (double)b[i]);
+            if (apart > 2 + 1e-3 * (double)a[i])
+                check_fail(__FILE__, __LINE__, "seed %u, message %d: %u or %u by the order",
+                           (unsigned)seed, i, (unsigned)a[i], (unsigned)b[i]);
+            last = a[i] > last ? a[i] : last;
+            faster = c[i] > faster ? c[i] : faster;
+        }
+        CHECK(faster <= last);
+    }
+}
+
 /* One connection: the second message goes when the first is out, and a stranger takes his half from both. */
 TEST(test_fluid__messages_of_a_pair_go_one_after_the_other)
 {
@@ -289,14 +420,6 @@ static void run_by_the_book(job *j)
     }
 }
 
-static uint64_t drawn;
-
-static uint32_t below(uint32_t n)
-{
-    drawn = drawn * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((drawn >> 33) % n);
-}
-
 TEST(test_fluid__random_traffic_is_shared_by_the_book)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -332,6 +455,7 @@ int main(void)
         RUN(test_fluid__links_are_shared_along_routes),
         RUN(test_fluid__who_waits_at_two_links_gets_less),
         RUN(test_fluid__no_link_carries_more_than_it_can),
+        RUN(test_fluid__windows_share_what_links_have),
         RUN(test_fluid__messages_of_a_pair_go_one_after_the_other),
         RUN(test_fluid__random_traffic_is_shared_by_the_book),
     };

@@ -298,6 +298,38 @@ TEST(test_nccl_model__a_group_uses_the_nics_of_its_ranks)
     CHECK(fabs(b.time_ns / a.time_ns - 2) < 0.15);
 }
 
+/* Two hosts of eight, 64 MiB for each rank.  A NIC sends what is for the 8 ranks of the other host.  By PXN 7 of these 8 parts come
+ * to it by NVLink, which also carries the 7 for the ranks beside it. */
+TEST(test_nccl_model__all_to_all_goes_by_rails)
+{
+    const double part = 64 << 20;
+    nccl_shape s = {.ranks = 16,
+                    .nodes = 2,
+                    .most_per_node = 8,
+                    .least_per_node = 8,
+                    .up_GBps = 450,
+                    .out_GBps = 50,
+                    .generation = NCCL_HOPPER};
+    nccl_cost c = cost_of(&s, ORR_COLL_ALL_TO_ALL, (uint64_t)(16 * part));
+    CHECK(fabs(c.out_bytes - 8 * part) < 1);
+    CHECK(fabs(c.up_bytes - (7 + 7) * part) < 1);
+    CHECK(c.time_ns >= 8 * part / 50 && c.time_ns < 1.25 * 8 * part / 50);
+    /* Where NVLink is slow, PXN is what takes longest. */
+    s.up_GBps = 20;
+    c = cost_of(&s, ORR_COLL_ALL_TO_ALL, (uint64_t)(16 * part));
+    CHECK(c.time_ns >= 14 * part / 20);
+    /* One rank on each host has nobody to hand anything to. */
+    s = (nccl_shape){.ranks = 4,
+                     .nodes = 4,
+                     .most_per_node = 1,
+                     .least_per_node = 1,
+                     .up_GBps = 450,
+                     .out_GBps = 50,
+                     .generation = NCCL_HOPPER};
+    c = cost_of(&s, ORR_COLL_ALL_TO_ALL, (uint64_t)(4 * part));
+    CHECK(c.up_bytes == 0 && fabs(c.out_bytes - 3 * part) < 1);
+}
+
 TEST(test_nccl_model__one_rank_takes_no_time)
 {
     nccl_shape s = {.ranks = 1, .nodes = 1, .generation = NCCL_HOPPER};
@@ -336,6 +368,7 @@ int main(void)
         RUN(test_nccl_model__switches_that_add_up_are_used),
         RUN(test_nccl_model__what_is_forced_is_taken_or_refused),
         RUN(test_nccl_model__a_group_uses_the_nics_of_its_ranks),
+        RUN(test_nccl_model__all_to_all_goes_by_rails),
         RUN(test_nccl_model__one_rank_takes_no_time),
         RUN(test_nccl_model__a_message_takes_its_bytes),
         RUN(test_nccl_model__generations_have_names),

@@ -205,7 +205,11 @@ static void pat(const frame *f, nccl_time *out)
     out->ns = out->latency_ns + moved / (f->out_rate * 0.75);
 }
 
-/* Grouped send and receive: all-to-all, gather, scatter. */
+/* Grouped send and receive: all-to-all, gather, scatter.
+ *
+ * PXN (NCCL_P2P_PXN_LEVEL, 2 unless said otherwise): what is for another host goes by NVLink to the rank on the receiver's rail
+ * first, so that a NIC sends to its own rail only.  Of the bytes that leave the host all but one part in as many as the host
+ * has ranks cross NVLink as well. */
 static void direct(const frame *f, orr_collective kind, nccl_time *out)
 {
     double part = f->bytes / f->n, peers = f->n - 1;
@@ -220,14 +224,16 @@ static void direct(const frame *f, orr_collective kind, nccl_time *out)
         far = f->nodes > 1 ? f->n - 1 : 0;
     if (f->nodes == 1)
         far = 0;
+    const double relayed =
+        all && f->nodes > 1 && f->s->up_GBps > 0 ? far * (f->most_per - 1) / f->most_per : 0;
     if (f->s->up_GBps > 0)
-        move = (all ? local + 1 : local) * part / up_rate;
+        move = most((all ? local + 1 : local) * part, (local + relayed) * part) / up_rate;
     if (f->nodes > 1)
         move = most(move, far * part / nic);
     out->latency_ns = f->k->direct_ns + peers * f->k->peer_ns +
                       (f->nodes > 1 ? f->out_hop : hop(0, 0, f->s->up_latency_ns));
     out->ns = out->latency_ns + start + move;
-    out->up_bytes = f->s->up_GBps > 0 ? local * part : 0;
+    out->up_bytes = f->s->up_GBps > 0 ? (local + relayed) * part : 0;
     out->out_bytes = far * part;
 }
 

@@ -24,7 +24,7 @@ typedef struct fluid_resource {
     double load;  /* of all its flows at their rates */
     double delay; /* ns that what passes through waits here */
     double level; /* what a flow that begins here gets at most; INFINITY: all it wants */
-    uint32_t drops;
+    uint32_t drops, most_drops;
     uint32_t own; /* flows that begin here */
     bool is_queued;
 } fluid_resource;

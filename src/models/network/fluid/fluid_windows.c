@@ -270,10 +270,12 @@ static void visit(fluid *f, uint32_t index)
     for_own = room - (c.wanted_through < for_through ? c.wanted_through : for_through);
     if (c.wanted_own > for_own)
         level = find_level(f->shares + c.through, c.own, for_own);
-    if (delay > r->delay) {
+    if (delay > r->delay) { /* it had shrunk too far: the next time it goes half as far at most */
+        r->most_drops = r->drops < r->most_drops ? r->drops / 2 : r->most_drops / 2;
         r->drops = 0;
-    } else if (delay < r->delay && r->drops < MOST_DROPS) {
-        const double drop = ldexp(r->delay - delay, (int)r->drops++);
+    } else if (delay < r->delay) {
+        const double drop = ldexp(r->delay - delay, (int)r->drops);
+        r->drops += r->drops < r->most_drops;
         delay = drop < r->delay ? r->delay - drop : 0;
     }
     apply(f, index, delay, level);
@@ -293,6 +295,7 @@ void fluid_windows_solve(fluid *f)
         if (r->mark != f->mark) {
             r->mark = f->mark;
             r->drops = 0;
+            r->most_drops = MOST_DROPS;
         }
         if (visits++ < most && needs_visit(r))
             visit(f, index);
