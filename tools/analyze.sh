@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.." || exit 2
 [ "${1-}" != --one ] || {
     # One file: a process each, as clang's check of va_list mistakes those of a second file.
     file=$2
-    flags="-std=c11 -D_GNU_SOURCE -Iinclude -Isrc"
+    flags="-std=c11 -D_GNU_SOURCE -Iinclude -Isrc -Ibuild-clang/src -Ibuild/src" # the last two: headers that a build makes
     case $file in
     */error.c | */memory.c | */json_pieces.c) ;; # they define what analyze.h is about
     *) flags="$flags -include tools/analyze.h" ;;
