@@ -503,8 +503,17 @@ def _without_gpu():
     patch(torch.Tensor, "cuda", lambda self, *_, **__: self)
     patch(device_mesh, "init_device_mesh", on_cpu(device_mesh.init_device_mesh))
     patch(torch.distributed, "init_device_mesh", device_mesh.init_device_mesh)
+    # A mode is off while it handles a call, and backward() is one.  What checkpoint computes again inside must be what the
+    # forward pass computed, operator by operator: the mode is on again there.
+    mode, engine = _CudaIsCpu(), getattr(torch.autograd, "_engine_run_backward", None)
+
+    def run_backward(*args, **kwargs):
+        with mode:
+            return engine(*args, **kwargs)
+
+    patch(torch.autograd, "_engine_run_backward", run_backward)
     try:
-        with _CudaIsCpu():
+        with mode:
             yield
     finally:
         for owner, name, value in reversed(undo):

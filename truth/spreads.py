@@ -5,7 +5,7 @@ from a row that judges.
 
     truth/spreads.py [--build build]
 
-Prints the 90 % spreads behind HOST_ERROR and COMPILED_ERROR of src/run/kernel_times.c and JOB_ERROR of
+Prints the 90 % spreads behind HOST_ERROR, KNOWN_HOST_ERROR and COMPILED_ERROR of src/run/kernel_times.c and JOB_ERROR of
 src/explain/run_facts.c.  Rows that share what was measured are one error, so few are left; from few a root mean square is
 steadier than a percentile, and 1.645 of them hold 90 % of normal errors."""
 
@@ -58,22 +58,21 @@ def full_row(shape, mode, batch, seq, layers):
 
 def host_cases():
     out = []
-    for r in rows_of("host"):
+    for r in rows_of("host") + rows_of("hosts"):
         phase, mode = r["what"].split()
-        if mode == "whole":
-            continue
-        software = "torch-compile" if mode == "blocks" else "torch-eager"
-        row = full_row(SMALL[r["model"]], "forward" if phase == "forward" else "compile" if mode == "blocks" else "eager", 2, 128, r["layers"])
-        label, model = f"{r['model']} {r['what']} {r['layers']}", truth_tables.own_model(row)
+        software = {"blocks": "torch-compile", "whole": "torch-compile-whole", "eager": "torch-eager"}[mode]
+        row = full_row(SMALL[r["model"]], "forward" if phase == "forward" else "eager" if mode == "eager" else "compile", 2, 128, r["layers"])
+        label, model = f"{r['model']} {r['what']} {r['layers']} host {r.get('host', 3)}", truth_tables.own_model(row)
+        measured = float(r.get("median_ms") or r["stream_ms"])
         if phase in ("decode", "prefill"):
             words = ["--phase", phase, "--batch", 2, "--prompt-tokens", 200 if phase == "decode" else 128, "--output-tokens", 1,
                      "--software", software]
-            case = truth_tables.Case(label, model, words, ["--hardware", "h200"], float(r["stream_ms"]), command="serve")
+            case = truth_tables.Case(label, model, words, ["--hardware", "h200"], measured, command="serve")
         else:
             words, run_words = truth_tables.own_words(row)
             words[words.index("--software") + 1] = software
-            case = truth_tables.Case(label, model, words, run_words, float(r["stream_ms"]))
-        case.phase, case.model_of = r["what"], (r["model"], r["layers"])
+            case = truth_tables.Case(label, model, words, run_words, measured)
+        case.phase, case.model_of = r["what"], (r["model"], r["layers"], r.get("host", 3))
         out.append(case)
     return out
 
@@ -108,12 +107,12 @@ def report_host(cases):
     speed = {c.model_of: known[c.label] for c in eager if c.phase == "train eager"}
     unknown = [math.log(known[c.label]) for c in eager]
     given = [math.log(known[c.label] / speed[c.model_of]) for c in eager if c.phase != "train eager"]
-    blocks = [math.log(known[c.label]) for c in cases if c.phase.endswith("blocks")]
+    blocks = [math.log(known[c.label]) for c in cases if not c.phase.endswith("eager")]
     for c in cases:
         print(f"    {c.label:<32} {c.measured:8.3f} {c.predicted:8.3f} ms")
     print(f"host, its speed not known: {len(unknown)} rows, {100 * spread(unknown):.0f} %")
     print(f"host, its speed read off the training step: {len(given)} rows, {100 * spread(given):.0f} %")
-    print(f"host of compiled blocks: {len(blocks)} rows, {100 * spread(blocks):.0f} %")
+    print(f"host of compiled models, its speed not known: {len(blocks)} rows, {100 * spread(blocks):.0f} %")
 
 
 def report_compiled(cases):

@@ -40,12 +40,13 @@ typedef struct kernel_row {
 /* Errors of steps that do not come from single kernels: power state and chip, how evenly kernels
  * follow each other (five steps on two chips: 0.1 to 2.3 % apart; the same step on two days 2 %);
  * of a compiler's kernels, which are written anew for each shape (a third of a step, and single
- * ones 25 % off the rules of llm_kernels.c); of a host's waits (24 small passes on a third host, whose
- * speed is read off training steps; truth/spreads.py); of peaks that another chip's efficiency was carried to.
+ * ones 25 % off the rules of llm_kernels.c); of a host's waits (128 small passes on three hosts, 96
+ * whose speed is read off training steps; truth/spreads.py); of peaks that another chip's efficiency was carried to.
  * A little of the errors of kernels is common to all of them. */
 #define COMMON_ERROR 0.03
 #define COMPILED_ERROR 0.08
-#define HOST_ERROR 0.45
+#define HOST_ERROR 0.59
+#define KNOWN_HOST_ERROR 0.43
 #define PEAKS_ERROR 0.2
 #define SHARED_PART 0.03
 
@@ -360,7 +361,8 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
                         : t->software->is_compiled ? COMPILED_ERROR
                                                    : COMMON_ERROR;
     const double own = (w->device - w->waits) * part;
-    const double both = own * own + w->waits * w->waits * HOST_ERROR * HOST_ERROR;
+    const double waits = w->waits * (t->software->knows_host ? KNOWN_HOST_ERROR : HOST_ERROR);
+    const double both = own * own + waits * waits;
     out->low_us = sqrt(low2 * (1 - SHARED_PART) + low * low * SHARED_PART + both);
     out->high_us = sqrt(high2 * (1 - SHARED_PART) + high * high * SHARED_PART + both);
 }

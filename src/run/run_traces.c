@@ -80,6 +80,7 @@ static orr_code find_software(orr_run *r,
     if (!slower)
         return orr_no_memory(err);
     *slower = **out;
+    slower->knows_host = true;
     slower->host *= times;
     slower->block_us *= times;
     slower->step_us *= times;

@@ -227,5 +227,22 @@ def in_steps():
     return out
 
 
+def gated_in_steps():
+    """SiLU of one half of a product's columns, times the other half: two operators that a gated layer always has together."""
+    out, halves = [], {}
+    for r in atlas_rows.operators():
+        if r["op"] not in ("silu", "mul") or r["types"][0] != "BFloat16":
+            continue
+        sliced = any(s and order_of(s, x) == "sliced" for s, x in zip(r["shapes"], r["strides"]))
+        if sliced and all(s == r["shapes"][0] for s in r["shapes"] if s):
+            halves[r["family"], r["op"], str(r["shapes"][0])] = r
+    for (family, op, shape), silu in halves.items():
+        other = halves.get((family, "mul", shape))
+        if op == "silu" and other:
+            n = int(np.prod(silu["shapes"][0]))
+            out.append(by_bytes("gated strided", "bf16", n, n * 2 * 3, silu["warm"] + other["warm"], np.nan, family, True))
+    return out
+
+
 def rows():
-    return isolated() + in_steps()
+    return isolated() + in_steps() + gated_in_steps()

@@ -47,6 +47,7 @@ typedef struct orr_software {
     double collective_us;    /* to issue a collective or a message */
     double micro_batch_us;   /* and for each micro-batch, when the device has done the one before */
     bool waits_for_messages; /* the host waits for the device where stages exchange */
+    bool knows_host;         /* how fast the host is was given: intervals are narrower */
 } orr_software;
 
 /* In the order in which they are best read; NULL past the last. */
