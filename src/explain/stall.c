@@ -822,7 +822,10 @@ const char *const *orr__stall_lines(orr_sim *s, size_t *count)
 const orr_stall *orr_sim_stall(orr_sim *s)
 {
     uint64_t tick;
-    if (!s->has_started || s->code || s->finished == s->npu_count || clk_next_tick(s->clock, &tick))
+    /* A folded run has its events elsewhere, and ends with every rank simulated where it stands still: this one was
+     * stopped. */
+    if (!s->has_started || s->code || s->fold || s->finished == s->npu_count ||
+        clk_next_tick(s->clock, &tick))
         return NULL;
     if (!s->stall)
         s->stall = analyse(s);

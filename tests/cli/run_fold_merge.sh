@@ -21,3 +21,7 @@ orrery run -q step.orr -s sys.json -t net.yml --network unaware --ranks-file lat
 # A rank that is slow for good is never like the others.
 printf 'ranks:\n  - {ranks: 3, compute: 0.9}\n' >slow.yml
 orrery run -q step.orr -s sys.json -t net.yml --network unaware --ranks-file slow.yml --json | grep ranks_simulated
+
+# Stopped on the way.
+orrery run -q step.orr -s sys.json -t net.yml --network unaware --ranks-file late.yml --max-events 400 >/dev/null 2>&1
+echo "exit status $?"
