@@ -78,9 +78,9 @@ const cli_command cli_cmd_calibrate = {
     .name = "calibrate",
     .summary = "fit a machine to what was measured on it",
     .description =
-        "Measurements in, a file out: 'orrery calibrate nccl' reads what nccl-tests printed and writes a machine, "
-        "'orrery calibrate kernels' reads what orrery_measure.py wrote and writes a chip, 'orrery calibrate steps' a log "
-        "of a training.",
+        "Turns measurements into a file: 'orrery calibrate nccl' makes a machine of what "
+        "nccl-tests printed, 'orrery calibrate kernels' a chip of what orrery_measure.py wrote, "
+        "'orrery calibrate steps' a chip of the log of a training job.",
     .examples = examples,
     .see_also =
         "orrery-calibrate-kernels(1), orrery-calibrate-nccl(1), orrery-calibrate-steps(1), orrery-machine(1), orrery-nccl-tests(1)",

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    {"most", 'n', "N", "most operators to show; 0: all", CLI_COUNT, 0, 1 << 30, "20"},
+    {"most", 'n', "N", "maximum number of operators to show; 0: all", CLI_COUNT, 0, 1 << 30, "20"},
     {"within", 'w', "PERCENT", "exit 1 if run times differ by more than PERCENT", CLI_COUNT, 0,
      1000000},
     {"frequency", 0, "F", "clock of logs, as 1.5GHz or in MHz", .fallback = "1GHz"},

@@ -118,9 +118,9 @@ static const cli_option options[] = {
     {"list-hardware", 'l', NULL, "list the built-in chips"},
     {"list-examples", 0, NULL, "list the built-in tables"},
     {"compat", 0, "v1|v2", "the output of the old generator with that version of SCALE-Sim"},
-    {"keep-intermediate", 0, NULL, "with --compat: also its intermediate files, in outputs/"},
+    {"keep-intermediate", 0, NULL, "with --compat: also write its intermediate files, to outputs/"},
     {"run-name", 0, "NAME", "their folder: outputs/PARALLEL/NAME", .fallback = "test"},
-    {"json", 0, NULL, "print the cost of layers as one JSON object, no workload"},
+    {"json", 0, NULL, "print the cost of the layers as one JSON object instead of a workload"},
     {"csv", 0, NULL, "the same as CSV"},
     {0},
 };

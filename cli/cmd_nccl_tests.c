@@ -25,7 +25,7 @@ static const cli_option options[] = {
     {"minbytes", 'b', "SIZE", "smallest size; K, M, G: 1024, 1024^2, 1024^3", .fallback = "8"},
     {"maxbytes", 'e', "SIZE", "largest size", .fallback = "8G"},
     {"stepfactor", 'f', "N", "each size is N times the one before", CLI_COUNT, 2, 1 << 20, "2"},
-    {"stepbytes", 'i', "SIZE", "each size is the one before and SIZE"},
+    {"stepbytes", 'i', "SIZE", "each size is the one before plus SIZE"},
     {"datatype", 'd', "TYPE",
      "int8, uint8, int32, uint32, int64, uint64, half, bfloat16, float or double",
      .fallback = "float"},

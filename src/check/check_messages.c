@@ -886,7 +886,7 @@ static void check_all(matching *m)
             k, "sends or receives without a peer could be the other end of any message: missing "
                "ends are not reported where they might be it");
     if (m->steps >= STEPS_MOST)
-        chk_add_note(k, "so many messages do not match that the rest of them was not looked at");
+        chk_add_note(k, "too many messages do not match; the rest were not checked");
 }
 
 void chk_messages(chk_run *k)
