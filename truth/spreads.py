@@ -5,7 +5,7 @@ from a row that judges.
 
     truth/spreads.py [--build build]
 
-Prints the 90 % spreads behind HOST_ERROR, KNOWN_HOST_ERROR and COMPILED_ERROR of src/run/kernel_times.c and JOB_ERROR of
+Prints the 90 % spreads behind HOST_ERROR, KNOWN_HOST_ERROR and COMPILED_ERROR of src/run/kernel_times.c and JOB_FACTOR of
 src/explain/run_facts.c.  Rows that share what was measured are one error, so few are left; from few a root mean square is
 steadier than a percentile, and 1.645 of them hold 90 % of normal errors."""
 
