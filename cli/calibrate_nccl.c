@@ -35,8 +35,7 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"A measurement (here: a prediction stands for it):",
-     "orrery nccl-tests --machine dgx-h100 > all_reduce.txt", 0},
+    {"A measurement (simulated here):", "orrery nccl-tests --machine dgx-h100 > all_reduce.txt", 0},
     {"", "orrery nccl-tests --machine dgx-h100 --op alltoall > alltoall.txt", 0},
     {"The machine that has these times:",
      "orrery calibrate nccl all_reduce.txt alltoall.txt --machine dgx-h100 -o mine.yml", 0},
@@ -262,8 +261,8 @@ const cli_command cli_cmd_calibrate_nccl = {
     .name = "calibrate nccl",
     .summary = "fit a machine's collectives to what nccl-tests printed",
     .description =
-        "Reads the tables of nccl-tests and changes the constants of the machine's collectives (latency of steps, rates as parts of "
-        "the ports, launch) so that the times fit.  Says from how many rows, how far rows that were left out lie from the "
+        "Reads the tables of nccl-tests and fits the constants of the machine's collectives (latency per "
+        "step, fraction of port bandwidth, launch) to them.  Says from how many rows, how far rows that were left out lie from the "
         "model, and how sure each constant is.  What the rows say nothing about stays as it is.",
     .options = options,
     .arguments = arguments,

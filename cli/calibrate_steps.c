@@ -18,11 +18,12 @@
 enum { STEPS_MOST = 100000, STEPS_LEAST = 3, SHOWN = 40 };
 
 static const cli_option options[] = {
-    {"predicted", 'p', "MS", "what orrery run said of the step, milliseconds", .required = true},
-    {"like", 'l', "CHIP", "the chip that it was run on ('orrery chip list')", .required = true},
-    {"tokens", 0, "N", "tokens of a device in a step: for logs that have tokens a second (tps)",
+    {"predicted", 'p', "MS", "step time that orrery run predicted, in milliseconds",
+     .required = true},
+    {"like", 'l', "CHIP", "the chip of that prediction ('orrery chip list')", .required = true},
+    {"tokens", 0, "N", "tokens per device and step, for logs that give tokens per second (tps)",
      CLI_COUNT, 1},
-    {"skip", 0, "N", "leave out the first N steps, which warm up", CLI_COUNT, 0, .fallback = "2"},
+    {"skip", 0, "N", "skip the first N steps (warm-up)", CLI_COUNT, 0, .fallback = "2"},
     {"output", 'o', "FILE", "write the chip to FILE (.yml)"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
@@ -34,7 +35,7 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"Lines of Megatron-LM's log, and what orrery run said of the step:",
+    {"Lines of Megatron-LM's log, and the step time that orrery run predicted:",
      "for t in 900 890 214.1 213.2 215.8 212.9; do echo \" iteration 1/ 9 | elapsed time per iteration "
      "(ms): $t |\"; done > train.log",
      0},
@@ -107,7 +108,7 @@ static orr_code take_line(steps *s, const cal_lines *l, double tokens, orr_error
         is_step = true;
         is_number = read_number(mark + strlen(marks[i].words), &number);
         if (marks[i].ms <= 0 && tokens <= 0)
-            return cal_fail(l, "tokens a second: --tokens N says how many a step has", err);
+            return cal_fail(l, "tokens per second: --tokens N says how many a step has", err);
         ms = marks[i].ms > 0 ? number * marks[i].ms : number > 0 ? tokens / number * 1e3 : -1;
     }
     if (!is_step)

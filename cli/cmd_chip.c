@@ -25,11 +25,11 @@ static const cli_argument arguments[] = {
 
 static const cli_example examples[] = {
     {"List the chips, measured ones first:", "orrery chip list", 0},
-    {"What is known of one:", "orrery chip show h200", 0},
-    {"A product and its interval:", "orrery chip time h200 'gemm bf16 m=8192 n=28672 k=8192'", 0},
-    {"Two on another chip, one behind the other:",
+    {"Details of one:", "orrery chip show h200", 0},
+    {"A GEMM and its interval:", "orrery chip time h200 'gemm bf16 m=8192 n=28672 k=8192'", 0},
+    {"Two on another chip, one after the other:",
      "orrery chip time a100 'gemm bf16 m=64 n=64 k=64;norm bf16 m=64 n=64'", 0},
-    {"Many at once, for a program:",
+    {"Many at once, as JSON:",
      "echo 'norm bf16 m=8192 n=8192 rms' | orrery chip time b200 --from - --json", 0},
     {0},
 };

@@ -894,8 +894,7 @@ static const cli_option options[] = {
 
 static const cli_argument arguments[] = {
     {"KIND",
-     "kind of the input: et, text, simai, flexflow, pytorch, fx, export or goal; may be left out where "
-     "IN shows it",
+     "kind of the input: et, text, simai, flexflow, pytorch, fx, export or goal; optional if IN shows it",
      CLI_ONCE},
     {"IN", "et: a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; else a file",
      CLI_MAYBE},

@@ -12,7 +12,7 @@ static const cli_option options[] = {
     {"most", 'n', "N", "maximum number of operators to show; 0: all", CLI_COUNT, 0, 1 << 30, "20"},
     {"within", 'w', "PERCENT", "exit 1 if run times differ by more than PERCENT", CLI_COUNT, 0,
      1000000},
-    {"frequency", 0, "F", "clock of logs, as 1.5GHz or in MHz", .fallback = "1GHz"},
+    {"frequency", 0, "F", "clock of logs, such as 1.5GHz, or in MHz", .fallback = "1GHz"},
     {"operators", 'o', NULL, "compare the operators of a captured step with a measured one"},
     {"hardware", 'H', "NAME", "with --operators: predict times on this chip (a name or a file)"},
     {"json", 0, NULL, "print one JSON object"},

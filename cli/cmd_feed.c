@@ -202,7 +202,7 @@ const cli_command cli_cmd_feed = {
         "Issues the nodes of one trace as their dependencies finish and prints their ids, one per line.  This is "
         "the order a simulator gets from the library's feeder, so it shows what a simulator should have "
         "seen.\n\n"
-        "Cycles, missing parents and duplicate ids are errors with their place.  With --order v2 they block their "
+        "Cycles, missing parents and duplicate ids are errors, with file and byte.  With --order v2 they block their "
         "children forever, as in the C++ feeder, and the last line says \"stuck\".",
     .options = options,
     .arguments = arguments,

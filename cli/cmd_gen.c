@@ -55,7 +55,7 @@ static const cli_option options[] = {
     {"nodes", 0, "N", "nodes of a random graph", CLI_COUNT, 1, 1 << 26},
     {"width", 0, "N", "random graph: nodes that can run concurrently", CLI_COUNT, 1, 1 << 24},
     {"seed", 0, "N", "random seed", CLI_COUNT},
-    {"schema", 0, "current|0.0.4|eg", "schema of the nodes: today's, of 2023-11 or of 2023-01",
+    {"schema", 0, "current|0.0.4|eg", "schema of the nodes: current, of 2023-11 or of 2023-01",
      .fallback = "current"},
     {"compress", 'z', NULL, "compress a .orr file"},
     {"list", 'l', NULL, "list the patterns, or the options PATTERN uses"},

@@ -184,13 +184,13 @@ static const cli_example examples[] = {
     {"One command:", "orrery help help", 0},
     {"The collective algorithms that a system file may name:", "orrery help algorithms", 0},
     {"The network models that --network takes:", "orrery help networks", 0},
-    {"Why documents of 2023 have other times:", "orrery help figures", 0},
+    {"Why ASTRA-sim's 2023 documents give other times:", "orrery help figures", 0},
     {0},
 };
 
 /* docs/figures.md has the arithmetic; tests/cli/figures.sh runs the commands. */
 static const char FIGURES[] =
-    "Two jobs of ASTRA-sim's documents, each with two times. 64 NPUs on one switch,\n"
+    "Two jobs from ASTRA-sim's documents, each with two times. 64 NPUs on one switch,\n"
     "halving-doubling in 4 chunks, endpoint-delay 10, congestion-unaware:\n"
     "\n"
     "                                     documents of 2023    ASTRA-sim since 2024\n"

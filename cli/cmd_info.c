@@ -26,7 +26,7 @@ static const cli_example examples[] = {
     {"A training step of 16 ranks:", "orrery gen data_parallel --ranks 16 -o step.orr", 0},
     {"What is in it:", "orrery info step.orr", 0},
     {"Which ranks are identical, and what each does:", "orrery info step.orr --per-rank", 0},
-    {"One rank, for a program:", "orrery info step.orr --rank 3 --json", 0},
+    {"One rank, as JSON:", "orrery info step.orr --rank 3 --json", 0},
     {0},
 };
 
@@ -75,7 +75,7 @@ const cli_command cli_cmd_info = {
     .name = "info",
     .summary = "summarize a trace or a set of traces",
     .description =
-        "Nodes by type, operators, sizes, collectives by group, messages, dependencies, the "
+        "Prints nodes by type, operators, sizes, collectives by group, messages, dependencies, the "
         "critical path, compute, and an estimate of the bytes that cross the network; over all "
         "ranks, or for one.  Identical ranks are read once.",
     .options = options,

@@ -27,11 +27,11 @@ static const cli_argument arguments[] = {
 static const cli_example examples[] = {
     {"List what is built in:", "orrery machine list", 0},
     {"1,024 H100, in 128 nodes:", "orrery machine show dgx-h100:128", 0},
-    {"A machine of your own, from the file of another:",
+    {"Your own machine, from the file of another:",
      "orrery machine show dgx-h100 --file | sed 's/400Gb/800Gb/' > mine.yml", 0},
     {"", "orrery machine check mine.yml", 0},
     {"With twice the NVLink:", "orrery machine show dgx-h100:16,scale_up.bandwidth=900GB/s", 0},
-    {"The files of ASTRA-sim that stand for it:", "orrery machine export mine.yml:2 -o files", 0},
+    {"The same machine as files for ASTRA-sim:", "orrery machine export mine.yml:2 -o files", 0},
     {"", "orrery gen all_reduce --ranks 16 -o step.orr", 0},
     {"", "orrery run step.orr -s files/system.json -t files/network.yml", 0},
     {"The same without files:", "orrery run step.orr --machine mine.yml", 0},
@@ -330,7 +330,7 @@ const cli_command cli_cmd_machine = {
     .summary = "clusters by name: list, show, check a file, export for ASTRA-sim",
     .description =
         "A machine is a chip, a node of several devices and the network between nodes, in one "
-        "file.  What is built in has the source of each figure beside it.  --machine NAME[:N] of "
+        "file.  The built-in ones give the source of each figure.  --machine NAME[:N] of "
         "other commands takes the same names and files; N is the number of nodes, and "
         "NAME:N,KEY=VALUE changes figures, as dgx-h100:16,scale_up.bandwidth=900GB/s.",
     .options = options,

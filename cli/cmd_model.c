@@ -525,7 +525,7 @@ const cli_command cli_cmd_model = {
     .name = "model",
     .summary = "show a model's parameters, FLOPs and memory",
     .description =
-        "The architecture, parameters by part, FLOPs of a token, memory of weights and KV cache. A "
+        "Prints the architecture, parameters by part, FLOPs per token, memory of weights and KV cache. A "
         "model is a built-in one, an Orrery file (YAML or JSON), or the config.json of a model "
         "on Hugging Face, of nearly any family.",
     .options = options,

@@ -40,7 +40,7 @@ static const cli_argument arguments[] = {
 static const cli_example examples[] = {
     {"Every export of a job, with measured reductions and copies:",
      "orrery nccl traces -s simple.json -l ll.json -o job.goal", 0},
-    {"One stream for each GPU, calls as well, figures for a program:",
+    {"One stream per GPU, also the schedule of calls, figures as JSON:",
      "orrery nccl traces -m --events calls.goal -o job.goal --json", 0},
     {"As the old generator wrote it:",
      "orrery nccl traces -s simple.json -l ll.json --compat -o old.goal", 0},
@@ -205,7 +205,7 @@ const cli_command cli_cmd_nccl = {
     .summary = "convert Nsight exports of an NCCL job to a GOAL schedule",
     .description =
         "Reads the markers that an annotated NCCL, or NCCL from 2.22 on by itself, left in the exports of all ranks, finds the "
-        "kernel of each call, and takes collectives apart into the messages that their algorithm and protocol send.  "
+        "kernel of each call, and splits collectives into the messages that their algorithm and protocol send.  "
         "Every message that is sent is received: calls that were not profiled on all of their ranks are left out.\n\n"
         "Without timings, reductions and copies take no time.",
     .options = options,

@@ -34,7 +34,7 @@ static const cli_option options[] = {
      "chooses"},
     {"protocol", 'p', "LL|LL128|Simple", "default: as NCCL chooses"},
     {"channels", 0, "N", "channels; default: as NCCL does", CLI_COUNT, 1, 1024},
-    {"collnet", 0, NULL, "use switches that reduce between nodes (NCCL_COLLNET_ENABLE=1)"},
+    {"collnet", 0, NULL, "use in-network reduction (SHARP) between nodes (NCCL_COLLNET_ENABLE=1)"},
     {"choice", 'c', NULL, "also algorithm, protocol, channels and the 90 % interval of each time"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
@@ -42,7 +42,7 @@ static const cli_option options[] = {
 
 static const cli_example examples[] = {
     {"All-reduce on the 8 GPUs of a DGX H100:", "orrery nccl-tests --machine dgx-h100", 0},
-    {"On 16 nodes, which algorithm, and how sure the times are:",
+    {"On 16 nodes, with algorithm and 90 % interval:",
      "orrery nccl-tests --machine dgx-h100:16 -b 1M -e 4G --choice", 0},
     {"Two ranks on each of 4 nodes:",
      "orrery nccl-tests -m dgx-a100:4 --op all_gather --ranks 8 --per-node 2", 0},
@@ -339,7 +339,8 @@ const cli_command cli_cmd_nccl_tests = {
     .summary = "what nccl-tests would print on a machine",
     .description =
         "Prints the table of NCCL's performance tests for a machine that may not exist: time, algorithm bandwidth and bus "
-        "bandwidth by size, with NCCL's choice of algorithm and protocol.  Lay it beside a measurement, or fit the machine to one "
+        "bandwidth by size, with NCCL's choice of algorithm and protocol.  Compare it "
+        "with a measurement, or fit the machine to one "
         "with 'orrery calibrate nccl'.  Times in place and out of place are the same.  Sizes that leave a rank less than 16 "
         "bytes are left out.",
     .options = options,

@@ -61,8 +61,7 @@ static const cli_option options[] = {
     {"check", 0, NULL,
      "run the best three again, link by link, message by message and packet by packet: does the order hold?"},
     {"check-budget", 0, "TIME",
-     "most time that each of these runs should take, estimated from its nodes, messages and "
-     "packets; a longer step is shortened",
+     "time budget per such run, estimated from its nodes, messages and packets; a longer step is shortened",
      .fallback = "10s", .with = "check"},
     {"check-seconds", 0, "N", "stop each of these runs after N seconds", CLI_COUNT, 1, 86400,
      .with = "check"},
@@ -85,13 +84,13 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"The best ten plans for Llama 3 8B on 16 H100, at 2.50 dollars an hour:",
+    {"The best ten plans for Llama 3 8B on 16 H100, at 2.50 dollars per GPU-hour:",
      "orrery plan llama-3-8b --machine dgx-h100:2 --batch 64 --price 2.5", 0},
-    {"Only without pipeline, as JSON:",
+    {"Without pipeline parallelism, as JSON:",
      "orrery plan llama-3-8b --machine dgx-h100:2 --fix tp=4,pp=1 --json", 0},
     {"How it scales, as a page:",
      "orrery plan gpt2 --machine dgx-h100 --devices 2,4,8 --report scale.html", 0},
-    {"Serving with at most 30 ms a token:",
+    {"Serving with at most 30 ms per token:",
      "orrery plan llama-3-8b --machine dgx-h100:1 --serve --max-tpot 30ms", 0},
     {"What latency costs, as a page:",
      "orrery plan llama-3-8b --machine dgx-h100:1 --serve --report p.html", 0},

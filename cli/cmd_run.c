@@ -492,7 +492,7 @@ static const cli_option options[] = {
     {"fold", 0, "auto|off|verify",
      "simulate identical ranks once; verify: also simulate every rank and compare",
      .fallback = "auto", .needs = ORR_RUN_FOLDS},
-    {"fold-why", 0, NULL, "say how many ranks were simulated for how many, and why not fewer",
+    {"fold-why", 0, NULL, "say how many ranks were simulated, and why not fewer",
      .needs = ORR_RUN_FOLDS | ONE_RUN},
     {"threads", 0, "N", "threads for reading traces, for packets and for LogGOPS; 0: one per core",
      CLI_COUNT, 0, 256, "0"},
@@ -515,7 +515,7 @@ static const cli_option options[] = {
      1000000, .implied = "10", .needs = ORR_RUN_PATH | ONE_RUN},
     {"report", 0, "FILE", "write an HTML report", .needs = ORR_RUN_REPORT | ONE_RUN},
     {"report-ranks", 0, "LIST",
-     "ranks in its timeline: all, or a list as 0-7,12; default: one of each group of identical ranks",
+     "ranks in its timeline: all, or a list such as 0-7,12; default: one of each group of identical ranks",
      .needs = ORR_RUN_WHAT_IF | ONE_RUN, .with = "report"},
     {"what-if", 0, "auto|off|estimate|simulate", "report: what faster hardware would change",
      .fallback = "auto", .needs = ORR_RUN_WHAT_IF | ONE_RUN, .with = "report"},
@@ -699,7 +699,7 @@ static void print_warnings(const cli_context *c, const orr_run *r, size_t *shown
     }
 }
 
-/* On stderr, as other remarks: how many ranks stood for how many. */
+/* On stderr, as other remarks: how many ranks were simulated. */
 static void say_fold(const orr_run *r)
 {
     const uint32_t all = orr_run_ranks(r), some = orr_run_ranks_simulated(r);
@@ -710,7 +710,7 @@ static void say_fold(const orr_run *r)
     if (steps.asked > 1)
         snprintf(row, sizeof row, ", %u of %u steps", steps.simulated, steps.asked);
     else if (last < some)
-        snprintf(row, sizeof row, ", at last %u,", last);
+        snprintf(row, sizeof row, ", %u at the end,", last);
     if (some < all)
         fprintf(stderr, "folding: %u of %u ranks%s simulated%s%s\n", some, all, row,
                 *why ? "; split: " : "", why);

@@ -20,7 +20,7 @@
 static const cli_option options[] = {
     {"config", 'c', "FILE", "the array and its buffers: SCALE-Sim's .cfg file"},
     {"topology", 't', "FILE", "the layers: SCALE-Sim's .csv file"},
-    {"layout", 'l', "FILE", "v3: how words lie in the buffers: SCALE-Sim's .csv file"},
+    {"layout", 'l', "FILE", "v3: layout of words in the buffers: SCALE-Sim's .csv file"},
     {"input", 'i', "conv|gemm", "kind of its rows; default: by their columns"},
     {"array", 0, "RxC", "override rows and columns"},
     {"dataflow", 0, "os|ws|is", "override the dataflow"},
@@ -38,17 +38,17 @@ static const cli_option options[] = {
 };
 
 static const cli_example examples[] = {
-    {"An array of 32 x 32 that keeps its weights, with 64 KiB for each operand:",
+    {"A 32 x 32 weight-stationary array, with 64 KiB per operand:",
      "printf '[general]\\nrun_name = demo\\n[architecture_presets]\\n' > a.cfg", 0},
     {"", "printf 'ArrayHeight: 32\\nArrayWidth: 32\\nDataflow: ws\\n' >> a.cfg", 0},
     {"", "printf 'IfmapSramSz: 64\\nFilterSramSz: 64\\nOfmapSramSz: 64\\n' >> a.cfg", 0},
-    {"A convolution and a product of matrices:",
+    {"A convolution and a GEMM:",
      "printf 'layer,ih,iw,fh,fw,channels,filters,stride,\\n' > net.csv", 0},
     {"", "printf 'conv,58,58,3,3,64,64,1,\\nfc,512,384,1536,\\n' >> net.csv", 0},
     {"What do they cost?", "orrery scalesim -c a.cfg -t net.csv", 0},
     {"With 16 words per cycle and operand:", "orrery scalesim -c a.cfg -t net.csv --bandwidth 16",
      0},
-    {"With outputs staying, for a spreadsheet:",
+    {"Output-stationary, as CSV:",
      "orrery scalesim -c a.cfg -t net.csv --dataflow os --csv > layers.csv", 0},
     {"Only the convolution, as the first generation of SCALE-Sim reports it:",
      "orrery scalesim -arch_config=a.cfg -network=net.csv --compat v1", 0},
@@ -343,7 +343,7 @@ const cli_command cli_cmd_scalesim = {
     .summary = "cost of layers on a systolic array, with SCALE-Sim's files",
     .description =
         "Reads SCALE-Sim's configuration and table of layers, of any generation, and prints for each layer how many "
-        "cycles it takes, how much of the array has work and what goes through the buffers and to memory.  "
+        "cycles it takes, how well it uses the array, and the traffic of buffers and memory.  "
         "Figures are true counts; --compat gives those of the old programs and writes their report files.\n\n"
         "Accepts the flags of all versions: -arch_config= and -network= of the first, -c, -t, -i and -p "
         "of the second, and -l of the third.",

@@ -34,7 +34,7 @@ static const cli_option options[] = {
     COUNT("node-ranks", NULL, "--dispatch once: ranks per node; default: 8, or the machine's"),
     {"fp8-dispatch", 0, NULL,
      "send tokens to experts in fp8, with scales; results return unquantized (DeepSeek-V3)"},
-    COUNT("expert-load", "100", "load of the busiest rank's experts, in percent of the mean"),
+    COUNT("expert-load", "100", "load of the busiest expert rank, in percent of the mean"),
     {"ep-overlap", 0, NULL,
      "overlap the all-to-alls of a backward pass with computation of a forward pass, and vice "
      "versa"},
@@ -44,11 +44,11 @@ static const cli_option options[] = {
     COUNT("batch", NULL, "sequences per step (default: dp x micro-batch)"),
     {"micro-batch", 0, "N", "sequences per micro-batch (default 1); -1: all"},
     COUNT("layers", NULL, "this many layers instead of the model's"),
-    COUNT("hidden", NULL, "this width instead of the model's"),
+    COUNT("hidden", NULL, "this hidden size instead of the model's"),
     COUNT("heads", NULL, "this many heads"),
-    COUNT("kv-heads", NULL, "this many heads of keys and values"),
+    COUNT("kv-heads", NULL, "this many KV heads"),
     COUNT("ffn", NULL, "this FFN width"),
-    COUNT("vocab", NULL, "this vocabulary"),
+    COUNT("vocab", NULL, "this vocabulary size"),
     {"zero", 0, "N", "ZeRO stage: 1 shards the optimizer, 2 also gradients, 3 also weights",
      CLI_COUNT, 0, 3, "0"},
     COUNT("shard", NULL, "ZeRO among this many data parallel ranks; the rest are replicas (HSDP)"),
@@ -58,7 +58,7 @@ static const cli_option options[] = {
     COUNT("chunks", "2", "interleaved: model chunks per rank"),
     COUNT("first-layers", NULL, "layers of the first stage (default: an even share)"),
     COUNT("last-layers", NULL, "layers of the last stage (default: an even share)"),
-    {"mtp", 0, NULL, "with the model's layers that predict further tokens (DeepSeek-V3)"},
+    {"mtp", 0, NULL, "include the multi-token prediction layers (DeepSeek-V3)"},
     {"dtype", 0, "bf16|fp16|fp8|fp32|mxfp8|nvfp4", "data type of matrix multiplications",
      .fallback = "bf16"},
     {"grads-fp32", 0, NULL, "keep and reduce gradients in fp32"},
@@ -355,7 +355,7 @@ static void print_text(const result *r)
     char a[4][ORR_UNIT_ROOM];
     orr_model_counts n;
     orr_model_count(r->m, &n);
-    printf("%s: %s parameters, %s active for a token\n", r->m->name, orr_short_text(n.total, a[0]),
+    printf("%s: %s parameters, %s active per token\n", r->m->name, orr_short_text(n.total, a[0]),
            orr_short_text(n.active, a[1]));
     printf("%u rank%s: tp %u x cp %u x dp %u x pp %u", orr_llm_ranks(o),
            orr_llm_ranks(o) == 1 ? "" : "s", o->tp, o->cp, o->dp, o->pp);
@@ -579,8 +579,8 @@ const cli_command cli_cmd_stage = {
     .name = "stage",
     .summary = "generate traces of LLM training",
     .description =
-        "Generates the traces of all ranks for a model and a parallelization: each operation with its FLOPs and bytes, "
-        "each collective with its group, in the order of the pipeline schedule. Prints the memory that the step needs on "
+        "Generates the traces of all ranks for a model and its parallelism: each operation with its "
+        "FLOPs and bytes, each collective with its group, in the order of the pipeline schedule. Prints the memory that the step needs on "
         "each device; without --output nothing is written.\n\n"
         "With --compat the traces are those of STAGE, ASTRA-sim's symbolic tensor graph generator, byte for "
         "byte, and so are the options and their defaults, which differ: orrery stage --compat --help.",

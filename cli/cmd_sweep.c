@@ -49,7 +49,7 @@ static const cli_option options[] = {
     {"y", 0, "COLUMN", "plot: vertical", .needs = FOR_PLOT},
     {"group", 0, "COLUMN", "plot: a colour and a shape per value", .needs = FOR_PLOT},
     {"log", 0, "x|y|xy", "plot: logarithmic axes", .needs = FOR_PLOT},
-    {"lines", 0, NULL, "plot: join the points of a group", .needs = FOR_PLOT},
+    {"lines", 0, NULL, "plot: connect the points of a group", .needs = FOR_PLOT},
     {"failed", 0, NULL, "also points that failed or are not computed yet",
      .needs = FOR_SHOW | FOR_EXPORT},
     {"json", 0, NULL, "print one JSON object",
@@ -66,7 +66,7 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"Two widths of tensor parallelism on two machines:",
+    {"Two degrees of tensor parallelism on two machines:",
      "printf 'command: stage, run\\ngoal: min throughput.step_ns\\n' > tp.yaml", 0},
     {"", "printf 'options: {model: llama-3-8b, layers: 2, batch: 16}\\n' >> tp.yaml", 0},
     {"", "printf 'axes: {tp: [1, 2], machine: [dgx-a100, dgx-h100]}\\n' >> tp.yaml", 0},
@@ -412,7 +412,7 @@ const cli_command cli_cmd_sweep = {
     .summary = "run a command for many values of its options",
     .description =
         "SPEC says which commands to run, and which of their options vary: lists, ranges, samples, "
-        "constraints (docs/format/sweep.md).  Points run on all cores, in one process each; results go "
+        "constraints (docs/format/sweep.md).  Points run on all cores, each in its own process; results go "
         "into one SQLite file as they come.  Interrupted or killed, the same command continues; equal "
         "points are computed once.\n\n"
         "Under mpirun or srun the processes share the points.  --shard computes a part, for job arrays; "

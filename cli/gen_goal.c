@@ -23,7 +23,7 @@ enum { NAME_COLUMN = 22 };
 static const cli_option options[] = {
     {"output", 'o', "OUT", "the schedule", .fallback = "schedule.goal"},
     {"ranks", 'n', "N", "number of ranks", CLI_COUNT, 1, CLI_RANKS_MAX, "8"},
-    {"commsize", 's', "N", "the same, SchedGen's name", CLI_COUNT, 1, CLI_RANKS_MAX},
+    {"commsize", 's', "N", "the same as --ranks (SchedGen's name)", CLI_COUNT, 1, CLI_RANKS_MAX},
     CLI_PATTERN_ROWS,
     CLI_TRACE_ROWS,
     {"compat", 0, "lgs2023|atlahs", "exactly as SchedGen of LogGOPSim (2023) or of ATLAHS"},

@@ -123,7 +123,7 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"List the patterns:", "orrery gen topology --list", 0},
+    {"List the shapes:", "orrery gen topology --list", 0},
     {"32 servers of 8 GPUs on 8 rails, in SimAI's form:",
      "orrery gen topology rail --servers 32 --gpus 8 --rails 8 --spines 8 --nvlink 450GB/s --nic "
      "400Gbps --latency 500ns -o topo.txt",

@@ -67,5 +67,5 @@ export function headlinePanel(run) {
     return el('section', {class: 'panel headline', id: 'headline', 'data-title': 'Summary', 'aria-label': 'Summary'},
         headline.sentence && el('p', {class: 'sentence'}, headline.sentence),
         list.length > 0 ? el('div', {class: 'figures'}, ...list)
-            : el('p', {class: 'hint'}, 'No figures are known of this run: it may not have come to its end.'));
+            : el('p', {class: 'hint'}, 'No figures are known of this run: it may not have finished.'));
 }

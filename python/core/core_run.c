@@ -374,7 +374,7 @@ static void add_stall(core_run *r, orr_error *err)
     PyErr_Restore(type, value, trace);
 }
 
-/* run(cls, options, progress) -> a run that has come to its end */
+/* run(cls, options, progress) -> a finished run */
 static PyObject *run_run(PyObject *module, PyObject *args)
 {
     PyObject *cls, *options, *progress;
@@ -715,7 +715,7 @@ bool core_run_ready(PyObject *module)
 {
     static PyType_Slot slots[] = {{Py_tp_dealloc, run_dealloc},
                                   {Py_tp_methods, methods},
-                                  {Py_tp_doc, CORE_DOC("A run that has come to its end.")},
+                                  {Py_tp_doc, CORE_DOC("A finished run.")},
                                   {0, NULL}};
     static PyType_Spec spec = {"orrery._core.Run", sizeof(core_run), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};

@@ -154,7 +154,7 @@ class Result(_core.Run):
 
     @property
     def ranks_simulated(self) -> int:
-        """Ranks that were simulated and stand for all of them (docs/design/folding.md)."""
+        """Ranks that were simulated on behalf of all (docs/design/folding.md)."""
         return int(self._figures()["ranks_simulated"])
 
     @property

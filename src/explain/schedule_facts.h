@@ -21,7 +21,7 @@ typedef struct orr__schedule_facts {
     bool is_own;         /* they are ours */
     orr_goal_totals totals;
     uint32_t ranks, cpus, nics;
-    uint32_t simulated; /* ranks, which stand for all */
+    uint32_t simulated; /* ranks that were simulated */
     uint64_t events, messages;
     bool is_complete;
     uint64_t *finished; /* by rank, ns */

@@ -173,7 +173,7 @@ static void send_ends(void *port_of, uint64_t unused)
     start_if_idle(p);
 }
 
-/* The request has come to its end: it may be used again, even by what follows it. */
+/* The request is finished: it may be reused, even by what follows it. */
 static void retire(const port *p, bus_request *r)
 {
     const clk_call then = r->then;

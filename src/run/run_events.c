@@ -303,7 +303,7 @@ static orr_code run_in_lockstep(orr_sim *s, orr_error *err)
         return code;
     if (code || s->finished < s->npu_count) {
         if (!has_lost_order)
-            snprintf(s->fold_why, sizeof s->fold_why, "the run does not come to its end");
+            snprintf(s->fold_why, sizeof s->fold_why, "the run does not finish");
         code = run_build_again(s, false, err);
         return code ? code : run_every_rank(s, err);
     }

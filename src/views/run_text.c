@@ -540,10 +540,10 @@ static void print_all(const orr__run_facts *f, orr_buf *b)
                   orr_count_text(f->messages, messages), orr_count_text(f->events, events));
     if (f->simulated < f->ranks) {
         char some[ORR_UNIT_ROOM], all[ORR_UNIT_ROOM];
-        orr_buf_print(b, "; %s of %s ranks stand for all", orr_count_text(f->simulated, some),
+        orr_buf_print(b, "; %s of %s ranks simulated", orr_count_text(f->simulated, some),
                       orr_count_text(f->ranks, all));
         if (f->simulated_last < f->simulated)
-            orr_buf_print(b, ", at last %s", orr_count_text(f->simulated_last, some));
+            orr_buf_print(b, ", %s at the end", orr_count_text(f->simulated_last, some));
     }
     orr_buf_text(b, "\n");
     print_packets(f, b);

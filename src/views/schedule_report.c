@@ -65,7 +65,7 @@ orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, 
                   orr__plural(f.events), (ull)f.messages, orr__plural(f.messages),
                   (ull)f.totals.bytes_sent);
     if (f.simulated < f.ranks)
-        orr_buf_print(&b, "; %u of %u ranks stand for all", f.simulated, f.ranks);
+        orr_buf_print(&b, "; %u of %u ranks simulated", f.simulated, f.ranks);
     orr_buf_text(&b, "\n");
     if (f.job_count)
         print_jobs(&f, &b);

@@ -33,7 +33,7 @@ cmp auto.csv off.csv && diff <(sed '/"seconds"/d; /"ranks_simulated"/d' auto.jso
 orrery run -q d.goal --network loggops --fold verify --fold-why 2>&1 >/dev/null
 orrery gen goal -q binomialtreebcast -n 64 -d 1000 -o b.goal >/dev/null
 orrery run -q b.goal --network loggops --fold-why 2>&1 >/dev/null
-orrery run -q d.goal --network loggops | grep stand
+orrery run -q d.goal --network loggops | grep "ranks simulated"
 
 # Several networks at once.
 for how in auto off verify; do

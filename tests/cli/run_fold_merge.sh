@@ -13,7 +13,7 @@ for how in auto off; do
 done
 cmp auto.json off.json && cmp auto.csv off.csv
 diff <(sed '/^network/d' auto.txt) <(sed '/^network/d' off.txt)
-grep -o ';[^;]*stand for all.*' auto.txt
+grep -o ';[^;]*ranks simulated.*' auto.txt
 orrery run -q step.orr -s sys.json -t net.yml --network unaware --ranks-file late.yml --json | grep ranks_simulated
 orrery run -q step.orr -s sys.json -t net.yml --network unaware --ranks-file late.yml --fold-why 2>&1 >/dev/null | tail -1
 orrery run -q step.orr -s sys.json -t net.yml --network unaware --ranks-file late.yml --fold verify --fold-why 2>&1 >/dev/null | tail -1

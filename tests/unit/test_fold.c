@@ -338,7 +338,7 @@ static void try_job(uint64_t number, const char *network, uint32_t steps, bool i
     c->stuck += code != ORR_OK;
     c->folded += !code && strstr(orr_sim_fold_why(s), "verified") != NULL;
     c->whole += !code && strstr(orr_sim_fold_why(s), "verified") == NULL;
-    c->merged += !code && strstr(orr_sim_fold_why(s), "at last") != NULL;
+    c->merged += !code && strstr(orr_sim_fold_why(s), "at the end") != NULL;
     unsigned simulated, asked;
     const char *in_a_row = strstr(orr_sim_fold_why(s), "ranks, ");
     c->steady += !code && in_a_row &&
@@ -362,7 +362,8 @@ TEST(test_fold__a_folded_run_is_exact)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
         try_one(i, "unaware", 1, &c);
-    fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
+    fprintf(stderr, "# %u folded, %u with every rank, %u do not finish\n", c.folded, c.whole,
+            c.stuck);
     CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
 }
 
@@ -376,9 +377,10 @@ TEST(test_fold__classes_become_one_again)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
         try_job(i, "unaware", 1, true, &c);
-    fprintf(stderr,
-            "# %u folded, %u of them with fewer ranks at last, %u with every rank, %u do not end\n",
-            c.folded, c.merged, c.whole, c.stuck);
+    fprintf(
+        stderr,
+        "# %u folded, %u of them with fewer ranks at the end, %u with every rank, %u do not finish\n",
+        c.folded, c.merged, c.whole, c.stuck);
     CHECK(c.merged * 16 > c.folded); /* or nothing is tested */
 }
 
@@ -391,7 +393,8 @@ TEST(test_fold__lock_step_is_exact)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
         try_one(i, "fluid", 1, &c);
-    fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
+    fprintf(stderr, "# %u folded, %u with every rank, %u do not finish\n", c.folded, c.whole,
+            c.stuck);
     CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
 }
 
@@ -405,7 +408,8 @@ TEST(test_fold__symmetry_is_exact)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
         try_one(i, i % 3 ? "aware" : "graph", i % 4 ? 1 : 4, &c);
-    fprintf(stderr, "# %u folded, %u with every rank, %u do not end\n", c.folded, c.whole, c.stuck);
+    fprintf(stderr, "# %u folded, %u with every rank, %u do not finish\n", c.folded, c.whole,
+            c.stuck);
     CHECK(c.folded * 8 > c.whole + c.folded); /* or nothing is tested */
 }
 

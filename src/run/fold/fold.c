@@ -361,7 +361,7 @@ orr_code fold_run(fold_sim *f, orr_error *err)
     if (!fold_is_over(f))
         fold_steps_finish(f);
     if (!fold_is_over(f) && s->finished < s->npu_count)
-        fold_give_up(f, "the run does not come to its end");
+        fold_give_up(f, "the run does not finish");
     if (fold_times_no_memory(f->times))
         run_no_memory(s);
     if (s->code == ORR_ENOMEM) {

@@ -329,9 +329,9 @@ void fold_say_verified(const struct fold_found *k, orr_sim *s)
 {
     char steps[60] = "", last[40] = "";
     if (k->simulated_last < k->simulated)
-        snprintf(last, sizeof last, ", at last %u,", k->simulated_last);
+        snprintf(last, sizeof last, ", %u at the end", k->simulated_last);
     if (k->rounds.asked > 1)
         snprintf(steps, sizeof steps, ", %u of %u steps", k->rounds.simulated, k->rounds.asked);
-    snprintf(s->fold_why, sizeof s->fold_why, "%u of %u ranks%s%s stand for all: verified",
+    snprintf(s->fold_why, sizeof s->fold_why, "verified, same results with %u of %u ranks%s%s",
              k->simulated, s->npu_count, last, steps);
 }

@@ -106,7 +106,7 @@ static orr_code run(lgs_sim *s, uint32_t size, bool *is_done, orr_error *err)
                  " ns the order of two events of one tick is not the same for all ranks",
                  s->now);
     else if (!*is_done) /* then every rank, so that the reason can be said */
-        snprintf(s->fold_why, sizeof s->fold_why, "the run does not come to its end");
+        snprintf(s->fold_why, sizeof s->fold_why, "the run does not finish");
     return code;
 }
 
@@ -141,7 +141,7 @@ static orr_code verify(lgs_sim *s, orr_error *err)
     if (!code && !lgs_is_complete(s))
         code = differ(err, "whether it ends", 1, 0);
     if (!code)
-        snprintf(s->fold_why, sizeof s->fold_why, "%u of %u ranks stand for all: verified",
+        snprintf(s->fold_why, sizeof s->fold_why, "verified, same results with %u of %u ranks",
                  s->simulated, s->hosts);
     s->simulated = s->hosts;
     orr_free(clocks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_stall.c - why a schedule does not come to its end: which operations block the others.
+/* lgs_stall.c - why a schedule does not finish: which operations block the others.
  *
  * What has not finished when nothing can happen any more waits for an operation of its own rank, or
  * is a receive whose message does not come, or a large send that nobody receives.  Those of the

@@ -82,7 +82,7 @@ uint64_t lgs_messages(const lgs_sim *s);
 uint64_t lgs_finished_at(const lgs_sim *s, uint32_t rank); /* the last of its CPUs */
 uint64_t lgs_noise_of(const lgs_sim *s, uint32_t rank);    /* how long it was interrupted */
 
-/* A run that did not come to its end: who waits for what, line by line; NULL behind the last. */
+/* A run that did not finish: who waits for what, line by line; NULL behind the last. */
 const char *lgs_stall_line(const lgs_sim *s, size_t i);
 
 /* What came out: a short table, one JSON object, one row per rank; to a file or "-".  `program` and

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_layer.c - the attention core: scores, softmax and weighted values, never written to memory,
- * and what context-parallel ranks exchange for it.
+/* llm_layer.c - the layers of a model: their steps (layer_steps.h), and both passes over them.
  *
- * Each context-parallel rank has a part of the sequence, cut so that causal masks leave all of them
+ * The attention core (scores, softmax, weighted values) is never written to memory.  Each context-parallel rank has a part of the sequence, cut so that causal masks leave all of them
  * the same work. Ring: keys and values of one block travel to the next rank while the block that is
  * there is computed; backward, their gradients travel along and arrive home after a full
  * round.  All-gather: keys and values of all blocks at once; backward they are gathered again, and

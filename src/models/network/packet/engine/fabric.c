@@ -182,7 +182,7 @@ static const fab_control *control_of(const fab *f)
     }
 }
 
-/* Hosts at one switch with equal links have equal routes: two of them stand for all.  How many
+/* Hosts at one switch with equal links have equal routes: two of them represent all.  How many
  * there are in `out`. */
 static uint32_t choose_examples(const fab *f, uint32_t *out, uint32_t *first, uint8_t *seen)
 {
