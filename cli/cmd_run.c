@@ -510,6 +510,9 @@ static const cli_option options[] = {
      .needs = ORR_RUN_SPANS | ONE_RUN},
     {"timeline-detail", 0, "nodes|phases", "phases: also record the phases of collectives",
      .fallback = "nodes", .needs = ORR_RUN_PHASES | ONE_RUN, .with = "timeline"},
+    {"timeline-ranks", 0, "auto|all|alike",
+     "alike: one of the ranks that do the same at the same times; auto: when all were too many spans",
+     .fallback = "auto", .needs = ORR_RUN_SPANS | ONE_RUN, .with = "timeline"},
     {"gantt", 0, NULL, "draw the timeline as text", .needs = ORR_RUN_SPANS | ONE_RUN},
     {"critical-path", 0, "N", "show the critical path and its N longest steps", CLI_COUNT, 1,
      1000000, .implied = "10", .needs = ORR_RUN_PATH | ONE_RUN},
@@ -597,7 +600,7 @@ static const cli_example examples[] = {
 static orr_code show_timeline(const orr_run *r, const cli_run_output *wanted, orr_error *err)
 {
     orr_timeline *t;
-    orr_code code = orr_run_timeline(r, &t, err);
+    orr_code code = orr_run_timeline_rows(r, wanted->timeline_rows, &t, err);
     if (code)
         return code;
     if (wanted->timeline)
@@ -609,7 +612,7 @@ static orr_code show_timeline(const orr_run *r, const cli_run_output *wanted, or
 static orr_code print_gantt(const orr_run *r, orr_error *err)
 {
     orr_timeline *t;
-    orr_code code = orr_run_timeline(r, &t, err);
+    orr_code code = orr_run_timeline_rows(r, ORR_RUN_ROWS_AUTO, &t, err);
     if (code)
         return code;
     putchar('\n');
@@ -977,6 +980,13 @@ static orr_code run_traces(cli_context *c,
     return code;
 }
 
+static orr_run_rows rows_of(const char *word)
+{
+    if (!word || strcmp(word, "auto") == 0)
+        return ORR_RUN_ROWS_AUTO;
+    return strcmp(word, "all") == 0 ? ORR_RUN_ROWS_ALL : ORR_RUN_ROWS_ALIKE;
+}
+
 static orr_code run_run(cli_context *c, orr_error *err)
 {
     char keys[CLI_KEYS_ROOM];
@@ -1037,6 +1047,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .timeline = cli_text(c, "timeline"),
         .report = cli_text(c, "report"),
         .report_ranks = cli_text(c, "report-ranks"),
+        .timeline_rows = rows_of(cli_text(c, "timeline-ranks")),
         .what_if = cli_text(c, "what-if"),
     };
     return is_loggops(c)           ? run_schedule(c, &config, &wanted, err)

@@ -326,6 +326,17 @@ ORR_API double orr_run_peak_flops(const orr_run *r); /* of a rank, by the system
 ORR_API orr_code orr_run_timeline(const orr_run *r,
                                   orr_timeline **out,
                                   orr_error *err) ORR_MUST_CHECK;
+/* Which ranks of a timeline have spans of their own.  Those of a rank may stand for all ranks that did the same at the
+ * same times; orr_timeline_parts.alike says for which. */
+typedef enum orr_run_rows {
+    ORR_RUN_ROWS_AUTO = 0, /* all, unless these were more than a million spans */
+    ORR_RUN_ROWS_ALL,
+    ORR_RUN_ROWS_ALIKE, /* one of those that are alike, as far as the run knows: of a folded run */
+} orr_run_rows;
+ORR_API orr_code orr_run_timeline_rows(const orr_run *r,
+                                       orr_run_rows rows,
+                                       orr_timeline **out,
+                                       orr_error *err) ORR_MUST_CHECK;
 /* Why it took as long as it did.  Needs ORR_RUN_SPANS and a run that came to its end. */
 ORR_API orr_code orr_run_critical_path(const orr_run *r,
                                        struct orr_critical_path **out,

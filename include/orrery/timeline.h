@@ -57,7 +57,7 @@ typedef struct orr_track {
     uint32_t name; /* a text */
 } orr_track;
 
-enum { ORR_SPAN_HAS_ID = 1, ORR_SPAN_HAS_PEER = 2 };
+enum { ORR_SPAN_HAS_ID = 1, ORR_SPAN_HAS_PEER = 2, ORR_SPAN_HAS_FLOWS = 4 };
 
 typedef struct orr_timespan {
     orr_ps start, end; /* end: not before start */
@@ -71,8 +71,11 @@ typedef struct orr_timespan {
     uint32_t members;   /* of a collective: how many ranks it has; 0: not known */
     uint8_t kind;       /* orr_span_kind */
     uint8_t collective; /* of a collective: 1 + orr_collective (trace.h); 0: not known */
-    uint8_t has;        /* ORR_SPAN_HAS_ID | ORR_SPAN_HAS_PEER */
+    uint8_t has;        /* ORR_SPAN_HAS_ID | ORR_SPAN_HAS_PEER | ORR_SPAN_HAS_FLOWS */
     bool is_open;       /* it had not ended when the timeline was made */
+    orr_ps
+        flows; /* with ORR_SPAN_HAS_FLOWS: from when on its data could flow, between start and end; not said where
+                  the spans of all ranks tell */
 } orr_timespan;
 
 /* From a span to another that it let go on: a message, a launch. */
@@ -114,8 +117,16 @@ typedef struct orr_timeline_parts {
     uint32_t sample_count;
     const orr_timeline_note *notes;
     uint32_t note_count;
-    orr_ps start, end; /* of the earliest and the latest thing in it; 0, 0 when it is empty */
+    orr_ps start, end;     /* of the earliest and the latest thing in it; 0, 0 when it is empty */
+    const uint32_t *alike; /* by rank: whose tracks stand for its own; NULL: each for itself */
+    uint32_t alike_count;  /* ranks beyond stand for themselves */
 } orr_timeline_parts;
+
+/* The rank whose tracks stand for those of this one. */
+static inline uint32_t orr_timeline_shown(const orr_timeline_parts *p, uint32_t rank)
+{
+    return rank < p->alike_count ? p->alike[rank] : rank;
+}
 
 typedef struct orr_timeline orr_timeline;
 
@@ -151,6 +162,12 @@ ORR_API orr_code orr_timeline_add_sample(
     orr_timeline *t, uint32_t counter, orr_ps at, int64_t value, orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_timeline_add_note(orr_timeline *t, orr_str key, orr_str value, orr_error *err)
     ORR_MUST_CHECK;
+
+/* `rank`, which has no tracks, did the same as `shown` at the same times. */
+ORR_API orr_code orr_timeline_add_alike(orr_timeline *t,
+                                        uint32_t shown,
+                                        uint32_t rank,
+                                        orr_error *err) ORR_MUST_CHECK;
 
 /* No more is added; spans are put in order. */
 ORR_API orr_code orr_timeline_seal(orr_timeline *t, orr_error *err) ORR_MUST_CHECK;

@@ -146,7 +146,7 @@ static waiting *find_queue(linker *l, const message_key *k)
 
 static bool link_step(linker *l, uint32_t i)
 {
-    const watch_step *steps = l->s->watch->steps;
+    const watch_step *steps = l->s->watch->log.steps;
     const orr_span_kind kind = step_kind(l->s, &steps[i]);
     const bool is_send = kind == ORR_SPAN_SEND;
     message_key key;
@@ -174,7 +174,7 @@ static bool link_step(linker *l, uint32_t i)
 
 uint32_t *step_partners(const orr_sim *s)
 {
-    const size_t count = s->watch->step_count;
+    const size_t count = s->watch->log.step_count;
     linker l = {.s = s, .by_key = orr_map_create(0)};
     l.partner = orr_alloc(count, sizeof *l.partner);
     l.next = orr_alloc(count, sizeof *l.next);
@@ -196,17 +196,18 @@ uint32_t *step_partners(const orr_sim *s)
 
 uint32_t step_last_member(const orr_sim *s, uint32_t step)
 {
-    const struct watch_record *w = s->watch;
-    const watch_step *me = &w->steps[step];
+    const watch_step *steps = s->watch->log.steps, *me = &steps[step];
     if (me->instance == RUN_NONE)
         return step;
-    const uint32_t source = w->instances[me->instance].source;
-    uint32_t last = w->instances[me->instance].last;
-    while (last != step && (w->steps[last].start > me->end ||
-                            (source != RUN_NONE && w->steps[last].rank != source)))
-        last = w->steps[last].earlier;
-    return w->steps[last].start > me->start ? last : step;
+    const uint32_t source = s->watch->instances[me->instance].source;
+    uint32_t last = s->watch->instances[me->instance].last;
+    while (last != RUN_NONE && last != step &&
+           (steps[last].start > me->end || (source != RUN_NONE && steps[last].rank != source)))
+        last = steps[last].earlier;
+    return last != RUN_NONE && steps[last].start > me->start ? last : step;
 }
+
+enum { MOST_RANKS = 4096 }; /* of which a log may well be written */
 
 typedef struct walker {
     const orr_sim *s;
@@ -220,6 +221,7 @@ typedef struct walker {
     orr_map *name_of; /* of steps: class and place -> number of a copied name */
     const char **names;
     size_t name_count, name_room;
+    uint32_t missed; /* the rank whose log it takes to go on; NONE: none */
 } walker;
 
 /* The object and the arena that all of it lies in. */
@@ -265,7 +267,7 @@ static int compare_served(const void *a, const void *b, void *walk)
 
 static bool list_served(walker *w)
 {
-    const size_t count = w->s->watch->step_count;
+    const size_t count = w->s->watch->log.step_count;
     const cfg_memory_type type = w->s->memory.type;
     if (type != CFG_MEM_PER_NODE && type != CFG_MEM_POOL)
         return true;
@@ -418,11 +420,16 @@ static bool add_late_start(walker *w, uint64_t until)
     return true;
 }
 
+/* It ends early where the log does not have what let a rank begin: missed says whose. */
 static bool walk(walker *w, uint32_t step, uint64_t until)
 {
-    size_t left = 2 * w->s->watch->step_count + 1; /* more than any walk takes */
+    size_t left = 2 * w->s->watch->log.step_count + 1; /* more than any walk takes */
     while (step != RUN_NONE && left--) {
         const hold h = find_hold(w, step);
+        if (!watch_has_rank(w->s, w->steps[h.by].rank)) {
+            w->missed = w->steps[h.by].rank;
+            return true;
+        }
         const uint32_t queued = w->served_count ? served_before(w, step) : RUN_NONE;
         const bool is_queued =
             queued != RUN_NONE && step_kind(w->s, &w->steps[step]) == ORR_SPAN_MEMORY;
@@ -521,20 +528,46 @@ static uint32_t last_rank(const orr_sim *s)
 /* Its step that ended last; of several in one tick, the one that began last. */
 static uint32_t last_step(const orr_sim *s, uint32_t rank)
 {
-    const struct watch_record *w = s->watch;
+    const watch_log *l = &s->watch->log;
     uint32_t last = RUN_NONE;
-    for (uint32_t i = w->first_step[rank]; i < w->first_step[rank + 1]; i++)
-        if (last == RUN_NONE || w->steps[i].end >= w->steps[last].end)
+    for (uint32_t i = l->first_step[rank]; i < l->first_step[rank + 1]; i++)
+        if (last == RUN_NONE || l->steps[i].end >= l->steps[last].end)
             last = i;
     return last;
 }
 
-static bool find_path(walker *w, orr_critical_path *out)
+static void drop_walk(walker *w)
 {
+    orr_free(w->path);
+    orr_free(w->partner);
+    orr_free(w->served);
+    w->path = NULL;
+    w->partner = w->served = NULL;
+    w->path_count = w->path_room = w->served_count = 0;
+}
+
+/* A folded run is asked for the ranks on the path only, one after the other as they are met. */
+static bool find_path(walker *w, bool *asked, orr_critical_path *out)
+{
+    enum { MOST_ROUNDS = 64 };
     const uint32_t rank = last_rank(w->s);
+    uint32_t rounds = 0;
     out->total = orr_sim_rank(w->s, rank)->finished_at;
-    return w->name_of && (w->partner = step_partners(w->s)) && list_served(w) &&
-           walk(w, last_step(w->s, rank), out->total) && keep(w, out);
+    w->missed = rank;
+    while (w->missed != RUN_NONE) {
+        asked[w->missed] = true;
+        w->missed = RUN_NONE;
+        drop_walk(w);
+        /* A path that goes back and forth between many ranks takes them all. */
+        const bool *some = rounds++ < MOST_ROUNDS || w->s->npu_count > MOST_RANKS ? asked : NULL;
+        if (!watch_log_settle(w->s, some))
+            return false;
+        w->steps = w->s->watch->log.steps;
+        if (!(w->partner = step_partners(w->s)) || !list_served(w) ||
+            !walk(w, last_step(w->s, rank), out->total))
+            return false;
+    }
+    return keep(w, out);
 }
 
 orr_code orr_sim_critical_path(const orr_sim *s, orr_critical_path **out, orr_error *err)
@@ -543,19 +576,17 @@ orr_code orr_sim_critical_path(const orr_sim *s, orr_critical_path **out, orr_er
     *out = NULL;
     if (code)
         return code;
-    if (!watch_log_settle(s))
-        return orr_no_memory(err);
-    walker w = {.s = s, .steps = s->watch->steps, .arena = orr_arena_create()};
+    walker w = {.s = s, .arena = orr_arena_create()};
     owner *o = w.arena ? orr_arena_new(w.arena, 1, owner) : NULL;
+    bool *asked = orr_alloc(s->npu_count, sizeof *asked);
     w.name_of = orr_map_create(0);
     if (o)
         o->arena = w.arena;
-    const bool ok = o && find_path(&w, &o->path);
+    const bool ok = o && asked && w.name_of && find_path(&w, asked, &o->path);
+    orr_free(asked);
     orr_map_destroy(w.name_of);
     orr_free(w.names);
-    orr_free(w.path);
-    orr_free(w.partner);
-    orr_free(w.served);
+    drop_walk(&w);
     if (!ok) {
         orr_arena_destroy(w.arena);
         return orr_no_memory(err);

@@ -292,7 +292,9 @@ static orr_code add_facts(orr_explanation *g)
 static orr_code gather(orr_explanation *g, const orr_explain_options *opt)
 {
     orr_code code;
-    if ((code = orr_run_timeline(g->r, &g->timeline, g->err)) || (code = add_path(g)) ||
+    if ((code = add_path(g)) ||
+        (code =
+             orr_sim_timeline_of(g->r->is.sim, opt->ranks_shown, g->path, &g->timeline, g->err)) ||
         (code = add_facts(g)) || (code = orr_run_fabric_view(g->r, &g->fabric, g->err)) ||
         (code = make_room(&g->links, g->err)))
         return code;

@@ -32,6 +32,7 @@ typedef struct counting {
     const orr_sim *s;
     const struct watch_record *w;
     orr_timeline *t;
+    const uint32_t *stands_for; /* by rank: how many; NULL: each for itself */
     orr_error *err;
 } counting;
 
@@ -68,10 +69,10 @@ static uint8_t counter_of(const counting *r, const watch_step *step)
 static size_t list_changes(const counting *r, change *out)
 {
     size_t count = 0;
-    for (size_t i = 0; i < r->w->step_count; i++) {
-        const watch_step *step = &r->w->steps[i];
+    for (size_t i = 0; i < r->w->log.step_count; i++) {
+        const watch_step *step = &r->w->log.steps[i];
         const uint8_t k = counter_of(r, step);
-        if (k > 1)
+        if (k > 1 || !watch_has_rank(r->s, step->rank))
             continue;
         out[count++] = (change){step->start, step->rank, k, true};
         if (step->end != ORR_NEVER)
@@ -98,7 +99,8 @@ static orr_code add_samples(const counting *r,
         uint32_t *n = &active[2 * (size_t)c->rank + c->counter];
         const bool was = *n > 0;
         *n = c->is_start ? *n + 1 : *n - 1;
-        ranks[c->counter] += (*n > 0) - was;
+        ranks[c->counter] +=
+            ((*n > 0) - was) * (int64_t)(r->stands_for ? r->stands_for[c->rank] : 1);
         for (unsigned k = 0; k < 2 && !code && (i + 1 == count || changes[i + 1].at != c->at); k++)
             code = orr_timeline_add_sample(r->t, counter[k], watch_ps(c->at), ranks[k], r->err);
     }
@@ -107,7 +109,7 @@ static orr_code add_samples(const counting *r,
 
 static orr_code add_activity(const counting *r)
 {
-    change *changes = orr_alloc(2 * r->w->step_count, sizeof *changes);
+    change *changes = orr_alloc(2 * r->w->log.step_count, sizeof *changes);
     uint32_t *active = orr_alloc(2 * (size_t)r->s->npu_count, sizeof *active);
     orr_code code = changes && active ? ORR_OK : orr_no_memory(r->err);
     if (!code) {
@@ -153,7 +155,7 @@ static orr_code add_all_traffic(const counting *r)
 {
     orr_code code = ORR_OK;
     for (uint32_t k = 0; k < r->s->dims && !code; k++)
-        if (r->w->traffic[k].messages)
+        if (r->w->bins && r->w->traffic[k].messages)
             code = add_traffic(r, k);
     return code;
 }
@@ -244,8 +246,9 @@ static orr_code add_all_held(memory *m)
             code = orr_no_memory(m->r->err);
         has_any |= m->held[k] != NULL;
     }
-    for (size_t i = 0; i < m->r->w->step_count && has_any && !code; i++)
-        code = add_held(m, &m->r->w->steps[i]);
+    for (size_t i = 0; i < m->r->w->log.step_count && has_any && !code; i++)
+        if (watch_has_rank(s, m->r->w->log.steps[i].rank))
+            code = add_held(m, &m->r->w->log.steps[i]);
     for (uint32_t k = 0; m->held && k < classes; k++)
         orr_free(m->held[k]);
     return code;
@@ -268,9 +271,12 @@ static orr_code add_memory(const counting *r)
     return code;
 }
 
-static orr_code add_counters(const orr_sim *s, orr_timeline *t, orr_error *err)
+static orr_code add_counters(const orr_sim *s,
+                             const uint32_t *stands_for,
+                             orr_timeline *t,
+                             orr_error *err)
 {
-    const counting r = {.s = s, .w = s->watch, .t = t, .err = err};
+    const counting r = {.s = s, .w = s->watch, .t = t, .stands_for = stands_for, .err = err};
     orr_code code = add_activity(&r);
     if (!code)
         code = add_all_traffic(&r);
@@ -283,7 +289,9 @@ enum { ROLE_WORK, ROLE_ANNOTATION, ROLE_ONE_SIDED };
 typedef struct recorder {
     const orr_sim *s;
     uint8_t **role; /* by class and place; NULL: all of the class is work */
-    const struct watch_record *w;
+    const watch_log *w;
+    const uint32_t *like; /* by rank: whose spans stand for its own; NULL: each has its own */
+    uint32_t *stands_for; /* by rank: how many; NULL likewise */
     orr_timeline *t;
     orr_error *err;
     uint32_t *track;       /* by rank and slot; NONE: not made */
@@ -366,17 +374,19 @@ static orr_code add_phase_tracks(recorder *r, uint32_t rank)
 
 static orr_code add_tracks(recorder *r)
 {
-    const struct watch_record *w = r->w;
+    const watch_log *w = r->w;
     orr_code code = ORR_OK;
     for (size_t i = 0; i < w->step_count; i++) { /* any other number than NONE: wanted */
         const watch_step *step = &w->steps[i];
+        if (!watch_has_rank(r->s, step->rank))
+            continue;
         r->track[step->rank * WORK_SLOTS + run_graph_of(r->s, step->rank)->slot[step->place]] = 0;
     }
     for (size_t i = 0; i < w->phase_count; i++)
         r->phase_track[phase_place(r, &w->phases[i])] = 0;
     for (uint32_t rank = 0; rank < r->s->npu_count && !code; rank++) {
         code = add_slot_tracks(r, rank);
-        if (!code && w->keeps_phases)
+        if (!code && r->s->watch->keeps_phases)
             code = add_phase_tracks(r, rank);
     }
     return code;
@@ -393,8 +403,7 @@ static void set_times(const recorder *r, uint64_t start, uint64_t end, orr_times
 
 static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
 {
-    const struct watch_record *w = r->w;
-    const watch_step *step = &w->steps[i];
+    const watch_step *step = &r->w->steps[i];
     const bool is_message = out->kind == ORR_SPAN_SEND || out->kind == ORR_SPAN_RECEIVE;
     const int64_t peer =
         is_message ? step_peer(r->s, step, out->kind == ORR_SPAN_SEND) : ORR_NO_VALUE;
@@ -403,8 +412,25 @@ static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
         out->peer = (uint32_t)peer;
     } else if (step->instance != RUN_NONE && step->end != ORR_NEVER) {
         out->has |= ORR_SPAN_HAS_PEER;
-        out->peer = w->steps[step_last_member(r->s, i)].rank;
+        out->peer = r->w->steps[step_last_member(r->s, i)].rank;
     }
+}
+
+/* Where not all ranks have spans, nobody could tell from them. */
+static void set_flows(const recorder *r, uint32_t i, orr_timespan *out)
+{
+    const watch_step *step = &r->w->steps[i];
+    uint32_t by = RUN_NONE; /* it is waited for */
+    if (!r->like || step->end == ORR_NEVER)
+        return;
+    if (out->kind == ORR_SPAN_RECEIVE)
+        by = r->partner[i];
+    else if (out->kind == ORR_SPAN_COLLECTIVE && step->instance != RUN_NONE && out->members)
+        by = r->s->watch->instances[step->instance].last;
+    if (by == RUN_NONE || r->w->steps[by].start <= step->start)
+        return;
+    out->has |= ORR_SPAN_HAS_FLOWS;
+    out->flows = watch_ps(r->w->steps[by].start < step->end ? r->w->steps[by].start : step->end);
 }
 
 static orr_code set_collective(recorder *r, const run_npu *n, uint32_t place, orr_timespan *out)
@@ -473,6 +499,7 @@ static orr_code add_step(recorder *r, uint32_t i)
     orr_code code = orr_timeline_add_text(r->t, step_name(r->s, step), &span.name, r->err);
     if (!code && step_kind(r->s, step) == ORR_SPAN_COLLECTIVE)
         code = set_collective(r, n, step->place, &span);
+    set_flows(r, i, &span);
     return code ? code : orr_timeline_add_span(r->t, &span, &r->span[i], r->err);
 }
 
@@ -498,7 +525,8 @@ static orr_code add_spans(recorder *r)
     orr_arena *a = orr_arena_create();
     orr_code code = a ? ORR_OK : orr_no_memory(r->err);
     for (uint32_t i = 0; i < r->w->step_count && !code; i++)
-        code = add_step(r, i);
+        if (watch_has_rank(r->s, r->w->steps[i].rank))
+            code = add_step(r, i);
     for (size_t i = 0; i < r->w->phase_count && !code; i++)
         code = add_phase(r, &r->w->phases[i], a);
     orr_arena_destroy(a);
@@ -509,13 +537,14 @@ static orr_code add_spans(recorder *r)
 
 static orr_code add_arrows(recorder *r)
 {
-    const struct watch_record *w = r->w;
+    const watch_log *w = r->w;
     uint32_t name;
     orr_code code = orr_timeline_add_text(r->t, orr_str_of("message"), &name, r->err);
     for (uint32_t i = 0; i < w->step_count && !code; i++) {
         const uint32_t to = r->partner[i];
         if (to == RUN_NONE || step_kind(r->s, &w->steps[i]) != ORR_SPAN_SEND ||
-            w->steps[to].end == ORR_NEVER)
+            w->steps[to].end == ORR_NEVER || !watch_has_rank(r->s, w->steps[i].rank) ||
+            !watch_has_rank(r->s, w->steps[to].rank))
             continue;
         const orr_arrow arrow = {.from = r->span[i],
                                  .to = r->span[to],
@@ -545,43 +574,76 @@ static orr_code add_notes(recorder *r)
     return code;
 }
 
+/* ---- ranks that others stand for ---- */
+
+static orr_code add_alike(recorder *r)
+{
+    orr_code code = ORR_OK;
+    for (uint32_t rank = 0; r->like && rank < r->s->npu_count && !code; rank++)
+        if (r->like[rank] != rank)
+            code = orr_timeline_add_alike(r->t, r->like[rank], rank, r->err);
+    return code;
+}
+
+static bool settle(recorder *r)
+{
+    const uint32_t count = r->s->npu_count;
+    if (!r->like)
+        return watch_log_settle(r->s, NULL);
+    bool *asked = orr_alloc(count, sizeof *asked);
+    r->stands_for = orr_alloc(count, sizeof *r->stands_for);
+    bool ok = asked && r->stands_for;
+    for (uint32_t rank = 0; ok && rank < count; rank++) {
+        asked[r->like[rank]] = true;
+        r->stands_for[r->like[rank]]++;
+    }
+    /* What the log has beyond that must not be shown. */
+    watch_log_drop(r->s->watch);
+    ok = ok && watch_log_settle(r->s, asked);
+    orr_free(asked);
+    return ok;
+}
+
 /* ---- the whole ---- */
 
 static bool prepare(recorder *r)
 {
     const size_t slots = (size_t)r->s->npu_count * WORK_SLOTS;
     const size_t queues = (size_t)r->s->npu_count * run_queue_count(r->s);
+    const bool has_phases = r->s->watch->keeps_phases;
     r->track = orr_alloc(slots, sizeof *r->track);
-    r->phase_track = orr_alloc(r->w->keeps_phases ? queues : 0, sizeof *r->phase_track);
+    r->phase_track = orr_alloc(has_phases ? queues : 0, sizeof *r->phase_track);
     r->span = orr_alloc(r->w->step_count, sizeof *r->span);
     r->partner = step_partners(r->s);
     r->role = orr_alloc(orr_set_class_count(r->s->set), sizeof *r->role);
     if (!r->track || !r->phase_track || !r->span || !r->partner || !r->role)
         return false;
     memset(r->track, 0xff, slots * sizeof *r->track);
-    if (r->w->keeps_phases)
+    if (has_phases)
         memset(r->phase_track, 0xff, queues * sizeof *r->phase_track);
     return true;
 }
 
 static orr_code record(recorder *r)
 {
-    orr_code code = prepare(r) ? ORR_OK : orr_no_memory(r->err);
+    orr_code code = settle(r) && prepare(r) ? ORR_OK : orr_no_memory(r->err);
     if (code || (code = find_roles(r)) || (code = add_notes(r)) || (code = add_tracks(r)) ||
-        (code = add_spans(r)) || (code = add_arrows(r)) ||
-        (code = add_counters(r->s, r->t, r->err)))
+        (code = add_spans(r)) || (code = add_arrows(r)) || (code = add_alike(r)) ||
+        (code = add_counters(r->s, r->stands_for, r->t, r->err)))
         return code;
     return orr_timeline_seal(r->t, r->err);
 }
 
-orr_code orr_sim_timeline(const orr_sim *s, orr_timeline **out, orr_error *err)
+orr_code orr_sim_timeline(const orr_sim *s,
+                          const uint32_t *like,
+                          orr_timeline **out,
+                          orr_error *err)
 {
     *out = NULL;
     if (!s->watch || !s->watch->keeps_steps)
         return orr_fail(err, ORR_EUSAGE, NULL, "no timeline was recorded: orr_sim_options.record");
-    if (!watch_log_settle(s))
-        return orr_no_memory(err);
-    recorder r = {.s = s, .w = s->watch, .err = err, .until = clk_now(s->clock)};
+    recorder r = {
+        .s = s, .w = &s->watch->log, .like = like, .err = err, .until = clk_now(s->clock)};
     r.view.sim = (orr_sim *)s;
     orr_code code = orr_timeline_create(&r.t, err);
     if (!code)
@@ -593,9 +655,111 @@ orr_code orr_sim_timeline(const orr_sim *s, orr_timeline **out, orr_error *err)
     orr_free(r.phase_track);
     orr_free(r.span);
     orr_free(r.partner);
+    orr_free(r.stands_for);
     if (code)
         orr_timeline_destroy(r.t);
     else
         *out = r.t;
     return code;
+}
+
+/* ======== Which ranks have spans. */
+
+enum { MOST_SPANS = 1 << 20 }; /* that every rank of a run may have together */
+
+static orr_code refuse_ranks(const char *text, orr_error *err)
+{
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "ranks to show: \"%s\" is not \"all\", and no list of ranks such as 0-7,12",
+                    text);
+}
+
+/* Digits at *at; it moves behind them. */
+static bool take_number(const char **at, uint32_t *out)
+{
+    uint64_t v = 0;
+    const char *p = *at;
+    for (; *p >= '0' && *p <= '9' && v < ORR_NO_RANK; p++)
+        v = v * 10 + (uint64_t)(*p - '0');
+    if (p == *at || v >= ORR_NO_RANK)
+        return false;
+    *at = p;
+    *out = (uint32_t)v;
+    return true;
+}
+
+/* Ranks of the list stand for themselves. */
+static orr_code take_list(const char *text, uint32_t *like, uint32_t count, orr_error *err)
+{
+    const char *at = text;
+    uint32_t first, last;
+    for (;;) {
+        if (!take_number(&at, &first))
+            return refuse_ranks(text, err);
+        last = first;
+        if (*at == '-') {
+            at++;
+            if (!take_number(&at, &last) || last < first)
+                return refuse_ranks(text, err);
+        }
+        for (uint32_t r = first; r <= last && r < count; r++)
+            like[r] = r;
+        if (*at == '\0')
+            return ORR_OK;
+        if (*at++ != ',')
+            return refuse_ranks(text, err);
+    }
+}
+
+static uint64_t count_nodes(const orr_sim *s)
+{
+    uint64_t nodes = 0;
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        nodes += run_graph_of(s, r)->count;
+    return nodes;
+}
+
+/* By rank, how long it is on the path; the list is NULL for a run without. */
+static uint64_t *weigh(const orr_sim *s, const orr_critical_path *path)
+{
+    uint64_t *weight = orr_alloc(s->npu_count, sizeof *weight);
+    for (size_t i = 0; weight && path && i < path->step_count; i++)
+        weight[path->steps[i].rank] += path->steps[i].to - path->steps[i].from;
+    return weight;
+}
+
+orr_code orr_sim_timeline_of(const orr_sim *s,
+                             const char *ranks,
+                             const orr_critical_path *path,
+                             orr_timeline **out,
+                             orr_error *err)
+{
+    const bool is_whole = s->finished == s->npu_count && s->watch;
+    *out = NULL;
+    if (!is_whole || (ranks && strcmp(ranks, "all") == 0))
+        return orr_sim_timeline(s, NULL, out, err);
+    uint32_t *like = orr_alloc(s->npu_count, sizeof *like);
+    uint64_t *weight = weigh(s, path);
+    orr_code code =
+        like && weight && watch_find_alike(s, weight, like) ? ORR_OK : orr_no_memory(err);
+    bool has_alike = false;
+    for (uint32_t r = 0; !code && r < s->npu_count; r++)
+        has_alike |= like[r] != r;
+    if (!code && ranks)
+        code = take_list(ranks, like, s->npu_count, err);
+    if (!code)
+        code = orr_sim_timeline(s, has_alike ? like : NULL, out, err);
+    orr_free(like);
+    orr_free(weight);
+    return code;
+}
+
+orr_code orr_sim_timeline_to_show(const orr_sim *s,
+                                  orr_run_rows rows,
+                                  orr_timeline **out,
+                                  orr_error *err)
+{
+    const bool is_short = rows == ORR_RUN_ROWS_AUTO && count_nodes(s) <= MOST_SPANS;
+    return orr_sim_timeline_of(s, rows == ORR_RUN_ROWS_ALL || is_short ? "all" : NULL, NULL, out,
+                               err);
 }

@@ -60,7 +60,7 @@ typedef struct run_engine {
     orr_code (*fabric_view)(const orr_run *r, struct orr_fabric_view **out, orr_error *err);
     const orr_set *(*traces)(const orr_run *r);
     double (*peak_flops)(const orr_run *r);
-    orr_code (*timeline)(const orr_run *r, orr_timeline **out, orr_error *err);
+    orr_code (*timeline)(const orr_run *r, orr_run_rows rows, orr_timeline **out, orr_error *err);
     orr_code (*critical_path)(const orr_run *r, struct orr_critical_path **out, orr_error *err);
     orr_code (*goal)(const orr_run *r, orr_goal **out, orr_error *err);
     const run_writer *writers;

@@ -368,10 +368,19 @@ double orr_run_peak_flops(const orr_run *r)
     return r->engine->peak_flops ? r->engine->peak_flops(r) : 0;
 }
 
-orr_code orr_run_timeline(const orr_run *r, orr_timeline **out, orr_error *err)
+orr_code orr_run_timeline_rows(const orr_run *r,
+                               orr_run_rows rows,
+                               orr_timeline **out,
+                               orr_error *err)
 {
     *out = NULL;
-    return r->engine->timeline ? r->engine->timeline(r, out, err) : cannot(r, "timeline", err);
+    return r->engine->timeline ? r->engine->timeline(r, rows, out, err)
+                               : cannot(r, "timeline", err);
+}
+
+orr_code orr_run_timeline(const orr_run *r, orr_timeline **out, orr_error *err)
+{
+    return orr_run_timeline_rows(r, ORR_RUN_ROWS_ALL, out, err);
 }
 
 orr_code orr_run_critical_path(const orr_run *r, struct orr_critical_path **out, orr_error *err)

@@ -372,9 +372,9 @@ static double peak_flops(const orr_run *r)
     return r->is.sim->system.roofline ? r->is.sim->system.peak_perf : 0;
 }
 
-static orr_code timeline(const orr_run *r, orr_timeline **out, orr_error *err)
+static orr_code timeline(const orr_run *r, orr_run_rows rows, orr_timeline **out, orr_error *err)
 {
-    return orr_sim_timeline(r->is.sim, out, err);
+    return orr_sim_timeline_to_show(r->is.sim, rows, out, err);
 }
 
 static orr_code critical_path(const orr_run *r, struct orr_critical_path **out, orr_error *err)

@@ -18,6 +18,7 @@
 #include <orrery/collective.h>
 #include <orrery/lab/goal.h>
 #include <orrery/network.h>
+#include <orrery/run.h>
 #include <orrery/set.h>
 #include <orrery/timeline.h>
 
@@ -220,6 +221,22 @@ orr_code orr_sim_critical_path(const orr_sim *s,
                                orr_error *err) ORR_MUST_CHECK;
 /* When each node ran, sealed; the caller destroys it.  Needs orr_sim_options.record.  See also
  * critical_path.h. */
-orr_code orr_sim_timeline(const orr_sim *s, orr_timeline **out, orr_error *err) ORR_MUST_CHECK;
+/* like: by rank, whose spans stand for its own; NULL: each has its own. */
+orr_code orr_sim_timeline(const orr_sim *s,
+                          const uint32_t *like,
+                          orr_timeline **out,
+                          orr_error *err) ORR_MUST_CHECK;
+/* ranks: "all", or a list of those that have spans of their own; NULL: one of those that do the same at the same times,
+ * the one that is longest on the path (or NULL). */
+struct orr_critical_path;
+orr_code orr_sim_timeline_of(const orr_sim *s,
+                             const char *ranks,
+                             const struct orr_critical_path *path,
+                             orr_timeline **out,
+                             orr_error *err) ORR_MUST_CHECK;
+orr_code orr_sim_timeline_to_show(const orr_sim *s,
+                                  orr_run_rows rows,
+                                  orr_timeline **out,
+                                  orr_error *err) ORR_MUST_CHECK;
 
 #endif

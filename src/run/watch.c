@@ -18,13 +18,16 @@
 static bool keep_steps(orr_sim *s, struct watch_record *w)
 {
     for (uint32_t r = 0; !s->fold && r < s->npu_count; r++) {
+        if (s->lockstep && s->lockstep->stands_for[r] != r)
+            continue; /* another rank is simulated for it */
         w->ranks[r].step_of = orr_arena_new(w->arena, s->npus[r].graph->count, uint32_t);
         if (!w->ranks[r].step_of)
             return false;
     }
     w->instance_by_key = orr_map_create(0);
-    w->bins = orr_arena_new(w->arena, 1, watch_traffic_bins);
-    return w->instance_by_key && w->bins;
+    if (s->opt.record >= ORR_SIM_RECORD_NODES) /* a critical path alone needs no bytes over time */
+        w->bins = orr_arena_new(w->arena, 1, watch_traffic_bins);
+    return w->instance_by_key && (w->bins || s->opt.record < ORR_SIM_RECORD_NODES);
 }
 
 orr_code watch_create(orr_sim *s, orr_error *err)
@@ -62,7 +65,7 @@ void watch_destroy(struct watch_record *w)
     orr_free(w->instances);
     orr_free(w->holds);
     orr_free(w->phases);
-    orr_free(w->first_step);
+    watch_log_drop(w);
     orr_arena_destroy(w->arena);
     orr_free(w);
 }
@@ -449,17 +452,33 @@ static bool is_same(const watch_instance *a, const watch_instance *b)
            a->is_counter == b->is_counter;
 }
 
-uint32_t watch_find_instance(struct watch_record *w, const watch_instance *like)
+/* Where it is, or where it would be put. */
+static uint32_t look_up(const struct watch_record *w, const watch_instance *like, uint64_t *key)
 {
     const int64_t group = like->group ? like->group->id : 0;
-    uint64_t key = orr_hash_mix(like->stream ^ 0xa0761d6478bd642fu,
-                                ((uint64_t)group << 24 ^ like->base) + 0xe7037ed1a0b428dbu);
     uint32_t i;
-    while ((i = orr_map_find(w->instance_by_key, key, RUN_NONE)) != RUN_NONE) {
+    *key = orr_hash_mix(like->stream ^ 0xa0761d6478bd642fu,
+                        ((uint64_t)group << 24 ^ like->base) + 0xe7037ed1a0b428dbu);
+    while ((i = orr_map_find(w->instance_by_key, *key, RUN_NONE)) != RUN_NONE) {
         if (is_same(&w->instances[i], like))
             return i;
-        key++;
+        ++*key;
     }
+    return RUN_NONE;
+}
+
+uint32_t watch_known_instance(const struct watch_record *w, const watch_instance *like)
+{
+    uint64_t key;
+    return look_up(w, like, &key);
+}
+
+uint32_t watch_find_instance(struct watch_record *w, const watch_instance *like)
+{
+    uint64_t key;
+    const uint32_t i = look_up(w, like, &key);
+    if (i != RUN_NONE)
+        return i;
     if (w->instance_count >= RUN_NONE ||
         !orr_grow(&w->instances, &w->instance_room, w->instance_count + 1) ||
         !orr_map_put(w->instance_by_key, key, (uint32_t)w->instance_count, NULL))

@@ -113,6 +113,19 @@ typedef struct served_sums {
     uint64_t end_ns;     /* of the last token */
 } served_sums;
 
+/* The log in order: rank by rank, each rank's steps as they began (watch_log.c).  Of a folded run it has the ranks that
+ * were asked for, and of others what ties these to them: their ends of messages, and when they came to collectives. */
+typedef struct watch_log {
+    watch_step *steps; /* instances: of watch_record */
+    size_t step_count, step_room;
+    watch_phase *phases;
+    size_t phase_count, phase_room;
+    uint32_t *first_step; /* by rank; one more than there are ranks */
+    bool *asked;          /* by rank: all of its steps are here; NULL: those of all ranks are */
+    uint64_t settled;     /* how far the run was */
+    bool is_copy;         /* steps and phases are not those of the run itself */
+} watch_log;
+
 struct watch_record {
     orr_arena *arena;
     watch_rank *ranks;
@@ -140,9 +153,7 @@ struct watch_record {
     watch_phase *phases;
     size_t phase_count, phase_room;
     struct watch_served *served; /* NULL: the traces say nothing of tokens */
-
-    uint64_t settled;     /* how far the run was when the log was put in order */
-    uint32_t *first_step; /* by rank, once it is in order; one more than there are ranks */
+    watch_log log;               /* as it is read */
 };
 
 orr_code watch_create(orr_sim *s, orr_error *err);
@@ -169,11 +180,21 @@ watch_tally *watch_tally_of(run_npu *n, uint32_t place); /* NULL: out of memory 
 
 /* ---- the log, for those who read it (watch_log.c) ---- */
 
-/* Puts it in order: rank by rank, each rank's steps as they began; of a folded run it is made here.  Call it before
- * reading steps, instances and phases.  False: out of memory. */
-bool watch_log_settle(const orr_sim *s);
+/* Makes watch_record.log, with all steps of these ranks at least (NULL: of all).  Call it before reading steps,
+ * instances and phases; what it made before is gone.  False: out of memory. */
+bool watch_log_settle(const orr_sim *s, const bool *asked);
+/* like[r] becomes the rank that stands for r, which does all things at the same times: of several the one with the
+ * largest weight (NULL: all have the same), and of those the smallest.  False: out of memory. */
+bool watch_find_alike(const orr_sim *s, const uint64_t *weight, uint32_t *like);
+/* Is the steps' rank among those that were asked for? */
+static inline bool watch_has_rank(const orr_sim *s, uint32_t rank)
+{
+    return !s->watch->log.asked || s->watch->log.asked[rank];
+}
 /* The collective with these figures, a new one if there is none; NONE: out of memory. */
 uint32_t watch_find_instance(struct watch_record *w, const watch_instance *like);
+/* The same, but NONE if there is none. */
+uint32_t watch_known_instance(const struct watch_record *w, const watch_instance *like);
 /* The smallest rank among those that differ from this one in these dimensions only. */
 uint32_t watch_base_of(const orr_sim *s, uint32_t rank, uint32_t along);
 void watch_add_traffic(orr_sim *s, uint32_t dimension, uint64_t at, uint64_t bytes);
@@ -186,6 +207,33 @@ void watch_joint(orr_sim *s,
                  double up,
                  double out,
                  uint32_t per_node);
+
+/* What the log of a folded run is written from: classes of ranks with the same steps. */
+typedef struct watch_source {
+    const orr_sim *s;
+    const uint32_t *class_of; /* by rank */
+    uint32_t class_count;
+    bool is_even;   /* members of a class do everything at the same times */
+    bool has_lines; /* collectives without a group may go along some dimensions only */
+    void *own;
+    size_t (*count)(const struct watch_source *src, uint32_t class_index); /* of its steps */
+    uint32_t (*place)(const struct watch_source *src, uint32_t class_index, size_t k);
+    /* The rank that is asked about from now on. */
+    void (*turn_to)(struct watch_source *src, uint32_t rank);
+    /* The k-th step of that rank, not yet part of a collective. */
+    watch_step (*step)(struct watch_source *src, size_t k);
+    /* Which collective it is part of; false: of none. */
+    bool (*instance)(struct watch_source *src, size_t k, watch_instance *like);
+    /* The i-th phase of that rank: of its k-th step; false: it has no more. */
+    bool (*phase)(struct watch_source *src, size_t i, watch_phase *out, size_t *k);
+    /* like[r]: the smallest rank with the same times.  False: out of memory. */
+    bool (*find_equal)(struct watch_source *src, uint32_t *like);
+    void (*close)(struct watch_source *src);
+} watch_source;
+
+/* The steps that a log with these ranks (NULL: all) needs, in any order (watch_pick.c).  False: out of memory. */
+bool watch_pick_steps(watch_source *src, const bool *asked, watch_log *out);
+void watch_log_drop(struct watch_record *w);
 
 /* ---- figures ---- */
 

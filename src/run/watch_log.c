@@ -11,18 +11,19 @@
 
 #include "fold/fold.h"
 
+#include "base/memory/hash.h"
+
 #include <stdlib.h>
 
-static bool count_steps(const orr_sim *s, struct watch_record *w)
+static bool count_steps(const orr_sim *s, watch_log *l)
 {
-    orr_free(w->first_step);
-    w->first_step = orr_alloc((size_t)s->npu_count + 1, sizeof *w->first_step);
-    if (!w->first_step)
+    l->first_step = orr_alloc((size_t)s->npu_count + 1, sizeof *l->first_step);
+    if (!l->first_step)
         return false;
-    for (size_t i = 0; i < w->step_count; i++)
-        w->first_step[w->steps[i].rank + 1]++;
+    for (size_t i = 0; i < l->step_count; i++)
+        l->first_step[l->steps[i].rank + 1]++;
     for (uint32_t r = 0; r < s->npu_count; r++)
-        w->first_step[r + 1] += w->first_step[r];
+        l->first_step[r + 1] += l->first_step[r];
     return true;
 }
 
@@ -35,40 +36,40 @@ static int by_start_and_place(const void *a, const void *b, void *all)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-static void sort_steps(struct watch_record *w, uint32_t *order, uint32_t count)
+static void sort_steps(const watch_log *l, uint32_t *order, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++)
-        if (by_start_and_place(&order[i - 1], &order[i], w->steps) > 0) {
-            qsort_r(order, count, sizeof *order, by_start_and_place, w->steps);
+        if (by_start_and_place(&order[i - 1], &order[i], l->steps) > 0) {
+            qsort_r(order, count, sizeof *order, by_start_and_place, l->steps);
             return;
         }
 }
 
 /* The steps change places: so does whoever names one. */
-static bool sort_log(const orr_sim *s, struct watch_record *w)
+static bool sort_log(const orr_sim *s, struct watch_record *w, watch_log *l)
 {
-    uint32_t *order = orr_alloc(w->step_count, sizeof *order); /* which step comes here */
-    uint32_t *to = orr_alloc(w->step_count, sizeof *to);
+    uint32_t *order = orr_alloc(l->step_count, sizeof *order); /* which step comes here */
+    uint32_t *to = orr_alloc(l->step_count, sizeof *to);
     uint32_t *next = orr_alloc(s->npu_count, sizeof *next);
-    watch_step *steps = orr_alloc(w->step_count, sizeof *steps);
+    watch_step *steps = orr_alloc(l->step_count, sizeof *steps);
     const bool ok = order && to && next && steps;
     if (ok) {
-        memcpy(next, w->first_step, s->npu_count * sizeof *next);
-        for (size_t i = 0; i < w->step_count; i++)
-            order[next[w->steps[i].rank]++] = (uint32_t)i;
+        memcpy(next, l->first_step, s->npu_count * sizeof *next);
+        for (size_t i = 0; i < l->step_count; i++)
+            order[next[l->steps[i].rank]++] = (uint32_t)i;
         for (uint32_t r = 0; r < s->npu_count; r++)
-            sort_steps(w, order + w->first_step[r], w->first_step[r + 1] - w->first_step[r]);
-        for (size_t i = 0; i < w->step_count; i++) {
+            sort_steps(l, order + l->first_step[r], l->first_step[r + 1] - l->first_step[r]);
+        for (size_t i = 0; i < l->step_count; i++) {
             to[order[i]] = (uint32_t)i;
-            steps[i] = w->steps[order[i]];
+            steps[i] = l->steps[order[i]];
         }
-        for (size_t i = 0; !s->fold && i < w->step_count; i++)
+        for (size_t i = 0; !l->is_copy && i < l->step_count; i++)
             w->ranks[steps[i].rank].step_of[steps[i].place] = (uint32_t)i;
-        for (size_t i = 0; i < w->phase_count; i++)
-            w->phases[i].step = to[w->phases[i].step];
-        orr_free(w->steps);
-        w->steps = steps;
-        w->step_room = w->step_count;
+        for (size_t i = 0; i < l->phase_count; i++)
+            l->phases[i].step = to[l->phases[i].step];
+        orr_free(l->steps);
+        l->steps = steps;
+        l->step_room = l->step_count;
     } else {
         orr_free(steps);
     }
@@ -117,12 +118,9 @@ static bool is_parent(const work_graph *g, uint32_t parent, uint32_t child)
 }
 
 /* How good an answer `before` is, which ended when `step` began; 0: none. */
-static unsigned fit(const struct watch_record *w,
-                    const work_graph *g,
-                    uint32_t step,
-                    uint32_t before)
+static unsigned fit(const watch_log *l, const work_graph *g, uint32_t step, uint32_t before)
 {
-    const watch_step *me = &w->steps[step], *other = &w->steps[before];
+    const watch_step *me = &l->steps[step], *other = &l->steps[before];
     const bool has_length = other->start < other->end;
     if (before == step)
         return 0;
@@ -133,22 +131,22 @@ static unsigned fit(const struct watch_record *w,
     return g->slot[other->place] == g->slot[me->place] ? 3 : 2;
 }
 
-static void find_causes(const orr_sim *s, struct watch_record *w, uint32_t rank, uint32_t *ended)
+static void find_causes(const orr_sim *s, watch_log *l, uint32_t rank, uint32_t *ended)
 {
-    const uint32_t first = w->first_step[rank], count = w->first_step[rank + 1] - first;
+    const uint32_t first = l->first_step[rank], count = l->first_step[rank + 1] - first;
     const work_graph *g = run_graph_of(s, rank);
     uint32_t from = 0; /* the first that ended at this time or later */
     for (uint32_t i = 0; i < count; i++)
         ended[i] = first + i;
-    sort_by_end(w->steps, ended, count);
+    sort_by_end(l->steps, ended, count);
     for (uint32_t i = 0; i < count; i++) {
-        watch_step *me = &w->steps[first + i];
+        watch_step *me = &l->steps[first + i];
         unsigned best = 0;
         me->cause = RUN_NONE;
-        while (from < count && w->steps[ended[from]].end < me->start)
+        while (from < count && l->steps[ended[from]].end < me->start)
             from++;
-        for (uint32_t k = from; k < count && w->steps[ended[k]].end == me->start; k++) {
-            const unsigned how = fit(w, g, first + i, ended[k]);
+        for (uint32_t k = from; k < count && l->steps[ended[k]].end == me->start; k++) {
+            const unsigned how = fit(l, g, first + i, ended[k]);
             if (how > best) {
                 best = how;
                 me->cause = ended[k];
@@ -157,15 +155,17 @@ static void find_causes(const orr_sim *s, struct watch_record *w, uint32_t rank,
     }
 }
 
-static bool find_all_causes(const orr_sim *s, struct watch_record *w)
+/* Of ranks whose steps are all there. */
+static bool find_all_causes(const orr_sim *s, watch_log *l)
 {
     uint32_t most = 0;
     for (uint32_t r = 0; r < s->npu_count; r++)
-        if (w->first_step[r + 1] - w->first_step[r] > most)
-            most = w->first_step[r + 1] - w->first_step[r];
+        if (l->first_step[r + 1] - l->first_step[r] > most)
+            most = l->first_step[r + 1] - l->first_step[r];
     uint32_t *ended = orr_alloc(most, sizeof *ended);
     for (uint32_t r = 0; ended && r < s->npu_count; r++)
-        find_causes(s, w, r, ended);
+        if (!l->asked || l->asked[r])
+            find_causes(s, l, r, ended);
     orr_free(ended);
     return ended != NULL;
 }
@@ -179,44 +179,44 @@ static int by_start(const void *a, const void *b, void *all)
     return x->start != y->start ? (x->start < y->start ? -1 : 1) : i < k ? -1 : i > k;
 }
 
-static void chain(struct watch_record *w, uint32_t *members, uint32_t count, watch_instance *c)
+static void chain(const watch_log *l, uint32_t *members, uint32_t count, watch_instance *c)
 {
     for (uint32_t i = 1; i < count; i++)
-        if (w->steps[members[i]].start < w->steps[members[i - 1]].start) {
-            qsort_r(members, count, sizeof *members, by_start, w->steps);
+        if (l->steps[members[i]].start < l->steps[members[i - 1]].start) {
+            qsort_r(members, count, sizeof *members, by_start, l->steps);
             break;
         }
     c->last = RUN_NONE;
     for (uint32_t i = 0; i < count; i++) {
-        w->steps[members[i]].earlier = c->last;
+        l->steps[members[i]].earlier = c->last;
         c->last = members[i];
     }
 }
 
-static bool chain_members(struct watch_record *w)
+static bool chain_members(struct watch_record *w, const watch_log *l)
 {
     uint32_t *first = orr_alloc(w->instance_count + 1, sizeof *first);
-    uint32_t *members = orr_alloc(w->step_count, sizeof *members);
+    uint32_t *members = orr_alloc(l->step_count, sizeof *members);
     const bool ok = first && members;
     size_t all = 0;
-    for (size_t i = 0; ok && i < w->step_count; i++)
-        if (w->steps[i].instance != RUN_NONE) {
-            first[w->steps[i].instance + 1]++;
+    for (size_t i = 0; ok && i < l->step_count; i++)
+        if (l->steps[i].instance != RUN_NONE) {
+            first[l->steps[i].instance + 1]++;
             all++;
         }
     for (size_t k = 0; ok && k < w->instance_count; k++)
         first[k + 1] += first[k];
-    for (size_t i = w->step_count;
+    for (size_t i = l->step_count;
          ok && i-- > 0;) /* backwards, taking places from the end of each */
-        if (w->steps[i].instance != RUN_NONE)
-            members[--first[w->steps[i].instance + 1]] = (uint32_t)i;
+        if (l->steps[i].instance != RUN_NONE)
+            members[--first[l->steps[i].instance + 1]] = (uint32_t)i;
     /* Now first[k + 1] is where those of k begin. */
     for (size_t k = 0; ok && k < w->instance_count; k++) {
         const size_t from = first[k + 1];
         size_t to = from;
-        while (to < all && w->steps[members[to]].instance == k)
+        while (to < all && l->steps[members[to]].instance == k)
             to++;
-        chain(w, members + from, (uint32_t)(to - from), &w->instances[k]);
+        chain(l, members + from, (uint32_t)(to - from), &w->instances[k]);
     }
     orr_free(first);
     orr_free(members);
@@ -236,29 +236,214 @@ static int by_chunk(const void *a, const void *b)
     return x->dim < y->dim ? -1 : x->dim > y->dim;
 }
 
-static void sort_phases(struct watch_record *w)
+static void sort_phases(watch_log *l)
 {
-    for (size_t i = 1; i < w->phase_count; i++)
-        if (by_chunk(&w->phases[i - 1], &w->phases[i]) > 0) {
-            qsort(w->phases, w->phase_count, sizeof *w->phases, by_chunk);
+    for (size_t i = 1; i < l->phase_count; i++)
+        if (by_chunk(&l->phases[i - 1], &l->phases[i]) > 0) {
+            qsort(l->phases, l->phase_count, sizeof *l->phases, by_chunk);
             return;
         }
 }
 
-bool watch_log_settle(const orr_sim *s)
+/* ---- the whole ---- */
+
+void watch_log_drop(struct watch_record *w)
+{
+    watch_log *l = &w->log;
+    if (l->is_copy) {
+        orr_free(l->steps);
+        orr_free(l->phases);
+    }
+    orr_free(l->first_step);
+    orr_free(l->asked);
+    *l = (watch_log){0};
+}
+
+/* Does it have all that is asked for? */
+static bool is_settled(const orr_sim *s, const watch_log *l, uint64_t mark, const bool *asked)
+{
+    if (!l->first_step || l->settled != mark)
+        return false;
+    for (uint32_t r = 0; l->asked && r < s->npu_count; r++)
+        if (!l->asked[r] && (!asked || asked[r]))
+            return false;
+    return true;
+}
+
+static bool keep_asked(const orr_sim *s, watch_log *l, const bool *asked)
+{
+    if (!asked)
+        return true;
+    if (!(l->asked = orr_alloc(s->npu_count, sizeof *l->asked)))
+        return false;
+    memcpy(l->asked, asked, s->npu_count * sizeof *l->asked);
+    return true;
+}
+
+/* A run whose classes have times of their own names collectives here. */
+static bool forget_instances(const orr_sim *s)
 {
     struct watch_record *w = s->watch;
-    const uint64_t mark = s->fold ? fold_events(s->fold) : w->step_count;
-    if (w->first_step && (w->settled == mark || s->lockstep))
+    if (!s->fold)
         return true;
-    if (s->fold && !fold_write_log(s->fold))
+    orr_map_destroy(w->instance_by_key);
+    w->instance_count = 0;
+    return (w->instance_by_key = orr_map_create(0)) != NULL;
+}
+
+static bool write_folded(const orr_sim *s, watch_log *l, const bool *asked)
+{
+    watch_source src;
+    l->is_copy = true;
+    const bool ok = keep_asked(s, l, asked) && forget_instances(s) &&
+                    (s->fold ? fold_open_log(s->fold, &src) : fold_lockstep_open_log(s, &src));
+    if (!ok)
         return false;
-    if (s->lockstep && !fold_lockstep_write_log(s))
+    const bool is_written = watch_pick_steps(&src, asked, l);
+    src.close(&src);
+    return is_written;
+}
+
+bool watch_log_settle(const orr_sim *s, const bool *asked)
+{
+    struct watch_record *w = s->watch;
+    watch_log *l = &w->log;
+    const bool is_folded = s->fold || s->lockstep;
+    const uint64_t mark = s->fold ? fold_events(s->fold) : w->step_count;
+    if (is_settled(s, l, mark, asked))
+        return true;
+    watch_log_drop(w);
+    if (!is_folded)
+        *l = (watch_log){.steps = w->steps,
+                         .step_count = w->step_count,
+                         .phases = w->phases,
+                         .phase_count = w->phase_count};
+    bool ok = (!is_folded || write_folded(s, l, asked)) && count_steps(s, l) && sort_log(s, w, l);
+    if (!is_folded) { /* also where that has failed: they may have moved */
+        w->steps = l->steps;
+        w->step_room = w->step_count;
+    }
+    ok = ok && find_all_causes(s, l) && chain_members(w, l);
+    if (ok && s->finished == s->npu_count)
+        sort_phases(l);
+    l->settled = mark;
+    if (!ok)
+        watch_log_drop(w);
+    return ok;
+}
+
+/* ---- who stands for whom ---- */
+
+/* Nodes of a trace that name a peer, one for each way of naming one. */
+typedef struct peer_list {
+    uint32_t *nodes;
+    size_t count, room;
+    bool is_listed;
+} peer_list;
+
+static bool list_peers(const orr_sim *s, uint32_t class_index, peer_list *l)
+{
+    const work_graph *g = &s->graphs[class_index];
+    orr_map *seen = orr_map_create(0);
+    bool ok = seen != NULL;
+    l->is_listed = true;
+    for (uint32_t p = 0; ok && p < g->count; p++) {
+        const uint32_t node = g->node[p];
+        const orr_columns *c = &g->t->columns;
+        const bool is_send = c->type[node] == ORR_NODE_COMM_SEND;
+        if (!is_send && c->type[node] != ORR_NODE_COMM_RECV)
+            continue;
+        const uint32_t *slots =
+            s->set->classes[class_index].slot[is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC];
+        const int64_t *column = is_send ? c->comm_dst : c->comm_src;
+        const uint64_t how = slots && slots[node] ? (uint64_t)slots[node] << 33
+                             : column             ? (uint64_t)(uint32_t)column[node] << 1 | 1
+                                                  : 1;
+        bool is_new;
+        ok = orr_map_put(seen, how, 1, &is_new);
+        if (ok && is_new && (ok = orr_grow(&l->nodes, &l->room, l->count + 1)))
+            l->nodes[l->count++] = node;
+    }
+    orr_map_destroy(seen);
+    return ok;
+}
+
+/* What a rank is, and whom it talks to. */
+static uint64_t sum_of(const orr_sim *s, uint32_t rank, const peer_list *l, const uint32_t *like)
+{
+    const orr_columns *c = &run_graph_of(s, rank)->t->columns;
+    uint64_t sum = like[rank];
+    for (size_t i = 0; i < l->count; i++) {
+        const uint32_t node = l->nodes[i];
+        const bool is_send = c->type[node] == ORR_NODE_COMM_SEND;
+        const int64_t peer =
+            orr__set_value(s->set, rank, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC,
+                           is_send ? c->comm_dst : c->comm_src, node);
+        const uint32_t met = peer >= 0 && peer < s->npu_count ? like[peer] : RUN_NONE;
+        sum = orr_hash_mix(sum ^ 0xa0761d6478bd642fu, met + 0xe7037ed1a0b428dbu);
+    }
+    return sum;
+}
+
+/* Ranks are alike only if those they exchange messages with are: so that a pipeline of them is one. */
+static bool refine(const orr_sim *s, peer_list *lists, uint32_t *like, size_t *count)
+{
+    orr_map *first = orr_map_create(0);
+    uint64_t *sums = orr_alloc(s->npu_count, sizeof *sums);
+    bool ok = first && sums;
+    for (uint32_t r = 0; ok && r < s->npu_count; r++) {
+        peer_list *l = &lists[orr_set_class_of(s->set, r)];
+        ok = l->is_listed || list_peers(s, orr_set_class_of(s->set, r), l);
+        sums[r] = ok ? sum_of(s, r, l, like) : 0;
+    }
+    for (uint32_t r = 0; ok && r < s->npu_count; r++) {
+        const uint32_t to = orr_map_find(first, sums[r], r);
+        like[r] = to;
+        ok = to != r || orr_map_put(first, sums[r], r, NULL);
+    }
+    *count = ok ? orr_map_count(first) : 0;
+    orr_free(sums);
+    orr_map_destroy(first);
+    return ok;
+}
+
+static bool refine_all(const orr_sim *s, uint32_t *like)
+{
+    const uint32_t classes = orr_set_class_count(s->set);
+    peer_list *lists = orr_alloc(classes, sizeof *lists);
+    size_t before = 0, now = 1;
+    bool ok = lists != NULL;
+    while (ok && now != before) {
+        before = now;
+        ok = refine(s, lists, like, &now);
+    }
+    for (uint32_t k = 0; lists && k < classes; k++)
+        orr_free(lists[k].nodes);
+    orr_free(lists);
+    return ok;
+}
+
+bool watch_find_alike(const orr_sim *s, const uint64_t *weight, uint32_t *like)
+{
+    watch_source src;
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        like[r] = r;
+    if (!s->fold && !s->lockstep)
+        return true;
+    if (!(s->fold ? fold_open_log(s->fold, &src) : fold_lockstep_open_log(s, &src)))
         return false;
-    if (!count_steps(s, w) || !sort_log(s, w) || !find_all_causes(s, w) || !chain_members(w))
-        return false;
-    if (s->finished == s->npu_count)
-        sort_phases(w);
-    w->settled = mark;
-    return true;
+    bool ok = src.find_equal(&src, like); /* the smallest of them */
+    src.close(&src);
+    ok = ok && (src.is_even || refine_all(s, like));
+    uint32_t *chosen = ok ? orr_alloc(s->npu_count, sizeof *chosen) : NULL;
+    ok = chosen != NULL;
+    for (uint32_t r = 0; ok && r < s->npu_count; r++)
+        chosen[r] = r;
+    for (uint32_t r = 0; ok && weight && r < s->npu_count; r++)
+        if (weight[r] > weight[chosen[like[r]]])
+            chosen[like[r]] = r;
+    for (uint32_t r = 0; ok && r < s->npu_count; r++)
+        like[r] = chosen[like[r]];
+    orr_free(chosen);
+    return ok;
 }

@@ -23,6 +23,8 @@ struct orr_timeline {
     uint32_t *last_sample; /* by counter; NONE: none yet */
     size_t last_room;
     uint32_t *first, *order;
+    uint32_t *alike;
+    size_t alike_room;
     orr_timeline_parts parts;
     bool is_sealed;
 };
@@ -64,6 +66,7 @@ void orr_timeline_destroy(orr_timeline *t)
     orr_free(t->last_sample);
     orr_free(t->first);
     orr_free(t->order);
+    orr_free(t->alike);
     orr_free(t);
 }
 
@@ -127,6 +130,8 @@ static orr_code check_span(const orr_timeline *t, const orr_timespan *s, orr_err
         return misuse(err, "a span that ends before it starts");
     if (!is_text(t, s->name) || !is_text(t, s->group))
         return misuse(err, "a span with a text that is not there");
+    if (s->has & ORR_SPAN_HAS_FLOWS && (s->flows < s->start || s->flows > s->end))
+        return misuse(err, "a span whose data flows outside of it");
     return s->kind < ORR_SPAN_KINDS ? ORR_OK : misuse(err, "a span of a kind that is not there");
 }
 
@@ -222,6 +227,23 @@ orr_code orr_timeline_add_note(orr_timeline *t, orr_str key, orr_str value, orr_
     return ORR_OK;
 }
 
+orr_code orr_timeline_add_alike(orr_timeline *t, uint32_t shown, uint32_t rank, orr_error *err)
+{
+    orr_timeline_parts *p = &t->parts;
+    const uint32_t last = shown > rank ? shown : rank;
+    const orr_code code = check_open(t, p->alike_count, err);
+    if (code)
+        return code;
+    if (last >= NONE - 1)
+        return misuse(err, "a rank that is not there");
+    if (!orr_grow(&t->alike, &t->alike_room, (size_t)last + 1))
+        return orr_no_memory(err);
+    for (; p->alike_count <= last; p->alike_count++)
+        t->alike[p->alike_count] = p->alike_count;
+    t->alike[rank] = shown;
+    return ORR_OK;
+}
+
 /* ---- sealing ---- */
 
 static int compare_spans(const void *a, const void *b, void *spans)
@@ -301,6 +323,7 @@ orr_code orr_timeline_seal(orr_timeline *t, orr_error *err)
     p->counters = t->counters;
     p->samples = t->samples;
     p->notes = t->notes;
+    p->alike = t->alike;
     measure(p);
     t->is_sealed = true;
     return ORR_OK;

@@ -91,6 +91,15 @@ static orr_code copy_sample(slicer *s, const orr_sample *v, orr_error *err)
     return orr_timeline_add_sample(s->to, s->counters[v->counter], v->at, v->value, err);
 }
 
+static orr_code copy_alike(slicer *s, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (uint32_t r = 0; r < s->p->alike_count && !code; r++)
+        if (s->p->alike[r] != r && has_rank(s->window, s->p->alike[r]))
+            code = orr_timeline_add_alike(s->to, s->p->alike[r], r, err);
+    return code;
+}
+
 static orr_code copy_all(slicer *s, orr_error *err)
 {
     const orr_timeline_parts *p = s->p;
@@ -106,6 +115,8 @@ static orr_code copy_all(slicer *s, orr_error *err)
     for (uint32_t i = 0; i < p->note_count && !code; i++)
         code = orr_timeline_add_note(s->to, orr_timeline_text(s->from, p->notes[i].key),
                                      orr_timeline_text(s->from, p->notes[i].value), err);
+    if (!code)
+        code = copy_alike(s, err);
     return code ? code : orr_timeline_seal(s->to, err);
 }
 

@@ -14,6 +14,8 @@
  * of its own.  What viewers do not need is in arguments, so that src/sources/chrome_trace can read
  * back everything: lanes, the spans of an arrow, times. Cost: O(n log n) time; eight bytes of
  * memory a span beside the timeline: the text goes out as it is made. */
+#include "info_impl.h"
+
 #include <orrery/view.h>
 
 #include "base/formats/json.h"
@@ -182,6 +184,19 @@ static void end_event(writer *w)
 
 /* ---- the names of ranks and tracks ---- */
 
+/* "rank 0"; of one that others are like, all of them: "ranks 0-7". */
+static void put_ranks(writer *w, uint32_t rank)
+{
+    orr_arena *a = w->p->alike ? orr_arena_create() : NULL;
+    const char *names = a ? orr__alike_ranks(a, w->p, rank) : NULL;
+    w->text.failed |= w->p->alike && !names;
+    if (names && strspn(names, "0123456789") < strlen(names))
+        orr_buf_print(&w->text, "ranks %s", names);
+    else
+        put_number(w, "rank ", rank);
+    orr_arena_destroy(a);
+}
+
 static void put_process(writer *w, uint32_t rank)
 {
     begin_event(w, "M", rank);
@@ -189,7 +204,7 @@ static void put_process(writer *w, uint32_t rank)
     if (rank == ORR_NO_RANK)
         orr_buf_text(&w->text, "all ranks");
     else
-        put_number(w, "rank ", rank);
+        put_ranks(w, rank);
     orr_buf_text(&w->text, "\"}");
     end_event(w);
     begin_event(w, "M", rank);
@@ -299,6 +314,11 @@ static void put_span(writer *w, uint32_t i)
         put_number(w, peer_key(s->kind), s->peer);
         comma = ",";
     }
+    if (s->has & ORR_SPAN_HAS_FLOWS) {
+        orr_buf_text(&w->text, comma);
+        put_number(w, "\"waited_ns\":", (uint64_t)(s->flows - s->start) / PS_PER_NS);
+        comma = ",";
+    }
     if (s->is_open) {
         orr_buf_text(&w->text, comma);
         orr_buf_text(&w->text, "\"unfinished\":true");
@@ -394,13 +414,13 @@ static uint32_t rank_count(const orr_timeline_parts *p)
     for (uint32_t k = 0; k < p->counter_count; k++)
         if (p->counters[k].rank != ORR_NO_RANK && p->counters[k].rank >= count)
             count = p->counters[k].rank + 1;
-    return count;
+    return count > p->alike_count ? count : p->alike_count;
 }
 
 static uint32_t find_only_rank(const orr_timeline_parts *p)
 {
     uint32_t only = ORR_NO_RANK;
-    for (uint32_t k = 0; k < p->track_count; k++) {
+    for (uint32_t k = 0; k < p->track_count && !p->alike; k++) {
         const uint32_t rank = p->tracks[k].rank;
         if (rank == ORR_NO_RANK || rank == only)
             continue;

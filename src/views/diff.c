@@ -31,7 +31,9 @@ typedef struct gatherer {
     orr_map *ranks;
     orr_ps first, last;
     bool has_any;
-    bool is_host; /* the track is a thread */
+    bool is_host;               /* the track is a thread */
+    uint32_t *stands_for;       /* by rank that others are like: how many */
+    uint32_t alike, rank_count; /* of the track; of all */
 } gatherer;
 
 /* Which kind says most about what a thing is.  Kernels that send and receive may be taken for
@@ -112,8 +114,8 @@ static void close_span(gatherer *g)
     bool is_shared;
     const orr_timespan *s = &orr_timeline_look(g->t)->spans[g->stack[--g->depth]];
     orr_diff_row *row = row_of(g, s, &is_shared);
-    row->count[g->run]++;
-    row->time[g->run] += s->end - s->start - g->inside[g->depth];
+    row->count[g->run] += g->alike;
+    row->time[g->run] += (s->end - s->start - g->inside[g->depth]) * (orr_ps)g->alike;
 }
 
 static bool open_span(gatherer *g, uint32_t number)
@@ -164,14 +166,19 @@ static bool is_thread(const orr_timeline_parts *p, uint32_t track)
 static bool gather_track(gatherer *g, const orr_timeline_parts *p, uint32_t track)
 {
     g->is_host = is_thread(p, track);
+    g->alike = g->stands_for && p->tracks[track].rank < p->alike_count
+                   ? g->stands_for[p->tracks[track].rank]
+                   : 1;
     for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++) {
         const orr_timespan *s = &p->spans[p->order[k]];
         if (s->kind != ORR_SPAN_PHASE)
             note_extent(g, s); /* annotations are part of a run, if not work */
         if (!counts(g, s))
             continue;
-        if (!open_span(g, p->order[k]) || !orr_map_put(g->ranks, p->tracks[track].rank, 0, NULL))
+        bool is_new;
+        if (!open_span(g, p->order[k]) || !orr_map_put(g->ranks, p->tracks[track].rank, 0, &is_new))
             return false;
+        g->rank_count += is_new ? g->alike : 0;
     }
     while (g->depth)
         close_span(g);
@@ -182,13 +189,17 @@ static orr_code gather(orr_diff *d, const orr_timeline *t, int run, orr_error *e
 {
     const orr_timeline_parts *p = orr_timeline_look(t);
     gatherer g = {.d = d, .t = t, .run = run, .ranks = orr_map_create(64)};
-    bool ok = g.ranks;
+    g.stands_for = orr_alloc((size_t)p->alike_count + 1, sizeof *g.stands_for);
+    bool ok = g.ranks && g.stands_for;
+    for (uint32_t r = 0; r < p->alike_count && ok; r++)
+        g.stands_for[p->alike[r]]++;
     for (uint32_t track = 0; track < p->track_count && ok; track++)
         ok = gather_track(&g, p, track);
-    d->ranks[run] = ok ? (uint32_t)orr_map_count(g.ranks) : 0;
+    d->ranks[run] = ok ? g.rank_count : 0;
     d->whole[run] = g.has_any ? g.last - g.first : 0;
     orr_free(g.stack);
     orr_free(g.inside);
+    orr_free(g.stands_for);
     orr_map_destroy(g.ranks);
     return ok ? ORR_OK : orr_no_memory(err);
 }
@@ -273,8 +284,8 @@ static orr_code account(orr_diff *d, const orr_timeline *t, int run, orr_error *
         const orr_ps times[ORR__DIFF_PARTS] = {r->compute, r->exposed, r->memory, r->host,
                                                r->waiting, r->bubble,  r->idle};
         for (unsigned k = 0; k < ORR__DIFF_PARTS; k++) {
-            d->store->parts[k].time[run] += times[k];
-            d->store->parts[k].count[run]++;
+            d->store->parts[k].time[run] += times[k] * (orr_ps)r->alike;
+            d->store->parts[k].count[run] += r->alike;
         }
     }
     orr_free(s.rows);

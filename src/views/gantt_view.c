@@ -16,8 +16,17 @@
 #include "base/text/text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-enum { WIDTH = 80, LEAST_WIDTH = 40, MOST_WIDTH = 4096, MOST_NAME = 20, MOST_ROWS = 200, BUSY = 6 };
+enum {
+    WIDTH = 80,
+    LEAST_WIDTH = 40,
+    MOST_WIDTH = 4096,
+    MOST_NAME = 20,
+    MOST_ROWS = 200,
+    BUSY = 6,
+    RANK_ROOM = 40
+};
 
 typedef struct glyph {
     const char *unicode, *ascii;
@@ -153,13 +162,28 @@ static void put_name(chart *c, orr_str s)
     put_blanks(c, c->name_width - column);
 }
 
+/* "rank 12"; with how many that it stands for: "rank 12 +7". */
+static const char *rank_name(const chart *c, uint32_t rank, char out[RANK_ROOM])
+{
+    uint32_t others = 0;
+    for (uint32_t r = 0; r < c->p->alike_count; r++)
+        others += c->p->alike[r] == rank && r != rank;
+    if (others)
+        snprintf(out, RANK_ROOM, "rank %" PRIu32 " +%" PRIu32, rank, others);
+    else
+        snprintf(out, RANK_ROOM, "rank %" PRIu32, rank);
+    return out;
+}
+
 static void put_rank(chart *c, uint32_t rank, bool is_first)
 {
     const size_t before = c->text.len;
     if (is_first && rank == ORR_NO_RANK)
         orr_buf_text(&c->text, "all");
-    else if (is_first)
-        orr_buf_print(&c->text, "rank %" PRIu32, rank);
+    else if (is_first) {
+        char name[RANK_ROOM];
+        orr_buf_text(&c->text, rank_name(c, rank, name));
+    }
     put_blanks(c, c->rank_width - (c->text.len - before));
     put_blanks(c, 2);
 }
@@ -242,12 +266,10 @@ static void put_legend(chart *c)
 /* ---- the whole ---- */
 
 /* "rank 12", or "all". */
-static size_t rank_columns(uint32_t rank)
+static size_t rank_columns(const chart *c, uint32_t rank)
 {
-    size_t n = 6;
-    for (uint32_t r = rank; r >= 10; r /= 10)
-        n++;
-    return rank == ORR_NO_RANK ? 3 : n;
+    char name[RANK_ROOM];
+    return rank == ORR_NO_RANK ? 3 : strlen(rank_name(c, rank, name));
 }
 
 static void measure(chart *c)
@@ -255,7 +277,7 @@ static void measure(chart *c)
     for (uint32_t k = 0; k < c->p->track_count; k++) {
         const orr_track *t = &c->p->tracks[k];
         const size_t name = columns_of(orr_timeline_text(c->t, t->name));
-        const size_t rank = rank_columns(t->rank);
+        const size_t rank = rank_columns(c, t->rank);
         c->name_width = name > c->name_width ? name : c->name_width;
         c->rank_width = rank > c->rank_width ? rank : c->rank_width;
     }

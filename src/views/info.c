@@ -106,6 +106,22 @@ const char *orr__rank_ranges(orr_arena *a, const uint32_t *members, size_t count
     return text;
 }
 
+const char *orr__alike_ranks(orr_arena *a, const orr_timeline_parts *p, uint32_t rank)
+{
+    uint32_t *list = orr_alloc((size_t)p->alike_count + 1, sizeof *list);
+    size_t count = 0;
+    if (!list)
+        return NULL;
+    for (uint32_t r = 0; r < p->alike_count; r++)
+        if (p->alike[r] == rank)
+            list[count++] = r;
+    if (count == 0)
+        list[count++] = rank;
+    const char *text = orr__rank_ranges(a, list, count);
+    orr_free(list);
+    return text;
+}
+
 /* ======== The metadata of the traces; values are kept as JSON text, which serves both printers. */
 
 static void put_bytes(orr_json_writer *w, orr_str s)

@@ -21,14 +21,14 @@ typedef struct time_shares {
 static time_shares shares_of(const orr__study *s)
 {
     time_shares sum = {0};
-    const double all = (double)orr__total(s) * s->rank_count;
+    const double all = (double)orr__total(s) * s->all_ranks;
     for (uint32_t k = 0; k < s->rank_count && all > 0; k++) {
         const orr__rank_times *r = &s->ranks[k];
-        sum.compute += (double)r->compute / all;
-        sum.exposed += (double)r->exposed / all;
-        sum.memory += (double)r->memory / all;
-        sum.host += (double)r->host / all;
-        sum.unused += (double)orr__unused(r) / all;
+        sum.compute += (double)r->compute * r->alike / all;
+        sum.exposed += (double)r->exposed * r->alike / all;
+        sum.memory += (double)r->memory * r->alike / all;
+        sum.host += (double)r->host * r->alike / all;
+        sum.unused += (double)orr__unused(r) * r->alike / all;
     }
     return sum;
 }
@@ -190,6 +190,7 @@ typedef struct summing {
     uint32_t *around; /* spans of the host that are open on this track, the innermost last */
     size_t depth, around_room;
     bool takes_others; /* as work */
+    uint32_t alike;    /* ranks that the one of this track stands for */
 } summing;
 
 static bool row_of(summing *m, uint32_t i, uint32_t *out)
@@ -223,7 +224,7 @@ static bool take_off(summing *m, uint32_t i)
     if (m->depth && span->end <= spans[m->around[m->depth - 1]].end) {
         if (!row_of(m, m->around[m->depth - 1], &row))
             return false;
-        m->sums[row] -= span->end - span->start;
+        m->sums[row] -= (orr__ps_sum)(span->end - span->start) * m->alike;
     }
     if (!orr_grow(&m->around, &m->around_room, m->depth + 1))
         return false;
@@ -235,6 +236,7 @@ static bool sum_track(summing *m, uint32_t track)
 {
     const orr_timeline_parts *p = m->s->p;
     m->depth = 0;
+    m->alike = m->s->ranks[m->s->place_of_track[track]].alike;
     for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++) {
         const uint32_t i = p->order[k];
         const orr_timespan *span = &p->spans[i];
@@ -243,7 +245,7 @@ static bool sum_track(summing *m, uint32_t track)
             continue;
         if (!row_of(m, i, &row) || (is_host(span) && !take_off(m, i)))
             return false;
-        m->sums[row] += span->end - m->s->since[i];
+        m->sums[row] += (orr__ps_sum)(span->end - m->s->since[i]) * m->alike;
     }
     return true;
 }
@@ -258,7 +260,7 @@ static bool add_spans(orr__study *s, orr__sums *out)
     for (uint32_t k = 0; ok && k < m.count; k++) {
         char name[ORR__NAME_ROOM];
         const orr_timespan *span = &s->p->spans[m.example[k]];
-        const double ns = (double)m.sums[k] / 1000 / s->rank_count;
+        const double ns = (double)m.sums[k] / 1000 / s->all_ranks;
         ok = add_sum(out, span->kind, name_of(s, span, name), ns) &&
              add_sum(out, span->kind, (orr_str){"", 0}, ns);
     }
@@ -429,13 +431,13 @@ static double mean_exposed(const orr__study *s)
 {
     double sum = 0;
     for (uint32_t k = 0; k < s->rank_count; k++)
-        sum += (double)s->ranks[k].exposed;
-    return s->rank_count ? sum / s->rank_count / 1000 : (double)NAN;
+        sum += (double)s->ranks[k].exposed * s->ranks[k].alike;
+    return s->all_ranks ? sum / s->all_ranks / 1000 : (double)NAN;
 }
 
 static uint32_t ranks_of(const orr__study *s)
 {
-    return s->run->ranks ? s->run->ranks : s->rank_count;
+    return s->run->ranks ? s->run->ranks : s->all_ranks;
 }
 
 static void put_serving(const orr_report_serving *v, writer *w)
@@ -942,9 +944,9 @@ static void put_pipeline(const orr__study *s, writer *w)
         return;
     }
     for (uint32_t k = 0; k < s->rank_count; k++)
-        unused += (double)orr__unused(&s->ranks[k]);
+        unused += (double)orr__unused(&s->ranks[k]) * s->ranks[k].alike;
     orr_json_begin_object(w);
-    put_real(w, "bubble_share", unused / s->rank_count / (double)orr__total(s));
+    put_real(w, "bubble_share", unused / s->all_ranks / (double)orr__total(s));
     orr_json_key(w, "stages");
     orr_json_begin_array(w);
     for (uint32_t k = 0; k < s->stage_count; k++)
@@ -1074,7 +1076,7 @@ static void put_notes(const orr__study *s, writer *w)
         orr_buf_print(&b,
                       "The timeline shows %u of %u ranks; figures are of all of them.  "
                       "Others: --ranks of orrery report, --report-ranks of orrery run.",
-                      s->rank_count - e->ranks_left_out, s->rank_count);
+                      s->all_ranks - e->ranks_left_out, s->all_ranks);
         put_note(w, &b);
     }
     if (s->tolerance > 0.001) {

@@ -103,8 +103,9 @@ static orr_code choose_ranks(packer *k)
         code = show_list(k, text);
     for (uint32_t g = 0; !text && g < k->s->group_count; g++)
         k->is_shown[k->s->groups[g].shown] = true;
+    k->e->ranks_left_out = k->s->all_ranks;
     for (uint32_t place = 0; place < k->s->rank_count; place++)
-        k->e->ranks_left_out += !k->is_shown[place];
+        k->e->ranks_left_out -= k->is_shown[place];
     return code;
 }
 
@@ -228,20 +229,6 @@ static bool choose_spans(packer *k)
 
 /* ---- counters ---- */
 
-static uint32_t place_of_rank(const orr__study *s, uint32_t rank)
-{
-    for (uint32_t low = 0, high = s->rank_count; low < high;) {
-        const uint32_t mid = low + (high - low) / 2;
-        if (s->ranks[mid].rank == rank)
-            return mid;
-        if (s->ranks[mid].rank < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return ORR__NO_PLACE;
-}
-
 static int compare_samples(const void *a, const void *b)
 {
     const orr_sample *x = a, *y = b;
@@ -276,7 +263,7 @@ static bool choose_samples(packer *k)
         return false;
     for (uint32_t c = 0; c < p->counter_count; c++) {
         const uint32_t rank = p->counters[c].rank;
-        const bool has_it = is_shown(k, rank, place_of_rank(k->s, rank));
+        const bool has_it = is_shown(k, rank, orr__place_of_rank(k->s, rank));
         number[c] = has_it ? e->counter_count : ORR__NO_PLACE;
         if (has_it)
             e->counters[e->counter_count++] = c;

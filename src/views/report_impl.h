@@ -34,8 +34,9 @@ typedef __int128 orr__ps_sum;
 /* What one rank did: of each moment only the first of these counts that applies. */
 typedef struct orr__rank_times {
     uint32_t rank;
-    uint32_t group;                                               /* of like ranks */
-    uint32_t stage;                                               /* or ORR__NO_STAGE */
+    uint32_t alike; /* ranks that it stands for, itself among them */
+    uint32_t group; /* of like ranks */
+    uint32_t stage; /* or ORR__NO_STAGE */
     orr_ps compute, exposed, memory, host, waiting, bubble, idle; /* docs/accounting.md */
     orr_ps overlapped; /* communication while computing: part of compute */
 } orr__rank_times;
@@ -46,6 +47,7 @@ typedef struct orr__collective_row {
     uint32_t members;
     orr_bytes size;
     uint64_t calls;               /* of all ranks */
+    uint64_t joined;              /* groups of ranks, each counted by its members */
     orr__ps_sum time, overlapped; /* of all ranks */
     uint32_t ranks;               /* that take part */
     uint32_t last_place;          /* the last rank that was counted */
@@ -106,6 +108,7 @@ typedef struct orr__study {
     orr_ps *since;          /* by span: from when on it counts; see report_times.c */
     orr__rank_times *ranks; /* by place: those of the timeline, ascending */
     uint32_t rank_count;
+    uint32_t all_ranks;                 /* with those that others stand for */
     uint32_t *place_of_track;           /* ORR__NO_PLACE: of no rank */
     uint32_t *first_track, *track_list; /* by place */
     orr__collective_row *rows;          /* by falling exposed time */
@@ -127,6 +130,9 @@ typedef struct orr__sums {
     double *ns;        /* by number: of one rank, on average */
     size_t room;
 } orr__sums;
+
+/* The place of a rank, or of the one that stands for it; ORR__NO_PLACE: it is not in the timeline. */
+uint32_t orr__place_of_rank(const orr__study *s, uint32_t rank);
 
 orr_code orr__study_bounds(orr__study *s); /* from when to when */
 orr_code orr__study_times(orr__study *s);

@@ -16,6 +16,7 @@
 #include "info_impl.h"
 #include "report_impl.h"
 
+#include "base/memory/hash.h"
 #include "base/text/text.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ typedef struct worker {
     stretches comm, all;
     orr_ps *before; /* by stretch of COMPUTE: the length of those before it */
     size_t before_room;
-    orr_map *row_of, *group_seen;
+    orr_map *row_of, *group_seen, *joined_seen;
     bool host_computes; /* nothing ran on a device: operators of the host are the computing */
 } worker;
 
@@ -245,6 +246,17 @@ static orr__collective_row *find_row(worker *w, const orr_timespan *span)
     return &s->rows[s->row_count++];
 }
 
+/* Groups of ranks that are not in the timeline are counted, too: each is met by all of its members. */
+static bool count_joined(worker *w, orr__collective_row *r, uint32_t place, uint32_t group)
+{
+    const uint32_t key[] = {(uint32_t)(r - w->s->rows), place, group};
+    bool is_new = false;
+    if (!orr_map_put(w->joined_seen, orr_hash_bytes(key, sizeof key, 0), 1, &is_new))
+        return false;
+    r->joined += is_new ? w->s->ranks[place].alike : 0;
+    return true;
+}
+
 static bool count_collective(worker *w, uint32_t place, uint32_t i)
 {
     const orr_timespan *span = &w->s->p->spans[i];
@@ -253,15 +265,18 @@ static bool count_collective(worker *w, uint32_t place, uint32_t i)
     bool is_new = false;
     if (!r)
         return false;
+    const uint32_t alike = w->s->ranks[place].alike;
     const uint64_t group = (uint64_t)(r - w->s->rows) << 32 | span->group;
     if (!orr_map_put(w->group_seen, group, 1, &is_new))
         return false;
     r->groups += is_new;
-    r->ranks += r->last_place != place;
+    if (w->s->p->alike && !count_joined(w, r, place, span->group))
+        return false;
+    r->ranks += r->last_place != place ? alike : 0;
     r->last_place = place;
-    r->calls++;
-    r->time += span->end - since;
-    r->overlapped += computed_by(w, span->end) - computed_by(w, since);
+    r->calls += alike;
+    r->time += (orr__ps_sum)(span->end - since) * alike;
+    r->overlapped += (orr__ps_sum)(computed_by(w, span->end) - computed_by(w, since)) * alike;
     return true;
 }
 
@@ -315,6 +330,21 @@ static int compare_numbers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+uint32_t orr__place_of_rank(const orr__study *s, uint32_t rank)
+{
+    const uint32_t shown = orr_timeline_shown(s->p, rank);
+    for (uint32_t low = 0, high = s->rank_count; low < high;) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (s->ranks[mid].rank == shown)
+            return mid;
+        if (s->ranks[mid].rank < shown)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return ORR__NO_PLACE;
+}
+
 static uint32_t place_of(const uint32_t *ranks, uint32_t count, uint32_t rank)
 {
     const uint32_t *found = bsearch(&rank, ranks, count, sizeof rank, compare_numbers);
@@ -344,7 +374,15 @@ static bool list_ranks(orr__study *s)
     if (!s->ranks || !s->first_track)
         return false;
     for (uint32_t k = 0; k < count; k++)
-        s->ranks[k] = (orr__rank_times){.rank = ranks[k], .stage = ORR__NO_STAGE};
+        s->ranks[k] = (orr__rank_times){.rank = ranks[k], .alike = 1, .stage = ORR__NO_STAGE};
+    s->all_ranks = count;
+    for (uint32_t r = 0; r < s->p->alike_count; r++) {
+        const uint32_t place = s->p->alike[r] == r ? ORR__NO_PLACE : orr__place_of_rank(s, r);
+        if (place == ORR__NO_PLACE)
+            continue;
+        s->ranks[place].alike++;
+        s->all_ranks++;
+    }
     for (uint32_t k = 0; k < tracks; k++) {
         s->place_of_track[k] = place_of(ranks, count, s->p->tracks[k].rank);
         if (s->place_of_track[k] != ORR__NO_PLACE)
@@ -453,7 +491,9 @@ static bool find_since(orr__study *s)
     if (!s->since)
         return false;
     for (uint32_t i = 0; i < p->span_count; i++)
-        s->since[i] = p->spans[i].start;
+        s->since[i] = p->spans[i].has & ORR_SPAN_HAS_FLOWS ? p->spans[i].flows : p->spans[i].start;
+    if (p->alike) /* not all that they wait for is there, and they say it themselves */
+        return true;
     wait_for_messages(s);
     return s->run->is_measured || wait_for_last(s);
 }
@@ -467,6 +507,7 @@ static void worker_fini(worker *w)
     orr_free(w->before);
     orr_map_destroy(w->row_of);
     orr_map_destroy(w->group_seen);
+    orr_map_destroy(w->joined_seen);
 }
 
 orr_code orr__study_times(orr__study *s)
@@ -474,10 +515,14 @@ orr_code orr__study_times(orr__study *s)
     worker w = {.s = s,
                 .row_of = orr_map_create(0),
                 .group_seen = orr_map_create(0),
+                .joined_seen = orr_map_create(0),
                 .host_computes = s->run->is_measured && !has_device(s->p)};
-    bool ok = w.row_of && w.group_seen && list_ranks(s) && find_since(s);
+    bool ok = w.row_of && w.group_seen && w.joined_seen && list_ranks(s) && find_since(s);
     for (uint32_t k = 0; ok && k < s->rank_count; k++)
         ok = study_rank(&w, k);
+    for (size_t k = 0; ok && s->p->alike && k < s->row_count; k++)
+        if (s->rows[k].members && s->rows[k].joined > s->rows[k].members)
+            s->rows[k].groups = (uint32_t)(s->rows[k].joined / s->rows[k].members);
     if (ok && s->row_count)
         qsort(s->rows, s->row_count, sizeof *s->rows, compare_rows);
     worker_fini(&w);
@@ -551,14 +596,15 @@ static bool is_like(const orr__rank_times *a, const orr__rank_times *b, orr_ps t
 
 static void add_to(orr__time_sums *sum, const orr__rank_times *r)
 {
-    sum->compute += r->compute;
-    sum->exposed += r->exposed;
-    sum->overlapped += r->overlapped;
-    sum->memory += r->memory;
-    sum->host += r->host;
-    sum->waiting += r->waiting;
-    sum->bubble += r->bubble;
-    sum->idle += r->idle;
+    const orr__ps_sum n = r->alike;
+    sum->compute += r->compute * n;
+    sum->exposed += r->exposed * n;
+    sum->overlapped += r->overlapped * n;
+    sum->memory += r->memory * n;
+    sum->host += r->host * n;
+    sum->waiting += r->waiting * n;
+    sum->bubble += r->bubble * n;
+    sum->idle += r->idle * n;
 }
 
 /* False: more groups than there may be. */
@@ -580,36 +626,47 @@ static bool share_out(orr__study *s, orr_ps tolerance, uint32_t most)
     return true;
 }
 
+/* The places of all ranks, ascending by rank, with those that others stand for; NULL: out of memory. */
+static uint32_t *list_all(orr__study *s, uint32_t **ranks)
+{
+    uint32_t *places = orr_arena_new(s->arena, s->all_ranks, uint32_t);
+    uint32_t n = 0, place = 0;
+    *ranks = orr_arena_new(s->arena, s->all_ranks, uint32_t);
+    if (!places || !*ranks)
+        return NULL;
+    for (uint32_t r = 0; r < s->p->alike_count; r++) {
+        const uint32_t at = orr__place_of_rank(s, r);
+        if (at == ORR__NO_PLACE)
+            continue;
+        (*ranks)[n] = r;
+        places[n++] = at;
+    }
+    while (place < s->rank_count && s->ranks[place].rank < s->p->alike_count)
+        place++;
+    for (; place < s->rank_count; place++) {
+        (*ranks)[n] = s->ranks[place].rank;
+        places[n++] = place;
+    }
+    return places;
+}
+
 static bool describe(orr__study *s)
 {
-    uint32_t *list = orr_arena_new(s->arena, s->rank_count, uint32_t);
-    if (!list)
+    uint32_t *ranks, *places = list_all(s, &ranks);
+    uint32_t *list = orr_arena_new(s->arena, s->all_ranks, uint32_t);
+    if (!places || !list)
         return false;
+    for (uint32_t place = 0; place < s->rank_count; place++)
+        add_to(&s->groups[s->ranks[place].group].sum, &s->ranks[place]);
     for (uint32_t k = 0; k < s->group_count; k++) {
         orr__like_ranks *g = &s->groups[k];
-        for (uint32_t place = g->first; place < s->rank_count; place++) {
-            if (s->ranks[place].group != k)
-                continue;
-            list[g->count++] = s->ranks[place].rank;
-            add_to(&g->sum, &s->ranks[place]);
-        }
+        for (uint32_t i = 0; i < s->all_ranks; i++)
+            if (s->ranks[places[i]].group == k)
+                list[g->count++] = ranks[i];
         if (!(g->ranks = orr__rank_ranges(s->arena, list, g->count)))
             return false;
     }
     return true;
-}
-
-static uint32_t place_of_rank(const orr__study *s, uint32_t rank)
-{
-    uint32_t low = 0, high = s->rank_count;
-    while (low < high) {
-        const uint32_t mid = low + (high - low) / 2;
-        if (s->ranks[mid].rank < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < s->rank_count && s->ranks[low].rank == rank ? low : ORR__NO_PLACE;
 }
 
 /* The one of a group that is most of the critical path stands for it, so that the path can be
@@ -620,7 +677,7 @@ static bool choose_shown(orr__study *s)
     if (!on_path)
         return false;
     for (size_t i = 0; i < s->run->step_count; i++) {
-        const uint32_t place = place_of_rank(s, s->run->steps[i].rank);
+        const uint32_t place = orr__place_of_rank(s, s->run->steps[i].rank);
         if (place != ORR__NO_PLACE)
             on_path[place] += s->run->steps[i].to_ns - s->run->steps[i].from_ns;
     }
@@ -669,20 +726,6 @@ typedef struct finder {
     bool *is_done;
 } finder;
 
-static int compare_ranks(const void *key, const void *item)
-{
-    const uint32_t rank = *(const uint32_t *)key;
-    const orr__rank_times *r = item;
-    return rank < r->rank ? -1 : rank > r->rank;
-}
-
-static uint32_t place_of_stage_rank(const orr__study *s, uint32_t rank)
-{
-    const orr__rank_times *r =
-        bsearch(&rank, s->ranks, s->rank_count, sizeof *s->ranks, compare_ranks);
-    return r ? (uint32_t)(r - s->ranks) : ORR__NO_PLACE;
-}
-
 static void add_neighbour(neighbours *n, uint32_t place, orr_ps sent_at)
 {
     uint32_t k = 0;
@@ -711,7 +754,7 @@ static bool find_neighbours(finder *f)
             (span->kind != ORR_SPAN_SEND && span->kind != ORR_SPAN_RECEIVE))
             continue;
         const uint32_t me = f->s->place_of_track[span->track];
-        const uint32_t peer = place_of_stage_rank(f->s, span->peer);
+        const uint32_t peer = orr__place_of_rank(f->s, span->peer);
         if (me == ORR__NO_PLACE || peer == ORR__NO_PLACE || me == peer)
             return false;
         add_neighbour(&f->of[me], peer, span->kind == ORR_SPAN_SEND ? span->start : INT64_MAX);
@@ -799,18 +842,20 @@ static uint32_t number_lines(finder *f, uint32_t *list)
     return length;
 }
 
-static bool add_stages(orr__study *s, uint32_t *list)
+static bool add_stages(orr__study *s)
 {
+    uint32_t *ranks, *places = list_all(s, &ranks);
+    uint32_t *list = orr_arena_new(s->arena, s->all_ranks, uint32_t);
     s->stages = orr_arena_new(s->arena, s->stage_count, orr__stage);
-    if (!s->stages)
+    if (!s->stages || !places || !list)
         return false;
     for (uint32_t k = 0; k < s->stage_count; k++) {
         orr__stage *stage = &s->stages[k];
-        for (uint32_t place = 0; place < s->rank_count; place++) {
-            if (s->ranks[place].stage != k)
+        for (uint32_t i = 0; i < s->all_ranks; i++) {
+            if (s->ranks[places[i]].stage != k)
                 continue;
-            list[stage->count++] = s->ranks[place].rank;
-            stage->unused += orr__unused(&s->ranks[place]);
+            list[stage->count++] = ranks[i];
+            stage->unused += orr__unused(&s->ranks[places[i]]);
         }
         stage->ranks = orr__rank_ranges(s->arena, list, stage->count);
         if (!stage->ranks)
@@ -830,7 +875,7 @@ orr_code orr__study_pipeline(orr__study *s)
     s->stage_count = find_neighbours(&f) ? number_lines(&f, list) : 0;
     for (uint32_t place = 0; place < s->rank_count && !s->stage_count; place++)
         s->ranks[place].stage = ORR__NO_STAGE;
-    return add_stages(s, list) ? ORR_OK : orr_no_memory(s->err);
+    return add_stages(s) ? ORR_OK : orr_no_memory(s->err);
 }
 
 /* ======== Memory over time: the counters of ranks that are called memory and count bytes.
@@ -894,19 +939,6 @@ static bool is_memory(const orr__study *s, const orr_counter *c)
            name.len >= 6 && memcmp(name.ptr, "memory", 6) == 0;
 }
 
-static uint32_t memory_place_of(const orr__study *s, uint32_t rank)
-{
-    uint32_t low = 0, high = s->rank_count;
-    while (low < high) {
-        const uint32_t mid = low + (high - low) / 2;
-        if (s->ranks[mid].rank < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < s->rank_count && s->ranks[low].rank == rank ? low : ORR__NO_PLACE;
-}
-
 typedef struct candidate {
     int64_t *peak;     /* by counter */
     uint32_t *chosen;  /* by group: a counter, or ORR__NO_PLACE */
@@ -918,13 +950,14 @@ static void choose(const orr__study *s, candidate *c)
 {
     const orr_timeline_parts *p = s->p;
     for (uint32_t k = 0; k < p->counter_count; k++) {
-        const uint32_t place =
-            is_memory(s, &p->counters[k]) ? memory_place_of(s, p->counters[k].rank) : ORR__NO_PLACE;
+        const uint32_t place = is_memory(s, &p->counters[k])
+                                   ? orr__place_of_rank(s, p->counters[k].rank)
+                                   : ORR__NO_PLACE;
         if (place == ORR__NO_PLACE)
             continue;
         const uint32_t group = s->ranks[place].group;
         const uint32_t best = c->chosen[group];
-        c->counted[group]++;
+        c->counted[group] += s->ranks[place].alike;
         if (best != ORR__NO_PLACE)
             c->differs[group] |= c->peak[best] != c->peak[k];
         if (best == ORR__NO_PLACE || c->peak[k] > c->peak[best])

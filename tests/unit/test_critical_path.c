@@ -302,7 +302,7 @@ TEST(test_critical_path__is_refused_when_it_was_not_recorded)
     orr_sim *s = simulate_with(t, 2, opt, &set);
     CHECK_CODE(orr_sim_critical_path(s, &p, &err), ORR_EUSAGE, &err);
     CHECK(p == NULL);
-    CHECK_CODE(orr_sim_timeline(s, &timeline, &err), ORR_EUSAGE, &err);
+    CHECK_CODE(orr_sim_timeline(s, NULL, &timeline, &err), ORR_EUSAGE, &err);
     orr_sim_destroy(s);
     orr_set_close(set);
 }
@@ -336,7 +336,7 @@ TEST(test_critical_path__timeline_has_nodes_messages_and_counters)
     add_message(t[1], 1, false, 0, 0);
     add_comp(t[1], 2, 2, 1);
     orr_sim *s = simulate(t, 2, &set);
-    CHECK_OK(orr_sim_timeline(s, &timeline, &err), &err);
+    CHECK_OK(orr_sim_timeline(s, NULL, &timeline, &err), &err);
     const orr_timeline_parts *p = orr_timeline_look(timeline);
     CHECK_EQ_U(p->track_count, 4); /* compute, communication; compute, receives */
     CHECK_EQ_U(p->span_count, 4);
@@ -372,7 +372,7 @@ TEST(test_critical_path__timeline_has_phases_when_asked)
     for (int r = 0; r < 2; r++)
         add_all_reduce(t[r], 1, 0);
     orr_sim *s = simulate_with(t, 2, opt, &set);
-    CHECK_OK(orr_sim_timeline(s, &timeline, &err), &err);
+    CHECK_OK(orr_sim_timeline(s, NULL, &timeline, &err), &err);
     const orr_timeline_parts *p = orr_timeline_look(timeline);
     CHECK_EQ_U(p->track_count, 4); /* communication and phases, twice */
     CHECK_EQ_U(p->span_count, 4);  /* one chunk, one phase */

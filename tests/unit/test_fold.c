@@ -11,6 +11,9 @@
 
 #include "run/sim.h"
 
+#include <orrery/lab/critical_path.h>
+#include <orrery/timeline.h>
+
 #include <stdlib.h>
 
 static orr_error err;
@@ -439,6 +442,132 @@ TEST(test_fold__steps_in_a_row_are_exact_in_lock_step)
 }
 
 /* Many ranks, one of which stands for all; nothing else could do this many in the time of a test. */
+/* ---- the log of some ranks ---- */
+
+/* Tracks of a rank, in order; how many. */
+static uint32_t tracks_of(const orr_timeline_parts *p, uint32_t rank, uint32_t out[64])
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < p->track_count && n < 64; k++)
+        if (p->tracks[k].rank == rank)
+            out[n++] = k;
+    return n;
+}
+
+static bool is_same_span(const orr_timespan *a, const orr_timespan *b, bool is_own)
+{
+    return a->start == b->start && a->end == b->end && a->kind == b->kind && a->size == b->size &&
+           a->members == b->members &&
+           (!is_own || (a->id == b->id && ((a->has ^ b->has) & ~ORR_SPAN_HAS_FLOWS) == 0 &&
+                        a->peer == b->peer));
+}
+
+/* Every rank has the spans of the one that stands for it; that one has its own, with its peers. */
+static void compare_rows(uint64_t number, const orr_timeline *some, const orr_timeline *all)
+{
+    const orr_timeline_parts *a = orr_timeline_look(some), *b = orr_timeline_look(all);
+    uint32_t last = 0;
+    for (uint32_t k = 0; k < b->track_count; k++)
+        last =
+            b->tracks[k].rank != ORR_NO_RANK && b->tracks[k].rank > last ? b->tracks[k].rank : last;
+    for (uint32_t r = 0; r <= last; r++) {
+        const uint32_t shown = orr_timeline_shown(a, r);
+        uint32_t mine[64], whole[64];
+        const uint32_t n = tracks_of(b, r, whole);
+        bool ok = tracks_of(a, shown, mine) == n;
+        for (uint32_t k = 0; ok && k < n; k++) {
+            const uint32_t from = a->first[mine[k]], to = b->first[whole[k]];
+            const uint32_t count = a->first[mine[k] + 1] - from;
+            ok = count == b->first[whole[k] + 1] - to;
+            for (uint32_t i = 0; ok && i < count; i++)
+                ok = is_same_span(&a->spans[a->order[from + i]], &b->spans[b->order[to + i]],
+                                  shown == r);
+        }
+        if (!ok)
+            check_fail(__FILE__, __LINE__, "job %llu: the spans of rank %u, as those of rank %u",
+                       (unsigned long long)number, r, shown);
+    }
+}
+
+static void compare_paths(uint64_t number, const orr_sim *some, const orr_sim *all)
+{
+    orr_critical_path *a, *b;
+    CHECK_OK(orr_sim_critical_path(some, &a, &err), &err);
+    CHECK_OK(orr_sim_critical_path(all, &b, &err), &err);
+    bool ok = a->step_count == b->step_count && a->total == b->total;
+    for (size_t i = 0; ok && i < a->step_count; i++) {
+        const orr_path_step *x = &a->steps[i], *y = &b->steps[i];
+        ok = x->from == y->from && x->to == y->to && x->rank == y->rank && x->node == y->node &&
+             x->held == y->held && x->after == y->after && x->held_rank == y->held_rank;
+    }
+    if (!ok)
+        check_fail(__FILE__, __LINE__, "job %llu: the critical path", (unsigned long long)number);
+    orr_critical_path_destroy(a);
+    orr_critical_path_destroy(b);
+}
+
+/* A folded run is asked for some of its ranks only; the same run with every rank simulated has all. */
+static bool try_rows(uint64_t number, const char *network)
+{
+    drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1,
+                 .is_joint = strcmp(network, "fluid") == 0};
+    below(&d, 2);
+    d.apart = !d.is_joint && strcmp(network, "unaware") != 0 ? 90 : 1000;
+    d.tp = 1u << below(&d, 3);
+    d.dp = 2 + below(&d, 3);
+    d.pp = 1 + below(&d, 3);
+    d.ranks = d.tp * d.dp * d.pp;
+    orr_set *set = draw_set(&d);
+    if (d.is_joint)
+        draw_ports(&d);
+    else
+        draw_network(&d);
+    orr_sim_options opt = {.system = "sys.json",
+                           .network = "net.yml",
+                           .fidelity = network,
+                           .set = set,
+                           .ranks_file = draw_ranks_file(&d),
+                           .queues_per_dim = 1,
+                           .record = ORR_SIM_RECORD_PHASES};
+    orr_sim *folded, *whole;
+    orr_timeline *some, *all;
+    bool has_alike = false;
+    CHECK_OK(orr_sim_create(&opt, &folded, &err), &err);
+    opt.fold = ORR_SIM_FOLD_OFF;
+    CHECK_OK(orr_sim_create(&opt, &whole, &err), &err);
+    if (!orr_sim_run(folded, &err)) {
+        CHECK_OK(orr_sim_run(whole, &err), &err);
+        compare_paths(number, folded, whole);
+        CHECK_OK(orr_sim_timeline_of(folded, NULL, NULL, &some, &err), &err);
+        CHECK_OK(orr_sim_timeline(whole, NULL, &all, &err), &err);
+        compare_rows(number, some, all);
+        has_alike = orr_timeline_look(some)->alike != NULL;
+        orr_timeline_destroy(some);
+        orr_timeline_destroy(all);
+        compare_paths(number, folded, whole); /* the log is written again */
+    }
+    orr_sim_destroy(folded);
+    orr_sim_destroy(whole);
+    orr_set_close(set);
+    return has_alike;
+}
+
+TEST(test_fold__a_log_of_some_ranks_is_exact)
+{
+    static const char *const networks[] = {"unaware", "fluid", "aware", "graph"};
+    unsigned long long first = 1, last = 200;
+    const char *asked = getenv("FOLD_SEEDS");
+    unsigned alike[4] = {0};
+    if (asked)
+        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
+    for (unsigned long long i = first; i <= last; i++)
+        alike[i % 4] += try_rows(i, networks[i % 4]);
+    fprintf(stderr,
+            "# with ranks that stand for others: %u unaware, %u fluid, %u aware, %u graph\n",
+            alike[0], alike[1], alike[2], alike[3]);
+    CHECK(asked || (alike[0] && alike[1] && alike[2])); /* or nothing is tested */
+}
+
 TEST(test_fold__the_time_does_not_grow_with_ranks)
 {
     orr_trace *t;
@@ -487,6 +616,7 @@ int main(void)
         RUN(test_fold__steps_in_a_row_are_exact),
         RUN(test_fold__steps_in_a_row_are_exact_in_lock_step),
         RUN(test_fold__symmetry_is_exact),
+        RUN(test_fold__a_log_of_some_ranks_is_exact),
         RUN(test_fold__the_time_does_not_grow_with_ranks),
     };
     if (getenv("FOLD_ONLY"))

@@ -67,7 +67,7 @@ static orr_code do_nothing(const orr_sim *s)
 static orr_code draw(const orr_sim *s)
 {
     orr_timeline *t;
-    orr_code code = orr_sim_timeline(s, &t, &err);
+    orr_code code = orr_sim_timeline(s, NULL, &t, &err);
     CHECK(!code == (t != NULL));
     if (!code)
         code = orr_view_chrome(t, "timeline.json", &err);

@@ -6,6 +6,7 @@
 
 #include "base/formats/json.h"
 
+#include <orrery/lab/chrome_trace.h>
 #include <orrery/view.h>
 
 static orr_error err;
@@ -277,6 +278,45 @@ TEST(test_timeline__chrome_form_of_many_spans_is_the_same_each_time)
     orr_buf_fini(&one);
 }
 
+/* Ranks 3 to 9 by twos are like rank 1: said in the name of its process, and read back from there. */
+TEST(test_timeline__a_rank_stands_for_others)
+{
+    orr_timeline *t = new_timeline(), *again;
+    const uint32_t one = add_track(t, 1, "compute"), two = add_track(t, 2, "compute");
+    const orr_timespan waits = {.track = one,
+                                .name = add_text(t, "all-reduce"),
+                                .start = 1000,
+                                .end = 9000,
+                                .flows = 4000,
+                                .kind = ORR_SPAN_COLLECTIVE,
+                                .has = ORR_SPAN_HAS_FLOWS};
+    orr_timespan wrong = waits;
+    wrong.flows = 9001;
+    CHECK_OK(orr_timeline_add_span(t, &waits, NULL, &err), &err);
+    CHECK_CODE(orr_timeline_add_span(t, &wrong, NULL, &err), ORR_EUSAGE, &err);
+    add_span(t, two, "gemm", 0, 9000);
+    for (uint32_t r = 3; r < 10; r += 2)
+        CHECK_OK(orr_timeline_add_alike(t, 1, r, &err), &err);
+    CHECK_CODE(orr_timeline_add_alike(t, 1, ORR_NO_RANK, &err), ORR_EUSAGE, &err);
+    seal(t);
+    CHECK_OK(orr_view_chrome(t, "alike.json", &err), &err);
+    orr_buf text = read_file("alike.json");
+    CHECK(memmem(text.ptr, text.len, "\"ranks 1-9/2\"", 13));
+    CHECK(memmem(text.ptr, text.len, "\"rank 2\"", 8));
+    orr_buf_fini(&text);
+    const char *const paths[] = {"alike.json"};
+    CHECK_OK(orr_chrome_trace_read(paths, 1, NULL, &again, &err), &err);
+    const orr_timeline_parts *p = orr_timeline_look(again);
+    CHECK_EQ_U(p->alike_count, 10);
+    CHECK_EQ_U(orr_timeline_shown(p, 7), 1);
+    CHECK_EQ_U(orr_timeline_shown(p, 2), 2);
+    CHECK_EQ_U(orr_timeline_shown(p, 8), 8);
+    CHECK(p->spans[0].has & ORR_SPAN_HAS_FLOWS);
+    CHECK_EQ_U(p->spans[0].flows, 4000);
+    orr_timeline_destroy(again);
+    orr_timeline_destroy(t);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -289,6 +329,7 @@ int main(void)
         RUN(test_timeline__chrome_form),
         RUN(test_timeline__spans_that_overlap_lie_on_lanes_of_their_own),
         RUN(test_timeline__chrome_form_of_many_spans_is_the_same_each_time),
+        RUN(test_timeline__a_rank_stands_for_others),
     };
     return RUN_ALL(tests);
 }

@@ -55,8 +55,9 @@ orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err);
 void fold_lockstep_destroy(fold_lockstep *l); /* NULL is fine */
 /* The run is over: what was found holds for all.  False: out of memory. */
 bool fold_lockstep_spread(orr_sim *s);
-/* Once: the log of steps (watch.h) becomes that of every rank.  False: out of memory. */
-bool fold_lockstep_write_log(const orr_sim *s);
+/* The log of steps, class by class (watch.h).  False: out of memory. */
+struct watch_source;
+bool fold_lockstep_open_log(const orr_sim *s, struct watch_source *out);
 
 /* ---- symmetry (fold_symmetry.c) ----
  *
@@ -140,8 +141,9 @@ uint64_t fold_busy(const struct fold_sim *f, uint32_t rank);
 /* By watch_use; WATCH_USES: communication beside computing. */
 uint64_t fold_spent(const struct fold_sim *f, uint32_t rank, unsigned use);
 uint64_t fold_events(const struct fold_sim *f);
-/* The log of all ranks, into orr_sim.watch.  False: out of memory. */
-bool fold_write_log(struct fold_sim *f);
+/* The log of steps, class by class (watch.h); what was known of collectives is forgotten.  False: out of memory. */
+struct watch_source;
+bool fold_open_log(struct fold_sim *f, struct watch_source *out);
 
 /* ---- the proof (fold_verify.c) ---- */
 

@@ -126,110 +126,172 @@ bool fold_lockstep_spread(orr_sim *s)
 
 /* ---- the log of steps ---- */
 
+/* Those of the ranks that are simulated, rank by rank. */
+typedef struct writer {
+    const orr_sim *s;
+    size_t *first;    /* by rank; one more than there are ranks */
+    uint32_t *steps;  /* of the record, in the order in which they came */
+    uint32_t *number; /* by step of the record: which one of its rank it is */
+    size_t *first_phase;
+    uint32_t *phases;
+    uint32_t rank, from; /* the rank that is written, and the one that stands for it */
+} writer;
+
+static size_t count_of(const watch_source *src, uint32_t class_index)
+{
+    const writer *v = src->own;
+    return v->first[class_index + 1] - v->first[class_index];
+}
+
+static const watch_step *own_step(const writer *v, uint32_t rank, size_t k)
+{
+    return &v->s->watch->steps[v->steps[v->first[rank] + k]];
+}
+
+static uint32_t place_of(const watch_source *src, uint32_t class_index, size_t k)
+{
+    return own_step(src->own, class_index, k)->place;
+}
+
+static void turn_to(watch_source *src, uint32_t rank)
+{
+    writer *v = src->own;
+    v->rank = rank;
+    v->from = v->s->lockstep->stands_for[rank];
+}
+
+static watch_step step_at(watch_source *src, size_t k)
+{
+    const writer *v = src->own;
+    watch_step step = *own_step(v, v->from, k);
+    step.rank = v->rank;
+    step.cause = step.instance = step.earlier = RUN_NONE;
+    return step;
+}
+
+static bool group_of(const writer *v, uint32_t place, const cfg_group **g)
+{
+    const run_npu probe = {
+        .sim = (orr_sim *)v->s, .rank = v->rank, .graph = v->s->npus[v->rank].graph};
+    return sys_find_group(&probe, place, g);
+}
+
 /* The collective of a rank that is not simulated: the same of its own group. */
-static uint32_t own_instance(const orr_sim *s, uint32_t rank, uint32_t place, uint32_t instance)
+static bool instance_of(watch_source *src, size_t k, watch_instance *like)
 {
-    struct watch_record *w = s->watch;
-    const run_npu probe = {.sim = (orr_sim *)s, .rank = rank, .graph = s->npus[rank].graph};
+    const writer *v = src->own;
+    const orr_sim *s = v->s;
+    const watch_step *step = own_step(v, v->from, k);
     const cfg_group *g = NULL;
-    if (instance == RUN_NONE || !sys_find_group(&probe, place, &g))
-        return RUN_NONE;
-    watch_instance like = w->instances[instance];
-    like.group = g;
-    if (s->lockstep->symmetry) {
-        like.stream = fold_stream_of(s, g, like.stream);
-        like.base = watch_base_of(s, rank, like.along);
-    } else if (g && g->count != s->npu_count)
-        like.stream = (uint64_t)g->sorted[0] << 32 | (uint32_t)like.stream;
-    return watch_find_instance(w, &like);
-}
-
-static watch_phase own_phase(const orr_sim *s, uint32_t rank, uint32_t place, watch_phase phase)
-{
-    const run_npu probe = {.sim = (orr_sim *)s, .rank = rank, .graph = s->npus[rank].graph};
-    const cfg_group *g = NULL;
-    phase.step = s->watch->ranks[rank].step_of[place];
-    if (sys_find_group(&probe, place, &g))
-        phase.stream = fold_stream_of(s, g, phase.stream);
-    return phase;
-}
-
-/* Phases of all ranks, each as the one that stands for it has them. */
-static bool write_phases(const orr_sim *s, const watch_step *old_steps)
-{
-    struct watch_record *w = s->watch;
-    const uint32_t *stands_for = s->lockstep->stands_for;
-    size_t all = 0, at = 0;
-    uint32_t *next =
-        orr_alloc(s->npu_count, sizeof *next); /* by rank: one like it; NONE: the last */
-    for (size_t i = 0; i < w->phase_count; i++)
-        all += s->lockstep->size[old_steps[w->phases[i].step].rank];
-    watch_phase *phases = next && all < RUN_NONE ? orr_alloc(all + 1, sizeof *phases) : NULL;
-    if (!phases) {
-        orr_free(next);
+    if (step->instance == RUN_NONE || !group_of(v, step->place, &g))
         return false;
-    }
-    memset(next, 0xff, s->npu_count * sizeof *next);
-    for (uint32_t r = s->npu_count; r-- > 0;)
-        if (stands_for[r] != r) {
-            next[r] = next[stands_for[r]];
-            next[stands_for[r]] = r;
-        }
-    for (size_t i = 0; i < w->phase_count; i++) {
-        const watch_step *step = &old_steps[w->phases[i].step];
-        for (uint32_t r = step->rank; r != RUN_NONE; r = next[r])
-            phases[at++] = own_phase(s, r, step->place, w->phases[i]);
-    }
-    orr_free(next);
-    orr_free(w->phases);
-    w->phases = phases;
-    w->phase_count = w->phase_room = all;
+    *like = s->watch->instances[step->instance];
+    like->group = g;
+    if (s->lockstep->symmetry) {
+        like->stream = fold_stream_of(s, g, like->stream);
+        like->base = watch_base_of(s, v->rank, like->along);
+    } else if (g && g->count != s->npu_count)
+        like->stream = (uint64_t)g->sorted[0] << 32 | (uint32_t)like->stream;
     return true;
 }
 
-/* Steps of all ranks, rank by rank, each as the one that stands for it has them. */
-bool fold_lockstep_write_log(const orr_sim *s)
+static bool phase_at(watch_source *src, size_t i, watch_phase *out, size_t *k)
 {
-    struct watch_record *w = s->watch;
-    const uint32_t *stands_for = s->lockstep->stands_for;
-    const size_t known = w->step_count;
-    size_t *first = orr_alloc((size_t)s->npu_count + 1, sizeof *first), all = 0, at = 0;
-    uint32_t *own = orr_alloc(known + 1, sizeof *own);
-    bool ok = first && own;
-    for (size_t i = 0; ok && i < known; i++)
-        first[w->steps[i].rank + 1]++;
-    for (uint32_t r = 0; ok && r < s->npu_count; r++)
-        first[r + 1] += first[r];
-    for (uint32_t r = 0; ok && r < s->npu_count; r++)
-        all += first[stands_for[r] + 1] - first[stands_for[r]];
-    watch_step *steps = ok && all < RUN_NONE ? orr_alloc(all + 1, sizeof *steps) : NULL;
-    size_t *next = ok ? orr_alloc(s->npu_count, sizeof *next) : NULL;
-    ok = steps && next;
+    const writer *v = src->own;
+    const cfg_group *g = NULL;
+    if (!v->phases || i >= v->first_phase[v->from + 1] - v->first_phase[v->from])
+        return false;
+    *out = v->s->watch->phases[v->phases[v->first_phase[v->from] + i]];
+    *k = v->number[out->step];
+    if (group_of(v, v->s->watch->steps[out->step].place, &g))
+        out->stream = fold_stream_of(v->s, g, out->stream);
+    return true;
+}
+
+static bool find_equal(watch_source *src, uint32_t *like)
+{
+    memcpy(like, src->class_of, src->s->npu_count * sizeof *like);
+    return true;
+}
+
+static void close_log(watch_source *src)
+{
+    writer *v = src->own;
+    orr_free(v->first);
+    orr_free(v->steps);
+    orr_free(v->number);
+    orr_free(v->first_phase);
+    orr_free(v->phases);
+    orr_free(v);
+}
+
+/* Those of a rank together, in their order. */
+static bool list_steps(writer *v)
+{
+    const struct watch_record *w = v->s->watch;
+    size_t *next = orr_alloc((size_t)v->s->npu_count + 1, sizeof *next);
+    const bool ok = next && v->first && v->steps && v->number;
+    for (size_t i = 0; ok && i < w->step_count; i++)
+        v->first[w->steps[i].rank + 1]++;
+    for (uint32_t r = 0; ok && r < v->s->npu_count; r++)
+        v->first[r + 1] += v->first[r];
     if (ok)
-        memcpy(next, first, s->npu_count * sizeof *next);
-    for (size_t i = 0; ok && i < known; i++) { /* those of a rank together, in their order */
+        memcpy(next, v->first, v->s->npu_count * sizeof *next);
+    for (size_t i = 0; ok && i < w->step_count; i++) {
         const uint32_t r = w->steps[i].rank;
-        own[next[r]++] = (uint32_t)i;
+        v->number[i] = (uint32_t)(next[r] - v->first[r]);
+        v->steps[next[r]++] = (uint32_t)i;
     }
-    for (uint32_t r = 0; ok && r < s->npu_count; r++) {
-        for (size_t k = first[stands_for[r]]; k < first[stands_for[r] + 1]; k++) {
-            watch_step step = w->steps[own[k]];
-            step.rank = r;
-            step.instance = own_instance(s, r, step.place, step.instance);
-            w->ranks[r].step_of[step.place] = (uint32_t)at;
-            steps[at++] = step;
-        }
-    }
-    ok = ok && (w->phase_count == 0 || write_phases(s, w->steps));
-    if (ok) {
-        orr_free(w->steps);
-        w->steps = steps;
-        w->step_count = w->step_room = all;
-    } else {
-        orr_free(steps);
-    }
-    orr_free(first);
-    orr_free(own);
     orr_free(next);
     return ok;
+}
+
+static bool list_phases(writer *v)
+{
+    const struct watch_record *w = v->s->watch;
+    if (w->phase_count == 0)
+        return true;
+    v->first_phase = orr_alloc((size_t)v->s->npu_count + 1, sizeof *v->first_phase);
+    v->phases = orr_alloc(w->phase_count, sizeof *v->phases);
+    size_t *next = orr_alloc((size_t)v->s->npu_count + 1, sizeof *next);
+    const bool ok = next && v->first_phase && v->phases;
+    for (size_t i = 0; ok && i < w->phase_count; i++)
+        v->first_phase[w->steps[w->phases[i].step].rank + 1]++;
+    for (uint32_t r = 0; ok && r < v->s->npu_count; r++)
+        v->first_phase[r + 1] += v->first_phase[r];
+    if (ok)
+        memcpy(next, v->first_phase, v->s->npu_count * sizeof *next);
+    for (size_t i = 0; ok && i < w->phase_count; i++)
+        v->phases[next[w->steps[w->phases[i].step].rank]++] = (uint32_t)i;
+    orr_free(next);
+    return ok;
+}
+
+bool fold_lockstep_open_log(const orr_sim *s, watch_source *out)
+{
+    writer *v = orr_alloc(1, sizeof *v);
+    *out = (watch_source){.s = s,
+                          .class_of = s->lockstep->stands_for,
+                          .class_count = s->npu_count,
+                          .is_even = true,
+                          .has_lines = s->lockstep->symmetry != NULL,
+                          .own = v,
+                          .count = count_of,
+                          .place = place_of,
+                          .turn_to = turn_to,
+                          .step = step_at,
+                          .instance = instance_of,
+                          .phase = phase_at,
+                          .find_equal = find_equal,
+                          .close = close_log};
+    if (!v)
+        return false;
+    *v = (writer){.s = s,
+                  .first = orr_alloc((size_t)s->npu_count + 1, sizeof *v->first),
+                  .steps = orr_alloc(s->watch->step_count + 1, sizeof *v->steps),
+                  .number = orr_alloc(s->watch->step_count + 1, sizeof *v->number)};
+    if (list_steps(v) && list_phases(v))
+        return true;
+    close_log(out);
+    return false;
 }

@@ -6,6 +6,8 @@
  * chunks, and whom its messages go to. */
 #include "fold_impl.h"
 
+#include "base/memory/hash.h"
+
 bool fold_keep_log(fold_sim *f)
 {
     bool ok = true;
@@ -118,13 +120,13 @@ const run_observer fold_observer = {
 
 typedef struct writer {
     fold_sim *f;
-    struct watch_record *w;
     run_npu view; /* the rank that is written: no more than what it runs */
     const fold_class *c;
     uint32_t member;
     const cfg_group *
         *group; /* by link of the class: the rank's; not asked for where is_known is false */
     bool *is_known;
+    size_t links; /* the most that a class has */
 } writer;
 
 static const cfg_group *group_at(writer *v, uint32_t place)
@@ -149,16 +151,19 @@ static uint32_t base_of(uint32_t rank, const fold_note *note)
     return base;
 }
 
-static uint32_t instance_of(writer *v, const fold_logged *step)
+static bool instance_of(watch_source *src, size_t k, watch_instance *like)
 {
+    writer *v = src->own;
+    const fold_logged *step = &v->c->log.steps[k];
+    if (step->note == RUN_NONE)
+        return false;
     const fold_note *note = &v->c->log.notes[step->note];
     const cfg_group *g = note->is_group ? group_at(v, step->place) : NULL;
-    const watch_instance like = {.group = g,
-                                 .stream =
-                                     note->stream + (g ? (uint64_t)g->id * SYS_GROUP_STREAMS : 0),
-                                 .base = base_of(v->view.rank, note),
-                                 .source = RUN_NONE};
-    return watch_find_instance(v->w, &like);
+    *like = (watch_instance){.group = g,
+                             .stream = note->stream + (g ? (uint64_t)g->id * SYS_GROUP_STREAMS : 0),
+                             .base = base_of(v->view.rank, note),
+                             .source = RUN_NONE};
+    return true;
 }
 
 static uint64_t time_at(const writer *v, fold_val at, bool is_known)
@@ -167,67 +172,173 @@ static uint64_t time_at(const writer *v, fold_val at, bool is_known)
                     : ORR_NEVER;
 }
 
-static bool write_steps(writer *v)
+static watch_step step_at(watch_source *src, size_t k)
 {
-    struct watch_record *w = v->w;
+    const writer *v = src->own;
+    const fold_logged *step = &v->c->log.steps[k];
+    return (watch_step){.start = time_at(v, step->start, true),
+                        .end = time_at(v, step->end, step->has_ended),
+                        .rank = v->view.rank,
+                        .place = step->place,
+                        .cause = RUN_NONE,
+                        .instance = RUN_NONE,
+                        .earlier = RUN_NONE};
+}
+
+static bool phase_at(watch_source *src, size_t i, watch_phase *out, size_t *k)
+{
+    writer *v = src->own;
     const fold_log *l = &v->c->log;
-    const uint32_t first = (uint32_t)w->step_count;
-    if (w->step_count + l->count >= RUN_NONE ||
-        !orr_grow(&w->steps, &w->step_room, w->step_count + l->count))
+    if (i >= l->phase_count)
         return false;
-    for (size_t i = 0; i < l->count; i++) {
-        const fold_logged *step = &l->steps[i];
-        const uint32_t instance = step->note == RUN_NONE ? RUN_NONE : instance_of(v, step);
-        if (instance == RUN_NONE && step->note != RUN_NONE)
-            return false;
-        w->steps[w->step_count++] = (watch_step){.start = time_at(v, step->start, true),
-                                                 .end = time_at(v, step->end, step->has_ended),
-                                                 .rank = v->view.rank,
-                                                 .place = step->place,
-                                                 .cause = RUN_NONE,
-                                                 .instance = instance,
-                                                 .earlier = RUN_NONE};
-    }
-    if (!orr_grow(&w->phases, &w->phase_room, w->phase_count + l->phase_count))
-        return false;
-    for (size_t i = 0; i < l->phase_count; i++) {
-        const fold_logged_phase *p = &l->phases[i];
-        watch_phase *out = &w->phases[w->phase_count++];
-        const cfg_group *g = p->is_group ? group_at(v, l->steps[p->like.step].place) : NULL;
-        *out = p->like;
-        out->start = time_at(v, p->start, true);
-        out->end = time_at(v, p->end, p->has_ended);
-        out->stream += g ? (uint64_t)g->id * SYS_GROUP_STREAMS : 0;
-        out->step += first;
-    }
+    const fold_logged_phase *p = &l->phases[i];
+    const cfg_group *g = p->is_group ? group_at(v, l->steps[p->like.step].place) : NULL;
+    *out = p->like;
+    out->start = time_at(v, p->start, true);
+    out->end = time_at(v, p->end, p->has_ended);
+    out->stream += g ? (uint64_t)g->id * SYS_GROUP_STREAMS : 0;
+    *k = p->like.step;
     return true;
 }
 
-bool fold_write_log(fold_sim *f)
+static size_t count_of(const watch_source *src, uint32_t class_index)
 {
-    orr_sim *s = f->s;
-    writer v = {.f = f, .w = s->watch, .view = {.sim = s}};
-    size_t links = 0;
-    for (uint32_t c = 0; c < f->class_count; c++)
-        links = f->classes[c].link_count > links ? f->classes[c].link_count : links;
-    v.group = orr_alloc(links, sizeof *v.group);
-    v.is_known = orr_alloc(links, sizeof *v.is_known);
-    bool ok = v.group && v.is_known && fold_leaves_begin(f);
-    v.w->step_count = v.w->phase_count = v.w->instance_count = 0;
-    if (ok && v.w->first_step) { /* it was written before, and the run went on */
-        orr_map_destroy(v.w->instance_by_key);
-        ok = (v.w->instance_by_key = orr_map_create(0));
-    }
-    for (uint32_t r = 0; ok && r < s->npu_count; r++) {
-        v.c = &f->classes[f->class_of[r]];
-        v.member = f->index_of[r];
-        v.view.rank = r;
-        v.view.graph = v.c->npu->graph;
-        memset(v.is_known, 0, links * sizeof *v.is_known);
-        ok = write_steps(&v);
-    }
-    fold_leaves_end(f);
-    orr_free(v.group);
-    orr_free(v.is_known);
+    const writer *v = src->own;
+    return v->f->classes[class_index].log.count;
+}
+
+static uint32_t place_of(const watch_source *src, uint32_t class_index, size_t k)
+{
+    const writer *v = src->own;
+    return v->f->classes[class_index].log.steps[k].place;
+}
+
+static void turn_to(watch_source *src, uint32_t rank)
+{
+    writer *v = src->own;
+    v->c = &v->f->classes[v->f->class_of[rank]];
+    v->member = v->f->index_of[rank];
+    v->view.rank = rank;
+    v->view.graph = v->c->npu->graph;
+    memset(v->is_known, 0, v->links * sizeof *v->is_known);
+}
+
+/* ---- who has the same times ---- */
+
+/* The spreads of all times of a class, each once. */
+typedef struct spread_list {
+    const fold_times *times;
+    orr_map *seen;
+    const int64_t **spreads;
+    size_t count, room;
+} spread_list;
+
+static bool add_spread(spread_list *l, fold_val at)
+{
+    bool is_new = false;
+    if (!at.by)
+        return true;
+    if (!orr_map_put(l->seen, at.by, 1, &is_new) ||
+        (is_new && !orr_grow(&l->spreads, &l->room, l->count + 1)))
+        return false;
+    if (is_new)
+        l->spreads[l->count++] = fold_spread(l->times, at.by);
+    return true;
+}
+
+static bool list_spreads(spread_list *l, const fold_log *log)
+{
+    bool ok = l->seen != NULL;
+    for (size_t i = 0; ok && i < log->count; i++)
+        ok = add_spread(l, log->steps[i].start) && add_spread(l, log->steps[i].end);
+    for (size_t i = 0; ok && i < log->phase_count; i++)
+        ok = add_spread(l, log->phases[i].start) && add_spread(l, log->phases[i].end);
     return ok;
+}
+
+static uint64_t sum_of(const spread_list *l, uint32_t member)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < l->count; i++)
+        sum = orr_hash_mix(sum ^ 0xa0761d6478bd642fu,
+                           (uint64_t)l->spreads[i][member] + 0xe7037ed1a0b428dbu);
+    return sum;
+}
+
+static bool have_same_times(const spread_list *l, uint32_t a, uint32_t b)
+{
+    bool is_same = true;
+    for (size_t i = 0; is_same && i < l->count; i++)
+        is_same = l->spreads[i][a] == l->spreads[i][b];
+    return is_same;
+}
+
+/* Hashes find candidates; whether they are equal is looked at. */
+static bool find_equal_in(const fold_sim *f, const fold_class *c, uint32_t *like)
+{
+    spread_list l = {.times = f->times, .seen = orr_map_create(0)};
+    orr_map *first = orr_map_create(0);
+    bool ok = first && list_spreads(&l, &c->log);
+    for (uint32_t m = 0; ok && m < c->count; m++) {
+        const uint64_t sum = sum_of(&l, m);
+        const uint32_t other = orr_map_find(first, sum, RUN_NONE);
+        if (other == RUN_NONE)
+            ok = orr_map_put(first, sum, m, NULL);
+        else if (have_same_times(&l, other, m))
+            like[c->ranks[m]] = c->ranks[other];
+    }
+    orr_map_destroy(l.seen);
+    orr_free(l.spreads);
+    orr_map_destroy(first);
+    return ok;
+}
+
+static bool find_equal(watch_source *src, uint32_t *like)
+{
+    const writer *v = src->own;
+    bool ok = true;
+    for (uint32_t c = 0; ok && c < v->f->class_count; c++)
+        ok = find_equal_in(v->f, &v->f->classes[c], like);
+    return ok;
+}
+
+static void close_log(watch_source *src)
+{
+    writer *v = src->own;
+    fold_leaves_end(v->f);
+    orr_free(v->group);
+    orr_free(v->is_known);
+    orr_free(v);
+}
+
+bool fold_open_log(fold_sim *f, watch_source *out)
+{
+    writer *v = orr_alloc(1, sizeof *v);
+    if (!v || !fold_leaves_begin(f)) { /* classes are those of the beginning until it is closed */
+        fold_leaves_end(f);
+        orr_free(v);
+        return false;
+    }
+    *out = (watch_source){.s = f->s,
+                          .class_of = f->class_of,
+                          .class_count = f->class_count,
+                          .has_lines = true,
+                          .own = v,
+                          .count = count_of,
+                          .place = place_of,
+                          .turn_to = turn_to,
+                          .step = step_at,
+                          .instance = instance_of,
+                          .phase = phase_at,
+                          .find_equal = find_equal,
+                          .close = close_log};
+    *v = (writer){.f = f, .view = {.sim = f->s}};
+    for (uint32_t c = 0; c < f->class_count; c++)
+        v->links = f->classes[c].link_count > v->links ? f->classes[c].link_count : v->links;
+    v->group = orr_alloc(v->links, sizeof *v->group);
+    v->is_known = orr_alloc(v->links, sizeof *v->is_known);
+    if (v->group && v->is_known)
+        return true;
+    close_log(out);
+    return false;
 }

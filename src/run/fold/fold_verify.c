@@ -65,20 +65,26 @@ static bool keep_log(struct fold_found *k, const orr_sim *s)
     struct watch_record *w = s->watch;
     if (!w->keeps_steps)
         return true;
-    if (!watch_log_settle(s))
+    if (!watch_log_settle(s, NULL))
         return false;
     k->has_log = true;
-    k->bins = *w->bins;
-    k->steps = w->steps;
-    k->step_count = w->step_count;
+    if (w->bins)
+        k->bins = *w->bins;
+    k->steps = w->log.steps;
+    k->step_count = w->log.step_count;
     k->instances = w->instances;
-    k->phases = w->phases;
-    k->phase_count = w->phase_count;
-    w->steps = NULL;
+    k->phases = w->log.phases;
+    k->phase_count = w->log.phase_count;
+    if (!w->log.is_copy) { /* all ranks were simulated, if not all steps in a row */
+        w->steps = NULL;
+        w->phases = NULL;
+        w->step_count = w->step_room = w->phase_count = w->phase_room = 0;
+    }
+    w->log.steps = NULL;
+    w->log.phases = NULL;
     w->instances = NULL;
-    w->phases = NULL;
-    w->step_count = w->step_room = w->instance_count = w->instance_room = 0;
-    w->phase_count = w->phase_room = 0;
+    w->instance_count = w->instance_room = 0;
+    watch_log_drop(w);
     return true;
 }
 
@@ -189,7 +195,7 @@ static orr_code compare_tally(const struct fold_found *k, const watch_tally *b, 
 static orr_code compare_step(const struct fold_found *k, const orr_sim *s, size_t i, orr_error *err)
 {
     const struct watch_record *w = s->watch;
-    const watch_step *a = &k->steps[i], *b = &w->steps[i];
+    const watch_step *a = &k->steps[i], *b = &w->log.steps[i];
     const struct {
         const char *what;
         uint64_t folded, each;
@@ -220,8 +226,8 @@ static orr_code compare_phases(const struct fold_found *k, const orr_sim *s, orr
 {
     const struct watch_record *w = s->watch;
     orr_code code = ORR_OK;
-    for (size_t i = 0; !code && i < w->phase_count; i++) {
-        const watch_phase *a = &k->phases[i], *b = &w->phases[i];
+    for (size_t i = 0; !code && i < w->log.phase_count; i++) {
+        const watch_phase *a = &k->phases[i], *b = &w->log.phases[i];
         if (a->start != b->start)
             code = differ(err, "the start of a phase", a->start, b->start);
         else if (a->end != b->end)
@@ -238,21 +244,21 @@ static orr_code compare_phases(const struct fold_found *k, const orr_sim *s, orr
 static orr_code compare_log(const struct fold_found *k, const orr_sim *s, orr_error *err)
 {
     const struct watch_record *w = s->watch;
-    if (!watch_log_settle(s))
+    if (!watch_log_settle(s, NULL))
         return orr_no_memory(err);
-    if (k->step_count != w->step_count)
-        return differ(err, "the number of steps", k->step_count, w->step_count);
-    if (k->phase_count != w->phase_count)
-        return differ(err, "the number of phases", k->phase_count, w->phase_count);
-    if (k->bins.shift != w->bins->shift)
+    if (k->step_count != w->log.step_count)
+        return differ(err, "the number of steps", k->step_count, w->log.step_count);
+    if (k->phase_count != w->log.phase_count)
+        return differ(err, "the number of phases", k->phase_count, w->log.phase_count);
+    if (w->bins && k->bins.shift != w->bins->shift)
         return differ(err, "the time of the last message", k->bins.shift, w->bins->shift);
-    for (uint32_t d = 0; d < s->dims; d++)
+    for (uint32_t d = 0; w->bins && d < s->dims; d++)
         for (uint32_t i = 0; i < WATCH_TRAFFIC_BINS; i++)
             if (k->bins.bytes[d][i] != w->bins->bytes[d][i])
                 return differ(err, "the bytes of a moment", k->bins.bytes[d][i],
                               w->bins->bytes[d][i]);
     orr_code code = ORR_OK;
-    for (size_t i = 0; !code && i < w->step_count; i++)
+    for (size_t i = 0; !code && i < w->log.step_count; i++)
         code = compare_step(k, s, i, err);
     return code ? code : compare_phases(k, s, err);
 }

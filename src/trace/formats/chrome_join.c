@@ -6,6 +6,8 @@
  * the innermost span of its thread that it lies in. */
 #include "chrome_trace_impl.h"
 
+#include "base/text/text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +44,60 @@ static orr_code set_ranks(chrome_file *c, uint32_t rank_otherwise)
         return orr_fail(c->err, ORR_EINPUT, &where, "a rank above %d", ORR_CHROME_TRACE_RANKS - 1);
     }
     return ORR_OK;
+}
+
+/* ---- ranks that others stand for ---- */
+
+static bool take_number(orr_str *at, uint32_t *out)
+{
+    uint64_t v = 0;
+    size_t n = 0;
+    for (; n < at->len && at->ptr[n] >= '0' && at->ptr[n] <= '9'; n++)
+        v = v < ORR_CHROME_TRACE_RANKS ? v * 10 + (uint64_t)(at->ptr[n] - '0') : v;
+    *at = (orr_str){at->ptr + n, at->len - n};
+    *out = (uint32_t)v;
+    return n > 0 && v < ORR_CHROME_TRACE_RANKS;
+}
+
+static bool take_sign(orr_str *at, char sign)
+{
+    if (at->len == 0 || at->ptr[0] != sign)
+        return false;
+    *at = (orr_str){at->ptr + 1, at->len - 1};
+    return true;
+}
+
+/* "ranks 0-7,16-64/8": what is not of that form says nothing. */
+static orr_code add_alike(chrome_file *c, uint32_t shown, orr_str list)
+{
+    orr_code code = ORR_OK;
+    do {
+        uint32_t first, last, step = 1;
+        if (!take_number(&list, &first))
+            return ORR_OK;
+        last = first;
+        if (take_sign(&list, '-') && (!take_number(&list, &last) || last < first))
+            return ORR_OK;
+        if (take_sign(&list, '/') && (!take_number(&list, &step) || step == 0))
+            return ORR_OK;
+        for (uint32_t r = first; r <= last && !code; r += step)
+            if (r != shown)
+                code = orr_timeline_add_alike(c->t, shown, r, c->err);
+    } while (!code && take_sign(&list, ','));
+    return code;
+}
+
+static orr_code add_all_alike(chrome_file *c)
+{
+    static const char before[] = "ranks ";
+    const size_t n = sizeof before - 1;
+    orr_code code = ORR_OK;
+    for (size_t i = 0; c->is_ours && i < c->process_count && !code; i++) {
+        const orr_str name = orr_timeline_text(c->t, c->processes[i].name);
+        if (c->processes[i].rank != ORR_NO_RANK && orr_str_begins(name, before))
+            code = add_alike(c, c->processes[i].rank, (orr_str){name.ptr + n, name.len - n});
+    }
+    return code;
 }
 
 /* ---- tracks ---- */
@@ -215,8 +271,8 @@ static orr_code add_counters(chrome_file *c)
 orr_code chrome_join(chrome_file *c, uint32_t rank_otherwise)
 {
     orr_code code;
-    if ((code = set_ranks(c, rank_otherwise)) || (code = add_tracks(c)) || (code = add_spans(c)) ||
-        (code = add_arrows(c)))
+    if ((code = set_ranks(c, rank_otherwise)) || (code = add_all_alike(c)) ||
+        (code = add_tracks(c)) || (code = add_spans(c)) || (code = add_arrows(c)))
         return code;
     return add_counters(c);
 }

@@ -140,6 +140,17 @@ static void set_peer(const chrome_event *e, orr_timespan *span)
     span->peer = (uint32_t)peer;
 }
 
+/* Of a span whose peers are not in the file: it waited for them. */
+static void set_flows(const chrome_event *e, orr_timespan *span)
+{
+    uint64_t waited;
+    if (!chrome_u64(e, "waited_ns", &waited) ||
+        waited > ((uint64_t)span->end - (uint64_t)span->start) / 1000)
+        return;
+    span->has |= ORR_SPAN_HAS_FLOWS;
+    span->flows = span->start + (orr_ps)waited * 1000;
+}
+
 static void set_collective(const chrome_event *e, orr_timespan *span)
 {
     orr_str name;
@@ -170,6 +181,7 @@ static orr_code classify_ours(chrome_file *c, const chrome_event *e, orr_timespa
     if (chrome_u64(e, "bytes", &size))
         span->size = size;
     set_peer(e, span);
+    set_flows(e, span);
     if (span->kind == ORR_SPAN_COLLECTIVE)
         set_collective(e, span);
     if (chrome_has(e, CHROME_ARGS) && orr_json_find(e->of[CHROME_ARGS], "unfinished", &v) &&
