@@ -301,6 +301,18 @@ static void measure(orr_timeline_parts *p)
         widen(p, p->samples[i].at, p->samples[i].at, &is_first);
 }
 
+/* Files may say anything: who has tracks stands for itself, and who stands for others is not like a third. */
+static void settle_alike(orr_timeline *t)
+{
+    const orr_timeline_parts *p = &t->parts;
+    for (uint32_t k = 0; k < p->track_count; k++)
+        if (t->tracks[k].rank < p->alike_count)
+            t->alike[t->tracks[k].rank] = t->tracks[k].rank;
+    for (uint32_t r = 0; r < p->alike_count; r++)
+        if (t->alike[t->alike[r]] != t->alike[r])
+            t->alike[r] = r;
+}
+
 orr_code orr_timeline_seal(orr_timeline *t, orr_error *err)
 {
     orr_timeline_parts *p = &t->parts;
@@ -315,6 +327,7 @@ orr_code orr_timeline_seal(orr_timeline *t, orr_error *err)
         return orr_no_memory(err);
     }
     put_in_order(t);
+    settle_alike(t);
     p->tracks = t->tracks;
     p->spans = t->spans;
     p->first = t->first;

@@ -95,7 +95,7 @@ static orr_code copy_alike(slicer *s, orr_error *err)
 {
     orr_code code = ORR_OK;
     for (uint32_t r = 0; r < s->p->alike_count && !code; r++)
-        if (s->p->alike[r] != r && has_rank(s->window, s->p->alike[r]))
+        if (s->p->alike[r] != r && has_rank(s->window, r) && has_rank(s->window, s->p->alike[r]))
             code = orr_timeline_add_alike(s->to, s->p->alike[r], r, err);
     return code;
 }

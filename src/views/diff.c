@@ -108,6 +108,15 @@ static orr_diff_row *row_of(const gatherer *g, const orr_timespan *s, bool *is_s
 
 /* ---- times ---- */
 
+/* As much as fits: a file may say that a span stands for a million. */
+static void add_time(orr_ps *sum, orr_ps time, uint32_t alike)
+{
+    orr_ps all;
+    if (__builtin_mul_overflow(time, (orr_ps)alike, &all) ||
+        __builtin_add_overflow(*sum, all, sum))
+        *sum = INT64_MAX;
+}
+
 /* The innermost open span ends here. */
 static void close_span(gatherer *g)
 {
@@ -115,7 +124,7 @@ static void close_span(gatherer *g)
     const orr_timespan *s = &orr_timeline_look(g->t)->spans[g->stack[--g->depth]];
     orr_diff_row *row = row_of(g, s, &is_shared);
     row->count[g->run] += g->alike;
-    row->time[g->run] += (s->end - s->start - g->inside[g->depth]) * (orr_ps)g->alike;
+    add_time(&row->time[g->run], s->end - s->start - g->inside[g->depth], g->alike);
 }
 
 static bool open_span(gatherer *g, uint32_t number)
@@ -284,7 +293,7 @@ static orr_code account(orr_diff *d, const orr_timeline *t, int run, orr_error *
         const orr_ps times[ORR__DIFF_PARTS] = {r->compute, r->exposed, r->memory, r->host,
                                                r->waiting, r->bubble,  r->idle};
         for (unsigned k = 0; k < ORR__DIFF_PARTS; k++) {
-            d->store->parts[k].time[run] += times[k] * (orr_ps)r->alike;
+            add_time(&d->store->parts[k].time[run], times[k], r->alike);
             d->store->parts[k].count[run] += r->alike;
         }
     }

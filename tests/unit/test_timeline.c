@@ -317,6 +317,23 @@ TEST(test_timeline__a_rank_stands_for_others)
     orr_timeline_destroy(t);
 }
 
+/* Whoever has tracks stands for itself, whatever is said of it; nobody stands for one that is like a third. */
+TEST(test_timeline__a_rank_with_tracks_is_like_no_other)
+{
+    orr_timeline *t = new_timeline();
+    for (uint32_t r = 0; r < 3; r++)
+        add_span(t, add_track(t, r, "compute"), "gemm", 0, 1000 * (r + 1));
+    CHECK_OK(orr_timeline_add_alike(t, 0, 1, &err), &err);
+    CHECK_OK(orr_timeline_add_alike(t, 1, 3, &err), &err);
+    CHECK_OK(orr_timeline_add_alike(t, 3, 4, &err), &err);
+    seal(t);
+    const orr_timeline_parts *p = orr_timeline_look(t);
+    CHECK_EQ_U(orr_timeline_shown(p, 1), 1);
+    CHECK_EQ_U(orr_timeline_shown(p, 3), 1);
+    CHECK_EQ_U(orr_timeline_shown(p, 4), 4);
+    orr_timeline_destroy(t);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -330,6 +347,7 @@ int main(void)
         RUN(test_timeline__spans_that_overlap_lie_on_lanes_of_their_own),
         RUN(test_timeline__chrome_form_of_many_spans_is_the_same_each_time),
         RUN(test_timeline__a_rank_stands_for_others),
+        RUN(test_timeline__a_rank_with_tracks_is_like_no_other),
     };
     return RUN_ALL(tests);
 }

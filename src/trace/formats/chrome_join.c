@@ -67,8 +67,8 @@ static bool take_sign(orr_str *at, char sign)
     return true;
 }
 
-/* "ranks 0-7,16-64/8": what is not of that form says nothing. */
-static orr_code add_alike(chrome_file *c, uint32_t shown, orr_str list)
+/* "ranks 0-7,16-64/8": what is not of that form says nothing, nor do more ranks than there can be. */
+static orr_code add_alike(chrome_file *c, uint32_t shown, orr_str list, uint32_t *left)
 {
     orr_code code = ORR_OK;
     do {
@@ -80,10 +80,10 @@ static orr_code add_alike(chrome_file *c, uint32_t shown, orr_str list)
             return ORR_OK;
         if (take_sign(&list, '/') && (!take_number(&list, &step) || step == 0))
             return ORR_OK;
-        for (uint32_t r = first; r <= last && !code; r += step)
+        for (uint32_t r = first; r <= last && *left && !code; r += step, --*left)
             if (r != shown)
                 code = orr_timeline_add_alike(c->t, shown, r, c->err);
-    } while (!code && take_sign(&list, ','));
+    } while (!code && *left && take_sign(&list, ','));
     return code;
 }
 
@@ -91,11 +91,12 @@ static orr_code add_all_alike(chrome_file *c)
 {
     static const char before[] = "ranks ";
     const size_t n = sizeof before - 1;
+    uint32_t left = ORR_CHROME_TRACE_RANKS;
     orr_code code = ORR_OK;
     for (size_t i = 0; c->is_ours && i < c->process_count && !code; i++) {
         const orr_str name = orr_timeline_text(c->t, c->processes[i].name);
         if (c->processes[i].rank != ORR_NO_RANK && orr_str_begins(name, before))
-            code = add_alike(c, c->processes[i].rank, (orr_str){name.ptr + n, name.len - n});
+            code = add_alike(c, c->processes[i].rank, (orr_str){name.ptr + n, name.len - n}, &left);
     }
     return code;
 }
