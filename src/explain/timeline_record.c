@@ -394,11 +394,12 @@ static orr_code add_tracks(recorder *r)
 
 /* ---- spans ---- */
 
+/* Of a folded run that was stopped, some ranks are known beyond that moment. */
 static void set_times(const recorder *r, uint64_t start, uint64_t end, orr_timespan *out)
 {
     out->is_open = end == ORR_NEVER;
     out->start = watch_ps(start);
-    out->end = watch_ps(out->is_open ? r->until : end);
+    out->end = watch_ps(!out->is_open ? end : start > r->until ? start : r->until);
 }
 
 static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)

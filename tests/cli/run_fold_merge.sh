@@ -25,3 +25,6 @@ orrery run -q step.orr -s sys.json -t net.yml --network unaware --ranks-file slo
 # Stopped on the way.
 orrery run -q step.orr -s sys.json -t net.yml --network unaware --ranks-file late.yml --max-events 400 >/dev/null 2>&1
 echo "exit status $?"
+orrery run -q step.orr -s sys.json -t net.yml --network unaware --ranks-file late.yml --max-events 400 \
+    --timeline stopped.json >/dev/null 2>&1
+grep -c '"process_name"' stopped.json

@@ -618,7 +618,7 @@ bool fold_make_results(fold_sim *f)
         f->spent = orr_arena_take(f->arena, ranks * sizeof *f->spent);
     if (!f->results || !f->busy || !f->spent)
         return false;
-    const bool ok = fold_leaves_begin(f) && make_results(f);
+    const bool ok = fold_leaves_begin(f) && fold_leaves_join(f) && make_results(f);
     fold_leaves_end(f);
     return ok && fold_put_finish_order(f->s);
 }

@@ -416,6 +416,8 @@ void fold_merge_note(fold_class *c, uint32_t place, bool is_end);
 void fold_merge_maybe(fold_sim *f, const fold_class *c, int64_t now);
 /* Until _end, classes are those of the beginning, each with the log of all that its members did; false: out of memory. */
 bool fold_leaves_begin(fold_sim *f);
+/* And the channels of their messages; not of a run that was stopped. */
+bool fold_leaves_join(fold_sim *f);
 void fold_leaves_end(fold_sim *f); /* after a begin that failed, too */
 void fold_put_letter(fold_sim *f, fold_channel *h, const fold_letter *value);
 bool fold_move_meetings(fold_sim *f); /* those that wait for classes, to the new families */

@@ -924,7 +924,13 @@ bool fold_leaves_begin(fold_sim *f)
     orr_free(open);
     f->view = v;
     exchange(f, v);
-    for (uint32_t i = 0; ok && i < f->class_count; i++)
+    return ok;
+}
+
+bool fold_leaves_join(fold_sim *f)
+{
+    bool ok = true;
+    for (uint32_t i = 0; f->view && ok && i < f->class_count; i++)
         ok = find_leaf_channels(f, &f->classes[i]);
     return ok;
 }
