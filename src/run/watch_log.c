@@ -334,68 +334,121 @@ bool watch_log_settle(const orr_sim *s, const bool *asked)
 
 /* ---- who stands for whom ---- */
 
-/* Nodes of a trace that name a peer, one for each way of naming one. */
-typedef struct peer_list {
-    uint32_t *nodes;
+/* Places of a trace that name a peer or a group, one for each way of naming one. */
+typedef struct met_list {
+    uint32_t *places;
     size_t count, room;
     bool is_listed;
-} peer_list;
+} met_list;
 
-static bool list_peers(const orr_sim *s, uint32_t class_index, peer_list *l)
+/* A number for how this place names whom it meets; false: it meets nobody. */
+static bool way_of_naming(const orr_sim *s, uint32_t class_index, uint32_t node, uint64_t *way)
+{
+    const orr_columns *c = &s->graphs[class_index].t->columns;
+    const uint8_t type = c->type[node];
+    const bool is_group = type == ORR_NODE_COMM_COLL, is_send = type == ORR_NODE_COMM_SEND;
+    if (!is_group && !is_send && type != ORR_NODE_COMM_RECV)
+        return false;
+    const uint32_t *slots = s->set->classes[class_index].slot[is_group  ? ORR_HOLE_PG_NAME
+                                                              : is_send ? ORR_HOLE_COMM_DST
+                                                                        : ORR_HOLE_COMM_SRC];
+    const int64_t *peers = is_send ? c->comm_dst : c->comm_src;
+    const uint64_t value = is_group ? (c->pg_name ? c->pg_name[node] : ORR_NO_NAME)
+                           : peers  ? (uint32_t)peers[node]
+                                    : 0;
+    const bool is_slot = slots && slots[node];
+    *way = (is_slot ? slots[node] : value) << 3 | (uint64_t)is_slot << 2 | (is_group ? 2 : is_send);
+    return true;
+}
+
+static bool list_met(const orr_sim *s, uint32_t class_index, met_list *l)
 {
     const work_graph *g = &s->graphs[class_index];
     orr_map *seen = orr_map_create(0);
     bool ok = seen != NULL;
     l->is_listed = true;
     for (uint32_t p = 0; ok && p < g->count; p++) {
-        const uint32_t node = g->node[p];
-        const orr_columns *c = &g->t->columns;
-        const bool is_send = c->type[node] == ORR_NODE_COMM_SEND;
-        if (!is_send && c->type[node] != ORR_NODE_COMM_RECV)
-            continue;
-        const uint32_t *slots =
-            s->set->classes[class_index].slot[is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC];
-        const int64_t *column = is_send ? c->comm_dst : c->comm_src;
-        const uint64_t how = slots && slots[node] ? (uint64_t)slots[node] << 33
-                             : column             ? (uint64_t)(uint32_t)column[node] << 1 | 1
-                                                  : 1;
+        uint64_t way;
         bool is_new;
-        ok = orr_map_put(seen, how, 1, &is_new);
-        if (ok && is_new && (ok = orr_grow(&l->nodes, &l->room, l->count + 1)))
-            l->nodes[l->count++] = node;
+        if (!way_of_naming(s, class_index, g->node[p], &way))
+            continue;
+        ok = orr_map_put(seen, way, 1, &is_new);
+        if (ok && is_new && (ok = orr_grow(&l->places, &l->room, l->count + 1)))
+            l->places[l->count++] = p;
     }
     orr_map_destroy(seen);
     return ok;
 }
 
-/* What a rank is, and whom it talks to. */
-static uint64_t sum_of(const orr_sim *s, uint32_t rank, const peer_list *l, const uint32_t *like)
+static uint64_t mix(uint64_t sum, uint64_t value)
 {
-    const orr_columns *c = &run_graph_of(s, rank)->t->columns;
+    return orr_hash_mix(sum ^ 0xa0761d6478bd642fu, value + 0xe7037ed1a0b428dbu);
+}
+
+/* One for all collectives without a group, behind those of groups. */
+static size_t group_met(const orr_sim *s, uint32_t rank, uint32_t place)
+{
+    const run_npu probe = {
+        .sim = (orr_sim *)s, .rank = rank, .graph = (work_graph *)run_graph_of(s, rank)};
+    const cfg_group *g;
+    return sys_find_group(&probe, place, &g) && g ? (size_t)(g - s->groups.groups)
+                                                  : s->groups.count;
+}
+
+static bool is_collective(const orr_sim *s, uint32_t rank, uint32_t place)
+{
+    const work_graph *g = run_graph_of(s, rank);
+    return g->t->columns.type[g->node[place]] == ORR_NODE_COMM_COLL;
+}
+
+/* What the members of each group are, in any order. */
+static void sum_groups(const orr_sim *s, const met_list *lists, const uint32_t *like, uint64_t *of)
+{
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        const met_list *l = &lists[orr_set_class_of(s->set, r)];
+        for (size_t i = 0; i < l->count; i++)
+            if (is_collective(s, r, l->places[i]))
+                of[group_met(s, r, l->places[i])] += mix(like[r], i);
+    }
+}
+
+/* What a rank is, and whom it talks to. */
+static uint64_t sum_of(const orr_sim *s,
+                       uint32_t rank,
+                       const met_list *l,
+                       const uint32_t *like,
+                       const uint64_t *of_group)
+{
+    const work_graph *g = run_graph_of(s, rank);
+    const orr_columns *c = &g->t->columns;
     uint64_t sum = like[rank];
     for (size_t i = 0; i < l->count; i++) {
-        const uint32_t node = l->nodes[i];
+        const uint32_t node = g->node[l->places[i]];
         const bool is_send = c->type[node] == ORR_NODE_COMM_SEND;
+        if (is_collective(s, rank, l->places[i])) {
+            sum = mix(sum, of_group[group_met(s, rank, l->places[i])]);
+            continue;
+        }
         const int64_t peer =
             orr__set_value(s->set, rank, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC,
                            is_send ? c->comm_dst : c->comm_src, node);
-        const uint32_t met = peer >= 0 && peer < s->npu_count ? like[peer] : RUN_NONE;
-        sum = orr_hash_mix(sum ^ 0xa0761d6478bd642fu, met + 0xe7037ed1a0b428dbu);
+        sum = mix(sum, peer >= 0 && peer < s->npu_count ? like[peer] : RUN_NONE);
     }
     return sum;
 }
 
-/* Ranks are alike only if those they exchange messages with are: so that a pipeline of them is one. */
-static bool refine(const orr_sim *s, peer_list *lists, uint32_t *like, size_t *count)
+/* Ranks are alike only if those they exchange messages with are, so that a pipeline of them is one, and the members of
+ * their groups: times may be equal by chance where others came last. */
+static bool refine(const orr_sim *s, const met_list *lists, uint32_t *like, size_t *count)
 {
     orr_map *first = orr_map_create(0);
     uint64_t *sums = orr_alloc(s->npu_count, sizeof *sums);
-    bool ok = first && sums;
-    for (uint32_t r = 0; ok && r < s->npu_count; r++) {
-        peer_list *l = &lists[orr_set_class_of(s->set, r)];
-        ok = l->is_listed || list_peers(s, orr_set_class_of(s->set, r), l);
-        sums[r] = ok ? sum_of(s, r, l, like) : 0;
-    }
+    uint64_t *of_group = orr_alloc(s->groups.count + 1, sizeof *of_group);
+    bool ok = first && sums && of_group;
+    if (ok)
+        sum_groups(s, lists, like, of_group);
+    for (uint32_t r = 0; ok && r < s->npu_count; r++)
+        sums[r] = sum_of(s, r, &lists[orr_set_class_of(s->set, r)], like, of_group);
     for (uint32_t r = 0; ok && r < s->npu_count; r++) {
         const uint32_t to = orr_map_find(first, sums[r], r);
         like[r] = to;
@@ -403,6 +456,7 @@ static bool refine(const orr_sim *s, peer_list *lists, uint32_t *like, size_t *c
     }
     *count = ok ? orr_map_count(first) : 0;
     orr_free(sums);
+    orr_free(of_group);
     orr_map_destroy(first);
     return ok;
 }
@@ -410,15 +464,19 @@ static bool refine(const orr_sim *s, peer_list *lists, uint32_t *like, size_t *c
 static bool refine_all(const orr_sim *s, uint32_t *like)
 {
     const uint32_t classes = orr_set_class_count(s->set);
-    peer_list *lists = orr_alloc(classes, sizeof *lists);
+    met_list *lists = orr_alloc(classes, sizeof *lists);
     size_t before = 0, now = 1;
     bool ok = lists != NULL;
+    for (uint32_t r = 0; ok && r < s->npu_count; r++) {
+        const uint32_t k = orr_set_class_of(s->set, r);
+        ok = lists[k].is_listed || list_met(s, k, &lists[k]);
+    }
     while (ok && now != before) {
         before = now;
         ok = refine(s, lists, like, &now);
     }
     for (uint32_t k = 0; lists && k < classes; k++)
-        orr_free(lists[k].nodes);
+        orr_free(lists[k].places);
     orr_free(lists);
     return ok;
 }
