@@ -112,8 +112,7 @@ static orr_diff_row *row_of(const gatherer *g, const orr_timespan *s, bool *is_s
 static void add_time(orr_ps *sum, orr_ps time, uint32_t alike)
 {
     orr_ps all;
-    if (__builtin_mul_overflow(time, (orr_ps)alike, &all) ||
-        __builtin_add_overflow(*sum, all, sum))
+    if (__builtin_mul_overflow(time, (orr_ps)alike, &all) || __builtin_add_overflow(*sum, all, sum))
         *sum = INT64_MAX;
 }
 

@@ -66,8 +66,14 @@ static bool take_number(const char **at, uint32_t *out)
     return true;
 }
 
+/* One that is not in the timeline is shown as the one that stands for it. */
 static void show_ranks(packer *k, uint32_t first, uint32_t last)
 {
+    for (uint32_t r = first; r <= last && r < k->s->p->alike_count; r++) {
+        const uint32_t place = orr__place_of_rank(k->s, r);
+        if (place != ORR__NO_PLACE)
+            k->is_shown[place] = true;
+    }
     for (uint32_t place = 0; place < k->s->rank_count; place++)
         k->is_shown[place] |= k->s->ranks[place].rank >= first && k->s->ranks[place].rank <= last;
 }
