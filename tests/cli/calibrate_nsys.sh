@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A chip from an export of Nsight Systems: operators' shapes from PyTorch's ranges, their kernels by who launched them; and its picture.
+# A chip from an export of Nsight Systems: operators' shapes from PyTorch's ranges, their kernels by who launched them; and its picture. room: nsight
 known() { orrery -q chip time h200 "$1" --json | grep -o '"us": [0-9.]*' | head -1 | cut -d' ' -f2; }
 {
     for m in 1024 2048 4096; do
