@@ -180,7 +180,7 @@ static void print_attention(const orr_model *m)
 
 static void print_experts(const orr_model *m)
 {
-    printf("  experts     %" PRIu64 " of %" PRIu64 ", %" PRIu64 " a token", m->experts,
+    printf("  experts     %" PRIu64 " of %" PRIu64 ", %" PRIu64 " per token", m->experts,
            m->expert_ffn, m->experts_per_token);
     if (m->shared_experts)
         printf(", %" PRIu64 " shared of %" PRIu64, m->shared_experts, m->shared_ffn);
@@ -208,7 +208,7 @@ static void print_head(const orr_model *m)
            m->is_parallel ? ", attention and FFN side by side" : "");
     print_attention(m);
     print_ffn(m);
-    printf("  norms       %s, %" PRIu64 " a layer%s\n", norms[m->norm], m->block_norms,
+    printf("  norms       %s, %" PRIu64 " per layer%s\n", norms[m->norm], m->block_norms,
            m->qk_norm ? ", and of queries and keys" : "");
     printf("  vocabulary  %" PRIu64 "%s\n", orr_model_vocab_rows(m),
            m->is_tied ? ", the head is the embedding" : "");
@@ -226,11 +226,12 @@ static void print_parts(const subject *s)
     }
     printf("  %-16s %22s\n", "total", orr_count_text(s->counts.total, n));
     if (s->counts.active != s->counts.total)
-        printf("  %-16s %22s %8s\n", "met by a token", orr_count_text(s->counts.active, n),
+        printf("  %-16s %22s %8s\n", "active per token", orr_count_text(s->counts.active, n),
                orr_percent_text(s->counts.active, s->counts.total, share));
     if (s->m.mtp_layers)
-        printf("  %-16s %22s  apart: %" PRIu64 " layer%s that predict%s further tokens\n", "MTP",
-               orr_count_text(orr_model_mtp_count(&s->m), n), s->m.mtp_layers,
+        printf("  %-16s %22s  not in the total: %" PRIu64
+               " layer%s that predict%s further tokens\n",
+               "MTP", orr_count_text(orr_model_mtp_count(&s->m), n), s->m.mtp_layers,
                s->m.mtp_layers == 1 ? "" : "s", s->m.mtp_layers == 1 ? "s" : "");
     if (s->m.is_uncertain)
         printf("  not certain: %s\n", s->m.note);
@@ -250,7 +251,7 @@ static void print_flops(const subject *s)
     char n[ORR_UNIT_ROOM], share[ORR_UNIT_ROOM];
     printf("\n  %" PRIu64 " token%s", s->work.tokens, s->work.tokens == 1 ? "" : "s");
     if (s->work.past)
-        printf(" behind %" PRIu64 " others", s->work.past);
+        printf(" after %" PRIu64 " others", s->work.past);
     printf("\n  %-16s %22s %8s\n", "FLOPs per token", "forward", "share");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].flops)
@@ -275,7 +276,7 @@ static void print_memory(const subject *s)
                orr_bytes_text(s->cache * KV_BYTES, a));
         return;
     }
-    printf("\n  KV cache    %s a token and layer in bf16",
+    printf("\n  KV cache    %s per token and layer in bf16",
            orr_bytes_text(orr_model_kv_elements(&s->m) * KV_BYTES, a));
     printf("; %s in all\n", orr_bytes_text(s->cache * KV_BYTES, a));
 }

@@ -82,30 +82,30 @@ static void put_best_change(const orr__study *s, orr_buf *b)
     orr_buf_text(b, " less time.");
 }
 
+/* What costs most time beside compute.  A run that computes most of the time is limited by compute,
+ * so what else costs it time is a loss there, not the bottleneck. */
 static void put_bottleneck(const orr__study *s, const time_shares *v, orr_buf *b)
 {
     const double others = v->memory > v->host ? v->memory : v->host;
-    if (s->stage_count && v->unused > v->exposed && v->unused > others && v->unused > 0.1) {
-        orr_buf_text(b, "the pipeline: ranks wait for other stages ");
-        put_percent(b, v->unused);
-        orr_buf_text(b, " of the time");
-        put_stage(s, b);
-    } else if (v->exposed >= v->unused && v->exposed >= others && v->exposed > 0.1) {
-        orr_buf_text(b, "communication that no computation hides: ");
-        put_percent(b, v->exposed);
-        orr_buf_text(b, " of the time");
-        put_collective(s, b);
-    } else if (v->unused >= others && v->unused > 0.1) {
-        orr_buf_text(b, "waiting: ranks have nothing to do ");
-        put_percent(b, v->unused);
-        orr_buf_text(b, " of the time");
-    } else if (others > 0.1) {
-        orr_buf_text(b, v->memory > v->host ? "memory transfers: " : "work on the host: ");
-        put_percent(b, others);
-        orr_buf_text(b, " of the time");
-    } else {
-        orr_buf_text(b, "computation: little else is in its way");
+    const bool waits = v->unused > v->exposed && v->unused > others;
+    const bool talks = !waits && v->exposed >= others;
+    const double loss = waits ? v->unused : talks ? v->exposed : others;
+    if (loss <= 0.1) {
+        orr_buf_text(b, ": it is limited by compute");
+        return;
     }
+    orr_buf_text(b, v->compute > 0.5 ? "; the largest loss is " : "; the bottleneck is ");
+    orr_buf_text(b, waits && s->stage_count ? "the pipeline: ranks wait for other stages "
+                    : waits                 ? "waiting: ranks have nothing to do "
+                    : talks                 ? "communication that no computation hides: "
+                    : v->memory > v->host   ? "memory transfers: "
+                                            : "work on the host: ");
+    put_percent(b, loss);
+    orr_buf_text(b, " of the time");
+    if (waits && s->stage_count)
+        put_stage(s, b);
+    else if (talks)
+        put_collective(s, b);
 }
 
 /* The sentence; "" when there is nothing to say. */
@@ -126,7 +126,7 @@ static void put_sentence(const orr__study *s, orr_buf *b)
     const time_shares v = shares_of(s);
     orr_buf_text(b, "A rank computes ");
     put_percent(b, v.compute);
-    orr_buf_text(b, " of the time; the bottleneck is ");
+    orr_buf_text(b, " of the time");
     put_bottleneck(s, &v, b);
     orr_buf_byte(b, '.');
     put_best_change(s, b);
