@@ -18,7 +18,8 @@
 
 static const cli_option options[] = {
     {"machine", 'm', "MACHINE", "the cluster it was measured on", .required = true},
-    {"output", 'o', "FILE", "write the machine to FILE (.yml), and its table beside it"},
+    {"output", 'o', "FILE", "write the machine to FILE (.yml), and its table beside it",
+     .kind = CLI_OUTPUT},
     {"op", 0, "OP",
      "all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce, gather, scatter or sendrecv; default: as the "
      "text says"},
@@ -252,8 +253,6 @@ static orr_code calibrate_nccl_run(cli_context *c, orr_error *err)
     const uint32_t ranks = (uint32_t)cli_count(c, "ranks");
     orr_code code = ranks ? orr_machine_for(cli_text(c, "machine"), ranks, &m, err)
                           : orr_machine_find(cli_text(c, "machine"), &m, err);
-    if (!code)
-        code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
     return code ? code : fit(c, &m, &p, err);
 }
 

@@ -24,7 +24,7 @@ static const cli_option options[] = {
     {"tokens", 0, "N", "tokens per device and step, for logs that give tokens per second (tps)",
      CLI_COUNT, 1},
     {"skip", 0, "N", "skip the first N steps (warm-up)", CLI_COUNT, 0, .fallback = "2"},
-    {"output", 'o', "FILE", "write the chip to FILE (.yml)"},
+    {"output", 'o', "FILE", "write the chip to FILE (.yml)", .kind = CLI_OUTPUT},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
@@ -238,9 +238,7 @@ static orr_code calibrate_steps_run(cli_context *c, orr_error *err)
     if (!orr_chip_find(like))
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip %s; orrery chip list has them",
                         like);
-    orr_code code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
-    if (!code)
-        code = fit_and_tell(c, &s, predicted, err);
+    const orr_code code = fit_and_tell(c, &s, predicted, err);
     free(s.ms);
     return code;
 }

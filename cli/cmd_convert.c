@@ -860,7 +860,8 @@ static const cli_converter cli_convert_goal = {"goal", goal_options, .run = goal
 /* ---- the command ---- */
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "output file; its ending selects the format", .required = true},
+    {"output", 'o', "OUT", "output file; its ending selects the format", .required = true,
+     .kind = CLI_OUTPUT},
     {"ranks", 'r', "A-B", "only these ranks (or one, A); renumbered from 0 in the output"},
     {"npus", 'n', "N", "text, simai: number of ranks", CLI_COUNT, 1, 1 << 20},
     {"passes", 0, "N", "text, simai: number of training passes", CLI_COUNT, 0, 1 << 24, "1"},

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "DIR", "output folder", .fallback = "orrery-demo"},
+    {"output", 'o', "DIR", "output folder", .fallback = "orrery-demo", .kind = CLI_FOLDER},
     {"ranks", 'n', "N", "number of ranks: whole hosts of 8, or fewer than 8", CLI_COUNT, 2, 65536,
      "256"},
     {"json", 0, NULL, "print the result of the run as one JSON object, nothing else"},

@@ -43,7 +43,8 @@ static const knob knobs[] = {
 enum { KNOBS = sizeof knobs / sizeof *knobs, NAME_COLUMN = 28 };
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "a .orr file, a .et file for one rank, or a file name prefix"},
+    {"output", 'o', "OUT", "a .orr file, a .et file for one rank, or a file name prefix",
+     .kind = CLI_OUTPUT},
     {"ranks", 'n', "N", "number of ranks", CLI_COUNT, 1, 1 << 20},
     {"runtime", 0, "US", "duration of a compute node in microseconds", CLI_COUNT},
     {"comm-size", 0, "BYTES", "size of a collective or message", CLI_COUNT, .max = INT64_MAX},

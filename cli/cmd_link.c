@@ -17,11 +17,12 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "output file; its ending selects the format", .required = true},
+    {"output", 'o', "OUT", "output file; its ending selects the format", .required = true,
+     .kind = CLI_OUTPUT},
     {"ranks", 'r', "DIR", "link all ranks of a job: all host and device traces in this folder"},
     {"step", 0, "N", "only this profiler step (ProfilerStep#N), or all", .fallback = "all"},
     {"host-scale", 0, "FACTOR", CLI_HOST_SCALE_HELP, .fallback = "auto"},
-    {"timeline", 0, "FILE", "write the measured timeline, for Perfetto"},
+    {"timeline", 0, "FILE", "write the measured timeline, for Perfetto", .kind = CLI_OUTPUT},
     {"strict", 0, NULL, "treat any problem with the input as an error"},
     {"compat", 0, NULL, "exactly as chakra_trace_link, including its defects"},
     {"compress", 'z', NULL, "compress a .orr file"},
@@ -437,8 +438,6 @@ static orr_code link_run(cli_context *c, orr_error *err)
     const char *folder = cli_text(c, "ranks");
     orr_link_job *job;
     orr_code code = check_usage(c, &to, err);
-    if (!code && !cli_flag(c, "compat"))
-        code = cli_check_places(c, (const char *const[]){"output", "timeline", NULL}, err);
     if (code || (code = read_step(c, &opt, err)) ||
         (code = cli_host_scale(c, &opt.host_scale, err)))
         return code;

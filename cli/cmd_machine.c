@@ -13,7 +13,7 @@
 
 static const cli_option options[] = {
     {"file", 'f', NULL, "show: print the machine file, with the source of each figure"},
-    {"output", 'o', "DIR", "export: the folder to write to"},
+    {"output", 'o', "DIR", "export: the folder to write to", .kind = CLI_FOLDER},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };

@@ -11,11 +11,12 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "FILE", "output file; - is standard output; default: print figures only"},
+    {"output", 'o', "FILE", "output file; - is standard output; default: print figures only",
+     .kind = CLI_OUTPUT},
     {"simple", 's', "FILE", "NPKit's timings of protocol Simple (JSON)"},
     {"ll", 'l', "FILE", "NPKit's timings of protocol LL (JSON)"},
     {"merge", 'm', NULL, "one stream per GPU where no kernels overlap"},
-    {"events", 0, "FILE", "also write the schedule of whole calls"},
+    {"events", 0, "FILE", "also write the schedule of whole calls", .kind = CLI_OUTPUT},
     {"log", 0, "FILE", "NCCL's log, for communicators without markers"},
     {"seed", 0, "N", "draw timings from the samples with this seed; default: use means", CLI_COUNT},
     {"tag-bits", 0, "32|64", "bits of tags; 32: reuse tags if needed", .fallback = "64"},
@@ -182,8 +183,6 @@ static orr_code nccl_run(cli_context *c, orr_error *err)
     orr_code code = read_options(c, &o, err);
     if (!code)
         code = check_options(c, &o, err);
-    if (!code)
-        code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
     if (!code)
         code = orr_nccl_convert((const char *const *)c->args, (size_t)c->arg_count, &o, &r, err);
     if (code)

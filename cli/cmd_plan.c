@@ -70,10 +70,11 @@ static const cli_option options[] = {
     {"no-prune", 0, NULL,
      "simulate every plan that fits, not only those that can be among the best"},
     {"threads", 0, "N", "threads; 0: one per core", CLI_COUNT, 0, 256, "0"},
-    {"write", 0, "FILE", "write the traces of the best plan (.orr)"},
-    {"csv", 0, "FILE", "write every plan that was simulated, one row each"},
+    {"write", 0, "FILE", "write the traces of the best plan (.orr)", .kind = CLI_OUTPUT},
+    {"csv", 0, "FILE", "write every plan that was simulated, one row each", .kind = CLI_OUTPUT},
     {"report", 0, "FILE",
-     "write an HTML page: all plans, why they lose, the best plan's own report"},
+     "write an HTML page: all plans, why they lose, the best plan's own report",
+     .kind = CLI_OUTPUT},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
@@ -433,8 +434,6 @@ static orr_code run_plan(cli_context *c, orr_error *err)
     uint32_t sizes[CLI_PLAN_SIZES] = {0};
     size_t count = 0;
     orr_code code = check_options(c, err);
-    if (!code)
-        code = cli_check_places(c, (const char *const[]){"write", "csv", "report", NULL}, err);
     if (!code && cli_flag(c, "serve")) {
         double price;
         code = read_price(cli_text(c, "price"), &price, err);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "FILE", "output file; default: report.html"},
+    {"output", 'o', "FILE", "output file; default: report.html", .kind = CLI_OUTPUT},
     {"json", 0, NULL, "write the data as one JSON object instead"},
     {"title", 0, "TEXT", "title of the report"},
     {"ranks", 0, "LIST",
@@ -249,13 +249,8 @@ static orr_code report_run(cli_context *c, orr_error *err)
                                       .most_spans = (uint32_t)cli_count(c, "most-spans")};
     work w = {.c = c, .err = err, .names = cli_text(c, "names")};
     const char *to = cli_text(c, "output");
-    orr_code code = to && strcmp(to, "-") != 0 ? cli_check_place(to, err) : ORR_OK;
-    if (code) {
-        free(line);
-        return code;
-    }
-    code = line ? orr_report_create(&about, &w.report, err)
-                : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    orr_code code = line ? orr_report_create(&about, &w.report, err)
+                         : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
     for (int i = 0; i < c->arg_count && !code; i++)
         code = add_run(&w, c->args[i]);
     if (!code)

@@ -449,7 +449,7 @@ static const cli_option options[] = {
     {"approx", 0, NULL, "packet: fast-forward periodic traffic (not with congestion control)",
      .needs = ORR_RUN_PACKETS},
     {"series", 0, "FILE", "packet: write links, queues and flows over time (.csv or .json)",
-     .needs = ORR_RUN_PACKETS | ONE_RUN},
+     .needs = ORR_RUN_PACKETS | ONE_RUN, .kind = CLI_OUTPUT},
     {"series-every", 0, "TIME", "sampling interval; doubles when the run is long",
      .fallback = "10us", .needs = ORR_RUN_PACKETS, .with = "series"},
     {"series-what", 0, "LIST",
@@ -478,7 +478,8 @@ static const cli_option options[] = {
     {"compare", 0, "NETWORKS", "run on each of these comma-separated models and compare the times"},
     {"compare-traces", 0, "LIST", "with --compare: further traces, each compared separately",
      .with = "compare"},
-    {"compare-chart", 0, "FILE", "with --compare: draw the times as bars (SVG)", .with = "compare"},
+    {"compare-chart", 0, "FILE", "with --compare: draw the times as bars (SVG)", .with = "compare",
+     .kind = CLI_OUTPUT},
     {"noise-common", 0, NULL, "loggops: the same noise for all ranks", .needs = ORR_RUN_LOGGOPS},
     {"compat", 0, "lgs2023|atlahs|ns3|astra2023",
      "exactly as LogGOPSim (2023), ATLAHS or the ns-3 back end, including their quirks; astra2023: times of ASTRA-sim in 2023 (orrery help figures)"},
@@ -501,13 +502,14 @@ static const cli_option options[] = {
     {"max-memory", 0, "SIZE", "stop when the program needs more memory (8GiB), likewise"},
     {"max-events", 0, "N", "stop after this many events, likewise", CLI_COUNT, 1, UINT64_MAX},
     {"trace-log", 0, "FILE", "write when each node was issued and ended, one line per event",
-     .needs = ORR_RUN_ISSUES | ONE_RUN},
+     .needs = ORR_RUN_ISSUES | ONE_RUN, .kind = CLI_OUTPUT},
     {"json", 0, NULL, "print one JSON object"},
-    {"csv", 0, "FILE", "write results as CSV, one row per rank", .needs = ORR_RUN_ROWS | ONE_RUN},
-    {"links", 0, "FILE", "write the traffic of every link as CSV",
-     .needs = ORR_RUN_LINKS | ONE_RUN},
+    {"csv", 0, "FILE", "write results as CSV, one row per rank", .needs = ORR_RUN_ROWS | ONE_RUN,
+     .kind = CLI_OUTPUT},
+    {"links", 0, "FILE", "write the traffic of every link as CSV", .needs = ORR_RUN_LINKS | ONE_RUN,
+     .kind = CLI_OUTPUT},
     {"timeline", 0, "FILE", "write a timeline for Perfetto (JSON; also .gz, .zst)",
-     .needs = ORR_RUN_SPANS | ONE_RUN},
+     .needs = ORR_RUN_SPANS | ONE_RUN, .kind = CLI_OUTPUT},
     {"timeline-detail", 0, "nodes|phases", "phases: also record the phases of collectives",
      .fallback = "nodes", .needs = ORR_RUN_PHASES | ONE_RUN, .with = "timeline"},
     {"timeline-ranks", 0, "auto|all|alike",
@@ -516,7 +518,8 @@ static const cli_option options[] = {
     {"gantt", 0, NULL, "draw the timeline as text", .needs = ORR_RUN_SPANS | ONE_RUN},
     {"critical-path", 0, "N", "show the critical path and its N longest steps", CLI_COUNT, 1,
      1000000, .implied = "10", .needs = ORR_RUN_PATH | ONE_RUN},
-    {"report", 0, "FILE", "write an HTML report", .needs = ORR_RUN_REPORT | ONE_RUN},
+    {"report", 0, "FILE", "write an HTML report", .needs = ORR_RUN_REPORT | ONE_RUN,
+     .kind = CLI_OUTPUT},
     {"report-ranks", 0, "LIST",
      "ranks in its timeline: all, or a list such as 0-7,12; default: one of each group of identical ranks",
      .needs = ORR_RUN_WHAT_IF | ONE_RUN, .with = "report"},
@@ -786,9 +789,6 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
         if (by)
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s %s: same file as %s%s", outputs[i], path,
                             strcmp(by, "TRACES") == 0 ? "" : "--", by);
-        const orr_code code = strcmp(path, "-") == 0 ? ORR_OK : cli_check_place(path, err);
-        if (code)
-            return code;
     }
     return ORR_OK;
 }

@@ -26,7 +26,7 @@ enum { PATH_ROOM = 4096 };
     }
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "a .orr file, or a prefix of .et files"},
+    {"output", 'o', "OUT", "a .orr file, or a prefix of .et files", .kind = CLI_OUTPUT},
     {"compress", 0, NULL, "compress the .orr file"},
     DEGREE("tp", "tensor parallel degree (1)"),
     DEGREE("pp", "pipeline stages (1)"),
@@ -228,7 +228,7 @@ static orr_code check_output(const cli_context *c, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
     if (cli_flag(c, "compress") && !(to && orr_has_suffix(to, ".orr")))
         return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file");
-    return cli_check_places(c, (const char *const[]){"output", NULL}, err);
+    return ORR_OK;
 }
 
 static orr_code write_out(const cli_context *c, const orr_set *s, orr_error *err)

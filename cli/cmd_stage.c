@@ -23,7 +23,7 @@ enum { PATH_ROOM = 4096 };
         name, 0, "N", help_, CLI_COUNT, 1, INT32_MAX, fallback_ \
     }
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "a .orr file, or a file name prefix"},
+    {"output", 'o', "OUT", "a .orr file, or a file name prefix", .kind = CLI_OUTPUT},
     COUNT("dp", "1", "data parallel degree"),
     COUNT("tp", "1", "tensor parallel degree"),
     COUNT("pp", "1", "pipeline stages"),
@@ -95,7 +95,7 @@ static const cli_option options[] = {
     {"machine", 0, "MACHINE",
      "for this cluster ('orrery machine list'): its device memory; ranks must fit"},
     {"device-memory", 0, "BYTES", "memory per device; default: 80GB, or the machine's"},
-    {"memory", 0, "FILE", "write the memory of each stage over time (CSV)"},
+    {"memory", 0, "FILE", "write the memory of each stage over time (CSV)", .kind = CLI_OUTPUT},
     {"compress", 'z', NULL, "compress a .orr file"},
     {"json", 0, NULL, "print one JSON object"},
     {"compat", 0, NULL, "the traces of STAGE, byte for byte, with its options"},
@@ -520,9 +520,7 @@ static void say_notes(const result *r)
 /* The model and the options, as they were asked for. */
 static orr_code prepare(cli_context *c, orr_model *m, orr_llm_options *o, orr_error *err)
 {
-    orr_code code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
-    if (!code)
-        code = orr_model_load(c->args[0], m, err);
+    orr_code code = orr_model_load(c->args[0], m, err);
     if (!code)
         code = read_options(c, o, err);
     if (!code && cli_given(c, "order"))

@@ -24,11 +24,11 @@ enum {
 static const cli_option options[] = {
     {"output", 'o', "FILE",
      "SPEC: the database, default SPEC's name with .db; else: the file to write",
-     .needs = FOR_RUN | FOR_EXPORT | FOR_PLOT | FOR_REPORT},
+     .needs = FOR_RUN | FOR_EXPORT | FOR_PLOT | FOR_REPORT, .kind = CLI_OUTPUT},
     {"jobs", 'j', "N", "worker processes; 0: one per core, under mpirun and srun one", CLI_COUNT, 0,
      4096, "0", .needs = FOR_RUN},
     {"cache", 0, "FILE", "database of results to take from and add to, shared between sweeps",
-     .needs = FOR_RUN},
+     .needs = FOR_RUN, .kind = CLI_OUTPUT},
     {"shard", 0, "I/N", "compute the I-th of N parts, into SPEC.I-of-N.db; see sweep merge",
      .needs = FOR_RUN},
     {"timeout", 0, "SECONDS", "points that take longer count as failed", CLI_COUNT, 1, 1000000,

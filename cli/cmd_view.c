@@ -183,7 +183,8 @@ static orr_code cli_view_timeline(const cli_context *c, orr_error *err)
 #define COMMA_TOLD(name, help, uses, of_trace, of_file) ", " name " (" help ")"
 
 static const cli_option options[] = {
-    {"output", 'o', "FILE", "output file; .gz and .zst are compressed", .fallback = "-"},
+    {"output", 'o', "FILE", "output file; .gz and .zst are compressed", .fallback = "-",
+     .kind = CLI_OUTPUT},
     {"format", 'f', "json|jsonl|concat",
      "one document, one object per line, or the format of chakra_jsonizer; default: by the name of FILE, else json"},
     {"rank", 'r', "R", "the rank to show, when TRACE has several", CLI_COUNT, 0, 4294967294u},
@@ -478,9 +479,7 @@ static orr_code view_run(cli_context *c, orr_error *err)
     uint32_t nodes = 0;
     if (cli_flag(c, "json") && strcmp(to, "-") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "--json requires --output FILE");
-    orr_code code = cli_check_places(c, (const char *const[]){"output", NULL}, err);
-    if (!code)
-        code = make_view(c, &nodes, err);
+    const orr_code code = make_view(c, &nodes, err);
     if (code || !cli_flag(c, "json"))
         return code;
     cli_json j;

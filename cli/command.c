@@ -181,17 +181,32 @@ orr_code cli_file_close(cli_file *file, orr_code code, orr_error *err)
     return code;
 }
 
-orr_code cli_check_places(const cli_context *c, const char *const *options, orr_error *err)
+orr_code cli_check_prefix(const char *path, orr_error *err)
 {
     struct stat st;
-    for (; *options; options++) {
-        const char *path = cli_given(c, *options) ? cli_text(c, *options) : "-";
-        const bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-        const orr_code code =
-            is_folder || strcmp(path, "-") == 0 ? ORR_OK : cli_check_place(path, err);
-        if (code)
-            return code;
+    const size_t len = strlen(path);
+    if (len && path[len - 1] == '/')
+        return ORR_OK; /* no prefix: the command says so */
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? ORR_OK : cli_check_place(path, err);
+}
+
+orr_code cli_check_folder(const char *path, orr_error *err)
+{
+    struct stat st;
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    char above[4096];
+    while (stat(path, &st) != 0) { /* it is made, and folders above it too */
+        const char *slash = strrchr(path, '/');
+        if (errno != ENOENT || !slash || slash == path || (size_t)(slash - path) >= sizeof above)
+            return cli_check_place(path, err);
+        memmove(above, path, (size_t)(slash - path));
+        above[slash - path] = '\0';
+        path = above;
     }
+    if (!S_ISDIR(st.st_mode))
+        return orr_fail(err, ORR_EIO, &w, "cannot make this directory: a file has its name");
+    if (access(path, W_OK | X_OK) != 0)
+        return orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno));
     return ORR_OK;
 }
 

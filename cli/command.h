@@ -97,8 +97,8 @@ orr_code cli_file_close(cli_file *file, orr_code code, orr_error *err);
 
 /* Whether a file can be written there: said before the work, which may take hours, not after it. */
 orr_code cli_check_place(const char *path, orr_error *err);
-/* The same of each of these options that is given, a list that ends with NULL; a prefix of files may be the name of a
- * directory. */
-orr_code cli_check_places(const cli_context *c, const char *const *options, orr_error *err);
+orr_code cli_check_prefix(const char *path,
+                          orr_error *err); /* of files: may be the name of a directory */
+orr_code cli_check_folder(const char *path, orr_error *err); /* which is there, or is made */
 
 #endif

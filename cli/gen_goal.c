@@ -21,7 +21,7 @@
 enum { NAME_COLUMN = 22 };
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "the schedule", .fallback = "schedule.goal"},
+    {"output", 'o', "OUT", "the schedule", .fallback = "schedule.goal", .kind = CLI_OUTPUT},
     {"ranks", 'n', "N", "number of ranks", CLI_COUNT, 1, CLI_RANKS_MAX, "8"},
     {"commsize", 's', "N", "the same as --ranks (SchedGen's name)", CLI_COUNT, 1, CLI_RANKS_MAX},
     CLI_PATTERN_ROWS,

@@ -79,7 +79,7 @@ static const struct {
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
 static const cli_option options[] = {
-    {"output", 'o', "FILE", "output file; - is standard output"},
+    {"output", 'o', "FILE", "output file; - is standard output", .kind = CLI_OUTPUT},
     {"format", 'f', "auto|ns3|simai|yaml|topo",
      "file format; auto: by the ending (.yml, .topo), else simai with NVLink, ns3 without",
      .fallback = "auto"},

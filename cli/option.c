@@ -7,7 +7,7 @@
  * argv[0..arg_count), always at or before the place being read, so moving them to the front needs
  * no memory. Why a value that is itself an option's name is refused: "--output --json" is a
  * forgotten value far more often than a file called "--json", which can still be said with "=". */
-#include "option.h"
+#include "command.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -409,6 +409,22 @@ static orr_code check_required(const cli_context *c, orr_error *err)
     return ORR_OK;
 }
 
+static orr_code check_outputs(const cli_context *c, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (const cli_option *o = c->command->options; o && o->name && !code; o++) {
+        const char *given = c->value[o - c->command->options], *path = given ? given : o->fallback;
+        if (!path || strcmp(path, "-") == 0)
+            continue;
+        if (o->kind == CLI_FOLDER)
+            code = cli_check_folder(path, err);
+        else if (o->kind == CLI_OUTPUT)
+            code = strcmp(o->arg, "OUT") == 0 ? cli_check_prefix(path, err)
+                                              : cli_check_place(path, err);
+    }
+    return code;
+}
+
 static orr_code read_word(reader *r, char *word)
 {
     if (word[0] == '-' && word[1])
@@ -451,8 +467,10 @@ orr_code cli_parse(cli_context *c, int argc, char **argv, orr_error *err)
         return ORR_OK;
     while (r.at < argc)
         c->args[c->arg_count++] = argv[r.at++];
-    const orr_code code = check_required(c, err);
-    return code ? code : check_arguments(&r, err);
+    orr_code code = check_required(c, err);
+    if (!code)
+        code = check_arguments(&r, err);
+    return code ? code : check_outputs(c, err);
 }
 
 /* The row of a name the command's own code asks for; -1 cannot happen once the command was run in a

@@ -30,8 +30,10 @@
 #include <stdio.h>
 
 typedef enum cli_kind {
-    CLI_TEXT,  /* any text; one of the words when arg is written "one|two|three" */
-    CLI_COUNT, /* a whole number, min to max */
+    CLI_TEXT,   /* any text; one of the words when arg is written "one|two|three" */
+    CLI_COUNT,  /* a whole number, min to max */
+    CLI_OUTPUT, /* a file to write; of arg "OUT" also a prefix of files: checked before the work */
+    CLI_FOLDER, /* a folder to write into, likewise */
 } cli_kind;
 
 /* One option.  Tables end with a row of zeros. */

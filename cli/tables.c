@@ -3,6 +3,7 @@
  *
  *     orrery_tables commands             the names of all commands, one a line
  *     orrery_tables old-names            the old program names that work
+ *     orrery_tables files                options whose value is a file or a folder, and what each command needs beside them
  *     orrery_tables man NAME TEMPLATE DOCS  a man page: the template with its @WORDS@ filled in, and
  *                                        docs/ as the folder where the documents are installed
  *     orrery_tables old-man NAME         the man page of an old name
@@ -684,6 +685,36 @@ static int print_names(const cli_command *const *list)
     return 0;
 }
 
+/* "COMMAND<tab>OPTION<tab>writes or reads<tab>what it is<tab>the arguments that cannot be left out". */
+static void print_files_of(const cli_command *c)
+{
+    for (const cli_option *o = c->options; o && o->name; o++) {
+        const bool is_output = o->kind == CLI_OUTPUT || o->kind == CLI_FOLDER;
+        if (!o->arg || !(is_output || strstr("FILE OUT DIR", o->arg)))
+            continue;
+        printf("%s\t--%s\t%s\t%s\t", c->name, o->name, is_output ? "writes" : "reads", o->help);
+        for (const cli_argument *a = c->arguments; a && a->name; a++)
+            if (a->times == CLI_ONCE || a->times == CLI_SOME)
+                printf(" %.*s", (int)strcspn(a->name, "|"),
+                       strchr(a->name, '|') ? a->name : "none");
+        for (const cli_option *p = c->options; p->name; p++)
+            if (p->required && p != o)
+                printf(" --%s none", p->name);
+        putchar('\n');
+    }
+}
+
+static int print_files(const cli_command *const *list)
+{
+    for (; *list; list++) {
+        if ((*list)->run)
+            print_files_of(*list);
+        if ((*list)->deeper)
+            print_files((*list)->deeper);
+    }
+    return 0;
+}
+
 static int list_old_names(void)
 {
     const cli_command *c;
@@ -699,6 +730,8 @@ int main(int argc, char **argv)
         return print_names(cli_commands);
     if (strcmp(what, "old-names") == 0)
         return list_old_names();
+    if (strcmp(what, "files") == 0)
+        return print_files(cli_commands);
     if (strcmp(what, "man") == 0 && argc == 5)
         return tables_man(argv[2], argv[3], argv[4]);
     if (strcmp(what, "old-man") == 0 && argc == 3)
@@ -709,7 +742,8 @@ int main(int argc, char **argv)
         return tables_zsh();
     if (strcmp(what, "fish") == 0)
         return tables_fish();
-    fprintf(stderr, "usage: orrery_tables commands|old-names|bash|zsh|fish|man NAME TEMPLATE DOCS|"
-                    "old-man NAME\n");
+    fprintf(stderr,
+            "usage: orrery_tables commands|old-names|files|bash|zsh|fish|man NAME TEMPLATE DOCS|"
+            "old-man NAME\n");
     return 2;
 }
