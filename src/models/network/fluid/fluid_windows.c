@@ -15,8 +15,9 @@
  * with the queues of before: a change goes as far as it matters.  Links in a row with the same flows would hand a queue from
  * one to the next in tiny steps, so a queue that shrinks again and again shrinks twice as fast each time.
  *
- * Where senders have more than MOST_OWN flows each, as in an all-to-all, links have so many that it matters little who waits
- * where: until nothing flows, shares are max-min fair, which costs less (fluid.c). */
+ * Where senders have more than MOST_OWN flows each, as in an all-to-all, their own ports hold them back, and it matters little
+ * who waits where: until nothing flows, shares are max-min fair, which costs less (fluid.c).  From 3 on the limit changes no
+ * result by more than 0.07 %, above 12 it costs (docs/design/fluid.md). */
 #include "fluid_impl.h"
 
 #include <math.h>
