@@ -28,9 +28,11 @@ struct work_remote *work_remote_create(orr_sim *s)
     struct work_remote *r = orr_arena_new(s->arena, 1, struct work_remote);
     if (!r)
         return NULL;
+    const bool has_servers = s->memory.type == CFG_MEM_PER_NODE || s->memory.type == CFG_MEM_POOL;
     r->sim = s;
-    r->servers = orr_arena_new(s->arena, s->npu_count, server);
-    return r->servers ? r : NULL;
+    if (has_servers)
+        r->servers = orr_arena_new(s->arena, s->npu_count, server);
+    return r->servers || !has_servers ? r : NULL;
 }
 
 static void serve(server *v, const access *a, struct work_remote *r);

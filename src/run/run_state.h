@@ -33,8 +33,8 @@ struct run_npu {
     sys_bus *bus;
     /* workload layer */
     const work_graph *graph;
-    uint32_t *waiting_for; /* parents not finished, by place */
-    orr_bitset_queue ready[WORK_SLOTS];
+    uint32_t *waiting_for;   /* parents not finished, by place */
+    orr_bitset_queue *ready; /* by slot of the graph; NULL: another rank is simulated for it */
     uint32_t ready_count, running;
     uint32_t occupant[WORK_SLOTS]; /* place, or NONE */
     uint64_t *started_at;          /* by place */

@@ -441,6 +441,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
 static void drop_ranks(orr_sim *s)
 {
     for (uint32_t i = 0; s->npus && i < s->built; i++) {
+        if (!s->npus[i].speed)
+            continue; /* another rank was simulated for it */
         work_fini(&s->npus[i]);
         sys_fini(&s->npus[i]);
     }

@@ -25,8 +25,9 @@ void work_fini(run_npu *n)
     orr_free(n->freed);
     orr_free(n->is_moving);
     mem_tensor_log_destroy(n->tensor_log);
-    for (unsigned s = 0; s < WORK_SLOTS; s++)
+    for (unsigned s = 0; n->ready && s < n->graph->slot_count; s++)
         orr_bitset_fini(&n->ready[s]);
+    orr_free(n->ready);
 }
 
 static void make_ready(run_npu *n, uint32_t place)
@@ -40,7 +41,8 @@ orr_code work_init(run_npu *n, const work_graph *g, orr_error *err)
     n->graph = g;
     n->waiting_for = orr_alloc(g->count, sizeof *n->waiting_for);
     n->started_at = orr_alloc(g->count, sizeof *n->started_at);
-    bool ok = n->waiting_for && n->started_at;
+    n->ready = orr_alloc(g->slot_count, sizeof *n->ready);
+    bool ok = n->waiting_for && n->started_at && n->ready;
     if (n->sim->system.track_local_mem)
         ok = (n->tensor_log = mem_tensor_log_create(g->count)) && ok;
     for (unsigned s = 0; s < WORK_SLOTS; s++)
