@@ -907,8 +907,9 @@ static uint32_t records_wanted(const cli_context *c)
 {
     const bool has_phases =
         cli_given(c, "timeline") && strcmp(cli_text(c, "timeline-detail"), "phases") == 0;
-    const bool has_spans = cli_given(c, "timeline") || cli_given(c, "critical-path") ||
-                           cli_flag(c, "gantt") || cli_given(c, "report");
+    /* Not --critical-path: it needs steps, but no bytes over time. */
+    const bool has_spans =
+        cli_given(c, "timeline") || cli_flag(c, "gantt") || cli_given(c, "report");
     return (has_phases ? ORR_RUN_PHASES : 0) | (has_spans ? ORR_RUN_SPANS : 0) |
            (cli_given(c, "trace-log") ? ORR_RUN_ISSUES : 0) |
            (cli_given(c, "links") ? ORR_RUN_LINKS : 0) |

@@ -546,16 +546,23 @@ static void drop_walk(walker *w)
     w->path_count = w->path_room = w->served_count = 0;
 }
 
-/* A folded run is asked for the ranks on the path only, one after the other as they are met. */
+/* A folded run is asked for the ranks on the path only, as they are met.  A path that goes on to another rank mostly goes
+ * on along a pipeline: each time as many of the next ones are asked for as were before, so a log is written no more than
+ * a few times. */
 static bool find_path(walker *w, bool *asked, orr_critical_path *out)
 {
     enum { MOST_ROUNDS = 64 };
     const uint32_t rank = last_rank(w->s);
-    uint32_t rounds = 0;
+    const bool is_folded = w->s->fold || w->s->lockstep;
+    uint32_t rounds = 0, count = 0;
     out->total = orr_sim_rank(w->s, rank)->finished_at;
     w->missed = rank;
     while (w->missed != RUN_NONE) {
         asked[w->missed] = true;
+        if (is_folded && rounds && !watch_ask_near(w->s, w->missed, count, asked))
+            return false;
+        for (uint32_t r = count = 0; r < w->s->npu_count; r++)
+            count += asked[r];
         w->missed = RUN_NONE;
         drop_walk(w);
         /* A path that goes back and forth between many ranks takes them all. */

@@ -292,6 +292,7 @@ typedef struct recorder {
     const watch_log *w;
     const uint32_t *like; /* by rank: whose spans stand for its own; NULL: each has its own */
     uint32_t *stands_for; /* by rank: how many; NULL likewise */
+    uint64_t apart;       /* ns between the times of those that one stands for, at most */
     orr_timeline *t;
     orr_error *err;
     uint32_t *track;       /* by rank and slot; NONE: not made */
@@ -571,6 +572,14 @@ static orr_code add_notes(recorder *r)
     for (size_t i = 0; i < count && !code; i++)
         code = orr_timeline_add_note(r->t, orr_str_of(lines[i].key), orr_str_of(lines[i].value),
                                      r->err);
+    if (!code && r->apart) {
+        const bool is_long = r->apart >= 1000000;
+        const char *words = orr_arena_print(
+            a, "one of each class; others of a class do the same up to %.3g %s earlier or later",
+            (double)r->apart / (is_long ? 1e6 : 1e3), is_long ? "ms" : "us");
+        code = words ? orr_timeline_add_note(r->t, orr_str_of("ranks"), orr_str_of(words), r->err)
+                     : orr_no_memory(r->err);
+    }
     orr_arena_destroy(a);
     return code;
 }
@@ -635,16 +644,15 @@ static orr_code record(recorder *r)
     return orr_timeline_seal(r->t, r->err);
 }
 
-orr_code orr_sim_timeline(const orr_sim *s,
-                          const uint32_t *like,
-                          orr_timeline **out,
-                          orr_error *err)
+static orr_code record_timeline(
+    const orr_sim *s, const uint32_t *like, uint64_t apart, orr_timeline **out, orr_error *err)
 {
     *out = NULL;
     if (!s->watch || !s->watch->keeps_steps)
         return orr_fail(err, ORR_EUSAGE, NULL, "no timeline was recorded: orr_sim_options.record");
     recorder r = {
         .s = s, .w = &s->watch->log, .like = like, .err = err, .until = clk_now(s->clock)};
+    r.apart = apart;
     r.view.sim = (orr_sim *)s;
     orr_code code = orr_timeline_create(&r.t, err);
     if (!code)
@@ -664,9 +672,17 @@ orr_code orr_sim_timeline(const orr_sim *s,
     return code;
 }
 
+orr_code orr_sim_timeline(const orr_sim *s,
+                          const uint32_t *like,
+                          orr_timeline **out,
+                          orr_error *err)
+{
+    return record_timeline(s, like, 0, out, err);
+}
+
 /* ======== Which ranks have spans. */
 
-enum { MOST_SPANS = 1 << 20 }; /* that every rank of a run may have together */
+enum { MOST_SPANS = 1 << 20 }; /* that the ranks of a timeline may have together */
 
 static orr_code refuse_ranks(const char *text, orr_error *err)
 {
@@ -741,15 +757,17 @@ orr_code orr_sim_timeline_of(const orr_sim *s,
         return orr_sim_timeline(s, NULL, out, err);
     uint32_t *like = orr_alloc(s->npu_count, sizeof *like);
     uint64_t *weight = weigh(s, path);
-    orr_code code =
-        like && weight && watch_find_alike(s, weight, like) ? ORR_OK : orr_no_memory(err);
+    uint64_t apart = 0;
+    orr_code code = like && weight && watch_find_alike(s, weight, MOST_SPANS, like, &apart)
+                        ? ORR_OK
+                        : orr_no_memory(err);
     bool has_alike = false;
     for (uint32_t r = 0; !code && r < s->npu_count; r++)
         has_alike |= like[r] != r;
     if (!code && ranks)
         code = take_list(ranks, like, s->npu_count, err);
     if (!code)
-        code = orr_sim_timeline(s, has_alike ? like : NULL, out, err);
+        code = record_timeline(s, has_alike ? like : NULL, apart, out, err);
     orr_free(like);
     orr_free(weight);
     return code;

@@ -39,7 +39,7 @@ static orr_code create(orr_run *r, orr_error *err)
     opt.threads = c->threads;
     opt.inputs = inputs;
     opt.input_count = c->source_count;
-    opt.keeps_spans = c->records & ORR_RUN_SPANS;
+    opt.keeps_spans = c->records & ORR_RUN_SPANS || c->path_steps;
     opt.keeps_queues = c->records & ORR_RUN_QUEUES;
     opt.keeps_pairs = c->records & ORR_RUN_PAIRS;
     opt.shows_progress = c->shows_progress;

@@ -184,8 +184,13 @@ watch_tally *watch_tally_of(run_npu *n, uint32_t place); /* NULL: out of memory 
  * instances and phases; what it made before is gone.  False: out of memory. */
 bool watch_log_settle(const orr_sim *s, const bool *asked);
 /* like[r] becomes the rank that stands for r, which does all things at the same times: of several the one with the
- * largest weight (NULL: all have the same), and of those the smallest.  False: out of memory. */
-bool watch_find_alike(const orr_sim *s, const uint64_t *weight, uint32_t *like);
+ * largest weight (NULL: all have the same), and of those the smallest.  Where these have more than so many nodes
+ * together, times may differ: *apart is by how much at most, in ns; 0: they do not.  False: out of memory. */
+bool watch_find_alike(
+    const orr_sim *s, const uint64_t *weight, uint64_t most, uint32_t *like, uint64_t *apart);
+/* Marks the ranks that this one exchanges messages with, and whom those do, the nearest first, at most so many that
+ * were not marked.  False: out of memory. */
+bool watch_ask_near(const orr_sim *s, uint32_t rank, uint32_t most, bool *asked);
 /* Is the steps' rank among those that were asked for? */
 static inline bool watch_has_rank(const orr_sim *s, uint32_t rank)
 {
@@ -228,6 +233,8 @@ typedef struct watch_source {
     bool (*phase)(struct watch_source *src, size_t i, watch_phase *out, size_t *k);
     /* like[r]: the smallest rank with the same times.  False: out of memory. */
     bool (*find_equal)(struct watch_source *src, uint32_t *like);
+    /* How far apart members of one class do the same, at most, in ns; NULL: not at all. */
+    uint64_t (*apart)(const struct watch_source *src);
     void (*close)(struct watch_source *src);
 } watch_source;
 

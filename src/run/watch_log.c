@@ -401,6 +401,15 @@ static bool is_collective(const orr_sim *s, uint32_t rank, uint32_t place)
     return g->t->columns.type[g->node[place]] == ORR_NODE_COMM_COLL;
 }
 
+static int64_t peer_at(const orr_sim *s, uint32_t rank, uint32_t place)
+{
+    const work_graph *g = run_graph_of(s, rank);
+    const orr_columns *c = &g->t->columns;
+    const bool is_send = c->type[g->node[place]] == ORR_NODE_COMM_SEND;
+    return orr__set_value(s->set, rank, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC,
+                          is_send ? c->comm_dst : c->comm_src, g->node[place]);
+}
+
 /* What the members of each group are, in any order. */
 static void sum_groups(const orr_sim *s, const met_list *lists, const uint32_t *like, uint64_t *of)
 {
@@ -419,19 +428,13 @@ static uint64_t sum_of(const orr_sim *s,
                        const uint32_t *like,
                        const uint64_t *of_group)
 {
-    const work_graph *g = run_graph_of(s, rank);
-    const orr_columns *c = &g->t->columns;
     uint64_t sum = like[rank];
     for (size_t i = 0; i < l->count; i++) {
-        const uint32_t node = g->node[l->places[i]];
-        const bool is_send = c->type[node] == ORR_NODE_COMM_SEND;
         if (is_collective(s, rank, l->places[i])) {
             sum = mix(sum, of_group[group_met(s, rank, l->places[i])]);
             continue;
         }
-        const int64_t peer =
-            orr__set_value(s->set, rank, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC,
-                           is_send ? c->comm_dst : c->comm_src, node);
+        const int64_t peer = peer_at(s, rank, l->places[i]);
         sum = mix(sum, peer >= 0 && peer < s->npu_count ? like[peer] : RUN_NONE);
     }
     return sum;
@@ -481,9 +484,36 @@ static bool refine_all(const orr_sim *s, uint32_t *like)
     return ok;
 }
 
-bool watch_find_alike(const orr_sim *s, const uint64_t *weight, uint32_t *like)
+static uint64_t count_shown(const orr_sim *s, const uint32_t *like)
+{
+    uint64_t nodes = 0;
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        nodes += like[r] == r ? run_graph_of(s, r)->count : 0;
+    return nodes;
+}
+
+/* Those that were simulated together do the same things with the same others, if not at the same times. */
+static bool join_classes(watch_source *src, uint32_t *like, uint64_t *apart)
+{
+    uint32_t *first = orr_alloc(src->class_count, sizeof *first);
+    if (!first)
+        return false;
+    memset(first, 0xff, src->class_count * sizeof *first);
+    for (uint32_t r = 0; r < src->s->npu_count; r++) {
+        uint32_t *of = &first[src->class_of[r]];
+        *of = *of == RUN_NONE ? r : *of;
+        like[r] = *of;
+    }
+    *apart = src->apart(src);
+    orr_free(first);
+    return true;
+}
+
+bool watch_find_alike(
+    const orr_sim *s, const uint64_t *weight, uint64_t most, uint32_t *like, uint64_t *apart)
 {
     watch_source src;
+    *apart = 0;
     for (uint32_t r = 0; r < s->npu_count; r++)
         like[r] = r;
     if (!s->fold && !s->lockstep)
@@ -491,8 +521,10 @@ bool watch_find_alike(const orr_sim *s, const uint64_t *weight, uint32_t *like)
     if (!(s->fold ? fold_open_log(s->fold, &src) : fold_lockstep_open_log(s, &src)))
         return false;
     bool ok = src.find_equal(&src, like); /* the smallest of them */
-    src.close(&src);
     ok = ok && (src.is_even || refine_all(s, like));
+    if (ok && src.apart && count_shown(s, like) > most)
+        ok = join_classes(&src, like, apart);
+    src.close(&src);
     uint32_t *chosen = ok ? orr_alloc(s->npu_count, sizeof *chosen) : NULL;
     ok = chosen != NULL;
     for (uint32_t r = 0; ok && r < s->npu_count; r++)
@@ -503,5 +535,36 @@ bool watch_find_alike(const orr_sim *s, const uint64_t *weight, uint32_t *like)
     for (uint32_t r = 0; ok && r < s->npu_count; r++)
         like[r] = chosen[like[r]];
     orr_free(chosen);
+    return ok;
+}
+
+/* ---- whom to ask next ---- */
+
+bool watch_ask_near(const orr_sim *s, uint32_t rank, uint32_t most, bool *asked)
+{
+    const uint32_t classes = orr_set_class_count(s->set);
+    met_list *lists = orr_alloc(classes, sizeof *lists);
+    uint32_t *queue = orr_alloc((size_t)most + 1, sizeof *queue);
+    bool ok = lists && queue;
+    uint32_t count = 0;
+    if (ok)
+        queue[count++] = rank;
+    for (uint32_t i = 0; ok && i < count && count <= most; i++) {
+        const uint32_t k = orr_set_class_of(s->set, queue[i]);
+        ok = lists[k].is_listed || list_met(s, k, &lists[k]);
+        for (size_t j = 0; ok && j < lists[k].count && count <= most; j++) {
+            const uint32_t place = lists[k].places[j];
+            const int64_t peer =
+                is_collective(s, queue[i], place) ? -1 : peer_at(s, queue[i], place);
+            if (peer < 0 || peer >= s->npu_count || asked[peer])
+                continue;
+            asked[peer] = true;
+            queue[count++] = (uint32_t)peer;
+        }
+    }
+    for (uint32_t k = 0; lists && k < classes; k++)
+        orr_free(lists[k].places);
+    orr_free(lists);
+    orr_free(queue);
     return ok;
 }

@@ -112,20 +112,8 @@ bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world)
         *of = (uint32_t)i;
     }
     for (size_t i = 0; !is_bad && i < s->groups.count; i++)
-        for (uint32_t k = first[i]; !is_bad && k != RUN_NONE; k = first[k]) {
-            const cfg_group *a = &s->groups.groups[i], *b = &s->groups.groups[k];
-            uint32_t x = 0, y = 0, common = 0;
-            if (a->sorted[a->count - 1] < b->sorted[0] || b->sorted[b->count - 1] < a->sorted[0])
-                continue;
-            while (x < a->count && y < b->count && common < 2) {
-                common += a->sorted[x] == b->sorted[y];
-                if (a->sorted[x] <= b->sorted[y])
-                    x++;
-                else
-                    y++;
-            }
-            is_bad = common > 1;
-        }
+        for (uint32_t k = first[i]; !is_bad && k != RUN_NONE; k = first[k])
+            is_bad = fold_share_pair(&s->groups.groups[i], &s->groups.groups[k]);
     orr_free(first);
     return is_bad;
 }
@@ -257,6 +245,7 @@ void fold_destroy(fold_sim *f)
     orr_free(f->meetings);
     orr_free(f->meeting_free_next);
     orr_map_destroy(f->memos);
+    orr_map_destroy(f->mixed);
     orr_free(f->memo_words);
     orr_free(f->starts);
     orr_free(f->ends);

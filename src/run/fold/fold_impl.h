@@ -145,6 +145,7 @@ typedef struct fold_slot {
 } fold_slot;
 
 typedef struct fold_running {
+    uint32_t place; /* of its node */
     uint64_t stream;
     const fold_family *family;
 } fold_running;
@@ -287,6 +288,7 @@ struct fold_sim {
     uint32_t *meeting_free_next, free_meeting_slot;
     size_t meeting_free_room;
     orr_map *memos; /* -> a place in memo_words */
+    orr_map *mixed; /* two families and a class -> may their tags be the same?  NULL: never asked */
     int64_t **memo_words;
     size_t memo_count, memo_room;
     int64_t *starts, *ends, *question;
@@ -398,6 +400,8 @@ void fold_drop_digits(const fold_copier *c);
 
 void fold_schedule(fold_sim *f, const fold_event *e);
 bool fold_step(fold_sim *f); /* false: no event is left, or it is over */
+/* Are two ranks in both groups? */
+bool fold_share_pair(const cfg_group *a, const cfg_group *b);
 void fold_phase_over(fold_sim *f, fold_class *c, const fold_meeting *m);
 void fold_draw_sent(fold_sim *f, const fold_class *c, const fold_sent *sent);
 void fold_leave(fold_sim *f, fold_meeting *m); /* a class has finished this phase */

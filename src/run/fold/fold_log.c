@@ -302,6 +302,26 @@ static bool find_equal(watch_source *src, uint32_t *like)
     return ok;
 }
 
+static uint64_t width_of(const fold_sim *f, fold_val at)
+{
+    return (uint64_t)(fold_most(f->times, at) - at.base);
+}
+
+static uint64_t apart(const watch_source *src)
+{
+    const fold_sim *f = ((const writer *)src->own)->f;
+    uint64_t most = 0;
+    for (uint32_t c = 0; c < f->class_count; c++)
+        for (size_t i = 0; i < f->classes[c].log.count; i++) {
+            const fold_logged *step = &f->classes[c].log.steps[i];
+            const uint64_t start = width_of(f, step->start),
+                           end = step->has_ended ? width_of(f, step->end) : 0;
+            most = start > most ? start : most;
+            most = end > most ? end : most;
+        }
+    return most;
+}
+
 static void close_log(watch_source *src)
 {
     writer *v = src->own;
@@ -331,6 +351,7 @@ bool fold_open_log(fold_sim *f, watch_source *out)
                           .instance = instance_of,
                           .phase = phase_at,
                           .find_equal = find_equal,
+                          .apart = apart,
                           .close = close_log};
     *v = (writer){.f = f, .view = {.sim = f->s}};
     for (uint32_t c = 0; c < f->class_count; c++)

@@ -328,10 +328,33 @@ typedef struct sends {
         uint32_t dimension;
     } * list;
     size_t count, room;
+    size_t crowded; /* with so many, those of one time are put together */
     bool has_failed;
 } sends;
 
-enum { MOST_SENDS = 1 << 26 };
+enum { MOST_SENDS = 1 << 25, CROWDED = 1 << 20 };
+
+static int by_dimension_and_time(const void *a, const void *b)
+{
+    const struct sent *x = a, *y = b;
+    if (x->dimension != y->dimension)
+        return x->dimension < y->dimension ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Those of one time and dimension become one; they must be in order. */
+static void merge_sends(sends *l)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        if (count && l->list[count - 1].at == l->list[i].at &&
+            l->list[count - 1].dimension == l->list[i].dimension)
+            l->list[count - 1].bytes += l->list[i].bytes;
+        else
+            l->list[count++] = l->list[i];
+    }
+    l->count = count;
+}
 
 static void add_send(sends *l, int64_t at, uint32_t dimension, uint64_t bytes)
 {
@@ -340,10 +363,12 @@ static void add_send(sends *l, int64_t at, uint32_t dimension, uint64_t bytes)
         last->bytes += bytes;
         return;
     }
-    if (l->count >= MOST_SENDS)
-        fold_give_up(l->v.f, "a collective over %u ranks has too many messages to draw",
-                     l->y->members);
-    if (l->count >= MOST_SENDS || !orr_grow(&l->list, &l->room, l->count + 1))
+    if (l->crowded && l->count >= l->crowded) {
+        qsort(l->list, l->count, sizeof *l->list, by_dimension_and_time);
+        merge_sends(l);
+        l->crowded = l->count > l->crowded / 2 ? 2 * l->crowded : l->crowded;
+    }
+    if (!orr_grow(&l->list, &l->room, l->count + 1))
         l->has_failed = true;
     else
         l->list[l->count++] = (struct sent){at, bytes, dimension};
@@ -366,15 +391,15 @@ static void hear_send(void *c, uint64_t step, uint32_t member, int64_t at, uint6
     add_send(l, at, watch_dimension_between(f->s, from, to), size);
 }
 
-static int by_dimension_and_time(const void *a, const void *b)
+static void count_sends(void *count, uint64_t step, uint64_t messages_each, uint64_t size)
 {
-    const struct sent *x = a, *y = b;
-    if (x->dimension != y->dimension)
-        return x->dimension < y->dimension ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
+    (void)step;
+    (void)size;
+    *(uint64_t *)count += messages_each;
 }
 
-/* The words of a memo: how many, then time after the first start, dimension and bytes of each. */
+/* The words of a memo: how many, then time after the first start, dimension and bytes of each.  NULL: out of memory, or
+ * there are so many messages at different times that nobody waits for them: then there are no bytes over time. */
 static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
 {
     fold_family *y = m->family;
@@ -382,6 +407,13 @@ static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
     coll_times_steps(&m->phase, look_at_step, &l.v);
     coll_times_net net = {.delay = delay_to, .context = &l.v, .is_even = l.v.is_even};
     const bool is_even = l.v.is_even && is_even_start(m);
+    uint64_t each = 0;
+    coll_times_steps(&m->phase, count_sends, &each);
+    if (!is_even && (double)each * y->members * y->groups > MOST_SENDS) {
+        f->s->watch->bins = NULL;
+        return NULL;
+    }
+    l.crowded = is_even ? 0 : CROWDED;
     bool ok = orr_grow(&f->starts, &f->starts_room, y->members);
     for (uint32_t g = 0; ok && g < (is_even ? 1 : y->groups); g++) {
         l.group = g;
@@ -393,16 +425,10 @@ static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
         }
         ok = coll_times_sends(&m->phase, &net, f->starts, is_even, hear_send, &l) && !l.has_failed;
     }
-    size_t count = 0;
     if (ok && !is_even)
         qsort(l.list, l.count, sizeof *l.list, by_dimension_and_time);
-    for (size_t i = 0; i < l.count; i++) {
-        if (count && l.list[count - 1].at == l.list[i].at &&
-            l.list[count - 1].dimension == l.list[i].dimension)
-            l.list[count - 1].bytes += l.list[i].bytes;
-        else
-            l.list[count++] = l.list[i];
-    }
+    merge_sends(&l);
+    const size_t count = l.count;
     int64_t *words = ok ? orr_arena_take(f->arena, (1 + 3 * count) * sizeof *words) : NULL;
     if (words)
         words[0] = (int64_t)count;
@@ -444,7 +470,7 @@ static const int64_t *keep(
     memcpy(f->s->watch->traffic, before,
            sizeof before); /* counted with the others, in complete() */
     f->s->messages = messages;
-    const int64_t *times = f->s->watch->bins ? keep_sends(f, m) : NULL;
+    const int64_t *times = f->s->watch->bins ? keep_sends(f, m) : NULL; /* may drop them */
     if (f->s->watch->bins && !times)
         return NULL;
     memcpy(out, &times, sizeof times);
@@ -481,6 +507,8 @@ void fold_draw_sent(fold_sim *f, const fold_class *c, const fold_sent *sent)
     orr_sim *s = f->s;
     const fold_pairs *h = sent->pairs;
     const fold_val at = {sent->at.base - (int64_t)s->rounds.origin, sent->at.by, 0};
+    if (!s->watch->bins)
+        return;
     for (int64_t i = 0; sent->words && i < sent->words[0]; i++)
         watch_add_traffic(s, (uint32_t)sent->words[2 + 3 * i],
                           (uint64_t)(at.base + sent->words[1 + 3 * i]),
@@ -570,26 +598,76 @@ static void complete(fold_sim *f, fold_meeting *m)
     }
 }
 
-/* Chunks that run are noted where tags may be mixed up.  False: one of this number runs already, in another family. */
-static bool note_running(fold_sim *f, fold_class *c, const fold_meeting *m)
+bool fold_share_pair(const cfg_group *a, const cfg_group *b)
 {
+    uint32_t x = 0, y = 0, common = 0;
+    if (a->sorted[a->count - 1] < b->sorted[0] || b->sorted[b->count - 1] < a->sorted[0])
+        return false;
+    while (x < a->count && y < b->count && common < 2) {
+        common += a->sorted[x] == b->sorted[y];
+        if (a->sorted[x] <= b->sorted[y])
+            x++;
+        else
+            y++;
+    }
+    return common > 1;
+}
+
+/* Can messages of these groups have the same tag and the same ends?  NULL: all ranks, who have the number 0. */
+static bool may_mix_groups(const cfg_group *a, const cfg_group *b)
+{
+    const uint64_t period = MSG_TAG_SPACE / SYS_GROUP_STREAMS;
+    return (a ? (uint64_t)a->id % period : 0) == (b ? (uint64_t)b->id % period : 0) &&
+           (!a || !b || fold_share_pair(a, b));
+}
+
+/* Does any rank of the class have groups here and there that may be mixed up?  Asked once for two families. */
+static bool may_mix(fold_sim *f, const fold_class *c, const fold_running *a, const fold_running *b)
+{
+    enum { BITS = 21 };
+    const uint64_t first = a->family->number, second = b->family->number,
+                   third = (uint64_t)(c - f->classes);
+    const uint64_t key = first << 2 * BITS | second << BITS | third;
+    const uint32_t known = orr_map_find(f->mixed, key, RUN_NONE);
+    run_npu view = {.sim = f->s, .graph = c->npu->graph};
+    bool may = (first | second | third) >> BITS != 0;
+    if (may || known != RUN_NONE)
+        return may || known;
+    for (uint32_t i = 0; !may && i < c->count; i++) {
+        view.rank = c->ranks[i];
+        may = may_mix_groups(sys_node_group(&view, a->place), sys_node_group(&view, b->place));
+    }
+    if (!orr_map_put(f->mixed, key, may, NULL))
+        run_no_memory(f->s);
+    return may;
+}
+
+/* Chunks that run are noted where tags may be mixed up.  False: one of this number runs already, in another family whose
+ * tags may be the same. */
+static bool note_running(fold_sim *f, fold_class *c, const fold_meeting *m, uint32_t place)
+{
+    const fold_running mine = {.place = place, .stream = m->stream, .family = m->family};
+    if (!f->mixed && !(f->mixed = orr_map_create(0))) {
+        run_no_memory(f->s);
+        return true;
+    }
     for (uint32_t i = 0; i < c->phases; i++)
-        if (c->running[i].stream == m->stream && c->running[i].family != m->family)
+        if (c->running[i].stream == m->stream && c->running[i].family != m->family &&
+            may_mix(f, c, &c->running[i], &mine))
             return false;
     if (!orr_grow(&c->running, &c->running_room, c->phases + (size_t)1)) {
         run_no_memory(f->s);
         return true;
     }
-    c->running[c->phases] = (fold_running){m->stream, m->family};
+    c->running[c->phases] = mine;
     return true;
 }
 
 void fold_phase_over(fold_sim *f, fold_class *c, const fold_meeting *m)
 {
     c->phases--;
-    /* Those of one number are of one family, or note_running has given up. */
     for (uint32_t i = 0; f->may_mix_tags && i < c->phases; i++)
-        if (c->running[i].stream == m->stream) {
+        if (c->running[i].stream == m->stream && c->running[i].family == m->family) {
             c->running[i] = c->running[c->phases];
             return;
         }
@@ -640,7 +718,7 @@ void fold_phase_start(sys_stream *st)
         fold_give_up(f, "rank %u runs two phases of one number", n->rank);
         return;
     }
-    if (f->may_mix_tags && !note_running(f, c, m)) {
+    if (f->may_mix_tags && !note_running(f, c, m, st->set->place)) {
         fold_give_up(f, "chunks of two groups have the same tag");
         return;
     }
