@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_groups.h - which collectives are run by whom: gathered by check_groups.c, compared by
- * check_collectives.c, run by check_order.c. */
+ * check_collectives.c, and run there. */
 #ifndef ORR_CHECK_GROUPS_H
 #define ORR_CHECK_GROUPS_H
 
@@ -67,12 +67,5 @@ static inline uint32_t chk_entry_ranks(const chk_issues *s,
     *ranks = e->rank == ORR_NO_NODE ? s->shapes.ranks + shape->first : &e->rank;
     return e->rank == ORR_NO_NODE ? shape->rank_count : 1;
 }
-
-/* Words: `group "7"`, `ALL_REDUCE of 4,096 bytes (node 7 "name")`. */
-const char *chk_group_words(chk_run *k, const chk_issues *s, uint32_t group);
-const char *chk_issue_words(chk_run *k, const chk_issues *s, const chk_issue *q, uint32_t rank);
-
-/* All groups agree on what they run.  Is there an order in which everybody can run it? */
-void chk_order(chk_run *k, const chk_issues *s);
 
 #endif

@@ -85,11 +85,6 @@ static inline bool orr__goal_wish_for(orr_goal *g, uint32_t later, uint32_t earl
 
 /* Readers and writers of one form each; a text's bytes, a binary's bytes, an open output. */
 struct orr_output;
-orr_code orr__goal_read_text(
-    orr_span bytes, const char *label, orr_goal_remarks *remarks, orr_goal **out, orr_error *err);
-orr_code orr__goal_read_binary(orr_span bytes, const char *label, orr_goal **out, orr_error *err);
-orr_code orr__goal_write_text(const orr_goal *g, struct orr_output *out, orr_error *err);
-orr_code orr__goal_write_binary(const orr_goal *g, struct orr_output *out, orr_error *err);
 
 enum { ORR__GOAL_MAGIC = 4223, ORR__GOAL_CONSUMED = 2342, ORR__GOAL_NODE_BYTES = 39 };
 

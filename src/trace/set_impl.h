@@ -81,12 +81,6 @@ orr_code orr__set_add_class(orr_set *s,
                             uint32_t *index,
                             orr_error *err); /* takes t */
 
-/* Classes without ranks go, the others move up. */
-orr_code orr__set_drop_unused(orr_set *s, orr_error *err);
-
-/* set_alike.c: classes without holes that differ in groups, peers and tags only become one with holes. */
-orr_code orr__set_join_alike(orr_set *s, orr_error *err);
-
 /* set_holes.c: holes of a class that has its trace; they are copied.  why: what is wrong with
  * them. */
 orr_code orr__class_set_holes(orr_set *s,
@@ -137,9 +131,6 @@ orr_code orr__set_content_hash(const orr_set *s,
                                uint32_t rank,
                                orr_content_hash *out,
                                orr_error *err);
-
-/* set_groups.c: the group file that lies beside rank files, if it is one. */
-orr_code orr__groups_read_beside(orr_set *s, const char *path, orr_error *err);
 
 orr_code orr__groups_save(const orr_set *s, orr_buf *out, orr_error *err);
 orr_code orr__groups_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);

@@ -50,13 +50,6 @@ struct orr_json {
     orr__json_frame stack[ORR_JSON_DEPTH];
 };
 
-/* The next piece that has a token; ORR_END behind the last one. */
-orr_code orr__json_next_piece(orr_json *j);
-
-/* Fill j->error; at is the byte to blame. */
-orr_code orr__json_fail(orr_json *j, uint64_t at, const char *fmt, ...) ORR_PRINTF(3, 4);
-orr_code orr__json_expected(orr_json *j, uint64_t at, const char *what);
-
 static inline orr_code orr__json_no_memory(orr_json *j)
 {
     return orr_no_memory(&j->error);

@@ -2,7 +2,7 @@
 /* json_reader.c - reading JSON: from tokens to items and trees.
  *
  *     bytes  ->  pieces of 256 KiB  ->  token offsets  ->  items, or nodes of a tree
- *                (json_pieces.c)        (json_index.cc)    (here)
+ *                (here)                 (json_index.cc)    (here)
  *
  * Why a grammar of our own on top of a library's index: it keeps the offset of every value, checks
  * what is passed over as strictly as what is read, and is the same for both levels. The index is
@@ -10,10 +10,178 @@
  * read goes beyond the input whatever it says. Cost: one pass; memory is 4 bytes per byte of a
  * piece, and 8 per node of the item that is loaded. */
 #include "json.h"
-
 #include "json_impl.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ==== the input, piece by piece, as tokens.
+ *
+ * Why pieces: the index of a whole file takes as much memory as the file.  A piece may end
+ * anywhere: when it ends in a string it is stretched to the string's end, when it ends in a number
+ * the number goes to the next piece.  So every piece begins outside a string, which is all the
+ * index needs to know. */
+
+enum { LINE_SEARCH = 4096 };
+
+/* Fill j->error; at is the byte to blame. */
+static orr_code fail(orr_json *j, uint64_t at, const char *fmt, ...)
+{
+    char words[sizeof j->error.message];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(words, sizeof words, fmt, args);
+    va_end(args);
+    const orr_where where = orr_json_place(j, at);
+    return orr_fail(&j->error, ORR_EINPUT, &where, "%s", words);
+}
+
+/* What stands there, for "expected ..., found ...". */
+static const char *found(const orr_json *j, uint64_t at, char out[32])
+{
+    if (at >= j->len)
+        snprintf(out, 32, "the end of the input");
+    else if (j->text[at] > 0x20 && j->text[at] < 0x7F)
+        snprintf(out, 32, "'%c'", j->text[at]);
+    else
+        snprintf(out, 32, "byte 0x%02x", (unsigned)(uint8_t)j->text[at]);
+    return out;
+}
+
+static orr_code expected(orr_json *j, uint64_t at, const char *what)
+{
+    char there[32];
+    return fail(j, at, "expected %s, found %s", what, found(j, at, there));
+}
+
+/* The index says that a piece is faulty but not where: look again, byte by byte. */
+static orr_code locate_fault(orr_json *j, uint64_t end)
+{
+    bool in_string = false;
+    uint64_t opened = 0;
+    for (uint64_t i = j->piece; i < end; i++) {
+        const uint8_t c = (uint8_t)j->text[i];
+        if (c >= 0x80) {
+            const size_t n = orr_utf8_length((const uint8_t *)j->text + i, j->len - i);
+            if (n == 0)
+                return fail(j, i, "byte 0x%02x is not valid UTF-8", c);
+            if (!in_string)
+                return expected(j, i, "a value");
+            i += n - 1;
+        } else if (c == '"') {
+            in_string = !in_string;
+            opened = i;
+        } else if (!in_string) {
+            if (c == '\\')
+                return expected(j, i, "a value");
+        } else if (c < 0x20) {
+            return fail(j, i, "control character 0x%02x in a string; it must be written as \\u%04x",
+                        c, c);
+        } else if (c == '\\') {
+            i++;
+        }
+    }
+    return fail(j, in_string ? opened : j->piece,
+                in_string ? "this string has no end" : "this is not JSON");
+}
+
+/* A piece preferably ends with a line, where nothing can be cut in two. */
+static uint64_t guess_end(const orr_json *j)
+{
+    if (j->len - j->piece <= j->piece_size)
+        return j->len;
+    const uint64_t end = j->piece + j->piece_size;
+    const size_t back = j->piece_size < LINE_SEARCH ? j->piece_size : LINE_SEARCH;
+    const char *line = memrchr(j->text + end - back, '\n', back);
+    return line ? (uint64_t)(line + 1 - j->text) : end;
+}
+
+/* The byte behind the string that byte `at` is in. */
+static uint64_t behind_string(const orr_json *j, uint64_t at)
+{
+    while (at < j->len) {
+        const char *quote = memchr(j->text + at, '"', j->len - at);
+        if (!quote)
+            break;
+        const char *first = quote;
+        while (first > j->text + j->piece && first[-1] == '\\')
+            first--;
+        at = (uint64_t)(quote + 1 - j->text);
+        if ((quote - first) % 2 == 0)
+            return at;
+    }
+    return j->len;
+}
+
+/* Does the last token of this piece go on behind its end? */
+static bool cuts_last_token(const orr_json *j, uint64_t end)
+{
+    if (end == j->len || j->count == 0)
+        return false;
+    const char first = j->text[j->piece + j->tokens[j->count - 1]];
+    return first != '"' && !orr__json_delimits(first) && !orr__json_delimits(j->text[end - 1]) &&
+           !orr__json_delimits(j->text[end]);
+}
+
+static bool make_index_room(orr_json *j, uint64_t size)
+{
+    if (size <= j->index_room)
+        return true;
+    orr__json_index *wider = orr__json_index_create(size);
+    if (!wider)
+        return false;
+    orr__json_index_destroy(j->index);
+    j->index = wider;
+    j->index_room = size;
+    return true;
+}
+
+/* Index the piece that begins at j->piece and set its end. */
+static orr_code index_piece(orr_json *j)
+{
+    uint64_t end = guess_end(j);
+    for (;;) {
+        const uint64_t size = end - j->piece;
+        if (size > UINT32_MAX)
+            return fail(j, j->piece, "a string or number of more than 4 GiB");
+        if (!make_index_room(j, size))
+            return orr__json_no_memory(j);
+        const orr_span piece = {.ptr = (const uint8_t *)j->text + j->piece, .len = size};
+        const orr__json_found answer = orr__json_index_run(j->index, piece, &j->tokens, &j->count);
+        if (answer == ORR__JSON_IN_STRING && end < j->len) {
+            end = behind_string(j, end);
+            continue;
+        }
+        if (answer != ORR__JSON_TOKENS)
+            return locate_fault(j, end);
+        if (!cuts_last_token(j, end))
+            break;
+        if (j->count > 1) {
+            end = j->piece + j->tokens[--j->count];
+            break;
+        }
+        end = j->len - end < size ? j->len : end + size;
+    }
+    j->next = 0;
+    j->piece_end = end;
+    return ORR_OK;
+}
+
+/* The next piece that has a token; ORR_END behind the last one. */
+static orr_code next_piece(orr_json *j)
+{
+    do {
+        j->next = j->count = 0;
+        j->piece = j->piece_end;
+        if (j->piece == j->len)
+            return ORR_END;
+        const orr_code code = index_piece(j);
+        if (code)
+            return code;
+    } while (j->count == 0);
+    return ORR_OK;
+}
 
 enum { PIECE = 256 * 1024 };
 
@@ -21,7 +189,7 @@ enum { PIECE = 256 * 1024 };
 static inline orr_code peek(orr_json *j, uint64_t *at)
 {
     if (__builtin_expect(j->next == j->count, 0)) {
-        const orr_code code = orr__json_next_piece(j);
+        const orr_code code = next_piece(j);
         *at = j->len;
         if (code)
             return code;
@@ -34,9 +202,9 @@ static orr_code ends_inside(orr_json *j)
 {
     const orr__json_frame *f = &j->stack[j->depth - 1];
     const orr_where from = orr_json_place(j, f->at);
-    return orr__json_fail(
-        j, j->len, "the input ends inside the %s that begins at line %" PRIu32 ", column %" PRIu32,
-        f->closer == '}' ? "object" : "array", from.line, from.column);
+    return fail(j, j->len,
+                "the input ends inside the %s that begins at line %" PRIu32 ", column %" PRIu32,
+                f->closer == '}' ? "object" : "array", from.line, from.column);
 }
 
 /* The same inside a container, where the input must not end. */
@@ -205,9 +373,8 @@ static orr_code decode(orr_json *j, orr_str raw, orr_buf *to)
             2; /* the string's end is behind an even number of backslashes: there is a byte */
         const int32_t c = slash[1] == 'u' ? unicode_escape(&p, end) : simple_escape(slash[1]);
         if (c < 0)
-            return orr__json_fail(j, (uint64_t)(slash - j->text),
-                                  "\\%c does not begin a valid escape",
-                                  slash[1] > 0x20 && slash[1] < 0x7F ? slash[1] : '?');
+            return fail(j, (uint64_t)(slash - j->text), "\\%c does not begin a valid escape",
+                        slash[1] > 0x20 && slash[1] < 0x7F ? slash[1] : '?');
         out += orr_utf8_put((uint32_t)c, out);
     }
     to->len = (size_t)(out - to->ptr);
@@ -252,10 +419,10 @@ static inline orr_code add_string(orr_json *j, uint64_t at)
     const char *first = j->text + at + 1;
     const char *last = string_end(first, j->text + j->len, &escaped);
     if (!last)
-        return orr__json_fail(j, at, "this string has no end");
+        return fail(j, at, "this string has no end");
     const orr_str raw = {.ptr = first, .len = (size_t)(last - first)};
     if (raw.len >= ORR__JSON_FLAG)
-        return orr__json_fail(j, at, "a string of more than 2 GiB");
+        return fail(j, at, "a string of more than 2 GiB");
     orr__json_node *n = new_node(j, at);
     if (!n)
         return orr__json_no_memory(j);
@@ -269,7 +436,7 @@ static inline orr_code add_scalar(orr_json *j, uint64_t at, size_t length, bool 
     if (!n)
         return orr__json_no_memory(j);
     if (length >= ORR__JSON_FLAG)
-        return orr__json_fail(j, at, "a number of more than 2 GiB");
+        return fail(j, at, "a number of more than 2 GiB");
     n->info = (uint32_t)length | (real ? ORR__JSON_FLAG : 0);
     return ORR_OK;
 }
@@ -283,7 +450,7 @@ static inline orr_code add_number(orr_json *j, uint64_t at)
         return add_scalar(j, at, (size_t)(last - p), real);
     if (is_word(j, at, "-Infinity", 9))
         return add_scalar(j, at, 9, true);
-    return orr__json_fail(j, at, "this is not a number as JSON writes it");
+    return fail(j, at, "this is not a number as JSON writes it");
 }
 
 static orr_code add_word(orr_json *j, uint64_t at)
@@ -300,13 +467,13 @@ static orr_code add_word(orr_json *j, uint64_t at)
         if (is_word(j, at, words[i].word, words[i].length))
             return add_scalar(j, at, words[i].length, words[i].real);
     }
-    return orr__json_expected(j, at, "a value");
+    return expected(j, at, "a value");
 }
 
 static inline orr_code open_container(orr_json *j, uint64_t at, char closer)
 {
     if (j->depth == ORR_JSON_DEPTH)
-        return orr__json_fail(j, at, "more than %d levels of nesting", ORR_JSON_DEPTH);
+        return fail(j, at, "more than %d levels of nesting", ORR_JSON_DEPTH);
     orr__json_node *n = new_node(j, at);
     if (!n)
         return orr__json_no_memory(j);
@@ -323,7 +490,7 @@ static inline orr_code close_container(orr_json *j, uint64_t at)
     const orr__json_frame *f = &j->stack[--j->depth];
     n->info = f->count;
     if (j->node_count > UINT32_MAX)
-        return orr__json_fail(j, at, "more than 4,294,967,295 values in one tree");
+        return fail(j, at, "more than 4,294,967,295 values in one tree");
     j->nodes[f->node].info = (uint32_t)j->node_count;
     return ORR_OK;
 }
@@ -335,7 +502,7 @@ static inline orr_code add_value(orr_json *j)
     if (code)
         return code;
     if (at - j->base > UINT32_MAX - 1)
-        return orr__json_fail(j, j->base, "one item of more than 4 GiB");
+        return fail(j, j->base, "one item of more than 4 GiB");
     const char c = j->text[at];
     j->next++;
     switch (c) {
@@ -357,7 +524,7 @@ static inline orr_code take_colon(orr_json *j)
     if (code)
         return code;
     if (j->text[at] != ':')
-        return orr__json_expected(j, at, "':' after a key");
+        return expected(j, at, "':' after a key");
     j->next++;
     return ORR_OK;
 }
@@ -374,12 +541,12 @@ static inline orr_code take_comma(orr_json *j, uint64_t *at, bool *out)
     *out = j->text[*at] != f->closer;
     if (*out && f->count) {
         if (j->text[*at] != ',')
-            return orr__json_expected(j, *at, f->closer == '}' ? "',' or '}'" : "',' or ']'");
+            return expected(j, *at, f->closer == '}' ? "',' or '}'" : "',' or ']'");
         j->next++;
         code = peek_inside(j, at);
     }
     if (*out && f->closer == '}' && !code && j->text[*at] != '"')
-        return orr__json_expected(j, *at, f->count ? "a key" : "a key or '}'");
+        return expected(j, *at, f->count ? "a key" : "a key or '}'");
     f->count++;
     f->count -= !*out;
     return code;
@@ -462,7 +629,7 @@ static orr_code take_key(orr_json *j, uint64_t at, orr_str *out)
     const char *first = j->text + at + 1;
     const char *last = string_end(first, j->text + j->len, &escaped);
     if (!last)
-        return orr__json_fail(j, at, "this string has no end");
+        return fail(j, at, "this string has no end");
     *out = (orr_str){.ptr = first, .len = (size_t)(last - first)};
     j->next++;
     if (escaped) {
@@ -513,7 +680,7 @@ static orr_code next_item(orr_json *j, orr_json_item *out)
         return code;
     const char c = j->text[out->byte];
     if (c == ',' || c == ':' || c == ']' || c == '}')
-        return orr__json_expected(j, out->byte, "a value");
+        return expected(j, out->byte, "a value");
     out->type = type_at(j, out->byte);
     j->item_at = out->byte;
     j->pending = true;
@@ -534,7 +701,7 @@ static orr_code enter_item(orr_json *j)
     if (code)
         return code;
     if (j->text[at] != '{' && j->text[at] != '[')
-        return orr__json_expected(j, at, "an array or an object");
+        return expected(j, at, "an array or an object");
     j->pending = false;
     j->next++;
     j->node_count = j->keep = 0;
@@ -581,13 +748,12 @@ orr_code orr_json_only(orr_json *j, orr_json_value *out, orr_error *err)
     uint64_t at;
     orr_code code = orr_json_document(j, out, err);
     if (code == ORR_END)
-        return report(
-            j, orr__json_fail(j, j->len, "the input is empty; expected one JSON document"), err);
+        return report(j, fail(j, j->len, "the input is empty; expected one JSON document"), err);
     if (code)
         return code;
     code = peek(j, &at);
     if (code == ORR_OK)
-        code = orr__json_expected(j, at, "nothing more after the document");
+        code = expected(j, at, "nothing more after the document");
     return code == ORR_END ? ORR_OK : report(j, code, err);
 }
 

@@ -2,12 +2,626 @@
 /* chakra_link.c - chakra_trace_link's rules for our linker: its steps, and what it refuses
  * (chakra.md 3). */
 #include "chakra_link.h"
-#include "base/memory/map.h"
-#include "base/text/text.h"
 #include "chakra.h"
 
+#include "base/formats/json_list.h"
+#include "base/io/output.h"
+#include "base/memory/map.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
+#include "sources/torch/link/json_repaint.h"
+
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+/* ==== a host trace from its JSON, one node at a time, as chakra_trace_link reads it
+ * (chakra.md 3.2).
+ *
+ * By our own rules linked_read.c reads host traces.  Two forms: nodes with `ctrl_deps` and `attrs`,
+ * or flat ones with `parent` and `rf_id`.  Ids grow in the order of starts, the file is in the
+ * order of ends: so nodes are sorted.
+ * Cost: one pass and one sort; 48 bytes per node. */
+
+typedef struct reader {
+    orr_json *j;
+    link_tally *tally;
+    chakra_host *h;
+    orr_error *err;
+    bool has_nodes, has_schema, has_events;
+    uint64_t last; /* byte after the last node, or after the opening bracket */
+} reader;
+
+enum { ROOT = 1 }; /* the id of the process node */
+
+/* ---- one node ---- */
+
+/* A number that may be of another type: then it is not there. */
+static void take_number(orr_json_value v, int64_t *out)
+{
+    int64_t n;
+    if (!orr_json_get_i64(v, &n, NULL))
+        *out = n;
+}
+
+static void take_attrs(chakra_host_node *n, orr_json_value list)
+{
+    orr_json_value entry, name, value;
+    orr_str word;
+    int64_t tid;
+    for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &entry);) {
+        if (!orr_json_find(entry, "name", &name) || orr_json_get_str(name, &word, NULL) ||
+            (!orr_str_is(word, "rf_id") && !orr_str_is(word, "tid")) ||
+            !orr_json_find(entry, "value", &value))
+            continue;
+        if (word.ptr[0] == 'r')
+            take_number(value, &n->rf);
+        else if (!orr_json_get_i64(value, &tid, NULL))
+            n->tid = (uint32_t)tid;
+    }
+}
+
+/* Two forms of a parent: one integer, or a list with one. */
+static bool take_parent(chakra_host_node *n, orr_json_value v)
+{
+    orr_json_iter it = orr_json_iterate(v);
+    orr_json_value first;
+    if (orr_json_type_of(v) == ORR_JSON_ARRAY)
+        return !orr_json_next_value(&it, &first) || !orr_json_get_i64(first, &n->parent, NULL);
+    return !orr_json_get_i64(v, &n->parent, NULL);
+}
+
+/* What is missing; NULL: nothing. */
+static const char *take_fields(reader *r, chakra_host_node *n, orr_json_value node, orr_code *code)
+{
+    orr_str key, name = {NULL, 0};
+    orr_json_value v;
+    bool has_id = false, has_parent = true;
+    for (orr_json_iter it = orr_json_iterate(node); orr_json_next_member(&it, &key, &v);) {
+        if (orr_str_is(key, "id")) {
+            has_id = !orr_json_get_i64(v, &n->id, NULL);
+        } else if (orr_str_is(key, "name")) {
+            if (orr_json_get_str(v, &name, NULL))
+                name = (orr_str){NULL, 0};
+        } else if (orr_str_is(key, "ctrl_deps")) {
+            has_parent = take_parent(n, v);
+        } else if (orr_str_is(key, "attrs")) {
+            take_attrs(n, v);
+        } else if (orr_str_is(key, "parent")) {
+            has_parent = take_parent(n, v);
+            r->h->is_flat = true;
+        } else if (orr_str_is(key, "rf_id")) {
+            take_number(v, &n->rf);
+        }
+    }
+    if (!has_id)
+        return "id";
+    if (!name.ptr)
+        return "name";
+    if (!orr_intern_add(r->h->names, name, &n->name))
+        *code = orr_no_memory(r->err);
+    return has_parent ? NULL : "ctrl_deps";
+}
+
+static orr_code read_node(void *context, orr_json_value node)
+{
+    reader *r = context;
+    chakra_host *h = r->h;
+    chakra_host_node n = {.parent = INT64_MIN, .rf = INT64_MIN};
+    orr_code code = ORR_OK;
+    const orr_str raw = orr_json_raw(node);
+    r->last = orr_json_byte(node) + raw.len;
+    r->tally->counts.of[ORR_LINK_HOST_NODES]++;
+    const char *missing = take_fields(r, &n, node, &code);
+    if (code)
+        return code;
+    if (missing) {
+        const orr_where at = orr_json_where(node);
+        return orr_fail(r->err, ORR_EINPUT, &at,
+                        "a host node without %s, or with one of a wrong type", missing);
+    }
+    n.at = orr_json_byte(node);
+    if (raw.len > UINT32_MAX || h->count >= UINT32_MAX - 1)
+        return orr_no_memory(r->err);
+    n.length = (uint32_t)raw.len;
+    if (!orr_grow(&h->nodes, &h->room, h->count + 1))
+        return orr_no_memory(r->err);
+    h->nodes[h->count++] = n;
+    return ORR_OK;
+}
+
+/* Of two lists the first counts. */
+static orr_code begin_nodes(void *context, const orr_json_item *list)
+{
+    reader *r = context;
+    if (r->has_nodes)
+        return ORR_END;
+    r->has_nodes = true;
+    r->h->nodes_at = list->byte;
+    r->last = list->byte + 1;
+    return ORR_OK;
+}
+
+/* After the closing bracket: the reader only tells where things begin. */
+static uint64_t end_of_list(const chakra_host *h, uint64_t from)
+{
+    while (from < h->text.len && h->text.ptr[from] != ']')
+        from++;
+    return from + 1;
+}
+
+/* ---- the document ---- */
+
+static orr_code read_schema(reader *r)
+{
+    orr_json_value v;
+    orr_str s;
+    uint32_t number;
+    orr_code code = orr_json_load(r->j, &v, r->err);
+    if (code || (code = orr_json_get_str(v, &s, r->err)))
+        return code;
+    const orr_where at = orr_json_where(v);
+    if (!orr_intern_add(r->h->names, s, &number))
+        return orr_no_memory(r->err);
+    r->h->schema = orr_intern_get(r->h->names, number);
+    r->has_schema = true;
+    if (link_knows_schema(s))
+        return ORR_OK;
+    return orr_fail(r->err, ORR_EINPUT, &at,
+                    "schema \"%.*s\" is not one that chakra_trace_link reads",
+                    (int)(s.len < 60 ? s.len : 60), s.ptr);
+}
+
+static orr_code read_member(void *context, const orr_json_item *item)
+{
+    ((reader *)context)->has_events |= orr_str_is(item->key, "traceEvents");
+    return orr_str_is(item->key, "schema") ? read_schema(context) : ORR_OK;
+}
+
+static orr_code read_document(reader *r)
+{
+    static const orr_json_list how = {.key = "nodes",
+                                      .what = "a host trace",
+                                      .begin = begin_nodes,
+                                      .item = read_node,
+                                      .member = read_member};
+    const orr_where start = orr_json_place(r->j, 0);
+    const orr_code code = orr_json_walk_list(r->j, &how, r, r->err);
+    if (code)
+        return code;
+    if (!r->has_nodes)
+        return orr_fail(r->err, ORR_EINPUT, &start, "%s",
+                        r->has_events ? "this is a device trace, given as the host trace: the two "
+                                        "look exchanged"
+                                      : "no nodes: this is not a host trace");
+    if (!r->has_schema)
+        return orr_fail(r->err, ORR_EINPUT, &start, "no schema: this is not a host trace");
+    r->h->nodes_end = end_of_list(r->h, r->last);
+    return ORR_OK;
+}
+
+/* ---- order ---- */
+
+static int by_id(const void *a, const void *b)
+{
+    const chakra_host_node *x = a, *y = b;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Of several nodes with one id the last counts. */
+static orr_code drop_duplicates(reader *r)
+{
+    chakra_host *h = r->h;
+    size_t kept = 0;
+    for (size_t i = 0; i < h->count; i++) {
+        if (i + 1 == h->count || h->nodes[i].id != h->nodes[i + 1].id) {
+            h->nodes[kept++] = h->nodes[i];
+            continue;
+        }
+        const orr_where at =
+            r->tally->is_strict ? orr_json_place(r->j, h->nodes[i].at) : (orr_where){0};
+        const orr_code code = link_count(r->tally, ORR_LINK_DUPLICATE_NODES, &at, r->err);
+        if (code)
+            return code;
+    }
+    h->count = kept;
+    return ORR_OK;
+}
+
+/* The node with this id: its index, or UINT32_MAX. */
+static uint32_t host_find(const chakra_host *h, int64_t id)
+{
+    size_t low = 0, high = h->count;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (h->nodes[mid].id < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < h->count && h->nodes[low].id == id ? (uint32_t)low : UINT32_MAX;
+}
+
+/* Follow parents until a node whose answer is known; then give it to all on the way.  Each node is
+ * walked over twice at most.  A cycle of parents ends where it meets itself: not reached. */
+static void mark_reached(chakra_host *h, uint32_t *parent, uint8_t *state)
+{
+    enum { UNKNOWN, ON_WAY, REACHED, LOST };
+    for (uint32_t i = 0; i < h->count; i++) {
+        uint32_t at = i;
+        while (at != UINT32_MAX && state[at] == UNKNOWN) {
+            state[at] = h->nodes[at].id == ROOT ? REACHED : ON_WAY;
+            at = state[at] == REACHED ? at : parent[at];
+        }
+        const uint8_t answer = at != UINT32_MAX && state[at] == REACHED ? REACHED : LOST;
+        for (at = i; at != UINT32_MAX && state[at] == ON_WAY; at = parent[at])
+            state[at] = answer;
+    }
+    for (uint32_t i = 0; i < h->count; i++)
+        h->nodes[i].is_reached = state[i] == REACHED;
+}
+
+static orr_code find_reached(reader *r)
+{
+    chakra_host *h = r->h;
+    uint32_t *parent = orr_alloc(h->count, sizeof *parent);
+    uint8_t *state = orr_alloc(h->count, 1);
+    if (h->count && (!parent || !state)) {
+        orr_free(parent);
+        orr_free(state);
+        return orr_no_memory(r->err);
+    }
+    for (uint32_t i = 0; i < h->count; i++)
+        parent[i] = host_find(h, h->nodes[i].parent);
+    mark_reached(h, parent, state);
+    orr_free(parent);
+    orr_free(state);
+    return ORR_OK;
+}
+
+static orr_code check_root(reader *r)
+{
+    const orr_where start = orr_json_place(r->j, 0);
+    if (host_find(r->h, ROOT) != UINT32_MAX)
+        return ORR_OK;
+    return orr_fail(r->err, ORR_EINPUT, &start, "no node 1: a host trace has its process there");
+}
+
+/* A cycle is never reached, and at least one of its nodes has a parent that does not come before
+ * it. */
+static orr_code count_unreached_node(reader *r, const chakra_host_node *n)
+{
+    const orr_where at = r->tally->is_strict ? orr_json_place(r->j, n->at) : (orr_where){0};
+    if (n->id >= 0 && n->parent >= n->id && host_find(r->h, n->parent) != UINT32_MAX) {
+        const orr_code code =
+            link_count_later(r->tally, &at, (uint64_t)n->id, (uint64_t)n->parent, r->err);
+        if (code)
+            return code;
+    }
+    return link_count(r->tally, ORR_LINK_NO_ROOT, &at, r->err);
+}
+
+static orr_code count_unreached(reader *r)
+{
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < r->h->count && !code; i++) {
+        if (!r->h->nodes[i].is_reached)
+            code = count_unreached_node(r, &r->h->nodes[i]);
+    }
+    return code;
+}
+
+static orr_code host_read(
+    orr_json *j, orr_span bytes, link_tally *tally, chakra_host *out, orr_error *err)
+{
+    reader r = {.j = j, .tally = tally, .h = out, .err = err};
+    orr_code code;
+    out->text = (orr_str){(const char *)bytes.ptr, bytes.len};
+    out->document_at = orr_str_begins(out->text, "\xEF\xBB\xBF") ? 3 : 0;
+    out->names = orr_intern_create();
+    if (!out->names)
+        return orr_no_memory(err);
+    if ((code = read_document(&r)))
+        return code;
+    if (out->count)
+        qsort(out->nodes, out->count, sizeof *out->nodes, by_id);
+    if ((code = drop_duplicates(&r)) || (code = check_root(&r)) || (code = find_reached(&r)))
+        return code;
+    return count_unreached(&r);
+}
+
+static void host_fini(chakra_host *h)
+{
+    orr_free(h->nodes);
+    orr_intern_destroy(h->names);
+    *h = (chakra_host){0};
+}
+
+/* ==== the linked trace as chakra_trace_link writes it: the host trace with more in it
+ * (chakra.md 3.8).
+ *
+ * Every key of the host file is kept, in its order; nodes are renumbered and written in that order.
+ * A device node is its host node once more, with other values for some keys.
+ * Cost: linear in the output, of which never more than a piece is in memory. */
+
+enum { PIECE = 1 << 20 };
+
+typedef struct writer {
+    const orr_link *l;
+    orr_output *out;
+    orr_buf buf;    /* the text so far */
+    orr_buf values; /* of overrides, one after the other */
+    orr_map *spare; /* parents that are not there -> their new id */
+    uint64_t next_spare;
+    size_t next_sync;
+    bool failed;
+} writer;
+
+/* ---- the values of a node ---- */
+
+static orr_json_writer begin_value(writer *w, repaint_overrides *v, const char *key)
+{
+    return repaint_override_begin(v, &w->values, key);
+}
+
+static void add_u64(writer *w, repaint_overrides *v, const char *key, uint64_t n)
+{
+    orr_json_writer j = begin_value(w, v, key);
+    orr_json_u64(&j, n);
+}
+
+static void add_number(writer *w, repaint_overrides *v, const char *key, double n, bool is_real)
+{
+    orr_json_writer j = begin_value(w, v, key);
+    char digits[400];
+    if (is_real) {
+        orr_json_double(&j, n);
+    } else if (n > -9e18 && n < 9e18) {
+        orr_json_i64(&j, (int64_t)n);
+    } else {
+        const int length = snprintf(digits, sizeof digits, "%.0f", n);
+        orr_json_raw_text(&j, (orr_str){digits, length > 0 ? (size_t)length : 0});
+    }
+}
+
+/* When it started, as it stands in the file. */
+static void add_start(writer *w, repaint_overrides *v, const kin_event *e)
+{
+    if (e->flags & KIN_TS_REAL) {
+        add_number(w, v, "ts", e->ts, true);
+        return;
+    }
+    orr_json_writer j = begin_value(w, v, "ts");
+    if (e->flags & KIN_TS_HUGE)
+        orr_json_raw_text(&j, orr_intern_get(w->l->device.texts, (uint32_t)e->start_ns));
+    else
+        orr_json_i64(&j, e->start_ns);
+}
+
+static void add_text(writer *w, repaint_overrides *v, const char *key, uint32_t text)
+{
+    orr_json_writer j = begin_value(w, v, key);
+    if (text == KIN_NO_TEXT)
+        orr_json_null(&j);
+    else
+        orr_json_str(&j, orr_intern_get(w->l->device.texts, text));
+}
+
+static void write_node(writer *w, const chakra_host_node *n, repaint_overrides *v)
+{
+    repaint_override_finish(v, &w->values);
+    repaint_object(&w->buf, chakra_of(w->l)->host.text.ptr + n->at, 2, v->of, v->count);
+    if (w->buf.len > PIECE)
+        orr_output_drain(w->out, &w->buf);
+}
+
+/* ---- parents ---- */
+
+/* A parent that is not in the trace gets a number too, after all nodes. */
+static uint64_t new_parent(writer *w, int64_t id)
+{
+    const uint32_t h = host_find(&chakra_of(w->l)->host, id);
+    if (h != UINT32_MAX)
+        return chakra_of(w->l)->new_id[h];
+    uint32_t number = orr_map_find(w->spare, (uint64_t)id, LINK_NONE);
+    if (number == LINK_NONE) {
+        number = (uint32_t)w->next_spare++;
+        w->failed |= !orr_map_put(w->spare, (uint64_t)id, number, NULL);
+    }
+    return chakra_of(w->l)->node_count + number;
+}
+
+static bool has_parent(const chakra_host_node *n)
+{
+    return n->parent != INT64_MIN;
+}
+
+/* ---- nodes ---- */
+
+static void add_syncs(writer *w, repaint_overrides *v, uint64_t id)
+{
+    const orr_link *l = w->l;
+    if (w->next_sync == chakra_of(l)->sync_count || chakra_of(l)->syncs[w->next_sync].node != id)
+        return;
+    orr_json_writer j = begin_value(w, v, "sync_dep");
+    j.style.indent = 4;
+    j.depth = 3;
+    orr_json_begin_array(&j);
+    for (; w->next_sync < chakra_of(l)->sync_count && chakra_of(l)->syncs[w->next_sync].node == id;
+         w->next_sync++)
+        orr_json_u64(&j, chakra_of(l)->syncs[w->next_sync].from);
+    orr_json_end_array(&j);
+}
+
+static void add_waits_for(writer *w, repaint_overrides *v, uint32_t h)
+{
+    const uint32_t other = chakra_of(w->l)->waits_for[h];
+    if (other != LINK_NONE) {
+        add_u64(w, v, "inter_thread_dep", chakra_of(w->l)->new_id[other]);
+        return;
+    }
+    orr_json_writer j = begin_value(w, v, "inter_thread_dep");
+    orr_json_null(&j);
+}
+
+static void add_measured(writer *w, repaint_overrides *v, uint32_t h)
+{
+    const orr_link *l = w->l;
+    const uint32_t op = chakra_of(l)->op_of[h];
+    const kin_event *e = link_op(l, op);
+    add_number(w, v, "inclusive_dur", e->dur, e->flags & KIN_DUR_REAL);
+    add_number(w, v, "exclusive_dur", l->ops.own[op], l->ops.own_is_real[op]);
+    add_start(w, v, e);
+    add_waits_for(w, v, h);
+}
+
+static void write_host(writer *w, uint32_t h)
+{
+    const chakra_host_node *n = &chakra_of(w->l)->host.nodes[h];
+    repaint_overrides v = {0};
+    w->values.len = 0;
+    add_u64(w, &v, "id", chakra_of(w->l)->new_id[h]);
+    if (has_parent(n) && !chakra_of(w->l)->host.is_flat)
+        add_u64(w, &v, "ctrl_deps", new_parent(w, n->parent));
+    if (chakra_of(w->l)->op_of[h] != LINK_NONE)
+        add_measured(w, &v, h);
+    add_syncs(w, &v, chakra_of(w->l)->new_id[h]);
+    write_node(w, n, &v);
+}
+
+/* Is the name one of NCCL's kernels of today? */
+static bool is_nccl(const orr_link *l, const kin_event *e)
+{
+    static const char word[] = "ncclDevKernel";
+    const orr_str name = orr_intern_get(l->device.texts, e->name);
+    for (size_t i = 0; i + sizeof word - 1 <= name.len; i++) {
+        if (memcmp(name.ptr + i, word, sizeof word - 1) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *category(const kin_event *e)
+{
+    return e->kind == KIN_KERNEL ? "kernel" : e->kind == KIN_MEMCPY ? "gpu_memcpy" : "gpu_memset";
+}
+
+/* The group's name as it stands in the event, which need not be a text. */
+static void add_group(writer *w, repaint_overrides *v, const kin_event *e)
+{
+    const kin_trace *k = &w->l->device;
+    if (e->extra == KIN_NO_TEXT || !is_nccl(w->l, e) || k->extras[e->extra].group == KIN_NO_TEXT)
+        return;
+    const orr_str raw = orr_intern_get(k->texts, k->extras[e->extra].group);
+    if (orr_str_is(raw, "null"))
+        return;
+    begin_value(w, v, "pg_name");
+    repaint_value(&w->values, raw.ptr, 3);
+}
+
+/* Keys that the host node already has keep their places; of the rest the host's come first. */
+static void write_device(writer *w, uint32_t h, const kin_event *e, uint64_t id)
+{
+    const chakra_host_node *n = &chakra_of(w->l)->host.nodes[h];
+    repaint_overrides v = {0};
+    w->values.len = 0;
+    const bool dur_is_real = e->flags & KIN_DUR_REAL;
+    add_u64(w, &v, "id", id);
+    add_text(w, &v, "name", e->name);
+    add_number(w, &v, "inclusive_dur", e->dur, dur_is_real);
+    add_number(w, &v, "exclusive_dur", e->dur, dur_is_real);
+    add_start(w, &v, e);
+    add_waits_for(w, &v, h);
+    add_u64(w, &v, "ctrl_deps", chakra_of(w->l)->new_id[h]);
+    orr_json_writer j = begin_value(w, &v, "cat");
+    orr_json_text(&j, category(e));
+    add_text(w, &v, "ph", e->ph);
+    j = begin_value(w, &v, "stream");
+    if (e->stream == KIN_NO_NUMBER)
+        orr_json_null(&j);
+    else
+        orr_json_i64(&j, e->stream);
+    add_group(w, &v, e);
+    add_syncs(w, &v, id);
+    write_node(w, n, &v);
+}
+
+static void write_nodes(writer *w)
+{
+    const orr_link *l = w->l;
+    orr_buf_byte(&w->buf, '[');
+    for (uint32_t h = 0; h < chakra_of(l)->host.count && !w->failed; h++) {
+        if (h)
+            orr_buf_byte(&w->buf, ',');
+        repaint_line(&w->buf, 2);
+        write_host(w, h);
+        for (uint32_t p = chakra_of(l)->placed.first[h]; p < chakra_of(l)->placed.first[h + 1];
+             p++) {
+            orr_buf_byte(&w->buf, ',');
+            repaint_line(&w->buf, 2);
+            write_device(w, h, &l->device.events[chakra_of(l)->placed.list[p]],
+                         chakra_of(l)->new_id[h] + 1 + (p - chakra_of(l)->placed.first[h]));
+        }
+    }
+    if (chakra_of(l)->host.count)
+        repaint_line(&w->buf, 1);
+    orr_buf_byte(&w->buf, ']');
+}
+
+/* ---- the document ---- */
+
+static const char *write_member(writer *w, const char *p)
+{
+    const char *text = chakra_of(w->l)->host.text.ptr;
+    repaint_line(&w->buf, 1);
+    p = repaint_space(repaint_value(&w->buf, p, 1)) + 1; /* the key; past the colon */
+    orr_buf_add(&w->buf, ": ", 2);
+    p = repaint_space(p);
+    if ((uint64_t)(p - text) != chakra_of(w->l)->host.nodes_at)
+        return repaint_value(&w->buf, p, 1);
+    write_nodes(w);
+    return text + chakra_of(w->l)->host.nodes_end;
+}
+
+static void write_document(writer *w)
+{
+    const char *p =
+        repaint_space(chakra_of(w->l)->host.text.ptr + chakra_of(w->l)->host.document_at);
+    orr_buf_byte(&w->buf, '{');
+    for (p = repaint_space(p + 1); *p != '}' && !w->failed; p = repaint_space(p)) {
+        if (*p == ',') {
+            orr_buf_byte(&w->buf, ',');
+            p = repaint_space(p + 1);
+        }
+        p = write_member(w, p);
+    }
+    repaint_line(&w->buf, 0);
+    orr_buf_byte(&w->buf, '}');
+}
+
+static orr_code chakra_write(const orr_link *l, const char *path, orr_error *err)
+{
+    writer w = {.l = l, .spare = orr_map_create(16)};
+    orr_code code = w.spare ? orr_output_open(path, &w.out, err) : orr_no_memory(err);
+    if (code) {
+        orr_map_destroy(w.spare);
+        return code;
+    }
+    write_document(&w);
+    if (w.failed || w.buf.failed || w.values.failed) {
+        code = orr_no_memory(err);
+        orr_output_discard(w.out);
+    } else {
+        orr_output_drain(w.out, &w.buf);
+        code = orr_output_commit(&w.out, err);
+    }
+    orr_map_destroy(w.spare);
+    orr_buf_fini(&w.buf);
+    orr_buf_fini(&w.values);
+    return code;
+}
 
 /* Waits for the device as chakra_trace_link writes them: sync_dep (chakra.md 3.6,
  * 3.8).
@@ -117,7 +731,7 @@ static uint64_t translated(const orr_link *l, uint32_t h, uint32_t now)
 {
     const uint64_t once =
         h <= now ? chakra_of(l)->new_id[h] : (uint64_t)chakra_of(l)->host.nodes[h].id;
-    const uint32_t again = chakra_host_find(&chakra_of(l)->host, (int64_t)once);
+    const uint32_t again = host_find(&chakra_of(l)->host, (int64_t)once);
     return again == UINT32_MAX ? once : chakra_of(l)->new_id[again];
 }
 
@@ -186,7 +800,7 @@ static orr_code find_all(syncer *s)
 }
 
 /* chakra_link.c: waits for the device, as sync_dep (chakra.md 3.6, 3.8). */
-static orr_code chakra_find_syncs(orr_link *l, orr_error *err)
+static orr_code find_syncs(orr_link *l, orr_error *err)
 {
     syncer s = {.l = l, .last_of = orr_map_create(l->device.count), .err = err};
     const orr_code code = s.last_of ? find_all(&s) : orr_no_memory(err);
@@ -285,7 +899,7 @@ static void note_waits(orr_link *l, latest *s, waiting *threads)
 
 /* chakra_link.c: which thread woke which operator (chakra.md 3.5); which operator a host node is;
  * on which host node a device operation hangs (chakra.md 3.7). */
-static orr_code chakra_wake(orr_link *l, orr_error *err)
+static orr_code wake(orr_link *l, orr_error *err)
 {
     chakra_of(l)->after = orr_arena_new(l->arena, (size_t)l->ops.count + 1, uint32_t);
     if (!chakra_of(l)->after)
@@ -375,7 +989,7 @@ static void count_matches(orr_link *l, const uint32_t *host_of)
         of[ORR_LINK_UNTRACED] += host_of[op] == LINK_NONE;
 }
 
-static orr_code chakra_match(orr_link *l, orr_error *err)
+static orr_code match(orr_link *l, orr_error *err)
 {
     const size_t n = chakra_of(l)->host.count + 1;
     chakra_of(l)->op_of = orr_arena_new(l->arena, n, uint32_t);
@@ -636,7 +1250,7 @@ static orr_code read_host(orr_link *l, orr_error *err)
         return code;
     const orr_span bytes = l->host_bytes ? *l->host_bytes : orr_input_bytes(c->input);
     if (!(code = orr_json_open(bytes, l->host_path, &j, err)))
-        code = chakra_host_read(j, bytes, &l->tally, &c->host, err);
+        code = host_read(j, bytes, &l->tally, &c->host, err);
     orr_json_close(j);
     return code;
 }
@@ -663,10 +1277,10 @@ static orr_code link_traces(orr_link *l, orr_error *err)
         return orr_no_memory(err);
     if ((code = read_host(l, err)) || (code = link_read_device(l, err)) ||
         (code = check_step(l, err)) || (code = link_sort(l, err)) || (code = link_time(l, err)) ||
-        (code = chakra_wake(l, err)) || (code = chakra_match(l, err)) ||
-        (code = chakra_place(l, err)) || (code = link_find_waits(l, err)))
+        (code = wake(l, err)) || (code = match(l, err)) || (code = chakra_place(l, err)) ||
+        (code = link_find_waits(l, err)))
         return code;
-    return chakra_find_syncs(l, err);
+    return find_syncs(l, err);
 }
 
 static void close_link(orr_link *l)
@@ -674,7 +1288,7 @@ static void close_link(orr_link *l)
     chakra_link *c = chakra_of(l);
     if (!c)
         return;
-    chakra_host_fini(&c->host);
+    host_fini(&c->host);
     orr_input_close(c->input);
     orr_free(c->syncs);
     orr_free(c);

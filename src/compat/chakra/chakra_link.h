@@ -6,7 +6,7 @@
 
 #include "sources/torch/link/link_impl.h"
 
-/* ---- chakra_host.c: the host trace (chakra.md 3.2) ----
+/* ---- the host trace (chakra.md 3.2) ----
  *
  * A node is kept as what linking asks for and the place of its text; what else it says is read
  * there again when it is needed.  The bytes must stay. */
@@ -32,16 +32,6 @@ typedef struct chakra_host {
     bool is_flat; /* the first form, 1.0.1: `parent` and flat fields */
 } chakra_host;
 
-orr_code chakra_host_read(orr_json *j,
-                          orr_span bytes,
-                          link_tally *tally,
-                          chakra_host *out,
-                          orr_error *err) ORR_MUST_CHECK;
-void chakra_host_fini(chakra_host *h);
-
-/* The node with this id: its index, or UINT32_MAX. */
-uint32_t chakra_host_find(const chakra_host *h, int64_t id);
-
 /* Node `node` of the linked trace has `from`, a device node, in its sync_dep. */
 typedef struct chakra_sync {
     uint64_t node, from;
@@ -65,8 +55,5 @@ static inline chakra_link *chakra_of(const orr_link *l)
 {
     return l->other;
 }
-
-/* chakra_write.c: the linked trace (chakra.md 3.8). */
-orr_code chakra_write(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
 
 #endif

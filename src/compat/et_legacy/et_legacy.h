@@ -96,11 +96,6 @@ typedef struct eto_reader {
     const uint8_t *bad;
 } eto_reader;
 
-bool eto_bad(eto_reader *r, const uint8_t *at, const char *why);      /* returns false */
-bool eto_unknown(eto_reader *r, const orr_field *f, const char *why); /* true: skip it */
-bool eto_text(eto_reader *r, const orr_field *f, orr_str *out);
-bool eto_common(eto_reader *r, const orr_field *f, eto_node *n); /* fields 1 to 4 */
-
 typedef struct eto_attr {
     orr_str name, doc;
     bool has_doc, has_value, is_utf8;
@@ -110,17 +105,6 @@ typedef struct eto_attr {
     orr_span text;    /* a text */
     orr_span message; /* a list's items are found here */
 } eto_attr;
-
-bool eto_attr_read(eto_reader *r, orr_span message, eto_attr *out);
-bool eto_attr_int(const eto_generation *g, const eto_attr *a); /* holds one whole number */
-void eto_attr_encode(const eto_generation *g, const eto_attr *a, uint32_t field, orr_buf *b);
-bool eto_eg_read(eto_reader *r, orr_span body, eto_node *n); /* a whole "eg" node */
-
-/* The numbers of collectives and node types; false: there is none. */
-bool eto_collective_in(const eto_generation *g, bool is_lenient, int64_t old, int64_t *now);
-bool eto_collective_out(const eto_generation *g, bool is_same, int64_t now, int64_t *old);
-bool eto_type_in(const eto_generation *g, bool is_lenient, uint64_t old, uint32_t *now);
-bool eto_type_out(const eto_generation *g, bool is_same, uint32_t now, uint32_t *old);
 
 /* ---- writing ---- */
 
@@ -150,15 +134,6 @@ typedef struct eto_raw_attr {
     uint32_t note;
     uint32_t float_bits; /* of a float */
 } eto_raw_attr;
-
-orr_code eto_refuse(eto_writer *w, orr_str attr, const char *why); /* attr: its name or "" */
-orr_code eto_raw_attr_split(eto_writer *w, const orr_field *field, eto_raw_attr *out);
-bool eto_attr_whole(const orr_attr *a,
-                    uint64_t *out,
-                    bool *is_negative); /* false: not one whole number */
-orr_code eto_attr_write(eto_writer *w, uint32_t field, const eto_raw_attr *a);
-orr_code eto_eg_write(eto_writer *w, const eto_parts *p);
-bool eto_writes_run_time(const eto_parts *p);
 
 orr_schema eto_recognise(orr_span bytes, const char *path);
 

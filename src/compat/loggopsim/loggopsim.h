@@ -37,19 +37,4 @@ void lgs_old_progress(lgs_sim *s, size_t pending);
 bool lgs_put_left(const lgs_sim *s, orr_buf *b);
 const char *lgs_atlahs_average(const lgs_sim *s, char *text, size_t room);
 
-/* The network "simple" (goal.md 3.5), simple_links.c. */
-orr_code simple_links_open(const char *path,
-                           uint32_t hosts,
-                           struct simple_links **out,
-                           orr_error *err);
-void simple_links_close(struct simple_links *l);
-orr_code lgs_link_send(lgs_sim *s,
-                       uint64_t now,
-                       uint32_t from,
-                       uint32_t node,
-                       const orr__goal_node *n,
-                       orr_error *err);
-orr_code lgs_link_arrival(
-    lgs_sim *s, uint64_t now, uint32_t from, uint32_t node, uint64_t *out, orr_error *err);
-
 #endif

@@ -308,12 +308,6 @@ orr_code nccl_gpu_ready(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHEC
 const char *nccl_gpu_name(const nccl_job *j, uint32_t gpu, char room[96]);
 orr_str nccl_text(const nccl_job *j, uint32_t number);
 
-/* nccl_user_context.c: contexts up to `most`; *out is to be freed also on failure. */
-orr_code nccl_user_contexts_read(const char *path,
-                                 uint64_t most,
-                                 struct nccl_user_contexts **out,
-                                 orr_error *err) ORR_MUST_CHECK;
-void nccl_user_contexts_free(struct nccl_user_contexts *u); /* NULL is fine */
 orr_code nccl_user_contexts_set(struct nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
 /* Of the old tags: what the widths given, or 4 and 5 digits, leave room for (nccl_goal.c). */
 uint64_t nccl_power_of_ten(uint32_t n);

@@ -9,7 +9,7 @@
 
 #include "base/io/output.h"
 
-/* nccl_matching.c: does every message that is sent get received?  One entry for each ordered pair
+/* nccl_goal.c: does every message that is sent get received?  One entry for each ordered pair
  * of ranks. */
 typedef struct nccl_matching nccl_matching;
 nccl_matching *nccl_matching_create(void); /* NULL: out of memory */

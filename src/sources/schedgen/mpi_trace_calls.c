@@ -5,20 +5,278 @@
  * which the message waits for, and which waits for the call before.  A call that does not block is
  * waited for with irequires, and for good by MPI_Wait. The order of lines, and the arithmetic on
  * times, are SchedGen's. */
-#include "base/text/number.h"
 #include "mpi_trace_impl.h"
+#include "schedgen_rules.h"
+
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-static orr_code sgen_mpi_rank_advance(mpi_rank *r, double time, double end, orr_error *err);
-static orr_code sgen_mpi_rank_next(mpi_rank *r, uint64_t label, orr_error *err);
-static orr_code sgen_mpi_rank_request(mpi_rank *r,
-                                      uint64_t request,
-                                      uint64_t label,
-                                      orr_error *err);
-static orr_code sgen_mpi_rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err);
+/* ==== the calls by name and where their arguments stand; fields and their values
+ * (goal.md 4).
+ *
+ *     MPI_Send:1237666053149864.000000:11251872:4500:11,8,8:1:7000:0,0,4:1237666053150082.000000
+ *              start                   buffer   count type  to tag  comm  end
+ *
+ * liballprof prints a datatype as handle, size and extent, a communicator as handle, rank and
+ * ranks, a list of counts as its address and its elements, everything else as one number. SchedGen
+ * knows calls by a hash of 14 characters, in which MPI_Ssend is MPI_Rsend; the rest of its
+ * collisions (MPI_Ibarrier is MPI_Finalize) are not kept. */
+
+enum {
+    OURS = 1 << ORR__MPI_CALLS_OURS,
+    LGS = 1 << ORR__MPI_CALLS_LGS2023,
+    ATLAHS = 1 << ORR__MPI_CALLS_ATLAHS,
+    ALL = OURS | LGS | ATLAHS
+};
+
+#define MESSAGE .count = {3, 0}, .size = {5, 0}, .peer = {7, 0}, .tag = {8, 0}, .comm = {9, 0}
+#define REDUCTION .count = {4, 0}, .size = {6, 0}, .comm = {9, 0}
+#define BOTH_WAYS .count = {3, 0}, .size = {5, 0}, .count2 = {8, 0}, .size2 = {10, 0}
+
+static const mpi_call calls[] = {
+    {"MPI_Init", NULL, MPI_INIT, ALL, .end = {4, 0}},
+    {"MPI_Init_thread", NULL, MPI_INIT, OURS | ATLAHS, .end = {6, 0}},
+    {"MPI_Finalize", NULL, MPI_FINALIZE, ALL, .end = {1, 0}},
+    {"MPI_Comm_rank", NULL, MPI_IGNORED, ALL, .comm = {2, 0}},
+    {"MPI_Comm_size", NULL, MPI_IGNORED, ALL, .comm = {2, 0}},
+    {"MPI_Get_count", NULL, MPI_IGNORED, ALL, .end = {1, 0}},
+    {"MPI_Iprobe", NULL, MPI_IGNORED, ALL, .end = {1, 0}},
+    {"MPI_Testall", NULL, MPI_IGNORED, ALL, .end = {1, 0}},
+    {"MPI_Test", NULL, MPI_IGNORED, ALL, .end = {1, 0}},
+    {"MPI_Send", "send to", MPI_SEND, ALL, .end = {12, 0}, MESSAGE},
+    {"MPI_Rsend", "rsend to", MPI_SEND, ALL, .end = {12, 0}, MESSAGE},
+    {"MPI_Ssend", "rsend to", MPI_SEND, ALL, .end = {12, 0}, MESSAGE},
+    {"MPI_Bsend", NULL, MPI_SEND, OURS, .end = {12, 0}, MESSAGE},
+    {"MPI_Recv", "recv from", MPI_RECV, ALL, .end = {13, 0}, MESSAGE},
+    {"MPI_Isend", "isend to", MPI_ISEND, ALL, .end = {13, 0}, MESSAGE, .request = {12, 0}},
+    {"MPI_Issend", NULL, MPI_ISEND, OURS, .end = {13, 0}, MESSAGE, .request = {12, 0}},
+    {"MPI_Irsend", NULL, MPI_ISEND, OURS, .end = {13, 0}, MESSAGE, .request = {12, 0}},
+    {"MPI_Ibsend", NULL, MPI_ISEND, OURS, .end = {13, 0}, MESSAGE, .request = {12, 0}},
+    {"MPI_Irecv", "irecv from", MPI_IRECV, ALL, .end = {13, 0}, MESSAGE, .request = {12, 0}},
+    {"MPI_Sendrecv", NULL, MPI_SENDRECV, ALL, .end = {20, 0}, .count = {3, 0}, .size = {5, 0},
+     .peer = {7, 0}, .tag = {8, 0}, .count2 = {10, 0}, .size2 = {12, 0}, .peer2 = {14, 0},
+     .tag2 = {15, 0}, .comm = {16, 0}},
+    {"MPI_Sendrecv_replace", NULL, MPI_SENDRECV, OURS, .end = {15, 0}, .count = {3, 0},
+     .size = {5, 0}, .peer = {7, 0}, .tag = {8, 0}, .count2 = {3, 0}, .size2 = {5, 0},
+     .peer2 = {9, 0}, .tag2 = {10, 0}, .comm = {11, 0}},
+    {"MPI_Wait", NULL, MPI_WAIT, ALL, .end = {4, 0}, .request = {2, 0}},
+    {"MPI_Waitall", NULL, MPI_WAITALL, ALL, .end = {5, 0}, .count = {2, 0}, .request = {3, 0}},
+    {"MPI_Send_init", "Created persistent send to", MPI_SEND_INIT, OURS | ATLAHS, .end = {13, 0},
+     MESSAGE, .request = {12, 0}},
+    {"MPI_Recv_init", "Created persistent recv from", MPI_RECV_INIT, OURS | ATLAHS, .end = {13, 0},
+     MESSAGE, .request = {12, 0}},
+    {"MPI_Start", NULL, MPI_START, OURS | ATLAHS, .end = {3, 0}, .request = {2, 0}},
+    {"MPI_Startall", NULL, MPI_STARTALL, OURS, .end = {4, 0}, .count = {2, 0}, .request = {3, 0}},
+    {"MPI_Request_free", NULL, MPI_REQUEST_FREE, OURS | ATLAHS, .end = {3, 0}, .request = {2, 0}},
+    {"MPI_Barrier", "Barrier", MPI_BARRIER, ALL, .end = {5, 0}, .comm = {2, 0}},
+    {"MPI_Allreduce", "Allreduce", MPI_ALLREDUCE, ALL, .end = {12, 0}, REDUCTION},
+    {"MPI_Iallreduce", "Iallreduce", MPI_IALLREDUCE, ALL, .end = {13, 0}, REDUCTION,
+     .request = {12, 0}},
+    {"MPI_Bcast", "Bcast", MPI_BCAST, ALL, .end = {11, 0}, .count = {3, 0}, .size = {5, 0},
+     .peer = {7, 0}, .comm = {8, 0}},
+    {"MPI_Allgather", "Allgather", MPI_ALLGATHER, ALL, .end = {15, 0}, BOTH_WAYS, .comm = {12, 0}},
+    {"MPI_Reduce", "Reduce", MPI_REDUCE, ALL, .end = {13, 0}, .count = {4, 0}, .size = {6, 0},
+     .peer = {9, 0}, .comm = {10, 0}},
+    {"MPI_Alltoall", "Alltoall", MPI_ALLTOALL, ALL, .end = {15, 0}, BOTH_WAYS, .comm = {12, 0}},
+    {"MPI_Scan", "Scan", MPI_SCAN, ALL, .end = {12, 0}, REDUCTION},
+    {"MPI_Exscan", "Exscan", MPI_SCAN, ALL, .end = {12, 0}, REDUCTION},
+    {"MPI_Gather", "Gather", MPI_GATHER, ALL, .end = {16, 0}, BOTH_WAYS, .peer = {12, 0},
+     .comm = {13, 0}},
+    {"MPI_Scatter", "Scatter", MPI_SCATTER, ALL, .end = {16, 0}, BOTH_WAYS, .peer = {12, 0},
+     .comm = {13, 0}},
+    {"MPI_Gatherv", "Gatherv", MPI_GATHERV, ALL, .end = {17, 2}, .count = {3, 0}, .size = {5, 0},
+     .list = {9, 0}, .size2 = {11, 2}, .peer = {13, 2}, .comm = {14, 2}},
+    {"MPI_Scatterv", "Scatterv", MPI_SCATTERV, ALL, .end = {17, 2}, .list = {4, 0}, .size = {6, 2},
+     .count2 = {9, 2}, .size2 = {11, 2}, .peer = {13, 2}, .comm = {14, 2}},
+    {"MPI_Allgatherv", "Allgatherv", MPI_ALLGATHERV, ALL, .end = {16, 2}, .count = {3, 0},
+     .size = {5, 0}, .list = {9, 0}, .size2 = {11, 2}, .comm = {13, 2}},
+    {"MPI_Alltoallv", "Alltoallv", MPI_ALLTOALLV, ALL, .end = {17, 4}, .list = {4, 0},
+     .size = {6, 2}, .list2 = {10, 2}, .size2 = {12, 4}, .comm = {14, 4}},
+    {"MPI_Alltoallw", NULL, MPI_NOT_EXPANDED, ALL, .end = {1, 0}},
+    {"MPI_Reduce_scatter", "Reduce_scatter", MPI_REDUCE_SCATTER, OURS, .end = {12, 1},
+     .list = {5, 0}, .size = {6, 1}, .comm = {9, 1}},
+};
+
+enum { CALLS = sizeof calls / sizeof *calls };
+
+static const mpi_call *find_call(orr_str name, uint8_t whose)
+{
+    static const mpi_call unknown = {.kind = MPI_UNKNOWN};
+    for (size_t i = 0; i < CALLS; i++) {
+        if (orr_str_is(name, calls[i].name))
+            return calls[i].known & 1 << whose ? &calls[i] : &unknown;
+    }
+    return &unknown;
+}
+
+static orr_str line_name(const mpi_line *l)
+{
+    size_t n = 0;
+    while (n < l->text.len && l->text.ptr[n] != ':' && l->text.ptr[n] != ' ')
+        n++;
+    return (orr_str){l->text.ptr, n};
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Field i is between starts[i - 1] and the separator before starts[i]; the last start is behind the
+ * end. */
+static orr_code find_fields(mpi_line *l, size_t from, orr_error *err)
+{
+    l->count = 0;
+    for (size_t i = from; i <= l->text.len; i++) {
+        if (i < l->text.len && l->text.ptr[i] != ':' && l->text.ptr[i] != ',')
+            continue;
+        if (!orr_grow(&l->starts, &l->room, l->count + 1))
+            return orr_no_memory(err);
+        l->starts[l->count++] = i + 1;
+    }
+    return ORR_OK;
+}
+
+static bool is_call_name(orr_str name)
+{
+    if (name.len < 5 || memcmp(name.ptr, "MPI_", 4) != 0)
+        return false;
+    for (size_t i = 4; i < name.len; i++) {
+        const char c = name.ptr[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+            c != '_')
+            return false;
+    }
+    return true;
+}
+
+orr_code sgen_mpi_line_split(mpi_line *l, orr_str text, uint8_t whose, orr_error *err)
+{
+    while (text.len && is_blank(text.ptr[text.len - 1]))
+        text.len--;
+    l->text = text;
+    l->call = NULL;
+    l->count = 0;
+    if (text.len == 0 || text.ptr[0] == '#')
+        return ORR_OK;
+    const orr_str name = line_name(l);
+    if (!is_call_name(name)) {
+        const orr_where at = orr_where_line(l->path, l->number, 1);
+        return orr_fail(
+            err, ORR_EINPUT, &at,
+            "neither a comment, which begins with #, nor a call, which begins with MPI_");
+    }
+    l->call = find_call(name, whose);
+    return find_fields(l, name.len, err);
+}
+
+static size_t number_of(const mpi_line *l, mpi_place p)
+{
+    return p.at + (size_t)p.times * l->ranks;
+}
+
+/* The last start belongs to no field. */
+static bool line_has(const mpi_line *l, mpi_place place)
+{
+    return place.at && number_of(l, place) < l->count;
+}
+
+/* An error that points to a field. */
+static orr_where line_where(const mpi_line *l, mpi_place p)
+{
+    const size_t i = number_of(l, p);
+    const size_t at = i && i < l->count ? l->starts[i - 1] : l->text.len;
+    return orr_where_line(l->path, l->number, (uint32_t)(at < UINT32_MAX ? at + 1 : UINT32_MAX));
+}
+
+static orr_code take_field(const mpi_line *l, mpi_place p, orr_str *out, orr_error *err)
+{
+    const size_t i = number_of(l, p);
+    if (i >= l->count) {
+        const orr_where at = line_where(l, p);
+        return orr_fail(err, ORR_EINPUT, &at, "%s has %zu values, and %zu are expected at least",
+                        l->call->name, l->count - 1, number_of(l, l->call->end));
+    }
+    size_t from = l->starts[i - 1], to = l->starts[i] - 1;
+    while (from < to && is_blank(l->text.ptr[from]))
+        from++;
+    while (to > from && is_blank(l->text.ptr[to - 1]))
+        to--;
+    *out = (orr_str){l->text.ptr + from, to - from};
+    return ORR_OK;
+}
+
+static orr_code not_a(const mpi_line *l, mpi_place p, orr_str s, const char *what, orr_error *err)
+{
+    const orr_where at = line_where(l, p);
+    return orr_fail(err, ORR_EINPUT, &at, "%s: '%.*s' is not %s", l->call->name,
+                    (int)(s.len < 40 ? s.len : 40), s.ptr, what);
+}
+
+/* Values of fields.  Handles and addresses wrap into 64 bits when they are negative. */
+static orr_code line_time(const mpi_line *l, mpi_place p, double *out, orr_error *err)
+{
+    orr_str s;
+    const orr_code code = take_field(l, p, &s, err);
+    if (code)
+        return code;
+    /* Beyond 2^60 microseconds differences of times mean nothing. */
+    if (!orr_text_double(s, out) || !(*out >= 0 && *out < 1152921504606846976.0))
+        return not_a(l, p, s, "a time in microseconds", err);
+    return ORR_OK;
+}
+
+orr_code sgen_mpi_line_u64(const mpi_line *l, mpi_place p, uint64_t *out, orr_error *err)
+{
+    orr_str s;
+    int64_t negative;
+    const orr_code code = take_field(l, p, &s, err);
+    if (code || orr_text_u64(s, out))
+        return code;
+    if (!orr_text_i64(s, &negative))
+        return not_a(l, p, s, "a whole number", err);
+    *out = (uint64_t)negative;
+    return ORR_OK;
+}
+
+static orr_code line_int(const mpi_line *l, mpi_place p, int32_t *out, orr_error *err)
+{
+    orr_str s;
+    int64_t v;
+    const orr_code code = take_field(l, p, &s, err);
+    if (code)
+        return code;
+    if (!orr_text_i64(s, &v) || v < INT32_MIN || v > INT32_MAX)
+        return not_a(l, p, s, "a whole number of 32 bits", err);
+    *out = (int32_t)v;
+    return ORR_OK;
+}
+
+/* A count of elements of a size: bytes. */
+static orr_code line_bytes(
+    const mpi_line *l, mpi_place count, mpi_place size, uint64_t *out, orr_error *err)
+{
+    int32_t n = 0, each = 0;
+    orr_code code = line_int(l, count, &n, err);
+    if (code || (code = line_int(l, size, &each, err)))
+        return code;
+    if (n < 0 || each < 0) {
+        const orr_where at = line_where(l, n < 0 ? count : size);
+        return orr_fail(err, ORR_EINPUT, &at, "%s: %d elements of %d bytes", l->call->name, n,
+                        each);
+    }
+    *out = (uint64_t)n * (uint64_t)each;
+    return ORR_OK;
+}
+
+static orr_code rank_advance(mpi_rank *r, double time, double end, orr_error *err);
+static orr_code rank_next(mpi_rank *r, uint64_t label, orr_error *err);
+static orr_code rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_error *err);
+static orr_code rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err);
 
 /* Collectives of a trace, taken apart into messages (goal.md 4).
  *
@@ -49,11 +307,11 @@ static orr_code read_root(const mpi_rank *r, collective *c, orr_error *err)
 {
     const mpi_place place = r->line.call->peer;
     int32_t root;
-    const orr_code code = sgen_mpi_line_int(&r->line, place, &root, err);
+    const orr_code code = line_int(&r->line, place, &root, err);
     if (code)
         return code;
     if (root < 0 || (uint32_t)root >= r->run->hosts) {
-        const orr_where at = sgen_mpi_line_where(&r->line, place);
+        const orr_where at = line_where(&r->line, place);
         return orr_fail(err, ORR_EINPUT, &at, "%s: the root, %d, is none of the ranks 0 to %u",
                         r->line.call->name, root, r->run->hosts - 1);
     }
@@ -64,15 +322,15 @@ static orr_code read_root(const mpi_rank *r, collective *c, orr_error *err)
 static orr_code read_collective(const mpi_rank *r, collective *c, orr_error *err)
 {
     const mpi_call *call = r->line.call;
-    orr_code code = sgen_mpi_line_time(&r->line, (mpi_place){1, 0}, &c->begin, err);
+    orr_code code = line_time(&r->line, (mpi_place){1, 0}, &c->begin, err);
     *c = (collective){
         .begin = c->begin, .rank = sgen_mpi_number(r), .n = r->run->hosts * r->run->copies};
     if (!code)
-        code = sgen_mpi_line_time(&r->line, call->end, &c->end, err);
+        code = line_time(&r->line, call->end, &c->end, err);
     if (!code && call->count.at)
-        code = sgen_mpi_line_bytes(&r->line, call->count, call->size, &c->bytes, err);
+        code = line_bytes(&r->line, call->count, call->size, &c->bytes, err);
     if (!code && call->count2.at)
-        code = sgen_mpi_line_bytes(&r->line, call->count2, call->size2, &c->bytes2, err);
+        code = line_bytes(&r->line, call->count2, call->size2, &c->bytes2, err);
     if (!code && has_root(call->kind))
         code = read_root(r, c, err);
     return code;
@@ -90,11 +348,11 @@ static orr_code listed_bytes(
     line.starts += first + skip - 1;
     line.count -= first + skip - 1;
     int32_t n = 0, each = 0;
-    orr_code code = sgen_mpi_line_int(&line, (mpi_place){1, 0}, &n, err);
-    if (code || (code = sgen_mpi_line_int(&r->line, size, &each, err)))
+    orr_code code = line_int(&line, (mpi_place){1, 0}, &n, err);
+    if (code || (code = line_int(&r->line, size, &each, err)))
         return code;
     if (n < 0 || each < 0) {
-        const orr_where at = sgen_mpi_line_where(&line, (mpi_place){1, 0});
+        const orr_where at = line_where(&line, (mpi_place){1, 0});
         return orr_fail(err, ORR_EINPUT, &at, "%s: %d elements of %d bytes", r->line.call->name, n,
                         each);
     }
@@ -273,12 +531,12 @@ static orr_code finish(mpi_rank *r, const collective *c, uint64_t *label, orr_er
     }
     for (size_t i = 0; i < pen->marks.len && !code; i++) {
         if (pen->marks.ptr[i] & ORR__PEN_FIRST)
-            code = sgen_mpi_rank_next(r, pen->base + i, err);
+            code = rank_next(r, pen->base + i, err);
     }
     if (code)
         return code;
     const double begin = begin_early(r, c, *label);
-    if ((code = sgen_mpi_rank_advance(r, begin, c->end, err)))
+    if ((code = rank_advance(r, begin, c->end, err)))
         return code;
     r->before[r->before_count++] = *label;
     return ORR_OK;
@@ -312,14 +570,14 @@ static bool is_expanded(const mpi_rank *r)
     if (kind >= MPI_SCAN && r->run->rules->has_few_collectives)
         return false;
     const mpi_place end = r->line.call->end;
-    return !r->line.call->list.at || (sgen_mpi_line_has(&r->line, end) &&
-                                      !sgen_mpi_line_has(&r->line, sgen_mpi_after(end, 1)));
+    return !r->line.call->list.at ||
+           (line_has(&r->line, end) && !line_has(&r->line, sgen_mpi_after(end, 1)));
 }
 
 static void leave_out(const mpi_rank *r)
 {
     orr_mpi_trace_remarks *m = r->run->remarks;
-    const orr_str name = sgen_mpi_line_name(&r->line);
+    const orr_str name = line_name(&r->line);
     if (r->copy == 0 && m->not_expanded++ == 0)
         snprintf(m->not_expanded_name, sizeof m->not_expanded_name, "%.*s", (int)name.len,
                  name.ptr);
@@ -331,7 +589,7 @@ static orr_code tag_collective(mpi_rank *r, orr_error *err)
     uint64_t tag = number;
     orr_code code = ORR_OK;
     if (r->line.call->kind != MPI_IALLREDUCE) /* SchedGen forgets the communicator here */
-        code = sgen_mpi_rank_tag(r, (int32_t)(uint32_t)number, &tag, err);
+        code = rank_tag(r, (int32_t)(uint32_t)number, &tag, err);
     r->run->pen->tag = tag;
     return code;
 }
@@ -361,7 +619,7 @@ static orr_code take_apart(mpi_rank *r, collective *c, uint64_t *label, orr_erro
 }
 
 /* A collective that the line has (mpi_trace_calls.c). */
-static orr_code sgen_mpi_rank_collective(mpi_rank *r, orr_error *err)
+static orr_code rank_collective(mpi_rank *r, orr_error *err)
 {
     const mpi_call *call = r->line.call;
     collective c;
@@ -371,7 +629,7 @@ static orr_code sgen_mpi_rank_collective(mpi_rank *r, orr_error *err)
         leave_out(r);
         return ORR_OK;
     }
-    orr_code code = sgen_mpi_line_int(&r->line, sgen_mpi_after(call->comm, 2), &ranks, err);
+    orr_code code = line_int(&r->line, sgen_mpi_after(call->comm, 2), &ranks, err);
     if (code || (code = read_collective(r, &c, err)))
         return code;
     say_collective(r, &c, ranks);
@@ -385,7 +643,7 @@ static orr_code sgen_mpi_rank_collective(mpi_rank *r, orr_error *err)
     if (!call->request.at)
         return ORR_OK;
     code = sgen_mpi_line_u64(&r->line, call->request, &request, err);
-    return code ? code : sgen_mpi_rank_request(r, request, label, err);
+    return code ? code : rank_request(r, request, label, err);
 }
 
 /* ---- calls ---- */
@@ -445,7 +703,7 @@ static double gap_before(mpi_rank *r, double time, double end)
     return 0;
 }
 
-static orr_code sgen_mpi_rank_advance(mpi_rank *r, double time, double end, orr_error *err)
+static orr_code rank_advance(mpi_rank *r, double time, double end, orr_error *err)
 {
     goal_pen *pen = r->run->pen;
     uint64_t units = 0;
@@ -470,7 +728,7 @@ static orr_code sgen_mpi_rank_advance(mpi_rank *r, double time, double end, orr_
     return ORR_OK;
 }
 
-static orr_code sgen_mpi_rank_next(mpi_rank *r, uint64_t label, orr_error *err)
+static orr_code rank_next(mpi_rank *r, uint64_t label, orr_error *err)
 {
     if (!orr_grow(&r->next, &r->next_room, r->next_count + 1))
         return orr_no_memory(err);
@@ -482,8 +740,8 @@ static orr_code sgen_mpi_rank_next(mpi_rank *r, uint64_t label, orr_error *err)
 static orr_code step(
     mpi_rank *r, uint64_t label, double begin, double end, bool goes_on, orr_error *err)
 {
-    orr_code code = sgen_mpi_rank_next(r, label, err);
-    if (code || (code = sgen_mpi_rank_advance(r, begin, end, err)))
+    orr_code code = rank_next(r, label, err);
+    if (code || (code = rank_advance(r, begin, end, err)))
         return code;
     r->before[r->before_count++] = label;
     r->before_is_start = goes_on;
@@ -492,14 +750,14 @@ static orr_code step(
 
 static orr_code read_times(const mpi_rank *r, double *begin, double *end, orr_error *err)
 {
-    const orr_code code = sgen_mpi_line_time(&r->line, (mpi_place){1, 0}, begin, err);
-    return code ? code : sgen_mpi_line_time(&r->line, r->line.call->end, end, err);
+    const orr_code code = line_time(&r->line, (mpi_place){1, 0}, begin, err);
+    return code ? code : line_time(&r->line, r->line.call->end, end, err);
 }
 
 /* ---- requests ---- */
 
 /* The time until `time` is computed; the next begins at `end`. */
-static orr_code sgen_mpi_rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_error *err)
+static orr_code rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_error *err)
 {
     if (label > UINT32_MAX) {
         const orr_where at = orr_where_line(r->line.path, r->line.number, 1);
@@ -533,11 +791,11 @@ static orr_code wait_one(mpi_rank *r, orr_error *err)
 static orr_code read_requests(const mpi_rank *r, uint64_t *first, uint32_t *count, orr_error *err)
 {
     int32_t n;
-    orr_code code = sgen_mpi_line_int(&r->line, r->line.call->count, &n, err);
+    orr_code code = line_int(&r->line, r->line.call->count, &n, err);
     if (code || (code = sgen_mpi_line_u64(&r->line, r->line.call->request, first, err)))
         return code;
     if (n < 0 || n > MAX_REQUESTS) {
-        const orr_where at = sgen_mpi_line_where(&r->line, r->line.call->count);
+        const orr_where at = line_where(&r->line, r->line.call->count);
         return orr_fail(err, ORR_EINPUT, &at, "%s: %d requests; 0 to %d are possible",
                         r->line.call->name, n, MAX_REQUESTS);
     }
@@ -601,7 +859,7 @@ static orr_code join_tag(mpi_rank *r, uint32_t handle, int32_t tag, uint64_t *ou
 }
 
 /* The communicator in the line's field: its number for tags. */
-static orr_code sgen_mpi_rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err)
+static orr_code rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err)
 {
     uint64_t handle;
     const orr_code code = sgen_mpi_line_u64(&r->line, r->line.call->comm, &handle, err);
@@ -614,7 +872,7 @@ static orr_code peer_of(
 {
     const int32_t any = is_mpich(r->run) ? -2 : -1, nobody = is_mpich(r->run) ? -1 : -2;
     int32_t peer;
-    const orr_code code = sgen_mpi_line_int(&r->line, place, &peer, err);
+    const orr_code code = line_int(&r->line, place, &peer, err);
     if (code)
         return code;
     *is_nobody = peer == nobody;
@@ -623,7 +881,7 @@ static orr_code peer_of(
     if (*is_nobody || (peer == any && may_be_any))
         return ORR_OK;
     if (peer < 0 || (uint32_t)peer >= r->run->hosts) {
-        const orr_where at = sgen_mpi_line_where(&r->line, place);
+        const orr_where at = line_where(&r->line, place);
         return orr_fail(err, ORR_EINPUT, &at, "%s: rank %d is none of the ranks 0 to %u",
                         r->line.call->name, peer, r->run->hosts - 1);
     }
@@ -634,18 +892,17 @@ static orr_code peer_of(
 static orr_code read_tag(
     const mpi_rank *r, mpi_place place, bool may_be_any, int32_t *out, orr_error *err)
 {
-    const orr_code code = sgen_mpi_line_int(&r->line, place, out, err);
+    const orr_code code = line_int(&r->line, place, out, err);
     if (code || *out >= 0 || (may_be_any && *out == -1))
         return code;
-    const orr_where at = sgen_mpi_line_where(&r->line, place);
+    const orr_where at = line_where(&r->line, place);
     return orr_fail(err, ORR_EINPUT, &at, "%s: %d is not a tag", r->line.call->name, *out);
 }
 
 static orr_code count_sub_messages(mpi_rank *r, orr_error *err)
 {
     int32_t ranks;
-    const orr_code code =
-        sgen_mpi_line_int(&r->line, sgen_mpi_after(r->line.call->comm, 2), &ranks, err);
+    const orr_code code = line_int(&r->line, sgen_mpi_after(r->line.call->comm, 2), &ranks, err);
     if (!code && ranks != (int32_t)r->run->hosts)
         r->run->remarks->sub_messages += r->copy == 0;
     return code;
@@ -668,7 +925,7 @@ static orr_code read_message(mpi_rank *r, bool is_send, message *m, orr_error *e
     m->is_send = is_send;
     m->request = 0;
     if ((code = read_times(r, &m->begin, &m->end, err)) ||
-        (code = sgen_mpi_line_bytes(&r->line, c->count, c->size, &m->bytes, err)) ||
+        (code = line_bytes(&r->line, c->count, c->size, &m->bytes, err)) ||
         (code = peer_of(r, c->peer, !is_send, &m->peer, &m->is_nobody, err)) ||
         (code = read_tag(r, c->tag, !is_send, &m->user_tag, err)) ||
         (code = count_sub_messages(r, err)))
@@ -684,7 +941,7 @@ static void say_message(const mpi_rank *r, const message *m)
         return;
     if (r->line.call->request.at)
         snprintf(request, sizeof request, " req %llu", (unsigned long long)m->request);
-    if (sgen_mpi_line_int(&r->line, r->line.call->peer, &peer, NULL))
+    if (line_int(&r->line, r->line.call->peer, &peer, NULL))
         return;
     sgen_mpi_say(r->run, " %s %d time: %.*g size: %llu tag: %d%s", r->line.call->word, peer,
                  r->run->digits, m->end - m->begin, (unsigned long long)m->bytes, m->user_tag,
@@ -717,13 +974,13 @@ static orr_code one_message(mpi_rank *r, bool is_send, bool goes_on, orr_error *
     orr_code code = read_message(r, is_send, &m, err);
     if (code || m.is_nobody)
         return code;
-    if ((code = sgen_mpi_rank_tag(r, m.user_tag, &m.tag, err)))
+    if ((code = rank_tag(r, m.user_tag, &m.tag, err)))
         return code;
     say_message(r, &m);
     comment_name(r->line.call, name);
     calls_comment(r, name, "begin");
     const uint64_t label = put_message(r, &m);
-    if (goes_on && (code = sgen_mpi_rank_request(r, m.request, label, err)))
+    if (goes_on && (code = rank_request(r, m.request, label, err)))
         return code;
     calls_comment(r, name, "end");
     return step(r, label, m.begin, m.end, goes_on, err);
@@ -750,24 +1007,22 @@ static orr_code read_both(mpi_rank *r, message *s, message *v, orr_error *err)
     *s = (message){.is_send = true};
     *v = (message){.is_send = false};
     if ((code = read_times(r, &s->begin, &s->end, err)) ||
-        (code = sgen_mpi_line_bytes(&r->line, c->count, c->size, &s->bytes, err)) ||
-        (code = sgen_mpi_line_bytes(&r->line, c->count2, c->size2, &v->bytes, err)) ||
+        (code = line_bytes(&r->line, c->count, c->size, &s->bytes, err)) ||
+        (code = line_bytes(&r->line, c->count2, c->size2, &v->bytes, err)) ||
         (code = peer_of(r, c->peer, false, &s->peer, &s->is_nobody, err)) ||
         (code = peer_of(r, c->peer2, true, &v->peer, &v->is_nobody, err)) ||
         (code = tags_of_both(r, &s->user_tag, &v->user_tag, err)) ||
-        (code = count_sub_messages(r, err)) ||
-        (code = sgen_mpi_rank_tag(r, s->user_tag, &s->tag, err)))
+        (code = count_sub_messages(r, err)) || (code = rank_tag(r, s->user_tag, &s->tag, err)))
         return code;
-    return sgen_mpi_rank_tag(r, v->user_tag, &v->tag, err);
+    return rank_tag(r, v->user_tag, &v->tag, err);
 }
 
 static void say_both(const mpi_rank *r, const message *s, const message *v)
 {
     int32_t to, from, tag;
     const mpi_call *c = r->line.call;
-    if (!sgen_mpi_is_talkative(r->run) || sgen_mpi_line_int(&r->line, c->peer, &to, NULL) ||
-        sgen_mpi_line_int(&r->line, c->peer2, &from, NULL) ||
-        sgen_mpi_line_int(&r->line, c->tag2, &tag, NULL))
+    if (!sgen_mpi_is_talkative(r->run) || line_int(&r->line, c->peer, &to, NULL) ||
+        line_int(&r->line, c->peer2, &from, NULL) || line_int(&r->line, c->tag2, &tag, NULL))
         return;
     sgen_mpi_say(r->run,
                  " sendrecv - send to %d size: %llu tag: %d; recv from %d size: %llu tag: %d; "
@@ -792,10 +1047,10 @@ static orr_code both_messages(mpi_rank *r, orr_error *err)
     }
     calls_comment(r, "Sendrecv", "end");
     for (unsigned i = 0; i < count; i++) {
-        if ((code = sgen_mpi_rank_next(r, labels[i], err)))
+        if ((code = rank_next(r, labels[i], err)))
             return code;
     }
-    if ((code = sgen_mpi_rank_advance(r, parts[0].begin, parts[0].end, err)))
+    if ((code = rank_advance(r, parts[0].begin, parts[0].end, err)))
         return code;
     for (unsigned i = 0; i < count; i++)
         r->before[r->before_count++] = labels[i];
@@ -849,7 +1104,7 @@ static orr_code start_request(
         return code;
     calls_comment(r, "Persistent request", "start");
     const uint64_t label = put_message(r, &m);
-    code = sgen_mpi_rank_request(r, request, label, err);
+    code = rank_request(r, request, label, err);
     calls_comment(r, "Persistent request", "end");
     return code ? code : step(r, label, begin, end, true, err);
 }
@@ -899,7 +1154,7 @@ static orr_code free_request(mpi_rank *r, orr_error *err)
 static orr_code begin_trace(mpi_rank *r, orr_error *err)
 {
     double time;
-    const orr_code code = sgen_mpi_line_time(&r->line, r->line.call->end, &time, err);
+    const orr_code code = line_time(&r->line, r->line.call->end, &time, err);
     if (code)
         return code;
     if (r->has_begun) {
@@ -918,13 +1173,13 @@ static orr_code begin_trace(mpi_rank *r, orr_error *err)
 static orr_code end_trace(mpi_rank *r, orr_error *err)
 {
     double time;
-    const orr_code code = sgen_mpi_line_time(&r->line, r->line.call->end, &time, err);
+    const orr_code code = line_time(&r->line, r->line.call->end, &time, err);
     if (code)
         return code;
     sgen_mpi_say(r->run, "finalize (virtual) host %u = %.*g (%.*g)", sgen_mpi_number(r),
                  r->run->digits, time, r->run->digits, (time - r->trace_start) / 1e6);
     r->next_count = 0;
-    return sgen_mpi_rank_advance(r, time, time, err);
+    return rank_advance(r, time, time, err);
 }
 
 /* ---- one line ---- */
@@ -937,7 +1192,7 @@ static orr_code begin_late(mpi_rank *r, orr_error *err)
     r->has_begun = true;
     if (!is_late)
         return ORR_OK;
-    const orr_code code = sgen_mpi_line_time(&r->line, (mpi_place){1, 0}, &time, err);
+    const orr_code code = line_time(&r->line, (mpi_place){1, 0}, &time, err);
     if (code)
         return code;
     r->trace_start = r->start = time;
@@ -1010,7 +1265,7 @@ static orr_code known_call(mpi_rank *r, orr_error *err)
     const orr_code code = begin_late(r, err);
     if (code)
         return code;
-    return is_message ? message_call(r, err) : sgen_mpi_rank_collective(r, err);
+    return is_message ? message_call(r, err) : rank_collective(r, err);
 }
 
 orr_code sgen_mpi_rank_line(mpi_rank *r, orr_str text, orr_error *err)
@@ -1035,7 +1290,7 @@ orr_code sgen_mpi_rank_line(mpi_rank *r, orr_str text, orr_error *err)
     case MPI_UNKNOWN:
         not_matched(r);
         if (r->copy == 0 && remarks->unknown++ == 0)
-            keep_name(remarks->unknown_name, sgen_mpi_line_name(&r->line));
+            keep_name(remarks->unknown_name, line_name(&r->line));
         return ORR_OK;
     default:
         return known_call(r, err);

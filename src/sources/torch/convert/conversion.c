@@ -3,12 +3,617 @@
  * share. */
 #include "conversion.h"
 
+#include "base/formats/json.h"
 #include "base/text/text.h"
 #include "trace/comm_names.h"
 #include "trace/dtypes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+/* ==== what names say about communication: of operators, of backends' annotations, of
+ * kernels.
+ *
+ *     c10d::_allgather_base_            operators of torch.distributed
+ *     _c10d_functional::all_reduce      the same for compiled programs
+ *     record_param_comms                what describes a call, with attributes
+ *     nccl:_all_gather_base, gloo:send  what the backend ran
+ *     ncclDevKernel_AllGather_RING_LL   the kernel
+ *
+ * Words are compared without '_', '-' and case, which differ from version to version. */
+
+/* "c10d::..." or one of its relatives */
+static bool is_operator_name(orr_str name)
+{
+    return orr_str_begins(name, "c10d::") || orr_str_begins(name, "_c10d_functional::") ||
+           orr_str_begins(name, "c10d_functional::");
+}
+
+/* A word of small letters, one colon, and what the backend does. */
+static bool is_backend_name(orr_str name)
+{
+    static const char *const backends[] = {
+        "nccl:", "gloo:", "rccl:", "ucc:", "mpi:", "xccl:", "hccl:", "ccl:", "cncl:", "mccl:"};
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        const size_t n = strlen(backends[i]);
+        if (orr_str_begins(name, backends[i]))
+            return name.len > n && name.ptr[n] != ':';
+    }
+    return false;
+}
+
+/* that, "c10d::allreduce_", "record_param_comms", ... */
+static bool is_call_name(orr_str name)
+{
+    return is_operator_name(name) || is_backend_name(name) ||
+           orr_str_is(name, "record_param_comms");
+}
+
+/* ---- words ---- */
+
+enum { PLAIN_ROOM = 96 };
+
+/* The letters and digits of a name in lower case, up to its arguments. */
+static size_t plain(orr_str name, char out[PLAIN_ROOM])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < name.len && n < PLAIN_ROOM; i++) {
+        const char c = name.ptr[i];
+        if (c == '(' || c == '<')
+            break;
+        if (c >= 'A' && c <= 'Z')
+            out[n++] = (char)(c + 32);
+        else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+            out[n++] = c;
+    }
+    return n;
+}
+
+static const struct {
+    const char *text;
+    conv_word word;
+    orr_collective kind;
+} words[] = {
+    /* longer ones first, where one is inside another */
+    {"sendrecv", CONV_WORD_EITHER, 0},
+    {"allreduce", CONV_WORD_COLLECTIVE, ORR_COLL_ALL_REDUCE},
+    {"alltoall", CONV_WORD_COLLECTIVE, ORR_COLL_ALL_TO_ALL},
+    {"allgather", CONV_WORD_COLLECTIVE, ORR_COLL_ALL_GATHER},
+    {"reducescatter", CONV_WORD_COLLECTIVE, ORR_COLL_REDUCE_SCATTER},
+    {"broadcast", CONV_WORD_COLLECTIVE, ORR_COLL_BROADCAST},
+    {"barrier", CONV_WORD_COLLECTIVE, ORR_COLL_BARRIER},
+    {"gather", CONV_WORD_COLLECTIVE, ORR_COLL_GATHER},
+    {"scatter", CONV_WORD_COLLECTIVE, ORR_COLL_SCATTER},
+    {"reduce", CONV_WORD_COLLECTIVE, ORR_COLL_REDUCE},
+    {"isend", CONV_WORD_SEND, 0},
+    {"send", CONV_WORD_SEND, 0},
+    {"recv", CONV_WORD_RECV, 0},
+    {"coalesc", CONV_WORD_TOGETHER, 0},
+    {"wait", CONV_WORD_WAIT, 0},
+};
+
+static conv_said find_word(orr_str name)
+{
+    char text[PLAIN_ROOM];
+    const size_t n = plain(name, text);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (n && memmem(text, n, words[i].text, strlen(words[i].text)))
+            return (conv_said){words[i].word, words[i].kind};
+    }
+    return (conv_said){CONV_WORD_NONE, 0};
+}
+
+/* "c10d_functional" has no word in it, but only what follows counts. */
+static conv_said word_of_call(orr_str name)
+{
+    const char *colon = name.len ? memrchr(name.ptr, ':', name.len) : NULL;
+    if (colon) {
+        const size_t before = (size_t)(colon + 1 - name.ptr);
+        name = (orr_str){colon + 1, name.len - before};
+    }
+    return find_word(name);
+}
+
+/* ---- kernels ---- */
+
+/* The kernel's own name, not the types it is made for. */
+static orr_str head_of(orr_str name)
+{
+    const char *bracket = name.len ? memchr(name.ptr, '(', name.len) : NULL;
+    return bracket ? (orr_str){name.ptr, (size_t)(bracket - name.ptr)} : name;
+}
+
+/* One-sided kernels stay work of the length that was measured: nothing says what they moved. */
+static bool is_comm_kernel(orr_str name)
+{
+    return orr__comm_kernel(name) == ORR__COMM_NCCL;
+}
+
+/* "ncclDevKernel_Generic" says nothing: the call must. */
+static conv_said word_of_kernel(orr_str name)
+{
+    const conv_said said = find_word(head_of(name));
+    return said.word == CONV_WORD_NONE ? (conv_said){CONV_WORD_EITHER, 0} : said;
+}
+
+/* ---- peers and sizes ---- */
+
+static const char *skip_to_digit(const char *p, const char *end)
+{
+    while (p < end && (*p < '0' || *p > '9'))
+        p++;
+    return p;
+}
+
+/* "nccl:send 0->1", "nccl:recv 1<-0": one's own number, then the peer's. */
+static bool peer_in_name(orr_str name, int64_t *peer)
+{
+    const char *end = name.ptr + name.len;
+    const char *space = name.len ? memchr(name.ptr, ' ', name.len) : NULL;
+    const char *arrow = space ? memmem(space, (size_t)(end - space), "->", 2) : NULL;
+    if (!arrow && space)
+        arrow = memmem(space, (size_t)(end - space), "<-", 2);
+    if (!arrow)
+        return false;
+    const char *p = skip_to_digit(arrow, end);
+    int64_t v = 0;
+    if (p == end)
+        return false;
+    for (; p < end && *p >= '0' && *p <= '9' && v < INT32_MAX / 10; p++)
+        v = v * 10 + (*p - '0');
+    *peer = v;
+    return true;
+}
+
+/* ==== what the values of an operator are: tensors with sizes and storages, numbers, texts.
+ *
+ * A tensor is a list of six: id, storage, offset, elements, bytes of an element, device; the first
+ * five are whole numbers, the last is a text, and nothing else in a trace looks like that.  So
+ * tensors are found by a scan of the text, at any depth: the operators of a large trace are scanned
+ * in a fraction of the time it took to read them.  The few operators whose other values matter are
+ * read as trees. */
+
+/* ---- tensors ---- */
+
+typedef struct cursor {
+    const char *at, *end;
+} cursor;
+
+typedef struct tensor {
+    uint64_t storage;
+    int64_t bytes;
+} tensor;
+
+static void skip_space(cursor *c)
+{
+    while (c->at < c->end && (*c->at == ' ' || *c->at == '\n' || *c->at == '\t' || *c->at == '\r'))
+        c->at++;
+}
+
+/* A whole number and the comma after it. */
+static bool take_number(cursor *c, int64_t *out)
+{
+    uint64_t v = 0;
+    skip_space(c);
+    const bool is_negative = c->at < c->end && *c->at == '-';
+    const char *first = c->at += is_negative;
+    for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
+        if (v > INT64_MAX / 10 - 1)
+            return false;
+        v = v * 10 + (uint64_t)(*c->at - '0');
+    }
+    if (c->at == first)
+        return false;
+    *out = is_negative ? -(int64_t)v : (int64_t)v;
+    skip_space(c);
+    return c->at < c->end && *c->at++ == ',';
+}
+
+static void skip_string(cursor *c)
+{
+    for (c->at++; c->at < c->end && *c->at != '"'; c->at++)
+        c->at += *c->at == '\\';
+    if (c->at < c->end)
+        c->at++;
+}
+
+/* c stands after the opening bracket; it moves only when this is a tensor. */
+static bool take_tensor(cursor *c, tensor *out)
+{
+    cursor p = *c;
+    int64_t field[5];
+    for (int i = 0; i < 5; i++) {
+        if (!take_number(&p, &field[i]))
+            return false;
+    }
+    skip_space(&p);
+    if (p.at >= p.end || *p.at != '"')
+        return false;
+    skip_string(&p);
+    skip_space(&p);
+    if (p.at >= p.end || *p.at != ']' || field[3] < 0 || field[4] < 0 ||
+        __builtin_mul_overflow(field[3], field[4], &out->bytes))
+        return false;
+    out->storage = (uint64_t)field[1];
+    c->at = p.at + 1;
+    return true;
+}
+
+/* The next tensor; *argument is which of the operator's arguments with tensors it is in, from 0. */
+typedef struct tensors {
+    cursor c;
+    int depth, argument;
+    bool has_found; /* one in the argument that is being gone through */
+} tensors;
+
+static tensors tensors_of(const linked_io *io)
+{
+    const orr_str text = io ? io->values : (orr_str){"", 0};
+    return (tensors){.c = {text.ptr, text.ptr + text.len}};
+}
+
+/* At depth 1 a comma ends an argument. */
+static void pass(tensors *t)
+{
+    switch (*t->c.at) {
+    case '"':
+        skip_string(&t->c);
+        return;
+    case '[':
+    case '{':
+        t->depth++;
+        break;
+    case ']':
+    case '}':
+        t->depth--;
+        break;
+    case ',':
+        t->argument += t->depth == 1 && t->has_found;
+        t->has_found &= t->depth != 1;
+        break;
+    default:
+        break;
+    }
+    t->c.at++;
+}
+
+static bool next_tensor(tensors *t, tensor *out)
+{
+    while (t->c.at < t->c.end) {
+        if (*t->c.at == '[' && t->depth >= 1) {
+            cursor inside = {t->c.at + 1, t->c.end};
+            if (take_tensor(&inside, out)) {
+                t->c = inside;
+                t->has_found = true;
+                return true;
+            }
+        }
+        pass(t);
+    }
+    return false;
+}
+
+/* Bytes of all tensors; or of the tensor argument with this number, from 0.  -1: there is none. */
+static int64_t io_bytes(const linked_io *io, int argument)
+{
+    tensors it = tensors_of(io);
+    tensor t;
+    int64_t sum = -1;
+    while (next_tensor(&it, &t)) {
+        if (argument >= 0 && it.argument != argument)
+            continue;
+        sum = sum < 0 ? 0 : sum;
+        if (__builtin_add_overflow(sum, t.bytes, &sum))
+            return INT64_MAX;
+    }
+    return sum;
+}
+
+bool conv_io_storages(const linked_io *io, uint64_t **ids, size_t *count, size_t *room)
+{
+    tensors it = tensors_of(io);
+    tensor t;
+    while (next_tensor(&it, &t)) {
+        if (*count && (*ids)[*count - 1] == t.storage)
+            continue;
+        if (!orr_grow(ids, room, *count + 1))
+            return false;
+        (*ids)[(*count)++] = t.storage;
+    }
+    return true;
+}
+
+/* ---- numbers and texts ---- */
+
+/* The text was read before, so all that can go wrong is memory. */
+static bool open_values(const linked_io *io, orr_json **j, orr_json_value *root, bool *lacks_memory)
+{
+    *j = NULL;
+    if (!io || !io->values.len)
+        return false;
+    const orr_span text = {(const uint8_t *)io->values.ptr, io->values.len};
+    orr_code code = orr_json_open(text, NULL, j, NULL);
+    if (!code)
+        code = orr_json_only(*j, root, NULL);
+    if (!code)
+        return true;
+    *lacks_memory |= code == ORR_ENOMEM;
+    orr_json_close(*j);
+    return false;
+}
+
+/* Whole numbers among the values, in order; how many, at most `room`. */
+static int io_numbers(const linked_io *io, int64_t *out, int room, bool *lacks_memory)
+{
+    orr_json *j;
+    orr_json_value root, item;
+    int n = 0;
+    if (!open_values(io, &j, &root, lacks_memory))
+        return 0;
+    for (orr_json_iter it = orr_json_iterate(root); n < room && orr_json_next_value(&it, &item);) {
+        if (orr_json_type_of(item) == ORR_JSON_INT && !orr_json_get_i64(item, &out[n], NULL))
+            n++;
+    }
+    orr_json_close(j);
+    return n;
+}
+
+/* The name of a group: a text, or the first of a list of texts.  What is decoded does not outlive
+ * the reader, and names have nothing to decode. */
+static orr_str group_name(orr_json_value v)
+{
+    orr_json_iter it = orr_json_iterate(v);
+    orr_json_value first = v;
+    if (orr_json_type_of(v) == ORR_JSON_ARRAY && !orr_json_next_value(&it, &first))
+        return (orr_str){"", 0};
+    const orr_str raw = orr_json_raw(first);
+    if (orr_json_type_of(first) == ORR_JSON_INT)
+        return raw;
+    return orr_json_type_of(first) == ORR_JSON_STRING ? (orr_str){raw.ptr + 1, raw.len - 2}
+                                                      : (orr_str){"", 0};
+}
+
+/* ..., sequence, group, rank, "allreduce", ... */
+static bool find_recorded(orr_json_value values, conv_recorded *out)
+{
+    orr_json_value item, last[2] = {{NULL, 0}, {NULL, 0}};
+    for (orr_json_iter it = orr_json_iterate(values); orr_json_next_value(&it, &item);) {
+        const orr_str raw = orr_json_raw(item);
+        if (last[0].tree && orr_json_type_of(item) == ORR_JSON_STRING && raw.len > 2 &&
+            raw.ptr[1] != '<' && orr_json_type_of(last[1]) == ORR_JSON_INT &&
+            !orr_json_get_i64(last[1], &out->rank, NULL)) {
+            out->collective = (orr_str){raw.ptr + 1, raw.len - 2};
+            out->group = group_name(last[0]);
+            return true;
+        }
+        last[0] = last[1];
+        last[1] = item;
+    }
+    return false;
+}
+
+/* What record_param_comms has as plain values, before it had attributes. */
+static bool io_recorded(const linked_io *io, conv_recorded *out, bool *lacks_memory)
+{
+    orr_json *j;
+    orr_json_value root;
+    if (!open_values(io, &j, &root, lacks_memory))
+        return false;
+    const bool is_found = find_recorded(root, out);
+    orr_json_close(j);
+    return is_found;
+}
+
+/* ==== how much slower the host was because it was watched.
+ *
+ * Recording an operator means writing down its tensors, so each costs some microseconds more than
+ * it would, and a step that the device bounds looks as if the host did.  Kernels are recorded by
+ * the device and have their true times.  What the host would have needed is estimated twice:
+ *
+ *     by what was added   Operators that only look at a tensor in another way (view, transpose)
+ *                         take below a microsecond; all else of their recorded time is recording.
+ *                         It grows with the text that was written about them.  From those without
+ *                         operators inside follows what is added inside an operator, from those
+ *                         with one inside what is added around it.  Times the text of all operators
+ *                         this is `added`.  Caches that were emptied and launches that became dearer
+ *                         slow the rest too, by up to half as much again.
+ *     by what was done    Unwatched, an operator takes about 3.5 us of the host and a launch 6 us
+ *                         more: `expected`.  Steps of six models on two hosts differ from it by up
+ *                         to a third (docs/design/pytorch.md).
+ *
+ * The result is `expected`, but between recorded - 1.5 * added and recorded - 0.75 * added, so a
+ * trace with little overhead stays nearly as it is.  Without a device the operators are the
+ * computation, which no common factor suits: then `added` is only said.
+ *
+ * Cost: linear, and two sorts of the views. */
+
+#define VIEW_NS 700.0      /* what such an operator takes unwatched */
+#define OPERATOR_NS 3500.0 /* what the host takes for any operator, on average */
+#define LAUNCH_NS 6000.0   /* and for each thing it starts on the device */
+#define MOST_ADDED 1.5     /* times `added` */
+#define LEAST_ADDED 0.75
+#define LEAST_LEFT 0.02  /* of what was recorded */
+#define EXPECTED_LOW 0.7 /* how far `expected` was off */
+#define EXPECTED_HIGH 1.4
+enum { VIEWS_NEEDED = 16 };
+
+typedef struct scaling {
+    const conv_state *c;
+    uint32_t *inside;  /* by place: how many operators are in it */
+    uint32_t *only;    /* the last of them */
+    uint8_t *launches; /* it started something on the device */
+    double *samples;
+    uint64_t operators, launched;
+    double recorded, text, inner, around;
+} scaling;
+
+static bool is_view(orr_str name)
+{
+    static const char *const views[] = {
+        "aten::view",
+        "aten::t",
+        "aten::transpose",
+        "aten::as_strided",
+        "aten::expand",
+        "aten::detach",
+        "detach",
+        "aten::unsqueeze",
+        "aten::select",
+        "aten::slice",
+        "aten::reshape",
+        "aten::_reshape_alias",
+        "aten::alias",
+        "aten::permute",
+        "aten::unbind",
+        "aten::_unsafe_view",
+        "aten::squeeze",
+        "aten::narrow",
+        "aten::lift_fresh",
+        "aten::expand_as",
+        "aten::view_as",
+        "aten::flatten",
+        "aten::result_type",
+    };
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        if (orr_str_is(name, views[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Without white space: a linked file has more of it than the trace had. */
+static double length_of(orr_str s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s.len; i++)
+        n += s.ptr[i] > ' ';
+    return (double)n;
+}
+
+static double text_of(const linked_io *io)
+{
+    return io ? length_of(io->values) + length_of(io->shapes) + length_of(io->types) : 0;
+}
+
+/* What was written about a node, in bytes.  Without a host trace all are alike. */
+static double weight(const scaling *s, uint32_t place)
+{
+    const linked_node *n = conv_node(s->c, place);
+    return 1 + text_of(n->inputs) + text_of(n->outputs);
+}
+
+static bool is_timed_operator(const conv_state *c, uint32_t place)
+{
+    const linked_node *n = conv_node(c, place);
+    return conv_is_host(c, place) && conv_has_time(n) && !conv_is_annotation(n);
+}
+
+static double own_of(const linked_node *n)
+{
+    const int64_t ns = n->own_ns - (n->wait_ns > 0 ? n->wait_ns : 0);
+    return ns > 0 ? (double)ns : 0;
+}
+
+static void count_all(scaling *s)
+{
+    const conv_state *c = s->c;
+    for (uint32_t p = 0; p < c->count; p++) {
+        const uint32_t parent = c->parent[p];
+        s->launched += conv_is_device(c, p);
+        if (parent != CONV_NONE && conv_is_device(c, p))
+            s->launches[parent] = 1;
+        if (!is_timed_operator(c, p))
+            continue;
+        if (parent != CONV_NONE) {
+            s->inside[parent]++;
+            s->only[parent] = p;
+        }
+        s->operators++;
+        s->recorded += own_of(conv_node(c, p));
+        s->text += weight(s, p);
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *of, size_t count)
+{
+    qsort(of, count, sizeof *of, by_size);
+    return of[count / 2] > 0 ? of[count / 2] : 0;
+}
+
+/* Nanoseconds for each byte, of views with this many operators in them; how many views. */
+static size_t sample(scaling *s, uint32_t inside, double *out)
+{
+    const conv_state *c = s->c;
+    size_t n = 0;
+    for (uint32_t p = 0; p < c->count; p++) {
+        const linked_node *node = conv_node(c, p);
+        if (!is_timed_operator(c, p) || s->inside[p] != inside || s->launches[p] ||
+            !is_view(node->name))
+            continue;
+        const double over = own_of(node) - VIEW_NS;
+        s->samples[n++] =
+            inside ? (over - s->inner * weight(s, p)) / weight(s, s->only[p]) : over / weight(s, p);
+    }
+    *out = n >= VIEWS_NEEDED ? median(s->samples, n) : 0;
+    return n;
+}
+
+static double within(double v, double low, double high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+static void estimate(scaling *s, orr_pytorch_host *h)
+{
+    if (sample(s, 0, &s->inner) < VIEWS_NEEDED || s->recorded <= 0)
+        return;
+    (void)sample(s, 1, &s->around);
+    const double added = (s->inner + s->around) * s->text, all = s->recorded;
+    const double low = within(all - MOST_ADDED * added, LEAST_LEFT * all, all);
+    const double high = within(all - LEAST_ADDED * added, LEAST_LEFT * all, all);
+    const double expected = OPERATOR_NS * (double)s->operators + LAUNCH_NS * (double)s->launched;
+    h->added_ns = (uint64_t)within(added, 0, all);
+    h->how = s->launched ? ORR_HOST_BY_LAUNCHES : ORR_HOST_COMPUTES;
+    if (!s->launched)
+        return;
+    h->scale = within(expected, low, high) / all;
+    h->low = within(expected * EXPECTED_LOW, low, high) / all;
+    h->high = within(expected * EXPECTED_HIGH, low, high) / all;
+}
+
+/* ---- what host times are multiplied by, into the report ---- */
+static orr_code find_scale(conv_state *c)
+{
+    orr_pytorch_host *h = &c->report->host;
+    const size_t n = (size_t)c->count + 1;
+    scaling s = {.c = c};
+    *h = (orr_pytorch_host){.how = ORR_HOST_AS_RECORDED, .scale = 1, .low = 1, .high = 1};
+    if (c->opt.host_scale > 0 && c->opt.host_scale != 1) {
+        h->how = ORR_HOST_GIVEN;
+        h->scale = h->low = h->high = c->opt.host_scale;
+    }
+    if (c->opt.host_scale >= 0)
+        return ORR_OK;
+    h->how = ORR_HOST_UNKNOWN;
+    s.inside = orr_arena_new(c->arena, n, uint32_t);
+    s.only = orr_arena_new(c->arena, n, uint32_t);
+    s.launches = orr_arena_new(c->arena, n, uint8_t);
+    s.samples = orr_arena_new(c->arena, n, double);
+    if (!s.inside || !s.only || !s.launches || !s.samples)
+        return orr_no_memory(c->err);
+    count_all(&s);
+    estimate(&s, h);
+    h->operators = s.operators;
+    h->launches = s.launched;
+    h->recorded_ns = (uint64_t)s.recorded;
+    return ORR_OK;
+}
 
 /* ==== which nodes communicate: one for each call, neither more nor fewer.
  *
@@ -37,7 +642,7 @@ static void cover_parents(finder *f, uint32_t place)
 {
     uint32_t up = f->c->parent[place];
     for (int level = 0; level < LEVELS && up != CONV_NONE; level++) {
-        if (f->c->said[up] != CONV_WORD_NONE || conv_is_call_name(conv_node(f->c, up)->name))
+        if (f->c->said[up] != CONV_WORD_NONE || is_call_name(conv_node(f->c, up)->name))
             f->is_covered[up] = 1;
         up = f->c->parent[up];
     }
@@ -54,15 +659,14 @@ static conv_said said_by(const conv_state *c, uint32_t place)
     const linked_node *n = conv_node(c, place);
     const linked_comm *comm = n->comm == LINKED_NO_COMM ? NULL : &c->l->comms[n->comm];
     conv_recorded recorded;
-    if (!conv_is_call_name(n->name))
+    if (!is_call_name(n->name))
         return (conv_said){CONV_WORD_NONE, 0};
     if (comm && comm->collective.len)
-        return conv_word_of_call(comm->collective);
+        return word_of_call(comm->collective);
     if (!orr_str_is(n->name, "record_param_comms"))
-        return conv_word_of_call(n->name);
-    return conv_io_recorded(n->inputs, &recorded, c->lacks_memory)
-               ? conv_word_of_call(recorded.collective)
-               : (conv_said){CONV_WORD_NONE, 0};
+        return word_of_call(n->name);
+    return io_recorded(n->inputs, &recorded, c->lacks_memory) ? word_of_call(recorded.collective)
+                                                              : (conv_said){CONV_WORD_NONE, 0};
 }
 
 static void find_kernels(finder *f)
@@ -73,7 +677,7 @@ static void find_kernels(finder *f)
         const bool is_device = n->kind == LINKED_ON_DEVICE;
         c->role[p] = n->kind == LINKED_GROUPS ? CONV_GROUPS : !is_device ? CONV_HOST : CONV_KERNEL;
         c->said[p] = is_device ? CONV_WORD_NONE : (uint8_t)said_by(c, p).word;
-        if (is_device && !n->is_memory && conv_is_comm_kernel(n->name))
+        if (is_device && !n->is_memory && is_comm_kernel(n->name))
             c->role[p] = CONV_COMM;
         else if (is_device && !n->is_memory && orr__comm_kernel(n->name) == ORR__COMM_ONE_SIDED)
             c->report->one_sided++;
@@ -98,10 +702,10 @@ static uint32_t find_next_call(const finder *f, uint32_t place)
     const conv_state *c = f->c;
     uint32_t p = f->next_host[place];
     for (int steps = 0; p != CONV_NONE && steps < REACH; steps++, p = f->next_host[p]) {
-        if (conv_is_operator_name(conv_node(c, p)->name) && c->said[p] != CONV_WORD_NONE)
+        if (is_operator_name(conv_node(c, p)->name) && c->said[p] != CONV_WORD_NONE)
             return CONV_NONE;
         if (c->role[p] == CONV_CALL && c->partner[p] == CONV_NONE &&
-            conv_is_backend_name(conv_node(c, p)->name) && same_call(c, place, p))
+            is_backend_name(conv_node(c, p)->name) && same_call(c, place, p))
             return p;
     }
     return CONV_NONE;
@@ -113,7 +717,7 @@ static void find_call(finder *f, uint32_t place)
     if (c->role[place] != CONV_HOST || f->is_covered[place] ||
         !is_communication((conv_word)c->said[place]))
         return;
-    if (conv_is_operator_name(conv_node(c, place)->name)) {
+    if (is_operator_name(conv_node(c, place)->name)) {
         const uint32_t behind = find_next_call(f, place);
         if (behind != CONV_NONE) {
             c->partner[behind] = place;
@@ -244,7 +848,7 @@ static void call_witnesses(hearing *h)
     call_witness(h, h->place);
     for (int level = 0; level < LEVELS && up != CONV_NONE; level++, up = c->parent[up]) {
         const bool is_first = level == 0 && !is_call; /* a kernel's operator has its tensors */
-        if (is_first || conv_is_call_name(conv_node(c, up)->name))
+        if (is_first || is_call_name(conv_node(c, up)->name))
             call_witness(h, up);
     }
     const uint32_t partner = c->partner[h->place];
@@ -289,14 +893,14 @@ static void hear_attributes(hearing *h, const linked_comm *said)
 static void hear_operator(hearing *h, const linked_node *n)
 {
     int64_t number[2];
-    const conv_said said = conv_word_of_call(n->name);
+    const conv_said said = word_of_call(n->name);
     const bool is_message = said.word == CONV_WORD_SEND || said.word == CONV_WORD_RECV;
     const bool is_rooted = said.word == CONV_WORD_COLLECTIVE &&
                            (said.kind == ORR_COLL_BROADCAST || said.kind == ORR_COLL_REDUCE ||
                             said.kind == ORR_COLL_GATHER || said.kind == ORR_COLL_SCATTER);
     if (!is_message && !is_rooted)
         return;
-    const int count = conv_io_numbers(n->inputs, number, 2, h->c->lacks_memory);
+    const int count = io_numbers(n->inputs, number, 2, h->c->lacks_memory);
     if (count > 0)
         fill_number(&h->rank_in_group, number[0]);
     if (count > 1 && is_message)
@@ -306,7 +910,7 @@ static void hear_operator(hearing *h, const linked_node *n)
 static void hear_recorded(hearing *h, const linked_node *n)
 {
     conv_recorded r;
-    if (!conv_io_recorded(n->inputs, &r, h->c->lacks_memory))
+    if (!io_recorded(n->inputs, &r, h->c->lacks_memory))
         return;
     fill_text(&h->known.collective, r.collective);
     fill_text(&h->known.group, r.group);
@@ -322,11 +926,11 @@ static void hear(hearing *h, uint32_t place)
         hear_attributes(h, &h->c->l->comms[n->comm]);
     if (n->kind == LINKED_ON_DEVICE)
         return;
-    if (conv_peer_in_name(n->name, &peer))
+    if (peer_in_name(n->name, &peer))
         fill_number(&h->rank_in_group, peer);
     if (orr_str_is(n->name, "record_param_comms"))
         hear_recorded(h, n);
-    else if (conv_is_operator_name(n->name))
+    else if (is_operator_name(n->name))
         hear_operator(h, n);
 }
 
@@ -342,9 +946,9 @@ static conv_said said_around(const hearing *h, int from)
 {
     for (int i = from; i < h->count; i++) {
         const linked_node *n = conv_node(h->c, h->witness[i]);
-        const conv_said said = n->kind == LINKED_ON_DEVICE || !conv_is_call_name(n->name)
+        const conv_said said = n->kind == LINKED_ON_DEVICE || !is_call_name(n->name)
                                    ? (conv_said){CONV_WORD_NONE, 0}
-                                   : conv_word_of_call(n->name);
+                                   : word_of_call(n->name);
         if (is_definite(said))
             return said;
     }
@@ -356,9 +960,9 @@ static conv_said find_kind(const hearing *h)
     const linked_node *n = conv_node(h->c, h->place);
     conv_said said = {CONV_WORD_NONE, 0};
     if (n->kind == LINKED_ON_DEVICE)
-        said = conv_word_of_kernel(n->name);
+        said = word_of_kernel(n->name);
     if (!is_definite(said) && h->known.collective.len)
-        said = conv_word_of_call(h->known.collective);
+        said = word_of_call(h->known.collective);
     return is_definite(said) ? said : said_around(h, 0);
 }
 
@@ -387,15 +991,15 @@ static int input_argument(const linked_node *n, const conv_call *call)
                             call->kind == ORR_COLL_ALL_TO_ALL || call->kind == ORR_COLL_GATHER ||
                             call->kind == ORR_COLL_SCATTER;
     if (n->name.len < 6 || memcmp(n->name.ptr, "c10d::", 6) != 0)
-        return conv_is_operator_name(n->name) ? 0 : -1;
+        return is_operator_name(n->name) ? 0 : -1;
     return call->type == ORR_NODE_COMM_COLL && has_output;
 }
 
 static int64_t bytes_of(const linked_node *n, const conv_call *call)
 {
     const int argument = input_argument(n, call);
-    const int64_t bytes = conv_io_bytes(n->inputs, argument);
-    return bytes < 0 && argument > 0 ? conv_io_bytes(n->inputs, 0) : bytes;
+    const int64_t bytes = io_bytes(n->inputs, argument);
+    return bytes < 0 && argument > 0 ? io_bytes(n->inputs, 0) : bytes;
 }
 
 static int64_t times(int64_t a, int64_t b)
@@ -634,7 +1238,7 @@ static orr_code find_all(conv_state *c)
         return code;
     if (*c->lacks_memory)
         return orr_no_memory(c->err);
-    code = conv_find_scale(c);
+    code = find_scale(c);
     return code ? code : conv_find_deps(c);
 }
 

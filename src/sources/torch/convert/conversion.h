@@ -3,8 +3,7 @@
  *
  * In order: conversion.c sorts the nodes, finds parents, decides what each node will be, and kind,
  * size, peers and group of what communicates; convert_graph.c finds out what waits for what and
- * makes sure that it can be run; convert_trace.c writes it down.  convert_words.c knows what names
- * and values of operators mean.
+ * makes sure that it can be run; convert_trace.c writes it down.
  *
  * A node's *place* is its position by ascending id; all columns are by place. */
 #ifndef ORR_SOURCES_PYTORCH_CONVERSION_H
@@ -121,34 +120,16 @@ static inline bool conv_is_annotation(const linked_node *n)
     return n->scope == USER_SCOPE || orr_str_begins(n->name, "ProfilerStep#");
 }
 
-/* ---- convert_words.c ---- */
-bool conv_is_backend_name(orr_str name);  /* "nccl:all_reduce", "gloo:send" */
-bool conv_is_call_name(orr_str name);     /* that, "c10d::allreduce_", "record_param_comms", ... */
-bool conv_is_operator_name(orr_str name); /* "c10d::..." or one of its relatives */
-bool conv_is_comm_kernel(orr_str name);
-conv_said conv_word_of_call(orr_str name); /* of such a name, or of a collective's */
-conv_said conv_word_of_kernel(orr_str name);
-bool conv_peer_in_name(orr_str name, int64_t *peer); /* "nccl:send 0->1" */
-
 /* ---- what an operator's values are ---- */
-/* Bytes of all tensors; or of the tensor argument with this number, from 0.  -1: there is none. */
-int64_t conv_io_bytes(const linked_io *io, int argument);
-/* Whole numbers among the values, in order; how many, at most `room`. */
-int conv_io_numbers(const linked_io *io, int64_t *out, int room, bool *lacks_memory);
 typedef struct conv_recorded {
     orr_str collective, group; /* into the node's values */
     int64_t rank;              /* of the peer or the root in the group; for others one's own */
 } conv_recorded;
-/* What record_param_comms has as plain values, before it had attributes. */
-bool conv_io_recorded(const linked_io *io, conv_recorded *out, bool *lacks_memory);
 /* The storages of all tensors, added to *ids (sorted, each once). */
 bool conv_io_storages(const linked_io *io, uint64_t **ids, size_t *count, size_t *room);
 
 /* ---- convert_graph.c: what waits for what, free of cycles ---- */
 orr_code conv_find_deps(conv_state *c);
-
-/* ---- convert_scale.c: what host times are multiplied by, into the report ---- */
-orr_code conv_find_scale(conv_state *c);
 
 /* ---- conversion.c, convert_trace.c ---- */
 /* All but the nodes, and the nodes.  A job compares the calls of all its ranks before their traces

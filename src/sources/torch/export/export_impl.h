@@ -33,7 +33,7 @@ orr_code symbols_report(const export_symbols *s,
                         size_t *count,
                         orr_error *err) ORR_MUST_CHECK;
 
-/* ---- export_values.c: what names and texts of a node say ---- */
+/* ---- export_graph.c ---- */
 
 /* How the outputs of an operator lie in memory. */
 typedef enum export_alias {
@@ -45,24 +45,12 @@ typedef enum export_alias {
     EXPORT_WRITES,  /* the first input, written in place */
 } export_alias;
 
-/* "aten.add_.Tensor": by the operator's name without its overload. */
-export_alias export_alias_of(orr_str op);
-/* "torch.ops.aten.mm.default": "aten.mm.default". */
-orr_str export_op(orr_str target);
-/* Checks and arithmetic on sizes: nothing that a device does. */
-bool export_is_bookkeeping(orr_str op);
 /* Can a tensor of this shape and stride be seen as the other shape without a copy? */
 bool export_can_view(const uint64_t *shape,
                      const uint64_t *stride,
                      uint32_t rank,
                      const uint64_t *to,
                      uint32_t to_rank);
-/* "L__self__,,decoder.Decoder;L__self__a,a.b,decoder.Block": "Decoder.a.b", into to. */
-void export_module(orr_str stack, orr_buf *to);
-/* The innermost frame that is not PyTorch's own: "decoder.py:37", into to. */
-void export_line(orr_str trace, orr_buf *to);
-
-/* ---- export_values.c: names and tensors ---- */
 
 typedef struct export_named {
     orr_json_value meta; /* its entry in "tensor_values" */
@@ -131,32 +119,6 @@ typedef struct export_form {
     int64_t dtype;
     orr_json_value meta;
 } export_form;
-
-orr_code export_read_form(export_reader *r, const export_named *n, export_form *f, orr_error *err)
-    ORR_MUST_CHECK;
-/* storage FX_NONE: one of its own. */
-orr_code export_tensor(export_reader *r,
-                       const export_form *f,
-                       uint32_t storage,
-                       fx_kept kept,
-                       uint32_t *out,
-                       orr_error *err) ORR_MUST_CHECK;
-/* The entry of a value that is about to be made. */
-orr_code export_new(export_scope *s,
-                    orr_json_value name,
-                    bool needs_meta,
-                    export_named **out,
-                    orr_error *err) ORR_MUST_CHECK;
-orr_code export_ref(export_refs *to, uint32_t tensor, orr_error *err) ORR_MUST_CHECK;
-/* A function for each item of a list. */
-orr_code export_each(export_reader *r,
-                     orr_json_value list,
-                     orr_code (*add)(export_reader *r, orr_json_value v, orr_error *err),
-                     orr_error *err) ORR_MUST_CHECK;
-/* The argument of this name, of this kind: {"name": "is_causal", "arg": {"as_bool": true}}. */
-bool export_argument(orr_json_value node, const char *name, const char *kind, orr_json_value *out);
-/* ORR_EINPUT, with the operator and the line of the user's program that it comes from. */
-orr_code export_fail(orr_json_value node, orr_str op, const char *words, orr_error *err);
 
 /* ---- export_graph.c: nodes ---- */
 

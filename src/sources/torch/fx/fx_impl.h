@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fx_impl.h - what the conversion's files share.
  *
- * fx_read.c     the capture's file            fx_printed.c  graphs as FX prints them
- * fx_calls.c    what each call is: computation, communication, a wait, nothing
- * fx_values.c   who waits for whom; what is alive when
- * fx_ranks.c    which captured rank stands for which others; does every message have its other end
- * fx_convert.c  the nodes of one captured rank, with holes; all of it together */
+ * fx_read.c     the capture's file, and graphs as FX prints them
+ * fx_values.c   what each call is: computation, communication, a wait, nothing; who waits for
+ *               whom; what is alive when
+ * fx_convert.c  which captured rank stands for which others; does every message have its other
+ *               end; the nodes of one captured rank, with holes; all of it together */
 #ifndef ORR_SOURCES_FX_IMPL_H
 #define ORR_SOURCES_FX_IMPL_H
 
@@ -57,12 +57,6 @@ static inline bool fx_is_communication(uint8_t role)
     return role == FX_COLLECT || role == FX_SEND || role == FX_RECV;
 }
 
-/* Bytes of a tensor's elements. */
-uint64_t fx_tensor_bytes(const fx_graph *g, const fx_tensor *t);
-/* The bytes of its storage that it can reach, from *first to *end; true: all between belongs
- * to it. */
-bool fx_extent(const fx_graph *g, const fx_tensor *t, uint64_t *first, uint64_t *end);
-
 /* ---- memory ---- */
 
 /* held[i]: bytes that are alive while node i runs. */
@@ -93,12 +87,6 @@ enum {
     FX_ROOT = 4    /* one place does something else than the others */
 };
 
-orr_code fx_families_init(fx_families *f, const orr_fx *c, const fx_calls *calls, orr_error *err)
-    ORR_MUST_CHECK;
-void fx_families_fini(fx_families *f);
-/* False: no group of the family holds the rank. */
-bool fx_place_of(const fx_families *f, uint32_t family, uint32_t rank, fx_place *out);
-
 /* ---- who waits for whom ---- */
 
 typedef struct fx_values fx_values;
@@ -128,15 +116,6 @@ typedef struct fx_classes {
     uint32_t *class_of; /* captured rank -> the first one that is alike */
 } fx_classes;
 
-orr_code fx_classes_find(const fx_families *f, fx_classes *out, orr_error *err) ORR_MUST_CHECK;
-void fx_classes_fini(fx_classes *k);
-
-/* Every message of a captured rank has its other end in what that rank does as. */
-orr_code fx_match_messages(const fx_families *f,
-                           const fx_classes *k,
-                           const fx_calls *calls,
-                           orr_error *err) ORR_MUST_CHECK;
-
 /* ---- for messages ---- */
 
 orr_code fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
@@ -145,6 +124,5 @@ orr_code fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt
 /* ---- a list of passes ---- */
 
 typedef struct orr_json orr_json;
-orr_code fx_read_printed(orr_json *j, orr_fx *c, orr_error *err) ORR_MUST_CHECK;
 
 #endif

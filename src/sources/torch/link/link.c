@@ -3,7 +3,310 @@
  *
  * Memory: the files are mapped, or unpacked when compressed; beside them a record for each event
  * and node. */
+#include "json_repaint.h"
 #include "link_impl.h"
+
+#include "base/io/output.h"
+
+#include <stdlib.h>
+
+/* ==== the linked trace as JSON in the form that chakra_trace_link writes, with everything
+ * that is in it (docs/format/linked.md).
+ *
+ * A node of the host trace is written as it stands in its file, with more keys; any other in the
+ * same form.  What the old form has no key for has one of its own: `wait_dur`, facts of a
+ * collective, and sync_dep on device nodes for streams that wait for each other.
+ * Cost: linear in the output, of which never more than a piece is in memory. */
+
+enum { PIECE = 1 << 20 };
+
+typedef struct writer {
+    const orr_link *l;
+    orr_output *out;
+    orr_buf buf, values;
+    linked_edge *edges; /* by the node that waits */
+    size_t next_edge;
+} writer;
+
+/* ---- values ---- */
+
+static orr_json_writer begin_value(writer *w, repaint_overrides *v, const char *key)
+{
+    return repaint_override_begin(v, &w->values, key);
+}
+
+static void add_i64(writer *w, repaint_overrides *v, const char *key, int64_t n)
+{
+    orr_json_writer j = begin_value(w, v, key);
+    orr_json_i64(&j, n);
+}
+
+static void add_str(writer *w, repaint_overrides *v, const char *key, orr_str s)
+{
+    orr_json_writer j = begin_value(w, v, key);
+    orr_json_str(&j, s);
+}
+
+/* Microseconds, exactly: a double would not hold the time of day. */
+static void add_micros(writer *w, repaint_overrides *v, const char *key, int64_t ns)
+{
+    begin_value(w, v, key);
+    if (ns < 0)
+        orr_buf_byte(&w->values, '-');
+    const uint64_t n = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    const unsigned part = (unsigned)(n % 1000); /* zeros at the end are left out */
+    const unsigned cut = part % 10 ? 1 : part % 100 ? 10 : 100;
+    orr_buf_u64(&w->values, n / 1000);
+    orr_buf_print(&w->values, ".%0*u", cut == 1 ? 3 : cut == 10 ? 2 : 1, part / cut);
+}
+
+static void add_text_if(writer *w, repaint_overrides *v, const char *key, orr_str s)
+{
+    if (s.len)
+        add_str(w, v, key, s);
+}
+
+static void add_number_if(writer *w, repaint_overrides *v, const char *key, int64_t n)
+{
+    if (n != -1)
+        add_i64(w, v, key, n);
+}
+
+/* ---- one node ---- */
+
+/* Facts that are attributes of the node in the host trace already are not said twice. */
+static void add_comm(writer *w, repaint_overrides *v, const linked_node *n)
+{
+    const orr_linked *d = w->l->linked;
+    if (n->comm == LINKED_NO_COMM)
+        return;
+    const linked_comm *c = &d->comms[n->comm];
+    add_text_if(w, v, "pg_name", c->group);
+    if (n->kind != LINKED_ON_DEVICE && n->byte != ORR_NO_BYTE)
+        return;
+    add_text_if(w, v, "collective_name", c->collective);
+    add_text_if(w, v, "dtype", c->dtype);
+    add_text_if(w, v, "pg_ranks", c->ranks);
+    add_number_if(w, v, "in_msg_nelems", c->in_elements);
+    add_number_if(w, v, "out_msg_nelems", c->out_elements);
+    add_number_if(w, v, "pg_size", c->group_size);
+    add_number_if(w, v, "src_rank", c->src);
+    add_number_if(w, v, "dst_rank", c->dst);
+    add_number_if(w, v, "comm_seq", c->sequence);
+}
+
+static void add_edges(writer *w, repaint_overrides *v, uint64_t id)
+{
+    const orr_linked *d = w->l->linked;
+    const size_t first = w->next_edge;
+    size_t end = first, others = 0;
+    for (; end < d->edge_count && w->edges[end].to == id; end++)
+        others += w->edges[end].kind != LINKED_EDGE_THREAD;
+    w->next_edge = end;
+    for (size_t i = first; i < end; i++) {
+        if (w->edges[i].kind == LINKED_EDGE_THREAD)
+            add_i64(w, v, "inter_thread_dep", (int64_t)w->edges[i].from);
+    }
+    if (!others)
+        return;
+    orr_json_writer j = begin_value(w, v, "sync_dep");
+    j.style.indent = 4;
+    j.depth = 3;
+    orr_json_begin_array(&j);
+    for (size_t i = first; i < end; i++) {
+        if (w->edges[i].kind != LINKED_EDGE_THREAD)
+            orr_json_u64(&j, w->edges[i].from);
+    }
+    orr_json_end_array(&j);
+}
+
+static void add_times(writer *w, repaint_overrides *v, const linked_node *n)
+{
+    if (n->start_ns == LINKED_NO_TIME)
+        return;
+    add_micros(w, v, "inclusive_dur", n->duration_ns);
+    add_micros(w, v, "exclusive_dur", n->own_ns);
+    add_micros(w, v, "ts", n->start_ns);
+    if (n->wait_ns)
+        add_micros(w, v, "wait_dur", n->wait_ns);
+}
+
+static void add_device(writer *w, repaint_overrides *v, const linked_node *n)
+{
+    if (n->kind != LINKED_ON_DEVICE)
+        return;
+    const bool is_copy = n->name.len >= 6 && memcmp(n->name.ptr, "Memcpy", 6) == 0;
+    add_str(w, v, "cat",
+            orr_str_of(!n->is_memory ? "kernel"
+                       : is_copy     ? "gpu_memcpy"
+                                     : "gpu_memset"));
+    add_str(w, v, "ph", orr_str_of("X"));
+    add_i64(w, v, "stream", n->stream);
+}
+
+/* The form of a node that no host node stands behind; what is missing comes from the values. */
+static const char plain_node[] =
+    "{\"id\":0,\"name\":\"\",\"ctrl_deps\":0,\"inputs\":{\"values\":[],\"shapes\":[],\"types\":[]},"
+    "\"outputs\":{\"values\":[],\"shapes\":[],\"types\":[]},\"attrs\":0}";
+
+static void add_attrs(writer *w, repaint_overrides *v, const linked_node *n)
+{
+    const struct {
+        const char *name, *type;
+        int64_t value;
+    } numbers[] = {{"rf_id", "uint64", n->rf_id},  {"fw_parent", "uint64", n->fw_parent},
+                   {"seq_id", "int64", n->seq_id}, {"scope", "uint64", n->scope},
+                   {"tid", "uint64", n->tid},      {"fw_tid", "uint64", n->fw_tid}};
+    orr_json_writer j = begin_value(w, v, "attrs");
+    j.style.indent = 4;
+    j.depth = 3;
+    orr_json_begin_array(&j);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        orr_json_begin_object(&j);
+        orr_json_key(&j, "name");
+        orr_json_text(&j, numbers[i].name);
+        orr_json_key(&j, "type");
+        orr_json_text(&j, numbers[i].type);
+        orr_json_key(&j, "value");
+        orr_json_i64(&j, numbers[i].value);
+        orr_json_end_object(&j);
+    }
+    orr_json_begin_object(&j);
+    orr_json_key(&j, "name");
+    orr_json_text(&j, "op_schema");
+    orr_json_key(&j, "type");
+    orr_json_text(&j, "string");
+    orr_json_key(&j, "value");
+    orr_json_str(&j, n->op_schema);
+    orr_json_end_object(&j);
+    orr_json_end_array(&j);
+}
+
+static void write_node(writer *w, const linked_node *n)
+{
+    const bool is_plain = n->byte == ORR_NO_BYTE;
+    repaint_overrides v = {0};
+    w->values.len = 0;
+    add_i64(w, &v, "id", (int64_t)n->id);
+    add_str(w, &v, "name", n->name);
+    add_i64(w, &v, "ctrl_deps", n->parent == LINKED_NO_ID ? 0 : (int64_t)n->parent);
+    if (is_plain)
+        add_attrs(w, &v, n);
+    add_times(w, &v, n);
+    add_device(w, &v, n);
+    add_comm(w, &v, n);
+    add_edges(w, &v, n->id);
+    repaint_override_finish(&v, &w->values);
+    const char *text = is_plain ? plain_node : (const char *)w->l->linked->text.ptr + n->byte;
+    repaint_object(&w->buf, text, 2, v.of, v.count);
+    if (w->buf.len > PIECE)
+        orr_output_drain(w->out, &w->buf);
+}
+
+/* ---- the document ---- */
+
+static int by_target(const void *a, const void *b)
+{
+    const linked_edge *x = a, *y = b;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return (int)x->kind - (int)y->kind;
+}
+
+static bool sort_edges(writer *w)
+{
+    const orr_linked *d = w->l->linked;
+    w->edges = orr_alloc(d->edge_count + 1, sizeof *w->edges);
+    if (!w->edges)
+        return false;
+    if (d->edge_count) {
+        memcpy(w->edges, d->edges, d->edge_count * sizeof *w->edges);
+        qsort(w->edges, d->edge_count, sizeof *w->edges, by_target);
+    }
+    return true;
+}
+
+static void begin_member(writer *w, const char *key, bool is_first)
+{
+    if (!is_first)
+        orr_buf_byte(&w->buf, ',');
+    repaint_line(&w->buf, 1);
+    orr_json_quote(&w->buf, orr_str_of(key), true);
+    orr_buf_add(&w->buf, ": ", 2);
+}
+
+static void write_head(writer *w)
+{
+    const orr_linked *d = w->l->linked;
+    const orr_str schema = d->schema.len ? d->schema : orr_str_of("1.1.1-chakra.0.0.4");
+    orr_buf_byte(&w->buf, '{');
+    begin_member(w, "schema", true);
+    orr_json_quote(&w->buf, schema, true);
+    begin_member(w, "pid", false);
+    orr_buf_u64(&w->buf, d->pid);
+    begin_member(w, "time", false);
+    orr_json_quote(&w->buf, d->time, true);
+    begin_member(w, "start_ts", false);
+    orr_buf_u64(&w->buf, d->start_ts);
+    begin_member(w, "finish_ts", false);
+    orr_buf_u64(&w->buf, d->finish_ts);
+}
+
+static void write_job(writer *w)
+{
+    const orr_link *l = w->l;
+    if (l->linked->rank < 0)
+        return;
+    begin_member(w, "distributedInfo", false);
+    orr_buf_print(&w->buf, "{\"rank\": %lld, \"world_size\": %lld", (long long)l->linked->rank,
+                  (long long)l->linked->world);
+    if (l->device.groups.len) {
+        orr_buf_text(&w->buf, ", \"pg_config\": ");
+        repaint_value(&w->buf, l->device.groups.ptr, 2);
+    }
+    orr_buf_byte(&w->buf, '}');
+}
+
+static void write_document(writer *w)
+{
+    const orr_linked *d = w->l->linked;
+    write_head(w);
+    write_job(w);
+    begin_member(w, "nodes", false);
+    orr_buf_byte(&w->buf, '[');
+    for (size_t i = 0; i < d->node_count; i++) {
+        if (i)
+            orr_buf_byte(&w->buf, ',');
+        repaint_line(&w->buf, 2);
+        write_node(w, &d->nodes[i]);
+    }
+    repaint_line(&w->buf, 1);
+    orr_buf_byte(&w->buf, ']');
+    repaint_line(&w->buf, 0);
+    orr_buf_byte(&w->buf, '}');
+}
+
+static orr_code write_json(const orr_link *l, const char *path, orr_error *err)
+{
+    writer w = {.l = l};
+    orr_code code = sort_edges(&w) ? orr_output_open(path, &w.out, err) : orr_no_memory(err);
+    if (!code) {
+        write_document(&w);
+        if (w.buf.failed || w.values.failed) {
+            orr_output_discard(w.out);
+            code = orr_no_memory(err);
+        } else {
+            orr_output_drain(w.out, &w.buf);
+            code = orr_output_commit(&w.out, err);
+        }
+    }
+    orr_free(w.edges);
+    orr_buf_fini(&w.buf);
+    orr_buf_fini(&w.values);
+    return code;
+}
 
 /* A trace that is read, from its file or from memory. */
 typedef struct source {
@@ -82,7 +385,7 @@ static orr_code link_ours(orr_link *l, orr_error *err)
     return link_merge(l, err);
 }
 
-static const orr_rules_link ours = {.link = link_ours, .write = link_write_json};
+static const orr_rules_link ours = {.link = link_ours, .write = write_json};
 
 static orr_code open_link(const source *host,
                           const source *device,

@@ -124,8 +124,6 @@ typedef struct link_names {
 orr_code link_match_names(orr_link *l, const link_names *in, orr_error *err) ORR_MUST_CHECK;
 /* link_merge.c: the nodes and edges of both traces take the place of the host trace's. */
 orr_code link_merge(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-/* link_json.c */
-orr_code link_write_json(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
 
 /* Correlation -> the first call of the runtime that has it; NULL: out of memory. */
 orr_map *link_calls(const orr_link *l);

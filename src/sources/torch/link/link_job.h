@@ -39,7 +39,4 @@ struct orr_link_job {
     uint64_t unknown;  /* ... could only be found so, and there is one rank */
 };
 
-/* link_groups.c: groups with one number for the whole job; the set. */
-orr_code link_job_make_set(orr_link_job *job, orr_error *err) ORR_MUST_CHECK;
-
 #endif
