@@ -203,40 +203,28 @@ orr_code orr_check_text(const orr_check_report *r,
 
 /* ---- JSON ---- */
 
-static void json_text(orr_json_writer *w, const char *key, const char *text)
-{
-    orr_json_key(w, key);
-    orr_json_text(w, text);
-}
-
-static void json_u64(orr_json_writer *w, const char *key, uint64_t n)
-{
-    orr_json_key(w, key);
-    orr_json_u64(w, n);
-}
-
 static void json_finding(orr_json_writer *w, const orr_finding *f)
 {
     orr_json_begin_object(w);
-    json_text(w, "severity", severity_name(orr_check_kind_severity(f->kind)));
-    json_text(w, "kind", orr_check_kind_name(f->kind));
+    orr_json_put_text(w, "severity", severity_name(orr_check_kind_severity(f->kind)));
+    orr_json_put_text(w, "kind", orr_check_kind_name(f->kind));
     if (f->where.path[0])
-        json_text(w, "path", f->where.path);
+        orr_json_put_text(w, "path", f->where.path);
     if (f->where.byte != ORR_NO_BYTE && !f->where.line)
-        json_u64(w, "byte", f->where.byte);
+        orr_json_put_u64(w, "byte", f->where.byte);
     if (f->where.line) {
-        json_u64(w, "line", f->where.line);
-        json_u64(w, "column", f->where.column);
+        orr_json_put_u64(w, "line", f->where.line);
+        orr_json_put_u64(w, "column", f->where.column);
     }
     if (f->rank != ORR_NO_NODE) {
-        json_u64(w, "rank", f->rank);
-        json_u64(w, "rank_count", f->rank_count);
+        orr_json_put_u64(w, "rank", f->rank);
+        orr_json_put_u64(w, "rank_count", f->rank_count);
     }
     if (f->has_node) {
-        json_u64(w, "node_id", f->node);
-        json_text(w, "node_name", f->name);
+        orr_json_put_u64(w, "node_id", f->node);
+        orr_json_put_text(w, "node_name", f->name);
     }
-    json_text(w, "text", f->text);
+    orr_json_put_text(w, "text", f->text);
     orr_json_end_object(w);
 }
 
@@ -246,7 +234,7 @@ static void json_findings(orr_json_writer *w, const orr_check_report *r, const c
     orr_json_begin_object(w);
     for (int kind = 0; kind < ORR_CHECK_KIND_COUNT; kind++)
         if (r->count[kind])
-            json_u64(w, orr_check_kind_name((orr_check_kind)kind), r->count[kind]);
+            orr_json_put_u64(w, orr_check_kind_name((orr_check_kind)kind), r->count[kind]);
     orr_json_end_object(w);
     orr_json_key(w, key);
     orr_json_begin_array(w);
@@ -259,7 +247,7 @@ static void json_fix(orr_json_writer *w, const orr_check_style *style)
 {
     orr_json_key(w, "fix");
     orr_json_begin_object(w);
-    json_text(w, "output", style->output);
+    orr_json_put_text(w, "output", style->output);
     json_findings(w, style->changes, "changes");
     orr_json_end_object(w);
 }
@@ -269,10 +257,9 @@ static void json_provenance(orr_json_writer *w, const orr_check_style *style)
     orr_json_key(w, "provenance");
     orr_json_begin_object(w);
     if (style->program)
-        json_text(w, "program", style->program);
-    json_text(w, "input", style->input);
-    orr_json_key(w, "is_strict");
-    orr_json_bool(w, style->is_strict);
+        orr_json_put_text(w, "program", style->program);
+    orr_json_put_text(w, "input", style->input);
+    orr_json_put_bool(w, "is_strict", style->is_strict);
     orr_json_end_object(w);
 }
 
@@ -289,17 +276,16 @@ orr_code orr_check_json(const orr_check_report *r,
         return code;
     orr_json_writer_init(&w, &b, &(orr_json_style){.indent = 2});
     orr_json_begin_object(&w);
-    json_text(&w, "format", "orrery-check");
-    json_u64(&w, "version", 1);
+    orr_json_put_text(&w, "format", "orrery-check");
+    orr_json_put_u64(&w, "version", 1);
     json_provenance(&w, &own);
-    json_u64(&w, "ranks", r->rank_count);
-    json_u64(&w, "ranks_distinct", r->class_count);
-    json_u64(&w, "nodes", r->node_count);
-    orr_json_key(&w, "is_clean");
-    orr_json_bool(&w, r->errors == 0 && !(own.is_strict && r->warnings));
-    json_u64(&w, "errors", r->errors);
-    json_u64(&w, "warnings", r->warnings);
-    json_u64(&w, "notes", r->notes);
+    orr_json_put_u64(&w, "ranks", r->rank_count);
+    orr_json_put_u64(&w, "ranks_distinct", r->class_count);
+    orr_json_put_u64(&w, "nodes", r->node_count);
+    orr_json_put_bool(&w, "is_clean", r->errors == 0 && !(own.is_strict && r->warnings));
+    orr_json_put_u64(&w, "errors", r->errors);
+    orr_json_put_u64(&w, "warnings", r->warnings);
+    orr_json_put_u64(&w, "notes", r->notes);
     json_findings(&w, r, "findings");
     if (own.changes)
         json_fix(&w, &own);

@@ -141,11 +141,7 @@ uint8_t orr__comm_one_sided_kind(orr_str name)
 bool orr__comm_on_host(orr_str name)
 {
     static const char *const back_ends[] = {"gloo:", "mpi:", "ucc:"};
-    for (size_t i = 0; i < sizeof back_ends / sizeof *back_ends; i++) {
-        if (orr_str_begins(name, back_ends[i]))
-            return true;
-    }
-    return false;
+    return orr_str_begins_any(name, back_ends, ORR_COUNT(back_ends));
 }
 
 bool orr__is_annotation(const orr_trace *t, uint32_t i)

@@ -73,6 +73,7 @@ typedef struct orr_pattern {
     bool ranks_differ; /* peers are named by number, so no two ranks are alike */
     orr_gen_options defaults;
     void (*build)(orr_gen *g); /* add the nodes of one rank */
+    int what;                  /* for build: a node type or a collective */
 } orr_pattern;
 
 /* The table, in the order in which it is best read; NULL past the last. */

@@ -16,6 +16,8 @@
 #include "toml.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 enum { SHOWN = 60, MOST_FILES = 200000, MOST_TABLES = 256 };
 
@@ -67,6 +69,22 @@ static orr_code need_type(reader *r, orr_toml_value v, orr_toml_type type, const
                     orr_toml_type_name(type), orr_toml_type_name(orr_toml_type_of(v)));
 }
 
+/* About the value of a key that is there: "KEY: ...", or with the text it has in quotes. */
+static orr_code refuse(reader *r, orr_toml_value table, const char *key, const char *fmt, ...)
+    ORR_PRINTF(4, 5);
+static orr_code refuse(reader *r, orr_toml_value table, const char *key, const char *fmt, ...)
+{
+    char words[300];
+    orr_toml_value v = table;
+    va_list args;
+    orr_toml_find(table, key, &v);
+    const orr_where w = orr_toml_where(v);
+    va_start(args, fmt);
+    vsnprintf(words, sizeof words, fmt, args);
+    va_end(args);
+    return orr_fail(r->err, ORR_EINPUT, &w, "%s", words);
+}
+
 static orr_code check_keys(reader *r, orr_toml_value table, const char *const *keys)
 {
     orr_toml_value v;
@@ -90,11 +108,10 @@ static orr_code take_text(reader *r, orr_toml_value table, const char *key, orr_
     if (!orr_toml_find(table, key, &v))
         return ORR_END;
     const orr_code code = need_type(r, v, ORR_TOML_STRING, key);
-    const orr_where w = orr_toml_where(v);
     *out = orr_toml_text(v);
     if (code || !memchr(out->ptr, '\0', out->len))
         return code;
-    return orr_fail(r->err, ORR_EINPUT, &w, "%s: a text with a NUL character", key);
+    return refuse(r, table, key, "%s: a text with a NUL character", key);
 }
 
 static orr_code need_text(reader *r, orr_toml_value table, const char *key, orr_str *out)
@@ -124,12 +141,11 @@ static orr_code need_int(
     if (!orr_toml_find(table, key, &v))
         return orr_fail(r->err, ORR_EINPUT, &top, "the key \"%s\" is missing", key);
     const orr_code code = need_type(r, v, ORR_TOML_INT, key);
-    const orr_where w = orr_toml_where(v);
     *out = orr_toml_int(v);
     if (code || (*out >= min && *out <= max))
         return code;
-    return orr_fail(r->err, ORR_EINPUT, &w,
-                    "%s: a number from %" PRId64 " to %" PRId64 " was expected", key, min, max);
+    return refuse(r, table, key, "%s: a number from %" PRId64 " to %" PRId64 " was expected", key,
+                  min, max);
 }
 
 static orr_code take_bool(reader *r, orr_toml_value table, const char *key, bool *out)
@@ -145,7 +161,6 @@ static orr_code take_bool(reader *r, orr_toml_value table, const char *key, bool
 static orr_code take_word(
     reader *r, orr_toml_value table, const char *key, const char *const *words, unsigned *out)
 {
-    orr_toml_value v;
     orr_str s = {"", 0};
     const orr_code code = take_text(r, table, key, &s);
     if (code)
@@ -155,13 +170,11 @@ static orr_code take_word(
             *out = i;
             return ORR_OK;
         }
-    orr_toml_find(table, key, &v);
-    const orr_where w = orr_toml_where(v);
     orr_buf list = {0};
     for (unsigned i = 0; words[i]; i++)
         orr_buf_print(&list, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
-    orr_fail(r->err, ORR_EINPUT, &w, "%s \"%.*s\" is not %.*s", key, shown(s), s.ptr, (int)list.len,
-             (const char *)list.ptr);
+    refuse(r, table, key, "%s \"%.*s\" is not %.*s", key, shown(s), s.ptr, (int)list.len,
+           (const char *)list.ptr);
     orr_buf_fini(&list);
     return ORR_EINPUT;
 }
@@ -215,10 +228,8 @@ static orr_code add_name(
 
 /* ---- sinks ---- */
 
-static const struct sink_type {
-    const char *name; /* without _st or _mt: with one thread there is no difference */
-    orr__sink_kind kind;
-} sink_types[] = {
+/* Without _st or _mt: with one thread there is no difference. */
+static const orr_word sink_types[] = {
     {"stdout_sink", ORR__SINK_STDOUT},       {"stderr_sink", ORR__SINK_STDERR},
     {"color_stdout_sink", ORR__SINK_STDOUT}, {"color_stderr_sink", ORR__SINK_STDERR},
     {"basic_file_sink", ORR__SINK_FILE},     {"rotating_file_sink", ORR__SINK_ROTATING},
@@ -228,25 +239,21 @@ static const struct sink_type {
 static orr_code take_type(reader *r, orr_toml_value table, orr__sink_kind *out)
 {
     orr_str s = {"", 0};
-    orr_toml_value v;
     const orr_code code = need_text(r, table, "type", &s);
     if (code)
         return code;
     const orr_str stem = {s.ptr, s.len > 3 ? s.len - 3 : 0},
                   end = {s.ptr + stem.len, s.len - stem.len};
     const bool has_end = orr_str_is(end, "_st") || orr_str_is(end, "_mt");
-    for (size_t i = 0; has_end && i < sizeof sink_types / sizeof *sink_types; i++)
-        if (orr_str_is(stem, sink_types[i].name)) {
-            *out = sink_types[i].kind;
-            return ORR_OK;
-        }
-    orr_toml_find(table, "type", &v);
-    const orr_where w = orr_toml_where(v);
-    return orr_fail(r->err, ORR_EINPUT, &w,
-                    "type \"%.*s\" is not one of stdout_sink, stderr_sink, color_stdout_sink, "
-                    "color_stderr_sink, basic_file_sink, rotating_file_sink, daily_file_sink and "
-                    "null_sink with _st or _mt",
-                    shown(s), s.ptr);
+    const int kind = has_end ? orr_word_find(sink_types, ORR_COUNT(sink_types), stem, -1) : -1;
+    *out = kind < 0 ? *out : (orr__sink_kind)kind;
+    if (kind >= 0)
+        return ORR_OK;
+    return refuse(r, table, "type",
+                  "type \"%.*s\" is not one of stdout_sink, stderr_sink, color_stdout_sink, "
+                  "color_stderr_sink, basic_file_sink, rotating_file_sink, daily_file_sink and "
+                  "null_sink with _st or _mt",
+                  shown(s), s.ptr);
 }
 
 /* "10M", "512 kb", "7": at most 2^63. */
@@ -273,31 +280,23 @@ static bool parse_size(orr_str s, uint64_t *out)
 
 static orr_code take_size(reader *r, orr_toml_value table, uint64_t *out)
 {
-    orr_toml_value v;
     const char *text;
     const orr_code code = need_copy(r, table, "max_size", &text);
-    if (code)
+    if (code || (parse_size(orr_str_of(text), out) && *out > 0))
         return code;
-    orr_toml_find(table, "max_size", &v);
-    const orr_where w = orr_toml_where(v);
-    if (parse_size(orr_str_of(text), out) && *out > 0)
-        return ORR_OK;
-    return orr_fail(r->err, ORR_EINPUT, &w,
-                    "max_size \"%.*s\" is not a size above 0, as 512, 64K, 10M or 1G", SHOWN, text);
+    return refuse(r, table, "max_size",
+                  "max_size \"%.*s\" is not a size above 0, as 512, 64K, 10M or 1G", SHOWN, text);
 }
 
 static orr_code take_path(reader *r, orr_toml_value table, const char *key, const char **out)
 {
-    orr_toml_value v;
     bool makes_folder;
     orr_code code = need_copy(r, table, key, out);
     if (!code)
         code = take_bool(r, table, "create_parent_dir", &makes_folder); /* spdlog makes it anyway */
     if (code || (*out)[0])
         return code;
-    orr_toml_find(table, key, &v);
-    const orr_where w = orr_toml_where(v);
-    return orr_fail(r->err, ORR_EINPUT, &w, "%s: the name of a file was expected", key);
+    return refuse(r, table, key, "%s: the name of a file was expected", key);
 }
 
 static orr_code take_file(reader *r, orr_toml_value table, orr__sink *s)
@@ -401,7 +400,6 @@ static orr_code take_patterns(reader *r, orr_toml_value root)
 /* *out stays when the logger names none. */
 static orr_code find_pattern(reader *r, orr_toml_value table, const char **out)
 {
-    orr_toml_value v;
     orr_str name = {"", 0};
     const orr_code code = take_text(r, table, "pattern", &name);
     if (code)
@@ -411,10 +409,8 @@ static orr_code find_pattern(reader *r, orr_toml_value table, const char **out)
             *out = r->patterns[i].value;
             return ORR_OK;
         }
-    orr_toml_find(table, "pattern", &v);
-    const orr_where w = orr_toml_where(v);
-    return orr_fail(r->err, ORR_EINPUT, &w, "there is no [[pattern]] with the name \"%.*s\"",
-                    shown(name), name.ptr);
+    return refuse(r, table, "pattern", "there is no [[pattern]] with the name \"%.*s\"",
+                  shown(name), name.ptr);
 }
 
 /* ---- threads, of which there is no need here ---- */
@@ -447,7 +443,6 @@ static orr_code check_threads(reader *r, orr_toml_value table)
     static const char *const types[] = {"sync", "async", NULL};
     static const char *const policies[] = {"block", "overrun_oldest", NULL};
     unsigned ignored;
-    orr_toml_value v;
     orr_str name = {"", 0};
     orr_code code = take_word(r, table, "type", types, &ignored);
     if (!code)
@@ -459,10 +454,8 @@ static orr_code check_threads(reader *r, orr_toml_value table)
     for (uint32_t i = 0; i < r->pool_count; i++)
         if (orr_str_equal(r->pools[i], name))
             return ORR_OK;
-    orr_toml_find(table, "thread_pool", &v);
-    const orr_where w = orr_toml_where(v);
-    return orr_fail(r->err, ORR_EINPUT, &w, "there is no [[thread_pool]] with the name \"%.*s\"",
-                    shown(name), name.ptr);
+    return refuse(r, table, "thread_pool", "there is no [[thread_pool]] with the name \"%.*s\"",
+                  shown(name), name.ptr);
 }
 
 /* ---- loggers ---- */

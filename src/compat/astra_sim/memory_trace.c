@@ -109,14 +109,12 @@ static void put_time(writer *w, const char *key, uint64_t ticks)
 
 static void put_number(writer *w, const char *key, uint64_t value)
 {
-    orr_json_key(&w->json, key);
-    orr_json_u64(&w->json, value);
+    orr_json_put_u64(&w->json, key, value);
 }
 
 static void put_text(writer *w, const char *key, const char *text)
 {
-    orr_json_key(&w->json, key);
-    orr_json_text(&w->json, text);
+    orr_json_put_text(&w->json, key, text);
 }
 
 static void put_name(writer *w, const char *key, uint32_t tensor_index)

@@ -11,6 +11,7 @@
 #include "sources/torch/convert/python_text.h"
 #include "sources/torch/read/linked.h"
 #include "trace/attrs.h"
+#include "trace/dag.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -97,11 +98,10 @@ static bool make_room(chakra_plan *p, size_t n)
     p->dep_first = orr_arena_new(a, n, uint32_t);
     p->thread_dep = orr_arena_new(a, n, uint32_t);
     p->child_first = orr_arena_new(a, n + 1, uint32_t);
-    p->child = orr_arena_new(a, n, uint32_t);
     p->by_id = orr_arena_new(a, n, uint32_t);
     p->created = orr_arena_new(a, n, uint32_t);
     return p->node && p->parent && p->type && p->state && p->group && p->dep_first &&
-           p->thread_dep && p->child_first && p->child && p->by_id && p->created;
+           p->thread_dep && p->child_first && p->by_id && p->created;
 }
 
 /* As a dict of Python's: an id that comes again keeps its place and takes the later node. */
@@ -140,7 +140,23 @@ static void find_thread_deps(chakra_plan *p)
     }
 }
 
-static void find_children(chakra_plan *p)
+/* Children by parent, those of one in this order (NULL: that of the file); NULL: out of memory. */
+static uint32_t *children_in(const chakra_plan *p, const uint32_t *order)
+{
+    uint32_t *child = orr_arena_new(p->arena, (size_t)p->count + 1, uint32_t);
+    uint32_t *at = orr_arena_new(p->arena, (size_t)p->count + 1, uint32_t);
+    if (!child || !at)
+        return NULL;
+    memcpy(at, p->child_first, p->count * sizeof *at);
+    for (uint32_t k = 0; k < p->count; k++) {
+        const uint32_t item = order ? order[k] : k;
+        if (p->parent[item] != CHAKRA_NONE)
+            child[at[p->parent[item]]++] = item;
+    }
+    return child;
+}
+
+static bool find_children(chakra_plan *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
         if (p->parent[i] != CHAKRA_NONE)
@@ -148,17 +164,7 @@ static void find_children(chakra_plan *p)
     }
     for (uint32_t i = 0; i < p->count; i++)
         p->child_first[i + 1] += p->child_first[i];
-    for (uint32_t i = p->count; i-- > 0;) { /* backwards: the counts move to the beginnings */
-        if (p->parent[i] != CHAKRA_NONE)
-            p->child[--p->child_first[p->parent[i] + 1]] = i;
-    }
-    /* Each first now stands one place too far to the right. */
-    for (uint32_t i = 0; i < p->count; i++)
-        p->child_first[i] = p->child_first[i + 1];
-    uint32_t total = 0;
-    for (uint32_t i = 0; i < p->count; i++)
-        total += p->parent[i] != CHAKRA_NONE;
-    p->child_first[p->count] = total;
+    return (p->child = children_in(p, NULL)) != NULL;
 }
 
 typedef struct keyed {
@@ -373,29 +379,12 @@ static bool is_thread(orr_str name)
            orr_str_is(name, "[pytorch|profiler|execution_graph|thread]");
 }
 
-/* The plan's children are in file order; here they are wanted by id. */
-static bool sort_children(walk *w)
-{
-    const chakra_plan *p = w->p;
-    uint32_t *at = orr_arena_new(p->arena, (size_t)p->count + 1, uint32_t);
-    w->first = p->child_first;
-    w->child = orr_arena_new(p->arena, p->count, uint32_t);
-    w->stamp = orr_arena_new(p->arena, p->count, uint32_t);
-    if (!at || !w->child || !w->stamp)
-        return false;
-    memcpy(at, p->child_first, p->count * sizeof *at);
-    for (uint32_t k = 0; k < p->count; k++) {
-        const uint32_t item = p->by_id[k];
-        if (p->parent[item] != CHAKRA_NONE)
-            w->child[at[p->parent[item]]++] = item;
-    }
-    return true;
-}
-
 static orr_code find_deps(chakra_plan *p, orr_error *err)
 {
-    walk w = {.p = p, .err = err};
-    orr_code code = sort_children(&w) ? ORR_OK : orr_no_memory(err);
+    walk w = {.p = p, .first = p->child_first, .err = err};
+    w.child = children_in(p, p->by_id);
+    w.stamp = orr_arena_new(p->arena, p->count, uint32_t);
+    orr_code code = w.child && w.stamp ? ORR_OK : orr_no_memory(err);
     for (uint32_t i = 0; i < p->count && !code; i++) {
         if (is_thread(chakra_node(p, i)->name) && (p->state[i] & CHAKRA_CREATED))
             code = walk_from(&w, i);
@@ -430,45 +419,43 @@ static orr_code say_cycle(const chakra_plan *p, const uint32_t *waits, orr_error
                     n->id, shown(n->name), n->name.ptr);
 }
 
-/* Take away nodes whose parents are gone until none is left. */
-static orr_code check_graph(const chakra_plan *p, orr_error *err)
+/* Who waits for an item, in the order in which nodes were created. */
+static bool find_followers(const chakra_plan *p, orr__dag *g)
 {
     orr_arena *a = p->arena;
-    uint32_t *waits = orr_arena_new(a, p->count, uint32_t);
-    uint32_t *first = orr_arena_new(a, (size_t)p->count + 1, uint32_t);
-    uint32_t *below = orr_arena_new(a, p->dep_count + 1, uint32_t);
-    uint32_t *free_items = orr_arena_new(a, p->count, uint32_t);
-    uint32_t nodes = 0, done = 0, known = 0;
-    if (!waits || !first || !below || !free_items)
-        return orr_no_memory(err);
-    for (uint32_t i = 0; i < p->count; i++) {
-        nodes += chakra_is_written(p, i);
+    uint32_t *at = orr_arena_new(a, (size_t)p->count + 1, uint32_t);
+    *g = (orr__dag){.count = p->count,
+                    .first = orr_arena_new(a, (size_t)p->count + 1, uint32_t),
+                    .child = orr_arena_new(a, p->dep_count + 1, uint32_t),
+                    .waits = orr_arena_new(a, (size_t)p->count + 1, uint32_t)};
+    if (!at || !g->first || !g->child || !g->waits)
+        return false;
+    for (uint32_t i = 0; i < p->count; i++)
         for (uint32_t e = p->dep_first[i]; e != CHAKRA_NONE; e = p->deps[e].next) {
+            g->waits[i]++;
+            g->first[p->deps[e].from + 1]++;
+        }
+    for (uint32_t i = 0; i < p->count; i++)
+        g->first[i + 1] += g->first[i];
+    memcpy(at, g->first, p->count * sizeof *at);
+    for (uint32_t k = 0; k < p->created_count; k++)
+        for (uint32_t e = p->dep_first[p->created[k]]; e != CHAKRA_NONE; e = p->deps[e].next)
+            g->child[at[p->deps[e].from]++] = p->created[k];
+    return true;
+}
+
+static orr_code check_graph(const chakra_plan *p, orr_error *err)
+{
+    uint32_t *left = orr_arena_new(p->arena, p->count, uint32_t);
+    uint32_t *order = orr_arena_new(p->arena, p->count, uint32_t);
+    orr__dag g;
+    for (uint32_t i = 0; i < p->count; i++)
+        for (uint32_t e = p->dep_first[i]; e != CHAKRA_NONE; e = p->deps[e].next)
             if (!(p->state[p->deps[e].from] & CHAKRA_CREATED))
                 return say_missing(p, i, p->deps[e].from, err);
-            waits[i]++;
-            first[p->deps[e].from + 1]++;
-        }
-    }
-    for (uint32_t i = 0; i < p->count; i++)
-        first[i + 1] += first[i];
-    for (uint32_t i = p->count; i-- > 0;)
-        for (uint32_t e = p->dep_first[i]; e != CHAKRA_NONE; e = p->deps[e].next)
-            below[--first[p->deps[e].from + 1]] = i;
-    for (uint32_t i = 0; i < p->count; i++) {
-        if (chakra_is_written(p, i) && waits[i] == 0)
-            free_items[known++] = i;
-    }
-    /* first[i + 1] is where the children of i begin now, those of i + 1 where they end. */
-    while (done < known) {
-        const uint32_t item = free_items[done++];
-        const uint32_t end = item + 2 <= p->count ? first[item + 2] : (uint32_t)p->dep_count;
-        for (uint32_t k = first[item + 1]; k < end; k++) {
-            if (--waits[below[k]] == 0)
-                free_items[known++] = below[k];
-        }
-    }
-    return done == nodes ? ORR_OK : say_cycle(p, waits, err);
+    if (!left || !order || !find_followers(p, &g))
+        return orr_no_memory(err);
+    return orr__dag_order(&g, left, order) == p->count ? ORR_OK : say_cycle(p, left, err);
 }
 
 /* ---- all of it ---- */
@@ -481,8 +468,7 @@ static orr_code make(chakra_plan *p, orr_error *err)
         return orr_no_memory(err);
     find_parents(p);
     find_thread_deps(p);
-    find_children(p);
-    if (!sort_items(p))
+    if (!find_children(p) || !sort_items(p))
         return orr_no_memory(err);
     orr_code code = create_all(p, err);
     if (!code)
@@ -528,10 +514,9 @@ typedef struct lane {
 
 typedef struct player {
     const chakra_plan *p;
-    uint32_t *waits;         /* dependencies that are still to be issued, by item */
-    uint32_t *first, *child; /* who depends on an item, in the order in which nodes were created */
-    uint32_t *next;          /* in the list of ready nodes */
-    uint64_t *arrival;       /* when it became ready, counted in nodes */
+    orr__dag g;        /* waits: dependencies that are still to be issued */
+    uint32_t *next;    /* in the list of ready nodes */
+    uint64_t *arrival; /* when it became ready, counted in nodes */
     uint64_t arrived, issued_order;
     lane host;
     lane *lanes;
@@ -707,9 +692,9 @@ static void release_children(player *s)
 {
     for (size_t i = 0; i < s->issued_count; i++) {
         const uint32_t item = s->issued[i];
-        for (uint32_t c = s->first[item]; c < s->first[item + 1]; c++) {
-            if (--s->waits[s->child[c]] == 0)
-                make_ready(s, s->child[c]);
+        for (uint32_t c = s->g.first[item]; c < s->g.first[item + 1]; c++) {
+            if (--s->g.waits[s->g.child[c]] == 0)
+                make_ready(s, s->g.child[c]);
         }
     }
     s->issued_count = 0;
@@ -747,49 +732,17 @@ static void play(player *s)
 
 /* ---- from a plan ---- */
 
-static void count_children(player *s)
-{
-    const chakra_plan *p = s->p;
-    for (uint32_t i = 0; i < p->count; i++) {
-        for (uint32_t e = p->dep_first[i]; e != CHAKRA_NONE; e = p->deps[e].next) {
-            s->waits[i]++;
-            s->first[p->deps[e].from + 1]++;
-        }
-    }
-    for (uint32_t i = 0; i < p->count; i++)
-        s->first[i + 1] += s->first[i];
-}
-
-static bool find_followers(player *s)
-{
-    const chakra_plan *p = s->p;
-    uint32_t *at = orr_arena_new(p->arena, (size_t)p->count + 1, uint32_t);
-    if (!at)
-        return false;
-    count_children(s);
-    memcpy(at, s->first, ((size_t)p->count + 1) * sizeof *at);
-    for (uint32_t k = 0; k < p->created_count; k++) {
-        const uint32_t item = p->created[k];
-        for (uint32_t e = p->dep_first[item]; e != CHAKRA_NONE; e = p->deps[e].next)
-            s->child[at[p->deps[e].from]++] = item;
-    }
-    return true;
-}
-
 static bool prepare(player *s)
 {
     const chakra_plan *p = s->p;
     orr_arena *a = p->arena;
-    s->waits = orr_arena_new(a, (size_t)p->count + 1, uint32_t);
-    s->first = orr_arena_new(a, (size_t)p->count + 2, uint32_t);
-    s->child = orr_arena_new(a, p->dep_count + 1, uint32_t);
     s->next = orr_arena_new(a, (size_t)p->count + 1, uint32_t);
     s->arrival = orr_arena_new(a, (size_t)p->count + 1, uint64_t);
-    if (!s->waits || !s->first || !s->child || !s->next || !s->arrival || !find_followers(s))
+    if (!s->next || !s->arrival || !find_followers(p, &s->g))
         return false;
     for (uint32_t k = 0; k < p->count; k++) {
         const uint32_t item = p->by_id[k];
-        if (chakra_is_written(p, item) && s->waits[item] == 0)
+        if (chakra_is_written(p, item) && s->g.waits[item] == 0)
             make_ready(s, item);
     }
     return s->has_memory;

@@ -518,14 +518,12 @@ static orr_code put_node(writer *w, const stg_plan_node *n)
     if (code)
         return code;
     orr_json_begin_object(&w->json);
-    orr_json_key(&w->json, "id");
-    orr_json_u64(&w->json, n->id);
+    orr_json_put_u64(&w->json, "id", n->id);
     orr_json_key(&w->json, "name");
     w->text.len = 0;
     stg_node_text(w->job, n, &w->text);
     orr_json_str(&w->json, text_of(w));
-    orr_json_key(&w->json, "node_type");
-    orr_json_text(&w->json, types[n->kind]);
+    orr_json_put_text(&w->json, "node_type", types[n->kind]);
     orr_json_key(&w->json, "y_tensor_size");
     orr_json_i64(&w->json, needed);
     code = put_lists(w, n);

@@ -239,21 +239,16 @@ orr_code orr_gemm_sweep_text(orr_gemm_sweep *w, bool is_colored, orr_str *out, o
 static void put_cell(const orr_gemm_sweep *w, orr_json_writer *j, const cell *c, uint32_t flow)
 {
     orr_json_begin_object(j);
-    orr_json_key(j, "dataflow");
-    orr_json_text(j, flow_words[flow]);
-    orr_json_key(j, "rows");
-    orr_json_u64(j, c->rows);
-    orr_json_key(j, "columns");
-    orr_json_u64(j, c->columns);
-    orr_json_key(j, "cycles");
-    orr_json_u64(j, (uint64_t)c->cycles);
+    orr_json_put_text(j, "dataflow", flow_words[flow]);
+    orr_json_put_u64(j, "rows", c->rows);
+    orr_json_put_u64(j, "columns", c->columns);
+    orr_json_put_u64(j, "cycles", (uint64_t)c->cycles);
     orr_json_key(j, "time_ps");
     if (w->base->opt.hardware)
         orr_json_u64(j, (uint64_t)c->time);
     else
         orr_json_null(j);
-    orr_json_key(j, "utilisation");
-    orr_json_double(j, c->utilisation);
+    orr_json_put_double(j, "utilisation", c->utilisation);
     orr_json_end_object(j);
 }
 
@@ -264,10 +259,8 @@ orr_code orr_gemm_sweep_json(orr_gemm_sweep *w, orr_str *out, orr_error *err)
     w->text.len = 0;
     orr_json_writer_init(&j, &w->text, &(orr_json_style){.indent = 2});
     orr_json_begin_object(&j);
-    orr_json_key(&j, "format");
-    orr_json_text(&j, "orrery-gemm-sweep");
-    orr_json_key(&j, "version");
-    orr_json_u64(&j, 1);
+    orr_json_put_text(&j, "format", "orrery-gemm-sweep");
+    orr_json_put_u64(&j, "version", 1);
     lay_gemm_put_head(w->base, &j);
     orr_json_key(&j, "cells");
     orr_json_begin_array(&j);

@@ -9,6 +9,8 @@
  * proportion to what is written; a work of more than 2^20 chunks is refused. */
 #include "nccl_write.h"
 
+#include "base/text/text.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -424,42 +426,15 @@ static nccl_ends direct_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
     return nccl_pen_chained(&steps);
 }
 
-static nccl_ends direct_all_reduce(nccl_plan *p,
-                                   nccl_lane *l,
-                                   uint32_t channel,
-                                   const nccl_work *work)
-{
-    (void)channel;
-    return each_chunk(p, l, work, p->info->width, direct_chunk);
-}
-
 static nccl_ends gather_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
 {
     return swap(p, l, &(exchange){.what = ORR__RECV | ORR__COPY, .is_whole = true, .bytes = bytes});
-}
-
-static nccl_ends direct_all_gather(nccl_plan *p,
-                                   nccl_lane *l,
-                                   uint32_t channel,
-                                   const nccl_work *work)
-{
-    (void)channel;
-    return each_chunk(p, l, work, 1, gather_chunk);
 }
 
 static nccl_ends scatter_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
 {
     return swap(p, l,
                 &(exchange){.what = ORR__RECV | ORR__REDUCE, .is_whole = true, .bytes = bytes});
-}
-
-static nccl_ends direct_reduce_scatter(nccl_plan *p,
-                                       nccl_lane *l,
-                                       uint32_t channel,
-                                       const nccl_work *work)
-{
-    (void)channel;
-    return each_chunk(p, l, work, p->info->width, scatter_chunk);
 }
 
 /* ---- a chain ---- */
@@ -479,15 +454,6 @@ static nccl_ends chain_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
     if (!is_last)
         nccl_pen_then(pen, &steps, piece(p, l, ORR__SEND, gpu_at(p, me + 1), bytes));
     return nccl_pen_chained(&steps);
-}
-
-static nccl_ends chain_all_reduce(nccl_plan *p,
-                                  nccl_lane *l,
-                                  uint32_t channel,
-                                  const nccl_work *work)
-{
-    (void)channel;
-    return each_chunk(p, l, work, p->info->width, chain_chunk);
 }
 
 /* ---- PAT ---- */
@@ -527,21 +493,6 @@ static nccl_ends pat_scatter_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
     for (d /= 2; d; d /= 2)
         nccl_pen_then(&p->w->pen, &steps, pat_step(p, l, ORR__RECV | ORR__REDUCE, d, bytes));
     return nccl_pen_chained(&steps);
-}
-
-static nccl_ends pat_all_gather(nccl_plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work)
-{
-    (void)channel;
-    return each_chunk(p, l, work, 1, pat_gather_chunk);
-}
-
-static nccl_ends pat_reduce_scatter(nccl_plan *p,
-                                    nccl_lane *l,
-                                    uint32_t channel,
-                                    const nccl_work *work)
-{
-    (void)channel;
-    return each_chunk(p, l, work, p->info->width, pat_scatter_chunk);
 }
 
 /* ---- plans of one's own ----
@@ -625,31 +576,6 @@ static nccl_ends write_planned(nccl_plan *p, coll_plan *plan, uint32_t *cpu)
     return nccl_pen_join(&w->pen, &f, l.cpu % CPUS);
 }
 
-/* ---- which ---- */
-
-/* NVLS, CollNet and PAT; NULL: not for this operation. */
-static nccl_expand_channel *nccl_expansion_of(uint64_t algorithm, uint8_t op)
-{
-    static const struct {
-        uint8_t algorithm, op;
-        nccl_expand_channel *expand;
-    } all[] = {
-        {ORR__NVLS, ORR_NCCL_ALL_REDUCE, direct_all_reduce},
-        {ORR__NVLS, ORR_NCCL_ALL_GATHER, direct_all_gather},
-        {ORR__NVLS, ORR_NCCL_REDUCE_SCATTER, direct_reduce_scatter},
-        {ORR__COLLNET_DIRECT, ORR_NCCL_ALL_REDUCE, direct_all_reduce},
-        {ORR__COLLNET_DIRECT, ORR_NCCL_ALL_GATHER, direct_all_gather},
-        {ORR__COLLNET_DIRECT, ORR_NCCL_REDUCE_SCATTER, direct_reduce_scatter},
-        {ORR__COLLNET_CHAIN, ORR_NCCL_ALL_REDUCE, chain_all_reduce},
-        {ORR__PAT, ORR_NCCL_ALL_GATHER, pat_all_gather},
-        {ORR__PAT, ORR_NCCL_REDUCE_SCATTER, pat_reduce_scatter},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].algorithm == algorithm && all[i].op == op)
-            return all[i].expand;
-    return NULL;
-}
-
 /* ---- chunks ---- */
 
 enum { MOST_CHUNKS = 1 << 20 };
@@ -670,16 +596,6 @@ static uint32_t gpu_of_rank(nccl_plan *p, uint64_t rank)
     return p->w->gpu;
 }
 
-static uint32_t plain_position(const nccl_plan *p, const nccl_seat *seat)
-{
-    const nccl_comms *c = &p->w->job->comms;
-    uint32_t at = 0;
-    while (at < p->comm->seats &&
-           c->by_rank.at[p->comm->first_seat + at] != (uint32_t)(seat - c->seats.at))
-        at++;
-    return at;
-}
-
 typedef struct neighbours {
     uint32_t before, after; /* GPUs */
     uint64_t position;
@@ -687,12 +603,9 @@ typedef struct neighbours {
 
 static neighbours plain_ring(nccl_plan *p)
 {
-    const nccl_comms *c = &p->w->job->comms;
-    const uint32_t n = p->comm->seats, at = plain_position(p, p->seat);
-    const uint32_t *seats = c->by_rank.at + p->comm->first_seat;
-    return (neighbours){.before = c->seats.at[seats[(at + n - 1) % n]].gpu,
-                        .after = c->seats.at[seats[(at + 1) % n]].gpu,
-                        .position = at};
+    const uint64_t at = place_of(p);
+    return (neighbours){
+        .before = gpu_at(p, at + p->comm->seats - 1), .after = gpu_at(p, at + 1), .position = at};
 }
 
 static neighbours ring_of(nccl_plan *p, uint32_t channel)
@@ -727,12 +640,6 @@ static uint64_t chunk_of(nccl_plan *p, const nccl_work *work, uint64_t each)
     return chunk ? chunk : 1;
 }
 
-static nccl_ends expand_piece(
-    nccl_plan *p, nccl_lane *l, const nccl_step *s, uint64_t bytes, uint64_t cap)
-{
-    return nccl_lane_slices(l, s, bytes, cap, p->slices);
-}
-
 /* ---- rings ---- */
 
 typedef struct ring_loop {
@@ -756,7 +663,8 @@ static void ring_step(ring_loop *r, unsigned what, uint64_t index)
         r->cap = even > r->cap / 32 ? even : r->cap / 32;
     }
     const nccl_step s = {.what = what, .from = r->at.before, .to = r->at.after};
-    nccl_pen_branch(&p->w->pen, r->fork, expand_piece(p, r->lane, &s, elements * width, r->cap));
+    nccl_pen_branch(&p->w->pen, r->fork,
+                    nccl_lane_slices(r->lane, &s, elements * width, r->cap, p->slices));
 }
 
 static nccl_ends ring_all_reduce(nccl_plan *p,
@@ -808,7 +716,7 @@ static nccl_ends around(
             s.what = k == 0 ? t->first : k == t->between + 1 ? t->last : t->middle;
             if (s.what)
                 nccl_pen_branch(&p->w->pen, &f,
-                                expand_piece(p, l, &s, elements * t->width, p->cap));
+                                nccl_lane_slices(l, &s, elements * t->width, p->cap, p->slices));
         }
         from += elements;
     }
@@ -879,7 +787,7 @@ typedef struct tree_place {
 
 static nccl_tree plain_tree(const nccl_plan *p)
 {
-    const uint64_t n = p->comm->seats, at = plain_position(p, p->seat);
+    const uint64_t n = p->comm->seats, at = place_of(p);
     const nccl_comms *c = &p->w->job->comms;
     const uint32_t *seats = c->by_rank.at + p->comm->first_seat;
     nccl_tree t = {.parent = at ? (int64_t)c->seats.at[seats[(at - 1) / 2]].rank : -1};
@@ -911,9 +819,8 @@ static nccl_ends with_children(
 {
     const nccl_fork f = nccl_pen_fork(&p->w->pen, l->cpu);
     for (uint32_t i = 0; i < t->children; i++) {
-        const nccl_step s = {
-            .what = i + 1 == t->children ? last : what, .from = t->child[i], .to = t->child[i]};
-        nccl_pen_branch(&p->w->pen, &f, expand_piece(p, l, &s, bytes, p->cap));
+        const unsigned how = i + 1 == t->children ? last : what;
+        nccl_pen_branch(&p->w->pen, &f, piece(p, l, how, t->child[i], bytes));
     }
     return nccl_pen_join(&p->w->pen, &f, l->cpu);
 }
@@ -923,8 +830,6 @@ static nccl_ends tree_chunk(nccl_plan *p, nccl_lane *l, const tree_place *t, uin
     nccl_pen *pen = &p->w->pen;
     nccl_chain steps = {0};
     const unsigned reduce = ORR__RECV | ORR__REDUCE;
-    const nccl_step up = {.what = ORR__SEND, .to = t->parent},
-                    down = {.what = ORR__RECV, .from = t->parent};
     if (t->parent == ORR__NONE) {
         if (t->children == 0) {
             if (is_literal(p))
@@ -937,8 +842,8 @@ static nccl_ends tree_chunk(nccl_plan *p, nccl_lane *l, const tree_place *t, uin
     }
     if (t->children)
         nccl_pen_then(pen, &steps, with_children(p, l, t, reduce, reduce, bytes));
-    nccl_pen_then(pen, &steps, expand_piece(p, l, &up, bytes, p->cap));
-    nccl_pen_then(pen, &steps, expand_piece(p, l, &down, bytes, p->cap));
+    nccl_pen_then(pen, &steps, piece(p, l, ORR__SEND, t->parent, bytes));
+    nccl_pen_then(pen, &steps, piece(p, l, ORR__RECV, t->parent, bytes));
     if (t->children)
         nccl_pen_then(pen, &steps, with_children(p, l, t, ORR__SEND, ORR__SEND, bytes));
     return nccl_pen_chained(&steps);
@@ -962,34 +867,43 @@ static nccl_ends tree_all_reduce(nccl_plan *p,
 
 /* ---- which ---- */
 
-static nccl_expand_channel *expansion(const nccl_plan *p)
+typedef struct expansion {
+    uint8_t algorithm, op;
+    bool is_old; /* the old generator knows it, too */
+    nccl_expand_channel *expand;
+    expand_chunk *chunk; /* in its place: each chunk by itself */
+} expansion;
+
+static const expansion expansions[] = {
+    {ORR__TREE, ORR_NCCL_ALL_REDUCE, true, tree_all_reduce, NULL},
+    {ORR__RING, ORR_NCCL_ALL_REDUCE, true, ring_all_reduce, NULL},
+    {ORR__RING, ORR_NCCL_ALL_GATHER, true, ring_all_gather, NULL},
+    {ORR__RING, ORR_NCCL_REDUCE_SCATTER, true, ring_reduce_scatter, NULL},
+    {ORR__RING, ORR_NCCL_BROADCAST, true, ring_broadcast, NULL},
+    {ORR__RING, ORR_NCCL_REDUCE, false, ring_reduce, NULL},
+    {ORR__NVLS_TREE, ORR_NCCL_ALL_REDUCE, false, tree_all_reduce, NULL},
+    {ORR__NVLS, ORR_NCCL_ALL_REDUCE, false, NULL, direct_chunk},
+    {ORR__NVLS, ORR_NCCL_ALL_GATHER, false, NULL, gather_chunk},
+    {ORR__NVLS, ORR_NCCL_REDUCE_SCATTER, false, NULL, scatter_chunk},
+    {ORR__COLLNET_DIRECT, ORR_NCCL_ALL_REDUCE, false, NULL, direct_chunk},
+    {ORR__COLLNET_DIRECT, ORR_NCCL_ALL_GATHER, false, NULL, gather_chunk},
+    {ORR__COLLNET_DIRECT, ORR_NCCL_REDUCE_SCATTER, false, NULL, scatter_chunk},
+    {ORR__COLLNET_CHAIN, ORR_NCCL_ALL_REDUCE, false, NULL, chain_chunk},
+    {ORR__PAT, ORR_NCCL_ALL_GATHER, false, NULL, pat_gather_chunk},
+    {ORR__PAT, ORR_NCCL_REDUCE_SCATTER, false, NULL, pat_scatter_chunk},
+};
+
+static const expansion *find_expansion(const nccl_plan *p)
 {
-    const uint8_t op = p->call->op;
-    const bool is_ring = p->info->algorithm == ORR__RING;
-    if (p->info->algorithm == ORR__TREE && op == ORR_NCCL_ALL_REDUCE)
-        return tree_all_reduce;
-    if (is_ring && op == ORR_NCCL_ALL_REDUCE)
-        return ring_all_reduce;
-    if (is_ring && op == ORR_NCCL_ALL_GATHER)
-        return ring_all_gather;
-    if (is_ring && op == ORR_NCCL_REDUCE_SCATTER)
-        return ring_reduce_scatter;
-    if (is_ring && op == ORR_NCCL_BROADCAST)
-        return ring_broadcast;
-    if (is_literal(p))
-        return NULL;
-    if (is_ring && op == ORR_NCCL_REDUCE)
-        return ring_reduce;
-    if (p->info->algorithm == ORR__NVLS_TREE && op == ORR_NCCL_ALL_REDUCE)
-        return tree_all_reduce;
-    return nccl_expansion_of(p->info->algorithm, op);
+    for (const expansion *e = expansions; e < expansions + ORR_COUNT(expansions); e++)
+        if (e->algorithm == p->info->algorithm && e->op == p->call->op &&
+            (e->is_old || !is_literal(p)))
+            return e;
+    return NULL;
 }
 
-static nccl_ends one_channel(nccl_plan *p,
-                             nccl_expand_channel *expand,
-                             uint32_t channel,
-                             uint32_t cpu,
-                             const nccl_work *work)
+static nccl_ends one_channel(
+    nccl_plan *p, const expansion *e, uint32_t channel, uint32_t cpu, const nccl_work *work)
 {
     nccl_lane l = {.w = p->w,
                    .call = p->call,
@@ -998,7 +912,10 @@ static nccl_ends one_channel(nccl_plan *p,
                    .context = nccl_call_context(p->w->job, p->call)};
     if (p->comm->seats == 1 && !is_literal(p)) /* nobody to talk to */
         return nccl_pen_calc(&p->w->pen, 0, cpu);
-    return expand(p, &l, channel, work);
+    if (e->expand)
+        return e->expand(p, &l, channel, work);
+    /* Sizes of gathers are in bytes. */
+    return each_chunk(p, &l, work, e->op == ORR_NCCL_ALL_GATHER ? 1 : p->info->width, e->chunk);
 }
 
 /* Sizes in bytes must fit 64 bits wherever they are made of counts. */
@@ -1016,8 +933,8 @@ static nccl_ends write_channels(nccl_plan *p, const nccl_guess *guess, uint32_t 
     const nccl_gpu *g = &p->w->job->gpus.at[p->w->gpu];
     const uint32_t channels = guess ? guess->channels : p->call->row_count;
     const uint32_t first = *cpu;
-    nccl_expand_channel *expand = expansion(p);
-    if (!expand) {
+    const expansion *e = find_expansion(p);
+    if (!e) {
         nccl_writer_fail(p->w, "algorithm %" PRIu64 " of nccl%s is not known", p->info->algorithm,
                          orr_nccl_op_name((orr_nccl_op)p->call->op));
         return (nccl_ends){.is_empty = true};
@@ -1027,7 +944,7 @@ static nccl_ends write_channels(nccl_plan *p, const nccl_guess *guess, uint32_t 
         const nccl_work work = guess ? nccl_guess_work(guess, p->call, p->comm->seats, k)
                                      : g->works.at[p->call->first_row + k];
         if (check_work(p, &work))
-            nccl_pen_branch(&p->w->pen, &f, one_channel(p, expand, k, first + k, &work));
+            nccl_pen_branch(&p->w->pen, &f, one_channel(p, e, k, first + k, &work));
     }
     *cpu = first + channels;
     return nccl_pen_join(&p->w->pen, &f, first);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 struct orr_gen {
+    const orr_pattern *pattern;
     const orr_gen_options *opt;
     uint32_t rank;
     orr__builder b;
@@ -199,24 +200,9 @@ static void pat_build_metadata_all_types(orr_gen *g)
     orr__build_add(b);
 }
 
-static void pat_build_mem_load(orr_gen *g)
+static void pat_build_tensor(orr_gen *g)
 {
-    pat_tensor(g, ORR_NODE_MEM_LOAD);
-}
-
-static void pat_build_mem_store(orr_gen *g)
-{
-    pat_tensor(g, ORR_NODE_MEM_STORE);
-}
-
-static void pat_build_send(orr_gen *g)
-{
-    pat_tensor(g, ORR_NODE_COMM_SEND);
-}
-
-static void pat_build_recv(orr_gen *g)
-{
-    pat_tensor(g, ORR_NODE_COMM_RECV);
+    pat_tensor(g, (orr_node_type)g->pattern->what);
 }
 
 static uint64_t comp_node(orr_gen *g, pat_after after)
@@ -243,41 +229,12 @@ static void pat_build_two_comp_dependent(orr_gen *g)
 }
 
 /* The Python generators name the node after the collective, the first generation after its type. */
-static void one_collective(orr_gen *g, orr_collective kind, uint64_t size)
+static void pat_build_collective(orr_gen *g)
 {
+    const orr_collective kind = (orr_collective)g->pattern->what;
     const char *name =
         g->opt->style == ORR_GEN_EG ? "COMM_COLL_NODE" : orr_collective_name((uint32_t)kind);
-    pat_collective(g, name, kind, size, NOTHING);
-}
-
-static void pat_build_all_reduce(orr_gen *g)
-{
-    one_collective(g, ORR_COLL_ALL_REDUCE, g->opt->comm_size);
-}
-
-static void pat_build_all_to_all(orr_gen *g)
-{
-    one_collective(g, ORR_COLL_ALL_TO_ALL, g->opt->comm_size);
-}
-
-static void pat_build_all_gather(orr_gen *g)
-{
-    one_collective(g, ORR_COLL_ALL_GATHER, g->opt->comm_size);
-}
-
-static void pat_build_reduce_scatter(orr_gen *g)
-{
-    one_collective(g, ORR_COLL_REDUCE_SCATTER, g->opt->comm_size);
-}
-
-static void pat_build_broadcast(orr_gen *g)
-{
-    one_collective(g, ORR_COLL_BROADCAST, g->opt->comm_size);
-}
-
-static void pat_build_barrier(orr_gen *g)
-{
-    one_collective(g, ORR_COLL_BARRIER, 0);
+    pat_collective(g, name, kind, kind == ORR_COLL_BARRIER ? 0 : g->opt->comm_size, NOTHING);
 }
 
 static void pat_build_send_recv_ring(orr_gen *g)
@@ -756,147 +713,71 @@ static void pat_build_layered(orr_gen *g)
 /* ---- the table ---- */
 
 /* Defaults of Chakra's generators, which most patterns share. */
-#define SAMPLE .ranks = 1, .runtime_us = 5, .tensor_size = 1024, .comm_size = 65536
+#define SAMPLE                                                               \
+    {                                                                        \
+        .ranks = 1, .runtime_us = 5, .tensor_size = 1024, .comm_size = 65536 \
+    }
 
 static const orr_pattern table[] = {
-    {.name = "one_comp_node",
-     .old_name = "oneCompNode",
-     .help = "one compute node",
-     .uses = ORR_GEN_RUNTIME,
-     .defaults = {SAMPLE},
-     .build = pat_build_one_comp},
-    {.name = "two_comp_nodes_independent",
-     .old_name = "twoCompNodesIndependent",
-     .help = "two compute nodes that may run together",
-     .uses = ORR_GEN_RUNTIME,
-     .defaults = {SAMPLE},
-     .build = pat_build_two_comp_independent},
-    {.name = "two_comp_nodes_dependent",
-     .old_name = "twoCompNodesDependent",
-     .help = "two compute nodes, one after the other",
-     .uses = ORR_GEN_RUNTIME,
-     .defaults = {SAMPLE},
-     .build = pat_build_two_comp_dependent},
-    {.name = "one_metadata_node_all_types",
-     .old_name = "one_metadata_node_all_types",
-     .help = "a metadata node, an attribute of every kind",
-     .defaults = {SAMPLE},
-     .build = pat_build_metadata_all_types},
-    {.name = "one_remote_mem_load_node",
-     .old_name = "one_remote_mem_load_node",
-     .help = "one load from memory",
-     .uses = ORR_GEN_TENSOR_SIZE,
-     .defaults = {SAMPLE},
-     .build = pat_build_mem_load},
-    {.name = "one_remote_mem_store_node",
-     .old_name = "one_remote_mem_store_node",
-     .help = "one store to memory",
-     .uses = ORR_GEN_TENSOR_SIZE,
-     .defaults = {SAMPLE},
-     .build = pat_build_mem_store},
-    {.name = "all_reduce",
-     .old_name = "ALL_REDUCE",
-     .help = "one all-reduce",
-     .uses = ORR_GEN_COMM_SIZE | ORR_GEN_DIMS,
-     .defaults = {SAMPLE},
-     .build = pat_build_all_reduce},
-    {.name = "all_to_all",
-     .old_name = "ALL_TO_ALL",
-     .help = "one all-to-all",
-     .uses = ORR_GEN_COMM_SIZE | ORR_GEN_DIMS,
-     .defaults = {SAMPLE},
-     .build = pat_build_all_to_all},
-    {.name = "all_gather",
-     .old_name = "ALL_GATHER",
-     .help = "one all-gather",
-     .uses = ORR_GEN_COMM_SIZE | ORR_GEN_DIMS,
-     .defaults = {SAMPLE},
-     .build = pat_build_all_gather},
-    {.name = "reduce_scatter",
-     .old_name = "REDUCE_SCATTER",
-     .help = "one reduce-scatter",
-     .uses = ORR_GEN_COMM_SIZE | ORR_GEN_DIMS,
-     .defaults = {SAMPLE},
-     .build = pat_build_reduce_scatter},
-    {.name = "broadcast",
-     .old_name = "BROADCAST",
-     .help = "one broadcast",
-     .uses = ORR_GEN_COMM_SIZE | ORR_GEN_DIMS,
-     .defaults = {SAMPLE},
-     .build = pat_build_broadcast},
-    {.name = "barrier",
-     .old_name = "BARRIER",
-     .help = "one barrier: a collective without data",
-     .uses = ORR_GEN_DIMS,
-     .defaults = {SAMPLE},
-     .build = pat_build_barrier},
-    {.name = "one_comm_send_node",
-     .old_name = "one_comm_send_node",
-     .help = "one send that names no peer (for readers only)",
-     .uses = ORR_GEN_TENSOR_SIZE,
-     .defaults = {SAMPLE},
-     .build = pat_build_send},
-    {.name = "one_comm_recv_node",
-     .old_name = "one_comm_recv_node",
-     .help = "one receive that names no peer (for readers only)",
-     .uses = ORR_GEN_TENSOR_SIZE,
-     .defaults = {SAMPLE},
-     .build = pat_build_recv},
+    {"one_comp_node", "oneCompNode", "one compute node", ORR_GEN_RUNTIME, 0, false, SAMPLE,
+     pat_build_one_comp, 0},
+    {"two_comp_nodes_independent", "twoCompNodesIndependent",
+     "two compute nodes that may run together", ORR_GEN_RUNTIME, 0, false, SAMPLE,
+     pat_build_two_comp_independent, 0},
+    {"two_comp_nodes_dependent", "twoCompNodesDependent", "two compute nodes, one after the other",
+     ORR_GEN_RUNTIME, 0, false, SAMPLE, pat_build_two_comp_dependent, 0},
+    {"one_metadata_node_all_types", "one_metadata_node_all_types",
+     "a metadata node, an attribute of every kind", 0, 0, false, SAMPLE,
+     pat_build_metadata_all_types, 0},
+    {"one_remote_mem_load_node", "one_remote_mem_load_node", "one load from memory",
+     ORR_GEN_TENSOR_SIZE, 0, false, SAMPLE, pat_build_tensor, ORR_NODE_MEM_LOAD},
+    {"one_remote_mem_store_node", "one_remote_mem_store_node", "one store to memory",
+     ORR_GEN_TENSOR_SIZE, 0, false, SAMPLE, pat_build_tensor, ORR_NODE_MEM_STORE},
+    {"all_reduce", "ALL_REDUCE", "one all-reduce", ORR_GEN_COMM_SIZE | ORR_GEN_DIMS, 0, false,
+     SAMPLE, pat_build_collective, ORR_COLL_ALL_REDUCE},
+    {"all_to_all", "ALL_TO_ALL", "one all-to-all", ORR_GEN_COMM_SIZE | ORR_GEN_DIMS, 0, false,
+     SAMPLE, pat_build_collective, ORR_COLL_ALL_TO_ALL},
+    {"all_gather", "ALL_GATHER", "one all-gather", ORR_GEN_COMM_SIZE | ORR_GEN_DIMS, 0, false,
+     SAMPLE, pat_build_collective, ORR_COLL_ALL_GATHER},
+    {"reduce_scatter", "REDUCE_SCATTER", "one reduce-scatter", ORR_GEN_COMM_SIZE | ORR_GEN_DIMS, 0,
+     false, SAMPLE, pat_build_collective, ORR_COLL_REDUCE_SCATTER},
+    {"broadcast", "BROADCAST", "one broadcast", ORR_GEN_COMM_SIZE | ORR_GEN_DIMS, 0, false, SAMPLE,
+     pat_build_collective, ORR_COLL_BROADCAST},
+    {"barrier", "BARRIER", "one barrier: a collective without data", ORR_GEN_DIMS, 0, false, SAMPLE,
+     pat_build_collective, ORR_COLL_BARRIER},
+    {"one_comm_send_node", "one_comm_send_node", "one send that names no peer (for readers only)",
+     ORR_GEN_TENSOR_SIZE, 0, false, SAMPLE, pat_build_tensor, ORR_NODE_COMM_SEND},
+    {"one_comm_recv_node", "one_comm_recv_node",
+     "one receive that names no peer (for readers only)", ORR_GEN_TENSOR_SIZE, 0, false, SAMPLE,
+     pat_build_tensor, ORR_NODE_COMM_RECV},
     {.name = "send_recv_ring",
      .old_name = "commNodesSingleSendSingleRecv",
      .help = "each rank sends to the next one, in a ring",
      .uses = ORR_GEN_COMM_SIZE,
      .ranks_differ = true,
-     .defaults = {SAMPLE},
+     .defaults = SAMPLE,
      .build = pat_build_send_recv_ring},
-    {.name = "invalid_node_last",
-     .old_name = "invalidNodeCase1",
-     .help = "compute, then an INVALID node",
-     .uses = ORR_GEN_RUNTIME,
-     .defaults = {SAMPLE},
-     .build = pat_build_invalid_last},
-    {.name = "invalid_node_between",
-     .old_name = "invalidNodeCase2",
-     .help = "compute, then an INVALID node, then compute",
-     .uses = ORR_GEN_RUNTIME,
-     .defaults = {SAMPLE},
-     .build = pat_build_invalid_between},
-    {.name = "invalid_node_first",
-     .old_name = "invalidNodeCase3",
-     .help = "an INVALID node, then compute",
-     .uses = ORR_GEN_RUNTIME,
-     .defaults = {SAMPLE},
-     .build = pat_build_invalid_first},
-    {.name = "invalid_node_fork",
-     .old_name = "invalidNodeCase4",
-     .help = "an INVALID node, then two compute nodes",
-     .uses = ORR_GEN_RUNTIME,
-     .defaults = {SAMPLE},
-     .build = pat_build_invalid_fork},
-    {.name = "three_layer_data_parallel",
-     .old_name = "threeLayerDataParallel",
-     .help = "three layers, communication overlapped",
-     .uses = ORR_GEN_RUNTIME | ORR_GEN_COMM_SIZE | ORR_GEN_DIMS,
-     .defaults = {SAMPLE},
-     .build = pat_build_three_layers},
-    {.name = "three_layer_sequential",
-     .old_name = "threeLayerDataParallelSequentiallyDependent",
-     .help = "three layers, each node after the one before",
-     .uses = ORR_GEN_RUNTIME | ORR_GEN_COMM_SIZE | ORR_GEN_DIMS,
-     .defaults = {SAMPLE},
-     .build = pat_build_three_layers_in_sequence},
-    {.name = "compare_data_parallel",
-     .old_name = "parallelismComparisonDataParallel",
-     .help = "one layer a rank, the batch shared out",
-     .uses = ORR_GEN_LAYERS | ORR_GEN_DIMS,
-     .defaults = {SAMPLE},
-     .build = pat_build_compare_data},
-    {.name = "compare_model_parallel",
-     .old_name = "parallelismComparisonModelParallel",
-     .help = "one layer a rank, each layer shared out",
-     .uses = ORR_GEN_LAYERS | ORR_GEN_DIMS,
-     .defaults = {SAMPLE},
-     .build = pat_build_compare_model},
+    {"invalid_node_last", "invalidNodeCase1", "compute, then an INVALID node", ORR_GEN_RUNTIME, 0,
+     false, SAMPLE, pat_build_invalid_last, 0},
+    {"invalid_node_between", "invalidNodeCase2", "compute, then an INVALID node, then compute",
+     ORR_GEN_RUNTIME, 0, false, SAMPLE, pat_build_invalid_between, 0},
+    {"invalid_node_first", "invalidNodeCase3", "an INVALID node, then compute", ORR_GEN_RUNTIME, 0,
+     false, SAMPLE, pat_build_invalid_first, 0},
+    {"invalid_node_fork", "invalidNodeCase4", "an INVALID node, then two compute nodes",
+     ORR_GEN_RUNTIME, 0, false, SAMPLE, pat_build_invalid_fork, 0},
+    {"three_layer_data_parallel", "threeLayerDataParallel",
+     "three layers, communication overlapped", ORR_GEN_RUNTIME | ORR_GEN_COMM_SIZE | ORR_GEN_DIMS,
+     0, false, SAMPLE, pat_build_three_layers, 0},
+    {"three_layer_sequential", "threeLayerDataParallelSequentiallyDependent",
+     "three layers, each node after the one before",
+     ORR_GEN_RUNTIME | ORR_GEN_COMM_SIZE | ORR_GEN_DIMS, 0, false, SAMPLE,
+     pat_build_three_layers_in_sequence, 0},
+    {"compare_data_parallel", "parallelismComparisonDataParallel",
+     "one layer a rank, the batch shared out", ORR_GEN_LAYERS | ORR_GEN_DIMS, 0, false, SAMPLE,
+     pat_build_compare_data, 0},
+    {"compare_model_parallel", "parallelismComparisonModelParallel",
+     "one layer a rank, each layer shared out", ORR_GEN_LAYERS | ORR_GEN_DIMS, 0, false, SAMPLE,
+     pat_build_compare_model, 0},
     {.name = "compare_pipeline_parallel",
      .old_name = "parallelismComparisonPipelineParallel",
      .help = "one layer a rank, the batch passed on in pieces",
@@ -1032,7 +913,7 @@ orr_code orr_pattern_trace(const orr_pattern *p,
                            orr_trace **out,
                            orr_error *err)
 {
-    orr_gen g = {.opt = opt, .rank = rank};
+    orr_gen g = {.pattern = p, .opt = opt, .rank = rank};
     *out = NULL;
     orr_code code = check_options(p, opt, err);
     if (!code && rank >= opt->ranks)

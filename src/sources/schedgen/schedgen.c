@@ -292,36 +292,34 @@ static void sgen_pattern_allreduce_recdoub(const schedgen *s, uint32_t rank)
  * Each rank's part follows from its number alone, in O(log n) steps, so that a million ranks cost
  * no memory. The order of the lines is SchedGen's. */
 
-/* Round k reaches from the first 2^k ranks to as many more.  SchedGen repeats the edge from the
- * receive to the latest send in every round that follows. */
-void sgen_binomial_bcast(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes)
+/* Round k reaches from the first 2^k ranks to as many more; to the root it is the same tree the
+ * other way, whose send, which comes first, waits for the receives below it.  SchedGen repeats the
+ * edge between the two in every round that follows. */
+static void binomial_tree(
+    goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes, bool is_up)
 {
     const uint64_t v = sgen_swap_root(rank, root);
-    uint64_t recv = 0, send = 0;
+    uint64_t below = 0, above = 0;
     for (uint64_t reach = 1; reach < n; reach *= 2) {
         if (v < reach && v + reach < n)
-            send = sgen_gpen_send(pen, bytes, sgen_swap_root((uint32_t)(v + reach), root));
-        if (send && recv)
-            sgen_gpen_require(pen, send, recv);
+            below = (is_up ? sgen_gpen_recv : sgen_gpen_send)(
+                pen, bytes, sgen_swap_root((uint32_t)(v + reach), root));
+        if (above && below)
+            sgen_gpen_require(pen, is_up ? above : below, is_up ? below : above);
         if (v >= reach && v < 2 * reach)
-            recv = sgen_gpen_recv(pen, bytes, sgen_swap_root((uint32_t)(v - reach), root));
+            above = (is_up ? sgen_gpen_send : sgen_gpen_recv)(
+                pen, bytes, sgen_swap_root((uint32_t)(v - reach), root));
     }
 }
 
-/* The same tree the other way: the send, whose line comes first, waits for the receives below
- * it. */
+void sgen_binomial_bcast(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes)
+{
+    binomial_tree(pen, root, rank, n, bytes, false);
+}
+
 void sgen_binomial_reduce(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes)
 {
-    const uint64_t v = sgen_swap_root(rank, root);
-    uint64_t recv = 0, send = 0;
-    for (uint64_t reach = 1; reach < n; reach *= 2) {
-        if (v < reach && v + reach < n)
-            recv = sgen_gpen_recv(pen, bytes, sgen_swap_root((uint32_t)(v + reach), root));
-        if (send && recv)
-            sgen_gpen_require(pen, send, recv);
-        if (v >= reach && v < 2 * reach)
-            send = sgen_gpen_send(pen, bytes, sgen_swap_root((uint32_t)(v - reach), root));
-    }
+    binomial_tree(pen, root, rank, n, bytes, true);
 }
 
 static uint32_t root_of(const schedgen *s)
@@ -339,26 +337,26 @@ static void sgen_pattern_binomialtreereduce(const schedgen *s, uint32_t rank)
     sgen_binomial_reduce(s->pen, root_of(s), rank, s->ranks, s->opt->data_bytes);
 }
 
-static void sgen_pattern_scatter(const schedgen *s, uint32_t rank)
+static void star(const schedgen *s, uint32_t rank, bool is_up)
 {
     const uint32_t root = root_of(s);
     if (rank != root) {
-        sgen_gpen_recv(s->pen, s->opt->data_bytes, root);
+        (is_up ? sgen_gpen_send : sgen_gpen_recv)(s->pen, s->opt->data_bytes, root);
         return;
     }
     for (uint32_t v = 1; v < s->ranks && !sgen_gpen_has_failed(s->pen); v++)
-        sgen_gpen_send(s->pen, s->opt->data_bytes, sgen_swap_root(v, root));
+        (is_up ? sgen_gpen_recv : sgen_gpen_send)(s->pen, s->opt->data_bytes,
+                                                  sgen_swap_root(v, root));
+}
+
+static void sgen_pattern_scatter(const schedgen *s, uint32_t rank)
+{
+    star(s, rank, false);
 }
 
 static void sgen_pattern_gather(const schedgen *s, uint32_t rank)
 {
-    const uint32_t root = root_of(s);
-    if (rank != root) {
-        sgen_gpen_send(s->pen, s->opt->data_bytes, root);
-        return;
-    }
-    for (uint32_t v = 1; v < s->ranks && !sgen_gpen_has_failed(s->pen); v++)
-        sgen_gpen_recv(s->pen, s->opt->data_bytes, sgen_swap_root(v, root));
+    star(s, rank, true);
 }
 
 /* Children of v are 2v+1 and 2v+2.  SchedGen renames the peers but not the rank itself, so that

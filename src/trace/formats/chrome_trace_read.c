@@ -199,10 +199,7 @@ static orr_code read_nccl(chrome_file *c, const chrome_event *e, orr_timespan *s
     return set_group(c, group, span);
 }
 
-static const struct {
-    const char *category;
-    uint8_t kind;
-} kineto_kinds[] = {
+static const orr_word kineto_kinds[] = {
     {"kernel", ORR_SPAN_COMPUTE},        {"gpu_memcpy", ORR_SPAN_MEMORY},
     {"gpu_memset", ORR_SPAN_MEMORY},     {"cpu_op", ORR_SPAN_HOST},
     {"cuda_runtime", ORR_SPAN_HOST},     {"cuda_driver", ORR_SPAN_HOST},
@@ -219,9 +216,7 @@ static const struct {
 static orr_code classify_kineto(chrome_file *c, const chrome_event *e, orr_timespan *span)
 {
     uint64_t bytes;
-    for (size_t i = 0; i < sizeof kineto_kinds / sizeof *kineto_kinds; i++)
-        if (orr_str_is(e->cat, kineto_kinds[i].category))
-            span->kind = kineto_kinds[i].kind;
+    span->kind = (uint8_t)orr_word_find(kineto_kinds, ORR_COUNT(kineto_kinds), e->cat, span->kind);
     if (span->kind == ORR_SPAN_MEMORY && u64(e, "bytes", &bytes))
         span->size = bytes;
     const orr__comm_by by =
@@ -303,10 +298,7 @@ static orr_code classify_ours(chrome_file *c, const chrome_event *e, orr_timespa
 
 static bool is_kineto_category(orr_str category)
 {
-    for (size_t i = 0; i < sizeof kineto_kinds / sizeof *kineto_kinds; i++)
-        if (orr_str_is(category, kineto_kinds[i].category))
-            return true;
-    return false;
+    return orr_word_find(kineto_kinds, ORR_COUNT(kineto_kinds), category, -1) >= 0;
 }
 
 /* What a span is, from its category, name and arguments.  May add texts. */

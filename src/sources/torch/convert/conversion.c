@@ -474,11 +474,7 @@ static bool is_view(orr_str name)
         "aten::flatten",
         "aten::result_type",
     };
-    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
-        if (orr_str_is(name, views[i]))
-            return true;
-    }
-    return false;
+    return orr_str_among(name, views, ORR_COUNT(views));
 }
 
 /* Without white space: a linked file has more of it than the trace had. */

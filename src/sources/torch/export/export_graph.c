@@ -169,11 +169,7 @@ static bool is_bookkeeping(orr_str op)
         "torch.fx.",
         "profiler.",
     };
-    for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++) {
-        if (orr_str_begins(op, fronts[i]))
-            return true;
-    }
-    return false;
+    return orr_str_begins_any(op, fronts, ORR_COUNT(fronts));
 }
 
 /* ---- shapes ---- */

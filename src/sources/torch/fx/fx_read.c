@@ -463,6 +463,7 @@ typedef struct reader {
     size_t number_count, number_room;
     pair *pairs; /* "kept" of the graph that is being read */
     size_t pair_count, pair_room;
+    fx_texts table; /* of the texts that are being read */
     bool has_rank;
 } reader;
 
@@ -528,6 +529,20 @@ static orr_code get_dims(
     return code;
 }
 
+/* A small list: each of its items. */
+static orr_code read_items(reader *r, const char *what, orr_code (*read)(reader *, orr_json_value))
+{
+    orr_json_value list, item;
+    orr_code code = orr_json_load(r->j, &list, r->err);
+    if (!code)
+        code = expect(r, list, ORR_JSON_ARRAY, what);
+    if (code)
+        return code;
+    for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &item);)
+        code = read(r, item);
+    return code;
+}
+
 /* ---- what stands before the graphs ---- */
 
 static orr_code read_group(reader *r, orr_json_value group)
@@ -547,19 +562,6 @@ static orr_code read_group(reader *r, orr_json_value group)
     return fx_add_group(r->c, r->numbers, count, number, orr_json_byte(group), r->err);
 }
 
-static orr_code read_groups(reader *r)
-{
-    orr_json_value groups, group;
-    orr_code code = orr_json_load(r->j, &groups, r->err);
-    if (!code)
-        code = expect(r, groups, ORR_JSON_ARRAY, "\"groups\"");
-    if (code)
-        return code;
-    for (orr_json_iter it = orr_json_iterate(groups); !code && orr_json_next_value(&it, &group);)
-        code = read_group(r, group);
-    return code;
-}
-
 static orr_code read_note(reader *r, orr_json_value note)
 {
     orr_json_value v;
@@ -577,57 +579,26 @@ static orr_code read_note(reader *r, orr_json_value note)
     return fx_add_note(r->c, text, count, r->err);
 }
 
-static orr_code read_notes(reader *r)
-{
-    orr_json_value notes, note;
-    orr_code code = orr_json_load(r->j, &notes, r->err);
-    if (!code)
-        code = expect(r, notes, ORR_JSON_ARRAY, "\"notes\"");
-    if (code)
-        return code;
-    for (orr_json_iter it = orr_json_iterate(notes); !code && orr_json_next_value(&it, &note);)
-        code = read_note(r, note);
-    return code;
-}
-
 /* ---- the tables of a graph ---- */
 
-static orr_code read_texts(reader *r, fx_texts table, const char *what)
+static orr_code read_text(reader *r, orr_json_value v)
 {
-    orr_json_value list, v;
     orr_str text;
     uint32_t number;
-    orr_code code = orr_json_load(r->j, &list, r->err);
-    if (!code)
-        code = expect(r, list, ORR_JSON_ARRAY, what);
-    if (code)
-        return code;
-    for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);) {
-        code = orr_json_get_str(v, &text, r->err);
-        if (!code)
-            code = fx_add_text(r->g, table, text, &number, r->err);
-    }
-    return code;
+    const orr_code code = orr_json_get_str(v, &text, r->err);
+    return code ? code : fx_add_text(r->g, r->table, text, &number, r->err);
 }
 
-static orr_code read_storages(reader *r)
+static orr_code read_storage(reader *r, orr_json_value v)
 {
-    orr_json_value list, v;
     uint64_t bytes;
     uint32_t number;
-    orr_code code = orr_json_load(r->j, &list, r->err);
-    if (!code)
-        code = expect(r, list, ORR_JSON_ARRAY, "\"storages\"");
+    const orr_code code = orr_json_get_u64(v, &bytes, r->err);
     if (code)
         return code;
-    for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);) {
-        if ((code = orr_json_get_u64(v, &bytes, r->err)))
-            break;
-        if (bytes > INT64_MAX)
-            return fail_at(r, orr_json_byte(v), "a storage has less than 2^63 bytes");
-        code = fx_add_storage(r->g, bytes, FX_KEPT_NOT, &number, r->err);
-    }
-    return code;
+    if (bytes > INT64_MAX)
+        return fail_at(r, orr_json_byte(v), "a storage has less than 2^63 bytes");
+    return fx_add_storage(r->g, bytes, FX_KEPT_NOT, &number, r->err);
 }
 
 static orr_code read_pair(reader *r, orr_json_value v)
@@ -655,19 +626,6 @@ static orr_code read_pair(reader *r, orr_json_value v)
         return orr_no_memory(r->err);
     r->pairs[r->pair_count++] = p;
     return ORR_OK;
-}
-
-static orr_code read_kept(reader *r)
-{
-    orr_json_value list, v;
-    orr_code code = orr_json_load(r->j, &list, r->err);
-    if (!code)
-        code = expect(r, list, ORR_JSON_ARRAY, "\"kept\"");
-    if (code)
-        return code;
-    for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);)
-        code = read_pair(r, v);
-    return code;
 }
 
 /* ---- tensors ---- */
@@ -752,27 +710,30 @@ static orr_code read_args(reader *r, orr_json_value args, fx_node_draft *n)
     return code;
 }
 
-typedef struct node_lists {
-    size_t at[3]; /* in the scratch list: in, out, writes */
-} node_lists;
+/* Lists of a node in the scratch list. */
+enum { LIST_IN, LIST_OUT, LIST_WRITES, NODE_LISTS };
+
+static orr_code read_view(reader *r, orr_json_value v, fx_node_draft *n)
+{
+    uint64_t number = 0;
+    if (orr_json_type_of(v) == ORR_JSON_BOOL)
+        return orr_json_get_bool(v, &n->is_view, r->err);
+    const orr_code code = orr_json_get_u64(v, &number, r->err);
+    n->is_view = number != 0;
+    return code;
+}
 
 static orr_code read_member(
-    reader *r, orr_str key, orr_json_value v, fx_node_draft *n, node_lists *l)
+    reader *r, orr_str key, orr_json_value v, fx_node_draft *n, size_t at[NODE_LISTS])
 {
-    bool is_view = false;
-    uint64_t number;
-    orr_code code;
-    if (orr_str_is(key, "in")) {
-        l->at[0] = r->number_count;
-        return get_numbers(r, v, "\"in\"", &n->in_count);
-    }
-    if (orr_str_is(key, "out")) {
-        l->at[1] = r->number_count;
-        return get_numbers(r, v, "\"out\"", &n->out_count);
-    }
-    if (orr_str_is(key, "writes")) {
-        l->at[2] = r->number_count;
-        return get_numbers(r, v, "\"writes\"", &n->writes_count);
+    static const char *const names[] = {"in", "out", "writes"};
+    static const char *const whats[] = {"\"in\"", "\"out\"", "\"writes\""};
+    size_t *counts[] = {&n->in_count, &n->out_count, &n->writes_count};
+    for (int i = 0; i < NODE_LISTS; i++) {
+        if (!orr_str_is(key, names[i]))
+            continue;
+        at[i] = r->number_count;
+        return get_numbers(r, v, whats[i], counts[i]);
     }
     if (orr_str_is(key, "op"))
         return get_number(r, v, &n->op);
@@ -784,13 +745,7 @@ static orr_code read_member(
         return read_phase(r, v, &n->phase);
     if (orr_str_is(key, "args"))
         return read_args(r, v, n);
-    if (!orr_str_is(key, "view"))
-        return ORR_OK;
-    code = orr_json_type_of(v) == ORR_JSON_BOOL ? orr_json_get_bool(v, &is_view, r->err)
-                                                : orr_json_get_u64(v, &number, r->err);
-    if (!code)
-        n->is_view = is_view || (orr_json_type_of(v) == ORR_JSON_INT && number);
-    return code;
+    return orr_str_is(key, "view") ? read_view(r, v, n) : ORR_OK;
 }
 
 static orr_code read_node(reader *r, orr_json_value node)
@@ -803,20 +758,20 @@ static orr_code read_node(reader *r, orr_json_value node)
                        .peer = FX_NO_PEER,
                        .tag = FX_NO_PEER,
                        .byte = orr_json_byte(node)};
-    node_lists l = {{0}};
+    size_t at[NODE_LISTS] = {0};
     orr_json_value v;
     orr_str key;
     orr_code code = expect(r, node, ORR_JSON_OBJECT, "a node");
     r->number_count = 0;
     for (orr_json_iter it = orr_json_iterate(node); !code && orr_json_next_member(&it, &key, &v);)
-        code = read_member(r, key, v, &n, &l);
+        code = read_member(r, key, v, &n, at);
     if (code)
         return code;
     if (n.op == FX_NONE)
         return fail_at(r, n.byte, "a node has \"op\", a number of the list \"ops\"");
-    n.in = r->numbers + l.at[0];
-    n.out = r->numbers + l.at[1];
-    n.writes = r->numbers + l.at[2];
+    n.in = r->numbers + at[LIST_IN];
+    n.out = r->numbers + at[LIST_OUT];
+    n.writes = r->numbers + at[LIST_WRITES];
     return fx_add_node(r->g, &n, r->err);
 }
 
@@ -844,34 +799,33 @@ static orr_code read_rank(reader *r)
     return code ? code : get_number(r, v, &r->g->rank);
 }
 
-static orr_code read_list(reader *r,
-                          const orr_json_item *item,
-                          const char *what,
-                          orr_code (*read)(reader *, orr_json_value))
-{
-    if (item->type != ORR_JSON_ARRAY)
-        return fail_at(r, item->byte, "\"tensors\" and \"nodes\" are lists");
-    return read_each(r, what, read);
-}
-
 static orr_code read_graph_member(reader *r, const orr_json_item *item)
 {
+    static const struct {
+        const char *key, *what; /* what: of a small list */
+        orr_code (*read)(reader *, orr_json_value);
+        fx_texts table;
+    } lists[] = {
+        {"ops", "\"ops\"", read_text, FX_OPS},
+        {"modules", "\"modules\"", read_text, FX_MODULES},
+        {"lines", "\"lines\"", read_text, FX_LINES},
+        {"storages", "\"storages\"", read_storage, FX_OPS},
+        {"kept", "\"kept\"", read_pair, FX_OPS},
+        {"tensors", NULL, read_tensor, FX_OPS},
+        {"nodes", NULL, read_node, FX_OPS},
+    };
     if (orr_str_is(item->key, "rank"))
         return read_rank(r);
-    if (orr_str_is(item->key, "ops"))
-        return read_texts(r, FX_OPS, "\"ops\"");
-    if (orr_str_is(item->key, "modules"))
-        return read_texts(r, FX_MODULES, "\"modules\"");
-    if (orr_str_is(item->key, "lines"))
-        return read_texts(r, FX_LINES, "\"lines\"");
-    if (orr_str_is(item->key, "storages"))
-        return read_storages(r);
-    if (orr_str_is(item->key, "kept"))
-        return read_kept(r);
-    if (orr_str_is(item->key, "tensors"))
-        return read_list(r, item, "tensors", read_tensor);
-    if (orr_str_is(item->key, "nodes"))
-        return read_list(r, item, "nodes", read_node);
+    for (size_t i = 0; i < ORR_COUNT(lists); i++) {
+        if (!orr_str_is(item->key, lists[i].key))
+            continue;
+        r->table = lists[i].table;
+        if (lists[i].what)
+            return read_items(r, lists[i].what, lists[i].read);
+        if (item->type != ORR_JSON_ARRAY)
+            return fail_at(r, item->byte, "\"tensors\" and \"nodes\" are lists");
+        return read_each(r, lists[i].key, lists[i].read);
+    }
     return ORR_OK;
 }
 
@@ -970,40 +924,40 @@ static orr_code read_size(reader *r)
     return ORR_OK;
 }
 
-enum {
-    HAS_FORMAT = 1,
-    HAS_VERSION = 2,
-    HAS_SIZE = 4,
-    HAS_GROUPS = 8,
-    HAS_GRAPHS = 16,
-    HAS_ALL = 31,
-    HAS_NOTES = 32 /* need not be there */
+static orr_code read_group_list(reader *r)
+{
+    return read_items(r, "\"groups\"", read_group);
+}
+
+static orr_code read_note_list(reader *r)
+{
+    return read_items(r, "\"notes\"", read_note);
+}
+
+static const struct {
+    const char *key;
+    orr_code (*read)(reader *); /* NULL: the graphs */
+    const char *missing;        /* NULL: need not be there */
+} top_keys[] = {
+    {"format", check_format, "no capture: \"format\" is missing"},
+    {"version", check_version, "\"version\" is missing"},
+    {"world_size", read_size, "\"world_size\" is missing"},
+    {"groups", read_group_list, "\"groups\" is missing"},
+    {"graphs", NULL, "\"graphs\" is missing"},
+    {"notes", read_note_list, NULL},
 };
 
 static orr_code read_top(reader *r, const orr_json_item *item, unsigned *has)
 {
-    static const struct {
-        const char *key;
-        unsigned flag;
-        orr_code (*read)(reader *);
-    } keys[] = {{"format", HAS_FORMAT, check_format},
-                {"version", HAS_VERSION, check_version},
-                {"world_size", HAS_SIZE, read_size},
-                {"groups", HAS_GROUPS, read_groups},
-                {"notes", HAS_NOTES, read_notes}};
-    if (orr_str_is(item->key, "graphs")) {
-        if (*has & HAS_GRAPHS)
-            return fail_at(r, item->byte, "a second \"graphs\"");
-        *has |= HAS_GRAPHS;
-        return read_graphs(r, item);
-    }
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (!orr_str_is(item->key, keys[i].key))
+    for (size_t i = 0; i < ORR_COUNT(top_keys); i++) {
+        if (!orr_str_is(item->key, top_keys[i].key))
             continue;
-        if (*has & keys[i].flag)
-            return fail_at(r, item->byte, "this key stands here for the second time");
-        *has |= keys[i].flag;
-        return keys[i].read(r);
+        if (*has >> i & 1)
+            return fail_at(r, item->byte,
+                           top_keys[i].read ? "this key stands here for the second time"
+                                            : "a second \"graphs\"");
+        *has |= 1u << i;
+        return top_keys[i].read ? top_keys[i].read(r) : read_graphs(r, item);
     }
     return ORR_OK;
 }
@@ -1021,13 +975,9 @@ static orr_code read_all(reader *r)
     }
     if (code != ORR_END)
         return code;
-    if ((has & HAS_ALL) != HAS_ALL)
-        return fail_at(r, 0,
-                       !(has & HAS_FORMAT)    ? "no capture: \"format\" is missing"
-                       : !(has & HAS_VERSION) ? "\"version\" is missing"
-                       : !(has & HAS_SIZE)    ? "\"world_size\" is missing"
-                       : !(has & HAS_GROUPS)  ? "\"groups\" is missing"
-                                              : "\"graphs\" is missing");
+    for (size_t i = 0; i < ORR_COUNT(top_keys); i++)
+        if (top_keys[i].missing && !(has >> i & 1))
+            return fail_at(r, 0, top_keys[i].missing);
     code = fx_check(r->c, r->err);
     if (code == ORR_EINPUT && r->err) /* now with line and column */
         r->err->where = orr_json_place(r->j, r->err->where.byte);

@@ -140,11 +140,7 @@ static bool is_fresh(const op_name *n)
                                         "chunk_cat"};
     if (n->overload.len >= 3 && memcmp(n->overload.ptr, "out", 3) == 0)
         return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (orr_str_is(n->name, names[i]))
-            return true;
-    }
-    return false;
+    return orr_str_among(n->name, names, ORR_COUNT(names));
 }
 
 static op_kind kind_of(orr_str text)

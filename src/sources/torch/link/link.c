@@ -163,19 +163,15 @@ static void add_attrs(writer *w, repaint_overrides *v, const linked_node *n)
     orr_json_begin_array(&j);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         orr_json_begin_object(&j);
-        orr_json_key(&j, "name");
-        orr_json_text(&j, numbers[i].name);
-        orr_json_key(&j, "type");
-        orr_json_text(&j, numbers[i].type);
+        orr_json_put_text(&j, "name", numbers[i].name);
+        orr_json_put_text(&j, "type", numbers[i].type);
         orr_json_key(&j, "value");
         orr_json_i64(&j, numbers[i].value);
         orr_json_end_object(&j);
     }
     orr_json_begin_object(&j);
-    orr_json_key(&j, "name");
-    orr_json_text(&j, "op_schema");
-    orr_json_key(&j, "type");
-    orr_json_text(&j, "string");
+    orr_json_put_text(&j, "name", "op_schema");
+    orr_json_put_text(&j, "type", "string");
     orr_json_key(&j, "value");
     orr_json_str(&j, n->op_schema);
     orr_json_end_object(&j);
@@ -346,11 +342,7 @@ bool link_knows_schema(orr_str s)
         "1.1.0-chakra.0.0.4",
         "1.1.1-chakra.0.0.4",
     };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (orr_str_is(s, known[i]))
-            return true;
-    }
-    return false;
+    return orr_str_among(s, known, ORR_COUNT(known));
 }
 
 static orr_code read_linked_host(orr_link *l, orr_error *err)

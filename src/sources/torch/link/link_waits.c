@@ -215,10 +215,7 @@ typedef enum call_kind { CALL_PLAIN, CALL_WAITS_FOR_ALL, CALL_WAITS } call_kind;
 
 static call_kind kind_of_call(orr_str name)
 {
-    static const struct {
-        const char *name;
-        call_kind kind;
-    } calls[] = {
+    static const orr_word calls[] = {
         {"cudaDeviceSynchronize", CALL_WAITS_FOR_ALL},
         {"hipDeviceSynchronize", CALL_WAITS_FOR_ALL},
         {"cuCtxSynchronize", CALL_WAITS_FOR_ALL},
@@ -229,11 +226,7 @@ static call_kind kind_of_call(orr_str name)
         {"hipEventSynchronize", CALL_WAITS},
         {"cuEventSynchronize", CALL_WAITS},
     };
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        if (orr_str_is(name, calls[i].name))
-            return calls[i].kind;
-    }
-    return CALL_PLAIN;
+    return (call_kind)orr_word_find(calls, ORR_COUNT(calls), name, CALL_PLAIN);
 }
 
 /* Of what was launched before the call, what ended last before it returned. */

@@ -14,6 +14,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /* The difference of two times must fit. */
@@ -166,139 +167,77 @@ static orr_code take_start(reader *r, draft *d, orr_json_value v)
 
 /* ---- args ---- */
 
-typedef enum arg_id {
-    ARG_EXTERNAL,
-    ARG_RF,
-    ARG_CORRELATION,
-    ARG_STREAM,
+/* How a field of `args` is taken, and where it goes. */
+typedef enum arg_kind {
+    ARG_ID,     /* a number of the event; a bad event without one */
+    ARG_HINT,   /* a number of the event, or nothing */
+    ARG_STREAM, /* ROCm writes "0x0" for calls */
     ARG_DEVICE,
-    ARG_GROUP,
-    ARG_COLLECTIVE,
-    ARG_DTYPE,
-    ARG_RANKS,
-    ARG_IN,
-    ARG_OUT,
-    ARG_SIZE,
-    ARG_SOURCE,
-    ARG_TARGET,
-    ARG_SEQUENCE,
-    ARG_WAIT_STREAM,
-    ARG_WAIT_RECORD,
-    ARG_BYTES,
-    ARG_GRAPH_NODE,
-    ARG_NONE
-} arg_id;
+    ARG_EXTRA, /* a number of what communicates */
+    ARG_WORD,  /* ... a text */
+    ARG_RAW    /* ... a text or list, as it stands in the file */
+} arg_kind;
 
 static const struct {
     const char *name;
-    arg_id id;
+    arg_kind kind;
+    size_t at; /* of a kin_event; from ARG_EXTRA on of a kin_extra */
 } args[] = {
-    {"External id", ARG_EXTERNAL},
-    {"external id", ARG_EXTERNAL},
-    {"Record function id", ARG_RF},
-    {"correlation", ARG_CORRELATION},
-    {"stream", ARG_STREAM},
-    {"device", ARG_DEVICE},
-    {"Process Group Name", ARG_GROUP},
-    {"Collective name", ARG_COLLECTIVE},
-    {"dtype", ARG_DTYPE},
-    {"Process Group Ranks", ARG_RANKS},
-    {"In msg nelems", ARG_IN},
-    {"Out msg nelems", ARG_OUT},
-    {"Group size", ARG_SIZE},
-    {"Src Rank", ARG_SOURCE},
-    {"Dst Rank", ARG_TARGET},
-    {"Seq", ARG_SEQUENCE},
-    {"wait_on_stream", ARG_WAIT_STREAM},
-    {"wait_on_cuda_event_record_corr_id", ARG_WAIT_RECORD},
-    {"bytes", ARG_BYTES},
-    {"graph node id", ARG_GRAPH_NODE},
+    {"External id", ARG_ID, offsetof(kin_event, external)},
+    {"external id", ARG_ID, offsetof(kin_event, external)},
+    {"Record function id", ARG_HINT, offsetof(kin_event, rf)},
+    {"correlation", ARG_ID, offsetof(kin_event, correlation)},
+    {"stream", ARG_STREAM, offsetof(kin_event, stream)},
+    {"device", ARG_DEVICE, offsetof(kin_event, device)},
+    {"Process Group Name", ARG_RAW, offsetof(kin_extra, group)},
+    {"Collective name", ARG_WORD, offsetof(kin_extra, collective)},
+    {"dtype", ARG_WORD, offsetof(kin_extra, dtype)},
+    {"Process Group Ranks", ARG_WORD, offsetof(kin_extra, ranks)},
+    {"In msg nelems", ARG_EXTRA, offsetof(kin_extra, in_elements)},
+    {"Out msg nelems", ARG_EXTRA, offsetof(kin_extra, out_elements)},
+    {"Group size", ARG_EXTRA, offsetof(kin_extra, group_size)},
+    {"Src Rank", ARG_EXTRA, offsetof(kin_extra, source)},
+    {"Dst Rank", ARG_EXTRA, offsetof(kin_extra, target)},
+    {"Seq", ARG_EXTRA, offsetof(kin_extra, sequence)},
+    {"wait_on_stream", ARG_EXTRA, offsetof(kin_extra, wait_stream)},
+    {"wait_on_cuda_event_record_corr_id", ARG_EXTRA, offsetof(kin_extra, wait_record)},
+    {"bytes", ARG_EXTRA, offsetof(kin_extra, bytes)},
+    {"graph node id", ARG_EXTRA, offsetof(kin_extra, graph_node)},
 };
-
-static arg_id find_arg(orr_str key)
-{
-    for (size_t i = 0; i < sizeof args / sizeof *args; i++) {
-        if (key.ptr[0] == args[i].name[0] && orr_str_is(key, args[i].name))
-            return args[i].id;
-    }
-    return ARG_NONE;
-}
-
-static orr_code take_extra(reader *r, draft *d, arg_id id, orr_json_value v)
-{
-    kin_extra *x = &d->x;
-    d->has_extra = true;
-    switch (id) {
-    case ARG_GROUP:
-        return intern(r, orr_json_raw(v), &x->group);
-    case ARG_COLLECTIVE:
-        return intern_value(r, v, &x->collective);
-    case ARG_DTYPE:
-        return intern_value(r, v, &x->dtype);
-    case ARG_RANKS:
-        return intern_value(r, v, &x->ranks);
-    case ARG_IN:
-        take_hint(v, &x->in_elements);
-        return ORR_OK;
-    case ARG_OUT:
-        take_hint(v, &x->out_elements);
-        return ORR_OK;
-    case ARG_SIZE:
-        take_hint(v, &x->group_size);
-        return ORR_OK;
-    case ARG_SOURCE:
-        take_hint(v, &x->source);
-        return ORR_OK;
-    case ARG_TARGET:
-        take_hint(v, &x->target);
-        return ORR_OK;
-    case ARG_SEQUENCE:
-        take_hint(v, &x->sequence);
-        return ORR_OK;
-    case ARG_WAIT_STREAM:
-        take_hint(v, &x->wait_stream);
-        return ORR_OK;
-    case ARG_WAIT_RECORD:
-        take_hint(v, &x->wait_record);
-        return ORR_OK;
-    case ARG_BYTES:
-        take_hint(v, &x->bytes);
-        return ORR_OK;
-    default:
-        take_hint(v, &x->graph_node);
-        return ORR_OK;
-    }
-}
 
 static orr_code take_arg(reader *r, draft *d, orr_str key, orr_json_value v)
 {
+    size_t i = 0;
+    while (i < ORR_COUNT(args) &&
+           (!key.len || key.ptr[0] != args[i].name[0] || !orr_str_is(key, args[i].name)))
+        i++;
+    if (i == ORR_COUNT(args))
+        return ORR_OK;
+    const arg_kind kind = args[i].kind;
+    void *to = kind < ARG_EXTRA ? (char *)&d->e + args[i].at : (char *)&d->x + args[i].at;
     int64_t device = -1;
-    const arg_id id = key.len ? find_arg(key) : ARG_NONE;
-    switch (id) {
-    case ARG_NONE:
-        return ORR_OK;
-    case ARG_EXTERNAL:
-        take_id(d, "External id", v, &d->e.external);
-        return ORR_OK;
-    case ARG_RF:
-        take_hint(v, &d->e.rf);
-        return ORR_OK;
-    case ARG_CORRELATION:
-        take_id(d, "correlation", v, &d->e.correlation);
+    d->has_extra |= kind >= ARG_EXTRA;
+    switch (kind) {
+    case ARG_ID:
+        take_id(d, key.ptr[0] == 'c' ? "correlation" : "External id", v, to);
         return ORR_OK;
     case ARG_STREAM:
-        /* ROCm writes "0x0" for calls. */
         if (r->opt->rules->refuse && orr_json_type_of(v) == ORR_JSON_STRING)
             is_bad(d, "stream");
-        take_hint(v, &d->e.stream);
-        return ORR_OK;
+        break;
     case ARG_DEVICE:
         take_hint(v, &device);
         d->e.device = device < 0 || device > INT16_MAX ? -1 : (int16_t)device;
         return ORR_OK;
+    case ARG_WORD:
+        return intern_value(r, v, to);
+    case ARG_RAW:
+        return intern(r, orr_json_raw(v), to);
     default:
-        return take_extra(r, d, id, v);
+        break;
     }
+    take_hint(v, to);
+    return ORR_OK;
 }
 
 static orr_code take_args(reader *r, draft *d, orr_json_value v)
@@ -342,19 +281,12 @@ static bool is_known_launch(orr_str name)
         "hipLaunchKernel",       "hipExtLaunchKernel",   "hipExtModuleLaunchKernel",
         "hipModuleLaunchKernel", "hipMemcpyWithStream",  "hipMemcpyAsync",
     };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (orr_str_is(name, names[i]))
-            return true;
-    }
-    return false;
+    return orr_str_among(name, names, ORR_COUNT(names));
 }
 
 static kin_class class_of(const draft *d)
 {
-    static const struct {
-        const char *cat;
-        kin_class kind;
-    } kinds[] = {
+    static const orr_word kinds[] = {
         {"cpu_op", KIN_OPERATOR},
         {"user_annotation", KIN_OPERATOR},
         {"cuda_runtime", KIN_RUNTIME},
@@ -369,11 +301,7 @@ static kin_class class_of(const draft *d)
         {"cuda_sync", KIN_SYNC},
         {"gpu_user_annotation", KIN_ANNOTATION},
     };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (orr_str_is(d->in.cat, kinds[i].cat))
-            return kinds[i].kind;
-    }
-    return KIN_OTHER;
+    return (kin_class)orr_word_find(kinds, ORR_COUNT(kinds), d->in.cat, KIN_OTHER);
 }
 
 /* ---- accelerators that are no GPUs ----
@@ -383,10 +311,7 @@ static kin_class class_of(const draft *d)
 
 static kin_class class_of_others(orr_str cat)
 {
-    static const struct {
-        const char *cat;
-        kin_class kind;
-    } kinds[] = {
+    static const orr_word kinds[] = {
         {"mtia_ccp_events", KIN_KERNEL},
         {"mtia_workloadd", KIN_KERNEL},
         {"hpu_op", KIN_KERNEL},
@@ -407,11 +332,7 @@ static kin_class class_of_others(orr_str cat)
         {"npu_runtime", KIN_RUNTIME},
         {"glow_runtime", KIN_RUNTIME},
     };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (orr_str_is(cat, kinds[i].cat))
-            return kinds[i].kind;
-    }
-    return KIN_OTHER;
+    return (kin_class)orr_word_find(kinds, ORR_COUNT(kinds), cat, KIN_OTHER);
 }
 
 /* Of the host, or about other events. */
@@ -434,11 +355,7 @@ static bool is_passed_over(orr_str cat)
         "xpu_sync",
         "async_npu",
     };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (orr_str_is(cat, known[i]))
-            return true;
-    }
-    return cat.len == 0;
+    return cat.len == 0 || orr_str_among(cat, known, ORR_COUNT(known));
 }
 
 /* Device events that name no stream run on that of their row. */

@@ -18,6 +18,7 @@
 #include "trace/formats/micros.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 
 enum { RELEASE_STEP = 8 << 20 };
@@ -44,19 +45,31 @@ typedef struct draft {
     orr_json_value attrs, sync; /* tree NULL: not there */
     orr_json_value value;       /* the node */
     uint64_t thread_dep;        /* LINKED_NO_ID */
-    bool has_id, has_name, has_parent, has_inputs, has_outputs, has_comm;
+    unsigned has;               /* HAS_... */
+    bool has_comm;
 } draft;
+
+enum { HAS_ID = 1, HAS_NAME = 2, HAS_PARENT = 4, HAS_INPUTS = 8, HAS_OUTPUTS = 16 };
+
+typedef struct field field;
+
+/* A field of a node, or an attribute of that name. */
+struct field {
+    const char *name;
+    orr_code (*take)(const reader *r, const field *f, orr_json_value v, draft *d);
+    size_t at;    /* in the draft */
+    uint8_t bit;  /* of draft.has, or of linked_node.lacks */
+    bool is_ours; /* other rules pass it over */
+};
 
 /* ---- values ---- */
 
-static orr_code wrong(const reader *r, orr_json_value v, orr_str key, const char *expected)
+static orr_code wrong(const reader *r, orr_json_value v, const char *name, const char *expected)
 {
     const orr_where at = orr_json_where(v);
     const orr_str raw = orr_json_raw(v);
-    const int key_shown = key.len < 60 ? (int)key.len : 60,
-              shown = raw.len < 40 ? (int)raw.len : 40;
-    return orr_fail(r->err, ORR_EINPUT, &at, "%.*s: %.*s where %s was expected", key_shown, key.ptr,
-                    shown, raw.ptr, expected);
+    return orr_fail(r->err, ORR_EINPUT, &at, "%s: %.*s where %s was expected", name,
+                    raw.len < 40 ? (int)raw.len : 40, raw.ptr, expected);
 }
 
 static bool is_null(orr_json_value v)
@@ -64,28 +77,26 @@ static bool is_null(orr_json_value v)
     return orr_json_type_of(v) == ORR_JSON_NULL;
 }
 
-/* Where it lies in the file it stays; what had to be decoded is kept. */
-static orr_code keep_text(const reader *r, orr_str s, orr_str *out)
+static void *place_of(draft *d, const field *f)
 {
-    const uintptr_t at = (uintptr_t)s.ptr, from = (uintptr_t)r->bytes.ptr;
-    *out = s;
-    if (at >= from && at - from < r->bytes.len)
-        return ORR_OK;
-    out->ptr = orr_arena_text(r->l->arena, s);
+    return (char *)d + f->at;
+}
+
+/* Where it lies in the file it stays; what had to be decoded is kept. */
+static orr_code get_text(const reader *r, const char *name, orr_json_value v, orr_str *out)
+{
+    if (orr_json_type_of(v) != ORR_JSON_STRING)
+        return wrong(r, v, name, "a text");
+    const orr_code code = orr_json_get_str(v, out, r->err);
+    const uintptr_t at = (uintptr_t)out->ptr, from = (uintptr_t)r->bytes.ptr;
+    if (code || (at >= from && at - from < r->bytes.len))
+        return code;
+    out->ptr = orr_arena_text(r->l->arena, *out);
     return out->ptr ? ORR_OK : orr_no_memory(r->err);
 }
 
-static orr_code take_text(const reader *r, orr_str key, orr_json_value v, orr_str *out)
-{
-    orr_str s;
-    if (orr_json_type_of(v) != ORR_JSON_STRING)
-        return wrong(r, v, key, "a text");
-    const orr_code code = orr_json_get_str(v, &s, r->err);
-    return code ? code : keep_text(r, s, out);
-}
-
 /* To Python true is 1. */
-static orr_code take_int(const reader *r, orr_str key, orr_json_value v, int64_t *out)
+static orr_code get_int(const reader *r, const char *name, orr_json_value v, int64_t *out)
 {
     bool is_true;
     if (orr_json_type_of(v) == ORR_JSON_BOOL && !orr_json_get_bool(v, &is_true, NULL)) {
@@ -93,55 +104,89 @@ static orr_code take_int(const reader *r, orr_str key, orr_json_value v, int64_t
         return ORR_OK;
     }
     if (orr_json_type_of(v) != ORR_JSON_INT || orr_json_get_i64(v, out, NULL))
-        return wrong(r, v, key, "a whole number of 64 bits");
+        return wrong(r, v, name, "a whole number of 64 bits");
     return ORR_OK;
 }
 
-static orr_code take_id(const reader *r, orr_str key, orr_json_value v, uint64_t *out)
+static orr_code get_id(const reader *r, const char *name, orr_json_value v, uint64_t *out)
 {
     if (orr_json_type_of(v) != ORR_JSON_INT || orr_json_get_u64(v, out, NULL) ||
         *out == LINKED_NO_ID)
-        return wrong(r, v, key, "the number of a node, 0 or more,");
+        return wrong(r, v, name, "the number of a node, 0 or more,");
     return ORR_OK;
 }
 
-static orr_code take_time(const reader *r, orr_str key, orr_json_value v, int64_t *out)
+/* ---- fields ---- */
+
+static orr_code take_id(const reader *r, const field *f, orr_json_value v, draft *d)
+{
+    d->has |= HAS_ID;
+    return get_id(r, f->name, v, &d->node.id);
+}
+
+static orr_code take_name(const reader *r, const field *f, orr_json_value v, draft *d)
+{
+    d->has |= HAS_NAME;
+    return get_text(r, f->name, v, &d->node.name);
+}
+
+/* For later, when all fields are there. */
+static orr_code take_value(const reader *r, const field *f, orr_json_value v, draft *d)
+{
+    (void)r;
+    *(orr_json_value *)place_of(d, f) = v;
+    return ORR_OK;
+}
+
+static orr_code take_time(const reader *r, const field *f, orr_json_value v, draft *d)
 {
     const orr_json_type type = orr_json_type_of(v);
     if (type == ORR_JSON_NULL && !r->schemas)
         return ORR_OK;
-    if ((type == ORR_JSON_INT || type == ORR_JSON_REAL) && orr__micros_ns(orr_json_raw(v), out))
+    if ((type == ORR_JSON_INT || type == ORR_JSON_REAL) &&
+        orr__micros_ns(orr_json_raw(v), place_of(d, f)))
         return ORR_OK;
-    return wrong(r, v, key, "a time in microseconds");
+    return wrong(r, v, f->name, "a time in microseconds");
 }
 
 /* The parent: one number; -1, null and the like mean none.  Newer tools may write a list. */
-static orr_code take_parent(const reader *r, orr_str key, orr_json_value v, draft *d)
+static orr_code get_parent(const reader *r, const field *f, orr_json_value v, draft *d)
 {
     orr_json_value first;
     orr_json_iter it = orr_json_iterate(v);
     int64_t number;
-    d->has_parent = true;
+    d->has |= HAS_PARENT;
     if (orr_json_type_of(v) == ORR_JSON_ARRAY && !r->schemas)
-        return orr_json_next_value(&it, &first) ? take_parent(r, key, first, d) : ORR_OK;
+        return orr_json_next_value(&it, &first) ? get_parent(r, f, first, d) : ORR_OK;
     if (is_null(v) || (!orr_json_get_i64(v, &number, NULL) && number < 0))
         return ORR_OK;
-    return take_id(r, key, v, &d->node.parent);
+    return get_id(r, f->name, v, &d->node.parent);
 }
 
-/* ---- inputs and outputs ---- */
-
-static orr_code take_io(const reader *r, orr_str key, orr_json_value v, linked_io *io, bool *has)
+static orr_code take_parent(const reader *r, const field *f, orr_json_value v, draft *d)
 {
+    d->node.parent = LINKED_NO_ID;
+    return get_parent(r, f, v, d);
+}
+
+static orr_code take_old_parent(const reader *r, const field *f, orr_json_value v, draft *d)
+{
+    return d->has & HAS_PARENT ? ORR_OK : get_parent(r, f, v, d);
+}
+
+static orr_code take_io(const reader *r, const field *f, orr_json_value v, draft *d)
+{
+    static const char expected[] = "an object of values, shapes and types";
+    linked_io *io = place_of(d, f);
     orr_str name;
     orr_json_value member;
-    *has = true;
+    d->has |= f->bit;
     if (orr_json_type_of(v) == ORR_JSON_ARRAY && !r->schemas) {
         io->values = orr_json_raw(v);
         return ORR_OK;
     }
     if (orr_json_type_of(v) != ORR_JSON_OBJECT)
-        return wrong(r, v, key, "an object of values, shapes and types");
+        return wrong(r, v, f->name, expected);
     for (orr_json_iter it = orr_json_iterate(v); orr_json_next_member(&it, &name, &member);) {
         if (orr_str_is(name, "values"))
             io->values = orr_json_raw(member);
@@ -151,285 +196,130 @@ static orr_code take_io(const reader *r, orr_str key, orr_json_value v, linked_i
             io->types = orr_json_raw(member);
     }
     if (r->schemas && (!io->values.len || !io->shapes.len || !io->types.len))
-        return wrong(r, v, key, "an object of values, shapes and types");
+        return wrong(r, v, f->name, expected);
     return ORR_OK;
 }
 
-/* ---- fields ---- */
-
-typedef enum field {
-    F_ID,
-    F_NAME,
-    F_CTRL_DEPS,
-    F_INPUTS,
-    F_OUTPUTS,
-    F_ATTRS,
-    F_EXCLUSIVE_DUR,
-    F_INCLUSIVE_DUR,
-    F_WAIT_DUR,
-    F_TS,
-    F_INTER_THREAD_DEP,
-    F_SYNC_DEP,
-    F_CAT,
-    F_STREAM,
-    F_RF_ID,
-    F_FW_PARENT,
-    F_SEQ_ID,
-    F_SCOPE,
-    F_TID,
-    F_FW_TID,
-    F_OP_SCHEMA,
-    F_PG_NAME,
-    F_PG_DESC,
-    F_PG_SIZE,
-    F_RANK_START,
-    F_RANK_STRIDE,
-    F_COLLECTIVE,
-    F_DTYPE,
-    F_IN_ELEMENTS,
-    F_OUT_ELEMENTS,
-    F_IN_SPLIT,
-    F_OUT_SPLIT,
-    F_RANKS,
-    F_SRC,
-    F_DST,
-    F_TAG,
-    F_SEQUENCE,
-    F_OLD_PARENT,
-    F_INPUT_SHAPES,
-    F_INPUT_TYPES,
-    F_OUTPUT_SHAPES,
-    F_OUTPUT_TYPES,
-    F_NONE
-} field;
-
-static const char *const field_names[F_NONE] = {
-    [F_ID] = "id",
-    [F_NAME] = "name",
-    [F_CTRL_DEPS] = "ctrl_deps",
-    [F_INPUTS] = "inputs",
-    [F_OUTPUTS] = "outputs",
-    [F_ATTRS] = "attrs",
-    [F_EXCLUSIVE_DUR] = "exclusive_dur",
-    [F_INCLUSIVE_DUR] = "inclusive_dur",
-    [F_WAIT_DUR] = "wait_dur",
-    [F_TS] = "ts",
-    [F_INTER_THREAD_DEP] = "inter_thread_dep",
-    [F_SYNC_DEP] = "sync_dep",
-    [F_CAT] = "cat",
-    [F_STREAM] = "stream",
-    [F_RF_ID] = "rf_id",
-    [F_FW_PARENT] = "fw_parent",
-    [F_SEQ_ID] = "seq_id",
-    [F_SCOPE] = "scope",
-    [F_TID] = "tid",
-    [F_FW_TID] = "fw_tid",
-    [F_OP_SCHEMA] = "op_schema",
-    [F_PG_NAME] = "pg_name",
-    [F_PG_DESC] = "pg_desc",
-    [F_PG_SIZE] = "pg_size",
-    [F_RANK_START] = "global_rank_start",
-    [F_RANK_STRIDE] = "global_rank_stride",
-    [F_COLLECTIVE] = "collective_name",
-    [F_DTYPE] = "dtype",
-    [F_IN_ELEMENTS] = "in_msg_nelems",
-    [F_OUT_ELEMENTS] = "out_msg_nelems",
-    [F_IN_SPLIT] = "in_split_size",
-    [F_OUT_SPLIT] = "out_split_size",
-    [F_RANKS] = "pg_ranks",
-    [F_SRC] = "src_rank",
-    [F_DST] = "dst_rank",
-    [F_TAG] = "comm_tag",
-    [F_SEQUENCE] = "comm_seq",
-    [F_OLD_PARENT] = "parent",
-    [F_INPUT_SHAPES] = "input_shapes",
-    [F_INPUT_TYPES] = "input_types",
-    [F_OUTPUT_SHAPES] = "output_shapes",
-    [F_OUTPUT_TYPES] = "output_types",
-};
-
-/* Length and first letter leave one or two candidates. */
-static field find_field(orr_str key)
+static orr_code take_raw(const reader *r, const field *f, orr_json_value v, draft *d)
 {
-    for (int f = 0; f < F_NONE; f++) {
-        if (key.len && field_names[f][0] == key.ptr[0] && orr_str_is(key, field_names[f]))
-            return (field)f;
-    }
-    return F_NONE;
-}
-
-static int64_t *number_of(draft *d, field f)
-{
-    switch (f) {
-    case F_RF_ID:
-        return &d->node.rf_id;
-    case F_FW_PARENT:
-        return &d->node.fw_parent;
-    case F_SEQ_ID:
-        return &d->node.seq_id;
-    case F_SCOPE:
-        return &d->node.scope;
-    case F_TID:
-        return &d->node.tid;
-    default:
-        return &d->node.fw_tid;
-    }
-}
-
-static int64_t *comm_number(draft *d, field f)
-{
-    switch (f) {
-    case F_PG_SIZE:
-        return &d->comm.group_size;
-    case F_RANK_START:
-        return &d->comm.rank_start;
-    case F_RANK_STRIDE:
-        return &d->comm.rank_stride;
-    case F_IN_ELEMENTS:
-        return &d->comm.in_elements;
-    case F_OUT_ELEMENTS:
-        return &d->comm.out_elements;
-    case F_SRC:
-        return &d->comm.src;
-    case F_DST:
-        return &d->comm.dst;
-    case F_TAG:
-        return &d->comm.tag;
-    case F_SEQUENCE:
-        return &d->comm.sequence;
-    default:
-        return NULL;
-    }
-}
-
-static orr_str *comm_text(draft *d, field f)
-{
-    switch (f) {
-    case F_PG_NAME:
-        return &d->comm.group;
-    case F_PG_DESC:
-        return &d->comm.group_about;
-    case F_COLLECTIVE:
-        return &d->comm.collective;
-    case F_DTYPE:
-        return &d->comm.dtype;
-    case F_IN_SPLIT:
-        return &d->comm.in_split;
-    case F_OUT_SPLIT:
-        return &d->comm.out_split;
-    default:
-        return &d->comm.ranks;
-    }
-}
-
-/* What only the new converter looks at may be of any type: what is not understood is not there. */
-static orr_code take_comm(const reader *r, orr_str key, orr_json_value v, draft *d, field f)
-{
-    int64_t *number = comm_number(d, f);
-    d->has_comm = true;
-    if (number) {
-        if (orr_json_get_i64(v, number, NULL))
-            *number = -1;
-        return ORR_OK;
-    }
-    if (orr_json_type_of(v) == ORR_JSON_STRING)
-        return take_text(r, key, v, comm_text(d, f));
-    if (f == F_PG_NAME && r->schemas && !is_null(v))
-        return wrong(r, v, key, "a text");
-    if (!is_null(v))
-        *comm_text(d, f) = orr_json_raw(v); /* a list of ranks; a group that is a number */
+    (void)r;
+    *(orr_str *)place_of(d, f) = orr_json_raw(v);
     return ORR_OK;
 }
 
-static orr_code take_stream(const reader *r, orr_str key, orr_json_value v, draft *d)
+static orr_code take_thread_dep(const reader *r, const field *f, orr_json_value v, draft *d)
+{
+    d->thread_dep = LINKED_NO_ID;
+    return is_null(v) ? ORR_OK : get_id(r, f->name, v, &d->thread_dep);
+}
+
+static orr_code take_stream(const reader *r, const field *f, orr_json_value v, draft *d)
 {
     d->node.stream = ORR_NO_VALUE;
-    return is_null(v) ? ORR_OK : take_int(r, key, v, &d->node.stream);
+    return is_null(v) ? ORR_OK : get_int(r, f->name, v, &d->node.stream);
 }
 
-static orr_code take_attribute(const reader *r, orr_str key, orr_json_value v, draft *d, field f)
-{
-    d->node.lacks &= (uint8_t) ~(1u << (f - F_RF_ID));
-    if (f == F_OP_SCHEMA)
-        return is_null(v) && !r->schemas ? ORR_OK : take_text(r, key, v, &d->node.op_schema);
-    return is_null(v) && !r->schemas ? ORR_OK : take_int(r, key, v, number_of(d, f));
-}
-
-static orr_code take_cat(const reader *r, orr_str key, orr_json_value v, draft *d)
+static orr_code take_cat(const reader *r, const field *f, orr_json_value v, draft *d)
 {
     orr_str cat;
     d->node.kind = is_null(v) ? LINKED_ON_HOST : LINKED_ON_DEVICE;
     if (is_null(v))
         return ORR_OK;
-    const orr_code code = take_text(r, key, v, &cat);
+    const orr_code code = get_text(r, f->name, v, &cat);
     d->node.is_memory = !code && (orr_str_is(cat, "gpu_memcpy") || orr_str_is(cat, "gpu_memset"));
     return code;
 }
 
-static orr_code take_thread_dep(const reader *r, orr_str key, orr_json_value v, draft *d)
+static orr_code take_number(const reader *r, const field *f, orr_json_value v, draft *d)
 {
-    d->thread_dep = LINKED_NO_ID;
-    return is_null(v) ? ORR_OK : take_id(r, key, v, &d->thread_dep);
+    d->node.lacks &= (uint8_t)~f->bit;
+    return is_null(v) && !r->schemas ? ORR_OK : get_int(r, f->name, v, place_of(d, f));
 }
 
-static orr_code take_old_form(const reader *r, orr_str key, orr_json_value v, draft *d, field f)
+static orr_code take_op_schema(const reader *r, const field *f, orr_json_value v, draft *d)
 {
-    if (r->schemas)
-        return ORR_OK;
-    if (f == F_OLD_PARENT)
-        return d->has_parent ? ORR_OK : take_parent(r, key, v, d);
-    linked_io *io = f == F_INPUT_SHAPES || f == F_INPUT_TYPES ? &d->inputs : &d->outputs;
-    *(f == F_INPUT_SHAPES || f == F_OUTPUT_SHAPES ? &io->shapes : &io->types) = orr_json_raw(v);
+    d->node.lacks &= (uint8_t)~f->bit;
+    return is_null(v) && !r->schemas ? ORR_OK : get_text(r, f->name, v, &d->node.op_schema);
+}
+
+/* What only the new converter looks at may be of any type: what is not understood is not there. */
+static orr_code take_comm_number(const reader *r, const field *f, orr_json_value v, draft *d)
+{
+    int64_t *number = place_of(d, f);
+    (void)r;
+    d->has_comm = true;
+    if (orr_json_get_i64(v, number, NULL))
+        *number = -1;
     return ORR_OK;
 }
 
+static orr_code take_comm_text(const reader *r, const field *f, orr_json_value v, draft *d)
+{
+    orr_str *text = place_of(d, f);
+    d->has_comm = true;
+    if (orr_json_type_of(v) == ORR_JSON_STRING)
+        return get_text(r, f->name, v, text);
+    if (text == &d->comm.group && r->schemas && !is_null(v))
+        return wrong(r, v, f->name, "a text");
+    if (!is_null(v))
+        *text = orr_json_raw(v); /* a list of ranks; a group that is a number */
+    return ORR_OK;
+}
+
+#define AT(member) offsetof(draft, member)
+static const field fields[] = {
+    {"id", take_id, 0, 0, false},
+    {"name", take_name, 0, 0, false},
+    {"ctrl_deps", take_parent, 0, 0, false},
+    {"inputs", take_io, AT(inputs), HAS_INPUTS, false},
+    {"outputs", take_io, AT(outputs), HAS_OUTPUTS, false},
+    {"attrs", take_value, AT(attrs), 0, false},
+    {"exclusive_dur", take_time, AT(node.own_ns), 0, false},
+    {"inclusive_dur", take_time, AT(node.duration_ns), 0, true},
+    {"wait_dur", take_time, AT(node.wait_ns), 0, true},
+    {"ts", take_time, AT(node.start_ns), 0, true},
+    {"inter_thread_dep", take_thread_dep, 0, 0, false},
+    {"sync_dep", take_value, AT(sync), 0, false},
+    {"cat", take_cat, 0, 0, false},
+    {"stream", take_stream, 0, 0, false},
+    {"rf_id", take_number, AT(node.rf_id), 1 << 0, false},
+    {"fw_parent", take_number, AT(node.fw_parent), 1 << 1, false},
+    {"seq_id", take_number, AT(node.seq_id), 1 << 2, false},
+    {"scope", take_number, AT(node.scope), 1 << 3, false},
+    {"tid", take_number, AT(node.tid), 1 << 4, false},
+    {"fw_tid", take_number, AT(node.fw_tid), 1 << 5, false},
+    {"op_schema", take_op_schema, 0, 1 << 6, false},
+    {"pg_name", take_comm_text, AT(comm.group), 0, false},
+    {"pg_desc", take_comm_text, AT(comm.group_about), 0, false},
+    {"pg_size", take_comm_number, AT(comm.group_size), 0, false},
+    {"global_rank_start", take_comm_number, AT(comm.rank_start), 0, false},
+    {"global_rank_stride", take_comm_number, AT(comm.rank_stride), 0, false},
+    {"collective_name", take_comm_text, AT(comm.collective), 0, false},
+    {"dtype", take_comm_text, AT(comm.dtype), 0, false},
+    {"in_msg_nelems", take_comm_number, AT(comm.in_elements), 0, false},
+    {"out_msg_nelems", take_comm_number, AT(comm.out_elements), 0, false},
+    {"in_split_size", take_comm_text, AT(comm.in_split), 0, false},
+    {"out_split_size", take_comm_text, AT(comm.out_split), 0, false},
+    {"pg_ranks", take_comm_text, AT(comm.ranks), 0, false},
+    {"src_rank", take_comm_number, AT(comm.src), 0, false},
+    {"dst_rank", take_comm_number, AT(comm.dst), 0, false},
+    {"comm_tag", take_comm_number, AT(comm.tag), 0, false},
+    {"comm_seq", take_comm_number, AT(comm.sequence), 0, false},
+    {"parent", take_old_parent, 0, 0, true},
+    {"input_shapes", take_raw, AT(inputs.shapes), 0, true},
+    {"input_types", take_raw, AT(inputs.types), 0, true},
+    {"output_shapes", take_raw, AT(outputs.shapes), 0, true},
+    {"output_types", take_raw, AT(outputs.types), 0, true},
+};
+
 static orr_code take_field(const reader *r, orr_str key, orr_json_value v, draft *d)
 {
-    const field f = find_field(key);
-    switch (f) {
-    case F_ID:
-        d->has_id = true;
-        return take_id(r, key, v, &d->node.id);
-    case F_NAME:
-        d->has_name = true;
-        return take_text(r, key, v, &d->node.name);
-    case F_CTRL_DEPS:
-        d->node.parent = LINKED_NO_ID;
-        return take_parent(r, key, v, d);
-    case F_INPUTS:
-        return take_io(r, key, v, &d->inputs, &d->has_inputs);
-    case F_OUTPUTS:
-        return take_io(r, key, v, &d->outputs, &d->has_outputs);
-    case F_ATTRS:
-        d->attrs = v;
-        return ORR_OK;
-    case F_EXCLUSIVE_DUR:
-        return take_time(r, key, v, &d->node.own_ns);
-    case F_INCLUSIVE_DUR:
-        return r->schemas ? ORR_OK : take_time(r, key, v, &d->node.duration_ns);
-    case F_WAIT_DUR:
-        return r->schemas ? ORR_OK : take_time(r, key, v, &d->node.wait_ns);
-    case F_TS:
-        return r->schemas ? ORR_OK : take_time(r, key, v, &d->node.start_ns);
-    case F_INTER_THREAD_DEP:
-        return take_thread_dep(r, key, v, d);
-    case F_SYNC_DEP:
-        d->sync = v;
-        return ORR_OK;
-    case F_CAT:
-        return take_cat(r, key, v, d);
-    case F_STREAM:
-        return take_stream(r, key, v, d);
-    case F_NONE:
-        return ORR_OK;
-    default:
-        break;
+    for (size_t i = 0; key.len && i < ORR_COUNT(fields); i++) {
+        const field *f = &fields[i];
+        if (f->name[0] == key.ptr[0] && orr_str_is(key, f->name))
+            return f->is_ours && r->schemas ? ORR_OK : f->take(r, f, v, d);
     }
-    if (f >= F_OLD_PARENT)
-        return take_old_form(r, key, v, d, f);
-    if (f >= F_PG_NAME)
-        return take_comm(r, key, v, d, f);
-    return take_attribute(r, key, v, d, f);
+    return ORR_OK;
 }
 
 /* An attribute is {"name": ..., "type": ..., "value": ...}. */
@@ -437,10 +327,9 @@ static orr_code take_attr(const reader *r, orr_json_value v, draft *d)
 {
     orr_json_value name, value;
     orr_str key;
-    const orr_str what = orr_str_of("attrs");
     if (!orr_json_find(v, "name", &name) || orr_json_type_of(name) != ORR_JSON_STRING ||
         orr_json_get_str(name, &key, NULL) || !orr_json_find(v, "value", &value))
-        return wrong(r, v, what, "an object with name and value");
+        return wrong(r, v, "attrs", "an object with name and value");
     if (orr_str_is(key, "id") || orr_str_is(key, "attrs"))
         return ORR_OK;
     return take_field(r, key, value, d);
@@ -453,7 +342,7 @@ static orr_code take_attrs(const reader *r, draft *d)
     if (!d->attrs.tree)
         return ORR_OK;
     if (orr_json_type_of(d->attrs) != ORR_JSON_ARRAY)
-        return wrong(r, d->attrs, orr_str_of("attrs"), "an array");
+        return wrong(r, d->attrs, "attrs", "an array");
     for (orr_json_iter it = orr_json_iterate(d->attrs); !code && orr_json_next_value(&it, &item);)
         code = take_attr(r, item, d);
     return code;
@@ -461,24 +350,14 @@ static orr_code take_attrs(const reader *r, draft *d)
 
 /* ---- a node ---- */
 
-static orr_code lacking(const reader *r, const draft *d, const char *name)
-{
-    const orr_where at = orr_json_where(d->value);
-    return orr_fail(r->err, ORR_EINPUT, &at, "a node without %s", name);
-}
-
 static orr_code check_complete(const reader *r, const draft *d)
 {
-    if (!d->has_id)
-        return lacking(r, d, "id");
-    if (!d->has_name)
-        return lacking(r, d, "name");
-    if (!r->schemas)
-        return ORR_OK;
-    if (!d->has_parent)
-        return lacking(r, d, "ctrl_deps");
-    return d->has_inputs ? d->has_outputs ? ORR_OK : lacking(r, d, "outputs")
-                         : lacking(r, d, "inputs");
+    static const char *const names[] = {"id", "name", "ctrl_deps", "inputs", "outputs"};
+    const orr_where at = orr_json_where(d->value);
+    for (size_t i = 0; i < (r->schemas ? ORR_COUNT(names) : 2); i++)
+        if (!(d->has >> i & 1))
+            return orr_fail(r->err, ORR_EINPUT, &at, "a node without %s", names[i]);
+    return ORR_OK;
 }
 
 static orr_code keep_io(const reader *r, const linked_io *io, const linked_io **out)
@@ -501,9 +380,9 @@ static orr_code join_sync(const reader *r, const draft *d)
     if (!d->sync.tree || is_null(d->sync))
         return ORR_OK;
     if (orr_json_type_of(d->sync) != ORR_JSON_ARRAY)
-        return wrong(r, d->sync, orr_str_of("sync_dep"), "an array of numbers of nodes");
+        return wrong(r, d->sync, "sync_dep", "an array of numbers of nodes");
     for (orr_json_iter it = orr_json_iterate(d->sync); orr_json_next_value(&it, &item);) {
-        const orr_code code = take_id(r, orr_str_of("sync_dep"), item, &from);
+        const orr_code code = get_id(r, "sync_dep", item, &from);
         if (code)
             return code;
         if (!linked_join(r->l, from, d->node.id, kind))
@@ -578,7 +457,7 @@ static orr_code read_node(void *context, orr_json_value v)
                            .lacks = 0x7F,
                            .byte = orr_json_byte(v)};
     if (orr_json_type_of(v) != ORR_JSON_OBJECT)
-        return wrong(r, v, orr_str_of("nodes"), "a node");
+        return wrong(r, v, "nodes", "a node");
     for (orr_json_iter it = orr_json_iterate(v); !code && orr_json_next_member(&it, &key, &member);)
         code = take_field(r, key, member, &d);
     if (!code)
@@ -603,8 +482,7 @@ static orr_code take_top_number(const reader *r, int key, orr_json_value v, uint
 {
     if (orr_json_type_of(v) == ORR_JSON_INT && !orr_json_get_u64(v, out, NULL))
         return ORR_OK;
-    return r->schemas ? wrong(r, v, orr_str_of(top_names[key]), "a whole number, 0 or more,")
-                      : ORR_OK;
+    return r->schemas ? wrong(r, v, top_names[key], "a whole number, 0 or more,") : ORR_OK;
 }
 
 static orr_code read_top(reader *r, int key, const orr_json_item *item)
@@ -619,8 +497,7 @@ static orr_code read_top(reader *r, int key, const orr_json_item *item)
     if (code)
         return code;
     if (key == SCHEMA || key == TIME)
-        return take_text(r, orr_str_of(top_names[key]), v,
-                         key == SCHEMA ? &r->l->schema : &r->l->time);
+        return get_text(r, top_names[key], v, key == SCHEMA ? &r->l->schema : &r->l->time);
     return take_top_number(r, key, v,
                            key == PID        ? &r->l->pid
                            : key == START_TS ? &r->l->start_ts
@@ -714,6 +591,15 @@ static orr_code read_bytes(orr_linked *l,
     return !code && l->is_out_of_memory ? orr_no_memory(err) : code;
 }
 
+static orr_code finish(orr_linked **out, orr_code code)
+{
+    if (code) {
+        orr_linked_free(*out);
+        *out = NULL;
+    }
+    return code;
+}
+
 orr_code orr_linked_parse(orr_span bytes,
                           const char *label,
                           const orr_linked_options *opt,
@@ -721,14 +607,7 @@ orr_code orr_linked_parse(orr_span bytes,
                           orr_error *err)
 {
     *out = linked_create(label);
-    if (!*out)
-        return orr_no_memory(err);
-    const orr_code code = read_bytes(*out, bytes, opt, err);
-    if (code) {
-        orr_linked_free(*out);
-        *out = NULL;
-    }
-    return code;
+    return *out ? finish(out, read_bytes(*out, bytes, opt, err)) : orr_no_memory(err);
 }
 
 orr_code orr_linked_read(const char *path,
@@ -742,9 +621,5 @@ orr_code orr_linked_read(const char *path,
     orr_code code = orr_input_open(path, &(*out)->input[0], err);
     if (!code)
         code = read_bytes(*out, orr_input_bytes((*out)->input[0]), opt, err);
-    if (code) {
-        orr_linked_free(*out);
-        *out = NULL;
-    }
-    return code;
+    return finish(out, code);
 }
