@@ -171,8 +171,4 @@ struct orr_rules_gemm {
                                    orr_error *err);
 };
 
-/* Heads that reports share (gemm_report.c). */
-void lay_gemm_put_head(const orr_gemm *g, orr_json_writer *w);
-void lay_gemm_print_head(const orr_gemm *g, orr_buf *b);
-
 #endif
