@@ -32,7 +32,8 @@ const char *repaint_space(const char *p)
 
 /* ---- strings ---- */
 
-/* Behind the closing quote of the string that begins at p. */
+/* Behind the closing quote of the string that begins at p. No bounds are looked at, here and below:
+ * the text was read whole before, so every string has its quote. */
 static const char *string_end(const char *p)
 {
     for (p++; *p != '"'; p++) {
@@ -100,6 +101,7 @@ static const char *put_special(orr_buf *to, const char *p, const char *end)
     return p + 2;
 }
 
+/* Runs of plain characters are copied at once; in traces that is nearly every string, whole. */
 static const char *repaint_string(orr_buf *to, const char *p)
 {
     const char *end = string_end(p) - 1, *from = p++;
@@ -188,7 +190,7 @@ const char *repaint_value(orr_buf *to, const char *p, uint32_t depth)
     }
 }
 
-/* Past a value. */
+/* Past a value. Brackets are counted without looking which kind they are, which valid text allows. */
 static const char *skip_value(const char *p)
 {
     bool is_real;

@@ -95,6 +95,8 @@ static void add_comm(writer *w, repaint_overrides *v, const linked_node *n)
     add_number_if(w, v, "comm_seq", c->sequence);
 }
 
+/* Edges are sorted by the node that waits and nodes are written by ascending id, so the two lists
+ * are walked side by side. */
 static void add_edges(writer *w, repaint_overrides *v, uint64_t id)
 {
     const orr_linked *d = w->l->linked;
@@ -211,6 +213,7 @@ static int by_target(const void *a, const void *b)
     return (int)x->kind - (int)y->kind;
 }
 
+/* By kind, too, so that the bytes do not depend on the order in which edges were found. */
 static bool sort_edges(writer *w)
 {
     const orr_linked *d = w->l->linked;
@@ -320,6 +323,8 @@ static orr_code open_source(source *f, orr_error *err)
     return code ? code : orr_json_open(orr_input_bytes(f->input), f->path, &f->json, err);
 }
 
+/* The file is given back before anything is made of it: of a trace of gigabytes only the records
+ * stay. */
 orr_code link_read_device(orr_link *l, orr_error *err)
 {
     const kin_options opt = {.rules = &l->rules->read, .tally = &l->tally};
@@ -332,6 +337,8 @@ orr_code link_read_device(orr_link *l, orr_error *err)
     return code;
 }
 
+/* Only what chakra_trace_link reads; our own reader goes by the form of a node and takes any
+ * schema. */
 bool link_knows_schema(orr_str s)
 {
     static const char *const known[] = {
@@ -363,6 +370,19 @@ static orr_code read_linked_host(orr_link *l, orr_error *err)
     return ORR_OK;
 }
 
+/* The steps, each of which needs the one before:
+ *
+ *     link_read_device     events as records; what cannot be read is counted
+ *     link_sort            by time, counted from the first event so that doubles hold it exactly
+ *     link_pick_step       of several steps one; before times, so that they are those of the step
+ *     link_time            operators by thread, and what each took without those inside
+ *     link_find_waits      who waited for the device, as recorded or as the calls tell
+ *     link_guess_streams   which streams waited for each other, where that was not recorded
+ *     link_merge           host nodes and events as one list of nodes with edges
+ *
+ * Events are cut before waits are looked for, and waits are found on events, not on nodes: a wait is
+ * between a call and a kernel, and calls do not become nodes.  A host trace alone is already what
+ * linking makes, nodes without times. */
 static orr_code link_ours(orr_link *l, orr_error *err)
 {
     if (!l->host_path && !l->device_path)

@@ -41,6 +41,8 @@ typedef struct part {
     uint32_t a0, a1, b0, b1;
 } part;
 
+/* Names that the other trace does not have are NO_TOKEN on both sides and never agree, not even
+ * with each other. */
 static bool is_same(const rows *r, uint32_t i, uint32_t k)
 {
     return r->a[i] == r->b[k] && r->a[i] != NO_TOKEN;
@@ -58,6 +60,8 @@ static void pair(rows *r, uint32_t i, uint32_t k)
 
 enum { NOT_REACHED = UINT32_MAX };
 
+/* A triangle: after d edits there are d + 1 diagonals. All rounds are kept, 2^17 entries for EDITS,
+ * because the way back needs them. */
 static uint32_t *far(const rows *r, int64_t d, int64_t k)
 {
     return &r->trace[d * (d + 1) / 2 + (k + d) / 2];
@@ -80,6 +84,8 @@ static uint32_t enter(const rows *r, const part *p, int64_t d, int64_t k, bool *
     return *is_down ? above : can_right ? left + 1 : NOT_REACHED;
 }
 
+/* What agrees costs nothing: as far as it goes. On traces of the same run this loop is nearly all
+ * the time that is spent. */
 static uint32_t slide(const rows *r, const part *p, uint32_t x, int64_t k)
 {
     while (p->a0 + x < p->a1 && (int64_t)p->b0 + x - k < p->b1 &&
@@ -88,6 +94,8 @@ static uint32_t slide(const rows *r, const part *p, uint32_t x, int64_t k)
     return x;
 }
 
+/* From the far corner back: which neighbour each diagonal was entered from is worked out again,
+ * since storing it would double the memory and the answer is a comparison. */
 static void walk_back(rows *r, const part *p, int64_t d)
 {
     int64_t x = p->a1 - p->a0, y = p->b1 - p->b0;
@@ -104,7 +112,9 @@ static void walk_back(rows *r, const part *p, int64_t d)
     }
 }
 
-/* False: more than EDITS, or out of memory. */
+/* False: more than EDITS, or out of memory. Time and memory grow with the square of the edits. Rows
+ * of one run differ in a few dozen places (annotations, operators of the profiler itself); more
+ * than EDITS means that parts are missing, which anchors handle better. */
 static bool align_closely(rows *r, const part *p)
 {
     const int64_t n = p->a1 - p->a0, m = p->b1 - p->b0;
@@ -128,7 +138,9 @@ static bool align_closely(rows *r, const part *p)
 
 /* ---- in step, with a look ahead ---- */
 
-/* On to the nearest places that agree, by how much is passed over in both together. */
+/* On to the nearest places that agree, by how much is passed over in both together. The last
+ * resort, where names repeat so much that nothing is unique. Nearest first keeps a slip local: the
+ * rows fall into step again after it. */
 static bool look_ahead(const rows *r, const part *p, uint32_t *i, uint32_t *k)
 {
     for (uint32_t sum = 0; sum <= REACH; sum++) {
@@ -161,6 +173,8 @@ typedef struct anchor {
 /* How long a run must be; shorter ones are tried inside. */
 static const uint32_t run_of_level[LEVELS] = {12, 5, 2};
 
+/* Runs are compared by a hash alone. Two that collide make one anchor wrong at most, and is_same of
+ * its first name catches nearly all of those. */
 static uint64_t run_key(const uint32_t *row, uint32_t length)
 {
     return orr_hash_bytes(row, length * sizeof *row, 0);
@@ -199,7 +213,9 @@ static uint32_t list_anchors(rows *r, const part *p, uint32_t length, anchor *ou
 }
 
 /* The longest row of anchors that ascends in both, linked from its end backwards; returns the end.
- * tail[t]: the anchor with the smallest k that ends an ascending row of t + 1. */
+ * tail[t]: the anchor with the smallest k that ends an ascending row of t + 1. Patience sorting:
+ * anchors come in the order of a, so the longest ascending row of their places in b is the longest
+ * common one. Anchors off it are repetitions that moved. */
 static uint32_t chain_anchors(anchor *list, uint32_t n, uint32_t *tail)
 {
     uint32_t longest = 0;
@@ -245,6 +261,8 @@ static bool align_between(rows *r, const part *p, int level)
     return has_any;
 }
 
+/* Equal ends are taken off first: most parts between anchors are equal altogether and never reach
+ * Myers. */
 static void align_part(rows *r, part p, int level)
 {
     while (p.a0 < p.a1 && p.b0 < p.b1 && is_same(r, p.a0, p.b0))
@@ -280,11 +298,13 @@ typedef struct aligner {
     uint32_t *row_a, *row_b, *order, *partner[2]; /* room for one thread */
 } aligner;
 
+/* Threads, processes and the like are in brackets; the device trace has none of them. */
 static bool is_operator(const linked_node *n)
 {
     return n->kind == LINKED_ON_HOST && n->name.len && n->name.ptr[0] != '[';
 }
 
+/* Names become numbers once, so that aligning compares numbers: rows are gone over many times. */
 static orr_code number_names(aligner *x, orr_error *err)
 {
     const orr_linked *d = x->l->linked;
@@ -345,28 +365,19 @@ static int by_common(const void *a, const void *b)
     return x->device < y->device ? -1 : x->device > y->device;
 }
 
-static void count_tokens(const link_lists *by,
-                         uint32_t thread,
-                         const uint32_t *token_of,
-                         uint32_t *n)
+/* How often a thread has each name, added to n; or, to have n clean again, all of them 0. */
+static void count_tokens(
+    const link_lists *by, uint32_t thread, const uint32_t *token_of, uint32_t *n, bool clears)
 {
     for (uint32_t i = by->first[thread]; i < by->first[thread + 1]; i++) {
-        if (token_of[by->list[i]] != NO_TOKEN)
-            n[token_of[by->list[i]]]++;
+        const uint32_t token = token_of[by->list[i]];
+        if (token != NO_TOKEN)
+            n[token] = clears ? 0 : n[token] + 1;
     }
 }
 
-static void clear_tokens(const link_lists *by,
-                         uint32_t thread,
-                         const uint32_t *token_of,
-                         uint32_t *n)
-{
-    for (uint32_t i = by->first[thread]; i < by->first[thread + 1]; i++) {
-        if (token_of[by->list[i]] != NO_TOKEN)
-            n[token_of[by->list[i]]] = 0;
-    }
-}
-
+/* As often as both have it, or a thread with a thousand views would win against the one with the
+ * same ten layers. */
 static uint32_t count_common(const aligner *x,
                              uint32_t device,
                              const uint32_t *in_host,
@@ -379,11 +390,13 @@ static uint32_t count_common(const aligner *x,
         if (token != NO_TOKEN && in_device[token]++ < in_host[token])
             common++;
     }
-    clear_tokens(by, device, x->token_of_op, in_device);
+    count_tokens(by, device, x->token_of_op, in_device, true);
     return common;
 }
 
-/* All pairs, those with the most in common first; NULL: out of memory. */
+/* All pairs, those with the most in common first; NULL: out of memory. Numbers of threads are not
+ * comparable: the host counts threads as it meets them, the device writes the system's ids. What
+ * they ran is. */
 static thread_pair *rank_pairs(const aligner *x, size_t *count)
 {
     const uint32_t devices = x->l->ops.thread_count;
@@ -392,10 +405,10 @@ static thread_pair *rank_pairs(const aligner *x, size_t *count)
     uint32_t *in_device = orr_alloc((size_t)x->tokens + 1, sizeof *in_device);
     *count = 0;
     for (uint32_t h = 0; list && in_host && in_device && h < x->host_threads; h++) {
-        count_tokens(&x->hosts, h, x->token_of_host, in_host);
+        count_tokens(&x->hosts, h, x->token_of_host, in_host, false);
         for (uint32_t d = 0; d < devices; d++)
             list[(*count)++] = (thread_pair){h, d, count_common(x, d, in_host, in_device)};
-        clear_tokens(&x->hosts, h, x->token_of_host, in_host);
+        count_tokens(&x->hosts, h, x->token_of_host, in_host, true);
     }
     const bool has_room = list && in_host && in_device;
     orr_free(in_host);
@@ -464,7 +477,9 @@ static orr_code align_threads(aligner *x, const thread_pair *p, orr_error *err)
     return ORR_OK;
 }
 
-/* More threads than can be compared with each other are taken in the order in which they begin. */
+/* More threads than can be compared with each other are taken in the order in which they begin. A
+ * program that starts a thread for each of many tasks: comparing all with all would take longer
+ * than reading the files. */
 static orr_code align_in_turn(aligner *x, orr_error *err)
 {
     orr_code code = ORR_OK;
@@ -473,6 +488,7 @@ static orr_code align_in_turn(aligner *x, orr_error *err)
     return code;
 }
 
+/* Best pair first, each thread once. A thread without a partner keeps its nodes, without times. */
 static orr_code align_all(aligner *x, orr_error *err)
 {
     size_t count;
@@ -498,7 +514,9 @@ static orr_code align_all(aligner *x, orr_error *err)
 
 /* ---- what is left, below what has a partner ---- */
 
-/* The host's word for what encloses an operator counts where the clock allows it. */
+/* The host's word for what encloses an operator counts where the clock allows it. By name two rows
+ * may be aligned right and still nest wrongly, because whole microseconds make parent and child
+ * look alike: the host knows who called whom. */
 static uint32_t host_parent(const aligner *x, uint32_t op)
 {
     const uint32_t h = x->in->host_of[op];
@@ -512,6 +530,7 @@ static uint32_t host_parent(const aligner *x, uint32_t op)
     return in->tid == out->tid && out->ts <= in->ts && kin_end(out) >= in->ts ? parent : LINK_NONE;
 }
 
+/* Twice in all: once so that pair_below knows callers, and once more for those it has just paired. */
 static void nest_thread(const aligner *x, uint32_t tid, uint8_t *is_placed)
 {
     const link_lists *by = &x->l->ops.by_thread;
@@ -526,7 +545,9 @@ static void nest_thread(const aligner *x, uint32_t tid, uint8_t *is_placed)
     }
 }
 
-/* Where both are below the same operator and have the same name, the first goes with the first. */
+/* Where both are below the same operator and have the same name, the first goes with the first.
+ * Aligning works on rows of a thread; an operator that the profiler shows out of order (an autograd
+ * function that ends late) is missed there, but its caller is not. */
 static orr_code pair_below(aligner *x, orr_error *err)
 {
     const link_names *in = x->in;

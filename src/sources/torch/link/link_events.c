@@ -16,6 +16,8 @@
  * eight bytes, so it is that many passes over small records.
  * Cost: linear. */
 
+/* A double's bits in an order that unsigned numbers have: the sign bit is turned, and of negative
+ * times all others too, since their magnitude grows the other way. */
 uint64_t link_sort_key(double v)
 {
     uint64_t bits;
@@ -24,6 +26,8 @@ uint64_t link_sort_key(double v)
     return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
+/* The upper bytes of time stamps of one run are all the same: such a digit would move nothing, so
+ * its pass is saved. */
 static bool digit_is_constant(const size_t *count, size_t n)
 {
     for (unsigned d = 0; d < 256; d++) {
@@ -51,6 +55,8 @@ static bool sort_digit(const link_sort_entry *a, link_sort_entry *b, size_t n, u
     return true;
 }
 
+/* The lowest digit first and each pass stable, so what starts together stays in the order of the
+ * file: later steps rely on that where the clock is too coarse to tell. */
 const link_sort_entry *link_sort_entries(link_sort_entry *a, link_sort_entry *b, size_t n)
 {
     for (unsigned shift = 0; shift < 64; shift += 8) {
@@ -88,6 +94,8 @@ bool link_pairs_add(link_pairs *p, uint32_t item, uint32_t value)
     return true;
 }
 
+/* Why two passes over pairs and not a list for each item: items are many and most lists have one
+ * entry, so one array and its beginnings cost a quarter and are walked without jumps. */
 orr_code link_pairs_take(
     link_pairs *p, uint32_t items, orr_arena *a, link_lists *out, orr_error *err)
 {
@@ -110,6 +118,7 @@ orr_code link_pairs_take(
 
 /* ---- order ---- */
 
+/* Where events are in order already, a look is all it costs. */
 static bool is_sorted(const kin_trace *k)
 {
     for (size_t i = 1; i < k->count; i++) {
@@ -119,7 +128,9 @@ static bool is_sorted(const kin_trace *k)
     return true;
 }
 
-/* Times that a double holds exactly: nanoseconds since the first event that lasts. */
+/* Times that a double holds exactly: nanoseconds since the first event that lasts. Since 1970 there
+ * are 61 bits of nanoseconds and a double has 53. A trace of some hours counted from its own
+ * beginning fits, and all comparisons that follow are of plain doubles. */
 static void rebase(kin_trace *k)
 {
     k->base_ns = INT64_MAX;
@@ -184,6 +195,8 @@ typedef struct number {
     bool is_real;
 } number;
 
+/* Only chakra_trace_link's output shows the difference (3 or 3.0), but it must be carried from
+ * here: nothing later knows which operand had a fraction. */
 static number minus(number a, number b)
 {
     return (number){a.v - b.v, a.is_real || b.is_real};
@@ -216,11 +229,15 @@ static const kin_event *event_of(const thread *t, uint32_t k)
     return link_op(t->l, t->ops[k]);
 }
 
+/* Ends count alone: what starts later and ends no later lies inside, also where both start
+ * together. */
 static bool lies_inside(const kin_event *inner, const kin_event *outer)
 {
     return inner->ts <= kin_end(outer) && kin_end(inner) <= kin_end(outer);
 }
 
+/* From the last to the first, so that what lies inside is known already and whole families are
+ * stepped over at once: each operator is looked at a constant number of times. */
 static void find_skips(thread *t)
 {
     for (uint32_t k = t->count; k-- > 0;) {
@@ -231,6 +248,8 @@ static void find_skips(thread *t)
     }
 }
 
+/* Children may overlap where clocks are coarse, so it is the union that is taken off, one stretch
+ * after the other; a child that sticks out of its parent is none and takes nothing. */
 static number own_time(const thread *t, uint32_t k)
 {
     const kin_event *outer = event_of(t, k);
@@ -297,6 +316,8 @@ static orr_code negative_own(const orr_link *l, const kin_event *e, orr_error *e
                     l->device_path, (int)(name.len < 60 ? name.len : 60), name.ptr, e->index);
 }
 
+/* Rounding of two clocks may make the parts longer than the whole. Ours is 0 then;
+ * chakra_trace_link stops there, and so does this by its rules. */
 static orr_code thread_times(orr_link *l, thread *t, run_entry *room, orr_error *err)
 {
     sort_runs(t, room);
@@ -368,6 +389,8 @@ orr_code link_time(orr_link *l, orr_error *err)
 
 /* ---- calls ---- */
 
+/* Of several calls with one correlation the first is the launch: others are what a library did on
+ * the way, under the number of its caller. */
 orr_map *link_calls(const orr_link *l)
 {
     orr_map *calls = orr_map_create(1024);
@@ -405,6 +428,8 @@ static bool step_number(orr_str name, int64_t *out)
     return orr_text_i64((orr_str){hash + 1, name.len - (size_t)(hash + 1 - name.ptr)}, out);
 }
 
+/* An annotation is there once for each thread that runs the step, with slightly different ends: the
+ * step is all of them together. */
 static void widen(window *w, const kin_event *e)
 {
     if (!w->is_found || e->ts < w->from)
@@ -440,6 +465,7 @@ static orr_code no_such_step(const orr_link *l, const window *w, orr_error *err)
                     l->opt.step, l->device_path, w->first, w->last);
 }
 
+/* By start: what begins in a step and ends in the next belongs to the first. */
 static bool is_inside(const window *w, const kin_event *e)
 {
     return e->ts >= w->from && e->ts < w->to;

@@ -72,7 +72,8 @@ static bool has_group(const link_job_rank *r, orr_str name)
     return linked_find_group(r->link->linked, name);
 }
 
-/* The ranks of a group that says only how many they are: all, or those that know its name. */
+/* The ranks of a group that says only how many they are: all, or those that know its name. Some traces say how many ranks a group has and not which. Where as many ranks know the name as it
+ * says, it is them; otherwise nothing is claimed. */
 static bool guess_ranks(const grouper *g, const linked_group *known, uint32_t *out, uint32_t *count)
 {
     const uint32_t world = g->job->rank_count;
@@ -140,14 +141,16 @@ static orr_code note_group(grouper *g, const linked_group *known, uint32_t *room
     return ORR_OK;
 }
 
-/* Number 0 means all ranks wherever traces are read; see find_parts. */
+/* Number 0 means all ranks wherever traces are read; see find_parts. A number that is taken as it
+ * is must fit the 32 bits that simulators have for it. */
 static bool may_have(const grouper *g, const job_group *group, uint64_t id)
 {
     return id < UINT32_MAX && (id > 0 || (group->count == g->job->rank_count && !g->has_parts));
 }
 
 /* A group whose name is a number and means one thing keeps it; the others get the next free
- * numbers. */
+ * numbers. Numbers that mean the same on all ranks are kept, so that what the user sees in the
+ * profiler and in the trace is the same. */
 static void number_groups(grouper *g)
 {
     uint64_t next = 1, id;
@@ -241,6 +244,7 @@ static bool is_equal(const lane *a, const lane *b)
     return x->kind == y->kind && x->bytes == y->bytes;
 }
 
+/* Kind and size, nothing else: names of operators differ between back ends, times between ranks. */
 static bool all_equal(const lane *lanes, const uint32_t *ranks, uint32_t count)
 {
     const lane *first = &lanes[ranks ? ranks[0] : 0];
@@ -251,7 +255,8 @@ static bool all_equal(const lane *lanes, const uint32_t *ranks, uint32_t count)
     return count && first->next < first->c->call_count;
 }
 
-/* One step along all ranks; false: nothing fits. */
+/* One step along all ranks; false: nothing fits. All ranks first: a collective of everybody that is
+ * equal everywhere could as well be several of parts, and that is the rarer program. */
 static bool step(grouper *g, lane *lanes)
 {
     const uint32_t world = g->job->rank_count;
@@ -337,6 +342,8 @@ static uint64_t name_key(orr_str name)
     return orr_hash_bytes(name.ptr, name.len, 0);
 }
 
+/* What a group did is folded into a hash as it comes: comparing two groups is then comparing two
+ * numbers, for any number of calls. */
 static orr_code note_alias(const grouper *g, aliases *a, uint32_t rank, const conv_call *call)
 {
     const uint64_t key = name_key(call->group);
@@ -403,7 +410,8 @@ static int by_doings(const void *a, const void *b)
 }
 
 /* How many groups these are, by the numbers of the ranks in them: each number as often as there are
- * groups.  0: they do not fit together. */
+ * groups. 0: they do not fit together. Pipelines and data-parallel groups do the same under every
+ * name, so equal doings alone would join all of them into one. */
 static size_t count_parts(alias *const *same, size_t count)
 {
     size_t parts = 0, from = 0;
@@ -453,6 +461,8 @@ static orr_code add_alias_groups(grouper *g, alias *const *same, size_t count)
     return code;
 }
 
+/* Turns keep two groups of the same ranks apart: the second that a rank used is the second on the
+ * others, too. */
 static orr_code unite_aliases(grouper *g, aliases *a)
 {
     alias **order = orr_alloc(a->count + 1, sizeof *order);
@@ -566,6 +576,8 @@ static orr_code write_trace(void *context, size_t i, orr_error *err)
     return code ? orr_because(err, code, "rank %" PRIu32, r->about.rank) : ORR_OK;
 }
 
+/* In the order of ranks although threads finish in any: the set's bytes must not depend on their
+ * number. */
 static orr_code fill_set(const grouper *g)
 {
     orr_link_job *job = g->job;
@@ -580,6 +592,8 @@ static orr_code fill_set(const grouper *g)
     return code ? code : add_groups(g);
 }
 
+/* Names first, then what has none: a group that was found by name takes its collectives out of the
+ * rows that are compared. */
 static orr_code make_set(grouper *g, lane *lanes)
 {
     aliases a = {.by_name = orr_arena_new(g->job->arena, g->job->rank_count, orr_map *)};
@@ -696,7 +710,8 @@ static bool looks_like_json(orr_span bytes)
 }
 
 /* A damaged file of a kind that is known is left to the reader of that kind, whose words are
- * better. */
+ * better. Looking is stopped as soon as kind and process are known, so a folder of large traces is
+ * probed in milliseconds. */
 static orr_code probe_file(link_file *f, orr_error *err)
 {
     orr_input *in;
@@ -780,6 +795,8 @@ static orr_code probe_entry(orr_link_job *job, const char *folder, const char *n
     return f.kind == LINK_FILE_OTHER ? ORR_OK : keep_file(job, &f, err);
 }
 
+/* Sorted, because the order of a folder is that of its file system: ranks that do not say which
+ * they are would be numbered differently on another machine. */
 static orr_code probe_folder(orr_link_job *job, const char *path, orr_error *err)
 {
     const orr_where at = orr_where_byte(path, ORR_NO_BYTE);
@@ -833,8 +850,9 @@ typedef struct ends {
     size_t count, room;
 } ends;
 
-/* A kernel of NCCL or RCCL, or the work of a back end on the host.  Messages have two ends of their
- * own. */
+/* A kernel of NCCL or RCCL, or the work of a back end on the host. Messages have two ends of their
+ * own. What ends together is the point: a send ends when the receiver's buffer takes it, which
+ * tells nothing about the other clock. */
 static bool is_collective(const orr_link *l, const kin_event *e)
 {
     const orr_str name = link_name(l, e);
@@ -845,6 +863,9 @@ static bool is_collective(const orr_link *l, const kin_event *e)
     return e->kind == KIN_OPERATOR && link_is_backend(name);
 }
 
+/* The group is part of it, since the same all-reduce runs in several groups side by side; its name
+ * is the rank's own, but ranks that share a group nearly always agree in it, and those that do not
+ * have fewer ends in common, not wrong ones. */
 static uint64_t key_of(const orr_link *l, const kin_event *e)
 {
     const orr_str name = link_name(l, e);
@@ -890,7 +911,9 @@ static size_t run_length(const ends *e, size_t from)
     return to - from;
 }
 
-/* Differences of the ends that a and b share, b's less a's; returns how many. */
+/* Differences of the ends that a and b share, b's less a's; returns how many. Where the counts
+ * differ one of the ranks lost some (a profiler that started late), and then the k-th of one is not
+ * the k-th of the other: such names are left out. */
 static size_t compare(const ends *a, const ends *b, int64_t *out)
 {
     size_t i = 0, k = 0, n = 0;
@@ -916,7 +939,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Rank r in line with one before it. */
+/* Rank r in line with one before it. With the first that is aligned and not with all: errors of a
+ * chain add up, but most jobs have groups of all ranks, so chains are of one link. */
 static void align(orr_link_job *job, const ends *all, uint32_t r, int64_t *room)
 {
     for (uint32_t other = 0; other < r; other++) {
@@ -963,7 +987,9 @@ static size_t common_start(const char *a, const char *b)
     return n;
 }
 
-/* Processes on different machines can have the same number: then the more similar name decides. */
+/* Processes on different machines can have the same number: then the more similar name decides.
+ * With one file of each kind there is nothing to choose and the
+ * user knows better than two process numbers. */
 static link_file *find_host(orr_link_job *job, const link_file *device, bool is_only_pair)
 {
     link_file *best = NULL;
@@ -1030,7 +1056,7 @@ static orr_code one(void *context, size_t i, orr_error *err)
     return code;
 }
 
-static int64_t earliest(const orr_link_job *job)
+int64_t link_job_first(const orr_link_job *job)
 {
     int64_t first = INT64_MAX;
     for (uint32_t i = 0; i < job->rank_count; i++) {
@@ -1073,6 +1099,8 @@ static const char *path_of(const orr_link_rank *r)
     return r->device ? r->device : r->host;
 }
 
+/* Simulators count ranks from 0 without gaps; one rank alone may have any number, as people look at
+ * one. */
 static orr_code check_ranks(const orr_link_job *job, orr_error *err)
 {
     for (uint32_t i = 0; i < job->rank_count; i++) {
@@ -1175,7 +1203,7 @@ static orr_code make_job(
 
 orr_code orr_link_job_set(orr_link_job *job, const orr_set **out, orr_error *err)
 {
-    preparation c = {.job = job, .first = earliest(job)};
+    preparation c = {.job = job, .first = link_job_first(job)};
     orr_code code = ORR_OK;
     if (!job->set) {
         code = orr_pool_for(job->opt.threads, job->rank_count, prepare_one, &c, err);

@@ -39,4 +39,7 @@ struct orr_link_job {
     uint64_t unknown;  /* ... could only be found so, and there is one rank */
 };
 
+/* When the first event of all began, in the clock of all; INT64_MAX: there is none. */
+int64_t link_job_first(const orr_link_job *job);
+
 #endif

@@ -71,6 +71,8 @@ static orr_code sort_keys(link_sort_entry *a, size_t n, uint32_t *order, orr_err
     return ORR_OK;
 }
 
+/* Ids ascend with starts, while the file is in the order of ends: by id, parents come before
+ * children and neighbours in time are neighbours here. */
 static orr_code order_hosts(merger *m, orr_error *err)
 {
     const orr_linked *d = m->l->linked;
@@ -84,7 +86,10 @@ static orr_code order_hosts(merger *m, orr_error *err)
     return code;
 }
 
-/* What starts together is put behind its parents. */
+/* What starts together is put behind its parents. With coarse clocks a child may carry the time
+ * stamp of its parent, and a kernel an earlier one than its launch; walking up first makes sure of
+ * the rule that ids ascend from parent to child, which every reader relies on. The bound on the
+ * depth ends cycles of broken files. */
 static orr_code number_in_order(merger *m, const uint32_t *order, uint32_t **out, orr_error *err)
 {
     uint32_t *made = orr_arena_new(m->l->arena, (size_t)m->count + 1, uint32_t);
@@ -122,7 +127,8 @@ static orr_code number_nodes(merger *m, uint32_t **order_out, orr_error *err)
 
 enum { LACKS_RF = 1, LEVELS = 12, SEVERAL = UINT32_MAX - 1 };
 
-/* Do both traces name operators by their record-function ids? */
+/* Do both traces name operators by their record-function ids? One trace with ids is not enough:
+ * then nothing could be paired, although names could. */
 static bool has_ids(const merger *m)
 {
     bool in_host = false, in_device = false;
@@ -162,6 +168,8 @@ static orr_map *operators_by_rf(const orr_link *l)
     return by_rf;
 }
 
+/* The names are compared because ids are counted from 1 in every run: two traces of different runs
+ * agree in them and in nothing else. */
 static orr_code match_node(merger *m, const orr_map *by_rf, uint32_t h, orr_error *err)
 {
     orr_link *l = m->l;
@@ -191,7 +199,8 @@ static void count_matches(merger *m)
 }
 
 /* Record-function ids are small numbers: a trace of another run has them too, but for other
- * operators. */
+ * operators. Three signs, each with its own message, because the remedy differs: wrong pair of
+ * files, wrong step, or a profiler that was switched on elsewhere. */
 static orr_code check_same_run(const merger *m, orr_error *err)
 {
     const orr_link *l = m->l;
@@ -278,7 +287,8 @@ static double end_of(const merger *m, uint32_t op)
 }
 
 /* Operators of a thread come outer ones first, so those that are open form a stack: the way up the
- * parents. */
+ * parents. No more than a stack: ends are compared and not starts, so that an operator which sticks
+ * out of its caller by rounding still hangs on it. */
 static void nest(merger *m, uint32_t tid)
 {
     const link_lists *by = &m->l->ops.by_thread;
@@ -293,7 +303,8 @@ static void nest(merger *m, uint32_t tid)
 }
 
 /* Place in by_thread.list of the first operator of a thread that starts at ts or later (is_after:
- * later). */
+ * later). Both questions, `at or after` and `after`, are asked of the same list a million times:
+ * for launches and for what follows a wait. */
 static uint32_t next_place(const merger *m, uint32_t tid, double ts, bool is_after)
 {
     const link_lists *by = &m->l->ops.by_thread;
@@ -309,7 +320,9 @@ static uint32_t next_place(const merger *m, uint32_t tid, double ts, bool is_aft
     return low;
 }
 
-/* The innermost operator that is open on this thread at this time, or was `slack` before it. */
+/* The innermost operator that is open on this thread at this time, or was `slack` before it.
+ * Operators of a thread are sorted by start, so the last one that had begun is the innermost or
+ * lies inside one that is: going up its parents meets every candidate. */
 static uint32_t innermost_op_near(const merger *m, uint32_t tid, double ts, double slack)
 {
     const link_lists *by = &m->l->ops.by_thread;
@@ -335,6 +348,8 @@ static uint32_t launching_op(const merger *m, const kin_event *call, bool is_com
     return op == LINK_NONE ? innermost_op_near(m, call->tid, call->ts, m->slack) : op;
 }
 
+/* Profilers with nanosecond clocks need none, and slack would then move launches to operators that
+ * were over. So it is given only where every time is a whole microsecond. */
 static double find_slack(const orr_link *l)
 {
     for (size_t i = 0; i < l->device.count; i++) {
@@ -360,7 +375,9 @@ static uint32_t add_plan(merger *m, planned p)
 static const planned empty_plan = {
     .parent = LINK_NONE, .host = LINK_NONE, .event = LINK_NONE, .thread = LINK_NONE};
 
-/* A host node, or one that stands for nothing in either trace. */
+/* A host node, or one that stands for nothing in either trace. Keys are the times at which nodes
+ * are sorted in; those that were never measured get one that puts them where they belong among the
+ * others. */
 static uint32_t plan_host(merger *m, uint32_t host, uint32_t parent, double key)
 {
     planned p = empty_plan;
@@ -390,7 +407,8 @@ static bool is_thread_node(orr_str name)
            orr_str_is(name, "[pytorch|profiler|execution_graph|thread]");
 }
 
-/* The thread node above a host node; LINK_NONE: none, or it belongs to another thread already. */
+/* The thread node above a host node; LINK_NONE: none, or it belongs to another thread already.
+ * Walks up at most so many steps: files with cycles of parents are read like any other. */
 static uint32_t host_thread(const merger *m, uint32_t host)
 {
     const orr_linked *d = m->l->linked;
@@ -454,6 +472,8 @@ static uint32_t unmeasured_parent(const merger *m, uint32_t op)
     return LINK_NONE;
 }
 
+/* Parents come from the clock, with one exception: nodes of the host trace that the profiler left
+ * out stand between two that it has. */
 static void plan_operators(merger *m)
 {
     const link_lists *by = &m->l->ops.by_thread;
@@ -482,7 +502,9 @@ static bool stays_unmeasured(const merger *m, uint32_t h)
     return !m->l->opt.has_step || n->kind == LINKED_GROUPS || is_thread_node(n->name);
 }
 
-/* Host nodes that were not measured stand before the next one, by id, that was. */
+/* Host nodes that were not measured stand before the next one, by id, that was. From the last to
+ * the first, so that the time of the next measured one is at hand; ties are then resolved by
+ * number_in_order. */
 static void plan_unmeasured(merger *m)
 {
     const orr_linked *d = m->l->linked;
@@ -505,7 +527,9 @@ static bool is_part_of_call(orr_str name)
            orr_str_begins(name, "rccl:");
 }
 
-/* Descriptions and annotations of communication that were not measured, by what they are in. */
+/* Descriptions and annotations of communication that were not measured, by what they are in.
+ * SEVERAL marks calls that are described twice: then nobody can say which of them the kernel is of,
+ * and it stays with the operator. */
 static void note_parts(merger *m)
 {
     const orr_linked *d = m->l->linked;
@@ -535,7 +559,8 @@ static void place_unmeasured(merger *m)
 
 /* ---- device operations ---- */
 
-/* Of several calls with one correlation the first counts; two that launch are trouble. */
+/* Of several calls with one correlation the first counts; two that launch are trouble.  Counted and
+ * not refused: all kernels but those of such a pair are where they belong. */
 static orr_code check_launches(merger *m, orr_error *err)
 {
     const kin_trace *k = &m->l->device;
@@ -551,14 +576,18 @@ static orr_code check_launches(merger *m, orr_error *err)
     return code;
 }
 
-/* Is the device operation part of a graph that was launched as a whole? */
+/* Is the device operation part of a graph that was launched as a whole? Kernels of a CUDA graph
+ * share the one call that launched the graph, so all of them hang on the same operator; that is
+ * counted, since it looks odd in the result. */
 static bool is_replayed(const orr_link *l, const kin_event *e)
 {
     return e->extra != KIN_NO_TEXT && l->device.extras[e->extra].graph_node != KIN_NO_NUMBER &&
            l->device.extras[e->extra].graph_node != 0;
 }
 
-/* The kernel of a collective belongs to all of its call: also to what the profiler missed of it. */
+/* The kernel of a collective belongs to all of its call: also to what the profiler missed of it.
+ * Converters find a collective by walking up from its kernel to its description; if that was not
+ * measured the kernel would hang beside it and the two would count as two collectives. */
 static uint32_t innermost_call(const merger *m, uint32_t op)
 {
     const uint32_t host = m->host_of[op];
@@ -590,6 +619,8 @@ static orr_code device_parent(merger *m, const kin_event *e, uint32_t *out, orr_
     return count_event(m, ORR_LINK_NO_PARENT, e, err);
 }
 
+/* The key is not before the parent's, or else a kernel whose clock runs early would be numbered
+ * before the operator that launched it. */
 static orr_code plan_devices(merger *m, orr_error *err)
 {
     const kin_trace *k = &m->l->device;
@@ -737,6 +768,8 @@ static bool has_comm(const orr_link *l, const kin_event *e)
     return x->group != KIN_NO_TEXT || x->collective != KIN_NO_TEXT;
 }
 
+/* Field by field, since each side has some that the other lacks: the host lists of ranks and splits,
+ * the device what an old host did not write yet. */
 static void fill_comm(const orr_link *l, const kin_event *e, linked_comm *c)
 {
     const kin_extra *x = &l->device.extras[e->extra];
@@ -804,6 +837,8 @@ static void set_times(const orr_link *l, const kin_event *e, linked_node *n)
     n->duration_ns = n->own_ns = (int64_t)e->dur;
 }
 
+/* An operator that only the profiler saw has a name, an id, a thread and times; it lacks the rest, and
+ * says so bit by bit. */
 static linked_node operator_node(const merger *m, const planned *p)
 {
     const orr_link *l = m->l;
@@ -820,6 +855,8 @@ static linked_node operator_node(const merger *m, const planned *p)
     return n;
 }
 
+/* A copy of the host node it hangs on: shapes and types of a kernel's inputs are those of its
+ * operator, and nothing else in either trace says them. */
 static linked_node device_node(const merger *m, const planned *p)
 {
     const orr_link *l = m->l;
@@ -874,6 +911,7 @@ static bool add_node(const merger *m, orr_linked *to, const planned *p)
     return linked_add(to, &n, has ? &comm : NULL);
 }
 
+/* After all nodes are made, because only then an operator's place is its number. */
 static void set_own_times(const merger *m, orr_linked *to)
 {
     for (uint32_t op = 0; op < m->l->ops.count; op++) {
@@ -898,6 +936,7 @@ static void exchange(orr_linked *to, orr_linked *from)
     to->edge_count = to->edge_room = 0;
 }
 
+/* Made beside the old list, which is read all the while, and exchanged at the end. */
 static orr_code fill_nodes(merger *m, const uint32_t *order, orr_error *err)
 {
     orr_linked made = {0};
@@ -963,7 +1002,9 @@ static uint32_t next_op(const joiner *j, uint32_t tid, double ts)
     return at < by->first[tid + 1] ? by->list[at] : LINK_NONE;
 }
 
-/* Time in a synchronising call is time the host would not need on another device. */
+/* Time in a synchronising call is time the host would not need on another device. Once for each
+ * call, however many streams it waited for: it is the host's time that is noted, and that passed
+ * once. */
 static void note_waiting(joiner *j, const kin_event *call)
 {
     const uint32_t op = innermost_op(j->m, call->tid, call->ts);
@@ -985,6 +1026,8 @@ static void join_host(joiner *j, const link_wait *w)
     join(j, j->m->plan_of_event[w->from], j->m->plan_of_op[op], LINKED_EDGE_SYNC);
 }
 
+/* Waits of one call stand together; between streams an edge within one stream would repeat what its
+ * order says. */
 static void join_waits(joiner *j)
 {
     const orr_link *l = j->l;
@@ -1015,6 +1058,8 @@ static bool ends_later(const joiner *j, uint32_t a, uint32_t b)
     return b == LINK_NONE || kin_end(op_event(j, a)) >= kin_end(op_event(j, b));
 }
 
+/* Two are enough: a thread waits for another one, so either the last to end anywhere is elsewhere,
+ * or the last on any other thread is. */
 static void has_ended(const joiner *j, ended *e, uint32_t op)
 {
     const uint32_t tid = op_event(j, op)->tid;
@@ -1033,19 +1078,12 @@ static void has_ended(const joiner *j, ended *e, uint32_t op)
 static uint32_t *order_of_ends(const joiner *j)
 {
     const uint32_t n = j->l->ops.count;
-    link_sort_entry *a = orr_alloc((size_t)n + 1, sizeof *a),
-                    *b = orr_alloc((size_t)n + 1, sizeof *b);
+    link_sort_entry *a = orr_alloc((size_t)n + 1, sizeof *a);
     uint32_t *order = orr_arena_new(j->l->arena, (size_t)n + 1, uint32_t);
-    const bool has_room = a && b && order;
-    if (has_room) {
-        for (uint32_t op = 0; op < n; op++)
-            a[op] = (link_sort_entry){link_sort_key(kin_end(op_event(j, op))), op};
-        const link_sort_entry *sorted = link_sort_entries(a, b, n);
-        for (uint32_t i = 0; i < n; i++)
-            order[i] = sorted[i].item;
-    }
+    for (uint32_t op = 0; a && op < n; op++)
+        a[op] = (link_sort_entry){link_sort_key(kin_end(op_event(j, op))), op};
+    const bool has_room = order && !sort_keys(a, n, order, NULL);
     orr_free(a);
-    orr_free(b);
     return has_room ? order : NULL;
 }
 
@@ -1063,6 +1101,9 @@ static void join_thread(joiner *j, const ended *e, uint32_t op, double busy)
     join(j, j->m->plan_of_op[from], j->m->plan_of_op[op], LINKED_EDGE_THREAD);
 }
 
+/* Who woke a thread is not recorded. A backward pass begins when the forward pass hands over, the
+ * forward pass goes on when it is done: after a silence, what ended last elsewhere is by far the
+ * likeliest cause, and an edge too many only keeps an order that was measured. */
 static void join_threads(joiner *j)
 {
     const orr_link *l = j->l;
@@ -1125,7 +1166,8 @@ static orr_str name_of(const joiner *j, uint32_t op)
     return link_name(j->l, op_event(j, op));
 }
 
-/* The oldest submission of the same kind; it leaves the queue. */
+/* The oldest submission of the same kind; it leaves the queue. By kind and not by order alone: back
+ * ends with several workers take up submissions of one kind in order, of several kinds in any. */
 static uint32_t take_submission(const joiner *j, queue *q, uint32_t worker)
 {
     char mine[40], other[40];
@@ -1143,6 +1185,8 @@ static uint32_t take_submission(const joiner *j, queue *q, uint32_t worker)
     return LINK_NONE;
 }
 
+/* The submitter goes on at once; its first operator after the work is the first that can have needed
+ * the result. */
 static void join_worker(joiner *j, uint32_t submitted, uint32_t worker)
 {
     const kin_event *s = op_event(j, submitted), *w = op_event(j, worker);
@@ -1173,6 +1217,7 @@ static void join_workers(joiner *j)
     orr_free(q.ops);
 }
 
+/* Order matters to the bytes of the result and to nothing else: edges are appended. */
 static orr_code join_all(merger *m, orr_error *err)
 {
     joiner j = {.m = m, .l = m->l};

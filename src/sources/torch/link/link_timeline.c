@@ -27,6 +27,8 @@ typedef struct drawer {
     orr_error *err;
 } drawer;
 
+/* Only NCCL's SendRecv kernel has both words in its name: it carries all-to-alls as well, so it
+ * counts as a collective. */
 static orr_span_kind kind_of_work(orr_str name)
 {
     if (orr_str_has(name, "SendRecv"))
@@ -91,6 +93,8 @@ static orr_code stream_track(drawer *d, const kin_event *e, uint32_t *out)
 
 /* ---- spans ---- */
 
+/* A trace of a million events has a few hundred names: the table saves looking each of them up by
+ * its text again. */
 static orr_code name_text(drawer *d, uint32_t name, uint32_t *out)
 {
     orr_code code = ORR_OK;
@@ -131,6 +135,8 @@ static orr_code add_span(drawer *d, const kin_event *e)
     return orr_timeline_add_span(d->t, &s, NULL, d->err);
 }
 
+/* Calls of the runtime are not drawn: there is one for nearly every kernel, and the operator around
+ * it shows the same time. */
 static bool is_drawn(const kin_event *e)
 {
     return kin_is_device(e) || e->kind == KIN_OPERATOR || e->kind == KIN_STEP;
@@ -173,23 +179,12 @@ static orr_code draw_rank(orr_timeline *t, const link_job_rank *r, int64_t first
     return code;
 }
 
-static int64_t first_of_all(const orr_link_job *job)
-{
-    int64_t first = INT64_MAX;
-    for (uint32_t i = 0; i < job->rank_count; i++) {
-        const link_job_rank *r = &job->ranks[i];
-        if (r->link->device.count && r->link->device.base_ns + r->about.clock_ns < first)
-            first = r->link->device.base_ns + r->about.clock_ns;
-    }
-    return first == INT64_MAX ? 0 : first;
-}
-
 orr_code orr_link_job_timeline(const orr_link_job *job, orr_timeline **out, orr_error *err)
 {
     orr_code code = orr_timeline_create(out, err);
     if (code)
         return code;
-    const int64_t first = first_of_all(job);
+    const int64_t first = link_job_first(job);
     for (uint32_t i = 0; i < job->rank_count && !code; i++)
         code = draw_rank(*out, &job->ranks[i], first, err);
     if (!code)

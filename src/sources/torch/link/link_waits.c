@@ -41,7 +41,9 @@ static uint32_t find_stream(const finder *f, int64_t stream, int device)
     return orr_map_find(f->stream_of, link_stream_key(stream, device), LINK_NONE);
 }
 
-/* The stream that a synchronisation means; either side may leave the device open. */
+/* The stream that a synchronisation means; either side may leave the device open. A profiler that
+ * watches one device often writes no number at all, on one side or on both; device 0 is then the
+ * one that is meant. */
 static uint32_t find_awaited(const finder *f, int64_t stream, int device)
 {
     const uint32_t exact = find_stream(f, stream, device);
@@ -59,6 +61,7 @@ static bool note_stream(finder *f, const kin_event *e, uint32_t *out)
     return orr_map_put(f->stream_of, link_stream_key(e->stream, e->device), *out, NULL);
 }
 
+/* One walk over the events, since everything later asks by stream and by time. */
 static orr_code make_tables(finder *f)
 {
     const kin_trace *k = &f->l->device;
@@ -78,6 +81,9 @@ static orr_code make_tables(finder *f)
     return orr_no_memory(f->err);
 }
 
+/* A stream runs what it is given in that order, so times of launch never fall along it. Where one
+ * is not known, or two threads launch at once and clocks disagree, the latest so far keeps them
+ * sorted: the searches below need that. */
 static void find_launch_times(finder *f)
 {
     for (uint32_t s = 0; s < f->stream_count; s++) {
@@ -94,7 +100,9 @@ static void find_launch_times(finder *f)
 
 /* ---- questions ---- */
 
-/* The last operation of a stream that had started before ts. */
+/* The last operation of a stream that had started before ts. Why starts: what a stream had begun
+ * when the host was let go is the last it can have waited for, and what it began later it did not
+ * wait for, whatever its correlation says. */
 static uint32_t last_started(const finder *f, uint32_t stream, double ts)
 {
     uint32_t low = f->by_stream.first[stream], high = f->by_stream.first[stream + 1];
@@ -123,6 +131,8 @@ static uint32_t first_launched(const finder *f, uint32_t stream, double ts)
     return low;
 }
 
+/* By launches and not by starts: an event that is recorded stands in the queue behind what was
+ * launched before it, also when that starts much later. */
 static uint32_t last_launched(const finder *f, uint32_t stream, double ts)
 {
     const uint32_t at = first_launched(f, stream, ts);
@@ -131,6 +141,8 @@ static uint32_t last_launched(const finder *f, uint32_t stream, double ts)
 
 /* ---- notes ---- */
 
+/* Checked here once for all ways in which waits are found: an edge against the clock would be a
+ * cycle in the trace, and what the clock denies was not waited for. */
 static orr_code note(finder *f, uint32_t from, uint32_t to)
 {
     orr_link *l = f->l;
@@ -143,7 +155,8 @@ static orr_code note(finder *f, uint32_t from, uint32_t to)
     return ORR_OK;
 }
 
-/* The call waited until all of these streams were empty. */
+/* The call waited until all of these streams were empty. Of each stream only its last operation
+ * counts: the ones before it are waited for through it. */
 static orr_code note_streams(finder *f, uint32_t call, int device)
 {
     const double end = kin_end(link_event(f->l, call));
@@ -174,7 +187,8 @@ static uint32_t recorded(const finder *f, const kin_event *sync)
     return last_launched(f, stream, link_event(f->l, record)->ts);
 }
 
-/* The next operation that the waiting thread launched on the waiting stream. */
+/* The next operation that the waiting thread launched on the waiting stream. Other threads launch
+ * on the same stream, too, but what they launch does not follow from this call. */
 static uint32_t next_on_stream(const finder *f, const kin_event *sync, uint32_t call)
 {
     const uint32_t stream = find_awaited(f, sync->stream, sync->device);
@@ -229,7 +243,9 @@ static call_kind kind_of_call(orr_str name)
     return (call_kind)orr_word_find(calls, ORR_COUNT(calls), name, CALL_PLAIN);
 }
 
-/* Of what was launched before the call, what ended last before it returned. */
+/* Of what was launched before the call, what ended last before it returned. Names of calls do not
+ * say which stream or event was meant. What ended last before the return is what kept the call;
+ * that of another stream would have let it go earlier. */
 static uint32_t awaited(const finder *f, const kin_event *call)
 {
     uint32_t best = LINK_NONE;
@@ -266,6 +282,8 @@ static orr_code read_copy(finder *f, uint32_t i)
     return note(f, i, call);
 }
 
+/* Where cuda_sync events are recorded they say all there is to know; guessing from calls beside
+ * them would count the same wait twice. */
 static orr_code read_all(finder *f)
 {
     orr_code code = ORR_OK;
@@ -334,7 +352,8 @@ static bool is_collective(const walker *w, uint32_t i)
 
 /* ---- notes ---- */
 
-/* False: it contradicts the clock. */
+/* False: it contradicts the clock. The slack is for clocks of host and device that are aligned to
+ * about a microsecond; what overlaps by more was not waited for. */
 static bool note_wait(walker *w, uint32_t from, uint32_t to)
 {
     orr_link *l = w->l;
@@ -367,7 +386,9 @@ static uint32_t stream_number(walker *w, const kin_event *e)
 
 /* ---- one device operation ---- */
 
-/* What was launched last on every other stream. */
+/* What was launched last on every other stream. NCCL puts an event between the current stream and
+ * its own before each collective. Which stream was current is not recorded, but it is the one that
+ * launched last; what other streams still do did not start after. */
 static void wait_for_others(walker *w, uint32_t op, uint32_t stream)
 {
     for (uint32_t s = 0; s < w->last_count; s++) {
@@ -376,7 +397,9 @@ static void wait_for_others(walker *w, uint32_t op, uint32_t stream)
     }
 }
 
-/* Up to `most` of the collectives in the queue that are on other streams; how many it were. */
+/* Up to `most` of the collectives in the queue that are on other streams; how many it were. In
+ * order, as programs wait for what they started first: gradients are reduced and used in the order
+ * of layers. */
 static size_t wait_for_collectives(walker *w, uint32_t op, size_t most)
 {
     size_t n = 0;
@@ -393,6 +416,8 @@ static size_t wait_for_collectives(walker *w, uint32_t op, size_t most)
     return n;
 }
 
+/* An optimizer reads every gradient, so it waits for all; a call that waits without saying for what
+ * takes the oldest, and where no collective is left it meant the streams of computation. */
 static void launch(walker *w, uint32_t op, const kin_event *call)
 {
     const uint32_t stream = stream_number(w, link_event(w->l, op));
@@ -449,6 +474,8 @@ static void walk(walker *w)
     }
 }
 
+/* One record is enough: where they are switched on all of them are there, and a stream without any
+ * did not wait. */
 static bool is_recorded(const orr_link *l)
 {
     for (size_t i = 0; i < l->device.count; i++) {
