@@ -198,8 +198,7 @@ static bool make_entry_ready(window *w, uint32_t i)
 
 static orr_code fail_at(const window *w, uint64_t byte, orr_error *err, const char *what)
 {
-    const orr_where where = orr_where_byte(w->path, byte);
-    return orr_fail(err, ORR_EINPUT, &where, "%s", what);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(w->path, byte)), "%s", what);
 }
 
 /* The next record's body; ORR_END at the end of the file. */
@@ -257,10 +256,9 @@ static orr_code hold(window *w, orr_span body, uint64_t byte, orr_error *err)
 {
     uint32_t i;
     const uint64_t id = w->scan.node.id;
-    if (was_read(w, id)) {
-        const orr_where where = orr_where_byte(w->path, byte);
-        return orr_fail(err, ORR_EINPUT, &where, "an earlier node has the same id %" PRIu64, id);
-    }
+    if (was_read(w, id))
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(w->path, byte)),
+                        "an earlier node has the same id %" PRIu64, id);
     if (!new_slot(w, &i) || !keep_body(&w->slots[i], body) || !mark_read(w, id))
         return orr_no_memory(err);
     w->slots[i].id = id;
@@ -307,13 +305,11 @@ static orr_code refuse_awaited(const window *w, orr_error *err)
         orr_value v;
         for (unsigned k = 0; s->state != FREE && k < 2; k++)
             while (orr_list_next(&lists[k], &v))
-                if (orr_map_find(w->awaited, v.u, ORR_NO_NODE) != ORR_NO_NODE) {
-                    const orr_where where = orr_where_byte(w->path, s->byte);
-                    return orr_fail(err, ORR_EINPUT, &where,
+                if (orr_map_find(w->awaited, v.u, ORR_NO_NODE) != ORR_NO_NODE)
+                    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(w->path, s->byte)),
                                     "node %" PRIu64
                                     ": its dependency is not in the trace: node %" PRIu64,
                                     s->id, v.u);
-                }
     }
     return ORR_OK;
 }
@@ -454,8 +450,7 @@ static orr_code explain_standstill(const window *w, orr_error *err)
         code = orr__fail_cycle(path, length, i, entry_id, w, &where, err);
     } else if (!code) {
         const slot *s = &w->slots[path[length - 1]];
-        const orr_where where = orr_where_byte(w->path, s->byte);
-        code = orr_fail(err, ORR_EINPUT, &where,
+        code = orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(w->path, s->byte)),
                         "node %" PRIu64 " waits for node %" PRIu64
                         ", which does not come within a window of %u nodes: use a larger one",
                         s->id, unread, w->opt.window);
@@ -591,9 +586,9 @@ static bool feeds_ctrl(const orr_feeder *f)
 static orr_code fail_node(
     const orr_trace *t, uint32_t node, orr_error *err, const char *what, uint64_t other)
 {
-    const orr_where w = orr_trace_where(t, node);
     const orr_str name = orr_trace_name(t, node);
-    return orr_fail(err, ORR_EINPUT, &w, "node %" PRIu64 " \"%.*s\": %s %" PRIu64, t->id[node],
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_trace_where(t, node)),
+                    "node %" PRIu64 " \"%.*s\": %s %" PRIu64, t->id[node],
                     (int)(name.len < 80 ? name.len : 80), name.ptr, what, other);
 }
 

@@ -244,8 +244,8 @@ static orr_code expected(text_reader *t, const char *what)
 {
     char found[64];
     describe(t, found, sizeof found);
-    const orr_where at = where_is(t, t->p);
-    return orr_fail(t->err, ORR_EINPUT, &at, "expected %s, found %s", what, found);
+    return orr_fail(t->err, ORR_EINPUT, ORR_AT(where_is(t, t->p)), "expected %s, found %s", what,
+                    found);
 }
 
 /* ---- blanks */
@@ -266,8 +266,8 @@ static orr_code skip_comment(text_reader *t)
             return ORR_OK;
         }
     }
-    const orr_where at = where_is(t, t->p);
-    return orr_fail(t->err, ORR_EINPUT, &at, "a comment that starts here has no end");
+    return orr_fail(t->err, ORR_EINPUT, ORR_AT(where_is(t, t->p)),
+                    "a comment that starts here has no end");
 }
 
 /* Up to the next token or the end of the line. */
@@ -335,10 +335,9 @@ static inline orr_code read_number(text_reader *t, const char *what, uint64_t *o
     for (; p < t->end && orr_is_digit(*p); p++) {
         uint64_t ten;
         if (__builtin_mul_overflow(v, (uint64_t)10, &ten) ||
-            __builtin_add_overflow(ten, (uint64_t)(*p - '0'), &v)) {
-            const orr_where at = where_is(t, t->p);
-            return orr_fail(t->err, ORR_EINPUT, &at, "%s must be below 2^64", what);
-        }
+            __builtin_add_overflow(ten, (uint64_t)(*p - '0'), &v))
+            return orr_fail(t->err, ORR_EINPUT, ORR_AT(where_is(t, t->p)), "%s must be below 2^64",
+                            what);
     }
     t->p = p;
     *out = v;
@@ -536,18 +535,16 @@ static inline orr_code read_op(text_reader *t)
         code = read_place(t, &n, false);
     if (code || (code = end_of_line(t)))
         return code;
-    if (t->ops >= ORR__GOAL_MAX_OPS) {
-        const orr_where at = where_is(t, t->p);
-        return orr_fail(t->err, ORR_EINPUT, &at, "rank %u has too many operations", t->rank);
-    }
+    if (t->ops >= ORR__GOAL_MAX_OPS)
+        return orr_fail(t->err, ORR_EINPUT, ORR_AT(where_is(t, t->p)),
+                        "rank %u has too many operations", t->rank);
     t->ops++;
     return orr__goal_push(t->goal, &n) ? ORR_OK : orr_no_memory(t->err);
 }
 
 static orr_code undefined(text_reader *t, const char *s, size_t len)
 {
-    const orr_where at = where_is(t, s);
-    return orr_fail(t->err, ORR_EINPUT, &at,
+    return orr_fail(t->err, ORR_EINPUT, ORR_AT(where_is(t, s)),
                     "label \"%.*s\" is not defined above this line in rank %u",
                     (int)(len > 60 ? 60 : len), s, t->rank);
 }
@@ -614,10 +611,9 @@ static inline orr_code read_line(text_reader *t)
         return read_edge(t, s, len);
     if (t->p >= t->end)
         return expected(t, "\":\", \"requires\" or \"irequires\"");
-    if (is_keyword(s, len)) {
-        const orr_where at = where_is(t, s);
-        return orr_fail(t->err, ORR_EINPUT, &at, "\"%.*s\" cannot be a label", (int)len, s);
-    }
+    if (is_keyword(s, len))
+        return orr_fail(t->err, ORR_EINPUT, ORR_AT(where_is(t, s)), "\"%.*s\" cannot be a label",
+                        (int)len, s);
     t->p++;
     if ((code = label_define(t, s, len)) || (code = skip_blanks(t)))
         return code;
@@ -643,12 +639,10 @@ static orr_code read_rank_head(text_reader *t)
     at_number = t->p;
     if ((code = read_number(t, "the number of a rank", &number)))
         return code;
-    if (number != t->rank) {
-        const orr_where at = where_is(t, at_number);
-        return orr_fail(t->err, ORR_EINPUT, &at,
+    if (number != t->rank)
+        return orr_fail(t->err, ORR_EINPUT, ORR_AT(where_is(t, at_number)),
                         "found rank %llu, expected rank %u: ranks stand in ascending order",
                         (unsigned long long)number, t->rank);
-    }
     if ((code = skip_lines(t)))
         return code;
     if (t->p >= t->end || *t->p != '{')
@@ -687,11 +681,10 @@ static orr_code read_head(text_reader *t)
     uint64_t ranks = 0;
     if ((code = read_number(t, "the number of ranks", &ranks)))
         return code;
-    if (ranks == 0 || ranks > UINT32_MAX - 1) {
-        const orr_where at = where_is(t, at_number);
-        return orr_fail(t->err, ORR_EINPUT, &at, "num_ranks is %llu, expected 1 to %u",
-                        (unsigned long long)ranks, UINT32_MAX - 1);
-    }
+    if (ranks == 0 || ranks > UINT32_MAX - 1)
+        return orr_fail(t->err, ORR_EINPUT, ORR_AT(where_is(t, at_number)),
+                        "num_ranks is %llu, expected 1 to %u", (unsigned long long)ranks,
+                        UINT32_MAX - 1);
     return orr_goal_create((uint32_t)ranks, &t->goal, t->err);
 }
 
@@ -792,21 +785,18 @@ static orr_where place(const binary_reader *b, const uint8_t *at)
 static orr_code read_list(binary_reader *b, const uint8_t *field, uint32_t node, bool on_start)
 {
     const uint32_t count = get32(field), first = get32(field + 4);
-    if (count && (first > b->appendix_count || count > b->appendix_count - first)) {
-        const orr_where at = place(b, field);
-        return orr_fail(b->err, ORR_EINPUT, &at, "rank %u: node %u: successors %u to %llu of %llu",
-                        b->rank, node, first, (unsigned long long)first + count - 1,
+    if (count && (first > b->appendix_count || count > b->appendix_count - first))
+        return orr_fail(b->err, ORR_EINPUT, ORR_AT(place(b, field)),
+                        "rank %u: node %u: successors %u to %llu of %llu", b->rank, node, first,
+                        (unsigned long long)first + count - 1,
                         (unsigned long long)b->appendix_count);
-    }
     for (uint32_t i = 0; i < count; i++) {
         const uint8_t *p = b->appendix + 4 * ((size_t)first + i);
         const uint32_t later = get32(p);
-        if (later >= b->nodes) {
-            const orr_where at = place(b, p);
-            return orr_fail(b->err, ORR_EINPUT, &at,
+        if (later >= b->nodes)
+            return orr_fail(b->err, ORR_EINPUT, ORR_AT(place(b, p)),
                             "rank %u: node %u: successor %u does not exist, there are %u nodes",
                             b->rank, node, later, b->nodes);
-        }
         if (!orr__goal_wish_for(b->goal, later, node, on_start))
             return orr_no_memory(b->err);
     }
@@ -824,8 +814,7 @@ static orr_code check_edges(binary_reader *b)
     }
     if (sum == b->appendix_count)
         return ORR_OK;
-    const orr_where at = place(b, b->appendix);
-    return orr_fail(b->err, ORR_EINPUT, &at,
+    return orr_fail(b->err, ORR_EINPUT, ORR_AT(place(b, b->appendix)),
                     "rank %u: its nodes have %llu successors, the record has room for %llu",
                     b->rank, (unsigned long long)sum, (unsigned long long)b->appendix_count);
 }
@@ -839,12 +828,10 @@ static orr_code read_node(binary_reader *b, uint32_t i)
                               .tag = get32(p + 17),
                               .cpu = p[21],
                               .nic = p[22]};
-    if (n.kind < ORR_GOAL_SEND || n.kind > ORR_GOAL_CALC) {
-        const orr_where at = place(b, p + 4);
-        return orr_fail(b->err, ORR_EINPUT, &at,
+    if (n.kind < ORR_GOAL_SEND || n.kind > ORR_GOAL_CALC)
+        return orr_fail(b->err, ORR_EINPUT, ORR_AT(place(b, p + 4)),
                         "rank %u: node %u: type %u, expected 1 (send), 2 (recv) or 3 (calc)",
                         b->rank, i, n.kind);
-    }
     if (!orr__goal_push(b->goal, &n))
         return orr_no_memory(b->err);
     const orr_code code = read_list(b, p + 23, i, false);
@@ -858,27 +845,22 @@ static orr_code check_counts(binary_reader *b, const uint8_t *roots, uint32_t ro
     uint32_t root = 0;
     for (uint32_t i = 0; i < b->nodes; i++) {
         const uint8_t *p = b->node + (size_t)ORR__GOAL_NODE_BYTES * i;
-        if (get32(p) != nodes[i].waits) {
-            const orr_where at = place(b, p);
-            return orr_fail(b->err, ORR_EINPUT, &at,
+        if (get32(p) != nodes[i].waits)
+            return orr_fail(b->err, ORR_EINPUT, ORR_AT(place(b, p)),
                             "rank %u: node %u: waits for %u, but %u edges lead to it", b->rank, i,
                             get32(p), nodes[i].waits);
-        }
         if (nodes[i].waits)
             continue;
-        if (root >= root_count || get32(roots + 4 * (size_t)root) != i) {
-            const orr_where at = place(b, roots + 4 * (size_t)root);
-            return orr_fail(b->err, ORR_EINPUT, &at,
+        if (root >= root_count || get32(roots + 4 * (size_t)root) != i)
+            return orr_fail(b->err, ORR_EINPUT, ORR_AT(place(b, roots + 4 * (size_t)root)),
                             "rank %u: node %u waits for nothing but is not root %u", b->rank, i,
                             root);
-        }
         root++;
     }
     if (root == root_count)
         return ORR_OK;
-    const orr_where at = place(b, roots + 4 * (size_t)root);
-    return orr_fail(b->err, ORR_EINPUT, &at, "rank %u: %u roots, but %u nodes wait for nothing",
-                    b->rank, root_count, root);
+    return orr_fail(b->err, ORR_EINPUT, ORR_AT(place(b, roots + 4 * (size_t)root)),
+                    "rank %u: %u roots, but %u nodes wait for nothing", b->rank, root_count, root);
 }
 
 static orr_code read_record(binary_reader *b, const uint8_t *p, uint64_t len)
@@ -914,12 +896,10 @@ static orr_code read_binary_rank(binary_reader *b)
     const uint8_t *jump = b->all.ptr + HEAD_BYTES + JUMP_BYTES * (size_t)b->rank;
     const uint64_t from = get64(jump), to = get64(jump + 8), room = b->all.len - BASE;
     const uint64_t least = HEAD_BYTES - BASE + JUMP_BYTES * (uint64_t)b->goal->rank_count;
-    if (from < least || to < from || to > room) {
-        const orr_where at = place(b, jump);
-        return orr_fail(b->err, ORR_EINPUT, &at,
+    if (from < least || to < from || to > room)
+        return orr_fail(b->err, ORR_EINPUT, ORR_AT(place(b, jump)),
                         "rank %u: its record is said to be bytes %llu to %llu of %llu", b->rank,
                         (unsigned long long)from, (unsigned long long)to, (unsigned long long)room);
-    }
     return read_record(b, b->all.ptr + BASE + from, to - from);
 }
 
@@ -938,11 +918,9 @@ static orr_code check_head(binary_reader *b, uint32_t *ranks)
     if (b->all.len < HEAD_BYTES)
         return orr_fail(b->err, ORR_EINPUT, &at, "the file ends within its head");
     *ranks = get32(b->all.ptr + 8);
-    if (*ranks == 0 || *ranks > (b->all.len - HEAD_BYTES) / JUMP_BYTES) {
-        const orr_where field = orr_where_byte(b->path, 8);
-        return orr_fail(b->err, ORR_EINPUT, &field, "%u ranks in a file of %zu bytes", *ranks,
-                        b->all.len);
-    }
+    if (*ranks == 0 || *ranks > (b->all.len - HEAD_BYTES) / JUMP_BYTES)
+        return orr_fail(b->err, ORR_EINPUT, ORR_AT(orr_where_byte(b->path, 8)),
+                        "%u ranks in a file of %zu bytes", *ranks, b->all.len);
     return ORR_OK;
 }
 
@@ -953,8 +931,7 @@ static orr_code check_places(binary_reader *b)
     const unsigned cpu = b->all.ptr[12], nic = b->all.ptr[13];
     if (cpu == t->cpus - 1 && nic == t->nics - 1)
         return ORR_OK;
-    const orr_where at = orr_where_byte(b->path, 12);
-    return orr_fail(b->err, ORR_EINPUT, &at,
+    return orr_fail(b->err, ORR_EINPUT, ORR_AT(orr_where_byte(b->path, 12)),
                     "largest cpu %u and nic %u, but operations use %u and %u", cpu, nic,
                     t->cpus - 1, t->nics - 1);
 }

@@ -76,8 +76,8 @@ static orr_code read_job(combiner *c, orr_json_value list, size_t job)
     }
     if (i == c->jobs[job]->rank_count)
         return ORR_OK;
-    const orr_where at = orr_json_where(list);
-    return orr_fail(c->err, ORR_EINPUT, &at, "%u hosts for job %zu, which has %u ranks", i, job + 1,
+    return orr_fail(c->err, ORR_EINPUT, ORR_AT(orr_json_where(list)),
+                    "%u hosts for job %zu, which has %u ranks", i, job + 1,
                     c->jobs[job]->rank_count);
 }
 
@@ -92,11 +92,9 @@ static orr_code read_jobs(combiner *c, orr_json_value root, const char *path)
                         "expected an array with an array of hosts for each job");
     orr_json_iter it = orr_json_iterate(root);
     for (; !code && orr_json_next_value(&it, &v); job++) {
-        if (orr_json_type_of(v) != ORR_JSON_ARRAY || job >= c->job_count) {
-            const orr_where at = orr_json_where(v);
-            return orr_fail(c->err, ORR_EINPUT, &at,
+        if (orr_json_type_of(v) != ORR_JSON_ARRAY || job >= c->job_count)
+            return orr_fail(c->err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
                             "expected an array of hosts for each of %zu jobs", c->job_count);
-        }
         code = read_job(c, v, job);
     }
     if (code || job == c->job_count)

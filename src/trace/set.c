@@ -373,20 +373,18 @@ static bool is_group_file(orr_json_value root)
 
 static orr_code take_ranks(orr_set *s, const listed *g, uint32_t *ranks, orr_error *err)
 {
-    const orr_where w = orr_json_where(g->ranks);
     orr_json_value v;
     uint64_t rank;
     uint32_t count = 0;
     if (orr_json_type_of(g->ranks) != ORR_JSON_ARRAY || orr_json_count(g->ranks) == 0)
-        return orr_fail(err, ORR_EINPUT, &w, "group %" PRIu64 ": a list of ranks was expected",
-                        g->id);
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(g->ranks)),
+                        "group %" PRIu64 ": a list of ranks was expected", g->id);
     for (orr_json_iter it = orr_json_iterate(g->ranks); orr_json_next_value(&it, &v);) {
         const orr_code code = orr_json_get_u64(v, &rank, err);
-        const orr_where at = orr_json_where(v);
         if (code)
             return code;
         if (rank >= s->rank_count)
-            return orr_fail(err, ORR_EINPUT, &at,
+            return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
                             "group %" PRIu64 " has rank %" PRIu64 ", but there are traces for %zu "
                             "rank%s beside it",
                             g->id, rank, s->rank_count, s->rank_count == 1 ? "" : "s");
@@ -403,10 +401,9 @@ static orr_code list_groups(orr_json_value root, listed *all, size_t *most, orr_
     int64_t id;
     for (orr_json_iter it = orr_json_iterate(root); orr_json_next_member(&it, &key, &all[n].ranks);
          n++) {
-        const orr_where w = orr_json_where(all[n].ranks);
         if (!orr_text_i64(key, &id) || id <= 0)
-            return orr_fail(err, ORR_EINPUT, &w, "\"%.*s\" is not a group number above 0",
-                            (int)key.len, key.ptr);
+            return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(all[n].ranks)),
+                            "\"%.*s\" is not a group number above 0", (int)key.len, key.ptr);
         all[n].id = (uint64_t)id;
         all[n].index = n;
         if (orr_json_count(all[n].ranks) > *most)
@@ -426,9 +423,9 @@ static orr_code take_groups(orr_set *s, orr_json_value root, orr_error *err)
     if (!code && !(ranks = orr_alloc(most, sizeof *ranks)))
         code = orr_no_memory(err);
     for (uint32_t i = 0; i < count && !code; i++) {
-        const orr_where w = orr_json_where(all[i].ranks);
         if (i && all[i].id == all[i - 1].id)
-            code = orr_fail(err, ORR_EINPUT, &w, "group %" PRIu64 " is here twice", all[i].id);
+            code = orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(all[i].ranks)),
+                            "group %" PRIu64 " is here twice", all[i].id);
         else
             code = take_ranks(s, &all[i], ranks, err);
     }

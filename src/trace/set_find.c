@@ -25,8 +25,7 @@ typedef struct folder {
 
 static orr_code fail_path(const char *path, orr_error *err, const char *what)
 {
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
-    return orr_fail(err, ORR_EIO, &w, "%s", what);
+    return orr_fail(err, ORR_EIO, ORR_AT(orr_where_byte(path, ORR_NO_BYTE)), "%s", what);
 }
 
 static bool strip_tail(orr_str *s, const char *tail)
@@ -195,9 +194,8 @@ static orr_code take_folder(const char *path, const folder *d, orr__file_list *l
         const size_t n = run_length(d, 0);
         if (n == d->count || !d->files[n].has_rank)
             return add_ranks(list, path, d->files, n, err);
-        const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
         return orr_fail(
-            err, ORR_EUSAGE, &w,
+            err, ORR_EUSAGE, ORR_AT(orr_where_byte(path, ORR_NO_BYTE)),
             "holds several sets (%.*s, %.*s, ...): name one of them, as in DIRECTORY/%.*s",
             (int)d->files[0].prefix.len, d->files[0].prefix.ptr, (int)d->files[n].prefix.len,
             d->files[n].prefix.ptr, (int)d->files[0].prefix.len, d->files[0].prefix.ptr);
@@ -258,7 +256,6 @@ static orr_code refuse_prefix(const char *path, orr_str prefix, const folder *d,
 {
     static const char none[] =
         "no such file, and no files of that prefix (PREFIX.0.et, PREFIX.1.et, ...)";
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
     near_prefix near[MOST_NAMED + 1];
     size_t count = 0;
     for (size_t i = 0; i < d->count && d->files[i].has_rank; i += run_length(d, i)) {
@@ -273,10 +270,11 @@ static orr_code refuse_prefix(const char *path, orr_str prefix, const folder *d,
         return fail_path(path, err, none);
     for (size_t i = count; i < MOST_NAMED; i++)
         near[i].name = (orr_str){"", 0};
-    return orr_fail(err, ORR_EIO, &w, "%s; nearest here: %.*s%s%.*s%s%.*s", none,
-                    (int)near[0].name.len, near[0].name.ptr, count > 1 ? ", " : "",
-                    (int)near[1].name.len, near[1].name.ptr, count > 2 ? ", " : "",
-                    (int)near[2].name.len, near[2].name.ptr);
+    return orr_fail(err, ORR_EIO, ORR_AT(orr_where_byte(path, ORR_NO_BYTE)),
+                    "%s; nearest here: %.*s%s%.*s%s%.*s", none, (int)near[0].name.len,
+                    near[0].name.ptr, count > 1 ? ", " : "", (int)near[1].name.len,
+                    near[1].name.ptr, count > 2 ? ", " : "", (int)near[2].name.len,
+                    near[2].name.ptr);
 }
 
 static orr_code take_prefix(const char *path,

@@ -244,8 +244,8 @@ static orr_code check_room(const orr_trace *t, uint64_t record, orr_error *err)
 {
     if (t->count < ORR_NO_NODE - 1)
         return ORR_OK;
-    const orr_where at = orr_where_byte(t->path, record);
-    return orr_fail(err, ORR_EINPUT, &at, "more than 4,294,967,294 nodes in one trace");
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(t->path, record)),
+                    "more than 4,294,967,294 nodes in one trace");
 }
 
 orr_code orr__trace_index(orr_trace *t, uint64_t record, uint64_t origin, orr_error *err)
@@ -263,9 +263,8 @@ orr_code orr__trace_index(orr_trace *t, uint64_t record, uint64_t origin, orr_er
         const uint8_t *bad = w.why ? w.at : s->bad;
         const uint64_t byte =
             t->is_transcoded ? origin : t->source_at + (uint64_t)(bad - bytes_at(t, 0));
-        const orr_where at = orr_where_byte(t->path, byte);
-        return orr_fail(err, ORR_EINPUT, &at, "node %zu of the file: %s", t->count,
-                        w.why ? w.why : s->why);
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(t->path, byte)),
+                        "node %zu of the file: %s", t->count, w.why ? w.why : s->why);
     }
     t->repeats_names |= s->repeats_name;
     return store_node(t, record, origin) ? ORR_OK : orr_no_memory(err);

@@ -173,9 +173,9 @@ orr_code orr_csv_u64(const orr_csv *c,
         *out = n;
         return ORR_OK;
     }
-    const orr_where w = orr_csv_where(c, f);
-    return orr_fail(err, ORR_EINPUT, &w, "%s: \"%.*s\" is not a whole number from %llu to %llu",
-                    what, (int)(f->text.len < SHOWN ? f->text.len : SHOWN), f->text.ptr,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_csv_where(c, f)),
+                    "%s: \"%.*s\" is not a whole number from %llu to %llu", what,
+                    (int)(f->text.len < SHOWN ? f->text.len : SHOWN), f->text.ptr,
                     (unsigned long long)min, (unsigned long long)max);
 }
 

@@ -197,10 +197,10 @@ bool orr_ini_find(const orr_ini *ini, const char *section, const char *key, orr_
 orr_code orr_ini_need(
     const orr_ini *ini, const char *section, const char *key, orr_ini_value *out, orr_error *err)
 {
-    const orr_where w = orr_where_byte(ini->path, ORR_NO_BYTE);
     if (orr_ini_find(ini, section, key, out))
         return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, &w, "the key \"%s\" is missing in section [%s]", key, section);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(ini->path, ORR_NO_BYTE)),
+                    "the key \"%s\" is missing in section [%s]", key, section);
 }
 
 orr_where orr_ini_where(const orr_ini *ini, const orr_ini_value *v)

@@ -45,15 +45,15 @@ static orr_code walk_members(walk *w)
 
 static orr_code refuse(const walk *w, uint64_t byte, const char *words, const char *more)
 {
-    const orr_where at = orr_json_place(w->j, byte);
-    return orr_fail(w->err, ORR_EINPUT, &at, "%s%s%s", words, w->how->what, more);
+    return orr_fail(w->err, ORR_EINPUT, ORR_AT(orr_json_place(w->j, byte)), "%s%s%s", words,
+                    w->how->what, more);
 }
 
 static orr_code wrong_type(const walk *w)
 {
-    const orr_where at = orr_json_place(w->j, 0);
-    return orr_fail(w->err, ORR_EINPUT, &at, "%s was expected: an object with \"%s\"%s",
-                    w->how->what, w->how->key, w->how->takes_bare ? ", or a list" : "");
+    return orr_fail(w->err, ORR_EINPUT, ORR_AT(orr_json_place(w->j, 0)),
+                    "%s was expected: an object with \"%s\"%s", w->how->what, w->how->key,
+                    w->how->takes_bare ? ", or a list" : "");
 }
 
 orr_code orr_json_walk_list(orr_json *j, const orr_json_list *how, void *context, orr_error *err)

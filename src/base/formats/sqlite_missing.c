@@ -5,9 +5,8 @@
 
 static orr_code missing(const char *path, orr_sqlite **out, orr_error *err)
 {
-    const orr_where at = orr_where_line(path, 0, 0);
     *out = NULL;
-    return orr_fail(err, ORR_EUSAGE, &at,
+    return orr_fail(err, ORR_EUSAGE, ORR_AT(orr_where_line(path, 0, 0)),
                     "this build cannot read Nsight Systems exports: SQLite is missing; build with "
                     "-Dnsight=enabled");
 }
@@ -24,9 +23,8 @@ orr_code orr_sqlite_create(const char *path, orr_sqlite **out, orr_error *err)
 
 static orr_code no_sweeps(const char *path, orr_sqlite **out, orr_error *err)
 {
-    const orr_where at = orr_where_line(path, 0, 0);
     *out = NULL;
-    return orr_fail(err, ORR_EUSAGE, &at,
+    return orr_fail(err, ORR_EUSAGE, ORR_AT(orr_where_line(path, 0, 0)),
                     "this build cannot keep the results of sweeps: SQLite is missing; build with "
                     "-Dnsight=enabled");
 }

@@ -61,8 +61,8 @@ static orr_where value_place(const orr_xml_node *n, const char *name)
 
 static orr_code fail_at(const scanner *s, const uint8_t *at, const char *what)
 {
-    const orr_where w = place_of(s->x, at < s->end ? at : s->end);
-    return orr_fail(s->err, ORR_EINPUT, &w, "not XML: %s", what);
+    return orr_fail(s->err, ORR_EINPUT, ORR_AT(place_of(s->x, at < s->end ? at : s->end)),
+                    "not XML: %s", what);
 }
 
 /* ---- pieces ---- */
@@ -250,12 +250,11 @@ static orr_code take_end(scanner *s, const orr_xml_node *n)
     if (code)
         return code;
     skip_blanks(s);
-    if (!orr_str_equal(name, n->name) || s->at == s->end || *s->at != '>') {
-        const orr_where w = place_of(s->x, from);
-        return orr_fail(s->err, ORR_EINPUT, &w, "not XML: </%.*s> where </%.*s> was expected",
+    if (!orr_str_equal(name, n->name) || s->at == s->end || *s->at != '>')
+        return orr_fail(s->err, ORR_EINPUT, ORR_AT(place_of(s->x, from)),
+                        "not XML: </%.*s> where </%.*s> was expected",
                         (int)(name.len < SHOWN ? name.len : SHOWN), name.ptr,
                         (int)(n->name.len < SHOWN ? n->name.len : SHOWN), n->name.ptr);
-    }
     s->at++;
     return ORR_OK;
 }
@@ -393,18 +392,17 @@ orr_code orr_xml_get_int(const orr_xml_node *n,
     orr_str text;
     int64_t v;
     if (!orr_xml_attr(n, name, &text)) {
-        const orr_where w = orr_xml_where(n);
         return !is_needed
                    ? ORR_OK
-                   : orr_fail(err, ORR_EINPUT, &w, "<%.*s> has no attribute \"%s\"",
+                   : orr_fail(err, ORR_EINPUT, ORR_AT(orr_xml_where(n)),
+                              "<%.*s> has no attribute \"%s\"",
                               (int)(n->name.len < SHOWN ? n->name.len : SHOWN), n->name.ptr, name);
     }
     if (orr_text_i64(text, &v) && v >= min && v <= max) {
         *out = v;
         return ORR_OK;
     }
-    const orr_where w = value_place(n, name);
-    return orr_fail(err, ORR_EINPUT, &w,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(value_place(n, name)),
                     "%s: a whole number from %" PRId64 " to %" PRId64 " was expected, not \"%.*s\"",
                     name, min, max, (int)(text.len < SHOWN ? text.len : SHOWN), text.ptr);
 }

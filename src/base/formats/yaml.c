@@ -30,11 +30,9 @@ static orr_code check_depth(const orr_yaml *y, orr_span bytes, orr_error *err)
         line += c == '\n';
         depth += c == '[' || c == '{';
         depth -= depth && (c == ']' || c == '}');
-        if (depth > MOST_DEPTH) {
-            const orr_where w = orr_where_line(y->path, line, 1);
-            return orr_fail(err, ORR_EINPUT, &w, "brackets are nested deeper than %d levels",
-                            MOST_DEPTH);
-        }
+        if (depth > MOST_DEPTH)
+            return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(y->path, line, 1)),
+                            "brackets are nested deeper than %d levels", MOST_DEPTH);
     }
     return ORR_OK;
 }
@@ -47,11 +45,12 @@ static orr_code load(orr_yaml *y, orr_span bytes, orr_error *err)
     yaml_parser_set_input_string(&parser, bytes.ptr, bytes.len);
     orr_code code = ORR_OK;
     if (!yaml_parser_load(&parser, &y->document)) {
-        const orr_where w = orr_where_line(y->path, as_line(parser.problem_mark.line),
-                                           as_line(parser.problem_mark.column));
         code = parser.error == YAML_MEMORY_ERROR
                    ? orr_no_memory(err)
-                   : orr_fail(err, ORR_EINPUT, &w, "not valid YAML: %s",
+                   : orr_fail(err, ORR_EINPUT,
+                              ORR_AT(orr_where_line(y->path, as_line(parser.problem_mark.line),
+                                                    as_line(parser.problem_mark.column))),
+                              "not valid YAML: %s",
                               parser.problem ? parser.problem : "unknown trouble");
     } else {
         y->is_loaded = true;
@@ -62,10 +61,10 @@ static orr_code load(orr_yaml *y, orr_span bytes, orr_error *err)
 
 orr_code orr_yaml_open(orr_span bytes, const char *path, orr_yaml **out, orr_error *err)
 {
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
     *out = NULL;
     if (bytes.len > MOST_BYTES)
-        return orr_fail(err, ORR_EINPUT, &w, "larger than 16 MiB: not a configuration file");
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(path, ORR_NO_BYTE)),
+                        "larger than 16 MiB: not a configuration file");
     orr_yaml *y = orr_alloc(1, sizeof *y);
     if (!y || !(y->path = orr_alloc(strlen(path) + 1, 1))) {
         orr_free(y);

@@ -69,17 +69,16 @@ static bool has_room(uint64_t at, uint64_t n, uint64_t end)
 
 static orr_code fail_here(const orr_zip *z, uint64_t byte, orr_error *err, const char *words)
 {
-    const orr_where w = orr_where_byte(z->path, byte);
-    return orr_fail(err, ORR_EINPUT, &w, "%s", words);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(z->path, byte)), "%s", words);
 }
 
 /* Only for names that were looked at: they hold nothing that a terminal would act upon. */
 static orr_code fail_entry(
     const orr_zip *z, const orr_zip_entry *e, uint64_t byte, orr_error *err, const char *words)
 {
-    const orr_where w = orr_where_byte(z->path, byte);
     const int len = e->name.len > 120 ? 120 : (int)e->name.len;
-    return orr_fail(err, ORR_EINPUT, &w, "'%.*s' in the archive: %s", len, e->name.ptr, words);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(z->path, byte)),
+                    "'%.*s' in the archive: %s", len, e->name.ptr, words);
 }
 
 bool orr_zip_is(orr_span bytes)
@@ -277,10 +276,9 @@ static orr_code read_record(
         return fail_here(z, at, err, "a zip64 field of the archive's directory is too short");
     *next = at + RECORD_BYTES + name + extra + comment;
     const char *fault = name_fault(e->name);
-    if (fault) {
-        const orr_where w = orr_where_byte(z->path, at + RECORD_BYTES);
-        return orr_fail(err, ORR_EINPUT, &w, "a file in the archive %s", fault);
-    }
+    if (fault)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(z->path, at + RECORD_BYTES)),
+                        "a file in the archive %s", fault);
     return ORR_OK;
 }
 
@@ -536,12 +534,11 @@ uint32_t orr_zip_crc(orr_span s)
 
 static orr_code check_method(const orr_zip *z, const orr_zip_entry *e, orr_error *err)
 {
-    const orr_where w = orr_where_byte(z->path, e->at);
     if (e->flags & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_MASKED))
         return fail_entry(z, e, e->at, err, "it is encrypted; unpack it with its password first");
     if (e->method == METHOD_STORED || e->method == METHOD_DEFLATED)
         return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, &w,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(z->path, e->at)),
                     "'%.*s' in the archive: compressed by method %u; only stored (0) and deflated "
                     "(8) files are read",
                     e->name.len > 120 ? 120 : (int)e->name.len, e->name.ptr, e->method);
@@ -554,12 +551,11 @@ orr_code orr_zip_read(const orr_zip *z,
                       orr_span *out,
                       orr_error *err)
 {
-    const orr_where w = orr_where_byte(z->path, e->at);
     orr_code code = check_method(z, e, err);
     if (code)
         return code;
     if (e->size > most)
-        return orr_fail(err, ORR_EINPUT, &w,
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(z->path, e->at)),
                         "'%.*s' in the archive: %" PRIu64 " bytes; %" PRIu64 " at most are read",
                         e->name.len > 120 ? 120 : (int)e->name.len, e->name.ptr, e->size, most);
     if (e->method == METHOD_DEFLATED && (code = inflate_entry(z, e, room, err)))

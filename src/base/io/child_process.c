@@ -77,8 +77,8 @@ static void become(const start *s)
 
 static orr_code fail_child(const char *path, const char *what, int problem, orr_error *err)
 {
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
-    return orr_fail(err, ORR_EIO, &w, "%s: %s", what, strerror(problem));
+    return orr_fail(err, ORR_EIO, ORR_AT(orr_where_byte(path, ORR_NO_BYTE)), "%s: %s", what,
+                    strerror(problem));
 }
 
 static bool has_name(const char *entry, const char *with)
@@ -248,9 +248,9 @@ orr_code orr_folder_create(orr_arena *a, char **out, orr_error *err)
         *out = kept;
         return kept ? ORR_OK : orr_no_memory(err);
     }
-    const orr_where w = orr_where_byte(top && *top ? top : "/tmp", ORR_NO_BYTE);
     *out = NULL;
-    return orr_fail(err, ORR_EIO, &w, "cannot make a temporary folder here: %s", strerror(errno));
+    return orr_fail(err, ORR_EIO, ORR_AT(orr_where_byte(top && *top ? top : "/tmp", ORR_NO_BYTE)),
+                    "cannot make a temporary folder here: %s", strerror(errno));
 }
 
 enum { FOLDERS_DEEP = 16 };

@@ -46,8 +46,8 @@ struct orr_stream {
 
 static orr_code fail_here(const orr_stream *s, orr_code code, const char *what, orr_error *err)
 {
-    const orr_where w = orr_where_byte(s->path, s->offset + (s->end - s->at));
-    return orr_fail(err, code, &w, "%s", what);
+    return orr_fail(err, code, ORR_AT(orr_where_byte(s->path, s->offset + (s->end - s->at))), "%s",
+                    what);
 }
 
 /* A pipe may stay silent for ever; whoever can be asked to stop must not sleep in it.  False: asked. */
@@ -69,10 +69,9 @@ static orr_code read_some(orr_stream *s, uint8_t *to, size_t room, size_t *got, 
             return orr_no_memory(err);
         n = read(s->fd, to, room);
     } while (n < 0 && (errno == EINTR || (errno == EAGAIN && orr__stop_flag)));
-    if (n < 0) {
-        const orr_where w = orr_where_byte(s->path, ORR_NO_BYTE);
-        return orr_fail(err, ORR_EIO, &w, "cannot read: %s", strerror(errno));
-    }
+    if (n < 0)
+        return orr_fail(err, ORR_EIO, ORR_AT(orr_where_byte(s->path, ORR_NO_BYTE)),
+                        "cannot read: %s", strerror(errno));
     *got = (size_t)n;
     return ORR_OK;
 }

@@ -24,10 +24,9 @@ orr_code orr_lock_take(const char *path, unsigned wait_ms, int *out, orr_error *
     for (unsigned waited = 0;; waited += STEP_MS) {
         const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         *out = -1;
-        if (fd < 0) {
-            const orr_where w = orr_where_line(path, 0, 0);
-            return orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno));
-        }
+        if (fd < 0)
+            return orr_fail(err, ORR_EIO, ORR_AT(orr_where_line(path, 0, 0)), "cannot write: %s",
+                            strerror(errno));
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_current(fd, path)) {
             *out = fd;
             return ORR_OK;

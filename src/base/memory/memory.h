@@ -65,6 +65,12 @@ void orr_reserve_fini(orr_reserve *r); /* an all-zero one is fine */
 
 orr_code orr_no_memory(orr_error *err); /* fills err, returns ORR_ENOMEM */
 
+/* A place for orr_fail, worked out only when there is something to say:
+ *
+ *     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "a number is expected");
+ */
+#define ORR_AT(place) ((const orr_where[]){place})
+
 /* Checked integers: false on overflow, *out untouched. */
 static inline bool orr_add_size(size_t a, size_t b, size_t *out)
 {

@@ -62,11 +62,11 @@ static int shown(orr_str s)
 
 static orr_code need_type(reader *r, orr_toml_value v, orr_toml_type type, const char *what)
 {
-    const orr_where w = orr_toml_where(v);
     if (orr_toml_type_of(v) == type)
         return ORR_OK;
-    return orr_fail(r->err, ORR_EINPUT, &w, "%s: %s was expected, this is %s", what,
-                    orr_toml_type_name(type), orr_toml_type_name(orr_toml_type_of(v)));
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(v)),
+                    "%s: %s was expected, this is %s", what, orr_toml_type_name(type),
+                    orr_toml_type_name(orr_toml_type_of(v)));
 }
 
 /* About the value of a key that is there: "KEY: ...", or with the text it has in quotes. */
@@ -78,11 +78,10 @@ static orr_code refuse(reader *r, orr_toml_value table, const char *key, const c
     orr_toml_value v = table;
     va_list args;
     orr_toml_find(table, key, &v);
-    const orr_where w = orr_toml_where(v);
     va_start(args, fmt);
     vsnprintf(words, sizeof words, fmt, args);
     va_end(args);
-    return orr_fail(r->err, ORR_EINPUT, &w, "%s", words);
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(v)), "%s", words);
 }
 
 static orr_code check_keys(reader *r, orr_toml_value table, const char *const *keys)
@@ -90,13 +89,12 @@ static orr_code check_keys(reader *r, orr_toml_value table, const char *const *k
     orr_toml_value v;
     for (bool more = orr_toml_first(table, &v); more; more = orr_toml_next(&v)) {
         const orr_str key = orr_toml_key(v);
-        const orr_where w = orr_toml_key_where(v);
         const char *const *k = keys;
         while (*k && !orr_str_is(key, *k))
             k++;
         if (!*k)
-            return orr_fail(r->err, ORR_EINPUT, &w, "the key \"%.*s\" is not known", shown(key),
-                            key.ptr);
+            return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_key_where(v)),
+                            "the key \"%.*s\" is not known", shown(key), key.ptr);
     }
     return ORR_OK;
 }
@@ -117,10 +115,10 @@ static orr_code take_text(reader *r, orr_toml_value table, const char *key, orr_
 static orr_code need_text(reader *r, orr_toml_value table, const char *key, orr_str *out)
 {
     const orr_code code = take_text(r, table, key, out);
-    const orr_where w = orr_toml_where(table);
     if (code != ORR_END)
         return code;
-    return orr_fail(r->err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(table)), "the key \"%s\" is missing",
+                    key);
 }
 
 static orr_code need_copy(reader *r, orr_toml_value table, const char *key, const char **out)
@@ -137,9 +135,9 @@ static orr_code need_int(
     reader *r, orr_toml_value table, const char *key, int64_t min, int64_t max, int64_t *out)
 {
     orr_toml_value v;
-    const orr_where top = orr_toml_where(table);
     if (!orr_toml_find(table, key, &v))
-        return orr_fail(r->err, ORR_EINPUT, &top, "the key \"%s\" is missing", key);
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(table)),
+                        "the key \"%s\" is missing", key);
     const orr_code code = need_type(r, v, ORR_TOML_INT, key);
     *out = orr_toml_int(v);
     if (code || (*out >= min && *out <= max))
@@ -197,11 +195,11 @@ static orr_code take_tables(reader *r, orr_toml_value root, const char *key, orr
     if (!orr_toml_find(root, key, out))
         return ORR_END;
     orr_code code = need_type(r, *out, ORR_TOML_ARRAY, key);
-    const orr_where w = orr_toml_where(*out);
     if (code)
         return code;
     if (orr_toml_count(*out) > MOST_TABLES)
-        return orr_fail(r->err, ORR_EINPUT, &w, "more than %d of [[%s]]", MOST_TABLES, key);
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(*out)), "more than %d of [[%s]]",
+                        MOST_TABLES, key);
     for (bool more = orr_toml_first(*out, &item); more && !code; more = orr_toml_next(&item))
         code = need_type(r, item, ORR_TOML_TABLE, key);
     return code;
@@ -350,10 +348,9 @@ static orr_code take_sink(reader *r, orr_toml_value table, orr__sink *s)
 static orr_code take_sinks(reader *r, orr_toml_value root)
 {
     orr_toml_value list, item;
-    const orr_where w = orr_toml_where(root);
     orr_code code = take_tables(r, root, "sink", &list);
     if (code == ORR_END || (!code && orr_toml_count(list) == 0))
-        return orr_fail(r->err, ORR_EINPUT, &w, "there is no [[sink]]");
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(root)), "there is no [[sink]]");
     if (code)
         return code;
     orr_str *names = orr_arena_new(r->arena, orr_toml_count(list), orr_str);
@@ -464,22 +461,21 @@ static orr_code find_sink(reader *r, orr_toml_value v, uint32_t *out)
 {
     const orr_code code = need_type(r, v, ORR_TOML_STRING, "sinks");
     const orr_str name = orr_toml_text(v);
-    const orr_where w = orr_toml_where(v);
     if (code)
         return code;
     for (*out = 0; *out < r->out->sink_count; ++*out)
         if (orr_str_is(name, r->out->sinks[*out].name))
             return ORR_OK;
-    return orr_fail(r->err, ORR_EINPUT, &w, "there is no [[sink]] with the name \"%.*s\"",
-                    shown(name), name.ptr);
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(v)),
+                    "there is no [[sink]] with the name \"%.*s\"", shown(name), name.ptr);
 }
 
 static orr_code take_logger_sinks(reader *r, orr_toml_value table, orr__logger_rule *rule)
 {
     orr_toml_value list, v;
-    const orr_where w = orr_toml_where(table);
     if (!orr_toml_find(table, "sinks", &list))
-        return orr_fail(r->err, ORR_EINPUT, &w, "the key \"sinks\" is missing");
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(table)),
+                        "the key \"sinks\" is missing");
     orr_code code = need_type(r, list, ORR_TOML_ARRAY, "sinks");
     if (code)
         return code;
@@ -527,10 +523,9 @@ static orr_code take_logger(reader *r, orr_toml_value table)
 static orr_code take_loggers(reader *r, orr_toml_value root)
 {
     orr_toml_value list, item;
-    const orr_where w = orr_toml_where(root);
     orr_code code = take_tables(r, root, "logger", &list);
     if (code == ORR_END || (!code && orr_toml_count(list) == 0))
-        return orr_fail(r->err, ORR_EINPUT, &w, "there is no [[logger]]");
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(root)), "there is no [[logger]]");
     if (code)
         return code;
     r->loggers = orr_arena_new(r->arena, orr_toml_count(list), orr_str);

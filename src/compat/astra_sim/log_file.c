@@ -30,8 +30,8 @@ struct orr_log_file {
 
 static orr_code fail_system(const orr_log_file *f, orr_error *err)
 {
-    const orr_where w = orr_where_byte(f->path, ORR_NO_BYTE);
-    return orr_fail(err, ORR_EIO, &w, "cannot %s: %s", f->attempt, strerror(f->problem));
+    return orr_fail(err, ORR_EIO, ORR_AT(orr_where_byte(f->path, ORR_NO_BYTE)), "cannot %s: %s",
+                    f->attempt, strerror(f->problem));
 }
 
 static void note_problem(orr_log_file *f, const char *attempt)

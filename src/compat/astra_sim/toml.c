@@ -452,14 +452,12 @@ static orr_where place(const orr_toml *t, size_t at)
 /* What the scalars of toml.c or we have to say, with its place. */
 static orr_code refuse(const reader *r, size_t at, const char *words)
 {
-    const orr_where w = place(r->t, at);
-    return orr_fail(r->in.err, ORR_EINPUT, &w, "%s", words);
+    return orr_fail(r->in.err, ORR_EINPUT, ORR_AT(place(r->t, at)), "%s", words);
 }
 
 static orr_code refuse_key(const reader *r, size_t at, orr_str key, const char *words)
 {
-    const orr_where w = place(r->t, at);
-    return orr_fail(r->in.err, ORR_EINPUT, &w, "\"%.*s\" %s",
+    return orr_fail(r->in.err, ORR_EINPUT, ORR_AT(place(r->t, at)), "\"%.*s\" %s",
                     (int)(key.len < SHOWN ? key.len : SHOWN), key.ptr, words);
 }
 
@@ -835,10 +833,10 @@ static orr_code read_all(reader *r)
 
 orr_code orr_toml_open(orr_span bytes, const char *path, orr_toml **out, orr_error *err)
 {
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
     *out = NULL;
     if (bytes.len > MOST_BYTES)
-        return orr_fail(err, ORR_EINPUT, &w, "larger than 1 MiB: not a configuration file");
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(path, ORR_NO_BYTE)),
+                        "larger than 1 MiB: not a configuration file");
     orr_toml *t = orr_alloc(1, sizeof *t);
     if (!t)
         return orr_no_memory(err);

@@ -207,9 +207,9 @@ static const char *const required[] = {"rf_id", "fw_parent", "seq_id",   "scope"
 static orr_code refuse_node(
     const chakra_plan *p, const linked_node *n, const char *what, const char *which, orr_error *err)
 {
-    const orr_where at = linked_where(p->l, n);
-    return orr_fail(err, ORR_EINPUT, &at, "node %" PRIu64 " \"%.*s\" %s%s", n->id, shown(n->name),
-                    n->name.ptr, what, which);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(linked_where(p->l, n)),
+                    "node %" PRIu64 " \"%.*s\" %s%s", n->id, shown(n->name), n->name.ptr, what,
+                    which);
 }
 
 static orr_code check_item(const chakra_plan *p, const linked_node *n, orr_error *err)
@@ -317,8 +317,7 @@ static orr_code add_dep(walk *w, uint32_t item, uint32_t from)
         return ORR_OK;
     if (from == CHAKRA_MISSING) {
         const linked_node *n = chakra_node(p, item);
-        const orr_where at = linked_where(p->l, n);
-        return orr_fail(w->err, ORR_EINPUT, &at,
+        return orr_fail(w->err, ORR_EINPUT, ORR_AT(linked_where(p->l, n)),
                         "node %" PRIu64 ": its inter_thread_dep is not in the file", n->id);
     }
     for (; *link != CHAKRA_NONE; link = &p->deps[*link].next) {
@@ -398,8 +397,7 @@ static orr_code find_deps(chakra_plan *p, orr_error *err)
 static orr_code say_missing(const chakra_plan *p, uint32_t item, uint32_t from, orr_error *err)
 {
     const linked_node *n = chakra_node(p, item);
-    const orr_where at = linked_where(p->l, n);
-    return orr_fail(err, ORR_EINPUT, &at,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(linked_where(p->l, n)),
                     "node %" PRIu64 " depends on node %" PRIu64
                     ", which is a device node without a "
                     "parent",
@@ -412,8 +410,7 @@ static orr_code say_cycle(const chakra_plan *p, const uint32_t *waits, orr_error
     while (item < p->count && (!chakra_is_written(p, item) || waits[item] == 0))
         item++;
     const linked_node *n = chakra_node(p, item);
-    const orr_where at = linked_where(p->l, n);
-    return orr_fail(err, ORR_EINPUT, &at,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(linked_where(p->l, n)),
                     "node %" PRIu64 " \"%.*s\" waits for itself, through its thread and "
                     "inter_thread_dep",
                     n->id, shown(n->name), n->name.ptr);
@@ -844,8 +841,7 @@ static bool find_collective(orr_buf *plain, orr_str name, int64_t *out)
 
 static orr_code unknown_collective(const writer *w, const linked_node *n)
 {
-    const orr_where at = linked_where(w->p->l, n);
-    return orr_fail(w->err, ORR_EINPUT, &at,
+    return orr_fail(w->err, ORR_EINPUT, ORR_AT(linked_where(w->p->l, n)),
                     "node %" PRIu64
                     ": chakra_converter knows no collective by the name of the kernel "
                     "'%.*s'",
@@ -922,8 +918,7 @@ static orr_code find_size(const writer *w, const linked_node *n, int64_t *out)
     orr_json_close(types);
     if (ok || code == ORR_ENOMEM)
         return code;
-    const orr_where at = linked_where(w->p->l, n);
-    return orr_fail(w->err, ORR_EINPUT, &at,
+    return orr_fail(w->err, ORR_EINPUT, ORR_AT(linked_where(w->p->l, n)),
                     "node %" PRIu64 ": among its inputs is a tensor that is not a list of 6 values",
                     n->id);
 }

@@ -115,11 +115,9 @@ static orr_code read_node(void *context, orr_json_value node)
     const char *missing = take_fields(r, &n, node, &code);
     if (code)
         return code;
-    if (missing) {
-        const orr_where at = orr_json_where(node);
-        return orr_fail(r->err, ORR_EINPUT, &at,
+    if (missing)
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(node)),
                         "a host node without %s, or with one of a wrong type", missing);
-    }
     n.at = orr_json_byte(node);
     if (raw.len > UINT32_MAX || h->count >= UINT32_MAX - 1)
         return orr_no_memory(r->err);
@@ -160,14 +158,13 @@ static orr_code read_schema(reader *r)
     orr_code code = orr_json_load(r->j, &v, r->err);
     if (code || (code = orr_json_get_str(v, &s, r->err)))
         return code;
-    const orr_where at = orr_json_where(v);
     if (!orr_intern_add(r->h->names, s, &number))
         return orr_no_memory(r->err);
     r->h->schema = orr_intern_get(r->h->names, number);
     r->has_schema = true;
     if (link_knows_schema(s))
         return ORR_OK;
-    return orr_fail(r->err, ORR_EINPUT, &at,
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
                     "schema \"%.*s\" is not one that chakra_trace_link reads",
                     (int)(s.len < 60 ? s.len : 60), s.ptr);
 }
@@ -283,10 +280,10 @@ static orr_code find_reached(reader *r)
 
 static orr_code check_root(reader *r)
 {
-    const orr_where start = orr_json_place(r->j, 0);
     if (host_find(r->h, ROOT) != UINT32_MAX)
         return ORR_OK;
-    return orr_fail(r->err, ORR_EINPUT, &start, "no node 1: a host trace has its process there");
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_place(r->j, 0)),
+                    "no node 1: a host trace has its process there");
 }
 
 /* A cycle is never reached, and at least one of its nodes has a parent that does not come before
@@ -1302,8 +1299,7 @@ static orr_code refuse(const kin_look *event, orr_error *err)
     const bool is_end = orr_str_is(event->ph, "s") || orr_str_is(event->ph, "f");
     if (is_end && event->has_id)
         return ORR_OK;
-    const orr_where at = orr_json_where(event->place);
-    return orr_fail(err, ORR_EINPUT, &at, "%s",
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(event->place)), "%s",
                     is_end ? "an ac2g event without an id"
                            : "an ac2g event whose ph is neither \"s\" nor \"f\"");
 }

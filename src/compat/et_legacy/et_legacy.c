@@ -959,16 +959,16 @@ static bool read_node(eto_reader *r, orr_span body, eto_node *n)
 
 static orr_code damage(const eto_reader *r, uint64_t byte, orr_error *err, const char *what)
 {
-    const orr_where w = orr_where_byte(r->t->path, byte);
-    return orr_fail(err, ORR_EINPUT, &w, "%s", what);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(r->t->path, byte)), "%s", what);
 }
 
 static orr_code bad_node(const eto_reader *r, orr_error *err)
 {
     if (!r->why)
         return orr_no_memory(err);
-    const orr_where w = orr_where_byte(r->t->path, (uint64_t)(r->bad - r->bytes.ptr));
-    return orr_fail(err, ORR_EINPUT, &w, "node %zu of the file: %s", r->t->count, r->why);
+    return orr_fail(err, ORR_EINPUT,
+                    ORR_AT(orr_where_byte(r->t->path, (uint64_t)(r->bad - r->bytes.ptr))),
+                    "node %zu of the file: %s", r->t->count, r->why);
 }
 
 /* ORR_END at the end of the file. */
@@ -982,13 +982,11 @@ static orr_code next_record(eto_reader *r, orr_error *err)
                       "the file ends inside a record's length, or the length is no number");
     r->body_at = (uint64_t)(w.at - r->bytes.ptr);
     const uint64_t left = r->bytes.len - r->body_at;
-    if (r->body_len > left) {
-        const orr_where at = orr_where_byte(r->t->path, r->at);
-        return orr_fail(err, ORR_EINPUT, &at,
+    if (r->body_len > left)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(r->t->path, r->at)),
                         "a record of %" PRIu64 " bytes is announced, but only %" PRIu64
                         " are left: the file is cut short or damaged",
                         r->body_len, left);
-    }
     if (r->body_len == 0 && (r->at || !r->g->has_metadata))
         return damage(r, r->at, err, "an empty record: a node has at least an id and a name");
     return ORR_OK;
@@ -1093,10 +1091,10 @@ static orr_code read_metadata(eto_reader *r, orr_error *err)
         take_meta_attr(r, &f);
     if (w.why)
         eto_bad(r, w.at, w.why);
-    if (r->why) {
-        const orr_where at = orr_where_byte(r->t->path, (uint64_t)(r->bad - r->bytes.ptr));
-        return orr_fail(err, ORR_EINPUT, &at, "metadata: %s", r->why);
-    }
+    if (r->why)
+        return orr_fail(err, ORR_EINPUT,
+                        ORR_AT(orr_where_byte(r->t->path, (uint64_t)(r->bad - r->bytes.ptr))),
+                        "metadata: %s", r->why);
     orr_put_end(&r->t->owned, begin);
     r->t->has_metadata = true;
     r->at = r->body_at + r->body_len;

@@ -121,8 +121,7 @@ static orr_code number_hosts(simple_reader *r, uint32_t hosts)
     }
     if (l->hosts >= hosts)
         return ORR_OK;
-    const orr_where at = orr_where_line(r->dot.path, 1, 1);
-    return orr_fail(r->err, ORR_EINPUT, &at,
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_where_line(r->dot.path, 1, 1)),
                     "%u hosts (nodes whose names begin with H) for %u ranks", l->hosts, hosts);
 }
 
@@ -144,11 +143,10 @@ static orr_code add_targets(simple_reader *r, uint32_t number, orr_str list)
         uint32_t target;
         if (n == 0)
             continue;
-        if (!orr_intern_find(r->names, name, &target)) {
-            const orr_where at = orr__dot_where(&r->dot, name.ptr);
-            return orr_fail(r->err, ORR_EINPUT, &at, "\"%.*s\" is not a node of this graph",
-                            (int)(n < 60 ? n : 60), name.ptr);
-        }
+        if (!orr_intern_find(r->names, name, &target))
+            return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&r->dot, name.ptr)),
+                            "\"%.*s\" is not a node of this graph", (int)(n < 60 ? n : 60),
+                            name.ptr);
         const uint64_t key = pair_of(k->from, target);
         if (orr_map_find(r->l->next, key, UINT32_MAX) == UINT32_MAX &&
             !orr_map_put(r->l->next, key, number, NULL))
@@ -161,11 +159,9 @@ static orr_code add_link(simple_reader *r, const orr__dot_edge *e)
 {
     struct simple_links *l = r->l;
     const uint32_t number = (uint32_t)l->link_count;
-    if (!e->comment.ptr) {
-        const orr_where at = orr__dot_where(&r->dot, e->from.ptr);
-        return orr_fail(r->err, ORR_EINPUT, &at,
+    if (!e->comment.ptr)
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&r->dot, e->from.ptr)),
                         "this edge has no comment: it must be \"*\" or a list of nodes");
-    }
     if (!orr_grow(&l->links, &l->link_room, l->link_count + 1))
         return orr_no_memory(r->err);
     simple_link k = {0};

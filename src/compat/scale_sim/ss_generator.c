@@ -55,10 +55,9 @@ static orr_code check_share(const orr_gemm *g,
                             uint64_t share,
                             orr_error *err)
 {
-    const orr_where w = place(g, s, s->column[size]);
     if (share > 0)
         return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, &w,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(place(g, s, s->column[size])),
                     "%.*s: %s of %" PRIu64 " shared by %" PRIu64 " leaves nothing for an NPU",
                     (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr,
                     lay_size_name(size), s->size[size], ways);
@@ -104,14 +103,14 @@ static orr_code size_of(const orr_gemm *g,
                         orr_bytes *out,
                         orr_error *err)
 {
-    const orr_where w = place(g, s, 1);
     uint64_t bytes;
     *out = 0;
     if (ways == 0)
         return ORR_OK;
     if (__builtin_mul_overflow(a, b, &bytes) ||
         __builtin_mul_overflow(bytes, g->opt.datatype_bytes, &bytes) || bytes >> 63)
-        return orr_fail(err, ORR_EINPUT, &w, "%.*s: the layer is too large: a tensor of 2^63 bytes",
+        return orr_fail(err, ORR_EINPUT, ORR_AT(place(g, s, 1)),
+                        "%.*s: the layer is too large: a tensor of 2^63 bytes",
                         (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr);
     *out = quotient(bytes, ways);
     return ORR_OK;
@@ -241,14 +240,14 @@ static void cut(orr_str text, line *out)
 static orr_code take_number(
     const orr_shapes *t, const line *l, size_t i, const char *what, uint64_t *out, orr_error *err)
 {
-    const orr_where w = orr_where_line(t->label, l->number, l->column[i]);
     const orr_str s = trim(l->field[i]);
     int64_t v;
     if (orr_text_i64(s, &v) && v >= 0) {
         *out = (uint64_t)v;
         return ORR_OK;
     }
-    return orr_fail(err, ORR_EINPUT, &w, "%s: \"%.*s\" is not a whole number of at least 0", what,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(t->label, l->number, l->column[i])),
+                    "%s: \"%.*s\" is not a whole number of at least 0", what,
                     (int)(s.len < SHOWN ? s.len : SHOWN), s.ptr);
 }
 
@@ -282,10 +281,11 @@ static orr_code take_line(orr_shapes *t, const line *l, bool needs_policies, orr
     if (code)
         return code;
     if (needs_policies) {
-        const orr_where w = orr_where_line(t->label, l->number, l->column[4]);
         const orr_str word = trim(l->field[4]);
         if (!lay_strategy_find(word, &s.policy))
-            return orr_fail(err, ORR_EINPUT, &w, "strategy: \"%.*s\" is not " ORR__STRATEGIES,
+            return orr_fail(err, ORR_EINPUT,
+                            ORR_AT(orr_where_line(t->label, l->number, l->column[4])),
+                            "strategy: \"%.*s\" is not " ORR__STRATEGIES,
                             (int)(word.len < SHOWN ? word.len : SHOWN), word.ptr);
         s.has_policy = true;
     }

@@ -606,8 +606,7 @@ static orr_code assemble(orr_stage *job, orr_error *err)
     if (!code)
         code = stg_assemble_model(&job->graph, &lib, &job->opt, err);
     if (!code && lib.folder && !lib.has_own) {
-        const orr_where at = orr_where_line(lib.folder, 0, 0);
-        code = orr_fail(err, ORR_EINPUT, &at,
+        code = orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(lib.folder, 0, 0)),
                         "no module of this model (%s/embedding.csv, embedding.csv, ...) is here",
                         lib.kind);
     }

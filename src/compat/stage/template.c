@@ -223,9 +223,9 @@ static orr_code read_header(reader *r)
     if (code)
         return code;
     for (size_t i = 0; i < COLUMNS && i < row.count; i++) {
-        const orr_where at = orr_csv_where(&r->csv, &row.fields[i]);
         if (!orr_str_is(row.fields[i].text, columns[i]))
-            return orr_fail(r->err, ORR_EINPUT, &at, "column %zu is '%.*s' and must be '%s'", i + 1,
+            return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_csv_where(&r->csv, &row.fields[i])),
+                            "column %zu is '%.*s' and must be '%s'", i + 1,
                             (int)row.fields[i].text.len, row.fields[i].text.ptr, columns[i]);
     }
     if (row.count < COLUMNS_LEAST || row.count > COLUMNS)
@@ -331,12 +331,11 @@ static orr_code read_rows(reader *r)
     orr_csv_row row;
     orr_code code = read_header(r);
     while (!code && (code = orr_csv_next(&r->csv, &row, r->err)) == ORR_OK) {
-        const orr_where at = orr_where_line(r->csv.path, row.line, 1);
         if (is_empty(&row))
             continue;
         if (row.count > r->column_count)
-            return orr_fail(r->err, ORR_EINPUT, &at, "%zu cells in a table of %zu columns",
-                            row.count, r->column_count);
+            return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_where_line(r->csv.path, row.line, 1)),
+                            "%zu cells in a table of %zu columns", row.count, r->column_count);
         if (!orr_grow(&r->rows, &r->room, r->count + 1))
             return orr_no_memory(r->err);
         code = read_cells(r, &row, &r->rows[r->count]);
@@ -350,13 +349,11 @@ static orr_code read_rows(reader *r)
 /* The member of that name, an array of texts. */
 static orr_code find_list(orr_json_value root, const char *key, orr_json_value *out, orr_error *err)
 {
-    const orr_where at = orr_json_where(root);
     if (!orr_json_find(root, key, out))
-        return orr_fail(err, ORR_EINPUT, &at, "there is no \"%s\"", key);
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(root)), "there is no \"%s\"", key);
     if (orr_json_type_of(*out) == ORR_JSON_ARRAY)
         return ORR_OK;
-    const orr_where there = orr_json_where(*out);
-    return orr_fail(err, ORR_EINPUT, &there, "\"%s\" is not an array", key);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(*out)), "\"%s\" is not an array", key);
 }
 
 static orr_code check_symbols(const stg_tgraph *g, orr_json_value root, orr_error *err)

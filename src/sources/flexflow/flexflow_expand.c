@@ -53,16 +53,14 @@ static orr_code check_devices(const expander *x, const bool *has)
 {
     for (uint32_t i = 0; i < x->g->count; i++) {
         const ff_task *t = &x->g->tasks[i];
-        const orr_where at = orr_where_line(x->g->label, t->line, t->column);
         if (t->is_comm && t->src == t->dst)
-            return orr_fail(x->err, ORR_EINPUT, &at,
-                            "node%" PRIu64 " sends from device %" PRIu32 " to itself", t->id,
-                            t->src);
+            return orr_fail(
+                x->err, ORR_EINPUT, ORR_AT(orr_where_line(x->g->label, t->line, t->column)),
+                "node%" PRIu64 " sends from device %" PRIu32 " to itself", t->id, t->src);
     }
-    const orr_where at = orr_where_line(x->g->label, 1, 1);
     for (uint32_t d = 0; d < x->device_room; d++) {
         if (!has[d])
-            return orr_fail(x->err, ORR_EINPUT, &at,
+            return orr_fail(x->err, ORR_EINPUT, ORR_AT(orr_where_line(x->g->label, 1, 1)),
                             "device %" PRIu32 " has no task, but device %" PRIu32
                             " has; devices count from 0 without gaps",
                             d, x->device_room - 1);
@@ -307,11 +305,9 @@ static void begin_node(expander *x, uint32_t type, uint64_t id, const char *kind
 static orr_code run_time(const expander *x, const ff_task *t, uint64_t *out)
 {
     const double cycles = t->seconds * ((double)(x->opt->mhz ? x->opt->mhz : 1) * 1e6);
-    if (!(cycles < 18446744073709549568.0)) {
-        const orr_where at = orr_where_line(x->g->label, t->line, t->column);
-        return orr_fail(x->err, ORR_EINPUT, &at, "node%" PRIu64 ": %g s are too many cycles", t->id,
-                        t->seconds);
-    }
+    if (!(cycles < 18446744073709549568.0))
+        return orr_fail(x->err, ORR_EINPUT, ORR_AT(orr_where_line(x->g->label, t->line, t->column)),
+                        "node%" PRIu64 ": %g s are too many cycles", t->id, t->seconds);
     *out = (uint64_t)nearbyint(cycles);
     return ORR_OK;
 }

@@ -50,18 +50,17 @@ static orr_str trim(orr_str s)
 
 static orr_code label_error(const record *f, orr_str found, const char *expected)
 {
-    const orr_where at = orr__dot_where(&f->r->dot, found.ptr);
-    return orr_fail(f->r->err, ORR_EINPUT, &at, "%.*s: '%.*s' where %s is expected",
-                    shown(f->node->name), f->node->name.ptr, shown(found), found.ptr, expected);
+    return orr_fail(f->r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&f->r->dot, found.ptr)),
+                    "%.*s: '%.*s' where %s is expected", shown(f->node->name), f->node->name.ptr,
+                    shown(found), found.ptr, expected);
 }
 
 static orr_code next_field(record *f, const char *expected, orr_str *out)
 {
-    if (f->is_over) {
-        const orr_where at = orr__dot_where(&f->r->dot, f->end);
-        return orr_fail(f->r->err, ORR_EINPUT, &at, "%.*s: the label ends where %s is expected",
-                        shown(f->node->name), f->node->name.ptr, expected);
-    }
+    if (f->is_over)
+        return orr_fail(f->r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&f->r->dot, f->end)),
+                        "%.*s: the label ends where %s is expected", shown(f->node->name),
+                        f->node->name.ptr, expected);
     const char *bar = memchr(f->at, '|', (size_t)(f->end - f->at));
     const char *stop = bar ? bar : f->end;
     *out = trim((orr_str){f->at, (size_t)(stop - f->at)});
@@ -90,13 +89,11 @@ static orr_code next_whole(record *f, const char *expected, uint64_t max, uint64
     const orr_code code = next_value(f, expected, &text);
     if (code)
         return code;
-    if (!orr_text_u64(text, out) || *out > max) {
-        const orr_where at = orr__dot_where(&f->r->dot, text.ptr);
-        return orr_fail(f->r->err, ORR_EINPUT, &at,
+    if (!orr_text_u64(text, out) || *out > max)
+        return orr_fail(f->r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&f->r->dot, text.ptr)),
                         "%.*s: %.*s '%.*s' is not a whole number from 0 to %" PRIu64,
                         shown(f->node->name), f->node->name.ptr, (int)strcspn(expected, "="),
                         expected, shown(text), text.ptr, max);
-    }
     return ORR_OK;
 }
 
@@ -117,9 +114,9 @@ static orr_code next_seconds(record *f, const char *expected, double *out)
         return code;
     if (orr_text_double(text, out) && isfinite(*out) && *out >= 0)
         return ORR_OK;
-    const orr_where at = orr__dot_where(&f->r->dot, text.ptr);
-    return orr_fail(f->r->err, ORR_EINPUT, &at, "%.*s: run time '%.*s' is not a time in seconds",
-                    shown(f->node->name), f->node->name.ptr, shown(text), text.ptr);
+    return orr_fail(f->r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&f->r->dot, text.ptr)),
+                    "%.*s: run time '%.*s' is not a time in seconds", shown(f->node->name),
+                    f->node->name.ptr, shown(text), text.ptr);
 }
 
 static orr_code read_comm(record *f, ff_task *t)
@@ -161,9 +158,8 @@ static bool read_id(orr_str name, uint64_t *out)
 
 static orr_code name_error(const reader *r, orr_str name)
 {
-    const orr_where at = orr__dot_where(&r->dot, name.ptr);
-    return orr_fail(r->err, ORR_EINPUT, &at, "'%.*s' is not the name of a task: node and a number",
-                    shown(name), name.ptr);
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&r->dot, name.ptr)),
+                    "'%.*s' is not the name of a task: node and a number", shown(name), name.ptr);
 }
 
 static bool keep_text(orr_flexflow *g, orr_str *s)
@@ -216,10 +212,9 @@ static orr_code read_nodes(reader *r)
     const size_t n = r->dot.node_count;
     if (n >= ORR_NO_NODE - 2)
         return orr_no_memory(r->err);
-    if (n == 0) {
-        const orr_where at = orr_where_line(r->dot.path, 1, 1);
-        return orr_fail(r->err, ORR_EINPUT, &at, "the graph has no tasks");
-    }
+    if (n == 0)
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_where_line(r->dot.path, 1, 1)),
+                        "the graph has no tasks");
     g->tasks = orr_arena_new(g->arena, n, ff_task);
     if (!g->tasks)
         return orr_no_memory(r->err);
@@ -243,9 +238,8 @@ static orr_code find_end(const reader *r, orr_str name, uint32_t *out)
     *out = orr_map_find(r->by_id, id, ORR_NO_NODE);
     if (*out != ORR_NO_NODE)
         return ORR_OK;
-    const orr_where at = orr__dot_where(&r->dot, name.ptr);
-    return orr_fail(r->err, ORR_EINPUT, &at, "%.*s has no statement of its own", shown(name),
-                    name.ptr);
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&r->dot, name.ptr)),
+                    "%.*s has no statement of its own", shown(name), name.ptr);
 }
 
 /* An edge that is there again counts once more where it stood first, as pydot has it. */
@@ -348,9 +342,9 @@ static orr_code check_circles(const reader *r, orr_arena *scratch)
         }
     }
     for (uint32_t i = 0; i < g->count; i++) {
-        const orr_where at = orr_where_line(g->label, g->tasks[i].line, g->tasks[i].column);
         if (s.waits[i])
-            return orr_fail(r->err, ORR_EINPUT, &at,
+            return orr_fail(r->err, ORR_EINPUT,
+                            ORR_AT(orr_where_line(g->label, g->tasks[i].line, g->tasks[i].column)),
                             "node%" PRIu64 " never runs: the edges before it form a circle",
                             g->tasks[i].id);
     }
@@ -403,8 +397,9 @@ static orr_code find_devices(const reader *r, orr_arena *scratch)
     }
     if (g->device_count)
         return ORR_OK;
-    const orr_where at = orr_where_line(g->label, g->tasks[0].line, g->tasks[0].column);
-    return orr_fail(r->err, ORR_EINPUT, &at, "no task computes anything: there are no devices");
+    return orr_fail(r->err, ORR_EINPUT,
+                    ORR_AT(orr_where_line(g->label, g->tasks[0].line, g->tasks[0].column)),
+                    "no task computes anything: there are no devices");
 }
 
 static orr_code read_graph(reader *r, orr_arena *scratch)

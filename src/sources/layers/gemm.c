@@ -390,10 +390,11 @@ static orr_code find_policy(const orr_gemm *g, const lay_shape *s, orr_policy *o
     *out = s->policy;
     if (s->has_policy)
         return ORR_OK;
-    const orr_where w = orr_where_line(g->label, s->line, s->policy_column ? s->policy_column : 1);
-    return orr_fail(err, ORR_EINPUT, &w,
-                    "%.*s: HYBRID_CUSTOMIZED takes a strategy for each layer: " ORR__STRATEGIES,
-                    (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr);
+    return orr_fail(
+        err, ORR_EINPUT,
+        ORR_AT(orr_where_line(g->label, s->line, s->policy_column ? s->policy_column : 1)),
+        "%.*s: HYBRID_CUSTOMIZED takes a strategy for each layer: " ORR__STRATEGIES,
+        (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr);
 }
 
 static orr_code update_cycles(
@@ -585,10 +586,9 @@ orr_code orr_gemm_check_run_name(const orr_rules_gemm *rules,
                                  const char *run_name,
                                  orr_error *err)
 {
-    const orr_where where = orr_where_line(path, 0, 0);
     if (!rules || !run_name[0] || (run_name[0] == '"') == rules->is_run_name_quoted)
         return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, &where,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(path, 0, 0)),
                     "run_name: SCALE-Sim %s takes %s %s; otherwise the old generator does not "
                     "find its reports (this looks like a configuration for --compat %s)",
                     rules->name, run_name,

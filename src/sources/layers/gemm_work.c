@@ -98,14 +98,15 @@ ORR_PRINTF(4, 5)
 static orr_code fault(const job *j, lay_size size, orr_error *err, const char *fmt, ...)
 {
     const lay_shape *s = j->s;
-    const orr_where w = orr_where_line(j->label, s->line, s->column[size] ? s->column[size] : 1);
     char words[160];
     va_list args;
     va_start(args, fmt);
     vsnprintf(words, sizeof words, fmt, args);
     va_end(args);
-    return orr_fail(err, ORR_EINPUT, &w, "%.*s: %s",
-                    (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr, words);
+    return orr_fail(
+        err, ORR_EINPUT,
+        ORR_AT(orr_where_line(j->label, s->line, s->column[size] ? s->column[size] : 1)),
+        "%.*s: %s", (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr, words);
 }
 
 /* One size cut so many ways, rounded up. */
@@ -458,8 +459,7 @@ orr_code lay_work_of(const lay_shape *s,
     const orr_code code = kinds[s->kind](&j, err);
     if (code || !j.overflowed)
         return code;
-    const orr_where w = orr_where_line(label, s->line, 1);
-    return orr_fail(err, ORR_EINPUT, &w,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(label, s->line, 1)),
                     "%.*s: the layer is too large: its elements do not fit into 64 bits",
                     (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr);
 }

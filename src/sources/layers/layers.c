@@ -127,15 +127,14 @@ static int shown(orr_str s)
 
 static orr_code missing(const reader *r, const line *l, const char *what)
 {
-    const orr_where at = place(r, l, column_of(l, l->end));
-    return orr_fail(r->err, ORR_EINPUT, &at, "the line ends where %s is expected", what);
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(place(r, l, column_of(l, l->end))),
+                    "the line ends where %s is expected", what);
 }
 
 static orr_code bad_word(const reader *r, const line *l, const word *w, const char *expected)
 {
-    const orr_where at = place(r, l, w->column);
-    return orr_fail(r->err, ORR_EINPUT, &at, "'%.*s' is not %s", shown(w->text), w->text.ptr,
-                    expected);
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(place(r, l, w->column)), "'%.*s' is not %s",
+                    shown(w->text), w->text.ptr, expected);
 }
 
 /* ---- numbers ---- */
@@ -153,9 +152,8 @@ static bool is_digits(orr_str s)
 static orr_code number_error(
     const reader *r, const line *l, const word *w, const char *what, const char *why)
 {
-    const orr_where at = place(r, l, w->column);
-    return orr_fail(r->err, ORR_EINPUT, &at, "%s '%.*s' is %s", what, shown(w->text), w->text.ptr,
-                    why);
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(place(r, l, w->column)), "%s '%.*s' is %s", what,
+                    shown(w->text), w->text.ptr, why);
 }
 
 static orr_code read_number(
@@ -221,11 +219,9 @@ static orr_code header_list(header *h, const char *label, const uint32_t **list,
     orr_code code = header_label(h, label);
     if (code || (code = header_number(h, "the length of the list", &n)))
         return code;
-    if (n > (uint64_t)(h->l->end - h->at)) {
-        const orr_where at = place(h->r, h->l, column_of(h->l, h->at));
-        return orr_fail(h->r->err, ORR_EINPUT, &at,
+    if (n > (uint64_t)(h->l->end - h->at))
+        return orr_fail(h->r->err, ORR_EINPUT, ORR_AT(place(h->r, h->l, column_of(h->l, h->at))),
                         "the rest of the line has no room for %" PRIu64 " layers", n);
-    }
     uint32_t *items = orr_arena_new(h->r->table->texts, (size_t)n + 1, uint32_t);
     if (!items)
         return orr_no_memory(h->r->err);
@@ -282,12 +278,10 @@ static orr_code read_policy(reader *r, const line *l)
     word extra;
     if (!orr_policy_find(w->text, &t->policy))
         return bad_word(r, l, w, "a policy (DATA, MODEL, HYBRID_DATA_MODEL, ...)");
-    if (r->rules->has_few_policies && !lay_policy_is_converted(t->policy)) {
-        const orr_where at = place(r, l, w->column);
-        return orr_fail(r->err, ORR_EINPUT, &at,
+    if (r->rules->has_few_policies && !lay_policy_is_converted(t->policy))
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(place(r, l, w->column)),
                         "chakra_converter does not know the policy %s; 'orrery convert text' does",
                         orr_policy_name(t->policy));
-    }
     header h = {r, l, w->text.ptr + w->text.len};
     t->header_line = l->number;
     t->args_column = l->words[l->count > 1].column;
@@ -389,12 +383,11 @@ static orr_code read_layer(reader *r, const line *l)
 {
     orr_layers *t = r->table;
     orr_layer layer;
-    if (l->count < COLUMNS) {
-        const orr_where at = place(r, l, column_of(l, l->end));
-        return orr_fail(r->err, ORR_EINPUT, &at, "%s%zu columns, but a layer has 12%s",
+    if (l->count < COLUMNS)
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(place(r, l, column_of(l, l->end))),
+                        "%s%zu columns, but a layer has 12%s",
                         l->count ? "" : "a blank line: ", l->count,
                         t->policy == ORR_POLICY_HYBRID_CUSTOMIZED ? " and its policy" : "");
-    }
     const orr_code code = read_columns(r, l, &layer);
     if (code)
         return code;
@@ -424,11 +417,9 @@ static orr_code check_count(const reader *r, const line *count_line)
 static orr_code read_file(reader *r)
 {
     line first, second, layer;
-    if (!next_line(r, &first) || first.count == 0) {
-        const orr_where at = orr_where_line(r->label, 1, 1);
-        return orr_fail(r->err, ORR_EINPUT, &at,
+    if (!next_line(r, &first) || first.count == 0)
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_where_line(r->label, 1, 1)),
                         "the file begins with no policy (DATA, MODEL, ...)");
-    }
     orr_code code = read_policy(r, &first);
     if (code)
         return code;
@@ -448,11 +439,9 @@ static orr_code check_utf8(const reader *r)
     line l = {.at = r->at, .number = 1};
     for (const char *p = r->at; p < r->end;) {
         const size_t n = orr_utf8_length((const uint8_t *)p, (size_t)(r->end - p));
-        if (n == 0) {
-            const orr_where at = place(r, &l, column_of(&l, p));
-            return orr_fail(r->err, ORR_EINPUT, &at, "byte 0x%02x is not UTF-8 text",
-                            (unsigned)(uint8_t)*p);
-        }
+        if (n == 0)
+            return orr_fail(r->err, ORR_EINPUT, ORR_AT(place(r, &l, column_of(&l, p))),
+                            "byte 0x%02x is not UTF-8 text", (unsigned)(uint8_t)*p);
         const bool ends_line = *p == '\n' || (*p == '\r' && (r->end - p == 1 || p[1] != '\n'));
         p += n;
         if (ends_line) {

@@ -546,16 +546,15 @@ static orr_code check_sizes(const lay_expander *x, orr_error *err)
 
 static orr_code args_error(const lay_expander *x, orr_error *err, const char *words, uint64_t v)
 {
-    const orr_where at = lay_where(x->t, x->t->header_line, x->t->args_column);
-    return orr_fail(err, ORR_EINPUT, &at, words, v);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(lay_where(x->t, x->t->header_line, x->t->args_column)),
+                    words, v);
 }
 
 static orr_code layer_error(
     const lay_expander *x, size_t i, orr_error *err, orr_str found, const char *expected)
 {
-    const orr_where at = lay_layer_where(x->t, i, 1);
-    return orr_fail(err, ORR_EINPUT, &at, "layer %zu: '%.*s' is not %s", i, (int)found.len,
-                    found.ptr, expected);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(lay_layer_where(x->t, i, 1)),
+                    "layer %zu: '%.*s' is not %s", i, (int)found.len, found.ptr, expected);
 }
 
 static orr_code size_error(const lay_expander *x, size_t i, orr_error *err, uint64_t bytes)
@@ -592,13 +591,12 @@ static orr_code check_words(const lay_expander *x, size_t i, orr_error *err)
  * of layers is too small; the reference ends there with an error too. */
 static orr_code check_declared(const lay_expander *x, orr_error *err)
 {
-    const orr_where at = lay_where(x->t, x->t->count_line, 1);
     const bool matters = x->rules->believes_count && x->t->policy >= ORR_POLICY_MODEL &&
                          x->t->policy <= ORR_POLICY_HYBRID_MODEL_DATA;
     if (!matters || x->opt->passes == 0 || x->declared < 1 || x->declared >= (int64_t)x->count)
         return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, &at, "the number of layers is %" PRIi64 ", but %zu follow",
-                    x->declared, x->count);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(lay_where(x->t, x->t->count_line, 1)),
+                    "the number of layers is %" PRIi64 ", but %zu follow", x->declared, x->count);
 }
 
 static bool is_dlrm(const lay_expander *x)
@@ -615,17 +613,15 @@ static orr_code check_dlrm(const lay_expander *x, orr_error *err)
     const bool is_outside = last < -1 || last >= n;
     if (!is_dlrm(x) || n == 0 || x->opt->passes == 0 || (x->rules->reads_loosely && is_outside))
         return ORR_OK;
-    if (is_outside || last < 1) {
-        const orr_where at = lay_where(x->t, x->t->header_line, x->t->args_column);
-        return orr_fail(err, ORR_EINPUT, &at,
+    if (is_outside || last < 1)
+        return orr_fail(err, ORR_EINPUT,
+                        ORR_AT(lay_where(x->t, x->t->header_line, x->t->args_column)),
                         "the last bottom layer is %" PRIi64 "; it must be one of the layers 1 to "
                         "%" PRIi64,
                         last, n - 1);
-    }
     if (orr_str_is(x->t->layers[0].forward.comm, "ALLTOALL"))
         return ORR_OK;
-    const orr_where at = lay_layer_where(x->t, 0, x->t->first_comm_column);
-    return orr_fail(err, ORR_EINPUT, &at,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(lay_layer_where(x->t, 0, x->t->first_comm_column)),
                     "the forward collective of layer 0 is '%.*s'; %s needs ALLTOALL there",
                     (int)x->t->layers[0].forward.comm.len, x->t->layers[0].forward.comm.ptr,
                     orr_policy_name(x->t->policy));
@@ -663,12 +659,10 @@ static orr_code check_group(lay_expander *x, orr_error *err)
         return ORR_OK;
     if (group == 0)
         return args_error(x, err, "a model-parallel group has %" PRIu64 " ranks", 0);
-    if (ranks % group) {
-        const orr_where at = lay_where(x->t, x->t->header_line, x->t->args_column);
-        return orr_fail(err, ORR_EINPUT, &at,
-                        "model-parallel groups of %" PRIu32 " do not make up %" PRIu32 " ranks",
-                        group, ranks);
-    }
+    if (ranks % group)
+        return orr_fail(
+            err, ORR_EINPUT, ORR_AT(lay_where(x->t, x->t->header_line, x->t->args_column)),
+            "model-parallel groups of %" PRIu32 " do not make up %" PRIu32 " ranks", group, ranks);
     x->is_inner_alone = group == 1;
     x->is_outer_alone = group == ranks;
     return find_boundary(x, err);

@@ -244,10 +244,9 @@ static orr_code read_header(reader *r, const orr_csv_row *row, orr_error *err)
     orr_code code = ORR_OK;
     if (count > 1 && row->fields[count - 1].text.len == 0)
         count--;
-    if (count > MOST_COLUMNS) {
-        const orr_where w = orr_csv_where(&r->csv, &row->fields[MOST_COLUMNS]);
-        return orr_fail(err, ORR_EINPUT, &w, "more than %d columns", MOST_COLUMNS);
-    }
+    if (count > MOST_COLUMNS)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_csv_where(&r->csv, &row->fields[MOST_COLUMNS])),
+                        "more than %d columns", MOST_COLUMNS);
     for (size_t i = 0; i < count && !code; i++)
         code = take_heading(r, &row->fields[i], err);
     return code ? code : check_header(r, row, err);
@@ -275,7 +274,6 @@ static orr_code take_name(reader *r, const orr_csv_field *f, lay_shape *s, orr_e
 
 static orr_code take_kind(reader *r, const orr_csv_field *f, lay_shape *s, orr_error *err)
 {
-    const orr_where w = orr_csv_where(&r->csv, f);
     char word[WORD];
     fold(f->text, word);
     for (unsigned i = 0; i < ORR_SHAPE_KINDS; i++) {
@@ -285,7 +283,7 @@ static orr_code take_kind(reader *r, const orr_csv_field *f, lay_shape *s, orr_e
         }
     }
     return orr_fail(
-        err, ORR_EINPUT, &w,
+        err, ORR_EINPUT, ORR_AT(orr_csv_where(&r->csv, f)),
         "type: \"%.*s\" is not gemm, bmm, conv, embedding, attention, norm, elementwise or "
         "activation",
         shown(f->text), f->text.ptr);
@@ -300,13 +298,12 @@ bool lay_strategy_find(orr_str word, orr_policy *out)
 
 static orr_code take_policy(reader *r, const orr_csv_field *f, lay_shape *s, orr_error *err)
 {
-    const orr_where w = orr_csv_where(&r->csv, f);
     s->policy_column = f->column;
     if (f->text.len == 0)
         return ORR_OK; /* an error when it turns out to be needed */
     if (!lay_strategy_find(f->text, &s->policy))
-        return orr_fail(err, ORR_EINPUT, &w, "strategy: \"%.*s\" is not " ORR__STRATEGIES,
-                        shown(f->text), f->text.ptr);
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_csv_where(&r->csv, f)),
+                        "strategy: \"%.*s\" is not " ORR__STRATEGIES, shown(f->text), f->text.ptr);
     s->has_policy = true;
     return ORR_OK;
 }
@@ -352,17 +349,16 @@ static orr_code read_row(reader *r, const orr_csv_row *row, orr_error *err)
     orr_code code = ORR_OK;
     for (size_t i = 0; i < row->count && !code; i++) {
         const orr_csv_field *f = &row->fields[i];
-        const orr_where w = orr_csv_where(&r->csv, f);
         if (i < r->columns)
             code = take_field(r, r->column[i], f, &s, err);
         else if (i > r->columns || f->text.len > 0)
-            code = orr_fail(err, ORR_EINPUT, &w,
+            code = orr_fail(err, ORR_EINPUT, ORR_AT(orr_csv_where(&r->csv, f)),
                             "this field is one too many: the first line names %zu columns",
                             r->columns);
     }
     if (!code && s.name.len == 0) {
-        const orr_where w = orr_where_line(r->out->label, s.line, 1);
-        code = orr_fail(err, ORR_EINPUT, &w, "the layer has no name");
+        code = orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(r->out->label, s.line, 1)),
+                        "the layer has no name");
     }
     if (!code)
         code = complete(r, &s, err);
@@ -373,20 +369,19 @@ static orr_code read_rows(reader *r, orr_error *err)
 {
     orr_csv_row row;
     orr_code code = orr_csv_next(&r->csv, &row, err);
-    if (code == ORR_END) {
-        const orr_where w = orr_where_line(r->out->label, 1, 1);
-        return orr_fail(err, ORR_EINPUT, &w,
+    if (code == ORR_END)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(r->out->label, 1, 1)),
                         "the file is empty; its first line must name the columns, as Layer,m,n,k");
-    }
     if (!code)
         code = read_header(r, &row, err);
     while (!code && (code = orr_csv_next(&r->csv, &row, err)) == ORR_OK)
         code = read_row(r, &row, err);
     if (code != ORR_END)
         return code;
-    const orr_where w = orr_where_line(r->out->label, r->csv.line, 1);
-    return r->out->count ? ORR_OK
-                         : orr_fail(err, ORR_EINPUT, &w, "there are no layers in this file");
+    return r->out->count
+               ? ORR_OK
+               : orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(r->out->label, r->csv.line, 1)),
+                          "there are no layers in this file");
 }
 
 /* ---- the whole ---- */

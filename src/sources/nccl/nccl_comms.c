@@ -92,10 +92,9 @@ orr_code nccl_log_next(nccl_log *l, nccl_log_line *out, orr_error *err)
         l->line++;
         if (!read_line(&w, out))
             continue;
-        if (out->rank > UINT32_MAX) {
-            const orr_where at = orr_where_line(l->path, l->line, 1);
-            return orr_fail(err, ORR_EINPUT, &at, "the rank is larger than 4,294,967,295");
-        }
+        if (out->rank > UINT32_MAX)
+            return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(l->path, l->line, 1)),
+                            "the rank is larger than 4,294,967,295");
         return ORR_OK;
     }
     return ORR_END;

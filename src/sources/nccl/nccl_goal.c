@@ -154,12 +154,11 @@ static void user_contexts_free(struct nccl_user_contexts *u)
 static orr_code check_head(const orr_csv *csv, const orr_csv_row *row, orr_error *err)
 {
     static const char *const names[COLUMNS] = {"communicator", "call", "context"};
-    const orr_where w = orr_csv_where(csv, &row->fields[0]);
     bool is_right = row->count == COLUMNS;
     for (size_t i = 0; is_right && i < COLUMNS; i++)
         is_right = orr_str_is(row->fields[i].text, names[i]);
     return is_right ? ORR_OK
-                    : orr_fail(err, ORR_EINPUT, &w,
+                    : orr_fail(err, ORR_EINPUT, ORR_AT(orr_csv_where(csv, &row->fields[0])),
                                "the columns communicator,call,context were expected");
 }
 

@@ -75,8 +75,7 @@ orr_str nccl_node_of_file(orr_str name)
 
 static orr_code cannot_read(const char *path, orr_error *err)
 {
-    const orr_where at = orr_where_line(path, 0, 0);
-    return orr_fail(err, ORR_EIO, &at, "%s", strerror(errno));
+    return orr_fail(err, ORR_EIO, ORR_AT(orr_where_line(path, 0, 0)), "%s", strerror(errno));
 }
 
 static orr_code add_file(nccl_job *j, const char *path, orr_error *err)
@@ -147,10 +146,9 @@ orr_code nccl_job_find_files(nccl_job *j, const char *const *paths, size_t count
             S_ISDIR(s.st_mode) ? walk(j, paths[i], 0, err) : add_file(j, paths[i], err);
         if (code)
             return code;
-        if (j->files.count == before) {
-            const orr_where at = orr_where_line(paths[i], 0, 0);
-            return orr_fail(err, ORR_EINPUT, &at, "no file that ends in %s is in it", ending);
-        }
+        if (j->files.count == before)
+            return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(paths[i], 0, 0)),
+                            "no file that ends in %s is in it", ending);
     }
     qsort(j->files.at, j->files.count, sizeof *j->files.at, by_path);
     j->report->files = (uint32_t)j->files.count;

@@ -45,11 +45,11 @@ static const double most_ns = 9e15; /* 104 days: whole numbers of doubles are ex
 static orr_code read_sample(orr_json_value v, double *out, orr_error *err)
 {
     const orr_code code = orr_json_get_double(v, out, err);
-    const orr_where at = orr_json_where(v);
     if (code)
         return code;
     if (!(*out >= 0 && *out <= most_ns))
-        return orr_fail(err, ORR_EINPUT, &at, "a sample is not a time from 0 to 9e15 ns");
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
+                        "a sample is not a time from 0 to 9e15 ns");
     return ORR_OK;
 }
 

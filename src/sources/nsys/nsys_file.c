@@ -371,9 +371,8 @@ static bool has_kernels(const orr_sqlite *db)
 
 static orr_code bad_row(const orr_nsys *n, const char *table, const char *words, orr_error *err)
 {
-    const orr_where at = orr_where_line(n->path, 0, 0);
-    return orr_fail(err, ORR_EINPUT, &at, "row %llu of %s: %s", (unsigned long long)n->row, table,
-                    words);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(n->path, 0, 0)), "row %llu of %s: %s",
+                    (unsigned long long)n->row, table, words);
 }
 
 /* Start and end.  Times are nanoseconds since the capture began: far from the ends of 64 bits, so
@@ -482,10 +481,9 @@ orr_code orr_nsys_next(orr_nsys *n, orr_nsys_row *out, orr_error *err)
 
 static orr_code check_tables(const orr_nsys *n, orr_error *err)
 {
-    const orr_where at = orr_where_line(n->path, 0, 0);
     if (orr_sqlite_has_table(n->db, "NVTX_EVENTS") || orr_sqlite_has_table(n->db, kernels))
         return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, &at,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(n->path, 0, 0)),
                     "neither NVTX_EVENTS nor %s is in it: not an export of Nsight Systems, or one "
                     "without NVTX and CUDA",
                     kernels);

@@ -195,8 +195,7 @@ static bool put_words(const open_range *r, const char *type, char *out)
 
 static orr_code bad(const sweep *w, const char *words)
 {
-    const orr_where at = orr_where_line(w->path, 0, 0);
-    return orr_fail(w->err, ORR_EINPUT, &at, "%s", words);
+    return orr_fail(w->err, ORR_EINPUT, ORR_AT(orr_where_line(w->path, 0, 0)), "%s", words);
 }
 
 static orr_code close_range(sweep *w)
@@ -283,11 +282,10 @@ static orr_code check_export(const sweep *w)
         {"CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid"},
         {"StringIds", "value"},
     };
-    const orr_where at = orr_where_line(w->path, 0, 0);
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!orr_sqlite_has_column(w->db, needed[i][0], needed[i][1]))
             return orr_fail(
-                w->err, ORR_EINPUT, &at,
+                w->err, ORR_EINPUT, ORR_AT(orr_where_line(w->path, 0, 0)),
                 "there is no %s.%s: kernels are timed by what was recorded with --trace "
                 "cuda,nvtx under emit_nvtx(record_shapes=True)",
                 needed[i][0], needed[i][1]);

@@ -128,8 +128,7 @@ static orr_str short_name(const orr_nsys_row *r)
 
 static orr_code out_of_range(const picture *p, const orr_nsys_row *r, orr_error *err)
 {
-    const orr_where at = orr_where_line(p->path, 0, 0);
-    return orr_fail(err, ORR_EINPUT, &at,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(p->path, 0, 0)),
                     "row %" PRIu64 ": a time is more than 26 days away from the first", r->row);
 }
 

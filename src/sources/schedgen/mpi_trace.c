@@ -80,8 +80,8 @@ static orr_code count_files(const file_names *names, uint32_t *out, orr_error *e
     *out = n;
     if (n)
         return ORR_OK;
-    const orr_where at = orr_where_line(names->path, 0, 0);
-    return orr_fail(err, ORR_EIO, &at, "cannot open: there is no such file");
+    return orr_fail(err, ORR_EIO, ORR_AT(orr_where_line(names->path, 0, 0)),
+                    "cannot open: there is no such file");
 }
 
 /* ---- one file ---- */
@@ -198,8 +198,7 @@ static orr_code read_start(
             orr_text_double((orr_str){blank + 1, line.len - n - 1}, &s->time[i]) &&
             s->time[i] >= 0 && s->time[i] < 1e18)
             continue;
-        const orr_where where = orr_where_line(path, i + 1, 1);
-        return orr_fail(err, ORR_EINPUT, &where,
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(path, i + 1, 1)),
                         "expected a byte of rank %u's trace, a blank and a time in microseconds",
                         i);
     }
@@ -263,11 +262,9 @@ static orr_code read_from(
 {
     const uint64_t at = from->at[r->host];
     uint64_t stopped_at;
-    if (at > all.len) {
-        const orr_where where = orr_where_byte(path, at);
-        return orr_fail(err, ORR_EINPUT, &where, "the trace to go on with has only %zu bytes",
-                        all.len);
-    }
+    if (at > all.len)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(path, at)),
+                        "the trace to go on with has only %zu bytes", all.len);
     if (r->run->opt->start_path) {
         r->start = from->time[r->host];
         r->has_begun = at > 0;

@@ -164,12 +164,10 @@ orr_code sgen_mpi_line_split(mpi_line *l, orr_str text, uint8_t whose, orr_error
     if (text.len == 0 || text.ptr[0] == '#')
         return ORR_OK;
     const orr_str name = line_name(l);
-    if (!is_call_name(name)) {
-        const orr_where at = orr_where_line(l->path, l->number, 1);
+    if (!is_call_name(name))
         return orr_fail(
-            err, ORR_EINPUT, &at,
+            err, ORR_EINPUT, ORR_AT(orr_where_line(l->path, l->number, 1)),
             "neither a comment, which begins with #, nor a call, which begins with MPI_");
-    }
     l->call = find_call(name, whose);
     return find_fields(l, name.len, err);
 }
@@ -212,9 +210,8 @@ static orr_code take_field(const mpi_line *l, mpi_place p, orr_str *out, orr_err
 
 static orr_code not_a(const mpi_line *l, mpi_place p, orr_str s, const char *what, orr_error *err)
 {
-    const orr_where at = line_where(l, p);
-    return orr_fail(err, ORR_EINPUT, &at, "%s: '%.*s' is not %s", l->call->name,
-                    (int)(s.len < 40 ? s.len : 40), s.ptr, what);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(line_where(l, p)), "%s: '%.*s' is not %s",
+                    l->call->name, (int)(s.len < 40 ? s.len : 40), s.ptr, what);
 }
 
 /* Values of fields.  Handles and addresses wrap into 64 bits when they are negative. */
@@ -264,11 +261,9 @@ static orr_code line_bytes(
     orr_code code = line_int(l, count, &n, err);
     if (code || (code = line_int(l, size, &each, err)))
         return code;
-    if (n < 0 || each < 0) {
-        const orr_where at = line_where(l, n < 0 ? count : size);
-        return orr_fail(err, ORR_EINPUT, &at, "%s: %d elements of %d bytes", l->call->name, n,
-                        each);
-    }
+    if (n < 0 || each < 0)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(line_where(l, n < 0 ? count : size)),
+                        "%s: %d elements of %d bytes", l->call->name, n, each);
     *out = (uint64_t)n * (uint64_t)each;
     return ORR_OK;
 }
@@ -310,11 +305,10 @@ static orr_code read_root(const mpi_rank *r, collective *c, orr_error *err)
     const orr_code code = line_int(&r->line, place, &root, err);
     if (code)
         return code;
-    if (root < 0 || (uint32_t)root >= r->run->hosts) {
-        const orr_where at = line_where(&r->line, place);
-        return orr_fail(err, ORR_EINPUT, &at, "%s: the root, %d, is none of the ranks 0 to %u",
-                        r->line.call->name, root, r->run->hosts - 1);
-    }
+    if (root < 0 || (uint32_t)root >= r->run->hosts)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(line_where(&r->line, place)),
+                        "%s: the root, %d, is none of the ranks 0 to %u", r->line.call->name, root,
+                        r->run->hosts - 1);
     c->root = (uint32_t)root;
     return ORR_OK;
 }
@@ -687,8 +681,8 @@ static orr_code to_units(const mpi_rank *r, double us, uint64_t *out, orr_error 
         *out = (uint64_t)v;
         return ORR_OK;
     }
-    const orr_where at = orr_where_line(r->line.path, r->line.number, 1);
-    return orr_fail(err, ORR_EINPUT, &at, "%g microseconds since the call before are too many", us);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(r->line.path, r->line.number, 1)),
+                    "%g microseconds since the call before are too many", us);
 }
 
 /* SchedGen writes a negative time as a very large one; ours is none. */
@@ -759,10 +753,9 @@ static orr_code read_times(const mpi_rank *r, double *begin, double *end, orr_er
 /* The time until `time` is computed; the next begins at `end`. */
 static orr_code rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_error *err)
 {
-    if (label > UINT32_MAX) {
-        const orr_where at = orr_where_line(r->line.path, r->line.number, 1);
-        return orr_fail(err, ORR_EINPUT, &at, "more than 4,294,967,295 operations in one rank");
-    }
+    if (label > UINT32_MAX)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(r->line.path, r->line.number, 1)),
+                        "more than 4,294,967,295 operations in one rank");
     return orr_map_put(r->requests, request, (uint32_t)label, NULL) ? ORR_OK : orr_no_memory(err);
 }
 
@@ -794,11 +787,10 @@ static orr_code read_requests(const mpi_rank *r, uint64_t *first, uint32_t *coun
     orr_code code = line_int(&r->line, r->line.call->count, &n, err);
     if (code || (code = sgen_mpi_line_u64(&r->line, r->line.call->request, first, err)))
         return code;
-    if (n < 0 || n > MAX_REQUESTS) {
-        const orr_where at = line_where(&r->line, r->line.call->count);
-        return orr_fail(err, ORR_EINPUT, &at, "%s: %d requests; 0 to %d are possible",
-                        r->line.call->name, n, MAX_REQUESTS);
-    }
+    if (n < 0 || n > MAX_REQUESTS)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(line_where(&r->line, r->line.call->count)),
+                        "%s: %d requests; 0 to %d are possible", r->line.call->name, n,
+                        MAX_REQUESTS);
     *count = (uint32_t)n;
     return ORR_OK;
 }
@@ -880,11 +872,10 @@ static orr_code peer_of(
     *out = -1;
     if (*is_nobody || (peer == any && may_be_any))
         return ORR_OK;
-    if (peer < 0 || (uint32_t)peer >= r->run->hosts) {
-        const orr_where at = line_where(&r->line, place);
-        return orr_fail(err, ORR_EINPUT, &at, "%s: rank %d is none of the ranks 0 to %u",
-                        r->line.call->name, peer, r->run->hosts - 1);
-    }
+    if (peer < 0 || (uint32_t)peer >= r->run->hosts)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(line_where(&r->line, place)),
+                        "%s: rank %d is none of the ranks 0 to %u", r->line.call->name, peer,
+                        r->run->hosts - 1);
     *out = (int64_t)peer + (int64_t)r->run->hosts * r->copy;
     return ORR_OK;
 }
@@ -895,8 +886,8 @@ static orr_code read_tag(
     const orr_code code = line_int(&r->line, place, out, err);
     if (code || *out >= 0 || (may_be_any && *out == -1))
         return code;
-    const orr_where at = line_where(&r->line, place);
-    return orr_fail(err, ORR_EINPUT, &at, "%s: %d is not a tag", r->line.call->name, *out);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(line_where(&r->line, place)), "%s: %d is not a tag",
+                    r->line.call->name, *out);
 }
 
 static orr_code count_sub_messages(mpi_rank *r, orr_error *err)
@@ -1157,11 +1148,9 @@ static orr_code begin_trace(mpi_rank *r, orr_error *err)
     const orr_code code = line_time(&r->line, r->line.call->end, &time, err);
     if (code)
         return code;
-    if (r->has_begun) {
-        const orr_where at = orr_where_line(r->line.path, r->line.number, 1);
-        return orr_fail(err, ORR_EINPUT, &at, "%s again, or behind other calls",
-                        r->line.call->name);
-    }
+    if (r->has_begun)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(r->line.path, r->line.number, 1)),
+                        "%s again, or behind other calls", r->line.call->name);
     if (sgen_mpi_is_talkative(r->run))
         sgen_mpi_say(r->run, "starttime host %u = %.*g", r->host, r->run->digits, time);
     r->has_begun = true;

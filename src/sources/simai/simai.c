@@ -85,8 +85,7 @@ static orr_code read_policy(job *j, orr__words *w)
             j->policy = (policy)i;
             return ORR_OK;
         }
-    const orr_where at = orr__words_where(w);
-    return orr_fail(j->err, ORR_EINPUT, &at,
+    return orr_fail(j->err, ORR_EINPUT, ORR_AT(orr__words_where(w)),
                     "%s is not MICRO, HYBRID_TRANSFORMER or HYBRID_TRANSFORMER_FWD_IN_BCKWD; "
                     "other policies: orrery convert text",
                     orr__words_shown(s, shown));
@@ -133,9 +132,8 @@ static orr_code read_label(job *j, orr__words *w, orr_str label)
         return read_layers(w, &j->checkpoints, &j->checkpoint_count, &j->checkpoint_room, j);
     if (orr_str_is(label, "checkpoint_initiates:"))
         return read_layers(w, &j->recomputers, &j->recomputer_count, &j->recomputer_room, j);
-    const orr_where at = orr__words_where(w);
-    return orr_fail(j->err, ORR_EINPUT, &at, "%s is not a label of this header",
-                    orr__words_shown(label, shown));
+    return orr_fail(j->err, ORR_EINPUT, ORR_AT(orr__words_where(w)),
+                    "%s is not a label of this header", orr__words_shown(label, shown));
 }
 
 static orr_code read_header(job *j, orr__words *w)
@@ -214,9 +212,8 @@ static orr_code read_pass(job *j, orr__words *w, axis plain, pass *p)
         code = orr__words_need(w, "a collective", &word, j->err);
     if (code)
         return code;
-    const orr_where at = orr__words_where(w);
     if (!find_collective(j, word, plain, p))
-        return orr_fail(j->err, ORR_EINPUT, &at,
+        return orr_fail(j->err, ORR_EINPUT, ORR_AT(orr__words_where(w)),
                         "%s is not NONE, BROADCAST, ALLREDUCE, ALLGATHER, REDUCESCATTER or "
                         "ALLTOALL, the last four perhaps with _EP or _DP_EP",
                         orr__words_shown(word, shown));

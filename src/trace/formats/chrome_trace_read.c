@@ -324,8 +324,7 @@ enum { MOST_ARGUMENTS = 64 };
 
 static orr_code refuse(const chrome_file *c, orr_json_value at, const char *what)
 {
-    const orr_where where = orr_json_where(at);
-    return orr_fail(c->err, ORR_EINPUT, &where, "%s", what);
+    return orr_fail(c->err, ORR_EINPUT, ORR_AT(orr_json_where(at)), "%s", what);
 }
 
 /* ---- arguments ---- */
@@ -741,10 +740,9 @@ static orr_code set_ranks(chrome_file *c, uint32_t rank_otherwise)
             p->rank = are_numbers ? (uint32_t)p->number : (uint32_t)i;
     }
     if ((c->is_kineto && only >= ORR_CHROME_TRACE_RANKS) ||
-        (!c->is_kineto && c->process_count > ORR_CHROME_TRACE_RANKS)) {
-        const orr_where where = orr_where_byte(c->path, ORR_NO_BYTE);
-        return orr_fail(c->err, ORR_EINPUT, &where, "a rank above %d", ORR_CHROME_TRACE_RANKS - 1);
-    }
+        (!c->is_kineto && c->process_count > ORR_CHROME_TRACE_RANKS))
+        return orr_fail(c->err, ORR_EINPUT, ORR_AT(orr_where_byte(c->path, ORR_NO_BYTE)),
+                        "a rank above %d", ORR_CHROME_TRACE_RANKS - 1);
     return ORR_OK;
 }
 
@@ -983,8 +981,7 @@ static orr_code chrome_join(chrome_file *c, uint32_t rank_otherwise)
 
 static orr_code refuse_file(const chrome_file *c, const char *what)
 {
-    const orr_where where = orr_json_place(c->json, 0);
-    return orr_fail(c->err, ORR_EINPUT, &where, "%s", what);
+    return orr_fail(c->err, ORR_EINPUT, ORR_AT(orr_json_place(c->json, 0)), "%s", what);
 }
 
 /* ---- what the file says about itself ---- */

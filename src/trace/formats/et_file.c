@@ -27,8 +27,8 @@ typedef struct reader {
 
 static orr_code damage(const reader *r, uint64_t byte, orr_error *err, const char *what)
 {
-    const orr_where w = orr_where_byte(r->t->path, r->t->source_at + byte);
-    return orr_fail(err, ORR_EINPUT, &w, "%s", what);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(r->t->path, r->t->source_at + byte)),
+                    "%s", what);
 }
 
 /* ORR_END at the end of the file; ORR_EINPUT when the length cannot be read. */
@@ -56,13 +56,12 @@ static orr_code next_strict(reader *r, orr_error *err)
                       "the file ends inside a record's length, or the length is no number");
     if (code)
         return code;
-    if (r->body_len > bytes_left(r)) {
-        const orr_where w = orr_where_byte(r->t->path, r->t->source_at + r->at);
-        return orr_fail(err, ORR_EINPUT, &w,
+    if (r->body_len > bytes_left(r))
+        return orr_fail(err, ORR_EINPUT,
+                        ORR_AT(orr_where_byte(r->t->path, r->t->source_at + r->at)),
                         "a record of %" PRIu64 " bytes is announced, but only %" PRIu64
                         " are left: the file is cut short or damaged",
                         r->body_len, bytes_left(r));
-    }
     if (r->body_len == 0 && r->at)
         return damage(r, r->at, err,
                       "an empty record: a node has at least an id, a name or a type");

@@ -130,19 +130,18 @@ static orr_str trimmed(const char *from, const char *to)
 static orr_code take_field(
     reader *r, const char **p, const char *what, orr_str *out, orr_error *err)
 {
-    if (*p >= r->end) {
-        const orr_where w = place_of(r, *p);
-        return orr_fail(err, ORR_EINPUT, &w, "the line ends before the %s", what);
-    }
+    if (*p >= r->end)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, *p)), "the line ends before the %s",
+                        what);
     const char *from = *p + 1; /* after the comma */
     const char *stop = memchr(from, ',', (size_t)(r->end - from));
     stop = stop ? stop : r->end;
     const char *equals = memchr(from, '=', (size_t)(stop - from));
     if (!equals) {
-        const orr_where here = place_of(r, from);
         const orr_str found = {from, (size_t)(stop - from)};
-        return orr_fail(err, ORR_EINPUT, &here, "the %s is to be written X=%s, found \"%.*s\"",
-                        what, what, shown(found), found.ptr);
+        return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, from)),
+                        "the %s is to be written X=%s, found \"%.*s\"", what, what, shown(found),
+                        found.ptr);
     }
     const char *second = memchr(equals + 1, '=', (size_t)(stop - equals - 1));
     *out = (orr_str){equals + 1, (size_t)((second ? second : stop) - equals - 1)};
@@ -167,8 +166,7 @@ static orr_code take_number(reader *r,
     *at = text.ptr;
     if (orr_text_i64(text, out) && *out >= min && *out <= max)
         return ORR_OK;
-    const orr_where w = place_of(r, text.ptr);
-    return orr_fail(err, ORR_EINPUT, &w,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, text.ptr)),
                     "%s \"%.*s\" is not a whole number from %" PRId64 " to %" PRId64, what,
                     shown(text), text.ptr, min, max);
 }
@@ -195,10 +193,9 @@ static orr_code check_name(const reader *r, orr_str name, orr_error *err)
 {
     for (size_t i = 0; i < name.len;) {
         const size_t n = orr_utf8_length((const uint8_t *)name.ptr + i, name.len - i);
-        if (n == 0) {
-            const orr_where w = place_of(r, name.ptr + i);
-            return orr_fail(err, ORR_EINPUT, &w, "the name is not UTF-8");
-        }
+        if (n == 0)
+            return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, name.ptr + i)),
+                            "the name is not UTF-8");
         i += n;
     }
     return ORR_OK;
@@ -249,17 +246,14 @@ static orr_code add_issue(reader *r, const event *e, orr_map *waiting, orr_error
     const uint32_t old = orr_map_find(waiting, (uint64_t)e->node, UINT32_MAX);
     name_kind k;
     uint32_t name;
-    if (old != UINT32_MAX && !r->rules->any_time) {
-        const orr_where w = place_of(r, e->node_at);
-        return orr_fail(err, ORR_EINPUT, &w,
+    if (old != UINT32_MAX && !r->rules->any_time)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, e->node_at)),
                         "node %" PRId64 " of rank %" PRIu32
                         " is issued again before it came back; first in line %" PRIu32,
                         e->node, e->rank, log->issues[old].line);
-    }
-    if (log->count >= UINT32_MAX - 1) {
-        const orr_where w = place_of(r, r->begin);
-        return orr_fail(err, ORR_EINPUT, &w, "more than 4,294,967,294 nodes");
-    }
+    if (log->count >= UINT32_MAX - 1)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, r->begin)),
+                        "more than 4,294,967,294 nodes");
     if (!orr_intern_add(log->names, e->name, &name) || !find_kind(r, e, name, &k) ||
         !orr_grow(&log->issues, &log->room, log->count + 1) ||
         !orr_map_put(waiting, (uint64_t)e->node, (uint32_t)log->count, NULL))
@@ -278,23 +272,20 @@ static orr_code add_issue(reader *r, const event *e, orr_map *waiting, orr_error
 static orr_code check_end(reader *r, const event *e, const issue_row *i, orr_error *err)
 {
     if (r->rules->needs_kind && i->kind == ISSUE_OTHER) {
-        const orr_where w = place_of(r, e->node_at);
         const orr_str name = orr_intern_get(r->log->names, i->name);
         return orr_fail(
-            err, ORR_EINPUT, &w,
+            err, ORR_EINPUT, ORR_AT(place_of(r, e->node_at)),
             "node %" PRId64 " is \"%.*s\" in line %" PRIu32
             ", which does not say what it is: COMP_NODE, COMM_SEND_NODE, COMM_RECV_NODE, "
             "COMM_COLL_NODE, or MEM_LOAD_NODE, MEM_STORE_NODE with LOCAL_MEMORY, "
             "REMOTE_MEMORY",
             e->node, shown(name), name.ptr, i->line);
     }
-    if (!r->rules->any_time && e->cycle < i->issued) {
-        const orr_where w = place_of(r, e->cycle_at);
-        return orr_fail(err, ORR_EINPUT, &w,
+    if (!r->rules->any_time && e->cycle < i->issued)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, e->cycle_at)),
                         "node %" PRId64 " comes back in cycle %" PRId64
                         ", before it was issued in cycle %" PRId64 " (line %" PRIu32 ")",
                         e->node, e->cycle, i->issued, i->line);
-    }
     return ORR_OK;
 }
 
@@ -302,12 +293,10 @@ static orr_code add_callback(reader *r, const event *e, orr_map *waiting, orr_er
 {
     orr_issue_log *log = r->log;
     const uint32_t number = orr_map_find(waiting, (uint64_t)e->node, UINT32_MAX);
-    if (number == UINT32_MAX) {
-        const orr_where w = place_of(r, e->node_at);
-        return orr_fail(err, ORR_EINPUT, &w,
+    if (number == UINT32_MAX)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, e->node_at)),
                         "node %" PRId64 " of rank %" PRIu32 " comes back but was not issued",
                         e->node, e->rank);
-    }
     const orr_code code = check_end(r, e, &log->issues[number], err);
     if (code)
         return code;
@@ -366,11 +355,9 @@ static orr_code read_line(reader *r, orr_error *err)
     const char *comma = memchr(p, ',', (size_t)(r->end - p));
     const orr_str word = {p, (size_t)((comma ? comma : r->end) - p)};
     e.is_callback = orr_str_is(word, "callback");
-    if (!e.is_callback && !orr_str_is(word, "issue")) {
-        const orr_where w = place_of(r, p);
-        return orr_fail(err, ORR_EINPUT, &w, "\"%.*s\" is neither issue nor callback", shown(word),
-                        word.ptr);
-    }
+    if (!e.is_callback && !orr_str_is(word, "issue"))
+        return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, p)),
+                        "\"%.*s\" is neither issue nor callback", shown(word), word.ptr);
     const orr_code code = take_event(r, word.ptr + word.len, &e, err);
     return code ? code : add_event(r, &e, err);
 }
@@ -395,10 +382,9 @@ static orr_code read_lines(reader *r, orr_span bytes, orr_error *err)
 
 static orr_code check_any(const reader *r, orr_error *err)
 {
-    const orr_where w = orr_where_line(r->path, r->line ? r->line : 1, 1);
     if (r->log->count || r->rules->any_line)
         return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, &w,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(r->path, r->line ? r->line : 1, 1)),
                     "no line begins with \"issue,\" or \"callback,\": this is not a log of events");
 }
 

@@ -118,12 +118,10 @@ static orr_code add_span(builder *b, const issue_row *i, orr_error *err)
                       .kind = i->span,
                       .is_open = !i->is_done};
     if (!time_of(b, i->issued, &s.start) ||
-        !time_of(b, i->is_done ? i->ended : b->log->last, &s.end)) {
-        const orr_where w = orr_where_line(b->log->path, i->line, 1);
-        return orr_fail(err, ORR_EINPUT, &w,
+        !time_of(b, i->is_done ? i->ended : b->log->last, &s.end))
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(b->log->path, i->line, 1)),
                         "node %" PRId64 ": its cycles are more than 106 days at this frequency",
                         i->node);
-    }
     return orr_timeline_add_span(b->t, &s, NULL, err);
 }
 

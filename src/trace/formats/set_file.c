@@ -413,8 +413,7 @@ typedef struct orr_file {
 
 static orr_code damage(const orr_file *f, uint64_t byte, orr_error *err, const char *what)
 {
-    const orr_where w = orr_where_byte(f->path, byte);
-    return orr_fail(err, ORR_EINPUT, &w, "%s", what);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(f->path, byte)), "%s", what);
 }
 
 static uint64_t get_u64(const uint8_t *p)

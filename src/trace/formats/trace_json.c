@@ -878,9 +878,8 @@ static orr_code enter_array(json_source *s, const orr_json_item *item)
 {
     if (item->type == ORR_JSON_ARRAY)
         return orr_json_enter(s->json, s->err);
-    const orr_where where = orr_json_place(s->json, item->byte);
-    return orr_fail(s->err, ORR_EINPUT, &where, "expected an array of nodes, found %s",
-                    orr_json_type_name(item->type));
+    return orr_fail(s->err, ORR_EINPUT, ORR_AT(orr_json_place(s->json, item->byte)),
+                    "expected an array of nodes, found %s", orr_json_type_name(item->type));
 }
 
 static orr_code check_format(json_source *s, orr_json_value v)
@@ -963,8 +962,8 @@ static orr_code refuse_more(json_source *s)
     const orr_code code = orr_json_next(s->json, &item, s->err);
     if (code)
         return code == ORR_END ? ORR_OK : code;
-    const orr_where where = orr_json_place(s->json, item.byte);
-    return orr_fail(s->err, ORR_EINPUT, &where, "there is data after the end of the trace");
+    return orr_fail(s->err, ORR_EINPUT, ORR_AT(orr_json_place(s->json, item.byte)),
+                    "there is data after the end of the trace");
 }
 
 /* Into the one document, or the first one, of the file. */
@@ -1067,8 +1066,8 @@ static orr_code read_all(json_source *s, orr_span bytes, const orr_read_options 
         return orr_no_memory(s->err);
     if ((code = read(s)) || s->t->has_metadata || !opt->first_is_metadata)
         return code;
-    const orr_where where = orr_json_place(s->json, 0);
-    return orr_fail(s->err, ORR_EINPUT, &where, "the first record is not metadata");
+    return orr_fail(s->err, ORR_EINPUT, ORR_AT(orr_json_place(s->json, 0)),
+                    "the first record is not metadata");
 }
 
 orr_code orr__json_read(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err)

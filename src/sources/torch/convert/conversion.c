@@ -1164,8 +1164,8 @@ static orr_code sort_nodes(conv_state *c)
 static orr_code say_twice(const conv_state *c, uint32_t place)
 {
     const linked_node *n = conv_node(c, place);
-    const orr_where at = linked_where(c->l, n);
-    return orr_fail(c->err, ORR_EINPUT, &at, "duplicate node %" PRIu64, n->id);
+    return orr_fail(c->err, ORR_EINPUT, ORR_AT(linked_where(c->l, n)), "duplicate node %" PRIu64,
+                    n->id);
 }
 
 static orr_code index_nodes(conv_state *c)

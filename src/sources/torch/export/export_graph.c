@@ -332,8 +332,7 @@ static orr_code name_text(orr_json_value name, orr_str *out, orr_error *err)
     const orr_code code = orr_json_get_str(name, out, err);
     if (code || out->len)
         return code;
-    const orr_where w = orr_json_where(name);
-    return orr_fail(err, ORR_EINPUT, &w, "a value without a name");
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(name)), "a value without a name");
 }
 
 orr_code export_find(const export_scope *s, orr_json_value name, uint32_t *tensor, orr_error *err)
@@ -347,9 +346,8 @@ orr_code export_find(const export_scope *s, orr_json_value name, uint32_t *tenso
         *tensor = s->at[number].tensor;
         return ORR_OK;
     }
-    const orr_where w = orr_json_where(name);
-    return orr_fail(err, ORR_EINPUT, &w, "'%.*s' is used here, but nothing before made it",
-                    shown(text), text.ptr);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(name)),
+                    "'%.*s' is used here, but nothing before made it", shown(text), text.ptr);
 }
 
 /* Sizes of one tensor may hold the example of a symbol that another one needs. */
@@ -418,10 +416,8 @@ static orr_code read_size(export_reader *r, orr_json_value v, uint64_t *out, orr
     const orr_code code = symbols_value(r->symbols, v, &n, err);
     if (code)
         return code;
-    if (n < 0) {
-        const orr_where w = orr_json_where(v);
-        return orr_fail(err, ORR_EINPUT, &w, "a size of %" PRId64, n);
-    }
+    if (n < 0)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "a size of %" PRId64, n);
     *out = (uint64_t)n;
     return ORR_OK;
 }
@@ -439,11 +435,9 @@ static orr_code read_sizes(export_reader *r,
     if (code)
         return code;
     for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);) {
-        if (*n == FX_DIMS_MOST) {
-            const orr_where w = orr_json_where(list);
-            return orr_fail(err, ORR_EINPUT, &w, "a tensor of more than %d dimensions",
-                            FX_DIMS_MOST);
-        }
+        if (*n == FX_DIMS_MOST)
+            return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(list)),
+                            "a tensor of more than %d dimensions", FX_DIMS_MOST);
         code = read_size(r, v, &out[(*n)++], err);
     }
     return code;
@@ -479,8 +473,7 @@ static orr_code read_dtype(orr_json_value meta, export_form *f, orr_error *err)
     f->element_bytes = orr__dtype_number_bytes(f->dtype);
     if (f->element_bytes)
         return ORR_OK;
-    const orr_where w = orr_json_where(v);
-    return orr_fail(err, ORR_EINPUT, &w,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
                     "type number %" PRId64 " of a tensor is not one that is known here", f->dtype);
 }
 
@@ -494,8 +487,7 @@ static orr_code check_layout(orr_json_value meta, orr_error *err)
     if (!orr_json_find(meta, "layout", &v) || (code = orr_json_get_i64(v, &layout, err)) ||
         layout == 0 || layout == 7)
         return code;
-    const orr_where w = orr_json_where(v);
-    return orr_fail(err, ORR_EINPUT, &w,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
                     "a sparse tensor (layout %" PRId64 "): how many bytes it has is not known",
                     layout);
 }
@@ -674,7 +666,6 @@ static bool export_argument(orr_json_value node,
 /* ORR_EINPUT, with the operator and the line of the user's program that it comes from. */
 static orr_code fail(orr_json_value node, orr_str op, const char *words, orr_error *err)
 {
-    const orr_where w = orr_json_where(node);
     orr_json_value metadata, v;
     orr_str trace;
     orr_buf line = {0};
@@ -682,8 +673,8 @@ static orr_code fail(orr_json_value node, orr_str op, const char *words, orr_err
         !orr_json_get_str(v, &trace, NULL))
         export_line(trace, &line);
     const orr_code code =
-        orr_fail(err, ORR_EINPUT, &w, "%.*s%s%.*s: %s", shown(op), op.ptr, line.len ? " at " : "",
-                 shown((orr_str){(const char *)line.ptr, line.len}),
+        orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(node)), "%.*s%s%.*s: %s", shown(op), op.ptr,
+                 line.len ? " at " : "", shown((orr_str){(const char *)line.ptr, line.len}),
                  line.len ? (const char *)line.ptr : "", words);
     orr_buf_fini(&line);
     return code;
@@ -1026,13 +1017,11 @@ static orr_code bind_names(export_reader *r,
 {
     uint32_t tensor = 0;
     orr_code code = ORR_OK;
-    if (split * 2 != r->names.count) {
-        const orr_where w = orr_json_where(node);
-        return orr_fail(err, ORR_EINPUT, &w,
+    if (split * 2 != r->names.count)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(node)),
                         "a nested graph and the node that runs it differ in their tensors: %zu and "
                         "%zu",
                         split, r->names.count - split);
-    }
     for (size_t i = 0; i < split && !code; i++) {
         code = export_find(from, r->names.at[i], &tensor, err);
         if (!code)

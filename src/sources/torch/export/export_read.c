@@ -122,8 +122,8 @@ static orr_code check_format(const orr_zip *z, const char *label, orr_error *err
     orr_buf_fini(&room);
     if (code || is_pt2)
         return code;
-    const orr_where w = orr_where_byte(label, e->data);
-    return orr_fail(err, ORR_EINPUT, &w, "the archive's format is not 'pt2'");
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(label, e->data)),
+                    "the archive's format is not 'pt2'");
 }
 
 /* "'a', 'b'": the programs of the archive. */
@@ -207,11 +207,11 @@ static orr_code open_source(
         return orr_no_memory(err);
     }
     if (!orr_zip_is(bytes)) {
-        const orr_where w = orr_where_byte(label, ORR_NO_BYTE);
         if (!model)
             return ORR_OK;
         close_source(out);
-        return orr_fail(err, ORR_EUSAGE, &w, "no archive, so it has no program '%s'", model);
+        return orr_fail(err, ORR_EUSAGE, ORR_AT(orr_where_byte(label, ORR_NO_BYTE)),
+                        "no archive, so it has no program '%s'", model);
     }
     orr_code code = orr_zip_open(bytes, label, &z, err);
     if (!code)
@@ -242,11 +242,9 @@ static orr_code read_schema(program *p, orr_error *err)
     orr_json_value v, part;
     int64_t major = 0, minor = 0;
     orr_code code = ORR_OK;
-    if (!orr_json_find(p->root, "schema_version", &v)) {
-        const orr_where w = orr_json_where(p->root);
-        return orr_fail(err, ORR_EINPUT, &w,
+    if (!orr_json_find(p->root, "schema_version", &v))
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(p->root)),
                         "not an exported program: \"schema_version\" is missing");
-    }
     if (orr_json_type_of(v) != ORR_JSON_OBJECT)
         code = orr_json_get_i64(v, &major, err);
     else if (!(code = export_member(v, "major", ORR_JSON_INT, &part, err)) &&
@@ -254,13 +252,11 @@ static orr_code read_schema(program *p, orr_error *err)
         code = orr_json_get_i64(part, &minor, err);
     if (code)
         return code;
-    if (major < 1 || major > SCHEMA_MOST || minor < 0 || minor > INT32_MAX) {
-        const orr_where w = orr_json_where(v);
-        return orr_fail(err, ORR_EINPUT, &w,
+    if (major < 1 || major > SCHEMA_MOST || minor < 0 || minor > INT32_MAX)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
                         "schema version %" PRId64 ".%" PRId64
                         " of exported programs; 1 to %d are read here",
                         major, minor, SCHEMA_MOST);
-    }
     r->schema_major = (uint32_t)major;
     r->schema_minor = (uint32_t)minor;
     return ORR_OK;
@@ -291,12 +287,10 @@ static orr_code read_outline(program *p, orr_error *err)
 {
     orr_json_value v;
     orr_code code;
-    if (orr_json_type_of(p->root) != ORR_JSON_OBJECT) {
-        const orr_where w = orr_json_where(p->root);
-        return orr_fail(err, ORR_EINPUT, &w,
+    if (orr_json_type_of(p->root) != ORR_JSON_OBJECT)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(p->root)),
                         "not an exported program: %s, where an object begins one",
                         orr_json_type_name(orr_json_type_of(p->root)));
-    }
     if ((code = read_schema(p, err)) || (code = read_torch_version(p, err)) ||
         (code = export_member(p->root, "graph_module", ORR_JSON_OBJECT, &p->module, err)) ||
         (code = export_member(p->module, "graph", ORR_JSON_OBJECT, &p->graph, err)) ||
@@ -442,8 +436,8 @@ static orr_code mutated(program *p, orr_json_value spec, uint32_t *tensor, orr_e
         return code;
     if (find_target(p, text, &name))
         return export_find(&p->scope, name, tensor, err);
-    const orr_where w = orr_json_where(v);
-    return orr_fail(err, ORR_EINPUT, &w, "'%.*s' is changed, but is no input of the program",
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
+                    "'%.*s' is changed, but is no input of the program",
                     text.len > 80 ? 80 : (int)text.len, text.ptr);
 }
 
@@ -513,10 +507,9 @@ static orr_code read_program(program *p, orr_error *err)
     if ((code = read_inputs(p, err)) || (code = export_nodes(&p->r, &p->scope, p->graph, err)) ||
         (code = each_spec(p, "output_specs", read_output_spec, err)))
         return code;
-    if (p->r.g->node_count == 0) {
-        const orr_where w = orr_json_where(p->graph);
-        return orr_fail(err, ORR_EINPUT, &w, "the program does nothing: its graph has no nodes");
-    }
+    if (p->r.g->node_count == 0)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(p->graph)),
+                        "the program does nothing: its graph has no nodes");
     return symbols_report(p->r.symbols, r->owner, &r->symbols, &r->symbol_count, err);
 }
 

@@ -176,8 +176,8 @@ static orr_code read_text(orr_json_value expr, orr_str *out, orr_error *err)
     orr_json_value v;
     if (orr_json_find(expr, "expr_str", &v))
         return orr_json_get_str(v, out, err);
-    const orr_where w = orr_json_where(expr);
-    return orr_fail(err, ORR_EINPUT, &w, "a symbolic size without \"expr_str\"");
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(expr)),
+                    "a symbolic size without \"expr_str\"");
 }
 
 orr_code symbols_learn(export_symbols *s, orr_json_value sym_int, orr_error *err)
@@ -531,13 +531,12 @@ static ratio read_sum(parser *p)
 
 static orr_code fail_missing(const parser *p, orr_json_value at, orr_error *err)
 {
-    const orr_where w = orr_json_where(at);
     const symbol *y = symbol_of(p->s, p->missing);
     char range[64] = "";
     const int n = p->missing.len > 60 ? 60 : (int)p->missing.len;
     if (y && y->max != INT64_MAX)
         snprintf(range, sizeof range, ", %" PRId64 " to %" PRId64, y->min < 0 ? 0 : y->min, y->max);
-    return orr_fail(err, ORR_EINPUT, &w,
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(at)),
                     "size '%.*s' is open and the file has no example of it: give it with --dim "
                     "%.*s=N%s",
                     n, p->missing.ptr, n, p->missing.ptr, range);
@@ -565,9 +564,8 @@ static orr_code evaluate(
     else if (p.fault && p.missing.len)
         return fail_missing(&p, expr, err);
     else if (p.fault) {
-        const orr_where w = orr_json_where(expr);
-        return orr_fail(err, ORR_EINPUT, &w, "size '%.*s' %s", text.len > 120 ? 120 : (int)text.len,
-                        text.ptr, p.fault);
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(expr)), "size '%.*s' %s",
+                        text.len > 120 ? 120 : (int)text.len, text.ptr, p.fault);
     }
     return ORR_OK;
 }
@@ -578,10 +576,9 @@ orr_code symbols_value(export_symbols *s, orr_json_value sym_int, int64_t *out, 
     orr_str text;
     if (orr_json_find(sym_int, "as_int", &v))
         return orr_json_get_i64(v, out, err);
-    if (!orr_json_find(sym_int, "as_expr", &v)) {
-        const orr_where w = orr_json_where(sym_int);
-        return orr_fail(err, ORR_EINPUT, &w, "a size with neither \"as_int\" nor \"as_expr\"");
-    }
+    if (!orr_json_find(sym_int, "as_expr", &v))
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(sym_int)),
+                        "a size with neither \"as_int\" nor \"as_expr\"");
     const orr_code code = read_text(v, &text, err);
     return code ? code : evaluate(s, v, text, out, err);
 }
@@ -590,8 +587,7 @@ orr_code symbols_value(export_symbols *s, orr_json_value sym_int, int64_t *out, 
 
 static orr_code fail_range(orr_str name, const symbol *y, orr_json_value root, orr_error *err)
 {
-    const orr_where w = orr_json_where(root);
-    return orr_fail(err, ORR_EUSAGE, &w,
+    return orr_fail(err, ORR_EUSAGE, ORR_AT(orr_json_where(root)),
                     "size %.*s=%" PRId64 ": the program was exported for %" PRId64 " to %" PRId64,
                     (int)name.len, name.ptr, y->value, y->min, y->max);
 }
@@ -626,9 +622,9 @@ orr_code symbols_check(const export_symbols *s, orr_json_value root, orr_error *
             return fail_range(name, y, root, err);
         if (y->is_known)
             continue;
-        const orr_where w = orr_json_where(root);
         list_known(s, known, sizeof known);
-        return orr_fail(err, ORR_EUSAGE, &w, "no size of this program is called '%.*s'; %s%s",
+        return orr_fail(err, ORR_EUSAGE, ORR_AT(orr_json_where(root)),
+                        "no size of this program is called '%.*s'; %s%s",
                         name.len > 60 ? 60 : (int)name.len, name.ptr,
                         known[0] ? "there are: " : "all of them are fixed", known);
     }

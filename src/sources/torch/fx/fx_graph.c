@@ -239,13 +239,12 @@ static orr_code fail_at(const orr_fx *c, uint64_t byte, orr_error *err, const ch
     ORR_PRINTF(4, 5);
 static orr_code fail_at(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
 {
-    const orr_where at = orr_where_byte(c->path, byte);
     char text[256];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    return orr_fail(err, ORR_EINPUT, &at, "%s", text);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(c->path, byte)), "%s", text);
 }
 
 /* No rank of the group is in the marked ones already; then all are.  marks: 1 + the number of the

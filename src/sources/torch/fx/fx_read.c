@@ -46,8 +46,7 @@ typedef struct printed {
 
 static orr_code fail_node(printed *p, orr_json_value v, const char *what)
 {
-    const orr_where at = orr_json_where(v);
-    return orr_fail(p->err, ORR_EINPUT, &at, "%s", what);
+    return orr_fail(p->err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "%s", what);
 }
 
 static orr_code get_member(
@@ -55,9 +54,8 @@ static orr_code get_member(
 {
     if (orr_json_find(v, key, out) && orr_json_type_of(*out) == type)
         return ORR_OK;
-    const orr_where at = orr_json_where(v);
-    return orr_fail(p->err, ORR_EINPUT, &at, "\"%s\" is expected here, %s", key,
-                    orr_json_type_name(type));
+    return orr_fail(p->err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "\"%s\" is expected here, %s",
+                    key, orr_json_type_name(type));
 }
 
 static orr_code get_text(printed *p, orr_json_value v, const char *key, orr_str *out)
@@ -423,10 +421,10 @@ static orr_code read_lines(printed *p, orr_json *j)
     if (code)
         return code;
     code = orr_json_next(j, &item, p->err);
-    const orr_where at = orr_json_place(j, item.byte);
     return code == ORR_END ? ORR_OK
            : code          ? code
-                  : orr_fail(p->err, ORR_EINPUT, &at, "something follows the list of passes");
+                           : orr_fail(p->err, ORR_EINPUT, ORR_AT(orr_json_place(j, item.byte)),
+                                      "something follows the list of passes");
 }
 
 static orr_code read_printed(orr_json *j, orr_fx *c, orr_error *err)
@@ -469,8 +467,7 @@ typedef struct reader {
 
 static orr_code fail_at(reader *r, uint64_t byte, const char *what)
 {
-    const orr_where at = orr_json_place(r->j, byte);
-    return orr_fail(r->err, ORR_EINPUT, &at, "%s", what);
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_place(r->j, byte)), "%s", what);
 }
 
 /* ---- values ---- */
@@ -491,8 +488,7 @@ static orr_code expect(reader *r, orr_json_value v, orr_json_type type, const ch
 {
     if (orr_json_type_of(v) == type)
         return ORR_OK;
-    const orr_where at = orr_json_where(v);
-    return orr_fail(r->err, ORR_EINPUT, &at, "%s is %s; %s is expected", what,
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "%s is %s; %s is expected", what,
                     orr_json_type_name(orr_json_type_of(v)), orr_json_type_name(type));
 }
 
@@ -886,9 +882,8 @@ static orr_code check_version(reader *r)
     orr_code code = orr_json_load(r->j, &v, r->err);
     if (code || (code = orr_json_get_u64(v, &version, r->err)))
         return code;
-    const orr_where at = orr_json_where(v);
     if (version != VERSION)
-        return orr_fail(r->err, ORR_EINPUT, &at,
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
                         "version %" PRIu64 " of the format; this program reads version %d: use an "
                         "orrery_capture.py that came with it",
                         version, VERSION);
@@ -914,9 +909,8 @@ static orr_code read_size(reader *r)
     orr_code code = orr_json_load(r->j, &v, r->err);
     if (code || (code = get_number(r, v, &size)))
         return code;
-    const orr_where at = orr_json_where(v);
     if (r->c->world_size && r->c->world_size != size)
-        return orr_fail(r->err, ORR_EINPUT, &at,
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
                         "captured for %" PRIu32 " ranks, not %" PRIu32
                         ": capture again with --world-size %" PRIu32,
                         size, r->c->world_size, r->c->world_size);
@@ -1017,8 +1011,9 @@ static orr_code read_either(orr_json *j, orr_fx *c, orr_error *err)
     code = read_capture(j, c, err);
     if (!code && (code = orr_json_next(j, &item, err)) == ORR_END)
         return ORR_OK;
-    const orr_where at = orr_json_place(j, item.byte);
-    return code ? code : orr_fail(err, ORR_EINPUT, &at, "something follows the capture");
+    return code ? code
+                : orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_place(j, item.byte)),
+                           "something follows the capture");
 }
 
 orr_code orr_fx_parse(

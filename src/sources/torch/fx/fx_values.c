@@ -269,13 +269,12 @@ static uint64_t communicated_bytes(const caller *k, const fx_node *n, const op_k
 
 orr_code fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
 {
-    const orr_where at = orr_where_byte(c->path, byte);
     char text[300];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    return orr_fail(err, ORR_EINPUT, &at, "%s", text);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(c->path, byte)), "%s", text);
 }
 
 static operator_tensor tensor_for_cost(const fx_graph *g, uint32_t number)

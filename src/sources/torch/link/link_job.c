@@ -758,10 +758,9 @@ static orr_code probe_named(orr_link_job *job, const char *path, orr_error *err)
     const orr_code code = probe_file(&f, err);
     if (code)
         return code;
-    const orr_where at = orr_where_line(path, 1, 1);
     if (f.kind == LINK_FILE_OTHER)
         return orr_fail(
-            err, ORR_EINPUT, &at,
+            err, ORR_EINPUT, ORR_AT(orr_where_line(path, 1, 1)),
             "neither a host trace (an object with nodes) nor a device trace (one with traceEvents)");
     return keep_file(job, &f, err);
 }

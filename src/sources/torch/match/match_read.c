@@ -38,13 +38,12 @@ static void tensors_fini(tensor_list *t)
 /* An error with the place of v; lines are counted only here. */
 static orr_code fail_at_value(orr_error *err, orr_json_value v, const char *fmt, ...)
 {
-    const orr_where w = orr_json_where(v);
     char words[200];
     va_list args;
     va_start(args, fmt);
     vsnprintf(words, sizeof words, fmt, args);
     va_end(args);
-    return orr_fail(err, ORR_EINPUT, &w, "%s", words);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "%s", words);
 }
 
 /* The numbers of a list after those that are there. */
@@ -165,9 +164,9 @@ typedef struct table {
 
 static orr_code fail_at(const table *t, const orr_csv_field *f, const char *expected)
 {
-    const orr_where w = orr_csv_where(&t->csv, f);
     const size_t n = f->text.len < SHOWN ? f->text.len : SHOWN;
-    return orr_fail(t->err, ORR_EINPUT, &w, "\"%.*s\": %s", (int)n, f->text.ptr, expected);
+    return orr_fail(t->err, ORR_EINPUT, ORR_AT(orr_csv_where(&t->csv, f)), "\"%.*s\": %s", (int)n,
+                    f->text.ptr, expected);
 }
 
 /* ---- the line of names ---- */
@@ -273,14 +272,13 @@ static orr_code note_row(table *t, orr_str op)
 
 static orr_code read_row(table *t, const orr_csv_row *row)
 {
-    const orr_where w = orr_where_line(t->csv.path, row->line, 1);
     match_draft draft = {.count = 0};
     const orr_csv_field *f[COLUMNS];
     size_t tensors = 0;
     for (int i = 0; i < COLUMNS; i++) {
         if (t->place[i] >= row->count)
-            return orr_fail(t->err, ORR_EINPUT, &w, "%zu fields: there is none for %s", row->count,
-                            columns[i]);
+            return orr_fail(t->err, ORR_EINPUT, ORR_AT(orr_where_line(t->csv.path, row->line, 1)),
+                            "%zu fields: there is none for %s", row->count, columns[i]);
         f[i] = &row->fields[t->place[i]];
     }
     if (f[OP]->text.len == 0)
@@ -521,10 +519,10 @@ static orr_code read_document(host *h)
 {
     static const orr_json_list how = {.key = "nodes", .what = "a host trace", .item = read_node};
     const orr_code code = orr_json_walk_list(h->j, &how, h, h->err);
-    const orr_where w = orr_json_place(h->j, 0);
     if (code || h->m->sides[MATCH_MEASURED].count)
         return code;
-    return orr_fail(h->err, ORR_EINPUT, &w, "no operators (aten::...) among \"nodes\"");
+    return orr_fail(h->err, ORR_EINPUT, ORR_AT(orr_json_place(h->j, 0)),
+                    "no operators (aten::...) among \"nodes\"");
 }
 
 /* ---- callers ---- */
@@ -766,11 +764,10 @@ static orr_code read_profile(kineto *k)
     static const orr_json_list how = {
         .key = "traceEvents", .what = "a profiler trace", .takes_bare = true, .item = read_event};
     const orr_code code = orr_json_walk_list(k->j, &how, k, k->err);
-    const orr_where w = orr_json_place(k->j, 0);
     if (code || k->interval_count)
         return code;
     return orr_fail(
-        k->err, ORR_EINPUT, &w,
+        k->err, ORR_EINPUT, ORR_AT(orr_json_place(k->j, 0)),
         "no operators (\"cat\": \"cpu_op\", \"name\": \"aten::...\") among \"traceEvents\"");
 }
 

@@ -569,9 +569,9 @@ static orr_code read_json(match *m, orr_span bytes, const char *label, orr_error
 static orr_code read_both(
     match *m, const orr_fx *captured, orr_span bytes, const char *label, orr_error *err)
 {
-    const orr_where w = orr_where_byte(captured->path, 0);
     if (captured->graph_count == 0)
-        return orr_fail(err, ORR_EINPUT, &w, "no captured rank");
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(captured->path, 0)),
+                        "no captured rank");
     const orr_code code = match_captured(m, captured->graphs[0], err);
     if (code)
         return code;

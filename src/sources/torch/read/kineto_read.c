@@ -405,9 +405,8 @@ static orr_code count_trouble(const reader *r, const draft *d, orr_link_counter 
 
 static orr_code refuse_field(const reader *r, const draft *d)
 {
-    const orr_where at = orr_json_where(d->in.self);
-    return orr_fail(r->err, ORR_EINPUT, &at, "\"%s\" of this event is not of the type it has to be",
-                    d->bad);
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(d->in.self)),
+                    "\"%s\" of this event is not of the type it has to be", d->bad);
 }
 
 static orr_code check_fields(const reader *r, draft *d)

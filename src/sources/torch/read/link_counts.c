@@ -3,6 +3,8 @@
  * mode. */
 #include "link_counts.h"
 
+#include "base/memory/memory.h"
+
 #include <inttypes.h>
 
 static const struct counter {
@@ -77,10 +79,10 @@ orr_code link_count_event(link_tally *t,
                           uint32_t index,
                           orr_error *err)
 {
-    const orr_where at = orr_where_byte(path, ORR_NO_BYTE);
     t->counts.of[c]++;
     if (!t->is_strict || !orr_link_counter_is_trouble(c))
         return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, &at, "event %" PRIu32 ", '%.*s': %s (with --strict an error)",
-                    index, (int)(name.len < 60 ? name.len : 60), name.ptr, counters[c].help);
+    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(path, ORR_NO_BYTE)),
+                    "event %" PRIu32 ", '%.*s': %s (with --strict an error)", index,
+                    (int)(name.len < 60 ? name.len : 60), name.ptr, counters[c].help);
 }

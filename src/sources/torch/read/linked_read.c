@@ -66,10 +66,9 @@ struct field {
 
 static orr_code wrong(const reader *r, orr_json_value v, const char *name, const char *expected)
 {
-    const orr_where at = orr_json_where(v);
     const orr_str raw = orr_json_raw(v);
-    return orr_fail(r->err, ORR_EINPUT, &at, "%s: %.*s where %s was expected", name,
-                    raw.len < 40 ? (int)raw.len : 40, raw.ptr, expected);
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "%s: %.*s where %s was expected",
+                    name, raw.len < 40 ? (int)raw.len : 40, raw.ptr, expected);
 }
 
 static bool is_null(orr_json_value v)
@@ -353,10 +352,10 @@ static orr_code take_attrs(const reader *r, draft *d)
 static orr_code check_complete(const reader *r, const draft *d)
 {
     static const char *const names[] = {"id", "name", "ctrl_deps", "inputs", "outputs"};
-    const orr_where at = orr_json_where(d->value);
     for (size_t i = 0; i < (r->schemas ? ORR_COUNT(names) : 2); i++)
         if (!(d->has >> i & 1))
-            return orr_fail(r->err, ORR_EINPUT, &at, "a node without %s", names[i]);
+            return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(d->value)),
+                            "a node without %s", names[i]);
     return ORR_OK;
 }
 
@@ -488,11 +487,9 @@ static orr_code take_top_number(const reader *r, int key, orr_json_value v, uint
 static orr_code read_top(reader *r, int key, const orr_json_item *item)
 {
     orr_json_value v;
-    if (key == NODES) {
-        const orr_where at = orr_json_place(r->json, item->byte);
-        return orr_fail(r->err, ORR_EINPUT, &at, "nodes: %s where an array was expected",
-                        orr_json_type_name(item->type));
-    }
+    if (key == NODES)
+        return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_place(r->json, item->byte)),
+                        "nodes: %s where an array was expected", orr_json_type_name(item->type));
     const orr_code code = orr_json_load(r->json, &v, r->err);
     if (code)
         return code;
@@ -537,7 +534,6 @@ static orr_code read_member(void *context, const orr_json_item *item)
 
 static orr_code check_schema(const reader *r)
 {
-    const orr_where at = orr_json_place(r->json, 0);
     char list[200] = "";
     size_t n = 0;
     for (size_t i = 0; r->schemas[i]; i++) {
@@ -546,7 +542,7 @@ static orr_code check_schema(const reader *r)
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", r->schemas[i]);
     }
     return orr_fail(
-        r->err, ORR_EINPUT, &at,
+        r->err, ORR_EINPUT, ORR_AT(orr_json_place(r->json, 0)),
         "schema '%.*s' is none of those that are read: %s; orrery convert pytorch takes "
         "any schema",
         r->l->schema.len < 60 ? (int)r->l->schema.len : 60, r->l->schema.ptr, list);
