@@ -13,6 +13,7 @@
 #include "base/memory/heap.h"
 #include "base/memory/map.h"
 #include "base/options.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 
@@ -588,8 +589,8 @@ static orr_code fail_node(
 {
     const orr_str name = orr_trace_name(t, node);
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_trace_where(t, node)),
-                    "node %" PRIu64 " \"%.*s\": %s %" PRIu64, t->id[node],
-                    (int)(name.len < 80 ? name.len : 80), name.ptr, what, other);
+                    "node %" PRIu64 " \"%.*s\": %s %" PRIu64, t->id[node], ORR_SHOWN(name, 80),
+                    what, other);
 }
 
 static orr_code refuse_missing(const orr_trace *t, bool is_data, orr_error *err)

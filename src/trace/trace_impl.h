@@ -147,4 +147,16 @@ static inline orr_schema orr__et_recognise(orr_span bytes, const char *path)
 bool orr__is_json(orr_span bytes);
 orr_code orr__json_read(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err);
 
+/* How a value of an attribute lies in its record. */
+static inline uint32_t orr__kind_wire_type(orr_value_kind kind)
+{
+    static const uint8_t types[ORR_VALUE_KIND_COUNT] = {
+        [ORR_VALUE_DOUBLE] = ORR_WIRE_I64,   [ORR_VALUE_FLOAT] = ORR_WIRE_I32,
+        [ORR_VALUE_FIXED32] = ORR_WIRE_I32,  [ORR_VALUE_FIXED64] = ORR_WIRE_I64,
+        [ORR_VALUE_SFIXED32] = ORR_WIRE_I32, [ORR_VALUE_SFIXED64] = ORR_WIRE_I64,
+        [ORR_VALUE_STRING] = ORR_WIRE_LEN,   [ORR_VALUE_BYTES] = ORR_WIRE_LEN,
+    };
+    return types[kind]; /* all others: ORR_WIRE_VARINT == 0 */
+}
+
 #endif

@@ -175,8 +175,7 @@ orr_code orr_csv_u64(const orr_csv *c,
     }
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_csv_where(c, f)),
                     "%s: \"%.*s\" is not a whole number from %llu to %llu", what,
-                    (int)(f->text.len < SHOWN ? f->text.len : SHOWN), f->text.ptr,
-                    (unsigned long long)min, (unsigned long long)max);
+                    ORR_SHOWN(f->text, SHOWN), (unsigned long long)min, (unsigned long long)max);
 }
 
 /* ---- writing ---- */

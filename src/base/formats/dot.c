@@ -66,11 +66,6 @@ orr_where orr__dot_where(const orr__dot *d, const char *at)
     return orr_where_line(d->path, c.line, column_of(&c));
 }
 
-static int shown(orr_str s)
-{
-    return s.len < 60 ? (int)s.len : 60;
-}
-
 static orr_code expected(const reader *r, const char *what)
 {
     const orr_where at = orr__dot_where(r->d, r->next.at);
@@ -78,8 +73,8 @@ static orr_code expected(const reader *r, const char *what)
         return orr_fail(r->err, ORR_EINPUT, &at, "the file ends where %s is expected", what);
     if (r->next.kind == TOKEN_BAD && (*r->next.at == '"' || *r->next.at == '<'))
         return orr_fail(r->err, ORR_EINPUT, &at, "the text that begins here has no end");
-    return orr_fail(r->err, ORR_EINPUT, &at, "'%.*s' where %s is expected", shown(r->next.text),
-                    r->next.text.ptr, what);
+    return orr_fail(r->err, ORR_EINPUT, &at, "'%.*s' where %s is expected",
+                    ORR_SHOWN(r->next.text, 60), what);
 }
 
 /* ---- tokens ---- */

@@ -71,7 +71,7 @@ static orr_code add_entry(orr_ini *ini, const entry *e, const orr_where *w, orr_
         if (!orr_str_equal(o->section, e->section) || !same_key(o->key, e->key))
             continue;
         return orr_fail(err, ORR_EINPUT, w, "duplicate %s \"%.*s\"", e->key.len ? "key" : "section",
-                        (int)(shown.len < SHOWN ? shown.len : SHOWN), shown.ptr);
+                        ORR_SHOWN(shown, SHOWN));
     }
     if (ini->count == MOST_KEYS)
         return orr_fail(err, ORR_EINPUT, w, "more than %d keys", MOST_KEYS);

@@ -252,9 +252,8 @@ static orr_code take_end(scanner *s, const orr_xml_node *n)
     skip_blanks(s);
     if (!orr_str_equal(name, n->name) || s->at == s->end || *s->at != '>')
         return orr_fail(s->err, ORR_EINPUT, ORR_AT(place_of(s->x, from)),
-                        "not XML: </%.*s> where </%.*s> was expected",
-                        (int)(name.len < SHOWN ? name.len : SHOWN), name.ptr,
-                        (int)(n->name.len < SHOWN ? n->name.len : SHOWN), n->name.ptr);
+                        "not XML: </%.*s> where </%.*s> was expected", ORR_SHOWN(name, SHOWN),
+                        ORR_SHOWN(n->name, SHOWN));
     s->at++;
     return ORR_OK;
 }
@@ -395,8 +394,7 @@ orr_code orr_xml_get_int(const orr_xml_node *n,
         return !is_needed
                    ? ORR_OK
                    : orr_fail(err, ORR_EINPUT, ORR_AT(orr_xml_where(n)),
-                              "<%.*s> has no attribute \"%s\"",
-                              (int)(n->name.len < SHOWN ? n->name.len : SHOWN), n->name.ptr, name);
+                              "<%.*s> has no attribute \"%s\"", ORR_SHOWN(n->name, SHOWN), name);
     }
     if (orr_text_i64(text, &v) && v >= min && v <= max) {
         *out = v;
@@ -404,7 +402,7 @@ orr_code orr_xml_get_int(const orr_xml_node *n,
     }
     return orr_fail(err, ORR_EINPUT, ORR_AT(value_place(n, name)),
                     "%s: a whole number from %" PRId64 " to %" PRId64 " was expected, not \"%.*s\"",
-                    name, min, max, (int)(text.len < SHOWN ? text.len : SHOWN), text.ptr);
+                    name, min, max, ORR_SHOWN(text, SHOWN));
 }
 
 bool orr_xml_looks_like(orr_span bytes)

@@ -19,8 +19,7 @@ static orr_code refuse(orr_yaml_value v, const char *key, const char *what, orr_
     const orr_str s = orr_yaml_text(v);
     if (orr_yaml_type_of(v) != ORR_YAML_SCALAR)
         return orr_fail(err, ORR_EINPUT, &w, "%s: %s was expected", key, what);
-    return orr_fail(err, ORR_EINPUT, &w, "%s: \"%.*s\" is not %s", key,
-                    (int)(s.len < SHOWN ? s.len : SHOWN), s.ptr, what);
+    return orr_fail(err, ORR_EINPUT, &w, "%s: \"%.*s\" is not %s", key, ORR_SHOWN(s, SHOWN), what);
 }
 
 bool orr_text_range(orr_str s, uint64_t *from, uint64_t *to)

@@ -68,6 +68,9 @@ static inline int orr_word_find(const orr_word *words, size_t count, orr_str s, 
     return otherwise;
 }
 
+/* Of a text in a message at most so many bytes, for "%.*s". */
+#define ORR_SHOWN(s, most) (int)((s).len < (most) ? (s).len : (most)), (s).ptr
+
 #define ORR_COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* As orr_str_ends, for a text that ends in a NUL. */

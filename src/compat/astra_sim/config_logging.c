@@ -55,11 +55,6 @@ typedef struct reader {
 
 /* ---- fields ---- */
 
-static int shown(orr_str s)
-{
-    return (int)(s.len < SHOWN ? s.len : SHOWN);
-}
-
 static orr_code need_type(reader *r, orr_toml_value v, orr_toml_type type, const char *what)
 {
     if (orr_toml_type_of(v) == type)
@@ -94,7 +89,7 @@ static orr_code check_keys(reader *r, orr_toml_value table, const char *const *k
             k++;
         if (!*k)
             return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_key_where(v)),
-                            "the key \"%.*s\" is not known", shown(key), key.ptr);
+                            "the key \"%.*s\" is not known", ORR_SHOWN(key, SHOWN));
     }
     return ORR_OK;
 }
@@ -171,7 +166,7 @@ static orr_code take_word(
     orr_buf list = {0};
     for (unsigned i = 0; words[i]; i++)
         orr_buf_print(&list, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
-    refuse(r, table, key, "%s \"%.*s\" is not %.*s", key, shown(s), s.ptr, (int)list.len,
+    refuse(r, table, key, "%s \"%.*s\" is not %.*s", key, ORR_SHOWN(s, SHOWN), (int)list.len,
            (const char *)list.ptr);
     orr_buf_fini(&list);
     return ORR_EINPUT;
@@ -216,8 +211,8 @@ static orr_code add_name(
         return code;
     for (uint32_t i = 0; i < *count; i++)
         if (orr_str_equal(names[i], name))
-            return orr_fail(r->err, ORR_EINPUT, &w, "duplicate %s \"%.*s\"", what, shown(name),
-                            name.ptr);
+            return orr_fail(r->err, ORR_EINPUT, &w, "duplicate %s \"%.*s\"", what,
+                            ORR_SHOWN(name, SHOWN));
     if (name.len == 0)
         return orr_fail(r->err, ORR_EINPUT, &w, "name: the %s has an empty one", what);
     names[(*count)++] = name;
@@ -251,7 +246,7 @@ static orr_code take_type(reader *r, orr_toml_value table, orr__sink_kind *out)
                   "type \"%.*s\" is not one of stdout_sink, stderr_sink, color_stdout_sink, "
                   "color_stderr_sink, basic_file_sink, rotating_file_sink, daily_file_sink and "
                   "null_sink with _st or _mt",
-                  shown(s), s.ptr);
+                  ORR_SHOWN(s, SHOWN));
 }
 
 /* "10M", "512 kb", "7": at most 2^63. */
@@ -407,7 +402,7 @@ static orr_code find_pattern(reader *r, orr_toml_value table, const char **out)
             return ORR_OK;
         }
     return refuse(r, table, "pattern", "there is no [[pattern]] with the name \"%.*s\"",
-                  shown(name), name.ptr);
+                  ORR_SHOWN(name, SHOWN));
 }
 
 /* ---- threads, of which there is no need here ---- */
@@ -452,7 +447,7 @@ static orr_code check_threads(reader *r, orr_toml_value table)
         if (orr_str_equal(r->pools[i], name))
             return ORR_OK;
     return refuse(r, table, "thread_pool", "there is no [[thread_pool]] with the name \"%.*s\"",
-                  shown(name), name.ptr);
+                  ORR_SHOWN(name, SHOWN));
 }
 
 /* ---- loggers ---- */
@@ -467,7 +462,7 @@ static orr_code find_sink(reader *r, orr_toml_value v, uint32_t *out)
         if (orr_str_is(name, r->out->sinks[*out].name))
             return ORR_OK;
     return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(v)),
-                    "there is no [[sink]] with the name \"%.*s\"", shown(name), name.ptr);
+                    "there is no [[sink]] with the name \"%.*s\"", ORR_SHOWN(name, SHOWN));
 }
 
 static orr_code take_logger_sinks(reader *r, orr_toml_value table, orr__logger_rule *rule)

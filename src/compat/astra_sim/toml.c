@@ -458,7 +458,7 @@ static orr_code refuse(const reader *r, size_t at, const char *words)
 static orr_code refuse_key(const reader *r, size_t at, orr_str key, const char *words)
 {
     return orr_fail(r->in.err, ORR_EINPUT, ORR_AT(place(r->t, at)), "\"%.*s\" %s",
-                    (int)(key.len < SHOWN ? key.len : SHOWN), key.ptr, words);
+                    ORR_SHOWN(key, SHOWN), words);
 }
 
 static orr_code told(const reader *r, const char *problem)

@@ -74,11 +74,6 @@ static void chakra_plan_end(chakra_plan *p);
  *
  * Cost: linear but for one sort by id, where the file is not in that order. */
 
-static int shown(orr_str s)
-{
-    return s.len < 80 ? (int)s.len : 80;
-}
-
 /* Whole microseconds; none for the steps of optimizers. */
 static uint64_t chakra_duration(const linked_node *n)
 {
@@ -208,8 +203,7 @@ static orr_code refuse_node(
     const chakra_plan *p, const linked_node *n, const char *what, const char *which, orr_error *err)
 {
     return orr_fail(err, ORR_EINPUT, ORR_AT(linked_where(p->l, n)),
-                    "node %" PRIu64 " \"%.*s\" %s%s", n->id, shown(n->name), n->name.ptr, what,
-                    which);
+                    "node %" PRIu64 " \"%.*s\" %s%s", n->id, ORR_SHOWN(n->name, 80), what, which);
 }
 
 static orr_code check_item(const chakra_plan *p, const linked_node *n, orr_error *err)
@@ -413,7 +407,7 @@ static orr_code say_cycle(const chakra_plan *p, const uint32_t *waits, orr_error
     return orr_fail(err, ORR_EINPUT, ORR_AT(linked_where(p->l, n)),
                     "node %" PRIu64 " \"%.*s\" waits for itself, through its thread and "
                     "inter_thread_dep",
-                    n->id, shown(n->name), n->name.ptr);
+                    n->id, ORR_SHOWN(n->name, 80));
 }
 
 /* Who waits for an item, in the order in which nodes were created. */
@@ -845,7 +839,7 @@ static orr_code unknown_collective(const writer *w, const linked_node *n)
                     "node %" PRIu64
                     ": chakra_converter knows no collective by the name of the kernel "
                     "'%.*s'",
-                    n->id, n->name.len < 80 ? (int)n->name.len : 80, n->name.ptr);
+                    n->id, ORR_SHOWN(n->name, 80));
 }
 
 /* ---- sizes: [tensor id, storage id, offset, elements, bytes of one, device] ---- */

@@ -165,8 +165,7 @@ static orr_code read_schema(reader *r)
     if (link_knows_schema(s))
         return ORR_OK;
     return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
-                    "schema \"%.*s\" is not one that chakra_trace_link reads",
-                    (int)(s.len < 60 ? s.len : 60), s.ptr);
+                    "schema \"%.*s\" is not one that chakra_trace_link reads", ORR_SHOWN(s, 60));
 }
 
 static orr_code read_member(void *context, const orr_json_item *item)

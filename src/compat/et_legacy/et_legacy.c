@@ -11,6 +11,8 @@
  * that names node and attribute. Cost: O(bytes), one record at a time. */
 #include "et_legacy.h"
 
+#include "base/text/text.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -343,10 +345,9 @@ static orr_code refuse(eto_writer *w, orr_str attr, const char *why)
     const bool is_node = w->index != ORR_NO_NODE;
     const orr_where at =
         is_node ? orr_trace_where(w->t, w->index) : orr_where_byte(w->t->path, ORR_NO_BYTE);
-    const orr_code code =
-        orr_fail(w->err, ORR_EUSAGE, &at, "%s%.*s cannot be written as generation %s: %s",
-                 attr.len ? "attribute " : "it", (int)(attr.len < 80 ? attr.len : 80), attr.ptr,
-                 orr_schema_name(w->g->schema), why);
+    const orr_code code = orr_fail(
+        w->err, ORR_EUSAGE, &at, "%s%.*s cannot be written as generation %s: %s",
+        attr.len ? "attribute " : "it", ORR_SHOWN(attr, 80), orr_schema_name(w->g->schema), why);
     return is_node ? orr_because(w->err, code, "node %" PRIu64, w->t->id[w->index])
                    : orr_because(w->err, code, "metadata");
 }
@@ -729,7 +730,7 @@ static bool eg_read(eto_reader *r, orr_span body, eto_node *n)
 static unsigned find_field(orr_str name)
 {
     for (unsigned k = OLD_PARENT + 1; k <= EG_LAST; k++)
-        if (k != EG_RUN_TIME && eto_is_word(name, eg_fields[k].name))
+        if (k != EG_RUN_TIME && orr_str_is(name, eg_fields[k].name))
             return k;
     return 0;
 }
@@ -774,8 +775,8 @@ static bool is_the_duration(const orr_attr *a, const eto_parts *p)
 {
     uint64_t number;
     bool is_negative;
-    return eto_is_word(a->name, "runtime") && attr_whole(a, &number, &is_negative) &&
-           !is_negative && number == p->node.duration_us;
+    return orr_str_is(a->name, "runtime") && attr_whole(a, &number, &is_negative) && !is_negative &&
+           number == p->node.duration_us;
 }
 
 static orr_code collect(
@@ -893,7 +894,7 @@ static void encode_io(orr_buf *b, uint32_t field, const orr_str texts[3])
 static bool map_comm_type(eto_reader *r, eto_attr *a)
 {
     int64_t now;
-    if (!eto_is_word(a->name, "comm_type") || !attr_int(r->g, a))
+    if (!orr_str_is(a->name, "comm_type") || !attr_int(r->g, a))
         return true;
     if (!collective_in(r->g, r->is_lenient, (int64_t)a->value, &now))
         return eto_bad(r, a->message.ptr, "comm_type is not a collective that this generation has");
@@ -913,7 +914,7 @@ static bool is_plain_run_time(const eto_generation *g, const eto_node *n, const 
 static bool keeps_run_time(
     const eto_generation *g, const eto_attr *a, bool is_last, eto_node *n, bool *has_run_time)
 {
-    if (!eto_is_word(a->name, "runtime") || !attr_int(g, a))
+    if (!orr_str_is(a->name, "runtime") || !attr_int(g, a))
         return true;
     if (*has_run_time)
         return true;
@@ -1261,9 +1262,9 @@ static orr_code put_attr(eto_writer *w, const orr_field *f, const eto_parts *p, 
     orr_code code = raw_attr_split(w, f, &a);
     uint64_t ignored;
     bool is_negative;
-    if (!code && eto_is_word(a.attr.name, "comm_type"))
+    if (!code && orr_str_is(a.attr.name, "comm_type"))
         code = adjust_comm_type(w, &a.attr);
-    if (!code && !*has_run_time && eto_is_word(a.attr.name, "runtime") &&
+    if (!code && !*has_run_time && orr_str_is(a.attr.name, "runtime") &&
         attr_whole(&a.attr, &ignored, &is_negative)) {
         *has_run_time = true;
         code = adjust_run_time(w, p, &a.attr);

@@ -65,11 +65,6 @@ static inline uint32_t eto_member_field(eto_member m)
     return ATTR_FIRST_MEMBER + 2 * ((uint32_t)m.kind - 1) + m.is_list;
 }
 
-static inline bool eto_is_word(orr_str s, const char *word)
-{
-    return s.len == strlen(word) && memcmp(s.ptr, word, s.len) == 0;
-}
-
 /* ---- reading ---- */
 
 typedef struct eto_node {

@@ -292,20 +292,10 @@ static bool is_single(unsigned set)
     return (set & (set - 1)) == 0;
 }
 
-static bool ends_with(const char *s, size_t len, const char *word)
-{
-    const size_t n = strlen(word);
-    return len >= n && memcmp(s + len - n, word, n) == 0;
-}
-
 static bool is_eg_name(const char *path)
 {
-    size_t len = strlen(path);
-    if (ends_with(path, len, ".gz"))
-        len -= 3;
-    else if (ends_with(path, len, ".zst"))
-        len -= 4;
-    return ends_with(path, len, ".eg");
+    return orr_text_ends(path, ".eg") || orr_text_ends(path, ".eg.gz") ||
+           orr_text_ends(path, ".eg.zst");
 }
 
 static void weigh_records(orr_span bytes, clues *c)

@@ -59,8 +59,7 @@ static orr_code check_share(const orr_gemm *g,
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, ORR_AT(place(g, s, s->column[size])),
                     "%.*s: %s of %" PRIu64 " shared by %" PRIu64 " leaves nothing for an NPU",
-                    (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr,
-                    lay_size_name(size), s->size[size], ways);
+                    ORR_SHOWN(s->name, SHOWN), lay_size_name(size), s->size[size], ways);
 }
 
 /* The products of the three passes (scale-sim.md 7.2, 7.3). */
@@ -111,7 +110,7 @@ static orr_code size_of(const orr_gemm *g,
         __builtin_mul_overflow(bytes, g->opt.datatype_bytes, &bytes) || bytes >> 63)
         return orr_fail(err, ORR_EINPUT, ORR_AT(place(g, s, 1)),
                         "%.*s: the layer is too large: a tensor of 2^63 bytes",
-                        (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr);
+                        ORR_SHOWN(s->name, SHOWN));
     *out = quotient(bytes, ways);
     return ORR_OK;
 }
@@ -247,8 +246,7 @@ static orr_code take_number(
         return ORR_OK;
     }
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(t->label, l->number, l->column[i])),
-                    "%s: \"%.*s\" is not a whole number of at least 0", what,
-                    (int)(s.len < SHOWN ? s.len : SHOWN), s.ptr);
+                    "%s: \"%.*s\" is not a whole number of at least 0", what, ORR_SHOWN(s, SHOWN));
 }
 
 static orr_code check_count(const orr_shapes *t, const line *l, bool needs_policies, orr_error *err)
@@ -285,8 +283,7 @@ static orr_code take_line(orr_shapes *t, const line *l, bool needs_policies, orr
         if (!lay_strategy_find(word, &s.policy))
             return orr_fail(err, ORR_EINPUT,
                             ORR_AT(orr_where_line(t->label, l->number, l->column[4])),
-                            "strategy: \"%.*s\" is not " ORR__STRATEGIES,
-                            (int)(word.len < SHOWN ? word.len : SHOWN), word.ptr);
+                            "strategy: \"%.*s\" is not " ORR__STRATEGIES, ORR_SHOWN(word, SHOWN));
         s.has_policy = true;
     }
     return lay_shapes_add(t, &s, err);

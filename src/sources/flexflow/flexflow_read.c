@@ -34,11 +34,6 @@ typedef struct record {
     bool is_over;
 } record;
 
-static int shown(orr_str s)
-{
-    return s.len < 60 ? (int)s.len : 60;
-}
-
 static orr_str trim(orr_str s)
 {
     while (s.len && (s.ptr[0] == ' ' || s.ptr[0] == '\t'))
@@ -51,16 +46,16 @@ static orr_str trim(orr_str s)
 static orr_code label_error(const record *f, orr_str found, const char *expected)
 {
     return orr_fail(f->r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&f->r->dot, found.ptr)),
-                    "%.*s: '%.*s' where %s is expected", shown(f->node->name), f->node->name.ptr,
-                    shown(found), found.ptr, expected);
+                    "%.*s: '%.*s' where %s is expected", ORR_SHOWN(f->node->name, 60),
+                    ORR_SHOWN(found, 60), expected);
 }
 
 static orr_code next_field(record *f, const char *expected, orr_str *out)
 {
     if (f->is_over)
         return orr_fail(f->r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&f->r->dot, f->end)),
-                        "%.*s: the label ends where %s is expected", shown(f->node->name),
-                        f->node->name.ptr, expected);
+                        "%.*s: the label ends where %s is expected", ORR_SHOWN(f->node->name, 60),
+                        expected);
     const char *bar = memchr(f->at, '|', (size_t)(f->end - f->at));
     const char *stop = bar ? bar : f->end;
     *out = trim((orr_str){f->at, (size_t)(stop - f->at)});
@@ -92,8 +87,8 @@ static orr_code next_whole(record *f, const char *expected, uint64_t max, uint64
     if (!orr_text_u64(text, out) || *out > max)
         return orr_fail(f->r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&f->r->dot, text.ptr)),
                         "%.*s: %.*s '%.*s' is not a whole number from 0 to %" PRIu64,
-                        shown(f->node->name), f->node->name.ptr, (int)strcspn(expected, "="),
-                        expected, shown(text), text.ptr, max);
+                        ORR_SHOWN(f->node->name, 60), (int)strcspn(expected, "="), expected,
+                        ORR_SHOWN(text, 60), max);
     return ORR_OK;
 }
 
@@ -115,8 +110,8 @@ static orr_code next_seconds(record *f, const char *expected, double *out)
     if (orr_text_double(text, out) && isfinite(*out) && *out >= 0)
         return ORR_OK;
     return orr_fail(f->r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&f->r->dot, text.ptr)),
-                    "%.*s: run time '%.*s' is not a time in seconds", shown(f->node->name),
-                    f->node->name.ptr, shown(text), text.ptr);
+                    "%.*s: run time '%.*s' is not a time in seconds", ORR_SHOWN(f->node->name, 60),
+                    ORR_SHOWN(text, 60));
 }
 
 static orr_code read_comm(record *f, ff_task *t)
@@ -159,7 +154,7 @@ static bool read_id(orr_str name, uint64_t *out)
 static orr_code name_error(const reader *r, orr_str name)
 {
     return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&r->dot, name.ptr)),
-                    "'%.*s' is not the name of a task: node and a number", shown(name), name.ptr);
+                    "'%.*s' is not the name of a task: node and a number", ORR_SHOWN(name, 60));
 }
 
 static bool keep_text(orr_flexflow *g, orr_str *s)
@@ -188,20 +183,20 @@ static orr_code read_node(reader *r, const orr__dot_node *node)
         return name_error(r, node->name);
     if (label.len < 2 || label.ptr[0] != '{' || label.ptr[label.len - 1] != '}')
         return orr_fail(r->err, ORR_EINPUT, &at, "%.*s has no label \"{device_id=...|...}\"",
-                        shown(node->name), node->name.ptr);
+                        ORR_SHOWN(node->name, 60));
     record f = {.r = r, .node = node, .at = label.ptr + 1, .end = label.ptr + label.len - 1};
     const orr_code code = read_label(&f, &t);
     if (code)
         return code;
     if (!is_utf8(t.name) || !is_utf8(t.phase))
         return orr_fail(r->err, ORR_EINPUT, &at, "the name of %.*s is not UTF-8 text",
-                        shown(node->name), node->name.ptr);
+                        ORR_SHOWN(node->name, 60));
     if (!keep_text(g, &t.name) || !keep_text(g, &t.phase) ||
         !orr_map_put(r->by_id, t.id, g->count, &is_new))
         return orr_no_memory(r->err);
     if (!is_new)
-        return orr_fail(r->err, ORR_EINPUT, &at, "%.*s is there a second time", shown(node->name),
-                        node->name.ptr);
+        return orr_fail(r->err, ORR_EINPUT, &at, "%.*s is there a second time",
+                        ORR_SHOWN(node->name, 60));
     g->tasks[g->count++] = t;
     return ORR_OK;
 }
@@ -239,7 +234,7 @@ static orr_code find_end(const reader *r, orr_str name, uint32_t *out)
     if (*out != ORR_NO_NODE)
         return ORR_OK;
     return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr__dot_where(&r->dot, name.ptr)),
-                    "%.*s has no statement of its own", shown(name), name.ptr);
+                    "%.*s has no statement of its own", ORR_SHOWN(name, 60));
 }
 
 /* An edge that is there again counts once more where it stood first, as pydot has it. */

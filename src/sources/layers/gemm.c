@@ -394,7 +394,7 @@ static orr_code find_policy(const orr_gemm *g, const lay_shape *s, orr_policy *o
         err, ORR_EINPUT,
         ORR_AT(orr_where_line(g->label, s->line, s->policy_column ? s->policy_column : 1)),
         "%.*s: HYBRID_CUSTOMIZED takes a strategy for each layer: " ORR__STRATEGIES,
-        (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr);
+        ORR_SHOWN(s->name, SHOWN));
 }
 
 static orr_code update_cycles(
@@ -438,8 +438,7 @@ static orr_code with_place(const orr_gemm *g, const lay_shape *s, orr_code code,
     if (!err || code != ORR_EINPUT || err->where.path[0])
         return code;
     err->where = orr_where_line(g->label, s->line, 1);
-    return orr_because(err, code, "%.*s", (int)(s->name.len < SHOWN ? s->name.len : SHOWN),
-                       s->name.ptr);
+    return orr_because(err, code, "%.*s", ORR_SHOWN(s->name, SHOWN));
 }
 
 static orr_code add_layer(

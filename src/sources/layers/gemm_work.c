@@ -106,7 +106,7 @@ static orr_code fault(const job *j, lay_size size, orr_error *err, const char *f
     return orr_fail(
         err, ORR_EINPUT,
         ORR_AT(orr_where_line(j->label, s->line, s->column[size] ? s->column[size] : 1)),
-        "%.*s: %s", (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr, words);
+        "%.*s: %s", ORR_SHOWN(s->name, SHOWN), words);
 }
 
 /* One size cut so many ways, rounded up. */
@@ -461,5 +461,5 @@ orr_code lay_work_of(const lay_shape *s,
         return code;
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(label, s->line, 1)),
                     "%.*s: the layer is too large: its elements do not fit into 64 bits",
-                    (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr);
+                    ORR_SHOWN(s->name, SHOWN));
 }

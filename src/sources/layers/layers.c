@@ -120,11 +120,6 @@ static orr_where place(const reader *r, const line *l, uint32_t column)
     return orr_where_line(r->label, l->number, column);
 }
 
-static int shown(orr_str s)
-{
-    return s.len < SHOWN ? (int)s.len : SHOWN;
-}
-
 static orr_code missing(const reader *r, const line *l, const char *what)
 {
     return orr_fail(r->err, ORR_EINPUT, ORR_AT(place(r, l, column_of(l, l->end))),
@@ -134,7 +129,7 @@ static orr_code missing(const reader *r, const line *l, const char *what)
 static orr_code bad_word(const reader *r, const line *l, const word *w, const char *expected)
 {
     return orr_fail(r->err, ORR_EINPUT, ORR_AT(place(r, l, w->column)), "'%.*s' is not %s",
-                    shown(w->text), w->text.ptr, expected);
+                    ORR_SHOWN(w->text, SHOWN), expected);
 }
 
 /* ---- numbers ---- */
@@ -153,7 +148,7 @@ static orr_code number_error(
     const reader *r, const line *l, const word *w, const char *what, const char *why)
 {
     return orr_fail(r->err, ORR_EINPUT, ORR_AT(place(r, l, w->column)), "%s '%.*s' is %s", what,
-                    shown(w->text), w->text.ptr, why);
+                    ORR_SHOWN(w->text, SHOWN), why);
 }
 
 static orr_code read_number(
@@ -545,8 +540,7 @@ static orr_code check_words(const orr_layers *t, orr_error *err)
             if (!is_one_word(words[k]))
                 return orr_fail(err, ORR_EUSAGE, NULL,
                                 "layer %zu: \"%.*s\" is not one word, and could not be read again",
-                                i, (int)(words[k].len < SHOWN ? words[k].len : SHOWN),
-                                words[k].ptr);
+                                i, ORR_SHOWN(words[k], SHOWN));
         }
     }
     return ORR_OK;

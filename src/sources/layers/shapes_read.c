@@ -146,11 +146,6 @@ const char *lay_size_name(lay_size size)
     return sizes[size].name;
 }
 
-static int shown(orr_str s)
-{
-    return (int)(s.len < SHOWN ? s.len : SHOWN);
-}
-
 /* ---- the header ---- */
 
 /* Lower case, without blanks, dashes and underscores: "Layer name" and "layer_name" are the
@@ -196,16 +191,16 @@ static orr_code take_heading(reader *r, const orr_csv_field *f, orr_error *err)
         return orr_fail(err, ORR_EINPUT, &w,
                         "\"%.*s\" is a number, but the first line must name the columns, as "
                         "Layer,m,n,k",
-                        shown(f->text), f->text.ptr);
+                        ORR_SHOWN(f->text, SHOWN));
     if (!find_column(f->text, &column))
         return orr_fail(err, ORR_EINPUT, &w,
                         "there is no column \"%.*s\"; the first line names the columns, as "
                         "Layer,m,n,k",
-                        shown(f->text), f->text.ptr);
+                        ORR_SHOWN(f->text, SHOWN));
     for (size_t i = 0; i < r->columns; i++) {
         if (r->column[i] == column)
-            return orr_fail(err, ORR_EINPUT, &w, "duplicate column \"%.*s\"", shown(f->text),
-                            f->text.ptr);
+            return orr_fail(err, ORR_EINPUT, &w, "duplicate column \"%.*s\"",
+                            ORR_SHOWN(f->text, SHOWN));
     }
     r->column[r->columns++] = column;
     return ORR_OK;
@@ -266,7 +261,7 @@ static orr_code take_name(reader *r, const orr_csv_field *f, lay_shape *s, orr_e
             return orr_fail(err, ORR_EINPUT, &w,
                             "the name \"%.*s\" has a blank or a sign in it that would break the "
                             "line of a text workload",
-                            shown(f->text), f->text.ptr);
+                            ORR_SHOWN(f->text, SHOWN));
     }
     s->name = f->text;
     return ORR_OK;
@@ -286,7 +281,7 @@ static orr_code take_kind(reader *r, const orr_csv_field *f, lay_shape *s, orr_e
         err, ORR_EINPUT, ORR_AT(orr_csv_where(&r->csv, f)),
         "type: \"%.*s\" is not gemm, bmm, conv, embedding, attention, norm, elementwise or "
         "activation",
-        shown(f->text), f->text.ptr);
+        ORR_SHOWN(f->text, SHOWN));
 }
 
 bool lay_strategy_find(orr_str word, orr_policy *out)
@@ -303,7 +298,7 @@ static orr_code take_policy(reader *r, const orr_csv_field *f, lay_shape *s, orr
         return ORR_OK; /* an error when it turns out to be needed */
     if (!lay_strategy_find(f->text, &s->policy))
         return orr_fail(err, ORR_EINPUT, ORR_AT(orr_csv_where(&r->csv, f)),
-                        "strategy: \"%.*s\" is not " ORR__STRATEGIES, shown(f->text), f->text.ptr);
+                        "strategy: \"%.*s\" is not " ORR__STRATEGIES, ORR_SHOWN(f->text, SHOWN));
     s->has_policy = true;
     return ORR_OK;
 }
@@ -333,10 +328,10 @@ static orr_code complete(const reader *r, lay_shape *s, orr_error *err)
         const bool is_given = s->column[i] != 0;
         if (!is_given && (kind->needs & BIT(i)))
             return orr_fail(err, ORR_EINPUT, &w, "%.*s: a layer of type %s needs %s",
-                            shown(s->name), s->name.ptr, kind->name, sizes[i].name);
+                            ORR_SHOWN(s->name, SHOWN), kind->name, sizes[i].name);
         if (is_given && !((kind->needs | kind->takes) & BIT(i)))
             return orr_fail(err, ORR_EINPUT, &w, "%.*s: a layer of type %s has no %s",
-                            shown(s->name), s->name.ptr, kind->name, sizes[i].name);
+                            ORR_SHOWN(s->name, SHOWN), kind->name, sizes[i].name);
         if (!is_given && (kind->takes & BIT(i)))
             s->size[i] = sizes[i].like == i ? sizes[i].otherwise : s->size[sizes[i].like];
     }

@@ -8,9 +8,12 @@
  * is the same in every pass. */
 #include "nccl_impl.h"
 
+#include "base/text/text.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -93,12 +96,6 @@ static orr_code add_file(nccl_job *j, const char *path, orr_error *err)
     return ORR_OK;
 }
 
-static bool ends_well(const char *name)
-{
-    const size_t n = strlen(name), m = strlen(ending);
-    return n >= m && strcmp(name + n - m, ending) == 0;
-}
-
 static orr_code walk(nccl_job *j, const char *folder, int depth, orr_error *err);
 
 static orr_code visit(nccl_job *j, const char *folder, const char *name, int depth, orr_error *err)
@@ -115,7 +112,7 @@ static orr_code visit(nccl_job *j, const char *folder, const char *name, int dep
         return cannot_read(path, err);
     if (S_ISDIR(s.st_mode))
         return depth < DEEPEST ? walk(j, path, depth + 1, err) : ORR_OK;
-    return ends_well(name) ? add_file(j, path, err) : ORR_OK;
+    return orr_text_ends(name, ending) ? add_file(j, path, err) : ORR_OK;
 }
 
 static orr_code walk(nccl_job *j, const char *folder, int depth, orr_error *err)
@@ -169,12 +166,7 @@ orr_str nccl_text(const nccl_job *j, uint32_t number)
 const char *nccl_gpu_name(const nccl_job *j, uint32_t gpu, char room[96])
 {
     const nccl_gpu *g = &j->gpus.at[gpu];
-    orr_buf words = {0};
-    orr_buf_print(&words, "GPU %s/%u", nccl_text(j, g->node).ptr, g->pid);
-    const size_t n = words.len < 95 ? words.len : 95;
-    memcpy(room, words.failed ? (const uint8_t *)"" : words.ptr, words.failed ? 0 : n);
-    room[words.failed ? 0 : n] = 0;
-    orr_buf_fini(&words);
+    snprintf(room, 96, "GPU %s/%u", nccl_text(j, g->node).ptr, g->pid);
     return room;
 }
 
@@ -200,24 +192,18 @@ static orr_code find_gpu(nccl_job *j, uint32_t node, uint64_t pid, uint32_t *out
     return ORR_OK;
 }
 
+#define DROP(rows) (orr_free((rows).at), memset(&(rows), 0, sizeof(rows)))
+
 void nccl_gpu_drop_rows(nccl_gpu *g)
 {
-    orr_free(g->calls.at);
-    orr_free(g->events.at);
-    orr_free(g->infos.at);
-    orr_free(g->works.at);
-    orr_free(g->sends.at);
-    orr_free(g->receives.at);
-    orr_free(g->kernels.at);
-    orr_free(g->marks.at);
-    memset(&g->calls, 0, sizeof g->calls);
-    memset(&g->events, 0, sizeof g->events);
-    memset(&g->infos, 0, sizeof g->infos);
-    memset(&g->works, 0, sizeof g->works);
-    memset(&g->sends, 0, sizeof g->sends);
-    memset(&g->receives, 0, sizeof g->receives);
-    memset(&g->kernels, 0, sizeof g->kernels);
-    memset(&g->marks, 0, sizeof g->marks);
+    DROP(g->calls);
+    DROP(g->events);
+    DROP(g->infos);
+    DROP(g->works);
+    DROP(g->sends);
+    DROP(g->receives);
+    DROP(g->kernels);
+    DROP(g->marks);
     g->stage = ORR__EMPTY;
     g->has_window_start = g->has_window_end = false;
 }

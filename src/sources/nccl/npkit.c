@@ -61,7 +61,7 @@ static orr_code read_row(orr_str key, orr_json_value samples, table *t, orr_erro
     const orr_where at = orr_json_where(samples);
     if (!orr_text_u64(key, &r.bytes))
         return orr_fail(err, ORR_EINPUT, &at, "\"%.*s\" is not a size in bytes",
-                        (int)(key.len < 40 ? key.len : 40), key.ptr);
+                        ORR_SHOWN(key, 40));
     if (orr_json_type_of(samples) != ORR_JSON_ARRAY || orr_json_count(samples) == 0)
         return orr_fail(err, ORR_EINPUT, &at, "expected a list of samples, and at least one");
     for (orr_json_iter it = orr_json_iterate(samples); orr_json_next_value(&it, &v); r.count++) {

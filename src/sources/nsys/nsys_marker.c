@@ -251,7 +251,7 @@ orr_code orr_nsys_marker(orr_str text, orr_nsys_row *row, orr_error *err)
     }
     if (c.is_too_large)
         return orr_fail(err, ORR_EINPUT, NULL, "a number in \"%.*s\" is larger than 64 bits",
-                        (int)(text.len < 120 ? text.len : 120), text.ptr);
+                        ORR_SHOWN(text, 120));
     return ORR_OK;
 }
 

@@ -211,7 +211,7 @@ static orr_code take_field(const mpi_line *l, mpi_place p, orr_str *out, orr_err
 static orr_code not_a(const mpi_line *l, mpi_place p, orr_str s, const char *what, orr_error *err)
 {
     return orr_fail(err, ORR_EINPUT, ORR_AT(line_where(l, p)), "%s: '%.*s' is not %s",
-                    l->call->name, (int)(s.len < 40 ? s.len : 40), s.ptr, what);
+                    l->call->name, ORR_SHOWN(s, 40), what);
 }
 
 /* Values of fields.  Handles and addresses wrap into 64 bits when they are negative. */
@@ -1209,8 +1209,7 @@ static void keep_name(char out[64], orr_str name)
 static void not_matched(const mpi_rank *r)
 {
     if (sgen_mpi_is_talkative(r->run))
-        sgen_mpi_say(r->run, "NOT MATCHED: [%.*s] (good if empty)",
-                     (int)(r->line.text.len < TALK ? r->line.text.len : TALK), r->line.text.ptr);
+        sgen_mpi_say(r->run, "NOT MATCHED: [%.*s] (good if empty)", ORR_SHOWN(r->line.text, TALK));
 }
 
 static orr_code message_call(mpi_rank *r, orr_error *err)

@@ -810,8 +810,7 @@ static orr_code add_track(chrome_file *c, chrome_thread *thread)
     orr_str name = orr_timeline_text(c->t, thread->name);
     if (!thread->has_name) {
         const orr_str tid = orr_intern_get(c->words, thread->tid);
-        const int len =
-            snprintf(room, sizeof room, "thread %.*s", (int)(tid.len < 40 ? tid.len : 40), tid.ptr);
+        const int len = snprintf(room, sizeof room, "thread %.*s", ORR_SHOWN(tid, 40));
         name = (orr_str){room, (size_t)len};
     }
     return orr_timeline_add_track(c->t, rank, name, &thread->track, c->err);

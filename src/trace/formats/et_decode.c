@@ -101,17 +101,6 @@ static orr_value_kind member_kind(uint32_t field)
     return (orr_value_kind)((field - ATTR_FIRST_MEMBER) / 2 + 1);
 }
 
-static uint32_t kind_wire_type(orr_value_kind kind)
-{
-    static const uint8_t types[ORR_VALUE_KIND_COUNT] = {
-        [ORR_VALUE_DOUBLE] = ORR_WIRE_I64,   [ORR_VALUE_FLOAT] = ORR_WIRE_I32,
-        [ORR_VALUE_FIXED32] = ORR_WIRE_I32,  [ORR_VALUE_FIXED64] = ORR_WIRE_I64,
-        [ORR_VALUE_SFIXED32] = ORR_WIRE_I32, [ORR_VALUE_SFIXED64] = ORR_WIRE_I64,
-        [ORR_VALUE_STRING] = ORR_WIRE_LEN,   [ORR_VALUE_BYTES] = ORR_WIRE_LEN,
-    };
-    return types[kind]; /* all others: ORR_WIRE_VARINT == 0 */
-}
-
 static orr_value value_of(orr_value_kind kind, uint64_t raw)
 {
     orr_value v = {.u = raw};
@@ -169,7 +158,7 @@ static bool check_packed(orr__scan *s, orr_span bytes, uint32_t type)
 
 static bool check_list(orr__scan *s, orr_span message, orr_value_kind kind)
 {
-    const uint32_t type = kind_wire_type(kind);
+    const uint32_t type = orr__kind_wire_type(kind);
     orr_wire w = orr_wire_of(message);
     orr_field f;
     orr_str ignored;
@@ -249,7 +238,7 @@ static bool check_member(orr__scan *s, const orr_field *f)
 {
     const orr_value_kind kind = member_kind(f->number);
     const bool is_list = (f->number & 1) == 0;
-    const uint32_t wanted = is_list ? (uint32_t)ORR_WIRE_LEN : kind_wire_type(kind);
+    const uint32_t wanted = is_list ? (uint32_t)ORR_WIRE_LEN : orr__kind_wire_type(kind);
     if (!has_type(s, f, wanted, "an attribute's value has the wrong wire type"))
         return false;
     if (is_list)
@@ -583,7 +572,7 @@ static bool is_member(const orr_field *f)
     if (f->number < ATTR_FIRST_MEMBER || f->number > ATTR_LAST_MEMBER)
         return false;
     return f->type ==
-           ((f->number & 1) ? kind_wire_type(member_kind(f->number)) : (uint32_t)ORR_WIRE_LEN);
+           ((f->number & 1) ? orr__kind_wire_type(member_kind(f->number)) : (uint32_t)ORR_WIRE_LEN);
 }
 
 static void decode_attr(orr_span message, orr_attr *out)
@@ -720,7 +709,7 @@ orr_list orr_node_ctrl_deps(const orr_node *node)
 static bool next_packed(orr_list *it, orr_value *out)
 {
     orr_wire w = {it->packed_at, it->packed_end, NULL};
-    const uint32_t type = kind_wire_type(it->kind);
+    const uint32_t type = orr__kind_wire_type(it->kind);
     uint64_t raw = 0;
     const bool got = type == ORR_WIRE_VARINT
                          ? orr_wire_varint(&w, &raw)
@@ -745,7 +734,7 @@ bool orr_list_next(orr_list *it, orr_value *out)
         if (f.type == ORR_WIRE_LEN && !is_text_kind(it->kind)) {
             it->packed_at = f.bytes.ptr;
             it->packed_end = f.bytes.ptr + f.bytes.len;
-        } else if (f.type == kind_wire_type(it->kind)) {
+        } else if (f.type == orr__kind_wire_type(it->kind)) {
             if (is_text_kind(it->kind))
                 out->s = text_of(f.bytes);
             else

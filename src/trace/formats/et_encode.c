@@ -4,6 +4,7 @@
  * Byte for byte what the reference's protobuf library writes: fields in number order, defaults left
  * out, repeated numbers packed, a set member of an attribute's value written even when it is
  * zero. */
+#include "base/text/text.h"
 #include "trace/trace_impl.h"
 
 static void put_text(orr_buf *b, uint32_t field, orr_str s)
@@ -83,25 +84,6 @@ static void put_value(orr_buf *b, orr_value_kind kind, orr_value v)
     }
 }
 
-static uint32_t wire_type(orr_value_kind kind)
-{
-    switch (kind) {
-    case ORR_VALUE_DOUBLE:
-    case ORR_VALUE_FIXED64:
-    case ORR_VALUE_SFIXED64:
-        return ORR_WIRE_I64;
-    case ORR_VALUE_FLOAT:
-    case ORR_VALUE_FIXED32:
-    case ORR_VALUE_SFIXED32:
-        return ORR_WIRE_I32;
-    case ORR_VALUE_STRING:
-    case ORR_VALUE_BYTES:
-        return ORR_WIRE_LEN;
-    default:
-        return ORR_WIRE_VARINT;
-    }
-}
-
 static void put_items(orr_buf *b, const orr_attr *a)
 {
     if (!a->items)
@@ -126,7 +108,7 @@ static void put_member(orr_buf *b, const orr_attr *a)
     if (a->kind == ORR_VALUE_NONE)
         return;
     if (!a->is_list) {
-        orr_put_tag(b, field, wire_type(a->kind));
+        orr_put_tag(b, field, orr__kind_wire_type(a->kind));
         put_value(b, a->kind, a->value);
         return;
     }
@@ -222,11 +204,9 @@ static bool is_replaced(const orr_edit *e, const orr_field *f)
     if (f->number != NODE_ATTR || f->type != ORR_WIRE_LEN || e->attr_count == 0)
         return false;
     const orr_str name = attr_name(f->bytes);
-    for (size_t i = 0; i < e->attr_count; i++) {
-        const orr_str other = e->attrs[i].name;
-        if (other.len == name.len && (name.len == 0 || memcmp(other.ptr, name.ptr, name.len) == 0))
+    for (size_t i = 0; i < e->attr_count; i++)
+        if (orr_str_equal(e->attrs[i].name, name))
             return true;
-    }
     return false;
 }
 

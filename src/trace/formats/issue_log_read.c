@@ -59,11 +59,6 @@ static orr_where place_of(const reader *r, const char *p)
     return orr_where_line(r->path, r->line, n < UINT32_MAX ? (uint32_t)n + 1 : UINT32_MAX);
 }
 
-static int shown(orr_str s)
-{
-    return (int)(s.len < SHOWN ? s.len : SHOWN);
-}
-
 /* ---- what a name says ---- */
 
 /* The order of the tests is that of chakra_timeline_visualizer. */
@@ -140,8 +135,8 @@ static orr_code take_field(
     if (!equals) {
         const orr_str found = {from, (size_t)(stop - from)};
         return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, from)),
-                        "the %s is to be written X=%s, found \"%.*s\"", what, what, shown(found),
-                        found.ptr);
+                        "the %s is to be written X=%s, found \"%.*s\"", what, what,
+                        ORR_SHOWN(found, SHOWN));
     }
     const char *second = memchr(equals + 1, '=', (size_t)(stop - equals - 1));
     *out = (orr_str){equals + 1, (size_t)((second ? second : stop) - equals - 1)};
@@ -168,7 +163,7 @@ static orr_code take_number(reader *r,
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, text.ptr)),
                     "%s \"%.*s\" is not a whole number from %" PRId64 " to %" PRId64, what,
-                    shown(text), text.ptr, min, max);
+                    ORR_SHOWN(text, SHOWN), min, max);
 }
 
 /* Ours: all that follows the equals sign, but for a type at its end. */
@@ -279,7 +274,7 @@ static orr_code check_end(reader *r, const event *e, const issue_row *i, orr_err
             ", which does not say what it is: COMP_NODE, COMM_SEND_NODE, COMM_RECV_NODE, "
             "COMM_COLL_NODE, or MEM_LOAD_NODE, MEM_STORE_NODE with LOCAL_MEMORY, "
             "REMOTE_MEMORY",
-            e->node, shown(name), name.ptr, i->line);
+            e->node, ORR_SHOWN(name, SHOWN), i->line);
     }
     if (!r->rules->any_time && e->cycle < i->issued)
         return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, e->cycle_at)),
@@ -357,7 +352,7 @@ static orr_code read_line(reader *r, orr_error *err)
     e.is_callback = orr_str_is(word, "callback");
     if (!e.is_callback && !orr_str_is(word, "issue"))
         return orr_fail(err, ORR_EINPUT, ORR_AT(place_of(r, p)),
-                        "\"%.*s\" is neither issue nor callback", shown(word), word.ptr);
+                        "\"%.*s\" is neither issue nor callback", ORR_SHOWN(word, SHOWN));
     const orr_code code = take_event(r, word.ptr + word.len, &e, err);
     return code ? code : add_event(r, &e, err);
 }

@@ -888,8 +888,7 @@ static orr_code check_format(json_source *s, orr_json_value v)
     const orr_code code = orr_json_get_str(v, &name, s->err);
     if (code || orr_str_is(name, "orrery-trace"))
         return code;
-    return json_bad(s, v, "the format is \"%.*s\", not \"orrery-trace\"",
-                    name.len < 60 ? (int)name.len : 60, name.ptr);
+    return json_bad(s, v, "the format is \"%.*s\", not \"orrery-trace\"", ORR_SHOWN(name, 60));
 }
 
 static orr_code check_version(json_source *s, orr_json_value v)

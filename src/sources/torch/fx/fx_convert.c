@@ -446,7 +446,7 @@ static orr_code fail_unlike(
         c, has_node ? b->nodes[at].byte : b->byte, err,
         "ranks %" PRIu32 " and %" PRIu32 " differ at node %zu of rank %" PRIu32 " (%.*s): "
         "%s; what the ranks that were not run do cannot be said: capture with --ranks all",
-        a->rank, b->rank, at, b->rank, (int)(op.len < 60 ? op.len : 60), op.ptr, why);
+        a->rank, b->rank, at, b->rank, ORR_SHOWN(op, 60), why);
 }
 
 /* Captured ranks that are placed alike share a class when they are alike.  Where all ranks were run

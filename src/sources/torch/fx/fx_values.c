@@ -296,7 +296,7 @@ static orr_code check_figures(const caller *k, const fx_node *n, const fx_call *
         return ORR_OK;
     return fx_fail(k->c, n->byte, err,
                    "rank %" PRIu32 ", node %zu: %.*s takes more than 2^63 %s: is a shape wrong?",
-                   k->g->rank, (size_t)(n - k->g->nodes), (int)(op.len < 60 ? op.len : 60), op.ptr,
+                   k->g->rank, (size_t)(n - k->g->nodes), ORR_SHOWN(op, 60),
                    c->flops < INT64_MAX ? "bytes" : "operations");
 }
 
@@ -366,7 +366,7 @@ static orr_code check_message(const caller *k, size_t i, uint8_t role, orr_error
                        "rank %" PRIu32
                        ", node %zu: %.*s does not say %s: \"args\" has \"%s\", a place "
                        "in the group; receives from any source are not supported",
-                       k->g->rank, i, (int)(op.len < 60 ? op.len : 60), op.ptr,
+                       k->g->rank, i, ORR_SHOWN(op, 60),
                        role == FX_SEND ? "whom it is for" : "from whom it comes",
                        role == FX_SEND ? "dst" : "src");
     if (k->c->ranks[group->first + (size_t)n->peer] == k->g->rank)
@@ -385,7 +385,7 @@ static orr_code call_communication(
                        "rank %" PRIu32
                        ", node %zu: %.*s does not say in which process group: \"args\" "
                        "has \"group\"",
-                       k->g->rank, i, (int)(op.len < 60 ? op.len : 60), op.ptr);
+                       k->g->rank, i, ORR_SHOWN(op, 60));
     *call = (fx_call){.role = kind->role, .collective = kind->collective, .is_fresh = true};
     call->bytes = communicated_bytes(k, n, kind);
     const orr_code code = check_figures(k, n, call, err);

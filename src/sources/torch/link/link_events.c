@@ -313,7 +313,7 @@ static orr_code negative_own(const orr_link *l, const kin_event *e, orr_error *e
     const orr_where at = {.byte = ORR_NO_BYTE};
     return orr_fail(err, ORR_EINPUT, &at,
                     "%s: the operators inside '%.*s' take longer than itself (event %u)",
-                    l->device_path, (int)(name.len < 60 ? name.len : 60), name.ptr, e->index);
+                    l->device_path, ORR_SHOWN(name, 60), e->index);
 }
 
 /* Rounding of two clocks may make the parts longer than the whole. Ours is 0 then;

@@ -143,9 +143,8 @@ static void put_gaps(orr_buf *b, const orr_operators *o, size_t most)
     for (size_t i = 0; i < shown(o->gap_count, most); i++) {
         const orr_operator_gap *g = &o->gaps[i];
         orr_buf_print(b, "%-29.*s %-22.*s %8" PRIu64 " %8" PRIu64 "  %s\n",
-                      (int)(g->name.len < NAME_WIDTH ? g->name.len : NAME_WIDTH), g->name.ptr,
-                      (int)(g->shapes.len < SHAPES_WIDTH ? g->shapes.len : SHAPES_WIDTH),
-                      g->shapes.ptr, g->calls[0], g->calls[1], g->why);
+                      ORR_SHOWN(g->name, NAME_WIDTH), ORR_SHOWN(g->shapes, SHAPES_WIDTH),
+                      g->calls[0], g->calls[1], g->why);
     }
     put_left_out(b, o->gap_count, most);
 }

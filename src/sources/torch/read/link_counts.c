@@ -4,6 +4,7 @@
 #include "link_counts.h"
 
 #include "base/memory/memory.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 
@@ -84,5 +85,5 @@ orr_code link_count_event(link_tally *t,
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(path, ORR_NO_BYTE)),
                     "event %" PRIu32 ", '%.*s': %s (with --strict an error)", index,
-                    (int)(name.len < 60 ? name.len : 60), name.ptr, counters[c].help);
+                    ORR_SHOWN(name, 60), counters[c].help);
 }

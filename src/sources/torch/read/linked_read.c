@@ -68,7 +68,7 @@ static orr_code wrong(const reader *r, orr_json_value v, const char *name, const
 {
     const orr_str raw = orr_json_raw(v);
     return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "%s: %.*s where %s was expected",
-                    name, raw.len < 40 ? (int)raw.len : 40, raw.ptr, expected);
+                    name, ORR_SHOWN(raw, 40), expected);
 }
 
 static bool is_null(orr_json_value v)
@@ -545,7 +545,7 @@ static orr_code check_schema(const reader *r)
         r->err, ORR_EINPUT, ORR_AT(orr_json_place(r->json, 0)),
         "schema '%.*s' is none of those that are read: %s; orrery convert pytorch takes "
         "any schema",
-        r->l->schema.len < 60 ? (int)r->l->schema.len : 60, r->l->schema.ptr, list);
+        ORR_SHOWN(r->l->schema, 60), list);
 }
 
 static orr_code check_top(const reader *r)
