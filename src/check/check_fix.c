@@ -288,9 +288,8 @@ static bool repair_list(repair *r, uint32_t node, bool is_ctrl, orr_list ids)
             out->is_changed = true;
             continue;
         }
-        if (!orr_grow(&out->ids, &out->room, out->count + 1))
+        if (!orr_push(out->ids, out->count, out->room, v.u))
             return false;
-        out->ids[out->count++] = v.u;
     }
     return true;
 }

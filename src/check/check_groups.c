@@ -246,15 +246,13 @@ static bool add_issue(gathering *g, uint32_t shape, const call *q, uint32_t *own
     } else if (!port_of_group(g, shape, group, &port)) {
         return false;
     }
-    if (!orr_grow(&s->all, &g->issue_room, s->count + 1))
-        return false;
-    s->all[s->count++] = (chk_issue){.shape = shape,
-                                     .port = port,
-                                     .node = q->node,
-                                     .type = q->type,
-                                     .size = q->size,
-                                     .key_size = q->key_size};
-    return true;
+    return orr_push(s->all, s->count, g->issue_room,
+                    (chk_issue){.shape = shape,
+                                .port = port,
+                                .node = q->node,
+                                .type = q->type,
+                                .size = q->size,
+                                .key_size = q->key_size});
 }
 
 static bool build_shape(gathering *g, uint32_t shape)

@@ -51,10 +51,8 @@ static bool add_end(checker *c, uint32_t rank, uint32_t op, const orr__goal_node
     const uint32_t to = is_send ? n->peer : rank;
     if (is_wild(n))
         c->has_wildcards[to] = true;
-    if (!orr_grow(&c->ends, &c->room, c->count + 1))
-        return false;
-    c->ends[c->count++] = (end){to, is_send ? rank : n->peer, n->tag, rank, op, is_send};
-    return true;
+    return orr_push(c->ends, c->count, c->room,
+                    (end){to, is_send ? rank : n->peer, n->tag, rank, op, is_send});
 }
 
 static bool check_messages(checker *c, uint32_t rank)

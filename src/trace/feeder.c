@@ -118,9 +118,8 @@ static bool mark_read(window *w, uint64_t id)
     w->page[p].words[bit >> 6] |= 1ull << (bit & 63);
     if (++w->page[p].count < 1u << PAGE_BITS)
         return true;
-    if (!orr_grow(&w->free_page, &w->free_page_room, w->free_page_count + 1))
+    if (!orr_push(w->free_page, w->free_page_count, w->free_page_room, (int32_t)p))
         return false;
-    w->free_page[w->free_page_count++] = (int32_t)p;
     return orr_map_put(w->pages, key, FULL_PAGE, NULL);
 }
 

@@ -149,10 +149,7 @@ static bool add_record(struct orr__fill_plan *p,
             return false;
     }
     r.count = (uint32_t)p->part_count - r.first;
-    if (!orr_grow(&p->records, &p->record_room, p->record_count + 1))
-        return false;
-    p->records[p->record_count++] = r;
-    return true;
+    return orr_push(p->records, p->record_count, p->record_room, r);
 }
 
 static struct orr__fill_plan *fill_plan_make(const orr__class *c)

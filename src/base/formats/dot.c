@@ -265,10 +265,9 @@ static orr_code add_node(reader *r, const token *name, orr_str label)
 static orr_code add_edge(reader *r, orr_str from, orr_str to)
 {
     orr__dot *d = r->d;
-    if (!orr_grow(&d->edges, &d->edge_room, d->edge_count + 1))
-        return orr_no_memory(r->err);
-    d->edges[d->edge_count++] = (orr__dot_edge){.from = from, .to = to};
-    return ORR_OK;
+    return orr_push(d->edges, d->edge_count, d->edge_room, (orr__dot_edge){.from = from, .to = to})
+               ? ORR_OK
+               : orr_no_memory(r->err);
 }
 
 /* a -> b -> c [...] */

@@ -75,10 +75,7 @@ static orr_code add_entry(orr_ini *ini, const entry *e, const orr_where *w, orr_
     }
     if (ini->count == MOST_KEYS)
         return orr_fail(err, ORR_EINPUT, w, "more than %d keys", MOST_KEYS);
-    if (!orr_grow(&ini->entries, &ini->room, ini->count + 1))
-        return orr_no_memory(err);
-    ini->entries[ini->count++] = *e;
-    return ORR_OK;
+    return orr_push(ini->entries, ini->count, ini->room, *e) ? ORR_OK : orr_no_memory(err);
 }
 
 static orr_code take_section(orr_ini *ini, const line_of_text *l, orr_str *section, orr_error *err)

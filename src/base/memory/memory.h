@@ -48,6 +48,9 @@ bool orr_shrink_bytes(void **p,
 
 #define orr_grow(p, room, need) \
     (*(room) >= (need) || orr_grow_bytes((void **)(p), (room), (need), sizeof **(p)))
+/* Append to a growing array; false: out of memory. */
+#define orr_push(list, count, room, ...) \
+    (orr_grow(&(list), &(room), (count) + 1) ? ((list)[(count)++] = __VA_ARGS__, true) : false)
 #define orr_shrink(p, room, count) orr_shrink_bytes((void **)(p), (room), (count), sizeof **(p))
 
 /* Address space for an array that grows where it stands: memory is taken as it is touched, and

@@ -962,9 +962,9 @@ static orr_io put_io(writer *w, const linked_io *io, unsigned at)
 static bool put_deps(writer *w, uint32_t item, orr_draft *d)
 {
     for (uint32_t e = w->p->dep_first[item]; e != CHAKRA_NONE; e = w->p->deps[e].next) {
-        if (!orr_grow(&w->deps, &w->dep_room, d->data_count + 1))
+        if (!orr_push(w->deps, d->data_count, w->dep_room,
+                      chakra_node(w->p, w->p->deps[e].from)->id))
             return false;
-        w->deps[d->data_count++] = chakra_node(w->p, w->p->deps[e].from)->id;
     }
     d->data_deps = w->deps;
     return true;

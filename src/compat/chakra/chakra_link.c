@@ -122,10 +122,7 @@ static orr_code read_node(void *context, orr_json_value node)
     if (raw.len > UINT32_MAX || h->count >= UINT32_MAX - 1)
         return orr_no_memory(r->err);
     n.length = (uint32_t)raw.len;
-    if (!orr_grow(&h->nodes, &h->room, h->count + 1))
-        return orr_no_memory(r->err);
-    h->nodes[h->count++] = n;
-    return ORR_OK;
+    return orr_push(h->nodes, h->count, h->room, n) ? ORR_OK : orr_no_memory(r->err);
 }
 
 /* Of two lists the first counts. */
@@ -735,10 +732,8 @@ static bool note_sync(orr_link *l, uint64_t node, uint64_t from)
 {
     if (node >= chakra_of(l)->node_count)
         return true;
-    if (!orr_grow(&chakra_of(l)->syncs, &chakra_of(l)->sync_room, chakra_of(l)->sync_count + 1))
-        return false;
-    chakra_of(l)->syncs[chakra_of(l)->sync_count++] = (chakra_sync){node, from};
-    return true;
+    return orr_push(chakra_of(l)->syncs, chakra_of(l)->sync_count, chakra_of(l)->sync_room,
+                    (chakra_sync){node, from});
 }
 
 static bool note_device_nodes(orr_link *l, const link_lists *to, uint32_t h)

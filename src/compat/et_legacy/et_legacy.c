@@ -1183,9 +1183,8 @@ static orr_code put_parents(eto_writer *w, const orr_node *node)
     orr_list it = orr_node_data_deps(node);
     while (orr_list_next(&it, &v)) {
         orr_put_uint(&w->out, OLD_PARENT, v.u + w->shift);
-        if (!orr_grow(&w->ids, &w->id_room, count + 1))
+        if (!orr_push(w->ids, count, w->id_room, v.u))
             return orr_no_memory(w->err);
-        w->ids[count++] = v.u;
     }
     bool is_sorted = false;
     it = orr_node_ctrl_deps(node);

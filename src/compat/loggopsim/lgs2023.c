@@ -240,9 +240,8 @@ static orr_code find_way(struct simple_links *l, uint32_t from, uint32_t to, orr
             return orr_fail(err, ORR_EINPUT, NULL,
                             "the network has no route from node %u to node %u (counted from 0)",
                             from, to);
-        if (!orr_grow(&l->way, &l->way_room, l->way_count + 1))
+        if (!orr_push(l->way, l->way_count, l->way_room, k))
             return orr_no_memory(err);
-        l->way[l->way_count++] = k;
         at = l->links[k].to;
     }
     return ORR_OK;
@@ -343,10 +342,7 @@ static bool join_link(struct simple_links *l, simple_link *k, uint32_t number, u
         if (other->share == k->count)
             other->share++;
     }
-    if (!orr_grow(&k->messages, &k->room, k->count + 1))
-        return false;
-    k->messages[k->count++] = number;
-    return true;
+    return orr_push(k->messages, k->count, k->room, number);
 }
 
 static orr_code lgs_link_send(

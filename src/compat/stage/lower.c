@@ -257,9 +257,8 @@ static bool clone_node(
     n.id += (uint64_t)clone * CLONE_IDS;
     n.clone = clone;
     n.dep = n.dep_count = n.dep_room = 0;
-    if (!orr_grow(&to->nodes, &to->room, to->count + 1))
+    if (!orr_push(to->nodes, to->count, to->room, n))
         return false;
-    to->nodes[to->count++] = n;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t dep = at->base[deps[i]] + clone * at->width[deps[i]];
         if (!stg_plan_depend(to, (uint32_t)to->count - 1, dep))

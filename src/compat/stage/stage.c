@@ -149,11 +149,11 @@ static orr_code add_shadow(splitting *s, uint32_t remote, uint32_t *out, orr_err
     t.revision = x->revision;
     t.need_a = made;
     *out = stg_tgraph_add(s->g, &t);
-    if (!orr_grow(&p->pairs, &p->pair_room, p->pair_count + 1))
-        return orr_no_memory(err);
-    p->pairs[p->pair_count++] =
-        (stg_pair){.remote = remote, .shadow = *out, .from = s->home[remote], .to = s->stage};
-    return ORR_OK;
+    return orr_push(p->pairs, p->pair_count, p->pair_room,
+                    (stg_pair){
+                        .remote = remote, .shadow = *out, .from = s->home[remote], .to = s->stage})
+               ? ORR_OK
+               : orr_no_memory(err);
 }
 
 /* The operand as this stage sees it. */

@@ -694,10 +694,10 @@ static orr_code add_hole(trace_writer *w, orr_hole_field field, uint32_t slot)
     hole_list *h = w->holes;
     if (!h)
         return ORR_OK;
-    if (!orr_grow(&h->list, &h->room, h->count + 1))
-        return orr_no_memory(w->err);
-    h->list[h->count++] = (orr_hole){.node = w->index, .field = field, .slot = slot};
-    return ORR_OK;
+    return orr_push(h->list, h->count, h->room,
+                    (orr_hole){.node = w->index, .field = field, .slot = slot})
+               ? ORR_OK
+               : orr_no_memory(w->err);
 }
 
 static orr_code add_compute(trace_writer *w, const stg_plan_node *n)

@@ -761,10 +761,7 @@ orr_code orr_layers_add(orr_layers *t, const orr_layer *l, orr_error *err)
         if (!keep_text(t, texts[i]))
             return orr_no_memory(err);
     }
-    if (!orr_grow(&t->layers, &t->room, t->count + 1))
-        return orr_no_memory(err);
-    t->layers[t->count++] = kept;
-    return ORR_OK;
+    return orr_push(t->layers, t->count, t->room, kept) ? ORR_OK : orr_no_memory(err);
 }
 
 orr_policy orr_layers_policy(const orr_layers *t)

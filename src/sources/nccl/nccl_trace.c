@@ -220,10 +220,7 @@ typedef struct scan {
     uint32_t last_number[2];
 } scan;
 
-#define KEEP(rows, ...)                                    \
-    (orr_grow(&(rows).at, &(rows).room, (rows).count + 1)  \
-         ? ((rows).at[(rows).count++] = __VA_ARGS__, true) \
-         : false)
+#define KEEP(rows, ...) orr_push((rows).at, (rows).count, (rows).room, __VA_ARGS__)
 
 static bool number_of(scan *s, int slot, orr_str text, uint32_t *out)
 {

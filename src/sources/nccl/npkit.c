@@ -68,16 +68,12 @@ static orr_code read_row(orr_str key, orr_json_value samples, table *t, orr_erro
         const orr_code code = read_sample(v, &sample, err);
         if (code)
             return code;
-        if (!orr_grow(&t->samples, &t->sample_room, t->sample_count + 1))
+        if (!orr_push(t->samples, t->sample_count, t->sample_room, sample))
             return orr_no_memory(err);
-        t->samples[t->sample_count++] = sample;
         sum += sample;
     }
     r.mean = sum / (double)r.count;
-    if (!orr_grow(&t->rows, &t->room, t->count + 1))
-        return orr_no_memory(err);
-    t->rows[t->count++] = r;
-    return ORR_OK;
+    return orr_push(t->rows, t->count, t->room, r) ? ORR_OK : orr_no_memory(err);
 }
 
 static int by_bytes(const void *a, const void *b)

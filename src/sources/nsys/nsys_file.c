@@ -97,16 +97,16 @@ static orr_code add_entry(orr__payloads *p, const orr_sqlite_rows *rows, orr_err
     const int64_t offset = orr_sqlite_i64(rows, 4, 0);
     if (what == NO_FIELD || !size || offset < 0)
         return ORR_OK;
-    if (!orr_grow(&p->entries, &p->room, p->count + 1))
-        return orr_no_memory(err);
-    p->entries[p->count++] = (entry){
-        .domain = orr_sqlite_i64(rows, 0, 0),
-        .schema = orr_sqlite_i64(rows, 1, 0),
-        .offset = (uint64_t)offset,
-        .size = size,
-        .what = (uint8_t)what,
-    };
-    return ORR_OK;
+    return orr_push(p->entries, p->count, p->room,
+                    (entry){
+                        .domain = orr_sqlite_i64(rows, 0, 0),
+                        .schema = orr_sqlite_i64(rows, 1, 0),
+                        .offset = (uint64_t)offset,
+                        .size = size,
+                        .what = (uint8_t)what,
+                    })
+               ? ORR_OK
+               : orr_no_memory(err);
 }
 
 static bool has_schemas(const orr_sqlite *db)

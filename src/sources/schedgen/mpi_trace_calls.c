@@ -134,9 +134,8 @@ static orr_code find_fields(mpi_line *l, size_t from, orr_error *err)
     for (size_t i = from; i <= l->text.len; i++) {
         if (i < l->text.len && l->text.ptr[i] != ':' && l->text.ptr[i] != ',')
             continue;
-        if (!orr_grow(&l->starts, &l->room, l->count + 1))
+        if (!orr_push(l->starts, l->count, l->room, i + 1))
             return orr_no_memory(err);
-        l->starts[l->count++] = i + 1;
     }
     return ORR_OK;
 }
@@ -724,10 +723,7 @@ static orr_code rank_advance(mpi_rank *r, double time, double end, orr_error *er
 
 static orr_code rank_next(mpi_rank *r, uint64_t label, orr_error *err)
 {
-    if (!orr_grow(&r->next, &r->next_room, r->next_count + 1))
-        return orr_no_memory(err);
-    r->next[r->next_count++] = label;
-    return ORR_OK;
+    return orr_push(r->next, r->next_count, r->next_room, label) ? ORR_OK : orr_no_memory(err);
 }
 
 /* One operation that waits for the time before it, and that what follows waits for. */

@@ -579,10 +579,7 @@ static orr_code take_flow(chrome_file *c, const chrome_event *e)
         return code;
     if (c->is_ours && u64(e, "span", &span) && span < CHROME_NONE)
         f.span = (uint32_t)span;
-    if (!orr_grow(&c->flows, &c->flow_room, c->flow_count + 1))
-        return orr_no_memory(c->err);
-    c->flows[c->flow_count++] = f;
-    return ORR_OK;
+    return orr_push(c->flows, c->flow_count, c->flow_room, f) ? ORR_OK : orr_no_memory(c->err);
 }
 
 /* ---- counters ---- */
@@ -618,10 +615,10 @@ static orr_code add_sample(
     const orr_code code = find_counter(c, process, name, unit, &counter);
     if (code)
         return code;
-    if (!orr_grow(&c->samples, &c->sample_room, c->sample_count + 1))
-        return orr_no_memory(c->err);
-    c->samples[c->sample_count++] = (chrome_sample){.at = at, .value = value, .counter = counter};
-    return ORR_OK;
+    return orr_push(c->samples, c->sample_count, c->sample_room,
+                    (chrome_sample){.at = at, .value = value, .counter = counter})
+               ? ORR_OK
+               : orr_no_memory(c->err);
 }
 
 static bool read_value(orr_json_value v, int64_t *out)

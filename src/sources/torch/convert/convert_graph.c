@@ -26,10 +26,7 @@ static bool add_link(conv_state *c, uint32_t from, uint32_t to, bool is_certain)
 {
     if (from == to)
         return true;
-    if (!orr_grow(&c->links, &c->link_room, c->link_count + 1))
-        return false;
-    c->links[c->link_count++] = (conv_link){from, to, is_certain};
-    return true;
+    return orr_push(c->links, c->link_count, c->link_room, (conv_link){from, to, is_certain});
 }
 
 /* ---- threads and launches ---- */

@@ -578,10 +578,7 @@ static orr_code add_name(export_reader *r, orr_json_value holder, orr_error *err
     const orr_code code = export_member(holder, "name", ORR_JSON_STRING, &name, err);
     if (code)
         return code;
-    if (!orr_grow(&r->names.at, &r->names.room, r->names.count + 1))
-        return orr_no_memory(err);
-    r->names.at[r->names.count++] = name;
-    return ORR_OK;
+    return orr_push(r->names.at, r->names.count, r->names.room, name) ? ORR_OK : orr_no_memory(err);
 }
 
 /* {"as_tensor": {"name": ...}} or {"as_none": ...}, as items of lists have it. */
@@ -638,10 +635,7 @@ orr_code export_collect(export_reader *r, orr_json_value argument, orr_error *er
 
 static orr_code ref(export_refs *to, uint32_t tensor, orr_error *err)
 {
-    if (!orr_grow(&to->at, &to->room, to->count + 1))
-        return orr_no_memory(err);
-    to->at[to->count++] = tensor;
-    return ORR_OK;
+    return orr_push(to->at, to->count, to->room, tensor) ? ORR_OK : orr_no_memory(err);
 }
 
 /* The argument of this name, of this kind: {"name": "is_causal", "arg": {"as_bool": true}}. */

@@ -176,14 +176,14 @@ static bool collect(const orr_fx *c, const fx_graph *g, const fx_call *calls, le
         const fx_node *n = &g->nodes[i];
         if (calls[i].role != FX_SEND && calls[i].role != FX_RECV)
             continue;
-        if (!orr_grow(&l->at, &l->room, l->count + 1))
+        if (!orr_push(l->at, l->count, l->room,
+                      (message){.family = c->groups[n->group].family,
+                                .is_send = calls[i].role == FX_SEND,
+                                .peer = n->peer,
+                                .tag = n->tag == FX_NO_PEER ? 0 : n->tag,
+                                .bytes = calls[i].bytes,
+                                .node = i}))
             return false;
-        l->at[l->count++] = (message){.family = c->groups[n->group].family,
-                                      .is_send = calls[i].role == FX_SEND,
-                                      .peer = n->peer,
-                                      .tag = n->tag == FX_NO_PEER ? 0 : n->tag,
-                                      .bytes = calls[i].bytes,
-                                      .node = i};
     }
     if (l->count)
         qsort(l->at, l->count, sizeof *l->at, by_kind_and_node);

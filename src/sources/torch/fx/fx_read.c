@@ -618,10 +618,7 @@ static orr_code read_pair(reader *r, orr_json_value v)
     if (p.kept == FX_KEPT_NOT)
         return fail_at(r, orr_json_byte(word),
                        "\"parameter\", \"buffer\" or \"state\" is expected");
-    if (!orr_grow(&r->pairs, &r->pair_room, r->pair_count + 1))
-        return orr_no_memory(r->err);
-    r->pairs[r->pair_count++] = p;
-    return ORR_OK;
+    return orr_push(r->pairs, r->pair_count, r->pair_room, p) ? ORR_OK : orr_no_memory(r->err);
 }
 
 /* ---- tensors ---- */

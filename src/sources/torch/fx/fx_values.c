@@ -962,9 +962,8 @@ static bool end_range(liveness *l, uint32_t storage)
     life *v = &l->lives[storage];
     if (!v->is_live)
         return true;
-    if (!orr_grow(&l->ranges, &l->range_room, l->range_count + 1))
+    if (!orr_push(l->ranges, l->range_count, l->range_room, (range){storage, v->from, v->to}))
         return false;
-    l->ranges[l->range_count++] = (range){storage, v->from, v->to};
     v->is_live = false;
     return true;
 }

@@ -731,10 +731,7 @@ static orr_code probe_file(link_file *f, orr_error *err)
 
 static orr_code keep_file(orr_link_job *job, const link_file *f, orr_error *err)
 {
-    if (!orr_grow(&job->files, &job->file_room, job->file_count + 1))
-        return orr_no_memory(err);
-    job->files[job->file_count++] = *f;
-    return ORR_OK;
+    return orr_push(job->files, job->file_count, job->file_room, *f) ? ORR_OK : orr_no_memory(err);
 }
 
 static bool is_pipe(const char *path)
@@ -892,10 +889,9 @@ static bool list_ends(const orr_link *l, ends *out)
         const kin_event *e = &l->device.events[i];
         if (!is_collective(l, e))
             continue;
-        if (!orr_grow(&out->list, &out->room, out->count + 1))
+        if (!orr_push(out->list, out->count, out->room,
+                      (shared_end){key_of(l, e), l->device.base_ns + (int64_t)kin_end(e)}))
             return false;
-        out->list[out->count++] =
-            (shared_end){key_of(l, e), l->device.base_ns + (int64_t)kin_end(e)};
     }
     if (out->count)
         qsort(out->list, out->count, sizeof *out->list, by_key);

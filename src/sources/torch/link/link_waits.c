@@ -149,10 +149,9 @@ static orr_code note(finder *f, uint32_t from, uint32_t to)
     if (from == LINK_NONE || to == LINK_NONE || from == to ||
         link_event(f->l, from)->ts >= kin_end(link_event(f->l, to)))
         return ORR_OK;
-    if (!orr_grow(&l->waits, &l->wait_room, l->wait_count + 1))
-        return orr_no_memory(f->err);
-    l->waits[l->wait_count++] = (link_wait){from, to};
-    return ORR_OK;
+    return orr_push(l->waits, l->wait_count, l->wait_room, (link_wait){from, to})
+               ? ORR_OK
+               : orr_no_memory(f->err);
 }
 
 /* The call waited until all of these streams were empty. Of each stream only its last operation

@@ -67,10 +67,7 @@ static orr_code take_tensor(tensor_list *t, const operator_tensor *one, orr_json
 {
     if (t->count == TENSORS_MOST)
         return fail_at_value(t->err, place, "an operator with more than %d tensors", TENSORS_MOST);
-    if (!orr_grow(&t->list, &t->room, t->count + 1))
-        return orr_no_memory(t->err);
-    t->list[t->count++] = *one;
-    return ORR_OK;
+    return orr_push(t->list, t->count, t->room, *one) ? ORR_OK : orr_no_memory(t->err);
 }
 
 /* ==== the calls of a captured step. */

@@ -51,10 +51,8 @@ bool linked_add(orr_linked *l, const linked_node *node, const linked_comm *comm)
 
 bool linked_join(orr_linked *l, uint64_t from, uint64_t to, linked_edge_kind kind)
 {
-    if (!orr_grow(&l->edges, &l->edge_room, l->edge_count + 1))
-        return false;
-    l->edges[l->edge_count++] = (linked_edge){.from = from, .to = to, .kind = (uint8_t)kind};
-    return true;
+    return orr_push(l->edges, l->edge_count, l->edge_room,
+                    (linked_edge){.from = from, .to = to, .kind = (uint8_t)kind});
 }
 
 linked_comm linked_no_comm(void)
