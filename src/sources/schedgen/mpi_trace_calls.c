@@ -379,42 +379,31 @@ static orr_code exchange_all(const mpi_rank *r,
     return code;
 }
 
-static orr_code gather(const mpi_rank *r, const collective *c, orr_error *err)
+/* Everybody to the root, or the root to everybody; sizes from the list where there is one. */
+static orr_code star(const mpi_rank *r, const collective *c, bool is_gather, orr_error *err)
 {
     const mpi_call *call = r->line.call;
-    orr_code code = ORR_OK;
+    goal_pen *pen = r->run->pen;
     if (c->rank != c->root) {
-        sgen_gpen_send(r->run->pen, c->bytes, c->root);
+        if (is_gather)
+            sgen_gpen_send(pen, c->bytes, c->root);
+        else
+            sgen_gpen_recv(pen, c->bytes2, c->root);
         return ORR_OK;
     }
-    for (uint32_t from = 0; from < c->n && !code; from++) {
-        uint64_t bytes = c->bytes2;
-        if (from == c->root)
+    for (uint32_t peer = 0; peer < c->n; peer++) {
+        uint64_t bytes = is_gather ? c->bytes2 : c->bytes;
+        if (peer == c->root)
             continue;
-        if (call->list.at && (code = listed_bytes(r, call->list, call->size2, from, &bytes, err)))
+        const orr_code code =
+            call->list.at ? listed_bytes(r, call->list, is_gather ? call->size2 : call->size, peer,
+                                         &bytes, err)
+                          : ORR_OK;
+        if (code)
             return code;
-        sgen_gpen_recv(r->run->pen, bytes, from);
+        (is_gather ? sgen_gpen_recv : sgen_gpen_send)(pen, bytes, peer);
     }
-    return code;
-}
-
-static orr_code scatter(const mpi_rank *r, const collective *c, orr_error *err)
-{
-    const mpi_call *call = r->line.call;
-    orr_code code = ORR_OK;
-    if (c->rank != c->root) {
-        sgen_gpen_recv(r->run->pen, c->bytes2, c->root);
-        return ORR_OK;
-    }
-    for (uint32_t to = 0; to < c->n && !code; to++) {
-        uint64_t bytes = c->bytes;
-        if (to == c->root)
-            continue;
-        if (call->list.at && (code = listed_bytes(r, call->list, call->size, to, &bytes, err)))
-            return code;
-        sgen_gpen_send(r->run->pen, bytes, to);
-    }
-    return code;
+    return ORR_OK;
 }
 
 /* Rank r has the sum of the ranks below it in log2 steps; none reaches round the end. */
@@ -474,10 +463,10 @@ static orr_code put_messages(const mpi_rank *r, collective *c, orr_error *err)
         break;
     case MPI_GATHER:
     case MPI_GATHERV:
-        return gather(r, c, err);
+        return star(r, c, true, err);
     case MPI_SCATTER:
     case MPI_SCATTERV:
-        return scatter(r, c, err);
+        return star(r, c, false, err);
     case MPI_ALLGATHERV:
         return exchange_all(r, c, none, call->list, call->size2, err);
     case MPI_ALLTOALLV:
@@ -587,18 +576,18 @@ static orr_code tag_collective(mpi_rank *r, orr_error *err)
     return code;
 }
 
-static void comment(const mpi_rank *r, const char *when)
+static void comment(const mpi_rank *r, const char *name, const char *when)
 {
-    char words[48];
+    char words[64];
     if (!sgen_mpi_is_talkative(r->run))
         return;
-    snprintf(words, sizeof words, "%s %s", r->line.call->word, when);
+    snprintf(words, sizeof words, "%s %s", name, when);
     sgen_gpen_comment(r->run->pen, words);
 }
 
 static orr_code take_apart(mpi_rank *r, collective *c, uint64_t *label, orr_error *err)
 {
-    comment(r, "begin");
+    comment(r, r->line.call->word, "begin");
     orr_code code = tag_collective(r, err);
     if (code)
         return code;
@@ -607,11 +596,11 @@ static orr_code take_apart(mpi_rank *r, collective *c, uint64_t *label, orr_erro
     sgen_gpen_close(r->run->pen);
     if (!code)
         code = finish(r, c, label, err);
-    comment(r, "end");
+    comment(r, r->line.call->word, "end");
     return code;
 }
 
-/* A collective that the line has (mpi_trace_calls.c). */
+/* A collective that the line has. */
 static orr_code rank_collective(mpi_rank *r, orr_error *err)
 {
     const mpi_call *call = r->line.call;
@@ -662,15 +651,6 @@ static bool is_mpich(const mpi_run *run)
     return run->opt->library == ORR_MPI_MPICH;
 }
 
-static void calls_comment(const mpi_rank *r, const char *name, const char *when)
-{
-    char words[64];
-    if (!sgen_mpi_is_talkative(r->run))
-        return;
-    snprintf(words, sizeof words, "%s %s", name, when);
-    sgen_gpen_comment(r->run->pen, words);
-}
-
 /* ---- time ---- */
 
 static orr_code to_units(const mpi_rank *r, double us, uint64_t *out, orr_error *err)
@@ -696,6 +676,7 @@ static double gap_before(mpi_rank *r, double time, double end)
     return 0;
 }
 
+/* The time until `time` is computed; the next begins at `end`. */
 static orr_code rank_advance(mpi_rank *r, double time, double end, orr_error *err)
 {
     goal_pen *pen = r->run->pen;
@@ -746,7 +727,6 @@ static orr_code read_times(const mpi_rank *r, double *begin, double *end, orr_er
 
 /* ---- requests ---- */
 
-/* The time until `time` is computed; the next begins at `end`. */
 static orr_code rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_error *err)
 {
     if (label > UINT32_MAX)
@@ -755,12 +735,19 @@ static orr_code rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_
     return orr_map_put(r->requests, request, (uint32_t)label, NULL) ? ORR_OK : orr_no_memory(err);
 }
 
+static orr_code read_request(
+    const mpi_rank *r, uint64_t *request, double *begin, double *end, orr_error *err)
+{
+    const orr_code code = sgen_mpi_line_u64(&r->line, r->line.call->request, request, err);
+    return code ? code : read_times(r, begin, end, err);
+}
+
 static orr_code wait_one(mpi_rank *r, orr_error *err)
 {
     double begin, end;
     uint64_t request;
-    orr_code code = sgen_mpi_line_u64(&r->line, r->line.call->request, &request, err);
-    if (code || (code = read_times(r, &begin, &end, err)))
+    const orr_code code = read_request(r, &request, &begin, &end, err);
+    if (code)
         return code;
     const uint32_t started = orr_map_find(r->requests, request, 0);
     if (!started)
@@ -965,11 +952,11 @@ static orr_code one_message(mpi_rank *r, bool is_send, bool goes_on, orr_error *
         return code;
     say_message(r, &m);
     comment_name(r->line.call, name);
-    calls_comment(r, name, "begin");
+    comment(r, name, "begin");
     const uint64_t label = put_message(r, &m);
     if (goes_on && (code = rank_request(r, m.request, label, err)))
         return code;
-    calls_comment(r, name, "end");
+    comment(r, name, "end");
     return step(r, label, m.begin, m.end, goes_on, err);
 }
 
@@ -1027,12 +1014,12 @@ static orr_code both_messages(mpi_rank *r, orr_error *err)
     if (code || (parts[0].is_nobody && parts[1].is_nobody))
         return code;
     say_both(r, &parts[0], &parts[1]);
-    calls_comment(r, "Sendrecv", "begin");
+    comment(r, "Sendrecv", "begin");
     for (unsigned i = 0; i < 2; i++) {
         if (!parts[i].is_nobody)
             labels[count++] = put_message(r, &parts[i]);
     }
-    calls_comment(r, "Sendrecv", "end");
+    comment(r, "Sendrecv", "end");
     for (unsigned i = 0; i < count; i++) {
         if ((code = rank_next(r, labels[i], err)))
             return code;
@@ -1056,7 +1043,7 @@ static orr_code keep_request(mpi_rank *r, bool is_send, orr_error *err)
         (code = sgen_mpi_line_u64(&r->line, r->line.call->comm, &handle, err)))
         return code;
     say_message(r, &m);
-    calls_comment(r, "Storing persistent", is_send ? "send request" : "recv request");
+    comment(r, "Storing persistent", is_send ? "send request" : "recv request");
     at = orr_map_find(r->persistent_by, m.request, UINT32_MAX);
     if (at == UINT32_MAX) {
         if (r->persistent_count >= UINT32_MAX ||
@@ -1089,10 +1076,10 @@ static orr_code start_request(
     orr_code code = join_tag(r, p->communicator, p->tag, &m.tag, err);
     if (code)
         return code;
-    calls_comment(r, "Persistent request", "start");
+    comment(r, "Persistent request", "start");
     const uint64_t label = put_message(r, &m);
     code = rank_request(r, request, label, err);
-    calls_comment(r, "Persistent request", "end");
+    comment(r, "Persistent request", "end");
     return code ? code : step(r, label, begin, end, true, err);
 }
 
@@ -1100,10 +1087,8 @@ static orr_code start_one(mpi_rank *r, orr_error *err)
 {
     double begin, end;
     uint64_t request;
-    orr_code code = sgen_mpi_line_u64(&r->line, r->line.call->request, &request, err);
-    if (code || (code = read_times(r, &begin, &end, err)))
-        return code;
-    return start_request(r, request, begin, end, err);
+    const orr_code code = read_request(r, &request, &begin, &end, err);
+    return code ? code : start_request(r, request, begin, end, err);
 }
 
 static orr_code start_all(mpi_rank *r, orr_error *err)
@@ -1124,15 +1109,15 @@ static orr_code free_request(mpi_rank *r, orr_error *err)
 {
     double begin, end;
     uint64_t request;
-    orr_code code = sgen_mpi_line_u64(&r->line, r->line.call->request, &request, err);
-    if (code || (code = read_times(r, &begin, &end, err)))
+    const orr_code code = read_request(r, &request, &begin, &end, err);
+    if (code)
         return code;
     if (sgen_mpi_is_talkative(r->run))
         sgen_mpi_say(r->run, " free persisten request %llu time %.*g req: %llu",
                      (unsigned long long)request, r->run->digits, end - begin,
                      (unsigned long long)request);
     if (orr_map_remove(r->persistent_by, request))
-        calls_comment(r, "Free", "persistent request");
+        comment(r, "Free", "persistent request");
     return ORR_OK;
 }
 
