@@ -30,7 +30,6 @@
 #endif
 #ifdef ORR_COMPAT_NS3
 #include "ns3/ns3_front.h"
-#include "ns3/ns3_rules.h"
 #endif
 #ifdef ORR_COMPAT_SCALE_SIM
 #include "scale_sim/scale_sim.h"

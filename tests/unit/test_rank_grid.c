@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: stage */
 #include "check.h"
-#include "compat/stage/rank_grid.h"
+#include "compat/stage/lower.h"
 
 static stg_grid make(
     orr_stage_model model, uint64_t dp, uint64_t tp, uint64_t sp, uint64_t ep, uint64_t pp)

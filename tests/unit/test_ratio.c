@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: stage */
 #include "check.h"
-#include "compat/stage/ratio.h"
+#include "compat/stage/expr.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * Exact to the nanosecond and to the order of events of one instant, so that fct.txt is equal byte
  * for byte.  Only stalls differ: the reference would run forever where its retransmission is
  * missing; here the run ends with an error that says why (14 row 5). */
-#include "ns3_rules.h"
+#include "ns3_front.h"
 
 #include "ns3_random.h"
 

@@ -8,8 +8,8 @@
  * The block is divided by the symbol fsdp, which later becomes dp or 1.  Which collectives that
  * takes (a gather before each pass, a scatter after, or an all-reduce) follows from the layouts and
  * is not decided here. */
-#include "assemble.h"
 #include "base/text/text.h"
+#include "stage_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
  * further than the result needs; what still does not fit into 128 bits is refused. */
 #include "expr.h"
 #include "base/text/text.h"
-#include "ratio.h"
 
 #include <inttypes.h>
 #include <math.h>

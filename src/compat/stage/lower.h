@@ -10,8 +10,52 @@
 #ifndef ORR_SYMBOLIC_LOWER_H
 #define ORR_SYMBOLIC_LOWER_H
 
-#include "pipeline.h"
-#include "rank_grid.h"
+#include <orrery/lab/stage.h>
+
+#include "tensor.h"
+
+/* ---- ranks and communicator groups as places in a grid; all closed forms, no searching ---- */
+
+typedef enum stg_axis { ORR__DP, ORR__TP, ORR__CP, ORR__EP, ORR__AXES } stg_axis;
+
+typedef struct stg_grid {
+    uint32_t stages, per_stage; /* ranks of one stage */
+    uint32_t axes;              /* those that have groups: the first three, or all */
+    uint32_t degree[ORR__AXES];
+    uint32_t first_group[ORR__AXES + 1]; /* number of an axis' first group; the last: one too far */
+} stg_grid;
+
+typedef struct stg_spot {
+    uint32_t stage, at[ORR__AXES];
+} stg_spot;
+
+stg_grid stg_grid_of(const orr_stage_options *opt);
+stg_spot stg_grid_spot(const stg_grid *g, uint32_t rank);
+uint32_t stg_grid_rank(const stg_grid *g, const stg_spot *spot);
+/* The group along an axis that a spot is in. */
+uint32_t stg_grid_group(const stg_grid *g, const stg_spot *spot, stg_axis axis);
+/* The first member of a group; the others are `*stride` further each, `*count` in all. */
+uint32_t stg_grid_members(const stg_grid *g, uint32_t group, uint32_t *count, uint32_t *stride);
+
+/* ---- which tensors belong to which pipeline stage, and what passes between ---- */
+
+/* A tensor of one stage that another stage needs: there a shadow of it stands in. */
+typedef struct stg_pair {
+    uint32_t remote, shadow;
+    uint32_t from, to; /* stages */
+} stg_pair;
+
+typedef struct stg_pipe {
+    uint32_t *tensors; /* in file order, shadows last */
+    size_t count, room;
+} stg_pipe;
+
+typedef struct stg_pipeline {
+    stg_pipe *pipes;
+    uint32_t pipe_count;
+    stg_pair *pairs; /* by receiving stage, then first use */
+    size_t pair_count, pair_room;
+} stg_pipeline;
 
 /* ---- measure ---- */
 

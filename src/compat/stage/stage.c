@@ -5,8 +5,7 @@
  * the other axes in the order dp, tp, cp, ep) with the last one fastest, those of dp first, then
  * tp, cp, ep; 1 is the first number. */
 #include "base/text/text.h"
-#include "pipeline.h"
-#include "rank_grid.h"
+#include "lower.h"
 #include "stage_impl.h"
 #include "tensor.h"
 

@@ -3,8 +3,18 @@
 #ifndef ORR_SYMBOLIC_STAGE_IMPL_H
 #define ORR_SYMBOLIC_STAGE_IMPL_H
 
-#include "assemble.h"
+#include <orrery/lab/stage.h>
+
 #include "lower.h"
+#include "template.h"
+
+/* ---- from modules to the tensor graph of a whole training step ---- */
+
+/* All of it, up to the point where pipeline stages part.  g: a graph of no tensors so far. */
+orr_code stg_assemble_model(stg_tgraph *g,
+                            stg_library *lib,
+                            const orr_stage_options *opt,
+                            orr_error *err) ORR_MUST_CHECK;
 
 struct orr_stage {
     orr_stage_options opt;
@@ -21,16 +31,8 @@ struct orr_stage {
     bool hides_sizes; /* weights are divided over more than one rank: section 13 */
 };
 
-/* ---- stage_write.c: how tensors are named and measured in inputs, outputs and the report ---- */
-
-/* A size keeps its nature: the reference prints some as whole numbers and some as floating ones. */
-typedef struct stg_size {
-    double value;
-    bool is_whole;
-} stg_size;
+/* ---- stage_write.c ---- */
 
 orr_code stg_measure_memory(orr_stage *job, uint32_t stage, orr_error *err) ORR_MUST_CHECK;
-
-/* ---- stage_write.c ---- */
 
 #endif

@@ -116,6 +116,12 @@ static orr_code size_of(orr_stage *job, uint32_t tensor, double *out, orr_error 
     return code ? code : stg_measure_layout(&job->measure, made, out, err);
 }
 
+/* A size keeps its nature: the reference prints some as whole numbers and some as floating ones. */
+typedef struct stg_size {
+    double value;
+    bool is_whole;
+} stg_size;
+
 /* With mixed precision: 2 bytes an element, 6 of a parameter and 4 more for its optimizer. */
 static stg_size io_bytes(const orr_stage *job, const stg_tensor *t, double elements)
 {

@@ -10,8 +10,16 @@
 
 #include "base/memory/intern.h"
 #include "base/memory/map.h"
+#include "base/memory/memory.h"
 #include "models/compute/operators/operator_cost.h"
 #include "sources/torch/fx/fx_graph.h"
+
+/* ---- what a comparison is made of ---- */
+
+struct orr__operators_store {
+    orr_arena *arena;
+    orr_intern *names, *shapes;
+};
 
 #define MATCH_NONE UINT32_MAX
 

@@ -9,7 +9,6 @@
  * Where shapes were not recorded, calls of the name that are left match.  Cost: sorting the kinds
  * of calls, and for each call its callers. */
 #include "match_impl.h"
-#include "match_store.h"
 
 #include "base/io/input.h"
 #include "base/memory/buffer.h"
