@@ -11,13 +11,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ==== the values of an exported graph: names, and the tensors that they stand for.
- *
- * Values have names, and "tensor_values" says what each looks like; sizes may be symbols.  Names
- * belong to their graph.  A tensor that is no view gets a storage of its own, as large as the
- * largest thing seen in it.
- * Cost: a lookup for each name. */
-
 /* ==== what the names of operators and the texts beside them say.
  *
  * A saved program has no schemas: whether an operator makes new memory, looks at old memory or
@@ -27,84 +20,69 @@
 
 /* ---- operators ---- */
 
-typedef struct alias_row {
-    const char *name;
-    export_alias alias;
-} alias_row;
+static const char *const views[] = {"_conj",
+                                    "_neg_view",
+                                    "_reshape_alias",
+                                    "_unsafe_view",
+                                    "adjoint",
+                                    "alias",
+                                    "as_strided",
+                                    "chunk",
+                                    "detach",
+                                    "diagonal",
+                                    "dsplit",
+                                    "expand",
+                                    "expand_as",
+                                    "hsplit",
+                                    "imag",
+                                    "lift",
+                                    "lift_fresh",
+                                    "mH",
+                                    "mT",
+                                    "matrix_H",
+                                    "moveaxis",
+                                    "movedim",
+                                    "narrow",
+                                    "numpy_T",
+                                    "permute",
+                                    "positive",
+                                    "real",
+                                    "resolve_conj",
+                                    "resolve_neg",
+                                    "select",
+                                    "slice",
+                                    "split",
+                                    "split_with_sizes",
+                                    "squeeze",
+                                    "swapaxes",
+                                    "swapdims",
+                                    "t",
+                                    "tensor_split",
+                                    "transpose",
+                                    "unbind",
+                                    "unflatten",
+                                    "unfold",
+                                    "unsafe_chunk",
+                                    "unsafe_split",
+                                    "unsafe_split_with_sizes",
+                                    "unsqueeze",
+                                    "view",
+                                    "view_as",
+                                    "view_as_complex",
+                                    "view_as_real",
+                                    "vsplit"};
+static const char *const reshapes[] = {"flatten", "ravel", "reshape", "reshape_as"};
+static const char *const sames[] = {"contiguous", "to", "type_as"};
+static const char *const dropouts[] = {"alpha_dropout", "dropout", "feature_alpha_dropout",
+                                       "feature_dropout"};
 
-/* Sorted by name. */
-static const alias_row aliases[] = {
-    {"_conj", EXPORT_VIEW},
-    {"_neg_view", EXPORT_VIEW},
-    {"_reshape_alias", EXPORT_VIEW},
-    {"_unsafe_view", EXPORT_VIEW},
-    {"adjoint", EXPORT_VIEW},
-    {"alias", EXPORT_VIEW},
-    {"alpha_dropout", EXPORT_DROPOUT},
-    {"as_strided", EXPORT_VIEW},
-    {"chunk", EXPORT_VIEW},
-    {"contiguous", EXPORT_SAME},
-    {"detach", EXPORT_VIEW},
-    {"diagonal", EXPORT_VIEW},
-    {"dropout", EXPORT_DROPOUT},
-    {"dsplit", EXPORT_VIEW},
-    {"expand", EXPORT_VIEW},
-    {"expand_as", EXPORT_VIEW},
-    {"feature_alpha_dropout", EXPORT_DROPOUT},
-    {"feature_dropout", EXPORT_DROPOUT},
-    {"flatten", EXPORT_RESHAPE},
-    {"hsplit", EXPORT_VIEW},
-    {"imag", EXPORT_VIEW},
-    {"lift", EXPORT_VIEW},
-    {"lift_fresh", EXPORT_VIEW},
-    {"mH", EXPORT_VIEW},
-    {"mT", EXPORT_VIEW},
-    {"matrix_H", EXPORT_VIEW},
-    {"moveaxis", EXPORT_VIEW},
-    {"movedim", EXPORT_VIEW},
-    {"narrow", EXPORT_VIEW},
-    {"numpy_T", EXPORT_VIEW},
-    {"permute", EXPORT_VIEW},
-    {"positive", EXPORT_VIEW},
-    {"ravel", EXPORT_RESHAPE},
-    {"real", EXPORT_VIEW},
-    {"reshape", EXPORT_RESHAPE},
-    {"reshape_as", EXPORT_RESHAPE},
-    {"resolve_conj", EXPORT_VIEW},
-    {"resolve_neg", EXPORT_VIEW},
-    {"select", EXPORT_VIEW},
-    {"slice", EXPORT_VIEW},
-    {"split", EXPORT_VIEW},
-    {"split_with_sizes", EXPORT_VIEW},
-    {"squeeze", EXPORT_VIEW},
-    {"swapaxes", EXPORT_VIEW},
-    {"swapdims", EXPORT_VIEW},
-    {"t", EXPORT_VIEW},
-    {"tensor_split", EXPORT_VIEW},
-    {"to", EXPORT_SAME},
-    {"transpose", EXPORT_VIEW},
-    {"type_as", EXPORT_SAME},
-    {"unbind", EXPORT_VIEW},
-    {"unflatten", EXPORT_VIEW},
-    {"unfold", EXPORT_VIEW},
-    {"unsafe_chunk", EXPORT_VIEW},
-    {"unsafe_split", EXPORT_VIEW},
-    {"unsafe_split_with_sizes", EXPORT_VIEW},
-    {"unsqueeze", EXPORT_VIEW},
-    {"view", EXPORT_VIEW},
-    {"view_as", EXPORT_VIEW},
-    {"view_as_complex", EXPORT_VIEW},
-    {"view_as_real", EXPORT_VIEW},
-    {"vsplit", EXPORT_VIEW},
-};
-
-static int compare(const void *key, const void *row)
+static export_alias alias_of_name(orr_str name)
 {
-    const orr_str *name = key;
-    const char *other = ((const alias_row *)row)->name;
-    const size_t n = strlen(other);
-    const int c = memcmp(name->ptr, other, name->len < n ? name->len : n);
-    return c ? c : name->len < n ? -1 : name->len > n;
+    return orr_str_among(name, views, ORR_COUNT(views))         ? EXPORT_VIEW
+           : orr_str_among(name, reshapes, ORR_COUNT(reshapes)) ? EXPORT_RESHAPE
+           : orr_str_among(name, sames, ORR_COUNT(sames))       ? EXPORT_SAME
+           : orr_str_among(name, dropouts, ORR_COUNT(dropouts)) ? EXPORT_DROPOUT
+                                                                : EXPORT_NEW;
 }
 
 /* The part between the first two points: "aten.add_.Tensor": "add_". */
@@ -128,13 +106,10 @@ static export_alias alias_of(orr_str op)
     const bool is_in_place =
         name.len > 1 && name.ptr[name.len - 1] == '_' && name.ptr[name.len - 2] != '_';
     name.len -= is_in_place;
-    const alias_row *row =
-        !orr_str_begins(op, "aten.")
-            ? NULL
-            : bsearch(&name, aliases, sizeof aliases / sizeof *aliases, sizeof *aliases, compare);
+    const export_alias alias = orr_str_begins(op, "aten.") ? alias_of_name(name) : EXPORT_NEW;
     if (is_in_place) /* squeeze_() changes what is known of a tensor, not what is in it */
-        return row && row->alias == EXPORT_VIEW ? EXPORT_VIEW : EXPORT_WRITES;
-    return row ? row->alias : EXPORT_NEW;
+        return alias == EXPORT_VIEW ? EXPORT_VIEW : EXPORT_WRITES;
+    return alias;
 }
 
 /* "torch.ops.aten.mm.default": "aten.mm.default". */
@@ -290,15 +265,14 @@ static void export_line(orr_str trace, orr_buf *to)
     orr_buf_add(to, found_line.ptr, found_line.len);
 }
 
-/* ==== all of it ==== */
+/* ==== the values of an exported graph: names, and the tensors that they stand for.
+ *
+ * Values have names, and "tensor_values" says what each looks like; sizes may be symbols.  Names
+ * belong to their graph.  A tensor that is no view gets a storage of its own, as large as the
+ * largest thing seen in it.
+ * Cost: a lookup for each name. */
 
 enum { TEXT_SHOWN = 80 };
-
-/* For "%.*s" in messages. */
-static int shown(orr_str s)
-{
-    return s.len > TEXT_SHOWN ? TEXT_SHOWN : (int)s.len;
-}
 
 orr_code export_member(
     orr_json_value object, const char *key, orr_json_type type, orr_json_value *out, orr_error *err)
@@ -347,7 +321,7 @@ orr_code export_find(const export_scope *s, orr_json_value name, uint32_t *tenso
         return ORR_OK;
     }
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(name)),
-                    "'%.*s' is used here, but nothing before made it", shown(text), text.ptr);
+                    "'%.*s' is used here, but nothing before made it", ORR_SHOWN(text, TEXT_SHOWN));
 }
 
 /* Sizes of one tensor may hold the example of a symbol that another one needs. */
@@ -543,7 +517,7 @@ static orr_code export_tensor(export_reader *r,
 }
 
 /* The entry of a value that is about to be made. */
-static orr_code new (
+static orr_code new_value(
     export_scope *s, orr_json_value name, bool needs_meta, export_named **out, orr_error *err)
 {
     orr_str text;
@@ -554,16 +528,17 @@ static orr_code new (
         return ORR_OK;
     const orr_where w = orr_json_where(name);
     if ((*out)->is_made)
-        return orr_fail(err, ORR_EINPUT, &w, "'%.*s' is made a second time", shown(text), text.ptr);
-    return orr_fail(err, ORR_EINPUT, &w, "'%.*s' has no entry in \"tensor_values\"", shown(text),
-                    text.ptr);
+        return orr_fail(err, ORR_EINPUT, &w, "'%.*s' is made a second time",
+                        ORR_SHOWN(text, TEXT_SHOWN));
+    return orr_fail(err, ORR_EINPUT, &w, "'%.*s' has no entry in \"tensor_values\"",
+                    ORR_SHOWN(text, TEXT_SHOWN));
 }
 
 orr_code export_input(export_reader *r, export_scope *s, orr_json_value name, orr_error *err)
 {
     export_named *n = NULL;
     export_form f;
-    orr_code code = new (s, name, true, &n, err);
+    orr_code code = new_value(s, name, true, &n, err);
     if (code || (code = read_form(r, n, &f, err)))
         return code;
     n->is_made = true;
@@ -588,15 +563,6 @@ static orr_code add_optional(export_reader *r, orr_json_value item, orr_error *e
     return orr_json_find(item, "as_tensor", &tensor) ? add_name(r, tensor, err) : ORR_OK;
 }
 
-static orr_code add_nested(export_reader *r, orr_json_value list, orr_error *err)
-{
-    orr_json_value v;
-    orr_code code = ORR_OK;
-    for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);)
-        code = add_name(r, v, err);
-    return code;
-}
-
 /* A function for each item of a list. */
 static orr_code each(export_reader *r,
                      orr_json_value list,
@@ -608,6 +574,11 @@ static orr_code each(export_reader *r,
     for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);)
         code = add(r, v, err);
     return code;
+}
+
+static orr_code add_nested(export_reader *r, orr_json_value list, orr_error *err)
+{
+    return each(r, list, add_name, err);
 }
 
 orr_code export_collect(export_reader *r, orr_json_value argument, orr_error *err)
@@ -633,7 +604,7 @@ orr_code export_collect(export_reader *r, orr_json_value argument, orr_error *er
     return code;
 }
 
-static orr_code ref(export_refs *to, uint32_t tensor, orr_error *err)
+static orr_code add_ref(export_refs *to, uint32_t tensor, orr_error *err)
 {
     return orr_push(to->at, to->count, to->room, tensor) ? ORR_OK : orr_no_memory(err);
 }
@@ -666,13 +637,15 @@ static orr_code fail(orr_json_value node, orr_str op, const char *words, orr_err
     if (orr_json_find(node, "metadata", &metadata) && orr_json_find(metadata, "stack_trace", &v) &&
         !orr_json_get_str(v, &trace, NULL))
         export_line(trace, &line);
-    const orr_code code =
-        orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(node)), "%.*s%s%.*s: %s", shown(op), op.ptr,
-                 line.len ? " at " : "", shown((orr_str){(const char *)line.ptr, line.len}),
-                 line.len ? (const char *)line.ptr : "", words);
+    const orr_str where = {line.len ? (const char *)line.ptr : "", line.len};
+    const orr_code code = orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(node)), "%.*s%s%.*s: %s",
+                                   ORR_SHOWN(op, TEXT_SHOWN), line.len ? " at " : "",
+                                   ORR_SHOWN(where, TEXT_SHOWN), words);
     orr_buf_fini(&line);
     return code;
 }
+
+/* ==== nodes ==== */
 
 /* Graphs hold calls, and calls graphs. */
 static orr_code read_nested(
@@ -751,7 +724,7 @@ static orr_code read_inputs(export_reader *r, const export_scope *s, export_call
         for (size_t i = 0; i < r->names.count && !code; i++) {
             code = export_find(s, r->names.at[i], &tensor, err);
             if (!code)
-                code = ref(&r->in, tensor, err);
+                code = add_ref(&r->in, tensor, err);
         }
         if (c->first == 0)
             c->first = r->in.count;
@@ -835,7 +808,7 @@ static orr_code make_output(
 {
     export_named *n = NULL;
     export_form f;
-    orr_code code = new (s, r->names.at[i], true, &n, err);
+    orr_code code = new_value(s, r->names.at[i], true, &n, err);
     if (code || (code = read_form(r, n, &f, err)))
         return code;
     const bool is_written = c->alias == EXPORT_WRITES, is_shared = shares(r, s, c, &f);
@@ -847,7 +820,7 @@ static orr_code make_output(
                              &n->tensor, err);
     n->is_made = true;
     c->draft.is_view = is_shared && !is_written;
-    return code ? code : ref(&r->out, n->tensor, err);
+    return code ? code : add_ref(&r->out, n->tensor, err);
 }
 
 static orr_code make_outputs(export_reader *r, export_scope *s, export_call *c, orr_error *err)
@@ -987,12 +960,10 @@ orr_code export_extra(
  * with the names of their inputs bound to the tensors that are passed.  Branches and loops are
  * refused: how much they do is known only when they run. */
 
-static orr_code bind(
-    export_reader *r, export_scope *s, orr_json_value name, uint32_t tensor, orr_error *err)
+static orr_code bind(export_scope *s, orr_json_value name, uint32_t tensor, orr_error *err)
 {
     export_named *n = NULL;
-    (void)r;
-    const orr_code code = new (s, name, false, &n, err);
+    const orr_code code = new_value(s, name, false, &n, err);
     if (code)
         return code;
     n->tensor = tensor;
@@ -1019,7 +990,7 @@ static orr_code bind_names(export_reader *r,
     for (size_t i = 0; i < split && !code; i++) {
         code = export_find(from, r->names.at[i], &tensor, err);
         if (!code)
-            code = bind(r, to, r->names.at[split + i], tensor, err);
+            code = bind(to, r->names.at[split + i], tensor, err);
     }
     return code;
 }
@@ -1127,8 +1098,6 @@ static const struct {
      "loops over a tensor's rows are not unrolled; export the model with a Python loop"},
 };
 
-/* "torch.ops.higher_order.NAME": done here, or not (*is_done false) when it is like any other
- * operator. */
 /* "higher_order.NAME": done here, or not (*is_done false) when it is like any other operator. */
 static orr_code read_nested(
     export_reader *r, export_scope *s, export_call *c, bool *is_done, orr_error *err)
