@@ -15,16 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ==== which captured rank stands for which others.
- *
- * A rank does what the captured rank does that is *placed* as it is: at the same place of its group
- * in every family whose groups have messages (the stages of a pipeline), at the root or not where
- * there are scatters or gathers, and in or out of a group in every other family that is used. Its
- * own groups are then those of the same families that hold it.  A captured rank does what it was
- * seen to do; two that are placed alike must be alike, or nobody could say what the ranks between
- * them do.
- * Cost: linear in the ranks of the groups in use. */
-
 /* ==== do two captured ranks do the same, and does every message have its other end?
  *
  * Alike are graphs that call the same operators on tensors of the same shapes in the same order,
@@ -302,7 +292,15 @@ static orr_code match_messages(const fx_families *f,
     return code;
 }
 
-/* ==== all of it ==== */
+/* ==== which captured rank stands for which others.
+ *
+ * A rank does what the captured rank does that is *placed* as it is: at the same place of its group
+ * in every family whose groups have messages (the stages of a pipeline), at the root or not where
+ * there are scatters or gathers, and in or out of a group in every other family that is used. Its
+ * own groups are then those of the same families that hold it.  A captured rank does what it was
+ * seen to do; two that are placed alike must be alike, or nobody could say what the ranks between
+ * them do.
+ * Cost: linear in the ranks of the groups in use. */
 
 /* ---- families ---- */
 
