@@ -11,8 +11,8 @@
 #include <orrery/check.h>
 
 #include "base/memory/buffer.h"
-#include "base/memory/memory.h"
 #include "base/options.h"
+#include "base/short_forms.h"
 #include "trace/attrs.h"
 #include "trace/dag.h"
 #include "trace/set_impl.h"

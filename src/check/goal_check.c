@@ -8,6 +8,7 @@
 #include <orrery/lab/goal_check.h>
 
 #include "base/memory/buffer.h"
+#include "base/short_forms.h"
 #include "trace/goal_impl.h"
 
 #include <stdio.h>

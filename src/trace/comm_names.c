@@ -4,7 +4,7 @@
 #include "comm_names.h"
 
 #include "attrs.h"
-#include "base/text/text.h"
+#include "base/short_forms.h"
 #include "trace_impl.h"
 
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "base/memory/heap.h"
 #include "base/memory/map.h"
 #include "base/options.h"
-#include "base/text/text.h"
+#include "base/short_forms.h"
 
 #include <inttypes.h>
 

@@ -12,7 +12,7 @@
 #include "base/io/input.h"
 #include "base/io/output.h"
 #include "base/memory/hash.h"
-#include "base/text/text.h"
+#include "base/short_forms.h"
 #include "trace/goal_impl.h"
 
 #include <stdio.h>

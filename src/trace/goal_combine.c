@@ -7,6 +7,7 @@
 #include "base/formats/json.h"
 #include "base/io/input.h"
 #include "base/rng.h"
+#include "base/short_forms.h"
 #include "goal_impl.h"
 
 typedef struct combiner {

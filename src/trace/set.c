@@ -13,6 +13,7 @@
 #include "base/io/input.h"
 #include "base/memory/hash.h"
 #include "base/options.h"
+#include "base/short_forms.h"
 #include "base/text/number.h"
 #include "base/threads/pool.h"
 

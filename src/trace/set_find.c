@@ -6,6 +6,8 @@
  * file is far more often an accident than a wish. */
 #include "set_impl.h"
 
+#include "base/short_forms.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -7,6 +7,8 @@
  * attribute once, as one integer or text), so filling cannot fail for anything but memory. */
 #include "set_impl.h"
 
+#include "base/short_forms.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -13,6 +13,7 @@
 #include "trace_impl.h"
 
 #include "base/memory/map.h"
+#include "base/short_forms.h"
 
 #include <stdlib.h>
 

@@ -5,8 +5,8 @@
  * or c->end. Cost: linear in the bytes; memory for the fields of the longest line. */
 #include "csv.h"
 
+#include "base/short_forms.h"
 #include "base/text/number.h"
-#include "base/text/text.h"
 
 enum { SHOWN = 60 };
 

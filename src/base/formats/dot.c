@@ -6,7 +6,7 @@
  * the start again for an error, of which there is only one.  Cost: linear in the bytes. */
 #include "dot.h"
 
-#include "base/text/text.h"
+#include "base/short_forms.h"
 
 #include <strings.h>
 

@@ -6,7 +6,7 @@
  * included. */
 #include "ini.h"
 
-#include "base/text/text.h"
+#include "base/short_forms.h"
 
 enum { MOST_KEYS = 4096, SHOWN = 60 };
 

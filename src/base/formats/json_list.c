@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "json_list.h"
 
+#include "base/short_forms.h"
+
 typedef struct walk {
     orr_json *j;
     const orr_json_list *how;

@@ -3,6 +3,8 @@
  * the error says what is missing.  The rest is never called. */
 #include "sqlite_file.h"
 
+#include "base/short_forms.h"
+
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* nobody looks at them here */
 
 static orr_code missing(const char *path, const char *what, orr_sqlite **out, orr_error *err)

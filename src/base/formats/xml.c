@@ -5,6 +5,7 @@
  * Places are counted only when something is said. */
 #include "xml.h"
 
+#include "base/short_forms.h"
 #include "base/text/number.h"
 
 #include <inttypes.h>

@@ -4,6 +4,8 @@
  * it cannot blow up a reader that goes as deep as its file format and no deeper. */
 #include "yaml.h"
 
+#include "base/short_forms.h"
+
 #include <string.h>
 #include <yaml.h>
 

@@ -2,9 +2,9 @@
 /* yaml_fields.c - values of configuration files, checked as they are taken. */
 #include "yaml_fields.h"
 
+#include "base/short_forms.h"
 #include "base/text/nearest.h"
 #include "base/text/number.h"
-#include "base/text/text.h"
 
 #include <orrery/lab/units.h>
 

@@ -13,7 +13,7 @@
 #include "zip_file.h"
 
 #include "base/memory/intern.h"
-#include "base/text/text.h"
+#include "base/short_forms.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
 #include "child_process.h"
 
 #include "base/memory/buffer.h"
+#include "base/short_forms.h"
 
 #include <dirent.h>
 #include <errno.h>

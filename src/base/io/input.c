@@ -12,6 +12,7 @@
  * faults cost more than the copy. */
 #include "input.h"
 
+#include "base/short_forms.h"
 #include "base/threads/stop.h"
 
 #include <errno.h>

@@ -2,6 +2,8 @@
 /* lock_file.c - flock on a file of its own. */
 #include "lock_file.h"
 
+#include "base/short_forms.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -48,9 +48,6 @@ bool orr_shrink_bytes(void **p,
 
 #define orr_grow(p, room, need) \
     (*(room) >= (need) || orr_grow_bytes((void **)(p), (room), (need), sizeof **(p)))
-/* Append to a growing array; false: out of memory. */
-#define orr_push(list, count, room, ...) \
-    (orr_grow(&(list), &(room), (count) + 1) ? ((list)[(count)++] = __VA_ARGS__, true) : false)
 #define orr_shrink(p, room, count) orr_shrink_bytes((void **)(p), (room), (count), sizeof **(p))
 
 /* Address space for an array that grows where it stands: memory is taken as it is touched, and
@@ -67,12 +64,6 @@ void orr_reserve_large(const orr_reserve *r);
 void orr_reserve_fini(orr_reserve *r); /* an all-zero one is fine */
 
 orr_code orr_no_memory(orr_error *err); /* fills err, returns ORR_ENOMEM */
-
-/* A place for orr_fail, worked out only when there is something to say:
- *
- *     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "a number is expected");
- */
-#define ORR_AT(place) ((const orr_where[]){place})
 
 /* Checked integers: false on overflow, *out untouched. */
 static inline bool orr_add_size(size_t a, size_t b, size_t *out)

@@ -37,43 +37,7 @@ static inline bool orr_str_has(orr_str s, const char *word)
     return s.len && memmem(s.ptr, s.len, word, strlen(word));
 }
 
-/* Is s one of these words, does it begin with one? */
-static inline bool orr_str_among(orr_str s, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (orr_str_is(s, words[i]))
-            return true;
-    return false;
-}
-
-static inline bool orr_str_begins_any(orr_str s, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (orr_str_begins(s, words[i]))
-            return true;
-    return false;
-}
-
-/* A word of a file's and the number it stands for here: rows of a table. */
-typedef struct orr_word {
-    const char *text;
-    int value;
-} orr_word;
-
-static inline int orr_word_find(const orr_word *words, size_t count, orr_str s, int otherwise)
-{
-    for (size_t i = 0; i < count; i++)
-        if (orr_str_is(s, words[i].text))
-            return words[i].value;
-    return otherwise;
-}
-
-/* Of a text in a message at most so many bytes, for "%.*s". */
-#define ORR_SHOWN(s, most) (int)((s).len < (most) ? (s).len : (most)), (s).ptr
-
-#define ORR_COUNT(array) (sizeof(array) / sizeof *(array))
-
-/* As orr_str_ends, for a text that ends in a NUL. */
+/* The same for a text that ends in a NUL. */
 static inline bool orr_text_ends(const char *s, const char *end)
 {
     const size_t n = strlen(s), m = strlen(end);

@@ -12,7 +12,7 @@
 #include "config_logging.h"
 
 #include "base/io/input.h"
-#include "base/text/text.h"
+#include "base/short_forms.h"
 #include "toml.h"
 
 #include <inttypes.h>

@@ -7,6 +7,7 @@
  * the oldest first. */
 #include "log_file.h"
 #include "base/io/output.h"
+#include "base/short_forms.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,8 +10,8 @@
 #include "toml.h"
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
+#include "base/short_forms.h"
 #include "base/text/number.h"
-#include "base/text/text.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  * that names node and attribute. Cost: O(bytes), one record at a time. */
 #include "et_legacy.h"
 
-#include "base/text/text.h"
+#include "base/short_forms.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

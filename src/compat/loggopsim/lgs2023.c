@@ -7,7 +7,7 @@
 #include "base/io/input.h"
 #include "base/memory/intern.h"
 #include "base/memory/map.h"
-#include "base/text/text.h"
+#include "base/short_forms.h"
 #include "compat/library_sort.h"
 #include "run/loggops/lgs_body.h"
 

@@ -19,6 +19,7 @@
 
 #include "base/memory/buffer.h"
 #include "base/memory/intern.h"
+#include "base/short_forms.h"
 
 #include <stdbool.h>
 #include <stdint.h>

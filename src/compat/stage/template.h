@@ -9,6 +9,8 @@
 
 #include "tensor.h"
 
+#include "base/short_forms.h"
+
 /* One row.  An absent cell is empty. */
 typedef struct stg_cells {
     orr_str id, a, b, op, attr, shape_a, hidden_a, shape_b, hidden_b, grad_of;

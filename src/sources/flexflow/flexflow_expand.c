@@ -9,6 +9,7 @@
 #include "flexflow_impl.h"
 
 #include "base/memory/map.h"
+#include "base/short_forms.h"
 #include "trace/builder.h"
 
 #include <inttypes.h>

@@ -14,6 +14,7 @@
 #include "base/formats/json.h"
 #include "base/memory/buffer.h"
 #include "base/memory/content_hash.h"
+#include "base/short_forms.h"
 
 /* ---- shapes ---- */
 

@@ -6,7 +6,7 @@
 #include <orrery/lab/layers.h>
 
 #include "base/memory/buffer.h"
-#include "base/memory/memory.h"
+#include "base/short_forms.h"
 #include "trace/builder.h"
 
 /* ---- the table ---- */

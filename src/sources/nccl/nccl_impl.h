@@ -16,7 +16,7 @@
 #include "base/memory/buffer.h"
 #include "base/memory/intern.h"
 #include "base/memory/map.h"
-#include "base/text/text.h"
+#include "base/short_forms.h"
 #include "models/collective/coll_plan.h"
 
 #define ORR__NONE UINT32_MAX

@@ -15,6 +15,7 @@
 #include "base/io/input.h"
 #include "base/memory/hash.h"
 #include "base/rng.h"
+#include "base/short_forms.h"
 #include "base/text/number.h"
 
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 
 #include "base/formats/json.h"
 #include "base/memory/buffer.h"
+#include "base/short_forms.h"
 #include "base/text/number.h"
-#include "base/text/text.h"
 
 /* ==== what NCCL from 2.22 on says about its calls by itself: a range named after the
  * function, with a payload.

@@ -7,7 +7,7 @@
  * come in millions. Invariant: nothing is read beyond text.len, whatever the text holds. */
 #include <orrery/lab/nsys.h>
 
-#include "base/text/text.h"
+#include "base/short_forms.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include "nsys_impl.h"
 
 #include "base/memory/buffer.h"
-#include "base/text/text.h"
+#include "base/short_forms.h"
 
 #include <inttypes.h>
 #include <stdio.h>

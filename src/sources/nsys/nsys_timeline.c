@@ -10,6 +10,7 @@
 
 #include "base/memory/buffer.h"
 #include "base/memory/map.h"
+#include "base/short_forms.h"
 
 #include <orrery/trace.h>
 

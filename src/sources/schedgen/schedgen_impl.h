@@ -6,6 +6,8 @@
 
 #include "goal_pen.h"
 
+#include "base/short_forms.h"
+
 /* A pattern at work: the options, and what is drawn once for all ranks. */
 typedef struct schedgen {
     const orr_schedgen_options *opt;

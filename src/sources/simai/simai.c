@@ -11,7 +11,7 @@
 #include <orrery/lab/simai.h>
 
 #include "base/io/input.h"
-#include "base/text/text.h"
+#include "base/short_forms.h"
 #include "models/network/words.h"
 #include "trace/builder.h"
 

@@ -14,8 +14,8 @@
 #include "base/io/input.h"
 #include "base/memory/intern.h"
 #include "base/memory/map.h"
+#include "base/short_forms.h"
 #include "base/text/number.h"
-#include "base/text/text.h"
 #include "trace/comm_names.h"
 #include "trace/dtypes.h"
 

@@ -10,6 +10,7 @@
 #include "trace/trace_impl.h"
 
 #include "base/options.h"
+#include "base/short_forms.h"
 #include "base/threads/stop.h"
 #include <inttypes.h>
 

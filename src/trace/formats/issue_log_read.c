@@ -13,8 +13,8 @@
 
 #include "base/io/input.h"
 #include "base/memory/map.h"
+#include "base/short_forms.h"
 #include "base/text/number.h"
-#include "base/text/text.h"
 
 #include <inttypes.h>
 

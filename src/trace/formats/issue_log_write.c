@@ -5,6 +5,7 @@
 #include "issue_log_impl.h"
 
 #include "base/memory/map.h"
+#include "base/short_forms.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

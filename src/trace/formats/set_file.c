@@ -11,6 +11,7 @@
 #include "base/io/pack.h"
 #include "base/memory/hash.h"
 #include "base/options.h"
+#include "base/short_forms.h"
 #include "base/threads/pool.h"
 #include "trace/set_impl.h"
 

@@ -10,6 +10,7 @@
  * One record is a tree at a time, is encoded at once as the current schema and appended like any
  * other; so the memory needed is that of the trace, whatever the size of the file. */
 #include "base/formats/json.h"
+#include "base/short_forms.h"
 #include "base/text/base64.h"
 #include "base/text/number.h"
 #include "trace/trace_impl.h"

@@ -9,6 +9,7 @@
 
 #include "base/formats/json.h"
 #include "base/memory/intern.h"
+#include "base/short_forms.h"
 
 /* ---- export_symbols.c: sizes that are symbols ---- */
 

@@ -22,7 +22,7 @@
 
 #include <orrery/lab/fx.h>
 
-#include "base/memory/memory.h"
+#include "base/short_forms.h"
 
 #define FX_NONE UINT32_MAX   /* no group, module, line */
 #define FX_NO_PEER INT64_MIN /* no peer, root, tag */

@@ -8,7 +8,7 @@
 
 #include "base/io/input.h"
 #include "base/memory/map.h"
-#include "base/text/text.h"
+#include "base/short_forms.h"
 #include "trace/comm_names.h"
 
 #define LINK_NONE UINT32_MAX

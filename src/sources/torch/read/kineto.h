@@ -10,6 +10,7 @@
 
 #include "base/formats/json.h"
 #include "base/memory/intern.h"
+#include "base/short_forms.h"
 
 #define KIN_NO_NUMBER INT64_MIN /* this event does not have the number */
 enum { KIN_NO_TEXT = UINT32_MAX };

@@ -3,8 +3,7 @@
  * mode. */
 #include "link_counts.h"
 
-#include "base/memory/memory.h"
-#include "base/text/text.h"
+#include "base/short_forms.h"
 
 #include <inttypes.h>
 

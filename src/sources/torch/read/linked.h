@@ -22,7 +22,7 @@
 
 #include "base/io/input.h"
 #include "base/memory/intern.h"
-#include "base/memory/memory.h"
+#include "base/short_forms.h"
 
 #include <orrery/lab/pytorch.h>
 
