@@ -71,13 +71,13 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
         return code;
     if (is_changed(&s->opt.change)) /* a question beside the run: the files are those of the run */
         orr__packet_config_write_nothing(&s->packet->config);
-    if (s->topology)
+    if (s->topology && !s->opt.logical)
         return ORR_OK;
     c->where = orr_where_byte(s->opt.network, ORR_NO_BYTE);
     c->dims = 1;
     c->npus[0] = s->packet->cabling.hosts;
     if (s->opt.logical)
-        code = cfg_read_logical(s->opt.logical, c, err);
+        code = cfg_read_logical(s->opt.logical, &s->key_notes, c, err);
     for (uint32_t k = 0; k < c->dims; k++)
         c->shape[k] = ORR_NET_SWITCH;
     return code;
@@ -117,8 +117,8 @@ static orr_code read_file(orr_sim *s, orr_error *err)
         code = orr__topology_parse_any(bytes, path, ORR__MOST_LINKS, &s->topology, err);
     if (!code && !s->topology)
         code = cfg_parse_network(bytes, path, c, err);
-    if (!code && !s->topology && s->rules == &run_rules_ours)
-        code = cfg_check_network(bytes, path, err);
+    if (!code && !s->topology)
+        code = cfg_check_network(bytes, path, &s->key_notes, err);
     s->is_link_level = !code && s->topology;
     if (s->is_link_level) {
         *c =
@@ -305,5 +305,8 @@ const char *orr_sim_network_stall(const orr_sim *s, size_t line)
 
 const char *orr_sim_warning(const orr_sim *s, size_t line)
 {
-    return s->packet && line < s->packet->warning_count ? s->packet->warnings[line] : NULL;
+    const size_t packets = s->packet ? s->packet->warning_count : 0;
+    if (line < packets)
+        return s->packet->warnings[line];
+    return line - packets < s->key_notes.count ? s->key_notes.lines[line - packets] : NULL;
 }

@@ -73,6 +73,7 @@ struct orr_sim {
     cfg_ranks ranks_config;
     cfg_system system;
     cfg_memory memory;
+    cfg_notes key_notes;
     const void *logging; /* the logging file, read by run_old_outputs; NULL: none */
     cfg_groups groups;
     orr_set *owned_set;

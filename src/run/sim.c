@@ -622,12 +622,13 @@ static orr_code set_up(orr_sim *s, orr_error *err)
         s->opt.injection_scale = 0;
     if (s->opt.logging && (code = read_logging(s, err)))
         return code;
+    if (s->rules->ignores_new_keys)
+        s->key_notes.arena = s->arena;
     if ((code = run_network_setup(s, err)) || (code = check_links(s, err)))
         return code;
-    if (s->opt.memory &&
-        (code = cfg_read_memory(s->opt.memory, s->rules == &run_rules_ours, &s->memory, err)))
+    if (s->opt.memory && (code = cfg_read_memory(s->opt.memory, &s->key_notes, &s->memory, err)))
         return code;
-    if ((code = cfg_read_system(&s->opt, s->arena, &s->system, err)))
+    if ((code = cfg_read_system(&s->opt, s->arena, &s->key_notes, &s->system, err)))
         return code;
     if ((code = check_system(s, err)) || (code = sys_plans_read(s, err)) ||
         (code = read_traces(s, err)) || (code = read_groups(s, err)))

@@ -149,7 +149,8 @@ static bool is_small_system(const char *path)
     orr_error err;
     orr_arena *a = orr_arena_create();
     REQUIRE(a);
-    const bool is_read = cfg_read_system(&(orr_sim_options){.system = path}, a, &c, &err) == ORR_OK;
+    const bool is_read =
+        cfg_read_system(&(orr_sim_options){.system = path}, a, &(cfg_notes){0}, &c, &err) == ORR_OK;
     bool is_small = !is_read || c.splits <= MOST_SPLITS;
     for (unsigned k = 0; k < ORR_COLL_COUNT && is_read; k++)
         is_small &= !c.custom[k]; /* traces from anywhere on this machine */

@@ -7,6 +7,7 @@
 #include "ini.h"
 
 #include "base/short_forms.h"
+#include "base/text/nearest.h"
 
 enum { MOST_KEYS = 4096, SHOWN = 60 };
 
@@ -196,6 +197,14 @@ orr_code orr_ini_need(
 {
     if (orr_ini_find(ini, section, key, out))
         return ORR_OK;
+    for (size_t i = 0; i < ini->count; i++) { /* a slip of the hand? */
+        const entry *e = &ini->entries[i];
+        if (e->key.len && orr_str_is(e->section, section) &&
+            orr_nearest(e->key, (const char *const[]){key, NULL}))
+            return orr_fail(err, ORR_EINPUT, ORR_AT(orr_ini_where(ini, &e->value)),
+                            "the key \"%.*s\" is not known; did you mean \"%s\"?",
+                            ORR_SHOWN(e->key, SHOWN), key);
+    }
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(ini->path, ORR_NO_BYTE)),
                     "the key \"%s\" is missing in section [%s]", key, section);
 }

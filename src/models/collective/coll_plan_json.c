@@ -9,6 +9,7 @@
 
 #include "base/formats/json.h"
 #include "base/memory/map.h"
+#include "base/text/nearest.h"
 
 #include <inttypes.h>
 
@@ -110,10 +111,12 @@ static orr_code check_keys(const reader *r, orr_json_value v, const char *const 
         size_t k = 0;
         while (known[k] && !orr_str_is(key, known[k]))
             k++;
+        const char *near = known[k] ? NULL : orr_nearest(key, known);
         if (!known[k])
             return plan_fail(r->p, orr_json_byte(value), r->err,
-                             "the key \"%.*s\" is not known here",
-                             (int)(key.len < SHOWN ? key.len : SHOWN), key.ptr);
+                             "the key \"%.*s\" is not known here%s%s%s",
+                             (int)(key.len < SHOWN ? key.len : SHOWN), key.ptr,
+                             near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
     return ORR_OK;
 }

@@ -84,16 +84,32 @@ typedef struct cfg_groups {
     orr_map *by_id; /* id -> index */
 } cfg_groups;
 
+/* Keys that nobody knows are errors.  The programs that Orrery replaces ignore them, so under their rules each is a remark,
+ * up to CFG_NOTES of them. */
+enum { CFG_NOTES = 16 };
+typedef struct cfg_notes {
+    orr_arena *arena; /* NULL: errors */
+    const char *lines[CFG_NOTES];
+    size_t count;
+} cfg_notes;
+/* `keys` ends with NULL, `list` is where all of them can be read, unless they are few enough to say; NULL: they are. */
+orr_code cfg_unknown_key(orr_str key,
+                         orr_where w,
+                         const char *const *keys,
+                         const char *list,
+                         cfg_notes *notes,
+                         orr_error *err);
+
 #define CFG_BUILT_IN "(built in)" /* path of a configuration that is no file */
-orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *out, orr_error *err);
+orr_code cfg_read_system(
+    const orr_sim_options *opt, orr_arena *a, cfg_notes *notes, cfg_system *out, orr_error *err);
 /* Is the first character an opening brace? */
 bool cfg_begins_object(orr_span bytes);
 orr_code cfg_parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err);
 /* {"logical-dims": ["8", "4"]}: the dimensions of the ranks (packet-network.md 4.3). */
-orr_code cfg_read_logical(const char *path, orr_net_config *out, orr_error *err);
-/* No keys but those; strict: of the memory file too. */
-orr_code cfg_check_network(orr_span bytes, const char *path, orr_error *err);
-orr_code cfg_read_memory(const char *path, bool is_strict, cfg_memory *out, orr_error *err);
+orr_code cfg_read_logical(const char *path, cfg_notes *notes, orr_net_config *out, orr_error *err);
+orr_code cfg_check_network(orr_span bytes, const char *path, cfg_notes *notes, orr_error *err);
+orr_code cfg_read_memory(const char *path, cfg_notes *notes, cfg_memory *out, orr_error *err);
 orr_code cfg_read_groups(const char *path, orr_arena *a, cfg_groups *out, orr_error *err);
 /* The groups that a trace set carries. */
 orr_code cfg_copy_groups(const orr_set *set, orr_arena *a, cfg_groups *out, orr_error *err);

@@ -8,10 +8,18 @@
 #include "base/io/input.h"
 #include "base/text/nearest.h"
 #include "base/text/number.h"
+#include "models/network/topology/topology.h"
 
 #include <orrery/lab/topology.h>
 
 #include <stdlib.h>
+
+static bool is_listed(orr_str key, const char *const *keys)
+{
+    while (*keys && (strlen(*keys) != key.len || memcmp(*keys, key.ptr, key.len) != 0))
+        keys++;
+    return *keys != NULL;
+}
 
 /* ---- network ---- */
 
@@ -27,6 +35,17 @@ static orr_code fail_missing(orr_yaml_value root, const char *key, orr_error *er
             return orr_fail(err, ORR_EINPUT, &at,
                             "the key \"%s\" is missing; \"%.*s\" may be meant for it", key,
                             (int)(found.len < 40 ? found.len : 40), found.ptr);
+    }
+    /* None of them: perhaps it was meant for a topology, by links. */
+    for (uint32_t i = 0; is_map && i < orr_yaml_count(root); i++) {
+        const orr_str found = orr_yaml_text(orr_yaml_key(root, i));
+        const orr_where at = orr_yaml_where(orr_yaml_key(root, i));
+        const char *near =
+            is_listed(found, orr__topology_keys) ? NULL : orr_nearest(found, orr__topology_keys);
+        if (near)
+            return orr_fail(err, ORR_EINPUT, &at,
+                            "the key \"%.*s\" is not known; did you mean \"%s\"?",
+                            (int)(found.len < 40 ? found.len : 40), found.ptr, near);
     }
     const orr_where w = orr_yaml_where(root);
     return orr_fail(err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
@@ -266,27 +285,40 @@ static bool is_remark(orr_str key)
     return key.len && memchr("_#/", key.ptr[0], 3);
 }
 
-static orr_code fail_key(orr_str key, orr_where w, const char *const *keys, orr_error *err)
+orr_code cfg_unknown_key(orr_str key,
+                         orr_where w,
+                         const char *const *keys,
+                         const char *list,
+                         cfg_notes *notes,
+                         orr_error *err)
 {
     const int shown = (int)(key.len < 60 ? key.len : 60);
     const char *near = orr_nearest(key, keys);
-    char list[200];
-    orr_list_words(keys, list, sizeof list);
+    char all[200], text[400];
+    orr_error why;
+    orr_list_words(keys, all, sizeof all);
     if (near)
-        return orr_fail(err, ORR_EINPUT, &w, "the key \"%.*s\" is not known; did you mean \"%s\"?",
-                        shown, key.ptr, near);
-    return orr_fail(err, ORR_EINPUT, &w, "the key \"%.*s\" is not known (%s)", shown, key.ptr,
-                    list);
+        orr_fail(&why, ORR_EINPUT, &w, "the key \"%.*s\" is not known; did you mean \"%s\"?", shown,
+                 key.ptr, near);
+    else
+        orr_fail(&why, ORR_EINPUT, &w, "the key \"%.*s\" is not known (%s)", shown, key.ptr,
+                 list ? list : all);
+    if (!notes->arena) {
+        if (err)
+            *err = why;
+        return ORR_EINPUT;
+    }
+    if (notes->count == CFG_NOTES)
+        return ORR_OK;
+    const char *line =
+        orr_arena_print(notes->arena, "%s; it is ignored", orr_error_text(&why, text, sizeof text));
+    if (!line)
+        return orr_no_memory(err);
+    notes->lines[notes->count++] = line;
+    return ORR_OK;
 }
 
-static bool is_listed(orr_str key, const char *const *keys)
-{
-    while (*keys && (strlen(*keys) != key.len || memcmp(*keys, key.ptr, key.len) != 0))
-        keys++;
-    return *keys != NULL;
-}
-
-orr_code cfg_check_network(orr_span bytes, const char *path, orr_error *err)
+orr_code cfg_check_network(orr_span bytes, const char *path, cfg_notes *notes, orr_error *err)
 {
     static const char *const keys[] = {"topology", "npus_count", "bandwidth", "latency", NULL};
     orr_yaml *y;
@@ -299,7 +331,8 @@ orr_code cfg_check_network(orr_span bytes, const char *path, orr_error *err)
     for (uint32_t i = 0; is_ours && i < orr_yaml_count(root) && !code; i++) {
         const orr_str key = orr_yaml_text(orr_yaml_key(root, i));
         if (!is_listed(key, keys) && !is_remark(key))
-            code = fail_key(key, orr_yaml_where(orr_yaml_key(root, i)), keys, err);
+            code =
+                cfg_unknown_key(key, orr_yaml_where(orr_yaml_key(root, i)), keys, NULL, notes, err);
     }
     orr_yaml_close(y);
     return code;
@@ -399,28 +432,32 @@ static orr_code take_memory(orr_json_value root, cfg_memory *out, orr_error *err
     return code;
 }
 
-static orr_code check_memory(orr_json_value root, orr_error *err)
+static orr_code check_members(orr_json_value root,
+                              const char *const *keys,
+                              cfg_notes *notes,
+                              orr_error *err)
+{
+    orr_json_value v;
+    orr_str key;
+    orr_code code = ORR_OK;
+    for (orr_json_iter it = orr_json_iterate(root); !code && orr_json_next_member(&it, &key, &v);)
+        if (!is_listed(key, keys) && !is_remark(key))
+            code = cfg_unknown_key(key, orr_json_where(v), keys, NULL, notes, err);
+    return code;
+}
+
+orr_code cfg_read_memory(const char *path, cfg_notes *notes, cfg_memory *out, orr_error *err)
 {
     static const char *const keys[] = {"memory-type",       "remote-mem-latency", "remote-mem-bw",
                                        "num-npus-per-node", "num-nodes",          NULL};
-    orr_json_value v;
-    orr_str key;
-    for (orr_json_iter it = orr_json_iterate(root); orr_json_next_member(&it, &key, &v);)
-        if (!is_listed(key, keys) && !is_remark(key))
-            return fail_key(key, orr_json_where(v), keys, err);
-    return ORR_OK;
-}
-
-orr_code cfg_read_memory(const char *path, bool is_strict, cfg_memory *out, orr_error *err)
-{
     json_file f;
     *out = (cfg_memory){.npus_per_node = 1};
     orr_code code = open_json(path, &f, err);
     if (code)
         return code;
     code = take_memory(f.root, out, err);
-    if (!code && is_strict)
-        code = check_memory(f.root, err);
+    if (!code)
+        code = check_members(f.root, keys, notes, err);
     close_json(&f);
     return code;
 }
@@ -475,8 +512,9 @@ static orr_code read_logical_network(const char *path, orr_net_config *out, orr_
     return code;
 }
 
-orr_code cfg_read_logical(const char *path, orr_net_config *out, orr_error *err)
+orr_code cfg_read_logical(const char *path, cfg_notes *notes, orr_net_config *out, orr_error *err)
 {
+    static const char *const keys[] = {"logical-dims", NULL};
     json_file f;
     orr_input *in;
     orr_code code = orr_input_open(path, &in, err);
@@ -490,6 +528,8 @@ orr_code cfg_read_logical(const char *path, orr_net_config *out, orr_error *err)
     if (code)
         return code;
     code = take_logical(f.root, out, err);
+    if (!code)
+        code = check_members(f.root, keys, notes, err);
     close_json(&f);
     return code;
 }

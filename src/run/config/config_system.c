@@ -572,29 +572,22 @@ static bool is_harmless(orr_str key)
     return key.len && memchr("_#/", key.ptr[0], 3);
 }
 
-static orr_code check_keys(reader *r)
+static orr_code check_keys(reader *r, cfg_notes *notes)
 {
     orr_json_value v;
     orr_str key;
-    for (orr_json_iter it = orr_json_iterate(r->root); orr_json_next_member(&it, &key, &v);) {
-        const int shown = (int)(key.len < 60 ? key.len : 60);
+    orr_code code = ORR_OK;
+    r->asked[r->asked_count] = NULL;
+    for (orr_json_iter it = orr_json_iterate(r->root);
+         !code && orr_json_next_member(&it, &key, &v);) {
         size_t i = 0;
         while (i < r->asked_count && !orr_str_is(key, r->asked[i]))
             i++;
-        if (i < r->asked_count || is_harmless(key))
-            continue;
-        const orr_where w = orr_json_where(v);
-        r->asked[r->asked_count] = NULL;
-        const char *near = orr_nearest(key, r->asked);
-        if (near)
-            return orr_fail(r->err, ORR_EINPUT, &w,
-                            "the key \"%.*s\" is not known; did you mean \"%s\"?", shown, key.ptr,
-                            near);
-        return orr_fail(r->err, ORR_EINPUT, &w,
-                        "the key \"%.*s\" is not known (docs/format/system.md has all keys)", shown,
-                        key.ptr);
+        if (i == r->asked_count && !is_harmless(key))
+            code = cfg_unknown_key(key, orr_json_where(v), r->asked,
+                                   "docs/format/system.md has all keys", notes, r->err);
     }
-    return ORR_OK;
+    return code;
 }
 
 /* ---- the same from a struct ---- */
@@ -672,7 +665,8 @@ static orr_code take_struct(reader *r, const orr_system *s)
     return code;
 }
 
-orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *out, orr_error *err)
+orr_code cfg_read_system(
+    const orr_sim_options *opt, orr_arena *a, cfg_notes *notes, cfg_system *out, orr_error *err)
 {
     orr_input *in;
     orr_json *j = NULL;
@@ -718,8 +712,8 @@ orr_code cfg_read_system(const orr_sim_options *opt, orr_arena *a, cfg_system *o
         code = take_schedulers(&r);
     if (!code && !(opt->rules && opt->rules->ignores_new_keys))
         code = take_rooted(&r);
-    if (!code && !(opt->rules && opt->rules->ignores_new_keys))
-        code = check_keys(&r);
+    if (!code)
+        code = check_keys(&r, notes);
     orr_json_close(j);
     orr_buf_fini(&rewritten);
     orr_input_close(in);

@@ -8,6 +8,7 @@
  * linear in the file; one array element a row. */
 #include "base/formats/csv.h"
 #include "base/io/input.h"
+#include "base/text/nearest.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "gemm_impl.h"
@@ -192,11 +193,18 @@ static orr_code take_heading(reader *r, const orr_csv_field *f, orr_error *err)
                         "\"%.*s\" is a number, but the first line must name the columns, as "
                         "Layer,m,n,k",
                         ORR_SHOWN(f->text, SHOWN));
-    if (!find_column(f->text, &column))
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "there is no column \"%.*s\"; the first line names the columns, as "
-                        "Layer,m,n,k",
-                        ORR_SHOWN(f->text, SHOWN));
+    if (!find_column(f->text, &column)) {
+        const char *known[ORR__SIZES + sizeof words / sizeof *words + 1] = {NULL};
+        for (size_t i = 0; i < ORR__SIZES; i++)
+            known[i] = sizes[i].name;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            known[ORR__SIZES + i] = words[i].word;
+        const char *near = orr_nearest(f->text, known);
+        return orr_fail(
+            err, ORR_EINPUT, &w, "there is no column \"%.*s\"; %s%s%s", ORR_SHOWN(f->text, SHOWN),
+            near ? "did you mean \"" : "the first line names the columns, as Layer,m,n,k",
+            near ? near : "", near ? "\"?" : "");
+    }
     for (size_t i = 0; i < r->columns; i++) {
         if (r->column[i] == column)
             return orr_fail(err, ORR_EINPUT, &w, "duplicate column \"%.*s\"",

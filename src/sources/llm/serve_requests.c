@@ -9,6 +9,7 @@
 #include "base/formats/csv.h"
 #include "base/formats/json.h"
 #include "base/io/input.h"
+#include "base/text/nearest.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "serve_impl.h"
@@ -233,7 +234,17 @@ static orr_code read_names(const orr_csv *csv, const orr_csv_row *row, places *p
     }
     for (int i = 0; i < COLUMNS; i++) {
         const orr_where w = orr_where_line(csv->path, row->line, 1);
-        if (p->field[i] == SIZE_MAX && !(i == ARRIVAL && may_lack_times(p)))
+        const bool is_missing = p->field[i] == SIZE_MAX && !(i == ARRIVAL && may_lack_times(p));
+        for (size_t k = 0; is_missing && k < row->count; k++) {
+            const orr_str found = row->fields[k].text;
+            const orr_where at = orr_csv_where(csv, &row->fields[k]);
+            if (find_name(found) < 0 &&
+                orr_nearest(found, (const char *const[]){columns[i].name, NULL}))
+                return orr_fail(
+                    err, ORR_EINPUT, &at, "the column \"%.*s\" is not known; did you mean \"%s\"?",
+                    (int)(found.len < SHOWN ? found.len : SHOWN), found.ptr, columns[i].name);
+        }
+        if (is_missing)
             return orr_fail(err, ORR_EINPUT, &w,
                             "no column %s: the first line names the columns, among them "
                             "arrival_us, prompt and output",

@@ -155,4 +155,6 @@ orr_code orr__topology_generate(orr__topology *t,
                                 const orr__link_defaults *otherwise,
                                 orr_error *err) ORR_MUST_CHECK;
 
+extern const char *const orr__topology_keys[]; /* of a file of ours; the last is NULL */
+
 #endif

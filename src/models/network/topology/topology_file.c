@@ -233,15 +233,16 @@ static orr_code take_dims(orr__topology *t, orr_yaml_value root, orr_error *err)
     return ORR_OK;
 }
 
+const char *const orr__topology_keys[] = {"format",    "version", "generate",      "ranks",
+                                          "switches",  "links",   "dims",          "routing",
+                                          "bandwidth", "latency", "ranks_forward", NULL};
+
 static orr_code check_head(orr_yaml_value root, orr_error *err)
 {
-    static const char *const keys[] = {"format",    "version", "generate",      "ranks",
-                                       "switches",  "links",   "dims",          "routing",
-                                       "bandwidth", "latency", "ranks_forward", NULL};
     static const char *const formats[] = {"orrery-topology", NULL};
     unsigned format = 0;
     uint64_t version = 1;
-    orr_code code = orr_yaml_check_keys(root, keys, err);
+    orr_code code = orr_yaml_check_keys(root, orr__topology_keys, err);
     if (!code)
         code = orr_yaml_take_word(root, "format", formats, &format, err);
     if (!code)

@@ -6,6 +6,7 @@
 #include "models/network/packet/packet_config.h"
 
 #include "base/io/input.h"
+#include "base/text/nearest.h"
 #include "base/text/text.h"
 #include "models/network/words.h"
 
@@ -361,10 +362,16 @@ static orr_code unknown_key(orr__packet_config *c, const orr__words *w, orr_str 
 {
     const orr_where where = orr__words_where(w);
     char shown[ORR__WORD_ROOM];
-    if (!c->rules->counts_unknown_keys)
-        return orr_fail(err, ORR_EINPUT, &where,
-                        "\"%s\" is not a key; docs/format/packet.md lists them",
-                        orr__words_shown(s, shown));
+    const char *names[sizeof keys / sizeof *keys + 1] = {NULL};
+    if (!c->rules->counts_unknown_keys) {
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            names[i] = keys[i].name;
+        const char *near = orr_nearest(s, names);
+        return orr_fail(err, ORR_EINPUT, &where, "\"%s\" is not a key; %s%s%s",
+                        orr__words_shown(s, shown),
+                        near ? "did you mean \"" : "docs/format/packet.md lists them",
+                        near ? near : "", near ? "\"?" : "");
+    }
     if (c->unknown_count++ == 0) {
         (void)orr__words_shown(s, c->unknown);
         c->unknown_at = where;
