@@ -3,6 +3,7 @@
 #include "command.h"
 #include "json_out.h"
 
+#include <orrery/lab/collectives.h>
 #include <orrery/lab/machine.h>
 #include <orrery/lab/units.h>
 
@@ -278,6 +279,10 @@ static orr_code check(const cli_context *c, const char *name, orr_error *err)
         code = orr_machine_dims(&m, &dims, err);
     if (!code)
         code = orr_machine_system(&m, &system, err);
+    orr_alone *alone = NULL;
+    if (!code && strcmp(m.collectives, "none") != 0) /* and the file of its collectives */
+        code = orr_alone_open(&m, &alone, err);
+    orr_alone_close(alone);
     if (code)
         return code;
     if (cli_flag(c, "json"))

@@ -656,7 +656,9 @@ static orr_code write_report(cli_context *c,
 {
     char name[2 * 256];
     snprintf(name, sizeof name, "%.255s on %.250s", config->traces ? config->traces : "",
-             config->topology ? config->topology : "one switch");
+             config->topology  ? config->topology
+             : config->machine ? config->machine
+                               : "one switch");
     const orr_explain_options about = {.name = config->is_flows ? NULL : name,
                                        .ranks_shown = wanted->report_ranks,
                                        .what_if = cli_what_if_of(wanted->what_if),
@@ -1061,7 +1063,7 @@ const cli_command cli_cmd_run = {
     .summary = "simulate traces on a model of a cluster",
     .description =
         "Simulates the traces of all ranks with the workload and system layers of ASTRA-sim on a model of the network and "
-        "prints when ranks finish and where the time went.  Times equal those of ASTRA-sim to the "
+        "prints when ranks finish and where the time went.  Under its old program names times equal those of ASTRA-sim to the "
         "nanosecond.  With --network packet the network is simulated packet by packet.\n\n"
         "--network loggops simulates GOAL schedules, and traces, with the LogGOPS model.\n\n"
         "A run that deadlocks says which ranks wait for what, and exits with status 3.",

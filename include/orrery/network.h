@@ -54,6 +54,8 @@ typedef struct orr_net_config {
     uint32_t most_dims, least_ring;
     const struct orr_net_own *own; /* for the models of this library; leave it NULL */
     orr_where where;               /* the file, for messages */
+    uint32_t
+        ranks_per_node; /* of one dimension: ranks of a host, which it connects; 0: not known */
 } orr_net_config;
 
 /* What went over one link, in one direction. */

@@ -21,6 +21,8 @@
 #define LEAST_MEMORY 1e10
 #define MOST_BUBBLE 0.5
 #define SLACK 1.02
+#define MOST_CACHED \
+    1.5 /* bytes that kernels read over bytes from memory: caches; of built-in models 1.1 at most */
 
 typedef struct judge {
     const orr_sim *s;
@@ -111,14 +113,18 @@ static void check_bus(judge *j)
 
 /* ---- compute ---- */
 
-/* Operations that a rank of this class does. */
-static double operations_of(const orr_sim *s, uint32_t class_index)
+/* Operations that a rank of this class does, and the bytes that they read and write. */
+static double operations_of(const orr_sim *s, uint32_t class_index, double *bytes)
 {
     const orr_columns *c = orr_trace_columns(orr_set_trace(s->set, class_index));
     double sum = 0;
+    *bytes = 0;
     for (uint32_t i = 0; c->num_ops && i < c->count; i++)
-        if (c->type[i] == ORR_NODE_COMP && c->num_ops[i] != ORR_NO_VALUE && c->num_ops[i] > 0)
+        if (c->type[i] == ORR_NODE_COMP && c->num_ops[i] != ORR_NO_VALUE && c->num_ops[i] > 0) {
             sum += (double)c->num_ops[i];
+            if (c->tensor_size && c->tensor_size[i] != ORR_NO_VALUE && c->tensor_size[i] > 0)
+                *bytes += (double)c->tensor_size[i];
+        }
     return sum;
 }
 
@@ -128,7 +134,8 @@ static bool computes_in_no_time(const judge *j)
     const orr_sim *s = j->s;
     const uint32_t k = orr_set_class_of(s->set, 0);
     const double ns = (double)j->f->times[0][ORR__FIGURE_COMPUTE];
-    return j->f->finished == j->f->ranks && operations_of(s, k) > MOST_FLOPS / 1e9 * ns;
+    double bytes;
+    return j->f->finished == j->f->ranks && operations_of(s, k, &bytes) > MOST_FLOPS / 1e9 * ns;
 }
 
 static bool is_measured(const judge *j)
@@ -136,12 +143,42 @@ static bool is_measured(const judge *j)
     return j->s->opt.chip || j->s->like_chip;
 }
 
+/* How to compute by measured kernels; empty: it does. */
+static const char *measured_by(const judge *j)
+{
+    return is_measured(j)       ? ""
+           : j->s->opt.is_ideal ? "; leave out --ideal for measured kernels"
+                                : "; --hardware CHIP or --machine NAME uses measured kernels";
+}
+
+/* Tensors come and go faster than the memory of the chip moves them. */
+static void check_memory(judge *j)
+{
+    const orr_sim *s = j->s;
+    const orr_chip *chip = s->like_chip ? s->like_chip : s->opt.chip;
+    const double most = chip && !s->like_chip ? chip->memory_GBps * 1e9 : s->system.local_mem_bw;
+    const double ns = (double)j->f->times[0][ORR__FIGURE_COMPUTE];
+    char size[ORR_UNIT_ROOM], rate[ORR_UNIT_ROOM], has[ORR_UNIT_ROOM];
+    double bytes;
+    if (!(most > 0) || !(ns > 0) || s->opt.change.memory > 0 || j->f->finished != j->f->ranks)
+        return;
+    (void)operations_of(s, orr_set_class_of(s->set, 0), &bytes);
+    if (bytes / ns * 1e9 <= most * MOST_CACHED || bytes / ns * 1e9 >= 1e18)
+        return;
+    warn(
+        j,
+        "computing moves %s at %s, but the memory of %s gives %s: durations of nodes are too short, or their tensor_size is too "
+        "large; correct the traces, or set roofline-enabled%s",
+        orr_bytes_text((uint64_t)bytes, size), orr_rate_text((orr_Bps)(bytes / ns * 1e9), rate),
+        chip && !s->like_chip ? chip->name : "the system file", orr_rate_text((orr_Bps)most, has),
+        measured_by(j));
+}
+
 static void check_compute(judge *j)
 {
     const orr__throughput *p = &j->f->throughput;
     char time[ORR_UNIT_ROOM];
-    const char *remedy =
-        is_measured(j) ? "" : "; --hardware CHIP or --machine NAME uses measured kernels";
+    const char *remedy = measured_by(j);
     if (computes_in_no_time(j))
         warn(j, "computing takes %s: no chip is so fast: %s%s",
              j->f->times[0][ORR__FIGURE_COMPUTE]
@@ -150,7 +187,9 @@ static void check_compute(judge *j)
              j->s->system.roofline ? "peak-perf is too large"
                                    : "roofline-enabled is not set, and nodes have no durations",
              remedy);
-    else if (p->mfu > MOST_MFU)
+    else
+        check_memory(j);
+    if (!computes_in_no_time(j) && p->mfu > MOST_MFU)
         warn(j, "MFU %.1f %% of %.4g TFLOP/s (%s): no training run is published above 65 %%: %s%s",
              100 * p->mfu, p->peak_flops / 1e12, p->peak_of,
              is_measured(j) ? "the traces leave out work that real steps have"

@@ -90,6 +90,7 @@ typedef struct bound_cut {
 } bound_cut;
 
 struct search_bounds {
+    struct nccl_custom *table; /* of collectives, where the machine has a file; NULL: none */
     orr_net_config dims;
     const orr_chip *chip;
     orr_system system;

@@ -6,6 +6,7 @@
  * it is taken to be the highest.  What plans have in common (parts, stages, what travels between data-parallel ranks) is
  * worked out once.  docs/design/plan.md has the argument in full. */
 #include "bound_parts.h"
+#include "models/collective/nccl/nccl_model.h"
 
 #include "base/memory/hash.h"
 #include "base/threads/pool.h"
@@ -991,6 +992,8 @@ orr_code search_bounds_create(orr_plan_search *s, orr_error *err)
     b->chip = orr_chip_find(s->machine.chip);
     b->has_times = strcmp(s->machine.collectives, "none") != 0;
     if (!code)
+        code = nccl_custom_open(s->machine.collectives, &b->table, err);
+    if (!code)
         find_ports(b);
     if (!code)
         code = bound_make_units(s, err);
@@ -1004,6 +1007,7 @@ void search_bounds_destroy(struct search_bounds *b)
     for (size_t i = 0; i < b->arena_count; i++)
         orr_arena_destroy(b->arenas[i]);
     orr_free(b->arenas);
+    orr_free(b->table);
     orr_free(b->units);
     orr_free(b->unit_groups);
     orr_free(b->layouts);

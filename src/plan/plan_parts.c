@@ -34,6 +34,7 @@ static void find_shapes(const orr_plan_search *s,
     out->is_full = !members;
     for (uint32_t g = 0; members && g < groups && !out->is_full; g++) {
         nccl_shape h = {.generation = nccl_generation_of(s->machine.architecture),
+                        .table = b->table,
                         .up_reduces = s->machine.up_reduces,
                         .out_reduces = s->machine.fabric_reduces};
         uint32_t i = 0;

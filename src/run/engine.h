@@ -79,10 +79,11 @@ struct orr_run {
         struct lgs_sim *loggops;
         struct orr_packet *packet;
     } is;
-    orr_set *set;         /* traces read for their number of ranks; NULL: not needed */
-    orr_net_config plain; /* one switch, or the dimensions of the machine */
-    orr_system system;    /* that of the machine */
-    orr_machine machine;  /* the part of it that is used; size 0: none is given */
+    orr_set *set;                   /* traces read for their number of ranks; NULL: not needed */
+    orr_net_config plain;           /* one switch, or the dimensions of the machine */
+    orr_system system;              /* that of the machine */
+    orr_machine machine;            /* the part of it that is used; size 0: none is given */
+    struct nccl_custom *nccl_table; /* its file of collectives; NULL: none */
     double seconds;
     orr_run_rank rank; /* the last answer */
     orr_run_dimension dimension;

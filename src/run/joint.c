@@ -84,6 +84,8 @@ uint32_t joint_ranks_per_node(const orr_net_config *c)
 {
     if (c->dims > 1)
         return c->npus[0];
+    if (c->ranks_per_node) /* a machine says it */
+        return c->ranks_per_node;
     return net_link_speed(c->bandwidth[0]) >= SLOWEST_INSIDE ? c->npus[0] : 1;
 }
 
@@ -250,6 +252,7 @@ static orr_code find_shape(joint_group *g, orr_error *err)
     struct joint *j = g->j;
     count_nodes(g->members, g->count, j->per_node, &g->shape);
     g->shape.generation = (nccl_generation)j->s->opt.nccl_generation;
+    g->shape.table = j->s->opt.nccl_table;
     g->shape.up_reduces = j->s->opt.up_reduces;
     g->shape.out_reduces = j->s->opt.out_reduces;
     if (j->s->topology)

@@ -168,6 +168,7 @@ void orr_run_destroy(orr_run *r)
     if (r->engine)
         r->engine->destroy(r);
     orr_set_close(r->set);
+    orr_free(r->nccl_table);
     orr_arena_destroy(r->arena);
     orr_free(r);
 }

@@ -5,6 +5,7 @@
  * takes as many nodes as it has ranks for.  Collectives are the plain ones, so that a network model
  * that knows how NCCL runs them may; on a machine without NCCL, and in files, they are rings. */
 #include "engine.h"
+#include "models/collective/nccl/nccl_model.h"
 
 #include "base/io/output.h"
 
@@ -93,6 +94,8 @@ orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err)
     orr_code code = orr_machine_for(c->machine, ranks, &r->machine, err);
     if (!code)
         code = orr_machine_dims(&r->machine, &r->plain, err);
+    if (!code)
+        code = nccl_custom_open(r->machine.collectives, &r->nccl_table, err);
     if (!code && !c->system && !c->own_system) {
         code = orr_machine_system(&r->machine, &r->system, err);
         c->own_system = &r->system;

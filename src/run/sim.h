@@ -99,7 +99,8 @@ typedef struct orr_sim_options {
     bool chip_is_default; /* the machine's: traces in which it has nothing to time are fine */
     const struct orr_software *software; /* NULL: what the traces say */
     /* Collectives as NCCL runs them (joint.h): whose constants, and which networks add up. */
-    int nccl_generation; /* nccl_generation */
+    int nccl_generation;                  /* nccl_generation */
+    const struct nccl_custom *nccl_table; /* of the machine's file; NULL: that of the generation */
     bool up_reduces, out_reduces;
 } orr_sim_options;
 

@@ -423,6 +423,8 @@ orr_code orr_machine_dims(const orr_machine *m, orr_net_config *out, orr_error *
     const double share = orr_machine_out_GBps(m) / (is_shared ? m->oversubscription : 1);
     add_node(m, &c);
     if (m->fabric != ORR_MACHINE_FABRIC_TORUS)
+        c.ranks_per_node = c.dims ? m->devices : 1;
+    if (m->fabric != ORR_MACHINE_FABRIC_TORUS)
         add(&c, ORR_NET_SWITCH, ends, share, orr_machine_out_latency_ns(m) / 2);
     if (c.dims == 0) {
         c.dims = 1;

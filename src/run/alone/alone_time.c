@@ -110,18 +110,6 @@ orr_code alone_shape(const orr_machine *m,
 
 /* ---- life ---- */
 
-static orr_code read_table(orr_alone *a, orr_error *err)
-{
-    orr_input *in;
-    orr_code code = orr_input_open(a->machine.collectives, &in, err);
-    if (code)
-        return code;
-    code = nccl_custom_parse(orr_input_bytes(in), a->machine.collectives, &a->table, err);
-    orr_input_close(in);
-    a->has_table = !code;
-    return code;
-}
-
 orr_code orr_alone_open(const orr_machine *m, orr_alone **out, orr_error *err)
 {
     orr_alone *a;
@@ -134,8 +122,13 @@ orr_code orr_alone_open(const orr_machine *m, orr_alone **out, orr_error *err)
     if (!a)
         return orr_no_memory(err);
     a->machine = *m;
-    if (strcmp(m->collectives, "nccl") != 0 && strcmp(m->collectives, "rccl") != 0)
-        code = read_table(a, err);
+    nccl_custom *table;
+    code = nccl_custom_open(m->collectives, &table, err);
+    if (table) {
+        a->table = *table;
+        a->has_table = true;
+        orr_free(table);
+    }
     if (code)
         orr_free(a);
     else

@@ -4,6 +4,8 @@
  * What the file leaves out is the generation's.  Times have units; rates are parts of a port's
  * rate, above 0 and at most 1, so that no file can make a collective faster than its cut. */
 #include "base/formats/yaml_fields.h"
+#include "base/io/input.h"
+#include "base/memory/memory.h"
 #include "base/text/pen.h"
 #include "models/collective/nccl/nccl_parts.h"
 
@@ -290,6 +292,27 @@ orr_code nccl_custom_parse(orr_span bytes, const char *label, nccl_custom *out, 
     memset(out, 0, sizeof *out);
     code = take_all(orr_yaml_root(y), out, err);
     orr_yaml_close(y);
+    return code;
+}
+
+orr_code nccl_custom_open(const char *collectives, nccl_custom **out, orr_error *err)
+{
+    static const char *const built_in[] = {"nccl", "rccl", "none"};
+    orr_input *in;
+    *out = NULL;
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        if (strcmp(collectives, built_in[i]) == 0)
+            return ORR_OK;
+    orr_code code = orr_input_open(collectives, &in, err);
+    if (code)
+        return code;
+    nccl_custom *c = orr_alloc(1, sizeof *c);
+    code = c ? nccl_custom_parse(orr_input_bytes(in), collectives, c, err) : orr_no_memory(err);
+    orr_input_close(in);
+    if (code)
+        orr_free(c);
+    else
+        *out = c;
     return code;
 }
 

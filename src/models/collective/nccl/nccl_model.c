@@ -218,8 +218,9 @@ bool nccl_cost_of(const nccl_shape *given,
     *out = (nccl_cost){.algorithm = "none", .protocol = "none"};
     if (!normal(given, &s) || kind >= ORR_COLL_COUNT)
         return false;
-    if (forced && forced->table)
-        s.generation = forced->table->generation;
+    const nccl_custom *custom = forced && forced->table ? forced->table : s.table;
+    if (custom)
+        s.generation = custom->generation;
     if (!wants_collnet(forced))
         s.out_reduces = false;
     if (kind == ORR_COLL_REDUCE_SCATTER_BLOCK)
@@ -233,10 +234,9 @@ bool nccl_cost_of(const nccl_shape *given,
         return true;
     if (l.count == 0)
         return false;
-    const nccl_custom *custom = forced ? forced->table : NULL;
     const nccl_constants *k = custom ? &custom->k : &nccl_table[s.generation];
     best = UINT32_MAX;
-    if (custom && !forced->algorithm && !forced->protocol)
+    if (custom && !(forced && (forced->algorithm || forced->protocol)))
         best = by_rule(custom, &l, (double)bytes, channels, &rule_ns);
     if (best == UINT32_MAX)
         best = walk(k, &l, (double)bytes, channels, &floor_ns);

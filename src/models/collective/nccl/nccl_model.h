@@ -19,6 +19,7 @@
 #ifndef ORR_MODELS_NCCL_MODEL_H
 #define ORR_MODELS_NCCL_MODEL_H
 
+#include <orrery/error.h>
 #include <orrery/types.h>
 
 #include <stdbool.h>
@@ -33,6 +34,8 @@ typedef enum nccl_generation {
     NCCL_GENERATIONS
 } nccl_generation;
 
+struct nccl_custom;
+
 /* Where a group lies and what connects it. */
 typedef struct nccl_shape {
     uint32_t ranks, nodes; /* of the group, and hosts (scale-up domains) they are on */
@@ -45,6 +48,8 @@ typedef struct nccl_shape {
     double out_latency_ns; /* between two hosts; 0: that of the constants */
     bool out_reduces;      /* the network adds up: SHARP */
     nccl_generation generation;
+    const struct nccl_custom
+        *table; /* constants and choice of a machine's file; NULL: the generation's */
 } nccl_shape;
 
 typedef enum nccl_algorithm {
@@ -62,13 +67,12 @@ typedef enum nccl_algorithm {
 typedef enum nccl_protocol { NCCL_LL, NCCL_LL128, NCCL_SIMPLE, NCCL_PROTOCOLS } nccl_protocol;
 
 /* What the user insists on; a name that cannot do it is refused. */
-struct nccl_custom;
 typedef struct nccl_forced {
     const char *algorithm; /* "ring"; NULL: NCCL chooses */
     const char *protocol;  /* "LL128"; NULL: NCCL chooses */
     uint32_t channels;     /* 0: as NCCL does; fewer than its own limit the rate */
     bool collnet; /* NCCL_COLLNET_ENABLE=1: SHARP is off unless this or the name asks for it */
-    const struct nccl_custom *table; /* constants and choice of a file; NULL: the generation's */
+    const struct nccl_custom *table; /* instead of the shape's; NULL: that one */
 } nccl_forced;
 
 typedef struct nccl_cost {
@@ -95,6 +99,9 @@ bool nccl_send_cost_of(const nccl_shape *shape,
                        uint64_t bytes,
                        const nccl_forced *forced,
                        nccl_cost *out);
+
+/* The table that the machine's key `collectives` names, to be freed; NULL: it has none. */
+orr_code nccl_custom_open(const char *collectives, struct nccl_custom **out, orr_error *err);
 
 /* "A100", "ampere", "sm_80", ...: by family names only; NCCL_OTHER when unknown. */
 nccl_generation nccl_generation_of(const char *name);
