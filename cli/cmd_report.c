@@ -248,7 +248,6 @@ static orr_code report_run(cli_context *c, orr_error *err)
                                       .made_from = line,
                                       .most_spans = (uint32_t)cli_count(c, "most-spans")};
     work w = {.c = c, .err = err, .names = cli_text(c, "names")};
-    const char *to = cli_text(c, "output");
     orr_code code = line ? orr_report_create(&about, &w.report, err)
                          : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
     for (int i = 0; i < c->arg_count && !code; i++)

@@ -10,6 +10,8 @@
 #include "base/io/output.h"
 #include "base/options.h"
 
+#include <stdio.h>
+
 enum { MOST_SPANS = 1000000 };
 
 typedef struct run {
@@ -102,12 +104,53 @@ static bool find_step_tracks(orr__study *s)
     return ok;
 }
 
+/* Of a run without a timeline what it says of itself: one row for all ranks. */
+static orr_code take_times(orr__study *s)
+{
+    const orr_report_times *t = s->run->times;
+    char ranks[40];
+    if (s->run->timeline || !t || !s->run->ranks)
+        return ORR_OK;
+    snprintf(ranks, sizeof ranks, "0%s%.0u", s->run->ranks > 1 ? "-" : "", s->run->ranks - 1);
+    s->ranks = orr_arena_new(s->arena, 1, orr__rank_times);
+    s->groups = orr_arena_new(s->arena, 1, orr__like_ranks);
+    const char *name = orr_arena_text(s->arena, orr_str_of(ranks));
+    if (!s->ranks || !s->groups || !name)
+        return orr_no_memory(s->err);
+    s->rank_count = s->group_count = 1;
+    s->all_ranks = s->run->ranks;
+    s->ranks[0] = (orr__rank_times){.alike = s->all_ranks,
+                                    .stage = ORR__NO_STAGE,
+                                    .compute = t->compute,
+                                    .exposed = t->exposed,
+                                    .overlapped = t->overlapped,
+                                    .memory = t->memory,
+                                    .host = t->host,
+                                    .waiting = t->waiting,
+                                    .bubble = t->bubble,
+                                    .idle = t->idle};
+    const orr__ps_sum n = s->all_ranks;
+    s->groups[0] = (orr__like_ranks){.count = s->all_ranks,
+                                     .stage = ORR__NO_STAGE,
+                                     .ranks = name,
+                                     .sum = {.compute = t->compute * n,
+                                             .exposed = t->exposed * n,
+                                             .overlapped = t->overlapped * n,
+                                             .memory = t->memory * n,
+                                             .host = t->host * n,
+                                             .waiting = t->waiting * n,
+                                             .bubble = t->bubble * n,
+                                             .idle = t->idle * n}};
+    return ORR_OK;
+}
+
 static orr_code study(orr__study *s, orr__sums *sums)
 {
     orr_code code;
     if ((code = orr__study_times(s)) || (code = orr__study_pipeline(s)) ||
         (code = orr__study_groups(s)) || (code = orr__study_memory(s)) ||
-        (code = orr__study_events(s)) || (code = orr__study_sums(s, sums)))
+        (code = orr__study_events(s)) || (code = orr__study_sums(s, sums)) ||
+        (code = take_times(s)))
         return code;
     return find_step_tracks(s) ? ORR_OK : orr_no_memory(s->err);
 }

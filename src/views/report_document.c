@@ -119,6 +119,10 @@ static void put_sentence(const orr__study *s, orr_buf *b)
         orr__put_fabric_sentence(s, b);
         return;
     }
+    if (s->rank_count == 0 && orr__total(s) > 0) {
+        orr_buf_text(b, "Where its time goes is not known: there is no timeline.");
+        return;
+    }
     if (s->rank_count == 0 || orr__total(s) <= 0) {
         orr_buf_text(b, "Nothing happened: no time passed in this run.");
         return;

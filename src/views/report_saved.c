@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_saved.c - a run in a report from what `orrery run --json` printed of it: headline figures,
- * for the comparison with others; there is no timeline to split its time. */
+ * where the time of a rank goes on average, for the comparison with others; there is no timeline. */
 #include "base/formats/json.h"
 #include "base/io/input.h"
 #include "base/memory/memory.h"
@@ -52,6 +52,30 @@ static bool begins_as_run(orr_span bytes)
     return false;
 }
 
+/* The mean of one figure over ranks; 0: it is not split. */
+static orr_ps mean_of(orr_json_value root, const char *figure)
+{
+    orr_json_value over;
+    const double ns =
+        orr_json_find(root, "over_ranks", &over) ? number_in(over, figure, "mean") : 0;
+    return ns > 0 && ns < 9e15 ? (orr_ps)(ns * 1000) : 0;
+}
+
+/* [low, high] of the run time; 0: not known. */
+static void take_interval(orr_json_value root, double out[2])
+{
+    orr_json_value list, v;
+    orr_error why;
+    out[0] = out[1] = 0;
+    if (!orr_json_find(root, "interval_ns", &list) || orr_json_type_of(list) != ORR_JSON_ARRAY ||
+        orr_json_count(list) != 2)
+        return;
+    unsigned i = 0;
+    for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v); i++)
+        if (orr_json_get_double(v, &out[i], &why))
+            out[i] = 0;
+}
+
 static orr_code add_root(
     orr_report *r, const char *name, orr_json_value root, orr_arena *a, orr_error *err)
 {
@@ -77,6 +101,22 @@ static orr_code add_root(
         .first_token_max_ns = number_in(root, "serving", "first_token_max_ns"),
         .next_token_ns = number_in(root, "serving", "next_token_mean_ns"),
         .tokens_per_s = number_in(root, "serving", "tokens_per_s")};
+    const orr_ps compute = mean_of(root, "compute_ns"),
+                 exposed = mean_of(root, "exposed_communication_ns");
+    const orr_ps all = mean_of(root, "communication_ns");
+    const orr_report_times times = {.compute = compute,
+                                    .exposed = exposed,
+                                    .overlapped = all > exposed ? all - exposed : 0,
+                                    .memory = mean_of(root, "remote_memory_ns"),
+                                    .host = mean_of(root, "host_ns"),
+                                    .waiting = mean_of(root, "waiting_ns"),
+                                    .bubble = mean_of(root, "bubble_ns"),
+                                    .idle = mean_of(root, "idle_ns")};
+    const bool is_split =
+        compute + exposed + times.memory + times.host + times.waiting + times.bubble + times.idle >
+        0;
+    double interval[2];
+    take_interval(root, interval);
     const orr_report_run run = {.name = name,
                                 .length_ps = (orr_ps)(seconds * 1e12),
                                 .ranks = ranks >= 1 && ranks < UINT32_MAX ? (uint32_t)ranks : 0,
@@ -89,6 +129,9 @@ static orr_code add_root(
                                 .option_count = count,
                                 .notes = no_timeline,
                                 .note_count = 1,
+                                .low_ns = interval[0],
+                                .high_ns = interval[1],
+                                .times = is_split ? &times : NULL,
                                 .serving = serving.requests ? &serving : NULL};
     return orr_report_add(r, &run, err);
 }

@@ -83,6 +83,11 @@ typedef struct orr_report_serving {
     double tokens_per_s;                       /* until the last token was there */
 } orr_report_serving;
 
+/* Where the time of a rank goes, on average over ranks (docs/accounting.md). */
+typedef struct orr_report_times {
+    orr_ps compute, exposed, overlapped, memory, host, waiting, bubble, idle;
+} orr_report_times;
+
 typedef struct orr_report_run {
     const char *name;
     bool is_measured;
@@ -120,6 +125,7 @@ typedef struct orr_report_run {
     const char *const *notes;
     size_t note_count;
     const orr_report_serving *serving; /* NULL: it serves no requests */
+    const orr_report_times *times;     /* when there is no timeline; NULL: not known */
 } orr_report_run;
 
 /* What a faster machine would change. */

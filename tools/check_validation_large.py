@@ -1,0 +1,12 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Published training steps meet their targets (10 % mean, no row over 25 %, order 0.9): Megatron-LM 2021 up to 3,072 devices, and
+Korthikanti et al. 2022."""
+
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+build = sys.argv[1] if len(sys.argv) > 1 else "build"
+sys.exit(subprocess.run([ROOT / "truth" / "collectives" / "validate.py", "--build", build, "--check", "--steps", "megatron-2021,korthikanti-2022"], check=False).returncode)
