@@ -32,6 +32,7 @@ static const cli_option options[] = {
     {"dispatch", 0, "copies|once",
      "send a token once per expert, or once per rank and node (DeepEP)", .fallback = "copies"},
     COUNT("node-ranks", NULL, "--dispatch once: ranks per node; default: 8, or the machine's"),
+    {"fp8-attention", 0, NULL, "with --dtype fp8, mxfp8 or nvfp4: attention in fp8, too"},
     {"fp8-dispatch", 0, NULL,
      "send tokens to experts in fp8, with scales; results return unquantized (DeepSeek-V3)"},
     COUNT("expert-load", "100", "load of the busiest expert rank, in percent of the mean"),
@@ -82,7 +83,8 @@ static const cli_option options[] = {
     {"sync-every-micro-batch", 0, NULL, "reduce gradients after each micro-batch"},
     {"no-clipping", 0, NULL, "no gradient clipping"},
     {"software", 0, "NAME",
-     "launch the kernels of this software: megatron-core, megatron-2022, megatron-2021, "
+     "launch the kernels of this software: megatron-core, megatron-core-layers, "
+     "megatron-core-graph, megatron-2022, megatron-2021, "
      "megatron-deepspeed, deepspeed, fsdp2-eager, torch-compile, torch-compile-whole, "
      "fsdp2-eager-2024, torch-compile-2024, fsdp-2023, torch-eager or cuda-graph",
      .fallback = "megatron-core"},
@@ -210,6 +212,7 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .overlaps_experts = cli_flag(c, "ep-overlap"),
         .sends_once = strcmp(cli_text(c, "dispatch"), "once") == 0,
         .node_ranks = (uint32_t)given(c, "node-ranks"),
+        .attends_fp8 = cli_flag(c, "fp8-attention"),
         .sends_fp8 = cli_flag(c, "fp8-dispatch"),
         .expert_load = (uint32_t)given(c, "expert-load"),
         .shard = (uint32_t)given(c, "shard"),

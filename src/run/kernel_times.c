@@ -35,6 +35,7 @@ typedef struct kernel_row {
     double low_us2, high_us2; /* squares of what it may be less and more, 90 % */
     double guessed_us;        /* of kernels that none that was measured resembles */
     double uses;
+    bool picks_experts; /* a router's forward pass */
 } kernel_row;
 
 /* Errors of steps that do not come from single kernels: power state and chip, how evenly kernels
@@ -119,6 +120,7 @@ static bool add_kernel(const timing *t, const orr_kernel *k, kernel_row *out)
     out->low_us2 += low * low;
     out->high_us2 += high * high;
     out->guessed_us += is_guessed(&time) ? us : 0;
+    out->picks_experts |= k->kind == ORR_KERNEL_TOPK && !k->is_backward;
     if (k->kind == ORR_KERNEL_GEMM || k->kind == ORR_KERNEL_GROUPED || k->kind == ORR_KERNEL_MOE ||
         k->kind == ORR_KERNEL_ATTENTION || k->kind == ORR_KERNEL_CONV)
         out->flops += orr_kernel_count(k).flops * power_of_type(k->type);
@@ -328,6 +330,8 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         w->device += whole;
         w->waits += wait > 0 ? wait : 0;
         w->flops += r->flops;
+        if (t->software->waits_for_experts && r->picks_experts)
+            w->host = fmax(w->host, w->device);
         if (ticks)
             ticks[p] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
     }

@@ -85,6 +85,8 @@ static orr_code find_software(orr_run *r,
     slower->block_us *= times;
     slower->step_us *= times;
     slower->cache_us *= times;
+    slower->experts_us *= times;
+    slower->expert_us *= times;
     slower->micro_batch_us *= times;
     slower->collective_us *= times;
     *out = slower;

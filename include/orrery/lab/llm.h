@@ -97,6 +97,7 @@ typedef struct orr_llm_options {
                               one sends to experts travels while the other computes */
     bool sends_once; /* tokens go once to each rank, or node, that has experts of theirs (DeepEP) */
     uint32_t node_ranks; /* sends_once: ranks that reach each other without the network; 0: 8 */
+    bool attends_fp8;    /* attention in 8 bits, where products are in 8 bits or less */
     bool sends_fp8; /* tokens to experts, and their gradients, in 8 bits; what comes back in 16 */
     uint32_t
         expert_load; /* tokens of the busiest rank's experts, in per cent of the mean; 0: 100 */

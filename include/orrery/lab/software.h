@@ -24,8 +24,10 @@ typedef struct orr_software {
     bool unfused_attention; /* products, mask, softmax, dropout and products, each by itself */
     bool has_flash2; /* FlashAttention 2, made for Ampere: slower than today's kernels on Hopper */
     bool has_triton_attention; /* FlashAttention of 2022, in Triton */
-    bool has_dropout;       /* hidden and attention dropout are on, as in the recipes of the time */
-    bool joins_bias;        /* bias, dropout and residual, bias and activation in one kernel each */
+    bool merges_blocks; /* rings of PyTorch: blocks are merged in 32 bits by single operators, and
+                           keys and values travel for every head, their gradients in 32 bits */
+    bool has_dropout;   /* hidden and attention dropout are on, as in the recipes of the time */
+    bool joins_bias;    /* bias, dropout and residual, bias and activation in one kernel each */
     bool joins_elementwise; /* compiled: what lies between products is one pass */
     bool is_compiled;       /* by torch.compile: kernels of Triton, layer by layer */
     bool splits_products;   /* queries, keys, values, gate and up are products of their own */
@@ -33,6 +35,8 @@ typedef struct orr_software {
     bool lists_optimizer;   /* the optimizer goes over lists of tensors, an operation at a time */
     bool upcasts_logits;    /* the loss is computed in 32 bits */
     double expert_capacity; /* experts take so many times an even share, padded; 0: what comes */
+    bool joins_experts;     /* their activation and casts are done by the products around it */
+    bool adds_expert_bias;  /* the bias of what experts give is added in 32 bits, by passes */
     bool pure;              /* weights and moments are kept in the type of the products */
     bool gathers_ahead;     /* ZeRO 1 and 2: new weights are gathered under the next forward pass */
     bool overlaps_wgrad;    /* gradients of inputs travel while those of weights are computed */
@@ -40,11 +44,15 @@ typedef struct orr_software {
     bool grads_fp32_of_bf16; /* the same, where weights are bf16 */
     bool frees_grads;        /* gradients are there from their backward pass to the update */
     /* ---- the host ---- */
-    double host;             /* times what eager PyTorch needs to issue a kernel; 0: graphs */
-    double block_us;         /* and once for each pass of a layer */
-    double step_us;          /* and once for each training step: its start, loss and optimizer */
-    double cache_us;         /* and for a layer's keys and values in a cache, beside the copies */
-    double collective_us;    /* to issue a collective or a message */
+    double host;          /* times what eager PyTorch needs to issue a kernel; 0: graphs */
+    double block_us;      /* and once for each pass of a layer */
+    double step_us;       /* and once for each training step: its start, loss and optimizer */
+    double cache_us;      /* and for a layer's keys and values in a cache, beside the copies */
+    double collective_us; /* to issue a collective or a message */
+    double experts_us; /* and for a product of all experts of a device, with its share of the rest
+                                of the layer: router, exchanges, attention; and for each expert: */
+    double expert_us;  /* in 16 bits; twice that where what goes in is cast before */
+    bool waits_for_experts;  /* the host waits to hear how many tokens each expert gets */
     double micro_batch_us;   /* and for each micro-batch, when the device has done the one before */
     bool waits_for_messages; /* the host waits for the device where stages exchange */
     bool knows_host;         /* how fast the host is was given: intervals are narrower */

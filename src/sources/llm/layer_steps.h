@@ -46,6 +46,7 @@ typedef struct llm_step {
     bool joins_next;                /* product: its bias can be added by what comes next */
     bool is_dropped;                /* product: dropout follows, before the residual sum */
     bool is_pair;                   /* product: gate and up */
+    bool is_down;                   /* product: back from the width of an FFN */
     bool is_gathered, is_scattered; /* product: its input was gathered, its result will be added up
                                        over tensor-parallel ranks */
     uint64_t width;                 /* elementwise: of a row; 0: hidden */

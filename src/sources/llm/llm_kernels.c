@@ -202,9 +202,10 @@ static void launch_product(llm_pen *p, const llm_step *s, orr_kernel k)
 
 /* What goes into a product is scaled and cast, once as it is and once transposed; NVFP4 looks for
  * the largest of the whole tensor first. */
-static void cast_for(llm_pen *p, const llm_step *s, uint64_t numbers)
+static void cast_for(llm_pen *p, const llm_step *s, uint64_t numbers, bool is_from_activation)
 {
-    if (!is_narrow(p->g) || is_wide(s))
+    if (!is_narrow(p->g) || is_wide(s) ||
+        (is_from_activation && s->is_expert && p->g->software->joins_experts))
         return;
     if (p->g->opt.dtype == ORR_DTYPE_NVFP4)
         pass_over(p, numbers * 2, 4, false);
@@ -218,19 +219,42 @@ static uint64_t cast_share(const llm_job *g, bool is_gathered)
     return is_gathered && g->is_sequence_parallel ? g->opt.tp : 1;
 }
 
+/* Megatron-Core 0.15, TEGroupedMLP._apply_bias: torch.cat([t + b * p ...]).to(dtype), where p, what
+ * the router thinks of an expert, has 32 bits: five passes, and what autograd makes of them. */
+static void expert_bias(llm_pen *p, const llm_step *s, bool is_backward)
+{
+    const llm_job *g = p->g;
+    const uint64_t narrow = s->m * s->n * g->act, wide = s->m * s->n * 4;
+    if (!s->is_expert || !s->is_down || !s->has_bias || !g->software->adds_expert_bias)
+        return;
+    if (is_backward) {
+        pass_over(p, narrow, wide, false);   /* to */
+        pass_over(p, wide, narrow, false);   /* of t */
+        pass_over(p, 2 * wide, wide, false); /* of b: a product, and its sum over tokens */
+        pass_over(p, 2 * wide, wide, false); /* of p: the same along a token */
+        pass_over(p, narrow, narrow, false); /* parts into one */
+    } else {
+        pass_over(p, 4, wide, false); /* b * p */
+        pass_over(p, narrow + wide, wide, false);
+        pass_over(p, wide, wide, false); /* cat */
+        pass_over(p, wide, narrow, false);
+    }
+}
+
 static void product_forward(llm_pen *p, const llm_step *s)
 {
     const llm_job *g = p->g;
     uint64_t columns[PIECES_MOST];
     const size_t count = pieces_of(g, s, columns);
     const bool has_bias = s->has_bias && (!g->software->joins_bias || !s->joins_next);
-    cast_for(p, s, s->m * s->k / cast_share(g, s->is_gathered));
+    cast_for(p, s, s->m * s->k / cast_share(g, s->is_gathered), s->is_down);
     for (size_t i = 0; i < count; i++)
         launch_product(p, s,
                        (orr_kernel){.m = s->m,
                                     .n = columns[i],
                                     .k = s->k,
                                     .form = has_bias ? ORR_FORM_BIAS : ORR_FORM_PLAIN});
+    expert_bias(p, s, false);
 }
 
 static void product_input_grad(llm_pen *p, const llm_step *s)
@@ -243,9 +267,10 @@ static void product_input_grad(llm_pen *p, const llm_step *s)
     if (strcmp(s->name, "attn.qkv") == 0 && count == 1 && !is_joined &&
         !g->software->unfused_attention)
         pass(p, s->m * s->n, s->m * s->n); /* gradients of all three into one matrix */
-    if (s->is_dropped && g->has_dropout)   /* what comes back through dropout, with its mask */
+    expert_bias(p, s, true);
+    if (s->is_dropped && g->has_dropout) /* what comes back through dropout, with its mask */
         pass_over(p, s->m * s->n * (g->act + 1), s->m * s->n * g->act, false);
-    cast_for(p, s, s->m * s->n / cast_share(g, s->is_scattered));
+    cast_for(p, s, s->m * s->n / cast_share(g, s->is_scattered), s->is_pair);
     for (size_t i = 0; i < count; i++)
         launch_product(
             p, s, (orr_kernel){.m = s->m, .n = s->k, .k = columns[i], .layout = ORR_LAYOUT_NN});
@@ -287,7 +312,7 @@ static orr_kernel attention_kernel(const llm_job *g)
     const uint64_t kv = m->kv_heads < g->opt.tp ? 1 : m->kv_heads / g->opt.tp;
     const bool is_mla = orr_model_is_mla(m);
     return (orr_kernel){.kind = ORR_KERNEL_ATTENTION,
-                        .type = type_between(g),
+                        .type = g->opt.attends_fp8 && is_narrow(g) ? ORR_TYPE_FP8 : type_between(g),
                         .batch = g->opt.micro_batch,
                         .heads = m->heads / g->opt.tp,
                         .kv_heads = is_mla ? m->heads / g->opt.tp : kv,
@@ -374,6 +399,28 @@ void llm_launch_attention(llm_pen *p, uint64_t pairs, bool is_backward, bool is_
         unfused_backward(p, &k);
     else
         unfused_forward(p, &k);
+}
+
+/* PyTorch 2.6, distributed/tensor/experimental/_attention.py: _SDPAMerger takes what a block gives to
+ * 32 bits and does out - sigmoid(...) * (out - block); a block that only half of the queries see is
+ * put back with the other half.  Backward, gradients of queries, keys and values are added up in 32
+ * bits, and the latter two joined to be passed on. */
+void llm_launch_merge(llm_pen *p, uint64_t numbers, bool is_half, bool is_backward)
+{
+    const uint64_t narrow = numbers * p->g->act, wide = numbers * 4;
+    const uint64_t part = is_half ? 2 : 1;
+    if (is_backward) {
+        for (int i = 0; i < 3; i++)
+            pass_over(p, narrow + wide, wide, false);
+        pass_over(p, 2 * wide, 2 * wide, false);
+    } else {
+        pass_over(p, narrow / part, wide / part, false);
+        pass_over(p, 2 * wide / part, wide / part, false);
+        pass_over(p, wide / part, wide / part, false);
+        pass_over(p, 2 * wide / part, wide / part, false);
+    }
+    if (is_half)
+        pass_over(p, wide, wide, false);
 }
 
 /* Prompts that see `pairs` of queries and keys, as if all were of one length. */
@@ -518,7 +565,9 @@ static void activation(llm_pen *p, const llm_step *s, bool is_backward)
     const uint64_t n =
         is_padded ? (uint64_t)((double)s->numbers * g->software->expert_capacity) : s->numbers;
     const bool is_gated = g->m->is_gated;
-    if (g->software->is_compiled)
+    if (s->is_expert && g->software->joins_experts)
+        pass_over(p, g->act, g->act, false); /* a node of its own in the trace */
+    else if (g->software->is_compiled)
         compiled_activation(p, n, is_backward);
     else if (!g->software->joins_elementwise && (is_gated || !g->software->joins_bias))
         launch(p, (orr_kernel){.kind = ORR_KERNEL_ACTIVATION,

@@ -38,6 +38,11 @@ static uint64_t query_numbers(const llm_job *g)
     return g->tokens * (g->m->heads / g->opt.tp) * (orr_model_qk_dim(g->m) + orr_model_v_dim(g->m));
 }
 
+static uint64_t value_numbers(const llm_job *g)
+{
+    return g->tokens * (g->m->heads / g->opt.tp) * orr_model_v_dim(g->m);
+}
+
 static const char *label(char room[64], const char *base, const char *suffix)
 {
     snprintf(room, 64, "attn.%s%s", base, suffix);
@@ -49,8 +54,8 @@ static const char *label(char room[64], const char *base, const char *suffix)
 typedef struct core {
     llm_pen *p;
     const char *suffix;
-    uint64_t operations, bytes; /* of one block */
-    uint64_t kv_bytes;
+    uint64_t operations, bytes;    /* of one block */
+    uint64_t kv_bytes, grad_bytes; /* that travel: keys and values, their gradients */
     uint64_t tag;
     uint64_t pairs;        /* training: in one head of one sequence */
     const llm_sight *seen; /* serving */
@@ -88,16 +93,26 @@ static uint64_t forward_ring(const core *c, llm_deps after)
     uint64_t done =
         llm_put_compute(c->p, label(room, "core", c->suffix), c->operations, c->bytes, after);
     for (uint32_t i = 1; i < blocks; i++) {
+        const bool merges = c->p->g->software->merges_blocks && !c->seen;
         const llm_deps have = arrived ? LLM_AFTER(arrived) : after;
         llm_put_send(c->p, label(room, "kv_send", c->suffix), c->kv_bytes, c->tag, LLM_PEER_CP_NEXT,
                      have);
         arrived = llm_put_receive(c->p, label(room, "kv_receive", c->suffix), c->kv_bytes, c->tag,
                                   LLM_PEER_CP_PREVIOUS, have);
         launch_core(&next);
+        if (merges)
+            llm_launch_merge(c->p, value_numbers(c->p->g), i % 2 == 0, false);
         done = llm_put_compute(c->p, label(room, "core", c->suffix), next.operations, c->bytes,
                                LLM_AFTER(done, arrived));
     }
     return done;
+}
+
+/* How many heads share keys and values that travel once for each of them. */
+static uint64_t copies_of_keys(const llm_job *g)
+{
+    const uint64_t kv = g->m->kv_heads < g->opt.tp ? g->opt.tp : g->m->kv_heads;
+    return g->software->merges_blocks && g->opt.cp > 1 ? g->m->heads / kv : 1;
 }
 
 static core trained_core(const llm_steps *s)
@@ -108,7 +123,7 @@ static core trained_core(const llm_steps *s)
     return (core){.operations = operations(s, 1, 1) / (is_ring ? g->opt.cp : 1),
                   .bytes = query_numbers(g) * g->act + (is_ring ? kv : kv * g->opt.cp),
                   .pairs = attention_pairs(g, s->layer),
-                  .kv_bytes = kv};
+                  .kv_bytes = kv * copies_of_keys(g)};
 }
 
 /* Prompts and sequences that decode in one go.  Every key and value that is seen is read once: from
@@ -170,18 +185,20 @@ static uint64_t backward_ring(const core *c, llm_deps after)
         llm_put_send(p, "attn.kv_send.grad", c->kv_bytes, c->tag + 1, LLM_PEER_CP_NEXT, have);
         kv = llm_put_receive(p, "attn.kv_receive.grad", c->kv_bytes, c->tag + 1,
                              LLM_PEER_CP_PREVIOUS, have);
-        llm_put_send(p, "attn.dkv_send.grad", c->kv_bytes, c->tag + 2, LLM_PEER_CP_NEXT,
+        llm_put_send(p, "attn.dkv_send.grad", c->grad_bytes, c->tag + 2, LLM_PEER_CP_NEXT,
                      LLM_AFTER(done, grads));
-        grads = llm_put_receive(p, "attn.dkv_receive.grad", c->kv_bytes, c->tag + 2,
+        grads = llm_put_receive(p, "attn.dkv_receive.grad", c->grad_bytes, c->tag + 2,
                                 LLM_PEER_CP_PREVIOUS, LLM_AFTER(done));
         launch_core(&next);
+        if (p->g->software->merges_blocks)
+            llm_launch_merge(p, value_numbers(p->g), i % 2 == 0, true);
         done = llm_put_compute(p, "attn.core.grad", next.operations, c->bytes, LLM_AFTER(done, kv));
     }
     if (blocks == 1)
         return done;
-    llm_put_send(p, "attn.dkv_send.grad", c->kv_bytes, c->tag + 2, LLM_PEER_CP_NEXT,
+    llm_put_send(p, "attn.dkv_send.grad", c->grad_bytes, c->tag + 2, LLM_PEER_CP_NEXT,
                  LLM_AFTER(done, grads));
-    grads = llm_put_receive(p, "attn.dkv_receive.grad", c->kv_bytes, c->tag + 2,
+    grads = llm_put_receive(p, "attn.dkv_receive.grad", c->grad_bytes, c->tag + 2,
                             LLM_PEER_CP_PREVIOUS, LLM_AFTER(done));
     return llm_put_elementwise(p, "attn.dkv_add.grad", kv_numbers(p->g), 1, 3,
                                LLM_AFTER(done, grads));
@@ -209,7 +226,9 @@ static uint64_t llm_attention_backward(llm_pen *p, const llm_steps *s, uint64_t 
     const core c = {.p = p,
                     .operations = operations(s, 3, 2) / blocks,
                     .bytes = 2 * (query_numbers(g) * g->act + (is_ring ? kv : kv * g->opt.cp)),
-                    .kv_bytes = kv,
+                    .kv_bytes = kv * copies_of_keys(g),
+                    .grad_bytes =
+                        kv * copies_of_keys(g) * (g->software->merges_blocks ? 4 / g->act : 1),
                     .pairs = attention_pairs(g, s->layer),
                     .is_backward = true,
                     .tag = tag};
@@ -915,6 +934,7 @@ static int add_ffn_products(llm_steps *s, int from, const ffn *f)
     s->list[up].has_bias = s->list[down].has_bias = g->m->has_ffn_bias;
     s->list[up].joins_next = s->list[down].joins_next = s->list[down].is_dropped = true;
     s->list[up].is_pair = g->m->is_gated;
+    s->list[down].is_down = true;
     s->list[up].copies = s->list[down].copies = f->copies;
     s->list[up].is_expert = s->list[down].is_expert = f->is_expert;
     return down;

@@ -5,7 +5,12 @@
  * single operators on one host, times a factor that is fitted: torch-* to the measured steps of one
  * H200, megatron-* before megatron-core and what a micro-batch costs (its tokens are copied to the
  * device and broadcast, masks are made, the loss is read) to every seventh row of vTrain's
- * single-node table. */
+ * single-node table.  megatron-core, layers of experts: calls like those of Megatron-Core 0.15 and
+ * Transformer Engine 2.9, issued on one host (truth/measure/experts_host.csv): 1.4 ms for attention, 4
+ * for what goes with experts, and what each of them adds, both passes together; a sixth of it with
+ * each product of experts.  A linear layer of PyTorch takes that host 1.47 times as long as that of a
+ * DGX H100, Transformer Engine's own is 1.5 times as far from it as those calls (its issue 2053): the
+ * two cancel.  Dense layers were not measured: 0.4 is a guess. */
 #include "software_costs.h"
 
 #include <string.h>
@@ -60,7 +65,11 @@ double orr__software_host_us(const orr_software *s, const orr_kernel *k, bool ha
         us += (double)k->k * (k->form == ORR_FORM_FOREACH ? 7.8
                               : k->form == ORR_FORM_CLIP  ? 5
                                                           : 2.3);
-    return us * s->host * count + (k->form == ORR_FORM_CACHE ? s->cache_us : 0);
+    us = us * s->host * count + (k->form == ORR_FORM_CACHE ? s->cache_us : 0);
+    if (k->kind == ORR_KERNEL_GROUPED)
+        us += s->experts_us +
+              s->expert_us * (double)k->groups * (orr_kernel_type_bytes(k->type) < 2 ? 2 : 1);
+    return us;
 }
 
 /* FlashAttention-3 (arXiv 2407.08608), figures 5 and 6: at heads of 128 and long sequences cuDNN has
@@ -91,9 +100,38 @@ static const orr_software presets[] = {
      .adds_in_product = true,
      .overlaps_wgrad = true,
      .upcasts_logits = true,
+     .adds_expert_bias = true,
      .gathers_ahead = true,
      .host = 0.4,
+     .experts_us = 820,
+     .expert_us = 30,
+     .waits_for_experts = true,
      .collective_us = 12},
+    {.name = "megatron-core-layers",
+     .note = "megatron-core with attention and router of each layer as CUDA graphs",
+     .joins_bias = true,
+     .joins_elementwise = true,
+     .adds_in_product = true,
+     .overlaps_wgrad = true,
+     .upcasts_logits = true,
+     .adds_expert_bias = true,
+     .gathers_ahead = true,
+     .host = 0.4,
+     .experts_us = 420,
+     .expert_us = 30,
+     .waits_for_experts = true,
+     .collective_us = 12},
+    {.name = "megatron-core-graph",
+     .note =
+         "megatron-core of 2026, all passes as one CUDA graph: no host; activation and casts of "
+         "experts in their products",
+     .joins_bias = true,
+     .joins_elementwise = true,
+     .adds_in_product = true,
+     .overlaps_wgrad = true,
+     .upcasts_logits = true,
+     .joins_experts = true,
+     .gathers_ahead = true},
     {.name = "megatron-2022",
      .note = "Megatron-LM of 2022: the same attention; gradients added up in 32 bits by the "
              "products, sums over ranks under them",
@@ -166,6 +204,7 @@ static const orr_software presets[] = {
     {.name = "fsdp2-eager-2024",
      .note = "fsdp2-eager with the attention of 2024 (FlashAttention 2)",
      .has_flash2 = true,
+     .merges_blocks = true,
      .splits_products = true,
      .upcasts_logits = true,
      .frees_grads = true,
@@ -174,6 +213,7 @@ static const orr_software presets[] = {
     {.name = "torch-compile-2024",
      .note = "torch-compile with the attention of 2024 (FlashAttention 2)",
      .has_flash2 = true,
+     .merges_blocks = true,
      .joins_bias = true,
      .joins_elementwise = true,
      .is_compiled = true,
