@@ -32,7 +32,7 @@ typedef struct orr_set_options {
         keep_going; /* a rank that cannot be read keeps its error (orr_set_error) instead of failing open */
     bool ignores_groups; /* P.json beside P.0.et, P.1.et, ... is not looked at */
     bool
-        joins_alike; /* files that differ in groups, peers and tags only become one class with holes */
+        joins_alike; /* ranks that differ in groups, peers and tags only become one class with holes */
 } orr_set_options;
 
 /* path: a trace file; a prefix P with files P.0.et, P.1.et, ...; a directory that holds one such

@@ -315,8 +315,10 @@ static orr_code set_drop_unused(orr_set *s, orr_error *err)
 }
 
 /* Classes without holes that differ in groups, peers and tags only become one with holes. */
-static orr_code set_join_alike(orr_set *s, orr_error *err)
+orr_code orr__set_join_alike(orr_set *s, orr_error *err)
 {
+    if (s->class_count < 2 || 2 * s->class_count <= s->rank_count)
+        return ORR_OK; /* most are alike already */
     joiner j = {.s = s,
                 .like = orr_alloc(s->class_count, sizeof *j.like),
                 .next = orr_alloc(s->class_count, sizeof *j.next),
@@ -1078,7 +1080,6 @@ orr_code orr_set_open(const char *path, const orr_set_options *opt, orr_set **ou
             list.is_orr ? orr__set_read_orr(s, &list, &own, err) : read_files(s, &list, &own, err);
     if (!code && list.groups && !own.ignores_groups)
         code = groups_read_beside(s, list.groups, err);
-    const bool list_was_orr = list.is_orr;
     orr_stream_close(list.stream);
     orr_arena_destroy(list.arena);
     orr_free(list.paths);
@@ -1087,8 +1088,7 @@ orr_code orr_set_open(const char *path, const orr_set_options *opt, orr_set **ou
         return code;
     }
     forget_files(s);
-    if (own.joins_alike && !list_was_orr && 2 * s->class_count > s->rank_count &&
-        s->class_count > 1 && (code = set_join_alike(s, err))) {
+    if (own.joins_alike && (code = orr__set_join_alike(s, err))) {
         orr_set_close(s);
         return code;
     }

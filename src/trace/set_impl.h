@@ -135,4 +135,7 @@ orr_code orr__set_content_hash(const orr_set *s,
 orr_code orr__groups_save(const orr_set *s, orr_buf *out, orr_error *err);
 orr_code orr__groups_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);
 
+/* Where most ranks have classes of their own: those that differ in groups, peers and tags only become one with holes. */
+orr_code orr__set_join_alike(orr_set *s, orr_error *err);
+
 #endif

@@ -21,3 +21,16 @@ orrery run -q step.orr --machine dgx-h100:2048 --network unaware --timeline t.js
     grep '^network'
 grep -o '"process_name"' t.json | wc -l
 grep -o '"ranks": *"[^"]*"' t.json
+# Patterns that name their peers are one body with holes, and a set that has a body for each rank is folded, too.
+orrery gen -q send_recv_ring --ranks 1024 -o ring.orr
+orrery info ring.orr | grep -o '[0-9,]* ranks, [0-9,]* distinct'
+orrery gen -q send_recv_ring --ranks 1024 --schema 0.0.4 -o bodies.orr
+orrery info bodies.orr | grep -o '[0-9,]* ranks, [0-9,]* distinct'
+for set in ring bodies; do
+    orrery run -q $set.orr --machine dgx-h100:128 --network unaware --fold verify --fold-why 2>&1 >/dev/null | tail -1
+done
+mkdir one other
+orrery gen -q compare_pipeline_parallel --ranks 8 -o one/r
+orrery gen -q compare_pipeline_parallel --ranks 8 -o pipe.orr
+orrery convert -q et pipe.orr -o other/r >/dev/null
+for r in 0 1 2 3 4 5 6 7; do cmp one/r.$r.et other/r.$r.et; done

@@ -8,6 +8,7 @@
 
 #include "base/memory/memory.h"
 #include "trace/builder.h"
+#include "trace/set_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -949,6 +950,8 @@ orr_code orr_pattern_set(const orr_pattern *p,
         return code;
     for (uint32_t rank = 0; rank < opt->ranks && !code; rank++)
         code = add_rank(p, opt, rank, set, err);
+    if (!code && opt->style == ORR_GEN_CURRENT)
+        code = orr__set_join_alike(set, err);
     if (code) {
         orr_set_close(set);
         return code;
