@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_plan.c - orrery plan MODEL: the best parallelism for a model on a machine (plan.h). */
-#include "base/text/text.h"
-#include "command.h"
-#include "html_report.h"
-#include "json_out.h"
-#include "plan.h"
-
 #include <orrery/lab/plan.h>
 #include <orrery/lab/progress.h>
 #include <orrery/lab/software.h>
 #include <orrery/lab/units.h>
 #include <orrery/version.h>
+
+#include "base/formats/json.h"
+#include "base/text/text.h"
+#include "command.h"
+#include "html_report.h"
+#include "json_out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +19,786 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { CLI_PLAN_SIZES = 32, CLI_PLAN_RATES = 4, CLI_PLAN_CHECKED = 3 };
+
+/* The best of a number of devices. */
+typedef struct cli_plan_size {
+    uint32_t devices;
+    orr_plan best;
+    orr_plan_counts counts;
+    orr_plan_search *search;
+} cli_plan_size;
+
+typedef struct cli_plan {
+    const orr_model *model;
+    const char *name, *machine;
+    size_t top, sure;
+    bool is_stopped, is_late;
+    double max_s;
+    orr_plan_search *search; /* the one whose best is the best by the goal */
+    cli_plan_size sizes[CLI_PLAN_SIZES];
+    size_t size_count, best_size;
+    const char *goal;
+    struct {
+        const char *name;
+        double step_s; /* of the best plan, with this twice as fast */
+    } rates[CLI_PLAN_RATES];
+    size_t rate_count;
+    /* The best ones once more, level by level; the first check_count of each level are there. */
+    orr_plan_check checks[ORR_PLAN_LEVELS][CLI_PLAN_CHECKED];
+    size_t check_count;
+} cli_plan;
+
+/* What orrery plan prints: tables, JSON, CSV. */
+
+static const char *const recompute_words[] = {"none", "selective", "full", "operators"};
+
+static double exposed(const orr_plan *p)
+{
+    const orr_plan_shares *x = &p->shares;
+    return x->tensor + x->context + x->expert + x->data + x->pipeline;
+}
+
+/* Does its interval reach that of the best?  What all plans are off by together does not count, and memory is not in
+ * doubt. */
+static bool is_undecided(const cli_plan *x, const orr_plan *best, const orr_plan *p)
+{
+    return p != best && strcmp(x->goal, "memory") != 0 && p->own_low_s <= best->own_high_s;
+}
+
+static const char *seconds(double s, char room[ORR_UNIT_ROOM])
+{
+    return orr_time_text((orr_ps)(s * 1e12), room);
+}
+
+/* ---- text ---- */
+
+static void print_plan(const cli_plan *x, size_t i, bool has_price)
+{
+    const orr_plan *p = orr_plan_at(x->search, i), *best = orr_plan_at(x->search, 0);
+    char words[200], a[5][ORR_UNIT_ROOM], range[2 * ORR_UNIT_ROOM + 8], price[24] = "";
+    snprintf(range, sizeof range, "(%s-%s)", seconds(p->low_s, a[0]), seconds(p->high_s, a[1]));
+    orr_plan_words(p, words, sizeof words);
+    if (has_price)
+        snprintf(price, sizeof price, " %8.4f", p->usd_per_mtoken);
+    printf("%3zu%c %8s %-17s %8s %5.1f %% %9s %5.1f %% %5.1f %%%s  %s\n", i + 1,
+           is_undecided(x, best, p) ? '~' : ' ', seconds(p->step_s, a[2]), range,
+           orr_short_text((uint64_t)p->tokens_per_s, a[3]), 100 * p->mfu,
+           orr_bytes_text((orr_bytes)p->memory.peak, a[4]), 100 * exposed(p),
+           100 * p->shares.bubble, price, words);
+    printf("%*slimited by %s\n", has_price ? 81 : 72, "", p->limit);
+}
+
+/* Which places are proven, where not all are. */
+static void print_sure(const cli_plan *x)
+{
+    orr_plan_counts n;
+    const size_t count = orr_plan_count(x->search), shown = count < x->top ? count : x->top;
+    orr_plan_search_counts(x->search, &n);
+    if (n.bounded && !x->is_late && !x->is_stopped && shown > x->sure)
+        printf("places %zu to %zu are the best of those simulated; --sure %zu proves them\n",
+               x->sure + 1, shown, shown);
+}
+
+static void print_plans(const cli_plan *x)
+{
+    const orr_plan *best = orr_plan_at(x->search, 0), *p;
+    const bool has_price = best->usd_per_mtoken > 0;
+    size_t undecided = 0;
+    printf("\n%4s %8s %-17s %8s %7s %9s %7s %7s%s  %s\n", "", "step", "(90 %)", "tokens/s", "MFU",
+           "memory", "exposed", "bubble", has_price ? "  $/Mtoken" : "", "plan");
+    for (size_t i = 0; i < x->top && (p = orr_plan_at(x->search, i)); i++) {
+        print_plan(x, i, has_price);
+        undecided += is_undecided(x, best, p);
+    }
+    if (strcmp(x->goal, "memory") != 0)
+        print_sure(x);
+    if (!has_price && strcmp(x->goal, "cost") == 0)
+        printf(
+            "no price is known, so cost is devices x time; --price 2.5, in US dollars per device and "
+            "hour, or usd_per_hour of the machine gives $/Mtoken\n");
+    if (undecided)
+        printf(
+            "~ %zu %s undecided: the best is not better by more than kernels and collectives may be off\n",
+            undecided, undecided == 1 ? "plan is" : "plans are");
+}
+
+static void print_rates(const cli_plan *x)
+{
+    const double base = orr_plan_at(x->search, 0)->step_s;
+    char a[ORR_UNIT_ROOM];
+    if (x->rate_count)
+        printf("\ntwice as fast, for plan 1:\n");
+    for (size_t i = 0; i < x->rate_count; i++)
+        printf("  %-24s %8s %+6.1f %%\n", x->rates[i].name, seconds(x->rates[i].step_s, a),
+               100 * (x->rates[i].step_s / base - 1));
+}
+
+static void print_sizes(const cli_plan *x)
+{
+    const cli_plan_size *first = &x->sizes[0];
+    if (x->size_count < 2)
+        return;
+    printf("\n%9s %9s %9s %7s %11s %10s %10s  %s\n", "devices", "step", "tokens/s", "MFU",
+           "efficiency", "memory", "$/Mtoken", "best plan");
+    for (size_t i = 0; i < x->size_count; i++) {
+        const cli_plan_size *s = &x->sizes[i];
+        char a[3][ORR_UNIT_ROOM], words[200], price[24] = "-";
+        const double each = s->best.tokens_per_s / s->devices,
+                     base = first->best.tokens_per_s / first->devices;
+        orr_plan_words(&s->best, words, sizeof words);
+        if (s->best.usd_per_mtoken > 0)
+            snprintf(price, sizeof price, "%.4f", s->best.usd_per_mtoken);
+        printf("%8u%c %9s %9s %5.1f %% %9.1f %% %10s %10s  %s\n", s->devices,
+               i == x->best_size ? '*' : ' ', seconds(s->best.step_s, a[0]),
+               orr_short_text((uint64_t)s->best.tokens_per_s, a[1]), 100 * s->best.mfu,
+               100 * each / base, orr_bytes_text((orr_bytes)s->best.memory.peak, a[2]), price,
+               words);
+    }
+    printf("* the least %s: its plans are those above\n",
+           strcmp(x->goal, "cost") == 0     ? "cost of a token"
+           : strcmp(x->goal, "memory") == 0 ? "memory of a device"
+                                            : "time of a step");
+}
+
+/* ---- the best again ---- */
+
+/* Less decides nothing. */
+#define SAME 0.005
+
+typedef struct verdict {
+    size_t answers; /* plans that have a time at this level */
+    bool order_holds;
+    char words[120];
+} verdict;
+
+static verdict judge(const cli_plan *x, size_t level)
+{
+    const orr_plan_check *k = x->checks[level];
+    verdict v = {.order_holds = true};
+    size_t best = x->check_count;
+    for (size_t i = 0; i < x->check_count; i++) {
+        if (!(k[i].step_s > 0))
+            continue;
+        v.answers++;
+        for (size_t n = 0; n < i; n++)
+            if (k[n].step_s > 0 && k[i].step_s < k[n].step_s * (1 - SAME))
+                v.order_holds = false;
+        if (best == x->check_count || k[i].step_s < k[best].step_s)
+            best = i;
+    }
+    if (v.answers < 2)
+        snprintf(v.words, sizeof v.words,
+                 v.answers && x->check_count == 1 ? "one plan has no order" : "no answer");
+    else if (v.order_holds)
+        snprintf(v.words, sizeof v.words, "the order holds");
+    else if (k[0].step_s > 0 && k[best].step_s < k[0].step_s * (1 - SAME))
+        snprintf(v.words, sizeof v.words, "plan %zu is the best here, %.1f %% before plan 1",
+                 best + 1, 100 * (1 - k[best].step_s / k[0].step_s));
+    else if (!(k[0].step_s > 0))
+        snprintf(v.words, sizeof v.words, "plan 3 is before plan 2");
+    else
+        snprintf(v.words, sizeof v.words, "plan 1 stays the best, plans 2 and 3 change places");
+    return v;
+}
+
+static void print_check(const orr_plan_check *k, size_t i)
+{
+    char a[3][ORR_UNIT_ROOM];
+    printf("    %zu ", i + 1);
+    if (!(k->step_s > 0)) {
+        printf(" not %s: %s\n", k->kind == ORR_PLAN_NOT_RUN && !k->what[0] ? "run" : "ended",
+               k->why);
+        return;
+    }
+    printf("%9s %+6.1f %%  %s", seconds(k->step_s, a[0]), 100 * (k->step_s / k->plan->step_s - 1),
+           k->what);
+    if (k->base_s > 0)
+        printf(": %s, %s on the network of the search", seconds(k->run_s, a[1]),
+               seconds(k->base_s, a[2]));
+    printf("\n");
+}
+
+static void print_checks(const cli_plan *x)
+{
+    size_t answers = 0, kept = 0;
+    if (x->check_count)
+        printf("\nthe best again, in more detail: step, and what was run\n");
+    for (size_t k = 0; k < ORR_PLAN_LEVELS && x->check_count; k++) {
+        const verdict v = judge(x, k);
+        printf("  %s: %s\n", orr_plan_level_name((orr_plan_level)k), v.words);
+        for (size_t i = 0; i < x->check_count; i++)
+            print_check(&x->checks[k][i], i);
+        answers += v.answers > 1;
+        kept += v.answers > 1 && v.order_holds;
+    }
+    if (answers)
+        printf("  the order holds on %zu of %zu network models that gave an answer\n", kept,
+               answers);
+}
+
+static void print_commands(const cli_plan *x)
+{
+    const orr_plan *p;
+    printf("\nto reproduce: orrery run plan.orr --machine %s, after\n", x->machine);
+    for (size_t i = 0; i < x->top && (p = orr_plan_at(x->search, i)); i++) {
+        char command[700];
+        orr_plan_command(p, command, sizeof command);
+        printf("%3zu  orrery stage %s %s -o plan.orr\n", i + 1, x->name, command);
+    }
+}
+
+/* The search was stopped: what is still possible. */
+static void print_open(const cli_plan *x, const orr_plan_counts *n, const orr_plan *best)
+{
+    char a[3][ORR_UNIT_ROOM];
+    if (x->is_late)
+        printf("stopped after %s (--max-time)", seconds(x->max_s, a[0]));
+    else
+        printf("stopped by hand");
+    if (!(n->least_s > 0))
+        printf(": other plans may be better\n");
+    else if (strcmp(x->goal, "memory") == 0)
+        printf(": %s plans were not looked at\n", orr_count_text(n->to_do, a[1]));
+    else if (n->least_s >= best->step_s)
+        printf(", but no other plan can be better than the best\n");
+    else
+        printf(": %s plans might be better, by %.1f %% at most (no step can take less than %s)\n",
+               orr_count_text(n->to_do, a[1]), 100 * (1 - n->least_s / best->step_s),
+               seconds(n->least_s, a[2]));
+}
+
+static void plan_text(const cli_plan *x)
+{
+    orr_plan_counts n;
+    char a[5][ORR_UNIT_ROOM];
+    const orr_machine *m = orr_plan_search_machine(x->search);
+    const orr_plan *best = orr_plan_at(x->search, 0);
+    orr_plan_search_counts(x->search, &n);
+    printf("%s on %s devices of %s: %s sequences of %s tokens per step\n", x->name,
+           orr_count_text(orr_machine_devices(m), a[0]), m->name,
+           orr_count_text(best->options.batch, a[1]), orr_count_text(best->options.seq, a[2]));
+    printf("%s legal plans, %s fit into memory, %s simulated", orr_count_text(n.legal, a[0]),
+           orr_count_text(n.fitting, a[1]), orr_count_text(n.simulated, a[2]));
+    const bool is_whole = !x->is_stopped && !x->is_late;
+    if (n.bounded && is_whole && x->sure > 1)
+        printf("; no other can take one of the first %zu places", x->sure);
+    else if (n.bounded && is_whole)
+        printf("; no other can be better than the best");
+    printf("\n");
+    if (!is_whole)
+        print_open(x, &n, best);
+    if (n.failed)
+        printf("%s could not be simulated: %s\n", orr_count_text(n.failed, a[0]),
+               orr_plan_search_failure(x->search));
+    print_plans(x);
+    print_rates(x);
+    print_sizes(x);
+    print_checks(x);
+    print_commands(x);
+}
+
+/* ---- JSON ---- */
+
+static void put_plan(const cli_plan *x, orr_json_writer *w, const orr_plan *p, const orr_plan *best)
+{
+    const orr_llm_options *o = &p->options;
+    char command[700];
+    orr_json_line(w, 4);
+    orr_json_begin_object(w);
+    orr_json_put_double(w, "step_s", p->step_s);
+    orr_json_put_double(w, "low_s", p->low_s);
+    orr_json_put_double(w, "high_s", p->high_s);
+    orr_json_put_double(w, "own_low_s", p->own_low_s);
+    orr_json_put_double(w, "own_high_s", p->own_high_s);
+    orr_json_put_bool(w, "undecided", p != best && is_undecided(x, best, p));
+    orr_json_put_double(w, "bound_s", p->bound_s);
+    orr_json_put_double(w, "tokens_per_s", p->tokens_per_s);
+    orr_json_put_double(w, "mfu", p->mfu);
+    if (p->usd_per_mtoken > 0)
+        orr_json_put_double(w, "usd_per_mtoken", p->usd_per_mtoken);
+    if (p->watt_hours_per_mtoken > 0)
+        orr_json_put_double(w, "watt_hours_per_mtoken", p->watt_hours_per_mtoken);
+    orr_json_put_u64(w, "memory_bytes", p->memory.peak);
+    orr_json_put_double(w, "compute", p->shares.compute);
+    orr_json_put_double(w, "exposed_tensor", p->shares.tensor);
+    orr_json_put_double(w, "exposed_context", p->shares.context);
+    orr_json_put_double(w, "exposed_expert", p->shares.expert);
+    orr_json_put_double(w, "exposed_data", p->shares.data);
+    orr_json_put_double(w, "exposed_pipeline", p->shares.pipeline);
+    orr_json_put_double(w, "bubble", p->shares.bubble);
+    orr_json_put_text(w, "limit", p->limit);
+    orr_json_put_u64(w, "tp", o->tp);
+    orr_json_put_u64(w, "cp", o->cp);
+    orr_json_put_u64(w, "pp", o->pp);
+    orr_json_put_u64(w, "dp", o->dp);
+    orr_json_put_u64(w, "ep", o->ep);
+    orr_json_put_u64(w, "zero", o->zero);
+    orr_json_put_u64(w, "micro_batch", o->micro_batch);
+    orr_json_put_text(w, "pipeline", orr_pipeline_name(o->pipeline));
+    orr_json_put_u64(w, "chunks", o->chunks);
+    orr_json_put_text(w, "recompute", recompute_words[o->recompute & 3]);
+    orr_json_put_bool(w, "sequence_parallel", o->tp > 1 && !o->no_sequence_parallel);
+    orr_plan_command(p, command, sizeof command);
+    orr_json_key(w, "stage");
+    char stage[1200];
+    snprintf(stage, sizeof stage, "orrery stage %s %s -o plan.orr", x->name, command);
+    orr_json_text(w, stage);
+    orr_json_end_object(w);
+}
+
+static void put_sizes(const cli_plan *x, orr_json_writer *w)
+{
+    cli_json_array(w, "sizes");
+    for (size_t i = 0; i < x->size_count; i++) {
+        const cli_plan_size *s = &x->sizes[i];
+        orr_json_line(w, 4);
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "devices", s->devices);
+        orr_json_put_double(w, "step_s", s->best.step_s);
+        orr_json_put_double(w, "tokens_per_s", s->best.tokens_per_s);
+        orr_json_put_double(w, "mfu", s->best.mfu);
+        orr_json_put_u64(w, "memory_bytes", s->best.memory.peak);
+        if (s->best.usd_per_mtoken > 0)
+            orr_json_put_double(w, "usd_per_mtoken", s->best.usd_per_mtoken);
+        orr_json_put_bool(w, "is_best", i == x->best_size);
+        orr_json_put_u64(w, "legal", s->counts.legal);
+        orr_json_put_u64(w, "simulated", s->counts.simulated);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+}
+
+static void put_check(orr_json_writer *w, const orr_plan_check *k, size_t i)
+{
+    static const char *const kinds[] = {"not run", "whole", "part", "collectives"};
+    orr_json_begin_object(w);
+    orr_json_put_u64(w, "plan", i + 1);
+    orr_json_put_text(w, "kind", kinds[k->kind]);
+    orr_json_put_text(w, "what", k->what[0] ? k->what : NULL);
+    orr_json_put_double(w, "expected_cpu_s", k->cost_s);
+    if (k->base_s > 0) {
+        orr_json_put_double(w, "run_s", k->run_s);
+        orr_json_put_double(w, "base_s", k->base_s);
+    }
+    if (k->step_s > 0)
+        orr_json_put_double(w, "step_s", k->step_s);
+    orr_json_put_text(w, "why_not", k->why[0] ? k->why : NULL);
+    orr_json_end_object(w);
+}
+
+static void put_checks(const cli_plan *x, orr_json_writer *w)
+{
+    cli_json_array(w, "checks");
+    for (size_t k = 0; k < ORR_PLAN_LEVELS && x->check_count; k++) {
+        const verdict v = judge(x, k);
+        orr_json_line(w, 4);
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "network", orr_plan_level_name((orr_plan_level)k));
+        orr_json_put_text(w, "verdict", v.words);
+        if (v.answers > 1)
+            orr_json_put_bool(w, "order_holds", v.order_holds);
+        cli_json_array(w, "plans");
+        for (size_t i = 0; i < x->check_count; i++)
+            put_check(w, &x->checks[k][i], i);
+        orr_json_end_array(w);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+}
+
+/* What the page and JSON have in common: members of an open object, with so many plans. */
+static void plan_put(const cli_plan *x, orr_json_writer *w, size_t most)
+{
+    orr_plan_counts n;
+    const orr_plan *p, *best = orr_plan_at(x->search, 0);
+    orr_plan_search_counts(x->search, &n);
+    orr_json_put_text(w, "program", "orrery " ORR_VERSION);
+    orr_json_put_text(w, "model", x->name);
+    orr_json_put_text(w, "machine", x->machine);
+    orr_json_put_u64(w, "devices", orr_machine_devices(orr_plan_search_machine(x->search)));
+    orr_json_put_text(w, "goal", x->goal);
+    orr_json_put_u64(w, "batch", best->options.batch);
+    orr_json_put_u64(w, "seq", best->options.seq);
+    orr_json_put_u64(w, "device_bytes", best->options.device_bytes);
+    orr_json_put_u64(w, "legal", n.legal);
+    orr_json_put_u64(w, "fitting", n.fitting);
+    orr_json_put_u64(w, "simulated", n.simulated);
+    orr_json_put_u64(w, "bounded", n.bounded);
+    orr_json_put_u64(w, "failed", n.failed);
+    orr_json_put_u64(w, "might_be_better", n.to_do);
+    if (n.least_s > 0)
+        orr_json_put_double(w, "least_s", n.least_s);
+    cli_json_array(w, "plans");
+    for (size_t i = 0; i < most && (p = orr_plan_at(x->search, i)); i++)
+        put_plan(x, w, p, best);
+    orr_json_end_array(w);
+    cli_json_array(w, "twice_as_fast");
+    for (size_t i = 0; i < x->rate_count; i++) {
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "what", x->rates[i].name);
+        orr_json_put_double(w, "step_s", x->rates[i].step_s);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    put_sizes(x, w);
+    put_checks(x, w);
+}
+
+/* Plans of the other numbers of devices, for the page. */
+static void plan_put_others(const cli_plan *x, orr_json_writer *w)
+{
+    const orr_plan *p;
+    cli_json_array(w, "other_sizes");
+    for (size_t i = 0; i < x->size_count; i++) {
+        if (i == x->best_size)
+            continue;
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "devices", x->sizes[i].devices);
+        cli_json_array(w, "plans");
+        for (size_t k = 0; (p = orr_plan_at(x->sizes[i].search, k)); k++)
+            put_plan(x, w, p, &x->sizes[i].best);
+        orr_json_end_array(w);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+}
+
+static void plan_json(const cli_plan *x)
+{
+    cli_json j;
+    plan_put(x, cli_json_open(&j, "orrery-plan"), x->top);
+    cli_json_close(&j);
+}
+
+/* ---- CSV ---- */
+
+static void print_row(FILE *f, const orr_plan *p)
+{
+    const orr_llm_options *o = &p->options;
+    const orr_plan_shares *x = &p->shares;
+    fprintf(f, "%.9g,%.9g,%.9g,%.9g,%.9g,%.6g,%" PRIu64 ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,",
+            p->step_s, p->low_s, p->high_s, p->bound_s, p->tokens_per_s, p->mfu, p->memory.peak,
+            p->usd_per_mtoken, x->compute, x->tensor, x->context, x->expert, x->data, x->pipeline,
+            x->bubble);
+    fprintf(f, "%u,%u,%u,%u,%u,%u,%" PRIu64 ",%s,%u,%s,%d\n", o->tp, o->cp, o->pp, o->dp, o->ep,
+            o->zero, o->micro_batch, orr_pipeline_name(o->pipeline), o->chunks,
+            recompute_words[o->recompute & 3], o->tp > 1 && !o->no_sequence_parallel);
+}
+
+static orr_code plan_csv(const cli_plan *x, const char *path, orr_error *err)
+{
+    cli_file to;
+    const orr_plan *p;
+    const orr_code code = cli_file_open(path, &to, err);
+    if (code)
+        return code;
+    fprintf(
+        to.f,
+        "step_s,low_s,high_s,bound_s,tokens_per_s,mfu,memory_bytes,usd_per_mtoken,compute,tensor,context,expert,"
+        "data,pipeline,bubble,tp,cp,pp,dp,ep,zero,micro_batch,schedule,chunks,recompute,sequence_parallel\n");
+    for (size_t i = 0; (p = orr_plan_at(x->search, i)); i++)
+        print_row(to.f, p);
+    return cli_file_close(&to, ORR_OK, err);
+}
+
+/* Orrery plan --report: the page of web/plan.html or plan_serve.html with its data, and beside the first the
+ * report of the best plan's own run. */
+
+extern const char cli_plan_html[], cli_plan_serve_html[], cli_plan_css[], cli_plan_style[],
+    cli_plan_parts[];
+
+static void put_title(FILE *f, const char *title)
+{
+    for (const char *p = title; *p; p++)
+        if (*p == '<' || *p == '&')
+            fputs(*p == '<' ? "&lt;" : "&amp;", f);
+        else
+            fputc(*p, f);
+}
+
+/* The page up to a mark, and the rest in *at. */
+static void put_until(FILE *f, const char **at, const char *mark)
+{
+    const char *found = strstr(*at, mark);
+    const char *end = found ? found : *at + strlen(*at);
+    fwrite(*at, 1, (size_t)(end - *at), f);
+    *at = found ? found + strlen(mark) : end;
+}
+
+/* The page with its data; json has failed if memory was out. */
+static orr_code plan_page(
+    bool is_serving, const char *title, const orr_buf *json, const char *path, orr_error *err)
+{
+    const char *at = is_serving ? cli_plan_serve_html : cli_plan_html;
+    orr_buf data = {0};
+    cli_file to;
+    orr_json_in_page(json, &data);
+    orr_code code = data.failed ? orr_fail(err, ORR_ENOMEM, NULL, "out of memory")
+                                : cli_file_open(path, &to, err);
+    if (!code) {
+        put_until(to.f, &at, "<!--orrery:title-->");
+        put_title(to.f, title);
+        put_until(to.f, &at, "<!--orrery:css-->");
+        fputs(cli_plan_css, to.f);
+        put_until(to.f, &at, "<!--orrery:style-->");
+        fputs(cli_plan_style, to.f);
+        put_until(to.f, &at, "<!--orrery:data-->");
+        fwrite(data.ptr, 1, data.len, to.f);
+        put_until(to.f, &at, "<!--orrery:parts-->");
+        fputs(cli_plan_parts, to.f);
+        fputs(at, to.f);
+        code = cli_file_close(&to, ORR_OK, err);
+    }
+    orr_buf_fini(&data);
+    return code;
+}
+
+/* "plan.html" -> "plan.best.html" */
+static bool name_best(const char *path, char *out, size_t size)
+{
+    const size_t length = strlen(path);
+    const bool is_html = length > 5 && strcmp(path + length - 5, ".html") == 0;
+    const int n = snprintf(out, size, "%.*s.best.html", (int)(is_html ? length - 5 : length), path);
+    return n > 0 && (size_t)n < size;
+}
+
+static orr_code write_best(cli_context *c, const cli_plan *x, const char *path, orr_error *err)
+{
+    const orr_plan *best = orr_plan_at(x->search, 0);
+    orr_set *set = NULL;
+    orr_run *run = NULL;
+    char name[400];
+    snprintf(name, sizeof name, "%.180s, the best plan on %.180s", x->name, x->machine);
+    orr_code code = orr_llm_training(x->model, &best->options, &set, err);
+    const orr_run_config config = {.size = sizeof config,
+                                   .set = set,
+                                   .traces = x->name,
+                                   .machine = x->machine,
+                                   .software =
+                                       best->options.software ? best->options.software->name : NULL,
+                                   .records = ORR_RUN_SPANS | ORR_RUN_HISTORY};
+    if (!code)
+        code = orr_run_create(&config, &run, err);
+    if (!code)
+        code = orr_run_to_end(run, err);
+    const orr_explain_options about = {.name = name, .what_if = ORR_WHAT_IF_ESTIMATE};
+    if (!code)
+        code = cli_report_one(c, run, &about, path, err);
+    orr_run_destroy(run);
+    orr_set_close(set);
+    return code;
+}
+
+static orr_code plan_report(cli_context *c, const cli_plan *x, const char *path, orr_error *err)
+{
+    char best[4096] = "", title[300];
+    orr_buf text = {0};
+    orr_json_writer w;
+    char *line = cli_command_line(c);
+    orr_code code = line ? ORR_OK : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    if (!code && strcmp(path, "-") != 0 && name_best(path, best, sizeof best))
+        code = write_best(c, x, best, err);
+    orr_json_writer_init(&w, &text, NULL);
+    orr_json_begin_object(&w);
+    plan_put(x, &w, SIZE_MAX);
+    plan_put_others(x, &w);
+    const char *slash = strrchr(best, '/');
+    orr_json_put_text(&w, "best_report", best[0] ? (slash ? slash + 1 : best) : NULL);
+    orr_json_put_text(&w, "made_from", line);
+    orr_json_end_object(&w);
+    snprintf(title, sizeof title, "%.140s on %.140s", x->name, x->machine);
+    if (!code)
+        code = plan_page(false, title, &text, path, err);
+    orr_buf_fini(&text);
+    free(line);
+    return code;
+}
+
+/* Orrery plan --serve: how to serve a model on a machine, by the estimate of serve.h. */
+
+static orr_code read_time(const cli_context *c, const char *name, double *out, orr_error *err)
+{
+    orr_ps ps = 0;
+    const char *text = cli_text(c, name);
+    const orr_code code = text ? orr_time_parse(text, &ps, err) : ORR_OK;
+    *out = (double)ps * 1e-12;
+    return code ? orr_because(err, code, "--%s", name) : ORR_OK;
+}
+
+enum { COMMAND_ROOM = 700 };
+
+static const char *command_of(const cli_context *c,
+                              const orr_plan_serve_options *o,
+                              const orr_plan_serving *p,
+                              char out[COMMAND_ROOM])
+{
+    char ep[24] = "";
+    if (p->ranks.ep > 1)
+        snprintf(ep, sizeof ep, " --ep %u", p->ranks.ep);
+    snprintf(out, COMMAND_ROOM,
+             "orrery serve %.200s --machine %.200s --tp %u --pp %u --dp %u%s --batch %llu --prompt "
+             "%llu --output-tokens %llu --max-batch %llu",
+             c->args[0], o->machine, p->ranks.tp, p->ranks.pp, p->ranks.dp, ep,
+             (unsigned long long)o->requests, (unsigned long long)o->prompt,
+             (unsigned long long)o->output, (unsigned long long)p->max_batch);
+    return out;
+}
+
+static void print_text(const cli_context *c,
+                       const orr_plan_serve_options *o,
+                       const orr_plan_serving *list,
+                       size_t count)
+{
+    char a[4][ORR_UNIT_ROOM];
+    const bool has_price = list[0].usd_per_mtoken > 0;
+    printf("%s on %s: %s requests of %llu tokens, answers of %llu; %zu plans\n\n", c->args[0],
+           o->machine, orr_count_text(o->requests, a[0]), (unsigned long long)o->prompt,
+           (unsigned long long)o->output, count);
+    printf("%3s %10s %10s %9s%s  %s\n", "", "tokens/s", "TTFT", "TPOT",
+           has_price ? "   $/Mtoken" : "", "plan");
+    for (size_t i = 0; i < count && i < cli_count(c, "top"); i++) {
+        const orr_plan_serving *p = &list[i];
+        printf("%3zu %10s %10s %9s", i + 1, orr_short_text((uint64_t)p->tokens_per_s, a[0]),
+               seconds(p->ttft_s, a[1]), seconds(p->tpot_s, a[2]));
+        if (has_price)
+            printf(" %10.4f", p->usd_per_mtoken);
+        printf("  %u replica%s of tp %u pp %u", p->ranks.dp, p->ranks.dp == 1 ? "" : "s",
+               p->ranks.tp, p->ranks.pp);
+        if (p->ranks.ep > 1)
+            printf(", ep %u", p->ranks.ep);
+        printf(", %llu sequences together\n", (unsigned long long)p->max_batch);
+    }
+    char command[COMMAND_ROOM];
+    printf("\nto reproduce plan 1:\n  %s\n", command_of(c, o, &list[0], command));
+}
+
+static void put_serving(const cli_context *c,
+                        const orr_plan_serve_options *o,
+                        const orr_plan_serving *p,
+                        bool has_command,
+                        orr_json_writer *w)
+{
+    char command[COMMAND_ROOM];
+    orr_json_line(w, 4);
+    orr_json_begin_object(w);
+    orr_json_put_double(w, "tokens_per_s", p->tokens_per_s);
+    orr_json_put_double(w, "ttft_s", p->ttft_s);
+    orr_json_put_double(w, "tpot_s", p->tpot_s);
+    if (p->usd_per_mtoken > 0)
+        orr_json_put_double(w, "usd_per_mtoken", p->usd_per_mtoken);
+    orr_json_put_u64(w, "tp", p->ranks.tp);
+    orr_json_put_u64(w, "pp", p->ranks.pp);
+    orr_json_put_u64(w, "ep", p->ranks.ep);
+    orr_json_put_u64(w, "replicas", p->ranks.dp);
+    orr_json_put_u64(w, "max_batch", p->max_batch);
+    orr_json_put_u64(w, "weight_bytes", p->report.pools[0].weight_bytes);
+    orr_json_put_u64(w, "kv_bytes", p->report.pools[0].kv_peak);
+    if (has_command)
+        orr_json_put_text(w, "serve", command_of(c, o, p, command));
+    orr_json_end_object(w);
+}
+
+static void put_all(const cli_context *c,
+                    const orr_plan_serve_options *o,
+                    const orr_plan_serving *list,
+                    size_t count,
+                    bool has_commands,
+                    orr_json_writer *w)
+{
+    orr_json_put_text(w, "program", "orrery " ORR_VERSION);
+    orr_json_put_text(w, "model", c->args[0]);
+    orr_json_put_text(w, "machine", o->machine);
+    orr_json_put_u64(w, "requests", o->requests);
+    orr_json_put_u64(w, "prompt", o->prompt);
+    orr_json_put_u64(w, "output", o->output);
+    cli_json_array(w, "plans");
+    for (size_t i = 0; i < count; i++)
+        put_serving(c, o, &list[i], has_commands, w);
+    orr_json_end_array(w);
+}
+
+static void print_json(const cli_context *c,
+                       const orr_plan_serve_options *o,
+                       const orr_plan_serving *list,
+                       size_t count)
+{
+    cli_json j;
+    const size_t top = cli_count(c, "top");
+    put_all(c, o, list, count < top ? count : top, false, cli_json_open(&j, "orrery-plan-serve"));
+    cli_json_close(&j);
+}
+
+/* Of a very large machine the page has the best so many. */
+enum { PAGE_PLANS = 2000 };
+
+static orr_code write_page(const cli_context *c,
+                           const orr_plan_serve_options *o,
+                           const orr_machine *m,
+                           const orr_plan_serving *list,
+                           size_t count,
+                           orr_error *err)
+{
+    char title[300], *line = cli_command_line(c);
+    orr_buf text = {0};
+    orr_json_writer w;
+    if (!line)
+        return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    orr_json_writer_init(&w, &text, NULL);
+    orr_json_begin_object(&w);
+    put_all(c, o, list, count < PAGE_PLANS ? count : PAGE_PLANS, true, &w);
+    orr_json_put_u64(&w, "devices", orr_machine_devices(m));
+    orr_json_put_u64(&w, "device_bytes", m->memory);
+    orr_json_put_double(&w, "max_ttft_s", o->max_ttft_s);
+    orr_json_put_double(&w, "max_tpot_s", o->max_tpot_s);
+    orr_json_put_text(&w, "made_from", line);
+    orr_json_end_object(&w);
+    snprintf(title, sizeof title, "%.140s served by %.140s", c->args[0], o->machine);
+    const orr_code code = line ? plan_page(true, title, &text, cli_text(c, "report"), err)
+                               : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    orr_buf_fini(&text);
+    free(line);
+    return code;
+}
+
+static orr_code plan_serve(cli_context *c, double usd_per_hour, orr_error *err)
+{
+    orr_model model;
+    orr_machine machine;
+    orr_plan_serving *list;
+    size_t count;
+    orr_code code = orr_model_load(c->args[0], &model, err);
+    orr_plan_serve_options o = {.size = sizeof o,
+                                .model = &model,
+                                .machine = cli_text(c, "machine"),
+                                .requests = cli_count(c, "requests"),
+                                .prompt = cli_count(c, "prompt"),
+                                .output = cli_count(c, "output"),
+                                .usd_per_hour = usd_per_hour,
+                                .threads = (unsigned)cli_count(c, "threads")};
+    if (!code)
+        code = read_time(c, "max-ttft", &o.max_ttft_s, err);
+    if (!code)
+        code = read_time(c, "max-tpot", &o.max_tpot_s, err);
+    orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o.dtype);
+    if (!code && (code = orr_machine_find(o.machine, &machine, err)))
+        code = orr_because(err, code, "--machine %s", o.machine);
+    if (!code && !o.requests)
+        o.requests = orr_machine_devices(&machine);
+    if (!code)
+        code = orr_plan_serve(&o, &list, &count, err);
+    if (code)
+        return code;
+    if (cli_given(c, "report"))
+        code = write_page(c, &o, &machine, list, count, err);
+    if (!code && cli_flag(c, "json"))
+        print_json(c, &o, list, count);
+    else if (!code)
+        print_text(c, &o, list, count);
+    orr_plan_serve_free(list);
+    return code;
+}
 
 #define COUNT(name, fallback_, help_)                           \
     {                                                           \
@@ -421,9 +1201,9 @@ static orr_code write_outputs(cli_context *c, cli_plan *x, orr_error *err)
     if (!code && cli_given(c, "write"))
         code = write_traces(x, cli_text(c, "write"), err);
     if (!code && cli_given(c, "csv"))
-        code = cli_plan_csv(x, cli_text(c, "csv"), err);
+        code = plan_csv(x, cli_text(c, "csv"), err);
     if (!code && cli_given(c, "report"))
-        code = cli_plan_report(c, x, cli_text(c, "report"), err);
+        code = plan_report(c, x, cli_text(c, "report"), err);
     return code;
 }
 
@@ -437,7 +1217,7 @@ static orr_code run_plan(cli_context *c, orr_error *err)
     if (!code && cli_flag(c, "serve")) {
         double price;
         code = read_price(cli_text(c, "price"), &price, err);
-        return code ? code : cli_plan_serve(c, price, err);
+        return code ? code : plan_serve(c, price, err);
     }
     if (!code)
         code = orr_model_load(c->args[0], &model, err);
@@ -468,9 +1248,9 @@ static orr_code run_plan(cli_context *c, orr_error *err)
             cli_report(c, err);
         }
         if (cli_flag(c, "json"))
-            cli_plan_json(&x);
+            plan_json(&x);
         else
-            cli_plan_text(&x);
+            plan_text(&x);
     }
     for (size_t i = 0; i < x.size_count; i++)
         orr_plan_search_destroy(x.sizes[i].search);

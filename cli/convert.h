@@ -10,7 +10,7 @@
 #include <orrery/lab/pytorch.h>
 #include <orrery/set.h>
 
-/* ---- what OUT means (convert_out.c) ---- */
+/* ---- what OUT means (cmd_convert.c) ---- */
 
 typedef enum cli_form {
     CLI_FORM_PREFIX,
@@ -52,19 +52,8 @@ void cli_host_json(orr_json_writer *w, const orr_pytorch_host *h);
 
 cli_target cli_target_of(const char *path);
 orr_code cli_target_check(const cli_context *c, const cli_target *to, orr_error *err);
-orr_code cli_target_write(const cli_context *c,
-                          const orr_set *s,
-                          const cli_target *to,
-                          orr_error *err);
-/* The names that were written and how much is in them: a remark, or JSON on stdout. */
-void cli_target_report(const cli_context *c, const orr_set *s, const cli_target *to);
 /* The same with more members of the JSON object. */
 typedef void cli_more_json(orr_json_writer *w, const void *data);
-void cli_target_report_with(const cli_context *c,
-                            const orr_set *s,
-                            const cli_target *to,
-                            cli_more_json *more,
-                            const void *data);
 
 /* ---- captured steps (cmd_convert.c) ---- */
 

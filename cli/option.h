@@ -103,7 +103,7 @@ struct cli_context {
     bool answer_is_no;
     bool has_reported; /* the error is on stderr already */
     const char *color; /* auto, always or never */
-    /* A sweep runs commands one after the other in one process (sweep_points.c): traces that this
+    /* A sweep runs commands one after the other in one process (cmd_sweep.c): traces that this
      * one makes go here instead of a file, ... */
     struct orr_set **made;
     const struct orr_set *given; /* ... and the next takes them; its argument is only a name then */

@@ -152,8 +152,6 @@ void orr__interval_of(const orr_sim *s, uint32_t last, orr__interval *out);
 
 /* A number of the traces' metadata; 0: there is none. */
 double orr__metadata_of(const orr_set *set, const char *name);
-/* Figures that no machine gives, as warnings (plausibility.c).  False: out of memory. */
-bool orr__find_implausible(const orr_sim *s, orr__run_facts *f);
 
 /* ORR_EUSAGE: the network model does not model links. */
 orr_code orr__check_links(const orr_sim *s, orr_error *err) ORR_MUST_CHECK;

@@ -5,8 +5,8 @@
  * rank that has nothing under way.  An *edge* says: this wait can end only after that one.  A wait
  * without edges has a *cause*: nothing that is still to come would end it.
  *
- *     stall_waits.c   waits, and why a node is not started      stall_words.c   one wait in words
- *     stall_edges.c   edges of messages and of chunks           stall.c         causes or the shortest cycle; lines */
+ *     stall_waits.c   waits, why a node is not started, edges of messages and of chunks
+ *     stall.c         causes or the shortest cycle, in words */
 #ifndef ORR_STALL_IMPL_H
 #define ORR_STALL_IMPL_H
 
@@ -134,16 +134,9 @@ static inline int orr__comm_type_of(const run_npu *n, uint32_t place)
 /* ---- the parts ---- */
 
 bool orr__stall_collect(orr__stall *st);
-bool orr__stall_add_edge(orr__stall *st, const orr__edge *e);
-void orr__stall_blame(orr__wait *w, orr_stall_cause cause, uint32_t peer, uint32_t other);
 
-/* Edges from `from` to what keeps node `place` of `rank` from starting; false: it is behind a cycle
- * of dependencies and never will (or memory ran out). */
-bool orr__stall_block(
-    orr__stall *st, uint32_t from, uint32_t message, uint32_t rank, uint32_t place);
 /* The parents that a node still waits for: call with *at = 0 until NONE. */
 uint32_t orr__stall_parent(const orr__stall *st, const run_npu *n, uint32_t place, uint32_t *at);
-const orr__history *orr__stall_history(orr__stall *st, uint32_t rank); /* NULL: no memory */
 /* Which collective of its group this is on its rank, from 0. */
 uint32_t orr__stall_sequence(orr__stall *st, uint32_t rank, uint32_t place);
 
@@ -154,17 +147,5 @@ bool orr__stall_link_messages(orr__stall *st);
 bool orr__stall_link_streams(orr__stall *st);
 
 /* ---- words ---- */
-
-void orr__stall_put_name(orr_buf *b, orr_str name);
-const char *orr__stall_kind_name(const run_npu *n, uint32_t place);
-void orr__stall_put_node(orr_buf *b, const orr__stall *st, const orr__wait *w);
-void orr__stall_put_what(orr_buf *b,
-                         orr__stall *st,
-                         const orr__wait *w); /* ": ALL_REDUCE of ..." */
-void orr__stall_put_wait(orr_buf *b, const orr__stall *st, const orr__wait *w);
-void orr__stall_put_label(orr_buf *b, const orr__stall *st, const orr__wait *w);
-const char *orr__stall_cause_words(orr_stall_cause cause); /* one that needs no numbers */
-void orr__stall_put_edge(orr_buf *b, const orr__stall *st, const orr__edge *e);
-void orr__stall_put_cause(orr_buf *b, orr__stall *st, const orr__wait *w);
 
 #endif

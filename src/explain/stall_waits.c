@@ -9,6 +9,7 @@
  * Cost: n log n in messages, linear in ranks, chunks and nodes. */
 #include "stall_impl.h"
 
+#include "base/memory/hash.h"
 #include "run/goal_tape.h"
 
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static bool remember_node(orr__stall *st, const orr__wait *w, uint32_t i)
     return remember(st, st->by_place, orr__pair_key(w->rank, w->place), i);
 }
 
-void orr__stall_blame(orr__wait *w, orr_stall_cause cause, uint32_t peer, uint32_t other)
+static void stall_blame(orr__wait *w, orr_stall_cause cause, uint32_t peer, uint32_t other)
 {
     if (w->cause != ORR_STALL_NONE)
         return;
@@ -49,7 +50,7 @@ void orr__stall_blame(orr__wait *w, orr_stall_cause cause, uint32_t peer, uint32
     w->other = other;
 }
 
-bool orr__stall_add_edge(orr__stall *st, const orr__edge *e)
+static bool stall_add_edge(orr__stall *st, const orr__edge *e)
 {
     if (st->edge_count >= RUN_NONE || !orr_grow(&st->edges, &st->edge_room, st->edge_count + 1)) {
         st->failed = true;
@@ -61,7 +62,7 @@ bool orr__stall_add_edge(orr__stall *st, const orr__edge *e)
 
 /* ---- messages ---- */
 
-static int compare_messages(const void *a, const void *b)
+static int order_messages(const void *a, const void *b)
 {
     const msg_unmatched *x = a, *y = b;
     if (x->dst != y->dst)
@@ -81,7 +82,7 @@ static bool read_messages(orr__stall *st)
         return false;
     for (uint32_t i = 0; i < st->message_count; i++)
         st->messages[i].receiver = tape_receiver(st->messages[i].receiver);
-    qsort(st->messages, st->message_count, sizeof *st->messages, compare_messages);
+    qsort(st->messages, st->message_count, sizeof *st->messages, order_messages);
     st->next = orr_arena_new(st->arena, st->message_count, uint32_t);
     st->wait_of = orr_arena_new(st->arena, st->message_count, uint32_t);
     if (st->message_count == 0)
@@ -125,8 +126,7 @@ static void attach_to_node(orr__stall *st, uint32_t message, clk_call c, bool is
     st->waits[i].message = message;
     st->wait_of[message] = i;
     if (m->kind == MSG_UNDELIVERED)
-        orr__stall_blame(&st->waits[i], ORR_STALL_LOST_MESSAGE, is_sender ? m->dst : m->src,
-                         RUN_NONE);
+        stall_blame(&st->waits[i], ORR_STALL_LOST_MESSAGE, is_sender ? m->dst : m->src, RUN_NONE);
 }
 
 static void attach_messages(orr__stall *st)
@@ -216,7 +216,7 @@ static void link_starved(orr__stall *st)
         const uint32_t from = orr_map_find(st->starved, st->waits[i].rank, i);
         const orr__edge e = {from, i, ORR__EDGE_COMPLETION, RUN_NONE, RUN_NONE};
         if (from != i)
-            orr__stall_add_edge(st, &e);
+            stall_add_edge(st, &e);
     }
 }
 
@@ -350,10 +350,12 @@ static bool add(orr__stall *st, const orr__edge *e, uint32_t rank, uint32_t plac
     out.to = resolve(st, n, place);
     if (out.to == IN_A_CYCLE || out.to == RUN_NONE)
         return false;
-    return orr__stall_add_edge(st, &out);
+    return stall_add_edge(st, &out);
 }
 
-bool orr__stall_block(
+/* Edges from `from` to what keeps node `place` of `rank` from starting; false: it is behind a cycle
+ * of dependencies and never will (or memory ran out). */
+static bool stall_block(
     orr__stall *st, uint32_t from, uint32_t message, uint32_t rank, uint32_t place)
 {
     enum { MOST_PARENTS = 8 };
@@ -419,7 +421,8 @@ static orr__history *make_history(orr__stall *st, const run_npu *n)
     return ok ? h : NULL;
 }
 
-const orr__history *orr__stall_history(orr__stall *st, uint32_t rank)
+/* NULL: no memory */
+static const orr__history *stall_history(orr__stall *st, uint32_t rank)
 {
     if (!st->history[rank])
         st->history[rank] = make_history(st, &st->sim->npus[rank]);
@@ -428,10 +431,663 @@ const orr__history *orr__stall_history(orr__stall *st, uint32_t rank)
 
 uint32_t orr__stall_sequence(orr__stall *st, uint32_t rank, uint32_t place)
 {
-    const orr__history *h = orr__stall_history(st, rank);
+    const orr__history *h = stall_history(st, rank);
     const cfg_group *g = sys_node_group(&st->sim->npus[rank], place);
     uint32_t sequence = 0;
     for (uint32_t i = 0; h && i < h->count && h->turns[i].place != place; i++)
         sequence += h->turns[i].group == g;
     return sequence;
+}
+
+/* Nodes that wait for a message: will the other rank post its side?
+ *
+ * First, per rank that is waited for: the sends and receives it has not started, sorted; the k-th
+ * wait for a key needs the k-th of them, and waits for what keeps that one from starting.  A wait
+ * without one has no partner.  Then, per pair of ranks: what has no partner is compared with what
+ * is there and will not be taken, first with the same tag (the sizes differ), then with the same
+ * size (the tags differ); and in the end with the sends that are still to come.
+ *
+ * Cost: n log n in waits and messages, plus the nodes of each rank that is waited for. */
+
+/* One side of a message that a rank will post, or that a wait needs. */
+typedef struct side {
+    uint32_t owner; /* the rank that has to post it */
+    uint32_t is_send;
+    uint32_t peer, tag;
+    uint64_t size; /* 0 for a receiver with a rendezvous: it is found by its tag alone */
+    uint32_t what; /* a place, or a wait */
+} side;
+
+static int compare_sides(const side *x, const side *y)
+{
+    if (x->owner != y->owner)
+        return x->owner < y->owner ? -1 : 1;
+    if (x->is_send != y->is_send)
+        return x->is_send < y->is_send ? -1 : 1;
+    if (x->peer != y->peer)
+        return x->peer < y->peer ? -1 : 1;
+    if (x->tag != y->tag)
+        return x->tag < y->tag ? -1 : 1;
+    return x->size < y->size ? -1 : x->size > y->size;
+}
+
+static int compare_all(const void *a, const void *b)
+{
+    const side *x = a, *y = b;
+    const int by_key = compare_sides(x, y);
+    return by_key ? by_key : x->what < y->what ? -1 : x->what > y->what;
+}
+
+typedef struct sides {
+    side *items;
+    size_t count, room;
+} sides;
+
+static bool push(orr__stall *st, sides *list, const side *s)
+{
+    if (!orr_grow(&list->items, &list->room, list->count + 1)) {
+        st->failed = true;
+        return false;
+    }
+    list->items[list->count++] = *s;
+    return true;
+}
+
+/* The other side of what a wait has. */
+static side needed_by(const orr__stall *st, uint32_t wait)
+{
+    const orr__wait *w = &st->waits[wait];
+    const msg_unmatched *m = &st->messages[w->message];
+    if (w->type == ORR__WAIT_RECEIVER)
+        return (side){m->dst, false, m->src, m->tag, 0, wait};
+    return (side){m->src, true, m->dst, m->tag, m->size, wait};
+}
+
+/* The sends and receives that a rank has not started. */
+static void list_unstarted(orr__stall *st, uint32_t rank, sides *out)
+{
+    const run_npu *n = &st->sim->npus[rank];
+    const orr_columns *c = &n->graph->t->columns;
+    out->count = 0;
+    for (uint32_t p = 0; p < n->graph->count && !st->failed; p++) {
+        const uint8_t type = c->type[n->graph->node[p]];
+        if ((type != ORR_NODE_COMM_SEND && type != ORR_NODE_COMM_RECV) ||
+            orr__state_of(n, p) == ORR__STARTED)
+            continue;
+        const bool is_send = type == ORR_NODE_COMM_SEND;
+        const bool has_size = is_send || !st->sim->opt.rendezvous;
+        const side s = {
+            .owner = rank,
+            .is_send = is_send,
+            .peer = (uint32_t)orr__or_zero(is_send ? run_npu_dst(n, p) : run_npu_src(n, p)),
+            .tag = (uint32_t)((uint64_t)orr__or_zero(run_npu_tag(n, p)) % MSG_TAG_SPACE),
+            .size = has_size ? (uint64_t)orr__value_of(n, p, c->comm_size) : 0,
+            .what = p};
+        push(st, out, &s);
+    }
+    if (out->count)
+        qsort(out->items, out->count, sizeof *out->items, compare_all);
+}
+
+static size_t lower_bound(const sides *list, const side *key)
+{
+    size_t low = 0, high = list->count;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (compare_sides(&list->items[mid], key) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static bool has_same_key(const msg_unmatched *a, const msg_unmatched *b)
+{
+    return a->dst == b->dst && a->src == b->src && a->tag == b->tag && a->size == b->size;
+}
+
+/* With a rendezvous, which goes by the tag alone, another receive may have let another send go
+ * first: then the send that is needed has started and waits as well.  The wait of the k-th such
+ * send, or NONE; *count: how many there are. */
+static uint32_t started_send(const orr__stall *st, uint32_t message, uint32_t k, uint32_t *count)
+{
+    const msg_unmatched *m = &st->messages[message];
+    uint32_t found = RUN_NONE, i = message;
+    *count = 0;
+    if (!st->sim->opt.rendezvous || m->kind != MSG_UNSENT)
+        return RUN_NONE;
+    while (i > 0 && has_same_key(&st->messages[i - 1], m))
+        i--;
+    for (; i < st->message_count && has_same_key(&st->messages[i], m); i++) {
+        if (st->messages[i].kind != MSG_UNREADY || st->wait_of[i] == RUN_NONE)
+            continue;
+        if ((*count)++ == k)
+            found = st->wait_of[i];
+    }
+    return found;
+}
+
+/* `k`: how many waits for the same came before this one. */
+static void link_need(orr__stall *st, const side *need, uint32_t k, const sides *unstarted)
+{
+    orr__wait *w = &st->waits[need->what];
+    uint32_t count;
+    const uint32_t sender = started_send(st, w->message, k, &count);
+    if (sender != RUN_NONE) {
+        const orr__edge e = {need->what, sender, ORR__EDGE_SENDER, w->message, RUN_NONE};
+        stall_add_edge(st, &e);
+        return;
+    }
+    const size_t at = lower_bound(unstarted, need) + k - count;
+    if (at >= unstarted->count || compare_sides(&unstarted->items[at], need) != 0) {
+        stall_blame(w, ORR_STALL_NO_PARTNER, need->owner, RUN_NONE);
+        return;
+    }
+    const uint32_t place = unstarted->items[at].what;
+    if (!stall_block(st, need->what, w->message, need->owner, place) && !st->failed)
+        stall_blame(w, ORR_STALL_DEPENDENCY_CYCLE, need->owner, place);
+}
+
+/* All waits for one rank: needs [first, end). */
+static void link_rank(orr__stall *st, const sides *needs, size_t first, size_t end, sides *scratch)
+{
+    uint32_t same = 0;
+    list_unstarted(st, needs->items[first].owner, scratch);
+    for (size_t i = first; i < end && !st->failed; i++) {
+        const side *need = &needs->items[i];
+        same = i > first && compare_sides(need, need - 1) == 0 ? same + 1 : 0;
+        link_need(st, need, same, scratch);
+    }
+}
+
+/* ---- mismatches ---- */
+
+/* A message between two ranks that has one side only; `wait` may be NONE for one that nobody waits
+ * for. */
+typedef struct half {
+    uint32_t message, wait;
+    bool is_used;
+} half;
+
+typedef struct halves {
+    half *sends, *receives;
+    size_t send_count, receive_count, send_room, receive_room;
+} halves;
+
+static bool is_lonely(const orr__stall *st, uint32_t message)
+{
+    const uint32_t w = st->wait_of[message];
+    return w != RUN_NONE && st->waits[w].cause == ORR_STALL_NO_PARTNER;
+}
+
+/* Is there a receive to come for a message that has arrived? */
+static bool will_be_received(const orr__stall *st, const msg_unmatched *m, const sides *unstarted)
+{
+    const bool has_size = !st->sim->opt.rendezvous;
+    const side key = {m->dst, false, m->src, m->tag, has_size ? m->size : 0, 0};
+    const size_t at = lower_bound(unstarted, &key);
+    return at < unstarted->count && compare_sides(&unstarted->items[at], &key) == 0;
+}
+
+static void pair_up(orr__stall *st, half *send, half *receive, orr_stall_cause cause)
+{
+    const half both[2] = {*send, *receive};
+    send->is_used = receive->is_used = true;
+    for (unsigned i = 0; i < 2; i++) {
+        if (both[i].wait == RUN_NONE)
+            continue;
+        orr__wait *w = &st->waits[both[i].wait];
+        w->cause = cause;
+        w->other = both[1 - i].message;
+    }
+}
+
+static uint64_t key_of(const orr__stall *st, const half *h, bool by_tag)
+{
+    const msg_unmatched *m = &st->messages[h->message];
+    return by_tag ? m->tag : m->size;
+}
+
+/* Both lists are sorted by tag, so one pass finds equal ones; for equal sizes one looks through
+ * all. */
+static void pair_all(orr__stall *st, halves *h, bool by_tag)
+{
+    enum { MOST_LOOKS = 4096 }; /* beyond, a mismatch of tags is called a missing partner */
+    size_t looks = 0, from = 0;
+    for (size_t r = 0; r < h->receive_count; r++) {
+        const uint64_t key = key_of(st, &h->receives[r], by_tag);
+        if (h->receives[r].is_used)
+            continue;
+        for (size_t s = from; s < h->send_count; s++) {
+            const uint64_t other = key_of(st, &h->sends[s], by_tag);
+            if (by_tag && other < key)
+                from = s + 1;
+            if ((by_tag && other > key) || (!by_tag && ++looks > MOST_LOOKS))
+                break;
+            if (other != key || h->sends[s].is_used)
+                continue;
+            pair_up(st, &h->sends[s], &h->receives[r],
+                    by_tag ? ORR_STALL_SIZE_MISMATCH : ORR_STALL_TAG_MISMATCH);
+            if (by_tag)
+                from = s + 1;
+            break;
+        }
+    }
+}
+
+static bool add_half(orr__stall *st, halves *h, uint32_t message, bool is_send)
+{
+    half **list = is_send ? &h->sends : &h->receives;
+    size_t *count = is_send ? &h->send_count : &h->receive_count;
+    size_t *room = is_send ? &h->send_room : &h->receive_room;
+    if (!orr_grow(list, room, *count + 1)) {
+        st->failed = true;
+        return false;
+    }
+    (*list)[(*count)++] = (half){message, st->wait_of[message], false};
+    return true;
+}
+
+/* Messages [first, end) go from one rank to another. */
+static void compare_pair(
+    orr__stall *st, uint32_t first, uint32_t end, const sides *unstarted, halves *h)
+{
+    h->send_count = h->receive_count = 0;
+    for (uint32_t i = first; i < end && !st->failed; i++) {
+        const msg_unmatched *m = &st->messages[i];
+        if (m->kind == MSG_UNSENT && is_lonely(st, i))
+            add_half(st, h, i, false);
+        else if ((m->kind == MSG_UNREADY && is_lonely(st, i)) ||
+                 (m->kind == MSG_UNRECEIVED && m->tag < MSG_TAG_SPACE &&
+                  !will_be_received(st, m, unstarted)))
+            add_half(st, h, i, true);
+    }
+    pair_all(st, h, true);
+    pair_all(st, h, false);
+}
+
+/* Messages [first, end) go to one rank. */
+static void compare_rank(orr__stall *st, uint32_t first, uint32_t end, sides *scratch, halves *h)
+{
+    bool has_lonely = false;
+    for (uint32_t i = first; i < end && !has_lonely; i++)
+        has_lonely = is_lonely(st, i);
+    if (!has_lonely)
+        return;
+    list_unstarted(st, st->messages[first].dst, scratch);
+    for (uint32_t i = first, next; i < end && !st->failed; i = next) {
+        for (next = i + 1; next < end && st->messages[next].src == st->messages[i].src;)
+            next++;
+        compare_pair(st, i, next, scratch, h);
+    }
+}
+
+static void compare_messages(orr__stall *st, sides *scratch)
+{
+    halves h = {0};
+    for (uint32_t i = 0, next; i < st->message_count && !st->failed; i = next) {
+        for (next = i + 1;
+             next < st->message_count && st->messages[next].dst == st->messages[i].dst;)
+            next++;
+        compare_rank(st, i, next, scratch, &h);
+    }
+    orr_free(h.sends);
+    orr_free(h.receives);
+}
+
+/* ---- sends that are still to come, but of another size or tag ---- */
+
+/* A number for the receive of a message.  Two that collide cost a remark, no more. */
+static uint64_t receive_key(uint32_t src, uint32_t dst, uint32_t tag, uint64_t size)
+{
+    const uint64_t ends = (uint64_t)src << 32 | dst, what = (uint64_t)tag << 32 ^ size;
+    return orr_hash_mix(ends ^ 0xa0761d6478bd642fu, what ^ 0xe7037ed1a0b428dbu);
+}
+
+static bool is_lonely_wait(const orr__stall *st, uint32_t wait)
+{
+    return st->waits[wait].type == ORR__WAIT_MESSAGE &&
+           st->waits[wait].cause == ORR_STALL_NO_PARTNER;
+}
+
+/* The receives that a rank has not started. */
+static bool note_receives(orr__stall *st, uint32_t rank, orr_map *known, sides *scratch)
+{
+    bool ok = true;
+    list_unstarted(st, rank, scratch);
+    for (size_t i = 0; ok && i < scratch->count; i++) {
+        const side *r = &scratch->items[i];
+        if (!r->is_send)
+            ok = orr_map_put(known, receive_key(r->peer, rank, r->tag, r->size), 1, NULL);
+    }
+    return ok;
+}
+
+/* All receives, waiting or to come, of the ranks that miss a message. */
+static orr_map *list_receives(orr__stall *st, const sides *needs, sides *scratch)
+{
+    orr_map *known = orr_map_create(64), *is_listed = orr_map_create(64);
+    bool ok = known && is_listed;
+    for (size_t i = 0; ok && i < needs->count; i++) {
+        const side *n = &needs->items[i];
+        bool is_new = false;
+        if (n->is_send)
+            ok = orr_map_put(known, receive_key(n->owner, n->peer, n->tag, n->size), 1, NULL);
+        if (ok && is_lonely_wait(st, n->what))
+            ok = orr_map_put(is_listed, n->peer, 1, &is_new);
+        if (ok && is_new)
+            ok = note_receives(st, n->peer, known, scratch);
+    }
+    orr_map_destroy(is_listed);
+    st->failed |= !ok;
+    return known;
+}
+
+/* Among sends to the right rank that nobody will receive: the same tag is nearer than the same
+ * size. */
+static void compare_to_come(orr__stall *st,
+                            const side *need,
+                            const sides *unstarted,
+                            const orr_map *known)
+{
+    enum { MOST_LOOKS = 64 };
+    const side first = {need->owner, true, need->peer, 0, 0, 0};
+    orr__wait *w = &st->waits[need->what];
+    size_t at = lower_bound(unstarted, &first);
+    for (unsigned looks = 0; looks < MOST_LOOKS && at < unstarted->count; looks++, at++) {
+        const side *s = &unstarted->items[at];
+        const bool has_tag = s->tag == need->tag;
+        if (!s->is_send || s->peer != need->peer)
+            return;
+        if ((!has_tag && (s->size != need->size || w->via != RUN_NONE)) ||
+            orr_map_find(known, receive_key(s->owner, s->peer, s->tag, s->size), 0))
+            continue;
+        w->cause = has_tag ? ORR_STALL_SIZE_MISMATCH : ORR_STALL_TAG_MISMATCH;
+        w->via = s->what;
+        if (has_tag)
+            return;
+    }
+}
+
+static void compare_all_to_come(orr__stall *st, const sides *needs, sides *scratch)
+{
+    orr_map *known = list_receives(st, needs, scratch);
+    uint32_t listed = RUN_NONE;
+    for (size_t i = 0; i < needs->count && !st->failed; i++) {
+        const side *n = &needs->items[i];
+        if (!is_lonely_wait(st, n->what))
+            continue;
+        if (listed != n->owner)
+            list_unstarted(st, n->owner, scratch);
+        listed = n->owner;
+        compare_to_come(st, n, scratch, known);
+    }
+    orr_map_destroy(known);
+}
+
+bool orr__stall_link_messages(orr__stall *st)
+{
+    sides needs = {0}, scratch = {0};
+    for (uint32_t i = 0; i < st->wait_count && !st->failed; i++) {
+        const orr__wait *w = &st->waits[i];
+        const bool is_node = w->type == ORR__WAIT_MESSAGE || w->type == ORR__WAIT_RECEIVER;
+        if (is_node && w->cause == ORR_STALL_NONE) {
+            const side need = needed_by(st, i);
+            push(st, &needs, &need);
+        }
+    }
+    if (needs.count)
+        qsort(needs.items, needs.count, sizeof *needs.items, compare_all);
+    for (size_t i = 0, next; i < needs.count && !st->failed; i = next) {
+        for (next = i + 1; next < needs.count && needs.items[next].owner == needs.items[i].owner;)
+            next++;
+        link_rank(st, &needs, i, next, &scratch);
+    }
+    if (!st->failed)
+        compare_messages(st, &scratch);
+    if (!st->failed)
+        compare_all_to_come(st, &needs, &scratch);
+    orr_free(needs.items);
+    orr_free(scratch.items);
+    return !st->failed;
+}
+
+/* ======== Chunks of collectives: what does the rank do that should send to it?
+ *
+ * A chunk that waits in a queue waits for those that run there.  One that runs waits for messages;
+ * the sender is found by the chunk's tag.  If it has the same chunk, that waits as well.  If it has
+ * not, the ranks' collectives are compared by their turn: the k-th of a group on one rank belongs
+ * to the k-th on the others.
+ *
+ * Cost: linear in chunks and their messages; a rank that lacks a chunk has its collectives listed
+ * once. */
+
+enum { MOST_EDGES = 8 }; /* of one chunk to those before it */
+
+static const run_npu *npu_of(const orr__stall *st, uint32_t rank)
+{
+    return &st->sim->npus[rank];
+}
+
+bool orr__stall_is_same_collective(const run_npu *a, uint32_t x, const run_npu *b, uint32_t y)
+{
+    if (a->graph == b->graph && x == y)
+        return true;
+    return orr__comm_type_of(a, x) == orr__comm_type_of(b, y) &&
+           orr__value_of(a, x, a->graph->t->columns.comm_size) ==
+               orr__value_of(b, y, b->graph->t->columns.comm_size) &&
+           sys_node_group(a, x) == sys_node_group(b, y);
+}
+
+static bool has_same_phases(const sys_stream *a, const sys_stream *b)
+{
+    if (!a->custom_prefix != !b->custom_prefix || a->phase_count != b->phase_count)
+        return false;
+    for (uint32_t i = 0; i < a->phase_count && !a->custom_prefix; i++)
+        if (a->phases[i].kind != b->phases[i].kind ||
+            a->phases[i].dim->position != b->phases[i].dim->position)
+            return false;
+    return true;
+}
+
+/* The place of the k-th collective of a group on a rank, or NONE. */
+static uint32_t turn_at(const orr__history *h, const cfg_group *g, uint32_t k, bool *is_started)
+{
+    for (uint32_t i = 0; i < h->count; i++)
+        if (h->turns[i].group == g && k-- == 0) {
+            *is_started = i < h->started;
+            return h->turns[i].place;
+        }
+    return RUN_NONE;
+}
+
+/* The peer does not have the chunk of wait `i`. */
+static void look_at_turn(orr__stall *st, uint32_t i, uint32_t message, uint32_t peer)
+{
+    orr__wait *w = &st->waits[i];
+    const run_npu *own = npu_of(st, w->rank), *n = npu_of(st, peer);
+    const orr__history *h = stall_history(st, peer);
+    bool is_started = false;
+    if (!h)
+        return;
+    const uint32_t place = turn_at(h, sys_node_group(own, w->place),
+                                   orr__stall_sequence(st, w->rank, w->place), &is_started);
+    if (place == RUN_NONE) {
+        stall_blame(w, ORR_STALL_MEMBER_ABSENT, peer, RUN_NONE);
+    } else if (!is_started) {
+        if (!stall_block(st, i, message, peer, place) && !st->failed)
+            stall_blame(w, ORR_STALL_DEPENDENCY_CYCLE, peer, place);
+    } else {
+        const bool is_under_way =
+            orr_map_find(st->by_place, orr__pair_key(peer, place), RUN_NONE) != RUN_NONE;
+        stall_blame(w,
+                    is_under_way && orr__stall_is_same_collective(own, w->place, n, place)
+                        ? ORR_STALL_STREAM_NUMBERS
+                        : ORR_STALL_COLLECTIVE_MISMATCH,
+                    peer, place);
+    }
+}
+
+/* What a message waits for; no further messages need a look once there is a cause. */
+static void link_message(orr__stall *st, uint32_t i, uint32_t message)
+{
+    orr__wait *w = &st->waits[i];
+    const msg_unmatched *m = &st->messages[message];
+    if (m->kind == MSG_UNDELIVERED) {
+        stall_blame(w, ORR_STALL_LOST_MESSAGE, m->src == w->rank ? m->dst : m->src, RUN_NONE);
+        return;
+    }
+    const uint32_t to = orr_map_find(st->by_tag, orr__pair_key(m->src, w->stream->tag), RUN_NONE);
+    if (to == RUN_NONE) {
+        look_at_turn(st, i, message, m->src);
+        return;
+    }
+    const orr__wait *other = &st->waits[to];
+    if (!orr__stall_is_same_collective(npu_of(st, w->rank), w->place, npu_of(st, other->rank),
+                                       other->place) ||
+        !has_same_phases(w->stream, other->stream)) {
+        stall_blame(w, ORR_STALL_COLLECTIVE_MISMATCH, m->src, other->place);
+        return;
+    }
+    stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_STREAM, message, RUN_NONE});
+}
+
+static bool is_power_of_two(uint32_t n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+static void link_queued(orr__stall *st, uint32_t i)
+{
+    const sys_stream *s = st->waits[i].stream;
+    const sys_queue *q = &s->npu->queues[s->phases[s->phase].queue];
+    unsigned count = 0;
+    for (const sys_stream *r = q->first; r && r->is_started && count < MOST_EDGES; r = r->next) {
+        const uint32_t to = orr_map_find(st->by_stream, (uint64_t)(uintptr_t)r, RUN_NONE);
+        if (to != RUN_NONE)
+            count += stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_QUEUE, RUN_NONE, RUN_NONE});
+    }
+    if (!count)
+        stall_blame(&st->waits[i], ORR_STALL_UNKNOWN, RUN_NONE, RUN_NONE);
+}
+
+static void link_running(orr__stall *st, uint32_t i)
+{
+    orr__wait *w = &st->waits[i];
+    const sys_stream *s = w->stream;
+    const sys_dim *d = s->phases[s->phase].dim;
+    if (d->ops->needs_power_of_two && !is_power_of_two(d->count)) {
+        stall_blame(w, ORR_STALL_NOT_POWER_OF_TWO, RUN_NONE, RUN_NONE);
+        return;
+    }
+    if (w->message == RUN_NONE)
+        stall_blame(w, ORR_STALL_UNKNOWN, RUN_NONE, RUN_NONE);
+    for (uint32_t m = w->message; m != RUN_NONE && w->cause == ORR_STALL_NONE && !st->failed;
+         m = st->next[m])
+        link_message(st, i, m);
+}
+
+/* ---- custom collectives: their messages have tags of their own ---- */
+
+/* A message with the same ends that is there, of another size or else of another tag. */
+static uint32_t find_near(const orr__stall *st, const msg_unmatched *m, orr_stall_cause *cause)
+{
+    uint32_t low = 0, high = st->message_count, found = RUN_NONE;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        const msg_unmatched *x = &st->messages[mid];
+        if (x->dst < m->dst || (x->dst == m->dst && x->src < m->src))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < st->message_count && st->messages[low].dst == m->dst &&
+           st->messages[low].src == m->src;
+         low++) {
+        const msg_unmatched *x = &st->messages[low];
+        if (x->kind == m->kind || x->kind == MSG_UNDELIVERED || x->tag >= MSG_TAG_SPACE)
+            continue;
+        if (x->tag == m->tag) {
+            *cause = ORR_STALL_SIZE_MISMATCH;
+            return low;
+        }
+        if (x->size == m->size && found == RUN_NONE) {
+            *cause = ORR_STALL_TAG_MISMATCH;
+            found = low;
+        }
+    }
+    return found;
+}
+
+/* Has the peer run the same collective to its end? */
+static bool has_run_it(orr__stall *st, const orr__wait *w, uint32_t peer)
+{
+    const run_npu *own = npu_of(st, w->rank), *n = npu_of(st, peer);
+    const orr__history *h = stall_history(st, peer);
+    bool is_started = false;
+    const uint32_t place = h ? turn_at(h, sys_node_group(own, w->place),
+                                       orr__stall_sequence(st, w->rank, w->place), &is_started)
+                             : RUN_NONE;
+    return place != RUN_NONE && is_started &&
+           orr__stall_is_same_collective(own, w->place, n, place);
+}
+
+static void link_custom_message(orr__stall *st, uint32_t i, uint32_t message)
+{
+    orr__wait *w = &st->waits[i];
+    const msg_unmatched *m = &st->messages[message];
+    const bool is_sender = m->kind == MSG_UNREADY;
+    const uint32_t peer = is_sender ? m->dst : m->src;
+    if (m->kind == MSG_UNDELIVERED) {
+        stall_blame(w, ORR_STALL_LOST_MESSAGE, peer == w->rank ? m->dst : peer, RUN_NONE);
+        return;
+    }
+    const uint32_t to = orr_map_find(st->by_tag, orr__pair_key(peer, w->stream->tag), RUN_NONE);
+    if (to != RUN_NONE &&
+        sys_custom_will_post(st->waits[to].stream, !is_sender, w->rank, m->tag, m->size)) {
+        stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_STREAM, message, RUN_NONE});
+        return;
+    }
+    orr_stall_cause cause = ORR_STALL_NO_PARTNER;
+    const uint32_t near = find_near(st, m, &cause);
+    if (to == RUN_NONE && near == RUN_NONE && !has_run_it(st, w, peer)) {
+        look_at_turn(st, i, message, peer);
+        return;
+    }
+    stall_blame(w, cause, peer, near);
+    w->message = message; /* the one to speak of */
+}
+
+static void link_custom(orr__stall *st, uint32_t i)
+{
+    orr__wait *w = &st->waits[i];
+    uint32_t count = 0;
+    for (uint32_t m = w->message; m != RUN_NONE; m = st->next[m])
+        count++;
+    if (count < sys_custom_running(w->stream)) {
+        stall_blame(w, ORR_STALL_CUSTOM_NODE, RUN_NONE, RUN_NONE);
+        return;
+    }
+    for (uint32_t m = w->message; m != RUN_NONE && w->cause == ORR_STALL_NONE && !st->failed;
+         m = st->next[m])
+        link_custom_message(st, i, m);
+    if (count == 0)
+        stall_blame(w, ORR_STALL_UNKNOWN, RUN_NONE, RUN_NONE);
+}
+
+bool orr__stall_link_streams(orr__stall *st)
+{
+    for (uint32_t i = 0; i < st->wait_count && !st->failed; i++) {
+        const orr__wait *w = &st->waits[i];
+        if (w->type != ORR__WAIT_STREAM)
+            continue;
+        if (!w->stream->is_started)
+            link_queued(st, i);
+        else if (w->stream->custom_prefix)
+            link_custom(st, i);
+        else
+            link_running(st, i);
+    }
+    return !st->failed;
 }

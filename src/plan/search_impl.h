@@ -57,7 +57,6 @@ double search_time_left(orr_plan_search *s);
 
 /* "8", "interleaved", "on". */
 enum { SEARCH_VALUE_ROOM = 24 };
-const char *search_value_text(orr_plan_axis axis, uint64_t value, char room[SEARCH_VALUE_ROOM]);
 
 /* The options of orr_llm_training that a candidate stands for. */
 orr_llm_options search_options(const orr_plan_search *s, const search_candidate *c);
@@ -67,9 +66,6 @@ uint64_t search_next_divisor(uint64_t n, uint64_t after);
 
 /* What orr_llm_complete fills in, for options that it has accepted before. */
 void search_fill_in(orr_llm_options *o);
-
-/* plan_space.c: fills the list.  ORR_EUSAGE: nothing is legal, or nothing fits, and why. */
-orr_code search_list(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
 
 /* plan_bound.c: no run of the candidate takes less than its bound, which only rises here.  Rough: without following every
  * task; finest: with what collectives take from compute beside them.  Threads may ask at the same time. */
@@ -100,11 +96,10 @@ typedef enum search_axis {
 search_axis search_axis_of(orr_str name, uint8_t type);
 double search_axis_share(const orr_plan *p, search_axis axis);
 
-/* plan_traffic.c: what a step, or the heaviest collective of an axis, costs to simulate. */
+/* plan_check.c: what a step, or the heaviest collective of an axis, costs to simulate. */
 typedef struct search_traffic {
     double nodes, messages, hops; /* of all ranks; hops: packets times the links they cross */
 } search_traffic;
-void search_count(const orr_set *set, uint32_t node_ranks, search_traffic *out);
 
 typedef struct search_piece {
     uint32_t class_index, node; /* where it stands */
@@ -113,17 +108,5 @@ typedef struct search_piece {
     uint32_t members; /* of its group */
     double weight;    /* bytes of all alike; 0: the axis has none */
 } search_piece;
-/* The heaviest of each axis. */
-orr_code search_pieces(const orr_set *set,
-                       search_piece out[SEARCH_AXES],
-                       orr_error *err) ORR_MUST_CHECK;
-/* Traces in which the ranks of whole nodes that meet there run that alone, with so many bytes: *out has as many ranks as
- * those nodes have devices. */
-orr_code search_piece_set(const orr_set *set,
-                          const search_piece *piece,
-                          uint64_t bytes,
-                          uint32_t node_ranks,
-                          orr_set **out,
-                          orr_error *err) ORR_MUST_CHECK;
 
 #endif

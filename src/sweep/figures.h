@@ -15,9 +15,6 @@ orr_code swp_figures_flatten(const orr_sweep *s,
                              orr_buf *to,
                              orr_error *err) ORR_MUST_CHECK;
 
-/* The entries of `rows`, read from the specification. */
-orr_code swp_rows_read(orr_sweep *s, orr_yaml_value root, orr_error *err) ORR_MUST_CHECK;
-void swp_rows_fini(orr_sweep *s);
 /* Those entries as bytes: they belong to the identity of a point. */
 void swp_rows_identify(const orr_sweep *s, orr_buf *to);
 

@@ -90,12 +90,12 @@ struct orr_sweep {
     size_t file_count;
     swp_measure measures[SWP_MOST_NAMES];
     uint32_t measure_count;
-    struct swp_rows *rows; /* figures.c */
+    struct swp_rows *rows; /* spec.c */
     uint32_t rows_count;
     const char *goal;    /* "min NAME", "max NAME"; NULL: none */
     const char **points; /* [i * axis_name_count + k]: texts */
     size_t point_count;
-    struct swp_file_memo *memo; /* identity.c */
+    struct swp_file_memo *memo; /* points.c */
     size_t memo_count, memo_room;
 };
 
@@ -103,8 +103,6 @@ struct orr_sweep {
 
 orr_code swp_spec_read(orr_sweep *s, orr_error *err) ORR_MUST_CHECK; /* s->text */
 void swp_spec_fini(orr_sweep *s);
-/* Of the first character of a scalar's text: quotes are not part of it. */
-orr_where swp_text_place(const orr_sweep *s, orr_yaml_value v);
 
 /* ---- points.c ---- */
 
@@ -118,7 +116,7 @@ orr_code swp_point_steps(const orr_sweep *s,
 /* Shortest text; whole numbers without a point. */
 const char *swp_number_text(orr_arena *a, double v);
 
-/* ---- identity.c ---- */
+/* ---- points.c ---- */
 
 /* What a point is: its commands, the contents of the files they name, the program. */
 orr_code swp_point_hash(

@@ -33,8 +33,6 @@ bool swp_frame_send(int fd, swp_frame_kind kind, const void *bytes, size_t len);
  * *is_bad: these bytes are no frame. */
 bool swp_frame_next(const orr_buf *in, size_t from, swp_frame *out, size_t *used, bool *is_bad);
 
-void swp_put_u32(orr_buf *to, uint32_t v);
-void swp_put_u64(orr_buf *to, uint64_t v);
 uint32_t swp_get_u32(const uint8_t *p);
 uint64_t swp_get_u64(const uint8_t *p);
 

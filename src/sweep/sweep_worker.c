@@ -6,11 +6,77 @@
  * only stores. */
 #include "sweep_worker.h"
 
-#include "figures.h"
-
 #include "base/text/text.h"
+#include "figures.h"
+#include "sweep_frames.h"
 
 #include <errno.h>
+#include <sys/socket.h>
+
+/* Frames to and from sockets. */
+
+static void put_u32(orr_buf *to, uint32_t v)
+{
+    for (int shift = 24; shift >= 0; shift -= 8)
+        orr_buf_byte(to, (uint8_t)(v >> shift));
+}
+
+static void put_u64(orr_buf *to, uint64_t v)
+{
+    put_u32(to, (uint32_t)(v >> 32));
+    put_u32(to, (uint32_t)v);
+}
+
+uint32_t swp_get_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+uint64_t swp_get_u64(const uint8_t *p)
+{
+    return (uint64_t)swp_get_u32(p) << 32 | swp_get_u32(p + 4);
+}
+
+static bool send_all(int fd, const uint8_t *p, size_t n)
+{
+    while (n) {
+        const ssize_t done = send(fd, p, n, MSG_NOSIGNAL);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return false;
+        p += done;
+        n -= (size_t)done;
+    }
+    return true;
+}
+
+bool swp_frame_send(int fd, swp_frame_kind kind, const void *bytes, size_t len)
+{
+    orr_buf all = {0};
+    put_u32(&all, (uint32_t)len);
+    put_u32(&all, (uint32_t)kind);
+    orr_buf_add(&all, bytes, len);
+    const bool is_sent = !all.failed && send_all(fd, all.ptr, all.len);
+    orr_buf_fini(&all);
+    return is_sent;
+}
+
+bool swp_frame_next(const orr_buf *in, size_t from, swp_frame *out, size_t *used, bool *is_bad)
+{
+    *is_bad = false;
+    if (in->len - from < SWP_FRAME_HEAD)
+        return false;
+    const uint8_t *p = in->ptr + from;
+    const uint32_t len = swp_get_u32(p), kind = swp_get_u32(p + 4);
+    *is_bad = len > SWP_FRAME_MOST || kind < SWP_FRAME_HELLO || kind > SWP_FRAME_QUIT;
+    if (*is_bad || in->len - from - SWP_FRAME_HEAD < len)
+        return false;
+    *out = (swp_frame){.kind = (swp_frame_kind)kind, .bytes = p + SWP_FRAME_HEAD, .len = len};
+    *used = SWP_FRAME_HEAD + len;
+    return true;
+}
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -97,13 +163,13 @@ static bool refuse(sweep_worker *w, const char *text)
 static bool answer(sweep_worker *w, uint64_t point, const swp_result *r, bool is_cached)
 {
     w->frame.len = 0;
-    swp_put_u64(&w->frame, point);
-    swp_put_u32(&w->frame, (uint32_t)r->status);
-    swp_put_u32(&w->frame, is_cached);
-    swp_put_u64(&w->frame, r->ns);
+    put_u64(&w->frame, point);
+    put_u32(&w->frame, (uint32_t)r->status);
+    put_u32(&w->frame, is_cached);
+    put_u64(&w->frame, r->ns);
     const uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    swp_put_u64(&w->frame, cpu_ns - w->cpu_ns);
-    swp_put_u64(&w->frame, w->waited_ns);
+    put_u64(&w->frame, cpu_ns - w->cpu_ns);
+    put_u64(&w->frame, w->waited_ns);
     w->cpu_ns = cpu_ns;
     w->waited_ns = 0;
     w->has_answered = true;

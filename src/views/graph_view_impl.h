@@ -15,12 +15,6 @@ typedef struct orr_rules_view {
     bool has_bare_nodes; /* GraphML: no type, duration or bytes */
 } orr_rules_view;
 
-orr_code orr__graphml_write(const orr_trace *t,
-                            const char *path,
-                            const orr_view_graph_options *opt,
-                            orr_view_graph_result *result,
-                            orr_error *err);
-
 /* What a node moves or holds: the size of its message or tensor; 0: it does not say. */
 static inline orr_bytes orr__node_bytes(const orr_columns *c, uint32_t i)
 {

@@ -8,10 +8,10 @@
  *     report_pipeline.c     which ranks pass messages along: stages
  *     report_groups.c       like ranks, of which one stands for all
  *     report_memory.c       memory over time
- *     report_events.c       the timeline itself, packed
+ *     report.c       the timeline itself, packed
  *     report_compare.c      sums by name, kept for the comparison with other runs
  *     report_words.c        the sentence in the headline
- *     report_fabric.c       links, queues and flows of a packet network
+ *     report_document.c       links, queues and flows of a packet network
  *     report_document.c     all of it as JSON
  *     report.c              the object, and the page around the data */
 #ifndef ORR_REPORT_IMPL_H
@@ -139,16 +139,12 @@ orr_code orr__study_times(orr__study *s);
 orr_code orr__study_pipeline(orr__study *s);
 orr_code orr__study_groups(orr__study *s);
 orr_code orr__study_memory(orr__study *s);
-orr_code orr__study_events(orr__study *s);
 orr_code orr__study_sums(orr__study *s, orr__sums *out);
 void orr__sums_fini(orr__sums *s);
 
 /* The run's part of the document. */
 void orr__put_run(orr__study *s, uint32_t number, orr_json_writer *w);
 void orr__put_comparison(const orr__sums *sums, uint32_t count, orr_json_writer *w);
-void orr__put_fabric(const orr__study *s, orr_json_writer *w);
-/* The sentence of a run of flows. */
-void orr__put_fabric_sentence(const orr__study *s, orr_buf *b);
 
 /* At most `most` of the samples: the least and the largest of each equal part of the time, and the
  * last.  Returns how many are left, in the order of time. */

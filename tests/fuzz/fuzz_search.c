@@ -43,7 +43,7 @@ static void run(orr_plan_search *s, uint32_t devices)
     }
 }
 
-/* A large number may cost a million divisions (plan_space.c): of those that a byte picks one in 16 is taken, for the others a small one with divisors. */
+/* A large number may cost a million divisions (plan_search.c): of those that a byte picks one in 16 is taken, for the others a small one with divisors. */
 static uint64_t pick(uint8_t byte)
 {
     static const uint64_t numbers[] = {

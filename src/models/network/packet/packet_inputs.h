@@ -36,21 +36,4 @@ orr_code orr__packet_inputs_read(orr__packet_inputs *in,
                                  orr_error *err) ORR_MUST_CHECK;
 void orr__packet_inputs_fini(orr__packet_inputs *in);
 
-/* A line of a file is passed over, as the original does. */
-void orr__packet_inputs_note(orr__packet_inputs *in,
-                             const char *path,
-                             uint32_t line,
-                             const char *what);
-
-/* The cabling again, after a change of its links. */
-orr_code orr__packet_inputs_recable(orr__packet_inputs *in, orr_error *err) ORR_MUST_CHECK;
-
-/* Where an input lies that the configuration names: as it stands if that is there, else beside it.
- * An error when the configuration has no such key. */
-orr_code orr__packet_inputs_path(const orr__packet_inputs *in,
-                                 const char *own,
-                                 const char *key,
-                                 const char **out,
-                                 orr_error *err) ORR_MUST_CHECK;
-
 #endif

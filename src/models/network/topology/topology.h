@@ -143,12 +143,6 @@ orr_code orr__topology_take_speed(orr_yaml_value map,
                                   orr__link_defaults *out,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* topology_infragraph.c: devices, instances and edges of InfraGraph. */
-bool orr__topology_is_infragraph(orr_yaml_value root);
-orr_code orr__topology_take_infragraph(orr__topology *t,
-                                       orr_yaml_value root,
-                                       orr_error *err) ORR_MUST_CHECK;
-
 /* The value of the key "generate": ranks, switches and links of a well-known shape. */
 orr_code orr__topology_generate(orr__topology *t,
                                 orr_yaml_value map,

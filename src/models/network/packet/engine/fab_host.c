@@ -5,6 +5,525 @@
  * both alive.  The frame that brought data goes back as its ACK. */
 #include "fabric_impl.h"
 
+/* TRANSPORT selective: the receiver keeps what comes out of order, and only what
+ * is lost is sent again.
+ *
+ *     packets:  0 1 2 3 4 5 6 7        expected = 2: all before it are there
+ *     got:      1 1 0 1 1 1 0 0        each ACK tells of one packet and of expected
+ *
+ * To its sender a packet is unsent, in flight, lost (to be sent again) or acknowledged.  It becomes
+ * lost
+ *   - when a NACK says so: a switch has cut it to its header (TRIMMING);
+ *   - when a packet that many places after it was acknowledged: three if the packets of a flow stay in
+ *     order, more if they are spread over several routes.  That counts once a packet; what was sent again is only lost
+ *     if a packet that left later, by a round trip if routes differ, has been acknowledged;
+ *   - when the timer says so.
+ * Invariants: in_flight is the bytes of the packets in flight; packets before `settled` are told
+ * of. Cost: O(1) a packet, amortised. */
+
+enum { IN_ORDER = 3, SPREAD = 128 };
+
+static uint64_t packets_of(const fab *f, const fab_flow *w)
+{
+    return (w->size + f->config.payload - 1) / f->config.payload;
+}
+
+static bool has(const uint64_t *bits, uint64_t i)
+{
+    return bits[i / 64] >> i % 64 & 1;
+}
+
+static void set(uint64_t *bits, uint64_t i)
+{
+    bits[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+static void clear(uint64_t *bits, uint64_t i)
+{
+    bits[i / 64] &= ~((uint64_t)1 << i % 64);
+}
+
+/* false: out of memory */
+static bool selective_start(fab *f, uint32_t flow)
+{
+    fab_flow *w = &f->flows[flow];
+    const uint64_t words = packets_of(f, w) / 64 + 1;
+    w->got = orr_alloc(words, sizeof *w->got);
+    w->repeat = orr_alloc(1, sizeof *w->repeat + 2 * words * sizeof *w->got);
+    if (!w->got || !w->repeat)
+        return false;
+    w->repeat->told = (uint64_t *)(w->repeat + 1);
+    w->repeat->missing = w->repeat->told + words;
+    w->is_selective = true;
+    return true;
+}
+
+void fab_selective_forget(fab_flow *w)
+{
+    orr_free(w->got);
+    orr_free(w->repeat);
+    w->got = NULL;
+    w->repeat = NULL;
+    w->is_selective = false;
+}
+
+/* The receiver: the packet is there, and maybe what was missing before others. */
+static void selective_take(fab *f, fab_flow *w, const fab_frame *data)
+{
+    const uint64_t count = packets_of(f, w);
+    uint64_t next = w->expected / f->config.payload;
+    if (w->expected >= w->size)
+        return;
+    w->gained += !has(w->got, data->sequence / f->config.payload);
+    set(w->got, data->sequence / f->config.payload);
+    while (next < count && has(w->got, next))
+        next++;
+    w->expected = next == count ? w->size : next * f->config.payload;
+}
+
+/* ---- the sender ---- */
+
+static uint64_t bytes_of(const fab *f, const fab_flow *w, uint64_t packet)
+{
+    const uint64_t left = w->size - packet * f->config.payload;
+    return left < f->config.payload ? left : f->config.payload;
+}
+
+static uint64_t sent_packets(const fab *f, const fab_flow *w)
+{
+    return (w->sent + f->config.payload - 1) / f->config.payload;
+}
+
+static uint64_t selective_again(const fab *f, fab_flow *w)
+{
+    fab_resend *r = w->repeat;
+    uint64_t word = r->missing_from / 64;
+    while (!r->missing[word])
+        word++;
+    const uint64_t packet = word * 64 + (unsigned)__builtin_ctzll(r->missing[word]);
+    clear(r->missing, packet);
+    r->missing_count--;
+    r->missing_from = packet + 1;
+    r->resent_at = f->now;
+    return packet * f->config.payload;
+}
+
+static void lose(const fab *f, fab_flow *w, uint64_t packet)
+{
+    fab_resend *r = w->repeat;
+    if (packet >= sent_packets(f, w) || has(r->told, packet) || has(r->missing, packet))
+        return;
+    set(r->missing, packet);
+    const uint64_t bytes = bytes_of(f, w, packet);
+    w->in_flight -= bytes;
+    r->losses += bytes;
+    if (!r->missing_count++ || packet < r->missing_from)
+        r->missing_from = packet;
+}
+
+static void lose_all(const fab *f, fab_flow *w, uint64_t from, uint64_t to)
+{
+    for (; from < to; from++)
+        lose(f, w, from);
+}
+
+static void settle(const fab *f, fab_flow *w, uint64_t packet)
+{
+    fab_resend *r = w->repeat;
+    if (has(r->told, packet))
+        return;
+    set(r->told, packet);
+    const uint64_t bytes = bytes_of(f, w, packet);
+    r->news += bytes;
+    if (!has(r->missing, packet)) {
+        w->in_flight -= bytes;
+        return;
+    }
+    clear(r->missing, packet);
+    r->missing_count--;
+}
+
+/* What is missing before packets that were acknowledged. */
+static void infer(const fab *f, fab_flow *w, const fab_frame *ack)
+{
+    fab_resend *r = w->repeat;
+    const bool is_spread = f->config.load_balance || f->config.trimming;
+    const uint64_t patience = is_spread ? SPREAD : IN_ORDER;
+    const bool is_later = ack->stamp > r->resent_at + (is_spread ? w->base_rtt : 0);
+    const bool is_settled = is_later && !r->missing_count;
+    if (r->farthest < r->settled + patience || (f->config.trimming && !is_settled))
+        return;
+    const uint64_t limit = r->farthest - patience + 1;
+    const uint64_t from = is_settled || r->settled > r->recovered ? r->settled : r->recovered;
+    lose_all(f, w, from, limit);
+    if (limit > r->recovered)
+        r->recovered = limit;
+}
+
+/* In an ACK, payload is the number of the packet it tells of. */
+static void selective_acked(fab *f, fab_flow *w, const fab_frame *ack)
+{
+    fab_resend *r = w->repeat;
+    const uint64_t first = w->acked >= w->size ? packets_of(f, w) : w->acked / f->config.payload;
+    r->news = r->losses = 0;
+    for (; r->settled < first; r->settled++)
+        settle(f, w, r->settled);
+    if (ack->kind == FAB_FRAME_NACK) {
+        lose(f, w, ack->payload);
+        return;
+    }
+    settle(f, w, ack->payload);
+    if (ack->payload > r->farthest)
+        r->farthest = ack->payload;
+    infer(f, w, ack);
+}
+
+/* a timeout */
+static void selective_all_again(const fab *f, fab_flow *w)
+{
+    lose_all(f, w, w->repeat->settled, sent_packets(f, w));
+    w->repeat->recovered = sent_packets(f, w);
+}
+
+/* Which flow of a NIC sends next (packet-network.md 6.5), without looking at all of
+ * them.
+ *
+ *     place:   0 1 2 3 4 5 ...   flows in the order in which they came
+ *     listed:  the flow is in the list of the reference
+ *     ready:   bytes are left, the window has room and the time next_at has come; one set a class
+ *     done:    everything is acknowledged; the flow still stands in the list
+ *
+ * The reference goes round the list from the flow served last and takes the first that may send; on
+ * its way it notes the flows that are done, removes all those behind the first of them, and moves
+ * the others up.  Here nobody moves: a place is given up, and the order of the places is the order
+ * of the list.  What the reference keeps is the number of the flow served last.  As long as that
+ * flow stands where it stood, its place says the same; when the list has shrunk and nobody was
+ * served, the number is what counts (last_is_number), and is looked up. Flows that are not due
+ * stand in a heap by next_at; they become due when the NIC looks. Cost: a choice touches a few
+ * words, however many flows there are; places are given out again when half of them are empty, so
+ * that a flow moves once on average. */
+
+void fab_nic_fini(fab_nic *n)
+{
+    orr_free(n->flows);
+    orr_free(n->paced);
+    fab_places_fini(&n->listed);
+    fab_places_fini(&n->done);
+    for (unsigned i = 0; i < FAB_CLASSES; i++)
+        fab_places_fini(&n->ready[i]);
+}
+
+/* ---- the heap of flows that are not due ---- */
+
+static uint64_t time_of(const fab *f, uint32_t flow)
+{
+    return f->flows[flow].next_at;
+}
+
+static void put_in_heap(fab *f, fab_nic *n, size_t at, uint32_t flow)
+{
+    n->paced[at] = flow;
+    f->flows[flow].heap_place = (uint32_t)at;
+}
+
+static void move_up(fab *f, fab_nic *n, size_t at)
+{
+    const uint32_t flow = n->paced[at];
+    for (; at && time_of(f, flow) < time_of(f, n->paced[(at - 1) / 2]); at = (at - 1) / 2)
+        put_in_heap(f, n, at, n->paced[(at - 1) / 2]);
+    put_in_heap(f, n, at, flow);
+}
+
+static void move_down(fab *f, fab_nic *n, size_t at)
+{
+    const uint32_t flow = n->paced[at];
+    for (size_t c; (c = 2 * at + 1) < n->paced_count; at = c) {
+        if (c + 1 < n->paced_count && time_of(f, n->paced[c + 1]) < time_of(f, n->paced[c]))
+            c++;
+        if (time_of(f, n->paced[c]) >= time_of(f, flow))
+            break;
+        put_in_heap(f, n, at, n->paced[c]);
+    }
+    put_in_heap(f, n, at, flow);
+}
+
+static void leave_heap(fab *f, fab_nic *n, uint32_t flow)
+{
+    const uint32_t at = f->flows[flow].heap_place;
+    if (at == FAB_NO_PLACE)
+        return;
+    f->flows[flow].heap_place = FAB_NO_PLACE;
+    const uint32_t last = n->paced[--n->paced_count];
+    if (last == flow)
+        return;
+    put_in_heap(f, n, at, last);
+    move_up(f, n, at);
+    move_down(f, n, f->flows[last].heap_place);
+}
+
+static void enter_heap(fab *f, fab_nic *n, uint32_t flow)
+{
+    if (f->flows[flow].heap_place == FAB_NO_PLACE) {
+        put_in_heap(f, n, n->paced_count++, flow); /* there is room for all flows of the NIC */
+        move_up(f, n, n->paced_count - 1);
+        return;
+    }
+    move_up(f, n, f->flows[flow].heap_place);
+    move_down(f, n, f->flows[flow].heap_place);
+}
+
+/* ---- what is known of a flow ---- */
+
+static bool is_window_bound(const fab *f, const fab_flow *w)
+{
+    if (!w->window)
+        return false;
+    /* a whole packet must fit; windows of a packet or two are where that matters */
+    if (w->counts_flight)
+        return w->in_flight && w->in_flight + f->config.payload > w->window;
+    uint64_t window = w->window;
+    if (f->config.var_window) {
+        window = w->rate == w->line_rate
+                     ? window
+                     : (uint64_t)((unsigned __int128)window * w->rate / w->line_rate);
+        if (!window)
+            window = 1;
+        if (f->config.back_to_zero && f->rules.completes_chunks && window < f->config.chunk)
+            window = f->config.chunk; /* else none would be acknowledged */
+    }
+    return (int64_t)(w->sent - w->acked) >= (int64_t)window;
+}
+
+static void note_ready(fab_nic *n, const fab_flow *w)
+{
+    if (w->is_open && w->is_due)
+        fab_places_add(&n->ready[w->class], w->place);
+    else
+        fab_places_remove(&n->ready[w->class], w->place);
+}
+
+/* The flow served last may go, or change its number: from now on the number counts. */
+static void remember_number(fab_nic *n)
+{
+    if (!n->last_is_number)
+        n->last = fab_places_rank(&n->listed, n->last);
+    n->last_is_number = true;
+}
+
+void fab_nic_update(fab *f, uint32_t flow)
+{
+    fab_flow *w = &f->flows[flow];
+    fab_nic *n = &f->nics[f->ports[w->port].nic];
+    if (!w->is_listed)
+        return;
+    const bool has_window = !is_window_bound(f, w);
+    w->is_open = (w->sent < w->size && has_window) ||
+                 (fab_flow_misses(w) && (has_window || !w->counts_flight));
+    note_ready(n, w);
+    if (w->acked >= w->size)
+        fab_places_add(&n->done, w->place);
+}
+
+/* next_at has */
+static void nic_pace(fab *f, uint32_t flow, uint64_t known_until)
+{
+    fab_flow *w = &f->flows[flow];
+    fab_nic *n = &f->nics[f->ports[w->port].nic];
+    if (!w->is_listed)
+        return;
+    w->is_due = w->next_at <= known_until;
+    note_ready(n, w);
+    if (w->is_due)
+        leave_heap(f, n, flow);
+    else
+        enter_heap(f, n, flow);
+}
+
+/* ---- the list ---- */
+
+/* Places without gaps; nobody's turn changes. */
+static void close_gaps(fab *f, fab_nic *n)
+{
+    uint32_t kept = 0, last = n->last;
+    fab_places_clear(&n->done);
+    for (unsigned i = 0; i < FAB_CLASSES; i++)
+        fab_places_clear(&n->ready[i]);
+    for (uint32_t at = 0; (at = fab_places_first(&n->listed, at, n->places)) != FAB_NO_PLACE;
+         at++) {
+        fab_flow *w = &f->flows[n->flows[at]];
+        if (!n->last_is_number && at == n->last)
+            last = kept;
+        n->flows[kept] = n->flows[at];
+        w->place = kept++;
+        if (w->is_open && w->is_due)
+            fab_places_add(&n->ready[w->class], w->place);
+        if (w->acked >= w->size)
+            fab_places_add(&n->done, w->place);
+    }
+    fab_places_clear(&n->listed);
+    for (uint32_t i = 0; i < kept; i++)
+        fab_places_add(&n->listed, i);
+    n->places = kept;
+    n->last = last;
+}
+
+static bool make_room(fab_nic *n, unsigned class)
+{
+    const size_t count = (size_t)n->places + 1;
+    return orr_grow(&n->flows, &n->flow_room, count) &&
+           orr_grow(&n->paced, &n->paced_room, count) && fab_places_need(&n->listed, count) &&
+           fab_places_need(&n->done, count) && fab_places_need(&n->ready[class], count);
+}
+
+/* false: out of memory */
+static bool nic_add(fab *f, fab_nic *n, uint32_t flow)
+{
+    fab_flow *w = &f->flows[flow];
+    if (n->places > 2 * n->count + 64)
+        close_gaps(f, n);
+    if (!make_room(n, w->class))
+        return false;
+    w->place = n->places;
+    w->heap_place = FAB_NO_PLACE;
+    w->is_listed = true;
+    n->classes |= (uint8_t)(1u << w->class);
+    n->flows[n->places++] = flow;
+    n->count++;
+    fab_places_add(&n->listed, w->place);
+    fab_nic_update(f, flow);
+    nic_pace(f, flow, f->now);
+    return true;
+}
+
+/* The number of the flow served last stays. */
+static void nic_clear(fab *f, fab_nic *n)
+{
+    remember_number(n);
+    for (uint32_t at = 0; (at = fab_places_first(&n->listed, at, n->places)) != FAB_NO_PLACE;
+         at++) {
+        f->flows[n->flows[at]].is_listed = false;
+        f->flows[n->flows[at]].heap_place = FAB_NO_PLACE;
+    }
+    fab_places_clear(&n->listed);
+    fab_places_clear(&n->done);
+    for (unsigned i = 0; i < FAB_CLASSES; i++)
+        fab_places_clear(&n->ready[i]);
+    n->places = n->count = 0;
+    n->paced_count = 0;
+}
+
+/* ---- choosing ---- */
+
+/* The first flow from `from` to `to` - 1 that may send. */
+static uint32_t first_ready(const fab_nic *n, unsigned classes, uint32_t from, uint32_t to)
+{
+    uint32_t first = FAB_NO_PLACE;
+    for (; classes; classes &= classes - 1) {
+        const uint32_t at = fab_places_first(&n->ready[__builtin_ctz(classes)], from, to);
+        first = at < first ? at : first;
+    }
+    return first;
+}
+
+static void become_due(fab *f, fab_nic *n)
+{
+    while (n->paced_count && time_of(f, n->paced[0]) <= f->now) {
+        const uint32_t flow = n->paced[0];
+        f->flows[flow].is_due = true;
+        note_ready(n, &f->flows[flow]);
+        leave_heap(f, n, flow);
+    }
+}
+
+/* From place `at` on, flows that are done leave the list. */
+static void remove_done(fab *f, fab_nic *n, uint32_t at)
+{
+    for (; (at = fab_places_first(&n->done, at, n->places)) != FAB_NO_PLACE; at++) {
+        const uint32_t flow = n->flows[at];
+        fab_flow *w = &f->flows[flow];
+        leave_heap(f, n, flow);
+        fab_places_remove(&n->listed, at);
+        fab_places_remove(&n->done, at);
+        fab_places_remove(&n->ready[w->class], at);
+        n->count--;
+        w->is_listed = false;
+        fab_flow_let_go(f, flow);
+    }
+}
+
+/* The first place of a flow that is done and was met between `from` and `chosen`, going round. */
+static uint32_t first_met(const fab_nic *n, uint32_t from, uint32_t chosen)
+{
+    if (chosen != FAB_NO_PLACE && chosen >= from)
+        return fab_places_first(&n->done, from, chosen);
+    const uint32_t low = fab_places_first(&n->done, 0, chosen == FAB_NO_PLACE ? from : chosen);
+    return low != FAB_NO_PLACE ? low : fab_places_first(&n->done, from, n->places);
+}
+
+/* The place at which the search begins: behind the flow served last. */
+static uint32_t first_to_ask(const fab_nic *n)
+{
+    if (n->last_is_number)
+        return fab_places_select(&n->listed, (n->last + 1) % n->count);
+    const uint32_t next = fab_places_first(&n->listed, n->last + 1, n->places);
+    return next != FAB_NO_PLACE ? next : fab_places_first(&n->listed, 0, n->places);
+}
+
+/* Flows that are done go, from the first one met.  The reference removes even the one it has
+ * chosen, if that is done and sends again all the same; then the number of it names the flow that
+ * follows. */
+static uint32_t tidy_up(fab *f, fab_nic *n, uint32_t met, uint32_t chosen)
+{
+    if (chosen == FAB_NO_PLACE)
+        remember_number(n);
+    if (chosen == FAB_NO_PLACE || chosen < met || !fab_places_has(&n->done, chosen)) {
+        remove_done(f, n, met);
+        return chosen;
+    }
+    const uint32_t number = fab_places_rank(&n->listed, chosen);
+    remove_done(f, n, met);
+    n->last = number;
+    n->last_is_number = true;
+    return number < n->count ? fab_places_select(&n->listed, number) : FAB_NO_PLACE;
+}
+
+static uint32_t nic_choose(fab *f, fab_port *p)
+{
+    fab_nic *n = &f->nics[p->nic];
+    if (n->count == 0)
+        return FAB_NONE;
+    become_due(f, n);
+    const uint32_t from = first_to_ask(n);
+    const unsigned classes = n->classes & ~(unsigned)p->paused;
+    uint32_t chosen = first_ready(n, classes, from, n->places);
+    if (chosen == FAB_NO_PLACE)
+        chosen = first_ready(n, classes, 0, from);
+    const uint32_t met = first_met(n, from, chosen);
+    if (met != FAB_NO_PLACE)
+        chosen = tidy_up(f, n, met, chosen);
+    if (chosen == FAB_NO_PLACE)
+        return FAB_NONE;
+    n->last = chosen;
+    n->last_is_number = false;
+    if (chosen + 1 < n->places) { /* it is next, most likely, and has left the caches */
+        __builtin_prefetch(&f->flows[n->flows[chosen + 1]]);
+        __builtin_prefetch(&f->flows[n->flows[chosen + 1]].highest);
+    }
+    return n->flows[chosen];
+}
+
+static bool nic_next(const fab *f, const fab_nic *n, uint64_t *at)
+{
+    if (n->paced_count == 0)
+        return false;
+    if (f->rules.hides_paced_flows && n->paced_count < n->count)
+        /* one that is due, but held back by something else, hides the others (packet-network.md 14
+         * row 16) */
+        return false;
+    *at = time_of(f, n->paced[0]);
+    return *at > f->now;
+}
+
 enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000 };
 
 /* ---- rates ---- */
@@ -47,7 +566,7 @@ void fab_flow_set_rate(fab *f, uint32_t flow, uint64_t rate)
     w->next_at += fab_transmission_time(f, w->last_size, rate) -
                   fab_transmission_time(f, w->last_size, w->rate);
     if (w->is_listed)
-        fab_nic_pace(f, flow, fab_port_is_busy(f, p) ? p->busy_until : f->now);
+        nic_pace(f, flow, fab_port_is_busy(f, p) ? p->busy_until : f->now);
     wake_by(f, p, w->next_at);
     fab_flow_change_rate(f, flow, rate);
 }
@@ -99,7 +618,7 @@ static uint32_t next_packet(fab *f, uint32_t flow)
     uint64_t sequence = w->sent;
     const bool is_again = fab_flow_misses(w);
     if (is_again)
-        sequence = fab_selective_again(f, w);
+        sequence = selective_again(f, w);
     const uint64_t left = w->size - sequence;
     const uint32_t payload = (uint32_t)(left < f->config.payload ? left : f->config.payload);
     f->frames[id] = (fab_frame){.kind = FAB_FRAME_DATA,
@@ -143,7 +662,7 @@ static void send_packet(fab *f, fab_port *p, uint32_t flow)
                      : f->now + fab_transmission_time(f, size + f->config.wire_overhead, w->rate);
     fab_nic_update(f, flow);
     f->frames[id].asks_ack = !w->is_open;
-    fab_nic_pace(f, flow, p->busy_until);
+    nic_pace(f, flow, p->busy_until);
     if (f->rules.has_timeouts)
         arm_timeout(f, flow);
     if (w->after != FAB_NONE && w->highest >= w->size) {
@@ -210,7 +729,7 @@ static bool send_ack_waiting(fab *f, fab_port *p, fab_nic *n)
 static void sleep_until_next(fab *f, fab_port *p, const fab_nic *n)
 {
     uint64_t at;
-    if (fab_nic_next(f, n, &at) && n->wake == FAB_NO_EVENT)
+    if (nic_next(f, n, &at) && n->wake == FAB_NO_EVENT)
         wake_at(f, p, at);
 }
 
@@ -231,9 +750,9 @@ void fab_host_try(fab *f, fab_port *p)
         fab_port_await(f, p);
         return;
     }
-    uint32_t flow = is_own_turn(f, n) ? fab_nic_choose(f, p) : FAB_NONE;
+    uint32_t flow = is_own_turn(f, n) ? nic_choose(f, p) : FAB_NONE;
     if (flow == FAB_NONE && !send_ack_waiting(f, p, n)) {
-        flow = fab_nic_choose(f, p);
+        flow = nic_choose(f, p);
         if (flow == FAB_NONE) {
             sleep_until_next(f, p, n);
             return;
@@ -319,7 +838,7 @@ void fab_host_ready(fab *f, uint32_t flow)
     if (!w->started_at) /* it may have waited for its turn */
         w->started_at = f->now;
     w->next_at = w->last_sent_at = f->now;
-    if (f->config.selective && !fab_selective_start(f, flow)) {
+    if (f->config.selective && !selective_start(f, flow)) {
         fab_fail(f, ORR_ENOMEM, "out of memory");
         return;
     }
@@ -327,7 +846,7 @@ void fab_host_ready(fab *f, uint32_t flow)
         f->control->start(f, flow);
     if (f->watch.hears & FAB_HEARS_FLOWS)
         fab_tell_flow(f, flow, false);
-    if (!fab_nic_add(f, &f->nics[f->ports[w->port].nic], flow)) {
+    if (!nic_add(f, &f->nics[f->ports[w->port].nic], flow)) {
         fab_fail(f, ORR_ENOMEM, "out of memory");
         return;
     }
@@ -344,7 +863,7 @@ static orr_code take_nic(fab *f, uint32_t flow, orr_error *err)
                         w->dst);
     if (!has_route)
         return ORR_OK; /* it waits for a repair */
-    if (!fab_nic_add(f, &f->nics[f->ports[w->port].nic], flow))
+    if (!nic_add(f, &f->nics[f->ports[w->port].nic], flow))
         return orr_no_memory(err);
     fab_host_try(fab_acting(f, w->src), &f->ports[w->port]);
     return ORR_OK;
@@ -357,7 +876,7 @@ orr_code fab_host_redistribute(fab *f, orr_error *err)
     size_t count;
     orr_code code = ORR_OK;
     for (uint32_t i = 0; i < f->nic_count; i++)
-        fab_nic_clear(f, &f->nics[i]);
+        nic_clear(f, &f->nics[i]);
     if (!fab_flows_under_way(f, &flows, &count))
         return orr_no_memory(err);
     for (size_t i = 0; i < count && !code; i++)
@@ -483,7 +1002,7 @@ static void receive_data(fab *f, uint32_t frame)
     if (f->config.nic_pauses)
         make_nic_pause(f, w);
     if (w->got) {
-        fab_selective_take(f, w, m);
+        selective_take(f, w, m);
         f->frames[frame].payload = (uint32_t)(m->sequence / f->config.payload);
         send_reply(f, frame, FAB_FRAME_ACK);
         tell_arrival(f, flow);
@@ -550,7 +1069,7 @@ static void receive_ack(fab *f, uint32_t frame)
     if (f->rules.completes_chunks && m.sequence >= w->size)
         w->acked = w->size;
     if (w->is_selective)
-        fab_selective_acked(f, w, &m);
+        selective_acked(f, w, &m);
     if (f->config.load_balance == ORR__BALANCE_REPS)
         remember_route(w, &m);
     if (m.echoes_mark && (f->watch.hears & FAB_HEARS_MARKS))
@@ -660,7 +1179,7 @@ void fab_host_timeout(fab *f, uint32_t flow)
         return;
     }
     if (w->is_selective)
-        fab_selective_all_again(f, w);
+        selective_all_again(f, w);
     else
         w->sent = w->acked;
     if (f->control && f->control->timed_out)

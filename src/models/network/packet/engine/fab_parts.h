@@ -142,7 +142,7 @@ typedef struct fab_node {
     uint64_t events; /* of tie class FAB_TIE_HOST that it has scheduled */
 } fab_node;
 
-/* Flows by their place at the NIC, one bit each: see fab_nic.c. */
+/* Flows by their place at the NIC, one bit each: see fab_host.c. */
 typedef struct fab_nic {
     uint32_t *flows; /* by place */
     size_t flow_room;
@@ -164,7 +164,7 @@ typedef struct fab_nic {
 
 /* ---- flows ---- */
 
-/* TRANSPORT selective, at the sender: see fab_selective.c. */
+/* TRANSPORT selective, at the sender: see fab_host.c. */
 typedef struct fab_resend {
     uint64_t missing_count; /* packets to send again */
     uint64_t missing_from;  /* no packet before this one is to be sent again */

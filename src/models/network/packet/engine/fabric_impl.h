@@ -394,7 +394,7 @@ static inline uint32_t fab_queue_pop(fab *f, uint32_t *head)
     return frame;
 }
 
-/* ---- hosts (fab_host.c, fab_nic.c) ---- */
+/* ---- hosts (fab_host.c, fab_host.c) ---- */
 
 void fab_host_try(fab *f, fab_port *p);
 void fab_host_receive(fab *f, uint32_t frame);
@@ -406,28 +406,17 @@ void fab_host_pause_ends(fab *f, uint32_t port);
 void fab_host_pause_came(fab *f, fab_port *p); /* from a host, to the port it is for */
 orr_code fab_host_redistribute(fab *f, orr_error *err) ORR_MUST_CHECK;
 
-/* TRANSPORT selective (fab_selective.c). */
+/* TRANSPORT selective (fab_host.c). */
 static inline bool fab_flow_misses(const fab_flow *w)
 {
     return w->is_selective && w->repeat->missing_count;
 }
-bool fab_selective_start(fab *f, uint32_t flow); /* false: out of memory */
 void fab_selective_forget(fab_flow *w);
-/* The first byte of the packet to send again now; there is one. */
-uint64_t fab_selective_again(const fab *f, fab_flow *w);
-void fab_selective_take(fab *f, fab_flow *w, const fab_frame *data);
-void fab_selective_acked(fab *f, fab_flow *w, const fab_frame *ack);
-void fab_selective_all_again(const fab *f, fab_flow *w); /* a timeout */
 
-bool fab_nic_add(fab *f, fab_nic *n, uint32_t flow); /* false: out of memory */
 /* The flow to serve now, or FAB_NONE; finished flows are freed as the reference does
  * (packet-network.md 6.5). */
-uint32_t fab_nic_choose(fab *f, fab_port *p);
 void fab_nic_update(fab *f, uint32_t flow); /* bytes, window or state of it have changed */
-void fab_nic_pace(fab *f, uint32_t flow, uint64_t known_until); /* next_at has */
 /* When some flow may send: false if one might already, or there is none. */
-bool fab_nic_next(const fab *f, const fab_nic *n, uint64_t *at);
-void fab_nic_clear(fab *f, fab_nic *n);
 void fab_nic_fini(fab_nic *n);
 
 void fab_flow_change_rate(fab *f, uint32_t flow, uint64_t rate);
@@ -455,7 +444,7 @@ static inline void *fab_control_state(const fab *f, uint32_t flow)
     return (char *)f->states + flow * f->state_bytes;
 }
 
-/* ---- failures (fab_failures.c) ---- */
+/* ---- failures (fab_routes.c) ---- */
 
 orr_code fab_plan_failure(fab *f, orr_error *err) ORR_MUST_CHECK; /* LINK_DOWN */
 void fab_link_take_down(fab *f, uint32_t port);                   /* the link at that port */
@@ -503,14 +492,13 @@ static inline uint64_t fab_path_bdp(const fab *f, const fab_path *p)
                       8);
 }
 
-/* ---- who pauses whom (fab_pauses.c) ---- */
+/* ---- who pauses whom (fab_stall.c) ---- */
 
 void fab_pause_note_cause(const fab *f, const fab_port *from, fab_frame *pfc);
 void fab_pause_begins(fab *f, fab_port *p, const fab_frame *pfc);
 void fab_pause_ends(fab *f, fab_port *p);
 void fab_pause_is_unresumed(fab *f, fab_port *p, const fab_frame *pfc); /* it was lost */
 void fab_pause_is_over(fab *f, uint32_t who);                           /* FAB_EV_PAUSE_OVER */
-void fab_name_port(const fab *f, uint32_t port, char *out, size_t room);
 
 /* Ticks that a flow would take alone; 0: there is no route. */
 uint64_t fab_flow_ideal(const fab *f, const fab_flow *w);

@@ -40,10 +40,4 @@ typedef struct fab_history {
 
 fab_history *fab_history_of(const fab *f); /* NULL: not wanted */
 
-/* What has happened since the latest look. */
-fab_history_cell fab_history_since(const fab *f, uint32_t port);
-
-/* The row of a port; FAB_NONE: it has none. */
-uint32_t fab_history_row(const fab_history *h, uint32_t port);
-
 #endif

@@ -60,7 +60,4 @@ typedef struct fab_series {
 
 fab_series *fab_series_of(const fab *f); /* NULL: none is wanted */
 
-void fab_series_write_csv(const fab *f, orr_buf *b);
-void fab_series_write_json(const fab *f, orr_buf *b);
-
 #endif

@@ -4,8 +4,8 @@
  *
  *     output_files.c   fct.txt, pfc.txt, queue lengths, packet trace
  *     monitor.c        SimAI's four files
- *     series.c         time series of named and of the busiest ports and flows; series_write.c
- *     history.c        all links over the whole run, for the report */
+ *     series.c         time series of named and of the busiest ports and flows; series.c
+ *     packet_view.c        all links over the whole run, for the report */
 #ifndef ORR_MODELS_WATCHERS_H
 #define ORR_MODELS_WATCHERS_H
 
