@@ -276,26 +276,20 @@ static void print_json(const fit *f, const char *like, const char *output)
 {
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-chip-calibration");
-    orr_json_put_text(w, "like", like);
-    orr_json_put_text(w, "output", output);
-    orr_json_put_u64(w, "row_count", f->count);
-    orr_json_put_u64(w, "passed_over", f->passed_over);
-    cli_json_number(w, "error_before", "%.5f", f->before);
-    cli_json_number(w, "error_now", "%.5f", f->after);
-    cli_json_number(w, "error_left_out", "%.5f", f->left_out);
-    cli_json_array(w, "kernels");
+    orr_json_put_fields(
+        w, ORR_T("like", like), ORR_T("output", output), ORR_U("row_count", f->count),
+        ORR_U("passed_over", f->passed_over), ORR_F("error_before", "%.5f", f->before),
+        ORR_F("error_now", "%.5f", f->after), ORR_F("error_left_out", "%.5f", f->left_out));
+    orr_json_put_array(w, "kernels");
     for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++) {
         const kind_fit *k = &f->kinds[i];
         if (!k->rows)
             continue;
         orr_json_line(w, 2);
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "kind", orr_kernel_kind_name((orr_kernel_kind)i));
-        orr_json_put_u64(w, "rows", k->rows);
-        cli_json_number(w, "scale", "%.5f", k->scale);
-        cli_json_number(w, "low", "%.5f", k->low * k->scale);
-        cli_json_number(w, "high", "%.5f", k->high * k->scale);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("kind", orr_kernel_kind_name((orr_kernel_kind)i)),
+                         ORR_U("rows", k->rows), ORR_F("scale", "%.5f", k->scale),
+                         ORR_F("low", "%.5f", k->low * k->scale),
+                         ORR_F("high", "%.5f", k->high * k->scale));
     }
     orr_json_end_array(w);
     cli_json_close(&j);
@@ -340,8 +334,7 @@ static orr_code calibrate_kernels_run(cli_context *c, orr_error *err)
     const char *like = cli_text(c, "like");
     fit f = {.chip = orr_chip_find(like)};
     if (!f.chip)
-        return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip %s; orrery chip list has them",
-                        like);
+        return cli_misuse(err, "there is no chip %s; orrery chip list has them", like);
     const orr_code code = fit_and_tell(c, &f, err);
     free(f.rows);
     free(f.ratios);

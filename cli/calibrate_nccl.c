@@ -108,45 +108,31 @@ static void print_json(const cli_context *c,
 {
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-calibration");
-    orr_json_put_text(w, "machine", cli_text(c, "machine"));
-    orr_json_put_u64(w, "row_count", r->row_count);
-    cli_json_number(w, "error_before", "%.5f", r->before);
-    cli_json_number(w, "error_now", "%.5f", r->after);
-    cli_json_number(w, "error_left_out", "%.5f", r->held_out);
-    cli_json_number(w, "error_worst", "%.5f", r->worst);
-    cli_json_number(w, "covered", "%.5f", r->covered);
-    orr_json_put_text(w, "output", output);
-    orr_json_put_text(w, "table", output ? table : NULL);
-    cli_json_array(w, "constants");
+    orr_json_put_fields(
+        w, ORR_T("machine", cli_text(c, "machine")), ORR_U("row_count", r->row_count),
+        ORR_F("error_before", "%.5f", r->before), ORR_F("error_now", "%.5f", r->after),
+        ORR_F("error_left_out", "%.5f", r->held_out), ORR_F("error_worst", "%.5f", r->worst),
+        ORR_F("covered", "%.5f", r->covered), ORR_T("output", output),
+        ORR_T("table", output ? table : NULL));
+    orr_json_put_array(w, "constants");
     for (size_t i = 0; i < r->item_count; i++) {
         const orr_calibration_item *it = &r->items[i];
         orr_json_line(w, 2);
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "name", it->name);
-        orr_json_put_text(w, "unit", it->unit);
-        cli_json_number(w, "before", "%.6g", it->before);
-        cli_json_number(w, "value", "%.6g", it->value);
-        cli_json_number(w, "low", "%.6g", it->low);
-        cli_json_number(w, "high", "%.6g", it->high);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("name", it->name), ORR_T("unit", it->unit),
+                         ORR_F("before", "%.6g", it->before), ORR_F("value", "%.6g", it->value),
+                         ORR_F("low", "%.6g", it->low), ORR_F("high", "%.6g", it->high));
     }
     orr_json_end_array(w);
-    cli_json_array(w, "rows");
+    orr_json_put_array(w, "rows");
     for (size_t i = 0; i < r->row_count; i++) {
         const orr_calibration_row *row = &r->rows[i];
         orr_json_line(w, 2);
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "file", row->path);
-        orr_json_put_u64(w, "line", row->line);
-        orr_json_put_text(w, "op", row->op->name);
-        orr_json_put_u64(w, "ranks", row->ranks);
-        orr_json_put_u64(w, "bytes", row->bytes);
-        cli_json_number(w, "measured_us", "%.3f", row->us);
-        cli_json_number(w, "before_us", "%.3f", row->before_us);
-        cli_json_number(w, "now_us", "%.3f", row->model_us);
-        cli_json_number(w, "low_us", "%.3f", row->low_us);
-        cli_json_number(w, "high_us", "%.3f", row->high_us);
-        orr_json_end_object(w);
+        orr_json_put_row(
+            w, ORR_T("file", row->path), ORR_U("line", row->line), ORR_T("op", row->op->name),
+            ORR_U("ranks", row->ranks), ORR_U("bytes", row->bytes),
+            ORR_F("measured_us", "%.3f", row->us), ORR_F("before_us", "%.3f", row->before_us),
+            ORR_F("now_us", "%.3f", row->model_us), ORR_F("low_us", "%.3f", row->low_us),
+            ORR_F("high_us", "%.3f", row->high_us));
     }
     orr_json_end_array(w);
     cli_json_close(&j);
@@ -161,8 +147,7 @@ static orr_code table_path(const char *output, char *out, size_t room, orr_error
     const size_t stem = n > 4 && strcmp(output + n - 4, ".yml") == 0 ? n - 4 : n;
     const int length = snprintf(out, room, "%.*s.collectives.yml", (int)stem, output);
     if (length < 0 || (size_t)length >= room)
-        return orr_fail(err, ORR_EUSAGE, NULL, "-o: a path of at most %zu characters was expected",
-                        room - 17);
+        return cli_misuse(err, "-o: a path of at most %zu characters was expected", room - 17);
     return ORR_OK;
 }
 
@@ -221,7 +206,7 @@ static orr_code fit(const cli_context *c, const orr_machine *m, places *p, orr_e
     const char *name = cli_text(c, "op");
     const orr_alone_op *op = name ? orr_alone_op_find(name) : NULL;
     if (name && !op)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--op '%s' is not known", name);
+        return cli_misuse(err, "--op '%s' is not known", name);
     orr_code code = orr_calibration_open(m, &k, err);
     if (code)
         return code;

@@ -181,15 +181,11 @@ static void print_json(const steps *s, const char *like, double predicted, const
 {
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-step-calibration");
-    orr_json_put_text(w, "like", like);
-    orr_json_put_text(w, "output", output);
-    orr_json_put_u64(w, "steps_found", s->found);
-    orr_json_put_u64(w, "steps", s->count);
-    cli_json_number(w, "median_ms", "%.4f", s->median);
-    cli_json_number(w, "low_ms", "%.4f", s->low);
-    cli_json_number(w, "high_ms", "%.4f", s->high);
-    cli_json_number(w, "predicted_ms", "%.4f", predicted);
-    cli_json_number(w, "scale", "%.5f", s->median / predicted);
+    orr_json_put_fields(w, ORR_T("like", like), ORR_T("output", output),
+                        ORR_U("steps_found", s->found), ORR_U("steps", s->count),
+                        ORR_F("median_ms", "%.4f", s->median), ORR_F("low_ms", "%.4f", s->low),
+                        ORR_F("high_ms", "%.4f", s->high), ORR_F("predicted_ms", "%.4f", predicted),
+                        ORR_F("scale", "%.5f", s->median / predicted));
     cli_json_close(&j);
 }
 
@@ -232,12 +228,10 @@ static orr_code calibrate_steps_run(cli_context *c, orr_error *err)
     steps s = {0};
     double predicted = 0;
     if (!read_number(text, &predicted) || !(predicted > 1e-3 && predicted < 1e8))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--predicted '%s' is no number of milliseconds from 0.001 to 100,000,000",
-                        text);
+        return cli_misuse(
+            err, "--predicted '%s' is no number of milliseconds from 0.001 to 100,000,000", text);
     if (!orr_chip_find(like))
-        return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip %s; orrery chip list has them",
-                        like);
+        return cli_misuse(err, "there is no chip %s; orrery chip list has them", like);
     const orr_code code = fit_and_tell(c, &s, predicted, err);
     free(s.ms);
     return code;

@@ -69,9 +69,8 @@ static const cli_example examples[] = {
 static orr_code calibrate_run(cli_context *c, orr_error *err)
 {
     (void)c;
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "what was measured? 'orrery calibrate nccl FILE...', 'orrery calibrate "
-                    "kernels FILE' or 'orrery calibrate steps LOG'");
+    return cli_misuse(err, "what was measured? 'orrery calibrate nccl FILE...', 'orrery calibrate "
+                           "kernels FILE' or 'orrery calibrate steps LOG'");
 }
 
 const cli_command cli_cmd_calibrate = {

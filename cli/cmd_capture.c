@@ -183,7 +183,7 @@ static orr_code run_python(const cli_context *c,
         snprintf(local, sizeof local, "%u", m.devices);
     const words w = own_words(c, output, local);
     if (c->arg_count > ARGUMENTS_MOST)
-        return orr_fail(err, ORR_EUSAGE, NULL, "more than %d arguments", ARGUMENTS_MOST);
+        return cli_misuse(err, "more than %d arguments", ARGUMENTS_MOST);
     memcpy(all, w.at, (size_t)w.count * sizeof *all);
     memcpy(all + w.count, c->args, (size_t)c->arg_count * sizeof *all);
     all[w.count + c->arg_count] = NULL;
@@ -203,18 +203,16 @@ static void print_json(const cli_context *c, const orr_capture *capture)
 {
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-capture-run");
-    orr_json_put_text(w, "script", c->args[0]);
-    orr_json_put_text(w, "output", cli_text(c, "output"));
-    orr_json_put_u64(w, "ranks", cli_count(c, "world-size"));
-    orr_json_put_text(w, "python", orr_capture_python(capture));
+    orr_json_put_fields(w, ORR_T("script", c->args[0]), ORR_T("output", cli_text(c, "output")),
+                        ORR_U("ranks", cli_count(c, "world-size")),
+                        ORR_T("python", orr_capture_python(capture)));
     cli_json_close(&j);
 }
 
 static orr_code check_step(const cli_context *c, orr_error *err)
 {
     if (cli_given(c, "hardware") || cli_flag(c, "compress"))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--hardware and --compress require an OUT that ends in .orr");
+        return cli_misuse(err, "--hardware and --compress require an OUT that ends in .orr");
     return ORR_OK;
 }
 
@@ -241,10 +239,9 @@ static orr_code check_output(const cli_context *c, orr_error *err)
 {
     const char *out = cli_text(c, "output");
     if (strcmp(out, "-") == 0 && cli_count(c, "world-size") > 1)
-        return orr_fail(
-            err, ORR_EUSAGE, NULL,
-            "only the trace of one rank can go to standard output: give an OUT that ends "
-            "in .orr");
+        return cli_misuse(
+            err, "only the trace of one rank can go to standard output: give an OUT that ends "
+                 "in .orr");
     return ORR_OK;
 }
 
@@ -277,7 +274,7 @@ static orr_code capture_run(cli_context *c, orr_error *err)
         return ORR_OK;
     }
     if (c->arg_count == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing argument: SCRIPT");
+        return cli_misuse(err, "missing argument: SCRIPT");
     return capture_script(c, err);
 }
 

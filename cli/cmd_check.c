@@ -23,21 +23,17 @@ static void print_json(const cli_context *c, const orr_goal *g, const orr_goal_r
     char line[300];
     cli_json j;
     orr_json_writer *w = cli_json_open_tight(&j, "orrery-check-goal");
-    orr_json_put_text(w, "input", c->args[0]);
-    orr_json_put_u64(w, "ranks", orr_goal_ranks(g));
-    cli_json_object(w, "counts");
+    orr_json_put_fields(w, ORR_T("input", c->args[0]), ORR_U("ranks", orr_goal_ranks(g)));
+    orr_json_put_object(w, "counts");
     for (int k = 0; k < ORR_GOAL_FINDING_KINDS; k++)
         orr_json_put_u64(w, orr_goal_finding_name((orr_goal_finding_kind)k), r->counts[k]);
     orr_json_end_object(w);
-    cli_json_array(w, "findings");
+    orr_json_put_array(w, "findings");
     for (size_t i = 0; i < r->finding_count; i++) {
         const orr_goal_finding *f = &r->findings[i];
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "kind", orr_goal_finding_name(f->kind));
-        orr_json_put_u64(w, "rank", f->rank);
-        orr_json_put_u64(w, "operation", f->op + 1);
-        orr_json_put_text(w, "text", orr_goal_finding_text(g, f, line, sizeof line));
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("kind", orr_goal_finding_name(f->kind)), ORR_U("rank", f->rank),
+                         ORR_U("operation", f->op + 1),
+                         ORR_T("text", orr_goal_finding_text(g, f, line, sizeof line)));
     }
     orr_json_end_array(w);
     cli_json_close(&j);
@@ -187,9 +183,9 @@ static orr_code check_run(cli_context *c, orr_error *err)
                              .is_strict = cli_flag(c, "strict")};
     orr_check_report *changes = NULL;
     if (is_fix && !output)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--fix requires --output");
+        return cli_misuse(err, "--fix requires --output");
     if (output && !is_fix)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--output requires --fix");
+        return cli_misuse(err, "--output requires --fix");
     if (!is_fix && cli_is_goal(path))
         return cli_check_goal(c, err);
     if (!is_fix)

@@ -78,21 +78,14 @@ static void print_chip(const orr_chip *c)
 
 static void put_chip(orr_json_writer *w, const orr_chip *c)
 {
-    orr_json_put_text(w, "name", c->name);
-    orr_json_put_text(w, "note", c->note);
-    orr_json_put_text(w, "source", c->source);
-    orr_json_put_text(w, "like", c->like);
-    orr_json_put_double(w, "memory_GBps", c->memory_GBps);
-    orr_json_put_double(w, "memory_GB", c->memory_GB);
-    orr_json_put_double(w, "cache_MB", c->l2_MB);
-    orr_json_put_u64(w, "units", c->units);
-    orr_json_put_double(w, "clock_MHz", c->clock_MHz);
-    orr_json_put_double(w, "capped_from_tflops", c->capped_from_tflops);
-    orr_json_put_double(w, "capped_slope", c->capped_slope);
-    orr_json_put_double(w, "launch_us", c->launch_us);
-    orr_json_put_double(w, "dispatch_us", c->dispatch_us);
-    orr_json_put_double(w, "bus_GBps", c->bus_GBps);
-    cli_json_object(w, "tflops");
+    orr_json_put_fields(
+        w, ORR_T("name", c->name), ORR_T("note", c->note), ORR_T("source", c->source),
+        ORR_T("like", c->like), ORR_D("memory_GBps", c->memory_GBps),
+        ORR_D("memory_GB", c->memory_GB), ORR_D("cache_MB", c->l2_MB), ORR_U("units", c->units),
+        ORR_D("clock_MHz", c->clock_MHz), ORR_D("capped_from_tflops", c->capped_from_tflops),
+        ORR_D("capped_slope", c->capped_slope), ORR_D("launch_us", c->launch_us),
+        ORR_D("dispatch_us", c->dispatch_us), ORR_D("bus_GBps", c->bus_GBps));
+    orr_json_put_object(w, "tflops");
     for (unsigned i = 0; i < ORR_KERNEL_TYPES; i++) {
         if (c->peak_tflops[i] > 0)
             orr_json_put_double(w, orr_kernel_type_name((orr_kernel_type)i), c->peak_tflops[i]);
@@ -115,18 +108,12 @@ static void print_time(printer *p, const char *text, const orr_kernel *k, const 
     const orr_kernel_work w = orr_kernel_count(k);
     const double times = k->count ? (double)k->count : 1, bytes = w.read + w.write;
     if (p->json) {
-        orr_json_begin_object(p->json);
-        orr_json_put_text(p->json, "kernel", text);
-        cli_json_number(p->json, "us", "%.4f", t->us);
-        cli_json_number(p->json, "low_us", "%.4f", t->low_us);
-        cli_json_number(p->json, "high_us", "%.4f", t->high_us);
-        orr_json_put_bool(p->json, "extrapolates", t->extrapolates);
-        orr_json_put_text(p->json, "basis", t->basis);
-        cli_json_number(p->json, "flops", "%.0f", times * w.flops);
-        cli_json_number(p->json, "bytes", "%.0f", times * bytes);
-        orr_json_put_u64(p->json, "launches", t->launches);
-        cli_json_number(p->json, "clock_share", "%.3f", t->clock_share);
-        orr_json_end_object(p->json);
+        orr_json_put_row(p->json, ORR_T("kernel", text), ORR_F("us", "%.4f", t->us),
+                         ORR_F("low_us", "%.4f", t->low_us), ORR_F("high_us", "%.4f", t->high_us),
+                         ORR_B("extrapolates", t->extrapolates), ORR_T("basis", t->basis),
+                         ORR_F("flops", "%.0f", times * w.flops),
+                         ORR_F("bytes", "%.0f", times * bytes), ORR_U("launches", t->launches),
+                         ORR_F("clock_share", "%.3f", t->clock_share));
         return;
     }
     orr_buf_print(&p->text, "%s\n  %.*f us (%.*f-%.*f), %s\n", text, t->us < 100 ? 2 : 1, t->us,
@@ -202,9 +189,8 @@ static orr_code run_time(const cli_context *c, const orr_chip *chip, orr_error *
     printer p = {.chip = chip};
     cli_json j;
     if (c->arg_count < 3 && !cli_given(c, "from"))
-        return orr_fail(
-            err, ORR_EUSAGE, NULL,
-            "chip time: give a kernel, as \"gemm bf16 m=4096 n=4096 k=4096\", or --from");
+        return cli_misuse(
+            err, "chip time: give a kernel, as \"gemm bf16 m=4096 n=4096 k=4096\", or --from");
     if (!cli_flag(c, "json")) {
         const orr_code code = time_all(c, &p, err);
         if (!code && !p.text.failed)
@@ -216,10 +202,10 @@ static orr_code run_time(const cli_context *c, const orr_chip *chip, orr_error *
     }
     p.json = cli_json_open(&j, "orrery-chip-times");
     orr_json_put_text(p.json, "chip", chip->name);
-    cli_json_array(p.json, "kernels");
+    orr_json_put_array(p.json, "kernels");
     const orr_code code = time_all(c, &p, err);
     orr_json_end_array(p.json);
-    cli_json_number(p.json, "us", "%.4f", p.us);
+    orr_json_put_fields(p.json, ORR_F("us", "%.4f", p.us));
     if (code) {
         orr_buf_fini(&j.text);
         return code;
@@ -238,7 +224,7 @@ static orr_code run_list(const cli_context *c)
         return ORR_OK;
     }
     orr_json_writer *w = cli_json_open(&j, "orrery-chips");
-    cli_json_array(w, "chips");
+    orr_json_put_array(w, "chips");
     for (size_t i = 0; orr_chip_at(i); i++) {
         orr_json_begin_object(w);
         put_chip(w, orr_chip_at(i));
@@ -265,13 +251,11 @@ static orr_code chip_run(cli_context *c, orr_error *err)
 {
     const char *const what = c->args[0];
     if (strcmp(what, "time") != 0 && (c->arg_count > 2 || cli_given(c, "from")))
-        return orr_fail(err, ORR_EUSAGE, NULL, "chip %s takes no kernels", what);
+        return cli_misuse(err, "chip %s takes no kernels", what);
     if (strcmp(what, "list") == 0)
-        return c->arg_count > 1 ? orr_fail(err, ORR_EUSAGE, NULL, "chip list takes no chip")
-                                : run_list(c);
+        return c->arg_count > 1 ? cli_misuse(err, "chip list takes no chip") : run_list(c);
     if (c->arg_count < 2)
-        return orr_fail(err, ORR_EUSAGE, NULL, "chip %s: which chip?  orrery chip list has them",
-                        what);
+        return cli_misuse(err, "chip %s: which chip?  orrery chip list has them", what);
     const bool is_file = strchr(c->args[1], '.') || strchr(c->args[1], '/');
     orr_chip own;
     if (is_file) {
@@ -281,8 +265,7 @@ static orr_code chip_run(cli_context *c, orr_error *err)
     }
     const orr_chip *const chip = is_file ? &own : orr_chip_find(c->args[1]);
     if (!chip)
-        return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip %s; orrery chip list has them",
-                        c->args[1]);
+        return cli_misuse(err, "there is no chip %s; orrery chip list has them", c->args[1]);
     return strcmp(what, "show") == 0 ? run_show(c, chip) : run_time(c, chip, err);
 }
 

@@ -65,22 +65,18 @@ orr_code cli_target_check(const cli_context *c, const cli_target *to, orr_error 
 {
     const bool picks_schema = cli_given(c, "schema") || cli_flag(c, "same-schema");
     if (to->stem == 0 || to->path[to->stem - 1] == '/')
-        return orr_fail(err, ORR_EUSAGE, NULL, "'%s' is a folder: add a file name prefix",
-                        to->path);
+        return cli_misuse(err, "'%s' is a folder: add a file name prefix", to->path);
     if (cli_given(c, "schema") && cli_flag(c, "same-schema"))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--schema and --same-schema cannot be used together");
+        return cli_misuse(err, "--schema and --same-schema cannot be used together");
     if (picks_schema && (is_json(to->form) || to->form == CLI_FORM_SET))
-        return orr_fail(err, ORR_EUSAGE, NULL, "only .et files have generations; '%s' is none",
-                        to->path);
+        return cli_misuse(err, "only .et files have generations; '%s' is none", to->path);
     if (cli_flag(c, "compress") && to->form != CLI_FORM_SET)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--compress is for .orr files; let '%s' end in .gz or .zst", to->path);
+        return cli_misuse(err, "--compress is for .orr files; let '%s' end in .gz or .zst",
+                          to->path);
     if (to->form == CLI_FORM_SET && to->path[to->stem + strlen(".orr")])
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "a .orr file is compressed with --compress, not by its name");
+        return cli_misuse(err, "a .orr file is compressed with --compress, not by its name");
     if (cli_flag(c, "json") && strcmp(to->path, "-") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both write to standard output");
+        return cli_misuse(err, "--json and -o - both write to standard output");
     return ORR_OK;
 }
 
@@ -146,7 +142,7 @@ static orr_code write_ranks(const cli_context *c,
         const int n = snprintf(path, sizeof path, "%.*s.%" PRIu32 "%s", (int)to->stem, to->path, r,
                                to->path + to->stem);
         if (n < 0 || (size_t)n >= sizeof path)
-            return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
+            return cli_misuse(err, "the output name is longer than 4,000 bytes");
         code = write_rank(c, s, r, to, path, err);
     }
     return code;
@@ -160,7 +156,7 @@ static orr_code write_groups(const orr_set *s, const cli_target *to, orr_error *
         return ORR_OK;
     const int n = snprintf(path, sizeof path, "%.*s.json", (int)to->stem, to->path);
     if (n < 0 || (size_t)n >= sizeof path)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
+        return cli_misuse(err, "the output name is longer than 4,000 bytes");
     /* The trace of a lonely rank may have that name already. */
     return strcmp(path, to->path) == 0 && orr_set_rank_count(s) == 1
                ? ORR_OK
@@ -185,9 +181,9 @@ static orr_code write_target(const cli_context *c,
     if (orr_set_rank_count(s) == 1)
         return write_rank(c, s, 0, to, to->path, err);
     if (is_stdout)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "'%s' holds %" PRIu32 " ranks: pick one with --ranks for standard output",
-                        c->args[1], orr_set_rank_count(s));
+        return cli_misuse(err,
+                          "'%s' holds %" PRIu32 " ranks: pick one with --ranks for standard output",
+                          c->args[1], orr_set_rank_count(s));
     return write_ranks(c, s, to, err);
 }
 
@@ -247,12 +243,10 @@ static void report_written_json(const cli_context *c,
 {
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-convert");
-    orr_json_put_text(w, "kind", c->args[0]);
-    orr_json_put_text(w, "input", c->args[1]);
-    orr_json_put_text(w, "output", to->path);
-    orr_json_put_u64(w, "ranks", orr_set_rank_count(s));
-    orr_json_put_u64(w, "distinct_ranks", orr_set_class_count(s));
-    orr_json_put_u64(w, "node_count", count_nodes(s));
+    orr_json_put_fields(w, ORR_T("kind", c->args[0]), ORR_T("input", c->args[1]),
+                        ORR_T("output", to->path), ORR_U("ranks", orr_set_rank_count(s)),
+                        ORR_U("distinct_ranks", orr_set_class_count(s)),
+                        ORR_U("node_count", count_nodes(s)));
     if (more)
         more(w, data);
     cli_json_close(&j);
@@ -338,24 +332,25 @@ static orr_code read_dims(const cli_context *c, dims *out, orr_error *err)
     if (is_right && !out->has_sizes)
         out->count = out->sizes[0];
     if (!is_right || out->count > DIMS_MAX)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--dims '%s' is neither a number of dimensions, up to %d, nor their sizes "
-                        "such as 8x4",
-                        text, DIMS_MAX);
+        return cli_misuse(
+            err,
+            "--dims '%s' is neither a number of dimensions, up to %d, nor their sizes "
+            "such as 8x4",
+            text, DIMS_MAX);
     return ORR_OK;
 }
 
 static orr_code count_ranks(const cli_context *c, const dims *d, uint32_t *out, orr_error *err)
 {
     if (!cli_given(c, "npus") && !d->has_sizes)
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --npus N");
+        return cli_misuse(err, "missing option: --npus N");
     const uint64_t ranks = cli_given(c, "npus") ? cli_count(c, "npus") : d->product;
     if (ranks > RANKS_MAX)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--dims %s makes more than %d ranks",
-                        cli_text(c, "dims"), RANKS_MAX);
+        return cli_misuse(err, "--dims %s makes more than %d ranks", cli_text(c, "dims"),
+                          RANKS_MAX);
     if (d->has_sizes && ranks != d->product)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--dims %s does not make up --npus %s",
-                        cli_text(c, "dims"), cli_text(c, "npus"));
+        return cli_misuse(err, "--dims %s does not make up --npus %s", cli_text(c, "dims"),
+                          cli_text(c, "npus"));
     *out = (uint32_t)ranks;
     return ORR_OK;
 }
@@ -393,7 +388,7 @@ static orr_code text_make(cli_context *c, orr_set **out, orr_error *err)
     if (code || (code = count_ranks(c, &d, &opt.ranks, err)))
         return code;
     if (how.rules && opt.with_updates)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compat and --updates cannot be used together");
+        return cli_misuse(err, "--compat and --updates cannot be used together");
     opt.dims = d.count;
     opt.dim_sizes = d.has_sizes ? d.sizes : NULL;
     if ((code = orr_layers_read(c->args[1], &how, &t, err)))
@@ -436,7 +431,7 @@ static orr_code flexflow_make(cli_context *c, orr_set **out, orr_error *err)
     orr_flexflow *g;
     orr_code code = ORR_OK;
     if (cli_flag(c, "compat") && !opt.mhz)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compat needs --frequency MHZ");
+        return cli_misuse(err, "--compat needs --frequency MHZ");
     if (cli_flag(c, "compat")) {
         const orr_compat *old;
         code = orr_compat_find(ORR_RULES_FLEXFLOW, "chakra", &old, err);
@@ -559,8 +554,8 @@ orr_code cli_host_scale(const cli_context *c, double *out, orr_error *err)
         return ORR_OK;
     *out = strtod(text, &end);
     if (end == text || *end || !(*out >= 1e-6 && *out <= 1e6))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--host-scale '%s' is neither 'auto' nor a factor from 1e-6 to 1e6", text);
+        return cli_misuse(err, "--host-scale '%s' is neither 'auto' nor a factor from 1e-6 to 1e6",
+                          text);
     return ORR_OK;
 }
 
@@ -609,15 +604,11 @@ void cli_host_note(const cli_context *c, const cli_host_range *r)
 void cli_host_json(orr_json_writer *w, const orr_pytorch_host *h)
 {
     static const char *const how[] = {"recorded", "given", "unknown", "computes", "launches"};
-    cli_json_object(w, "host_scale");
-    cli_json_number(w, "factor", "%.4f", h->scale);
-    cli_json_number(w, "low", "%.4f", h->low);
-    cli_json_number(w, "high", "%.4f", h->high);
-    orr_json_put_text(w, "from", how[h->how]);
-    orr_json_put_u64(w, "operators", h->operators);
-    orr_json_put_u64(w, "launches", h->launches);
-    orr_json_put_u64(w, "recorded_ns", h->recorded_ns);
-    orr_json_put_u64(w, "added_ns", h->added_ns);
+    orr_json_put_object(w, "host_scale");
+    orr_json_put_fields(w, ORR_F("factor", "%.4f", h->scale), ORR_F("low", "%.4f", h->low),
+                        ORR_F("high", "%.4f", h->high), ORR_T("from", how[h->how]),
+                        ORR_U("operators", h->operators), ORR_U("launches", h->launches),
+                        ORR_U("recorded_ns", h->recorded_ns), ORR_U("added_ns", h->added_ns));
     orr_json_end_object(w);
 }
 
@@ -647,7 +638,7 @@ static orr_code pytorch_make(cli_context *c, orr_set **out, orr_error *err)
     if ((code = cli_host_scale(c, &opt.host_scale, err)))
         return code;
     if (cli_flag(c, "compat") && cli_given(c, "host-scale"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compat keeps host times: no --host-scale");
+        return cli_misuse(err, "--compat keeps host times: no --host-scale");
     if (cli_flag(c, "compat") && (code = orr_compat_find(ORR_RULES_CONVERT, NULL, &old, err)))
         return code;
     const orr_linked_options how = {.rules = old ? old->convert : NULL};
@@ -743,28 +734,19 @@ static void put_rank(orr_json_writer *w, const orr_fx_rank_report *r)
 {
     const orr_fx_memory *m = &r->memory;
     orr_json_begin_object(w);
-    orr_json_put_u64(w, "rank", r->rank);
-    orr_json_put_u64(w, "like_rank", r->like);
-    orr_json_put_u64(w, "ranks_like_it", r->ranks_like_it);
-    orr_json_put_u64(w, "calls", r->calls);
-    orr_json_put_u64(w, "nodes", r->nodes);
-    orr_json_put_u64(w, "views", r->views);
-    orr_json_put_u64(w, "setup_calls", r->setup);
-    orr_json_put_u64(w, "flops", r->flops);
-    orr_json_put_u64(w, "read_bytes", r->bytes_read);
-    orr_json_put_u64(w, "written_bytes", r->bytes_written);
-    orr_json_put_u64(w, "collectives", r->collectives);
-    orr_json_put_u64(w, "collective_bytes", r->collective_bytes);
-    orr_json_put_u64(w, "sends", r->sends);
-    orr_json_put_u64(w, "receives", r->receives);
-    orr_json_put_u64(w, "send_bytes", r->send_bytes);
-    cli_json_object(w, "memory");
-    orr_json_put_u64(w, "peak_bytes", m->peak);
-    orr_json_put_u64(w, "parameter_bytes", m->parameters);
-    orr_json_put_u64(w, "buffer_bytes", m->buffers);
-    orr_json_put_u64(w, "gradient_bytes", m->gradients);
-    orr_json_put_u64(w, "optimizer_bytes", m->optimizer);
-    orr_json_put_u64(w, "activation_bytes", m->activations);
+    orr_json_put_fields(
+        w, ORR_U("rank", r->rank), ORR_U("like_rank", r->like),
+        ORR_U("ranks_like_it", r->ranks_like_it), ORR_U("calls", r->calls),
+        ORR_U("nodes", r->nodes), ORR_U("views", r->views), ORR_U("setup_calls", r->setup),
+        ORR_U("flops", r->flops), ORR_U("read_bytes", r->bytes_read),
+        ORR_U("written_bytes", r->bytes_written), ORR_U("collectives", r->collectives),
+        ORR_U("collective_bytes", r->collective_bytes), ORR_U("sends", r->sends),
+        ORR_U("receives", r->receives), ORR_U("send_bytes", r->send_bytes));
+    orr_json_put_object(w, "memory");
+    orr_json_put_fields(w, ORR_U("peak_bytes", m->peak), ORR_U("parameter_bytes", m->parameters),
+                        ORR_U("buffer_bytes", m->buffers), ORR_U("gradient_bytes", m->gradients),
+                        ORR_U("optimizer_bytes", m->optimizer),
+                        ORR_U("activation_bytes", m->activations));
     orr_json_end_object(w);
     orr_json_end_object(w);
 }
@@ -790,15 +772,15 @@ static void put_report(orr_json_writer *w, const void *data)
     const orr_fx_report *r = p->report;
     if (p->from->put)
         p->from->put(w, p->from->data);
-    cli_json_array(w, "captured");
+    orr_json_put_array(w, "captured");
     for (size_t i = 0; i < r->rank_count; i++)
         put_rank(w, &r->ranks[i]);
     orr_json_end_array(w);
-    cli_json_array(w, "unknown_operators");
+    orr_json_put_array(w, "unknown_operators");
     for (size_t i = 0; i < r->unknown_count; i++)
         put_counted(w, "name", r->unknown[i].name, "calls", r->unknown[i].count);
     orr_json_end_array(w);
-    cli_json_array(w, "notes");
+    orr_json_put_array(w, "notes");
     for (size_t i = 0; i < r->note_count; i++)
         put_counted(w, "text", r->notes[i].text, "count", r->notes[i].count);
     orr_json_end_array(w);
@@ -917,12 +899,11 @@ static void put_symbol(orr_json_writer *w, const orr_export_symbol *y)
     orr_json_begin_object(w);
     orr_json_key(w, "name");
     orr_json_str(w, y->name);
-    cli_json_i64(w, "value", y->value);
-    orr_json_put_bool(w, "is_given", y->is_given);
+    orr_json_put_fields(w, ORR_I("value", y->value), ORR_B("is_given", y->is_given));
     if (y->min != INT64_MIN)
-        cli_json_i64(w, "min", y->min);
+        orr_json_put_fields(w, ORR_I("min", y->min));
     if (y->max != INT64_MAX)
-        cli_json_i64(w, "max", y->max);
+        orr_json_put_fields(w, ORR_I("max", y->max));
     orr_json_end_object(w);
 }
 
@@ -931,20 +912,17 @@ static void put_program(orr_json_writer *w, const void *data)
     const orr_export_report *r = data;
     char schema[32];
     snprintf(schema, sizeof schema, "%" PRIu32 ".%" PRIu32, r->schema_major, r->schema_minor);
-    cli_json_object(w, "program");
+    orr_json_put_object(w, "program");
     orr_json_key(w, "torch_version");
     orr_json_str(w, r->torch_version);
     orr_json_put_text(w, "schema", schema);
     orr_json_key(w, "model");
     orr_json_str(w, r->model);
-    orr_json_put_text(w, "kind", r->is_joint ? "joint" : "forward");
-    orr_json_put_u64(w, "nodes", r->nodes);
-    orr_json_put_u64(w, "nested_graphs", r->nested);
-    orr_json_put_u64(w, "parameters", r->parameters);
-    orr_json_put_u64(w, "buffers", r->buffers);
-    orr_json_put_u64(w, "inputs", r->inputs);
-    orr_json_put_u64(w, "outputs", r->outputs);
-    cli_json_array(w, "sizes");
+    orr_json_put_fields(w, ORR_T("kind", r->is_joint ? "joint" : "forward"),
+                        ORR_U("nodes", r->nodes), ORR_U("nested_graphs", r->nested),
+                        ORR_U("parameters", r->parameters), ORR_U("buffers", r->buffers),
+                        ORR_U("inputs", r->inputs), ORR_U("outputs", r->outputs));
+    orr_json_put_array(w, "sizes");
     for (size_t i = 0; i < r->symbol_count; i++)
         put_symbol(w, &r->symbols[i]);
     orr_json_end_array(w);
@@ -1019,16 +997,11 @@ static void report_json(const orr_goal *g, const char *path, const char *form)
     const orr_goal_totals t = orr_goal_count(g);
     cli_json j;
     orr_json_writer *w = cli_json_open_tight(&j, "orrery-convert-goal");
-    orr_json_put_text(w, "output", path);
-    orr_json_put_text(w, "form", form);
-    orr_json_put_u64(w, "ranks", orr_goal_ranks(g));
-    orr_json_put_u64(w, "sends", t.sends);
-    orr_json_put_u64(w, "receives", t.recvs);
-    orr_json_put_u64(w, "calculations", t.calcs);
-    orr_json_put_u64(w, "dependencies", t.edges);
-    orr_json_put_u64(w, "sent_bytes", t.bytes_sent);
-    orr_json_put_u64(w, "cpus", t.cpus);
-    orr_json_put_u64(w, "nics", t.nics);
+    orr_json_put_fields(w, ORR_T("output", path), ORR_T("form", form),
+                        ORR_U("ranks", orr_goal_ranks(g)), ORR_U("sends", t.sends),
+                        ORR_U("receives", t.recvs), ORR_U("calculations", t.calcs),
+                        ORR_U("dependencies", t.edges), ORR_U("sent_bytes", t.bytes_sent),
+                        ORR_U("cpus", t.cpus), ORR_U("nics", t.nics));
     cli_json_close(&j);
 }
 
@@ -1215,11 +1188,10 @@ static orr_code cli_keep_ranks(const cli_context *c, orr_set *s, orr_error *err)
     if (!text)
         return ORR_OK;
     if (!read_range(text, &first, &last))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--ranks '%s' is neither a rank nor a range such as 0-3", text);
+        return cli_misuse(err, "--ranks '%s' is neither a rank nor a range such as 0-3", text);
     if (last >= count)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--ranks %s: '%s' ends with rank %" PRIu32, text,
-                        c->args[1], count - 1);
+        return cli_misuse(err, "--ranks %s: '%s' ends with rank %" PRIu32, text, c->args[1],
+                          count - 1);
     return orr_set_keep(s, first, last - first + 1, err);
 }
 
@@ -1261,10 +1233,9 @@ static orr_code find_kind(const char *name, const cli_converter **out, orr_error
         near = cli_nearer(name, near, kinds[i]->name);
     }
     if (near)
-        return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "no kind '%s'; there are: et, text, simai, flexflow, pytorch, fx, export, goal",
-                    name);
+        return cli_misuse(err, "no kind '%s'; did you mean '%s'?", name, near);
+    return cli_misuse(
+        err, "no kind '%s'; there are: et, text, simai, flexflow, pytorch, fx, export, goal", name);
 }
 
 /* ---- a kind that was not given ---- */
@@ -1322,13 +1293,11 @@ static orr_code guess_kind(cli_context *c, char name[KIND_ROOM], char *args[3], 
         return code;
     const char *kind = kind_of_head(c->args[0], head, size);
     if (!kind && has_word(head, size, "\"traceEvents\""))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "%s is a device trace of PyTorch's profiler: use 'orrery link'",
-                        c->args[0]);
+        return cli_misuse(err, "%s is a device trace of PyTorch's profiler: use 'orrery link'",
+                          c->args[0]);
     if (!kind)
-        return orr_fail(
-            err, ORR_EUSAGE, NULL,
-            "what %s is cannot be told: give its kind (%s), as in 'orrery convert KIND %s'",
+        return cli_misuse(
+            err, "what %s is cannot be told: give its kind (%s), as in 'orrery convert KIND %s'",
             c->args[0], list, c->args[0]);
     snprintf(name, KIND_ROOM, "%s", kind);
     args[0] = name;
@@ -1363,8 +1332,7 @@ static orr_code check_options(const cli_context *c, const cli_converter *kind, o
     for (size_t i = 0; i < KINDS; i++) {
         for (const char *const *o = kinds[i]->options; *o; o++) {
             if (cli_given(c, *o) && !takes(kind, *o))
-                return orr_fail(err, ORR_EUSAGE, NULL, "--%s has no effect on kind '%s'", *o,
-                                kind->name);
+                return cli_misuse(err, "--%s has no effect on kind '%s'", *o, kind->name);
         }
     }
     return ORR_OK;
@@ -1378,7 +1346,7 @@ static orr_code convert_run(cli_context *c, orr_error *err)
     orr_set *s;
     orr_code code = ORR_OK;
     if (c->arg_count == 1 && is_kind(c->args[0]))
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing argument: IN");
+        return cli_misuse(err, "missing argument: IN");
     if (c->arg_count == 1 && (code = guess_kind(c, name, args, err)))
         return code;
     code = find_kind(c->args[0], &kind, err);

@@ -243,10 +243,10 @@ static orr_code demo_run(cli_context *c, orr_error *err)
     orr_set *set;
     if (!set_path(&d, d.traces, "step.orr") || !set_path(&d, d.timeline, "timeline.json.gz") ||
         !set_path(&d, d.report, "report.html"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "the folder name is too long");
+        return cli_misuse(err, "the folder name is too long");
     if (d.ranks > HOST_RANKS && d.ranks % HOST_RANKS != 0)
-        return orr_fail(
-            err, ORR_EUSAGE, NULL,
+        return cli_misuse(
+            err,
             "--ranks %u: the hosts of the demo have %d GPUs each; take a multiple of %d, "
             "or fewer",
             d.ranks, HOST_RANKS, HOST_RANKS);

@@ -131,7 +131,7 @@ static orr_code diff_run(cli_context *c, orr_error *err)
     if (cli_flag(c, "operators"))
         return operators_run(c, err);
     if (cli_given(c, "hardware"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--hardware requires --operators");
+        return cli_misuse(err, "--hardware requires --operators");
     orr_timeline *runs[2] = {NULL, NULL};
     orr_diff *d = NULL;
     orr_code code = read_run(c, c->args[0], &runs[0], err);

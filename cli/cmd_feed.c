@@ -145,15 +145,14 @@ static orr_code feed_json(const cli_context *c, orr_feeder *f, orr_error *err)
     feed_style style = {.json = cli_json_open(&j, "orrery feed"),
                         .has_names = cli_flag(c, "names")};
     uint64_t done = 0;
-    cli_json_array(style.json, cli_flag(c, "waves") ? "waves" : "nodes");
+    orr_json_put_array(style.json, cli_flag(c, "waves") ? "waves" : "nodes");
     const orr_code code = feed_all(c, f, &style, &done, err);
     if (code) {
         orr_buf_fini(&j.text);
         return code;
     }
     orr_json_end_array(style.json);
-    orr_json_put_u64(style.json, "fed", done);
-    orr_json_put_bool(style.json, "is_stuck", orr_feeder_left(f) != 0);
+    orr_json_put_fields(style.json, ORR_U("fed", done), ORR_B("is_stuck", orr_feeder_left(f) != 0));
     cli_json_close(&j);
     return ORR_OK;
 }

@@ -81,7 +81,7 @@ orr_code cli_gemm_keep(
     const int n =
         snprintf(folder, sizeof folder, "outputs/%s/%s", orr_policy_name(policy), run_name);
     if (!code && (n < 0 || (size_t)n >= sizeof folder))
-        code = orr_fail(err, ORR_EUSAGE, NULL, "the name of the run is too long");
+        code = cli_misuse(err, "the name of the run is too long");
     if (!code)
         code = make_folder(folder, err);
     stem_of(shapes, stem, sizeof stem);
@@ -200,8 +200,8 @@ static orr_code read_update(const cli_context *c, orr_gemm_options *opt, orr_err
     opt->update = ORR_UPDATE_GIVEN;
     if (read_digits(text, text + strlen(text), &opt->update_time))
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "--update '%s' is not sgd, momentum, adam, none or a whole number", text);
+    return cli_misuse(err, "--update '%s' is not sgd, momentum, adam, none or a whole number",
+                      text);
 }
 
 /* ---- hardware ---- */
@@ -212,11 +212,11 @@ static orr_code no_hardware(const char *name, orr_error *err)
     for (size_t i = 0; orr_hardware_at(i); i++)
         near = cli_nearer(name, near, orr_hardware_at(i)->name);
     if (near)
-        return orr_fail(err, ORR_EUSAGE, NULL, "no hardware '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "no hardware '%s', and no such file; see 'orrery gemm "
-                    "--list-hardware'",
-                    name);
+        return cli_misuse(err, "no hardware '%s'; did you mean '%s'?", name, near);
+    return cli_misuse(err,
+                      "no hardware '%s', and no such file; see 'orrery gemm "
+                      "--list-hardware'",
+                      name);
 }
 
 static orr_code find_hardware(const char *name, orr_hardware *out, orr_error *err)
@@ -238,8 +238,8 @@ static orr_code change_array(
     static const char *const words[] = {"os", "ws", "is"};
     const char *array = cli_text(c, "array"), *flow = cli_text(c, "dataflow");
     if (array && !read_pair(array, 'x', 1 << 16, rows, columns))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--array '%s' is not rows x columns, each up to 65536, as 128x128", array);
+        return cli_misuse(err, "--array '%s' is not rows x columns, each up to 65536, as 128x128",
+                          array);
     for (unsigned i = 0; flow && i < 3; i++) {
         if (strcmp(flow, words[i]) == 0)
             *dataflow = (orr_dataflow)i;
@@ -263,15 +263,15 @@ static orr_code read_machine(const cli_context *c,
     if (!cli_given(c, "machine"))
         return find_hardware(cli_text(c, "hardware"), out, err);
     if (cli_given(c, "hardware"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--machine and --hardware cannot be used together");
+        return cli_misuse(err, "--machine and --hardware cannot be used together");
     orr_code code = cli_given(c, "npus")
                         ? orr_machine_for(cli_text(c, "machine"), opt->npus, &m, err)
                         : orr_machine_find(cli_text(c, "machine"), &m, err);
     if (!code && !orr_hardware_find(m.chip) && !strpbrk(m.chip, "./"))
-        code = orr_fail(err, ORR_EUSAGE, NULL,
-                        "its chip, %s, is not described as arrays; see 'orrery gemm "
-                        "--list-hardware', or give --hardware FILE",
-                        m.chip);
+        code = cli_misuse(err,
+                          "its chip, %s, is not described as arrays; see 'orrery gemm "
+                          "--list-hardware', or give --hardware FILE",
+                          m.chip);
     if (!code)
         code = find_hardware(m.chip, out, err);
     if (code)
@@ -284,10 +284,10 @@ static orr_code read_target(const cli_context *c, target *m, orr_gemm_options *o
 {
     const char *config = cli_text(c, "config");
     if (config && (cli_given(c, "hardware") || cli_given(c, "machine")))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--config and --%s cannot be used together",
-                        cli_given(c, "hardware") ? "hardware" : "machine");
+        return cli_misuse(err, "--config and --%s cannot be used together",
+                          cli_given(c, "hardware") ? "hardware" : "machine");
     if (!config && opt->rules)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compat requires a SCALE-Sim --config");
+        return cli_misuse(err, "--compat requires a SCALE-Sim --config");
     orr_code code = config ? orr_scalesim_read_config(config, &m->config, err)
                            : read_machine(c, &m->hardware, opt, err);
     if (code)
@@ -316,19 +316,14 @@ static void list_hardware_json(void)
 {
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-hardware");
-    cli_json_array(w, "chips");
+    orr_json_put_array(w, "chips");
     for (size_t i = 0; orr_hardware_at(i); i++) {
         const orr_hardware *hw = orr_hardware_at(i);
         orr_json_line(w, 2);
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "name", hw->name);
-        orr_json_put_u64(w, "arrays", hw->arrays);
-        orr_json_put_u64(w, "rows", hw->rows);
-        orr_json_put_u64(w, "columns", hw->columns);
-        orr_json_put_u64(w, "clock_hz", hw->clock_hz);
-        orr_json_put_u64(w, "memory_bandwidth_Bps", hw->memory_bandwidth);
-        orr_json_put_text(w, "note", hw->note);
-        orr_json_end_object(w);
+        orr_json_put_row(
+            w, ORR_T("name", hw->name), ORR_U("arrays", hw->arrays), ORR_U("rows", hw->rows),
+            ORR_U("columns", hw->columns), ORR_U("clock_hz", hw->clock_hz),
+            ORR_U("memory_bandwidth_Bps", hw->memory_bandwidth), ORR_T("note", hw->note));
     }
     orr_json_end_array(w);
     cli_json_close(&j);
@@ -346,13 +341,10 @@ static void list_examples_json(void)
     orr_shapes_example e;
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-gemm-examples");
-    cli_json_array(w, "examples");
+    orr_json_put_array(w, "examples");
     for (size_t i = 0; orr_shapes_example_at(i, &e); i++) {
         orr_json_line(w, 2);
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "name", e.name);
-        orr_json_put_text(w, "help", e.help);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("name", e.name), ORR_T("help", e.help));
     }
     orr_json_end_array(w);
     cli_json_close(&j);
@@ -366,9 +358,9 @@ static orr_code find_example(const char *name, orr_shapes_example *out, orr_erro
             return ORR_OK;
         near = cli_nearer(name, near, out->name);
     }
-    return orr_fail(err, ORR_EUSAGE, NULL, "no example '%s'; %s%s%s", name,
-                    near ? "did you mean '" : "'orrery gemm --list-examples' shows them",
-                    near ? near : "", near ? "'?" : "");
+    return cli_misuse(err, "no example '%s'; %s%s%s", name,
+                      near ? "did you mean '" : "'orrery gemm --list-examples' shows them",
+                      near ? near : "", near ? "'?" : "");
 }
 
 static orr_code print_source(const cli_context *c, orr_error *err)
@@ -406,10 +398,9 @@ orr_code cli_check_passes(size_t layers, uint64_t passes, orr_error *err)
     const uint64_t most = UINT64_C(1) << 20;
     if (passes < 2 || layers <= most / passes)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "%zu layers in %" PRIu64 " passes are more than %" PRIu64
-                    " passes through layers",
-                    layers, passes, most);
+    return cli_misuse(
+        err, "%zu layers in %" PRIu64 " passes are more than %" PRIu64 " passes through layers",
+        layers, passes, most);
 }
 
 static orr_code write_traces(const cli_context *c, const orr_layers *t, form f, orr_error *err)
@@ -466,9 +457,9 @@ static orr_code read_shapes(const cli_context *c,
     const char *name = cli_text(c, "example");
     orr_shapes_example e;
     if (name && c->arg_count)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--example takes the place of '%s'", c->args[0]);
+        return cli_misuse(err, "--example takes the place of '%s'", c->args[0]);
     if (!name && c->arg_count == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing argument: SHAPES, or --example NAME");
+        return cli_misuse(err, "missing argument: SHAPES, or --example NAME");
     if (!name)
         return orr_shapes_read(c->args[0], &opt, out, err);
     const orr_code code = find_example(name, &e, err);
@@ -482,16 +473,16 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
     const char *to = cli_text(c, "output");
     const bool reports = cli_flag(c, "json") || cli_flag(c, "csv");
     if (cli_flag(c, "json") && cli_flag(c, "csv"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and --csv cannot be used together");
+        return cli_misuse(err, "--json and --csv cannot be used together");
     if (reports && to && strcmp(to, "-") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--%s and -o - both want standard output",
-                        cli_flag(c, "json") ? "json" : "csv");
+        return cli_misuse(err, "--%s and -o - both want standard output",
+                          cli_flag(c, "json") ? "json" : "csv");
     if (form_of(c) != FORM_TEXT && (!to || strcmp(to, "-") == 0))
-        return orr_fail(err, ORR_EUSAGE, NULL, "traces need a name: -o OUT");
+        return cli_misuse(err, "traces need a name: -o OUT");
     if (form_of(c) != FORM_TEXT && cli_given(c, "times") && strcmp(cli_text(c, "times"), "us") != 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "times in traces are microseconds: --times us");
+        return cli_misuse(err, "times in traces are microseconds: --times us");
     if (cli_flag(c, "keep-intermediate") && !cli_given(c, "compat"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--keep-intermediate requires --compat");
+        return cli_misuse(err, "--keep-intermediate requires --compat");
     return ORR_OK;
 }
 
@@ -518,8 +509,7 @@ static orr_code sweep(const cli_context *c,
     orr_gemm_sweep *w;
     orr_str text = {0};
     if (!read_pair(cli_text(c, "sweep"), '-', 1 << 16, &least, &most))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--sweep '%s' is not a range such as 8-512",
-                        cli_text(c, "sweep"));
+        return cli_misuse(err, "--sweep '%s' is not a range such as 8-512", cli_text(c, "sweep"));
     orr_code code = orr_gemm_sweep_create(s, opt, (uint32_t)least, (uint32_t)most, &w, err);
     if (code)
         return code;

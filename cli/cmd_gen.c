@@ -115,9 +115,8 @@ static orr_code check_knobs(const cli_context *c, const orr_pattern *p, orr_erro
 {
     for (size_t i = 0; i < KNOBS; i++) {
         if (cli_given(c, knobs[i].option) && !(p->uses & knobs[i].bit))
-            return orr_fail(err, ORR_EUSAGE, NULL,
-                            "%s does not use --%s; 'orrery gen --list %s' lists its options",
-                            p->name, knobs[i].option, p->name);
+            return cli_misuse(err, "%s does not use --%s; 'orrery gen --list %s' lists its options",
+                              p->name, knobs[i].option, p->name);
     }
     return ORR_OK;
 }
@@ -147,11 +146,9 @@ static void list_one(const orr_pattern *p)
 static void put_pattern(orr_json_writer *w, const orr_pattern *p)
 {
     orr_json_begin_object(w);
-    orr_json_put_text(w, "name", p->name);
-    orr_json_put_text(w, "old_name", p->old_name);
-    orr_json_put_text(w, "help", p->help);
-    orr_json_put_bool(w, "ranks_alike", !p->ranks_differ);
-    cli_json_object(w, "defaults");
+    orr_json_put_fields(w, ORR_T("name", p->name), ORR_T("old_name", p->old_name),
+                        ORR_T("help", p->help), ORR_B("ranks_alike", !p->ranks_differ));
+    orr_json_put_object(w, "defaults");
     orr_json_put_u64(w, "ranks", p->defaults.ranks);
     for (size_t i = 0; i < KNOBS; i++)
         if (p->uses & knobs[i].bit)
@@ -164,7 +161,7 @@ static void list_json(const orr_pattern *only)
 {
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-patterns");
-    cli_json_array(w, "patterns");
+    orr_json_put_array(w, "patterns");
     if (only)
         put_pattern(w, only);
     for (size_t i = 0; !only && orr_pattern_at(i); i++) {
@@ -209,20 +206,19 @@ static orr_code write_set(
     const orr_write_options opt = {.size = sizeof opt,
                                    .schema = is_eg ? ORR_SCHEMA_EG : ORR_SCHEMA_CURRENT};
     if (orr_text_ends(to, ".orr") && is_eg)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "a .orr file has traces of the current schema, not of --schema eg");
+        return cli_misuse(err, "a .orr file has traces of the current schema, not of --schema eg");
     if (orr_text_ends(to, ".orr"))
         return orr_set_save(set, to,
                             &(orr_set_save_options){.size = sizeof(orr_set_save_options),
                                                     .compress = cli_flag(c, "compress")},
                             err);
     if (cli_flag(c, "compress"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file, not '%s'", to);
+        return cli_misuse(err, "--compress requires a .orr file, not '%s'", to);
     if (is_one_file(to) && orr_set_rank_count(set) > 1)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "'%s' is one file, but there are %u ranks: give a .orr file or a file "
-                        "name prefix",
-                        to, orr_set_rank_count(set));
+        return cli_misuse(err,
+                          "'%s' is one file, but there are %u ranks: give a .orr file or a file "
+                          "name prefix",
+                          to, orr_set_rank_count(set));
     if (is_one_file(to))
         return write_one(set, to, &opt, err);
     return orr_set_write_files(set, to, &opt, 0, err);
@@ -252,13 +248,11 @@ static void report_json(const job *b,
     orr_json_writer *w = b->json;
     orr_json_line(w, 2);
     orr_json_begin_object(w);
-    orr_json_put_text(w, "pattern", p->name);
-    orr_json_put_text(w, "output", to);
-    orr_json_put_u64(w, "ranks", orr_set_rank_count(set));
-    orr_json_put_u64(w, "distinct_ranks", orr_set_class_count(set));
-    orr_json_put_u64(w, "node_count", count_nodes(set));
-    orr_json_put_text(w, "schema", cli_text(b->c, "schema"));
-    cli_json_object(w, "options");
+    orr_json_put_fields(
+        w, ORR_T("pattern", p->name), ORR_T("output", to), ORR_U("ranks", orr_set_rank_count(set)),
+        ORR_U("distinct_ranks", orr_set_class_count(set)), ORR_U("node_count", count_nodes(set)),
+        ORR_T("schema", cli_text(b->c, "schema")));
+    orr_json_put_object(w, "options");
     for (size_t i = 0; i < KNOBS; i++)
         if (p->uses & knobs[i].bit)
             orr_json_put_u64(w, knobs[i].json_key, knob_value(opt, &knobs[i]));
@@ -311,7 +305,7 @@ static orr_code make_in(const job *b, const orr_pattern *p, const char *folder, 
     char to[4096];
     const int n = snprintf(to, sizeof to, "%s/%s", folder, p->name);
     if (n < 0 || (size_t)n >= sizeof to)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the folder name is too long");
+        return cli_misuse(err, "the folder name is too long");
     return make(b, p, to, err);
 }
 
@@ -320,10 +314,10 @@ static orr_code prepare_all(const cli_context *c, const char *folder, orr_error 
     /* Not every pattern can be said in an old schema, and those that can have a program of their
      * own. */
     if (strcmp(cli_text(c, "schema"), "current") != 0)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "'all' needs the current schema; 'et_generator --schema %s' writes all "
-                        "samples of that schema",
-                        cli_text(c, "schema"));
+        return cli_misuse(err,
+                          "'all' needs the current schema; 'et_generator --schema %s' writes all "
+                          "samples of that schema",
+                          cli_text(c, "schema"));
     if (mkdir(folder, 0777) == 0 || errno == EEXIST)
         return ORR_OK;
     const orr_where where = orr_where_line(folder, 0, 0);
@@ -354,8 +348,8 @@ static orr_code find_pattern(const char *name, const orr_pattern **out, orr_erro
     for (size_t i = 0; orr_pattern_at(i); i++)
         near = cli_nearer(name, near, orr_pattern_at(i)->name);
     if (near)
-        return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; see 'orrery gen --list'", name);
+        return cli_misuse(err, "no pattern '%s'; did you mean '%s'?", name, near);
+    return cli_misuse(err, "no pattern '%s'; see 'orrery gen --list'", name);
 }
 
 static void list(const orr_pattern *p, bool as_json)
@@ -374,13 +368,13 @@ static orr_code gen_make(const cli_context *c, const orr_pattern *p, const char 
     const bool as_json = cli_flag(c, "json");
     orr_code code = p ? check_knobs(c, p, err) : ORR_OK;
     if (!code && as_json && to && strcmp(to, "-") == 0)
-        code = orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both write to standard output");
+        code = cli_misuse(err, "--json and -o - both write to standard output");
     if (code)
         return code;
     cli_json j;
     const job b = {c, as_json ? cli_json_open(&j, "orrery-gen") : NULL};
     if (as_json)
-        cli_json_array(b.json, "made");
+        orr_json_put_array(b.json, "made");
     code = p ? make(&b, p, to ? to : p->name, err) : make_all(&b, to ? to : "samples", err);
     if (as_json) {
         orr_json_end_array(b.json);
@@ -402,8 +396,7 @@ static orr_code gen_run(cli_context *c, orr_error *err)
         return ORR_OK;
     }
     if (!name)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "missing argument: PATTERN; see 'orrery gen --list'");
+        return cli_misuse(err, "missing argument: PATTERN; see 'orrery gen --list'");
     return gen_make(c, p, cli_text(c, "output"), err);
 }
 

@@ -249,19 +249,18 @@ static orr_code help_run(cli_context *c, orr_error *err)
     if (!command)
         command = cli_old_name_find(name, &left_out);
     if (left_out)
-        return orr_fail(err, ORR_EUSAGE, NULL, "'%s': this build leaves out compatibility with %s",
-                        name, left_out);
+        return cli_misuse(err, "'%s': this build leaves out compatibility with %s", name, left_out);
     if (!command) {
         const char *near = cli_command_nearest(name);
-        return orr_fail(err, ORR_EUSAGE, NULL, "no command '%s'%s%s%s", name,
-                        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        return cli_misuse(err, "no command '%s'%s%s%s", name, near ? "; did you mean '" : "",
+                          near ? near : "", near ? "'?" : "");
     }
     if (c->arg_count > 1) {
         const cli_command *deeper = cli_command_deeper(command, c->args[1]);
         if (!command->deeper)
-            return orr_fail(err, ORR_EUSAGE, NULL, "extra argument '%s'", c->args[1]);
+            return cli_misuse(err, "extra argument '%s'", c->args[1]);
         if (!deeper)
-            return orr_fail(err, ORR_EUSAGE, NULL, "no command '%s %s'", name, c->args[1]);
+            return cli_misuse(err, "no command '%s %s'", name, c->args[1]);
         command = deeper;
     }
     cli_help_command(stdout, command);

@@ -59,7 +59,7 @@ static orr_code read_step(const cli_context *c, orr_link_options *opt, orr_error
         return ORR_OK;
     const long long n = strtoll(text, &end, 10);
     if (end == text || *end || n < 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--step '%s' is neither a number nor 'all'", text);
+        return cli_misuse(err, "--step '%s' is neither a number nor 'all'", text);
     opt->has_step = true;
     opt->step = n;
     return ORR_OK;
@@ -69,25 +69,23 @@ static orr_code check_usage(const cli_context *c, const cli_target *to, orr_erro
 {
     const bool has_ranks = cli_given(c, "ranks");
     if (has_ranks && c->arg_count)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--ranks DIR and files cannot be used together");
+        return cli_misuse(err, "--ranks DIR and files cannot be used together");
     if (!has_ranks && !c->arg_count)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "no files: give a host and a device trace, or --ranks DIR");
+        return cli_misuse(err, "no files: give a host and a device trace, or --ranks DIR");
     if (c->arg_count > 2)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "more than two files: the ranks of a job are linked with --ranks DIR");
+        return cli_misuse(err,
+                          "more than two files: the ranks of a job are linked with --ranks DIR");
     if (cli_flag(c, "compat") && (c->arg_count != 2 || cli_given(c, "timeline") ||
                                   cli_given(c, "step") || cli_given(c, "host-scale")))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--compat takes a host trace, a device trace and nothing else");
+        return cli_misuse(err, "--compat takes a host trace, a device trace and nothing else");
     if (cli_given(c, "host-scale") && to->form == CLI_FORM_JSON)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--host-scale is for traces; a linked .json keeps the recorded times");
+        return cli_misuse(err,
+                          "--host-scale is for traces; a linked .json keeps the recorded times");
     if (cli_flag(c, "compress") && to->form != CLI_FORM_SET)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--compress is for .orr files; let '%s' end in .gz or .zst", to->path);
+        return cli_misuse(err, "--compress is for .orr files; let '%s' end in .gz or .zst",
+                          to->path);
     if (cli_flag(c, "json") && strcmp(to->path, "-") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both write to standard output");
+        return cli_misuse(err, "--json and -o - both write to standard output");
     return ORR_OK;
 }
 
@@ -159,12 +157,9 @@ static void say_later_nodes(const cli_context *c, const orr_link_job *job)
 
 static void put_later(orr_json_writer *w, const orr_pytorch_later *nodes, uint64_t count)
 {
-    cli_json_array(w, "later_nodes");
+    orr_json_put_array(w, "later_nodes");
     for (uint64_t i = 0; i < count && i < ORR_PYTORCH_SHOWN; i++) {
-        orr_json_begin_object(w);
-        orr_json_put_u64(w, "node", nodes[i].node);
-        orr_json_put_u64(w, "parent", nodes[i].parent);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_U("node", nodes[i].node), ORR_U("parent", nodes[i].parent));
     }
     orr_json_end_array(w);
 }
@@ -276,12 +271,9 @@ static void put_rank(orr_json_writer *w, const orr_link_rank *r)
     uint64_t later;
     const orr_pytorch_later *nodes = later_of(r, &later);
     orr_json_begin_object(w);
-    orr_json_put_u64(w, "rank", r->rank);
-    orr_json_put_bool(w, "is_guessed", r->is_guessed);
-    orr_json_put_text(w, "host", r->host);
-    orr_json_put_text(w, "device", r->device);
-    cli_json_i64(w, "clock_ns", r->clock_ns);
-    orr_json_put_u64(w, "clock_collectives", r->shared);
+    orr_json_put_fields(w, ORR_U("rank", r->rank), ORR_B("is_guessed", r->is_guessed),
+                        ORR_T("host", r->host), ORR_T("device", r->device),
+                        ORR_I("clock_ns", r->clock_ns), ORR_U("clock_collectives", r->shared));
     put_counts(w, &r->counts);
     cli_host_json(w, &r->report.host);
     put_later(w, nodes, later);
@@ -293,7 +285,7 @@ static void print_job(const orr_link_job *job, const orr_check_report *report)
     const orr_link_counts sum = sum_counts(job);
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery link");
-    cli_json_array(w, "ranks");
+    orr_json_put_array(w, "ranks");
     for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++)
         put_rank(w, orr_link_job_rank(job, i));
     orr_json_end_array(w);
@@ -302,7 +294,7 @@ static void print_job(const orr_link_job *job, const orr_check_report *report)
         orr_json_put_u64(w, odd[k].name, sum_odd(job, k));
     orr_json_put_u64(w, "groups_inferred", orr_link_job_inferred(job));
     orr_json_put_u64(w, "groups_unknown", orr_link_job_unknown(job));
-    cli_json_array(w, "mismatches");
+    orr_json_put_array(w, "mismatches");
     for (size_t i = 0; report && i < report->finding_count; i++)
         orr_json_text(w, report->findings[i].text);
     orr_json_end_array(w);
@@ -337,7 +329,7 @@ static orr_code write_linked(const orr_link_job *job, const cli_target *to, orr_
         const int n = snprintf(path, sizeof path, "%.*s.%" PRIu32 "%s", (int)to->stem, to->path, i,
                                to->path + to->stem);
         if (n < 0 || (size_t)n >= sizeof path)
-            return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
+            return cli_misuse(err, "the output name is longer than 4,000 bytes");
         code = orr_link_write(orr_link_job_link(job, i), path, err);
     }
     return code;
@@ -361,8 +353,7 @@ static orr_code write_traces(const cli_context *c,
     if (to->form == CLI_FORM_ET && orr_set_rank_count(s) == 1)
         return orr_trace_write(orr_set_trace(s, 0), to->path, NULL, err);
     if (to->form != CLI_FORM_PREFIX)
-        return orr_fail(err, ORR_EUSAGE, NULL, "all ranks in one file need a .orr file, not '%s'",
-                        to->path);
+        return cli_misuse(err, "all ranks in one file need a .orr file, not '%s'", to->path);
     return orr_set_write_files(s, to->path, &(orr_write_options){.size = sizeof(orr_write_options)},
                                (unsigned)cli_count(c, "threads"), err);
 }

@@ -167,42 +167,29 @@ static void print_machine(const char *name, const orr_machine *m, const orr_net_
 
 static void put_machine(orr_json_writer *w, const orr_machine *m)
 {
-    orr_json_put_text(w, "name", m->name);
-    orr_json_put_text(w, "note", m->note);
-    orr_json_put_text(w, "chip", m->chip);
-    orr_json_put_text(w, "architecture", m->architecture);
-    orr_json_put_u64(w, "nodes", m->nodes);
-    orr_json_put_u64(w, "devices_per_node", m->devices);
-    orr_json_put_u64(w, "devices", orr_machine_devices(m));
-    orr_json_put_u64(w, "memory_bytes", m->memory);
-    orr_json_put_double(w, "memory_GBps", m->memory_GBps);
-    orr_json_put_double(w, "peak_tflops", m->peak_tflops);
-    orr_json_put_text(w, "scale_up", orr_machine_up_name(m->up));
-    orr_json_put_double(w, "scale_up_GBps", m->up_GBps);
-    orr_json_put_double(w, "scale_up_latency_ns", m->up_latency_ns);
-    orr_json_put_bool(w, "scale_up_reduces", m->up_reduces);
-    orr_json_put_u64(w, "nics_per_node", m->nics);
-    orr_json_put_double(w, "nic_GBps", m->nic_GBps);
-    orr_json_put_double(w, "nic_latency_ns", m->nic_latency_ns);
-    orr_json_put_text(w, "fabric", orr_machine_fabric_name(m->fabric));
-    orr_json_put_double(w, "oversubscription", m->oversubscription);
-    orr_json_put_double(w, "hop_latency_ns", m->hop_latency_ns);
-    orr_json_put_bool(w, "fabric_reduces", m->fabric_reduces);
-    orr_json_put_text(w, "collectives", m->collectives);
-    orr_json_put_double(w, "overlap_cost", m->overlap_cost);
-    orr_json_put_double(w, "overlap_cost_least", m->overlap_cost_least);
-    orr_json_put_double(w, "overlap_cost_most", m->overlap_cost_most);
-    orr_json_put_double(w, "message_overlap_cost", m->message_overlap_cost);
-    orr_json_put_text(w, "software", m->software);
-    orr_json_put_double(w, "usd_per_hour", m->usd_per_hour);
-    orr_json_put_double(w, "watts", m->watts);
+    orr_json_put_fields(
+        w, ORR_T("name", m->name), ORR_T("note", m->note), ORR_T("chip", m->chip),
+        ORR_T("architecture", m->architecture), ORR_U("nodes", m->nodes),
+        ORR_U("devices_per_node", m->devices), ORR_U("devices", orr_machine_devices(m)),
+        ORR_U("memory_bytes", m->memory), ORR_D("memory_GBps", m->memory_GBps),
+        ORR_D("peak_tflops", m->peak_tflops), ORR_T("scale_up", orr_machine_up_name(m->up)),
+        ORR_D("scale_up_GBps", m->up_GBps), ORR_D("scale_up_latency_ns", m->up_latency_ns),
+        ORR_B("scale_up_reduces", m->up_reduces), ORR_U("nics_per_node", m->nics),
+        ORR_D("nic_GBps", m->nic_GBps), ORR_D("nic_latency_ns", m->nic_latency_ns),
+        ORR_T("fabric", orr_machine_fabric_name(m->fabric)),
+        ORR_D("oversubscription", m->oversubscription), ORR_D("hop_latency_ns", m->hop_latency_ns),
+        ORR_B("fabric_reduces", m->fabric_reduces), ORR_T("collectives", m->collectives),
+        ORR_D("overlap_cost", m->overlap_cost), ORR_D("overlap_cost_least", m->overlap_cost_least),
+        ORR_D("overlap_cost_most", m->overlap_cost_most),
+        ORR_D("message_overlap_cost", m->message_overlap_cost), ORR_T("software", m->software),
+        ORR_D("usd_per_hour", m->usd_per_hour), ORR_D("watts", m->watts));
 }
 
 static void print_list_json(void)
 {
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-machines");
-    cli_json_array(w, "machines");
+    orr_json_put_array(w, "machines");
     for (size_t i = 0; orr_machine_at(i); i++) {
         orr_machine m;
         if (orr_machine_find(orr_machine_at(i), &m, NULL))
@@ -222,14 +209,11 @@ static void print_machine_json(const orr_machine *m, const orr_net_config *dims)
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-machine");
     put_machine(w, m);
-    cli_json_array(w, "dimensions");
+    orr_json_put_array(w, "dimensions");
     for (uint32_t k = 0; k < dims->dims; k++) {
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "shape", shapes[dims->shape[k]]);
-        orr_json_put_u64(w, "ranks", dims->npus[k]);
-        orr_json_put_double(w, "bandwidth_GBps", dims->bandwidth[k] * (1 << 30) / 1e9);
-        orr_json_put_double(w, "latency_ns", dims->latency_ns[k]);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("shape", shapes[dims->shape[k]]), ORR_U("ranks", dims->npus[k]),
+                         ORR_D("bandwidth_GBps", dims->bandwidth[k] * (1 << 30) / 1e9),
+                         ORR_D("latency_ns", dims->latency_ns[k]));
     }
     orr_json_end_array(w);
     cli_json_close(&j);
@@ -300,7 +284,7 @@ static orr_code export(const cli_context *c, const char *name, orr_error *err)
     char path[4200];
     orr_machine m;
     if (!folder)
-        return orr_fail(err, ORR_EUSAGE, NULL, "export needs --output DIR");
+        return cli_misuse(err, "export needs --output DIR");
     orr_code code = orr_machine_find(name, &m, err);
     if (!code)
         code = orr_machine_export(&m, folder, err);
@@ -317,14 +301,13 @@ static orr_code machine_run(cli_context *c, orr_error *err)
     const char *what = c->args[0], *name = c->arg_count > 1 ? c->args[1] : NULL;
     if (strcmp(what, "list") == 0) {
         if (name)
-            return orr_fail(err, ORR_EUSAGE, NULL,
-                            "list takes no machine; try 'orrery machine show %s'", name);
+            return cli_misuse(err, "list takes no machine; try 'orrery machine show %s'", name);
         cli_flag(c, "json") ? print_list_json() : print_list();
         return ORR_OK;
     }
     if (!name)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "%s needs a machine: a name of 'orrery machine list', or a file", what);
+        return cli_misuse(err, "%s needs a machine: a name of 'orrery machine list', or a file",
+                          what);
     return strcmp(what, "show") == 0    ? show(c, name, err)
            : strcmp(what, "check") == 0 ? check(c, name, err)
                                         : export(c, name, err);

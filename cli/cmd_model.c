@@ -83,7 +83,7 @@ static orr_code examine(const cli_context *c, subject *s, orr_error *err)
     if (!code)
         code = orr_model_kv_cache(&s->m, s->work.tokens + s->work.past, &s->cache, err);
     if (!code && s->cache > UINT64_MAX / KV_BYTES)
-        code = orr_fail(err, ORR_EUSAGE, NULL, "the KV cache has more than 2^64 bytes");
+        code = cli_misuse(err, "the KV cache has more than 2^64 bytes");
     return code;
 }
 
@@ -328,11 +328,9 @@ static void put_parts(orr_json_writer *w, const orr_model_counts *n, uint64_t mt
     static const char *const keys[ORR_MODEL_PARTS] = {
         "embedding", "positions", "attention",      "linear", "ffn",
         "router",    "experts",   "shared_experts", "norms",  "head"};
-    cli_json_object(w, "parameters");
-    orr_json_put_u64(w, "total", n->total);
-    orr_json_put_u64(w, "active", n->active);
-    orr_json_put_u64(w, "matmul", n->matmul);
-    orr_json_put_u64(w, "mtp", mtp);
+    orr_json_put_object(w, "parameters");
+    orr_json_put_fields(w, ORR_U("total", n->total), ORR_U("active", n->active),
+                        ORR_U("matmul", n->matmul), ORR_U("mtp", mtp));
     for (int p = 0; p < ORR_MODEL_PARTS; p++)
         orr_json_put_u64(w, keys[p], n->part[p]);
     orr_json_end_object(w);
@@ -341,14 +339,10 @@ static void put_parts(orr_json_writer *w, const orr_model_counts *n, uint64_t mt
 static void put_flops(orr_json_writer *w, const subject *s)
 {
     const orr_model_flops *f = &s->flops;
-    cli_json_object(w, "flops");
-    orr_json_put_u64(w, "attention", f->attention);
-    orr_json_put_u64(w, "scores", f->scores);
-    orr_json_put_u64(w, "router", f->router);
-    orr_json_put_u64(w, "ffn", f->ffn);
-    orr_json_put_u64(w, "head", f->head);
-    orr_json_put_u64(w, "forward", f->forward);
-    orr_json_put_u64(w, "training", f->training);
+    orr_json_put_object(w, "flops");
+    orr_json_put_fields(w, ORR_U("attention", f->attention), ORR_U("scores", f->scores),
+                        ORR_U("router", f->router), ORR_U("ffn", f->ffn), ORR_U("head", f->head),
+                        ORR_U("forward", f->forward), ORR_U("training", f->training));
     orr_json_end_object(w);
     orr_json_line(w, 1);
     orr_json_put_u64(w, "forward_flops_per_token", per_token(s, f->forward));
@@ -362,16 +356,11 @@ static void put_tensors(orr_json_writer *w, const orr_model *m, uint64_t layer, 
     orr_json_begin_array(w);
     for (size_t i = 0; i < n; i++) {
         orr_json_line(w, 3);
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "name", t[i].name);
-        orr_json_put_u64(w, "rows", t[i].rows);
-        orr_json_put_u64(w, "columns", t[i].columns);
-        orr_json_put_u64(w, "copies", t[i].copies);
-        orr_json_put_u64(w, "active", t[i].active);
-        orr_json_put_bool(w, "has_bias", t[i].has_bias);
-        orr_json_put_bool(w, "is_tied", t[i].is_tied);
-        orr_json_put_u64(w, "parameters", orr_model_tensor_size(&t[i]));
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("name", t[i].name), ORR_U("rows", t[i].rows),
+                         ORR_U("columns", t[i].columns), ORR_U("copies", t[i].copies),
+                         ORR_U("active", t[i].active), ORR_B("has_bias", t[i].has_bias),
+                         ORR_B("is_tied", t[i].is_tied),
+                         ORR_U("parameters", orr_model_tensor_size(&t[i])));
     }
     orr_json_end_array(w);
 }
@@ -408,26 +397,24 @@ static void print_json(const cli_context *c, const subject *s)
     orr_json_key(w, "model");
     orr_json_raw_text(w, orr_str_of(text));
     orr_json_line(w, 1);
-    orr_json_put_text(w, "note", s->m.note);
-    orr_json_put_bool(w, "is_certain", !s->m.is_uncertain);
+    orr_json_put_fields(w, ORR_T("note", s->m.note), ORR_B("is_certain", !s->m.is_uncertain));
     orr_json_line(w, 1);
     put_parts(w, &s->counts, orr_model_mtp_count(&s->m));
     orr_json_line(w, 1);
-    orr_json_put_u64(w, "tokens", s->work.tokens);
-    orr_json_put_u64(w, "past", s->work.past);
-    orr_json_put_bool(w, "is_square", s->work.is_square);
-    orr_json_put_bool(w, "is_mla_absorbed", s->work.is_mla_absorbed);
+    orr_json_put_fields(w, ORR_U("tokens", s->work.tokens), ORR_U("past", s->work.past),
+                        ORR_B("is_square", s->work.is_square),
+                        ORR_B("is_mla_absorbed", s->work.is_mla_absorbed));
     orr_json_line(w, 1);
     put_flops(w, s);
     orr_json_line(w, 1);
-    cli_json_object(w, "weight_bytes");
+    orr_json_put_object(w, "weight_bytes");
     for (size_t i = 0; i < DTYPES; i++)
         orr_json_put_u64(w, dtypes[i].name, s->counts.total * dtypes[i].bytes);
     orr_json_end_object(w);
     orr_json_line(w, 1);
-    orr_json_put_u64(w, "kv_elements_per_token_and_layer", orr_model_kv_elements(&s->m));
-    orr_json_put_u64(w, "kv_elements", s->cache);
-    orr_json_put_u64(w, "kv_bytes_bf16", s->cache * KV_BYTES);
+    orr_json_put_fields(w, ORR_U("kv_elements_per_token_and_layer", orr_model_kv_elements(&s->m)),
+                        ORR_U("kv_elements", s->cache),
+                        ORR_U("kv_bytes_bf16", s->cache * KV_BYTES));
     if (cli_flag(c, "tensors"))
         put_layers(w, &s->m);
     cli_json_close(&j);
@@ -460,7 +447,7 @@ static void list_json(void)
     char text[ORR_MODEL_TEXT];
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-models");
-    cli_json_array(w, "models");
+    orr_json_put_array(w, "models");
     for (size_t i = 0; orr_model_at(i); i++) {
         const orr_model *m = orr_model_at(i);
         orr_model_counts n;
@@ -468,8 +455,7 @@ static void list_json(void)
         orr_model_json(m, text, sizeof text);
         orr_json_line(w, 2);
         orr_json_begin_object(w);
-        orr_json_put_u64(w, "parameters", n.total);
-        orr_json_put_u64(w, "active_parameters", n.active);
+        orr_json_put_fields(w, ORR_U("parameters", n.total), ORR_U("active_parameters", n.active));
         orr_json_key(w, "model");
         orr_json_raw_text(w, orr_str_of(text));
         orr_json_end_object(w);
@@ -516,8 +502,7 @@ static orr_code model_run(cli_context *c, orr_error *err)
         return ORR_OK;
     }
     if (c->arg_count == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "missing argument: MODEL; see 'orrery model --list'");
+        return cli_misuse(err, "missing argument: MODEL; see 'orrery model --list'");
     const orr_code code = orr_model_load(c->args[0], &s.m, err);
     return code ? code : describe(c, &s, err);
 }

@@ -93,30 +93,20 @@ static void print_json(const cli_context *c, const orr_nccl_report *r)
     orr_json_writer *w = cli_json_open(&j, "orrery-nccl");
     orr_json_put_text(w, "output", to);
     orr_json_line(w, 2);
-    orr_json_put_u64(w, "files", r->files);
-    orr_json_put_u64(w, "rows", r->rows);
-    orr_json_put_u64(w, "calls", r->calls);
-    orr_json_put_u64(w, "kernels", r->kernels);
-    orr_json_put_u64(w, "gpus", r->gpus);
+    orr_json_put_fields(w, ORR_U("files", r->files), ORR_U("rows", r->rows),
+                        ORR_U("calls", r->calls), ORR_U("kernels", r->kernels),
+                        ORR_U("gpus", r->gpus));
     orr_json_line(w, 2);
-    orr_json_put_u64(w, "ranks", r->ranks);
-    orr_json_put_u64(w, "communicators", r->communicators);
-    orr_json_put_bool(w, "merged", r->is_merged);
-    orr_json_put_bool(w, "inferred", r->is_inferred);
+    orr_json_put_fields(w, ORR_U("ranks", r->ranks), ORR_U("communicators", r->communicators),
+                        ORR_B("merged", r->is_merged), ORR_B("inferred", r->is_inferred));
     orr_json_line(w, 2);
-    orr_json_put_u64(w, "operations", r->operations);
-    orr_json_put_u64(w, "messages", r->messages);
-    orr_json_put_u64(w, "message_bytes", r->bytes);
-    orr_json_key(w, "largest_tag");
-    if (to)
-        orr_json_u64(w, r->most_tag);
-    else
-        orr_json_null(w); /* tags are made when they are written */
+    orr_json_put_fields(w, ORR_U("operations", r->operations), ORR_U("messages", r->messages),
+                        ORR_U("message_bytes", r->bytes));
+    orr_json_put_known(w, "largest_tag", to, r->most_tag); /* tags are made when they are written */
     orr_json_line(w, 2);
-    orr_json_put_u64(w, "gpus_by_time", r->by_time);
-    orr_json_put_u64(w, "calls_left_out", r->left_out_calls);
-    orr_json_put_u64(w, "overlaps", r->overlaps);
-    orr_json_put_u64(w, "unmatched", r->unmatched);
+    orr_json_put_fields(w, ORR_U("gpus_by_time", r->by_time),
+                        ORR_U("calls_left_out", r->left_out_calls), ORR_U("overlaps", r->overlaps),
+                        ORR_U("unmatched", r->unmatched));
     if (cli_given(c, "plan"))
         orr_json_put_u64(w, "planned", r->planned);
     cli_json_close(&j);
@@ -159,15 +149,13 @@ static orr_code read_options(const cli_context *c, orr_nccl_options *o, orr_erro
 static orr_code check_options(const cli_context *c, const orr_nccl_options *o, orr_error *err)
 {
     if (o->rules && cli_given(c, "tag-bits"))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--compat uses the old tags; --tag-bits cannot be given");
+        return cli_misuse(err, "--compat uses the old tags; --tag-bits cannot be given");
     if (o->plans && o->rules)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--plan cannot be used with --compat");
+        return cli_misuse(err, "--plan cannot be used with --compat");
     if (o->contexts && !o->rules)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--contexts needs --compat: other tags have none");
+        return cli_misuse(err, "--contexts needs --compat: other tags have none");
     if (o->id_width + o->context_width > 18)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--id-width and --context-width: more than 18 digits");
+        return cli_misuse(err, "--id-width and --context-width: more than 18 digits");
     return ORR_OK;
 }
 

@@ -68,8 +68,7 @@ static orr_code read_size(const char *option, const char *text, uint64_t *out, o
     }
     if (orr_bytes_parse(text, out, NULL) == ORR_OK && *out > 0 && *out <= 1ull << 50)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is not a size, as 8, 32K, 1M or 8G", option,
-                    text);
+    return cli_misuse(err, "--%s '%s' is not a size, as 8, 32K, 1M or 8G", option, text);
 }
 
 /* 0: there is no such type. */
@@ -115,8 +114,8 @@ static orr_code prepare(const cli_context *c, test *t, orr_error *err)
     t->type = cli_text(c, "datatype");
     t->width = width_of(t->type);
     if (!t->ask.op || !t->width)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is not known",
-                        t->ask.op ? "datatype" : "op", t->ask.op ? t->type : cli_text(c, "op"));
+        return cli_misuse(err, "--%s '%s' is not known", t->ask.op ? "datatype" : "op",
+                          t->ask.op ? t->type : cli_text(c, "op"));
     t->factor = cli_count(c, "stepfactor");
     code = read_size("minbytes", cli_text(c, "minbytes"), &t->from, err);
     if (!code)
@@ -124,9 +123,9 @@ static orr_code prepare(const cli_context *c, test *t, orr_error *err)
     if (!code && cli_given(c, "stepbytes"))
         code = read_size("stepbytes", cli_text(c, "stepbytes"), &t->step, err);
     if (!code && t->from > t->to)
-        code = orr_fail(err, ORR_EUSAGE, NULL, "--minbytes is above --maxbytes");
+        code = cli_misuse(err, "--minbytes is above --maxbytes");
     if (!code && t->step && (t->to - t->from) / t->step > 100000)
-        code = orr_fail(err, ORR_EUSAGE, NULL, "--stepbytes makes more than 100,000 rows");
+        code = cli_misuse(err, "--stepbytes makes more than 100,000 rows");
     if (!code)
         code = t->ask.ranks && !t->ask.per_node
                    ? orr_machine_for(name, t->ask.ranks, &t->machine, err)
@@ -135,7 +134,7 @@ static orr_code prepare(const cli_context *c, test *t, orr_error *err)
         return code;
     t->ranks = t->ask.ranks ? t->ask.ranks : orr_machine_devices(&t->machine);
     if (t->ranks < 2)
-        return orr_fail(err, ORR_EUSAGE, NULL, "%s has one device: nobody to send to", name);
+        return cli_misuse(err, "%s has one device: nobody to send to", name);
     return orr_alone_open(&t->machine, &t->alone, err);
 }
 
@@ -227,22 +226,14 @@ static void print_row(const test *t, const row *r, bool with_choice)
 static void put_json_row(orr_json_writer *w, const row *r)
 {
     orr_json_line(w, 2);
-    orr_json_begin_object(w);
-    orr_json_put_u64(w, "size", r->size);
-    orr_json_put_u64(w, "count", r->count);
-    cli_json_number(w, "time_us", "%.3f", r->us);
-    cli_json_number(w, "low_us", "%.3f", r->t.low_ns / 1e3);
-    cli_json_number(w, "high_us", "%.3f", r->t.high_ns / 1e3);
-    cli_json_number(w, "latency_us", "%.3f", r->t.latency_ns / 1e3);
-    cli_json_number(w, "algbw_GBps", "%.3f", r->alg);
-    cli_json_number(w, "busbw_GBps", "%.3f", r->bus);
-    orr_json_put_text(w, "algorithm", r->t.algorithm);
-    orr_json_put_text(w, "protocol", r->t.protocol);
-    orr_json_put_u64(w, "channels", r->t.channels);
-    cli_json_number(w, "scale_up_bytes", "%.0f", r->t.up_bytes);
-    cli_json_number(w, "nic_bytes", "%.0f", r->t.out_bytes);
-    orr_json_put_bool(w, "extrapolates", r->t.extrapolates);
-    orr_json_end_object(w);
+    orr_json_put_row(
+        w, ORR_U("size", r->size), ORR_U("count", r->count), ORR_F("time_us", "%.3f", r->us),
+        ORR_F("low_us", "%.3f", r->t.low_ns / 1e3), ORR_F("high_us", "%.3f", r->t.high_ns / 1e3),
+        ORR_F("latency_us", "%.3f", r->t.latency_ns / 1e3), ORR_F("algbw_GBps", "%.3f", r->alg),
+        ORR_F("busbw_GBps", "%.3f", r->bus), ORR_T("algorithm", r->t.algorithm),
+        ORR_T("protocol", r->t.protocol), ORR_U("channels", r->t.channels),
+        ORR_F("scale_up_bytes", "%.0f", r->t.up_bytes), ORR_F("nic_bytes", "%.0f", r->t.out_bytes),
+        ORR_B("extrapolates", r->t.extrapolates));
 }
 
 typedef struct sums {
@@ -276,10 +267,9 @@ static orr_code each_row(
         size = t->step ? size + t->step : size * t->factor;
     }
     if (s->rows == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "no size from --minbytes to --maxbytes gives each of %" PRIu32
-                        " ranks 16 bytes",
-                        t->ranks);
+        return cli_misuse(
+            err, "no size from --minbytes to --maxbytes gives each of %" PRIu32 " ranks 16 bytes",
+            t->ranks);
     return ORR_OK;
 }
 
@@ -294,15 +284,14 @@ static orr_code print_json(const cli_context *c, const test *t, orr_error *err)
     if (code)
         return code;
     orr_json_writer *w = cli_json_open(&j, "orrery-nccl-tests");
-    orr_json_put_text(w, "machine", t->machine.name);
-    orr_json_put_text(w, "op", t->ask.op->name);
-    orr_json_put_text(w, "datatype", t->type);
-    orr_json_put_u64(w, "ranks", first.ranks);
-    orr_json_put_u64(w, "nodes", first.nodes);
-    cli_json_array(w, "rows");
+    orr_json_put_fields(w, ORR_T("machine", t->machine.name), ORR_T("op", t->ask.op->name),
+                        ORR_T("datatype", t->type), ORR_U("ranks", first.ranks),
+                        ORR_U("nodes", first.nodes));
+    orr_json_put_array(w, "rows");
     code = each_row(c, t, w, &s, err);
     orr_json_end_array(w);
-    cli_json_number(w, "average_busbw_GBps", "%.4f", s.rows ? s.bus / (double)s.rows : 0);
+    orr_json_put_fields(w,
+                        ORR_F("average_busbw_GBps", "%.4f", s.rows ? s.bus / (double)s.rows : 0));
     if (!code)
         cli_json_close(&j);
     else

@@ -6,7 +6,6 @@
 #include <orrery/lab/units.h>
 #include <orrery/version.h>
 
-#include "base/formats/json.h"
 #include "base/text/text.h"
 #include "command.h"
 #include "html_report.h"
@@ -307,39 +306,25 @@ static void put_plan(const cli_plan *x, orr_json_writer *w, const orr_plan *p, c
     char command[700];
     orr_json_line(w, 4);
     orr_json_begin_object(w);
-    orr_json_put_double(w, "step_s", p->step_s);
-    orr_json_put_double(w, "low_s", p->low_s);
-    orr_json_put_double(w, "high_s", p->high_s);
-    orr_json_put_double(w, "own_low_s", p->own_low_s);
-    orr_json_put_double(w, "own_high_s", p->own_high_s);
-    orr_json_put_bool(w, "undecided", p != best && is_undecided(x, best, p));
-    orr_json_put_double(w, "bound_s", p->bound_s);
-    orr_json_put_double(w, "tokens_per_s", p->tokens_per_s);
-    orr_json_put_double(w, "mfu", p->mfu);
+    orr_json_put_fields(
+        w, ORR_D("step_s", p->step_s), ORR_D("low_s", p->low_s), ORR_D("high_s", p->high_s),
+        ORR_D("own_low_s", p->own_low_s), ORR_D("own_high_s", p->own_high_s),
+        ORR_B("undecided", p != best && is_undecided(x, best, p)), ORR_D("bound_s", p->bound_s),
+        ORR_D("tokens_per_s", p->tokens_per_s), ORR_D("mfu", p->mfu));
     if (p->usd_per_mtoken > 0)
         orr_json_put_double(w, "usd_per_mtoken", p->usd_per_mtoken);
     if (p->watt_hours_per_mtoken > 0)
         orr_json_put_double(w, "watt_hours_per_mtoken", p->watt_hours_per_mtoken);
-    orr_json_put_u64(w, "memory_bytes", p->memory.peak);
-    orr_json_put_double(w, "compute", p->shares.compute);
-    orr_json_put_double(w, "exposed_tensor", p->shares.tensor);
-    orr_json_put_double(w, "exposed_context", p->shares.context);
-    orr_json_put_double(w, "exposed_expert", p->shares.expert);
-    orr_json_put_double(w, "exposed_data", p->shares.data);
-    orr_json_put_double(w, "exposed_pipeline", p->shares.pipeline);
-    orr_json_put_double(w, "bubble", p->shares.bubble);
-    orr_json_put_text(w, "limit", p->limit);
-    orr_json_put_u64(w, "tp", o->tp);
-    orr_json_put_u64(w, "cp", o->cp);
-    orr_json_put_u64(w, "pp", o->pp);
-    orr_json_put_u64(w, "dp", o->dp);
-    orr_json_put_u64(w, "ep", o->ep);
-    orr_json_put_u64(w, "zero", o->zero);
-    orr_json_put_u64(w, "micro_batch", o->micro_batch);
-    orr_json_put_text(w, "pipeline", orr_pipeline_name(o->pipeline));
-    orr_json_put_u64(w, "chunks", o->chunks);
-    orr_json_put_text(w, "recompute", recompute_words[o->recompute & 3]);
-    orr_json_put_bool(w, "sequence_parallel", o->tp > 1 && !o->no_sequence_parallel);
+    orr_json_put_fields(
+        w, ORR_U("memory_bytes", p->memory.peak), ORR_D("compute", p->shares.compute),
+        ORR_D("exposed_tensor", p->shares.tensor), ORR_D("exposed_context", p->shares.context),
+        ORR_D("exposed_expert", p->shares.expert), ORR_D("exposed_data", p->shares.data),
+        ORR_D("exposed_pipeline", p->shares.pipeline), ORR_D("bubble", p->shares.bubble),
+        ORR_T("limit", p->limit), ORR_U("tp", o->tp), ORR_U("cp", o->cp), ORR_U("pp", o->pp),
+        ORR_U("dp", o->dp), ORR_U("ep", o->ep), ORR_U("zero", o->zero),
+        ORR_U("micro_batch", o->micro_batch), ORR_T("pipeline", orr_pipeline_name(o->pipeline)),
+        ORR_U("chunks", o->chunks), ORR_T("recompute", recompute_words[o->recompute & 3]),
+        ORR_B("sequence_parallel", o->tp > 1 && !o->no_sequence_parallel));
     orr_plan_command(p, command, sizeof command);
     orr_json_key(w, "stage");
     char stage[1200];
@@ -350,21 +335,18 @@ static void put_plan(const cli_plan *x, orr_json_writer *w, const orr_plan *p, c
 
 static void put_sizes(const cli_plan *x, orr_json_writer *w)
 {
-    cli_json_array(w, "sizes");
+    orr_json_put_array(w, "sizes");
     for (size_t i = 0; i < x->size_count; i++) {
         const cli_plan_size *s = &x->sizes[i];
         orr_json_line(w, 4);
         orr_json_begin_object(w);
-        orr_json_put_u64(w, "devices", s->devices);
-        orr_json_put_double(w, "step_s", s->best.step_s);
-        orr_json_put_double(w, "tokens_per_s", s->best.tokens_per_s);
-        orr_json_put_double(w, "mfu", s->best.mfu);
-        orr_json_put_u64(w, "memory_bytes", s->best.memory.peak);
+        orr_json_put_fields(w, ORR_U("devices", s->devices), ORR_D("step_s", s->best.step_s),
+                            ORR_D("tokens_per_s", s->best.tokens_per_s), ORR_D("mfu", s->best.mfu),
+                            ORR_U("memory_bytes", s->best.memory.peak));
         if (s->best.usd_per_mtoken > 0)
             orr_json_put_double(w, "usd_per_mtoken", s->best.usd_per_mtoken);
-        orr_json_put_bool(w, "is_best", i == x->best_size);
-        orr_json_put_u64(w, "legal", s->counts.legal);
-        orr_json_put_u64(w, "simulated", s->counts.simulated);
+        orr_json_put_fields(w, ORR_B("is_best", i == x->best_size), ORR_U("legal", s->counts.legal),
+                            ORR_U("simulated", s->counts.simulated));
         orr_json_end_object(w);
     }
     orr_json_end_array(w);
@@ -374,13 +356,11 @@ static void put_check(orr_json_writer *w, const orr_plan_check *k, size_t i)
 {
     static const char *const kinds[] = {"not run", "whole", "part", "collectives"};
     orr_json_begin_object(w);
-    orr_json_put_u64(w, "plan", i + 1);
-    orr_json_put_text(w, "kind", kinds[k->kind]);
-    orr_json_put_text(w, "what", k->what[0] ? k->what : NULL);
-    orr_json_put_double(w, "expected_cpu_s", k->cost_s);
+    orr_json_put_fields(w, ORR_U("plan", i + 1), ORR_T("kind", kinds[k->kind]),
+                        ORR_T("what", k->what[0] ? k->what : NULL),
+                        ORR_D("expected_cpu_s", k->cost_s));
     if (k->base_s > 0) {
-        orr_json_put_double(w, "run_s", k->run_s);
-        orr_json_put_double(w, "base_s", k->base_s);
+        orr_json_put_fields(w, ORR_D("run_s", k->run_s), ORR_D("base_s", k->base_s));
     }
     if (k->step_s > 0)
         orr_json_put_double(w, "step_s", k->step_s);
@@ -390,16 +370,16 @@ static void put_check(orr_json_writer *w, const orr_plan_check *k, size_t i)
 
 static void put_checks(const cli_plan *x, orr_json_writer *w)
 {
-    cli_json_array(w, "checks");
+    orr_json_put_array(w, "checks");
     for (size_t k = 0; k < ORR_PLAN_LEVELS && x->check_count; k++) {
         const verdict v = judge(x, k);
         orr_json_line(w, 4);
         orr_json_begin_object(w);
-        orr_json_put_text(w, "network", orr_plan_level_name((orr_plan_level)k));
-        orr_json_put_text(w, "verdict", v.words);
+        orr_json_put_fields(w, ORR_T("network", orr_plan_level_name((orr_plan_level)k)),
+                            ORR_T("verdict", v.words));
         if (v.answers > 1)
             orr_json_put_bool(w, "order_holds", v.order_holds);
-        cli_json_array(w, "plans");
+        orr_json_put_array(w, "plans");
         for (size_t i = 0; i < x->check_count; i++)
             put_check(w, &x->checks[k][i], i);
         orr_json_end_array(w);
@@ -414,32 +394,23 @@ static void plan_put(const cli_plan *x, orr_json_writer *w, size_t most)
     orr_plan_counts n;
     const orr_plan *p, *best = orr_plan_at(x->search, 0);
     orr_plan_search_counts(x->search, &n);
-    orr_json_put_text(w, "program", "orrery " ORR_VERSION);
-    orr_json_put_text(w, "model", x->name);
-    orr_json_put_text(w, "machine", x->machine);
-    orr_json_put_u64(w, "devices", orr_machine_devices(orr_plan_search_machine(x->search)));
-    orr_json_put_text(w, "goal", x->goal);
-    orr_json_put_u64(w, "batch", best->options.batch);
-    orr_json_put_u64(w, "seq", best->options.seq);
-    orr_json_put_u64(w, "device_bytes", best->options.device_bytes);
-    orr_json_put_u64(w, "legal", n.legal);
-    orr_json_put_u64(w, "fitting", n.fitting);
-    orr_json_put_u64(w, "simulated", n.simulated);
-    orr_json_put_u64(w, "bounded", n.bounded);
-    orr_json_put_u64(w, "failed", n.failed);
-    orr_json_put_u64(w, "might_be_better", n.to_do);
+    orr_json_put_fields(
+        w, ORR_T("program", "orrery " ORR_VERSION), ORR_T("model", x->name),
+        ORR_T("machine", x->machine),
+        ORR_U("devices", orr_machine_devices(orr_plan_search_machine(x->search))),
+        ORR_T("goal", x->goal), ORR_U("batch", best->options.batch),
+        ORR_U("seq", best->options.seq), ORR_U("device_bytes", best->options.device_bytes),
+        ORR_U("legal", n.legal), ORR_U("fitting", n.fitting), ORR_U("simulated", n.simulated),
+        ORR_U("bounded", n.bounded), ORR_U("failed", n.failed), ORR_U("might_be_better", n.to_do));
     if (n.least_s > 0)
         orr_json_put_double(w, "least_s", n.least_s);
-    cli_json_array(w, "plans");
+    orr_json_put_array(w, "plans");
     for (size_t i = 0; i < most && (p = orr_plan_at(x->search, i)); i++)
         put_plan(x, w, p, best);
     orr_json_end_array(w);
-    cli_json_array(w, "twice_as_fast");
+    orr_json_put_array(w, "twice_as_fast");
     for (size_t i = 0; i < x->rate_count; i++) {
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "what", x->rates[i].name);
-        orr_json_put_double(w, "step_s", x->rates[i].step_s);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("what", x->rates[i].name), ORR_D("step_s", x->rates[i].step_s));
     }
     orr_json_end_array(w);
     put_sizes(x, w);
@@ -450,13 +421,13 @@ static void plan_put(const cli_plan *x, orr_json_writer *w, size_t most)
 static void plan_put_others(const cli_plan *x, orr_json_writer *w)
 {
     const orr_plan *p;
-    cli_json_array(w, "other_sizes");
+    orr_json_put_array(w, "other_sizes");
     for (size_t i = 0; i < x->size_count; i++) {
         if (i == x->best_size)
             continue;
         orr_json_begin_object(w);
         orr_json_put_u64(w, "devices", x->sizes[i].devices);
-        cli_json_array(w, "plans");
+        orr_json_put_array(w, "plans");
         for (size_t k = 0; (p = orr_plan_at(x->sizes[i].search, k)); k++)
             put_plan(x, w, p, &x->sizes[i].best);
         orr_json_end_array(w);
@@ -605,8 +576,8 @@ static orr_code plan_report(cli_context *c, const cli_plan *x, const char *path,
     plan_put(x, &w, SIZE_MAX);
     plan_put_others(x, &w);
     const char *slash = strrchr(best, '/');
-    orr_json_put_text(&w, "best_report", best[0] ? (slash ? slash + 1 : best) : NULL);
-    orr_json_put_text(&w, "made_from", line);
+    orr_json_put_fields(&w, ORR_T("best_report", best[0] ? (slash ? slash + 1 : best) : NULL),
+                        ORR_T("made_from", line));
     orr_json_end_object(&w);
     snprintf(title, sizeof title, "%.140s on %.140s", x->name, x->machine);
     if (!code)
@@ -683,18 +654,15 @@ static void put_serving(const cli_context *c,
     char command[COMMAND_ROOM];
     orr_json_line(w, 4);
     orr_json_begin_object(w);
-    orr_json_put_double(w, "tokens_per_s", p->tokens_per_s);
-    orr_json_put_double(w, "ttft_s", p->ttft_s);
-    orr_json_put_double(w, "tpot_s", p->tpot_s);
+    orr_json_put_fields(w, ORR_D("tokens_per_s", p->tokens_per_s), ORR_D("ttft_s", p->ttft_s),
+                        ORR_D("tpot_s", p->tpot_s));
     if (p->usd_per_mtoken > 0)
         orr_json_put_double(w, "usd_per_mtoken", p->usd_per_mtoken);
-    orr_json_put_u64(w, "tp", p->ranks.tp);
-    orr_json_put_u64(w, "pp", p->ranks.pp);
-    orr_json_put_u64(w, "ep", p->ranks.ep);
-    orr_json_put_u64(w, "replicas", p->ranks.dp);
-    orr_json_put_u64(w, "max_batch", p->max_batch);
-    orr_json_put_u64(w, "weight_bytes", p->report.pools[0].weight_bytes);
-    orr_json_put_u64(w, "kv_bytes", p->report.pools[0].kv_peak);
+    orr_json_put_fields(w, ORR_U("tp", p->ranks.tp), ORR_U("pp", p->ranks.pp),
+                        ORR_U("ep", p->ranks.ep), ORR_U("replicas", p->ranks.dp),
+                        ORR_U("max_batch", p->max_batch),
+                        ORR_U("weight_bytes", p->report.pools[0].weight_bytes),
+                        ORR_U("kv_bytes", p->report.pools[0].kv_peak));
     if (has_command)
         orr_json_put_text(w, "serve", command_of(c, o, p, command));
     orr_json_end_object(w);
@@ -707,13 +675,10 @@ static void put_all(const cli_context *c,
                     bool has_commands,
                     orr_json_writer *w)
 {
-    orr_json_put_text(w, "program", "orrery " ORR_VERSION);
-    orr_json_put_text(w, "model", c->args[0]);
-    orr_json_put_text(w, "machine", o->machine);
-    orr_json_put_u64(w, "requests", o->requests);
-    orr_json_put_u64(w, "prompt", o->prompt);
-    orr_json_put_u64(w, "output", o->output);
-    cli_json_array(w, "plans");
+    orr_json_put_fields(w, ORR_T("program", "orrery " ORR_VERSION), ORR_T("model", c->args[0]),
+                        ORR_T("machine", o->machine), ORR_U("requests", o->requests),
+                        ORR_U("prompt", o->prompt), ORR_U("output", o->output));
+    orr_json_put_array(w, "plans");
     for (size_t i = 0; i < count; i++)
         put_serving(c, o, &list[i], has_commands, w);
     orr_json_end_array(w);
@@ -748,11 +713,9 @@ static orr_code write_page(const cli_context *c,
     orr_json_writer_init(&w, &text, NULL);
     orr_json_begin_object(&w);
     put_all(c, o, list, count < PAGE_PLANS ? count : PAGE_PLANS, true, &w);
-    orr_json_put_u64(&w, "devices", orr_machine_devices(m));
-    orr_json_put_u64(&w, "device_bytes", m->memory);
-    orr_json_put_double(&w, "max_ttft_s", o->max_ttft_s);
-    orr_json_put_double(&w, "max_tpot_s", o->max_tpot_s);
-    orr_json_put_text(&w, "made_from", line);
+    orr_json_put_fields(&w, ORR_U("devices", orr_machine_devices(m)),
+                        ORR_U("device_bytes", m->memory), ORR_D("max_ttft_s", o->max_ttft_s),
+                        ORR_D("max_tpot_s", o->max_tpot_s), ORR_T("made_from", line));
     orr_json_end_object(&w);
     snprintf(title, sizeof title, "%.140s served by %.140s", c->args[0], o->machine);
     const orr_code code = line ? plan_page(true, title, &text, cli_text(c, "report"), err)
@@ -887,7 +850,7 @@ static orr_code read_fixed(const char *list, orr_plan_options *o, orr_error *err
         const size_t len = strcspn(p, ",");
         char one[80];
         if (len >= sizeof one)
-            return orr_fail(err, ORR_EUSAGE, NULL, "--fix: '%.*s...' is too long", 40, p);
+            return cli_misuse(err, "--fix: '%.*s...' is too long", 40, p);
         memcpy(one, p, len);
         one[len] = 0;
         code = orr_plan_fix(o, one, err);
@@ -902,8 +865,7 @@ static orr_code read_price(const char *text, double *out, orr_error *err)
     *out = text ? strtod(text, &end) : 0;
     if (!text || (end != text && !*end && *out > 0 && *out < 1e6))
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "--price '%s' is not a number of US dollars above 0",
-                    text);
+    return cli_misuse(err, "--price '%s' is not a number of US dollars above 0", text);
 }
 
 static orr_code read_devices(const char *text,
@@ -917,9 +879,9 @@ static orr_code read_devices(const char *text,
         const unsigned long long n = strtoull(p, &end, 10);
         if (*p < '0' || *p > '9' || (*end && *end != ',') || n < 1 || n > 4194304 ||
             *count == CLI_PLAN_SIZES)
-            return orr_fail(err, ORR_EUSAGE, NULL,
-                            "--devices '%s' is not a list of at most %d whole numbers, as 256,512",
-                            text, CLI_PLAN_SIZES);
+            return cli_misuse(
+                err, "--devices '%s' is not a list of at most %d whole numbers, as 256,512", text,
+                CLI_PLAN_SIZES);
         out[(*count)++] = (uint32_t)n;
         p = *end ? end + 1 : end;
     }
@@ -945,8 +907,7 @@ static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_erro
     o->base.overlaps_tensor = cli_flag(c, "tp-overlap");
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->base.dtype);
     if (software && !(o->base.software = orr_software_find(software)))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--software '%s': 'orrery help stage' lists them",
-                        software);
+        return cli_misuse(err, "--software '%s': 'orrery help stage' lists them", software);
     orr_code code = orr_bytes_parse(cli_text(c, "reserve"), &reserve, err);
     if (code)
         return orr_because(err, code, "--reserve");
@@ -959,7 +920,7 @@ static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_erro
     code = orr_time_parse(cli_text(c, "check-budget"), &time, err);
     if (code || time <= 0)
         return code ? orr_because(err, code, "--check-budget")
-                    : orr_fail(err, ORR_EUSAGE, NULL, "--check-budget must be above 0");
+                    : cli_misuse(err, "--check-budget must be above 0");
     code = read_price(cli_text(c, "price"), &o->usd_per_hour, err);
     return code ? code : read_fixed(cli_text(c, "fix"), o, err);
 }
@@ -968,13 +929,13 @@ static orr_code check_options(const cli_context *c, orr_error *err)
 {
     for (const cli_option *o = options; o->name; o++)
         if (o->with && cli_given(c, o->name) && !cli_given(c, o->with))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s needs --%s", o->name, o->with);
+            return cli_misuse(err, "--%s needs --%s", o->name, o->with);
     const bool has_training = cli_given(c, "batch") || cli_given(c, "seq") ||
                               cli_given(c, "check") || cli_given(c, "write") ||
                               cli_given(c, "no-prune");
     if (cli_flag(c, "serve") && has_training)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--batch, --seq, --check, --write and --no-prune do not apply to --serve");
+        return cli_misuse(
+            err, "--batch, --seq, --check, --write and --no-prune do not apply to --serve");
     return ORR_OK;
 }
 
@@ -1146,10 +1107,10 @@ static orr_code search_one(
     if (!best) {
         if (code == ORR_ESTOP && orr_plan_search_is_late(size->search))
             code =
-                orr_fail(err, ORR_EUSAGE, NULL,
-                         "--max-time %s is over before a plan was simulated; --fix and a smaller "
-                         "--batch make the search smaller",
-                         cli_text(c, "max-time"));
+                cli_misuse(err,
+                           "--max-time %s is over before a plan was simulated; --fix and a smaller "
+                           "--batch make the search smaller",
+                           cli_text(c, "max-time"));
         orr_plan_search_destroy(size->search);
         size->search = NULL;
         return code;

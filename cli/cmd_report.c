@@ -171,8 +171,8 @@ static orr_code add_traces(work *w, const char *path)
 {
     w->has_traces = true;
     if (!cli_given(w->c, "machine") && (!cli_given(w->c, "system") || !cli_given(w->c, "topology")))
-        return orr_fail(
-            w->err, ORR_EUSAGE, NULL,
+        return cli_misuse(
+            w->err,
             "'%s' is not a timeline; to simulate traces, give --machine, or --system and "
             "--topology",
             path);
@@ -220,10 +220,9 @@ static orr_code check_use(const work *w)
                                             "network", "ranks-file", "what-if", "machine"};
     for (unsigned i = 0; i < sizeof of_traces / sizeof *of_traces && !w->has_traces; i++)
         if (cli_given(w->c, of_traces[i]))
-            return orr_fail(w->err, ORR_EUSAGE, NULL, "--%s: there are no traces to simulate",
-                            of_traces[i]);
+            return cli_misuse(w->err, "--%s: there are no traces to simulate", of_traces[i]);
     if (cli_given(w->c, "frequency") && !w->has_logs)
-        return orr_fail(w->err, ORR_EUSAGE, NULL, "--frequency: none of the runs is a log");
+        return cli_misuse(w->err, "--frequency: none of the runs is a log");
     return ORR_OK;
 }
 

@@ -91,14 +91,14 @@ static orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], 
     for (size_t i = 0; i < sizeof rows / sizeof *rows && fits && cli_given(c, "series"); i++) {
         const char *value = cli_text(c, rows[i].option);
         if (value && (!*value || strpbrk(value, " \t\n")))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s: '%s' is empty or contains white space",
-                            rows[i].option, value);
+            return cli_misuse(err, "--%s: '%s' is empty or contains white space", rows[i].option,
+                              value);
         fits = add_key(keys, rows[i].key, value);
     }
     if (fits && cli_flag(c, "approx"))
         fits = add_key(keys, "APPROX", "1");
     note_one_thread(c);
-    return fits ? ORR_OK : orr_fail(err, ORR_EUSAGE, NULL, "--packet-keys is too long");
+    return fits ? ORR_OK : cli_misuse(err, "--packet-keys is too long");
 }
 
 /* orrery run --compare: one input on several network models, the times side by side.
@@ -192,8 +192,8 @@ static orr_code set_limits(const cli_context *c, orr_run_config *config, orr_err
         (code = orr_bytes_parse(cli_text(c, "max-memory"), &bytes, err)))
         return orr_because(err, ORR_EUSAGE, "--max-memory");
     if ((cli_given(c, "max-time") && time <= 0) || (cli_given(c, "max-memory") && !bytes))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--%s: a limit of nothing leaves no run",
-                        time <= 0 && cli_given(c, "max-time") ? "max-time" : "max-memory");
+        return cli_misuse(err, "--%s: a limit of nothing leaves no run",
+                          time <= 0 && cli_given(c, "max-time") ? "max-time" : "max-memory");
     config->max_seconds = (double)time * 1e-12;
     config->max_bytes = bytes;
     config->max_events = cli_given(c, "max-events") ? cli_count(c, "max-events") : 0;
@@ -262,8 +262,7 @@ static orr_code run_network(comparison *k, result *r, orr_error *err)
 static orr_code run_next(comparison *k, const char *name, size_t len, orr_error *err)
 {
     if (len == 0 || len >= NAME_ROOM || k->count == MOST_NETWORKS)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--compare: expected comma-separated names of networks");
+        return cli_misuse(err, "--compare: expected comma-separated names of networks");
     result *r = &k->results[k->count];
     *r = (result){0};
     memcpy(r->network, name, len);
@@ -278,19 +277,13 @@ static void print_json(const comparison *k)
 {
     cli_json j;
     orr_json_writer *w = cli_json_open_tight(&j, "orrery-compare");
-    orr_json_put_text(w, "program", "orrery " ORR_VERSION);
-    orr_json_put_text(w, "traces", k->c->args[0]);
-    cli_json_array(w, "runs");
+    orr_json_put_fields(w, ORR_T("program", "orrery " ORR_VERSION), ORR_T("traces", k->c->args[0]));
+    orr_json_put_array(w, "runs");
     for (size_t i = 0; i < k->count; i++) {
         const result *r = &k->results[i];
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "network", r->network);
-        orr_json_put_u64(w, "finished_ns", r->finished_ns);
-        orr_json_put_u64(w, "finished_rank", r->rank);
-        orr_json_put_u64(w, "events", r->events);
-        orr_json_put_u64(w, "messages", r->messages);
-        orr_json_put_u64(w, "ranks_simulated", r->simulated);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("network", r->network), ORR_U("finished_ns", r->finished_ns),
+                         ORR_U("finished_rank", r->rank), ORR_U("events", r->events),
+                         ORR_U("messages", r->messages), ORR_U("ranks_simulated", r->simulated));
     }
     orr_json_end_array(w);
     cli_json_close(&j);
@@ -395,7 +388,7 @@ static orr_code cli_run_compare(cli_context *c, orr_error *err)
     const char *given = cli_text(c, "compare-traces");
     orr_code code = ORR_OK;
     if (given && strlen(given) >= sizeof more)
-        code = orr_fail(err, ORR_EUSAGE, NULL, "--compare-traces is too long");
+        code = cli_misuse(err, "--compare-traces is too long");
     if (!code)
         code = compare_one(c, c->args[0], &x, err);
     if (!code && given)
@@ -404,9 +397,8 @@ static orr_code cli_run_compare(cli_context *c, orr_error *err)
         char *comma = strchr(at, ',');
         if (comma)
             *comma = 0;
-        code = x.traces < MOST_TRACES
-                   ? compare_one(c, at, &x, err)
-                   : orr_fail(err, ORR_EUSAGE, NULL, "more than %d traces", MOST_TRACES);
+        code = x.traces < MOST_TRACES ? compare_one(c, at, &x, err)
+                                      : cli_misuse(err, "more than %d traces", MOST_TRACES);
         at = comma ? comma + 1 : at + strlen(at);
     }
     return code || !cli_given(c, "compare-chart") ? code : draw(c, &x, err);
@@ -674,8 +666,8 @@ static orr_code check_report(const orr_run *r, const char *report, orr_error *er
     orr_code code = ORR_OK;
     for (size_t i = 0; report && !(code = orr_run_input_at(r, i, &in, err)); i++)
         if (strcmp(in.path, report) == 0 && strcmp(report, "-") != 0)
-            return orr_fail(err, ORR_EUSAGE, NULL,
-                            "--report %s: that file is an input of this run (%s)", report, in.role);
+            return cli_misuse(err, "--report %s: that file is an input of this run (%s)", report,
+                              in.role);
     return code == ORR_END ? ORR_OK : code;
 }
 
@@ -789,8 +781,8 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
         const char *path = cli_given(c, outputs[i]) ? cli_text(c, outputs[i]) : "-";
         const char *by = strcmp(path, "-") == 0 ? NULL : taken_by(c, path, outputs[i]);
         if (by)
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s %s: same file as %s%s", outputs[i], path,
-                            strcmp(by, "TRACES") == 0 ? "" : "--", by);
+            return cli_misuse(err, "--%s %s: same file as %s%s", outputs[i], path,
+                              strcmp(by, "TRACES") == 0 ? "" : "--", by);
     }
     return ORR_OK;
 }
@@ -831,8 +823,8 @@ static orr_code refuse(const cli_context *c, const char *name, uint32_t missing,
     const char *given = cli_given(c, "compare") ? "--compare"
                         : is_loggops(c)         ? "--network loggops"
                                                 : "--flows";
-    return orr_fail(err, ORR_EUSAGE, NULL, "--%s %s %s", name,
-                    needed ? "needs" : "does not apply to", needed ? needed : given);
+    return cli_misuse(err, "--%s %s %s", name, needed ? "needs" : "does not apply to",
+                      needed ? needed : given);
 }
 
 /* What would have no effect is refused: each row of the table says what it needs. */
@@ -846,7 +838,7 @@ static orr_code check_options(const cli_context *c, orr_error *err)
         if (missing)
             return refuse(c, o->name, missing, err);
         if (o->with && !cli_given(c, o->with))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s needs --%s", o->name, o->with);
+            return cli_misuse(err, "--%s needs --%s", o->name, o->with);
     }
     return ORR_OK;
 }
@@ -881,8 +873,7 @@ static orr_code check_compat(const cli_context *c, orr_error *err)
         i++;
     if (!compat || (supported(c) & programs[i].needs) == programs[i].needs)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "--compat %s needs --network %s", compat,
-                    programs[i].network);
+    return cli_misuse(err, "--compat %s needs --network %s", compat, programs[i].network);
 }
 
 /* What cannot be left out. */
@@ -890,17 +881,15 @@ static orr_code check_inputs(const cli_context *c, orr_error *err)
 {
     const bool is_flows = cli_given(c, "flows"), is_plain = has_jobs(c) || brings_schedule(c);
     if (!c->arg_count && !is_flows)
-        return orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
+        return cli_misuse(err, "TRACES is missing");
     if (is_loggops(c) || cli_given(c, "compare") || is_plain)
         return ORR_OK;
     if (cli_given(c, "hardware") || (!is_flows && cli_given(c, "machine")))
         return ORR_OK; /* what is not said is plain: one switch */
     if (!cli_given(c, "system") && !is_flows)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "missing option: --machine NAME, or --system FILE and --topology FILE");
-    return cli_given(c, "topology")
-               ? ORR_OK
-               : orr_fail(err, ORR_EUSAGE, NULL, "missing option: --topology FILE");
+        return cli_misuse(err,
+                          "missing option: --machine NAME, or --system FILE and --topology FILE");
+    return cli_given(c, "topology") ? ORR_OK : cli_misuse(err, "missing option: --topology FILE");
 }
 
 /* ---- the three kinds of runs ---- */
@@ -926,7 +915,7 @@ static orr_code run_flows(cli_context *c,
     const char *flows = cli_text(c, "flows");
     const bool is_bare = *flows == 0 && c->arg_count == 1; /* "--flows FILE" */
     if (c->arg_count && !is_bare)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--flows runs no traces: '%s'", c->args[0]);
+        return cli_misuse(err, "--flows runs no traces: '%s'", c->args[0]);
     config->is_flows = true;
     config->flows = is_bare ? c->args[0] : *flows ? flows : NULL;
     config->records &= ORR_RUN_HISTORY;

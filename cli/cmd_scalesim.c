@@ -74,9 +74,8 @@ static orr_code read_array(const char *text, orr_systolic_array *a, orr_error *e
     if (read_number(text, &at, &a->rows) && *at == 'x' && read_number(at + 1, &at, &a->columns) &&
         !*at)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "--array '%s' is not rows x columns, each up to %d, as 128x128", text,
-                    ORR_SYSTOLIC_MOST_ROWS);
+    return cli_misuse(err, "--array '%s' is not rows x columns, each up to %d, as 128x128", text,
+                      ORR_SYSTOLIC_MOST_ROWS);
 }
 
 static orr_code read_bandwidth(const char *text, orr_scalesim_config *config, orr_error *err)
@@ -84,8 +83,7 @@ static orr_code read_bandwidth(const char *text, orr_scalesim_config *config, or
     char *end;
     const double v = strtod(text, &end);
     if (*text < '0' || *text > '9' || *end || !(v >= 0) || v >= 1e15)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--bandwidth '%s' is not a number of words per cycle", text);
+        return cli_misuse(err, "--bandwidth '%s' is not a number of words per cycle", text);
     config->array.bandwidth = v;
     if (v >= 1) {
         config->array.ifmap_banks.bandwidth = config->array.filter_banks.bandwidth = (uint64_t)v;
@@ -118,9 +116,9 @@ static orr_code one_of(
     const cli_context *c, const char *name, const char *old, const char **out, orr_error *err)
 {
     if (cli_given(c, name) && cli_given(c, old))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--%s and --%s are the same", name, old);
+        return cli_misuse(err, "--%s and --%s are the same", name, old);
     *out = cli_given(c, name) ? cli_text(c, name) : cli_text(c, old);
-    return *out ? ORR_OK : orr_fail(err, ORR_EUSAGE, NULL, "missing option: --%s FILE", name);
+    return *out ? ORR_OK : cli_misuse(err, "missing option: --%s FILE", name);
 }
 
 static orr_code read_config(const cli_context *c, orr_scalesim_config *out, orr_error *err)
@@ -198,15 +196,15 @@ static orr_code check_options(const cli_context *c, orr_error *err)
 {
     const char *form = cli_text(c, "input");
     if (cli_flag(c, "json") && cli_flag(c, "csv"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and --csv cannot be used together");
+        return cli_misuse(err, "--json and --csv cannot be used together");
     if (cli_given(c, "output") && cli_given(c, "log-dir"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--output and --log-dir cannot be used together");
+        return cli_misuse(err, "--output and --log-dir cannot be used together");
     if (cli_given(c, "compat") && cli_flag(c, "round-up"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--round-up is for our own figures, not --compat");
+        return cli_misuse(err, "--round-up is for our own figures, not --compat");
     if (!cli_given(c, "compat") && cli_flag(c, "traces"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--traces requires --compat v1, v2 or v3");
+        return cli_misuse(err, "--traces requires --compat v1, v2 or v3");
     if (is_v1(c) && form && strcmp(form, "gemm") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "SCALE-Sim v1 supports convolutions only");
+        return cli_misuse(err, "SCALE-Sim v1 supports convolutions only");
     return check_folder(c, err);
 }
 
@@ -242,7 +240,7 @@ static orr_code run_folder(const char *base,
         used = snprintf(out, size, "%s/%s_%s", base, orr_scalesim_network_name(net),
                         flows[config->array.dataflow]);
     if (used < 0 || (size_t)used >= size)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the name of the report folder is too long");
+        return cli_misuse(err, "the name of the report folder is too long");
     return ORR_OK;
 }
 

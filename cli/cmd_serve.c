@@ -120,10 +120,9 @@ static orr_code read_hardware(const cli_context *c, orr_serve_options *o, orr_er
     for (size_t i = 0; !chip && orr_hardware_at(i); i++)
         near = cli_nearer(name, near, orr_hardware_at(i)->name);
     if (!chip && near)
-        return orr_fail(err, ORR_EUSAGE, NULL, "no hardware '%s'; did you mean '%s'?", name, near);
+        return cli_misuse(err, "no hardware '%s'; did you mean '%s'?", name, near);
     if (!chip)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "no hardware '%s'; see 'orrery gemm --list-hardware'", name);
+        return cli_misuse(err, "no hardware '%s'; see 'orrery gemm --list-hardware'", name);
     o->peak = (uint64_t)(orr_hardware_peak(chip) + 0.5);
     o->memory_rate = chip->memory_bandwidth;
     return ORR_OK;
@@ -207,8 +206,7 @@ static orr_code read_options(const cli_context *c, orr_serve_options *o, orr_err
             strcmp(cli_text(c, "context"), "ring") == 0 ? ORR_CONTEXT_RING : ORR_CONTEXT_ALL_GATHER,
     };
     if (!o->software)
-        return orr_fail(err, ORR_EUSAGE, NULL, "there is no software '%s'",
-                        cli_text(c, "software"));
+        return cli_misuse(err, "there is no software '%s'", cli_text(c, "software"));
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
     orr_dtype_find(orr_str_of(cli_text(c, "kv-dtype")), &o->kv_dtype);
     return read_device(c, o, err);
@@ -221,13 +219,12 @@ static orr_code check_output(const cli_context *c, orr_error *err)
     const char *to = cli_text(c, "output");
     if (cli_given(c, "requests") &&
         (cli_given(c, "batch") || cli_given(c, "prompt-tokens") || cli_given(c, "output-tokens")))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--requests replaces --batch, --prompt-tokens and "
-                        "--output-tokens");
+        return cli_misuse(err, "--requests replaces --batch, --prompt-tokens and "
+                               "--output-tokens");
     if (to && strlen(to) > PATH_ROOM - 96)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
+        return cli_misuse(err, "the output name is longer than 4,000 bytes");
     if (cli_flag(c, "compress") && !(to && orr_has_suffix(to, ".orr")))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file");
+        return cli_misuse(err, "--compress requires a .orr file");
     return ORR_OK;
 }
 
@@ -330,26 +327,17 @@ static void print_text(const result *r)
 
 static void put_pools(orr_json_writer *w, const result *r)
 {
-    cli_json_array(w, "pools");
+    orr_json_put_array(w, "pools");
     for (int i = 0; i < 1 + r->is_split; i++) {
         const orr_serve_pool *p = &r->r.pools[i];
         const orr_serve_ranks *d = ranks_of(r, i);
         orr_json_line(w, 4);
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "phase", pool_name(r, i));
-        orr_json_put_u64(w, "ranks", p->ranks);
-        orr_json_put_u64(w, "tp", d->tp);
-        orr_json_put_u64(w, "cp", d->cp);
-        orr_json_put_u64(w, "pp", d->pp);
-        orr_json_put_u64(w, "dp", d->dp);
-        orr_json_put_u64(w, "ep", d->ep);
-        orr_json_put_u64(w, "iterations", p->iterations);
-        orr_json_put_u64(w, "weights_bytes", p->weight_bytes);
-        orr_json_put_u64(w, "caches_peak_bytes", p->kv_peak);
-        orr_json_put_u64(w, "caches_room_bytes", p->kv_room);
-        orr_json_put_u64(w, "working_bytes", p->working_bytes);
-        orr_json_put_bool(w, "fits", p->fits);
-        orr_json_end_object(w);
+        orr_json_put_row(
+            w, ORR_T("phase", pool_name(r, i)), ORR_U("ranks", p->ranks), ORR_U("tp", d->tp),
+            ORR_U("cp", d->cp), ORR_U("pp", d->pp), ORR_U("dp", d->dp), ORR_U("ep", d->ep),
+            ORR_U("iterations", p->iterations), ORR_U("weights_bytes", p->weight_bytes),
+            ORR_U("caches_peak_bytes", p->kv_peak), ORR_U("caches_room_bytes", p->kv_room),
+            ORR_U("working_bytes", p->working_bytes), ORR_B("fits", p->fits));
     }
     orr_json_end_array(w);
 }
@@ -359,33 +347,30 @@ static void print_json(const result *r)
     const orr_serve_report *p = &r->r;
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-serve");
-    orr_json_put_text(w, "output", cli_text(r->c, "output"));
-    orr_json_put_text(w, "model", r->m->name);
+    orr_json_put_fields(w, ORR_T("output", cli_text(r->c, "output")), ORR_T("model", r->m->name));
     orr_json_line(w, 2);
-    orr_json_put_text(w, "dtype", orr_dtype_name(r->o.dtype));
-    orr_json_put_text(w, "kv_dtype", orr_dtype_name(r->o.kv_dtype));
-    orr_json_put_u64(w, "ranks", orr_serve_rank_count(&r->o));
+    orr_json_put_fields(w, ORR_T("dtype", orr_dtype_name(r->o.dtype)),
+                        ORR_T("kv_dtype", orr_dtype_name(r->o.kv_dtype)),
+                        ORR_U("ranks", orr_serve_rank_count(&r->o)));
     if (r->s) {
-        orr_json_put_u64(w, "distinct_ranks", orr_set_class_count(r->s));
-        orr_json_put_u64(w, "node_count", node_count(r->s));
+        orr_json_put_fields(w, ORR_U("distinct_ranks", orr_set_class_count(r->s)),
+                            ORR_U("node_count", node_count(r->s)));
     }
     orr_json_line(w, 2);
-    orr_json_put_u64(w, "requests", p->requests);
-    orr_json_put_u64(w, "prompt_tokens", p->prompt_tokens);
-    orr_json_put_u64(w, "output_tokens", p->output_tokens);
-    orr_json_put_u64(w, "moved_messages", p->moved_messages);
-    orr_json_put_u64(w, "moved_bytes", p->moved_bytes);
+    orr_json_put_fields(w, ORR_U("requests", p->requests), ORR_U("prompt_tokens", p->prompt_tokens),
+                        ORR_U("output_tokens", p->output_tokens),
+                        ORR_U("moved_messages", p->moved_messages),
+                        ORR_U("moved_bytes", p->moved_bytes));
     orr_json_line(w, 2);
-    cli_json_object(w, "estimate");
-    orr_json_put_u64(w, "peak_operations_per_s", r->o.peak);
-    orr_json_put_u64(w, "memory_bytes_per_s", r->o.memory_rate);
-    orr_json_put_text(w, "chip", r->o.chip ? r->o.chip->name : NULL);
-    orr_json_put_u64(w, "link_bytes_per_s", r->o.link_rate);
-    orr_json_put_u64(w, "transfer_bytes_per_s", r->o.transfer_rate);
-    cli_json_i64(w, "time_ps", p->time);
-    cli_json_i64(w, "first_token_mean_ps", p->first_token_mean);
-    cli_json_i64(w, "first_token_most_ps", p->first_token_most);
-    cli_json_i64(w, "next_token_mean_ps", p->next_token_mean);
+    orr_json_put_object(w, "estimate");
+    orr_json_put_fields(
+        w, ORR_U("peak_operations_per_s", r->o.peak), ORR_U("memory_bytes_per_s", r->o.memory_rate),
+        ORR_T("chip", r->o.chip ? r->o.chip->name : NULL),
+        ORR_U("link_bytes_per_s", r->o.link_rate),
+        ORR_U("transfer_bytes_per_s", r->o.transfer_rate), ORR_I("time_ps", p->time),
+        ORR_I("first_token_mean_ps", p->first_token_mean),
+        ORR_I("first_token_most_ps", p->first_token_most),
+        ORR_I("next_token_mean_ps", p->next_token_mean));
     orr_json_end_object(w);
     orr_json_line(w, 2);
     orr_json_put_u64(w, "device_bytes", r->o.device_bytes);

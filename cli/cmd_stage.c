@@ -153,9 +153,8 @@ orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err)
     errno = 0;
     const unsigned long long v = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || errno || v < 1 || v > INT32_MAX)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--micro-batch '%s' is not -1 or a whole number from 1 to %d", text,
-                        INT32_MAX);
+        return cli_misuse(err, "--micro-batch '%s' is not -1 or a whole number from 1 to %d", text,
+                          INT32_MAX);
     *out = v;
     return ORR_OK;
 }
@@ -173,7 +172,7 @@ static orr_code refuse_software(const char *name, orr_error *err)
     const orr_software *s;
     for (size_t i = 0; (s = orr_software_at(i)) && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", s->name);
-    return orr_fail(err, ORR_EUSAGE, NULL, "--software '%s': there are %s", name, names);
+    return cli_misuse(err, "--software '%s': there are %s", name, names);
 }
 
 static uint32_t at_least_1(uint32_t n)
@@ -243,7 +242,7 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
     orr_pipeline_find(orr_str_of(cli_text(c, "pipeline")), &o->pipeline);
     if (cli_given(c, "order") && cli_given(c, "pipeline"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--order is a schedule of its own: no --pipeline");
+        return cli_misuse(err, "--order is a schedule of its own: no --pipeline");
     if (cli_given(c, "order"))
         o->pipeline = ORR_PIPELINE_OWN;
     o->software = orr_software_find(cli_text(c, "software"));
@@ -252,14 +251,14 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
     if (cli_given(c, "recompute-parts")) {
         orr_str bad;
         if (cli_given(c, "recompute"))
-            return orr_fail(err, ORR_EUSAGE, NULL,
-                            "--recompute-parts is a recomputation of its own: no --recompute");
+            return cli_misuse(err,
+                              "--recompute-parts is a recomputation of its own: no --recompute");
         if (!orr_layer_parts_find(orr_str_of(cli_text(c, "recompute-parts")), &o->recompute_parts,
                                   &bad))
-            return orr_fail(err, ORR_EUSAGE, NULL,
-                            "--recompute-parts '%.*s': there are norm, attention, mla-up, "
-                            "activation, ffn, experts and shared",
-                            (int)(bad.len < 40 ? bad.len : 40), bad.ptr);
+            return cli_misuse(err,
+                              "--recompute-parts '%.*s': there are norm, attention, mla-up, "
+                              "activation, ffn, experts and shared",
+                              (int)(bad.len < 40 ? bad.len : 40), bad.ptr);
         o->recompute = ORR_RECOMPUTE_PARTS;
     }
     const char *micro = cli_given(c, "micro-batch") ? cli_text(c, "micro-batch") : NULL;
@@ -280,7 +279,7 @@ static orr_code write_files(const orr_set *s, const char *prefix, orr_error *err
     char groups[PATH_ROOM];
     const int n = snprintf(groups, sizeof groups, "%s.json", prefix);
     if (n < 0 || (size_t)n >= sizeof groups)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
+        return cli_misuse(err, "the output name is longer than 4,000 bytes");
     const orr_code code = orr_set_write_files(s, prefix, NULL, 0, err);
     return code || orr_set_group_count(s) == 0 ? code : orr_set_write_groups(s, groups, err);
 }
@@ -293,7 +292,7 @@ static orr_code write_out(const cli_context *c, const orr_set *s, const char *to
                                                     .compress = cli_flag(c, "compress")},
                             err);
     if (cli_flag(c, "compress"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file, not '%s'", to);
+        return cli_misuse(err, "--compress requires a .orr file, not '%s'", to);
     return write_files(s, to, err);
 }
 
@@ -378,22 +377,16 @@ static void print_text(const result *r)
 
 static void put_memory(orr_json_writer *w, const result *r)
 {
-    cli_json_array(w, "memory");
+    orr_json_put_array(w, "memory");
     for (uint32_t p = 0; p < r->o.pp; p++) {
         const orr_llm_memory *m = &r->memory[p];
         orr_json_line(w, 4);
-        orr_json_begin_object(w);
-        orr_json_put_u64(w, "stage", p);
-        orr_json_put_u64(w, "parameters", m->parameters);
-        orr_json_put_u64(w, "weights_bytes", m->weights);
-        orr_json_put_u64(w, "gradients_bytes", m->grads);
-        orr_json_put_u64(w, "optimizer_bytes", m->optimizer);
-        orr_json_put_u64(w, "activations_bytes", m->activations);
-        orr_json_put_u64(w, "working_bytes", m->working);
-        orr_json_put_u64(w, "peak_bytes", m->peak);
-        orr_json_put_u64(w, "micro_batches_kept", m->micro_batches_kept);
-        orr_json_put_bool(w, "fits", m->fits);
-        orr_json_end_object(w);
+        orr_json_put_row(
+            w, ORR_U("stage", p), ORR_U("parameters", m->parameters),
+            ORR_U("weights_bytes", m->weights), ORR_U("gradients_bytes", m->grads),
+            ORR_U("optimizer_bytes", m->optimizer), ORR_U("activations_bytes", m->activations),
+            ORR_U("working_bytes", m->working), ORR_U("peak_bytes", m->peak),
+            ORR_U("micro_batches_kept", m->micro_batches_kept), ORR_B("fits", m->fits));
     }
     orr_json_end_array(w);
 }
@@ -405,31 +398,24 @@ static void print_json(const result *r)
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-stage");
     orr_model_count(r->m, &n);
-    orr_json_put_bool(w, "compat", false);
-    orr_json_put_text(w, "output", r->to);
-    orr_json_put_text(w, "model", r->m->name);
+    orr_json_put_fields(w, ORR_B("compat", false), ORR_T("output", r->to),
+                        ORR_T("model", r->m->name));
     orr_json_line(w, 2);
-    orr_json_put_u64(w, "parameters", n.total);
-    orr_json_put_u64(w, "active_parameters", n.active);
-    orr_json_put_u64(w, "ranks", orr_llm_ranks(o));
-    orr_json_put_u64(w, "distinct_ranks", orr_set_class_count(r->s));
+    orr_json_put_fields(w, ORR_U("parameters", n.total), ORR_U("active_parameters", n.active),
+                        ORR_U("ranks", orr_llm_ranks(o)),
+                        ORR_U("distinct_ranks", orr_set_class_count(r->s)));
     orr_json_put_u64(w, "node_count", node_count(r->s));
     orr_json_line(w, 2);
-    orr_json_put_u64(w, "tp", o->tp);
-    orr_json_put_u64(w, "cp", o->cp);
-    orr_json_put_u64(w, "dp", o->dp);
-    orr_json_put_u64(w, "pp", o->pp);
-    orr_json_put_u64(w, "ep", o->ep);
-    orr_json_put_u64(w, "zero", o->zero);
-    orr_json_put_text(w, "dtype", orr_dtype_name(o->dtype));
-    orr_json_put_text(w, "pipeline", orr_pipeline_name(o->pipeline));
-    orr_json_put_u64(w, "chunks", o->chunks);
+    orr_json_put_fields(
+        w, ORR_U("tp", o->tp), ORR_U("cp", o->cp), ORR_U("dp", o->dp), ORR_U("pp", o->pp),
+        ORR_U("ep", o->ep), ORR_U("zero", o->zero), ORR_T("dtype", orr_dtype_name(o->dtype)),
+        ORR_T("pipeline", orr_pipeline_name(o->pipeline)), ORR_U("chunks", o->chunks));
     orr_json_line(w, 2);
-    orr_json_put_u64(w, "batch_sequences", o->batch);
-    orr_json_put_u64(w, "micro_batch_sequences", o->micro_batch);
-    orr_json_put_u64(w, "sequence_tokens", o->seq);
-    cli_json_number(w, "step_flops", "%.17g", (double)r->flops.training * (double)o->batch);
-    orr_json_put_u64(w, "device_bytes", o->device_bytes);
+    orr_json_put_fields(w, ORR_U("batch_sequences", o->batch),
+                        ORR_U("micro_batch_sequences", o->micro_batch),
+                        ORR_U("sequence_tokens", o->seq),
+                        ORR_F("step_flops", "%.17g", (double)r->flops.training * (double)o->batch),
+                        ORR_U("device_bytes", o->device_bytes));
     orr_json_line(w, 2);
     put_memory(w, r);
     cli_json_close(&j);
@@ -571,8 +557,7 @@ static orr_code stage_run(cli_context *c, orr_error *err)
     if (cli_flag(c, "compat"))
         return orr_compat_find(ORR_RULES_STAGE, NULL, &old, err);
     if (!c->arg_count)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "missing argument: MODEL; see 'orrery model --list'");
+        return cli_misuse(err, "missing argument: MODEL; see 'orrery model --list'");
     return run(c, err);
 }
 

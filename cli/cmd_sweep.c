@@ -179,7 +179,7 @@ static orr_code add_word(command_line *l, const char *word, orr_error *err)
 {
     const size_t n = strlen(word) + 1;
     if (l->count == MOST_WORDS || l->used + n > sizeof l->text)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the command line of a point is too long");
+        return cli_misuse(err, "the command line of a point is too long");
     l->words[l->count++] = memcpy(l->text + l->used, word, n);
     l->used += n;
     return ORR_OK;
@@ -270,7 +270,7 @@ static orr_code run_step(const orr_sweep_step *step,
                      .made = made,
                      .is_brief = !step->all_rows};
     if (!command)
-        return orr_fail(err, ORR_EUSAGE, NULL, "unknown command '%s'", step->command);
+        return cli_misuse(err, "unknown command '%s'", step->command);
     orr_code code = build_line(step, command, given ? from : NULL, &l, err);
     const bool is_deeper = command != cli_command_find(step->command);
     if (!code)
@@ -323,8 +323,8 @@ static orr_code run_point(
             kept_set *k;
             code = make_traces(&steps[i], &k, err);
             if (!code && !k->set)
-                code = orr_fail(err, ORR_EUSAGE, NULL, "orrery %s makes no traces for orrery %s",
-                                steps[i].command, steps[i + 1].command);
+                code = cli_misuse(err, "orrery %s makes no traces for orrery %s", steps[i].command,
+                                  steps[i + 1].command);
             if (!code)
                 orr_sweep_put(out, i, k->json, k->json_len);
             given = code ? NULL : k->set;
@@ -458,8 +458,7 @@ static orr_code check_options(const cli_context *c,
 {
     for (const cli_option *o = options; o->name; o++)
         if (cli_given(c, o->name) && !(o->needs & action))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s does not apply to orrery sweep %s",
-                            o->name, word);
+            return cli_misuse(err, "--%s does not apply to orrery sweep %s", o->name, word);
     return ORR_OK;
 }
 
@@ -487,7 +486,7 @@ static orr_code read_shard(const cli_context *c, orr_sweep_options *o, orr_error
     const unsigned long i = strtoul(text, &end, 10);
     const unsigned long n = end > text && *end == '/' ? strtoul(end + 1, &end, 10) : 0;
     if (text[0] == '-' || *end || i < 1 || n < 1 || i > n || n > 1000000)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--shard '%s': expected I/N with 1 <= I <= N", text);
+        return cli_misuse(err, "--shard '%s': expected I/N with 1 <= I <= N", text);
     o->shard = (uint32_t)i;
     o->shards = (uint32_t)n;
     return ORR_OK;
@@ -501,7 +500,7 @@ static orr_code list_points(const cli_context *c, orr_sweep *s, orr_error *err)
     orr_json_writer *w = is_json ? cli_json_open(&j, "orrery-sweep-points") : NULL;
     orr_code code = ORR_OK;
     if (w)
-        cli_json_array(w, "points");
+        orr_json_put_array(w, "points");
     for (size_t i = 0; i < orr_sweep_count(s) && !code; i++) {
         code = orr_sweep_line(s, i, line, sizeof line, err);
         if (!code && w) {
@@ -523,18 +522,15 @@ static void print_summary(const cli_context *c, const orr_sweep_summary *s, cons
     if (cli_flag(c, "json")) {
         cli_json j;
         orr_json_writer *w = cli_json_open(&j, "orrery-sweep-summary");
-        orr_json_put_text(w, "database", database);
-        orr_json_put_u64(w, "points", s->points);
-        orr_json_put_u64(w, "computed", s->computed);
-        orr_json_put_u64(w, "reused", s->reused);
-        orr_json_put_u64(w, "failed", s->failed);
-        orr_json_put_u64(w, "not_computed", s->left);
-        orr_json_put_u64(w, "workers", s->workers);
-        cli_json_number(w, "wall_s", "%.3f", (double)s->wall_ns / 1e9);
-        cli_json_number(w, "computing_s", "%.3f", (double)s->busy_ns / 1e9);
-        cli_json_number(w, "cpu_s", "%.3f", (double)s->cpu_ns / 1e9);
-        cli_json_number(w, "most_cpu_s", "%.3f", (double)s->most_cpu_ns / 1e9);
-        cli_json_number(w, "waited_s", "%.3f", (double)s->waited_ns / 1e9);
+        orr_json_put_fields(w, ORR_T("database", database), ORR_U("points", s->points),
+                            ORR_U("computed", s->computed), ORR_U("reused", s->reused),
+                            ORR_U("failed", s->failed), ORR_U("not_computed", s->left),
+                            ORR_U("workers", s->workers),
+                            ORR_F("wall_s", "%.3f", (double)s->wall_ns / 1e9),
+                            ORR_F("computing_s", "%.3f", (double)s->busy_ns / 1e9),
+                            ORR_F("cpu_s", "%.3f", (double)s->cpu_ns / 1e9),
+                            ORR_F("most_cpu_s", "%.3f", (double)s->most_cpu_ns / 1e9),
+                            ORR_F("waited_s", "%.3f", (double)s->waited_ns / 1e9));
         cli_json_close(&j);
         return;
     }
@@ -561,7 +557,7 @@ static orr_code run_sweep(cli_context *c, orr_error *err)
         .is_quiet = c->quiet,
     };
     if (c->arg_count > 1)
-        return orr_fail(err, ORR_EUSAGE, NULL, "extra argument '%s'", c->args[1]);
+        return cli_misuse(err, "extra argument '%s'", c->args[1]);
     orr_code code = read_shard(c, &o, err);
     if (!code)
         code = orr_sweep_open(c->args[0], sweep_hooks(), &s, err);
@@ -614,9 +610,7 @@ static orr_code open_table(const cli_context *c,
 
 static orr_code need_one(const cli_context *c, int count, const char *usage, orr_error *err)
 {
-    return c->arg_count == count
-               ? ORR_OK
-               : orr_fail(err, ORR_EUSAGE, NULL, "expected: orrery sweep %s", usage);
+    return c->arg_count == count ? ORR_OK : cli_misuse(err, "expected: orrery sweep %s", usage);
 }
 
 static orr_code show(cli_context *c, bool is_best, orr_error *err)
@@ -655,10 +649,9 @@ static orr_code run_export(cli_context *c, orr_error *err)
     while (i < 3 && strcmp(c->args[1], words[i]) != 0)
         i++;
     if (i == 3)
-        return orr_fail(err, ORR_EUSAGE, NULL, "export '%s': expected csv, json or columns",
-                        c->args[1]);
+        return cli_misuse(err, "export '%s': expected csv, json or columns", c->args[1]);
     if (formats[i] == ORR_SWEEP_COLUMNS && !cli_given(c, "output"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --output FILE.npz");
+        return cli_misuse(err, "missing option: --output FILE.npz");
     code = open_table(c, c->args[2], false, ALL_COLUMNS, &t, err);
     if (code)
         return code;
@@ -682,7 +675,7 @@ static orr_code run_plot(cli_context *c, orr_error *err)
     };
     orr_code code = need_one(c, 2, "plot DB --x COLUMN --y COLUMN -o FILE", err);
     if (!code && (!p.x || !p.y))
-        code = orr_fail(err, ORR_EUSAGE, NULL, "missing option: --x COLUMN and --y COLUMN");
+        code = cli_misuse(err, "missing option: --x COLUMN and --y COLUMN");
     if (!code)
         code = open_table(c, c->args[1], false, ALL_COLUMNS, &t, err);
     if (code)
@@ -697,7 +690,7 @@ static orr_code run_report(cli_context *c, orr_error *err)
     orr_sweep_table *t;
     orr_code code = need_one(c, 2, "report DB -o FILE", err);
     if (!code && !cli_given(c, "output"))
-        code = orr_fail(err, ORR_EUSAGE, NULL, "missing option: --output FILE");
+        code = cli_misuse(err, "missing option: --output FILE");
     if (!code)
         code = open_table(c, c->args[1], false, VARYING_COLUMNS, &t, err);
     if (code)
@@ -712,14 +705,10 @@ static void print_state(const cli_context *c, const orr_sweep_state *s, const ch
     if (cli_flag(c, "json")) {
         cli_json j;
         orr_json_writer *w = cli_json_open(&j, "orrery-sweep-status");
-        orr_json_put_text(w, "database", database);
-        orr_json_put_text(w, "commands", s->commands);
-        orr_json_put_text(w, "program", s->program);
-        orr_json_put_u64(w, "points", s->points);
-        orr_json_put_u64(w, "done", s->done);
-        orr_json_put_u64(w, "failed", s->failed);
-        orr_json_put_u64(w, "results", s->results);
-        orr_json_put_bool(w, "running", s->is_running);
+        orr_json_put_fields(w, ORR_T("database", database), ORR_T("commands", s->commands),
+                            ORR_T("program", s->program), ORR_U("points", s->points),
+                            ORR_U("done", s->done), ORR_U("failed", s->failed),
+                            ORR_U("results", s->results), ORR_B("running", s->is_running));
         cli_json_close(&j);
         return;
     }
@@ -745,7 +734,7 @@ static orr_code run_merge(cli_context *c, orr_error *err)
 {
     orr_sweep_state s;
     if (c->arg_count < 3)
-        return orr_fail(err, ORR_EUSAGE, NULL, "expected: orrery sweep merge NEW DB...");
+        return cli_misuse(err, "expected: orrery sweep merge NEW DB...");
     const orr_code code = orr_sweep_merge(c->args[1], (const char *const *)c->args + 2,
                                           (size_t)(c->arg_count - 2), &s, err);
     if (!code)

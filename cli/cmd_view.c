@@ -34,8 +34,7 @@ static orr_code parse_ranks(const char *text, orr_timeline_window *w, orr_error 
         is_good = !*end && first <= last && last < ORR_NO_RANK;
     }
     if (!is_good)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--ranks: \"%s\" is not a range such as 0-7 or a rank", text);
+        return cli_misuse(err, "--ranks: \"%s\" is not a range such as 0-7 or a rank", text);
     w->has_ranks = true;
     w->first_rank = (uint32_t)first;
     w->last_rank = (uint32_t)last;
@@ -63,7 +62,7 @@ static orr_code parse_window(const cli_context *c, orr_timeline_window *w, orr_e
     if (!code)
         code = parse_time(c, "to", &w->has_to, &w->to, err);
     if (!code && w->has_from && w->has_to && w->from >= w->to)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--from is not before --to");
+        return cli_misuse(err, "--from is not before --to");
     return code;
 }
 
@@ -140,7 +139,7 @@ static orr_code read_timeline(const cli_context *c, orr_timeline **out, orr_erro
         return cli_timeline_load_log(c, path, out, err);
     if (!code && kind == CLI_RUN_TIMED && cli_given(c, "frequency")) {
         orr_timeline_destroy(*out);
-        code = orr_fail(err, ORR_EUSAGE, NULL, "--frequency: '%s' has times, not cycles", path);
+        code = cli_misuse(err, "--frequency: '%s' has times, not cycles", path);
     }
     return code;
 }
@@ -368,8 +367,8 @@ static orr_code find_view(const char *name, const view **out, orr_error *err)
         near = cli_nearer(name, near, views[i].name);
     }
     if (near)
-        return orr_fail(err, ORR_EUSAGE, NULL, "no view '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL, "no view '%s'; there are: " VIEW_NAMES, name);
+        return cli_misuse(err, "no view '%s'; did you mean '%s'?", name, near);
+    return cli_misuse(err, "no view '%s'; there are: " VIEW_NAMES, name);
 }
 
 /* ---- options that would have no effect ---- */
@@ -397,12 +396,11 @@ static orr_code check_needs(const cli_context *c, orr_error *err)
     static const char *const of_one[] = {"rank", "around"};
     for (size_t i = 0; i < 2 && is_of_all_ranks(c); i++)
         if (cli_given(c, of_one[i]))
-            return orr_fail(err, ORR_EUSAGE, NULL,
-                            "--cluster rank draws all ranks; --%s cannot be given", of_one[i]);
+            return cli_misuse(err, "--cluster rank draws all ranks; --%s cannot be given",
+                              of_one[i]);
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (cli_given(c, needs[i].name) && !cli_given(c, needs[i].needs))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s requires --%s", needs[i].name,
-                            needs[i].needs);
+            return cli_misuse(err, "--%s requires --%s", needs[i].name, needs[i].needs);
     return ORR_OK;
 }
 
@@ -414,9 +412,9 @@ static orr_code check_options(const cli_context *c, const view *v, orr_error *er
         if (!cli_given(c, name) || strcmp(name, "output") == 0 || strcmp(name, "json") == 0)
             continue;
         if (!has_word(v->uses, name))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s has no effect on '%s'", name, v->name);
+            return cli_misuse(err, "--%s has no effect on '%s'", name, v->name);
         if (cli_flag(c, "compat") && has_word(not_in_compat, name))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s has no effect with --compat", name);
+            return cli_misuse(err, "--%s has no effect with --compat", name);
     }
     return check_needs(c, err);
 }
@@ -427,12 +425,11 @@ static orr_code choose_rank(const cli_context *c, const orr_set *s, uint32_t *ou
     const uint32_t count = orr_set_rank_count(s);
     *out = (uint32_t)cli_count(c, "rank");
     if (!cli_given(c, "rank") && count > 1)
-        return orr_fail(err, ORR_EUSAGE, NULL, "'%s' has %" PRIu32 " ranks; choose one with --rank",
-                        c->args[1], count);
+        return cli_misuse(err, "'%s' has %" PRIu32 " ranks; choose one with --rank", c->args[1],
+                          count);
     if (*out >= count)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "'%s' has no rank %" PRIu32 "; ranks are 0 to %" PRIu32, c->args[1], *out,
-                        count - 1);
+        return cli_misuse(err, "'%s' has no rank %" PRIu32 "; ranks are 0 to %" PRIu32, c->args[1],
+                          *out, count - 1);
     return ORR_OK;
 }
 
@@ -478,15 +475,14 @@ static orr_code view_run(cli_context *c, orr_error *err)
     const char *to = cli_text(c, "output");
     uint32_t nodes = 0;
     if (cli_flag(c, "json") && strcmp(to, "-") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json requires --output FILE");
+        return cli_misuse(err, "--json requires --output FILE");
     const orr_code code = make_view(c, &nodes, err);
     if (code || !cli_flag(c, "json"))
         return code;
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery view");
-    orr_json_put_text(w, "view", c->args[0]);
-    orr_json_put_text(w, "input", c->args[1]);
-    orr_json_put_text(w, "output", to);
+    orr_json_put_fields(w, ORR_T("view", c->args[0]), ORR_T("input", c->args[1]),
+                        ORR_T("output", to));
     if (nodes)
         orr_json_put_u64(w, "nodes", nodes);
     cli_json_close(&j);

@@ -60,7 +60,7 @@ static orr_code read_number(const cli_context *c, const char *name, int64_t *out
     errno = 0;
     const long long v = strtoll(text, &end, 10);
     if (!*text || *end || errno || text[0] == ' ' || text[0] == '+')
-        return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is not a whole number", name, text);
+        return cli_misuse(err, "--%s '%s' is not a whole number", name, text);
     *out = v;
     return ORR_OK;
 }
@@ -75,8 +75,7 @@ static orr_code read_bare(const char *name, const char *text, uint64_t *out, orr
     errno = 0;
     *out = strtoull(text, NULL, 10);
     if (errno || *out > INT64_MAX)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is above %" PRId64, name, text,
-                        INT64_MAX);
+        return cli_misuse(err, "--%s '%s' is above %" PRId64, name, text, INT64_MAX);
     return ORR_OK;
 }
 
@@ -104,7 +103,7 @@ static orr_code read_time(const cli_context *c, const char *name, uint64_t *out,
     if (code)
         return orr_because(err, code, "--%s", name);
     if (ps < 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is negative", name, text);
+        return cli_misuse(err, "--%s '%s' is negative", name, text);
     *out = (uint64_t)ps / 1000;
     return ORR_OK;
 }
@@ -157,8 +156,8 @@ orr_code cli_pattern_find(const char *name, const orr_schedgen_pattern **out, or
     for (size_t i = 0; orr_schedgen_at(i); i++)
         near = cli_nearer(name, near, orr_schedgen_at(i)->name);
     if (near)
-        return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; see 'orrery gen goal --list'", name);
+        return cli_misuse(err, "no pattern '%s'; did you mean '%s'?", name, near);
+    return cli_misuse(err, "no pattern '%s'; see 'orrery gen goal --list'", name);
 }
 
 static bool is_trace(const char *name)
@@ -234,8 +233,7 @@ orr_code cli_mpi_write(const cli_context *c,
 {
     const char *from = cli_text(c, "traces");
     if (!from)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "missing option: --traces FILE, the trace of rank 0");
+        return cli_misuse(err, "missing option: --traces FILE, the trace of rank 0");
     const orr_code code = orr_mpi_trace_write(from, opt, to, totals, odd, err);
     if (!code)
         remark(c, odd);
@@ -291,9 +289,8 @@ static void put_pattern(orr_json_writer *w, const orr_schedgen_pattern *p)
 {
     orr_json_line(w, 2);
     orr_json_begin_object(w);
-    orr_json_put_text(w, "name", p->name);
-    orr_json_put_text(w, "help", p->help);
-    cli_json_array(w, "options");
+    orr_json_put_fields(w, ORR_T("name", p->name), ORR_T("help", p->help));
+    orr_json_put_array(w, "options");
     orr_json_text(w, "ranks");
     for (size_t i = 0; i < KNOBS; i++)
         if (p->uses & knobs[i].bit)
@@ -306,7 +303,7 @@ static void list_json(const orr_schedgen_pattern *only)
 {
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-goal-patterns");
-    cli_json_array(w, "patterns");
+    orr_json_put_array(w, "patterns");
     for (size_t i = 0; orr_schedgen_at(i); i++)
         if (!only || only == orr_schedgen_at(i))
             put_pattern(w, orr_schedgen_at(i));
@@ -328,14 +325,12 @@ static void list(const orr_schedgen_pattern *only, bool as_json)
 
 static void put_odd(orr_json_writer *w, const orr_mpi_trace_remarks *m)
 {
-    orr_json_put_u64(w, "traces", m->ranks);
-    orr_json_put_u64(w, "calls", m->calls);
-    orr_json_put_u64(w, "unknown_calls", m->unknown);
-    orr_json_put_u64(w, "collectives_not_expanded", m->not_expanded);
-    orr_json_put_u64(w, "collectives_of_fewer_ranks", m->sub_communicators);
-    orr_json_put_u64(w, "messages_among_fewer_ranks", m->sub_messages);
-    orr_json_put_u64(w, "times_going_back", m->backward);
-    orr_json_put_u64(w, "messages_to_no_rank", m->nobody);
+    orr_json_put_fields(
+        w, ORR_U("traces", m->ranks), ORR_U("calls", m->calls), ORR_U("unknown_calls", m->unknown),
+        ORR_U("collectives_not_expanded", m->not_expanded),
+        ORR_U("collectives_of_fewer_ranks", m->sub_communicators),
+        ORR_U("messages_among_fewer_ranks", m->sub_messages),
+        ORR_U("times_going_back", m->backward), ORR_U("messages_to_no_rank", m->nobody));
 }
 
 /* odd NULL: a pattern. */
@@ -347,15 +342,10 @@ static void report_json(const cli_context *c,
 {
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-gen-goal");
-    orr_json_put_text(w, "pattern", name);
-    orr_json_put_text(w, "output", to);
-    orr_json_put_bool(w, "binary", cli_flag(c, "binary"));
-    orr_json_put_u64(w, "ranks", t->ranks);
-    orr_json_put_u64(w, "sends", t->sends);
-    orr_json_put_u64(w, "recvs", t->recvs);
-    orr_json_put_u64(w, "calcs", t->calcs);
-    orr_json_put_u64(w, "edges", t->edges);
-    orr_json_put_u64(w, "sent_bytes", t->bytes_sent);
+    orr_json_put_fields(
+        w, ORR_T("pattern", name), ORR_T("output", to), ORR_B("binary", cli_flag(c, "binary")),
+        ORR_U("ranks", t->ranks), ORR_U("sends", t->sends), ORR_U("recvs", t->recvs),
+        ORR_U("calcs", t->calcs), ORR_U("edges", t->edges), ORR_U("sent_bytes", t->bytes_sent));
     if (odd)
         put_odd(w, odd);
     cli_json_close(&j);
@@ -398,7 +388,7 @@ static orr_code make(const cli_context *c, const orr_schedgen_pattern *p, orr_er
     if (code)
         return code;
     if (cli_flag(c, "json") && strcmp(to, "-") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both write to standard output");
+        return cli_misuse(err, "--json and -o - both write to standard output");
     trace.is_binary = cli_flag(c, "binary");
     code =
         p ? make_pattern(c, p, to, &totals, err) : cli_mpi_write(c, &trace, to, &totals, &odd, err);
@@ -424,8 +414,7 @@ static orr_code gen_goal_run(cli_context *c, orr_error *err)
         return ORR_OK;
     }
     if (!p && !has_trace)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "missing argument: PATTERN; see 'orrery gen goal --list'");
+        return cli_misuse(err, "missing argument: PATTERN; see 'orrery gen goal --list'");
     return make(c, p, err);
 }
 

@@ -153,9 +153,8 @@ static orr_code find_shape(const char *name, size_t *out, orr_error *err)
             return ORR_OK;
         }
     }
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "there is no shape \"%s\"; 'orrery gen topology --list' shows those there are",
-                    name);
+    return cli_misuse(
+        err, "there is no shape \"%s\"; 'orrery gen topology --list' shows those there are", name);
 }
 
 /* A value goes into a YAML file as it is, so it must be a plain word; "8x8" and "1us,2us" are
@@ -167,8 +166,7 @@ static orr_code add_value(char *text, const char *option, const char *value, orr
     if (*value == 0 || strlen(value) > 200 ||
         strspn(value, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ./,-+") !=
             strlen(value))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--%s: '%s' is not a number, a rate or a time",
-                        option, value);
+        return cli_misuse(err, "--%s: '%s' is not a number, a rate or a time", option, value);
     n += (size_t)snprintf(text + n, TEXT_ROOM - n, "%s", is_list ? "[" : "");
     for (; *value && n + 4 < TEXT_ROOM; value++)
         n += (size_t)snprintf(text + n, TEXT_ROOM - n,
@@ -186,12 +184,13 @@ static orr_code describe(const cli_context *c, size_t shape, char text[TEXT_ROOM
         const size_t n = strlen(text);
         const bool is_given = cli_given(c, option);
         if (is_given && !(knobs[i].taken & shapes[shape].bit))
-            return orr_fail(err, ORR_EUSAGE, NULL,
-                            "%s has no use for --%s; 'orrery gen topology --list %s' shows what it "
-                            "takes",
-                            shapes[shape].name, option, shapes[shape].name);
+            return cli_misuse(
+                err,
+                "%s has no use for --%s; 'orrery gen topology --list %s' shows what it "
+                "takes",
+                shapes[shape].name, option, shapes[shape].name);
         if (!is_given && knobs[i].needed & shapes[shape].bit)
-            return orr_fail(err, ORR_EUSAGE, NULL, "%s needs --%s", shapes[shape].name, option);
+            return cli_misuse(err, "%s needs --%s", shapes[shape].name, option);
         if (!(knobs[i].taken & shapes[shape].bit) || !cli_text(c, option))
             continue;
         snprintf(text + n, TEXT_ROOM - n, ", %s: ", knobs[i].key);
@@ -218,9 +217,8 @@ static void put_shape(orr_json_writer *w, size_t shape)
 {
     orr_json_line(w, 2);
     orr_json_begin_object(w);
-    orr_json_put_text(w, "name", shapes[shape].name);
-    orr_json_put_text(w, "help", shapes[shape].help);
-    cli_json_array(w, "options");
+    orr_json_put_fields(w, ORR_T("name", shapes[shape].name), ORR_T("help", shapes[shape].help));
+    orr_json_put_array(w, "options");
     for (size_t i = 0; i < KNOBS; i++)
         if (knobs[i].taken & shapes[shape].bit)
             orr_json_text(w, knobs[i].option);
@@ -232,7 +230,7 @@ static void list_json(size_t only)
 {
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-topology-shapes");
-    cli_json_array(w, "shapes");
+    orr_json_put_array(w, "shapes");
     for (size_t i = 0; i < SHAPES; i++)
         if (only == SHAPES || only == i)
             put_shape(w, i);
@@ -306,17 +304,13 @@ static void report(const cli_context *c,
     }
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-gen-topology");
-    orr_json_put_text(w, "output", to);
-    orr_json_put_text(w, "kind", format_name(format));
-    orr_json_put_u64(w, "hosts", g->ranks);
-    orr_json_put_u64(w, "switches", g->switches);
-    orr_json_put_u64(w, "nvswitches", g->nvswitches);
-    orr_json_put_u64(w, "cables", g->links / 2);
-    orr_json_put_u64(w, "most_ports", g->most_ports);
-    orr_json_put_u64(w, "reached_from_host_0", g->reached);
-    orr_json_put_u64(w, "most_hops", g->most_hops);
-    cli_json_number(w, "mean_hops", "%.6g", g->reached ? (double)g->hops / (double)g->reached : 0);
-    cli_json_number(w, "most_latency_ns", "%.12g", g->most_latency_ns);
+    orr_json_put_fields(
+        w, ORR_T("output", to), ORR_T("kind", format_name(format)), ORR_U("hosts", g->ranks),
+        ORR_U("switches", g->switches), ORR_U("nvswitches", g->nvswitches),
+        ORR_U("cables", g->links / 2), ORR_U("most_ports", g->most_ports),
+        ORR_U("reached_from_host_0", g->reached), ORR_U("most_hops", g->most_hops),
+        ORR_F("mean_hops", "%.6g", g->reached ? (double)g->hops / (double)g->reached : 0),
+        ORR_F("most_latency_ns", "%.12g", g->most_latency_ns));
     cli_json_close(&j);
 }
 
@@ -340,20 +334,19 @@ static orr_code check_use(const cli_context *c, bool has_shape, orr_error *err)
 {
     const char *gpu = cli_text(c, "gpu-type");
     if (has_shape == cli_given(c, "from"))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        has_shape
-                            ? "either SHAPE or --from FILE, not both"
-                            : "missing argument: SHAPE; 'orrery gen topology --list' shows what "
-                              "there is");
+        return cli_misuse(
+            err, has_shape ? "either SHAPE or --from FILE, not both"
+                           : "missing argument: SHAPE; 'orrery gen topology --list' shows what "
+                             "there is");
     if (!cli_given(c, "output"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --output FILE");
+        return cli_misuse(err, "missing option: --output FILE");
     if (cli_flag(c, "json") && strcmp(cli_text(c, "output"), "-") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both write to standard output");
+        return cli_misuse(err, "--json and -o - both write to standard output");
     if (*gpu == 0 || strpbrk(gpu, " \t\r\n"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--gpu-type: one word was expected");
+        return cli_misuse(err, "--gpu-type: one word was expected");
     for (size_t i = 0; i < KNOBS && !has_shape; i++) {
         if (cli_given(c, knobs[i].option))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--from has no use for --%s", knobs[i].option);
+            return cli_misuse(err, "--from has no use for --%s", knobs[i].option);
     }
     return ORR_OK;
 }

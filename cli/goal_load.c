@@ -113,7 +113,7 @@ static orr_code load_jobs(cli_context *c, job_list *l, orr_error *err)
         char path[4096];
         const size_t len = strcspn(more, ",");
         if (len == 0 || len >= sizeof path || l->count == CLI_MOST_JOBS)
-            return orr_fail(err, ORR_EUSAGE, NULL, "--job: expected comma-separated file names");
+            return cli_misuse(err, "--job: expected comma-separated file names");
         memcpy(path, more, len);
         path[len] = 0;
         code = load_job(c, l, path, (orr_str){more, len}, err);
@@ -148,9 +148,8 @@ static orr_code machine_wanted(const cli_context *c, orr_goal_machine *out, orr_
     }
     if (out->placement == ORR_GOAL_FROM_FILE && strcmp(placement, "-") != 0 &&
         access(placement, F_OK) != 0)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--placement %s: not packed, spread or random, and no such file",
-                        placement);
+        return cli_misuse(err, "--placement %s: not packed, spread or random, and no such file",
+                          placement);
     return ORR_OK;
 }
 

@@ -36,29 +36,3 @@ void cli_json_close(cli_json *j)
     fwrite(j->text.ptr, 1, j->text.len, stdout);
     orr_buf_fini(&j->text);
 }
-
-void cli_json_object(orr_json_writer *w, const char *key)
-{
-    orr_json_key(w, key);
-    orr_json_begin_object(w);
-}
-
-void cli_json_array(orr_json_writer *w, const char *key)
-{
-    orr_json_key(w, key);
-    orr_json_begin_array(w);
-}
-
-void cli_json_i64(orr_json_writer *w, const char *key, int64_t v)
-{
-    orr_json_key(w, key);
-    orr_json_i64(w, v);
-}
-
-void cli_json_number(orr_json_writer *w, const char *key, const char *format, double v)
-{
-    char text[64];
-    snprintf(text, sizeof text, format, v);
-    orr_json_key(w, key);
-    orr_json_raw_text(w, orr_str_of(text));
-}

@@ -3,12 +3,12 @@
  *
  *     cli_json j;
  *     orr_json_writer *w = cli_json_open(&j, "orrery-gen");
- *     orr_json_put_u64(w, "ranks", 8);
+ *     orr_json_put_fields(w, ORR_U("ranks", 8));
  *     cli_json_close(&j);                              // now it is on stdout */
 #ifndef ORR_CLI_JSON_OUT_H
 #define ORR_CLI_JSON_OUT_H
 
-#include "base/formats/json.h"
+#include "base/formats/json_fields.h"
 
 typedef struct cli_json {
     orr_buf text;
@@ -19,12 +19,5 @@ typedef struct cli_json {
 orr_json_writer *cli_json_open(cli_json *j, const char *format);
 orr_json_writer *cli_json_open_tight(cli_json *j, const char *format);
 void cli_json_close(cli_json *j);
-
-/* "key": { or "key": [; the caller ends it. */
-void cli_json_object(orr_json_writer *w, const char *key);
-void cli_json_array(orr_json_writer *w, const char *key);
-void cli_json_i64(orr_json_writer *w, const char *key, int64_t v);
-/* A number by a format of printf. */
-void cli_json_number(orr_json_writer *w, const char *key, const char *format, double v);
 
 #endif

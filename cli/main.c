@@ -99,9 +99,9 @@ static int unknown_command(cli_context *c, const char *name)
     orr_error err;
     const char *near = cli_command_nearest(name);
     if (near)
-        orr_fail(&err, ORR_EUSAGE, NULL, "unknown command '%s'; did you mean '%s'?", name, near);
+        cli_misuse(&err, "unknown command '%s'; did you mean '%s'?", name, near);
     else
-        orr_fail(&err, ORR_EUSAGE, NULL, "unknown command '%s'", name);
+        cli_misuse(&err, "unknown command '%s'", name);
     return finish(c, ORR_EUSAGE, &err);
 }
 

@@ -119,7 +119,7 @@ static orr_code check_choice(const char *what,
 {
     if (!cli_is_choice(choices) || is_among(choices, value))
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "%s '%s' is not one of %s", what, value, choices);
+    return cli_misuse(err, "%s '%s' is not one of %s", what, value, choices);
 }
 
 /* Decimal digits only: no sign, no blanks, no octal, no silent overflow. */
@@ -146,11 +146,10 @@ static orr_code check_count(const cli_option *o, const char *value, orr_error *e
     if (read_count(value, &v) && v >= o->min && v <= max)
         return ORR_OK;
     if (o->max)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--%s '%s' is not a whole number from %" PRIu64 " to %" PRIu64, o->name,
-                        value, o->min, max);
-    return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is not a whole number of at least %" PRIu64,
-                    o->name, value, o->min);
+        return cli_misuse(err, "--%s '%s' is not a whole number from %" PRIu64 " to %" PRIu64,
+                          o->name, value, o->min, max);
+    return cli_misuse(err, "--%s '%s' is not a whole number of at least %" PRIu64, o->name, value,
+                      o->min);
 }
 
 static const cli_option *find_exact(const cli_option *table, const char *name, size_t len)
@@ -240,9 +239,8 @@ static orr_code unknown_name(const cli_context *c, const char *name, size_t len,
             near = cli_nearer(typed, near, o->name);
     }
     if (near)
-        return orr_fail(err, ORR_EUSAGE, NULL, "unknown option --%.*s; did you mean --%s?",
-                        (int)len, name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL, "unknown option --%.*s", (int)len, name);
+        return cli_misuse(err, "unknown option --%.*s; did you mean --%s?", (int)len, name, near);
+    return cli_misuse(err, "unknown option --%.*s", (int)len, name);
 }
 
 static bool is_common(const cli_option *o)
@@ -284,11 +282,10 @@ static orr_code next_value(reader *r, const cli_option *o, const char **out)
 {
     const char *word = r->at < r->argc ? r->argv[r->at] : NULL;
     if (!word)
-        return orr_fail(r->err, ORR_EUSAGE, NULL, "--%s requires a value: %s", o->name, o->arg);
+        return cli_misuse(r->err, "--%s requires a value: %s", o->name, o->arg);
     if (strncmp(word, "--", 2) == 0 && find_name(r->c, word + 2, strcspn(word + 2, "=")))
-        return orr_fail(r->err, ORR_EUSAGE, NULL,
-                        "--%s requires a value, %s, but is followed by the option %s", o->name,
-                        o->arg, word);
+        return cli_misuse(r->err, "--%s requires a value, %s, but is followed by the option %s",
+                          o->name, o->arg, word);
     r->at++;
     *out = word;
     return ORR_OK;
@@ -307,8 +304,7 @@ static orr_code read_long(reader *r, const char *word)
     if (!o)
         return unknown_name(r->c, word, len, r->err);
     if (!o->arg && value)
-        return orr_fail(r->err, ORR_EUSAGE, NULL, "--%s takes no value, '%s' given", o->name,
-                        value);
+        return cli_misuse(r->err, "--%s takes no value, '%s' given", o->name, value);
     if (!o->arg)
         return store(r, o, "");
     if (!value && o->implied) {
@@ -326,7 +322,7 @@ static orr_code read_letters(reader *r, const char *word)
         const char *value = word[1] ? word + 1 : NULL;
         orr_code code = ORR_OK;
         if (!o)
-            return orr_fail(r->err, ORR_EUSAGE, NULL, "unknown option -%c", *word);
+            return cli_misuse(r->err, "unknown option -%c", *word);
         if (o->arg) {
             if (!value && o->implied)
                 value = o->implied;
@@ -369,15 +365,14 @@ static orr_code fail_extra(const reader *r, int max, orr_error *err)
     const char *extra = c->args[max];
     const size_t prefix = rank_prefix(extra);
     if (r->parted)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "extra argument '%s'; the value of --%s needs a '=': --%s=%s", extra,
-                        r->parted, r->parted, r->parted_value);
+        return cli_misuse(err, "extra argument '%s'; the value of --%s needs a '=': --%s=%s", extra,
+                          r->parted, r->parted, r->parted_value);
     if (prefix && max > 0 && rank_prefix(c->args[0]) == prefix &&
         strncmp(c->args[0], extra, prefix) == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "extra argument '%s'; the files of all ranks are one argument, '%.*s'",
-                        extra, (int)prefix, extra);
-    return orr_fail(err, ORR_EUSAGE, NULL, "extra argument '%s'", extra);
+        return cli_misuse(err,
+                          "extra argument '%s'; the files of all ranks are one argument, '%.*s'",
+                          extra, (int)prefix, extra);
+    return cli_misuse(err, "extra argument '%s'", extra);
 }
 
 static orr_code check_arguments(const reader *r, orr_error *err)
@@ -390,7 +385,7 @@ static orr_code check_arguments(const reader *r, orr_error *err)
         return fail_extra(r, max, err);
     for (int i = 0; a && a->name; i++, a++) {
         if (i >= c->arg_count && i < min)
-            return orr_fail(err, ORR_EUSAGE, NULL, "missing argument: %s", a->name);
+            return cli_misuse(err, "missing argument: %s", a->name);
         if (i >= c->arg_count)
             break;
         const orr_code code = check_choice("argument", a->name, c->args[i], err);
@@ -404,7 +399,7 @@ static orr_code check_required(const cli_context *c, orr_error *err)
 {
     for (const cli_option *o = c->command->options; o && o->name; o++) {
         if (o->required && !c->value[o - c->command->options])
-            return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --%s %s", o->name, o->arg);
+            return cli_misuse(err, "missing option: --%s %s", o->name, o->arg);
     }
     return ORR_OK;
 }

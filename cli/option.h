@@ -157,6 +157,9 @@ const char *cli_nearer(const char *typed, const char *best, const char *candidat
 const char *cli_choice(const char *choices, int i, size_t *len);
 bool cli_is_choice(const char *arg);
 
+/* An option or argument is wrong: ORR_EUSAGE, which has no place in a file. */
+#define cli_misuse(err, ...) orr_fail(err, ORR_EUSAGE, NULL, __VA_ARGS__)
+
 /* Talk. */
 void cli_note(const cli_context *c, const char *fmt, ...)
     ORR_PRINTF(2, 3);               /* stderr, unless --quiet */

@@ -45,7 +45,7 @@ static orr_code parse_frequency(const char *text, uint64_t *hz, orr_error *err)
         if (code)
             return orr_because(err, code, "--frequency");
     }
-    return *hz ? ORR_OK : orr_fail(err, ORR_EUSAGE, NULL, "--frequency: 0 is not a frequency");
+    return *hz ? ORR_OK : cli_misuse(err, "--frequency: 0 is not a frequency");
 }
 
 orr_code cli_timeline_load_log(const cli_context *c,

@@ -130,7 +130,7 @@ static orr_code parse_scale(const cli_context *c, const char *name, double *out,
     *out = scale > 0 ? scale : -1; /* 0 would be what is not given */
     if (*text && !*end && scale - scale == 0 && scale >= 0)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "--%s: \"%s\" is not a number from 0 on", name, text);
+    return cli_misuse(err, "--%s: \"%s\" is not a number from 0 on", name, text);
 }
 
 /* What the old program says before it runs (packet-network.md 2). */
@@ -245,11 +245,11 @@ static orr_code run_astra_packet(cli_context *c, orr_error *err)
     if (!cli_text(c, "workload-configuration"))
         return cli_run_and_print(c, &config, &wanted, err);
     if (!cli_text(c, "system-configuration"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--system-configuration is missing");
+        return cli_misuse(err, "--system-configuration is missing");
     if (!cli_text(c, "remote-memory-configuration"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--remote-memory-configuration is missing");
+        return cli_misuse(err, "--remote-memory-configuration is missing");
     if (!cli_text(c, "logical-topology-configuration"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--logical-topology-configuration is missing");
+        return cli_misuse(err, "--logical-topology-configuration is missing");
     return run_astra(c, "packet", err);
 }
 
@@ -436,7 +436,7 @@ static orr_code run_htsim(cli_context *c, orr_error *err)
                        .logical = cli_text(c, "network-configuration"),
                        .keys = "CC_MODE 11 TRANSPORT selective ENABLE_PFC 0 TRIMMING 1"};
     if (!v.topology)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--htsim_opts -topo FILE is missing");
+        return cli_misuse(err, "--htsim_opts -topo FILE is missing");
     return run_variant(c, &v, err);
 }
 

@@ -85,8 +85,7 @@ static orr_code need_text(
     *out = text_of(r->c, name, old_name);
     if (*out)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --%s",
-                    r->has_subcommand ? name : old_name);
+    return cli_misuse(err, "missing option: --%s", r->has_subcommand ? name : old_name);
 }
 
 /* The table has checked that it is a number. */
@@ -161,7 +160,7 @@ static orr_code write_devices(const request *r,
         const int n = snprintf(path, sizeof path, "%s.%" PRIu32 ".et", r->output,
                                orr_flexflow_device(g, rank));
         if (n < 0 || (size_t)n >= sizeof path)
-            return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
+            return cli_misuse(err, "the output name is longer than 4,000 bytes");
         const orr_write_options opt = {.size = sizeof opt, .id_shift = orr_set_id_shift(s, rank)};
         code = orr_trace_write(t, path, &opt, err);
     }
@@ -233,8 +232,7 @@ static orr_code convert(const request *r, orr_error *err)
         if (strcmp(old_kinds[i].type, r->type) == 0)
             return old_kinds[i].convert(r, err);
     }
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "no converter for '%s'; there are: Text, PyTorch, FlexFlow", r->type);
+    return cli_misuse(err, "no converter for '%s'; there are: Text, PyTorch, FlexFlow", r->type);
 }
 
 /* ---- the log ---- */

@@ -44,7 +44,7 @@ static const char *given(const cli_context *c, const char *const *names)
 
 static orr_code missing(const char *option, orr_error *err)
 {
-    return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --%s", option);
+    return cli_misuse(err, "missing option: --%s", option);
 }
 
 /* host.json -> host_plus.json, as the first generation named its output. */
@@ -55,7 +55,7 @@ static orr_code plus_name(const char *host, char out[PATH_ROOM], orr_error *err)
     const int n =
         snprintf(out, PATH_ROOM, "%.*s%s%s", (int)stem, host, "_plus", dot ? dot : ".json");
     if (n < 0 || n >= PATH_ROOM)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the name of the host trace is too long");
+        return cli_misuse(err, "the name of the host trace is too long");
     return ORR_OK;
 }
 

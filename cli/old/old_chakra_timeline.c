@@ -32,8 +32,8 @@ static orr_code read_mhz(const char *text, uint32_t *out, orr_error *err)
     const int n = snprintf(with_unit, sizeof with_unit, "%s%s", text, is_plain ? "MHz" : "");
     if (n < 0 || (size_t)n >= sizeof with_unit || orr_frequency_parse(with_unit, &hz, err) ||
         hz < HZ || hz / HZ > MOST_MHZ || hz % HZ)
-        return orr_fail(
-            err, ORR_EUSAGE, NULL,
+        return cli_misuse(
+            err,
             "--npu_frequency '%s' is no whole number of MHz from 1 to %d, such as 1500 or "
             "1.5GHz",
             text, MOST_MHZ);

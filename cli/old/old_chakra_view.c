@@ -76,7 +76,7 @@ static orr_code name_drawing(const char *name,
             continue;
         }
         if (len + n + 1 >= PATH_ROOM)
-            return orr_fail(err, ORR_EUSAGE, NULL, "the name '%.40s...' is too long", name);
+            return cli_misuse(err, "the name '%.40s...' is too long", name);
         out[len++] = *p;
     }
     memcpy(out + len, tail, n + 1);

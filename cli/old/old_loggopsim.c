@@ -51,7 +51,7 @@ static orr_code read_G(const char *text, double *out, orr_error *err)
     *out = strtod(text, &end);
     if (*text && !*end && !errno && *out >= 0)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "-G: \"%s\" is not a number of nanoseconds", text);
+    return cli_misuse(err, "-G: \"%s\" is not a number of nanoseconds", text);
 }
 
 /* An int there, compared as an unsigned one. */
@@ -61,7 +61,7 @@ static orr_code read_S(const char *text, uint32_t *out, orr_error *err)
     errno = 0;
     const long long v = strtoll(text, &end, 10);
     if (!*text || *end || errno || v < INT32_MIN || v > UINT32_MAX)
-        return orr_fail(err, ORR_EUSAGE, NULL, "-S: \"%s\" is not a number of bytes", text);
+        return cli_misuse(err, "-S: \"%s\" is not a number of bytes", text);
     *out = (uint32_t)v;
     return ORR_OK;
 }
@@ -96,7 +96,7 @@ static orr_code read_options(const cli_context *c,
     if (has_links)
         config->simple_links = cli_text(c, "network-file");
     if (has_links && !config->simple_links)
-        return orr_fail(err, ORR_EUSAGE, NULL, "-n simple needs --network-file FILE");
+        return cli_misuse(err, "-n simple needs --network-file FILE");
     code = read_G(cli_text(c, "LogGOPS_G"), &model->G, err);
     return code ? code : read_S(cli_text(c, "LogGOPS_S"), &model->S, err);
 }

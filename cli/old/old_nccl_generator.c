@@ -42,8 +42,7 @@ static orr_code make_folder(const char *path, orr_error *err)
 {
     char part[PATH_ROOM];
     if (!path[0] || strlen(path) >= PATH_ROOM - 64)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "the output's name is empty or longer than 4,000 bytes");
+        return cli_misuse(err, "the output's name is empty or longer than 4,000 bytes");
     for (const char *p = path; *p; p++) {
         if (*p == '/' || (p[1] && p[1] != '/'))
             continue;
@@ -79,8 +78,7 @@ static orr_code check_size(const char *text, orr_error *err)
     for (size_t i = 0; end != text && i < sizeof ends / sizeof *ends; i++)
         if (strcasecmp(end, ends[i]) == 0)
             return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "--write_buffer_size: '%s' is not a size such as 512K or 1MB", text);
+    return cli_misuse(err, "--write_buffer_size: '%s' is not a size such as 512K or 1MB", text);
 }
 
 typedef struct names {
@@ -119,8 +117,7 @@ static orr_code run_nccl(cli_context *c, orr_error *err)
             ORR_RULES_NCCL, cli_flag(c, "parallel_generation") ? "v2-parallel" : "v2", &old, err);
     o.rules = old ? old->nccl : NULL;
     if (!code && o.contexts && !o.rules)
-        code =
-            orr_fail(err, ORR_EUSAGE, NULL, "--contexts and --no-compat cannot be used together");
+        code = cli_misuse(err, "--contexts and --no-compat cannot be used together");
     if (!code && cli_given(c, "write_buffer_size"))
         code = check_size(cli_text(c, "write_buffer_size"), err);
     if (!code)

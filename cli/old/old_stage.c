@@ -158,7 +158,7 @@ static bool replace_all(const char *from, const char *what, const char *by, char
 
 static orr_code too_long(orr_error *err)
 {
-    return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
+    return cli_misuse(err, "the output name is longer than 4,000 bytes");
 }
 
 static bool join(char out[PATH_ROOM], const char *folder, const char *name, const char *end)
@@ -195,13 +195,13 @@ static orr_code name_output(const cli_context *c, target *t, orr_error *err)
     *t = (target){.is_set = out && orr_text_ends(out, ".orr"),
                   .is_one = out && orr_text_ends(out, ".et") && !strstr(out, "%d")};
     if (out && (cli_given(c, "output-dir") || name))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--output and --output-dir both say where to write");
+        return cli_misuse(err, "--output and --output-dir both say where to write");
     if (t->is_set && wants_json(c))
-        return orr_fail(err, ORR_EUSAGE, NULL, "a .orr file holds traces, not --format json");
+        return cli_misuse(err, "a .orr file holds traces, not --format json");
     if (t->is_one && wants_json(c))
-        return orr_fail(err, ORR_EUSAGE, NULL, "with --format json, OUT is a name with %%d");
+        return cli_misuse(err, "with --format json, OUT is a name with %%d");
     if (!t->is_set && cli_flag(c, "compress"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file");
+        return cli_misuse(err, "--compress requires a .orr file");
     if (t->is_set)
         return join(t->pattern, NULL, out, "") && join(t->groups, NULL, groups ? groups : "", "")
                    ? ORR_OK
@@ -210,10 +210,10 @@ static orr_code name_output(const cli_context *c, target *t, orr_error *err)
         return name_files(c, t, out, err);
     t->folder = cli_text(c, "output-dir");
     if (!t->folder || !name)
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: %s",
-                        t->folder         ? "--output_name NAME"
-                        : c->command->now ? "--output_dir DIR"
-                                          : "--output OUT, or --output-dir and --output-name");
+        return cli_misuse(err, "missing option: %s",
+                          t->folder         ? "--output_name NAME"
+                          : c->command->now ? "--output_dir DIR"
+                                            : "--output OUT, or --output-dir and --output-name");
     return name_files(c, t, name, err);
 }
 
@@ -255,10 +255,10 @@ static orr_code write_one(orr_stage *job, const target *t, orr_error *err)
 {
     orr_trace *trace;
     if (orr_stage_rank_count(job) > 1)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "'%s' is one file, but there are %" PRIu32 " ranks: give a .orr file, or "
-                        "what the file names begin with",
-                        t->pattern, orr_stage_rank_count(job));
+        return cli_misuse(err,
+                          "'%s' is one file, but there are %" PRIu32 " ranks: give a .orr file, or "
+                          "what the file names begin with",
+                          t->pattern, orr_stage_rank_count(job));
     orr_code code = orr_stage_trace(job, 0, &trace, err);
     if (!code)
         code = orr_trace_write(trace, t->pattern, NULL, err);
@@ -302,24 +302,18 @@ static void report_json(const orr_stage *job, const orr_stage_options *opt, cons
     const uint32_t ranks = orr_stage_rank_count(job), stages = (uint32_t)opt->pp;
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-stage");
-    orr_json_put_bool(w, "compat", true);
-    orr_json_put_text(w, "output", t->pattern);
-    orr_json_put_text(w, "groups", t->groups);
-    orr_json_put_text(w, "model_type", orr_stage_model_name(opt->model));
-    orr_json_put_u64(w, "ranks", ranks);
-    orr_json_put_u64(w, "pipeline_stages", stages);
-    orr_json_put_u64(w, "node_count", orr_stage_node_count(job));
-    cli_json_array(w, "memory");
+    orr_json_put_fields(
+        w, ORR_B("compat", true), ORR_T("output", t->pattern), ORR_T("groups", t->groups),
+        ORR_T("model_type", orr_stage_model_name(opt->model)), ORR_U("ranks", ranks),
+        ORR_U("pipeline_stages", stages), ORR_U("node_count", orr_stage_node_count(job)));
+    orr_json_put_array(w, "memory");
     for (uint32_t s = 0; s < stages; s++) {
         const orr_stage_memory m = orr_stage_rank_memory(job, s * (ranks / stages));
         orr_json_line(w, 2);
-        orr_json_begin_object(w);
-        orr_json_put_u64(w, "stage", s);
-        cli_json_number(w, "weights_bytes", "%.0f", m.weights);
-        cli_json_number(w, "optimizer_bytes", "%.0f", m.optimizer);
-        cli_json_number(w, "activations_bytes", "%.0f", m.activations);
-        cli_json_number(w, "gradients_bytes", "%.0f", m.gradients);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_U("stage", s), ORR_F("weights_bytes", "%.0f", m.weights),
+                         ORR_F("optimizer_bytes", "%.0f", m.optimizer),
+                         ORR_F("activations_bytes", "%.0f", m.activations),
+                         ORR_F("gradients_bytes", "%.0f", m.gradients));
     }
     orr_json_end_array(w);
     cli_json_close(&j);

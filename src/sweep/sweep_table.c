@@ -7,7 +7,7 @@
 #include "sweep_table.h"
 
 #include "base/formats/csv.h"
-#include "base/formats/json.h"
+#include "base/formats/json_fields.h"
 #include "base/formats/zip_file.h"
 #include "base/io/output.h"
 #include "base/text/nearest.h"
@@ -371,35 +371,27 @@ void swp_table_json(const orr_sweep_table *t, orr_buf *to)
     orr_json_writer w;
     orr_json_writer_init(&w, to, &(orr_json_style){.spaced = true});
     orr_json_begin_object(&w);
-    orr_json_put_text(&w, "format", "orrery-sweep");
-    orr_json_put_u64(&w, "version", 1);
-    orr_json_put_text(&w, "title", t->title ? t->title : "");
-    orr_json_put_text(&w, "commands", t->commands);
-    orr_json_put_text(&w, "goal", t->goal && *t->goal ? t->goal : NULL);
-    orr_json_put_u64(&w, "points", t->point_count);
-    orr_json_put_u64(&w, "failed", t->failed);
-    orr_json_put_u64(&w, "not_computed", t->open);
-    orr_json_key(&w, "columns");
-    orr_json_begin_array(&w);
+    orr_json_put_fields(&w, ORR_T("format", "orrery-sweep"), ORR_U("version", 1),
+                        ORR_T("title", t->title ? t->title : ""), ORR_T("commands", t->commands),
+                        ORR_T("goal", t->goal && *t->goal ? t->goal : NULL),
+                        ORR_U("points", t->point_count), ORR_U("failed", t->failed),
+                        ORR_U("not_computed", t->open));
+    orr_json_put_array(&w, "columns");
     for (size_t k = 0; k < t->shown_count; k++) {
         orr_json_line(&w, 2);
-        orr_json_begin_object(&w);
-        orr_json_put_text(&w, "name", t->columns[t->shown[k]].name);
-        orr_json_put_text(&w, "kind", kinds[t->columns[t->shown[k]].kind]);
-        orr_json_end_object(&w);
+        orr_json_put_row(&w, ORR_T("name", t->columns[t->shown[k]].name),
+                         ORR_T("kind", kinds[t->columns[t->shown[k]].kind]));
     }
     orr_json_end_array(&w);
     orr_json_line(&w, 0);
-    orr_json_key(&w, "rows");
-    orr_json_begin_array(&w);
+    orr_json_put_array(&w, "rows");
     for (size_t i = 0; i < t->row_count; i++) {
         orr_json_line(&w, 2);
         orr_json_begin_object(&w);
         orr_json_put_u64(&w, "point", t->rows[i].point);
         if (t->rows[i].status != SWP_OK)
             orr_json_put_text(&w, "error", row_remark(&t->rows[i]));
-        orr_json_key(&w, "values");
-        orr_json_begin_array(&w);
+        orr_json_put_array(&w, "values");
         for (size_t k = 0; k < t->shown_count; k++)
             put_cell(&w, t->rows[i].values[t->shown[k]]);
         orr_json_end_array(&w);

@@ -14,7 +14,7 @@
 #include "report_impl.h"
 #include "text_table.h"
 
-#include "base/formats/json.h"
+#include "base/formats/json_fields.h"
 #include "base/memory/map.h"
 
 #include <orrery/lab/units.h>
@@ -522,8 +522,7 @@ orr_code orr_diff_text(const orr_diff *d, const orr_diff_style *style, orr_str *
 
 static void put_pair(orr_json_writer *w, const char *key, int64_t first, int64_t second)
 {
-    orr_json_key(w, key);
-    orr_json_begin_array(w);
+    orr_json_put_array(w, key);
     orr_json_i64(w, first);
     orr_json_i64(w, second);
     orr_json_end_array(w);
@@ -536,8 +535,7 @@ static void put_row(orr_json_writer *w, const orr_diff *d, const orr_diff_row *r
         orr_json_key(w, "name");
         orr_json_str(w, r->name);
     }
-    orr_json_key(w, "kind");
-    orr_json_text(w, orr_span_kind_name(r->kind));
+    orr_json_put_text(w, "kind", orr_span_kind_name(r->kind));
     put_pair(w, "count", (int64_t)r->count[0], (int64_t)r->count[1]);
     put_pair(w, "time_ps", r->time[0], r->time[1]);
     put_pair(w, "time_of_a_rank_ps", orr__diff_mean(d, r, 0), orr__diff_mean(d, r, 1));
@@ -550,8 +548,7 @@ static const char *const part_keys[ORR__DIFF_PARTS] = {
 static void put_rows(
     orr_json_writer *w, const char *key, const orr_diff *d, const orr_diff_row *rows, size_t count)
 {
-    orr_json_key(w, key);
-    orr_json_begin_array(w);
+    orr_json_put_array(w, key);
     for (size_t i = 0; i < count; i++)
         put_row(w, d, &rows[i], rows == d->kinds);
     orr_json_end_array(w);
@@ -564,24 +561,18 @@ orr_code orr_diff_json(const orr_diff *d, const orr_diff_style *style, orr_str *
     const size_t most = style->most;
     orr_json_writer_init(&w, &b, &(orr_json_style){.indent = 2});
     orr_json_begin_object(&w);
-    orr_json_key(&w, "format");
-    orr_json_text(&w, "orrery-diff");
-    orr_json_key(&w, "version");
-    orr_json_u64(&w, 1);
+    orr_json_put_fields(&w, ORR_T("format", "orrery-diff"), ORR_U("version", 1));
     if (style->program) {
-        orr_json_key(&w, "program");
-        orr_json_text(&w, style->program);
+        orr_json_put_text(&w, "program", style->program);
     }
-    orr_json_key(&w, "inputs");
-    orr_json_begin_array(&w);
+    orr_json_put_array(&w, "inputs");
     orr_json_text(&w, style->first);
     orr_json_text(&w, style->second);
     orr_json_end_array(&w);
     put_pair(&w, "ranks", d->ranks[0], d->ranks[1]);
     put_pair(&w, "whole_ps", d->whole[0], d->whole[1]);
     if (d->part_count) {
-        orr_json_key(&w, "parts_of_a_rank_ps");
-        orr_json_begin_object(&w);
+        orr_json_put_object(&w, "parts_of_a_rank_ps");
         for (size_t i = 0; i < d->part_count; i++) {
             const orr_diff_row *r = &d->parts[i];
             put_pair(&w, part_keys[i], r->count[0] ? r->time[0] / (orr_ps)r->count[0] : 0,

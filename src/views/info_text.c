@@ -2,7 +2,7 @@
 /* info_text.c - the figures for people: short tables in 80 columns, what is absent left out.
  *
  * Each section is one function that prints nothing when it has nothing to say. */
-#include "base/formats/json.h"
+#include "base/formats/json_fields.h"
 #include "info_impl.h"
 #include "text_table.h"
 
@@ -21,50 +21,34 @@ typedef orr_json_writer writer;
 /* a / b, or null. */
 static void put_ratio(writer *w, const char *key, uint64_t a, uint64_t b)
 {
-    orr_json_key(w, key);
-    if (b)
-        orr_json_double(w, (double)a / (double)b);
-    else
-        orr_json_null(w);
+    orr_json_put_known_double(w, key, b, (double)a / (double)b);
 }
 
 /* A number that may be absent. */
-static void put_maybe(writer *w, const char *key, bool has, uint64_t v)
-{
-    orr_json_key(w, key);
-    if (has)
-        orr_json_u64(w, v);
-    else
-        orr_json_null(w);
-}
-
 static void begin_object(writer *w, const char *key)
 {
-    orr_json_key(w, key);
-    orr_json_begin_object(w);
+    orr_json_put_object(w, key);
 }
 
 static void begin_array(writer *w, const char *key)
 {
-    orr_json_key(w, key);
-    orr_json_begin_array(w);
+    orr_json_put_array(w, key);
 }
 
 static void put_duration(writer *w, const orr__stat *s)
 {
-    orr_json_put_u64(w, "count", s->count);
-    orr_json_put_u64(w, "duration_us_total", s->total);
+    orr_json_put_fields(w, ORR_U("count", s->count), ORR_U("duration_us_total", s->total));
     put_ratio(w, "duration_us_average", s->total, s->count);
-    put_maybe(w, "duration_us_max", s->count, s->max);
+    orr_json_put_known(w, "duration_us_max", s->count, s->max);
 }
 
 static void put_sizes(writer *w, const orr__stat *s)
 {
-    orr_json_put_u64(w, "with_size", s->count);
-    put_maybe(w, "size_bytes_min", s->count, s->min);
+    orr_json_put_fields(w, ORR_U("with_size", s->count),
+                        ORR_KU("size_bytes_min", s->count, s->min));
     put_ratio(w, "size_bytes_average", s->total, s->count);
-    put_maybe(w, "size_bytes_max", s->count, s->max);
-    orr_json_put_u64(w, "size_bytes_total", s->total);
+    orr_json_put_fields(w, ORR_KU("size_bytes_max", s->count, s->max),
+                        ORR_U("size_bytes_total", s->total));
 }
 
 /* ---- the head ---- */
@@ -73,15 +57,14 @@ static void put_provenance(writer *w, const orr_info *o)
 {
     char hash[ORR_CONTENT_HASH_ROOM];
     begin_object(w, "provenance");
-    orr_json_put_text(w, "program", o->options.program);
-    orr_json_put_text(w, "input", o->options.path);
-    orr_json_put_text(w, "content_hash_murmur3_128", orr_content_hash_text(o->content_hash, hash));
+    orr_json_put_fields(
+        w, ORR_T("program", o->options.program), ORR_T("input", o->options.path),
+        ORR_T("content_hash_murmur3_128", orr_content_hash_text(o->content_hash, hash)));
     begin_object(w, "options");
-    put_maybe(w, "rank", o->options.one_rank, o->options.rank);
-    put_maybe(w, "ranks", o->options.job_ranks, o->options.job_ranks);
-    orr_json_put_u64(w, "top", o->options.top);
-    orr_json_put_bool(w, "by_name", o->options.by_name);
-    orr_json_put_bool(w, "per_rank", o->options.per_rank);
+    orr_json_put_fields(w, ORR_KU("rank", o->options.one_rank, o->options.rank),
+                        ORR_KU("ranks", o->options.job_ranks, o->options.job_ranks),
+                        ORR_U("top", o->options.top), ORR_B("by_name", o->options.by_name),
+                        ORR_B("per_rank", o->options.per_rank));
     orr_json_end_object(w);
     orr_json_end_object(w);
 }
@@ -113,13 +96,11 @@ static void put_metadata(writer *w, const orr_info *o)
 
 static void put_head(writer *w, const orr_info *o)
 {
-    orr_json_put_text(w, "format", "orrery-info");
-    orr_json_put_u64(w, "version", FORMAT_VERSION);
+    orr_json_put_fields(w, ORR_T("format", "orrery-info"), ORR_U("version", FORMAT_VERSION));
     put_provenance(w, o);
-    orr_json_put_bool(w, "is_saturated", o->is_saturated);
-    orr_json_put_u64(w, "ranks", o->ranks);
-    orr_json_put_u64(w, "ranks_distinct", o->classes);
-    orr_json_put_u64(w, "ranks_counted", o->counted_ranks);
+    orr_json_put_fields(w, ORR_B("is_saturated", o->is_saturated), ORR_U("ranks", o->ranks),
+                        ORR_U("ranks_distinct", o->classes),
+                        ORR_U("ranks_counted", o->counted_ranks));
     begin_object(w, "schemas");
     for (uint32_t i = 0; i < ORR_SCHEMA_COUNT; i++)
         if (o->schema_ranks[i])
@@ -138,8 +119,7 @@ static void put_types(writer *w, const orr_info *o)
         if (o->by_type[i].count == 0)
             continue;
         orr_json_begin_object(w);
-        orr_json_put_text(w, "type", orr_node_type_name(i));
-        orr_json_put_u64(w, "type_number", i);
+        orr_json_put_fields(w, ORR_T("type", orr_node_type_name(i)), ORR_U("type_number", i));
         put_duration(w, &o->by_type[i]);
         put_ratio(w, "share_of_nodes", o->by_type[i].count, o->nodes);
         orr_json_end_object(w);
@@ -194,8 +174,8 @@ static void put_compute(writer *w, const orr_info *o)
     begin_object(w, "compute");
     put_duration(w, s);
     put_ratio(w, "duration_us_per_rank", s->total, o->counted_ranks);
-    orr_json_put_u64(w, "operations_total", o->num_ops.total);
-    orr_json_put_u64(w, "nodes_with_operations", o->num_ops.count);
+    orr_json_put_fields(w, ORR_U("operations_total", o->num_ops.total),
+                        ORR_U("nodes_with_operations", o->num_ops.count));
     orr_json_end_object(w);
 }
 
@@ -205,9 +185,8 @@ static void put_size_rows(writer *w, const char *attribute, const orr__stat stat
         if (stats[i].count == 0)
             continue;
         orr_json_begin_object(w);
-        orr_json_put_text(w, "attribute", attribute);
-        orr_json_put_text(w, "type", orr_node_type_name(i));
-        orr_json_put_u64(w, "type_number", i);
+        orr_json_put_fields(w, ORR_T("attribute", attribute), ORR_T("type", orr_node_type_name(i)),
+                            ORR_U("type_number", i));
         put_sizes(w, &stats[i]);
         orr_json_end_object(w);
     }
@@ -224,14 +203,13 @@ static void put_collective(writer *w, const orr_info *o, const orr__coll_row *ro
         orr_json_null(w);
     else
         orr_json_str(w, orr_intern_get(o->groups, row->group));
-    orr_json_put_text(w, "type", orr_collective_name(row->kind));
-    put_maybe(w, "type_number", row->kind != ORR__NO_KIND, row->kind);
-    put_maybe(w, "group_ranks", row->ranks, row->ranks);
-    orr_json_put_u64(w, "count", row->count);
+    orr_json_put_fields(w, ORR_T("type", orr_collective_name(row->kind)),
+                        ORR_KU("type_number", row->kind != ORR__NO_KIND, row->kind),
+                        ORR_KU("group_ranks", row->ranks, row->ranks), ORR_U("count", row->count));
     put_sizes(w, &row->size);
     put_ratio(w, "size_bytes_per_rank", row->size.total, orr__info_members(o, row));
-    orr_json_put_text(w, "moved_formula", orr__moved_formula(row->kind));
-    put_maybe(w, "moved_bytes_total", is_known, row->moved);
+    orr_json_put_fields(w, ORR_T("moved_formula", orr__moved_formula(row->kind)),
+                        ORR_KU("moved_bytes_total", is_known, row->moved));
     orr_json_end_object(w);
 }
 
@@ -279,10 +257,9 @@ static void put_moved(writer *w, const orr_info *o)
 {
     const uint64_t total = orr__sat_add(o->moved_coll, o->moved_p2p);
     begin_object(w, "moved");
-    orr_json_put_bool(w, "is_complete", !o->has_unknown_moved);
-    orr_json_put_u64(w, "collective_bytes", o->moved_coll);
-    orr_json_put_u64(w, "point_to_point_bytes", o->moved_p2p);
-    orr_json_put_u64(w, "total_bytes", total);
+    orr_json_put_fields(w, ORR_B("is_complete", !o->has_unknown_moved),
+                        ORR_U("collective_bytes", o->moved_coll),
+                        ORR_U("point_to_point_bytes", o->moved_p2p), ORR_U("total_bytes", total));
     put_ratio(w, "per_rank_bytes", total, o->counted_ranks);
     orr_json_end_object(w);
 }
@@ -306,16 +283,12 @@ static void put_communication(writer *w, const orr_info *o)
 static void put_dependencies(writer *w, const orr_info *o)
 {
     begin_object(w, "dependencies");
-    orr_json_put_u64(w, "data", o->data_deps);
-    orr_json_put_u64(w, "control", o->ctrl_deps);
-    orr_json_put_u64(w, "data_missing", o->data_missing);
-    orr_json_put_u64(w, "control_missing", o->ctrl_missing);
-    orr_json_put_u64(w, "duplicate_ids", o->duplicate_ids);
-    orr_json_put_u64(w, "roots", o->roots);
-    orr_json_put_u64(w, "leaves", o->leaves);
-    orr_json_put_u64(w, "ranks_with_cycle", o->cyclic_ranks);
-    put_maybe(w, "levels_max", o->levels, o->levels);
-    put_maybe(w, "width_nodes_max", o->width, o->width);
+    orr_json_put_fields(
+        w, ORR_U("data", o->data_deps), ORR_U("control", o->ctrl_deps),
+        ORR_U("data_missing", o->data_missing), ORR_U("control_missing", o->ctrl_missing),
+        ORR_U("duplicate_ids", o->duplicate_ids), ORR_U("roots", o->roots),
+        ORR_U("leaves", o->leaves), ORR_U("ranks_with_cycle", o->cyclic_ranks),
+        ORR_KU("levels_max", o->levels, o->levels), ORR_KU("width_nodes_max", o->width, o->width));
     orr_json_end_object(w);
 }
 
@@ -327,10 +300,8 @@ static void put_path(writer *w, const orr_info *o)
         return;
     }
     orr_json_begin_object(w);
-    orr_json_put_u64(w, "rank", o->path_rank);
-    orr_json_put_u64(w, "duration_us", o->path_us);
-    orr_json_put_u64(w, "nodes", o->path_nodes);
-    orr_json_put_u64(w, "rank_duration_us", o->path_rank_us);
+    orr_json_put_fields(w, ORR_U("rank", o->path_rank), ORR_U("duration_us", o->path_us),
+                        ORR_U("nodes", o->path_nodes), ORR_U("rank_duration_us", o->path_rank_us));
     put_ratio(w, "parallelism", o->path_rank_us, o->path_us);
     put_ratio(w, "duration_us_average", o->critical_sum_us, o->critical_ranks);
     begin_array(w, "operators");
@@ -347,20 +318,15 @@ static void put_per_rank(writer *w, const orr_info *o)
     begin_array(w, "per_rank");
     for (size_t i = 0; i < o->row_count; i++) {
         const orr__class_row *row = &o->rows[i];
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "ranks", row->ranks);
-        orr_json_put_u64(w, "rank_first", row->first);
-        orr_json_put_u64(w, "rank_count", row->count);
-        orr_json_put_u64(w, "nodes", row->nodes);
-        orr_json_put_u64(w, "duration_us", row->duration_us);
-        orr_json_put_u64(w, "compute_us", row->compute_us);
-        orr_json_put_u64(w, "size_bytes", row->sent_bytes);
-        put_maybe(w, "moved_bytes", !o->has_unknown_moved, row->moved_bytes);
-        put_maybe(w, "critical_path_us", !row->is_cyclic, row->critical_us);
-        put_maybe(w, "critical_path_nodes", !row->is_cyclic, row->critical_nodes);
-        put_maybe(w, "levels", !row->is_cyclic, row->levels);
-        put_maybe(w, "width_nodes", !row->is_cyclic, row->width);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("ranks", row->ranks), ORR_U("rank_first", row->first),
+                         ORR_U("rank_count", row->count), ORR_U("nodes", row->nodes),
+                         ORR_U("duration_us", row->duration_us),
+                         ORR_U("compute_us", row->compute_us), ORR_U("size_bytes", row->sent_bytes),
+                         ORR_KU("moved_bytes", !o->has_unknown_moved, row->moved_bytes),
+                         ORR_KU("critical_path_us", !row->is_cyclic, row->critical_us),
+                         ORR_KU("critical_path_nodes", !row->is_cyclic, row->critical_nodes),
+                         ORR_KU("levels", !row->is_cyclic, row->levels),
+                         ORR_KU("width_nodes", !row->is_cyclic, row->width));
     }
     orr_json_end_array(w);
 }

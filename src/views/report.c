@@ -6,7 +6,7 @@
  * web/): head, title, style, data, script. */
 #include <orrery/report.h>
 
-#include "base/formats/json.h"
+#include "base/formats/json_fields.h"
 #include "base/io/input.h"
 #include "base/io/output.h"
 #include "base/io/pack.h"
@@ -923,14 +923,11 @@ static bool put_document(const orr_report *r, orr_buf *b)
     orr_json_writer_init(&w, b, NULL);
     put_title(r, &title);
     orr_json_begin_object(&w);
-    orr_json_key(&w, "format");
-    orr_json_u64(&w, 1);
-    orr_json_put_text(&w, "program", r->program);
+    orr_json_put_fields(&w, ORR_U("format", 1), ORR_T("program", r->program));
     orr_json_key(&w, "title");
     orr_json_str(&w, (orr_str){(const char *)title.ptr, title.len});
     orr_json_put_text(&w, "made_from", r->made_from);
-    orr_json_key(&w, "runs");
-    orr_json_begin_array(&w);
+    orr_json_put_array(&w, "runs");
     for (size_t i = 0; i < r->count; i++)
         orr_json_raw_text(
             &w, (orr_str){(const char *)r->runs[i].document.ptr, r->runs[i].document.len});

@@ -2,6 +2,7 @@
 /* report_document.c - a studied run as JSON (docs/format/report.md).  What is not known is null. */
 #include <orrery/lab/units.h>
 
+#include "base/formats/json_fields.h"
 #include "diff_impl.h"
 #include "info_impl.h"
 #include "report_impl.h"
@@ -28,11 +29,7 @@ static void put_ns(writer *w, const char *key, uint64_t ps)
 /* 0: null. */
 static void put_known(writer *w, const char *key, double value)
 {
-    orr_json_key(w, key);
-    if (value > 0)
-        orr_json_double(w, value);
-    else
-        orr_json_null(w);
+    orr_json_put_known_double(w, key, value > 0, value);
 }
 
 /* Four digits behind the point are more than a colour can show. */
@@ -59,25 +56,14 @@ static void put_values(writer *w, const char *key, const double *values, size_t 
 static void put_figures(writer *w, const orr_packet_figures *g)
 {
     orr_json_key(w, "figures");
-    orr_json_begin_object(w);
-    orr_json_put_u64(w, "hosts", g->hosts);
-    orr_json_put_u64(w, "switches", g->switches);
-    orr_json_put_u64(w, "links", g->links);
-    orr_json_put_u64(w, "flows", g->flows);
-    orr_json_put_u64(w, "flows_done", g->flows_done);
-    orr_json_put_u64(w, "data_packets", g->data_packets);
-    orr_json_put_u64(w, "data_bytes", g->data_bytes);
-    orr_json_put_u64(w, "retransmitted_bytes", g->retransmitted_bytes);
-    orr_json_put_u64(w, "acks", g->acks);
-    orr_json_put_u64(w, "nacks", g->nacks);
-    orr_json_put_u64(w, "timeouts", g->timeouts);
-    orr_json_put_u64(w, "ecn_marked", g->marked);
-    orr_json_put_u64(w, "pauses", g->pauses);
-    orr_json_put_u64(w, "paused_ports", g->paused_ports);
-    orr_json_put_u64(w, "dropped", g->dropped);
-    orr_json_put_u64(w, "trimmed", g->trimmed);
-    orr_json_put_u64(w, "lost", g->lost);
-    orr_json_end_object(w);
+    orr_json_put_row(
+        w, ORR_U("hosts", g->hosts), ORR_U("switches", g->switches), ORR_U("links", g->links),
+        ORR_U("flows", g->flows), ORR_U("flows_done", g->flows_done),
+        ORR_U("data_packets", g->data_packets), ORR_U("data_bytes", g->data_bytes),
+        ORR_U("retransmitted_bytes", g->retransmitted_bytes), ORR_U("acks", g->acks),
+        ORR_U("nacks", g->nacks), ORR_U("timeouts", g->timeouts), ORR_U("ecn_marked", g->marked),
+        ORR_U("pauses", g->pauses), ORR_U("paused_ports", g->paused_ports),
+        ORR_U("dropped", g->dropped), ORR_U("trimmed", g->trimmed), ORR_U("lost", g->lost));
 }
 
 /* ---- links ---- */
@@ -86,15 +72,15 @@ static void put_link(const orr_fabric_view *v, const orr_fabric_link *l, writer 
 {
     const double end = (double)v->end_ps;
     orr_json_begin_object(w);
-    orr_json_put_text(w, "name", l->name);
-    orr_json_put_double(w, "bandwidth_Bps", (double)l->bits_per_second / 8);
-    orr_json_put_u64(w, "bytes", l->bytes);
+    orr_json_put_fields(w, ORR_T("name", l->name),
+                        ORR_D("bandwidth_Bps", (double)l->bits_per_second / 8),
+                        ORR_U("bytes", l->bytes));
     put_ns(w, "busy_ns", l->busy_ps);
-    orr_json_put_double(w, "utilisation", end > 0 ? fmin(1, (double)l->busy_ps / end) : 0);
-    orr_json_put_u64(w, "pauses", l->pauses);
+    orr_json_put_fields(w, ORR_D("utilisation", end > 0 ? fmin(1, (double)l->busy_ps / end) : 0),
+                        ORR_U("pauses", l->pauses));
     put_ns(w, "paused_ns", l->paused_ps);
-    orr_json_put_double(w, "paused_share", end > 0 ? fmin(1, (double)l->paused_ps / end) : 0);
-    orr_json_put_u64(w, "longest_queue_bytes", l->longest_queue);
+    orr_json_put_fields(w, ORR_D("paused_share", end > 0 ? fmin(1, (double)l->paused_ps / end) : 0),
+                        ORR_U("longest_queue_bytes", l->longest_queue));
     put_values(w, "values", l->values, v->columns);
     orr_json_end_object(w);
 }
@@ -106,10 +92,8 @@ static void put_links(const orr_fabric_view *v,
                       size_t left_out,
                       writer *w)
 {
-    orr_json_key(w, key);
-    orr_json_begin_object(w);
-    orr_json_key(w, "rows");
-    orr_json_begin_array(w);
+    orr_json_put_object(w, key);
+    orr_json_put_array(w, "rows");
     for (size_t i = 0; i < count; i++)
         put_link(v, &list[i], w);
     orr_json_end_array(w);
@@ -126,10 +110,8 @@ static void put_class(const orr_fabric_flows *c, writer *w)
     orr_json_begin_object(w);
     orr_json_put_u64(w, "above_bytes", c->above);
     put_known(w, "up_to_bytes", (double)c->up_to);
-    orr_json_put_u64(w, "flows", c->flows);
-    orr_json_put_u64(w, "bytes", c->bytes);
-    orr_json_key(w, "fct_ns");
-    orr_json_begin_array(w);
+    orr_json_put_fields(w, ORR_U("flows", c->flows), ORR_U("bytes", c->bytes));
+    orr_json_put_array(w, "fct_ns");
     for (unsigned i = 0; i < ORR_FABRIC_TIMES; i++)
         orr_json_double(w, (double)c->fct_ps[i] / 1000);
     orr_json_end_array(w);
@@ -151,8 +133,7 @@ static void put_flows(const orr_fabric_view *v, writer *w)
     orr_json_begin_object(w);
     orr_json_key(w, "all");
     put_class(&v->all, w);
-    orr_json_key(w, "by_size");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "by_size");
     for (unsigned i = 0; i < ORR_FABRIC_CLASSES; i++)
         if (v->classes[i].flows)
             put_class(&v->classes[i], w);
@@ -180,8 +161,7 @@ static void put_fabric(const orr__study *s, writer *w)
     put_links(v, "pauses", v->pauses, v->pause_count, v->pauses_left_out, w);
     put_values(w, "paused_ports", v->paused_ports, v->columns);
     put_flows(v, w);
-    orr_json_key(w, "notes");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "notes");
     for (size_t i = 0; i < v->note_count; i++)
         orr_json_text(w, v->notes[i]);
     orr_json_end_array(w);
@@ -540,12 +520,8 @@ static void put_row(const row *r, const orr__sums *sums, uint32_t count, orr_jso
         orr_json_text(w, kind);
     else
         orr_json_str(w, (orr_str){r->key.ptr + 1, r->key.len - 1});
-    orr_json_key(w, "kind");
-    orr_json_text(w, kind);
-    orr_json_key(w, "is_kind");
-    orr_json_bool(w, is_kind);
-    orr_json_key(w, "ns");
-    orr_json_begin_array(w);
+    orr_json_put_fields(w, ORR_T("kind", kind), ORR_B("is_kind", is_kind));
+    orr_json_put_array(w, "ns");
     for (uint32_t i = 0; i < count; i++)
         orr_json_double(w, value_of(&sums[i], r->key));
     orr_json_end_array(w);
@@ -588,13 +564,11 @@ void orr__put_comparison(const orr__sums *sums, uint32_t count, orr_json_writer 
         if (n)
             qsort(rows, n, sizeof *rows, compare_rows);
         orr_json_begin_object(w);
-        orr_json_key(w, "rows");
-        orr_json_begin_array(w);
+        orr_json_put_array(w, "rows");
         for (size_t i = 0; i < n && i < MOST_ROWS; i++)
             put_row(&rows[i], sums, count, w);
         orr_json_end_array(w);
-        orr_json_key(w, "rows_left_out");
-        orr_json_u64(w, n > MOST_ROWS ? n - MOST_ROWS : 0);
+        orr_json_put_u64(w, "rows_left_out", n > MOST_ROWS ? n - MOST_ROWS : 0);
         orr_json_end_object(w);
     }
     orr_free(rows);
@@ -608,21 +582,13 @@ enum { MOST_STEPS = 1000 };
 /* 0: null. */
 static void put_whole(writer *w, const char *key, uint64_t v)
 {
-    orr_json_key(w, key);
-    if (v)
-        orr_json_u64(w, v);
-    else
-        orr_json_null(w);
+    orr_json_put_known(w, key, v, v);
 }
 
 /* Not a number: null. */
 static void put_real(writer *w, const char *key, double v)
 {
-    orr_json_key(w, key);
-    if (v - v == 0)
-        orr_json_double(w, v);
-    else
-        orr_json_null(w);
+    orr_json_put_known_double(w, key, v - v == 0, v);
 }
 
 static void put_time(writer *w, orr_ps t)
@@ -677,8 +643,7 @@ static void put_headline(const orr__study *s, writer *w)
     const bool is_whole = seconds > 0 && !r->stall;
     orr_buf sentence = {0};
     put_sentence(s, &sentence);
-    orr_json_key(w, "headline");
-    orr_json_begin_object(w);
+    orr_json_put_object(w, "headline");
     put_ps(w, "time_ns", orr__total(s));
     if (r->is_flows)
         put_whole(w, "ranks", 0);
@@ -728,8 +693,7 @@ static void put_group(const orr__study *s, const orr__like_ranks *g, writer *w)
     orr_json_begin_object(w);
     orr_json_key(w, "name");
     orr_json_str(w, (orr_str){(const char *)name.ptr, name.len});
-    orr_json_put_text(w, "ranks", g->ranks);
-    orr_json_put_u64(w, "count", g->count);
+    orr_json_put_fields(w, ORR_T("ranks", g->ranks), ORR_U("count", g->count));
     put_ps(w, "total_ns", orr__total(s));
     put_mean(w, "compute_ns", g->sum.compute, g->count);
     put_mean(w, "comm_exposed_ns", g->sum.exposed, g->count);
@@ -746,8 +710,7 @@ static void put_group(const orr__study *s, const orr__like_ranks *g, writer *w)
 
 static void put_breakdown(const orr__study *s, writer *w)
 {
-    orr_json_key(w, "breakdown");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "breakdown");
     for (uint32_t k = 0; k < s->group_count; k++)
         put_group(s, &s->groups[k], w);
     orr_json_end_array(w);
@@ -767,8 +730,7 @@ static void put_rank(writer *w, uint32_t rank)
 static void put_tracks(const orr__study *s, writer *w)
 {
     const orr__events *e = &s->events;
-    orr_json_key(w, "tracks");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "tracks");
     for (uint32_t k = 0; k < e->track_count; k++) {
         const orr_track *t = &s->p->tracks[e->tracks[k]];
         orr_json_begin_object(w);
@@ -778,8 +740,7 @@ static void put_tracks(const orr__study *s, writer *w)
         orr_json_end_object(w);
     }
     orr_json_end_array(w);
-    orr_json_key(w, "counters");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "counters");
     for (uint32_t k = 0; k < e->counter_count; k++) {
         const orr_counter *c = &s->p->counters[e->counters[k]];
         orr_json_begin_object(w);
@@ -798,24 +759,20 @@ static void put_timeline(const orr__study *s, uint32_t number, writer *w)
     const orr__events *e = &s->events;
     orr_buf script = {0};
     orr_buf_print(&script, "events-%u", number);
-    orr_json_key(w, "timeline");
-    orr_json_begin_object(w);
+    orr_json_put_object(w, "timeline");
     orr_json_key(w, "script");
     orr_json_str(w, (orr_str){(const char *)script.ptr, script.len});
     orr_json_put_u64(w, "tick_ps", (uint64_t)e->tick);
     put_ps(w, "start_ns", s->start);
     put_ps(w, "end_ns", s->end);
-    orr_json_put_u64(w, "spans", e->spans);
-    orr_json_put_u64(w, "left_out", e->left_out);
-    orr_json_put_u64(w, "samples_left_out", e->samples_left_out);
-    orr_json_put_u64(w, "ranks_left_out", e->ranks_left_out);
-    orr_json_key(w, "texts");
-    orr_json_begin_array(w);
+    orr_json_put_fields(w, ORR_U("spans", e->spans), ORR_U("left_out", e->left_out),
+                        ORR_U("samples_left_out", e->samples_left_out),
+                        ORR_U("ranks_left_out", e->ranks_left_out));
+    orr_json_put_array(w, "texts");
     for (uint32_t k = 0; k < e->text_count; k++)
         orr_json_str(w, orr_timeline_text(s->t, e->texts[k]));
     orr_json_end_array(w);
-    orr_json_key(w, "kinds");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "kinds");
     for (unsigned k = 0; k < ORR_SPAN_KINDS; k++)
         orr_json_text(w, orr_span_kind_name((orr_span_kind)k));
     orr_json_end_array(w);
@@ -866,8 +823,7 @@ static void put_path_kinds(const orr__study *s, uint64_t total, writer *w)
         shares[k].ns += p->to_ns - p->from_ns;
     }
     qsort(shares, count, sizeof *shares, compare_shares);
-    orr_json_key(w, "by_kind");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "by_kind");
     for (size_t k = 0; k < count; k++) {
         orr_json_begin_object(w);
         orr_json_key(w, "kind");
@@ -884,14 +840,12 @@ static void put_step(const orr__study *s, size_t i, writer *w)
     const orr_report_step *p = &s->run->steps[i];
     const uint32_t track = s->step_track ? s->step_track[i] : ORR__NO_PLACE;
     orr_json_begin_object(w);
-    orr_json_put_u64(w, "rank", p->rank);
-    orr_json_put_text(w, "name", p->name);
-    orr_json_put_text(w, "kind", orr_span_kind_name((orr_span_kind)p->kind));
+    orr_json_put_fields(w, ORR_U("rank", p->rank), ORR_T("name", p->name),
+                        ORR_T("kind", orr_span_kind_name((orr_span_kind)p->kind)));
     orr_json_key(w, "what");
     put_what(w, p->what);
-    orr_json_put_u64(w, "start_ns", p->from_ns);
-    orr_json_put_u64(w, "end_ns", p->to_ns);
-    orr_json_put_text(w, "why", p->why);
+    orr_json_put_fields(w, ORR_U("start_ns", p->from_ns), ORR_U("end_ns", p->to_ns),
+                        ORR_T("why", p->why));
     orr_json_key(w, "track");
     if (track == ORR__NO_PLACE)
         orr_json_null(w);
@@ -932,8 +886,7 @@ static void put_steps(const orr__study *s, writer *w)
     size_t equal = SIZE_MAX, listed = 0;
     if (r->step_count > MOST_STEPS && !find_limit(r, &limit, &equal))
         w->to->failed = true;
-    orr_json_key(w, "steps");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "steps");
     for (size_t i = 0; i < r->step_count; i++) {
         const uint64_t length = r->steps[i].to_ns - r->steps[i].from_ns;
         if (length < limit || (length == limit && equal == 0))
@@ -1008,8 +961,7 @@ static void put_collective_row(const orr__study *s, const orr__collective_row *r
 
 static void put_collectives(const orr__study *s, writer *w)
 {
-    orr_json_key(w, "collectives");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "collectives");
     for (size_t k = 0; k < s->row_count; k++)
         put_collective_row(s, &s->rows[k], w);
     orr_json_end_array(w);
@@ -1019,13 +971,11 @@ static void put_collectives(const orr__study *s, writer *w)
 
 static void put_dimensions(const orr_report_run *r, writer *w)
 {
-    orr_json_key(w, "dimensions");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "dimensions");
     for (size_t k = 0; k < r->dimension_count; k++) {
         const orr_report_dimension *d = &r->dimensions[k];
         orr_json_begin_object(w);
-        orr_json_put_text(w, "name", d->name);
-        orr_json_put_u64(w, "size", d->size);
+        orr_json_put_fields(w, ORR_T("name", d->name), ORR_U("size", d->size));
         put_real(w, "bandwidth_Bps", known(d->bandwidth));
         put_real(w, "latency_ns", d->latency_ns >= 0 ? d->latency_ns : (double)NAN);
         put_real(w, "utilisation", d->utilisation >= 0 ? d->utilisation : (double)NAN);
@@ -1044,13 +994,11 @@ static bool is_number(orr_str s)
 
 static void put_nodes(const orr_intern *names, writer *w)
 {
-    orr_json_key(w, "nodes");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "nodes");
     for (uint32_t k = 0; k < orr_intern_count(names); k++) {
         const orr_str name = orr_intern_get(names, k);
         orr_json_begin_object(w);
-        orr_json_put_u64(w, "id", k);
-        orr_json_put_text(w, "kind", is_number(name) ? "rank" : "switch");
+        orr_json_put_fields(w, ORR_U("id", k), ORR_T("kind", is_number(name) ? "rank" : "switch"));
         orr_json_key(w, "label");
         orr_json_str(w, name);
         orr_json_end_object(w);
@@ -1068,8 +1016,7 @@ static void put_network_link(const orr__study *s,
     w->to->failed |= !orr_intern_add(names, orr_str_of(l->from), &from) ||
                      !orr_intern_add(names, orr_str_of(l->to), &to);
     orr_json_begin_object(w);
-    orr_json_put_u64(w, "from", from);
-    orr_json_put_u64(w, "to", to);
+    orr_json_put_fields(w, ORR_U("from", from), ORR_U("to", to));
     put_real(w, "bandwidth_Bps", known(l->bandwidth));
     orr_json_put_u64(w, "bytes", l->bytes);
     put_real(w, "utilisation", total > 0 ? (double)l->busy_ns / total : (double)NAN);
@@ -1090,8 +1037,7 @@ static void put_topology(const orr__study *s, writer *w)
     }
     orr_json_begin_object(w);
     put_dimensions(r, w);
-    orr_json_key(w, "links");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "links");
     for (size_t k = 0; k < r->link_count; k++)
         put_network_link(s, &r->links[k], names, w);
     orr_json_end_array(w);
@@ -1109,13 +1055,11 @@ static void put_series(const orr__memory_series *m, writer *w)
     orr_json_put_text(w, "name", m->name);
     orr_json_key(w, "peak_bytes");
     orr_json_i64(w, m->peak);
-    orr_json_key(w, "t_ns");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "t_ns");
     for (size_t i = 0; i < m->count; i++)
         put_time(w, m->points[i].at);
     orr_json_end_array(w);
-    orr_json_key(w, "bytes");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "bytes");
     for (size_t i = 0; i < m->count; i++)
         orr_json_i64(w, m->points[i].value);
     orr_json_end_array(w);
@@ -1131,8 +1075,7 @@ static void put_memory(const orr__study *s, writer *w)
     }
     orr_json_begin_object(w);
     put_whole(w, "capacity_bytes", s->run->memory_capacity);
-    orr_json_key(w, "series");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "series");
     for (size_t k = 0; k < s->series_count; k++)
         put_series(&s->series[k], w);
     orr_json_end_array(w);
@@ -1169,8 +1112,7 @@ static void put_pipeline(const orr__study *s, writer *w)
         unused += (double)orr__unused(&s->ranks[k]) * s->ranks[k].alike;
     orr_json_begin_object(w);
     put_real(w, "bubble_share", unused / s->all_ranks / (double)orr__total(s));
-    orr_json_key(w, "stages");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "stages");
     for (uint32_t k = 0; k < s->stage_count; k++)
         put_stage_row(s, k, w);
     orr_json_end_array(w);
@@ -1182,13 +1124,11 @@ static void put_pipeline(const orr__study *s, writer *w)
 static void put_what_ifs(const orr__study *s, writer *w)
 {
     const double now = (double)orr__total(s) / 1000;
-    orr_json_key(w, "what_if");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "what_if");
     for (size_t k = 0; k < s->run->what_if_count; k++) {
         const orr_report_what_if *f = &s->run->what_ifs[k];
         orr_json_begin_object(w);
-        orr_json_put_text(w, "change", f->change);
-        orr_json_put_u64(w, "time_ns", f->time_ns);
+        orr_json_put_fields(w, ORR_T("change", f->change), ORR_U("time_ns", f->time_ns));
         put_real(w, "gain_share", now > 0 ? 1 - (double)f->time_ns / now : (double)NAN);
         orr_json_put_text(w, "how", f->is_simulated ? "simulated again" : "from the critical path");
         orr_json_end_object(w);
@@ -1205,8 +1145,7 @@ static void put_stall(const orr_report_run *r, writer *w)
     }
     orr_json_begin_object(w);
     orr_json_put_text(w, "title", r->stall);
-    orr_json_key(w, "lines");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "lines");
     for (size_t i = 0; i < r->stall_line_count; i++)
         orr_json_text(w, r->stall_lines[i]);
     orr_json_end_array(w);
@@ -1252,27 +1191,21 @@ static void put_noted(const orr__study *s, bool are_files, writer *w)
 static void put_inputs(const orr__study *s, writer *w)
 {
     const orr_report_run *r = s->run;
-    orr_json_key(w, "inputs");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "inputs");
     put_noted(s, true, w);
     for (size_t k = 0; k < r->input_count; k++) {
         const orr_report_input *in = &r->inputs[k];
         orr_json_begin_object(w);
-        orr_json_put_text(w, "what", in->what);
-        orr_json_put_text(w, "path", in->path);
-        orr_json_put_text(w, "hash", in->hash);
+        orr_json_put_fields(w, ORR_T("what", in->what), ORR_T("path", in->path),
+                            ORR_T("hash", in->hash));
         put_real(w, "bytes", in->has_bytes ? (double)in->bytes : (double)NAN);
         orr_json_end_object(w);
     }
     orr_json_end_array(w);
-    orr_json_key(w, "options");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "options");
     put_noted(s, false, w);
     for (size_t k = 0; k < r->option_count; k++) {
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "name", r->options[k].name);
-        orr_json_put_text(w, "value", r->options[k].value);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("name", r->options[k].name), ORR_T("value", r->options[k].value));
     }
     orr_json_end_array(w);
 }
@@ -1290,8 +1223,7 @@ static void put_notes(const orr__study *s, writer *w)
 {
     const orr__events *e = &s->events;
     orr_buf b = {0};
-    orr_json_key(w, "notes");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "notes");
     for (size_t k = 0; k < s->run->note_count; k++)
         orr_json_text(w, s->run->notes[k]);
     if (e->ranks_left_out) {
@@ -1324,11 +1256,10 @@ static void put_notes(const orr__study *s, writer *w)
 void orr__put_run(orr__study *s, uint32_t number, writer *w)
 {
     orr_json_begin_object(w);
-    orr_json_put_text(w, "name", s->run->name);
-    orr_json_put_text(w, "kind",
-                      s->run->is_flows      ? "flows"
-                      : s->run->is_measured ? "measured"
-                                            : "simulated");
+    orr_json_put_fields(w, ORR_T("name", s->run->name),
+                        ORR_T("kind", s->run->is_flows      ? "flows"
+                                      : s->run->is_measured ? "measured"
+                                                            : "simulated"));
     put_headline(s, w);
     put_breakdown(s, w);
     if (s->run->timeline) {

@@ -6,6 +6,7 @@
  * parts of a rank's time add up to the run as the parts do; medians of two kinds of ranks do not. */
 #include <orrery/lab/units.h>
 
+#include "base/formats/json_fields.h"
 #include "base/io/output.h"
 #include "base/text/bar.h"
 #include "base/text/number.h"
@@ -35,88 +36,52 @@ static const char *const figure_keys[ORR__FIGURES] = {
     [ORR__FIGURE_IDLE] = "idle_ns",
 };
 
-static void put_maybe(writer *w, const char *key, bool is_known, uint64_t v)
-{
-    orr_json_key(w, key);
-    if (is_known)
-        orr_json_u64(w, v);
-    else
-        orr_json_null(w);
-}
-
-static void put_maybe_double(writer *w, const char *key, bool is_known, double v)
-{
-    orr_json_key(w, key);
-    if (is_known)
-        orr_json_double(w, v);
-    else
-        orr_json_null(w);
-}
-
 /* ---- the head ---- */
 
 static void put_provenance(writer *w, const orr__run_facts *f, const orr__provenance *p)
 {
-    orr_json_key(w, "provenance");
-    orr_json_begin_object(w);
+    orr_json_put_object(w, "provenance");
     orr_json_put_text(w, "program", p->program);
-    orr_json_key(w, "inputs");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "inputs");
     for (size_t i = 0; i < p->input_count; i++)
         orr__put_input(w, &p->inputs[i]);
     orr_json_end_array(w);
     orr_json_key(w, "options");
-    orr_json_begin_object(w);
-    orr_json_put_text(w, "network", p->network);
-    orr_json_put_text(w, "machine", p->machine);
-    orr_json_put_text(w, "hardware", p->chip);
-    orr_json_put_text(w, "compute", f->compute);
-    orr_json_put_u64(w, "queues_per_dimension", p->queues_per_dim);
-    orr_json_put_bool(w, "rendezvous", p->rendezvous);
-    orr_json_put_double(w, "injection_scale", p->injection_scale);
-    orr_json_end_object(w);
+    orr_json_put_row(
+        w, ORR_T("network", p->network), ORR_T("machine", p->machine), ORR_T("hardware", p->chip),
+        ORR_T("compute", f->compute), ORR_U("queues_per_dimension", p->queues_per_dim),
+        ORR_B("rendezvous", p->rendezvous), ORR_D("injection_scale", p->injection_scale));
     orr_json_end_object(w);
 }
 
 static void put_head(writer *w, const orr__run_facts *f, const orr__provenance *p)
 {
-    orr_json_put_text(w, "format", "orrery-run");
-    orr_json_put_u64(w, "version", FORMAT_VERSION);
+    orr_json_put_fields(w, ORR_T("format", "orrery-run"), ORR_U("version", FORMAT_VERSION));
     if (p)
         put_provenance(w, f, p);
-    orr_json_put_text(w, "status", f->status);
-    orr_json_put_u64(w, "simulated_ns", f->end_ns);
+    orr_json_put_fields(w, ORR_T("status", f->status), ORR_U("simulated_ns", f->end_ns));
     if (f->steps.asked > 1) {
         orr_json_key(w, "steps");
-        orr_json_begin_object(w);
-        orr_json_put_u64(w, "asked", f->steps.asked);
-        orr_json_put_u64(w, "simulated", f->steps.simulated);
-        orr_json_put_u64(w, "total_ns", f->steps.total);
-        orr_json_put_u64(w, "first_ns", f->steps.first);
-        orr_json_put_u64(w, "last_ns", f->steps.last);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_U("asked", f->steps.asked), ORR_U("simulated", f->steps.simulated),
+                         ORR_U("total_ns", f->steps.total), ORR_U("first_ns", f->steps.first),
+                         ORR_U("last_ns", f->steps.last));
     }
     if (f->interval.high_ns) {
-        orr_json_key(w, "interval_ns"); /* 90 % */
-        orr_json_begin_array(w);
+        orr_json_put_array(w, "interval_ns"); /* 90 % */
         orr_json_u64(w, f->interval.low_ns);
         orr_json_u64(w, f->interval.high_ns);
         orr_json_end_array(w);
-        orr_json_put_double(w, "guessed_share", f->interval.guessed);
-        orr_json_put_text(w, "guessed_most", f->interval.guessed_most);
+        orr_json_put_fields(w, ORR_D("guessed_share", f->interval.guessed),
+                            ORR_T("guessed_most", f->interval.guessed_most));
     }
-    orr_json_put_u64(w, "ranks", f->ranks);
-    orr_json_put_u64(w, "ranks_distinct", f->classes);
-    orr_json_put_u64(w, "ranks_simulated", f->simulated);
+    orr_json_put_fields(w, ORR_U("ranks", f->ranks), ORR_U("ranks_distinct", f->classes),
+                        ORR_U("ranks_simulated", f->simulated));
     if (f->simulated_last < f->simulated)
         orr_json_put_u64(w, "ranks_simulated_last", f->simulated_last);
-    orr_json_put_u64(w, "finished_ranks", f->finished);
-    orr_json_put_text(w, "network", f->network);
-    orr_json_put_u64(w, "messages", f->messages);
-    orr_json_put_u64(w, "events", f->events);
+    orr_json_put_fields(w, ORR_U("finished_ranks", f->finished), ORR_T("network", f->network),
+                        ORR_U("messages", f->messages), ORR_U("events", f->events));
     if (f->has_packets) {
-        orr_json_key(w, "packets");
-        orr_json_begin_object(w);
+        orr_json_put_object(w, "packets");
         orr__facts_put_packets(f, w);
         orr_json_end_object(w);
     }
@@ -126,16 +91,16 @@ static void put_throughput(writer *w, const orr__run_facts *f)
 {
     const orr__throughput *p = &f->throughput;
     const bool is_known = p->steps > 0;
-    orr_json_key(w, "throughput");
-    orr_json_begin_object(w);
-    put_maybe(w, "steps", is_known, p->steps);
-    put_maybe(w, "step_ns", is_known, (uint64_t)(p->step_seconds * 1e9 + 0.5));
-    put_maybe_double(w, "tokens_per_s", is_known, p->tokens_per_s);
-    put_maybe_double(w, "tokens_per_s_per_device", is_known, p->tokens_per_s / f->ranks);
-    put_maybe_double(w, "tflops_per_device", is_known && p->flops_per_s > 0, p->flops_per_s / 1e12);
-    put_maybe_double(w, "mfu", is_known && p->mfu > 0, p->mfu);
-    put_maybe_double(w, "peak_tflops", p->peak_flops > 0, p->peak_flops / 1e12);
-    orr_json_put_text(w, "peak_of", p->peak_of);
+    orr_json_put_object(w, "throughput");
+    orr_json_put_fields(
+        w, ORR_KU("steps", is_known, p->steps),
+        ORR_KU("step_ns", is_known, (uint64_t)(p->step_seconds * 1e9 + 0.5)),
+        ORR_KD("tokens_per_s", is_known, p->tokens_per_s),
+        ORR_KD("tokens_per_s_per_device", is_known, p->tokens_per_s / f->ranks),
+        ORR_KD("tflops_per_device", is_known && p->flops_per_s > 0, p->flops_per_s / 1e12),
+        ORR_KD("mfu", is_known && p->mfu > 0, p->mfu),
+        ORR_KD("peak_tflops", p->peak_flops > 0, p->peak_flops / 1e12),
+        ORR_T("peak_of", p->peak_of));
     orr_json_end_object(w);
 }
 
@@ -145,23 +110,19 @@ static void put_serving(writer *w, const orr__run_facts *f)
     const orr__serving *p = &f->serving;
     if (!p->requests)
         return;
-    orr_json_key(w, "serving");
-    orr_json_begin_object(w);
-    orr_json_put_u64(w, "requests", p->requests);
-    orr_json_put_u64(w, "output_tokens", p->tokens);
-    orr_json_put_double(w, "first_token_mean_ns", p->first_mean_ns);
-    orr_json_put_u64(w, "first_token_max_ns", p->first_max_ns);
-    put_maybe_double(w, "next_token_mean_ns", p->next_mean_ns > 0, p->next_mean_ns);
-    orr_json_put_u64(w, "last_token_ns", p->end_ns);
-    orr_json_put_double(w, "tokens_per_s", p->tokens_per_s);
-    orr_json_put_double(w, "tokens_per_s_per_device", p->tokens_per_s / f->ranks);
+    orr_json_put_object(w, "serving");
+    orr_json_put_fields(w, ORR_U("requests", p->requests), ORR_U("output_tokens", p->tokens),
+                        ORR_D("first_token_mean_ns", p->first_mean_ns),
+                        ORR_U("first_token_max_ns", p->first_max_ns),
+                        ORR_KD("next_token_mean_ns", p->next_mean_ns > 0, p->next_mean_ns),
+                        ORR_U("last_token_ns", p->end_ns), ORR_D("tokens_per_s", p->tokens_per_s),
+                        ORR_D("tokens_per_s_per_device", p->tokens_per_s / f->ranks));
     orr_json_end_object(w);
 }
 
 static void put_warnings(writer *w, const orr__run_facts *f)
 {
-    orr_json_key(w, "warnings");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "warnings");
     for (size_t i = 0; i < f->warning_count; i++)
         orr_json_str(w, orr_str_of(f->warnings[i]));
     orr_json_end_array(w);
@@ -169,17 +130,13 @@ static void put_warnings(writer *w, const orr__run_facts *f)
 
 static void put_spreads(writer *w, const orr__run_facts *f)
 {
-    orr_json_key(w, "over_ranks");
-    orr_json_begin_object(w);
+    orr_json_put_object(w, "over_ranks");
     for (unsigned k = 0; k < ORR__FIGURES; k++) {
         const orr__figure_spread *v = &f->spread[k];
-        orr_json_key(w, figure_keys[k]);
-        orr_json_begin_object(w);
-        orr_json_put_u64(w, "ranks", v->ranks);
-        put_maybe(w, "min", v->ranks, v->least);
-        put_maybe(w, "median", v->ranks, v->median);
-        put_maybe(w, "max", v->ranks, v->most);
-        put_maybe_double(w, "mean", v->ranks, v->mean);
+        orr_json_put_object(w, figure_keys[k]);
+        orr_json_put_fields(w, ORR_U("ranks", v->ranks), ORR_KU("min", v->ranks, v->least),
+                            ORR_KU("median", v->ranks, v->median), ORR_KU("max", v->ranks, v->most),
+                            ORR_KD("mean", v->ranks, v->mean));
         orr_json_end_object(w);
     }
     orr_json_end_object(w);
@@ -189,27 +146,23 @@ static void put_spreads(writer *w, const orr__run_facts *f)
 
 static void put_times(writer *w, const orr__comm_facts *t)
 {
-    orr_json_put_u64(w, "count", t->count);
-    orr_json_put_u64(w, "bytes_total", t->bytes);
-    orr_json_put_u64(w, "duration_ns_total", t->time);
-    orr_json_put_u64(w, "duration_ns_max", t->longest);
-    orr_json_put_u64(w, "waited_ns_total", t->waited);
+    orr_json_put_fields(w, ORR_U("count", t->count), ORR_U("bytes_total", t->bytes),
+                        ORR_U("duration_ns_total", t->time), ORR_U("duration_ns_max", t->longest),
+                        ORR_U("waited_ns_total", t->waited));
 }
 
 static void put_collective(writer *w, const orr__comm_facts *t)
 {
     orr_json_begin_object(w);
-    orr_json_put_text(w, "type", orr_collective_name(t->type));
-    orr_json_put_u64(w, "type_number", t->type);
-    put_maybe(w, "group_ranks", t->group_ranks, t->group_ranks);
-    orr_json_put_u64(w, "groups", t->groups);
+    orr_json_put_fields(
+        w, ORR_T("type", orr_collective_name(t->type)), ORR_U("type_number", t->type),
+        ORR_KU("group_ranks", t->group_ranks, t->group_ranks), ORR_U("groups", t->groups));
     orr_json_key(w, "group");
     if (t->groups == 1 && t->group.len)
         orr_json_str(w, t->group);
     else
         orr_json_null(w);
-    orr_json_put_u64(w, "size_bytes", t->size);
-    orr_json_put_u64(w, "ranks", t->ranks);
+    orr_json_put_fields(w, ORR_U("size_bytes", t->size), ORR_U("ranks", t->ranks));
     put_times(w, t);
     orr_json_put_u64(w, "exposed_ns_total", t->exposed);
     orr_json_end_object(w);
@@ -217,19 +170,15 @@ static void put_collective(writer *w, const orr__comm_facts *t)
 
 static void put_communication(writer *w, const orr__run_facts *f)
 {
-    orr_json_key(w, "collectives");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "collectives");
     for (uint32_t i = 0; i < f->collective_count; i++)
         put_collective(w, &f->collectives[f->by_time[i]]);
     orr_json_end_array(w);
-    orr_json_key(w, "point_to_point");
-    orr_json_begin_object(w);
-    orr_json_key(w, "send");
-    orr_json_begin_object(w);
+    orr_json_put_object(w, "point_to_point");
+    orr_json_put_object(w, "send");
     put_times(w, &f->sends);
     orr_json_end_object(w);
-    orr_json_key(w, "receive");
-    orr_json_begin_object(w);
+    orr_json_put_object(w, "receive");
     put_times(w, &f->receives);
     orr_json_end_object(w);
     orr_json_end_object(w);
@@ -239,19 +188,14 @@ static void put_communication(writer *w, const orr__run_facts *f)
 
 static void put_dimensions(writer *w, const orr__run_facts *f)
 {
-    orr_json_key(w, "dimensions");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "dimensions");
     for (uint32_t k = 0; k < f->dimension_count; k++) {
         const orr_sim_dimension *d = &f->dimensions[k];
-        orr_json_begin_object(w);
-        orr_json_put_u64(w, "dimension", k);
-        orr_json_put_text(w, "shape", d->shape);
-        orr_json_put_u64(w, "npus", d->ranks);
-        put_maybe_double(w, "bandwidth_GiBps", d->shape, d->bandwidth / (double)(1 << 30));
-        put_maybe_double(w, "latency_ns", d->shape, d->latency_ns);
-        orr_json_put_u64(w, "messages", d->messages);
-        orr_json_put_u64(w, "bytes", d->bytes);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_U("dimension", k), ORR_T("shape", d->shape),
+                         ORR_U("npus", d->ranks),
+                         ORR_KD("bandwidth_GiBps", d->shape, d->bandwidth / (double)(1 << 30)),
+                         ORR_KD("latency_ns", d->shape, d->latency_ns),
+                         ORR_U("messages", d->messages), ORR_U("bytes", d->bytes));
     }
     orr_json_end_array(w);
 }
@@ -276,20 +220,15 @@ static void put_links(writer *w, const orr__run_facts *f, bool is_brief)
     }
     orr_json_begin_object(w);
     orr_json_put_u64(w, "used", f->links_used);
-    orr_json_key(w, "busiest");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "busiest");
     for (uint32_t i = 0; i < f->link_count; i++) {
         const orr_net_link *l = &f->links[i];
         if (is_brief && i && is_like(l, l - 1))
             continue;
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "link", l->name);
-        orr_json_put_u64(w, "messages", l->messages);
-        orr_json_put_u64(w, "bytes", l->bytes);
-        orr_json_put_u64(w, "busy_ns", l->busy_ns);
-        orr_json_put_double(w, "utilisation", utilisation(l, f->end_ns));
-        orr_json_put_u64(w, "max_queue", l->max_queue);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("link", l->name), ORR_U("messages", l->messages),
+                         ORR_U("bytes", l->bytes), ORR_U("busy_ns", l->busy_ns),
+                         ORR_D("utilisation", utilisation(l, f->end_ns)),
+                         ORR_U("max_queue", l->max_queue));
     }
     orr_json_end_array(w);
     orr_json_end_object(w);
@@ -330,19 +269,13 @@ static uint32_t *longest_steps(const orr_critical_path *p, uint32_t wanted, uint
 
 static void put_step(writer *w, const orr_path_step *s)
 {
-    orr_json_begin_object(w);
-    orr_json_put_u64(w, "from_ns", s->from);
-    orr_json_put_u64(w, "to_ns", s->to);
-    orr_json_put_u64(w, "rank", s->rank);
-    orr_json_put_u64(w, "node", s->node);
-    orr_json_put_text(w, "name", s->name);
-    orr_json_put_text(w, "work", s->what);
-    orr_json_put_u64(w, "size_bytes", s->size);
-    orr_json_put_text(w, "after", orr_path_after_name((orr_path_after)s->after));
-    orr_json_put_text(w, "held_by", orr_path_held_name((orr_path_held)s->held));
-    put_maybe(w, "held_by_rank", s->held, s->held_rank);
-    put_maybe(w, "held_by_node", s->held, s->held_node);
-    orr_json_end_object(w);
+    orr_json_put_row(w, ORR_U("from_ns", s->from), ORR_U("to_ns", s->to), ORR_U("rank", s->rank),
+                     ORR_U("node", s->node), ORR_T("name", s->name), ORR_T("work", s->what),
+                     ORR_U("size_bytes", s->size),
+                     ORR_T("after", orr_path_after_name((orr_path_after)s->after)),
+                     ORR_T("held_by", orr_path_held_name((orr_path_held)s->held)),
+                     ORR_KU("held_by_rank", s->held, s->held_rank),
+                     ORR_KU("held_by_node", s->held, s->held_node));
 }
 
 static void put_path(writer *w, const orr__run_facts *f)
@@ -357,23 +290,17 @@ static void put_path(writer *w, const orr__run_facts *f)
     uint32_t *rows = longest_steps(p, f->path_shown, &count);
     w->to->failed |= !rows;
     orr_json_begin_object(w);
-    orr_json_put_u64(w, "duration_ns", p->total);
-    orr_json_put_u64(w, "ranks", p->ranks);
-    orr_json_put_u64(w, "steps_total", p->step_count);
-    orr_json_key(w, "work");
-    orr_json_begin_array(w);
+    orr_json_put_fields(w, ORR_U("duration_ns", p->total), ORR_U("ranks", p->ranks),
+                        ORR_U("steps_total", p->step_count));
+    orr_json_put_array(w, "work");
     for (size_t i = 0; i < p->share_count; i++) {
         const orr_path_share *share = &p->shares[i];
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "work", share->what);
-        orr_json_put_u64(w, "steps", share->steps);
-        orr_json_put_u64(w, "duration_ns", share->time);
-        orr_json_put_double(w, "share", p->total ? (double)share->time / (double)p->total : 0);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("work", share->what), ORR_U("steps", share->steps),
+                         ORR_U("duration_ns", share->time),
+                         ORR_D("share", p->total ? (double)share->time / (double)p->total : 0));
     }
     orr_json_end_array(w);
-    orr_json_key(w, "longest_steps");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "longest_steps");
     for (uint32_t i = 0; rows && i < count; i++)
         put_step(w, &p->steps[rows[i]]);
     orr_json_end_array(w);
@@ -385,16 +312,13 @@ static void put_path(writer *w, const orr__run_facts *f)
 
 static void put_stalled_collective(writer *w, const orr_stall_item *item)
 {
-    orr_json_put_text(w, "collective", item->kind);
-    orr_json_put_u64(w, "collective_bytes", item->collective_size);
-    orr_json_put_text(w, "group", item->group);
-    orr_json_put_u64(w, "sequence", item->sequence);
+    orr_json_put_fields(w, ORR_T("collective", item->kind),
+                        ORR_U("collective_bytes", item->collective_size),
+                        ORR_T("group", item->group), ORR_U("sequence", item->sequence));
     if (!item->has_stream)
         return;
-    orr_json_put_u64(w, "chunk", item->stream);
-    orr_json_put_u64(w, "phase", item->phase);
-    orr_json_put_u64(w, "phases", item->phases);
-    orr_json_put_u64(w, "dimension", item->dimension);
+    orr_json_put_fields(w, ORR_U("chunk", item->stream), ORR_U("phase", item->phase),
+                        ORR_U("phases", item->phases), ORR_U("dimension", item->dimension));
 }
 
 static void put_item(writer *w, const orr_stall_item *item)
@@ -402,19 +326,16 @@ static void put_item(writer *w, const orr_stall_item *item)
     orr_json_begin_object(w);
     if (item->cause != ORR_STALL_NONE)
         orr_json_put_text(w, "cause", orr_stall_cause_name(item->cause));
-    orr_json_put_text(w, "ranks", item->ranks);
-    orr_json_put_u64(w, "rank_count", item->rank_count);
-    orr_json_put_u64(w, "node", item->node);
-    orr_json_put_text(w, "name", item->name);
-    orr_json_put_text(w, "file", item->where.path);
+    orr_json_put_fields(w, ORR_T("ranks", item->ranks), ORR_U("rank_count", item->rank_count),
+                        ORR_U("node", item->node), ORR_T("name", item->name),
+                        ORR_T("file", item->where.path));
     if (item->where.byte != ORR_NO_BYTE)
         orr_json_put_u64(w, "byte", item->where.byte);
     orr_json_put_text(w, "waits_for", item->waits_for);
     if (item->peer != ORR_STALL_NO_RANK)
         orr_json_put_u64(w, "peer", item->peer);
     if (item->has_message) {
-        orr_json_put_u64(w, "tag", item->tag);
-        orr_json_put_u64(w, "message_bytes", item->size);
+        orr_json_put_fields(w, ORR_U("tag", item->tag), ORR_U("message_bytes", item->size));
     }
     if (item->is_collective)
         put_stalled_collective(w, item);
@@ -424,8 +345,7 @@ static void put_item(writer *w, const orr_stall_item *item)
 
 static void put_items(writer *w, const char *key, const orr_stall_item *items, size_t count)
 {
-    orr_json_key(w, key);
-    orr_json_begin_array(w);
+    orr_json_put_array(w, key);
     for (size_t i = 0; i < count; i++)
         put_item(w, &items[i]);
     orr_json_end_array(w);
@@ -435,11 +355,10 @@ static void put_stall(writer *w, const orr_stall *r)
 {
     if (!r)
         return;
-    orr_json_key(w, "stall");
-    orr_json_begin_object(w);
-    orr_json_put_u64(w, "unfinished_ranks", r->unfinished);
-    orr_json_put_text(w, "cause", orr_stall_cause_name(r->cause));
-    orr_json_put_text(w, "summary", r->summary);
+    orr_json_put_object(w, "stall");
+    orr_json_put_fields(w, ORR_U("unfinished_ranks", r->unfinished),
+                        ORR_T("cause", orr_stall_cause_name(r->cause)),
+                        ORR_T("summary", r->summary));
     put_items(w, "causes", r->causes, r->cause_count);
     orr_json_put_u64(w, "circle_length", r->circle_length);
     put_items(w, "circle", r->circle, r->circle_count);
@@ -459,22 +378,21 @@ static bool repeats(const orr__run_facts *f, uint32_t r)
 static void put_ranks(writer *w, const orr__run_facts *f, bool is_brief)
 {
     if (!is_brief) {
-        orr_json_key(w, "finish_order");
-        orr_json_begin_array(w);
+        orr_json_put_array(w, "finish_order");
         for (uint32_t i = 0; i < f->finished; i++)
             orr_json_u64(w, f->finish_order[i]);
         orr_json_end_array(w);
     }
-    orr_json_key(w, "per_rank");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "per_rank");
     for (uint32_t r = 0; r < f->ranks; r++) {
         if (is_brief && repeats(f, r))
             continue;
         orr_json_begin_object(w);
         orr_json_put_u64(w, "rank", r);
         for (unsigned k = 0; k < ORR__FIGURES; k++)
-            put_maybe(w, figure_keys[k], f->times[r][k] != ORR_NEVER, f->times[r][k]);
-        put_maybe(w, "peak_memory_bytes", f->peak_memory, f->peak_memory ? f->peak_memory[r] : 0);
+            orr_json_put_known(w, figure_keys[k], f->times[r][k] != ORR_NEVER, f->times[r][k]);
+        orr_json_put_known(w, "peak_memory_bytes", f->peak_memory,
+                           f->peak_memory ? f->peak_memory[r] : 0);
         orr_json_end_object(w);
     }
     orr_json_end_array(w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_report.c - what came out of a schedule under LogGOPS, for people, for programs and for
  * spreadsheets. */
-#include "base/formats/json.h"
+#include "base/formats/json_fields.h"
 #include "base/io/output.h"
 #include "base/text/text.h"
 #include "explain/schedule_facts.h"
@@ -84,21 +84,12 @@ orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, 
 static void put_parameters(const orr__schedule_facts *f, orr_json_writer *w)
 {
     const lgs_options *o = &f->options;
-    orr_json_key(w, "parameters");
-    orr_json_begin_object(w);
-    orr_json_key(w, "rules");
-    orr_json_text(w, f->rules);
-    orr_json_put_u64(w, "L_ns", o->L);
-    orr_json_put_u64(w, "o_ns", o->o);
-    orr_json_put_u64(w, "g_ns", o->g);
-    orr_json_key(w, "G_ns_per_byte");
-    orr_json_double(w, o->G);
-    orr_json_put_u64(w, "O_ns_per_byte", o->O);
-    orr_json_put_u64(w, "S_bytes", o->S);
+    orr_json_put_object(w, "parameters");
+    orr_json_put_fields(w, ORR_T("rules", f->rules), ORR_U("L_ns", o->L), ORR_U("o_ns", o->o),
+                        ORR_U("g_ns", o->g), ORR_D("G_ns_per_byte", o->G),
+                        ORR_U("O_ns_per_byte", o->O), ORR_U("S_bytes", o->S));
     if (o->noise) {
-        orr_json_key(w, "noise");
-        orr_json_text(w, o->noise);
-        orr_json_put_u64(w, "noise_seed", o->noise_seed);
+        orr_json_put_fields(w, ORR_T("noise", o->noise), ORR_U("noise_seed", o->noise_seed));
     }
     orr_json_end_object(w);
 }
@@ -119,11 +110,9 @@ static void put_input(const lgs_input *in, orr_json_writer *w)
 
 static void put_provenance(const lgs_options *o, const char *program, orr_json_writer *w)
 {
-    orr_json_key(w, "provenance");
-    orr_json_begin_object(w);
+    orr_json_put_object(w, "provenance");
     orr_json_put_text(w, "program", program);
-    orr_json_key(w, "inputs");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "inputs");
     for (size_t i = 0; i < o->input_count; i++)
         put_input(&o->inputs[i], w);
     if (o->noise)
@@ -136,8 +125,7 @@ static void put_provenance(const lgs_options *o, const char *program, orr_json_w
 
 static void put_times(orr_json_writer *w, const char *key, const uint64_t *ns, uint32_t count)
 {
-    orr_json_key(w, key);
-    orr_json_begin_array(w);
+    orr_json_put_array(w, key);
     for (uint32_t r = 0; r < count; r++)
         orr_json_u64(w, ns[r]);
     orr_json_end_array(w);
@@ -145,14 +133,12 @@ static void put_times(orr_json_writer *w, const char *key, const uint64_t *ns, u
 
 static void put_jobs(const orr__schedule_facts *f, orr_json_writer *w)
 {
-    orr_json_key(w, "jobs");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "jobs");
     for (size_t j = 0; j < f->job_count; j++) {
         const orr__job_facts *job = &f->jobs[j];
         orr_json_begin_object(w);
         orr_json_put_u64(w, "finished_ns", job->finished);
-        orr_json_key(w, "hosts");
-        orr_json_begin_array(w);
+        orr_json_put_array(w, "hosts");
         for (uint32_t i = 0; i < job->count; i++)
             orr_json_u64(w, job->hosts[i]);
         orr_json_end_array(w);
@@ -185,8 +171,7 @@ static void put_stall(const orr__schedule_facts *f, orr_json_writer *w)
 {
     if (!f->stall_count)
         return;
-    orr_json_key(w, "stall");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "stall");
     for (size_t i = 0; i < f->stall_count; i++)
         orr_json_text(w, f->stall[i]);
     orr_json_end_array(w);
@@ -204,31 +189,20 @@ orr_code lgs_write_json(
         return code;
     orr_json_writer_init(&w, &b, &style);
     orr_json_begin_object(&w);
-    orr_json_key(&w, "format");
-    orr_json_text(&w, "orrery-loggops");
-    orr_json_put_u64(&w, "version", 1);
+    orr_json_put_fields(&w, ORR_T("format", "orrery-loggops"), ORR_U("version", 1));
     if (program) {
-        orr_json_key(&w, "program");
-        orr_json_text(&w, program);
+        orr_json_put_text(&w, "program", program);
     }
-    orr_json_key(&w, "schedule");
-    orr_json_text(&w, source);
+    orr_json_put_text(&w, "schedule", source);
     put_provenance(&f.options, program, &w);
     put_parameters(&f, &w);
-    orr_json_put_u64(&w, "ranks", f.ranks);
-    orr_json_put_u64(&w, "ranks_simulated", f.simulated);
-    orr_json_put_u64(&w, "cpus", f.cpus);
-    orr_json_put_u64(&w, "nics", f.nics);
-    orr_json_put_u64(&w, "sends", f.totals.sends);
-    orr_json_put_u64(&w, "receives", f.totals.recvs);
-    orr_json_put_u64(&w, "calculations", f.totals.calcs);
-    orr_json_put_u64(&w, "sent_bytes", f.totals.bytes_sent);
-    orr_json_key(&w, "is_complete");
-    orr_json_bool(&w, f.is_complete);
-    orr_json_put_u64(&w, "events", f.events);
-    orr_json_put_u64(&w, "messages", f.messages);
-    orr_json_put_u64(&w, "finished_ns", f.last);
-    orr_json_put_u64(&w, "finished_rank", f.last_rank);
+    orr_json_put_fields(
+        &w, ORR_U("ranks", f.ranks), ORR_U("ranks_simulated", f.simulated), ORR_U("cpus", f.cpus),
+        ORR_U("nics", f.nics), ORR_U("sends", f.totals.sends), ORR_U("receives", f.totals.recvs),
+        ORR_U("calculations", f.totals.calcs), ORR_U("sent_bytes", f.totals.bytes_sent),
+        ORR_B("is_complete", f.is_complete), ORR_U("events", f.events),
+        ORR_U("messages", f.messages), ORR_U("finished_ns", f.last),
+        ORR_U("finished_rank", f.last_rank));
     if (f.job_count)
         put_jobs(&f, &w);
     put_times(&w, "rank_finished_ns", f.finished, f.ranks);

@@ -5,9 +5,11 @@
  * certain, so no stack is needed.  Layout follows Python's json.dumps in all its styles, since that
  * is what reference files are compared with. Cost: text is looked at eight bytes at a time and
  * copied in runs; only bytes that need it are escaped. */
-#include "json.h"
+#include "json_fields.h"
 
 #include "base/text/number.h"
+
+#include <stdio.h>
 
 /* ---- strings ---- */
 
@@ -293,4 +295,70 @@ void orr_json_raw_text(orr_json_writer *w, orr_str json)
 {
     before_item(w);
     orr_buf_add(w->to, json.ptr, json.len);
+}
+
+void orr_json_put_object(orr_json_writer *w, const char *key)
+{
+    orr_json_key(w, key);
+    orr_json_begin_object(w);
+}
+
+void orr_json_put_array(orr_json_writer *w, const char *key)
+{
+    orr_json_key(w, key);
+    orr_json_begin_array(w);
+}
+
+void orr_json_put_known(orr_json_writer *w, const char *key, bool is_known, uint64_t v)
+{
+    orr_json_key(w, key);
+    is_known ? orr_json_u64(w, v) : orr_json_null(w);
+}
+
+void orr_json_put_known_double(orr_json_writer *w, const char *key, bool is_known, double v)
+{
+    orr_json_key(w, key);
+    is_known ? orr_json_double(w, v) : orr_json_null(w);
+}
+
+static void put_formatted(orr_json_writer *w, const orr_json_field *f)
+{
+    char text[64];
+    snprintf(text, sizeof text, f->format, f->is.d);
+    orr_json_key(w, f->key);
+    orr_json_raw_text(w, orr_str_of(text));
+}
+
+void orr_json_put_list(orr_json_writer *w, const orr_json_field *f)
+{
+    for (; f->key; f++) {
+        switch (f->kind) {
+        case 'U':
+            orr_json_put_u64(w, f->key, f->is.u);
+            break;
+        case 'I':
+            orr_json_key(w, f->key);
+            orr_json_i64(w, f->is.i);
+            break;
+        case 'D':
+            orr_json_put_double(w, f->key, f->is.d);
+            break;
+        case 'B':
+            orr_json_put_bool(w, f->key, f->is.b);
+            break;
+        case 'T':
+        case 'N': /* its text is NULL or not looked at */
+            orr_json_put_text(w, f->key, f->kind == 'T' ? f->is.text : NULL);
+            break;
+        default:
+            put_formatted(w, f);
+        }
+    }
+}
+
+void orr_json_put_item(orr_json_writer *w, const orr_json_field *fields)
+{
+    orr_json_begin_object(w);
+    orr_json_put_list(w, fields);
+    orr_json_end_object(w);
 }

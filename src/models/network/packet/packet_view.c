@@ -7,8 +7,8 @@
 #include "packet.h"
 
 #include "models/network/packet/watch/history.h"
-#include "packet_run.h"
 #include "models/network/packet/watch/watchers.h"
+#include "packet_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

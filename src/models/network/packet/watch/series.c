@@ -9,7 +9,7 @@
  * samples O(slots x log of the run's length); memory O(slots x watched), which is refused beyond
  * MOST_BYTES. */
 #include "series.h"
-#include "base/formats/json.h"
+#include "base/formats/json_fields.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "watchers.h"
@@ -232,8 +232,7 @@ static void put_column(orr_json_writer *j,
                        const fab_series_watch *w)
 {
     const size_t count = slot_count(fab_series_of(f));
-    orr_json_key(j, c->name);
-    orr_json_begin_array(j);
+    orr_json_put_array(j, c->name);
     for (size_t i = w->first; i <= w->last && i < count; i++) {
         const double v = c->value(f, i, &w->slots[i]);
         if (c->is_whole)
@@ -249,15 +248,12 @@ static void put_watch(orr_json_writer *j, const fab *f, what kind, const fab_ser
     char name[NAME_ROOM];
     orr_json_begin_object(j);
     if (kind == FLOW) {
-        orr_json_put_u64(j, "source", w->src);
-        orr_json_put_u64(j, "destination", w->dst);
-        orr_json_put_u64(j, "source_port", w->src_port);
-        orr_json_put_u64(j, "destination_port", w->dst_port);
-        orr_json_put_u64(j, "bytes", w->size);
+        orr_json_put_fields(j, ORR_U("source", w->src), ORR_U("destination", w->dst),
+                            ORR_U("source_port", w->src_port),
+                            ORR_U("destination_port", w->dst_port), ORR_U("bytes", w->size));
     } else {
         name_port(f, w->id, name);
-        orr_json_put_text(j, "name", name);
-        orr_json_put_u64(j, "bits_per_second", f->ports[w->id].rate);
+        orr_json_put_fields(j, ORR_T("name", name), ORR_U("bits_per_second", f->ports[w->id].rate));
     }
     orr_json_put_u64(j, "first_interval", w->first);
     for (int i = 0; i < 3 && columns[kind][i].name; i++)
@@ -272,8 +268,7 @@ static void put_list(orr_json_writer *j, orr_buf *b, const fab *f, what kind)
         kind == FLOW ? &fab_series_of(f)->flows : &fab_series_of(f)->ports;
     ranked *order = rank(f, w, kind == FLOW);
     b->failed |= w->count && !order;
-    orr_json_key(j, kinds[kind]);
-    orr_json_begin_array(j);
+    orr_json_put_array(j, kinds[kind]);
     for (size_t i = 0; order && i < w->count; i++)
         if (is_wanted(f, kind, order[i].watch))
             put_watch(j, f, kind, order[i].watch);
@@ -288,12 +283,10 @@ static void series_write_json(const fab *f, orr_buf *b)
     orr_json_writer j;
     orr_json_writer_init(&j, b, NULL);
     orr_json_begin_object(&j);
-    orr_json_put_text(&j, "format", "orrery-packet-series");
-    orr_json_put_u64(&j, "version", FORMAT_VERSION);
-    orr_json_put_u64(&j, "sample_interval_ps", s->every * ps);
-    orr_json_put_u64(&j, "interval_ps", slot_ticks(s) * ps);
-    orr_json_put_u64(&j, "intervals", slot_count(s));
-    orr_json_put_u64(&j, "end_ps", s->end * ps);
+    orr_json_put_fields(
+        &j, ORR_T("format", "orrery-packet-series"), ORR_U("version", FORMAT_VERSION),
+        ORR_U("sample_interval_ps", s->every * ps), ORR_U("interval_ps", slot_ticks(s) * ps));
+    orr_json_put_fields(&j, ORR_U("intervals", slot_count(s)), ORR_U("end_ps", s->end * ps));
     for (int kind = LINK; kind <= FLOW; kind++)
         put_list(&j, b, f, (what)kind);
     orr_json_end_object(&j);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_report.c - what came of a run of flows: a short table, or one JSON object
  * (docs/format/packet.md). */
-#include "packet.h"
 #include <orrery/lab/units.h>
 
+#include "base/formats/json_fields.h"
 #include "base/io/output.h"
 #include "base/text/text.h"
-#include "packet_run.h"
+#include "explain/flow_facts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,18 +14,6 @@
 enum { FORMAT_VERSION = 1, LINKS_IN_TEXT = 5, LINKS_IN_JSON = 16 };
 enum { CLASS_ROOM = 3 * ORR_UNIT_ROOM };
 enum { MEDIAN = 20, PERCENT_95 = 38, ALL_OF_THEM = 40 }; /* in fct_ps */
-
-static orr_code write_all(const char *path, orr_buf *b, orr_error *err)
-{
-    orr_output *out;
-    orr_code code = b->failed ? orr_no_memory(err) : orr_output_open(path, &out, err);
-    if (!code) {
-        orr_output_drain(out, b);
-        code = orr_output_commit(&out, err);
-    }
-    orr_buf_fini(b);
-    return code;
-}
 
 /* ---- text ---- */
 
@@ -165,18 +153,18 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
     put_flows(&b, orr__packet_fabric(p));
     put_links(&b, orr__packet_fabric(p));
     orr__packet_put_notes(&b, orr__packet_fabric(p));
-    return write_all(path, &b, err);
+    const orr_code code = orr_output_save(&b, path, err);
+    orr_buf_fini(&b);
+    return code;
 }
 
 /* ---- JSON ---- */
 
 static void put_network(orr_json_writer *w, const orr_packet_figures *g)
 {
-    orr_json_put_u64(w, "hosts", g->hosts);
-    orr_json_put_u64(w, "switches", g->switches);
-    orr_json_put_u64(w, "links", g->links);
-    orr_json_put_u64(w, "max_rtt_ns", g->max_rtt_ns);
-    orr_json_put_u64(w, "max_bdp_bytes", g->max_bdp_bytes);
+    orr_json_put_fields(w, ORR_U("hosts", g->hosts), ORR_U("switches", g->switches),
+                        ORR_U("links", g->links), ORR_U("max_rtt_ns", g->max_rtt_ns),
+                        ORR_U("max_bdp_bytes", g->max_bdp_bytes));
 }
 
 /* Of the ports that were paused, those for the longest time. */
@@ -212,26 +200,19 @@ static void put_pfc(orr_json_writer *w, const fab *f)
 {
     most_paused most = {.count = 0};
     const uint64_t ps = 1000 / fab_unit(f);
-    orr_json_key(w, "pfc");
-    orr_json_begin_object(w);
+    orr_json_put_object(w, "pfc");
     orr_json_put_u64(w, "paused_ports", fab_paused_ports(f, keep_most, &most));
-    orr_json_key(w, "notes");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "notes");
     fab_explain_pauses(f, put_line, w);
     orr_json_end_array(w);
-    orr_json_key(w, "ports");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "ports");
     for (unsigned i = 0; i < most.count; i++) {
         const fab_port_pauses *p = &most.list[i];
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "port", p->port);
-        orr_json_put_u64(w, "pauses", p->pauses);
-        orr_json_put_u64(w, "paused_ps", p->ticks * ps);
-        orr_json_put_u64(w, "longest_pause_ps", p->longest_ticks * ps);
-        orr_json_put_double(w, "paused_share", p->share);
-        orr_json_put_u64(w, "longest_chain", p->chain);
-        orr_json_put_text(w, "head", p->head);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("port", p->port), ORR_U("pauses", p->pauses),
+                         ORR_U("paused_ps", p->ticks * ps),
+                         ORR_U("longest_pause_ps", p->longest_ticks * ps),
+                         ORR_D("paused_share", p->share), ORR_U("longest_chain", p->chain),
+                         ORR_T("head", p->head));
     }
     orr_json_end_array(w);
     orr_json_end_object(w);
@@ -239,21 +220,14 @@ static void put_pfc(orr_json_writer *w, const fab *f)
 
 static void put_known(orr_json_writer *w, const char *key, double value)
 {
-    orr_json_key(w, key);
-    if (value > 0)
-        orr_json_double(w, value);
-    else
-        orr_json_null(w);
+    orr_json_put_known_double(w, key, value > 0, value);
 }
 
 static void put_class_members(orr_json_writer *w, const orr_fabric_flows *c)
 {
-    orr_json_put_u64(w, "flows", c->flows);
-    orr_json_put_u64(w, "bytes", c->bytes);
-    orr_json_put_u64(w, "p50_ps", c->fct_ps[MEDIAN]);
-    orr_json_put_u64(w, "p95_ps", c->fct_ps[PERCENT_95]);
-    orr_json_put_u64(w, "p99_ps", c->fct_p99_ps);
-    orr_json_put_u64(w, "max_ps", c->fct_ps[ALL_OF_THEM]);
+    orr_json_put_fields(w, ORR_U("flows", c->flows), ORR_U("bytes", c->bytes),
+                        ORR_U("p50_ps", c->fct_ps[MEDIAN]), ORR_U("p95_ps", c->fct_ps[PERCENT_95]),
+                        ORR_U("p99_ps", c->fct_p99_ps), ORR_U("max_ps", c->fct_ps[ALL_OF_THEM]));
     put_known(w, "slowdown_p50", c->slowdown_p50);
     put_known(w, "slowdown_p95", c->slowdown_p95);
     put_known(w, "slowdown_p99", c->slowdown_p99);
@@ -264,21 +238,15 @@ static void put_flow_sizes(orr_json_writer *w, const fab *f)
 {
     orr_fabric_flows all, classes[ORR_FABRIC_CLASSES];
     orr__fabric_flow_times(f, &all, classes);
-    orr_json_key(w, "flow_times");
-    orr_json_begin_object(w);
+    orr_json_put_object(w, "flow_times");
     put_class_members(w, &all);
-    orr_json_key(w, "by_size");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "by_size");
     for (unsigned i = 0; i < ORR_FABRIC_CLASSES; i++) {
         if (!classes[i].flows)
             continue;
         orr_json_begin_object(w);
-        orr_json_put_u64(w, "above_bytes", classes[i].above);
-        orr_json_key(w, "up_to_bytes");
-        if (classes[i].up_to)
-            orr_json_u64(w, classes[i].up_to);
-        else
-            orr_json_null(w);
+        orr_json_put_fields(w, ORR_U("above_bytes", classes[i].above),
+                            ORR_KU("up_to_bytes", classes[i].up_to, classes[i].up_to));
         put_class_members(w, &classes[i]);
         orr_json_end_object(w);
     }
@@ -293,21 +261,15 @@ static void put_ports(orr_json_writer *w, const fab *f, const char *key, orr__po
     size_t all;
     const size_t shown = orr__pick_ports(f, measure, list, LINKS_IN_JSON, &all);
     const double end = (double)orr__fabric_end(f) * (1000 / fab_unit(f));
-    orr_json_key(w, key);
-    orr_json_begin_array(w);
+    orr_json_put_array(w, key);
     for (size_t i = 0; i < shown; i++) {
         const orr_fabric_link l = orr__port_link(f, list[i]);
         orr__port_short_name(f, list[i], name);
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "link", name);
-        orr_json_put_u64(w, "bits_per_second", l.bits_per_second);
-        orr_json_put_u64(w, "bytes", l.bytes);
-        orr_json_put_u64(w, "busy_ps", l.busy_ps);
-        orr_json_put_double(w, "utilisation", end > 0 ? (double)l.busy_ps / end : 0);
-        orr_json_put_u64(w, "longest_queue_bytes", l.longest_queue);
-        orr_json_put_u64(w, "pauses", l.pauses);
-        orr_json_put_u64(w, "paused_ps", l.paused_ps);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("link", name), ORR_U("bits_per_second", l.bits_per_second),
+                         ORR_U("bytes", l.bytes), ORR_U("busy_ps", l.busy_ps),
+                         ORR_D("utilisation", end > 0 ? (double)l.busy_ps / end : 0),
+                         ORR_U("longest_queue_bytes", l.longest_queue), ORR_U("pauses", l.pauses),
+                         ORR_U("paused_ps", l.paused_ps));
     }
     orr_json_end_array(w);
 }
@@ -326,27 +288,17 @@ void orr__packet_put_notes(orr_buf *b, const fab *f)
 
 void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, const fab *f)
 {
-    orr_json_put_u64(w, "flows", g->flows);
-    orr_json_put_u64(w, "flows_done", g->flows_done);
-    orr_json_put_u64(w, "finished_at_ps", g->finished_at_ps);
-    orr_json_put_u64(w, "fct_min_ps", g->fct_min_ps);
-    orr_json_put_u64(w, "fct_max_ps", g->fct_max_ps);
-    orr_json_put_u64(w, "fct_sum_ps", g->fct_sum_ps);
-    orr_json_put_u64(w, "data_packets", g->data_packets);
-    orr_json_put_u64(w, "data_bytes", g->data_bytes);
-    orr_json_put_u64(w, "acks", g->acks);
-    orr_json_put_u64(w, "nacks", g->nacks);
-    orr_json_put_u64(w, "timeouts", g->timeouts);
-    orr_json_put_u64(w, "retransmitted_bytes", g->retransmitted_bytes);
-    orr_json_put_u64(w, "ecn_marked", g->marked);
-    orr_json_put_u64(w, "pfc_pauses", g->pauses);
-    orr_json_put_u64(w, "pfc_resumes", g->resumes);
-    orr_json_put_u64(w, "dropped_buffer_full", g->dropped);
-    orr_json_put_u64(w, "trimmed", g->trimmed);
-    orr_json_put_u64(w, "lost_on_links", g->lost);
-    orr_json_put_u64(w, "events", g->events);
-    orr_json_put_u64(w, "skips", g->skips);
-    orr_json_put_u64(w, "skipped_ps", g->skipped_ps);
+    orr_json_put_fields(
+        w, ORR_U("flows", g->flows), ORR_U("flows_done", g->flows_done),
+        ORR_U("finished_at_ps", g->finished_at_ps), ORR_U("fct_min_ps", g->fct_min_ps),
+        ORR_U("fct_max_ps", g->fct_max_ps), ORR_U("fct_sum_ps", g->fct_sum_ps),
+        ORR_U("data_packets", g->data_packets), ORR_U("data_bytes", g->data_bytes),
+        ORR_U("acks", g->acks), ORR_U("nacks", g->nacks), ORR_U("timeouts", g->timeouts),
+        ORR_U("retransmitted_bytes", g->retransmitted_bytes), ORR_U("ecn_marked", g->marked),
+        ORR_U("pfc_pauses", g->pauses), ORR_U("pfc_resumes", g->resumes),
+        ORR_U("dropped_buffer_full", g->dropped), ORR_U("trimmed", g->trimmed),
+        ORR_U("lost_on_links", g->lost), ORR_U("events", g->events), ORR_U("skips", g->skips),
+        ORR_U("skipped_ps", g->skipped_ps));
     orr_json_put_u64(w, "time_error_bound_ps", 0); /* of every flow: fab_approx.c says why */
     put_flow_sizes(w, f);
     put_ports(w, f, "busiest_links", orr__measure_busy);
@@ -358,14 +310,10 @@ static orr_code put_inputs(orr_json_writer *w, const orr_packet *p, orr_error *e
 {
     orr_packet_input in;
     orr_code code;
-    orr_json_key(w, "inputs");
-    orr_json_begin_array(w);
+    orr_json_put_array(w, "inputs");
     for (size_t i = 0; !(code = orr_packet_input_at(p, i, &in, err)); i++) {
-        orr_json_begin_object(w);
-        orr_json_put_text(w, "what", in.what);
-        orr_json_put_text(w, "path", in.path);
-        orr_json_put_text(w, "content_hash_murmur3_128", *in.hash ? in.hash : NULL);
-        orr_json_end_object(w);
+        orr_json_put_row(w, ORR_T("what", in.what), ORR_T("path", in.path),
+                         ORR_T("content_hash_murmur3_128", *in.hash ? in.hash : NULL));
     }
     orr_json_end_array(w);
     return code == ORR_END ? ORR_OK : code;
@@ -376,8 +324,7 @@ static void put_lines(orr_json_writer *w,
                       const orr_packet *p,
                       const char *(*line_of)(const orr_packet *, size_t))
 {
-    orr_json_key(w, key);
-    orr_json_begin_array(w);
+    orr_json_put_array(w, key);
     for (size_t i = 0; line_of(p, i); i++)
         orr_json_text(w, line_of(p, i));
     orr_json_end_array(w);
@@ -391,28 +338,18 @@ orr_code orr_packet_write_json(const orr_packet *p, const char *path, orr_error 
     orr_json_writer w;
     orr_json_writer_init(&w, &b, NULL);
     orr_json_begin_object(&w);
-    orr_json_key(&w, "format");
-    orr_json_text(&w, "orrery-flows");
-    orr_json_put_u64(&w, "version", FORMAT_VERSION);
-    orr_json_key(&w, "program");
-    orr_json_text(&w, opt->program ? opt->program : "");
-    orr_json_key(&w, "config");
-    if (opt->config)
-        orr_json_text(&w, opt->config);
-    else
-        orr_json_null(&w);
-    orr_json_key(&w, "compat");
-    orr_json_bool(&w, opt->rules != NULL);
-    const orr_code code = put_inputs(&w, p, err);
-    if (code) {
-        orr_buf_fini(&b);
-        return code;
-    }
+    orr_json_put_fields(&w, ORR_T("format", "orrery-flows"), ORR_U("version", FORMAT_VERSION),
+                        ORR_T("program", opt->program ? opt->program : ""),
+                        ORR_T("config", opt->config), ORR_B("compat", opt->rules != NULL));
+    orr_code code = put_inputs(&w, p, err);
     put_network(&w, g);
     orr__packet_put_figures(&w, g, orr__packet_fabric(p));
     put_lines(&w, "warnings", p, orr_packet_warning);
     put_lines(&w, "stall", p, orr_packet_stall);
     orr_json_end_object(&w);
     orr_buf_byte(&b, '\n');
-    return write_all(path, &b, err);
+    if (!code)
+        code = orr_output_save(&b, path, err);
+    orr_buf_fini(&b);
+    return code;
 }
