@@ -703,6 +703,28 @@ TEST(test_operator_cost__kernels_of_passes_know_the_order_of_operands)
     check_kernels("aten.sum.dim_IntList", "64x32:2 > 1x32:2", "reduce bf16 m=64 n=32 rows");
     check_kernels("aten.sum.dim_IntList", "64x32:2 > 64x1:2", "reduce bf16 m=64 n=32 columns");
     check_kernels("aten.cumsum.default", "4096x8:4 > 4096x8:8", "scan fp64 m=4096 n=8 columns");
+    /* Channels that lie beside each other stay: pixels are added. */
+    check_kernels("aten.sum.dim_IntList", "4x96x8x8:4@6144x1x768x96 > 1x96x1x1:4",
+                  "reduce fp32 m=256 n=96 rows");
+    check_kernels("aten._to_copy.default", "64x32:2 > 64x32:4",
+                  "copy fp32 read=4096 write=8192 strided");
+    check_kernels("aten._to_copy.default", "64x32:4 > 64x32:2", "copy fp32 read=8192 write=4096");
+    /* A layer norm under autocast, captured on a CPU: 32 bits on a GPU. */
+    check_kernels("aten.native_layer_norm.default", "64x32:2 32:4 32:4 > 64x32:2 64x1:4 64x1:4",
+                  "copy fp32 read=4096 write=8192 strided; norm fp32 m=64 n=32 layer; copy bf16 "
+                  "read=8192 write=4096");
+    check_kernels("aten.native_layer_norm.default", "64x32:2 32:2 32:2 > 64x32:2 64x1:4 64x1:4",
+                  "norm bf16 m=64 n=32 layer");
+    /* Counters of blocks are zeroed from 1,793 rows on. */
+    check_kernels("aten.native_batch_norm.default",
+                  "8x64x56x56:2@200704x1x3584x64 64:4 64:4 > 8x64x56x56:2",
+                  "fill fp32 write=12; norm bf16 m=25088 n=64 channels");
+    check_kernels("aten.native_batch_norm.default",
+                  "8x64x14x14:2@12544x1x896x64 64:4 64:4 > 8x64x14x14:2",
+                  "norm bf16 m=1568 n=64 channels");
+    check_kernels("aten.max_pool2d_with_indices_backward.default",
+                  "8x64x28x28:2 8x64x56x56:2 8x64x28x28:8 > 8x64x56x56:2",
+                  "fill bf16 write=3211264; pool bf16 batch=8 k=64 side=56 stride=2 backward");
     check_kernels("aten.cat.default", "64x32:2 64x32:2 > 64x64:2", "copy bf16 write=8192 joined");
     check_kernels("aten.view.default", "64x32:2 > 2048:2", "");
     check_kernels("aten.mm.default", "0x32:2 32x16:2 > 0x16:2", "");

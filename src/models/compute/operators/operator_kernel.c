@@ -243,6 +243,16 @@ static void add_rows(
                             .n = width});
 }
 
+/* All that is left is one dimension, whose elements are neighbours: channels of images that lie
+ * beside each other. */
+static bool keeps_neighbours(const operator_tensor *t, uint64_t left)
+{
+    for (uint32_t d = 0; t->stride && d < t->rank; d++)
+        if (t->stride[d] == 1 && t->shape[d] == left)
+            return true;
+    return false;
+}
+
 /* Sums: over the first dimensions, the last ones, or all. */
 static void add_reduce(kernel_list *l)
 {
@@ -257,7 +267,8 @@ static void add_reduce(kernel_list *l)
     if (left > 1) {
         const operator_tensor *o = &c->out[0];
         /* The last dimension is still there: rows are added to each other. */
-        const bool keeps_last = last_of(o, 0) == last_of(t, 0) && last_of(t, 0) > 1;
+        const bool keeps_last =
+            (last_of(o, 0) == last_of(t, 0) && last_of(t, 0) > 1) || keeps_neighbours(t, left);
         k.form = keeps_last ? ORR_FORM_ROWS : ORR_FORM_COLUMNS;
         if (keeps_last) {
             k.m = all / left;
@@ -280,13 +291,26 @@ static void add_pass(kernel_list *l)
                             .is_strided = !is_whole(l->call, false)});
 }
 
+/* From 16 to 32 bits (each element by itself: half the rate), or back. */
+static void add_cast(kernel_list *l, uint64_t count, bool is_wider)
+{
+    add(l, (orr_kernel){.kind = ORR_KERNEL_COPY,
+                        .type = is_wider ? ORR_TYPE_FP32 : ORR_TYPE_BF16,
+                        .read = operator_times(count, is_wider ? 2 : 4),
+                        .write = operator_times(count, is_wider ? 4 : 2),
+                        .is_strided = is_wider});
+}
+
 static void add_copy(kernel_list *l, bool is_strided, orr_kernel_form form)
 {
     const operator_cost *cost = l->cost;
-    if (cost->bytes_written)
+    const operator_tensor *from = l->call->in_count ? &l->call->in[l->call->in_count - 1] : NULL;
+    const operator_tensor *to = l->call->out_count ? &l->call->out[0] : &l->call->in[0];
+    if (from && from->element_bytes == 2 && to->element_bytes == 4 && form == ORR_FORM_PLAIN)
+        add_cast(l, elements(to), true);
+    else if (cost->bytes_written)
         add(l, (orr_kernel){.kind = ORR_KERNEL_COPY,
-                            .type = l->call->in_count ? type_of(&l->call->in[l->call->in_count - 1])
-                                                      : ORR_TYPE_BF16,
+                            .type = from ? type_of(from) : ORR_TYPE_BF16,
                             .form = form,
                             .read = cost->bytes_read == cost->bytes_written ? 0 : cost->bytes_read,
                             .write = cost->bytes_written,
@@ -321,6 +345,52 @@ static void add_activation(kernel_list *l, orr_kernel_form form, bool is_backwar
                         .m = elements(&l->call->in[0]),
                         .is_backward = is_backward,
                         .is_strided = !is_whole(l->call, false)});
+}
+
+/* ---- norms ---- */
+
+/* No GPU has a layer norm of 16-bit rows by 32-bit weights: under autocast it takes and gives 32
+ * bits there, while a step that was captured on a CPU has it in 16. */
+static bool is_mixed_layer(const operator_call *c, uint64_t width)
+{
+    if (c->in[0].element_bytes != 2)
+        return false;
+    for (uint32_t i = 1; i < c->in_count; i++) {
+        const operator_tensor *t = &c->in[i];
+        if (t->rank == 1 && t->shape[0] == width && t->element_bytes == 4)
+            return true;
+    }
+    return false;
+}
+
+static void add_layer_norm(kernel_list *l, bool is_backward)
+{
+    const operator_tensor *x = &l->call->in[0];
+    const uint64_t width = last_of(x, 0);
+    if (!is_mixed_layer(l->call, width)) {
+        add_rows(l, ORR_KERNEL_NORM, ORR_FORM_LAYER, is_backward, width);
+        return;
+    }
+    add_cast(l, elements(x), true);
+    add_rows(l, ORR_KERNEL_NORM, ORR_FORM_LAYER, is_backward, width);
+    if (l->count)
+        l->out[l->count - 1].type = ORR_TYPE_FP32;
+    add_cast(l, elements(x), false);
+}
+
+/* Channels that lie beside each other are summed by blocks of 16 rows times 16; from eight on they
+ * meet at counters, one for 32 channels, which are zeroed first. */
+static void add_channel_norm(kernel_list *l, bool is_backward)
+{
+    enum { ROWS = 16 * 16, ALONE = 7, CHANNELS = 32 };
+    const operator_tensor *x = &l->call->in[0];
+    const uint64_t channels = x->rank > 1 ? x->shape[1] : 1;
+    const bool is_beside = x->rank > 1 && x->stride && x->stride[1] == 1;
+    if (is_beside && channels && elements(x) / channels > ROWS * ALONE)
+        add(l, (orr_kernel){.kind = ORR_KERNEL_FILL,
+                            .type = ORR_TYPE_FP32,
+                            .write = 4 * (channels / CHANNELS + 1)});
+    add_rows(l, ORR_KERNEL_NORM, ORR_FORM_CHANNELS, is_backward, channels);
 }
 
 /* ---- rows by index ---- */
@@ -556,6 +626,8 @@ static void add_pool(kernel_list *l, bool is_backward)
     if ((!is_backward && !c->out_count) || x->rank != 4 || y->rank != 4)
         return;
     const uint64_t side = side_of(x), out = side_of(y);
+    if (is_backward) /* gradients are added to zeros */
+        add_fill(l, x);
     add(l, (orr_kernel){.kind = ORR_KERNEL_POOL,
                         .type = type_of(x),
                         .batch = x->shape[0],
@@ -589,7 +661,7 @@ static void add_by_meaning(kernel_list *l, meaning what)
     switch (what) {
     case MEANS_LAYER:
     case MEANS_LAYER_BACKWARD:
-        add_rows(l, ORR_KERNEL_NORM, ORR_FORM_LAYER, what == MEANS_LAYER_BACKWARD, last);
+        add_layer_norm(l, what == MEANS_LAYER_BACKWARD);
         break;
     case MEANS_RMS:
     case MEANS_RMS_BACKWARD:
@@ -597,8 +669,7 @@ static void add_by_meaning(kernel_list *l, meaning what)
         break;
     case MEANS_CHANNELS:
     case MEANS_CHANNELS_BACKWARD:
-        add_rows(l, ORR_KERNEL_NORM, ORR_FORM_CHANNELS, what == MEANS_CHANNELS_BACKWARD,
-                 x->rank > 1 ? x->shape[1] : 1);
+        add_channel_norm(l, what == MEANS_CHANNELS_BACKWARD);
         break;
     case MEANS_SOFTMAX:
     case MEANS_SOFTMAX_BACKWARD:
