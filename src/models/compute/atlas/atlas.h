@@ -19,11 +19,17 @@ typedef struct atlas_class {
     uint32_t axis[ATLAS_DIMS];         /* where their nodes begin: float */
     float p[ATLAS_CONSTANTS];
     /* ---- so far as the table has it; what follows is worked out when it is first asked for ---- */
-    double scale[ATLAS_DIMS];                      /* buckets for each octave of an axis */
+    double first[ATLAS_DIMS], last[ATLAS_DIMS];    /* nodes of an axis */
+    double scale[ATLAS_DIMS];                      /* buckets for each octave of it */
     uint8_t before[ATLAS_DIMS][ATLAS_BUCKETS + 1]; /* the last node before a bucket */
     double rate;                                   /* of a unit, that the tiles are for */
     double tile[ATLAS_TILES];                      /* products: us for each of k */
+    double low_times, high_times; /* ends of the interval on another chip of the kind, as factors */
 } atlas_class;
+
+/* Another chip of the kind, another day: 184 kernels on a third H200 that no row is of, 80 % inside
+ * without this.  A logarithm, as low and high. */
+#define ATLAS_CHIP_TO_CHIP 0.06
 
 /* chip: its index in orr_chip_at; the rest as tools/atlas/atlas_fit.py numbers them. */
 static inline uint32_t atlas_key(uint32_t chip, uint32_t group, uint32_t type, uint32_t variant)
@@ -56,7 +62,7 @@ const atlas_class *atlas_find(uint32_t key);
 typedef struct atlas_point {
     double value;   /* logarithm */
     double outside; /* octaves beyond the axes, summed */
-    double far;     /* octaves from what was measured */
+    double far;     /* octaves from what was measured; 0: at most one, which nobody asks about */
 } atlas_point;
 
 /* ceil, which is a call where the compiler may not count on SSE 4.1. */
@@ -112,7 +118,8 @@ typedef struct atlas_choice {
 bool atlas_choose_memory(const orr_kernel *k, atlas_choice *out);
 enum { ATLAS_IS_COLD = 128 }; /* added to a variant */
 
-/* Time of one launch, without the interval: what the chip's peaks and stated efficiencies give. */
+/* Time of one launch, without the interval: what the chip's peaks and stated efficiencies give.
+ * clock_share: how much of it goes with the clock. */
 double atlas_roofline_us(const orr_chip *chip,
                          const orr_kernel *k,
                          const orr_kernel_work *w,

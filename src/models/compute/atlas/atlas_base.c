@@ -69,6 +69,7 @@ double atlas_gemm_base(const orr_chip *chip,
         tile_times(p, per_unit, own);
         tile = own;
     }
+    const double most = (double)(int64_t)(depth / 256); /* parts of k */
     for (size_t i = 0; i < ATLAS_TILES; i++) {
         const double count =
             batch * atlas_ceil(m * parts_of_tiles[i][0]) * atlas_ceil(n * parts_of_tiles[i][1]);
@@ -77,7 +78,7 @@ double atlas_gemm_base(const orr_chip *chip,
         best = whole < best ? whole : best;
         if (count * 2 > units || depth < 512)
             continue;
-        double parts = floor(units / count), most = floor(depth / 256);
+        double parts = (double)(int64_t)(units / count);
         parts = parts < most ? parts : most;
         const double split = atlas_ceil(count * parts * share) * (work * depth / parts + p[3]) +
                              p[4] + 4 * batch * m * n * parts / rate;

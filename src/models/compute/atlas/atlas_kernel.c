@@ -420,9 +420,11 @@ orr_code orr_kernel_check(const orr_kernel *k, orr_error *err)
     const uint64_t bits = k->batch | k->heads | k->kv_heads | k->head | k->head_v | k->q | k->kv |
                           k->m | k->n | k->k | k->groups | k->topk | k->read | k->write | k->side |
                           k->window | k->stride | k->count;
-    for (uint32_t i = 0, left = row->needs; left; i++, left >>= 1)
-        if ((left & 1) && size_of(k, i) == 0)
+    for (uint32_t left = row->needs; left; left &= left - 1) {
+        const unsigned i = (unsigned)__builtin_ctz(left);
+        if (size_of(k, i) == 0)
             return fail_check(err, "%s: %s is missing", row->name, size_keys[i].key);
+    }
     for (unsigned i = 0; i < SIZES && bits >= MOST_SIZE; i++)
         if (size_of(k, i) > size_keys[i].most)
             return fail_check(err, "%s: %s is above 2^40", row->name, size_keys[i].key);

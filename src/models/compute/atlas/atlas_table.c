@@ -20,7 +20,7 @@ enum {
     TABLE_COUNT = 8,
     TABLE_RECORDS = 12,
     TABLE_STEPS_PER_OCTAVE = 16,
-    RECORD = offsetof(atlas_class, scale), /* bytes of one */
+    RECORD = offsetof(atlas_class, first), /* bytes of one */
     CLASSES = 384,                         /* at least as many as the table has */
 };
 
@@ -73,6 +73,8 @@ static void lay_buckets(atlas_class *c, uint32_t axis)
     const uint32_t last = c->length[axis] - 1;
     const double low = read_float(at), high = read_float(at + 4 * (size_t)last);
     uint32_t node = 0;
+    c->first[axis] = low;
+    c->last[axis] = high;
     c->scale[axis] = high > low ? ATLAS_BUCKETS / (high - low) : 0;
     for (uint32_t b = 0; b <= ATLAS_BUCKETS; b++) {
         while (node + 1 < last &&
@@ -95,6 +97,9 @@ static void make_class(uint32_t record)
         for (uint32_t j = 0; j < c->dims; j++)
             lay_buckets(c, j);
         atlas_set_tiles(c);
+        const double low = (double)c->low, high = (double)c->high, chips = ATLAS_CHIP_TO_CHIP;
+        c->low_times = exp(-sqrt(low * low + chips * chips));
+        c->high_times = exp(sqrt(high * high + chips * chips));
         atomic_store_explicit(&is_made[record], true, memory_order_release);
     }
     pthread_mutex_unlock(&lock);
@@ -123,20 +128,23 @@ const atlas_class *atlas_find(uint32_t key)
 }
 
 /* The node at or before x, and how far x lies towards the next: 0 to 1. */
-static double place(const atlas_class *c, uint32_t axis, double x, uint32_t *node, double *outside)
+static inline double place(
+    const atlas_class *c, uint32_t axis, double x, uint32_t *node, double *outside)
 {
-    const size_t at = c->axis[axis];
     const uint32_t last = c->length[axis] - 1;
-    const double low = read_float(at), high = read_float(at + 4 * (size_t)last);
-    *outside += x < low ? low - x : x > high ? x - high : 0;
-    *node = 0;
-    if (last == 0 || x <= low)
+    const double low = c->first[axis], high = c->last[axis];
+    if (x <= low || last == 0) {
+        *outside += x < low ? low - x : x > high ? x - high : 0;
+        *node = 0;
         return 0;
+    }
     if (x >= high) {
+        *outside += x - high;
         *node = last - 1;
         return 1;
     }
     uint32_t a = c->before[axis][bucket_of(c, axis, x - low)];
+    const size_t at = c->axis[axis];
     double from = read_float(at + 4 * (size_t)a), to = read_float(at + 4 * (size_t)(a + 1));
     while (to <= x) {
         a++;
@@ -150,56 +158,74 @@ static double place(const atlas_class *c, uint32_t axis, double x, uint32_t *nod
 /* Between nodes, axis by axis: at[j] is how far the next node of axis j lies, 0 at the end.  Written
  * out for each number of axes, because this is most of a lookup. */
 
-typedef struct corner {
-    double value, far;
-} corner;
+#define ON_GRID(cell)                                                                             \
+    static inline double cell##_line(const cell *g, const size_t *at, const double *part)         \
+    {                                                                                             \
+        const double a = g[0], b = g[at[0]];                                                      \
+        return a + part[0] * (b - a);                                                             \
+    }                                                                                             \
+    static inline double cell##_plane(const cell *g, const size_t *at, const double *part)        \
+    {                                                                                             \
+        const double a = cell##_line(g, at + 1, part + 1),                                        \
+                     b = cell##_line(g + at[0], at + 1, part + 1);                                \
+        return a + part[0] * (b - a);                                                             \
+    }                                                                                             \
+    static inline double cell##_space(const cell *g, const size_t *at, const double *part)        \
+    {                                                                                             \
+        const double a = cell##_plane(g, at + 1, part + 1),                                       \
+                     b = cell##_plane(g + at[0], at + 1, part + 1);                               \
+        return a + part[0] * (b - a);                                                             \
+    }                                                                                             \
+    static double cell##_grid(const cell *g, const size_t *at, const double *part, uint32_t dims) \
+    {                                                                                             \
+        switch (dims) {                                                                           \
+        case 1:                                                                                   \
+            return cell##_line(g, at, part);                                                      \
+        case 2:                                                                                   \
+            return cell##_plane(g, at, part);                                                     \
+        case 3:                                                                                   \
+            return cell##_space(g, at, part);                                                     \
+        case 4: {                                                                                 \
+            const double a = cell##_space(g, at + 1, part + 1),                                   \
+                         b = cell##_space(g + at[0], at + 1, part + 1);                           \
+            return a + part[0] * (b - a);                                                         \
+        }                                                                                         \
+        default:                                                                                  \
+            return g[0];                                                                          \
+        }                                                                                         \
+    }
 
-typedef struct grid {
-    const signed char *values;
-    const unsigned char *far;
-} grid;
+typedef int8_t left_over;
+typedef uint8_t distance;
+ON_GRID(left_over)
+ON_GRID(distance)
 
-static inline corner between(corner a, corner b, double part)
+/* Bits of the corners: all are at most an octave away when these are. */
+
+static inline unsigned bits_on_plane(const distance *g, const size_t *at)
 {
-    return (corner){a.value + part * (b.value - a.value), a.far + part * (b.far - a.far)};
+    const distance *const b = g + at[0];
+    return (unsigned)(g[0] | g[at[1]] | b[0] | b[at[1]]);
 }
 
-static inline corner at_node(grid g, size_t i)
+static inline unsigned bits_in_space(const distance *g, const size_t *at)
 {
-    return (corner){g.values[i], g.far[i]};
+    return bits_on_plane(g, at + 1) | bits_on_plane(g + at[0], at + 1);
 }
 
-static inline corner on_line(grid g, size_t i, const size_t *at, const double *part)
-{
-    return between(at_node(g, i), at_node(g, i + at[0]), part[0]);
-}
-
-static inline corner on_plane(grid g, size_t i, const size_t *at, const double *part)
-{
-    return between(on_line(g, i, at + 1, part + 1), on_line(g, i + at[0], at + 1, part + 1),
-                   part[0]);
-}
-
-static inline corner in_space(grid g, size_t i, const size_t *at, const double *part)
-{
-    return between(on_plane(g, i, at + 1, part + 1), on_plane(g, i + at[0], at + 1, part + 1),
-                   part[0]);
-}
-
-static corner on_grid(grid g, size_t i, const size_t *at, const double *part, uint32_t dims)
+static unsigned corner_bits(const distance *g, const size_t *at, uint32_t dims)
 {
     switch (dims) {
     case 1:
-        return on_line(g, i, at, part);
+        return (unsigned)(g[0] | g[at[0]]);
     case 2:
-        return on_plane(g, i, at, part);
+        return bits_on_plane(g, at);
     case 3:
-        return in_space(g, i, at, part);
+        return bits_in_space(g, at);
     case 4:
-        return between(in_space(g, i, at + 1, part + 1), in_space(g, i + at[0], at + 1, part + 1),
-                       part[0]);
+        return bits_in_space(g, at + 1) | bits_in_space(g + at[0], at + 1);
     default:
-        return at_node(g, i);
+        return g[0];
     }
 }
 
@@ -207,7 +233,7 @@ atlas_point atlas_look(const atlas_class *c, const double *x)
 {
     atlas_point out = {0, 0, 0};
     double part[ATLAS_DIMS];
-    size_t at[ATLAS_DIMS], first = 0, stride = 1;
+    size_t at[ATLAS_DIMS] = {0}, first = 0, stride = 1;
     uint32_t node[ATLAS_DIMS];
     const uint32_t dims = c->dims;
     for (uint32_t j = 0; j < dims; j++)
@@ -217,11 +243,10 @@ atlas_point atlas_look(const atlas_class *c, const double *x)
         at[j] = part[j] > 0 ? stride : 0;
         stride *= c->length[j];
     }
-    const grid g = {(const signed char *)atlas_table + c->grid,
-                    (const unsigned char *)atlas_table + (c->far ? c->far : c->grid)};
-    const corner found = on_grid(g, first, at, part, dims);
-    out.value = found.value * (double)c->step;
-    if (c->far)
-        out.far = found.far / TABLE_STEPS_PER_OCTAVE;
+    const left_over *const values = (const left_over *)atlas_table + c->grid + first;
+    const distance *const far = (const distance *)atlas_table + c->far + first;
+    out.value = left_over_grid(values, at, part, dims) * (double)c->step;
+    if (c->far && corner_bits(far, at, dims) > TABLE_STEPS_PER_OCTAVE)
+        out.far = distance_grid(far, at, part, dims) / TABLE_STEPS_PER_OCTAVE;
     return out;
 }

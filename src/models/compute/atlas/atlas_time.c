@@ -9,20 +9,18 @@
 
 #include <math.h>
 
-/* An estimate in the making: logarithms throughout. */
+/* An estimate in the making: microseconds, and logarithms on top of them. */
 typedef struct estimate {
-    double value;     /* of microseconds */
+    double base;
+    double value;
     double low, high; /* offsets of the 90 % interval */
     double outside, far;
-    bool is_borrowed; /* from another chip */
+    const atlas_class *own; /* the interval is that of this class; NULL: of several */
+    bool is_borrowed;       /* from another chip */
 } estimate;
 
 /* Interval of what is borrowed, beyond that of the class. */
 #define BORROWED 0.25
-/* Another chip of the kind, another day: 184 kernels on a third H200 that no row is of, 80 % inside
- * without this. */
-#define CHIP_TO_CHIP 0.06
-
 static uint32_t index_of(const orr_chip *chip)
 {
     const orr_chip *const first = orr_chip_at(0);
@@ -58,6 +56,16 @@ static void widen(estimate *e, double low, double high)
 {
     e->low = -sqrt(e->low * e->low + low * low);
     e->high = sqrt(e->high * e->high + high * high);
+    e->own = NULL;
+}
+
+static void set(
+    estimate *e, double base, const atlas_class *c, const atlas_point *p, bool is_borrowed)
+{
+    *e = (estimate){base,   p->value, (double)c->low, (double)c->high, p->outside,
+                    p->far, c,        is_borrowed};
+    if (is_borrowed)
+        widen(e, BORROWED, BORROWED);
 }
 
 static void note(estimate *e, const atlas_point *p)
@@ -134,6 +142,7 @@ static void add_variant(const orr_chip *chip, const orr_kernel *k, const double 
         e->value += p.value;
         e->low = (double)c->low;
         e->high = (double)c->high;
+        e->own = c;
         note(e, &p);
     } else if ((variant || k->is_cold) &&
                find(from, ATLAS_GEMM_VARIANT, ORR_TYPE_BF16, 0, &plain)) {
@@ -158,12 +167,7 @@ static bool time_product(const orr_chip *chip,
         (find(ours, ATLAS_GEMM_OWN, type, odd_variant(k, is_odd), &c) ||
          find(ours, ATLAS_GEMM_OWN, type, is_odd && k->is_cold, &c))) {
         const atlas_point p = atlas_look(c, x);
-        *e = (estimate){log(atlas_gemm_base(chip, k, w, c)) + p.value,
-                        (double)c->low,
-                        (double)c->high,
-                        p.outside,
-                        p.far,
-                        false};
+        set(e, atlas_gemm_base(chip, k, w, c), c, &p, false);
         return true;
     }
     const orr_chip *const from = find_near(chip, ATLAS_GEMM, type, 0, &c);
@@ -171,16 +175,9 @@ static bool time_product(const orr_chip *chip,
         return false;
     const atlas_point p = atlas_look(c, x);
     const bool is_batched = k->batch > 1 || k->kind == ORR_KERNEL_GROUPED;
-    *e = (estimate){log(atlas_gemm_base(chip, k, w, c)),
-                    (double)c->low,
-                    (double)c->high,
-                    p.outside,
-                    p.far,
-                    from != chip};
-    if (!is_batched)
-        e->value += p.value;
-    if (e->is_borrowed)
-        widen(e, BORROWED, BORROWED);
+    set(e, atlas_gemm_base(chip, k, w, c), c, &p, from != chip);
+    if (is_batched)
+        e->value = 0;
     if (type == ORR_TYPE_BF16)
         add_variant(chip, k, x, e);
     if (is_odd && find(ours, ATLAS_GEMM_OWN, type, odd_variant(k, true) & 2, &other) &&
@@ -217,6 +214,7 @@ static const orr_chip *find_bucket(
     return chip ? find_bucket(chip, group, head, more, out) : NULL;
 }
 
+/* The base; p: what is left over. */
 static double look_attention(const orr_chip *chip,
                              const orr_kernel *k,
                              const atlas_class *c,
@@ -228,11 +226,11 @@ static double look_attention(const orr_chip *chip,
         const double x[3] = {log2((double)k->kv), log2(batch * kv_heads),
                              log2(heads * q / kv_heads)};
         *p = atlas_look(c, x);
-        return log(atlas_decode_base(chip, k, c->p)) + p->value;
+        return atlas_decode_base(chip, k, c->p);
     }
     const double x[4] = {log2(q), log2(batch * heads), log2(heads / kv_heads), k->is_causal};
     *p = atlas_look(c, x);
-    return log(atlas_attention_base(chip, k, c->p)) + p->value;
+    return atlas_attention_base(chip, k, c->p);
 }
 
 static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *e)
@@ -255,8 +253,8 @@ static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *
             find_bucket(chip, group, head, is_public ? ATLAS_PAGED : more, &c);
         if (!from)
             return false;
-        e->value = look_attention(chip, k, c, &p);
-        *e = (estimate){e->value, (double)c->low, (double)c->high, p.outside, p.far, false};
+        const double base = look_attention(chip, k, c, &p);
+        set(e, base, c, &p, false);
         return true;
     }
     const orr_chip *const from = find_bucket(chip, group, head, 0, &c);
@@ -264,17 +262,16 @@ static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *
         return false;
     orr_kernel forward = *k;
     forward.is_backward = false;
-    e->value = look_attention(chip, &forward, c, &p);
-    *e = (estimate){e->value, (double)c->low, (double)c->high, p.outside, p.far, from != chip};
-    if (e->is_borrowed)
-        widen(e, BORROWED, BORROWED);
+    const double base = look_attention(chip, &forward, c, &p);
+    set(e, base, c, &p, from != chip);
     if (k->is_backward) {
         const atlas_class *there, *back;
         atlas_point q;
         if (!find_bucket(ours, group, head, 0, &there) ||
             !find_bucket(ours, group, head, ATLAS_BACKWARD, &back))
             return false;
-        e->value += look_attention(ours, k, back, &q) - look_attention(ours, &forward, there, &p);
+        e->base *= look_attention(ours, k, back, &q) / look_attention(ours, &forward, there, &p);
+        e->value += q.value - p.value;
         widen(e, BORROWED, BORROWED);
         e->is_borrowed = true;
     }
@@ -290,12 +287,9 @@ static bool time_conv(const orr_chip *chip, const orr_kernel *k, estimate *e)
     const orr_chip *const from = find_near(chip, ATLAS_CONV, ORR_TYPE_BF16, variant, &c);
     if (!from)
         return false;
-    const double base = log(atlas_conv_base(chip, k, c, x));
+    const double base = atlas_conv_base(chip, k, c, x);
     const atlas_point p = atlas_look(c, x);
-    *e =
-        (estimate){base + p.value, (double)c->low, (double)c->high, p.outside, p.far, from != chip};
-    if (e->is_borrowed)
-        widen(e, BORROWED, BORROWED);
+    set(e, base, c, &p, from != chip);
     return true;
 }
 
@@ -309,14 +303,7 @@ static bool time_experts(const orr_chip *chip, const orr_kernel *k, estimate *e)
     const double x[4] = {log2(rows / experts), log2(experts), log2((double)k->k),
                          log2((double)k->n)};
     const atlas_point p = atlas_look(c, x);
-    *e = (estimate){log(atlas_experts_base(chip, k, c->p)) + p.value,
-                    (double)c->low,
-                    (double)c->high,
-                    p.outside,
-                    p.far,
-                    from != chip};
-    if (e->is_borrowed)
-        widen(e, BORROWED, BORROWED);
+    set(e, atlas_experts_base(chip, k, c->p), c, &p, from != chip);
     return true;
 }
 
@@ -360,10 +347,7 @@ static bool time_memory(const orr_chip *chip, const orr_kernel *k, estimate *e, 
                                    tensors < (double)k->m ? tensors : (double)k->m, c->p)
             : atlas_memory_base(chip, &choice.work, c->p);
     const atlas_point p = atlas_look(c, choice.x);
-    *e = (estimate){log(base) + p.value, (double)c->low, (double)c->high,
-                    p.outside,           p.far,          from != chip};
-    if (e->is_borrowed)
-        widen(e, BORROWED, BORROWED);
+    set(e, base, c, &p, from != chip);
     *launches = choice.launches;
     return true;
 }
@@ -468,7 +452,7 @@ static bool time_calibrated(const orr_chip *chip, const orr_kernel *k, orr_kerne
 
 bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *out)
 {
-    estimate e = {0, 0, 0, 0, 0, false};
+    estimate e = {0};
     double share = 0;
     uint32_t launches = 1;
     if (orr_kernel_check(k, NULL))
@@ -491,16 +475,25 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
         out->basis = "roofline";
         return true;
     }
-    widen(&e, CHIP_TO_CHIP, CHIP_TO_CHIP);
     const double added = accumulation_us(chip, k), least = least_us(chip, k, &w);
-    const double us = exp(e.value) + added, more = wider(&e);
-    out->clock_share *= (us - added) / us;
+    const double us = e.base * exp(e.value) + added, more = wider(&e);
+    double low = 1, high = 1;
+    if (e.own && more == 1) { /* worked out before */
+        low = e.own->low_times;
+        high = e.own->high_times;
+    } else {
+        widen(&e, ATLAS_CHIP_TO_CHIP, ATLAS_CHIP_TO_CHIP);
+        low = exp(e.low * more);
+        high = exp(e.high * more);
+    }
+    if (added > 0)
+        out->clock_share *= (us - added) / us;
     out->launches = times * launches < UINT32_MAX ? (uint32_t)(times * launches) : UINT32_MAX;
     out->us = times * (us > least ? us : least);
-    out->low_us = out->us * exp(e.low * more);
+    out->low_us = out->us * low;
     if (out->low_us < times * least)
         out->low_us = times * least;
-    out->high_us = out->us * exp(e.high * more);
+    out->high_us = out->us * high;
     out->extrapolates = e.is_borrowed || e.outside > 0.01 || e.far > 1.5;
     out->basis = basis_of(chip, &e, out->extrapolates);
     return true;
