@@ -41,8 +41,9 @@ typedef struct kernel_row {
 /* Errors of steps that do not come from single kernels: power state and chip, how evenly kernels
  * follow each other (five steps on two chips: 0.1 to 2.3 % apart; the same step on two days 2 %);
  * of a compiler's kernels, which are written anew for each shape (a third of a step, and single
- * ones 25 % off the rules of llm_kernels.c); of a host's waits (128 small passes on three hosts, 96
- * whose speed is read off training steps; truth/spreads.py); of peaks that another chip's efficiency was carried to.
+ * ones 25 % off the rules of llm_kernels.c); of a host's speed, as logarithms (128 small passes on
+ * three hosts, 96 whose speed is read off training steps; truth/spreads.py); of peaks that another
+ * chip's efficiency was carried to.
  * A little of the errors of kernels is common to all of them. */
 #define COMMON_ERROR 0.03
 #define COMPILED_ERROR 0.08
@@ -55,6 +56,7 @@ typedef struct timing {
     work_graph *g;
     const orr_chip *chip;
     const orr_software *software;
+    bool is_compiled;        /* its kernels, whatever launches them */
     const work_peaks *peaks; /* in place of the chip's own; NULL: the chip itself */
     double memory;           /* its memory is so many times as fast */
     double spread;           /* how much longer the slowest device of the job takes */
@@ -228,6 +230,7 @@ typedef struct walk_state {
     double slow;         /* highest clock over the clock */
     double flops;
     double waits; /* us of the device, for the host */
+    double speed; /* the host takes so many times as long */
 } walk_state;
 
 static double row_us(const timing *t, const walk_state *w, uint32_t row)
@@ -243,7 +246,7 @@ static void walk_communication(const timing *t, walk_state *w, uint32_t p)
     const uint8_t type = c->type[g->node[p]];
     const int64_t bytes = c->comm_size ? c->comm_size[g->node[p]] : 0;
     bool holds_device = false;
-    w->host += t->software->collective_us;
+    w->host += t->software->collective_us * w->speed;
     if (type != ORR_NODE_COMM_COLL) {
         if (t->software->waits_for_messages && type == ORR_NODE_COMM_RECV && w->host < w->device)
             w->host = w->device;
@@ -316,15 +319,15 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         }
         const kernel_row *r = &t->rows[t->row_of[p]];
         const double us = row_us(t, w, t->row_of[p]);
-        const double host_us = t->has_grads ? r->host_us : r->alone_us;
+        const double host_us = (t->has_grads ? r->host_us : r->alone_us) * w->speed;
         if (t->software->micro_batch_us > 0 && takes_tokens(t, p, &batch))
-            w->host = fmax(w->host, w->device) + t->software->micro_batch_us;
+            w->host = fmax(w->host, w->device) + t->software->micro_batch_us * w->speed;
         w->host += host_us;
         if (p == t->last &&
             t->has_grads) /* behind the backward pass, where a device has its queue */
-            w->host += t->software->step_us;
+            w->host += t->software->step_us * w->speed;
         if (t->software->block_us > 0 && begins_block(t, p))
-            w->host += t->software->block_us;
+            w->host += t->software->block_us * w->speed;
         const double wait = w->host - host_us * 0.5 - w->device;
         const double whole = (wait > 0 ? wait : 0) + us;
         w->device += whole;
@@ -335,6 +338,15 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         if (ticks)
             ticks[p] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
     }
+}
+
+/* How much longer the step takes on a host that takes so many times as long: nothing while the device
+ * keeps it waiting, all of it once the device waits. */
+static double host_changes(const timing *t, const walk_state *w, double speed)
+{
+    walk_state other = {.slow = w->slow, .speed = speed};
+    walk(t, &other, NULL);
+    return other.device - w->device;
 }
 
 /* Equal kernels are wrong alike, different ones each in its own way. */
@@ -361,19 +373,23 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
             out->guessed_most_us = guessed;
         }
     }
-    const double part = t->peaks                   ? PEAKS_ERROR
-                        : t->software->is_compiled ? COMPILED_ERROR
-                                                   : COMMON_ERROR;
+    const double part = t->peaks ? PEAKS_ERROR : t->is_compiled ? COMPILED_ERROR : COMMON_ERROR;
     const double own = (w->device - w->waits) * part;
-    const double waits = w->waits * (t->software->knows_host ? KNOWN_HOST_ERROR : HOST_ERROR);
-    const double both = own * own + waits * waits;
-    out->low_us = sqrt(low2 * (1 - SHARED_PART) + low * low * SHARED_PART + both);
-    out->high_us = sqrt(high2 * (1 - SHARED_PART) + high * high * SHARED_PART + both);
+    low2 = low2 * (1 - SHARED_PART) + low * low * SHARED_PART + own * own;
+    high2 = high2 * (1 - SHARED_PART) + high * high * SHARED_PART + own * own;
+    if (w->host > 0) {
+        const double most = exp(t->software->knows_host ? KNOWN_HOST_ERROR : HOST_ERROR);
+        const double more = host_changes(t, w, most), less = host_changes(t, w, 1 / most);
+        low2 += less * less;
+        high2 += more * more;
+    }
+    out->low_us = sqrt(low2);
+    out->high_us = sqrt(high2);
 }
 
 static void fill_ticks(const timing *t, uint64_t *ticks)
 {
-    walk_state w = {.slow = 1};
+    walk_state w = {.slow = 1, .speed = 1};
     for (int i = 0; i < WORK_CLOCK_ROUNDS; i++) {
         walk(t, &w, NULL);
         const double chip_flops = t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
@@ -434,9 +450,11 @@ orr_code work_graph_time(work_graph *g,
                 .spread = DEVICE_SPREAD * highest_of(ranks),
                 .link_GBps = link_GBps,
                 .texts = orr_intern_create()};
-    t.software = software ? software : software_of(g->t);
+    const orr_software *const made_with = software_of(g->t);
+    t.software = software ? software : made_with;
     if (!t.software)
         t.software = &none;
+    t.is_compiled = made_with ? made_with->is_compiled : t.software->is_compiled;
     t.row_of = orr_alloc(g->count, sizeof *t.row_of);
     g->ticks = orr_alloc(g->count, sizeof *g->ticks);
     orr_code code = t.texts && t.row_of && g->ticks ? find_rows(&t, err) : orr_no_memory(err);
