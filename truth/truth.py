@@ -11,6 +11,7 @@ every N-th row of a table; --check compares the mean errors with truth/limits.cs
 import argparse
 import concurrent.futures
 import json
+import math
 import os
 import subprocess
 import sys
@@ -48,11 +49,7 @@ class Wall:
         return done.stdout
 
     def host_words(self, case):
-        """How fast the host was: steps that it limits, measured over predicted."""
-        factors = [other.measured / other.predicted for other in case.host_from if other.predicted]
-        if not factors:
-            return []
-        return ["--software", f"{case.software()}:{min(3.0, max(0.3, sum(factors) / len(factors))):.3f}"]
+        return ["--software", f"{case.software()}:{min(3.0, max(0.3, case.host)):.3f}"] if case.host else []
 
     def run(self, case):
         """The case with what orrery says, or with why it says nothing."""
@@ -80,11 +77,35 @@ class Wall:
         for case in cases:
             first.setdefault(case.key(), case)
         list(pool.map(self.run, {other.number: other for case in cases for other in case.host_from}.values()))
+        give_hosts(cases)
         list(pool.map(self.run, first.values()))
         for case in cases:
             same = first[case.key()]
             case.made, case.predicted, case.why = same.made, same.predicted, same.why
         return cases
+
+
+def give_hosts(cases):
+    """How fast a host was: steps that it limits, measured over predicted.  A host is one host for all models, but wanders from
+    minute to minute.  Where several steps of a model say it, how far they lie apart is how far it wanders, and what they say is
+    drawn towards what those of all models say by as much of the spread between models as that explains."""
+    hosts = {}
+    for case in cases:
+        logs = [math.log(other.measured / other.predicted) for other in case.host_from if other.predicted]
+        if logs:
+            case.host_key = tuple(other.key() for other in case.host_from)
+            hosts.setdefault(case.host_name, {})[case.host_key] = logs
+    for case in cases:
+        known = hosts.get(case.host_name, {})
+        if not case.host_key:
+            continue
+        own = known[case.host_key]
+        means = [sum(logs) / len(logs) for logs in known.values()]
+        middle, mean = sum(means) / len(means), sum(own) / len(own)
+        more = sum(len(logs) - 1 for logs in known.values())
+        wander = sum((x - m) ** 2 for logs, m in zip(known.values(), means) for x in logs) / more if more else 0.0
+        spread = sum((m - middle) ** 2 for m in means) / (len(means) - 1) if len(means) > 1 else 0.0
+        case.host = math.exp(middle + (mean - middle) * (max(0.0, 1 - wander / len(own) / spread) if spread else 1.0))
 
 
 def read_limits():
