@@ -30,7 +30,7 @@ typedef struct custom {
     const orr_coll_ops *list[MOST_ALGORITHMS + 1];
 } custom;
 
-static _Thread_local custom *entered;
+static __attribute__((tls_model("initial-exec"))) _Thread_local custom *entered;
 
 static custom *custom_of(PyObject *keep)
 {

@@ -53,10 +53,22 @@ PyObject *core_raise_usage(const char *text)
 
 /* ---- options ---- */
 
+/* PyDict_GetItemString would take a lack of memory for an option that was not given. */
 PyObject *core_object(PyObject *options, const char *name)
 {
-    PyObject *v = PyDict_GetItemString(options, name);
+    PyObject *key = PyUnicode_FromString(name);
+    PyObject *v = key ? PyDict_GetItemWithError(options, key) : NULL;
+    Py_XDECREF(key);
     return v == Py_None ? NULL : v;
+}
+
+/* A value of the wrong kind is said in words that name the option; a lack of memory stays what it is. */
+static bool is_wrong_kind(void)
+{
+    if (PyErr_ExceptionMatches(PyExc_MemoryError))
+        return false;
+    PyErr_Clear();
+    return true;
 }
 
 PyObject *core_list(PyObject *options, const char *name)
@@ -93,9 +105,9 @@ uint64_t core_count(PyObject *options, const char *name)
     Py_XDECREF(whole);
     if (is_fine)
         return n;
-    PyErr_Clear();
-    PyErr_Format(whole ? PyExc_OverflowError : PyExc_TypeError,
-                 "%s: expected a whole number, 0 or more, not %R", name, v);
+    if (is_wrong_kind())
+        PyErr_Format(whole ? PyExc_OverflowError : PyExc_TypeError,
+                     "%s: expected a whole number, 0 or more, not %R", name, v);
     return 0;
 }
 
@@ -105,8 +117,8 @@ double core_number(PyObject *options, const char *name, double otherwise)
     const double x = v ? PyFloat_AsDouble(v) : otherwise;
     if (!v || !PyErr_Occurred())
         return x;
-    PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "%s: expected a number, not %R", name, v);
+    if (is_wrong_kind())
+        PyErr_Format(PyExc_TypeError, "%s: expected a number, not %R", name, v);
     return 0;
 }
 

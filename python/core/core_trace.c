@@ -912,11 +912,29 @@ static bool room_text(draft_room *r, PyObject *o, orr_str *out)
     return true;
 }
 
+/* A list of its own, since what is in it may run code that changes the given one.  PySequence_List of Python 3.11 keeps what it
+ * is given for ever when memory runs out. */
+static PyObject *copy_of(PyObject *o)
+{
+    if (PyList_Check(o))
+        return PyList_GetSlice(o, 0, PyList_Size(o));
+    if (!PyTuple_Check(o))
+        return PySequence_List(o);
+    const Py_ssize_t n = PyTuple_Size(o);
+    PyObject *list = PyList_New(n);
+    for (Py_ssize_t i = 0; list && i < n; i++) {
+        PyObject *item = PyTuple_GetItem(o, i);
+        Py_INCREF(item);
+        PyList_SetItem(list, i, item);
+    }
+    return list;
+}
+
 static bool room_ids(draft_room *r, PyObject *o, const uint64_t **out, size_t *count)
 {
     if (o == Py_None)
         return true;
-    PyObject *list = PySequence_List(o);
+    PyObject *list = copy_of(o);
     const Py_ssize_t n = list ? PyList_Size(list) : -1;
     uint64_t *ids = n > 0 ? room_take(r, (size_t)n, sizeof *ids) : NULL;
     bool ok = n == 0 || ids;
@@ -974,7 +992,7 @@ static bool read_attr(draft_room *r, PyObject *row, orr_attr *out)
         return false;
     if (!is_list)
         return kind == ORR_VALUE_NONE || read_value(r, out->kind, value, &out->value);
-    PyObject *list = PySequence_List(value);
+    PyObject *list = copy_of(value);
     const Py_ssize_t n = list ? PyList_Size(list) : -1;
     orr_value *items = n >= 0 ? room_take(r, (size_t)n, sizeof *items) : NULL;
     bool ok = items != NULL;
@@ -990,7 +1008,7 @@ static bool read_attrs(draft_room *r, PyObject *o, const orr_attr **out, size_t 
 {
     if (o == Py_None)
         return true;
-    PyObject *list = PySequence_List(o);
+    PyObject *list = copy_of(o);
     const Py_ssize_t n = list ? PyList_Size(list) : -1;
     orr_attr *attrs = n > 0 ? room_take(r, (size_t)n, sizeof *attrs) : NULL;
     bool ok = n == 0 || attrs;

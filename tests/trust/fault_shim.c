@@ -8,6 +8,9 @@
  * FAULT_ODD=eintr interrupts every second one.  FAULT_TMPFILE=no: the file system knows no files without
  * a name.  FAULT_CLOCK=jump: the clock on the wall jumps a day, forward and back, at every look.  At the end the number of calls of the kind is written to FAULT_COUNT.
  *
+ * A program that stays, an interpreter, sets the fault by a call: fault_arm("malloc", 17); fault_disarm() gives the number of
+ * calls since.  fault_live() is how many allocations are not freed.
+ *
  * stdio of the C library calls write inside the library, past this one: standard output is tried with
  * /dev/full and a closed pipe instead. */
 #include <dlfcn.h>
@@ -32,9 +35,14 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t align, size_t size);
+void __libc_free(void *p);
+void fault_arm(const char *what, long at);
+long fault_disarm(void);
+long fault_live(void);
 
 static const char *kind = "";
 static long fails_at;
+static atomic_long live;
 static bool kills, is_short, is_interrupted, has_no_tmpfile, jumps;
 static atomic_long calls, turns;
 
@@ -73,6 +81,31 @@ static bool must_fail(const char *what)
     return true;
 }
 
+void fault_arm(const char *what, long at)
+{
+    atomic_store(&calls, 0);
+    fails_at = at;
+    kind = what;
+}
+
+long fault_disarm(void)
+{
+    kind = "";
+    return atomic_load(&calls);
+}
+
+long fault_live(void)
+{
+    return atomic_load(&live);
+}
+
+static void *count(void *p)
+{
+    if (p)
+        atomic_fetch_add(&live, 1);
+    return p;
+}
+
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 void *malloc(size_t size)
@@ -81,16 +114,16 @@ void *malloc(size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return __libc_malloc(size);
+    return count(__libc_malloc(size));
 }
 
-void *calloc(size_t count, size_t size)
+void *calloc(size_t number, size_t size)
 {
     if (must_fail("malloc")) {
         errno = ENOMEM;
         return NULL;
     }
-    return __libc_calloc(count, size);
+    return count(__libc_calloc(number, size));
 }
 
 void *realloc(void *p, size_t size)
@@ -99,14 +132,19 @@ void *realloc(void *p, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return __libc_realloc(p, size);
+    void *moved = __libc_realloc(p, size);
+    if (!p)
+        count(moved);
+    else if (!moved && !size)
+        atomic_fetch_sub(&live, 1);
+    return moved;
 }
 
 int posix_memalign(void **out, size_t align, size_t size)
 {
     if (must_fail("malloc"))
         return ENOMEM;
-    *out = __libc_memalign(align, size);
+    *out = count(__libc_memalign(align, size));
     return *out ? 0 : ENOMEM;
 }
 
@@ -116,7 +154,14 @@ void *aligned_alloc(size_t align, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return __libc_memalign(align, size);
+    return count(__libc_memalign(align, size));
+}
+
+void free(void *p)
+{
+    if (p)
+        atomic_fetch_sub(&live, 1);
+    __libc_free(p);
 }
 
 static bool is_turn(void)

@@ -238,7 +238,7 @@ void orr_stream_close(orr_stream *s)
 
 /* A stream that this thread has looked at and will ask for again: a pipe gives its bytes only
  * once. */
-static _Thread_local orr_stream *put_back;
+static ORR_THREAD_LOCAL orr_stream *put_back;
 
 static bool can_be_read_again(const orr_stream *s)
 {

@@ -2,7 +2,7 @@
 /* stop.c - one pointer per thread; pool.c hands it on to the threads that it starts. */
 #include "stop.h"
 
-_Thread_local const int *orr__stop_flag;
+ORR_THREAD_LOCAL const int *orr__stop_flag;
 
 void orr_stop_when(const int *flag)
 {

@@ -14,7 +14,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-extern _Thread_local const int *orr__stop_flag;
+/* Of a library that is loaded late, variables of a thread are allocated at its first use of one, and glibc ends the process
+ * where that fails: initial-exec gives them their place at once.  A few bytes may be so. */
+#define ORR_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) _Thread_local
+extern ORR_THREAD_LOCAL const int *orr__stop_flag;
 
 static inline bool orr__stop_asked(void)
 {

@@ -9,6 +9,8 @@
 #include "base/text/nearest.h"
 #include "base/text/number.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,20 +84,31 @@ static orr_code take_nodes(const char *colon, uint32_t *out, orr_error *err)
     return ORR_OK;
 }
 
-/* Read once per thread: a sweep asks ten thousand times. */
+/* Read once: a sweep asks ten thousand times.  One that could not be read, for lack of memory, is not kept. */
 orr_code machine_built_in(const char *name, orr_machine *out, orr_error *err)
 {
-    static _Thread_local orr_machine read[BUILT_IN];
+    static orr_machine read[BUILT_IN];
+    static atomic_bool is_read[BUILT_IN];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     size_t i = 0;
     while (i + 1 < BUILT_IN && strcmp(built_in[i].name, name) != 0)
         i++;
     const char *text = built_in[i].text;
-    orr_code code = ORR_OK;
-    if (!read[i].chip[0])
-        code =
-            orr_machine_parse((orr_span){(const uint8_t *)text, strlen(text)}, name, &read[i], err);
-    *out = read[i];
-    return code;
+    if (atomic_load_explicit(&is_read[i], memory_order_acquire)) {
+        *out = read[i];
+        return ORR_OK;
+    }
+    const orr_code code =
+        orr_machine_parse((orr_span){(const uint8_t *)text, strlen(text)}, name, out, err);
+    if (code)
+        return code;
+    pthread_mutex_lock(&lock);
+    if (!atomic_load_explicit(&is_read[i], memory_order_relaxed)) {
+        read[i] = *out;
+        atomic_store_explicit(&is_read[i], true, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    return ORR_OK;
 }
 
 /* ---- "dgx-h100:16,scale_up.bandwidth=900GB/s,usd_per_hour=2.5" ---- */

@@ -108,18 +108,15 @@ static void make_class(uint32_t record)
 const atlas_class *atlas_find(uint32_t key)
 {
     enum { REMEMBERED = 256 };
-    static _Thread_local struct {
-        uint32_t key;
-        uint32_t record;
-        bool is_known;
-    } known[REMEMBERED];
+    /* Key, and record + 1 below it; 0: empty.  Whole in one word, so threads may overwrite each other's. */
+    static _Atomic uint64_t known[REMEMBERED];
     const size_t slot = (key ^ key >> 8 ^ key >> 13) % REMEMBERED;
-    if (!known[slot].is_known || known[slot].key != key) {
-        known[slot].key = key;
-        known[slot].record = seek(key);
-        known[slot].is_known = true;
+    uint64_t entry = atomic_load_explicit(&known[slot], memory_order_relaxed);
+    if (!entry || entry >> 32 != key) {
+        entry = (uint64_t)key << 32 | ((uint64_t)seek(key) + 1);
+        atomic_store_explicit(&known[slot], entry, memory_order_relaxed);
     }
-    const uint32_t record = known[slot].record;
+    const uint32_t record = (uint32_t)entry - 1;
     if (!record || record > CLASSES)
         return NULL;
     if (!atomic_load_explicit(&is_made[record - 1], memory_order_acquire))
