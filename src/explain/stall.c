@@ -1159,6 +1159,11 @@ static void tell_circle(lines *l, const orr_stall *r)
     }
     if (most < r->circle_length)
         add_line(l, "  ... %zu more", r->circle_length - most);
+    /* True of the model, not of the workload: libraries on real machines agree on an order. */
+    if (circle_cause(l->st) == ORR_STALL_CHUNK_ORDER && l->st->sim->rules == &run_rules_ours)
+        add_line(l,
+                 "  each rank chooses its own order of chunks, as in ASTRA-sim; \"chunk-order\": "
+                 "\"agreed\" in the system file gives all of them one order");
 }
 
 static void tell_waits(lines *l, const orr_stall *r)
