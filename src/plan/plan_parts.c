@@ -137,10 +137,12 @@ typedef struct part_maker {
         bool is_compute;
         bound_load load;
         uint32_t first, count; /* edges: what it comes after */
-    } nodes[MOST_LONG];
+    } * nodes;
+    size_t node_room;
     struct part_path {
         double ns, fixed, clocked, moving;
-    } by[BOUND_STATES][MOST_LONG], by_gate[MOST_LONG];
+    } * paths, *by[BOUND_STATES], *by_gate; /* as many as nodes each; in one piece */
+    size_t path_room;
     ancestors above[MOST_NODES];
     uint32_t block_from[BLOCKS]; /* UINT32_MAX: none */
     struct part_path block[BLOCKS][MOST_NODES];
@@ -459,6 +461,18 @@ static uint32_t find_last(part_maker *m, uint32_t last[MOST_NODES])
     return count;
 }
 
+static bool make_room(part_maker *m)
+{
+    const size_t count = m->tape.count;
+    if (!orr_grow(&m->nodes, &m->node_room, count) ||
+        !orr_grow(&m->paths, &m->path_room, (BOUND_STATES + 1) * count))
+        return false;
+    for (size_t k = 0; k < BOUND_STATES; k++)
+        m->by[k] = m->paths + k * count;
+    m->by_gate = m->paths + BOUND_STATES * count;
+    return true;
+}
+
 /* A tape that is far too long gives no bound. */
 static bool make_part(part_maker *m, bool is_first, bound_part *out)
 {
@@ -466,6 +480,8 @@ static bool make_part(part_maker *m, bool is_first, bound_part *out)
     *out = (bound_part){.is_known = m->tape.count <= MOST_LONG};
     if (!out->is_known)
         return true;
+    if (!make_room(m))
+        return false;
     m->is_long = m->tape.count > MOST_NODES;
     m->open_count = 0;
     m->edge_count = 0;
@@ -597,6 +613,8 @@ static orr_code make_group(void *context, size_t i, orr_error *err)
     if (m) {
         orr__tape_fini(&m->tape);
         orr_free(m->edges);
+        orr_free(m->nodes);
+        orr_free(m->paths);
     }
     orr_free(m);
     return code;

@@ -44,7 +44,7 @@
     X(sqlite3_prepare_v2)            \
     X(sqlite3_reset)                 \
     X(sqlite3_step)                  \
-    X(sqlite3_stricmp)
+    X(sqlite3_table_column_metadata)
 
 static struct {
     ORR_LATE_FIELDS(CALLS)
@@ -70,6 +70,7 @@ static bool is_loaded(void)
 
 struct orr_sqlite {
     sqlite3 *db;
+    sqlite3_stmt *find_table; /* asked for every column of an export: compiled once */
     char path[sizeof(((orr_where *)0)->path)];
 };
 
@@ -161,6 +162,24 @@ static void distrust(sqlite3 *db)
     lib.sqlite3_limit(db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
 }
 
+/* SQLITE_ROW: a plain table of this name is there.  SQLITE_OK: it is not.  Anything else is a fault. */
+static int find_table(const orr_sqlite *db, const char *table)
+{
+    int status = lib.sqlite3_bind_text(db->find_table, 1, table, -1, SQLITE_STATIC);
+    if (!status)
+        status = lib.sqlite3_step(db->find_table);
+    lib.sqlite3_reset(db->find_table);
+    return status == SQLITE_DONE ? SQLITE_OK : status;
+}
+
+static int look_at_schema(orr_sqlite *db)
+{
+    const int status = lib.sqlite3_prepare_v2(
+        db->db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 AND rootpage > 0",
+        -1, &db->find_table, NULL);
+    return status ? status : find_table(db, "");
+}
+
 static orr_code open_any(const char *path, open_mode mode, orr_sqlite **out, orr_error *err)
 {
     *out = NULL;
@@ -177,7 +196,7 @@ static orr_code open_any(const char *path, open_mode mode, orr_sqlite **out, orr
         lib.sqlite3_busy_timeout(db->db, BUSY_MS);
         /* Opening reads nothing yet: the first look at the schema finds out whether this is a
          * database. */
-        status = lib.sqlite3_exec(db->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
+        status = look_at_schema(db);
     }
     if (status) {
         const orr_code code = sqlite_failed(db, status, err);
@@ -225,44 +244,23 @@ void orr_sqlite_close(orr_sqlite *db)
 {
     if (!db)
         return;
+    lib.sqlite3_finalize(db->find_table);
     lib.sqlite3_close(db->db);
     orr_free(db);
 }
 
 /* ---- the schema ---- */
 
-static sqlite3_stmt *ask(const orr_sqlite *db, const char *sql, const char *first)
-{
-    sqlite3_stmt *s = NULL;
-    if (lib.sqlite3_prepare_v2(db->db, sql, -1, &s, NULL))
-        return NULL;
-    lib.sqlite3_bind_text(s, 1, first, -1, SQLITE_STATIC);
-    return s;
-}
-
 bool orr_sqlite_has_table(const orr_sqlite *db, const char *table)
 {
-    sqlite3_stmt *s = ask(db,
-                          "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 AND "
-                          "rootpage > 0",
-                          table);
-    const bool is_there = s && lib.sqlite3_step(s) == SQLITE_ROW;
-    lib.sqlite3_finalize(s);
-    return is_there;
+    return find_table(db, table) == SQLITE_ROW;
 }
 
 bool orr_sqlite_has_column(const orr_sqlite *db, const char *table, const char *column)
 {
-    if (!orr_sqlite_has_table(db, table))
-        return false;
-    sqlite3_stmt *s = ask(db, "SELECT name FROM pragma_table_info(?1)", table);
-    bool is_there = false;
-    while (s && !is_there && lib.sqlite3_step(s) == SQLITE_ROW) {
-        const char *name = (const char *)lib.sqlite3_column_text(s, 0);
-        is_there = name && lib.sqlite3_stricmp(name, column) == 0;
-    }
-    lib.sqlite3_finalize(s);
-    return is_there;
+    return orr_sqlite_has_table(db, table) &&
+           lib.sqlite3_table_column_metadata(db->db, NULL, table, column, NULL, NULL, NULL, NULL,
+                                             NULL) == SQLITE_OK;
 }
 
 /* ---- rows ---- */
