@@ -11,6 +11,9 @@
 enum { RANKS = 4, BYTES_A_NODE = 6 };
 
 static const orr_set_options one_thread = {.size = sizeof one_thread, .threads = 1};
+static const orr_check_options few_findings = {
+    .size = sizeof few_findings, .limit = 3, .threads = 1};
+static const orr_check_options all_findings = {.size = sizeof all_findings, .threads = 1};
 
 static orr_attr whole(const char *name, int64_t v)
 {
@@ -78,8 +81,7 @@ static void check_job(const uint8_t *data, size_t size)
         REQUIRE(orr_trace_seal(ranks[i], &err) == ORR_OK &&
                 orr_set_add(s, ranks[i], &err) == ORR_OK);
     REQUIRE(orr_set_add_like(s, 0, 7, &err) == ORR_OK);
-    REQUIRE(orr_check_set(s, &(orr_check_options){.size = sizeof(orr_check_options), .limit = 3},
-                          &r, &err) == ORR_OK);
+    REQUIRE(orr_check_set(s, &few_findings, &r, &err) == ORR_OK);
     REQUIRE(orr_check_text(r, &(orr_check_style){.size = sizeof(orr_check_style), .input = "job"},
                            &text, &err) == ORR_OK &&
             text.len);
@@ -101,7 +103,7 @@ static void check_repaired(orr_span bytes)
     orr_check_report *r;
     const char *path = fuzz_file(1, bytes.ptr, bytes.len);
     REQUIRE(orr_set_open(path, &one_thread, &s, &err) == ORR_OK &&
-            orr_check_set(s, NULL, &r, &err) == ORR_OK);
+            orr_check_set(s, &all_findings, &r, &err) == ORR_OK);
     for (size_t i = 0; i < sizeof repaired / sizeof *repaired; i++)
         REQUIRE(r->count[repaired[i]] == 0);
     orr_check_report_destroy(r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_search.c - a search for a plan of a small model: the first bytes say batch, length and devices, the rest is what is
- * held fixed ("tp=2", one a line).  What is refused has words.  Legal plans are as many as are listed, those that fit no
+ * held fixed ("tp=2", one a line).  When fuzzing, one axis that the fourth byte picks is free besides the degrees, so that a
+ * search has few plans; as a test all are.  What is refused has words.  Legal plans are as many as are listed, those that fit no
  * more; every plan uses all devices.  Simulations belong to fuzz_sim_traces: as a test one search in 64 runs. */
 #include "fuzz_trace.h"
 
@@ -27,6 +28,17 @@ static void fix(orr_plan_options *opt, const uint8_t *text, size_t len)
     }
 }
 
+/* What the input says comes later and counts more. */
+static void narrow(orr_plan_options *opt, unsigned free)
+{
+    static const char *const words[] = {
+        "zero=0",         "micro-batch=1",         "chunks=1", "pipeline=1f1b",
+        "recompute=none", "sequence-parallel=off", "cp=1",     "ep=1"};
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        if (i != free)
+            REQUIRE(orr_plan_fix(opt, words[i], NULL) == ORR_OK);
+}
+
 static void run(orr_plan_search *s, uint32_t devices)
 {
     orr_error err = {0};
@@ -50,6 +62,10 @@ static uint64_t pick(uint8_t byte)
         0, 1, 2, 3, 4, 5, 7, 8, 10, 13, 16, 10007, 999999937, UINT32_MAX, UINT64_MAX, 1ull << 40};
     static const uint64_t small[] = {30, 24, 48, 12};
     const unsigned at = byte & 15;
+#ifdef FUZZ_ONE_WAY /* the largest are left to tests */
+    if (at > 11)
+        return byte >> 4 == 15 ? 1u << (at + 4) : small[at - 12];
+#endif
     return at < 12 || byte >> 4 == 15 ? numbers[at] : small[at - 12];
 }
 
@@ -78,6 +94,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                             .goal = (orr_plan_goal)(data[3] >> 1 & 1),
                             .top = 1,
                             .threads = 1};
+#ifdef FUZZ_ONE_WAY
+    narrow(&opt, data[3] >> 2 & 7);
+#else
+    (void)narrow;
+#endif
     fix(&opt, data + HEAD, size - HEAD);
     if (orr_plan_search_create(&opt, &s, &err)) {
         REQUIRE(!s && err.message[0] && err.code != ORR_EBUG);

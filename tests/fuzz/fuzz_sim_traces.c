@@ -9,7 +9,12 @@
 
 #include <orrery/run.h>
 
-enum { RANKS = 4, NODE_BYTES = 8, MOST_EVENTS = 3000, MOST_NODES = 16 };
+enum { RANKS = 4, NODE_BYTES = 8, MOST_NODES = 16 };
+#ifdef FUZZ_ONE_WAY
+enum { MOST_EVENTS = 1500, TAKEN = 12 };
+#else
+enum { MOST_EVENTS = 3000, TAKEN = MOST_NODES };
+#endif
 
 static orr_attr whole(const char *name, int64_t v)
 {
@@ -81,7 +86,7 @@ static orr_set *make_set(const uint8_t *data, size_t size, bool is_same)
     orr_error err;
     for (int r = 0; r < RANKS; r++)
         REQUIRE(orr_trace_create(NULL, &ranks[r], &err) == ORR_OK);
-    for (size_t i = 0; (i + 1) * NODE_BYTES <= size && i < MOST_NODES; i++)
+    for (size_t i = 0; (i + 1) * NODE_BYTES <= size && i < TAKEN; i++)
         for (int r = 0; r < RANKS; r++)
             if (is_same || (data[i * NODE_BYTES] & 3) == r)
                 add_node(ranks[r], i + 100, data + i * NODE_BYTES);
