@@ -122,7 +122,8 @@ static bool take_stage(PyObject *o, orr_llm_options *l)
     if (pipeline && !orr_pipeline_find(orr_str_of(pipeline), &l->pipeline))
         return core_raise_usage(
             "pipeline: there are 1f1b, gpipe, interleaved, zero-bubble, zb-v, dualpipe-v and dualpipe");
-    return take_software(core_text(o, "software"), &l->software);
+    const char *software = core_text(o, "software");
+    return !PyErr_Occurred() && take_software(software, &l->software);
 }
 
 static bool change_sizes(PyObject *o, orr_model *m)
@@ -224,6 +225,8 @@ static PyObject *stage(PyObject *module, PyObject *args)
     if (!core_llm_options(options, &m, &l) || !take_machine(options, &l))
         return NULL;
     const char *order = core_text(options, "order");
+    if (PyErr_Occurred())
+        return NULL;
     if (order) {
         l.pipeline = ORR_PIPELINE_OWN;
         code = orr_pipeline_order_open(order, &l.order, &err);
@@ -239,7 +242,11 @@ static PyObject *stage(PyObject *module, PyObject *args)
         Py_XDECREF(facts);
         return core_raise(code, &err);
     }
-    return facts ? Py_BuildValue("(NN)", core_set_take(cls, s.set), facts) : NULL;
+    if (!facts) {
+        undo_stage(&s);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", core_set_take(cls, s.set), facts);
 }
 
 /* ---- link ---- */

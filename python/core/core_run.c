@@ -341,6 +341,8 @@ static orr_code create_and_run(core_run *r,
                 .config = config,
                 .is_schedule = core_flag(r->options, "is_schedule"),
                 .goal = core_text(r->options, "goal")};
+    if (PyErr_Occurred())
+        return ORR_ENOMEM;
     orr_code code = core_watch(do_create, NULL, &a, err);
     if (!code && !look_around(r->run, progress))
         code = ORR_ESTOP;
@@ -394,7 +396,7 @@ static PyObject *run_run(PyObject *module, PyObject *args)
     config.set = set ? core_set_of(set, &r->set) : NULL;
     if ((set && !config.set) || !take_options(options, &config) ||
         !take_algorithms(options, &config, &system) || !take_loggops(options, &config, &loggops) ||
-        !core_custom_take(options, &config, &r->custom)) {
+        !core_custom_take(options, &config, &r->custom) || PyErr_Occurred()) {
         Py_DECREF(r);
         return NULL;
     }

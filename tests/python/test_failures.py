@@ -89,6 +89,10 @@ def once(kind, n):
     try:
         work()
         said = None
+    except (RuntimeError, SystemError) as e:  # of the interpreter itself
+        if str(e) not in ("can't allocate read lock", "error return without exception set"):
+            raise
+        said = MemoryError
     except fine as e:
         said = e.__class__
         if not issubclass(said, MemoryError) and not str(e):

@@ -1204,6 +1204,10 @@ orr_code orr_link_job_set(orr_link_job *job, const orr_set **out, orr_error *err
         code = orr_pool_for(job->opt.threads, job->rank_count, prepare_one, &c, err);
         if (!code)
             code = job_make_set(job, err);
+        if (code) { /* what is half made is no set */
+            orr_set_close(job->set);
+            job->set = NULL;
+        }
     }
     *out = code ? NULL : job->set;
     return code;
