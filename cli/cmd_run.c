@@ -160,7 +160,7 @@ static orr_code need_set(comparison *k, orr_error *err)
 /* On which network it went wrong. */
 static orr_code say_which(const result *r, orr_code code, orr_error *err)
 {
-    return code == ORR_ESTOP ? code : orr_because(err, code, "--compare %s", r->network);
+    return orr_because(err, code, "--compare %s", r->network);
 }
 
 /* The last rank decides. */
@@ -401,6 +401,8 @@ static orr_code cli_run_compare(cli_context *c, orr_error *err)
                                       : cli_misuse(err, "more than %d traces", MOST_TRACES);
         at = comma ? comma + 1 : at + strlen(at);
     }
+    if (code == ORR_ESTOP)
+        cli_report(c, err);
     return code || !cli_given(c, "compare-chart") ? code : draw(c, &x, err);
 }
 

@@ -258,11 +258,20 @@ static void store_common(cli_context *c, const cli_option *o, const char *value)
         c->color = value;
 }
 
+/* No file, number, name or list is written as nothing; a text may be.  Old programs took what they took. */
+static bool may_be_empty(const cli_command *c, const cli_option *o)
+{
+    return c->now || !o->arg || strcmp(o->arg, "TEXT") == 0 || strcmp(o->arg, "WORDS") == 0 ||
+           strcmp(o->arg, "EXPR") == 0;
+}
+
 static orr_code store(reader *r, const cli_option *o, const char *value)
 {
     orr_code code = ORR_OK;
     if (o->kind == CLI_COUNT)
         code = check_count(o, value, r->err);
+    else if (value && !*value && !may_be_empty(r->c->command, o))
+        code = orr_fail(r->err, ORR_EUSAGE, NULL, "--%s requires a value: %s", o->name, o->arg);
     else if (o->arg) {
         char what[72];
         snprintf(what, sizeof what, "--%s", o->name);

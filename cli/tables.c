@@ -7,7 +7,10 @@
  *     orrery_tables man NAME TEMPLATE DOCS  a man page: the template with its @WORDS@ filled in, and
  *                                        docs/ as the folder where the documents are installed
  *     orrery_tables old-man NAME         the man page of an old name
- *     orrery_tables bash|zsh|fish        shell completion */
+ *     orrery_tables bash|zsh|fish        shell completion
+ *     orrery_tables options              every option that takes a value, one a line, for the tests: command, option,
+ *                                        count or text, its value's name, what it
+ *                                        needs beside it; tabs between */
 #include "command.h"
 
 #include <orrery/lab/gen.h>
@@ -723,6 +726,14 @@ static int list_old_names(void)
     return 0;
 }
 
+static void list_options(const cli_command *c)
+{
+    for (const cli_option *o = c->options; o && o->name; o++)
+        if (o->arg && !cli_is_choice(o->arg))
+            printf("%s\t%s\t%s\t%s\t%s\n", c->name, o->name,
+                   o->kind == CLI_COUNT ? "count" : "text", o->arg, o->with ? o->with : "");
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -742,8 +753,13 @@ int main(int argc, char **argv)
         return tables_zsh();
     if (strcmp(what, "fish") == 0)
         return tables_fish();
-    fprintf(stderr,
-            "usage: orrery_tables commands|old-names|files|bash|zsh|fish|man NAME TEMPLATE DOCS|"
-            "old-man NAME\n");
+    if (strcmp(what, "options") == 0) {
+        for_all_deep(list_options);
+        return 0;
+    }
+    fprintf(
+        stderr,
+        "usage: orrery_tables commands|old-names|files|options|bash|zsh|fish|man NAME TEMPLATE DOCS|"
+        "old-man NAME\n");
     return 2;
 }
