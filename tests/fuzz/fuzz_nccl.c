@@ -12,7 +12,7 @@
 #include "base/formats/sqlite_file.h"
 
 #ifdef FUZZ_ONE_WAY
-enum { MOST_ROWS = 8 };
+enum { MOST_ROWS = 6 };
 #else
 enum { MOST_ROWS = 12 };
 #endif

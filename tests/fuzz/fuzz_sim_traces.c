@@ -11,7 +11,7 @@
 
 enum { RANKS = 4, NODE_BYTES = 8, MOST_NODES = 16 };
 #ifdef FUZZ_ONE_WAY
-enum { MOST_EVENTS = 1500, TAKEN = 12 };
+enum { MOST_EVENTS = 1500, TAKEN = 10 };
 #else
 enum { MOST_EVENTS = 3000, TAKEN = MOST_NODES };
 #endif
