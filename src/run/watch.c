@@ -359,6 +359,8 @@ static void watch_node_end(run_npu *n, uint32_t place)
     }
     if (is_communication(n, place))
         count_node(n, place);
+    if (is_held(r, place)) /* it is over: it does not wait for those who come later */
+        r->flows_at[place] = clk_now(n->sim->clock);
     if (w->served && run_is_recorded(n))
         watch_served_count(w->served, (uint32_t)(n->graph - n->sim->graphs), place,
                            watch_now(n->sim), n->weight);
