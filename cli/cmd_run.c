@@ -489,7 +489,7 @@ static const cli_option options[] = {
      .fallback = "auto", .needs = ORR_RUN_FOLDS},
     {"fold-why", 0, NULL, "say how many ranks were simulated, and why not fewer",
      .needs = ORR_RUN_FOLDS | ONE_RUN},
-    {"threads", 0, "N", "threads for reading traces, for packets and for LogGOPS; 0: one per core",
+    {"threads", 0, "N", "threads for reading traces, for packets, LogGOPS and unaware; 0: one per core",
      CLI_COUNT, 0, 256, "0"},
     {"max-time", 0, "TIME",
      "stop after this much wall-clock time (10s, 5min) and show the results so far"},

@@ -63,6 +63,7 @@ struct clk_clock {
     size_t parent_room, origin_room;
     uint64_t place, running_parent;
     uint32_t origin, running_origin;
+    struct trails *trails; /* NULL: they are not kept */
     event *events;
     size_t event_count, event_room;
     uint32_t free_event;
@@ -75,6 +76,39 @@ struct clk_clock {
     uint32_t latest;  /* the bucket last scheduled into: the likely next one */
     bool has_failed, is_over;
 };
+
+/* What an event that ran is known by, if it scheduled something. */
+typedef struct trail_node {
+    uint64_t tick; /* 1 + when it ran; 0: the start of a rank */
+    clk_trail how;
+} trail_node;
+
+/* One of the events that are listed, of a group of timers the first. */
+typedef struct listed {
+    clk_trail how;
+    uint32_t event, number;
+} listed;
+
+enum { TRAIL_CHUNK = 1 << 14, TRAIL_CHUNKS = 1 << 12, TRAIL_SHIFT = 40 };
+
+/* Nodes stay where they are: other clocks read them. */
+typedef struct trails {
+    clk_clock *const *all;
+    uint32_t index;
+    trail_node **chunks;
+    size_t count;  /* of nodes, from 1 on */
+    clk_trail *of; /* by event */
+    size_t of_room;
+    clk_trail running; /* of the event that ran last */
+    bool has_run;
+    uint64_t node; /* of the event that runs; 0: not asked for yet */
+    uint32_t children;
+    /* The event after which the last one was put. */
+    uint32_t put_list, put_event;
+    uint64_t put_tick;
+    listed *list; /* of what is pending */
+    size_t list_count, list_room;
+} trails;
 
 clk_clock *clk_create(void)
 {
@@ -93,6 +127,18 @@ clk_clock *clk_create(void)
     return c;
 }
 
+static void drop_trails(trails *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; t->chunks && i < TRAIL_CHUNKS; i++)
+        orr_free(t->chunks[i]);
+    orr_free(t->chunks);
+    orr_free(t->of);
+    orr_free(t->list);
+    orr_free(t);
+}
+
 void clk_destroy(clk_clock *c)
 {
     if (!c)
@@ -101,6 +147,7 @@ void clk_destroy(clk_clock *c)
     orr_free(c->orders);
     orr_free(c->parents);
     orr_free(c->origins);
+    drop_trails(c->trails);
     orr_free(c->lists);
     orr_free(c->lookup.heads);
     orr_heap_fini(&c->ticks);
@@ -203,7 +250,8 @@ static uint32_t new_event(clk_clock *c, const event *value)
         if (c->event_count >= NONE || !orr_grow(&c->events, &c->event_room, c->event_count + 1) ||
             (c->source.run && !orr_grow(&c->orders, &c->order_room, c->event_count + 1)) ||
             (c->on_timer && (!orr_grow(&c->parents, &c->parent_room, c->event_count + 1) ||
-                             !orr_grow(&c->origins, &c->origin_room, c->event_count + 1))))
+                             !orr_grow(&c->origins, &c->origin_room, c->event_count + 1))) ||
+            (c->trails && !orr_grow(&c->trails->of, &c->trails->of_room, c->event_count + 1)))
             return NONE;
         e = (uint32_t)c->event_count++;
     }
@@ -249,6 +297,206 @@ static void give_order(clk_clock *c, uint64_t tick, uint32_t e, uint64_t order)
     }
 }
 
+/* ---- trails ---- */
+
+static const trail_node no_node; /* of parent 0: before all others */
+
+static inline const trail_node *node_at(const trails *t, uint64_t parent)
+{
+    if (parent == 0)
+        return &no_node;
+    const uint64_t i = parent & ((UINT64_C(1) << TRAIL_SHIFT) - 1);
+    const trails *of = t->all[parent >> TRAIL_SHIFT]->trails;
+    return &of->chunks[i / TRAIL_CHUNK][i % TRAIL_CHUNK];
+}
+
+/* Which of two events of one tick is first: the one whose parent ran first; and of one parent's, the elder. */
+static bool is_before(const trails *t, clk_trail a, clk_trail b)
+{
+    while (a.parent != b.parent) {
+        const trail_node *x = node_at(t, a.parent), *y = node_at(t, b.parent);
+        if (x->tick != y->tick)
+            return x->tick < y->tick;
+        a = x->how;
+        b = y->how;
+    }
+    return a.child != b.child ? a.child < b.child : a.sub < b.sub;
+}
+
+static uint64_t new_node(clk_clock *c, uint64_t tick, clk_trail how)
+{
+    trails *t = c->trails;
+    const size_t chunk = t->count / TRAIL_CHUNK;
+    if (chunk >= TRAIL_CHUNKS ||
+        (!t->chunks[chunk] &&
+         !(t->chunks[chunk] = orr_alloc(TRAIL_CHUNK, sizeof *t->chunks[chunk])))) {
+        c->has_failed = true;
+        return 0;
+    }
+    t->chunks[chunk][t->count % TRAIL_CHUNK] = (trail_node){tick, how};
+    return (uint64_t)t->index << TRAIL_SHIFT | t->count++;
+}
+
+bool clk_keep_trails(clk_clock *c, clk_clock *const *all, uint32_t index)
+{
+    trails *t = c->trails = orr_alloc(1, sizeof *t);
+    if (!t)
+        return false;
+    *t = (trails){.all = all, .index = index, .count = 1, .put_list = NONE};
+    t->chunks = orr_alloc(TRAIL_CHUNKS, sizeof *t->chunks);
+    return t->chunks != NULL;
+}
+
+void clk_start_rank(clk_clock *c, uint32_t rank)
+{
+    c->trails->node = new_node(c, 0, (clk_trail){0, rank, 0});
+    c->trails->children = 0;
+}
+
+clk_trail clk_reserve(clk_clock *c)
+{
+    trails *t = c->trails;
+    if (!t->node)
+        t->node = new_node(c, c->line.now + 1, t->running);
+    return (clk_trail){t->node, t->children++, 0};
+}
+
+clk_trail clk_last_trail(const clk_clock *c)
+{
+    return (clk_trail){c->trails->node, c->trails->children - 1, 0};
+}
+
+/* All timers of a group have the trail of the first. */
+static clk_trail timer_trail(clk_clock *c, bool is_first, uint32_t tail)
+{
+    trails *t = c->trails;
+    if (is_first)
+        return clk_reserve(c);
+    clk_trail trail = tail != NONE ? t->of[tail] : t->running;
+    trail.sub++;
+    return trail;
+}
+
+static inline void enter_trail(trails *t, uint32_t e)
+{
+    t->running = t->of[e];
+    t->has_run = true;
+    t->node = 0;
+    t->children = 0;
+}
+
+bool clk_is_past(const clk_clock *c, uint64_t tick, clk_trail trail)
+{
+    const trails *t = c->trails;
+    return tick < c->line.now ||
+           (tick == c->line.now && t->has_run && is_before(t, trail, t->running));
+}
+
+bool clk_is_before_parent(
+    const clk_clock *c, uint64_t tick, clk_trail trail, uint64_t tick_by, clk_trail by)
+{
+    if (tick != tick_by)
+        return tick < tick_by;
+    const trail_node *parent = node_at(c->trails, by.parent);
+    return parent->tick && is_before(c->trails, trail, parent->how);
+}
+
+size_t clk_trails_kept(const clk_clock *c)
+{
+    return c->trails->count;
+}
+
+void clk_count(clk_clock *c, int64_t events)
+{
+    c->events_run += (uint64_t)events;
+}
+
+/* Events are mostly put in order: the search begins at the last one, if the bucket is still whole. */
+void clk_put(clk_clock *c, uint64_t tick, clk_trail trail, clk_call call)
+{
+    const uint32_t l = bucket_at(c, tick);
+    const uint32_t e =
+        l == NONE ? NONE
+                  : new_event(c, &(event){call.action, call.context, call.argument, NONE, NONE});
+    if (e == NONE) {
+        c->has_failed = true;
+        return;
+    }
+    trails *t = c->trails;
+    uint32_t after = NONE;
+    if (t->put_list == l && t->put_tick == tick && l != c->running &&
+        is_before(t, t->of[t->put_event], trail))
+        after = t->put_event;
+    for (uint32_t next = after == NONE ? c->lists[l].head : c->events[after].next;
+         next != NONE && is_before(t, t->of[next], trail); next = c->events[next].next)
+        after = next;
+    t->of[e] = trail;
+    insert(c, &c->lists[l], after, e);
+    t->put_list = l;
+    t->put_tick = tick;
+    t->put_event = e;
+}
+
+/* ---- trails end ---- */
+
+static int by_trail(const void *a, const void *b, void *context)
+{
+    const listed *x = a, *y = b;
+    return is_before(context, x->how, y->how) ? -1 : is_before(context, y->how, x->how);
+}
+
+bool clk_list_trails(clk_clock *c)
+{
+    trails *t = c->trails;
+    t->list_count = 0;
+    for (size_t i = 0; i < c->ticks.count; i++)
+        for (uint32_t e = c->lists[c->ticks.entries[i].value].head; e != NONE;
+             e = c->events[e].next) {
+            if (!orr_grow(&t->list, &t->list_room, t->list_count + 1))
+                return false;
+            t->list[t->list_count++] = (listed){t->of[e], e, 0};
+        }
+    qsort_r(t->list, t->list_count, sizeof *t->list, by_trail, t);
+    return true;
+}
+
+bool clk_number_trails(clk_clock *const *all, uint32_t count)
+{
+    size_t at[CLK_CLOCKS] = {0};
+    for (uint32_t number = 0;; number++) {
+        uint32_t first = NONE;
+        for (uint32_t i = 0; i < count; i++)
+            if (at[i] < all[i]->trails->list_count &&
+                (first == NONE || is_before(all[0]->trails, all[i]->trails->list[at[i]].how,
+                                            all[first]->trails->list[at[first]].how)))
+                first = i;
+        if (first == NONE)
+            return true;
+        if (number == NONE)
+            return false;
+        all[first]->trails->list[at[first]++].number = number;
+    }
+}
+
+/* Timers that run together keep one number, so that nothing comes between them. */
+void clk_cut_trails(clk_clock *c)
+{
+    trails *t = c->trails;
+    clk_trail before = {UINT64_MAX, 0, 0};
+    uint32_t number = 0;
+    for (size_t i = 0; i < t->list_count; i++) {
+        const listed *v = &t->list[i];
+        if (v->how.parent != before.parent || v->how.child != before.child ||
+            c->events[v->event].group == NONE)
+            number = v->number;
+        before = v->how;
+        t->of[v->event] = (clk_trail){0, number, v->how.sub};
+    }
+    t->count = 1;
+    t->node = 0;
+    t->put_list = NONE;
+}
+
 void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint64_t argument)
 {
     const uint32_t l = bucket_at(c, tick);
@@ -265,6 +513,8 @@ void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint6
         c->parents[e] = c->place;
         c->origins[e] = c->origin;
     }
+    if (c->trails)
+        c->trails->of[e] = clk_reserve(c);
 }
 
 void clk_after(clk_clock *c, uint64_t delay, clk_action action, void *context, uint64_t argument)
@@ -300,6 +550,8 @@ void clk_timer(clk_clock *c,
         c->parents[e] = is_first ? c->place : tail != NONE ? c->parents[tail] : c->running_parent;
         c->origins[e] = is_first ? c->origin : tail != NONE ? c->origins[tail] : c->running_origin;
     }
+    if (c->trails)
+        c->trails->of[e] = timer_trail(c, is_first, c->lists[g].tail);
     /* An empty group that is not new is running: a timer added now runs next. */
     insert(c, &c->lists[l], is_first ? c->lists[l].tail : c->lists[g].tail, e);
     c->lists[g].tail = e;
@@ -347,6 +599,8 @@ static inline bool take_first(clk_clock *c, event *out)
         c->running_order = c->orders[e];
     if (c->on_timer)
         enter_place(c, e);
+    if (c->trails)
+        enter_trail(c->trails, e);
     c->events[e].next = c->free_event;
     c->free_event = e;
     return true;

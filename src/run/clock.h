@@ -70,6 +70,42 @@ typedef void (*clk_copy)(
     void *context, uint32_t k, clk_call *call, uint32_t *owner, uint32_t *origin);
 bool clk_multiply(clk_clock *c, uint32_t copies, clk_copy copy, void *context);
 
+/* ---- one run on several clocks (parts.c) ----
+ *
+ * The *trail* of an event is what its place among those of its tick follows from: the event that scheduled it, and the
+ * how-manieth it was (docs/design/threads.md).  Events of any of the clocks can be compared by their trails. */
+typedef struct clk_trail {
+    uint64_t
+        parent; /* who scheduled it: a number that all clocks know; 0: an end of trails (clk_number) */
+    uint32_t child; /* the how-manieth of these */
+    uint32_t
+        sub; /* of timers that run together; 1: the receiver's half of a message between clocks */
+} clk_trail;
+
+enum { CLK_CLOCKS = 64 };
+/* all: as many clocks, this one among them at `index`; they must stay.  Call it before anything is scheduled.  False: out of
+ * memory. */
+bool clk_keep_trails(clk_clock *c, clk_clock *const *all, uint32_t index);
+void clk_start_rank(clk_clock *c,
+                    uint32_t rank);  /* what is scheduled next is by the start of this rank */
+clk_trail clk_reserve(clk_clock *c); /* as if something were scheduled now */
+clk_trail clk_last_trail(const clk_clock *c); /* of what was scheduled last, if it is no timer */
+void clk_put(clk_clock *c,
+             uint64_t tick,
+             clk_trail trail,
+             clk_call call); /* where it belongs in its tick */
+/* Is an event of this tick and trail before the one that ran last; or before the event that reserved `by` at `tick_by`? */
+bool clk_is_past(const clk_clock *c, uint64_t tick, clk_trail trail);
+bool clk_is_before_parent(
+    const clk_clock *c, uint64_t tick, clk_trail trail, uint64_t tick_by, clk_trail by);
+size_t clk_trails_kept(const clk_clock *c);
+void clk_count(clk_clock *c, int64_t events); /* that ran elsewhere, or twice */
+/* Between two events, of all clocks together: trails end here, and events keep their order.  List lists what is pending, in
+ * order; number gives the lists of all clocks numbers in one order; cut makes them the trails.  False: out of memory. */
+bool clk_list_trails(clk_clock *c);
+bool clk_number_trails(clk_clock *const *all, uint32_t count);
+void clk_cut_trails(clk_clock *c);
+
 /* Run one event, or a few of a model's own; false: none is left. */
 bool clk_step(clk_clock *c);
 /* Events until *left, which counts them down from at least 1, is 0, or until one of them sets *pauses.  False: none is

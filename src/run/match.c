@@ -9,7 +9,8 @@
 #include "match.h"
 
 #include "fold/fold.h"
-#include "run_state.h"
+#include "parts.h"
+#include "watch.h"
 
 #include "models/network/fluid/fluid_network.h"
 #include "models/network/net_time.h"
@@ -27,10 +28,11 @@ typedef struct key {
 typedef struct pair {
     key k;
     bool is_sent, is_arrived, is_received;
-    bool is_told;   /* the sender knows that it has arrived */
-    uint32_t chain; /* the oldest of another key with the same place in the table */
-    uint32_t next;  /* waiting under the same key, or free */
-    uint32_t last;  /* of the oldest: the end of that queue */
+    bool is_told;    /* the sender knows that it has arrived */
+    uint32_t chain;  /* the oldest of another key with the same place in the table */
+    uint32_t next;   /* waiting under the same key, or free */
+    uint32_t last;   /* of the oldest: the end of that queue */
+    uint32_t across; /* of a message between parts: what is known of it */
     clk_call on_sent, on_received;
 } pair;
 
@@ -43,8 +45,18 @@ typedef struct meeting {
     uint32_t next;
 } meeting;
 
+/* Of a message from another part: when it was sent; or when its receive was posted, and as what. */
+typedef struct across {
+    uint64_t at;
+    clk_trail trail;
+    uint32_t next; /* free */
+} across;
+
 struct msg_table {
     orr_sim *sim;
+    across *across;
+    size_t across_count, across_room;
+    uint32_t free_across;
     pair *pairs;
     size_t pair_count, pair_room;
     uint32_t free_pair;
@@ -61,7 +73,7 @@ struct msg_table *msg_create(orr_sim *s)
     if (!m)
         return NULL;
     m->sim = s;
-    m->free_pair = m->free_meeting = RUN_NONE;
+    m->free_pair = m->free_meeting = m->free_across = RUN_NONE;
     m->mask = 1023;
     m->heads = orr_alloc(m->mask + 1, sizeof *m->heads);
     if (!m->heads) {
@@ -79,6 +91,7 @@ void msg_destroy(struct msg_table *m)
     orr_free(m->pairs);
     orr_free(m->heads);
     orr_free(m->meetings);
+    orr_free(m->across);
     orr_free(m);
 }
 
@@ -228,12 +241,124 @@ static void refuse_message(orr_sim *s, const key *k)
     run_fail(s, bad, &err);
 }
 
+/* ---- between parts (parts.h) ---- */
+
+static uint32_t new_across(struct msg_table *m, uint64_t at, clk_trail trail)
+{
+    uint32_t i = m->free_across;
+    if (i != RUN_NONE) {
+        m->free_across = m->across[i].next;
+    } else {
+        if (m->across_count >= RUN_NONE ||
+            !orr_grow(&m->across, &m->across_room, m->across_count + 1))
+            return RUN_NONE;
+        i = (uint32_t)m->across_count++;
+    }
+    m->across[i] = (across){at, trail, RUN_NONE};
+    return i;
+}
+
+static across take_across(struct msg_table *m, uint32_t i)
+{
+    const across found = m->across[i];
+    m->across[i].next = m->free_across;
+    m->free_across = i;
+    return found;
+}
+
+static void send_across(orr_sim *s, const key *k, clk_call on_sent)
+{
+    orr_error err;
+    s->messages++;
+    RUN_TELL(s, message, s, k->src, k->dst, k->size);
+    s->part->sending = (part_note){
+        .what = PART_MESSAGE, .tag = k->tag, .src = k->src, .dst = k->dst, .size = k->size};
+    s->part->on_sent = on_sent;
+    const orr_message message = {k->src, k->dst, k->size, MSG_ACROSS};
+    const orr_code code = s->net_ops->send(s->net, s, &message, &err);
+    if (code)
+        run_fail(s, code, &err);
+}
+
+static void deliver(void *sim, uint64_t token);
+
+/* The message may be there already, and long known here or not known at all: then whoever posted its receive has waited
+ * where that was, and goes on as if it had been known. */
+void msg_take_across(orr_sim *s, const part_note *note)
+{
+    struct msg_table *m = s->matcher;
+    const key k = {note->tag, note->src, note->dst, note->size};
+    const uint32_t p = meet(m, &k, true);
+    if (p == RUN_NONE) {
+        run_no_memory(s);
+        return;
+    }
+    pair *q = &m->pairs[p];
+    q->is_sent = q->is_told = true;
+    if (q->is_received) {
+        const across posted = take_across(m, q->across);
+        const clk_call waits = q->on_received;
+        s->part->unknown--;
+        if (ends_node(waits))
+            watch_flows_at(waits.context, (uint32_t)waits.argument,
+                           note->since > posted.at ? note->since : posted.at);
+        if (clk_is_before_parent(s->clock, note->at, note->trail, posted.at, posted.trail)) {
+            drop_pair(m, p);
+            clk_count(s->clock, 1);
+            clk_put(s->clock, posted.at, posted.trail, waits);
+            return;
+        }
+    } else {
+        const uint32_t i = new_across(m, note->since, note->trail);
+        if (i == RUN_NONE) {
+            run_no_memory(s);
+            return;
+        }
+        m->pairs[p].across = i;
+        if (clk_is_past(s->clock, note->at, note->trail)) {
+            m->pairs[p].is_arrived = true;
+            clk_count(s->clock, 1);
+            return;
+        }
+    }
+    part_put(s, note->since, note->at, note->trail, (clk_call){deliver, s, p});
+}
+
+/* A receive that has not been sent, or not been heard of yet.  In either case it has been told nothing. */
+static void post_across(orr_sim *s, uint32_t p, clk_call on_received)
+{
+    struct msg_table *m = s->matcher;
+    pair *q = &m->pairs[p];
+    q->is_received = true;
+    q->on_received = on_received;
+    const uint64_t now = clk_now(s->clock);
+    if (ends_node(on_received))
+        watch_held_across(on_received.context, (uint32_t)on_received.argument);
+    if (q->is_sent) {
+        const across sent = take_across(m, q->across);
+        if (ends_node(on_received))
+            watch_flows_at(on_received.context, (uint32_t)on_received.argument,
+                           sent.at > now ? sent.at : now);
+        return;
+    }
+    s->part->unknown++;
+    const uint32_t i = new_across(m, now, clk_reserve(s->clock));
+    if (i == RUN_NONE)
+        run_no_memory(s);
+    else
+        m->pairs[p].across = i;
+}
+
 static void send_message(orr_sim *s, const key *k, clk_call on_sent)
 {
     struct msg_table *m = s->matcher;
     orr_error err;
     if (k->src == k->dst || k->size == 0 || k->dst >= s->npu_count) {
         refuse_message(s, k);
+        return;
+    }
+    if (part_is_across(s, k->dst)) {
+        send_across(s, k, on_sent);
         return;
     }
     const uint32_t p = s->byte_matcher ? (make_room(m) ? new_pair(m, k) : RUN_NONE)
@@ -298,11 +423,15 @@ static void receive_message(orr_sim *s, const key *k, clk_call on_received)
         m->pairs[p].on_received = on_received;
         clk_after(s->clock, 0, msg_receive_late, s, p);
     } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */
+        if (part_is_across(s, k->src))
+            take_across(m, m->pairs[p].across);
         if (m->pairs[p].is_told)
             drop_pair(m, p);
         else
             m->pairs[p].is_received = true; /* the sender has yet to be told */
         clk_after(s->clock, 0, on_received.action, on_received.context, on_received.argument);
+    } else if (part_is_across(s, k->src)) {
+        post_across(s, p, on_received);
     } else {
         m->pairs[p].is_received = true;
         m->pairs[p].on_received = on_received;
@@ -408,7 +537,10 @@ static void deliver(void *sim, uint64_t token)
 
 void orr__net_deliver_after(orr_sim *s, uint64_t delay, uint64_t token)
 {
-    clk_after(s->clock, delay, deliver, s, token);
+    if (token == MSG_ACROSS)
+        part_send(s, delay);
+    else
+        clk_after(s->clock, delay, deliver, s, token);
 }
 
 /* ---- rendezvous (astra-sim.md 5.6) ---- */

@@ -19,6 +19,11 @@ uint32_t msg_receiver(const struct msg_table *m,
                       uint64_t token);            /* as seen from its source at home */
 void msg_receive_late(void *sim, uint64_t token); /* as an action */
 
+/* A message from another part (parts.h) is known here. */
+struct part_note;
+void msg_take_across(orr_sim *s, const struct part_note *note);
+#define MSG_ACROSS UINT64_MAX /* the token of messages to another part */
+
 enum { MSG_TAG_SPACE = 500000000 }; /* tags of nodes are below, those of collectives from here */
 
 void msg_stream_send(sys_stream *s, uint32_t dst, uint64_t size); /* a message of a collective */

@@ -100,6 +100,11 @@ static void end_walk(walk *w)
     orr_free(w);
 }
 
+bool sys_has_plans(const orr_sim *s)
+{
+    return s->coll_plans && s->coll_plans->count;
+}
+
 void sys_plans_destroy(struct sys_plans *p)
 {
     while (p && p->walks)

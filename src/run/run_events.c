@@ -6,6 +6,7 @@
  * estimated in messages and nodes: the messages of a collective follow from its algorithm, and they
  * take most of the time. */
 #include "fold/fold.h"
+#include "parts.h"
 #include "watch.h"
 
 #include <orrery/lab/progress.h>
@@ -199,7 +200,7 @@ static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
         "something takes 0 ns at the very start (endpoint-delay 0, a roofline time or a message below 1 ns): the reference aborts here; orrery run goes on");
 }
 
-static void start_late(void *npu, uint64_t unused)
+void run_start_late(void *npu, uint64_t unused)
 {
     run_npu *n = npu;
     (void)unused;
@@ -215,7 +216,7 @@ static orr_code start(orr_sim *s, orr_error *err)
         if (s->npus[r].weight == 0)
             continue;
         else if (s->npus[r].speed->delay)
-            clk_at(s->clock, s->npus[r].speed->delay, start_late, &s->npus[r], 0);
+            clk_at(s->clock, s->npus[r].speed->delay, run_start_late, &s->npus[r], 0);
         else
             work_issue(&s->npus[r]);
     const orr_code code = status(s, err);
@@ -340,8 +341,15 @@ static orr_code run_by_messages(orr_sim *s, orr_error *err)
 
 static orr_code run_every_rank(orr_sim *s, orr_error *err)
 {
+    bool is_done = false;
     orr_code code = ORR_OK;
-    if (!s->has_started)
+    if (s->parts && s->has_started) /* it was stopped, and begins again */
+        code = run_build_again(s, false, err);
+    if (!code && !s->has_started)
+        code = parts_run(s, &is_done, err);
+    if (is_done && !code)
+        return s->finished < s->npu_count ? stopped(s, err) : ORR_OK;
+    if (!code && !s->has_started)
         code = start(s, err);
     if (!code)
         code = run_loop(s, err);

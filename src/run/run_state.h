@@ -122,6 +122,9 @@ struct orr_sim {
     run_hooks hooks;
     struct goal_tape *tape;     /* NULL: nothing is recorded for orr_sim_goal */
     struct watch_record *watch; /* for reports; NULL under the old names */
+    struct run_part
+        *part; /* this is one of several, each with a thread (parts.h); NULL: it is all */
+    struct run_parts *parts; /* of which this is all; NULL: there are none */
     atomic_bool must_stop;
     struct orr__stall *stall; /* once it was asked for */
     orr_code code;            /* the first failure: everything stops */
@@ -136,6 +139,8 @@ void run_no_memory(orr_sim *s);
 
 /* From the start again, folded if it can be, or every rank (sim.c). */
 orr_code run_build_again(orr_sim *s, bool folds, orr_error *err);
+
+void run_start_late(void *npu, uint64_t unused); /* a rank whose start is delayed (run_events.c) */
 
 /* What a rank runs; s->npus is by class when ranks that do the same are simulated once. */
 static inline const work_graph *run_graph_of(const orr_sim *s, uint32_t rank)

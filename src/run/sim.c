@@ -12,6 +12,7 @@
 #include "run_state.h"
 
 #include "base/io/input.h"
+#include "parts.h"
 #include "trace/attrs.h"
 #include "watch.h"
 
@@ -440,6 +441,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
 
 static void drop_ranks(orr_sim *s)
 {
+    parts_destroy(s->parts);
+    s->parts = NULL;
     for (uint32_t i = 0; s->npus && i < s->built; i++) {
         if (!s->npus[i].speed)
             continue; /* another rank was simulated for it */

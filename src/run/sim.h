@@ -83,7 +83,8 @@ typedef struct orr_sim_options {
     bool wants_links;   /* a network model that knows no links is refused at once */
     const struct orr_rules_run *rules; /* of a replaced program (lab/compat.h); NULL: ours */
     const struct orr_rules_packet *packet_rules; /* the same for the packet network */
-    unsigned threads;                            /* for reading traces; 0: one per core */
+    unsigned threads;     /* for reading traces, 0: one per core; and for ranks, 0: one (parts.h) */
+    uint32_t most_trails; /* of a thread, before all of them meet (parts.c); 0: as is good */
     orr_sim_record record;  /* more than figures: orr_sim_timeline, orr_sim_critical_path */
     uint32_t critical_path; /* how many steps of it reports list; 0: not in reports */
     bool records_goal;      /* for orr_sim_goal */
@@ -137,6 +138,7 @@ const orr_sim_rank_result *orr_sim_rank(const orr_sim *s, uint32_t rank);
 uint32_t orr_sim_simulated(const orr_sim *s);
 uint32_t orr_sim_simulated_last(const orr_sim *s); /* of these, at the end */
 const char *orr_sim_fold_why(const orr_sim *s);
+uint32_t orr_sim_threads(const orr_sim *s); /* that ranks were divided among; 1: they were not */
 uint64_t orr_sim_events(const orr_sim *s);
 uint64_t orr_sim_messages(const orr_sim *s);
 

@@ -178,6 +178,7 @@ void sys_program_cache_destroy(struct sys_program_cache *c);
 
 extern const orr_coll_ops sys_coll_plan;
 orr_code sys_plans_read(orr_sim *s, orr_error *err);
+bool sys_has_plans(const orr_sim *s);
 void sys_plans_destroy(struct sys_plans *p); /* NULL is fine */
 /* NULL: none is for this many members and bytes. */
 struct coll_plan *sys_find_plan(orr_sim *s, orr_collective kind, uint32_t members, uint64_t data);

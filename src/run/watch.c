@@ -9,6 +9,7 @@
 #include "watch.h"
 
 #include "fold/fold.h"
+#include "parts.h"
 
 #include "base/memory/hash.h"
 #include "models/network/net_table.h"
@@ -64,6 +65,7 @@ void watch_destroy(struct watch_record *w)
     orr_free(w->steps);
     orr_free(w->instances);
     orr_free(w->holds);
+    orr_free(w->across);
     orr_free(w->phases);
     watch_log_drop(w);
     orr_arena_destroy(w->arena);
@@ -202,14 +204,14 @@ static bool is_communication(const run_npu *n, uint32_t place)
 }
 
 /* From when on its data could flow; of one that ends without: now. */
-static uint64_t flows_since(const run_npu *n, uint32_t place)
+static uint64_t flows_since(const run_npu *n, uint32_t place, uint64_t now)
 {
     const watch_rank *r = &n->sim->watch->ranks[n->rank];
     const uint64_t at = r->flows_at ? r->flows_at[place] : 0;
-    return at == ORR_NEVER ? clk_now(n->sim->clock) : at ? at : n->started_at[place];
+    return at == ORR_NEVER ? now : at ? at : n->started_at[place];
 }
 
-static void count_node(run_npu *n, uint32_t place)
+static void count_node(run_npu *n, uint32_t place, uint64_t now, uint64_t compute)
 {
     if (!run_is_recorded(n))
         return;
@@ -221,7 +223,7 @@ static void count_node(run_npu *n, uint32_t place)
         run_no_memory(n->sim);
         return;
     }
-    const uint64_t since = flows_since(n, place), took = clk_now(n->sim->clock) - since;
+    const uint64_t since = flows_since(n, place, now), took = now - since;
     t->count += n->weight;
     t->time += took * n->weight;
     t->waited += (since - n->started_at[place]) * n->weight;
@@ -230,7 +232,7 @@ static void count_node(run_npu *n, uint32_t place)
         t->longest = took;
     const uint8_t slot = n->graph->slot[place];
     if (work_is_comm_slot(slot))
-        t->exposed += (took - (watch_compute_so_far(n) - r->compute_before[slot])) * n->weight;
+        t->exposed += (took - (compute - r->compute_before[slot])) * n->weight;
 }
 
 /* ---- the log of steps ---- */
@@ -297,36 +299,188 @@ static bool is_held(const watch_rank *r, uint32_t place)
     return r->flows_at && r->flows_at[place] == ORR_NEVER;
 }
 
-static void watch_node_held(run_npu *n, uint32_t place)
+typedef enum watch_deed { DEED_START, DEED_HELD, DEED_FLOWS, DEED_END } watch_deed;
+
+static void count_start(run_npu *n, uint32_t place, uint64_t now, uint64_t compute)
+{
+    const struct watch_record *w = n->sim->watch;
+    watch_rank *r = &w->ranks[n->rank];
+    if (w->splits) {
+        book(r, now);
+        r->doing[use_of(n, place)]++;
+    }
+    if (work_is_comm_slot(n->graph->slot[place]))
+        r->compute_before[n->graph->slot[place]] = compute;
+    if (r->flows_at)
+        r->flows_at[place] = 0; /* what it was a step ago */
+}
+
+static void count_held(run_npu *n, uint32_t place, uint64_t now)
 {
     struct watch_record *w = n->sim->watch;
     watch_rank *r = &w->ranks[n->rank];
-    if (!w->splits)
-        return;
     if (!r->flows_at && !(r->flows_at = orr_arena_new(w->arena, n->graph->count, uint64_t))) {
         run_no_memory(n->sim);
         return;
     }
-    book(r, clk_now(n->sim->clock));
+    book(r, now);
     r->flows_at[place] = ORR_NEVER;
     r->doing[WATCH_EXPOSED]--;
     r->doing[held_use(n, place)]++;
 }
 
-static void watch_node_flows(run_npu *n, uint32_t place)
+static void count_flows(run_npu *n, uint32_t place, uint64_t now, uint64_t compute)
 {
     watch_rank *r = &n->sim->watch->ranks[n->rank];
     if (!is_held(r, place))
         return;
-    book(r, clk_now(n->sim->clock));
-    r->flows_at[place] = clk_now(n->sim->clock);
+    book(r, now);
+    r->flows_at[place] = now;
     r->doing[held_use(n, place)]--;
     r->doing[WATCH_EXPOSED]++;
     if (work_is_comm_slot(n->graph->slot[place]))
-        r->compute_before[n->graph->slot[place]] = watch_compute_so_far(n);
+        r->compute_before[n->graph->slot[place]] = compute;
+}
+
+static void count_end(run_npu *n, uint32_t place, uint64_t now, uint64_t compute)
+{
+    const struct watch_record *w = n->sim->watch;
+    watch_rank *r = &w->ranks[n->rank];
+    if (w->splits) {
+        book(r, now);
+        r->doing[is_held(r, place) ? held_use(n, place) : use_of(n, place)]--;
+    }
+    if (is_communication(n, place))
+        count_node(n, place, now, compute);
+    if (is_held(r, place)) /* it is over: it does not wait for those who come later */
+        r->flows_at[place] = now;
+}
+
+static void count_deed(run_npu *n, const watch_op *op, uint64_t compute)
+{
+    switch (op->what) {
+    case DEED_START:
+        count_start(n, op->place, op->at, compute);
+        break;
+    case DEED_HELD:
+        count_held(n, op->place, op->at);
+        break;
+    case DEED_FLOWS:
+        count_flows(n, op->place, op->at, compute);
+        break;
+    default:
+        count_end(n, op->place, op->at, compute);
+    }
+}
+
+/* ---- when others are known later ----
+ *
+ * In one of several parts (parts.h) a rank may be past the time from which on data of a node flowed.  What it does until
+ * that is known is kept, and counted then, in order.  Between two of its deeds a rank computes all the time or not at all,
+ * so how much it had computed at any time in between is known. */
+
+static bool keep_deed(run_npu *n, watch_later *l, size_t at, const watch_op *op)
+{
+    if (!orr_grow(&l->ops, &l->room, l->count + 1)) {
+        run_no_memory(n->sim);
+        return false;
+    }
+    memmove(l->ops + at + 1, l->ops + at, (l->count - at) * sizeof *l->ops);
+    l->ops[at] = *op;
+    l->count++;
+    return true;
+}
+
+static uint64_t computed_at(const watch_later *l, size_t i)
+{
+    size_t next = i;
+    while (next < l->count && l->ops[next].what == DEED_FLOWS)
+        next++;
+    const watch_op *op = &l->ops[i];
+    if (next == i)
+        return op->compute;
+    return next < l->count && l->ops[next].compute > l->compute ? l->compute + (op->at - l->at)
+                                                                : l->compute;
+}
+
+/* All that is kept, but for what is known of times to come; at the end that too. */
+static void count_kept(run_npu *n, watch_later *l, bool is_end)
+{
+    size_t done = 0, last = l->count;
+    while (!is_end && last > 0 && l->ops[last - 1].what == DEED_FLOWS)
+        last--;
+    for (; done < last; done++) {
+        const uint64_t compute = computed_at(l, done);
+        count_deed(n, &l->ops[done], compute);
+        l->at = l->ops[done].at;
+        l->compute = compute;
+    }
+    memmove(l->ops, l->ops + done, (l->count - done) * sizeof *l->ops);
+    l->count -= done;
+}
+
+static void count_or_keep(run_npu *n, uint32_t place, watch_deed what)
+{
+    watch_later *l = n->sim->watch->ranks[n->rank].later;
+    const uint64_t now = clk_now(n->sim->clock);
+    const watch_op op = {now, watch_compute_so_far(n), place, (uint8_t)what};
+    if (!l || (!l->count && !l->unknown)) {
+        count_deed(n, &op, op.compute);
+        return;
+    }
+    size_t at = l->count; /* before what flows later than now */
+    while (at > 0 && l->ops[at - 1].at > now)
+        at--;
+    if (keep_deed(n, l, at, &op) && !l->unknown)
+        count_kept(n, l, false);
+}
+
+void watch_held_across(run_npu *n, uint32_t place)
+{
+    struct watch_record *w = n->sim->watch;
+    watch_rank *r = &w->ranks[n->rank];
+    if (!w->splits)
+        return;
+    if (!r->later && !(r->later = orr_arena_new(w->arena, 1, watch_later))) {
+        run_no_memory(n->sim);
+        return;
+    }
+    count_or_keep(n, place, DEED_HELD);
+    if (!r->later->count && !r->later->unknown) {
+        r->later->at = clk_now(n->sim->clock);
+        r->later->compute = watch_compute_so_far(n);
+    }
+    r->later->unknown++;
+}
+
+void watch_flows_at(run_npu *n, uint32_t place, uint64_t at)
+{
+    struct watch_record *w = n->sim->watch;
+    watch_later *l = w->ranks[n->rank].later;
+    if (!w->splits || !l)
+        return;
+    const watch_op op = {at, 0, place, DEED_FLOWS};
+    size_t i = l->count;
+    while (i > 0 && l->ops[i - 1].at >= at &&
+           !(l->ops[i - 1].place == place && l->ops[i - 1].what <= DEED_HELD))
+        i--;
+    l->unknown--;
+    if (keep_deed(n, l, i, &op) && !l->unknown)
+        count_kept(n, l, false);
 }
 
 /* ---- hooks ---- */
+
+static void watch_node_held(run_npu *n, uint32_t place)
+{
+    if (n->sim->watch->splits)
+        count_or_keep(n, place, DEED_HELD);
+}
+
+static void watch_node_flows(run_npu *n, uint32_t place)
+{
+    count_or_keep(n, place, DEED_FLOWS);
+}
 
 static void watch_node_start(run_npu *n, uint32_t place)
 {
@@ -334,14 +488,7 @@ static void watch_node_start(run_npu *n, uint32_t place)
     watch_rank *r = &w->ranks[n->rank];
     if (r->active++ == 0)
         r->busy_since = clk_now(n->sim->clock);
-    if (w->splits) {
-        book(r, clk_now(n->sim->clock));
-        r->doing[use_of(n, place)]++;
-    }
-    if (work_is_comm_slot(n->graph->slot[place]))
-        r->compute_before[n->graph->slot[place]] = watch_compute_so_far(n);
-    if (r->flows_at)
-        r->flows_at[place] = 0; /* what it was a step ago */
+    count_or_keep(n, place, DEED_START);
     if (w->keeps_steps && run_is_recorded(n))
         log_start(n, place);
 }
@@ -353,14 +500,7 @@ static void watch_node_end(run_npu *n, uint32_t place)
     w->nodes_done += n->weight;
     if (--r->active == 0)
         r->busy += clk_now(n->sim->clock) - r->busy_since;
-    if (w->splits) {
-        book(r, clk_now(n->sim->clock));
-        r->doing[is_held(r, place) ? held_use(n, place) : use_of(n, place)]--;
-    }
-    if (is_communication(n, place))
-        count_node(n, place);
-    if (is_held(r, place)) /* it is over: it does not wait for those who come later */
-        r->flows_at[place] = clk_now(n->sim->clock);
+    count_or_keep(n, place, DEED_END);
     if (w->served && run_is_recorded(n))
         watch_served_count(w->served, (uint32_t)(n->graph - n->sim->graphs), place,
                            watch_now(n->sim), n->weight);
@@ -552,6 +692,98 @@ static void count_in(
     }
 }
 
+static void let_flow(orr_sim *s, watch_instance *at, uint64_t when)
+{
+    struct watch_record *w = s->watch;
+    while (at->held != RUN_NONE) {
+        const uint32_t h = at->held;
+        watch_flows_at(run_npu_of(s, w->holds[h].rank), w->holds[h].place, when);
+        at->held = w->holds[h].next;
+        w->holds[h].next = w->free_hold;
+        w->free_hold = h;
+    }
+}
+
+/* What is known of a collective with members in several parts; NULL: all are in this one, or out of memory. */
+static watch_across *find_across(orr_sim *s, uint32_t instance)
+{
+    struct watch_record *w = s->watch;
+    watch_instance *at = &w->instances[instance];
+    if (at->across)
+        return at->across == RUN_NONE ? NULL : &w->across[at->across - 1];
+    uint32_t here;
+    const uint64_t parts = part_members(s->part, at->group, at->base, at->along, &here);
+    if (!(parts & (parts - 1))) {
+        at->across = RUN_NONE;
+        return NULL;
+    }
+    if (!orr_grow(&w->across, &w->across_room, w->across_count + 1)) {
+        run_no_memory(s);
+        return NULL;
+    }
+    w->across[w->across_count] = (watch_across){.parts = parts, .here = here};
+    at->across = (uint32_t)++w->across_count;
+    return &w->across[w->across_count - 1];
+}
+
+static void count_part(orr_sim *s, uint32_t instance, watch_across *x, uint32_t part, uint64_t last)
+{
+    x->told |= UINT64_C(1) << part;
+    if (last > x->last)
+        x->last = last;
+    if (x->told == x->parts)
+        let_flow(s, &s->watch->instances[instance], x->last);
+}
+
+void watch_came_across(orr_sim *s, const part_note *note)
+{
+    const watch_instance like = {.group = note->group,
+                                 .stream = note->stream,
+                                 .base = note->base,
+                                 .along = note->along,
+                                 .source = note->source};
+    const uint32_t i = watch_find_instance(s->watch, &like);
+    watch_across *x = i == RUN_NONE ? NULL : find_across(s, i);
+    if (x)
+        count_part(s, i, x, note->from, note->at);
+    else if (!s->code)
+        run_no_memory(s);
+}
+
+/* As count_in, of a collective with members in several parts. */
+static void count_in_across(run_npu *n, uint32_t place, uint32_t instance, watch_across *x)
+{
+    orr_sim *s = n->sim;
+    struct watch_record *w = s->watch;
+    watch_instance *at = &w->instances[instance];
+    uint32_t h = w->free_hold;
+    if (h != RUN_NONE)
+        w->free_hold = w->holds[h].next;
+    else if (w->hold_count < RUN_NONE && orr_grow(&w->holds, &w->hold_room, w->hold_count + 1))
+        h = (uint32_t)w->hold_count++;
+    if (h == RUN_NONE) {
+        run_no_memory(s);
+        return;
+    }
+    w->holds[h] = (watch_hold){n->rank, place, at->held};
+    at->held = h;
+    watch_held_across(n, place);
+    if (++at->come < x->here)
+        return;
+    const part_note note = {.what = PART_CAME,
+                            .at = clk_now(s->clock),
+                            .group = at->group,
+                            .stream = at->stream,
+                            .base = at->base,
+                            .along = at->along,
+                            .source = at->source,
+                            .from = s->part->index};
+    for (uint32_t k = 0; k < CLK_CLOCKS; k++)
+        if (x->parts >> k & 1 && k != s->part->index)
+            part_tell(s->part, k, &note);
+    count_part(s, instance, x, s->part->index, note.at);
+}
+
 static void watch_collective(
     run_npu *n, uint32_t place, uint64_t stream, const cfg_group *group, const sys_route *r)
 {
@@ -584,7 +816,12 @@ static void watch_collective(
         run_no_memory(n->sim);
         return;
     }
-    if (counts)
+    watch_across *across = counts && n->sim->part ? find_across(n->sim, met) : NULL;
+    if (n->sim->code)
+        return;
+    if (across)
+        count_in_across(n, place, met, across);
+    else if (counts)
         count_in(n, place, met, l && l->symmetry ? fold_members_like(n, group, r) : 1,
                  members_of(n, group, r));
     if (!w->keeps_steps || !run_is_recorded(n))
@@ -701,6 +938,133 @@ const run_observer watch_observer = {
     .phase_start = watch_phase_start,
     .phase_end = watch_phase_end,
 };
+
+/* ---- one of several parts ---- */
+
+/* All rows are there before parts count in them: so they are in one order. */
+static bool find_all_tallies(const orr_sim *s)
+{
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        run_npu *n = &s->npus[r];
+        if (s->watch->tally_of[n->graph - s->graphs])
+            continue;
+        for (uint32_t p = 0; p < n->graph->count; p++) {
+            const uint8_t type = n->graph->t->columns.type[n->graph->node[p]];
+            if (type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL && !watch_tally_of(n, p))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool watch_create_part(orr_sim *part, const orr_sim *all)
+{
+    const struct watch_record *from = all->watch;
+    struct watch_record *w = orr_alloc(1, sizeof *w);
+    part->watch = w;
+    if (!w || !find_all_tallies(all) || !(w->arena = orr_arena_create()))
+        return false;
+    w->keeps_steps = from->keeps_steps;
+    w->keeps_phases = from->keeps_phases;
+    w->splits = from->splits;
+    w->ranks = from->ranks;
+    w->tally_of = from->tally_of;
+    w->free_hold = RUN_NONE;
+    if (!orr_grow(&w->tallies, &w->tally_room, from->tally_count + 1) ||
+        !(w->instance_by_key = orr_map_create(0)) ||
+        (from->bins && !(w->bins = orr_arena_new(w->arena, 1, watch_traffic_bins))))
+        return false;
+    w->tally_count = from->tally_count;
+    if (w->tally_count)
+        memcpy(w->tallies, from->tallies, w->tally_count * sizeof *w->tallies);
+    return true;
+}
+
+static void add_tallies(struct watch_record *w, const struct watch_record *of)
+{
+    for (size_t i = 0; i < of->tally_count; i++) {
+        watch_tally *t = &w->tallies[i];
+        const watch_tally *x = &of->tallies[i];
+        t->count += x->count;
+        t->bytes += x->bytes;
+        t->time += x->time;
+        t->exposed += x->exposed;
+        t->waited += x->waited;
+        if (x->longest > t->longest)
+            t->longest = x->longest;
+    }
+}
+
+static void add_bins(watch_traffic_bins *b, watch_traffic_bins *of, uint32_t dims)
+{
+    while (of->shift < b->shift)
+        widen_bins(of, dims);
+    while (b->shift < of->shift)
+        widen_bins(b, dims);
+    for (uint32_t k = 0; k < dims; k++)
+        for (uint32_t i = 0; i < WATCH_TRAFFIC_BINS; i++)
+            b->bytes[k][i] += of->bytes[k][i];
+}
+
+/* A collective of several parts becomes one again. */
+static bool add_log(struct watch_record *w, const struct watch_record *of)
+{
+    const size_t first = w->step_count;
+    uint32_t *to = orr_alloc(of->instance_count + 1, sizeof *to);
+    bool ok = to && first + of->step_count < RUN_NONE &&
+              orr_grow(&w->steps, &w->step_room, first + of->step_count + 1) &&
+              orr_grow(&w->phases, &w->phase_room, w->phase_count + of->phase_count + 1);
+    for (size_t i = 0; ok && i < of->instance_count; i++) {
+        watch_instance like = of->instances[i];
+        like.across = 0;
+        ok = (to[i] = watch_find_instance(w, &like)) != RUN_NONE;
+    }
+    for (size_t i = 0; ok && i < of->step_count; i++) {
+        watch_step step = of->steps[i];
+        if (step.instance != RUN_NONE)
+            step.instance = to[step.instance];
+        step.earlier = RUN_NONE;
+        w->ranks[step.rank].step_of[step.place] = (uint32_t)w->step_count;
+        w->steps[w->step_count++] = step;
+    }
+    for (size_t i = 0; ok && i < of->phase_count; i++) {
+        w->phases[w->phase_count] = of->phases[i];
+        w->phases[w->phase_count++].step += (uint32_t)first;
+    }
+    orr_free(to);
+    return ok;
+}
+
+void watch_drop_later(orr_sim *s)
+{
+    for (uint32_t r = 0; s->watch && r < s->npu_count; r++)
+        if (s->watch->ranks[r].later) {
+            orr_free(s->watch->ranks[r].later->ops);
+            s->watch->ranks[r].later = NULL;
+        }
+}
+
+bool watch_add_part(orr_sim *all, orr_sim *part)
+{
+    struct watch_record *w = all->watch, *of = part->watch;
+    for (uint32_t r = 0; r < all->npu_count; r++) {
+        watch_later *l = w->ranks[r].later;
+        if (all->npus[r].sim != part || !l)
+            continue;
+        count_kept(&all->npus[r], l, true);
+        orr_free(l->ops);
+        w->ranks[r].later = NULL;
+    }
+    w->nodes_done += of->nodes_done;
+    for (uint32_t k = 0; k < all->dims; k++) {
+        w->traffic[k].messages += of->traffic[k].messages;
+        w->traffic[k].bytes += of->traffic[k].bytes;
+    }
+    add_tallies(w, of);
+    if (w->bins)
+        add_bins(w->bins, of->bins, all->dims);
+    return !w->keeps_steps || add_log(w, of);
+}
 
 /* ---- answers ---- */
 

@@ -34,7 +34,29 @@ typedef struct watch_instance {
     uint32_t
         along; /* dimensions in which members differ, a bit for each; all: of a group, or of all ranks */
     bool is_counter; /* no step names it: it counts the members of all that are like it */
+    uint32_t across; /* 1 + which one of several parts it is (parts.h); 0: of one */
 } watch_instance;
+
+/* A collective whose members are in several parts. */
+typedef struct watch_across {
+    uint64_t parts, told; /* that members are in, and that all of these have come in; as bits */
+    uint64_t last;        /* when the last of those came */
+    uint32_t here;        /* members in this part */
+} watch_across;
+
+/* What a rank did, while it is not known from when on data of its nodes flowed. */
+typedef struct watch_op {
+    uint64_t at;
+    uint64_t compute; /* so far */
+    uint32_t place;
+    uint8_t what; /* watch_deed */
+} watch_op;
+typedef struct watch_later {
+    watch_op *ops; /* by time */
+    size_t count, room;
+    uint32_t unknown;     /* nodes of which it is not known */
+    uint64_t at, compute; /* when the last one was counted */
+} watch_later;
 
 /* A member that has called a collective to which others have yet to come. */
 typedef struct watch_hold {
@@ -91,6 +113,7 @@ typedef struct watch_rank {
     uint64_t spent[WATCH_USES], overlapped; /* overlapped: communication while computing */
     uint64_t *flows_at; /* by place: from when data could flow; 0: from the start, NEVER: not yet.
                            NULL: all from the start */
+    watch_later *later; /* of one of several parts; NULL: all is counted as it comes */
 } watch_rank;
 
 /* When bytes were sent: bins of one width over all dimensions, doubled when the run outgrows
@@ -132,6 +155,8 @@ struct watch_record {
     uint64_t nodes_done;
     bool
         splits; /* times by watch_use are kept; false: folded, and they have too little in common */
+    watch_across *across;
+    size_t across_count, across_room;
     watch_hold *holds;
     size_t hold_count, hold_room;
     uint32_t free_hold;
@@ -157,6 +182,16 @@ struct watch_record {
 };
 
 orr_code watch_create(orr_sim *s, orr_error *err);
+/* For one of several parts (parts.h), and its figures added to those of all at the end.  False: out of memory. */
+bool watch_create_part(orr_sim *part, const orr_sim *all);
+bool watch_add_part(orr_sim *all, orr_sim *part);
+void watch_drop_later(orr_sim *s); /* what ranks keep for later, of parts that go */
+/* The data of this node flows since a time that is not known yet; since then. */
+void watch_held_across(run_npu *n, uint32_t place);
+void watch_flows_at(run_npu *n, uint32_t place, uint64_t at);
+/* All members of a collective that are in another part have come. */
+struct part_note;
+void watch_came_across(orr_sim *s, const struct part_note *note);
 void watch_destroy(struct watch_record *w);
 /* A rank begins another of several steps in a row: its figures begin anew (steady.h). */
 void watch_round_begins(run_npu *n);

@@ -568,6 +568,118 @@ TEST(test_fold__a_log_of_some_ranks_is_exact)
     CHECK(asked || (alike[0] && alike[1] && alike[2])); /* or nothing is tested */
 }
 
+/* ---- threads ---- */
+
+static void write_all(orr_sim *s, orr_code code, uint32_t threads)
+{
+    char path[64];
+    snprintf(path, sizeof path, "threads%u.json", threads);
+    CHECK_OK(orr_sim_write_json(s, path, &err), &err);
+    snprintf(path, sizeof path, "threads%u.csv", threads);
+    if (!code)
+        CHECK_OK(orr_sim_write_csv(s, path, &err), &err);
+    else
+        write_text(path, "");
+}
+
+static void compare_files(uint64_t number, const char *ending, uint32_t threads)
+{
+    char a[64], b[64];
+    snprintf(a, sizeof a, "threads1.%s", ending);
+    snprintf(b, sizeof b, "threads%u.%s", threads, ending);
+    orr_buf x = read_file(a), y = read_file(b);
+    if (x.len != y.len || (x.len && memcmp(x.ptr, y.ptr, x.len) != 0))
+        check_fail(__FILE__, __LINE__, "job %llu: %s differs with %u threads",
+                   (unsigned long long)number, ending, threads);
+    orr_buf_fini(&x);
+    orr_buf_fini(&y);
+}
+
+/* Ranks on several threads: the same bytes, also where nearly everything happens in one tick.  True: there were threads. */
+static bool try_threads(uint64_t number)
+{
+    drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1, .apart = 1000};
+    below(&d, 2);
+    d.is_late = number % 16 == 0;
+    d.tp = 1u << below(&d, 3);
+    d.dp = 1 + below(&d, 4);
+    d.pp = 1 + below(&d, 3);
+    d.ranks = d.tp * d.dp * d.pp;
+    if (d.ranks < 2)
+        d.ranks = d.tp = 2;
+    orr_set *set = draw_set(&d);
+    draw_network(&d);
+    orr_sim_options opt = {.system = "sys.json",
+                           .network = "net.yml",
+                           .fidelity = "unaware",
+                           .set = set,
+                           .ranks_file = draw_ranks_file(&d),
+                           .queues_per_dim = chance(&d, 20) ? 2 : 1,
+                           .most_trails = chance(&d, 50) ? 20 : 0,
+                           .fold = ORR_SIM_FOLD_OFF};
+    if (number % 2)
+        opt.record = ORR_SIM_RECORD_PHASES;
+    bool has_threads = false;
+    orr_sim *one = NULL;
+    orr_error why = {0};
+    orr_code wanted = ORR_OK;
+    for (uint32_t t = 1; t <= 4; t++) {
+        orr_sim *s;
+        opt.threads = t;
+        if (getenv("FOLD_KEEP")) {
+            char kept[400];
+            snprintf(kept, sizeof kept, "%s/job.orr", getenv("FOLD_KEEP"));
+            CHECK_OK(orr_set_save(set, kept, NULL, &err), &err);
+        }
+        CHECK_OK(orr_sim_create(&opt, &s, &err), &err);
+        const orr_code code = orr_sim_run(s, &err);
+        const orr_error said = err;
+        write_all(s, code, t);
+        if (t == 1) {
+            one = s;
+            wanted = code;
+            why = said;
+            continue;
+        }
+        has_threads = has_threads || orr_sim_threads(s) > 1;
+        if (code != wanted || (code && strcmp(said.message, why.message) != 0))
+            check_fail(__FILE__, __LINE__, "job %llu: %s with %u threads",
+                       (unsigned long long)number, code ? said.message : "it finishes", t);
+        compare_files(number, "json", t);
+        compare_files(number, "csv", t);
+        if (orr_sim_events(s) != orr_sim_events(one))
+            check_fail(__FILE__, __LINE__, "job %llu: %llu events instead of %llu",
+                       (unsigned long long)number, (unsigned long long)orr_sim_events(s),
+                       (unsigned long long)orr_sim_events(one));
+        if (!code && opt.record) {
+            orr_timeline *some, *all;
+            compare_paths(number, s, one);
+            CHECK_OK(orr_sim_timeline(s, NULL, &some, &err), &err);
+            CHECK_OK(orr_sim_timeline(one, NULL, &all, &err), &err);
+            compare_rows(number, some, all);
+            orr_timeline_destroy(some);
+            orr_timeline_destroy(all);
+        }
+        orr_sim_destroy(s);
+    }
+    orr_sim_destroy(one);
+    orr_set_close(set);
+    return has_threads;
+}
+
+TEST(test_fold__threads_give_the_same)
+{
+    unsigned long long first = 1, last = 120;
+    const char *asked = getenv("FOLD_SEEDS");
+    unsigned with = 0;
+    if (asked)
+        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
+    for (unsigned long long i = first; i <= last; i++)
+        with += try_threads(i);
+    fprintf(stderr, "# %u with threads\n", with);
+    CHECK(with * 3 > last - first); /* or nothing is tested */
+}
+
 TEST(test_fold__the_time_does_not_grow_with_ranks)
 {
     orr_trace *t;
@@ -617,6 +729,7 @@ int main(void)
         RUN(test_fold__steps_in_a_row_are_exact_in_lock_step),
         RUN(test_fold__symmetry_is_exact),
         RUN(test_fold__a_log_of_some_ranks_is_exact),
+        RUN(test_fold__threads_give_the_same),
         RUN(test_fold__the_time_does_not_grow_with_ranks),
     };
     if (getenv("FOLD_ONLY"))

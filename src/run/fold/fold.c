@@ -72,7 +72,7 @@ void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *wh
 
 /* ---- may it be folded? ---- */
 
-static bool has_memory_nodes(const orr_sim *s)
+bool fold_has_memory_nodes(const orr_sim *s)
 {
     for (uint32_t k = 0; k < orr_set_class_count(s->set); k++) {
         const work_graph *g = &s->graphs[k];
@@ -85,7 +85,7 @@ static bool has_memory_nodes(const orr_sim *s)
     return false;
 }
 
-static bool has_custom(const orr_sim *s)
+bool fold_has_custom(const orr_sim *s)
 {
     for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
         if (s->system.custom[k])
@@ -147,7 +147,7 @@ const char *fold_obstacle(const orr_sim *s)
         {s->system.shared_bus, "messages share a bus"},
         {s->system.is_agreed || s->system.inter != CFG_ASCENDING,
          "chunks are scheduled across ranks"},
-        {has_custom(s), "collectives have algorithms of their own"},
+        {fold_has_custom(s), "collectives have algorithms of their own"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].is_there)
@@ -163,7 +163,7 @@ static const char *obstacle(const orr_sim *s)
         return why;
     if (!fold_knows_network(s) || s->net_ops == &orr__net_fluid)
         return "on this network messages delay each other";
-    if (s->memory.type > CFG_MEM_PER_NPU && has_memory_nodes(s))
+    if (s->memory.type > CFG_MEM_PER_NPU && fold_has_memory_nodes(s))
         return "ranks share memory servers";
     return has_equal_memories(s) ? NULL : "the memories of ranks differ";
 }

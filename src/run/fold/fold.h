@@ -18,6 +18,9 @@
 orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err);
 /* Runs on this network are folded where they can be. */
 bool fold_knows_network(const orr_sim *s);
+bool fold_has_custom(const orr_sim *s);       /* collectives whose algorithm is a trace */
+bool fold_has_memory_nodes(const orr_sim *s); /* loads and stores of remote memory */
+bool fold_put_finish_order(orr_sim *s);       /* by time, then by rank; false: out of memory */
 /* Why ranks of this run cannot stand for others on any network; NULL: nothing is in the way. */
 const char *fold_obstacle(const orr_sim *s);
 void fold_destroy(struct fold_sim *f); /* NULL is fine */

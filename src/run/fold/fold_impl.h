@@ -490,7 +490,6 @@ const int64_t *fold_words_of(const fold_sim *f, const fold_family *y, const int6
 bool fold_make_results(fold_sim *f);
 bool fold_find_flows(fold_sim *f); /* false: out of memory */
 void fold_drop_flows(fold_sim *f);
-bool fold_put_finish_order(orr_sim *s); /* by time, then by rank; false: out of memory */
 
 /* ---- the log ---- */
 
