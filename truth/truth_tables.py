@@ -340,6 +340,21 @@ def bridge():
     return out
 
 
+def mlperf():
+    out = []
+    for r in rows_of("mlperf"):
+        tp, pp, cp, vp, gpus = (int(r[k]) for k in ("tp", "pp", "cp", "vp", "gpus"))
+        words = degrees(tp, pp, gpus // (tp * pp * cp), cp) + ["--seq", r["seq"], "--batch", r["batch"]]
+        words += ["--micro-batch", r["micro_batch"], "--dtype", r["precision"], "--software", "megatron-core", "--zero", 1]
+        words += ["--pipeline", "interleaved", "--chunks", vp]
+        words += ["--tp-overlap"] if r["tp_overlap"] == "1" else []
+        words += ["--first-layers", 15, "--last-layers", 15] if r["uneven"] == "1" else []
+        name = r["submitter"].replace("+NVIDIA", "")
+        out.append(Case(f"{r['round']} {name} {r['model']} {r['machine']} x{gpus} {r['precision']} b{r['batch']}", r["model"],
+                        words, on(r["machine"], gpus), float(r["step_s"]) * 1e3))
+    return out
+
+
 def deepseek():
     r = rows_of("deepseek_v3")[0]
     words = degrees(1, 16, 128, 1, 64) + ["--seq", 4096, "--batch", 15360, "--micro-batch", 1, "--zero", 1]
@@ -564,6 +579,8 @@ TABLES = [
           "10 %: its host is measured with calls of our own (measure/experts_host.py), 25 % up or down. GPT-OSS in bf16 is 30 to 40 % too "
           "fast even with the passes of its biases; in MXFP8 one release of three with the same recipe took 60 % longer. Layers whose "
           "activations go to the host's memory (Llama 3 70B in FP8) pay nothing for it. NVFP4 is 10 to 20 % too slow on 405B."),
+    Table("mlperf", mlperf, "MLPerf Training 3.1 to 5.1: GPT-3 175B and Llama 3.1 405B on 64 to 11,616 H100, H200, B200, GB200.",
+          "-", "8 %"),
     Table("deepseek-v3", deepseek, "DeepSeek-V3: 2,048 H800.", "-", "-",
           "the measured time is that of all GPU hours, with what was lost to failures and checkpoints in it."),
     Table("korthikanti-memory", korthikanti_memory, "Korthikanti et al. 2022, figure 1: bytes of a device.",
