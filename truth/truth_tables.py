@@ -348,10 +348,12 @@ def mlperf():
         words += ["--micro-batch", r["micro_batch"], "--dtype", r["precision"], "--software", "megatron-core", "--zero", 1]
         words += ["--pipeline", "interleaved", "--chunks", vp]
         words += ["--tp-overlap"] if r["tp_overlap"] == "1" else []
-        words += ["--first-layers", 15, "--last-layers", 15] if r["uneven"] == "1" else []
+        words += ["--first-layers", 1, "--last-layers", 1] if r["uneven"] == "1" else []  # of chunks of two
         name = r["submitter"].replace("+NVIDIA", "")
+        # 64 of the 72 GPUs of a rack: SEGMENT of the submissions
+        where = ["--machine", f"gb200-nvl72:{gpus // 64}"] if "nvl72" in r["machine"] else on(r["machine"], gpus)
         out.append(Case(f"{r['round']} {name} {r['model']} {r['machine']} x{gpus} {r['precision']} b{r['batch']}", r["model"],
-                        words, on(r["machine"], gpus), float(r["step_s"]) * 1e3))
+                        words, where, float(r["step_s"]) * 1e3))
     return out
 
 
