@@ -34,6 +34,8 @@ typedef struct orr_software {
     bool adds_in_product;   /* gradients of weights are added up by the product that makes them */
     bool lists_optimizer;   /* the optimizer goes over lists of tensors, an operation at a time */
     bool upcasts_logits;    /* the loss is computed in 32 bits */
+    uint64_t
+        vocab_rows; /* tensor-parallel ranks hold a multiple of so many rows of the vocabulary */
     double expert_capacity; /* experts take so many times an even share, padded; 0: what comes */
     bool joins_experts;     /* their activation and casts are done by the products around it */
     bool adds_expert_bias;  /* the bias of what experts give is added in 32 bits, by passes */

@@ -313,7 +313,8 @@ typedef struct llm_sync {
 
 /* The same once there are tokens to look up. */
 uint64_t llm_embedding_after(llm_pen *p, llm_deps tokens);
-/* Rows of the vocabulary on one rank; padded where they do not come out even. */
+/* Rows of the vocabulary on one rank; padded where they do not come out even, and as the software
+ * pads them: products of odd widths are several times slower. */
 uint64_t llm_vocab_share(const llm_job *g);
 uint64_t llm_embedding_parameters(const llm_job *g); /* on one rank */
 uint64_t llm_head_parameters(const llm_job *g);

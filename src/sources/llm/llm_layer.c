@@ -1296,7 +1296,9 @@ void llm_layer_parameters(const llm_job *g, uint64_t layer, uint64_t *dense, uin
 
 uint64_t llm_vocab_share(const llm_job *g)
 {
-    return (orr_model_vocab_rows(g->m) + g->opt.tp - 1) / g->opt.tp;
+    const uint64_t rows = g->software && g->software->vocab_rows ? g->software->vocab_rows : 1;
+    const uint64_t step = rows * g->opt.tp;
+    return (orr_model_vocab_rows(g->m) + step - 1) / step * rows;
 }
 
 /* The embedding, positions and its norm with it; the head and the last norm. */

@@ -66,8 +66,10 @@ static const orr_chip chips[] = {
      MEMORY(3350, 80, 50),
      UNITS(132, 1980),
      .launch_us = 1.6,
-     .capped_from_tflops = 360,
-     .capped_slope = 2.1,
+     /* the H200's law: the same die under the same limit of 700 W */
+     .capped_from_tflops = 190,
+     .capped_slope = 1.06,
+     .capped_power = 0.55,
      .dispatch_us = 17,
      .bus_GBps = 55},
     {.name = "a100",
