@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Megatron pads the vocabulary to a multiple of 128 rows per tensor-parallel rank (50,257 on four ranks: 12,672 each);
 # PyTorch's own tensor parallelism does not.
 for software in megatron-core megatron-deepspeed fsdp2-eager; do

@@ -260,6 +260,7 @@ static void check_operations(const char *name, uint32_t tp, uint32_t layers)
     orr_error err;
     orr_set *s;
     m.layers = layers; /* the lists of layers repeat, or are longer */
+    m.vocab = (m.vocab + 128 * tp - 1) / (128 * tp) * (128 * tp); /* as Megatron pads it */
     CHECK_OK(orr_llm_complete(&m, &o, &err), &err);
     CHECK_OK(orr_llm_training(&m, &o, &s, &err), &err);
     const orr_model_work work = {.tokens = o.seq};
