@@ -258,11 +258,12 @@ static void store_common(cli_context *c, const cli_option *o, const char *value)
         c->color = value;
 }
 
-/* No file, number, name or list is written as nothing; a text may be.  Old programs took what they took. */
+/* No file, number, name or list is written as nothing; a text may be, and so is a value that may be
+ * left out (--flows).  Old programs took what they took. */
 static bool may_be_empty(const cli_command *c, const cli_option *o)
 {
-    return c->now || !o->arg || strcmp(o->arg, "TEXT") == 0 || strcmp(o->arg, "WORDS") == 0 ||
-           strcmp(o->arg, "EXPR") == 0;
+    return c->now || !o->arg || o->implied || strcmp(o->arg, "TEXT") == 0 ||
+           strcmp(o->arg, "WORDS") == 0 || strcmp(o->arg, "EXPR") == 0;
 }
 
 static orr_code store(reader *r, const cli_option *o, const char *value)

@@ -407,6 +407,45 @@ static bool is_nothing(orr_json_value v)
     }
 }
 
+/* One letter more, less, other or swapped with its neighbour. */
+static bool is_a_letter_off(orr_str a, orr_str b)
+{
+    const orr_str s = a.len <= b.len ? a : b, l = a.len <= b.len ? b : a;
+    size_t i = 0;
+    if (l.len > s.len + 1)
+        return false;
+    while (i < s.len && s.ptr[i] == l.ptr[i])
+        i++;
+    if (s.len < l.len)
+        return memcmp(s.ptr + i, l.ptr + i + 1, s.len - i) == 0;
+    if (i + 1 < s.len && s.ptr[i] == l.ptr[i + 1] && s.ptr[i + 1] == l.ptr[i])
+        return memcmp(s.ptr + i + 2, l.ptr + i + 2, s.len - i - 2) == 0;
+    return i < s.len && memcmp(s.ptr + i + 1, l.ptr + i + 1, s.len - i - 1) == 0;
+}
+
+/* These files have many keys that say nothing of sizes, so an unknown one is no error; one that is
+ * a letter off a key that was looked for in vain is. */
+static orr_code refuse_misspelt_keys(llm_config *c)
+{
+    orr_json_iter it = orr_json_iterate(c->map);
+    orr_json_value v, other;
+    orr_str key;
+    while (orr_json_next_member(&it, &key, &v)) {
+        if (was_looked_for(c, key) || is_nothing(v))
+            continue;
+        for (size_t i = 0; i < c->seen_count; i++) {
+            const orr_str known = orr_str_of(c->seen[i]);
+            const orr_where w = orr_json_where(v);
+            if (known.len > 3 && is_a_letter_off(key, known) &&
+                !find_path(c->map, c->seen[i], &other))
+                return orr_fail(c->err, ORR_EINPUT, &w,
+                                "the key \"%.*s\" is not known; did you mean \"%s\"?",
+                                (int)(key.len < SHOWN ? key.len : SHOWN), key.ptr, c->seen[i]);
+        }
+    }
+    return ORR_OK;
+}
+
 static void doubt_unread_keys(llm_config *c)
 {
     char list[160] = "";
@@ -574,6 +613,8 @@ static orr_code take_model(llm_config *c)
         code = llm_config_missing(c, "num_local_experts, num_experts or n_routed_experts");
     if (c->m.experts == 0)
         forget_experts(&c->m);
+    if (!code)
+        code = refuse_misspelt_keys(c);
     if (!code)
         doubt_unread_keys(c);
     return code ? code : check_model(c);

@@ -82,9 +82,9 @@ static uint32_t list_of(orr_yaml_value map, const char *key, orr_yaml_value *out
 
 static orr_code take_component(reader *r, graph_device *d, orr_yaml_value v, component *out)
 {
-    static const char *const keys[] = {"name",         "description", "count", "choice", "custom",
-                                       "graph_device", "cpu",         "xpu",   "nic",    "memory",
-                                       "port",         "switch",      NULL};
+    static const char *const keys[] = {"name",   "description", "count", "choice", "custom",
+                                       "device", "cpu",         "xpu",   "nic",    "memory",
+                                       "port",   "switch",      NULL};
     orr_str choice;
     uint64_t count = 0;
     orr_yaml_value n;
@@ -94,14 +94,13 @@ static orr_code take_component(reader *r, graph_device *d, orr_yaml_value v, com
         (code = orr_yaml_need(v, "count", &n, r->err)) ||
         (code = orr_yaml_get_u64(n, "count", 1, MOST_NODES, &count, r->err)))
         return code;
-    if (orr_str_is(choice, "graph_device"))
-        return fail_at(r, v, "a graph_device within a graph_device is not read: component",
-                       out->name);
+    if (orr_str_is(choice, "device"))
+        return fail_at(r, v, "a device within a device is not read: component", out->name);
     out->count = (uint32_t)count;
     out->is_xpu = orr_str_is(choice, "xpu");
     out->first = d->nodes;
     if (count > MOST_NODES - d->nodes)
-        return fail_at(r, v, "too many components in graph_device", d->name);
+        return fail_at(r, v, "too many components in device", d->name);
     d->nodes += (uint32_t)count;
     return ORR_OK;
 }
@@ -136,16 +135,16 @@ static const graph_device *find_device(const reader *r, orr_str name)
 
 static orr_code take_instance(reader *r, orr_yaml_value v, instance *out)
 {
-    static const char *const keys[] = {"name", "description", "graph_device", "count", NULL};
+    static const char *const keys[] = {"name", "description", "device", "count", NULL};
     orr_str name;
     uint64_t count = 1;
     orr_code code = orr_yaml_check_keys(v, keys, r->err);
     if (code || (code = need_text(r, v, "name", &out->name)) ||
-        (code = need_text(r, v, "graph_device", &name)) ||
+        (code = need_text(r, v, "device", &name)) ||
         (code = orr_yaml_take_u64(v, "count", 1, MOST_NODES, &count, r->err)))
         return code;
     if (!(out->of = find_device(r, name)))
-        return fail_at(r, v, "there is no graph_device", name);
+        return fail_at(r, v, "there is no device", name);
     out->count = (uint32_t)count;
     out->first = r->node_count;
     if (count * out->of->nodes > MOST_NODES - r->node_count)
