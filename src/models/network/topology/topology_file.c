@@ -23,7 +23,7 @@ enum { MOST_NODES = 1 << 22, SHOWN = 40 };
 
 typedef struct component {
     orr_str name;
-    uint32_t count, first; /* first: of the nodes of a graph_device */
+    uint32_t count, first; /* first: of the nodes of a device */
     bool is_xpu;
 } component;
 
@@ -250,7 +250,7 @@ static orr_code add_nodes(
     return ORR_OK;
 }
 
-/* In a graph_device: of one instance.  Between instances: of all that the slice names. */
+/* In a device: of one instance.  Between instances: of all that the slice names. */
 static orr_code take_endpoint(reader *r,
                               orr_yaml_value edge,
                               const char *key,
