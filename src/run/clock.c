@@ -456,7 +456,8 @@ bool clk_list_trails(clk_clock *c)
                 return false;
             t->list[t->list_count++] = (listed){t->of[e], e, 0};
         }
-    qsort_r(t->list, t->list_count, sizeof *t->list, by_trail, t);
+    if (t->list_count) /* a part that is done has none, and no list to sort */
+        qsort_r(t->list, t->list_count, sizeof *t->list, by_trail, t);
     return true;
 }
 

@@ -696,6 +696,7 @@ static bool make_part(run_parts *all, uint32_t index)
     s->clock = clk_create();
     s->matcher = NULL;
     s->watch = NULL;
+    s->old_notes = NULL;
     s->group_texts = NULL;
     s->group_text = NULL;
     s->group_text_count = s->group_text_room = 0;
@@ -722,6 +723,8 @@ static void drop_part(part *p)
     if (s->watch)
         s->watch->ranks = NULL;
     watch_destroy(s->watch);
+    if (run_old_outputs) /* nobody asked for these logs, or one thread would run */
+        run_old_outputs->destroy_notes(s->old_notes);
     msg_destroy(s->matcher);
     clk_destroy(s->clock);
     orr_map_destroy(s->group_texts);
