@@ -11,6 +11,7 @@
 #include <orrery/lab/critical_path.h>
 
 #include "base/memory/hash.h"
+#include "base/text/rank_list.h"
 #include "base/text/text.h"
 #include "run/local_memory.h"
 #include "run/match.h"
@@ -1294,48 +1295,16 @@ orr_code orr_sim_timeline(const orr_sim *s,
 
 enum { MOST_SPANS = 1 << 20 }; /* that the ranks of a timeline may have together */
 
-static orr_code refuse_ranks(const char *text, orr_error *err)
-{
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "ranks to show: \"%s\" is not \"all\", and no list of ranks such as 0-7,12",
-                    text);
-}
-
-/* Digits at *at; it moves behind them. */
-static bool take_number(const char **at, uint32_t *out)
-{
-    uint64_t v = 0;
-    const char *p = *at;
-    for (; *p >= '0' && *p <= '9' && v < ORR_NO_RANK; p++)
-        v = v * 10 + (uint64_t)(*p - '0');
-    if (p == *at || v >= ORR_NO_RANK)
-        return false;
-    *at = p;
-    *out = (uint32_t)v;
-    return true;
-}
-
 /* Ranks of the list stand for themselves. */
 static orr_code take_list(const char *text, uint32_t *like, uint32_t count, orr_error *err)
 {
     const char *at = text;
     uint32_t first, last;
-    for (;;) {
-        if (!take_number(&at, &first))
-            return refuse_ranks(text, err);
-        last = first;
-        if (*at == '-') {
-            at++;
-            if (!take_number(&at, &last) || last < first)
-                return refuse_ranks(text, err);
-        }
+    orr_code code;
+    while (!(code = orr_rank_list_next(text, &at, &first, &last, err)))
         for (uint32_t r = first; r <= last && r < count; r++)
             like[r] = r;
-        if (*at == '\0')
-            return ORR_OK;
-        if (*at++ != ',')
-            return refuse_ranks(text, err);
-    }
+    return code == ORR_END ? ORR_OK : code;
 }
 
 static uint64_t count_nodes(const orr_sim *s)

@@ -13,6 +13,7 @@
 #include "base/memory/memory.h"
 #include "base/options.h"
 #include "base/text/base64.h"
+#include "base/text/rank_list.h"
 #include "report_impl.h"
 
 #include <stdio.h>
@@ -63,27 +64,6 @@ typedef struct packer {
 
 /* ---- which ranks ---- */
 
-static orr_code refuse_ranks(const packer *k, const char *text)
-{
-    return orr_fail(k->s->err, ORR_EUSAGE, NULL,
-                    "ranks to show: \"%s\" is not \"all\", and no list of ranks such as 0-7,12",
-                    text);
-}
-
-/* Digits at *at; it moves behind them. */
-static bool take_number(const char **at, uint32_t *out)
-{
-    uint64_t v = 0;
-    const char *p = *at;
-    for (; *p >= '0' && *p <= '9' && v < ORR_NO_RANK; p++)
-        v = v * 10 + (uint64_t)(*p - '0');
-    if (p == *at || v >= ORR_NO_RANK)
-        return false;
-    *at = p;
-    *out = (uint32_t)v;
-    return true;
-}
-
 /* One that is not in the timeline is shown as the one that stands for it. */
 static void show_ranks(packer *k, uint32_t first, uint32_t last)
 {
@@ -100,21 +80,10 @@ static orr_code show_list(packer *k, const char *text)
 {
     const char *at = text;
     uint32_t first, last;
-    for (;;) {
-        if (!take_number(&at, &first))
-            return refuse_ranks(k, text);
-        last = first;
-        if (*at == '-') {
-            at++;
-            if (!take_number(&at, &last) || last < first)
-                return refuse_ranks(k, text);
-        }
+    orr_code code;
+    while (!(code = orr_rank_list_next(text, &at, &first, &last, k->s->err)))
         show_ranks(k, first, last);
-        if (*at == '\0')
-            return ORR_OK;
-        if (*at++ != ',')
-            return refuse_ranks(k, text);
-    }
+    return code == ORR_END ? ORR_OK : code;
 }
 
 static orr_code choose_ranks(packer *k)
