@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_chip.c - times of kernels on a chip: a million that differ, as structs and as texts. */
+/* bench_chip.c - times of kernels on a chip: a million that differ, as structs and as texts, and the
+ * lookup in the table of measured kernels alone. */
 #include "bench.h"
+#include "models/compute/atlas/atlas.h"
 
 #include <orrery/lab/chip.h>
+
+#include <math.h>
 
 enum { COUNT = 1000000 };
 
@@ -11,6 +15,7 @@ typedef struct job {
     orr_kernel *kernels;
     char *texts;
     size_t *ends;
+    double *points;       /* logarithms of m, n, k of each */
     orr_kernel_kind kind; /* ORR_KERNEL_KINDS: a mixture */
 } job;
 
@@ -55,6 +60,22 @@ static void time_all(void *context)
     bench_require(sum > COUNT, "kernels take no time");
 }
 
+/* What a time asks of the table: a class by its key, and the value at a point of three axes. */
+static void look_all(void *context)
+{
+    const job *j = context;
+    const uint32_t chip = (uint32_t)(j->chip - orr_chip_at(0));
+    double sum = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        const double *const x = &j->points[3 * i];
+        const atlas_class *c =
+            atlas_find(atlas_key(chip, ATLAS_GEMM_VARIANT, ORR_TYPE_BF16, (uint32_t)(i % 3)));
+        bench_require(c != NULL, "the table has no products");
+        sum += fabs(atlas_look(c, x).value);
+    }
+    bench_require(sum > 0, "the table is empty");
+}
+
 static void parse_and_time(void *context)
 {
     const job *j = context;
@@ -86,7 +107,8 @@ int main(void)
     j.kernels = malloc(COUNT * sizeof *j.kernels);
     j.texts = malloc((size_t)COUNT * ORR_KERNEL_TEXT);
     j.ends = malloc(COUNT * sizeof *j.ends);
-    bench_require(j.chip && j.kernels && j.texts && j.ends, "no memory");
+    j.points = malloc((size_t)3 * COUNT * sizeof *j.points);
+    bench_require(j.chip && j.kernels && j.texts && j.ends && j.points, "no memory");
     fill(&j);
     bench_measure("chip__time_1m_kernels", "Mkernels", COUNT / 1e6, time_all, &j);
     bench_measure("chip__parse_and_time_1m", "Mkernels", COUNT / 1e6, parse_and_time, &j);
@@ -99,6 +121,15 @@ int main(void)
         fill(&j);
         bench_measure(names[i], "Mkernels", COUNT / 1e6, time_all, &j);
     }
+    j.kind = ORR_KERNEL_GEMM;
+    for (size_t i = 0; i < COUNT; i++) {
+        const orr_kernel k = make(i, j.kind);
+        j.points[3 * i] = log2((double)k.m);
+        j.points[3 * i + 1] = log2((double)k.n);
+        j.points[3 * i + 2] = log2((double)k.k);
+    }
+    bench_measure("chip__look_up_1m", "Mlookups", COUNT / 1e6, look_all, &j);
+    free(j.points);
     free(j.kernels);
     free(j.texts);
     free(j.ends);
