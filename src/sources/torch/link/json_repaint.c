@@ -85,6 +85,8 @@ static void put_character(orr_buf *to, uint32_t c)
 static const char *put_special(orr_buf *to, const char *p, const char *end)
 {
     if (*p != '\\') {
+        /* A byte that is no UTF-8 becomes U+FFFD by itself, so that the output is ASCII, and valid
+         * JSON, whatever a name in the trace was made of. */
         size_t n = orr_utf8_length((const uint8_t *)p, (size_t)(end - p));
         put_character(to, n ? orr_utf8_get((const uint8_t *)p, n) : 0xFFFD);
         return p + (n ? n : 1);
@@ -268,6 +270,8 @@ const char *repaint_object(
             p = put_member(to, p, depth, &is_first);
             continue;
         }
+        /* A key that the file has twice is replaced where it stands first, and the second one is
+         * left out: readers differ in which of two they believe. */
         if (!o->is_written)
             put_override(to, depth, o, &is_first);
         p = skip_value(repaint_space(repaint_space(behind) + 1));
@@ -286,6 +290,7 @@ orr_json_writer repaint_override_begin(repaint_overrides *v, orr_buf *values, co
 {
     orr_json_writer j;
     v->of[v->count] = (repaint_override){.key = key};
+    /* An offset, not a pointer: the values share one buffer, which moves when it grows. */
     v->from[v->count++] = values->len;
     orr_json_writer_init(&j, values, &(orr_json_style){.ascii = true});
     return j;

@@ -23,9 +23,11 @@ enum { PIECE = 1 << 20 };
 typedef struct writer {
     const orr_link *l;
     orr_output *out;
+    /* buf: text that is not yet in the file; values: those that the node in hand gets beside or
+     * instead of its own */
     orr_buf buf, values;
     linked_edge *edges; /* by the node that waits */
-    size_t next_edge;
+    size_t next_edge;   /* the first that no node was given yet */
 } writer;
 
 /* ---- values ---- */
@@ -66,6 +68,8 @@ static void add_text_if(writer *w, repaint_overrides *v, const char *key, orr_st
         add_str(w, v, key, s);
 }
 
+/* -1 stands for what the profiler did not record: it gets no key, for a reader would take it for a
+ * size or a rank. */
 static void add_number_if(writer *w, repaint_overrides *v, const char *key, int64_t n)
 {
     if (n != -1)
@@ -195,6 +199,8 @@ static void write_node(writer *w, const linked_node *n)
     add_comm(w, &v, n);
     add_edges(w, &v, n->id);
     repaint_override_finish(&v, &w->values);
+    /* The text of the host trace is mapped whole: its node is read from where it stands, however
+     * far that is from the node before. */
     const char *text = is_plain ? plain_node : (const char *)w->l->linked->text.ptr + n->byte;
     repaint_object(&w->buf, text, 2, v.of, v.count);
     if (w->buf.len > PIECE)
@@ -293,6 +299,8 @@ static orr_code write_json(const orr_link *l, const char *path, orr_error *err)
     orr_code code = sort_edges(&w) ? orr_output_open(path, &w.out, err) : orr_no_memory(err);
     if (!code) {
         write_document(&w);
+        /* A buffer without memory drops what is put in and remembers that it did, so it is asked
+         * once, before the file gets its name. */
         if (w.buf.failed || w.values.failed) {
             orr_output_discard(w.out);
             code = orr_no_memory(err);

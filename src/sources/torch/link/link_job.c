@@ -72,8 +72,9 @@ static bool has_group(const link_job_rank *r, orr_str name)
     return linked_find_group(r->link->linked, name);
 }
 
-/* The ranks of a group that says only how many they are: all, or those that know its name. Some traces say how many ranks a group has and not which. Where as many ranks know the name as it
- * says, it is them; otherwise nothing is claimed. */
+/* The ranks of a group that says only how many they are.  Where as many ranks know the name as it
+ * says, it is them; otherwise nothing is claimed.  A group that says no number, or as many
+ * ranks as the job has, is all of them, whoever knows its name. */
 static bool guess_ranks(const grouper *g, const linked_group *known, uint32_t *out, uint32_t *count)
 {
     const uint32_t world = g->job->rank_count;
@@ -153,6 +154,8 @@ static bool may_have(const grouper *g, const job_group *group, uint64_t id)
  * profiler and in the trace is the same. */
 static void number_groups(grouper *g)
 {
+    /* Two passes: the new numbers lie above every number that is kept, so that a group which is
+     * listed early cannot take one that a later group has by name. */
     uint64_t next = 1, id;
     if (!g->has_parts && !g->groups[g->world].name.len)
         g->groups[g->world].name = orr_str_of("0");
@@ -236,6 +239,8 @@ static void go_on(lane *l)
     }
 }
 
+/* A rank without further collectives is equal to none: it takes part in nothing more, and a group
+ * that has it must not be found. */
 static bool is_equal(const lane *a, const lane *b)
 {
     if (a->next == a->c->call_count || b->next == b->c->call_count)
@@ -307,6 +312,8 @@ static orr_code infer(grouper *g, lane *lanes)
     }
     if (g->job->rank_count == 1)
         count_unknown(g, lanes);
+    /* The first step that fits nowhere ends it.  Going on would need one rank to skip a call, and
+     * from then on every match would be a guess about which. */
     while (g->job->rank_count > 1 && step(g, lanes))
         ;
     return ORR_OK;
@@ -360,12 +367,16 @@ static orr_code note_alias(const grouper *g, aliases *a, uint32_t rank, const co
     }
     alias *x = &a->list[at];
     const uint64_t size = has_common_size(call->kind) ? (uint64_t)call->bytes : 0;
+    /* Order counts: the mix of (a, b) is not that of (b, a).  An all-to-all's sizes are its rank's
+     * own, so only kinds with a common size bring theirs in. */
     x->doings = orr_hash_mix(x->doings ^ ((uint64_t)call->kind + 1), size ^ 0x9E3779B97F4A7C15u);
     x->own = x->own < 0 ? call->own : x->own;
     return ORR_OK;
 }
 
 /* Those of one rank, from `first` on. */
+/* By first use, which is the same order on all members: they create and use their groups by the
+ * same program. */
 static bool number_turns(aliases *a, size_t first)
 {
     orr_map *seen = orr_map_create(8);
@@ -983,8 +994,8 @@ static size_t common_start(const char *a, const char *b)
 }
 
 /* Processes on different machines can have the same number: then the more similar name decides.
- * With one file of each kind there is nothing to choose and the
- * user knows better than two process numbers. */
+ * With one file of each kind there is nothing to choose, and the user knows better than two process
+ * numbers. */
 static link_file *find_host(orr_link_job *job, const link_file *device, bool is_only_pair)
 {
     link_file *best = NULL;
@@ -1033,6 +1044,7 @@ static orr_code pair_files(orr_link_job *job, orr_error *err)
     }
     for (size_t i = 0; i < job->file_count; i++) {
         link_file *f = &job->files[i];
+        /* Device traces choose first; a host trace that none of them took is a rank by itself. */
         if (f->kind == LINK_FILE_HOST && !f->is_taken)
             add_pair(job, f, NULL);
     }
@@ -1148,6 +1160,8 @@ static orr_code number_ranks(orr_link_job *job, orr_error *err)
     for (uint32_t i = 0; i < job->rank_count; i++) {
         if (!job->ranks[i].about.is_guessed)
             continue;
+        /* It ends: numbers taken and ranks to be numbered are together no more than there are
+         * ranks. */
         while (is_taken[next])
             next++;
         job->ranks[i].about.rank = next++;
@@ -1234,6 +1248,8 @@ orr_code orr_link_job_open(const char *const *paths,
         return orr_no_memory(err);
     if (opt)
         job->opt = *opt;
+    /* chakra_trace_link links one rank.  A job always takes our linker: clocks, groups and the set
+     * are made of its records. */
     job->opt.rules = NULL;
     job->arena = orr_arena_create();
     const orr_code code =

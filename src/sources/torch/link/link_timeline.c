@@ -111,6 +111,8 @@ static orr_code group_text(drawer *d, const kin_event *e, uint32_t *out)
     if (e->extra == KIN_NO_TEXT || d->l->device.extras[e->extra].group == KIN_NO_TEXT)
         return ORR_OK;
     orr_str s = orr_intern_get(d->l->device.texts, d->l->device.extras[e->extra].group);
+    /* The reader keeps the JSON text, which is a string or a number.  The same group must have one
+     * name on all ranks, whichever way a version of PyTorch wrote it. */
     if (s.len >= 2 && s.ptr[0] == '"')
         s = (orr_str){s.ptr + 1, s.len - 2};
     return orr_timeline_add_text(d->t, s, out, d->err);
@@ -155,6 +157,7 @@ static orr_code draw(drawer *d)
 static orr_code draw_rank(orr_timeline *t, const link_job_rank *r, int64_t first, orr_error *err)
 {
     const orr_link *l = r->link;
+    /* A host trace alone has an order and no times: it has nothing to draw. */
     if (!l->device.count)
         return ORR_OK;
     const uint32_t texts = orr_intern_count(l->device.texts);
