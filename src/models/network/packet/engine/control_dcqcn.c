@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_dcqcn.c - DCQCN: marks lower the rate, time raises it again (packet-network.md 8.1). */
+/* control_dcqcn.c - DCQCN: marks lower the rate, time raises it again (packet-network.md 8.1).
+ *
+ * Three timers for each flow, which its first mark sets going: alpha (how often marks come) decays,
+ * the rate is decreased at most once an interval however many marks came in it, and it recovers
+ * towards the target.  A flow without a mark has no timer and sends at line rate.  There is no
+ * counter of bytes: the reference has none. */
 #include "fabric_impl.h"
 
 typedef struct dcqcn {
-    uint64_t target;
-    double alpha;
-    uint64_t stage;
+    uint64_t target;    /* bit/s: where recovery goes to */
+    double alpha;       /* 0 to 1: half of it is the part of the rate that a decrease takes */
+    uint64_t stage;     /* increases since the last decrease */
     uint32_t timers[3]; /* by event kind from FAB_EV_ALPHA on */
+    /* one mark is seen by both timers, each in its own interval */
     bool has_begun, mark_for_alpha, mark_for_decrease;
 } dcqcn;
 
@@ -45,6 +51,8 @@ static void acked(fab *f, uint32_t flow, const fab_frame *ack)
     d->alpha = 1;
     d->target = f->flows[flow].rate;
     arm(f, flow, FAB_EV_ALPHA, f->config.alpha_us, 0);
+    /* A nanosecond more, once: from then on, where both intervals are equal, alpha is brought up to
+     * date just before the decrease that uses it (packet-network.md 8.1). */
     arm(f, flow, FAB_EV_DECREASE, f->config.decrease_us, 1);
 }
 
@@ -62,6 +70,8 @@ static void decrease(fab *f, uint32_t flow, dcqcn *d)
     arm(f, flow, FAB_EV_DECREASE, f->config.decrease_us, 0);
     if (!d->mark_for_decrease)
         return;
+    /* A second decrease before any recovery keeps the target: the flow would otherwise forget the
+     * rate at which the congestion began. */
     if (f->config.clamp_target_rate || d->stage != 0)
         d->target = rate;
     const uint64_t lower = fab_whole_rate((double)rate * (1 - d->alpha / 2), rate);

@@ -49,6 +49,8 @@ static void start(fab *f, uint32_t flow)
 static void forward(fab *f, fab_port *out, fab_frame *data)
 {
     const size_t frame = (size_t)(data - f->frames);
+    /* Taken when the packet leaves the queue: bytes_sent does not have it yet, queued_bytes not any
+     * more (packet-network.md 8.2). */
     fab_hop hop = {f->now, out->bytes_sent, (uint32_t)out->queued_bytes, fab_port_of(f, out)};
     if (data->hop_count >= f->hops_each)
         return; /* no route has more switches than that: it was counted */
@@ -65,6 +67,7 @@ static double hop_use(
     const fab *f, const fab_flow *w, const fab_hop *now, const fab_hop *then, uint64_t *tau)
 {
     const double rate = (double)f->ports[now->port].rate;
+    /* The smaller of two looks at the queue: a burst that came and went is no standing queue. */
     uint64_t sent = now->bytes - then->bytes,
              waiting = now->queue < then->queue ? now->queue : then->queue;
     *tau = now->time - then->time;
@@ -111,6 +114,8 @@ static uint64_t weigh(fab *f, uint32_t flow, const fab_frame *ack, bool is_full)
     uint64_t most_tau = 0, tau, lowest = UINT64_MAX;
     bool is_any = ack->hop_count == 0;
     for (uint32_t i = 0; i < ack->hop_count; i++) {
+        /* An empty queue says only that the hop is not the bottleneck; its record stays, and the
+         * next time counts from it. */
         if (f->config.sample_feedback && !is_full && hops[i].queue == 0)
             continue;
         const double use = hop_use(f, w, &hops[i], i < h->known ? &before[i] : &none, &tau);
@@ -136,6 +141,8 @@ static void acked(fab *f, uint32_t flow, const fab_frame *ack)
     const bool is_full = ack->sequence > h->last_update;
     if (!is_full && !f->config.fast_react)
         return;
+    /* The first ACK has nothing to compare with: it only sets the records that later ones are
+     * compared to. */
     if (h->last_update == 0) {
         const fab_hop *hops = &f->hops[(size_t)(ack - f->frames) * f->hops_each];
         h->last_update = w->sent;

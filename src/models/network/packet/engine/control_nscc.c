@@ -22,12 +22,13 @@
  * through; then marks say nothing new until what was in flight has been acknowledged. */
 #include "fabric_impl.h"
 
-#define REFERENCE_BYTES 150000.0
+#define REFERENCE_BYTES 150000.0 /* of the network for which the steps were found */
 #define REFERENCE_NS 12000.0
-#define MEAN_WEIGHT 0.0125
+#define MEAN_WEIGHT 0.0125 /* 1/80: of a new delay in m */
 #define DECREASE 0.8
 #define LATE_FACTOR 4
 
+/* Gates are shifts: less than 1/8, or 1/4, of the largest window came through. */
 enum { BATCH_PACKETS = 8, GATE_TRIMMED = 3, GATE = 2 };
 
 typedef struct nscc {
@@ -38,10 +39,10 @@ typedef struct nscc {
     uint64_t most;                    /* the largest window */
     uint64_t adapt_at;                /* when the window may be quickly adapted */
     uint64_t adjusted_at, decreased_at;
-    uint64_t achieved; /* bytes that came through since the last look */
-    uint64_t batch;    /* bytes since the window was adjusted */
-    uint64_t to_ignore, ignored;
-    uint64_t undelayed; /* bytes in a row */
+    uint64_t achieved;           /* bytes that came through since the last look */
+    uint64_t batch;              /* bytes since the window was adjusted */
+    uint64_t to_ignore, ignored; /* bytes: sent before the window was adapted; told of since */
+    uint64_t undelayed;          /* bytes in a row */
     bool has_loss, is_fast;
 } nscc;
 

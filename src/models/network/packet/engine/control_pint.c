@@ -92,6 +92,7 @@ static void forward(fab *f, fab_port *out, fab_frame *data)
 {
     out->pint_u = new_use(f, out);
     const uint16_t power = encode(f, out, out->pint_u);
+    /* The packet carries the busiest hop only: that is what two bytes have room for. */
     if (power > data->power)
         data->power = power;
 }

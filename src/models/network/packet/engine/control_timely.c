@@ -11,7 +11,7 @@ enum { LOW_NS = 50000, HIGH_NS = 500000, LEAST_NS = 20000, PATIENCE = 5 };
 
 typedef struct timely {
     uint64_t last_update, last_rtt, increases;
-    double difference;
+    double difference; /* ticks; smoothed: from one round trip to the next */
 } timely;
 
 static void start(fab *f, uint32_t flow)

@@ -74,6 +74,7 @@ static fab_due due_of(const fab_wheel *w, uint32_t id)
 {
     const fab_event *e = fab_wheel_event(w, id);
     const uint64_t within = e->at & (((uint64_t)1 << w->shift) - 1);
+    /* One number, so that sorting a slot compares once for time and order together. */
     return (fab_due){within << FAB_ORDER_BITS | e->order, id};
 }
 
@@ -107,8 +108,12 @@ fab_due fab_wheel_take_late(fab_wheel *w)
 void fab_wheel_insert_now(fab_wheel *w, uint32_t id)
 {
     const fab_due e = due_of(w, id);
+    /* A run that is used up begins anew at its start, or a slot into which its own events put more
+     * would make it grow without end. */
     if (w->run_at == w->run_count)
         w->run_at = w->run_count = 0;
+    /* By schedule, what an event sets off in its own instant has a later number and is appended;
+     * only ties by device can belong before others. */
     if (w->run_count && w->run[w->run_count - 1].key > e.key) {
         insert_late(w, e);
         return;
@@ -386,6 +391,8 @@ static void fill_run(fab_wheel *w)
     }
     sort_run(w, n);
     w->run_count = n;
+    /* All at once and not one by one: nobody puts anything into the slot while it is read, and from
+     * now on what comes for it goes to run or late. */
     w->slots[slot] = FAB_NO_EVENT;
     w->bits[slot / 64] &= ~((uint64_t)1 << slot % 64);
     if (!w->bits[slot / 64])

@@ -15,10 +15,11 @@
 #define FAB_NO_EVENT UINT32_MAX
 
 typedef struct fab_event {
+    /* at: in units of the wheel; order: below 2^FAB_ORDER_BITS */
     uint64_t at, order;
-    uint32_t next;
-    uint32_t who;
-    uint8_t kind; /* of its user */
+    uint32_t next; /* in its list: of a slot, of a turn, or of free events */
+    uint32_t who;  /* of its user: a port, a flow */
+    uint8_t kind;  /* of its user */
 } fab_event;
 
 /* An event of the open slot; the key orders by time within the slot, then by order. */

@@ -21,6 +21,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Waits in events.  PERIODS_AHEAD: a flow near its end behaves otherwise (last packets, no more
+ * room to fill), so the last periods are always run. */
 enum { FIRST_WAIT = 4096, MOST_WAIT = 1 << 24, PERIODS_AHEAD = 2 };
 
 /* ---- a state in words ---- */
@@ -43,6 +45,8 @@ static void put_frame(const fab *f, orr_buf *b, uint32_t id)
                (uint64_t)m->asks_ack << 1 | m->pauses);
     if (m->flow == FAB_NONE)
         return;
+    /* Counted from what is acknowledged, as all bytes of a state: only so does a state come
+     * back. */
     put(b, m->sequence - f->flows[m->flow].acked);
     put(b, m->payload);
 }

@@ -20,6 +20,8 @@ static uint32_t new_flow(fab *f)
         f->free_flow = f->flows[id].place;
         return id;
     }
+    /* The lowest free slot, so that flows stay dense in memory; the reference takes the one freed
+     * last, and its order of flows after a failure is that of slots. */
     id = f->rules.reuses_last_flow ? FAB_NO_PLACE
                                    : fab_places_first(&f->free_flows, 0, (uint32_t)f->flow_count);
     if (id != FAB_NO_PLACE) {
@@ -255,6 +257,8 @@ uint64_t fab_flow_ideal(const fab *f, const fab_flow *w)
     if (!fab_find_path(f, w->src, w->dst, &path))
         return 0;
     const uint64_t packets = (w->size + f->config.payload - 1) / f->config.payload;
+    /* 48 bytes of headers each, which no packet has (packet-network.md 6.2): the ideal is a formula
+     * that makes runs comparable, whatever their congestion control adds. */
     uint64_t bytes = w->size + packets * 48;
     if (f->rules.narrows_ideal)
         bytes &= UINT32_MAX;
@@ -280,6 +284,7 @@ void fab_flow_report_done(fab *main, const fab_flow_end *end)
         fab_fail(main, ORR_ENOMEM, "out of memory");
     if (w->sent)
         w->sent(w->context, end->token);
+    /* The sender hears first, then the receiver (packet-network.md 6.1). */
     if (main->rules.tells_receiver_at_ack && w->arrived)
         w->arrived(w->context, end->token);
 }

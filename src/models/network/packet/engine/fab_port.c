@@ -43,6 +43,7 @@ static inline uint64_t time_of(fab *f, fab_port *p, uint32_t size)
 /* Twice the room, a power of two. */
 static bool lengthen_wire(fab *f, fab_port *p)
 {
+    /* A mask finds a place, where a division would be one more per frame and hop. */
     const uint32_t room = p->wire_room ? 2 * p->wire_room : 8;
     fab_flight *wire = orr_alloc(room, sizeof *wire);
     if (!wire) {

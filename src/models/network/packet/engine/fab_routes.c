@@ -29,6 +29,8 @@ static void take_down(fab *f, uint32_t port)
     orr_error err;
     if (f->ports[port].is_down)
         return;
+    /* The order is that of packet-network.md 9: down, so that the search avoids it; new routes;
+     * queues flushed; flows on the NICs that the new routes give them. */
     f->ports[port].is_down = f->ports[f->ports[port].peer].is_down = true;
     orr_code code = fab_find_routes(f, &err);
     fab_lanes_follow_routes(f);
@@ -49,6 +51,8 @@ static void repair(fab *f, uint32_t port)
     orr_error err;
     if (!p->is_down)
         return;
+    /* Both ends first: the search and the flows that are put back on their NICs must see the link
+     * as it will be. */
     fab_port_bring_up(f, p);
     fab_port_bring_up(f, q);
     orr_code code = fab_find_routes(f, &err);
@@ -126,6 +130,8 @@ orr_code fab_plan_failure(fab *f, orr_error *err)
  * order of the file. */
 static bool gather_cables(const fab *f, orr_map *first, uint32_t *next)
 {
+    /* From the last to the first, so that putting each before the others leaves the order of the
+     * file. */
     for (uint32_t i = f->port_count; i > 0; i -= 2) {
         const uint32_t port = i - 2;
         const uint64_t pair = orr__pair_key(f->ports[port].node, f->ports[port + 1].node);
@@ -143,7 +149,7 @@ static bool plan_events(fab *f,
 {
     for (size_t i = 0; i < e->count; i++) {
         const orr__link_event *one = &e->events[i];
-        const uint64_t at = f->unit == 1 ? (one->at_ps + 500) / 1000 : one->at_ps;
+        const uint64_t at = f->unit == 1 ? (one->at_ps + 500) / 1000 : one->at_ps; /* nearest ns */
         uint32_t port = orr_map_find(first, orr__pair_key(one->a, one->b), FAB_NONE);
         for (; port != FAB_NONE; port = next[port / 2]) {
             f->planned++;
@@ -167,7 +173,7 @@ orr_code fab_plan(fab *f, const orr__link_events *e, orr_error *err)
     return has_memory ? ORR_OK : orr_no_memory(err);
 }
 
-#define IS_LIST 0x80000000u
+#define IS_LIST 0x80000000u /* of a cell: an offset in `lists`; FAB_NONE has this bit, too */
 
 enum { MOST_CELLS = 1 << 20 }; /* that are all made at once */
 
@@ -190,8 +196,8 @@ struct fab_routes {
     uint32_t *lists; /* a count, then ports */
     size_t list_count, list_room;
     orr_map *list_at; /* by a hash of what is in it */
-    uint32_t longest;
-    search *search; /* for columns to come; NULL: all are made */
+    uint32_t longest; /* links of the longest shortest route */
+    search *search;   /* for columns to come; NULL: all are made */
 };
 
 /* What a search needs. */
@@ -405,6 +411,7 @@ static bool search_by_cost(search *s, uint32_t root)
         return false;
     while (orr_heap_pop(&s->heap, &next)) {
         const uint32_t here = next.value;
+        /* It was reached by a shorter way after it was put in: that entry came out earlier. */
         if (next.key != s->distance[here])
             continue;
         for (uint32_t i = s->first[here]; i < s->first[here + 1]; i++)
@@ -431,6 +438,8 @@ static bool search_by_breadth(search *s, uint32_t root)
                     s->waiting[tail++] = there;
             }
             const uint32_t router = s->r->router_of[there];
+            /* Every neighbour that is one step nearer is a candidate, not only the one that found
+             * the node. */
             if (s->distance[there] == s->distance[here] + 1 && router != FAB_NONE &&
                 !note_candidate(s, router, f->ports[port].peer))
                 return false;
@@ -474,6 +483,8 @@ static uint64_t hash_list(const search *s, uint32_t router, uint32_t count)
 {
     uint64_t hash = count;
     for (uint32_t i = s->found_first[router]; i != FAB_NONE; i = s->found_next[i])
+        /* In their order: a list is a choice by position, so the same ports in another order are
+         * another list. */
         hash = orr_hash_mix(hash, s->found[i].port);
     return hash;
 }
@@ -493,6 +504,8 @@ static bool add_list(search *s, uint32_t router, uint32_t count, uint32_t *out)
     fab_routes *r = s->r;
     const uint64_t hash = hash_list(s, router, count);
     const uint32_t known = orr_map_find(r->list_at, hash, FAB_NONE);
+    /* A hash only says where to look.  Two lists with one hash both work: the later takes the
+     * entry, and the earlier is kept by the cells that have it. */
     if (known != FAB_NONE && is_list(s, router, &r->lists[known], count)) {
         *out = IS_LIST | known;
         return true;
@@ -561,6 +574,8 @@ static fab_path follow(
     fab_path path = {0, 0, UINT64_MAX};
     for (uint32_t hops = 0; node != root; hops++) {
         const uint32_t found = cells[r->router_of[node]];
+        /* Ports of equal cost may lead round in a circle only if costs are 0, which they never are;
+         * the bound keeps a mistake there from hanging the program. */
         if (found == FAB_NONE || hops > f->node_count)
             return (fab_path){0};
         const uint32_t port = found & IS_LIST ? r->lists[(found & ~IS_LIST) + 1] : found;
@@ -649,6 +664,8 @@ static bool make_table(search *s)
     if (!s->found_first || !s->found_last || !r->cells || !r->roots || !r->list_at)
         return false;
     find_roots(s);
+    /* Too many to make them all: the search stays, and columns are made when asked for
+     * (cells_of). */
     if ((uint64_t)r->columns * r->routers > MOST_CELLS)
         return true;
     r->paths = orr_alloc(r->columns + 1, sizeof *r->paths);
@@ -699,6 +716,8 @@ orr_code fab_find_routes(fab *f, orr_error *err)
         fab_routes_free(r);
         return orr_no_memory(err);
     }
+    /* The old routes stay until the new ones are whole: a search that finds no memory leaves a
+     * network that can still be asked and freed. */
     fab_routes_free(f->routes);
     f->routes = r;
     return ORR_OK;
@@ -728,6 +747,8 @@ uint64_t fab_pairs(const fab *f)
 /* Source, destination and ports as they stand in the packet. */
 static uint32_t hash_of(const fab *f, const fab_frame *p, uint32_t seed)
 {
+    /* Entropies are small numbers in a row; spread over all bits, neighbours take different
+     * ports. */
     const uint32_t more = f->config.load_balance ? p->power * 0x9e3779b1u : 0;
     return net_ecmp_hash(net_ecmp_address(p->from), net_ecmp_address(p->to), p->ports ^ more, seed);
 }
@@ -737,6 +758,7 @@ uint32_t fab_route(const fab *f, uint32_t node, const fab_frame *p)
     fab_routes *r = f->routes;
     const uint32_t *cells = cells_of(r, r->column_of[p->to]);
     const uint32_t found = cells ? cells[r->router_of[node]] : FAB_NONE;
+    /* FAB_NONE has the bit of lists: one test for the common case of a single port. */
     if (!(found & IS_LIST))
         return found;
     if (found == FAB_NONE) {

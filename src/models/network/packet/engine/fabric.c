@@ -14,6 +14,7 @@ void fab_fail(fab *f, orr_code code, const char *fmt, ...)
     char text[240];
     va_list args;
     const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
+    /* The first failure is the reason; those after it are what came of it. */
     if (f->end.code)
         return;
     va_start(args, fmt);
@@ -42,6 +43,8 @@ enum { PORTS_FOR_LARGE_PAGES = 256 };
 static bool make_ports(fab *f, const orr__cabling *c)
 {
     f->node_count = c->nodes;
+    /* What the bits of a node leave is for the events of the node: its own count, which is part of
+     * the tie order. */
     f->node_shift = FAB_TIE_SHIFT - (32 - (unsigned)__builtin_clz(c->nodes | 1));
     f->port_count = (uint32_t)(2 * c->cable_count);
     f->nodes = orr_alloc(c->nodes, sizeof *f->nodes);
@@ -120,6 +123,8 @@ static bool make_space(fab *f)
     f->states = f->space.states.base;
     f->frame_room = f->space.frames.bytes / sizeof *f->frames;
     f->flow_room = f->space.flows.bytes / sizeof *f->flows;
+    /* A frame has its hops at the same index, and a flow its control state: the smaller space
+     * limits both. */
     if (hop_bytes && f->space.hops.bytes / hop_bytes < f->frame_room)
         f->frame_room = f->space.hops.bytes / hop_bytes;
     if (state_bytes && f->space.states.bytes / state_bytes < f->flow_room)
