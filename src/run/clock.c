@@ -54,8 +54,8 @@ struct clk_clock {
     uint64_t *orders;        /* by event, if there is one */
     size_t order_room;
     uint64_t running_order; /* of the event that runs */
-    /* Places: that of the event that runs, and by event that of the one that scheduled it; of a timer: that scheduled the
-     * first of its group.  on_timer NULL: they are not kept. */
+    /* Places: that of the event that runs, and by event that of the one that scheduled it; of a
+     * timer: that scheduled the first of its group.  on_timer NULL: they are not kept. */
     void (*on_timer)(void *context, uint32_t owner);
     void *timer_context;
     uint64_t *parents;
@@ -310,7 +310,8 @@ static inline const trail_node *node_at(const trails *t, uint64_t parent)
     return &of->chunks[i / TRAIL_CHUNK][i % TRAIL_CHUNK];
 }
 
-/* Which of two events of one tick is first: the one whose parent ran first; and of one parent's, the elder. */
+/* Which of two events of one tick is first: the one whose parent ran first; and of one parent's,
+ * the elder. */
 static bool is_before(const trails *t, clk_trail a, clk_trail b)
 {
     while (a.parent != b.parent) {
@@ -411,7 +412,8 @@ void clk_count(clk_clock *c, int64_t events)
     c->events_run += (uint64_t)events;
 }
 
-/* Events are mostly put in order: the search begins at the last one, if the bucket is still whole. */
+/* Events are mostly put in order: the search begins at the last one, if the bucket is still
+ * whole. */
 void clk_put(clk_clock *c, uint64_t tick, clk_trail trail, clk_call call)
 {
     const uint32_t l = bucket_at(c, tick);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* joint.c - see joint.h.
  *
- * A *group* here is a set of ranks that have met: a communicator, all ranks, or those that differ in some dimensions
- * only (involved_dim).  It knows where its members lie, as the NCCL model asks for it, and keeps what its collectives
- * take of each port.  The k-th collective of a member meets the k-th one of the others. */
+ * A *group* here is a set of ranks that have met: a communicator, all ranks, or those that differ
+ * in some dimensions only (involved_dim).  It knows where its members lie, as the NCCL model asks
+ * for it, and keeps what its collectives take of each port.  The k-th collective of a member meets
+ * the k-th one of the others. */
 #include "joint.h"
 
 #include "fold/fold.h"
@@ -76,7 +77,8 @@ struct joint {
 
 static void price_message(void *joint, const orr_message *m, double *latency, double *most);
 
-/* One dimension alone is the network between hosts when it is slower than links inside them ever were. */
+/* One dimension alone is the network between hosts when it is slower than links inside them ever
+ * were. */
 enum { SLOWEST_INSIDE = 100 };
 
 /* Ranks of a host: those along the innermost dimension. */
@@ -451,7 +453,8 @@ static orr_code add_pair(joint_group *g, uint32_t a, uint32_t b, double share, o
     return fluid_paths_add(g->j->paths, g->members[a], g->members[b], share, &latency, err);
 }
 
-/* Rings: to both neighbours inside a host; between hosts each member to the one in its place, both ways. */
+/* Rings: to both neighbours inside a host; between hosts each member to the one in its place, both
+ * ways. */
 static orr_code add_rings(joint_group *g, const traffic *t, orr_error *err)
 {
     orr_code code = ORR_OK;
@@ -514,7 +517,8 @@ orr_code joint_add_links(struct joint *j,
     return is_pairs ? add_all_pairs(&g, &t, err) : add_rings(&g, &t, err);
 }
 
-/* In lock step, of all groups that this one stands for: what they take of the links that stand for others. */
+/* In lock step, of all groups that this one stands for: what they take of the links that stand for
+ * others. */
 static orr_code add_alike(const joint_group *g, const traffic *t, orr_error *err)
 {
     struct joint *j = g->j;

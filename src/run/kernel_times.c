@@ -4,12 +4,12 @@
  *
  * A node that says what it launches (`kernels`) takes the sum of its kernels' times; one that says
  * only how much it computes takes a roofline of the same chip; one that says neither keeps its
- * recorded duration.  A system file names no chip, only peaks: there a kernel takes as many times its
- * bound by the peaks as on the measured chip that is nearest.  Two things join the kernels of a step: the clock, which falls under the power
- * cap with the mean rate of the whole step (solved in a few rounds), and the host, which issues
- * kernels one after the other: a kernel starts when the device is free and the host has come to it
- * (software.h).  The wait goes into the node's time, so that a node takes the same time on all ranks
- * of a class and folding stays exact.
+ * recorded duration.  A system file names no chip, only peaks: there a kernel takes as many times
+ * its bound by the peaks as on the measured chip that is nearest.  Two things join the kernels of a
+ * step: the clock, which falls under the power cap with the mean rate of the whole step (solved in
+ * a few rounds), and the host, which issues kernels one after the other: a kernel starts when the
+ * device is free and the host has come to it (software.h).  The wait goes into the node's time, so
+ * that a node takes the same time on all ranks of a class and folding stays exact.
  *
  * Equal texts are timed once: the price is a lookup a node. */
 #include "workload.h"
@@ -340,8 +340,8 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
     }
 }
 
-/* How much longer the step takes on a host that takes so many times as long: nothing while the device
- * keeps it waiting, all of it once the device waits. */
+/* How much longer the step takes on a host that takes so many times as long: nothing while the
+ * device keeps it waiting, all of it once the device waits. */
 static double host_changes(const timing *t, const walk_state *w, double speed)
 {
     walk_state other = {.slow = w->slow, .speed = speed};
@@ -403,11 +403,12 @@ static void fill_ticks(const timing *t, uint64_t *ticks)
 
 /* Ranks that train together go at the pace of the slowest device.  Sinha et al., SC22 (arXiv
  * 2208.11035), thousands of devices of one kind: 8 % between the whiskers of a box plot, which are
- * 5.4 standard deviations apart.  Power management makes it: what waits for memory is not spread. */
+ * 5.4 standard deviations apart.  Power management makes it: what waits for memory is not
+ * spread. */
 static const double DEVICE_SPREAD = 0.015;
 
-/* The highest of n normal numbers, on average: the quantile (n - 3/8) / (n + 1/4) (Blom), by Tukey's
- * lambda. */
+/* The highest of n normal numbers, on average: the quantile (n - 3/8) / (n + 1/4) (Blom), by
+ * Tukey's lambda. */
 static double highest_of(uint32_t n)
 {
     const double p = ((double)n - 0.375) / ((double)n + 0.25);

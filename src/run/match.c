@@ -282,8 +282,8 @@ static void send_across(orr_sim *s, const key *k, clk_call on_sent)
 
 static void deliver(void *sim, uint64_t token);
 
-/* The message may be there already, and long known here or not known at all: then whoever posted its receive has waited
- * where that was, and goes on as if it had been known. */
+/* The message may be there already, and long known here or not known at all: then whoever posted
+ * its receive has waited where that was, and goes on as if it had been known. */
 void msg_take_across(orr_sim *s, const part_note *note)
 {
     struct msg_table *m = s->matcher;
@@ -324,7 +324,8 @@ void msg_take_across(orr_sim *s, const part_note *note)
     part_put(s, note->since, note->at, note->trail, (clk_call){deliver, s, p});
 }
 
-/* A receive that has not been sent, or not been heard of yet.  In either case it has been told nothing. */
+/* A receive that has not been sent, or not been heard of yet.  In either case it has been told
+ * nothing. */
 static void post_across(orr_sim *s, uint32_t p, clk_call on_received)
 {
     struct msg_table *m = s->matcher;

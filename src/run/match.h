@@ -11,8 +11,8 @@ void msg_destroy(struct msg_table *m);
 void msg_send(run_npu *from, uint32_t tag, uint32_t dst, uint64_t size, clk_call on_arrival);
 void msg_recv(run_npu *at, uint32_t tag, uint32_t src, uint64_t size, clk_call on_arrival);
 
-/* Those who stood for others stand for fewer: each message becomes several.  tokens: the k-th copy of message i is at
- * i * copies + k; the caller frees it. */
+/* Those who stood for others stand for fewer: each message becomes several.  tokens: the k-th copy
+ * of message i is at i * copies + k; the caller frees it. */
 struct fold_copier;
 bool msg_multiply(struct msg_table *m, const struct fold_copier *c, uint32_t **tokens);
 uint32_t msg_receiver(const struct msg_table *m,
@@ -48,7 +48,8 @@ bool msg_list(const struct msg_table *m,
               msg_unmatched **out,
               uint32_t *count); /* false: out of memory */
 
-/* Those that wait under a key, for steady.c: number is then the place in its queue.  False: out of memory. */
+/* Those that wait under a key, for steady.c: number is then the place in its queue.  False: out of
+ * memory. */
 bool msg_waiting(const struct msg_table *m, orr_arena *a, msg_unmatched **out, uint32_t *count);
 
 #endif

@@ -2,9 +2,9 @@
 /* metadata_groups.c - process groups that traces of PyTorch bring along (astra-sim.md 6.3).
  *
  * A METADATA node, named process_group:init as a rule, has, as the text of its inputs, a list of
- * groups in JSON, wrapped in a list of Python's: ['[{"pg_name": "1", "ranks": [0, 2]}, ...]'].  Group k gets
- * the number k + 1; no ranks means all of them.  The traces of one job mostly say the same, so each
- * text is read once, however many ranks have it. */
+ * groups in JSON, wrapped in a list of Python's: ['[{"pg_name": "1", "ranks": [0, 2]}, ...]'].
+ * Group k gets the number k + 1; no ranks means all of them.  The traces of one job mostly say the
+ * same, so each text is read once, however many ranks have it. */
 #include "run_state.h"
 
 #include "base/formats/json.h"

@@ -6,10 +6,10 @@
  *     meet       now and then all parts stop at one time, and the trails of their events begin anew
  *     gather     figures of the parts are those of the whole
  *
- * A part says up to when all that it does has been done, its *horizon*; what it will still send arrives a message's least
- * delay after that.  A part with receives of which it does not know the message goes no further than what may still
- * arrive; any other goes on.  Whatever goes wrong, or does not finish, is run again by one thread, so that texts are the
- * same. */
+ * A part says up to when all that it does has been done, its *horizon*; what it will still send
+ * arrives a message's least delay after that.  A part with receives of which it does not know the
+ * message goes no further than what may still arrive; any other goes on.  Whatever goes wrong, or
+ * does not finish, is run again by one thread, so that texts are the same. */
 #include "parts.h"
 
 #include "fold/fold.h"
@@ -53,8 +53,8 @@ typedef struct part {
     bool is_active;    /* has events */
     part_note *notes;  /* being read */
     size_t note_room;
-    orr_heap
-        ahead; /* when it was sent -> a message that was sent at a time to which this part has yet to come */
+    /* when it was sent -> a message that was sent at a time to which this part has yet to come */
+    orr_heap ahead;
     struct waiting *waiting;
     size_t waiting_count, waiting_room;
     uint32_t free_waiting;
@@ -172,7 +172,8 @@ static bool add_edge(edges *e, uint32_t a, uint32_t b, uint64_t messages)
     return true;
 }
 
-/* With the next one in the group, or along each dimension: a ring, of which other algorithms are not far away. */
+/* With the next one in the group, or along each dimension: a ring, of which other algorithms are
+ * not far away. */
 static bool add_neighbours(
     const orr_sim *s, uint32_t rank, const cfg_group *g, uint64_t n, edges *e)
 {
@@ -238,8 +239,8 @@ static uint64_t crossing(const edges *e, uint32_t block, uint32_t period, uint32
     return sum;
 }
 
-/* Ranks are numbered by what they are for: so of all ways of cutting their numbers, the one with the fewest messages
- * between parts. */
+/* Ranks are numbered by what they are for: so of all ways of cutting their numbers, the one with
+ * the fewest messages between parts. */
 static void divide(run_parts *all, const edges *e)
 {
     const uint32_t n = all->s->npu_count;
@@ -436,8 +437,8 @@ void part_put(orr_sim *s, uint64_t since, uint64_t at, clk_trail trail, clk_call
     p->waiting[i] = (waiting){at, trail, call, RUN_NONE};
 }
 
-/* The first event of this part, once messages are among its events that were sent before anything that it can still do: that,
- * and what may still come to its receives. */
+/* The first event of this part, once messages are among its events that were sent before anything
+ * that it can still do: that, and what may still come to its receives. */
 static bool find_next(part *p, uint64_t *next)
 {
     clk_clock *c = p->sim.clock;
@@ -463,8 +464,9 @@ static uint64_t least_next(const part *p, bool has_next, uint64_t next)
     return p->ahead.count && p->ahead.entries[0].key < own ? p->ahead.entries[0].key + 1 : own;
 }
 
-/* What is the first event of all other parts, when no note is on its way?  Whoever reads a note says what is next before
- * it counts as read: so if as many were read, before looking at what is next, as were sent, after that, none was. */
+/* What is the first event of all other parts, when no note is on its way?  Whoever reads a note
+ * says what is next before it counts as read: so if as many were read, before looking at what is
+ * next, as were sent, after that, none was. */
 static bool first_of_others(const part *p, uint64_t *out)
 {
     const run_parts *all = p->base.all;
@@ -839,8 +841,9 @@ static bool gather(run_parts *all)
     return ok && fold_put_finish_order(s);
 }
 
-/* Does something stand against it?  What is recorded or limited by event; networks on which messages delay each other, or
- * whose routes are found as they are asked for; what ranks share besides messages. */
+/* Does something stand against it?  What is recorded or limited by event; networks on which
+ * messages delay each other, or whose routes are found as they are asked for; what ranks share
+ * besides messages. */
 static bool has_obstacle(const orr_sim *s)
 {
     if (s->rules != &run_rules_ours || s->opt.max_events || s->opt.records_goal ||

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parts.h - a run of traces on several threads, with the results of one (docs/design/threads.md).
  *
- * Ranks are divided into parts, each with a clock, messages and figures of its own: an orr_sim that shares with the whole
- * what does not change.  A part runs ahead of the others until one of its ranks waits for a message of another part that
- * is not known yet; from then on it stays behind what may still come. */
+ * Ranks are divided into parts, each with a clock, messages and figures of its own: an orr_sim that
+ * shares with the whole what does not change.  A part runs ahead of the others until one of its
+ * ranks waits for a message of another part that is not known yet; from then on it stays behind
+ * what may still come. */
 #ifndef ORR_RUN_PARTS_H
 #define ORR_RUN_PARTS_H
 
@@ -43,8 +44,8 @@ static inline bool part_is_across(const orr_sim *s, uint32_t rank)
     return s->part && s->part->part_of[rank] != s->part->index;
 }
 
-/* A message that was sent at `since` and is there at `at`.  What this part schedules itself before it comes to `since` goes
- * first, so it is put in its place then, if that is yet to come. */
+/* A message that was sent at `since` and is there at `at`.  What this part schedules itself before
+ * it comes to `since` goes first, so it is put in its place then, if that is yet to come. */
 void part_put(orr_sim *s, uint64_t since, uint64_t at, clk_trail trail, clk_call call);
 /* The message is on its way, and there after this delay. */
 void part_send(orr_sim *s, uint64_t delay);
@@ -53,8 +54,8 @@ void part_tell(run_part *p, uint32_t other, const part_note *note);
 uint64_t part_members(
     const run_part *p, const cfg_group *group, uint32_t base, uint32_t along, uint32_t *here);
 
-/* Runs all of it, if there are threads and nothing stands against it; *is_done false: it does not, and nothing has
- * happened. */
+/* Runs all of it, if there are threads and nothing stands against it; *is_done false: it does not,
+ * and nothing has happened. */
 orr_code parts_run(orr_sim *s, bool *is_done, orr_error *err);
 void parts_destroy(struct run_parts *all); /* NULL is fine */
 

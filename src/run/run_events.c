@@ -282,7 +282,8 @@ static orr_code run_until_apart(orr_sim *s, orr_error *err)
     return code ? code : fold_unfold(s, err);
 }
 
-/* In lock step; when it comes to a stop before the end, every rank, so that the reason can be said. */
+/* In lock step; when it comes to a stop before the end, every rank, so that the reason can be
+ * said. */
 static orr_code run_in_lockstep(orr_sim *s, orr_error *err)
 {
     orr_code code = s->has_started ? ORR_OK : start(s, err);
@@ -330,7 +331,8 @@ orr_code orr_sim_step(orr_sim *s, orr_error *err)
     return code ? code : has_run ? ORR_OK : ORR_END;
 }
 
-/* Collectives whose members do not meet say nothing; the messages that they stand for say who waits for whom. */
+/* Collectives whose members do not meet say nothing; the messages that they stand for say who waits
+ * for whom. */
 static orr_code run_by_messages(orr_sim *s, orr_error *err)
 {
     for (unsigned k = 0; k < ORR_COLL_COUNT; k++)

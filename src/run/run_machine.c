@@ -47,8 +47,8 @@ static void take_rings(orr_system *s, uint32_t dims)
         s->all_reduce[k] = s->all_gather[k] = s->reduce_scatter[k] = "ring";
         s->all_to_all[k] = "direct";
     }
-    /* Chunks come to the next dimension in another order on each rank.  One that had to wait there for a place that another
-     * one has, whose peers are elsewhere, would wait for ever. */
+    /* Chunks come to the next dimension in another order on each rank.  One that had to wait there
+     * for a place that another one has, whose peers are elsewhere, would wait for ever. */
     s->active_chunks = ALL_CHUNKS;
 }
 

@@ -38,8 +38,8 @@ struct run_npu {
     uint32_t ready_count, running;
     uint32_t occupant[WORK_SLOTS]; /* place, or NONE */
     uint64_t *started_at;          /* by place */
-    /* What communication beside it has taken from compute so far (system.overlap_cost), in ten-thousandths of a ns:
-     * whole numbers, so that steps that repeat are seen to. */
+    /* What communication beside it has taken from compute so far (system.overlap_cost), in
+     * ten-thousandths of a ns: whole numbers, so that steps that repeat are seen to. */
     uint64_t stolen, stolen_before[WORK_SLOTS]; /* and when the node of a slot was last asked */
     uint64_t stolen_until;
     uint32_t collectives_moving, messages_moving;
@@ -95,8 +95,8 @@ struct orr_sim {
     uint32_t fold_level; /* of symmetry: 1: only ranks that stay together all along */
     uint64_t fold_until; /* that many events: then ranks are set apart; 0: never */
     char fold_why[160];  /* it is not folded, or was split */
-    uint32_t
-        lanes; /* sets of queues: as many as the traces have communication streams, 1 at least */
+    /* sets of queues: as many as the traces have communication streams, 1 at least */
+    uint32_t lanes;
     sys_plan plans[ORR_COLL_COUNT];
     sys_dim *group_rings;   /* by group and kind: for groups smaller than the system */
     struct sched *schedule; /* NULL: every chunk goes through the dimensions ascending */

@@ -35,7 +35,8 @@ typedef enum orr_sim_record {
     ORR_SIM_RECORD_PHASES       /* and each phase of each chunk of each collective */
 } orr_sim_record;
 
-/* Ranks that do the same: simulated once, each, or both ways with an error where they differ (fold/fold.h). */
+/* Ranks that do the same: simulated once, each, or both ways with an error where they differ
+ * (fold/fold.h). */
 typedef enum orr_sim_fold {
     ORR_SIM_FOLD_AUTO = 0,
     ORR_SIM_FOLD_OFF,
@@ -44,8 +45,8 @@ typedef enum orr_sim_fold {
 
 /* What-if: factors on what the files say; 0 means 1. */
 typedef struct orr_sim_change {
-    bool
-        has_dimension; /* bandwidth and latency: of this dimension alone, not of the whole network */
+    /* bandwidth and latency: of this dimension alone, not of the whole network */
+    bool has_dimension;
     uint32_t dimension;
     double bandwidth, latency; /* of links */
     double compute, memory;    /* speeds of all ranks */
@@ -142,8 +143,8 @@ uint32_t orr_sim_threads(const orr_sim *s); /* that ranks were divided among; 1:
 uint64_t orr_sim_events(const orr_sim *s);
 uint64_t orr_sim_messages(const orr_sim *s);
 
-/* A run of several steps in a row.  All other results are those of the last step, its times from when the first rank
- * began it. */
+/* A run of several steps in a row.  All other results are those of the last step, its times from
+ * when the first rank began it. */
 typedef struct orr_sim_steps {
     uint32_t asked, simulated; /* the others are like the last one that was */
     uint64_t total;            /* ns, of all that were asked for */
@@ -229,8 +230,8 @@ orr_code orr_sim_timeline(const orr_sim *s,
                           const uint32_t *like,
                           orr_timeline **out,
                           orr_error *err) ORR_MUST_CHECK;
-/* ranks: "all", or a list of those that have spans of their own; NULL: one of those that do the same at the same times,
- * the one that is longest on the path (or NULL). */
+/* ranks: "all", or a list of those that have spans of their own; NULL: one of those that do the
+ * same at the same times, the one that is longest on the path (or NULL). */
 struct orr_critical_path;
 orr_code orr_sim_timeline_of(const orr_sim *s,
                              const char *ranks,

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steady.c - the state of a run as words, once in each step, and whether it is the state of a step ago.
+/* steady.c - the state of a run as words, once in each step, and whether it is the state of a step
+ * ago.
  *
- * The moment: the first tick boundary after all ranks have ended a step at which nothing flows and all that is pending
- * are timers of nodes.  The whole state is then small: how far each rank is, its timers relative to now and in their
- * order, receives and messages that wait for each other, members that wait in a collective.  Numbers that only grow
- * (steps, calls of a group) count relative to each other.  Two moments with the same words have the same future, and what
- * the first one had before it reaches the second: the steps between them repeat.
+ * The moment: the first tick boundary after all ranks have ended a step at which nothing flows and
+ * all that is pending are timers of nodes.  The whole state is then small: how far each rank is,
+ * its timers relative to now and in their order, receives and messages that wait for each other,
+ * members that wait in a collective.  Numbers that only grow (steps, calls of a group) count
+ * relative to each other.  Two moments with the same words have the same future, and what the first
+ * one had before it reaches the second: the steps between them repeat.
  *
- * Which step is recorded must be known before the first rank begins it, and it must begin after the earlier of the two
- * moments: so at each moment the next step that no rank has begun is chosen, or a later one if steps repeat in cycles.  In the best case three steps are
- * simulated: one to get into step, one to see that nothing changes, and the one that is recorded.
+ * Which step is recorded must be known before the first rank begins it, and it must begin after the
+ * earlier of the two moments: so at each moment the next step that no rank has begun is chosen, or
+ * a later one if steps repeat in cycles.  In the best case three steps are simulated: one to get
+ * into step, one to see that nothing changes, and the one that is recorded.
  *
  * Cost: once per step, linear in the nodes of simulated ranks. */
 #include "steady.h"
@@ -214,7 +217,8 @@ static int by_channel(const void *a, const void *b)
     return 0;
 }
 
-/* Receives without their messages, and messages without their receives, channel by channel as they were posted. */
+/* Receives without their messages, and messages without their receives, channel by channel as they
+ * were posted. */
 static bool put_messages(look *k, const orr_sim *s, bool *is_quiet)
 {
     orr_arena *a = orr_arena_create();
@@ -273,8 +277,8 @@ static uint32_t farthest(const orr_sim *s)
     return most;
 }
 
-/* The run is where it was `steps` steps and `ns` ago: as many of these cycles as there are before the last step are left
- * out.  Of a step that no rank has begun, or that is recorded already. */
+/* The run is where it was `steps` steps and `ns` ago: as many of these cycles as there are before
+ * the last step are left out.  Of a step that no rank has begun, or that is recorded already. */
 static void skip(orr_sim *s, uint32_t steps, uint64_t ns)
 {
     run_rounds *r = &s->rounds;

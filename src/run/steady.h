@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steady.h - the same step many times in a row (orr_sim_options.steps).
  *
- * A rank begins its next step when all nodes of its last one are over; ranks do not wait for each other but by what the
- * traces say.  So steps of different ranks overlap, and nothing of a rank's own step is left when it begins the next.
+ * A rank begins its next step when all nodes of its last one are over; ranks do not wait for each
+ * other but by what the traces say.  So steps of different ranks overlap, and nothing of a rank's
+ * own step is left when it begins the next.
  *
- * *Steady state*: if all that will happen from now on is what happened since an earlier moment, only later, the steps
- * in between need not be simulated again (docs/design/folding.md, "Steps in a row").  Two ways to know it:
+ * *Steady state*: if all that will happen from now on is what happened since an earlier moment,
+ * only later, the steps in between need not be simulated again (docs/design/folding.md, "Steps in a
+ * row").  Two ways to know it:
  *
  *     steady.c            the state of the whole run at two moments, compared word by word: the network fluid
  *     fold/fold_steps.c   the times at which all members of all classes begin a step: folded runs on unaware
  *
- * Figures, logs and links are those of one step, the last: it is *recorded*.  Its times count from when the first rank
- * began it. */
+ * Figures, logs and links are those of one step, the last: it is *recorded*.  Its times count from
+ * when the first rank began it. */
 #ifndef ORR_RUN_STEADY_H
 #define ORR_RUN_STEADY_H
 

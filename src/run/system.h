@@ -102,7 +102,8 @@ typedef struct sys_membership {
 orr_code sys_init(run_npu *n, orr_error *err);
 void sys_fini(run_npu *n);
 void sys_collective(run_npu *n, uint32_t place, orr_collective kind, uint64_t size);
-/* Queues, streams and groups of a rank that stood for this one, its k-th copy; false: out of memory. */
+/* Queues, streams and groups of a rank that stood for this one, its k-th copy; false: out of
+ * memory. */
 struct fold_copier;
 bool sys_copy(struct fold_copier *c, uint32_t k, run_npu *n, const run_npu *from);
 /* False: the node names a group that is not known.  *out NULL: all ranks. */

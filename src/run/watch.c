@@ -3,9 +3,9 @@
  *
  * Always: time with anything under way, time and bytes by kind of node, bytes by dimension.  This
  * costs a few additions per node and two per message.  On request: a log of steps, 40 bytes per
- * node.  A node starts only when another one of its rank ends
- * (or at the very beginning): which one, and what ties ranks together (messages, collectives, memory
- * servers), is found afterwards, from the traces and the times in the log (watch_log.c). */
+ * node.  A node starts only when another one of its rank ends (or at the very beginning): which
+ * one, and what ties ranks together (messages, collectives, memory servers), is found afterwards,
+ * from the traces and the times in the log (watch_log.c). */
 #include "watch.h"
 
 #include "fold/fold.h"
@@ -375,9 +375,10 @@ static void count_deed(run_npu *n, const watch_op *op, uint64_t compute)
 
 /* ---- when others are known later ----
  *
- * In one of several parts (parts.h) a rank may be past the time from which on data of a node flowed.  What it does until
- * that is known is kept, and counted then, in order.  Between two of its deeds a rank computes all the time or not at all,
- * so how much it had computed at any time in between is known. */
+ * In one of several parts (parts.h) a rank may be past the time from which on data of a node
+ * flowed.  What it does until that is known is kept, and counted then, in order.  Between two of
+ * its deeds a rank computes all the time or not at all, so how much it had computed at any time in
+ * between is known. */
 
 static bool keep_deed(run_npu *n, watch_later *l, size_t at, const watch_op *op)
 {
@@ -704,7 +705,8 @@ static void let_flow(orr_sim *s, watch_instance *at, uint64_t when)
     }
 }
 
-/* What is known of a collective with members in several parts; NULL: all are in this one, or out of memory. */
+/* What is known of a collective with members in several parts; NULL: all are in this one, or out of
+ * memory. */
 static watch_across *find_across(orr_sim *s, uint32_t instance)
 {
     struct watch_record *w = s->watch;
@@ -844,7 +846,8 @@ static bool add_hold(struct watch_record *w, uint32_t instance, watch_hold hold)
     return true;
 }
 
-/* A collective to which not all members have come: the copies of those who have wait, each in its own. */
+/* A collective to which not all members have come: the copies of those who have wait, each in its
+ * own. */
 static bool copy_counter(orr_sim *s, const fold_copier *c, uint32_t index)
 {
     struct watch_record *w = s->watch;

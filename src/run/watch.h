@@ -15,11 +15,11 @@
 typedef struct watch_step {
     uint64_t start, end; /* end ORR_NEVER: it is under way */
     uint32_t rank, place;
-    uint32_t
-        cause; /* the step of this rank whose end released it; NONE: the beginning (watch_log.c) */
+    /* the step of this rank whose end released it; NONE: the beginning (watch_log.c) */
+    uint32_t cause;
     uint32_t instance; /* which collective it is part of; NONE: of none */
-    uint32_t
-        earlier; /* the step that came to this collective just before it; NONE: it is the first */
+    /* the step that came to this collective just before it; NONE: it is the first */
+    uint32_t earlier;
 } watch_step;
 
 /* One collective over all of its members: the same group, the same chunk number, the same ranks. */
@@ -31,8 +31,8 @@ typedef struct watch_instance {
     uint32_t source; /* the rank that all data comes from; NONE: every member has some */
     uint32_t come;   /* members that have called it */
     uint32_t held;   /* of those, the last that waits for others (watch_hold); NONE: nobody does */
-    uint32_t
-        along; /* dimensions in which members differ, a bit for each; all: of a group, or of all ranks */
+    /* dimensions in which members differ, a bit for each; all: of a group, or of all ranks */
+    uint32_t along;
     bool is_counter; /* no step names it: it counts the members of all that are like it */
     uint32_t across; /* 1 + which one of several parts it is (parts.h); 0: of one */
 } watch_instance;
@@ -63,8 +63,8 @@ typedef struct watch_hold {
     uint32_t rank, place, next;
 } watch_hold;
 
-/* What a rank does: of each moment only the first of these counts that applies (docs/accounting.md).
- * Idle is the rest. */
+/* What a rank does: of each moment only the first of these counts that applies
+ * (docs/accounting.md).  Idle is the rest. */
 typedef enum watch_use {
     WATCH_COMPUTE,
     WATCH_EXPOSED, /* communication: its data can flow */
@@ -93,8 +93,8 @@ typedef struct watch_tally {
     uint64_t size;        /* of one; 0 for sends and receives */
     uint64_t count;       /* nodes that have ended, all ranks together */
     uint64_t bytes;       /* their sizes */
-    uint64_t
-        time; /* ns, all ranks together; from when data could flow where the run splits times */
+    /* ns, all ranks together; from when data could flow where the run splits times */
+    uint64_t time;
     uint64_t exposed; /* the part of it in which the rank computed nothing; not of receives */
     uint64_t waited;  /* before that */
     uint64_t longest; /* ns */
@@ -105,11 +105,11 @@ typedef struct watch_tally {
 typedef struct watch_rank {
     uint32_t active;           /* nodes under way */
     uint64_t busy_since, busy; /* time with any node under way */
-    uint64_t
-        compute_before[WORK_SLOTS]; /* compute time so far when a communication slot was taken */
-    uint32_t *step_of;              /* by place; NULL: no log */
-    uint32_t doing[WATCH_USES];     /* nodes under way */
-    uint64_t since;                 /* up to then all time is in these */
+    /* compute time so far when a communication slot was taken */
+    uint64_t compute_before[WORK_SLOTS];
+    uint32_t *step_of;                      /* by place; NULL: no log */
+    uint32_t doing[WATCH_USES];             /* nodes under way */
+    uint64_t since;                         /* up to then all time is in these */
     uint64_t spent[WATCH_USES], overlapped; /* overlapped: communication while computing */
     uint64_t *flows_at; /* by place: from when data could flow; 0: from the start, NEVER: not yet.
                            NULL: all from the start */
@@ -128,7 +128,8 @@ typedef struct watch_traffic {
     uint64_t messages, bytes;
 } watch_traffic;
 
-/* Tokens of requests (watch_served.c), all ranks together, in parts of which `whole` make one rank's. */
+/* Tokens of requests (watch_served.c), all ranks together, in parts of which `whole` make one
+ * rank's. */
 typedef struct served_sums {
     unsigned __int128 made, first, last;
     unsigned __int128 first_ns, last_ns, arrivals_ns;
@@ -136,8 +137,9 @@ typedef struct served_sums {
     uint64_t end_ns;     /* of the last token */
 } served_sums;
 
-/* The log in order: rank by rank, each rank's steps as they began (watch_log.c).  Of a folded run it has the ranks that
- * were asked for, and of others what ties these to them: their ends of messages, and when they came to collectives. */
+/* The log in order: rank by rank, each rank's steps as they began (watch_log.c).  Of a folded run
+ * it has the ranks that were asked for, and of others what ties these to them: their ends of
+ * messages, and when they came to collectives. */
 typedef struct watch_log {
     watch_step *steps; /* instances: of watch_record */
     size_t step_count, step_room;
@@ -153,16 +155,16 @@ struct watch_record {
     orr_arena *arena;
     watch_rank *ranks;
     uint64_t nodes_done;
-    bool
-        splits; /* times by watch_use are kept; false: folded, and they have too little in common */
+    /* times by watch_use are kept; false: folded, and they have too little in common */
+    bool splits;
     watch_across *across;
     size_t across_count, across_room;
     watch_hold *holds;
     size_t hold_count, hold_room;
     uint32_t free_hold;
-    watch_traffic
-        traffic[ORR_NET_DIMS]; /* by the innermost dimension in which the two ranks differ */
-    watch_traffic_bins *bins;  /* with the log */
+    /* by the innermost dimension in which the two ranks differ */
+    watch_traffic traffic[ORR_NET_DIMS];
+    watch_traffic_bins *bins; /* with the log */
     /* Figures by kind of node. */
     watch_tally *tallies;
     size_t tally_count, tally_room;
@@ -182,7 +184,8 @@ struct watch_record {
 };
 
 orr_code watch_create(orr_sim *s, orr_error *err);
-/* For one of several parts (parts.h), and its figures added to those of all at the end.  False: out of memory. */
+/* For one of several parts (parts.h), and its figures added to those of all at the end.  False: out
+ * of memory. */
 bool watch_create_part(orr_sim *part, const orr_sim *all);
 bool watch_add_part(orr_sim *all, orr_sim *part);
 void watch_drop_later(orr_sim *s); /* what ranks keep for later, of parts that go */
@@ -208,23 +211,25 @@ void watch_served_forget(struct watch_served *v);
 void watch_served_count(
     struct watch_served *v, uint32_t class_index, uint32_t place, uint64_t now_ns, uint32_t weight);
 const served_sums *watch_served_sums(const struct watch_served *v, uint64_t *whole);
-/* Those who stood for others stand for fewer; only of a run without a log.  False: out of memory. */
+/* Those who stood for others stand for fewer; only of a run without a log.  False: out of
+ * memory. */
 struct fold_copier;
 bool watch_multiply(orr_sim *s, const struct fold_copier *c);
 watch_tally *watch_tally_of(run_npu *n, uint32_t place); /* NULL: out of memory */
 
 /* ---- the log, for those who read it (watch_log.c) ---- */
 
-/* Makes watch_record.log, with all steps of these ranks at least (NULL: of all).  Call it before reading steps,
- * instances and phases; what it made before is gone.  False: out of memory. */
+/* Makes watch_record.log, with all steps of these ranks at least (NULL: of all).  Call it before
+ * reading steps, instances and phases; what it made before is gone.  False: out of memory. */
 bool watch_log_settle(const orr_sim *s, const bool *asked);
-/* like[r] becomes the rank that stands for r, which does all things at the same times: of several the one with the
- * largest weight (NULL: all have the same), and of those the smallest.  Where these have more than so many nodes
- * together, times may differ: *apart is by how much at most, in ns; 0: they do not.  False: out of memory. */
+/* like[r] becomes the rank that stands for r, which does all things at the same times: of several
+ * the one with the largest weight (NULL: all have the same), and of those the smallest.  Where
+ * these have more than so many nodes together, times may differ: *apart is by how much at most, in
+ * ns; 0: they do not.  False: out of memory. */
 bool watch_find_alike(
     const orr_sim *s, const uint64_t *weight, uint64_t most, uint32_t *like, uint64_t *apart);
-/* Marks the ranks that this one exchanges messages with, and whom those do, the nearest first, at most so many that
- * were not marked.  False: out of memory. */
+/* Marks the ranks that this one exchanges messages with, and whom those do, the nearest first, at
+ * most so many that were not marked.  False: out of memory. */
 bool watch_ask_near(const orr_sim *s, uint32_t rank, uint32_t most, bool *asked);
 /* Is the steps' rank among those that were asked for? */
 static inline bool watch_has_rank(const orr_sim *s, uint32_t rank)
@@ -238,8 +243,8 @@ uint32_t watch_known_instance(const struct watch_record *w, const watch_instance
 /* The smallest rank among those that differ from this one in these dimensions only. */
 uint32_t watch_base_of(const orr_sim *s, uint32_t rank, uint32_t along);
 void watch_add_traffic(orr_sim *s, uint32_t dimension, uint64_t at, uint64_t bytes);
-/* A collective began in so many groups like this one: each member sends so many bytes inside its host and between
- * hosts. */
+/* A collective began in so many groups like this one: each member sends so many bytes inside its
+ * host and between hosts. */
 void watch_joint(orr_sim *s,
                  const uint32_t *members,
                  uint32_t count,
@@ -273,7 +278,8 @@ typedef struct watch_source {
     void (*close)(struct watch_source *src);
 } watch_source;
 
-/* The steps that a log with these ranks (NULL: all) needs, in any order (watch_pick.c).  False: out of memory. */
+/* The steps that a log with these ranks (NULL: all) needs, in any order (watch_pick.c).  False: out
+ * of memory. */
 bool watch_pick_steps(watch_source *src, const bool *asked, watch_log *out);
 void watch_log_drop(struct watch_record *w);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch_log.c - the log of steps as it is read: rank by rank, each rank's steps in the order in which they began.
+/* watch_log.c - the log of steps as it is read: rank by rank, each rank's steps in the order in
+ * which they began.
  *
- * A run writes its log as events come.  In which order things happen within one tick is no fact about the machine, and a
- * folded run does not know it (fold/fold.h): so it is forgotten here.  Steps of one tick are in the order of their
- * nodes; members of a collective are in the order in which they came, those of one tick by rank; and what released a
- * step is the step of its rank that ended at this moment: a parent, before one of the same slot, before any other.
+ * A run writes its log as events come.  In which order things happen within one tick is no fact
+ * about the machine, and a folded run does not know it (fold/fold.h): so it is forgotten here.
+ * Steps of one tick are in the order of their nodes; members of a collective are in the order in
+ * which they came, those of one tick by rank; and what released a step is the step of its rank that
+ * ended at this moment: a parent, before one of the same slot, before any other.
  *
  * Cost: linear in the steps, but for those that did not come in order, which are sorted. */
 #include "watch.h"
@@ -88,8 +90,8 @@ static int by_end(const void *a, const void *b, void *all)
     return x->end != y->end ? (x->end < y->end ? -1 : 1) : i < k ? -1 : i > k;
 }
 
-/* Steps come in the order of their starts and end in nearly the same order: most stay where they are, and moving the
- * others down is cheaper than a sort, unless there are many. */
+/* Steps come in the order of their starts and end in nearly the same order: most stay where they
+ * are, and moving the others down is cheaper than a sort, unless there are many. */
 static void sort_by_end(watch_step *steps, uint32_t *ended, uint32_t count)
 {
     uint64_t moves_left = UINT64_C(4) * count;
@@ -440,8 +442,8 @@ static uint64_t sum_of(const orr_sim *s,
     return sum;
 }
 
-/* Ranks are alike only if those they exchange messages with are, so that a pipeline of them is one, and the members of
- * their groups: times may be equal by chance where others came last. */
+/* Ranks are alike only if those they exchange messages with are, so that a pipeline of them is one,
+ * and the members of their groups: times may be equal by chance where others came last. */
 static bool refine(const orr_sim *s, const met_list *lists, uint32_t *like, size_t *count)
 {
     orr_map *first = orr_map_create(0);
@@ -492,7 +494,8 @@ static uint64_t count_shown(const orr_sim *s, const uint32_t *like)
     return nodes;
 }
 
-/* Those that were simulated together do the same things with the same others, if not at the same times. */
+/* Those that were simulated together do the same things with the same others, if not at the same
+ * times. */
 static bool join_classes(watch_source *src, uint32_t *like, uint64_t *apart)
 {
     uint32_t *first = orr_alloc(src->class_count, sizeof *first);

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watch_pick.c - of a folded run, the steps that a log of some ranks needs.
  *
- * All steps of the ranks that are asked for.  Of the others what these meet: the other ends of their messages, and the
- * steps in which members come to their collectives; so who was waited for is known as in a log of every rank.  Where
- * members of a class do everything at the same times, the last of them in a group is enough: who came last is asked
- * for, and of those who came together the one with the largest number counts.
+ * All steps of the ranks that are asked for.  Of the others what these meet: the other ends of
+ * their messages, and the steps in which members come to their collectives; so who was waited for
+ * is known as in a log of every rank.  Where members of a class do everything at the same times,
+ * the last of them in a group is enough: who came last is asked for, and of those who came together
+ * the one with the largest number counts.
  *
- * Collectives of a class are listed by how their group is named, so that a rank is asked once for each of its groups.
- * Cost: the steps that are picked, the members of the groups that are met, and the steps of every class once. */
+ * Collectives of a class are listed by how their group is named, so that a rank is asked once for
+ * each of its groups.  Cost: the steps that are picked, the members of the groups that are met, and
+ * the steps of every class once. */
 #include "watch.h"
 
 #include "base/memory/hash.h"
 
-/* Collectives of a class whose groups are named the same way: by a slot of the class, or by a text. */
+/* Collectives of a class whose groups are named the same way: by a slot of the class, or by a
+ * text. */
 typedef struct bucket {
     uint32_t slot, text;
     uint32_t place; /* of one of them */
@@ -114,7 +117,8 @@ static bool list_class(picker *p, uint32_t rank)
 
 /* ---- one step ---- */
 
-/* Of the rank that the source has turned to.  known: only if its collective is that of a rank that was asked for. */
+/* Of the rank that the source has turned to.  known: only if its collective is that of a rank that
+ * was asked for. */
 static bool add_step(picker *p, size_t k, bool known)
 {
     watch_log *l = p->out;
@@ -233,8 +237,8 @@ static uint32_t member_at(const cfg_group *g, uint32_t i)
     return g ? g->sorted[i] : i;
 }
 
-/* Where members of a class are one for all, the first look finds the last of each.  Collectives of all ranks may go
- * along some dimensions only: then there are several, and all come. */
+/* Where members of a class are one for all, the first look finds the last of each.  Collectives of
+ * all ranks may go along some dimensions only: then there are several, and all come. */
 static bool add_members(picker *p, const cfg_group *g)
 {
     const uint32_t count = g ? g->count : p->s->npu_count;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watch_served.c - how long requests wait for their tokens, in traces of serving.
  *
- * Nodes that make tokens say how many, for how many requests these are the first and the last, and when those requests
- * came (attrs.h).  So means need no list of requests: the time of all first tokens, of all last ones, and of all arrivals
- * are sums over nodes.  Several ranks make the same tokens; each counts for its part, in whole numbers (`share`), so that
- * a sum is the same in whatever order ranks come.
+ * Nodes that make tokens say how many, for how many requests these are the first and the last, and
+ * when those requests came (attrs.h).  So means need no list of requests: the time of all first
+ * tokens, of all last ones, and of all arrivals are sums over nodes.  Several ranks make the same
+ * tokens; each counts for its part, in whole numbers (`share`), so that a sum is the same in
+ * whatever order ranks come.
  *
  * Cost: one test per node where nothing is served; else a look at a table. */
 #include "watch.h"

@@ -273,7 +273,8 @@ static uint64_t stolen_of(run_npu *n, uint32_t place)
     return lost;
 }
 
-/* A node that was held up goes on until it has made up for it; what it loses meanwhile is less each time. */
+/* A node that was held up goes on until it has made up for it; what it loses meanwhile is less each
+ * time. */
 void work_compute_ends(void *npu, uint64_t place)
 {
     run_npu *n = npu;

@@ -52,8 +52,8 @@ typedef struct work_graph {
     uint64_t *ticks;       /* by place: on a chip; 0: as recorded.  NULL: there is no chip */
     work_spread spread;    /* of ticks */
     unsigned slot_count;   /* of slots in use, WORK_SLOT_STREAMS at least */
-    int64_t
-        stream[WORK_SLOTS]; /* of a communication slot: the number in the trace; NO_VALUE: any */
+    /* of a communication slot: the number in the trace; NO_VALUE: any */
+    int64_t stream[WORK_SLOTS];
 } work_graph;
 
 orr_code work_graph_make(const orr_trace *t,
@@ -120,7 +120,8 @@ int work_kind_of(int type, const orr_rules_run *rules);
 void work_node_done(void *npu, uint64_t place); /* as an action */
 void work_compute_ends(void *npu,
                        uint64_t place); /* the same of compute that collectives may hold up */
-/* A collective of this rank begins or ends to move data: what computes meanwhile is slower (system.overlap_cost). */
+/* A collective of this rank begins or ends to move data: what computes meanwhile is slower
+ * (system.overlap_cost). */
 void work_moving(run_npu *n, bool begins);
 /* From now until the node ends a message of it moves (system.message_overlap_cost). */
 void work_message_moves(run_npu *n, uint32_t place);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold.c - the life of a folded run: may it be folded, its classes, its loop; when a class does not hold, again with
- * finer classes; and the proof on request, which simulates every rank as well and compares. */
+/* fold.c - the life of a folded run: may it be folded, its classes, its loop; when a class does not
+ * hold, again with finer classes; and the proof on request, which simulates every rank as well and
+ * compares. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -45,8 +46,8 @@ static const fold_family *smallest_family(const fold_sim *f, uint32_t class_inde
     return best;
 }
 
-/* At first along the line that was found.  What does not hold then falls apart bit by bit, replica after replica: each
- * of the smallest groups for itself, and small classes member by member. */
+/* At first along the line that was found.  What does not hold then falls apart bit by bit, replica
+ * after replica: each of the smallest groups for itself, and small classes member by member. */
 void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *why)
 {
     const fold_class *c = &f->classes[class_index];
@@ -93,8 +94,8 @@ bool fold_has_custom(const orr_sim *s)
     return s->system.custom_by_node != NULL;
 }
 
-/* Messages of a group bear the group's number modulo TAG_PERIOD, and that of the chunk: those of two groups with the
- * same remainder and two ranks in common may be taken for each other. */
+/* Messages of a group bear the group's number modulo TAG_PERIOD, and that of the chunk: those of
+ * two groups with the same remainder and two ranks in common may be taken for each other. */
 bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world)
 {
     uint32_t *first = orr_alloc(s->groups.count + 1,
@@ -324,7 +325,8 @@ static void start(fold_sim *f)
     f->running = NULL;
 }
 
-/* ORR_OK: to its end.  ORR_END: it did not get there, and every rank must be simulated, or finer classes. */
+/* ORR_OK: to its end.  ORR_END: it did not get there, and every rank must be simulated, or finer
+ * classes. */
 orr_code fold_run(fold_sim *f, orr_error *err)
 {
     orr_sim *s = f->s;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold.h - ranks that do the same are simulated once (docs/design/folding.md).
  *
- * A *class* is a set of ranks with the same trace, the same speeds and groups of the same make-up.  It has one run_npu,
- * which goes through the workload and system layers as any rank does; only time is different: an event of a class has
- * one time per member (fold_time.h).  As long as the members of a class come to their events in the same order, one
- * walk through the layers is right for all of them.  Where they do not, the class is split and the run starts again;
- * where that cannot be known, or does not help, every rank is simulated.
+ * A *class* is a set of ranks with the same trace, the same speeds and groups of the same make-up.
+ * It has one run_npu, which goes through the workload and system layers as any rank does; only time
+ * is different: an event of a class has one time per member (fold_time.h).  As long as the members
+ * of a class come to their events in the same order, one walk through the layers is right for all
+ * of them.  Where they do not, the class is split and the run starts again; where that cannot be
+ * known, or does not help, every rank is simulated.
  *
- * The layers call the functions below instead of the clock, the matcher and the algorithms when orr_sim.fold is set. */
+ * The layers call the functions below instead of the clock, the matcher and the algorithms when
+ * orr_sim.fold is set. */
 #ifndef ORR_RUN_FOLD_H
 #define ORR_RUN_FOLD_H
 
@@ -39,9 +41,9 @@ uint32_t fold_walks(const struct fold_sim *f);  /* classes that are left */
 
 /* ---- lock step (fold_lockstep.c) ----
  *
- * Where collectives end for all members at once and ports are those of ranks (run/joint.h), ranks that are alike do
- * everything at the same time: the smallest one of each class is simulated, by the clock as any rank, and its ports
- * stand for those of its class. */
+ * Where collectives end for all members at once and ports are those of ranks (run/joint.h), ranks
+ * that are alike do everything at the same time: the smallest one of each class is simulated, by
+ * the clock as any rank, and its ports stand for those of its class. */
 
 typedef struct fold_lockstep {
     uint32_t *stands_for;            /* by rank: who is simulated for it */
@@ -64,14 +66,15 @@ bool fold_lockstep_open_log(const orr_sim *s, struct watch_source *out);
 
 /* ---- symmetry (fold_symmetry.c) ----
  *
- * On a network whose links are servers, ranks that it cannot tell apart, and that do the same with each other, are in the
- * same state as long as the order of events within a tick does not set them apart.  A link stands for all to which the
- * symmetry moves it. */
+ * On a network whose links are servers, ranks that it cannot tell apart, and that do the same with
+ * each other, are in the same state as long as the order of events within a tick does not set them
+ * apart.  A link stands for all to which the symmetry moves it. */
 
 orr_code fold_symmetry_create(orr_sim *s, fold_lockstep **out, orr_error *err);
 /* Something happens to this rank, in an event that it scheduled itself or that others did. */
 void fold_touch(orr_sim *s, uint32_t rank, bool is_own);
-/* The event that runs, seen from where the source of its message is at home; so far from where dst, its receiver, is. */
+/* The event that runs, seen from where the source of its message is at home; so far from where dst,
+ * its receiver, is. */
 void fold_see_from_source(orr_sim *s, uint32_t dst);
 bool fold_has_lost_order(const orr_sim *s);
 /* How a message is known, whichever of the ranks that are alike sends it. */
@@ -82,18 +85,19 @@ uint64_t fold_first_stream(const orr_sim *s, const cfg_group *g);
 uint64_t fold_stream_of(const orr_sim *s, const cfg_group *g, uint64_t stream);
 /* Of the ranks of a collective, how many this one stands for. */
 uint32_t fold_members_like(const run_npu *n, const cfg_group *g, const sys_route *r);
-/* A rank begins a collective of all ranks.  True: that sets ranks apart that stand for each other, and the run stops. */
+/* A rank begins a collective of all ranks.  True: that sets ranks apart that stand for each other,
+ * and the run stops. */
 bool fold_is_set_apart(orr_sim *s);
-/* It did not get to its end, but with fewer ranks that stand for each other, or with those that do so up to some event, it
- * may: from the start. */
+/* It did not get to its end, but with fewer ranks that stand for each other, or with those that do
+ * so up to some event, it may: from the start. */
 bool fold_wants_again(const orr_sim *s);
 orr_code fold_again(orr_sim *s, orr_error *err);
 bool fold_spread_links(orr_sim *s); /* once it has run; false: out of memory */
 
 /* ---- those who stood for others stand for fewer (fold_unfold.c) ----
  *
- * Between two events each rank that is simulated becomes `copies`: the k-th is the rank to which the k-th move by the
- * digits that are dropped takes it. */
+ * Between two events each rank that is simulated becomes `copies`: the k-th is the rank to which
+ * the k-th move by the digits that are dropped takes it. */
 
 typedef struct fold_copier {
     orr_sim *s;
@@ -144,7 +148,8 @@ uint64_t fold_busy(const struct fold_sim *f, uint32_t rank);
 /* By watch_use; WATCH_USES: communication beside computing. */
 uint64_t fold_spent(const struct fold_sim *f, uint32_t rank, unsigned use);
 uint64_t fold_events(const struct fold_sim *f);
-/* The log of steps, class by class (watch.h); what was known of collectives is forgotten.  False: out of memory. */
+/* The log of steps, class by class (watch.h); what was known of collectives is forgotten.  False:
+ * out of memory. */
 struct watch_source;
 bool fold_open_log(struct fold_sim *f, struct watch_source *out);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_classes.c - which ranks are alike, and whom the members of a class talk to.
  *
- * Ranks start with a colour: their trace, their speeds, and what earlier splits found.  Then colours are refined until
- * they are stable: two ranks keep one colour only if, for everything their trace does with others, the group has the
- * same colours as often, and the peer has the same colour.  Places within a group do not count: members have times of
- * their own.  Cost of a round: the members of all groups that traces name, and a few operations per rank. */
+ * Ranks start with a colour: their trace, their speeds, and what earlier splits found.  Then
+ * colours are refined until they are stable: two ranks keep one colour only if, for everything
+ * their trace does with others, the group has the same colours as often, and the peer has the same
+ * colour.  Places within a group do not count: members have times of their own.  Cost of a round:
+ * the members of all groups that traces name, and a few operations per rank. */
 #include "fold_impl.h"
 #include "fold_links.h"
 
@@ -151,7 +152,8 @@ static uint64_t way_between(const orr_sim *s, uint32_t a, uint32_t b)
     return ways;
 }
 
-/* The next rank through whose ports a message goes: dimension by dimension, as fluid_paths.c has it. */
+/* The next rank through whose ports a message goes: dimension by dimension, as fluid_paths.c has
+ * it. */
 static uint32_t next_on_way(const orr_sim *s, uint32_t at, uint32_t dst)
 {
     uint32_t stride = 1;
@@ -202,8 +204,8 @@ static bool find_others(finder *v)
     return true;
 }
 
-/* In lock step the time of a collective depends on where its members lie: how many in each host, and the dimensions in
- * which they differ. */
+/* In lock step the time of a collective depends on where its members lie: how many in each host,
+ * and the dimensions in which they differ. */
 static uint64_t lie_of(const orr_sim *s, const cfg_group *g)
 {
     const uint32_t host = s->net_config.npus[0];
@@ -220,8 +222,8 @@ static uint64_t lie_of(const orr_sim *s, const cfg_group *g)
     return mixed(sum ^ mixed(ways));
 }
 
-/* In lock step, also by which link of its trace each member calls it: two communicators of the same ranks, or of ranks
- * that lie alike, are then told apart by what they are for. */
+/* In lock step, also by which link of its trace each member calls it: two communicators of the same
+ * ranks, or of ranks that lie alike, are then told apart by what they are for. */
 static void add_callers(finder *v)
 {
     const orr_sim *s = v->f->s;
@@ -235,8 +237,8 @@ static void add_callers(finder *v)
     }
 }
 
-/* Ports are alike if the same messages of the same classes go through them.  Where a message goes by another rank, that
- * one counts for its sender. */
+/* Ports are alike if the same messages of the same classes go through them.  Where a message goes
+ * by another rank, that one counts for its sender. */
 static void sum_ports(finder *v)
 {
     const orr_sim *s = v->f->s;
@@ -342,7 +344,8 @@ static void refine(finder *v)
     }
 }
 
-/* Colours become small numbers, in the order in which ranks have them; returns how many there are, 0: out of memory. */
+/* Colours become small numbers, in the order in which ranks have them; returns how many there are,
+ * 0: out of memory. */
 static uint32_t number_colours(const finder *v, const uint64_t *colour, uint32_t *class_of)
 {
     const uint32_t ranks = v->f->s->npu_count;
@@ -408,8 +411,8 @@ static bool make_classes(fold_sim *f, body *bodies)
     return true;
 }
 
-/* In lock step, messages and collectives are told apart by the classes that take part: whoever has two of a kind is not
- * told apart. */
+/* In lock step, messages and collectives are told apart by the classes that take part: whoever has
+ * two of a kind is not told apart. */
 static void refuse_twins(const finder *v)
 {
     fold_sim *f = v->f;
@@ -763,7 +766,8 @@ static uint32_t line_of(const sys_dim *d, uint32_t rank)
     return rank - rank / d->offset % d->count * d->offset;
 }
 
-/* The lines that members of this class are in, by their first ranks; NULL: all lines, or it has failed. */
+/* The lines that members of this class are in, by their first ranks; NULL: all lines, or it has
+ * failed. */
 static bool list_lines(
     fold_sim *f, const sys_dim *d, const fold_class *c, uint32_t **out, uint32_t *count)
 {
@@ -1175,7 +1179,8 @@ fold_channel *fold_channel_of(fold_sim *f, run_npu *n, uint32_t place, bool is_s
     tuple t;
     if (!tuple_of(f, n, place, is_send, n->rank, &t))
         return NULL;
-    /* One tag; a channel of tags that happen to be equal would have another sum, and pairs with both are refused. */
+    /* One tag; a channel of tags that happen to be equal would have another sum, and pairs with
+     * both are refused. */
     if (!claim(f, tag_hash(pairs->number, -1), 1, &t))
         return NULL;
     const uint64_t sum[2] = {tag_hash(pairs->sum[0], t.tag), tag_hash(pairs->sum[1], t.tag)};

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_events.c - the pending events of classes, and in which order they run.
  *
- * Events run by their earliest member.  That is safe: what an event causes is not earlier than itself, so an event that
- * is before another for all members cannot come up after the other has run.  Among the pending events of one class the
- * one that runs must be first for *every* member; where some have it first and some do not, the class is split.
+ * Events run by their earliest member.  That is safe: what an event causes is not earlier than
+ * itself, so an event that is before another for all members cannot come up after the other has
+ * run.  Among the pending events of one class the one that runs must be first for *every* member;
+ * where some have it first and some do not, the class is split.
  *
- * Events of one member at one tick: their order is that in which they were scheduled, and all timers of the tick run in
- * the place of the first (clock.h).  An event here knows how long before its time it was scheduled (its lag), so the
- * longer lag goes first; equal lags are ordered only where both were scheduled by the same rank, one after the other:
- * two timers of nodes, two sends, or phases that began together and do the same.  What this does not decide is tried
- * out: if the nodes that start next are the same in every order of the events, the order does not matter. */
+ * Events of one member at one tick: their order is that in which they were scheduled, and all
+ * timers of the tick run in the place of the first (clock.h).  An event here knows how long before
+ * its time it was scheduled (its lag), so the longer lag goes first; equal lags are ordered only
+ * where both were scheduled by the same rank, one after the other: two timers of nodes, two sends,
+ * or phases that began together and do the same.  What this does not decide is tried out: if the
+ * nodes that start next are the same in every order of the events, the order does not matter. */
 #include "fold_impl.h"
 
 #include "base/ticks.h"
@@ -51,7 +53,8 @@ static bool has_same_lag(const fold_event *e, const fold_event *g)
            e->lag_least == g->lag_least;
 }
 
-/* The timers of a tick run together, from the place of the first on: the longest lag of any of them counts. */
+/* The timers of a tick run together, from the place of the first on: the longest lag of any of them
+ * counts. */
 static order timers_against(const fold_sim *f,
                             const fold_class *c,
                             const fold_event *timer,
@@ -221,7 +224,8 @@ void fold_timer(run_npu *n, uint64_t delay, clk_action action, void *context, ui
 
 /* ---- does the order matter? ----
  *
- * A dry run of the completions: which nodes start, and in which order.  Small sets stand beside the real state. */
+ * A dry run of the completions: which nodes start, and in which order.  Small sets stand beside the
+ * real state. */
 
 typedef struct trial {
     const run_npu *n;
@@ -352,7 +356,8 @@ static uint32_t queue_at(const sys_stream *st, uint32_t phase)
     return phase < st->phase_count ? st->phases[phase].queue : RUN_NONE;
 }
 
-/* Two phases touch different queues, now and next, and belong to different collectives or are not their last. */
+/* Two phases touch different queues, now and next, and belong to different collectives or are not
+ * their last. */
 static bool are_apart(const sys_stream *a, const sys_stream *b)
 {
     const uint32_t x[] = {queue_at(a, a->phase), queue_at(a, a->phase + 1)};

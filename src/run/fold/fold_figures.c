@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_figures.c - the figures of nodes and ranks, from the log of a class, once it has run: what note_start and note_end
- * of workload.c and the hooks of watch.c sum up as a rank goes along.
+/* fold_figures.c - the figures of nodes and ranks, from the log of a class, once it has run: what
+ * note_start and note_end of workload.c and the hooks of watch.c sum up as a rank goes along.
  *
- * Members of a class may come to their events in different orders, so sums over time are made member by member: but for
- * the time up to the *cut*, until which all members do the same at the same time, and that once for members with the
- * same times.  Cost: nodes of the class, and different members x nodes after the cut. */
+ * Members of a class may come to their events in different orders, so sums over time are made
+ * member by member: but for the time up to the *cut*, until which all members do the same at the
+ * same time, and that once for members with the same times.  Cost: nodes of the class, and
+ * different members x nodes after the cut. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -59,7 +60,8 @@ typedef struct piece {
 typedef struct deeds {
     int64_t compute, comm, host, memory, busy, wall;
     int64_t comm_until, busy_until; /* up to here the time is counted */
-    /* By watch_use: time in this use or one that goes before it.  So a moment counts once, for the first that applies. */
+    /* By watch_use: time in this use or one that goes before it.  So a moment counts once, for the
+     * first that applies. */
     int64_t upto[WATCH_USES], upto_until[WATCH_USES];
     int64_t flowing,
         flowing_until; /* communication whose data could flow, beside computing or not */
@@ -124,7 +126,8 @@ static void sort_intervals(interval *list, size_t count)
 
 enum { NEAR = 16 };
 
-/* How many start before t.  Steps are looked at in the order of time: mostly it is near what was asked last. */
+/* How many start before t.  Steps are looked at in the order of time: mostly it is near what was
+ * asked last. */
 static size_t computes_before(const sweep *v, int64_t t)
 {
     size_t low = v->near > NEAR ? v->near - NEAR : 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_flows.c - from when the data of each communication of a folded run could flow (docs/accounting.md): of a
- * collective from when its last member has called it, of a receive from when its message was sent.
+/* fold_flows.c - from when the data of each communication of a folded run could flow
+ * (docs/accounting.md): of a collective from when its last member has called it, of a receive from
+ * when its message was sent.
  *
- * Found once the run is over, from the log of each class: who meets whom follows from families of groups and channels of
- * messages, and the n-th message of a channel and size is the n-th that is received.  Where all members of all classes
- * start at one time there is nothing to do per member; other answers are remembered by what they were found from, so
- * what repeats costs a lookup.  Else: members of the groups, per collective. */
+ * Found once the run is over, from the log of each class: who meets whom follows from families of
+ * groups and channels of messages, and the n-th message of a channel and size is the n-th that is
+ * received.  Where all members of all classes start at one time there is nothing to do per member;
+ * other answers are remembered by what they were found from, so what repeats costs a lookup.  Else:
+ * members of the groups, per collective. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -16,7 +18,8 @@ typedef struct caller {
     uint32_t next; /* NONE: the last */
 } caller;
 
-/* A collective of all groups of a family, or along several dimensions; or the messages of a channel of one size. */
+/* A collective of all groups of a family, or along several dimensions; or the messages of a channel
+ * of one size. */
 typedef struct meet {
     uint64_t key;
     const fold_family *family; /* NULL: none */
@@ -143,7 +146,8 @@ static uint32_t base_of(const fold_note *note, uint32_t rank)
     return base;
 }
 
-/* All start at once, so nobody waits; or all of a class do, and each group has members of all these classes. */
+/* All start at once, so nobody waits; or all of a class do, and each group has members of all these
+ * classes. */
 static bool meet_evenly(const finder *v, const meet *m)
 {
     int64_t least = INT64_MAX, most = INT64_MIN;

@@ -31,7 +31,8 @@ enum { FOLD_NO_SLOT = UINT8_MAX };
 typedef struct fold_sim fold_sim;
 typedef struct fold_event fold_event;
 
-/* Who sends to whom in one step of an algorithm, over all groups of a family: the path to each member. */
+/* Who sends to whom in one step of an algorithm, over all groups of a family: the path to each
+ * member. */
 typedef struct fold_pattern {
     const uint16_t *path; /* by group and member; NULL: all are `even` */
     uint16_t even;
@@ -45,8 +46,8 @@ typedef struct fold_family {
     uint32_t *ranks;          /* group by group, in ring order; NULL: all lines along a dimension */
     bool is_line;
     uint32_t offset; /* of lines */
-    bool
-        is_dim; /* they are those of one dimension of the network: every place in a line is like any other */
+    /* they are those of one dimension of the network: every place in a line is like any other */
+    bool is_dim;
     uint32_t dim;
     uint32_t *classes;
     uint32_t class_count;
@@ -100,8 +101,8 @@ typedef struct fold_letter {
     bool is_send;
     uint32_t place;
     uint64_t size;
-    fold_val
-        at; /* of a send: when it arrives, by member of the receiving class; else when it was posted */
+    /* of a send: when it arrives, by member of the receiving class; else when it was posted */
+    fold_val at;
     int64_t lag_least, lag_most; /* of a send: how long it is under way */
     uint64_t number;             /* of sends */
     uint32_t round;              /* of the one who posted it (run/steady.h) */
@@ -336,7 +337,8 @@ struct fold_sim {
 
 /* Folding cannot go on: every rank is simulated instead. */
 void fold_give_up(fold_sim *f, const char *fmt, ...) ORR_PRINTF(2, 3);
-/* Members of this class do not stay together: those with a positive sign become a class of their own. */
+/* Members of this class do not stay together: those with a positive sign become a class of their
+ * own. */
 void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *why);
 
 static inline bool fold_is_over(const fold_sim *f)
@@ -352,8 +354,8 @@ static inline fold_class *fold_class_at(const run_npu *n)
 
 enum { FOLD_WORLD = RUN_NONE - 1 };
 
-/* Whom each rank talks to, in the order of its trace: the index of a group, FOLD_WORLD, or a peer; NONE: nobody.  Ranks of
- * one body have as many, of the same kinds. */
+/* Whom each rank talks to, in the order of its trace: the index of a group, FOLD_WORLD, or a peer;
+ * NONE: nobody.  Ranks of one body have as many, of the same kinds. */
 typedef struct fold_others {
     size_t *first;   /* by rank, in other */
     size_t *count;   /* by class of the set */
@@ -418,7 +420,8 @@ void fold_merge_fini(fold_sim *f);
 void fold_merge_note(fold_class *c, uint32_t place, bool is_end);
 /* An event of this class has run, at `now`. */
 void fold_merge_maybe(fold_sim *f, const fold_class *c, int64_t now);
-/* Until _end, classes are those of the beginning, each with the log of all that its members did; false: out of memory. */
+/* Until _end, classes are those of the beginning, each with the log of all that its members did;
+ * false: out of memory. */
 bool fold_leaves_begin(fold_sim *f);
 /* And the channels of their messages; not of a run that was stopped. */
 bool fold_leaves_join(fold_sim *f);
@@ -442,11 +445,13 @@ void fold_round_end_at(fold_sim *f, fold_class *c);
 
 bool fold_tape_create(fold_sim *f);          /* false: out of memory */
 void fold_tape_destroy(struct fold_tape *t); /* NULL is fine */
-/* Values, as fold_max, fold_add and fold_permute make them; where a step is recorded they know what they are made of. */
+/* Values, as fold_max, fold_add and fold_permute make them; where a step is recorded they know what
+ * they are made of. */
 fold_val fold_later(fold_sim *f, fold_val a, fold_val b);
 fold_val fold_after(fold_sim *f, fold_val a, fold_val delay);
 fold_val fold_at_receiver(fold_sim *f, fold_val a, const fold_pairs *h);
-/* The ends of a phase, by place in the family's classes.  The id of the first, the others follow it; 0: not known. */
+/* The ends of a phase, by place in the family's classes.  The id of the first, the others follow
+ * it; 0: not known. */
 uint32_t fold_tape_phase(fold_sim *f, const fold_meeting *m, const fold_val *ends);
 /* What was decided by times: a is before b for all members, or it is not; */
 void fold_tape_before(fold_sim *f, fold_val a, fold_val b, bool is_so);
@@ -460,7 +465,8 @@ void fold_tape_rival(fold_sim *f,
                      fold_val mine,
                      fold_val other,
                      bool is_together);
-/* of two events of a class the first runs first; is_by_lag: within one tick, too, by what never changes; */
+/* of two events of a class the first runs first; is_by_lag: within one tick, too, by what never
+ * changes; */
 void fold_tape_order(fold_sim *f, const fold_event *a, const fold_event *b, bool is_by_lag);
 void fold_tape_break(fold_sim *f); /* something else: this step cannot be played back */
 /* A class has ended a step, begins one, or an event of it runs. */
@@ -470,15 +476,16 @@ void fold_tape_turn(fold_sim *f, const fold_class *c);
 /* All classes have ended this step: if it was recorded, those that follow are played. */
 void fold_play_on(fold_sim *f, uint32_t round);
 
-/* The node that is ready at `mine` gets the slot before the one that is ready at `other`, for this member. */
+/* The node that is ready at `mine` gets the slot before the one that is ready at `other`, for this
+ * member. */
 bool fold_wins(const fold_sim *f,
                const fold_val *free,
                fold_val mine,
                fold_val other,
                bool is_together,
                uint32_t member);
-/* What is known of a phase for these starts, by place in the family's classes: a lag, then base (after the first start) and
- * spread of each end.  NULL: it has given up. */
+/* What is known of a phase for these starts, by place in the family's classes: a lag, then base
+ * (after the first start) and spread of each end.  NULL: it has given up. */
 const int64_t *fold_ask(fold_sim *f,
                         fold_family *y,
                         const coll_times_phase *phase,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_links.c - lock step where ranks share links: rings and fully connected groups of the network fluid.
+/* fold_links.c - lock step where ranks share links: rings and fully connected groups of the network
+ * fluid.
  *
- * Links are coloured together with ranks and groups: a link keeps the colour of another only if the collectives and
- * messages of the same colours load both alike, and a group that of another only if its collectives load links of the
- * same colours alike.  Then a link stands for all of its colour: what all groups of a colour load it with is the same for
- * each of them, so the fair rates of flows of one colour are equal (docs/design/folding.md, "Lock step").
+ * Links are coloured together with ranks and groups: a link keeps the colour of another only if the
+ * collectives and messages of the same colours load both alike, and a group that of another only if
+ * its collectives load links of the same colours alike.  Then a link stands for all of its colour:
+ * what all groups of a colour load it with is the same for each of them, so the fair rates of flows
+ * of one colour are equal (docs/design/folding.md, "Lock step").
  *
  * Cost: a round of colouring looks at each link that each group and each message crosses. */
 #include "fold_links.h"
@@ -150,7 +152,8 @@ void fold_links_refine(fold_shared_links *l, const uint64_t *colour, const uint6
     l->next = old;
 }
 
-/* The first link of each colour, by link; NULL where only their number is wanted.  0: out of memory. */
+/* The first link of each colour, by link; NULL where only their number is wanted.  0: out of
+ * memory. */
 static uint32_t number_links(const fold_shared_links *l, uint32_t *first)
 {
     orr_map *seen = orr_map_create(0);

@@ -11,8 +11,8 @@ typedef struct fold_shared_links fold_shared_links;
 fold_shared_links *fold_links_create(orr_sim *s); /* NULL: out of memory */
 void fold_links_destroy(fold_shared_links *l);
 
-/* Who crosses which links: collectives of groups, and messages that ranks send, link by link of their traces.  False: *err
- * says why. */
+/* Who crosses which links: collectives of groups, and messages that ranks send, link by link of
+ * their traces.  False: *err says why. */
 bool fold_links_add_group(fold_shared_links *l,
                           uint32_t group,
                           const uint32_t *members,
@@ -29,7 +29,8 @@ void fold_links_tell_ranks(const fold_shared_links *l, uint64_t *rank_sum);
 void fold_links_refine(fold_shared_links *l, const uint64_t *colour, const uint64_t *group_sum);
 uint32_t fold_links_count(const fold_shared_links *l); /* colours; 0: out of memory */
 
-/* The result, of the arena but for its map.  *is_twice: two links of a trace lead to one rank.  NULL: out of memory. */
+/* The result, of the arena but for its map.  *is_twice: two links of a trace lead to one rank.
+ * NULL: out of memory. */
 fluid_standing *fold_links_stand(
     fold_shared_links *l, orr_arena *a, uint32_t *class_of, bool *is_twice, orr_error *err);
 /* Of the parts of one flow, from there on: those on links that stand for others. */

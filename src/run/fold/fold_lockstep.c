@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_lockstep.c - ranks that do the same at the same time (docs/design/folding.md, "Lock step").
  *
- * Why it is exact: take classes such that ranks of one class have the same trace and speeds, and for each thing their
- * trace does with others meet the same classes, as often, in groups that lie alike.  If all ranks of a class are in the
- * same state at one time, then so they are after the next event: a collective begins for all groups of a colour at
- * once, takes the same time, and loads the ports of a class equally; so max-min fair rates are equal too. */
+ * Why it is exact: take classes such that ranks of one class have the same trace and speeds, and
+ * for each thing their trace does with others meet the same classes, as often, in groups that lie
+ * alike.  If all ranks of a class are in the same state at one time, then so they are after the
+ * next event: a collective begins for all groups of a colour at once, takes the same time, and
+ * loads the ports of a class equally; so max-min fair rates are equal too. */
 #include "fold_impl.h"
 
 #include "models/network/fluid/fluid_paths.h"

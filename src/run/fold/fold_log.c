@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_log.c - the log of steps of a folded run: one entry for all members of a class while it runs, with their times as
- * base and spread; the log of every rank (watch.h) is written when somebody reads it.
+/* fold_log.c - the log of steps of a folded run: one entry for all members of a class while it
+ * runs, with their times as base and spread; the log of every rank (watch.h) is written when
+ * somebody reads it.
  *
- * What follows from the traces is not kept: the group that a member's collective is of, and with it the number of its
- * chunks, and whom its messages go to. */
+ * What follows from the traces is not kept: the group that a member's collective is of, and with it
+ * the number of its chunks, and whom its messages go to. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -138,7 +139,8 @@ static const cfg_group *group_at(writer *v, uint32_t place)
     return v->group[link];
 }
 
-/* The smallest rank among those that differ from this one in the dimensions of the collective only. */
+/* The smallest rank among those that differ from this one in the dimensions of the collective
+ * only. */
 static uint32_t base_of(uint32_t rank, const fold_note *note)
 {
     uint32_t base = rank;

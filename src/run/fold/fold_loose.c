@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_loose.c - members of a class may come to their events in different orders, where that makes no difference.
+/* fold_loose.c - members of a class may come to their events in different orders, where that makes
+ * no difference.
  *
- * A node starts when its parents have ended and its slot is free: at the later of the two, for each member.  Which of
- * two events comes first matters only where they compete:
+ * A node starts when its parents have ended and its slot is free: at the later of the two, for each
+ * member.  Which of two events comes first matters only where they compete:
  *
  *     nodes for one slot            the node with the smallest id of those that are ready when the slot is, or else the
  *                                   one that is ready first: must be the same one for all members
@@ -10,13 +11,13 @@
  *                                   be in one order (fold_events.c)
  *     messages of one channel       meet in the order in which they are posted: must be the same order
  *
- * So a class runs its events by their earliest member, whatever the others would do first, gives every node the time that
- * is right for each member, and looks whether one of the three was decided otherwise for some: then the class is split.
- * A node that becomes ready may have been too late for some members, because another has its slot already: that is found
- * here, too.
+ * So a class runs its events by their earliest member, whatever the others would do first, gives
+ * every node the time that is right for each member, and looks whether one of the three was decided
+ * otherwise for some: then the class is split.  A node that becomes ready may have been too late
+ * for some members, because another has its slot already: that is found here, too.
  *
- * Nodes that are over on the spot let their children start with the next completion, whichever it is: traces with such
- * nodes are run in one order for all members. */
+ * Nodes that are over on the spot let their children start with the next completion, whichever it
+ * is: traces with such nodes are run in one order for all members. */
 #include "fold_impl.h"
 
 enum { MOST_RIVALS = 256 };
@@ -138,8 +139,9 @@ bool fold_wins(const fold_sim *f,
            (mine_at == free_at && other_at > mine_at);
 }
 
-/* Of those that are ready for this slot, `place` is the one for every member: it is ready before the slot is free, so
- * that its smaller number counts; or it is ready first; or both are made ready by one event. */
+/* Of those that are ready for this slot, `place` is the one for every member: it is ready before
+ * the slot is free, so that its smaller number counts; or it is ready first; or both are made ready
+ * by one event. */
 static void check_rivals(fold_sim *f, const fold_class *c, uint32_t place)
 {
     const run_npu *n = c->npu;

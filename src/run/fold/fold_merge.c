@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_merge.c - classes that were set apart become one again, when they are in the same state.
  *
- * What a class does from now on follows from its trace, its speeds, which nodes are over, ready and under way, what it
- * has posted, and when each of its members did so.  Times are kept member by member, so they need not be equal: two
- * classes whose states are equal but for times are one class of all their members.  Whom they talk to must fit as well:
- * the classes that come out must be such as fold_classes.c could have found, so colours are refined once more, from the
- * states instead of from the beginning.
+ * What a class does from now on follows from its trace, its speeds, which nodes are over, ready and
+ * under way, what it has posted, and when each of its members did so.  Times are kept member by
+ * member, so they need not be equal: two classes whose states are equal but for times are one class
+ * of all their members.  Whom they talk to must fit as well: the classes that come out must be such
+ * as fold_classes.c could have found, so colours are refined once more, from the states instead of
+ * from the beginning.
  *
- * A class takes part only while it has no collective under way.  It is looked for between two ticks, when classes of one
- * trace and one speed have started and ended the same nodes.  What classes did before is kept in *parts*; at the end the
- * log of each class that there was at the beginning is put together from them (fold_leaves_begin).
+ * A class takes part only while it has no collective under way.  It is looked for between two
+ * ticks, when classes of one trace and one speed have started and ended the same nodes.  What
+ * classes did before is kept in *parts*; at the end the log of each class that there was at the
+ * beginning is put together from them (fold_leaves_begin).
  *
- * Cost: an attempt looks at all ranks and at the nodes of some classes; there are few of them per event that has run. */
+ * Cost: an attempt looks at all ranks and at the nodes of some classes; there are few of them per
+ * event that has run. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
 
 enum { FREE_TRIES = 8, EVENTS_PER_TRY = 16 };
 
-/* What classes did up to when they became part of another.  The first ones are those of the beginning. */
+/* What classes did up to when they became part of another.  The first ones are those of the
+ * beginning. */
 struct fold_part {
     fold_log log;             /* of the class that it is, as long as into is NONE */
     uint32_t owner, into, at; /* at: where its members are among those of `into` */
@@ -36,8 +40,8 @@ static bool is_kin(const fold_class *a, const fold_class *b)
            a->npu->speed->host == b->npu->speed->host;
 }
 
-/* Late ranks, and what was split because of the order of events, may be alike later on; slow ranks and those that meet
- * them never are. */
+/* Late ranks, and what was split because of the order of events, may be alike later on; slow ranks
+ * and those that meet them never are. */
 static bool could_be_fewer(fold_sim *f, uint64_t *colour, uint32_t *class_of)
 {
     for (uint32_t r = 0; r < f->s->npu_count; r++) {
@@ -183,7 +187,8 @@ static bool has_same_events(const fold_sim *f, const fold_class *a, const fold_c
     return count == others && (f->is_loose || a->last.kind == b->last.kind);
 }
 
-/* Which nodes were made ready by one event, and which by the one that freed their slot: the same in both. */
+/* Which nodes were made ready by one event, and which by the one that freed their slot: the same in
+ * both. */
 static bool has_same_makers(const fold_sim *f, const fold_class *a, const fold_class *b)
 {
     const work_graph *g = a->npu->graph;

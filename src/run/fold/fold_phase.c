@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_phase.c - what classes do together: phases of collectives, and messages.
  *
- * A phase of a chunk is complete for its members when all of them have started it: then all ends follow from all starts
- * (coll_times.h), and each class gets one event.  What came out for the same starts, relative to each other, is
- * remembered: a training step asks the same few questions again and again. */
+ * A phase of a chunk is complete for its members when all of them have started it: then all ends
+ * follow from all starts (coll_times.h), and each class gets one event.  What came out for the same
+ * starts, relative to each other, is remembered: a training step asks the same few questions again
+ * and again. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -297,8 +298,8 @@ static size_t put_question(const fold_meeting *m, int64_t *out)
     return PHASE_WORDS + 2 * (size_t)count;
 }
 
-/* A memo: its question, then the lag, the ends relative to the first start, the traffic by dimension, and where the
- * times of messages are kept. */
+/* A memo: its question, then the lag, the ends relative to the first start, the traffic by
+ * dimension, and where the times of messages are kept. */
 static const int64_t *recall(const fold_sim *f,
                              const int64_t *question,
                              size_t words,
@@ -398,8 +399,9 @@ static void count_sends(void *count, uint64_t step, uint64_t messages_each, uint
     *(uint64_t *)count += messages_each;
 }
 
-/* The words of a memo: how many, then time after the first start, dimension and bytes of each.  NULL: out of memory, or
- * there are so many messages at different times that nobody waits for them: then there are no bytes over time. */
+/* The words of a memo: how many, then time after the first start, dimension and bytes of each.
+ * NULL: out of memory, or there are so many messages at different times that nobody waits for them:
+ * then there are no bytes over time. */
 static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
 {
     fold_family *y = m->family;
@@ -613,7 +615,8 @@ bool fold_share_pair(const cfg_group *a, const cfg_group *b)
     return common > 1;
 }
 
-/* Can messages of these groups have the same tag and the same ends?  NULL: all ranks, who have the number 0. */
+/* Can messages of these groups have the same tag and the same ends?  NULL: all ranks, who have the
+ * number 0. */
 static bool may_mix_groups(const cfg_group *a, const cfg_group *b)
 {
     const uint64_t period = MSG_TAG_SPACE / SYS_GROUP_STREAMS;
@@ -621,7 +624,8 @@ static bool may_mix_groups(const cfg_group *a, const cfg_group *b)
            (!a || !b || fold_share_pair(a, b));
 }
 
-/* Does any rank of the class have groups here and there that may be mixed up?  Asked once for two families. */
+/* Does any rank of the class have groups here and there that may be mixed up?  Asked once for two
+ * families. */
 static bool may_mix(fold_sim *f, const fold_class *c, const fold_running *a, const fold_running *b)
 {
     enum { BITS = 21 };
@@ -642,8 +646,8 @@ static bool may_mix(fold_sim *f, const fold_class *c, const fold_running *a, con
     return may;
 }
 
-/* Chunks that run are noted where tags may be mixed up.  False: one of this number runs already, in another family whose
- * tags may be the same. */
+/* Chunks that run are noted where tags may be mixed up.  False: one of this number runs already, in
+ * another family whose tags may be the same. */
 static bool note_running(fold_sim *f, fold_class *c, const fold_meeting *m, uint32_t place)
 {
     const fold_running mine = {.place = place, .stream = m->stream, .family = m->family};
@@ -788,7 +792,8 @@ void fold_put_letter(fold_sim *f, fold_channel *h, const fold_letter *value)
     h->last = l;
 }
 
-/* Events of one source, for a member: its own sends, its receives of what was there, the messages of one channel. */
+/* Events of one source, for a member: its own sends, its receives of what was there, the messages
+ * of one channel. */
 enum { SENT_HERE = 0, POSTED_HERE = 1 };
 
 /* A message is received when it is there and the receive is posted. */

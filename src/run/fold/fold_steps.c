@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_steps.c - several steps in a row (run/steady.h), folded.
  *
- * A class begins its next step when its last one is over, each member at its own time.  On a network on which messages
- * do not delay each other a step is a function of the times at which all members of all classes begin it; if all begin a
- * step at the same time later than the one before, it takes its course as the one before, and so do all that follow.
- * Members of a class have equal spreads if these have one number, so the question costs a few words per class.
+ * A class begins its next step when its last one is over, each member at its own time.  On a
+ * network on which messages do not delay each other a step is a function of the times at which all
+ * members of all classes begin it; if all begin a step at the same time later than the one before,
+ * it takes its course as the one before, and so do all that follow.  Members of a class have equal
+ * spreads if these have one number, so the question costs a few words per class.
  *
- * What else goes from one step to the next is looked at as well: the event that ended the step, and which queue is next.
- * Messages and collectives must be of one step on both sides, and no message may be left behind. */
+ * What else goes from one step to the next is looked at as well: the event that ended the step, and
+ * which queue is next.  Messages and collectives must be of one step on both sides, and no message
+ * may be left behind. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -121,8 +123,9 @@ static bool begin_alike(const fold_sim *f, uint32_t from, uint32_t to, int64_t *
     return true;
 }
 
-/* All classes have ended this step: do they begin the next as an earlier one?  Then the last step of all is like one of
- * those from there on: it is this one, or one of the next few, which are run. */
+/* All classes have ended this step: do they begin the next as an earlier one?  Then the last step
+ * of all is like one of those from there on: it is this one, or one of the next few, which are
+ * run. */
 static void find_out(fold_sim *f, uint32_t round)
 {
     run_rounds *r = &f->s->rounds;

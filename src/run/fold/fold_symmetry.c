@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_symmetry.c - ranks that neither the network nor the job tells apart (docs/design/folding.md, "Symmetry").
+/* fold_symmetry.c - ranks that neither the network nor the job tells apart (docs/design/folding.md,
+ * "Symmetry").
  *
- * A symmetry moves ranks: by digits of their numbers (models/network/symmetry.h), each within one dimension.  It must
- * leave everything as it is: the links (every place of a switch or a fully connected dimension is like any other; rings
- * are turned), traces and speeds, who sends to whom, and who comes after whom in the algorithms of collectives.  Digits
- * are tried one by one, the largest first; each that holds is taken.
+ * A symmetry moves ranks: by digits of their numbers (models/network/symmetry.h), each within one
+ * dimension.  It must leave everything as it is: the links (every place of a switch or a fully
+ * connected dimension is like any other; rings are turned), traces and speeds, who sends to whom,
+ * and who comes after whom in the algorithms of collectives.  Digits are tried one by one, the
+ * largest first; each that holds is taken.
  *
- * Ranks at home are simulated by the clock, and so are their links.  All others are then in the same state, but for what
- * depends on the order of events within one tick: ranks are numbered, and the symmetry changes the numbers.  So
- * the clock keeps places (clock.h), and whatever happens twice in a tick to a link or a rank must have an order that
- * follows from its own past.  Where it does not, every rank is simulated. */
+ * Ranks at home are simulated by the clock, and so are their links.  All others are then in the
+ * same state, but for what depends on the order of events within one tick: ranks are numbered, and
+ * the symmetry changes the numbers.  So the clock keeps places (clock.h), and whatever happens
+ * twice in a tick to a link or a rank must have an order that follows from its own past.  Where it
+ * does not, every rank is simulated. */
 #include "fold_impl.h"
 
 #include "models/network/dims/aware.h"
@@ -30,8 +33,8 @@ struct fold_symmetry {
     rank_touch *touches; /* by rank */
     uint32_t *number;    /* by group: of its likes, from 1 */
     bool has_lost_order;
-    bool parts
-        [NET_SYM_DIGITS]; /* by digit: collectives of all ranks set apart whom it moves to each other */
+    /* by digit: collectives of all ranks set apart whom it moves to each other */
+    bool parts[NET_SYM_DIGITS];
     bool parts_any;
     bool is_wider;  /* it began with such digits */
     bool is_parted; /* one of them has begun */
@@ -71,8 +74,8 @@ static const char *obstacle(const orr_sim *s, unsigned kinds)
 
 /* ---- does a move leave everything as it is? ---- */
 
-/* How the places of a collective's members may change without its messages changing: all by as many, or by the same
- * bits. */
+/* How the places of a collective's members may change without its messages changing: all by as
+ * many, or by the same bits. */
 enum { BY_TURN = 1, BY_BITS = 2, NEVER = 4 };
 
 typedef struct move {
@@ -262,7 +265,8 @@ static bool has_twins(const search *v, const uint32_t *like)
     return false;
 }
 
-/* As long as no collective of all ranks begins, more may be alike: then they are taken apart (fold_unfold.c). */
+/* As long as no collective of all ranks begins, more may be alike: then they are taken apart
+ * (fold_unfold.c). */
 static void find_all_digits(search *v, struct fold_symmetry *y)
 {
     const orr_sim *s = v->f->s;

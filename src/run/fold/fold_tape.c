@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_tape.c - one step of several in a row as a list of sums, maxima and phases, so that the steps after it can be
- * worked out without their events.
+/* fold_tape.c - one step of several in a row as a list of sums, maxima and phases, so that the
+ * steps after it can be worked out without their events.
  *
- * Where steps do not repeat at once, because a ring over all ranks carries a skew from step to step, only a few times
- * differ from those of the step before, all others are the same a while later.  A step that runs loosely (fold_loose.c)
- * makes every time from the times at which classes begin it, by operations that do not depend on times, and compares
- * times: for a slot, for a channel, for the order of chunks.  The *tape* is the list of both, in the order in which they
- * were done.  Played back for other beginnings it gives the times of a step of the same course; each comparison must come
- * out as it did, or the course would be another one: then the step is run by events.
+ * Where steps do not repeat at once, because a ring over all ranks carries a skew from step to
+ * step, only a few times differ from those of the step before, all others are the same a while
+ * later.  A step that runs loosely (fold_loose.c) makes every time from the times at which classes
+ * begin it, by operations that do not depend on times, and compares times: for a slot, for a
+ * channel, for the order of chunks.  The *tape* is the list of both, in the order in which they
+ * were done.  Played back for other beginnings it gives the times of a step of the same course;
+ * each comparison must come out as it did, or the course would be another one: then the step is run
+ * by events.
  *
- * A value knows its entry (fold_val.id); one that is later by a constant needs none of its own.  What is `shift` later
- * than on the tape is not touched: playing back costs a look at each entry and work for those that differ. */
+ * A value knows its entry (fold_val.id); one that is later by a constant needs none of its own.
+ * What is `shift` later than on the tape is not touched: playing back costs a look at each entry
+ * and work for those that differ. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -239,8 +242,8 @@ static uint32_t number_question(fold_sim *f, const fold_meeting *m)
     return (uint32_t)t->question_count++;
 }
 
-/* The same starts, all so much later: so are the ends.  Chunks of one collective follow each other like that, and their
- * ends are known to be at one time. */
+/* The same starts, all so much later: so are the ends.  Chunks of one collective follow each other
+ * like that, and their ends are known to be at one time. */
 static bool is_asked_again(const struct fold_tape *t, const question *q, uint32_t arguments)
 {
     const argument *a = q->last == UINT32_MAX ? NULL : &t->arguments[t->entries[q->last].a];

@@ -5,7 +5,8 @@
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
 
-/* Beyond this many bytes of spreads the members have nothing in common, and folding does not pay. */
+/* Beyond this many bytes of spreads the members have nothing in common, and folding does not
+ * pay. */
 enum { MOST_BYTES = 256 << 20 };
 
 typedef struct spread {

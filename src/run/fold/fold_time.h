@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_time.h - one number for each member of a class: times, and sums of times.
  *
- * Members that do the same do it at times that mostly differ not at all, or by the same amounts again and again.  So a
- * value is a base and a *spread*: member m has base + spread[m].  Spreads are at least 0 with a 0 among them, each kept
- * once and known by its number; number 0 is the even one, all zeros.  Results of operations on two spreads are
- * remembered, so what repeats costs a lookup however many members there are. */
+ * Members that do the same do it at times that mostly differ not at all, or by the same amounts
+ * again and again.  So a value is a base and a *spread*: member m has base + spread[m].  Spreads
+ * are at least 0 with a 0 among them, each kept once and known by its number; number 0 is the even
+ * one, all zeros.  Results of operations on two spreads are remembered, so what repeats costs a
+ * lookup however many members there are. */
 #ifndef ORR_RUN_FOLD_TIME_H
 #define ORR_RUN_FOLD_TIME_H
 
@@ -49,7 +50,8 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members);
 fold_val fold_add_slow(fold_times *t, fold_val a, fold_val b);
 fold_val fold_sub_slow(fold_times *t, fold_val a, fold_val b);
 fold_val fold_max_slow(fold_times *t, fold_val a, fold_val b);
-/* Member m gets what member from[m] of `a` has.  map: the number of this permutation, for remembering. */
+/* Member m gets what member from[m] of `a` has.  map: the number of this permutation, for
+ * remembering. */
 fold_val fold_permute(
     fold_times *t, fold_val a, uint32_t map, const uint32_t *from, uint32_t members);
 

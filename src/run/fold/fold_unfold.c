@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_unfold.c - ranks that stood for each other are set apart, between two events: each that is simulated becomes several,
- * with everything that it has under way (docs/design/folding.md, "Symmetry").
+/* fold_unfold.c - ranks that stood for each other are set apart, between two events: each that is
+ * simulated becomes several, with everything that it has under way (docs/design/folding.md,
+ * "Symmetry").
  *
- * Why it is exact: all of them are in the same state, up to the move that takes one to the other.  So the state of each is a
- * copy in which ranks, groups, links and messages are moved.  Events keep their places: of copies of one event no order is
- * known, and none is used.  Cost: what is under way, times the copies. */
+ * Why it is exact: all of them are in the same state, up to the move that takes one to the other.
+ * So the state of each is a copy in which ranks, groups, links and messages are moved.  Events keep
+ * their places: of copies of one event no order is known, and none is used.  Cost: what is under
+ * way, times the copies. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -125,7 +127,8 @@ static uint32_t moved_rank(void *context, uint32_t k, uint32_t rank)
     return fold_moved(context, k, rank);
 }
 
-/* At its link the message goes to dst; seen from its source at home, to `there`: the link is that far from home. */
+/* At its link the message goes to dst; seen from its source at home, to `there`: the link is that
+ * far from home. */
 static uint64_t copied_token(void *context, uint64_t token, uint32_t dst, uint32_t k)
 {
     const fold_copier *c = context;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_verify.c - the proof on request: what a folded run found, kept, and compared with a run of every rank. */
+/* fold_verify.c - the proof on request: what a folded run found, kept, and compared with a run of
+ * every rank. */
 #include "fold_impl.h"
 
 #include <inttypes.h>
@@ -46,7 +47,8 @@ static uint64_t use_of(const orr_sim *s, uint32_t rank, unsigned use)
     return use < WATCH_USES ? watch_spent(s, rank, (watch_use)use) : watch_overlapped(s, rank);
 }
 
-/* What goes beyond the figures of fold_figures.c: only runs whose ranks are in lock step have them. */
+/* What goes beyond the figures of fold_figures.c: only runs whose ranks are in lock step have
+ * them. */
 static bool keep_uses(struct fold_found *k, const orr_sim *s)
 {
     if (!s->watch->splits)

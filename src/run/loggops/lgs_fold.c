@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_fold.c - ranks of a schedule that do the same are simulated once (docs/design/folding.md, "Symmetry").
+/* lgs_fold.c - ranks of a schedule that do the same are simulated once (docs/design/folding.md,
+ * "Symmetry").
  *
- * Under LogGOPS all pairs of hosts are alike, so a symmetry is any way of moving ranks that takes the operations of each
- * rank to those of another: the same but for peers, which are moved, too.  Ranks at home are simulated; their messages go
- * to the homes of their peers.  Events of one tick run by number, and numbers depend on those of hosts: where two events of
- * one tick meet at a host and their order does not follow from what the host did, every rank is simulated. */
+ * Under LogGOPS all pairs of hosts are alike, so a symmetry is any way of moving ranks that takes
+ * the operations of each rank to those of another: the same but for peers, which are moved, too.
+ * Ranks at home are simulated; their messages go to the homes of their peers.  Events of one tick
+ * run by number, and numbers depend on those of hosts: where two events of one tick meet at a host
+ * and their order does not follow from what the host did, every rank is simulated. */
 #include "lgs_body.h"
 
 #include <inttypes.h>

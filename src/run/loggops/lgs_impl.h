@@ -64,8 +64,9 @@ typedef struct lgs_fold_touch {
     bool is_own; /* by an event that the host issued itself */
 } lgs_fold_touch;
 
-/* A run in which hosts stand for others.  The place of an event in the order of all is kept as far as it is the same
- * however hosts are numbered: what has a smaller place comes first at all of them. */
+/* A run in which hosts stand for others.  The place of an event in the order of all is kept as far
+ * as it is the same however hosts are numbered: what has a smaller place comes first at all of
+ * them. */
 typedef struct lgs_folding {
     net_symmetry symmetry;
     uint64_t *parents; /* by event: the place of the one that issued it */
@@ -82,14 +83,14 @@ typedef struct orr_rules_loggops {
     const char *name; /* after --compat, and in results */
 
     /* lgs_body.h, docs/spec/goal.md 3.3 */
-    bool
-        waits_for_release; /* an operation starts no earlier than what it waited for ended; else when
-                              * its own CPU and NIC are free, which may be earlier */
-    bool
-        empty_costs_a_byte; /* a message of 0 bytes costs what one of 1 costs; else minus one byte */
-    bool asks_the_sender;   /* a receive that finds its message uses the size, CPU and NIC of the
+    /* an operation starts no earlier than what it waited for ended; else when its own CPU and NIC
+     * are free, which may be earlier */
+    bool waits_for_release;
+    /* a message of 0 bytes costs what one of 1 costs; else minus one byte */
+    bool empty_costs_a_byte;
+    bool asks_the_sender;  /* a receive that finds its message uses the size, CPU and NIC of the
                               * send; else its own */
-    bool buffers_messages;  /* an unexpected message is received by the CPU, then matched; else its
+    bool buffers_messages; /* an unexpected message is received by the CPU, then matched; else its
                               * time is lost */
     /* goal.md 3.4: operations released together, where they are equal; NULL: as released */
     bool (*order)(struct lgs_sim *s, lgs_batch *b); /* false: out of memory */
@@ -256,8 +257,8 @@ static inline uint64_t lgs_finished_bit(const lgs_sim *s, uint32_t host, uint32_
 
 /* ---- hosts that stand for others (lgs_fold.c) */
 
-/* Something happens to a host.  Two things in one tick must have places that differ, or both come from the host itself,
- * which issued them in an order. */
+/* Something happens to a host.  Two things in one tick must have places that differ, or both come
+ * from the host itself, which issued them in an order. */
 static inline void lgs_fold_touch_host(lgs_sim *s, uint32_t host, bool is_own)
 {
     lgs_folding *f = s->folding;
@@ -288,14 +289,14 @@ static inline void lgs_fold_issue(lgs_sim *s, uint32_t e)
         s->has_failed = true;
 }
 
-/* Finds out which hosts can stand for others, and runs them.  *is_done: the results are those of all hosts; else nothing
- * has happened yet. */
+/* Finds out which hosts can stand for others, and runs them.  *is_done: the results are those of
+ * all hosts; else nothing has happened yet. */
 orr_code lgs_run_folded(lgs_sim *s, bool *is_done, orr_error *err);
 /* As before the first event; false: out of memory. */
 bool lgs_begin_anew(lgs_sim *s);
 
-/* Runs on as many threads as were asked for, where that is the same and pays.  *is_done: to the end, or until it was
- * stopped; else the rest is for one thread. */
+/* Runs on as many threads as were asked for, where that is the same and pays.  *is_done: to the
+ * end, or until it was stopped; else the rest is for one thread. */
 orr_code lgs_run_parts(lgs_sim *s, bool *is_done, orr_error *err);
 
 /* ---- parts */

@@ -20,8 +20,8 @@ typedef enum lgs_side { LGS_RECEIVES = 0, LGS_MESSAGES = 1 } lgs_side;
 
 typedef struct lgs_slot {
     lgs_key key;
-    uint32_t
-        last; /* of a ring of events, so that last->next is the first; the top bit: messages; 0: empty */
+    /* of a ring of events, so that last->next is the first; the top bit: messages; 0: empty */
+    uint32_t last;
 } lgs_slot;
 
 typedef struct lgs_link {

@@ -5,10 +5,11 @@
  *     0         100
  *     10037     161
  *
- * Each rank starts somewhere in the file, by a random number; the file repeats.  An operation is lengthened by what is
- * left of the interruption it starts in, and by each that starts while it runs.
- * Why a Mersenne Twister: its first draws decide where ranks start, and golden runs have those of seed 12345.
- */
+ * Each rank starts somewhere in the file, by a random number; the file repeats.  An operation is
+ * lengthened by what is left of the interruption it starts in, and by each that starts while it
+ * runs.  Why a Mersenne Twister: its first draws decide where ranks start, and golden runs have
+ * those of seed 12345.
+ * */
 #include "lgs_impl.h"
 
 #include "base/io/input.h"

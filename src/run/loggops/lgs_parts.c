@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_parts.c - a schedule on several threads, with the results of one (docs/design/loggops.md, "Threads").
+/* lgs_parts.c - a schedule on several threads, with the results of one (docs/design/loggops.md,
+ * "Threads").
  *
- * Hosts are dealt out to parts, each a simulation with a queue of its own.  Parts run side by side for a round, then their
- * messages are handed over:
+ * Hosts are dealt out to parts, each a simulation with a queue of its own.  Parts run side by side
+ * for a round, then their messages are handed over:
  *
  *     alone    no message leaves its part: one round is the whole run
  *     window   from the first event of all on, for as long as nothing can come from another part: a message takes o + L, and
  *              a large one, whose sender waits, is not over before it has arrived and its receiver is free
  *     tick     the events of one time that are known by now; sends that are over are told to the parts of their senders
  *
- * Events of one time leave by number, and numbers are given out in the order in which events are issued.  So after a round
- * the events of all parts that issued others are merged by time and number, as one thread would have met them, and what they
- * issued is numbered in that order.  In a window an event may meet another one before both have their numbers; within a part
- * provisional ones have the same order.
+ * Events of one time leave by number, and numbers are given out in the order in which events are
+ * issued.  So after a round the events of all parts that issued others are merged by time and
+ * number, as one thread would have met them, and what they issued is numbered in that order.  In a
+ * window an event may meet another one before both have their numbers; within a part provisional
+ * ones have the same order.
  *
- * Where rounds have few events, threads cost more than they give: the rest is for one.  Counts decide that, never a clock.
- * Invariant: clocks, waits, busy groups and recorded lengths of a host are written by its part only.
- * Cost: 24 bytes and a comparison per event that issues others. */
+ * Where rounds have few events, threads cost more than they give: the rest is for one.  Counts
+ * decide that, never a clock.  Invariant: clocks, waits, busy groups and recorded lengths of a host
+ * are written by its part only.  Cost: 24 bytes and a comparison per event that issues others. */
 #include "lgs_body.h"
 
 #include "base/threads/crew.h"
@@ -59,8 +61,8 @@ typedef struct parts {
     bool is_ending; /* its second half */
     uint64_t from, to;
     uint64_t rounds, steps, steps_before;
-    uint64_t
-        longest; /* the most steps of a part, over the rounds since it was last decided whether they pay */
+    /* the most steps of a part, over the rounds since it was last decided whether they pay */
+    uint64_t longest;
     orr_crew *crew;
 } parts;
 
@@ -108,7 +110,8 @@ static int by_work(const void *a, const void *b)
     return x->root < y->root ? -1 : x->root > y->root;
 }
 
-/* The largest first, each to the part that has the least.  False: some part would have much more than the others. */
+/* The largest first, each to the part that has the least.  False: some part would have much more
+ * than the others. */
 static bool deal(const parts *all, const uint32_t *up, cluster *of)
 {
     const lgs_sim *s = all->s;
@@ -159,8 +162,9 @@ static bool is_even(const parts *all, uint32_t shift)
     return (double)most <= UNEVEN * (double)total / all->count;
 }
 
-/* Where ranks differ by stage, parts that have some of each have work at the same time.  So blocks are dealt by turns, of
- * the size at which the fewest messages whose sender waits, then the fewest of all, go from part to part. */
+/* Where ranks differ by stage, parts that have some of each have work at the same time.  So blocks
+ * are dealt by turns, of the size at which the fewest messages whose sender waits, then the fewest
+ * of all, go from part to part. */
 static bool deal_blocks(const parts *all)
 {
     enum { MOST_SHIFTS = 32 };
@@ -205,7 +209,8 @@ static void cut(const parts *all)
     }
 }
 
-/* Hosts that never exchange a message are best apart; then those between which no sender waits; then blocks of them. */
+/* Hosts that never exchange a message are best apart; then those between which no sender waits;
+ * then blocks of them. */
 static bool deal_hosts(parts *all)
 {
     const lgs_sim *s = all->s;
@@ -457,10 +462,10 @@ static void run_round(const parts *all, lgs_part *p)
 
 /* ---- sends that are over, told by other parts
  *
- * The events of this part in the same tick have happened, some of which come after the one that ended the send.  To them
- * it makes no difference: the clocks of the sender are raised to now only.  What the send lets go does depend on them: a
- * receive is issued for when its CPU was free then; and an operation that waited for one of those events, too, is let go by
- * the later of the two. */
+ * The events of this part in the same tick have happened, some of which come after the one that
+ * ended the send.  To them it makes no difference: the clocks of the sender are raised to now only.
+ * What the send lets go does depend on them: a receive is issued for when its CPU was free then;
+ * and an operation that waited for one of those events, too, is let go by the later of the two. */
 
 void lgs_part_less(lgs_sim *s, const lgs_batch *b, uint64_t place)
 {
@@ -693,7 +698,8 @@ static inline void stand_at_log(cursor *c)
     c->number = l->number < LGS_PROVISIONAL ? l->number : c->p->final[l->number - LGS_PROVISIONAL];
 }
 
-/* The events of all parts as one thread would have met them: what they issued gets its numbers, in a tick elsewhere. */
+/* The events of all parts as one thread would have met them: what they issued gets its numbers, in
+ * a tick elsewhere. */
 static bool merge_logs(const parts *all, bool gives_numbers)
 {
     lgs_sim *s = all->s;

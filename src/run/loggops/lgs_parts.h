@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_parts.h - what an event of one part of the hosts does that concerns the other parts (lgs_parts.c).
+/* lgs_parts.h - what an event of one part of the hosts does that concerns the other parts
+ * (lgs_parts.c).
  *
- * In a window a part runs by itself: events that it issues have provisional numbers, which grow from LGS_PROVISIONAL on
- * and become final when the window is over.  In a tick, what is issued is kept back until its number is final. */
+ * In a window a part runs by itself: events that it issues have provisional numbers, which grow
+ * from LGS_PROVISIONAL on and become final when the window is over.  In a tick, what is issued is
+ * kept back until its number is final. */
 #ifndef ORR_RUN_LGS_PARTS_H
 #define ORR_RUN_LGS_PARTS_H
 
@@ -28,16 +30,16 @@ typedef struct lgs_recorded { /* by it and those before it */
     size_t spans, searches, pairs;
 } lgs_recorded;
 
-/* Which place an issued event has among those of one tick: by the event that issued it, by host, by what it is and when
- * it was let go. */
+/* Which place an issued event has among those of one tick: by the event that issued it, by host, by
+ * what it is and when it was let go. */
 typedef struct lgs_issue_key {
     uint64_t number;
     uint64_t order;
     uint32_t sub; /* 0: the message of a send; else 1 + the host */
 } lgs_issue_key;
 
-/* In a tick: an operation that has an edge less.  Should a send that is over in the same tick turn out to be its last
- * edge although that came before, this event lets it go. */
+/* In a tick: an operation that has an edge less.  Should a send that is over in the same tick turn
+ * out to be its last edge although that came before, this event lets it go. */
 typedef struct lgs_less {
     uint64_t place, number;
     uint32_t host, order, tie;
@@ -77,8 +79,8 @@ typedef struct lgs_endings {
 enum { LGS_STATE_NONE, LGS_STATE_QUEUED, LGS_STATE_PARKED };
 
 typedef struct lgs_part {
-    lgs_sim
-        sim; /* its queue, its waiting messages; clocks and counts of edges are those of all, by host */
+    /* its queue, its waiting messages; clocks and counts of edges are those of all, by host */
+    lgs_sim sim;
     const uint8_t *part_of; /* by host */
     uint8_t index;
     lgs_mode mode;
@@ -145,8 +147,8 @@ static inline void lgs_part_begin(lgs_sim *s, const lgs_event *ev, const orr__go
     p->change_of[host] = (uint32_t)p->change_count;
 }
 
-/* Sends before receives before calculations, then as they were let go; between them what an event would have let go had
- * it known more. */
+/* Sends before receives before calculations, then as they were let go; between them what an event
+ * would have let go had it known more. */
 static inline uint64_t lgs_part_place(uint32_t kind, uint32_t order, bool is_let_go, uint32_t tie)
 {
     return (uint64_t)kind << 62 | ((uint64_t)order * 2 + is_let_go) << 28 | (tie & 0xfffffffu);

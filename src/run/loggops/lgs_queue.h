@@ -22,8 +22,8 @@ enum { LGS_MESSAGE = 0x80000000 };    /* in an event's node: the message of that
 
 typedef struct lgs_event {
     uint64_t time;
-    uint64_t
-        number; /* order among equals in time; of one that waits for its match: order of arrival */
+    /* order among equals in time; of one that waits for its match: order of arrival */
+    uint64_t number;
     uint32_t host, node; /* the operation; of a message: its send */
     uint32_t next, child;
 } lgs_event;

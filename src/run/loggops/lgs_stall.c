@@ -120,8 +120,8 @@ static const char *what_it_lacks(finder *f, place p)
     return n->kind == ORR_GOAL_SEND ? "no rank receives it" : "no rank sends it";
 }
 
-/* A message from the same rank with another tag is most often the reason; of several the first by rank and tag, since
- * the table's order says nothing. */
+/* A message from the same rank with another tag is most often the reason; of several the first by
+ * rank and tag, since the table's order says nothing. */
 static void put_near_miss(finder *f, place p)
 {
     const lgs_sim *s = f->s;

@@ -39,13 +39,14 @@ typedef struct lgs_options {
     const char
         *simple_links; /* LGS2023: a network of links that messages share, in the DOT language */
 
-    lgs_fold
-        fold; /* ranks that do the same are simulated once; by our own rules only (lgs_fold.c) */
+    /* ranks that do the same are simulated once; by our own rules only (lgs_fold.c) */
+    lgs_fold fold;
 
-    unsigned
-        threads; /* by our own rules only; 0: one per core for a large schedule of ranks without messages between them */
-    uint64_t
-        least_per_round; /* threads go on where a round has so many events; 0: where they pay */
+    /* by our own rules only; 0: one per core for a large schedule of ranks without messages between
+     * them */
+    unsigned threads;
+    /* threads go on where a round has so many events; 0: where they pay */
+    uint64_t least_per_round;
 
     const lgs_input *inputs; /* must stay; noise and links are known from above */
     size_t input_count;

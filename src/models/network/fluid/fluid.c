@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fluid.c - max-min fair rates, kept up to date as flows come and go.
  *
- * Rates are worked out by filling: the rate of all flows rises together; a flow stops when it has all it wants, and all
- * flows of a resource stop when the resource is full.  A resource on which even the wishes of all flows together fit
- * (its `wish`) never stops anybody, so it does not tie flows together: a change is followed from flow to flow only over
- * resources that can become full.  What is left untouched keeps its rate exactly.
+ * Rates are worked out by filling: the rate of all flows rises together; a flow stops when it has
+ * all it wants, and all flows of a resource stop when the resource is full.  A resource on which
+ * even the wishes of all flows together fit (its `wish`) never stops anybody, so it does not tie
+ * flows together: a change is followed from flow to flow only over resources that can become full.
+ * What is left untouched keeps its rate exactly.
  *
  * All changes of one tick are worked out together, in an event at the end of the tick. */
 #include "fluid_impl.h"
@@ -171,7 +172,8 @@ static bool take_places(fluid *f, fluid_use *u, uint32_t *out)
     return true;
 }
 
-/* Flows that come and go in one tick do so in any order: only those count that were there for a while. */
+/* Flows that come and go in one tick do so in any order: only those count that were there for a
+ * while. */
 static void change_flows(fluid_resource *r, uint64_t now)
 {
     if (r->changed_at != now && r->counted && r->flows > r->most_flows)
@@ -326,8 +328,9 @@ static bool find_flow(fluid *f, uint32_t index, size_t *count)
     return true;
 }
 
-/* Rates rise together, so a flow that ends changes nothing before it would have stopped, and one that starts nothing
- * before something that it crosses is full: not before all flows there have an equal share. */
+/* Rates rise together, so a flow that ends changes nothing before it would have stopped, and one
+ * that starts nothing before something that it crosses is full: not before all flows there have an
+ * equal share. */
 static double find_from(fluid *f)
 {
     double from = f->from;
@@ -420,8 +423,8 @@ static void fix_flow(fluid *f, uint32_t index, double rate)
     fluid_set_rate(f, index, rate);
 }
 
-/* The next level at which something stops.  Entries of the heap that are out of date are put back where they belong:
- * a level only rises. */
+/* The next level at which something stops.  Entries of the heap that are out of date are put back
+ * where they belong: a level only rises. */
 static bool next_stop(fluid *f, double *level, uint32_t *who)
 {
     orr_heap_entry e;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fluid.h - flows that share what they cross: each gets as much as it can have without taking from one that has less
- * (max-min fairness), and rates change only when a flow starts or ends (docs/design/fluid.md).
+/* fluid.h - flows that share what they cross: each gets as much as it can have without taking from
+ * one that has less (max-min fairness), and rates change only when a flow starts or ends
+ * (docs/design/fluid.md).
  *
- *     fluid *f = fluid_create(sim_time...);
- *     uint32_t port = fluid_add(f, 50);                                  // 50 bytes per ns
- *     const fluid_use *use = fluid_use_of(f, &(fluid_part){port, 1}, 1);
- *     fluid_start(f, sim, use, 1 << 20, INFINITY, done, context, 7);     // done(context, 7) when the bytes are through
+ *     fluid *f = fluid_create();
+ *     uint32_t port = fluid_add(f, 50, 1);                     // one port of 50 bytes per ns
+ *     fluid_use *use = fluid_use_make(f, &(fluid_part){.resource = port, .share = 1}, 1);
+ *     fluid_start(f, sim, use, 1 << 20, INFINITY, done, context, 7);
+ *     ...                                 // done(context, 7) is called when the bytes are through
  *
- * Flows with a *window* (fluid_use_window) share as windows do (fluid_windows.c), as long as all flows have one.
+ * Flows with a *window* (fluid_use_window) share as windows do (fluid_windows.c), as long as all
+ * flows have one.
  *
- * A *resource* is anything with a capacity: a port, or a link in one direction.  A *use* says how much of each resource
- * a flow takes for each byte of its own: 1 along the route of a message; a collective has many parts.  Uses are kept
- * and shared by the flows that have them. */
+ * A *resource* is anything with a capacity: a port, or a link in one direction.  A *use* says how
+ * much of each resource a flow takes for each byte of its own: 1 along the route of a message; a
+ * collective has many parts.  Uses are kept and shared by the flows that have them. */
 #ifndef ORR_MODELS_FLUID_H
 #define ORR_MODELS_FLUID_H
 
@@ -22,7 +25,8 @@
 typedef struct fluid fluid;
 typedef struct fluid_use fluid_use;
 
-/* How a flow with a window meets a resource: it waits in a queue, at its own port for its turn, or its ACKs pass first. */
+/* How a flow with a window meets a resource: it waits in a queue, at its own port for its turn, or
+ * its ACKs pass first. */
 typedef enum fluid_kind { FLUID_THROUGH, FLUID_FIRST, FLUID_BACK } fluid_kind;
 
 typedef struct fluid_part {
@@ -42,11 +46,12 @@ uint32_t fluid_add(fluid *f, double capacity, uint32_t count);
 /* Parts of one resource are added up.  NULL: out of memory. */
 fluid_use *fluid_use_make(fluid *f, const fluid_part *parts, size_t count);
 
-/* Flows of this use have a window: bytes under way at most; trip: ns until a byte is ACKed when nobody else sends. */
+/* Flows of this use have a window: bytes under way at most; trip: ns until a byte is ACKed when
+ * nobody else sends. */
 void fluid_use_window(fluid_use *u, double trip, double bytes);
 
-/* A flow of so many bytes, not faster than `most` bytes per ns.  done is called when its last byte is through.
- * False: out of memory. */
+/* A flow of so many bytes, not faster than `most` bytes per ns.  done is called when its last byte
+ * is through.  False: out of memory. */
 bool fluid_start(fluid *f,
                  orr_net *sim,
                  fluid_use *use,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fluid_impl.h - flows, what they cross, and the rates that fluid.c and fluid_windows.c work out. */
+/* fluid_impl.h - flows, what they cross, and the rates that fluid.c and fluid_windows.c work
+ * out. */
 #ifndef ORR_MODELS_FLUID_IMPL_H
 #define ORR_MODELS_FLUID_IMPL_H
 
@@ -38,8 +39,8 @@ typedef struct fluid_place {
 struct fluid_use {
     fluid_part *parts;
     uint32_t count;
-    uint32_t
-        free_places; /* of flows that are gone: the first place of a row of `count`, linked by next */
+    /* of flows that are gone: the first place of a row of `count`, linked by next */
+    uint32_t free_places;
     double trip, window; /* ns, bytes; 0: there is no window */
 };
 

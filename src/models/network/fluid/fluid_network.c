@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fluid_network.c - the network fluid: a message is a flow along its route, cut-through, and flows that meet share what
- * they cross.  Its last byte arrives when the flow is over and the latency of the route has passed. */
+/* fluid_network.c - the network fluid: a message is a flow along its route, cut-through, and flows
+ * that meet share what they cross.  Its last byte arrives when the flow is over and the latency of
+ * the route has passed. */
 #include "fluid_network.h"
 
 #include "base/memory/hash.h"

@@ -31,8 +31,9 @@ static bool add_dims(fluid_paths *p, const orr_net_config *cfg)
     return true;
 }
 
-/* Packets know cables: the ports of a device stand in the order of its cables, and a hash picks one of them.  The place
- * of a link is that of its cable: the link from the lower device to the higher, the n-th for the n-th back. */
+/* Packets know cables: the ports of a device stand in the order of its cables, and a hash picks one
+ * of them.  The place of a link is that of its cable: the link from the lower device to the higher,
+ * the n-th for the n-th back. */
 static bool number_cables(fluid_paths *p)
 {
     const orr__topology *t = p->t;
@@ -184,7 +185,8 @@ static orr_code fail_route(const fluid_paths *p, uint32_t src, uint32_t dst, orr
 
 enum { MOST_WAYS = 256 };
 
-/* The links that begin a shortest route, in the order of their cables.  They are few, and nearly in order. */
+/* The links that begin a shortest route, in the order of their cables.  They are few, and nearly in
+ * order. */
 static uint32_t find_ways(
     fluid_paths *p, uint32_t at, uint32_t dst, uint32_t ways[MOST_WAYS], orr_error *err)
 {
@@ -233,7 +235,8 @@ static orr_code add_route(fluid_paths *p,
                     dst);
 }
 
-/* Divided equally at each device among the links that begin a shortest route; very thin ones stay together. */
+/* Divided equally at each device among the links that begin a shortest route; very thin ones stay
+ * together. */
 static orr_code divide(fluid_paths *p,
                        uint32_t at,
                        uint32_t dst,
@@ -267,7 +270,8 @@ static orr_code divide(fluid_paths *p,
     return ORR_OK;
 }
 
-/* Of each packet on the wire, as the packet engine has them: what is before the data, and the ACK that comes back. */
+/* Of each packet on the wire, as the packet engine has them: what is before the data, and the ACK
+ * that comes back. */
 enum { PAYLOAD = 1000, HEADER = 36, ACK = 48 };
 static const double AHEAD = (PAYLOAD + HEADER) / (double)PAYLOAD;
 static const double BACK = ACK / (double)PAYLOAD;
@@ -325,8 +329,8 @@ orr_code fluid_paths_add_one(fluid_paths *p,
     return code ? code : add_route(p, dst, src, swapped, share * BACK, true, &back, err);
 }
 
-/* As the packet engine has them: a window of what the slowest link carries in a round trip, and a packet that is begun
- * when the window has room for its first byte. */
+/* As the packet engine has them: a window of what the slowest link carries in a round trip, and a
+ * packet that is begun when the window has room for its first byte. */
 void fluid_paths_window(const fluid_paths *p, double *trip, double *bytes)
 {
     double ahead = 0, full = 0, slowest = INFINITY;

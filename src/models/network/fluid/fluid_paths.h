@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fluid_paths.h - which ports and links a message crosses, as resources of a fluid.
  *
- * A network of dimensions: a rank has a port out and a port in for each dimension of the shape Switch; rings have a
- * link to each neighbour, fully connected groups one for each pair.  A message crosses the dimensions one after the
- * other, the lowest first, and ranks pass it on while it still comes in (cut-through).  Links and devices: along
- * shortest routes, divided where the topology says that messages take turns; there, packets have headers, and ACKs come
- * back. */
+ * A network of dimensions: a rank has a port out and a port in for each dimension of the shape
+ * Switch; rings have a link to each neighbour, fully connected groups one for each pair.  A message
+ * crosses the dimensions one after the other, the lowest first, and ranks pass it on while it still
+ * comes in (cut-through).  Links and devices: along shortest routes, divided where the topology
+ * says that messages take turns; there, packets have headers, and ACKs come back. */
 #ifndef ORR_MODELS_FLUID_PATHS_H
 #define ORR_MODELS_FLUID_PATHS_H
 
@@ -48,8 +48,8 @@ typedef struct fluid_paths {
 orr_code fluid_paths_init(fluid_paths *p, const orr_net_config *cfg, fluid *f, orr_error *err);
 void fluid_paths_fini(fluid_paths *p);
 
-/* Adds what a stream of messages crosses to p->parts, `share` bytes for each of its own, and to *latency what its first
- * byte takes. */
+/* Adds what a stream of messages crosses to p->parts, `share` bytes for each of its own, and to
+ * *latency what its first byte takes. */
 orr_code fluid_paths_add(
     fluid_paths *p, uint32_t src, uint32_t dst, double share, double *latency, orr_error *err);
 /* The same of one message, the number-th of its pair: it takes one route. */
@@ -60,7 +60,8 @@ orr_code fluid_paths_add_one(fluid_paths *p,
                              double share,
                              double *latency,
                              orr_error *err);
-/* Over links: the window of the message whose parts are in p->parts, and its round trip when nobody else sends. */
+/* Over links: the window of the message whose parts are in p->parts, and its round trip when nobody
+ * else sends. */
 void fluid_paths_window(const fluid_paths *p, double *trip, double *bytes);
 /* Bytes on the wire for each byte of a message. */
 double fluid_paths_overhead(const fluid_paths *p);

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fluid_windows.c - the rates of flows that have windows: a sender has at most so many bytes under way, whatever is full.
+/* fluid_windows.c - the rates of flows that have windows: a sender has at most so many bytes under
+ * way, whatever is full.
  *
  *     rate = window / (trip + wait)
  *
- * where trip is the round trip of an empty network, and wait what packets spend in queues.  A link that is not full has no
- * queue; at one that is full the queue grows until all who pass through are slow enough.  Who waits at two links is
- * slower than who waits at one, as with packets, and unlike max-min fair shares.  Before its own port a sender
- * does not wait with bytes under way: its flows take turns, so each gets what it can use, up to a level.  Where packets of
- * others pass through a sender, they and its own take turns.  ACKs go first: they take from a link, and never wait.
+ * where trip is the round trip of an empty network, and wait what packets spend in queues.  A link
+ * that is not full has no queue; at one that is full the queue grows until all who pass through are
+ * slow enough.  Who waits at two links is slower than who waits at one, as with packets, and unlike
+ * max-min fair shares.  Before its own port a sender does not wait with bytes under way: its flows
+ * take turns, so each gets what it can use, up to a level.  Where packets of others pass through a
+ * sender, they and its own take turns.  ACKs go first: they take from a link, and never wait.
  *
- * Queues are found link by link: the wait of one link is set so that it is just full, which changes what its
- * flows put on their other links, and those that are now too full, or not full with a queue, come next.  This is coordinate
- * ascent on a concave problem (Mo and Walrand, Fair end-to-end window-based congestion control, 2000), and it begins
- * with the queues of before: a change goes as far as it matters.  Links in a row with the same flows would hand a queue from
- * one to the next in tiny steps, so a queue that shrinks again and again shrinks twice as fast each time.
+ * Queues are found link by link: the wait of one link is set so that it is just full, which changes
+ * what its flows put on their other links, and those that are now too full, or not full with a
+ * queue, come next.  This is coordinate ascent on a concave problem (Mo and Walrand, Fair
+ * end-to-end window-based congestion control, 2000), and it begins with the queues of before: a
+ * change goes as far as it matters.  Links in a row with the same flows would hand a queue from one
+ * to the next in tiny steps, so a queue that shrinks again and again shrinks twice as fast each
+ * time.
  *
- * Where senders have more than MOST_OWN flows each, as in an all-to-all, their own ports hold them back, and it matters little
- * who waits where: until nothing flows, shares are max-min fair, which costs less (fluid.c).  From 3 on the limit changes no
- * result by more than 0.07 %, above 12 it costs (docs/design/fluid.md). */
+ * Where senders have more than MOST_OWN flows each, as in an all-to-all, their own ports hold them
+ * back, and it matters little who waits where: until nothing flows, shares are max-min fair, which
+ * costs less (fluid.c).  From 3 on the limit changes no result by more than 0.07 %, above 12 it
+ * costs (docs/design/fluid.md). */
 #include "fluid_impl.h"
 
 #include <math.h>
@@ -165,7 +170,8 @@ static double find_delay(const fluid_share *s, size_t count, double room, double
     return delay;
 }
 
-/* As much for each as fills the room, but nobody more than he wants: `most` of his share, of which `window` is one byte. */
+/* As much for each as fills the room, but nobody more than he wants: `most` of his share, of which
+ * `window` is one byte. */
 static double find_level(const fluid_share *s, size_t count, double room)
 {
     double level = 0;

@@ -193,8 +193,9 @@ static orr_code packet_inputs_path(const orr__packet_inputs *in,
 
 /* ---- reading ---- */
 
-/* As the sample configurations of the reference, whose only limits are windows and pauses.  ACKs go first: a window of one
- * round trip has no time in it for ACKs that wait behind data of the way back. */
+/* As the sample configurations of the reference, whose only limits are windows and pauses.  ACKs go
+ * first: a window of one round trip has no time in it for ACKs that wait behind data of the way
+ * back. */
 static void use_samples(orr__packet_config *c)
 {
     c->ack_high_prio = c->rules->engine.acks_high_in_switches;

@@ -192,7 +192,8 @@ const char *repaint_value(orr_buf *to, const char *p, uint32_t depth)
     }
 }
 
-/* Past a value. Brackets are counted without looking which kind they are, which valid text allows. */
+/* Past a value. Brackets are counted without looking which kind they are, which valid text
+ * allows. */
 static const char *skip_value(const char *p)
 {
     bool is_real;

@@ -388,9 +388,9 @@ static orr_code read_linked_host(orr_link *l, orr_error *err)
  *     link_guess_streams   which streams waited for each other, where that was not recorded
  *     link_merge           host nodes and events as one list of nodes with edges
  *
- * Events are cut before waits are looked for, and waits are found on events, not on nodes: a wait is
- * between a call and a kernel, and calls do not become nodes.  A host trace alone is already what
- * linking makes, nodes without times. */
+ * Events are cut before waits are looked for, and waits are found on events, not on nodes: a wait
+ * is between a call and a kernel, and calls do not become nodes.  A host trace alone is already
+ * what linking makes, nodes without times. */
 static orr_code link_ours(orr_link *l, orr_error *err)
 {
     if (!l->host_path && !l->device_path)

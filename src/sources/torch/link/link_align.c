@@ -2,8 +2,8 @@
 /* link_align.c - host nodes and operators paired by their names, for traces without record-function
  * ids.
  *
- * Profilers before 2024 did not write them.  Both traces have the operators of a thread in the order
- * in which they started, the outer before the inner; only one or the other may lack a few:
+ * Profilers before 2024 did not write them.  Both traces have the operators of a thread in the
+ * order in which they started, the outer before the inner; only one or the other may lack a few:
  *
  *     host      step  linear  t  addmm  relu  ...        ids ascend
  *     device          linear  t  addmm  relu  ...        time goes on; "step" is passed over
@@ -445,7 +445,8 @@ static orr_code align_order(
     return link_align_rows(x->row_a, n, x->row_b, m, partner, err);
 }
 
-/* Operators are numbered in the order of time, and in that of the file where they start together. */
+/* Operators are numbered in the order of time, and in that of the file where they start
+ * together. */
 static orr_code align_threads(aligner *x, const thread_pair *p, orr_error *err)
 {
     const link_lists *by = &x->l->ops.by_thread;
@@ -530,7 +531,8 @@ static uint32_t host_parent(const aligner *x, uint32_t op)
     return in->tid == out->tid && out->ts <= in->ts && kin_end(out) >= in->ts ? parent : LINK_NONE;
 }
 
-/* Twice in all: once so that pair_below knows callers, and once more for those it has just paired. */
+/* Twice in all: once so that pair_below knows callers, and once more for those it has just
+ * paired. */
 static void nest_thread(const aligner *x, uint32_t tid, uint8_t *is_placed)
 {
     const link_lists *by = &x->l->ops.by_thread;

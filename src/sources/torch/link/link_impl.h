@@ -32,8 +32,8 @@ typedef struct link_operators {
 /* Something went on only when a device operation had ended. */
 typedef struct link_wait {
     uint32_t from; /* event: the device operation */
-    uint32_t
-        to; /* event: the call of the host that returned then, or the device operation that started */
+    /* event: the call of the host that returned then, or the device operation that started */
+    uint32_t to;
 } link_wait;
 
 /* How another program links.  Ours is in link.c. */
@@ -43,8 +43,8 @@ typedef struct orr_rules_link {
      * of the file, and operators that take longer than the one around them are an error (chakra.md
      * 3.4). */
     bool shorter_first;
-    bool
-        only_recorded_waits; /* those of cuda_sync events; calls and copies do not tell (chakra.md 3.6) */
+    /* those of cuda_sync events; calls and copies do not tell (chakra.md 3.6) */
+    bool only_recorded_waits;
     orr_code (*link)(orr_link *l, orr_error *err);
     orr_code (*write)(const orr_link *l, const char *path, orr_error *err);
     void (*close)(orr_link *l); /* ends l->other; NULL: there is none */

@@ -768,8 +768,8 @@ static bool has_comm(const orr_link *l, const kin_event *e)
     return x->group != KIN_NO_TEXT || x->collective != KIN_NO_TEXT;
 }
 
-/* Field by field, since each side has some that the other lacks: the host lists of ranks and splits,
- * the device what an old host did not write yet. */
+/* Field by field, since each side has some that the other lacks: the host lists of ranks and
+ * splits, the device what an old host did not write yet. */
 static void fill_comm(const orr_link *l, const kin_event *e, linked_comm *c)
 {
     const kin_extra *x = &l->device.extras[e->extra];
@@ -837,8 +837,8 @@ static void set_times(const orr_link *l, const kin_event *e, linked_node *n)
     n->duration_ns = n->own_ns = (int64_t)e->dur;
 }
 
-/* An operator that only the profiler saw has a name, an id, a thread and times; it lacks the rest, and
- * says so bit by bit. */
+/* An operator that only the profiler saw has a name, an id, a thread and times; it lacks the rest,
+ * and says so bit by bit. */
 static linked_node operator_node(const merger *m, const planned *p)
 {
     const orr_link *l = m->l;
@@ -1185,8 +1185,8 @@ static uint32_t take_submission(const joiner *j, queue *q, uint32_t worker)
     return LINK_NONE;
 }
 
-/* The submitter goes on at once; its first operator after the work is the first that can have needed
- * the result. */
+/* The submitter goes on at once; its first operator after the work is the first that can have
+ * needed the result. */
 static void join_worker(joiner *j, uint32_t submitted, uint32_t worker)
 {
     const kin_event *s = op_event(j, submitted), *w = op_event(j, worker);

@@ -29,8 +29,8 @@ typedef struct finder {
     orr_map *calls;       /* correlation -> the first call that has it */
     orr_map *stream_of;   /* stream and device -> its number */
     link_lists by_stream; /* events */
-    double *
-        launched; /* when the operation at this place of by_stream.list was launched at the latest */
+    /* when the operation at this place of by_stream.list was launched at the latest */
+    double *launched;
     uint32_t stream_count;
     bool has_sync_events;
     orr_error *err;

@@ -69,7 +69,8 @@ static double new_use(fab *f, fab_port *p)
     return queue + sent + before;
 }
 
-/* Powers far out of range come from bases next to 1: their low bits are 0, as the original's processor has it. */
+/* Powers far out of range come from bases next to 1: their low bits are 0, as the original's
+ * processor has it. */
 static uint16_t as_power(double v)
 {
     return v > INT_MIN && v < INT_MAX ? (uint16_t)(int)v : 0;

@@ -733,7 +733,8 @@ static void sleep_until_next(fab *f, fab_port *p, const fab_nic *n)
         wake_at(f, p, at);
 }
 
-/* Of what passes through and its own a host sends a packet each; or what passes through could keep it waiting. */
+/* Of what passes through and its own a host sends a packet each; or what passes through could keep
+ * it waiting. */
 static bool is_own_turn(const fab *f, const fab_nic *n)
 {
     return n->has_forwarded && n->ack_head != FAB_NONE &&
@@ -787,7 +788,8 @@ static bool can_fill_chunk(const fab *f, const fab_flow *w)
            w->size <= reach || f->config.chunk <= reach;
 }
 
-/* What its connection has to send first is not out yet.  A slot may have gone to another flow since. */
+/* What its connection has to send first is not out yet.  A slot may have gone to another flow
+ * since. */
 static bool waits_its_turn(fab *f, uint32_t flow)
 {
     fab_flow *w = &f->flows[flow];

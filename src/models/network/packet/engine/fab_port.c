@@ -29,8 +29,8 @@ static uint64_t time_anew(fab *f, fab_port *p, uint32_t size)
     return time;
 }
 
-/* A division of 128 bits per packet would be the most expensive thing a port does; nearly all packets
- * have one of two sizes. */
+/* A division of 128 bits per packet would be the most expensive thing a port does; nearly all
+ * packets have one of two sizes. */
 static inline uint64_t time_of(fab *f, fab_port *p, uint32_t size)
 {
     if (p->size_known[0] == size)
@@ -101,8 +101,9 @@ static uint64_t order_of_arrival(fab *f, fab_port *p)
     return p->end_order + 1;
 }
 
-/* Arrivals of one wire are in the order of sending, so only the first of them stands in the calendar:
- * a long wire with thousands of frames costs one event there.  `owner` is the lane of the receiver. */
+/* Arrivals of one wire are in the order of sending, so only the first of them stands in the
+ * calendar: a long wire with thousands of frames costs one event there.  `owner` is the lane of the
+ * receiver. */
 static inline void put_on_wire(fab *owner, fab_port *p, const fab_flight *flight)
 {
     if (p->wire_count == p->wire_room && !lengthen_wire(owner, p))
@@ -131,8 +132,8 @@ static void put_on_watched(fab *f, fab_port *p, fab_flight flight)
         put_on_wire(f, p, &flight);
 }
 
-/* No event marks the end of a transmission unless somebody waits for it (fab_port_await): on a port that
- * sends now and then busy_until says it all. */
+/* No event marks the end of a transmission unless somebody waits for it (fab_port_await): on a port
+ * that sends now and then busy_until says it all. */
 void fab_port_transmit(fab *f, fab_port *p, uint32_t frame)
 {
     fab_frame *m = &f->frames[frame];
@@ -199,8 +200,8 @@ static bool is_lost(fab *f, fab_port *p)
     return (f->draws ? f->rules.draws->lose(f->draws, p->loss) : fab_port_coin(p)) < p->error;
 }
 
-/* The next arrival of the wire is put into the calendar first: what it will touch is then fetched while
- * this frame is handled. */
+/* The next arrival of the wire is put into the calendar first: what it will touch is then fetched
+ * while this frame is handled. */
 void fab_port_arrive(fab *f, uint32_t from)
 {
     fab_port *sender = &f->ports[from], *p = &f->ports[sender->peer];

@@ -47,7 +47,8 @@ typedef struct fab_rules {
     /* the receiver has a message when the sender has its last ACK [3] */
     bool tells_receiver_at_ack;
     bool acks_all_after_first; /* L2_ACK_INTERVAL counts once; then every packet is ACKed [4] */
-    /* messages from a rank to another are one connection, as a queue pair is: one after the other [19] */
+    /* messages from a rank to another are one connection, as a queue pair is: one after the other
+     * [19] */
     bool keeps_order;
     bool has_timeouts;    /* retransmission timer [5] */
     bool acks_duplicates; /* the ACK of what has arrived before may be lost [5] */

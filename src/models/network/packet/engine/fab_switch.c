@@ -18,18 +18,18 @@ static fab_queue *queue_of(fab *f, const fab_port *p, unsigned class)
 
 /* ---- accounts (packet-network.md 7.1) ---- */
 
-/* A packet is counted where it came in, not where it waits: only the sender on that side can be told
- * to pause.  An ingress queue has three parts, filled in this order: FAB_RESERVE bytes of its own, its
- * share of what the node has in common, and its headroom, which takes what is on the wire already
- * when the sender hears of the pause. */
+/* A packet is counted where it came in, not where it waits: only the sender on that side can be
+ * told to pause.  An ingress queue has three parts, filled in this order: FAB_RESERVE bytes of its
+ * own, its share of what the node has in common, and its headroom, which takes what is on the wire
+ * already when the sender hears of the pause. */
 
 static uint32_t used(const fab_queue *q)
 {
     return q->ingress > FAB_RESERVE ? q->ingress - FAB_RESERVE : 0;
 }
 
-/* Dynamic: the fuller the node, the less a single queue may take, so that one busy port cannot starve
- * the others.  A fast port has a smaller shift, hence a larger part. */
+/* Dynamic: the fuller the node, the less a single queue may take, so that one busy port cannot
+ * starve the others.  A fast port has a smaller shift, hence a larger part. */
 static uint32_t threshold(const fab *f, const fab_port *p)
 {
     const fab_node *n = &f->nodes[p->node];
@@ -58,8 +58,8 @@ static void account(fab *f, const fab_port *p, fab_queue *q, uint32_t size)
     }
 }
 
-/* The last part filled is the first emptied, whichever part this packet was counted in: sums are all
- * that matters, and a queue leaves its headroom, and with it the pause, as soon as it can. */
+/* The last part filled is the first emptied, whichever part this packet was counted in: sums are
+ * all that matters, and a queue leaves its headroom, and with it the pause, as soon as it can. */
 static void release(fab *f, const fab_port *p, fab_queue *q, uint32_t size)
 {
     const uint32_t from_headroom = q->headroom < size ? q->headroom : size;
@@ -100,8 +100,8 @@ static void enqueue(fab *f, fab_port *p, unsigned class, uint32_t frame)
 
 /* ---- pausing (packet-network.md 7.2) ---- */
 
-/* A pause goes back through the port that the data came in by, in class 0: it overtakes all data there,
- * and no pause can hold it up. */
+/* A pause goes back through the port that the data came in by, in class 0: it overtakes all data
+ * there, and no pause can hold it up. */
 static void send_pfc(fab *f, fab_port *p, unsigned class, bool pauses)
 {
     const uint32_t id = fab_frame_new(f);
@@ -138,9 +138,9 @@ static void resume_if_possible(fab *f, fab_port *p, const fab_queue *q, unsigned
 
 /* ---- marking (packet-network.md 7.3) ---- */
 
-/* Judged when a packet leaves, by what it leaves behind: the mark says how long the queue is now, not
- * how long it was when the packet came.  Only between kmin and kmax a number is drawn: a port without
- * congestion must not move the sequence of draws. */
+/* Judged when a packet leaves, by what it leaves behind: the mark says how long the queue is now,
+ * not how long it was when the packet came.  Only between kmin and kmax a number is drawn: a port
+ * without congestion must not move the sequence of draws. */
 static bool is_marked(fab *f, fab_port *p, uint32_t waiting)
 {
     if (!f->config.enable_qcn || waiting <= p->kmin)
@@ -186,8 +186,8 @@ static uint32_t take_frame(fab *f, fab_port *p, unsigned class)
     return frame;
 }
 
-/* The order matters: the queue is shortened before it is looked at for a mark, and the ingress account
- * is released before a resume is considered. */
+/* The order matters: the queue is shortened before it is looked at for a mark, and the ingress
+ * account is released before a resume is considered. */
 static void leave_buffer(fab *f, fab_port *p, unsigned class, uint32_t frame)
 {
     const uint32_t size = f->frames[frame].size;
@@ -208,9 +208,9 @@ static void leave_buffer(fab *f, fab_port *p, unsigned class, uint32_t frame)
         resume_if_possible(f, in, from, class);
 }
 
-/* Called whenever something may have changed: a packet came, a pause ended, the wire is free.  It sends
- * at most one packet; what is left waits for the port (fab_port_await), so a port never has two
- * transmissions under way. */
+/* Called whenever something may have changed: a packet came, a pause ended, the wire is free.  It
+ * sends at most one packet; what is left waits for the port (fab_port_await), so a port never has
+ * two transmissions under way. */
 void fab_switch_try(fab *f, fab_port *p)
 {
     if (p->is_down)
@@ -279,8 +279,8 @@ static void receive_lossy(fab *f, fab_port *in, fab_port *out, uint32_t frame)
     enqueue(f, out, m->class, frame);
 }
 
-/* The sender is paused after its packet was counted and before that is queued: queueing may send it on
- * at once, which would empty the account again, and the reference pauses all the same. */
+/* The sender is paused after its packet was counted and before that is queued: queueing may send it
+ * on at once, which would empty the account again, and the reference pauses all the same. */
 void fab_switch_receive(fab *f, fab_port *in, uint32_t frame)
 {
     fab_frame *m = &f->frames[frame];
@@ -308,8 +308,8 @@ void fab_switch_receive(fab *f, fab_port *in, uint32_t frame)
     enqueue(f, out, class, frame);
 }
 
-/* A packet that is lost inside the switch, as its link went down: the accounts must not keep it, or the
- * sender stays paused for ever. */
+/* A packet that is lost inside the switch, as its link went down: the accounts must not keep it, or
+ * the sender stays paused for ever. */
 void fab_switch_forget(fab *f, fab_port *p, uint32_t frame)
 {
     const fab_frame *m = &f->frames[frame];
@@ -331,9 +331,11 @@ static void set_up_port(fab *f, fab_port *p, uint64_t nic_rate)
 {
     const uint64_t delay_ns = p->delay / f->unit;
     const unsigned __int128 on_wire = (unsigned __int128)p->rate * delay_ns / 8 / 1000000000u;
-    /* Of one delay what is on the wire; the factor covers the way of the pause to the sender too. */
+    /* Of one delay what is on the wire; the factor covers the way of the pause to the sender
+     * too. */
     p->headroom = (uint32_t)(on_wire * f->config.headroom_factor);
-    /* An eighth of what is free at the rate of a NIC, twice as much for each doubling of the rate. */
+    /* An eighth of what is free at the rate of a NIC, twice as much for each doubling of the
+     * rate. */
     p->shift = 3;
     for (uint64_t rate = p->rate; rate > nic_rate && p->shift; rate /= 2)
         p->shift--;
