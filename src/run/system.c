@@ -621,7 +621,9 @@ static sys_stream *make_stream(const request *r, uint32_t phases)
     st->priority = r->priority;
     if (!make_phase_room(st, phases))
         return NULL;
-    const uint64_t own = n->streams_made++;
+    const uint64_t own = n->streams_made;
+    if (!r->m || n->sim->rules->has_one_count)
+        n->streams_made++;
     st->id = r->m ? r->m->next_stream++ : own;
     st->tag = (uint32_t)(MSG_TAG_SPACE + st->id % MSG_TAG_SPACE);
     return st;

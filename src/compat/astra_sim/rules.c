@@ -12,6 +12,7 @@ const orr_rules_run astra_sim_rules = {
     .has_no_roots = true,
     .runs_lonely = true,
     .sends_nothing = true,
+    .has_one_count = true,
     .ignores_new_keys = true,
     .ignores_group_file = true,
     .has_no_topologies = true,
@@ -26,11 +27,13 @@ const orr_rules_run astra_sim_rules = {
 
 /* Tables of layers as version 1.0 ran them. */
 const orr_rules_run astra_sim_1_rules = {
+    .has_one_count = true,
     .has_ns_durations = true,
 };
 
 /* The times of autumn 2023, for the figures that its documentation gives: docs/figures.md. */
 const orr_rules_run astra_sim_2023_rules = {
+    .has_one_count = true,
     .has_ns_durations = true,
     .reduces_for_free = true,
 };
