@@ -7,6 +7,7 @@
 #include <orrery/lab/fabric_view.h>
 #include <orrery/lab/gen.h>
 #include <orrery/lab/goal.h>
+#include <orrery/lab/llm.h>
 #include <orrery/run.h>
 
 #include <pthread.h>
@@ -209,6 +210,106 @@ TEST(test_run__results_that_an_engine_has_not_are_empty)
     CHECK(view == NULL && !orr_run_packets(r, &figures) && orr_run_dimension_at(r, 0) == NULL);
     orr_run_destroy(r);
     orr_goal_free(g);
+}
+
+/* Every string of a configuration, on the heap and freed as soon as the run is made: its JSON names the same files as that of a run
+ * whose strings stayed.  The sanitizers (make check) see a late look; without them the bytes have changed. */
+static void check_strings(orr_run_config config)
+{
+    const size_t strings[] = {
+        offsetof(orr_run_config, traces),       offsetof(orr_run_config, flows),
+        offsetof(orr_run_config, name),         offsetof(orr_run_config, program),
+        offsetof(orr_run_config, machine),      offsetof(orr_run_config, system),
+        offsetof(orr_run_config, topology),     offsetof(orr_run_config, network),
+        offsetof(orr_run_config, memory),       offsetof(orr_run_config, groups),
+        offsetof(orr_run_config, plans),        offsetof(orr_run_config, ranks_file),
+        offsetof(orr_run_config, hardware),     offsetof(orr_run_config, software),
+        offsetof(orr_run_config, logical),      offsetof(orr_run_config, packet_config),
+        offsetof(orr_run_config, packet_keys),  offsetof(orr_run_config, noise),
+        offsetof(orr_run_config, simple_links), offsetof(orr_run_config, logging),
+    };
+    enum { STRINGS = sizeof strings / sizeof *strings };
+    char *copies[STRINGS] = {0};
+    orr_run *stays = start(config), *freed;
+    orr_run_config copy = config;
+    for (size_t i = 0; i < STRINGS; i++) {
+        const char **member = (const char **)(void *)((char *)&copy + strings[i]);
+        if (*member) {
+            *member = copies[i] = strdup(*member);
+            CHECK(copies[i] != NULL);
+        }
+    }
+    freed = start(copy);
+    for (size_t i = 0; i < STRINGS; i++) {
+        if (copies[i])
+            memset(copies[i], '#', strlen(copies[i]));
+        free(copies[i]);
+    }
+    memset(&copy, '#', sizeof copy);
+    CHECK_OK(orr_run_to_end(stays, &err), &err);
+    CHECK_OK(orr_run_to_end(freed, &err), &err);
+    CHECK_OK(orr_run_write(stays, "json", "stays.json", &err), &err);
+    CHECK_OK(orr_run_write(freed, "json", "freed.json", &err), &err);
+    orr_buf one = read_file("stays.json"), other = read_file("freed.json");
+    CHECK(one.len > 100 && !memchr(other.ptr, '#', other.len));
+    for (size_t i = 0; i < STRINGS; i++) {
+        const char *text = *(const char **)(void *)((char *)&config + strings[i]);
+        if (text)
+            CHECK_EQ(memmem(one.ptr, one.len, text, strlen(text)) != NULL,
+                     memmem(other.ptr, other.len, text, strlen(text)) != NULL);
+    }
+    CHECK_EQ(orr_run_time(stays), orr_run_time(freed));
+    orr_buf_fini(&one);
+    orr_buf_fini(&other);
+    orr_run_destroy(stays);
+    orr_run_destroy(freed);
+}
+
+static void put(const char *path, const char *text)
+{
+    write_file(path, text, strlen(text));
+}
+
+TEST(test_run__every_string_may_be_freed)
+{
+    orr_set *set = ring_of(4), *step;
+    orr_goal *g = parse(PAIR);
+    put("sys.json", "{\"scheduling-policy\": \"LIFO\"}");
+    put("net.yml", "topology: [Switch]\nnpus_count: [4]\nbandwidth: [50]\nlatency: [500]\n");
+    put("leaf.yml",
+        "generate: {type: leaf-spine, ranks: 4, spines: 2, ranks_per_leaf: 2, bandwidth: 400Gb/s}\n");
+    put("mem.json", "{\"memory-type\": \"NO_MEMORY_EXPANSION\"}");
+    put("groups.json", "{\"1\": [0, 1]}");
+    put("ranks.yml", "ranks: [{rank: 1, compute: 0.5}]\n");
+    put("noise.txt", "100 10\n500 20\n");
+    write_star();
+    check_strings((orr_run_config){.set = set,
+                                   .traces = "from-here",
+                                   .program = "somebody 1.0",
+                                   .system = "sys.json",
+                                   .topology = "net.yml",
+                                   .network = "unaware",
+                                   .memory = "mem.json",
+                                   .groups = "groups.json"});
+    check_strings((orr_run_config){.set = set,
+                                   .system = "sys.json",
+                                   .topology = "leaf.yml",
+                                   .network = "packet",
+                                   .threads = 1,
+                                   .packet_keys = "CC_MODE 3"});
+    CHECK_OK(orr_llm_training(orr_model_find("gpt2"), &(orr_llm_options){0}, &step, &err), &err);
+    check_strings((orr_run_config){.set = step,
+                                   .machine = "dgx-h100",
+                                   .hardware = "h100",
+                                   .software = "cuda-graph",
+                                   .program = "somebody 1.0"});
+    check_strings((orr_run_config){
+        .schedule = g, .name = "pair", .noise = "noise.txt", .program = "somebody 1.0"});
+    check_strings(
+        (orr_run_config){.is_flows = true, .flows = "flows.txt", .topology = "config.txt"});
+    orr_goal_free(g);
+    orr_set_close(step);
+    orr_set_close(set);
 }
 
 /* ---- stopping ---- */
@@ -416,6 +517,7 @@ int main(void)
         RUN(test_run__steps_come_to_the_same_end),
         RUN(test_run__a_run_that_stands_still_explains_itself),
         RUN(test_run__results_that_an_engine_has_not_are_empty),
+        RUN(test_run__every_string_may_be_freed),
         RUN(test_run__a_stopped_run_can_go_on),
         RUN(test_run__another_thread_stops_it),
         RUN(test_run__a_signal_handler_stops_it),

@@ -1243,6 +1243,8 @@ orr_code orr_link_job_open(const char *const *paths,
                            orr_error *err)
 {
     *out = NULL;
+    if (count == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "a job has one file or folder at least");
     orr_link_job *job = orr_alloc(1, sizeof *job);
     if (!job)
         return orr_no_memory(err);
