@@ -357,6 +357,34 @@ def mlperf():
     return out
 
 
+def nemotron4(hidden, layers, heads):
+    return {"model_type": "nemotron", "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
+            "num_key_value_heads": 8, "intermediate_size": 4 * hidden, "vocab_size": 256000, "hidden_act": "relu2",
+            "max_position_embeddings": 4096, "partial_rotary_factor": 0.5, "tie_word_embeddings": False}
+
+
+DGX_CLOUD = {"nemotron4-15b": nemotron4(6144, 32, 48), "nemotron4-340b": nemotron4(18432, 96, 96)}
+
+
+def dgx_cloud():
+    out = []
+    for r in rows_of("dgx_cloud"):
+        tp, pp, cp, vp, gpus = (int(r[k]) for k in ("tp", "pp", "cp", "vp", "gpus"))
+        words = degrees(tp, pp, gpus // (tp * pp * cp), cp) + ["--seq", r["seq"], "--batch", r["batch"]]
+        words += ["--micro-batch", r["micro_batch"], "--dtype", r["precision"], "--software", "megatron-core", "--zero", 1]
+        words += ["--pipeline", "interleaved", "--chunks", vp] if vp > 1 else []
+        words += ["--tp-overlap"] if r["tp_overlap"] == "1" and tp > 1 else []
+        words += ["--first-layers", 1, "--last-layers", 1] if r["uneven"] == "1" else []  # of chunks of two
+        words += ["--layers", r["layers"]] if r["layers"] not in ("", "126") else []
+        words += ["--vocab", 50257] if r["model"] == "llama-3.1-405b" and r["release"] == "25.03" else []
+        words += ["--recompute", r["recompute"]] if r["recompute"] != "none" else []
+        words += ["--dropout"] if r["model"] == "gpt3-175b" else []
+        where = ["--machine", f"gb200-nvl72:{gpus // 64}"] if "nvl72" in r["machine"] else on(r["machine"], gpus)
+        out.append(Case(f"{r['release']} {r['model']} {r['machine']} x{gpus} {r['precision']} b{r['batch']}",
+                        DGX_CLOUD.get(r["model"], r["model"]), words, where, float(r["step_s"]) * 1e3))
+    return out
+
+
 def deepseek():
     r = rows_of("deepseek_v3")[0]
     words = degrees(1, 16, 128, 1, 64) + ["--seq", 4096, "--batch", 15360, "--micro-batch", 1, "--zero", 1]
@@ -585,6 +613,8 @@ TABLES = [
           "-", "8 %",
           "products in fp8 on the H200 are some 20 % too fast (measure/held_products.csv); micro-batches of two sequences of GPT-3 (4.0 and "
           "4.1) come out 10 to 16 % too slow, those of one do not: not explained."),
+    Table("dgx-cloud", dgx_cloud, "NVIDIA's DGX Cloud recipes 25.03 and 25.05: GPT-3 175B, Llama 3.1 8B to 405B, Nemotron-4 15B and 340B on 8 to "
+          "2,304 H100 and 128 to 512 GB200.", "-", "8 %"),
     Table("deepseek-v3", deepseek, "DeepSeek-V3: 2,048 H800.", "-", "-",
           "the measured time is that of all GPU hours, with what was lost to failures and checkpoints in it."),
     Table("korthikanti-memory", korthikanti_memory, "Korthikanti et al. 2022, figure 1: bytes of a device.",
