@@ -24,6 +24,7 @@ import truth_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMITS = ROOT / "truth" / "limits.csv"
+KERNELS = ROOT / "truth" / "tables" / "kernels_left_out.csv"
 SLACK = 0.5  # per cent points by which a mean error may grow before the check fails
 
 
@@ -145,8 +146,10 @@ def main():
                 print(result.line(), flush=True)
                 if args.rows:
                     print("\n".join(result.rows()), flush=True)
+    if not args.table:
+        print("\n".join(truth_page.kernel_lines(KERNELS)), flush=True)
     if args.write:
-        Path(args.write).write_text(truth_page.page(results) + truth_page.intervals(results))
+        Path(args.write).write_text(truth_page.page(results) + truth_page.intervals(results) + truth_page.kernels(KERNELS))
         truth_page.draw(results, Path(args.write).parent / "pictures")
     if args.limits:
         print(truth_page.limits(results), end="")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """truth_page.py - the errors of a table, as lines for a terminal and as docs/truth.md."""
 
+import csv
 import statistics
 
 
@@ -137,6 +138,31 @@ def intervals(results):
         width = 100 * statistics.fmean((c.made["interval_ns"][1] - c.made["interval_ns"][0]) / 2e6 / c.predicted for c in known)
         lines.append(f"| {r.name} | {len(known)} | {inside:.0f} % | {width:.1f} % |\n")
     return "".join(lines)
+
+
+def kernels(path):
+    """Kernels that were left out of the fit of their class, chip by chip."""
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    lines = ["\n## Kernels\n\nKernels of families that were left out while the constants of their class were fitted (six fits, "
+             "each without a sixth of the families; `tools/atlas/atlas_fit.py` writes these figures when it fits). Error in per cent "
+             "of the measured time; inside: of the 90 % interval.\n\n| chip | type | class | rows | median | 90th percentile | inside |\n"
+             "|---|---|---|---|---|---|---|\n"]
+    for r in rows:
+        name = f"**{r['chip']}**" if r["type"] == "all" else r["chip"]
+        inside = f"{r['within_pct']} %" if r["within_pct"] else "-"
+        lines.append(f"| {name} | {r['type']} | {r['class']} | {int(r['rows']):,} | {r['median_pct']} % | {r['p90_pct']} % | {inside} |\n")
+    return "".join(lines)
+
+
+def kernel_lines(path):
+    """One line for each chip, for a terminal."""
+    with open(path, newline="", encoding="utf-8") as file:
+        for r in csv.DictReader(file):
+            if r["type"] == "all":
+                ours = r["chip"].endswith("our rows")
+                yield (f"kernels {r['chip']:24} {int(r['rows']):7} rows left out  median {float(r['median_pct']):5.1f} %  "
+                       f"p90 {float(r['p90_pct']):5.1f} %  asked {'5 / 15 %' if ours else '6 / 20 %'}")
 
 
 def draw(results, folder):
