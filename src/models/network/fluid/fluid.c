@@ -28,6 +28,7 @@ fluid *fluid_create(void)
     if (f) {
         f->free_flow = NONE;
         f->armed = UINT64_MAX;
+        /* nothing has changed: no rate needs to be worked out again */
         f->from = INFINITY;
     }
     return f;
@@ -97,6 +98,8 @@ fluid_use *fluid_use_make(fluid *f, const fluid_part *parts, size_t count)
         if (kept && copy[kept - 1].resource == copy[i].resource) {
             copy[kept - 1].share += copy[i].share;
             copy[kept - 1].flows += copy[i].flows;
+            /* A link with data and ACKs of one message counts as data: who waits there waits with
+             * the data. */
             if (copy[kept - 1].kind == FLUID_BACK)
                 copy[kept - 1].kind = copy[i].kind;
         } else {
@@ -115,6 +118,8 @@ void fluid_use_window(fluid_use *u, double trip, double bytes)
 
 /* ---- flows by their ends ---- */
 
+/* Of flows that end together the one that started first: the same order whatever the shape of the
+ * heap. */
 static bool ends_before(const fluid *f, uint32_t a, uint32_t b)
 {
     const fluid_flow *x = &f->flows[a], *y = &f->flows[b];
@@ -157,6 +162,8 @@ static void heap_remove(fluid *f, uint32_t index)
 
 /* ---- flows on their resources ---- */
 
+/* Rows of places are given back to their use and not to all: they have its length, so no list of
+ * other sizes has to be searched. */
 static bool take_places(fluid *f, fluid_use *u, uint32_t *out)
 {
     if (u->free_places != NONE) {
@@ -287,6 +294,8 @@ static void arm(fluid *f)
     uint64_t first = f->flows[f->heap[0]].end;
     if (first < now)
         first = now;
+    /* An earlier look is pending and will arm the next one.  A look that has become too early finds
+     * nothing due and costs an event; taking it back would cost more. */
     if (first >= f->armed)
         return;
     f->armed = first;
@@ -297,6 +306,8 @@ void fluid_set_rate(fluid *f, uint32_t index, double rate)
 {
     fluid_flow *w = &f->flows[index];
     const uint64_t now = orr__net_now(f->sim);
+    /* The end of a flow whose rate stays must not move by rounding: left and since are only touched
+     * when the rate changes. */
     if (rate == w->rate && w->heap_at != NONE)
         return;
     w->left -= w->rate * (double)(now - w->since);
@@ -306,6 +317,7 @@ void fluid_set_rate(fluid *f, uint32_t index, double rate)
     w->rate = rate;
     /* A picosecond of rounding does not cost another tick. */
     const double wait = w->left > 0 ? w->left / rate - 1e-3 : 0;
+    /* A rate of 0 has no end: the flow stays last in the heap until its rate changes. */
     w->end = wait >= 9e18 ? UINT64_MAX - 1 : now + (wait > 0 ? (uint64_t)ceil(wait) : 0);
     if (w->heap_at == NONE) {
         heap_put(f, f->heap_count++, index); /* there is room: one per flow */
@@ -340,6 +352,8 @@ static double find_from(fluid *f)
             from = r->capacity / r->shares;
     }
     f->from = INFINITY;
+    /* A hair less, so that flows that stop exactly there are worked out again and not left by
+     * rounding. */
     return from * (1 - 1e-9);
 }
 
@@ -349,6 +363,8 @@ static bool keeps_rate(const fluid_flow *w, double from)
 }
 
 /* All flows that the changes may reach, and the resources between them. */
+/* Two passes over flows and resources in turn, a search by breadth: the list of flows grows while
+ * it is walked. */
 static bool find_touched(fluid *f, size_t *flows, size_t *resources)
 {
     const double from = find_from(f);
@@ -361,6 +377,8 @@ static bool find_touched(fluid *f, size_t *flows, size_t *resources)
             continue;
         r->seen = f->mark;
         for (uint32_t p = r->first; p != NONE; p = f->places[p].next) {
+            /* A resource that cannot fill up any more may still hold flows that it slowed down
+             * before; those that have all they want are not touched by it. */
             const fluid_flow *w = &f->flows[f->places[p].flow];
             if (!keeps_rate(w, from) && (!is_free || w->rate < w->most) &&
                 !find_flow(f, f->places[p].flow, flows))
@@ -401,6 +419,7 @@ static uint64_t key_of(double level)
     return bits;
 }
 
+/* The rate at which all flows that are left here stop together. */
 static double level_of(const fluid_resource *r)
 {
     return r->share > 0 ? (r->left > 0 ? r->left / r->share : 0) : INFINITY;
@@ -417,6 +436,7 @@ static void fix_flow(fluid *f, uint32_t index, double rate)
         const double share = w->use->parts[k].share;
         r->left -= share * rate;
         r->share -= share;
+        /* The last of its flows is fixed: what rounding leaves is nobody's share. */
         if (r->share < 1e-12)
             r->share = 0;
     }
@@ -439,6 +459,8 @@ static bool next_stop(fluid *f, double *level, uint32_t *who)
         const fluid_resource *r = &f->resources[e.value & ~RESOURCE];
         if (r->share == 0)
             continue;
+        /* Flows that were fixed elsewhere at a lower rate left more to the others: the level at
+         * which this resource is full has risen since it was put in. */
         *level = level_of(r);
         if (key_of(*level) > e.key) {
             if (!orr_heap_push(&f->levels, key_of(*level), e.value))
@@ -468,6 +490,8 @@ static void fill(fluid *f, size_t flows, size_t resources)
             r->share += share;
             has_stop = has_stop || r->capacity <= w->most * share;
         }
+        /* A flow that some resource stops earlier needs no entry: a heap of the other flows is
+         * often empty. */
         if (!has_stop && isfinite(w->most))
             ok = ok && orr_heap_push(&f->levels, key_of(w->most), f->found_flows[i]);
     }
@@ -519,6 +543,8 @@ static void solve_soon(fluid *f)
     if (f->is_solving_soon || (f->dirty_count == 0 && !fluid_windows_wait(f) && !f->has_failed))
         return;
     f->is_solving_soon = true;
+    /* At the end of this tick, behind all starts and ends of it: a collective of a thousand members
+     * is one solution and not a thousand. */
     orr__net_after(f->sim, 0, solve, f, 0);
 }
 
@@ -531,6 +557,7 @@ static void leave_windows(fluid *f)
     f->queue_count = f->queue_first = f->changed_count = 0;
     if (f->under_way == 1)
         return;
+    /* Rates by windows mean nothing here: all flows are worked out again, none keeps its rate. */
     for (uint32_t i = 0; i < f->resource_count; i++)
         note_change(f, i, STARTED);
     f->from = 0;
@@ -553,6 +580,7 @@ static void return_to_windows(fluid *f)
 static void choose_sharing(fluid *f, const fluid_use *use)
 {
     const bool has_none = use->trip <= 0;
+    /* The flow that starts is counted already: it is alone, so no rate of another has to change. */
     if (f->is_crowded && f->under_way == 1 && !has_none)
         return_to_windows(f);
     if (!f->is_max_min && (has_none || fluid_windows_crowd(f))) {
@@ -621,6 +649,7 @@ bool fluid_start(fluid *f,
             is_alone = false;
             note_change(f, use->parts[i].resource, STARTED);
         }
+    /* Nothing that it crosses can fill up: it has all it wants at once, and nobody else changes. */
     if (is_alone) {
         fluid_set_rate(f, index, most);
         arm(f);
@@ -645,6 +674,8 @@ static fluid_finished end_flow(fluid *f, uint32_t index)
     for (uint32_t i = 0; f->is_max_min && i < w->use->count; i++)
         if (!never_full(&f->resources[w->use->parts[i].resource])) {
             note_change(f, w->use->parts[i].resource, 0);
+            /* Rates below that of the flow that ended are decided by other resources
+             * (find_from). */
             f->from = w->rate < f->from ? w->rate : f->from;
         }
     leave(f, w);
@@ -672,6 +703,8 @@ static void ends(void *context, uint64_t tick)
     arm(f);
     if (count > 1)
         qsort(f->due, count, sizeof *f->due, by_number);
+    /* Callbacks come last, when all that ended has left its resources: what they start must meet
+     * the ports as they are now, and may move f->flows. */
     for (size_t i = 0; i < count; i++)
         f->due[i].done(f->due[i].context, f->due[i].argument);
 }

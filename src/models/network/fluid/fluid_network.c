@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fluid_network.c - the network fluid: a message is a flow along its route, cut-through, and flows
  * that meet share what they cross.  Its last byte arrives when the flow is over and the latency of
- * the route has passed. */
+ * the route has passed.
+ *
+ * Messages of one pair go one after the other, as through one queue pair (docs/design/fluid.md): a
+ * list for each pair, linked by letter.next, of which only the first is a flow.  Routes are kept,
+ * since a run has few and sends over each of them many times. */
 #include "fluid_network.h"
 
 #include "base/memory/hash.h"
@@ -13,15 +17,17 @@
 /* Routes that were used before: the resources, as a flow needs them. */
 typedef struct route {
     fluid_use *use;
-    double latency;
+    double latency; /* ns, of the first byte */
+    /* of its resources, from two seeds: 128 bits stand for the list, which is not compared */
     uint64_t hash[2];
 } route;
 
 /* A message on its way, or one that waits until its connection has sent what came before it. */
 typedef struct letter {
     uint64_t token;
-    uint64_t latency;
+    uint64_t latency; /* ns, from the last byte sent to the last byte there */
     uint64_t pair;
+    /* most: bytes per ns that its price allows; INFINITY: only the route limits it */
     double bytes, most;
     uint32_t route;
     uint32_t next; /* of the same pair; or free */
@@ -119,6 +125,7 @@ static uint32_t find_route(fluid_network *n, double latency)
     while ((i = orr_map_find(n->by_hash, key, FLUID_NONE)) != FLUID_NONE) {
         if (n->routes[i].hash[0] == hash[0] && n->routes[i].hash[1] == hash[1])
             return i;
+        /* Another list has this hash: the next key, as in a table without links. */
         key++;
     }
     i = (uint32_t)n->route_count;
@@ -127,6 +134,7 @@ static uint32_t find_route(fluid_network *n, double latency)
     fluid_use *use = fluid_use_make(n->f, n->paths.parts, n->paths.part_count);
     if (!use || !orr_map_put(n->by_hash, key, i, NULL))
         return FLUID_NONE;
+    /* Windows are over links only: ports of dimensions have no queue in which bytes could wait. */
     if (n->paths.t && n->paths.part_count) {
         double trip, window;
         fluid_paths_window(&n->paths, &trip, &window);
@@ -139,6 +147,8 @@ static uint32_t find_route(fluid_network *n, double latency)
 static orr_code route_of(fluid_network *n, const orr_message *m, uint32_t *out, orr_error *err)
 {
     const uint64_t pair = (uint64_t)m->src << 32 | m->dst;
+    /* Where a topology chooses by message, each message of a pair hashes anew, and the map counts
+     * them instead of naming a route. */
     const bool is_fixed = !n->paths.t || n->paths.t->routing != ORR__ROUTE_BY_MESSAGE;
     double latency = 0;
     const uint32_t known = orr_map_find(n->by_pair, pair, is_fixed ? FLUID_NONE : 0);
@@ -170,6 +180,7 @@ static bool start_letter(fluid_network *n, uint32_t index)
 static void through(void *net, uint64_t index)
 {
     fluid_network *n = net;
+    /* A copy: starting the next one may make others, and letters move. */
     const letter one = n->letters[index];
     bool ok = true;
     if (one.next != FLUID_NONE)

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fluid_paths.c - see fluid_paths.h. */
+/* fluid_paths.c - routes of messages as lists of resources, for a fluid (fluid_paths.h).
+ *
+ * Over dimensions a route follows from coordinates.  Over links it is that of the packet engine,
+ * hash for hash and cable for cable, so that flows collide where packets would
+ * (docs/design/fluid.md, "Packets leave their traces").  Resources are made at the start, but for
+ * fully connected groups: of their pairs, which are as many as ranks squared, only those that are
+ * used. */
 #include "fluid_paths.h"
 
 #include "models/network/ecmp.h"
@@ -9,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* MOST_HOPS: a route that does not end is a mistake of ours, and an error is better than a hang. */
 enum { NONE = UINT32_MAX, MOST_HOPS = 1 << 16 };
 
 /* ---- setting up ---- */
@@ -118,6 +125,8 @@ static uint32_t pair_resource(fluid_paths *p, uint32_t k, uint32_t from, uint32_
     uint32_t r = orr_map_find(p->pairs, key, NONE);
     if (r != NONE)
         return r;
+    /* Numbers are given out by first use, which depends on who sends first; whoever lists resources
+     * sorts them by pair (fluid_paths_at). */
     if (!orr_grow(&p->pair_of, &p->pair_room, p->pair_count + 1) ||
         !orr_grow(&p->pair_order, &p->order_room, p->pair_count + 1) ||
         (r = fluid_add(p->f, p->speed[k], 1)) == FLUID_NONE || !orr_map_put(p->pairs, key, r, NULL))
@@ -252,6 +261,8 @@ static orr_code divide(fluid_paths *p,
     uint32_t count = orr__routes_choices(p->routes, at, dst, ways, MOST_WAYS, err);
     if (count == 0)
         return fail_route(p, at, dst, err);
+    /* Without a bound a network of many stages would be divided into exponentially many parts.  dst
+     * decides, so that different streams take different links. */
     if (share / count < least) {
         ways[0] = ways[dst % count];
         count = 1;
@@ -264,6 +275,7 @@ static orr_code divide(fluid_paths *p,
         const orr_code code = divide(p, l->to, dst, share / count, least, &own, err);
         if (code)
             return code;
+        /* A stream is there when its slowest part is. */
         longest = own > longest ? own : longest;
     }
     *latency += longest;

@@ -107,6 +107,8 @@ void fluid_windows_join(fluid *f, uint32_t index)
     w->pace = 0;
     const size_t before = f->queue_count;
     set_pace(f, w, pace_of(w));
+    /* No link became too full and none was waiting to be looked at: its rate is final, without an
+     * event to solve anything. */
     if (f->queue_count == before && f->queue_first == before)
         fluid_set_rate(f, index, w->pace);
     else
@@ -230,6 +232,7 @@ static bool gather(fluid *f, const fluid_resource *r, crowd *c)
 static void apply(fluid *f, uint32_t index, double delay, double level)
 {
     fluid_resource *r = &f->resources[index];
+    /* Waits are kept as sums along the route: only what this link changes is added. */
     const double more = delay - r->delay;
     const bool is_new_level = level != r->level;
     r->delay = delay;
@@ -245,8 +248,11 @@ static void apply(fluid *f, uint32_t index, double delay, double level)
         else
             continue;
         const double pace = pace_of(w);
+        /* Rounding must not look like a change, or links would be visited for ever. */
         if (fabs(pace - w->pace) <= 1e-12 * w->pace)
             continue;
+        /* Noted once, however many links on its route change: its rate is set when all queues are
+         * found. */
         if (w->mark != f->mark) {
             w->mark = f->mark;
             note_flow(f, who);
@@ -294,6 +300,7 @@ void fluid_windows_solve(fluid *f)
     f->mark++;
     for (size_t i = 0; i < f->changed_count; i++)
         f->flows[f->changed[i]].mark = f->mark;
+    /* A bound against numbers that never settle: rates are then those of the last visit. */
     const uint64_t most = MOST_VISITS + 50 * (uint64_t)f->queue_count;
     while (f->queue_first < f->queue_count && !f->has_failed) {
         const uint32_t index = f->queue[f->queue_first++];

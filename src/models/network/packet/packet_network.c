@@ -53,6 +53,8 @@ static bool next_at(const void *net, uint64_t *at)
     const unsigned unit = fab_unit(n->fabric);
     if (!fab_next_at(n->fabric, at))
         return false;
+    /* Up, never down: the clock would otherwise be told of an event that has not happened by
+     * then. */
     *at = (*at + unit - 1) / unit;
     return true;
 }

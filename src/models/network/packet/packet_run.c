@@ -24,6 +24,7 @@
 /* The files of a packet network: the configuration first, which names the
  * others. */
 
+/* MiB, of the sample configurations; also how fit_buffer knows that nobody chose a size. */
 enum { SAMPLE_BUFFER = 32 };
 
 void orr__packet_inputs_fini(orr__packet_inputs *in)
@@ -39,6 +40,7 @@ void orr__packet_inputs_fini(orr__packet_inputs *in)
 
 /* ---- what is odd ---- */
 
+/* A warning that finds no memory is left out: it must not end a run that is well otherwise. */
 static void warn(orr__packet_inputs *in, const char *line)
 {
     char *copy = orr_arena_text(in->arena, orr_str_of(line));
@@ -187,6 +189,7 @@ static orr_code packet_inputs_path(const orr__packet_inputs *in,
         orr_arena_print(in->arena, "%.*s%s", (int)(slash - config + 1), config, own);
     if (!beside)
         return orr_no_memory(err);
+    /* Neither is there: the error then names the path as the user wrote it. */
     *out = access(beside, F_OK) == 0 ? beside : own;
     return ORR_OK;
 }
@@ -747,6 +750,8 @@ static void say_where(const orr_packet *p, char *note, size_t room)
 }
 
 /* Bytes that were sent for the first time, in packets: how many there will be is known. */
+/* The progress line needs a sum that is known beforehand and never goes back, which events, or
+ * packets with those sent again, are not. */
 static uint64_t packets_through(const orr_packet *p)
 {
     const fab_figures *g = fab_figures_of(p->fabric);
@@ -784,6 +789,7 @@ orr_code orr_packet_step(orr_packet *p, orr_error *err)
 {
     const bool has_more = fab_run(p->fabric, 1);
     take_figures(p);
+    /* The figures are taken even from a run that failed: they say how far it came. */
     const orr_code code = fab_status(p->fabric, err);
     return code ? code : has_more ? ORR_OK : ORR_END;
 }
@@ -800,6 +806,7 @@ orr_code orr_packet_run(orr_packet *p, orr_error *err)
         return code;
     const uint64_t ps = fab_now(p->fabric) * (1000 / fab_unit(p->fabric));
     orr_time_text(ps < INT64_MAX ? (orr_ps)ps : INT64_MAX, time);
+    /* The flag is taken back, so that the caller may go on with another run call after a stop. */
     if (atomic_exchange(&p->must_stop, false) || !events_left(p))
         return orr_fail(err, ORR_ESTOP, NULL,
                         "interrupted at %s of simulated time: %" PRIu64 " of %" PRIu64

@@ -132,6 +132,8 @@ static bool give_up_half(fab_history *h)
     for (size_t i = 0; i < h->row_count; i++)
         order[i] = (ranked){h->ports[h->owners[i]].busy, (uint32_t)i};
     qsort(order, h->row_count, sizeof *order, busier_first);
+    /* The busiest of those that go.  A port must be twice as busy to come back, or two of them
+     * would take the last row from each other at every look. */
     h->worth = order[kept].busy;
     keep_rows(h, order, kept);
     orr_free(order);
