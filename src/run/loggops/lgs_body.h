@@ -30,6 +30,7 @@ LGS_APART void lgs_sort_batch(lgs_sim *s, lgs_batch *b)
         return;
     }
     memcpy(copy, b->items, b->count * sizeof *copy);
+    /* Three passes and not a sort: it is stable, batches are short, and the kinds are three. */
     uint32_t at = 0;
     for (int kind = ORR_GOAL_SEND; kind <= ORR_GOAL_CALC; kind++) {
         for (uint32_t i = 0; i < b->count; i++) {
@@ -48,11 +49,15 @@ LGS_INLINE uint64_t lgs_issue_time(lgs_sim *s,
     uint64_t at = *lgs_cpu(s, host, n->cpu);
     if (r->kind == ORR_GOAL_SEND)
         at = lgs_max(at, *lgs_send_nic(s, host, n->nic));
+    /* Three lower bounds: its clocks, the end of what it waited for (which may have run on another
+     * CPU), and now, since nothing may be issued into the past. */
     return rules->waits_for_release ? lgs_max(at, lgs_max(r->at, s->now)) : at;
 }
 
 LGS_INLINE void lgs_issue(lgs_sim *s, lgs_batch *b, bool is_start, const lgs_rules *rules)
 {
+    /* Before the sort: a part that has to put something in between later needs the order of
+     * release. */
     for (uint32_t i = 0; rules->is_parted && i < b->count; i++)
         b->items[i].order = i & LGS_MOST_ORDER;
     if (b->count > 1) {
@@ -71,6 +76,8 @@ LGS_INLINE void lgs_issue(lgs_sim *s, lgs_batch *b, bool is_start, const lgs_rul
             lgs_fold_issue(s, e);
         s->queue.events[e] =
             (lgs_event){.time = is_start ? 0 : lgs_issue_time(s, b->host, &b->items[i], rules),
+                        /* Numbers follow the order of issue, and events of one time leave by
+                         * number: that is the whole of the tie order (goal.md 3.4). */
                         .number = s->events++,
                         .host = b->host,
                         .node = b->items[i].node};
@@ -81,7 +88,8 @@ LGS_INLINE void lgs_issue(lgs_sim *s, lgs_batch *b, bool is_start, const lgs_rul
     }
 }
 
-/* Hosts in ascending order. */
+/* Hosts in ascending order. An event touches its own host and, at most, the one at the other end of
+ * a message. */
 LGS_INLINE void lgs_issue_all(lgs_sim *s, const lgs_rules *rules)
 {
     if (s->batches == 2 && s->batch[0].host > s->batch[1].host) {
@@ -114,6 +122,8 @@ LGS_APART void lgs_put_off(lgs_sim *s, lgs_busy *g, uint32_t e, uint64_t until)
 {
     lgs_event *ev = &s->queue.events[e];
     ev->time = until;
+    /* Behind the one in the queue.  An event with a smaller number goes into the queue itself and
+     * leads the group: it would have been first in any case. */
     if (g && ev->number > g->first) {
         lgs_list_push(s->queue.events, &g->waiting, e);
         s->waiting++;
@@ -130,6 +140,8 @@ LGS_APART void lgs_put_off(lgs_sim *s, lgs_busy *g, uint32_t e, uint64_t until)
 /* The event with that number had its turn: the next of its group may try when the clocks say so. */
 LGS_APART void lgs_next_turn(lgs_sim *s, lgs_busy *g, uint64_t number, uint64_t free_at)
 {
+    /* Not the leader of its group: it came from outside while the group waits, and the leader will
+     * try when its own time comes. */
     if (!g || g->first != number)
         return;
     g->first = UINT64_MAX;
@@ -226,8 +238,11 @@ LGS_INLINE bool lgs_on_send(
         lgs_watch_send(s, host, node, now, end, noise);
     if (rules->link_send && s->opt.simple_links && rules->link_send(s, now, host, node, n, err))
         s->has_failed = true;
+    /* The event of the send becomes that of its message: one record for the life of both, and
+     * nothing to allocate in the loop. */
     ev->node = node | (uint32_t)LGS_MESSAGE;
     ev->time = now + s->opt.o + s->opt.L;
+    /* A new number, given before those of what the send lets go: its message is issued first. */
     ev->number = s->events++;
     if (rules->is_folded)
         lgs_fold_issue(s, e);
@@ -236,6 +251,7 @@ LGS_INLINE bool lgs_on_send(
         lgs_part_send(s, e, n);
     else if (!lgs_queue_push(&s->queue, e))
         s->has_failed = true;
+    /* Above S the send is over when its receive takes it: lgs_end_rendezvous. */
     if (n->size <= s->opt.S)
         lgs_finish(s, host, node, *cpu);
     lgs_next_turn(s, g, number, lgs_max(*cpu, *nic));
@@ -323,6 +339,8 @@ LGS_INLINE bool lgs_on_recv(lgs_sim *s, uint32_t e, const orr__goal_node *n, con
     const orr__goal_node *send = lgs_node(s, msg->host, msg->node);
     if (rules->is_parted)
         lgs_part_meet(s, found, send);
+    /* The send's own size decides whether it waits, and its own CPU and NIC are raised; the
+     * programs replaced here ask the receive (docs/design/loggops.md). */
     const orr__goal_node *asked = rules->asks_the_sender ? send : n;
     const bool is_rendezvous = asked->size > s->opt.S;
     /* Not before it was received by the CPU. */
@@ -377,12 +395,16 @@ LGS_INLINE bool lgs_on_message(
     lgs_event *ev = &s->queue.events[e];
     const uint32_t host = rules->is_folded ? net_sym_home(&s->folding->symmetry, n->peer) : n->peer;
     const uint32_t sender = ev->host;
+    /* Folded, the receiver at home hears from the rank that would send to it, which the sender at
+     * home stands for: the same move takes both. */
     const uint32_t from =
         rules->is_folded ? net_sym_with(&s->folding->symmetry, n->peer, sender) : sender;
     if (rules->is_folded)
         lgs_fold_touch_host(s, host, false);
     uint64_t *cpu = lgs_cpu(s, host, n->cpu), *nic = lgs_recv_nic(s, host, n->nic);
     lgs_busy *g = lgs_busy_group(s, host, n, 2);
+    /* A message needs CPU and NIC of its receiver at once; until both are free it has not
+     * arrived. */
     uint64_t free_at = lgs_max(*cpu, *nic), there = 0;
     const uint64_t now = ev->time, number = ev->number;
     if (rules->link_arrival && s->opt.simple_links) {
@@ -416,6 +438,8 @@ LGS_INLINE bool lgs_on_message(
     const uint32_t recv = s->queue.events[found].node;
     if (rules->is_parted)
         lgs_part_meet(s, e, n);
+    /* Before the receive is finished: what the sender lets go has its host's place in the order,
+     * whichever end was noticed first (lgs_issue_all). */
     if (n->size > s->opt.S)
         lgs_end_rendezvous(s, sender, s->queue.events[e].node, n->cpu, n->nic, now, rules);
     if (s->watch) {
@@ -433,6 +457,7 @@ LGS_INLINE void lgs_step(lgs_sim *s, uint32_t e, const lgs_rules *rules, orr_err
 {
     const lgs_event *ev = &s->queue.events[e];
     const orr__goal_node *n = lgs_node(s, ev->host, ev->node);
+    /* Kept, as ev may be given back, and used again, before the log needs it. */
     const uint64_t number = ev->number;
     bool is_used;
     s->now = ev->time;
@@ -484,6 +509,8 @@ LGS_APART void lgs_start_all(lgs_sim *s, const lgs_rules *rules)
     for (uint32_t host = 0; host < s->hosts && !s->has_failed; host++) {
         const orr__goal_node *nodes = s->nodes + s->ranks[host].first_node;
         const uint32_t ops = orr__goal_ops(s->goal, host);
+        /* Those who are stood for issue nothing: their results are copied at the end
+         * (lgs_fold.c). */
         if (rules->is_folded && net_sym_home(&s->folding->symmetry, host) != host)
             continue;
         s->batches = 0;
@@ -509,6 +536,7 @@ LGS_INLINE orr_code lgs_run_events(lgs_sim *s, const lgs_rules *rules, orr_error
     while (!s->has_failed && !lgs_is_stopped(s) && (e = lgs_queue_pop(&s->queue)) != 0) {
         lgs_look_ahead(s);
         lgs_step(s, e, rules, &inner);
+        /* At once: what follows would be computed for nothing, and is thrown away. */
         if (rules->is_folded && s->folding->has_lost_order)
             break;
         if (s->opt.prints_progress && rules->after_event)

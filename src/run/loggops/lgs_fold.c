@@ -55,6 +55,8 @@ static bool takes_rank(const orr_goal *g, move m, uint32_t r)
 static bool holds(void *goal, const net_digit *d)
 {
     const orr_goal *g = goal;
+    /* A rotation is made of single steps, so one step is enough; an exclusive or by any number is
+     * made of those by powers of two, so each of them is tried. */
     for (uint32_t by = 1; by < d->radix; by *= 2) {
         for (uint32_t r = 0; r < g->rank_count; r++)
             if (!takes_rank(g, (move){d, by}, r))
@@ -78,6 +80,8 @@ static const char *obstacle(const lgs_sim *s)
                                         : NULL;
 }
 
+/* Sizes of all orbits are equal: a symmetry is made of digits, and each rank is moved by all of
+ * their values.  So counts are simply multiplied. */
 static void spread(lgs_sim *s, uint32_t size)
 {
     for (uint32_t h = 0; h < s->hosts; h++) {
@@ -124,6 +128,8 @@ static orr_code differ(orr_error *err, const char *what, uint64_t folded, uint64
 
 static orr_code verify(lgs_sim *s, orr_error *err)
 {
+    /* The folded clocks are put aside, every rank is run, and each clock is compared: equal clocks
+     * of all CPUs and NICs are equal results. */
     const uint64_t events = s->events, messages = s->messages, now = s->now;
     uint64_t *clocks = s->clocks;
     s->clocks = NULL;
@@ -156,6 +162,7 @@ orr_code lgs_run_folded(lgs_sim *s, bool *is_done, orr_error *err)
     uint32_t size = 1;
     orr_code code = ORR_OK;
     *is_done = false;
+    /* Steps by hand have begun with every rank: it is too late to fold. */
     if (s->has_started)
         return ORR_OK;
     if (!(s->folding = orr_alloc(1, sizeof *s->folding)))
@@ -177,6 +184,8 @@ orr_code lgs_run_folded(lgs_sim *s, bool *is_done, orr_error *err)
     orr_free(s->folding->touches);
     orr_free(s->folding);
     s->folding = NULL;
+    /* It was tried and given up: the next to run must find a simulation as before the first
+     * event. */
     if (!why && !*is_done && !code && !lgs_begin_anew(s))
         code = orr_no_memory(err);
     if (*is_done && !code && s->opt.fold == LGS_FOLD_VERIFY)

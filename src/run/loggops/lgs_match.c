@@ -69,6 +69,8 @@ static bool grow(lgs_match *m)
     return true;
 }
 
+/* Entries behind the hole move up when their own place is not behind it.  No tombstones: queues
+ * come and go all the time, and a search must end at the first empty slot. */
 static void empty_slot(lgs_match *m, size_t hole)
 {
     const size_t mask = m->slot_count - 1;
@@ -114,15 +116,20 @@ static void list_remove(lgs_match *m, lgs_side side, uint32_t host, uint32_t e)
 
 bool lgs_match_add(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key, uint32_t e)
 {
+    /* At most five of eight slots: probes stay short, and find always meets an empty one. */
     if ((m->used + 1) * 8 > m->slot_count * 5 && !grow(m))
         return false;
     if (m->has_lists && !list_add(m, side, key, e))
         return false;
     lgs_event *events = q->events;
+    /* The order of arrival takes the place of its number, which it has used: it is in no queue of
+     * events any more. */
     events[e].number = m->arrivals++;
     lgs_slot *s = &m->slots[find(m, key)];
     if (s->last) {
         const uint32_t last = s->last & ~MESSAGES;
+        /* A ring with a pointer to its last: the first is one step away, and a slot needs one word
+         * for both ends and the side. */
         events[e].next = events[last].next;
         events[last].next = e;
     } else {
@@ -167,7 +174,9 @@ static bool fits(lgs_key a, lgs_key b)
            (a.tag == b.tag || a.tag == ANY || b.tag == ANY);
 }
 
-/* From the head of the host's list.  What fits first is also the first of its own queue. */
+/* From the head of the host's list.  What fits first is also the first of its own queue. A search
+ * with a wildcard has no single queue to look in, and runs that draw the lengths of queues want
+ * every step counted. */
 static uint32_t walk(const lgs_match *m, lgs_side side, lgs_key key, uint32_t *depth)
 {
     *depth = 0;
@@ -180,7 +189,8 @@ static uint32_t walk(const lgs_match *m, lgs_side side, lgs_key key, uint32_t *d
 }
 
 /* Of the four queues that can hold something for a key without wildcards, the one whose first waits
- * longest. */
+ * longest. Only with lists: a schedule with wildcards always has them, since keys are needed to
+ * find the slot. */
 static uint32_t oldest(const lgs_match *m, const lgs_queue *q, lgs_side side, lgs_key key)
 {
     uint32_t best = 0;

@@ -18,7 +18,7 @@
 
 #include <math.h>
 
-typedef struct lgs_sample {
+typedef struct lgs_sample { /* ns */
     uint64_t start, duration;
 } lgs_sample;
 
@@ -72,6 +72,7 @@ static orr_code add_line(struct lgs_noise *n, orr_str line, const orr_where *at,
                         "an interruption at %llu ns after one at %llu ns: they must stand in order",
                         (unsigned long long)s.start,
                         (unsigned long long)n->samples[n->count - 1].start);
+    /* Room for one more: the last may be repeated (read_lines). */
     if (!orr_grow(&n->samples, &n->room, n->count + 2))
         return orr_no_memory(err);
     n->samples[n->count++] = s;
@@ -189,6 +190,8 @@ uint64_t lgs_noise_get(struct lgs_noise *n, uint32_t host, uint64_t start, uint6
      * come back. */
     uint64_t noise = length / n->length * n->sum;
     length %= n->length;
+    /* The operation is placed so that it ends within the file, as the references place it: one that
+     * would reach beyond the end begins elsewhere in it. */
     noise += noise_within(n, (start + n->offset[host]) % (n->length - length), length);
     n->total[host] += noise;
     return noise;

@@ -68,6 +68,7 @@ typedef struct parts {
 
 /* ---- which host is in which part */
 
+/* Union and find, with paths halved on the way: nearly constant per message. */
 static uint32_t root_of(uint32_t *up, uint32_t h)
 {
     while (up[h] != h) {
@@ -91,6 +92,8 @@ static void join_hosts(const lgs_sim *s, uint64_t size, uint32_t *up)
             if (n[i].kind != ORR_GOAL_SEND || (size != ANY_SIZE && n[i].size <= size))
                 continue;
             const uint32_t a = root_of(up, h), b = root_of(up, n[i].peer);
+            /* The lowest host is the root, so that clusters do not depend on the order of
+             * operations. */
             up[a > b ? a : b] = a > b ? b : a;
         }
     }
@@ -102,6 +105,7 @@ typedef struct cluster {
     uint8_t part;
 } cluster;
 
+/* Equal work by the lowest host: the same parts in every run. */
 static int by_work(const void *a, const void *b)
 {
     const cluster *x = a, *y = b;
@@ -120,6 +124,7 @@ static bool deal(const parts *all, const uint32_t *up, cluster *of)
     for (uint32_t h = 0; h < s->hosts; h++)
         of[h] = (cluster){.root = h};
     for (uint32_t h = 0; h < s->hosts; h++) {
+        /* One more than its operations, so that hosts without any are dealt out evenly, too. */
         const uint64_t ops = (uint64_t)orr__goal_ops(s->goal, h) + 1;
         of[up[h]].work += ops; /* all know their root */
         total += ops;
@@ -171,6 +176,7 @@ static bool deal_blocks(const parts *all)
     const lgs_sim *s = all->s;
     uint64_t large[MOST_SHIFTS] = {0}, any[MOST_SHIFTS] = {0};
     uint32_t shifts = 0, best = MOST_SHIFTS;
+    /* Only blocks small enough that every part has one. */
     while (shifts < MOST_SHIFTS && (s->hosts - 1) >> shifts >= all->count - 1)
         shifts++;
     for (uint32_t h = 0; h < s->hosts; h++) {
@@ -196,6 +202,7 @@ static bool deal_blocks(const parts *all)
     return best < MOST_SHIFTS;
 }
 
+/* Neighbours, by work: where neither clusters nor blocks come out even. */
 static void cut(const parts *all)
 {
     const lgs_sim *s = all->s;
@@ -388,6 +395,8 @@ static void take_letters(const parts *all, lgs_part *p)
     }
 }
 
+/* First thing in a round and not last in the one before, so that each part does it for itself, on
+ * its own thread. */
 static void settle(const parts *all, lgs_part *p)
 {
     lgs_sim *s = &p->sim;
@@ -396,6 +405,8 @@ static void settle(const parts *all, lgs_part *p)
         const uint32_t e = p->issued[i];
         if (!e || events[e].number != LGS_PROVISIONAL + i)
             continue; /* of another part, or over and perhaps another one by now */
+        /* In place: provisional numbers of a part are in the order of its final ones, so lists and
+         * heaps that hold the event stay valid. */
         events[e].number = p->final[i];
         if (p->mode == LGS_MODE_TICK)
             s->has_failed |= !lgs_queue_push(&s->queue, e);
@@ -406,6 +417,8 @@ static void settle(const parts *all, lgs_part *p)
             g->first = p->final[g->first - LGS_PROVISIONAL];
     }
     p->group_count = 0;
+    /* Two sets of letters by turns: while a part writes one, the others read the one of the round
+     * before. */
     p->is_odd = !p->is_odd;
     for (uint32_t i = 0; i < all->count; i++) {
         clear_letters(&p->letters[p->is_odd][i]);
@@ -421,6 +434,7 @@ static void look_at_large(lgs_part *p)
     p->large_from = UINT64_MAX;
     for (size_t i = 0; i < p->large_count; i++) {
         const uint32_t e = p->large[i];
+        /* It was matched, or waits for its receive (parked): no longer a matter of time alone. */
         if (p->state[e] != LGS_STATE_QUEUED)
             continue;
         const lgs_event *ev = &s->queue.events[e];
@@ -456,6 +470,8 @@ static void run_round(const parts *all, lgs_part *p)
     p->ended_from = p->issued_count;
     p->next = lgs_queue_first(&s->queue);
     lgs_min(&p->next, p->kept_first);
+    /* The bound is only looked at again when it has been reached: until then it is a lower bound,
+     * and good enough to end windows. */
     if (p->large_from <= all->from)
         look_at_large(p);
 }
@@ -484,6 +500,9 @@ void lgs_part_less(lgs_sim *s, const lgs_batch *b, uint64_t place)
     p->less[at] = (lgs_less){place, p->number, b->host, b->count, at};
 }
 
+/* An operation is let go by the later of its last two edges.  If an event of this part with a
+ * larger number took an edge of it in this tick, that event would have let it go on one thread, and
+ * its number gives the place. */
 static lgs_issue_key key_of(const lgs_part *p, uint32_t host, const lgs_ready *r)
 {
     const uint64_t place = p->sim.ranks[host].first_node + r->node;
@@ -499,6 +518,8 @@ static lgs_issue_key key_of(const lgs_part *p, uint32_t host, const lgs_ready *r
 static uint64_t cpu_after(lgs_part *p, uint32_t host, uint8_t cpu, uint64_t number)
 {
     uint64_t free_at = *lgs_cpu(&p->sim, host, cpu);
+    /* From the latest change back: the oldest of those that came after the event has kept what the
+     * clock was then. */
     for (uint32_t i = p->change_of[host]; i && p->changes[i - 1].number > number;
          i = p->changes[i - 1].previous)
         if (p->changes[i - 1].cpu == cpu)
@@ -550,7 +571,8 @@ static int by_key(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Let go by earlier or later events of the tick: into their order. */
+/* Let go by earlier or later events of the tick: into their order. Endings come by the event that
+ * ended them, but what they let go may belong to a later event of the tick (key_of). */
 static void sort_ended(lgs_part *p)
 {
     lgs_sim *s = &p->sim;
@@ -596,6 +618,8 @@ static void end_sends(const parts *all, lgs_part *p)
     lgs_min(&p->next, p->kept_first);
 }
 
+/* Numbers are the part's own here.  They order events within the part only, which is all they are
+ * needed for when no message leaves it. */
 static void run_alone(const parts *all, lgs_part *p)
 {
     lgs_sim *s = &p->sim;
@@ -658,6 +682,8 @@ static bool record(lgs_watch *to,
     return true;
 }
 
+/* A merge of sorted logs, one per part.  The first and the second of them are known, so that a run
+ * of events of one part costs one comparison each and no search. */
 typedef struct cursor {
     lgs_part *p;
     size_t at, end;
@@ -695,6 +721,8 @@ static inline void stand_at_log(cursor *c)
         return;
     const lgs_logged *l = &c->p->log[c->at];
     c->time = l->time;
+    /* Numbers of this round that events of this round have: they are final by the time the merge
+     * comes to them, since whoever issued them came before. */
     c->number = l->number < LGS_PROVISIONAL ? l->number : c->p->final[l->number - LGS_PROVISIONAL];
 }
 
@@ -745,6 +773,7 @@ static void merge_keys(const parts *all)
     const uint32_t count = 2 * all->count;
     for (uint32_t i = 0; i < all->count; i++) {
         lgs_part *p = all->list[i];
+        /* Two sorted lists per part: what its events issued, and what endings let go. */
         c[2 * i] = (cursor){.p = p, .end = p->ended_from};
         c[2 * i + 1] = (cursor){.p = p, .at = p->ended_from, .end = p->issued_count};
         stand_at_key(&c[2 * i]);
@@ -780,6 +809,8 @@ static void gather_queue(lgs_sim *s, lgs_part *p)
     }
 }
 
+/* By group, from the part that has its host: waiting lists are of events, and events have other
+ * places in the one queue. */
 static void gather_busy(lgs_sim *s, const parts *all)
 {
     const size_t cpus = (size_t)s->hosts * s->cpus;
@@ -889,6 +920,8 @@ static bool plan_round(parts *all)
     }
     if (from == UINT64_MAX)
         return false;
+    /* A large message that waits for its receive may be over at any event of its receiver's part:
+     * then only ticks are safe.  So they are where windows have no length (o + L is 0). */
     const bool is_tick = is_parked || large <= from || !all->span;
     all->mode = is_tick ? LGS_MODE_TICK : LGS_MODE_WINDOW;
     all->from = from;
@@ -954,6 +987,8 @@ static bool pays(const parts *all, uint64_t rounds)
     const uint64_t steps = all->steps - all->steps_before, least = all->s->opt.least_per_round;
     if (least)
         return steps >= least * rounds;
+    /* In events: the busiest parts one after the other, the merge, the meetings; against nine
+     * tenths of what one thread would do, so that a doubtful gain is no reason. */
     return all->longest + steps / 8 + rounds * ROUND_COSTS < steps / 10 * 9;
 }
 
@@ -1006,7 +1041,11 @@ static bool make_all(parts *all, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         if (!(all->list[i] = make_part(all, (uint8_t)i)))
             return false;
+    /* Without messages between them parts have no reason to meet; a quarter of the range leaves
+     * room to add. */
     all->ahead = all->crosses ? s->opt.o + s->opt.L : UINT64_MAX / 4;
+    /* Short at first, then doubled (fit_span): how many events a nanosecond has is not known
+     * yet. */
     all->span = all->ahead / 8 < FIRST_SPAN ? all->ahead / 8 : FIRST_SPAN;
     if (!all->span && all->ahead)
         all->span = 1;

@@ -42,7 +42,7 @@ typedef struct lgs_issue_key {
  * out to be its last edge although that came before, this event lets it go. */
 typedef struct lgs_less {
     uint64_t place, number;
-    uint32_t host, order, tie;
+    uint32_t host, order, tie; /* order: place in its batch; tie: by when it was noted */
 } lgs_less;
 
 /* In a tick: what the clock of a CPU was before an event changed it. */

@@ -5,6 +5,7 @@
 
 #include "base/memory/hash.h"
 
+/* FIRST_SLOTS: a power of two, since a mask finds the place of a time. */
 enum { FIRST_EVENTS = 1024, FIRST_SLOTS = 256 };
 
 bool lgs_queue_init(lgs_queue *q)
@@ -27,6 +28,7 @@ void lgs_queue_fini(lgs_queue *q)
 
 bool lgs_queue_grow(lgs_queue *q)
 {
+    /* The top bit of an event's number is used by lgs_match to tell messages from receives. */
     return q->event_count < 0x7fffffff && orr_grow(&q->events, &q->event_room, q->event_count + 1);
 }
 
@@ -98,6 +100,7 @@ uint32_t lgs_queue_bucket(lgs_queue *q, uint64_t time)
     size_t i = find_slot(q, time);
     if (q->slots[i])
         return q->slots[i];
+    /* Half full at most: a lookup is made for nearly every event. */
     if ((q->used_slots + 1) * 2 > q->slot_count) {
         if (!grow_slots(q))
             return 0;
@@ -123,6 +126,7 @@ uint32_t lgs_queue_next(lgs_queue *q)
         remove_slot(q, find_slot(q, q->buckets[b].time));
         q->buckets[b].next_free = q->free_bucket;
         q->free_bucket = b;
+        /* The bucket may be used for another time: nobody may remember it. */
         if (q->recent == b)
             q->recent = 0;
         if (q->ahead_of == b)
@@ -147,7 +151,9 @@ uint32_t lgs_heap_join(lgs_event *events, uint32_t a, uint32_t b)
     return a;
 }
 
-/* Pairs from left to right, then all of them from right to left. */
+/* Pairs from left to right, then all of them from right to left. Two passes, or a heap whose root
+ * was joined with each event in turn would cost its length at every removal; this is O(log n)
+ * amortised. */
 uint32_t lgs_heap_rest(lgs_event *events, uint32_t root)
 {
     uint32_t at = events[root].child, pairs = 0;

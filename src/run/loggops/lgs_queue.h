@@ -25,6 +25,7 @@ typedef struct lgs_event {
     /* order among equals in time; of one that waits for its match: order of arrival */
     uint64_t number;
     uint32_t host, node; /* the operation; of a message: its send */
+    /* next: in its list, its ring, or among siblings in the heap; child: in the heap only */
     uint32_t next, child;
 } lgs_event;
 

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A search looks at all operations of a rank, or of all ranks for a wildcard: a large schedule that
+ * stands still must not take longer to explain than to run. */
 enum { MOST_LINES = 10, MOST_SEARCHES = 2000, CIRCLE_MAX = 1 << 20 };
 
 typedef struct place {
@@ -22,6 +24,7 @@ typedef struct finder {
     orr_buf *text;
     size_t lines, room;
     char first[256]; /* the first cause, for the error */
+    /* causes: also those beyond MOST_LINES, which are counted and not told */
     uint64_t blocked, causes, unreceived;
     uint32_t searches;
 } finder;
@@ -109,6 +112,8 @@ static bool is_free(const finder *f, place p)
     place unused;
     if (n->waits == 0)
         return true;
+    /* Counted down to 0: let go.  Operations with one edge have no count (lgs_unblock): their
+     * blocker is looked for. */
     if (n->waits > 1)
         return s->waits[n - s->nodes] == 0;
     return !find_blocker(f, p, &unused);
@@ -194,7 +199,8 @@ static bool find_first_blocked(const finder *f, place *out)
     return false;
 }
 
-/* Two walkers, one at double speed, meet within the circle (Floyd). */
+/* Two walkers, one at double speed, meet within the circle (Floyd).  No set of what was visited: a
+ * circle may be as long as the schedule. */
 static bool find_circle(finder *f, place *out)
 {
     place slow, fast;
@@ -309,6 +315,8 @@ orr_code lgs_explain_stall(lgs_sim *s, orr_error *err)
         orr_buf_print(f.text, "... and %llu more", (unsigned long long)(f.causes - MOST_LINES));
         end_line(&f);
     }
+    /* Only without a cause: what waits for a message that nobody sends is no circle, and walking
+     * would not come back. */
     if (f.blocked && !f.causes)
         tell_circle(&f);
     if (f.unreceived)

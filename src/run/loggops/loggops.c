@@ -145,6 +145,8 @@ static bool make_waits(lgs_sim *s)
     return !s->rules->explains_stall || s->finished;
 }
 
+/* Groups of events that wait for the same clocks are right only where clocks never go back and
+ * nothing else holds a message up (docs/design/loggops.md, "How it is fast"). */
 static bool make_busy(lgs_sim *s)
 {
     const double groups = (double)s->hosts * s->cpus * (1.0 + 2.0 * s->nics);
@@ -167,7 +169,10 @@ static bool make_parts(lgs_sim *s)
     s->hosts = s->goal->rank_count;
     s->cpus = t.cpus;
     s->nics = t.nics;
+    /* A send is two events, itself and its message. */
     s->expected = 2 * t.sends + t.recvs + t.calcs;
+    /* Whole numbers are multiplied as such: exact beyond 2^53, and wrapping as the reference's
+     * do. */
     s->is_G_whole = s->opt.G == floor(s->opt.G);
     s->G_whole = (uint64_t)s->opt.G;
     s->has_wildcards = t.wildcards != 0;
@@ -194,6 +199,8 @@ static void drop_parts(lgs_sim *s)
     s->busy = NULL;
 }
 
+/* Everything is made again and not reset field by field: one way to begin, so that a second run
+ * cannot differ from a first. */
 bool lgs_begin_anew(lgs_sim *s)
 {
     drop_parts(s);
@@ -233,6 +240,7 @@ orr_code lgs_create(const orr_goal *g, const lgs_options *opt, lgs_sim **out, or
     s->rules = rules;
     s->goal = g;
     s->simulated = g->rank_count;
+    /* Parts first: noise and records are made for as many hosts as they found. */
     code = make_parts(s) ? open_extras(s, err) : orr_no_memory(err);
     if (code)
         lgs_destroy(s);
@@ -303,6 +311,8 @@ orr_code lgs_run(lgs_sim *s, orr_error *err)
     clock_gettime(CLOCK_MONOTONIC, &from);
     if (s->opt.max_events)
         count_events(s, s->opt.max_events > s->passed ? s->opt.max_events - s->passed : 0);
+    /* Folded, then parted, then by one thread: each leaves a simulation as it found it, or says
+     * that it is done. */
     bool is_done = false;
     orr_code code = lgs_run_folded(s, &is_done, err);
     if (!code && !is_done)
@@ -327,6 +337,7 @@ orr_code lgs_run(lgs_sim *s, orr_error *err)
 
 orr_code lgs_step_once(lgs_sim *s, orr_error *err)
 {
+    /* A step borrows the flag of stops; a stop that was asked for before must be there after it. */
     const bool was_stopped = atomic_load(&s->must_stop),
                had_to_end = atomic_exchange(&s->must_end, false);
     count_events(s, 1);
