@@ -18,6 +18,7 @@ static const double inner_gap = 0.0038;
 typedef enum port_state { IDLE, SENDING, RECEIVING } port_state;
 
 typedef struct bus_request {
+    /* signed and 32 bits, as in the reference: larger sizes wrap there, too (astra-sim.md 5.9) */
     int32_t size;
     bool is_processed, sends_back;
     clk_call then;
@@ -34,8 +35,8 @@ typedef struct port {
     double gap_per_byte;
     request_queue sends, received, processing;
     port_state state, previous;
-    uint64_t last;
-    uint32_t run_length;
+    uint64_t last;       /* tick: when the last transfer of this port ended */
+    uint32_t run_length; /* sends in a row since it last received */
     bool is_processing;
 } port;
 
@@ -135,6 +136,7 @@ static void start_transfer(port *p)
     const cfg_system *c = &p->npu->sim->system;
     const int64_t since = (int64_t)(clk_now(p->npu->sim->clock) - p->last);
     int64_t offset = c->bus_o;
+    /* Two sends in a row are at least g apart; after anything else only o counts. */
     if (p->previous == SENDING && !(c->bus_o + since > c->bus_g))
         offset = c->bus_g - since;
     bus_request *r = pop(&p->sends);
@@ -221,6 +223,7 @@ static void start_processor(port *p)
     if (!p->processing.first || p->is_processing)
         return;
     p->is_processing = true;
+    /* Of the reference: a fixed part, and a delay per 100 bytes in whole numbers. */
     const int64_t time = p->processing.first->size / 100 * p->npu->sim->system.reduction_delay + 50;
     run_npu_timer(p->npu, (uint64_t)time, processing_ends, p, 0);
 }
@@ -239,6 +242,7 @@ static void receive_ends(void *port_of, uint64_t unused)
     (void)unused;
     p->last = clk_now(p->npu->sim->clock);
     p->previous = p->state;
+    /* Another transfer may be on its way already: the port is idle only when this was the last. */
     if (p->received.first == p->received.last)
         p->state = IDLE;
     bus_request *r = pop(&p->received);

@@ -89,6 +89,9 @@ typedef struct listed {
     uint32_t event, number;
 } listed;
 
+/* Chunks, and not one array that grows: other clocks read nodes without a lock, so none may move.
+ * A number is the index of its clock above TRAIL_SHIFT and the place among the nodes of that clock
+ * below it, so any clock can find it. */
 enum { TRAIL_CHUNK = 1 << 14, TRAIL_CHUNKS = 1 << 12, TRAIL_SHIFT = 40 };
 
 /* Nodes stay where they are: other clocks read them. */
@@ -117,6 +120,7 @@ clk_clock *clk_create(void)
         return NULL;
     c->free_event = c->free_list = c->running = c->latest = NONE;
     c->line.bound_at = UINT64_MAX;
+    /* A power of two less one, as a place is found by a mask; it doubles when the table is full. */
     c->lookup.mask = 255;
     c->lookup.heads = orr_alloc(c->lookup.mask + 1, sizeof *c->lookup.heads);
     if (!c->lookup.heads) {
@@ -179,6 +183,8 @@ bool clk_is_over(const clk_clock *c)
 static size_t place_of(const table *t, uint64_t tick, uint32_t owner)
 {
     const uint64_t base = tick * 0x9e3779b97f4a7c15u >> 32;
+    /* The tick is spread, the owner is added: owners of one tick stand side by side.  Its higher
+     * bits are folded in, or ranks of a stride would share a few places. */
     return (size_t)(base + (owner ^ owner >> 7 ^ owner >> 14)) & t->mask;
 }
 
@@ -212,6 +218,7 @@ static uint32_t find_list(const clk_clock *c, uint64_t tick, uint32_t owner)
 static uint32_t new_list(clk_clock *c, uint64_t tick, uint32_t owner)
 {
     uint32_t l = c->free_list;
+    /* Before a list is taken: growing changes the links of all lists that are in the table. */
     if (c->lookup.count > c->lookup.mask && !grow_table(c))
         return NONE;
     if (l != NONE) {
@@ -228,6 +235,9 @@ static uint32_t new_list(clk_clock *c, uint64_t tick, uint32_t owner)
     return l;
 }
 
+/* A list that is dropped while it runs would be found by nobody, and a timer that is added
+ * meanwhile would start a second group: so groups are dropped when they are empty and their last
+ * timer has run (step). */
 static void drop_list(clk_clock *c, uint32_t l)
 {
     uint32_t *at = &c->lookup.heads[place_of(&c->lookup, c->lists[l].tick, c->lists[l].owner)];
@@ -271,10 +281,12 @@ static void insert(clk_clock *c, list *bucket, uint32_t after, uint32_t e)
 
 static uint32_t bucket_at(clk_clock *c, uint64_t tick)
 {
+    /* The owner is looked at as well: a bucket that was dropped may be a group of timers by now. */
     if (c->latest != NONE && c->lists[c->latest].tick == tick && c->lists[c->latest].owner == NONE)
         return c->latest;
     uint32_t l = find_list(c, tick, NONE);
     if (l == NONE) {
+        /* Only where a bucket is made: one that is there has a tick that was checked. */
         if (tick < c->line.now || tick > CLK_LAST) {
             c->is_over = true; /* below now: the sum that gave it has wrapped around */
             return NONE;
@@ -291,6 +303,8 @@ static uint32_t bucket_at(clk_clock *c, uint64_t tick)
 static void give_order(clk_clock *c, uint64_t tick, uint32_t e, uint64_t order)
 {
     c->orders[e] = order;
+    /* A model that runs a batch of its own events reads the bound before each of them, so an event
+     * that one of them schedules here is not overtaken. */
     if (tick < c->line.bound_at) {
         c->line.bound_at = tick;
         c->line.bound_order = order;
@@ -303,6 +317,8 @@ static const trail_node no_node; /* of parent 0: before all others */
 
 static inline const trail_node *node_at(const trails *t, uint64_t parent)
 {
+    /* A trail that was cut ends in parent 0, whose node is before all others; its children are
+     * numbered in one order over all clocks (clk_number_trails). */
     if (parent == 0)
         return &no_node;
     const uint64_t i = parent & ((UINT64_C(1) << TRAIL_SHIFT) - 1);
@@ -314,6 +330,8 @@ static inline const trail_node *node_at(const trails *t, uint64_t parent)
  * the elder. */
 static bool is_before(const trails *t, clk_trail a, clk_trail b)
 {
+    /* It ends: ticks of parents never rise on the way up, and trails that reach the same event, or
+     * the start of all, have the same parent. */
     while (a.parent != b.parent) {
         const trail_node *x = node_at(t, a.parent), *y = node_at(t, b.parent);
         if (x->tick != y->tick)
@@ -357,6 +375,8 @@ void clk_start_rank(clk_clock *c, uint32_t rank)
 clk_trail clk_reserve(clk_clock *c)
 {
     trails *t = c->trails;
+    /* A node is made for an event only when it schedules something: most events schedule nothing,
+     * and would leave nodes that nobody asks for. */
     if (!t->node)
         t->node = new_node(c, c->line.now + 1, t->running);
     return (clk_trail){t->node, t->children++, 0};
@@ -373,6 +393,8 @@ static clk_trail timer_trail(clk_clock *c, bool is_first, uint32_t tail)
     trails *t = c->trails;
     if (is_first)
         return clk_reserve(c);
+    /* A group whose timers have all been taken is running: its trail is that of the timer that
+     * runs. */
     clk_trail trail = tail != NONE ? t->of[tail] : t->running;
     trail.sub++;
     return trail;
@@ -389,6 +411,8 @@ static inline void enter_trail(trails *t, uint32_t e)
 bool clk_is_past(const clk_clock *c, uint64_t tick, clk_trail trail)
 {
     const trails *t = c->trails;
+    /* An event of this tick that has not run is compared with the one that ran last: what is not
+     * before that one can still be put in its place. */
     return tick < c->line.now ||
            (tick == c->line.now && t->has_run && is_before(t, trail, t->running));
 }
@@ -398,6 +422,8 @@ bool clk_is_before_parent(
 {
     if (tick != tick_by)
         return tick < tick_by;
+    /* `by` was reserved by an event that ran at tick_by: that event is its parent, and of tick 0 is
+     * no event but the start of a rank, before which nothing is. */
     const trail_node *parent = node_at(c->trails, by.parent);
     return parent->tick && is_before(c->trails, trail, parent->how);
 }
@@ -426,6 +452,8 @@ void clk_put(clk_clock *c, uint64_t tick, clk_trail trail, clk_call call)
     }
     trails *t = c->trails;
     uint32_t after = NONE;
+    /* In the running bucket the last one that was put may have been taken and its place used
+     * again. */
     if (t->put_list == l && t->put_tick == tick && l != c->running &&
         is_before(t, t->of[t->put_event], trail))
         after = t->put_event;
@@ -465,6 +493,7 @@ bool clk_list_trails(clk_clock *c)
 
 bool clk_number_trails(clk_clock *const *all, uint32_t count)
 {
+    /* A merge of sorted lists, by the first of each: clocks are few, so no heap is worth it. */
     size_t at[CLK_CLOCKS] = {0};
     for (uint32_t number = 0;; number++) {
         uint32_t first = NONE;
@@ -495,6 +524,8 @@ void clk_cut_trails(clk_clock *c)
         before = v->how;
         t->of[v->event] = (clk_trail){0, number, v->how.sub};
     }
+    /* All nodes are given up: no pending event names one any more.  Chunks stay for those to
+     * come. */
     t->count = 1;
     t->node = 0;
     t->put_list = NONE;
@@ -568,6 +599,8 @@ static bool open_next_bucket(clk_clock *c)
     if (!orr_heap_pop(&c->ticks, &next))
         return false;
     c->running = next.value;
+    /* A tick that is opened again, because something was scheduled for it after its bucket had
+     * become empty, goes on where it was: places of one tick grow. */
     if (next.key != c->line.now)
         c->running_parent = UINT64_MAX;
     c->line.now = next.key;
@@ -577,6 +610,8 @@ static bool open_next_bucket(clk_clock *c)
 static void enter_place(clk_clock *c, uint32_t e)
 {
     c->origin = c->running_origin = c->origins[e];
+    /* Events of one parent share a place: in which order they come may depend on how owners are
+     * numbered. */
     if (c->parents[e] == c->running_parent)
         return;
     c->running_parent = c->parents[e];
@@ -594,6 +629,7 @@ static inline bool take_first(clk_clock *c, event *out)
     bucket->head = out->next;
     if (bucket->tail == e)
         bucket->tail = NONE;
+    /* The next event will touch its context; the bucket is a list, so it is known now. */
     if (out->next != NONE)
         __builtin_prefetch(c->events[out->next].context);
     if (out->group != NONE && c->lists[out->group].tail == e)
@@ -662,6 +698,8 @@ bool clk_multiply(clk_clock *c, uint32_t copies, clk_copy copy, void *context)
     memset(c->lookup.heads, 0xff, (c->lookup.mask + 1) * sizeof *c->lookup.heads);
     c->lookup.count = c->event_count = c->list_count = 0;
     c->free_event = c->free_list = c->running = c->latest = NONE;
+    /* Copies of one event go in side by side, in the order in which events were pending: each copy
+     * finds the others of its own rank in the same order as before. */
     for (size_t i = 0; ok && i < count; i++) {
         c->place = all[i].parent;
         for (uint32_t k = 0; k < copies; k++) {
@@ -687,6 +725,7 @@ uint64_t clk_place(const clk_clock *c)
 
 /* ---- a model with events of its own ---- */
 
+/* Long enough that asking for the bound costs little, short enough that a stop is noticed soon. */
 enum { SOURCE_BATCH = 256 };
 
 orr_event_line *clk_line(clk_clock *c)

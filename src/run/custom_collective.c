@@ -51,6 +51,7 @@ static void end_run(run_state *r)
     *(r->previous ? &r->previous->next : &c->runs) = r->next;
     if (r->next)
         r->next->previous = r->previous;
+    /* Whoever asks why nothing moves looks there. */
     *(run_state **)orr_coll_state(&r->stream->coll) = NULL;
     hash_order_fini(&r->free);
     orr_free(r->waiting_for);
@@ -256,6 +257,8 @@ static orr_code find_program(struct sys_program_cache *c,
         *out = c->programs[number];
         return ORR_OK;
     }
+    /* Once per file and run: all ranks of a place, and all later collectives, walk the same
+     * program. */
     const orr_code code = read_program(c, path, out, err);
     if (code)
         return code;
@@ -354,11 +357,14 @@ static void node_done(void *run, uint64_t node)
     for (uint32_t e = p->child_first[node]; e < p->child_first[node + 1]; e++)
         if (--r->waiting_for[p->child[e]] == 0 && !hash_order_add(&r->free, p->child[e]))
             run_no_memory(st->npu->sim);
+    /* A node that ends within its own start leaves the rest to the loop that started it: the walk
+     * has one level, however long a chain of such nodes is. */
     if (r->is_issuing)
         return;
     issue(r);
     if (!is_over(r))
         return;
+    /* Before the stream goes on: its next phase may be another run on the same state. */
     end_run(r);
     sys_stream_advance(st);
 }
@@ -487,6 +493,7 @@ bool sys_custom_will_post(
     if (!peers || !c->comm_tag || !c->comm_size)
         return false;
     for (uint32_t i = 0; i < c->count; i++) {
+        /* A node that waits for nothing has been issued: what it posts is known already. */
         if (r->waiting_for[i] == 0 || c->type[i] != type || (uint64_t)c->comm_size[i] != size ||
             (uint64_t)c->comm_tag[i] % MSG_TAG_SPACE != tag || peers[i] < 0 || peers[i] >= members)
             continue;

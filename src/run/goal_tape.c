@@ -95,6 +95,8 @@ static void tape_node_start(run_npu *n, uint32_t place)
     add(t, &(entry){.kind = ENTRY_NODE, .rank = n->rank, .place = place});
     if (slot == WORK_SLOT_RECV)
         return;
+    /* Nodes of one slot ran one after the other although no edge says so: the schedule needs that
+     * edge. */
     uint32_t *last = &t->last[(size_t)n->rank * WORK_SLOTS + slot];
     t->before[n->rank][place] = *last;
     *last = place + 1;
@@ -114,6 +116,7 @@ static uint32_t chunk_tag(const sys_stream *st, uint32_t wire_tag)
     x ^= (g ? (uint64_t)g->id + 1 : 0) * 0xbf58476d1ce4e5b9u;
     x ^= wire_tag == st->tag ? 0 : (wire_tag + 1ull) * 0x94d049bb133111ebu;
     x ^= x >> 29;
+    /* Never all ones, which means any tag. */
     return 0x80000000u | ((uint32_t)(x >> 8) & 0x7ffffffeu);
 }
 
@@ -164,6 +167,8 @@ static clk_call tape_recv(
         run_no_memory(n->sim);
         return on_arrival;
     }
+    /* The receive is put between the message and whoever waits for it: that is how its end is
+     * seen. */
     t->receives[t->receive_count] = (pending){on_arrival, st};
     e.kind = ENTRY_RECV;
     e.peer = src;
@@ -295,6 +300,7 @@ static orr_code write_rank(writer *w, uint8_t *what)
 static orr_code write_all(writer *w, uint32_t *list, uint32_t *starts, uint8_t *what)
 {
     const orr_sim *s = w->t->s;
+    /* A counting sort by rank; afterwards starts[r] is where the entries of r end. */
     for (size_t i = 0; i < w->t->count; i++)
         starts[w->t->entries[i].rank + 1]++;
     for (uint32_t r = 0; r < s->npu_count; r++)

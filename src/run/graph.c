@@ -126,6 +126,7 @@ static bool fill(work_graph *g)
         g->node[p] = i;
         place[i] = p;
         g->slot[p] = slot_of(c, i);
+        /* Nodes of one id have one place, and the last of them fills it. */
         g->count += is_last_of_id(t, k);
     }
     const bool ok =

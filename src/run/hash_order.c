@@ -58,6 +58,7 @@ static void put_before(hash_order *s, uint32_t member, uint32_t at)
 static void place(hash_order *s, uint32_t member)
 {
     uint32_t *head = &s->bucket_first[s->ids[member] % s->buckets];
+    /* In front of its bucket, or of all: where the library's table puts it. */
     put_before(s, member, *head != NONE ? *head : s->first);
     *head = member;
 }
@@ -71,6 +72,8 @@ static bool rebuild(hash_order *s, uint64_t wanted)
         return false;
     s->buckets = sizes[i];
     memset(s->bucket_first, 0xff, (size_t)s->buckets * sizeof *s->bucket_first);
+    /* In the order of the list, each to the front of its bucket: so order within a bucket is turned
+     * round, as the library does when it grows. */
     uint32_t member = s->first;
     s->first = NONE;
     while (member != NONE) {
@@ -86,6 +89,7 @@ static bool make_room(hash_order *s)
     uint64_t need = s->count + 1;
     if (need <= s->limit)
         return true;
+    /* The library's first growth is to at least 11, which is how its first size comes to be 13. */
     if (s->limit == 0 && need < 11)
         need = 11;
     if (need >= s->buckets) {
@@ -114,6 +118,7 @@ void hash_order_remove(hash_order *s, uint32_t member)
     const uint32_t next = s->next[member], before = s->previous[member];
     const uint64_t bucket = s->ids[member] % s->buckets;
     if (s->bucket_first[bucket] == member)
+        /* Members of a bucket are neighbours: the next one is of it, or it is empty. */
         s->bucket_first[bucket] = next != NONE && s->ids[next] % s->buckets == bucket ? next : NONE;
     if (next != NONE)
         s->previous[next] = before;

@@ -21,6 +21,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Beyond so many pairs of members each is given 64 partners, spread evenly: links of a large
+ * network see the same load, and a group is set up in linear time. */
 enum { ALL_PAIRS = 1 << 22, PARTNERS = 64 };
 
 /* What a collective takes of the ports, for a given mix of traffic inside and between hosts. */
@@ -40,7 +42,7 @@ typedef struct known_cost {
 typedef struct meeting_of_ranks {
     struct meeting_of_ranks *next; /* of the group, or free */
     struct joint_group *group;
-    uint64_t number, size;
+    uint64_t number, size; /* the how-manieth of the group; bytes */
     orr_collective kind;
     uint32_t come;
     uint32_t *ranks, *places; /* of those that have come */
@@ -84,6 +86,7 @@ enum { SLOWEST_INSIDE = 100 };
 /* Ranks of a host: those along the innermost dimension. */
 uint32_t joint_ranks_per_node(const orr_net_config *c)
 {
+    /* With several dimensions the innermost one is the inside of hosts (docs/design/fluid.md). */
     if (c->dims > 1)
         return c->npus[0];
     if (c->ranks_per_node) /* a machine says it */
@@ -146,6 +149,7 @@ static double dim_rate(const orr_net_config *c, uint32_t k)
     const uint32_t n = c->npus[k];
     switch (c->shape[k]) {
     case ORR_NET_RING:
+        /* A ring of two has one link each way, not two. */
         return n > 2 ? 2 * speed : speed;
     case ORR_NET_FULLY_CONNECTED:
         return speed * (n > 1 ? n - 1 : 1);
@@ -199,6 +203,7 @@ static void count_nodes(const uint32_t *members, uint32_t count, uint32_t per, n
 {
     h->ranks = count;
     h->least_per_node = count;
+    /* Members ascend and hosts are blocks of ranks, so those of a host stand together. */
     for (uint32_t i = 0, end; i < count; i = end) {
         for (end = i; end < count && members[end] / per == members[i] / per;)
             end++;
@@ -237,6 +242,8 @@ static void shape_by_dims(const orr_net_config *c,
     for (uint32_t k = per_node > 1 ? 1 : 0; k < c->dims; k++)
         if (h->nodes > 1 && differ_along(c, members, count, k)) {
             const double own = dim_rate(c, k);
+            /* Latencies add up along the dimensions that are crossed; of rates the least one
+             * counts. */
             h->out_GBps = h->out_GBps == 0 || own < h->out_GBps ? own : h->out_GBps;
             h->out_latency_ns += dim_latency(c, k);
         }
@@ -322,6 +329,8 @@ static bool list_simulated(joint_group *g)
         qsort(g->simulated, g->count, sizeof *g->simulated, compare_u32);
         uint32_t kept = 0, of_first = 0;
         for (uint32_t i = 0; i < g->count; i++) {
+            /* How many members the first class has here: its size over that is the number of groups
+             * like this one. */
             of_first += g->simulated[i] == g->simulated[0];
             if (i == 0 || g->simulated[i] != g->simulated[kept - 1])
                 g->simulated[kept++] = g->simulated[i];
@@ -366,6 +375,8 @@ static joint_group *find_group(struct joint *j,
     uint32_t base = 0, stride = 1;
     if (group && s->lockstep)
         group = &s->groups.groups[s->lockstep->like[group - s->groups.groups]];
+    /* A group of all ranks is the same communicator as no group at all: its collectives must
+     * meet. */
     if (group && group->count == s->npu_count) {
         group = NULL;
         mask = UINT32_MAX;
@@ -376,6 +387,7 @@ static joint_group *find_group(struct joint *j,
             base += rank / stride % n * stride;
         stride *= n;
     }
+    /* Groups have keys from 1 on, lines of ranks keys above 2^40: they never meet. */
     const uint64_t key =
         group ? (uint64_t)(group - s->groups.groups) + 1 : ((uint64_t)mask + 1) << 40 | base;
     const uint32_t at = orr_map_find(j->by_key, key, RUN_NONE);
@@ -461,6 +473,7 @@ static orr_code add_rings(joint_group *g, const traffic *t, orr_error *err)
     for (span n = node_at(g, 0), next; n.first < g->count && !code; n = next) {
         const uint32_t after = n.first + n.count;
         next = after < g->count ? node_at(g, after) : (span){g->count, 0};
+        /* The last host's neighbour is the first: a ring. */
         const span to = after < g->count ? next : node_at(g, 0);
         for (uint32_t i = 0; i < n.count && !code; i++) {
             const uint32_t right = n.first + (i + 1) % n.count,
@@ -470,6 +483,8 @@ static orr_code add_rings(joint_group *g, const traffic *t, orr_error *err)
                 code = add_pair(g, n.first + i, left, t->up / 2, err);
             if (g->shape.nodes < 2 || code)
                 continue;
+            /* Hosts may have unequal numbers of members: those of the smaller one are used by
+             * several. */
             const uint32_t there = to.first + i % to.count;
             code = add_pair(g, n.first + i, there, t->out / 2, err);
             if (!code)
@@ -485,6 +500,8 @@ static orr_code add_all_pairs(joint_group *g, const traffic *t, orr_error *err)
     const uint64_t n = g->count;
     const uint32_t per = g->j->per_node;
     const uint32_t partners = n * n <= ALL_PAIRS ? (uint32_t)n - 1 : PARTNERS;
+    /* Odd, so that it has few factors in common with powers of two and partners do not repeat
+     * early. */
     const uint32_t step = partners == n - 1 ? 1 : (uint32_t)(n / (PARTNERS + 1)) | 1;
     orr_code code = ORR_OK;
     for (uint32_t i = 0; i < n && !code; i++) {
@@ -543,6 +560,8 @@ static traffic *find_traffic(joint_group *g, traffic like, orr_error *err)
     orr_code code;
     for (size_t i = 0; i < g->traffic_count; i++) {
         traffic *t = &g->traffics[i];
+        /* Shares of a protocol come out of the same formula for the same mix: a hair of rounding
+         * must not make another use. */
         if (t->is_pairs == like.is_pairs && fabs(t->up - like.up) < 1e-9 &&
             fabs(t->out - like.out) < 1e-9)
             return t;
@@ -584,6 +603,8 @@ static void finish(void *meeting, uint64_t unused)
     orr_sim *s = g->j->s;
     (void)unused;
     tell_moving(m, false);
+    /* In the order in which they came: the end of a node starts others, and that order must not
+     * depend on a table. */
     for (uint32_t i = 0; i < m->come && !s->code; i++)
         work_node_done(run_npu_of(s, m->ranks[i]), m->places[i]);
     m->next = g->free;
@@ -595,6 +616,7 @@ static void sent(void *meeting, uint64_t unused)
     meeting_of_ranks *m = meeting;
     orr_sim *s = m->group->j->s;
     (void)unused;
+    /* Latency comes behind the bytes: while it passes, the ports are free for others. */
     clk_after(s->clock, m->latency, finish, m, 0);
 }
 
@@ -614,6 +636,8 @@ static const nccl_cost *find_cost(joint_group *g, orr_collective kind, uint64_t 
     for (size_t i = 0; i < g->cost_count; i++)
         if (g->costs[i].kind == kind && g->costs[i].bytes == bytes)
             return &g->costs[i].cost;
+    /* A full table gives up its first entry: a program with more sizes than that repeats none
+     * soon. */
     const size_t at = g->cost_count < MOST_COSTS ? g->cost_count : 0;
     if (!orr_grow(&g->costs, &g->cost_room, at + 1)) {
         run_no_memory(g->j->s);
@@ -641,12 +665,14 @@ static void begin(meeting_of_ranks *m)
         run_fail(s, ORR_EBUG, &err);
         return;
     }
+    /* A copy, as a later collective may take the row. */
     const nccl_cost c = *known;
     tell_moving(m, true);
     if (run_is_recorded(run_npu_of(s, m->ranks[0])))
         watch_joint(s, g->members, g->count, g->groups, c.up_bytes, c.out_bytes, g->j->per_node);
     const double most = c.up_bytes > c.out_bytes ? c.up_bytes : c.out_bytes;
     const double moving = c.time_ns - c.latency_ns;
+    /* A barrier, or less than a byte: only time passes. */
     if (!(most > 0) || !(moving > 0)) {
         clk_after(s->clock, (uint64_t)llround(c.time_ns), finish, m, 0);
         return;
@@ -661,6 +687,8 @@ static void begin(meeting_of_ranks *m)
     }
     m->latency = (uint64_t)llround(c.latency_ns);
     fluid_counts(g->j->f, run_is_recorded(run_npu_of(s, m->ranks[0])));
+    /* Alone it takes exactly the model's time: that is its greatest rate.  Ports that it shares
+     * make it slower. */
     if (!fluid_start(g->j->f, s, t->use, most, most / moving, sent, m, 0))
         run_no_memory(s);
 }
@@ -727,6 +755,8 @@ void joint_collective(run_npu *n,
         return;
     RUN_TELL(s, collective, n, place, (uint64_t)g->members[0] << 32 | m->number, group, NULL);
     m->kind = kind;
+    /* In an all-to-all members may have different sizes: the largest decides when all are
+     * through. */
     m->size = size > m->size ? size : m->size;
     m->ranks[m->come] = n->rank;
     m->places[m->come++] = place;
@@ -774,6 +804,8 @@ size_t joint_state(const struct joint *j, uint64_t *out)
     for (size_t i = 0; i < j->group_count; i++) {
         const joint_group *g = j->groups[i];
         for (uint32_t k = 1; k < g->expected; k++)
+            /* Counted from the first member, so that two moments in different steps can be the same
+             * state. */
             PUT(g->calls[k] - g->calls[0]);
         for (const meeting_of_ranks *m = g->waiting; m; m = m->next) {
             PUT(i);

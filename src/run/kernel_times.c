@@ -118,11 +118,13 @@ static bool add_kernel(const timing *t, const orr_kernel *k, kernel_row *out)
     out->fixed_us += us * (1 - time.clock_share) / t->memory;
     out->host_us += orr__software_host_us(t->software, k, true);
     out->alone_us += orr__software_host_us(t->software, k, false);
+    /* Errors are carried as parts of the time, which is not the one that was measured. */
     const double low = us * (1 - time.low_us / time.us), high = us * (time.high_us / time.us - 1);
     out->low_us2 += low * low;
     out->high_us2 += high * high;
     out->guessed_us += is_guessed(&time) ? us : 0;
     out->picks_experts |= k->kind == ORR_KERNEL_TOPK && !k->is_backward;
+    /* Only products draw so much power that the clock falls. */
     if (k->kind == ORR_KERNEL_GEMM || k->kind == ORR_KERNEL_GROUPED || k->kind == ORR_KERNEL_MOE ||
         k->kind == ORR_KERNEL_ATTENTION || k->kind == ORR_KERNEL_CONV)
         out->flops += orr_kernel_count(k).flops * power_of_type(k->type);
@@ -176,6 +178,7 @@ static orr_code row_of_text(timing *t, uint32_t node, orr_str text, uint32_t *ou
     kernel_row row = {0};
     if (!orr_intern_add(t->texts, text, out))
         return orr_no_memory(err);
+    /* Numbers of texts and of rows are the same, since a row is made for each new text at once. */
     if (*out < t->row_count)
         return ORR_OK;
     const orr_code code = add_kernels(t, node, text, &row, err);
@@ -253,6 +256,8 @@ static void walk_communication(const timing *t, walk_state *w, uint32_t p)
         return;
     }
     for (uint32_t e = g->child_first[p]; e < g->child_first[p + 1]; e++)
+        /* Nodes stand in the order of the program: a child that comes soon is one that the device
+         * waits for. */
         holds_device |= g->child[e] <= p + 4 && g->slot[g->child[e]] == WORK_SLOT_COMP;
     if (!holds_device || bytes <= 0)
         return;
@@ -328,6 +333,8 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
             w->host += t->software->step_us * w->speed;
         if (t->software->block_us > 0 && begins_block(t, p))
             w->host += t->software->block_us * w->speed;
+        /* Kernels of a node are launched one after the other, so the first starts before the host
+         * is through with all of them: half of its work is counted. */
         const double wait = w->host - host_us * 0.5 - w->device;
         const double whole = (wait > 0 ? wait : 0) + us;
         w->device += whole;
@@ -336,6 +343,7 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         if (t->software->waits_for_experts && r->picks_experts)
             w->host = fmax(w->host, w->device);
         if (ticks)
+            /* Never 0, which says that the recorded duration counts. */
             ticks[p] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
     }
 }
@@ -359,6 +367,8 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
     *out = (work_spread){.us = w->device, .has_experts = t->has_experts};
     for (uint32_t i = 0; i < t->row_count; i++) {
         const kernel_row *r = &t->rows[i];
+        /* Uses of one row are wrong alike, so they add up before the square; rows are independent,
+         * so their squares add up. */
         const double n2 = r->uses * r->uses, guessed = r->uses * r->guessed_us;
         low2 += n2 * r->low_us2;
         high2 += n2 * r->high_us2;
@@ -390,6 +400,8 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
 static void fill_ticks(const timing *t, uint64_t *ticks)
 {
     walk_state w = {.slow = 1, .speed = 1};
+    /* Clock and time depend on each other: a slower clock makes a longer step, which draws less and
+     * lets the clock rise. */
     for (int i = 0; i < WORK_CLOCK_ROUNDS; i++) {
         walk(t, &w, NULL);
         const double chip_flops = t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
@@ -489,6 +501,7 @@ orr_code work_graph_ask(work_graph *g, const orr_compute_ops *model, orr_error *
                             "the compute model says %" PRId64 " ps for node %" PRIu64, ps,
                             c->id[node]);
         if (ps > 0)
+            /* At least one tick: 0 says that the model has no answer. */
             g->ticks[p] = ps < 1500 ? 1 : ((uint64_t)ps + 500) / 1000;
     }
     return ORR_OK;

@@ -227,12 +227,14 @@ static int compare_points(const void *a, const void *b)
  * peak. */
 static orr_code add_points(mem_ledger *l)
 {
+    /* A birth each, and at most one death. */
     l->points = orr_alloc(2 * l->count, sizeof *l->points);
     if (!l->points)
         return orr_no_memory(l->err);
     size_t changes = 0;
     for (size_t i = 0; i < l->count; i++) {
         const mem_tensor *t = &l->tensors[i];
+        /* Unsigned, so that a death is a size that wraps: sums come out right. */
         l->points[changes++] = (mem_point){t->born, t->size};
         if (t->last_read != ORR_NEVER)
             l->points[changes++] = (mem_point){t->last_read, -t->size};

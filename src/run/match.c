@@ -17,6 +17,8 @@
 
 #include "base/memory/hash.h"
 
+/* Tags of nodes are below MSG_TAG_SPACE and those of collectives below twice that, so the answers
+ * of rendezvous have a range of their own. */
 enum { RENDEZVOUS_SIZE = 8192, RENDEZVOUS_TAG = 1000000000 };
 
 typedef struct key {
@@ -97,6 +99,8 @@ void msg_destroy(struct msg_table *m)
 
 /* ---- pairs by key ---- */
 
+/* The distance to the peer is hashed, the source added: rank r + 1 that does what rank r did finds
+ * its entry in the next place, which is in the cache. */
 static size_t place_of(const struct msg_table *m, const key *k)
 {
     const uint64_t base =
@@ -144,6 +148,7 @@ static bool grow_heads(struct msg_table *m)
 /* Room for one more pair, so that nothing moves while it is put in its place. */
 static inline bool make_room(struct msg_table *m)
 {
+    /* As many keys as places: chains have one entry on average. */
     if (m->keys > m->mask && !grow_heads(m))
         return false;
     return m->free_pair != RUN_NONE ||
@@ -173,6 +178,8 @@ static inline uint32_t take_oldest(struct msg_table *m, uint32_t *at)
         *at = m->pairs[p].chain;
         m->keys--;
     } else {
+        /* The next one inherits what the oldest of a key keeps for all: its place in the chain, and
+         * the end of the queue. */
         m->pairs[next].chain = m->pairs[p].chain;
         m->pairs[next].last = m->pairs[p].last;
         *at = next;
@@ -187,6 +194,8 @@ static inline uint32_t meet(struct msg_table *m, const key *k, bool is_send)
         return RUN_NONE;
     uint32_t *at = find_key(m, k);
     const uint32_t oldest = *at;
+    /* A queue holds one side only, so its oldest tells which: either it is taken, or this one goes
+     * behind it. */
     if (oldest != RUN_NONE && m->pairs[oldest].is_sent != is_send)
         return take_oldest(m, at);
     const uint32_t p = new_pair(m, k);
@@ -212,6 +221,7 @@ static bool ends_node(clk_call c)
 static void stand_in(const orr_sim *s, key *k)
 {
     const fold_lockstep *l = s->lockstep;
+    /* Such a message is refused with its own ranks in the text (refuse_message). */
     if (k->src >= s->npu_count || k->dst >= s->npu_count)
         return;
     if (l->symmetry) {
@@ -271,6 +281,8 @@ static void send_across(orr_sim *s, const key *k, clk_call on_sent)
     orr_error err;
     s->messages++;
     RUN_TELL(s, message, s, k->src, k->dst, k->size);
+    /* What is to be known of it elsewhere is noted first: the network calls back while it sends
+     * (orr__net_deliver_after), and then knows the delay. */
     s->part->sending = (part_note){
         .what = PART_MESSAGE, .tag = k->tag, .src = k->src, .dst = k->dst, .size = k->size};
     s->part->on_sent = on_sent;
@@ -298,10 +310,14 @@ void msg_take_across(orr_sim *s, const part_note *note)
     if (q->is_received) {
         const across posted = take_across(m, q->across);
         const clk_call waits = q->on_received;
+        /* The receive is no longer one of those that hold this part back
+         * (docs/design/threads.md). */
         s->part->unknown--;
         if (ends_node(waits))
             watch_flows_at(waits.context, (uint32_t)waits.argument,
                            note->since > posted.at ? note->since : posted.at);
+        /* The message was there before the receive was posted: one thread would have told the
+         * receiver through the queue of that tick, so it is put where that entry would be. */
         if (clk_is_before_parent(s->clock, note->at, note->trail, posted.at, posted.trail)) {
             drop_pair(m, p);
             clk_count(s->clock, 1);
@@ -315,6 +331,7 @@ void msg_take_across(orr_sim *s, const part_note *note)
             return;
         }
         m->pairs[p].across = i;
+        /* It arrived in this part's past, where nobody had posted a receive: it is simply there. */
         if (clk_is_past(s->clock, note->at, note->trail)) {
             m->pairs[p].is_arrived = true;
             clk_count(s->clock, 1);
@@ -335,6 +352,7 @@ static void post_across(orr_sim *s, uint32_t p, clk_call on_received)
     const uint64_t now = clk_now(s->clock);
     if (ends_node(on_received))
         watch_held_across(on_received.context, (uint32_t)on_received.argument);
+    /* Known, and still on its way: since when data flows is the later of sending and now. */
     if (q->is_sent) {
         const across sent = take_across(m, q->across);
         if (ends_node(on_received))
@@ -362,6 +380,8 @@ static void send_message(orr_sim *s, const key *k, clk_call on_sent)
         send_across(s, k, on_sent);
         return;
     }
+    /* Counting bytes, sends and receives do not meet as pairs: a pair only carries the message to
+     * its arrival. */
     const uint32_t p = s->byte_matcher ? (make_room(m) ? new_pair(m, k) : RUN_NONE)
                        : s->lockstep   ? meet_folded(s, k, true)
                                        : meet(m, k, true);
@@ -420,12 +440,16 @@ static void receive_message(orr_sim *s, const key *k, clk_call on_received)
     const uint32_t p = s->lockstep ? meet_folded(s, k, false) : meet(m, k, false);
     if (p == RUN_NONE) {
         run_no_memory(s);
+        /* Where a rank stands for others, what it hears of must have a place in the order of all
+     * (fold_touch): so it goes through an action that says which rank is touched. */
     } else if (m->pairs[p].is_arrived && s->lockstep && s->lockstep->symmetry) {
         m->pairs[p].on_received = on_received;
         clk_after(s->clock, 0, msg_receive_late, s, p);
     } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */
         if (part_is_across(s, k->src))
             take_across(m, m->pairs[p].across);
+        /* Packets tell the sender after the receiver: the pair must stay until both have been
+         * told. */
         if (m->pairs[p].is_told)
             drop_pair(m, p);
         else
@@ -472,6 +496,8 @@ void orr_net_complete_sender(orr_sim *s, uint64_t token)
 /* The sender is notified first, then whoever waits for these bytes. */
 static void deliver_bytes(orr_sim *s, uint32_t token)
 {
+    /* A copy, and dropped before anybody is told: callbacks send messages, for which pairs may
+     * move. */
     const pair p = s->matcher->pairs[token];
     const run_bytes_key bytes = {p.k.tag, p.k.src, p.k.dst};
     clk_call then;
@@ -508,6 +534,8 @@ static void deliver_folded(orr_sim *s, uint32_t token)
     clk_call on_sent, on_received;
     arrive(s->matcher, token, &on_sent, &on_received);
     fold_touch(s, dst, false);
+    /* The sender is touched and sees the event from its own side; then the receiver's view is put
+     * back. */
     if (on_sent.action) {
         fold_see_from_source(s, dst);
         fold_touch(s, src, false);
@@ -603,6 +631,8 @@ static void send_now(run_npu *from, uint32_t tag, uint32_t dst, uint64_t size, c
     }
     const meeting w = {from, on_arrival, size, tag, dst, RUN_NONE};
     const uint32_t i = new_meeting(s->matcher, &w);
+    /* The sender waits for a small message from its receiver, which the receive sends when it is
+     * posted; only then does the data leave (astra-sim.md 5.6). */
     const key answer = {tag + RENDEZVOUS_TAG, dst, from->rank, RENDEZVOUS_SIZE};
     if (i == RUN_NONE)
         run_no_memory(s);
@@ -652,6 +682,8 @@ uint32_t msg_receiver(const struct msg_table *m, uint64_t token)
 /* Copies of all pairs of a queue, behind each other under keys of their own. */
 static bool copy_queue(struct msg_table *m, uint32_t first, uint32_t copies, const uint32_t *tokens)
 {
+    /* Copy 0 stays where it is, in the queue that is there; each other copy has a key of its own,
+     * and so a queue. */
     for (uint32_t k = 1; k < copies; k++) {
         if (m->keys > m->mask && !grow_heads(m))
             return false;
@@ -678,6 +710,7 @@ static bool copy_pair(struct msg_table *m, const fold_copier *c, uint32_t p, uin
     for (uint32_t k = 0; k < c->copies; k++) {
         if (!make_room(m))
             return false;
+        /* A copy, as new_pair may move the pairs. */
         const pair old = m->pairs[p];
         const key moved = {old.k.tag, fold_moved(c, k, old.k.src), fold_moved(c, k, old.k.dst),
                            old.k.size};
@@ -709,6 +742,7 @@ bool msg_multiply(struct msg_table *m, const fold_copier *c, uint32_t **tokens)
     bool ok = is_free && queues && *tokens;
     for (uint32_t p = m->free_pair; ok && p != RUN_NONE; p = m->pairs[p].next)
         is_free[p] = true;
+    /* The queues as they are now: copies that are put in below must not be walked. */
     for (size_t i = 0; ok && i <= m->mask; i++)
         for (uint32_t p = m->heads[i]; p != RUN_NONE; p = m->pairs[p].chain)
             queues[count++] = p;
@@ -768,6 +802,8 @@ bool msg_list(const struct msg_table *m, orr_arena *a, msg_unmatched **out, uint
 {
     const void *bytes = m->sim->byte_matcher;
     const size_t more = bytes ? run_byte_matchings->count(bytes) : 0;
+    /* Pairs in flight are in no list, so all are looked at, and those that are free are marked
+     * first. */
     bool *is_free = orr_arena_new(a, m->pair_count + 1, bool);
     *out = orr_arena_new(a, m->pair_count + more + 1, msg_unmatched);
     *count = 0;

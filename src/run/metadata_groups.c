@@ -53,6 +53,8 @@ static orr_code take_members(reader *r, orr_json_value ranks, cfg_group *g)
     for (orr_json_iter it = orr_json_iterate(ranks); orr_json_next_value(&it, &v);) {
         if (orr_json_type_of(v) != ORR_JSON_INT || orr_json_get_u64(v, &rank, r->err))
             return refuse(r, "a rank is not a number");
+        /* A trace of a larger job on a smaller network: a group that reaches beyond it cannot be
+         * used by anybody here. */
         if (rank >= r->s->npu_count)
             return ORR_END;
         g->members[g->count++] = (uint32_t)rank;
@@ -86,6 +88,7 @@ static orr_code take_group(reader *r, orr_json_value entry, named_group *out)
     if (all->count >= RUN_NONE || !orr_grow(&all->groups, &all->room, all->count + 1))
         return orr_no_memory(r->err);
     cfg_group *g = &all->groups[all->count];
+    /* Number 0 means all ranks (astra-sim.md 6.3). */
     *g = (cfg_group){.id = out->name + 1};
     const orr_code code = take_members(r, ranks, g);
     if (!code)
@@ -116,6 +119,7 @@ static orr_code parse(reader *r, orr_str text, work_group_table *t)
 {
     orr_json *j;
     orr_json_value root;
+    /* Python's brackets and quotes on both sides. */
     if (text.len >= 4 && text.ptr[0] == '[' && (text.ptr[1] == '\'' || text.ptr[1] == '"')) {
         text.ptr += 2;
         text.len -= 4;

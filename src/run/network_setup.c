@@ -87,6 +87,7 @@ static orr_code take_dims(orr_sim *s, orr_error *err)
 {
     orr_net_config *c = &s->net_config;
     *c = *s->opt.dims;
+    /* A caller's struct may not bring pointers of ours. */
     c->own = NULL;
     c->where = orr_where_byte(CFG_BUILT_IN, ORR_NO_BYTE);
     if (c->dims == 0 || c->dims > ORR_NET_DIMS)
@@ -139,6 +140,7 @@ static orr_code count_ranks(orr_sim *s, orr_error *err)
     s->net_config.least_ring = s->rules->aware_least_ring;
     for (uint32_t k = 0; k < s->net_config.dims; k++) {
         npus *= s->net_config.npus[k];
+        /* Within the loop: the product of all dimensions could wrap. */
         if (npus > 1u << 24)
             return orr_fail(err, ORR_EINPUT, &s->net_config.where, "more than 16777216 NPUs");
     }
@@ -238,6 +240,8 @@ orr_code run_network_setup(orr_sim *s, orr_error *err)
     orr_code code = find_kind(s, &kind, err);
     if (code)
         return code;
+    /* Such files have cables or name them; any other file has links or dimensions, of which packets
+     * get cables later. */
     if (kind == ORR__KIND_NS3 || kind == ORR__KIND_CONFIG)
         code = read_packet_files(s, kind == ORR__KIND_CONFIG, err);
     else

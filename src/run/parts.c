@@ -32,9 +32,13 @@ enum {
     TURN = 256,            /* ticks before a part looks up */
     LOOKS = 200,           /* before a thread that waits lets others have the core */
     MOST_PAIRS = 1 << 24,  /* of ranks, that are looked at for the least delay */
+    /* One atomic number has both counts, parts with events above and notes below, so that a single
+     * load tells whether anything is left at all. */
     IN_FLIGHT_BITS = 48
 };
 
+/* A meeting in steps, each of which waits for all parts: they stop; run up to the latest of their
+ * times; list what is pending; and take the numbers that the first of them gives out. */
 typedef enum part_state { RUNS, STOPS, CATCHES_UP, LISTS, NUMBERS } part_state;
 
 typedef struct waiting {
@@ -116,6 +120,8 @@ static uint64_t way_key(const orr_sim *s, uint32_t k, uint32_t place)
     const orr_hole_field field = type == ORR_NODE_COMM_COLL   ? ORR_HOLE_PG_NAME
                                  : type == ORR_NODE_COMM_SEND ? ORR_HOLE_COMM_DST
                                                               : ORR_HOLE_COMM_SRC;
+    /* A hole's value is the rank's own; which slot it is in is the same for all ranks of the
+     * class. */
     const uint32_t slot = c->slot[field] ? c->slot[field][node] : 0;
     const int64_t *peers = type == ORR_NODE_COMM_SEND ? col->comm_dst : col->comm_src;
     uint64_t value = 0;
@@ -147,6 +153,7 @@ static bool find_ways(const orr_sim *s, uint32_t k, ways *out)
                 out->list[out->count++] = (way){.place = p, .type = type};
         }
         if (ok)
+            /* An estimate: it only has to tell heavy ways from light ones. */
             out->list[at].messages += type == ORR_NODE_COMM_COLL ? s->system.splits : 1;
     }
     orr_map_destroy(seen);
@@ -192,6 +199,8 @@ static bool add_neighbours(
     return ok;
 }
 
+/* By class and not by rank: a class of a thousand ranks is read once, and its ways are then looked
+ * up for each of them. */
 static bool find_edges(orr_sim *s, edges *e)
 {
     const uint32_t classes = orr_set_class_count(s->set);
@@ -245,6 +254,8 @@ static void divide(run_parts *all, const edges *e)
 {
     const uint32_t n = all->s->npu_count;
     uint32_t best_block = 1, best_period = n;
+    /* All divisors are tried: there are few, and each costs a pass over the edges.  Of equal sums
+     * the first is taken, so that the same job is always cut the same way. */
     uint64_t best = UINT64_MAX;
     for (uint32_t block = 1; block <= n / all->count; block++) {
         if (n % block)
@@ -271,6 +282,7 @@ static void look_at_pair(run_parts *all, uint32_t a, uint32_t b)
     if (a == b || all->part_of[a] == all->part_of[b])
         return;
     (void)orr__unaware_path(all->s->net, a, b, &p);
+    /* Of one byte: no message is smaller, so none is faster. */
     const uint64_t ticks = orr_ticks(p.latency_ns + 1 / p.speed);
     if (ticks < all->delay)
         all->delay = ticks;
@@ -304,6 +316,8 @@ static bool find_delay(run_parts *all, const edges *e)
     all->delay = UINT64_MAX / 4;
     for (size_t i = 0; i < s->groups.count; i++)
         pairs += (uint64_t)s->groups.groups[i].count * s->groups.groups[i].count;
+    /* Then one thread runs: a delay that is only nearly the least would be wrong, and looking at
+     * all pairs would cost more than threads give. */
     if (pairs > MOST_PAIRS)
         return false;
     for (size_t i = 0; i < s->groups.count; i++)
@@ -320,6 +334,7 @@ static bool find_delay(run_parts *all, const edges *e)
     }
     if (uses_world)
         look_at_line(all, NULL);
+    /* With no delay at all parts could never go ahead of each other. */
     return all->delay > 0;
 }
 
@@ -328,6 +343,8 @@ static bool find_delay(run_parts *all, const edges *e)
 void part_tell(run_part *p, uint32_t other, const part_note *note)
 {
     part *to = &p->all->list[other];
+    /* Counted before it can be read: a count that came later could be seen as 0 while a note is on
+     * its way, and the run would end. */
     atomic_fetch_add(&p->all->state, 1);
     atomic_fetch_add(&p->all->sent, 1);
     pthread_mutex_lock(&to->lock);
@@ -337,6 +354,7 @@ void part_tell(run_part *p, uint32_t other, const part_note *note)
     pthread_mutex_unlock(&to->lock);
     if (!ok)
         run_no_memory(p->sim);
+    /* After the lock is given back: who sees it finds the note in the box. */
     atomic_store_explicit(&to->has_mail, 1, memory_order_release);
 }
 
@@ -353,7 +371,10 @@ void part_send(orr_sim *s, uint64_t delay)
     } else {
         note->trail = clk_reserve(s->clock);
     }
+    /* Behind the sender's half of the message, which has sub 0 and the same place. */
     note->trail.sub = 1;
+    /* A message that is faster than the least delay breaks what parts rely on.  The run fails and
+     * is done again by one thread. */
     if (note->at > CLK_LAST || delay < p->all->delay)
         clk_stop(s->clock);
     else
@@ -390,6 +411,7 @@ static bool read_notes(part *p)
     if (!atomic_load_explicit(&p->has_mail, memory_order_acquire))
         return false;
     pthread_mutex_lock(&p->lock);
+    /* The two buffers change places, so that the lock is held for no more than that. */
     part_note *notes = p->inbox;
     const size_t count = p->inbox_count, room = p->inbox_room;
     p->inbox = p->notes;
@@ -401,6 +423,7 @@ static bool read_notes(part *p)
     p->note_room = room;
     if (!count)
         return false;
+    /* Before the notes are taken off the count: at no moment is neither counted. */
     if (!p->is_active) {
         p->is_active = true;
         atomic_fetch_add(&all->state, UINT64_C(1) << IN_FLIGHT_BITS);
@@ -470,6 +493,8 @@ static uint64_t least_next(const part *p, bool has_next, uint64_t next)
 static bool first_of_others(const part *p, uint64_t *out)
 {
     const run_parts *all = p->base.all;
+    /* Sequentially consistent, as all of these: the proof is about the order of loads and stores of
+     * different variables. */
     const uint64_t read = atomic_load(&all->read);
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < all->count; i++) {
@@ -498,6 +523,8 @@ static void find_bound(part *p)
             later(atomic_load_explicit(&all->list[i].horizon, memory_order_acquire), all->delay);
         bound = at < bound ? at : bound;
     }
+    /* Behind the horizons: a note that was sent before a horizon was said is in the box by now, and
+     * so nothing that comes later is earlier than the bound. */
     read_notes(p);
     if (!p->unsaid && first_of_others(p, &first)) {
         /* What comes is by one of those, or an answer to what this part will send. */
@@ -505,6 +532,7 @@ static void find_bound(part *p)
         const bool has_next = find_next(p, &own);
         const uint64_t answer = later(least_next(p, has_next, own), 2 * all->delay);
         at = answer < at ? answer : at;
+        /* Both are true, so the later one holds. */
         bound = at > bound ? at : bound;
     }
     p->bound = bound;
@@ -516,9 +544,12 @@ static void say_what_is_next(part *p, bool has_next, uint64_t next)
     const uint64_t least = least_next(p, has_next, next);
     uint64_t horizon = least;
     if (p->base.unknown && p->bound < horizon)
+        /* A receive that gets its message goes on at once, and may send: so the horizon is no later
+         * than what may arrive. */
         horizon = p->bound < now ? now : p->bound;
     atomic_store_explicit(&p->next, least, memory_order_release);
     atomic_store_explicit(&p->horizon, horizon, memory_order_release);
+    /* Behind `next`: whoever counts notes as read has said first what they brought. */
     if (p->unsaid)
         atomic_fetch_add(&p->base.all->read, p->unsaid);
     p->unsaid = 0;
@@ -548,6 +579,8 @@ static bool run_part_until(part *p, uint64_t until)
                 break;
         } while (p->base.unknown <= unknown && clk_next_tick(c, &now) && now == next);
         if (clk_has_failed(c) || p->sim.code) {
+            /* Which failure came first is not known here: the run is done again by one thread,
+             * which says it. */
             atomic_store(&p->base.all->has_failed, true);
             return true;
         }
@@ -557,6 +590,8 @@ static bool run_part_until(part *p, uint64_t until)
 
 static bool have_all(_Atomic uint64_t *count, const part *p)
 {
+    /* Counts only grow: those of the next meeting begin where this one ended, so nobody has to set
+     * them back. */
     return atomic_load_explicit(count, memory_order_acquire) >=
            (p->meetings + 1) * p->base.all->count;
 }
@@ -568,6 +603,7 @@ static uint64_t meeting_time(const run_parts *all)
         const uint64_t at = atomic_load(&all->list[i].stopped_at);
         last = at > last ? at : last;
     }
+    /* One more, so that all events of that time are in the past of everybody. */
     return last + 1;
 }
 
@@ -599,6 +635,7 @@ static bool run_freely(part *p)
     has_done = run_part_until(p, UINT64_MAX) || has_done;
     if (clk_trails_kept(p->sim.clock) > all->most_trails) {
         uint64_t before = p->meetings;
+        /* Several parts may ask at once: one meeting is enough. */
         atomic_compare_exchange_strong(&all->wanted, &before, before + 1);
     }
     if (!has_done)
@@ -683,6 +720,7 @@ static void work(void *context, unsigned who, unsigned members)
         if (has_done)
             looks = 0;
         else if (++looks > LOOKS)
+            /* More threads than cores: the one that is waited for may need this one's. */
             sched_yield();
     }
 }
@@ -693,6 +731,8 @@ static bool make_part(run_parts *all, uint32_t index)
 {
     part *p = &all->list[index];
     orr_sim *s = &p->sim;
+    /* A part is a whole simulation that shares what is only read; what is written becomes its own
+     * below. */
     memcpy((void *)s, (const void *)all->s, sizeof *s);
     s->arena = orr_arena_create();
     s->clock = clk_create();
@@ -865,6 +905,7 @@ orr_code parts_run(orr_sim *s, bool *is_done, orr_error *err)
     *is_done = false;
     if (count > s->npu_count)
         count = s->npu_count;
+    /* Equal parts: the slowest decides, and cuts of equal numbers are the ones that are tried. */
     while (count > 1 && s->npu_count % count)
         count--;
     if (count < 2 || has_obstacle(s))

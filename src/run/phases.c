@@ -23,6 +23,8 @@ static void allocate(const sys_stream *st, half h, sys_phase *p)
 {
     run_npu *n = st->npu;
     const uint32_t all = n->sim->opt.queues_per_dim;
+    /* Each stream of a trace has queues of its own, so that its collectives do not wait for those
+     * of another. */
     const uint32_t k = run_lane_of(n, st->set->place) * n->sim->dims + p->dim->position;
     uint32_t place;
     if (h == BOTH) {
@@ -104,6 +106,8 @@ static void add_rooted(sys_stream *st, const sys_route *r, orr_collective kind, 
         add_phase(st, r->dims[k], kind, BOTH, &data);
         st->phases[st->phase_count - 1].root = dim_index(r->dims[k], r->root);
         if (!is_on_the_way(st, r, k))
+            /* Taken back after its queue was allocated: allocators must go on alike on all
+             * ranks. */
             st->phase_count--;
     }
 }
@@ -169,6 +173,7 @@ static bool set_up(sys_stream *st)
         orr_coll_fail(c, "%s cannot run %s %s", d->ops->label, kind[0] == 'a' ? "an" : "a", kind);
         return false;
     }
+    /* Streams are reused: the state is that of whatever ran on this one before. */
     memset(orr_coll_state(c), 0, d->ops->state_size);
     const orr_coll_phase phase = {.kind = p->kind,
                                   .data = p->data,
@@ -275,6 +280,7 @@ void orr_coll_charge(orr_coll *c, orr_bytes size, unsigned how)
     sys_stream *st = sys_stream_of(c);
     run_npu *n = st->npu;
     const bool is_reduced = how & ORR_COLL_REDUCED;
+    /* Both in one number, as an event carries one. */
     const uint64_t argument = size << 1 | is_reduced;
     if (n->bus && !st->group)
         sys_bus_request(n->bus, how & ORR_COLL_FROM_NPU, size, is_reduced, how & ORR_COLL_SENT_BACK,

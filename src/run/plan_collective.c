@@ -122,6 +122,7 @@ struct coll_plan *sys_find_plan(orr_sim *s, orr_collective kind, uint32_t member
 {
     struct sys_plans *p = s->coll_plans;
     for (size_t i = 0; i < p->count; i++)
+        /* The first that fits: the order of files is the order of preference. */
         if (coll_plan_kind(p->plans[i]) == kind && coll_plan_fits(p->plans[i], members, data)) {
             p->is_used[i] = true;
             return p->plans[i];
@@ -202,6 +203,8 @@ static void start_work(walk *w, uint32_t number)
 /* Several messages of one chunk are on their way between two ranks at a time. */
 static uint32_t tag_of(const walk *w, uint32_t message)
 {
+    /* Both ends know the stream's number and the message's: the same tag comes out on both, and
+     * hardly ever one that another message has at the time. */
     uint64_t x = w->stream->id * 0x9e3779b97f4a7c15u + message;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -216,6 +219,8 @@ static void start_step(walk *w, uint32_t number)
     const uint32_t rank = st->group ? st->group->members[s->peer] : s->peer;
     switch ((coll_step_kind)s->kind) {
     case COLL_STEP_SEND:
+        /* A send counts as done when it has left: members may go on before the last of their
+         * messages has arrived. */
         w->left--;
         w->sent++;
         msg_send(st->npu, tag_of(w, s->message), rank, bytes_of(w, s), done);
@@ -301,6 +306,7 @@ static walk *new_walk(sys_stream *st, const coll_program *program, uint32_t memb
         end_walk(w);
         return NULL;
     }
+    /* Backwards, so that the first step of the program is on top of the stack. */
     for (uint32_t i = own->count; i-- > 0;) {
         w->waits[i] = own->steps[i].waits;
         if (w->waits[i] == 0)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* remote_memory.c - memory outside the ranks: a plain delay, or servers that take one access at a
- * time (astra-sim.md 7). */
+ * time (astra-sim.md 7).
+ *
+ * A server has one access at a time and a queue, first come first served.  Who is served next
+ * follows from the order of events alone.  Records of accesses that wait are used again. */
 #include "run_state.h"
 
 #include "base/ticks.h"
@@ -58,6 +61,8 @@ static void server_done(void *remote, uint64_t index)
 static void serve(server *v, const access *a, struct work_remote *r)
 {
     v->is_busy = true;
+    /* Two timers of one rank and tick run together, in this order: first the requester, then the
+     * server. */
     run_npu_timer(a->npu, a->duration, work_node_done, a->npu, a->place);
     run_npu_timer(a->npu, a->duration, server_done, r, (uint64_t)(v - r->servers));
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c - orr_run: one configuration, one life and one set of results for three engines
- * (engine.h). */
+ * (engine.h).
+ *
+ * Nothing here knows what an engine does: a function that an engine lacks is NULL in its row, and
+ * the answer is 0, NULL or an error that names the engine.  Strings of the caller are copied, so a
+ * configuration may live on its stack. */
 #include "engine.h"
 
 #include "base/threads/guard.h"
@@ -19,6 +23,7 @@ static const run_engine *const engines[] = {&run_traces_engine, &run_schedule_en
 
 static const run_engine *engine_of(const orr_run_config *c)
 {
+    /* The input decides: there is no option that could contradict it. */
     return c->is_flows           ? &run_flows_engine
            : c->schedule         ? &run_schedule_engine
            : c->traces || c->set ? &run_traces_engine
@@ -136,6 +141,8 @@ static bool copy_config(orr_run *r)
 orr_code orr_run_create(const orr_run_config *config, orr_run **out, orr_error *err)
 {
     *out = NULL;
+    /* A caller compiled against an older header has a smaller struct: what it does not have stays
+     * 0. */
     if (!config || config->size < sizeof config->size || config->size > sizeof *config)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "orr_run_config.size must be sizeof(orr_run_config)");
@@ -195,6 +202,8 @@ static orr_code say_limit(const orr_run *r, orr_guard_limit which, orr_error *er
         orr_bytes_text(c->max_bytes, text);
         return orr_because(err, ORR_ESTOP, "the limit of %s of memory is reached", text);
     }
+    /* Engines stop at the limit as they do for a signal: only who called orr_run_stop tells the two
+     * apart. */
     if (c->max_events && !atomic_load(&r->was_stopped))
         return orr_because(err, ORR_ESTOP, "the limit of %" PRIu64 " events is reached",
                            c->max_events);
@@ -216,6 +225,7 @@ orr_code orr_run_to_end(orr_run *r, orr_error *err)
     const orr_guard_limit which = orr_guard_end(guard);
     if (code == ORR_ESTOP)
         code = say_limit(r, which, err);
+    /* Added up: a run that was stopped and goes on took the time of both calls. */
     r->seconds += (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
     return code;
 }

@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 
+/* BATCH: events between two looks at the stop flag and the terminal; some milliseconds. */
 enum { BATCH = 4096, MOST_SPLITS = 8 };
 
 void orr_sim_stop(orr_sim *s)
@@ -65,6 +66,7 @@ static double class_work(const run_npu *n)
 /* 0: not known. */
 static double whole_work(const orr_sim *s)
 {
+    /* Once per class: its ranks have the same work. */
     double *by_class = orr_alloc(orr_set_class_count(s->set), sizeof *by_class);
     double sum = 0;
     for (uint32_t r = 0; by_class && !s->fold && r < s->npu_count; r++) {
@@ -74,6 +76,7 @@ static double whole_work(const orr_sim *s)
         sum += *one;
     }
     orr_free(by_class);
+    /* Each message is then preceded by one that asks for it. */
     return s->opt.rendezvous ? 2 * sum : sum;
 }
 
@@ -129,6 +132,8 @@ static bool run_batch(orr_sim *s, uint64_t most)
     while (left) {
         if (!clk_run(s->clock, &left, &s->rounds.wants_look))
             return false;
+        /* At the first tick boundary after a step: before the next event changes the state that is
+         * to be compared. */
         if (s->rounds.wants_look)
             steady_look(s);
     }
@@ -216,6 +221,8 @@ static orr_code start(orr_sim *s, orr_error *err)
         if (s->npus[r].weight == 0)
             continue;
         else if (s->npus[r].speed->delay)
+            /* Ranks start in order, outside of events (astra-sim.md 1); those with a delay by an
+             * event of their own. */
             clk_at(s->clock, s->npus[r].speed->delay, run_start_late, &s->npus[r], 0);
         else
             work_issue(&s->npus[r]);
@@ -232,6 +239,7 @@ static orr_code verify_fold(orr_sim *s, orr_error *err)
     if (!found)
         return orr_no_memory(err);
     orr_code code = run_build_again(s, false, err);
+    /* Every step is simulated, too: what was skipped is part of what is proved. */
     if (!code && !steady_init(s, false))
         code = orr_no_memory(err);
     if (!code)
@@ -295,6 +303,7 @@ static orr_code run_in_lockstep(orr_sim *s, orr_error *err)
         code = fold_again(s, err);
         return code ? code : s->lockstep ? run_in_lockstep(s, err) : run_every_rank(s, err);
     }
+    /* Partial results are those of ranks at home until they are spread. */
     if (code == ORR_ESTOP)
         return fold_lockstep_spread(s) ? code : orr_no_memory(err);
     const bool has_lost_order = fold_has_lost_order(s);

@@ -61,6 +61,8 @@ orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *er
                     .memory_bandwidth = memory_rate(m),
                     .peak_flops = peak_flops(m),
                     .has_roofline = true,
+                    /* Nodes with a recorded duration and nothing else keep it: a machine has no
+                     * better answer. */
                     .replays_measured = true,
                     .overlap_cost = m->overlap_cost,
                     .message_overlap_cost = m->message_overlap_cost};
@@ -72,6 +74,7 @@ orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *er
                         "machine %s: nothing is known of the chip '%s'; give peak_tflops and "
                         "memory_bandwidth in the machine file",
                         m->name, m->chip);
+    /* Otherwise no algorithm is named, and the network may run collectives as NCCL does. */
     if (strcmp(m->collectives, "none") == 0)
         take_rings(&s, dims.dims);
     *out = s;
@@ -176,6 +179,7 @@ static void put_servers(orr_buf *b, const orr_machine *m)
     const uint32_t leaf =
         m->nodes_per_leaf && m->nodes_per_leaf < m->nodes ? m->nodes_per_leaf : m->nodes;
     const uint32_t spines = leaf < m->nodes ? SPINES : 0;
+    /* What hosts below a leaf send, which its uplinks carry divided by the oversubscription. */
     const double down = orr_machine_out_GBps(m) * leaf * (is_rails ? 1 : m->devices);
     orr_buf_print(b,
                   "generate: {type: %s, domains: %u, ranks_per_domain: %u, domains_per_leaf: %u, "

@@ -80,6 +80,7 @@ static orr_code find_software(orr_run *r,
     if (!slower)
         return orr_no_memory(err);
     *slower = **out;
+    /* Who gives a factor has measured the host: its error is that of a known one. */
     slower->knows_host = true;
     slower->host *= times;
     slower->block_us *= times;
@@ -96,6 +97,8 @@ static orr_code find_software(orr_run *r,
 static orr_code create(orr_run *r, orr_error *err)
 {
     orr_run_config *c = &r->config;
+    /* The machine is cut to the ranks of the job, so the set is read first; otherwise the engine
+     * reads it in the reference's order. */
     orr_code code = c->machine ? need_set(r, err) : ORR_OK;
     if (!code && c->machine)
         code = run_take_machine(r, orr_set_rank_count(c->set), err);
@@ -111,6 +114,8 @@ static orr_code create(orr_run *r, orr_error *err)
         orr_chip *own = orr_arena_new(r->arena, 1, orr_chip);
         if (!own)
             return orr_no_memory(err);
+        /* A word without a dot or a slash is a name that is not known, not a file that is
+         * missing. */
         if (!strchr(c->hardware, '.') && !strchr(c->hardware, '/'))
             return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip '%s'", c->hardware);
         if ((code = orr_chip_read(c->hardware, own, err)))
@@ -284,6 +289,8 @@ static const char *warning(const orr_run *r, size_t i)
 {
     size_t count = 0;
     const char *line = orr_sim_warning(r->is.sim, i);
+    /* Warnings of several sources are one list: later ones are counted from where the earlier ones
+     * end. */
     while (!line && orr_sim_warning(r->is.sim, count))
         count++;
     if (line)

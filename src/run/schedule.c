@@ -145,6 +145,7 @@ static void sort_by_load(const planner *p, sched_order *t)
         uint32_t at = i;
         for (; at && load_of(p, t->order[at - 1]) > load_of(p, i); at--)
             t->order[at] = t->order[at - 1];
+        /* Insertion keeps equal loads in the order of dimensions, and there are few. */
         t->order[at] = (uint8_t)i;
     }
 }
@@ -230,6 +231,8 @@ static bool plan(planner *p, cfg_inter how, uint64_t now, plan_entry *e)
     struct sched *c = p->c;
     if (how == CFG_ONLINE_GREEDY)
         learn_speeds(c, p->r);
+    /* Collectives of one tick compete and share the sums; those of an earlier one are taken to be
+     * over. */
     if (c->loads_since != now)
         memset(c->load, 0, sizeof c->load);
     c->loads_since = now;
@@ -290,6 +293,8 @@ static plan_entry *find_entry(const struct sched *c, const plan_key *key)
 static void drop_entry(struct sched *c, uint32_t e)
 {
     plan_entry *gone = &c->entries[e];
+    /* Plans of one id form a list, of which the map has the first: it is unlinked there or in the
+     * list. */
     const uint32_t head = orr_map_find(c->by_id, gone->key.id, RUN_NONE);
     uint32_t before = head;
     if (head != e) {
@@ -346,6 +351,7 @@ const sched_plan *sched_plan_of(const orr_sim *s, uint32_t index)
 void sched_leave(orr_sim *s, uint32_t index)
 {
     plan_entry *e = &s->schedule->entries[index];
+    /* All ranks take part in a planned collective, so the last one to leave drops the plan. */
     if (++e->gone == s->npu_count)
         drop_entry(s->schedule, index);
 }
@@ -364,11 +370,14 @@ sys_stream *sched_next(sys_stream *first)
             run_no_memory(s);
             return NULL;
         }
+        /* Whoever is first decides, and writes it down for the others. */
         order->list[order->count++] = (start){(uint32_t)(first->id - set->first_id), first->phase};
         set->started[queue]++;
         return first;
     }
     const start want = order->list[at];
+    /* The chunk whose turn it is may not have arrived: then nothing starts, and the queue looks
+     * again when it comes. */
     sys_stream *st = first;
     while (st &&
            (st->set != set || st->id - set->first_id != want.chunk || st->phase != want.phase))

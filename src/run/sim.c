@@ -48,6 +48,8 @@ void orr__net_after(orr_sim *s,
     clk_after(s->clock, delay, call, context, argument);
 }
 
+/* Own networks count picoseconds, the clock of traces nanoseconds: a time is rounded where it
+ * crosses, once. */
 static uint64_t nearest_ns(orr_ps delay)
 {
     return delay > 0 ? ((uint64_t)delay + 500) / 1000 : 0;
@@ -77,6 +79,7 @@ void orr_net_deliver_after(orr_net *n, orr_ps delay, uint64_t token)
 
 void run_fail(orr_sim *s, orr_code code, const orr_error *err)
 {
+    /* The first failure is the reason; what fails after it fails because of it. */
     if (s->code)
         return;
     s->code = code;
@@ -167,6 +170,8 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
 {
     const cfg_system *c = &s->system;
     sys_plan *p = &s->plans[kind];
+    /* Whoever names an algorithm means its messages, and old names always do: only a collective
+     * that nobody describes is run as one operation (joint.h). */
     p->is_joint = s->net_ops == &orr__net_fluid && s->rules == &run_rules_ours &&
                   (!c->has_choices[kind] || c->is_plain[kind]);
     /* Who names neither an algorithm nor a plan gets the usual one. */
@@ -175,6 +180,8 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
         choose_default(s, kind);
     else if (c->is_plain[kind])
         choose_for_all(s, kind);
+    /* A schedule consists of messages, so with one recorded the algorithm of choose_default
+     * runs. */
     p->is_joint = p->is_joint && !s->opt.records_goal;
     uint32_t offset = 1;
     p->exists = c->has_choices[kind];
@@ -197,6 +204,8 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
             d->count = s->npu_count;
             break;
         }
+        /* Ranks of a dimension lie `offset` apart: the product of the dimensions inside it
+         * (astra-sim.md 5.1). */
         offset *= d->count;
     }
     return ORR_OK;
@@ -260,6 +269,8 @@ static bool has_kernels(const orr_trace *t)
 static void find_like_chip(orr_sim *s)
 {
     const cfg_system *c = &s->system;
+    /* The distance is of logarithms, so that twice as fast is as far away as half as fast, and both
+     * peaks weigh the same.  A tie goes to the first of the table. */
     double least = INFINITY;
     bool is_needed = false;
     if (s->opt.chip || s->opt.is_ideal || !c->roofline || s->rules != &run_rules_ours ||
@@ -323,6 +334,8 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
         s->set = s->owned_set;
     if (code)
         return code;
+    /* More traces than ranks are fine: a network may be a part of the cluster that a job was traced
+     * on. */
     if (orr_set_rank_count(s->set) < s->npu_count)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "the network has %u NPUs, but %s has traces for %u ranks", s->npu_count,
@@ -340,8 +353,12 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
         return orr_no_memory(err);
     for (uint32_t r = 0; r < s->npu_count && !code; r++) {
         const uint32_t k = orr_set_class_of(s->set, r);
+        /* A graph for each class of equal traces, and only of classes that have a rank in this
+         * network. */
         if (!s->graphs[k].t)
             code = work_graph_make(orr_set_trace(s->set, k), s->rules, &s->graphs[k], err);
+        /* Queues of the system layer are made for as many streams as the trace with the most of
+         * them has. */
         if (!code && s->lanes < s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1)
             s->lanes = s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1;
     }
@@ -391,6 +408,8 @@ static bool change_speeds(orr_sim *s)
 static void add_observers(orr_sim *s)
 {
     memset(&s->hooks, 0, sizeof s->hooks);
+    /* A folded run has neither ranks nor events in order: it writes its own figures and logs
+     * afterwards (fold/fold_figures.c, fold/fold_log.c). */
     if (s->fold) {
         listen_to(&s->hooks, &fold_observer);
         return;
@@ -424,6 +443,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
         n->rank = s->fold ? fold_class_first(s->fold, i) : i;
         n->weight = s->lockstep ? s->lockstep->size[i] : 1;
         n->graph = &s->graphs[orr_set_class_of(s->set, n->rank)];
+        /* In lock step another rank stands for it: it keeps its place in the array, so that ranks
+         * are indices, but nothing else. */
         if (n->weight == 0)
             continue;
         n->speed = s->ranks_config.speeds ? &s->ranks_config.speeds[n->rank] : &cfg_plain_rank;
@@ -435,6 +456,7 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
         code = watch_create(s, err);
     if (!code && s->opt.records_goal)
         code = tape_create(s, err);
+    /* Last: who listens depends on what was made above. */
     add_observers(s);
     return code;
 }
@@ -449,6 +471,8 @@ static void drop_ranks(orr_sim *s)
         work_fini(&s->npus[i]);
         sys_fini(&s->npus[i]);
     }
+    /* Ranks are in the arena, which has no way to give them back alone; building again takes new
+     * ones. */
     s->npus = NULL;
     watch_destroy(s->watch);
     s->watch = NULL;
@@ -506,8 +530,12 @@ static orr_code build(orr_sim *s, orr_error *err)
         return orr_no_memory(err);
     if (!s->finish_order || !s->matcher || !s->remote || !s->programs || !change_speeds(s))
         return orr_no_memory(err);
+    /* Before folding: whether collectives are joint decides which way of folding is sound. */
     orr_code code = joint_create(s, err);
     if (!code)
+        /* Joint collectives keep alike ranks in lock step; on networks where messages delay each
+         * other ranks fold by symmetry; elsewhere classes are walked with times of their own
+         * (docs/design/folding.md). */
         code = s->joint ? fold_lockstep_create(s, &s->lockstep, err)
                : s->net_ops == &orr__net_aware || s->net_ops == &orr__net_graph
                    ? fold_symmetry_create(s, &s->lockstep, err)
@@ -614,6 +642,8 @@ static orr_code set_up(orr_sim *s, orr_error *err)
     s->clock = clk_create();
     if (!s->arena || !s->clock)
         return orr_no_memory(err);
+    /* All streams have one size, that of the largest state of an algorithm: any free stream then
+     * serves any phase. */
     s->stream_size = sizeof(sys_stream) + coll_largest_state(s->opt.algorithms);
     if (s->stream_size < sizeof(sys_stream) + sys_coll_custom.state_size)
         s->stream_size = sizeof(sys_stream) + sys_coll_custom.state_size;
@@ -662,6 +692,7 @@ void orr_sim_destroy(orr_sim *s)
 {
     if (!s)
         return;
+    /* Before the ranks and the clock: runs of programs unlink themselves from streams of ranks. */
     sys_program_cache_destroy(s->programs);
     sys_plans_destroy(s->coll_plans);
     joint_destroy(s->joint);

@@ -70,6 +70,8 @@ bool steady_init(orr_sim *s, bool looks)
     const uint32_t last = s->opt.steps ? s->opt.steps - 1 : 0;
     steady_fini(s);
     s->rounds = (run_rounds){.last = last, .recorded = last, .has_origin = last == 0};
+    /* Three steps at least: with two there is nothing between the first and the last to leave
+     * out. */
     if (last > 1 && looks && can_look(s))
         return (s->rounds.look = orr_alloc(1, sizeof *s->rounds.look)) != NULL;
     return true;
@@ -96,6 +98,7 @@ bool steady_note_end(orr_sim *s, uint32_t round, uint32_t ranks, uint64_t at)
     r->rows[round].ranks += ranks;
     if (at > r->rows[round].ended)
         r->rows[round].ended = at;
+    /* All ranks have ended the step: the next moment at which nothing flows is looked at. */
     r->wants_look = r->wants_look || (r->look && r->rows[round].ranks == s->npu_count);
     return true;
 }
@@ -121,6 +124,7 @@ static void record(orr_sim *s, uint32_t round)
     r->recorded = round;
     r->has_origin = false;
     r->origin = 0;
+    /* Figures so far are of a step that does not count: they begin anew. */
     watch_forget(s);
     s->messages = 0;
     fluid_forget(fluid_network_flows(s->net));
@@ -172,6 +176,7 @@ static bool put(look *k, uint64_t word)
 
 static bool put_rank(look *k, const run_npu *n, uint32_t round)
 {
+    /* The round relative to the least far rank: a state must be able to come back. */
     bool ok =
         put(k, n->rank) && put(k, n->round - round) && put(k, n->running) && put(k, n->ready_count);
     for (uint32_t p = 0; ok && p < n->graph->count; p++)
@@ -195,9 +200,11 @@ static bool put_event(void *context, uint64_t tick, const clk_call *call)
 {
     visitor *v = context;
     const bool is_compute = call->action == work_compute_ends;
+    /* Any other event would have a context of its own, which these words do not hold. */
     v->is_quiet = is_compute || call->action == work_node_done;
     if (v->is_quiet) {
         const run_npu *n = call->context;
+        /* What a computation has lost and not yet made up for is part of the future. */
         const uint64_t owed =
             is_compute ? n->stolen - n->stolen_before[n->graph->slot[call->argument]] : 0;
         v->has_memory = put(v->k, tick - clk_now(v->s->clock)) && put(v->k, n->rank) &&
@@ -226,6 +233,8 @@ static bool put_messages(look *k, const orr_sim *s, bool *is_quiet)
     uint32_t count = 0;
     bool ok = a && msg_waiting(s->matcher, a, &list, &count);
     if (ok)
+        /* The table gives them in the order of hashes; a total order makes equal states equal
+         * words. */
         qsort(list, count, sizeof *list, by_channel);
     for (uint32_t i = 0; ok && i < count; i++) {
         const msg_unmatched *m = &list[i];
@@ -284,6 +293,8 @@ static void skip(orr_sim *s, uint32_t steps, uint64_t ns)
     run_rounds *r = &s->rounds;
     const uint32_t most = farthest(s);
     uint32_t last = most <= r->recorded ? r->recorded : most + 1;
+    /* Whole cycles are left out, so that the recorded step is the one that the last step would have
+     * been. */
     while (last < r->last && (r->last - last) % steps)
         last++;
     if (last >= r->last) {

@@ -4,7 +4,11 @@
  * 5.3).
  *
  * A queue is a list: the streams that run first, then those that wait, by falling priority.  How
- * many run at once is fixed, so "start what fits" never looks far. */
+ * many run at once is fixed, so "start what fits" never looks far.
+ *
+ * Entry: sys_collective, when a node of the trace starts; exit: work_node_done, when its last
+ * stream is through.  Streams and sets are never given back to the arena but kept in free lists: a
+ * run has as many as it has at once, however many collectives it runs. */
 #include "system.h"
 
 #include "fold/fold.h"
@@ -18,6 +22,8 @@
 
 #include <inttypes.h>
 
+/* MOST_SPLITS: a stream for each chunk and rank is made, so a wrong number in a file must not take
+ * all memory. */
 enum { MOST_SPLITS = 1 << 20, BARRIER_BYTES = 8 };
 
 /* ---- setting up ---- */
@@ -37,6 +43,8 @@ orr_code sys_init(run_npu *n, orr_error *err)
     const uint32_t queues = s->opt.queues_per_dim;
     const size_t lines = (size_t)s->lanes * s->dims;
     n->queues = orr_arena_new(s->arena, run_queue_count(s), sys_queue);
+    /* Which queue of a dimension is next, for each kind of phase (astra-sim.md 5.2); one line of
+     * counters for each stream of the trace. */
     n->next_general = orr_arena_new(s->arena, lines, uint32_t);
     n->next_first = orr_arena_new(s->arena, lines, uint32_t);
     n->next_second = orr_arena_new(s->arena, lines, uint32_t);
@@ -46,6 +54,7 @@ orr_code sys_init(run_npu *n, orr_error *err)
                                  s->arena, (size_t)ORR_COLL_COUNT * (ORR_NET_DIMS + 1), uint32_t)))
         return orr_no_memory(err);
     for (size_t k = 0; k < lines; k++)
+        /* All-gathers of all-reduces have the queues from the middle on (astra-sim.md 5.2). */
         n->next_second[k] = queues / 2;
     if (s->system.shared_bus && !(n->bus = sys_bus_create(n)))
         return orr_no_memory(err);
@@ -65,6 +74,8 @@ static sys_stream *new_stream(orr_sim *s)
     if (!st)
         return orr_arena_zeroed(s->arena, 1, s->stream_size);
     s->free_streams = st->next;
+    /* The list of phases is kept with the stream: it is in the arena, and as long as the longest it
+     * ever had. */
     sys_phase *phases = st->phases;
     const uint32_t room = st->phase_room;
     *st = (sys_stream){.phases = phases, .phase_room = room};
@@ -93,6 +104,7 @@ static sys_data_set *new_set(run_npu *n, uint32_t place, uint64_t expected)
                               .place = place,
                               .plan = RUN_NONE,
                               .expected = expected,
+                              /* An array of an earlier life: open_set clears it if it is needed. */
                               .started = set->started};
     return set;
 }
@@ -189,14 +201,18 @@ static void start_what_fits(run_npu *n, sys_queue *q)
     const uint64_t most = (n->sim->system.active_chunks + all - 1) / all;
     const bool is_agreed = n->sim->system.is_agreed;
     sys_stream *st = q->first;
+    /* Those that run stand in front, so as many as run are passed. */
     for (uint64_t i = 0; st && i < q->running; i++)
         st = st->next;
     while (st && q->running < most && !n->sim->code) {
         sys_stream *waiting = st;
+        /* Where ranks agreed on an order, a chunk that is not the next one waits even if its slot
+         * is free: another order on another rank would be a deadlock. */
         if (is_agreed && st->set->plan != RUN_NONE && !(st = sched_next(waiting)))
             return;
         if (st != waiting)
             move_before(q, st, waiting);
+        /* Before the phase starts: it may end within its start, and then st is in another queue. */
         sys_stream *next = st == waiting ? st->next : waiting;
         st->is_started = true;
         st->phase_since = clk_now(n->sim->clock);
@@ -237,6 +253,8 @@ void sys_stream_advance(sys_stream *st)
     RUN_TELL(s, phase_end, st);
     if (is_last && ++st->set->finished == st->set->expected) {
         sys_data_set *set = st->set;
+        /* Read before the set is given back, since the node's end may start a collective that takes
+         * it. */
         const uint32_t place = set->place;
         if (set->plan != RUN_NONE)
             sched_leave(s, set->plan);
@@ -244,6 +262,8 @@ void sys_stream_advance(sys_stream *st)
         work_node_done(n, place); /* while this stream still occupies its slot */
     }
     remove_stream(q, st);
+    /* Into the next queue before the slot of this one is given to another: the order of the two
+     * decides who is first there (astra-sim.md 5.3). */
     if (!is_last) {
         st->phase++;
         st->is_started = false;
@@ -265,6 +285,7 @@ static const sys_dim *dim_at(const fold_copier *c, const sys_dim *d, uint32_t ra
 {
     if (!d->group)
         return d;
+    /* Rings of groups are a table of group by kind: the place in it tells the kind. */
     const size_t kind = (size_t)(d - c->s->group_rings) % ORR_COLL_COUNT;
     return sys_group_dim(c->s, fold_group_at(c, d->group, rank), (orr_collective)kind);
 }
@@ -273,6 +294,8 @@ static const sys_dim *dim_at(const fold_copier *c, const sys_dim *d, uint32_t ra
 static void turn_to(sys_stream *st)
 {
     const sys_dim *d = st->phases[st->phase].dim;
+    /* The algorithm counts from its own index; a copy has the same state, turned by the distance
+     * between the two places. */
     const uint32_t rank = st->npu->rank, before = st->coll.index, count = st->coll.count;
     if (d->group) {
         st->group = d->group;
@@ -297,6 +320,7 @@ static sys_stream *copy_stream(fold_copier *c,
         return NULL;
     sys_phase *phases = st->phases;
     const uint32_t room = st->phase_room;
+    /* With the state of the algorithm, which lies behind the struct. */
     memcpy(st, from, n->sim->stream_size);
     memcpy(phases, from->phases, from->phase_count * sizeof *phases);
     for (uint32_t i = 0; i < from->phase_count; i++)
@@ -393,6 +417,7 @@ static const cfg_group *find_group(const orr_sim *s, int64_t id)
 
 static sys_membership *join(run_npu *n, const cfg_group *g)
 {
+    /* A rank is in few groups; a table would cost more than looking at all. */
     for (size_t i = 0; i < n->membership_count; i++)
         if (n->memberships[i]->group == g)
             return n->memberships[i];
@@ -402,6 +427,8 @@ static sys_membership *join(run_npu *n, const cfg_group *g)
         return NULL;
     }
     n->memberships[n->membership_count++] = m;
+    /* Numbers of streams are part of tags: groups have ranges of their own, so that two groups of
+     * the same ranks never match each other's messages. */
     *m = (sys_membership){.group = g, .next_stream = fold_first_stream(n->sim, g)};
     return m;
 }
@@ -507,6 +534,8 @@ static sys_dim group_ring(const orr_sim *s, const cfg_group *g, orr_collective k
 {
     const sys_plan *p = &s->plans[kind];
     const bool has_root = coll_has_root(kind);
+    /* One algorithm for all dimensions is that of groups, too; of several none is meant for a set
+     * of ranks that may lie in any of them. */
     const sys_dim *only = p->count == 1 || (has_root && p->count) ? &p->dims[0] : NULL;
     return (sys_dim){.ops = only ? only->ops : coll_default(kind),
                      .number = only ? only->number : 0,
@@ -605,6 +634,7 @@ static bool find_active_dims(request *r)
     if (!find_involved(r, r->dim_count, involved))
         return false;
     for (uint32_t i = 0; i < r->dim_count; i++)
+        /* A dimension of one rank has nobody to talk to and gets no phase. */
         if (r->dims[i].count > 1 && involved[r->dims[i].position])
             r->route.dims[r->route.count++] = &r->dims[i];
     return true;
@@ -622,9 +652,12 @@ static sys_stream *make_stream(const request *r, uint32_t phases)
     if (!make_phase_room(st, phases))
         return NULL;
     const uint64_t own = n->streams_made;
+    /* ASTRA-sim counts streams of groups, too (astra-sim.md 5.3): ranks that were in different
+     * groups before then number a collective of all ranks differently, and never meet. */
     if (!r->m || n->sim->rules->has_one_count)
         n->streams_made++;
     st->id = r->m ? r->m->next_stream++ : own;
+    /* The same on all members, who make their streams in the same order; nodes have tags below. */
     st->tag = (uint32_t)(MSG_TAG_SPACE + st->id % MSG_TAG_SPACE);
     return st;
 }
@@ -717,6 +750,8 @@ static bool next_priority(run_npu *n, uint32_t place, int64_t *out)
 {
     const int64_t *column = n->graph->t->columns.comm_priority;
     switch (n->sim->system.policy) {
+    /* Priorities of later collectives rise (LIFO) or fall (FIFO); those with the highest start
+     * first. */
     case CFG_LIFO:
         *out = n->priority++;
         return true;
@@ -757,6 +792,8 @@ static bool cut(request *r, uint64_t *size)
         return false;
     }
     chunk = *size / splits;
+    /* A chunk has at least a byte for each rank of the system, and the size grows with it
+     * (astra-sim.md 5.2). */
     if (r->kind != ORR_COLL_ALL_GATHER && s->npu_count > chunk) {
         chunk = s->npu_count;
         *size = splits * chunk;
@@ -799,6 +836,7 @@ static bool find_plan(request *r, uint64_t size)
 {
     orr_sim *s = r->n->sim;
     const uint64_t id = r->m ? r->m->next_stream : r->n->streams_made;
+    /* One dimension has one order, and collectives with a root cross them ascending. */
     if (!s->schedule || coll_has_root(r->kind) || r->route.count < 2)
         return true;
     if (!sched_join(s, &r->route, id, size, &r->plan)) {
@@ -862,6 +900,8 @@ void sys_collective(run_npu *n, uint32_t place, orr_collective kind, uint64_t si
         return;
     if (!group_of(n, place, &r.m))
         return;
+    /* A collective of all ranks on hosts that stand for others: the run may have to be folded less
+     * before it can go on. */
     if (s->lockstep && (!r.m || r.m->group->count == s->npu_count) && fold_is_set_apart(s))
         return;
     if (!cut(&r, &size) || !plan_of(&r, size) || !next_priority(n, place, &r.priority))

@@ -119,6 +119,8 @@ static uint32_t find_tally(struct watch_record *w, const watch_tally *like)
     while ((i = orr_map_find(w->tally_by_key, key, RUN_NONE)) != RUN_NONE) {
         if (is_alike(&w->tallies[i], like))
             return i;
+        /* Another row has this hash: the next key, as in a table without links.  Rows are compared
+         * in full, so a hash decides nothing. */
         key++;
     }
     if (w->tally_count >= RUN_NONE || !orr_grow(&w->tallies, &w->tally_room, w->tally_count + 1) ||
@@ -139,6 +141,7 @@ static bool count_own_groups(const run_npu *n, uint32_t node, uint32_t row)
     bool is_new = true;
     if (!slots || slots[node] == 0)
         return true;
+    /* Once per class, slot and row: the loop below goes over all ranks. */
     const uint32_t seen[] = {k, slots[node]};
     if (!orr_map_put(w->group_seen, orr_hash_bytes(seen, sizeof seen, ~(uint64_t)row), 1, &is_new))
         return false;
@@ -193,6 +196,8 @@ watch_tally *watch_tally_of(run_npu *n, uint32_t place)
         memset(*rows, 0xff, n->graph->count * sizeof **rows);
     }
     if ((*rows)[place] == RUN_NONE)
+        /* Once per node of a class, and kept: a step of a thousand ranks asks for the same
+         * nodes. */
         (*rows)[place] = classify(n, place);
     return (*rows)[place] == RUN_NONE ? NULL : &s->watch->tallies[(*rows)[place]];
 }
@@ -208,6 +213,7 @@ static uint64_t flows_since(const run_npu *n, uint32_t place, uint64_t now)
 {
     const watch_rank *r = &n->sim->watch->ranks[n->rank];
     const uint64_t at = r->flows_at ? r->flows_at[place] : 0;
+    /* Three cases: it never flowed, it flowed from then on, or nobody held it. */
     return at == ORR_NEVER ? now : at ? at : n->started_at[place];
 }
 
@@ -287,6 +293,8 @@ static void book(watch_rank *r, uint64_t now)
         return;
     if (r->doing[WATCH_COMPUTE] && r->doing[WATCH_EXPOSED])
         r->overlapped += now - r->since;
+    /* The enumerators are in order of precedence, so the first that is under way has the time
+     * (docs/accounting.md). */
     while (u < WATCH_USES && !r->doing[u])
         u++;
     if (u < WATCH_USES)
@@ -325,6 +333,7 @@ static void count_held(run_npu *n, uint32_t place, uint64_t now)
     }
     book(r, now);
     r->flows_at[place] = ORR_NEVER;
+    /* What was counted as communication when it started now counts as waiting. */
     r->doing[WATCH_EXPOSED]--;
     r->doing[held_use(n, place)]++;
 }
@@ -339,6 +348,8 @@ static void count_flows(run_npu *n, uint32_t place, uint64_t now, uint64_t compu
     r->doing[held_use(n, place)]--;
     r->doing[WATCH_EXPOSED]++;
     if (work_is_comm_slot(n->graph->slot[place]))
+        /* Exposed time is counted from when data flows: what was computed before it hides none of
+         * it. */
         r->compute_before[n->graph->slot[place]] = compute;
 }
 
@@ -386,6 +397,7 @@ static bool keep_deed(run_npu *n, watch_later *l, size_t at, const watch_op *op)
         run_no_memory(n->sim);
         return false;
     }
+    /* By time, as they will be counted; few are kept at once, so moving them is cheap. */
     memmove(l->ops + at + 1, l->ops + at, (l->count - at) * sizeof *l->ops);
     l->ops[at] = *op;
     l->count++;
@@ -398,6 +410,8 @@ static uint64_t computed_at(const watch_later *l, size_t i)
     while (next < l->count && l->ops[next].what == DEED_FLOWS)
         next++;
     const watch_op *op = &l->ops[i];
+    /* Deeds of the rank itself know how much was computed; for those of others it follows from the
+     * deeds around them. */
     if (next == i)
         return op->compute;
     return next < l->count && l->ops[next].compute > l->compute ? l->compute + (op->at - l->at)
@@ -408,6 +422,7 @@ static uint64_t computed_at(const watch_later *l, size_t i)
 static void count_kept(run_npu *n, watch_later *l, bool is_end)
 {
     size_t done = 0, last = l->count;
+    /* What is known of the future stays: deeds of the rank may still come before it. */
     while (!is_end && last > 0 && l->ops[last - 1].what == DEED_FLOWS)
         last--;
     for (; done < last; done++) {
@@ -462,6 +477,7 @@ void watch_flows_at(run_npu *n, uint32_t place, uint64_t at)
         return;
     const watch_op op = {at, 0, place, DEED_FLOWS};
     size_t i = l->count;
+    /* Before what is as late, but never before the node itself began to wait. */
     while (i > 0 && l->ops[i - 1].at >= at &&
            !(l->ops[i - 1].place == place && l->ops[i - 1].what <= DEED_HELD))
         i--;
@@ -524,6 +540,8 @@ uint32_t watch_dimension_between(const orr_sim *s, uint32_t a, uint32_t b)
 
 static void widen_bins(watch_traffic_bins *b, uint32_t dims)
 {
+    /* Bins are powers of two wide: doubling adds neighbours, so nothing is lost and memory stays
+     * bounded. */
     b->shift++;
     for (uint32_t k = 0; k < dims; k++) {
         for (uint32_t i = 0; i < WATCH_TRAFFIC_BINS / 2; i++)
@@ -669,6 +687,7 @@ static void count_in(
 {
     struct watch_record *w = n->sim->watch;
     watch_instance *at = &w->instances[instance];
+    /* In lock step a rank counts for all members that are like it. */
     if ((at->come += alike) < members) {
         uint32_t h = w->free_hold;
         if (h != RUN_NONE)
@@ -715,6 +734,7 @@ static watch_across *find_across(orr_sim *s, uint32_t instance)
         return at->across == RUN_NONE ? NULL : &w->across[at->across - 1];
     uint32_t here;
     const uint64_t parts = part_members(s->part, at->group, at->base, at->along, &here);
+    /* One bit: all members are in this part. */
     if (!(parts & (parts - 1))) {
         at->across = RUN_NONE;
         return NULL;
@@ -733,6 +753,8 @@ static void count_part(orr_sim *s, uint32_t instance, watch_across *x, uint32_t 
     x->told |= UINT64_C(1) << part;
     if (last > x->last)
         x->last = last;
+    /* The last part has told when its last member came: from the latest of these times on, data
+     * flowed for all. */
     if (x->told == x->parts)
         let_flow(s, &s->watch->instances[instance], x->last);
 }
@@ -861,6 +883,7 @@ static bool copy_counter(orr_sim *s, const fold_copier *c, uint32_t index)
             if (old.group)
                 like.group = fold_group_at(c, old.group, rank);
             like.group = fold_like_of(c, like.group);
+            /* By the symmetry that is kept: that is how members will look it up from now on. */
             like.base = net_sym_home(&c->kept, watch_base_of(s, rank, old.along));
             const uint32_t to = watch_find_instance(w, &like);
             ok = to != RUN_NONE;
@@ -970,6 +993,8 @@ bool watch_create_part(orr_sim *part, const orr_sim *all)
     w->keeps_steps = from->keeps_steps;
     w->keeps_phases = from->keeps_phases;
     w->splits = from->splits;
+    /* Records of ranks are by rank, and each part writes those of its own only: they may be
+     * shared. */
     w->ranks = from->ranks;
     w->tally_of = from->tally_of;
     w->free_hold = RUN_NONE;
@@ -1000,6 +1025,8 @@ static void add_tallies(struct watch_record *w, const struct watch_record *of)
 
 static void add_bins(watch_traffic_bins *b, watch_traffic_bins *of, uint32_t dims)
 {
+    /* To the wider of the two widths.  Both double from the same start, so bins fit into each
+     * other. */
     while (of->shift < b->shift)
         widen_bins(of, dims);
     while (b->shift < of->shift)
@@ -1026,6 +1053,7 @@ static bool add_log(struct watch_record *w, const struct watch_record *of)
         watch_step step = of->steps[i];
         if (step.instance != RUN_NONE)
             step.instance = to[step.instance];
+        /* Who came before whom is found when the log is read: parts know only their own members. */
         step.earlier = RUN_NONE;
         w->ranks[step.rank].step_of[step.place] = (uint32_t)w->step_count;
         w->steps[w->step_count++] = step;

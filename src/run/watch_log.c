@@ -38,6 +38,8 @@ static int by_start_and_place(const void *a, const void *b, void *all)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
+/* A run on one clock writes steps of a rank in order but for those of one tick: most ranks need no
+ * sort. */
 static void sort_steps(const watch_log *l, uint32_t *order, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++)
@@ -56,6 +58,7 @@ static bool sort_log(const orr_sim *s, struct watch_record *w, watch_log *l)
     watch_step *steps = orr_alloc(l->step_count, sizeof *steps);
     const bool ok = order && to && next && steps;
     if (ok) {
+        /* A counting sort by rank: linear, and stable. */
         memcpy(next, l->first_step, s->npu_count * sizeof *next);
         for (size_t i = 0; i < l->step_count; i++)
             order[next[l->steps[i].rank]++] = (uint32_t)i;
@@ -94,6 +97,8 @@ static int by_end(const void *a, const void *b, void *all)
  * are, and moving the others down is cheaper than a sort, unless there are many. */
 static void sort_by_end(watch_step *steps, uint32_t *ended, uint32_t count)
 {
+    /* A bound on what insertion may cost: beyond it the order is no longer nearly that of
+     * starts. */
     uint64_t moves_left = UINT64_C(4) * count;
     for (uint32_t i = 1; i < count; i++) {
         const uint32_t step = ended[i];
@@ -127,8 +132,12 @@ static unsigned fit(const watch_log *l, const work_graph *g, uint32_t step, uint
     if (before == step)
         return 0;
     if (is_parent(g, other->place, me->place))
+        /* A parent that took time before one that took none: the chain of what took time is the
+         * path that people ask for. */
         return has_length ? 5 : 4;
     if (!has_length)
+        /* Of steps without length only an earlier one counts, or two of one tick could release each
+         * other. */
         return before < step;
     return g->slot[other->place] == g->slot[me->place] ? 3 : 2;
 }
@@ -145,6 +154,7 @@ static void find_causes(const orr_sim *s, watch_log *l, uint32_t rank, uint32_t 
         watch_step *me = &l->steps[first + i];
         unsigned best = 0;
         me->cause = RUN_NONE;
+        /* Both lists are in order of time, so `from` only goes forward: linear for a rank. */
         while (from < count && l->steps[ended[from]].end < me->start)
             from++;
         for (uint32_t k = from; k < count && l->steps[ended[k]].end == me->start; k++) {
@@ -311,6 +321,7 @@ bool watch_log_settle(const orr_sim *s, const bool *asked)
     struct watch_record *w = s->watch;
     watch_log *l = &w->log;
     const bool is_folded = s->fold || s->lockstep;
+    /* It changes when the run has gone on: then the log is made anew. */
     const uint64_t mark = s->fold ? fold_events(s->fold) : w->step_count;
     if (is_settled(s, l, mark, asked))
         return true;
@@ -326,6 +337,7 @@ bool watch_log_settle(const orr_sim *s, const bool *asked)
         w->step_room = w->step_count;
     }
     ok = ok && find_all_causes(s, l) && chain_members(w, l);
+    /* A run that goes on names phases by their places. */
     if (ok && s->finished == s->npu_count)
         sort_phases(l);
     l->settled = mark;
@@ -419,6 +431,8 @@ static void sum_groups(const orr_sim *s, const met_list *lists, const uint32_t *
         const met_list *l = &lists[orr_set_class_of(s->set, r)];
         for (size_t i = 0; i < l->count; i++)
             if (is_collective(s, r, l->places[i]))
+                /* A sum, which does not depend on the order of members: groups of like members in
+                 * any order are alike. */
                 of[group_met(s, r, l->places[i])] += mix(like[r], i);
     }
 }
@@ -476,6 +490,8 @@ static bool refine_all(const orr_sim *s, uint32_t *like)
         const uint32_t k = orr_set_class_of(s->set, r);
         ok = lists[k].is_listed || list_met(s, k, &lists[k]);
     }
+    /* Classes only become finer, and a pass that makes none finer ends it: at most as many passes
+     * as ranks, mostly two or three. */
     while (ok && now != before) {
         before = now;
         ok = refine(s, lists, like, &now);
@@ -533,6 +549,8 @@ bool watch_find_alike(
     for (uint32_t r = 0; ok && r < s->npu_count; r++)
         chosen[r] = r;
     for (uint32_t r = 0; ok && weight && r < s->npu_count; r++)
+        /* Of those that are alike the one with the largest weight is shown; equal weights leave the
+         * smallest rank. */
         if (weight[r] > weight[chosen[like[r]]])
             chosen[like[r]] = r;
     for (uint32_t r = 0; ok && r < s->npu_count; r++)
@@ -552,6 +570,7 @@ bool watch_ask_near(const orr_sim *s, uint32_t rank, uint32_t most, bool *asked)
     uint32_t count = 0;
     if (ok)
         queue[count++] = rank;
+    /* By breadth: the nearest peers first, until there are as many as may be shown. */
     for (uint32_t i = 0; ok && i < count && count <= most; i++) {
         const uint32_t k = orr_set_class_of(s->set, queue[i]);
         ok = lists[k].is_listed || list_met(s, k, &lists[k]);

@@ -51,6 +51,7 @@ static uint32_t find_bucket(picker *p, uint32_t class_index, const work_graph *g
     const uint32_t node = g->node[place];
     const uint32_t *slots = p->s->set->classes[g - p->s->graphs].slot[ORR_HOLE_PG_NAME];
     const uint32_t slot = slots ? slots[node] : 0;
+    /* A hole has no text that ranks share: its slot names the group instead. */
     const uint32_t text =
         slot == 0 && g->t->columns.pg_name ? g->t->columns.pg_name[node] : ORR_NO_NAME;
     uint32_t i = p->first_bucket[class_index];
@@ -128,6 +129,7 @@ static bool add_step(picker *p, size_t k, bool known)
         step.instance =
             known ? watch_known_instance(p->w, &like) : watch_find_instance(p->w, &like);
         if (step.instance == RUN_NONE)
+            /* A collective that nobody who was asked for is in is left out, which is no failure. */
             return known;
     }
     if (l->step_count + 1 >= RUN_NONE || !orr_grow(&l->steps, &l->step_room, l->step_count + 1))
@@ -278,6 +280,7 @@ static bool add_peers(picker *p, uint32_t rank)
         bool is_new;
         if (peer < 0 || peer >= p->s->npu_count || p->asked[peer])
             continue;
+        /* Complemented, so that pairs of ranks do not meet the ids of groups in the same map. */
         ok = orr_map_put(p->seen, ~((uint64_t)peer << 32 | rank), 1, &is_new);
         if (ok && is_new)
             ok = add_messages_with(p, (uint32_t)peer, rank);

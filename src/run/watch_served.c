@@ -12,6 +12,8 @@
 
 #include "trace/attrs.h"
 
+/* Of one node: tokens it makes; requests whose first, and whose last, are among them; when those
+ * came, in sum and the earliest, in us. */
 typedef struct served_mark {
     uint64_t made, first, last, arrivals_us, earliest_us;
 } served_mark;
@@ -92,6 +94,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 /* Shares in whole numbers.  False: no number of them is small enough; no such traces are made. */
 static bool share_out(struct watch_served *v)
 {
+    /* The least common multiple of all numbers of ranks: every class then counts in whole parts of
+     * it. */
     v->whole = 1;
     for (uint32_t k = 0; k < v->class_count; k++) {
         const uint64_t n = v->classes[k].ranks;
@@ -159,6 +163,7 @@ void watch_served_count(
         return;
     const served_mark *m = &c->marks[which - 1];
     served_sums *sum = &v->sums;
+    /* Products of tokens, shares and nanoseconds pass 2^64 in runs of hours. */
     const unsigned __int128 ranks = (unsigned __int128)c->share * weight;
     sum->made += ranks * m->made;
     sum->first += ranks * m->first;

@@ -87,6 +87,7 @@ void work_copy(run_npu *n, const run_npu *from)
 
 uint64_t work_replay_time(const run_npu *n, uint64_t duration)
 {
+    /* A node without a duration takes a tick (astra-sim.md 6.3). */
     return duration == 0 ? 1 : n->sim->rules->has_ns_durations ? duration : duration * 1000;
 }
 
@@ -173,12 +174,20 @@ static void set_free(run_npu *n, uint32_t place)
         run_no_memory(n->sim);
         return;
     }
+    /* Not into the set that is being walked: what becomes free during a pass waits for the next
+     * completion, and a node with a higher id would otherwise start in this one. */
     n->freed[n->freed_count++] = place;
 }
 
-/* The node is over: its slot is available, its children may be free. */
+/* ---- what communication takes from compute ----
+ *
+ * A node is not slowed while it runs: what it lost is known when it would have ended, and then it
+ * goes on for so long.  So no end of a node is ever moved, and a collective that begins costs an
+ * addition and not a walk over what computes (docs/design/fluid.md). */
 /* ---- what communication takes from compute ---- */
 
+/* Shares in ten-thousandths, so that lost time adds up in integers; at most nine tenths, so that a
+ * node ends. */
 enum { STOLEN_UNIT = 10000, STOLEN_MOST = 9000 };
 
 static uint64_t share_of(double cost)
@@ -200,6 +209,7 @@ static void count_stolen(run_npu *n)
 void work_moving(run_npu *n, bool begins)
 {
     count_stolen(n);
+    /* Modulo 2^32: one less. */
     n->collectives_moving += begins ? 1 : UINT32_MAX;
 }
 
@@ -207,6 +217,7 @@ void work_message_moves(run_npu *n, uint32_t place)
 {
     if (!n->sim->joint || !(n->sim->system.message_overlap_cost > 0))
         return;
+    /* Made when a rank first needs it: most traces have no messages that cost compute. */
     if (!n->is_moving && !(n->is_moving = orr_alloc(n->graph->count, sizeof *n->is_moving))) {
         run_no_memory(n->sim);
         return;
@@ -223,12 +234,14 @@ static void message_ends(run_npu *n, uint32_t place)
     n->is_moving[place] = false;
 }
 
+/* The node is over: its slot is available, its children may be free. */
 static void release(run_npu *n, uint32_t place)
 {
     const work_graph *g = n->graph;
     if (n->is_moving && n->is_moving[place])
         message_ends(n, place);
     note_end(n, place);
+    /* Receives share a slot that nobody occupies. */
     if (n->occupant[g->slot[place]] == place)
         n->occupant[g->slot[place]] = RUN_NONE;
     n->running--;
@@ -253,6 +266,7 @@ void work_node_done(void *npu, uint64_t place)
 {
     run_npu *n = npu;
     const bool was_issuing = n->is_issuing;
+    /* Later events of a rank that has finished are ignored (astra-sim.md 6.1). */
     if (n->result.finished_at != ORR_NEVER)
         return;
     take_freed(n);
@@ -269,6 +283,7 @@ static uint64_t stolen_of(run_npu *n, uint32_t place)
     const uint8_t slot = n->graph->slot[place];
     count_stolen(n);
     const uint64_t lost = (n->stolen - n->stolen_before[slot]) / STOLEN_UNIT;
+    /* What is left of a nanosecond stays for the next question: nothing is lost by rounding. */
     n->stolen_before[slot] += lost * STOLEN_UNIT;
     return lost;
 }
@@ -335,6 +350,8 @@ work_roofline work_roofline_of(const run_npu *n, int64_t ops, int64_t size)
     const double by_memory = memory * r.intensity;
     r.perf = by_memory < peak ? by_memory : peak;
     r.compute_use = r.perf / peak;
+    /* Bytes per second over those that memory can do: operations per second over operations per
+     * byte. */
     r.memory_use = r.perf / r.intensity / memory;
     return r;
 }
@@ -434,6 +451,7 @@ static void point_to_point(run_npu *n, uint32_t place, bool is_send)
         return;
     }
     const clk_call done = {work_node_done, n, place};
+    /* Below MSG_TAG_SPACE: a node must never meet a message of a collective. */
     const uint32_t wire_tag = (uint32_t)((uint64_t)tag % MSG_TAG_SPACE);
     if (is_send)
         work_message_moves(n, place);
@@ -529,6 +547,8 @@ static uint32_t next_startable(const run_npu *n, uint32_t from)
         if (n->occupant[s] != RUN_NONE || orr_bitset_is_empty(&n->ready[s]))
             continue;
         const uint32_t place = orr_bitset_next(&n->ready[s], from);
+        /* Slots in turn, the smallest id over all of them: that is the order of one scan by id
+         * (astra-sim.md 6.1). */
         if (place < best)
             best = place;
     }
@@ -557,6 +577,7 @@ static bool has_free_slots(const run_npu *n)
 
 static void close_figures(run_npu *n)
 {
+    /* One more, as the reference divides (astra-sim.md 10.1), and so never by 0. */
     const double total = 1 + (double)n->sum_duration;
     n->result.compute_bound = (double)n->sum_compute_bound / total;
     n->result.compute_use = n->sum_compute_use / total;
@@ -568,6 +589,7 @@ static void report(run_npu *n)
 {
     orr_sim *s = n->sim;
     n->result.finished_at = clk_now(s->clock) - s->rounds.origin;
+    /* Of several steps in a row the last one counts, from when the first rank began it. */
     n->result.wall -= n->result.wall ? s->rounds.origin : 0;
     if (s->fold) {
         fold_rank_end(n);
@@ -604,6 +626,8 @@ static void issue(run_npu *n)
     while (!n->sim->code && (place = next_startable(n, from)) != RUN_NONE) {
         if (!n->sim->fold || fold_may_start(n, place))
             start(n, place);
+        /* Ever upwards: a node whose slot becomes available behind this place waits for the next
+         * scan, as in the reference. */
         from = place + 1;
     }
     if (n->sim->fold)
@@ -614,6 +638,7 @@ static void issue(run_npu *n)
 void work_issue(run_npu *n)
 {
     issue(n);
+    /* A loop, as a step of a trace without nodes that take time is over as soon as it is issued. */
     while (n->ready_count == 0 && n->running == 0 && has_free_slots(n) &&
            n->result.finished_at == ORR_NEVER && !n->sim->code) {
         close_figures(n);
