@@ -20,8 +20,8 @@ typedef enum port_state { IDLE, SENDING, RECEIVING } port_state;
 typedef struct bus_request {
     /* signed and 32 bits, as in the reference: larger sizes wrap there, too (astra-sim.md 5.9) */
     int32_t size;
-    bool is_processed, sends_back;
-    clk_call then;
+    bool is_processed, sends_back; /* still to be reduced; still to be returned */
+    clk_call then;                 /* when it is delivered */
     struct bus_request *next;
 } bus_request;
 
@@ -31,10 +31,10 @@ typedef struct request_queue {
 
 typedef struct port {
     run_npu *npu;
-    struct port *partner, *inner_npu, *inner_ma;
-    double gap_per_byte;
-    request_queue sends, received, processing;
-    port_state state, previous;
+    struct port *partner, *inner_npu, *inner_ma; /* inner: of the NPU port only */
+    double gap_per_byte;                         /* ticks */
+    request_queue sends, received, processing;   /* to be sent; being received; to be reduced */
+    port_state state, previous;                  /* previous decides whether g counts */
     uint64_t last;       /* tick: when the last transfer of this port ended */
     uint32_t run_length; /* sends in a row since it last received */
     bool is_processing;

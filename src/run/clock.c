@@ -379,6 +379,8 @@ clk_trail clk_reserve(clk_clock *c)
      * and would leave nodes that nobody asks for. */
     if (!t->node)
         t->node = new_node(c, c->line.now + 1, t->running);
+    /* The same numbers whether something is scheduled here or told to another clock: both have a
+     * place in this event's order. */
     return (clk_trail){t->node, t->children++, 0};
 }
 
@@ -754,6 +756,8 @@ static void set_bound(clk_clock *c, uint64_t tick, uint32_t bucket)
 /* The model may run up to the first event of the clock. */
 static void find_bound(clk_clock *c)
 {
+    /* No event of the clock is pending: the model may run freely, until one of its own events
+     * schedules one (give_order). */
     c->line.bound_at = c->line.bound_order = UINT64_MAX;
     if (c->running != NONE && c->lists[c->running].head != NONE)
         set_bound(c, c->lists[c->running].tick, c->running);

@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 typedef struct program {
-    char *path;
+    char *path; /* for errors */
     orr_trace *t;
     uint32_t *parents;             /* distinct ones, by node */
     uint32_t *child_first, *child; /* children in the order of their set */
@@ -34,11 +34,11 @@ struct sys_program_cache {
 };
 
 struct orr__program {
-    const program *p;
+    const program *p; /* shared, never written */
     sys_stream *stream;
-    uint32_t *waiting_for;
-    hash_order free;
-    uint32_t running;
+    uint32_t *waiting_for; /* by node: parents that are not over */
+    hash_order free;       /* nodes that may start */
+    uint32_t running;      /* nodes that have started and not ended */
     bool is_issuing;
     struct orr__program *next, *previous;
 };
@@ -84,6 +84,7 @@ static void destroy_program(program *p)
 
 void sys_program_cache_destroy(struct sys_program_cache *c)
 {
+    /* A run that ends early leaves some under way; they name programs, so they go first. */
     while (c && c->runs)
         end_run(c->runs);
     while (c && c->first) {
@@ -118,6 +119,8 @@ static bool gather_parents(const orr_columns *c, uint32_t node, hash_order *out)
 typedef struct builder {
     program *p;
     const orr_columns *c;
+    /* known: all nodes in the order in which they are first met; the reference's set of nodes has
+     * this order, and its roots are taken from it. */
     hash_order known, scratch;
     uint32_t *fill; /* children so far, in the order they came */
 } builder;
@@ -296,6 +299,7 @@ static void exchange(run_state *r, uint32_t node, bool is_send)
     const orr_columns *c = orr_trace_columns(r->p->t);
     run_npu *n = r->stream->npu;
     const cfg_group *g = r->stream->group;
+    /* Peers in the trace are members, counted from 0, and not ranks. */
     const int64_t members = g ? g->count : n->sim->npu_count;
     int64_t peer, size, tag;
     if (!needed(r, node, is_send ? c->comm_dst : c->comm_src,
@@ -383,6 +387,8 @@ static bool position_of(const sys_stream *st, uint32_t *out)
 {
     const cfg_group *g = st->group;
     const uint32_t rank = st->npu->rank;
+    /* By rank, ascending: file k is that of the k-th smallest rank, whatever order the group lists
+     * its members in. */
     uint32_t low = 0, high = g ? g->count : 0;
     *out = rank;
     if (!g)

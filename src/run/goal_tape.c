@@ -23,7 +23,7 @@ typedef enum entry_kind { ENTRY_NODE, ENTRY_SEND, ENTRY_RECV } entry_kind;
 
 typedef struct entry {
     uint64_t size;
-    uint32_t rank, place;
+    uint32_t rank, place; /* whose node it belongs to */
     uint32_t peer, tag;
     uint32_t after;   /* 1 + the receive that released it; 0: the start of its node */
     uint32_t receive; /* which of those that wait */
@@ -32,8 +32,8 @@ typedef struct entry {
 } entry;
 
 typedef struct pending {
-    clk_call then;
-    sys_stream *stream;
+    clk_call then;      /* who waits for it */
+    sys_stream *stream; /* NULL: of no collective */
 } pending;
 
 struct goal_tape {

@@ -5,7 +5,9 @@
  * issued.  A parent counts once however often a node names it.  Where the rules say so
  * (merges_equal_ids), nodes of the same id are one: the last of them, which waits for all that any
  * of them names.  One graph serves all ranks of a class; what a rank keeps of its own is a counter
- * per node. */
+ * per node.
+ *
+ * Cost: linear in nodes and edges, once per class; 13 bytes per node and 4 per edge. */
 #include "run_state.h"
 
 #include "trace/dag.h"

@@ -29,13 +29,13 @@ enum { ALL_PAIRS = 1 << 22, PARTNERS = 64 };
 typedef struct traffic {
     double up, out; /* of the larger of the two */
     bool is_pairs;  /* everybody sends to everybody; else to neighbours */
-    fluid_use *use;
+    fluid_use *use; /* what a flow of this mix takes of each resource */
 } traffic;
 
 /* What a collective takes alone. */
 typedef struct known_cost {
     orr_collective kind;
-    uint64_t bytes;
+    uint64_t bytes; /* as the NCCL model counts them (bytes_of) */
     nccl_cost cost;
 } known_cost;
 
@@ -44,26 +44,26 @@ typedef struct meeting_of_ranks {
     struct joint_group *group;
     uint64_t number, size; /* the how-manieth of the group; bytes */
     orr_collective kind;
-    uint32_t come;
+    uint32_t come;            /* members, so far */
     uint32_t *ranks, *places; /* of those that have come */
     uint64_t latency;         /* what comes after the last byte, once it has begun */
 } meeting_of_ranks;
 
 typedef struct joint_group {
     struct joint *j;
-    const cfg_group *group;
-    uint32_t *members; /* ascending */
+    const cfg_group *group; /* NULL: ranks along dimensions */
+    uint32_t *members;      /* ascending */
     uint32_t count;
     uint32_t *simulated; /* ranks that are simulated for them, ascending */
     uint32_t *calls;     /* by place there: how often it has come */
     uint32_t expected;   /* how many these are */
     uint32_t groups;     /* that this one stands for, itself included */
-    nccl_shape shape;
+    nccl_shape shape;    /* where members lie, as the model asks for it */
     traffic *traffics;
     size_t traffic_count, traffic_room;
     known_cost *costs; /* a step asks for the same few again and again */
     size_t cost_count, cost_room;
-    meeting_of_ranks *waiting, *free;
+    meeting_of_ranks *waiting, *free; /* waiting: some members have come */
 } joint_group;
 
 struct joint {
@@ -184,6 +184,7 @@ static bool differ_in(const orr_sim *s, const joint_group *g, uint32_t k)
 }
 
 /* By a route from one member to another: its rate and latency. */
+/* The slowest resource on the way decides, each by its share of the bytes. */
 static orr_code measure_route(
     struct joint *j, uint32_t from, uint32_t to, double *rate, double *latency, orr_error *err)
 {
@@ -217,6 +218,8 @@ static orr_code shape_by_links(joint_group *g, orr_error *err)
 {
     struct joint *j = g->j;
     orr_code code = ORR_OK;
+    /* One pair of members inside a host and one between hosts: hosts of a topology are taken to be
+     * alike. */
     if (g->shape.most_per_node > 1)
         for (uint32_t i = 0; i + 1 < g->count && g->shape.up_GBps == 0 && !code; i++)
             if (g->members[i] / j->per_node == g->members[i + 1] / j->per_node)
@@ -307,6 +310,7 @@ static bool list_members(joint_group *g, uint32_t base, uint32_t mask)
     return true;
 }
 
+/* In lock step only those that are simulated have a place. */
 static uint32_t place_in(const joint_group *g, uint32_t rank)
 {
     const uint32_t *found =
@@ -416,6 +420,7 @@ static bool has_ports(const struct joint *j)
 static bool add_port(struct joint *j, uint32_t k, uint32_t rank, double share)
 {
     fluid_paths *p = j->paths;
+    /* A collective of one host takes nothing of the ports between hosts. */
     if (share <= 0)
         return true;
     if (!orr_grow(&p->parts, &p->part_room, p->part_count + 2))
@@ -625,6 +630,8 @@ static uint64_t bytes_of(const meeting_of_ranks *m)
 {
     const bool is_shard = m->kind == ORR_COLL_ALL_GATHER || m->kind == ORR_COLL_GATHER;
     const uint64_t n = is_shard ? m->group->count : 1;
+    /* Sizes come from files: a product that wraps would be a short collective instead of an absurd
+     * one. */
     return m->size > UINT64_MAX / n ? UINT64_MAX : m->size * n;
 }
 
@@ -760,10 +767,12 @@ void joint_collective(run_npu *n,
     m->size = size > m->size ? size : m->size;
     m->ranks[m->come] = n->rank;
     m->places[m->come++] = place;
+    /* Who comes before the last waits, and is shown to wait; the last one starts all. */
     if (m->come < g->expected) {
         RUN_TELL(s, node_held, n, place);
         return;
     }
+    /* The last one never waited. */
     for (uint32_t i = 0; i + 1 < m->come; i++)
         RUN_TELL(s, node_flows, run_npu_of(s, m->ranks[i]), m->places[i]);
     meeting_of_ranks **at = &g->waiting;
@@ -780,6 +789,7 @@ static void price_message(void *joint, const orr_message *m, double *latency, do
 {
     struct joint *j = joint;
     uint32_t members[2] = {m->src < m->dst ? m->src : m->dst, m->src < m->dst ? m->dst : m->src};
+    /* A message is a collective of two to the model; ascending, as shapes want members. */
     joint_group pair = {.j = j, .members = members, .count = 2};
     nccl_cost c;
     orr_error err;

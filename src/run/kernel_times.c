@@ -153,6 +153,7 @@ static kernel_row roofline_row(const timing *t, double ops, double bytes)
 {
     const double flops = t->peaks ? t->peaks->flops : t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
     const double rate = t->peaks ? t->peaks->bytes_per_s : t->chip->memory_GBps * 1e9;
+    /* In microseconds. */
     const double by_work = ops / (flops * 0.8e-6), by_memory = bytes / (rate * t->memory * 0.8e-6);
     const double us = fmax(by_work, by_memory) + t->chip->launch_us;
     return (kernel_row){.fixed_us = by_work > by_memory ? 0 : by_memory + t->chip->launch_us,

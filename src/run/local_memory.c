@@ -109,6 +109,7 @@ static orr_code add_read(mem_ledger *l, uint32_t place, orr_str name, uint64_t s
         l->reads[t->last].next = r;
     }
     t->last = r;
+    /* Nodes come in the order of their ends, so the last one to be added is the last to read. */
     t->last_read = l->n->tensor_log->ended_at[place];
     return ORR_OK;
 }
@@ -120,6 +121,7 @@ static orr_code add_write(mem_ledger *l, uint32_t place, orr_str name, uint64_t 
     const orr_code code = find_tensor(l, name, size, &which, &is_new);
     if (code)
         return code;
+    /* A tensor has one writer: with two, which of them made it live would be a guess. */
     if (!is_new)
         return refuse(l, place, "this node writes a tensor that is there already:", name);
     mem_tensor *t = &l->tensors[which];

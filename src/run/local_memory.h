@@ -7,17 +7,17 @@
 #include "run_state.h"
 
 struct mem_tensor_log {
-    uint32_t *done; /* places, in the order of their ends */
-    uint64_t *ended_at;
+    uint32_t *done;     /* places, in the order of their ends */
+    uint64_t *ended_at; /* by place: tick */
     uint32_t count;
 };
 
 typedef struct mem_tensor {
-    uint64_t size;
-    uint32_t writer; /* a place, or NONE */
-    uint64_t born, written;
-    uint64_t last_read;   /* end of the last read; NEVER: none */
-    uint32_t first, last; /* of its reads */
+    uint64_t size;          /* bytes */
+    uint32_t writer;        /* a place, or NONE */
+    uint64_t born, written; /* ticks: start and end of its writer */
+    uint64_t last_read;     /* end of the last read; NEVER: none */
+    uint32_t first, last;   /* of its reads */
 } mem_tensor;
 
 typedef struct mem_read {

@@ -29,21 +29,21 @@ typedef struct key {
 /* A message, a posted receive, or both once they have met. */
 typedef struct pair {
     key k;
-    bool is_sent, is_arrived, is_received;
-    bool is_told;    /* the sender knows that it has arrived */
-    uint32_t chain;  /* the oldest of another key with the same place in the table */
-    uint32_t next;   /* waiting under the same key, or free */
-    uint32_t last;   /* of the oldest: the end of that queue */
-    uint32_t across; /* of a message between parts: what is known of it */
-    clk_call on_sent, on_received;
+    bool is_sent, is_arrived, is_received; /* handed over; there; its receive was posted */
+    bool is_told;                          /* the sender knows that it has arrived */
+    uint32_t chain;                /* the oldest of another key with the same place in the table */
+    uint32_t next;                 /* waiting under the same key, or free */
+    uint32_t last;                 /* of the oldest: the end of that queue */
+    uint32_t across;               /* of a message between parts: what is known of it */
+    clk_call on_sent, on_received; /* whom to tell, and of what */
 } pair;
 
 /* A send or receive that waits for its rendezvous. */
 typedef struct meeting {
-    run_npu *npu;
-    clk_call call;
+    run_npu *npu;  /* who waits */
+    clk_call call; /* to be told when the message itself is through */
     uint64_t size;
-    uint32_t tag, peer;
+    uint32_t tag, peer; /* of the message itself */
     uint32_t next;
 } meeting;
 
@@ -56,15 +56,15 @@ typedef struct across {
 
 struct msg_table {
     orr_sim *sim;
-    across *across;
+    across *across; /* of messages between parts */
     size_t across_count, across_room;
     uint32_t free_across;
     pair *pairs;
     size_t pair_count, pair_room;
     uint32_t free_pair;
-    uint32_t *heads;
-    size_t mask, keys;
-    meeting *meetings;
+    uint32_t *heads;   /* by place of a key: the oldest of a key */
+    size_t mask, keys; /* mask: places less one; keys in use */
+    meeting *meetings; /* of a run with rendezvous */
     size_t meeting_count, meeting_room;
     uint32_t free_meeting;
 };
@@ -157,6 +157,7 @@ static inline bool make_room(struct msg_table *m)
 
 static inline uint32_t new_pair(struct msg_table *m, const key *k)
 {
+    /* make_room came before: there is room, and nothing moves. */
     const uint32_t p = m->free_pair != RUN_NONE ? m->free_pair : (uint32_t)m->pair_count++;
     if (p == m->free_pair)
         m->free_pair = m->pairs[p].next;
@@ -164,6 +165,7 @@ static inline uint32_t new_pair(struct msg_table *m, const key *k)
     return p;
 }
 
+/* Freed pairs are used again, the last one first: it is in the cache. */
 static void drop_pair(struct msg_table *m, uint32_t p)
 {
     m->pairs[p].next = m->free_pair;
@@ -279,6 +281,7 @@ static across take_across(struct msg_table *m, uint32_t i)
 static void send_across(orr_sim *s, const key *k, clk_call on_sent)
 {
     orr_error err;
+    /* Counted by the sender's part: a message is one, whichever part its receiver is in. */
     s->messages++;
     RUN_TELL(s, message, s, k->src, k->dst, k->size);
     /* What is to be known of it elsewhere is noted first: the network calls back while it sends
@@ -286,6 +289,8 @@ static void send_across(orr_sim *s, const key *k, clk_call on_sent)
     s->part->sending = (part_note){
         .what = PART_MESSAGE, .tag = k->tag, .src = k->src, .dst = k->dst, .size = k->size};
     s->part->on_sent = on_sent;
+    /* One token for all of them: the network gives it back at once, with the delay, and keeps
+     * none. */
     const orr_message message = {k->src, k->dst, k->size, MSG_ACROSS};
     const orr_code code = s->net_ops->send(s->net, s, &message, &err);
     if (code)
@@ -306,6 +311,7 @@ void msg_take_across(orr_sim *s, const part_note *note)
         return;
     }
     pair *q = &m->pairs[p];
+    /* Its sender hears of the arrival by itself, in its own part (part_send). */
     q->is_sent = q->is_told = true;
     if (q->is_received) {
         const across posted = take_across(m, q->across);
@@ -360,6 +366,7 @@ static void post_across(orr_sim *s, uint32_t p, clk_call on_received)
                            sent.at > now ? sent.at : now);
         return;
     }
+    /* From now on this part goes no further than what may still arrive. */
     s->part->unknown++;
     const uint32_t i = new_across(m, now, clk_reserve(s->clock));
     if (i == RUN_NONE)
@@ -372,6 +379,8 @@ static void send_message(orr_sim *s, const key *k, clk_call on_sent)
 {
     struct msg_table *m = s->matcher;
     orr_error err;
+    /* Refused here, once for all networks: no model has to know what a message of nothing, or to
+     * oneself, would mean. */
     if (k->src == k->dst || k->size == 0 || k->dst >= s->npu_count) {
         refuse_message(s, k);
         return;
@@ -396,6 +405,7 @@ static void send_message(orr_sim *s, const key *k, clk_call on_sent)
         RUN_TELL(s, node_flows, waits.context, (uint32_t)waits.argument);
         work_message_moves(waits.context, (uint32_t)waits.argument);
     }
+    /* Of several steps in a row only one is counted, and ranks may be in different ones. */
     if (run_is_recorded(run_npu_of(s, k->src))) {
         s->messages += s->lockstep ? s->lockstep->size[k->src] : 1;
         RUN_TELL(s, message, s, k->src, k->dst, k->size);
@@ -723,6 +733,7 @@ static bool copy_pair(struct msg_table *m, const fold_copier *c, uint32_t p, uin
             m->pairs[q].chain = chain;
             m->pairs[q].last = last;
         }
+        /* Networks name messages by token: they are told which copy is whose (fold_unfold.c). */
         tokens[(size_t)p * c->copies + k] = q;
     }
     for (uint32_t k = 0; k < c->copies; k++) {

@@ -162,6 +162,7 @@ static orr_code apply_change(orr_sim *s, orr_error *err)
     if (c->has_dimension && (s->topology || c->dimension >= s->dims))
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no dimension %u whose links could change",
                         c->dimension);
+    /* Links of a topology are changed as they are; dimensions before they become links. */
     for (uint32_t k = 0; k < s->dims && !s->topology; k++) {
         if (c->has_dimension && c->dimension != k)
             continue;
@@ -197,6 +198,7 @@ static orr_code change_links(orr_sim *s, orr_error *err)
     orr_code code = ORR_OK;
     if (c->change_count && s->net_ops == &orr__net_aware)
         s->net_ops = &orr__net_graph; /* the same times, and single links can differ */
+    /* Models that work on links get a topology made of the dimensions, if the file has none. */
     const bool has_links = s->net_ops == &orr__net_graph || s->net_ops == &orr__net_unaware_graph ||
                            (s->net_ops == &orr__net_fluid && (s->topology || c->change_count)) ||
                            (s->net_ops == &orr__net_packet && !s->packet);
@@ -224,6 +226,7 @@ static void join_clock(orr_sim *s)
 
 static orr_code create_network(orr_sim *s, orr_error *err)
 {
+    /* What our own models get beside the public struct; others see NULL. */
     const struct orr_net_own own = {.topology = s->topology, .packet = s->packet};
     orr_net_config config = s->net_config;
     config.size = sizeof config;
@@ -269,6 +272,7 @@ orr_code run_network_again(orr_sim *s, orr_error *err)
 {
     if (s->net && s->net_ops->destroy)
         s->net_ops->destroy(s->net);
+    /* In case making it again fails: orr_sim_destroy must not free it twice. */
     s->net = NULL;
     return create_network(s, err);
 }

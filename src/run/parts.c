@@ -76,10 +76,10 @@ typedef struct part {
 } part;
 
 typedef struct run_parts {
-    orr_sim *s;
-    part *list;
+    orr_sim *s; /* the whole: what parts share, and what they are gathered into */
+    part *list; /* by index */
     uint32_t count;
-    uint8_t *part_of;
+    uint8_t *part_of;     /* by rank */
     uint32_t *group_here; /* by group and part: members */
     clk_clock *clocks[MOST_PARTS];
     uint64_t delay; /* the least of a message between parts */

@@ -30,13 +30,13 @@ typedef struct part_note {
 
 /* The state of one part that other layers ask for. */
 typedef struct run_part {
-    struct run_parts *all;
+    struct run_parts *all; /* the run that it is one of */
     orr_sim *sim;
     uint32_t index;
     uint32_t unknown;       /* receives from other parts whose messages are not known yet */
     const uint8_t *part_of; /* by rank */
     clk_call on_sent;       /* of the message that the network is asked about */
-    part_note sending;
+    part_note sending;      /* filled in by part_send, when its delay is known */
 } run_part;
 
 static inline bool part_is_across(const orr_sim *s, uint32_t rank)

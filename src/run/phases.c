@@ -30,6 +30,8 @@ static void allocate(const sys_stream *st, half h, sys_phase *p)
     if (h == BOTH) {
         place = n->next_general[k];
         n->next_general[k] = (place + 1) % all;
+        /* With several queues half of them go each way round, so that both directions of a ring are
+         * used (astra-sim.md 5.2). */
         p->is_clockwise = !(all > 1 && place >= all / 2);
     } else if (h == FIRST_HALF) {
         place = n->next_first[k];

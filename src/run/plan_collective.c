@@ -28,8 +28,8 @@ typedef struct walk {
 } walk;
 
 struct sys_plans {
-    coll_plan **plans;
-    bool *is_used;
+    coll_plan **plans; /* in the order of preference: the option's, then the system file's */
+    bool *is_used;     /* by plan: for the warning at the end */
     size_t count, room, used_room;
     walk *walks; /* under way: freed with the simulation when it ends early */
 };

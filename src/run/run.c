@@ -409,6 +409,8 @@ orr_code orr_run_goal(const orr_run *r, orr_goal **out, orr_error *err)
 
 orr_code orr_run_write(const orr_run *r, const char *what, const char *path, orr_error *err)
 {
+    /* By name, so that a replaced program adds a file without a function in the library
+     * (docs/design/run.md). */
     for (const run_writer *w = r->engine->writers; w->what; w++)
         if (strcmp(w->what, what) == 0)
             return w->write(r, path, err);

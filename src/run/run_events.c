@@ -306,6 +306,7 @@ static orr_code run_in_lockstep(orr_sim *s, orr_error *err)
     /* Partial results are those of ranks at home until they are spread. */
     if (code == ORR_ESTOP)
         return fold_lockstep_spread(s) ? code : orr_no_memory(err);
+    /* Before anything is built again, which would forget it. */
     const bool has_lost_order = fold_has_lost_order(s);
     if (!code)
         code = status(s, err);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_flows.c - orr_run with flows: packet by packet (models/network/packet). */
+/* run_flows.c - orr_run with flows: packet by packet (models/network/packet).
+ *
+ * The topology may be a file of links, or config.txt, which names one; orr_topology_is_one tells
+ * which.  Flows have no ranks, so what asks for ranks is NULL in the row. */
 #include "engine.h"
 
 #include "models/network/packet/packet_run.h"

@@ -3,7 +3,9 @@
  *
  * Files and structs that the caller gives override what the machine says, each as a whole.  The job
  * takes as many nodes as it has ranks for.  Collectives are the plain ones, so that a network model
- * that knows how NCCL runs them may; on a machine without NCCL, and in files, they are rings. */
+ * that knows how NCCL runs them may; on a machine without NCCL, and in files, they are rings.
+ *
+ * Only what the caller left open is filled in, so a machine and a file of one's own go together. */
 #include "engine.h"
 #include "models/collective/nccl/nccl_model.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_schedule.c - orr_run with a GOAL schedule: LogGOPS (loggops/). */
+/* run_schedule.c - orr_run with a GOAL schedule: LogGOPS (loggops/).
+ *
+ * Options of orr_run in the engine's own words, and its results in picoseconds.  A schedule is
+ * borrowed: the caller keeps it until the run is gone. */
 #include "engine.h"
 
 #include "run/loggops/loggops.h"
@@ -39,6 +42,7 @@ static orr_code create(orr_run *r, orr_error *err)
     opt.threads = c->threads;
     opt.inputs = inputs;
     opt.input_count = c->source_count;
+    /* A critical path is found from spans. */
     opt.keeps_spans = c->records & ORR_RUN_SPANS || c->path_steps;
     opt.keeps_queues = c->records & ORR_RUN_QUEUES;
     opt.keeps_pairs = c->records & ORR_RUN_PAIRS;

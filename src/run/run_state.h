@@ -17,7 +17,7 @@
 struct mem_tensor_log;
 
 struct run_npu {
-    orr_sim *sim;
+    orr_sim *sim; /* its part's, while parts run */
     uint32_t rank;
     uint32_t weight; /* ranks that it stands for, itself included */
     uint32_t round;  /* which of the steps in a row it is in, from 0 (steady.h) */
@@ -25,12 +25,12 @@ struct run_npu {
     /* system layer */
     sys_queue *queues;
     uint32_t *next_general, *next_first, *next_second; /* queue allocators, by lane and dimension */
-    uint32_t *variants_made; /* by collective and dimension; NULL: no algorithm has variants */
-    uint64_t streams_made;
-    int64_t priority;
-    sys_membership **memberships;
+    uint32_t *variants_made;      /* by collective and dimension; NULL: no algorithm has variants */
+    uint64_t streams_made;        /* also those of groups (astra-sim.md 5.3) */
+    int64_t priority;             /* of its next collective, under LIFO and FIFO */
+    sys_membership **memberships; /* of groups it has used, in that order */
     size_t membership_count, membership_room;
-    sys_bus *bus;
+    sys_bus *bus; /* NULL: there is no shared-bus model */
     /* workload layer */
     const work_graph *graph;
     uint32_t *waiting_for;   /* parents not finished, by place */
@@ -49,8 +49,9 @@ struct run_npu {
     bool is_issuing;
     /* results */
     orr_sim_rank_result result;
-    uint32_t active[2];
-    uint64_t active_since[2];
+    uint32_t active[2];       /* nodes under way: on the device, communicating */
+    uint64_t active_since[2]; /* ticks */
+    /* weighted by duration in ticks, as is what follows: roofline averages (astra-sim.md 10.1) */
     double sum_intensity, sum_compute_use, sum_memory_use;
     uint64_t sum_duration, sum_compute_bound;
     bool has_run[2];                   /* device, communication nodes */
@@ -61,10 +62,10 @@ struct orr_sim {
     orr_arena *arena;
     orr_sim_options opt;
     const orr_rules_run *rules; /* never NULL */
-    clk_clock *clock;
+    clk_clock *clock;           /* ticks are ns */
     orr_net_config net_config;
     const orr_net_ops *net_ops;
-    void *net;
+    void *net;               /* of net_ops */
     orr__topology *topology; /* of the network graph */
     bool is_link_level;   /* the network file is a topology, which gives no speed per dimension */
     char **network_stall; /* lines of the network about a standstill */
@@ -73,10 +74,10 @@ struct orr_sim {
     cfg_ranks ranks_config;
     cfg_system system;
     cfg_memory memory;
-    cfg_notes key_notes;
+    cfg_notes key_notes; /* keys that these rules ignore, for warnings */
     const void *logging; /* the logging file, read by run_old_outputs; NULL: none */
     cfg_groups groups;
-    orr_set *owned_set;
+    orr_set *owned_set; /* NULL: the caller's is used */
     const orr_set *set;
     work_graph *graphs; /* by class */
     /* Kernels are as efficient as on this measured chip, the nearest to the peaks of the system
@@ -98,9 +99,9 @@ struct orr_sim {
     /* sets of queues: as many as the traces have communication streams, 1 at least */
     uint32_t lanes;
     sys_plan plans[ORR_COLL_COUNT];
-    sys_dim *group_rings;   /* by group and kind: for groups smaller than the system */
-    struct sched *schedule; /* NULL: every chunk goes through the dimensions ascending */
-    struct msg_table *matcher;
+    sys_dim *group_rings;      /* by group and kind: for groups smaller than the system */
+    struct sched *schedule;    /* NULL: every chunk goes through the dimensions ascending */
+    struct msg_table *matcher; /* messages and receives that have not met */
     void
         *byte_matcher; /* of run_byte_matchings, when the packet network wants it; NULL otherwise */
     struct work_remote *remote;
@@ -111,12 +112,12 @@ struct orr_sim {
     orr_str *group_text;
     size_t group_text_count, group_text_room;
     run_rounds rounds;
-    uint32_t *finish_order;
+    uint32_t *finish_order; /* ranks, as they finished */
     uint32_t finished;
-    uint64_t messages;
-    bool has_started;
-    sys_stream *free_streams;
-    size_t stream_size; /* with the largest state of an algorithm */
+    uint64_t messages;        /* of the step that is recorded */
+    bool has_started;         /* ranks have been issued: no more folding */
+    sys_stream *free_streams; /* kept for later collectives, linked by next */
+    size_t stream_size;       /* with the largest state of an algorithm */
     sys_data_set *free_sets;
     void *old_notes; /* of run_old_outputs: what it will print; NULL: nothing */
     run_hooks hooks;

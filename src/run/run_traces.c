@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_traces.c - orr_run with traces: through the system layer, on a network model (sim.c). */
+/* run_traces.c - orr_run with traces: through the system layer, on a network model (sim.c).
+ *
+ * Configuration becomes orr_sim_options, field by field: the two structs differ on purpose, since
+ * one is the library's and may grow, the other is the engine's and may change. */
 #include "engine.h"
 #include "models/collective/nccl/nccl_model.h"
 
@@ -108,6 +111,7 @@ static orr_code create(orr_run *r, orr_error *err)
         return code;
     if (!c->system && !c->own_system)
         c->own_system = &plain_system;
+    /* A name of the table, or a file that describes a chip. */
     const orr_chip *chip = c->hardware ? orr_chip_find(c->hardware) : NULL;
     const orr_software *software = NULL;
     if (c->hardware && !chip) {
@@ -435,6 +439,7 @@ static orr_code write_memory(const orr_run *r, const char *prefix, orr_error *er
     const orr_sim *s = r->is.sim;
     char path[4096];
     orr_code code = ORR_OK;
+    /* Nobody asked for tensors to be tracked: there is nothing to write, which is no error. */
     if (!orr_sim_memory_trace(s))
         return ORR_OK;
     if (!prefix)

@@ -104,6 +104,8 @@ void run_fail_text(orr_sim *s, const run_npu *n, uint32_t place, const char *fmt
     char text[240];
     va_list args;
     const uint32_t i = n->graph->node[place];
+    /* The place in the file, the rank and the node's own id: a user looks for it in the trace, not
+     * in our numbering. */
     const orr_where w = orr_trace_where(n->graph->t, i);
     const orr_str name = orr_trace_name(n->graph->t, i);
     va_start(args, fmt);
@@ -190,6 +192,8 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
         return orr_fail(err, ORR_EINPUT, &w,
                         "a collective has %u algorithms, but the network has %u dimensions",
                         c->choice_count[kind], s->dims);
+    /* The k-th algorithm is for the k-th dimension.  A list may be shorter than the network: the
+     * dimensions behind it take no part. */
     for (uint32_t k = 0; k < c->choice_count[kind]; k++) {
         const coll_choice *choice = &c->choice[kind][k];
         sys_dim *d = &p->dims[p->count++];
@@ -395,6 +399,8 @@ static bool change_speeds(orr_sim *s)
     const orr_sim_change *c = &s->opt.change;
     if (c->compute <= 0 && c->memory <= 0)
         return true;
+    /* A copy for each rank: a question beside the run must not change what the file of ranks
+     * said. */
     cfg_rank_speed *speeds = orr_arena_new(s->arena, s->npu_count, cfg_rank_speed);
     for (uint32_t r = 0; speeds && r < s->npu_count; r++) {
         speeds[r] = s->ranks_config.speeds ? s->ranks_config.speeds[r] : cfg_plain_rank;
@@ -540,6 +546,8 @@ static orr_code build(orr_sim *s, orr_error *err)
                : s->net_ops == &orr__net_aware || s->net_ops == &orr__net_graph
                    ? fold_symmetry_create(s, &s->lockstep, err)
                    : fold_create(s, &s->fold, err);
+    /* Where ranks share links, sums over all whom a rank stands for are taken of these; where each
+     * has ports of its own, only whose they are has to be known. */
     if (s->lockstep && s->lockstep->standing)
         fluid_network_paths(s->net)->standing = s->lockstep->standing;
     else if (s->lockstep && s->joint)
@@ -617,6 +625,8 @@ static bool file_has(const char *path, const char *word)
 }
 
 /* What is wrong with a file that is the other one is not worth saying. */
+/* Of the errors of both files the first would send the user to a line that is right: the two
+ * options are what is wrong. */
 static orr_code explain_exchange(const orr_sim *s, orr_code code, orr_error *err)
 {
     if (code != ORR_EINPUT)
@@ -645,6 +655,7 @@ static orr_code set_up(orr_sim *s, orr_error *err)
     /* All streams have one size, that of the largest state of an algorithm: any free stream then
      * serves any phase. */
     s->stream_size = sizeof(sys_stream) + coll_largest_state(s->opt.algorithms);
+    /* A pointer to a program or a walk, which is not in the table of algorithms. */
     if (s->stream_size < sizeof(sys_stream) + sys_coll_custom.state_size)
         s->stream_size = sizeof(sys_stream) + sys_coll_custom.state_size;
     if (!s->opt.queues_per_dim)

@@ -32,9 +32,9 @@ enum { LOOKS = 5 }; /* this one and those before: steps may repeat in cycles of 
 
 /* One moment. */
 typedef struct look {
-    uint64_t *words;
+    uint64_t *words; /* the state; meaning by position alone */
     size_t count, room;
-    uint64_t at;
+    uint64_t at;   /* ns */
     uint32_t step; /* of the rank that is least far */
 } look;
 

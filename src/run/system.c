@@ -109,6 +109,7 @@ static sys_data_set *new_set(run_npu *n, uint32_t place, uint64_t expected)
     return set;
 }
 
+/* The array of starts stays with it: see new_set. */
 static void drop_set(orr_sim *s, sys_data_set *set)
 {
     set->npu = (run_npu *)s->free_sets;
@@ -216,6 +217,8 @@ static void start_what_fits(run_npu *n, sys_queue *q)
         sys_stream *next = st == waiting ? st->next : waiting;
         st->is_started = true;
         st->phase_since = clk_now(n->sim->clock);
+        /* Before the algorithm runs: a phase may end within its start, and its record must be there
+         * by then. */
         RUN_TELL(n->sim, phase_start, st);
         st->is_starting = true;
         sys_phase_start(st);
@@ -248,6 +251,7 @@ void sys_stream_advance(sys_stream *st)
         return;
     }
     const bool is_last = st->phase + 1 == st->phase_count;
+    /* A custom algorithm is on no dimension, so its time says nothing about the speed of one. */
     if (s->schedule && !st->custom_prefix)
         sched_note(st);
     RUN_TELL(s, phase_end, st);
@@ -547,6 +551,8 @@ static sys_dim group_ring(const orr_sim *s, const cfg_group *g, orr_collective k
 bool sys_make_group_rings(orr_sim *s)
 {
     const size_t count = s->groups.count * ORR_COLL_COUNT;
+    /* One for each group and kind, made at the start: phases keep pointers to them, so they must
+     * not move. */
     s->group_rings = orr_arena_new(s->arena, count, sys_dim);
     for (size_t i = 0; s->group_rings && i < count; i++)
         s->group_rings[i] = group_ring(s, &s->groups.groups[i / ORR_COLL_COUNT],
@@ -591,6 +597,8 @@ static bool plan_of(request *r, uint64_t size)
         fail_no_algorithm(r, size);
         return false;
     }
+    /* A group keeps what its first collective of a kind found (astra-sim.md 6.4): a later node's
+     * own custom traces do not count. */
     if (m && !is_known) {
         m->is_planned[kind] = true;
         m->custom[kind] = r->custom;
@@ -675,6 +683,7 @@ static void run_custom(const request *r)
         run_no_memory(r->n->sim);
         return;
     }
+    /* One phase, on queue 0 and on no dimension (astra-sim.md 5.10). */
     st->phases[0] = (sys_phase){.queue = 0};
     st->phase_count = 1;
     st->custom_prefix = r->custom;
@@ -898,6 +907,8 @@ void sys_collective(run_npu *n, uint32_t place, orr_collective kind, uint64_t si
     request r = {.n = n, .place = place, .kind = kind, .route = {.kind = kind}, .plan = RUN_NONE};
     if (run_jointly(&r, size))
         return;
+    /* Once more, for those that are not joint: the first look found the group for run_jointly
+     * alone. */
     if (!group_of(n, place, &r.m))
         return;
     /* A collective of all ranks on hosts that stand for others: the run may have to be folded less

@@ -38,17 +38,17 @@ typedef struct sys_plan {
 /* One collective on one rank: complete after `expected` streams. */
 typedef struct sys_data_set {
     run_npu *npu;
-    uint32_t place; /* the node */
-    uint32_t plan;  /* what the ranks agreed on (schedule.c), or NONE */
-    uint64_t expected, finished;
-    uint64_t first_id; /* of its streams */
+    uint32_t place;              /* the node */
+    uint32_t plan;               /* what the ranks agreed on (schedule.c), or NONE */
+    uint64_t expected, finished; /* streams */
+    uint64_t first_id;           /* of its streams */
     uint32_t
         *started; /* by queue: how many of the agreed starts are done; NULL before it is needed */
 } sys_data_set;
 
 typedef struct sys_phase {
     const sys_dim *dim;
-    uint32_t queue;
+    uint32_t queue; /* of the rank, over all lanes and dimensions */
     orr_collective kind;
     bool is_clockwise;
     uint32_t variant; /* of an algorithm that has some */
@@ -58,8 +58,8 @@ typedef struct sys_phase {
 
 struct sys_stream {
     sys_data_set *set;
-    int64_t priority;
-    uint64_t id;
+    int64_t priority; /* the highest first */
+    uint64_t id;      /* of the rank, or of the group: the same on all members */
     sys_phase *phases;
     sys_stream *next, *previous; /* in the queue */
     uint64_t phase_since;        /* when it started, for onlineGreedy */
@@ -88,13 +88,13 @@ static inline sys_stream *sys_stream_of(orr_coll *c)
 
 typedef struct sys_queue {
     sys_stream *first, *last;
-    uint64_t running;
+    uint64_t running; /* those in front */
 } sys_queue;
 
 /* A group as one rank sees it. */
 typedef struct sys_membership {
     const cfg_group *group;
-    uint64_t next_stream;
+    uint64_t next_stream; /* from group id times SYS_GROUP_STREAMS on */
     const char *custom[ORR_COLL_COUNT];
     bool is_planned[ORR_COLL_COUNT];
 } sys_membership;

@@ -77,6 +77,7 @@ void watch_destroy(struct watch_record *w)
 void watch_round_begins(run_npu *n)
 {
     watch_rank *r = &n->sim->watch->ranks[n->rank];
+    /* Arrays stay: they are by node, and nodes are the same in each step. */
     *r = (watch_rank){
         .step_of = r->step_of, .flows_at = r->flows_at, .since = clk_now(n->sim->clock)};
 }
@@ -237,6 +238,8 @@ static void count_node(run_npu *n, uint32_t place, uint64_t now, uint64_t comput
     if (took > t->longest)
         t->longest = took;
     const uint8_t slot = n->graph->slot[place];
+    /* Receives share their slot, so what was computed beside one of them is not known: they have no
+     * exposed time. */
     if (work_is_comm_slot(slot))
         t->exposed += (took - (compute - r->compute_before[slot])) * n->weight;
 }
@@ -280,6 +283,8 @@ static watch_use use_of(const run_npu *n, uint32_t place)
     return n->graph->slot[place] == WORK_SLOT_CPU ? WATCH_HOST : WATCH_MEMORY;
 }
 
+/* A receive that waits for its sender is a bubble of the pipeline; a member that waits for others
+ * is waiting: people cure the two in different ways. */
 static watch_use held_use(const run_npu *n, uint32_t place)
 {
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
@@ -515,6 +520,7 @@ static void watch_node_end(run_npu *n, uint32_t place)
     struct watch_record *w = n->sim->watch;
     watch_rank *r = &w->ranks[n->rank];
     w->nodes_done += n->weight;
+    /* Unions of intervals need no list: nodes start and end in order of time. */
     if (--r->active == 0)
         r->busy += clk_now(n->sim->clock) - r->busy_since;
     count_or_keep(n, place, DEED_END);
@@ -569,6 +575,7 @@ static void count_traffic(orr_sim *s, uint32_t dimension, uint64_t messages, uin
 
 static void watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
 {
+    /* In lock step a message stands for one of each rank that its sender stands for. */
     const uint64_t each = s->lockstep ? s->lockstep->size[src] : 1;
     count_traffic(s, s->dims > 1 ? watch_dimension_between(s, src, dst) : 0, each, size * each);
 }
@@ -600,6 +607,8 @@ void watch_joint(orr_sim *s,
         stride *= s->net_config.npus[k];
     }
     if (up > 0 && per_node > 1)
+        /* Inside hosts is the innermost dimension; between hosts counts for the outermost one in
+         * which members differ. */
         count_traffic(s, 0, (uint64_t)groups * count, whole_bytes(up * count, groups));
     if (out > 0)
         count_traffic(s, outermost, (uint64_t)groups * count, whole_bytes(out * count, groups));
@@ -828,6 +837,8 @@ static void watch_collective(
         like.source = r->root;
     const fold_lockstep *l = n->sim->lockstep;
     watch_instance all = like; /* where ranks stand for others: of all collectives like this one */
+    /* Under a symmetry members of one collective are simulated in different copies of it: they are
+     * counted where all copies meet. */
     if (l && l->symmetry) {
         all.base = l->stands_for[all.base];
         if (group)
@@ -915,6 +926,7 @@ bool watch_multiply(orr_sim *s, const fold_copier *c)
         }
     }
     for (uint32_t i = 0; i < known && ok; i++)
+        /* Only those that somebody waits in: the others have no members to copy. */
         if (w->instances[i].held != RUN_NONE)
             ok = copy_counter(s, c, i);
     return ok;

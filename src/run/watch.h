@@ -13,8 +13,8 @@
 /* One run of one node.  A node runs once, so (rank, place) names a step as well as its number
  * does. */
 typedef struct watch_step {
-    uint64_t start, end; /* end ORR_NEVER: it is under way */
-    uint32_t rank, place;
+    uint64_t start, end;  /* end ORR_NEVER: it is under way */
+    uint32_t rank, place; /* place: of the node in the graph of its rank */
     /* the step of this rank whose end released it; NONE: the beginning (watch_log.c) */
     uint32_t cause;
     uint32_t instance; /* which collective it is part of; NONE: of none */
@@ -78,8 +78,8 @@ typedef enum watch_use {
 /* One phase of one chunk, when phases are recorded. */
 typedef struct watch_phase {
     uint64_t start, end;
-    uint64_t stream, data;
-    uint32_t step;
+    uint64_t stream, data; /* number of the chunk; bytes that go in */
+    uint32_t step;         /* its collective, in the log */
     uint16_t dim, queue;
     uint8_t kind, algorithm; /* orr_collective, coll_number */
 } watch_phase;
@@ -154,27 +154,28 @@ typedef struct watch_log {
 struct watch_record {
     orr_arena *arena;
     watch_rank *ranks;
-    uint64_t nodes_done;
+    uint64_t nodes_done; /* of all ranks */
     /* times by watch_use are kept; false: folded, and they have too little in common */
     bool splits;
     watch_across *across;
     size_t across_count, across_room;
-    watch_hold *holds;
+    watch_hold *holds; /* lists, one for each collective that some wait in */
     size_t hold_count, hold_room;
     uint32_t free_hold;
     /* by the innermost dimension in which the two ranks differ */
     watch_traffic traffic[ORR_NET_DIMS];
     watch_traffic_bins *bins; /* with the log */
     /* Figures by kind of node. */
-    watch_tally *tallies;
+    watch_tally *tallies; /* rows, in the order in which kinds were met */
     size_t tally_count, tally_room;
+    /* group_seen: by row and name, so that a name counts once */
     orr_map *tally_by_key, *group_seen;
     uint32_t **tally_of; /* by class and place; NONE: not known yet */
     /* The log. */
     bool keeps_steps, keeps_phases;
     watch_step *steps;
     size_t step_count, step_room;
-    watch_instance *instances;
+    watch_instance *instances; /* collectives, in the order in which they began */
     size_t instance_count, instance_room;
     orr_map *instance_by_key;
     watch_phase *phases;

@@ -371,6 +371,8 @@ static bool way_of_naming(const orr_sim *s, uint32_t class_index, uint32_t node,
                            : peers  ? (uint32_t)peers[node]
                                     : 0;
     const bool is_slot = slots && slots[node];
+    /* Group, send or receive, and by slot or by value: ways of different kinds never get the same
+     * number. */
     *way = (is_slot ? slots[node] : value) << 3 | (uint64_t)is_slot << 2 | (is_group ? 2 : is_send);
     return true;
 }
@@ -402,6 +404,8 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 /* One for all collectives without a group, behind those of groups. */
 static size_t group_met(const orr_sim *s, uint32_t rank, uint32_t place)
 {
+    /* A rank that was not simulated has no run_npu: one with what the question needs is made
+     * here. */
     const run_npu probe = {
         .sim = (orr_sim *)s, .rank = rank, .graph = (work_graph *)run_graph_of(s, rank)};
     const cfg_group *g;

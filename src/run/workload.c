@@ -33,6 +33,8 @@ void work_fini(run_npu *n)
 static void make_ready(run_npu *n, uint32_t place)
 {
     orr_bitset_insert(&n->ready[n->graph->slot[place]], place);
+    /* Kept beside the sets, so that a rank with nothing to do is seen without asking each of
+     * them. */
     n->ready_count++;
 }
 
@@ -45,12 +47,15 @@ orr_code work_init(run_npu *n, const work_graph *g, orr_error *err)
     bool ok = n->waiting_for && n->started_at && n->ready;
     if (n->sim->system.track_local_mem)
         ok = (n->tensor_log = mem_tensor_log_create(g->count)) && ok;
+    /* All slots, also those that this graph does not use: run_npu has room for the most. */
     for (unsigned s = 0; s < WORK_SLOTS; s++)
         n->occupant[s] = RUN_NONE;
     for (unsigned s = 0; s < g->slot_count; s++)
         ok = ok && orr_bitset_init(&n->ready[s], g->count);
     if (!ok)
         return orr_no_memory(err);
+    /* The graph is shared by all ranks of a class; what a rank changes is its own copy of the
+     * counts. */
     memcpy(n->waiting_for, g->parents, g->count * sizeof *g->parents);
     n->result.finished_at = ORR_NEVER;
     for (uint32_t p = 0; p < g->count; p++)
@@ -431,6 +436,8 @@ static void point_to_point(run_npu *n, uint32_t place, bool is_send)
         replay_communication(n, place); /* traces converted from PyTorch do not name the peer */
         return;
     }
+    /* A trace that was given to the wrong rank would otherwise run, and wait for messages that
+     * nobody sends. */
     if (own != ORR_NO_VALUE && own != (int64_t)n->rank) {
         run_fail_text(n->sim, n, place, "%s is rank %" PRId64 ", not this rank",
                       orr__attr_name(is_send ? ORR__ATTR_COMM_SRC : ORR__ATTR_COMM_DST), own);
@@ -496,6 +503,7 @@ static void execute(run_npu *n, uint32_t place)
     const orr_columns *c = &n->graph->t->columns;
     const uint8_t type = c->type[n->graph->node[place]];
     int64_t size;
+    /* Before replay-only and roofline: who names a chip wants its times wherever it has some. */
     if (n->graph->ticks && n->graph->ticks[place]) {
         run_on_chip(n, place);
         return;
