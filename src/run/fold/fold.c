@@ -11,6 +11,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* BATCH: events between two looks at the stop flag. SMALL_CLASS: a class of so many members or
+ * fewer is split member by member. */
 enum { BATCH = 1024, SMALL_CLASS = 16, TAG_PERIOD = MSG_TAG_SPACE / SYS_GROUP_STREAMS };
 
 /* ---- giving up ---- */
@@ -18,6 +20,7 @@ enum { BATCH = 1024, SMALL_CLASS = 16, TAG_PERIOD = MSG_TAG_SPACE / SYS_GROUP_ST
 void fold_give_up(fold_sim *f, const char *fmt, ...)
 {
     va_list args;
+    /* The first reason is told. */
     if (f->has_given_up)
         return;
     f->has_given_up = true;
@@ -100,6 +103,8 @@ bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world)
 {
     uint32_t *first = orr_alloc(s->groups.count + 1,
                                 sizeof *first); /* by group: the one before it with its remainder */
+    /* Only groups with one remainder are compared with each other, so a job of thousands of groups
+     * costs little. */
     uint32_t last[TAG_PERIOD];
     bool is_bad = !first;
     if (!first)
@@ -310,6 +315,7 @@ static void start(fold_sim *f)
     for (uint32_t c = 0; c < f->class_count && !fold_is_over(f); c++) {
         fold_class *k = &f->classes[c];
         const int64_t delay = (int64_t)k->npu->speed->delay;
+        /* The class whose nodes start: what it schedules is its own doing (check_after_last). */
         f->running = k;
         f->turn++;
         if (delay)
@@ -334,6 +340,7 @@ orr_code fold_run(fold_sim *f, orr_error *err)
     if (!f->has_started) {
         for (uint32_t c = 0; c < f->class_count; c++)
             f->classes[c].npu = &s->npus[c];
+        /* The tape asks whether the run is loose, so it comes after. */
         if (!fold_keep_log(f) || !fold_loosen(f) || !fold_tape_create(f) || !fold_merge_init(f))
             return orr_no_memory(err);
         fold_steps_init(f);
@@ -361,6 +368,8 @@ orr_code fold_run(fold_sim *f, orr_error *err)
     }
     if (!fold_is_over(f) && fold_times_failed(f->times))
         fold_give_up(f, "the times of ranks have too little in common");
+    /* A rank that fails: every rank is simulated, so that the error names the first one that
+     * does. */
     if (s->code && !f->has_given_up)
         fold_give_up(f, "a rank cannot go on");
     if (fold_is_over(f))

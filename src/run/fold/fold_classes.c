@@ -5,7 +5,11 @@
  * colours are refined until they are stable: two ranks keep one colour only if, for everything
  * their trace does with others, the group has the same colours as often, and the peer has the same
  * colour.  Places within a group do not count: members have times of their own.  Cost of a round:
- * the members of all groups that traces name, and a few operations per rank. */
+ * the members of all groups that traces name, and a few operations per rank.
+ *
+ * Hashes stand for colours, 64 bits of them: two ranks that are told apart get different numbers
+ * but for a collision, whose chance for a million ranks is below 10^-7; `--fold verify` compares
+ * everything. */
 #include "fold_impl.h"
 #include "fold_links.h"
 
@@ -17,6 +21,8 @@
 
 #include <stdlib.h>
 
+/* MOST_PATHS: routes of different latency or speed, which are looked for one by one; a network with
+ * more has too little in common. */
 enum { WORLD = FOLD_WORLD, MOST_PATHS = 1000 };
 
 /* ---- what a trace does with others ---- */
@@ -47,6 +53,8 @@ static uint64_t value_at(const orr__class *c,
                          uint32_t node)
 {
     const uint32_t slot = slot_at(c, field, node);
+    /* A slot means "each rank has its own", a value the same for all: they must not give the same
+     * number. */
     return slot ? slot
            : column
                ? orr_hash_mix((uint64_t)column[node] ^ 0xa0761d6478bd642fu, ~0x8ebc6af09c88c6e3u)
@@ -67,6 +75,7 @@ static uint64_t relation_key(
         const uint64_t text = slot           ? (uint64_t)slot << 32
                               : col->pg_name ? col->pg_name[node]
                                              : ORR_NO_NAME;
+        /* Collectives have no tags: link and relation are the same. */
         return *link_key = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, text ^ 0x8ebc6af09c88c6e3u);
     }
     h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
@@ -111,6 +120,7 @@ static bool read_body(fold_sim *f, uint32_t k, body *b)
             if (ok)
                 b->link_of[b->relations++] = of;
         }
+        /* From 1, so that 0 says that the node meets nobody. */
         b->relation_of[p] = at + 1;
     }
     orr_map_destroy(links);
@@ -125,6 +135,8 @@ typedef struct fold_finder {
     body *bodies;    /* by class of the set */
     size_t *at;      /* by rank: its links in `other` */
     uint32_t *other; /* index of the group, WORLD, or the peer; NONE: nobody */
+    /* two generations: a round reads the one and writes the other, so that the order of ranks does
+     * not matter */
     uint64_t *colour, *next;
     uint64_t *group_sum; /* by group */
     uint64_t *group_lie; /* by group, in lock step: where it lies */
@@ -180,6 +192,8 @@ static bool find_others(finder *v)
         return false;
     for (uint32_t r = 0; r < s->npu_count && !f->has_given_up; r++) {
         const uint32_t k = orr_set_class_of(s->set, r);
+        /* Ranks are not built yet, and most never will be: one that has what the question needs is
+         * enough. */
         const run_npu probe = {.sim = s, .rank = r, .graph = &s->graphs[k]};
         for (size_t i = 0; i < v->bodies[k].link_count; i++) {
             const link *x = &v->bodies[k].links[i];
@@ -193,6 +207,7 @@ static bool find_others(finder *v)
                 else
                     f->uses_world = f->uses_world || !g;
                 if (!f->has_given_up)
+                    /* A group of all ranks is no group: its collectives go along the dimensions. */
                     *out = g && g->count != s->npu_count ? (uint32_t)(g - s->groups.groups) : WORLD;
                 continue;
             }
@@ -211,11 +226,14 @@ static uint64_t lie_of(const orr_sim *s, const cfg_group *g)
     const uint32_t host = s->net_config.npus[0];
     uint64_t sum = g->count, ways = 0;
     uint32_t run = 1;
+    /* One more than there are members, so that the last host is closed as the others are. */
     for (uint32_t i = 1; i <= g->count; i++) {
         const bool is_near = i < g->count && g->sorted[i] / host == g->sorted[i - 1] / host;
         if (i < g->count)
             ways |= way_between(s, g->sorted[0], g->sorted[i]);
         if (!is_near)
+            /* A sum over hosts: which host has how many does not matter, only how often each number
+             * occurs. */
             sum += mixed(run);
         run = is_near ? run + 1 : 1;
     }
@@ -274,6 +292,8 @@ static void sum_groups(finder *v)
         uint64_t sum = v->group_lie ? v->group_lie[i] : 0;
         for (uint32_t m = 0; m < g->count; m++)
             sum += mixed(v->colour[g->members[m]]);
+        /* A sum and not a chain: members of a group have times of their own, so their places do not
+         * count. */
         v->group_sum[i] = sum;
     }
     if (v->f->is_lockstep)
@@ -295,6 +315,7 @@ static void sum_lines(finder *v)
         const uint32_t n = s->net_config.npus[k];
         memset(sums, 0, s->npu_count * sizeof *sums);
         for (uint32_t r = 0; r < s->npu_count; r++)
+            /* By the first rank of each line, which is where all of the line look it up. */
             sums[r - r / offset % n * offset] += mixed(v->colour[r]);
         offset *= n;
     }
@@ -325,6 +346,7 @@ static void refine(finder *v)
         sum_lines(v);
     for (uint32_t r = 0; r < s->npu_count; r++) {
         const body *b = &v->bodies[orr_set_class_of(s->set, r)];
+        /* With its own old colour: classes only become finer, so rounds come to an end. */
         uint64_t h = mixed(v->colour[r]);
         if (v->port_sum)
             h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, v->port_sum[r] + 1);
@@ -351,7 +373,9 @@ static uint32_t number_colours(const finder *v, const uint64_t *colour, uint32_t
     const uint32_t ranks = v->f->s->npu_count;
     orr_map *seen = orr_map_create(0);
     uint32_t count = 0, last = 0;
+    /* In the order of ranks, so that class numbers do not depend on hashes. */
     for (uint32_t r = 0; seen && r < ranks; r++) {
+        /* Neighbours are mostly alike: no lookup. */
         if (r && colour[r] == colour[r - 1]) {
             class_of[r] = last;
             continue;
@@ -389,6 +413,7 @@ static bool make_classes(fold_sim *f, body *bodies)
     }
     for (uint32_t r = 0; r < s->npu_count; r++) {
         fold_class *c = &f->classes[f->class_of[r]];
+        /* Members ascend: a class's first rank is its smallest, which stands for it in texts. */
         f->index_of[r] = c->count;
         c->ranks[c->count++] = r;
     }
@@ -446,6 +471,7 @@ static void refuse_uneven_ports(const finder *v)
                 continue;
             for (uint32_t at = r; at != dst && !f->has_given_up;) {
                 at = next_on_way(s, at, dst);
+                /* With as many ports as messages, and all alike, each port carries one. */
                 if (f->classes[f->class_of[at]].count != f->classes[c].count)
                     fold_give_up(f, "messages of ranks like %u meet at ports of ranks like %u", r,
                                  at);
@@ -541,6 +567,8 @@ static bool stand_links(const finder *v, orr_error *err)
 static uint32_t refine_all(finder *v, uint32_t *class_of)
 {
     uint32_t count = number_colours(v, v->colour, class_of), links = 0;
+    /* Until neither ranks nor links are told further apart: numbers only rise, so equal numbers are
+     * equal partitions. */
     for (uint32_t before = 0, same = UINT32_MAX; count && (count != before || links != same);) {
         before = count;
         same = links;
@@ -681,6 +709,7 @@ static uint16_t path_between(fold_sim *f, uint32_t src, uint32_t dst)
         fold_give_up(f, "there is no route from rank %u to rank %u", src, dst);
         return 0;
     }
+    /* From the last one: ranks in a row have the same routes. */
     for (size_t i = f->path_count; i-- > 0;)
         if (same_path(&f->paths[i], &p))
             return (uint16_t)i;
@@ -807,6 +836,8 @@ static fold_family *add_lines(fold_sim *f, const sys_dim *d, const fold_class *c
     if (!list_lines(f, d, c, &lines, &count))
         return NULL;
     const uint64_t shape = (uint64_t)d->offset << 32 | d->count;
+    /* The class's first line tells its lines from those of other classes: classes that share a line
+     * share all. */
     const uint64_t sum = mixed(shape) + (lines ? mixed(lines[0] + (uint64_t)1) : 0);
     for (size_t i = 0; i < f->family_count; i++)
         if (f->families[i]->is_line && f->families[i]->sum == sum) {
@@ -822,6 +853,8 @@ static fold_family *add_lines(fold_sim *f, const sys_dim *d, const fold_class *c
             y.ranks[(size_t)g * d->count + m] = lines[g] + m * d->offset;
     orr_free(lines);
     for (uint32_t k = 0; k < s->dims; k++) {
+        /* A line that is a whole dimension of the network: there one pair of neighbours tells the
+         * route of all. */
         if (offset == d->offset && s->net_config.npus[k] == d->count &&
             s->net_ops == &orr__net_unaware) {
             y.is_dim = true;
@@ -847,6 +880,8 @@ fold_family *fold_line_family(fold_sim *f, fold_class *c, const sys_dim *d)
 static fold_family *find_group_family(fold_sim *f, const uint32_t *groups, uint32_t count)
 {
     const cfg_group *all = f->s->groups.groups;
+    /* A sum, as groups are sorted and distinct: the same set gives the same number, however it was
+     * found. */
     uint64_t sum = count;
     for (uint32_t i = 0; i < count; i++)
         sum += mixed(groups[i] + (uint64_t)1);
@@ -875,6 +910,7 @@ fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place)
 {
     fold_class *c = fold_class_at(n);
     const uint32_t at = c->link_of[c->relation_of[place] - 1];
+    /* Once per link of a class: a step asks for it at every collective. */
     if (c->family[at])
         return c->family[at];
     uint32_t *groups = orr_alloc(c->count, sizeof *groups), count = 0;
@@ -905,6 +941,7 @@ fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place)
 
 /* ---- patterns ---- */
 
+/* Pairs of ranks whose routes are looked up one by one, over the whole run: some seconds. */
 enum { MOST_PAIRS = 1 << 26 };
 
 const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
@@ -972,12 +1009,15 @@ static bool tuple_of(
     if (peer < 0 || peer >= (int64_t)f->s->npu_count || peer == rank ||
         (own != ORR_NO_VALUE && own != rank) || out->tag == ORR_NO_VALUE)
         return false;
+    /* As point_to_point in workload.c has it: tags that are equal on the wire are one channel. */
     out->tag = (int64_t)((uint64_t)out->tag % MSG_TAG_SPACE);
     out->src = is_send ? rank : (uint32_t)peer;
     out->dst = is_send ? (uint32_t)peer : rank;
     return true;
 }
 
+/* Two sums of different hashes: 128 bits stand for the set of pairs, in whatever order members have
+ * them. */
 static const uint64_t seeds[2] = {0xa0761d6478bd642fu, 0x589965cc75374cc3u};
 
 static uint64_t pair_hash(const tuple *t, uint64_t seed)
@@ -994,6 +1034,7 @@ static uint64_t tag_hash(uint64_t hash, int64_t tag)
 static bool claim(fold_sim *f, uint64_t key, uint32_t mine, const tuple *t)
 {
     const uint32_t owner = orr_map_find(f->claims, key, 0);
+    /* The matcher of an unfolded run would join what two channels here keep apart. */
     if (owner && owner != mine)
         fold_give_up(f, "messages from rank %u to rank %u belong together in two ways", t->src,
                      t->dst);
@@ -1066,6 +1107,7 @@ static bool join_sides(fold_sim *f, fold_pairs *h)
         source[m] = f->index_of[h->peer[m]];
         is_same = is_same && source[m] == m;
     }
+    /* NULL where member m receives from member m: times then need no permutation. */
     h->source = is_same ? NULL : source;
     h->map = ++f->map_count;
     h->is_joined = true;
@@ -1107,6 +1149,8 @@ static fold_pairs *pairs_of(fold_sim *f, fold_class *c, uint32_t place, bool is_
     fold_pairs *h = find_pairs(f, sum);
     if (!h)
         return NULL;
+    /* A channel has one sending class and one receiving class, and is found from either side
+     * first. */
     const uint32_t *side = is_send ? &h->from_class : &h->to_class;
     if (*side == RUN_NONE &&
         !(is_send ? see_sender(f, h, c, place) : see_receiver(f, h, c, place))) {

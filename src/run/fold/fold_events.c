@@ -17,6 +17,8 @@
 #include "base/ticks.h"
 #include "trace/attrs.h"
 
+/* MOST_TIED: 24 orders; five events would be 120, each of them a walk through the nodes that
+ * start. */
 enum { NO_EVENT_YET = UINT8_MAX, MOST_TIED = 4, MOST_STARTED = 32 };
 
 typedef enum order { BEFORE, AFTER, UNKNOWN, CROSSED } order;
@@ -125,6 +127,7 @@ static bool are_rivals(const fold_sim *f,
 static order order_of(
     fold_sim *f, const fold_class *c, const fold_event *e, const fold_event *g, fold_val *sign)
 {
+    /* Equal spreads: the bases decide for all members at once, without a subtraction. */
     if (e->at.by == g->at.by && e->at.base != g->at.base)
         return e->at.base < g->at.base ? BEFORE : AFTER;
     const fold_val apart = fold_sub(f->times, g->at, e->at);
@@ -136,6 +139,7 @@ static order order_of(
     const order tie = least == 0 || most == 0 ? tie_order(f, c, e, g) : UNKNOWN;
     if ((least == 0 && most == 0) || (least == 0 && tie == BEFORE) || (most == 0 && tie == AFTER))
         return tie;
+    /* Positive for those that have `e` first: they become a class of their own. */
     *sign = most > 0 ? apart : fold_sub(f->times, (fold_val){0, 0, 0}, apart);
     return CROSSED;
 }
@@ -156,6 +160,7 @@ static void check_after_last(fold_sim *f, fold_class *c, const fold_event *e)
     if (f->is_loose && e->kind != FOLD_PHASE_END)
         return;
     const fold_event *last = f->is_loose ? &c->slots[slot].last : &c->last;
+    /* What the running event of a class causes for the class itself comes after it by cause. */
     if (last->kind == NO_EVENT_YET || (c == f->running && (!f->is_loose || f->ending_slot == slot)))
         return;
     const order o = order_of(f, c, last, e, &sign);
@@ -191,10 +196,12 @@ void fold_put_event(fold_sim *f, const fold_event *value)
         }
         i = (uint32_t)f->event_count++;
     }
+    /* Bases are added and subtracted freely: far from the ends of the range no sum wraps. */
     if (value->at.base < 0 || (uint64_t)value->at.base >= ORR_TICKS_FAR) {
         fold_give_up(f, "a time is out of range");
         return;
     }
+    /* By the earliest member: see above. */
     if (!orr_heap_push(&f->queue, (uint64_t)value->at.base, i)) {
         run_no_memory(f->s);
         return;
@@ -366,6 +373,7 @@ static bool are_apart(const sys_stream *a, const sys_stream *b)
         for (unsigned k = 0; k < 2; k++)
             if (x[i] == y[k] && x[i] != RUN_NONE)
                 return false;
+    /* Of one collective the last two phases would both be the one that ends it. */
     return a->set != b->set || x[1] != RUN_NONE || y[1] != RUN_NONE;
 }
 
@@ -384,6 +392,7 @@ static bool order_is_immaterial(const fold_class *c, fold_event *const *events, 
                 return false;
     }
     try_order(c->npu, events, turn, count, &first);
+    /* A collective that starts while a phase ends meets queues that this trial does not know. */
     if (first.is_too_much || (phases && first.starts_collective))
         return false;
     while (next_permutation(turn, count)) {

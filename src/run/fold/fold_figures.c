@@ -94,6 +94,7 @@ typedef struct sweep {
     int64_t *before;      /* by those: the length of all before it */
 } sweep;
 
+/* Equal starts by step: a total order, so that nothing depends on how it is sorted. */
 static int by_start(const void *a, const void *b)
 {
     const interval *x = a, *y = b;
@@ -117,6 +118,7 @@ static void sort_intervals(interval *list, size_t count)
             moves++;
         }
         list[k] = one;
+        /* No longer nearly in order: a sort from scratch is cheaper. */
         if (moves > 8 * count) {
             qsort(list, count, sizeof *list, by_start);
             return;
@@ -132,6 +134,7 @@ static size_t computes_before(const sweep *v, int64_t t)
 {
     size_t low = v->near > NEAR ? v->near - NEAR : 0;
     size_t high = v->compute_count - low > 2 * NEAR ? low + 2 * NEAR : v->compute_count;
+    /* It was not near: the whole list is searched. */
     if (low > 0 && v->compute[low - 1].start >= t)
         low = 0;
     if (high < v->compute_count && v->compute[high].start < t)
@@ -154,6 +157,7 @@ static int64_t compute_before(sweep *v, int64_t t)
     if (at == 0)
         return 0;
     const interval *last = &v->compute[at - 1];
+    /* Nodes on the device do not overlap: one slot. */
     return v->before[at - 1] + (t < last->end ? t : last->end) - last->start;
 }
 
@@ -216,6 +220,7 @@ static void cover(const sweep *v, const interval *at, int64_t from, int64_t to, 
 {
     const int64_t start = at->start > from ? at->start : from, end = at->end < to ? at->end : to;
     const int k = v->facts[at->step].kind;
+    /* Intervals come by start, so a union is a running end. */
     if (end > d->busy_until) {
         d->busy += end - (start > d->busy_until ? start : d->busy_until);
         d->busy_until = end;
@@ -284,6 +289,8 @@ static void spend(sweep *v, int64_t from, int64_t to, deeds *d)
     for (size_t i = 0; i < v->piece_count; i++) {
         const piece *p = &v->pieces[i];
         const int64_t start = p->start > from ? p->start : from, end = p->end < to ? p->end : to;
+        /* A moment in one use is in all unions from there on; the difference of two neighbours is
+         * then what counts for one use alone. */
         for (unsigned u = p->use; u < WATCH_USES; u++)
             cover_up_to(start, end, &d->upto[u], &d->upto_until[u]);
         if (p->use == WATCH_EXPOSED)
@@ -353,6 +360,7 @@ static void sweep_together(sweep *v, deeds *d)
     sort_intervals(v->list, v->count);
     for (size_t i = 0; i < v->count; i++) {
         cover(v, &v->list[i], 0, v->cut, d);
+        /* What is under way at the cut is counted after it, for each member. */
         if (is_counted(v, &l->steps[v->list[i].step]))
             count_step(v, &v->list[i], v->c->count, d);
     }
@@ -414,6 +422,7 @@ static void put_member(const sweep *v, uint32_t member, const deeds *d)
 /* ---- which members have the same times ---- */
 
 typedef struct like {
+    /* a hash of all times, relative to the first */
     uint64_t times;
     int64_t apart; /* by how much it is later, in all that it does */
     uint32_t member;
@@ -452,6 +461,8 @@ static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
         const uint32_t two[] = {step->start.by, step->end.by};
         for (unsigned i = 0; i < 2 && ok; i++) {
             bool is_new = false;
+            /* Even times tell nobody apart, unless all is counted from each member's own
+             * beginning. */
             ok = (!two[i] && !v->is_all_apart) || orr_map_put(seen, two[i], 1, &is_new);
             if (is_new)
                 add_times(v, all, v->f->times, two[i]);
@@ -505,6 +516,7 @@ static bool put_class(fold_sim *f, fold_class *c)
     v.facts = all_facts;
     for (size_t i = 0; i < l->count; i++) {
         const fold_logged *step = &l->steps[i];
+        /* The cut: the first time at which any two members differ. */
         const bool is_even = !step->start.by && !(step->has_ended && step->end.by);
         const int64_t at = step->start.by ? step->start.base : step->end.base;
         if (!is_even && at < v.cut)
@@ -527,6 +539,7 @@ static bool put_class(fold_sim *f, fold_class *c)
             v.compute_early--;
         ok = all != NULL;
         for (uint32_t i = 0, next; ok && i < c->count; i = next) {
+            /* From what all have in common. */
             deeds own = d;
             for (next = i + 1; next < c->count && all[next].times == all[i].times;)
                 next++;
@@ -534,6 +547,8 @@ static bool put_class(fold_sim *f, fold_class *c)
             sweep_rest(&v, rest, rest_count, next - i, &own);
             for (uint32_t k = i; k < next; k++) {
                 deeds later = own;
+                /* Members that do all a while later have the same sums; only their end is their
+                 * own. */
                 later.wall += all[k].apart - all[i].apart;
                 put_member(&v, all[k].member, &later);
             }

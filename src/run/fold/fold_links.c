@@ -23,6 +23,7 @@ typedef struct load {
     uint64_t what; /* a number for the kind of load and its share */
 } load;
 
+/* from: a rank; link: of its trace; to: its peer */
 typedef struct message {
     uint32_t from, link, to;
 } message;

@@ -81,11 +81,13 @@ orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err)
         snprintf(s->fold_why, sizeof s->fold_why, "%s", why);
         return ORR_OK;
     }
+    /* Only to find classes: nothing of it is run. */
     fold_sim f = {.s = s, .arena = orr_arena_create(), .is_lockstep = true};
     for (uint32_t k = 0; k < s->dims; k++)
         f.shares_links = f.shares_links || s->net_config.shape[k] != ORR_NET_SWITCH;
     fold_lockstep *l = orr_arena_new(s->arena, 1, fold_lockstep);
     bool ok = f.arena && l && fold_colour_ranks(s) && fold_find_classes(&f, err);
+    /* Half of the ranks at most: fewer that are alike do not pay for the bookkeeping. */
     const bool pays = ok && !f.has_given_up && f.class_count <= s->npu_count / 2;
     if (ok && !f.has_given_up && !pays)
         fold_give_up(&f, "only few ranks are alike");
@@ -117,6 +119,7 @@ bool fold_lockstep_spread(orr_sim *s)
             continue;
         s->npus[r].result = s->npus[from].result;
         if (s->watch) {
+            /* Its own, or none: places of steps are those of the rank that was simulated. */
             uint32_t *steps = s->watch->ranks[r].step_of;
             s->watch->ranks[r] = s->watch->ranks[from];
             s->watch->ranks[r].step_of = steps;
@@ -192,6 +195,7 @@ static bool instance_of(watch_source *src, size_t k, watch_instance *like)
         like->stream = fold_stream_of(s, g, like->stream);
         like->base = watch_base_of(s, v->rank, like->along);
     } else if (g && g->count != s->npu_count)
+        /* As joint.c names collectives: by the smallest member, and how often the group had met. */
         like->stream = (uint64_t)g->sorted[0] << 32 | (uint32_t)like->stream;
     return true;
 }

@@ -66,6 +66,7 @@ static void log_collective(
         run_no_memory(n->sim);
         return;
     }
+    /* Relative to the group's first: members of a class are in different groups. */
     fold_note note = {.stream = group ? stream - (uint64_t)group->id * SYS_GROUP_STREAMS : stream,
                       .is_group = group != NULL};
     for (uint32_t k = 0; r && k < r->count; k++)
@@ -132,6 +133,7 @@ typedef struct writer {
 
 static const cfg_group *group_at(writer *v, uint32_t place)
 {
+    /* Once per rank and link: a rank has thousands of collectives and a few groups. */
     const uint32_t link = v->c->link_of[v->c->relation_of[place] - 1];
     if (!v->is_known[link])
         v->group[link] = sys_node_group(&v->view, place);
@@ -286,6 +288,8 @@ static bool find_equal_in(const fold_sim *f, const fold_class *c, uint32_t *like
         const uint32_t other = orr_map_find(first, sum, RUN_NONE);
         if (other == RUN_NONE)
             ok = orr_map_put(first, sum, m, NULL);
+        /* A hash that is equal by chance leaves the rank for itself: shown once too often, never
+         * wrongly. */
         else if (have_same_times(&l, other, m))
             like[c->ranks[m]] = c->ranks[other];
     }

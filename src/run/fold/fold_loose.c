@@ -20,6 +20,8 @@
  * is: traces with such nodes are run in one order for all members. */
 #include "fold_impl.h"
 
+/* Each start looks at all that are ready for the slot: beyond this a run of every rank is
+ * cheaper. */
 enum { MOST_RIVALS = 256 };
 
 static bool has_instant_nodes(const orr_sim *s, const work_graph *g)
@@ -78,6 +80,7 @@ static bool is_before(fold_sim *f, fold_val a, fold_val b)
 static void split_by(fold_sim *f, const fold_class *c, fold_val a, fold_val b, const char *why)
 {
     const fold_val apart = fold_sub(f->times, a, b);
+    /* No line to split along: the answer is the same for all members, and it is the wrong one. */
     if (apart.base > 0 || fold_most(f->times, apart) <= 0)
         fold_give_up(f, "rank %u: %s, in an order that is not known", c->ranks[0], why);
     else
@@ -117,6 +120,7 @@ void fold_released(run_npu *n, uint32_t place)
         c->ready_at[child] = is_first ? c->now : fold_later(f, before, c->now);
         if (n->waiting_for[child] > 1)
             continue;
+        /* Known only if this event is the last of its parents for every member. */
         c->ready_by[child] = is_first || is_before(f, before, c->now) ? f->turn : 0;
         if (g->slot[child] != WORK_SLOT_RECV)
             check_not_late(f, c, child);
@@ -135,6 +139,8 @@ bool fold_wins(const fold_sim *f,
     const int64_t free_at = free ? fold_at(f->times, *free, member) : -1;
     const int64_t mine_at = fold_at(f->times, mine, member);
     const int64_t other_at = fold_at(f->times, other, member);
+    /* Three cases: it was ready before the slot was free, and has the smaller number; it came
+     * after, alone or first; or it came with the slot, and the other later. */
     return mine_at < free_at || (mine_at > free_at && (is_together || other_at > mine_at)) ||
            (mine_at == free_at && other_at > mine_at);
 }
@@ -218,6 +224,8 @@ bool fold_may_start(run_npu *n, uint32_t place)
         check_rivals(f, c, place);
     if (fold_is_over(f))
         return false;
+    /* Two starts are kept: what becomes ready now may have been too late for either
+     * (check_not_late); earlier ones are earlier still. */
     k->start_before = k->last_start;
     k->last_start = start;
     k->last_place = place;
@@ -230,6 +238,7 @@ bool fold_may_start(run_npu *n, uint32_t place)
 void fold_issued(run_npu *n)
 {
     fold_class *c = fold_class_at(n);
+    /* Nodes started at times of their own; the event goes on at its own. */
     c->now = c->event_at;
 }
 

@@ -19,6 +19,8 @@
 
 #include "base/memory/hash.h"
 
+/* Some attempts are free; after that each must be paid for by so many events that an attempt costs
+ * no more than they did. */
 enum { FREE_TRIES = 8, EVENTS_PER_TRY = 16 };
 
 /* What classes did up to when they became part of another.  The first ones are those of the
@@ -47,6 +49,7 @@ static bool could_be_fewer(fold_sim *f, uint64_t *colour, uint32_t *class_of)
     for (uint32_t r = 0; r < f->s->npu_count; r++) {
         cfg_rank_speed v =
             f->s->ranks_config.speeds ? f->s->ranks_config.speeds[r] : cfg_plain_rank;
+        /* As if nobody had started late. */
         v.delay = 0;
         colour[r] = orr_hash_bytes(&v, sizeof v, orr_set_class_of(f->s->set, r));
     }
@@ -65,6 +68,7 @@ bool fold_merge_init(fold_sim *f)
         fold_class *c = &f->classes[i];
         c->next_kin = c->part = i;
         for (uint32_t k = 0; k < i; k++)
+            /* Into the ring of the first of its kin, behind it: each kin is then one ring. */
             if (is_kin(c, &f->classes[k])) {
                 c->next_kin = f->classes[k].next_kin;
                 f->classes[k].next_kin = i;
@@ -109,6 +113,7 @@ static bool has_same_collectives(const run_npu *a, const run_npu *b)
                 memcmp(a->next_second, b->next_second, bytes) == 0;
     for (size_t i = 0; same && i < a->membership_count; i++) {
         const sys_membership *x = a->memberships[i], *y = b->memberships[i];
+        /* How many collectives of the group it has begun; groups have different numbers. */
         same = x->next_stream - fold_first_stream(s, x->group) ==
                    y->next_stream - fold_first_stream(s, y->group) &&
                memcmp(x->is_planned, y->is_planned, sizeof x->is_planned) == 0;
@@ -148,6 +153,7 @@ static const fold_event *twin_of(const fold_sim *f, const fold_class *other, con
         if (g->kind != e->kind || g->call.action != e->call.action ||
             g->call.argument != e->call.argument)
             continue;
+        /* Two events for one node cannot be told apart: such classes stay as they are. */
         if (found)
             return NULL;
         found = g;
@@ -163,6 +169,7 @@ static bool is_same_order(const fold_event *x,
 {
     if ((x->sender == y->sender) != (u->sender == v->sender))
         return false;
+    /* Numbers themselves differ between classes; only what tie_order concludes from them counts. */
     return x->kind != y->kind || (x->number < y->number) == (u->number < v->number);
 }
 
@@ -204,6 +211,8 @@ static bool has_same_makers(const fold_sim *f, const fold_class *a, const fold_c
             same = x == y;
             continue;
         }
+        /* Both numbered by the first place that has them: equal partitions give equal numbers,
+         * whatever the events are called. */
         const uint32_t i = orr_map_find(first[0], x, p), k = orr_map_find(first[1], y, p);
         has_room = orr_map_put(first[0], x, i, NULL) && orr_map_put(first[1], y, k, NULL);
         same = i == k && has_room;
@@ -315,6 +324,8 @@ static fold_val join(merger *m, uint32_t into, const fold_val *values)
     return fold_make(f->times, f->ends, (uint32_t)count);
 }
 
+/* The same field of all classes, gathered and joined: those of classes that stay apart are not
+ * looked at. */
 #define JOIN(m, into_class, of)                                            \
     do {                                                                   \
         for (uint32_t i_ = 0; i_ < (m)->f->class_count; i_++)              \
@@ -324,6 +335,8 @@ static fold_val join(merger *m, uint32_t into, const fold_val *values)
 
 static void widen(fold_event *e, const fold_event *by)
 {
+    /* What is not the same in all parts becomes an interval, from which less is concluded: never
+     * something wrong. */
     e->lag_least = by->lag_least < e->lag_least ? by->lag_least : e->lag_least;
     e->lag_most = by->lag_most > e->lag_most ? by->lag_most : e->lag_most;
 }
@@ -382,6 +395,8 @@ static void join_orders(merger *m, uint32_t into)
                 widen(&c->slots[k].last, &f->classes[i].slots[k].last);
             }
     }
+    /* Only nodes whose time will be asked for: ready ones, and those of which some parents have
+     * ended. */
     for (uint32_t p = 0; f->is_loose && p < g->count; p++) {
         const bool is_ready = orr_bitset_has(&c->npu->ready[g->slot[p]], p);
         const uint32_t left = c->npu->waiting_for[p];
@@ -491,6 +506,7 @@ static void join_members(merger *m, uint32_t into)
         m->has_failed = true;
         return;
     }
+    /* Before the members: times are joined by the old counts and lists. */
     join_events(m, into);
     join_orders(m, into);
     join_logs(m, into, ranks, count);
@@ -593,6 +609,7 @@ static void join_letters(merger *m, uint32_t into, size_t relation, fold_channel
 static bool forget_others(merger *m)
 {
     fold_sim *f = m->f;
+    /* Kept until the end: phases that are under way still name them. */
     for (size_t i = 0; i < f->family_count; i++) {
         if (!orr_grow(&f->old_families, &f->old_family_room, f->old_family_count + 1))
             return false;
@@ -764,9 +781,12 @@ void fold_merge_maybe(fold_sim *f, const fold_class *c, int64_t now)
     const uint32_t mine = (uint32_t)(c - f->classes);
     bool any = false;
     if (f->events_run < f->next_merge || !f->queue.count ||
+        /* Between two ticks only: within one, events that are due may still order the members. */
         f->queue.entries[0].key <= (uint64_t)now)
         return;
     for (uint32_t k = c->next_kin; k != mine && !any; k = f->classes[k].next_kin)
+        /* A sum of hashes over nodes that have started and ended: equal states have equal sums, and
+         * most others are seen to differ at the cost of one comparison. */
         any = f->classes[k].done_sum == c->done_sum;
     if (!any)
         return;
@@ -780,6 +800,7 @@ void fold_merge_maybe(fold_sim *f, const fold_class *c, int64_t now)
 
 void fold_merge_note(fold_class *c, uint32_t place, bool is_end)
 {
+    /* Sums do not depend on the order, which may differ between classes. */
     c->done_sum += orr_hash_mix(place ^ 0xa0761d6478bd642fu, is_end ? 0xe7037ed1a0b428dbu : 1);
 }
 
@@ -810,6 +831,7 @@ static bool add_part(fold_sim *f,
         step.end = fold_part_of(f->times, step.end, at, count);
         if (step.note != RUN_NONE)
             step.note += notes;
+        /* A step that was under way when its class became part of another is one step, not two. */
         number[i] = i < p->carried ? open[step.place] : (uint32_t)to->count++;
         open[step.place] = number[i];
         to->steps[number[i]] = step;
@@ -870,6 +892,7 @@ static bool make_leaf(fold_sim *f, uint32_t i, uint32_t *open, fold_class *leaf)
         ok = ok && add_part(f, p, from, at, count, open, &log);
         if (!is_over)
             break;
+        /* Members of a part stand together in what it became part of: positions add up. */
         at += p->at;
     }
     run_npu *n = &f->s->npus[i];

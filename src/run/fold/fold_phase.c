@@ -68,6 +68,7 @@ static fold_meeting *find_meeting(fold_sim *f, const fold_meeting *like)
     if (m)
         return m;
     m = new_meeting(f, like);
+    /* The map has a slot for each hash; meetings of one hash are a list in it. */
     const uint32_t slot = at != RUN_NONE                     ? at
                           : f->free_meeting_slot != RUN_NONE ? f->free_meeting_slot
                                                              : (uint32_t)f->meeting_count;
@@ -109,6 +110,8 @@ static bool move_meeting(fold_sim *f, const fold_meeting *old)
             if (!m)
                 return false;
         }
+        /* Classes that become one have no phase under way, so those that wait here keep their
+         * numbers. */
         const uint32_t place = m->family->place_of[old->family->classes[i]];
         m->streams[place] = old->streams[i];
         m->starts[place] = old->starts[i];
@@ -159,6 +162,7 @@ void fold_leave(fold_sim *f, fold_meeting *m)
     (void)f;
     if (++m->gone < m->family->class_count)
         return;
+    /* Meetings of a family have lists of its length: they are kept for it. */
     m->next = m->family->free_meetings;
     m->family->free_meetings = m;
 }
@@ -255,6 +259,8 @@ static bool find_ends(fold_sim *f,
         f->class_at[y->classes[i]] = at;
         at += f->classes[y->classes[i]].count;
     }
+    /* Each class must be in the family with all its members, or an event of it would have no time
+     * for some of them. */
     if (at != all) {
         fold_give_up(f, "a class is in groups of several kinds");
         return false;
@@ -292,6 +298,7 @@ static size_t put_question(const fold_meeting *m, int64_t *out)
     memcpy(&head[8], &p->memory_speed, sizeof p->memory_speed);
     memcpy(out, head, sizeof head);
     for (uint32_t i = 0; i < count; i++) {
+        /* Relative to the first: what is asked again later is the same question. */
         out[PHASE_WORDS + 2 * (size_t)i] = m->starts[i].base - m->starts[0].base;
         out[PHASE_WORDS + 2 * (size_t)i + 1] = m->starts[i].by;
     }
@@ -310,6 +317,7 @@ static const int64_t *recall(const fold_sim *f,
     while ((at = orr_map_find(f->memos, *key, RUN_NONE)) != RUN_NONE) {
         const int64_t *kept =
             f->memo_words[at]; /* the first word is the family, which decides how many there are */
+        /* In full: a hash only finds it. */
         if (kept[0] == question[0] && memcmp(kept, question, words * sizeof *question) == 0)
             return kept + words;
         ++*key;
@@ -367,6 +375,8 @@ static void add_send(sends *l, int64_t at, uint32_t dimension, uint64_t bytes)
     if (l->crowded && l->count >= l->crowded) {
         qsort(l->list, l->count, sizeof *l->list, by_dimension_and_time);
         merge_sends(l);
+        /* Merging must at least halve the list, or it would be sorted again after every few
+         * messages. */
         l->crowded = l->count > l->crowded / 2 ? 2 * l->crowded : l->crowded;
     }
     if (!orr_grow(&l->list, &l->room, l->count + 1))
@@ -572,6 +582,7 @@ static void complete(fold_sim *f, fold_meeting *m)
     const int64_t *known = find_answer(f, m);
     if (!known)
         return;
+    /* Before events are scheduled: a class may start a phase of the same number within them. */
     forget_meeting(f, m);
     const int64_t *traffic = known + 1 + 2 * (size_t)count;
     for (uint32_t k = 0; k < f->s->dims && m->round == 0; k++) { /* the same in each step */
@@ -591,6 +602,8 @@ static void complete(fold_sim *f, fold_meeting *m)
     for (uint32_t i = 0; i < count && !fold_is_over(f); i++) {
         f->phase_ends[i].id = id ? id + i : 0;
         fold_schedule(f, &(fold_event){.at = f->phase_ends[i],
+                                       /* How long before its end the last timer of a phase was set
+                                        * is the same for all members (coll_times.h). */
                                        .lag_least = known[0],
                                        .lag_most = known[0],
                                        .call = {finish_phase, m->streams[i], 0},
@@ -603,6 +616,7 @@ static void complete(fold_sim *f, fold_meeting *m)
 bool fold_share_pair(const cfg_group *a, const cfg_group *b)
 {
     uint32_t x = 0, y = 0, common = 0;
+    /* Groups that lie apart, which are most, are told by their ends. */
     if (a->sorted[a->count - 1] < b->sorted[0] || b->sorted[b->count - 1] < a->sorted[0])
         return false;
     while (x < a->count && y < b->count && common < 2) {
@@ -628,6 +642,7 @@ static bool may_mix_groups(const cfg_group *a, const cfg_group *b)
  * families. */
 static bool may_mix(fold_sim *f, const fold_class *c, const fold_running *a, const fold_running *b)
 {
+    /* Three numbers in one key; larger ones are taken to be in each other's way. */
     enum { BITS = 21 };
     const uint64_t first = a->family->number, second = b->family->number,
                    third = (uint64_t)(c - f->classes);
@@ -672,6 +687,7 @@ void fold_phase_over(fold_sim *f, fold_class *c, const fold_meeting *m)
     c->phases--;
     for (uint32_t i = 0; f->may_mix_tags && i < c->phases; i++)
         if (c->running[i].stream == m->stream && c->running[i].family == m->family) {
+            /* The last one takes its place: they are in no order. */
             c->running[i] = c->running[c->phases];
             return;
         }
@@ -729,6 +745,8 @@ void fold_phase_start(sys_stream *st)
     f->mixes_rounds = f->mixes_rounds || m->round != n->round;
     m->streams[place] = st;
     m->starts[place] = c->now;
+    /* In which order a class started its phases: what decides between two that end together
+     * (fold_events.c). */
     m->numbers[place] = ++f->numbers;
     c->phases++;
     if (++m->come == m->family->class_count)
@@ -741,6 +759,7 @@ static fold_val pairs_delay(fold_sim *f, fold_pairs *h, uint64_t size)
 {
     if (!h->path)
         return (fold_val){(int64_t)fold_delay(f, h->even, size), 0, 0};
+    /* Messages of one channel mostly have one size. */
     if (h->delay_size == size)
         return h->delay;
     const uint32_t count = f->classes[h->from_class].count;
@@ -770,6 +789,7 @@ static fold_letter *new_letter(fold_sim *f, const fold_letter *value)
 static fold_letter *take_other(fold_sim *f, fold_channel *h, bool is_send, uint64_t size)
 {
     fold_letter *before = NULL;
+    /* By size, too, since the matcher's keys have it: the k-th of a size meets the k-th. */
     for (fold_letter *l = h->first; l; before = l, l = l->next)
         if (l->is_send != is_send && l->size == size) {
             *(before ? &before->next : &h->first) = l->next;
@@ -810,6 +830,8 @@ static void receive(fold_sim *f,
     }
     const fold_val there = fold_at_receiver(f, sent->at, h->pairs);
     const fold_val waited = fold_sub(f->times, there, posted->at);
+    /* If the message was there first for some members and the receive for others, lags and sources
+     * of both are possible: the event has an interval of lags. */
     const bool all_waited = waited.base > 0, none_waited = fold_most(f->times, waited) < 0;
     fold_schedule(f, &(fold_event){.at = fold_later(f, there, posted->at),
                                    .lag_least = all_waited ? sent->lag_least : 0,
@@ -828,6 +850,7 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
     fold_channel *h = fold_is_over(f) ? NULL : fold_channel_of(f, n, place, is_send);
     if (!h)
         return;
+    /* As at_least_a_byte in match.c. */
     size = size ? size : 1;
     if (!fold_is_next(f, c, is_send ? &h->sent : &h->posted, place))
         return;
@@ -842,6 +865,7 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
         mine.at = fold_after(f, c->now, delay);
         mine.lag_least = delay.base;
         mine.lag_most = fold_most(f->times, delay);
+        /* Order within a tick would then go round between ranks, which lags cannot say. */
         if (delay.base == 0) {
             fold_give_up(f, "a message takes no time");
             return;

@@ -22,6 +22,7 @@
 
 #include <stdio.h>
 
+/* What happened last to a rank: when, at which place in the order of all, seen from whom. */
 typedef struct rank_touch {
     uint64_t at, place;
     uint32_t origin;
@@ -52,6 +53,8 @@ static unsigned kinds_of(const orr_sim *s)
             if (c->type[g->node[p]] != ORR_NODE_COMM_COLL)
                 continue;
             const int kind = work_kind_of(c->comm_type ? c->comm_type[g->node[p]] : -1, s->rules);
+            /* A kind that cannot be simulated stands for one that cannot be folded: the run of
+             * every rank says what is wrong. */
             kinds |= kind < 0 ? COLL_ROOTED : ORR_COLL_BIT(kind);
         }
     }
@@ -100,6 +103,8 @@ static uint32_t moved(move m, uint32_t rank)
 
 static unsigned demands_of(const orr_coll_ops *ops)
 {
+    /* Rings and direct send by distance, halving-doubling by differing bits; of other algorithms
+     * nothing is known. */
     return ops == &coll_ring || ops == &coll_direct ? BY_TURN
            : ops == &coll_halving_doubling          ? BY_BITS
                                                     : NEVER;
@@ -117,6 +122,7 @@ static bool takes_group(search *v, move m, uint32_t from, uint32_t to)
     const orr_sim *s = v->f->s;
     const cfg_group *a = &s->groups.groups[from], *b = &s->groups.groups[to];
     unsigned demands = 0;
+    /* A group is moved as a whole: all its members must be taken to one and the same group. */
     if (v->image[from] != RUN_NONE)
         return v->image[from] == to;
     if (a->count != b->count)
@@ -208,12 +214,14 @@ static void join_likes(search *v)
         if (v->image[i] == RUN_NONE)
             continue;
         const uint32_t a = first_like(v->like, i), b = first_like(v->like, v->image[i]);
+        /* The smaller one leads, so that numbers of likes do not depend on the order of moves. */
         v->like[a > b ? a : b] = a > b ? b : a;
     }
 }
 
 static bool passes(search *v, const net_digit *d, bool keeps)
 {
+    /* Turning by one makes all turns; of exclusive ors those by powers of two make all. */
     for (uint32_t by = 1; by < d->radix; by *= 2) {
         if (!takes_all(v, (move){d, by}))
             return false;
@@ -229,6 +237,7 @@ static bool holds(void *context, const net_digit *d)
 {
     search *v = context;
     orr_sim *s = v->f->s;
+    /* Twice: likes are joined only for digits that hold altogether, network and all. */
     return passes(v, d, false) &&
            (s->net_ops != &orr__net_graph || orr__graph_holds(s->net, v->out, d)) &&
            passes(v, d, true);
@@ -314,6 +323,7 @@ static bool make(search *v, fold_lockstep *l, struct fold_symmetry *y)
         l->like[i] = first_like(v->like, i);
         y->number[i] = l->like[i] == i ? ++numbers : y->number[l->like[i]];
     }
+    /* Groups that are alike share a range of stream numbers, and ranges must not wrap in tags. */
     if (numbers >= MSG_TAG_SPACE / SYS_GROUP_STREAMS)
         fold_give_up(v->f, "there are too many different groups");
     else if (has_twins(v, l->like))
@@ -393,6 +403,7 @@ bool fold_is_set_apart(orr_sim *s)
         return false;
     if (!y->is_parted) {
         const uint64_t done = clk_events(s->clock);
+        /* One less: the event that begins the collective runs again, when ranks are apart. */
         s->fold_until = done ? done - 1 : 0;
         s->fold_level += !s->fold_until;
         snprintf(s->fold_why, sizeof s->fold_why,
@@ -492,6 +503,8 @@ uint32_t fold_members_like(const run_npu *n, const cfg_group *g, const sys_route
     for (uint32_t i = 0; !g && i < y->count; i++)
         for (uint32_t k = 0; k < r->count; k++) {
             const sys_dim *d = r->dims[k];
+            /* A digit within the dimension moves members of one line to each other: the rank counts
+             * for all of them. */
             if (y->digits[i].stride >= d->offset && y->digits[i].stride < d->offset * d->count)
                 count *= y->digits[i].radix;
         }
@@ -561,6 +574,7 @@ void fold_drop_digits(const fold_copier *c)
     struct fold_symmetry *y = l->symmetry;
     for (uint32_t r = 0; r < s->npu_count; r++) {
         const uint32_t home = net_sym_home(&y->digits, r);
+        /* Ranks that were stood for get what their home had, moved. */
         if (home != r) {
             y->touches[r] = y->touches[home];
             if (y->touches[r].origin != NET_ORIGIN_NONE)

@@ -18,6 +18,8 @@
 
 #include "base/memory/hash.h"
 
+/* INPUTS: a class begins a step with two times, when its nodes were over and the event in which
+ * they were. */
 enum { MOST_ENTRIES = 1 << 22, INPUTS = 2 };
 
 typedef enum op {
@@ -190,6 +192,7 @@ fold_val fold_later(fold_sim *f, fold_val a, fold_val b)
 fold_val fold_after(fold_sim *f, fold_val a, fold_val delay)
 {
     fold_val result = fold_add(f->times, a, delay);
+    /* Later by a constant: the same entry, since value_of adds what is between the bases. */
     result.id = a.id;
     if (!f->is_taping || f->tape->is_broken || !delay.by)
         return result;
@@ -230,6 +233,7 @@ fold_val fold_at_receiver(fold_sim *f, fold_val a, const fold_pairs *h)
 static uint32_t number_question(fold_sim *f, const fold_meeting *m)
 {
     struct fold_tape *t = f->tape;
+    /* From the last: chunks of a collective ask one after the other. */
     for (size_t i = t->question_count; i > 0; i--)
         if (t->questions[i - 1].family == m->family &&
             coll_times_same(&t->questions[i - 1].phase, &m->phase))
@@ -269,6 +273,7 @@ uint32_t fold_tape_phase(fold_sim *f, const fold_meeting *m, const fold_val *end
         return 0;
     question *q = &t->questions[number];
     if (is_asked_again(t, q, arguments)) {
+        /* The arguments are given back: the entry is the earlier one. */
         t->argument_count = arguments;
         return t->first + q->last;
     }
@@ -379,6 +384,7 @@ void fold_tape_turn(fold_sim *f, const fold_class *c)
 /* This one is of no use any more: another step is recorded, later on. */
 static void rewind_tape(struct fold_tape *t, uint32_t round)
 {
+    /* Ids go on: values of the old tape are then known to be of none. */
     t->first += (uint32_t)t->count;
     t->round = round;
     t->count = t->argument_count = t->question_count = 0;
@@ -403,6 +409,7 @@ static fold_val value_of_argument(const struct fold_tape *t, uint32_t i)
 static void set(struct fold_tape *t, uint32_t at, fold_val v)
 {
     const entry *e = &t->entries[at];
+    /* What comes out as it was, so much later, need not be looked at by those that depend on it. */
     t->differs[at] = v.by != e->by || v.base != e->base + t->shift;
     t->now[at] = v;
 }
@@ -487,6 +494,8 @@ static bool play(fold_sim *f, const fold_val *begun)
         const int64_t shift = begun[e->a].base - e->base;
         if (votes == 0)
             t->shift = shift;
+        /* Boyer and Moore's majority vote: one pass, no table.  Without a majority any shift is
+         * right, only slower. */
         votes += t->shift == shift ? 1 : -1;
     }
     for (uint32_t i = 0; i < t->count; i++) {
@@ -661,6 +670,8 @@ void fold_play_on(fold_sim *f, uint32_t round)
         for (uint32_t n = 1; !cycle && n < FOLD_BEGINNINGS && n <= step + 1 - round; n++)
             if (begin_alike(f, step + 1 - n, step + 1, &later) && later >= 0) {
                 cycle = n;
+                /* From here on steps repeat in cycles of n: the last one is like the one that has
+                 * its place in the cycle. */
                 until = step + (last - step) % n;
             }
         if (step == until)
@@ -672,5 +683,6 @@ void fold_play_on(fold_sim *f, uint32_t round)
     if (ok)
         accept_step(f, step, cycle, later);
     else
+        /* Twice as late each time: a run that does not settle is recorded a few times only. */
         rewind_tape(t, 2 * round + 1);
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_time.c - spreads, each kept once, and what operations on them gave before. */
+/* fold_time.c - spreads, each kept once, and what operations on them gave before.
+ *
+ * Invariant: a spread is never changed once it has a number, so a number stands for its offsets and
+ * equal numbers are equal spreads.  Memos are by numbers and by how far apart the bases are, where
+ * that matters (a maximum), and their results are relative to the base of the first operand. */
 #include "fold_time.h"
 
 #include "base/memory/hash.h"
@@ -216,6 +220,7 @@ fold_val fold_max_slow(fold_times *t, fold_val a, fold_val b)
 {
     memo k = {.op_map = OP_MAX, .a = a.by, .b = b.by, .apart = b.base - a.base};
     uint64_t key;
+    /* All of one are before all of the other: no new spread, and no memo. */
     if (fold_most(t, a) <= b.base)
         return b;
     if (fold_most(t, b) <= a.base)

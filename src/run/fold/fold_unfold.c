@@ -28,6 +28,7 @@ uint32_t fold_moved(const fold_copier *c, uint32_t k, uint32_t rank)
 
 uint32_t fold_which_copy(const fold_copier *c, uint32_t rank)
 {
+    /* The copies in mixed radix: a digit for each that is dropped. */
     uint32_t k = 0, step = 1;
     for (uint32_t i = 0; i < c->dropped.count; i++) {
         k += net_digit_of(&c->dropped.digits[i], rank) * step;
@@ -70,6 +71,7 @@ static bool is_npu(const orr_sim *s, const void *context)
 
 bool fold_note_copy(fold_copier *c, sys_stream *st, uint32_t k, sys_stream *copy)
 {
+    /* Addresses as keys of a map that is asked and never walked: they decide nothing. */
     const uint64_t key = (uint64_t)(uintptr_t)st;
     uint32_t at = orr_map_find(c->stream_at, key, RUN_NONE);
     if (at == RUN_NONE) {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_verify.c - the proof on request: what a folded run found, kept, and compared with a run of
- * every rank. */
+ * every rank.
+ *
+ * Everything that results are made of is compared: figures of ranks, kinds of nodes, traffic,
+ * links, times of steps, and the whole log where one is kept.  Results that are merely printed from
+ * these are not. */
 #include "fold_impl.h"
 
 #include <inttypes.h>
@@ -9,13 +13,13 @@
 struct fold_found {
     orr_arena *arena;
     orr_sim_rank_result *ranks;
-    uint64_t *busy;
+    uint64_t *busy; /* ns, by rank */
     watch_tally *tallies;
     size_t tally_count;
-    watch_traffic traffic[ORR_NET_DIMS];
+    watch_traffic traffic[ORR_NET_DIMS]; /* by dimension */
     uint64_t messages;
     uint32_t simulated, simulated_last;
-    orr_sim_steps rounds;
+    orr_sim_steps rounds; /* times of steps in a row */
     bool has_log, has_bins;
     watch_traffic_bins bins;
     watch_step *steps;
@@ -163,6 +167,7 @@ static orr_code compare_ranks(const struct fold_found *k, const orr_sim *s, orr_
                 snprintf(what, sizeof what, "%s of rank %u", all[i].what, r);
                 return differ(err, what, all[i].folded, all[i].each);
             }
+        /* Doubles, to the bit: they are summed in the same order in both runs. */
         if (a->compute_bound != b->compute_bound || a->compute_use != b->compute_use ||
             a->memory_use != b->memory_use || a->intensity != b->intensity)
             return differ(err, "the roofline of a rank", r, r);
@@ -172,6 +177,8 @@ static orr_code compare_ranks(const struct fold_found *k, const orr_sim *s, orr_
 
 static orr_code compare_tally(const struct fold_found *k, const watch_tally *b, orr_error *err)
 {
+    /* By what they are and not by position: rows come in the order in which kinds are met, which
+     * folding changes. */
     for (size_t i = 0; i < k->tally_count; i++) {
         const watch_tally *a = &k->tallies[i];
         if (a->type != b->type || a->collective != b->collective ||
