@@ -31,6 +31,8 @@ void fold_give_up(fold_sim *f, const char *fmt, ...)
 
 static void recolour(fold_sim *f, uint32_t rank, uint64_t by)
 {
+    /* Colours outlive the run that failed: the next one begins with them, and so with finer
+     * classes. */
     uint64_t *colour = &f->s->fold_colour[rank];
     *colour =
         orr_hash_mix(*colour ^ 0x8ebc6af09c88c6e3u, ((uint64_t)f->s->fold_splits << 32 | by) + 1);

@@ -958,7 +958,8 @@ const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
         return NULL;
     }
     fold_pattern p = {0};
-    if (y->is_dim) { /* every place of a ring, a switch or a fully connected dimension is like any other */
+    /* Every place of a ring, a switch or a fully connected dimension is like any other. */
+    if (y->is_dim) {
         p.even = path_between(f, fold_family_rank(y, 0, coll_times_source(step, 0, y->members)),
                               fold_family_rank(y, 0, 0));
         p.pairs[y->dim] = all;

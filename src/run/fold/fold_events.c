@@ -266,6 +266,7 @@ static void try_end(trial *t, uint32_t place)
             return;
         }
         t->touched[t->touched_count++] = child;
+        /* The last parent of it, of all that end in this trial. */
         if (t->n->waiting_for[child] == ended)
             t->added[t->added_count++] = child;
     }
@@ -273,6 +274,7 @@ static void try_end(trial *t, uint32_t place)
 
 static uint32_t next_ready(const trial *t, unsigned slot, uint32_t from)
 {
+    /* What is ready, less what the trial has started, and what it has made ready. */
     uint32_t best = orr_bitset_next(&t->n->ready[slot], from);
     while (best != RUN_NONE && is_in(t->removed, t->removed_count, best))
         best = orr_bitset_next(&t->n->ready[slot], best + 1);
@@ -414,6 +416,8 @@ static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
     fold_val sign;
     for (uint32_t i = c->first_event; i != RUN_NONE; i = f->events[i].next) {
         fold_event *e = &f->events[i];
+        /* The queue gives one of those whose earliest members come together: which of them is first
+         * is found here. */
         if (e != best && e->at.base == best->at.base && are_rivals(f, c, best, e) &&
             order_of(f, c, best, e, &sign) == AFTER)
             best = e;
@@ -424,6 +428,8 @@ static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
         if (e == best || !are_rivals(f, c, best, e))
             continue;
         const order o = order_of(f, c, best, e, &sign);
+        /* What is decided by trying orders out is not on the tape: times of another step could make
+         * it matter. */
         if (o == UNKNOWN)
             fold_tape_break(f);
         else
@@ -445,6 +451,7 @@ static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
 static void take(fold_sim *f, fold_class *c, const fold_event *e)
 {
     uint32_t *at = &c->first_event;
+    /* Few are pending for a class: a few timers, and one event for each phase under way. */
     while (&f->events[*at] != e)
         at = &f->events[*at].next;
     *at = e->next;
@@ -464,13 +471,17 @@ bool fold_step(fold_sim *f)
     fold_event *popped = &f->events[entry.value];
     fold_class *c = &f->classes[popped->class_index];
     fold_event *e = popped;
+    /* The only one of its class has no rivals. */
     if (popped->next != RUN_NONE || &f->events[c->first_event] != popped)
         e = choose(f, c, popped);
     if (!e)
         return false;
     take(f, c, e);
     e->is_pending = false;
+    /* A copy: running it schedules others, for which events may move. */
     const fold_event now = *e;
+    /* Another one ran: the entry that was popped goes back, and the one that ran is dropped when it
+     * comes up. */
     if (e == popped) {
         e->next = f->free_event;
         f->free_event = entry.value;

@@ -183,6 +183,7 @@ static bool find_facts(run_npu *n, const fold_log *l, facts *out)
         const watch_tally *t = watch_tally_of(n, place);
         if (!t)
             return false;
+        /* By number: rows may move when another kind is met. */
         out[i].tally = (uint32_t)(t - n->sim->watch->tallies);
         out[i].bytes =
             col->comm_size && col->comm_size[node] > 0 ? (uint64_t)col->comm_size[node] : 0;
@@ -209,6 +210,7 @@ static void count_step(sweep *v, const interval *at, uint32_t weight, deeds *d)
     t->bytes += step->bytes * weight;
     if ((uint64_t)took > t->longest)
         t->longest = (uint64_t)took;
+    /* Receives have no slot, and so no exposed time (watch.c). */
     if (step->is_in_slot) {
         const int64_t before = compute_before(v, at->flows);
         t->exposed += (uint64_t)(took - (compute_before(v, at->end) - before)) * weight;
@@ -268,6 +270,7 @@ static void add_pieces(sweep *v, const interval *at)
     const facts *step = &v->facts[at->step];
     if (!v->pieces)
         return;
+    /* Up to where data flows it waits; from there on it communicates. */
     if (step->use == WATCH_EXPOSED && at->flows > at->start)
         v->pieces[v->piece_count++] = (piece){at->start, at->flows, at->step, step->held_use};
     v->pieces[v->piece_count++] =

@@ -21,7 +21,7 @@ typedef struct caller {
 /* A collective of all groups of a family, or along several dimensions; or the messages of a channel
  * of one size. */
 typedef struct meet {
-    uint64_t key;
+    uint64_t key;              /* family or dimensions and chunk; or channel and size */
     const fold_family *family; /* NULL: none */
     const fold_note *note;     /* of one caller */
     uint32_t first, last;      /* callers; NONE: there is none */
@@ -35,7 +35,7 @@ typedef struct finder {
     caller *callers;
     size_t caller_count, caller_room;
     orr_map *meet_by_key;
-    orr_map *memo_by_key;
+    orr_map *memo_by_key; /* question -> the first of its answers, one for each caller */
     fold_flow *memos;
     size_t memo_count, memo_room;
     int64_t *latest; /* by rank, or by group */
@@ -52,6 +52,7 @@ static meet *find_meet(finder *v, uint64_t key)
 {
     bool is_new;
     const uint32_t known = orr_map_find(v->meet_by_key, key, RUN_NONE);
+    /* By a hash of 64 bits alone. */
     if (known != RUN_NONE)
         return &v->meets[known];
     if (v->meet_count >= RUN_NONE || !orr_grow(&v->meets, &v->meet_room, v->meet_count + 1) ||
@@ -97,6 +98,8 @@ static fold_flow make_flow(const finder *v, const caller *c)
         is_held |= v->at[m] > fold_at(v->f->times, start, m);
     if (!is_held)
         return (fold_flow){.state = FOLD_FLOWS_AT_START};
+    /* In a table of spreads of its own: flows of a run with little in common must not use up the
+     * room of its times. */
     const fold_val value = fold_make(v->f->flow_times, v->at, k->count);
     return (fold_flow){value.base, value.by, FOLD_FLOWS_LATER};
 }
@@ -118,12 +121,15 @@ static bool list_collective(finder *v, uint32_t class_index, uint32_t step)
     const fold_logged *at = &c->log.steps[step];
     const fold_note *note = &c->log.notes[at->note];
     const fold_family *y = NULL;
+    /* Who meets is known by family; along several dimensions at once it is not, and ranks are
+     * looked at one by one. */
     if (note->is_group)
         y = fold_group_family(v->f, c->npu, at->place);
     else if (note->dim_count == 1 && !note->dims[0]->group)
         y = fold_line_family(v->f, c, note->dims[0]);
     if (v->f->s->code)
         return false;
+    /* Complemented, so that masks of dimensions do not meet numbers of families. */
     const uint64_t who = y ? y->number : ~(uint64_t)dims_of(note);
     meet *m = find_meet(v, mix(mix(1, who), note->stream));
     if (!add_caller(v, m, class_index, step))
@@ -158,6 +164,7 @@ static bool meet_evenly(const finder *v, const meet *m)
         least = start.base < least ? start.base : least;
         most = start.base > most ? start.base : most;
     }
+    /* Along several dimensions a group may have members of some of these classes only. */
     if (least != most && !m->family)
         return false;
     for (uint32_t i = m->first; i != RUN_NONE; i = v->callers[i].next) {
@@ -218,6 +225,7 @@ static void meet_by_dims(const finder *v, const meet *m)
 static uint64_t question_of(const finder *v, const meet *m, int64_t *from)
 {
     uint64_t key = mix(2, m->family ? m->family->number : ~(uint64_t)dims_of(m->note));
+    /* From the first caller: the same question later is the same question. */
     *from = start_of(v, &v->callers[m->first]).base;
     for (uint32_t i = m->first; i != RUN_NONE; i = v->callers[i].next) {
         const fold_val start = start_of(v, &v->callers[i]);
@@ -333,6 +341,7 @@ static bool meet_message(finder *v, const fold_pairs *h, const caller *sent, con
     fold_sim *f = v->f;
     const fold_class *to = &f->classes[posted->class_index];
     const fold_val here = start_of(v, posted), there = start_of(v, sent);
+    /* All members alike on both sides, which is most messages. */
     if (!here.by && !there.by) {
         *flow_of(v, posted) = (fold_flow){
             there.base, 0, there.base > here.base ? FOLD_FLOWS_LATER : FOLD_FLOWS_AT_START};
@@ -384,6 +393,7 @@ static bool list_messages(finder *v, uint32_t class_index, bool is_send)
         } else {
             const caller posted = {class_index, (uint32_t)i, RUN_NONE};
             ok = meet_message(v, h->pairs, &v->callers[m->first], &posted);
+            /* In the order in which they were sent, as the matcher has it. */
             m->first = v->callers[m->first].next;
         }
     }
@@ -395,6 +405,8 @@ static bool list_messages(finder *v, uint32_t class_index, bool is_send)
 static bool find_flows(finder *v)
 {
     fold_sim *f = v->f;
+    /* A run that came to its end has every collective whole: only one that was stopped is counted
+     * through. */
     const bool is_over = f->s->finished == f->s->npu_count;
     uint32_t *caller_of = orr_alloc(f->class_count, sizeof *caller_of);
     bool ok = caller_of != NULL;
@@ -405,6 +417,8 @@ static bool find_flows(finder *v)
     for (size_t i = 0; i < v->meet_count && ok; i++)
         ok = meet_collective(v, &v->meets[i], caller_of, is_over);
     for (uint32_t c = 0; c < f->class_count && ok; c++)
+        /* All sends before any receive, since a class may receive from one that comes later in the
+         * list. */
         ok = list_messages(v, c, true);
     for (uint32_t c = 0; c < f->class_count && ok; c++)
         ok = list_messages(v, c, false);

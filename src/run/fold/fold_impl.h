@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_impl.h - what the files of this folder share:
  *
- *     fold.c          life: create, run, split, results
- *     fold_classes.c  which ranks are alike; whom they talk to: families of groups, channels of messages
+ *     fold.c          life: create, run, split
+ *     fold_classes.c  which ranks are alike; whom they talk to: families of groups, channels of
+ *                     messages
  *     fold_events.c   pending events, and the order in which those of a class run
- *     fold_phase.c    phases of collectives: members meet, and all their ends follow from their starts
+ *     fold_loose.c    orders that make no difference, and what is looked at instead
+ *     fold_phase.c    phases of collectives: members meet, and all their ends follow from their
+ *                     starts
  *     fold_figures.c  figures of nodes and ranks, one number per member
  *     fold_flows.c    from when data could flow
  *     fold_log.c      the log of steps, class by class, and rank by rank for those who read it
@@ -15,7 +18,8 @@
  *     fold_steps.c    several steps in a row, until nothing changes any more
  *     fold_tape.c     ... those in between without their events
  *     fold_merge.c    classes that were set apart become one again
- *     fold_time.c     numbers per member */
+ *     fold_time.c     numbers per member
+ *     fold_verify.c   the proof on request */
 #ifndef ORR_RUN_FOLD_IMPL_H
 #define ORR_RUN_FOLD_IMPL_H
 
@@ -34,8 +38,8 @@ typedef struct fold_event fold_event;
 /* Who sends to whom in one step of an algorithm, over all groups of a family: the path to each
  * member. */
 typedef struct fold_pattern {
-    const uint16_t *path; /* by group and member; NULL: all are `even` */
-    uint16_t even;
+    const uint16_t *path;         /* by group and member; NULL: all are `even` */
+    uint16_t even;                /* a place in fold_sim.paths, as `path` has them */
     uint64_t pairs[ORR_NET_DIMS]; /* by the innermost dimension in which the two differ */
 } fold_pattern;
 
@@ -48,15 +52,15 @@ typedef struct fold_family {
     uint32_t offset; /* of lines */
     /* they are those of one dimension of the network: every place in a line is like any other */
     bool is_dim;
-    uint32_t dim;
-    uint32_t *classes;
+    uint32_t dim;      /* which one */
+    uint32_t *classes; /* that have members in its groups */
     uint32_t class_count;
     uint32_t *place_of; /* by class: its place among those */
     fold_pattern *patterns;
     size_t pattern_count, pattern_room;
-    orr_map *pattern_by_step;
+    orr_map *pattern_by_step; /* steps of algorithms repeat from phase to phase */
     uint32_t number;
-    struct fold_meeting *free_meetings;
+    struct fold_meeting *free_meetings; /* with lists of class_count */
 } fold_family;
 
 /* Who sends to whom, when all members of one class send to all members of another. */
@@ -71,10 +75,10 @@ typedef struct fold_pairs {
     bool is_joined;
     const uint16_t *path; /* by member of from_class; NULL: all are `even` */
     uint16_t even;
-    uint64_t count[ORR_NET_DIMS];
-    const uint8_t *dimension; /* by member of from_class */
-    uint64_t delay_size;      /* the last size that was asked for, and its delays */
-    fold_val delay;
+    uint64_t count[ORR_NET_DIMS]; /* pairs, by dimension */
+    const uint8_t *dimension;     /* by member of from_class */
+    uint64_t delay_size;          /* the last size that was asked for, and its delays */
+    fold_val delay;               /* ns, by member of from_class */
 } fold_pairs;
 
 /* The last of those that must not overtake each other. */
@@ -113,13 +117,13 @@ typedef struct fold_meeting {
     struct fold_meeting *next; /* free, or of the same key */
     fold_family *family;
     coll_times_phase phase;
-    uint64_t stream; /* number of the chunk within the group */
-    uint32_t step;   /* number of the phase within the chunk */
-    uint32_t round;  /* of the first class that came (run/steady.h) */
-    uint32_t come, gone;
+    uint64_t stream;      /* number of the chunk within the group */
+    uint32_t step;        /* number of the phase within the chunk */
+    uint32_t round;       /* of the first class that came (run/steady.h) */
+    uint32_t come, gone;  /* classes */
     sys_stream **streams; /* by place in the family's classes */
-    fold_val *starts;
-    uint64_t *numbers; /* in which order each class started its phases */
+    fold_val *starts;     /* likewise, for each member */
+    uint64_t *numbers;    /* in which order each class started its phases */
 } fold_meeting;
 
 typedef enum fold_event_kind { FOLD_TIMER, FOLD_PHASE_END, FOLD_ARRIVAL } fold_event_kind;
@@ -131,8 +135,8 @@ struct fold_event {
     fold_meeting *meeting; /* of a phase */
     uint64_t number;       /* of timers: in which order they were set; of arrivals: of sends */
     uint32_t class_index, sender;
-    uint32_t next; /* of the class, or free */
-    bool is_pending;
+    uint32_t next;   /* of the class, or free */
+    bool is_pending; /* no: it ran instead of another, or its class became part of one */
     uint8_t kind;
 };
 
@@ -191,9 +195,9 @@ typedef struct fold_flow {
 } fold_flow;
 
 typedef struct fold_log {
-    fold_logged *steps;
+    fold_logged *steps; /* in the order in which the class started them */
     size_t count, room;
-    fold_note *notes;
+    fold_note *notes; /* of those that are collectives */
     size_t note_count, note_room;
     fold_logged_phase *phases;
     size_t phase_count, phase_room;
@@ -208,16 +212,16 @@ enum { FOLD_BEGINNINGS = 32 }; /* that are remembered: cycles of fewer steps are
 typedef struct fold_beginning {
     fold_val at;
     int64_t lag_least, lag_most; /* of the event that ended the step before */
-    uint64_t queues, place;
+    uint64_t queues, place;      /* which queues are next, as a hash; the node that ended */
     uint8_t kind, slot;
 } fold_beginning;
 
 typedef struct fold_class {
-    run_npu *npu;
-    uint32_t *ranks;
+    run_npu *npu;    /* that walks for all members */
+    uint32_t *ranks; /* its members */
     uint32_t count;
-    uint32_t first_event; /* of those that are pending; NONE: there is none */
-    fold_val now;
+    uint32_t first_event;         /* of those that are pending; NONE: there is none */
+    fold_val now;                 /* when each member is where the walk is */
     fold_event last;              /* that has run; kind 255: none */
     uint32_t phases;              /* under way */
     struct fold_running *running; /* those, where tags may be mixed up */
@@ -250,20 +254,20 @@ typedef struct fold_class {
 } fold_class;
 
 typedef struct fold_path {
-    double latency, speed;
+    double latency, speed; /* ns, bytes per ns */
 } fold_path;
 
 struct fold_sim {
     orr_sim *s;
     orr_arena *arena;
-    uint64_t steps; /* for the limit on events */
-    fold_times *times;
+    uint64_t steps;                /* for the limit on events */
+    fold_times *times;             /* spreads of all classes */
     uint32_t *class_of, *index_of; /* by rank */
     fold_class *classes;
     uint32_t class_count;
-    fold_path *paths;
+    fold_path *paths; /* that differ */
     size_t path_count, path_room;
-    fold_family **families;
+    fold_family **families; /* looked for by sum, one by one: there are few */
     size_t family_count, family_room;
     uint32_t family_numbers;
     fold_channel **channels;
@@ -274,12 +278,12 @@ struct fold_sim {
     orr_map *claims; /* (source, destination) -> pairs; with a tag of its own -> 1 + channel */
     uint32_t map_count;
     uint64_t pairs_seen;
-    fold_letter *free_letters;
+    fold_letter *free_letters; /* linked by next */
     /* events */
-    fold_event *events;
+    fold_event *events; /* by number; used again */
     size_t event_count, event_room;
     uint32_t free_event;
-    orr_heap queue;
+    orr_heap queue;                     /* by earliest member */
     uint64_t numbers, events_run, turn; /* turn: of the event that runs, and of beginnings */
     const fold_class *running;          /* the class whose event runs */
     /* phases */
@@ -308,9 +312,9 @@ struct fold_sim {
     uint8_t ending_slot; /* a phase of it ends; NO_SLOT: none */
     bool uses_world;     /* collectives name no group */
     bool may_mix_tags;   /* chunks of the same number in different groups must not run at once */
-    orr_sim_rank_result *results;
-    uint64_t *busy;
-    fold_times *flow_times; /* spreads of flows; NULL: times are not split */
+    orr_sim_rank_result *results; /* by rank, once it has run */
+    uint64_t *busy;               /* by rank: ns with a node under way */
+    fold_times *flow_times;       /* spreads of flows; NULL: times are not split */
     uint64_t (*spent)[WATCH_USES +
                       1];   /* by rank: times by watch_use; last: communication beside computing */
     bool mixes_rounds;      /* ranks in different steps have met */

@@ -93,6 +93,8 @@ bool fold_links_add_group(fold_shared_links *l,
                           bool is_pairs,
                           orr_error *err)
 {
+    /* Bytes inside hosts and between them apart: their mix differs from collective to collective,
+     * and links that carry the two in the same way carry every mix in the same way. */
     for (uint64_t is_out = 0; is_out < 2; is_out++) {
         l->paths->part_count = 0;
         if (joint_add_links(l->s->joint, members, count, is_pairs, is_out ? 0 : 1, is_out ? 1 : 0,
@@ -110,6 +112,7 @@ bool fold_links_add_message(
     double latency = 0;
     l->paths->part_count = 0;
     if (fluid_paths_add(l->paths, from, to, 1, &latency, err) ||
+        /* Kinds of messages are above those of collectives. */
         !add_loads(&l->sends, &l->send_count, &l->send_room, l->paths, from, 16 + (uint64_t)link) ||
         !orr_grow(&l->messages, &l->message_room, l->message_count + 1))
         return false;
@@ -124,6 +127,7 @@ bool fold_links_begin(fold_shared_links *l)
     l->colour = orr_alloc((size_t)l->links + 1, sizeof *l->colour);
     l->next = orr_alloc((size_t)l->links + 1, sizeof *l->next);
     for (uint32_t i = 0; l->colour && l->next && i < l->links; i++)
+        /* Links of different speed never stand for each other. */
         l->colour[i] = mixed(bits_of(fluid_figures_of(f, i).capacity), 1);
     return l->colour && l->next;
 }
@@ -131,6 +135,7 @@ bool fold_links_begin(fold_shared_links *l)
 void fold_links_tell_groups(const fold_shared_links *l, uint64_t *group_sum)
 {
     for (size_t i = 0; i < l->count; i++)
+        /* Sums, as everywhere in refinement: which link comes first must not matter. */
         group_sum[l->loads[i].owner] += mixed(l->colour[l->loads[i].resource], l->loads[i].what);
 }
 
@@ -143,6 +148,7 @@ void fold_links_tell_ranks(const fold_shared_links *l, uint64_t *rank_sum)
 void fold_links_refine(fold_shared_links *l, const uint64_t *colour, const uint64_t *group_sum)
 {
     for (uint32_t i = 0; i < l->links; i++)
+        /* With its old colour, so that colours only become finer. */
         l->next[i] = mixed(l->colour[i], 2);
     for (size_t i = 0; i < l->count; i++)
         l->next[l->loads[i].resource] += mixed(group_sum[l->loads[i].owner], l->loads[i].what);
@@ -161,6 +167,7 @@ static uint32_t number_links(const fold_shared_links *l, uint32_t *first)
     uint32_t count = 0;
     bool ok = seen != NULL;
     for (uint32_t i = 0; ok && i < l->links; i++) {
+        /* The smallest of a colour stands for it, whatever order hashes have. */
         const uint32_t known = orr_map_find(seen, l->colour[i], i);
         if (known == i) {
             ok = orr_map_put(seen, l->colour[i], i, NULL);
@@ -193,6 +200,7 @@ void fold_links_keep(fluid_paths *p, size_t from)
     qsort(p->parts + from, p->part_count - from, sizeof *p->parts, by_link);
     for (size_t i = from; i < p->part_count; i++) {
         fluid_part *part = &p->parts[i];
+        /* What another link stands for is left out: its load is that of the link that is kept. */
         if (s->link[part->resource] != part->resource)
             continue;
         if (kept > from && p->parts[kept - 1].resource == part->resource) {
@@ -200,6 +208,7 @@ void fold_links_keep(fluid_paths *p, size_t from)
             continue;
         }
         p->parts[kept] = *part;
+        /* One flow, however many parts of this group or message cross the link. */
         p->parts[kept++].flows = 1;
     }
     p->part_count = kept;
@@ -256,6 +265,7 @@ fluid_standing *fold_links_stand(
                            class_of[l->messages[next].from] == class_of[m->from] &&
                            l->messages[next].link == m->link;)
             next++;
+        /* Ways are found by pair of ranks: two links of a trace to one peer would be one way. */
         *is_twice = *is_twice || orr_map_find(s->way_of, pair, FLUID_NONE) != FLUID_NONE;
         first[ways] = (uint32_t)l->paths->part_count;
         ok = orr_map_put(s->way_of, pair, ways++, NULL) && add_way(l, m, next - i, err);
@@ -265,6 +275,7 @@ fluid_standing *fold_links_stand(
     if (parts && l->paths->part_count)
         memcpy(parts, l->paths->parts, l->paths->part_count * sizeof *parts);
     s->parts = parts;
+    /* What is found here is not in force yet: classes may still be given up. */
     l->paths->standing = before;
     if (!parts) {
         orr_map_destroy(s->way_of);

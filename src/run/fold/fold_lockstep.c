@@ -5,7 +5,11 @@
  * for each thing their trace does with others meet the same classes, as often, in groups that lie
  * alike.  If all ranks of a class are in the same state at one time, then so they are after the
  * next event: a collective begins for all groups of a colour at once, takes the same time, and
- * loads the ports of a class equally; so max-min fair rates are equal too. */
+ * loads the ports of a class equally; so max-min fair rates are equal too.
+ *
+ * Ports stand for ports of a class: fluid_paths.stands_for sends a message of any member to the
+ * ports of those who are simulated, so loads are counted once.  Cost: that of fold_classes.c, once;
+ * then a run of as many ranks as there are classes. */
 #include "fold_impl.h"
 
 #include "models/network/fluid/fluid_paths.h"
@@ -83,6 +87,7 @@ orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err)
     }
     /* Only to find classes: nothing of it is run. */
     fold_sim f = {.s = s, .arena = orr_arena_create(), .is_lockstep = true};
+    /* Only switches give each rank ports of its own. */
     for (uint32_t k = 0; k < s->dims; k++)
         f.shares_links = f.shares_links || s->net_config.shape[k] != ORR_NET_SWITCH;
     fold_lockstep *l = orr_arena_new(s->arena, 1, fold_lockstep);
@@ -133,11 +138,11 @@ bool fold_lockstep_spread(orr_sim *s)
 /* Those of the ranks that are simulated, rank by rank. */
 typedef struct writer {
     const orr_sim *s;
-    size_t *first;    /* by rank; one more than there are ranks */
-    uint32_t *steps;  /* of the record, in the order in which they came */
-    uint32_t *number; /* by step of the record: which one of its rank it is */
-    size_t *first_phase;
-    uint32_t *phases;
+    size_t *first;       /* by rank; one more than there are ranks */
+    uint32_t *steps;     /* of the record, in the order in which they came */
+    uint32_t *number;    /* by step of the record: which one of its rank it is */
+    size_t *first_phase; /* by rank, as `first` */
+    uint32_t *phases;    /* of the record; NULL: none are kept */
     uint32_t rank, from; /* the rank that is written, and the one that stands for it */
 } writer;
 
@@ -154,6 +159,7 @@ static const watch_step *own_step(const writer *v, uint32_t rank, size_t k)
 
 static uint32_t place_of(const watch_source *src, uint32_t class_index, size_t k)
 {
+    /* Classes are named by the rank that stands for them. */
     return own_step(src->own, class_index, k)->place;
 }
 
@@ -169,6 +175,7 @@ static watch_step step_at(watch_source *src, size_t k)
     const writer *v = src->own;
     watch_step step = *own_step(v, v->from, k);
     step.rank = v->rank;
+    /* Found when the log is read (watch_log.c), among the steps of all ranks that are asked for. */
     step.cause = step.instance = step.earlier = RUN_NONE;
     return step;
 }

@@ -50,6 +50,7 @@ void fold_log_start(fold_class *c, uint32_t place)
 void fold_log_end(fold_class *c, uint32_t place)
 {
     fold_log *l = &c->log;
+    /* A run that has failed may have a start that is not in the log. */
     if (c->npu->sim->code)
         return;
     l->steps[l->step_of[place]].end = c->now;
@@ -232,7 +233,7 @@ static void turn_to(watch_source *src, uint32_t rank)
 /* The spreads of all times of a class, each once. */
 typedef struct spread_list {
     const fold_times *times;
-    orr_map *seen;
+    orr_map *seen; /* numbers of spreads that are listed */
     const int64_t **spreads;
     size_t count, room;
 } spread_list;
@@ -240,12 +241,14 @@ typedef struct spread_list {
 static bool add_spread(spread_list *l, fold_val at)
 {
     bool is_new = false;
+    /* Even times tell nobody apart. */
     if (!at.by)
         return true;
     if (!orr_map_put(l->seen, at.by, 1, &is_new) ||
         (is_new && !orr_grow(&l->spreads, &l->room, l->count + 1)))
         return false;
     if (is_new)
+        /* By number, so each spread is compared once, however many steps have it. */
         l->spreads[l->count++] = fold_spread(l->times, at.by);
     return true;
 }

@@ -5,11 +5,12 @@
  * A node starts when its parents have ended and its slot is free: at the later of the two, for each
  * member.  Which of two events comes first matters only where they compete:
  *
- *     nodes for one slot            the node with the smallest id of those that are ready when the slot is, or else the
- *                                   one that is ready first: must be the same one for all members
- *     chunks of a collective        share queues; all of one slot, which has one collective at a time: their events must
- *                                   be in one order (fold_events.c)
- *     messages of one channel       meet in the order in which they are posted: must be the same order
+ *     nodes for one slot        the node with the smallest id of those that are ready when the slot
+ *                               is, or else the one that is ready first: must be the same one for
+ *                               all members
+ *     chunks of a collective    share queues; all of one slot, which has one collective at a time:
+ *                               their events must be in one order (fold_events.c)
+ *     messages of one channel   meet in the order in which they are posted: must be the same order
  *
  * So a class runs its events by their earliest member, whatever the others would do first, gives
  * every node the time that is right for each member, and looks whether one of the three was decided

@@ -37,6 +37,7 @@ struct fold_part {
 
 static bool is_kin(const fold_class *a, const fold_class *b)
 {
+    /* The delay of the start is not asked for: it is in the past. */
     return a->npu->graph == b->npu->graph && a->npu->speed->compute == b->npu->speed->compute &&
            a->npu->speed->memory == b->npu->speed->memory &&
            a->npu->speed->host == b->npu->speed->host;
@@ -95,6 +96,8 @@ bool fold_merge_init(fold_sim *f)
 static bool is_idle(const fold_class *c)
 {
     const run_npu *n = c->npu;
+    /* Chunks in queues and phases under way have numbers and partners of their own: waiting until
+     * there are none costs little, for collectives end. */
     bool is = c->count && n->result.finished_at == ORR_NEVER && c->phases == 0 && !c->held_slots &&
               !n->freed_count && !n->is_issuing;
     for (size_t q = 0; is && q < run_queue_count(n->sim); q++)
@@ -128,6 +131,7 @@ static bool has_same_nodes(const run_npu *a, const run_npu *b)
         memcmp(a->occupant, b->occupant, sizeof a->occupant) == 0 &&
         memcmp(a->waiting_for, b->waiting_for, a->graph->count * sizeof *a->waiting_for) == 0;
     for (unsigned k = 0; same && k < a->graph->slot_count; k++)
+        /* The lowest level of the set is the set; those above follow from it. */
         same = memcmp(a->ready[k].level[0], b->ready[k].level[0],
                       a->ready[k].words[0] * sizeof *a->ready[k].level[0]) == 0;
     return same;
@@ -180,6 +184,8 @@ static bool has_same_events(const fold_sim *f, const fold_class *a, const fold_c
         others++;
     for (uint32_t i = a->first_event; i != RUN_NONE; i = f->events[i].next, count++) {
         const fold_event *x = &f->events[i], *u = twin_of(f, b, x);
+        /* Timers of nodes and messages only: their calls name the class's walk, which can be
+         * exchanged. */
         if (!u || x->kind == FOLD_PHASE_END || x->call.context != a->npu ||
             u->call.context != b->npu)
             return false;
@@ -260,6 +266,7 @@ static bool is_same_state(const fold_sim *f, const fold_class *a, const fold_cla
     return is_kin(a, b) && has_same_nodes(a->npu, b->npu) && has_same_sums(a->npu, b->npu) &&
            has_same_collectives(a->npu, b->npu) && has_same_events(f, a, b) &&
            has_same_channels(a, b) && has_same_slots(a, b) &&
+           /* The cheap questions first: most classes differ in their nodes. */
            (!f->is_loose || has_same_makers(f, a, b));
 }
 
@@ -519,6 +526,7 @@ static void join_members(merger *m, uint32_t into)
             f->classes[i].count = 0;
             f->walks--;
         }
+    /* One part after the other, as join() puts their times. */
     f->classes[into].ranks = ranks;
     f->classes[into].count = count;
     for (uint32_t k = 0; k < count; k++) {
@@ -712,6 +720,7 @@ static void merge(merger *m)
     leave_kin(f);
     if (!m->has_failed && !find_others_again(m) && !fold_is_over(f))
         m->has_failed = true;
+    /* Classes have been changed half: only another run helps, in which they stay apart. */
     if (m->has_failed && !f->s->code)
         fold_give_up(f, "classes in the same state do not become one");
 }
@@ -720,6 +729,7 @@ static void merge(merger *m)
 static uint32_t refine_states(fold_sim *f, const uint32_t *like, uint32_t *into)
 {
     for (uint32_t r = 0; r < f->s->npu_count; r++)
+        /* Classes in one state begin with one colour; refinement then asks whom they talk to. */
         f->colour[r] = orr_hash_mix(like[f->class_of[r]] ^ 0xa0761d6478bd642fu,
                                     orr_set_class_of(f->s->set, r) ^ 0x8ebc6af09c88c6e3u);
     const uint32_t count = fold_refine(f, f->colour, f->merged_of);
@@ -764,6 +774,7 @@ static void try_now(fold_sim *f)
         if (begin_parts(f)) {
             f->merges++;
             merge(&m);
+            /* It paid: attempts are free again. */
             f->merge_tries = 0;
         } else {
             run_no_memory(f->s);

@@ -26,6 +26,7 @@ static bool is_same_meeting(const fold_meeting *a, const fold_meeting *b)
 
 static uint64_t meeting_key(const fold_meeting *m)
 {
+    /* The family's sum and not its address: keys must not depend on where things lie in memory. */
     const uint64_t h =
         orr_hash_mix(m->stream ^ 0xa0761d6478bd642fu, (uint64_t)m->step + m->family->sum);
     return orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, m->phase.data + (uint64_t)m->phase.kind);
@@ -37,6 +38,7 @@ static fold_meeting *new_meeting(fold_sim *f, const fold_meeting *like)
     fold_meeting *m = like->family->free_meetings;
     if (m) {
         like->family->free_meetings = m->next;
+        /* Lists of an earlier life are kept; all else is new. */
         sys_stream **streams = m->streams;
         fold_val *starts = m->starts;
         uint64_t *numbers = m->numbers;
@@ -160,6 +162,7 @@ static void forget_meeting(fold_sim *f, fold_meeting *m)
 void fold_leave(fold_sim *f, fold_meeting *m)
 {
     (void)f;
+    /* The last class that finishes gives it back: until then events name it. */
     if (++m->gone < m->family->class_count)
         return;
     /* Meetings of a family have lists of its length: they are kept for it. */
@@ -242,6 +245,7 @@ static bool find_ends(fold_sim *f,
         net->is_out_of_memory = true;
         return false;
     }
+    /* Groups of a family do the same apart from each other: one after the other, in one table. */
     for (uint32_t g = 0; g < y->groups; g++) {
         v->first = (size_t)g * y->members;
         for (uint32_t i = 0; i < y->members; i++) {
@@ -294,6 +298,7 @@ static size_t put_question(const fold_meeting *m, int64_t *out)
                                  (int64_t)p->endpoint,
                                  0,
                                  0};
+    /* Bytes of a pointer and of a double: they are compared, never ordered. */
     memcpy(&head[7], &p->ops, sizeof p->ops);
     memcpy(&head[8], &p->memory_speed, sizeof p->memory_speed);
     memcpy(out, head, sizeof head);
@@ -389,6 +394,7 @@ static void hear_send(void *c, uint64_t step, uint32_t member, int64_t at, uint6
 {
     sends *l = c;
     const fold_sim *f = l->v.f;
+    /* All members at once: their messages are counted by dimension. */
     if (member == COLL_TIMES_ALL) {
         const fold_pattern *p = fold_pattern_of(l->v.f, l->y, step);
         for (uint32_t k = 0; p && k < f->s->dims; k++)
@@ -472,6 +478,8 @@ static const int64_t *keep(
         *out++ = f->phase_ends[i].base - m->starts[0].base;
         *out++ = f->phase_ends[i].by;
     }
+    /* The counters are borrowed: what the phase adds is read off and taken back, since memos are
+     * made once and counted often. */
     memcpy(before, traffic, sizeof before);
     const uint64_t messages = f->s->messages;
     coll_times_steps(&m->phase, count_step, &v);
@@ -485,6 +493,7 @@ static const int64_t *keep(
     const int64_t *times = f->s->watch->bins ? keep_sends(f, m) : NULL; /* may drop them */
     if (f->s->watch->bins && !times)
         return NULL;
+    /* A pointer as a word, so that a memo is one row of words. */
     memcpy(out, &times, sizeof times);
     f->memo_words[f->memo_count++] = kept;
     return kept + words;

@@ -31,6 +31,7 @@ static uint64_t queue_turns(const run_npu *n)
     const orr_sim *s = n->sim;
     const size_t bytes = (size_t)s->lanes * s->dims * sizeof(uint32_t);
     const uint64_t h = orr_hash_bytes(n->next_general, bytes, 1);
+    /* Two steps that differ in which queue is next are different steps, whatever their times. */
     return orr_hash_bytes(n->next_second, bytes, orr_hash_bytes(n->next_first, bytes, h));
 }
 
@@ -38,11 +39,14 @@ void fold_round_over(run_npu *n)
 {
     fold_sim *f = n->sim->fold;
     fold_class *c = fold_class_at(n);
+    /* Strictly, the event that ends the step is the last for every member; loosely, each member
+     * ends when its own last node does (fold_round_end_at). */
     if (!f->is_loose)
         c->round_end = c->now;
     if (!steady_note_end(n->sim, n->round, c->count, (uint64_t)fold_most(f->times, c->round_end)))
         run_no_memory(n->sim);
     c->done_result = n->result;
+    /* Not ORR_NEVER: this step was over. */
     c->done_result.finished_at = 0;
 }
 
@@ -66,6 +70,7 @@ void fold_round_begins(run_npu *n)
 {
     fold_sim *f = n->sim->fold;
     fold_class *c = fold_class_at(n);
+    /* The step before stays readable until this one is over, too. */
     swap_logs(c);
     fold_tape_ends(f, c);
     fold_tape_begins(f, c);
@@ -131,12 +136,14 @@ static void find_out(fold_sim *f, uint32_t round)
     run_rounds *r = &f->s->rounds;
     int64_t later = 0;
     uint32_t steps = 1;
+    /* Each of these would carry something from step to step that beginnings do not show. */
     if (r->skipped || round >= r->last || f->mixes_rounds || f->may_mix_tags ||
         leaves_messages(f, round))
         return;
     for (uint32_t i = 0; i < f->class_count; i++)
         if (f->classes[i].npu->round != round + 1 || f->classes[i].npu->variants_made)
             return;
+    /* Short cycles first: a run that repeats every step also repeats every second one. */
     while (steps <= round && steps < FOLD_BEGINNINGS &&
            !begin_alike(f, round + 1 - steps, round + 1, &later))
         steps++;

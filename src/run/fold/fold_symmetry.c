@@ -30,6 +30,7 @@ typedef struct rank_touch {
 } rank_touch;
 
 struct fold_symmetry {
+    /* those that hold, of all dimensions */
     net_symmetry digits;
     rank_touch *touches; /* by rank */
     uint32_t *number;    /* by group: of its likes, from 1 */
@@ -172,6 +173,7 @@ static bool takes_rank(search *v, move m, uint32_t r, bool *has_world)
     const uint32_t to = moved(m, r), k = orr_set_class_of(s->set, r);
     const uint32_t *a = v->others.other + v->others.first[r];
     const uint32_t *b = v->others.other + v->others.first[to];
+    /* Trace and speeds first, which is cheap, then whom it talks to. */
     if (s->fold_colour[r] != s->fold_colour[to] || orr_set_class_of(s->set, to) != k)
         return false;
     for (size_t i = 0; i < v->others.count[k]; i++) {
@@ -202,6 +204,7 @@ static bool takes_all(search *v, move m)
 
 static uint32_t first_like(uint32_t *like, uint32_t i)
 {
+    /* Union and find, with paths halved. */
     while (like[i] != i)
         i = like[i] = like[like[i]];
     return i;
@@ -366,6 +369,7 @@ orr_code fold_symmetry_create(orr_sim *s, fold_lockstep **out, orr_error *err)
     if (ok && !s->code && !f.has_given_up) {
         ok = s->net_ops == &orr__net_graph ? orr__graph_fold(s->net, &y->digits)
                                            : orr__aware_fold(s->net, &y->digits);
+        /* Before anything is scheduled, as the clock asks. */
         clk_keep_places(s->clock, heard_timer, s);
         *out = l;
     }
@@ -439,6 +443,8 @@ void fold_touch(orr_sim *s, uint32_t rank, bool is_own)
     const uint32_t origin = clk_origin(s->clock);
     rank_touch now = {clk_now(s->clock), clk_place(s->clock), origin, is_own,
                       origin != NET_ORIGIN_NONE};
+    /* Two things in one tick at one place: their order must follow from the rank's own doing, or
+     * from one origin that did both. */
     if (t->at == now.at && t->place == now.place) {
         now.is_own = t->is_own && is_own;
         now.is_one = t->is_one && origin == t->origin;
@@ -477,6 +483,7 @@ void fold_see_from_source(orr_sim *s, uint32_t dst)
 void fold_move_home(const orr_sim *s, uint32_t *src, uint32_t *dst)
 {
     const net_symmetry *y = &s->lockstep->symmetry->digits;
+    /* Before the source: how far the peer is from it is what is kept. */
     *dst = net_sym_with(y, *src, *dst);
     *src = net_sym_home(y, *src);
 }

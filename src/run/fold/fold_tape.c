@@ -27,14 +27,16 @@ typedef enum op {
     OP_MAX,
     OP_ADD,     /* of a constant spread: b */
     OP_PERMUTE, /* b: of these pairs */
-    OP_PHASE, /* a: of arguments, b: a question; the ends of the other classes are the next entries */
-    OP_END,   /* of a phase */
+    /* a: of arguments, b: a question; the ends of the other classes are the next entries */
+    OP_PHASE,
+    OP_END, /* of a phase */
     /* comparisons; is_so: what came out */
     OP_IS_BEFORE,
     OP_IS_SAME,
     OP_IS_LATER,   /* a, for all members; else for none */
     OP_GOES_FIRST, /* is_so: also where both are at one time */
-    OP_WINS, /* a: of three arguments, the slot is free, the winner is ready, the other is; b: a class */
+    /* a: of three arguments, the slot is free, the winner is ready, the other is; b: a class */
+    OP_WINS,
 } op;
 
 typedef struct entry {
@@ -134,6 +136,7 @@ static uint32_t put(fold_sim *f, const entry *e)
     struct fold_tape *t = f->tape;
     if (t->is_broken)
         return 0;
+    /* Too long, or ids run out: this step cannot be played, later ones are run by events. */
     if (t->count == MOST_ENTRIES || t->first > UINT32_MAX - MOST_ENTRIES) {
         t->is_broken = true;
         return 0;
@@ -437,6 +440,7 @@ static bool play_phase(fold_sim *f, uint32_t at)
     bool differs = false;
     for (uint32_t i = 0; i < count && !differs; i++)
         differs = t->differs[t->arguments[e->a + i].at];
+    /* Its ends are as on the tape, so much later: nothing to set. */
     if (!differs)
         return true;
     const int64_t *known = ask_again(f, e);
@@ -566,6 +570,7 @@ static bool begin_next(fold_sim *f, uint32_t step)
         const argument x = argument_of(t, t->ends[i]);
         to[i] = value_of(t, x.at, x.later);
         const uint64_t end = (uint64_t)fold_most(f->times, to[i]);
+        /* Only the ends count, not the events in which they were noticed. */
         if (i % INPUTS == 0 && end > t->rows[row])
             t->rows[row] = end;
     }

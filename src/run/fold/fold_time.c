@@ -14,8 +14,8 @@
 enum { MOST_BYTES = 256 << 20 };
 
 typedef struct spread {
-    const int64_t *at;
-    int64_t most;
+    const int64_t *at; /* ns after the earliest member */
+    int64_t most;      /* the largest offset, ns */
     uint32_t members;
 } spread;
 
@@ -125,6 +125,7 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
     uint32_t i;
     while ((i = orr_map_find(t->by_hash, key, 0)) != 0) {
         const spread *s = &t->spreads[i];
+        /* Compared in full, so that equal numbers are proof. */
         if (s->members == members && memcmp(s->at, t->offsets, size) == 0)
             return (fold_val){least, i, 0};
         key++;

@@ -57,6 +57,8 @@ static bool list_groups(fold_copier *c)
 
 const cfg_group *fold_group_at(const fold_copier *c, const cfg_group *like, uint32_t rank)
 {
+    /* A rank has one group of each kind of likes (has_twins refuses others), so rank and kind name
+     * it. */
     const uint32_t i = orr_map_find(c->group_at, group_key(c, like, rank), 0);
     return i ? &c->s->groups.groups[i - 1] : NULL;
 }
@@ -158,6 +160,7 @@ static orr_code copy_ranks(fold_copier *c, orr_error *err)
             continue;
         for (uint32_t k = 1; k < c->copies && !code; k++) {
             run_npu *n = &s->npus[fold_moved(c, k, r)];
+            /* It exists from now on (sim.c: ranks without a speed are another's). */
             n->speed = s->ranks_config.speeds ? &s->ranks_config.speeds[n->rank] : &cfg_plain_rank;
             code = sys_init(n, err);
             if (!code)
