@@ -408,6 +408,8 @@ static joint_group *find_group(struct joint *j,
 
 /* ---- what it takes of ports and links ---- */
 
+/* Switches in every dimension: then what a member sends goes through its own ports, whoever
+ * receives it. */
 static bool has_ports(const struct joint *j)
 {
     const orr_sim *s = j->s;
@@ -559,6 +561,8 @@ static orr_code add_alike(const joint_group *g, const traffic *t, orr_error *err
     return code;
 }
 
+/* A few mixes per group and step, each with the list of all that it loads: found once, then looked
+ * up. */
 static traffic *find_traffic(joint_group *g, traffic like, orr_error *err)
 {
     struct joint *j = g->j;

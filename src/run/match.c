@@ -662,6 +662,8 @@ void msg_stream_send(sys_stream *s, uint32_t dst, uint64_t size)
     send_now(s->npu, s->tag, dst, size, (clk_call){0});
 }
 
+/* The observer comes first: it may put itself between the message and whoever waits for it
+ * (goal_tape.c). */
 void msg_recv(run_npu *at, uint32_t tag, uint32_t src, uint64_t size, clk_call on_arrival)
 {
     orr_sim *s = at->sim;

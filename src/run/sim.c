@@ -500,6 +500,8 @@ static orr_code begin_anew(orr_sim *s, orr_error *err)
     return code ? code : joint_create(s, err);
 }
 
+/* Files are not read again: graphs, groups, plans and the network's description stay; ranks, clock
+ * and messages are made anew. */
 orr_code run_build_again(orr_sim *s, bool folds, orr_error *err)
 {
     drop_ranks(s);

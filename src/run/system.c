@@ -735,6 +735,8 @@ static void set_route(const request *r, uint64_t i, sys_route *out)
     }
 }
 
+/* Streams are launched one by one, each into its queue: the first may run, and end, before the last
+ * is made. */
 static void run_native(const request *r)
 {
     sys_route route;

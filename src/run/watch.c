@@ -768,6 +768,8 @@ static void count_part(orr_sim *s, uint32_t instance, watch_across *x, uint32_t 
         let_flow(s, &s->watch->instances[instance], x->last);
 }
 
+/* A part may hear of a collective that none of its own members has called yet: it is made here, and
+ * waits. */
 void watch_came_across(orr_sim *s, const part_note *note)
 {
     const watch_instance like = {.group = note->group,

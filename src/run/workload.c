@@ -128,6 +128,8 @@ int work_class_of(const run_npu *n, uint32_t place)
     return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL ? WORK_COMMUNICATES : -1;
 }
 
+/* Folded, times are those of a class, and figures are made from its log at the end
+ * (fold/fold_figures.c). */
 static void note_start(run_npu *n, uint32_t place)
 {
     if (n->sim->fold) {

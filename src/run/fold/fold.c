@@ -126,6 +126,8 @@ bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world)
     return is_bad;
 }
 
+/* Reductions take the time of the rank's memory, and a phase is asked for with one speed for all
+ * members. */
 static bool has_equal_memories(const orr_sim *s)
 {
     for (uint32_t r = 1; s->ranks_config.speeds && r < s->npu_count; r++)
@@ -191,6 +193,8 @@ bool fold_colour_ranks(orr_sim *s)
     return s->fold_colour != NULL;
 }
 
+/* Whatever is in the way is no error: the run is then of every rank, and fold_why says what it
+ * was. */
 orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
 {
     const char *why = obstacle(s);
@@ -311,6 +315,7 @@ static void start_late(void *npu, uint64_t unused)
     work_issue(npu);
 }
 
+/* Classes start in the order of their smallest ranks, as ranks do in a run of all. */
 static void start(fold_sim *f)
 {
     f->has_started = true;

@@ -27,7 +27,10 @@ enum { WORLD = FOLD_WORLD, MOST_PATHS = 1000 };
 
 /* ---- what a trace does with others ---- */
 
-/* Nodes that name the same group or the same peer, in the same way. */
+/* Nodes that name the same group or the same peer, in the same way. What a node meets is named in
+ * two parts.  A link is a way of naming the other side: by a value that all ranks of the body
+ * share, or by a slot of which each rank has its own.  A relation is a link with a tag, since
+ * messages of different tags never meet.  Refinement asks for links, channels for relations. */
 typedef struct link {
     uint32_t place; /* one of them */
     uint8_t type;   /* orr_node_type */
@@ -179,6 +182,7 @@ static uint32_t next_on_way(const orr_sim *s, uint32_t at, uint32_t dst)
     return dst;
 }
 
+/* Whom each rank meets, as indices: resolved once, since refinement asks in each round. */
 static bool find_others(finder *v)
 {
     fold_sim *f = v->f;
@@ -284,6 +288,8 @@ static void sum_ports(finder *v)
     }
 }
 
+/* What a group is to its members: who is in it, by colours; in lock step also where it lies, who
+ * calls it how, and which links it loads. */
 static void sum_groups(finder *v)
 {
     const orr_sim *s = v->f->s;
@@ -395,6 +401,8 @@ static uint32_t number_colours(const finder *v, const uint64_t *colour, uint32_t
     return ok ? count : 0;
 }
 
+/* Lists of members first, then what each class keeps for links and relations: families, pairs and
+ * channels are found when they are first needed. */
 static bool make_classes(fold_sim *f, body *bodies)
 {
     orr_sim *s = f->s;
@@ -745,6 +753,13 @@ void fold_count_messages(fold_sim *f,
 
 /* ---- families ---- */
 
+/* A family: the groups that the members of a class are in, at one link.
+ *
+ *     class A: ranks 0 2 4 6      their tensor groups {0,1} {2,3} {4,5} {6,7}: one family,
+ *     class B: ranks 1 3 5 7      of two classes, four groups and two members each
+ *
+ * All classes of a family meet in each phase, and all groups have the same make-up, so one question
+ * (fold_phase.c) answers for all of them. */
 static bool list_classes(fold_sim *f, fold_family *y)
 {
     bool *has = orr_alloc(f->class_count, sizeof *has);
@@ -825,6 +840,8 @@ static bool list_lines(
     return true;
 }
 
+/* Lines along a dimension are not listed unless a class is in some of them only: all lines of a
+ * large network follow from offset and length. */
 static fold_family *add_lines(fold_sim *f, const sys_dim *d, const fold_class *c)
 {
     const orr_sim *s = f->s;
@@ -944,6 +961,8 @@ fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place)
 /* Pairs of ranks whose routes are looked up one by one, over the whole run: some seconds. */
 enum { MOST_PAIRS = 1 << 26 };
 
+/* Which route leads to each member, in one step of an algorithm.  Steps repeat from phase to phase:
+ * each is looked up once for a family. */
 const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
 {
     const orr_sim *s = f->s;
@@ -992,6 +1011,9 @@ const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
 
 /* ---- channels ---- */
 
+/* A channel is the messages of one class to another, at one relation: member by member the same
+ * send meets the same receive.  Both sides find it by the sum of its pairs, whichever comes first;
+ * where the two sides disagree about who belongs to it, the run is not folded. */
 typedef struct tuple {
     uint32_t src, dst;
     int64_t tag;
@@ -1044,6 +1066,7 @@ static bool claim(fold_sim *f, uint64_t key, uint32_t mine, const tuple *t)
     return !fold_is_over(f);
 }
 
+/* The side that sends knows the routes, the side that receives who sends to whom. */
 static bool see_sender(fold_sim *f, fold_pairs *h, const fold_class *c, uint32_t place)
 {
     uint16_t *path = orr_arena_take(f->arena, c->count * sizeof *path);
@@ -1096,6 +1119,7 @@ static bool join_sides(fold_sim *f, fold_pairs *h)
         run_no_memory(f->s);
         return false;
     }
+    /* Each member must have one partner: the permutation below has to be one. */
     if (to->count != from->count) {
         fold_give_up(f, "a class sends to a class of another size");
         return false;
@@ -1132,6 +1156,7 @@ static fold_pairs *find_pairs(fold_sim *f, const uint64_t sum[2])
     return f->pairs[f->pairs_count++] = h;
 }
 
+/* Pairs without tags are shared by all relations of a link: routes and partners are found once. */
 static fold_pairs *pairs_of(fold_sim *f, fold_class *c, uint32_t place, bool is_send)
 {
     const uint32_t at = c->link_of[c->relation_of[place] - 1], mine = (uint32_t)(c - f->classes);
@@ -1167,6 +1192,7 @@ static fold_pairs *pairs_of(fold_sim *f, fold_class *c, uint32_t place, bool is_
     return c->pairs[at] = h;
 }
 
+/* By sum, and where the first halves collide by the next key; both halves are compared. */
 static fold_channel *find_channel(fold_sim *f, fold_pairs *pairs, const uint64_t sum[2])
 {
     uint64_t key = sum[0];

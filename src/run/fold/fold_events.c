@@ -82,6 +82,8 @@ static order turned(order o)
     return o == BEFORE ? AFTER : o == AFTER ? BEFORE : o;
 }
 
+/* What the clock does within a tick (clock.h), as far as lags and numbers tell; UNKNOWN where they
+ * do not. */
 static order tie_order(const fold_sim *f,
                        const fold_class *c,
                        const fold_event *e,
@@ -234,6 +236,8 @@ void fold_timer(run_npu *n, uint64_t delay, clk_action action, void *context, ui
  * A dry run of the completions: which nodes start, and in which order.  Small sets stand beside the
  * real state. */
 
+/* A trial never touches the rank: it keeps what the completions would change beside it, in small
+ * lists.  A trial that outgrows them says nothing, and the order counts as unknown. */
 typedef struct trial {
     const run_npu *n;
     uint32_t occupant[WORK_SLOTS];
@@ -379,6 +383,8 @@ static bool are_apart(const sys_stream *a, const sys_stream *b)
     return a->set != b->set || x[1] != RUN_NONE || y[1] != RUN_NONE;
 }
 
+/* Are the same nodes started in the same order, whichever of these events comes first?  Then what
+ * follows is the same, since all of them are at one time for every member. */
 static bool order_is_immaterial(const fold_class *c, fold_event *const *events, uint32_t count)
 {
     uint32_t turn[MOST_TIED] = {0}, phases = 0;
@@ -408,7 +414,9 @@ static bool order_is_immaterial(const fold_class *c, fold_event *const *events, 
 
 /* ---- the next event ---- */
 
-/* The first of a class's pending events; NULL: it has given up. */
+/* The first of a class's pending events; NULL: it has given up. Two passes: the first finds the
+ * event that the order puts first among those that begin together; the second holds it against
+ * every rival, also later ones, since for some members another may be earlier. */
 static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
 {
     fold_event *tied[MOST_TIED];
@@ -457,6 +465,8 @@ static void take(fold_sim *f, fold_class *c, const fold_event *e)
     *at = e->next;
 }
 
+/* The event with the earliest member leaves the queue; another of its class and tick may have to go
+ * before it. */
 bool fold_step(fold_sim *f)
 {
     orr_heap_entry entry;

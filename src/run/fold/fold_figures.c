@@ -76,6 +76,14 @@ typedef struct facts {
     uint8_t use, held_use; /* watch_use */
 } facts;
 
+/* Members of a class do the same up to the cut, and may differ after it:
+ *
+ *     member 0   ====compute====|--comm--|==compute==
+ *     member 1   ====compute====|---comm---|==compute==
+ *                              cut: the first time that two of them do not share
+ *
+ * What is before the cut is summed once; after it once for each set of members with the same
+ * times. */
 typedef struct sweep {
     fold_sim *f;
     fold_class *c;
@@ -451,6 +459,8 @@ static void add_times(const sweep *v, like *all, const fold_times *t, uint32_t b
                          (uint64_t)((spread ? spread[m] : 0) - all[m].apart) ^ 0xe7037ed1a0b428dbu);
 }
 
+/* Members with the same times after the cut are swept together.  Only spreads are hashed, each
+ * once: bases are the same for all members. */
 static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
 {
     like *all = orr_alloc(v->c->count, sizeof *all);
@@ -502,6 +512,7 @@ static void count_served(const fold_sim *f, const fold_class *c)
     }
 }
 
+/* A class: the cut, what is before it for all, then members in sets of the same times. */
 static bool put_class(fold_sim *f, fold_class *c)
 {
     const fold_log *l = &c->log;
@@ -583,6 +594,8 @@ static int by_time(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+/* By time, and of one time by rank: the order of events within a tick is not known here, and no
+ * fact about the machine. */
 bool fold_put_finish_order(orr_sim *s)
 {
     finish *list = orr_alloc(s->npu_count, sizeof *list);
@@ -606,6 +619,7 @@ bool fold_put_finish_order(orr_sim *s)
     return true;
 }
 
+/* Flows come first: exposed and waiting time are told apart by them. */
 static bool make_results(fold_sim *f)
 {
     struct watch_record *w = f->s->watch;
@@ -628,6 +642,7 @@ static bool make_results(fold_sim *f)
     return ok;
 }
 
+/* Also of a run that was stopped, and so more than once: everything is set, nothing added to. */
 bool fold_make_results(fold_sim *f)
 {
     const uint32_t ranks = f->s->npu_count;

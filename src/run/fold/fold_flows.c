@@ -115,6 +115,8 @@ static uint32_t dims_of(const fold_note *note)
     return dims;
 }
 
+/* All calls of one collective, of whatever class, come to one place: by family, or by dimensions,
+ * and by the number of the chunk. */
 static bool list_collective(finder *v, uint32_t class_index, uint32_t step)
 {
     fold_class *c = &v->f->classes[class_index];
@@ -175,13 +177,15 @@ static bool meet_evenly(const finder *v, const meet *m)
     return true;
 }
 
+/* Who came last to a group is from when on its data could flow. */
 static void note_latest(const finder *v, const caller *c, uint32_t member, uint32_t group)
 {
     const int64_t start = fold_at(v->f->times, start_of(v, c), member);
     v->latest[group] = start > v->latest[group] ? start : v->latest[group];
 }
 
-/* The steps of all classes here, by class; at most one each. */
+/* The steps of all classes here, by class; at most one each. The latest start in each group, then
+ * for each class the group that each member is in. */
 static void meet_by_family(const finder *v, const meet *m, const uint32_t *caller_of)
 {
     const fold_family *y = m->family;
@@ -204,6 +208,7 @@ static void meet_by_family(const finder *v, const meet *m, const uint32_t *calle
     }
 }
 
+/* As meet_by_family, with groups named by their smallest rank: these are not listed anywhere. */
 static void meet_by_dims(const finder *v, const meet *m)
 {
     for (uint32_t r = 0; r < v->f->s->npu_count; r++)
@@ -276,6 +281,7 @@ static bool has_all(const finder *v, const meet *m, uint32_t *caller_of)
     return ranks == (uint64_t)m->family->groups * m->family->members;
 }
 
+/* Of a run that was stopped: has each group that anybody came to all its members? */
 static bool has_whole_groups(const finder *v, const meet *m)
 {
     uint32_t members = 1, seen = 0;
@@ -436,6 +442,8 @@ void fold_drop_flows(fold_sim *f)
     f->flow_times = NULL;
 }
 
+/* Once for all results; figures of a run that was stopped ask again, so what was found before is
+ * dropped. */
 bool fold_find_flows(fold_sim *f)
 {
     const size_t ranks = f->s->npu_count;

@@ -58,6 +58,8 @@ bool fold_has_odd_tags(const orr_sim *s)
     return false;
 }
 
+/* The smallest rank of a class stands for it, and the first group of a colour for its colour:
+ * joint.c looks collectives up by that one. */
 static bool take_classes(orr_sim *s, const fold_sim *f, fold_lockstep *l)
 {
     orr_map *seen = orr_map_create(0);
@@ -116,6 +118,8 @@ void fold_lockstep_destroy(fold_lockstep *l)
         orr_map_destroy(l->standing->way_of);
 }
 
+/* Also of a run that was stopped: what is known of a rank at home holds for all that it stands
+ * for. */
 bool fold_lockstep_spread(orr_sim *s)
 {
     for (uint32_t r = 0; r < s->npu_count; r++) {

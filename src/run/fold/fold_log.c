@@ -121,6 +121,8 @@ const run_observer fold_observer = {
 
 /* ---- rank by rank ---- */
 
+/* The log of a class becomes that of a rank by what only the rank knows: its times out of the
+ * spreads, its groups by its holes, and with them the numbers of its chunks. */
 typedef struct writer {
     fold_sim *f;
     run_npu view; /* the rank that is written: no more than what it runs */
@@ -156,6 +158,8 @@ static uint32_t base_of(uint32_t rank, const fold_note *note)
     return base;
 }
 
+/* The collective as a run of every rank would name it: by the rank's own group, or by the smallest
+ * rank of its lines, and by the chunk's number there. */
 static bool instance_of(watch_source *src, size_t k, watch_instance *like)
 {
     writer *v = src->own;
@@ -218,6 +222,7 @@ static uint32_t place_of(const watch_source *src, uint32_t class_index, size_t k
     return v->f->classes[class_index].log.steps[k].place;
 }
 
+/* One rank at a time: what is known of the last one's groups is forgotten. */
 static void turn_to(watch_source *src, uint32_t rank)
 {
     writer *v = src->own;
@@ -263,6 +268,7 @@ static bool list_spreads(spread_list *l, const fold_log *log)
     return ok;
 }
 
+/* In the order in which spreads are listed, which is the same for all members. */
 static uint64_t sum_of(const spread_list *l, uint32_t member)
 {
     uint64_t sum = 0;
@@ -316,6 +322,7 @@ static uint64_t width_of(const fold_sim *f, fold_val at)
     return (uint64_t)(fold_most(f->times, at) - at.base);
 }
 
+/* Of starts and ends of steps; phases lie within them, so their spreads are not looked at. */
 static uint64_t apart(const watch_source *src)
 {
     const fold_sim *f = ((const writer *)src->own)->f;

@@ -90,7 +90,9 @@ static void split_by(fold_sim *f, const fold_class *c, fold_val a, fold_val b, c
 
 /* ---- a node is ready ---- */
 
-/* Another node has the slot already: it would have it for every member. */
+/* Another node has the slot already: it would have it for every member. The walk has given the slot
+ * to another node before this one was ready; for a member whose times are its own this one may have
+ * been ready first. */
 static void check_not_late(fold_sim *f, const fold_class *c, uint32_t place)
 {
     const fold_slot *k = &c->slots[c->npu->graph->slot[place]];
@@ -182,6 +184,8 @@ static void check_rivals(fold_sim *f, const fold_class *c, uint32_t place)
     }
 }
 
+/* Firm: it was ready when the slot became free, for every member.  Then the smallest id has it, and
+ * later ones cannot take it away. */
 static bool is_firm(fold_sim *f, const fold_class *c, uint32_t place)
 {
     const fold_slot *k = &c->slots[c->npu->graph->slot[place]];

@@ -230,6 +230,8 @@ static bool has_same_makers(const fold_sim *f, const fold_class *a, const fold_c
     return same;
 }
 
+/* Of each slot only what later decisions look at: its last event, how many have started, and which
+ * was the last. */
 static bool has_same_slots(const fold_class *a, const fold_class *b)
 {
     for (unsigned k = 0; k < WORK_SLOTS; k++) {
@@ -241,6 +243,8 @@ static bool has_same_slots(const fold_class *a, const fold_class *b)
     return true;
 }
 
+/* Letters of the two channels must pair up one by one: then those of the new channel are theirs,
+ * member by member. */
 static bool has_same_letters(const fold_channel *x, const fold_channel *y)
 {
     const fold_letter *l = x->first, *m = y->first;
@@ -418,6 +422,16 @@ static void join_orders(merger *m, uint32_t into)
 
 /* ---- logs ---- */
 
+/* Parts form a tree that grows towards the end of the run:
+ *
+ *     class 0   --part 0--.
+ *                          >--part 3--.
+ *     class 1   --part 1--'            >--part 4-- ...
+ *     class 2   --part 2--------------'
+ *
+ * A part's log ends where it goes into another; members of a part stand side by side in it.  The
+ * log of class 1 as it was at first is that of part 1, then its share of parts 3 and 4
+ * (make_leaf). */
 static uint32_t new_part(fold_sim *f)
 {
     if (!orr_grow(&f->parts, &f->part_room, f->part_count + 1)) {
@@ -557,6 +571,8 @@ static const fold_channel *side_of(
     return NULL;
 }
 
+/* The end of a channel may itself be a class that was joined: its turn is put together from the
+ * channels that its parts had. */
 static void join_turn(
     merger *m, uint32_t into, size_t relation, bool is_from, uint32_t end, fold_turn *out)
 {
@@ -659,6 +675,7 @@ static fold_family *family_now(const merger *m, fold_class *c, const fold_family
     return NULL;
 }
 
+/* Classes that are not joined may have phases under way: they are of the new families now. */
 static bool move_running(const merger *m, fold_class *c)
 {
     bool ok = true;
@@ -667,7 +684,8 @@ static bool move_running(const merger *m, fold_class *c)
     return ok;
 }
 
-/* Every node of this class that uses a relation which was used before. */
+/* Every node of this class that uses a relation which was used before. Only relations that were
+ * used: a channel that has carried nothing is found when it does. */
 static bool find_channels(merger *m, fold_class *c)
 {
     const work_graph *g = c->npu->graph;
@@ -756,6 +774,8 @@ static uint32_t refine_states(fold_sim *f, const uint32_t *like, uint32_t *into)
     return count;
 }
 
+/* States first, which costs the nodes of a few classes; colours after that, which cost all
+ * ranks. */
 static void try_now(fold_sim *f)
 {
     const uint32_t all = f->class_count;
@@ -787,6 +807,8 @@ static void try_now(fold_sim *f)
     orr_free(m.values);
 }
 
+/* Asked after every event, so the first questions are a comparison each; only classes of the same
+ * kind with the same sums are looked at closely. */
 void fold_merge_maybe(fold_sim *f, const fold_class *c, int64_t now)
 {
     const uint32_t mine = (uint32_t)(c - f->classes);
@@ -871,6 +893,8 @@ typedef struct fold_view {
     orr_map *claims, *channel_by_sum;
 } fold_view;
 
+/* Figures and logs are made by code that knows classes, not parts: it is shown the classes of the
+ * beginning, and afterwards what was there is put back. */
 static void exchange(fold_sim *f, fold_view *v)
 {
     const fold_view now = {f->classes,      f->class_of,    f->index_of,      f->families,
@@ -890,6 +914,8 @@ static void exchange(fold_sim *f, fold_view *v)
     *v = now;
 }
 
+/* From the class's own part along the tree to the one that is left, taking from each the members
+ * that are its own. */
 static bool make_leaf(fold_sim *f, uint32_t i, uint32_t *open, fold_class *leaf)
 {
     const uint32_t count = f->parts[i].count;

@@ -390,6 +390,7 @@ static void add_send(sends *l, int64_t at, uint32_t dimension, uint64_t bytes)
         l->list[l->count++] = (struct sent){at, bytes, dimension};
 }
 
+/* A message is counted for the dimension that its ends differ in, as watch_message does. */
 static void hear_send(void *c, uint64_t step, uint32_t member, int64_t at, uint64_t size)
 {
     sends *l = c;
@@ -459,6 +460,13 @@ static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
     return words;
 }
 
+/* A memo is one row of words:
+ *
+ *     question          family, phase, starts of classes relative to the first
+ *     lag               from its last timer to its end
+ *     ends              base and spread of each class, relative to the first start
+ *     traffic           messages and bytes, by dimension
+ *     sends             a pointer to when they are sent; NULL: not kept */
 static const int64_t *keep(
     fold_sim *f, size_t words, uint64_t key, const fold_meeting *m, uint64_t lag)
 {
@@ -499,6 +507,8 @@ static const int64_t *keep(
     return kept + words;
 }
 
+/* Members that start together over routes that are alike need one of them; any others are worked
+ * out member by member. */
 static bool answer(fold_sim *f, const fold_meeting *m, fold_val *ends, uint64_t *lag)
 {
     context v = {.f = f, .y = m->family, .is_even = true};
@@ -585,6 +595,7 @@ const int64_t *fold_words_of(const fold_sim *f, const fold_family *y, const int6
     return words;
 }
 
+/* The last class has come: now all ends are known, and each class gets its event. */
 static void complete(fold_sim *f, fold_meeting *m)
 {
     const uint32_t count = m->family->class_count;
@@ -764,6 +775,7 @@ void fold_phase_start(sys_stream *st)
 
 /* ---- messages of nodes ---- */
 
+/* One delay where all routes are alike; else a spread, which is remembered for the last size. */
 static fold_val pairs_delay(fold_sim *f, fold_pairs *h, uint64_t size)
 {
     if (!h->path)
@@ -852,6 +864,9 @@ static void receive(fold_sim *f,
                                    .kind = FOLD_ARRIVAL});
 }
 
+/* A send is an event of its sender, when the message is there; its receive is one of the receiving
+ * class, at the later of arrival and posting.  The two need not wait for each other: whichever
+ * comes second finds the first in the channel. */
 void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
 {
     fold_sim *f = n->sim->fold;

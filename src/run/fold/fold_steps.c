@@ -56,6 +56,7 @@ void fold_round_end_at(fold_sim *f, fold_class *c)
     c->round_end = fold_later(f, c->round_end, c->now);
 }
 
+/* Two logs by turns: memory is that of two steps, however many there are. */
 static void swap_logs(fold_class *c)
 {
     const fold_log done = c->log;

@@ -141,7 +141,9 @@ static bool takes_group(search *v, move m, uint32_t from, uint32_t to)
     return true;
 }
 
-/* Collectives of all ranks go along lines: each is taken to a line. */
+/* Collectives of all ranks go along lines: each is taken to a line. A line is taken to a line if
+ * its first rank and every other one end up in the same line, and their places there are what the
+ * algorithm allows. */
 static bool takes_lines(const search *v, move m, const sys_dim *d)
 {
     const uint32_t ranks = v->f->s->npu_count, last = d->count - 1;
@@ -246,6 +248,8 @@ static bool holds(void *context, const net_digit *d)
            passes(v, d, true);
 }
 
+/* Dimension by dimension, each within its own stride: a digit never moves a rank along two of
+ * them. */
 static void find_digits(search *v)
 {
     const orr_net_config *c = &v->f->s->net_config;
@@ -341,6 +345,8 @@ static void heard_timer(void *sim, uint32_t owner)
     fold_touch(sim, owner, true);
 }
 
+/* fold_sim is borrowed for what finds out whom ranks talk to; no class is made, and none of it
+ * stays. */
 orr_code fold_symmetry_create(orr_sim *s, fold_lockstep **out, orr_error *err)
 {
     const unsigned kinds = kinds_of(s);

@@ -39,6 +39,14 @@ typedef enum op {
     OP_WINS,
 } op;
 
+/* An entry is a time that was made, or a comparison; both name the entries that they were made
+ * from:
+ *
+ *     0  BEGIN     class 0 begins the step           t0
+ *     1  BEGIN     class 1                           t1
+ *     2  MAX       of 0 + 10 us and 1 + 12 us
+ *     3  PHASE     of 2, 2 + 3 us                    ends of class 0; entry 4: of class 1
+ *     5  IS_BEFORE 3 and 4 + 1 us                    must come out as it did */
 typedef struct entry {
     int64_t base, a_later, b_later; /* than the entries a and b */
     uint32_t by, a, b;
@@ -432,6 +440,8 @@ static const int64_t *ask_again(fold_sim *f, const entry *e)
     return fold_ask(f, q->family, &q->phase, t->starts);
 }
 
+/* A phase whose starts are all as they were, so much later, has such ends; any other is asked
+ * again, and mostly found among the memos. */
 static bool play_phase(fold_sim *f, uint32_t at)
 {
     struct fold_tape *t = f->tape;
@@ -633,6 +643,8 @@ static bool is_whole(const fold_sim *f)
     return ok;
 }
 
+/* Steps were worked out to the last one, or to one that the last one is like: times of the log
+ * become those of that step. */
 static void accept_step(fold_sim *f, uint32_t step, uint32_t cycle, int64_t later)
 {
     struct fold_tape *t = f->tape;

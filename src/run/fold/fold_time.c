@@ -107,6 +107,7 @@ static int64_t *take_scratch(fold_times *t, uint32_t members)
     return orr_grow(&t->scratch, &t->scratch_room, members) ? t->scratch : NULL;
 }
 
+/* The only place where spreads are made: hash, compare, and keep if it is new. */
 fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
 {
     int64_t least = at[0], most = at[0];
@@ -259,6 +260,7 @@ fold_val fold_permute(
     return relative(k.result, a.base);
 }
 
+/* Of a class that was joined: what one of its parts had. */
 fold_val fold_part_of(fold_times *t, fold_val a, uint32_t at, uint32_t count)
 {
     memo k = {.op_map = OP_PART | (uint64_t)at << 8, .a = a.by, .b = count};

@@ -13,6 +13,11 @@
 
 #include <stdint.h>
 
+/* An example, four members in ns:
+ *
+ *     times     1000 1000 1007 1003
+ *     base      1000
+ *     spread       0    0    7    3     kept once: the same skew, seen again, is the same number */
 typedef struct fold_val {
     int64_t base;
     uint32_t by; /* a spread; 0: all members have the same */

@@ -151,6 +151,7 @@ static uint64_t copied_token(void *context, uint64_t token, uint32_t dst, uint32
 
 /* ---- all of it ---- */
 
+/* Copy 0 is the rank itself; each other copy is built as any rank is, and then gets the state. */
 static orr_code copy_ranks(fold_copier *c, orr_error *err)
 {
     orr_sim *s = c->s;

@@ -95,6 +95,7 @@ static bool keep_log(struct fold_found *k, const orr_sim *s)
     return true;
 }
 
+/* Copies of what the second run will overwrite; logs change hands, since they may be large. */
 struct fold_found *fold_keep_found(const orr_sim *s)
 {
     const uint32_t count = s->npu_count;
@@ -202,6 +203,8 @@ static orr_code compare_tally(const struct fold_found *k, const watch_tally *b, 
 
 /* ---- the log: timeline and critical path are made of it ---- */
 
+/* Both logs are settled (watch_log.c), which forgets the order within a tick: what is left must be
+ * the same to the last word. */
 static orr_code compare_step(const struct fold_found *k, const orr_sim *s, size_t i, orr_error *err)
 {
     const struct watch_record *w = s->watch;
@@ -274,6 +277,7 @@ static orr_code compare_log(const struct fold_found *k, const orr_sim *s, orr_er
     return code ? code : compare_phases(k, s, err);
 }
 
+/* How ranks spend their time, where a run splits it: the finest of all figures. */
 static orr_code compare_uses(const struct fold_found *k, const orr_sim *s, orr_error *err)
 {
     for (uint32_t r = 0; k->uses && r < s->npu_count; r++)
@@ -287,6 +291,8 @@ static orr_code compare_uses(const struct fold_found *k, const orr_sim *s, orr_e
     return ORR_OK;
 }
 
+/* Links in the order in which the network reports them, which must not depend on who was
+ * simulated. */
 static orr_code compare_links(const struct fold_found *k, const orr_sim *s, orr_error *err)
 {
     struct fold_links all = {0};
