@@ -25,9 +25,9 @@ struct run_npu {
     /* system layer */
     sys_queue *queues;
     uint32_t *next_general, *next_first, *next_second; /* queue allocators, by lane and dimension */
-    uint32_t *variants_made;      /* by collective and dimension; NULL: no algorithm has variants */
-    uint64_t streams_made;        /* also those of groups (astra-sim.md 5.3) */
-    int64_t priority;             /* of its next collective, under LIFO and FIFO */
+    uint32_t *variants_made; /* by collective and dimension; NULL: no algorithm has variants */
+    uint64_t streams_made;   /* of collectives of all ranks; by ASTRA-sim's rules also of groups */
+    int64_t priority;        /* of its next collective, under LIFO and FIFO */
     sys_membership **memberships; /* of groups it has used, in that order */
     size_t membership_count, membership_room;
     sys_bus *bus; /* NULL: there is no shared-bus model */

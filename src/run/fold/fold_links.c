@@ -145,8 +145,8 @@ void fold_links_tell_ranks(const fold_shared_links *l, uint64_t *rank_sum)
         rank_sum[l->sends[i].owner] += mixed(l->colour[l->sends[i].resource], l->sends[i].what);
 }
 
-/* A link's colour follows from what loads it, by the colours of groups and senders, and the other way
- * round: each round of one is told to the other. */
+/* A link's colour follows from what loads it, by the colours of groups and senders, and theirs from
+ * the links that they load: each round of one is told to the other. */
 void fold_links_refine(fold_shared_links *l, const uint64_t *colour, const uint64_t *group_sum)
 {
     for (uint32_t i = 0; i < l->links; i++)
