@@ -8,7 +8,6 @@
 
 #include "models/network/net_table.h"
 #include "models/network/packet/packet_network.h"
-#include "models/network/packet/packet_run.h"
 #include "run/fold/fold.h"
 #include "run/watch.h"
 
@@ -694,6 +693,17 @@ static void keep_busiest(void *context, const orr_net_link *link)
     t->links[i] = *link;
 }
 
+static bool take_packets(taker *t)
+{
+    orr_packet_figures figures;
+    if (!orr_sim_packets(t->s, &figures))
+        return true;
+    orr__fabric_facts *packets = orr_arena_new(t->f->arena, 1, orr__fabric_facts);
+    t->f->packets = packets;
+    return packets && orr__fabric_facts_take(orr__net_packet_fabric(t->s->net), &figures,
+                                             t->f->arena, packets);
+}
+
 static bool take_network(taker *t)
 {
     const orr_sim *s = t->s;
@@ -716,9 +726,7 @@ static bool take_network(taker *t)
     f->links = top.links;
     f->link_count = top.count;
     f->links_used = top.used;
-    f->has_packets = orr_sim_packets(s, &f->packets);
-    f->fabric = f->has_packets ? orr__net_packet_fabric(s->net) : NULL;
-    return true;
+    return take_packets(t);
 }
 
 orr_code orr__check_links(const orr_sim *s, orr_error *err)
@@ -727,16 +735,6 @@ orr_code orr__check_links(const orr_sim *s, orr_error *err)
                ? ORR_OK
                : orr_fail(err, ORR_EUSAGE, NULL, "the network model %s does not model links",
                           s->net_ops->name);
-}
-
-void orr__facts_put_packets(const orr__run_facts *f, orr_json_writer *w)
-{
-    orr__packet_put_figures(w, &f->packets, f->fabric);
-}
-
-void orr__facts_put_packet_notes(const orr__run_facts *f, orr_buf *b)
-{
-    orr__packet_put_notes(b, f->fabric);
 }
 
 /* ---- where it comes from ---- */

@@ -11,8 +11,8 @@
 #ifndef ORR_EXPLAIN_RUN_FACTS_H
 #define ORR_EXPLAIN_RUN_FACTS_H
 
-#include "base/formats/json.h"
 #include "base/memory/memory.h"
+#include "flow_facts.h"
 #include "trace/input_files.h"
 
 #include "run/sim.h"
@@ -125,10 +125,8 @@ typedef struct orr__run_facts {
     bool has_links;            /* the network model knows its links */
     const orr_net_link *links; /* the busiest first, at most ORR__FACTS_LINKS */
     uint32_t link_count;
-    uint64_t links_used; /* that carried something */
-    bool has_packets;
-    orr_packet_figures packets;
-    const struct fab *fabric;
+    uint64_t links_used;              /* that carried something */
+    const orr__fabric_facts *packets; /* NULL: the network has none */
 
     const char *machine; /* name and nodes; NULL: none */
     const char *compute; /* how computing was timed: "measured kernels of h100" */
@@ -169,10 +167,5 @@ bool orr__provenance_lines(const orr__provenance *p,
                            orr_arena *a,
                            orr__provenance_line out[ORR__PROVENANCE_LINES],
                            size_t *count);
-
-/* The members of "packets", and lines about pauses and skipped time: src/models/network/packet
- * writes them. */
-void orr__facts_put_packets(const orr__run_facts *f, orr_json_writer *w);
-void orr__facts_put_packet_notes(const orr__run_facts *f, orr_buf *b);
 
 #endif

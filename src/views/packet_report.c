@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_report.c - what came of a run of flows: a short table, or one JSON object
  * (docs/format/packet.md). */
+#include "packet_report.h"
+
 #include <orrery/lab/units.h>
 
 #include "base/formats/json_fields.h"
 #include "base/io/output.h"
 #include "base/text/text.h"
-#include "explain/flow_facts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { FORMAT_VERSION = 1, LINKS_IN_TEXT = 5, LINKS_IN_JSON = 16 };
+enum { FORMAT_VERSION = 1, LINKS_IN_TEXT = 5 };
 enum { CLASS_ROOM = 3 * ORR_UNIT_ROOM };
 enum { MEDIAN = 20, PERCENT_95 = 38, ALL_OF_THEM = 40 }; /* in fct_ps */
 
@@ -64,66 +65,61 @@ static void put_class(orr_buf *b, const char *name, const orr_fabric_flows *c)
     orr_buf_byte(b, '\n');
 }
 
-static void put_flows(orr_buf *b, const fab *f)
+static void put_flows(orr_buf *b, const orr__fabric_facts *f)
 {
-    orr_fabric_flows all, classes[ORR_FABRIC_CLASSES];
     char name[CLASS_ROOM];
-    orr__fabric_flow_times(f, &all, classes);
-    if (!all.flows)
+    if (!f->flows.flows)
         return;
     orr_buf_print(b, "\n%-22s %9s %10s %7s %7s %7s %9s\n", "flows, time over ideal", "flows",
                   "median", "p50", "p95", "p99", "max");
     for (unsigned i = 0; i < ORR_FABRIC_CLASSES; i++) {
-        name_class(&classes[i], name);
-        put_class(b, name, &classes[i]);
+        name_class(&f->classes[i], name);
+        put_class(b, name, &f->classes[i]);
     }
-    put_class(b, "all", &all);
+    put_class(b, "all", &f->flows);
 }
 
-static void put_link(orr_buf *b, const fab *f, uint32_t port)
+static void put_link(orr_buf *b, const orr_fabric_link *l, uint64_t end_ps)
 {
-    char name[ORR__PORT_NAME], use[ORR_UNIT_ROOM], bytes[ORR_UNIT_ROOM], queue[ORR_UNIT_ROOM];
-    char paused[ORR_UNIT_ROOM];
-    const orr_fabric_link l = orr__port_link(f, port);
-    const uint64_t end = orr__fabric_end(f) * (1000 / fab_unit(f));
-    orr__port_short_name(f, port, name);
-    orr_buf_print(b, "%-31s %7s %11s %13s %9s\n", name, orr_percent_text(l.busy_ps, end, use),
-                  orr_bytes_text(l.bytes, bytes), orr_bytes_text(l.longest_queue, queue),
-                  orr_percent_text(l.paused_ps < end ? l.paused_ps : end, end, paused));
+    char use[ORR_UNIT_ROOM], bytes[ORR_UNIT_ROOM], queue[ORR_UNIT_ROOM], paused[ORR_UNIT_ROOM];
+    orr_buf_print(b, "%-31s %7s %11s %13s %9s\n", l->name,
+                  orr_percent_text(l->busy_ps, end_ps, use), orr_bytes_text(l->bytes, bytes),
+                  orr_bytes_text(l->longest_queue, queue),
+                  orr_percent_text(l->paused_ps < end_ps ? l->paused_ps : end_ps, end_ps, paused));
 }
 
-static void put_links(orr_buf *b, const fab *f)
+static void put_links(orr_buf *b, const orr__fabric_facts *f)
 {
-    uint32_t list[LINKS_IN_TEXT];
     char count[ORR_UNIT_ROOM], head[64];
-    size_t all;
-    const size_t shown = orr__pick_ports(f, orr__measure_busy, list, LINKS_IN_TEXT, &all);
-    if (!shown)
+    if (!f->busiest_count)
         return;
-    snprintf(head, sizeof head, "links, %s used, busiest first", orr_count_text(all, count));
+    snprintf(head, sizeof head, "links, %s used, busiest first",
+             orr_count_text(f->links_used, count));
     orr_buf_print(b, "\n%-31s %7s %11s %13s %9s\n", head, "in use", "moved", "longest queue",
                   "paused");
-    for (size_t i = 0; i < shown; i++)
-        put_link(b, f, list[i]);
+    for (size_t i = 0; i < f->busiest_count && i < LINKS_IN_TEXT; i++)
+        put_link(b, &f->busiest[i], f->end_ticks * f->tick_ps);
 }
 
-static void put_queue(orr_buf *b, const fab *f)
+static void put_queue(orr_buf *b, const orr__fabric_facts *f)
 {
-    uint32_t port;
-    size_t all;
-    char name[ORR__PORT_NAME], bytes[ORR_UNIT_ROOM];
-    if (!orr__pick_ports(f, orr__measure_queue, &port, 1, &all))
-        return;
-    orr__port_short_name(f, port, name);
-    orr_buf_print(b, "%-22s %s at %s\n", "longest queue",
-                  orr_bytes_text(orr__measure_queue(f, port), bytes), name);
+    char bytes[ORR_UNIT_ROOM];
+    if (f->queue_count)
+        orr_buf_print(b, "%-22s %s at %s\n", "longest queue",
+                      orr_bytes_text(f->queues[0].longest_queue, bytes), f->queues[0].name);
 }
 
 orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error *err)
 {
-    const orr_packet_figures *g = orr_packet_result(p);
+    orr__flow_facts facts;
     char bytes[ORR_UNIT_ROOM];
     orr_buf b = {0};
+    orr_code code = orr__flow_facts_take(p, &facts, err);
+    if (code) {
+        orr__flow_facts_fini(&facts);
+        return code;
+    }
+    const orr_packet_figures *g = &facts.fabric.figures;
     orr_buf_print(&b, "%u host%s, %u switch%s, %u link%s", g->hosts, orr__plural(g->hosts),
                   g->switches, g->switches == 1 ? "" : "es", g->links, orr__plural(g->links));
     if (g->max_rtt_ns) /* else it was not measured */
@@ -149,12 +145,13 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
     if (g->trimmed)
         put_count(&b, "cut to headers", g->trimmed);
     put_count(&b, "lost on links", g->lost);
-    put_queue(&b, orr__packet_fabric(p));
-    put_flows(&b, orr__packet_fabric(p));
-    put_links(&b, orr__packet_fabric(p));
-    orr__packet_put_notes(&b, orr__packet_fabric(p));
-    const orr_code code = orr_output_save(&b, path, err);
+    put_queue(&b, &facts.fabric);
+    put_flows(&b, &facts.fabric);
+    put_links(&b, &facts.fabric);
+    orr__packet_put_notes(&b, &facts.fabric);
+    code = orr_output_save(&b, path, err);
     orr_buf_fini(&b);
+    orr__flow_facts_fini(&facts);
     return code;
 }
 
@@ -168,49 +165,19 @@ static void put_network(orr_json_writer *w, const orr_packet_figures *g)
 }
 
 /* Of the ports that were paused, those for the longest time. */
-enum { PORTS_SHOWN = 16 };
-
-typedef struct most_paused {
-    fab_port_pauses list[PORTS_SHOWN];
-    unsigned count;
-} most_paused;
-
-/* An insertion into a short sorted list; of equals the first stays first. */
-static void keep_most(void *context, const fab_port_pauses *p)
+static void put_pfc(orr_json_writer *w, const orr__fabric_facts *f)
 {
-    most_paused *m = context;
-    unsigned at = m->count;
-    while (at && m->list[at - 1].ticks < p->ticks)
-        at--;
-    if (at == PORTS_SHOWN)
-        return;
-    if (m->count < PORTS_SHOWN)
-        m->count++;
-    for (unsigned i = m->count - 1; i > at; i--)
-        m->list[i] = m->list[i - 1];
-    m->list[at] = *p;
-}
-
-static void put_line(void *writer, const char *line)
-{
-    orr_json_text(writer, line);
-}
-
-static void put_pfc(orr_json_writer *w, const fab *f)
-{
-    most_paused most = {.count = 0};
-    const uint64_t ps = 1000 / fab_unit(f);
     orr_json_put_object(w, "pfc");
-    orr_json_put_u64(w, "paused_ports", fab_paused_ports(f, keep_most, &most));
+    orr_json_put_u64(w, "paused_ports", f->paused_ports);
     orr_json_put_array(w, "notes");
-    fab_explain_pauses(f, put_line, w);
+    for (size_t i = 0; i < f->storm.count; i++)
+        orr_json_text(w, f->storm.lines[i]);
     orr_json_end_array(w);
     orr_json_put_array(w, "ports");
-    for (unsigned i = 0; i < most.count; i++) {
-        const fab_port_pauses *p = &most.list[i];
+    for (unsigned i = 0; i < f->paused_count; i++) {
+        const orr__paused_port *p = &f->paused[i];
         orr_json_put_row(w, ORR_T("port", p->port), ORR_U("pauses", p->pauses),
-                         ORR_U("paused_ps", p->ticks * ps),
-                         ORR_U("longest_pause_ps", p->longest_ticks * ps),
+                         ORR_U("paused_ps", p->paused_ps), ORR_U("longest_pause_ps", p->longest_ps),
                          ORR_D("paused_share", p->share), ORR_U("longest_chain", p->chain),
                          ORR_T("head", p->head));
     }
@@ -234,60 +201,61 @@ static void put_class_members(orr_json_writer *w, const orr_fabric_flows *c)
     put_known(w, "slowdown_max", c->slowdown_max);
 }
 
-static void put_flow_sizes(orr_json_writer *w, const fab *f)
+static void put_flow_sizes(orr_json_writer *w, const orr__fabric_facts *f)
 {
-    orr_fabric_flows all, classes[ORR_FABRIC_CLASSES];
-    orr__fabric_flow_times(f, &all, classes);
     orr_json_put_object(w, "flow_times");
-    put_class_members(w, &all);
+    put_class_members(w, &f->flows);
     orr_json_put_array(w, "by_size");
     for (unsigned i = 0; i < ORR_FABRIC_CLASSES; i++) {
-        if (!classes[i].flows)
+        const orr_fabric_flows *c = &f->classes[i];
+        if (!c->flows)
             continue;
         orr_json_begin_object(w);
-        orr_json_put_fields(w, ORR_U("above_bytes", classes[i].above),
-                            ORR_KU("up_to_bytes", classes[i].up_to, classes[i].up_to));
-        put_class_members(w, &classes[i]);
+        orr_json_put_fields(w, ORR_U("above_bytes", c->above),
+                            ORR_KU("up_to_bytes", c->up_to, c->up_to));
+        put_class_members(w, c);
         orr_json_end_object(w);
     }
     orr_json_end_array(w);
     orr_json_end_object(w);
 }
 
-static void put_ports(orr_json_writer *w, const fab *f, const char *key, orr__port_measure measure)
+static void put_ports(orr_json_writer *w,
+                      const orr__fabric_facts *f,
+                      const char *key,
+                      const orr_fabric_link *list,
+                      size_t count)
 {
-    uint32_t list[LINKS_IN_JSON];
-    char name[ORR__PORT_NAME];
-    size_t all;
-    const size_t shown = orr__pick_ports(f, measure, list, LINKS_IN_JSON, &all);
-    const double end = (double)orr__fabric_end(f) * (1000 / fab_unit(f));
+    const double end = (double)f->end_ticks * (double)f->tick_ps;
     orr_json_put_array(w, key);
-    for (size_t i = 0; i < shown; i++) {
-        const orr_fabric_link l = orr__port_link(f, list[i]);
-        orr__port_short_name(f, list[i], name);
-        orr_json_put_row(w, ORR_T("link", name), ORR_U("bits_per_second", l.bits_per_second),
-                         ORR_U("bytes", l.bytes), ORR_U("busy_ps", l.busy_ps),
-                         ORR_D("utilisation", end > 0 ? (double)l.busy_ps / end : 0),
-                         ORR_U("longest_queue_bytes", l.longest_queue), ORR_U("pauses", l.pauses),
-                         ORR_U("paused_ps", l.paused_ps));
+    for (size_t i = 0; i < count; i++) {
+        const orr_fabric_link *l = &list[i];
+        orr_json_put_row(w, ORR_T("link", l->name), ORR_U("bits_per_second", l->bits_per_second),
+                         ORR_U("bytes", l->bytes), ORR_U("busy_ps", l->busy_ps),
+                         ORR_D("utilisation", end > 0 ? (double)l->busy_ps / end : 0),
+                         ORR_U("longest_queue_bytes", l->longest_queue), ORR_U("pauses", l->pauses),
+                         ORR_U("paused_ps", l->paused_ps));
     }
     orr_json_end_array(w);
 }
 
-static void add_line(void *buffer, const char *line)
+static void add_lines(orr_buf *b, const orr__fabric_notes *n)
 {
-    orr_buf_text(buffer, line);
-    orr_buf_byte(buffer, '\n');
+    for (size_t i = 0; i < n->count; i++) {
+        orr_buf_text(b, n->lines[i]);
+        orr_buf_byte(b, '\n');
+    }
 }
 
-void orr__packet_put_notes(orr_buf *b, const fab *f)
+void orr__packet_put_notes(orr_buf *b, const orr__fabric_facts *f)
 {
-    fab_explain_pauses(f, add_line, b);
-    fab_explain_approx(f, add_line, b);
+    add_lines(b, &f->storm);
+    add_lines(b, &f->approx);
 }
 
-void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, const fab *f)
+void orr__packet_put_figures(orr_json_writer *w, const orr__fabric_facts *f)
 {
+    const orr_packet_figures *g = &f->figures;
     orr_json_put_fields(
         w, ORR_U("flows", g->flows), ORR_U("flows_done", g->flows_done),
         ORR_U("finished_at_ps", g->finished_at_ps), ORR_U("fct_min_ps", g->fct_min_ps),
@@ -301,8 +269,8 @@ void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, co
         ORR_U("skipped_ps", g->skipped_ps));
     orr_json_put_u64(w, "time_error_bound_ps", 0); /* of every flow: fab_approx.c says why */
     put_flow_sizes(w, f);
-    put_ports(w, f, "busiest_links", orr__measure_busy);
-    put_ports(w, f, "longest_queues", orr__measure_queue);
+    put_ports(w, f, "busiest_links", f->busiest, f->busiest_count);
+    put_ports(w, f, "longest_queues", f->queues, f->queue_count);
     put_pfc(w, f);
 }
 
@@ -332,18 +300,22 @@ static void put_lines(orr_json_writer *w,
 
 orr_code orr_packet_write_json(const orr_packet *p, const char *path, orr_error *err)
 {
-    const orr_packet_figures *g = orr_packet_result(p);
-    const orr_packet_options *opt = orr__packet_options(p);
+    orr__flow_facts facts;
     orr_buf b = {0};
     orr_json_writer w;
+    orr_code code = orr__flow_facts_take(p, &facts, err);
+    if (code) {
+        orr__flow_facts_fini(&facts);
+        return code;
+    }
     orr_json_writer_init(&w, &b, NULL);
     orr_json_begin_object(&w);
     orr_json_put_fields(&w, ORR_T("format", "orrery-flows"), ORR_U("version", FORMAT_VERSION),
-                        ORR_T("program", opt->program ? opt->program : ""),
-                        ORR_T("config", opt->config), ORR_B("compat", opt->rules != NULL));
-    orr_code code = put_inputs(&w, p, err);
-    put_network(&w, g);
-    orr__packet_put_figures(&w, g, orr__packet_fabric(p));
+                        ORR_T("program", facts.program ? facts.program : ""),
+                        ORR_T("config", facts.config), ORR_B("compat", facts.is_compat));
+    code = put_inputs(&w, p, err);
+    put_network(&w, &facts.fabric.figures);
+    orr__packet_put_figures(&w, &facts.fabric);
     put_lines(&w, "warnings", p, orr_packet_warning);
     put_lines(&w, "stall", p, orr_packet_stall);
     orr_json_end_object(&w);
@@ -351,5 +323,6 @@ orr_code orr_packet_write_json(const orr_packet *p, const char *path, orr_error 
     if (!code)
         code = orr_output_save(&b, path, err);
     orr_buf_fini(&b);
+    orr__flow_facts_fini(&facts);
     return code;
 }

@@ -11,6 +11,7 @@
 #include "base/text/bar.h"
 #include "base/text/number.h"
 #include "explain/run_facts.h"
+#include "packet_report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -80,9 +81,9 @@ static void put_head(writer *w, const orr__run_facts *f, const orr__provenance *
         orr_json_put_u64(w, "ranks_simulated_last", f->simulated_last);
     orr_json_put_fields(w, ORR_U("finished_ranks", f->finished), ORR_T("network", f->network),
                         ORR_U("messages", f->messages), ORR_U("events", f->events));
-    if (f->has_packets) {
+    if (f->packets) {
         orr_json_put_object(w, "packets");
-        orr__facts_put_packets(f, w);
+        orr__packet_put_figures(w, f->packets);
         orr_json_end_object(w);
     }
 }
@@ -1014,17 +1015,17 @@ static void print_path(const orr__run_facts *f, orr_buf *b)
 
 static void print_packets(const orr__run_facts *f, orr_buf *b)
 {
-    const orr_packet_figures *g = &f->packets;
     char data[ORR_UNIT_ROOM], again[ORR_UNIT_ROOM], pauses[ORR_UNIT_ROOM], marked[ORR_UNIT_ROOM];
     char dropped[ORR_UNIT_ROOM], timeouts[ORR_UNIT_ROOM];
-    if (!f->has_packets)
+    if (!f->packets)
         return;
+    const orr_packet_figures *g = &f->packets->figures;
     orr_buf_print(
         b, "packets: %s with data, %s retransmitted; %s pauses, %s marked, %s lost, %s timeouts\n",
         orr_count_text(g->data_packets, data), orr_bytes_text(g->retransmitted_bytes, again),
         orr_count_text(g->pauses, pauses), orr_count_text(g->marked, marked),
         orr_count_text(g->dropped + g->lost, dropped), orr_count_text(g->timeouts, timeouts));
-    orr__facts_put_packet_notes(f, b);
+    orr__packet_put_notes(b, f->packets);
 }
 
 static void print_all(const orr__run_facts *f, orr_buf *b)

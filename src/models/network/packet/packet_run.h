@@ -5,7 +5,6 @@
 
 #include "packet.h"
 
-#include "base/formats/json.h"
 #include "models/network/packet/engine/fabric.h"
 
 const orr_packet_options *orr__packet_options(const orr_packet *p);
@@ -13,10 +12,6 @@ const orr_packet_options *orr__packet_options(const orr_packet *p);
 const fab *orr__packet_fabric(const orr_packet *p);
 /* Every link that carried something, in each direction. */
 void orr__packet_visit_links(const orr_packet *p, orr_net_link_visit visit, void *context);
-/* Members of the object that is open: counts, then "pfc" with the ports that were paused most. */
-void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, const fab *f);
-/* Storms and chains of pauses, what was skipped: a line each. */
-void orr__packet_put_notes(orr_buf *b, const fab *f);
 /* The ports that come first by some measure, the most first; of equals the lower number. */
 typedef uint64_t (*orr__port_measure)(const fab *f, uint32_t port);
 uint64_t orr__measure_busy(const fab *f, uint32_t port);  /* ticks */
