@@ -255,7 +255,7 @@ static const char *status_of(const orr_sim *s)
         return "finished";
     if (s->code || clk_has_failed(s->clock))
         return "failed";
-    return s->fold || clk_next_tick(s->clock, &tick) ? "interrupted" : "stalled";
+    return s->fold || s->was_stopped || clk_next_tick(s->clock, &tick) ? "interrupted" : "stalled";
 }
 
 /* ---- ranks ---- */

@@ -152,6 +152,7 @@ static orr_code stopped(orr_sim *s, orr_error *err)
     char time[ORR_UNIT_ROOM];
     const uint64_t now = clk_now(s->clock);
     atomic_store(&s->must_stop, false);
+    s->was_stopped = true;
     orr_time_text(now < INT64_MAX / 1000 ? (orr_ps)(now * 1000) : INT64_MAX, time);
     return orr_fail(err, ORR_ESTOP, NULL,
                     "interrupted at %s of simulated time: %u of %u ranks had finished", time,
@@ -380,6 +381,9 @@ static orr_code run_every_rank(orr_sim *s, orr_error *err)
 
 orr_code orr_sim_run(orr_sim *s, orr_error *err)
 {
+    s->was_stopped = false;
+    if (atomic_load(&s->must_stop) && s->finished < s->npu_count)
+        return stopped(s, err); /* asked for before it began */
     if (s->lockstep)
         return run_in_lockstep(s, err);
     if (s->fold) {

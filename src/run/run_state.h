@@ -127,6 +127,7 @@ struct orr_sim {
         *part; /* this is one of several, each with a thread (parts.h); NULL: it is all */
     struct run_parts *parts; /* of which this is all; NULL: there are none */
     atomic_bool must_stop;
+    bool was_stopped;         /* before the end, when it ran last */
     struct orr__stall *stall; /* once it was asked for */
     orr_code code;            /* the first failure: everything stops */
     orr_error error;

@@ -532,7 +532,12 @@ static char *ns_text(uint64_t ns, char out[ORR_UNIT_ROOM])
         memcpy(out, "0", 2);
         return out;
     }
-    return orr_time_text(ns < INT64_MAX / 1000 ? (orr_ps)(ns * 1000) : INT64_MAX, out);
+    if (ns <= INT64_MAX / 1000)
+        return orr_time_text((orr_ps)(ns * 1000), out);
+    /* More than 106 days, which picoseconds do not hold. */
+    orr_count_text(ns / 1000000000, out);
+    memcpy(out + strlen(out), " s", 3);
+    return out;
 }
 
 /* ---- the head ---- */

@@ -124,6 +124,12 @@ orr_code orr_guard_start(double seconds,
         orr_free(g);
         return orr_no_memory(err);
     }
+    /* What is too much already is seen at once: short work may be over before a thread has looked. */
+    if (bytes && memory_now() > bytes) {
+        g->reached = ORR_GUARD_MEMORY;
+        g->is_over = true;
+        stop(context);
+    }
     if (pthread_create(&g->thread, NULL, watch, g)) {
         pthread_cond_destroy(&g->over);
         pthread_mutex_destroy(&g->lock);

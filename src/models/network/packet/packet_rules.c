@@ -16,6 +16,7 @@ static const struct orr_rules_packet ours = {
                .acks_high_in_switches = true,
                .host_pauses_expire = true,
                .largest_message = UINT64_MAX,
+               .most_packets = 1ull << 32, /* hours */
                .refuses_small_buffers = true,
                .hpcc_hops = UINT8_MAX,
                .has_nscc = true,

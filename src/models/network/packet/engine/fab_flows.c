@@ -10,6 +10,7 @@
  * came (fab_flows_under_way). */
 #include "fabric_impl.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -94,9 +95,26 @@ static bool start_now(fab *f, uint32_t flow)
     return start_at(f, flow, f->now, fab_global_order(f));
 }
 
+/* A few bytes of input must not ask for days. */
+static orr_code check_length(
+    const fab *f, uint32_t src, uint32_t dst, uint64_t bytes, orr_error *err)
+{
+    const uint64_t most = f->rules.most_packets, payload = f->config.payload;
+    if (!most || bytes / most < payload)
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "rank %" PRIu32 " sends %" PRIu64 " bytes to rank %" PRIu32
+                    ": that is more than %" PRIu64 " packets of %" PRIu64
+                    " bytes; the networks fluid and graph take any size",
+                    src, bytes, dst, most, payload);
+}
+
 orr_code fab_send(fab *f, const fab_send_request *r, orr_error *err)
 {
     const uint64_t now = f->now;
+    const orr_code code = check_length(f, r->src, r->dst, r->size, err);
+    if (code)
+        return code;
     f->now = f->line->now * (f->line == &f->own_line ? 1 : f->unit);
     const uint32_t id = make_flow(f, r);
     if (id == FAB_NONE)
@@ -128,6 +146,12 @@ orr_code fab_send_list(fab *f, const orr__flow_list *l, orr_error *err)
 {
     if (l->count == 0)
         return ORR_OK;
+    for (size_t i = 0; i < l->count; i++) {
+        const orr__flow_line *w = &l->lines[i];
+        const orr_code code = check_length(f, w->src, w->dst, w->bytes, err);
+        if (code)
+            return code;
+    }
     f->list.order = orr_alloc(l->count, sizeof *f->list.order);
     if (!f->list.order)
         return orr_no_memory(err);

@@ -68,6 +68,7 @@ typedef struct fab_rules {
     bool hides_paced_flows;
     bool reuses_last_flow;    /* slots of flows: the one freed last is next, and orders reports */
     uint64_t largest_message; /* bytes that the simulator may send at once [14] */
+    uint64_t most_packets;    /* of a message or flow; 0: any number */
 
     /* ---- switches and congestion control (packet-network.md 7, 8) ---- */
     /* smaller than headroom and reserves: they would wrap (packet-network.md 7.1) [11] */
