@@ -143,12 +143,12 @@ static orr_code read_log(steps *s, const char *path, double tokens, orr_error *e
 static orr_code sum_up(steps *s, const char *path, size_t skip, orr_error *err)
 {
     s->found = s->count;
-    if (s->count < skip + STEPS_LEAST) {
+    if (s->count < STEPS_LEAST || s->count - STEPS_LEAST < skip) {
         const orr_where w = orr_where_line(path, 0, 0);
         return orr_fail(err, ORR_EINPUT, &w,
-                        "%zu steps were found, %zu at least were expected: lines of Megatron-LM, "
-                        "DeepSpeed or torchtitan, or milliseconds",
-                        s->count, skip + STEPS_LEAST);
+                        "%zu steps were found, %d at least were expected behind the %zu to skip: "
+                        "lines of Megatron-LM, DeepSpeed or torchtitan, or milliseconds",
+                        s->count, STEPS_LEAST, skip);
     }
     s->count -= skip;
     memmove(s->ms, s->ms + skip, s->count * sizeof *s->ms);

@@ -32,3 +32,5 @@ printf '200\n0\n' >bad.log
 refuse bad.log --predicted 200 --like h200
 printf '200\n201\n' >bad.log
 refuse bad.log --predicted 200 --like h200
+# The number to skip and the steps that are needed are more than a size can hold.
+refuse plain.txt --predicted 200 --like h200 --skip 18446744073709551615
