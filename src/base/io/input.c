@@ -25,7 +25,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum { PACKED_ROOM = 1 << 17, WINDOW_ROOM = 1 << 18, MAP_FROM = 1 << 18 };
+enum { PACKED_ROOM = 1 << 17, WINDOW_ROOM = 1 << 18, LEAST_ROOM = 1 << 12, MAP_FROM = 1 << 18 };
 
 typedef enum packing { PLAIN, GZIP, ZSTD } packing;
 
@@ -299,10 +299,13 @@ static orr_code choose_packing(orr_stream *s, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code open_fd(const char *path, int *fd, orr_error *err)
+/* *room: of the window.  Most files are small: one for them alone is a matter of the heap, not of pages that the kernel maps,
+ * clears and takes back. */
+static orr_code open_fd(const char *path, int *fd, size_t *room, orr_error *err)
 {
     struct stat st;
     const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    *room = WINDOW_ROOM;
     if (strcmp(path, "-") == 0) {
         *fd = STDIN_FILENO;
         return ORR_OK;
@@ -311,10 +314,14 @@ static orr_code open_fd(const char *path, int *fd, orr_error *err)
     *fd = open(path, O_RDONLY | O_CLOEXEC | (orr__stop_flag ? O_NONBLOCK : 0));
     if (*fd < 0)
         return orr_fail(err, ORR_EIO, &w, "cannot open: %s", strerror(errno));
-    if (fstat(*fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (fstat(*fd, &st))
+        return ORR_OK;
+    if (S_ISDIR(st.st_mode)) {
         close(*fd);
         return orr_fail(err, ORR_EIO, &w, "is a directory; a file was expected");
     }
+    if (S_ISREG(st.st_mode) && st.st_size < WINDOW_ROOM - LEAST_ROOM)
+        *room = (size_t)st.st_size + LEAST_ROOM; /* the end is seen without growing */
     return ORR_OK;
 }
 
@@ -328,10 +335,11 @@ static char *copy_text(const char *s)
 orr_code orr_stream_open(const char *path, orr_stream **out, orr_error *err)
 {
     int fd;
+    size_t room;
     *out = take_back(path);
     if (*out)
         return ORR_OK;
-    orr_code code = open_fd(path, &fd, err);
+    orr_code code = open_fd(path, &fd, &room, err);
     if (code)
         return code;
     orr_stream *s = orr_alloc(1, sizeof *s);
@@ -342,7 +350,7 @@ orr_code orr_stream_open(const char *path, orr_stream **out, orr_error *err)
     }
     s->fd = fd;
     s->path = copy_text(path);
-    if (!s->path || !orr_grow(&s->window, &s->room, WINDOW_ROOM))
+    if (!s->path || !orr_grow(&s->window, &s->room, room))
         code = orr_no_memory(err);
     else
         code = choose_packing(s, err);
