@@ -103,6 +103,18 @@ TEST(test_serve_kv__heads_are_split_where_degrees_differ)
     orr_set_close(s);
 }
 
+TEST(test_serve_kv__is_counted_where_no_traces_are_made)
+{
+    const orr_model m = six_heads();
+    const orr_serve_options o = {
+        .ranks = {.tp = 2}, .decode = {.tp = 3}, .prompt = 20, .output = 2, .no_traces = true};
+    orr_serve_report r;
+    orr_set *s = make_set(&m, &o, &r);
+    CHECK(!s);
+    CHECK_EQ_U(r.moved_messages, 4);
+    CHECK_EQ_U(r.moved_bytes, 6 * 32 * 4 * 2 * 2);
+}
+
 TEST(test_serve_kv__equal_degrees_send_one_message_a_rank)
 {
     const orr_model m = six_heads();
@@ -261,6 +273,7 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_serve_kv__heads_are_split_where_degrees_differ),
+        RUN(test_serve_kv__is_counted_where_no_traces_are_made),
         RUN(test_serve_kv__equal_degrees_send_one_message_a_rank),
         RUN(test_serve_kv__copies_of_a_head_are_sent_once_to_each),
         RUN(test_serve_kv__every_copy_is_served),

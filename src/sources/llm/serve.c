@@ -666,7 +666,8 @@ orr_code orr_serve(const orr_model *m,
         code = open_pools(&v);
     for (unsigned i = 0; i < v.pool_count && !code; i++)
         code = make_schedule(&v, i);
-    for (unsigned i = 0; i < v.pool_count && !code && !v.opt.no_traces; i++)
+    const bool has_moves = v.pool_count == POOLS || !v.opt.no_traces; /* the report counts them */
+    for (unsigned i = 0; i < v.pool_count && !code && has_moves; i++)
         code = find_patterns(&v, i);
     if (!code && !is_for_nobody(&v))
         code = make_set(&v);
