@@ -548,13 +548,22 @@ static bool begins_as_run(orr_span bytes)
     return false;
 }
 
+/* 0: not known, or no time that can be. */
+static orr_ps time_of(double ns)
+{
+    return ns > 0 && ns < 9e15 ? (orr_ps)(ns * 1000) : 0;
+}
+
+static uint64_t count_of(double v)
+{
+    return v >= 1 && v < 0x1p63 ? (uint64_t)v : 0;
+}
+
 /* The mean of one figure over ranks; 0: it is not split. */
 static orr_ps mean_of(orr_json_value root, const char *figure)
 {
     orr_json_value over;
-    const double ns =
-        orr_json_find(root, "over_ranks", &over) ? number_in(over, figure, "mean") : 0;
-    return ns > 0 && ns < 9e15 ? (orr_ps)(ns * 1000) : 0;
+    return time_of(orr_json_find(root, "over_ranks", &over) ? number_in(over, figure, "mean") : 0);
 }
 
 /* [low, high] of the run time; 0: not known. */
@@ -590,9 +599,8 @@ static orr_code add_root(
             if (value)
                 list[count++] = (orr_report_option){keys[i], value};
         }
-    const double requests = number_in(root, "serving", "requests");
     const orr_report_serving serving = {
-        .requests = requests >= 1 && requests < 0x1p63 ? (uint64_t)requests : 0,
+        .requests = count_of(number_in(root, "serving", "requests")),
         .first_token_ns = number_in(root, "serving", "first_token_mean_ns"),
         .first_token_max_ns = number_in(root, "serving", "first_token_max_ns"),
         .next_token_ns = number_in(root, "serving", "next_token_mean_ns"),
@@ -614,9 +622,9 @@ static orr_code add_root(
     double interval[2];
     take_interval(root, interval);
     const orr_report_run run = {.name = name,
-                                .length_ps = (orr_ps)(seconds * 1e12),
+                                .length_ps = time_of(number_in(root, NULL, "simulated_ns")),
                                 .ranks = ranks >= 1 && ranks < UINT32_MAX ? (uint32_t)ranks : 0,
-                                .events = (uint64_t)number_in(root, NULL, "events"),
+                                .events = count_of(number_in(root, NULL, "events")),
                                 .tokens = number_in(root, "throughput", "tokens_per_s") * seconds,
                                 .flops = per_device * ranks * seconds,
                                 .peak_flops = number_in(root, "throughput", "peak_tflops") * 1e12,
