@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     o.requests = requests;
     o.request_count = count;
 #ifdef FUZZ_ONE_WAY /* writing traces takes most of the time */
-    o.only_figures = o.only_figures || fuzz_pick(data, size, 16);
+    o.no_traces = fuzz_pick(data, size, 16);
 #endif
     const orr_code code = orr_serve(&model, &o, &set, &r, &err);
     REQUIRE(code != ORR_EBUG);
