@@ -162,8 +162,9 @@ static void check_after_last(fold_sim *f, fold_class *c, const fold_event *e)
     if (f->is_loose && e->kind != FOLD_PHASE_END)
         return;
     const fold_event *last = f->is_loose ? &c->slots[slot].last : &c->last;
-    /* What the running event of a class causes for the class itself comes after it by cause. */
-    if (last->kind == NO_EVENT_YET || (c == f->running && (!f->is_loose || f->ending_slot == slot)))
+    if (last->kind == NO_EVENT_YET ||
+        (c == f->running && (!f->is_loose || f->ending_slot == slot ||
+                             f->follows >> slot & 1))) /* it is caused by it */
         return;
     const order o = order_of(f, c, last, e, &sign);
     fold_tape_order(f, last, e, by_lag(last, e) == BEFORE);
@@ -515,8 +516,10 @@ bool fold_step(fold_sim *f)
     now.call.action(now.call.context, now.call.argument);
     f->ending_slot = FOLD_NO_SLOT;
     if (c->held_slots) {
+        f->follows = c->held_slots;
         c->held_slots = 0;
         work_issue(c->npu);
+        f->follows = 0;
     }
     f->running = NULL;
     if (now.meeting)

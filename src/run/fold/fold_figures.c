@@ -2,10 +2,9 @@
 /* fold_figures.c - the figures of nodes and ranks, from the log of a class, once it has run: what
  * note_start and note_end of workload.c and the hooks of watch.c sum up as a rank goes along.
  *
- * Members of a class may come to their events in different orders, so sums over time are made
- * member by member: but for the time up to the *cut*, until which all members do the same at the
- * same time, and that once for members with the same times.  Cost: nodes of the class, and
- * different members x nodes after the cut. */
+ * Members of a class may come to their events in different orders, so sums over time are made member by member: but for
+ * a *window* in which all members do the same at the same time, up to what each is later than the others, and that once
+ * for members with the same times.  Cost: nodes of the class, and different members x nodes out of the window. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -76,33 +75,30 @@ typedef struct facts {
     uint8_t use, held_use; /* watch_use */
 } facts;
 
-/* Members of a class do the same up to the cut, and may differ after it:
- *
- *     member 0   ====compute====|--comm--|==compute==
- *     member 1   ====compute====|---comm---|==compute==
- *                              cut: the first time that two of them do not share
- *
- * What is before the cut is summed once; after it once for each set of members with the same
- * times. */
+/* Times of a member are counted from its own *delay* on: the spread that most times have.  Those are even then. */
 typedef struct sweep {
     fold_sim *f;
     fold_class *c;
-    int64_t cut;
-    bool is_all_apart; /* nothing is before the cut: members that do all a while later are alike */
-    uint32_t member;   /* whose times are looked at; even times are those of all */
-    interval *list;    /* in the order in which they start */
+    uint32_t delay;     /* a spread; 0: none is later than another */
+    uint32_t like_flow; /* the same spread among those of flows; NONE: it is not there */
+    int64_t lo, hi;     /* the window: no time that is not even is within */
+    uint32_t member;    /* whose times are looked at; even times are those of all */
+    interval *list;     /* in the order in which they start */
     size_t count;
     piece *pieces; /* likewise; NULL: times are not split */
     size_t piece_count;
     const facts *facts; /* by step */
-    interval *compute;  /* on the device, one after the other */
-    size_t compute_count;
-    size_t near;          /* where the time on the device was looked up last */
-    size_t compute_early; /* those that ended before the cut */
-    int64_t *before;      /* by those: the length of all before it */
+    /* On the device, one after the other: those before the window, in it, and after it; and how long those are that lie
+     * between the first in the window and each of them. */
+    interval *compute;
+    int64_t *before;
+    size_t compute_first, compute_count;  /* of those that are looked at */
+    size_t early, core_first, core_count; /* before the window, and in it */
+    size_t near;                          /* where the time on the device was looked up last */
 } sweep;
 
-/* Equal starts by step: a total order, so that nothing depends on how it is sorted. */
+#define LONG_AGO (INT64_MIN / 4)
+
 static int by_start(const void *a, const void *b)
 {
     const interval *x = a, *y = b;
@@ -140,16 +136,16 @@ enum { NEAR = 16 };
  * asked last. */
 static size_t computes_before(const sweep *v, int64_t t)
 {
+    const interval *list = v->compute + v->compute_first;
     size_t low = v->near > NEAR ? v->near - NEAR : 0;
     size_t high = v->compute_count - low > 2 * NEAR ? low + 2 * NEAR : v->compute_count;
-    /* It was not near: the whole list is searched. */
-    if (low > 0 && v->compute[low - 1].start >= t)
+    if (low > 0 && list[low - 1].start >= t)
         low = 0;
-    if (high < v->compute_count && v->compute[high].start < t)
+    if (high < v->compute_count && list[high].start < t)
         high = v->compute_count;
     while (low < high) {
         const size_t mid = low + (high - low) / 2;
-        if (v->compute[mid].start < t)
+        if (list[mid].start < t)
             low = mid + 1;
         else
             high = mid;
@@ -157,16 +153,17 @@ static size_t computes_before(const sweep *v, int64_t t)
     return low;
 }
 
-/* Time on the device before t. */
+/* Time on the device before t, from some moment on. */
 static int64_t compute_before(sweep *v, int64_t t)
 {
-    const size_t at = computes_before(v, t);
-    v->near = at;
-    if (at == 0)
+    if (v->compute_count == 0)
         return 0;
-    const interval *last = &v->compute[at - 1];
-    /* Nodes on the device do not overlap: one slot. */
-    return v->before[at - 1] + (t < last->end ? t : last->end) - last->start;
+    v->near = computes_before(v, t);
+    if (v->near == 0)
+        return v->before[v->compute_first];
+    const size_t at = v->compute_first + v->near - 1;
+    const interval *last = &v->compute[at];
+    return v->before[at] + (t < last->end ? t : last->end) - last->start;
 }
 
 /* False: out of memory. */
@@ -230,7 +227,8 @@ static void cover(const sweep *v, const interval *at, int64_t from, int64_t to, 
 {
     const int64_t start = at->start > from ? at->start : from, end = at->end < to ? at->end : to;
     const int k = v->facts[at->step].kind;
-    /* Intervals come by start, so a union is a running end. */
+    if (end <= start)
+        return;
     if (end > d->busy_until) {
         d->busy += end - (start > d->busy_until ? start : d->busy_until);
         d->busy_until = end;
@@ -239,7 +237,7 @@ static void cover(const sweep *v, const interval *at, int64_t from, int64_t to, 
         d->comm += end - (start > d->comm_until ? start : d->comm_until);
         d->comm_until = end;
     }
-    if (k == WORK_ON_DEVICE && end > start)
+    if (k == WORK_ON_DEVICE)
         d->compute += end - start;
 }
 
@@ -311,12 +309,43 @@ static void spend(sweep *v, int64_t from, int64_t to, deeds *d)
 
 /* ---- a class ---- */
 
+static bool is_even(const sweep *v, fold_val at)
+{
+    return at.by == v->delay;
+}
+
+/* Of a member, or of all where times are even. */
+static int64_t time_at(const sweep *v, fold_val at, uint32_t member)
+{
+    return is_even(v, at) ? at.base
+                          : fold_at(v->f->times, at, member) -
+                                (v->delay ? fold_spread(v->f->times, v->delay)[member] : 0);
+}
+
 static int64_t end_of(const sweep *v, const fold_logged *step, uint32_t member)
 {
-    const int64_t start = fold_at(v->f->times, step->start, member);
     if (step->has_ended)
-        return fold_at(v->f->times, step->end, member);
+        return time_at(v, step->end, member);
+    const int64_t start = time_at(v, step->start, member);
     return v->c->now.base > start ? v->c->now.base : start; /* under way */
+}
+
+static bool has_flow(const sweep *v, size_t step)
+{
+    return v->c->flows && v->c->flows[step].state == FOLD_FLOWS_LATER;
+}
+
+static bool is_even_flow(const sweep *v, uint32_t by)
+{
+    return v->delay ? by == v->like_flow : by == 0;
+}
+
+static int64_t flow_at(const sweep *v, const fold_flow *f, uint32_t member)
+{
+    if (is_even_flow(v, f->by))
+        return f->base;
+    return f->base + (f->by ? fold_spread(v->f->flow_times, f->by)[member] : 0) -
+           (v->delay ? fold_spread(v->f->times, v->delay)[member] : 0);
 }
 
 static int64_t flows_of(const sweep *v, size_t step, uint32_t member, int64_t start, int64_t end)
@@ -326,7 +355,7 @@ static int64_t flows_of(const sweep *v, size_t step, uint32_t member, int64_t st
         return start;
     if (f->state == FOLD_FLOWS_NEVER)
         return end;
-    const int64_t at = f->base + (f->by ? fold_spread(v->f->flow_times, f->by)[member] : 0);
+    const int64_t at = flow_at(v, f, member);
     return at < end ? at : end;
 }
 
@@ -335,76 +364,107 @@ static bool is_on_device(const sweep *v, const fold_logged *step)
     return v->facts[step - v->c->log.steps].kind == WORK_ON_DEVICE;
 }
 
-/* It began and ended before the cut. */
+/* It began and ended within the window. */
 static bool is_counted(const sweep *v, const fold_logged *step)
 {
-    return step->has_ended && !step->end.by && step->end.base <= v->cut && !step->start.by &&
-           step->start.base < v->cut;
+    return step->has_ended && is_even(v, step->end) && step->end.base <= v->hi &&
+           is_even(v, step->start) && step->start.base >= v->lo && step->start.base < v->hi;
 }
 
-static void sum_compute(sweep *v)
+/* How long computing takes between the first in the window and each of these. */
+static void sum_compute(sweep *v, size_t first, size_t end)
 {
-    sort_intervals(v->compute + v->compute_early, v->compute_count - v->compute_early);
-    for (size_t i = v->compute_early; i < v->compute_count; i++)
-        v->before[i] = i ? v->before[i - 1] + v->compute[i - 1].end - v->compute[i - 1].start : 0;
+    sort_intervals(v->compute + first, end - first);
+    for (size_t i = first; i < end; i++)
+        v->before[i] = i == v->core_first
+                           ? 0
+                           : v->before[i - 1] + v->compute[i - 1].end - v->compute[i - 1].start;
 }
 
-/* Up to the cut, for all members at once. */
+static void sum_compute_back(sweep *v, size_t first)
+{
+    sort_intervals(v->compute + first, v->core_first - first);
+    for (size_t i = v->core_first; i-- > first;)
+        v->before[i] = (i + 1 < v->core_first ? v->before[i + 1] : 0) -
+                       (v->compute[i].end - v->compute[i].start);
+}
+
+/* In the window, for all members at once. */
 static void sweep_together(sweep *v, deeds *d)
 {
     const fold_log *l = &v->c->log;
-    v->count = v->compute_count = v->near = v->piece_count = 0;
+    size_t end_of_compute = v->core_first;
+    v->count = v->near = v->piece_count = 0;
     for (size_t i = 0; i < l->count; i++) {
         const fold_logged *step = &l->steps[i];
-        if (step->start.by || step->start.base >= v->cut)
+        int64_t start = time_at(v, step->start, 0), end = end_of(v, step, 0);
+        if (start >= v->hi || (end <= v->lo && start < v->lo))
             continue;
-        const int64_t end = step->has_ended ? step->end.base : end_of(v, step, 0);
-        const int64_t start = step->start.base;
         v->list[v->count] = (interval){start, end, flows_of(v, i, 0, start, end), (uint32_t)i};
         add_pieces(v, &v->list[v->count++]);
-        if (is_on_device(v, step))
-            v->compute[v->compute_count++] =
-                (interval){start, end < v->cut ? end : v->cut, start, (uint32_t)i};
+        start = start > v->lo ? start : v->lo;
+        end = end < v->hi ? end : v->hi;
+        if (is_on_device(v, step) && end >= start)
+            v->compute[end_of_compute++] = (interval){start, end, start, (uint32_t)i};
     }
-    spend(v, 0, v->cut, d);
-    sum_compute(v);
+    spend(v, v->lo, v->hi, d);
+    sum_compute(v, v->core_first, end_of_compute);
+    v->compute_first = v->core_first;
+    v->compute_count = end_of_compute - v->core_first;
     sort_intervals(v->list, v->count);
     for (size_t i = 0; i < v->count; i++) {
-        cover(v, &v->list[i], 0, v->cut, d);
-        /* What is under way at the cut is counted after it, for each member. */
+        cover(v, &v->list[i], v->lo, v->hi, d);
         if (is_counted(v, &l->steps[v->list[i].step]))
             count_step(v, &v->list[i], v->c->count, d);
     }
+    /* Of those that reach beyond the window only a part was here: they are in the other list. */
+    size_t kept = v->core_first;
+    for (size_t i = v->core_first; i < end_of_compute; i++)
+        if (is_counted(v, &l->steps[v->compute[i].step]))
+            v->compute[kept++] = v->compute[i];
+    v->core_count = kept - v->core_first;
+    sum_compute(v, v->core_first, kept);
 }
 
-/* After the cut, for a member and those like it. */
+/* Before the window, or after it. */
+static void cover_rest(sweep *v, int64_t from, int64_t to, deeds *d)
+{
+    spend(v, from, to, d);
+    for (size_t i = 0; i < v->count && v->list[i].start < to; i++)
+        cover(v, &v->list[i], from, to, d);
+}
+
+/* Out of the window, for a member and those like it. */
 static void sweep_rest(sweep *v, const uint32_t *rest, size_t rest_count, uint32_t weight, deeds *d)
 {
     const fold_log *l = &v->c->log;
+    const size_t core_end = v->core_first + v->core_count;
+    size_t early = v->core_first - v->early, last = core_end;
+    v->compute_first = early;
     v->count = v->near = v->piece_count = 0;
-    v->compute_count = v->compute_early;
     for (size_t k = 0; k < rest_count; k++) {
         const fold_logged *step = &l->steps[rest[k]];
-        const int64_t start = fold_at(v->f->times, step->start, v->member);
+        const int64_t start = time_at(v, step->start, v->member);
         const int64_t end = end_of(v, step, v->member);
         const interval at = {start, end, flows_of(v, rest[k], v->member, start, end), rest[k]};
         v->list[v->count++] = at;
         add_pieces(v, &at);
         if (is_on_device(v, step))
-            v->compute[v->compute_count++] = at;
+            v->compute[start < v->lo ? early++ : last++] = at;
     }
-    spend(v, v->cut, INT64_MAX, d);
-    sum_compute(v);
+    sum_compute_back(v, v->compute_first);
+    sum_compute(v, core_end, last);
+    v->compute_count = last - v->compute_first;
     sort_intervals(v->list, v->count);
+    d->busy_until = d->comm_until = d->flowing_until = LONG_AGO;
+    for (unsigned u = 0; u < WATCH_USES; u++)
+        d->upto_until[u] = LONG_AGO;
+    if (v->lo > LONG_AGO)
+        cover_rest(v, LONG_AGO, v->lo, d);
+    cover_rest(v, v->hi, INT64_MAX, d);
     for (size_t i = 0; i < v->count; i++)
-        if (v->list[i].start < v->cut)
-            cover(v, &v->list[i], v->cut, INT64_MAX, d);
-    for (size_t i = 0; i < v->count; i++) {
-        if (v->list[i].start >= v->cut)
-            cover(v, &v->list[i], v->cut, INT64_MAX, d);
         if (l->steps[v->list[i].step].has_ended)
             count_step(v, &v->list[i], weight, d);
-    }
 }
 
 static void put_member(const sweep *v, uint32_t member, const deeds *d)
@@ -414,7 +474,8 @@ static void put_member(const sweep *v, uint32_t member, const deeds *d)
     const uint32_t rank = v->c->ranks[member];
     orr_sim_rank_result *r = &f->results[rank];
     *r = n->result;
-    r->wall = d->wall ? (uint64_t)d->wall - f->s->rounds.origin : 0;
+    const int64_t later = v->delay ? fold_spread(f->times, v->delay)[member] : 0;
+    r->wall = d->wall ? (uint64_t)(d->wall + later) - f->s->rounds.origin : 0;
     r->finished_at = n->result.finished_at != ORR_NEVER ? r->wall : ORR_NEVER;
     r->gpu_time = (uint64_t)d->compute;
     r->comm_time = (uint64_t)d->comm;
@@ -435,7 +496,6 @@ static void put_member(const sweep *v, uint32_t member, const deeds *d)
 typedef struct like {
     /* a hash of all times, relative to the first */
     uint64_t times;
-    int64_t apart; /* by how much it is later, in all that it does */
     uint32_t member;
 } like;
 
@@ -449,14 +509,44 @@ static int by_times(const void *a, const void *b)
 
 #define OF_FLOWS (UINT64_C(1) << 32) /* its spreads have numbers of their own */
 
-/* Times are told apart by a hash of 64 bits over all of them. */
-static void add_times(const sweep *v, like *all, const fold_times *t, uint32_t by)
+static int64_t spread_at(const sweep *v, uint64_t by, uint32_t member)
 {
-    const int64_t *spread = by ? fold_spread(t, by) : NULL;
+    const fold_times *t = by & OF_FLOWS ? v->f->flow_times : v->f->times;
+    const uint32_t own = (uint32_t)by;
+    return (own ? fold_spread(t, own)[member] : 0) -
+           (v->delay ? fold_spread(v->f->times, v->delay)[member] : 0);
+}
+
+static bool is_even_spread(const sweep *v, uint64_t by)
+{
+    return by & OF_FLOWS ? is_even_flow(v, (uint32_t)by) : (uint32_t)by == v->delay;
+}
+
+/* Those of a step that are not even; returns how many. */
+static unsigned uneven_of(const sweep *v, size_t i, uint64_t by[3], int64_t base[3])
+{
+    const fold_logged *step = &v->c->log.steps[i];
+    unsigned count = 0;
+    by[0] = step->start.by;
+    base[0] = step->start.base;
+    count += !is_even_spread(v, by[0]);
+    by[count] = step->end.by;
+    base[count] = step->end.base;
+    count += step->has_ended && !is_even_spread(v, by[count]);
+    if (has_flow(v, i)) {
+        by[count] = OF_FLOWS | v->c->flows[i].by;
+        base[count] = v->c->flows[i].base;
+        count += !is_even_spread(v, by[count]);
+    }
+    return count;
+}
+
+/* Times are told apart by a hash of 64 bits over all of them. */
+static void add_times(const sweep *v, like *all, uint64_t by)
+{
     for (uint32_t m = 0; m < v->c->count; m++)
-        all[m].times =
-            orr_hash_mix(all[m].times ^ 0xa0761d6478bd642fu,
-                         (uint64_t)((spread ? spread[m] : 0) - all[m].apart) ^ 0xe7037ed1a0b428dbu);
+        all[m].times = orr_hash_mix(all[m].times ^ 0xa0761d6478bd642fu,
+                                    (uint64_t)spread_at(v, by, m) ^ 0xe7037ed1a0b428dbu);
 }
 
 /* Members with the same times after the cut are swept together.  Only spreads are hashed, each
@@ -464,28 +554,20 @@ static void add_times(const sweep *v, like *all, const fold_times *t, uint32_t b
 static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
 {
     like *all = orr_alloc(v->c->count, sizeof *all);
-    const fold_val from = v->c->log.steps[rest[0]].start;
     orr_map *seen = orr_map_create(0);
     bool ok = all && seen;
     for (uint32_t m = 0; ok && m < v->c->count; m++)
-        all[m] = (like){0, v->is_all_apart ? fold_at(v->f->times, from, m) - from.base : 0, m};
+        all[m] = (like){0, m};
     for (size_t k = 0; ok && k < rest_count; k++) {
-        const fold_logged *step = &v->c->log.steps[rest[k]];
-        const uint32_t two[] = {step->start.by, step->end.by};
-        for (unsigned i = 0; i < 2 && ok; i++) {
+        uint64_t by[3];
+        int64_t base[3];
+        const unsigned count = uneven_of(v, rest[k], by, base);
+        for (unsigned i = 0; i < count && ok; i++) {
             bool is_new = false;
-            /* Even times tell nobody apart, unless all is counted from each member's own
-             * beginning. */
-            ok = (!two[i] && !v->is_all_apart) || orr_map_put(seen, two[i], 1, &is_new);
+            ok = orr_map_put(seen, by[i], 1, &is_new);
             if (is_new)
-                add_times(v, all, v->f->times, two[i]);
+                add_times(v, all, by[i]);
         }
-        const fold_flow *flow = v->c->flows ? &v->c->flows[rest[k]] : NULL;
-        bool is_new = false;
-        if (ok && flow && flow->state == FOLD_FLOWS_LATER && (flow->by || v->is_all_apart))
-            ok = orr_map_put(seen, OF_FLOWS | flow->by, 1, &is_new);
-        if (is_new)
-            add_times(v, all, v->f->flow_times, flow->by);
     }
     orr_map_destroy(seen);
     if (!ok) {
@@ -494,6 +576,151 @@ static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
     }
     qsort(all, v->c->count, sizeof *all, by_times);
     return all;
+}
+
+/* ---- the window ---- */
+
+/* The spread that most steps begin with; 0: one is under way, which ends now for all. */
+static bool find_delay(sweep *v)
+{
+    const fold_log *l = &v->c->log;
+    orr_map *place = orr_map_create(0);
+    size_t *often = NULL, room = 0, kinds = 0, most = 0;
+    bool ok = place != NULL;
+    for (size_t i = 0; ok && i < l->count; i++) {
+        const uint32_t by = l->steps[i].start.by;
+        uint32_t at = orr_map_find(place, by, RUN_NONE);
+        if (at == RUN_NONE) {
+            at = (uint32_t)kinds;
+            ok = orr_grow(&often, &room, kinds + 1) && orr_map_put(place, by, at, NULL);
+            if (!ok)
+                break;
+            often[kinds++] = 0;
+        }
+        if (++often[at] > most) {
+            most = often[at];
+            v->delay = by;
+        }
+    }
+    for (size_t i = 0; i < l->count; i++)
+        if (!l->steps[i].has_ended)
+            v->delay = 0;
+    if (v->delay && v->f->flow_times)
+        v->like_flow = fold_find(v->f->flow_times, fold_spread(v->f->times, v->delay), v->c->count);
+    orr_map_destroy(place);
+    orr_free(often);
+    return ok;
+}
+
+typedef struct smear {
+    int64_t from, to;
+} smear;
+
+static int by_from(const void *a, const void *b)
+{
+    const smear *x = a, *y = b;
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* The times of all members that are not even, by base and spread. */
+static bool list_smears(const sweep *v, smear **out, size_t *count)
+{
+    orr_map *place = orr_map_create(0);
+    smear *known = NULL, *list = NULL;
+    size_t room = 0, kinds = 0, list_room = 0;
+    bool ok = place != NULL;
+    *count = 0;
+    for (size_t i = 0; ok && i < v->c->log.count; i++) {
+        uint64_t by[3];
+        int64_t base[3];
+        const unsigned uneven = uneven_of(v, i, by, base);
+        for (unsigned k = 0; k < uneven && ok; k++) {
+            uint32_t at = orr_map_find(place, by[k], RUN_NONE);
+            if (at == RUN_NONE) {
+                at = (uint32_t)kinds;
+                ok = orr_grow(&known, &room, kinds + 1) && orr_map_put(place, by[k], at, NULL);
+                if (!ok)
+                    break;
+                smear *of = &known[kinds++];
+                *of = (smear){INT64_MAX, INT64_MIN};
+                for (uint32_t m = 0; m < v->c->count; m++) {
+                    const int64_t t = spread_at(v, by[k], m);
+                    of->from = t < of->from ? t : of->from;
+                    of->to = t > of->to ? t : of->to;
+                }
+            }
+            ok = orr_grow(&list, &list_room, *count + 1);
+            if (ok)
+                list[(*count)++] = (smear){base[k] + known[at].from, base[k] + known[at].to};
+        }
+    }
+    orr_map_destroy(place);
+    orr_free(known);
+    *out = list;
+    return ok;
+}
+
+/* How many of these sorted times are before t. */
+static size_t earlier(const int64_t *sorted, size_t count, int64_t t)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (sorted[mid] < t)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The gap between times that are not even in which most steps begin.  False: out of memory. */
+static bool find_window(sweep *v)
+{
+    const fold_log *l = &v->c->log;
+    smear *list;
+    size_t count, starts_count = 0, most = 0;
+    bool ok = list_smears(v, &list, &count);
+    int64_t *starts = ok && count ? orr_alloc(l->count, sizeof *starts) : NULL;
+    v->lo = LONG_AGO;
+    v->hi = INT64_MAX;
+    if (ok && count) {
+        ok = starts != NULL;
+        bool is_sorted = true;
+        for (size_t i = 0; ok && i < l->count; i++)
+            if (is_even(v, l->steps[i].start)) {
+                starts[starts_count] = l->steps[i].start.base;
+                is_sorted = is_sorted &&
+                            (starts_count == 0 || starts[starts_count - 1] <= starts[starts_count]);
+                starts_count++;
+            }
+        if (ok && !is_sorted)
+            qsort(starts, starts_count, sizeof *starts, by_value);
+        qsort(list, count, sizeof *list, by_from);
+    }
+    int64_t until = LONG_AGO;
+    for (size_t i = 0; ok && count && i <= count; i++) {
+        const int64_t next = i < count ? list[i].from : INT64_MAX;
+        const size_t within = next > until ? earlier(starts, starts_count, next) -
+                                                 earlier(starts, starts_count, until)
+                                           : 0;
+        if (i == 0 || within > most) {
+            most = within;
+            v->lo = until;
+            v->hi = next;
+        }
+        if (i < count && list[i].to >= until)
+            until = list[i].to + 1;
+    }
+    orr_free(list);
+    orr_free(starts);
+    return ok;
 }
 
 /* Tokens that the class made. */
@@ -512,66 +739,55 @@ static void count_served(const fold_sim *f, const fold_class *c)
     }
 }
 
-/* A class: the cut, what is before it for all, then members in sets of the same times. */
+/* Members that do the same out of the window, too, at once. */
+static bool put_rest(sweep *v, const uint32_t *rest, size_t rest_count, const deeds *d)
+{
+    const fold_class *c = v->c;
+    like *all = list_like(v, rest, rest_count);
+    for (uint32_t i = 0, next; all && i < c->count; i = next) {
+        deeds own = *d;
+        for (next = i + 1; next < c->count && all[next].times == all[i].times;)
+            next++;
+        v->member = all[i].member;
+        sweep_rest(v, rest, rest_count, next - i, &own);
+        for (uint32_t k = i; k < next; k++)
+            put_member(v, all[k].member, &own);
+    }
+    orr_free(all);
+    return all != NULL;
+}
+
 static bool put_class(fold_sim *f, fold_class *c)
 {
     const fold_log *l = &c->log;
-    deeds d = {0};
-    sweep v = {.f = f, .c = c, .cut = INT64_MAX};
+    deeds d = {.comm_until = LONG_AGO, .busy_until = LONG_AGO, .flowing_until = LONG_AGO};
+    sweep v = {.f = f, .c = c, .like_flow = RUN_NONE};
     size_t rest_count = 0;
-    v.list = orr_alloc(l->count, sizeof *v.list);
-    v.compute = orr_alloc(l->count, sizeof *v.compute);
-    v.before = orr_alloc(l->count, sizeof *v.before);
-    v.pieces = f->flow_times ? orr_alloc(l->count, 2 * sizeof *v.pieces) : NULL;
+    for (unsigned u = 0; u < WATCH_USES; u++)
+        d.upto_until[u] = LONG_AGO;
     uint32_t *rest = orr_alloc(l->count, sizeof *rest);
     facts *all_facts = orr_alloc(l->count, sizeof *all_facts);
-    bool ok = v.list && v.compute && v.before && (v.pieces || !f->flow_times) && rest &&
-              all_facts && find_facts(c->npu, l, all_facts);
+    bool ok =
+        rest && all_facts && find_facts(c->npu, l, all_facts) && find_delay(&v) && find_window(&v);
     v.facts = all_facts;
-    for (size_t i = 0; i < l->count; i++) {
-        const fold_logged *step = &l->steps[i];
-        /* The cut: the first time at which any two members differ. */
-        const bool is_even = !step->start.by && !(step->has_ended && step->end.by);
-        const int64_t at = step->start.by ? step->start.base : step->end.base;
-        if (!is_even && at < v.cut)
-            v.cut = at;
-        if (c->flows && c->flows[i].by && c->flows[i].base < v.cut)
-            v.cut = c->flows[i].base;
-    }
-    for (size_t i = 0; ok && i < l->count; i++) {
-        if (v.cut != INT64_MAX && !is_counted(&v, &l->steps[i]))
+    for (size_t i = 0; ok && i < l->count; i++)
+        if (!is_counted(&v, &l->steps[i])) {
             rest[rest_count++] = (uint32_t)i;
-    }
+            v.early += is_on_device(&v, &l->steps[i]) && time_at(&v, l->steps[i].start, 0) < v.lo;
+        }
+    v.core_first = v.early;
+    v.list = orr_alloc(l->count, sizeof *v.list);
+    v.compute = orr_alloc(v.early + l->count, sizeof *v.compute);
+    v.before = orr_alloc(v.early + l->count, sizeof *v.before);
+    v.pieces = f->flow_times ? orr_alloc(l->count, 2 * sizeof *v.pieces) : NULL;
+    ok = ok && v.list && v.compute && v.before && (v.pieces || !f->flow_times);
     if (ok)
         sweep_together(&v, &d);
-    if (ok && v.cut != INT64_MAX) {
-        v.is_all_apart = v.count == 0 && (f->is_steady || c->npu->running == 0);
-        like *all = list_like(&v, rest, rest_count);
-        /* The last of them may have been under way at the cut: it is in the other list, too. */
-        v.compute_early = v.compute_count;
-        while (v.compute_early && !is_counted(&v, &l->steps[v.compute[v.compute_early - 1].step]))
-            v.compute_early--;
-        ok = all != NULL;
-        for (uint32_t i = 0, next; ok && i < c->count; i = next) {
-            /* From what all have in common. */
-            deeds own = d;
-            for (next = i + 1; next < c->count && all[next].times == all[i].times;)
-                next++;
-            v.member = all[i].member;
-            sweep_rest(&v, rest, rest_count, next - i, &own);
-            for (uint32_t k = i; k < next; k++) {
-                deeds later = own;
-                /* Members that do all a while later have the same sums; only their end is their
-                 * own. */
-                later.wall += all[k].apart - all[i].apart;
-                put_member(&v, all[k].member, &later);
-            }
-        }
-        orr_free(all);
-    } else {
-        for (uint32_t m = 0; ok && m < c->count; m++)
+    if (ok && v.hi == INT64_MAX && v.lo == LONG_AGO)
+        for (uint32_t m = 0; m < c->count; m++)
             put_member(&v, m, &d);
-    }
+    else if (ok)
+        ok = put_rest(&v, rest, rest_count, &d);
     orr_free(v.list);
     orr_free(v.compute);
     orr_free(v.before);

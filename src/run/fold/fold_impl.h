@@ -310,6 +310,7 @@ struct fold_sim {
     bool lost_order;     /* it gives up because of the order of events */
     bool is_loose;       /* only events of one slot must be in one order for all members */
     uint8_t ending_slot; /* a phase of it ends; NO_SLOT: none */
+    uint32_t follows;    /* slots whose nodes start now, right after a phase of theirs */
     bool uses_world;     /* collectives name no group */
     bool may_mix_tags;   /* chunks of the same number in different groups must not run at once */
     orr_sim_rank_result *results; /* by rank, once it has run */

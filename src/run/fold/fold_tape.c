@@ -75,8 +75,9 @@ struct fold_tape {
     size_t argument_count, argument_room;
     question *questions;
     size_t question_count, question_room;
-    fold_val *ends; /* by class: when it was over, and the event in which */
-    uint32_t ended; /* classes */
+    uint32_t *begins; /* by class: the entries of when it begins, and the event in which */
+    fold_val *ends;   /* by class: when it was over, and the event in which */
+    uint32_t ended;   /* classes */
     /* playing back */
     int64_t shift;
     bool *differs; /* by entry: it is not `shift` later, but `now` */
@@ -100,9 +101,10 @@ bool fold_tape_create(fold_sim *f)
         return false;
     t->round = 1; /* the first one begins unlike all others */
     t->first = 1;
+    t->begins = orr_alloc((size_t)INPUTS * f->class_count, sizeof *t->begins);
     t->ends = orr_alloc((size_t)INPUTS * f->class_count, sizeof *t->ends);
     t->begun = orr_alloc((size_t)INPUTS * f->class_count, FOLD_BEGINNINGS * sizeof *t->begun);
-    return t->ends && t->begun;
+    return t->begins && t->ends && t->begun;
 }
 
 void fold_tape_destroy(struct fold_tape *t)
@@ -112,6 +114,7 @@ void fold_tape_destroy(struct fold_tape *t)
     orr_free(t->entries);
     orr_free(t->arguments);
     orr_free(t->questions);
+    orr_free(t->begins);
     orr_free(t->ends);
     orr_free(t->differs);
     orr_free(t->now);
@@ -379,11 +382,12 @@ void fold_tape_begins(fold_sim *f, fold_class *c)
     if (!f->is_taping || t->is_broken)
         return;
     fold_val *const at[INPUTS] = {&c->round_end, &c->event_at};
-    for (unsigned k = 0; k < INPUTS; k++)
-        at[k]->id = put(f, &(entry){.base = at[k]->base,
-                                    .by = at[k]->by,
-                                    .op = OP_BEGIN,
-                                    .a = (uint32_t)(c - f->classes) * INPUTS + k});
+    for (unsigned k = 0; k < INPUTS; k++) {
+        const uint32_t which = (uint32_t)(c - f->classes) * INPUTS + k;
+        t->begins[which] = (uint32_t)t->count;
+        at[k]->id =
+            put(f, &(entry){.base = at[k]->base, .by = at[k]->by, .op = OP_BEGIN, .a = which});
+    }
     c->now.id = c->event_at.id;
 }
 
@@ -466,6 +470,15 @@ static bool still_wins(fold_sim *f, const entry *e)
     const struct fold_tape *t = f->tape;
     const fold_val free = value_of_argument(t, e->a), mine = value_of_argument(t, e->a + 1),
                    other = value_of_argument(t, e->a + 2);
+    const bool is_even = mine.by == other.by && (!e->has_free || mine.by == free.by);
+    /* Often all members are ready before the slot is free, or after it and before the other. */
+    if (!is_even && e->has_free && fold_most(f->times, mine) < free.base)
+        return true;
+    if (!is_even && (e->is_together || fold_most(f->times, mine) < other.base) &&
+        (!e->has_free || fold_most(f->times, free) < mine.base))
+        return true;
+    if (is_even)
+        return fold_wins(f, e->has_free ? &free : NULL, mine, other, e->is_together, 0);
     for (uint32_t m = 0; m < f->classes[e->b].count; m++)
         if (!fold_wins(f, e->has_free ? &free : NULL, mine, other, e->is_together, m))
             return false;
@@ -489,21 +502,30 @@ static bool still_holds(fold_sim *f, const entry *e)
     }
 }
 
-/* One step, for these beginnings.  False: it takes another course, or the run is over. */
-static bool play(fold_sim *f, const fold_val *begun)
+/* As it was recorded.  False: out of memory. */
+static bool play_itself(fold_sim *f)
 {
     struct fold_tape *t = f->tape;
-    int64_t votes = 0;
     if (!orr_grow(&t->differs, &t->differs_room, t->count) ||
         !orr_grow(&t->now, &t->now_room, t->count)) {
         run_no_memory(f->s);
         return false;
     }
     memset(t->differs, 0, t->count * sizeof *t->differs);
+    t->shift = 0;
+    return !fold_is_over(f);
+}
+
+/* One step, for these beginnings.  False: it takes another course, or the run is over. */
+static bool play(fold_sim *f, const fold_val *begun)
+{
+    struct fold_tape *t = f->tape;
+    int64_t votes = 0;
+    memset(t->differs, 0, t->count * sizeof *t->differs);
     /* Most begin so much later, if more than half of them do. */
-    for (uint32_t i = 0; i < t->count; i++) {
-        const entry *e = &t->entries[i];
-        if (e->op != OP_BEGIN || begun[e->a].by != e->by)
+    for (size_t i = 0; i < (size_t)INPUTS * f->class_count; i++) {
+        const entry *e = &t->entries[t->begins[i]];
+        if (begun[e->a].by != e->by)
             continue;
         const int64_t shift = begun[e->a].base - e->base;
         if (votes == 0)
@@ -673,12 +695,10 @@ void fold_play_on(fold_sim *f, uint32_t round)
         return;
     uint32_t step = round, cycle = 0, until = last;
     int64_t later = 0;
-    bool ok = is_whole(f);
+    bool ok = is_whole(f) && play_itself(f);
     fold_val *first = &t->begun[round % FOLD_BEGINNINGS * (size_t)INPUTS * f->class_count];
-    for (uint32_t i = 0; i < t->count && ok; i++)
-        if (t->entries[i].op == OP_BEGIN)
-            first[t->entries[i].a] = (fold_val){t->entries[i].base, t->entries[i].by, 0};
-    ok = ok && play(f, first); /* nothing differs */
+    for (size_t i = 0; i < (size_t)INPUTS * f->class_count && ok; i++)
+        first[i] = (fold_val){t->entries[t->begins[i]].base, t->entries[t->begins[i]].by, 0};
     while (ok) {
         if (!begin_next(f, step)) {
             run_no_memory(f->s);

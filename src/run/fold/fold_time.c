@@ -107,7 +107,31 @@ static int64_t *take_scratch(fold_times *t, uint32_t members)
     return orr_grow(&t->scratch, &t->scratch_room, members) ? t->scratch : NULL;
 }
 
-/* The only place where spreads are made: hash, compare, and keep if it is new. */
+/* Its number, or 0; *key: where it is, or would be. */
+static uint32_t look_up(const fold_times *t,
+                        const int64_t *offsets,
+                        uint32_t members,
+                        uint64_t *key)
+{
+    const size_t size = members * sizeof *offsets;
+    uint32_t i;
+    *key = orr_hash_bytes(offsets, size, members);
+    while ((i = orr_map_find(t->by_hash, *key, 0)) != 0) {
+        const spread *s = &t->spreads[i];
+        if (s->members == members && memcmp(s->at, offsets, size) == 0)
+            return i;
+        ++*key;
+    }
+    return 0;
+}
+
+uint32_t fold_find(const fold_times *t, const int64_t *offsets, uint32_t members)
+{
+    uint64_t key;
+    const uint32_t i = look_up(t, offsets, members, &key);
+    return i ? i : UINT32_MAX;
+}
+
 fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
 {
     int64_t least = at[0], most = at[0];
@@ -122,15 +146,10 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
         return failed(t);
     for (uint32_t m = 0; m < members; m++)
         t->offsets[m] = at[m] - least;
-    uint64_t key = orr_hash_bytes(t->offsets, size, members);
-    uint32_t i;
-    while ((i = orr_map_find(t->by_hash, key, 0)) != 0) {
-        const spread *s = &t->spreads[i];
-        /* Compared in full, so that equal numbers are proof. */
-        if (s->members == members && memcmp(s->at, t->offsets, size) == 0)
-            return (fold_val){least, i, 0};
-        key++;
-    }
+    uint64_t key;
+    uint32_t i = look_up(t, t->offsets, members, &key);
+    if (i)
+        return (fold_val){least, i, 0};
     i = (uint32_t)t->spread_count;
     t->bytes += size;
     const bool fits = t->is_unbound || t->bytes <= MOST_BYTES;

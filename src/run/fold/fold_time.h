@@ -48,6 +48,8 @@ static inline int64_t fold_least(fold_val v)
 }
 int64_t fold_most(const fold_times *t, fold_val v);
 
+/* The spread with these offsets, the least of them 0; UINT32_MAX: it was never made. */
+uint32_t fold_find(const fold_times *t, const int64_t *offsets, uint32_t members);
 /* From one number per member. */
 fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members);
 
