@@ -366,6 +366,9 @@ static void count_end(run_npu *n, uint32_t place, uint64_t now, uint64_t compute
         book(r, now);
         r->doing[is_held(r, place) ? held_use(n, place) : use_of(n, place)]--;
     }
+    if (is_held(r, place) &&
+        work_is_comm_slot(n->graph->slot[place])) /* what it ran beside was waiting */
+        r->compute_before[n->graph->slot[place]] = compute;
     if (is_communication(n, place))
         count_node(n, place, now, compute);
     if (is_held(r, place)) /* it is over: it does not wait for those who come later */
@@ -707,14 +710,16 @@ static void count_in(
             run_no_memory(n->sim);
             return;
         }
-        w->holds[h] = (watch_hold){n->rank, place, at->held};
+        w->holds[h] = (watch_hold){n->rank, place, at->held, n->round};
         at->held = h;
         watch_node_held(n, place);
         return;
     }
     while (at->held != RUN_NONE) {
         const uint32_t h = at->held;
-        watch_node_flows(run_npu_of(n->sim, w->holds[h].rank), w->holds[h].place);
+        run_npu *other = run_npu_of(n->sim, w->holds[h].rank);
+        if (other->round == w->holds[h].round)
+            watch_node_flows(other, w->holds[h].place);
         at->held = w->holds[h].next;
         w->holds[h].next = w->free_hold;
         w->free_hold = h;
@@ -800,7 +805,7 @@ static void count_in_across(run_npu *n, uint32_t place, uint32_t instance, watch
         run_no_memory(s);
         return;
     }
-    w->holds[h] = (watch_hold){n->rank, place, at->held};
+    w->holds[h] = (watch_hold){n->rank, place, at->held, n->round};
     at->held = h;
     watch_held_across(n, place);
     if (++at->come < x->here)
@@ -902,7 +907,8 @@ static bool copy_counter(orr_sim *s, const fold_copier *c, uint32_t index)
             ok = to != RUN_NONE;
             if (ok) {
                 w->instances[to].come = old.come;
-                ok = add_hold(w, to, (watch_hold){rank, w->holds[h].place, RUN_NONE});
+                ok = add_hold(w, to,
+                              (watch_hold){rank, w->holds[h].place, RUN_NONE, w->holds[h].round});
             }
         }
     return ok;

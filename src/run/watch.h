@@ -61,6 +61,8 @@ typedef struct watch_later {
 /* A member that has called a collective to which others have yet to come. */
 typedef struct watch_hold {
     uint32_t rank, place, next;
+    uint32_t
+        round; /* of steps in a row; a rank may be through with it, and wait at this place again */
 } watch_hold;
 
 /* What a rank does: of each moment only the first of these counts that applies
