@@ -26,6 +26,9 @@ typedef struct drawing {
     uint32_t apart; /* between the ids of kinds of groups: 1000, and their tags may be mixed up */
     bool is_joint;  /* no algorithm is named, and the network is fluid */
     bool is_late;   /* some ranks begin later than the others, and many are alike */
+    bool has_trees; /* collectives with a root, and double binary trees */
+    uint32_t tp_root, dp_root, all_root; /* which member it is */
+    bool roots_differ;                   /* from group to group */
 } drawing;
 
 #define PICK(d, ...)        \
@@ -41,6 +44,9 @@ enum {
     DP_TWIN,
     NEXT,
     PREVIOUS,
+    TP_ROOT,
+    DP_ROOT,
+    ALL_ROOT,
     SLOTS,
     MOST_STAGES = 4,
     MOST_HOLES = 256
@@ -94,6 +100,24 @@ static void add_collective(drawing *d, stage *s, uint32_t kind, int64_t size, ui
     add_hole(s, ORR_HOLE_PG_NAME, slot);
 }
 
+static void add_rooted(
+    drawing *d, stage *s, uint32_t kind, int64_t size, uint32_t slot, bool has_root)
+{
+    const bool is_source = kind == ORR_COLL_BROADCAST || kind == ORR_COLL_SCATTER;
+    const orr_attr attrs[] = {
+        int_attr("comm_type", kind),
+        int_attr("comm_size", size),
+        {.name = orr_str_of("pg_name"), .kind = ORR_VALUE_STRING, .value.s = orr_str_of("1")},
+        int_attr(is_source ? "comm_src" : "comm_dst", 0)};
+    add_node(d, s, ORR_NODE_COMM_COLL, 0, attrs, has_root ? 4 : 3);
+    add_hole(s, ORR_HOLE_PG_NAME, slot);
+    if (has_root)
+        add_hole(s, is_source ? ORR_HOLE_COMM_SRC : ORR_HOLE_COMM_DST,
+                 slot == TP_GROUP    ? TP_ROOT
+                 : slot == ALL_GROUP ? ALL_ROOT
+                                     : DP_ROOT);
+}
+
 static void add_message(
     drawing *d, stage *s, bool is_send, int64_t size, int64_t tag, uint32_t slot)
 {
@@ -114,6 +138,11 @@ static void add_operation(drawing *d, stage *stages, int64_t tag)
     const uint32_t kind = kinds[below(d, d->is_joint ? 6 : 4)];
     const int64_t size = sizes[below(d, 5)];
     const bool is_everywhere = chance(d, 60);
+    static const uint32_t rooted[] = {ORR_COLL_BROADCAST, ORR_COLL_REDUCE, ORR_COLL_GATHER,
+                                      ORR_COLL_SCATTER, ORR_COLL_BARRIER};
+    const bool is_rooted = d->has_trees && chance(d, 50);
+    const uint32_t rooted_kind = is_rooted ? rooted[below(d, 5)] : 0;
+    const bool has_root = is_rooted && rooted_kind != ORR_COLL_BARRIER && chance(d, 60);
     if (what < 4) {
         for (uint32_t k = 0; k < d->pp; k++)
             if (is_everywhere || k == one)
@@ -123,7 +152,11 @@ static void add_operation(drawing *d, stage *stages, int64_t tag)
                               : what == 6 ? (chance(d, 30) ? DP_TWIN : DP_GROUP)
                                           : TP_GROUP;
         for (uint32_t k = 0; k < d->pp; k++)
-            if (slot == ALL_GROUP || is_everywhere || k == one)
+            if (slot != ALL_GROUP && !is_everywhere && k != one)
+                continue;
+            else if (is_rooted)
+                add_rooted(d, &stages[k], rooted_kind, size, slot, has_root);
+            else
                 add_collective(d, &stages[k], kind, size, slot);
     } else if (d->pp > 1) {
         const uint32_t k = below(d, d->pp - 1);
@@ -156,9 +189,17 @@ static orr_set *draw_set(drawing *d)
         const uint32_t size = d->tp * d->dp;
         for (uint32_t r = k * size; r < (k + 1) * size; r++) {
             const int64_t group = k * d->tp + r % d->tp;
-            const int64_t values[] = {1 + r / d->tp,         1 + d->apart + group,
-                                      5 * d->apart,          1 + 2 * d->apart + group,
-                                      (r + size) % d->ranks, (r + d->ranks - size) % d->ranks};
+            const uint32_t turn = d->roots_differ ? r / d->tp : 0;
+            const uint32_t replica = (d->dp_root + (d->roots_differ ? r % d->tp : 0)) % d->dp;
+            const int64_t values[] = {1 + r / d->tp,
+                                      1 + d->apart + group,
+                                      5 * d->apart,
+                                      1 + 2 * d->apart + group,
+                                      (r + size) % d->ranks,
+                                      (r + d->ranks - size) % d->ranks,
+                                      r / d->tp * d->tp + (d->tp_root + turn) % d->tp,
+                                      (k * d->dp + replica) * d->tp + r % d->tp,
+                                      d->all_root};
             CHECK_OK(orr_set_add_filled(set, index, 0, values, &err), &err);
         }
     }
@@ -213,20 +254,25 @@ static void draw_network(drawing *d)
     write_text("net.yml", text);
     const bool is_power =
         !(d->tp & (d->tp - 1)) && !(d->dp & (d->dp - 1)) && !(d->ranks & (d->ranks - 1));
-    char lists[400];
+    char lists[1000];
     size_t at = 0;
-    static const char *const names[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all"};
-    for (unsigned k = 0; k < 4; k++) {
+    static const char *const names[] = {"all-reduce", "all-gather", "reduce-scatter",
+                                        "all-to-all", "broadcast",  "reduce",
+                                        "gather",     "scatter",    "barrier"};
+    for (unsigned k = 0; k < (d->has_trees ? 9 : 4); k++) {
         at += (size_t)snprintf(lists + at, sizeof lists - at, "\"%s-implementation\":[", names[k]);
         for (unsigned i = 0; i < (inner ? 2 : 1); i++) {
-            const char *word = is_power && k < 3
+            const char *word = k > 3 ? PICK(d, "ring", "direct", "tree")
+                               : d->has_trees && inner && is_power && k == 0 && chance(d, 60)
+                                   ? "doubleBinaryTree"
+                               : is_power && k < 3
                                    ? PICK(d, "ring", "ring", "direct", "halvingDoubling", "direct2")
                                    : PICK(d, "ring", "ring", "direct", "direct2");
             at += (size_t)snprintf(lists + at, sizeof lists - at, "%s\"%s\"", i ? "," : "", word);
         }
         at += (size_t)snprintf(lists + at, sizeof lists - at, "],");
     }
-    char system[1000];
+    char system[2000];
     snprintf(
         system, sizeof system,
         "{%s\"scheduling-policy\":\"%s\",\"local-mem-bw\":%s,\"preferred-dataset-splits\":%s,"
@@ -297,19 +343,29 @@ static void draw_ports(drawing *d)
 }
 
 /* steps: most, in a row. */
-static void try_job(uint64_t number, const char *network, uint32_t steps, bool is_late, counts *c)
+enum { PLAIN, LATE, TREES };
+
+static void try_job(uint64_t number, const char *network, uint32_t steps, unsigned how, counts *c)
 {
-    const bool is_joint = strcmp(network, "fluid") == 0;
-    drawing d = {
-        .state = number * 0x9e3779b97f4a7c15u + 1, .is_joint = is_joint, .is_late = is_late};
+    const bool is_joint = strcmp(network, "fluid") == 0, is_late = how == LATE;
+    drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1,
+                 .is_joint = is_joint,
+                 .is_late = is_late,
+                 .has_trees = how == TREES};
     below(&d, 2);
     d.apart = !is_joint && strcmp(network, "unaware") != 0 && number % 8 ? 90 : 1000;
     d.tp = 1u << below(&d, 3);
-    d.dp = is_late ? 8 + below(&d, 9) : 1 + below(&d, 4);
+    d.dp = how != PLAIN ? 8 + below(&d, 9) : 1 + below(&d, 4);
     d.pp = 1 + below(&d, 3);
     d.ranks = d.tp * d.dp * d.pp;
     if (d.ranks < 2)
         d.ranks = d.tp = 2;
+    if (d.has_trees) {
+        d.tp_root = below(&d, d.tp);
+        d.dp_root = below(&d, d.dp);
+        d.all_root = below(&d, d.ranks);
+        d.roots_differ = chance(&d, 15);
+    }
     orr_set *set = draw_set(&d);
     if (is_joint)
         draw_ports(&d);
@@ -353,7 +409,7 @@ static void try_job(uint64_t number, const char *network, uint32_t steps, bool i
 
 static void try_one(uint64_t number, const char *network, uint32_t steps, counts *c)
 {
-    try_job(number, network, steps, false, c);
+    try_job(number, network, steps, PLAIN, c);
 }
 
 TEST(test_fold__a_folded_run_is_exact)
@@ -379,12 +435,27 @@ TEST(test_fold__classes_become_one_again)
     if (asked)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
-        try_job(i, "unaware", 1, true, &c);
+        try_job(i, "unaware", 1, LATE, &c);
     fprintf(
         stderr,
         "# %u folded, %u of them with fewer ranks at the end, %u with every rank, %u do not finish\n",
         c.folded, c.merged, c.whole, c.stuck);
     CHECK(c.merged * 16 > c.folded); /* or nothing is tested */
+}
+
+/* Collectives with a root, by all algorithms, and double binary trees. */
+TEST(test_fold__trees_are_exact)
+{
+    unsigned long long first = 1, last = 300;
+    const char *asked = getenv("FOLD_SEEDS");
+    counts c = {0};
+    if (asked)
+        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
+    for (unsigned long long i = first; i <= last; i++)
+        try_job(i, "unaware", i % 4 ? 1 : 9, TREES, &c);
+    fprintf(stderr, "# %u folded, %u with every rank, %u do not finish; steady: %u\n", c.folded,
+            c.whole, c.stuck, c.steady);
+    CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
 }
 
 TEST(test_fold__lock_step_is_exact)
@@ -724,6 +795,7 @@ int main(void)
     const CMUnitTest tests[] = {
         RUN(test_fold__a_folded_run_is_exact),
         RUN(test_fold__classes_become_one_again),
+        RUN(test_fold__trees_are_exact),
         RUN(test_fold__lock_step_is_exact),
         RUN(test_fold__steps_in_a_row_are_exact),
         RUN(test_fold__steps_in_a_row_are_exact_in_lock_step),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_relay.c - broadcast, reduce, scatter and gather: data goes along the edges of a tree, away
- * from its root or towards it (docs/design/collectives.md).
+/* coll_relay.c - broadcast, reduce, scatter and gather: data goes along the edges of a tree,
+ * away from its root or towards it (docs/design/collectives.md).
  *
- * Three trees: a chain ("ring"), a star ("direct") and a binomial tree ("tree").  Members count
- * from the root: a *seat* is how far a member is from it, the root has seat 0.  A member waits out
- * an endpoint delay for each message it gets, and one for data of its own, and then passes on what
- * it has: all at once, or, where a chain carries a piece for each member, piece by piece. */
-#include "coll.h"
+ * Three trees (coll_relay.h): a chain ("ring"), a star ("direct") and a binomial tree
+ * ("tree").  A member waits out an endpoint delay for each message it gets, and one for data of
+ * its own, and then passes on what it has: all at once, or, where a chain carries a piece for
+ * each member, piece by piece. */
+#include "coll_relay.h"
 
 typedef struct relay {
     uint64_t size;   /* of what a member has, or of a piece */
@@ -16,71 +16,12 @@ typedef struct relay {
     bool is_added_up;
 } relay;
 
-/* ---- trees ---- */
-
-static bool is_chain(const orr_coll *c)
+static coll_relay_tree tree_of(const orr_coll *c)
 {
-    return c->ops == &coll_chain;
-}
-
-static bool is_star(const orr_coll *c)
-{
-    return c->ops == &coll_star;
-}
-
-static uint32_t parent_of(const orr_coll *c, uint32_t seat)
-{
-    if (is_chain(c))
-        return seat - 1;
-    return is_star(c) ? 0 : seat & (seat - 1);
-}
-
-/* The children of a member, the one with most below it first; 0 after the last. */
-static uint32_t next_child(const orr_coll *c, uint32_t seat, uint32_t before)
-{
-    if (is_chain(c))
-        return before == 0 && seat + 1 < c->count ? seat + 1 : 0;
-    if (is_star(c))
-        return seat == 0 && before + 1 < c->count ? before + 1 : 0;
-    uint32_t step = before ? (before - seat) / 2 : seat ? (seat & -seat) / 2 : 1u << 31;
-    while (step && (uint64_t)seat + step >= c->count)
-        step /= 2;
-    return step ? seat + step : 0;
-}
-
-/* How many members hang on the edge above this one, itself included. */
-static uint32_t size_below(const orr_coll *c, uint32_t seat)
-{
-    const uint32_t rest = c->count - seat;
-    if (is_chain(c))
-        return rest;
-    const uint32_t most = is_star(c) ? 1 : seat & -seat;
-    return most < rest ? most : rest;
+    return (coll_relay_tree){c->ops, c->count, (orr_collective)c->kind};
 }
 
 /* ---- messages ---- */
-
-static bool is_inward(const orr_coll *c) /* towards the root */
-{
-    return c->kind == ORR_COLL_REDUCE || c->kind == ORR_COLL_GATHER;
-}
-
-static bool has_pieces(const orr_coll *c)
-{
-    return c->kind == ORR_COLL_SCATTER || c->kind == ORR_COLL_GATHER;
-}
-
-/* Pieces travel one by one. */
-static bool is_piecewise(const orr_coll *c)
-{
-    return has_pieces(c) && is_chain(c);
-}
-
-static uint64_t edge_size(orr_coll *c, uint32_t child)
-{
-    const relay *r = orr_coll_state(c);
-    return has_pieces(c) && !is_piecewise(c) ? r->size * size_below(c, child) : r->size;
-}
 
 static uint32_t member_at(orr_coll *c, uint32_t seat)
 {
@@ -91,8 +32,9 @@ static uint32_t member_at(orr_coll *c, uint32_t seat)
 static void post_receives(orr_coll *c, uint32_t peer, uint32_t child)
 {
     relay *r = orr_coll_state(c);
-    const uint64_t size = edge_size(c, child);
-    for (uint32_t i = is_piecewise(c) ? size_below(c, child) : 1; i-- > 0;) {
+    const coll_relay_tree t = tree_of(c);
+    const uint64_t size = coll_relay_edge_size(&t, r->size, child);
+    for (uint32_t i = coll_relay_edge_messages(&t, child); i-- > 0;) {
         r->delays++;
         orr_coll_receive(c, member_at(c, peer), size);
     }
@@ -100,7 +42,9 @@ static void post_receives(orr_coll *c, uint32_t peer, uint32_t child)
 
 static void send_one(orr_coll *c, uint32_t peer, uint32_t child)
 {
-    orr_coll_send(c, member_at(c, peer), edge_size(c, child));
+    const relay *r = orr_coll_state(c);
+    const coll_relay_tree t = tree_of(c);
+    orr_coll_send(c, member_at(c, peer), coll_relay_edge_size(&t, r->size, child));
 }
 
 /* ---- the machine ---- */
@@ -108,7 +52,8 @@ static void send_one(orr_coll *c, uint32_t peer, uint32_t child)
 static bool setup(orr_coll *c, const orr_coll_phase *p)
 {
     relay *r = orr_coll_state(c);
-    r->size = p->kind == ORR_COLL_SCATTER ? p->data / c->count : p->data;
+    const coll_relay_tree t = tree_of(c);
+    r->size = coll_relay_size(&t, p->data);
     r->root = p->root;
     r->seat = c->index >= p->root ? c->index - p->root : c->index + c->count - p->root;
     r->is_added_up = p->kind == ORR_COLL_REDUCE && !p->is_barrier;
@@ -118,20 +63,21 @@ static bool setup(orr_coll *c, const orr_coll_phase *p)
 static void start(orr_coll *c)
 {
     relay *r = orr_coll_state(c);
-    const uint32_t me = r->seat, first = next_child(c, me, 0);
+    const coll_relay_tree t = tree_of(c);
+    const uint32_t me = r->seat, first = coll_relay_child(&t, me, 0);
     uint32_t own = 1; /* endpoint delays for data that is there from the start */
-    if (is_inward(c)) {
-        for (uint32_t child = first; child; child = next_child(c, me, child))
+    if (coll_relay_is_inward(&t)) {
+        for (uint32_t child = first; child; child = coll_relay_child(&t, me, child))
             post_receives(c, child, child);
-        if (is_piecewise(c) && me)
-            r->pieces = size_below(c, me);
-        own = is_piecewise(c) ? me != 0 : r->delays == 0;
+        if (coll_relay_is_piecewise(&t) && me)
+            r->pieces = coll_relay_below(&t, me);
+        own = coll_relay_is_piecewise(&t) ? me != 0 : r->delays == 0;
     } else if (me) {
-        post_receives(c, parent_of(c, me), me);
+        post_receives(c, coll_relay_parent(&t, me), me);
         own = 0;
     }
-    if (!is_inward(c) && is_piecewise(c) && first) {
-        r->pieces = size_below(c, first);
+    if (!coll_relay_is_inward(&t) && coll_relay_is_piecewise(&t) && first) {
+        r->pieces = coll_relay_below(&t, first);
         own = me ? 0 : (uint32_t)r->pieces;
     }
     r->delays += own;
@@ -150,29 +96,34 @@ static void pass_on_piece(orr_coll *c, relay *r)
     if (r->pieces == 0)
         return; /* the last piece is its own, or it is the root that gathers */
     r->pieces--;
-    if (is_inward(c))
-        send_one(c, parent_of(c, r->seat), r->seat);
+    const coll_relay_tree t = tree_of(c);
+    const uint32_t child = coll_relay_child(&t, r->seat, 0);
+    if (coll_relay_is_inward(&t))
+        send_one(c, coll_relay_parent(&t, r->seat), r->seat);
     else
-        send_one(c, next_child(c, r->seat, 0), next_child(c, r->seat, 0));
+        send_one(c, child, child);
 }
 
 static void pass_on_all(orr_coll *c, const relay *r)
 {
+    const coll_relay_tree t = tree_of(c);
     const uint32_t me = r->seat;
-    if (is_inward(c)) {
+    if (coll_relay_is_inward(&t)) {
         if (me)
-            send_one(c, parent_of(c, me), me);
+            send_one(c, coll_relay_parent(&t, me), me);
         return;
     }
-    for (uint32_t child = next_child(c, me, 0); child; child = next_child(c, me, child))
+    for (uint32_t child = coll_relay_child(&t, me, 0); child;
+         child = coll_relay_child(&t, me, child))
         send_one(c, child, child);
 }
 
 static void timer(orr_coll *c)
 {
     relay *r = orr_coll_state(c);
+    const coll_relay_tree t = tree_of(c);
     r->delays--;
-    if (is_piecewise(c))
+    if (coll_relay_is_piecewise(&t))
         pass_on_piece(c, r);
     else if (r->delays == 0)
         pass_on_all(c, r);

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_times.c - ring, halving-doubling and direct as recurrences of max and plus.
+/* coll_times.c - ring, halving-doubling and direct as recurrences of max and plus.  Trees:
+ * coll_times_tree.c.
  *
- * On a network without congestion a phase is a function from the times at which its members start to those at which they
- * finish.  Write a[k][i] for the time at which member i sends its packet k.  It then posts the receive of packet k of its
- * source, which is complete at max(a[k][i], a[k][source] + delay); an endpoint delay later, plus the time of a reduction
+ * On a network without congestion a phase is a function from the times at which its members
+ * start to those at which they finish.  Write a[k][i] for the time at which member i sends its
+ * packet k.  It then posts the receive of packet k of its source, which is complete at
+ * max(a[k][i], a[k][source] + delay); an endpoint delay later, plus the time of a reduction
  * where there is one, comes a[k+1][i].  So with c[k] for these two (astra-sim.md 5.5, 5.7)
  *
  *     a[0][i]   = start[i] + endpoint
  *     a[k+1][i] = max(a[k][i], a[k][source] + delay) + c[k+1],     end[i] = a[packets][i].
  *
- * Halving-doubling does this step by step.  A ring has the same neighbour in every step, and unrolled its end is the
- * largest of start[j] + delays from j to i over the last lap: a sliding window.  Direct has many packets under way; see
- * below.  Nothing here depends on the order of events of one tick, or the function says so by returning false. */
-#include "coll_times.h"
+ * Halving-doubling does this step by step.  A ring has the same neighbour in every step, and
+ * unrolled its end is the largest of start[j] + delays from j to i over the last lap: a sliding
+ * window.  Direct has many packets under way; see below.  Nothing here depends on the order of
+ * events of one tick, or the function says so by returning false. */
+#include "coll_times_impl.h"
 
 #include "base/memory/heap.h"
 #include "base/memory/memory.h"
-#include "base/ticks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,6 +33,8 @@ static uint64_t distance_step(const coll_times_phase *p, uint64_t distance)
 uint32_t coll_times_source(uint64_t step, uint32_t member, uint32_t count)
 {
     const uint64_t by = step >> 1;
+    if (coll_times_is_edge(step))
+        return (uint32_t)step;
     return step & 1 ? member ^ (uint32_t)by : (uint32_t)((member + count - by) % count);
 }
 
@@ -52,31 +56,15 @@ static bool is_reduced(const coll_times_phase *p, const walk *w, uint64_t k)
            (p->kind == ORR_COLL_ALL_REDUCE && k / cycle % 2 == 0);
 }
 
-static uint64_t reduction(const coll_times_phase *p, uint64_t size)
-{
-    return 3 * orr_ticks((double)size / p->memory_speed * 1e9);
-}
-
 /* Endpoint delay and reduction of packet k. */
 static uint64_t charge(const coll_times_phase *p, const walk *w, uint64_t k, uint64_t size)
 {
-    return p->endpoint + (is_reduced(p, w, k) ? reduction(p, size) : 0);
+    return p->endpoint + (is_reduced(p, w, k) ? coll_times_reduction(p, size) : 0);
 }
 
 static uint64_t last_timer(const coll_times_phase *p, const walk *w, uint64_t k, uint64_t size)
 {
-    return is_reduced(p, w, k) ? reduction(p, size) : p->endpoint;
-}
-
-static uint64_t on_the_wire(uint64_t size)
-{
-    return size ? size : 1; /* as match.c has it */
-}
-
-static bool no_memory(coll_times_net *net)
-{
-    net->is_out_of_memory = true;
-    return false;
+    return is_reduced(p, w, k) ? coll_times_reduction(p, size) : p->endpoint;
 }
 
 /* ---- ring ---- */
@@ -100,7 +88,8 @@ static uint64_t ring_size(const coll_times_phase *p)
 static uint64_t ring_charges(const coll_times_phase *p, const walk *w)
 {
     const bool adds = p->kind == ORR_COLL_ALL_REDUCE || p->kind == ORR_COLL_REDUCE_SCATTER;
-    return w->packets * p->endpoint + (adds ? (p->count - 1) * reduction(p, ring_size(p)) : 0);
+    return w->packets * p->endpoint +
+           (adds ? (p->count - 1) * coll_times_reduction(p, ring_size(p)) : 0);
 }
 
 typedef struct window {
@@ -143,12 +132,12 @@ static bool ring_times(const coll_times_phase *p,
                        int64_t *end)
 {
     const walk w = ring_walk(p);
-    const uint64_t size = on_the_wire(ring_size(p)), step = distance_step(p, 1);
+    const uint64_t size = coll_times_on_the_wire(ring_size(p)), step = distance_step(p, 1);
     const uint32_t n = p->count;
     const int64_t fixed = (int64_t)(p->endpoint + ring_charges(p, &w));
     int64_t *room = orr_alloc(5 * (size_t)n + 1, sizeof *room);
     if (!room)
-        return no_memory(net);
+        return coll_times_no_memory(net);
     int64_t *prefix = room, *along = room + n + 1, *out = along + n;
     window win = {.value = out + n, .from = out + 2 * (size_t)n};
     prefix[0] = 0;
@@ -204,29 +193,23 @@ static void next_half(const coll_times_phase *p, halves *h)
     }
 }
 
-/* Who wants to know of each message; NULL: nobody. */
-typedef struct listener {
-    coll_times_sent visit;
-    void *context;
-} listener;
-
 /* Members beyond the first are not looked at when they are all alike. */
 static bool halving_times(const coll_times_phase *p,
                           coll_times_net *net,
                           uint32_t members,
                           const int64_t *start,
                           int64_t *end,
-                          const listener *l)
+                          const coll_times_listener *l)
 {
     const walk w = halving_walk(p);
     int64_t *now = orr_alloc(members, sizeof *now);
     halves h = first_half(p);
     if (!now)
-        return no_memory(net);
+        return coll_times_no_memory(net);
     for (uint32_t i = 0; i < members; i++)
         end[i] = start[i] + (int64_t)charge(p, &w, 0, h.size);
     for (uint64_t k = 0; k < w.packets; k++) {
-        const uint64_t size = on_the_wire(h.size), step = h.distance << 1 | BY_XOR;
+        const uint64_t size = coll_times_on_the_wire(h.size), step = h.distance << 1 | BY_XOR;
         const uint64_t distance = h.distance;
         next_half(p, &h);
         const int64_t more = (int64_t)charge(p, &w, k + 1, h.size);
@@ -265,8 +248,11 @@ static uint64_t direct_size(const coll_times_phase *p)
 }
 
 /* One member among equals: what it sends, it receives at the time that the other end of the same distance does. */
-static bool direct_even(
-    const coll_times_phase *p, coll_times_net *net, int64_t start, int64_t *end, const listener *l)
+static bool direct_even(const coll_times_phase *p,
+                        coll_times_net *net,
+                        int64_t start,
+                        int64_t *end,
+                        const coll_times_listener *l)
 {
     const walk w = direct_walk(p);
     const uint64_t size = direct_size(p), others = p->count - 1;
@@ -293,10 +279,11 @@ static bool direct_even(
         for (uint64_t i = 0; ok && i < (is_second ? w.parallel : 1) && left && free && sent < made;
              i++) {
             const uint64_t step = distance_step(p, sent % others + 1);
-            const uint64_t delay = net->delay(net->context, step, 0, on_the_wire(size));
+            const uint64_t delay = net->delay(net->context, step, 0, coll_times_on_the_wire(size));
             ok = orr_heap_push(&events, e.key + delay, 1);
             if (l)
-                l->visit(l->context, step, COLL_TIMES_ALL, (int64_t)e.key, on_the_wire(size));
+                l->visit(l->context, step, COLL_TIMES_ALL, (int64_t)e.key,
+                         coll_times_on_the_wire(size));
             sent++;
             left--;
             free--;
@@ -306,7 +293,7 @@ static bool direct_even(
     }
     orr_heap_fini(&events);
     if (!ok && !is_tied)
-        return no_memory(net);
+        return coll_times_no_memory(net);
     return ok && is_over;
 }
 
@@ -315,7 +302,7 @@ static bool direct_even(
 typedef struct crowd {
     const coll_times_phase *p;
     coll_times_net *net;
-    const listener *l;
+    const coll_times_listener *l;
     walk w;
     uint64_t size;
     orr_heap events; /* value: member, packet and kind; arrivals of a tick come before its timers */
@@ -356,10 +343,11 @@ static void send_next(crowd *c, uint32_t i, int64_t now)
         return;
     const uint64_t q = m->sent++, step = distance_step(c->p, q % (n - 1) + 1);
     const uint32_t to = (uint32_t)((2 * (uint64_t)i + n - coll_times_source(step, i, n)) % n);
-    meet(c, to, q, now + (int64_t)c->net->delay(c->net->context, step, to, on_the_wire(c->size)));
+    meet(c, to, q,
+         now + (int64_t)c->net->delay(c->net->context, step, to, coll_times_on_the_wire(c->size)));
     meet(c, i, q, now);
     if (c->l)
-        c->l->visit(c->l->context, step, to, now, on_the_wire(c->size));
+        c->l->visit(c->l->context, step, to, now, coll_times_on_the_wire(c->size));
     m->left--;
     m->free--;
 }
@@ -398,7 +386,7 @@ static bool direct_times(const coll_times_phase *p,
                          coll_times_net *net,
                          const int64_t *start,
                          int64_t *end,
-                         const listener *l)
+                         const coll_times_listener *l)
 {
     const uint32_t n = p->count;
     crowd c = {.p = p, .net = net, .l = l, .w = direct_walk(p), .size = direct_size(p)};
@@ -442,6 +430,8 @@ bool coll_times_knows(const coll_times_phase *p)
     if (p->count < 2 || (adds && !(p->memory_speed > 0)) ||
         !(p->ops->kinds & ORR_COLL_BIT(p->kind)))
         return false;
+    if (coll_times_is_tree(p))
+        return coll_times_knows_tree(p);
     if (p->ops == &coll_halving_doubling)
         return (p->count & (p->count - 1)) == 0;
     return p->ops == &coll_ring || p->ops == &coll_direct;
@@ -449,16 +439,19 @@ bool coll_times_knows(const coll_times_phase *p)
 
 void coll_times_steps(const coll_times_phase *p, coll_times_visit visit, void *context)
 {
-    if (p->ops == &coll_ring) {
-        visit(context, distance_step(p, 1), ring_walk(p).packets, on_the_wire(ring_size(p)));
+    if (coll_times_is_tree(p)) {
+        return; /* edges: coll_times_edges */
+    } else if (p->ops == &coll_ring) {
+        visit(context, distance_step(p, 1), ring_walk(p).packets,
+              coll_times_on_the_wire(ring_size(p)));
     } else if (p->ops == &coll_direct) {
         const uint64_t each = p->kind == ORR_COLL_ALL_REDUCE ? 2 : 1;
         for (uint64_t q = 1; q < p->count; q++)
-            visit(context, distance_step(p, q), each, on_the_wire(direct_size(p)));
+            visit(context, distance_step(p, q), each, coll_times_on_the_wire(direct_size(p)));
     } else {
         halves h = first_half(p);
         for (uint64_t k = halving_walk(p).packets; k > 0; k--, next_half(p, &h))
-            visit(context, h.distance << 1 | BY_XOR, 1, on_the_wire(h.size));
+            visit(context, h.distance << 1 | BY_XOR, 1, coll_times_on_the_wire(h.size));
     }
 }
 
@@ -478,7 +471,7 @@ static bool even_ends(const coll_times_phase *p, coll_times_net *net, int64_t st
     if (p->ops == &coll_ring) {
         const walk w = ring_walk(p);
         const uint64_t delay =
-            net->delay(net->context, distance_step(p, 1), 0, on_the_wire(ring_size(p)));
+            net->delay(net->context, distance_step(p, 1), 0, coll_times_on_the_wire(ring_size(p)));
         *end = start + (int64_t)(p->endpoint + ring_charges(p, &w) + w.packets * delay);
         return (double)w.packets * (double)delay < 0x1p61;
     }
@@ -489,14 +482,19 @@ static bool even_ends(const coll_times_phase *p, coll_times_net *net, int64_t st
 bool coll_times_same(const coll_times_phase *a, const coll_times_phase *b)
 {
     return a->ops == b->ops && a->kind == b->kind && a->data == b->data && a->count == b->count &&
-           a->number == b->number && a->is_group == b->is_group && a->is_forward == b->is_forward &&
-           a->endpoint == b->endpoint && a->memory_speed == b->memory_speed;
+           a->number == b->number && a->root == b->root && a->variant == b->variant &&
+           a->is_group == b->is_group && a->is_forward == b->is_forward &&
+           a->is_barrier == b->is_barrier && a->endpoint == b->endpoint &&
+           a->memory_speed == b->memory_speed;
 }
 
-bool coll_times_even(
-    const coll_times_phase *p, coll_times_net *net, int64_t start, int64_t *end, uint64_t *lag)
+bool coll_times_even(const coll_times_phase *p,
+                     coll_times_net *net,
+                     int64_t start,
+                     int64_t *end,
+                     coll_times_lag *lag)
 {
-    *lag = lag_of(p);
+    lag->least = lag->most = lag_of(p);
     return even_ends(p, net, start, end);
 }
 
@@ -504,10 +502,14 @@ bool coll_times_ends(const coll_times_phase *p,
                      coll_times_net *net,
                      const int64_t *start,
                      int64_t *end,
-                     uint64_t *lag)
+                     coll_times_lag *lag)
 {
     bool is_even = net->is_even;
-    *lag = lag_of(p);
+    if (coll_times_is_tree(p)) {
+        *lag = coll_times_tree_lag(p);
+        return coll_times_tree_ends(p, net, start, end, NULL);
+    }
+    lag->least = lag->most = lag_of(p);
     for (uint32_t i = 1; i < p->count && is_even; i++)
         is_even = start[i] == start[0];
     if (is_even) {
@@ -530,14 +532,14 @@ static bool ring_sends(const coll_times_phase *p,
                        coll_times_net *net,
                        uint32_t members,
                        const int64_t *start,
-                       const listener *l)
+                       const coll_times_listener *l)
 {
     const walk w = ring_walk(p);
-    const uint64_t size = on_the_wire(ring_size(p)), step = distance_step(p, 1);
+    const uint64_t size = coll_times_on_the_wire(ring_size(p)), step = distance_step(p, 1);
     int64_t *at = orr_alloc(3 * (size_t)members, sizeof *at), *next = at + members,
             *delay = at + 2 * (size_t)members;
     if (!at)
-        return no_memory(net);
+        return coll_times_no_memory(net);
     for (uint32_t i = 0; i < members; i++) {
         at[i] = start[i] + (int64_t)charge(p, &w, 0, ring_size(p));
         delay[i] = (int64_t)net->delay(net->context, step, i, size);
@@ -563,12 +565,13 @@ bool coll_times_sends(const coll_times_phase *p,
                       coll_times_sent visit,
                       void *context)
 {
-    const listener l = {visit, context};
+    const coll_times_listener l = {visit, context};
     const uint32_t members = is_even ? 1 : p->count;
     int64_t *end = orr_alloc(members, sizeof *end);
     if (!end)
-        return no_memory(net);
-    const bool ok = p->ops == &coll_ring ? ring_sends(p, net, members, start, &l)
+        return coll_times_no_memory(net);
+    const bool ok = coll_times_is_tree(p)  ? coll_times_tree_ends(p, net, start, end, &l)
+                    : p->ops == &coll_ring ? ring_sends(p, net, members, start, &l)
                     : p->ops == &coll_halving_doubling
                         ? halving_times(p, net, members, start, end, &l)
                     : is_even ? direct_even(p, net, start[0], end, &l)

@@ -12,7 +12,8 @@ typedef struct coll_times_phase {
     orr_collective kind;
     uint64_t data;
     uint32_t count, number;
-    bool is_group, is_forward;
+    uint32_t root, variant; /* where there are some */
+    bool is_group, is_forward, is_barrier;
     uint64_t endpoint;   /* delay, ns */
     double memory_speed; /* bytes per second, for reductions */
 } coll_times_phase;
@@ -27,6 +28,12 @@ typedef struct coll_times_net {
     bool is_out_of_memory; /* why a function said false */
 } coll_times_net;
 
+/* How long before its end the last timer of a member is set: the least and the most of all
+ * members. */
+typedef struct coll_times_lag {
+    uint64_t least, most;
+} coll_times_lag;
+
 /* The steps of a phase: which messages go from whom, for counting them.  Steps are numbers: see coll_times_source. */
 typedef void (*coll_times_visit)(void *context,
                                  uint64_t step,
@@ -36,6 +43,12 @@ typedef void (*coll_times_visit)(void *context,
 /* False: these forms do not have the algorithm, or not for this phase. */
 bool coll_times_knows(const coll_times_phase *p);
 uint32_t coll_times_source(uint64_t step, uint32_t member, uint32_t count);
+/* Messages go along the edges of a tree: members differ, and there are no steps but edges. */
+bool coll_times_is_tree(const coll_times_phase *p);
+bool coll_times_is_edge(uint64_t step);
+typedef void (*coll_times_edge)(
+    void *context, uint32_t from, uint32_t to, uint64_t messages, uint64_t size);
+void coll_times_edges(const coll_times_phase *p, coll_times_edge visit, void *context);
 void coll_times_steps(const coll_times_phase *p, coll_times_visit visit, void *context);
 /* All messages with the times at which they are sent, relative to those at which members start.  member: that it goes
  * to; COLL_TIMES_ALL: each member gets one, and start is of all of them.  Answers as coll_times_ends does. */
@@ -50,15 +63,17 @@ bool coll_times_sends(const coll_times_phase *p,
                       void *context);
 bool coll_times_same(const coll_times_phase *a, const coll_times_phase *b);
 /* All members start at once and the network is even: so they end. */
-bool coll_times_even(
-    const coll_times_phase *p, coll_times_net *net, int64_t start, int64_t *end, uint64_t *lag);
-/* From start[0..count) to end[0..count).  *lag: how
- * long before its end the last timer of a member is set.  False: the order of events of one tick would decide, or
+bool coll_times_even(const coll_times_phase *p,
+                     coll_times_net *net,
+                     int64_t start,
+                     int64_t *end,
+                     coll_times_lag *lag);
+/* From start[0..count) to end[0..count).  False: the order of events of one tick would decide, or
  * memory is out. */
 bool coll_times_ends(const coll_times_phase *p,
                      coll_times_net *net,
                      const int64_t *start,
                      int64_t *end,
-                     uint64_t *lag);
+                     coll_times_lag *lag);
 
 #endif

@@ -1,32 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll_tree.c - the double binary tree: an all-reduce of the whole chunk up and down one of two
- * trees (astra-sim.md 5.8).
- *
- * Under a root with one child hangs a perfect binary tree, numbered in order: the root is the last
- * index (MAX) or the first (MIN), from chunk to chunk in turn.  Parents and children follow from
- * the index, no tree is built. */
-#include "coll.h"
+ * trees (astra-sim.md 5.8). */
+#include "coll_tree.h"
 
-enum { NOBODY = UINT32_MAX };
+#include "coll.h"
 
 typedef struct tree {
     uint64_t size;
-    uint32_t parent, child[2], child_count; /* members */
+    coll_tree_place at;
     uint32_t timers, receives;
 } tree;
-
-/* Index i (from 0) of a perfect tree of 2^k - 1 nodes in order: the height is the number of low
- * ones in i. */
-static uint32_t height_of(uint32_t i)
-{
-    return (uint32_t)__builtin_ctz(~i);
-}
-
-static uint32_t subtree_parent(uint32_t i)
-{
-    const uint32_t bit = 1u << height_of(i);
-    return (i & (bit << 1)) ? i - bit : i + bit;
-}
 
 static bool setup(orr_coll *c, const orr_coll_phase *p)
 {
@@ -37,38 +20,24 @@ static bool setup(orr_coll *c, const orr_coll_phase *p)
         return false;
     }
     t->size = p->data;
-    const bool is_max = p->variant == 0;
-    const uint32_t n = c->count, root = is_max ? n - 1 : 0, shift = is_max ? 0 : 1;
-    const uint32_t top = n / 2 - 1; /* of the perfect subtree of n - 1 nodes */
-    if (c->index == root) {
-        t->parent = NOBODY;
-        t->child[t->child_count++] = top + shift;
-        return true;
-    }
-    const uint32_t i = c->index - shift;
-    t->parent = i == top ? root : subtree_parent(i) + shift;
-    if (height_of(i)) {
-        const uint32_t half = 1u << (height_of(i) - 1);
-        t->child[t->child_count++] = i - half + shift;
-        t->child[t->child_count++] = i + half + shift;
-    }
+    t->at = coll_tree_at(c->count, p->variant, c->index);
     return true;
 }
 
 static void start(orr_coll *c)
 {
     const tree *t = orr_coll_state(c);
-    if (t->child_count == 0)
+    if (t->at.child_count == 0)
         orr_coll_charge(c, t->size, ORR_COLL_FROM_NPU);
-    for (uint32_t i = 0; i < t->child_count; i++)
-        orr_coll_receive(c, t->child[i], t->size);
+    for (uint32_t i = 0; i < t->at.child_count; i++)
+        orr_coll_receive(c, t->at.child[i], t->size);
 }
 
 static void received(orr_coll *c, orr_bytes size)
 {
     tree *t = orr_coll_state(c);
-    const bool is_leaf = t->child_count == 0;
-    const bool is_first_of_two = t->child_count == 2 && t->receives == 0;
+    const bool is_leaf = t->at.child_count == 0;
+    const bool is_first_of_two = t->at.child_count == 2 && t->receives == 0;
     (void)size;
     t->receives++;
     orr_coll_charge(c, t->size,
@@ -80,14 +49,14 @@ static void received(orr_coll *c, orr_bytes size)
 static void timer(orr_coll *c)
 {
     tree *t = orr_coll_state(c);
-    const uint32_t children_in = t->child_count ? t->child_count : 1;
+    const uint32_t children_in = t->at.child_count ? t->at.child_count : 1;
     t->timers++;
-    if (t->parent != NOBODY && t->timers == children_in) {
-        orr_coll_send(c, t->parent, t->size);
-        orr_coll_receive(c, t->parent, t->size);
-    } else if (t->parent == NOBODY || t->timers > children_in) {
-        for (uint32_t i = 0; i < t->child_count; i++)
-            orr_coll_send(c, t->child[i], t->size);
+    if (t->at.parent != COLL_TREE_NOBODY && t->timers == children_in) {
+        orr_coll_send(c, t->at.parent, t->size);
+        orr_coll_receive(c, t->at.parent, t->size);
+    } else if (t->at.parent == COLL_TREE_NOBODY || t->timers > children_in) {
+        for (uint32_t i = 0; i < t->at.child_count; i++)
+            orr_coll_send(c, t->at.child[i], t->size);
         orr_coll_done(c);
     }
 }

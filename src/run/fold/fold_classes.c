@@ -40,6 +40,8 @@ typedef struct link {
 typedef struct body {
     link *links;
     size_t link_count, link_room;
+    uint32_t *rooted; /* places of collectives with a root, one of each kind */
+    size_t rooted_count, rooted_room;
     uint32_t *link_of; /* by relation */
     size_t relations, room;
     uint32_t *relation_of; /* by place: 1 + the relation; 0: none */
@@ -103,17 +105,49 @@ static uint32_t find_link(body *b, orr_map *seen, uint64_t key, link value)
     return count;
 }
 
+static bool has_root(const work_graph *g, uint32_t place)
+{
+    const int type = g->t->columns.comm_type ? g->t->columns.comm_type[g->node[place]] : -1;
+    return type >= 0 && type < ORR_COLL_COUNT && coll_has_root((orr_collective)type);
+}
+
+/* Collectives of one kind, group and root are one. */
+static bool note_rooted(
+    const orr_sim *s, uint32_t k, uint32_t place, uint64_t group, orr_map *seen, body *b)
+{
+    const work_graph *g = &s->graphs[k];
+    const orr__class *c = &s->set->classes[k];
+    const orr_columns *col = &g->t->columns;
+    const uint32_t node = g->node[place];
+    bool is_new = false;
+    uint64_t h = orr_hash_mix(group ^ 0xa0761d6478bd642fu, (uint64_t)col->comm_type[node] + 1);
+    h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
+                     value_at(c, ORR_HOLE_COMM_SRC, col->comm_src, node) + 1);
+    h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
+                     value_at(c, ORR_HOLE_COMM_DST, col->comm_dst, node) + 2);
+    if (!orr_map_put(seen, h, 1, &is_new))
+        return false;
+    if (is_new && !orr_grow(&b->rooted, &b->rooted_room, b->rooted_count + 1))
+        return false;
+    if (is_new)
+        b->rooted[b->rooted_count++] = place;
+    return true;
+}
+
 static bool read_body(fold_sim *f, uint32_t k, body *b)
 {
     const work_graph *g = &f->s->graphs[k];
-    orr_map *links = orr_map_create(0), *seen = orr_map_create(0);
-    bool ok = links && seen && (b->relation_of = orr_arena_new(f->arena, g->count, uint32_t));
+    orr_map *links = orr_map_create(0), *seen = orr_map_create(0), *roots = orr_map_create(0);
+    bool ok =
+        links && seen && roots && (b->relation_of = orr_arena_new(f->arena, g->count, uint32_t));
     for (uint32_t p = 0; ok && p < g->count; p++) {
         const uint8_t type = g->t->columns.type[g->node[p]];
         uint64_t link_key;
         if (type < ORR_NODE_COMM_SEND || type > ORR_NODE_COMM_COLL)
             continue;
         const uint64_t key = relation_key(f->s, g, k, p, &link_key);
+        if (type == ORR_NODE_COMM_COLL && has_root(g, p))
+            ok = note_rooted(f->s, k, p, link_key, roots, b);
         uint32_t at = orr_map_find(seen, key, RUN_NONE);
         if (at == RUN_NONE) {
             const uint32_t of = find_link(b, links, link_key, (link){p, type});
@@ -128,6 +162,7 @@ static bool read_body(fold_sim *f, uint32_t k, body *b)
     }
     orr_map_destroy(links);
     orr_map_destroy(seen);
+    orr_map_destroy(roots);
     return ok;
 }
 
@@ -143,8 +178,10 @@ typedef struct fold_finder {
     uint64_t *colour, *next;
     uint64_t *group_sum; /* by group */
     uint64_t *group_lie; /* by group, in lock step: where it lies */
-    uint64_t *line_sum;  /* by dimension and rank */
-    uint64_t *port_sum;  /* by rank, in lock step: whose messages go through its ports */
+    uint64_t *
+        root_colour; /* by rank: where it is from the roots of its collectives; NULL: there are none */
+    uint64_t *line_sum; /* by dimension and rank */
+    uint64_t *port_sum; /* by rank, in lock step: whose messages go through its ports */
     fold_shared_links
         *links; /* that ranks share, in lock step; NULL: they have ports of their own */
 } finder;
@@ -341,6 +378,63 @@ static uint64_t line_colour(const finder *v, uint32_t r)
     return h;
 }
 
+static uint32_t index_along(const sys_dim *d, uint32_t rank)
+{
+    return rank / d->offset % d->count;
+}
+
+/* A collective with a root goes to it, or away from it, along the dimensions one by one: which
+ * of these phases a rank takes part in depends on the dimensions in which it lies as the root
+ * does.  In a group the place of the root counts. */
+static uint64_t root_of(const orr_sim *s, const run_npu *probe, uint32_t place)
+{
+    const int type = probe->graph->t->columns.comm_type[probe->graph->node[place]];
+    const orr_collective kind = (orr_collective)type;
+    const sys_plan *plan = &s->plans[kind];
+    const bool is_source = kind == ORR_COLL_BROADCAST || kind == ORR_COLL_SCATTER;
+    const int64_t given = kind == ORR_COLL_BARRIER ? ORR_NO_VALUE
+                          : is_source              ? run_npu_src(probe, place)
+                                                   : run_npu_dst(probe, place);
+    const cfg_group *g;
+    if (!sys_find_group(probe, place, &g))
+        return 0; /* find_others has seen it */
+    const int64_t root = given != ORR_NO_VALUE ? given : g ? (int64_t)g->members[0] : 0;
+    if (root < 0 || root >= (int64_t)s->npu_count)
+        return 1;
+    if (g && g->count != s->npu_count)
+        return 2 + (uint64_t)cfg_group_index(g, (uint32_t)root);
+    uint64_t ways = 0;
+    for (uint32_t k = 0; k < plan->count; k++)
+        ways |= (uint64_t)(index_along(&plan->dims[k], probe->rank) ==
+                           index_along(&plan->dims[k], (uint32_t)root))
+                << k;
+    return orr_hash_mix((uint64_t)root ^ 0xa0761d6478bd642fu, ways + 1);
+}
+
+/* False: out of memory. */
+static bool find_roots(finder *v)
+{
+    const orr_sim *s = v->f->s;
+    bool has = false;
+    for (uint32_t k = 0; k < orr_set_class_count(s->set); k++)
+        has = has || v->bodies[k].rooted_count;
+    v->f->has_roots = has;
+    if (!has || v->f->is_lockstep)
+        return true;
+    if (!(v->root_colour = orr_alloc(s->npu_count, sizeof *v->root_colour)))
+        return false;
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        const uint32_t k = orr_set_class_of(s->set, r);
+        const run_npu probe = {.sim = (orr_sim *)s, .rank = r, .graph = &s->graphs[k]};
+        uint64_t h = 0;
+        for (size_t i = 0; i < v->bodies[k].rooted_count; i++)
+            h = orr_hash_mix(h ^ 0x8ebc6af09c88c6e3u,
+                             root_of(s, &probe, v->bodies[k].rooted[i]) + 1);
+        v->root_colour[r] = h;
+    }
+    return true;
+}
+
 static void refine(finder *v)
 {
     const orr_sim *s = v->f->s;
@@ -354,6 +448,8 @@ static void refine(finder *v)
         const body *b = &v->bodies[orr_set_class_of(s->set, r)];
         /* With its own old colour: classes only become finer, so rounds come to an end. */
         uint64_t h = mixed(v->colour[r]);
+        if (v->root_colour)
+            h = orr_hash_mix(h ^ 0x589965cc75374cc3u, v->root_colour[r] + 1);
         if (v->port_sum)
             h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, v->port_sum[r] + 1);
         for (size_t i = 0; i < b->link_count; i++) {
@@ -597,6 +693,7 @@ void fold_finder_destroy(finder *v, uint32_t bodies)
     for (uint32_t k = 0; v->bodies && k < bodies; k++) {
         orr_free(v->bodies[k].links);
         orr_free(v->bodies[k].link_of);
+        orr_free(v->bodies[k].rooted);
     }
     orr_free(v->bodies);
     orr_free(v->at);
@@ -605,6 +702,7 @@ void fold_finder_destroy(finder *v, uint32_t bodies)
     orr_free(v->next);
     orr_free(v->group_sum);
     orr_free(v->group_lie);
+    orr_free(v->root_colour);
     fold_links_destroy(v->links);
     orr_free(v->port_sum);
     orr_free(v->line_sum);
@@ -638,6 +736,8 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
     for (uint32_t k = 0; ok && k < bodies; k++)
         ok = !s->graphs[k].t || read_body(f, k, &v->bodies[k]);
     ok = ok && ((v->group_lie && v->port_sum) || !f->is_lockstep) && find_others(v);
+    if (ok && !f->has_given_up)
+        ok = find_roots(v);
     for (size_t i = 0; ok && v->group_lie && i < s->groups.count; i++)
         v->group_lie[i] = lie_of(s, &s->groups.groups[i]);
     if (ok && f->shares_links && !f->has_given_up)
@@ -693,6 +793,7 @@ bool fold_find_others(fold_sim *f, fold_others *out)
     for (uint32_t k = 0; v.bodies && k < bodies; k++) {
         orr_free(v.bodies[k].links);
         orr_free(v.bodies[k].link_of);
+        orr_free(v.bodies[k].rooted);
     }
     return ok;
 }
@@ -704,7 +805,7 @@ static bool same_path(const fold_path *a, const net_path *b)
     return a->latency == b->latency_ns && a->speed == b->speed;
 }
 
-static uint16_t path_between(fold_sim *f, uint32_t src, uint32_t dst)
+uint16_t fold_path_between(fold_sim *f, uint32_t src, uint32_t dst)
 {
     net_path p;
     orr_error err;
@@ -977,9 +1078,9 @@ const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
         return NULL;
     }
     fold_pattern p = {0};
-    /* Every place of a ring, a switch or a fully connected dimension is like any other. */
-    if (y->is_dim) {
-        p.even = path_between(f, fold_family_rank(y, 0, coll_times_source(step, 0, y->members)),
+    if (y->is_dim) { /* every place of a ring, a switch or a fully connected dimension is like any other */
+        p.even =
+            fold_path_between(f, fold_family_rank(y, 0, coll_times_source(step, 0, y->members)),
                               fold_family_rank(y, 0, 0));
         p.pairs[y->dim] = all;
     } else {
@@ -998,7 +1099,7 @@ const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
                 const uint32_t from =
                     fold_family_rank(y, g, coll_times_source(step, m, y->members));
                 const size_t at = (size_t)g * y->members + m;
-                path[at] = path_between(f, from, to);
+                path[at] = fold_path_between(f, from, to);
                 is_even = is_even && path[at] == path[0];
                 p.pairs[watch_dimension_between(s, from, to)]++;
             }
@@ -1081,7 +1182,7 @@ static bool see_sender(fold_sim *f, fold_pairs *h, const fold_class *c, uint32_t
         if (!tuple_of(f, c->npu, place, true, c->ranks[m], &t) ||
             !claim(f, pair_hash(&t, seeds[0]), h->number, &t))
             return false;
-        path[m] = path_between(f, t.src, t.dst);
+        path[m] = fold_path_between(f, t.src, t.dst);
         is_even = is_even && path[m] == path[0];
         dimension[m] = (uint8_t)watch_dimension_between(f->s, t.src, t.dst);
         h->count[dimension[m]]++;

@@ -77,6 +77,13 @@ static order timers_against(const fold_sim *f,
     return !may_be_earlier && most < arrival->lag_least ? AFTER : UNKNOWN;
 }
 
+/* Set by the rank when its number was given: of a node, or of a phase that waits for nothing but
+ * its first timer. */
+static bool is_own_timer(const fold_event *e)
+{
+    return e->kind == FOLD_TIMER || (e->kind == FOLD_PHASE_END && e->is_own);
+}
+
 static order turned(order o)
 {
     return o == BEFORE ? AFTER : o == AFTER ? BEFORE : o;
@@ -91,14 +98,15 @@ static order tie_order(const fold_sim *f,
 {
     if (is_timer(e) != is_timer(g))
         return is_timer(e) ? timers_against(f, c, e, g) : turned(timers_against(f, c, g, e));
+    /* Phases that are alike have, for each member, the same lag. */
     const order o = by_lag(e, g);
+    const order alike = o == UNKNOWN ? phase_order(e, g) : UNKNOWN;
+    if (alike != UNKNOWN)
+        return alike;
     if (o != UNKNOWN || !has_same_lag(e, g))
         return o;
-    if (e->kind == FOLD_PHASE_END && g->kind == FOLD_PHASE_END)
-        return phase_order(e, g);
-    const bool is_same_source = e->kind == FOLD_ARRIVAL
-                                    ? e->sender == g->sender
-                                    : e->kind == FOLD_TIMER && g->kind == FOLD_TIMER;
+    const bool is_same_source =
+        e->kind == FOLD_ARRIVAL ? e->sender == g->sender : is_own_timer(e) && is_own_timer(g);
     if (!is_same_source)
         return UNKNOWN;
     return e->number < g->number ? BEFORE : AFTER;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_figures.c - the figures of nodes and ranks, from the log of a class, once it has run: what
- * note_start and note_end of workload.c and the hooks of watch.c sum up as a rank goes along.
+/* fold_figures.c - the figures of nodes and ranks, from the log of a class, once it has run:
+ * what note_start and note_end of workload.c and the hooks of watch.c sum up as a rank goes
+ * along.
  *
- * Members of a class may come to their events in different orders, so sums over time are made member by member: but for
- * a *window* in which all members do the same at the same time, up to what each is later than the others, and that once
- * for members with the same times.  Cost: nodes of the class, and different members x nodes out of the window. */
+ * Members of a class may come to their events in different orders, so sums over time are made
+ * member by member: but for a *window* in which all members do the same at the same time, up to
+ * what each is later than the others, and that once for members with the same times.  Cost: nodes
+ * of the class, and different members x nodes out of the window. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -75,7 +77,8 @@ typedef struct facts {
     uint8_t use, held_use; /* watch_use */
 } facts;
 
-/* Times of a member are counted from its own *delay* on: the spread that most times have.  Those are even then. */
+/* Times of a member are counted from its own *delay* on: the spread that most times have.  Those
+ * are even then. */
 typedef struct sweep {
     fold_sim *f;
     fold_class *c;
@@ -88,8 +91,8 @@ typedef struct sweep {
     piece *pieces; /* likewise; NULL: times are not split */
     size_t piece_count;
     const facts *facts; /* by step */
-    /* On the device, one after the other: those before the window, in it, and after it; and how long those are that lie
-     * between the first in the window and each of them. */
+    /* On the device, one after the other: those before the window, in it, and after it; and how
+     * long those are that lie between the first in the window and each of them. */
     interval *compute;
     int64_t *before;
     size_t compute_first, compute_count;  /* of those that are looked at */

@@ -135,8 +135,9 @@ struct fold_event {
     fold_meeting *meeting; /* of a phase */
     uint64_t number;       /* of timers: in which order they were set; of arrivals: of sends */
     uint32_t class_index, sender;
-    uint32_t next;   /* of the class, or free */
-    bool is_pending; /* no: it ran instead of another, or its class became part of one */
+    uint32_t next; /* of the class, or free */
+    bool is_pending;
+    bool is_own; /* of a phase: its end is a timer that was set at its start */
     uint8_t kind;
 };
 
@@ -312,6 +313,7 @@ struct fold_sim {
     uint8_t ending_slot; /* a phase of it ends; NO_SLOT: none */
     uint32_t follows;    /* slots whose nodes start now, right after a phase of theirs */
     bool uses_world;     /* collectives name no group */
+    bool has_roots;      /* some collectives have one */
     bool may_mix_tags;   /* chunks of the same number in different groups must not run at once */
     orr_sim_rank_result *results; /* by rank, once it has run */
     uint64_t *busy;               /* by rank: ns with a node under way */
@@ -388,6 +390,7 @@ static inline uint32_t fold_family_rank(const fold_family *y, uint32_t group, ui
 }
 /* step: of coll_times_source.  NULL: it has given up. */
 const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step);
+uint16_t fold_path_between(fold_sim *f, uint32_t src, uint32_t dst); /* it may give up */
 uint64_t fold_delay(const fold_sim *f, uint16_t path, uint64_t size);
 /* Messages of all members of a pattern or a channel were sent. */
 void fold_count_messages(fold_sim *f,
@@ -489,8 +492,9 @@ bool fold_wins(const fold_sim *f,
                fold_val other,
                bool is_together,
                uint32_t member);
-/* What is known of a phase for these starts, by place in the family's classes: a lag, then base
- * (after the first start) and spread of each end.  NULL: it has given up. */
+enum { FOLD_LAGS = 2 };
+/* What is known of a phase for these starts, by place in the family's classes: the least and the
+ * longest lag, then base (after the first start) and spread of each end.  NULL: it has given up. */
 const int64_t *fold_ask(fold_sim *f,
                         fold_family *y,
                         const coll_times_phase *phase,

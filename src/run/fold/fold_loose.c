@@ -210,8 +210,8 @@ bool fold_may_start(run_npu *n, uint32_t place)
     }
     const fold_val start =
         k->freed_by ? fold_later(f, c->ready_at[place], k->free_at) : c->ready_at[place];
-    /* The last chunk of a collective is still in its queue when the collective is over.  Chunks that all go to one queue
-     * start in one order, whether that one has left it or not. */
+    /* The last chunk of a collective is still in its queue when the collective is over.  Chunks
+     * that all go to one queue start in one order, whether that one has left it or not. */
     if (f->ending_slot == slot && (k->freed_by == f->turn || c->began_in == f->turn)) {
         if (n->sim->opt.queues_per_dim == 1) {
             c->held_slots |= 1u << slot;

@@ -78,7 +78,9 @@ bool fold_merge_init(fold_sim *f)
             }
     }
     bool ok = true;
-    if (has_kin && s->opt.steps < 2 && !s->fold_stays_apart) {
+    /* Members may be through with a collective that has a root before others come to it: what
+     * follows is known later. */
+    if (has_kin && s->opt.steps < 2 && !s->fold_stays_apart && !f->has_roots) {
         f->colour = orr_arena_new(f->arena, s->npu_count, uint64_t);
         f->merged_of = orr_arena_new(f->arena, s->npu_count, uint32_t);
         ok = f->colour && f->merged_of;

@@ -182,6 +182,13 @@ typedef struct context {
 static uint64_t delay_to(void *c, uint64_t step, uint32_t member, uint64_t size)
 {
     context *v = c;
+    if (coll_times_is_edge(step)) {
+        const uint32_t group = (uint32_t)(v->first / v->y->members);
+        const uint32_t from = fold_family_rank(v->y, group, coll_times_source(step, member, 0));
+        const uint16_t path = fold_path_between(v->f, from, fold_family_rank(v->y, group, member));
+        v->has_failed = v->has_failed || fold_is_over(v->f);
+        return v->has_failed ? 0 : fold_delay(v->f, path, size);
+    }
     const fold_pattern *p = fold_pattern_of(v->f, v->y, step);
     if (!p) {
         v->has_failed = true;
@@ -210,6 +217,31 @@ static void count_step(void *c, uint64_t step, uint64_t each, uint64_t size)
         fold_count_messages(v->f, p->pairs, each, size);
 }
 
+/* Of one group of a tree. */
+static void count_edge(void *c, uint32_t from, uint32_t to, uint64_t messages, uint64_t size)
+{
+    const context *v = c;
+    const fold_sim *f = v->f;
+    const uint32_t group = (uint32_t)(v->first / v->y->members);
+    const uint32_t k = watch_dimension_between(f->s, fold_family_rank(v->y, group, from),
+                                               fold_family_rank(v->y, group, to));
+    f->s->messages += messages;
+    f->s->watch->traffic[k].messages += messages;
+    f->s->watch->traffic[k].bytes += messages * size;
+}
+
+static void count_all(context *v, const coll_times_phase *p)
+{
+    if (!coll_times_is_tree(p)) {
+        coll_times_steps(p, count_step, v);
+        return;
+    }
+    for (uint32_t g = 0; g < v->y->groups; g++) {
+        v->first = (size_t)g * v->y->members;
+        coll_times_edges(p, count_edge, v);
+    }
+}
+
 static bool is_even_start(const fold_meeting *m)
 {
     for (uint32_t i = 0; i < m->family->class_count; i++)
@@ -221,7 +253,7 @@ static bool is_even_start(const fold_meeting *m)
 static bool find_even_ends(const fold_meeting *m,
                            coll_times_net *net,
                            fold_val *ends,
-                           uint64_t *lag)
+                           coll_times_lag *lag)
 {
     int64_t end;
     if (!coll_times_even(&m->phase, net, m->starts[0].base, &end, lag))
@@ -237,7 +269,7 @@ static bool find_ends(fold_sim *f,
                       context *v,
                       coll_times_net *net,
                       fold_val *ends,
-                      uint64_t *lag)
+                      coll_times_lag *lag)
 {
     const fold_family *y = m->family;
     const size_t all = (size_t)y->groups * y->members;
@@ -283,7 +315,7 @@ static bool find_ends(fold_sim *f,
 
 /* ---- what was asked before ---- */
 
-enum { PHASE_WORDS = 9 };
+enum { PHASE_WORDS = 11 };
 
 static size_t put_question(const fold_meeting *m, int64_t *out)
 {
@@ -297,8 +329,9 @@ static size_t put_question(const fold_meeting *m, int64_t *out)
                                  p->is_group * 2 + p->is_forward,
                                  (int64_t)p->endpoint,
                                  0,
-                                 0};
-    /* Bytes of a pointer and of a double: they are compared, never ordered. */
+                                 0,
+                                 p->root,
+                                 (int64_t)p->variant * 2 + p->is_barrier};
     memcpy(&head[7], &p->ops, sizeof p->ops);
     memcpy(&head[8], &p->memory_speed, sizeof p->memory_speed);
     memcpy(out, head, sizeof head);
@@ -310,7 +343,7 @@ static size_t put_question(const fold_meeting *m, int64_t *out)
     return PHASE_WORDS + 2 * (size_t)count;
 }
 
-/* A memo: its question, then the lag, the ends relative to the first start, the traffic by
+/* A memo: its question, then the lags, the ends relative to the first start, the traffic by
  * dimension, and where the times of messages are kept. */
 static const int64_t *recall(const fold_sim *f,
                              const int64_t *question,
@@ -416,19 +449,30 @@ static void count_sends(void *count, uint64_t step, uint64_t messages_each, uint
     *(uint64_t *)count += messages_each;
 }
 
-/* The words of a memo: how many, then time after the first start, dimension and bytes of each.
- * NULL: out of memory, or there are so many messages at different times that nobody waits for them:
- * then there are no bytes over time. */
+static void count_along(void *count, uint32_t from, uint32_t to, uint64_t messages, uint64_t size)
+{
+    (void)from;
+    (void)to;
+    (void)size;
+    *(uint64_t *)count += messages;
+}
+
+/* The words of a memo: how many, then time after the first start, dimension and bytes of
+ * each.  NULL: out of memory, or there are so many messages at different times that nobody waits
+ * for them: then there are no bytes over time. */
 static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
 {
     fold_family *y = m->family;
-    sends l = {.v = {.f = f, .y = y, .is_even = true}, .y = y};
+    const bool is_tree = coll_times_is_tree(&m->phase);
+    sends l = {.v = {.f = f, .y = y, .is_even = !is_tree}, .y = y};
     coll_times_steps(&m->phase, look_at_step, &l.v);
     coll_times_net net = {.delay = delay_to, .context = &l.v, .is_even = l.v.is_even};
     const bool is_even = l.v.is_even && is_even_start(m);
-    uint64_t each = 0;
+    uint64_t each = 0, along = 0; /* by each member, and along edges */
     coll_times_steps(&m->phase, count_sends, &each);
-    if (!is_even && (double)each * y->members * y->groups > MOST_SENDS) {
+    if (is_tree)
+        coll_times_edges(&m->phase, count_along, &along);
+    if (!is_even && ((double)each * y->members + (double)along) * y->groups > MOST_SENDS) {
         f->s->watch->bins = NULL;
         return NULL;
     }
@@ -468,10 +512,10 @@ static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
  *     traffic           messages and bytes, by dimension
  *     sends             a pointer to when they are sent; NULL: not kept */
 static const int64_t *keep(
-    fold_sim *f, size_t words, uint64_t key, const fold_meeting *m, uint64_t lag)
+    fold_sim *f, size_t words, uint64_t key, const fold_meeting *m, coll_times_lag lag)
 {
     const uint32_t count = m->family->class_count, dims = f->s->dims;
-    const size_t room = words + 2 + 2 * (size_t)count + 2 * (size_t)dims;
+    const size_t room = words + FOLD_LAGS + 1 + 2 * (size_t)count + 2 * (size_t)dims;
     const watch_traffic *traffic = f->s->watch->traffic;
     int64_t *kept = orr_arena_take(f->arena, room * sizeof *kept);
     watch_traffic before[ORR_NET_DIMS];
@@ -481,7 +525,8 @@ static const int64_t *keep(
         return NULL;
     memcpy(kept, f->question, words * sizeof *kept);
     int64_t *out = kept + words;
-    *out++ = (int64_t)lag;
+    *out++ = (int64_t)lag.least;
+    *out++ = (int64_t)lag.most;
     for (uint32_t i = 0; i < count; i++) {
         *out++ = f->phase_ends[i].base - m->starts[0].base;
         *out++ = f->phase_ends[i].by;
@@ -490,7 +535,7 @@ static const int64_t *keep(
      * made once and counted often. */
     memcpy(before, traffic, sizeof before);
     const uint64_t messages = f->s->messages;
-    coll_times_steps(&m->phase, count_step, &v);
+    count_all(&v, &m->phase);
     for (uint32_t k = 0; k < dims; k++) {
         *out++ = (int64_t)(traffic[k].messages - before[k].messages);
         *out++ = (int64_t)(traffic[k].bytes - before[k].bytes);
@@ -507,11 +552,9 @@ static const int64_t *keep(
     return kept + words;
 }
 
-/* Members that start together over routes that are alike need one of them; any others are worked
- * out member by member. */
-static bool answer(fold_sim *f, const fold_meeting *m, fold_val *ends, uint64_t *lag)
+static bool answer(fold_sim *f, const fold_meeting *m, fold_val *ends, coll_times_lag *lag)
 {
-    context v = {.f = f, .y = m->family, .is_even = true};
+    context v = {.f = f, .y = m->family, .is_even = !coll_times_is_tree(&m->phase)};
     coll_times_steps(&m->phase, look_at_step, &v);
     coll_times_net net = {.delay = delay_to, .context = &v, .is_even = v.is_even};
     if (v.has_failed || fold_is_over(f))
@@ -564,7 +607,8 @@ static void note_sent(fold_sim *f, fold_class *c, const fold_sent *sent)
 static const int64_t *find_answer(fold_sim *f, const fold_meeting *m)
 {
     const uint32_t count = m->family->class_count;
-    uint64_t key, lag;
+    uint64_t key;
+    coll_times_lag lag;
     if (!orr_grow(&f->question, &f->question_room, PHASE_WORDS + 2 * (size_t)count) ||
         !orr_grow(&f->phase_ends, &f->phase_ends_room, count)) {
         run_no_memory(f->s);
@@ -591,7 +635,8 @@ const int64_t *fold_ask(fold_sim *f,
 const int64_t *fold_words_of(const fold_sim *f, const fold_family *y, const int64_t *known)
 {
     const int64_t *words;
-    memcpy(&words, known + 1 + 2 * (size_t)y->class_count + 2 * (size_t)f->s->dims, sizeof words);
+    memcpy(&words, known + FOLD_LAGS + 2 * (size_t)y->class_count + 2 * (size_t)f->s->dims,
+           sizeof words);
     return words;
 }
 
@@ -604,15 +649,20 @@ static void complete(fold_sim *f, fold_meeting *m)
         return;
     /* Before events are scheduled: a class may start a phase of the same number within them. */
     forget_meeting(f, m);
-    const int64_t *traffic = known + 1 + 2 * (size_t)count;
+    const int64_t *traffic = known + FOLD_LAGS + 2 * (size_t)count;
     for (uint32_t k = 0; k < f->s->dims && m->round == 0; k++) { /* the same in each step */
         f->s->messages += (uint64_t)traffic[2 * k];
         f->s->watch->traffic[k].messages += (uint64_t)traffic[2 * k];
         f->s->watch->traffic[k].bytes += (uint64_t)traffic[2 * k + 1];
     }
     for (uint32_t i = 0; i < count; i++)
-        f->phase_ends[i] = (fold_val){m->starts[0].base + known[1 + 2 * (size_t)i],
-                                      (uint32_t)known[2 + 2 * (size_t)i], 0};
+        f->phase_ends[i] = (fold_val){m->starts[0].base + known[FOLD_LAGS + 2 * (size_t)i],
+                                      (uint32_t)known[FOLD_LAGS + 1 + 2 * (size_t)i], 0};
+    /* Of several slots the one that comes first takes the next number of a group. */
+    for (uint32_t i = 0; i < count && f->is_loose && f->s->lanes > 1; i++)
+        if (f->phase_ends[i].base < (int64_t)clk_now(f->s->clock))
+            fold_give_up(f, "ranks are through with a %s before others begin it",
+                         coll_kind_name(m->phase.kind));
     const uint32_t id = f->is_taping ? fold_tape_phase(f, m, f->phase_ends) : 0;
     if (f->s->watch->bins)
         note_sent(f, &f->classes[m->family->classes[0]],
@@ -620,15 +670,20 @@ static void complete(fold_sim *f, fold_meeting *m)
                                .words = fold_words_of(f, m->family, known),
                                .phase = id});
     for (uint32_t i = 0; i < count && !fold_is_over(f); i++) {
+        const fold_val start = m->starts[i], end = f->phase_ends[i];
+        const bool is_own = coll_times_is_tree(&m->phase) && known[0] == known[1] &&
+                            end.by == start.by && end.base - start.base == known[0];
         f->phase_ends[i].id = id ? id + i : 0;
         fold_schedule(f, &(fold_event){.at = f->phase_ends[i],
                                        /* How long before its end the last timer of a phase was set
                                         * is the same for all members (coll_times.h). */
                                        .lag_least = known[0],
-                                       .lag_most = known[0],
+                                       .lag_most = known[1],
                                        .call = {finish_phase, m->streams[i], 0},
                                        .meeting = m,
+                                       .number = m->numbers[i],
                                        .class_index = m->family->classes[i],
+                                       .is_own = is_own,
                                        .kind = FOLD_PHASE_END});
     }
 }
@@ -729,7 +784,8 @@ void fold_phase_start(sys_stream *st)
     }
     fold_meeting like = {
         .family = d->group ? fold_group_family(f, n, st->set->place) : fold_line_family(f, c, d),
-        .step = st->phase,
+        /* Of those with a root some ranks have fewer phases; no dimension has two of one kind. */
+        .step = coll_has_root(p->kind) ? d->position : st->phase,
         .round = n->round,
         .stream = d->group ? st->id - (uint64_t)d->group->id * SYS_GROUP_STREAMS : st->id};
     if (!like.family)
@@ -740,12 +796,16 @@ void fold_phase_start(sys_stream *st)
         .data = p->data,
         .count = d->count,
         .number = d->number,
+        .root = p->root,
+        .variant = p->variant,
         .is_group = d->group != NULL,
         .is_forward = p->is_clockwise,
+        .is_barrier = st->whole == ORR_COLL_BARRIER,
         .endpoint = d->group ? SYS_GROUP_RING_DELAY : s->system.endpoint_delay,
         .memory_speed = s->system.local_mem_bw * n->speed->memory,
     };
-    if (!coll_times_knows(&like.phase)) {
+    const bool has_outsider = !d->group && d->is_last && s->npu_count / d->offset > d->count;
+    if (!coll_times_knows(&like.phase) || (d->ops == &coll_tree && has_outsider)) {
         fold_give_up(f, "the algorithm %s of a collective over %u ranks is not folded",
                      d->ops->label, d->count);
         return;

@@ -460,8 +460,8 @@ static bool play_phase(fold_sim *f, uint32_t at)
     const int64_t *known = ask_again(f, e);
     for (uint32_t i = 0; known && i < count; i++)
         set(t, at + i,
-            (fold_val){t->starts[0].base + known[1 + 2 * (size_t)i],
-                       (uint32_t)known[2 + 2 * (size_t)i], 0});
+            (fold_val){t->starts[0].base + known[FOLD_LAGS + 2 * (size_t)i],
+                       (uint32_t)known[FOLD_LAGS + 1 + 2 * (size_t)i], 0});
     return known != NULL;
 }
 
