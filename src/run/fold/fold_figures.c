@@ -78,7 +78,14 @@ typedef struct facts {
 } facts;
 
 /* Times of a member are counted from its own *delay* on: the spread that most times have.  Those
- * are even then. */
+ * are even then, the same for all members:
+ *
+ *     member 0   ==|-comm-|====compute====|--comm--|==compute==
+ *     member 1   =|-comm--|====compute====|---comm---|==compute==
+ *                         |<--- window -->  no time in it is not even
+ *
+ * What is in the window is summed once; the rest once for each set of members with the same
+ * times. */
 typedef struct sweep {
     fold_sim *f;
     fold_class *c;
@@ -102,6 +109,7 @@ typedef struct sweep {
 
 #define LONG_AGO (INT64_MIN / 4)
 
+/* Equal starts by step: a total order, so that nothing depends on how it is sorted. */
 static int by_start(const void *a, const void *b)
 {
     const interval *x = a, *y = b;
@@ -142,6 +150,7 @@ static size_t computes_before(const sweep *v, int64_t t)
     const interval *list = v->compute + v->compute_first;
     size_t low = v->near > NEAR ? v->near - NEAR : 0;
     size_t high = v->compute_count - low > 2 * NEAR ? low + 2 * NEAR : v->compute_count;
+    /* It was not near: the whole list is searched. */
     if (low > 0 && list[low - 1].start >= t)
         low = 0;
     if (high < v->compute_count && list[high].start < t)
@@ -166,6 +175,7 @@ static int64_t compute_before(sweep *v, int64_t t)
         return v->before[v->compute_first];
     const size_t at = v->compute_first + v->near - 1;
     const interval *last = &v->compute[at];
+    /* Nodes on the device do not overlap: one slot. */
     return v->before[at] + (t < last->end ? t : last->end) - last->start;
 }
 
@@ -232,6 +242,7 @@ static void cover(const sweep *v, const interval *at, int64_t from, int64_t to, 
     const int k = v->facts[at->step].kind;
     if (end <= start)
         return;
+    /* Intervals come by start, so a union is a running end. */
     if (end > d->busy_until) {
         d->busy += end - (start > d->busy_until ? start : d->busy_until);
         d->busy_until = end;
@@ -552,7 +563,7 @@ static void add_times(const sweep *v, like *all, uint64_t by)
                                     (uint64_t)spread_at(v, by, m) ^ 0xe7037ed1a0b428dbu);
 }
 
-/* Members with the same times after the cut are swept together.  Only spreads are hashed, each
+/* Members with the same times out of the window are swept together.  Only spreads are hashed, each
  * once: bases are the same for all members. */
 static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
 {
