@@ -70,11 +70,14 @@ static orr_code check_config(const orr_run_config *c, orr_error *err)
     return ORR_OK;
 }
 
+/* False: out of memory.  NULL stays NULL, which means the default: a copy that failed must not pass
+ * for it. */
 static bool copy_text(orr_arena *a, const char **text)
 {
-    if (*text)
-        *text = orr_arena_text(a, orr_str_of(*text));
-    return true;
+    if (!*text)
+        return true;
+    *text = orr_arena_text(a, orr_str_of(*text));
+    return *text != NULL;
 }
 
 static bool copy_bytes(orr_arena *a, const void *from, size_t size, const void **out)
@@ -91,22 +94,24 @@ static bool copy_lists(orr_arena *a, orr_system *s)
     const char **lists[] = {s->all_reduce, s->all_gather, s->reduce_scatter,
                             s->all_to_all, s->broadcast,  s->reduce,
                             s->gather,     s->scatter,    s->barrier};
+    bool ok = true;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (size_t k = 0; k <= ORR_NET_DIMS; k++)
-            copy_text(a, &lists[i][k]);
-    return copy_text(a, &s->policy);
+            ok = copy_text(a, &lists[i][k]) && ok;
+    return copy_text(a, &s->policy) && ok;
 }
 
 static bool copy_sources(orr_arena *a, orr_run_config *c)
 {
     orr_run_source *list = orr_arena_new(a, c->source_count, orr_run_source);
+    bool ok = list || !c->source_count;
     for (size_t i = 0; list && i < c->source_count; i++) {
         list[i] = c->sources[i];
-        copy_text(a, &list[i].role);
         list[i].path.ptr = orr_arena_text(a, list[i].path);
+        ok = copy_text(a, &list[i].role) && list[i].path.ptr && ok;
     }
     c->sources = list;
-    return list || !c->source_count;
+    return ok;
 }
 
 /* Strings, lists and structs become the run's own. */
@@ -119,11 +124,8 @@ static bool copy_config(orr_run *r)
                             &c->packet_config, &c->packet_keys, &c->noise,      &c->logging,
                             &c->simple_links,  &c->machine,     &c->hardware,   &c->software};
     bool ok = true;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const bool is_given = *texts[i] != NULL;
-        copy_text(r->arena, texts[i]);
-        ok = ok && (!is_given || *texts[i]);
-    }
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        ok = copy_text(r->arena, texts[i]) && ok;
     const void *system = NULL, *dims = NULL, *loggops = NULL;
     ok = ok && copy_bytes(r->arena, c->own_system, sizeof *c->own_system, &system) &&
          copy_bytes(r->arena, c->dims, sizeof *c->dims, &dims) &&

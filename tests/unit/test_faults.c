@@ -17,6 +17,7 @@
 #include <orrery/feeder.h>
 #include <orrery/lab/gen.h>
 #include <orrery/lab/info.h>
+#include <orrery/run.h>
 #include <orrery/set.h>
 
 #include <errno.h>
@@ -557,6 +558,32 @@ TEST(test_faults__memory_that_runs_out_anywhere_is_reported_as_that)
     }
 }
 
+/* A text of a configuration that could not be copied once passed for one that was not given: the
+ * default ran. */
+TEST(test_faults__a_text_that_cannot_be_copied_is_no_default)
+{
+    enum { LONG = 1 << 20 }; /* so that its copy is a request of its own */
+    static char text[LONG];
+    memset(text, 'x', LONG - 1);
+    const orr_system systems[] = {{.size = sizeof *systems, .policy = text},
+                                  {.size = sizeof *systems, .all_reduce = {text}}};
+    for (size_t i = 0; i < sizeof systems / sizeof *systems; i++) {
+        const orr_run_config config = {
+            .size = sizeof config, .traces = "run.orr", .own_system = &systems[i]};
+        bool failed = true;
+        for (long n = 0; failed; n++) {
+            orr_run *r;
+            orr__fail_alloc_after(n);
+            const orr_code code = orr_run_create(&config, &r, &err);
+            failed = orr__fail_alloc_after(-1) < 0;
+            if (code == ORR_OK || (failed && code != ORR_ENOMEM))
+                check_fail(__FILE__, __LINE__, "system %zu, request %ld: code %d: %.80s", i, n,
+                           (int)code, err.message);
+            CHECK(r == NULL && n < 5000);
+        }
+    }
+}
+
 static void fail_each(long *left, const char *what)
 {
     for (size_t k = 0; k < JOBS; k++)
@@ -603,6 +630,7 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_faults__memory_that_runs_out_anywhere_is_reported_as_that),
+        RUN(test_faults__a_text_that_cannot_be_copied_is_no_default),
         RUN(test_faults__a_read_that_fails_anywhere_is_reported_as_that),
         RUN(test_faults__a_write_that_fails_anywhere_is_reported_as_that),
         RUN(test_faults__reads_and_writes_of_a_few_bytes_are_enough),
