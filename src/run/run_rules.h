@@ -31,9 +31,9 @@ typedef struct orr_rules_run {
                                (astra-sim.md 5.2) */
     bool sends_nothing; /* pieces that round down to 0 bytes are an error, not one byte
                                (astra-sim.md 8) */
-    bool
-        has_one_count; /* a collective of all ranks is numbered together with those of groups, so that
-                               ranks that were in other groups before never meet (astra-sim.md 6.4) */
+    /* a collective of all ranks is numbered together with those of groups, so that ranks that were
+     * in other groups before never meet (astra-sim.md 6.4) */
+    bool has_one_count;
     /* Files. */
     bool ignores_new_keys; /* schedulers and collectives with a root in the system file: a file that
                                the reference takes is never refused (astra-sim.md 3) */

@@ -19,11 +19,11 @@ struct mem_tensor_log;
 struct run_npu {
     orr_sim *sim; /* its part's, while parts run */
     uint32_t rank;
-    uint32_t weight; /* ranks that it stands for, itself included */
-    uint32_t round;  /* which of the steps in a row it is in, from 0 (steady.h) */
-    const cfg_rank_speed *speed;
+    uint32_t weight;             /* ranks that it stands for, itself included */
+    uint32_t round;              /* which of the steps in a row it is in, from 0 (steady.h) */
+    const cfg_rank_speed *speed; /* NULL: another rank is simulated for it */
     /* system layer */
-    sys_queue *queues;
+    sys_queue *queues;                                 /* lane by lane, dimension by dimension */
     uint32_t *next_general, *next_first, *next_second; /* queue allocators, by lane and dimension */
     uint32_t *variants_made; /* by collective and dimension; NULL: no algorithm has variants */
     uint64_t streams_made;   /* of collectives of all ranks; by ASTRA-sim's rules also of groups */
@@ -35,18 +35,18 @@ struct run_npu {
     const work_graph *graph;
     uint32_t *waiting_for;   /* parents not finished, by place */
     orr_bitset_queue *ready; /* by slot of the graph; NULL: another rank is simulated for it */
-    uint32_t ready_count, running;
+    uint32_t ready_count, running; /* nodes */
     uint32_t occupant[WORK_SLOTS]; /* place, or NONE */
     uint64_t *started_at;          /* by place */
     /* What communication beside it has taken from compute so far (system.overlap_cost), in
      * ten-thousandths of a ns: whole numbers, so that steps that repeat are seen to. */
-    uint64_t stolen, stolen_before[WORK_SLOTS]; /* and when the node of a slot was last asked */
-    uint64_t stolen_until;
-    uint32_t collectives_moving, messages_moving;
+    uint64_t stolen, stolen_before[WORK_SLOTS];   /* and when the node of a slot was last asked */
+    uint64_t stolen_until;                        /* tick up to which it is counted */
+    uint32_t collectives_moving, messages_moving; /* of this rank, now */
     bool *is_moving; /* by place: a message of the node moves; NULL: none has yet */
     uint32_t *freed; /* became free while issuing */
     size_t freed_count, freed_room;
-    bool is_issuing;
+    bool is_issuing; /* a scan goes on: what becomes free waits in `freed` */
     /* results */
     orr_sim_rank_result result;
     uint32_t active[2];       /* nodes under way: on the device, communicating */
@@ -76,20 +76,20 @@ struct orr_sim {
     cfg_memory memory;
     cfg_notes key_notes; /* keys that these rules ignore, for warnings */
     const void *logging; /* the logging file, read by run_old_outputs; NULL: none */
-    cfg_groups groups;
-    orr_set *owned_set; /* NULL: the caller's is used */
+    cfg_groups groups;   /* of the file, then those that traces define */
+    orr_set *owned_set;  /* NULL: the caller's is used */
     const orr_set *set;
     work_graph *graphs; /* by class */
     /* Kernels are as efficient as on this measured chip, the nearest to the peaks of the system
      * file; NULL: opt.chip, or the peaks themselves. */
     const struct orr_chip *like_chip;
-    run_npu *npus; /* by rank; folded: by class */
-    uint32_t npu_count, dims;
-    uint32_t built;                 /* of npus */
-    struct fold_sim *fold;          /* NULL: every rank is simulated */
-    struct fold_lockstep *lockstep; /* NULL: every rank is simulated, or fold */
-    uint64_t *fold_colour;          /* by rank: what sets ranks apart; NULL: not asked yet */
-    uint32_t fold_splits;
+    run_npu *npus;                       /* by rank; folded: by class */
+    uint32_t npu_count, dims;            /* ranks; dimensions of the network */
+    uint32_t built;                      /* of npus */
+    struct fold_sim *fold;               /* NULL: every rank is simulated */
+    struct fold_lockstep *lockstep;      /* NULL: every rank is simulated, or fold */
+    uint64_t *fold_colour;               /* by rank: what sets ranks apart; NULL: not asked yet */
+    uint32_t fold_splits;                /* how often classes were split so far */
     bool fold_may_loosen, fold_is_loose; /* members may come to events in different orders */
     bool fold_is_strict;                 /* they may not: it was tried, of several steps in a row */
     bool fold_stays_apart;               /* classes do not become one again: it was tried */
@@ -98,10 +98,10 @@ struct orr_sim {
     char fold_why[160];  /* it is not folded, or was split */
     /* sets of queues: as many as the traces have communication streams, 1 at least */
     uint32_t lanes;
-    sys_plan plans[ORR_COLL_COUNT];
-    sys_dim *group_rings;      /* by group and kind: for groups smaller than the system */
-    struct sched *schedule;    /* NULL: every chunk goes through the dimensions ascending */
-    struct msg_table *matcher; /* messages and receives that have not met */
+    sys_plan plans[ORR_COLL_COUNT]; /* by kind: how collectives of all ranks run */
+    sys_dim *group_rings;           /* by group and kind: for groups smaller than the system */
+    struct sched *schedule;         /* NULL: every chunk goes through the dimensions ascending */
+    struct msg_table *matcher;      /* messages and receives that have not met */
     void
         *byte_matcher; /* of run_byte_matchings, when the packet network wants it; NULL otherwise */
     struct work_remote *remote;
@@ -112,8 +112,8 @@ struct orr_sim {
     orr_str *group_text;
     size_t group_text_count, group_text_room;
     run_rounds rounds;
-    uint32_t *finish_order; /* ranks, as they finished */
-    uint32_t finished;
+    uint32_t *finish_order;   /* ranks, as they finished */
+    uint32_t finished;        /* ranks */
     uint64_t messages;        /* of the step that is recorded */
     bool has_started;         /* ranks have been issued: no more folding */
     sys_stream *free_streams; /* kept for later collectives, linked by next */
@@ -125,8 +125,8 @@ struct orr_sim {
     struct watch_record *watch; /* for reports; NULL under the old names */
     struct run_part
         *part; /* this is one of several, each with a thread (parts.h); NULL: it is all */
-    struct run_parts *parts; /* of which this is all; NULL: there are none */
-    atomic_bool must_stop;
+    struct run_parts *parts;  /* of which this is all; NULL: there are none */
+    atomic_bool must_stop;    /* set by orr_sim_stop, read between batches of events */
     bool was_stopped;         /* before the end, when it ran last */
     struct orr__stall *stall; /* once it was asked for */
     orr_code code;            /* the first failure: everything stops */

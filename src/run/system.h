@@ -31,7 +31,7 @@ typedef struct sys_dim {
 typedef struct sys_plan {
     sys_dim dims[ORR_NET_DIMS + 1];
     uint32_t count;
-    bool exists;
+    bool exists;   /* some algorithm is named, or has a default */
     bool is_joint; /* nobody names an algorithm, and the network can do without (joint.h) */
 } sys_plan;
 
@@ -50,10 +50,10 @@ typedef struct sys_phase {
     const sys_dim *dim;
     uint32_t queue; /* of the rank, over all lanes and dimensions */
     orr_collective kind;
-    bool is_clockwise;
-    uint32_t variant; /* of an algorithm that has some */
-    uint32_t root;    /* its index, where there is one */
-    uint64_t data;    /* in */
+    bool is_clockwise; /* round the ring */
+    uint32_t variant;  /* of an algorithm that has some */
+    uint32_t root;     /* its index, where there is one */
+    uint64_t data;     /* in */
 } sys_phase;
 
 struct sys_stream {
@@ -67,17 +67,17 @@ struct sys_stream {
         *custom_prefix;     /* of traces, or a plan, that are the algorithm; NULL: coll.ops is it */
     struct coll_plan *plan; /* custom_prefix is this one */
     uint32_t phase, phase_count, phase_room;
-    uint32_t record; /* of its running phase, when phases are recorded */
-    uint8_t whole;   /* orr_collective that this stream belongs to */
-    bool is_started;
+    uint32_t record;  /* of its running phase, when phases are recorded */
+    uint8_t whole;    /* orr_collective that this stream belongs to */
+    bool is_started;  /* its phase runs; else it waits */
     bool is_starting; /* its algorithm has not come back from start */
     /* What each event of a running phase needs stands together, in two cache lines: this, coll, and
      * after it the state of the algorithm (orr_coll_state). */
     run_npu *npu;
     const cfg_group *group; /* whose members the indices mean; NULL: first + index * offset */
-    uint32_t first, offset;
-    uint32_t tag;
-    uint32_t taped; /* 1 + the last receive on the tape that is over; 0: none */
+    uint32_t first, offset; /* ranks */
+    uint32_t tag;           /* of all its messages */
+    uint32_t taped;         /* 1 + the last receive on the tape that is over; 0: none */
     orr_coll coll;
 };
 
@@ -94,9 +94,9 @@ typedef struct sys_queue {
 /* A group as one rank sees it. */
 typedef struct sys_membership {
     const cfg_group *group;
-    uint64_t next_stream; /* from group id times SYS_GROUP_STREAMS on */
-    const char *custom[ORR_COLL_COUNT];
-    bool is_planned[ORR_COLL_COUNT];
+    uint64_t next_stream;               /* from group id times SYS_GROUP_STREAMS on */
+    const char *custom[ORR_COLL_COUNT]; /* by kind: traces that are the algorithm; NULL: none */
+    bool is_planned[ORR_COLL_COUNT];    /* by kind: it was asked before, and custom holds */
 } sys_membership;
 
 orr_code sys_init(run_npu *n, orr_error *err);

@@ -61,8 +61,8 @@ typedef struct watch_later {
 /* A member that has called a collective to which others have yet to come. */
 typedef struct watch_hold {
     uint32_t rank, place, next;
-    uint32_t
-        round; /* of steps in a row; a rank may be through with it, and wait at this place again */
+    /* of steps in a row; a rank may be through with it, and wait at this place again */
+    uint32_t round;
 } watch_hold;
 
 /* What a rank does: of each moment only the first of these counts that applies
@@ -80,9 +80,9 @@ typedef enum watch_use {
 /* One phase of one chunk, when phases are recorded. */
 typedef struct watch_phase {
     uint64_t start, end;
-    uint64_t stream, data; /* number of the chunk; bytes that go in */
-    uint32_t step;         /* its collective, in the log */
-    uint16_t dim, queue;
+    uint64_t stream, data;   /* number of the chunk; bytes that go in */
+    uint32_t step;           /* its collective, in the log */
+    uint16_t dim, queue;     /* queue: among those of the dimension, lane by lane */
     uint8_t kind, algorithm; /* orr_collective, coll_number */
 } watch_phase;
 
@@ -122,21 +122,21 @@ typedef struct watch_rank {
  * them. */
 enum { WATCH_TRAFFIC_BINS = 2048 };
 typedef struct watch_traffic_bins {
-    unsigned shift; /* a bin is 2^shift ns wide */
-    uint64_t bytes[ORR_NET_DIMS][WATCH_TRAFFIC_BINS];
+    unsigned shift;                                   /* a bin is 2^shift ns wide */
+    uint64_t bytes[ORR_NET_DIMS][WATCH_TRAFFIC_BINS]; /* by dimension and bin */
 } watch_traffic_bins;
 
 typedef struct watch_traffic {
-    uint64_t messages, bytes;
+    uint64_t messages, bytes; /* of the step that is recorded */
 } watch_traffic;
 
 /* Tokens of requests (watch_served.c), all ranks together, in parts of which `whole` make one
  * rank's. */
 typedef struct served_sums {
-    unsigned __int128 made, first, last;
-    unsigned __int128 first_ns, last_ns, arrivals_ns;
-    uint64_t longest_ns; /* to a first token */
-    uint64_t end_ns;     /* of the last token */
+    unsigned __int128 made, first, last;              /* tokens; first and last of requests */
+    unsigned __int128 first_ns, last_ns, arrivals_ns; /* sums over requests */
+    uint64_t longest_ns;                              /* to a first token */
+    uint64_t end_ns;                                  /* of the last token */
 } served_sums;
 
 /* The log in order: rank by rank, each rank's steps as they began (watch_log.c).  Of a folded run
@@ -155,11 +155,11 @@ typedef struct watch_log {
 
 struct watch_record {
     orr_arena *arena;
-    watch_rank *ranks;
+    watch_rank *ranks;   /* by rank; folded: one, since fold_figures.c keeps them */
     uint64_t nodes_done; /* of all ranks */
     /* times by watch_use are kept; false: folded, and they have too little in common */
     bool splits;
-    watch_across *across;
+    watch_across *across; /* by number less one (watch_instance.across) */
     size_t across_count, across_room;
     watch_hold *holds; /* lists, one for each collective that some wait in */
     size_t hold_count, hold_room;

@@ -178,8 +178,8 @@ typedef struct fold_finder {
     uint64_t *colour, *next;
     uint64_t *group_sum; /* by group */
     uint64_t *group_lie; /* by group, in lock step: where it lies */
-    uint64_t *
-        root_colour; /* by rank: where it is from the roots of its collectives; NULL: there are none */
+    /* by rank: where it is from the roots of its collectives; NULL: there are none */
+    uint64_t *root_colour;
     uint64_t *line_sum; /* by dimension and rank */
     uint64_t *port_sum; /* by rank, in lock step: whose messages go through its ports */
     fold_shared_links
@@ -430,6 +430,8 @@ static bool find_roots(finder *v)
         for (size_t i = 0; i < v->bodies[k].rooted_count; i++)
             h = orr_hash_mix(h ^ 0x8ebc6af09c88c6e3u,
                              root_of(s, &probe, v->bodies[k].rooted[i]) + 1);
+        /* In the order of the trace, which is the same for all ranks of a body; lock step takes
+         * collectives as one operation and needs no roots. */
         v->root_colour[r] = h;
     }
     return true;
@@ -1078,7 +1080,8 @@ const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
         return NULL;
     }
     fold_pattern p = {0};
-    if (y->is_dim) { /* every place of a ring, a switch or a fully connected dimension is like any other */
+    /* Every place of a ring, a switch or a fully connected dimension is like any other. */
+    if (y->is_dim) {
         p.even =
             fold_path_between(f, fold_family_rank(y, 0, coll_times_source(step, 0, y->members)),
                               fold_family_rank(y, 0, 0));

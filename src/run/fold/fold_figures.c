@@ -107,6 +107,7 @@ typedef struct sweep {
     size_t near;                          /* where the time on the device was looked up last */
 } sweep;
 
+/* Before all times, and far enough from the end of the range that differences do not wrap. */
 #define LONG_AGO (INT64_MIN / 4)
 
 /* Equal starts by step: a total order, so that nothing depends on how it is sorted. */
@@ -395,6 +396,8 @@ static void sum_compute(sweep *v, size_t first, size_t end)
                            : v->before[i - 1] + v->compute[i - 1].end - v->compute[i - 1].start;
 }
 
+/* Before the window sums run backwards from it: they are negative, and only differences are
+ * used. */
 static void sum_compute_back(sweep *v, size_t first)
 {
     sort_intervals(v->compute + first, v->core_first - first);
@@ -470,6 +473,8 @@ static void sweep_rest(sweep *v, const uint32_t *rest, size_t rest_count, uint32
     sum_compute(v, core_end, last);
     v->compute_count = last - v->compute_first;
     sort_intervals(v->list, v->count);
+    /* The window's own ends are forgotten: what is before it comes next, and unions go forward in
+     * time. */
     d->busy_until = d->comm_until = d->flowing_until = LONG_AGO;
     for (unsigned u = 0; u < WATCH_USES; u++)
         d->upto_until[u] = LONG_AGO;
@@ -488,6 +493,7 @@ static void put_member(const sweep *v, uint32_t member, const deeds *d)
     const uint32_t rank = v->c->ranks[member];
     orr_sim_rank_result *r = &f->results[rank];
     *r = n->result;
+    /* Back from its own clock to that of all. */
     const int64_t later = v->delay ? fold_spread(f->times, v->delay)[member] : 0;
     r->wall = d->wall ? (uint64_t)(d->wall + later) - f->s->rounds.origin : 0;
     r->finished_at = n->result.finished_at != ORR_NEVER ? r->wall : ORR_NEVER;
@@ -626,6 +632,8 @@ static bool find_delay(sweep *v)
     return ok;
 }
 
+/* From the first to the last member's time, of one that is not even; a window may not overlap
+ * any. */
 typedef struct smear {
     int64_t from, to;
 } smear;
@@ -655,6 +663,7 @@ static bool list_smears(const sweep *v, smear **out, size_t *count)
                 ok = orr_grow(&known, &room, kinds + 1) && orr_map_put(place, by[k], at, NULL);
                 if (!ok)
                     break;
+                /* The extent of a spread is found once; each step then adds its own base. */
                 smear *of = &known[kinds++];
                 *of = (smear){INT64_MAX, INT64_MIN};
                 for (uint32_t m = 0; m < v->c->count; m++) {
@@ -718,12 +727,15 @@ static bool find_window(sweep *v)
             qsort(starts, starts_count, sizeof *starts, by_value);
         qsort(list, count, sizeof *list, by_from);
     }
+    /* One pass over the smears by their starts: `until` is where the last of those so far ends, so
+     * what is between it and the next is a gap. */
     int64_t until = LONG_AGO;
     for (size_t i = 0; ok && count && i <= count; i++) {
         const int64_t next = i < count ? list[i].from : INT64_MAX;
         const size_t within = next > until ? earlier(starts, starts_count, next) -
                                                  earlier(starts, starts_count, until)
                                            : 0;
+        /* Of equal gaps the first, so that the same run always has the same window. */
         if (i == 0 || within > most) {
             most = within;
             v->lo = until;

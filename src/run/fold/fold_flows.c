@@ -30,13 +30,13 @@ typedef struct meet {
 
 typedef struct finder {
     fold_sim *f;
-    meet *meets;
+    meet *meets; /* in the order in which they were first met */
     size_t meet_count, meet_room;
-    caller *callers;
+    caller *callers; /* lists, one for each meet */
     size_t caller_count, caller_room;
     orr_map *meet_by_key;
     orr_map *memo_by_key; /* question -> the first of its answers, one for each caller */
-    fold_flow *memos;
+    fold_flow *memos;     /* base relative to the question */
     size_t memo_count, memo_room;
     int64_t *latest; /* by rank, or by group */
     int64_t *at;     /* by member */

@@ -48,15 +48,15 @@ typedef struct fold_family {
     uint64_t sum;             /* of its groups */
     uint32_t groups, members; /* of each group */
     uint32_t *ranks;          /* group by group, in ring order; NULL: all lines along a dimension */
-    bool is_line;
-    uint32_t offset; /* of lines */
+    bool is_line;             /* lines along a dimension of the collectives, not groups */
+    uint32_t offset;          /* of lines */
     /* they are those of one dimension of the network: every place in a line is like any other */
     bool is_dim;
     uint32_t dim;      /* which one */
     uint32_t *classes; /* that have members in its groups */
     uint32_t class_count;
-    uint32_t *place_of; /* by class: its place among those */
-    fold_pattern *patterns;
+    uint32_t *place_of;     /* by class: its place among those */
+    fold_pattern *patterns; /* of steps of algorithms that were asked for */
     size_t pattern_count, pattern_room;
     orr_map *pattern_by_step; /* steps of algorithms repeat from phase to phase */
     uint32_t number;
@@ -95,14 +95,14 @@ typedef struct fold_channel {
     uint32_t number;
     fold_pairs *pairs;
     struct fold_letter *first, *last; /* sent and not received, or the other way round */
-    fold_turn sent, posted;
-    bool is_joined; /* what its parts had under way is here (fold_merge.c) */
+    fold_turn sent, posted;           /* the last of each side, which the next must not overtake */
+    bool is_joined;                   /* what its parts had under way is here (fold_merge.c) */
 } fold_channel;
 
 /* A send or a receive that waits for the other. */
 typedef struct fold_letter {
     struct fold_letter *next;
-    bool is_send;
+    bool is_send; /* else a receive */
     uint32_t place;
     uint64_t size;
     /* of a send: when it arrives, by member of the receiving class; else when it was posted */
@@ -116,14 +116,14 @@ typedef struct fold_letter {
 typedef struct fold_meeting {
     struct fold_meeting *next; /* free, or of the same key */
     fold_family *family;
-    coll_times_phase phase;
-    uint64_t stream;      /* number of the chunk within the group */
-    uint32_t step;        /* number of the phase within the chunk */
-    uint32_t round;       /* of the first class that came (run/steady.h) */
-    uint32_t come, gone;  /* classes */
-    sys_stream **streams; /* by place in the family's classes */
-    fold_val *starts;     /* likewise, for each member */
-    uint64_t *numbers;    /* in which order each class started its phases */
+    coll_times_phase phase; /* algorithm, kind, bytes and ranks: what its times follow from */
+    uint64_t stream;        /* number of the chunk within the group */
+    uint32_t step;          /* number of the phase within the chunk */
+    uint32_t round;         /* of the first class that came (run/steady.h) */
+    uint32_t come, gone;    /* classes */
+    sys_stream **streams;   /* by place in the family's classes */
+    fold_val *starts;       /* likewise, for each member */
+    uint64_t *numbers;      /* in which order each class started its phases */
 } fold_meeting;
 
 typedef enum fold_event_kind { FOLD_TIMER, FOLD_PHASE_END, FOLD_ARRIVAL } fold_event_kind;
@@ -131,13 +131,13 @@ typedef enum fold_event_kind { FOLD_TIMER, FOLD_PHASE_END, FOLD_ARRIVAL } fold_e
 struct fold_event {
     fold_val at;
     int64_t lag_least, lag_most; /* how long before it was scheduled */
-    clk_call call;
-    fold_meeting *meeting; /* of a phase */
-    uint64_t number;       /* of timers: in which order they were set; of arrivals: of sends */
+    clk_call call;               /* what runs then, once for all members */
+    fold_meeting *meeting;       /* of a phase */
+    uint64_t number; /* of timers: in which order they were set; of arrivals: of sends */
     uint32_t class_index, sender;
-    uint32_t next; /* of the class, or free */
-    bool is_pending;
-    bool is_own; /* of a phase: its end is a timer that was set at its start */
+    uint32_t next;   /* of the class, or free */
+    bool is_pending; /* no: it ran instead of another, or its class became part of one */
+    bool is_own;     /* of a phase: its end is a timer that was set at its start */
     uint8_t kind;
 };
 
@@ -145,8 +145,8 @@ struct fold_event {
 typedef struct fold_slot {
     fold_val free_at, last_start, start_before; /* start_before: of the node before the last one */
     uint64_t freed_by;                          /* an event; 0: nothing has run in it */
-    uint32_t last_place, started;
-    bool is_firm;    /* the last one was ready when the slot was */
+    uint32_t last_place, started;               /* started: 0, 1, or 2 and more */
+    bool is_firm;                               /* the last one was ready when the slot was */
     fold_event last; /* of its collectives, that has run; kind 255: none */
 } fold_slot;
 
@@ -168,7 +168,7 @@ typedef struct fold_logged {
 typedef struct fold_note {
     uint64_t stream; /* of its first chunk; counted within the group */
     bool is_group;
-    const sys_dim *dims[ORR_NET_DIMS + 1];
+    const sys_dim *dims[ORR_NET_DIMS + 1]; /* that it goes along, as the route has them */
     uint32_t dim_count;
 } fold_note;
 

@@ -9,6 +9,8 @@
 
 #include "base/memory/hash.h"
 
+/* Always, not only for timelines: figures are made of it at the end, when the times of all members
+ * are known. */
 bool fold_keep_log(fold_sim *f)
 {
     bool ok = true;
@@ -36,6 +38,7 @@ bool fold_log_sends(fold_class *c, const fold_sent *sent)
     return true;
 }
 
+/* `now` has one time for each member: a step is one entry, however many ranks it stands for. */
 void fold_log_start(fold_class *c, uint32_t place)
 {
     fold_log *l = &c->log;

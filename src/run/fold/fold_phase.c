@@ -182,6 +182,7 @@ typedef struct context {
 static uint64_t delay_to(void *c, uint64_t step, uint32_t member, uint64_t size)
 {
     context *v = c;
+    /* An edge of a tree has its own route: no pattern of all members stands for it. */
     if (coll_times_is_edge(step)) {
         const uint32_t group = (uint32_t)(v->first / v->y->members);
         const uint32_t from = fold_family_rank(v->y, group, coll_times_source(step, member, 0));
@@ -230,6 +231,8 @@ static void count_edge(void *c, uint32_t from, uint32_t to, uint64_t messages, u
     f->s->watch->traffic[k].bytes += messages * size;
 }
 
+/* Steps send alike in every group; along a tree groups are counted one by one, since its edges
+ * cross different dimensions in each. */
 static void count_all(context *v, const coll_times_phase *p)
 {
     if (!coll_times_is_tree(p)) {
@@ -332,6 +335,7 @@ static size_t put_question(const fold_meeting *m, int64_t *out)
                                  0,
                                  p->root,
                                  (int64_t)p->variant * 2 + p->is_barrier};
+    /* Bytes of a pointer and of a double: they are compared, never ordered. */
     memcpy(&head[7], &p->ops, sizeof p->ops);
     memcpy(&head[8], &p->memory_speed, sizeof p->memory_speed);
     memcpy(out, head, sizeof head);
@@ -507,7 +511,7 @@ static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
 /* A memo is one row of words:
  *
  *     question          family, phase, starts of classes relative to the first
- *     lag               from its last timer to its end
+ *     lags              from the last timer of a member to its end: the least and the longest
  *     ends              base and spread of each class, relative to the first start
  *     traffic           messages and bytes, by dimension
  *     sends             a pointer to when they are sent; NULL: not kept */
@@ -552,6 +556,8 @@ static const int64_t *keep(
     return kept + words;
 }
 
+/* Members that start together over routes that are alike need one of them; any others, and those of
+ * a tree, are worked out member by member. */
 static bool answer(fold_sim *f, const fold_meeting *m, fold_val *ends, coll_times_lag *lag)
 {
     context v = {.f = f, .y = m->family, .is_even = !coll_times_is_tree(&m->phase)};
@@ -671,6 +677,8 @@ static void complete(fold_sim *f, fold_meeting *m)
                                .phase = id});
     for (uint32_t i = 0; i < count && !fold_is_over(f); i++) {
         const fold_val start = m->starts[i], end = f->phase_ends[i];
+        /* It ended by the timer of its own start, for every member: such an end is ordered as
+         * timers of nodes are (fold_events.c). */
         const bool is_own = coll_times_is_tree(&m->phase) && known[0] == known[1] &&
                             end.by == start.by && end.base - start.base == known[0];
         f->phase_ends[i].id = id ? id + i : 0;
@@ -804,6 +812,7 @@ void fold_phase_start(sys_stream *st)
         .endpoint = d->group ? SYS_GROUP_RING_DELAY : s->system.endpoint_delay,
         .memory_speed = s->system.local_mem_bw * n->speed->memory,
     };
+    /* As set_up in phases.c: ranks that the last dimension does not cover. */
     const bool has_outsider = !d->group && d->is_last && s->npu_count / d->offset > d->count;
     if (!coll_times_knows(&like.phase) || (d->ops == &coll_tree && has_outsider)) {
         fold_give_up(f, "the algorithm %s of a collective over %u ranks is not folded",

@@ -477,6 +477,7 @@ static bool still_wins(fold_sim *f, const entry *e)
     if (!is_even && (e->is_together || fold_most(f->times, mine) < other.base) &&
         (!e->has_free || fold_most(f->times, free) < mine.base))
         return true;
+    /* One member speaks for all: the differences between these times are the same for each. */
     if (is_even)
         return fold_wins(f, e->has_free ? &free : NULL, mine, other, e->is_together, 0);
     for (uint32_t m = 0; m < f->classes[e->b].count; m++)

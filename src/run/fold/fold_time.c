@@ -118,6 +118,7 @@ static uint32_t look_up(const fold_times *t,
     *key = orr_hash_bytes(offsets, size, members);
     while ((i = orr_map_find(t->by_hash, *key, 0)) != 0) {
         const spread *s = &t->spreads[i];
+        /* Compared in full, so that equal numbers are proof. */
         if (s->members == members && memcmp(s->at, offsets, size) == 0)
             return i;
         ++*key;
@@ -132,6 +133,7 @@ uint32_t fold_find(const fold_times *t, const int64_t *offsets, uint32_t members
     return i ? i : UINT32_MAX;
 }
 
+/* The only place where spreads are made: looked up, and kept if it is new. */
 fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
 {
     int64_t least = at[0], most = at[0];

@@ -17,10 +17,10 @@ struct fold_found {
     watch_tally *tallies;
     size_t tally_count;
     watch_traffic traffic[ORR_NET_DIMS]; /* by dimension */
-    uint64_t messages;
+    uint64_t messages;                   /* of the step that is recorded */
     uint32_t simulated, simulated_last;
-    orr_sim_steps rounds; /* times of steps in a row */
-    bool has_log, has_bins;
+    orr_sim_steps rounds;   /* times of steps in a row */
+    bool has_log, has_bins; /* steps were kept; and bytes over time */
     watch_traffic_bins bins;
     watch_step *steps;
     size_t step_count;
