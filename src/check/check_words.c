@@ -90,11 +90,19 @@ static void put_rank(const printer *p, const orr_finding *f)
     orr_buf_text(p->b, ": ");
 }
 
+/* A path that the user may have been given by somebody. */
+static void put_path(orr_buf *b, const char *path)
+{
+    const orr_str all = orr_str_of(path);
+    for (size_t i = 0; i < all.len; i++)
+        orr_buf_byte(b, orr_is_control(all, i) ? '?' : (uint8_t)all.ptr[i]);
+}
+
 static void put_place(orr_buf *b, const orr_where *w)
 {
     if (!w->path[0])
         return;
-    orr_buf_text(b, w->path);
+    put_path(b, w->path);
     if (w->line)
         orr_buf_print(b, ":%u:%u", w->line, w->column);
     else if (w->byte != ORR_NO_BYTE)
@@ -149,7 +157,7 @@ static void put_changes(const printer *p)
     put_findings(&(printer){.b = p->b, .style = p->style, .r = changes, .is_fix = true});
     if (p->style->is_brief)
         return;
-    orr_buf_text(p->b, p->style->output);
+    put_path(p->b, p->style->output);
     orr_buf_text(p->b, ": written, with ");
     put_plural(p->b, all, "repair");
     orr_buf_byte(p->b, '\n');
@@ -159,7 +167,7 @@ static void put_summary(const printer *p)
 {
     const orr_check_report *r = p->r;
     orr_buf *b = p->b;
-    orr_buf_text(b, p->style->changes ? p->style->output : p->style->input);
+    put_path(b, p->style->changes ? p->style->output : p->style->input);
     orr_buf_text(b, ": ");
     put_plural(b, r->rank_count, "rank");
     if (r->rank_count > 1) {
