@@ -24,13 +24,14 @@
 #include "trace/set_impl.h"
 
 #include <pthread.h>
-#include <sched.h>
+#include <time.h>
 
 enum {
     MOST_PARTS = CLK_CLOCKS,
     MOST_TRAILS = 1 << 19, /* of a part, before trails begin anew */
     TURN = 256,            /* ticks before a part looks up */
-    LOOKS = 200,           /* before a thread that waits lets others have the core */
+    LOOKS = 50,            /* before a thread that waits goes to sleep */
+    NAP_NS = 100000,       /* at most, unless it is woken before */
     MOST_PAIRS = 1 << 24,  /* of ranks, that are looked at for the least delay */
     /* One atomic number has both counts, parts with events above and notes below, so that a single
      * load tells whether anything is left at all. */
@@ -85,6 +86,9 @@ typedef struct run_parts {
     uint64_t delay; /* the least of a message between parts */
     size_t most_trails;
     orr_crew *crew;
+    pthread_mutex_t nap_lock; /* of threads that wait for long */
+    pthread_cond_t awake;
+    bool has_nap_lock, has_awake;
     char apart3[64];         /* from what other threads write */
     _Atomic uint64_t wanted; /* meetings */
     _Atomic uint64_t stopped, caught_up, listed, numbered;
@@ -94,6 +98,9 @@ typedef struct run_parts {
     _Atomic uint64_t state;      /* parts that have events, and notes on their way */
     _Atomic bool is_over;        /* nothing is left to do */
     _Atomic bool has_failed, is_stopped;
+    char apart6[64];          /* from what other threads write */
+    _Atomic uint64_t changes; /* turns in which a thread has done something */
+    _Atomic uint32_t asleep;  /* threads */
 } run_parts;
 
 /* ---- who talks to whom ---- */
@@ -709,20 +716,67 @@ static bool is_at_end(run_parts *all)
            atomic_load_explicit(&all->is_stopped, memory_order_relaxed);
 }
 
+/* Something has changed: who sleeps may have something to do. */
+static void wake(run_parts *all)
+{
+    atomic_fetch_add(&all->changes, 1);
+    if (!atomic_load(&all->asleep))
+        return;
+    pthread_mutex_lock(&all->nap_lock);
+    pthread_cond_broadcast(&all->awake);
+    pthread_mutex_unlock(&all->nap_lock);
+}
+
+/* Until another thread has done something since `seen`.  Not for long: a thread that has nothing to
+ * run may still have said that it will send nothing before some time, and tells nobody. */
+static void nap(run_parts *all, uint64_t seen)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += NAP_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_mutex_lock(&all->nap_lock);
+    atomic_fetch_add(&all->asleep, 1);
+    /* Whoever changes something from here on sees that somebody sleeps. */
+    if (atomic_load(&all->changes) == seen)
+        (void)pthread_cond_timedwait(&all->awake, &all->nap_lock, &until);
+    atomic_fetch_sub(&all->asleep, 1);
+    pthread_mutex_unlock(&all->nap_lock);
+}
+
 static void work(void *context, unsigned who, unsigned members)
 {
     run_parts *all = context;
     unsigned looks = 0;
     while (!is_at_end(all)) {
+        const uint64_t seen = atomic_load(&all->changes);
         bool has_done = false;
         for (uint32_t i = who; i < all->count; i += members)
             has_done = advance(&all->list[i]) || has_done;
-        if (has_done)
+        if (has_done) {
             looks = 0;
-        else if (++looks > LOOKS)
-            /* More threads than cores: the one that is waited for may need this one's. */
-            sched_yield();
+            wake(all);
+        } else if (++looks > LOOKS) {
+            /* The one that is waited for may need this one's core. */
+            nap(all, seen);
+        }
     }
+    wake(all);
+}
+
+static bool make_nap(run_parts *all)
+{
+    pthread_condattr_t how;
+    all->has_nap_lock = pthread_mutex_init(&all->nap_lock, NULL) == 0;
+    if (!all->has_nap_lock || pthread_condattr_init(&how))
+        return false;
+    all->has_awake = pthread_condattr_setclock(&how, CLOCK_MONOTONIC) == 0 &&
+                     pthread_cond_init(&all->awake, &how) == 0;
+    pthread_condattr_destroy(&how);
+    return all->has_awake;
 }
 
 /* ---- life ---- */
@@ -788,6 +842,10 @@ void parts_destroy(run_parts *all)
     if (!all)
         return;
     orr_crew_destroy(all->crew);
+    if (all->has_awake)
+        pthread_cond_destroy(&all->awake);
+    if (all->has_nap_lock)
+        pthread_mutex_destroy(&all->nap_lock);
     watch_drop_later(all->s);
     for (uint32_t i = 0; all->list && i < all->count; i++)
         drop_part(&all->list[i]);
@@ -829,7 +887,7 @@ static bool make_all(orr_sim *s, uint32_t count, run_parts **out)
     for (uint32_t i = 0; i < count && ok && is_fit; i++)
         ok = make_part(all, i);
     if (ok && is_fit)
-        ok = (all->crew = orr_crew_create(count, work, all)) != NULL;
+        ok = make_nap(all) && (all->crew = orr_crew_create(count, work, all)) != NULL;
     if (ok && is_fit)
         *out = all;
     else
