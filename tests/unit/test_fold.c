@@ -407,6 +407,13 @@ static void try_job(uint64_t number, const char *network, uint32_t steps, unsign
     orr_set_close(set);
 }
 
+/* Eight times as many in make check. */
+static unsigned long long as_many(unsigned long long count)
+{
+    const char *much = getenv("ORR_MUCH");
+    return much && strcmp(much, "1") == 0 ? 8 * count : count;
+}
+
 static void try_one(uint64_t number, const char *network, uint32_t steps, counts *c)
 {
     try_job(number, network, steps, PLAIN, c);
@@ -414,7 +421,7 @@ static void try_one(uint64_t number, const char *network, uint32_t steps, counts
 
 TEST(test_fold__a_folded_run_is_exact)
 {
-    unsigned long long first = 1, last = 400;
+    unsigned long long first = 1, last = as_many(400);
     const char *asked = getenv("FOLD_SEEDS");
     counts c = {0};
     if (asked)
@@ -429,7 +436,7 @@ TEST(test_fold__a_folded_run_is_exact)
 /* Ranks that begin late are set apart; what they wait for makes them equal again, or does not. */
 TEST(test_fold__classes_become_one_again)
 {
-    unsigned long long first = 1, last = 200;
+    unsigned long long first = 1, last = as_many(200);
     const char *asked = getenv("FOLD_SEEDS");
     counts c = {0};
     if (asked)
@@ -446,7 +453,7 @@ TEST(test_fold__classes_become_one_again)
 /* Collectives with a root, by all algorithms, and double binary trees. */
 TEST(test_fold__trees_are_exact)
 {
-    unsigned long long first = 1, last = 300;
+    unsigned long long first = 1, last = as_many(300);
     const char *asked = getenv("FOLD_SEEDS");
     counts c = {0};
     if (asked)
@@ -460,7 +467,7 @@ TEST(test_fold__trees_are_exact)
 
 TEST(test_fold__lock_step_is_exact)
 {
-    unsigned long long first = 1, last = 200;
+    unsigned long long first = 1, last = as_many(200);
     const char *asked = getenv("FOLD_SEEDS");
     counts c = {0};
     if (asked)
@@ -475,7 +482,7 @@ TEST(test_fold__lock_step_is_exact)
 /* Messages delay each other: by symmetry of the network, of dimensions or of links. */
 TEST(test_fold__symmetry_is_exact)
 {
-    unsigned long long first = 1, last = 400;
+    unsigned long long first = 1, last = as_many(400);
     const char *asked = getenv("FOLD_SEEDS");
     counts c = {0};
     if (asked)
@@ -490,7 +497,7 @@ TEST(test_fold__symmetry_is_exact)
 /* The same traces several times in a row: recognised or not, what comes out is what all steps simulated give. */
 static void try_steps(const char *network)
 {
-    unsigned long long first = 1, last = 150;
+    unsigned long long first = 1, last = as_many(150);
     const char *asked = getenv("FOLD_SEEDS");
     counts c = {0};
     if (asked)
