@@ -92,13 +92,20 @@ static double by_peaks(const timing *t, const orr_kernel *k)
     return here > 0 ? there / here : 1;
 }
 
-/* What an operation draws beside one in 16 bits.  Our H200 under its cap of 700 W: products in fp8
- * hold the clock at 1,475 MHz with 797 TFLOP/s, 1,343 with 1,201, as those in bf16 do with 0.80 and
- * 0.72 times as many.  For 4 bits the same ratio again. */
-static double power_of_type(orr_kernel_type type)
+/* What an operation draws beside one in 16 bits: products beside passes over memory, held under the
+ * 700 W of our H200 (truth/measure/fp8_mixes.csv: nine mixes hold the clock that those in bf16 hold
+ * with 0.54 to 0.75 times as many, 0.61 on average).  Sums kept in 32 bits, which Hopper's units do
+ * not do by themselves, draw 1.21 times as much (held_products.csv) and are what Transformer Engine
+ * and torchao do for gradients.  For 4 bits the same ratio again. */
+static double power_of(const orr_chip *chip, const orr_kernel *k)
 {
-    const double bytes = orr_kernel_type_bytes(type);
-    return bytes >= 2 ? 1 : bytes >= 1 ? 0.75 : 0.55;
+    const double bytes = orr_kernel_type_bytes(k->type), narrow = 0.61, exact = 1.21;
+    if (bytes >= 2)
+        return 1;
+    if (bytes < 1)
+        return narrow * narrow;
+    const bool is_hopper = chip->peak_tflops[ORR_TYPE_NVFP4] <= 0;
+    return is_hopper && k->layout != ORR_LAYOUT_NT ? narrow * exact : narrow;
 }
 
 /* What was measured on a similar chip is no guess. */
@@ -127,7 +134,8 @@ static bool add_kernel(const timing *t, const orr_kernel *k, kernel_row *out)
     /* Only products draw so much power that the clock falls. */
     if (k->kind == ORR_KERNEL_GEMM || k->kind == ORR_KERNEL_GROUPED || k->kind == ORR_KERNEL_MOE ||
         k->kind == ORR_KERNEL_ATTENTION || k->kind == ORR_KERNEL_CONV)
-        out->flops += orr_kernel_count(k).flops * power_of_type(k->type);
+        out->flops +=
+            orr_kernel_count(k).flops * power_of(t->chip, k) * (k->count ? (double)k->count : 1);
     return true;
 }
 

@@ -29,11 +29,54 @@ TEST(test_atlas_chips__the_clock_falls_with_work)
     CHECK(orr_chip_clock(h200, 0) == 1980);
     CHECK(orr_chip_clock(h200, 190) == 1980);
     CHECK(orr_chip_clock(h200, 390) > 1767 && orr_chip_clock(h200, 390) < 1769);
-    CHECK(orr_chip_clock(h200, 1e9) == 1485);
+    CHECK(orr_chip_clock(h200, 1e9) == 1287);
     CHECK(orr_chip_clock(orr_chip_find("mi300x"), 1e9) == 2100);
     CHECK(orr_chip_slowdown(h200, 190) == 1);
     CHECK(orr_chip_slowdown(h200, 390) > 1.06 && orr_chip_slowdown(h200, 390) < 1980.0 / 1768);
     CHECK(orr_chip_slowdown(orr_chip_find("mi300x"), 1e9) == 1);
+}
+
+/* A Blackwell falls as the H200 does, at the same share of its peak. */
+TEST(test_atlas_chips__blackwell_falls_like_hopper)
+{
+    static const char *const names[] = {"b200", "gb200", "b300", "gb300"};
+    const orr_chip *h200 = orr_chip_find("h200");
+    const double peak = h200->peak_tflops[ORR_TYPE_BF16];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const orr_chip *c = orr_chip_find(names[i]);
+        for (double share = 0.1; share < 0.8; share += 0.1) {
+            const double here =
+                orr_chip_clock(c, share * c->peak_tflops[ORR_TYPE_BF16]) / c->clock_MHz;
+            const double there = orr_chip_clock(h200, share * peak) / h200->clock_MHz;
+            CHECK(here > there - 0.005 && here < there + 0.005);
+        }
+    }
+}
+
+static double us_of(const orr_chip *chip, const char *text)
+{
+    orr_str list = orr_str_of(text);
+    orr_kernel k;
+    orr_kernel_time time;
+    return orr_kernel_next(&list, &k, NULL) == ORR_OK && orr_chip_time(chip, &k, &time) ? time.us
+                                                                                        : 0;
+}
+
+/* Public products in 8 and 4 bits begin with a left factor in 16 bits; those of training do not. */
+TEST(test_atlas_chips__only_those_that_say_so_quantise)
+{
+    static const char *const names[] = {"h100", "b200", "gb200", "b300", "gb300", "rtx-pro-6000"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const orr_chip *c = orr_chip_find(names[i]);
+        const double plain = us_of(c, "gemm fp8 m=8192 n=1024 k=8192"),
+                     both = us_of(c, "gemm fp8 m=8192 n=1024 k=8192 quantize"),
+                     wide = us_of(c, "gemm fp8 m=8192 n=8192 k=8192"),
+                     wide_both = us_of(c, "gemm fp8 m=8192 n=8192 k=8192 quantize");
+        /* at least what reading 16 bits and writing 8 takes, as much whatever the other factor is */
+        const double least = 8192.0 * 8192 * 3 / (c->memory_GBps * 1e3);
+        CHECK(both - plain > least);
+        CHECK(wide_both - wide > 0.6 * (both - plain) && wide_both - wide < 1.6 * (both - plain));
+    }
 }
 
 /* No kernel may be faster than the chip's peaks at its highest clock. */
@@ -113,6 +156,8 @@ int main(void)
     const CMUnitTest tests[] = {
         RUN(test_atlas_chips__are_found_by_name_and_alias),
         RUN(test_atlas_chips__the_clock_falls_with_work),
+        RUN(test_atlas_chips__blackwell_falls_like_hopper),
+        RUN(test_atlas_chips__only_those_that_say_so_quantise),
         RUN(test_atlas_chips__no_kernel_beats_the_peaks),
         RUN(test_atlas_chips__times_grow_with_sizes),
         RUN(test_atlas_chips__refuse_what_they_cannot_do),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits the atlas to truth/kernels and writes src/models/compute/atlas/atlas_table.bin.
 
-    tools/atlas/atlas_fit.py [--chips A,B --keep] [--ours] [--leave-out MODELS]
+    tools/atlas/atlas_fit.py [--chips A,B --keep] [--ours] [--few-bits] [--leave-out MODELS]
 
 Every class is fitted several times with whole families of rows left out; what those predict of the rows left out gives
 its 90 % interval and its errors, which a fit of all chips writes to truth/tables/kernels_left_out.csv for `make truth`.  The class that is written is fitted to all rows.  docs/design/atlas.md says
@@ -32,6 +32,10 @@ TYPE_NUMBER = {name: i for i, name in enumerate(["bf16", "fp16", "fp32", "tf32",
 FOLDS = 6
 
 
+def in_few_bits(number):
+    return number >> 16 & 255 in (GEMM, GEMM_OWN) and list(TYPE_NUMBER)[number >> 8 & 255] in QUANTISED
+
+
 def is_public(number):
     group, kind, variant = number >> 16 & 255, number >> 8 & 255, number & 255
     if group == GEMM:
@@ -52,13 +56,13 @@ class Table:
         assert number not in self.classes, key
         self.classes[number] = (constants, axes, values, low, high, rows, far)
 
-    def keep(self, path, chips, ours=False):
-        """Takes the classes of all other chips over from a table; ours: public ones of these chips, too."""
+    def keep(self, path, is_kept):
+        """Takes classes over from a table."""
         old = path.read_bytes()
         count, = struct.unpack_from("<I", old, 8)
         for i in range(count):
             number, grid, plane, step, low, high, rows, dims, *rest = struct.unpack_from("<IIIfffII4I4I20f", old, 12 + 144 * i)
-            if list(CHIP_NUMBER)[number >> 24] in chips and not (ours and is_public(number)):
+            if not is_kept(number):
                 continue
             lengths, places, constants = rest[:dims], rest[4:4 + dims], rest[8:]
             axes = [np.frombuffer(old, "<f4", n, at).astype(float) for n, at in zip(lengths, places)]
@@ -160,6 +164,17 @@ def product_base(chip, kind, rows, p):
     return gemm_base(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], left, right, out, units, peak, rate, p)
 
 
+# Public products of these types begin with the left factor in 16 bits: to look for its largest, to scale it and to cast it takes
+# so many us, and us for a million numbers.
+QUANTISED = ("fp8", "fp8_block", "nvfp4")
+QUANTISE_START, QUANTISE_LOW, QUANTISE_HIGH = [8.0, 1.5], [0.05, 0.001], [40.0, 20.0]
+
+
+def public_base(chip, kind, rows, p):
+    base = product_base(chip, kind, rows, p)
+    return base + p[14] + p[15] * 1e-6 * rows[:, 1] * rows[:, 3] if kind in QUANTISED else base
+
+
 def nodes_grid(points, values):
     """A grid whose nodes are the measured sizes."""
     axes = [np.unique(points[:, j]) for j in range(points.shape[1])]
@@ -168,14 +183,19 @@ def nodes_grid(points, values):
     return axes, fill_holes(grid)
 
 
-def fit_public_products(table, chip):
+def fit_public_products(table, chip, only=()):
     for kind, rows in atlas_rows.aic_gemm(chip).items():
+        if only and kind not in only:
+            continue
         if chip == "rtx-pro-6000" and kind == "fp8_block" and len(rows) < 2000:
             continue
         all_rows = np.column_stack([np.ones(len(rows)), rows[:, :3]])
         log_time = np.log(rows[:, 3])
-        p = fit_constants(lambda q, i: product_base(chip, kind, all_rows[i], q), GEMM_START, GEMM_LOW, GEMM_HIGH, log_time)
-        left_over = log_time - np.log(product_base(chip, kind, all_rows, p))
+        start, least, most = GEMM_START, GEMM_LOW, GEMM_HIGH
+        if kind in QUANTISED:
+            start, least, most = start + QUANTISE_START, least + QUANTISE_LOW, most + QUANTISE_HIGH
+        p = fit_constants(lambda q, i: public_base(chip, kind, all_rows[i], q), start, least, most, log_time)
+        left_over = log_time - np.log(public_base(chip, kind, all_rows, p))
         points = np.log2(rows[:, :3])
         # Whole columns of n, then of k, then of m are left out: what lies between must be interpolated.
         miss = []
@@ -319,20 +339,23 @@ def fit_our_products(table):
                           lambda p, i, index=index: product_base("h200", "bf16", sizes[index][i], p), GEMM_START, GEMM_LOW, GEMM_HIGH, points[odd],
                           np.log(cold[odd]), families[odd], weight[odd], COARSE, 0.1)
     # the other types, and batches
-    for kind in ("fp16", "fp32", "tf32", "fp8"):
-        some = [r for r in rows if r["type"] == kind and not r["batched"] and np.isfinite(r["warm"])]
-        s = np.array([[r["batch"], r["m"], r["n"], r["k"]] for r in some], float)
-        # the public products in 8 bits include quantising; ours do not
-        key = ("h200", GEMM_OWN if kind == "fp8" else GEMM, kind, 0)
-        if kind == "fp16":
-            log_prior = prior(s)
-            fit_scattered_on(table, ("h200", GEMM_VARIANT, "fp16", 0), "products", s, log_prior, some)
-            continue
-        fit_scattered(table, "h200", key, "products", lambda p, i, s=s, kind=kind: product_base("h200", kind, s[i], p), GEMM_START, GEMM_LOW, GEMM_HIGH,
-                      np.log2(s[:, 1:]), np.log([r["warm"] for r in some]), np.array([r["family"] for r in some]), np.ones(len(some)), COARSE, 0.5)
+    for kind in ("fp32", "tf32", "fp8"):
+        fit_our_type(table, kind, rows)
+    some = [r for r in rows if r["type"] == "fp16" and not r["batched"] and np.isfinite(r["warm"])]
+    s = np.array([[r["batch"], r["m"], r["n"], r["k"]] for r in some], float)
+    fit_scattered_on(table, ("h200", GEMM_VARIANT, "fp16", 0), "products", s, prior(s), some)
     some = [r for r in rows if r["batched"] and r["type"] == "bf16" and np.isfinite(r["warm"])]
     s = np.array([[r["batch"], r["m"], r["n"], r["k"]] for r in some], float)
     fit_scattered_on(table, ("h200", GEMM_BATCHED, "bf16", 0), "products, batched", s, prior_of_base(table, s), some)
+
+
+def fit_our_type(table, kind, rows):
+    some = [r for r in rows if r["type"] == kind and not r["batched"] and np.isfinite(r["warm"])]
+    s = np.array([[r["batch"], r["m"], r["n"], r["k"]] for r in some], float)
+    # the public products in 8 bits include quantising; ours do not
+    key = ("h200", GEMM_OWN if kind == "fp8" else GEMM, kind, 0)
+    fit_scattered(table, "h200", key, "products", lambda p, i: product_base("h200", kind, s[i], p), GEMM_START, GEMM_LOW, GEMM_HIGH,
+                  np.log2(s[:, 1:]), np.log([r["warm"] for r in some]), np.array([r["family"] for r in some]), np.ones(len(some)), COARSE, 0.5)
 
 
 def prior_of_base(table, sizes):
@@ -547,26 +570,41 @@ def main():
     parser.add_argument("--out", default=str(ROOT / "src/models/compute/atlas/atlas_table.bin"))
     parser.add_argument("--chips", default=",".join(CHIP_NUMBER))
     parser.add_argument("--ours", action="store_true", help="only what our own rows give; with --keep")
-    parser.add_argument("--keep", action="store_true", help="take chips that are not fitted over from the table that is there")
+    parser.add_argument("--few-bits", action="store_true", help="only products in 8 and 4 bits; with --keep")
+    parser.add_argument("--keep", action="store_true", help="take what is not fitted over from the table that is there")
     parser.add_argument("--leave-out", default="", help="models, as gpt2_*,bert_*: rows profiled in their steps are not used")
     options = parser.parse_args()
     atlas_rows.LEFT_OUT = [p for p in options.leave_out.split(",") if p]
     table = Table()
+    chips = options.chips.split(",")
+
+    def is_kept(number):
+        if list(CHIP_NUMBER)[number >> 24] not in chips:
+            return True
+        if options.few_bits:
+            return not in_few_bits(number)
+        return options.ours and is_public(number)
+
     if options.keep:
-        table.keep(pathlib.Path(options.out), options.chips.split(","), options.ours)
-    for chip in [] if options.ours else options.chips.split(","):
-        fit_public_products(table, chip)
+        table.keep(pathlib.Path(options.out), is_kept)
+    for chip in [] if options.ours else chips:
+        fit_public_products(table, chip, QUANTISED if options.few_bits else ())
+        if options.few_bits:
+            continue
         fit_attention(table, chip)
         fit_decode(table, chip)
         fit_experts(table, chip)
     table.rows_of = ", our rows"
-    if "h200" in options.chips:
+    if options.few_bits:
+        if "h200" in chips:
+            fit_our_type(table, "fp8", atlas_rows.products())
+    elif "h200" in chips:
         fit_our_products(table)
         fit_memory(table)
         fit_our_attention(table)
         fit_conv(table)
     table.write(pathlib.Path(options.out))
-    if set(options.chips.split(",")) == set(CHIP_NUMBER) and not (options.ours or options.leave_out):
+    if set(chips) == set(CHIP_NUMBER) and not (options.ours or options.few_bits or options.leave_out):
         table.write_errors(ROOT / "truth/tables/kernels_left_out.csv")
 
 

@@ -18,7 +18,7 @@ CHIPS = {
     "b300": (148, 2250, 7750, 126),
     "gb300": (152, 2500, 8000, 126),
     "l40s": (142, 362, 864, 96),
-    "rtx-pro-6000": (188, 467.8, 1792, 128),
+    "rtx-pro-6000": (188, 467.8, 1597, 128),
     "b60": (20, 98.3, 456, 18),
 }
 # type: multiples of the 16-bit peak, bytes of the left factor, of the right one

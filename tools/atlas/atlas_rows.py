@@ -87,6 +87,11 @@ def products():
             layout, form = LAYOUTS[row["op"]]
             out.append({"batch": row.get("_b", 1), "m": row["_m"], "n": row["_n"], "k": row["_k"], "layout": layout, "form": form,
                         "batched": row["op"].startswith("bmm"), **{key: row[key] for key in ("type", "warm", "cold", "family", "step")}})
+    for row in read("h200_products"):  # 20 copies in a graph, after a rest
+        if row["type"] != "fp8":
+            continue
+        out.append({"batch": 1, "m": int(row["m"]), "n": int(row["n"]), "k": int(row["k"]), "layout": "nt", "form": "", "batched": False,
+                    "type": row["type"], "warm": float(row["burst_us"]), "cold": np.nan, "family": "products_" + row["n"], "step": False})
     for row in operators():
         if row["op"] not in ("mm", "addmm", "bmm") or row["types"][0] not in ("BFloat16", "float"):
             continue

@@ -46,8 +46,21 @@ void atlas_set_tiles(atlas_class *c)
     tile_times(c->p, c->rate, c->tile);
 }
 
+/* The public products in 8 and 4 bits begin with a left factor in 16 bits: to look for its largest
+ * number, to scale it and to cast it.  Programs that train do that in kernels of their own, which are
+ * timed as such; only a kernel that says so does both. */
+static double quantise_us(const orr_chip *chip, const orr_kernel *k, const atlas_class *c)
+{
+    enum { LAUNCH = GEMM_TILE + ATLAS_TILES, PER_MILLION };
+    const orr_chip *const from = orr_chip_at(c->key >> 24);
+    if (k->form != ORR_FORM_QUANTIZE || !from)
+        return 0;
+    const double slower = from->memory_GBps / chip->memory_GBps;
+    return c->p[LAUNCH] + c->p[PER_MILLION] * slower * 1e-6 * (double)k->m * (double)k->k;
+}
+
 /* p: launch us, part of the memory's rate, its latency us, us per tile, us to split, ns per 64 of
- * k, efficiencies of tiles. */
+ * k, efficiencies of tiles, what quantising takes. */
 double atlas_gemm_base(const orr_chip *chip,
                        const orr_kernel *k,
                        const orr_kernel_work *w,
@@ -84,7 +97,7 @@ double atlas_gemm_base(const orr_chip *chip,
                              p[4] + 4 * batch * m * n * parts / rate;
         best = split < best ? split : best;
     }
-    return p[0] + soft_max(best, memory);
+    return p[0] + soft_max(best, memory) + quantise_us(chip, k, c);
 }
 
 static double product_base(const orr_chip *chip, const orr_kernel *k, const atlas_class *c)
