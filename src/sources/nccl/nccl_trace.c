@@ -147,6 +147,8 @@ orr_code nccl_job_find_files(nccl_job *j, const char *const *paths, size_t count
             return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(paths[i], 0, 0)),
                             "no file that ends in %s is in it", ending);
     }
+    if (!j->files.count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "one file or folder at least is needed");
     qsort(j->files.at, j->files.count, sizeof *j->files.at, by_path);
     j->report->files = (uint32_t)j->files.count;
     return ORR_OK;
