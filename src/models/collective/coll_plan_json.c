@@ -215,6 +215,8 @@ static orr_code read_channels(reader *r, orr_json_value v, uint32_t rank)
                                         "buffer_type",  "rank_groups",  NULL};
     orr_json_value list, c, peers, peer;
     orr_code code = need(r, v, "channels", ORR_JSON_ARRAY, &list);
+    if (code)
+        return code;
     for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &c);) {
         channel_type t;
         if ((code = check_keys(r, c, known)) ||
