@@ -129,6 +129,18 @@ TEST(test_model_families__layers_for_further_tokens_are_counted_apart)
     "'hidden_size': 64, 'num_hidden_layers': 4, 'num_attention_heads': 4, " \
     "'vocab_size': 100, 'intermediate_size': 128"
 
+/* Every layer has full attention: sizes of linear attention are those of nothing. */
+TEST(test_model_families__sizes_of_no_layer_are_forgotten)
+{
+    const orr_model m =
+        read_config("{'model_type': 'qwen3_next', 'num_key_value_heads': 2, 'head_dim': 16,"
+                    " 'full_attention_interval': 1, 'linear_num_value_heads': 6,"
+                    " 'linear_key_head_dim': 8, 'linear_conv_kernel_dim': 4, " SIZES "}");
+    CHECK_EQ_U(m.linear_heads, 0);
+    CHECK_EQ_U(m.linear_key_dim, 0);
+    CHECK_EQ_U(m.linear_conv, 0);
+}
+
 TEST(test_model_families__doubt_has_words)
 {
     orr_model m = read_config("{'model_type': 'brand_new', " SIZES "}");
@@ -296,6 +308,7 @@ int main(void)
         RUN(test_model_families__cost_of_states),
         RUN(test_model_families__cost_of_an_indexer),
         RUN(test_model_families__layers_for_further_tokens_are_counted_apart),
+        RUN(test_model_families__sizes_of_no_layer_are_forgotten),
         RUN(test_model_families__doubt_has_words),
         RUN(test_model_families__refused_in_words),
         RUN(test_model_families__stage_names_what_it_cannot_share_out),

@@ -122,6 +122,8 @@ TEST(test_serve_lists__faults_have_a_place)
     refuse("[{\"conversations\": []}]", "no arrival_us: timestamp, input_length");
     refuse("{\"input_lens\": [1, 2], \"output_lens\": [1]}",
            "input_lens and output_lens of the same");
+    refuse("{\"input_lens\": [1, 1], \"output_lens\": [1, 1], \"request_rate\": 1e-303}",
+           "request_rate: the last request would come");
     refuse("{\"input_lens\": [1], \"output_lens\": [1], \"start_times\": [\"x\"]}",
            "start_times: seconds were expected");
     refuse("{\"timestamp\": 0, \"timestamp\": 1}", "a second arrival_us");

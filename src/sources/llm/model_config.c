@@ -341,6 +341,19 @@ static void forget_experts(orr_model *m)
     m->has_shared_gate = m->has_router_bias = m->has_expert_norm = false;
 }
 
+/* Sizes of linear attention that no layer has: a file of this model would not have them. */
+static void forget_linear(orr_model *m)
+{
+    for (uint64_t i = 0; i < m->layers; i++) {
+        const orr_model_mixer x = orr_model_mixer_of(m, i);
+        if (x == ORR_MIX_DELTA || x == ORR_MIX_KDA || x == ORR_MIX_LIGHTNING)
+            return;
+    }
+    m->linear_heads = m->linear_key_heads = m->linear_key_dim = m->linear_value_dim = 0;
+    m->linear_conv = 0;
+    m->has_full_linear_gate = false;
+}
+
 /* ---- can the count be trusted? ---- */
 
 /* Parts of keys that stand for parameters. */
@@ -613,6 +626,8 @@ static orr_code take_model(llm_config *c)
         code = llm_config_missing(c, "num_local_experts, num_experts or n_routed_experts");
     if (c->m.experts == 0)
         forget_experts(&c->m);
+    if (!code)
+        forget_linear(&c->m);
     if (!code)
         code = refuse_misspelt_keys(c);
     if (!code)

@@ -379,7 +379,7 @@ typedef struct benchmark {
 
 static orr_code open_benchmark(orr_json_value root, benchmark *b, orr_error *err)
 {
-    orr_json_value in, out, v;
+    orr_json_value in, out, v = root;
     if (!orr_json_find(root, "input_lens", &in))
         in = root;
     const orr_where w = orr_json_where(in);
@@ -396,6 +396,12 @@ static orr_code open_benchmark(orr_json_value root, benchmark *b, orr_error *err
     else if (orr_json_find(root, "request_rate", &v) &&
              (orr_json_get_double(v, &b->rate, NULL) || !(b->rate > 0) || b->rate > 1e9))
         b->rate = 0; /* "inf" */
+    const orr_where rate = orr_json_where(v);
+    if (b->rate > 0 && (double)orr_json_count(in) / b->rate * 1e6 > (double)LLM_MOST_ARRIVAL)
+        return orr_fail(err, ORR_EINPUT, &rate,
+                        "request_rate: the last request would come after more than %" PRIu64
+                        " days",
+                        LLM_MOST_ARRIVAL / 1000000 / 86400);
     return ORR_OK;
 }
 
