@@ -102,8 +102,9 @@ static bool is_systems_fault(int status)
 static orr_code sqlite_failed(const orr_sqlite *db, int status, orr_error *err)
 {
     const orr_where at = orr_where_line(db->path, 0, 0);
-    if ((status & 0xff) == SQLITE_NOMEM)
-        return orr_no_memory(err);
+    if ((status & 0xff) ==
+        SQLITE_NOMEM) /* also what a damaged record gives that claims to be huge */
+        return orr_fail(err, ORR_ENOMEM, &at, "out of memory, or a damaged SQLite file");
     if ((status & 0xff) == SQLITE_NOTADB)
         return orr_fail(err, ORR_EINPUT, &at, "not an SQLite file");
     if ((status & 0xff) == SQLITE_BUSY || (status & 0xff) == SQLITE_LOCKED)

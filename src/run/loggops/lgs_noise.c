@@ -28,6 +28,7 @@ struct lgs_noise {
     uint64_t length, sum;     /* the last start; all durations but the last */
     uint64_t *offset, *total; /* by rank */
     const lgs_rules *rules;
+    bool is_old; /* they are those of another program */
 };
 
 /* ---- the file */
@@ -99,8 +100,14 @@ static orr_code read_lines(struct lgs_noise *n, orr_span bytes, const char *path
         n->count++;
     }
     n->length = n->samples[n->count - 1].start;
-    for (size_t i = 0; n->samples[i].start < n->length; i++)
+    for (size_t i = 0; n->samples[i].start < n->length; i++) {
         n->sum += n->samples[i].duration;
+        /* Also what keeps times within 64 bits; the programs that are replaced count on. */
+        if (!n->is_old && n->sum > n->length)
+            return orr_fail(err, ORR_EINPUT, &at,
+                            "interruptions of more than %llu ns in %llu ns: more than there are",
+                            (unsigned long long)n->length, (unsigned long long)n->length);
+    }
     return ORR_OK;
 }
 
@@ -128,6 +135,7 @@ orr_code lgs_noise_open(const lgs_sim *s, struct lgs_noise **out, orr_error *err
     *out = n;
     if (n) {
         n->rules = s->rules;
+        n->is_old = s->opt.rules != NULL;
         n->offset = orr_alloc(s->hosts, sizeof *n->offset);
         n->total = orr_alloc(s->hosts, sizeof *n->total);
     }
