@@ -648,6 +648,8 @@ static bool find_active_dims(request *r)
     return true;
 }
 
+_Static_assert(MSG_TAG_SPACE == 500 * SYS_GROUP_STREAMS, "sys_tag_number");
+
 static sys_stream *make_stream(const request *r, uint32_t phases)
 {
     run_npu *n = r->n;
@@ -666,7 +668,8 @@ static sys_stream *make_stream(const request *r, uint32_t phases)
         n->streams_made++;
     st->id = r->m ? r->m->next_stream++ : own;
     /* The same on all members, who make their streams in the same order; nodes have tags below. */
-    st->tag = (uint32_t)(MSG_TAG_SPACE + st->id % MSG_TAG_SPACE);
+    const uint64_t group = sys_tag_number(st->id / SYS_GROUP_STREAMS, n->sim->rules->has_one_count);
+    st->tag = (uint32_t)(MSG_TAG_SPACE + group * SYS_GROUP_STREAMS + st->id % SYS_GROUP_STREAMS);
     return st;
 }
 

@@ -18,6 +18,15 @@ enum {
     SYS_GROUP_RING_DELAY = 10    /* endpoint delay of a group (astra-sim.md 5.5) */
 };
 
+/* The number of a group that its messages bear: tags have room for 500 of them, and 0 is that of all
+ * ranks.  Under ASTRA-sim's rules (has_one_count) the 500th group has it, too; ours leave it out, for
+ * their streams are counted apart and would meet. */
+static inline uint64_t sys_tag_number(uint64_t group, bool has_one_count)
+{
+    const uint64_t numbers = 500;
+    return has_one_count || group == 0 ? group % numbers : (group - 1) % (numbers - 1) + 1;
+}
+
 /* One dimension of a logical topology, the same for all ranks (astra-sim.md 5.1). */
 typedef struct sys_dim {
     uint32_t position; /* in the implementation list: decides the queue */

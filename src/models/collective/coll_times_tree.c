@@ -21,6 +21,7 @@
 #include "coll_tree.h"
 
 #include "base/memory/memory.h"
+#include "base/ticks.h"
 
 #define EDGE (UINT64_C(1) << 63)
 
@@ -90,6 +91,14 @@ void coll_times_edges(const coll_times_phase *p, coll_times_edge visit, void *co
     }
 }
 
+/* Saturates: sums of times that an input may ask for pass the range.  coll_times_tree_ends refuses what
+ * has come that far. */
+static int64_t after(int64_t at, uint64_t delay)
+{
+    const int64_t far = (int64_t)ORR_TICKS_FAR;
+    return delay >= ORR_TICKS_FAR || at >= far - (int64_t)delay ? far : at + (int64_t)delay;
+}
+
 /* When it arrives. */
 static int64_t send(coll_times_net *net,
                     uint32_t from,
@@ -102,7 +111,7 @@ static int64_t send(coll_times_net *net,
     const uint64_t step = EDGE | from;
     for (uint64_t i = 0; l && i < messages; i++)
         l->visit(l->context, step, to, at, coll_times_on_the_wire(size));
-    return at + (int64_t)net->delay(net->context, step, to, coll_times_on_the_wire(size));
+    return after(at, net->delay(net->context, step, to, coll_times_on_the_wire(size)));
 }
 
 static int64_t later(int64_t a, int64_t b)
@@ -119,15 +128,14 @@ static void away_from_root(const coll_times_phase *p,
                            const coll_times_listener *l)
 {
     const coll_relay_tree t = relay_of(p);
-    const int64_t delay = (int64_t)p->endpoint;
     const uint64_t size = coll_relay_size(&t, p->data);
-    end[p->root] = start[p->root] + delay;
+    end[p->root] = after(start[p->root], p->endpoint);
     for (uint32_t seat = 1; seat < p->count; seat++) {
         const uint32_t me = member_at(p, seat), parent = member_at(p, coll_relay_parent(&t, seat));
         const int64_t there =
             send(net, parent, me, end[parent], coll_relay_edge_size(&t, size, seat),
                  coll_relay_edge_messages(&t, seat), l);
-        end[me] = later(start[me], there) + delay;
+        end[me] = after(later(start[me], there), p->endpoint);
     }
 }
 
@@ -139,11 +147,11 @@ static void tell_pieces(const coll_times_phase *p,
 {
     const uint64_t size = p->data;
     for (uint32_t from = p->count; from-- > 1;) {
-        int64_t at = start[member_at(p, from)] + (int64_t)p->endpoint;
+        int64_t at = after(start[member_at(p, from)], p->endpoint);
         for (uint32_t seat = from; seat > 0; seat--) {
             const uint32_t next = member_at(p, seat - 1);
             const int64_t there = send(net, member_at(p, seat), next, at, size, 1, l);
-            at = later(start[next], there) + (int64_t)p->endpoint;
+            at = after(later(start[next], there), p->endpoint);
         }
     }
 }
@@ -157,15 +165,14 @@ static void towards_root(const coll_times_phase *p,
     const coll_relay_tree t = relay_of(p);
     const bool is_piecewise = coll_relay_is_piecewise(&t);
     const uint64_t size = coll_relay_size(&t, p->data);
-    const int64_t delay = (int64_t)p->endpoint;
-    const int64_t reduced = delay + (is_added_up(p) ? (int64_t)coll_times_reduction(p, size) : 0);
+    const uint64_t reduced = p->endpoint + (is_added_up(p) ? coll_times_reduction(p, size) : 0);
     for (uint32_t i = 0; i < p->count; i++)
-        end[i] = start[i] + delay; /* of a leaf; what comes in is later than that */
+        end[i] = after(start[i], p->endpoint); /* of a leaf; what comes in is later than that */
     for (uint32_t seat = p->count; seat-- > 1;) {
         const uint32_t me = member_at(p, seat), parent = member_at(p, coll_relay_parent(&t, seat));
         const int64_t there = send(net, me, parent, end[me], coll_relay_edge_size(&t, size, seat),
                                    1, is_piecewise ? NULL : l);
-        end[parent] = later(end[parent], later(start[parent], there) + reduced);
+        end[parent] = later(end[parent], after(later(start[parent], there), reduced));
     }
     if (is_piecewise && l)
         tell_pieces(p, net, start, l);
@@ -192,23 +199,22 @@ static bool up_and_down(const coll_times_phase *p,
                         const coll_times_listener *l)
 {
     uint32_t *order = orr_alloc(p->count, sizeof *order);
-    const int64_t delay = (int64_t)p->endpoint;
-    const int64_t reduced = delay + (int64_t)coll_times_reduction(p, p->data);
+    const uint64_t reduced = p->endpoint + coll_times_reduction(p, p->data);
     if (!order)
         return coll_times_no_memory(net);
     visit_subtree(p, order);
     for (uint32_t i = 0; i < p->count; i++)
-        end[i] = start[i] + delay;
+        end[i] = after(start[i], p->endpoint);
     for (uint32_t i = p->count; i-- > 1;) {
         const uint32_t me = order[i], parent = coll_tree_at(p->count, p->variant, me).parent;
         const int64_t there = send(net, me, parent, end[me], p->data, 1, l);
-        end[parent] = later(end[parent], later(start[parent], there) + reduced);
+        end[parent] = later(end[parent], after(later(start[parent], there), reduced));
     }
     for (uint32_t i = 1; i < p->count; i++) {
         const uint32_t me = order[i];
         const coll_tree_place at = coll_tree_at(p->count, p->variant, me);
         const int64_t there = send(net, at.parent, me, end[at.parent], p->data, 1, l);
-        end[me] = later(end[me], there) + (at.child_count ? reduced : delay);
+        end[me] = after(later(end[me], there), at.child_count ? reduced : p->endpoint);
     }
     orr_free(order);
     return true;
@@ -223,13 +229,16 @@ bool coll_times_tree_ends(const coll_times_phase *p,
                           const coll_times_listener *l)
 {
     const coll_relay_tree t = relay_of(p);
+    bool fits = true;
     if (p->ops == &coll_tree)
-        return up_and_down(p, net, start, end, l);
-    if (coll_relay_is_inward(&t))
+        fits = up_and_down(p, net, start, end, l);
+    else if (coll_relay_is_inward(&t))
         towards_root(p, net, start, end, l);
     else
         away_from_root(p, net, start, end, l);
-    return true;
+    for (uint32_t i = 0; fits && i < p->count; i++)
+        fits = end[i] < (int64_t)ORR_TICKS_FAR; /* a run of every rank says what takes too long */
+    return fits;
 }
 
 coll_times_lag coll_times_tree_lag(const coll_times_phase *p)

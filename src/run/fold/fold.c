@@ -99,8 +99,8 @@ bool fold_has_custom(const orr_sim *s)
     return s->system.custom_by_node != NULL;
 }
 
-/* Messages of a group bear the group's number modulo TAG_PERIOD, and that of the chunk: those of
- * two groups with the same remainder and two ranks in common may be taken for each other. */
+/* Messages of a group bear the group's number (sys_tag_number), and that of the chunk: those of two
+ * groups with the same number and two ranks in common may be taken for each other. */
 bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world)
 {
     uint32_t *first = orr_alloc(s->groups.count + 1,
@@ -113,10 +113,11 @@ bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world)
         run_no_memory(s);
     memset(last, 0xff, sizeof last);
     for (size_t i = 0; !is_bad && i < s->groups.count; i++) {
-        uint32_t *of = &last[(uint64_t)s->groups.groups[i].id % TAG_PERIOD];
+        const uint64_t number =
+            sys_tag_number((uint64_t)s->groups.groups[i].id, s->rules->has_one_count);
+        uint32_t *of = &last[number];
         first[i] = *of;
-        is_bad = uses_world &&
-                 (uint64_t)s->groups.groups[i].id % TAG_PERIOD == 0; /* as those of all ranks */
+        is_bad = uses_world && number == 0; /* as those of all ranks */
         *of = (uint32_t)i;
     }
     for (size_t i = 0; !is_bad && i < s->groups.count; i++)

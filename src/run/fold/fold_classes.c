@@ -152,7 +152,7 @@ static bool read_body(fold_sim *f, uint32_t k, body *b)
         if (at == RUN_NONE) {
             const uint32_t of = find_link(b, links, link_key, (link){p, type});
             at = (uint32_t)b->relations;
-            ok = of != RUN_NONE && orr_grow(&b->link_of, &b->room, b->relations + 1) &&
+            ok = ok && of != RUN_NONE && orr_grow(&b->link_of, &b->room, b->relations + 1) &&
                  orr_map_put(seen, key, at, NULL);
             if (ok)
                 b->link_of[b->relations++] = of;
