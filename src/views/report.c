@@ -616,9 +616,9 @@ static orr_code add_root(
                                     .waiting = mean_of(root, "waiting_ns"),
                                     .bubble = mean_of(root, "bubble_ns"),
                                     .idle = mean_of(root, "idle_ns")};
-    const bool is_split =
-        compute + exposed + times.memory + times.host + times.waiting + times.bubble + times.idle >
-        0;
+    /* Not their sum, which may be more than a time holds. */
+    const bool is_split = compute > 0 || exposed > 0 || times.memory > 0 || times.host > 0 ||
+                          times.waiting > 0 || times.bubble > 0 || times.idle > 0;
     double interval[2];
     take_interval(root, interval);
     const orr_report_run run = {.name = name,

@@ -56,7 +56,7 @@ static int program_files[RANKS];
 
 static void make_programs(void)
 {
-    char path[128], name[16], target[64];
+    char path[128], name[24], target[64];
     for (int r = 0; r < RANKS; r++) {
         program_files[r] = memfd_create("coll", MFD_CLOEXEC);
         snprintf(name, sizeof name, "coll.%d.et", r);

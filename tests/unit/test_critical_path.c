@@ -475,7 +475,7 @@ TEST(test_critical_path__a_run_stops_when_told_and_goes_on)
     CHECK_CODE(orr_sim_run(s, &err), ORR_ESTOP, &err);
     CHECK_SAYS(&err, "interrupted at");
     CHECK_EQ_U(orr_sim_finished(s), 0);
-    CHECK(orr_sim_events(s) > 0 && orr_sim_events(s) < orr_sim_events(whole));
+    CHECK(orr_sim_events(s) < orr_sim_events(whole)); /* none, if it is told before the first */
     CHECK_OK(orr_sim_write_text(s, "so_far.txt", &err), &err);
     CHECK_OK(orr_sim_run(s, &err), &err);
     CHECK_EQ_U(orr_sim_finished(s), 32);

@@ -397,7 +397,9 @@ static orr_code open_benchmark(orr_json_value root, benchmark *b, orr_error *err
              (orr_json_get_double(v, &b->rate, NULL) || !(b->rate > 0) || b->rate > 1e9))
         b->rate = 0; /* "inf" */
     const orr_where rate = orr_json_where(v);
-    if (b->rate > 0 && (double)orr_json_count(in) / b->rate * 1e6 > (double)LLM_MOST_ARRIVAL)
+    const size_t count = orr_json_count(in),
+                 before = count ? count - 1 : 0; /* the first comes at 0 */
+    if (b->rate > 0 && (double)before / b->rate * 1e6 > (double)LLM_MOST_ARRIVAL)
         return orr_fail(err, ORR_EINPUT, &rate,
                         "request_rate: the last request would come after more than %" PRIu64
                         " days",

@@ -100,7 +100,7 @@ static orr_code check_length(
     const fab *f, uint32_t src, uint32_t dst, uint64_t bytes, orr_error *err)
 {
     const uint64_t most = f->rules.most_packets, payload = f->config.payload;
-    if (!most || bytes / most < payload)
+    if (!most || bytes == 0 || (bytes - 1) / most < payload)
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, NULL,
                     "rank %" PRIu32 " sends %" PRIu64 " bytes to rank %" PRIu32
