@@ -227,6 +227,10 @@ orr_code orr_plan_search_create(const orr_plan_options *opt, orr_plan_search **o
         return orr_fail(
             err, ORR_EUSAGE, NULL,
             "orr_plan_options: size must be sizeof(orr_plan_options), and model and machine given");
+    /* Divisors of both are tried one by one: their number must not say how long that takes. */
+    if (opt->batch > INT32_MAX || opt->seq > INT32_MAX)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "orr_plan_options: batch and seq are at most %" PRId32, INT32_MAX);
     orr_plan_search *s = orr_alloc(1, sizeof *s);
     if (!s)
         return orr_no_memory(err);
