@@ -71,6 +71,7 @@ static bool is_loaded(void)
 struct orr_sqlite {
     sqlite3 *db;
     sqlite3_stmt *find_table; /* asked for every column of an export: compiled once */
+    int lost;                 /* status of the first thing that could not be looked up */
     char path[sizeof(((orr_where *)0)->path)];
 };
 
@@ -252,16 +253,31 @@ void orr_sqlite_close(orr_sqlite *db)
 
 /* ---- the schema ---- */
 
-bool orr_sqlite_has_table(const orr_sqlite *db, const char *table)
+static bool note_lost(orr_sqlite *db, int status)
 {
-    return find_table(db, table) == SQLITE_ROW;
+    db->lost = db->lost ? db->lost : status;
+    return false;
 }
 
-bool orr_sqlite_has_column(const orr_sqlite *db, const char *table, const char *column)
+bool orr_sqlite_has_table(orr_sqlite *db, const char *table)
 {
-    return orr_sqlite_has_table(db, table) &&
-           lib.sqlite3_table_column_metadata(db->db, NULL, table, column, NULL, NULL, NULL, NULL,
-                                             NULL) == SQLITE_OK;
+    const int status = find_table(db, table);
+    return status == SQLITE_ROW || (status != SQLITE_OK && note_lost(db, status));
+}
+
+bool orr_sqlite_has_column(orr_sqlite *db, const char *table, const char *column)
+{
+    if (!orr_sqlite_has_table(db, table))
+        return false;
+    const int status = lib.sqlite3_table_column_metadata(db->db, NULL, table, column, NULL, NULL,
+                                                         NULL, NULL, NULL);
+    /* A column that is not there is a plain error. */
+    return status == SQLITE_OK || (status != SQLITE_ERROR && note_lost(db, status));
+}
+
+orr_code orr_sqlite_state(const orr_sqlite *db, orr_error *err)
+{
+    return db->lost ? sqlite_failed(db, db->lost, err) : ORR_OK;
 }
 
 /* ---- rows ---- */
@@ -269,6 +285,9 @@ bool orr_sqlite_has_column(const orr_sqlite *db, const char *table, const char *
 orr_code orr_sqlite_select(orr_sqlite *db, const char *sql, orr_sqlite_rows **out, orr_error *err)
 {
     *out = NULL;
+    const orr_code state = orr_sqlite_state(db, err);
+    if (state)
+        return state;
     orr_sqlite_rows *rows = orr_alloc(1, sizeof *rows);
     if (!rows)
         return orr_no_memory(err);
@@ -284,6 +303,8 @@ orr_code orr_sqlite_select(orr_sqlite *db, const char *sql, orr_sqlite_rows **ou
 
 orr_code orr_sqlite_next(orr_sqlite_rows *rows, orr_error *err)
 {
+    if (rows->db->lost)
+        return orr_sqlite_state(rows->db, err);
     const int status = lib.sqlite3_step(rows->statement);
     if (status == SQLITE_ROW)
         return ORR_OK;
@@ -314,8 +335,10 @@ orr_str orr_sqlite_text(const orr_sqlite_rows *rows, int column)
     if (lib.sqlite3_column_type(rows->statement, column) != SQLITE_TEXT)
         return (orr_str){.ptr = "", .len = 0};
     const char *text = (const char *)lib.sqlite3_column_text(rows->statement, column);
-    if (!text)
+    if (!text) {
+        note_lost(rows->db, SQLITE_NOMEM);
         return (orr_str){.ptr = "", .len = 0};
+    }
     return (orr_str){.ptr = text, .len = (size_t)lib.sqlite3_column_bytes(rows->statement, column)};
 }
 

@@ -35,8 +35,11 @@ orr_code orr_sqlite_watch(const char *path, orr_sqlite **out, orr_error *err) OR
 void orr_sqlite_close(orr_sqlite *db); /* NULL is fine; after all rows were ended */
 
 /* Plain tables only. */
-bool orr_sqlite_has_table(const orr_sqlite *db, const char *table);
-bool orr_sqlite_has_column(const orr_sqlite *db, const char *table, const char *column);
+bool orr_sqlite_has_table(orr_sqlite *db, const char *table);
+bool orr_sqlite_has_column(orr_sqlite *db, const char *table, const char *column);
+/* Could all of these, and all texts, be looked up?  What could not looks absent; the fault is kept, and
+ * every later row or statement fails with it.  Ask before what is absent is concluded from. */
+orr_code orr_sqlite_state(const orr_sqlite *db, orr_error *err);
 
 orr_code orr_sqlite_select(orr_sqlite *db, const char *sql, orr_sqlite_rows **out, orr_error *err)
     ORR_MUST_CHECK;

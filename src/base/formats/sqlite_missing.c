@@ -41,14 +41,21 @@ static orr_code not_open(orr_error *err)
 
 void orr_sqlite_close(orr_sqlite *db) {}
 
-bool orr_sqlite_has_table(const orr_sqlite *db, const char *table)
+bool orr_sqlite_has_table(orr_sqlite *db, const char *table)
 {
     return false;
 }
 
-bool orr_sqlite_has_column(const orr_sqlite *db, const char *table, const char *column)
+bool orr_sqlite_has_column(orr_sqlite *db, const char *table, const char *column)
 {
     return false;
+}
+
+orr_code orr_sqlite_state(const orr_sqlite *db, orr_error *err)
+{
+    (void)db;
+    (void)err;
+    return ORR_OK;
 }
 
 orr_code orr_sqlite_select(orr_sqlite *db, const char *sql, orr_sqlite_rows **out, orr_error *err)

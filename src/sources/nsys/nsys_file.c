@@ -109,7 +109,7 @@ static orr_code add_entry(orr__payloads *p, const orr_sqlite_rows *rows, orr_err
                : orr_no_memory(err);
 }
 
-static bool has_schemas(const orr_sqlite *db)
+static bool has_schemas(orr_sqlite *db)
 {
     static const char *const columns[] = {"domainId", "schemaId", "type", "name", "offset"};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
@@ -134,7 +134,7 @@ static orr_code payloads_read(orr_sqlite *db, orr__payloads **out, orr_error *er
     if (!*out)
         return orr_no_memory(err);
     if (!has_schemas(db))
-        return ORR_OK;
+        return orr_sqlite_state(db, err);
     orr_code code = orr_sqlite_select(
         db,
         "SELECT domainId, schemaId, type, name, offset FROM NVTX_PAYLOAD_SCHEMA_ENTRIES LIMIT 65536",
@@ -292,7 +292,7 @@ struct orr_nsys {
 
 /* ---- queries ---- */
 
-static void add_column(orr_buf *sql, const orr_sqlite *db, const char *table, const char *column)
+static void add_column(orr_buf *sql, orr_sqlite *db, const char *table, const char *column)
 {
     if (orr_sqlite_has_column(db, table, column))
         orr_buf_print(sql, ", t.[%s]", column);
@@ -300,7 +300,7 @@ static void add_column(orr_buf *sql, const orr_sqlite *db, const char *table, co
         orr_buf_text(sql, ", NULL");
 }
 
-static bool has_strings(const orr_sqlite *db)
+static bool has_strings(orr_sqlite *db)
 {
     return orr_sqlite_has_column(db, "StringIds", "id") &&
            orr_sqlite_has_column(db, "StringIds", "value");
@@ -308,7 +308,7 @@ static bool has_strings(const orr_sqlite *db)
 
 /* A text of the row, or by its number in a column of StringIds' ids, joined under a name; "": it
  * has none. */
-static void add_text(orr_buf *sql, const orr_sqlite *db, const char *text, const char *joined)
+static void add_text(orr_buf *sql, orr_sqlite *db, const char *text, const char *joined)
 {
     const bool is_here = orr_sqlite_has_column(db, "NVTX_EVENTS", text);
     if (is_here && *joined)
@@ -321,7 +321,7 @@ static void add_text(orr_buf *sql, const orr_sqlite *db, const char *text, const
         orr_buf_text(sql, ", NULL");
 }
 
-static const char *join_name(const orr_sqlite *db, const char *column, const char *name)
+static const char *join_name(orr_sqlite *db, const char *column, const char *name)
 {
     return has_strings(db) && orr_sqlite_has_column(db, "NVTX_EVENTS", column) ? name : "";
 }
@@ -329,7 +329,7 @@ static const char *join_name(const orr_sqlite *db, const char *column, const cha
 enum { START, END, TEXT, THREAD, JSON, BINARY };
 enum { DEVICE = 3, STREAM, PROCESS, GRID };
 
-static void nvtx_query(orr_buf *sql, const orr_sqlite *db)
+static void nvtx_query(orr_buf *sql, orr_sqlite *db)
 {
     const char *texts = join_name(db, "textId", "s"), *jsons = join_name(db, "jsonTextId", "j");
     orr_buf_text(sql, "SELECT t.[start]");
@@ -347,7 +347,7 @@ static void nvtx_query(orr_buf *sql, const orr_sqlite *db)
 
 static const char kernels[] = "CUPTI_ACTIVITY_KIND_KERNEL";
 
-static void kernel_query(orr_buf *sql, const orr_sqlite *db, bool all)
+static void kernel_query(orr_buf *sql, orr_sqlite *db, bool all)
 {
     orr_buf_text(sql, "SELECT t.[start], t.[end], s.value");
     add_column(sql, db, kernels, "deviceId");
@@ -359,7 +359,7 @@ static void kernel_query(orr_buf *sql, const orr_sqlite *db, bool all)
         orr_buf_text(sql, " AND s.value LIKE 'nccl%'");
 }
 
-static bool has_kernels(const orr_sqlite *db)
+static bool has_kernels(orr_sqlite *db)
 {
     return has_strings(db) && orr_sqlite_has_column(db, kernels, "start") &&
            orr_sqlite_has_column(db, kernels, "end") &&
@@ -446,8 +446,10 @@ static orr_code begin_table(orr_nsys *n, orr_error *err)
 {
     orr_buf sql = {0};
     const bool is_nvtx = n->table == 0;
-    if (is_nvtx ? !orr_sqlite_has_column(n->db, "NVTX_EVENTS", "start") : !has_kernels(n->db))
-        return ORR_END;
+    if (is_nvtx ? !orr_sqlite_has_column(n->db, "NVTX_EVENTS", "start") : !has_kernels(n->db)) {
+        const orr_code state = orr_sqlite_state(n->db, err);
+        return state ? state : ORR_END;
+    }
     if (is_nvtx)
         nvtx_query(&sql, n->db);
     else
@@ -483,6 +485,9 @@ static orr_code check_tables(const orr_nsys *n, orr_error *err)
 {
     if (orr_sqlite_has_table(n->db, "NVTX_EVENTS") || orr_sqlite_has_table(n->db, kernels))
         return ORR_OK;
+    const orr_code state = orr_sqlite_state(n->db, err);
+    if (state)
+        return state;
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(n->path, 0, 0)),
                     "neither NVTX_EVENTS nor %s is in it: not an export of Nsight Systems, or one "
                     "without NVTX and CUDA",
