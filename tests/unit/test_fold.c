@@ -414,6 +414,20 @@ static unsigned long long as_many(unsigned long long count)
     return much && strcmp(much, "1") == 0 ? 8 * count : count;
 }
 
+/* Of the jobs that a test draws: 1 to count, or what FOLD_SEEDS says. */
+typedef struct numbers {
+    unsigned long long first, last;
+} numbers;
+
+static numbers numbers_of(unsigned long long count)
+{
+    numbers n = {1, as_many(count)};
+    const char *asked = getenv("FOLD_SEEDS");
+    if (asked)
+        CHECK(sscanf(asked, "%llu-%llu", &n.first, &n.last) == 2);
+    return n;
+}
+
 static void try_one(uint64_t number, const char *network, uint32_t steps, counts *c)
 {
     try_job(number, network, steps, PLAIN, c);
@@ -421,12 +435,9 @@ static void try_one(uint64_t number, const char *network, uint32_t steps, counts
 
 TEST(test_fold__a_folded_run_is_exact)
 {
-    unsigned long long first = 1, last = as_many(400);
-    const char *asked = getenv("FOLD_SEEDS");
+    const numbers n = numbers_of(400);
     counts c = {0};
-    if (asked)
-        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
-    for (unsigned long long i = first; i <= last; i++)
+    for (unsigned long long i = n.first; i <= n.last; i++)
         try_one(i, "unaware", 1, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not finish\n", c.folded, c.whole,
             c.stuck);
@@ -436,12 +447,9 @@ TEST(test_fold__a_folded_run_is_exact)
 /* Ranks that begin late are set apart; what they wait for makes them equal again, or does not. */
 TEST(test_fold__classes_become_one_again)
 {
-    unsigned long long first = 1, last = as_many(200);
-    const char *asked = getenv("FOLD_SEEDS");
+    const numbers n = numbers_of(200);
     counts c = {0};
-    if (asked)
-        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
-    for (unsigned long long i = first; i <= last; i++)
+    for (unsigned long long i = n.first; i <= n.last; i++)
         try_job(i, "unaware", 1, LATE, &c);
     fprintf(
         stderr,
@@ -453,12 +461,9 @@ TEST(test_fold__classes_become_one_again)
 /* Collectives with a root, by all algorithms, and double binary trees. */
 TEST(test_fold__trees_are_exact)
 {
-    unsigned long long first = 1, last = as_many(300);
-    const char *asked = getenv("FOLD_SEEDS");
+    const numbers n = numbers_of(300);
     counts c = {0};
-    if (asked)
-        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
-    for (unsigned long long i = first; i <= last; i++)
+    for (unsigned long long i = n.first; i <= n.last; i++)
         try_job(i, "unaware", i % 4 ? 1 : 9, TREES, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not finish; steady: %u\n", c.folded,
             c.whole, c.stuck, c.steady);
@@ -467,12 +472,9 @@ TEST(test_fold__trees_are_exact)
 
 TEST(test_fold__lock_step_is_exact)
 {
-    unsigned long long first = 1, last = as_many(200);
-    const char *asked = getenv("FOLD_SEEDS");
+    const numbers n = numbers_of(200);
     counts c = {0};
-    if (asked)
-        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
-    for (unsigned long long i = first; i <= last; i++)
+    for (unsigned long long i = n.first; i <= n.last; i++)
         try_one(i, "fluid", 1, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not finish\n", c.folded, c.whole,
             c.stuck);
@@ -482,12 +484,9 @@ TEST(test_fold__lock_step_is_exact)
 /* Messages delay each other: by symmetry of the network, of dimensions or of links. */
 TEST(test_fold__symmetry_is_exact)
 {
-    unsigned long long first = 1, last = as_many(400);
-    const char *asked = getenv("FOLD_SEEDS");
+    const numbers n = numbers_of(400);
     counts c = {0};
-    if (asked)
-        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
-    for (unsigned long long i = first; i <= last; i++)
+    for (unsigned long long i = n.first; i <= n.last; i++)
         try_one(i, i % 3 ? "aware" : "graph", i % 4 ? 1 : 4, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not finish\n", c.folded, c.whole,
             c.stuck);
@@ -497,12 +496,9 @@ TEST(test_fold__symmetry_is_exact)
 /* The same traces several times in a row: recognised or not, what comes out is what all steps simulated give. */
 static void try_steps(const char *network)
 {
-    unsigned long long first = 1, last = as_many(150);
-    const char *asked = getenv("FOLD_SEEDS");
+    const numbers n = numbers_of(150);
     counts c = {0};
-    if (asked)
-        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
-    for (unsigned long long i = first; i <= last; i++)
+    for (unsigned long long i = n.first; i <= n.last; i++)
         try_one(i, network, 9, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not end; steady: %u\n", c.folded,
             c.whole, c.stuck, c.steady);
