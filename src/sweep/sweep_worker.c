@@ -51,15 +51,20 @@ static bool send_all(int fd, const uint8_t *p, size_t n)
     return true;
 }
 
+/* Needs no memory: a point that was given out but never sent would be waited for without end. */
 bool swp_frame_send(int fd, swp_frame_kind kind, const void *bytes, size_t len)
 {
-    orr_buf all = {0};
-    put_u32(&all, (uint32_t)len);
-    put_u32(&all, (uint32_t)kind);
-    orr_buf_add(&all, bytes, len);
-    const bool is_sent = !all.failed && send_all(fd, all.ptr, all.len);
-    orr_buf_fini(&all);
-    return is_sent;
+    uint8_t small[512]; /* tasks and most answers go out as one packet */
+    for (int i = 0; i < 4; i++) {
+        small[i] = (uint8_t)((uint32_t)len >> (24 - 8 * i));
+        small[4 + i] = (uint8_t)((uint32_t)kind >> (24 - 8 * i));
+    }
+    if (len <= sizeof small - SWP_FRAME_HEAD) {
+        if (len)
+            memcpy(small + SWP_FRAME_HEAD, bytes, len);
+        return send_all(fd, small, SWP_FRAME_HEAD + len);
+    }
+    return send_all(fd, small, SWP_FRAME_HEAD) && send_all(fd, bytes, len);
 }
 
 bool swp_frame_next(const orr_buf *in, size_t from, swp_frame *out, size_t *used, bool *is_bad)
