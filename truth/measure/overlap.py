@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """overlap.py - how much longer kernels take while a collective's channels hold multiprocessors and move data beside them.
 
-    python3 truth/measure/overlap.py OUT_FOLDER
+    python3 truth/measure/overlap.py OUT_FOLDER [beside] [held] [pieces] [waits] [host_copies]
 
 Needs PyTorch with CUDA, nvcc and nvidia-smi; about three minutes.  Writes OUT_FOLDER/overlap.csv and prints it:
   beside   a kernel alone and beside N blocks of 512 threads and 100 kB of shared memory, which copy at a given rate
@@ -27,7 +27,7 @@ from passes_h200 import Clock
 from steps_h200 import Out
 
 # Multiprocessors and GB/s; 0: waits only, None: as fast as it goes.
-BESIDE = [(4, 50), (8, 50), (8, 200), (16, 0), (16, 45), (16, 150), (16, 400), (24, 45), (24, 400), (32, 45), (32, 400), (16, None), (32, None)]
+BESIDE = [(4, 50), (8, 50), (8, 200), (16, 0), (16, 45), (16, 150), (16, 400), (24, 400), (32, 45), (32, 400), (16, None)]
 SHAPES = [(8192, 8192, 8192), (8192, 7168, 8192), (8192, 8192, 3584), (4096, 6144, 4096), (4096, 4096, 14336), (16384, 5120, 5120),
           (2048, 12288, 12288), (8192, 1280, 8192), (8192, 28672, 4096)]
 PIECES = [(8192, 2560, 8192), (8192, 8192, 1024), (8192, 7168, 8192), (4096, 6144, 4096), (8192, 3072, 12288), (2048, 12288, 3072)]
@@ -46,12 +46,18 @@ class Channels:
                                                 ctypes.c_longlong, ctypes.c_ulonglong, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
         self.stream = torch.cuda.Stream(priority=-1)
         self.source, self.target = (torch.zeros(BUFFER, dtype=torch.uint8, device="cuda") for _ in range(2))
-        self.stop = torch.zeros(1, dtype=torch.int32, pin_memory=True)
+        self.stop, self.stopper = torch.zeros(1, dtype=torch.int32, device="cuda"), torch.cuda.Stream()
         self.copied = torch.zeros(256, dtype=torch.int64, device="cuda")
         self.blocks = 0
 
-    def start(self, blocks, rate, limit_s=4.0):
-        self.blocks, self.stop[0] = blocks, 0
+    def say(self, is_over):
+        with torch.cuda.stream(self.stopper):
+            self.stop.fill_(is_over)
+        self.stopper.synchronize()
+
+    def start(self, blocks, rate, limit_s=3.0):
+        self.blocks = blocks
+        self.say(0)
         period = -1 if rate == 0 else 0 if rate is None else max(1, round(65536 * blocks / rate))
         error = self.library.channels_start(blocks, SHARED, self.source.data_ptr(), self.target.data_ptr(), BUFFER, period, int(limit_s * 1e9),
                                             self.stop.data_ptr(), self.copied.data_ptr(), self.stream.cuda_stream)
@@ -62,7 +68,7 @@ class Channels:
 
     def end(self):
         """GB/s that were copied."""
-        self.stop[0] = 1
+        self.say(1)
         self.stream.synchronize()
         return int(self.copied[: self.blocks].sum()) / (time.perf_counter() - self.began) / 1e9
 
@@ -179,7 +185,7 @@ def beside(out, channels):
                 carve(0)
         except Exception as e:  # one kind of kernel that is not there must not cost the rest
             print(f"{name}: {e}", file=sys.stderr)
-            channels.stop[0] = 1
+            channels.say(1)
             torch.cuda.synchronize()
 
 
@@ -313,12 +319,13 @@ def main():
     folder = Path(sys.argv[1])
     out = Out(folder, "overlap", ["part", "kind", "name", "blocks", "gbs", "us", "factor", "clock_mhz", "power_w", "celsius"])
     channels, clock = Channels(folder), Clock()
-    beside(out, channels)
-    torch.cuda.empty_cache()
-    held(out, channels, clock)
-    for part in (pieces, waits, host_copies):
+    wanted = sys.argv[2:]
+    for part in (beside, held, pieces, waits, host_copies):
+        if wanted and part.__name__ not in wanted:
+            continue
         try:
-            part(out)
+            part(out, *({beside: (channels,), held: (channels, clock)}.get(part, ())))
+            torch.cuda.empty_cache()
         except Exception as e:
             print(f"{part.__name__}: {e}", file=sys.stderr)
             torch.cuda.synchronize()
