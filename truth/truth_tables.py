@@ -524,10 +524,11 @@ def own_captures():
 
 
 def vllm():
-    """Mean time between tokens of 300 requests, as `orrery serve` estimates it; the link of the two devices is the link_bw
-    of bench/examples/RTXPRO6000/Qwen3-32B/config.json in the source."""
+    """Mean time between tokens of 300 requests, as `orrery serve` estimates it; degrees and the link of the two devices are
+    those of bench/examples/RTXPRO6000/*/config.json in the source."""
     out = []
-    for model, name, words in (("Llama-3.1-8B", "llama-3.1-8b", []), ("Qwen3-32B", "qwen3-32b", ["--tp", 2, "--link-rate", "16GB/s"])):
+    for model, name, words in (("Llama-3.1-8B", "llama-3.1-8b", []), ("Qwen3-32B", "qwen3-32b", ["--tp", 2, "--link-rate", "16GB/s"]),
+                               ("Qwen3-30B-A3B", "qwen3-30b-a3b", ["--dp", 2, "--ep", 2, "--link-rate", "16GB/s"])):
         rows = [r for r in rows_of("llmservingsim_vllm_requests") if r["model"] == model]
         path = Path(tempfile.gettempdir()) / f"orrery_truth_{os.getpid()}_{name}.csv"
         path.write_text("arrival_us,prompt,output\n" + "".join(
@@ -536,7 +537,7 @@ def vllm():
         times = [float(r["tpot_ms"]) for r in rows if float(r["tpot_ms"]) > 0]
         words = words + ["--requests", path, "--max-batch", 128, "--max-tokens", 2048, "--chunk", 2048, "--hardware", "rtx-pro-6000",
                          "--device-memory", "96GB"]
-        case = Case(f"{model} on {'two RTX PRO 6000' if '--tp' in words else 'one RTX PRO 6000'}", name, words, [],
+        case = Case(f"{model} on {'two RTX PRO 6000' if '--link-rate' in words else 'one RTX PRO 6000'}", name, words, [],
                     sum(times) / len(times), command="serve", measures="memory")
         case.read = lambda made: made["estimate"]["next_token_mean_ps"] / 1e9
         out.append(case)
@@ -581,9 +582,7 @@ TABLES = [
           "The same, eager; how fast the host was is read off two rows of each model, which do not judge, drawn towards those of all models.", "-", "12 %",
           "the host: the same step took 13.7 to 21.6 ms within minutes (qwen_0_5b), 10.2 to 16.8 ms (llama_1b_rope)."),
     Table("vllm-tpot", vllm, "Mean time between tokens of vLLM 0.19, 300 requests at 10/s.", "1-2 % (LLMServingSim)", "5 %",
-          "decode attention of vLLM on this chip takes 10 to 17 % longer than the kernels that were measured (LLMServingSim's "
-          "profiles of the same machine: 405 and 229 us for 128 sequences of 1,024 and 512 tokens); vLLM's own work between "
-          "iterations and the latency of its all-reduces (20 us in the source's configuration) are not modelled."),
+          "vLLM's own work between iterations and the latency of its all-reduces (20 us in the source's configuration) are not modelled."),
     Table("h200-memory", own_memory, "Peak bytes of the eager steps, each in a fresh process state.", "-", "5 %",
           "tables of the router and their indices (olmoe)."),
     Table("vtrain-single", vtrain("vtrain_ground_truth_single"),

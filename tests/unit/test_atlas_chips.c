@@ -79,6 +79,31 @@ TEST(test_atlas_chips__only_those_that_say_so_quantise)
     }
 }
 
+/* Profiled under vLLM 0.19 (truth/kernels/servingsim_attention_rtx-pro-6000): 128 sequences of 512 and 1,024 tokens, by
+ * themselves and in one launch with a prompt, where heads that share keys read them one by one. */
+TEST(test_atlas_chips__served_decoding_is_as_profiled)
+{
+    const orr_chip *chip = orr_chip_find("rtx-pro-6000"), *h200 = orr_chip_find("h200");
+    static const struct {
+        const char *text;
+        double us;
+    } rows[] = {
+        {"decode bf16 batch=128 heads=32 kv_heads=8 head=128 kv=512 cold", 229},
+        {"decode bf16 batch=128 heads=32 kv_heads=8 head=128 kv=1024 cold", 405},
+        {"decode bf16 batch=128 heads=32 kv_heads=4 head=128 kv=512 cold", 131},
+        {"decode bf16 batch=128 heads=32 kv_heads=8 head=128 kv=1024 cold mixed", 680},
+        {"decode bf16 batch=128 heads=32 kv_heads=4 head=128 kv=1024 cold mixed", 660},
+        {"decode bf16 batch=64 heads=32 kv_heads=8 head=128 kv=1024 cold mixed", 310},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const double us = us_of(chip, rows[i].text);
+        CHECK(us > 0.85 * rows[i].us && us < 1.15 * rows[i].us);
+    }
+    /* Nothing says that a Hopper's kernels do. */
+    CHECK(us_of(h200, "decode bf16 batch=128 heads=32 kv_heads=8 head=128 kv=1024 cold mixed") ==
+          us_of(h200, "decode bf16 batch=128 heads=32 kv_heads=8 head=128 kv=1024 cold"));
+}
+
 /* No kernel may be faster than the chip's peaks at its highest clock. */
 TEST(test_atlas_chips__no_kernel_beats_the_peaks)
 {
@@ -158,6 +183,7 @@ int main(void)
         RUN(test_atlas_chips__the_clock_falls_with_work),
         RUN(test_atlas_chips__blackwell_falls_like_hopper),
         RUN(test_atlas_chips__only_those_that_say_so_quantise),
+        RUN(test_atlas_chips__served_decoding_is_as_profiled),
         RUN(test_atlas_chips__no_kernel_beats_the_peaks),
         RUN(test_atlas_chips__times_grow_with_sizes),
         RUN(test_atlas_chips__refuse_what_they_cannot_do),

@@ -22,6 +22,7 @@ TEST(test_atlas_kernel__text_reads_back_the_same)
         "attention bf16 heads=128 head=192 head_v=128 q=4096 kv=8192 unfused",
         "decode bf16 batch=64 heads=32 kv_heads=8 head=128 kv=2048",
         "decode bf16 heads=32 head=128 kv=2048 paged",
+        "decode bf16 heads=32 head=128 kv=2048 mixed",
         "gemm fp8 m=1 n=2 k=3 quantize",
         "norm bf16 m=8192 n=4096 layer backward",
         "softmax fp32 m=8192 n=4096 log",

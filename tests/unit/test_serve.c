@@ -249,8 +249,11 @@ TEST(test_serve__experts_of_several_replicas_are_reached_by_all_to_all)
     /* 4 replicas of one rank, 6 tokens each: 6 x 2 copies of 8 numbers go; 4 x 12 / 4 come to 2
      * experts. */
     const orr_model m = small_experts();
-    const orr_serve_options o = {
-        .ranks = {.dp = 4, .ep = 4}, .phase = ORR_SERVE_PREFILL, .batch = 4, .prompt = 6};
+    const orr_serve_options o = {.ranks = {.dp = 4, .ep = 4},
+                                 .software = orr_software_find("torch-eager"),
+                                 .phase = ORR_SERVE_PREFILL,
+                                 .batch = 4,
+                                 .prompt = 6};
     orr_set *s = make_set(&m, &o, NULL);
     CHECK_EQ_U(orr_set_class_count(s), 1);
     rank_nodes n = open_rank(s, 3);
@@ -261,13 +264,72 @@ TEST(test_serve__experts_of_several_replicas_are_reached_by_all_to_all)
     orr_set_close(s);
 }
 
+TEST(test_serve__vllm_sends_a_token_once_to_a_rank)
+{
+    /* Two of 8 experts lie on 4 x (1 - (3/4)^2) = 1.75 of 4 ranks on average. */
+    const orr_model m = small_experts();
+    const orr_serve_options o = {
+        .ranks = {.dp = 4, .ep = 4}, .phase = ORR_SERVE_PREFILL, .batch = 4, .prompt = 6};
+    orr_set *s = make_set(&m, &o, NULL);
+    rank_nodes n = open_rank(s, 3);
+    CHECK_EQ_U(count_collectives(&n, ORR_COLL_ALL_TO_ALL, 6 * 175 * 8 * 2 / 100), 2);
+    CHECK_EQ(n.c->num_ops[find_node(&n, "", "moe.up", 0)], 2 * 12 * 8 * 8);
+    close_rank(&n);
+    orr_set_close(s);
+}
+
+static bool is_within(orr_str s, const char *words)
+{
+    return memmem(s.ptr, s.len, words, strlen(words)) != NULL;
+}
+
+/* Nodes that launch such a kernel: it begins like this, and the node's list has the other word. */
+static unsigned count_kernels(const rank_nodes *n, const char *begin, const char *word)
+{
+    unsigned count = 0;
+    for (uint32_t k = 0; k < n->c->count; k++) {
+        orr_node node;
+        orr_attr a;
+        orr_trace_node(n->t, k, &node);
+        orr_attrs it = orr_node_attrs(&node);
+        while (orr_attrs_next(&it, &a))
+            count += a.kind == ORR_VALUE_STRING && a.name.len == 7 &&
+                     memcmp(a.name.ptr, "kernels", 7) == 0 && is_within(a.value.s, begin) &&
+                     is_within(a.value.s, word);
+    }
+    return count;
+}
+
+TEST(test_serve__only_vllm_mixes_prompts_with_decoding)
+{
+    /* Seven tokens an iteration: the second prompt ends while the first sequence decodes. */
+    const orr_model m = small_model();
+    for (int is_vllm = 0; is_vllm < 2; is_vllm++) {
+        const orr_serve_options o = {.software = orr_software_find(is_vllm ? "vllm" : "cuda-graph"),
+                                     .batch = 2,
+                                     .prompt = 6,
+                                     .chunk = 6,
+                                     .max_tokens = 7,
+                                     .output = 4};
+        orr_set *s = make_set(&m, &o, NULL);
+        rank_nodes n = open_rank(s, 0);
+        CHECK_EQ_U(count_kernels(&n, "decode bf16", " mixed") > 0, is_vllm);
+        CHECK(count_kernels(&n, "decode bf16", "") > count_kernels(&n, "decode bf16", " mixed"));
+        close_rank(&n);
+        orr_set_close(s);
+    }
+}
+
 TEST(test_serve__tensor_parallel_ranks_each_send_their_share)
 {
     /* 2 replicas of 2 ranks: each rank sends 3 of the 6 tokens, and the replica gathers what comes
      * back. */
     const orr_model m = small_experts();
-    const orr_serve_options o = {
-        .ranks = {.tp = 2, .dp = 2, .ep = 4}, .phase = ORR_SERVE_PREFILL, .batch = 2, .prompt = 6};
+    const orr_serve_options o = {.ranks = {.tp = 2, .dp = 2, .ep = 4},
+                                 .software = orr_software_find("torch-eager"),
+                                 .phase = ORR_SERVE_PREFILL,
+                                 .batch = 2,
+                                 .prompt = 6};
     orr_set *s = make_set(&m, &o, NULL);
     rank_nodes n = open_rank(s, 1);
     CHECK_EQ_U(count_collectives(&n, ORR_COLL_ALL_TO_ALL, 3 * 2 * 8 * 2), 2);
@@ -300,7 +362,7 @@ TEST(test_serve__replica_without_requests_works_for_the_others)
         .ranks = {.dp = 4, .ep = 4}, .phase = ORR_SERVE_PREFILL, .batch = 3, .prompt = 6};
     orr_set *s = make_set(&m, &o, NULL);
     rank_nodes n = open_rank(s, 3);
-    CHECK_EQ_U(count_collectives(&n, ORR_COLL_ALL_TO_ALL, 6 * 2 * 8 * 2), 2);
+    CHECK_EQ_U(count_collectives(&n, ORR_COLL_ALL_TO_ALL, 6 * 175 * 8 * 2 / 100), 2);
     CHECK_EQ(n.c->num_ops[find_node(&n, "idle1.", "moe.up", 0)], 2 * 9 * 8 * 8);
     CHECK_EQ_U(count_nodes(&n, "", "attn.core"), 0);
     close_rank(&n);
@@ -412,6 +474,8 @@ int main(void)
         RUN(test_serve__stages_send_on_and_tokens_back),
         RUN(test_serve__context_parallel_prompts_go_round),
         RUN(test_serve__experts_of_several_replicas_are_reached_by_all_to_all),
+        RUN(test_serve__vllm_sends_a_token_once_to_a_rank),
+        RUN(test_serve__only_vllm_mixes_prompts_with_decoding),
         RUN(test_serve__tensor_parallel_ranks_each_send_their_share),
         RUN(test_serve__experts_of_one_replica_need_no_all_to_all),
         RUN(test_serve__replica_without_requests_works_for_the_others),

@@ -8,7 +8,7 @@ import numpy as np
 import atlas_rows
 
 HEADS = (64, 128, 192, 256)  # buckets of head sizes, the last for all above 192
-BACKWARD, PAGED, COLD = 16, 32, 64  # added to the bucket
+BACKWARD, PAGED, COLD, MIXED = 16, 32, 64, 128  # added to the bucket
 
 
 def bucket(head):
@@ -35,6 +35,23 @@ def decode(chip):
     for r in atlas_rows.read("aic_generation_attention_" + chip):
         heads, kv = int(r["num_heads"]), int(r["num_key_value_heads"]) or int(r["num_heads"])
         out.append((int(r["batch_size"]), heads, heads / kv, int(r["head_dim"]), int(r["step"]) + 1, float(r["us"]), heads * 1000 + kv))
+    return np.array(out, float)
+
+
+def served(chip, mixed):
+    """batch, heads, group, head, kv, us, family of sequences that decode: by themselves, or in one launch with a prompt, less
+    what the prompt takes by itself.  In such a launch every head reads its keys: a group of its own."""
+    rows = [{"us": float(r["us"]), **{key: int(r[key]) for key in ("heads", "kv_heads", "prompt", "sequences", "kv")}, "model": r["model"]}
+            for r in atlas_rows.read("servingsim_attention_" + chip)]
+    prompts = {(r["model"], r["heads"], r["prompt"]): r["us"] for r in rows if not r["sequences"]}
+    out = []
+    for r in rows:
+        if not r["sequences"] or bool(r["prompt"]) != mixed:
+            continue
+        prompt = prompts[r["model"], r["heads"], r["prompt"]] if mixed else 0
+        us = r["us"] - prompt
+        if us > 2 * prompt or not mixed:  # less is lost in what prompts take
+            out.append((r["sequences"], r["heads"], 1 if mixed else r["heads"] / r["kv_heads"], 128, r["kv"], us, r["heads"] * 1000 + r["sequences"]))
     return np.array(out, float)
 
 

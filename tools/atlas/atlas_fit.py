@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits the atlas to truth/kernels and writes src/models/compute/atlas/atlas_table.bin.
 
-    tools/atlas/atlas_fit.py [--chips A,B --keep] [--ours] [--few-bits] [--leave-out MODELS]
+    tools/atlas/atlas_fit.py [--chips A,B --keep] [--ours] [--few-bits] [--served] [--leave-out MODELS]
 
 Every class is fitted several times with whole families of rows left out; what those predict of the rows left out gives
 its 90 % interval and its errors, which a fit of all chips writes to truth/tables/kernels_left_out.csv for `make truth`.  The class that is written is fitted to all rows.  docs/design/atlas.md says
@@ -34,6 +34,11 @@ FOLDS = 6
 
 def in_few_bits(number):
     return number >> 16 & 255 in (GEMM, GEMM_OWN) and list(TYPE_NUMBER)[number >> 8 & 255] in QUANTISED
+
+
+def is_served(number):
+    variant = number & 255
+    return list(CHIP_NUMBER)[number >> 24] != "h200" and number >> 16 & 255 == DECODE and variant & (atlas_attention.COLD | atlas_attention.MIXED)
 
 
 def is_public(number):
@@ -435,9 +440,20 @@ def fit_attention(table, chip):
                       ATTENTION_HIGH, points, np.log(some[:, 6]), some[:, 7], np.ones(len(some)), axes, [0.02, 0.02, 0.1, 0.5], 1e-3)
 
 
-def fit_decode(table, chip):
+# Shared keys come out of a cache where every head reads them.
+MIXED_HIGH = [60, 6.0, 1.5, 30, 4096.0]
+
+
+def fit_decode(table, chip, served=False):
+    if not served:
+        variant = atlas_attention.PAGED if chip == "h200" else 0
+        fit_decode_rows(table, chip, atlas_attention.decode(chip), variant, "decode", DECODE_HIGH)
+    fit_decode_rows(table, chip, atlas_attention.served(chip, False), atlas_attention.COLD, "decode, served", DECODE_HIGH)
+    fit_decode_rows(table, chip, atlas_attention.served(chip, True), atlas_attention.MIXED, "decode, with prompts", MIXED_HIGH)
+
+
+def fit_decode_rows(table, chip, rows, more, what, highest):
     units, peak, rate, _ = CHIPS[chip]
-    rows = atlas_attention.decode(chip)
     if len(rows) == 0:
         return
     buckets = np.array([atlas_attention.bucket(h) for h in rows[:, 3]])
@@ -451,8 +467,7 @@ def fit_decode(table, chip):
         def function(p, i, some=some):
             return decode_base(*(some[i, j] for j in range(5)), units, peak * 1e6, rate * 1e3, p)
 
-        variant = int(number) + (atlas_attention.PAGED if chip == "h200" else 0)
-        fit_scattered(table, chip, (chip, DECODE, "bf16", variant), "decode, head %d" % some[0, 3], function, DECODE_START, DECODE_LOW, DECODE_HIGH,
+        fit_scattered(table, chip, (chip, DECODE, "bf16", int(number) + more), "%s, head %d" % (what, some[0, 3]), function, DECODE_START, DECODE_LOW, highest,
                       points, np.log(some[:, 5]), some[:, 6], np.ones(len(some)), axes, [0.02, 0.02, 0.05], 1e-3)
 
 
@@ -570,6 +585,7 @@ def main():
     parser.add_argument("--out", default=str(ROOT / "src/models/compute/atlas/atlas_table.bin"))
     parser.add_argument("--chips", default=",".join(CHIP_NUMBER))
     parser.add_argument("--ours", action="store_true", help="only what our own rows give; with --keep")
+    parser.add_argument("--served", action="store_true", help="only decoding as serving software was profiled; with --keep")
     parser.add_argument("--few-bits", action="store_true", help="only products in 8 and 4 bits; with --keep")
     parser.add_argument("--keep", action="store_true", help="take what is not fitted over from the table that is there")
     parser.add_argument("--leave-out", default="", help="models, as gpt2_*,bert_*: rows profiled in their steps are not used")
@@ -583,11 +599,16 @@ def main():
             return True
         if options.few_bits:
             return not in_few_bits(number)
+        if options.served:
+            return not is_served(number)
         return options.ours and is_public(number)
 
     if options.keep:
         table.keep(pathlib.Path(options.out), is_kept)
     for chip in [] if options.ours else chips:
+        if options.served:
+            fit_decode(table, chip, served=True)
+            continue
         fit_public_products(table, chip, QUANTISED if options.few_bits else ())
         if options.few_bits:
             continue
@@ -595,7 +616,9 @@ def main():
         fit_decode(table, chip)
         fit_experts(table, chip)
     table.rows_of = ", our rows"
-    if options.few_bits:
+    if options.served:
+        pass
+    elif options.few_bits:
         if "h200" in chips:
             fit_our_type(table, "fp8", atlas_rows.products())
     elif "h200" in chips:
@@ -604,7 +627,7 @@ def main():
         fit_our_attention(table)
         fit_conv(table)
     table.write(pathlib.Path(options.out))
-    if set(chips) == set(CHIP_NUMBER) and not (options.ours or options.few_bits or options.leave_out):
+    if set(chips) == set(CHIP_NUMBER) and not (options.ours or options.few_bits or options.served or options.leave_out):
         table.write_errors(ROOT / "truth/tables/kernels_left_out.csv")
 
 

@@ -102,6 +102,7 @@ typedef enum orr_kernel_form {
     ORR_FORM_JOINED,   /* copy: several tensors into one */
     ORR_FORM_SCATTER,  /* gather: rows to places, not from them */
     ORR_FORM_CACHE,    /* copy: keys or values to their places in a cache */
+    ORR_FORM_MIXED,    /* decode: in one launch with prompts */
     ORR_KERNEL_FORMS
 } orr_kernel_form;
 

@@ -24,6 +24,8 @@ typedef struct orr_software {
     bool unfused_attention; /* products, mask, softmax, dropout and products, each by itself */
     bool has_flash2; /* FlashAttention 2, made for Ampere: slower than today's kernels on Hopper */
     bool has_triton_attention; /* FlashAttention of 2022, in Triton */
+    bool mixes_prompts;        /* serving: prompts and sequences that decode in one launch */
+    bool sends_once;           /* serving: a token goes once to each rank that has experts of it */
     bool merges_blocks; /* rings of PyTorch: blocks are merged in 32 bits by single operators, and
                            keys and values travel for every head, their gradients in 32 bits */
     bool has_dropout;   /* hidden and attention dropout are on, as in the recipes of the time */

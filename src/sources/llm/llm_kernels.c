@@ -450,6 +450,8 @@ void llm_launch_served_attention(llm_pen *p, const llm_sight *seen)
     orr_kernel k = attention_kernel(g);
     k.kind = ORR_KERNEL_DECODE;
     k.is_cold = true; /* keys and values of a layer, too, are long out of the cache */
+    if (g->tokens > decode && g->software->mixes_prompts)
+        k.form = ORR_FORM_MIXED;
     k.batch = decode;
     k.q = 1;
     k.kv = seen->decode_keys / decode ? seen->decode_keys / decode : 1;

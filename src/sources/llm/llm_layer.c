@@ -1145,7 +1145,8 @@ static int add_trip(llm_steps *s, int from)
 {
     const llm_job *g = s->g;
     const orr_model *m = g->m;
-    const uint64_t sent = round_up(g->pass->busiest, g->opt.tp) * m->experts_per_token * m->hidden;
+    const double tokens = (double)round_up(g->pass->busiest, g->opt.tp);
+    const uint64_t sent = (uint64_t)(tokens * (double)m->hidden * copies_sent(g) + 0.5);
     const uint64_t rows = round_up(g->pass->shared_tokens * m->experts_per_token, g->opt.ep);
     const int at = add_move(s, LLM_STEP_EXCHANGE, "moe.dispatch", from, sent);
     return add_move(s, LLM_STEP_EXCHANGE, "moe.combine", add_expert_products(s, at, rows), sent);

@@ -283,6 +283,7 @@ static void set_sizes(llm_pool *p)
     const orr_serve_options *o = p->opt;
     const orr_serve_ranks *r = &p->ranks;
     const uint64_t bytes = orr_dtype_bytes(o->dtype);
+    const orr_software *const software = o->software ? o->software : orr_software_find("vllm");
     p->g = (llm_job){.m = p->m,
                      .opt = {.tp = r->tp,
                              .cp = r->cp,
@@ -292,13 +293,15 @@ static void set_sizes(llm_pool *p)
                              .micro_batch = 1,
                              .chunks = 1,
                              .dtype = o->dtype,
-                             .context_form = o->context_form},
+                             .context_form = o->context_form,
+                             .sends_once = software->sends_once,
+                             .node_ranks = r->ep},
                      .mat = bytes,
                      .weight = bytes,
                      .act = o->dtype == ORR_DTYPE_FP8 ? 2 : bytes,
                      .kv = orr_dtype_bytes(o->kv_dtype),
                      .virtual_stages = r->pp,
-                     .software = o->software ? o->software : orr_software_find("vllm"),
+                     .software = software,
                      .token_ranks = (uint64_t)r->tp * r->cp,
                      .expert_tp = r->ep < r->tp ? r->tp / r->ep : 1};
     p->block_bytes = o->kv_block * kv_kept(&p->g) * p->g.kv;

@@ -54,7 +54,7 @@ typedef enum atlas_group {
 } atlas_group;
 
 /* Added to the bucket of head sizes. */
-enum { ATLAS_BACKWARD = 16, ATLAS_PAGED = 32, ATLAS_ATTENTION_COLD = 64 };
+enum { ATLAS_BACKWARD = 16, ATLAS_PAGED = 32, ATLAS_ATTENTION_COLD = 64, ATLAS_MIXED = 128 };
 
 /* For all threads and for good; NULL: the table has none. */
 const atlas_class *atlas_find(uint32_t key);

@@ -117,6 +117,7 @@ static const char *const form_words[ORR_KERNEL_FORMS] = {
     [ORR_FORM_JOINED] = "joined",
     [ORR_FORM_SCATTER] = "scatter",
     [ORR_FORM_CACHE] = "cache",
+    [ORR_FORM_MIXED] = "mixed",
 };
 
 static const char *const layout_words[] = {"nt", "nn", "tn"};
@@ -166,7 +167,7 @@ static const kind_row kind_rows[ORR_KERNEL_KINDS] = {
     [ORR_KERNEL_DECODE] = {"decode", BIT(SIZE_HEADS) | BIT(SIZE_HEAD) | BIT(SIZE_KV),
                            SOME | BIT(SIZE_BATCH) | BIT(SIZE_KV_HEADS) | BIT(SIZE_HEAD_V) |
                                BIT(SIZE_Q) | BIT(SIZE_WINDOW),
-                           BIT(ORR_FORM_PAGED), 0, false},
+                           FORM2(ORR_FORM_PAGED, ORR_FORM_MIXED), 0, false},
     [ORR_KERNEL_NORM] = {"norm", BIT(SIZE_M) | BIT(SIZE_N), SOME,
                          FORM3(ORR_FORM_RMS, ORR_FORM_LAYER, ORR_FORM_CHANNELS), BIT(FLAG_BACKWARD),
                          false},

@@ -233,6 +233,27 @@ static double look_attention(const orr_chip *chip,
     return atlas_attention_base(chip, k, c->p);
 }
 
+/* Decoding as serving software was profiled: out of cold caches, or in one launch with prompts,
+ * where FlashAttention 2 pads a sequence's query to a tile and heads that share keys read them one by
+ * one, so that all count as their own.  Public rows repeat a launch, with what fits in the cache. */
+static bool time_served(const orr_chip *chip, const orr_kernel *k, estimate *e)
+{
+    const bool is_mixed = k->form == ORR_FORM_MIXED;
+    const uint32_t head = bucket_of(k->head);
+    const atlas_class *c;
+    atlas_point p;
+    orr_kernel alone = *k;
+    if (k->kind != ORR_KERNEL_DECODE || !(is_mixed || k->is_cold) ||
+        !find(chip, ATLAS_DECODE, ORR_TYPE_BF16,
+              head + (is_mixed ? ATLAS_MIXED : ATLAS_ATTENTION_COLD), &c))
+        return false;
+    if (is_mixed)
+        alone.kv_heads = k->heads;
+    const double base = look_attention(chip, &alone, c, &p);
+    set(e, base, c, &p, false);
+    return true;
+}
+
 static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *e)
 {
     const orr_chip *const ours = atlas_ours();
@@ -257,6 +278,8 @@ static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *
         set(e, base, c, &p, false);
         return true;
     }
+    if (time_served(chip, k, e))
+        return true;
     const orr_chip *const from = find_bucket(chip, group, head, 0, &c);
     if (!from)
         return false;
