@@ -47,7 +47,7 @@ extern const cli_command cli_cmd_gen_goal, cli_cmd_gen_topology; /* two words, u
 
 /* orr_run_to_end; an interrupt stops it, with ORR_ESTOP, and a second one ends the program. */
 orr_code cli_run_to_end(orr_run *r, orr_error *err);
-/* Create, print warnings, run.  *out is there also when it came to a standstill. */
+/* Create, print warnings, run.  *out is set even if it stalled. */
 orr_code cli_run_start(const cli_context *c,
                        const orr_run_config *config,
                        orr_run **out,

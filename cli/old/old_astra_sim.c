@@ -113,7 +113,7 @@ static orr_code write_logs(orr_run *r, const char *folder, orr_error *err)
     return code ? code : orr_run_write(r, "log-sinks", NULL, err);
 }
 
-/* What became of the run, also when it came to a standstill: the ranks that finished are known. */
+/* The outcome of the run, even of one that stalled: the ranks that finished are known. */
 static orr_code write_old(orr_run *r, const char *folder, orr_error *err)
 {
     orr_code code = orr_run_write(r, "console-log", "-", err);

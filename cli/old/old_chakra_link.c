@@ -60,7 +60,7 @@ static orr_code plus_name(const char *host, char out[PATH_ROOM], orr_error *err)
 }
 
 /* The reference passes over them without a word; whoever converts the result will not. */
-static void warn_circles(const cli_context *c, const char *host, const orr_link_counts *counts)
+static void warn_cycles(const cli_context *c, const char *host, const orr_link_counts *counts)
 {
     const uint64_t later = counts->of[ORR_LINK_LATER_PARENTS];
     char nodes[CLI_NODES_ROOM];
@@ -95,7 +95,7 @@ static orr_code run_link(cli_context *c, orr_error *err)
         return code;
     code = orr_link_write(l, output, err);
     if (!code)
-        warn_circles(c, host, orr_link_counts_of(l));
+        warn_cycles(c, host, orr_link_counts_of(l));
     orr_link_close(l);
     if (code)
         return code;

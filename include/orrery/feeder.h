@@ -13,8 +13,8 @@
  *     orr_feeder_close(f);
  *
  * Ready nodes come smallest id first, so the order depends on nothing but the trace and the order
- * of finishing.  Cycles, missing parents and duplicate ids are errors, never a silent
- * standstill.  A feeder belongs to one thread. */
+ * of finishing.  Cycles, missing parents and duplicate ids are errors, never a silent stall.
+ * A feeder belongs to one thread. */
 #ifndef ORRERY_FEEDER_H
 #define ORRERY_FEEDER_H
 

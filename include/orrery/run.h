@@ -280,10 +280,10 @@ ORR_API uint64_t orr_run_messages(const orr_run *r); /* flows: 0 */
 
 /* What is odd in the inputs but not wrong; NULL past the last. */
 ORR_API const char *orr_run_warning(const orr_run *r, size_t i);
-/* After a standstill: who waits for what, line by line; NULL past the last, or where nothing stands
- * still. */
+/* After a stall: who waits for what, line by line; NULL past the last, or
+ * without a stall. */
 ORR_API const char *orr_run_stall_line(orr_run *r, size_t i);
-/* The same of traces, item by item; NULL: another engine, or no standstill. */
+/* The same of traces, item by item; NULL: another engine, or no stall. */
 ORR_API const struct orr_stall *orr_run_stall(orr_run *r);
 
 /* A file that was read. */

@@ -355,7 +355,7 @@ static orr_code create_and_run(core_run *r,
     return code;
 }
 
-/* The lines that explain a standstill. */
+/* The lines that explain a stall. */
 static void add_stall(core_run *r, orr_error *err)
 {
     PyObject *lines = PyList_New(0), *type, *value, *trace;

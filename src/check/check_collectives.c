@@ -707,8 +707,8 @@ static stuck find_first_stuck(const feed *f)
     return (stuck){f->o->units.all[unit].rank, find_blocker(f, unit, node)};
 }
 
-/* Follow who waits for whom until somebody comes up again: from there on it is a circle. */
-static bool find_circle(feed *f, stuck *at)
+/* Follow who waits for whom until somebody comes up again: from there on it is a cycle. */
+static bool find_cycle(feed *f, stuck *at)
 {
     orr_map *seen = orr_map_create(0);
     bool is_new = seen != NULL;
@@ -791,7 +791,7 @@ static void report_stuck(feed *f)
 {
     orr_buf b = {0};
     stuck at;
-    if (!find_circle(f, &at)) {
+    if (!find_cycle(f, &at)) {
         f->k->no_memory = true;
         return;
     }

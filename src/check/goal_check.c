@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* goal_check.c - what is wrong with a schedule, without running it: peers that do not exist,
- * operations that wait in a circle, sends and receives that do not come in pairs.
+ * operations that wait in a cycle, sends and receives that do not come in pairs.
  *
  * Pairs are counted by receiver, sender and tag, both sides sorted.  At a receiver with wildcards
  * only the totals can be compared: which message a wildcard takes is known when it runs. Cost: 24
@@ -72,8 +72,8 @@ static bool check_messages(checker *c, uint32_t rank)
     return true;
 }
 
-/* Take away what is free until nothing is: what is left waits in a circle, or behind one. */
-static bool check_circles(checker *c, uint32_t rank)
+/* Take away what is free until nothing is: what is left waits in a cycle, or behind one. */
+static bool check_cycles(checker *c, uint32_t rank)
 {
     const orr__goal_node *nodes = orr__goal_nodes(c->g, rank);
     const uint32_t *edges = orr__goal_edges(c->g, rank), ops = orr__goal_ops(c->g, rank);
@@ -97,7 +97,7 @@ static bool check_circles(checker *c, uint32_t rank)
     for (uint32_t i = 0; done < ops && i < ops; i++) {
         if (c->left[i] == 0)
             continue;
-        find(c, ORR_GOAL_CIRCLE, rank, i, ops - done);
+        find(c, ORR_GOAL_CYCLE, rank, i, ops - done);
         break;
     }
     return true;
@@ -163,7 +163,7 @@ orr_code orr_goal_check(const orr_goal *g, orr_goal_report *out, orr_error *err)
     c.has_wildcards = orr_alloc(g->rank_count, sizeof *c.has_wildcards);
     bool is_good = c.has_wildcards != NULL;
     for (uint32_t r = 0; is_good && r < g->rank_count; r++)
-        is_good = check_messages(&c, r) && check_circles(&c, r);
+        is_good = check_messages(&c, r) && check_cycles(&c, r);
     if (is_good)
         check_pairs(&c);
     orr_free(c.has_wildcards);
@@ -175,7 +175,7 @@ orr_code orr_goal_check(const orr_goal *g, orr_goal_report *out, orr_error *err)
 
 const char *orr_goal_finding_name(orr_goal_finding_kind kind)
 {
-    static const char *const names[] = {"no_such_rank", "circle", "not_received", "not_sent"};
+    static const char *const names[] = {"no_such_rank", "cycle", "not_received", "not_sent"};
     return names[kind];
 }
 
@@ -192,9 +192,9 @@ char *orr_goal_finding_text(const orr_goal *g, const orr_goal_finding *f, char *
     case ORR_GOAL_NO_SUCH_RANK:
         snprintf(buf + n, size - (size_t)n, "there are %u ranks only", g->rank_count);
         break;
-    case ORR_GOAL_CIRCLE:
+    case ORR_GOAL_CYCLE:
         snprintf(buf + n, size - (size_t)n,
-                 "waits in a circle, or behind one; so do %llu of this rank", count);
+                 "waits in a cycle, or behind one; so do %llu of this rank", count);
         break;
     case ORR_GOAL_NOT_RECEIVED:
         snprintf(buf + n, size - (size_t)n, "%llu more sent than received", count);

@@ -51,7 +51,7 @@ static bool turn_edges(maker *m)
     return true;
 }
 
-/* Edges to a start lead on to what that operation waits for; a circle of such edges ends at its
+/* Edges to a start lead on to what that operation waits for; a cycle of such edges ends at its
  * first member. */
 static bool collect(maker *m, uint32_t op)
 {

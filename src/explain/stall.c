@@ -2,7 +2,7 @@
 /* stall.c - when nothing can happen any more and ranks have not finished: why.
  *
  * What waits is collected, what each of it waits for is worked out, and then it is followed to
- * where it ends: in a cause or in a circle.  docs/design/stall.md says how, and which causes there
+ * where it ends: in a cause or in a cycle.  docs/design/stall.md says how, and which causes there
  * are.  All is done once, after the clock has run empty; a run that ends well pays nothing. */
 #include "run_facts.h"
 #include "stall_impl.h"
@@ -40,7 +40,7 @@ const char *orr_stall_cause_name(orr_stall_cause cause)
         "nothing_in_flight",
         "dependency_cycle",
         "chunk_order",
-        "circle",
+        "cycle",
         "lost_message",
         "unknown",
     };
@@ -530,7 +530,7 @@ static void stall_put_cause(orr_buf *b, orr__stall *st, const orr__wait *w)
 /* ======== From the graph of waits to what is at the root of it.
  *
  * Every wait has a cause or waits for others.  Those that lead to a cause are explained by it.  If
- * some do not, following them never ends, so there is a circle among them; the shortest one is
+ * some do not, following them never ends, so there is a cycle among them; the shortest one is
  * looked for, breadth first from each wait, as long as a budget of steps lasts (then it is a short
  * one).
  *
@@ -607,7 +607,7 @@ static bool mark_explained(orr__stall *st, bool *is_explained)
     return true;
 }
 
-/* ---- the shortest circle ---- */
+/* ---- the shortest cycle ---- */
 
 typedef struct search {
     orr__stall *st;
@@ -648,15 +648,15 @@ static uint32_t closing_edge(search *f, uint32_t start, uint32_t limit)
     return RUN_NONE;
 }
 
-static void keep_circle(search *f, uint32_t start, uint32_t closing)
+static void keep_cycle(search *f, uint32_t start, uint32_t closing)
 {
     orr__stall *st = f->st;
     uint32_t at = st->sorted[closing].from, k = f->distance[at] + 1;
-    st->circle_length = k;
-    st->circle[--k] = closing;
+    st->cycle_length = k;
+    st->cycle[--k] = closing;
     while (at != start) {
         const uint32_t e = f->came_by[at];
-        st->circle[--k] = e;
+        st->cycle[--k] = e;
         at = st->sorted[e].from;
     }
 }
@@ -667,22 +667,22 @@ static bool is_before(const orr__wait *a, const orr__wait *b)
 }
 
 /* Begin with the lowest rank. */
-static bool turn_circle(orr__stall *st)
+static bool turn_cycle(orr__stall *st)
 {
-    const uint32_t n = st->circle_length;
+    const uint32_t n = st->cycle_length;
     uint32_t first = 0, *turned = orr_arena_new(st->arena, n, uint32_t);
     for (uint32_t i = 1; i < n; i++)
-        if (is_before(&st->waits[st->sorted[st->circle[i]].from],
-                      &st->waits[st->sorted[st->circle[first]].from]))
+        if (is_before(&st->waits[st->sorted[st->cycle[i]].from],
+                      &st->waits[st->sorted[st->cycle[first]].from]))
             first = i;
     for (uint32_t i = 0; turned && i < n; i++)
-        turned[i] = st->circle[(first + i) % n];
-    st->circle = turned;
+        turned[i] = st->cycle[(first + i) % n];
+    st->cycle = turned;
     return turned || n == 0;
 }
 
-/* When the budget ends before any circle is found: follow first edges until one comes back. */
-static void any_circle(search *f, uint32_t start)
+/* When the budget ends before any cycle is found: follow first edges until one comes back. */
+static void any_cycle(search *f, uint32_t start)
 {
     orr__stall *st = f->st;
     memset(f->seen, 0, st->wait_count * sizeof *f->seen);
@@ -693,12 +693,12 @@ static void any_circle(search *f, uint32_t start)
     }
     const uint32_t first = at;
     do {
-        st->circle[st->circle_length++] = st->edge_first[at];
+        st->cycle[st->cycle_length++] = st->edge_first[at];
         at = st->sorted[st->edge_first[at]].to;
     } while (at != first);
 }
 
-static bool find_circle(orr__stall *st, const bool *is_explained)
+static bool find_wait_cycle(orr__stall *st, const bool *is_explained)
 {
     const size_t n = st->wait_count;
     search f = {.st = st,
@@ -708,8 +708,8 @@ static bool find_circle(orr__stall *st, const bool *is_explained)
                 .distance = orr_arena_new(st->arena, n, uint32_t),
                 .queue = orr_arena_new(st->arena, n, uint32_t)};
     uint32_t best = RUN_NONE, any = RUN_NONE;
-    st->circle = orr_arena_new(st->arena, n, uint32_t);
-    if (!f.seen || !f.came_by || !f.distance || !f.queue || !st->circle)
+    st->cycle = orr_arena_new(st->arena, n, uint32_t);
+    if (!f.seen || !f.came_by || !f.distance || !f.queue || !st->cycle)
         return false;
     for (uint32_t i = 0; i < n && best > 2 && f.steps <= MOST_STEPS; i++) {
         if (is_explained[i])
@@ -718,22 +718,22 @@ static bool find_circle(orr__stall *st, const bool *is_explained)
         const uint32_t closing = closing_edge(&f, i, best);
         if (closing == RUN_NONE)
             continue;
-        keep_circle(&f, i, closing);
-        best = st->circle_length;
+        keep_cycle(&f, i, closing);
+        best = st->cycle_length;
     }
-    if (any != RUN_NONE && st->circle_length == 0)
-        any_circle(&f, any);
-    return turn_circle(st);
+    if (any != RUN_NONE && st->cycle_length == 0)
+        any_cycle(&f, any);
+    return turn_cycle(st);
 }
 
 static bool stall_find_causes(orr__stall *st)
 {
     bool *is_explained = orr_arena_new(st->arena, st->wait_count, bool);
     return is_explained && sort_edges(st) && mark_explained(st, is_explained) &&
-           find_circle(st, is_explained);
+           find_wait_cycle(st, is_explained);
 }
 
-/* ======== What is told: causes, the circle, and who waits, with ranks that are alike taken
+/* ======== What is told: causes, the cycle, and who waits, with ranks that are alike taken
  * together.
  *
  * Ranks are alike when they wait in a node of the same id and name, for the same kind and amount of
@@ -741,7 +741,7 @@ static bool stall_find_causes(orr__stall *st)
  * first chunk.  Texts are made for the items that are told only, so their cost does not grow with
  * the ranks. */
 
-enum { MOST_ITEMS = 64, MOST_CAUSE_LINES = 3, MOST_CIRCLE = 4, MOST_LINES = 20 };
+enum { MOST_ITEMS = 64, MOST_CAUSE_LINES = 3, MOST_CYCLE = 4, MOST_LINES = 20 };
 
 /* A wait with all by which it is compared. */
 typedef struct entry {
@@ -1037,13 +1037,13 @@ static orr_stall_item *make_items(orr__stall *st, const table *t, bool is_causes
     return items;
 }
 
-/* ---- the circle ---- */
+/* ---- the cycle ---- */
 
-static orr_stall_cause circle_cause(const orr__stall *st)
+static orr_stall_cause cycle_cause(const orr__stall *st)
 {
-    orr_stall_cause cause = ORR_STALL_CIRCLE;
-    for (uint32_t i = 0; i < st->circle_length; i++) {
-        const orr__edge_kind kind = st->sorted[st->circle[i]].kind;
+    orr_stall_cause cause = ORR_STALL_CYCLE;
+    for (uint32_t i = 0; i < st->cycle_length; i++) {
+        const orr__edge_kind kind = st->sorted[st->cycle[i]].kind;
         if (kind == ORR__EDGE_COMPLETION)
             return ORR_STALL_NOTHING_IN_FLIGHT;
         if (kind == ORR__EDGE_QUEUE)
@@ -1052,13 +1052,13 @@ static orr_stall_cause circle_cause(const orr__stall *st)
     return cause;
 }
 
-static void put_circle_ranks(orr_buf *b, const orr__stall *st)
+static void put_cycle_ranks(orr_buf *b, const orr__stall *st)
 {
     enum { MOST_SHOWN = 6 };
-    const uint32_t first = st->waits[st->sorted[st->circle[0]].from].rank;
+    const uint32_t first = st->waits[st->sorted[st->cycle[0]].from].rank;
     uint32_t last = RUN_NONE, shown = 0;
-    for (uint32_t i = 0; i < st->circle_length; i++) {
-        const uint32_t rank = st->waits[st->sorted[st->circle[i]].from].rank;
+    for (uint32_t i = 0; i < st->cycle_length; i++) {
+        const uint32_t rank = st->waits[st->sorted[st->cycle[i]].from].rank;
         if (rank == last || (rank == first && shown) || shown > MOST_SHOWN)
             continue;
         last = rank;
@@ -1069,7 +1069,7 @@ static void put_circle_ranks(orr_buf *b, const orr__stall *st)
     }
 }
 
-static const char *circle_text(orr__stall *st, orr_stall_cause cause)
+static const char *cycle_text(orr__stall *st, orr_stall_cause cause)
 {
     orr_buf b = {0};
     if (cause == ORR_STALL_NOTHING_IN_FLIGHT) {
@@ -1077,26 +1077,26 @@ static const char *circle_text(orr__stall *st, orr_stall_cause cause)
         return keep_text(st, &b);
     }
     orr_buf_text(&b, "ranks ");
-    put_circle_ranks(&b, st);
+    put_cycle_ranks(&b, st);
     orr_buf_text(&b, cause == ORR_STALL_CHUNK_ORDER
                          ? " run chunks in different orders and wait for each other"
                          : " wait for each other");
     return keep_text(st, &b);
 }
 
-static orr_stall_item *make_circle(orr__stall *st)
+static orr_stall_item *make_cycle(orr__stall *st)
 {
-    const uint32_t n = st->circle_length < MOST_ITEMS ? st->circle_length : MOST_ITEMS;
+    const uint32_t n = st->cycle_length < MOST_ITEMS ? st->cycle_length : MOST_ITEMS;
     orr_stall_item *items = orr_arena_new(st->arena, n, orr_stall_item);
     st->failed |= n && !items;
     for (uint32_t i = 0; i < n && !st->failed; i++) {
-        const orr__edge *e = &st->sorted[st->circle[i]];
+        const orr__edge *e = &st->sorted[st->cycle[i]];
         /* Of all its messages, the one that leads on. */
         if (e->message != RUN_NONE && st->waits[e->from].type == ORR__WAIT_STREAM)
             st->waits[e->from].message = e->message;
         fill_item(st, e->from, &items[i]);
         items[i].place = place_text(st, e->from);
-        items[i].text = wait_text(st, e->from, st->circle[i], false);
+        items[i].text = wait_text(st, e->from, st->cycle[i], false);
         items[i].ranks = orr_arena_print(st->arena, "%u", items[i].first_rank);
         st->failed |= !items[i].ranks;
     }
@@ -1146,21 +1146,21 @@ static const char *who(const orr_stall_item *item, char *out, size_t size)
     return out;
 }
 
-static void tell_circle(lines *l, const orr_stall *r)
+static void tell_cycle(lines *l, const orr_stall *r)
 {
-    if (!r->circle_length)
+    if (!r->cycle_length)
         return;
     add_line(l, "cause: %s; each of these waits for the next, and the last for the first:",
-             circle_text(l->st, circle_cause(l->st)));
-    const size_t most = r->circle_length <= MOST_CIRCLE ? r->circle_length : MOST_CIRCLE - 1;
+             cycle_text(l->st, cycle_cause(l->st)));
+    const size_t most = r->cycle_length <= MOST_CYCLE ? r->cycle_length : MOST_CYCLE - 1;
     for (size_t i = 0; i < most; i++) {
-        add_line(l, "  rank %u, %s", r->circle[i].first_rank, r->circle[i].place);
-        add_line(l, "    %s", r->circle[i].text);
+        add_line(l, "  rank %u, %s", r->cycle[i].first_rank, r->cycle[i].place);
+        add_line(l, "    %s", r->cycle[i].text);
     }
-    if (most < r->circle_length)
-        add_line(l, "  ... %zu more", r->circle_length - most);
+    if (most < r->cycle_length)
+        add_line(l, "  ... %zu more", r->cycle_length - most);
     /* True of the model, not of the workload: libraries on real machines agree on an order. */
-    if (circle_cause(l->st) == ORR_STALL_CHUNK_ORDER && l->st->sim->rules == &run_rules_ours)
+    if (cycle_cause(l->st) == ORR_STALL_CHUNK_ORDER && l->st->sim->rules == &run_rules_ours)
         add_line(l,
                  "  each rank chooses its own order of chunks, as in ASTRA-sim; \"chunk-order\": "
                  "\"agreed\" in the system file gives all of them one order");
@@ -1199,7 +1199,7 @@ static bool tell(orr__stall *st)
                  who(&r->causes[i], name, sizeof name), r->causes[i].node, r->causes[i].name);
     if (r->cause_count > MOST_CAUSE_LINES)
         add_line(&l, "... and %zu more causes", r->cause_count - MOST_CAUSE_LINES);
-    tell_circle(&l, r);
+    tell_cycle(&l, r);
     tell_waits(&l, r);
     r->lines = l.texts;
     r->line_count = l.count;
@@ -1256,8 +1256,8 @@ static size_t count_untold(const orr__stall *st, uint32_t told)
 static const char *summary_text(orr__stall *st, orr_stall_cause cause, const table *roots)
 {
     orr_buf b = {0};
-    if (roots->run_count == 0 && st->circle_length)
-        return circle_text(st, cause);
+    if (roots->run_count == 0 && st->cycle_length)
+        return cycle_text(st, cause);
     if (roots->run_count)
         stall_put_label(&b, st, &st->waits[roots->entries[roots->runs[0].first].wait]);
     else
@@ -1277,18 +1277,18 @@ static bool stall_make_items(orr__stall *st)
     r->ranks = st->sim->npu_count;
     r->unfinished = r->ranks - st->sim->finished;
     r->causes = make_items(st, &roots, true, &r->cause_count);
-    r->circle_length = st->circle_length;
-    r->circle_count = st->circle_length < MOST_ITEMS ? st->circle_length : MOST_ITEMS;
-    r->circle = make_circle(st);
+    r->cycle_length = st->cycle_length;
+    r->cycle_count = st->cycle_length < MOST_ITEMS ? st->cycle_length : MOST_ITEMS;
+    r->cycle = make_cycle(st);
     r->waits = make_items(st, &waits, false, &r->wait_count);
     if (st->failed)
         return false;
     r->waits_left_out = waits.rank_count + count_untold(st, count);
     for (size_t i = 0; i < r->wait_count; i++)
         r->waits_left_out -= r->waits[i].rank_count;
-    r->cause = r->cause_count      ? r->causes[0].cause
-               : st->circle_length ? circle_cause(st)
-                                   : ORR_STALL_UNKNOWN;
+    r->cause = r->cause_count     ? r->causes[0].cause
+               : st->cycle_length ? cycle_cause(st)
+                                  : ORR_STALL_UNKNOWN;
     r->summary = summary_text(st, r->cause, &roots);
     return tell(st);
 }
@@ -1342,8 +1342,8 @@ const char *const *orr__stall_lines(orr_sim *s, size_t *count)
 const orr_stall *orr_sim_stall(orr_sim *s)
 {
     uint64_t tick;
-    /* A folded run has its events elsewhere, and ends with every rank simulated where it stands still: this one was
-     * stopped. */
+    /* A folded run has its events elsewhere, and ends with every rank simulated where it stands
+     * still: this one was stopped. */
     if (!s->has_started || s->code || s->fold || s->finished == s->npu_count ||
         clk_next_tick(s->clock, &tick))
         return NULL;
@@ -1362,8 +1362,8 @@ orr_code orr__explain_stall(orr_sim *s, orr_error *err)
     const orr_stall *r = orr_sim_stall(s);
     if (!r)
         return orr_no_memory(err);
-    const orr_stall_item *at = r->cause_count ? r->causes : r->circle_count ? r->circle : r->waits;
-    const bool has_place = r->cause_count || r->circle_count || r->wait_count;
+    const orr_stall_item *at = r->cause_count ? r->causes : r->cycle_count ? r->cycle : r->waits;
+    const bool has_place = r->cause_count || r->cycle_count || r->wait_count;
     return orr_fail(err, ORR_EINPUT, has_place ? &at->where : NULL,
                     "deadlock: %u of %u ranks have not finished: %s", r->unfinished, r->ranks,
                     r->summary);

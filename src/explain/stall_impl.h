@@ -84,8 +84,8 @@ struct orr__stall {
     orr_map *resolved;    /* rank << 32 | place -> what is before that node */
     orr__history **history;
 
-    uint32_t *circle; /* edges, each leading to the next one's wait */
-    uint32_t circle_length;
+    uint32_t *cycle; /* edges, each leading to the next one's wait */
+    uint32_t cycle_length;
     uint32_t *roots; /* waits with a cause */
     uint32_t root_count;
     orr_stall result;

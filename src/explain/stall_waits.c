@@ -250,7 +250,7 @@ bool orr__stall_collect(orr__stall *st)
  *
  * From the node one goes up along a parent that is not over, to the one after it, until a node is
  * under way: it has a wait.  One parent is enough, since all of them are needed.  Coming back to a
- * node one has passed means that the dependencies go round in a circle.  Answers are kept, so a
+ * node one has passed means that the dependencies go in a cycle.  Answers are kept, so a
  * node is gone up from once. */
 
 enum { IN_A_CYCLE = RUN_NONE - 1 }; /* beside the numbers of waits */

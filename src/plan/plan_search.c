@@ -346,7 +346,7 @@ typedef struct wave {
     orr_plan_search *s;
     const uint32_t *items;
     orr_plan *results;
-    orr_error *errors; /* of those that came to a standstill */
+    orr_error *errors; /* of those that stalled */
 } wave;
 
 /* By hand, or because its time is over. */

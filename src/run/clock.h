@@ -74,12 +74,12 @@ bool clk_multiply(clk_clock *c, uint32_t copies, clk_copy copy, void *context);
 /* ---- one run on several clocks (parts.c) ----
  *
  * The *trail* of an event is what its place among those of its tick follows from: the event that
- * scheduled it, and the how-manieth it was (docs/design/threads.md).  Events of any of the clocks
- * can be compared by their trails. */
+ * scheduled it, and its index among what that scheduled (docs/design/threads.md).  Events of any
+ * of the clocks can be compared by their trails. */
 typedef struct clk_trail {
     /* who scheduled it: a number that all clocks know; 0: an end of trails (clk_number) */
     uint64_t parent;
-    uint32_t child; /* the how-manieth of these */
+    uint32_t child; /* its index among what its parent scheduled */
     /* of timers that run together; 1: the receiver's half of a message between clocks */
     uint32_t sub;
 } clk_trail;

@@ -42,7 +42,7 @@ typedef struct known_cost {
 typedef struct meeting_of_ranks {
     struct meeting_of_ranks *next; /* of the group, or free */
     struct joint_group *group;
-    uint64_t number, size; /* the how-manieth of the group; bytes */
+    uint64_t number, size; /* its index within the group; bytes */
     orr_collective kind;
     uint32_t come;            /* members, so far */
     uint32_t *ranks, *places; /* of those that have come */

@@ -68,7 +68,7 @@ struct orr_sim {
     void *net;               /* of net_ops */
     orr__topology *topology; /* of the network graph */
     bool is_link_level;   /* the network file is a topology, which gives no speed per dimension */
-    char **network_stall; /* lines of the network about a standstill */
+    char **network_stall; /* lines of the network about a stall */
     size_t network_stall_count, network_stall_room;
     struct orr__packet_inputs *packet; /* of the model packet; NULL otherwise */
     cfg_ranks ranks_config;
@@ -212,7 +212,7 @@ static inline void run_npu_timer(
 orr_code run_network_setup(orr_sim *s, orr_error *err);
 orr_code run_network_again(orr_sim *s, orr_error *err); /* as it was at the start */
 uint64_t run_packets_sent(const orr_sim *s);            /* by a packet network */
-void run_ask_network(orr_sim *s);                       /* what it knows about a standstill */
+void run_ask_network(orr_sim *s);                       /* what it knows about a stall */
 
 /* ---- why nothing moves (src/explain/stall.c) ---- */
 

@@ -200,7 +200,7 @@ uint64_t orr_sim_time(const orr_sim *s);
 
 /* Figures of a packet network, after or during a run; false: the model is another one. */
 bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out);
-/* After a standstill, what the network says about it, line by line; NULL after the last. */
+/* After a stall, what the network says about it, line by line; NULL after the last. */
 const char *orr_sim_network_stall(const orr_sim *s, size_t line);
 /* Warnings about the inputs of the network; NULL after the last. */
 const char *orr_sim_warning(const orr_sim *s, size_t line);

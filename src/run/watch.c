@@ -312,7 +312,12 @@ static bool is_held(const watch_rank *r, uint32_t place)
     return r->flows_at && r->flows_at[place] == ORR_NEVER;
 }
 
-typedef enum watch_deed { DEED_START, DEED_HELD, DEED_FLOWS, DEED_END } watch_deed;
+typedef enum watch_op_kind {
+    WATCH_OP_START,
+    WATCH_OP_HELD,
+    WATCH_OP_FLOWS,
+    WATCH_OP_END
+} watch_op_kind;
 
 static void count_start(run_npu *n, uint32_t place, uint64_t now, uint64_t compute)
 {
@@ -378,13 +383,13 @@ static void count_end(run_npu *n, uint32_t place, uint64_t now, uint64_t compute
 static void count_deed(run_npu *n, const watch_op *op, uint64_t compute)
 {
     switch (op->what) {
-    case DEED_START:
+    case WATCH_OP_START:
         count_start(n, op->place, op->at, compute);
         break;
-    case DEED_HELD:
+    case WATCH_OP_HELD:
         count_held(n, op->place, op->at);
         break;
-    case DEED_FLOWS:
+    case WATCH_OP_FLOWS:
         count_flows(n, op->place, op->at, compute);
         break;
     default:
@@ -396,10 +401,10 @@ static void count_deed(run_npu *n, const watch_op *op, uint64_t compute)
  *
  * In one of several parts (parts.h) a rank may be past the time from which on data of a node
  * flowed.  What it does until that is known is kept, and counted then, in order.  Between two of
- * its deeds a rank computes all the time or not at all, so how much it had computed at any time in
- * between is known. */
+ * its activities a rank computes all the time or not at all, so how much it had computed at any
+ * time in between is known. */
 
-static bool keep_deed(run_npu *n, watch_later *l, size_t at, const watch_op *op)
+static bool keep_op(run_npu *n, watch_later *l, size_t at, const watch_op *op)
 {
     if (!orr_grow(&l->ops, &l->room, l->count + 1)) {
         run_no_memory(n->sim);
@@ -415,11 +420,11 @@ static bool keep_deed(run_npu *n, watch_later *l, size_t at, const watch_op *op)
 static uint64_t computed_at(const watch_later *l, size_t i)
 {
     size_t next = i;
-    while (next < l->count && l->ops[next].what == DEED_FLOWS)
+    while (next < l->count && l->ops[next].what == WATCH_OP_FLOWS)
         next++;
     const watch_op *op = &l->ops[i];
-    /* Deeds of the rank itself know how much was computed; for those of others it follows from the
-     * deeds around them. */
+    /* Activities of the rank itself say how much was computed; for those of others it follows from
+     * the activities around them. */
     if (next == i)
         return op->compute;
     return next < l->count && l->ops[next].compute > l->compute ? l->compute + (op->at - l->at)
@@ -430,8 +435,8 @@ static uint64_t computed_at(const watch_later *l, size_t i)
 static void count_kept(run_npu *n, watch_later *l, bool is_end)
 {
     size_t done = 0, last = l->count;
-    /* What is known of the future stays: deeds of the rank may still come before it. */
-    while (!is_end && last > 0 && l->ops[last - 1].what == DEED_FLOWS)
+    /* What is known of the future stays: activities of the rank may still come before it. */
+    while (!is_end && last > 0 && l->ops[last - 1].what == WATCH_OP_FLOWS)
         last--;
     for (; done < last; done++) {
         const uint64_t compute = computed_at(l, done);
@@ -443,7 +448,7 @@ static void count_kept(run_npu *n, watch_later *l, bool is_end)
     l->count -= done;
 }
 
-static void count_or_keep(run_npu *n, uint32_t place, watch_deed what)
+static void count_or_keep(run_npu *n, uint32_t place, watch_op_kind what)
 {
     watch_later *l = n->sim->watch->ranks[n->rank].later;
     const uint64_t now = clk_now(n->sim->clock);
@@ -455,7 +460,7 @@ static void count_or_keep(run_npu *n, uint32_t place, watch_deed what)
     size_t at = l->count; /* before what flows later than now */
     while (at > 0 && l->ops[at - 1].at > now)
         at--;
-    if (keep_deed(n, l, at, &op) && !l->unknown)
+    if (keep_op(n, l, at, &op) && !l->unknown)
         count_kept(n, l, false);
 }
 
@@ -469,7 +474,7 @@ void watch_held_across(run_npu *n, uint32_t place)
         run_no_memory(n->sim);
         return;
     }
-    count_or_keep(n, place, DEED_HELD);
+    count_or_keep(n, place, WATCH_OP_HELD);
     if (!r->later->count && !r->later->unknown) {
         r->later->at = clk_now(n->sim->clock);
         r->later->compute = watch_compute_so_far(n);
@@ -483,14 +488,14 @@ void watch_flows_at(run_npu *n, uint32_t place, uint64_t at)
     watch_later *l = w->ranks[n->rank].later;
     if (!w->splits || !l)
         return;
-    const watch_op op = {at, 0, place, DEED_FLOWS};
+    const watch_op op = {at, 0, place, WATCH_OP_FLOWS};
     size_t i = l->count;
     /* Before what is as late, but never before the node itself began to wait. */
     while (i > 0 && l->ops[i - 1].at >= at &&
-           !(l->ops[i - 1].place == place && l->ops[i - 1].what <= DEED_HELD))
+           !(l->ops[i - 1].place == place && l->ops[i - 1].what <= WATCH_OP_HELD))
         i--;
     l->unknown--;
-    if (keep_deed(n, l, i, &op) && !l->unknown)
+    if (keep_op(n, l, i, &op) && !l->unknown)
         count_kept(n, l, false);
 }
 
@@ -499,12 +504,12 @@ void watch_flows_at(run_npu *n, uint32_t place, uint64_t at)
 static void watch_node_held(run_npu *n, uint32_t place)
 {
     if (n->sim->watch->splits)
-        count_or_keep(n, place, DEED_HELD);
+        count_or_keep(n, place, WATCH_OP_HELD);
 }
 
 static void watch_node_flows(run_npu *n, uint32_t place)
 {
-    count_or_keep(n, place, DEED_FLOWS);
+    count_or_keep(n, place, WATCH_OP_FLOWS);
 }
 
 static void watch_node_start(run_npu *n, uint32_t place)
@@ -513,7 +518,7 @@ static void watch_node_start(run_npu *n, uint32_t place)
     watch_rank *r = &w->ranks[n->rank];
     if (r->active++ == 0)
         r->busy_since = clk_now(n->sim->clock);
-    count_or_keep(n, place, DEED_START);
+    count_or_keep(n, place, WATCH_OP_START);
     if (w->keeps_steps && run_is_recorded(n))
         log_start(n, place);
 }
@@ -526,7 +531,7 @@ static void watch_node_end(run_npu *n, uint32_t place)
     /* Unions of intervals need no list: nodes start and end in order of time. */
     if (--r->active == 0)
         r->busy += clk_now(n->sim->clock) - r->busy_since;
-    count_or_keep(n, place, DEED_END);
+    count_or_keep(n, place, WATCH_OP_END);
     if (w->served && run_is_recorded(n))
         watch_served_count(w->served, (uint32_t)(n->graph - n->sim->graphs), place,
                            watch_now(n->sim), n->weight);

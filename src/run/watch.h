@@ -49,7 +49,7 @@ typedef struct watch_op {
     uint64_t at;
     uint64_t compute; /* so far */
     uint32_t place;
-    uint8_t what; /* watch_deed */
+    uint8_t what; /* watch_op_kind */
 } watch_op;
 typedef struct watch_later {
     watch_op *ops; /* by time */

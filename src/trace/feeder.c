@@ -431,7 +431,7 @@ static uint64_t entry_id(const void *context, uint32_t i)
 }
 
 /* Nothing runs and nothing is ready: follow who waits for whom. */
-static orr_code explain_standstill(const window *w, orr_error *err)
+static orr_code explain_stall(const window *w, orr_error *err)
 {
     uint32_t i = 0, length = 0;
     uint64_t unread = 0;
@@ -470,7 +470,7 @@ static orr_code window_next(window *w, orr_node *out, orr_error *err)
     orr_heap_entry e;
     if (!orr_heap_pop(&w->ready, &e)) {
         if (w->in_flight == 0 && w->held_count)
-            return explain_standstill(w, err);
+            return explain_stall(w, err);
         return ORR_END;
     }
     w->slots[e.value].state = W_TAKEN;

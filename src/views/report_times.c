@@ -707,9 +707,9 @@ orr_code orr__study_groups(orr__study *s)
 /* ======== Pipeline stages, from who sends to whom.
  *
  *     rank 0 -> 8 -> 16 -> 24        each rank has a predecessor and a successor at most: a line
- *     rank 1 -> 9 -> 17 -> 25        (or a circle, when stages are interleaved), all lines equally long
+ *     rank 1 -> 9 -> 17 -> 25        (or a cycle, when stages are interleaved), all lines equally long
  *
- * The k-th ranks of all lines are stage k.  A line begins at the end that sends first; a circle at
+ * The k-th ranks of all lines are stage k.  A line begins at the end that sends first; a cycle at
  * the rank that sends first, towards whom it sends first.  Any other pattern of messages is not
  * taken for a pipeline: then there are no stages. */
 
@@ -795,7 +795,7 @@ static bool is_end(const finder *f, uint32_t place)
     return f->of[place].count == 1;
 }
 
-/* The rank it begins with: of the ends, or of all when it is a circle, the one that sends first. */
+/* The rank it begins with: of the ends, or of all when it is a cycle, the one that sends first. */
 static uint32_t find_head(const finder *f, const uint32_t *list, uint32_t count)
 {
     uint32_t head = ORR__NO_PLACE;

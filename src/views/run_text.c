@@ -361,8 +361,8 @@ static void put_stall(writer *w, const orr_stall *r)
                         ORR_T("cause", orr_stall_cause_name(r->cause)),
                         ORR_T("summary", r->summary));
     put_items(w, "causes", r->causes, r->cause_count);
-    orr_json_put_u64(w, "circle_length", r->circle_length);
-    put_items(w, "circle", r->circle, r->circle_count);
+    orr_json_put_u64(w, "cycle_length", r->cycle_length);
+    put_items(w, "cycle", r->cycle, r->cycle_count);
     put_items(w, "waits", r->waits, r->wait_count);
     orr_json_put_u64(w, "waits_left_out", r->waits_left_out);
     orr_json_end_object(w);

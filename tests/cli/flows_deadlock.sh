@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Five switches in a ring, a host at each; every flow goes two switches on, without a window.  Each switch waits for the
-# next one: a circle of pauses that nothing can open.
+# next one: a cycle of pauses that nothing can open.
 {
     echo '10 5 10'
     echo '5 6 7 8 9'

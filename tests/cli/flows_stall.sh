@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs that can never end, end, and say why: a link that fails for good, packets that nobody sends again, ports that pause
-# each other in a circle.  In flows and in traces.
+# each other in a cycle.  In flows and in traces.
 printf '4 1 3\n3\n3 0 100Gbps 1us 0\n3 1 100Gbps 1us 0\n3 2 100Gbps 1us 0\n' >topology.txt
 printf '2\n0 2 3 100 500000 0\n1 0 3 100 500000 0\n' >flow.txt
 cat >config.txt <<'END2'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# run --report: a page with the data in it, twice the same; a standstill is explained in it and keeps its status; what goes
+# run --report: a page with the data in it, twice the same; a stall is explained in it and keeps its status; what goes
 # with --report is refused without.
 cat >look.py <<'END'
 import json, re, sys

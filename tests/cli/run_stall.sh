@@ -20,7 +20,7 @@ reduce() {
     printf '}\n'
 }
 
-mkdir size circle
+mkdir size cycle
 # Rank 3 expects another size, so it never comes to the all-reduce the others are in.
 for r in 0 1 2; do reduce 2 >size/w.$r.jsonl; done
 message 3 activations SEND 3 4096 7 >>size/w.0.jsonl
@@ -36,7 +36,7 @@ AstraSim_Analytical_Congestion_Unaware --workload-configuration=size/w --system-
 for r in 0 1 2 3; do
     message 1 from_next RECV $(((r + 1) % 4)) 64 0
     message 2 to_last SEND $(((r + 3) % 4)) 64 0 1
-done | split -l 2 --numeric-suffixes --additional-suffix=.jsonl -a 1 - circle/w.
-echo "--- circle"
-orrery run circle/w -s sys.json -t net.yml 2>&1
+done | split -l 2 --numeric-suffixes --additional-suffix=.jsonl -a 1 - cycle/w.
+echo "--- cycle"
+orrery run cycle/w -s sys.json -t net.yml 2>&1
 echo "status $?"

@@ -311,7 +311,7 @@ TEST(test_check_holes__two_values_that_coincide_are_one_group)
 }
 
 /* Group 10 + i joins ranks i and i + 1, and everybody is first in the one to its right. */
-TEST(test_check_holes__a_circle_of_groups_is_told_rank_by_rank)
+TEST(test_check_holes__a_cycle_of_groups_is_told_rank_by_rank)
 {
     orr_set *s = make_ring(3);
     for (uint32_t r = 0; r < 3; r++) {
@@ -424,7 +424,7 @@ int main(void)
         RUN(test_check_holes__many_ranks_are_sound),
         RUN(test_check_holes__one_wrong_value_among_many_is_found),
         RUN(test_check_holes__two_values_that_coincide_are_one_group),
-        RUN(test_check_holes__a_circle_of_groups_is_told_rank_by_rank),
+        RUN(test_check_holes__a_cycle_of_groups_is_told_rank_by_rank),
         RUN(test_check_holes__a_chain_of_groups_has_an_order),
         RUN(test_check_holes__a_repaired_set_has_the_ranks_of_repaired_files),
         RUN(test_check_holes__repairing_keeps_holes_and_groups),

@@ -166,7 +166,7 @@ static void count_line(void *context, const char *line)
 }
 
 /* Everything is lost: the run ends and says which flow it was. */
-TEST(test_fabric__a_dead_wire_is_a_standstill)
+TEST(test_fabric__a_dead_wire_is_a_stall)
 {
     told t;
     unsigned lines = 0;
@@ -325,7 +325,7 @@ int main(void)
         RUN(test_fabric__wire_overhead),
         RUN(test_fabric__acknowledges_by_interval),
         RUN(test_fabric__loss_is_made_up_for),
-        RUN(test_fabric__a_dead_wire_is_a_standstill),
+        RUN(test_fabric__a_dead_wire_is_a_stall),
         RUN(test_fabric__hosts_pass_on_if_they_are_told_to),
         RUN(test_fabric__a_link_fails_and_is_repaired),
         RUN(test_fabric__reservations_must_fit_into_the_buffer),

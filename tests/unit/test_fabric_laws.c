@@ -107,7 +107,7 @@ static void make_tree(net *n)
         add_link(n, n->hosts + s, n->hosts + pick(n, s), random_rate(n), random_delay(n));
 }
 
-/* A tree and some links more: circles, in which pauses could close, so nobody is paused. */
+/* A tree and some links more: cycles, in which pauses could close, so nobody is paused. */
 static void make_mesh(net *n)
 {
     make_tree(n);

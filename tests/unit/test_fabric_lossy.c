@@ -289,7 +289,7 @@ TEST(test_fabric_lossy__nscc_adapts_after_losses)
 }
 
 /* Three packets of ten are lost, and the timer (1.3 ms: a full buffer) is all that makes a flow go
- * on.  Looks every 10 us see that nothing moves for longer than 1 ms; that is no standstill, and
+ * on.  Looks every 10 us see that nothing moves for longer than 1 ms; that is no stall, and
  * changes no time. */
 TEST(test_fabric_lossy__who_waits_for_a_timer_does_not_stand_still)
 {

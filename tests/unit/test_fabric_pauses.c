@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fabric_pauses.c - who pauses whom: chains with their heads, storms, and circles that nothing
+/* test_fabric_pauses.c - who pauses whom: chains with their heads, storms, and cycles that nothing
  * opens. */
 #include "fabrics.h"
 
@@ -122,7 +122,7 @@ static unsigned lines_with(const char *words)
     return count;
 }
 
-TEST(test_fabric_pauses__a_circle_is_a_deadlock_with_all_its_ports)
+TEST(test_fabric_pauses__a_cycle_is_a_deadlock_with_all_its_ports)
 {
     fabric_make(FABRIC_CONFIG "HAS_WIN 0 BUFFER_SIZE 1 ", ring_of_switches(), &told);
     for (uint32_t i = 0; i < RING; i++)
@@ -156,7 +156,7 @@ int main(void)
         RUN(test_fabric_pauses__a_chain_leads_to_its_head),
         RUN(test_fabric_pauses__a_storm_has_a_name),
         RUN(test_fabric_pauses__ports_are_counted),
-        RUN(test_fabric_pauses__a_circle_is_a_deadlock_with_all_its_ports),
+        RUN(test_fabric_pauses__a_cycle_is_a_deadlock_with_all_its_ports),
     };
     return RUN_ALL(tests);
 }

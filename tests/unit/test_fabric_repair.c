@@ -56,7 +56,7 @@ TEST(test_fabric_repair__hosts_that_pause_each_other_go_on)
     fab_destroy(told.fabric);
 }
 
-/* Behind a switch it is a circle of four: hosts 0 and 1 send to each other and pause their switch,
+/* Behind a switch it is a cycle of four: hosts 0 and 1 send to each other and pause their switch,
  * whose buffer fills until it pauses them, too. */
 TEST(test_fabric_repair__hosts_that_a_switch_pauses_can_let_it_go_on)
 {

@@ -91,7 +91,7 @@ TEST(test_graph_fold__finds_the_longest_chain)
     orr_trace_destroy(t);
 }
 
-TEST(test_graph_fold__says_that_a_circle_has_no_longest_chain)
+TEST(test_graph_fold__says_that_a_cycle_has_no_longest_chain)
 {
     orr_trace *t = new_trace();
     ADD_NODE(t, 1, 2);
@@ -213,7 +213,7 @@ int main(void)
         RUN(test_graph_fold__collapses_chains_of_like_nodes),
         RUN(test_graph_fold__shows_what_is_near),
         RUN(test_graph_fold__finds_the_longest_chain),
-        RUN(test_graph_fold__says_that_a_circle_has_no_longest_chain),
+        RUN(test_graph_fold__says_that_a_cycle_has_no_longest_chain),
         RUN(test_graph_fold__keeps_to_the_limit),
         RUN(test_graph_view__takes_an_empty_trace),
         RUN(test_graph_view__draws_again_and_again_in_one_process),

@@ -113,7 +113,7 @@ static void check_parent(const orr_link *l, const char *child, const char *paren
 
 /* 20 and 21 are each other's parent and were not measured; 12, which was, has a later one; 22 has
  * one that is missing. */
-TEST(test_link__a_circle_of_parents_is_counted_and_its_nodes_are_remembered)
+TEST(test_link__a_cycle_of_parents_is_counted_and_its_nodes_are_remembered)
 {
     static const op ops[] = {{10, 2, "a", 1, 10, 100},
                              {11, 10, "b", 1, 20, 30},
@@ -460,7 +460,7 @@ TEST(test_link__neither_trace_is_a_mistake_of_the_caller)
 int main(void)
 {
     const CMUnitTest tests[] = {
-        RUN(test_link__a_circle_of_parents_is_counted_and_its_nodes_are_remembered),
+        RUN(test_link__a_cycle_of_parents_is_counted_and_its_nodes_are_remembered),
         RUN(test_link__in_strict_mode_a_parent_that_comes_later_is_an_error_with_a_place),
         RUN(test_link__own_time_is_what_no_operator_inside_covers),
         RUN(test_link__operators_that_start_together_nest_but_not_in_compat_mode),

@@ -148,12 +148,12 @@ TEST(test_loggops__what_does_not_come_to_an_end_says_why)
     check_stall(PAIR("send 8b to 1", ""), "1 messages are never received",
                 "rank 0: operation 1 (send 8b to 1 tag 0): its message is never received");
     check_stall(PAIR("a: calc 1\nb: calc 2\na requires b\nb requires a", ""),
-                "operation 1 (calc 1) waits for itself, in a circle",
+                "operation 1 (calc 1) waits for itself, in a cycle",
                 "rank 0: operation 1 (calc 1) waits for rank 0: operation 2 (calc 2)");
     check_stall(
         PAIR("a: recv 1b from 1\nb: send 1b to 1\nb requires a",
              "a: recv 1b from 0\nb: send 1b to 0\nb requires a"),
-        "waits for itself, in a circle",
+        "waits for itself, in a cycle",
         "rank 0: operation 1 (recv 1b from 1 tag 0) waits for rank 1: operation 2 (send 1b to 0 "
         "tag 0)");
 }

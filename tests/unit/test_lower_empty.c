@@ -91,7 +91,7 @@ static bool do_round(literal *m)
 
 static void set_up(orr_rng *rng, stg_plan *p, literal *m)
 {
-    uint32_t order[NODES]; /* a parent comes earlier in this order, so there is no circle */
+    uint32_t order[NODES]; /* a parent comes earlier in this order, so there is no cycle */
     memset(m, 0, sizeof *m);
     *p = (stg_plan){.nodes = orr_alloc(NODES, sizeof *p->nodes), .count = NODES, .room = NODES};
     for (uint32_t i = 0; i < NODES; i++) {
@@ -168,7 +168,7 @@ TEST(test_lower_empty__gives_parents_in_the_order_of_the_rounds)
     end();
 }
 
-TEST(test_lower_empty__names_a_circle)
+TEST(test_lower_empty__names_a_cycle)
 {
     stg_plan p = {.nodes = orr_alloc(2, sizeof *p.nodes), .count = 2, .room = 2};
     begin();
@@ -203,7 +203,7 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_lower_empty__gives_parents_in_the_order_of_the_rounds),
-        RUN(test_lower_empty__names_a_circle),
+        RUN(test_lower_empty__names_a_cycle),
         RUN(test_lower_empty__refuses_lists_that_explode),
     };
     return RUN_ALL(tests);

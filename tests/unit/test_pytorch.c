@@ -162,7 +162,7 @@ TEST(test_pytorch__synchronisation_as_far_as_the_clock_allows)
 }
 
 /* Host-only traces have no clock; two threads that wait for each other are not believed. */
-TEST(test_pytorch__circles_are_cut)
+TEST(test_pytorch__cycles_are_cut)
 {
     const orr_pytorch_report r = check_trace(
         FILE_OF(
@@ -445,7 +445,7 @@ int main(void)
         RUN(test_pytorch__threads_launches_and_streams),
         RUN(test_pytorch__streams_go_by_time),
         RUN(test_pytorch__synchronisation_as_far_as_the_clock_allows),
-        RUN(test_pytorch__circles_are_cut),
+        RUN(test_pytorch__cycles_are_cut),
         RUN(test_pytorch__threads_hand_over),
         RUN(test_pytorch__rounding_is_carried_over),
         RUN(test_pytorch__waiting_is_no_work),

@@ -350,7 +350,7 @@ TEST(test_schedule__all_schedulers_finish_everything)
 }
 
 /* After a broadcast along a chain each rank is later than the one before, so each sees its chunks
- * come back at other times.  Ranks that start them in their own order come to a standstill, as in
+ * come back at other times.  Ranks that start them in their own order stall, as in
  * the reference. */
 TEST(test_schedule__ranks_that_agree_never_stand_still)
 {

@@ -249,13 +249,13 @@ TEST(test_stall__does_not_blame_a_message_that_is_merely_early)
 }
 
 /* With a rendezvous a send ends when it is received, and here both ranks send first. */
-TEST(test_stall__finds_the_circle_of_two_sends)
+TEST(test_stall__finds_the_cycle_of_two_sends)
 {
     const op ops[] = {{0, 1, SEND, 1, 64, 1},
                       {0, 2, RECV, 1, 64, 2, .after = {1}},
                       {1, 1, SEND, 0, 64, 2},
                       {1, 2, RECV, 0, 64, 1, .after = {1}}};
-    STALLS(ops, 3, &rendezvous, ORR_STALL_CIRCLE, "ranks 0, 1 wait for each other",
+    STALLS(ops, 3, &rendezvous, ORR_STALL_CYCLE, "ranks 0, 1 wait for each other",
            "rank 0, node 1 \"n1\"", "waits to send 64 bytes with tag 1 to rank 1",
            "rank 1 has not started node 2 \"n2\", which depends on node 1 \"n1\"");
     job j;
@@ -264,8 +264,8 @@ TEST(test_stall__finds_the_circle_of_two_sends)
     end(&j);
 }
 
-/* A circle of six (0 -> 1 -> ... -> 5 -> 0), and one of two (0, 1) by a second dependency. */
-TEST(test_stall__finds_the_shortest_circle)
+/* A cycle of six (0 -> 1 -> ... -> 5 -> 0), and one of two (0, 1) by a second dependency. */
+TEST(test_stall__finds_the_shortest_cycle)
 {
     enum { N = 6 };
     op ops[2 * N + 2];
@@ -279,11 +279,11 @@ TEST(test_stall__finds_the_shortest_circle)
     ops[3].after[1] = 2; /* rank 1 sends to rank 0 only after both receives */
     job j;
     CHECK_CODE(run(&j, ops, n, N, &plain), ORR_EINPUT, &err);
-    CHECK_EQ(j.stall->cause, ORR_STALL_CIRCLE);
-    CHECK_EQ(j.stall->circle_length, 2);
-    CHECK_EQ(j.stall->circle[0].first_rank, 0);
-    CHECK_EQ(j.stall->circle[1].first_rank, 1);
-    CHECK_EQ_U(j.stall->circle[1].node, 2);
+    CHECK_EQ(j.stall->cause, ORR_STALL_CYCLE);
+    CHECK_EQ(j.stall->cycle_length, 2);
+    CHECK_EQ(j.stall->cycle[0].first_rank, 0);
+    CHECK_EQ(j.stall->cycle[1].first_rank, 1);
+    CHECK_EQ_U(j.stall->cycle[1].node, 2);
     end(&j);
 }
 
@@ -299,7 +299,7 @@ TEST(test_stall__follows_a_chain_to_its_cause)
            "rank 1 has not started node 2 \"n2\", which depends on node 1 \"n1\"");
 }
 
-TEST(test_stall__finds_dependencies_in_a_circle)
+TEST(test_stall__finds_dependencies_in_a_cycle)
 {
     /* Rank 0 finishes without ever starting node 2: 2 needs 3, 3 needs 4, 4 needs 3. */
     const op ops[] = {{0, 1, COMP},
@@ -319,7 +319,7 @@ TEST(test_stall__knows_nodes_that_end_on_the_spot)
 }
 
 /* The message that would free it is the one it has to send itself, by way of rank 1. */
-TEST(test_stall__knows_a_circle_through_free_nodes)
+TEST(test_stall__knows_a_cycle_through_free_nodes)
 {
     const op ops[] = {{0, 1, IDLE},
                       {0, 2, SEND, 1, 8, 0, .after = {1}},
@@ -406,7 +406,7 @@ TEST(test_stall__finds_groups_in_opposite_orders)
                       {0, 2, COLL, .size = 64, .group = "2"},
                       {1, 1, COLL, .size = 64, .group = "2"},
                       {1, 2, COLL, .size = 64, .group = "1"}};
-    STALLS(ops, 8, &pair_groups, ORR_STALL_CIRCLE, "ranks 0, 1 wait for each other",
+    STALLS(ops, 8, &pair_groups, ORR_STALL_CYCLE, "ranks 0, 1 wait for each other",
            "rank 1 has not started node 2 \"n2\", whose slot is taken by node 1 \"n1\"");
 }
 
@@ -476,11 +476,11 @@ TEST(test_stall__looks_into_custom_collectives)
     check_custom(missing, 2, 1, ORR_STALL_NO_PARTNER, "rank 0 never sends the 64 bytes");
     const op node[] = {{0, 1, IDLE}, {1, 1, RECV, 0, 64, 0}};
     check_custom(node, 2, 1, ORR_STALL_CUSTOM_NODE, "neither compute, send nor receive");
-    const op circle[] = {{0, 1, RECV, 1, 8, 0},
+    const op cycle[] = {{0, 1, RECV, 1, 8, 0},
                          {0, 2, SEND, 1, 8, 0, .after = {1}},
                          {1, 1, RECV, 0, 8, 0},
                          {1, 2, SEND, 0, 8, 0, .after = {1}}};
-    check_custom(circle, 4, 1, ORR_STALL_CIRCLE, "ranks 0, 1 wait for each other");
+    check_custom(cycle, 4, 1, ORR_STALL_CYCLE, "ranks 0, 1 wait for each other");
 }
 
 /* ---- many ranks ---- */
@@ -641,14 +641,14 @@ static unsigned check_random(uint64_t seed, bool has_rendezvous)
                            has_rendezvous, c->text);
         }
         if (!is_spoilt)
-            CHECK_EQ(j.stall->cause, ORR_STALL_CIRCLE);
+            CHECK_EQ(j.stall->cause, ORR_STALL_CYCLE);
     }
     const unsigned has_stalled = j.stall != NULL;
     end(&j);
     return has_stalled;
 }
 
-/* Where nothing is spoilt every message has both sides, so only a circle can be the cause; and what
+/* Where nothing is spoilt every message has both sides, so only a cycle can be the cause; and what
  * is blamed on a node is true by count. */
 TEST(test_stall__is_right_about_random_jobs)
 {
@@ -714,7 +714,7 @@ TEST(test_stall__is_right_about_random_collectives)
                 CHECK(count_collectives(ops, n, c->peer, c->group) <= c->sequence);
         }
         if (j.stall)
-            CHECK(j.stall->cause_count || j.stall->circle_length);
+            CHECK(j.stall->cause_count || j.stall->cycle_length);
         stalls += j.stall != NULL;
         end(&j);
     }
@@ -730,12 +730,12 @@ int main(void)
         RUN(test_stall__tells_tags_apart),
         RUN(test_stall__tells_sends_to_come_apart),
         RUN(test_stall__does_not_blame_a_message_that_is_merely_early),
-        RUN(test_stall__finds_the_circle_of_two_sends),
-        RUN(test_stall__finds_the_shortest_circle),
+        RUN(test_stall__finds_the_cycle_of_two_sends),
+        RUN(test_stall__finds_the_shortest_cycle),
         RUN(test_stall__follows_a_chain_to_its_cause),
-        RUN(test_stall__finds_dependencies_in_a_circle),
+        RUN(test_stall__finds_dependencies_in_a_cycle),
         RUN(test_stall__knows_nodes_that_end_on_the_spot),
-        RUN(test_stall__knows_a_circle_through_free_nodes),
+        RUN(test_stall__knows_a_cycle_through_free_nodes),
         RUN(test_stall__accuses_the_network_of_lost_messages),
         RUN(test_stall__names_an_absent_member),
         RUN(test_stall__names_a_member_in_another_group),

@@ -16,7 +16,7 @@ extern "C" {
 
 typedef enum orr_goal_finding_kind {
     ORR_GOAL_NO_SUCH_RANK = 0, /* the peer is not a rank of the schedule */
-    ORR_GOAL_CIRCLE,           /* it waits for itself, through others of its rank */
+    ORR_GOAL_CYCLE,           /* it waits for itself, through others of its rank */
     ORR_GOAL_NOT_RECEIVED,     /* more sends than receives of its source, target and tag */
     ORR_GOAL_NOT_SENT,         /* more receives than sends */
     ORR_GOAL_FINDING_KINDS
@@ -27,7 +27,7 @@ enum { ORR_GOAL_FINDINGS_SHOWN = 10 }; /* of each kind */
 typedef struct orr_goal_finding {
     orr_goal_finding_kind kind;
     uint32_t rank, op; /* the first that is concerned; operations from 0 */
-    uint64_t count;    /* how many too many; of a circle: operations that never start */
+    uint64_t count;    /* how many too many; of a cycle: operations that never start */
 } orr_goal_finding;
 
 typedef struct orr_goal_report {

@@ -57,7 +57,7 @@ typedef struct orr_plan_counts {
     uint64_t fitting;   /* of these: into memory */
     uint64_t bounded;   /* of these: dropped by their lower bound */
     uint64_t simulated; /* of these: simulated */
-    uint64_t failed;    /* of these: whose simulation came to a standstill; no result has them */
+    uint64_t failed;    /* of these: whose simulation stalled; no result has them */
     uint64_t
         to_do; /* simulations that are still needed, at most: 0 at the end, unless it was stopped */
     double least_s; /* stopped: no plan that was not simulated takes less; 0: not known */

@@ -34,8 +34,8 @@ typedef enum orr_stall_cause {
     ORR_STALL_NO_DIMENSION,        /* a collective in which no dimension takes part */
     ORR_STALL_NOTHING_IN_FLIGHT,   /* nodes are free, but only a completion would start them */
     ORR_STALL_DEPENDENCY_CYCLE,    /* what is waited for depends on itself */
-    ORR_STALL_CHUNK_ORDER,  /* ranks run chunks in different orders: a circle through queues */
-    ORR_STALL_CIRCLE,       /* ranks wait for each other */
+    ORR_STALL_CHUNK_ORDER,  /* ranks run chunks in different orders: a cycle through queues */
+    ORR_STALL_CYCLE,       /* ranks wait for each other */
     ORR_STALL_LOST_MESSAGE, /* the network model never delivered it */
     ORR_STALL_UNKNOWN,
     ORR_STALL_CAUSES
@@ -78,8 +78,8 @@ typedef struct orr_stall {
     const char *summary; /* the root cause in a few words */
     const orr_stall_item *causes;
     size_t cause_count;
-    const orr_stall_item *circle; /* each waits for the next one, the last one for the first */
-    size_t circle_count, circle_length;
+    const orr_stall_item *cycle; /* each waits for the next one, the last one for the first */
+    size_t cycle_count, cycle_length;
     const orr_stall_item *waits;
     size_t wait_count, waits_left_out; /* items; ranks that are in none of them */
     const char *const *lines;          /* the whole for people, at most about 20 lines */

@@ -751,7 +751,7 @@ static void close_gaps(stg_plan *p, uint32_t *moved)
     }
 }
 
-static orr_code name_circle(const clearing *c, const stg_lowering *l, orr_error *err)
+static orr_code name_cycle(const clearing *c, const stg_lowering *l, orr_error *err)
 {
     char label[120];
     uint32_t tensor = 0;
@@ -780,7 +780,7 @@ static orr_code clear(clearing *c, stg_lowering *l, orr_arena *arena, orr_error 
     if (!c->order || !list_children(c, arena))
         return orr_no_memory(err);
     if (!find_rounds(c, round))
-        return name_circle(c, l, err);
+        return name_cycle(c, l, err);
     qsort(c->order, c->count, sizeof *c->order, compare_leaving);
     if (!take_out(c))
         return c->p->is_full ? orr_fail(err, ORR_EINPUT, NULL,

@@ -57,8 +57,8 @@ typedef struct piece {
     uint8_t use;
 } piece;
 
-/* What a member has done. */
-typedef struct deeds {
+/* Where the time of a member went. */
+typedef struct usage {
     int64_t compute, comm, host, memory, busy, wall;
     int64_t comm_until, busy_until; /* up to here the time is counted */
     /* By watch_use: time in this use or one that goes before it.  So a moment counts once, for the
@@ -66,7 +66,7 @@ typedef struct deeds {
     int64_t upto[WATCH_USES], upto_until[WATCH_USES];
     int64_t flowing,
         flowing_until; /* communication whose data could flow, beside computing or not */
-} deeds;
+} usage;
 
 /* What is asked of a step again and again, once for each of the members that differ. */
 typedef struct facts {
@@ -211,7 +211,7 @@ static bool find_facts(run_npu *n, const fold_log *l, facts *out)
 }
 
 /* A node that has ended, of so many members. */
-static void count_step(sweep *v, const interval *at, uint32_t weight, deeds *d)
+static void count_step(sweep *v, const interval *at, uint32_t weight, usage *d)
 {
     const facts *step = &v->facts[at->step];
     const int64_t took = at->end - (step->tally == RUN_NONE ? at->start : at->flows);
@@ -237,7 +237,7 @@ static void count_step(sweep *v, const interval *at, uint32_t weight, deeds *d)
 }
 
 /* In the order of time: what an interval adds to those before it. */
-static void cover(const sweep *v, const interval *at, int64_t from, int64_t to, deeds *d)
+static void cover(const sweep *v, const interval *at, int64_t from, int64_t to, usage *d)
 {
     const int64_t start = at->start > from ? at->start : from, end = at->end < to ? at->end : to;
     const int k = v->facts[at->step].kind;
@@ -307,7 +307,7 @@ static void cover_up_to(int64_t start, int64_t end, int64_t *sum, int64_t *until
 }
 
 /* In the order of time, between two times. */
-static void spend(sweep *v, int64_t from, int64_t to, deeds *d)
+static void spend(sweep *v, int64_t from, int64_t to, usage *d)
 {
     sort_pieces(v->pieces, v->piece_count);
     for (size_t i = 0; i < v->piece_count; i++) {
@@ -407,7 +407,7 @@ static void sum_compute_back(sweep *v, size_t first)
 }
 
 /* In the window, for all members at once. */
-static void sweep_together(sweep *v, deeds *d)
+static void sweep_together(sweep *v, usage *d)
 {
     const fold_log *l = &v->c->log;
     size_t end_of_compute = v->core_first;
@@ -444,7 +444,7 @@ static void sweep_together(sweep *v, deeds *d)
 }
 
 /* Before the window, or after it. */
-static void cover_rest(sweep *v, int64_t from, int64_t to, deeds *d)
+static void cover_rest(sweep *v, int64_t from, int64_t to, usage *d)
 {
     spend(v, from, to, d);
     for (size_t i = 0; i < v->count && v->list[i].start < to; i++)
@@ -452,7 +452,7 @@ static void cover_rest(sweep *v, int64_t from, int64_t to, deeds *d)
 }
 
 /* Out of the window, for a member and those like it. */
-static void sweep_rest(sweep *v, const uint32_t *rest, size_t rest_count, uint32_t weight, deeds *d)
+static void sweep_rest(sweep *v, const uint32_t *rest, size_t rest_count, uint32_t weight, usage *d)
 {
     const fold_log *l = &v->c->log;
     const size_t core_end = v->core_first + v->core_count;
@@ -486,7 +486,7 @@ static void sweep_rest(sweep *v, const uint32_t *rest, size_t rest_count, uint32
             count_step(v, &v->list[i], weight, d);
 }
 
-static void put_member(const sweep *v, uint32_t member, const deeds *d)
+static void put_member(const sweep *v, uint32_t member, const usage *d)
 {
     const fold_sim *f = v->f;
     const run_npu *n = v->c->npu;
@@ -766,12 +766,12 @@ static void count_served(const fold_sim *f, const fold_class *c)
 }
 
 /* Members that do the same out of the window, too, at once. */
-static bool put_rest(sweep *v, const uint32_t *rest, size_t rest_count, const deeds *d)
+static bool put_rest(sweep *v, const uint32_t *rest, size_t rest_count, const usage *d)
 {
     const fold_class *c = v->c;
     like *all = list_like(v, rest, rest_count);
     for (uint32_t i = 0, next; all && i < c->count; i = next) {
-        deeds own = *d;
+        usage own = *d;
         for (next = i + 1; next < c->count && all[next].times == all[i].times;)
             next++;
         v->member = all[i].member;
@@ -786,7 +786,7 @@ static bool put_rest(sweep *v, const uint32_t *rest, size_t rest_count, const de
 static bool put_class(fold_sim *f, fold_class *c)
 {
     const fold_log *l = &c->log;
-    deeds d = {.comm_until = LONG_AGO, .busy_until = LONG_AGO, .flowing_until = LONG_AGO};
+    usage d = {.comm_until = LONG_AGO, .busy_until = LONG_AGO, .flowing_until = LONG_AGO};
     sweep v = {.f = f, .c = c, .like_flow = RUN_NONE};
     size_t rest_count = 0;
     for (unsigned u = 0; u < WATCH_USES; u++)

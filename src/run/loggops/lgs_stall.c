@@ -4,7 +4,7 @@
  * What has not finished when nothing can happen any more waits for an operation of its own rank, or
  * is a receive whose message does not come, or a large send that nobody receives.  Those of the
  * second and third kind for which the schedule has no partner at all are the cause.  If there is
- * none such, operations wait in a circle: following one blocker from each comes back to where it
+ * none such, operations wait in a cycle: following one blocker from each comes back to where it
  * was. Cost: linear in what is unfinished, but for the search for partners, which is limited. */
 #include "lgs_impl.h"
 
@@ -13,7 +13,7 @@
 
 /* A search looks at all operations of a rank, or of all ranks for a wildcard: a large schedule that
  * stands still must not take longer to explain than to run. */
-enum { MOST_LINES = 10, MOST_SEARCHES = 2000, CIRCLE_MAX = 1 << 20 };
+enum { MOST_LINES = 10, MOST_SEARCHES = 2000, CYCLE_MAX = 1 << 20 };
 
 typedef struct place {
     uint32_t host, node;
@@ -179,7 +179,7 @@ static void look_at_all(finder *f)
     }
 }
 
-/* ---- circles */
+/* ---- cycles */
 
 static bool next_blocker(finder *f, place p, place *out)
 {
@@ -199,15 +199,15 @@ static bool find_first_blocked(const finder *f, place *out)
     return false;
 }
 
-/* Two walkers, one at double speed, meet within the circle (Floyd).  No set of what was visited: a
- * circle may be as long as the schedule. */
-static bool find_circle(finder *f, place *out)
+/* Two walkers, one at double speed, meet within the cycle (Floyd).  No set of what was visited: a
+ * cycle may be as long as the schedule. */
+static bool find_cycle(finder *f, place *out)
 {
     place slow, fast;
     if (!find_first_blocked(f, &slow))
         return false;
     fast = slow;
-    for (uint32_t i = 0; i < CIRCLE_MAX; i++) {
+    for (uint32_t i = 0; i < CYCLE_MAX; i++) {
         if (!next_blocker(f, slow, &slow) || !next_blocker(f, fast, &fast) ||
             !next_blocker(f, fast, &fast))
             return false;
@@ -219,10 +219,10 @@ static bool find_circle(finder *f, place *out)
     return false;
 }
 
-static void tell_circle(finder *f)
+static void tell_cycle(finder *f)
 {
     place start, at, next;
-    if (!find_circle(f, &start))
+    if (!find_cycle(f, &start))
         return;
     at = start;
     for (int i = 0; i < MOST_LINES; i++) {
@@ -238,7 +238,7 @@ static void tell_circle(finder *f)
     }
     char words[96];
     const orr_goal_op op = orr_goal_get(f->s->goal, start.host, start.node);
-    snprintf(f->first, sizeof f->first, "rank %u: operation %u (%s) waits for itself, in a circle",
+    snprintf(f->first, sizeof f->first, "rank %u: operation %u (%s) waits for itself, in a cycle",
              start.host, start.node + 1, orr_goal_op_text(&op, words, sizeof words));
 }
 
@@ -315,10 +315,10 @@ orr_code lgs_explain_stall(lgs_sim *s, orr_error *err)
         orr_buf_print(f.text, "... and %llu more", (unsigned long long)(f.causes - MOST_LINES));
         end_line(&f);
     }
-    /* Only without a cause: what waits for a message that nobody sends is no circle, and walking
+    /* Only without a cause: what waits for a message that nobody sends is no cycle, and walking
      * would not come back. */
     if (f.blocked && !f.causes)
-        tell_circle(&f);
+        tell_cycle(&f);
     if (f.unreceived)
         list_unreceived(&f);
     if (!f.blocked && !f.unreceived)

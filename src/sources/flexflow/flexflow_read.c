@@ -195,7 +195,7 @@ static orr_code read_node(reader *r, const orr__dot_node *node)
         !orr_map_put(r->by_id, t.id, g->count, &is_new))
         return orr_no_memory(r->err);
     if (!is_new)
-        return orr_fail(r->err, ORR_EINPUT, &at, "%.*s is there a second time",
+        return orr_fail(r->err, ORR_EINPUT, &at, "duplicate %.*s",
                         ORR_SHOWN(node->name, 60));
     g->tasks[g->count++] = t;
     return ORR_OK;
@@ -291,7 +291,7 @@ static orr_code read_edges(reader *r, orr_arena *scratch)
 
 /* ---- the graph as a whole ---- */
 
-/* Taking away what waits for nothing until nothing is left; what stays is or follows a circle. */
+/* Taking away what waits for nothing until nothing is left; what stays is or follows a cycle. */
 typedef struct sweep {
     uint32_t *waits; /* for how many tasks */
     uint32_t *first,
@@ -323,7 +323,7 @@ static bool sweep_init(sweep *s, const orr_flexflow *g, orr_arena *scratch)
     return true;
 }
 
-static orr_code check_circles(const reader *r, orr_arena *scratch)
+static orr_code check_cycles(const reader *r, orr_arena *scratch)
 {
     const orr_flexflow *g = r->g;
     sweep s = {0};
@@ -340,7 +340,7 @@ static orr_code check_circles(const reader *r, orr_arena *scratch)
         if (s.waits[i])
             return orr_fail(r->err, ORR_EINPUT,
                             ORR_AT(orr_where_line(g->label, g->tasks[i].line, g->tasks[i].column)),
-                            "node%" PRIu64 " never runs: the edges before it form a circle",
+                            "node%" PRIu64 " never runs: the edges before it form a cycle",
                             g->tasks[i].id);
     }
     return ORR_OK;
@@ -403,7 +403,7 @@ static orr_code read_graph(reader *r, orr_arena *scratch)
     if (!code)
         code = read_edges(r, scratch);
     if (!code)
-        code = check_circles(r, scratch);
+        code = check_cycles(r, scratch);
     if (!code)
         code = sort_ids(r, scratch);
     return code ? code : find_devices(r, scratch);

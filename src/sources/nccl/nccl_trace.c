@@ -21,7 +21,7 @@
 /* Which exports there are, in which order, and from which node each of them is.
  *
  * The order of files decides how ranks are numbered, so it is that of their paths, byte by byte,
- * and not the directory's.  Symbolic links to folders are not followed: there could be circles. */
+ * and not the directory's.  Symbolic links to folders are not followed: there could be cycles. */
 
 enum { DEEPEST = 64 };
 

@@ -632,7 +632,7 @@ static uint64_t next_random(uint64_t *state)
 }
 
 /* Different nodes of the layer before, in ascending order: a parent named twice would block some
- * readers for ever (chakra.md 6.1).  Steps around a circle of `width` places never meet when they
+ * readers for ever (chakra.md 6.1).  Steps around a ring of `width` places never meet when they
  * add up to less. */
 static size_t pick_parents(uint64_t random, uint32_t width, uint64_t layer_at, uint64_t *out)
 {

@@ -53,7 +53,7 @@ void orr_packet_stop(orr_packet *p);
 orr_code orr_packet_commit(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
 
 const orr_packet_figures *orr_packet_result(const orr_packet *p);
-/* After a standstill: line by line which flows wait, and for what; NULL behind the last. */
+/* After a stall: which flows wait for what, line by line; NULL after the last. */
 const char *orr_packet_stall(const orr_packet *p, size_t line);
 /* What is odd in the inputs but not wrong; NULL behind the last. */
 const char *orr_packet_warning(const orr_packet *p, size_t line);

@@ -7,7 +7,7 @@
 #include "models/network/net_table.h"
 #include "packet_inputs.h"
 
-/* What to say below a standstill of the simulation: fab_explain of that network. */
+/* What to print below the explanation of a stall: fab_explain of that network. */
 void orr__net_packet_explain(const void *net, fab_say say, void *context);
 /* Its events, for orr__net_events. */
 const orr_event_source *orr__net_packet_events(void *net, orr_net *sim, orr_event_line *line);

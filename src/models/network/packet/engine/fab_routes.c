@@ -574,7 +574,7 @@ static fab_path follow(
     fab_path path = {0, 0, UINT64_MAX};
     for (uint32_t hops = 0; node != root; hops++) {
         const uint32_t found = cells[r->router_of[node]];
-        /* Ports of equal cost may lead round in a circle only if costs are 0, which they never are;
+        /* Ports of equal cost may lead in a cycle only if costs are 0, which they never are;
          * the bound keeps a mistake there from hanging the program. */
         if (found == FAB_NONE || hops > f->node_count)
             return (fab_path){0};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Parents in a circle: the nodes concerned are named with their file, counted, in --json too, and an error with --strict.
+# Parents in a cycle: the nodes concerned are named with their file, counted, in --json too, and an error with --strict.
 # 20 and 21 are each other's parent, 30 is its own, 40 has one that is not there; 10 was measured, 11 hangs on it.
 node() {
     printf '{"id": %d, "name": "%s", "ctrl_deps": %d, "inputs": {"values": [], "shapes": [], "types": []}, ' "$1" "$3" "$2"
