@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_chip.c - times of kernels on a chip: a million that differ, as structs and as texts, and the
- * lookup in the table of measured kernels alone. */
+/* bench_chip.c - times of kernels on a chip: a million that differ, as structs and as texts, and
+ * the lookup in the table of measured kernels alone. */
 #include "bench.h"
 #include "models/compute/atlas/atlas.h"
 
@@ -19,7 +19,8 @@ typedef struct job {
     orr_kernel_kind kind; /* ORR_KERNEL_KINDS: a mixture */
 } job;
 
-/* A step's mixture: half products, the rest attention, norms, activations and passes over memory. */
+/* A step's mixture: half products, the rest attention, norms, activations and passes over
+ * memory. */
 static orr_kernel make(uint64_t i, orr_kernel_kind kind)
 {
     const uint64_t a = 1 + i * 2654435761u % 16384, b = 64 * (1 + i % 128),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_fluid.c - what the default network costs, beside what it must not exceed: CPU seconds of a whole run, and how many
- * times more another network takes for the same traces.
+/* bench_fluid.c - what the default network costs, beside what it must not exceed: CPU seconds of a
+ * whole run, and how many times more another network takes for the same traces.
  *
  *     packet  the same messages, packet by packet: at least 1,000 times more
  *     unaware the step of the demo, every rank simulated: fluid takes at most 3 times as long

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_fold.c - whole training steps with ranks that do the same simulated once, on unaware (by messages of algorithms)
- * and on fluid (collectives as NCCL has them), some on aware, and some with every rank, for comparison.  The work is that of all ranks:
- * messages.  Traces are made before the clock starts.  Last comes a table of what was asked for
- * and what it is. */
+/* bench_fold.c - whole training steps with ranks that do the same simulated once, on unaware (by
+ * messages of algorithms) and on fluid (collectives as NCCL has them), some on aware, and some with
+ * every rank, for comparison.  The work is that of all ranks: messages.  Traces are made before the
+ * clock starts.  Last comes a table of what was asked for and what it is. */
 #include "bench_input.h"
 
 #include <orrery/lab/llm.h>

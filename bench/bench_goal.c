@@ -117,7 +117,8 @@ static void compute(writer *w, uint32_t ns)
     next_op(w, ORR_GOAL_CALC, 0, ns + (w->uneven ? draw(w, ns / 100 * w->uneven + 1) : 0));
 }
 
-/* A ring all-reduce: each step needs the piece that the step before received, and its send to be over. */
+/* A ring all-reduce: each step needs the piece that the step before received, and its send to be
+ * over. */
 static void ring(writer *w, uint32_t members, uint32_t left, uint32_t right, uint64_t piece)
 {
     for (uint32_t step = 0; step < 2 * (members - 1); step++) {
@@ -132,8 +133,8 @@ static void ring(writer *w, uint32_t members, uint32_t left, uint32_t right, uin
     }
 }
 
-/* A step of tp 8 x dp N x pp 4 in micro-batches, all forward before all backward: two all-reduces a layer among 8 ranks,
- * activations from stage to stage, gradients among the ranks of a stage. */
+/* A step of tp 8 x dp N x pp 4 in micro-batches, all forward before all backward: two all-reduces a
+ * layer among 8 ranks, activations from stage to stage, gradients among the ranks of a stage. */
 static orr_goal *training(uint32_t ranks, uint32_t uneven)
 {
     enum { TP = 8, PP = 4, BATCHES = 12, LAYERS = 8, ACTIVATIONS = 1 << 20, GRADIENTS = 1 << 22 };

@@ -11,8 +11,8 @@
  * schedule for all ranks, on clocks that differ by 1.234567 ms from rank to rank, as if they had
  * been started apart.  A real one differs in three more things, which is_real adds: about 1,000
  * bytes and six lines for each host node, no annotation of steps, and gaps - launches that the
- * profiler missed, host nodes that were never measured. The totals are what was written, so that a test can hold a result against
- * them. */
+ * profiler missed, host nodes that were never measured. The totals are what was written, so that a
+ * test can hold a result against them. */
 #ifndef ORR_BENCH_TORCH_TRACE_H
 #define ORR_BENCH_TORCH_TRACE_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate_kernels.c - orrery calibrate kernels: a chip file from measured kernels.
  *
- * Rows are CSV with the columns kernel (words of chip.h) and us.  For each kind of kernel the median of
- * measured over known is the factor; the 5th and 95th percentile around it are the interval.  A fifth of
- * the rows is left out in turn to say how far the result is off.  An export of Nsight Systems gives the same
- * rows, one for each call of an operator whose shapes it has. */
+ * Rows are CSV with the columns kernel (words of chip.h) and us.  For each kind of kernel the
+ * median of measured over known is the factor; the 5th and 95th percentile around it are the
+ * interval.  A fifth of the rows is left out in turn to say how far the result is off.  An export
+ * of Nsight Systems gives the same rows, one for each call of an operator whose shapes it has. */
 #include "calibrate.h"
 #include "command.h"
 #include "json_out.h"

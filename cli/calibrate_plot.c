@@ -2,8 +2,8 @@
 /* calibrate_plot.c - a fit as a picture: measured against fitted, and how far each row is off.
  *
  * SVG by hand, both panels on logarithmic times; colours that stay apart in print and for most eyes
- * (Okabe and Ito).  Numbers are rounded to a hundredth of a pixel, so that the same rows give the same
- * bytes. */
+ * (Okabe and Ito).  Numbers are rounded to a hundredth of a pixel, so that the same rows give the
+ * same bytes. */
 #include "calibrate.h"
 #include "command.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate_steps.c - orrery calibrate steps: a chip from times of whole training steps.
  *
- * Logs of Megatron-LM, DeepSpeed and torchtitan name the time of a step, or tokens a second; a list of
- * milliseconds will do too.  The median of the steps over what `orrery run` said becomes a factor of all
- * kernels, the 5th and 95th percentile around it their interval. */
+ * Logs of Megatron-LM, DeepSpeed and torchtitan name the time of a step, or tokens a second; a list
+ * of milliseconds will do too.  The median of the steps over what `orrery run` said becomes a
+ * factor of all kernels, the 5th and 95th percentile around it their interval. */
 #include "calibrate.h"
 #include "command.h"
 #include "json_out.h"

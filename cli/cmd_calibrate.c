@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_calibrate.c - orrery calibrate: which kinds of measurements there are; each is a command of two
- * words.  Also what they share: lines of a file. */
+/* cmd_calibrate.c - orrery calibrate: which kinds of measurements there are; each is a command of
+ * two words.  Also what they share: lines of a file. */
 #include "calibrate.h"
 #include "command.h"
 

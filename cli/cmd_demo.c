@@ -77,8 +77,8 @@ static orr_code make_folder(const demo *d)
     return orr_fail(d->err, ORR_EIO, &where, "cannot create the folder: %s", strerror(errno));
 }
 
-/* Tensor parallelism inside a host, a pipeline over four of them, the rest data parallel.  A job that
- * is too small for the 70 billion parameters of that trains the model of 8 billion. */
+/* Tensor parallelism inside a host, a pipeline over four of them, the rest data parallel.  A job
+ * that is too small for the 70 billion parameters of that trains the model of 8 billion. */
 static orr_llm_options share_out(const demo *d)
 {
     const bool is_large = d->ranks % (HOST_RANKS * STAGES) == 0;

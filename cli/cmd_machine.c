@@ -103,7 +103,8 @@ static void print_dims(const orr_net_config *c)
                rate(c->bandwidth[k] * (1 << 30) / 1e9, a), latency(c->latency_ns[k], b));
 }
 
-/* Figures of a built-in machine whose remark says that nobody publishes them, but for those that the name changes. */
+/* Figures of a built-in machine whose remark says that nobody publishes them, but for those that
+ * the name changes. */
 static void print_estimates(const char *name)
 {
     char bare[ORR_MACHINE_NAME], section[ORR_MACHINE_NAME] = "", key[2 * ORR_MACHINE_NAME + 8];

@@ -59,8 +59,8 @@ static double exposed(const orr_plan *p)
     return x->tensor + x->context + x->expert + x->data + x->pipeline;
 }
 
-/* Does its interval reach that of the best?  What all plans are off by together does not count, and memory is not in
- * doubt. */
+/* Does its interval reach that of the best?  What all plans are off by together does not count, and
+ * memory is not in doubt. */
 static bool is_undecided(const cli_plan *x, const orr_plan *best, const orr_plan *p)
 {
     return p != best && strcmp(x->goal, "memory") != 0 && p->own_low_s <= best->own_high_s;
@@ -474,8 +474,8 @@ static orr_code plan_csv(const cli_plan *x, const char *path, orr_error *err)
     return cli_file_close(&to, ORR_OK, err);
 }
 
-/* Orrery plan --report: the page of web/plan.html or plan_serve.html with its data, and beside the first the
- * report of the best plan's own run. */
+/* Orrery plan --report: the page of web/plan.html or plan_serve.html with its data, and beside the
+ * first the report of the best plan's own run. */
 
 extern const char cli_plan_html[], cli_plan_serve_html[], cli_plan_css[], cli_plan_style[],
     cli_plan_parts[];

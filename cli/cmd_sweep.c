@@ -21,9 +21,9 @@
 /* The commands of a point, one after the other, in the process of a worker.
  *
  * A command is called as main.c calls it, with --json; what it prints goes to a file in memory that
- * stands in for standard output.  Traces that a command makes stay in memory: the next command takes
- * them, and so do later points whose first command says the same.  Files of traces are read once.
- * The latest few sets are kept, for the points of a sweep come in the order of its axes. */
+ * stands in for standard output.  Traces that a command makes stay in memory: the next command
+ * takes them, and so do later points whose first command says the same.  Files of traces are read
+ * once.  The latest few sets are kept, for the points of a sweep come in the order of its axes. */
 
 enum { KEPT_SETS = 2, MOST_WORDS = 256, MOST_CHARS = 65536 };
 

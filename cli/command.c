@@ -134,7 +134,8 @@ static orr_code fail_write(const char *path, orr_error *err)
     return orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno));
 }
 
-/* A file in memory and not open_memstream, which loses its text without a word when memory is short. */
+/* A file in memory and not open_memstream, which loses its text without a word when memory is
+ * short. */
 orr_code cli_file_open(const char *path, cli_file *out, orr_error *err)
 {
     *out = (cli_file){.path = path, .f = stdout};

@@ -85,8 +85,8 @@ orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);
 /* A drawing that was too large to be laid out (cmd_view.c). */
 void cli_note_plain(const cli_context *c, const char *path, bool is_plain, bool is_dot);
 
-/* A file that is there whole or not at all: gathered in memory, then written as the library writes files.  "-" is
- * standard output. */
+/* A file that is there whole or not at all: gathered in memory, then written as the library writes
+ * files.  "-" is standard output. */
 typedef struct cli_file {
     FILE *f;
     const char *path;

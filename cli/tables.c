@@ -688,7 +688,8 @@ static int print_names(const cli_command *const *list)
     return 0;
 }
 
-/* "COMMAND<tab>OPTION<tab>writes or reads<tab>what it is<tab>the arguments that cannot be left out". */
+/* "COMMAND<tab>OPTION<tab>writes or reads<tab>what it is<tab>the arguments that cannot be left
+ * out". */
 static void print_files_of(const cli_command *c)
 {
     for (const cli_option *o = c->options; o && o->name; o++) {

@@ -14,10 +14,10 @@
  *
  * As there: only data dependencies hold a node back, so a control parent that is missing does not
  * matter; a data parent that is missing, or listed twice, holds its child back for ever; the last
- * node of an id replaces the earlier ones; the node with the smallest id comes first.
- * Better than there: any file that orr_trace_read takes (older schemas, JSON, gzip, zstd) is taken;
- * a damaged file throws orrery::Error with file and byte instead of ending early; an attribute that
- * is missing reads as 0, not as uninitialised memory, and any integer member is accepted; an id that
+ * node of an id replaces the earlier ones; the node with the smallest id comes first.  Better than
+ * there: any file that orr_trace_read takes (older schemas, JSON, gzip, zstd) is taken; a damaged
+ * file throws orrery::Error with file and byte instead of ending early; an attribute that is
+ * missing reads as 0, not as uninitialised memory, and any integer member is accepted; an id that
  * is not in the graph throws.  The whole trace is read at once: there is no window. */
 #ifndef ORRERY_FEEDER_HPP
 #define ORRERY_FEEDER_HPP

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* feeder_messages.hpp - the records of a trace as C++ objects, with the accessors that protobuf would
- * generate for Chakra's schema: node.id(), node.data_deps(i), attr.int64_val(), set_..., mutable_...
+/* feeder_messages.hpp - the records of a trace as C++ objects, with the accessors that protobuf
+ * would generate for Chakra's schema: node.id(), node.data_deps(i), attr.int64_val(), set_...,
+ * mutable_...
  *
  * Programs written for Chakra's C++ feeder use these accessors; here they come without protobuf.
  * An accessor of a member that is not set returns its default (0, empty), as protobuf does. */

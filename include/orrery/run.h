@@ -46,10 +46,10 @@ struct orr_rules_packet;
 
 #define ORR_RUN_NEVER INT64_MAX /* a time that does not come */
 
-/* A compute model of yours, in place of chip, roofline and recorded durations.  It is asked once for
- * each compute node of each distinct rank, before the run starts; ranks that are slower (ranks_file,
- * change) take longer than it says.  *out is the time, at least 1 ns; 0 leaves the node to what it
- * would take without the model.  A failure ends the run. */
+/* A compute model of yours, in place of chip, roofline and recorded durations.  It is asked once
+ * for each compute node of each distinct rank, before the run starts; ranks that are slower
+ * (ranks_file, change) take longer than it says.  *out is the time, at least 1 ns; 0 leaves the
+ * node to what it would take without the model.  A failure ends the run. */
 typedef struct orr_compute_ops {
     orr_code (*time)(void *context, const orr_trace *t, uint32_t node, orr_ps *out, orr_error *err);
     void *context;
@@ -105,8 +105,8 @@ typedef struct orr_system {
     const char *gather[ORR_NET_DIMS + 1];
     const char *scatter[ORR_NET_DIMS + 1];
     const char *barrier[ORR_NET_DIMS + 1];
-    /* Share of compute speed that is lost while a collective of the rank moves data: its channels hold
-     * multiprocessors and use memory bandwidth.  On the network fluid; 0: none. */
+    /* Share of compute speed that is lost while a collective of the rank moves data: its channels
+     * hold multiprocessors and use memory bandwidth.  On the network fluid; 0: none. */
     double overlap_cost;
     double message_overlap_cost; /* the same for each message of the rank, sent or received */
 } orr_system;
@@ -164,9 +164,9 @@ typedef struct orr_run_config {
     const orr_run_source *sources; /* of a schedule */
     size_t source_count;
 
-    /* On what: a machine by name (lab/machine.h: "dgx-h100:16"), files, or the same as structs, which
-     * override it.  A machine without a number of nodes has as many as the traces need.  Without any:
-     * a plain system, one switch. */
+    /* On what: a machine by name (lab/machine.h: "dgx-h100:16"), files, or the same as structs,
+     * which override it.  A machine without a number of nodes has as many as the traces need.
+     * Without any: a plain system, one switch. */
     const char *machine;
     bool is_ideal;      /* compute at full peaks, of the machine or the system; not by kernels */
     const char *system; /* JSON */
@@ -256,13 +256,15 @@ typedef struct orr_run_rank {
 
 ORR_API uint32_t orr_run_ranks(const orr_run *r);    /* flows: 0 */
 ORR_API uint32_t orr_run_finished(const orr_run *r); /* ranks that have finished */
-/* How many ranks were simulated for all of them; and why not fewer, or what was verified ("": nothing to say). */
+/* How many ranks were simulated for all of them; and why not fewer, or what was verified ("":
+ * nothing to say). */
 ORR_API uint32_t orr_run_ranks_simulated(const orr_run *r);
-/* Of these, how many were left at the end: ranks that were set apart may be simulated as one again. */
+/* Of these, how many were left at the end: ranks that were set apart may be simulated as one
+ * again. */
 ORR_API uint32_t orr_run_ranks_simulated_last(const orr_run *r);
 ORR_API const char *orr_run_fold_why(const orr_run *r);
-/* Several steps in a row (orr_run_config.steps): how long they take.  All other results are those of the last one, its
- * times from when the first rank began it. */
+/* Several steps in a row (orr_run_config.steps): how long they take.  All other results are those
+ * of the last one, its times from when the first rank began it. */
 typedef struct orr_run_steps {
     uint32_t asked, simulated; /* the others are like the last that was */
     orr_ps total;              /* of all that were asked for */
@@ -326,8 +328,8 @@ ORR_API double orr_run_peak_flops(const orr_run *r); /* of a rank, by the system
 ORR_API orr_code orr_run_timeline(const orr_run *r,
                                   orr_timeline **out,
                                   orr_error *err) ORR_MUST_CHECK;
-/* Which ranks of a timeline have spans of their own.  Those of a rank may stand for all ranks that did the same at the
- * same times; orr_timeline_parts.alike says for which. */
+/* Which ranks of a timeline have spans of their own.  Those of a rank may stand for all ranks that
+ * did the same at the same times; orr_timeline_parts.alike says for which. */
 typedef enum orr_run_rows {
     ORR_RUN_ROWS_AUTO = 0, /* all, unless these were more than a million spans */
     ORR_RUN_ROWS_ALL,

@@ -36,8 +36,8 @@ typedef struct orr_set_options {
 } orr_set_options;
 
 /* path: a trace file; a prefix P with files P.0.et, P.1.et, ...; a directory that holds one such
- * prefix (or any trace files, taken in name order); or a .orr file.  Groups come from the .orr file,
- * or from P.json if that is a group file (orr_set_write_groups).  opt may be NULL. */
+ * prefix (or any trace files, taken in name order); or a .orr file.  Groups come from the .orr
+ * file, or from P.json if that is a group file (orr_set_write_groups).  opt may be NULL. */
 ORR_API orr_code orr_set_open(const char *path,
                               const orr_set_options *opt,
                               orr_set **out,

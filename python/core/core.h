@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core.h - what the files of the extension orrery._core share.
  *
- * The extension is thin: types for traces, columns and runs, and functions that fill the library's structs from a
- * dictionary of options.  What a user sees - names, defaults, documents - is Python (python/orrery).  It keeps to the
- * limited API of Python 3.9, so that one file serves 3.9 and later (docs/design/python.md).
+ * The extension is thin: types for traces, columns and runs, and functions that fill the library's
+ * structs from a dictionary of options.  What a user sees - names, defaults, documents - is Python
+ * (python/orrery).  It keeps to the limited API of Python 3.9, so that one file serves 3.9 and
+ * later (docs/design/python.md).
  *
- * Lifetimes: what the library gives out is kept in a capsule with its destructor.  Whoever points into it holds a
- * reference to the capsule, so closing something in Python while another thread works with it frees nothing early. */
+ * Lifetimes: what the library gives out is kept in a capsule with its destructor.  Whoever points
+ * into it holds a reference to the capsule, so closing something in Python while another thread
+ * works with it frees nothing early. */
 #ifndef ORRERY_PYTHON_CORE_H
 #define ORRERY_PYTHON_CORE_H
 
@@ -30,16 +32,16 @@ PyObject *core_raise_usage(const char *text);
 
 /* ---- long calls (core_watch.c) ---- */
 
-/* Runs without the GIL.  Ctrl-C ends it: then the answer is ORR_ESTOP, and the exception is set.  undo takes back what a
- * job has made that ended well all the same. */
+/* Runs without the GIL.  Ctrl-C ends it: then the answer is ORR_ESTOP, and the exception is set.
+ * undo takes back what a job has made that ended well all the same. */
 typedef orr_code (*core_job)(void *data, orr_error *err);
 orr_code core_watch(core_job job, void (*undo)(void *data), void *data, orr_error *err);
 bool core_thread_start(pthread_t *thread, void *(*run)(void *), void *data);
 
 /* ---- options: a dictionary whose texts are bytes ---- */
 
-/* Each gives a default where the dictionary has no such key, or None.  A wrong type sets an exception, which the
- * caller asks for once, after all of them. */
+/* Each gives a default where the dictionary has no such key, or None.  A wrong type sets an
+ * exception, which the caller asks for once, after all of them. */
 const char *core_text(PyObject *options, const char *name);
 bool core_flag(PyObject *options, const char *name);
 uint64_t core_count(PyObject *options, const char *name);
@@ -119,7 +121,8 @@ bool core_llm_options(PyObject *o, orr_model *m, orr_llm_options *out);
 
 /* ---- Python as a model (core_custom.c) ---- */
 
-/* Fills own_network, own_algorithms and own_compute of a configuration.  *keep is a capsule that the run needs. */
+/* Fills own_network, own_algorithms and own_compute of a configuration.  *keep is a capsule that
+ * the run needs. */
 bool core_custom_take(PyObject *options, orr_run_config *config, PyObject **keep);
 void core_custom_enter(
     PyObject *keep); /* before the library makes a run of it, on the same thread */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_column.c - a column of numbers that lies in the library's memory.
  *
- * NumPy reads it in place through __array_interface__, which says where the numbers are and how far apart; the buffer
- * protocol would need Python 3.11's limited API.  A stride of 0 is one value for all rows, a larger one a field of an
- * array of structs.  Without NumPy it is a sequence of integers. */
+ * NumPy reads it in place through __array_interface__, which says where the numbers are and how far
+ * apart; the buffer protocol would need Python 3.11's limited API.  A stride of 0 is one value for
+ * all rows, a larger one a field of an array of structs.  Without NumPy it is a sequence of
+ * integers. */
 #include "core.h"
 
 #include <string.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_custom.c - Python callables as models: a network, a compute model, collective algorithms.
  *
- * The library calls C functions without a context of the caller's, so each kind finds its callable in its own way: the
- * network by its state, which is made while core_custom_enter has left the callables in a variable of the thread; an
- * algorithm by its table, which is the first member of a struct of ours; the compute model by its context.  The library
- * runs without the GIL, so each call takes it.  The first exception ends the run and is raised again behind it. */
+ * The library calls C functions without a context of the caller's, so each kind finds its callable
+ * in its own way: the network by its state, which is made while core_custom_enter has left the
+ * callables in a variable of the thread; an algorithm by its table, which is the first member of a
+ * struct of ours; the compute model by its context.  The library runs without the GIL, so each call
+ * takes it.  The first exception ends the run and is raised again behind it. */
 #include "core.h"
 
 #include <stdlib.h>

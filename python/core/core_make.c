@@ -491,7 +491,8 @@ static orr_code from_goal(conversion *c, orr_set **out, orr_error *err)
     return code ? orr_because(err, code, "%s", c->path) : ORR_OK;
 }
 
-/* is_goal(path): whether the program would take the file for a schedule, by its name or its first bytes */
+/* is_goal(path): whether the program would take the file for a schedule, by its name or its first
+ * bytes */
 static PyObject *is_goal(PyObject *module, PyObject *args)
 {
     PyObject *path;

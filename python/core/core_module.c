@@ -62,7 +62,8 @@ PyObject *core_object(PyObject *options, const char *name)
     return v == Py_None ? NULL : v;
 }
 
-/* A value of the wrong kind is said in words that name the option; a lack of memory stays what it is. */
+/* A value of the wrong kind is said in words that name the option; a lack of memory stays what it
+ * is. */
 static bool is_wrong_kind(void)
 {
     if (PyErr_ExceptionMatches(PyExc_MemoryError))

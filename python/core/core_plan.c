@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_plan.c - the search for a parallelism.  It runs in a thread of its own, and its progress comes from threads of the
- * library; the caller's thread waits, looks for Ctrl-C and tells how far it is, ten times a second. */
+/* core_plan.c - the search for a parallelism.  It runs in a thread of its own, and its progress
+ * comes from threads of the library; the caller's thread waits, looks for Ctrl-C and tells how far
+ * it is, ten times a second. */
 #include "core.h"
 
 #include <orrery/lab/plan.h>

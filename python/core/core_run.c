@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_run.c - a run from its configuration to its results.
  *
- * While it runs the GIL is free.  A thread of ours asks the run to stop ten times a second; what comes back then is not
- * an end but the moment to look for Ctrl-C and to say how far it is, and the run goes on.  So an interrupt needs no
- * signal handler of ours, and progress needs no second thread in the run, which one thread may use at a time. */
+ * While it runs the GIL is free.  A thread of ours asks the run to stop ten times a second; what
+ * comes back then is not an end but the moment to look for Ctrl-C and to say how far it is, and the
+ * run goes on.  So an interrupt needs no signal handler of ours, and progress needs no second
+ * thread in the run, which one thread may use at a time. */
 #include "core.h"
 
 #include <orrery/lab/chip.h>
@@ -280,7 +281,8 @@ typedef struct asking {
     orr_critical_path *critical;
 } asking;
 
-/* LogGOPS runs schedules: that of a file, or what the traces send on the plainest network, as the program does it. */
+/* LogGOPS runs schedules: that of a file, or what the traces send on the plainest network, as the
+ * program does it. */
 static orr_code load_schedule(const asking *a, orr_error *err)
 {
     const orr_run_config *c = a->config;

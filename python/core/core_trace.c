@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_trace.c - Trace and Node: reading columns and records, and building.
  *
- * A node is a trace and an index, so walking a trace makes one small object a node, and an attribute is taken from its
- * column when it is asked for.  A trace that is being built is sealed by the first question about it. */
+ * A node is a trace and an index, so walking a trace makes one small object a node, and an
+ * attribute is taken from its column when it is asked for.  A trace that is being built is sealed
+ * by the first question about it. */
 #include "core.h"
 
 #include <string.h>
@@ -66,8 +67,9 @@ static void destroy_framed(PyObject *capsule)
 
 /* ---- names ----
  *
- * A trace of a million nodes has a few dozen names.  Their texts are kept, each at the place that its ends give, so most
- * nodes share one instead of making it anew.  A trace whose names are all different soon stops looking. */
+ * A trace of a million nodes has a few dozen names.  Their texts are kept, each at the place that
+ * its ends give, so most nodes share one instead of making it anew.  A trace whose names are all
+ * different soon stops looking. */
 
 enum { NAMES = 128, NAME_MOST = 63, NAMES_TRIED = 1024 };
 
@@ -246,7 +248,8 @@ static PyObject *attrs_list(orr_attrs it)
 
 /* ---- one field of one node ---- */
 
-/* Ids of nodes that are not there: only the record has them.  Apart, so that the usual way needs no room for a record. */
+/* Ids of nodes that are not there: only the record has them.  Apart, so that the usual way needs no
+ * room for a record. */
 static __attribute__((noinline)) PyObject *deps_of_record(const core_trace *t,
                                                           uint32_t i,
                                                           bool is_data)
@@ -523,8 +526,9 @@ static PyMethodDef node_methods[] = {
     {0},
 };
 
-/* Fields by the address of their name: names in programs are interned, and a field found so costs half of what Python's
- * own way through the type and its descriptors does.  Whatever is not found goes that way. */
+/* Fields by the address of their name: names in programs are interned, and a field found so costs
+ * half of what Python's own way through the type and its descriptors does.  Whatever is not found
+ * goes that way. */
 enum { KNOWN_NAMES = 128 };
 static struct {
     PyObject *name;
@@ -912,8 +916,8 @@ static bool room_text(draft_room *r, PyObject *o, orr_str *out)
     return true;
 }
 
-/* A list of its own, since what is in it may run code that changes the given one.  PySequence_List of Python 3.11 keeps what it
- * is given for ever when memory runs out. */
+/* A list of its own, since what is in it may run code that changes the given one.  PySequence_List
+ * of Python 3.11 keeps what it is given for ever when memory runs out. */
 static PyObject *copy_of(PyObject *o)
 {
     if (PyList_Check(o))
@@ -1074,7 +1078,8 @@ static PyObject *trace_add(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* _begin(version, attrs): this empty object becomes a trace to build.  version None: no metadata. */
+/* _begin(version, attrs): this empty object becomes a trace to build.  version None: no
+ * metadata. */
 static PyObject *trace_begin(PyObject *self, PyObject *args)
 {
     core_trace *t = (core_trace *)self;
@@ -1126,7 +1131,8 @@ static PyObject *trace_copy(PyObject *self, PyObject *args)
 
 /* ---- one record alone, for orrery.schema ---- */
 
-/* encode_node(id, name, type, data, ctrl, start, duration, in, out, attrs) -> its record, without a length */
+/* encode_node(id, name, type, data, ctrl, start, duration, in, out, attrs) -> its record, without a
+ * length */
 static PyObject *encode_node(PyObject *module, PyObject *args)
 {
     orr_trace *made;
@@ -1167,7 +1173,8 @@ static PyObject *decode_node(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "y#:decode_node", &bytes, &len))
         return NULL;
-    /* The trace points into what it was made from: a metadata record of nothing, the length, the record. */
+    /* The trace points into what it was made from: a metadata record of nothing, the length, the
+     * record. */
     PyObject *frame = PyBytes_FromStringAndSize(NULL, len + 12);
     if (!frame)
         return NULL;

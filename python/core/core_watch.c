@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_watch.c - library calls that Ctrl-C ends.
  *
- * Python looks at signals in its main thread alone, so the call goes to a thread of its own and the main thread waits, and
- * looks, some twenty times a second.  A handler that raises ends the call (orrery/lab/stop.h); one that does not is no
- * matter.  Other threads get no signals, and call directly. */
+ * Python looks at signals in its main thread alone, so the call goes to a thread of its own and the
+ * main thread waits, and looks, some twenty times a second.  A handler that raises ends the call
+ * (orrery/lab/stop.h); one that does not is no matter.  Other threads get no signals, and call
+ * directly. */
 #include "core.h"
 
 #include <orrery/lab/stop.h>

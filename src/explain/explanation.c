@@ -36,10 +36,11 @@ typedef struct orr__what_ifs {
     size_t count;
 } orr__what_ifs;
 
-/* What a faster network, chip or memory would change, and the same work made otherwise: the run simulated
- * again with one thing different, or an estimate from the critical path. */
+/* What a faster network, chip or memory would change, and the same work made otherwise: the run
+ * simulated again with one thing different, or an estimate from the critical path. */
 
-/* Ten seconds or so.  Counted in events, so that the page is the same on a busy machine; packets are not among them. */
+/* Ten seconds or so.  Counted in events, so that the page is the same on a busy machine; packets
+ * are not among them. */
 #define AUTO_SECONDS 10.0
 #define AUTO_EVENTS 2e7
 enum { VARIANTS = 8 }; /* that are tried at most, nearly */

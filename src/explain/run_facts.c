@@ -19,8 +19,8 @@
 /* Figures of a run that no machine gives: what, why, and what to do about it, a line
  * each.
  *
- * A check must never be wrong: bounds are generous (all ports of a rank together, time that includes
- * waiting), and what is not known is not judged.  Cost: next to nothing. */
+ * A check must never be wrong: bounds are generous (all ports of a rank together, time that
+ * includes waiting), and what is not known is not judged.  Cost: next to nothing. */
 
 #define MOST_MFU 0.65    /* no published training run is above it */
 #define MOST_FLOPS 2e16  /* per second: four times the fastest chip of 2026 */
@@ -520,15 +520,15 @@ double orr__metadata_of(const orr_set *set, const char *name)
  * (docs/validation.md). */
 #define NETWORK_ERROR 0.15
 
-/* Of a job of several devices as a whole: other people's software, and how they ran it.  The 108 rows
- * of vTrain that the host was fitted to are of 22 families, which share what their layers took: 90 %
- * of such errors stay within 18.6 %, where kernels, host and network account for 11 %
+/* Of a job of several devices as a whole: other people's software, and how they ran it.  The 108
+ * rows of vTrain that the host was fitted to are of 22 families, which share what their layers
+ * took: 90 % of such errors stay within 18.6 %, where kernels, host and network account for 11 %
  * (truth/spreads.py); no other table had a say.  Errors there are logarithms of measured over
  * predicted, 0.15 of them, so this is a factor, either way. */
 #define JOB_FACTOR 1.162
-/* Experts on several devices: loads that differ, exchanges and small products that each release of a
- * training software does in another way.  A factor of 1.6 either way, as releases of one
- * software differ; no row with experts may be fitted. */
+/* Experts on several devices: loads that differ, exchanges and small products that each release of
+ * a training software does in another way.  A factor of 1.6 either way, as releases of one software
+ * differ; no row with experts may be fitted. */
 #define EXPERTS_FACTOR 1.6
 
 /* The rank that ends last computes, or waits for ranks that compute, in all but its exposed

@@ -65,7 +65,8 @@ typedef struct orr__throughput {
     const char *peak_of; /* whose peak: "h100, bf16 dense" */
 } orr__throughput;
 
-/* What a finished run of serving gives: as orrery serve prints them; requests 0: none were served. */
+/* What a finished run of serving gives: as orrery serve prints them; requests 0: none were
+ * served. */
 typedef struct orr__serving {
     uint64_t requests, tokens;
     double first_mean_ns; /* from when a request came to its first token */
@@ -78,7 +79,8 @@ typedef struct orr__serving {
 /* How sure a finished run on a chip is: 90 % of the errors stay within. */
 typedef struct orr__interval {
     uint64_t low_ns, high_ns; /* both 0: not known */
-    /* Without what all jobs of the same software on the same machine are off by together: for those who compare. */
+    /* Without what all jobs of the same software on the same machine are off by together: for those
+     * who compare. */
     uint64_t own_low_ns, own_high_ns;
     double guessed;           /* part of computing: kernels that none that was measured resembles */
     const char *guessed_most; /* the one that takes longest of them; NULL: none */

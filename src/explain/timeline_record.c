@@ -568,9 +568,9 @@ static void drop_walk(walker *w)
     w->path_count = w->path_room = w->served_count = 0;
 }
 
-/* A folded run is asked for the ranks on the path only, as they are met.  A path that goes on to another rank mostly goes
- * on along a pipeline: each time as many of the next ones are asked for as were before, so a log is written no more than
- * a few times. */
+/* A folded run is asked for the ranks on the path only, as they are met.  A path that goes on to
+ * another rank mostly goes on along a pipeline: each time as many of the next ones are asked for as
+ * were before, so a log is written no more than a few times. */
 static bool find_path(walker *w, bool *asked, orr_critical_path *out)
 {
     enum { MOST_ROUNDS = 64 };

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound_parts.h - the parts of a step (a layer forward, backward, the ends) as times that no run of them can beat.
+/* bound_parts.h - the parts of a step (a layer forward, backward, the ends) as times that no run of
+ * them can beat.
  *
- * A part is a 3 x 3 matrix of max-plus, from (data there, device free, stream of tensor-parallel collectives free) to the
- * same behind it, and each entry the longest path through its nodes.  A path takes fixed + clocked x slow + moving, where
- * slow is how far the power cap holds the clock down, so an entry is a convex function of slow: it is kept as the longest
- * paths at a few values of slow, and their maximum is never above it. */
+ * A part is a 3 x 3 matrix of max-plus, from (data there, device free, stream of tensor-parallel
+ * collectives free) to the same behind it, and each entry the longest path through its nodes.  A
+ * path takes fixed + clocked x slow + moving, where slow is how far the power cap holds the clock
+ * down, so an entry is a convex function of slow: it is kept as the longest paths at a few values
+ * of slow, and their maximum is never above it. */
 #ifndef ORR_PLAN_BOUND_PARTS_H
 #define ORR_PLAN_BOUND_PARTS_H
 
@@ -27,7 +29,8 @@ typedef struct bound_entry {
     } line[BOUND_LINES];
 } bound_entry;
 
-/* What a rank's ports carry, as the time that it takes at full rate: inside its node, and between nodes. */
+/* What a rank's ports carry, as the time that it takes at full rate: inside its node, and between
+ * nodes. */
 typedef struct bound_load {
     double up_ns, out_ns;
 } bound_load;
@@ -159,8 +162,8 @@ static inline void bound_add_load(bound_load *x, const bound_load *more, double 
     x->out_ns += times * more->out_ns;
 }
 
-/* What communication takes at least, ns: in the luckiest group; between ranks that are so far apart.  load grows by
- * what it takes of a rank's ports. */
+/* What communication takes at least, ns: in the luckiest group; between ranks that are so far
+ * apart.  load grows by what it takes of a rank's ports. */
 double bound_collective_ns(const struct search_bounds *b,
                            const bound_shapes *shapes,
                            orr_collective kind,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_bound.c - a time that no run of a plan can beat: the longest path through its step, without writing it.
+/* plan_bound.c - a time that no run of a plan can beat: the longest path through its step, without
+ * writing it.
  *
- * A stage's pass is a product of the matrices of its parts (bound_parts.h), and the pipeline is followed task by task. The
- * clock under the power cap is found as kernel_times.c finds it, from sums; where the host might hold the device up
- * it is taken to be the highest.  What plans have in common (parts, stages, what travels between data-parallel ranks) is
- * worked out once.  docs/design/plan.md has the argument in full. */
+ * A stage's pass is a product of the matrices of its parts (bound_parts.h), and the pipeline is
+ * followed task by task. The clock under the power cap is found as kernel_times.c finds it, from
+ * sums; where the host might hold the device up it is taken to be the highest.  What plans have in
+ * common (parts, stages, what travels between data-parallel ranks) is worked out once.
+ * docs/design/plan.md has the argument in full. */
 #include "bound_parts.h"
 #include "models/collective/nccl/nccl_model.h"
 
@@ -122,8 +124,8 @@ static void fill_bucket(
     b->bytes = 0;
 }
 
-/* A bucket may be sent early when it has too many dependencies; then there are more, and none takes less: a bound
- * takes the sums as they are. */
+/* A bucket may be sent early when it has too many dependencies; then there are more, and none takes
+ * less: a bound takes the sums as they are. */
 static void sum_gradients(const cutter *x, const orr__tape_sync *y, bound_stage *g)
 {
     const search_candidate *c = &x->cut->like;
@@ -359,7 +361,8 @@ static void add_sum(stage_sums *x, const bound_part *p, double times)
 /* A pass of a chunk. */
 typedef struct pass_work {
     bound_matrix all;
-    /* ZeRO 3: weights are asked for when the input is there (behind embedding or head), and travel one after the other. */
+    /* ZeRO 3: weights are asked for when the input is there (behind embedding or head), and travel
+     * one after the other. */
     bool has_start;
     bound_matrix start;
     double gather_ns, first_gather_ns;
@@ -645,7 +648,8 @@ static double result_of(
                      at[BOUND_TENSOR] + tensor);
 }
 
-/* Weights that the pass waits for, and gradients that it sends; when its result can be there at the earliest. */
+/* Weights that the pass waits for, and gradients that it sends; when its result can be there at the
+ * earliest. */
 static double use_stream(const flow *x,
                          const rank_work *w,
                          struct rank_state *r,
@@ -676,8 +680,8 @@ static bool run_task(flow *x, uint32_t rank)
     const uint32_t stage = bound_stage_of(x->j->c, rank, t->chunk);
     const size_t own = (size_t)t->chunk * x->j->batches + t->micro_batch;
     if (t->kind == ORR_LLM_WEIGHTS) {
-        /* It waits for its backward pass alone, and the next task for it: in between the device has computed all
-         * that was written in between. */
+        /* It waits for its backward pass alone, and the next task for it: in between the device has
+         * computed all that was written in between. */
         r->computed += w->tasks[t->chunk].weights_ns;
         r->tensor += w->tasks[t->chunk].weights_tensor_ns; /* gathers, one after the other */
         const double end = r->ends[own] + r->computed;
@@ -806,8 +810,8 @@ static orr_code follow_pipeline(const bound_job *j, double *ns, orr_error *err)
 
 /* ---- without following every task ---- */
 
-/* A rank has nothing to do before the first micro-batch has come through the stages before it; its tasks come one after
- * the other; and what it has done last must go back through those stages. */
+/* A rank has nothing to do before the first micro-batch has come through the stages before it; its
+ * tasks come one after the other; and what it has done last must go back through those stages. */
 static double rough_end(const bound_job *j)
 {
     const bool is_cut = is_cut_up(j);
@@ -839,11 +843,12 @@ static double rough_end(const bound_job *j)
 
 /* ---- beside collectives ---- */
 
-/* Collectives beside compute slow it down by a share c (overlap_cost).  Take any path through the step.  Of its time T a
- * rank's computations on it take A, of which O beside collectives of that rank, and all else N.  Their work is C = A - c O,
- * and the rank's collectives move for M <= O + N.  So T = A + N >= C + c (M - N) + N = c M + (1 - c) (C / (1 - c) + N): the
- * longest path on which this rank computes at 1 - c of its speed.  Messages take from compute as well: then C is less than
- * A - c O, and the bound holds all the more. */
+/* Collectives beside compute slow it down by a share c (overlap_cost).  Take any path through the
+ * step.  Of its time T a rank's computations on it take A, of which O beside collectives of that
+ * rank, and all else N.  Their work is C = A - c O, and the rank's collectives move for M <= O + N.
+ * So T = A + N >= C + c (M - N) + N = c M + (1 - c) (C / (1 - c) + N): the longest path on which
+ * this rank computes at 1 - c of its speed.  Messages take from compute as well: then C is less
+ * than A - c O, and the bound holds all the more. */
 static double with_collectives(const bound_job *j, double moving, double held_up)
 {
     const double cost = j->s->bounds->system.overlap_cost;
@@ -963,7 +968,8 @@ static bool find_kinds(orr_plan_search *s, struct search_bounds *b)
     return b->kind_of != NULL;
 }
 
-/* Networks of switches: a rank has one port for each.  The fastest that traffic between nodes may take counts. */
+/* Networks of switches: a rank has one port for each.  The fastest that traffic between nodes may
+ * take counts. */
 static void find_ports(struct search_bounds *b)
 {
     const uint32_t per_node = joint_ranks_per_node(&b->dims);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_check.c - the best plans once more, in more detail, at a cost that is known before.
  *
- * What a run costs follows from what it simulates: nodes where links are shared as fluids (that does not fold), messages on
- * aware, packets times links.  Where a whole step is above the budget, a smaller step of the same shape runs: fewer
- * micro-batches first, for they repeat each other; then fewer layers of each stage; then fewer data-parallel
- * ranks, which changes what gradients cross.  Packets of whole ranks are soon too many: then the heaviest
- * collective of each axis runs alone, and its time, over that on the network of the search, scales what the axis leaves
- * exposed.
+ * What a run costs follows from what it simulates: nodes where links are shared as fluids (that
+ * does not fold), messages on aware, packets times links.  Where a whole step is above the budget,
+ * a smaller step of the same shape runs: fewer micro-batches first, for they repeat each other;
+ * then fewer layers of each stage; then fewer data-parallel ranks, which changes what gradients
+ * cross.  Packets of whole ranks are soon too many: then the heaviest collective of each axis runs
+ * alone, and its time, over that on the network of the search, scales what the axis leaves exposed.
  *
- * Fewer micro-batches run twice, with two numbers of them: what each one more takes gives the time of all, and what a step
- * does once counts once.
+ * Fewer micro-batches run twice, with two numbers of them: what each one more takes gives the time
+ * of all, and what a step does once counts once.
  *
- * A smaller step has other shares of compute and traffic than the whole one, so its time says nothing by itself: it is run on the network of
- * the search as well, and the plan's time is multiplied by what the two differ by.  Networks other than fluid do not slow
- * compute beside collectives, so the run that is compared with them does not either. */
+ * A smaller step has other shares of compute and traffic than the whole one, so its time says
+ * nothing by itself: it is run on the network of the search as well, and the plan's time is
+ * multiplied by what the two differ by.  Networks other than fluid do not slow compute beside
+ * collectives, so the run that is compared with them does not either. */
 #include "search_impl.h"
 
 #include "base/threads/pool.h"
@@ -27,12 +28,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a step moves, counted without running it, and its heaviest collectives as traces of their own.
+/* What a step moves, counted without running it, and its heaviest collectives as traces of their
+ * own.
  *
- * Ranks of a class do the same in groups that lie alike, so the first rank of each class is looked at and counts for all.
- * Counts are what simulations cost: they are the same on every computer, which a clock is not. */
+ * Ranks of a class do the same in groups that lie alike, so the first rank of each class is looked
+ * at and counts for all.  Counts are what simulations cost: they are the same on every computer,
+ * which a clock is not. */
 
-/* Of packets that cross: out of the device and into the other; and two tiers of switches between nodes. */
+/* Of packets that cross: out of the device and into the other; and two tiers of switches between
+ * nodes. */
 enum { PAYLOAD = 4096, HOPS_INSIDE = 2, HOPS_OUTSIDE = 4, CHUNKS = 4, MOST_KINDS = 256 };
 enum { NOBODY = -1, EVERYBODY = -2 }; /* in place of a group or a rank */
 
@@ -320,7 +324,8 @@ static orr_code add_rank(const orr_set *set,
     return orr__build_rank(&b, out);
 }
 
-/* From whom each rank receives, or the group in which it takes part: groups may have ranks of several classes. */
+/* From whom each rank receives, or the group in which it takes part: groups may have ranks of
+ * several classes. */
 static orr_code find_partners(
     const orr_set *set, const search_piece *p, range r, int64_t **out, orr_error *err)
 {
@@ -346,8 +351,8 @@ static orr_code find_partners(
     return ORR_OK;
 }
 
-/* Traces in which the ranks of whole nodes that meet there run that alone, with so many bytes: *out has as many ranks as
- * those nodes have devices. */
+/* Traces in which the ranks of whole nodes that meet there run that alone, with so many bytes: *out
+ * has as many ranks as those nodes have devices. */
 static orr_code piece_set(const orr_set *set,
                           const search_piece *piece,
                           uint64_t bytes,
@@ -442,7 +447,8 @@ static void remove_links(const char *folder)
     rmdir(folder);
 }
 
-/* What a set is: a step, with collectives that slow compute or without that; or collectives alone. */
+/* What a set is: a step, with collectives that slow compute or without that; or collectives
+ * alone. */
 typedef enum check_compute { CHECK_BESIDE, CHECK_APART, CHECK_NO_COMPUTE } check_compute;
 
 /* Time of a set on a network; links NULL: the machine's dimensions. */
@@ -500,7 +506,8 @@ static orr_code time_both(check_job *j,
     orr_code code = orr_machine_for(j->s->opt.machine, orr_set_rank_count(set), &m, err);
     if (!code && level != ORR_PLAN_MESSAGES)
         code = write_links(&m, folder, path, &is_there, err);
-    /* Of one node alone there is no file of links; nothing is shared in it that dimensions do not know. */
+    /* Of one node alone there is no file of links; nothing is shared in it that dimensions do not
+     * know. */
     if (!code)
         code = time_set(j, set, networks[level], is_there ? path : NULL, compute, run, err);
     if (!code)
@@ -523,7 +530,8 @@ static uint64_t layers_each(const orr_model *m, const orr_llm_options *o)
     return (m->layers + parts - 1) / parts;
 }
 
-/* Options and model of a step with so many micro-batches, layers per part and data-parallel ranks; false: there is none. */
+/* Options and model of a step with so many micro-batches, layers per part and data-parallel ranks;
+ * false: there is none. */
 static bool cut_step(check_job *j, uint64_t batches, uint64_t each, uint32_t dp)
 {
     const orr_llm_options *from = &j->item->plan->options;
@@ -590,7 +598,8 @@ static void say_part(check_job *j)
     memmove(text, text + 2, n - 1);
 }
 
-/* With the fewest micro-batches too, where not all of them run; false in *is_legal: there is no such step. */
+/* With the fewest micro-batches too, where not all of them run; false in *is_legal: there is no
+ * such step. */
 static orr_code price_part(check_job *j,
                            uint64_t batches,
                            uint64_t few,
@@ -614,8 +623,8 @@ static orr_code price_part(check_job *j,
     return code;
 }
 
-/* The largest that is within the budget.  The kind stays ORR_PLAN_NOT_RUN if there is none: *least is what the smallest
- * costs. */
+/* The largest that is within the budget.  The kind stays ORR_PLAN_NOT_RUN if there is none: *least
+ * is what the smallest costs. */
 static orr_code choose_part(check_job *j, double whole, double *least, orr_error *err)
 {
     const orr_llm_options *o = &j->item->plan->options;
@@ -713,7 +722,8 @@ static void say_piece(
         snprintf(text + end, room - end, " x %.3f", ratio);
 }
 
-/* One axis: *ratio is what it takes packet by packet, over what it takes on the network of the search. */
+/* One axis: *ratio is what it takes packet by packet, over what it takes on the network of the
+ * search. */
 static orr_code run_piece(check_job *j,
                           const orr_set *step,
                           const search_piece *p,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_figures.c - one plan: its step generated in memory, run on the machine, and told in figures.
  *
- * Where the time goes is the mean of all devices: computing, communication that no computation hides, by the
- * axis that needs it, and the rest, in which a device waits for other stages. */
+ * Where the time goes is the mean of all devices: computing, communication that no computation
+ * hides, by the axis that needs it, and the rest, in which a device waits for other stages. */
 #include "search_impl.h"
 
 #include "base/threads/pool.h"
@@ -230,7 +230,8 @@ orr_code orr_plan_rerun_all(orr_plan_search *s,
     return code;
 }
 
-/* A step of very many micro-batches must not take all memory of the computer.  A node of a run takes 1.2 KiB. */
+/* A step of very many micro-batches must not take all memory of the computer.  A node of a run
+ * takes 1.2 KiB. */
 enum { NODE_BYTES = 1300 };
 static orr_code check_size(orr_plan_search *s, const search_candidate *c, orr_error *err)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_parts.c - see bound_parts.h.
  *
- * Parts are taken from the generator as tapes of a few dozen nodes (llm_tape.h).  Edges are those of the trace, and
- * between computations those that the workload layer is proven to keep: it starts the ready node with the smallest id, so a
- * computation Y runs before X when its id is smaller and all that Y waits for comes before X.  Every edge is a true
- * precedence and every node takes at least its time alone, so the longest path is a lower bound.
+ * Parts are taken from the generator as tapes of a few dozen nodes (llm_tape.h).  Edges are those
+ * of the trace, and between computations those that the workload layer is proven to keep: it starts
+ * the ready node with the smallest id, so a computation Y runs before X when its id is smaller and
+ * all that Y waits for comes before X.  Every edge is a true precedence and every node takes at
+ * least its time alone, so the longest path is a lower bound.
  *
- * Plans share parts, and parts share kernels: units that differ in recomputation, schedule or sequence
- * parallelism only are made one after the other by one thread, which asks for each kernel once. */
+ * Plans share parts, and parts share kernels: units that differ in recomputation, schedule or
+ * sequence parallelism only are made one after the other by one thread, which asks for each kernel
+ * once. */
 #include "bound_parts.h"
 
 #include "base/memory/hash.h"
@@ -335,8 +337,8 @@ static void take_later(struct part_path *p, const struct part_path *other)
         *p = *other;
 }
 
-/* Computations that come after z and before a node run one after the other, in whatever order: the node cannot start
- * before z's end and all of them. */
+/* Computations that come after z and before a node run one after the other, in whatever order: the
+ * node cannot start before z's end and all of them. */
 static void sum_block(part_maker *m, unsigned b, uint32_t z)
 {
     m->block_from[b] = z;
@@ -349,7 +351,8 @@ static void sum_block(part_maker *m, unsigned b, uint32_t z)
     }
 }
 
-/* In the first layer of a task not all is in order: what does not wait for the task before may run at any time. */
+/* In the first layer of a task not all is in order: what does not wait for the task before may run
+ * at any time. */
 static void sum_blocks(part_maker *m, bool is_first)
 {
     for (unsigned b = 0; b < BLOCKS; b++)
@@ -416,8 +419,8 @@ static void put_rows(part_maker *m,
     put_line(&p->at[BOUND_TENSOR][from], k, &stream);
 }
 
-/* All columns at once: when one of data, device and stream is there at 0 and the others always were; and when all
- * that is known is when the first computation could start. */
+/* All columns at once: when one of data, device and stream is there at 0 and the others always
+ * were; and when all that is known is when the first computation could start. */
 static void find_lines(part_maker *m,
                        bool is_first,
                        const uint32_t *last,

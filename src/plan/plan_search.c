@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_search.c - the search: list, bound, simulate in the order of the bounds, stop when nothing that is left
- * can be among the best.
+/* plan_search.c - the search: list, bound, simulate in the order of the bounds, stop when nothing
+ * that is left can be among the best.
  *
- * Candidates go in waves of a fixed size, and the limit moves between waves only: so the same plans are
- * simulated whatever the number of threads.  A candidate is dropped when its bound is above the time of
- * the best (or of the last place that must be sure); a bound is never above the simulated time, so it would not
- * have taken that place. */
+ * Candidates go in waves of a fixed size, and the limit moves between waves only: so the same plans
+ * are simulated whatever the number of threads.  A candidate is dropped when its bound is above the
+ * time of the best (or of the last place that must be sure); a bound is never above the simulated
+ * time, so it would not have taken that place. */
 #include "search_impl.h"
 
 #include <orrery/lab/hardware.h>
@@ -565,16 +565,16 @@ const orr_plan *orr_plan_at(const orr_plan_search *s, size_t i)
 
 /* Every legal plan, and which of them fit into memory.
  *
- * Degrees are divisors of the number of devices, micro-batches divisors of what a data-parallel rank
- * has to do; whatever else makes a plan illegal is orr_llm_complete's business and depends neither on
- * the ZeRO stage nor on recomputation, so one question answers for all of these.  Axes that would
- * change nothing (the schedule of one stage, ZeRO of one rank) have one value.
+ * Degrees are divisors of the number of devices, micro-batches divisors of what a data-parallel
+ * rank has to do; whatever else makes a plan illegal is orr_llm_complete's business and depends
+ * neither on the ZeRO stage nor on recomputation, so one question answers for all of these.  Axes
+ * that would change nothing (the schedule of one stage, ZeRO of one rank) have one value.
  *
- * When nothing is left, the constraint that removed the last plan is the one to name: the reasons are
- * counted on the way. */
+ * When nothing is left, the constraint that removed the last plan is the one to name: the reasons
+ * are counted on the way. */
 
-/* MOST_ASKED: sets of degrees, micro-batch and schedule that are looked at; 70B on 1,024 devices has some
- * 30,000. */
+/* MOST_ASKED: sets of degrees, micro-batch and schedule that are looked at; 70B on 1,024 devices
+ * has some 30,000. */
 enum { MOST_CHUNKS = 64, REASON_ROOM = 200, MOST_ASKED = 1 << 20 };
 
 /* The part of the space that has these degrees. */
@@ -942,7 +942,8 @@ static uint64_t value_of(const search_candidate *c, orr_plan_axis axis)
 
 enum { MOST_VALUES = 8 };
 
-/* Which values an axis could have, were it free: "tp=3 (could be 1, 2, 4)".  Nothing: it is not the one to blame. */
+/* Which values an axis could have, were it free: "tp=3 (could be 1, 2, 4)".  Nothing: it is not the
+ * one to blame. */
 static orr_code blame(const orr_plan_search *s,
                       orr_plan_axis axis,
                       char out[WORDS_ROOM],

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_serve.c - plans for serving: every way to cut a machine into replicas, by the estimate of serve.h.
+/* plan_serve.c - plans for serving: every way to cut a machine into replicas, by the estimate of
+ * serve.h.
  *
- * A replica has tp x pp devices, experts are spread over ep.  How many sequences go together is tried at 8, 12, 16, 24, ... up to
- * what a replica has to do; where a limit on latency falls between two of these, or below the first, the most that keeps it
- * is sought there.  What breaks a limit or does not fit is dropped; the others come with the most tokens per second first. */
+ * A replica has tp x pp devices, experts are spread over ep.  How many sequences go together is
+ * tried at 8, 12, 16, 24, ... up to what a replica has to do; where a limit on latency falls
+ * between two of these, or below the first, the most that keeps it is sought there.  What breaks a
+ * limit or does not fit is dropped; the others come with the most tokens per second first. */
 #include "search_impl.h"
 
 #include "base/threads/pool.h"

@@ -67,8 +67,9 @@ uint64_t search_next_divisor(uint64_t n, uint64_t after);
 /* What orr_llm_complete fills in, for options that it has accepted before. */
 void search_fill_in(orr_llm_options *o);
 
-/* plan_bound.c: no run of the candidate takes less than its bound, which only rises here.  Rough: without following every
- * task; finest: with what collectives take from compute beside them.  Threads may ask at the same time. */
+/* plan_bound.c: no run of the candidate takes less than its bound, which only rises here.  Rough:
+ * without following every task; finest: with what collectives take from compute beside them.
+ * Threads may ask at the same time. */
 typedef enum search_care { SEARCH_ROUGH, SEARCH_FINE, SEARCH_FINEST } search_care;
 orr_code search_bounds_create(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
 void search_bounds_destroy(struct search_bounds *b);

@@ -18,9 +18,9 @@ enum {
     SYS_GROUP_RING_DELAY = 10    /* endpoint delay of a group (astra-sim.md 5.5) */
 };
 
-/* The number of a group that its messages bear: tags have room for 500 of them, and 0 is that of all
- * ranks.  Under ASTRA-sim's rules (has_one_count) the 500th group has it, too; ours leave it out, for
- * their streams are counted apart and would meet. */
+/* The number of a group that its messages bear: tags have room for 500 of them, and 0 is that of
+ * all ranks.  Under ASTRA-sim's rules (has_one_count) the 500th group has it, too; ours leave it
+ * out, for their streams are counted apart and would meet. */
 static inline uint64_t sys_tag_number(uint64_t group, bool has_one_count)
 {
     const uint64_t numbers = 500;

@@ -32,7 +32,8 @@ orr_code swp_expr_parse(orr_str text, const orr_where *where, swp_expr **out, or
 void swp_expr_free(swp_expr *e); /* NULL is fine */
 /* names ends in NULL.  An unknown name is an error that suggests a near one. */
 orr_code swp_expr_bind(swp_expr *e, const char *const *names, orr_error *err) ORR_MUST_CHECK;
-/* The names are not known yet: each different one gets the next place, and names[place] is its text. */
+/* The names are not known yet: each different one gets the next place, and names[place] is its
+ * text. */
 orr_code swp_expr_bind_open(
     swp_expr *e, orr_str *names, uint32_t most, uint32_t *count, orr_error *err) ORR_MUST_CHECK;
 /* values: by the places of the names it was bound to. */

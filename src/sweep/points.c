@@ -24,10 +24,10 @@
 /* What makes two points the same: commands, options, the contents of the files they
  * name, and the program.
  *
- * Any value that is the path of a file or a folder, or the prefix of the files of ranks, counts with
- * its content: which options take files need not be listed here, and a new one is not forgotten.
- * Files that such a file names in turn are not followed; `files` in the specification adds them.
- * Each path is read once per process. */
+ * Any value that is the path of a file or a folder, or the prefix of the files of ranks, counts
+ * with its content: which options take files need not be listed here, and a new one is not
+ * forgotten.  Files that such a file names in turn are not followed; `files` in the specification
+ * adds them.  Each path is read once per process. */
 
 struct swp_file_memo {
     const char *path;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spec.c - reads the file of a sweep.
  *
- * Every name is looked up in the tables of the commands when it is read, so that a typing mistake is
- * found before the first point runs, with its place.  A name without a command in front goes to
+ * Every name is looked up in the tables of the commands when it is read, so that a typing mistake
+ * is found before the first point runs, with its place.  A name without a command in front goes to
  * every command that has it: one `machine` serves `stage` and `run`. */
 #include "figures.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sweep_cluster.c - rank and size from the environment, a meeting point beside the database, TCP.
  *
- * Why not MPI's own messages: a process that waits in MPI_Recv polls and takes a core from a worker,
- * and the death of one process ends all.  A launcher tells each process its rank without any
- * library, the folder of the database is shared on every cluster, and a TCP connection that ends is
- * the news that a process has died.  So the program needs no MPI to be built or to run, and works
- * under any launcher.  The file is readable by its owner only and holds a random word that a worker
- * must know; its name holds the job's, so that one left over is not taken for ours. */
+ * Why not MPI's own messages: a process that waits in MPI_Recv polls and takes a core from a
+ * worker, and the death of one process ends all.  A launcher tells each process its rank without
+ * any library, the folder of the database is shared on every cluster, and a TCP connection that
+ * ends is the news that a process has died.  So the program needs no MPI to be built or to run, and
+ * works under any launcher.  The file is readable by its owner only and holds a random word that a
+ * worker must know; its name holds the job's, so that one left over is not taken for ours. */
 #include "sweep_cluster.h"
 
 #include "base/io/input.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_frames.h - messages between the process that owns a sweep and those that compute: over a pair
- * of sockets on one machine, over TCP between machines, the same bytes.
+/* sweep_frames.h - messages between the process that owns a sweep and those that compute: over a
+ * pair of sockets on one machine, over TCP between machines, the same bytes.
  *
- * A frame is its length and its kind, 32 bits each in the byte order of the network, then its bytes.
- * Points travel as numbers: both sides have read the same specification, so nothing that arrives can
- * name a command. */
+ * A frame is its length and its kind, 32 bits each in the byte order of the network, then its
+ * bytes.  Points travel as numbers: both sides have read the same specification, so nothing that
+ * arrives can name a command. */
 #ifndef ORR_SWEEP_FRAMES_H
 #define ORR_SWEEP_FRAMES_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sweep_merge.c - shards of a sweep into one database, and how far a database is.
  *
- * Shards hold all points and some results.  They are of one sweep when the hash of the specification
- * and the program agree, and each point has the same content; anything else is an error before
- * anything is written.  All of a merge is one transaction. */
+ * Shards hold all points and some results.  They are of one sweep when the hash of the
+ * specification and the program agree, and each point has the same content; anything else is an
+ * error before anything is written.  All of a merge is one transaction. */
 #include "store.h"
 
 #include "base/text/text.h"

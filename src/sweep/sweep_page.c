@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_page.c - a table as one HTML file: the object of `export json`, and the page that draws it. */
+/* sweep_page.c - a table as one HTML file: the object of `export json`, and the page that draws
+ * it. */
 #include "sweep_page.h"
 
 #include "sweep_table.h"

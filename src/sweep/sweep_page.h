@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_page.h - the page of a sweep, cut where the title and the data go.  Made by tools/embed.c. */
+/* sweep_page.h - the page of a sweep, cut where the title and the data go.  Made by
+ * tools/embed.c. */
 #ifndef ORR_SWEEP_PAGE_H
 #define ORR_SWEEP_PAGE_H
 

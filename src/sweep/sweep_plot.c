@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sweep_plot.c - two columns of a table against each other: SVG.
  *
- * Axes that are texts have one place per text, in the order of first appearance.  Ticks are 1, 2 or 5
- * times a power of ten; on a logarithmic axis powers of ten, or of two where all values are such.
+ * Axes that are texts have one place per text, in the order of first appearance.  Ticks are 1, 2 or
+ * 5 times a power of ten; on a logarithmic axis powers of ten, or of two where all values are such.
  * Colours repeat after eight groups; each group has a shape of its own as well. */
 #include "sweep_table.h"
 

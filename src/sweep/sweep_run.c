@@ -747,8 +747,8 @@ static orr_code count_results(sweep_job *j)
     return code;
 }
 
-/* Before anything runs: a cache that cannot be used is said once.  Afterwards: workers that ended at
- * the same moment have left its log beside it. */
+/* Before anything runs: a cache that cannot be used is said once.  Afterwards: workers that ended
+ * at the same moment have left its log beside it. */
 static orr_code touch_cache(sweep_job *j, orr_error *err)
 {
     swp_store *cache;

@@ -2,8 +2,8 @@
 /* sweep_table.c - reads a database into rows and columns, works out measures, filters, sorts.
  *
  * Columns: the axes, the measures, then every figure that any point has, in the order in which they
- * are first met.  A point that lacks one has nothing there.  The order of rows is that of the points
- * unless sorted; equal keys keep it. */
+ * are first met.  A point that lacks one has nothing there.  The order of rows is that of the
+ * points unless sorted; equal keys keep it. */
 #include "sweep_table.h"
 
 #include "base/formats/csv.h"

@@ -25,10 +25,10 @@
 /* ==== rank files that differ in groups, peers and tags only become one class with holes, as generators write
  * them.
  *
- * Traces are put together by a hash over everything but the values of those attributes.  Values that are equal in all of
- * them are no holes; places whose values go together through all traces share a slot.  That it is right is not left to
- * hashes: every trace is written from the class and its values again, and must be the bytes that were read.  Cost: every
- * trace is read twice more. */
+ * Traces are put together by a hash over everything but the values of those attributes.  Values
+ * that are equal in all of them are no holes; places whose values go together through all traces
+ * share a slot.  That it is right is not left to hashes: every trace is written from the class and
+ * its values again, and must be the bytes that were read.  Cost: every trace is read twice more. */
 
 typedef struct place {
     uint32_t node;

@@ -169,8 +169,9 @@ static struct orr__fill_plan *fill_plan_make(const orr__class *c)
     return NULL;
 }
 
-/* The plan of a class, made when its first rank is filled and used by all its ranks: a set that is only made, kept and
- * read never needs it.  Of threads that come at the same time one keeps its plan.  NULL: no memory. */
+/* The plan of a class, made when its first rank is filled and used by all its ranks: a set that is
+ * only made, kept and read never needs it.  Of threads that come at the same time one keeps its
+ * plan.  NULL: no memory. */
 static const struct orr__fill_plan *fill_plan_of(orr__class *c)
 {
     struct orr__fill_plan *kept = c->plan;

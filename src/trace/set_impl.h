@@ -115,7 +115,8 @@ static inline int64_t orr__set_value(
 }
 
 void orr__fill_plan_free(struct orr__fill_plan *p);
-/* Appends the rank's bytes (no shift) to out; the class has holes.  Several threads may fill ranks. */
+/* Appends the rank's bytes (no shift) to out; the class has holes.  Several threads may fill
+ * ranks. */
 bool orr__fill(orr__class *c, const int64_t *values, orr_buf *out);
 
 /* From the unpacked bytes; classes and ranks are there already.  *bad: what is wrong (then
@@ -135,7 +136,8 @@ orr_code orr__set_content_hash(const orr_set *s,
 orr_code orr__groups_save(const orr_set *s, orr_buf *out, orr_error *err);
 orr_code orr__groups_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);
 
-/* Where most ranks have classes of their own: those that differ in groups, peers and tags only become one with holes. */
+/* Where most ranks have classes of their own: those that differ in groups, peers and tags only
+ * become one with holes. */
 orr_code orr__set_join_alike(orr_set *s, orr_error *err);
 
 #endif

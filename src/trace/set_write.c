@@ -2,10 +2,10 @@
 /* set_write.c - a set as one file per rank.
  *
  * All files are written before the first gets its name: a full disk, a lack of memory, an interrupt
- * or a kill while they are written leaves the folder as it was.  Each waits as a file without a name,
- * which is an open descriptor: as many as the process may have, the limit raised for that time.  A
- * set beyond half of the hard limit goes in batches of that size.  What fails later takes the files
- * back that this call has made; those that replaced older ones stay, whole. */
+ * or a kill while they are written leaves the folder as it was.  Each waits as a file without a
+ * name, which is an open descriptor: as many as the process may have, the limit raised for that
+ * time.  A set beyond half of the hard limit goes in batches of that size.  What fails later takes
+ * the files back that this call has made; those that replaced older ones stay, whole. */
 #include "set_impl.h"
 
 #include "base/io/output.h"

@@ -301,7 +301,8 @@ static void measure(orr_timeline_parts *p)
         widen(p, p->samples[i].at, p->samples[i].at, &is_first);
 }
 
-/* Files may say anything: who has tracks stands for itself, and who stands for others is not like a third. */
+/* Files may say anything: who has tracks stands for itself, and who stands for others is not like a
+ * third. */
 static void settle_alike(orr_timeline *t)
 {
     const orr_timeline_parts *p = &t->parts;

@@ -119,8 +119,8 @@ orr_code orr__trace_write_open(const orr_trace *t,
 orr_code orr__trace_new(const char *path, orr_trace **out, orr_error *err);
 /* orr_trace_create; errors call the trace `name`. */
 orr_code orr__trace_create(const char *name, const orr_meta *meta, orr_trace **out, orr_error *err);
-/* So many nodes will come in all, and at least so many bytes of records.  Nothing then moves while it
- * grows; memory that is not needed after all is not touched. */
+/* So many nodes will come in all, and at least so many bytes of records.  Nothing then moves while
+ * it grows; memory that is not needed after all is not touched. */
 orr_code orr__trace_expect(orr_trace *t, size_t nodes, size_t bytes, orr_error *err);
 orr_code orr__trace_append_at(orr_trace *t, const orr_draft *d, uint64_t origin, orr_error *err);
 orr_span orr__trace_body(const orr_trace *t, uint32_t index);

@@ -466,8 +466,8 @@ static bool add_pair(orr__adding *a, const peer_key *key, int64_t size)
     return true;
 }
 
-/* A send that names no source is sent by its rank; a receive likewise.  In a file of one rank, which
- * that is remains unknown. */
+/* A send that names no source is sent by its rank; a receive likewise.  In a file of one rank,
+ * which that is remains unknown. */
 static void fill_own_end(const orr__adding *a, peer_end *e)
 {
     if (e->slot != ORR_NO_NODE || e->rank != ORR_NO_VALUE || !a->ranks ||

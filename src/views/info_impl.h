@@ -191,7 +191,8 @@ const char *orr__moved_formula(uint32_t kind); /* "2(n-1)/n x size"; NULL: kind 
 
 /* "0-7,9,11-15": members ascending; "0-30/2" counts by twos. */
 const char *orr__rank_ranges(orr_arena *a, const uint32_t *members, size_t count);
-/* The ranks that this one stands for in a timeline, itself among them: "0-7"; NULL: out of memory. */
+/* The ranks that this one stands for in a timeline, itself among them: "0-7"; NULL: out of
+ * memory. */
 const char *orr__alike_ranks(orr_arena *a, const orr_timeline_parts *p, uint32_t rank);
 
 /* Ranks that a row of collectives counts: those of its group, as far as they were read. */

@@ -502,8 +502,8 @@ static orr_code study_events(orr__study *s)
     return code;
 }
 
-/* A run in a report from what `orrery run --json` printed of it: headline figures,
- * where the time of a rank goes on average, for the comparison with others; there is no timeline. */
+/* A run in a report from what `orrery run --json` printed of it: headline figures, where the time
+ * of a rank goes on average, for the comparison with others; there is no timeline. */
 
 /* A number in a member of a member; 0: there is none. */
 static double number_in(orr_json_value root, const char *object, const char *key)

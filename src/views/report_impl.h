@@ -131,7 +131,8 @@ typedef struct orr__sums {
     size_t room;
 } orr__sums;
 
-/* The place of a rank, or of the one that stands for it; ORR__NO_PLACE: it is not in the timeline. */
+/* The place of a rank, or of the one that stands for it; ORR__NO_PLACE: it is not in the
+ * timeline. */
 uint32_t orr__place_of_rank(const orr__study *s, uint32_t rank);
 
 orr_code orr__study_bounds(orr__study *s); /* from when to when */

@@ -246,7 +246,8 @@ static orr__collective_row *find_row(worker *w, const orr_timespan *span)
     return &s->rows[s->row_count++];
 }
 
-/* Groups of ranks that are not in the timeline are counted, too: each is met by all of its members. */
+/* Groups of ranks that are not in the timeline are counted, too: each is met by all of its
+ * members. */
 static bool count_joined(worker *w, orr__collective_row *r, uint32_t place, uint32_t group)
 {
     const uint32_t key[] = {(uint32_t)(r - w->s->rows), place, group};
@@ -626,7 +627,8 @@ static bool share_out(orr__study *s, orr_ps tolerance, uint32_t most)
     return true;
 }
 
-/* The places of all ranks, ascending by rank, with those that others stand for; NULL: out of memory. */
+/* The places of all ranks, ascending by rank, with those that others stand for; NULL: out of
+ * memory. */
 static uint32_t *list_all(orr__study *s, uint32_t **ranks)
 {
     uint32_t *places = orr_arena_new(s->arena, s->all_ranks, uint32_t);

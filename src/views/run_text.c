@@ -2,8 +2,9 @@
 /* run_text.c - what came out of a run, for people: a few short tables in 80 columns.
  *
  * Sums over ranks say little to someone who looks at one job, so times are per rank: least, mean
- * and most over the ranks, or the average of those that take part.  The mean, since the means of the
- * parts of a rank's time add up to the run as the parts do; medians of two kinds of ranks do not. */
+ * and most over the ranks, or the average of those that take part.  The mean, since the means of
+ * the parts of a rank's time add up to the run as the parts do; medians of two kinds of ranks do
+ * not. */
 #include <orrery/lab/units.h>
 
 #include "base/formats/json_fields.h"

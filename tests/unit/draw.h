@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw.h - random choices of tests that draw their cases; d points to anything with a uint64_t `state`. */
+/* draw.h - random choices of tests that draw their cases; d points to anything with a uint64_t
+ * `state`. */
 #ifndef ORR_TEST_DRAW_H
 #define ORR_TEST_DRAW_H
 

@@ -72,7 +72,8 @@ TEST(test_atlas_chips__only_those_that_say_so_quantise)
                      both = us_of(c, "gemm fp8 m=8192 n=1024 k=8192 quantize"),
                      wide = us_of(c, "gemm fp8 m=8192 n=8192 k=8192"),
                      wide_both = us_of(c, "gemm fp8 m=8192 n=8192 k=8192 quantize");
-        /* at least what reading 16 bits and writing 8 takes, as much whatever the other factor is */
+        /* at least what reading 16 bits and writing 8 takes, as much whatever the other factor
+         * is */
         const double least = 8192.0 * 8192 * 3 / (c->memory_GBps * 1e3);
         CHECK(both - plain > least);
         CHECK(wide_both - wide > 0.6 * (both - plain) && wide_both - wide < 1.6 * (both - plain));

@@ -223,8 +223,7 @@ TEST(test_flexflow__graphs_are_checked)
     refuse("digraph { }", 1, 1, "the graph has no tasks");
     refuse("digraph {\n" COMP(0, 0, a, "0") " task1;\n}", 3, 2,
            "'task1' is not the name of a task");
-    refuse("digraph {\n" COMP(0, 0, a, "0") COMP(0, 0, b, "0") "}", 3, 1,
-           "duplicate node0");
+    refuse("digraph {\n" COMP(0, 0, a, "0") COMP(0, 0, b, "0") "}", 3, 1, "duplicate node0");
     refuse("digraph {\n" COMP(0, 0, a, "0") "node0 -> node1;}", 3, 10, "node1 has no statement");
     refuse("digraph {\n" COMM(0, 0, 0, 1, 8) "}", 2, 1, "no task computes anything");
     refuse("digraph {\n" COMP(0, 0, a, "0") COMP(1, 0, b, "0") "node0 -> node1 -> node0;}", 2, 1,

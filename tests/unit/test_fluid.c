@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fluid.c - flows that share ports and links: times by hand, and random traffic against a solution that is worked
- * out from the beginning at every change. */
+/* test_fluid.c - flows that share ports and links: times by hand, and random traffic against a
+ * solution that is worked out from the beginning at every change. */
 #include "check.h"
 #include "net_run.h"
 
@@ -109,8 +109,8 @@ TEST(test_fluid__links_are_shared_along_routes)
     net_run_close(&r);
 }
 
-/* Windows: 0 -> 3 waits at both links between switches, 1 -> 4 and 2 -> 5 at one each.  The wait q at which both links are
- * just full, by hand: window / (trip + waits) is a rate. */
+/* Windows: 0 -> 3 waits at both links between switches, 1 -> 4 and 2 -> 5 at one each.  The wait q
+ * at which both links are just full, by hand: window / (trip + waits) is a rate. */
 TEST(test_fluid__who_waits_at_two_links_gets_less)
 {
     enum { BYTES = 10000000, LINK = 50 };
@@ -155,8 +155,9 @@ TEST(test_fluid__who_waits_at_two_links_gets_less)
     net_run_close(&r);
 }
 
-/* Random messages over links: nothing is faster than its links, no link carries more than it can, and what is sent in order
- * arrives.  With nine messages of each sender at once shares are max-min fair, and the same holds. */
+/* Random messages over links: nothing is faster than its links, no link carries more than it can,
+ * and what is sent in order arrives.  With nine messages of each sender at once shares are max-min
+ * fair, and the same holds. */
 TEST(test_fluid__no_link_carries_more_than_it_can)
 {
     enum { HOSTS = 8, MOST = 9 };
@@ -207,7 +208,8 @@ typedef struct drawn_message {
     uint32_t src, dst, bytes;
 } drawn_message;
 
-/* Hosts on leaves, one cable from each leaf to the spine: one route for each message, whatever its number. */
+/* Hosts on leaves, one cable from each leaf to the spine: one route for each message, whatever its
+ * number. */
 static void open_leaves(const uint32_t up[LEAVES], uint32_t nic)
 {
     static struct orr_net_own own;
@@ -243,8 +245,8 @@ static void run_drawn(const uint32_t up[LEAVES],
     net_run_close(&r);
 }
 
-/* Up to each arrival, no link has carried more than it can; the last of them all is not later than if one message went
- * after the other over the slowest link. */
+/* Up to each arrival, no link has carried more than it can; the last of them all is not later than
+ * if one message went after the other over the slowest link. */
 static void check_links(const uint32_t up[LEAVES],
                         uint32_t nic,
                         const drawn_message *m,
@@ -277,8 +279,9 @@ static void check_links(const uint32_t up[LEAVES],
     CHECK(last <= all * 1.1 / slowest + DRAWN * 4000.0);
 }
 
-/* Messages of drawn pairs, at most one of a pair so that their order does not matter: sent in another order, they arrive at the
- * same times; with links twice as fast, the last one is not later. */
+/* Messages of drawn pairs, at most one of a pair so that their order does not matter: sent in
+ * another order, they arrive at the same times; with links twice as fast, the last one is not
+ * later. */
 TEST(test_fluid__windows_share_what_links_have)
 {
     for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -322,7 +325,8 @@ TEST(test_fluid__windows_share_what_links_have)
     }
 }
 
-/* One connection: the second message goes when the first is out, and a stranger takes his half from both. */
+/* One connection: the second message goes when the first is out, and a stranger takes his half from
+ * both. */
 TEST(test_fluid__messages_of_a_pair_go_one_after_the_other)
 {
     open_switch(3, 0);

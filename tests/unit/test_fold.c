@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fold.c - a run that simulates ranks of one kind once gives the results of every rank simulated.
+/* test_fold.c - a run that simulates ranks of one kind once gives the results of every rank
+ * simulated.
  *
- * Jobs are drawn by number: tensor, data and pipeline groups, groups of all ranks across stages, messages between
- * stages, chains that overlap, slow and late ranks, all algorithms that are folded and some that are not.  Each is run
- * with ORR_SIM_FOLD_VERIFY, which compares every figure.  FOLD_SEEDS=1000-9000 draws others, FOLD_KEEP=DIR keeps the files,
- * FOLD_WHY=1 says what became of each, FOLD_ONLY=PATTERN runs some of the tests. */
+ * Jobs are drawn by number: tensor, data and pipeline groups, groups of all ranks across stages,
+ * messages between stages, chains that overlap, slow and late ranks, all algorithms that are folded
+ * and some that are not.  Each is run with ORR_SIM_FOLD_VERIFY, which compares every figure.
+ * FOLD_SEEDS=1000-9000 draws others, FOLD_KEEP=DIR keeps the files, FOLD_WHY=1 says what became of
+ * each, FOLD_ONLY=PATTERN runs some of the tests. */
 #include "check.h"
 #include "draw.h"
 #include "files.h"
@@ -493,7 +495,8 @@ TEST(test_fold__symmetry_is_exact)
     CHECK(c.folded * 8 > c.whole + c.folded); /* or nothing is tested */
 }
 
-/* The same traces several times in a row: recognised or not, what comes out is what all steps simulated give. */
+/* The same traces several times in a row: recognised or not, what comes out is what all steps
+ * simulated give. */
 static void try_steps(const char *network)
 {
     const numbers n = numbers_of(150);
@@ -515,7 +518,8 @@ TEST(test_fold__steps_in_a_row_are_exact_in_lock_step)
     try_steps("fluid");
 }
 
-/* Many ranks, one of which stands for all; nothing else could do this many in the time of a test. */
+/* Many ranks, one of which stands for all; nothing else could do this many in the time of a
+ * test. */
 /* ---- the log of some ranks ---- */
 
 /* Tracks of a rank, in order; how many. */
@@ -580,7 +584,8 @@ static void compare_paths(uint64_t number, const orr_sim *some, const orr_sim *a
     orr_critical_path_destroy(b);
 }
 
-/* A folded run is asked for some of its ranks only; the same run with every rank simulated has all. */
+/* A folded run is asked for some of its ranks only; the same run with every rank simulated has
+ * all. */
 static bool try_rows(uint64_t number, const char *network)
 {
     drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1,
@@ -669,7 +674,8 @@ static void compare_files(uint64_t number, const char *ending, uint32_t threads)
     orr_buf_fini(&y);
 }
 
-/* Ranks on several threads: the same bytes, also where nearly everything happens in one tick.  True: there were threads. */
+/* Ranks on several threads: the same bytes, also where nearly everything happens in one tick.
+ * True: there were threads. */
 static bool try_threads(uint64_t number)
 {
     drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1, .apart = 1000};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fold_goal.c - a schedule whose ranks do the same gives the results of every rank simulated.
  *
- * Schedules are drawn by number: what a rank does, with peers given as distances (around a ring, by bits, or within
- * blocks), messages that wait for their receivers, wildcards, several CPUs and NICs, and figures so small that much happens
- * in one tick.  In some, one rank differs.  Each is run with LGS_FOLD_VERIFY, which compares every clock.
- * FOLD_SEEDS=1000-9000 draws others, FOLD_WHY=1 says what became of each. */
+ * Schedules are drawn by number: what a rank does, with peers given as distances (around a ring, by
+ * bits, or within blocks), messages that wait for their receivers, wildcards, several CPUs and
+ * NICs, and figures so small that much happens in one tick.  In some, one rank differs.  Each is
+ * run with LGS_FOLD_VERIFY, which compares every clock.  FOLD_SEEDS=1000-9000 draws others,
+ * FOLD_WHY=1 says what became of each. */
 #include "check.h"
 #include "draw.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fold_models.c - training steps of every model that is built in, with parallelism drawn by number: folded runs on
- * unaware and on fluid give what every rank simulated gives.  Models keep a few layers, so that every rank can be
- * simulated.  FOLD_SEEDS=A-B draws others (FOLD_STEPS=A-B: of several steps in a row), FOLD_WHY=1 says what became of each. */
+/* test_fold_models.c - training steps of every model that is built in, with parallelism drawn by
+ * number: folded runs on unaware and on fluid give what every rank simulated gives.  Models keep a
+ * few layers, so that every rank can be simulated.  FOLD_SEEDS=A-B draws others (FOLD_STEPS=A-B: of
+ * several steps in a row), FOLD_WHY=1 says what became of each. */
 #include "check.h"
 #include "draw.h"
 #include "files.h"

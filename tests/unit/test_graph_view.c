@@ -130,8 +130,8 @@ TEST(test_graph_view__takes_an_empty_trace)
 
 /* Graphviz reads \N in a label as the node's name and &lt; as "<": neither may come out of a
  * name. */
-/* Graphviz's text plugin keeps the address of a font: what it belongs to must live on.  Fails under the
- * address sanitizer, and valgrind, otherwise. */
+/* Graphviz's text plugin keeps the address of a font: what it belongs to must live on.  Fails under
+ * the address sanitizer, and valgrind, otherwise. */
 TEST(test_graph_view__draws_again_and_again_in_one_process)
 {
     const orr_view_graph_options opt = {.size = sizeof opt, .form = ORR_GRAPH_SVG};

@@ -506,8 +506,8 @@ TEST(test_llm__stages_at_the_ends_have_as_many_layers_as_one_says)
     CHECK_EQ_U(at, 61);
 }
 
-/* 8 experts of 256 on 8 ranks of one node: 8 (1 - (7/8)^8) = 5.25 ranks have one of them; on 32 ranks
- * of 4 nodes, 4 (1 - (3/4)^8) = 3.6 nodes. */
+/* 8 experts of 256 on 8 ranks of one node: 8 (1 - (7/8)^8) = 5.25 ranks have one of them; on 32
+ * ranks of 4 nodes, 4 (1 - (3/4)^8) = 3.6 nodes. */
 TEST(test_llm__tokens_may_travel_once)
 {
     orr_model m = model_named("deepseek-v3");
@@ -523,9 +523,9 @@ TEST(test_llm__tokens_may_travel_once)
     orr_set_close(s);
 }
 
-/* 4 of 8 groups are open to a token: on 8 ranks with a group each, 4 (1 - (3/4)^8) = 3.6 have one of
- * its experts, on 16 places 8 (1 - (7/8)^8) = 5.25.  On 4 places with two groups each, by hand: none,
- * one or two of them are open with chances of 15, 40 and 15 of 70, and one misses all with 1,
+/* 4 of 8 groups are open to a token: on 8 ranks with a group each, 4 (1 - (3/4)^8) = 3.6 have one
+ * of its experts, on 16 places 8 (1 - (7/8)^8) = 5.25.  On 4 places with two groups each, by hand:
+ * none, one or two of them are open with chances of 15, 40 and 15 of 70, and one misses all with 1,
  * (3/4)^8 and (1/2)^8, so 4 (1 - 0.2723) = 2.9108. */
 TEST(test_llm__groups_limit_where_tokens_go)
 {
@@ -583,8 +583,8 @@ TEST(test_llm__parts_of_layers_are_recomputed)
     CHECK_EQ_U(bad.len, 0);
 }
 
-/* Two copies of every stage, each for half of the micro-batches: all work is done once, and each copy's
- * gradients are added up over the ranks of both. */
+/* Two copies of every stage, each for half of the micro-batches: all work is done once, and each
+ * copy's gradients are added up over the ranks of both. */
 TEST(test_llm__dualpipe_has_two_copies)
 {
     const orr_model m = model_named("llama-3.2-1b");
@@ -659,8 +659,8 @@ TEST(test_llm__overlapped_experts_change_the_order_only)
                ORR_EUSAGE, &err);
 }
 
-/* 32 ranks in four replicas of 8: weights are gathered among 8, gradients scattered among 8 and then
- * added up by four. */
+/* 32 ranks in four replicas of 8: weights are gathered among 8, gradients scattered among 8 and
+ * then added up by four. */
 TEST(test_llm__replicas_add_up_what_shards_have)
 {
     const orr_model m = model_named("llama-3-8b");

@@ -47,7 +47,8 @@ static void refuse(const char *text, uint32_t line, uint32_t column, const char 
 
 TEST(test_machine__rates_are_those_published)
 {
-    /* Per device, both directions of the scale-up network and the NICs of a node, of data sheets. */
+    /* Per device, both directions of the scale-up network and the NICs of a node, of data
+     * sheets. */
     static const struct {
         const char *name;
         uint32_t devices;

@@ -224,8 +224,8 @@ static void check_choice(const nccl_shape *s,
     CHECK_TEXT(c.protocol, protocol);
 }
 
-/* Crossings calculated by hand from NCCL's lines: 8 x A100, all-gather: LL 10.8 us + B / 100.2 GB/s,
- * LL128 27.3 + B / 252.3, Simple 32.2 + B / 274.3. */
+/* Crossings calculated by hand from NCCL's lines: 8 x A100, all-gather: LL 10.8 us + B / 100.2
+ * GB/s, LL128 27.3 + B / 252.3, Simple 32.2 + B / 274.3. */
 TEST(test_nccl_model__protocols_change_where_lines_cross)
 {
     check_choice(&dgx_a100, ORR_COLL_ALL_GATHER, 1 << 10, "ring", "LL");
@@ -298,8 +298,9 @@ TEST(test_nccl_model__a_group_uses_the_nics_of_its_ranks)
     CHECK(fabs(b.time_ns / a.time_ns - 2) < 0.15);
 }
 
-/* Two hosts of eight, 64 MiB for each rank.  A NIC sends what is for the 8 ranks of the other host.  By PXN 7 of these 8 parts come
- * to it by NVLink, which also carries the 7 for the ranks beside it. */
+/* Two hosts of eight, 64 MiB for each rank.  A NIC sends what is for the 8 ranks of the other host.
+ * By PXN 7 of these 8 parts come to it by NVLink, which also carries the 7 for the ranks beside
+ * it. */
 TEST(test_nccl_model__all_to_all_goes_by_rails)
 {
     const double part = 64 << 20;

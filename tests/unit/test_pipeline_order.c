@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orders of passes: every pass once, none waits for ever, and what the schedules promise of gaps and
- * memory. */
+/* Orders of passes: every pass once, none waits for ever, and what the schedules promise of gaps
+ * and memory. */
 #include "check.h"
 
 #include <orrery/lab/llm.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans once more, in more detail: a smaller step tells what the whole one does, and what is run follows from counts. */
+/* Plans once more, in more detail: a smaller step tells what the whole one does, and what is run
+ * follows from counts. */
 #include "check.h"
 
 #include <orrery/lab/plan.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search for plans: no simulated time is below its bound, and the pruned search finds the best of all. */
+/* The search for plans: no simulated time is below its bound, and the pruned search finds the best
+ * of all. */
 #include "check.h"
 
 #include <orrery/lab/plan.h>
@@ -62,8 +63,8 @@ static void check_case(
     orr_plan_search_destroy(pruned);
 }
 
-/* Cases have few micro-batches and, where another one has all of them, few degrees: what is proven is that each kind of
- * schedule, ZeRO stage and group has a bound that holds. */
+/* Cases have few micro-batches and, where another one has all of them, few degrees: what is proven
+ * is that each kind of schedule, ZeRO stage and group has a bound that holds. */
 static void test_plan_search__bound_holds_dense(void **state)
 {
     (void)state;
@@ -86,7 +87,8 @@ static void test_plan_search__bound_holds_zero_bubble(void **state)
         4096);
 }
 
-/* Two chunks a rank, the second on its way back; with and without gradients that travel each time. */
+/* Two chunks a rank, the second on its way back; with and without gradients that travel each
+ * time. */
 static void test_plan_search__bound_holds_zb_v(void **state)
 {
     (void)state;
@@ -114,7 +116,8 @@ static void test_plan_search__bound_holds_torus(void **state)
         16, 1024);
 }
 
-/* Weights gathered for every pass, gradients reduced for every micro-batch, within nodes and between them. */
+/* Weights gathered for every pass, gradients reduced for every micro-batch, within nodes and
+ * between them. */
 static void test_plan_search__bound_holds_shared(void **state)
 {
     (void)state;
@@ -176,7 +179,8 @@ static void test_plan_search__no_time(void **state)
     orr_plan_search_destroy(s);
 }
 
-/* Stopped after the first wave: what is left is counted, and no plan of it is below the least bound. */
+/* Stopped after the first wave: what is left is counted, and no plan of it is below the least
+ * bound. */
 static void stop_it(void *context, const orr_plan_counts *counts)
 {
     orr_plan_search **s = context;

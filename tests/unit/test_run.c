@@ -212,8 +212,9 @@ TEST(test_run__results_that_an_engine_has_not_are_empty)
     orr_goal_free(g);
 }
 
-/* Every string of a configuration, on the heap and freed as soon as the run is made: its JSON names the same files as that of a run
- * whose strings stayed.  The sanitizers (make check) see a late look; without them the bytes have changed. */
+/* Every string of a configuration, on the heap and freed as soon as the run is made: its JSON names
+ * the same files as that of a run whose strings stayed.  The sanitizers (make check) see a late
+ * look; without them the bytes have changed. */
 static void check_strings(orr_run_config config)
 {
     const size_t strings[] = {

@@ -172,7 +172,8 @@ TEST(test_run_faults__memory)
     fail_each("one_remote_mem_load_node");
 }
 
-/* Steps in a row, of which one is recorded and others are played back (src/run/fold/fold_tape.c). */
+/* Steps in a row, of which one is recorded and others are played back
+ * (src/run/fold/fold_tape.c). */
 TEST(test_run_faults__steps_in_a_row)
 {
     orr_model m;

@@ -135,8 +135,8 @@ TEST(test_schedule__round_robin_rotates)
 
 /* Dimension 0 looks twice as fast, but turned out to be slow: 48 bytes took 48 ns there and 12 ns
  * on dimension
- * 1.  At 1 and 4 bytes a ns the first chunk loads 48 and 3, the second, beginning with 1, 60 and 15,
- * ... */
+ * 1.  At 1 and 4 bytes a ns the first chunk loads 48 and 3, the second, beginning with 1, 60 and
+ * 15, ... */
 TEST(test_schedule__online_greedy_learns_what_phases_took)
 {
     bench b;

@@ -410,8 +410,8 @@ TEST(test_stall__finds_groups_in_opposite_orders)
            "rank 1 has not started node 2 \"n2\", whose slot is taken by node 1 \"n1\"");
 }
 
-/* In ASTRA-sim the plain counter of chunks advances with those of groups (astra-sim.md 6.4): here rank
- * 2 has made none.  Ours counts them apart. */
+/* In ASTRA-sim the plain counter of chunks advances with those of groups (astra-sim.md 6.4): here
+ * rank 2 has made none.  Ours counts them apart. */
 TEST(test_stall__knows_chunks_that_are_numbered_differently)
 {
     const op ops[] = {{0, 1, COLL, .size = 64, .group = "1"},
@@ -477,9 +477,9 @@ TEST(test_stall__looks_into_custom_collectives)
     const op node[] = {{0, 1, IDLE}, {1, 1, RECV, 0, 64, 0}};
     check_custom(node, 2, 1, ORR_STALL_CUSTOM_NODE, "neither compute, send nor receive");
     const op cycle[] = {{0, 1, RECV, 1, 8, 0},
-                         {0, 2, SEND, 1, 8, 0, .after = {1}},
-                         {1, 1, RECV, 0, 8, 0},
-                         {1, 2, SEND, 0, 8, 0, .after = {1}}};
+                        {0, 2, SEND, 1, 8, 0, .after = {1}},
+                        {1, 1, RECV, 0, 8, 0},
+                        {1, 2, SEND, 0, 8, 0, .after = {1}}};
     check_custom(cycle, 4, 1, ORR_STALL_CYCLE, "ranks 0, 1 wait for each other");
 }
 

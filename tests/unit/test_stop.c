@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stop.c - work that is asked to stop: it fails, leaves nothing behind, and the thread goes on as before. */
+/* test_stop.c - work that is asked to stop: it fails, leaves nothing behind, and the thread goes on
+ * as before. */
 #include "et_make.h"
 
 #include "base/threads/pool.h"

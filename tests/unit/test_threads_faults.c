@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_threads_faults.c - a schedule on several threads where no thread can be started, and memory runs out at every single
- * place.
+/* test_threads_faults.c - a schedule on several threads where no thread can be started, and memory
+ * runs out at every single place.
  *
- * Without threads the parts of the schedule run one after the other: the results are the same, and the n-th request for
- * memory is the same one each time.  Sanitizers watch that nothing leaks. */
+ * Without threads the parts of the schedule run one after the other: the results are the same, and
+ * the n-th request for memory is the same one each time.  Sanitizers watch that nothing leaks. */
 #include "check.h"
 
 #include "run/loggops/lgs_impl.h"
@@ -30,8 +30,8 @@ static orr_error err;
 
 enum { RANKS = 9, ROUNDS = 40, SMALL = 8, LARGE = 4000 };
 
-/* Around a ring, now small, now large; every rank computes for another time.  The last message may be left out, so that
- * its receive waits for ever. */
+/* Around a ring, now small, now large; every rank computes for another time.  The last message may
+ * be left out, so that its receive waits for ever. */
 static orr_goal *make_ring(bool ends)
 {
     orr_goal *g;

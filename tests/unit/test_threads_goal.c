@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_threads_goal.c - a schedule on several threads gives what one thread gives, to the last record.
+/* test_threads_goal.c - a schedule on several threads gives what one thread gives, to the last
+ * record.
  *
- * Schedules are drawn by number: messages between ranks of one block or of all, small ones and ones that wait for their
- * receivers, wildcards, several CPUs and NICs, interruptions, and figures so small that much happens in one tick.  Each is
- * run with one thread and with 2, 3 and 8; clocks, counts, spans, searches, pairs, timeline and the reason of a run that
- * does not end must be equal.  THREADS_SEEDS=1000-9000 draws others, THREADS_WHY=1 says what became of each. */
+ * Schedules are drawn by number: messages between ranks of one block or of all, small ones and ones
+ * that wait for their receivers, wildcards, several CPUs and NICs, interruptions, and figures so
+ * small that much happens in one tick.  Each is run with one thread and with 2, 3 and 8; clocks,
+ * counts, spans, searches, pairs, timeline and the reason of a run that does not end must be equal.
+ * THREADS_SEEDS=1000-9000 draws others, THREADS_WHY=1 says what became of each. */
 #include "check.h"
 #include "draw.h"
 #include "files.h"

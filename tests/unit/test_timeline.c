@@ -278,7 +278,8 @@ TEST(test_timeline__chrome_form_of_many_spans_is_the_same_each_time)
     orr_buf_fini(&one);
 }
 
-/* Ranks 3 to 9 by twos are like rank 1: said in the name of its process, and read back from there. */
+/* Ranks 3 to 9 by twos are like rank 1: said in the name of its process, and read back from
+ * there. */
 TEST(test_timeline__a_rank_stands_for_others)
 {
     orr_timeline *t = new_timeline(), *again;
@@ -317,7 +318,8 @@ TEST(test_timeline__a_rank_stands_for_others)
     orr_timeline_destroy(t);
 }
 
-/* Whoever has tracks stands for itself, whatever is said of it; nobody stands for one that is like a third. */
+/* Whoever has tracks stands for itself, whatever is said of it; nobody stands for one that is like
+ * a third. */
 TEST(test_timeline__a_rank_with_tracks_is_like_no_other)
 {
     orr_timeline *t = new_timeline();

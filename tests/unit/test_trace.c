@@ -475,7 +475,8 @@ TEST(test_trace__names_of_numbers)
 
 TEST(test_trace__of_several_names_the_last_counts)
 {
-    /* Records that no writer of ours makes: node 0 has one name, node 1 two, in the order id, name, type, name. */
+    /* Records that no writer of ours makes: node 0 has one name, node 1 two, in the order id, name,
+     * type, name. */
     static const uint8_t bytes[] = "\x00"
                                    "\x0f\x08\x00\x12\x01"
                                    "a\x18\x04\x38\x01\x38\x01\x38\x01\x38\x01"

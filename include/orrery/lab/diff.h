@@ -32,8 +32,8 @@ typedef struct orr_diff_row {
 typedef struct orr_diff {
     uint32_t ranks[2];
     orr_ps whole[2]; /* from the first thing to the last */
-    /* Where the time of a rank goes (docs/accounting.md): compute, exposed communication, ..., idle; they add up to the
-     * whole.  None where a log does not say what its nodes are. */
+    /* Where the time of a rank goes (docs/accounting.md): compute, exposed communication, ...,
+     * idle; they add up to the whole.  None where a log does not say what its nodes are. */
     const orr_diff_row *parts;
     size_t part_count;
     const orr_diff_row *kinds; /* those that occur; the largest difference first, here and below */

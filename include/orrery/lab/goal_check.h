@@ -16,7 +16,7 @@ extern "C" {
 
 typedef enum orr_goal_finding_kind {
     ORR_GOAL_NO_SUCH_RANK = 0, /* the peer is not a rank of the schedule */
-    ORR_GOAL_CYCLE,           /* it waits for itself, through others of its rank */
+    ORR_GOAL_CYCLE,            /* it waits for itself, through others of its rank */
     ORR_GOAL_NOT_RECEIVED,     /* more sends than receives of its source, target and tag */
     ORR_GOAL_NOT_SENT,         /* more receives than sends */
     ORR_GOAL_FINDING_KINDS

@@ -47,7 +47,8 @@ typedef enum orr_pipeline {
     ORR_PIPELINE_COUNT
 } orr_pipeline;
 
-/* An order of passes from a file (orrery-stage(1)), for a number of pipeline ranks, chunks and micro-batches. */
+/* An order of passes from a file (orrery-stage(1)), for a number of pipeline ranks, chunks and
+ * micro-batches. */
 typedef struct orr_pipeline_order orr_pipeline_order;
 ORR_API orr_code orr_pipeline_order_open(const char *path,
                                          orr_pipeline_order **out,
@@ -149,9 +150,10 @@ ORR_API orr_code orr_llm_training(const orr_model *m,
                                   orr_set **out,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* The same step made otherwise, from what a set of orr_llm_training says of itself: other micro-batches, interleaved,
- * other ZeRO stages, other recomputation.  *number, 0 at first, is moved behind the one made; words says what is
- * different.  ORR_END: there are no more, or the set does not say how it was made. */
+/* The same step made otherwise, from what a set of orr_llm_training says of itself: other
+ * micro-batches, interleaved, other ZeRO stages, other recomputation.  *number, 0 at first, is
+ * moved behind the one made; words says what is different.  ORR_END: there are no more, or the set
+ * does not say how it was made. */
 ORR_API orr_code orr_llm_variant(const orr_set *traces,
                                  size_t *number,
                                  char *words,
@@ -181,8 +183,8 @@ ORR_API orr_code orr_llm_memory_of(const orr_model *m,
                                    orr_llm_memory *out,
                                    orr_error *err) ORR_MUST_CHECK;
 
-/* Of the fullest pipeline rank, for each ZeRO stage in turn, whatever that of the options is: for those who
- * try many. */
+/* Of the fullest pipeline rank, for each ZeRO stage in turn, whatever that of the options is: for
+ * those who try many. */
 enum { ORR_LLM_ZEROS = 4 };
 ORR_API orr_code orr_llm_memory_most(const orr_model *m,
                                      const orr_llm_options *opt,

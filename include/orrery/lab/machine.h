@@ -8,9 +8,9 @@
  *     if (orr_machine_dims(&m, &dims, &err)) return report(&err);
  *
  * Built-in machines are files of the same kind that a user writes (docs/format/machine.md), each
- * figure with its source beside it: orr_machine_source has the text.  Rates are 10^9 bytes a second,
- * per direction.  Latencies are those of wires, switches and adapters; what software adds belongs to
- * the model of the collectives. */
+ * figure with its source beside it: orr_machine_source has the text.  Rates are 10^9 bytes a
+ * second, per direction.  Latencies are those of wires, switches and adapters; what software adds
+ * belongs to the model of the collectives. */
 #ifndef ORRERY_LAB_MACHINE_H
 #define ORRERY_LAB_MACHINE_H
 
@@ -119,15 +119,15 @@ ORR_API double orr_machine_out_GBps(const orr_machine *m);
 /* One way, device to device in the two nodes that are furthest apart, without software. */
 ORR_API double orr_machine_out_latency_ns(const orr_machine *m);
 
-/* The dimensions that the machine has for models of dimensions: the node, then the fabric; rings for
- * a torus.  Latencies are per link, such that a message between two devices has that of the
+/* The dimensions that the machine has for models of dimensions: the node, then the fabric; rings
+ * for a torus.  Latencies are per link, such that a message between two devices has that of the
  * machine.  A machine of one device has one dimension of 1. */
 ORR_API orr_code orr_machine_dims(const orr_machine *m,
                                   orr_net_config *out,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* The part of the machine that a job of so many ranks uses, one rank per device: whole nodes, or some
- * devices of one.  ORR_EUSAGE: there are not as many, or nodes would be filled unevenly. */
+/* The part of the machine that a job of so many ranks uses, one rank per device: whole nodes, or
+ * some devices of one.  ORR_EUSAGE: there are not as many, or nodes would be filled unevenly. */
 ORR_API orr_code orr_machine_fit(const orr_machine *m,
                                  uint32_t ranks,
                                  orr_machine *out,
@@ -139,7 +139,8 @@ ORR_API orr_code orr_machine_for(const char *text, uint32_t ranks, orr_machine *
     ORR_MUST_CHECK;
 
 /* Its compute and its collectives as a system: roofline by peak and memory of the chip, plain
- * collectives, or rings where the machine has no NCCL.  ORR_EINPUT: nothing is known of the chip. */
+ * collectives, or rings where the machine has no NCCL.  ORR_EINPUT: nothing is known of the
+ * chip. */
 ORR_API orr_code orr_machine_system(const orr_machine *m,
                                     orr_system *out,
                                     orr_error *err) ORR_MUST_CHECK;

@@ -230,9 +230,9 @@ ORR_API orr_code orr_model_parse(orr_span bytes, const char *label, orr_model *o
  * large. */
 ORR_API orr_code orr_model_check(const orr_model *m, orr_error *err) ORR_MUST_CHECK;
 
-/* Sizes of one's own instead of the model's; 0: as it is.  What was a multiple of another stays one:
- * heads times their width, an FFN of four times the width, keys and values of their own for each
- * head.  The name says that it was changed. */
+/* Sizes of one's own instead of the model's; 0: as it is.  What was a multiple of another stays
+ * one: heads times their width, an FFN of four times the width, keys and values of their own for
+ * each head.  The name says that it was changed. */
 typedef struct orr_model_sizes {
     uint64_t layers, hidden, heads, kv_heads, ffn, vocab;
 } orr_model_sizes;

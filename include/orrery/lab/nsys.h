@@ -102,9 +102,9 @@ ORR_API orr_code orr_nsys_next(orr_nsys *n, orr_nsys_row *out, orr_error *err) O
 ORR_API void orr_nsys_close(orr_nsys *n); /* NULL is fine */
 
 /* What operators took on the device, for orrery calibrate kernels: each call of a product, norm or
- * activation as a kernel of chip.h in words and its microseconds.  The export has CUDA's runtime and
- * the ranges of PyTorch's emit_nvtx(record_shapes=True); type, which they do not say, is "bf16" or
- * another word of chip.h.  *passed_over: calls of operators that have no such word. */
+ * activation as a kernel of chip.h in words and its microseconds.  The export has CUDA's runtime
+ * and the ranges of PyTorch's emit_nvtx(record_shapes=True); type, which they do not say, is "bf16"
+ * or another word of chip.h.  *passed_over: calls of operators that have no such word. */
 typedef orr_code orr_nsys_take(void *context, const char *kernel, double us, orr_error *err);
 ORR_API orr_code orr_nsys_operators(const char *path,
                                     const char *type,

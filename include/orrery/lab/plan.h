@@ -10,9 +10,9 @@
  *                orr_plan_at(s, i)->step_s);
  *     orr_plan_search_destroy(s);
  *
- * A plan is a complete set of options of orr_llm_training.  Plans that need more memory than a device
- * has are dropped; the others are simulated in the order of a lower bound of their time, until no
- * bound of those left is below the best: so the best is that of all legal plans
+ * A plan is a complete set of options of orr_llm_training.  Plans that need more memory than a
+ * device has are dropped; the others are simulated in the order of a lower bound of their time,
+ * until no bound of those left is below the best: so the best is that of all legal plans
  * (docs/design/plan.md has the proof).  Same input, same result, for any number of threads.
  * Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_PLAN_H
@@ -146,8 +146,8 @@ typedef struct orr_plan_rerun {
     double step_s; /* 0: it came to no end, and why is in err */
     orr_error err;
 } orr_plan_rerun;
-/* All of them, on the threads of the search.  done is called by one thread at a time whenever one has ended; NULL: nobody.  After
- * orr_plan_search_stop no more are started. */
+/* All of them, on the threads of the search.  done is called by one thread at a time whenever one
+ * has ended; NULL: nobody.  After orr_plan_search_stop no more are started. */
 ORR_API orr_code orr_plan_rerun_all(orr_plan_search *s,
                                     orr_plan_rerun *list,
                                     size_t count,
@@ -155,10 +155,11 @@ ORR_API orr_code orr_plan_rerun_all(orr_plan_search *s,
                                     void *context,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* The best once more, in more detail.  What is run follows from counts of nodes, messages and packets, never from the clock:
- * the whole step where it is expected to take no longer than the budget, else fewer micro-batches, layers and data-parallel
- * ranks of it, or of packets its heaviest collectives one by one.  What that takes on the network of the search, at its
- * compute speed, is the measure: step_s is the plan's time, times the one over the other. */
+/* The best once more, in more detail.  What is run follows from counts of nodes, messages and
+ * packets, never from the clock: the whole step where it is expected to take no longer than the
+ * budget, else fewer micro-batches, layers and data-parallel ranks of it, or of packets its
+ * heaviest collectives one by one.  What that takes on the network of the search, at its compute
+ * speed, is the measure: step_s is the plan's time, times the one over the other. */
 typedef enum orr_plan_level {
     ORR_PLAN_LINKS = 0, /* fluid, each link */
     ORR_PLAN_MESSAGES,  /* aware: collectives as messages that wait for links */
@@ -187,7 +188,8 @@ typedef struct orr_plan_check_options {
     double budget_s; /* expected of a run at most; 0: 10 */
     double
         max_seconds; /* of the clock on the wall, for each run; 0: no limit.  Results then depend on the computer */
-    /* Called by one thread at a time whenever one has ended, with all expected seconds so far and in all; NULL: nobody. */
+    /* Called by one thread at a time whenever one has ended, with all expected seconds so far and
+     * in all; NULL: nobody. */
     void (*progress)(void *context, double done_s, double all_s);
     void *context;
 } orr_plan_check_options;
@@ -197,8 +199,8 @@ ORR_API orr_code orr_plan_check_all(orr_plan_search *s,
                                     size_t count,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* Options of `orrery stage` that make its traces, without the model: "--tp 8 --pp 4 ..."; its length,
- * as snprintf counts. */
+/* Options of `orrery stage` that make its traces, without the model: "--tp 8 --pp 4 ..."; its
+ * length, as snprintf counts. */
 ORR_API size_t orr_plan_command(const orr_plan *p, char *out, size_t size);
 /* "tp 8, pp 4, dp 32, zero 1, ...": what differs from a plain plan. */
 ORR_API size_t orr_plan_words(const orr_plan *p, char *out, size_t size);
@@ -227,8 +229,8 @@ typedef struct orr_plan_serving {
     double usd_per_mtoken; /* of answers; 0: no price is known */
 } orr_plan_serving;
 
-/* Every plan that fits and keeps the limits, the most tokens per second first.  ORR_EUSAGE: there is none, and which
- * limit removed the last. */
+/* Every plan that fits and keeps the limits, the most tokens per second first.  ORR_EUSAGE: there
+ * is none, and which limit removed the last. */
 ORR_API orr_code orr_plan_serve(const orr_plan_serve_options *opt,
                                 orr_plan_serving **out,
                                 size_t *count,

@@ -134,9 +134,9 @@ ORR_API orr_code orr_serve(const orr_model *m,
 /* ---- request lists ---- */
 
 /* A file ("-": standard input) of a kind that docs/format/requests.md lists: a table whose first
- * line names its columns (arrival_us, prompt, output, or those of Azure, Splitwise, Vidur, BurstGPT),
- * JSON lines (Mooncake, LLMServingSim), or what vLLM's benchmark writes.  The result comes in the
- * order of arrival, those of one time as in the file. */
+ * line names its columns (arrival_us, prompt, output, or those of Azure, Splitwise, Vidur,
+ * BurstGPT), JSON lines (Mooncake, LLMServingSim), or what vLLM's benchmark writes.  The result
+ * comes in the order of arrival, those of one time as in the file. */
 ORR_API orr_code orr_requests_read(const char *path,
                                    orr_serve_request **out,
                                    size_t *count,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simai.h - workloads of SimAI, as AICB writes them: one iteration of training as a table of layers,
- * with the sizes of its groups (docs/format/simai.md).
+/* simai.h - workloads of SimAI, as AICB writes them: one iteration of training as a table of
+ * layers, with the sizes of its groups (docs/format/simai.md).
  *
  *     orr_simai_options opt = {.passes = 1};
  *     orr_simai_report report;

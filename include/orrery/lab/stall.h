@@ -35,7 +35,7 @@ typedef enum orr_stall_cause {
     ORR_STALL_NOTHING_IN_FLIGHT,   /* nodes are free, but only a completion would start them */
     ORR_STALL_DEPENDENCY_CYCLE,    /* what is waited for depends on itself */
     ORR_STALL_CHUNK_ORDER,  /* ranks run chunks in different orders: a cycle through queues */
-    ORR_STALL_CYCLE,       /* ranks wait for each other */
+    ORR_STALL_CYCLE,        /* ranks wait for each other */
     ORR_STALL_LOST_MESSAGE, /* the network model never delivered it */
     ORR_STALL_UNKNOWN,
     ORR_STALL_CAUSES

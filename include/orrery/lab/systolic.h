@@ -41,8 +41,8 @@ typedef struct orr_systolic_banks {
     bool has_layout; /* words lie as orr_systolic_layout says */
 } orr_systolic_banks;
 
-/* How words lie in the buffers: so many of each dimension in a line, and the order of the dimensions
- * of lines, then of words in a line. */
+/* How words lie in the buffers: so many of each dimension in a line, and the order of the
+ * dimensions of lines, then of words in a line. */
 typedef struct orr_systolic_layout {
     uint64_t ifmap_factors[3], ifmap_order[6];   /* height, width, channels */
     uint64_t filter_factors[4], filter_order[8]; /* filters, channels, height, width */
@@ -81,8 +81,8 @@ typedef struct orr_systolic_layer {
     uint64_t filter_height, filter_width;
     uint64_t channels, filters;
     uint64_t stride_height, stride_width;
-    /* Of each `block` weights of a filter, one after the other, `nonzero` are not zero; 0: all.  Only
-     * SCALE-Sim v3's rules count it. */
+    /* Of each `block` weights of a filter, one after the other, `nonzero` are not zero; 0: all.
+     * Only SCALE-Sim v3's rules count it. */
     uint64_t nonzero, block;
 } orr_systolic_layer;
 

@@ -57,8 +57,8 @@ orr_code orr_csv_u64(const orr_csv *c,
                      uint64_t *out,
                      orr_error *err) ORR_MUST_CHECK;
 
-/* Writes a field that is a text: in quotes where it would be misread, behind an apostrophe where a spreadsheet would
- * take it for a formula and run it. */
+/* Writes a field that is a text: in quotes where it would be misread, behind an apostrophe where a
+ * spreadsheet would take it for a formula and run it. */
 void orr_csv_put(orr_buf *to, orr_str text);
 
 #endif

@@ -150,8 +150,8 @@ typedef struct orr_json_writer {
 } orr_json_writer;
 
 void orr_json_writer_init(orr_json_writer *w, orr_buf *to, const orr_json_style *style);
-/* A JSON text as the content of an HTML element: "<" stands in its texts only and is written as an escape there, so
- * no name can end the element. */
+/* A JSON text as the content of an HTML element: "<" stands in its texts only and is written as an
+ * escape there, so no name can end the element. */
 void orr_json_in_page(const orr_buf *json, orr_buf *to);
 void orr_json_begin_object(orr_json_writer *w);
 void orr_json_end_object(orr_json_writer *w);

@@ -4,9 +4,9 @@
  * Why only the first stage: it finds tokens and checks UTF-8 at several GB/s and needs 4 bytes per
  * byte of the piece it looks at.  What the library builds on top (a tape, or an iterator) keeps no
  * source offsets or needs the index of the whole file; docs/design/json.md has the figures. No
- * exceptions leave this file: allocation is nothrow, and the library reports by code.  But its first
- * look for vector instructions makes short strings where it may not throw: a process that has no
- * memory even for those ends there (tests/trust/test_faults knows). */
+ * exceptions leave this file: allocation is nothrow, and the library reports by code.  But its
+ * first look for vector instructions makes short strings where it may not throw: a process that has
+ * no memory even for those ends there (tests/trust/test_faults knows). */
 extern "C" {
 #include "json_index.h"
 }

@@ -3,11 +3,11 @@
  *
  * Why text goes in: its own reader is what everybody's DOT files are judged by, and a graph of the
  * size that can be laid out is read in no time.  Its messages are kept off stderr; the last one
- * goes into our error. Graphviz keeps its state in globals, so the calls are made under a lock, and one
- * context serves the whole process: the text plugin remembers a font by its address, which belongs to
- * the context, so that a second context would read what was freed with the first.
- * Cost: the layout's.  An edge is a chain of one node for each level it spans, and the time grows
- * with about the square of all these nodes: 1,800 take half a second, 4,300 take 4 s, 7,300 take 11 s,
+ * goes into our error. Graphviz keeps its state in globals, so the calls are made under a lock, and
+ * one context serves the whole process: the text plugin remembers a font by its address, which
+ * belongs to the context, so that a second context would read what was freed with the first.  Cost:
+ * the layout's.  An edge is a chain of one node for each level it spans, and the time grows with
+ * about the square of all these nodes: 1,800 take half a second, 4,300 take 4 s, 7,300 take 11 s,
  * and the 200,000 of a recorded training step with 800 operators take hours.  What has more than
  * MOST_CELLS of them gets plain rows instead, by this rule alone, so that the same graph always
  * gives the same bytes. */

@@ -164,7 +164,8 @@ static void distrust(sqlite3 *db)
     lib.sqlite3_limit(db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
 }
 
-/* SQLITE_ROW: a plain table of this name is there.  SQLITE_OK: it is not.  Anything else is a fault. */
+/* SQLITE_ROW: a plain table of this name is there.  SQLITE_OK: it is not.  Anything else is a
+ * fault. */
 static int find_table(const orr_sqlite *db, const char *table)
 {
     int status = lib.sqlite3_bind_text(db->find_table, 1, table, -1, SQLITE_STATIC);
@@ -220,8 +221,8 @@ orr_code orr_sqlite_create(const char *path, orr_sqlite **out, orr_error *err)
     return open_any(path, OPEN_WRITE, out, err);
 }
 
-/* NORMAL: a commit is in the log at once and on the disk with the next checkpoint, so the end of the
- * process loses nothing and a power failure at most the latest commits, never the file. */
+/* NORMAL: a commit is in the log at once and on the disk with the next checkpoint, so the end of
+ * the process loses nothing and a power failure at most the latest commits, never the file. */
 orr_code orr_sqlite_edit(const char *path, orr_sqlite **out, orr_error *err)
 {
     orr_code code = open_any(path, OPEN_WRITE, out, err);

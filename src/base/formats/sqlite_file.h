@@ -26,9 +26,9 @@ typedef struct orr_sqlite_rows orr_sqlite_rows;
 orr_code orr_sqlite_open(const char *path, orr_sqlite **out, orr_error *err) ORR_MUST_CHECK;
 /* A new file; one that is there is replaced.  orr_sqlite_run takes CREATE and the like. */
 orr_code orr_sqlite_create(const char *path, orr_sqlite **out, orr_error *err) ORR_MUST_CHECK;
-/* A file that several processes may read while one writes (WAL); made when it is not there.  What is
- * committed survives the end of the process at any moment.  A writer waits for another, up to ten
- * seconds. */
+/* A file that several processes may read while one writes (WAL); made when it is not there.  What
+ * is committed survives the end of the process at any moment.  A writer waits for another, up to
+ * ten seconds. */
 orr_code orr_sqlite_edit(const char *path, orr_sqlite **out, orr_error *err) ORR_MUST_CHECK;
 /* Such a file for reading only: also one that is being written. */
 orr_code orr_sqlite_watch(const char *path, orr_sqlite **out, orr_error *err) ORR_MUST_CHECK;
@@ -37,8 +37,8 @@ void orr_sqlite_close(orr_sqlite *db); /* NULL is fine; after all rows were ende
 /* Plain tables only. */
 bool orr_sqlite_has_table(orr_sqlite *db, const char *table);
 bool orr_sqlite_has_column(orr_sqlite *db, const char *table, const char *column);
-/* Could all of these, and all texts, be looked up?  What could not looks absent; the fault is kept, and
- * every later row or statement fails with it.  Ask before what is absent is concluded from. */
+/* Could all of these, and all texts, be looked up?  What could not looks absent; the fault is kept,
+ * and every later row or statement fails with it.  Ask before what is absent is concluded from. */
 orr_code orr_sqlite_state(const orr_sqlite *db, orr_error *err);
 
 orr_code orr_sqlite_select(orr_sqlite *db, const char *sql, orr_sqlite_rows **out, orr_error *err)

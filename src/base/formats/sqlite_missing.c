@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sqlite_missing.c - in place of sqlite_file.c in a build without SQLite: no file can be opened, and
- * the error says what is missing.  The rest is never called. */
+/* sqlite_missing.c - in place of sqlite_file.c in a build without SQLite: no file can be opened,
+ * and the error says what is missing.  The rest is never called. */
 #include "sqlite_file.h"
 
 #include "base/short_forms.h"

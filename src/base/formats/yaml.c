@@ -22,8 +22,8 @@ static uint32_t as_line(size_t n)
     return n < UINT32_MAX ? (uint32_t)n + 1 : UINT32_MAX;
 }
 
-/* libyaml looks at every open bracket for every token, so that a file of brackets takes the square of
- * its size.  Brackets in quotes and comments count as well: no file has a hundred open ones. */
+/* libyaml looks at every open bracket for every token, so that a file of brackets takes the square
+ * of its size.  Brackets in quotes and comments count as well: no file has a hundred open ones. */
 static orr_code check_depth(const orr_yaml *y, orr_span bytes, orr_error *err)
 {
     uint32_t depth = 0, line = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nearest.c - letters to insert, remove, replace or swap, counted in the usual table, of which three
- * rows are kept. */
+/* nearest.c - letters to insert, remove, replace or swap, counted in the usual table, of which
+ * three rows are kept. */
 #include "nearest.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pen.h - text into the caller's array, as snprintf does: what does not fit is counted and left out.
+/* pen.h - text into the caller's array, as snprintf does: what does not fit is counted and left
+ * out.
  *
  *     orr_pen pen = {.out = out, .size = size};
  *     orr_pen_put(&pen, "name: \"%s\"\n", name);
@@ -26,8 +27,8 @@ extern const orr_pen_units orr_pen_frequencies[], orr_pen_rates[], orr_pen_sizes
 
 ORR_PRINTF(2, 3) void orr_pen_put(orr_pen *pen, const char *fmt, ...);
 
-/* "key: value" in the largest unit in which the value is a whole number, so that reading it back gives
- * the same; a value of 0 is not known, and left out.  In Hz, B/s, B and ps. */
+/* "key: value" in the largest unit in which the value is a whole number, so that reading it back
+ * gives the same; a value of 0 is not known, and left out.  In Hz, B/s, B and ps. */
 void orr_pen_unit(orr_pen *pen, const char *key, uint64_t value, const orr_pen_units *units);
 
 #endif

@@ -66,8 +66,8 @@ static inline bool orr_is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Does byte i belong to a character that steers a terminal?  C0 and delete are one byte, C1 (U+0080 to U+009F) two
- * in UTF-8; the second alone steers terminals that do not read UTF-8. */
+/* Does byte i belong to a character that steers a terminal?  C0 and delete are one byte, C1 (U+0080
+ * to U+009F) two in UTF-8; the second alone steers terminals that do not read UTF-8. */
 static inline bool orr_is_control(orr_str s, size_t i)
 {
     const uint8_t c = (uint8_t)s.ptr[i], before = i > 0 ? (uint8_t)s.ptr[i - 1] : 0;

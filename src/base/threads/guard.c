@@ -124,7 +124,8 @@ orr_code orr_guard_start(double seconds,
         orr_free(g);
         return orr_no_memory(err);
     }
-    /* What is too much already is seen at once: short work may be over before a thread has looked. */
+    /* What is too much already is seen at once: short work may be over before a thread has
+     * looked. */
     if (bytes && memory_now() > bytes) {
         g->reached = ORR_GUARD_MEMORY;
         g->is_over = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_impl.h - what the files of this room share: streams of requests, buffers, the three generations
- * of SCALE-Sim. */
+/* ss_impl.h - what the files of this room share: streams of requests, buffers, the three
+ * generations of SCALE-Sim. */
 #ifndef ORR_COMPAT_SS_IMPL_H
 #define ORR_COMPAT_SS_IMPL_H
 
@@ -214,8 +214,8 @@ typedef struct ss_memory {
     ss_words *words[2]; /* NULL: the operand's stream */
 } ss_memory;
 
-/* Stalls, and first and last cycles and traffic of all buffers; out->cycles are those without stalls
- * and become those with them. */
+/* Stalls, and first and last cycles and traffic of all buffers; out->cycles are those without
+ * stalls and become those with them. */
 orr_code ss_v2_memory(const orr__systolic *s,
                       const ss_memory *memory,
                       orr_systolic_result *out,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_v3.c - every figure of SCALE-Sim v3's reports, its defects included (scale-sim.md, section 12).
+/* ss_v3.c - every figure of SCALE-Sim v3's reports, its defects included (scale-sim.md, section
+ * 12).
  *
- * v3 is v2 with other stalls, zero weights that are left out, and buffers in banks.  A layer without
- * the last two goes the way of v2, from event to event; with them its operands are made word by
- * word. */
+ * v3 is v2 with other stalls, zero weights that are left out, and buffers in banks.  A layer
+ * without the last two goes the way of v2, from event to event; with them its operands are made
+ * word by word. */
 #include "scale_sim.h"
 #include "ss_words.h"
 

@@ -5,9 +5,9 @@
  * follow no formula that could be counted at once, so every line of the schedule is made.  Matrices
  * of addresses are not kept: an element is worked out when it is asked for.
  *
- * With a bandwidth, each address knows the sets of the prefetch order in which it is; a word is there
- * when one of them is in the window.  Cost: the words of the schedule; memory: four bytes for each
- * place of the order. */
+ * With a bandwidth, each address knows the sets of the prefetch order in which it is; a word is
+ * there when one of them is in the window.  Cost: the words of the schedule; memory: four bytes for
+ * each place of the order. */
 #include "ss_words.h"
 
 #include "base/memory/memory.h"
@@ -511,8 +511,8 @@ int64_t ss_v3_served(int64_t served, uint64_t request, uint64_t *requests, uint6
 {
     const int64_t each = (int64_t)request + 1;
     const int64_t before = (int64_t)*requests * each - 1;
-    /* How late after the prefetch it is served: each move turns x into max(0, each - x), so that from
-     * the second on two values take turns. */
+    /* How late after the prefetch it is served: each move turns x into max(0, each - x), so that
+     * from the second on two values take turns. */
     int64_t late = each - (served - before);
     late = late > 0 ? late : 0;
     if (moves > 1) {

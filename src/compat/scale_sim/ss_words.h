@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_words.h - v3's operands as matrices of addresses, zero weights left out (scale-sim.md 12.4). */
+/* ss_words.h - v3's operands as matrices of addresses, zero weights left out (scale-sim.md
+ * 12.4). */
 #ifndef ORR_COMPAT_SS_WORDS_H
 #define ORR_COMPAT_SS_WORDS_H
 
@@ -7,8 +8,8 @@
 
 #define SS_NO_WORD UINT64_MAX
 
-/* Both operands.  The ifmap's matrix has a row per pixel and `columns`; the filters' has `rows` and a
- * column per filter. */
+/* Both operands.  The ifmap's matrix has a row per pixel and `columns`; the filters' has `rows` and
+ * a column per filter. */
 typedef struct ss_matrices {
     const orr__systolic *s; /* of the layer as it is */
     bool is_pruned;         /* only the first `nonzero` of each `block` weights are kept */

@@ -452,7 +452,8 @@ orr_code stg_layout_parse(stg_space *s,
 
 /* A job from options: assemble, split, number, plan.
  *
- * Everything that can be wrong with options or templates is found here, before anything is written. */
+ * Everything that can be wrong with options or templates is found here, before anything is
+ * written. */
 
 static const char *const model_names[ORR_STAGE_MODELS] = {"dense", "llama", "gpt", "moe", "debug"};
 

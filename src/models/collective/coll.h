@@ -25,7 +25,8 @@ static inline bool coll_has_root(orr_collective kind)
     return ORR_COLL_BIT(kind) & COLL_ROOTED;
 }
 
-/* A phase of ring, direct or halving-doubling that was copied from a member `by` places before this one. */
+/* A phase of ring, direct or halving-doubling that was copied from a member `by` places before this
+ * one. */
 void coll_turn(orr_coll *c, uint32_t by);
 void coll_ring_turn(orr_coll *c, uint32_t by);
 void coll_direct_turn(orr_coll *c, uint32_t by);

@@ -76,8 +76,8 @@ uint32_t coll_plan_ranks(const coll_plan *p);
 bool coll_plan_fits(const coll_plan *p, uint32_t ranks, uint64_t data);
 
 /* How many messages of one connection may be on their way, up to COLL_PLAN_SLOTS: as many as NCCL
- * has where the network keeps them apart, one where it would not.  Kept by the plan; programs differ
- * by `data` only if the plan has pipelines. */
+ * has where the network keeps them apart, one where it would not.  Kept by the plan; programs
+ * differ by `data` only if the plan has pipelines. */
 enum { COLL_PLAN_SLOTS = 8 };
 orr_code coll_plan_program(coll_plan *p,
                            uint64_t data,

@@ -2,9 +2,9 @@
 /* coll_plan_impl.h - a plan as its readers leave it: thread blocks of small operations.
  *
  * Every operation of either format is a few of these.  They work on the *hand* of a thread block,
- * the values it holds: LOAD takes them up, ADD adds to them, STORE puts them down, SEND and PUT send
- * them.  A range is counted in places: a chunk has `parts` of them, more than one only where thread
- * blocks share the work of one chunk. */
+ * the values it holds: LOAD takes them up, ADD adds to them, STORE puts them down, SEND and PUT
+ * send them.  A range is counted in places: a chunk has `parts` of them, more than one only where
+ * thread blocks share the work of one chunk. */
 #ifndef ORR_COLL_PLAN_IMPL_H
 #define ORR_COLL_PLAN_IMPL_H
 

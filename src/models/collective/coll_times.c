@@ -229,9 +229,10 @@ static bool halving_times(const coll_times_phase *p,
 
 /* ---- direct ----
  *
- * Packet q goes q + 1 places on; `parallel` of them are under way.  Each receive makes a packet, and when the endpoint
- * delay of that one is over, the next of all packets may leave.  The second half of an all-reduce begins with the first
- * such timer that finds all of the first half received. */
+ * Packet q goes q + 1 places on; `parallel` of them are under way.  Each receive makes a packet,
+ * and when the endpoint delay of that one is over, the next of all packets may leave.  The second
+ * half of an all-reduce begins with the first such timer that finds all of the first half
+ * received. */
 
 static walk direct_walk(const coll_times_phase *p)
 {
@@ -247,7 +248,8 @@ static uint64_t direct_size(const coll_times_phase *p)
     return p->kind == ORR_COLL_ALL_GATHER ? p->data : p->data / p->count;
 }
 
-/* One member among equals: what it sends, it receives at the time that the other end of the same distance does. */
+/* One member among equals: what it sends, it receives at the time that the other end of the same
+ * distance does. */
 static bool direct_even(const coll_times_phase *p,
                         coll_times_net *net,
                         int64_t start,
@@ -297,8 +299,8 @@ static bool direct_even(const coll_times_phase *p,
     return ok && is_over;
 }
 
-/* Members that differ: all of them, event by event.  A packet that member i sends and the one that it receives for it
- * have the same number, so a receive is known by member and number. */
+/* Members that differ: all of them, event by event.  A packet that member i sends and the one that
+ * it receives for it have the same number, so a receive is known by member and number. */
 typedef struct crowd {
     const coll_times_phase *p;
     coll_times_net *net;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_times.h - when the members of a phase finish, from when they start: max-plus forms of the algorithms, for
- * networks on which messages do not delay each other. */
+/* coll_times.h - when the members of a phase finish, from when they start: max-plus forms of the
+ * algorithms, for networks on which messages do not delay each other. */
 #ifndef ORR_COLL_TIMES_H
 #define ORR_COLL_TIMES_H
 
@@ -18,7 +18,8 @@ typedef struct coll_times_phase {
     double memory_speed; /* bytes per second, for reductions */
 } coll_times_phase;
 
-/* How long a message of this size takes from its sender to `member`, in this step of the algorithm. */
+/* How long a message of this size takes from its sender to `member`, in this step of the
+ * algorithm. */
 typedef uint64_t (*coll_times_delay)(void *context, uint64_t step, uint32_t member, uint64_t size);
 
 typedef struct coll_times_net {
@@ -34,7 +35,8 @@ typedef struct coll_times_lag {
     uint64_t least, most;
 } coll_times_lag;
 
-/* The steps of a phase: which messages go from whom, for counting them.  Steps are numbers: see coll_times_source. */
+/* The steps of a phase: which messages go from whom, for counting them.  Steps are numbers: see
+ * coll_times_source. */
 typedef void (*coll_times_visit)(void *context,
                                  uint64_t step,
                                  uint64_t messages_each,
@@ -50,8 +52,9 @@ typedef void (*coll_times_edge)(
     void *context, uint32_t from, uint32_t to, uint64_t messages, uint64_t size);
 void coll_times_edges(const coll_times_phase *p, coll_times_edge visit, void *context);
 void coll_times_steps(const coll_times_phase *p, coll_times_visit visit, void *context);
-/* All messages with the times at which they are sent, relative to those at which members start.  member: that it goes
- * to; COLL_TIMES_ALL: each member gets one, and start is of all of them.  Answers as coll_times_ends does. */
+/* All messages with the times at which they are sent, relative to those at which members start.
+ * member: that it goes to; COLL_TIMES_ALL: each member gets one, and start is of all of them.
+ * Answers as coll_times_ends does. */
 enum { COLL_TIMES_ALL = UINT32_MAX };
 typedef void (*coll_times_sent)(
     void *context, uint64_t step, uint32_t member, int64_t at, uint64_t size);

@@ -91,8 +91,8 @@ void coll_times_edges(const coll_times_phase *p, coll_times_edge visit, void *co
     }
 }
 
-/* Saturates: sums of times that an input may ask for pass the range.  coll_times_tree_ends refuses what
- * has come that far. */
+/* Saturates: sums of times that an input may ask for pass the range.  coll_times_tree_ends refuses
+ * what has come that far. */
 static int64_t after(int64_t at, uint64_t delay)
 {
     const int64_t far = (int64_t)ORR_TICKS_FAR;

@@ -84,7 +84,8 @@ static orr_code take_nodes(const char *colon, uint32_t *out, orr_error *err)
     return ORR_OK;
 }
 
-/* Read once: a sweep asks ten thousand times.  One that could not be read, for lack of memory, is not kept. */
+/* Read once: a sweep asks ten thousand times.  One that could not be read, for lack of memory, is
+ * not kept. */
 orr_code machine_built_in(const char *name, orr_machine *out, orr_error *err)
 {
     static orr_machine read[BUILT_IN];

@@ -3,7 +3,8 @@
  *
  * Every value has a unit or is a plain count.  Bounds keep slips of the hand out and sums inside
  * what doubles and 32 bits hold; machine_check refuses values that do not go together.  What is
- * written reads back as the same values: rates are whole bytes a second, times whole picoseconds. */
+ * written reads back as the same values: rates are whole bytes a second, times whole
+ * picoseconds. */
 #include "machine_impl.h"
 
 #include "base/formats/yaml_fields.h"
@@ -217,7 +218,8 @@ static orr_code take_base(orr_yaml_value map, orr_machine *m, orr_error *err)
     return code ? code : machine_built_in(name, m, err);
 }
 
-/* An interval is of the estimate beside it: a file with a cost of its own does not take that of its base. */
+/* An interval is of the estimate beside it: a file with a cost of its own does not take that of its
+ * base. */
 static orr_code take_overlap(orr_yaml_value map, orr_machine *m, orr_error *err)
 {
     orr_yaml_value v;

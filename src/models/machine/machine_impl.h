@@ -10,8 +10,8 @@ enum { MACHINE_NODES = 1 << 20, MACHINE_DEVICES = 1 << 16, MACHINE_ALL = 1 << 24
 /* Values that do not go together; where: of the file, or NULL. */
 orr_code machine_check(const orr_machine *m, const orr_where *where, orr_error *err) ORR_MUST_CHECK;
 
-/* A file that says what is different from *out; what it does not say stays.  checks: the result must
- * hold together. */
+/* A file that says what is different from *out; what it does not say stays.  checks: the result
+ * must hold together. */
 orr_code machine_change(orr_span bytes,
                         const char *label,
                         bool checks,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ecmp.h - which of several equally short routes a flow takes: a hash of addresses and ports, with the number of the
- * switch as its seed.  The packet engine and the network fluid choose alike, so that flows collide on the same links. */
+/* ecmp.h - which of several equally short routes a flow takes: a hash of addresses and ports, with
+ * the number of the switch as its seed.  The packet engine and the network fluid choose alike, so
+ * that flows collide on the same links. */
 #ifndef ORR_MODELS_ECMP_H
 #define ORR_MODELS_ECMP_H
 

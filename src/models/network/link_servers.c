@@ -75,12 +75,15 @@ bool net_servers_fold(net_servers *s)
     return true;
 }
 
-/* Before something happens to a link.  What has the same place as something else in this tick may come before it at one of
- * the links, and after it at another.  That makes no difference
- * - between events that go back to the starts of ranks of one copy (orr__net_origin): ranks are moved together, so that
+/* Before something happens to a link.  What has the same place as something else in this tick may
+ * come before it at one of the links, and after it at another.  That makes no difference
+ * - between events that go back to the starts of ranks of one copy (orr__net_origin): ranks are
+ * moved together, so that
  *   their order is the same in every copy;
- * - between two messages of the rank from which the link leads: their order is that of the rank's own events;
- * - between a message that comes and the release of the link: either way the message is the last of those that wait, and
+ * - between two messages of the rank from which the link leads: their order is that of the rank's
+ * own events;
+ * - between a message that comes and the release of the link: either way the message is the last of
+ * those that wait, and
  *   the first of them starts now.  Only the length of the queue in between differs. */
 static void see_touch(net_servers *s, uint32_t index, unsigned how)
 {

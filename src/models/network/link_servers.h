@@ -36,10 +36,12 @@ typedef struct net_packet {
     uint32_t next; /* waiting for the same link, or free */
 } net_packet;
 
-/* Where links stand for others (symmetry.h), it moves the packet's destination along with the link. */
+/* Where links stand for others (symmetry.h), it moves the packet's destination along with the
+ * link. */
 typedef uint32_t (*net_next_link)(void *net, net_packet *p, orr_error *err);
 
-/* What has happened to a link that stands for others, in the last event that did something to it. */
+/* What has happened to a link that stands for others, in the last event that did something to
+ * it. */
 typedef struct net_touch {
     uint64_t at, place; /* time, and place in the order of events */
     uint32_t origin;    /* of the event, seen from the link */
@@ -72,12 +74,13 @@ bool net_servers_add(net_servers *s,
 orr_code net_servers_send(
     net_servers *s, orr_net *sim, const orr_message *m, uint64_t hash, orr_error *err);
 
-/* Links stand for others: what happens to one in one tick must be in an order that is the same for all of them, or make
- * no difference; else the run is told (orr__net_lose_order).  False: out of memory. */
+/* Links stand for others: what happens to one in one tick must be in an order that is the same for
+ * all of them, or make no difference; else the run is told (orr__net_lose_order).  False: out of
+ * memory. */
 bool net_servers_fold(net_servers *s);
 
-/* Those that stood for others stand for fewer: each link and packet becomes several.  The k-th copy of a link: link_of; of a
- * device: device_of; NONE: this link stands for nobody. */
+/* Those that stood for others stand for fewer: each link and packet becomes several.  The k-th copy
+ * of a link: link_of; of a device: device_of; NONE: this link stands for nobody. */
 typedef struct net_copier {
     void *context;
     uint32_t copies;

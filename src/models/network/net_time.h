@@ -14,11 +14,12 @@ void orr__net_after(orr_net *n,
                     uint64_t argument);
 void orr__net_deliver_after(orr_net *n, uint64_t delay, uint64_t token);
 
-/* For models whose links stand for others: the place of the event that runs in the order of all (clock.h), and the order
- * of what happens to a link is not known. */
+/* For models whose links stand for others: the place of the event that runs in the order of all
+ * (clock.h), and the order of what happens to a link is not known. */
 uint64_t orr__net_place(const orr_net *n);
-/* Where the rank is whose start led to the event that runs, as seen from the link or rank that it meets: a rank with the
- * digits by which it is away from home (symmetry.h); NONE: not the same for all. */
+/* Where the rank is whose start led to the event that runs, as seen from the link or rank that it
+ * meets: a rank with the digits by which it is away from home (symmetry.h); NONE: not the same for
+ * all. */
 #define NET_ORIGIN_NONE UINT32_MAX
 uint32_t orr__net_origin(const orr_net *n);
 void orr__net_set_origin(orr_net *n, uint32_t origin);
@@ -26,7 +27,8 @@ void orr__net_set_origin(orr_net *n, uint32_t origin);
 void orr__net_move_origin(orr_net *n, uint32_t rank);
 void orr__net_lose_order(orr_net *n);
 
-/* What a message between two ranks costs where messages do not delay each other: latency + size / speed. */
+/* What a message between two ranks costs where messages do not delay each other: latency + size /
+ * speed. */
 typedef struct net_path {
     double latency_ns, speed; /* bytes per ns */
 } net_path;

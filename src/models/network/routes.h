@@ -25,11 +25,13 @@ void orr__routes_destroy(orr__routes *r); /* NULL is fine */
 /* NET_LINK_NONE: there is no route (ORR_EINPUT), or no memory. */
 uint32_t orr__routes_next(orr__routes *r, uint32_t at, uint32_t dst, uint64_t hash, orr_error *err);
 
-/* All links that begin a shortest route: their number, at most `most`; 0: it is there, or there is no route (err). */
+/* All links that begin a shortest route: their number, at most `most`; 0: it is there, or there is
+ * no route (err). */
 uint32_t orr__routes_choices(
     orr__routes *r, uint32_t at, uint32_t dst, uint32_t *out, uint32_t most, orr_error *err);
 
-/* The last device before a rank, where there is only one; else the rank itself.  What goes to it goes there first. */
+/* The last device before a rank, where there is only one; else the rank itself.  What goes to it
+ * goes there first. */
 uint32_t orr__routes_gate(const orr__routes *r, uint32_t rank);
 
 /* How many links before this one join the same two devices. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symmetry.c - the search for digits by which ranks can be moved.  Cost: a question for each divisor and each place, most
- * of which are answered by the first rank. */
+/* symmetry.c - the search for digits by which ranks can be moved.  Cost: a question for each
+ * divisor and each place, most of which are answered by the first rank. */
 #include "symmetry.h"
 
 static bool take(net_symmetry *s, const net_digit *d, net_sym_holds holds, void *context)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symmetry.h - ranks that a network cannot tell apart, because it looks the same from each of them.
  *
- * A rank's number is taken apart into digits: rank / stride % radix.  The symmetry moves the ranks by adding to some of
- * these digits, modulo the radix or bit by bit.  Whatever happens at a rank or a link then happens at all to which it can
- * be moved, so only one is simulated: the one whose digits are 0, its *home*. */
+ * A rank's number is taken apart into digits: rank / stride % radix.  The symmetry moves the ranks
+ * by adding to some of these digits, modulo the radix or bit by bit.  Whatever happens at a rank or
+ * a link then happens at all to which it can be moved, so only one is simulated: the one whose
+ * digits are 0, its *home*. */
 #ifndef ORR_MODELS_SYMMETRY_H
 #define ORR_MODELS_SYMMETRY_H
 
@@ -40,9 +41,9 @@ static inline uint32_t net_digit_opposite(const net_digit *d, uint32_t by)
     return d->is_xor || by == 0 ? by : d->radix - by;
 }
 
-/* Finds the digits of n places, those with `stride` between them, from the innermost outwards, each as large as it can be.
- * is_ring: the places can only be turned all together; else each could be where any other is.  holds: nothing changes when
- * ranks are moved by this digit. */
+/* Finds the digits of n places, those with `stride` between them, from the innermost outwards, each
+ * as large as it can be.  is_ring: the places can only be turned all together; else each could be
+ * where any other is.  holds: nothing changes when ranks are moved by this digit. */
 typedef bool (*net_sym_holds)(void *context, const net_digit *d);
 void net_sym_find(
     net_symmetry *s, uint32_t stride, uint32_t n, bool is_ring, net_sym_holds holds, void *context);

@@ -2,8 +2,8 @@
 /* alone_fit.c - the constants of a machine from measured rows, and how sure they are.
  *
  * The fit is nccl_fit's.  It is repeated five times with a fifth of the rows left out: what the
- * constants do then is their interval (jackknife), and how far the rows left out lie from the model is
- * the interval of its times. */
+ * constants do then is their interval (jackknife), and how far the rows left out lie from the model
+ * is the interval of its times. */
 #include "alone.h"
 
 #include "base/io/input.h"

@@ -9,9 +9,9 @@
  *     # Avg bus bandwidth    : 125.4
  *
  * Columns are found by the names in the header.  Between rows NCCL and launchers may print lines of
- * their own, which begin with no number.  A row that is cut off, that does not go with itself (size /
- * time is not algbw), or a text without its last lines is refused: half an output would shift a fit
- * without a word. */
+ * their own, which begin with no number.  A row that is cut off, that does not go with itself (size
+ * / time is not algbw), or a text without its last lines is refused: half an output would shift a
+ * fit without a word. */
 #include "alone.h"
 
 #include "base/memory/intern.h"

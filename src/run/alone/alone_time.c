@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alone_time.c - a machine, an operation of nccl-tests and bytes to a time: where the ranks lie, and
- * the NCCL model. */
+/* alone_time.c - a machine, an operation of nccl-tests and bytes to a time: where the ranks lie,
+ * and the NCCL model. */
 #include "alone.h"
 
 #include "base/io/input.h"

@@ -84,15 +84,16 @@ typedef struct cfg_groups {
     orr_map *by_id; /* id -> index */
 } cfg_groups;
 
-/* Keys that nobody knows are errors.  The programs that Orrery replaces ignore them, so under their rules each is a remark,
- * up to CFG_NOTES of them. */
+/* Keys that nobody knows are errors.  The programs that Orrery replaces ignore them, so under their
+ * rules each is a remark, up to CFG_NOTES of them. */
 enum { CFG_NOTES = 16 };
 typedef struct cfg_notes {
     orr_arena *arena; /* NULL: errors */
     const char *lines[CFG_NOTES];
     size_t count;
 } cfg_notes;
-/* `keys` ends with NULL, `list` is where all of them can be read, unless they are few enough to say; NULL: they are. */
+/* `keys` ends with NULL, `list` is where all of them can be read, unless they are few enough to
+ * say; NULL: they are. */
 orr_code cfg_unknown_key(orr_str key,
                          orr_where w,
                          const char *const *keys,

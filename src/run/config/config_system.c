@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_system.c - the system file: JSON, keys of astra-sim.md 3.  A key that nobody asks for is an
- * error; under the rules of the reference it is ignored, as there.  A value of the wrong kind is an
- * error with its line.  The text of ASTRA-sim 1.0, "key: value" per line, is rewritten as JSON first,
- * line by line (astra-sim.md 13). */
+/* config_system.c - the system file: JSON, keys of astra-sim.md 3.  A key that nobody asks for is
+ * an error; under the rules of the reference it is ignored, as there.  A value of the wrong kind is
+ * an error with its line.  The text of ASTRA-sim 1.0, "key: value" per line, is rewritten as JSON
+ * first, line by line (astra-sim.md 13). */
 #include "config.h"
 
 #include <orrery/run.h>

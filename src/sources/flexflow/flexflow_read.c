@@ -195,8 +195,7 @@ static orr_code read_node(reader *r, const orr__dot_node *node)
         !orr_map_put(r->by_id, t.id, g->count, &is_new))
         return orr_no_memory(r->err);
     if (!is_new)
-        return orr_fail(r->err, ORR_EINPUT, &at, "duplicate %.*s",
-                        ORR_SHOWN(node->name, 60));
+        return orr_fail(r->err, ORR_EINPUT, &at, "duplicate %.*s", ORR_SHOWN(node->name, 60));
     g->tasks[g->count++] = t;
     return ORR_OK;
 }

@@ -126,9 +126,9 @@ orr_code nccl_matching_check(const nccl_matching *m, uint64_t *unmatched, orr_er
  *     0x1f2e,*,101
  *     *,*,102
  *
- * The call is counted from 0 among the calls of its communicator on its GPU.  The row that says most
- * counts: communicator and call, then the communicator, then the one for all.  A call that no row
- * names keeps the context that the rules give it. */
+ * The call is counted from 0 among the calls of its communicator on its GPU.  The row that says
+ * most counts: communicator and call, then the communicator, then the one for all.  A call that no
+ * row names keeps the context that the rules give it. */
 
 enum { MOST_CALL = 1 << 30, COLUMNS = 3 };
 

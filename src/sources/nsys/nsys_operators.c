@@ -7,9 +7,9 @@
  *     aten::addmm, seq = 3, op_id = 5, sizes = [[1024], [512, 4096], [4096, 1024]]
  *
  * A kernel belongs to the innermost such range of the thread that launched it (the call of the
- * runtime with its correlationId).  Which factor of a product is stored transposed is in no size; the
- * names of cuBLAS's kernels have it.  Both tables come in the order of threads and times, so one pass
- * with a stack will do: nothing of the file is kept but the ranges that are open. */
+ * runtime with its correlationId).  Which factor of a product is stored transposed is in no size;
+ * the names of cuBLAS's kernels have it.  Both tables come in the order of threads and times, so
+ * one pass with a stack will do: nothing of the file is kept but the ranges that are open. */
 #include "nsys_impl.h"
 
 #include "base/memory/buffer.h"

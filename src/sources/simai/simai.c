@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simai.c - a workload of SimAI: a header with the sizes of the groups, then a row for each layer of
- * one iteration, all micro-batches in a row.
+/* simai.c - a workload of SimAI: a header with the sizes of the groups, then a row for each layer
+ * of one iteration, all micro-batches in a row.
  *
  * The forward passes run in the order of the rows, each followed by its collective; then, from the
  * last row to the first, the gradients of inputs, which wait for their collective, and of weights,

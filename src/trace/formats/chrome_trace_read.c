@@ -764,7 +764,8 @@ static bool take_sign(orr_str *at, char sign)
     return true;
 }
 
-/* "ranks 0-7,16-64/8": what is not of that form says nothing, nor do more ranks than there can be. */
+/* "ranks 0-7,16-64/8": what is not of that form says nothing, nor do more ranks than there can
+ * be. */
 static orr_code add_alike(chrome_file *c, uint32_t shown, orr_str list, uint32_t *left)
 {
     orr_code code = ORR_OK;

@@ -248,7 +248,8 @@ static bool check_member(orr__scan *s, const orr_field *f)
     return true;
 }
 
-/* A value that is a number of a varint, up to the end of its attribute; its member, or 0: it is something else. */
+/* A value that is a number of a varint, up to the end of its attribute; its member, or 0: it is
+ * something else. */
 static uint32_t plain_number(const uint8_t *p, const uint8_t *end, uint64_t *out)
 {
     uint32_t tag = *p++;
@@ -376,7 +377,8 @@ static bool take_field(orr__scan *s, const orr_field *f)
     }
 }
 
-/* Copied as a whole: one that is put together on the stack each time costs a quarter of reading a file. */
+/* Copied as a whole: one that is put together on the stack each time costs a quarter of reading a
+ * file. */
 #define NO_TEXT \
     {           \
         "", 0   \
@@ -409,8 +411,9 @@ static const uint8_t *short_number(const uint8_t *p, uint64_t *out)
     return NULL;
 }
 
-/* What nearly every record is: an id, a name and a type, dependencies, a duration, attributes.  It goes as far as all is
- * short and sound; the loop over all fields takes the rest, which may be everything.  False: s->why. */
+/* What nearly every record is: an id, a name and a type, dependencies, a duration, attributes.  It
+ * goes as far as all is short and sound; the loop over all fields takes the rest, which may be
+ * everything.  False: s->why. */
 static bool scan_usual(orr__scan *s, orr_wire *w)
 {
     enum {

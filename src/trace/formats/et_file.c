@@ -193,8 +193,9 @@ static orr_code index_short(reader *r, orr_error *err)
     return code;
 }
 
-/* The first records say how many there will be, about.  Columns of that size do not move while they grow, and what is
- * not needed after all is never touched; few short records before long ones must not ask for more than the file is worth. */
+/* The first records say how many there will be, about.  Columns of that size do not move while they
+ * grow, and what is not needed after all is never touched; few short records before long ones must
+ * not ask for more than the file is worth. */
 static orr_code expect_rest(const reader *r, orr_error *err)
 {
     enum { LEAST_RECORD = 32 };
@@ -225,7 +226,8 @@ static orr_code read_nodes(reader *r, orr_error *err)
     return code == ORR_END || r->leniency == ORR_AS_FEEDER_V2 ? ORR_OK : code;
 }
 
-/* Records begin with their length and hold lengths: the first bytes of a trace are never all text. */
+/* Records begin with their length and hold lengths: the first bytes of a trace are never all
+ * text. */
 static bool is_text(orr_span bytes)
 {
     enum { SEEN = 256, LEAST = 8 };

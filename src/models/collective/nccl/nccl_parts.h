@@ -89,7 +89,8 @@ extern const char *const nccl_protocol_words[NCCL_PROTOCOLS + 1];
 
 /* ---- nccl_tuning.c ---- */
 
-/* The line NCCL's tuning model draws: microseconds + bytes / (1000 * GBps); GBps 0: not possible. */
+/* The line NCCL's tuning model draws: microseconds + bytes / (1000 * GBps); GBps 0: not
+ * possible. */
 typedef struct nccl_tuned {
     nccl_way way;
     double us, GBps;

@@ -14,8 +14,8 @@
 
 #include <math.h>
 
-/* Bytes of a chunk at which half of a growth is there.  LL takes more threads from 512 x 8 bytes on;
- * grouped messages change from LL to Simple at 16 KiB (NCCL's defaults). */
+/* Bytes of a chunk at which half of a growth is there.  LL takes more threads from 512 x 8 bytes
+ * on; grouped messages change from LL to Simple at 16 KiB (NCCL's defaults). */
 static const double grow_knee = 4096, drain_knee = 16 << 20;
 static const double direct_knee = 24 << 10, direct_drain_knee = 2 << 20;
 
@@ -194,8 +194,8 @@ static void collnet(const frame *f, uint32_t algorithm, nccl_time *out)
         out->latency_ns + most(others > 0 ? out->up_bytes / f->up_rate : 0, f->bytes / f->out_rate);
 }
 
-/* One rank on each node: logarithmic, and a linear part for the posts (NCCL: 2.8 us a rank, of which
- * its tuning model says that it is to go). */
+/* One rank on each node: logarithmic, and a linear part for the posts (NCCL: 2.8 us a rank, of
+ * which its tuning model says that it is to go). */
 static void pat(const frame *f, nccl_time *out)
 {
     double moved = f->bytes * (f->n - 1) / f->n;
@@ -207,9 +207,9 @@ static void pat(const frame *f, nccl_time *out)
 
 /* Grouped send and receive: all-to-all, gather, scatter.
  *
- * PXN (NCCL_P2P_PXN_LEVEL, 2 unless said otherwise): what is for another host goes by NVLink to the rank on the receiver's rail
- * first, so that a NIC sends to its own rail only.  Of the bytes that leave the host all but one part in as many as the host
- * has ranks cross NVLink as well. */
+ * PXN (NCCL_P2P_PXN_LEVEL, 2 unless said otherwise): what is for another host goes by NVLink to the
+ * rank on the receiver's rail first, so that a NIC sends to its own rail only.  Of the bytes that
+ * leave the host all but one part in as many as the host has ranks cross NVLink as well. */
 static void direct(const frame *f, orr_collective kind, nccl_time *out)
 {
     double part = f->bytes / f->n, peers = f->n - 1;

@@ -191,7 +191,8 @@ static void name_link(const void *net, uint32_t link, char out[ORR_NET_LINK_NAME
     snprintf(out, ORR_NET_LINK_NAME, "%s -> %s", from, to);
 }
 
-/* Links of fully connected groups are numbered as they are first used; here they come by rank, after the others. */
+/* Links of fully connected groups are numbered as they are first used; here they come by rank,
+ * after the others. */
 static int by_ends(const void *x, const void *y, void *net)
 {
     const aware *a = net;

@@ -138,10 +138,11 @@ static void graph_report(const void *net, orr_net_link_visit visit, void *contex
 
 /* ---- links that stand for others ----
  *
- * A move of ranks is followed along the routes: where a rank goes, its switch goes, and so on.  It must take each link to one
- * of the same speed and latency, and the next link of each route to that of the moved route; which must be the only
- * shortest one, or the first in the file.  No link may stay where it is: it would carry messages of several ranks that
- * are alike.  So the leaves of a leaf-spine network can change places, the ranks of one leaf cannot. */
+ * A move of ranks is followed along the routes: where a rank goes, its switch goes, and so on.  It
+ * must take each link to one of the same speed and latency, and the next link of each route to that
+ * of the moved route; which must be the only shortest one, or the first in the file.  No link may
+ * stay where it is: it would carry messages of several ranks that are alike.  So the leaves of a
+ * leaf-spine network can change places, the ranks of one leaf cannot. */
 
 static bool set_image(uint32_t *images, uint32_t from, uint32_t to)
 {
@@ -221,7 +222,8 @@ static bool add_move(graph *g, const net_digit *d, uint32_t by, uint32_t order)
     return false;
 }
 
-/* All links to which the moves take this one, each once; list: room for as many as there are links. */
+/* All links to which the moves take this one, each once; list: room for as many as there are
+ * links. */
 static bool take_apart(graph *g, uint32_t link, uint32_t *list)
 {
     uint32_t count = 1;

@@ -15,8 +15,8 @@
 /* InfraGraph: devices made of components, instances of devices, and edges
  * between their components by a scheme (YAML, JSON).
  *
- * Components of the choice xpu are the ranks, in the order of the instances; every other component is
- * a switch called instance.index.component.index.  Each edge is a cable with the bandwidth and
+ * Components of the choice xpu are the ranks, in the order of the instances; every other component
+ * is a switch called instance.index.component.index.  Each edge is a cable with the bandwidth and
  * latency of its link. */
 
 enum { MOST_NODES = 1 << 22, SHOWN = 40 };

@@ -263,7 +263,8 @@ static uint32_t find_gpu(const reader *r, orr_str busid)
     return UINT32_MAX;
 }
 
-/* NVLinks to GPUs are cables, once for both ends; those to NVSwitches make one link to one switch. */
+/* NVLinks to GPUs are cables, once for both ends; those to NVSwitches make one link to one
+ * switch. */
 static orr_code join_nvlinks(const reader *r, uint32_t i, uint32_t *nvswitch)
 {
     const gpu *g = &r->gpus[i];

@@ -394,8 +394,8 @@ static orr_code classify_others(reader *r, draft *d)
     return link_count(r->opt->tally, ORR_LINK_OTHER_KINDS, NULL, r->err);
 }
 
-/* Trouble with an event.  Finding its line reads the file from its start: only for the one that ends
- * the program. */
+/* Trouble with an event.  Finding its line reads the file from its start: only for the one that
+ * ends the program. */
 static orr_code count_trouble(const reader *r, const draft *d, orr_link_counter c)
 {
     link_tally *t = r->opt->tally;
