@@ -9,6 +9,7 @@
  * docs/design/plan.md has the argument in full. */
 #include "bound_parts.h"
 #include "models/collective/nccl/nccl_model.h"
+#include "models/compute/atlas/chip_cost.h"
 
 #include "base/memory/hash.h"
 #include "base/threads/pool.h"
@@ -437,7 +438,7 @@ static double find_slow(const bound_job *j, const stage_sums *x, double update_u
     double slow = 1;
     if (!d.chip || x->host > 0.8 * (x->fixed + x->clocked))
         return 1; /* the host may hold the device up, and a slower step has a higher clock */
-    for (int i = 0; i < WORK_CLOCK_ROUNDS; i++)
+    for (int i = 0; i < ORR__CLOCK_ROUNDS; i++)
         slow = work_slowdown(&d, x->flops, x->fixed + x->clocked * slow + x->hold + update_us);
     return slow;
 }

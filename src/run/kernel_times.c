@@ -16,6 +16,7 @@
 
 #include "base/memory/intern.h"
 #include "base/memory/memory.h"
+#include "models/compute/atlas/chip_cost.h"
 #include "models/compute/software/software_costs.h"
 #include "trace/attrs.h"
 #include "trace/trace_impl.h"
@@ -92,50 +93,21 @@ static double by_peaks(const timing *t, const orr_kernel *k)
     return here > 0 ? there / here : 1;
 }
 
-/* What an operation draws beside one in 16 bits: products beside passes over memory, held under the
- * 700 W of our H200 (truth/measure/fp8_mixes.csv: nine mixes hold the clock that those in bf16 hold
- * with 0.54 to 0.75 times as many, 0.61 on average).  Sums kept in 32 bits, which Hopper's units do
- * not do by themselves, draw 1.21 times as much (held_products.csv) and are what Transformer Engine
- * and torchao do for gradients.  For 4 bits the same ratio again. */
-static double power_of(const orr_chip *chip, const orr_kernel *k)
-{
-    const double bytes = orr_kernel_type_bytes(k->type), narrow = 0.61, exact = 1.21;
-    if (bytes >= 2)
-        return 1;
-    if (bytes < 1)
-        return narrow * narrow;
-    const bool is_hopper = chip->peak_tflops[ORR_TYPE_NVFP4] <= 0;
-    return is_hopper && k->layout != ORR_LAYOUT_NT ? narrow * exact : narrow;
-}
-
-/* What was measured on a similar chip is no guess. */
-static bool is_guessed(const orr_kernel_time *t)
-{
-    return t->extrapolates &&
-           (strcmp(t->basis, "roofline") == 0 || strcmp(t->basis, "measured, extrapolated") == 0);
-}
-
 static bool add_kernel(const timing *t, const orr_kernel *k, kernel_row *out)
 {
-    orr_kernel_time time;
-    if (!orr_chip_time(t->chip, k, &time))
+    const double times = by_peaks(t, k) * orr__software_slowdown(t->software, t->chip, k);
+    chip_cost cost;
+    if (!orr__chip_cost(t->chip, k, times, &cost))
         return false;
-    const double us = time.us * by_peaks(t, k) * orr__software_slowdown(t->software, t->chip, k);
-    out->clocked_us += us * time.clock_share;
-    out->fixed_us += us * (1 - time.clock_share) / t->memory;
+    out->clocked_us += cost.clocked_us;
+    out->fixed_us += cost.fixed_us / t->memory;
     out->host_us += orr__software_host_us(t->software, k, true);
     out->alone_us += orr__software_host_us(t->software, k, false);
-    /* Errors are carried as parts of the time, which is not the one that was measured. */
-    const double low = us * (1 - time.low_us / time.us), high = us * (time.high_us / time.us - 1);
-    out->low_us2 += low * low;
-    out->high_us2 += high * high;
-    out->guessed_us += is_guessed(&time) ? us : 0;
+    out->low_us2 += cost.low_us * cost.low_us;
+    out->high_us2 += cost.high_us * cost.high_us;
+    out->guessed_us += cost.is_guess ? cost.clocked_us + cost.fixed_us : 0;
     out->picks_experts |= k->kind == ORR_KERNEL_TOPK && !k->is_backward;
-    /* Only products draw so much power that the clock falls. */
-    if (k->kind == ORR_KERNEL_GEMM || k->kind == ORR_KERNEL_GROUPED || k->kind == ORR_KERNEL_MOE ||
-        k->kind == ORR_KERNEL_ATTENTION || k->kind == ORR_KERNEL_CONV)
-        out->flops +=
-            orr_kernel_count(k).flops * power_of(t->chip, k) * (k->count ? (double)k->count : 1);
+    out->flops += cost.flops;
     return true;
 }
 
@@ -156,22 +128,19 @@ static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *
     return code == ORR_END ? ORR_OK : refuse(t, node, &why, err);
 }
 
-/* What is known of the work: a roofline with four fifths of each peak. */
 static kernel_row roofline_row(const timing *t, double ops, double bytes)
 {
     const double flops = t->peaks ? t->peaks->flops : t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
     const double rate = t->peaks ? t->peaks->bytes_per_s : t->chip->memory_GBps * 1e9;
-    /* In microseconds. */
-    const double by_work = ops / (flops * 0.8e-6), by_memory = bytes / (rate * t->memory * 0.8e-6);
-    const double us = fmax(by_work, by_memory) + t->chip->launch_us;
-    return (kernel_row){.fixed_us = by_work > by_memory ? 0 : by_memory + t->chip->launch_us,
-                        .clocked_us = by_work > by_memory ? by_work + t->chip->launch_us : 0,
-                        .flops = by_work > by_memory ? ops : 0,
+    const chip_cost c = orr__chip_roofline(flops, rate * t->memory, t->chip->launch_us, ops, bytes);
+    return (kernel_row){.fixed_us = c.fixed_us,
+                        .clocked_us = c.clocked_us,
+                        .flops = c.flops,
                         .host_us = 30 * t->software->host,
                         .alone_us = 20 * t->software->host,
-                        .guessed_us = us,
-                        .low_us2 = 0.25 * us * us,
-                        .high_us2 = us * us};
+                        .guessed_us = c.fixed_us + c.clocked_us,
+                        .low_us2 = c.low_us * c.low_us,
+                        .high_us2 = c.high_us * c.high_us};
 }
 
 static bool add_row(timing *t, const kernel_row *row)
@@ -409,9 +378,7 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
 static void fill_ticks(const timing *t, uint64_t *ticks)
 {
     walk_state w = {.slow = 1, .speed = 1};
-    /* Clock and time depend on each other: a slower clock makes a longer step, which draws less and
-     * lets the clock rise. */
-    for (int i = 0; i < WORK_CLOCK_ROUNDS; i++) {
+    for (int i = 0; i < ORR__CLOCK_ROUNDS; i++) {
         walk(t, &w, NULL);
         const double chip_flops = t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
         const double scale = t->peaks ? chip_flops / t->peaks->flops : 1;

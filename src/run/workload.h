@@ -104,7 +104,6 @@ bool work_add_kernel(const work_device *d, const struct orr_kernel *k, work_kern
 void work_add_roofline(const work_device *d, double ops, double bytes, work_kernel_sum *out);
 /* What scales with the clock takes so many times as long in a step of so much work in so long. */
 double work_slowdown(const work_device *d, double flops, double device_us);
-enum { WORK_CLOCK_ROUNDS = 4 }; /* of clock and time, which depend on each other */
 
 /* ---- nodes (workload.c) ---- */
 

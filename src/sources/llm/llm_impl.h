@@ -137,7 +137,9 @@ typedef struct llm_meter {
     orr_Bps memory_rate, link_rate;
     const orr_chip *chip; /* NULL: rates; else kernels take their time on it */
     uint64_t pending;     /* ps: kernels of the next computation */
-    uint64_t time;        /* ps */
+    uint64_t time;        /* ps; on a chip at its highest clock, of which: */
+    double clocked_us;    /* that scales with the clock */
+    double flops;         /* that hold the clock down */
 } llm_meter;
 
 typedef struct llm_pen {

@@ -8,6 +8,8 @@
  * computation launches; a pen that measures adds up their times on its chip instead. */
 #include "layer_steps.h"
 #include "llm_tape_impl.h"
+#include "models/compute/atlas/chip_cost.h"
+#include "models/compute/software/software_costs.h"
 #include "serve_impl.h"
 
 #include <orrery/lab/chip.h>
@@ -16,11 +18,15 @@
 
 /* ---- one kernel ---- */
 
-static void measure(llm_meter *t, const orr_kernel *k)
+static void measure(llm_meter *t, const orr_software *software, const orr_kernel *k)
 {
-    orr_kernel_time time;
-    if (t->chip && orr_chip_time(t->chip, k, &time))
-        t->pending += (uint64_t)(time.us * 1e6 + 0.5);
+    chip_cost cost;
+    if (!t->chip ||
+        !orr__chip_cost(t->chip, k, orr__software_slowdown(software, t->chip, k), &cost))
+        return;
+    t->pending += (uint64_t)((cost.fixed_us + cost.clocked_us) * 1e6 + 0.5);
+    t->clocked_us += cost.clocked_us;
+    t->flops += cost.flops;
 }
 
 /* Layers and micro-batches launch the same few kernels again and again: their texts are written once and copied from
@@ -70,7 +76,7 @@ static void add_text(llm_pen *p, const orr_kernel *k)
 static void launch(llm_pen *p, orr_kernel k)
 {
     if (p->meter) {
-        measure(p->meter, &k);
+        measure(p->meter, p->g->software, &k);
         return;
     }
     if (p->tape) {

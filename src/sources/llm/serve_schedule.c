@@ -14,6 +14,7 @@
 #include "base/memory/content_hash.h"
 #include "base/memory/map.h"
 #include "layer_steps.h"
+#include "models/compute/atlas/chip_cost.h"
 #include "serve_impl.h"
 
 #include <inttypes.h>
@@ -373,49 +374,64 @@ void llm_pool_set_pass(llm_pool *p, const llm_pass *pass)
     g->thin_tokens = g->is_sequence_parallel ? g->tokens / tp : g->tokens;
 }
 
-static uint64_t layer_time(llm_pool *p, llm_pen *pen, uint64_t layer)
+static void measure_layer(llm_pool *p, llm_pen *pen, uint64_t layer)
 {
     llm_steps s;
-    pen->meter->time = 0;
     if (p->g.tokens)
         llm_describe_layer(&p->g, layer, &s);
     else
         llm_describe_idle_layer(&p->g, layer, &s);
     llm_steps_forward(pen, &s, "", 0, 0);
-    return pen->meter->time;
 }
 
-static uint64_t ends_time(llm_pool *p, llm_pen *pen, uint32_t stage)
+static void measure_ends(llm_pool *p, llm_pen *pen, uint32_t stage)
 {
     const bool is_last = stage + 1 == p->ranks.pp;
-    pen->meter->time = 0;
     if (stage == 0)
         llm_embedding_after(pen, LLM_AFTER(0));
     if (is_last && p->g.pass->sampled)
         llm_put_sampling(pen, NULL, 0);
     if (!is_last)
         llm_put_send(pen, "", llm_stage_message(&p->g), 0, LLM_PEER_NEXT, LLM_AFTER(0));
-    return pen->meter->time;
+}
+
+/* What the power cap takes from the clock, as in a run: ps more. */
+static uint64_t clock_loss(const llm_meter *t)
+{
+    const double all_us = (double)t->time * 1e-6;
+    const chip_cost sum = {
+        .fixed_us = all_us - t->clocked_us, .clocked_us = t->clocked_us, .flops = t->flops};
+    if (!t->chip || t->time >= INT64_MAX)
+        return 0;
+    return (uint64_t)(t->clocked_us * 1e6 * (orr__chip_slowdown_of(t->chip, &sum) - 1) + 0.5);
 }
 
 /* How long a stage takes for the pass at hand, in ps. */
 static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
 {
     const llm_stage *s = &p->stages[stage];
-    llm_meter meter = {.peak = p->opt->peak,
-                       .memory_rate = p->opt->memory_rate,
-                       .link_rate = p->opt->link_rate,
-                       .chip = p->opt->chip};
-    llm_pen pen = {.g = &p->g, .meter = &meter};
-    uint64_t sum = p->g.tokens ? ends_time(p, &pen, stage) : 0;
+    const llm_meter fresh = {.peak = p->opt->peak,
+                             .memory_rate = p->opt->memory_rate,
+                             .link_rate = p->opt->link_rate,
+                             .chip = p->opt->chip};
+    llm_meter sum = fresh, meter;
+    llm_pen pen = {.g = &p->g, .meter = &sum};
+    if (p->g.tokens)
+        measure_ends(p, &pen, stage);
+    pen.meter = &meter;
     for (unsigned kind = 0; kind < LLM_LAYER_KINDS; kind++) {
         uint64_t time = 0;
-        if (s->count[kind] &&
-            __builtin_mul_overflow(layer_time(p, &pen, s->example[kind]), s->count[kind], &time))
+        if (!s->count[kind])
+            continue;
+        meter = fresh;
+        measure_layer(p, &pen, s->example[kind]);
+        if (__builtin_mul_overflow(meter.time, s->count[kind], &time))
             time = INT64_MAX;
-        sum = llm_later(sum, time);
+        sum.time = llm_later(sum.time, time);
+        sum.clocked_us += meter.clocked_us * (double)s->count[kind];
+        sum.flops += meter.flops * (double)s->count[kind];
     }
-    return sum;
+    return llm_later(sum.time, clock_loss(&sum));
 }
 
 /* ---- what is worked on ---- */

@@ -7,6 +7,7 @@
 
 #include "base/memory/intern.h"
 #include "base/text/text.h"
+#include "models/compute/atlas/chip_cost.h"
 #include "models/compute/operators/operator_cost.h"
 #include "trace/builder.h"
 #include "trace/trace_impl.h"
@@ -657,58 +658,47 @@ static void put_held(pen *p, size_t i)
 
 /* ---- durations on a chip ---- */
 
-typedef struct call_time {
-    double fixed_us, clocked_us; /* that does not, and that does, scale with the clock */
-    double flops;
-} call_time;
-
-/* What no word of chip.h describes takes a roofline with four fifths of each peak. */
-static call_time time_call(const fx_body *body, const fx_call *call)
+/* A kernel that the chip cannot run takes no time. */
+static chip_cost cost_of(const fx_body *body, const fx_call *call)
 {
     const orr_chip *chip = body->opt->chip;
-    call_time out = {0, 0, 0};
+    chip_cost out = {0}, one;
     orr_kernel k;
     orr_str list = orr_intern_get(body->calls->texts, call->kernels);
     while (list.len && orr_kernel_next(&list, &k, NULL) == ORR_OK) {
-        orr_kernel_time t;
-        if (!orr_chip_time(chip, &k, &t))
+        if (!orr__chip_cost(chip, &k, 1, &one))
             continue;
-        out.clocked_us += t.us * t.clock_share;
-        out.fixed_us += t.us * (1 - t.clock_share);
-        out.flops += t.clock_share > 0.5 ? orr_kernel_count(&k).flops : 0;
+        out.clocked_us += one.clocked_us;
+        out.fixed_us += one.fixed_us;
+        out.flops += one.flops;
     }
     if (call->kernels)
         return out;
-    const double work = (double)call->flops / (chip->peak_tflops[ORR_TYPE_BF16] * 0.8e6);
-    const double memory =
-        ((double)call->bytes_read + (double)call->bytes_written) / (chip->memory_GBps * 0.8e3);
-    out.fixed_us = chip->launch_us + (work > memory ? work : memory);
-    return out;
+    return orr__chip_roofline(chip->peak_tflops[ORR_TYPE_BF16] * 1e12, chip->memory_GBps * 1e9,
+                              chip->launch_us, (double)call->flops,
+                              (double)call->bytes_read + (double)call->bytes_written);
 }
 
 /* The highest clock over the one that the power cap leaves to the whole step. */
 static double slowdown_of(const fx_body *body)
 {
-    double fixed = 0, clocked = 0, flops = 0, slow = 1;
+    chip_cost sum = {0};
     for (size_t i = 0; body->opt->chip && i < body->g->node_count; i++) {
         if (body->calls->at[i].role != FX_COMPUTE)
             continue;
-        const call_time t = time_call(body, &body->calls->at[i]);
-        fixed += t.fixed_us;
-        clocked += t.clocked_us;
-        flops += t.flops;
+        const chip_cost c = cost_of(body, &body->calls->at[i]);
+        sum.fixed_us += c.fixed_us;
+        sum.clocked_us += c.clocked_us;
+        sum.flops += c.flops;
     }
-    for (int i = 0; i < 4 && fixed + clocked > 0; i++) {
-        slow = orr_chip_slowdown(body->opt->chip, flops / (fixed + clocked * slow) * 1e-6);
-    }
-    return slow;
+    return body->opt->chip ? orr__chip_slowdown_of(body->opt->chip, &sum) : 1;
 }
 
 static void put_duration(pen *p, const fx_call *call)
 {
     const orr_fx_options *o = p->body->opt;
     if (o->chip) {
-        const call_time t = time_call(p->body, call);
+        const chip_cost t = cost_of(p->body, call);
         orr__build_duration_ps(p->b, (t.fixed_us + t.clocked_us * p->body->slow) * 1e6);
         return;
     }
