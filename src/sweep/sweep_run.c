@@ -154,6 +154,7 @@ typedef struct sweep_job {
     orr_error *err;
     swp_store *store;
     char (*hashes)[SWP_HASH_ROOM];
+    char spec_hash[SWP_HASH_ROOM]; /* every worker must have read the same specification */
     uint32_t *same_as; /* the first point of the same content */
     uint8_t *tries;
     uint32_t *todo; /* points to compute */
@@ -454,8 +455,7 @@ static orr_code take_done(sweep_job *j, sweep_peer *p, const swp_frame *f)
 /* Lines: format, token, hash of the specification, program, host. */
 static const char *check_hello(sweep_job *j, sweep_peer *p, const swp_frame *f)
 {
-    char text[600], *save = NULL, hash[SWP_HASH_ROOM];
-    bool has_failed;
+    char text[600], *save = NULL;
     snprintf(text, sizeof text, "%.*s", (int)f->len, (const char *)f->bytes);
     const char *format = strtok_r(text, "\n", &save);
     const char *token = p->pid ? "" : strtok_r(NULL, "\n", &save);
@@ -465,8 +465,7 @@ static const char *check_hello(sweep_job *j, sweep_peer *p, const swp_frame *f)
         strcmp(token, p->pid ? "" : j->token) != 0)
         return "not a worker of this sweep";
     snprintf(p->host, sizeof p->host, "%.63s", host);
-    orr_content_hash_text(swp_spec_hash(j->s, &has_failed), hash);
-    if (strcmp(spec, hash) != 0)
+    if (strcmp(spec, j->spec_hash) != 0)
         return "the specification there differs from that of rank 0";
     if (strcmp(program, j->s->hooks->program) != 0)
         return "the program there is another build than that of rank 0";
@@ -812,7 +811,9 @@ static void free_job(sweep_job *j)
 
 static orr_code run_owner(sweep_job *j)
 {
-    orr_code code = hash_points(j);
+    bool has_failed;
+    orr_content_hash_text(swp_spec_hash(j->s, &has_failed), j->spec_hash);
+    orr_code code = has_failed ? orr_no_memory(j->err) : hash_points(j);
     if (!code)
         code = swp_store_open(j->o->database, j->s, (const char(*)[SWP_HASH_ROOM])j->hashes,
                               j->o->recomputes, &j->store, j->err);
