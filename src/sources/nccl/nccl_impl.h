@@ -308,6 +308,21 @@ orr_code nccl_gpu_ready(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHEC
 const char *nccl_gpu_name(const nccl_job *j, uint32_t gpu, char room[96]);
 orr_str nccl_text(const nccl_job *j, uint32_t number);
 
+/* nccl_user_contexts.c: contexts up to `most` from a table.  *out is to be freed also on failure. */
+orr_code nccl_user_contexts_parse(orr_span bytes,
+                                  const char *label,
+                                  uint64_t most,
+                                  struct nccl_user_contexts **out,
+                                  orr_error *err) ORR_MUST_CHECK;
+orr_code nccl_user_contexts_read(const char *path,
+                                 uint64_t most,
+                                 struct nccl_user_contexts **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+void nccl_user_contexts_free(struct nccl_user_contexts *u); /* NULL is fine */
+/* ORR__NONE: no row names it. */
+uint32_t nccl_user_context_of(const struct nccl_user_contexts *u,
+                              orr_str communicator,
+                              uint32_t call);
 orr_code nccl_user_contexts_set(struct nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
 /* Of the old tags: what the widths given, or 4 and 5 digits, leave room for (nccl_goal.c). */
 uint64_t nccl_power_of_ten(uint32_t n);
