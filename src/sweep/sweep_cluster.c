@@ -11,6 +11,7 @@
 
 #include "base/io/input.h"
 #include "base/io/output.h"
+#include "base/text/number.h"
 #include "base/text/text.h"
 
 #include <arpa/inet.h>
@@ -169,6 +170,26 @@ orr_code swp_cluster_listen(const swp_cluster *c,
 
 /* ---- the others ---- */
 
+bool swp_meeting_parse(char *text, swp_meeting *out)
+{
+    char *lines[3], *at = text;
+    uint64_t port;
+    for (size_t i = 0; i < 3; i++) {
+        char *end = strchr(at, '\n');
+        if (!end)
+            return false;
+        *end = 0;
+        lines[i] = at;
+        at = end + 1;
+    }
+    *out = (swp_meeting){.token = lines[0], .host = lines[2], .addresses = at};
+    if (strlen(out->token) != SWP_TOKEN_ROOM - 1 || !orr_text_u64(orr_str_of(lines[1]), &port) ||
+        port == 0 || port > UINT16_MAX)
+        return false;
+    out->port = (uint16_t)port;
+    return true;
+}
+
 static int connect_to(const char *address, uint16_t port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -191,28 +212,28 @@ static int connect_to(const char *address, uint16_t port)
     return -1;
 }
 
-/* token, port, host, addresses: a line each.  On rank 0's own machine loopback is tried first. */
 static int try_meeting_point(const char *path, char token[SWP_TOKEN_ROOM])
 {
-    char text[MOST_BYTES], *save = NULL, host[128] = "";
+    char text[MOST_BYTES], *addresses, host[128] = "";
+    swp_meeting m;
     orr_input *in;
     if (orr_input_open(path, &in, NULL))
         return -1;
     const orr_span bytes = orr_input_bytes(in);
     const size_t n = bytes.len < sizeof text ? bytes.len : sizeof text - 1;
-    memcpy(text, bytes.ptr, n);
+    if (n) /* an empty file has no address */
+        memcpy(text, bytes.ptr, n);
     text[n] = 0;
     orr_input_close(in);
-    const char *word = strtok_r(text, "\n", &save), *port = strtok_r(NULL, "\n", &save);
-    const char *there = strtok_r(NULL, "\n", &save);
-    if (!word || strlen(word) != SWP_TOKEN_ROOM - 1 || !port || !there)
+    if (!swp_meeting_parse(text, &m))
         return -1;
-    memcpy(token, word, SWP_TOKEN_ROOM);
-    const uint16_t number = (uint16_t)strtoul(port, NULL, 10);
+    memcpy(token, m.token, SWP_TOKEN_ROOM);
     gethostname(host, sizeof host - 1);
-    int fd = strcmp(host, there) == 0 ? connect_to("127.0.0.1", number) : -1;
-    for (const char *a = strtok_r(NULL, "\n", &save); a && fd < 0; a = strtok_r(NULL, "\n", &save))
-        fd = connect_to(a, number);
+    /* on rank 0's own machine loopback is tried first */
+    int fd = strcmp(host, m.host) == 0 ? connect_to("127.0.0.1", m.port) : -1;
+    for (const char *a = strtok_r(m.addresses, "\n", &addresses); a && fd < 0;
+         a = strtok_r(NULL, "\n", &addresses))
+        fd = connect_to(a, m.port);
     return fd;
 }
 

@@ -24,6 +24,14 @@ orr_code swp_cluster_listen(const swp_cluster *c,
                             char token[SWP_TOKEN_ROOM],
                             int *fd,
                             orr_error *err) ORR_MUST_CHECK;
+/* What that file says, a line each; the rest are addresses of rank 0, best first. */
+typedef struct swp_meeting {
+    const char *token, *host;
+    uint16_t port;
+    char *addresses;
+} swp_meeting;
+/* Cuts the text into its lines.  False: it is no such file. */
+bool swp_meeting_parse(char *text, swp_meeting *out);
 /* Others: waits for that file and connects. */
 orr_code swp_cluster_join(const swp_cluster *c,
                           const char *database,

@@ -33,6 +33,14 @@ bool swp_frame_send(int fd, swp_frame_kind kind, const void *bytes, size_t len);
  * *is_bad: these bytes are no frame. */
 bool swp_frame_next(const orr_buf *in, size_t from, swp_frame *out, size_t *used, bool *is_bad);
 
+/* What the first frame of a worker says. */
+enum { SWP_HELLO_ROOM = 600 };
+typedef struct swp_hello {
+    char text[SWP_HELLO_ROOM];
+    const char *token, *spec, *program, *host; /* in it; no token: "" */
+} swp_hello;
+bool swp_hello_read(const swp_frame *f, bool has_token, swp_hello *out);
+
 uint32_t swp_get_u32(const uint8_t *p);
 uint64_t swp_get_u64(const uint8_t *p);
 

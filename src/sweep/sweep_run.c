@@ -452,22 +452,15 @@ static orr_code take_done(sweep_job *j, sweep_peer *p, const swp_frame *f)
     return keep_result(j, point, &r);
 }
 
-/* Lines: format, token, hash of the specification, program, host. */
 static const char *check_hello(sweep_job *j, sweep_peer *p, const swp_frame *f)
 {
-    char text[600], *save = NULL;
-    snprintf(text, sizeof text, "%.*s", (int)f->len, (const char *)f->bytes);
-    const char *format = strtok_r(text, "\n", &save);
-    const char *token = p->pid ? "" : strtok_r(NULL, "\n", &save);
-    const char *spec = strtok_r(NULL, "\n", &save), *program = strtok_r(NULL, "\n", &save);
-    const char *host = strtok_r(NULL, "\n", &save);
-    if (!format || !token || !spec || !program || !host || strcmp(format, "orrery-sweep 1") != 0 ||
-        strcmp(token, p->pid ? "" : j->token) != 0)
+    swp_hello h;
+    if (!swp_hello_read(f, !p->pid, &h) || strcmp(h.token, p->pid ? "" : j->token) != 0)
         return "not a worker of this sweep";
-    snprintf(p->host, sizeof p->host, "%.63s", host);
-    if (strcmp(spec, j->spec_hash) != 0)
+    snprintf(p->host, sizeof p->host, "%.63s", h.host);
+    if (strcmp(h.spec, j->spec_hash) != 0)
         return "the specification there differs from that of rank 0";
-    if (strcmp(program, j->s->hooks->program) != 0)
+    if (strcmp(h.program, j->s->hooks->program) != 0)
         return "the program there is another build than that of rank 0";
     return NULL;
 }

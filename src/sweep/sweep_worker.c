@@ -11,7 +11,14 @@
 #include "sweep_frames.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
 /* Frames to and from sockets. */
 
@@ -82,14 +89,18 @@ bool swp_frame_next(const orr_buf *in, size_t from, swp_frame *out, size_t *used
     return true;
 }
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
+/* Lines: format, token, hash of the specification, program, host; that of no token is empty and passed over. */
+bool swp_hello_read(const swp_frame *f, bool has_token, swp_hello *out)
+{
+    char *save = NULL;
+    snprintf(out->text, sizeof out->text, "%.*s", (int)f->len, (const char *)f->bytes);
+    const char *format = strtok_r(out->text, "\n", &save);
+    out->token = has_token ? strtok_r(NULL, "\n", &save) : "";
+    out->spec = strtok_r(NULL, "\n", &save);
+    out->program = strtok_r(NULL, "\n", &save);
+    out->host = strtok_r(NULL, "\n", &save);
+    return format && out->token && out->host && strcmp(format, "orrery-sweep 1") == 0;
+}
 
 struct orr_sweep_out {
     orr_buf json[SWP_MOST_STEPS];
