@@ -319,14 +319,21 @@ orr_code orr_sweep_file_hash(const char *path, char out[33], orr_error *err)
     return code;
 }
 
-enum { MOST_TRIES = 100000000, TRIES_PER_SAMPLE = 1000 };
+enum { TRIES_PER_POINT = 10, TRIES_PER_SAMPLE = 1000 };
+
+static size_t print_number(double v, char text[ORR_NUMBER_ROOM])
+{
+    if (v == floor(v) && fabs(v) < 0x1p53)
+        return (size_t)snprintf(text, ORR_NUMBER_ROOM, "%.0f", v == 0 ? 0.0 : v);
+    const size_t n = orr_double_text(v, text);
+    text[n] = 0;
+    return n;
+}
 
 const char *swp_number_text(orr_arena *a, double v)
 {
-    char text[ORR_NUMBER_ROOM];
-    if (v == floor(v) && fabs(v) < 0x1p53)
-        return orr_arena_print(a, "%.0f", v == 0 ? 0.0 : v);
-    const size_t n = orr_double_text(v, text);
+    char text[ORR_NUMBER_ROOM + 1];
+    const size_t n = print_number(v, text);
     return orr_arena_text(a, (orr_str){text, n});
 }
 
@@ -396,6 +403,7 @@ typedef struct point_list {
     orr_arena *scratch;
     swp_value values[SWP_MOST_NAMES];
     const char *texts[SWP_MOST_NAMES];
+    char drawn[SWP_MOST_NAMES][ORR_NUMBER_ROOM + 1]; /* texts of samples, until they are taken */
     size_t room;
     uint64_t tries;
     size_t last_removed; /* the constraint that refused the latest candidate */
@@ -451,20 +459,30 @@ static orr_code check_candidate(point_list *l)
     return code ? code : check_names(l);
 }
 
+/* What was drawn and refused, a thousand times for a point, is not kept. */
+static bool keep_samples(point_list *l)
+{
+    bool is_kept = true;
+    for (uint32_t k = 0; k < l->s->axis_name_count && is_kept; k++)
+        if (l->texts[k] == l->drawn[k])
+            is_kept = (l->texts[k] = orr_arena_text(l->s->arena, orr_str_of(l->drawn[k]))) != NULL;
+    return is_kept;
+}
+
 static orr_code add_candidate(point_list *l)
 {
     orr_sweep *s = l->s;
     const uint32_t width = s->axis_name_count;
-    if (++l->tries > MOST_TRIES)
-        return orr_fail(l->err, ORR_EINPUT, NULL, "%s: more than %d combinations", s->path,
-                        MOST_TRIES);
+    if (++l->tries > TRIES_PER_POINT * s->most_points)
+        return orr_fail(l->err, ORR_EINPUT, NULL, "%s: more than %" PRIu64 " combinations", s->path,
+                        TRIES_PER_POINT * s->most_points);
     const orr_code code = check_candidate(l);
     if (code)
         return code == ORR_END ? ORR_OK : code;
-    if (s->point_count == SWP_MOST_POINTS)
-        return orr_fail(l->err, ORR_EINPUT, NULL, "%s: more than %d points", s->path,
-                        SWP_MOST_POINTS);
-    if (!orr_grow(&s->points, &l->room, (s->point_count + 1) * width + 1))
+    if (s->point_count == s->most_points)
+        return orr_fail(l->err, ORR_EINPUT, NULL, "%s: more than %" PRIu64 " points", s->path,
+                        s->most_points);
+    if (!keep_samples(l) || !orr_grow(&s->points, &l->room, (s->point_count + 1) * width + 1))
         return orr_no_memory(l->err);
     memcpy(s->points + s->point_count * width, l->texts, width * sizeof *l->texts);
     s->point_count++;
@@ -510,19 +528,19 @@ static orr_code list_grid(point_list *l)
 /* ---- samples ---- */
 
 /* A place from 0 to below 1 on an axis. */
-static orr_code put_sample(point_list *l, uint32_t axis, double u, uint32_t at)
+static void put_sample(point_list *l, uint32_t axis, double u, uint32_t at)
 {
     const swp_axis *x = &l->s->axes[axis];
     if (x->count) {
         size_t i = (size_t)(u * (double)x->count);
         put_value(l, axis, i < x->count ? i : x->count - 1, at);
-        return ORR_OK;
+        return;
     }
     double v = x->is_log ? x->from * pow(x->to / x->from, u) : x->from + (x->to - x->from) * u;
     if (x->is_whole) /* each whole number gets an equal share */
         v = x->is_log ? nearbyint(v) : floor(x->from + (x->to - x->from + 1) * u);
-    l->texts[at] = swp_number_text(l->s->arena, v);
-    return l->texts[at] ? ORR_OK : orr_no_memory(l->err);
+    print_number(v, l->drawn[at]);
+    l->texts[at] = l->drawn[at];
 }
 
 static orr_code list_random(point_list *l, orr_rng *rngs)
@@ -530,11 +548,9 @@ static orr_code list_random(point_list *l, orr_rng *rngs)
     orr_sweep *s = l->s;
     const uint64_t most = s->samples * TRIES_PER_SAMPLE;
     for (uint64_t t = 0; s->point_count < s->samples && t < most; t++) {
-        orr_code code = ORR_OK;
-        for (uint32_t i = 0, at = 0; i < s->axis_count && !code; at += s->axes[i++].width)
-            code = put_sample(l, i, orr_rng_double(&rngs[i]), at);
-        if (!code)
-            code = add_candidate(l);
+        for (uint32_t i = 0, at = 0; i < s->axis_count; at += s->axes[i++].width)
+            put_sample(l, i, orr_rng_double(&rngs[i]), at);
+        const orr_code code = add_candidate(l);
         if (code)
             return code;
     }
@@ -562,13 +578,11 @@ static orr_code list_latin(point_list *l, orr_rng *rngs)
         }
     }
     for (size_t k = 0; k < n; k++) {
-        orr_code code = ORR_OK;
-        for (uint32_t i = 0, at = 0; i < s->axis_count && !code; at += s->axes[i++].width) {
+        for (uint32_t i = 0, at = 0; i < s->axis_count; at += s->axes[i++].width) {
             const double u = (parts[i * n + k] + orr_rng_double(&rngs[i])) / (double)n;
-            code = put_sample(l, i, u, at);
+            put_sample(l, i, u, at);
         }
-        if (!code)
-            code = add_candidate(l);
+        const orr_code code = add_candidate(l);
         if (code)
             return code;
     }

@@ -382,6 +382,8 @@ static orr_code list_range(
                           is_written_whole(from) && is_written_whole(to);
     if (n > SWP_MOST_POINTS)
         return fail_at(v, err, "a range of more than 10,000,000 values");
+    if (n > s->most_points)
+        return fail_at(v, err, "a range of more values than there may be points");
     axis->values = orr_arena_new(s->arena, n, const char *);
     if (!axis->values)
         return orr_no_memory(err);
@@ -532,7 +534,7 @@ static orr_code read_sample(orr_sweep *s, orr_yaml_value root, orr_error *err)
     if (!code && s->method != SWP_GRID)
         code = orr_yaml_need(v, "count", &x, err);
     if (!code)
-        code = orr_yaml_take_u64(v, "count", 1, SWP_MOST_POINTS, &s->samples, err);
+        code = orr_yaml_take_u64(v, "count", 1, s->most_points, &s->samples, err);
     return code ? code : orr_yaml_take_u64(v, "seed", 0, UINT64_MAX, &s->seed, err);
 }
 

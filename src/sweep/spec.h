@@ -64,7 +64,8 @@ struct orr_sweep {
     orr_arena *arena;
     const orr_sweep_hooks *hooks;
     const char *path;
-    orr_str text; /* the file */
+    orr_str text;         /* the file */
+    uint64_t most_points; /* and ten times as many combinations are tried */
     const char *title;
     struct {
         const char *command;
@@ -103,6 +104,16 @@ struct orr_sweep {
 
 orr_code swp_spec_read(orr_sweep *s, orr_error *err) ORR_MUST_CHECK; /* s->text */
 void swp_spec_fini(orr_sweep *s);
+
+/* ---- sweep_run.c ---- */
+
+/* orr_sweep_read with a limit of its own. */
+orr_code swp_read(orr_span bytes,
+                  const char *path,
+                  const orr_sweep_hooks *hooks,
+                  uint64_t most_points,
+                  orr_sweep **out,
+                  orr_error *err) ORR_MUST_CHECK;
 
 /* ---- points.c ---- */
 

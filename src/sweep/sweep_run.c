@@ -50,6 +50,16 @@ enum {
 orr_code orr_sweep_read(
     orr_span bytes, const char *path, const orr_sweep_hooks *hooks, orr_sweep **out, orr_error *err)
 {
+    return swp_read(bytes, path, hooks, SWP_MOST_POINTS, out, err);
+}
+
+orr_code swp_read(orr_span bytes,
+                  const char *path,
+                  const orr_sweep_hooks *hooks,
+                  uint64_t most_points,
+                  orr_sweep **out,
+                  orr_error *err)
+{
     *out = NULL;
     orr_sweep *s = orr_alloc(1, sizeof *s);
     if (!s || !(s->arena = orr_arena_create())) {
@@ -57,6 +67,7 @@ orr_code orr_sweep_read(
         return orr_no_memory(err);
     }
     s->hooks = hooks;
+    s->most_points = most_points;
     s->path = orr_arena_text(s->arena, orr_str_of(path));
     const char *text = orr_arena_text(s->arena, (orr_str){(const char *)bytes.ptr, bytes.len});
     orr_code code = text && s->path ? ORR_OK : orr_no_memory(err);
