@@ -40,6 +40,7 @@ struct orr_stream {
     uint8_t *packed; /* bytes of the file, before unpacking */
     size_t packed_at, packed_end;
     bool packed_is_at_end, inside_frame;
+    uint64_t frame_size, frame_got; /* zstd: bytes that the frame announces, and that came of it */
     z_stream z;
     bool z_is_open;
     ZSTD_DStream *zstd;
@@ -99,6 +100,27 @@ static bool has_magic(const uint8_t *p, size_t n, packing kind)
     return n >= 4 && memcmp(p, zstd_magic, 4) == 0;
 }
 
+/* The size that the head of a zstd frame announces.  libzstd itself compares it with what came only for some sizes of the
+ * buffer: a frame whose last block is empty would be damaged or not by how it is read. */
+static orr_code begin_zstd_frame(orr_stream *s, orr_error *err)
+{
+    enum { LONGEST_HEAD = 18 };
+    orr_code code = ORR_OK;
+    if (s->packed_end - s->packed_at < LONGEST_HEAD) {
+        s->packed_end -= s->packed_at;
+        memmove(s->packed, s->packed + s->packed_at, s->packed_end);
+        s->packed_at = 0;
+    }
+    for (size_t got = 1; !code && got && s->packed_end - s->packed_at < LONGEST_HEAD;) {
+        code = read_some(s, s->packed + s->packed_end, PACKED_ROOM - s->packed_end, &got, err);
+        s->packed_end += code ? 0 : got;
+    }
+    s->frame_size =
+        ZSTD_getFrameContentSize(s->packed + s->packed_at, s->packed_end - s->packed_at);
+    s->frame_got = 0;
+    return code;
+}
+
 /* Between two frames: another frame, padding zeros, or something that does not belong there. */
 static orr_code next_frame(orr_stream *s, orr_error *err)
 {
@@ -118,7 +140,9 @@ static orr_code next_frame(orr_stream *s, orr_error *err)
         return fail_here(s, ORR_EINPUT,
                          "something that is not compressed data follows the compressed data", err);
     s->inside_frame = true;
-    if (s->kind == GZIP && inflateReset(&s->z) != Z_OK)
+    if (s->kind == ZSTD)
+        return begin_zstd_frame(s, err);
+    if (inflateReset(&s->z) != Z_OK)
         return fail_here(s, ORR_EBUG, "zlib cannot be reset", err);
     return ORR_OK;
 }
@@ -148,7 +172,10 @@ static orr_code unpack_zstd(orr_stream *s, uint8_t *to, size_t room, size_t *got
     const size_t r = ZSTD_decompressStream(s->zstd, &out, &in);
     s->packed_at = in.pos;
     *got = out.pos;
-    if (ZSTD_isError(r))
+    s->frame_got += out.pos;
+    const bool is_short = r == 0 && s->frame_size != ZSTD_CONTENTSIZE_UNKNOWN &&
+                          s->frame_size != ZSTD_CONTENTSIZE_ERROR && s->frame_got != s->frame_size;
+    if (ZSTD_isError(r) || is_short)
         return fail_here(s, ORR_EINPUT, "the zstd data is damaged", err);
     s->inside_frame = r != 0;
     return ORR_OK;
