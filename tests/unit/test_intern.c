@@ -11,6 +11,7 @@ TEST(test_intern__numbers_are_dense_and_stay)
     CHECK(in);
     CHECK(orr_intern_add(in, orr_str_of("aten::add"), &n) && n == 0);
     CHECK(orr_intern_add(in, orr_str_of(""), &n) && n == 1);
+    CHECK(orr_intern_add(in, (orr_str){0}, &n) && n == 1); /* no text is the empty one */
     CHECK(orr_intern_add(in, orr_str_of("aten::mul"), &n) && n == 2);
     CHECK(orr_intern_add(in, orr_str_of("aten::add"), &n) && n == 0);
     CHECK(orr_intern_add(in, (orr_str){.ptr = "a\0b", .len = 3}, &n) && n == 3);

@@ -51,7 +51,8 @@ static slot *locate(const orr_intern *in, orr_str text, uint32_t hash)
         if (!s->number_plus_one)
             return s;
         const orr_str *t = &in->texts[s->number_plus_one - 1];
-        if (s->hash == hash && t->len == text.len && memcmp(t->ptr, text.ptr, text.len) == 0)
+        if (s->hash == hash && t->len == text.len &&
+            (!text.len || memcmp(t->ptr, text.ptr, text.len) == 0)) /* "" may have no address */
             return s;
     }
 }
