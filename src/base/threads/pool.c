@@ -27,9 +27,10 @@ typedef struct loop {
 
 unsigned orr_pool_threads(unsigned wanted)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (!wanted)
+    if (!wanted) { /* asking reads a file of the system: it took a fifth of a search on one thread */
+        const long cores = sysconf(_SC_NPROCESSORS_ONLN);
         wanted = cores > 0 ? (unsigned)cores : 1;
+    }
     return wanted < MOST_THREADS ? wanted : MOST_THREADS;
 }
 
@@ -67,7 +68,7 @@ orr_code orr_pool_for(
     pthread_t started[MOST_THREADS];
     unsigned count = 0;
     loop l = {.work = work, .context = context, .items = items, .stop = orr__stop_flag};
-    threads = orr_pool_threads(threads);
+    threads = items > 1 ? orr_pool_threads(threads) : 1;
     if (threads > items)
         threads = (unsigned)items;
     pthread_mutex_init(&l.lock, NULL);
