@@ -27,25 +27,22 @@ static void multiply(matrix out, matrix a, matrix b, uint64_t m)
     memcpy(out, r, sizeof r);
 }
 
-static void step_matrices(matrix x, matrix y)
-{
-    const matrix a = {{0, 1, 0}, {0, 0, 1}, {M1 - 810728, 1403580, 0}};
-    const matrix b = {{0, 1, 0}, {0, 0, 1}, {M2 - 1370589, 0, 527612}};
-    memcpy(x, a, sizeof a);
-    memcpy(y, b, sizeof b);
-}
+/* The matrix of one step, {0, 1, 0}, {0, 0, 1} and {-810728, 1403580, 0} or {-1370589, 0, 527612}, squared 76 and 127
+ * times: as constants, because a network of a few nodes took longer to square them than to be built. */
+static const matrix run_x = {{82758667, 1871391091, 4127413238},
+                             {3672831523, 69195019, 1871391091},
+                             {3672091415, 3528743235, 69195019}};
+static const matrix run_y = {{1511326704, 3759209742, 1610795712},
+                             {4292754251, 1511326704, 3889917532},
+                             {3859662829, 4292754251, 3708466080}};
+static const matrix stream_x = {{2427906178, 3580155704, 949770784},
+                                {226153695, 1230515664, 3580155704},
+                                {1988835001, 986791581, 1230515664}};
+static const matrix stream_y = {{1464411153, 277697599, 1610723613},
+                                {32183930, 1464411153, 1022607788},
+                                {2824425944, 32183930, 2093834863}};
 
-/* 2^exponent steps. */
-static void power_matrices(unsigned exponent, matrix x, matrix y)
-{
-    step_matrices(x, y);
-    for (unsigned i = 0; i < exponent; i++) {
-        multiply(x, x, x, M1);
-        multiply(y, y, y, M2);
-    }
-}
-
-static inline void apply_half(uint64_t a[3][3], uint64_t v[3], uint64_t m)
+static inline void apply_half(const uint64_t a[3][3], uint64_t v[3], uint64_t m)
 {
     uint64_t r[3];
     for (int i = 0; i < 3; i++)
@@ -53,7 +50,7 @@ static inline void apply_half(uint64_t a[3][3], uint64_t v[3], uint64_t m)
     memcpy(v, r, sizeof r);
 }
 
-static void apply(matrix x, matrix y, ns3_mrg *m)
+static void apply(const matrix x, const matrix y, ns3_mrg *m)
 {
     apply_half(x, m->x, M1);
     apply_half(y, m->y, M2);
@@ -63,9 +60,9 @@ void ns3_mrg_init(ns3_mrg *m, uint64_t stream)
 {
     matrix x, y;
     *m = (ns3_mrg){{1, 1, 1}, {1, 1, 1}};
-    power_matrices(76, x, y);
-    apply(x, y, m);
-    power_matrices(127, x, y);
+    apply(run_x, run_y, m);
+    memcpy(x, stream_x, sizeof x);
+    memcpy(y, stream_y, sizeof y);
     for (; stream; stream >>= 1) {
         if (stream & 1)
             apply(x, y, m);
@@ -102,13 +99,12 @@ void ns3_streams_init(ns3_streams *c, uint64_t stream)
 {
     ns3_mrg_init(&c->state, stream);
     step(&c->state);
-    power_matrices(127, c->jump_x, c->jump_y);
 }
 
 double ns3_streams_next(ns3_streams *c)
 {
     const double u = number_of(&c->state);
-    apply(c->jump_x, c->jump_y, &c->state);
+    apply(stream_x, stream_y, &c->state);
     return u;
 }
 
@@ -144,6 +140,8 @@ uint32_t ns3_libc_rand_next(ns3_libc_rand *r)
 typedef struct ns3_state {
     ns3_streams marks;
     ns3_libc_rand libc_rand;
+    bool has_losses; /* made when the first packet may be lost */
+    uint32_t lossy_links;
     ns3_mrg losses[]; /* by lossy link */
 } ns3_state;
 
@@ -152,9 +150,7 @@ static void *create(uint32_t nodes, uint32_t lossy_links)
     ns3_state *s = orr_alloc(1, sizeof *s + ((size_t)lossy_links + 1) * sizeof *s->losses);
     if (!s)
         return NULL;
-    ns3_mrg_init(&s->losses[0], LOSS_STREAM);
-    for (uint32_t i = 1; i <= lossy_links; i++)
-        s->losses[i] = s->losses[0];
+    s->lossy_links = lossy_links;
     /* Streams that nodes and links take when they are built (packet-network.md 1.2). */
     ns3_streams_init(&s->marks, 9 * (uint64_t)nodes + 2 + 2 * (uint64_t)lossy_links);
     ns3_libc_rand_init(&s->libc_rand, 1);
@@ -171,10 +167,21 @@ static double mark(void *draws)
     return ns3_streams_next(&((ns3_state *)draws)->marks);
 }
 
+static void make_losses(ns3_state *s)
+{
+    ns3_mrg_init(&s->losses[0], LOSS_STREAM);
+    for (uint32_t i = 1; i <= s->lossy_links; i++)
+        s->losses[i] = s->losses[0];
+    s->has_losses = true;
+}
+
 /* Both directions of a link draw from one generator. */
 static double lose(void *draws, uint32_t lossy)
 {
-    return ns3_mrg_next(&((ns3_state *)draws)->losses[lossy]);
+    ns3_state *s = draws;
+    if (!s->has_losses)
+        make_losses(s);
+    return ns3_mrg_next(&s->losses[lossy]);
 }
 
 static uint32_t pint(void *draws)

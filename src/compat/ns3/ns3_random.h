@@ -17,8 +17,7 @@ double ns3_mrg_next(ns3_mrg *m); /* from 0 to below 1 */
 /* The first number of stream k, then of stream k + 1, and so on: what a program draws that makes a
  * new generator for every number. */
 typedef struct ns3_streams {
-    ns3_mrg state;                       /* of the next stream, one step on */
-    uint64_t jump_x[3][3], jump_y[3][3]; /* from a stream to the next */
+    ns3_mrg state; /* of the next stream, one step on */
 } ns3_streams;
 void ns3_streams_init(ns3_streams *c, uint64_t stream);
 double ns3_streams_next(ns3_streams *c);
