@@ -246,8 +246,6 @@ orr_code orr_plan_search_create(const orr_plan_options *opt, orr_plan_search **o
         code = find_base(s, err);
     if (!code)
         code = list_plans(s, err);
-    if (!code)
-        code = search_bounds_create(s, err);
     if (!code && (!(s->order = orr_alloc(s->count, sizeof *s->order)) ||
                   !(s->heap = orr_alloc(s->count, sizeof *s->heap))))
         code = orr_no_memory(err);
@@ -510,12 +508,23 @@ static orr_code run_wave(orr_plan_search *s, const uint32_t *items, size_t count
     return code;
 }
 
+/* Not before a search runs: to list plans is half of the time without. */
+static orr_code make_bounds(orr_plan_search *s, orr_error *err)
+{
+    const orr_code code = s->bounds ? ORR_OK : search_bounds_create(s, err);
+    if (!code)
+        return orr_pool_for(s->opt.threads, s->count, bound_one, s, err);
+    search_bounds_destroy(s->bounds);
+    s->bounds = NULL;
+    return code;
+}
+
 orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
 {
     uint32_t items[WAVE];
     size_t count = 1;
     s->end_ns = s->opt.max_seconds > 0 ? now_ns() + (uint64_t)(s->opt.max_seconds * 1e9) : 0;
-    orr_code code = orr_pool_for(s->opt.threads, s->count, bound_one, s, err);
+    orr_code code = make_bounds(s, err);
     for (uint32_t i = 0; i < s->count; i++)
         s->order[i] = i;
     const bool is_ordered = !code;
