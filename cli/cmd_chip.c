@@ -192,8 +192,10 @@ static orr_code run_time(const cli_context *c, const orr_chip *chip, orr_error *
         return cli_misuse(
             err, "chip time: give a kernel, as \"gemm bf16 m=4096 n=4096 k=4096\", or --from");
     if (!cli_flag(c, "json")) {
-        const orr_code code = time_all(c, &p, err);
-        if (!code && !p.text.failed)
+        orr_code code = time_all(c, &p, err);
+        if (!code && p.text.failed)
+            code = orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+        if (!code)
             fwrite(p.text.ptr, 1, p.text.len, stdout);
         if (!code && p.count > 1)
             printf("%" PRIu64 " kernels, %.1f us in all\n", p.count, p.us);
