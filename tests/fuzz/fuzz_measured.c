@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_measured.c - any bytes as what orrery calibrate reads: measured kernels, the log of a training job, what nccl-tests
- * printed.  The first byte picks the command and its options, the rest is the file.  What is refused has words; what is
+ * printed; and as kernels for orrery chip time.  The first byte picks the command and its options, the rest is the file.  What is refused has words; what is
  * taken is fitted and printed. */
 #include "fuzz_trace.h"
 
 #include "calibrate.h"
 
 enum { MOST_WORDS = 8 };
+
+extern const cli_command cli_cmd_chip;
 
 static const struct {
     const cli_command *command;
@@ -18,6 +20,8 @@ static const struct {
     {&cli_cmd_calibrate_steps,
      {"--like", "h200", "--predicted", "200", "--tokens", "4096", "--json"}},
     {&cli_cmd_calibrate_nccl, {"--machine", "dgx-h100"}},
+    {&cli_cmd_chip, {"time", "h200", "--from"}},
+    {&cli_cmd_chip, {"time", "b200", "--json", "--from"}},
 };
 
 /* What it prints goes nowhere; our own lines must not. */
