@@ -166,7 +166,7 @@ typedef struct sweep_job {
     swp_store *store;
     char (*hashes)[SWP_HASH_ROOM];
     char spec_hash[SWP_HASH_ROOM]; /* every worker must have read the same specification */
-    uint32_t *same_as; /* the first point of the same content */
+    uint32_t *same_as;             /* the first point of the same content */
     uint8_t *tries;
     uint32_t *todo; /* points to compute */
     size_t todo_count, next;

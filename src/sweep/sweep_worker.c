@@ -89,7 +89,8 @@ bool swp_frame_next(const orr_buf *in, size_t from, swp_frame *out, size_t *used
     return true;
 }
 
-/* Lines: format, token, hash of the specification, program, host; that of no token is empty and passed over. */
+/* Lines: format, token, hash of the specification, program, host; that of no token is empty and
+ * passed over. */
 bool swp_hello_read(const swp_frame *f, bool has_token, swp_hello *out)
 {
     char *save = NULL;

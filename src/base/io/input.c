@@ -100,8 +100,9 @@ static bool has_magic(const uint8_t *p, size_t n, packing kind)
     return n >= 4 && memcmp(p, zstd_magic, 4) == 0;
 }
 
-/* The size that the head of a zstd frame announces.  libzstd itself compares it with what came only for some sizes of the
- * buffer: a frame whose last block is empty would be damaged or not by how it is read. */
+/* The size that the head of a zstd frame announces.  libzstd itself compares it with what came only
+ * for some sizes of the buffer: a frame whose last block is empty would be damaged or not by how it
+ * is read. */
 static orr_code begin_zstd_frame(orr_stream *s, orr_error *err)
 {
     enum { LONGEST_HEAD = 18 };

@@ -27,7 +27,7 @@ typedef struct loop {
 
 unsigned orr_pool_threads(unsigned wanted)
 {
-    if (!wanted) { /* asking reads a file of the system: it took a fifth of a search on one thread */
+    if (!wanted) { /* asking reads a file of the system: a fifth of a search on one thread */
         const long cores = sysconf(_SC_NPROCESSORS_ONLN);
         wanted = cores > 0 ? (unsigned)cores : 1;
     }

@@ -27,8 +27,9 @@ static void multiply(matrix out, matrix a, matrix b, uint64_t m)
     memcpy(out, r, sizeof r);
 }
 
-/* The matrix of one step, {0, 1, 0}, {0, 0, 1} and {-810728, 1403580, 0} or {-1370589, 0, 527612}, squared 76 and 127
- * times: as constants, because a network of a few nodes took longer to square them than to be built. */
+/* The matrix of one step, {0, 1, 0}, {0, 0, 1} and {-810728, 1403580, 0} or {-1370589, 0, 527612},
+ * squared 76 and 127 times: as constants, because a network of a few nodes took longer to square
+ * them than to be built. */
 static const matrix run_x = {{82758667, 1871391091, 4127413238},
                              {3672831523, 69195019, 1871391091},
                              {3672091415, 3528743235, 69195019}};

@@ -308,7 +308,7 @@ orr_code nccl_gpu_ready(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHEC
 const char *nccl_gpu_name(const nccl_job *j, uint32_t gpu, char room[96]);
 orr_str nccl_text(const nccl_job *j, uint32_t number);
 
-/* nccl_user_contexts.c: contexts up to `most` from a table.  *out is to be freed also on failure. */
+/* nccl_user_contexts.c: contexts up to `most` from a table.  *out is to be freed on failure too. */
 orr_code nccl_user_contexts_parse(orr_span bytes,
                                   const char *label,
                                   uint64_t most,
