@@ -33,6 +33,10 @@ static const cli_option options[] = {
      "send a token once per expert, or once per rank and node (DeepEP)", .fallback = "copies"},
     COUNT("node-ranks", NULL, "--dispatch once: ranks per node; default: 8, or the machine's"),
     {"fp8-attention", 0, NULL, "with --dtype fp8, mxfp8 or nvfp4: attention in fp8, too"},
+    {"fp8-scaling", 0, "current|delayed|delayed-tp",
+     "with --dtype fp8: scale by a tensor's own maximum, or by those of earlier passes, reduced "
+     "over all ranks of a stage, or over tp, after each pass",
+     .fallback = "current"},
     {"fp8-dispatch", 0, NULL,
      "send tokens to experts in fp8, with scales; results return unquantized (DeepSeek-V3)"},
     COUNT("expert-load", "100", "load of the busiest expert rank, in percent of the mean"),
@@ -70,9 +74,10 @@ static const cli_option options[] = {
     {"no-sequence-parallel", 0, NULL, "tensor parallelism with all-reduces instead"},
     {"tp-overlap", 0, NULL, "overlap tensor-parallel communication with its GEMMs, chunk by chunk"},
     {"attention", 0, "causal|full", "attention mask", .fallback = "causal"},
-    {"context", 0, "ring|all-gather|contiguous",
+    {"context", 0, "ring|all-gather|contiguous|blocks",
      "context parallelism: how keys and values are exchanged; contiguous: a ring of contiguous "
-     "blocks, unbalanced under a causal mask",
+     "blocks, unbalanced under a causal mask; blocks: gathered once, attention block by block "
+     "(PyTorch)",
      .fallback = "ring"},
     {"recompute", 0, "none|selective|full|operators",
      "activation recomputation: of attention, of layers, of everything but attention and half of "
@@ -88,7 +93,7 @@ static const cli_option options[] = {
     {"no-clipping", 0, NULL, "no gradient clipping"},
     {"software", 0, "NAME",
      "launch the kernels of this software: megatron-core, megatron-core-layers, "
-     "megatron-core-graph, megatron-2022, megatron-2021, "
+     "megatron-core-graph, megatron-core-2024, megatron-2022, megatron-2021, "
      "megatron-deepspeed, deepspeed, fsdp2-eager, torch-compile, torch-compile-whole, "
      "fsdp2-eager-2024, torch-compile-2024, fsdp-2023, torch-eager or cuda-graph",
      .fallback = "megatron-core"},
@@ -129,7 +134,8 @@ static const cli_example examples[] = {
 
 /* Words of an option, in the order of an enumeration. */
 static const char *const recompute_words[] = {"none", "selective", "full", "operators", NULL};
-static const char *const context_words[] = {"ring", "all-gather", "contiguous", NULL};
+static const char *const context_words[] = {"ring", "all-gather", "contiguous", "blocks", NULL};
+static const char *const scaling_words[] = {"current", "delayed", "delayed-tp", NULL};
 
 static int word_index(const char *const *words, const char *text)
 {
@@ -216,6 +222,7 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .sends_once = strcmp(cli_text(c, "dispatch"), "once") == 0,
         .node_ranks = (uint32_t)given(c, "node-ranks"),
         .attends_fp8 = cli_flag(c, "fp8-attention"),
+        .fp8_scaling = (orr_fp8_scaling)word_index(scaling_words, cli_text(c, "fp8-scaling")),
         .sends_fp8 = cli_flag(c, "fp8-dispatch"),
         .expert_load = (uint32_t)given(c, "expert-load"),
         .shard = (uint32_t)given(c, "shard"),
@@ -249,6 +256,8 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         return cli_misuse(err, "--order is a schedule of its own: no --pipeline");
     if (cli_given(c, "order"))
         o->pipeline = ORR_PIPELINE_OWN;
+    if (cli_given(c, "fp8-scaling") && o->dtype != ORR_DTYPE_FP8)
+        return cli_misuse(err, "--fp8-scaling requires --dtype fp8");
     o->software = orr_software_find(cli_text(c, "software"));
     if (!o->software)
         return refuse_software(cli_text(c, "software"), err);

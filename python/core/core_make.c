@@ -77,7 +77,7 @@ static bool take_machine(PyObject *o, orr_llm_options *l)
 static bool take_stage(PyObject *o, orr_llm_options *l)
 {
     static const char *const recompute[] = {"none", "selective", "full", "operators", NULL};
-    static const char *const context[] = {"ring", "all-gather", "contiguous", NULL};
+    static const char *const context[] = {"ring", "all-gather", "contiguous", "blocks", NULL};
     static const char *const attention[] = {"causal", "full", NULL};
     int recompute_form, context_form, full;
     const char *dtype = core_text(o, "dtype"), *pipeline = core_text(o, "pipeline");
@@ -111,7 +111,8 @@ static bool take_stage(PyObject *o, orr_llm_options *l)
     if (PyErr_Occurred() ||
         !take_word(o, "recompute", recompute, "none, selective, full and operators",
                    &recompute_form) ||
-        !take_word(o, "context", context, "ring, all-gather and contiguous", &context_form) ||
+        !take_word(o, "context", context, "ring, all-gather, contiguous and blocks",
+                   &context_form) ||
         !take_word(o, "attention", attention, "causal and full", &full))
         return false;
     l->recompute = (orr_recompute)recompute_form;

@@ -169,6 +169,8 @@ size_t orr_plan_command(const orr_plan *p, char *out, size_t size)
         PUT(" --context all-gather");
     if (o->context_form == ORR_CONTEXT_CONTIGUOUS)
         PUT(" --context contiguous");
+    if (o->context_form == ORR_CONTEXT_BLOCKS)
+        PUT(" --context blocks");
     if (o->software && o->software != orr_software_at(0))
         PUT(" --software %s", o->software->name);
 #undef PUT

@@ -166,6 +166,23 @@ TEST(test_atlas_chips__refuse_what_they_cannot_do)
     CHECK_TEXT(orr_kernel_kind_name(ORR_KERNEL_MOE), "moe");
 }
 
+/* truth/measure/overlap.csv: in two pieces as long as in one, in eight 1.11 times; all chips alike. */
+TEST(test_atlas_chips__pieces_take_longer)
+{
+    for (size_t i = 0; orr_chip_at(i); i++) {
+        const orr_chip *c = orr_chip_at(i);
+        const double whole = us_of(c, "gemm bf16 m=8192 n=8192 k=8192");
+        if (!(whole > 0))
+            continue;
+        CHECK(us_of(c, "gemm bf16 m=8192 n=8192 k=8192 pieces=2") == whole);
+        const double four = us_of(c, "gemm bf16 m=8192 n=8192 k=8192 pieces=4") / whole;
+        const double eight = us_of(c, "gemm bf16 m=8192 n=8192 k=8192 pieces=8") / whole;
+        CHECK(four > 1.03 && four < 1.05);
+        CHECK(eight > 1.10 && eight < 1.13);
+    }
+    CHECK(us_of(orr_chip_find("h200"), "norm bf16 m=64 n=64 rms pieces=4") == 0);
+}
+
 TEST(test_atlas_chips__counts_multiply)
 {
     orr_kernel k = kernel("gemm bf16 m=128 n=128 k=128");
@@ -188,6 +205,7 @@ int main(void)
         RUN(test_atlas_chips__no_kernel_beats_the_peaks),
         RUN(test_atlas_chips__times_grow_with_sizes),
         RUN(test_atlas_chips__refuse_what_they_cannot_do),
+        RUN(test_atlas_chips__pieces_take_longer),
         RUN(test_atlas_chips__counts_multiply),
     };
     return RUN_ALL(tests);

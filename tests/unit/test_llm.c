@@ -273,6 +273,12 @@ TEST(test_llm__keys_and_values_go_round_or_to_all)
     CHECK_EQ(size_of(s, 0, "mb0.layer0.attn.kv_gather"), kv);
     CHECK_EQ(size_of(s, 0, "mb0.layer0.attn.dkv_scatter.grad"), 4 * kv);
     orr_set_close(s);
+    opt.context_form = ORR_CONTEXT_BLOCKS; /* gathered once; their gradients go round */
+    s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.attn.kv_send"), -1);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.attn.kv_receive"), kv);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.attn.dkv_receive.grad"), kv);
+    orr_set_close(s);
 }
 
 TEST(test_llm__tokens_travel_to_their_experts)
@@ -324,7 +330,14 @@ TEST(test_llm__what_is_computed_again_stands_in_the_trace)
 
 TEST(test_llm__ranks_find_their_groups_and_neighbours)
 {
-    const orr_llm_options opt = {.tp = 2, .cp = 3, .dp = 4, .pp = 5, .ep = 6, .shard = 6};
+    const orr_llm_options opt = {.tp = 2,
+                                 .cp = 3,
+                                 .dp = 4,
+                                 .pp = 5,
+                                 .ep = 6,
+                                 .shard = 6,
+                                 .dtype = ORR_DTYPE_FP8,
+                                 .fp8_scaling = ORR_FP8_DELAYED}; /* groups of every axis */
     llm_layout l;
     int64_t v[LLM_SLOTS];
     orr_set *s;

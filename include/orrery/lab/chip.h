@@ -131,6 +131,8 @@ typedef struct orr_kernel {
     uint64_t read, write;          /* bytes */
     uint64_t side, window, stride; /* conv */
     uint64_t count;                /* launched so often, one after the other; 0: 1 */
+    uint64_t pieces; /* gemm: done in so many parts, on several streams, as what it needs, or others
+                        need of it, travels; 0: 1 */
 } orr_kernel;
 
 enum { ORR_KERNEL_TEXT = 320 }; /* bytes that the longest text takes, with its NUL */

@@ -64,8 +64,19 @@ typedef enum orr_context_form {
     ORR_CONTEXT_ALL_GATHER, /* keys and values of all */
     /* round, but each rank has one stretch of the sequence: under a causal mask the last one, for
      * which the others wait, works nearly twice as long as with even shares */
-    ORR_CONTEXT_CONTIGUOUS
+    ORR_CONTEXT_CONTIGUOUS,
+    /* keys and values of all, gathered once under the first block: PyTorch's context_parallel */
+    ORR_CONTEXT_BLOCKS
 } orr_context_form;
+
+/* How numbers in 8 bits are scaled (ORR_DTYPE_FP8). */
+typedef enum orr_fp8_scaling {
+    ORR_FP8_CURRENT = 0, /* by the largest number of the tensor itself */
+    /* by the largest of earlier passes: after each pass through a chunk all ranks of the stage
+     * agree on it, or those of tensor parallelism only */
+    ORR_FP8_DELAYED,
+    ORR_FP8_DELAYED_TP
+} orr_fp8_scaling;
 
 typedef enum orr_recompute {
     ORR_RECOMPUTE_NONE = 0,
@@ -99,6 +110,7 @@ typedef struct orr_llm_options {
     bool sends_once; /* tokens go once to each rank, or node, that has experts of theirs (DeepEP) */
     uint32_t node_ranks; /* sends_once: ranks that reach each other without the network; 0: 8 */
     bool attends_fp8;    /* attention in 8 bits, where products are in 8 bits or less */
+    orr_fp8_scaling fp8_scaling;
     bool sends_fp8; /* tokens to experts, and their gradients, in 8 bits; what comes back in 16 */
     uint32_t
         expert_load; /* tokens of the busiest rank's experts, in per cent of the mean; 0: 100 */

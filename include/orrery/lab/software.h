@@ -26,16 +26,19 @@ typedef struct orr_software {
     bool has_triton_attention; /* FlashAttention of 2022, in Triton */
     bool mixes_prompts;        /* serving: prompts and sequences that decode in one launch */
     bool sends_once;           /* serving: a token goes once to each rank that has experts of it */
-    bool merges_blocks; /* rings of PyTorch: blocks are merged in 32 bits by single operators, and
+    bool merges_blocks;   /* rings of PyTorch: blocks are merged in 32 bits by single operators, and
                            keys and values travel for every head, their gradients in 32 bits */
-    bool has_dropout;   /* hidden and attention dropout are on, as in the recipes of the time */
-    bool joins_bias;    /* bias, dropout and residual, bias and activation in one kernel each */
+    bool corrects_blocks; /* rings of Transformer Engine: parts are copied out of the sequence, and
+                             what blocks give is scaled and added up, in the type between products */
+    bool has_dropout;     /* hidden and attention dropout are on, as in the recipes of the time */
+    bool joins_bias;      /* bias, dropout and residual, bias and activation in one kernel each */
     bool joins_elementwise; /* compiled: what lies between products is one pass */
     bool is_compiled;       /* by torch.compile: kernels of Triton, layer by layer */
     bool splits_products;   /* queries, keys, values, gate and up are products of their own */
     bool adds_in_product;   /* gradients of weights are added up by the product that makes them */
     bool lists_optimizer;   /* the optimizer goes over lists of tensors, an operation at a time */
     bool upcasts_logits;    /* the loss is computed in 32 bits */
+    bool keeps_logits;      /* and its logits are written so, pass by pass */
     uint64_t
         vocab_rows; /* tensor-parallel ranks hold a multiple of so many rows of the vocabulary */
     double expert_capacity; /* experts take so many times an even share, padded; 0: what comes */

@@ -35,6 +35,7 @@ typedef enum llm_axis {
     LLM_AXIS_TIED,        /* first and last stage, which share the embedding */
     LLM_AXIS_WORLD,
     LLM_AXIS_REPLICA, /* HSDP: ranks with the same share */
+    LLM_AXIS_STAGE,   /* all of a pipeline rank, where they agree on scales of fp8 */
     LLM_AXES
 } llm_axis;
 
@@ -212,6 +213,10 @@ void llm_launch_elementwise(llm_pen *p, uint64_t numbers, uint64_t moved);
 void llm_launch_attention(llm_pen *p, uint64_t pairs, bool is_backward, bool is_whole);
 /* What merging a block of a ring takes beside its attention. */
 void llm_launch_merge(llm_pen *p, uint64_t numbers, bool is_half, bool is_backward);
+/* What a ring of Transformer Engine does beside attention itself: queries, keys and values are
+ * numbers of this rank. */
+void llm_launch_correction(
+    llm_pen *p, uint64_t queries, uint64_t keys_values, uint32_t block, bool is_backward);
 void llm_launch_embedding(llm_pen *p, bool is_backward);
 void llm_launch_loss(llm_pen *p, llm_loss_part part);
 void llm_launch_clipping(llm_pen *p, uint64_t own, uint64_t tensors);

@@ -249,6 +249,19 @@ static void expert_bias(llm_pen *p, const llm_step *s, bool is_backward)
     }
 }
 
+/* With what travels in pieces a product is done in pieces, too.  Transformer Engine's userbuffers
+ * (module/base.py): forward in tp of them where its input is gathered, in 4 where its result is added up;
+ * backward, what was added up is gathered in tp pieces, all else is done as a whole beside the traffic.
+ * The head is not among its layers. */
+static uint64_t pieces_under_traffic(const llm_job *g, const llm_step *s, bool is_backward)
+{
+    if (!g->opt.overlaps_tensor || !g->is_sequence_parallel || g->pass || s->copies > 1 ||
+        strncmp(s->name, "head", 4) == 0)
+        return 0;
+    const bool is_gathered = is_backward ? s->is_scattered : s->is_gathered;
+    return is_gathered ? g->opt.tp : s->is_scattered && !is_backward ? 4 : 0;
+}
+
 static void product_forward(llm_pen *p, const llm_step *s)
 {
     const llm_job *g = p->g;
@@ -261,6 +274,7 @@ static void product_forward(llm_pen *p, const llm_step *s)
                        (orr_kernel){.m = s->m,
                                     .n = columns[i],
                                     .k = s->k,
+                                    .pieces = pieces_under_traffic(g, s, false),
                                     .form = has_bias ? ORR_FORM_BIAS : ORR_FORM_PLAIN});
     expert_bias(p, s, false);
 }
@@ -280,8 +294,12 @@ static void product_input_grad(llm_pen *p, const llm_step *s)
         pass_over(p, s->m * s->n * (g->act + 1), s->m * s->n * g->act, false);
     cast_for(p, s, s->m * s->n / cast_share(g, s->is_scattered), s->is_pair);
     for (size_t i = 0; i < count; i++)
-        launch_product(
-            p, s, (orr_kernel){.m = s->m, .n = s->k, .k = columns[i], .layout = ORR_LAYOUT_NN});
+        launch_product(p, s,
+                       (orr_kernel){.m = s->m,
+                                    .n = s->k,
+                                    .k = columns[i],
+                                    .pieces = pieces_under_traffic(g, s, true),
+                                    .layout = ORR_LAYOUT_NN});
     for (size_t i = 1; i < count; i++) /* their gradients of the same input are added up */
         pass(p, 2 * s->m * s->k, s->m * s->k);
 }
@@ -429,6 +447,32 @@ void llm_launch_merge(llm_pen *p, uint64_t numbers, bool is_half, bool is_backwa
     }
     if (is_half)
         pass_over(p, wide, wide, false);
+}
+
+/* Transformer Engine 2, attention/dot_product_attention/context_parallel.py, AttnFuncWithCPAndKVP2P
+ * with a causal mask: keys and values are joined to travel.  A later block has half of the keys and
+ * values, or half of the queries, by turns, and these are copied out.  Results are scaled and added
+ * up, over all queries or half of them; so are the gradients of queries, and those of keys and
+ * values. */
+void llm_launch_correction(
+    llm_pen *p, uint64_t queries, uint64_t keys_values, uint32_t block, bool is_backward)
+{
+    const uint64_t q = queries * p->g->act, kv = keys_values * p->g->act;
+    const bool is_half = block % 2 == 0; /* of the queries */
+    const uint64_t copied = is_half ? q / 2 : kv / 2, summed = is_half ? q / 2 : q;
+    if (block == 0) {
+        pass_over(p, kv, kv, false);
+        pass_over(p, q, q, false); /* scaled; backward: into what they are added up in */
+        if (is_backward)
+            pass_over(p, kv, kv, false);
+        return;
+    }
+    const int copies = is_half && is_backward ? 3 : 1; /* what came out, and its gradient */
+    for (int i = 0; i < copies; i++)
+        pass_over(p, copied, copied, true);
+    pass_over(p, 2 * summed, summed, is_half);
+    if (is_backward)
+        pass_over(p, is_half ? 2 * kv : kv, is_half ? kv : kv / 2, !is_half);
 }
 
 /* Prompts that see `pairs` of queries and keys, as if all were of one length. */
@@ -969,6 +1013,13 @@ void llm_launch_loss(llm_pen *p, llm_loss_part part)
                               .is_backward = part == LLM_LOSS_GRAD};
     if (part == LLM_LOSS_MEAN) {
         pass(p, 2 * tokens, tokens);
+        if (g->software->keeps_logits)
+            pass_over(p, n * 4, n * 4, false);
+    } else if (g->software->keeps_logits) {
+        /* Megatron-Core, fusions/fused_cross_entropy.py: a compiled function for each line between two
+         * reductions; cast and largest, exponentials and sum, (above) over their sum, gradient. */
+        pass_over(p, part == LLM_LOSS_MAX ? n * 2 : n * 4, part == LLM_LOSS_GRAD ? n * 2 : n * 4,
+                  false);
     } else if (!g->software->upcasts_logits) {
         if (part != LLM_LOSS_EXPONENTIALS)
             launch(p, whole);

@@ -71,6 +71,18 @@ static void launch_core(const core *c)
         llm_launch_attention(c->p, c->pairs, c->is_backward, c->is_whole);
 }
 
+/* Beside a block of a ring: nothing where there is one block, or where a model is served. */
+static void launch_beside(const core *c, uint32_t block, bool is_backward)
+{
+    const llm_job *g = c->p->g;
+    if (g->opt.cp == 1 || c->seen)
+        return;
+    if (g->software->merges_blocks && block)
+        llm_launch_merge(c->p, value_numbers(g), block % 2 == 0, is_backward);
+    if (g->software->corrects_blocks)
+        llm_launch_correction(c->p, value_numbers(g), kv_numbers(g), block, is_backward);
+}
+
 /* The blocks after the first, as the busiest rank has them. */
 static core later_block(const core *c)
 {
@@ -83,25 +95,38 @@ static core later_block(const core *c)
     return next;
 }
 
+/* The next block's keys and values: from the rank before, or with those of all others at once, once. */
+static uint64_t next_keys(const core *c,
+                          uint64_t arrived,
+                          const char *send,
+                          const char *receive,
+                          uint64_t tag,
+                          llm_deps after)
+{
+    const llm_deps have = arrived ? LLM_AFTER(arrived) : after;
+    if (c->p->g->opt.context_form == ORR_CONTEXT_BLOCKS)
+        return arrived ? arrived
+                       : llm_put_collect(c->p, receive, ORR_COLL_ALL_GATHER, c->kv_bytes,
+                                         LLM_AXIS_CP, after);
+    llm_put_send(c->p, send, c->kv_bytes, tag, LLM_PEER_CP_NEXT, have);
+    return llm_put_receive(c->p, receive, c->kv_bytes, tag, LLM_PEER_CP_PREVIOUS, have);
+}
+
 static uint64_t forward_ring(const core *c, llm_deps after)
 {
     const uint32_t blocks = c->p->g->opt.cp;
     const core next = later_block(c);
-    char room[64];
+    char room[64], other[64];
     uint64_t arrived = 0;
     launch_core(c);
+    launch_beside(c, 0, false);
     uint64_t done =
         llm_put_compute(c->p, label(room, "core", c->suffix), c->operations, c->bytes, after);
     for (uint32_t i = 1; i < blocks; i++) {
-        const bool merges = c->p->g->software->merges_blocks && !c->seen;
-        const llm_deps have = arrived ? LLM_AFTER(arrived) : after;
-        llm_put_send(c->p, label(room, "kv_send", c->suffix), c->kv_bytes, c->tag, LLM_PEER_CP_NEXT,
-                     have);
-        arrived = llm_put_receive(c->p, label(room, "kv_receive", c->suffix), c->kv_bytes, c->tag,
-                                  LLM_PEER_CP_PREVIOUS, have);
+        arrived = next_keys(c, arrived, label(room, "kv_send", c->suffix),
+                            label(other, "kv_receive", c->suffix), c->tag, after);
         launch_core(&next);
-        if (merges)
-            llm_launch_merge(c->p, value_numbers(c->p->g), i % 2 == 0, false);
+        launch_beside(c, i, false);
         done = llm_put_compute(c->p, label(room, "core", c->suffix), next.operations, c->bytes,
                                LLM_AFTER(done, arrived));
     }
@@ -179,19 +204,16 @@ static uint64_t backward_ring(const core *c, llm_deps after)
     const core next = later_block(c);
     uint64_t kv = 0, grads = 0;
     launch_core(c);
+    launch_beside(c, 0, true);
     uint64_t done = llm_put_compute(p, "attn.core.grad", c->operations, c->bytes, after);
     for (uint32_t i = 1; i < blocks; i++) {
-        const llm_deps have = kv ? LLM_AFTER(kv) : after;
-        llm_put_send(p, "attn.kv_send.grad", c->kv_bytes, c->tag + 1, LLM_PEER_CP_NEXT, have);
-        kv = llm_put_receive(p, "attn.kv_receive.grad", c->kv_bytes, c->tag + 1,
-                             LLM_PEER_CP_PREVIOUS, have);
+        kv = next_keys(c, kv, "attn.kv_send.grad", "attn.kv_receive.grad", c->tag + 1, after);
         llm_put_send(p, "attn.dkv_send.grad", c->grad_bytes, c->tag + 2, LLM_PEER_CP_NEXT,
                      LLM_AFTER(done, grads));
         grads = llm_put_receive(p, "attn.dkv_receive.grad", c->grad_bytes, c->tag + 2,
                                 LLM_PEER_CP_PREVIOUS, LLM_AFTER(done));
         launch_core(&next);
-        if (p->g->software->merges_blocks)
-            llm_launch_merge(p, value_numbers(p->g), i % 2 == 0, true);
+        launch_beside(c, i, true);
         done = llm_put_compute(p, "attn.core.grad", next.operations, c->bytes, LLM_AFTER(done, kv));
     }
     if (blocks == 1)

@@ -75,6 +75,9 @@ void llm_layout_init(llm_layout *l, const orr_llm_options *opt, bool is_tied)
     }
     l->degree[LLM_AXIS_TIED] = is_tied && !llm_ends_meet(opt) ? 2 : 1;
     l->degree[LLM_AXIS_WORLD] = l->ranks;
+    l->degree[LLM_AXIS_STAGE] = opt->dtype == ORR_DTYPE_FP8 && opt->fp8_scaling == ORR_FP8_DELAYED
+                                    ? l->tp * blocks_of(l)
+                                    : 1;
     number_groups(l, 1);
 }
 
@@ -121,6 +124,8 @@ static uint32_t group_index(const llm_layout *l, llm_axis axis, uint32_t rank)
         return (weights * l->ep + at.block % l->ep) * l->tp + at.tensor;
     case LLM_AXIS_TIED:
         return rank % (l->tp * blocks_of(l));
+    case LLM_AXIS_STAGE:
+        return at.pipeline;
     default:
         return 0;
     }
@@ -163,6 +168,8 @@ static uint32_t member(const llm_layout *l, llm_axis axis, uint32_t group, uint3
         return rank_at(l, pipeline, i * ep + rest % ep, tensor);
     case LLM_AXIS_TIED:
         return i == 0 ? group : group + l->ranks / l->pp * (l->pp - 1);
+    case LLM_AXIS_STAGE:
+        return group * (l->tp * blocks_of(l)) + i;
     default:
         return i;
     }

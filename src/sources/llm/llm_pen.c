@@ -203,6 +203,7 @@ static llm_stream stream_of_axis(llm_axis axis)
         [LLM_AXIS_TIED] = LLM_ON_DATA,
         [LLM_AXIS_WORLD] = LLM_ON_DATA,
         [LLM_AXIS_REPLICA] = LLM_ON_DATA,
+        [LLM_AXIS_STAGE] = LLM_ON_TP,
     };
     return streams[axis];
 }

@@ -522,6 +522,7 @@ typedef struct walk {
     range layers;
     uint64_t asked; /* how many layers' weights have been */
     uint64_t (*gathered)[2];
+    llm_grads grads; /* of the last layer that a backward pass came to */
 } walk;
 
 static uint64_t layer_at(const walk *k, uint64_t i)
@@ -560,6 +561,22 @@ static bool walk_open(walk *k)
     return k->gathered != NULL;
 }
 
+/* Delayed scaling of Transformer Engine: behind the layers of a pass the largest numbers of what
+ * went into its products (two a product), or of the gradients that came (one), are reduced over
+ * ranks, and what follows on the device waits (FP8GlobalStateManager.reduce_and_update_fp8_tensors;
+ * Megatron-Core's group is that of tp, cp and dp, with tp_only_amax_red that of tp). */
+static uint64_t agree_on_scales(const walk *k, llm_deps after)
+{
+    const llm_job *g = k->w->g;
+    const uint64_t layers = k->layers.end - k->layers.first;
+    const uint64_t numbers = layers * 4 * (k->task->kind == LLM_FORWARD ? 2 : 1);
+    const uint64_t at = after.ids[after.count - 1];
+    if (g->opt.dtype != ORR_DTYPE_FP8 || g->opt.fp8_scaling == ORR_FP8_CURRENT || !layers)
+        return at;
+    const llm_axis axis = g->opt.fp8_scaling == ORR_FP8_DELAYED ? LLM_AXIS_STAGE : LLM_AXIS_TP;
+    return llm_put_collect(k->w->p, "amax.reduce", ORR_COLL_ALL_REDUCE, numbers * 4, axis, after);
+}
+
 static uint64_t walk_forward(walk *k, uint64_t input)
 {
     stage_writer *w = k->w;
@@ -570,7 +587,8 @@ static uint64_t walk_forward(walk *k, uint64_t input)
         name_layer(w->p, k->task, layer);
         at = llm_layer_forward(w->p, layer, layer_tag(w->g, k->task->micro_batch, layer), at);
     }
-    return at;
+    name_end(w->p, k->task);
+    return agree_on_scales(k, LLM_AFTER(at));
 }
 
 /* Are the gradients complete with this task? */
@@ -578,6 +596,20 @@ static bool is_final(const stage_writer *w, const llm_task *t, int parts)
 {
     return parts & LLM_WEIGHT_GRADS &&
            (w->g->opt.sync_every_micro_batch || t->micro_batch == w->last_grads[t->chunk]);
+}
+
+/* Gradients of weights, which nothing else waits for, come before it on the device. */
+static uint64_t after_grads(const walk *k, uint64_t at)
+{
+    uint64_t ids[2 * LLM_GRADS_OF_LAYER + 1];
+    size_t count = 0;
+    for (size_t i = 0; i < k->grads.dense_count; i++)
+        ids[count++] = k->grads.dense[i];
+    for (size_t i = 0; i < k->grads.expert_count; i++)
+        ids[count++] = k->grads.expert[i];
+    ids[count++] = at;
+    name_end(k->w->p, k->task);
+    return agree_on_scales(k, (llm_deps){ids, count});
 }
 
 static uint64_t walk_backward(walk *k, int parts, uint64_t output_grad)
@@ -597,8 +629,9 @@ static uint64_t walk_backward(walk *k, int parts, uint64_t output_grad)
         llm_layer_parameters(w->g, layer, &dense, &expert);
         if (is_final(w, k->task, parts))
             llm_sync_grads(&w->sync, dense, expert, &grads);
+        k->grads = grads;
     }
-    return at;
+    return parts & LLM_INPUT_GRADS ? after_grads(k, at) : at;
 }
 
 /* ---- tasks ---- */

@@ -43,6 +43,7 @@ enum {
     SIZE_WINDOW,
     SIZE_STRIDE,
     SIZE_COUNT,
+    SIZE_PIECES,
     SIZES
 };
 
@@ -66,6 +67,7 @@ static const size_key size_keys[SIZES] = {
     [SIZE_WINDOW] = {"window", AT(window), MOST_SIZE},
     [SIZE_STRIDE] = {"stride", AT(stride), MOST_SIZE},
     [SIZE_COUNT] = {"count", AT(count), MOST_SIZE},
+    [SIZE_PIECES] = {"pieces", AT(pieces), MOST_SIZE},
 };
 
 typedef struct flag_word {
@@ -150,7 +152,8 @@ typedef struct kind_row {
 
 static const kind_row kind_rows[ORR_KERNEL_KINDS] = {
     [ORR_KERNEL_LAUNCH] = {"launch", 0, SOME, 0, 0, false},
-    [ORR_KERNEL_GEMM] = {"gemm", BIT(SIZE_M) | BIT(SIZE_N) | BIT(SIZE_K), SOME | BIT(SIZE_BATCH),
+    [ORR_KERNEL_GEMM] = {"gemm", BIT(SIZE_M) | BIT(SIZE_N) | BIT(SIZE_K),
+                         SOME | BIT(SIZE_BATCH) | BIT(SIZE_PIECES),
                          FORM3(ORR_FORM_BIAS, ORR_FORM_GELU, ORR_FORM_RELU) |
                              BIT(ORR_FORM_QUANTIZE),
                          BIT(FLAG_ACCUMULATE), true},
@@ -420,7 +423,7 @@ orr_code orr_kernel_check(const orr_kernel *k, orr_error *err)
     const kind_row *row = &kind_rows[k->kind];
     const uint64_t bits = k->batch | k->heads | k->kv_heads | k->head | k->head_v | k->q | k->kv |
                           k->m | k->n | k->k | k->groups | k->topk | k->read | k->write | k->side |
-                          k->window | k->stride | k->count;
+                          k->window | k->stride | k->count | k->pieces;
     for (uint32_t left = row->needs; left; left &= left - 1) {
         const unsigned i = (unsigned)__builtin_ctz(left);
         if (size_of(k, i) == 0)

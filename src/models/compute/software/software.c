@@ -98,6 +98,7 @@ double orr__software_slowdown(const orr_software *s, const orr_chip *chip, const
 static const orr_software presets[] = {
     {.name = "megatron-core",
      .note = "Megatron-Core with Transformer Engine: fused attention, overlapped communication",
+     .corrects_blocks = true,
      .joins_bias = true,
      .joins_elementwise = true,
      .adds_in_product = true,
@@ -113,6 +114,7 @@ static const orr_software presets[] = {
      .collective_us = 12},
     {.name = "megatron-core-layers",
      .note = "megatron-core with attention and router of each layer as CUDA graphs",
+     .corrects_blocks = true,
      .joins_bias = true,
      .joins_elementwise = true,
      .adds_in_product = true,
@@ -130,6 +132,7 @@ static const orr_software presets[] = {
      .note =
          "megatron-core of 2026, all passes as one CUDA graph: no host; activation and casts of "
          "experts in their products",
+     .corrects_blocks = true,
      .joins_bias = true,
      .joins_elementwise = true,
      .adds_in_product = true,
@@ -138,6 +141,24 @@ static const orr_software presets[] = {
      .vocab_rows = 128,
      .joins_experts = true,
      .gathers_ahead = true},
+    {.name = "megatron-core-2024",
+     .note =
+         "megatron-core of 2024 and early 2025: the loss by compiled passes over logits in 32 bits",
+     .corrects_blocks = true,
+     .joins_bias = true,
+     .joins_elementwise = true,
+     .adds_in_product = true,
+     .overlaps_wgrad = true,
+     .upcasts_logits = true,
+     .keeps_logits = true,
+     .adds_expert_bias = true,
+     .vocab_rows = 128,
+     .gathers_ahead = true,
+     .host = 0.4,
+     .experts_us = 820,
+     .expert_us = 30,
+     .waits_for_experts = true,
+     .collective_us = 12},
     {.name = "megatron-2022",
      .note = "Megatron-LM of 2022: the same attention; gradients added up in 32 bits by the "
              "products, sums over ranks under them",
