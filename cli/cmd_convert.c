@@ -213,14 +213,6 @@ static bool has_numbers(const cli_context *c,
     return is_prefix || (to->form != CLI_FORM_SET && orr_set_rank_count(s) > 1);
 }
 
-static uint64_t count_nodes(const orr_set *s)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < orr_set_class_count(s); i++)
-        n += (uint64_t)orr_set_class_ranks(s, i) * orr_trace_columns(orr_set_trace(s, i))->count;
-    return n;
-}
-
 static void report_words(const cli_context *c, const orr_set *s, const cli_target *to)
 {
     const uint32_t ranks = orr_set_rank_count(s), distinct = orr_set_class_count(s);
@@ -246,7 +238,7 @@ static void report_written_json(const cli_context *c,
     orr_json_put_fields(w, ORR_T("kind", c->args[0]), ORR_T("input", c->args[1]),
                         ORR_T("output", to->path), ORR_U("ranks", orr_set_rank_count(s)),
                         ORR_U("distinct_ranks", orr_set_class_count(s)),
-                        ORR_U("node_count", count_nodes(s)));
+                        ORR_U("node_count", cli_count_nodes(s)));
     if (more)
         more(w, data);
     cli_json_close(&j);

@@ -230,15 +230,6 @@ typedef struct job {
     orr_json_writer *json; /* NULL: notes on stderr instead */
 } job;
 
-static uint64_t count_nodes(const orr_set *set)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < orr_set_class_count(set); i++)
-        n +=
-            (uint64_t)orr_set_class_ranks(set, i) * orr_trace_columns(orr_set_trace(set, i))->count;
-    return n;
-}
-
 static void report_json(const job *b,
                         const orr_pattern *p,
                         const orr_gen_options *opt,
@@ -250,8 +241,8 @@ static void report_json(const job *b,
     orr_json_begin_object(w);
     orr_json_put_fields(
         w, ORR_T("pattern", p->name), ORR_T("output", to), ORR_U("ranks", orr_set_rank_count(set)),
-        ORR_U("distinct_ranks", orr_set_class_count(set)), ORR_U("node_count", count_nodes(set)),
-        ORR_T("schema", cli_text(b->c, "schema")));
+        ORR_U("distinct_ranks", orr_set_class_count(set)),
+        ORR_U("node_count", cli_count_nodes(set)), ORR_T("schema", cli_text(b->c, "schema")));
     orr_json_put_object(w, "options");
     for (size_t i = 0; i < KNOBS; i++)
         if (p->uses & knobs[i].bit)
@@ -267,7 +258,7 @@ static void report(const cli_context *c,
                    const char *to)
 {
     const uint32_t ranks = orr_set_rank_count(set);
-    const uint64_t nodes = count_nodes(set);
+    const uint64_t nodes = cli_count_nodes(set);
     const char *end = style == ORR_GEN_EG ? "eg" : "et";
     cli_note(c, "%s", to);
     if (!is_one_file(to) && !orr_text_ends(to, ".orr")) {

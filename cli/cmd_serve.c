@@ -255,14 +255,6 @@ typedef struct result {
     bool is_split;
 } result;
 
-static uint64_t node_count(const orr_set *s)
-{
-    uint64_t n = 0;
-    for (uint32_t k = 0; k < orr_set_class_count(s); k++)
-        n += (uint64_t)orr_trace_columns(orr_set_trace(s, k))->count * orr_set_class_ranks(s, k);
-    return n;
-}
-
 static const orr_serve_ranks *ranks_of(const result *r, int pool)
 {
     return pool == 0 ? &r->o.ranks : &r->o.decode;
@@ -320,7 +312,7 @@ static void print_text(const result *r)
                orr_count_text(p->moved_messages, a[1]));
     const uint32_t distinct = r->s ? orr_set_class_count(r->s) : 0;
     if (r->s)
-        printf("%s nodes in %u different rank%s\n", orr_count_text(node_count(r->s), a[0]),
+        printf("%s nodes in %u different rank%s\n", orr_count_text(cli_count_nodes(r->s), a[0]),
                distinct, distinct == 1 ? "" : "s");
     print_pools(r);
 }
@@ -354,7 +346,7 @@ static void print_json(const result *r)
                         ORR_U("ranks", orr_serve_rank_count(&r->o)));
     if (r->s) {
         orr_json_put_fields(w, ORR_U("distinct_ranks", orr_set_class_count(r->s)),
-                            ORR_U("node_count", node_count(r->s)));
+                            ORR_U("node_count", cli_count_nodes(r->s)));
     }
     orr_json_line(w, 2);
     orr_json_put_fields(w, ORR_U("requests", p->requests), ORR_U("prompt_tokens", p->prompt_tokens),

@@ -321,14 +321,6 @@ typedef struct result {
     orr_llm_memory *memory; /* by pipeline rank */
 } result;
 
-static uint64_t node_count(const orr_set *s)
-{
-    uint64_t n = 0;
-    for (uint32_t k = 0; k < orr_set_class_count(s); k++)
-        n += (uint64_t)orr_trace_columns(orr_set_trace(s, k))->count * orr_set_class_ranks(s, k);
-    return n;
-}
-
 static const char *bytes(uint64_t n, char room[ORR_UNIT_ROOM])
 {
     return orr_bytes_text((orr_bytes)n, room);
@@ -383,7 +375,7 @@ static void print_text(const result *r)
            orr_count_text(o->batch, a[0]), o->batch == 1 ? "" : "s", orr_count_text(o->seq, a[1]),
            orr_count_text(batches, a[2]), batches == 1 ? "" : "es");
     printf("%.4g PFLOP\n", (double)r->flops.training * (double)o->batch / 1e15);
-    printf("%s nodes, %u different rank%s\n", orr_count_text(node_count(r->s), a[0]),
+    printf("%s nodes, %u different rank%s\n", orr_count_text(cli_count_nodes(r->s), a[0]),
            orr_set_class_count(r->s), orr_set_class_count(r->s) == 1 ? "" : "s");
     print_memory(r);
 }
@@ -417,7 +409,7 @@ static void print_json(const result *r)
     orr_json_put_fields(w, ORR_U("parameters", n.total), ORR_U("active_parameters", n.active),
                         ORR_U("ranks", orr_llm_ranks(o)),
                         ORR_U("distinct_ranks", orr_set_class_count(r->s)));
-    orr_json_put_u64(w, "node_count", node_count(r->s));
+    orr_json_put_u64(w, "node_count", cli_count_nodes(r->s));
     orr_json_line(w, 2);
     orr_json_put_fields(
         w, ORR_U("tp", o->tp), ORR_U("cp", o->cp), ORR_U("dp", o->dp), ORR_U("pp", o->pp),

@@ -231,3 +231,11 @@ orr_code cli_check_place(const char *path, orr_error *err)
         return orr_fail(err, ORR_EIO, &w, "cannot create: %s", strerror(errno));
     return ORR_OK;
 }
+
+uint64_t cli_count_nodes(const orr_set *s)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < orr_set_class_count(s); i++)
+        n += (uint64_t)orr_set_class_ranks(s, i) * orr_trace_columns(orr_set_trace(s, i))->count;
+    return n;
+}

@@ -99,6 +99,8 @@ orr_code cli_file_close(cli_file *file, orr_code code, orr_error *err);
 orr_code cli_check_place(const char *path, orr_error *err);
 orr_code cli_check_prefix(const char *path,
                           orr_error *err); /* of files: may be the name of a directory */
-orr_code cli_check_folder(const char *path, orr_error *err); /* which is there, or is made */
+orr_code cli_check_folder(const char *path, orr_error *err); /* which exists, or is made */
+
+uint64_t cli_count_nodes(const orr_set *s); /* of all ranks */
 
 #endif

@@ -153,24 +153,20 @@ static orr_code read_rest(salvage *s, orr_buf *bytes, orr_trace **t, orr_error *
     return code;
 }
 
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void report(salvage *s, const orr_trace *t)
 {
     const orr_where where = orr_where_byte(s->path, s->first_bad);
     const uint32_t kept = orr_trace_columns(t)->count;
     if (s->bad)
-        chk_add_file(
-            s->k, s->rank, ORR_CHECK_DAMAGED, &where,
-            "dropped %" PRIu64 " record%s (%" PRIu64 " byte%s) that cannot be read; %u node%s kept",
-            s->bad, plural(s->bad), s->bad_bytes, plural(s->bad_bytes), kept, plural(kept));
+        chk_add_file(s->k, s->rank, ORR_CHECK_DAMAGED, &where,
+                     "dropped %" PRIu64 " record%s (%" PRIu64
+                     " byte%s) that cannot be read; %u node%s kept",
+                     s->bad, orr__plural(s->bad), s->bad_bytes, orr__plural(s->bad_bytes), kept,
+                     orr__plural(kept));
     else
         chk_add_file(s->k, s->rank, ORR_CHECK_DAMAGED, &where,
                      "dropped everything from here on (%" PRIu64 " byte%s); %u node%s kept",
-                     s->bad_bytes, plural(s->bad_bytes), kept, plural(kept));
+                     s->bad_bytes, orr__plural(s->bad_bytes), kept, orr__plural(kept));
 }
 
 /* The whole records of a file that could not be read for `why`.  The trace lies in `bytes`. */

@@ -31,9 +31,4 @@ typedef struct chk_splitter {
 /* In k's scratch.  False: no memory. */
 bool chk_shapes_make(chk_run *k, const chk_splitter *by, chk_shapes *out);
 
-static inline uint32_t chk_shape_rank(const chk_shapes *s, uint32_t shape)
-{
-    return s->ranks[s->all[shape].first];
-}
-
 #endif

@@ -17,11 +17,6 @@
  * Each function appends to a text; stall_items.c decides what is said, and of how many ranks at
  * once. */
 
-static const run_npu *npu_of(const orr__stall *st, uint32_t rank)
-{
-    return &st->sim->npus[rank];
-}
-
 const char *orr_stall_cause_name(orr_stall_cause cause)
 {
     static const char *const names[ORR_STALL_CAUSES] = {

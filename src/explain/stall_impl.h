@@ -99,6 +99,11 @@ static inline uint64_t orr__pair_key(uint32_t rank, uint32_t low)
 
 /* ---- nodes ---- */
 
+static inline const run_npu *npu_of(const orr__stall *st, uint32_t rank)
+{
+    return &st->sim->npus[rank];
+}
+
 typedef enum orr__node_state { ORR__BLOCKED, ORR__READY, ORR__STARTED } orr__node_state;
 
 /* STARTED: under way or over. */
@@ -145,7 +150,5 @@ bool orr__stall_is_same_collective(const run_npu *a, uint32_t x, const run_npu *
 
 bool orr__stall_link_messages(orr__stall *st);
 bool orr__stall_link_streams(orr__stall *st);
-
-/* ---- words ---- */
 
 #endif

@@ -865,11 +865,6 @@ bool orr__stall_link_messages(orr__stall *st)
 
 enum { MOST_EDGES = 8 }; /* of one chunk to those before it */
 
-static const run_npu *npu_of(const orr__stall *st, uint32_t rank)
-{
-    return &st->sim->npus[rank];
-}
-
 bool orr__stall_is_same_collective(const run_npu *a, uint32_t x, const run_npu *b, uint32_t y)
 {
     if (a->graph == b->graph && x == y)

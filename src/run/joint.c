@@ -11,6 +11,7 @@
 #include "fold/fold_links.h"
 #include "watch.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/hash.h"
 #include "models/collective/coll.h"
 #include "models/collective/nccl/nccl_model.h"
@@ -287,12 +288,6 @@ static bool is_member(const orr_sim *s, uint32_t rank, uint32_t base, uint32_t m
     return true;
 }
 
-static int compare_u32(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static bool list_members(joint_group *g, uint32_t base, uint32_t mask)
 {
     const orr_sim *s = g->j->s;
@@ -314,7 +309,7 @@ static bool list_members(joint_group *g, uint32_t base, uint32_t mask)
 static uint32_t place_in(const joint_group *g, uint32_t rank)
 {
     const uint32_t *found =
-        bsearch(&rank, g->simulated, g->expected, sizeof *g->simulated, compare_u32);
+        bsearch(&rank, g->simulated, g->expected, sizeof *g->simulated, orr_by_u32);
     return found ? (uint32_t)(found - g->simulated) : RUN_NONE;
 }
 
@@ -330,7 +325,7 @@ static bool list_simulated(joint_group *g)
             return false;
         for (uint32_t i = 0; i < g->count; i++)
             g->simulated[i] = l->stands_for[g->members[i]];
-        qsort(g->simulated, g->count, sizeof *g->simulated, compare_u32);
+        qsort(g->simulated, g->count, sizeof *g->simulated, orr_by_u32);
         uint32_t kept = 0, of_first = 0;
         for (uint32_t i = 0; i < g->count; i++) {
             /* How many members the first class has here: its size over that is the number of groups

@@ -698,6 +698,24 @@ static uint32_t members_of(const run_npu *n, const cfg_group *group, const sys_r
     return count;
 }
 
+/* A member waits for the others.  False: no memory. */
+static bool hold(run_npu *n, uint32_t place, watch_instance *at)
+{
+    struct watch_record *w = n->sim->watch;
+    uint32_t h = w->free_hold;
+    if (h != RUN_NONE)
+        w->free_hold = w->holds[h].next;
+    else if (w->hold_count < RUN_NONE && orr_grow(&w->holds, &w->hold_room, w->hold_count + 1))
+        h = (uint32_t)w->hold_count++;
+    if (h == RUN_NONE) {
+        run_no_memory(n->sim);
+        return false;
+    }
+    w->holds[h] = (watch_hold){n->rank, place, at->held, n->round};
+    at->held = h;
+    return true;
+}
+
 /* The n-th member of a collective that runs as messages comes: all others wait for the last. */
 static void count_in(
     run_npu *n, uint32_t place, uint32_t instance, uint32_t alike, uint32_t members)
@@ -706,18 +724,8 @@ static void count_in(
     watch_instance *at = &w->instances[instance];
     /* In lock step a rank counts for all members that are like it. */
     if ((at->come += alike) < members) {
-        uint32_t h = w->free_hold;
-        if (h != RUN_NONE)
-            w->free_hold = w->holds[h].next;
-        else if (w->hold_count < RUN_NONE && orr_grow(&w->holds, &w->hold_room, w->hold_count + 1))
-            h = (uint32_t)w->hold_count++;
-        if (h == RUN_NONE) {
-            run_no_memory(n->sim);
-            return;
-        }
-        w->holds[h] = (watch_hold){n->rank, place, at->held, n->round};
-        at->held = h;
-        watch_node_held(n, place);
+        if (hold(n, place, at))
+            watch_node_held(n, place);
         return;
     }
     while (at->held != RUN_NONE) {
@@ -801,17 +809,8 @@ static void count_in_across(run_npu *n, uint32_t place, uint32_t instance, watch
     orr_sim *s = n->sim;
     struct watch_record *w = s->watch;
     watch_instance *at = &w->instances[instance];
-    uint32_t h = w->free_hold;
-    if (h != RUN_NONE)
-        w->free_hold = w->holds[h].next;
-    else if (w->hold_count < RUN_NONE && orr_grow(&w->holds, &w->hold_room, w->hold_count + 1))
-        h = (uint32_t)w->hold_count++;
-    if (h == RUN_NONE) {
-        run_no_memory(s);
+    if (!hold(n, place, at))
         return;
-    }
-    w->holds[h] = (watch_hold){n->rank, place, at->held, n->round};
-    at->held = h;
     watch_held_across(n, place);
     if (++at->come < x->here)
         return;

@@ -10,6 +10,8 @@
  * Cost: one test per node where nothing is served; else a look at a table. */
 #include "watch.h"
 
+#include "base/arithmetic.h"
+
 #include "trace/attrs.h"
 
 /* Of one node: tokens it makes; requests whose first, and whose last, are among them; when those
@@ -81,16 +83,6 @@ static bool read_marks(served_class *c, const work_graph *g)
     return true;
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        const uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Shares in whole numbers.  False: no number of them is small enough; no such traces are made. */
 static bool share_out(struct watch_served *v)
 {
@@ -99,7 +91,7 @@ static bool share_out(struct watch_served *v)
     v->whole = 1;
     for (uint32_t k = 0; k < v->class_count; k++) {
         const uint64_t n = v->classes[k].ranks;
-        if (n && (__builtin_mul_overflow(v->whole / common_divisor(v->whole, n), n, &v->whole) ||
+        if (n && (__builtin_mul_overflow(v->whole / orr_gcd(v->whole, n), n, &v->whole) ||
                   v->whole > UINT32_MAX))
             return false;
     }

@@ -30,16 +30,6 @@ struct swp_store {
 
 enum { LOCK_WAIT_MS = 2000 };
 
-static orr_sqlite_value text_value(orr_str s)
-{
-    return (orr_sqlite_value){.text = {.ptr = s.ptr ? s.ptr : "", .len = s.len}};
-}
-
-static orr_sqlite_value int_value(uint64_t v)
-{
-    return (orr_sqlite_value){.is_int = true, .number = (int64_t)v};
-}
-
 /* ---- the lock ---- */
 
 /* Workers of a sweep that was killed hold the lock until they have died as well: a moment. */
@@ -95,7 +85,7 @@ static orr_code put_head(orr_sqlite *db, const char *key, orr_str value, orr_err
         orr_sqlite_select(db, "INSERT OR REPLACE INTO head(key, value) VALUES(?,?)", &rows, err);
     if (code)
         return code;
-    const orr_sqlite_value values[] = {text_value(orr_str_of(key)), text_value(value)};
+    const orr_sqlite_value values[] = {swp_text_value(orr_str_of(key)), swp_text_value(value)};
     code = orr_sqlite_insert(rows, values, 2, err);
     orr_sqlite_end(rows);
     return code;
@@ -109,7 +99,7 @@ orr_code swp_store_head(
     orr_code code = orr_sqlite_select(db, "SELECT value FROM head WHERE key = ?", &rows, err);
     if (code)
         return code;
-    const orr_sqlite_value values[] = {text_value(orr_str_of(key))};
+    const orr_sqlite_value values[] = {swp_text_value(orr_str_of(key))};
     code = orr_sqlite_restart(rows, values, 1, err);
     if (!code)
         code = orr_sqlite_next(rows, err);
@@ -245,8 +235,9 @@ static orr_code put_points(orr_sqlite *db,
             code = orr_no_memory(err);
             break;
         }
-        const orr_sqlite_value values[] = {int_value(i), text_value(orr_str_of(hashes[i])),
-                                           text_value((orr_str){(const char *)axes.ptr, axes.len})};
+        const orr_sqlite_value values[] = {
+            swp_int_value((int64_t)i), swp_text_value(orr_str_of(hashes[i])),
+            swp_text_value((orr_str){(const char *)axes.ptr, axes.len})};
         code = orr_sqlite_insert(rows, values, 3, err);
     }
     orr_buf_fini(&axes);
@@ -395,14 +386,15 @@ orr_code swp_store_commit(swp_store *st, orr_error *err)
 
 orr_code swp_store_put(swp_store *st, const char *hash, const swp_result *r, orr_error *err)
 {
-    const orr_sqlite_value values[] = {text_value(orr_str_of(hash)), int_value(r->status),
-                                       int_value(r->ns), text_value(r->data)};
+    const orr_sqlite_value values[] = {swp_text_value(orr_str_of(hash)),
+                                       swp_int_value((int64_t)r->status),
+                                       swp_int_value((int64_t)r->ns), swp_text_value(r->data)};
     return orr_sqlite_insert(st->put, values, 4, err);
 }
 
 orr_code swp_store_get(swp_store *st, const char *hash, swp_result *out, orr_error *err)
 {
-    const orr_sqlite_value values[] = {text_value(orr_str_of(hash))};
+    const orr_sqlite_value values[] = {swp_text_value(orr_str_of(hash))};
     *out = (swp_result){.status = SWP_OPEN};
     orr_code code = orr_sqlite_restart(st->get, values, 1, err);
     if (!code)

@@ -23,6 +23,16 @@ typedef struct swp_result {
     orr_str data; /* JSON of a result that is OK, else the error's words */
 } swp_result;
 
+static inline orr_sqlite_value swp_text_value(orr_str s)
+{
+    return (orr_sqlite_value){.text = {.ptr = s.ptr ? s.ptr : "", .len = s.len}};
+}
+
+static inline orr_sqlite_value swp_int_value(int64_t v)
+{
+    return (orr_sqlite_value){.is_int = true, .number = v};
+}
+
 typedef struct swp_store swp_store;
 
 /* The database of a sweep, locked for this process.  hashes: one text per point of the sweep.

@@ -20,16 +20,6 @@ typedef struct merge_job {
     orr_error *err;
 } merge_job;
 
-static orr_sqlite_value text_of(orr_str s)
-{
-    return (orr_sqlite_value){.text = {.ptr = s.ptr ? s.ptr : "", .len = s.len}};
-}
-
-static orr_sqlite_value number_of(int64_t v)
-{
-    return (orr_sqlite_value){.is_int = true, .number = v};
-}
-
 /* Same sweep, same program? */
 static orr_code check_source(merge_job *m, orr_sqlite *db, const char *path)
 {
@@ -57,8 +47,8 @@ static orr_code copy_head(merge_job *m, orr_sqlite *db)
     orr_sqlite_rows *rows;
     orr_code code = orr_sqlite_select(db, "SELECT key, value FROM head", &rows, m->err);
     while (!code && (code = orr_sqlite_next(rows, m->err)) == ORR_OK) {
-        const orr_sqlite_value values[] = {text_of(orr_sqlite_text(rows, 0)),
-                                           text_of(orr_sqlite_text(rows, 1))};
+        const orr_sqlite_value values[] = {swp_text_value(orr_sqlite_text(rows, 0)),
+                                           swp_text_value(orr_sqlite_text(rows, 1))};
         code = orr_sqlite_insert(m->put_head, values, 2, m->err);
     }
     orr_sqlite_end(rows);
@@ -69,7 +59,7 @@ static orr_code copy_point(merge_job *m, orr_sqlite_rows *from, const char *path
 {
     const int64_t point = orr_sqlite_i64(from, 0, -1);
     const orr_str hash = orr_sqlite_text(from, 1);
-    const orr_sqlite_value key[] = {number_of(point)};
+    const orr_sqlite_value key[] = {swp_int_value(point)};
     orr_code code = orr_sqlite_restart(m->get_point, key, 1, m->err);
     if (!code)
         code = orr_sqlite_next(m->get_point, m->err);
@@ -81,8 +71,8 @@ static orr_code copy_point(merge_job *m, orr_sqlite_rows *from, const char *path
     }
     if (code != ORR_END)
         return code;
-    const orr_sqlite_value values[] = {number_of(point), text_of(hash),
-                                       text_of(orr_sqlite_text(from, 2))};
+    const orr_sqlite_value values[] = {swp_int_value(point), swp_text_value(hash),
+                                       swp_text_value(orr_sqlite_text(from, 2))};
     return orr_sqlite_insert(m->put_point, values, 3, m->err);
 }
 
@@ -103,9 +93,10 @@ static orr_code copy_results(merge_job *m, orr_sqlite *db)
     orr_code code =
         orr_sqlite_select(db, "SELECT hash, status, ns, data FROM results", &rows, m->err);
     while (!code && (code = orr_sqlite_next(rows, m->err)) == ORR_OK) {
-        const orr_sqlite_value values[] = {
-            text_of(orr_sqlite_text(rows, 0)), number_of(orr_sqlite_i64(rows, 1, SWP_LOST)),
-            number_of(orr_sqlite_i64(rows, 2, 0)), text_of(orr_sqlite_text(rows, 3))};
+        const orr_sqlite_value values[] = {swp_text_value(orr_sqlite_text(rows, 0)),
+                                           swp_int_value(orr_sqlite_i64(rows, 1, SWP_LOST)),
+                                           swp_int_value(orr_sqlite_i64(rows, 2, 0)),
+                                           swp_text_value(orr_sqlite_text(rows, 3))};
         code = orr_sqlite_insert(m->put_result, values, 4, m->err);
     }
     orr_sqlite_end(rows);

@@ -71,18 +71,13 @@ void orr__fill_plan_free(struct orr__fill_plan *p)
 
 /* ---- making the plan ---- */
 
-static bool is_same_text(orr_str a, orr_str b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
-}
-
 /* Few: one a slot, more where nodes write it in different kinds. */
 static bool find_insert(struct orr__fill_plan *p, const insert *like, uint32_t *out)
 {
     for (size_t i = p->insert_count; i-- > 0;) {
         const insert *x = &p->inserts[i];
         if (x->slot == like->slot && x->field == like->field && x->attr.kind == like->attr.kind &&
-            is_same_text(x->attr.doc, like->attr.doc)) {
+            orr_str_equal(x->attr.doc, like->attr.doc)) {
             *out = (uint32_t)i;
             return true;
         }
@@ -99,7 +94,7 @@ static const orr_hole *hole_named(const orr_hole *holes, size_t count, orr_str n
     for (size_t i = 0; i < count; i++) {
         const bool is_first =
             !(seen >> holes[i].field & 1); /* the first attribute of a name counts */
-        if (is_first && is_same_text(name, orr_str_of(hole_field_name(holes[i].field))))
+        if (is_first && orr_str_equal(name, orr_str_of(hole_field_name(holes[i].field))))
             return &holes[i];
     }
     return NULL;

@@ -56,17 +56,10 @@ typedef struct orr__picture {
 
 enum { DEFAULT_LIMIT = 300, SLICE_BOXES = 100, SLICE_LINKS = 3, TYPES = ORR_NODE_TYPE_COUNT + 1 };
 
-static uint32_t dep_count(const orr_columns *c, uint32_t i)
-{
-    const uint32_t ctrl = c->ctrl_first ? c->ctrl_first[i + 1] - c->ctrl_first[i] : 0;
-    return c->data_first[i + 1] - c->data_first[i] + ctrl;
-}
-
 static uint32_t dep_at(const orr_columns *c, uint32_t i, uint32_t k, bool *is_control)
 {
-    const uint32_t data = c->data_first[i + 1] - c->data_first[i];
-    *is_control = k >= data;
-    return k < data ? c->data_dep[c->data_first[i] + k] : c->ctrl_dep[c->ctrl_first[i] + k - data];
+    *is_control = k >= c->data_first[i + 1] - c->data_first[i];
+    return orr__dep_at(c, i, k);
 }
 
 /* ---- shown ---- */
@@ -85,7 +78,7 @@ static bool find_dependents(const orr__picture *p, dependents *d)
     if (!(d->first = orr_arena_new(p->arena, (size_t)n + 2, size_t)))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < dep_count(p->c, i); k++) {
+        for (uint32_t k = 0; k < orr__dep_count(p->c, i); k++) {
             const uint32_t dep = dep_at(p->c, i, k, &is_control);
             if (dep != ORR_NO_NODE) {
                 d->first[dep + 2]++;
@@ -97,7 +90,7 @@ static bool find_dependents(const orr__picture *p, dependents *d)
     for (uint32_t i = 0; i < n; i++)
         d->first[i + 1] += d->first[i];
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < dep_count(p->c, i); k++) {
+        for (uint32_t k = 0; k < orr__dep_count(p->c, i); k++) {
             const uint32_t dep = dep_at(p->c, i, k, &is_control);
             if (dep != ORR_NO_NODE)
                 d->list[d->first[dep + 1]++] = i;
@@ -135,7 +128,7 @@ static orr_code show_around(orr__picture *p, uint8_t *shown, orr_error *err)
         const uint32_t i = f.nodes[at], next = f.distance[i] + 1;
         if (next - 2 >= p->opt->depth)
             break;
-        for (uint32_t k = 0; k < dep_count(p->c, i); k++)
+        for (uint32_t k = 0; k < orr__dep_count(p->c, i); k++)
             reach(&f, dep_at(p->c, i, k, &is_control), next);
         for (size_t e = d.first[i]; e < d.first[i + 1]; e++)
             reach(&f, d.list[e], next);
@@ -190,8 +183,8 @@ static void add_to_box(orr__picture *p, uint32_t b, uint32_t i)
     }
     if (box->type != p->c->type[i])
         box->type = ORR__MIXED;
-    box->duration_us = orr__sat_add(box->duration_us, p->c->duration_us[i]);
-    box->bytes = orr__sat_add(box->bytes, orr__node_bytes(p->c, i));
+    box->duration_us = orr_sat_add(box->duration_us, p->c->duration_us[i]);
+    box->bytes = orr_sat_add(box->bytes, orr__node_bytes(p->c, i));
     p->box[i] = b;
 }
 
@@ -208,7 +201,7 @@ static uint32_t only_dep(const orr__picture *p, const uint8_t *shown, uint32_t i
 {
     uint32_t only = ORR_NO_NODE;
     bool is_control;
-    for (uint32_t k = 0; k < dep_count(p->c, i); k++) {
+    for (uint32_t k = 0; k < orr__dep_count(p->c, i); k++) {
         const uint32_t dep = dep_at(p->c, i, k, &is_control);
         if (dep == ORR_NO_NODE || !shown[dep] || dep == only)
             continue;
@@ -227,7 +220,7 @@ static void find_followers(const orr__picture *p, const uint8_t *shown, uint32_t
     bool is_control;
     memset(follower, 0xFF, (size_t)p->c->count * sizeof *follower);
     for (uint32_t i = 0; i < p->c->count; i++)
-        for (uint32_t k = 0; shown[i] && k < dep_count(p->c, i); k++) {
+        for (uint32_t k = 0; shown[i] && k < orr__dep_count(p->c, i); k++) {
             const uint32_t dep = dep_at(p->c, i, k, &is_control);
             if (dep != ORR_NO_NODE && follower[dep] != i)
                 follower[dep] = follower[dep] == ORR_NO_NODE ? i : SEVERAL;
@@ -357,7 +350,7 @@ static void gather_links(orr__picture *p)
     for (uint32_t i = 0; i < p->c->count; i++) {
         if (p->box[i] == ORR_NO_NODE)
             continue;
-        for (uint32_t k = 0; k < dep_count(p->c, i); k++) {
+        for (uint32_t k = 0; k < orr__dep_count(p->c, i); k++) {
             bool is_control;
             const uint32_t dep = dep_at(p->c, i, k, &is_control);
             if (dep != ORR_NO_NODE && p->box[dep] != ORR_NO_NODE && p->box[dep] != p->box[i])

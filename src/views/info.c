@@ -360,7 +360,7 @@ static bool info_collective(orr__adding *a, uint32_t i)
     const uint32_t slot = slot_at(a, ORR_HOLE_PG_NAME, i);
     uint64_t moved;
     if (size >= 0)
-        a->row->sent_bytes = orr__sat_add(a->row->sent_bytes, (uint64_t)size);
+        a->row->sent_bytes = orr_sat_add(a->row->sent_bytes, (uint64_t)size);
     if (slot != ORR_NO_NODE)
         return sum_collective(a->own, slot, kind, size);
     orr__coll_row *row =
@@ -373,9 +373,9 @@ static bool info_collective(orr__adding *a, uint32_t i)
     if (size < 0)
         return true;
     orr__stat_add(&row->size, (uint64_t)size, a->times);
-    row->moved = orr__sat_add(row->moved, orr__sat_mul(moved, a->times));
-    a->row->moved_bytes = orr__sat_add(a->row->moved_bytes, moved);
-    o->moved_coll = orr__sat_add(o->moved_coll, orr__sat_mul(moved, a->times));
+    row->moved = orr_sat_add(row->moved, orr_sat_mul(moved, a->times));
+    a->row->moved_bytes = orr_sat_add(a->row->moved_bytes, moved);
+    o->moved_coll = orr_sat_add(o->moved_coll, orr_sat_mul(moved, a->times));
     return true;
 }
 
@@ -395,7 +395,7 @@ static bool find_moved(orr__adding *a, uint32_t sum, uint32_t n, uint64_t *out)
         a->g->o->has_unknown_moved = true;
     for (uint32_t at = s->sizes; at; at = w->sizes[at - 1].before) {
         orr__moved_bytes(s->kind, w->sizes[at - 1].size, n, &one);
-        *out = orr__sat_add(*out, orr__sat_mul(one, w->sizes[at - 1].times));
+        *out = orr_sat_add(*out, orr_sat_mul(one, w->sizes[at - 1].times));
     }
     if (!orr_grow(&w->moved, &w->moved_room, w->moved_count + 1) ||
         !orr_map_put(w->moved_of, key, (uint32_t)w->moved_count, NULL))
@@ -417,10 +417,10 @@ static bool deal_collective(orr__adding *a, uint32_t sum, uint32_t place)
         return false;
     row->count += s->count;
     orr__stat_merge(&row->size, &s->size, 1);
-    row->moved = orr__sat_add(row->moved, moved);
-    o->moved_coll = orr__sat_add(o->moved_coll, moved);
+    row->moved = orr_sat_add(row->moved, moved);
+    o->moved_coll = orr_sat_add(o->moved_coll, moved);
     if (a->moved)
-        a->moved[place] = orr__sat_add(a->moved[place], moved);
+        a->moved[place] = orr_sat_add(a->moved[place], moved);
     return true;
 }
 
@@ -518,9 +518,9 @@ static bool info_message(orr__adding *a, uint32_t i)
     orr__stat_add(&o->p2p[!is_send], (uint64_t)size, a->times);
     if (!is_send)
         return true; /* counted where it is sent */
-    a->row->sent_bytes = orr__sat_add(a->row->sent_bytes, (uint64_t)size);
-    a->row->moved_bytes = orr__sat_add(a->row->moved_bytes, (uint64_t)size);
-    o->moved_p2p = orr__sat_add(o->moved_p2p, orr__sat_mul((uint64_t)size, a->times));
+    a->row->sent_bytes = orr_sat_add(a->row->sent_bytes, (uint64_t)size);
+    a->row->moved_bytes = orr_sat_add(a->row->moved_bytes, (uint64_t)size);
+    o->moved_p2p = orr_sat_add(o->moved_p2p, orr_sat_mul((uint64_t)size, a->times));
     return true;
 }
 
@@ -951,9 +951,9 @@ static bool add_node(orr__adding *a, uint32_t i)
     add_size(&o->tensor_size[type], c->tensor_size, i, a->times);
     add_size(&o->comm_size[type], c->comm_size, i, a->times);
     add_size(&o->num_ops, c->num_ops, i, a->times);
-    a->row->duration_us = orr__sat_add(a->row->duration_us, duration);
+    a->row->duration_us = orr_sat_add(a->row->duration_us, duration);
     if (type == ORR_NODE_COMP)
-        a->row->compute_us = orr__sat_add(a->row->compute_us, duration);
+        a->row->compute_us = orr_sat_add(a->row->compute_us, duration);
     if (orr__is_annotation(a->t, i)) {
         orr__stat_add(&o->annotations, duration, a->times);
         return true;
@@ -1001,7 +1001,7 @@ static orr_code add_path(orr__adding *a, const orr__graph_shape *graph, orr_erro
 {
     orr_info *o = a->g->o;
     o->critical_ranks += (uint32_t)a->times;
-    o->critical_sum_us = orr__sat_add(o->critical_sum_us, orr__sat_mul(graph->length_us, a->times));
+    o->critical_sum_us = orr_sat_add(o->critical_sum_us, orr_sat_mul(graph->length_us, a->times));
     const bool is_longer = graph->length_us > o->path_us;
     const bool is_earlier = graph->length_us == o->path_us && a->row->first < o->path_rank;
     if (o->has_path && !is_longer && !is_earlier)
@@ -1164,7 +1164,7 @@ static orr_code split_row(const orr__adding *a, orr_error *err)
         row->ranks = named.ranks;
         row->first = named.first;
         row->count = named.count;
-        row->moved_bytes = orr__sat_add(whole.moved_bytes, a->moved[places[0]]);
+        row->moved_bytes = orr_sat_add(whole.moved_bytes, a->moved[places[0]]);
     }
     return ORR_OK;
 }

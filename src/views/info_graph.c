@@ -19,18 +19,6 @@ typedef struct walk {
     uint32_t *level, *before; /* before: the dependency that finished last */
 } walk;
 
-static uint32_t dep_count(const orr_columns *c, uint32_t i)
-{
-    const uint32_t ctrl = c->ctrl_first ? c->ctrl_first[i + 1] - c->ctrl_first[i] : 0;
-    return c->data_first[i + 1] - c->data_first[i] + ctrl;
-}
-
-static uint32_t dep_at(const orr_columns *c, uint32_t i, uint32_t k)
-{
-    const uint32_t data = c->data_first[i + 1] - c->data_first[i];
-    return k < data ? c->data_dep[c->data_first[i] + k] : c->ctrl_dep[c->ctrl_first[i] + k - data];
-}
-
 /* *order stays NULL when the file's own order will do. */
 static orr_code find_order(
     const orr_columns *c, orr_arena *a, const uint32_t **order, bool *is_cyclic, orr_error *err)
@@ -76,7 +64,7 @@ static void place_node(walk *w, uint32_t i)
          c->ctrl_first && e < c->ctrl_first[i + 1]; e++)
         wait_for(w, i, &latest, c->ctrl_dep[e]);
     w->level[i]++;
-    w->finish[i] = orr__sat_add(latest, c->duration_us[i]);
+    w->finish[i] = orr_sat_add(latest, c->duration_us[i]);
 }
 
 static void mark_parents(uint8_t *has_child, const uint32_t *deps, uint32_t count)
@@ -88,8 +76,8 @@ static void mark_parents(uint8_t *has_child, const uint32_t *deps, uint32_t coun
 
 static bool is_root(const orr_columns *c, uint32_t i)
 {
-    for (uint32_t k = 0, n = dep_count(c, i); k < n; k++)
-        if (dep_at(c, i, k) != ORR_NO_NODE)
+    for (uint32_t k = 0, n = orr__dep_count(c, i); k < n; k++)
+        if (orr__dep_at(c, i, k) != ORR_NO_NODE)
             return false;
     return true;
 }

@@ -11,23 +11,12 @@
 #include <orrery/lab/info.h>
 #include <orrery/timeline.h>
 
+#include "base/arithmetic.h"
 #include "base/memory/buffer.h"
 #include "base/memory/content_hash.h"
 #include "base/memory/intern.h"
 
 enum { ORR__NO_KIND = 255, ORR__TOP_DEFAULT = 10, ORR__NAME_ROOM = 512 };
-
-static inline uint64_t orr__sat_add(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
-static inline uint64_t orr__sat_mul(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
 
 /* Some number of some nodes. */
 typedef struct orr__stat {
@@ -41,8 +30,8 @@ static inline void orr__stat_add(orr__stat *s, uint64_t v, uint64_t times)
         s->min = v;
     if (s->count == 0 || v > s->max)
         s->max = v;
-    s->count = orr__sat_add(s->count, times);
-    s->total = orr__sat_add(s->total, orr__sat_mul(v, times));
+    s->count = orr_sat_add(s->count, times);
+    s->total = orr_sat_add(s->total, orr_sat_mul(v, times));
 }
 
 /* All that is in `more`, this many times. */
@@ -54,8 +43,21 @@ static inline void orr__stat_merge(orr__stat *s, const orr__stat *more, uint64_t
         s->min = more->min;
     if (s->count == 0 || more->max > s->max)
         s->max = more->max;
-    s->count = orr__sat_add(s->count, orr__sat_mul(more->count, times));
-    s->total = orr__sat_add(s->total, orr__sat_mul(more->total, times));
+    s->count = orr_sat_add(s->count, orr_sat_mul(more->count, times));
+    s->total = orr_sat_add(s->total, orr_sat_mul(more->total, times));
+}
+
+/* Dependencies of a node: data, then control. */
+static inline uint32_t orr__dep_count(const orr_columns *c, uint32_t i)
+{
+    const uint32_t ctrl = c->ctrl_first ? c->ctrl_first[i + 1] - c->ctrl_first[i] : 0;
+    return c->data_first[i + 1] - c->data_first[i] + ctrl;
+}
+
+static inline uint32_t orr__dep_at(const orr_columns *c, uint32_t i, uint32_t k)
+{
+    const uint32_t data = c->data_first[i + 1] - c->data_first[i];
+    return k < data ? c->data_dep[c->data_first[i] + k] : c->ctrl_dep[c->ctrl_first[i] + k - data];
 }
 
 typedef struct orr__operator {

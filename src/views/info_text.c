@@ -255,7 +255,7 @@ static void put_messages(writer *w, const orr_info *o)
 
 static void put_moved(writer *w, const orr_info *o)
 {
-    const uint64_t total = orr__sat_add(o->moved_coll, o->moved_p2p);
+    const uint64_t total = orr_sat_add(o->moved_coll, o->moved_p2p);
     begin_object(w, "moved");
     orr_json_put_fields(w, ORR_B("is_complete", !o->has_unknown_moved),
                         ORR_U("collective_bytes", o->moved_coll),
@@ -501,7 +501,7 @@ static uint64_t all_time(const orr_info *o)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < 256; i++)
-        total = orr__sat_add(total, o->by_type[i].total);
+        total = orr_sat_add(total, o->by_type[i].total);
     return total;
 }
 
@@ -773,7 +773,7 @@ static void moved_rows(const page *p, orr__table *t)
             if (o->colls[i].kind != kind || o->colls[i].ranks == 0)
                 continue;
             is_there = true;
-            moved = orr__sat_add(moved, o->colls[i].moved);
+            moved = orr_sat_add(moved, o->colls[i].moved);
         }
         if (is_there)
             moved_row(p, t, kind_name(p, kind), orr__moved_formula(kind), moved);
@@ -792,7 +792,7 @@ static void print_moved(const page *p)
     const size_t empty = t.count;
     moved_rows(p, &t);
     if (t.count > empty)
-        moved_row(p, &t, "all", "", orr__sat_add(o->moved_coll, o->moved_p2p));
+        moved_row(p, &t, "all", "", orr_sat_add(o->moved_coll, o->moved_p2p));
     if (t.count > empty)
         orr__table_print(&t, p->to);
     orr_free(t.cells);

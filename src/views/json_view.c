@@ -361,17 +361,6 @@ static uint8_t *put_unknown(orr__show *v, uint8_t *p, const orr__lead *l, char *
 
 /* ---- values ---- */
 
-static uint32_t wire_type_of(orr_value_kind kind)
-{
-    static const uint8_t types[ORR_VALUE_KIND_COUNT] = {
-        [ORR_VALUE_DOUBLE] = ORR_WIRE_I64,   [ORR_VALUE_FLOAT] = ORR_WIRE_I32,
-        [ORR_VALUE_FIXED32] = ORR_WIRE_I32,  [ORR_VALUE_FIXED64] = ORR_WIRE_I64,
-        [ORR_VALUE_SFIXED32] = ORR_WIRE_I32, [ORR_VALUE_SFIXED64] = ORR_WIRE_I64,
-        [ORR_VALUE_STRING] = ORR_WIRE_LEN,   [ORR_VALUE_BYTES] = ORR_WIRE_LEN,
-    };
-    return types[kind]; /* all others: ORR_WIRE_VARINT == 0 */
-}
-
 static uint8_t *put_quoted_i64(uint8_t *p, int64_t v)
 {
     *p++ = '"';
@@ -462,7 +451,7 @@ static uint8_t *put_packed(
     const orr__show *v, uint8_t *p, array *a, orr_span packed, orr_value_kind kind)
 {
     orr_wire w = orr_wire_of(packed);
-    orr_field f = {.type = wire_type_of(kind)};
+    orr_field f = {.type = orr__kind_wire_type(kind)};
     while (w.at < w.end && orr_wire_value(&w, &f)) {
         p = begin_item(v, p, a);
         p = put_number(p, kind, f.value);
@@ -472,13 +461,14 @@ static uint8_t *put_packed(
 
 static bool is_list_field(const orr_field *f, uint32_t kind)
 {
-    return f->number == LIST_VALUES && (is_len(f) || f->type == wire_type_of((orr_value_kind)kind));
+    return f->number == LIST_VALUES &&
+           (is_len(f) || f->type == orr__kind_wire_type((orr_value_kind)kind));
 }
 
 static uint8_t *put_list_items(
     orr__show *v, uint8_t *p, array *a, orr_span list, orr_value_kind kind)
 {
-    const bool is_packable = wire_type_of(kind) != ORR_WIRE_LEN;
+    const bool is_packable = orr__kind_wire_type(kind) != ORR_WIRE_LEN;
     orr_wire w = orr_wire_of(list);
     orr_field f;
     while (orr_wire_next(&w, &f)) {
@@ -539,7 +529,8 @@ static inline bool is_attr_field(const orr_field *f, uint32_t detail)
         return is_len(f);
     if (f->number > ATTR_LAST_MEMBER)
         return false;
-    return is_list_member(f->number) ? is_len(f) : f->type == wire_type_of(kind_of(f->number));
+    return is_list_member(f->number) ? is_len(f)
+                                     : f->type == orr__kind_wire_type(kind_of(f->number));
 }
 
 static inline void survey_attr(orr_span message, attr_survey *s)

@@ -6,6 +6,7 @@
  * web/): head, title, style, data, script. */
 #include <orrery/report.h>
 
+#include "base/arithmetic.h"
 #include "base/formats/json_fields.h"
 #include "base/io/input.h"
 #include "base/io/output.h"
@@ -278,22 +279,12 @@ static bool choose_samples(packer *k)
 
 /* ---- the tick ---- */
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        const uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Most values are a multiple of what there is already, and then one division is enough. */
 static void divide(uint64_t *tick, orr_ps time)
 {
     const uint64_t v = (uint64_t)time;
     if (*tick == 0 || v % *tick)
-        *tick = gcd(*tick, v);
+        *tick = orr_gcd(*tick, v);
 }
 
 static bool is_kept(const packer *k, const orr_arrow *a)

@@ -163,11 +163,6 @@ static inline orr_ps orr__unused(const orr__rank_times *r)
     return r->waiting + r->bubble + r->idle;
 }
 
-static inline bool orr__is_comm(uint8_t kind)
-{
-    return kind == ORR_SPAN_SEND || kind == ORR_SPAN_RECEIVE || kind == ORR_SPAN_COLLECTIVE;
-}
-
 static inline orr_ps orr__total(const orr__study *s)
 {
     return s->end - s->start;

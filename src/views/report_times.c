@@ -16,6 +16,7 @@
 #include "info_impl.h"
 #include "report_impl.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/hash.h"
 #include "base/text/text.h"
 
@@ -325,12 +326,6 @@ static bool study_rank(worker *w, uint32_t place)
     return ok;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 uint32_t orr__place_of_rank(const orr__study *s, uint32_t rank)
 {
     const uint32_t shown = orr_timeline_shown(s->p, rank);
@@ -348,7 +343,7 @@ uint32_t orr__place_of_rank(const orr__study *s, uint32_t rank)
 
 static uint32_t place_of(const uint32_t *ranks, uint32_t count, uint32_t rank)
 {
-    const uint32_t *found = bsearch(&rank, ranks, count, sizeof rank, compare_numbers);
+    const uint32_t *found = bsearch(&rank, ranks, count, sizeof rank, orr_by_u32);
     return found ? (uint32_t)(found - ranks) : ORR__NO_PLACE;
 }
 
@@ -365,7 +360,7 @@ static bool list_ranks(orr__study *s)
     for (uint32_t k = 0; k < tracks; k++)
         if (s->p->tracks[k].rank != ORR_NO_RANK)
             ranks[all++] = s->p->tracks[k].rank;
-    qsort(ranks, all, sizeof *ranks, compare_numbers);
+    qsort(ranks, all, sizeof *ranks, orr_by_u32);
     for (uint32_t k = 0; k < all; k++)
         if (count == 0 || ranks[count - 1] != ranks[k])
             ranks[count++] = ranks[k];

@@ -50,9 +50,9 @@ static ss_fill_counts fill_slowly(const ss_fill_rules *rules,
     taker t = {0};
     uint64_t cursors[2] = {0, 0};
     ss_fill_rules mine = *rules;
-    mine.high = orr__min(rules->high, orr__max(ifmap->end, filter->end));
+    mine.high = orr_min_u64(rules->high, orr_max_u64(ifmap->end, filter->end));
     CHECK_OK(ss_fill_open(&mine, &t.fill, &err), &err);
-    for (; t.cycle < orr__max(ifmap->finish, filter->finish); t.cycle++) {
+    for (; t.cycle < orr_max_u64(ifmap->finish, filter->finish); t.cycle++) {
         ss_stream_cycle(ifmap, t.cycle, &cursors[0], take, &t);
         ss_stream_cycle(filter, t.cycle, &cursors[1], take, &t);
     }
@@ -87,7 +87,7 @@ static void look(void *ctx, uint64_t address, uint64_t count)
     CHECK_EQ_U(count, 1);
     uint64_t *used = &t->used[address - t->base];
     if (*used)
-        *t->least = orr__min(*t->least, t->words + 1 - *used);
+        *t->least = orr_min_u64(*t->least, t->words + 1 - *used);
     *used = ++t->words;
 }
 

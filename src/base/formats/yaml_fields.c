@@ -12,8 +12,7 @@
 
 enum { SHOWN = 60 };
 
-/* "key: "found" is not what" */
-static orr_code refuse(orr_yaml_value v, const char *key, const char *what, orr_error *err)
+orr_code orr_yaml_refuse(orr_yaml_value v, const char *key, const char *what, orr_error *err)
 {
     const orr_where w = orr_yaml_where(v);
     const orr_str s = orr_yaml_text(v);
@@ -94,7 +93,7 @@ orr_code orr_yaml_get_u64(
     }
     snprintf(words, sizeof words, "a whole number from %llu to %llu", (unsigned long long)min,
              (unsigned long long)max);
-    return refuse(v, what, words, err);
+    return orr_yaml_refuse(v, what, words, err);
 }
 
 /* The parsers of units want a C string; one that is too long for any number is none. */
@@ -114,7 +113,7 @@ orr_code orr_yaml_get_ns(orr_yaml_value v, const char *what, double *out, orr_er
     char text[ORR_UNIT_ROOM];
     orr_ps ps;
     if (!as_text(v, text) || orr_time_parse(text, &ps, NULL) || ps < 0)
-        return refuse(v, what, "a time with a unit, as 500ns", err);
+        return orr_yaml_refuse(v, what, "a time with a unit, as 500ns", err);
     *out = (double)ps / 1000;
     return ORR_OK;
 }
@@ -124,7 +123,7 @@ orr_code orr_yaml_get_rate(orr_yaml_value v, const char *what, double *out, orr_
     char text[ORR_UNIT_ROOM];
     orr_Bps rate;
     if (!as_text(v, text) || orr_rate_parse(text, &rate, NULL) || rate == 0)
-        return refuse(v, what, "a rate above 0 with a unit, as 400Gb/s or 50GB/s", err);
+        return orr_yaml_refuse(v, what, "a rate above 0 with a unit, as 400Gb/s or 50GB/s", err);
     *out = (double)rate / 1e9;
     return ORR_OK;
 }
@@ -162,7 +161,7 @@ orr_code orr_yaml_take_number(
         return ORR_OK;
     }
     snprintf(words, sizeof words, "a number from %g to %g", min, max);
-    return refuse(v, key, words, err);
+    return orr_yaml_refuse(v, key, words, err);
 }
 
 orr_code orr_yaml_take_word(
@@ -180,7 +179,7 @@ orr_code orr_yaml_take_word(
         }
     for (unsigned i = 0; words[i] && n < sizeof all; i++)
         n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", i ? " or " : "", words[i]);
-    return refuse(v, key, all, err);
+    return orr_yaml_refuse(v, key, all, err);
 }
 
 orr_code orr_yaml_take_bool(orr_yaml_value map, const char *key, bool *out, orr_error *err)

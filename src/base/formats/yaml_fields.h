@@ -18,6 +18,9 @@
 /* "12" or "3-7"; from may be above to. */
 bool orr_text_range(orr_str s, uint64_t *from, uint64_t *to);
 
+/* The error: key: "found" is not what. */
+orr_code orr_yaml_refuse(orr_yaml_value v, const char *key, const char *what, orr_error *err)
+    ORR_MUST_CHECK;
 /* It is a map, each of its keys is one of these, and none is a duplicate. */
 orr_code orr_yaml_check_keys(orr_yaml_value map,
                              const char *const *keys,

@@ -945,20 +945,6 @@ static orr_code put_comm(writer *w, uint32_t item, orr_attr *attrs, size_t *coun
     return code;
 }
 
-static orr_str python(orr_buf *b, orr_str json)
-{
-    b->len = 0;
-    python_text(b, json);
-    return (orr_str){(const char *)b->ptr, b->len};
-}
-
-static orr_io put_io(writer *w, const linked_io *io, unsigned at)
-{
-    return (orr_io){.values = python(&w->text[at], io->values),
-                    .shapes = python(&w->text[at + 1], io->shapes),
-                    .types = python(&w->text[at + 2], io->types)};
-}
-
 static bool put_deps(writer *w, uint32_t item, orr_draft *d)
 {
     for (uint32_t e = w->p->dep_first[item]; e != CHAKRA_NONE; e = w->p->deps[e].next) {
@@ -989,7 +975,8 @@ static orr_code put_node(writer *w, uint32_t item)
          .value.u = n->kind != LINKED_ON_DEVICE},
         stream,
     };
-    const orr_io inputs = put_io(w, n->inputs, 0), outputs = put_io(w, n->outputs, 3);
+    const orr_io inputs = python_io(w->text, n->inputs),
+                 outputs = python_io(w->text + 3, n->outputs);
     orr_draft d = {.id = n->id,
                    .name = n->name,
                    .type = w->p->type[item],

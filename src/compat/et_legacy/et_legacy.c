@@ -11,6 +11,7 @@
  * that names node and attribute. Cost: O(bytes), one record at a time. */
 #include "et_legacy.h"
 
+#include "base/arithmetic.h"
 #include "base/short_forms.h"
 
 #include <inttypes.h>
@@ -1168,12 +1169,6 @@ static orr_code split_node(eto_writer *w, eto_parts *p)
     return code;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Both kinds of dependency become parents.  One that is of both kinds is written once: the old
  * feeders wait for ever on a parent that is listed twice. */
 static orr_code put_parents(eto_writer *w, const orr_node *node)
@@ -1190,9 +1185,9 @@ static orr_code put_parents(eto_writer *w, const orr_node *node)
     it = orr_node_ctrl_deps(node);
     while (orr_list_next(&it, &v)) {
         if (count && !is_sorted)
-            qsort(w->ids, count, sizeof *w->ids, compare_ids);
+            qsort(w->ids, count, sizeof *w->ids, orr_by_u64);
         is_sorted = true;
-        if (!count || !bsearch(&v.u, w->ids, count, sizeof *w->ids, compare_ids))
+        if (!count || !bsearch(&v.u, w->ids, count, sizeof *w->ids, orr_by_u64))
             orr_put_uint(&w->out, OLD_PARENT, v.u + w->shift);
     }
     return ORR_OK;

@@ -65,7 +65,7 @@ static void add_run(void *ctx, uint64_t address, uint64_t count)
 {
     ss_fill *f = ctx;
     uint64_t from = address > f->rules.low ? address : f->rules.low;
-    uint64_t to = orr__min(address + count, f->rules.high);
+    uint64_t to = orr_min_u64(address + count, f->rules.high);
     if (from >= to)
         return;
     from -= f->rules.low;
@@ -197,9 +197,9 @@ static uint64_t next_news(const run *r, uint64_t now)
         if (st->span == 0)
             return now;
         const uint64_t begin = now / st->span * st->span + st->lead;
-        if (now < st->period || now - st->period < orr__max(begin, r->quiet))
+        if (now < st->period || now - st->period < orr_max_u64(begin, r->quiet))
             return now;
-        until = orr__min(until, (now / st->span + 1) * st->span);
+        until = orr_min_u64(until, (now / st->span + 1) * st->span);
     }
     return until;
 }
@@ -237,11 +237,11 @@ static void run_spans(run *r)
         }
         const uint64_t safe = room_left(f) / r->lanes;
         uint64_t to = limit == UINT64_MAX ? now + step : now + (limit - now) / 2;
-        to = orr__min(orr__min(orr__max(to, now + safe), r->end), limit);
-        to = orr__max(to, now + 1);
+        to = orr_min_u64(orr_min_u64(orr_max_u64(to, now + safe), r->end), limit);
+        to = orr_max_u64(to, now + 1);
         if (limit != now + 1 && try_span(r, now, to)) {
             now = to;
-            step = limit == UINT64_MAX ? orr__min(2 * step, r->most_step) : step;
+            step = limit == UINT64_MAX ? orr_min_u64(2 * step, r->most_step) : step;
             continue;
         }
         if (to - now > 1) {
@@ -297,10 +297,10 @@ orr_code ss_fill_run(const ss_fill_rules *rules,
             continue;
         r.streams[r.count++] = both[i];
         r.lanes += both[i]->lanes;
-        r.end = orr__max(r.end, both[i]->finish);
+        r.end = orr_max_u64(r.end, both[i]->finish);
         if (both[i]->span)
-            r.most_step = orr__min(r.most_step, orr__max(both[i]->period, 64));
-        end = orr__max(end, both[i]->end);
+            r.most_step = orr_min_u64(r.most_step, orr_max_u64(both[i]->period, 64));
+        end = orr_max_u64(end, both[i]->end);
     }
     *out = (ss_fill_counts){0};
     if (r.count == 0)
@@ -316,7 +316,7 @@ orr_code ss_fill_run(const ss_fill_rules *rules,
         return ORR_OK;
     }
     ss_fill_rules mine = *rules;
-    mine.high = orr__min(rules->high, end);
+    mine.high = orr_min_u64(rules->high, end);
     const orr_code code = ss_fill_open(&mine, &r.f, err);
     if (code)
         return code;

@@ -343,28 +343,22 @@ static void put_topology(const orr_gemm *g, int pass, orr_buf *b)
     }
 }
 
-static void put_double(orr_buf *b, double v)
-{
-    char text[ORR_NUMBER_ROOM];
-    orr_buf_add(b, text, orr_double_text(v, text));
-}
-
 static void put_v1(const orr_gemm_layer *l, const orr_systolic_result *r, orr_buf *b)
 {
     orr_buf_add(b, l->name.ptr, l->name.len);
     orr_buf_print(b, ",\t%" PRIu64 ",\t", r->cycles);
-    put_double(b, r->utilisation);
+    ss_put_double(b, r->utilisation);
     orr_buf_text(b, ",\n");
 }
 
 static void put_v2(size_t i, const orr_systolic_result *r, orr_buf *b)
 {
     orr_buf_print(b, "%zu, %" PRIu64 ", %" PRIu64 ", ", i, r->cycles, r->stalls);
-    put_double(b, r->utilisation);
+    ss_put_double(b, r->utilisation);
     orr_buf_text(b, ", ");
-    put_double(b, r->mapping);
+    ss_put_double(b, r->mapping);
     orr_buf_text(b, ", ");
-    put_double(b, r->busy);
+    ss_put_double(b, r->busy);
     orr_buf_text(b, ",\n");
 }
 

@@ -4,23 +4,18 @@
  *
  * Numbers are written as Python writes them; clocks are floats there.  v1's detail file names its
  * last two groups in the wrong order, and so does this one: scripts read by column. */
+#include "scale_sim.h"
 #include "ss_impl.h"
 
 #include "models/compute/systolic/scalesim_impl.h"
 
 #include "base/text/number.h"
 
-static void add_double(orr_buf *b, double v)
-{
-    char text[ORR_NUMBER_ROOM];
-    orr_buf_add(b, text, orr_double_text(v, text));
-}
-
 /* ---- v1 ---- */
 
 static void v1_double(orr_buf *b, double v)
 {
-    add_double(b, v);
+    ss_put_double(b, v);
     orr_buf_text(b, ",\t");
 }
 
@@ -42,7 +37,7 @@ static void v1_cycles(orr_buf *b, const orr_scalesim *r, size_t i)
     v1_name(b, r, i);
     orr_buf_u64(b, r->results[i].cycles);
     orr_buf_text(b, ",\t");
-    add_double(b, r->results[i].utilisation);
+    ss_put_double(b, r->results[i].utilisation);
     orr_buf_text(b, ",\n");
 }
 
@@ -66,7 +61,7 @@ static void v1_averages(orr_buf *b, const orr_scalesim *r, size_t i)
     for (int k = 0; k < ORR_OPERANDS; k++)
         v1_double(b, x->dram[k].average);
     v1_double(b, x->sram_read.average);
-    add_double(b, x->sram[ORR_OPERAND_OFMAP].average);
+    ss_put_double(b, x->sram[ORR_OPERAND_OFMAP].average);
     orr_buf_text(b, ",\n");
 }
 
@@ -105,7 +100,7 @@ static void v1_detail(orr_buf *b, const orr_scalesim *r, size_t i)
 static void v2_double(orr_buf *b, double v)
 {
     orr_buf_text(b, ", ");
-    add_double(b, v);
+    ss_put_double(b, v);
 }
 
 static void v2_count(orr_buf *b, uint64_t v)

@@ -74,17 +74,17 @@ static void next_window(const ss_stream *st, window *w)
 static void visit_clipped(const sink *k, const window *w, uint64_t from, uint64_t to)
 {
     const orr_systolic_layer *l = k->st->s->layer;
-    const uint64_t top = orr__min(w->y * l->stride_height, l->ifmap_height);
-    const uint64_t left = orr__min(w->x * l->stride_width, l->ifmap_width);
+    const uint64_t top = orr_min_u64(w->y * l->stride_height, l->ifmap_height);
+    const uint64_t left = orr_min_u64(w->x * l->stride_width, l->ifmap_width);
     const uint64_t rows = l->ifmap_height - top;
     const uint64_t width = (l->ifmap_width - left) * l->channels;
     while (from < to) {
         const uint64_t fy = from / k->row, fx = from % k->row;
-        const uint64_t stop = orr__min(to - fy * k->row, k->row);
+        const uint64_t stop = orr_min_u64(to - fy * k->row, k->row);
         if (fy >= rows)
             return;
-        if (fx < orr__min(stop, width))
-            k->visit(k->ctx, w->base + fy * k->line + fx, orr__min(stop, width) - fx);
+        if (fx < orr_min_u64(stop, width))
+            k->visit(k->ctx, w->base + fy * k->line + fx, orr_min_u64(stop, width) - fx);
         from = fy * k->row + stop;
     }
 }
@@ -103,7 +103,7 @@ static void visit_window(const sink *k, const window *w, uint64_t from, uint64_t
     }
     while (from < to) {
         const uint64_t fy = from / k->row, fx = from % k->row;
-        const uint64_t stop = orr__min(to - fy * k->row, k->row);
+        const uint64_t stop = orr_min_u64(to - fy * k->row, k->row);
         k->visit(k->ctx, w->base + fy * k->line + fx, stop - fx);
         from = fy * k->row + stop;
     }
@@ -138,8 +138,8 @@ static void elements_of(
         return;
     }
     const uint64_t shift = st->is_skewed ? i : 0;
-    const uint64_t from = orr__min(a > shift ? a - shift : 0, p->ks);
-    const uint64_t to = orr__min(b - shift, p->ks);
+    const uint64_t from = orr_min_u64(a > shift ? a - shift : 0, p->ks);
+    const uint64_t to = orr_min_u64(b - shift, p->ks);
     out[0] = p->k + (st->is_falling ? p->ks - to : from);
     out[1] = out[0] + (to > from ? to - from : 0);
 }
@@ -154,7 +154,7 @@ static void visit_phase(const sink *k, const ss_phase *p, uint64_t a, uint64_t b
     else if (!st->objects_are_lanes)
         first = a;
     if (st->is_skewed || !st->objects_are_lanes)
-        behind = orr__min(behind, b);
+        behind = orr_min_u64(behind, b);
     if (first >= behind)
         return;
     window w = window_of(st, p->object + first);
@@ -198,7 +198,7 @@ static void visit_cycle(const sink *k, const ss_phase *p, uint64_t t)
     if (!st->is_skewed && t >= steps)
         return;
     const uint64_t first = st->is_skewed && t >= steps ? t - steps + 1 : 0;
-    const uint64_t behind = st->is_skewed ? orr__min(lanes, t + 1) : lanes;
+    const uint64_t behind = st->is_skewed ? orr_min_u64(lanes, t + 1) : lanes;
     for (uint64_t copy = 0; copy < p->copies; copy++)
         for (uint64_t lane = first; lane < behind; lane++) {
             const uint64_t step = st->is_skewed ? t - lane : t;
@@ -241,7 +241,7 @@ uint64_t ss_phase_before(const ss_stream *st, const ss_phase *p, uint64_t cycle)
         return 0;
     const uint64_t t = cycle - p->start;
     if (!st->is_skewed)
-        return lanes * orr__min(t, steps);
+        return lanes * orr_min_u64(t, steps);
     if (t >= lanes + steps)
         return lanes * steps;
     return triangle(lanes, t) - (t > steps ? triangle(lanes, t - steps) : 0);
@@ -287,10 +287,10 @@ uint64_t ss_counter_find(ss_counter *c, uint64_t n, uint64_t from)
     while (c->first < c->st->phases) { /* whole phases */
         const ss_phase p = c->st->at(c->st, c->first);
         const uint64_t end = p.start + c->st->longest;
-        lo = orr__max(lo, p.start);
+        lo = orr_max_u64(lo, p.start);
         if (ss_counter_before(c, end) > n)
             break;
-        lo = orr__max(lo, end);
+        lo = orr_max_u64(lo, end);
         ss_counter_move(c, end);
     }
     /* No cycle has more words than lanes, so this many cycles at least go by. */
@@ -463,7 +463,7 @@ static ss_phase v1_stacked_load(const ss_stream *st, uint64_t i)
     const uint64_t first = st->is_filter ? v * C : v * st->inner * C;
     return (ss_phase){v * st->pitch + w * st->s->T,
                       first + w * C,
-                      orr__min(C, stacked_left(st, v) - w * C),
+                      orr_min_u64(C, stacked_left(st, v) - w * C),
                       0,
                       st->s->T,
                       1};
@@ -471,7 +471,7 @@ static ss_phase v1_stacked_load(const ss_stream *st, uint64_t i)
 
 static ss_phase v1_stacked_pass(const ss_stream *st, uint64_t v)
 {
-    const uint64_t stacked = orr__min(st->inner, orr__cdiv(stacked_left(st, v), st->s->C));
+    const uint64_t stacked = orr_min_u64(st->inner, orr_div_up(stacked_left(st, v), st->s->C));
     return (ss_phase){v * st->pitch + stacked * st->s->T,
                       0,
                       st->is_filter ? st->s->N : st->s->E,
@@ -538,8 +538,8 @@ static void v1_os_streams(const orr__systolic *s, ss_stream *ifmap, ss_stream *f
     filter->phases = g.f.outer * filter->inner;
     ifmap->at = v1_os_ifmap;
     filter->at = v1_os_filter;
-    finish_stream(ifmap, orr__min(s->R, s->E), s->T);
-    finish_stream(filter, orr__min(s->C, s->N), s->T);
+    finish_stream(ifmap, orr_min_u64(s->R, s->E), s->T);
+    finish_stream(filter, orr_min_u64(s->C, s->N), s->T);
     ifmap->distinct = orr__systolic_distinct(s, 0, s->E, 0, s->T);
     filter->distinct = s->N * s->T;
     ifmap->reuse = orr__systolic_overlaps(s) ? 0 : reuse_of(s->E * s->T, ifmap->lanes);
@@ -563,7 +563,7 @@ static void v1_folded_streams(const orr__systolic *s, ss_stream *load, ss_stream
     pass->is_falling = true;
     load->at = v1_load;
     pass->at = v1_pass;
-    finish_stream(load, orr__min(s->C, across), s->R);
+    finish_stream(load, orr_min_u64(s->C, across), s->R);
     finish_stream(pass, s->R, steps);
     load->reuse = load->is_filter || !orr__systolic_overlaps(s) ? UINT64_MAX : 0;
     load->distinct = load->is_filter ? s->N * s->T : orr__systolic_distinct(s, 0, s->E, 0, s->T);
@@ -583,17 +583,17 @@ static void v1_folded_streams(const orr__systolic *s, ss_stream *load, ss_stream
 static void v1_stacked_streams(const orr__systolic *s, ss_stream *load, ss_stream *pass)
 {
     const uint64_t across = load->is_filter ? s->N : s->E;
-    const uint64_t stack = s->R / s->T, folds = orr__cdiv(across, stack * s->C);
+    const uint64_t stack = s->R / s->T, folds = orr_div_up(across, stack * s->C);
     load->inner = pass->inner = stack;
-    load->pitch = pass->pitch = ss_v1_stacked(s, orr__min(across, stack * s->C));
-    load->phases = (folds - 1) * stack + orr__cdiv(stacked_left(load, folds - 1), s->C);
+    load->pitch = pass->pitch = ss_v1_stacked(s, orr_min_u64(across, stack * s->C));
+    load->phases = (folds - 1) * stack + orr_div_up(stacked_left(load, folds - 1), s->C);
     pass->phases = folds;
     load->objects_are_lanes = true;
     pass->is_falling = true;
     load->at = v1_stacked_load;
     pass->at = v1_stacked_pass;
-    finish_stream(load, orr__min(s->C, across), s->T);
-    finish_stream(pass, orr__min(stack, orr__cdiv(across, s->C)) * s->T,
+    finish_stream(load, orr_min_u64(s->C, across), s->T);
+    finish_stream(pass, orr_min_u64(stack, orr_div_up(across, s->C)) * s->T,
                   pass->is_filter ? s->N : s->E);
     const bool is_regular = !load->is_filter || folds == 1 || stack == 1;
     const uint64_t pixels = orr__systolic_distinct(s, 0, s->E, 0, s->T);
@@ -673,8 +673,8 @@ static void v2_os_streams(const orr__systolic *s, ss_stream *ifmap, ss_stream *f
     ifmap->is_skewed = filter->is_skewed = true;
     ifmap->at = v2_os_ifmap;
     filter->at = v2_os_filter;
-    finish_stream(ifmap, orr__min(s->R, s->E), s->T);
-    finish_stream(filter, orr__min(s->C, s->N), s->T);
+    finish_stream(ifmap, orr_min_u64(s->R, s->E), s->T);
+    finish_stream(filter, orr_min_u64(s->C, s->N), s->T);
     ifmap->reuse = orr__systolic_overlaps(s) || ifmap->hangs_over ? 0 : s->E * s->T;
     ifmap->distinct = orr__systolic_distinct(s, 0, s->E, 0, s->T);
     filter->distinct = s->N * s->T;
@@ -691,7 +691,7 @@ static void v2_fixed_streams(const orr__systolic *s, ss_stream *load, ss_stream 
     pass->is_skewed = true;
     load->at = v2_load;
     pass->at = v2_pass;
-    const uint64_t rows = orr__min(s->R, s->T);
+    const uint64_t rows = orr_min_u64(s->R, s->T);
     finish_stream(load, load->f.outer > 1 ? s->C : load->f.last_columns, rows);
     finish_stream(pass, rows, pass->is_filter ? s->N : s->E);
     const uint64_t pixels = orr__systolic_distinct(s, 0, s->E, 0, s->T);

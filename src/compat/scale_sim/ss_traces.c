@@ -86,13 +86,6 @@ static void add_line(tracer *t, int file, uint64_t cycle)
     orr_buf_byte(b, '\n');
 }
 
-/* Whole numbers that are floats to the reference. */
-static void add_float(orr_buf *b, double v)
-{
-    char text[ORR_NUMBER_ROOM];
-    orr_buf_add(b, text, orr_double_text(v, text));
-}
-
 /* Empty a set, `rate` words a cycle from this one on; the cycle behind the last. */
 static int64_t drain(
     tracer *t, int file, python_set *set, int64_t cycle, uint64_t rate, bool is_float)
@@ -100,12 +93,12 @@ static int64_t drain(
     for (; set->used && !set->has_failed; cycle++) {
         orr_buf *b = text_of(t, file);
         if (is_float)
-            add_float(b, (double)cycle);
+            ss_put_double(b, (double)cycle);
         else
             orr_buf_i64(b, cycle);
         orr_buf_text(b, ", ");
         for (uint64_t i = 0; i < rate && set->used; i++) {
-            add_float(b, (double)python_set_pop(set));
+            ss_put_double(b, (double)python_set_pop(set));
             orr_buf_text(b, ", ");
         }
         orr_buf_byte(b, '\n');
@@ -121,10 +114,10 @@ static void empty_reads(tracer *t, int operand)
     if (r->held.used == 0 || r->held.has_failed)
         return;
     if (!r->has_from)
-        r->from = r->to - (int64_t)orr__cdiv(r->held.used, FIRST_RATE);
+        r->from = r->to - (int64_t)orr_div_up(r->held.used, FIRST_RATE);
     r->has_from = true;
     const uint64_t span = r->to > r->from ? (uint64_t)(r->to - r->from) : 1;
-    drain(t, DRAM_IFMAP + operand, &r->held, r->from, orr__cdiv(r->held.used, span), r->is_float);
+    drain(t, DRAM_IFMAP + operand, &r->held, r->from, orr_div_up(r->held.used, span), r->is_float);
 }
 
 static void take_read(tracer *t, int operand, uint64_t cycle, uint64_t address)
@@ -164,7 +157,7 @@ static void end_write(tracer *t, uint64_t cycle)
         python_set *other = &w->halves[!w->filling];
         if (other->used)
             drain(t, DRAM_OFMAP, other, w->swapped + 1,
-                  orr__cdiv(other->used, (uint64_t)(w->now - w->swapped)), true);
+                  orr_div_up(other->used, (uint64_t)(w->now - w->swapped)), true);
         w->filling = !w->filling;
         w->swapped = w->now;
     }
@@ -283,7 +276,7 @@ static void load_fold(tracer *t, const fold *f, bool is_ws, bool is_folded)
     const orr__systolic *s = t->s;
     for (uint64_t i = 0; i < f->stacked * f->depth; i++) {
         const uint64_t w = i / f->depth, k = f->k + i % f->depth;
-        const uint64_t columns = orr__min(s->C, f->mapped - w * s->C);
+        const uint64_t columns = orr_min_u64(s->C, f->mapped - w * s->C);
         put_blanks(t, s->R);
         for (uint64_t c = 0; c < columns; c++) {
             const uint64_t object = f->first + w * s->C + c;
@@ -331,7 +324,7 @@ static void write_ws_fold(tracer *t, const fold *f, uint64_t done)
 static void write_is_fold(tracer *t, const fold *f)
 {
     const orr__systolic *s = t->s;
-    for (uint64_t x = 0; x < s->N + orr__min(s->C, f->mapped); x++) {
+    for (uint64_t x = 0; x < s->N + orr_min_u64(s->C, f->mapped); x++) {
         for (uint64_t c = 0; c < f->mapped; c++) {
             const uint64_t late = c % s->C, pixel = s->C * f->v * f->stacked + c;
             const bool is_there = x >= late && x - late < s->N;
@@ -373,8 +366,8 @@ static void trace_stacked(tracer *t)
     const uint64_t across = is_ws ? s->N : s->E, width = s->R / s->T * s->C;
     uint64_t start = 0;
     for (uint64_t v = 0; v * width < across && !t->has_failed; v++) {
-        const uint64_t done = v * width, mapped = orr__min(width, across - done);
-        const uint64_t stacked = orr__cdiv(mapped, s->C);
+        const uint64_t done = v * width, mapped = orr_min_u64(width, across - done);
+        const uint64_t stacked = orr_div_up(mapped, s->C);
         trace_fold(t, &(fold){v, start, 0, s->T, stacked, mapped, is_ws ? v * s->C : done}, done);
         start += ss_v1_stacked(s, mapped);
     }

@@ -88,19 +88,13 @@ static orr_buf *file_text(trace_file *f)
     return &f->text;
 }
 
-static void add_float(orr_buf *b, double v)
-{
-    char text[ORR_NUMBER_ROOM];
-    orr_buf_add(b, text, orr_double_text(v, text));
-}
-
 static void add_word(orr_buf *b, uint64_t word)
 {
     orr_buf_byte(b, ',');
     if (word == SS_NO_WORD)
         orr_buf_text(b, "-1.0");
     else
-        add_float(b, (double)word);
+        ss_put_double(b, (double)word);
 }
 
 /* A line at a buffer: when it is served, then all lanes. */
@@ -126,12 +120,12 @@ static void write_bursts(tracing *t, int operand)
     const trace_reader *r = &t->readers[operand];
     uint64_t widest = 0;
     for (size_t i = 0; i < r->burst_count; i++)
-        widest = orr__max(widest, r->bursts[i].rate);
+        widest = orr_max_u64(widest, r->bursts[i].rate);
     for (size_t i = 0; i < r->burst_count; i++) {
         const burst *u = &r->bursts[i];
         for (uint64_t line = 0; line < u->lines; line++) {
             orr_buf *b = file_text(&t->files[operand][DRAM]);
-            add_float(b, (double)(u->from + (int64_t)line));
+            ss_put_double(b, (double)(u->from + (int64_t)line));
             for (uint64_t c = 0; c < u->rate; c++) {
                 const uint64_t at = line * u->rate + c;
                 add_word(b, at < u->count ? r->held[u->first + at] : SS_NO_WORD);
@@ -183,12 +177,12 @@ static void charge(tracing *t, trace_reader *r, int64_t from, int64_t to, uint64
 
 static void charge_pending(tracing *t, trace_reader *r, uint64_t words)
 {
-    charge(t, r, r->from, r->to, orr__cdiv(words, (uint64_t)(r->to - r->from + 1)));
+    charge(t, r, r->from, r->to, orr_div_up(words, (uint64_t)(r->to - r->from + 1)));
 }
 
 static void half_filled(tracing *t, trace_reader *r, int64_t cycle)
 {
-    const int64_t needed = (int64_t)orr__cdiv(HALF * r->set, FIRST_RATE);
+    const int64_t needed = (int64_t)orr_div_up(HALF * r->set, FIRST_RATE);
     if (r->has_pending)
         charge_pending(t, r, HALF * r->set);
     else
@@ -222,7 +216,7 @@ static void finish_calc(tracing *t, trace_reader *r)
     if (r->has_pending)
         charge_pending(t, r, (sets - r->start) * r->set);
     else
-        charge(t, r, -1 - (int64_t)orr__cdiv(sets * r->set, FIRST_RATE), -2, FIRST_RATE);
+        charge(t, r, -1 - (int64_t)orr_div_up(sets * r->set, FIRST_RATE), -2, FIRST_RATE);
 }
 
 static orr_code open_calc(trace_reader *r, orr_error *err)
@@ -244,7 +238,7 @@ static bool ask_rows(tracing *t, trace_reader *r, uint64_t lines, int64_t from)
     burst u = {from, lines, wide, r->held_count, lines * wide};
     const bool wraps = r->next_row + lines > r->rows;
     if (wraps &&
-        orr__min(r->next_row + lines - r->rows, r->next_row) + r->rows - r->next_row != lines)
+        orr_min_u64(r->next_row + lines - r->rows, r->next_row) + r->rows - r->next_row != lines)
         return false;
     for (uint64_t i = 0; i < lines; i++) {
         uint64_t *row = &r->order[(r->next_row + i) % r->rows * wide];
@@ -255,7 +249,7 @@ static bool ask_rows(tracing *t, trace_reader *r, uint64_t lines, int64_t from)
         return true;
     /* Columns that an earlier request had, and those beyond the buffer, are blank: in the order
      * itself, too, unless the rows were copied because they go round its end. */
-    const uint64_t active = orr__cdiv(r->size, 2);
+    const uint64_t active = orr_div_up(r->size, 2);
     uint64_t *held = &r->held[u.first], *kept = &r->order[r->next_row * wide];
     for (uint64_t c = 0; c < r->next_column && r->has_begun; c++) {
         held[c] = SS_NO_WORD;
@@ -279,7 +273,7 @@ static bool ask_rows(tracing *t, trace_reader *r, uint64_t lines, int64_t from)
 static orr_code open_user(trace_reader *r, bool is_v2, tracing *t, orr_error *err)
 {
     const uint64_t places = ss_words_places(r->words);
-    r->rows = orr__cdiv(places, r->bandwidth);
+    r->rows = orr_div_up(places, r->bandwidth);
     r->order = orr_alloc(r->rows * r->bandwidth, sizeof *r->order);
     if (!r->order)
         return orr_no_memory(err);
@@ -290,7 +284,7 @@ static orr_code open_user(trace_reader *r, bool is_v2, tracing *t, orr_error *er
                           : SS_NO_WORD;
     if (is_v2)
         ss_words_count_once(r->words);
-    const uint64_t lines = orr__min(orr__cdiv(orr__cdiv(r->size, 2), r->bandwidth), r->rows);
+    const uint64_t lines = orr_min_u64(orr_div_up(orr_div_up(r->size, 2), r->bandwidth), r->rows);
     (void)ask_rows(t, r, lines, -(int64_t)lines);
     return ORR_OK;
 }
@@ -298,7 +292,7 @@ static orr_code open_user(trace_reader *r, bool is_v2, tracing *t, orr_error *er
 /* The cycle in which a line is served; false: the reference fails. */
 static bool read_user(tracing *t, trace_reader *r, uint64_t line, int64_t *served)
 {
-    const uint64_t request = orr__cdiv(r->size - orr__cdiv(r->size, 2), r->bandwidth);
+    const uint64_t request = orr_div_up(r->size - orr_div_up(r->size, 2), r->bandwidth);
     uint64_t requests = r->requests;
     bool has_words;
     if (!ss_words_serve(r->words, line, request, &requests, served, &has_words))
@@ -360,8 +354,8 @@ static uint64_t result_at(const tracing *t, uint64_t line, uint64_t lane)
 static int64_t drain(tracing *t, int64_t cycle)
 {
     trace_writer *w = &t->writer;
-    const uint64_t most = orr__cdiv(w->size - orr__cdiv(w->size, 2), w->bandwidth);
-    const size_t count = (size_t)orr__min(most, w->lines - w->drained);
+    const uint64_t most = orr_div_up(w->size - orr_div_up(w->size, 2), w->bandwidth);
+    const size_t count = (size_t)orr_min_u64(most, w->lines - w->drained);
     if (!orr_grow(&w->cycles, &w->cycle_room, w->drained + count)) {
         t->has_failed = true;
         return cycle;
@@ -394,7 +388,7 @@ static void store(tracing *t, uint64_t word)
 static int64_t write_line(tracing *t, uint64_t line, int64_t cycle, uint64_t *lanes)
 {
     trace_writer *w = &t->writer;
-    const int64_t low = (int64_t)orr__cdiv(w->size, 2);
+    const int64_t low = (int64_t)orr_div_up(w->size, 2);
     int64_t now = cycle;
     for (uint64_t lane = 0; lane < t->s->C; lane++) {
         lanes[lane] = result_at(t, line, lane);
@@ -418,7 +412,7 @@ static void write_drained(tracing *t)
     const trace_writer *w = &t->writer;
     for (size_t i = 0; i < w->drained; i++) {
         orr_buf *b = file_text(&t->files[ORR_OPERAND_OFMAP][DRAM]);
-        add_float(b, (double)w->cycles[i]);
+        ss_put_double(b, (double)w->cycles[i]);
         for (uint64_t c = 0; c < w->bandwidth; c++)
             add_word(b, w->held[i * w->bandwidth + c]);
         orr_buf_byte(b, '\n');

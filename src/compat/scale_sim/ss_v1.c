@@ -111,15 +111,15 @@ static bool is_done(const machine *m)
 
 static uint64_t clamp(uint64_t value, uint64_t from, uint64_t most)
 {
-    return value <= from ? 0 : orr__min(value - from, most);
+    return value <= from ? 0 : orr_min_u64(value - from, most);
 }
 
 /* Columns of the last fold run through all column folds, the others through all but one. */
 static uint64_t ss_v1_columns(const ss_os_folds *g, const orr__systolic *s, uint64_t cycle)
 {
     const uint64_t pass = g->repeats * s->T, last = g->f.last_columns;
-    const uint64_t all = orr__min(s->C, s->N);
-    const uint64_t begun = orr__min(cycle + 1, all);
+    const uint64_t all = orr_min_u64(s->C, s->N);
+    const uint64_t begun = orr_min_u64(cycle + 1, all);
     const uint64_t ended = clamp(cycle + 1, g->f.outer * pass, last) +
                            clamp(cycle + 1, (g->f.outer - 1) * pass + last, all - last);
     return begun - ended;
@@ -131,7 +131,7 @@ orr_code ss_v1_lanes(const orr__systolic *s,
                      orr_error *err)
 {
     const ss_os_folds g = ss_v1_os(s);
-    machine m = {.s = s, .folds = g.f.outer, .count = orr__min(s->R, s->E), .visitor = visitor};
+    machine m = {.s = s, .folds = g.f.outer, .count = orr_min_u64(s->R, s->E), .visitor = visitor};
     m.lanes = orr_alloc(m.count, sizeof *m.lanes);
     *out = (ss_v1_lane_counts){0};
     if (!m.lanes)
@@ -179,10 +179,10 @@ static int64_t put(drain *d, uint64_t words, int64_t cycle, uint64_t rate)
     if (!d->has_begun)
         d->out->first = cycle;
     d->has_begun = true;
-    const int64_t end = cycle + (int64_t)orr__cdiv(words, rate);
+    const int64_t end = cycle + (int64_t)orr_div_up(words, rate);
     d->out->last = end - 1;
     d->out->words += words;
-    const double most = (double)orr__min(rate, words);
+    const double most = (double)orr_min_u64(rate, words);
     d->out->peak = d->out->peak > most ? d->out->peak : most;
     return end;
 }
@@ -191,7 +191,8 @@ static int64_t put(drain *d, uint64_t words, int64_t cycle, uint64_t rate)
 static void swap(drain *d, int64_t cycle, uint64_t row)
 {
     if (d->draining)
-        put(d, d->draining, d->swapped + 1, orr__cdiv(d->draining, (uint64_t)(cycle - d->swapped)));
+        put(d, d->draining, d->swapped + 1,
+            orr_div_up(d->draining, (uint64_t)(cycle - d->swapped)));
     d->draining = d->filling;
     d->filling = row;
     d->swapped = d->now = cycle;
@@ -280,7 +281,7 @@ static uint64_t filling_row(const column_rows *c, const drain *d, uint64_t behin
 /* Where widths have risen as far as they will. */
 static uint64_t top_row(const shape *s)
 {
-    return s->flat ? 0 : orr__min(s->blocks ? s->columns : s->last, s->steps) - 1;
+    return s->flat ? 0 : orr_min_u64(s->blocks ? s->columns : s->last, s->steps) - 1;
 }
 
 /* A row that is held by now: the first wide enough not to fit is on the rising side, or the row
@@ -342,7 +343,7 @@ static void run_column(column_rows *c, drain *d)
         }
         const bool is_held = c->known >= rows;
         /* New rows end where the half has met all of them. */
-        const uint64_t behind = is_held ? rows : orr__min(rows, c->row + (rows - c->known));
+        const uint64_t behind = is_held ? rows : orr_min_u64(rows, c->row + (rows - c->known));
         const uint64_t row = is_held ? held_filling_row(c, d) : filling_row(c, d, behind, false);
         const uint64_t stop = row < behind ? row : behind;
         take_rows(c, d, stop, is_held);
@@ -399,9 +400,9 @@ static int64_t stacked_row(const orr__systolic *s, uint64_t v, uint64_t repeat, 
     (void)repeat;
     const bool is_ws = s->array->dataflow == ORR_DATAFLOW_WS;
     const uint64_t width_all = s->R / s->T * s->C, across = is_ws ? s->N : s->E;
-    const uint64_t mapped = orr__min(width_all, across - v * width_all);
-    const uint64_t stacked = orr__cdiv(mapped, s->C);
-    const uint64_t start = v * ss_v1_stacked(s, orr__min(across, width_all));
+    const uint64_t mapped = orr_min_u64(width_all, across - v * width_all);
+    const uint64_t stacked = orr_div_up(mapped, s->C);
+    const uint64_t start = v * ss_v1_stacked(s, orr_min_u64(across, width_all));
     const uint64_t lag = is_ws ? (stacked > 1 ? s->C : mapped) : 0;
     return (int64_t)(start + (stacked + 1) * s->T + lag + row);
 }
@@ -414,7 +415,7 @@ static void run_rewriting_fold(
     const orr__systolic *s, drain *d, column_rows *c, uint64_t swap_fold, uint64_t swap_row)
 {
     const uint64_t stack = s->R / s->T, mapped = c->shape.blocks * s->C + c->shape.last;
-    const uint64_t blocks = orr__cdiv(mapped, s->C);
+    const uint64_t blocks = orr_div_up(mapped, s->C);
     bool was_swapped = false;
     for (uint64_t t = 0; t < c->shape.rows; t++) {
         const uint64_t all = width(&c->shape, t);
@@ -428,7 +429,7 @@ static void run_rewriting_fold(
             const uint64_t fold = (c->v * blocks + i) / stack;
             const bool is_held = !was_swapped && fold < c->v &&
                                  (fold > swap_fold || (fold == swap_fold && t >= swap_row));
-            const uint64_t columns = orr__min(s->C, mapped - i * s->C);
+            const uint64_t columns = orr_min_u64(s->C, mapped - i * s->C);
             if (!is_held)
                 d->filling += words_of(columns, s->N, t + 1) - words_of(columns, s->N, t);
         }
@@ -440,17 +441,17 @@ static void run_stacked(const orr__systolic *s, drain *d)
 {
     const bool is_ws = s->array->dataflow == ORR_DATAFLOW_WS;
     const uint64_t across = is_ws ? s->N : s->E;
-    const uint64_t width_all = s->R / s->T * s->C, folds = orr__cdiv(across, width_all);
+    const uint64_t width_all = s->R / s->T * s->C, folds = orr_div_up(across, width_all);
     uint64_t swap_fold = 0, swap_row = 0;
     for (uint64_t v = 0; v < folds; v++) {
-        const uint64_t mapped = orr__min(width_all, across - v * width_all);
-        const uint64_t blocks = orr__cdiv(mapped, s->C) - 1;
+        const uint64_t mapped = orr_min_u64(width_all, across - v * width_all);
+        const uint64_t blocks = orr_div_up(mapped, s->C) - 1;
         column_rows c = {.s = s, .v = v, .repeats = 1, .at = stacked_row};
         const int64_t swapped = d->swapped;
         if (is_ws)
             c.shape = (shape){.rows = s->E, .flat = mapped};
         else
-            c.shape = (shape){.rows = s->N + orr__min(s->C, mapped),
+            c.shape = (shape){.rows = s->N + orr_min_u64(s->C, mapped),
                               .blocks = blocks,
                               .columns = s->C,
                               .last = mapped - blocks * s->C,
@@ -510,8 +511,8 @@ static orr__wide wide_max(orr__wide a, orr__wide b)
 static orr__wide os_write_end(const orr__systolic *s, const orr__folds *f)
 {
     const uint64_t tail = f->last_rows;
-    const orr__wide column = (orr__wide)(f->inner - 1) * orr__max(s->T, s->R);
-    orr__wide start = (orr__wide)s->T + orr__min(s->C, s->N) - 1 + column;
+    const orr__wide column = (orr__wide)(f->inner - 1) * orr_max_u64(s->T, s->R);
+    orr__wide start = (orr__wide)s->T + orr_min_u64(s->C, s->N) - 1 + column;
     if (f->outer > 2)
         start += (f->outer - 2) *
                  (column + (s->T + 1 > 2 * tail ? (orr__wide)s->T + 1 - tail : (orr__wide)tail));
@@ -539,7 +540,7 @@ uint64_t ss_v1_streamed(const orr__systolic *s)
 uint64_t ss_v1_fold(const orr__systolic *s, uint64_t rows, uint64_t columns)
 {
     if (s->array->dataflow == ORR_DATAFLOW_WS)
-        return rows + orr__max(ss_v1_streamed(s), columns + rows + s->E);
+        return rows + orr_max_u64(ss_v1_streamed(s), columns + rows + s->E);
     return 2 * rows + s->N + columns - 1;
 }
 
@@ -551,11 +552,11 @@ static orr__wide v1_fold(const orr__systolic *s, uint64_t rows, uint64_t columns
 /* A window no longer than the array is high: several are stacked in a column. */
 uint64_t ss_v1_stacked(const orr__systolic *s, uint64_t mapped)
 {
-    const uint64_t stacked = orr__cdiv(mapped, s->C);
+    const uint64_t stacked = orr_div_up(mapped, s->C);
     const uint64_t load = (stacked + 1) * s->T;
     if (s->array->dataflow == ORR_DATAFLOW_WS)
         return load + (stacked > 1 ? s->C : mapped) + s->E;
-    return load + s->N + orr__min(s->C, mapped) - 1;
+    return load + s->N + orr_min_u64(s->C, mapped) - 1;
 }
 
 static orr__wide ss_v1_cycles(const orr__systolic *s)
@@ -569,7 +570,7 @@ static orr__wide ss_v1_cycles(const orr__systolic *s)
         return orr__sum_folds(s, &f, v1_fold);
     }
     const uint64_t width = s->R / s->T * s->C;
-    const uint64_t folds = orr__cdiv(across, width);
+    const uint64_t folds = orr_div_up(across, width);
     return (folds - 1) * (orr__wide)ss_v1_stacked(s, width) +
            ss_v1_stacked(s, across - (folds - 1) * width);
 }
@@ -586,19 +587,19 @@ typedef struct refill {
 static bool charge(refill *r, uint64_t words)
 {
     if (!r->has_from)
-        r->from = r->to - (int64_t)orr__cdiv(words, FIRST_RATE);
+        r->from = r->to - (int64_t)orr_div_up(words, FIRST_RATE);
     r->has_from = true;
     if (r->to <= r->from) {
         r->is_broken = true;
         return false;
     }
-    const uint64_t rate = orr__cdiv(words, (uint64_t)(r->to - r->from));
+    const uint64_t rate = orr_div_up(words, (uint64_t)(r->to - r->from));
     if (!r->has_begun)
         r->out->first = r->from;
     r->has_begun = true;
-    r->out->last = r->from + (int64_t)orr__cdiv(words, rate) - 1;
+    r->out->last = r->from + (int64_t)orr_div_up(words, rate) - 1;
     r->out->words += words;
-    const double most = (double)orr__min(rate, words);
+    const double most = (double)orr_min_u64(rate, words);
     r->out->peak = r->out->peak > most ? r->out->peak : most;
     return true;
 }
@@ -686,15 +687,15 @@ static orr_code regular_reads(const orr__systolic *s,
 uint64_t ss_v1_os_write(const orr__systolic *s, uint64_t v, uint64_t h)
 {
     const orr__folds f = orr__folds_of(s->E, s->N, s->R, s->C);
-    const uint64_t pitch = orr__max(s->T, s->R), tail = f.last_rows;
+    const uint64_t pitch = orr_max_u64(s->T, s->R), tail = f.last_rows;
     const uint64_t column = (f.inner - 1) * pitch;
-    const uint64_t next = orr__max(s->T + 1 > tail ? s->T + 1 - tail : 0, tail);
-    uint64_t start = s->T + orr__min(s->C, s->N) - 1 + h * pitch;
+    const uint64_t next = orr_max_u64(s->T + 1 > tail ? s->T + 1 - tail : 0, tail);
+    uint64_t start = s->T + orr_min_u64(s->C, s->N) - 1 + h * pitch;
     if (v + 1 < f.outer || v == 0)
         return start + v * (column + next);
     const uint64_t lost = tail + s->C - f.last_columns;
     start += (v - 1) * (column + next);
-    return start + column + orr__max(s->T + 1 > lost ? s->T + 1 - lost : 0, tail);
+    return start + column + orr_max_u64(s->T + 1 > lost ? s->T + 1 - lost : 0, tail);
 }
 
 static uint64_t ramp(uint64_t lanes, uint64_t cycle, uint64_t delay, uint64_t length)
@@ -707,9 +708,9 @@ static uint64_t ramp(uint64_t lanes, uint64_t cycle, uint64_t delay, uint64_t le
 /* Ifmap words read before this cycle. */
 static uint64_t os_words_before(const orr__systolic *s, const orr__folds *f, uint64_t cycle)
 {
-    const uint64_t pass = f->inner * s->T, lanes = orr__min(s->R, s->E), tail = f->last_rows;
+    const uint64_t pass = f->inner * s->T, lanes = orr_min_u64(s->R, s->E), tail = f->last_rows;
     const uint64_t whole = pass + lanes - 1;
-    const uint64_t over = cycle < whole ? 0 : orr__min(f->outer, (cycle - whole) / pass + 1);
+    const uint64_t over = cycle < whole ? 0 : orr_min_u64(f->outer, (cycle - whole) / pass + 1);
     uint64_t words = over * s->E * s->T;
     for (uint64_t v = over; v < f->outer && v * pass < cycle; v++)
         words += ramp(tail, cycle, v * pass, pass) +
@@ -723,7 +724,7 @@ static orr__wide os_busy(const orr__systolic *s, const ss_os_folds *g)
 {
     const uint64_t pass = g->repeats * s->T;
     orr__wide busy = 0;
-    for (uint64_t c = 0; c < orr__min(s->C, s->N); c++) {
+    for (uint64_t c = 0; c < orr_min_u64(s->C, s->N); c++) {
         const uint64_t folds = g->f.outer - (c >= g->f.last_columns);
         busy += os_words_before(s, &g->f, c + folds * pass) - os_words_before(s, &g->f, c);
     }
@@ -753,14 +754,14 @@ static bool is_streaming(pausing *p)
  * the rows that pause, the first comes in and the last goes out. */
 static double os_share(const orr__systolic *s, const ss_os_folds *g, uint64_t cycles)
 {
-    const uint64_t lanes = orr__min(s->R, s->E), tail = g->f.last_rows;
+    const uint64_t lanes = orr_min_u64(s->R, s->E), tail = g->f.last_rows;
     pausing first = {g->f.inner * s->T, (g->f.inner - 1) * s->T, g->f.outer, 0, 0}, last = first;
     const uint64_t all = g->f.outer * first.pass;
     uint64_t pausing_rows = 0;
     double share = 0;
     for (uint64_t t = 0; t < cycles; t++) {
-        const uint64_t begun = orr__min(t + 1, tail);
-        const uint64_t ended = t + 1 > all ? orr__min(t + 1 - all, tail) : 0;
+        const uint64_t begun = orr_min_u64(t + 1, tail);
+        const uint64_t ended = t + 1 > all ? orr_min_u64(t + 1 - all, tail) : 0;
         if (lanes > tail && t >= tail)
             pausing_rows += is_streaming(&first);
         if (lanes > tail && t >= lanes)
@@ -818,7 +819,7 @@ static orr_code os_degenerate(const orr__systolic *s,
     p.filter = ifmap.end > s->array->filter_offset ? &filter : NULL;
     for (int i = 0; i < 2 && !code; i++) {
         ss_fill_rules mine = b.rules[i];
-        mine.high = orr__min(mine.high, orr__max(ifmap.end, i && p.filter ? filter.end : 0));
+        mine.high = orr_min_u64(mine.high, orr_max_u64(ifmap.end, i && p.filter ? filter.end : 0));
         code = ss_fill_open(&mine, &p.fills[i], err);
     }
     if (!code)
@@ -862,7 +863,7 @@ static orr_code run_os(const orr__systolic *s, orr_systolic_result *out, orr_err
         .words = s->E * s->N,
         .first = (int64_t)write_start,
         .last = (int64_t)(write_last + g.f.last_rows - 1),
-        .peak = (double)orr__min(s->C, s->N),
+        .peak = (double)orr_min_u64(s->C, s->N),
     };
     out->folds = g.f.inner * g.f.outer;
     out->utilisation = lanes.share / (double)lanes.cycles * 100;
@@ -896,7 +897,7 @@ orr_code ss_v1_walk(const orr__systolic *s, uint64_t **out, orr_error *err)
 /* Widths of column folds: all but the last have `full`. */
 static uint64_t skewed_slots(const orr__systolic *s, uint64_t mapped)
 {
-    return (s->N + orr__min(s->C, mapped)) * mapped; /* blank places are counted, 3.3 */
+    return (s->N + orr_min_u64(s->C, mapped)) * mapped; /* blank places are counted, 3.3 */
 }
 
 /* The share of the array a fold uses, weighed with its cycles. */
@@ -961,9 +962,9 @@ static void count_folded(const orr__systolic *s, orr_systolic_result *out)
     w->words =
         is_ws ? s->E * s->N * f.inner
               : f.inner * ((f.outer - 1) * skewed_slots(s, s->C) + skewed_slots(s, f.last_columns));
-    w->first = (int64_t)(2 * s->R + (is_ws ? orr__min(s->C, across) : 0));
+    w->first = (int64_t)(2 * s->R + (is_ws ? orr_min_u64(s->C, across) : 0));
     w->last = (int64_t)(last + (is_ws ? s->E : s->N + f.last_columns) - 1);
-    w->peak = (double)orr__min(s->C, across);
+    w->peak = (double)orr_min_u64(s->C, across);
     out->utilisation = folded_share(s, &f);
 }
 
@@ -972,9 +973,9 @@ static void count_stacked(const orr__systolic *s, orr_systolic_result *out)
     const bool is_ws = s->array->dataflow == ORR_DATAFLOW_WS;
     const uint64_t stack = s->R / s->T, width = stack * s->C;
     const uint64_t across = is_ws ? s->N : s->E, steps = is_ws ? s->E : s->N;
-    const uint64_t folds = orr__cdiv(across, width), first = orr__min(across, width);
+    const uint64_t folds = orr_div_up(across, width), first = orr_min_u64(across, width);
     const uint64_t mapped = across - (folds - 1) * width;
-    const uint64_t stacked = orr__cdiv(mapped, s->C), before = orr__cdiv(first, s->C);
+    const uint64_t stacked = orr_div_up(mapped, s->C), before = orr_div_up(first, s->C);
     const uint64_t windows = (folds - 1) * stack + stacked;
     const uint64_t loaded = across * s->T, streamed = steps * s->T * windows;
     const uint64_t start = (uint64_t)ss_v1_cycles(s) - ss_v1_stacked(s, mapped);
@@ -990,7 +991,7 @@ static void count_stacked(const orr__systolic *s, orr_systolic_result *out)
     w->words = is_ws ? s->E * s->N : (folds - 1) * skewed_slots(s, width) + skewed_slots(s, mapped);
     w->first = (int64_t)((before + 1) * s->T + first_lag);
     w->last = (int64_t)(start + (stacked + 1) * s->T + last_lag +
-                        (is_ws ? s->E : s->N + orr__min(s->C, mapped)) - 1);
+                        (is_ws ? s->E : s->N + orr_min_u64(s->C, mapped)) - 1);
     w->peak = (double)first;
     out->utilisation = stacked_share(s, folds, width, mapped);
 }

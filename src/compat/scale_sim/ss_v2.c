@@ -121,7 +121,7 @@ static uint64_t on_diagonal(uint64_t lane, uint64_t diagonal, uint64_t from, uin
 {
     if (diagonal < from)
         return 0;
-    const uint64_t high = orr__min(lane, diagonal - from + 1);
+    const uint64_t high = orr_min_u64(lane, diagonal - from + 1);
     const uint64_t low = diagonal - from >= rows ? diagonal - from - rows + 1 : 0;
     return high > low ? high - low : 0;
 }
@@ -152,7 +152,7 @@ static uint64_t order_of(const ss_fetch *f, const place *p)
     const uint64_t last = diagonal > full ? diagonal - full : 0;
     return below_diagonal(f->lanes, full, diagonal) +
            below_diagonal(f->last_lanes, f->steps, last) + on_diagonal(p->lane, diagonal, 0, full) +
-           on_diagonal(orr__min(p->lane, f->last_lanes), diagonal, full, f->steps);
+           on_diagonal(orr_min_u64(p->lane, f->last_lanes), diagonal, full, f->steps);
 }
 
 static void clear_place(ss_fetch *f, const place *p)
@@ -238,7 +238,7 @@ static uint64_t nearest(const ss_fetch *f, const place *p, place *found)
             const uint64_t fy = at.y - y * l->stride_height, fx = at.x - x * l->stride_width;
             const place other = place_of(f, y * s->out_w + x,
                                          (fy * l->filter_width + fx) * l->channels + at.channel);
-            best = orr__min(best, distance(f, order_of(f, &other) / f->set));
+            best = orr_min_u64(best, distance(f, order_of(f, &other) / f->set));
             *found = other;
             if (best < f->window)
                 return best;
@@ -274,7 +274,7 @@ static uint64_t part_lines(const ss_fetch *f, const part *p)
 static uint64_t line_lanes(const ss_fetch *f, const part *p, uint64_t line, uint64_t *from)
 {
     *from = f->is_skewed && line >= p->steps ? line - p->steps + 1 : 0;
-    return f->is_skewed ? orr__min(p->lanes, line + 1) : p->lanes;
+    return f->is_skewed ? orr_min_u64(p->lanes, line + 1) : p->lanes;
 }
 
 static place place_at(const ss_fetch *f, const part *p, uint64_t line, uint64_t lane)
@@ -317,7 +317,7 @@ static void skip_to(ss_fetch *f, const part *p, uint64_t target)
 {
     const uint64_t lines = part_lines(f, p);
     uint64_t from, behind = line_lanes(f, p, f->line, &from);
-    from = orr__max(from, f->lane);
+    from = orr_max_u64(from, f->lane);
     f->lane = target == UINT64_MAX ? behind : search_lane(f, p, f->line, from, behind, target);
     if (f->lane < behind)
         return;
@@ -352,13 +352,13 @@ static uint64_t lanes_together(const ss_fetch *f, const place *own, const place 
     const uint64_t channel = element_of(f, own) % channels;
     uint64_t run = used_lanes(f, copy->fold) - copy->lane;
     if (f->objects_are_lanes)
-        run = orr__min(run, width - orr__max(x, other_x));
+        run = orr_min_u64(run, width - orr_max_u64(x, other_x));
     else
-        run = orr__min(run, orr__min(x, other_x) + 1);
+        run = orr_min_u64(run, orr_min_u64(x, other_x) + 1);
     if (f->is_skewed)
-        run = orr__min(run, f->objects_are_lanes ? channel + 1 : channels - channel);
+        run = orr_min_u64(run, f->objects_are_lanes ? channel + 1 : channels - channel);
     const uint64_t at = order_of(f, copy), end = window_end(f, at / f->set);
-    return end == UINT64_MAX ? run : orr__min(run, end - at);
+    return end == UINT64_MAX ? run : orr_min_u64(run, end - at);
 }
 
 /* Look at the element at f->line, f->lane, which exists as a place of the schedule.  True: the
@@ -394,7 +394,7 @@ static bool ss_fetch_next(ss_fetch *f, uint64_t *line, uint64_t *moves)
         while (f->line < lines) {
             uint64_t from;
             const uint64_t behind = line_lanes(f, &p, f->line, &from);
-            f->lane = orr__max(f->lane, from);
+            f->lane = orr_max_u64(f->lane, from);
             if (f->lane >= behind) {
                 f->line++;
                 f->lane = 0;
@@ -436,15 +436,15 @@ static void set_shape(ss_fetch *f)
 
 static void set_window(ss_fetch *f, uint64_t size)
 {
-    const uint64_t active = orr__cdiv(size, 2);
+    const uint64_t active = orr_div_up(size, 2);
     const uint64_t places = f->folds * f->steps * f->lanes;
     const uint64_t words = f->there
                                ? f->before[places / 64 + 1]
                                : (f->folds - 1) * f->steps * f->lanes + f->steps * f->last_lanes;
-    f->set = orr__cdiv(size, SETS);
+    f->set = orr_div_up(size, SETS);
     f->sets = words / f->set + 1;
-    f->window = orr__min(f->sets, orr__cdiv(active, f->set));
-    f->stride = orr__min(f->sets - f->window, orr__cdiv(size - active, f->set));
+    f->window = orr_min_u64(f->sets, orr_div_up(active, f->set));
+    f->stride = orr_min_u64(f->sets - f->window, orr_div_up(size - active, f->set));
 }
 
 static orr_code ss_fetch_open(const ss_stream *st, uint64_t size, ss_fetch **out, orr_error *err)
@@ -569,8 +569,8 @@ static orr_code ss_lines_open(const orr__systolic *s,
     b->words = ss_stream_words(&b->st);
     b->line = words_a_line;
     b->free = (int64_t)size;
-    b->low = (int64_t)orr__cdiv(size, 2);
-    b->drained = orr__cdiv(size - orr__cdiv(size, 2), words_a_line);
+    b->low = (int64_t)orr_div_up(size, 2);
+    b->drained = orr_div_up(size - orr_div_up(size, 2), words_a_line);
     b->asked = UINT64_MAX;
     *out = b;
     return ORR_OK;
@@ -612,7 +612,7 @@ static uint64_t pop_lines(ss_lines *b, uint64_t *last)
     uint64_t taken = 0;
     while (taken < b->drained && b->head < b->count) {
         batch *front = &b->batches[b->head];
-        const uint64_t full = orr__min(front->full, b->drained - taken);
+        const uint64_t full = orr_min_u64(front->full, b->drained - taken);
         taken += full;
         front->full -= full;
         if (full)
@@ -814,7 +814,8 @@ static void do_line(user *u, uint64_t line)
     uint64_t late = 0;
     for (int i = 0; i < 2; i++) {
         reader *r = &u->readers[i];
-        late = orr__max(late, r->words ? read_words(u, r, line, cycle) : read_line(r, line, cycle));
+        late =
+            orr_max_u64(late, r->words ? read_words(u, r, line, cycle) : read_line(r, line, cycle));
     }
     const uint64_t write_late = ss_lines_write(u->lines, line, u->stalls);
     orr_systolic_traffic *sram = &u->out->sram[ORR_OPERAND_OFMAP];
@@ -823,7 +824,7 @@ static void do_line(user *u, uint64_t line)
     if (line == u->last)
         sram->last = (int64_t)(cycle + write_late);
     u->total = cycle + write_late;
-    u->stalls += orr__max(late, write_late);
+    u->stalls += orr_max_u64(late, write_late);
 }
 
 /* The next line that matters, at or behind `line`. */
@@ -831,19 +832,19 @@ static uint64_t next_line(user *u, uint64_t line)
 {
     if (u->readers[0].words || u->readers[1].words)
         return line;
-    uint64_t next = orr__min(u->end - 1, ss_lines_next(u->lines, u->stalls));
+    uint64_t next = orr_min_u64(u->end - 1, ss_lines_next(u->lines, u->stalls));
     const uint64_t marks[] = {
         u->readers[0].line,  u->readers[0].first, u->readers[0].last, u->readers[1].line,
         u->readers[1].first, u->readers[1].last,  u->first,           u->last};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (marks[i] >= line)
-            next = orr__min(next, marks[i]);
+            next = orr_min_u64(next, marks[i]);
     return next;
 }
 
 static orr_code open_reader(reader *r, uint64_t size, uint64_t bandwidth, orr_error *err)
 {
-    r->request = orr__cdiv(size - orr__cdiv(size, 2), bandwidth);
+    r->request = orr_div_up(size - orr_div_up(size, 2), bandwidth);
     r->line = UINT64_MAX;
     if (r->words)
         return ORR_OK;
@@ -864,7 +865,7 @@ static void report_reader(const reader *r,
 {
     const uint64_t places = r->words ? ss_words_places(r->words) : ss_fetch_places(r->fetch);
     const uint64_t first =
-        orr__min(orr__cdiv(orr__cdiv(size, 2), bandwidth), orr__cdiv(places, bandwidth));
+        orr_min_u64(orr_div_up(orr_div_up(size, 2), bandwidth), orr_div_up(places, bandwidth));
     out->words = (first + r->requests * r->request) * bandwidth;
     out->first = -(int64_t)first;
     out->last = prefetched(r);
@@ -963,7 +964,7 @@ static bool charge(prefetch *p, int64_t from, int64_t to)
 static bool half_filled(void *ctx, uint64_t cycle)
 {
     prefetch *p = ctx;
-    const int64_t needed = (int64_t)orr__cdiv(HALF * p->set, FIRST_RATE);
+    const int64_t needed = (int64_t)orr_div_up(HALF * p->set, FIRST_RATE);
     const bool is_fine =
         p->has_pending ? charge(p, p->from, p->to) : charge(p, p->first - 1 - needed, p->first - 2);
     p->from = p->has_pending ? p->to + 1 : p->first - 1;
@@ -992,7 +993,7 @@ static orr_code finish_estimate(prefetch *p,
         (void)charge(p, p->from, p->to);
     else
         (void)charge(
-            p, -1 - (int64_t)orr__cdiv(orr__cdiv(counts->held, p->set) * p->set, FIRST_RATE), -2);
+            p, -1 - (int64_t)orr_div_up(orr_div_up(counts->held, p->set) * p->set, FIRST_RATE), -2);
     if (p->is_broken)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "SCALE-Sim v2 divides by zero here: half of the %s buffer, %llu words, is "

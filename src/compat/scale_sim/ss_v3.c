@@ -70,7 +70,7 @@ static orr_code open_packed(ss_matrices *m, orr_error *err)
     twister t;
     m->is_packed = true;
     m->block = sparsity->block;
-    m->rows = orr__cdiv(m->s->T, 2 * m->block) * m->block;
+    m->rows = orr_div_up(m->s->T, 2 * m->block) * m->block;
     if (!(m->fill = orr_alloc(m->s->N, sizeof *m->fill)))
         return orr_no_memory(err);
     twister_seed(&t, sparsity->seed);
@@ -86,7 +86,7 @@ static void open_pruned(ss_matrices *m)
     m->is_pruned = true;
     m->nonzero = l->block ? l->nonzero : 1;
     m->block = l->block ? l->block : 1;
-    m->columns = s->T / m->block * m->nonzero + orr__min(s->T % m->block, m->nonzero);
+    m->columns = s->T / m->block * m->nonzero + orr_min_u64(s->T % m->block, m->nonzero);
     m->rows = m->columns;
     /* Rows that are 0 in every filter are dropped at the end, and address 0 is one of these. */
     if (s->array->filter_offset == 0 && s->N == 1 && s->T <= m->block)
@@ -129,7 +129,7 @@ static uint64_t nonzero_weights(const ss_matrices *m)
     if (!m->is_packed)
         return m->columns * s->N;
     for (uint64_t i = 0; i < s->N; i++)
-        sum += s->T / m->block * m->fill[i] + orr__min(s->T % m->block, m->fill[i]);
+        sum += s->T / m->block * m->fill[i] + orr_min_u64(s->T % m->block, m->fill[i]);
     return sum;
 }
 
@@ -166,7 +166,7 @@ static double count_ifmap(const ss_matrices *m, const orr__folds *f)
                 sum +=
                     (double)((s->E + s->R - 1) * (2 * s->R / m->block * (m->block / 2) * m->block));
             else
-                sum += (double)(s->E * orr__min(s->R, m->columns - h * s->R)) * more;
+                sum += (double)(s->E * orr_min_u64(s->R, m->columns - h * s->R)) * more;
         }
     return sum;
 }

@@ -10,6 +10,7 @@
  * each place of the order. */
 #include "ss_words.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/memory.h"
 #include "python_set.h"
 
@@ -56,7 +57,7 @@ static uint64_t packed_at(const ss_matrices *m, uint64_t row, uint64_t filter)
     const bool is_first = row == 0 && filter == 0;
     if (first >= m->s->T)
         return SS_NO_WORD;
-    const uint64_t count = orr__min(m->fill[filter], m->s->T - first);
+    const uint64_t count = orr_min_u64(m->fill[filter], m->s->T - first);
     const uint64_t at = word_of_block(m, filter, first, count, within % half);
     /* The first element may be word 0 after all. */
     return at || (is_first && m->s->array->filter_offset == 0) ? at : SS_NO_WORD;
@@ -71,7 +72,7 @@ uint64_t ss_filter_at(const ss_matrices *m, uint64_t row, uint64_t filter)
         return s->array->filter_offset + filter * s->T + row;
     const uint64_t first = row / m->nonzero * m->block;
     const uint64_t at =
-        word_of_block(m, filter, first, orr__min(m->nonzero, s->T - first), row % m->nonzero);
+        word_of_block(m, filter, first, orr_min_u64(m->nonzero, s->T - first), row % m->nonzero);
     /* Word 0 is the one before all others, so that addresses lie close together. */
     return at || s->array->filter_offset == 0 ? at : s->array->filter_offset - 1;
 }
@@ -125,7 +126,7 @@ typedef struct skew {
 static void add_skewed(ss_words *w, const skew *k, uint64_t line)
 {
     const uint64_t from = line >= k->steps ? line - k->steps + 1 : 0;
-    const uint64_t to = orr__min(k->lanes, line + 1);
+    const uint64_t to = orr_min_u64(k->lanes, line + 1);
     for (uint64_t lane = from; lane < to; lane++) {
         const uint64_t step = line - lane;
         add(w, lane,
@@ -143,7 +144,7 @@ static void add_loaded(ss_words *w, uint64_t object, uint64_t lanes, uint64_t el
 
 static uint64_t left(uint64_t all, uint64_t from, uint64_t most)
 {
-    return from < all ? orr__min(all - from, most) : 0;
+    return from < all ? orr_min_u64(all - from, most) : 0;
 }
 
 /* Packed weights: each block of a pixel passes half as many rows as it is long. */
@@ -260,7 +261,7 @@ static grid grid_of(const ss_words *w)
     g.lanes = is_loaded || (is_os && w->is_filter) ? s->C : s->R;
     g.used = g.objects_are_lanes ? objects : elements;
     g.steps = g.objects_are_lanes ? elements : objects;
-    g.folds = orr__cdiv(g.used, g.lanes);
+    g.folds = orr_div_up(g.used, g.lanes);
     return g;
 }
 
@@ -283,7 +284,7 @@ static bool visit_grid(ss_words *w, visit_place visit, void *ctx)
         return true;
     }
     for (uint64_t diagonal = 0; diagonal < rows + g.lanes; diagonal++) {
-        const uint64_t top = orr__min(diagonal, rows - 1);
+        const uint64_t top = orr_min_u64(diagonal, rows - 1);
         for (uint64_t lane = diagonal - top; lane < g.lanes && lane <= diagonal; lane++)
             if (!visit(w, grid_at(w, &g, diagonal - lane, lane), ctx))
                 return false;
@@ -310,7 +311,7 @@ static lined lined_of(const ss_words *w)
     for (int i = 0; i < d.dimensions; i++) {
         d.size[i] = w->is_filter ? filter[i] : ifmap[i];
         d.factor[i] = w->is_filter ? table->filter_factors[i] : table->ifmap_factors[i];
-        d.axis[i] = orr__cdiv(d.size[i], d.factor[i]);
+        d.axis[i] = orr_div_up(d.size[i], d.factor[i]);
         d.axis[d.dimensions + i] = d.factor[i];
     }
     for (int i = 0; i < 2 * d.dimensions; i++)
@@ -423,10 +424,10 @@ static orr_code note_sets(ss_words *w, orr_error *err)
 
 static void set_window(ss_words *w, uint64_t size)
 {
-    const uint64_t active = orr__cdiv(size, 2);
+    const uint64_t active = orr_div_up(size, 2);
     w->sets = w->words / w->set + 1;
-    w->window = orr__min(w->sets, orr__cdiv(active, w->set));
-    w->stride = orr__min(w->sets - w->window, orr__cdiv(size - active, w->set));
+    w->window = orr_min_u64(w->sets, orr_div_up(active, w->set));
+    w->stride = orr_min_u64(w->sets - w->window, orr_div_up(size - active, w->set));
 }
 
 /* ---- columns of lines: the order of a Python set ---- */
@@ -555,22 +556,16 @@ static uint64_t fetch(ss_words *w, uint64_t address, uint32_t *found)
     return moves;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Lines of the busiest bank: w->asked holds bank and line of every word. */
 static uint64_t busiest(ss_words *w)
 {
     uint64_t most = 0, now = 0;
-    qsort(w->asked, w->count, sizeof *w->asked, compare);
+    qsort(w->asked, w->count, sizeof *w->asked, orr_by_u64);
     for (size_t i = 0; i < w->count; i++) {
         if (i && w->asked[i] == w->asked[i - 1])
             continue;
         now = i && w->asked[i] >> 32 == w->asked[i - 1] >> 32 ? now + 1 : 1;
-        most = orr__max(most, now);
+        most = orr_max_u64(most, now);
     }
     return most;
 }
@@ -602,7 +597,7 @@ bool ss_words_serve(ss_words *w,
             w->asked[i] = w->column[words[i] - w->low] / bank << 32 | set;
     }
     if (w->is_lined) /* a line without a word is served a cycle early, which nobody sees */
-        *served += (int64_t)orr__cdiv(busiest(w), w->banks->ports) - 1;
+        *served += (int64_t)orr_div_up(busiest(w), w->banks->ports) - 1;
     return true;
 }
 
@@ -611,7 +606,7 @@ bool ss_words_serve(ss_words *w,
 /* The most words of a line of the schedule. */
 static uint64_t widest(const ss_words *w)
 {
-    const uint64_t lanes = orr__max(w->s->R, w->s->C);
+    const uint64_t lanes = orr_max_u64(w->s->R, w->s->C);
     return w->m->is_packed && !w->is_filter ? w->s->R * w->m->block : lanes;
 }
 
@@ -632,7 +627,7 @@ static orr_code open_order(ss_words *w, uint64_t bandwidth, orr_error *err)
 {
     const orr_systolic_array *a = w->s->array;
     const uint64_t size = w->is_filter ? a->filter_words : a->ifmap_words;
-    w->set = w->is_lined ? bandwidth : orr__cdiv(size, SETS);
+    w->set = w->is_lined ? bandwidth : orr_div_up(size, SETS);
     orr_code code = note_sets(w, err);
     if (!code && w->is_lined)
         code = note_columns(w, err);

@@ -7,6 +7,7 @@
  * these name them by their place in the GPU's lists. */
 #include "coll_plan_impl.h"
 
+#include "base/arithmetic.h"
 #include "base/formats/json.h"
 #include "base/memory/map.h"
 #include "base/text/nearest.h"
@@ -771,16 +772,6 @@ static orr_code read_block(reader *r, orr_json_value v, uint32_t rank)
 
 /* ---- a GPU, and all of them ---- */
 
-static uint32_t greatest_divisor(uint32_t a, uint32_t b)
-{
-    while (b) {
-        const uint32_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Thread blocks that share an operation cut its chunks: the parts that all cuts fall between. */
 static orr_code find_parts(reader *r, orr_json_value ops)
 {
@@ -796,7 +787,7 @@ static orr_code find_parts(reader *r, orr_json_value ops)
             return code;
         if (size == 0)
             return fail_at(r, x, "tbg_size is 0");
-        const uint64_t both = (uint64_t)r->p->parts / greatest_divisor(r->p->parts, size) * size;
+        const uint64_t both = (uint64_t)r->p->parts / orr_gcd(r->p->parts, size) * size;
         if (both > PLAN_MOST_PARTS)
             return fail_at(r, x, "groups of thread blocks whose sizes do not go together");
         r->p->parts = (uint32_t)both;

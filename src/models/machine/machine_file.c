@@ -38,16 +38,6 @@ const char *orr_machine_fabric_name(orr_machine_fabric kind)
 
 /* ---- values ---- */
 
-static orr_code refuse(orr_yaml_value v, const char *key, const char *what, orr_error *err)
-{
-    const orr_where w = orr_yaml_where(v);
-    const orr_str s = orr_yaml_text(v);
-    if (orr_yaml_type_of(v) != ORR_YAML_SCALAR)
-        return orr_fail(err, ORR_EINPUT, &w, "%s: %s was expected", key, what);
-    return orr_fail(err, ORR_EINPUT, &w, "%s: \"%.*s\" is not %s", key,
-                    (int)(s.len < 60 ? s.len : 60), s.ptr, what);
-}
-
 static orr_code take_u32(
     orr_yaml_value map, const char *key, uint32_t min, uint32_t max, uint32_t *out, orr_error *err)
 {
@@ -62,7 +52,7 @@ static orr_code take_rate(orr_yaml_value map, const char *key, double *out, orr_
     orr_yaml_value v;
     orr_code code = orr_yaml_take_rate(map, key, out, err);
     if (!code && *out > MOST_GBPS && orr_yaml_find(map, key, &v))
-        code = refuse(v, key, "a rate of at most 1PB/s", err);
+        code = orr_yaml_refuse(v, key, "a rate of at most 1PB/s", err);
     return code;
 }
 
@@ -71,7 +61,7 @@ static orr_code take_ns(orr_yaml_value map, const char *key, double *out, orr_er
     orr_yaml_value v;
     orr_code code = orr_yaml_take_ns(map, key, out, err);
     if (!code && *out > MOST_NS && orr_yaml_find(map, key, &v))
-        code = refuse(v, key, "a time of at most 1s", err);
+        code = orr_yaml_refuse(v, key, "a time of at most 1s", err);
     return code;
 }
 
@@ -90,7 +80,7 @@ static orr_code take_memory(orr_yaml_value map, orr_bytes *out, orr_error *err)
         text[s.len] = '\0';
     }
     if (!fits || orr_bytes_parse(text, &n, NULL) || n == 0 || n > MOST_MEMORY)
-        return refuse(v, "memory", "a size above 0 with a unit, as 80GB or 79.1GiB", err);
+        return orr_yaml_refuse(v, "memory", "a size above 0 with a unit, as 80GB or 79.1GiB", err);
     *out = n;
     return ORR_OK;
 }
@@ -214,7 +204,7 @@ static orr_code take_base(orr_yaml_value map, orr_machine *m, orr_error *err)
         return ORR_OK;
     orr_code code = orr_yaml_take_text(map, "base", name, sizeof name, err);
     if (!code && (m->chip[0] || !orr_machine_source(name)))
-        return refuse(v, "base", "a machine of 'orrery machine list'", err);
+        return orr_yaml_refuse(v, "base", "a machine of 'orrery machine list'", err);
     return code ? code : machine_built_in(name, m, err);
 }
 
@@ -236,9 +226,9 @@ static orr_code take_overlap(orr_yaml_value map, orr_machine *m, orr_error *err)
     if (code)
         return code;
     if (m->overlap_cost_least > m->overlap_cost && orr_yaml_find(map, "overlap_cost_least", &v))
-        return refuse(v, "overlap_cost_least", "at most overlap_cost", err);
+        return orr_yaml_refuse(v, "overlap_cost_least", "at most overlap_cost", err);
     if (m->overlap_cost_most < m->overlap_cost && orr_yaml_find(map, "overlap_cost_most", &v))
-        return refuse(v, "overlap_cost_most", "at least overlap_cost", err);
+        return orr_yaml_refuse(v, "overlap_cost_most", "at least overlap_cost", err);
     return ORR_OK;
 }
 

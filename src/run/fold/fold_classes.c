@@ -13,6 +13,7 @@
 #include "fold_impl.h"
 #include "fold_links.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/hash.h"
 #include "base/ticks.h"
 #include "models/network/net_table.h"
@@ -901,12 +902,6 @@ static fold_family *add_family(fold_sim *f, const fold_family *value)
     return y;
 }
 
-static int compare_u32(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* The first rank of the line that a rank is in. */
 static uint32_t line_of(const sys_dim *d, uint32_t rank)
 {
@@ -930,7 +925,7 @@ static bool list_lines(
         lines[m] = line_of(d, c->ranks[m]);
     for (uint32_t m = 1; m < c->count; m++)
         if (lines[m] < lines[m - 1]) {
-            qsort(lines, c->count, sizeof *lines, compare_u32);
+            qsort(lines, c->count, sizeof *lines, orr_by_u32);
             break;
         }
     for (uint32_t m = 0; m < c->count; m++)
@@ -1050,7 +1045,7 @@ fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place)
         orr_free(groups);
         return NULL;
     }
-    qsort(groups, c->count, sizeof *groups, compare_u32);
+    qsort(groups, c->count, sizeof *groups, orr_by_u32);
     for (uint32_t m = 0; m < c->count; m++)
         if (m == 0 || groups[m] != groups[m - 1])
             groups[count++] = groups[m];

@@ -4,6 +4,7 @@
  * All numbers are those of the slowest NPU.  The three times of a layer and its update are whole
  * numbers of what the table counts; a time that is not nothing never becomes nothing.  How far
  * rounding went is kept, for tables of short layers in microseconds. */
+#include "base/arithmetic.h"
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
 #include "gemm_impl.h"
@@ -43,11 +44,6 @@ struct lay_cost {
 };
 
 /* ---- making one ---- */
-
-static uint64_t div_up(uint64_t a, uint64_t b)
-{
-    return a / b + (a % b != 0);
-}
 
 static orr_code too_large(orr_error *err)
 {
@@ -166,8 +162,8 @@ static orr_code over_grid(const lay_cost *c,
         const uint64_t columns = arrays / rows;
         uint64_t cycles;
         rows = arrays / columns;
-        const orr_code code =
-            lay_array_cycles(&c->array, NULL, div_up(m, rows), div_up(n, columns), k, &cycles, err);
+        const orr_code code = lay_array_cycles(&c->array, NULL, orr_div_up(m, rows),
+                                               orr_div_up(n, columns), k, &cycles, err);
         if (code)
             return code;
         *out = cycles < *out ? cycles : *out;
@@ -181,7 +177,7 @@ static orr_code in_rounds(
 {
     uint64_t cycles;
     const orr_code code = over_grid(c, c->arrays / together, e->m, e->n, e->k, &cycles, err);
-    return code ? code : scale_up(cycles, div_up(e->count, together), 1, out, err);
+    return code ? code : scale_up(cycles, orr_div_up(e->count, together), 1, out, err);
 }
 
 static orr_code evaluate(const lay_cost *c, entry *e, orr_error *err)
@@ -262,21 +258,17 @@ static orr_code add_products(lay_cost *c, const lay_op *op, orr_gemm_pass *out, 
     return ORR_OK;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static orr_code op_cycles(lay_cost *c, const lay_op *op, orr_gemm_pass *out, orr_error *err)
 {
     orr_code code = add_products(c, op, out, err);
-    out->vector_cycles = c->vector_width ? div_up(op->vector_ops, c->vector_width) : 0;
+    out->vector_cycles = c->vector_width ? orr_div_up(op->vector_ops, c->vector_width) : 0;
     out->overhead_cycles = c->overhead_cycles;
     if (!code && __builtin_mul_overflow(op->elements, c->datatype_bytes, &out->traffic))
         code = too_large(err);
     if (!code)
         code = lay_cost_memory(c, out->traffic, &out->memory_cycles, err);
-    out->cycles = larger(larger(out->array_cycles, out->vector_cycles), out->memory_cycles);
+    out->cycles =
+        orr_max_u64(orr_max_u64(out->array_cycles, out->vector_cycles), out->memory_cycles);
     return code;
 }
 

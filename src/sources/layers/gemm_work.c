@@ -14,6 +14,8 @@
  * fit. */
 #include "gemm_impl.h"
 
+#include "base/arithmetic.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,11 +61,6 @@ static uint64_t mul3(job *j, uint64_t a, uint64_t b, uint64_t c)
 static uint64_t mul4(job *j, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     return mul(j, mul(j, a, b), mul(j, c, d));
-}
-
-static uint64_t div_up(uint64_t a, uint64_t b)
-{
-    return a / b + (a % b != 0);
 }
 
 static uint64_t root(uint64_t n)
@@ -118,7 +115,7 @@ static orr_code cut(job *j, lay_size size, uint64_t ways, lay_shape *mine, orr_e
                      "%s of %" PRIu64 " cannot be shared by %" PRIu64
                      ": some would have nothing to do",
                      lay_size_name(size), all, ways);
-    mine->size[size] = div_up(all, ways);
+    mine->size[size] = orr_div_up(all, ways);
     j->out->imbalance =
         (j->out->imbalance + 1) * (double)mine->size[size] * (double)ways / (double)all - 1;
     return ORR_OK;
@@ -163,9 +160,9 @@ static uint64_t traffic(
     const lay_buffers *b = j->buffers;
     const uint64_t side = root(b->output);
     const uint64_t orders[] = {
-        add(j, left, mul(j, right, div_up(left, b->input))),
-        add(j, right, mul(j, left, div_up(right, b->weight))),
-        add(j, mul(j, left, div_up(n, side)), mul(j, right, div_up(m, side))),
+        add(j, left, mul(j, right, orr_div_up(left, b->input))),
+        add(j, right, mul(j, left, orr_div_up(right, b->weight))),
+        add(j, mul(j, left, orr_div_up(n, side)), mul(j, right, orr_div_up(m, side))),
     };
     uint64_t least = orders[0];
     for (size_t i = 1; i < 3; i++)
@@ -232,8 +229,8 @@ static void share_channels(const job *j, const lay_shape *s, uint64_t *groups, u
     const uint64_t per_group = s->size[ORR__COUT] / s->size[ORR__GROUPS];
     const uint64_t apart =
         s->size[ORR__GROUPS] < j->ways.output ? s->size[ORR__GROUPS] : j->ways.output;
-    *groups = div_up(s->size[ORR__GROUPS], apart);
-    *channels = div_up(per_group, j->ways.output / apart);
+    *groups = orr_div_up(s->size[ORR__GROUPS], apart);
+    *channels = orr_div_up(per_group, j->ways.output / apart);
 }
 
 static orr_code conv_work(job *j, orr_error *err)
@@ -381,7 +378,7 @@ static orr_code attention_work(job *j, orr_error *err)
     const orr_code code = share(j, ORR__BATCH, ORR__HEADS, &mine, err);
     if (code)
         return code;
-    const uint64_t kv_heads = div_up(s->size[ORR__KV_HEADS], j->ways.output);
+    const uint64_t kv_heads = orr_div_up(s->size[ORR__KV_HEADS], j->ways.output);
     h.count = mul(j, mine.size[ORR__BATCH], mine.size[ORR__HEADS]);
     h.q = mul3(j, h.count, h.seq_q, h.dim);
     h.kv = mul4(j, mine.size[ORR__BATCH], kv_heads, h.seq_k, h.dim);

@@ -7,6 +7,7 @@
 #include <orrery/lab/gen.h>
 
 #include "base/memory/memory.h"
+#include "base/rng.h"
 #include "trace/builder.h"
 #include "trace/set_impl.h"
 
@@ -622,15 +623,6 @@ static const uint8_t types[KIND_COUNT] = {
 
 #define PICK(table, bits) ((table)[(bits) % (sizeof(table) / sizeof *(table))])
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 /* Different nodes of the layer before, in ascending order: a parent named twice would block some
  * readers for ever (chakra.md 6.1).  Steps around a ring of `width` places never meet when they
  * add up to less. */
@@ -681,7 +673,7 @@ static void put_collective(orr__builder *b, uint64_t random)
 
 static void add_node(orr_gen *g, uint64_t *state, pat_after after)
 {
-    const uint64_t shape = next_random(state), values = next_random(state);
+    const uint64_t shape = orr_splitmix64(state), values = orr_splitmix64(state);
     const orr_node_type type = PICK(types, shape >> 32);
     const char *name = type == ORR_NODE_COMM_COLL  ? PICK(collective_names, shape)
                        : type == ORR_NODE_COMP     ? PICK(compute_names, shape)
@@ -704,7 +696,7 @@ static void pat_build_layered(orr_gen *g)
     uint64_t state = g->opt->seed;
     uint64_t parents[PARENTS_MAX];
     for (uint64_t i = 0; i < g->opt->nodes && !g->b.code; i++) {
-        const uint64_t random = next_random(&state);
+        const uint64_t random = orr_splitmix64(&state);
         const size_t count =
             i < width ? 0 : pick_parents(random, width, i - i % width - width, parents);
         add_node(g, &state, (pat_after){parents, count});

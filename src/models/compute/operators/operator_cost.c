@@ -6,6 +6,7 @@
  * stretched (stride 0) the elements that exist are read, not their repetitions.  Cost: two
  * bisections and a walk over the dimensions. */
 #include "operator_cost.h"
+#include "base/arithmetic.h"
 #include "base/text/text.h"
 #include "operator_table.h"
 
@@ -26,7 +27,7 @@ static uint64_t operator_elements(const operator_tensor *t)
     for (uint32_t i = 0; i < t->rank; i++) {
         if (t->shape[i] == 0)
             return 0;
-        count = operator_times(count, t->shape[i]);
+        count = orr_sat_mul(count, t->shape[i]);
     }
     return count;
 }
@@ -39,7 +40,7 @@ static uint64_t last(const operator_tensor *t, uint32_t from_right)
 
 static uint64_t twice(uint64_t a, uint64_t b)
 {
-    return operator_times(operator_times(a, b), 2);
+    return orr_sat_mul(orr_sat_mul(a, b), 2);
 }
 
 /* ---- matrices ---- */
@@ -49,13 +50,12 @@ static uint64_t matrix_product(const operator_tensor *a, const operator_tensor *
 {
     const bool is_vector = b->rank < 2;
     const uint32_t most = a->rank > b->rank ? a->rank : b->rank;
-    uint64_t count =
-        operator_times(operator_times(last(a, 1), last(a, 0)), is_vector ? 1 : last(b, 0));
+    uint64_t count = orr_sat_mul(orr_sat_mul(last(a, 1), last(a, 0)), is_vector ? 1 : last(b, 0));
     for (uint32_t i = 2; i < most; i++) {
         const uint64_t one = last(a, i), other = is_vector ? 1 : last(b, i);
-        count = operator_times(count, one == 1 ? other : one);
+        count = orr_sat_mul(count, one == 1 ? other : one);
     }
-    return operator_times(count, 2);
+    return orr_sat_mul(count, 2);
 }
 
 static uint64_t product(const operator_call *c, uint32_t left)
@@ -90,7 +90,7 @@ static uint64_t distances(const operator_call *c, uint32_t factor)
 {
     if (c->in_count < 2)
         return 0;
-    return operator_times(operator_times(operator_elements(&c->in[0]), last(&c->in[1], 1)), factor);
+    return orr_sat_mul(orr_sat_mul(operator_elements(&c->in[0]), last(&c->in[1], 1)), factor);
 }
 
 /* ---- einsum ---- */
@@ -128,7 +128,7 @@ static bool note_sizes(orr_str term,
                 sizes[letter] = size;
         }
         for (; term.ptr[i] == '.' && hidden; hidden--)
-            product_of_rest = operator_times(product_of_rest, t->shape[at++]);
+            product_of_rest = orr_sat_mul(product_of_rest, t->shape[at++]);
     }
     if (product_of_rest > *rest)
         *rest = product_of_rest;
@@ -151,8 +151,8 @@ static uint64_t einsum(const operator_call *c)
     }
     count = rest;
     for (int i = 0; i < LETTERS; i++)
-        count = operator_times(count, sizes[i] ? sizes[i] : 1);
-    return c->in_count ? operator_times(count, c->in_count > 1 ? 2 * (c->in_count - 1) : 1) : 0;
+        count = orr_sat_mul(count, sizes[i] ? sizes[i] : 1);
+    return c->in_count ? orr_sat_mul(count, c->in_count > 1 ? 2 * (c->in_count - 1) : 1) : 0;
 }
 
 /* ---- convolutions ---- */
@@ -180,9 +180,8 @@ static uint64_t convolution(const operator_call *c, bool is_transposed)
     const uint64_t channels = input->rank + 0u >= weight->rank && weight->rank > 1
                                   ? input->shape[input->rank - weight->rank + 1]
                                   : 0;
-    return channels == 0
-               ? 0
-               : operator_times(one_convolution(input, weight) / channels, weight->shape[0]);
+    return channels == 0 ? 0
+                         : orr_sat_mul(one_convolution(input, weight) / channels, weight->shape[0]);
 }
 
 /* The gradient of the input and that of the weight take as much as forward each; a bias is summed
@@ -193,11 +192,11 @@ static uint64_t convolution_backward(const operator_call *c)
         return 0;
     const uint64_t forward = one_convolution(c->is_transposed ? &c->in[1] : &c->in[0], &c->in[2]);
     if (c->out_count == 0)
-        return operator_times(forward, 2);
+        return orr_sat_mul(forward, 2);
     uint64_t count = 0;
     for (uint32_t i = 0; i < c->out_count; i++) {
         const bool is_bias = c->out[i].rank == 1;
-        count = operator_plus(count, is_bias ? operator_elements(&c->in[0]) : forward);
+        count = orr_sat_add(count, is_bias ? operator_elements(&c->in[0]) : forward);
     }
     return count;
 }
@@ -208,11 +207,11 @@ static uint64_t convolution_backward(const operator_call *c)
 static uint64_t seen_pairs(uint64_t queries, uint64_t keys, bool is_causal)
 {
     if (!is_causal)
-        return operator_times(queries, keys);
+        return orr_sat_mul(queries, keys);
     const uint64_t growing = queries < keys ? queries : keys;
-    const uint64_t triangle = growing % 2 ? operator_times((growing + 1) / 2, growing)
-                                          : operator_times(growing / 2, growing + 1);
-    return operator_plus(triangle, operator_times(queries - growing, keys));
+    const uint64_t triangle = growing % 2 ? orr_sat_mul((growing + 1) / 2, growing)
+                                          : orr_sat_mul(growing / 2, growing + 1);
+    return orr_sat_add(triangle, orr_sat_mul(queries - growing, keys));
 }
 
 typedef struct attention {
@@ -225,7 +224,7 @@ static attention by_heads(const operator_tensor *q,
 {
     attention a = {1, last(q, 2), last(q, 1), last(k, 1), last(q, 0), last(v, 0)};
     for (uint32_t i = 3; i < q->rank; i++)
-        a.batch = operator_times(a.batch, last(q, i));
+        a.batch = orr_sat_mul(a.batch, last(q, i));
     return a;
 }
 
@@ -239,7 +238,7 @@ static attention by_rows(const operator_call *c, const operator_tensor *q)
         if (c->in[i].rank == 1 && c->in[i].shape[0] > 1)
             sequences = c->in[i].shape[0] - 1;
     }
-    a.batch = operator_times(a.batch, sequences);
+    a.batch = orr_sat_mul(a.batch, sequences);
     a.queries /= sequences;
     a.keys /= sequences;
     return a;
@@ -265,8 +264,8 @@ static bool read_attention(const operator_call *c,
 
 static uint64_t all_pairs(const operator_call *c, const attention *a)
 {
-    return operator_times(seen_pairs(a->queries, a->keys, c->is_causal),
-                          operator_times(a->batch, a->heads));
+    return orr_sat_mul(seen_pairs(a->queries, a->keys, c->is_causal),
+                       orr_sat_mul(a->batch, a->heads));
 }
 
 static uint64_t attention_flops(const operator_call *c, const operator_row *row)
@@ -275,9 +274,9 @@ static uint64_t attention_flops(const operator_call *c, const operator_row *row)
     bool is_backward;
     if (!read_attention(c, row, &is_backward, &a))
         return 0;
-    const uint64_t each =
-        is_backward ? operator_plus(operator_times(3, a.width), operator_times(2, a.value_width))
-                    : operator_plus(a.width, a.value_width);
+    const uint64_t each = is_backward
+                              ? orr_sat_add(orr_sat_mul(3, a.width), orr_sat_mul(2, a.value_width))
+                              : orr_sat_add(a.width, a.value_width);
     return twice(all_pairs(c, &a), each);
 }
 
@@ -294,7 +293,7 @@ static uint64_t operator_vector_work(const operator_call *c, const operator_row 
     bool is_backward;
     if (!read_attention(c, row, &is_backward, &a))
         return 0;
-    return operator_times(all_pairs(c, &a), is_backward ? SOFTMAX_BACKWARD_WORK : SOFTMAX_WORK);
+    return orr_sat_mul(all_pairs(c, &a), is_backward ? SOFTMAX_BACKWARD_WORK : SOFTMAX_WORK);
 }
 
 /* ---- recurrent layers ---- */
@@ -309,9 +308,9 @@ static uint64_t recurrent(const operator_call *c, uint32_t factor)
     uint64_t weights = 0;
     for (uint32_t i = 1; i < c->in_count; i++) {
         if (c->in[i].rank == 2)
-            weights = operator_plus(weights, operator_elements(&c->in[i]));
+            weights = orr_sat_add(weights, operator_elements(&c->in[i]));
     }
-    return operator_times(twice(tokens, weights), factor);
+    return orr_sat_mul(twice(tokens, weights), factor);
 }
 
 /* All elements, as often as they are used; 1 for a scalar. */
@@ -359,20 +358,15 @@ static uint64_t own_elements(const operator_tensor *t)
             return 0;
         if (t->stride[i] == 0)
             continue;
-        count = operator_times(count, t->shape[i]);
-        span = operator_plus(span, operator_times(t->shape[i] - 1, t->stride[i]));
+        count = orr_sat_mul(count, t->shape[i]);
+        span = orr_sat_add(span, orr_sat_mul(t->shape[i] - 1, t->stride[i]));
     }
     return count < span ? count : span;
 }
 
 static uint64_t own_bytes(const operator_tensor *t)
 {
-    return operator_times(own_elements(t), t->element_bytes);
-}
-
-static uint64_t min_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
+    return orr_sat_mul(own_elements(t), t->element_bytes);
 }
 
 static bool is_contiguous(const operator_tensor *t)
@@ -381,7 +375,7 @@ static bool is_contiguous(const operator_tensor *t)
     for (uint32_t i = t->rank; t->stride && i-- > 0;) {
         if (t->shape[i] != 1 && t->stride[i] != expected)
             return false;
-        expected = operator_times(expected, t->shape[i]);
+        expected = orr_sat_mul(expected, t->shape[i]);
     }
     return true;
 }
@@ -400,7 +394,7 @@ static uint64_t stretched_elements(const operator_call *c)
             const uint64_t size = t->rank > from_right ? t->shape[t->rank - 1 - from_right] : 1;
             longest = size != 1 ? size : longest;
         }
-        count = operator_times(count, longest);
+        count = orr_sat_mul(count, longest);
     }
     return c->in_count ? count : 0;
 }
@@ -455,7 +449,7 @@ static uint64_t list_elements(const operator_call *c, lists l)
 {
     uint64_t count = 0;
     for (uint32_t i = 0; i < l.length; i++)
-        count = operator_plus(count, operator_elements(&c->in[i]));
+        count = orr_sat_add(count, operator_elements(&c->in[i]));
     return count;
 }
 
@@ -475,10 +469,10 @@ static uint64_t result_elements(const operator_call *c, const operator_name *nam
     uint64_t written = 0, made = 0;
     for (uint32_t i = 0; i < c->in_count; i++) {
         if (c->in[i].is_written)
-            written = operator_plus(written, operator_elements(&c->in[i]));
+            written = orr_sat_add(written, operator_elements(&c->in[i]));
     }
     for (uint32_t i = 0; i < c->out_count; i++)
-        made = operator_plus(made, operator_elements(&c->out[i]));
+        made = orr_sat_add(made, operator_elements(&c->out[i]));
     if (name->is_list)
         return written ? written : made ? made : first_list_elements(c);
     if (c->out_count)
@@ -490,7 +484,7 @@ static uint64_t first_elements(const operator_call *c, const operator_name *name
 {
     uint64_t count = 0;
     for (uint32_t i = 0; name->is_list && i < c->in_count; i++)
-        count = operator_plus(count, operator_elements(&c->in[i]));
+        count = orr_sat_add(count, operator_elements(&c->in[i]));
     return name->is_list || c->in_count == 0 ? count : operator_elements(&c->in[0]);
 }
 
@@ -504,7 +498,7 @@ static uint64_t bag_elements(const operator_call *c)
 {
     if (c->in_count < 2 || c->in[0].rank == 0)
         return 0;
-    return operator_times(operator_elements(&c->in[1]), c->in[0].shape[c->in[0].rank - 1]);
+    return orr_sat_mul(operator_elements(&c->in[1]), c->in[0].shape[c->in[0].rank - 1]);
 }
 
 static uint64_t sorting(const operator_call *c)
@@ -516,7 +510,7 @@ static uint64_t sorting(const operator_call *c)
         longest = c->in[0].shape[i] > longest ? c->in[0].shape[i] : longest;
     while (depth < 63 && (uint64_t)1 << depth < longest)
         depth++;
-    return operator_times(operator_elements(&c->in[0]), depth);
+    return orr_sat_mul(operator_elements(&c->in[0]), depth);
 }
 
 static uint64_t count_flops(const operator_call *c,
@@ -551,7 +545,7 @@ static uint64_t count_flops(const operator_call *c,
     default:
         return operator_product(c, row);
     }
-    return operator_times(each, row->factor);
+    return orr_sat_mul(each, row->factor);
 }
 
 /* ---- traffic ---- */
@@ -560,7 +554,7 @@ static uint64_t results_bytes(const operator_call *c)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < c->out_count; i++)
-        bytes = operator_plus(bytes, own_bytes(&c->out[i]));
+        bytes = orr_sat_add(bytes, own_bytes(&c->out[i]));
     return bytes;
 }
 
@@ -569,7 +563,7 @@ static uint64_t inputs_bytes(const operator_call *c, bool is_written)
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < c->in_count; i++) {
         if (c->in[i].is_written == is_written)
-            bytes = operator_plus(bytes, own_bytes(&c->in[i]));
+            bytes = orr_sat_add(bytes, own_bytes(&c->in[i]));
     }
     return bytes;
 }
@@ -581,20 +575,20 @@ static uint64_t written_bytes(const operator_call *c, const operator_name *name)
     const uint64_t in_place = inputs_bytes(c, true), made = results_bytes(c);
     if (name->is_in_place || name->is_out)
         return in_place ? in_place : made;
-    return operator_plus(in_place, made);
+    return orr_sat_add(in_place, made);
 }
 
 static uint64_t all_read(const operator_call *c, const operator_name *name)
 {
     const uint64_t only_read = inputs_bytes(c, false);
-    return name->is_out ? only_read : operator_plus(only_read, inputs_bytes(c, true));
+    return name->is_out ? only_read : orr_sat_add(only_read, inputs_bytes(c, true));
 }
 
 static uint64_t read_behind_first(const operator_call *c)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 1; i < c->in_count; i++)
-        bytes = operator_plus(bytes, own_bytes(&c->in[i]));
+        bytes = orr_sat_add(bytes, own_bytes(&c->in[i]));
     return bytes;
 }
 
@@ -605,7 +599,7 @@ static uint64_t read_beside_targets(const operator_call *c, const operator_name 
         return inputs_bytes(c, false);
     uint64_t bytes = 0;
     for (uint32_t i = name->is_list ? c->in_count / 2 : 1; i < c->in_count; i++)
-        bytes = operator_plus(bytes, own_bytes(&c->in[i]));
+        bytes = orr_sat_add(bytes, own_bytes(&c->in[i]));
     return bytes;
 }
 
@@ -613,8 +607,8 @@ static uint64_t read_picked(const operator_call *c, uint64_t elements)
 {
     if (c->in_count == 0)
         return 0;
-    const uint64_t picked = operator_times(elements, c->in[0].element_bytes);
-    return operator_plus(min_of(picked, own_bytes(&c->in[0])), read_behind_first(c));
+    const uint64_t picked = orr_sat_mul(elements, c->in[0].element_bytes);
+    return orr_sat_add(orr_min_u64(picked, own_bytes(&c->in[0])), read_behind_first(c));
 }
 
 static void count_scatter(const operator_call *c,
@@ -626,11 +620,11 @@ static void count_scatter(const operator_call *c,
         return;
     const operator_tensor *into = &c->in[0];
     const uint64_t touched =
-        min_of(operator_times(last_elements(c), into->element_bytes), own_bytes(into));
-    out->bytes_read = operator_plus(read_behind_first(c), is_sum ? touched : 0);
+        orr_min_u64(orr_sat_mul(last_elements(c), into->element_bytes), own_bytes(into));
+    out->bytes_read = orr_sat_add(read_behind_first(c), is_sum ? touched : 0);
     out->bytes_written = touched;
     if (!name->is_in_place) { /* what is not touched is copied */
-        out->bytes_read = operator_plus(out->bytes_read, own_bytes(into) - (is_sum ? touched : 0));
+        out->bytes_read = orr_sat_add(out->bytes_read, own_bytes(into) - (is_sum ? touched : 0));
         out->bytes_written = own_bytes(into);
     }
 }
@@ -639,10 +633,10 @@ static void count_optimizer(const operator_call *c, operator_cost *out)
 {
     const lists l = find_lists(c);
     out->bytes_written = 0;
-    out->bytes_read = operator_plus(inputs_bytes(c, false), inputs_bytes(c, true));
+    out->bytes_read = orr_sat_add(inputs_bytes(c, false), inputs_bytes(c, true));
     for (uint32_t i = 0; i < l.length * l.count; i++) {
         if (i / l.length != 1)
-            out->bytes_written = operator_plus(out->bytes_written, own_bytes(&c->in[i]));
+            out->bytes_written = orr_sat_add(out->bytes_written, own_bytes(&c->in[i]));
     }
 }
 
@@ -650,7 +644,7 @@ static uint64_t read_but(const operator_call *c, uint32_t skipped)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < c->in_count; i++)
-        bytes = i == skipped ? bytes : operator_plus(bytes, own_bytes(&c->in[i]));
+        bytes = i == skipped ? bytes : orr_sat_add(bytes, own_bytes(&c->in[i]));
     return bytes;
 }
 

@@ -28,13 +28,13 @@ static uint64_t elements(const operator_tensor *t)
 {
     uint64_t count = 1;
     for (uint32_t d = 0; d < t->rank; d++)
-        count = operator_times(count, t->shape[d]);
+        count = orr_sat_mul(count, t->shape[d]);
     return count;
 }
 
 static uint64_t bytes_of(const operator_tensor *t)
 {
-    return operator_times(elements(t), t->element_bytes);
+    return orr_sat_mul(elements(t), t->element_bytes);
 }
 
 static uint64_t last_of(const operator_tensor *t, uint32_t from_right)
@@ -78,7 +78,7 @@ static order order_of(const operator_tensor *t)
                 continue; /* done, or stretched: then another will not fit */
             is_left = true;
             if (t->stride[d] == expected) {
-                expected = operator_times(expected, t->shape[d]);
+                expected = orr_sat_mul(expected, t->shape[d]);
                 is_found = true;
             }
         }
@@ -296,8 +296,8 @@ static void add_cast(kernel_list *l, uint64_t count, bool is_wider)
 {
     add(l, (orr_kernel){.kind = ORR_KERNEL_COPY,
                         .type = is_wider ? ORR_TYPE_FP32 : ORR_TYPE_BF16,
-                        .read = operator_times(count, is_wider ? 2 : 4),
-                        .write = operator_times(count, is_wider ? 4 : 2),
+                        .read = orr_sat_mul(count, is_wider ? 2 : 4),
+                        .write = orr_sat_mul(count, is_wider ? 4 : 2),
                         .is_strided = is_wider});
 }
 
@@ -439,11 +439,11 @@ static void add_lists(kernel_list *l)
 {
     enum { BLOCK = 65536, BLOCKS = 320, TENSORS = 48 };
     const operator_call *c = l->call;
-    const uint64_t moved = operator_plus(l->cost->bytes_read, l->cost->bytes_written);
+    const uint64_t moved = orr_sat_add(l->cost->bytes_read, l->cost->bytes_written);
     uint64_t blocks = 0, tensors = 0;
     for (uint32_t i = 0; i < c->in_count; i++) {
         if (c->in[i].is_written || !l->name->is_in_place) {
-            blocks = operator_plus(blocks, elements(&c->in[i]) / BLOCK + 1);
+            blocks = orr_sat_add(blocks, elements(&c->in[i]) / BLOCK + 1);
             tensors++;
         }
     }
@@ -467,7 +467,7 @@ static void add_optimizer(kernel_list *l)
     uint64_t parameters = 0, tensors = 0;
     const uint32_t length = c->in_count / 5 ? c->in_count / 5 : c->in_count;
     for (uint32_t i = 0; i < length; i++) {
-        parameters = operator_plus(parameters, elements(&c->in[i]));
+        parameters = orr_sat_add(parameters, elements(&c->in[i]));
         tensors++;
     }
     if (parameters)

@@ -5,6 +5,8 @@
 
 #include "operator_cost.h"
 
+#include "base/arithmetic.h"
+
 /* What is counted; `factor` of a row goes with it. */
 typedef enum operator_rule {
     RULE_FREE,    /* nothing */
@@ -80,19 +82,5 @@ typedef struct operator_rows {
 /* The tables themselves, sorted by name. */
 operator_rows orr__operator_moves(void);
 operator_rows orr__operator_arithmetic(void);
-
-/* ---- numbers that end at UINT64_MAX ---- */
-
-static inline uint64_t operator_plus(uint64_t a, uint64_t b)
-{
-    uint64_t out;
-    return __builtin_add_overflow(a, b, &out) ? UINT64_MAX : out;
-}
-
-static inline uint64_t operator_times(uint64_t a, uint64_t b)
-{
-    uint64_t out;
-    return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
-}
 
 #endif

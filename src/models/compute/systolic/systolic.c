@@ -21,7 +21,7 @@ const orr_rules_systolic *orr__systolic_rules(const orr_rules_systolic *rules)
 
 orr__folds orr__folds_of(uint64_t down, uint64_t across, uint64_t R, uint64_t C)
 {
-    orr__folds f = {.inner = orr__cdiv(down, R), .outer = orr__cdiv(across, C)};
+    orr__folds f = {.inner = orr_div_up(down, R), .outer = orr_div_up(across, C)};
     f.rows = R;
     f.columns = C;
     f.last_rows = down - (f.inner - 1) * R;
@@ -94,8 +94,8 @@ orr_code orr__systolic_check(const orr_systolic_array *a,
     const bool up =
         rules->size == ORR__SIZE_UP || (rules->size == ORR__SIZE_AS_TOLD && a->round_up);
     *out = (orr__systolic){.array = a, .layer = l, .R = a->rows, .C = a->columns, .N = l->filters};
-    out->out_h = (up ? orr__cdiv(more_h, l->stride_height) : more_h / l->stride_height) + 1;
-    out->out_w = (up ? orr__cdiv(more_w, l->stride_width) : more_w / l->stride_width) + 1;
+    out->out_h = (up ? orr_div_up(more_h, l->stride_height) : more_h / l->stride_height) + 1;
+    out->out_w = (up ? orr_div_up(more_w, l->stride_width) : more_w / l->stride_width) + 1;
     out->exact_h = (double)(more_h + l->stride_height) / (double)l->stride_height;
     out->exact_w = (double)(more_w + l->stride_width) / (double)l->stride_width;
     code = check_work(out, err);

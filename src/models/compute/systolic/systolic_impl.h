@@ -4,6 +4,8 @@
 #ifndef ORR_MODELS_SYSTOLIC_IMPL_H
 #define ORR_MODELS_SYSTOLIC_IMPL_H
 
+#include "base/arithmetic.h"
+
 #include <orrery/lab/systolic.h>
 
 /* Sums of products of 64-bit numbers (gcc and clang). */
@@ -22,21 +24,6 @@ typedef struct orr__systolic {
     double exact_h, exact_w; /* the same before rounding, as v1 has them */
     uint64_t *steps;         /* counted where it is given; our own rules bound them */
 } orr__systolic;
-
-static inline uint64_t orr__cdiv(uint64_t a, uint64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
-static inline uint64_t orr__min(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline uint64_t orr__max(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* Folds of two extents over the array: `outer` column folds of which each has `inner` row folds;
  * all are full but the last ones. */

@@ -115,7 +115,7 @@ static bool same_comb(const comb *a, const comb *b)
 /* Words from `from` to `to` that are in the ifmap's row. */
 static uint64_t clip(const rectangle *r, uint64_t from, uint64_t to)
 {
-    to = orr__min(to, r->width);
+    to = orr_min_u64(to, r->width);
     return to > from ? to - from : 0;
 }
 
@@ -145,11 +145,11 @@ static uint64_t merge_combs(const rectangle *r, const comb *combs, unsigned coun
             return words;
         const comb *c = &combs[best];
         const bool is_solid = c->i1 - c->i0 >= r->step;
-        const uint64_t from = orr__max(next[best] * r->step + c->i0, covered);
+        const uint64_t from = orr_max_u64(next[best] * r->step + c->i0, covered);
         const uint64_t to = (is_solid ? c->x1 - 1 : next[best]) * r->step + c->i1;
         next[best] = is_solid ? c->x1 : next[best] + 1;
         words += clip(r, from, to);
-        covered = orr__max(covered, to);
+        covered = orr_max_u64(covered, to);
     }
 }
 
@@ -160,8 +160,8 @@ static uint64_t row_words(const rectangle *r, uint64_t Y)
     const uint64_t stride = r->s->layer->stride_height;
     if (Y < r->f0)
         return 0;
-    const uint64_t from = orr__max(r->y0, Y > r->f1 ? orr__cdiv(Y - r->f1, stride) : 0);
-    const uint64_t to = orr__min(r->y1, (Y - r->f0) / stride);
+    const uint64_t from = orr_max_u64(r->y0, Y > r->f1 ? orr_div_up(Y - r->f1, stride) : 0);
+    const uint64_t to = orr_min_u64(r->y1, (Y - r->f0) / stride);
     comb combs[MOST_COMBS];
     unsigned count = 0;
     for (uint64_t y = from; y <= to; y = y == from + 1 && to > y + 1 ? to - 1 : y + 1) {
@@ -229,11 +229,11 @@ uint64_t orr__systolic_distinct(
     const uint64_t top = r.y0 * l->stride_height + r.f0,
                    top_end = r.y0 * l->stride_height + r.f1 + 1;
     const uint64_t bottom = r.y1 * l->stride_height + r.f0;
-    const uint64_t end = orr__min(r.y1 * l->stride_height + r.f1 + 1, l->ifmap_height);
+    const uint64_t end = orr_min_u64(r.y1 * l->stride_height + r.f1 + 1, l->ifmap_height);
     if (top_end >= bottom)
         return edge_words(&r, top, end);
-    const uint64_t inner_end = orr__min(bottom, end);
-    return edge_words(&r, top, orr__min(top_end, end)) +
+    const uint64_t inner_end = orr_min_u64(bottom, end);
+    return edge_words(&r, top, orr_min_u64(top_end, end)) +
            (top_end < inner_end ? inner_words(&r, top_end, inner_end) : 0) +
            (bottom < end ? edge_words(&r, bottom, end) : 0);
 }
@@ -500,7 +500,7 @@ static tile input_tile(const memory *m, int operand, uint64_t v, uint64_t h)
         t.id = m->is_os && !is_ifmap ? (piece){v, 0, 0} : (piece){0, h, 0};
     const uint64_t room = m->doors[operand].half;
     t.per = tile_words(m, operand, v, h, 0, t.vectors) <= room ? t.vectors
-                                                               : orr__max(1, room / t.width);
+                                                               : orr_max_u64(1, room / t.width);
     return t;
 }
 
@@ -516,7 +516,7 @@ static tile output_tile(const memory *m, uint64_t v, uint64_t h)
     const uint64_t rows = orr__fold_rows(&m->f, h), columns = orr__fold_columns(&m->f, v);
     tile t = {.vectors = m->is_os ? rows : m->steps, .width = columns};
     t.start = m->F + columns - 1 + (m->is_os ? m->steps : 2 * rows);
-    t.per = orr__min(t.vectors, orr__max(1, m->doors[ORR_OPERAND_OFMAP].half / columns));
+    t.per = orr_min_u64(t.vectors, orr_max_u64(1, m->doors[ORR_OPERAND_OFMAP].half / columns));
     if (sums_stay(m, v))
         t.vectors = h == 0 ? t.vectors : 0;
     return t;
@@ -532,7 +532,7 @@ static uint64_t column_end(const memory *m, uint64_t v)
 
 static void use_next(memory *m, int operand, tile *t, uint64_t v, uint64_t h)
 {
-    const uint64_t count = orr__min(t->per, t->vectors - t->next);
+    const uint64_t count = orr_min_u64(t->per, t->vectors - t->next);
     const uint64_t start = t->start + t->next, end = start + count;
     const uint64_t words = tile_words(m, operand, v, h, t->next, count);
     door *d = &m->doors[operand];
@@ -578,7 +578,7 @@ static int64_t forget(const memory *m, const door *d, int64_t time)
     const int64_t ago = time - (int64_t)m->F - m->stalls;
     if (m->bandwidth == 0)
         return ago;
-    const int64_t most = 2 * ticks(m, orr__max(d->half, orr__max(m->s->R, m->s->C))) + 1;
+    const int64_t most = 2 * ticks(m, orr_max_u64(d->half, orr_max_u64(m->s->R, m->s->C))) + 1;
     return ago < -most ? -most : ago;
 }
 
@@ -732,7 +732,7 @@ static bool true_memory(const orr__systolic *uncounted, orr_systolic_result *out
         door *d = &m.doors[i];
         d->out = &out->dram[i];
         d->is_whole = sizes[i] == 0 || words[i] <= sizes[i];
-        d->half = orr__max(1, sizes[i] / 2);
+        d->half = orr_max_u64(1, sizes[i] / 2);
         d->recent = 1;
         if (d->is_whole && i != ORR_OPERAND_OFMAP)
             move_whole(&m, d, words[i], -1);
@@ -753,7 +753,7 @@ static bool true_memory(const orr__systolic *uncounted, orr_systolic_result *out
 static uint64_t covered(uint64_t places, uint64_t stride, uint64_t filter, uint64_t ifmap)
 {
     const uint64_t last = (places - 1) * stride;
-    return (places - 1) * filter + (last < ifmap ? orr__min(filter, ifmap - last) : 0);
+    return (places - 1) * filter + (last < ifmap ? orr_min_u64(filter, ifmap - last) : 0);
 }
 
 /* Words in all windows together. */

@@ -109,20 +109,6 @@ static void put_call(orr__builder *b, const conv_call *call)
 
 /* ---- a node ---- */
 
-static orr_str python(orr_buf *b, orr_str json)
-{
-    b->len = 0;
-    python_text(b, json);
-    return (orr_str){(const char *)b->ptr, b->len};
-}
-
-static orr_io put_io(writer *w, const linked_io *io, unsigned at)
-{
-    return (orr_io){.values = python(&w->text[at], io->values),
-                    .shapes = python(&w->text[at + 1], io->shapes),
-                    .types = python(&w->text[at + 2], io->types)};
-}
-
 static void put_deps(writer *w, uint32_t place)
 {
     const conv_state *c = w->c;
@@ -174,11 +160,11 @@ static void put_node(writer *w, uint32_t place)
         b->node.ctrl_count = 1;
     }
     if (n->inputs) {
-        inputs = put_io(w, n->inputs, 0);
+        inputs = python_io(w->text, n->inputs);
         b->node.inputs = &inputs;
     }
     if (n->outputs) {
-        outputs = put_io(w, n->outputs, 3);
+        outputs = python_io(w->text + 3, n->outputs);
         b->node.outputs = &outputs;
     }
     orr__build_duration_ns(b, lane_of(c, place), (uint64_t)ns);

@@ -494,3 +494,17 @@ void python_text(orr_buf *to, orr_str json)
     cursor c = {json.ptr, json.ptr + json.len};
     put_value(to, &c);
 }
+
+static orr_str text_in(orr_buf *b, orr_str json)
+{
+    b->len = 0;
+    python_text(b, json);
+    return (orr_str){(const char *)b->ptr, b->len};
+}
+
+orr_io python_io(orr_buf text[3], const linked_io *io)
+{
+    return (orr_io){.values = text_in(&text[0], io->values),
+                    .shapes = text_in(&text[1], io->shapes),
+                    .types = text_in(&text[2], io->types)};
+}

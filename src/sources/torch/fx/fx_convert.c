@@ -5,6 +5,7 @@
  * value a rank.  So a job of 100,000 ranks costs a table entry each. */
 #include "fx_impl.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/intern.h"
 #include "base/text/text.h"
 #include "models/compute/atlas/chip_cost.h"
@@ -888,28 +889,22 @@ typedef struct job {
 
 /* ---- what is reported ---- */
 
-static uint64_t add(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 static void count_call(orr_fx_rank_report *r, const fx_call *call)
 {
     r->nodes += call->role == FX_COMPUTE || fx_is_communication(call->role);
     r->views += call->role == FX_FOLD;
     r->setup += call->role == FX_OUTSIDE;
-    r->flops = add(r->flops, call->flops);
-    r->bytes_read = add(r->bytes_read, call->bytes_read);
-    r->bytes_written = add(r->bytes_written, call->bytes_written);
+    r->flops = orr_sat_add(r->flops, call->flops);
+    r->bytes_read = orr_sat_add(r->bytes_read, call->bytes_read);
+    r->bytes_written = orr_sat_add(r->bytes_written, call->bytes_written);
     r->sends += call->role == FX_SEND;
     r->receives += call->role == FX_RECV;
     if (call->role == FX_SEND)
-        r->send_bytes = add(r->send_bytes, call->bytes);
+        r->send_bytes = orr_sat_add(r->send_bytes, call->bytes);
     if (call->role != FX_COLLECT)
         return;
     r->collectives++;
-    r->collective_bytes = add(r->collective_bytes, call->bytes);
+    r->collective_bytes = orr_sat_add(r->collective_bytes, call->bytes);
 }
 
 static void count_calls(job *j, size_t i)

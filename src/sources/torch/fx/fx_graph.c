@@ -235,11 +235,9 @@ orr_code fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err)
 
 /* ---- the check ---- */
 
-static orr_code fail_at(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
-    ORR_PRINTF(4, 5);
-static orr_code fail_at(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
+orr_code fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
 {
-    char text[256];
+    char text[300];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
@@ -255,16 +253,16 @@ static orr_code check_ranks(const orr_fx *c, uint32_t number, uint32_t *marks, o
     for (uint32_t i = 0; i < g->count; i++) {
         const uint32_t rank = c->ranks[g->first + i];
         if (rank >= c->world_size)
-            return fail_at(c, g->byte, err,
+            return fx_fail(c, g->byte, err,
                            "group %" PRIu32 " holds rank %" PRIu32 ", but the job has %" PRIu32
                            " ranks",
                            number, rank, c->world_size);
         const uint32_t other = marks[rank];
         if (other == number + 1)
-            return fail_at(c, g->byte, err, "group %" PRIu32 " holds rank %" PRIu32 " twice",
+            return fx_fail(c, g->byte, err, "group %" PRIu32 " holds rank %" PRIu32 " twice",
                            number, rank);
         if (other && c->groups[other - 1].family == g->family)
-            return fail_at(c, g->byte, err,
+            return fx_fail(c, g->byte, err,
                            "groups %" PRIu32 " and %" PRIu32 " are of family %" PRIu32
                            " and both hold rank %" PRIu32 "; a family shares none",
                            other - 1, number, g->family, rank);
@@ -280,21 +278,21 @@ static orr_code check_groups(const orr_fx *c, orr_error *err)
     uint32_t *marks = orr_alloc(c->world_size, sizeof *marks);
     orr_code code = marks ? ORR_OK : orr_no_memory(err);
     if (!code && (c->group_count == 0 || c->groups[0].count != c->world_size))
-        code = fail_at(c, c->group_count ? c->groups[0].byte : 0, err,
+        code = fx_fail(c, c->group_count ? c->groups[0].byte : 0, err,
                        "group 0 holds all %" PRIu32 " ranks, but there are %" PRIu32 " in it",
                        c->world_size, c->group_count ? c->groups[0].count : 0);
     for (size_t i = 0; i < c->group_count && !code; i++) {
         const fx_group *g = &c->groups[i], *before = i ? g - 1 : NULL;
         const bool is_same = before && before->family == g->family;
         if (!is_same && g->family != (before ? before->family + 1 : 0))
-            code = fail_at(c, g->byte, err,
+            code = fx_fail(c, g->byte, err,
                            "group %zu is of family %" PRIu32
                            "; families count up from 0 and their groups follow one another",
                            i, g->family);
         else if (g->count == 0)
-            code = fail_at(c, g->byte, err, "group %zu has no ranks", i);
+            code = fx_fail(c, g->byte, err, "group %zu has no ranks", i);
         else if (is_same && before->count != g->count)
-            code = fail_at(c, g->byte, err,
+            code = fx_fail(c, g->byte, err,
                            "group %zu has %" PRIu32 " ranks, but group %zu of the same "
                            "family has %" PRIu32,
                            i, g->count, i - 1, before->count);
@@ -311,14 +309,14 @@ static orr_code check_tensor(const orr_fx *c, const fx_graph *g, size_t i, orr_e
     const uint64_t *shape = fx_shape(g, t);
     uint64_t bytes = t->element_bytes ? t->element_bytes : 1;
     if (t->storage >= g->storage_count)
-        return fail_at(c, t->byte, err, "tensor %zu lies in storage %" PRIu32 "; there are %zu", i,
+        return fx_fail(c, t->byte, err, "tensor %zu lies in storage %" PRIu32 "; there are %zu", i,
                        t->storage, g->storage_count);
     bool has_none = false;
     for (uint8_t d = 0; d < t->rank; d++)
         has_none |= shape[d] == 0;
     for (uint8_t d = 0; d < t->rank && !has_none; d++) {
         if (__builtin_mul_overflow(bytes, shape[d], &bytes) || bytes > INT64_MAX)
-            return fail_at(c, t->byte, err, "tensor %zu has more than 2^63 bytes", i);
+            return fx_fail(c, t->byte, err, "tensor %zu has more than 2^63 bytes", i);
     }
     return ORR_OK;
 }
@@ -329,18 +327,18 @@ static orr_code check_group_use(
 {
     const fx_node *n = &g->nodes[i];
     if (n->group >= c->group_count)
-        return fail_at(c, n->byte, err, "node %zu uses group %" PRIu32 "; there are %zu", i,
+        return fx_fail(c, n->byte, err, "node %zu uses group %" PRIu32 "; there are %zu", i,
                        n->group, c->group_count);
     const fx_group *group = &c->groups[n->group];
     for (uint32_t k = 0; k < group->count && !is_known[n->group]; k++)
         is_known[n->group] = c->ranks[group->first + k] == g->rank;
     if (!is_known[n->group])
-        return fail_at(c, n->byte, err,
+        return fx_fail(c, n->byte, err,
                        "node %zu of rank %" PRIu32 " uses group %" PRIu32
                        ", which does not hold that rank",
                        i, g->rank, n->group);
     if (n->peer != FX_NO_PEER && (n->peer < 0 || n->peer >= group->count))
-        return fail_at(c, n->byte, err,
+        return fx_fail(c, n->byte, err,
                        "node %zu means place %" PRId64 " of group %" PRIu32 ", which has %" PRIu32
                        " ranks",
                        i, n->peer, n->group, group->count);
@@ -353,7 +351,7 @@ static orr_code check_text(
     static const char *const names[FX_TEXTS] = {"ops", "modules", "lines"};
     if (number < g->texts[table].count || (number == FX_NONE && table != FX_OPS))
         return ORR_OK;
-    return fail_at(c, g->nodes[i].byte, err,
+    return fx_fail(c, g->nodes[i].byte, err,
                    "node %zu means entry %" PRIu32 " of \"%s\"; there are %zu", i, number,
                    names[table], g->texts[table].count);
 }
@@ -369,7 +367,7 @@ static orr_code check_node(const orr_fx *c, const fx_graph *g, size_t i, orr_err
         return code;
     for (size_t k = 0; k < refs; k++) {
         if (g->refs[n->refs + k] >= g->tensor_count)
-            return fail_at(c, n->byte, err, "node %zu means tensor %" PRIu32 "; there are %zu", i,
+            return fx_fail(c, n->byte, err, "node %zu means tensor %" PRIu32 "; there are %zu", i,
                            g->refs[n->refs + k], g->tensor_count);
     }
     return ORR_OK;
@@ -418,12 +416,12 @@ static orr_code check_graph(const orr_fx *c, const fx_graph *g, orr_error *err)
     orr_code code = ORR_OK;
     uint64_t total = 0;
     if (g->rank >= c->world_size)
-        return fail_at(c, g->byte, err,
+        return fx_fail(c, g->byte, err,
                        "a graph of rank %" PRIu32 ", but the job has %" PRIu32 " ranks", g->rank,
                        c->world_size);
     for (size_t i = 0; i < g->storage_count; i++) {
         if (__builtin_add_overflow(total, g->storages[i].bytes, &total) || total > INT64_MAX)
-            return fail_at(c, g->byte, err,
+            return fx_fail(c, g->byte, err,
                            "the storages of rank %" PRIu32 " have more than 2^63 bytes together",
                            g->rank);
     }
@@ -442,10 +440,10 @@ static int by_rank(const void *a, const void *b)
 orr_code fx_check(orr_fx *c, orr_error *err)
 {
     if (c->world_size == 0 || c->world_size > RANKS_MOST)
-        return fail_at(c, 0, err, "a job of %" PRIu32 " ranks; 1 to %d are possible", c->world_size,
+        return fx_fail(c, 0, err, "a job of %" PRIu32 " ranks; 1 to %d are possible", c->world_size,
                        RANKS_MOST);
     if (c->graph_count == 0)
-        return fail_at(c, 0, err, "no rank was captured: \"graphs\" is empty");
+        return fx_fail(c, 0, err, "no rank was captured: \"graphs\" is empty");
     orr_code code = check_groups(c, err);
     for (size_t i = 0; i < c->graph_count && !code; i++)
         code = check_graph(c, c->graphs[i], err);
@@ -454,7 +452,7 @@ orr_code fx_check(orr_fx *c, orr_error *err)
     qsort(c->graphs, c->graph_count, sizeof *c->graphs, by_rank);
     for (size_t i = 1; i < c->graph_count; i++) {
         if (c->graphs[i]->rank == c->graphs[i - 1]->rank)
-            return fail_at(c, c->graphs[i]->byte, err, "a second graph of rank %" PRIu32,
+            return fx_fail(c, c->graphs[i]->byte, err, "a second graph of rank %" PRIu32,
                            c->graphs[i]->rank);
     }
     return ORR_OK;

@@ -203,4 +203,8 @@ static inline orr_str fx_equation(const fx_node *n)
     return n->equation ? orr_str_of(n->equation) : orr_str_of("");
 }
 
+/* An input error at this byte of the file. */
+orr_code fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
+    ORR_PRINTF(4, 5);
+
 #endif

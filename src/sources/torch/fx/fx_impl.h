@@ -116,13 +116,4 @@ typedef struct fx_classes {
     uint32_t *class_of; /* captured rank -> the first one that is alike */
 } fx_classes;
 
-/* ---- for messages ---- */
-
-orr_code fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
-    ORR_PRINTF(4, 5);
-
-/* ---- a list of passes ---- */
-
-typedef struct orr_json orr_json;
-
 #endif

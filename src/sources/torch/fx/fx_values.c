@@ -33,7 +33,6 @@
 #include "models/compute/operators/operator_kernel.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 /* ==== what each captured call is: computation with its cost, communication with its size,
@@ -266,16 +265,6 @@ static uint64_t communicated_bytes(const caller *k, const fx_node *n, const op_k
 }
 
 /* ---- calls ---- */
-
-orr_code fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
-{
-    char text[300];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(c->path, byte)), "%s", text);
-}
 
 static operator_tensor tensor_for_cost(const fx_graph *g, uint32_t number)
 {

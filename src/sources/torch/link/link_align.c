@@ -20,6 +20,7 @@
  * Cost: linear in the rows, times EDITS at most where they differ. */
 #include "link_impl.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/hash.h"
 
 #include <stdlib.h>
@@ -431,12 +432,6 @@ static uint32_t count_partners(const uint32_t *partner, uint32_t n)
     return count;
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static orr_code align_order(
     aligner *x, uint32_t n, const uint32_t *ops, uint32_t m, uint32_t *partner, orr_error *err)
 {
@@ -457,7 +452,7 @@ static orr_code align_threads(aligner *x, const thread_pair *p, orr_error *err)
     for (uint32_t i = 0; i < n; i++)
         x->row_a[i] = x->token_of_host[hosts[i]];
     memcpy(x->order, ops, m * sizeof *ops);
-    qsort(x->order, m, sizeof *x->order, by_place);
+    qsort(x->order, m, sizeof *x->order, orr_by_u32);
     orr_code code = align_order(x, n, ops, m, x->partner[0], err);
     if (!code && memcmp(x->order, ops, m * sizeof *ops) != 0)
         code = align_order(x, n, x->order, m, x->partner[1], err);

@@ -8,6 +8,7 @@
  * A device trace says which rank it is; where none does, the order of names decides. */
 #include "link_job.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
 #include "base/text/number.h"
@@ -86,12 +87,6 @@ static bool guess_ranks(const grouper *g, const linked_group *known, uint32_t *o
     return known->count == 0 || known->count == *count;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* False: its ranks are not known, or not all of them are here. */
 static bool find_members(const grouper *g,
                          const linked_group *known,
@@ -104,7 +99,7 @@ static bool find_members(const grouper *g,
         return false;
     memcpy(out, known->ranks, known->count * sizeof *out);
     *count = known->count;
-    qsort(out, *count, sizeof *out, by_number);
+    qsort(out, *count, sizeof *out, orr_by_u32);
     return *count && out[*count - 1] < g->job->rank_count;
 }
 
@@ -450,7 +445,7 @@ static orr_code add_alias_group(grouper *g, alias *const *same, size_t size, siz
         return orr_no_memory(g->err);
     for (size_t i = 0; i < size; i++)
         ranks[i] = same[i * step]->rank;
-    qsort(ranks, size, sizeof *ranks, by_number);
+    qsort(ranks, size, sizeof *ranks, orr_by_u32);
     if (size == g->job->rank_count && !g->world_is_taken) {
         g->world_is_taken = true;
         at = (uint32_t)g->world;

@@ -10,6 +10,7 @@
  * of calls, and for each call its callers. */
 #include "match_impl.h"
 
+#include "base/arithmetic.h"
 #include "base/io/input.h"
 #include "base/memory/buffer.h"
 #include "base/text/text.h"
@@ -168,18 +169,6 @@ static orr_ps predict(const orr_hardware *hw, const operator_cost *cost)
     return seconds < 9e6 ? (orr_ps)(seconds * 1e12 + 0.5) : (orr_ps)9e18;
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t out;
-    return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
-}
-
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-    uint64_t out;
-    return __builtin_add_overflow(a, b, &out) ? UINT64_MAX : out;
-}
-
 static orr_ps plus_time(orr_ps a, orr_ps b)
 {
     orr_ps out;
@@ -218,7 +207,7 @@ static bool take_apart(match *m, const match_draft *d, uint32_t *name, uint64_t 
         return false;
     if (single != MATCH_NONE && m->flags[single] & MATCH_IS_CAPTURED) {
         *name = single;
-        *count = times(*count, d->list_length ? d->list_length : 1);
+        *count = orr_sat_mul(*count, d->list_length ? d->list_length : 1);
     }
     return true;
 }
@@ -235,8 +224,8 @@ orr_code match_add(match *m, int side, const match_draft *d, orr_error *err)
         return ORR_OK;
     c.is_free = cost.kind == OPERATOR_FREE;
     c.is_blank = cost.kind == OPERATOR_COMPUTE && call.in_count + call.out_count == 0;
-    c.flops = times(cost.flops, d->count);
-    c.bytes = times(plus(cost.bytes_read, cost.bytes_written), d->count);
+    c.flops = orr_sat_mul(cost.flops, d->count);
+    c.bytes = orr_sat_mul(orr_sat_add(cost.bytes_read, cost.bytes_written), d->count);
     if (side == MATCH_CAPTURED) {
         note_captured(m, &call, c.name);
         c.is_counted = true;
@@ -343,7 +332,7 @@ static bool gather_side(match *m, int side, kinds *k, orr_operators *o)
     for (size_t i = 0; i < m->sides[side].count; i++) {
         const match_call *c = &m->sides[side].calls[i];
         if (c->is_free && c->is_counted)
-            o->views[side] = plus(o->views[side], c->count);
+            o->views[side] = orr_sat_add(o->views[side], c->count);
         if ((c->is_free || !c->is_counted) && c->time == 0)
             continue;
         const bool is_own = c->is_counted && !c->is_free;
@@ -353,11 +342,11 @@ static bool gather_side(match *m, int side, kinds *k, orr_operators *o)
             return false;
         to->time = plus_time(to->time, c->time);
         to->predicted = plus_time(to->predicted, c->predicted);
-        to->calls[side] = plus(to->calls[side], is_own ? c->count : 0);
-        to->flops[side] = plus(to->flops[side], is_own ? c->flops : 0);
-        to->bytes[side] = plus(to->bytes[side], is_own ? c->bytes : 0);
+        to->calls[side] = orr_sat_add(to->calls[side], is_own ? c->count : 0);
+        to->flops[side] = orr_sat_add(to->flops[side], is_own ? c->flops : 0);
+        to->bytes[side] = orr_sat_add(to->bytes[side], is_own ? c->bytes : 0);
         if (is_own && side == MATCH_MEASURED && c->is_blank)
-            o->without_shapes = plus(o->without_shapes, c->count);
+            o->without_shapes = orr_sat_add(o->without_shapes, c->count);
     }
     return true;
 }
@@ -387,11 +376,6 @@ static int by_name(const void *a, const void *b)
     return compare_text(x->shapes, y->shapes);
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Of a part of so many calls. */
 static uint64_t share_of(uint64_t what, uint64_t part, uint64_t whole)
 {
@@ -405,34 +389,34 @@ static void pair_shapes(sorted *list, size_t count, orr_operator_row *row)
     uint64_t left[MATCH_SIDES] = {0, 0};
     for (size_t i = 0; i < count; i++) {
         kind *k = &list[i].k;
-        k->alike = smaller(k->calls[0], k->calls[1]);
+        k->alike = orr_min_u64(k->calls[0], k->calls[1]);
         for (int s = 0; s < MATCH_SIDES; s++) {
-            row->calls[s] = plus(row->calls[s], k->calls[s]);
-            row->flops[s] = plus(row->flops[s], k->flops[s]);
-            row->bytes[s] = plus(row->bytes[s], k->bytes[s]);
-            left[s] = plus(left[s], k->calls[s] - k->alike);
+            row->calls[s] = orr_sat_add(row->calls[s], k->calls[s]);
+            row->flops[s] = orr_sat_add(row->flops[s], k->flops[s]);
+            row->bytes[s] = orr_sat_add(row->bytes[s], k->bytes[s]);
+            left[s] = orr_sat_add(left[s], k->calls[s] - k->alike);
         }
         row->time = plus_time(row->time, k->time);
         row->predicted = plus_time(row->predicted, k->predicted);
-        row->alike = plus(row->alike, k->alike);
+        row->alike = orr_sat_add(row->alike, k->alike);
     }
-    row->matched = smaller(row->calls[0], row->calls[1]);
+    row->matched = orr_min_u64(row->calls[0], row->calls[1]);
     /* The last is the one without shapes, if there is one. */
     kind *last = &list[count - 1].k;
     if (list[count - 1].shapes.len)
         return;
-    const uint64_t unknown = smaller(last->calls[1] - last->alike, left[0]);
-    last->alike = plus(last->alike, unknown);
-    row->alike = plus(row->alike, unknown);
+    const uint64_t unknown = orr_min_u64(last->calls[1] - last->alike, left[0]);
+    last->alike = orr_sat_add(last->alike, unknown);
+    row->alike = orr_sat_add(row->alike, unknown);
 }
 
 static uint64_t matched_flops(const sorted *list, size_t count)
 {
     uint64_t flops = 0;
     for (size_t i = 0; i < count; i++)
-        flops =
-            plus(flops, share_of(list[i].k.flops[1], smaller(list[i].k.alike, list[i].k.calls[1]),
-                                 list[i].k.calls[1]));
+        flops = orr_sat_add(flops, share_of(list[i].k.flops[1],
+                                            orr_min_u64(list[i].k.alike, list[i].k.calls[1]),
+                                            list[i].k.calls[1]));
     return flops;
 }
 
@@ -470,12 +454,12 @@ static void add_gaps(orr_operators *o,
 static void add_to_sums(orr_operators *o, const orr_operator_row *row)
 {
     for (int s = 0; s < MATCH_SIDES; s++) {
-        o->calls[s] = plus(o->calls[s], row->calls[s]);
-        o->flops[s] = plus(o->flops[s], row->flops[s]);
-        o->bytes[s] = plus(o->bytes[s], row->bytes[s]);
+        o->calls[s] = orr_sat_add(o->calls[s], row->calls[s]);
+        o->flops[s] = orr_sat_add(o->flops[s], row->flops[s]);
+        o->bytes[s] = orr_sat_add(o->bytes[s], row->bytes[s]);
     }
-    o->matched = plus(o->matched, row->matched);
-    o->alike = plus(o->alike, row->alike);
+    o->matched = orr_sat_add(o->matched, row->matched);
+    o->alike = orr_sat_add(o->alike, row->alike);
     o->time = plus_time(o->time, row->time);
     o->predicted = plus_time(o->predicted, row->predicted);
     if (row->calls[1])
@@ -490,10 +474,12 @@ static int by_time(const void *a, const void *b)
     const orr_operator_row *x = a, *y = b;
     if (x->time != y->time)
         return x->time < y->time ? 1 : -1;
-    const uint64_t fx = plus(x->flops[0], x->flops[1]), fy = plus(y->flops[0], y->flops[1]);
+    const uint64_t fx = orr_sat_add(x->flops[0], x->flops[1]),
+                   fy = orr_sat_add(y->flops[0], y->flops[1]);
     if (fx != fy)
         return fx < fy ? 1 : -1;
-    const uint64_t bx = plus(x->bytes[0], x->bytes[1]), by = plus(y->bytes[0], y->bytes[1]);
+    const uint64_t bx = orr_sat_add(x->bytes[0], x->bytes[1]),
+                   by = orr_sat_add(y->bytes[0], y->bytes[1]);
     if (bx != by)
         return bx < by ? 1 : -1;
     return compare_text(x->name, y->name);
@@ -517,7 +503,7 @@ static orr_code fill_result(match *m, const kinds *k, orr_operators *o, orr_erro
         for (to = from + 1; to < k->count && list[to].k.name == list[from].k.name;)
             to++;
         pair_shapes(list + from, to - from, row);
-        o->flops_matched = plus(o->flops_matched, matched_flops(list + from, to - from));
+        o->flops_matched = orr_sat_add(o->flops_matched, matched_flops(list + from, to - from));
         add_gaps(o, gaps, list + from, to - from, row);
         add_to_sums(o, row);
     }
@@ -528,7 +514,8 @@ static orr_code fill_result(match *m, const kinds *k, orr_operators *o, orr_erro
     o->has_times = m->sides[MATCH_MEASURED].has_times;
     o->has_hardware = m->hw != NULL;
     o->launches =
-        m->hw ? (orr_ps)smaller(times((uint64_t)m->hw->overhead, o->calls[0]), INT64_MAX) : 0;
+        m->hw ? (orr_ps)orr_min_u64(orr_sat_mul((uint64_t)m->hw->overhead, o->calls[0]), INT64_MAX)
+              : 0;
     return ORR_OK;
 }
 

@@ -18,6 +18,8 @@
  * gone by.  A search that finds nothing waits twice as long before the next. */
 #include "fabric_impl.h"
 
+#include "base/arithmetic.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -310,11 +312,6 @@ static void move_all(fab *f, fab_approx *a, const jump *j)
     f->last_arrival += j->ticks;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The state is that of begun_at.  False: there is no room for even one more period. */
 static bool pass_over(fab *f, fab_approx *a)
 {
@@ -327,8 +324,8 @@ static bool pass_over(fab *f, fab_approx *a)
     if (!has_memory(f, fab_wheel_take_all(&f->wheel, &a->ids, &a->id_room, &count)))
         return false;
     const uint64_t outside = first_outside(f, a, count);
-    j.periods = least(j.periods, outside > f->now ? (outside - f->now - 1) / period : 0);
-    j.periods = least(j.periods, (FAB_LATE - 1) / period);
+    j.periods = orr_min_u64(j.periods, outside > f->now ? (outside - f->now - 1) / period : 0);
+    j.periods = orr_min_u64(j.periods, (FAB_LATE - 1) / period);
     j.ticks = j.periods * period;
     for (uint32_t i = 0; i < f->flow_count; i++) /* from what it had to how far it goes */
         a->acked[i] = f->flows[i].is_used ? (f->flows[i].acked - a->acked[i]) * j.periods : 0;
@@ -345,7 +342,7 @@ static void stop_looking(fab_approx *a, bool has_found)
 {
     a->anchor = FAB_NONE;
     a->before.len = 0;
-    a->patience = has_found ? FIRST_WAIT : least(2 * a->patience, MOST_WAIT);
+    a->patience = has_found ? FIRST_WAIT : orr_min_u64(2 * a->patience, MOST_WAIT);
     a->wait = a->patience;
 }
 

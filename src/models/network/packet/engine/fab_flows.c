@@ -198,11 +198,6 @@ static fab_send_request next_request(const fab *f)
                               .class = l->class};
 }
 
-static void lack_memory(fab *f)
-{
-    fab_fail(f, ORR_ENOMEM, "out of memory");
-}
-
 void fab_send_next(fab *f)
 {
     const fab_send_request r = next_request(f);
@@ -210,7 +205,7 @@ void fab_send_next(fab *f)
     f->under_way--; /* it is counted again when it is made */
     const uint32_t id = make_flow(f, &r);
     if (id == FAB_NONE) {
-        lack_memory(f);
+        fab_no_memory(f);
         return;
     }
     fab_looks_arm(f);
@@ -231,13 +226,13 @@ void fab_start_before(fab *f, uint64_t end)
         f->under_way--;
         const uint32_t id = make_flow(f, &r);
         if (id == FAB_NONE || !start_at(f, id, at, order))
-            lack_memory(f);
+            fab_no_memory(f);
     }
 }
 
 /* ---- those that are there ---- */
 
-static int by_number(const void *a, const void *b, void *flows)
+int fab_by_number(const void *a, const void *b, void *flows)
 {
     const fab_flow *all = flows;
     const uint64_t x = all[*(const uint32_t *)a].number, y = all[*(const uint32_t *)b].number;
@@ -252,7 +247,7 @@ bool fab_flows_under_way(const fab *f, uint32_t **out, size_t *count)
         if (f->flows[i].is_used && !f->flows[i].is_complete)
             (*out)[(*count)++] = i;
     if (*out && !f->rules.reuses_last_flow)
-        qsort_r(*out, *count, sizeof **out, by_number, f->flows);
+        qsort_r(*out, *count, sizeof **out, fab_by_number, f->flows);
     return *out != NULL;
 }
 

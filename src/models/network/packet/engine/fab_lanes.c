@@ -27,6 +27,7 @@
  *
  * Cost: a window costs two meetings of the threads, some microseconds; where windows have few
  * events, one thread runs the lanes one after the other. */
+#include "base/arithmetic.h"
 #include "base/memory/heap.h"
 #include "base/threads/crew.h"
 #include "base/threads/pool.h"
@@ -112,11 +113,6 @@ static fab_lane *lane_of(fab *f)
     return (fab_lane *)f;
 }
 
-static void lack_memory(fab *f)
-{
-    fab_fail(f, ORR_ENOMEM, "out of memory");
-}
-
 /* The simulator has whole nanoseconds: what happens between two of them it hears of at the later
  * one. */
 static uint64_t heard_at(const fab *f, uint64_t at)
@@ -148,7 +144,7 @@ static void set_time(fab *main, uint64_t now)
 static void expect(fab *f, orr_heap *times, uint64_t at)
 {
     if (!orr_heap_push(times, at, 0))
-        lack_memory(f);
+        fab_no_memory(f);
 }
 
 void fab_lanes_expect(fab *f, uint64_t at)
@@ -215,7 +211,7 @@ static void note_news(fab *f, const fab_flow_end *end, bool is_done, size_t leng
 {
     fab_lane *l = lane_of(f);
     if (!orr_grow(&l->news, &l->news_room, l->news_count + 1)) {
-        lack_memory(f);
+        fab_no_memory(f);
         return;
     }
     l->news[l->news_count++] = (fab_news){.at = f->now,
@@ -232,7 +228,7 @@ void fab_lanes_note_done(fab *f, const fab_flow *w, const fab_flow_end *end)
     if (f->watch.hears & FAB_HEARS_LINES)
         fab_tell_line(f, w, end->ideal, b);
     if (b->failed)
-        lack_memory(f);
+        fab_no_memory(f);
     note_news(f, end, true, b->len - before);
 }
 
@@ -246,7 +242,7 @@ void fab_lanes_cross(fab *f, const fab_port *p, const fab_flight *flight)
 {
     fab_lane *l = lane_of(f);
     if (!orr_grow(&l->out, &l->out_room, l->out_count + 1)) {
-        lack_memory(f);
+        fab_no_memory(f);
         return;
     }
     l->out[l->out_count++] = (fab_crossing){*flight, fab_port_of(f, p)};
@@ -257,7 +253,7 @@ static void note_flow(fab *f, uint32_t **list, size_t *count, size_t *room, uint
     if (orr_grow(list, room, *count + 1))
         (*list)[(*count)++] = flow;
     else
-        lack_memory(f);
+        fab_no_memory(f);
 }
 
 void fab_lanes_let_go(fab *f, uint32_t flow)
@@ -289,7 +285,7 @@ void fab_lanes_note_pause(fab *f, const fab_port *p, bool pauses)
 {
     fab_lane *l = lane_of(f);
     if (!orr_grow(&l->pauses, &l->pause_room, l->pause_count + 1)) {
-        lack_memory(f);
+        fab_no_memory(f);
         return;
     }
     l->pauses[l->pause_count++] = (fab_pause_line){f->now, fab_port_of(f, p), pauses};
@@ -301,7 +297,7 @@ void fab_lanes_note_flow(fab *f, const fab_flow_note *n)
     if (orr_grow(&l->notes, &l->note_room, l->note_count + 1))
         l->notes[l->note_count++] = *n;
     else
-        lack_memory(f);
+        fab_no_memory(f);
 }
 
 /* News: between windows notes are put in the order of the whole network, written and told */
@@ -351,7 +347,7 @@ static void write_pauses(fab_lanes *s)
     if (count == 0)
         return;
     if (!orr_grow(&s->pauses, &s->pause_room, count)) {
-        lack_memory(s->main);
+        fab_no_memory(s->main);
         return;
     }
     count = 0;
@@ -383,7 +379,7 @@ static void tell_flows(fab_lanes *s)
     if (count == 0)
         return;
     if (!orr_grow(&s->notes, &s->note_room, count)) {
-        lack_memory(s->main);
+        fab_no_memory(s->main);
         return;
     }
     count = 0;
@@ -423,7 +419,7 @@ static void take_over_ends(fab_lanes *s)
     for (unsigned i = 0; i < s->awake_count; i++) {
         fab *f = &s->awake[i]->f;
         if (f->wheel.has_failed)
-            lack_memory(f);
+            fab_no_memory(f);
         main->end.is_stopped |= f->end.is_stopped;
         main->end.is_stalled |= f->end.is_stalled;
     }
@@ -760,11 +756,6 @@ static unsigned plan_lanes(const fab *f, uint32_t *of_node, uint64_t *window)
 
 /* ---- a window ---- */
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t first_of(const orr_heap *times)
 {
     return times->count ? times->entries[0].key : UINT64_MAX;
@@ -778,7 +769,7 @@ static void look_out(fab_lanes *s, const fab_lane *l)
     o->stop = first_of(&l->stops);
     o->call = first_of(&l->calls);
     o->ends = l->ends.count;
-    o->first_time = least(least(o->stop, o->call), first_of(&l->ends));
+    o->first_time = orr_min_u64(orr_min_u64(o->stop, o->call), first_of(&l->ends));
     o->is_known = true;
 }
 
@@ -1002,12 +993,6 @@ static bool find_first(fab_lanes *s, uint64_t bound, uint64_t *at)
     return start < UINT64_MAX && start <= bound;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* The run ends with the last flow of a list, and no event later: so fewer may be done in a window
  * than there are. */
 static uint64_t before_last_flow(fab_lanes *s, uint64_t end)
@@ -1019,7 +1004,7 @@ static uint64_t before_last_flow(fab_lanes *s, uint64_t end)
     if (known < under_way || under_way == 0 || !s->main->list.flows)
         return end;
     if (!orr_grow(&s->times, &s->time_room, known)) {
-        lack_memory(s->main);
+        fab_no_memory(s->main);
         return end;
     }
     for (unsigned i = 0; i < s->count; i++)
@@ -1028,7 +1013,7 @@ static uint64_t before_last_flow(fab_lanes *s, uint64_t end)
                 s->times[count++] = s->of[i]->ends.entries[k].key;
     if (count < under_way)
         return end;
-    qsort(s->times, count, sizeof *s->times, by_time);
+    qsort(s->times, count, sizeof *s->times, orr_by_u64);
     return s->times[under_way - 1];
 }
 
@@ -1040,21 +1025,21 @@ static uint64_t end_of_window(fab_lanes *s, uint64_t first, uint64_t bound, uint
     if (fab_looks_may_wake(s->main, first))
         return first; /* any lane may start it; all is at rest, so there is little to do */
     if (bound < UINT64_MAX)
-        end = least(end, bound + 1);
+        end = orr_min_u64(end, bound + 1);
     if (fab_wheel_peek(&s->main->wheel, &at))
-        end = least(end, at);
+        end = orr_min_u64(end, at);
     for (unsigned i = 0; i < s->count; i++) {
         if (!s->outlooks[i].is_known)
             look_out(s, s->of[i]);
-        end = least(end, s->outlooks[i].stop);
-        *call = least(*call, s->outlooks[i].call);
+        end = orr_min_u64(end, s->outlooks[i].stop);
+        *call = orr_min_u64(*call, s->outlooks[i].call);
     }
     if (*call < UINT64_MAX)
-        end = least(end, *call + 1);
+        end = orr_min_u64(end, *call + 1);
     if (s->main->list.at == 0) /* with the first flow of a list looks at the network begin */
-        end = least(end, fab_next_start(s->main));
+        end = orr_min_u64(end, fab_next_start(s->main));
     /* whether the network stands still is a question for all (fab_watch_for_stall) */
-    end = least(end, s->main->last_arrival + s->main->longest_silence + 1);
+    end = orr_min_u64(end, s->main->last_arrival + s->main->longest_silence + 1);
     return before_last_flow(s, end);
 }
 
@@ -1064,11 +1049,11 @@ static uint64_t start_flows(fab_lanes *s, uint64_t end, uint64_t call)
 {
     const size_t before = s->main->list.at;
     /* what is set off by news comes before those of a list that start in the same instant */
-    fab_start_before(s->main, least(end, call));
+    fab_start_before(s->main, orr_min_u64(end, call));
     for (unsigned i = 0; i < s->count && s->main->list.at != before; i++) {
         if (!s->outlooks[i].is_known)
             look_out(s, s->of[i]);
-        end = least(end, s->outlooks[i].stop);
+        end = orr_min_u64(end, s->outlooks[i].stop);
     }
     return end;
 }
@@ -1110,7 +1095,7 @@ uint64_t fab_lanes_run(fab *f, uint64_t most)
     wake_all(s);
     take_over_ends(s);
     if (f->wheel.has_failed)
-        lack_memory(f);
+        fab_no_memory(f);
     for (unsigned i = 0; i < s->count; i++)
         add_figures(&f->figures, &s->of[i]->f.figures);
     f->figures.events += done;

@@ -229,6 +229,10 @@ static inline void fab_cancel(fab *f, uint32_t *id)
 }
 
 void fab_fail(fab *f, orr_code code, const char *fmt, ...) ORR_PRINTF(3, 4);
+static inline void fab_no_memory(fab *f)
+{
+    fab_fail(f, ORR_ENOMEM, "out of memory");
+}
 void fab_run_event(fab *f, uint32_t id); /* that was taken from the wheel */
 uint64_t fab_bound(const fab *f);        /* the clock's, in ticks */
 
@@ -256,6 +260,7 @@ void fab_send_next(fab *f);                  /* that event */
 void fab_start_before(fab *f, uint64_t end); /* lanes will start those of a list */
 /* Those that are not done, in an order that does not depend on lanes; to be freed.  False: out of
  * memory. */
+int fab_by_number(const void *a, const void *b, void *flows); /* for qsort_r: ids of flows */
 bool fab_flows_under_way(const fab *f, uint32_t **out, size_t *count);
 void fab_flow_let_go(fab *f, uint32_t flow); /* it may be gone then */
 /* It is done, now: the whole counts it and tells those who wait. */

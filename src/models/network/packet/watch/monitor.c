@@ -64,13 +64,6 @@ static bool has_news(const fab *f, const fab_monitor *m, unsigned what, uint32_t
     return what == RATES ? n->rate != w->rate : n->marks != n->marks_told;
 }
 
-static int by_number(const void *a, const void *b, void *flows)
-{
-    const fab_flow *all = flows;
-    const uint64_t x = all[*(const uint32_t *)a].number, y = all[*(const uint32_t *)b].number;
-    return x < y ? -1 : x > y;
-}
-
 /* Flows with a row, in the order in which they came; with rules.reuses_last_flow by
  * slot. */
 static size_t flows_with_news(fab *f, fab_monitor *m, unsigned what)
@@ -84,7 +77,7 @@ static size_t flows_with_news(fab *f, fab_monitor *m, unsigned what)
         if (has_news(f, m, what, i))
             m->rows[count++] = i;
     if (!f->rules.reuses_last_flow && count)
-        qsort_r(m->rows, count, sizeof *m->rows, by_number, f->flows);
+        qsort_r(m->rows, count, sizeof *m->rows, fab_by_number, f->flows);
     return count;
 }
 
@@ -212,17 +205,8 @@ static void destroy(void *o)
 static orr_code commit(fab *f, void *o, orr_error *err)
 {
     fab_monitor *m = o;
-    orr_code code = ORR_OK;
     (void)f;
-    for (int i = 0; i < LOOKS && !code; i++) {
-        if (!m->files[i])
-            continue;
-        if (m->texts[i].failed)
-            return orr_no_memory(err);
-        orr_output_drain(m->files[i], &m->texts[i]);
-        code = orr_output_commit(&m->files[i], err);
-    }
-    return code;
+    return fab_commit_files(m->files, m->texts, LOOKS, err);
 }
 
 static const fab_observer_ops ops = {.flow_made = flow_made,

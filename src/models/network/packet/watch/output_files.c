@@ -268,20 +268,25 @@ static void destroy(void *o)
     orr_free(w);
 }
 
+orr_code fab_commit_files(orr_output **files, orr_buf *texts, int count, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (int i = 0; i < count && !code; i++) {
+        if (!files[i])
+            continue;
+        if (texts[i].failed)
+            return orr_no_memory(err);
+        orr_output_drain(files[i], &texts[i]);
+        code = orr_output_commit(&files[i], err);
+    }
+    return code;
+}
+
 static orr_code commit(fab *f, void *o, orr_error *err)
 {
     fab_writer *w = o;
-    orr_code code = ORR_OK;
     (void)f;
-    for (int i = 0; i < NO_FILES && !code; i++) {
-        if (!w->files[i])
-            continue;
-        if (w->texts[i].failed)
-            return orr_no_memory(err);
-        orr_output_drain(w->files[i], &w->texts[i]);
-        code = orr_output_commit(&w->files[i], err);
-    }
-    return code;
+    return fab_commit_files(w->files, w->texts, NO_FILES, err);
 }
 
 static const fab_observer_ops ops = {.flow_line = flow_line,

@@ -9,6 +9,7 @@
 #ifndef ORR_MODELS_WATCHERS_H
 #define ORR_MODELS_WATCHERS_H
 
+#include "base/io/output.h"
 #include "models/network/packet/engine/fabric.h"
 
 /* An empty path writes no file. */
@@ -23,6 +24,10 @@ orr_code fab_create_watched(const orr__packet_config *config,
                             const fab_output_paths *paths,
                             fab **out,
                             orr_error *err) ORR_MUST_CHECK;
+
+/* Files that observers wrote are complete; slots without a file are passed over. */
+orr_code fab_commit_files(orr_output **files, orr_buf *texts, int count, orr_error *err)
+    ORR_MUST_CHECK;
 
 /* ---- one after the other, in this order: looks of one instant are taken in it ---- */
 
