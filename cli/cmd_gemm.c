@@ -10,7 +10,7 @@
 #include <orrery/version.h>
 
 #include "base/text/text.h"
-#include "gemm.h"
+#include "command.h"
 #include "json_out.h"
 
 #include <errno.h>

@@ -6,7 +6,6 @@
  * takes all of them, so one line in a script changes.  What it counts is our own, unless --compat
  * asks for theirs. */
 #include "command.h"
-#include "scalesim.h"
 
 #include <orrery/lab/compat.h>
 #include <orrery/lab/scalesim.h>

@@ -5,8 +5,10 @@
 
 #include "option.h"
 
+#include <orrery/lab/gemm.h>
 #include <orrery/lab/gen.h>
 #include <orrery/lab/nccl.h>
+#include <orrery/lab/scalesim.h>
 #include <orrery/run.h>
 #include <orrery/timeline.h>
 
@@ -102,5 +104,34 @@ orr_code cli_check_prefix(const char *path,
 orr_code cli_check_folder(const char *path, orr_error *err); /* which exists, or is made */
 
 uint64_t cli_count_nodes(const orr_set *s); /* of all ranks */
+
+/* ---- orrery gemm --compat, and the generator under its old name ---- */
+
+/* By the name of a simulator, v1 or v2; NULL: ours. */
+orr_code cli_gemm_rules(const char *name, const orr_rules_gemm **out, orr_error *err);
+/* One of the five ways to share out layers; another word: fails with `otherwise`. */
+orr_code cli_gemm_policy(const char *word, orr_code otherwise, orr_policy *out, orr_error *err);
+
+/* Write the intermediate files into outputs/POLICY/RUN_NAME, which is made when it is not there;
+ * shapes: the path of the CSV file, from whose name theirs are made. */
+orr_code cli_gemm_keep(
+    const orr_gemm *g, orr_policy policy, const char *run_name, const char *shapes, orr_error *err);
+
+/* ---- orrery scalesim, and SCALE-Sim's own name, scale.py ---- */
+
+/* By the name of a generation; NULL: ours. */
+orr_code cli_scalesim_rules(const char *name, const orr_rules_systolic **out, orr_error *err);
+/* BASE/RUN_NAME, which is made; without a name of the run that of the table and the dataflow. */
+orr_code cli_scalesim_folder(const char *base,
+                             const orr_scalesim_config *config,
+                             const orr_scalesim_network *net,
+                             char *out,
+                             size_t size,
+                             orr_error *err);
+/* v1: into the folder layer_wise of the reports; v2 and v3: into layer0, layer1, ... */
+orr_code cli_scalesim_traces(const orr_scalesim *r,
+                             int generation,
+                             const char *reports,
+                             orr_error *err);
 
 #endif

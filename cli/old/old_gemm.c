@@ -3,7 +3,7 @@
  * complaints. */
 #include "old.h"
 
-#include "gemm.h"
+#include "command.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "old.h"
 
 #include "base/formats/json.h"
-#include "scalesim.h"
+#include "command.h"
 
 #include <orrery/version.h>
 

@@ -8,7 +8,7 @@
  * reported, with what it lacks or has in excess.  The order is looked at only when all multisets
  * agree. Cost: one look at each entry of a group; two ports are compared once, in
  * however many groups they meet. */
-#include "check_groups.h"
+#include "check_impl.h"
 
 #include "base/memory/hash.h"
 

@@ -7,7 +7,7 @@
  * groups that they are in, each with a list of what they run there.  Then every group gets its
  * entries: a port with one rank, or with all ranks of its shape when the body names the group.
  * Cost: O(c log c) for c collectives of distinct shapes, and one look at each rank's value. */
-#include "check_groups.h"
+#include "check_impl.h"
 
 #include "base/memory/hash.h"
 

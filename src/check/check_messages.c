@@ -19,7 +19,7 @@
  * and what does not match is one finding of all the ranks between which they run. Cost: O(m log m)
  * for m messages of distinct shapes, one look at each peer of a rank's own, plus the lines that
  * differ. */
-#include "check_shapes.h"
+#include "check_impl.h"
 
 #include "base/memory/hash.h"
 

@@ -6,7 +6,7 @@
  * by *which* of their values coincide, not by the values: a class of 32,768 ranks nearly always has
  * one shape.  Everything that compares ranks then looks at shapes, and at a rank's values only to
  * find who is at the other end. Cost: one look at each value. */
-#include "check_shapes.h"
+#include "check_impl.h"
 
 typedef struct splitting {
     chk_run *k;

@@ -7,7 +7,6 @@
 #include "run_state.h"
 
 #include "base/io/input.h"
-#include "models/network/net_own.h"
 #include "models/network/net_table.h"
 #include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"

@@ -7,6 +7,7 @@
 #include "sweep_table.h"
 
 #include "base/formats/csv.h"
+#include "base/formats/json.h"
 #include "base/formats/json_fields.h"
 #include "base/formats/zip_file.h"
 #include "base/io/output.h"
@@ -402,6 +403,42 @@ void swp_table_json(const orr_sweep_table *t, orr_buf *to)
     orr_buf_byte(to, '\n');
 }
 
+/* ---- the page ---- */
+
+/* Made by tools/embed.c: the page, cut where the title and the data go. */
+extern const char orr__sweep_page_before_title[];
+extern const char orr__sweep_page_before_data[];
+extern const char orr__sweep_page_after_data[];
+
+static void add_html(orr_buf *to, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '<')
+            orr_buf_text(to, "&lt;");
+        else if (*text == '&')
+            orr_buf_text(to, "&amp;");
+        else
+            orr_buf_byte(to, (uint8_t)*text);
+    }
+}
+
+static orr_code page_write(const orr_sweep_table *t, const char *path, orr_error *err)
+{
+    orr_buf json = {0}, page = {0};
+    swp_table_json(t, &json);
+    orr_buf_text(&page, orr__sweep_page_before_title);
+    add_html(&page, t->title && *t->title ? t->title : "Sweep");
+    orr_buf_text(&page, orr__sweep_page_before_data);
+    orr_buf_text(&page, "<script type=\"application/json\" id=\"orrery-data\">");
+    orr_json_in_page(&json, &page);
+    orr_buf_text(&page, "</script>\n");
+    orr_buf_text(&page, orr__sweep_page_after_data);
+    const orr_code code = orr_output_save(&page, path, err);
+    orr_buf_fini(&json);
+    orr_buf_fini(&page);
+    return code;
+}
+
 orr_code orr_sweep_table_write(const orr_sweep_table *t,
                                orr_sweep_format format,
                                const char *path,
@@ -410,7 +447,7 @@ orr_code orr_sweep_table_write(const orr_sweep_table *t,
     orr_buf all = {0};
     orr_code code = ORR_OK;
     if (format == ORR_SWEEP_HTML)
-        return swp_page_write(t, path, err);
+        return page_write(t, path, err);
     if (format == ORR_SWEEP_COLUMNS)
         return columns_write(t, path, err);
     if (format == ORR_SWEEP_JSON)

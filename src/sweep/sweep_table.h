@@ -44,7 +44,6 @@ orr_code swp_table_column(const orr_sweep_table *t,
                           orr_error *err) ORR_MUST_CHECK;
 
 /* sweep_page.c */
-orr_code swp_page_write(const orr_sweep_table *t, const char *path, orr_error *err) ORR_MUST_CHECK;
 /* sweep_table.c: one JSON object, also inside the page */
 void swp_table_json(const orr_sweep_table *t, orr_buf *to);
 

@@ -14,7 +14,6 @@
 #include "check.h"
 #include "models/network/net_time.h"
 
-#include "models/network/net_own.h"
 #include "models/network/net_table.h"
 #include "models/network/routes.h"
 #include "run/match.h"

@@ -22,4 +22,12 @@ const orr_event_source *orr__net_events(const orr_net_ops *ops,
 /* The error for a name that no network has: it lists those there are. */
 orr_code orr__net_fail_unknown(const char *name, orr_error *err);
 
+/* What only the networks of this library get, behind orr_net_config.own. */
+
+/* Needed in create only; what it points to lives as long as the network. */
+struct orr_net_own {
+    const struct orr__topology *topology;    /* links: graph and its like */
+    const struct orr__packet_inputs *packet; /* packet */
+};
+
 #endif

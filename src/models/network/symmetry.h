@@ -73,4 +73,32 @@ static inline uint32_t net_sym_back(const net_symmetry *s, uint32_t other, uint3
     return rank;
 }
 
+/* ---- the network aware ----
+ *
+ * What the run may ask of it beyond network.h: one link for all that a symmetry moves to each
+ * other.  net: the state of orr__net_aware. */
+
+/* Messages are sent by ranks that are at home; before the first one.  False: out of memory. */
+bool orr__aware_fold(void *net, const net_symmetry *symmetry);
+/* The symmetry is about to have fewer digits: links and messages become several (link_servers.h).
+ * False: out of memory. */
+struct net_copier;
+bool orr__aware_multiply(void *net, const struct net_copier *c);
+bool orr__aware_copy_call(void *net,
+                          void (*call)(void *context, uint64_t argument),
+                          uint32_t k,
+                          uint64_t *argument);
+void orr__aware_end_copies(void *net);
+/* The run is over: what a link carried, all carried.  False: out of memory. */
+bool orr__aware_spread(void *net);
+
+/* ---- the network graph: likewise ---- */
+
+/* Ranks can be moved by this digit, and by those before, without any link or route changing.
+ * False: not, or no memory. */
+bool orr__graph_holds(void *net, const net_symmetry *before, const net_digit *d);
+/* As orr__aware_fold and orr__aware_spread. */
+bool orr__graph_fold(void *net, const net_symmetry *symmetry);
+void orr__graph_spread(void *net);
+
 #endif

@@ -15,10 +15,9 @@
  * does not, every rank is simulated. */
 #include "fold_impl.h"
 
-#include "models/network/dims/aware.h"
-#include "models/network/graph/graph_network.h"
 #include "models/network/net_table.h"
 #include "models/network/net_time.h"
+#include "models/network/symmetry.h"
 
 #include <stdio.h>
 

@@ -10,9 +10,9 @@
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
-#include "models/network/dims/aware.h"
 #include "models/network/link_servers.h"
 #include "models/network/net_time.h"
+#include "models/network/symmetry.h"
 
 /* ---- moves ---- */
 

@@ -7,7 +7,7 @@
  * rank to the next rank or up to the switch, 2 * rank + 1 to the rank before or down from the
  * switch.  Those of fully connected groups, one for each pair of ranks, are made when first
  * used. */
-#include "aware.h"
+#include "models/network/symmetry.h"
 
 #include "models/network/net_table.h"
 

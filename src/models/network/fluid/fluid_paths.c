@@ -9,7 +9,7 @@
 #include "fluid_paths.h"
 
 #include "models/network/ecmp.h"
-#include "models/network/net_own.h"
+#include "models/network/net_table.h"
 
 #include <math.h>
 #include <stdio.h>

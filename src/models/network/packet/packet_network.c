@@ -7,7 +7,7 @@
  * clock's: what happens between two ticks is told at the later one. */
 #include "packet_network.h"
 
-#include "models/network/net_own.h"
+#include "models/network/net_table.h"
 #include "models/network/packet/watch/watchers.h"
 
 typedef struct packet_net {

@@ -5,7 +5,6 @@
 
 #include "base/io/input.h"
 #include "base/memory/content_hash.h"
-#include "flow_triggers.h"
 #include "models/network/packet/watch/watchers.h"
 #include "models/network/topology/htsim_topo.h"
 #include "models/network/topology/topology.h"

@@ -34,4 +34,27 @@ orr_code orr__fabric_view_take(const fab *f,
                                orr_error *err) ORR_MUST_CHECK;
 void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, const fab *f);
 
+/* ---- flow triggers ----
+ *
+ * Flows that wait for others, on the packet network.
+ *
+ *     orr__triggers *t;
+ *     if (orr__triggers_create(fabric, &flows, &t, &err)) ...    // now the fabric tells it of flows
+ *     while (fab_run(fabric, 100000)) ;
+ *     orr__triggers_explain(t, say, context);                    // which flows never started, and why
+ *     orr__triggers_destroy(t); */
+
+typedef struct orr__triggers orr__triggers;
+
+/* Fabric and flows must live on. */
+orr_code orr__triggers_create(fab *f,
+                              const orr__flow_list *flows,
+                              orr__triggers **out,
+                              orr_error *err) ORR_MUST_CHECK;
+void orr__triggers_destroy(orr__triggers *t); /* NULL is fine */
+
+/* A flow could not be started. */
+orr_code orr__triggers_status(const orr__triggers *t, orr_error *err) ORR_MUST_CHECK;
+void orr__triggers_explain(const orr__triggers *t, fab_say say, void *context);
+
 #endif

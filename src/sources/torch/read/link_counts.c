@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link_counts.c - the names of what is counted while linking; what is trouble is an error in strict
  * mode. */
-#include "link_counts.h"
+#include "kineto.h"
 
 #include "base/short_forms.h"
 
