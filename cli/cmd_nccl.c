@@ -168,12 +168,9 @@ static orr_code nccl_run(cli_context *c, orr_error *err)
 {
     orr_nccl_options o;
     orr_nccl_report r;
-    orr_code code = read_options(c, &o, err);
-    if (!code)
-        code = check_options(c, &o, err);
-    if (!code)
-        code = orr_nccl_convert((const char *const *)c->args, (size_t)c->arg_count, &o, &r, err);
-    if (code)
+    orr_code code;
+    if ((code = read_options(c, &o, err)) || (code = check_options(c, &o, err)) ||
+        (code = orr_nccl_convert((const char *const *)c->args, (size_t)c->arg_count, &o, &r, err)))
         return code;
     cli_nccl_remarks(c, &r);
     if (cli_given(c, "plan") && r.planned == 0)

@@ -341,12 +341,9 @@ static orr_code run_stage(cli_context *c, orr_error *err)
     orr_stage_options opt;
     orr_stage *job;
     target t;
-    orr_code code = read_options(c, &opt, err);
-    if (!code)
-        code = name_output(c, &t, err);
-    if (!code)
-        code = orr_stage_create(&opt, &job, err);
-    if (code)
+    orr_code code;
+    if ((code = read_options(c, &opt, err)) || (code = name_output(c, &t, err)) ||
+        (code = orr_stage_create(&opt, &job, err)))
         return code;
     code = write_all(c, job, &t, err);
     if (!code)

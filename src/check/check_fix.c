@@ -653,12 +653,10 @@ orr_code orr_check_fix(const char *path,
     fixer f = {.read = &tolerant};
     err = err ? err : &ignored;
     *changes = NULL;
-    orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_check_options, err);
-    if (!code)
-        code = ORR__TAKE_OPTIONS(&tolerant, read, orr_set_options, err);
-    if (!code)
-        code = ORR__TAKE_OPTIONS(&reading, tolerant.read, orr_read_options, err);
-    if (code)
+    orr_code code;
+    if ((code = ORR__TAKE_OPTIONS(&own, opt, orr_check_options, err)) ||
+        (code = ORR__TAKE_OPTIONS(&tolerant, read, orr_set_options, err)) ||
+        (code = ORR__TAKE_OPTIONS(&reading, tolerant.read, orr_read_options, err)))
         return code;
     tolerant.read = &reading;
     tolerant.keep_going = true;

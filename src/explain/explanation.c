@@ -158,12 +158,12 @@ static orr_code try_network(orr__what_ifs *g)
 
 static orr_code try_changes(orr__what_ifs *g)
 {
-    orr_code code = try_network(g);
-    if (!code)
-        code = try_change(g, (orr_run_change){.compute = 2}, "compute x 2");
-    if (!code)
-        code = try_change(g, (orr_run_change){.memory = 2}, "memory bandwidth x 2");
-    return code ? code : try_variants(g);
+    orr_code code;
+    if ((code = try_network(g)) ||
+        (code = try_change(g, (orr_run_change){.compute = 2}, "compute x 2")) ||
+        (code = try_change(g, (orr_run_change){.memory = 2}, "memory bandwidth x 2")))
+        return code;
+    return try_variants(g);
 }
 
 /* As many runs as there are changes, and a little more. */

@@ -311,24 +311,15 @@ static orr_code read_range(orr_yaml_value v, axis_range *r, orr_error *err)
     static const char *const allowed[] = {"from", "to", "step", "factor", "count", "log", NULL};
     orr_yaml_value x;
     *r = (axis_range){.step = 1};
-    orr_code code = orr_yaml_check_keys(v, allowed, err);
-    if (!code)
-        code = orr_yaml_need(v, "from", &x, err);
-    if (!code)
-        code = orr_yaml_need(v, "to", &x, err);
-    if (!code)
-        code = take_number(v, "from", &r->from, err);
-    if (!code)
-        code = take_number(v, "to", &r->to, err);
-    if (!code)
-        code = take_number(v, "step", &r->step, err);
-    if (!code)
-        code = take_number(v, "factor", &r->factor, err);
-    if (!code)
-        code = orr_yaml_take_u64(v, "count", 2, SWP_MOST_POINTS, &r->count, err);
-    if (!code)
-        code = orr_yaml_take_bool(v, "log", &r->is_log, err);
-    if (code)
+    orr_code code;
+    if ((code = orr_yaml_check_keys(v, allowed, err)) ||
+        (code = orr_yaml_need(v, "from", &x, err)) || (code = orr_yaml_need(v, "to", &x, err)) ||
+        (code = take_number(v, "from", &r->from, err)) ||
+        (code = take_number(v, "to", &r->to, err)) ||
+        (code = take_number(v, "step", &r->step, err)) ||
+        (code = take_number(v, "factor", &r->factor, err)) ||
+        (code = orr_yaml_take_u64(v, "count", 2, SWP_MOST_POINTS, &r->count, err)) ||
+        (code = orr_yaml_take_bool(v, "log", &r->is_log, err)))
         return code;
     r->has_step = orr_yaml_find(v, "step", &x);
     r->has_factor = orr_yaml_find(v, "factor", &x);

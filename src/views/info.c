@@ -1298,14 +1298,12 @@ static orr_code gather(orr__gatherer *g, orr_error *err)
     g->by_value = orr_map_create(0);
     if (!g->arena || !g->scratch || !g->coll_rows || !g->peer_keys || !g->by_value)
         return orr_no_memory(err);
-    orr_code code = describe_inputs(g, err);
-    if (!code)
-        code = list_members(g, err);
-    if (!code)
-        code = info_count_groups(g, err);
-    if (!code)
-        code = g->o->options.one_rank ? add_one(g, err) : add_classes(g, err);
-    return code ? code : order_results(g->o, err);
+    orr_code code;
+    if ((code = describe_inputs(g, err)) || (code = list_members(g, err)) ||
+        (code = info_count_groups(g, err)) ||
+        (code = g->o->options.one_rank ? add_one(g, err) : add_classes(g, err)))
+        return code;
+    return order_results(g->o, err);
 }
 
 static void gatherer_fini(orr__gatherer *g)

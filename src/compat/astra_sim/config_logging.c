@@ -490,20 +490,13 @@ static orr_code take_logger(reader *r, orr_toml_value table)
     orr__logger_rule rule = {.level = ORR__LOG_INFO};
     orr__log_level flush = ORR__LOG_OFF; /* everything is written in the end */
     const char *pattern = r->global_pattern;
-    orr_code code = check_keys(r, table, keys);
-    if (!code)
-        code = add_name(r, table, "logger", r->loggers, &r->logger_count);
-    if (!code)
-        code = take_logger_sinks(r, table, &rule);
-    if (!code)
-        code = check_threads(r, table);
-    if (!code)
-        code = take_level(r, table, "level", &rule.level);
-    if (!code)
-        code = take_level(r, table, "flush_level", &flush);
-    if (!code)
-        code = find_pattern(r, table, &pattern);
-    if (code)
+    orr_code code;
+    if ((code = check_keys(r, table, keys)) ||
+        (code = add_name(r, table, "logger", r->loggers, &r->logger_count)) ||
+        (code = take_logger_sinks(r, table, &rule)) || (code = check_threads(r, table)) ||
+        (code = take_level(r, table, "level", &rule.level)) ||
+        (code = take_level(r, table, "flush_level", &flush)) ||
+        (code = find_pattern(r, table, &pattern)))
         return code;
     /* A pattern belongs to a sink: that of the last logger that names it counts. */
     for (uint32_t i = 0; r->keeps_patterns && pattern && i < rule.count; i++)

@@ -343,12 +343,12 @@ static orr_code ss_v3_check(const orr_scalesim *r, orr_error *err)
         return orr_fail(err, ORR_EINPUT, &w,
                         "UseRamulatorTrace needs the files of Ramulator, which are not read here: "
                         "set it to False");
-    orr_code code = check_banks(c, &c->array.ifmap_banks, "Ifmap", &w, err);
-    if (!code)
-        code = check_banks(c, &c->array.filter_banks, "Filter", &w, err);
-    if (!code)
-        code = check_layout(&c->array, &w, err);
-    return code ? code : check_sparsity(&c->array, &w, err);
+    orr_code code;
+    if ((code = check_banks(c, &c->array.ifmap_banks, "Ifmap", &w, err)) ||
+        (code = check_banks(c, &c->array.filter_banks, "Filter", &w, err)) ||
+        (code = check_layout(&c->array, &w, err)))
+        return code;
+    return check_sparsity(&c->array, &w, err);
 }
 
 const orr_rules_systolic orr__scale_sim_v3 = {

@@ -376,14 +376,10 @@ static orr_code join_gradients(
     stg_tgraph *g, const char *target, const char *first, const char *second, orr_error *err)
 {
     uint32_t to, a, b;
-    orr_code code = stg_tgraph_need(g, target, &to, err);
-    if (!code)
-        code = stg_tgraph_need(g, first, &a, err);
-    if (!code)
-        code = stg_tgraph_need(g, second, &b, err);
-    if (!code)
-        code = stg_tgraph_link(g, a, to, err);
-    if (code)
+    orr_code code;
+    if ((code = stg_tgraph_need(g, target, &to, err)) ||
+        (code = stg_tgraph_need(g, first, &a, err)) ||
+        (code = stg_tgraph_need(g, second, &b, err)) || (code = stg_tgraph_link(g, a, to, err)))
         return code;
     stg_tensor *t = &g->tensors[to];
     t->op = ORR__OP_A;
@@ -399,28 +395,21 @@ static orr_code stg_assemble_layer(stg_tgraph *g,
                                    orr_error *err)
 {
     const bool is_moe = opt->model == ORR_STAGE_MOE;
-    orr_code code = add_module(g, lib, "layer_norm", "input_norm.", err);
-    if (!code)
-        code = add_attention(g, lib, "mha.", err);
-    if (!code)
-        code = add_module(g, lib, "residual", "mha_res.", err);
-    if (!code)
-        code = add_module(g, lib, "layer_norm", "post_attn_norm.", err);
-    if (!code)
-        code = is_moe ? add_experts(g, lib, opt->experts / opt->ep, err)
-                      : add_module(g, lib, "llama_feed_forward_network", "ffn.", err);
-    if (!code)
-        code = add_module(g, lib, "residual", "ffn_res.", err);
-    if (!code)
-        code = link_all(g, layer_links, "", err);
-    if (!code)
-        code = link_all(g, is_moe ? moe_links : dense_links, "", err);
-    if (!code)
-        code = join_gradients(g, "input_norm.dy", "mha.dx", "mha_res.dx2", err);
-    if (!code)
-        code = join_gradients(g, "post_attn_norm.dy", is_moe ? "moe.dx" : "ffn.dx0", "ffn_res.dx2",
-                              err);
-    return code ? code : stg_assemble_weights(g, opt->whole_backward, err);
+    orr_code code;
+    if ((code = add_module(g, lib, "layer_norm", "input_norm.", err)) ||
+        (code = add_attention(g, lib, "mha.", err)) ||
+        (code = add_module(g, lib, "residual", "mha_res.", err)) ||
+        (code = add_module(g, lib, "layer_norm", "post_attn_norm.", err)) ||
+        (code = is_moe ? add_experts(g, lib, opt->experts / opt->ep, err)
+                       : add_module(g, lib, "llama_feed_forward_network", "ffn.", err)) ||
+        (code = add_module(g, lib, "residual", "ffn_res.", err)) ||
+        (code = link_all(g, layer_links, "", err)) ||
+        (code = link_all(g, is_moe ? moe_links : dense_links, "", err)) ||
+        (code = join_gradients(g, "input_norm.dy", "mha.dx", "mha_res.dx2", err)) ||
+        (code = join_gradients(g, "post_attn_norm.dy", is_moe ? "moe.dx" : "ffn.dx0", "ffn_res.dx2",
+                               err)))
+        return code;
+    return stg_assemble_weights(g, opt->whole_backward, err);
 }
 
 /* The tensor graph of a training step (specification, sections 5.2 to 5.4).
@@ -519,12 +508,10 @@ static orr_code link_model(stg_tgraph *g,
     static const char *const loss_names[] = {"y", NULL, "dy", NULL};
     const uint32_t after = (uint32_t)(layers * layer->count);
     ends one, emb, end;
-    orr_code code = find_ends(layer, layer_names, &one, err);
-    if (!code)
-        code = find_ends(embedding, embedding_names, &emb, err);
-    if (!code)
-        code = find_ends(loss, loss_names, &end, err);
-    if (code)
+    orr_code code;
+    if ((code = find_ends(layer, layer_names, &one, err)) ||
+        (code = find_ends(embedding, embedding_names, &emb, err)) ||
+        (code = find_ends(loss, loss_names, &end, err)))
         return code;
     const ends in = moved(emb, after), out = moved(emb, after + (uint32_t)embedding->count);
     ends before = in;
@@ -543,18 +530,17 @@ static orr_code add_all(
     stg_tgraph *g, const stg_tgraph *layer, stg_library *lib, uint64_t layers, orr_error *err)
 {
     const stg_tgraph *embedding, *loss;
-    orr_code code = stg_library_get(lib, "embedding", &embedding, err);
-    if (!code)
-        code = stg_library_get(lib, "loss", &loss, err);
-    if (!code)
-        code = repeat_layer(g, layer, layers, err);
-    if (!code)
-        code = add_embedding(g, embedding, "in_emb.", "Dvocal", "Dmodel", ORR__PLACE_FIRST, err);
-    if (!code)
-        code = add_embedding(g, embedding, "out_emb.", "Dmodel", "Dvocal", ORR__PLACE_LAST, err);
-    if (!code)
-        code = add_loss(g, loss, err);
-    return code ? code : link_model(g, layer, embedding, loss, layers, err);
+    orr_code code;
+    if ((code = stg_library_get(lib, "embedding", &embedding, err)) ||
+        (code = stg_library_get(lib, "loss", &loss, err)) ||
+        (code = repeat_layer(g, layer, layers, err)) ||
+        (code =
+             add_embedding(g, embedding, "in_emb.", "Dvocal", "Dmodel", ORR__PLACE_FIRST, err)) ||
+        (code =
+             add_embedding(g, embedding, "out_emb.", "Dmodel", "Dvocal", ORR__PLACE_LAST, err)) ||
+        (code = add_loss(g, loss, err)))
+        return code;
+    return link_model(g, layer, embedding, loss, layers, err);
 }
 
 static orr_code assemble_step(stg_tgraph *g,

@@ -677,12 +677,9 @@ orr_code orr_stage_create(const orr_stage_options *opt, orr_stage **out, orr_err
     *out = NULL;
     if (o.micro_batch == 0)
         o.micro_batch = o.batch;
-    orr_code code = check_numbers(&o, err);
-    if (!code)
-        code = check_ranks(&o, err);
-    if (!code)
-        code = check_model(&o, err);
-    if (code)
+    orr_code code;
+    if ((code = check_numbers(&o, err)) || (code = check_ranks(&o, err)) ||
+        (code = check_model(&o, err)))
         return code;
     orr_stage *job = orr_alloc(1, sizeof *job);
     if (!job)

@@ -464,12 +464,10 @@ static orr_code put_compute(writer *w, const stg_plan_node *n, int64_t size)
     stg_expr ops;
     double count;
     int64_t whole = 0;
-    orr_code code = stg_tensor_ops(&w->job->graph, n->tensor, &ops, w->err);
-    if (!code)
-        code = stg_measure_expr(&w->job->measure, ops, &count, w->err);
-    if (!code)
-        code = stg_whole(count, &whole, w->err);
-    if (code)
+    orr_code code;
+    if ((code = stg_tensor_ops(&w->job->graph, n->tensor, &ops, w->err)) ||
+        (code = stg_measure_expr(&w->job->measure, ops, &count, w->err)) ||
+        (code = stg_whole(count, &whole, w->err)))
         return code;
     put_i64(w, ORR__ATTR_NUM_OPS, whole);
     put_i64(w, ORR__ATTR_TENSOR_SIZE, size);

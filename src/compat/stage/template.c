@@ -113,14 +113,13 @@ static orr_code resolve_extras(stg_tgraph *g, uint32_t index, const stg_cells *c
 static orr_code resolve_row(stg_tgraph *g, uint32_t index, const stg_cells *c, orr_error *err)
 {
     stg_tensor *t = &g->tensors[index];
-    orr_code code = resolve(g, c, "x1", c->a, &t->a, err);
-    if (!code)
-        code = resolve(g, c, "x2", c->b, &t->b, err);
-    if (!code)
-        code = resolve(g, c, "grad_of", c->grad_of, &t->grad_of, err);
-    if (!code)
-        code = resolve_extras(g, index, c, err);
-    return code ? code : stg_tensor_check(g, index, &c->where, err);
+    orr_code code;
+    if ((code = resolve(g, c, "x1", c->a, &t->a, err)) ||
+        (code = resolve(g, c, "x2", c->b, &t->b, err)) ||
+        (code = resolve(g, c, "grad_of", c->grad_of, &t->grad_of, err)) ||
+        (code = resolve_extras(g, index, c, err)))
+        return code;
+    return stg_tensor_check(g, index, &c->where, err);
 }
 
 /* A graph of rows; it is a named graph of no tensors so far. */
@@ -414,12 +413,11 @@ static orr_code check_tensors(
 static orr_code check_summary(const stg_tgraph *g, orr_json *j, orr_error *err)
 {
     orr_json_value root;
-    orr_code code = orr_json_only(j, &root, err);
-    if (!code)
-        code = check_symbols(g, root, err);
-    if (!code)
-        code = check_tensors(g, root, "in_tensors", true, err);
-    return code ? code : check_tensors(g, root, "out_tensors", false, err);
+    orr_code code;
+    if ((code = orr_json_only(j, &root, err)) || (code = check_symbols(g, root, err)) ||
+        (code = check_tensors(g, root, "in_tensors", true, err)))
+        return code;
+    return check_tensors(g, root, "out_tensors", false, err);
 }
 
 /* ---- both ---- */

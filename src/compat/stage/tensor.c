@@ -689,12 +689,9 @@ orr_code stg_tensor_check(stg_tgraph *g, uint32_t t, const orr_where *where, orr
     const view v = view_of(g, t, where, err);
     stg_layout made;
     stg_expr ops;
-    orr_code code = check_cells(&v);
-    if (!code)
-        code = check_layouts(&v);
-    if (!code)
-        code = make_layout(&v, &made);
-    if (!code)
-        code = count_ops(&v, made, &ops);
-    return code ? code : stg_algebra_check(&g->space->algebra, where, "tensor", err);
+    orr_code code;
+    if ((code = check_cells(&v)) || (code = check_layouts(&v)) || (code = make_layout(&v, &made)) ||
+        (code = count_ops(&v, made, &ops)))
+        return code;
+    return stg_algebra_check(&g->space->algebra, where, "tensor", err);
 }

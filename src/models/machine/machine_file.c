@@ -215,15 +215,14 @@ static orr_code take_overlap(orr_yaml_value map, orr_machine *m, orr_error *err)
     orr_yaml_value v;
     if (orr_yaml_find(map, "overlap_cost", &v))
         m->overlap_cost_least = m->overlap_cost_most = 0;
-    orr_code code = orr_yaml_take_number(map, "overlap_cost", 0, 0.9, &m->overlap_cost, err);
-    if (!code)
-        code = orr_yaml_take_number(map, "overlap_cost_least", 0, 0.9, &m->overlap_cost_least, err);
-    if (!code)
-        code = orr_yaml_take_number(map, "overlap_cost_most", 0, 0.9, &m->overlap_cost_most, err);
-    if (!code)
-        code = orr_yaml_take_number(map, "message_overlap_cost", 0, 0.9, &m->message_overlap_cost,
-                                    err);
-    if (code)
+    orr_code code;
+    if ((code = orr_yaml_take_number(map, "overlap_cost", 0, 0.9, &m->overlap_cost, err)) ||
+        (code = orr_yaml_take_number(map, "overlap_cost_least", 0, 0.9, &m->overlap_cost_least,
+                                     err)) ||
+        (code =
+             orr_yaml_take_number(map, "overlap_cost_most", 0, 0.9, &m->overlap_cost_most, err)) ||
+        (code = orr_yaml_take_number(map, "message_overlap_cost", 0, 0.9, &m->message_overlap_cost,
+                                     err)))
         return code;
     if (m->overlap_cost_least > m->overlap_cost && orr_yaml_find(map, "overlap_cost_least", &v))
         return orr_yaml_refuse(v, "overlap_cost_least", "at most overlap_cost", err);
@@ -257,34 +256,22 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
                                        "overlap_cost_most",
                                        "message_overlap_cost",
                                        NULL};
-    orr_code code = orr_yaml_check_keys(map, keys, err);
-    if (!code)
-        code = take_base(map, m, err);
-    if (!code)
-        code = orr_yaml_take_text(map, "name", m->name, sizeof m->name, err);
-    if (!code)
-        code = orr_yaml_take_text(map, "note", m->note, sizeof m->note, err);
-    if (!code)
-        code = take_device(map, m, err);
-    if (!code)
-        code = take_u32(map, "nodes", 1, MACHINE_NODES, &m->nodes, err);
-    if (!code)
-        code = take_u32(map, "devices", 1, MACHINE_DEVICES, &m->devices, err);
-    if (!code)
-        code = take_up(map, m, err);
-    if (!code)
-        code = take_nics(map, m, err);
-    if (!code)
-        code = take_fabric(map, m, err);
-    if (!code)
-        code = orr_yaml_take_text(map, "collectives", m->collectives, sizeof m->collectives, err);
-    if (!code)
-        code = take_overlap(map, m, err);
-    if (!code)
-        code = orr_yaml_take_text(map, "software", m->software, sizeof m->software, err);
-    if (!code)
-        code = orr_yaml_take_number(map, "usd_per_hour", 0, 1e6, &m->usd_per_hour, err);
-    return code ? code : orr_yaml_take_number(map, "watts", 0, 1e9, &m->watts, err);
+    orr_code code;
+    if ((code = orr_yaml_check_keys(map, keys, err)) || (code = take_base(map, m, err)) ||
+        (code = orr_yaml_take_text(map, "name", m->name, sizeof m->name, err)) ||
+        (code = orr_yaml_take_text(map, "note", m->note, sizeof m->note, err)) ||
+        (code = take_device(map, m, err)) ||
+        (code = take_u32(map, "nodes", 1, MACHINE_NODES, &m->nodes, err)) ||
+        (code = take_u32(map, "devices", 1, MACHINE_DEVICES, &m->devices, err)) ||
+        (code = take_up(map, m, err)) || (code = take_nics(map, m, err)) ||
+        (code = take_fabric(map, m, err)) ||
+        (code =
+             orr_yaml_take_text(map, "collectives", m->collectives, sizeof m->collectives, err)) ||
+        (code = take_overlap(map, m, err)) ||
+        (code = orr_yaml_take_text(map, "software", m->software, sizeof m->software, err)) ||
+        (code = orr_yaml_take_number(map, "usd_per_hour", 0, 1e6, &m->usd_per_hour, err)))
+        return code;
+    return orr_yaml_take_number(map, "watts", 0, 1e9, &m->watts, err);
 }
 
 orr_code orr_machine_parse(orr_span bytes, const char *label, orr_machine *out, orr_error *err)

@@ -318,12 +318,8 @@ orr_code orr_calibration_fit(orr_calibration *c, const orr_calibration_result **
     c->result.after = mean_error(c->rows, c->count, &k, false, &again);
     c->result.before /= seen ? (double)seen : 1;
     c->result.after /= again ? (double)again : 1;
-    code = fold(c, &start, &f, err);
-    if (!code)
-        code = spread(c, f.ratio, &k, err);
-    if (!code)
-        code = list_items(c, &start, &k, &f, err);
-    if (code)
+    if ((code = fold(c, &start, &f, err)) || (code = spread(c, f.ratio, &k, err)) ||
+        (code = list_items(c, &start, &k, &f, err)))
         return code;
     fill_rows(c, &start, &k);
     make_table(c, &k);

@@ -112,19 +112,16 @@ static orr_code take_link(orr_yaml_value map, orr_arena *a, orr__link_change *c,
     static const char *const keys[] = {"from",    "to",     "bandwidth", "latency",
                                        "one_way", "failed", NULL};
     *c = (orr__link_change){.bandwidth = 1, .latency = 1, .where = orr_yaml_where(map)};
-    orr_code code = orr_yaml_check_keys(map, keys, err);
-    if (!code)
-        code = take_end(map, "from", a, &c->from, err);
-    if (!code)
-        code = take_end(map, "to", a, &c->to, err);
-    if (!code)
-        code =
-            orr_yaml_take_number(map, "bandwidth", least_factor, most_factor, &c->bandwidth, err);
-    if (!code)
-        code = orr_yaml_take_number(map, "latency", 0, most_factor, &c->latency, err);
-    if (!code)
-        code = orr_yaml_take_bool(map, "one_way", &c->is_one_way, err);
-    return code ? code : orr_yaml_take_bool(map, "failed", &c->is_failed, err);
+    orr_code code;
+    if ((code = orr_yaml_check_keys(map, keys, err)) ||
+        (code = take_end(map, "from", a, &c->from, err)) ||
+        (code = take_end(map, "to", a, &c->to, err)) ||
+        (code = orr_yaml_take_number(map, "bandwidth", least_factor, most_factor, &c->bandwidth,
+                                     err)) ||
+        (code = orr_yaml_take_number(map, "latency", 0, most_factor, &c->latency, err)) ||
+        (code = orr_yaml_take_bool(map, "one_way", &c->is_one_way, err)))
+        return code;
+    return orr_yaml_take_bool(map, "failed", &c->is_failed, err);
 }
 
 /* ---- the whole ---- */
@@ -145,12 +142,10 @@ static orr_code take_ranks_file(
 {
     static const char *const keys[] = {"ranks", "links", NULL};
     orr_yaml_value list, links;
-    orr_code code = orr_yaml_check_keys(root, keys, err);
-    if (!code)
-        code = find_list(root, "ranks", &list, err);
-    if (!code)
-        code = find_list(root, "links", &links, err);
-    if (code)
+    orr_code code;
+    if ((code = orr_yaml_check_keys(root, keys, err)) ||
+        (code = find_list(root, "ranks", &list, err)) ||
+        (code = find_list(root, "links", &links, err)))
         return code;
     out->speeds = orr_arena_new(a, ranks, cfg_rank_speed);
     out->changes = orr_arena_new(a, (size_t)orr_yaml_count(links) + 1, orr__link_change);

@@ -125,14 +125,11 @@ static orr_code read_comm(record *f, ff_task *t)
 static orr_code read_label(record *f, ff_task *t)
 {
     orr_str kind;
-    orr_code code = next_device(f, "device_id=NUMBER", &t->device);
-    if (!code)
-        code = next_field(f, "the name of a task", &t->name);
-    if (!code)
-        code = next_field(f, "its phase", &t->phase);
-    if (!code)
-        code = next_field(f, "COMP_NODE or COMM_SEND_RECV_NODE", &kind);
-    if (code)
+    orr_code code;
+    if ((code = next_device(f, "device_id=NUMBER", &t->device)) ||
+        (code = next_field(f, "the name of a task", &t->name)) ||
+        (code = next_field(f, "its phase", &t->phase)) ||
+        (code = next_field(f, "COMP_NODE or COMM_SEND_RECV_NODE", &kind)))
         return code;
     t->is_comm = orr_str_is(kind, "COMM_SEND_RECV_NODE");
     if (!t->is_comm && !orr_str_is(kind, "COMP_NODE"))
@@ -398,14 +395,11 @@ static orr_code find_devices(const reader *r, orr_arena *scratch)
 
 static orr_code read_graph(reader *r, orr_arena *scratch)
 {
-    orr_code code = read_nodes(r);
-    if (!code)
-        code = read_edges(r, scratch);
-    if (!code)
-        code = check_cycles(r, scratch);
-    if (!code)
-        code = sort_ids(r, scratch);
-    return code ? code : find_devices(r, scratch);
+    orr_code code;
+    if ((code = read_nodes(r)) || (code = read_edges(r, scratch)) ||
+        (code = check_cycles(r, scratch)) || (code = sort_ids(r, scratch)))
+        return code;
+    return find_devices(r, scratch);
 }
 
 orr_code orr_flexflow_parse(orr_span bytes, const char *label, orr_flexflow **out, orr_error *err)

@@ -232,12 +232,11 @@ static orr_code whole_cycles(lay_cost *c, const lay_product *p, uint64_t *out, o
 /* Multiplications that are done, all of `count` products together. */
 static orr_code multiplications(const lay_product *p, uint64_t *out, orr_error *err)
 {
-    orr_code code = scale_up(p->m, p->n, 1, out, err);
-    if (!code)
-        code = scale_up(*out, p->k, 1, out, err);
-    if (!code)
-        code = scale_up(*out, p->part, p->whole, out, err);
-    return code ? code : scale_up(*out, p->count, 1, out, err);
+    orr_code code;
+    if ((code = scale_up(p->m, p->n, 1, out, err)) || (code = scale_up(*out, p->k, 1, out, err)) ||
+        (code = scale_up(*out, p->part, p->whole, out, err)))
+        return code;
+    return scale_up(*out, p->count, 1, out, err);
 }
 
 static orr_code add_products(lay_cost *c, const lay_op *op, orr_gemm_pass *out, orr_error *err)
@@ -245,12 +244,10 @@ static orr_code add_products(lay_cost *c, const lay_op *op, orr_gemm_pass *out, 
     for (size_t i = 0; i < op->product_count; i++) {
         const lay_product *p = &op->product[i];
         uint64_t cycles = 0, done;
-        orr_code code = whole_cycles(c, p, &cycles, err);
-        if (!code)
-            code = scale_up(cycles, p->part, p->whole, &cycles, err);
-        if (!code)
-            code = multiplications(p, &done, err);
-        if (code)
+        orr_code code;
+        if ((code = whole_cycles(c, p, &cycles, err)) ||
+            (code = scale_up(cycles, p->part, p->whole, &cycles, err)) ||
+            (code = multiplications(p, &done, err)))
             return code;
         out->array_cycles += cycles; /* five numbers below 2^61 */
         out->products += done;
@@ -438,13 +435,11 @@ static orr_code add_layer(
 {
     orr_gemm_layer l = {.kind = s->kind, .name.len = s->name.len};
     lay_work work;
-    orr_code code = find_policy(g, s, &l.policy, err);
-    if (!code)
-        code = lay_work_of(s, lay_ways_of(l.policy, g->opt.npus, g->opt.packages), buffers,
-                           g->label, &work, err);
-    if (!code)
-        code = with_place(g, s, cost_layer(g, c, &work, &l, err), err);
-    if (code)
+    orr_code code;
+    if ((code = find_policy(g, s, &l.policy, err)) ||
+        (code = lay_work_of(s, lay_ways_of(l.policy, g->opt.npus, g->opt.packages), buffers,
+                            g->label, &work, err)) ||
+        (code = with_place(g, s, cost_layer(g, c, &work, &l, err), err)))
         return code;
     l.name.ptr = orr_arena_text(g->arena, s->name);
     if (!l.name.ptr)

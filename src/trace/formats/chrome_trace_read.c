@@ -466,12 +466,10 @@ static orr_code take_name(chrome_file *c, const chrome_event *e)
 
 static orr_code add_span(chrome_file *c, const chrome_event *e, orr_timespan *span)
 {
-    orr_code code = find_thread(c, e, &span->track);
-    if (!code)
-        code = orr_timeline_add_text(c->t, e->name, &span->name, c->err);
-    if (!code)
-        code = classify(c, e, span);
-    if (code)
+    orr_code code;
+    if ((code = find_thread(c, e, &span->track)) ||
+        (code = orr_timeline_add_text(c->t, e->name, &span->name, c->err)) ||
+        (code = classify(c, e, span)))
         return code;
     if (c->span_count >= CHROME_NONE - 1)
         return refuse(c, e->self, "more spans than can be counted");

@@ -202,15 +202,12 @@ static orr_code take_event(reader *r, const char *p, event *e, orr_error *err)
     const int64_t ranks = r->opt.ranks ? r->opt.ranks : ORR_ISSUE_LOG_RANKS;
     const int64_t first = r->rules->any_time ? -MOST_CYCLES : 0;
     int64_t rank;
-    orr_code code = take_number(r, &p, "rank", 0, ranks - 1, &rank, &e->rank_at, err);
-    if (!code)
-        code = take_number(r, &p, "cycle", first, MOST_CYCLES, &e->cycle, &e->cycle_at, err);
-    if (!code)
-        code = take_number(r, &p, "node", r->rules->any_time ? INT64_MIN : 0, INT64_MAX, &e->node,
-                           &e->node_at, err);
-    if (!code)
-        code = take_field(r, &p, "name", &e->name, err);
-    if (code)
+    orr_code code;
+    if ((code = take_number(r, &p, "rank", 0, ranks - 1, &rank, &e->rank_at, err)) ||
+        (code = take_number(r, &p, "cycle", first, MOST_CYCLES, &e->cycle, &e->cycle_at, err)) ||
+        (code = take_number(r, &p, "node", r->rules->any_time ? INT64_MIN : 0, INT64_MAX, &e->node,
+                            &e->node_at, err)) ||
+        (code = take_field(r, &p, "name", &e->name, err)))
         return code;
     e->rank = (uint32_t)rank;
     e->type = 0;

@@ -59,24 +59,18 @@ static orr_code take_line(orr_yaml_value top, const char *word, nccl_line *line,
     orr_yaml_value map;
     if (!orr_yaml_find(top, word, &map))
         return ORR_OK;
-    orr_code code = orr_yaml_check_keys(map, keys, err);
-    if (!code)
-        code = take_ns(map, "base", &line->base_ns, err);
-    if (!code)
-        code = take_ns(map, "grow", &line->grow_ns, err);
-    if (!code)
-        code = take_ns(map, "step", &line->up_ns, err);
-    if (!code)
-        code = take_ns(map, "step_grow", &line->up_grow_ns, err);
-    if (!code)
-        code = take_ns(map, "out_step", &line->out_ns, err);
-    if (!code)
-        code = take_ns(map, "tree_step", &line->tree_ns, err);
-    if (!code)
-        code = take_rate(map, "rate", &line->rate, err);
-    if (!code)
-        code = orr_yaml_take_number(map, "ends", 0, 100, &line->ends, err);
-    return code ? code : take_ns(map, "drain", &line->drain_ns, err);
+    orr_code code;
+    if ((code = orr_yaml_check_keys(map, keys, err)) ||
+        (code = take_ns(map, "base", &line->base_ns, err)) ||
+        (code = take_ns(map, "grow", &line->grow_ns, err)) ||
+        (code = take_ns(map, "step", &line->up_ns, err)) ||
+        (code = take_ns(map, "step_grow", &line->up_grow_ns, err)) ||
+        (code = take_ns(map, "out_step", &line->out_ns, err)) ||
+        (code = take_ns(map, "tree_step", &line->tree_ns, err)) ||
+        (code = take_rate(map, "rate", &line->rate, err)) ||
+        (code = orr_yaml_take_number(map, "ends", 0, 100, &line->ends, err)))
+        return code;
+    return take_ns(map, "drain", &line->drain_ns, err);
 }
 
 static orr_code take_direct(orr_yaml_value top, nccl_constants *k, orr_error *err)
@@ -85,16 +79,14 @@ static orr_code take_direct(orr_yaml_value top, nccl_constants *k, orr_error *er
     orr_yaml_value map;
     if (!orr_yaml_find(top, "direct", &map))
         return ORR_OK;
-    orr_code code = orr_yaml_check_keys(map, keys, err);
-    if (!code)
-        code = take_ns(map, "base", &k->direct_ns, err);
-    if (!code)
-        code = take_ns(map, "grow", &k->direct_grow_ns, err);
-    if (!code)
-        code = take_ns(map, "peer", &k->peer_ns, err);
-    if (!code)
-        code = take_rate(map, "rate", &k->direct_rate, err);
-    return code ? code : take_ns(map, "drain", &k->direct_drain_ns, err);
+    orr_code code;
+    if ((code = orr_yaml_check_keys(map, keys, err)) ||
+        (code = take_ns(map, "base", &k->direct_ns, err)) ||
+        (code = take_ns(map, "grow", &k->direct_grow_ns, err)) ||
+        (code = take_ns(map, "peer", &k->peer_ns, err)) ||
+        (code = take_rate(map, "rate", &k->direct_rate, err)))
+        return code;
+    return take_ns(map, "drain", &k->direct_drain_ns, err);
 }
 
 static orr_code take_nvls(orr_yaml_value top, nccl_constants *k, orr_error *err)
@@ -103,12 +95,12 @@ static orr_code take_nvls(orr_yaml_value top, nccl_constants *k, orr_error *err)
     orr_yaml_value map;
     if (!orr_yaml_find(top, "nvls", &map))
         return ORR_OK;
-    orr_code code = orr_yaml_check_keys(map, keys, err);
-    if (!code)
-        code = take_ns(map, "base", &k->nvls_ns, err);
-    if (!code)
-        code = take_ns(map, "turn", &k->nvls_loop_ns, err);
-    return code ? code : take_rate(map, "rate", &k->nvls_rate, err);
+    orr_code code;
+    if ((code = orr_yaml_check_keys(map, keys, err)) ||
+        (code = take_ns(map, "base", &k->nvls_ns, err)) ||
+        (code = take_ns(map, "turn", &k->nvls_loop_ns, err)))
+        return code;
+    return take_rate(map, "rate", &k->nvls_rate, err);
 }
 
 /* interval: {small: {low: 0.9, high: 1.2}, ...} */
@@ -242,12 +234,9 @@ static orr_code take_all(orr_yaml_value top, nccl_custom *c, orr_error *err)
         "rows",  "ranks",      "bytes",    "choice",  NULL};
     unsigned generation = NCCL_OTHER;
     uint64_t channels, rows = 0, ranks = 0, bytes = 0;
-    orr_code code = orr_yaml_check_keys(top, keys, err);
-    if (!code)
-        code = take_name(top, c, err);
-    if (!code)
-        code = orr_yaml_take_word(top, "generation", generation_words, &generation, err);
-    if (code)
+    orr_code code;
+    if ((code = orr_yaml_check_keys(top, keys, err)) || (code = take_name(top, c, err)) ||
+        (code = orr_yaml_take_word(top, "generation", generation_words, &generation, err)))
         return code;
     c->generation = (nccl_generation)generation;
     c->k = nccl_table[c->generation];

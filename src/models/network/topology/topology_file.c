@@ -705,12 +705,11 @@ static orr_code check_head(orr_yaml_value root, orr_error *err)
     static const char *const formats[] = {"orrery-topology", NULL};
     unsigned format = 0;
     uint64_t version = 1;
-    orr_code code = orr_yaml_check_keys(root, orr__topology_keys, err);
-    if (!code)
-        code = orr_yaml_take_word(root, "format", formats, &format, err);
-    if (!code)
-        code = orr_yaml_take_u64(root, "version", 1, 1, &version, err);
-    return code;
+    orr_code code;
+    if ((code = orr_yaml_check_keys(root, orr__topology_keys, err)) ||
+        (code = orr_yaml_take_word(root, "format", formats, &format, err)))
+        return code;
+    return orr_yaml_take_u64(root, "version", 1, 1, &version, err);
 }
 
 static orr_code take_devices(orr__topology *t,

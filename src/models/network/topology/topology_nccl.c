@@ -110,12 +110,10 @@ static orr_code take_gpu(reader *r, const orr_xml_node *pci, const orr_xml_node 
 {
     int64_t dev = 0, rank = -1, sm = 70;
     gpu g = {.node = n, .parent = parent, .pci = pci_speed(pci)};
-    orr_code code = orr_xml_get_int(n, "dev", true, 0, MOST_GPUS, &dev, r->err);
-    if (!code)
-        code = orr_xml_get_int(n, "rank", false, 0, MOST_GPUS, &rank, r->err);
-    if (!code)
-        code = orr_xml_get_int(n, "sm", false, 1, 1000, &sm, r->err);
-    if (code)
+    orr_code code;
+    if ((code = orr_xml_get_int(n, "dev", true, 0, MOST_GPUS, &dev, r->err)) ||
+        (code = orr_xml_get_int(n, "rank", false, 0, MOST_GPUS, &rank, r->err)) ||
+        (code = orr_xml_get_int(n, "sm", false, 1, 1000, &sm, r->err)))
         return code;
     if (!orr_xml_attr(pci, "busid", &g.busid))
         return fail_at(r, pci, "<pci> has no attribute \"busid\"");

@@ -416,12 +416,10 @@ orr_code orr__topology_generate(orr__topology *t,
     unsigned which = 0;
     for (unsigned i = 0; i < SHAPES; i++)
         names[i] = shapes[i].name;
-    orr_code code = orr_yaml_need(map, "type", &v, err);
-    if (!code)
-        code = orr_yaml_take_word(map, "type", names, &which, err);
-    if (!code)
-        code = orr_yaml_check_keys(map, shapes[which].keys, err);
-    if (code)
+    orr_code code;
+    if ((code = orr_yaml_need(map, "type", &v, err)) ||
+        (code = orr_yaml_take_word(map, "type", names, &which, err)) ||
+        (code = orr_yaml_check_keys(map, shapes[which].keys, err)))
         return code;
     builder b = {.t = t, .map = map, .otherwise = otherwise, .err = err};
     shapes[which].make(&b);

@@ -516,14 +516,11 @@ static orr_code check_paths(const orr__packet_config *c, orr_error *err)
 
 static orr_code check(const orr__packet_config *c, const char *path, orr_error *err)
 {
-    orr_code code = check_needed(c, err);
-    if (!code)
-        code = check_paths(c, err);
-    if (!code)
-        code = check_together(c, err);
-    if (!code)
-        code = check_control(c, err);
-    return code ? code : check_marks(c, path, err);
+    orr_code code;
+    if ((code = check_needed(c, err)) || (code = check_paths(c, err)) ||
+        (code = check_together(c, err)) || (code = check_control(c, err)))
+        return code;
+    return check_marks(c, path, err);
 }
 
 orr_where orr__packet_config_where(const orr__packet_config *c, const char *name)

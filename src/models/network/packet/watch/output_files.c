@@ -338,12 +338,11 @@ static orr_code watch_files(fab *f, const fab_output_paths *paths, orr_error *er
 
 static orr_code attach(fab *f, const fab_output_paths *paths, orr_error *err)
 {
-    orr_code code = watch_files(f, paths, err);
-    if (!code)
-        code = fab_watch_series(f, err);
-    if (!code)
-        code = fab_watch_monitor(f, err);
-    return code ? code : fab_watch_history(f, err);
+    orr_code code;
+    if ((code = watch_files(f, paths, err)) || (code = fab_watch_series(f, err)) ||
+        (code = fab_watch_monitor(f, err)))
+        return code;
+    return fab_watch_history(f, err);
 }
 
 orr_code fab_create_watched(const orr__packet_config *config,
