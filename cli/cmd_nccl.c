@@ -176,7 +176,7 @@ static orr_code nccl_run(cli_context *c, orr_error *err)
     if (cli_given(c, "plan") && r.planned == 0)
         cli_note(c, "no collective is of a kind, size and number of ranks that a plan is for\n");
     if (is_stdout(o.output) || is_stdout(o.events))
-        return ORR_OK; /* the result is there already */
+        return ORR_OK; /* the result is written already */
     if (cli_flag(c, "json"))
         print_json(c, &r);
     else

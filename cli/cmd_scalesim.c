@@ -178,7 +178,7 @@ static orr_code read_network(const cli_context *c,
     return ORR_OK;
 }
 
-/* Before the work: a folder that is there, or one that can be made. */
+/* Before the work: a folder that exists, or one that can be made. */
 static orr_code check_folder(const cli_context *c, orr_error *err)
 {
     const char *path = cli_text(c, "output");

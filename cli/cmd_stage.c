@@ -431,7 +431,7 @@ static void print_json(const result *r)
 typedef struct memory_file {
     FILE *f;
     uint32_t stage;
-    uint64_t task, resident; /* resident: what is there all the time */
+    uint64_t task, resident; /* resident: what stays all the time */
 } memory_file;
 
 static void write_moment(void *context, const orr_llm_moment *m)

@@ -105,7 +105,7 @@ static int unknown_command(cli_context *c, const char *name)
     return finish(c, ORR_EUSAGE, &err);
 }
 
-/* Takes a word out of the options, if it is there. */
+/* Takes a word out of the options, if it is among them. */
 static bool take_out(int *argc, char **argv, const char *word)
 {
     for (int i = 0; i < *argc && strcmp(argv[i], "--") != 0; i++) {

@@ -302,7 +302,7 @@ static size_t port_place(const course *o, uint32_t unit, uint32_t port)
 typedef struct march {
     const course *o;
     size_t *at;                /* by unit: the next of its issues */
-    size_t *arrived;           /* by meeting: how many parties are there */
+    size_t *arrived;           /* by meeting: how many parties have arrived */
     const chk_issue **current; /* by meeting: what the first of them is at */
     uint32_t *queue;           /* units that have moved */
     size_t queued;
@@ -482,7 +482,7 @@ static void run_ready(feed *f)
     }
 }
 
-/* Everybody is there: one collective of each party runs.  Which one is a choice when some party has
+/* All have arrived: one collective of each party runs.  Which one is a choice when some party has
  * more of them waiting than another. */
 static void run_key(feed *f, uint32_t index)
 {

@@ -671,7 +671,7 @@ orr_code orr_check_fix(const char *path,
     code = repair_all(&f, err);
     const orr_code finished = chk_finish(&f.k, changes, code ? NULL : err);
     code = code ? code : finished;
-    if (!code) /* last: when it is there, nothing can fail any more */
+    if (!code) /* last: once it exists, nothing can fail any more */
         code = write_set(&f, path, to, err);
     orr_set_close(f.to);
     orr_set_close(f.from);

@@ -985,7 +985,7 @@ static void link_running(orr__stall *st, uint32_t i)
 
 /* ---- custom collectives: their messages have tags of their own ---- */
 
-/* A message with the same ends that is there, of another size or else of another tag. */
+/* A message with the same ends that has arrived, of another size or else of another tag. */
 static uint32_t find_near(const orr__stall *st, const msg_unmatched *m, orr_stall_cause *cause)
 {
     uint32_t low = 0, high = st->message_count, found = RUN_NONE;

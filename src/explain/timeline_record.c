@@ -342,7 +342,7 @@ static hold find_hold(const walker *w, uint32_t step)
     const bool is_later = w->steps[partner].start > me->start;
     if (kind == ORR_SPAN_SEND && w->s->opt.rendezvous && is_later)
         return (hold){ORR_PATH_RECEIVER, partner};
-    /* Without a rendezvous the receive ends with the message, unless that was there already. */
+    /* Without a rendezvous the receive ends with the message, unless that had arrived before. */
     if (kind == ORR_SPAN_RECEIVE && (w->s->opt.rendezvous ? is_later : me->end > me->start))
         return (hold){ORR_PATH_MESSAGE, partner};
     return (hold){ORR_PATH_NOT_HELD, step};

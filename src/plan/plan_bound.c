@@ -362,8 +362,8 @@ static void add_sum(stage_sums *x, const bound_part *p, double times)
 /* A pass of a chunk. */
 typedef struct pass_work {
     bound_matrix all;
-    /* ZeRO 3: weights are asked for when the input is there (behind embedding or head), and travel
-     * one after the other. */
+    /* ZeRO 3: weights are requested when the input has arrived (after embedding or head), and
+     * travel one after the other. */
     bool has_start;
     bound_matrix start;
     double gather_ns, first_gather_ns;
@@ -592,7 +592,7 @@ static const rank_work *work_of(const bound_job *j, uint32_t rank)
 
 typedef struct flow {
     const bound_job *j;
-    double *forward, *backward; /* by virtual stage and micro-batch: when its result is there */
+    double *forward, *backward; /* by virtual stage and micro-batch: when its result is complete */
     double message;
     struct rank_state {
         orr__llm_task *tasks;
@@ -626,7 +626,7 @@ static uint32_t rank_of(const search_candidate *c, uint32_t stage)
     return bound_is_v(c) && chunk % 2 ? c->pp - 1 - at : at;
 }
 
-/* When its input is there; below 0: not yet known. */
+/* When its input has arrived; below 0: not yet known. */
 static double input_of(const flow *x, uint32_t rank, const orr__llm_task *t)
 {
     const search_candidate *c = x->j->c;
@@ -649,8 +649,8 @@ static double result_of(
                      at[BOUND_TENSOR] + tensor);
 }
 
-/* Weights that the pass waits for, and gradients that it sends; when its result can be there at the
- * earliest. */
+/* Weights that the pass waits for, and gradients that it sends; when its result can be complete at
+ * the earliest. */
 static double use_stream(const flow *x,
                          const rank_work *w,
                          struct rank_state *r,

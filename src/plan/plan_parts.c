@@ -419,7 +419,7 @@ static void put_rows(part_maker *m,
     put_line(&p->at[BOUND_TENSOR][from], k, &stream);
 }
 
-/* All columns at once: when one of data, device and stream is there at 0 and the others always
+/* All columns at once: when one of data, device and stream is available at 0 and the others always
  * were; and when all that is known is when the first computation could start. */
 static void find_lines(part_maker *m,
                        bool is_first,

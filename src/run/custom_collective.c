@@ -4,8 +4,9 @@
  *
  * A *program* is such a trace with its dependencies worked out, read once per file and kept; a
  * *run* is one stream going through it.  All free nodes are issued at once, in the order of
- * hash_order.h.  A node may end while it is issued (a receive whose bytes are there already): what
- * it frees joins the pass that is under way, and the run ends after that pass, never inside it. */
+ * hash_order.h.  A node may end while it is issued (a receive whose bytes have arrived already):
+ * what it frees joins the pass that is under way, and the run ends after that pass, never inside
+ * it. */
 #include "match.h"
 #include "run_state.h"
 
@@ -373,7 +374,7 @@ static void node_done(void *run, uint64_t node)
     sys_stream_advance(st);
 }
 
-/* All of it was there when it started: it ends in this tick, but not before the stream counts as
+/* All of it had arrived when it started: it ends in this tick, but not before the stream counts as
  * started. */
 static void end_at_once(void *run, uint64_t unused)
 {

@@ -299,8 +299,8 @@ static void send_across(orr_sim *s, const key *k, clk_call on_sent)
 
 static void deliver(void *sim, uint64_t token);
 
-/* The message may be there already, and long known here or not known at all: then whoever posted
- * its receive has waited where that was, and goes on as if it had been known. */
+/* The message may have arrived already, and long known here or not known at all: then whoever
+ * posted its receive has waited where that was, and goes on as if it had been known. */
 void msg_take_across(orr_sim *s, const part_note *note)
 {
     struct msg_table *m = s->matcher;
@@ -322,7 +322,7 @@ void msg_take_across(orr_sim *s, const part_note *note)
         if (ends_node(waits))
             watch_flows_at(waits.context, (uint32_t)waits.argument,
                            note->since > posted.at ? note->since : posted.at);
-        /* The message was there before the receive was posted: one thread would have told the
+        /* The message had arrived before the receive was posted: one thread would have told the
          * receiver through the queue of that tick, so it is put where that entry would be. */
         if (clk_is_before_parent(s->clock, note->at, note->trail, posted.at, posted.trail)) {
             drop_pair(m, p);
@@ -418,7 +418,7 @@ static void send_message(orr_sim *s, const key *k, clk_call on_sent)
         run_fail(s, code, &err);
 }
 
-/* As the old front end: what is there already is received at once (packet-network.md, addendum
+/* As the old front end: what has arrived already is received at once (packet-network.md, addendum
  * 1). */
 static void receive_bytes(orr_sim *s, const key *k, clk_call on_received)
 {
@@ -519,7 +519,7 @@ static void deliver_bytes(orr_sim *s, uint32_t token)
         run_no_memory(s);
 }
 
-/* A message is there; whom to tell: its sender, and its receiver if that waits. */
+/* A message has arrived; whom to tell: its sender, and its receiver if that waits. */
 static inline void arrive(struct msg_table *m,
                           uint32_t token,
                           clk_call *on_sent,

@@ -304,7 +304,8 @@ static void drop_entry(struct sched *c, uint32_t e)
     } else if (gone->next == RUN_NONE) {
         orr_map_remove(c->by_id, gone->key.id);
     } else {
-        orr_map_put(c->by_id, gone->key.id, gone->next, NULL); /* it is there: needs no memory */
+        orr_map_put(c->by_id, gone->key.id, gone->next,
+                    NULL); /* its slot exists: needs no memory */
     }
     gone->next = c->free_entry;
     c->free_entry = e;

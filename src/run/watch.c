@@ -991,7 +991,7 @@ const run_observer watch_observer = {
 
 /* ---- one of several parts ---- */
 
-/* All rows are there before parts count in them: so they are in one order. */
+/* All rows exist before parts count in them: so they are in one order. */
 static bool find_all_tallies(const orr_sim *s)
 {
     for (uint32_t r = 0; r < s->npu_count; r++) {

@@ -125,7 +125,7 @@ static orr_code hash_folder(orr_arena *a,
     return code;
 }
 
-/* P of P.0.et, P.1.et, ...: is there one? */
+/* P of P.0.et, P.1.et, ...: does one exist? */
 static bool is_prefix(orr_arena *a, const char *path)
 {
     struct stat st;

@@ -6,9 +6,9 @@
  *     results(hash, status, ns, data)  by content, so that equal points have one row, and a
  *                                   database serves another sweep as a cache
  *
- * Always: a result is there whole or not at all, and it is there as soon as it is committed, which
- * the scheduler does for each batch that arrives.  One process writes: it holds a lock on the file
- * beside it that ends in -lock (SQLite's own locks must stay free for readers). */
+ * Always: a result is stored whole or not at all, and it is visible as soon as it is committed,
+ * which the scheduler does for each batch that arrives.  One process writes: it holds a lock on the
+ * file beside it that ends in -lock (SQLite's own locks must stay free for readers). */
 #include "store.h"
 
 #include "base/formats/json.h"

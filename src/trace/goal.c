@@ -1041,7 +1041,7 @@ orr_code orr_goal_create(uint32_t ranks, orr_goal **out, orr_error *err)
     if (ranks == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "a schedule needs at least one rank");
     orr_goal *g = orr_alloc(1, sizeof *g);
-    /* Arrays are there from the start: places in them are counted from their addresses. */
+    /* Arrays exist from the start: places in them are counted from their addresses. */
     if (!g || !orr_grow(&g->ranks, &g->rank_room, 2) || !orr_grow(&g->nodes, &g->node_room, 1) ||
         !orr_grow(&g->edges, &g->edge_room, 1)) {
         orr_goal_free(g);

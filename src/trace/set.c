@@ -516,7 +516,7 @@ orr_code orr_set_add_group(
     return ORR_OK;
 }
 
-/* The same for groups; ranks are there already. */
+/* The same for groups; ranks exist already. */
 static void set_forget_groups(orr_set *s)
 {
     s->group_count = s->group_rank_count = 0;
@@ -853,7 +853,7 @@ typedef struct one_file {
     uint64_t hash, likeness;
     size_t same_as;       /* an earlier file of the batch with these bytes, or its own number */
     uint32_t class_index; /* a class with these bytes */
-    orr_trace *t;         /* parsed, when neither is there */
+    orr_trace *t;         /* parsed, when neither exists */
     orr_code code;
     orr_error error;
 } one_file;

@@ -3,7 +3,7 @@
  *
  * A class with holes has a table from node to slot for each field that has any, and each of its
  * ranks a row of values, so a look costs two loads and 32,768 ranks of a pipeline stage a few
- * numbers each.  Everything a hole claims is checked when it is made (the node is there, has the
+ * numbers each.  Everything a hole claims is checked when it is made (the node exists, has the
  * attribute once, as one integer or text), so filling cannot fail for anything but memory. */
 #include "set_impl.h"
 

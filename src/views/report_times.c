@@ -488,7 +488,7 @@ static bool find_since(orr__study *s)
         return false;
     for (uint32_t i = 0; i < p->span_count; i++)
         s->since[i] = p->spans[i].has & ORR_SPAN_HAS_FLOWS ? p->spans[i].flows : p->spans[i].start;
-    if (p->alike) /* not all that they wait for is there, and they say it themselves */
+    if (p->alike) /* not all that they wait for is recorded, and they say it themselves */
         return true;
     wait_for_messages(s);
     return s->run->is_measured || wait_for_last(s);

@@ -164,7 +164,7 @@ static void distrust(sqlite3 *db)
     lib.sqlite3_limit(db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
 }
 
-/* SQLITE_ROW: a plain table of this name is there.  SQLITE_OK: it is not.  Anything else is a
+/* SQLITE_ROW: a plain table of this name exists.  SQLITE_OK: it does not.  Anything else is a
  * fault. */
 static int find_table(const orr_sqlite *db, const char *table)
 {

@@ -64,7 +64,7 @@ static orr_code need_type(reader *r, orr_toml_value v, orr_toml_type type, const
                     orr_toml_type_name(orr_toml_type_of(v)));
 }
 
-/* About the value of a key that is there: "KEY: ...", or with the text it has in quotes. */
+/* About the value of a key that was found: "KEY: ...", or with the text it has in quotes. */
 static orr_code refuse(reader *r, orr_toml_value table, const char *key, const char *fmt, ...)
     ORR_PRINTF(4, 5);
 static orr_code refuse(reader *r, orr_toml_value table, const char *key, const char *fmt, ...)

@@ -961,7 +961,7 @@ static orr_code put_node(writer *w, uint32_t item)
     const linked_node *n = chakra_node(w->p, item);
     orr_attr stream = whole(ORR__ATTR_STREAM, n->stream);
     if (n->stream == ORR_NO_VALUE)
-        stream.kind = ORR_VALUE_NONE; /* null: the attribute is there, its value is not */
+        stream.kind = ORR_VALUE_NONE; /* null: the attribute exists, its value does not */
     orr_attr attrs[12] = {
         whole(ORR__ATTR_RF_ID, n->rf_id),
         whole(ORR__ATTR_FW_PARENT, n->fw_parent),

@@ -23,7 +23,7 @@
  * nanosecond, divided by the largest number of messages on one of its links.  What is left of it is
  * counted in 1/10000 of a byte, and brought up to date whenever its share changes. LogGOPSim
  * forgets a message when it has asked for it once, and aborts when it asks again because the
- * receiver was busy; here a message that is there stays there. */
+ * receiver was busy; here a message that has arrived stays so. */
 
 enum { UNITS = 10000 };
 
@@ -36,7 +36,7 @@ typedef struct simple_link {
 typedef struct simple_message {
     int64_t left;            /* in UNITS of a byte */
     uint64_t at;             /* when that was so */
-    uint64_t expected;       /* when it would be there if nobody was in its way */
+    uint64_t expected;       /* when it would arrive on idle links */
     uint32_t source, target; /* nodes */
     uint32_t share;          /* messages on its fullest link */
     bool is_there;
@@ -275,7 +275,7 @@ static orr_code find_share(struct simple_links *l, simple_message *m, orr_error 
     return code;
 }
 
-/* It is there: those that shared a link with it are faster from now on. */
+/* It has arrived: those that shared a link with it are faster from now on. */
 static orr_code arrive(struct simple_links *l, uint32_t number, uint64_t now, orr_error *err)
 {
     simple_message *m = &l->messages[number];
@@ -314,7 +314,7 @@ static orr_code query(
     return ORR_OK;
 }
 
-/* Those that should be there by now make room before another one sets out. */
+/* Those that should have arrived by now make room before another one sets out. */
 static orr_code settle(struct simple_links *l, uint64_t now, orr_error *err)
 {
     orr_code code = ORR_OK;

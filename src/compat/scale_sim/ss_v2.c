@@ -757,7 +757,7 @@ static void look_ahead(reader *r)
         r->line = UINT64_MAX;
 }
 
-/* The cycle in which the last prefetch that was asked for is there. */
+/* The cycle in which the last prefetch that was requested arrives. */
 static int64_t prefetched(const reader *r)
 {
     return (int64_t)(r->requests * (r->request + 1)) - 1;

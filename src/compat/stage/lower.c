@@ -183,7 +183,7 @@ static bool add_tensor(stg_plan *p, stg_lowering *l, uint32_t tensor)
 
 /* ---- dependencies ---- */
 
-/* The node whose end means that the tensor is there. */
+/* The node whose end means that the tensor is complete. */
 static uint32_t result_of(const stg_lowering *l, uint32_t tensor)
 {
     return l->node[tensor] + (l->graph->tensors[tensor].op == ORR__OP_S);

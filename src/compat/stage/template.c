@@ -191,7 +191,7 @@ orr_code stg_library_get(stg_library *lib, const char *name, const stg_tgraph **
 /* Modules from pairs of files: NAME.csv with a row a tensor, NAME.json with what is said of
  * the whole (docs/format/template.md).
  *
- * Nothing in the JSON file changes the graph; it is there to be compared: the symbols it names must
+ * Nothing in the JSON file changes the graph; it serves to be compared: the symbols it names must
  * be those of the layouts, the tensors that come from outside must be placeholders. */
 
 enum { COLUMNS = 12, COLUMNS_LEAST = 11 };

@@ -90,7 +90,7 @@ static int compare_blocks(const void *p, const void *q)
     return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : (a->id > b->id) - (a->id < b->id);
 }
 
-/* Once all thread blocks are there. */
+/* Once all thread blocks have arrived. */
 static orr_code seal(coll_plan *p, orr_error *err)
 {
     if (p->block_count)

@@ -331,7 +331,8 @@ static went emit_last(builder *b, uint32_t rank, block_state *s, coll_step step)
     return WENT_ON;
 }
 
-/* A message leaves when the thread block is there and a slot is free; the thread block goes on. */
+/* A message leaves when the thread block gets there and a slot is free; the thread block goes
+ * on. */
 static uint32_t emit_send(
     builder *b, uint32_t rank, const block_state *s, slots *of, coll_step step)
 {
@@ -444,7 +445,7 @@ static went take_up(builder *b, uint32_t index, const plan_op *op, uint32_t rank
     return WENT_ON;
 }
 
-/* Packets are there when they have landed. */
+/* Packets count as received when they have landed. */
 static went await_packets(builder *b, uint32_t index, const plan_op *op)
 {
     const uint32_t rank = b->p->blocks[index].rank;
@@ -632,7 +633,7 @@ static went do_get(builder *b, uint32_t index, const plan_op *op)
 
 /* ---- signals, semaphores, barriers ---- */
 
-/* What the thread block has written is there. */
+/* What the thread block has written has arrived. */
 static went fence(builder *b, uint32_t index)
 {
     block_state *s = &b->blocks[index];

@@ -65,7 +65,7 @@ static void start(orr_coll *c)
     relay *r = orr_coll_state(c);
     const coll_relay_tree t = tree_of(c);
     const uint32_t me = r->seat, first = coll_relay_child(&t, me, 0);
-    uint32_t own = 1; /* endpoint delays for data that is there from the start */
+    uint32_t own = 1; /* endpoint delays for data that is local from the start */
     if (coll_relay_is_inward(&t)) {
         for (uint32_t child = first; child; child = coll_relay_child(&t, me, child))
             post_receives(c, child, child);

@@ -23,7 +23,7 @@ static bool is_listed(orr_str key, const char *const *keys)
 
 /* ---- network ---- */
 
-/* A key that is not there may be there with a slip of the hand. */
+/* A missing key may be present with a typo. */
 static orr_code fail_missing(orr_yaml_value root, const char *key, orr_error *err)
 {
     const char *const wanted[] = {key, NULL};

@@ -233,7 +233,7 @@ static orr_code find_end(const reader *r, orr_str name, uint32_t *out)
                     "%.*s has no statement of its own", ORR_SHOWN(name, 60));
 }
 
-/* An edge that is there again counts once more where it stood first, as pydot has it. */
+/* A repeated edge counts once more where it stood first, as pydot has it. */
 static orr_code read_edge(
     reader *r, const orr__dot_edge *e, orr_map *seen, edge *edges, uint32_t *count)
 {

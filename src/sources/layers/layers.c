@@ -18,7 +18,7 @@
  * split takes for it, ends of lines what its open does, because the converter that most of these
  * files went through was written in it.
  *
- * Cost: one walk over the bytes; nothing is allocated but for lines that are there. */
+ * Cost: one walk over the bytes; nothing is allocated but for lines that exist. */
 
 enum { COLUMNS = 12, WORDS_KEPT = 13, SHOWN = 60 };
 

@@ -13,7 +13,7 @@
 #include "base/text/text.h"
 #include "gemm_impl.h"
 
-/* The tables of examples/, built in, so that they are there wherever the program is.
+/* The tables of examples/, built in, so that they are available wherever the program is.
  *
  * The build makes constants of the files (cli/embed_text.c). */
 
@@ -223,7 +223,7 @@ static bool has_column(const reader *r, unsigned column)
     return false;
 }
 
-/* Without a type column all rows are products, so their three columns must be there. */
+/* Without a type column all rows are products, so their three columns are required. */
 static orr_code check_header(reader *r, const orr_csv_row *row, orr_error *err)
 {
     static const unsigned plain[] = {NAME, ORR__M, ORR__N, ORR__K};
@@ -327,7 +327,7 @@ static orr_code take_field(
                        &s->size[column], err);
 }
 
-/* Everything the kind needs is there, nothing else is, and the rest gets its default. */
+/* Everything the kind needs is present, nothing else is, and the rest gets its default. */
 static orr_code complete(const reader *r, lay_shape *s, orr_error *err)
 {
     const kind_row *kind = &kinds[s->kind];

@@ -216,7 +216,7 @@ typedef struct scan {
     nccl_job *job;
     uint32_t file;
     uint64_t order;
-    bool is_first; /* the pass that finds out who is there */
+    bool is_first; /* the pass that finds out which ranks exist */
     /* Texts repeat from row to row: the last ones need no look into the table. */
     orr_str last[2];
     uint32_t last_number[2];
@@ -366,7 +366,7 @@ static size_t row_bytes(orr_nsys_kind kind)
     }
 }
 
-/* ---- who is there ---- */
+/* ---- which ranks exist ---- */
 
 /* A marker may come again and again; those of one GPU and hash are chained, the latest first. */
 static bool is_known_member(const nccl_job *j, const nccl_member *m, uint32_t latest)

@@ -24,7 +24,7 @@
  * whose entries (name, type, offset) are rows of NVTX_PAYLOAD_SCHEMA_ENTRIES.  Names differ a
  * little between releases, so an entry is known by its leading words.  A payload that makes no
  * sense is no payload: the range counts as one without. Invariant: offsets and sizes from the file
- * are checked against the bytes that are there. */
+ * are checked against the bytes available. */
 
 typedef enum field {
     COMMUNICATOR,

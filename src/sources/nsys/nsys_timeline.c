@@ -4,7 +4,7 @@
  * A rank is a process of the report, in the order in which processes appear.  Kernels lie on a
  * track for each device and stream; NVTX ranges on one for each thread of the host, markers without
  * an end as spans of no length.  NCCL's kernels are collectives or messages, others compute.  Times
- * start at the first thing that is there: a report's own clock starts at some moment of the
+ * start at the first record: a report's own clock starts at some moment of the
  * machine's. Cost: two passes over the file, one of them for the first time, and the timeline. */
 #include "nsys_impl.h"
 

@@ -548,7 +548,7 @@ static bool step_fits(orr_gen *g)
 }
 
 /* Load a batch; forward; loss; backward, with an all-reduce as soon as the gradients of `bucket`
- * layers are there; the optimizer on each bucket as soon as its sum is. */
+ * layers are complete; the optimizer on each bucket as soon as its sum is. */
 static void pat_build_data_parallel(orr_gen *g)
 {
     const uint64_t t = g->opt->runtime_us;

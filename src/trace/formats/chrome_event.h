@@ -24,7 +24,7 @@ typedef enum chrome_field {
 
 typedef struct chrome_event {
     orr_json_value self;
-    orr_json_value of[CHROME_FIELDS]; /* of those that are there */
+    orr_json_value of[CHROME_FIELDS]; /* of those present */
     uint32_t has;                     /* bit for each field; args: when they are an object */
     orr_str name, cat, ph;            /* empty: not there, or no text */
 } chrome_event;

@@ -179,7 +179,7 @@ static bool take_places(fluid *f, fluid_use *u, uint32_t *out)
     return true;
 }
 
-/* Flows that come and go in one tick do so in any order: only those count that were there for a
+/* Flows that come and go in one tick do so in any order: only those count that lasted for a
  * while. */
 static void change_flows(fluid_resource *r, uint64_t now)
 {

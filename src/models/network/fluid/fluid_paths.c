@@ -275,7 +275,7 @@ static orr_code divide(fluid_paths *p,
         const orr_code code = divide(p, l->to, dst, share / count, least, &own, err);
         if (code)
             return code;
-        /* A stream is there when its slowest part is. */
+        /* A stream has arrived when its slowest part has. */
         longest = own > longest ? own : longest;
     }
     *latency += longest;

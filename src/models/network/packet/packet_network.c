@@ -3,7 +3,7 @@
  * 6.1).
  *
  * fab_rules.tells_receiver_at_ack: the receiver is told when the sender has the last ACK, right
- * after the sender; otherwise when the last byte is there.  Time here may be finer than the
+ * after the sender; otherwise when the last byte arrives.  Time here may be finer than the
  * clock's: what happens between two ticks is told at the later one. */
 #include "packet_network.h"
 

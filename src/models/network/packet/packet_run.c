@@ -169,7 +169,7 @@ static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_er
 
 /* ---- paths ---- */
 
-/* Where an input lies that the configuration names: as it stands if that is there, else beside it.
+/* Where an input lies that the configuration names: as it stands if that exists, else beside it.
  * An error when the configuration has no such key. */
 static orr_code packet_inputs_path(const orr__packet_inputs *in,
                                    const char *own,
@@ -188,7 +188,7 @@ static orr_code packet_inputs_path(const orr__packet_inputs *in,
         orr_arena_print(in->arena, "%.*s%s", (int)(slash - config + 1), config, own);
     if (!beside)
         return orr_no_memory(err);
-    /* Neither is there: the error then names the path as the user wrote it. */
+    /* Neither exists: the error then names the path as the user wrote it. */
     *out = access(beside, F_OK) == 0 ? beside : own;
     return ORR_OK;
 }
@@ -382,7 +382,7 @@ orr_code orr__packet_inputs_read(orr__packet_inputs *in,
 /* What a flow that is done sets off: htsim's triggers.
  *
  * A flow tells its send_done_trigger when its sender knows that all has arrived, its
- * recv_done_trigger when the last byte is there.  A trigger that fires starts flows in the same
+ * recv_done_trigger when the last byte arrives.  A trigger that fires starts flows in the same
  * instant, without any delay of its own, the last of its list first: htsim keeps what is due on a
  * stack.  A multishot that is told more often than it has flows does nothing. Cost: one look per
  * flow and end; a trigger's flows are an array. */

@@ -615,7 +615,7 @@ static orr_code find_scale(conv_state *c)
  *
  * One all-reduce shows up to four times, each inside the one before: the operator
  * (c10d::allreduce_), its description (record_param_comms), the backend's annotation
- * (nccl:all_reduce) and the kernel.  The innermost of what is there is the communication; the
+ * (nccl:all_reduce) and the kernel.  The innermost of those recorded is the communication; the
  * others are host work around it.
  *
  * Two things are not nested.  A backend that works in threads of its own (gloo) has its annotation

@@ -109,7 +109,7 @@ static orr_code fail_none(const orr_zip *z, const char *label, orr_error *err)
                     old_name);
 }
 
-/* What archive_format says, when it is there. */
+/* What archive_format says, when present. */
 static orr_code check_format(const orr_zip *z, const char *label, orr_error *err)
 {
     const orr_zip_entry *e = find_file(z, "archive_format");
@@ -557,7 +557,7 @@ static void close_reader(program *p)
     orr_fx_close(p->r.fx);
 }
 
-/* Faults that show only when all is there have a byte; a line and a column say more. */
+/* Faults that show only when all is read have a byte; a line and a column say more. */
 static orr_code check_all(program *p, const orr_json *j, orr_error *err)
 {
     orr_error inner;

@@ -121,7 +121,7 @@ static orr_code ask(orr_capture *c, const char *name, answer *out, orr_error *er
     const char *arguments[] = {out->path, "-c", probe, NULL};
     const orr_child child = {.path = out->path, .arguments = arguments, .output = file};
     code = orr_child_run(&child, &c->held, &out->end, &why);
-    if (code == ORR_EIO) /* it is there and cannot be run: that is its answer */
+    if (code == ORR_EIO) /* it exists and cannot be run: that is its answer */
         return copy(c->arena, orr_str_of(why.message), &out->last_line) ? ORR_OK
                                                                         : orr_no_memory(err);
     if (code && err)

@@ -2,7 +2,7 @@
 /* fx_read.c - the file that orrery_capture.py writes (docs/format/capture.md).
  *
  * Tensors and nodes, of which there are many, are read one at a time; everything else is small.
- * Keys may come in any order, so numbers are checked when all is there; keys that are not known are
+ * Keys may come in any order, so numbers are checked when all is read; keys that are not known are
  * passed over.
  * Cost: linear in the file; memory for what is kept of it, and for one tensor or node. */
 #include "fx_impl.h"
@@ -23,7 +23,7 @@
  *       "inputs": ["view", "t"], "args": "(view, t)", "val": {"shape": [64, 512], "dtype": "torch.float32"}}, ...]}, ...]
  *
  * There are values and no storages: a value gets its own, a view that of its input.  A placeholder
- * is a value of an earlier pass with the same name, else something that is there before the step.
+ * is a value of an earlier pass with the same name, else something that exists before the step.
  * Names of groups stand in the printed arguments; who is in them is nowhere, so each is all ranks.
  * All passes are one step of rank 0, which all ranks do. */
 
@@ -928,7 +928,7 @@ static orr_code read_note_list(reader *r)
 static const struct {
     const char *key;
     orr_code (*read)(reader *); /* NULL: the graphs */
-    const char *missing;        /* NULL: need not be there */
+    const char *missing;        /* NULL: optional */
 } top_keys[] = {
     {"format", check_format, "no capture: \"format\" is missing"},
     {"version", check_version, "\"version\" is missing"},

@@ -232,7 +232,7 @@ static bool writes_tensor(const caller *k, const fx_node *n, uint32_t tensor)
     return k->written_by[tensor] == (size_t)(n - k->g->nodes) + 1;
 }
 
-/* What a rank gives: its inputs, without those that are there to be written; in place it is all of
+/* What a rank gives: its inputs, without those that are only written; in place it is all of
  * them. */
 static uint64_t given_bytes(const caller *k, const fx_node *n)
 {
@@ -385,7 +385,7 @@ static orr_code call_communication(
     return ORR_OK;
 }
 
-/* Which inputs are looked at: all, except those that are there to be written.  A collective in
+/* Which inputs are looked at: all, except those that are only written.  A collective in
  * place, which has no others, looks at them nevertheless. */
 static void mark_reads(const caller *k, size_t i, const fx_call *call)
 {
@@ -727,8 +727,8 @@ static void put_fence(fx_values *v, uint32_t id)
         v->fence[id] = v->fence_count;
 }
 
-/* What was pending in the bytes of the tensor is there now, and hides what it was written over.  A
- * tensor without elements stands for all of its storage: nothing else would end what it began. */
+/* What was pending in the bytes of the tensor has arrived now, and hides what it was written over.
+ * A tensor without elements stands for all of its storage: nothing else would end what it began. */
 static void settle(fx_values *v, uint32_t tensor, bool is_fence)
 {
     cell *c = cell_of(v, tensor);

@@ -428,8 +428,8 @@ static bool step_number(orr_str name, int64_t *out)
     return orr_text_i64((orr_str){hash + 1, name.len - (size_t)(hash + 1 - name.ptr)}, out);
 }
 
-/* An annotation is there once for each thread that runs the step, with slightly different ends: the
- * step is all of them together. */
+/* An annotation is recorded once for each thread that runs the step, with slightly different ends:
+ * the step is all of them together. */
 static void widen(window *w, const kin_event *e)
 {
     if (!w->is_found || e->ts < w->from)

@@ -829,10 +829,10 @@ static orr_code probe_path(orr_link_job *job, const char *path, orr_error *err)
 
 /* ==== one clock for all ranks, by what they did together.
  *
- * A collective ends on all its ranks at nearly the same time: when the last piece of data is there.
- * So the difference of two ranks' clocks is that of the ends of a collective of both; the median
- * over all they share, since a single one may end late on a busy host.  The k-th operation of a
- * name in a group is the same on all ranks that have equally many of them.
+ * A collective ends on all its ranks at nearly the same time: when the last piece of data has
+ * arrived.  So the difference of two ranks' clocks is that of the ends of a collective of both; the
+ * median over all they share, since a single one may end late on a busy host.  The k-th operation
+ * of a name in a group is the same on all ranks that have equally many of them.
  *
  *     rank 0   |--all-reduce--|        |-all-gather-|
  *     rank 1      |--all-reduce--|        |-all-gather-|       3 units late, both times

@@ -473,8 +473,8 @@ static void walk(walker *w)
     }
 }
 
-/* One record is enough: where they are switched on all of them are there, and a stream without any
- * did not wait. */
+/* One record is enough: where they are switched on all of them are recorded, and a stream without
+ * any did not wait. */
 static bool is_recorded(const orr_link *l)
 {
     for (size_t i = 0; i < l->device.count; i++) {

@@ -20,7 +20,7 @@
  * memory is asked for. */
 typedef struct tensor_list {
     operator_tensor
-        *list; /* shapes and strides are set when all are there: dims may move until then */
+        *list; /* shapes and strides are set when all are read: dims may move until then */
     size_t count, room;
     uint64_t *dims;
     size_t dim_count, dim_room;
@@ -46,7 +46,7 @@ static orr_code fail_at_value(orr_error *err, orr_json_value v, const char *fmt,
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "%s", words);
 }
 
-/* The numbers of a list after those that are there. */
+/* The numbers of a list, appended. */
 static orr_code take_sizes(tensor_list *t, orr_json_value list, uint32_t *count)
 {
     orr_json_value v;
@@ -333,7 +333,7 @@ orr_code match_table(match *m, orr_span bytes, const char *label, orr_error *err
  *
  * Tensors come with shapes, strides and bytes of an element, inputs and results; times are not in
  * it.  Nodes are in the order of ends, so an operator may stand below those it calls: callers are
- * found when all nodes are there. */
+ * found when all nodes are read. */
 
 enum { ITEM_BYTES = 4, VALUE_PARTS = 6, DEPTH_MOST = 1000 };
 
@@ -768,7 +768,7 @@ static orr_code read_profile(kineto *k)
         "no operators (\"cat\": \"cpu_op\", \"name\": \"aten::...\") among \"traceEvents\"");
 }
 
-/* ---- when all events are there ---- */
+/* ---- when all events are read ---- */
 
 static int by_start(const void *a, const void *b)
 {

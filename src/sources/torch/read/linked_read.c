@@ -129,7 +129,7 @@ static orr_code take_name(const reader *r, const field *f, orr_json_value v, dra
     return get_text(r, f->name, v, &d->node.name);
 }
 
-/* For later, when all fields are there. */
+/* For later, when all fields are read. */
 static orr_code take_value(const reader *r, const field *f, orr_json_value v, draft *d)
 {
     (void)r;

@@ -230,7 +230,7 @@ void fab_start_before(fab *f, uint64_t end)
     }
 }
 
-/* ---- those that are there ---- */
+/* ---- flows under way ---- */
 
 int fab_by_number(const void *a, const void *b, void *flows)
 {

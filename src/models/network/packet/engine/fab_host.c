@@ -8,7 +8,7 @@
 /* TRANSPORT selective: the receiver keeps what comes out of order, and only what
  * is lost is sent again.
  *
- *     packets:  0 1 2 3 4 5 6 7        expected = 2: all before it are there
+ *     packets:  0 1 2 3 4 5 6 7        expected = 2: all before it have arrived
  *     got:      1 1 0 1 1 1 0 0        each ACK tells of one packet and of expected
  *
  * To its sender a packet is unsent, in flight, lost (to be sent again) or acknowledged.  It becomes
@@ -67,7 +67,7 @@ void fab_selective_forget(fab_flow *w)
     w->is_selective = false;
 }
 
-/* The receiver: the packet is there, and maybe what was missing before others. */
+/* The receiver: the packet has arrived, and maybe what was missing before others. */
 static void selective_take(fab *f, fab_flow *w, const fab_frame *data)
 {
     const uint64_t count = packets_of(f, w);

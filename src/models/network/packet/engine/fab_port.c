@@ -6,7 +6,7 @@
 #include "fabric_impl.h"
 
 /* Nanoseconds: nearest, an exact half goes down (packet-network.md 1.1).  Picoseconds: rounded up,
- * the last bit must be there. */
+ * the last bit must have arrived. */
 uint64_t fab_transmission_time(const fab *f, uint64_t bytes, uint64_t rate)
 {
     const unsigned __int128 bits = (unsigned __int128)bytes * 8;

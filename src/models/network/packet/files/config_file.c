@@ -407,7 +407,7 @@ static const char *key_of_ours(const orr__packet_config *c)
                                : NULL;
 }
 
-/* What must be there, and above 0. */
+/* Required, and above 0. */
 static orr_code check_needed(const orr__packet_config *c, orr_error *err)
 {
     if (c->chunk == 0)
