@@ -12,10 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A wait, its cause and what it waits for, in words.
- *
- * Each function appends to a text; stall_items.c decides what is said, and of how many ranks at
- * once. */
+/* A wait, its cause and what it waits for, in words: each function appends to a text.  What is
+ * said, and of how many ranks at once, is decided further below. */
 
 const char *orr_stall_cause_name(orr_stall_cause cause)
 {

@@ -43,8 +43,7 @@ orr_code swp_table_column(const orr_sweep_table *t,
                           uint32_t *out,
                           orr_error *err) ORR_MUST_CHECK;
 
-/* sweep_page.c */
-/* sweep_table.c: one JSON object, also inside the page */
+/* One JSON object, also inside the page. */
 void swp_table_json(const orr_sweep_table *t, orr_buf *to);
 
 #endif

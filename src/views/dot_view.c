@@ -1194,7 +1194,6 @@ static orr_code put_picture(orr_buf *b, const orr__picture *p, orr_error *err)
     return code ? code : b->failed ? orr_no_memory(err) : ORR_OK;
 }
 
-/* The same for people: dot_view_text.c. */
 static orr_code dot_text(const orr_trace *t,
                          const orr_view_graph_options *opt,
                          orr_buf *b,

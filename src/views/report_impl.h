@@ -4,16 +4,9 @@
  * A run that is added to a report is *studied* once, file by file in this order, and written down
  * at once:
  *
- *     report_times.c        what each rank does with its time; collectives, which need the same intervals
- *     report_pipeline.c     which ranks pass messages along: stages
- *     report_groups.c       like ranks, of which one stands for all
- *     report_memory.c       memory over time
- *     report.c       the timeline itself, packed
- *     report_compare.c      sums by name, kept for the comparison with other runs
- *     report_words.c        the sentence in the headline
- *     report_document.c       links, queues and flows of a packet network
- *     report_document.c     all of it as JSON
- *     report.c              the object, and the page around the data */
+ *     report_times.c        times of ranks, collectives, like ranks, pipeline stages, memory
+ *     report_document.c     packet networks, comparison, headline; all of it as JSON
+ *     report.c              the timeline itself, packed; the object, and the page around the data */
 #ifndef ORR_REPORT_IMPL_H
 #define ORR_REPORT_IMPL_H
 

@@ -143,7 +143,7 @@ static void check_layers(const orr_rules_systolic *rules)
         CHECK_OK(orr__systolic_check(&a, &l, orr__systolic_rules(rules), &s, &err), &err);
         const bool is_regular = s.exact_w == (double)s.out_w && s.exact_h == (double)s.out_h;
         if (rules == &orr__scale_sim_v1 && !is_regular)
-            continue; /* needs a walk, which systolic_v1.c makes */
+            continue; /* needs a walk, which ss_v1.c makes */
         if (rules == &orr__scale_sim_v1)
             ss_streams_v1(&s, NULL, &ifmap, &filter);
         else

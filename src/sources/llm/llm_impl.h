@@ -2,16 +2,13 @@
 /* llm_impl.h - what the generator's files share: the layout of ranks, the pen that writes nodes,
  * the tasks of a pipeline rank, and the recipes of layers.
  *
- * llm_options.c   which rank is where, its groups and neighbours
- * llm_pen.c      nodes of one class of ranks, with holes where its ranks differ
- * pipeline_order.c in which order a pipeline rank takes its passes
- * llm_training.c what it does in each
- * layer_forward.c, layer_backward.c   the operations of a layer
- * llm_training.c     embedding, head and loss
- * llm_training.c     gradients, weights and the optimizer
- * llm_training.c all of it together
- * llm_variants.c how a step was made, and the same made otherwise
- * serve_impl.h   what serving adds */
+ *     llm_options.c      which rank is where, its groups and neighbours
+ *     llm_pen.c          nodes of one class of ranks, with holes where its ranks differ
+ *     pipeline_order.c   in which order a pipeline rank takes its passes
+ *     llm_layer.c        the operations of a layer
+ *     llm_training.c     embedding, head, loss, gradients and optimizer; all of it together
+ *     llm_variants.c     how a step was made, and the same made otherwise
+ *     serve_impl.h       what serving adds */
 #ifndef ORR_LLM_IMPL_H
 #define ORR_LLM_IMPL_H
 

@@ -266,7 +266,7 @@ void fab_flow_let_go(fab *f, uint32_t flow); /* it may be gone then */
 /* It is done, now: the whole counts it and tells those who wait. */
 void fab_flow_report_done(fab *main, const fab_flow_end *end);
 
-/* ---- lanes (fab_lanes.h) ---- */
+/* ---- lanes (fab_lanes.c) ---- */
 
 orr_code fab_lanes_create(fab *f, orr_error *err) ORR_MUST_CHECK; /* if they pay */
 void fab_lanes_destroy(fab *f);

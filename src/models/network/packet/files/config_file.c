@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_config.c - config.txt: one table of keys, read word by word (packet-network.md 3).
+/* config_file.c - config.txt: one table of keys, read word by word (packet-network.md 3).
  *
  * A later value overrides an earlier one.  Keys that the reference accepts and ignores are rows
  * without a place. */
