@@ -366,7 +366,7 @@ static void put_cell(orr_json_writer *w, swp_value v)
         orr_json_double(w, v.number);
 }
 
-void swp_table_json(const orr_sweep_table *t, orr_buf *to)
+static void table_json(const orr_sweep_table *t, orr_buf *to)
 {
     static const char *const kinds[] = {"axis", "measure", "figure"};
     orr_json_writer w;
@@ -425,7 +425,7 @@ static void add_html(orr_buf *to, const char *text)
 static orr_code page_write(const orr_sweep_table *t, const char *path, orr_error *err)
 {
     orr_buf json = {0}, page = {0};
-    swp_table_json(t, &json);
+    table_json(t, &json);
     orr_buf_text(&page, orr__sweep_page_before_title);
     add_html(&page, t->title && *t->title ? t->title : "Sweep");
     orr_buf_text(&page, orr__sweep_page_before_data);
@@ -451,7 +451,7 @@ orr_code orr_sweep_table_write(const orr_sweep_table *t,
     if (format == ORR_SWEEP_COLUMNS)
         return columns_write(t, path, err);
     if (format == ORR_SWEEP_JSON)
-        swp_table_json(t, &all);
+        table_json(t, &all);
     else
         code = format == ORR_SWEEP_CSV ? write_csv(t, &all, err) : write_text(t, &all, err);
     if (!code)

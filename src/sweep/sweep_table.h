@@ -43,7 +43,4 @@ orr_code swp_table_column(const orr_sweep_table *t,
                           uint32_t *out,
                           orr_error *err) ORR_MUST_CHECK;
 
-/* One JSON object, also inside the page. */
-void swp_table_json(const orr_sweep_table *t, orr_buf *to);
-
 #endif
