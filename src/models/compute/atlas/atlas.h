@@ -41,7 +41,8 @@ static inline uint32_t atlas_key(uint32_t chip, uint32_t group, uint32_t type, u
 typedef enum atlas_group {
     ATLAS_GEMM = 1,     /* aligned products as weights are stored; log m, n, k */
     ATLAS_GEMM_VARIANT, /* layout, alignment, epilogue: on top of it; log m, n, k */
-    ATLAS_GEMM_OWN,     /* a base of its own: odd rows, even ones (2; cold: 1), no quantising */
+    ATLAS_GEMM_OWN,     /* a base of its own: odd rows, even ones (2; cold: 1), aligned ones,
+                           no quantising */
     ATLAS_GEMM_BATCHED, /* on top of ATLAS_GEMM; log m, n, k */
     ATLAS_GEMM_COLD,    /* as ATLAS_GEMM_VARIANT when nothing is in the cache */
     ATLAS_ATTENTION,    /* variant: head size, causal, backward; log q, batch x heads, group */
@@ -53,6 +54,8 @@ typedef enum atlas_group {
     ATLAS_CONV,         /* variant: backward; log pixels, k, n */
 } atlas_group;
 
+/* Of ATLAS_GEMM_OWN: aligned products, with the variant added. */
+enum { ATLAS_ALIGNED = 4 };
 /* Added to the bucket of head sizes. */
 enum { ATLAS_BACKWARD = 16, ATLAS_PAGED = 32, ATLAS_ATTENTION_COLD = 64, ATLAS_MIXED = 128 };
 

@@ -170,11 +170,21 @@ static bool time_product(const orr_chip *chip,
         set(e, atlas_gemm_base(chip, k, w, c), c, &p, false);
         return true;
     }
+    const bool is_batched = k->batch > 1 || k->kind == ORR_KERNEL_GROUPED;
+    if (chip == ours && type == ORR_TYPE_BF16 && !is_batched && !k->is_cold &&
+        find(ours, ATLAS_GEMM_OWN, type, ATLAS_ALIGNED + gemm_variant(k), &c) &&
+        find(ours, ATLAS_GEMM, type, 0, &other)) {
+        /* Left over beside the mean of the public products and of a base of our own. */
+        const atlas_point p = atlas_look(c, x), public = atlas_look(other, x);
+        const double both = atlas_gemm_base(chip, k, w, c) * atlas_gemm_base(chip, k, w, other);
+        set(e, sqrt(both), c, &p, false);
+        e->value += 0.5 * public.value;
+        return true;
+    }
     const orr_chip *const from = find_near(chip, ATLAS_GEMM, type, 0, &c);
     if (!from)
         return false;
     const atlas_point p = atlas_look(c, x);
-    const bool is_batched = k->batch > 1 || k->kind == ORR_KERNEL_GROUPED;
     set(e, atlas_gemm_base(chip, k, w, c), c, &p, from != chip);
     if (is_batched)
         e->value = 0;
