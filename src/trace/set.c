@@ -314,6 +314,42 @@ static orr_code set_drop_unused(orr_set *s, orr_error *err)
     return ok ? ORR_OK : orr_no_memory(err);
 }
 
+/* What t has in each slot of the class; false: it has other nodes. */
+static bool read_slots(const orr__class *c, const orr_trace *t, int64_t *values)
+{
+    for (size_t i = c->hole_count; i-- > 0;) {
+        const orr_hole *h = &c->holes[i];
+        if (h->node >= t->count ||
+            (values[h->slot] = value_in(t, h->node, h->field)) == ORR_NO_VALUE)
+            return false;
+    }
+    return true;
+}
+
+orr_code orr__set_add_alike(orr_set *s, const orr_trace *t, bool *is_added, orr_error *err)
+{
+    /* Each class is tried: with more of them than this, ranks have little in common. */
+    enum { MOST_CLASSES = 64 };
+    orr_code code = ORR_OK;
+    *is_added = false;
+    for (uint32_t k = 0; k < s->class_count && s->class_count <= MOST_CLASSES && !*is_added; k++) {
+        orr__class *c = &s->classes[k];
+        if (!c->hole_count || c->t->count != t->count)
+            continue;
+        int64_t *values = orr_alloc(c->slot_count, sizeof *values);
+        bool failed = !values;
+        *is_added = values && read_slots(c, t, values) && is_written(c, values, t, &failed);
+        if (failed)
+            code = orr_no_memory(err);
+        else if (*is_added)
+            code = orr_set_add_filled(s, k, 0, values, err);
+        orr_free(values);
+        if (code)
+            return code;
+    }
+    return code;
+}
+
 /* Classes without holes that differ in groups, peers and tags only become one with holes. */
 orr_code orr__set_join_alike(orr_set *s, orr_error *err)
 {

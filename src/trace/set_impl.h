@@ -139,5 +139,7 @@ orr_code orr__groups_load(orr_set *s, orr_span bytes, const char **bad, orr_erro
 /* Where most ranks have classes of their own: those that differ in groups, peers and tags only
  * become one with holes. */
 orr_code orr__set_join_alike(orr_set *s, orr_error *err);
+/* One more rank, of a class with holes that gives these bytes; *is_added: there was one.  The trace stays the caller's. */
+orr_code orr__set_add_alike(orr_set *s, const orr_trace *t, bool *is_added, orr_error *err);
 
 #endif

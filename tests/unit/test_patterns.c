@@ -3,6 +3,8 @@
 
 #include <orrery/lab/gen.h>
 
+#include <sys/resource.h>
+
 static orr_error err;
 
 static orr_trace *trace_of(const char *name, const orr_gen_options *opt, uint32_t rank)
@@ -127,6 +129,39 @@ TEST(test_patterns__ring_has_one_body)
     opt.style = ORR_GEN_0_0_4;
     CHECK_OK(orr_pattern_set(p, &opt, &set, &err), &err);
     CHECK_EQ(orr_set_class_count(set), 5);
+    orr_set_close(set);
+}
+
+static long peak_kb(void)
+{
+    struct rusage use;
+    CHECK(getrusage(RUSAGE_SELF, &use) == 0);
+    return use.ru_maxrss;
+}
+
+/* Of many ranks only the first are kept while the set is made; a trace takes 6 kB. */
+TEST(test_patterns__many_ranks_take_little_memory)
+{
+    const orr_pattern *p = orr_pattern_find("send_recv_ring");
+    orr_gen_options opt = p->defaults;
+    orr_set *set;
+    const long before = peak_kb();
+    opt.ranks = 20000;
+    CHECK_OK(orr_pattern_set(p, &opt, &set, &err), &err);
+#ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed */
+    CHECK(peak_kb() - before < 40000);
+#endif
+    (void)before;
+    CHECK_EQ(orr_set_rank_count(set), 20000);
+    CHECK_EQ(orr_set_class_count(set), 1);
+    for (uint32_t r = 0; r < opt.ranks; r += r < 1000 || r > 19000 ? 1 : 500) {
+        const orr_trace *ours;
+        orr_trace *owned, *t = trace_of(p->name, &opt, r);
+        CHECK_OK(orr_set_rank_trace(set, r, &ours, &owned, &err), &err);
+        CHECK(has_equal_nodes(ours, t));
+        orr_trace_destroy(owned);
+        orr_trace_destroy(t);
+    }
     orr_set_close(set);
 }
 
@@ -423,6 +458,7 @@ int main(void)
         RUN(test_patterns__ranks_are_alike_unless_said_otherwise),
         RUN(test_patterns__alike_ranks_are_one_class),
         RUN(test_patterns__ring_has_one_body),
+        RUN(test_patterns__many_ranks_take_little_memory),
         RUN(test_patterns__ring_closes),
         RUN(test_patterns__three_layers_overlap),
         RUN(test_patterns__three_layers_in_sequence_are_a_chain),

@@ -920,14 +920,27 @@ orr_code orr_pattern_trace(const orr_pattern *p,
     return orr__build_seal(&g.b, out);
 }
 
+/* So many ranks show what differs from rank to rank; the others are mostly like one of them, and
+ * their traces are not kept. */
+enum { FIRST_RANKS = 1024 };
+
 static orr_code add_rank(
     const orr_pattern *p, const orr_gen_options *opt, uint32_t rank, orr_set *set, orr_error *err)
 {
     orr_trace *t;
     if (rank > 0 && !p->ranks_differ)
         return orr_set_add_like(set, 0, 0, err);
-    const orr_code code = orr_pattern_trace(p, opt, rank, &t, err);
-    return code ? code : orr_set_add(set, t, err);
+    orr_code code = orr_pattern_trace(p, opt, rank, &t, err);
+    const bool joins = opt->style == ORR_GEN_CURRENT && rank >= FIRST_RANKS;
+    bool is_added = false;
+    if (!code && joins && rank == FIRST_RANKS)
+        code = orr__set_join_alike(set, err);
+    if (!code && joins)
+        code = orr__set_add_alike(set, t, &is_added, err);
+    if (!code && !is_added)
+        return orr_set_add(set, t, err);
+    orr_trace_destroy(t);
+    return code;
 }
 
 orr_code orr_pattern_set(const orr_pattern *p,
