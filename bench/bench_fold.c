@@ -2,7 +2,8 @@
 /* bench_fold.c - whole training steps with ranks that do the same simulated once, on unaware (by
  * messages of algorithms) and on fluid (collectives as NCCL has them), some on aware, and some with
  * every rank, for comparison.  The work is that of all ranks: messages.  Traces are made before the
- * clock starts.  Last comes a table of what was asked for and what it is. */
+ * clock starts.  Last comes a table of what was asked for and what it is.  `bench_fold PART...`
+ * measures the rows whose names end with one of the parts. */
 #include "bench_input.h"
 
 #include <orrery/lab/llm.h>
@@ -122,8 +123,22 @@ static struct {
 } known[64];
 static size_t known_count;
 
+static char **wanted; /* ends of names; ends with NULL */
+
+static bool is_wanted(const char *name)
+{
+    bool is_so = !*wanted;
+    for (char **w = wanted; *w && !is_so; w++) {
+        const size_t whole = strlen(name), part = strlen(*w);
+        is_so = part <= whole && strcmp(name + whole - part, *w) == 0;
+    }
+    return is_so;
+}
+
 static void measure(const char *name, job j)
 {
+    if (!is_wanted(name))
+        return;
     const bench_run best = bench_apart(&(bench_job){.name = name,
                                                     .unit = "Mmsg",
                                                     .run = run,
@@ -217,8 +232,9 @@ static void measure_both(const char *name, job j)
     measure(own, j);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    wanted = argc > 0 ? argv + 1 : argv;
     const job small = {.model = "llama-3-8b",
                        .tp = 8,
                        .pp = 2,
