@@ -426,9 +426,9 @@ static const char *note_of_steps(const orr__run_facts *f)
         "Throughput is that of the last step, which ranks begin and end at different times.",
         s->asked, s->asked, (double)s->total / 1e9, (double)s->first / 1e6, (double)s->last / 1e6);
     if (text && s->simulated < s->asked)
-        text =
-            orr_arena_print(f->arena, "%s %u of them were simulated, the rest follows from these.",
-                            text, s->simulated);
+        text = orr_arena_print(f->arena, "%s %u of them %s simulated, the rest follows from %s.",
+                               text, s->simulated, s->simulated == 1 ? "was" : "were",
+                               s->simulated == 1 ? "it" : "these");
     return text ? text : "";
 }
 

@@ -554,7 +554,8 @@ static void print_steps(const orr__run_facts *f, orr_buf *b)
     orr_buf_print(b, "the first took %s, the last %s", ns_text(s->first, first),
                   ns_text(s->last, last));
     if (s->simulated < s->asked)
-        orr_buf_print(b, "; %u were simulated, the rest follows from these", s->simulated);
+        orr_buf_print(b, "; %u %s simulated, the rest follows from %s", s->simulated,
+                      s->simulated == 1 ? "was" : "were", s->simulated == 1 ? "it" : "these");
     orr_buf_print(
         b, "\nbelow: the last step, which ranks begin and end at different times, %s in all\n",
         ns_text(f->end_ns, span));

@@ -147,8 +147,17 @@ typedef struct fold_slot {
     uint64_t freed_by;                          /* an event; 0: nothing has run in it */
     uint32_t last_place, started;               /* started: 0, 1, or 2 and more */
     bool is_firm;                               /* the last one was ready when the slot was */
+    bool is_open;                               /* ... that was not asked yet, of these: */
+    fold_val freed_at;                          /* when the slot was free for the last one */
+    uint64_t freed_then;                        /* by that event */
     fold_event last; /* of its collectives, that has run; kind 255: none */
 } fold_slot;
+
+/* What was the last to make a node ready?  A decision only once somebody asks. */
+typedef struct fold_made {
+    fold_val before, last; /* the parents up to the last one, and that one */
+    bool is_open;          /* nobody has */
+} fold_made;
 
 typedef struct fold_running {
     uint32_t place; /* of its node */
@@ -230,6 +239,7 @@ typedef struct fold_class {
     fold_val event_at;   /* of the event that runs; now may be later, while nodes start */
     fold_val *ready_at;  /* by place: when the last of its parents ended, of those that have */
     uint64_t *ready_by;  /* by place: the event that made it ready, for all members; 0: not one */
+    fold_made *made;     /* by place: why that one; NULL: steps are not recorded */
     uint32_t held_slots; /* of this event: their next nodes start when it is over */
     struct fold_slot *slots;     /* WORK_SLOTS of them */
     const uint32_t *relation_of; /* by place: 1 + which group, or which peer and tag; 0: none */
@@ -451,6 +461,7 @@ void fold_round_end_at(fold_sim *f, fold_class *c);
 
 /* ---- a step as a list of operations (fold_tape.c) ---- */
 
+bool fold_is_recorded(const fold_sim *f);    /* some step may be */
 bool fold_tape_create(fold_sim *f);          /* false: out of memory */
 void fold_tape_destroy(struct fold_tape *t); /* NULL is fine */
 /* Values, as fold_max, fold_add and fold_permute make them; where a step is recorded they know what
@@ -484,14 +495,14 @@ void fold_tape_turn(fold_sim *f, const fold_class *c);
 /* All classes have ended this step: if it was recorded, those that follow are played. */
 void fold_play_on(fold_sim *f, uint32_t round);
 
-/* The node that is ready at `mine` gets the slot before the one that is ready at `other`, for this
- * member. */
+/* The node that is ready at `mine` gets the slot before the one that is ready at `other`, for all
+ * these members. */
 bool fold_wins(const fold_sim *f,
                const fold_val *free,
                fold_val mine,
                fold_val other,
                bool is_together,
-               uint32_t member);
+               uint32_t members);
 enum { FOLD_LAGS = 2 };
 /* What is known of a phase for these starts, by place in the family's classes: the least and the
  * longest lag, then base (after the first start) and spread of each end.  NULL: it has given up. */

@@ -62,6 +62,9 @@ bool fold_loosen(fold_sim *f)
         c->ready_by = orr_arena_new(f->arena, (size_t)count + 1, uint64_t);
         if (!c->ready_at || !c->ready_by)
             return false;
+        if (fold_is_recorded(f) &&
+            !(c->made = orr_arena_new(f->arena, (size_t)count + 1, fold_made)))
+            return false;
         for (uint32_t p = 0; p < count; p++) {
             c->ready_at[p] = (fold_val){(int64_t)c->npu->speed->delay, 0, 0};
             c->ready_by[p] = c->npu->graph->parents[p] ? 0 : UINT64_MAX; /* all at the beginning */
@@ -71,11 +74,28 @@ bool fold_loosen(fold_sim *f)
 }
 
 /* For all members. */
+static bool precedes(fold_sim *f, fold_val a, fold_val b)
+{
+    return a.by == b.by ? a.base < b.base : fold_sub(f->times, b, a).base > 0;
+}
+
+/* The same, as a decision that steps in a row share. */
 static bool is_before(fold_sim *f, fold_val a, fold_val b)
 {
-    const bool is_so = a.by == b.by ? a.base < b.base : fold_sub(f->times, b, a).base > 0;
+    const bool is_so = precedes(f, a, b);
     fold_tape_before(f, a, b, is_so);
     return is_so;
+}
+
+/* The event that made a node ready, for all members; 0: not one. */
+static uint64_t maker_of(fold_sim *f, const fold_class *c, uint32_t place)
+{
+    fold_made *m = c->made ? &c->made[place] : NULL;
+    if (m && m->is_open)
+        fold_tape_before(f, m->before, m->last, c->ready_by[place] != 0);
+    if (m)
+        m->is_open = false;
+    return c->ready_by[place];
 }
 
 static void split_by(fold_sim *f, const fold_class *c, fold_val a, fold_val b, const char *why)
@@ -90,15 +110,37 @@ static void split_by(fold_sim *f, const fold_class *c, fold_val a, fold_val b, c
 
 /* ---- a node is ready ---- */
 
+/* Firm: it was ready when the slot became free, for every member.  Then the smallest id has it, and
+ * later ones cannot take it away. */
+static bool is_firm(
+    fold_sim *f, const fold_class *c, uint32_t place, uint64_t freed_by, fold_val free_at)
+{
+    if (!freed_by)
+        return c->ready_by[place] == UINT64_MAX;
+    return (c->ready_by[place] == freed_by && maker_of(f, c, place)) ||
+           is_before(f, c->ready_at[place], free_at);
+}
+
+/* Of the last one in this slot. */
+static bool was_firm(fold_sim *f, const fold_class *c, fold_slot *k)
+{
+    if (k->is_open)
+        k->is_firm = is_firm(f, c, k->last_place, k->freed_then, k->freed_at);
+    k->is_open = false;
+    return k->is_firm;
+}
+
 /* Another node has the slot already: it would have it for every member. The walk has given the slot
  * to another node before this one was ready; for a member whose times are its own this one may have
  * been ready first. */
 static void check_not_late(fold_sim *f, const fold_class *c, uint32_t place)
 {
-    const fold_slot *k = &c->slots[c->npu->graph->slot[place]];
+    fold_slot *k = &c->slots[c->npu->graph->slot[place]];
     const fold_val ready = c->ready_at[place];
-    if (k->started > 0 && !(k->is_firm && place > k->last_place) &&
-        !is_before(f, k->last_start, ready))
+    /* The start before it was earlier still. */
+    if (k->started == 0 || is_before(f, k->last_start, ready))
+        return;
+    if (place < k->last_place || !was_firm(f, c, k))
         split_by(f, c, ready, k->last_start, "two nodes for one slot, ready at one time");
     else if (k->started > 1 && !is_before(f, k->start_before, ready))
         split_by(f, c, ready, k->start_before, "two nodes for one slot, ready at one time");
@@ -124,7 +166,9 @@ void fold_released(run_npu *n, uint32_t place)
         if (n->waiting_for[child] > 1)
             continue;
         /* Known only if this event is the last of its parents for every member. */
-        c->ready_by[child] = is_first || is_before(f, before, c->now) ? f->turn : 0;
+        c->ready_by[child] = is_first || precedes(f, before, c->now) ? f->turn : 0;
+        if (c->made)
+            c->made[child] = (fold_made){before, c->now, !is_first};
         if (g->slot[child] != WORK_SLOT_RECV)
             check_not_late(f, c, child);
     }
@@ -132,12 +176,12 @@ void fold_released(run_npu *n, uint32_t place)
 
 /* ---- a node starts ---- */
 
-bool fold_wins(const fold_sim *f,
-               const fold_val *free,
-               fold_val mine,
-               fold_val other,
-               bool is_together,
-               uint32_t member)
+static bool wins(const fold_sim *f,
+                 const fold_val *free,
+                 fold_val mine,
+                 fold_val other,
+                 bool is_together,
+                 uint32_t member)
 {
     const int64_t free_at = free ? fold_at(f->times, *free, member) : -1;
     const int64_t mine_at = fold_at(f->times, mine, member);
@@ -146,6 +190,41 @@ bool fold_wins(const fold_sim *f,
      * after, alone or first; or it came with the slot, and the other later. */
     return mine_at < free_at || (mine_at > free_at && (is_together || other_at > mine_at)) ||
            (mine_at == free_at && other_at > mine_at);
+}
+
+bool fold_wins(const fold_sim *f,
+               const fold_val *free,
+               fold_val mine,
+               fold_val other,
+               bool is_together,
+               uint32_t members)
+{
+    const bool is_even = mine.by == other.by && (!free || mine.by == free->by);
+    /* One member speaks for all: the differences between these times are the same for each. */
+    if (is_even)
+        return wins(f, free, mine, other, is_together, 0);
+    /* Often all members are ready before the slot is free, or after it and before the other. */
+    if (free && fold_most(f->times, mine) < free->base)
+        return true;
+    if ((is_together || fold_most(f->times, mine) < other.base) &&
+        (!free || fold_most(f->times, *free) < mine.base))
+        return true;
+    for (uint32_t m = 0; m < members; m++)
+        if (!wins(f, free, mine, other, is_together, m))
+            return false;
+    return true;
+}
+
+/* Both are made ready by one event, for every member.  Where that is not for good and makes no
+ * difference it is not concluded. */
+static bool are_together(
+    fold_sim *f, const fold_class *c, uint32_t place, uint32_t other, const fold_val *free)
+{
+    const bool is_open = c->made && (c->made[place].is_open || c->made[other].is_open);
+    if (!c->ready_by[other] || c->ready_by[other] != c->ready_by[place] ||
+        (is_open && fold_wins(f, free, c->ready_at[place], c->ready_at[other], false, c->count)))
+        return false;
+    return maker_of(f, c, place) && maker_of(f, c, other);
 }
 
 /* Of those that are ready for this slot, `place` is the one for every member: it is ready before
@@ -159,39 +238,32 @@ static void check_rivals(fold_sim *f, const fold_class *c, uint32_t place)
     uint32_t seen = 0;
     for (uint32_t y = orr_bitset_next(&n->ready[slot], place + 1);
          y != RUN_NONE && !fold_is_over(f); y = orr_bitset_next(&n->ready[slot], y + 1)) {
-        const bool together = c->ready_by[y] && c->ready_by[y] == c->ready_by[place];
         uint32_t good = 0;
         if (++seen > MOST_RIVALS) {
             fold_give_up(f, "rank %u: many nodes wait for one slot", c->ranks[0]);
             return;
         }
+        const fold_val *free = k->freed_by ? &k->free_at : NULL;
+        const fold_val mine = c->ready_at[place], other = c->ready_at[y];
+        const bool together = are_together(f, c, place, y, free);
+        fold_tape_rival(f, c, free, mine, other, together);
+        if (fold_wins(f, free, mine, other, together, c->count))
+            continue;
         if (!orr_grow(&f->ends, &f->ends_room, c->count)) {
             run_no_memory(f->s);
             return;
         }
-        const fold_val *free = k->freed_by ? &k->free_at : NULL;
         for (uint32_t m = 0; m < c->count; m++) {
-            f->ends[m] = fold_wins(f, free, c->ready_at[place], c->ready_at[y], together, m);
+            f->ends[m] = wins(f, free, mine, other, together, m);
             good += f->ends[m] != 0;
         }
-        fold_tape_rival(f, c, free, c->ready_at[place], c->ready_at[y], together);
         if (good == 0)
             fold_give_up(f, "rank %u: two nodes for one slot, in an order that is not known",
                          c->ranks[0]);
-        else if (good < c->count)
+        else
             fold_split(f, (uint32_t)(c - f->classes), fold_make(f->times, f->ends, c->count),
                        "members have another order of nodes for one slot");
     }
-}
-
-/* Firm: it was ready when the slot became free, for every member.  Then the smallest id has it, and
- * later ones cannot take it away. */
-static bool is_firm(fold_sim *f, const fold_class *c, uint32_t place)
-{
-    const fold_slot *k = &c->slots[c->npu->graph->slot[place]];
-    if (!k->freed_by)
-        return c->ready_by[place] == UINT64_MAX;
-    return c->ready_by[place] == k->freed_by || is_before(f, c->ready_at[place], k->free_at);
 }
 
 bool fold_may_start(run_npu *n, uint32_t place)
@@ -229,8 +301,10 @@ bool fold_may_start(run_npu *n, uint32_t place)
             return false;
         }
     }
-    const bool firm = is_firm(f, c, place);
-    if (!firm)
+    /* Without rivals nobody may ever ask, and then it is no decision. */
+    const bool is_open = c->made && orr_bitset_next(&n->ready[slot], place + 1) == RUN_NONE;
+    const bool firm = !is_open && is_firm(f, c, place, k->freed_by, k->free_at);
+    if (!is_open && !firm)
         check_rivals(f, c, place);
     if (fold_is_over(f))
         return false;
@@ -241,6 +315,9 @@ bool fold_may_start(run_npu *n, uint32_t place)
     k->last_place = place;
     k->started += k->started < 2;
     k->is_firm = firm;
+    k->is_open = is_open;
+    k->freed_at = k->free_at;
+    k->freed_then = k->freed_by;
     c->now = start;
     return true;
 }

@@ -14,17 +14,6 @@
 
 #include "base/memory/hash.h"
 
-void fold_steps_init(fold_sim *f)
-{
-    for (uint32_t i = 0; i < f->class_count; i++) {
-        fold_class *c = &f->classes[i];
-        c->round_end = (fold_val){0, 0, 0};
-        c->begun[0].at = (fold_val){(int64_t)c->npu->speed->delay, 0, 0};
-        c->begun[0].kind = UINT8_MAX;
-        c->done.step_of = c->log.step_of;
-    }
-}
-
 /* Which queue of each dimension is next. */
 static uint64_t queue_turns(const run_npu *n)
 {
@@ -33,6 +22,24 @@ static uint64_t queue_turns(const run_npu *n)
     const uint64_t h = orr_hash_bytes(n->next_general, bytes, 1);
     /* Two steps that differ in which queue is next are different steps, whatever their times. */
     return orr_hash_bytes(n->next_second, bytes, orr_hash_bytes(n->next_first, bytes, h));
+}
+
+void fold_steps_init(fold_sim *f)
+{
+    for (uint32_t i = 0; i < f->class_count; i++) {
+        fold_class *c = &f->classes[i];
+        c->round_end = (fold_val){0, 0, 0};
+        c->begun[0].at = (fold_val){(int64_t)c->npu->speed->delay, 0, 0};
+        c->begun[0].kind = UINT8_MAX;
+        c->begun[0].queues = queue_turns(c->npu);
+        c->done.step_of = c->log.step_of;
+        if (!f->tape)
+            continue;
+        fold_tape_begins(f, c);
+        for (uint32_t p = 0; p < c->npu->graph->count && f->is_taping; p++)
+            c->ready_at[p] = c->round_end;
+        c->round_end = (fold_val){0, 0, 0};
+    }
 }
 
 void fold_round_over(run_npu *n)
@@ -88,6 +95,8 @@ void fold_round_begins(run_npu *n)
         for (uint32_t p = 0; p < n->graph->count; p++) {
             c->ready_at[p] = c->round_end;
             c->ready_by[p] = n->graph->parents[p] ? 0 : UINT64_MAX;
+            if (c->made)
+                c->made[p].is_open = false;
         }
         for (unsigned k = 0; k < WORK_SLOTS; k++)
             c->slots[k] = (fold_slot){.last.kind = UINT8_MAX};

@@ -63,6 +63,9 @@ typedef struct question {
     fold_family *family;
     coll_times_phase phase;
     uint32_t last; /* the entry at which it was asked last */
+    /* playing back */
+    size_t asked;         /* in fold_tape.asked: the last starts, */
+    const int64_t *known; /* and the answer; NULL: none yet */
 } question;
 
 struct fold_tape {
@@ -75,6 +78,8 @@ struct fold_tape {
     size_t argument_count, argument_room;
     question *questions;
     size_t question_count, question_room;
+    fold_val *asked; /* class_count for each question */
+    size_t asked_count, asked_room;
     uint32_t *begins; /* by class: the entries of when it begins, and the event in which */
     fold_val *ends;   /* by class: when it was over, and the event in which */
     uint32_t ended;   /* classes */
@@ -91,15 +96,31 @@ struct fold_tape {
     size_t row_room;
 };
 
-bool fold_tape_create(fold_sim *f)
+/* The first step, if it begins as the others do.  Those begin within an event that ends the step
+ * before: with several queues there is one more comparison (fold_tape_wait).  A late start is an
+ * event of its own. */
+static uint32_t first_round(const fold_sim *f)
+{
+    bool is_alike = f->s->opt.queues_per_dim == 1;
+    for (uint32_t i = 0; i < f->class_count && is_alike; i++)
+        is_alike = f->classes[i].npu->speed->delay == 0;
+    return is_alike ? 0 : 1;
+}
+
+bool fold_is_recorded(const fold_sim *f)
 {
     /* Steps that are few are not worth it, and a limit on events wants each of them. */
-    if (!f->is_loose || f->s->opt.steps < 4 || f->s->opt.max_events)
+    return f->is_loose && f->s->opt.steps > 2 && !f->s->opt.max_events;
+}
+
+bool fold_tape_create(fold_sim *f)
+{
+    if (!fold_is_recorded(f))
         return true;
     struct fold_tape *t = f->tape = orr_alloc(1, sizeof *t);
     if (!t)
         return false;
-    t->round = 1; /* the first one begins unlike all others */
+    t->round = first_round(f);
     t->first = 1;
     t->begins = orr_alloc((size_t)INPUTS * f->class_count, sizeof *t->begins);
     t->ends = orr_alloc((size_t)INPUTS * f->class_count, sizeof *t->ends);
@@ -114,6 +135,7 @@ void fold_tape_destroy(struct fold_tape *t)
     orr_free(t->entries);
     orr_free(t->arguments);
     orr_free(t->questions);
+    orr_free(t->asked);
     orr_free(t->begins);
     orr_free(t->ends);
     orr_free(t->differs);
@@ -252,11 +274,15 @@ static uint32_t number_question(fold_sim *f, const fold_meeting *m)
         if (t->questions[i - 1].family == m->family &&
             coll_times_same(&t->questions[i - 1].phase, &m->phase))
             return (uint32_t)(i - 1);
-    if (!orr_grow(&t->questions, &t->question_room, t->question_count + 1)) {
+    const size_t asked = t->asked_count;
+    if (!orr_grow(&t->questions, &t->question_room, t->question_count + 1) ||
+        !orr_grow(&t->asked, &t->asked_room, asked + m->family->class_count)) {
         run_no_memory(f->s);
         return 0;
     }
-    t->questions[t->question_count] = (question){m->family, m->phase, UINT32_MAX};
+    t->asked_count += m->family->class_count;
+    t->questions[t->question_count] =
+        (question){.family = m->family, .phase = m->phase, .last = UINT32_MAX, .asked = asked};
     return (uint32_t)t->question_count++;
 }
 
@@ -402,7 +428,7 @@ static void rewind_tape(struct fold_tape *t, uint32_t round)
     /* Ids go on: values of the old tape are then known to be of none. */
     t->first += (uint32_t)t->count;
     t->round = round;
-    t->count = t->argument_count = t->question_count = 0;
+    t->count = t->argument_count = t->question_count = t->asked_count = 0;
     t->ended = 0;
     t->is_broken = false;
 }
@@ -433,15 +459,24 @@ static void set(struct fold_tape *t, uint32_t at, fold_val v)
 static const int64_t *ask_again(fold_sim *f, const entry *e)
 {
     struct fold_tape *t = f->tape;
-    const question *q = &t->questions[e->b];
+    question *q = &t->questions[e->b];
     const uint32_t count = q->family->class_count;
+    fold_val *asked = t->asked + q->asked;
+    bool is_same = q->known != NULL;
     if (!orr_grow(&t->starts, &t->starts_room, count)) {
         run_no_memory(f->s);
         return NULL;
     }
     for (uint32_t i = 0; i < count; i++)
         t->starts[i] = value_of_argument(t, e->a + i);
-    return fold_ask(f, q->family, &q->phase, t->starts);
+    /* Mostly the starts of the last time, a while later: what is known is relative to the first. */
+    for (uint32_t i = 0; i < count && is_same; i++)
+        is_same = asked[i].by == t->starts[i].by &&
+                  asked[i].base - asked[0].base == t->starts[i].base - t->starts[0].base;
+    if (is_same)
+        return q->known;
+    memcpy(asked, t->starts, count * sizeof *asked);
+    return q->known = fold_ask(f, q->family, &q->phase, t->starts);
 }
 
 /* A phase whose starts are all as they were, so much later, has such ends; any other is asked
@@ -468,22 +503,9 @@ static bool play_phase(fold_sim *f, uint32_t at)
 static bool still_wins(fold_sim *f, const entry *e)
 {
     const struct fold_tape *t = f->tape;
-    const fold_val free = value_of_argument(t, e->a), mine = value_of_argument(t, e->a + 1),
-                   other = value_of_argument(t, e->a + 2);
-    const bool is_even = mine.by == other.by && (!e->has_free || mine.by == free.by);
-    /* Often all members are ready before the slot is free, or after it and before the other. */
-    if (!is_even && e->has_free && fold_most(f->times, mine) < free.base)
-        return true;
-    if (!is_even && (e->is_together || fold_most(f->times, mine) < other.base) &&
-        (!e->has_free || fold_most(f->times, free) < mine.base))
-        return true;
-    /* One member speaks for all: the differences between these times are the same for each. */
-    if (is_even)
-        return fold_wins(f, e->has_free ? &free : NULL, mine, other, e->is_together, 0);
-    for (uint32_t m = 0; m < f->classes[e->b].count; m++)
-        if (!fold_wins(f, e->has_free ? &free : NULL, mine, other, e->is_together, m))
-            return false;
-    return true;
+    const fold_val free = value_of_argument(t, e->a);
+    return fold_wins(f, e->has_free ? &free : NULL, value_of_argument(t, e->a + 1),
+                     value_of_argument(t, e->a + 2), e->is_together, f->classes[e->b].count);
 }
 
 static bool still_holds(fold_sim *f, const entry *e)
@@ -721,6 +743,7 @@ void fold_play_on(fold_sim *f, uint32_t round)
     if (ok)
         accept_step(f, step, cycle, later);
     else
-        /* Twice as late each time: a run that does not settle is recorded a few times only. */
-        rewind_tape(t, 2 * round + 1);
+        /* Twice as late each time: a run that does not settle is recorded a few times only.  Some
+         * classes are in the next step already. */
+        rewind_tape(t, 2 * round + (round ? 1 : 2));
 }
