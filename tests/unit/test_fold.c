@@ -31,6 +31,8 @@ typedef struct drawing {
     bool has_trees; /* collectives with a root, and double binary trees */
     uint32_t tp_root, dp_root, all_root; /* which member it is */
     bool roots_differ;                   /* from group to group */
+    uint32_t streams;                    /* of communication; 0: nodes have none */
+    bool is_many; /* hundreds of groups, sizes up to 1 GiB, tags of their own */
 } drawing;
 
 #define PICK(d, ...)        \
@@ -49,9 +51,12 @@ enum {
     TP_ROOT,
     DP_ROOT,
     ALL_ROOT,
+    TAG,
     SLOTS,
     MOST_STAGES = 4,
-    MOST_HOLES = 256
+    MOST_HOLES = 256,
+    MOST_RANKS = 2048,
+    MOST_ATTRS = 5
 };
 
 typedef struct stage {
@@ -71,6 +76,12 @@ static void add_node(
 {
     uint64_t deps[2];
     size_t dep_count = 0;
+    orr_attr all[MOST_ATTRS];
+    CHECK(count < MOST_ATTRS);
+    for (size_t i = 0; i < count; i++)
+        all[i] = attrs[i];
+    if (d->streams && type != ORR_NODE_COMP)
+        all[count++] = int_attr("stream", 7 + below(d, d->streams));
     if (s->last && chance(d, 75))
         deps[dep_count++] = s->last;
     else if (s->last && chance(d, 60))
@@ -81,7 +92,7 @@ static void add_node(
                              .duration_us = us,
                              .data_deps = deps,
                              .data_count = dep_count,
-                             .attrs = attrs,
+                             .attrs = all,
                              .attr_count = count};
     CHECK_OK(orr_trace_append(s->t, &draft, &err), &err);
 }
@@ -127,6 +138,8 @@ static void add_message(
                               int_attr("comm_size", size), int_attr("comm_tag", tag)};
     add_node(d, s, is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV, 0, attrs, 3);
     add_hole(s, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC, slot);
+    if (d->is_many && tag % 2)
+        add_hole(s, ORR_HOLE_COMM_TAG, TAG);
 }
 
 /* What all ranks do one after the other, or some of them. */
@@ -136,9 +149,10 @@ static void add_operation(drawing *d, stage *stages, int64_t tag)
                                      ORR_COLL_REDUCE_SCATTER, ORR_COLL_ALL_TO_ALL,
                                      ORR_COLL_BROADCAST,      ORR_COLL_REDUCE};
     static const int64_t sizes[] = {64, 1000, 4096, 65536, 1 << 20};
+    static const int64_t large[] = {1, 12345678, 1 << 20, 1 << 26, 1 << 30};
     const uint32_t what = below(d, 10), one = below(d, d->pp);
     const uint32_t kind = kinds[below(d, d->is_joint ? 6 : 4)];
-    const int64_t size = sizes[below(d, 5)];
+    const int64_t size = (d->is_many ? large : sizes)[below(d, 5)];
     const bool is_everywhere = chance(d, 60);
     static const uint32_t rooted[] = {ORR_COLL_BROADCAST, ORR_COLL_REDUCE, ORR_COLL_GATHER,
                                       ORR_COLL_SCATTER, ORR_COLL_BARRIER};
@@ -173,10 +187,14 @@ static orr_set *draw_set(drawing *d)
 {
     stage stages[MOST_STAGES] = {0};
     orr_set *set;
+    const orr_attr streams = {.name = orr_str_of("streams"), .kind = ORR_VALUE_BOOL, .value.u = 1};
     for (uint32_t k = 0; k < d->pp; k++)
-        CHECK_OK(orr_trace_create(&(orr_meta){.version = orr_str_of("1.0.0")}, &stages[k].t, &err),
+        CHECK_OK(orr_trace_create(&(orr_meta){.version = orr_str_of("1.0.0"),
+                                              .attrs = &streams,
+                                              .attr_count = d->streams ? 1 : 0},
+                                  &stages[k].t, &err),
                  &err);
-    const uint32_t operations = 4 + below(d, 30);
+    const uint32_t operations = 4 + below(d, d->is_many ? 5 : 30);
     for (uint32_t i = 0; i < operations; i++)
         add_operation(d, stages, 1 + (chance(d, 50) ? 0 : i));
     CHECK_OK(orr_set_create(&set, &err), &err);
@@ -201,11 +219,13 @@ static orr_set *draw_set(drawing *d)
                                       (r + d->ranks - size) % d->ranks,
                                       r / d->tp * d->tp + (d->tp_root + turn) % d->tp,
                                       (k * d->dp + replica) * d->tp + r % d->tp,
-                                      d->all_root};
+                                      d->all_root,
+                                      100 + r % size % 3};
             CHECK_OK(orr_set_add_filled(set, index, 0, values, &err), &err);
         }
     }
-    uint32_t members[256];
+    uint32_t members[MOST_RANKS];
+    CHECK(d->ranks <= MOST_RANKS);
     for (uint32_t g = 0; g < d->ranks / d->tp; g++) {
         for (uint32_t i = 0; i < d->tp; i++)
             members[i] = g * d->tp + i;
@@ -345,7 +365,7 @@ static void draw_ports(drawing *d)
 }
 
 /* steps: most, in a row. */
-enum { PLAIN, LATE, TREES };
+enum { PLAIN, LATE, TREES, STREAMS, MANY };
 
 static void try_job(uint64_t number, const char *network, uint32_t steps, unsigned how, counts *c)
 {
@@ -353,12 +373,22 @@ static void try_job(uint64_t number, const char *network, uint32_t steps, unsign
     drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1,
                  .is_joint = is_joint,
                  .is_late = is_late,
-                 .has_trees = how == TREES};
+                 .has_trees = how == TREES || (how == STREAMS && number % 2),
+                 .streams = how == STREAMS ? 2 + number % 2 : 0,
+                 .is_many = how == MANY};
     below(&d, 2);
     d.apart = !is_joint && strcmp(network, "unaware") != 0 && number % 8 ? 90 : 1000;
     d.tp = 1u << below(&d, 3);
-    d.dp = how != PLAIN ? 8 + below(&d, 9) : 1 + below(&d, 4);
+    d.dp = how == LATE || how == TREES ? 8 + below(&d, 9) : 1 + below(&d, 4);
+    if (how == STREAMS)
+        d.dp *= 2;
+    if (how == MANY)
+        d.dp = number % 8 ? 16 + below(&d, 48) : 170;
     d.pp = 1 + below(&d, 3);
+    if (how == MANY && number % 8 == 0) {
+        d.tp = 2;
+        d.pp = 3;
+    }
     d.ranks = d.tp * d.dp * d.pp;
     if (d.ranks < 2)
         d.ranks = d.tp = 2;
@@ -467,6 +497,33 @@ TEST(test_fold__trees_are_exact)
     counts c = {0};
     for (unsigned long long i = n.first; i <= n.last; i++)
         try_job(i, "unaware", i % 4 ? 1 : 9, TREES, &c);
+    fprintf(stderr, "# %u folded, %u with every rank, %u do not finish; steady: %u\n", c.folded,
+            c.whole, c.stuck, c.steady);
+    CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
+}
+
+/* Communication of several streams goes on at once, also with roots and in steps in a row: the chunks of a group are
+ * numbered as they come. */
+TEST(test_fold__streams_are_exact)
+{
+    const numbers n = numbers_of(300);
+    counts c = {0};
+    for (unsigned long long i = n.first; i <= n.last; i++)
+        try_job(i, "unaware", i % 4 ? 9 : 1, STREAMS, &c);
+    /* Two streams have a group's collectives, in the other order in the second step. */
+    try_job(2542, "unaware", 9, STREAMS, &c);
+    fprintf(stderr, "# %u folded, %u with every rank, %u do not finish; steady: %u\n", c.folded,
+            c.whole, c.stuck, c.steady);
+    CHECK(c.folded * 8 > c.whole + c.folded); /* or nothing is tested */
+}
+
+/* Hundreds of ranks and groups, more than tags can tell apart among them, and messages of up to 1 GiB. */
+TEST(test_fold__many_groups_are_exact)
+{
+    const numbers n = numbers_of(8);
+    counts c = {0};
+    for (unsigned long long i = n.first; i <= n.last; i++)
+        try_job(i, i % 4 == 1 ? "fluid" : "unaware", i % 4 ? 1 : 5, MANY, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not finish; steady: %u\n", c.folded,
             c.whole, c.stuck, c.steady);
     CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
@@ -805,6 +862,8 @@ int main(void)
         RUN(test_fold__a_folded_run_is_exact),
         RUN(test_fold__classes_become_one_again),
         RUN(test_fold__trees_are_exact),
+        RUN(test_fold__streams_are_exact),
+        RUN(test_fold__many_groups_are_exact),
         RUN(test_fold__lock_step_is_exact),
         RUN(test_fold__steps_in_a_row_are_exact),
         RUN(test_fold__steps_in_a_row_are_exact_in_lock_step),

@@ -86,6 +86,7 @@ typedef struct fold_turn {
     fold_val at;
     uint64_t event; /* 0: there was none */
     uint32_t round; /* run/steady.h */
+    uint32_t place; /* of collectives */
     uint8_t slot;
 } fold_turn;
 
@@ -236,11 +237,13 @@ typedef struct fold_class {
     uint32_t phases;              /* under way */
     struct fold_running *running; /* those, where tags may be mixed up */
     size_t running_room;
-    fold_val event_at;   /* of the event that runs; now may be later, while nodes start */
-    fold_val *ready_at;  /* by place: when the last of its parents ended, of those that have */
-    uint64_t *ready_by;  /* by place: the event that made it ready, for all members; 0: not one */
-    fold_made *made;     /* by place: why that one; NULL: steps are not recorded */
-    uint32_t held_slots; /* of this event: their next nodes start when it is over */
+    fold_val event_at;     /* of the event that runs; now may be later, while nodes start */
+    fold_val *ready_at;    /* by place: when the last of its parents ended, of those that have */
+    uint64_t *ready_by;    /* by place: the event that made it ready, for all members; 0: not one */
+    fold_made *made;       /* by place: why that one; NULL: steps are not recorded */
+    uint32_t held_slots;   /* of this event: their next nodes start when it is over */
+    fold_turn *numbered;   /* by link: its last collective; NULL: one slot has all of them */
+    const uint64_t *mates; /* by link: those that may be the same group, as bits */
     struct fold_slot *slots;     /* WORK_SLOTS of them */
     const uint32_t *relation_of; /* by place: 1 + which group, or which peer and tag; 0: none */
     const uint32_t *link_of;     /* by relation: which group or peer */

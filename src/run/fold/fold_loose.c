@@ -10,10 +10,11 @@
  *                               all members
  *     chunks of a collective    share queues; all of one slot, which has one collective at a time:
  *                               their events must be in one order (fold_events.c)
+ *     collectives of one group  are numbered as they start: in one order, whatever their slots
  *     messages of one channel   meet in the order in which they are posted: must be the same order
  *
  * So a class runs its events by their earliest member, whatever the others would do first, gives
- * every node the time that is right for each member, and looks whether one of the three was decided
+ * every node the time that is right for each member, and looks whether one of these was decided
  * otherwise for some: then the class is split.  A node that becomes ready may have been too late
  * for some members, because another has its slot already: that is found here, too.
  *
@@ -24,6 +25,70 @@
 /* Each start looks at all that are ready for the slot: beyond this a run of every rank is
  * cheaper. */
 enum { MOST_RIVALS = 256 };
+
+/* ---- collectives of several slots ----
+ *
+ * A rank numbers the chunks of a group as its collectives start, whichever slot they have: so those
+ * of one group must start in one order for all members, across slots, too. */
+
+enum { MOST_LINKS = 64 };
+
+/* By link: a node of it that is a collective. */
+static void find_places(const fold_class *c, uint32_t place_of[MOST_LINKS])
+{
+    const work_graph *g = c->npu->graph;
+    for (unsigned i = 0; i < MOST_LINKS; i++)
+        place_of[i] = RUN_NONE;
+    for (uint32_t p = g->count; p-- > 0;)
+        if (g->t->columns.type[g->node[p]] == ORR_NODE_COMM_COLL)
+            place_of[c->link_of[c->relation_of[p] - 1]] = p;
+}
+
+/* Which names of groups may mean the same group, for any rank of this trace: also where classes
+ * become one, nothing changes. */
+static void find_mates(const fold_sim *f, const fold_class *c, uint64_t *mates)
+{
+    const orr_sim *s = f->s;
+    const uint32_t body = orr_set_class_of(s->set, c->ranks[0]);
+    uint32_t place_of[MOST_LINKS];
+    const cfg_group *group[MOST_LINKS];
+    find_places(c, place_of);
+    for (size_t i = 0; i < c->link_count; i++)
+        mates[i] = UINT64_C(1) << i;
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        const run_npu probe = {.sim = f->s, .rank = r, .graph = c->npu->graph};
+        if (orr_set_class_of(s->set, r) != body)
+            continue;
+        for (size_t i = 0; i < c->link_count; i++) {
+            group[i] = place_of[i] == RUN_NONE ? NULL : sys_node_group(&probe, place_of[i]);
+            for (size_t k = 0; group[i] && k < i; k++)
+                if (group[k] == group[i]) {
+                    mates[i] |= UINT64_C(1) << k;
+                    mates[k] |= UINT64_C(1) << i;
+                }
+        }
+    }
+}
+
+/* False: out of memory. */
+static bool watch_numbers(fold_sim *f, fold_class *c)
+{
+    const uint32_t body = orr_set_class_of(f->s->set, c->ranks[0]);
+    if (!(c->numbered = orr_arena_new(f->arena, c->link_count + 1, fold_turn)))
+        return false;
+    /* Once for each trace. */
+    for (const fold_class *k = f->classes; k < c && !c->mates; k++)
+        if (orr_set_class_of(f->s->set, k->ranks[0]) == body)
+            c->mates = k->mates;
+    uint64_t *mates = c->mates ? NULL : orr_arena_new(f->arena, c->link_count + 1, uint64_t);
+    if (mates) {
+        find_mates(f, c, mates);
+        c->mates = mates;
+    }
+    return c->mates != NULL;
+}
+
+/* ---- life ---- */
 
 static bool has_instant_nodes(const orr_sim *s, const work_graph *g)
 {
@@ -44,6 +109,8 @@ bool fold_loosen(fold_sim *f)
     const orr_sim *s = f->s;
     /* Chunks of collectives without a group are numbered over all slots. */
     bool may_loosen = !(f->uses_world && s->lanes > 1);
+    for (uint32_t i = 0; i < f->class_count && s->lanes > 1; i++)
+        may_loosen = may_loosen && f->classes[i].link_count <= MOST_LINKS;
     for (uint32_t k = 0; may_loosen && k < orr_set_class_count(s->set); k++)
         may_loosen = !s->graphs[k].t || !has_instant_nodes(s, &s->graphs[k]);
     f->s->fold_may_loosen = may_loosen;
@@ -60,7 +127,7 @@ bool fold_loosen(fold_sim *f)
             continue;
         c->ready_at = orr_arena_take(f->arena, ((size_t)count + 1) * sizeof *c->ready_at);
         c->ready_by = orr_arena_new(f->arena, (size_t)count + 1, uint64_t);
-        if (!c->ready_at || !c->ready_by)
+        if (!c->ready_at || !c->ready_by || (s->lanes > 1 && !watch_numbers(f, c)))
             return false;
         if (fold_is_recorded(f) &&
             !(c->made = orr_arena_new(f->arena, (size_t)count + 1, fold_made)))
@@ -266,6 +333,59 @@ static void check_rivals(fold_sim *f, const fold_class *c, uint32_t place)
     }
 }
 
+/* The event that made the last node of its slot start, for every member; 0: that is not known.  All
+ * that start with a step do so together. */
+static uint64_t cause_of(fold_sim *f, const fold_class *c, uint32_t place)
+{
+    const fold_slot *k = &c->slots[c->npu->graph->slot[place]];
+    const uint64_t ready_by = maker_of(f, c, place);
+    const bool is_first = ready_by == UINT64_MAX;
+    if (!k->freed_then)
+        return is_first || ready_by == f->turn ? ready_by : 0;
+    if (k->freed_then == f->turn &&
+        (is_first || ready_by == f->turn || is_before(f, c->ready_at[place], k->freed_at)))
+        return f->turn;
+    return ready_by == f->turn && is_before(f, k->freed_at, c->ready_at[place]) ? f->turn : 0;
+}
+
+/* One event starts both, for every member: then the smaller number is first.  One that was held is
+ * late here. */
+static bool start_together(fold_sim *f, const fold_class *c, const fold_turn *a, const fold_turn *b)
+{
+    if (a->event != b->event || a->place > b->place || a->at.base != b->at.base ||
+        a->at.by != b->at.by)
+        return false;
+    const uint64_t cause = cause_of(f, c, a->place);
+    if (!cause || cause != cause_of(f, c, b->place))
+        return false;
+    fold_tape_same(f, a->at, b->at);
+    return true;
+}
+
+/* The next numbers of its group are for this collective, for every member. */
+static bool takes_numbers(fold_sim *f, fold_class *c, uint32_t place)
+{
+    const work_graph *g = c->npu->graph;
+    if (!c->numbered || g->t->columns.type[g->node[place]] != ORR_NODE_COMM_COLL)
+        return true;
+    const uint32_t link = c->link_of[c->relation_of[place] - 1];
+    const fold_turn mine = {.at = c->now,
+                            .event = f->turn,
+                            .round = c->npu->round,
+                            .place = place,
+                            .slot = g->slot[place]};
+    for (uint32_t k = 0; k < c->link_count && !fold_is_over(f); k++) {
+        const fold_turn *last = &c->numbered[k];
+        if (!(c->mates[link] >> k & 1) || !last->event || last->slot == mine.slot ||
+            last->round < mine.round || is_before(f, last->at, mine.at))
+            continue;
+        if (!start_together(f, c, last, &mine))
+            split_by(f, c, mine.at, last->at, "two collectives of one group at one time");
+    }
+    c->numbered[link] = mine;
+    return !fold_is_over(f);
+}
+
 bool fold_may_start(run_npu *n, uint32_t place)
 {
     fold_sim *f = n->sim->fold;
@@ -319,7 +439,7 @@ bool fold_may_start(run_npu *n, uint32_t place)
     k->freed_at = k->free_at;
     k->freed_then = k->freed_by;
     c->now = start;
-    return true;
+    return takes_numbers(f, c, place);
 }
 
 void fold_issued(run_npu *n)

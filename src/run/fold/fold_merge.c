@@ -242,6 +242,10 @@ static bool has_same_slots(const fold_class *a, const fold_class *b)
             x->last_place != y->last_place)
             return false;
     }
+    for (size_t k = 0; a->numbered && k < a->link_count; k++)
+        if (!a->numbered[k].event != !b->numbered[k].event ||
+            a->numbered[k].slot != b->numbered[k].slot)
+            return false;
     return true;
 }
 
@@ -408,6 +412,8 @@ static void join_orders(merger *m, uint32_t into)
                 widen(&c->slots[k].last, &f->classes[i].slots[k].last);
             }
     }
+    for (size_t k = 0; c->numbered && k < c->link_count; k++)
+        JOIN(m, into, numbered[k].at);
     /* Only nodes whose time will be asked for: ready ones, and those of which some parents have
      * ended. */
     for (uint32_t p = 0; f->is_loose && p < g->count; p++) {

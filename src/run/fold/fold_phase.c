@@ -664,11 +664,6 @@ static void complete(fold_sim *f, fold_meeting *m)
     for (uint32_t i = 0; i < count; i++)
         f->phase_ends[i] = (fold_val){m->starts[0].base + known[FOLD_LAGS + 2 * (size_t)i],
                                       (uint32_t)known[FOLD_LAGS + 1 + 2 * (size_t)i], 0};
-    /* Of several slots the one that comes first takes the next number of a group. */
-    for (uint32_t i = 0; i < count && f->is_loose && f->s->lanes > 1; i++)
-        if (f->phase_ends[i].base < (int64_t)clk_now(f->s->clock))
-            fold_give_up(f, "ranks are through with a %s before others begin it",
-                         coll_kind_name(m->phase.kind));
     const uint32_t id = f->is_taping ? fold_tape_phase(f, m, f->phase_ends) : 0;
     if (f->s->watch->bins)
         note_sent(f, &f->classes[m->family->classes[0]],
