@@ -552,23 +552,27 @@ uint32_t watch_dimension_between(const orr_sim *s, uint32_t a, uint32_t b)
     return s->dims - 1;
 }
 
-static void widen_bins(watch_traffic_bins *b, uint32_t dims)
+/* Bins are powers of two wide: doubling adds neighbours, so nothing is lost and memory stays
+ * bounded.  All doublings at once: a time of days would be sixty of them. */
+static void widen_bins(watch_traffic_bins *b, uint32_t dims, unsigned doublings)
 {
-    /* Bins are powers of two wide: doubling adds neighbours, so nothing is lost and memory stays
-     * bounded. */
-    b->shift++;
-    for (uint32_t k = 0; k < dims; k++) {
-        for (uint32_t i = 0; i < WATCH_TRAFFIC_BINS / 2; i++)
-            b->bytes[k][i] = b->bytes[k][2 * i] + b->bytes[k][2 * i + 1];
-        memset(b->bytes[k] + WATCH_TRAFFIC_BINS / 2, 0, sizeof b->bytes[k] / 2);
-    }
+    b->shift += doublings;
+    for (uint32_t k = 0; k < dims; k++)
+        for (uint32_t i = 0; i < WATCH_TRAFFIC_BINS; i++) {
+            const uint64_t bytes = b->bytes[k][i];
+            b->bytes[k][i] = 0;
+            b->bytes[k][doublings < 32 ? i >> doublings : 0] += bytes;
+        }
 }
 
 void watch_add_traffic(orr_sim *s, uint32_t dimension, uint64_t at, uint64_t bytes)
 {
     watch_traffic_bins *b = s->watch->bins;
-    while (at >> b->shift >= WATCH_TRAFFIC_BINS)
-        widen_bins(b, s->dims);
+    unsigned shift = b->shift;
+    while (at >> shift >= WATCH_TRAFFIC_BINS)
+        shift++;
+    if (shift > b->shift)
+        widen_bins(b, s->dims, shift - b->shift);
     b->bytes[dimension][at >> b->shift] += bytes;
 }
 
@@ -1051,10 +1055,10 @@ static void add_bins(watch_traffic_bins *b, watch_traffic_bins *of, uint32_t dim
 {
     /* To the wider of the two widths.  Both double from the same start, so bins fit into each
      * other. */
-    while (of->shift < b->shift)
-        widen_bins(of, dims);
-    while (b->shift < of->shift)
-        widen_bins(b, dims);
+    if (of->shift < b->shift)
+        widen_bins(of, dims, b->shift - of->shift);
+    else if (b->shift < of->shift)
+        widen_bins(b, dims, of->shift - b->shift);
     for (uint32_t k = 0; k < dims; k++)
         for (uint32_t i = 0; i < WATCH_TRAFFIC_BINS; i++)
             b->bytes[k][i] += of->bytes[k][i];
