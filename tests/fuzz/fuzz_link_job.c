@@ -47,6 +47,7 @@ static void make_timeline(const orr_link_job *job)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    const orr_link_options opt = {.threads = 1};
     orr_link_job *job;
     orr_error err = {0};
     if (size > MOST)
@@ -56,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *paths[2] = {fuzz_file(0, data, first)};
     if (gap)
         paths[1] = fuzz_file(1, gap + 1, size - first - 1);
-    const orr_code code = orr_link_job_open(paths, gap ? 2 : 1, NULL, &job, &err);
+    const orr_code code = orr_link_job_open(paths, gap ? 2 : 1, &opt, &job, &err);
     REQUIRE(code != ORR_EBUG && !code == (job != NULL));
     if (code) {
         REQUIRE(err.message[0]);

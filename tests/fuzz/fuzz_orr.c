@@ -8,6 +8,8 @@
 
 #include "base/memory/hash.h"
 
+static const orr_set_options one_thread = {.size = sizeof one_thread, .threads = 1};
+
 enum { HEADER = 16, TRAILER = 56, CLASS_ENTRY = 56, PEEK_RANKS = 4 };
 
 static const uint8_t head[] = {0x89, 'O', 'R', 'R', '\r', '\n', 0x1a, '\n', 1, 0, 0, 0, 0, 0, 0, 0};
@@ -65,7 +67,7 @@ static void save_again(const orr_set *s, bool compress)
     orr_error err;
     REQUIRE(orr_set_save(s, sink->path, &opt, &err) == ORR_OK);
     const orr_span bytes = fuzz_take(sink);
-    REQUIRE(orr_set_open(fuzz_file(1, bytes.ptr, bytes.len), NULL, &again, &err) == ORR_OK);
+    REQUIRE(orr_set_open(fuzz_file(1, bytes.ptr, bytes.len), &one_thread, &again, &err) == ORR_OK);
     REQUIRE(orr_set_rank_count(again) == orr_set_rank_count(s));
     REQUIRE(orr_set_class_count(again) == orr_set_class_count(s));
     for (uint32_t r = 0; r < orr_set_rank_count(s); r++) {
@@ -97,14 +99,13 @@ static void look_at_set(const orr_set *s)
 static void try_bytes(const uint8_t *data, size_t size)
 {
     const char *path = fuzz_file(0, data, size);
-    const orr_set_options opt = {.size = sizeof opt, .threads = 1};
     orr_set *s;
     orr_trace *t;
     orr_error err;
     uint64_t shift;
     uint32_t ranks = 0;
     const bool is_orr = has_magic(data, size); /* else it was read as a trace */
-    if (orr_set_open(path, &opt, &s, &err) == ORR_OK) {
+    if (orr_set_open(path, &one_thread, &s, &err) == ORR_OK) {
         ranks = orr_set_rank_count(s);
         look_at_set(s);
     } else {
