@@ -66,16 +66,6 @@ static inline bool orr_is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Does byte i belong to a character that steers a terminal?  C0 and delete are one byte, C1 (U+0080
- * to U+009F) two in UTF-8; the second alone steers terminals that do not read UTF-8. */
-static inline bool orr_is_control(orr_str s, size_t i)
-{
-    const uint8_t c = (uint8_t)s.ptr[i], before = i > 0 ? (uint8_t)s.ptr[i - 1] : 0;
-    if (c >= 0x80 && c < 0xA0)
-        return before < 0x80 || before == 0xC2;
-    return c < 0x20 || c == 0x7f || (c == 0xC2 && i + 1 < s.len && (uint8_t)s.ptr[i + 1] < 0xA0);
-}
-
 static inline bool orr__utf8_follows(uint8_t c)
 {
     return (c & 0xC0) == 0x80;
@@ -99,6 +89,22 @@ static inline size_t orr_utf8_length(const uint8_t *p, size_t n)
     if (n < 4 || !orr__utf8_follows(p[3]))
         return 0;
     return (c == 0xF0 && p[1] < 0x90) || (c == 0xF4 && p[1] >= 0x90) ? 0 : 4;
+}
+
+/* Does byte i belong to a character that steers a terminal?  C0 and delete are one byte, C1 (U+0080
+ * to U+009F) two in UTF-8.  Such a byte that belongs to no character, as one too many behind a
+ * character, steers terminals that do not read UTF-8. */
+static inline bool orr_is_control(orr_str s, size_t i)
+{
+    const uint8_t *p = (const uint8_t *)s.ptr;
+    if (p[i] < 0x80 || p[i] >= 0xA0)
+        return p[i] < 0x20 || p[i] == 0x7f || (p[i] == 0xC2 && i + 1 < s.len && p[i + 1] < 0xA0);
+    for (size_t back = 1; back <= 3 && back <= i; back++) {
+        const uint8_t *first = p + i - back;
+        if (!orr__utf8_follows(*first))
+            return *first == 0xC2 || orr_utf8_length(first, s.len - (i - back)) <= back;
+    }
+    return true;
 }
 
 /* Write the character with this number (below 0x110000) as UTF-8; returns its length, 1 to 4. */
