@@ -749,7 +749,7 @@ orr_code cli_run_and_print(cli_context *c,
             code = write_files(r, wanted, err);
         if (!code && wanted->report)
             code = write_report(c, r, config, wanted, NULL, err);
-    } else if (config->schedule) {
+    } else if (config->schedule && !err->where.path[0]) { /* of another file its place says more */
         orr_because(err, code, "%s", config->name);
     }
     orr_run_destroy(r);

@@ -33,6 +33,16 @@ static void take_jobs(const orr_goal *g, orr__schedule_facts *f)
     }
 }
 
+/* Rules that explain no standstill end there as they end elsewhere. */
+static const char *status_of(const lgs_sim *s)
+{
+    if (lgs_is_complete(s))
+        return "finished";
+    if (s->was_stopped)
+        return "interrupted";
+    return s->rules->explains_stall ? "stalled" : "finished";
+}
+
 orr_code orr__schedule_facts_take(const lgs_sim *s, orr__schedule_facts *out, orr_error *err)
 {
     *out = (orr__schedule_facts){.options = s->opt,
@@ -46,6 +56,7 @@ orr_code orr__schedule_facts_take(const lgs_sim *s, orr__schedule_facts *out, or
                                  .events = s->events,
                                  .messages = s->messages,
                                  .is_complete = lgs_is_complete(s),
+                                 .status = status_of(s),
                                  .job_count = s->goal->job_count,
                                  .stall = s->stall_lines,
                                  .stall_count = s->stall_count};

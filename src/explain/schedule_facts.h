@@ -24,6 +24,7 @@ typedef struct orr__schedule_facts {
     uint32_t simulated; /* ranks that were simulated */
     uint64_t events, messages;
     bool is_complete;
+    const char *status; /* finished, interrupted or stalled */
     uint64_t *finished; /* by rank, ns */
     uint64_t *noise;    /* by rank, ns; NULL: there was none */
     uint64_t last, first;

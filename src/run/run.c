@@ -207,8 +207,8 @@ static orr_code say_limit(const orr_run *r, orr_guard_limit which, orr_error *er
     /* Engines stop at the limit as they do for a signal: only who called orr_run_stop tells the two
      * apart. */
     if (c->max_events && !atomic_load(&r->was_stopped))
-        return orr_because(err, ORR_ESTOP, "the limit of %" PRIu64 " events is reached",
-                           c->max_events);
+        return orr_because(err, ORR_ESTOP, "the limit of %" PRIu64 " event%s is reached",
+                           c->max_events, c->max_events == 1 ? "" : "s");
     return ORR_ESTOP;
 }
 

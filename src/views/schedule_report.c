@@ -8,6 +8,7 @@
 #include "trace/input_files.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef unsigned long long ull;
 
@@ -39,6 +40,21 @@ static void print_jobs(const orr__schedule_facts *f, orr_buf *b)
     }
 }
 
+static bool is_at_end(const orr__schedule_facts *f)
+{
+    return strcmp(f->status, "finished") == 0;
+}
+
+static void print_end(const orr__schedule_facts *f, orr_buf *b)
+{
+    orr_buf_print(b, "%s after ", f->status);
+    put_time(b, f->last);
+    orr_buf_print(b, " (%llu ns, rank %u); the %s after ", (ull)f->last, f->last_rank,
+                  is_at_end(f) ? "first rank" : "rank that came least far");
+    put_time(b, f->first);
+    orr_buf_print(b, " (rank %u)\n", f->first_rank);
+}
+
 orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, orr_error *err)
 {
     orr__schedule_facts f;
@@ -56,11 +72,7 @@ orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, 
         (ull)o->L, (ull)o->o, (ull)o->g, o->G, (ull)o->O, o->S);
     if (!f.is_own)
         orr_buf_print(&b, "by the rules of %s\n", f.rules);
-    orr_buf_text(&b, "finished after ");
-    put_time(&b, f.last);
-    orr_buf_print(&b, " (%llu ns, rank %u); the first rank after ", (ull)f.last, f.last_rank);
-    put_time(&b, f.first);
-    orr_buf_print(&b, " (rank %u)\n", f.first_rank);
+    print_end(&f, &b);
     orr_buf_print(&b, "%llu event%s, %llu message%s, %llu bytes", (ull)f.events,
                   orr__plural(f.events), (ull)f.messages, orr__plural(f.messages),
                   (ull)f.totals.bytes_sent);
@@ -70,7 +82,8 @@ orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, 
     if (f.job_count)
         print_jobs(&f, &b);
     if (f.ranks <= ALL_RANKS)
-        orr_buf_print(&b, "\n  %s      finished (ns)\n", f.job_count ? "host" : "rank");
+        orr_buf_print(&b, "\n  %s      %s (ns)\n", f.job_count ? "host" : "rank",
+                      is_at_end(&f) ? "finished" : " came to");
     for (uint32_t r = 0; r < f.ranks && f.ranks <= ALL_RANKS; r++)
         orr_buf_print(&b, "%6u  %17llu\n", r, (ull)f.finished[r]);
     orr__schedule_facts_fini(&f);
@@ -195,6 +208,8 @@ orr_code lgs_write_json(
     }
     orr_json_put_text(&w, "schedule", source);
     put_provenance(&f.options, program, &w);
+    if (f.is_own) /* the documents of the old programs stay as they are */
+        orr_json_put_text(&w, "status", f.status);
     put_parameters(&f, &w);
     orr_json_put_fields(
         &w, ORR_U("ranks", f.ranks), ORR_U("ranks_simulated", f.simulated), ORR_U("cpus", f.cpus),

@@ -182,6 +182,7 @@ struct lgs_sim {
     uint64_t asked, most; /* since it was raised */
     uint64_t passed;      /* in earlier calls under a limit */
     atomic_bool must_stop, must_end;
+    bool was_stopped; /* the last run was, before its end */
 
     lgs_folding *folding; /* NULL: every host for itself */
     uint32_t simulated;

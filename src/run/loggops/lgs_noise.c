@@ -20,6 +20,7 @@
 
 typedef struct lgs_sample { /* ns */
     uint64_t start, duration;
+    uint32_t line; /* of the file */
 } lgs_sample;
 
 struct lgs_noise {
@@ -61,7 +62,7 @@ static orr_code read_time(
 
 static orr_code add_line(struct lgs_noise *n, orr_str line, const orr_where *at, orr_error *err)
 {
-    lgs_sample s;
+    lgs_sample s = {.line = at->line};
     const orr_str start = take_field(&line), duration = take_field(&line);
     if (start.len == 0 || start.ptr[0] == '#')
         return ORR_OK;
@@ -80,6 +81,15 @@ static orr_code add_line(struct lgs_noise *n, orr_str line, const orr_where *at,
     return ORR_OK;
 }
 
+/* The line from which on there is no time left. */
+static orr_code fail_sum(const struct lgs_noise *n, const char *path, uint32_t line, orr_error *err)
+{
+    const orr_where at = orr_where_line(path, line, 1);
+    return orr_fail(err, ORR_EINPUT, &at,
+                    "interruptions of more than %llu ns in %llu ns: more than there are",
+                    (unsigned long long)n->length, (unsigned long long)n->length);
+}
+
 static orr_code read_lines(struct lgs_noise *n, orr_span bytes, const char *path, orr_error *err)
 {
     const char *p = (const char *)bytes.ptr, *const end = p + bytes.len;
@@ -92,9 +102,9 @@ static orr_code read_lines(struct lgs_noise *n, orr_span bytes, const char *path
             return code;
         p = nl ? nl + 1 : end;
     }
-    const orr_where at = orr_where_line(path, 1, 1);
+    const orr_where whole = orr_where_line(path, 0, 0);
     if (n->count < 2 || n->samples[n->count - 1].start == 0)
-        return orr_fail(err, ORR_EINPUT, &at, "fewer than two interruptions at different times");
+        return orr_fail(err, ORR_EINPUT, &whole, "fewer than two interruptions at different times");
     if (n->rules->repeats_last_noise && bytes.ptr[bytes.len - 1] == '\n') {
         n->samples[n->count] = n->samples[n->count - 1];
         n->count++;
@@ -104,9 +114,7 @@ static orr_code read_lines(struct lgs_noise *n, orr_span bytes, const char *path
         n->sum += n->samples[i].duration;
         /* Also what keeps times within 64 bits; the programs that are replaced count on. */
         if (!n->is_old && n->sum > n->length)
-            return orr_fail(err, ORR_EINPUT, &at,
-                            "interruptions of more than %llu ns in %llu ns: more than there are",
-                            (unsigned long long)n->length, (unsigned long long)n->length);
+            return fail_sum(n, path, n->samples[i].line, err);
     }
     return ORR_OK;
 }

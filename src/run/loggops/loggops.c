@@ -330,7 +330,8 @@ orr_code lgs_run(lgs_sim *s, orr_error *err)
     s->seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
     if (code)
         return code;
-    if (atomic_exchange_explicit(&s->must_stop, false, memory_order_relaxed))
+    s->was_stopped = atomic_exchange_explicit(&s->must_stop, false, memory_order_relaxed);
+    if (s->was_stopped)
         return orr_fail(err, ORR_ESTOP, NULL, "stopped at %llu ns", (unsigned long long)s->now);
     return lgs_is_complete(s) || !s->rules->explains_stall ? ORR_OK : lgs_explain_stall(s, err);
 }

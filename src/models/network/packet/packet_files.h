@@ -44,6 +44,7 @@ typedef struct orr__flow_list {
     orr__trigger *triggers;
     size_t trigger_count, trigger_room, by_line_room;
     uint32_t *targets;
+    const char *path; /* of the file they are of, which outlives them; NULL: of none */
     uint32_t surplus; /* the line after the flows that the head announces; 0: there is none */
 } orr__flow_list;
 

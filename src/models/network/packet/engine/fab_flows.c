@@ -96,25 +96,28 @@ static bool start_now(fab *f, uint32_t flow)
 }
 
 /* A few bytes of input must not ask for days. */
-static orr_code check_length(
-    const fab *f, uint32_t src, uint32_t dst, uint64_t bytes, orr_error *err)
+static bool is_too_long(const fab *f, uint64_t bytes)
 {
-    const uint64_t most = f->rules.most_packets, payload = f->config.payload;
-    if (!most || bytes == 0 || (bytes - 1) / most < payload)
-        return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, NULL,
-                    "rank %" PRIu32 " sends %" PRIu64 " bytes to rank %" PRIu32
+    const uint64_t most = f->rules.most_packets;
+    return most && bytes > 0 && (bytes - 1) / most >= f->config.payload;
+}
+
+/* end: what sends, a rank or a host. */
+static orr_code fail_length(
+    const fab *f, const char *end, const fab_send_request *r, const orr_where *at, orr_error *err)
+{
+    return orr_fail(err, ORR_EINPUT, at,
+                    "%s %" PRIu32 " sends %" PRIu64 " bytes to %s %" PRIu32
                     ": that is more than %" PRIu64 " packets of %" PRIu64
                     " bytes; the networks fluid and graph take any size",
-                    src, bytes, dst, most, payload);
+                    end, r->src, r->size, end, r->dst, f->rules.most_packets, f->config.payload);
 }
 
 orr_code fab_send(fab *f, const fab_send_request *r, orr_error *err)
 {
     const uint64_t now = f->now;
-    const orr_code code = check_length(f, r->src, r->dst, r->size, err);
-    if (code)
-        return code;
+    if (is_too_long(f, r->size))
+        return fail_length(f, "rank", r, NULL, err);
     f->now = f->line->now * (f->line == &f->own_line ? 1 : f->unit);
     const uint32_t id = make_flow(f, r);
     if (id == FAB_NONE)
@@ -148,9 +151,11 @@ orr_code fab_send_list(fab *f, const orr__flow_list *l, orr_error *err)
         return ORR_OK;
     for (size_t i = 0; i < l->count; i++) {
         const orr__flow_line *w = &l->lines[i];
-        const orr_code code = check_length(f, w->src, w->dst, w->bytes, err);
-        if (code)
-            return code;
+        if (is_too_long(f, w->bytes)) {
+            const fab_send_request r = {.src = w->src, .dst = w->dst, .size = w->bytes};
+            const orr_where at = orr_where_line(l->path ? l->path : "", w->line, 1);
+            return fail_length(f, "host", &r, l->path ? &at : NULL, err);
+        }
     }
     f->list.order = orr_alloc(l->count, sizeof *f->list.order);
     if (!f->list.order)

@@ -450,7 +450,7 @@ orr_code orr__htsim_cm_parse(
     reader r = {.m = m, .hosts = hosts, .err = err, .numbers = orr_map_create(16)};
     orr_str word;
     orr_code code = r.numbers ? ORR_OK : orr_no_memory(err);
-    *m = (orr__htsim_cm){0};
+    *m = (orr__htsim_cm){.flows.path = path};
     orr__words_init(&r.w, bytes, path);
     while (!code && orr__words_next(&r.w, &word)) {
         if (word.ptr[0] == '#')

@@ -69,6 +69,7 @@ orr_code orr__flows_parse(
 {
     orr__words w;
     uint64_t count = 0;
+    f->path = path;
     orr__words_init(&w, bytes, path);
     orr_code code = orr__words_u64(&w, "the number of flows", 0, UINT32_MAX - 1, &count, err);
     for (uint64_t i = 0; i < count && !code; i++)
