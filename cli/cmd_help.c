@@ -67,7 +67,7 @@ static size_t help_column(const cli_command *command)
         widest = wider(widest, 2 + strlen(a->name));
     for (const cli_option *o = command->options; o && o->name; o++)
         widest = wider(widest, left_width(o));
-    for (const cli_option *o = cli_common; o->name; o++)
+    for (const cli_option *o = cli_common_of(command); o->name; o++)
         widest = wider(widest, left_width(o));
     return widest + 2;
 }
@@ -153,7 +153,7 @@ void cli_help_command(FILE *to, const cli_command *command)
         print_arguments(to, command->arguments, column);
     fprintf(to, "\nOptions:\n");
     print_options(to, command->options, column);
-    print_options(to, cli_common, column);
+    print_options(to, cli_common_of(command), column);
     if (command->examples)
         print_examples(to, command->examples);
 }

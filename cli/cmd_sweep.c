@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_sweep.c - orrery sweep: many runs of a command, and what came of them. */
+#include <orrery/lab/folders.h>
 #include <orrery/lab/sweep.h>
 #include <orrery/set.h>
 #include <orrery/version.h>
@@ -39,6 +40,7 @@ static struct {
     int out; /* the file in memory behind standard output; 0: not yet */
     kept_set kept[KEPT_SETS];
     size_t next;
+    const char *spec; /* the file whose points these are */
 } worker;
 
 /* ---- names ---- */
@@ -254,6 +256,48 @@ static const cli_command *find_command(const orr_sweep_step *s)
     return deeper ? deeper : c;
 }
 
+/* What a specification names lies in a folder that the user named (orrery/lab/folders.h): files
+ * that are there, and what is to be written.  A word that is neither is a word. */
+static orr_code check_word(const char *word, bool is_path, orr_error *err)
+{
+    struct stat st;
+    const orr_where at = orr_where_byte(worker.spec, ORR_NO_BYTE);
+    return is_path || strchr(word, '/') || stat(word, &st) == 0
+               ? orr_folder_check(word, worker.spec, &at, err)
+               : ORR_OK;
+}
+
+/* Values have more than one word: lists, KEY=FILE, keys and values of --packet-keys. */
+static orr_code check_value(const char *value, bool is_path, orr_error *err)
+{
+    char part[MOST_CHARS];
+    bool names_file = false;
+    orr_code code = check_word(value, is_path, err);
+    while (*value && !code) {
+        const size_t n = strcspn(value, ",:= \t\n");
+        memcpy(part, value, n);
+        part[n] = 0;
+        if (n)
+            code = check_word(part, names_file, err);
+        names_file = n > 5 && strcmp(part + n - 5, "_FILE") == 0;
+        value += n + (value[n] != 0);
+    }
+    return code;
+}
+
+static orr_code check_paths(const cli_context *c, int from, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (int i = from; i < c->arg_count && !code; i++)
+        code = check_value(c->args[i], false, err);
+    const cli_option *o = c->command->options;
+    for (size_t i = 0; o && o[i].name && !code; i++)
+        if (o[i].arg && c->value[i] && o[i].kind != CLI_COUNT && !cli_is_choice(o[i].arg))
+            code =
+                check_value(c->value[i], o[i].kind == CLI_OUTPUT || o[i].kind == CLI_FOLDER, err);
+    return code;
+}
+
 static orr_code run_step(const orr_sweep_step *step,
                          const orr_set *given,
                          const char *from,
@@ -268,13 +312,19 @@ static orr_code run_step(const orr_sweep_step *step,
                      .quiet = true,
                      .color = "never",
                      .made = made,
+                     .is_of_file = true,
                      .is_brief = !step->all_rows};
     if (!command)
         return cli_misuse(err, "unknown command '%s'", step->command);
+    if (command->keeps_rest)
+        return cli_misuse(err, "orrery %s runs a program, which no file may ask for",
+                          command->name);
     orr_code code = build_line(step, command, given ? from : NULL, &l, err);
     const bool is_deeper = command != cli_command_find(step->command);
     if (!code)
         code = cli_parse(&c, l.count - is_deeper, l.words + is_deeper, err);
+    if (!code)
+        code = check_paths(&c, given ? 1 : 0, err);
     if (!code && given)
         c.given = given;
     else if (!code && reads_set(&c))
@@ -560,7 +610,7 @@ static orr_code run_sweep(cli_context *c, orr_error *err)
         return cli_misuse(err, "extra argument '%s'", c->args[1]);
     orr_code code = read_shard(c, &o, err);
     if (!code)
-        code = orr_sweep_open(c->args[0], sweep_hooks(), &s, err);
+        code = orr_sweep_open(worker.spec = c->args[0], sweep_hooks(), &s, err);
     if (code)
         return code;
     name_database(c, &o, database);

@@ -8,9 +8,11 @@
  * writes into files without a name until they are complete, so nothing is left to take away. */
 #include "command.h"
 
+#include <orrery/lab/folders.h>
 #include <orrery/version.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,10 +85,45 @@ static int finish(cli_context *c, orr_code code, orr_error *err)
     return exit_status(c, code);
 }
 
+/* Each path in a word of the user: a list of files, FILE:4, KEY=FILE, keys and values in one
+ * word. */
+static orr_code name_folders_of(const char *word, orr_error *err)
+{
+    char part[PATH_MAX];
+    orr_code code = orr_folder_named(word, err);
+    while (*word && !code) {
+        const size_t n = strcspn(word, ",:= \t\n");
+        if (n && n < sizeof part) {
+            memcpy(part, word, n);
+            part[n] = 0;
+            code = orr_folder_named(part, err);
+        }
+        word += n + (word[n] != 0);
+    }
+    return code;
+}
+
+/* What inputs may name lies in folders that the command line names (orrery/lab/folders.h). */
+static orr_code name_folders(const cli_context *c, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    if (c->command->now)
+        return ORR_OK;
+    for (int i = 0; i < c->arg_count && !code; i++)
+        code = name_folders_of(c->args[i], err);
+    const cli_option *o = c->command->options;
+    for (size_t i = 0; o && o[i].name && !code; i++)
+        if (o[i].arg && c->value[i] && o[i].kind != CLI_COUNT && !cli_is_choice(o[i].arg))
+            code = name_folders_of(c->value[i], err);
+    return code;
+}
+
 static int run_command(cli_context *c, int argc, char **argv)
 {
     orr_error err;
     orr_code code = cli_parse(c, argc, argv, &err);
+    if (!code && !c->wants_help)
+        code = name_folders(c, &err);
     if (!code && c->wants_help)
         cli_help_command(stdout, c->command);
     else if (!code)

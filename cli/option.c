@@ -9,6 +9,8 @@
  * forgotten value far more often than a file called "--json", which can still be said with "=". */
 #include "command.h"
 
+#include <orrery/lab/folders.h>
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -69,11 +71,18 @@ const char *cli_nearer(const char *typed, const char *best, const char *candidat
 /* ---- reading ---- */
 
 const cli_option cli_common[] = {
+    {"allow-folder", 0, "DIR", "inputs may name files in DIR; may be repeated"},
     {"quiet", 'q', NULL, "suppress progress and notes"},
     {"color", 0, "auto|always|never", "colour on a terminal", .fallback = "auto"},
     {"help", 'h', NULL, "show this help"},
     {0},
 };
+
+/* The old programs opened what their inputs named; they have no use for the first row. */
+const cli_option *cli_common_of(const cli_command *command)
+{
+    return command->now ? cli_common + 1 : cli_common;
+}
 
 /* What is being read, and how far. */
 typedef struct reader {
@@ -216,7 +225,7 @@ static const cli_option *find_name(const cli_context *c, const char *name, size_
 {
     const cli_option *o = find_exact(c->command->options, name, len);
     if (!o)
-        o = find_exact(cli_common, name, len);
+        o = find_exact(cli_common_of(c->command), name, len);
     if (!o)
         o = find_spelled(c->command->options, name, len);
     if (!o && c->command->now && len > 0)
@@ -235,7 +244,7 @@ static orr_code unknown_name(const cli_context *c, const char *name, size_t len,
         typed[len] = '\0';
         for (const cli_option *o = c->command->options; o && o->name; o++)
             near = cli_nearer(typed, near, o->name);
-        for (const cli_option *o = cli_common; o->name; o++)
+        for (const cli_option *o = cli_common_of(c->command); o->name; o++)
             near = cli_nearer(typed, near, o->name);
     }
     if (near)
@@ -248,14 +257,23 @@ static bool is_common(const cli_option *o)
     return o >= cli_common && o < cli_common + sizeof cli_common / sizeof *cli_common;
 }
 
-static void store_common(cli_context *c, const cli_option *o, const char *value)
+static orr_code allow_folder(const cli_context *c, const char *folder, orr_error *err)
 {
+    return c->is_of_file ? cli_misuse(err, "--allow-folder is for the command line, not for a file")
+                         : orr_folder_allow(folder, err);
+}
+
+static orr_code store_common(cli_context *c, const cli_option *o, const char *value, orr_error *err)
+{
+    if (o == cli_common)
+        return allow_folder(c, value, err);
     if (o->letter == 'q')
         c->quiet = true;
     else if (o->letter == 'h')
         c->wants_help = true;
     else
         c->color = value;
+    return ORR_OK;
 }
 
 /* No file, number, name or list is written as nothing; a text may be, and so is a value that may be
@@ -281,10 +299,10 @@ static orr_code store(reader *r, const cli_option *o, const char *value)
     if (code)
         return code;
     if (is_common(o))
-        store_common(r->c, o, value);
+        code = store_common(r->c, o, value, r->err);
     else
         r->c->value[o - r->c->command->options] = value;
-    return ORR_OK;
+    return code;
 }
 
 /* The value of an option that stands in the next word. */

@@ -107,13 +107,15 @@ struct cli_context {
      * one makes go here instead of a file, ... */
     struct orr_set **made;
     const struct orr_set *given; /* ... and the next takes them; its argument is only a name then */
+    bool is_of_file;             /* ... and its words are a file's, not the user's */
     bool is_brief;               /* ... and takes the least and the most of lists only */
     const char *value[CLI_OPTIONS_MAX]; /* by row of the command's table; NULL: not given */
 };
 
 /* Rows that every command has. */
 extern const cli_option cli_common[];
-extern const cli_command cli_program; /* "orrery" itself */
+const cli_option *cli_common_of(const cli_command *command); /* of them, those that this one has */
+extern const cli_command cli_program;                        /* "orrery" itself */
 
 /* Read argv (without the program's or command's name) by c->command's table.  argv is reordered:
  * arguments move to its front.  ORR_EUSAGE with words otherwise.  --help ends the reading:

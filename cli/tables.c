@@ -148,7 +148,7 @@ static void bash_command(const cli_command *c)
 {
     printf("    '%s')\n        names='", c->name);
     bash_names(c->options);
-    bash_names(cli_common);
+    bash_names(cli_common_of(c));
     printf("'\n        words='");
     for (const cli_argument *a = c->arguments; a && a->name; a++) {
         if (cli_is_choice(a->name))
@@ -162,7 +162,7 @@ static void bash_command(const cli_command *c)
 static void bash_all_values(const cli_command *c)
 {
     bash_values(c, c->options);
-    bash_values(c, cli_common);
+    bash_values(c, cli_common_of(c));
 }
 
 static void print_space_name(const cli_command *c)
@@ -266,7 +266,7 @@ static void zsh_command(const cli_command *c)
     printf("    '%s')\n        _arguments \\\n", c->name);
     for (const cli_option *o = c->options; o && o->name; o++)
         zsh_option(c, o);
-    for (const cli_option *o = cli_common; o->name; o++)
+    for (const cli_option *o = cli_common_of(c); o->name; o++)
         zsh_option(c, o);
     if (c == &cli_cmd_help) {
         printf("        ':command:(");

@@ -12,6 +12,8 @@
 
 #include "hash_order.h"
 
+#include <orrery/lab/folders.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -251,11 +253,16 @@ static orr_code read_program(struct sys_program_cache *c,
     return ORR_OK;
 }
 
-static orr_code find_program(struct sys_program_cache *c,
-                             const char *path,
-                             program **out,
-                             orr_error *err)
+/* The prefix was looked at when it was read; a file of it may still be a link out of its folder. */
+static orr_code check_place(const cfg_system *c, const char *path, orr_error *err)
 {
+    const orr_where where = orr_where_byte(c->path, ORR_NO_BYTE);
+    return c->checks_paths ? orr_folder_check(path, c->path, &where, err) : ORR_OK;
+}
+
+static orr_code find_program(orr_sim *s, const char *path, program **out, orr_error *err)
+{
+    struct sys_program_cache *c = s->programs;
     uint32_t number;
     if (orr_intern_find(c->paths, orr_str_of(path), &number)) {
         *out = c->programs[number];
@@ -263,7 +270,9 @@ static orr_code find_program(struct sys_program_cache *c,
     }
     /* Once per file and run: all ranks of a place, and all later collectives, walk the same
      * program. */
-    const orr_code code = read_program(c, path, out, err);
+    orr_code code = check_place(&s->system, path, err);
+    if (!code)
+        code = read_program(c, path, out, err);
     if (code)
         return code;
     if (!orr_grow(&c->programs, &c->room, (size_t)orr_intern_count(c->paths) + 1) ||
@@ -443,7 +452,7 @@ static void custom_start(orr_coll *c)
         return;
     }
     snprintf(path, sizeof path, "%s.%u.et", st->custom_prefix, position);
-    const orr_code code = find_program(s->programs, path, &p, &err);
+    const orr_code code = find_program(s, path, &p, &err);
     if (code) {
         run_fail(s, code, &err);
         return;

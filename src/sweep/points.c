@@ -13,6 +13,8 @@
 #include "base/text/text.h"
 #include "figures.h"
 
+#include <orrery/lab/folders.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -175,7 +177,13 @@ static orr_code find_content(orr_sweep *s,
     struct swp_file_memo m = {.path = orr_arena_text(s->arena, orr_str_of(path))};
     if (!m.path || !orr_grow(&s->memo, &s->memo_room, s->memo_count + 1))
         return orr_no_memory(err);
-    const orr_code code = hash_path(s->arena, path, &m.hash, &m.is_file, err);
+    const orr_where at = orr_where_byte(s->path, ORR_NO_BYTE);
+    struct stat st;
+    orr_code code = stat(path, &st) == 0 || is_prefix(s->arena, path)
+                        ? orr_folder_check(path, s->path, &at, err)
+                        : ORR_OK;
+    if (!code)
+        code = hash_path(s->arena, path, &m.hash, &m.is_file, err);
     if (code)
         return code;
     s->memo[s->memo_count] = m;

@@ -15,6 +15,7 @@
 #include <orrery/lab/export.h>
 #include <orrery/lab/fabric_view.h>
 #include <orrery/lab/flexflow.h>
+#include <orrery/lab/folders.h>
 #include <orrery/lab/fx.h>
 #include <orrery/lab/gemm.h>
 #include <orrery/lab/gen.h>

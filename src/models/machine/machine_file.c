@@ -11,6 +11,7 @@
 #include "base/io/input.h"
 #include "base/text/pen.h"
 
+#include <orrery/lab/folders.h>
 #include <orrery/lab/units.h>
 
 #include <inttypes.h>
@@ -231,7 +232,32 @@ static orr_code take_overlap(orr_yaml_value map, orr_machine *m, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
+/* As nccl_custom_open knows them: no files. */
+static bool is_built_in(const char *collectives)
+{
+    return strcmp(collectives, "nccl") == 0 || strcmp(collectives, "rccl") == 0 ||
+           strcmp(collectives, "none") == 0;
+}
+
+/* A table that is not built in is a file.  label: of the file that names it; NULL: the user
+ * does. */
+static orr_code take_collectives(orr_yaml_value map,
+                                 orr_machine *m,
+                                 const char *label,
+                                 orr_error *err)
+{
+    orr_yaml_value v;
+    if (!orr_yaml_find(map, "collectives", &v))
+        return ORR_OK;
+    const orr_where at = orr_yaml_where(v);
+    const orr_code code =
+        orr_yaml_take_text(map, "collectives", m->collectives, sizeof m->collectives, err);
+    return code || !label || is_built_in(m->collectives)
+               ? code
+               : orr_folder_check(m->collectives, label, &at, err);
+}
+
+static orr_code take_machine(orr_yaml_value map, orr_machine *m, const char *label, orr_error *err)
 {
     static const char *const keys[] = {"name",
                                        "note",
@@ -264,9 +290,7 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, orr_error *err)
         (code = take_u32(map, "nodes", 1, MACHINE_NODES, &m->nodes, err)) ||
         (code = take_u32(map, "devices", 1, MACHINE_DEVICES, &m->devices, err)) ||
         (code = take_up(map, m, err)) || (code = take_nics(map, m, err)) ||
-        (code = take_fabric(map, m, err)) ||
-        (code =
-             orr_yaml_take_text(map, "collectives", m->collectives, sizeof m->collectives, err)) ||
+        (code = take_fabric(map, m, err)) || (code = take_collectives(map, m, label, err)) ||
         (code = take_overlap(map, m, err)) ||
         (code = orr_yaml_take_text(map, "software", m->software, sizeof m->software, err)) ||
         (code = orr_yaml_take_number(map, "usd_per_hour", 0, 1e6, &m->usd_per_hour, err)))
@@ -292,7 +316,7 @@ orr_code machine_change(
     if (code)
         return code;
     const orr_where top = orr_yaml_where(orr_yaml_root(y));
-    code = take_machine(orr_yaml_root(y), &m, err);
+    code = take_machine(orr_yaml_root(y), &m, checks ? label : NULL, err);
     if (!code && checks)
         code = machine_check(&m, &top, err);
     orr_yaml_close(y);

@@ -31,6 +31,7 @@ typedef enum cfg_policy { CFG_POLICY_MISSING, CFG_LIFO, CFG_FIFO, CFG_EXPLICIT }
 
 typedef struct cfg_system {
     char *path;
+    bool checks_paths; /* files that it names lie in folders that the user named */
     cfg_policy policy;
     bool has_optimization, is_bw_aware;
     bool has_endpoint_delay;

@@ -5,6 +5,7 @@
  * first, line by line (astra-sim.md 13). */
 #include "config.h"
 
+#include <orrery/lab/folders.h>
 #include <orrery/run.h>
 
 #include "base/formats/json.h"
@@ -179,6 +180,11 @@ static orr_code take_choices(reader *r, orr_collective kind, const char *key)
     return ORR_OK;
 }
 
+static orr_code check_path(reader *r, const char *path, const char *from, orr_where at)
+{
+    return r->c->checks_paths ? orr_folder_check(path, from, &at, r->err) : ORR_OK;
+}
+
 static orr_code take_custom(reader *r, orr_collective kind, const char *key)
 {
     orr_json_value list, v;
@@ -197,6 +203,9 @@ static orr_code take_custom(reader *r, orr_collective kind, const char *key)
     char *path = orr_arena_text(r->arena, s);
     if (!path)
         return orr_no_memory(r->err);
+    const orr_code allowed = check_path(r, path, r->c->path, orr_json_where(v));
+    if (allowed)
+        return allowed;
     const bool is_plan = r->takes_plans && coll_plan_looks_like(path);
     *(is_plan ? &r->c->plan[kind] : &r->c->custom[kind]) = path;
     return ORR_OK;
@@ -204,7 +213,7 @@ static orr_code take_custom(reader *r, orr_collective kind, const char *key)
 
 /* ---- custom implementations by node: a YAML map ---- */
 
-static orr_code add_by_node(reader *r, orr_yaml_value key, orr_yaml_value value)
+static orr_code add_by_node(reader *r, const char *from, orr_yaml_value key, orr_yaml_value value)
 {
     cfg_system *c = r->c;
     int64_t id;
@@ -213,7 +222,11 @@ static orr_code add_by_node(reader *r, orr_yaml_value key, orr_yaml_value value)
         return orr_fail(r->err, ORR_EINPUT, &w,
                         "a node id and a prefix of trace files were expected");
     char *prefix = orr_arena_text(r->arena, orr_yaml_text(value));
-    if (!prefix || !orr_grow(&c->custom_prefix, &c->custom_room, c->custom_count + 1) ||
+    const orr_code code =
+        prefix ? check_path(r, prefix, from, orr_yaml_where(value)) : orr_no_memory(r->err);
+    if (code)
+        return code;
+    if (!orr_grow(&c->custom_prefix, &c->custom_room, c->custom_count + 1) ||
         !orr_map_put(c->custom_by_node, (uint64_t)id, (uint32_t)c->custom_count, NULL))
         return orr_no_memory(r->err);
     c->custom_prefix[c->custom_count++] = prefix;
@@ -235,7 +248,7 @@ static orr_code read_by_node(reader *r, const char *path)
             code = orr_fail(r->err, ORR_EINPUT, &w,
                             "a map from node ids to prefixes of trace files was expected");
         for (uint32_t i = 0; !code && i < orr_yaml_count(root); i++)
-            code = add_by_node(r, orr_yaml_key(root, i), orr_yaml_item(root, i));
+            code = add_by_node(r, path, orr_yaml_key(root, i), orr_yaml_item(root, i));
         orr_yaml_close(y);
     }
     orr_input_close(in);
@@ -255,7 +268,7 @@ static orr_code take_path(reader *r, const char *key, char **out)
     if (code)
         return code;
     *out = orr_arena_text(r->arena, s);
-    return *out ? ORR_OK : orr_no_memory(r->err);
+    return *out ? check_path(r, *out, r->c->path, orr_json_where(v)) : orr_no_memory(r->err);
 }
 
 static orr_code take_by_node(reader *r)
@@ -675,6 +688,7 @@ orr_code cfg_read_system(
     *out = (cfg_system){
         .path = orr_arena_text(a, orr_str_of(path)),
         .local_mem_file = orr_arena_text(a, orr_str_of("local_mem_trace")),
+        .checks_paths = !(opt->rules && opt->rules->ignores_new_keys),
     };
     if (!out->path || !out->local_mem_file)
         return orr_no_memory(err);

@@ -92,8 +92,9 @@ typedef struct orr__packet_config {
     uint64_t series_every_ps, series_samples, series_top, series_what;
     bool has_history;                      /* history.h: for a report */
     orr__key_place places[ORR__KEYS_MOST]; /* by key */
-    char over_path[64];                    /* how errors call what is given over the file */
-    char unknown[64]; /* ORR__WORD_ROOM; the first key nobody knows, and where it stands */
+    bool is_in_file;    /* keys that are read are those of the file, not given over it */
+    char over_path[64]; /* how errors call what is given over the file */
+    char unknown[64];   /* ORR__WORD_ROOM; the first key nobody knows, and where it stands */
     orr_where unknown_at;
     uint64_t unknown_count;
 } orr__packet_config;
@@ -112,6 +113,17 @@ orr_code orr__packet_config_read(orr__packet_config *c,
                                  orr_error *err) ORR_MUST_CHECK;
 
 /* No output file is wanted, whatever the configuration says. */
+/* May the file `from` name this input, under this key, and its outputs, but for those in replaced
+ * (NULL ends it)?  What is given over the file is the user's own. */
+orr_code orr__packet_config_may_read(const orr__packet_config *c,
+                                     const char *name,
+                                     const char *from,
+                                     const char *path,
+                                     orr_error *err) ORR_MUST_CHECK;
+orr_code orr__packet_config_may_write(const orr__packet_config *c,
+                                      const char *from,
+                                      const char *const *replaced,
+                                      orr_error *err) ORR_MUST_CHECK;
 void orr__packet_config_write_nothing(orr__packet_config *c);
 
 #endif

@@ -28,6 +28,8 @@ typedef struct orr__packet_given {
     const struct orr_rules_packet *rules; /* NULL: ours */
     unsigned threads;                     /* 0: as many as pay */
     bool wants_history;
+    const char
+        *replaced[5]; /* outputs that go elsewhere than the configuration says; NULL ends them */
 } orr__packet_given;
 
 /* On failure nothing needs to be undone. */

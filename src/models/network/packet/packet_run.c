@@ -171,11 +171,11 @@ static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_er
 
 /* Where an input lies that the configuration names: as it stands if that exists, else beside it.
  * An error when the configuration has no such key. */
-static orr_code packet_inputs_path(const orr__packet_inputs *in,
-                                   const char *own,
-                                   const char *key,
-                                   const char **out,
-                                   orr_error *err)
+static orr_code find_input(const orr__packet_inputs *in,
+                           const char *own,
+                           const char *key,
+                           const char **out,
+                           orr_error *err)
 {
     const char *config = in->config.path, *slash = strrchr(config, '/');
     const orr_where w = orr_where_byte(config, ORR_NO_BYTE);
@@ -191,6 +191,16 @@ static orr_code packet_inputs_path(const orr__packet_inputs *in,
     /* Neither exists: the error then names the path as the user wrote it. */
     *out = access(beside, F_OK) == 0 ? beside : own;
     return ORR_OK;
+}
+
+static orr_code packet_inputs_path(const orr__packet_inputs *in,
+                                   const char *own,
+                                   const char *key,
+                                   const char **out,
+                                   orr_error *err)
+{
+    const orr_code code = find_input(in, own, key, out, err);
+    return code ? code : orr__packet_config_may_read(&in->config, key, in->config.path, *out, err);
 }
 
 /* ---- reading ---- */
@@ -348,6 +358,8 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
         code = orr__packet_config_parse(
             &in->config, (orr_span){(const uint8_t *)given->keys, strlen(given->keys)},
             "given keys", err);
+    if (!code && given->config)
+        code = orr__packet_config_may_write(&in->config, given->config, given->replaced, err);
     in->config.has_history = given->wants_history && !in->config.approx; /* looks end its periods */
     if (!code)
         code = read_links(in, given, &topology, err);
@@ -610,13 +622,20 @@ static void note_file(orr_packet *p, const char *what, const char *path)
 
 static orr_code read_inputs(orr_packet *p, orr_error *err)
 {
-    const orr__packet_given given = {.config = p->opt.config,
-                                     .topology = p->opt.topology,
-                                     .keys = p->opt.keys,
-                                     .threads = p->opt.threads,
-                                     .rules = p->opt.rules,
-                                     .wants_history = p->opt.wants_history};
+    const char *const outputs[][2] = {{p->opt.fct, "FCT_OUTPUT_FILE"},
+                                      {p->opt.pfc, "PFC_OUTPUT_FILE"},
+                                      {p->opt.qlen, "QLEN_MON_FILE"},
+                                      {p->opt.trace, "TRACE_OUTPUT_FILE"}};
+    orr__packet_given given = {.config = p->opt.config,
+                               .topology = p->opt.topology,
+                               .keys = p->opt.keys,
+                               .threads = p->opt.threads,
+                               .rules = p->opt.rules,
+                               .wants_history = p->opt.wants_history};
     const char *flows = p->opt.flows, *topology = p->opt.topology;
+    for (size_t i = 0, n = 0; i < sizeof outputs / sizeof *outputs; i++)
+        if (outputs[i][0])
+            given.replaced[n++] = outputs[i][1];
     orr_code code = orr__packet_inputs_read(&p->in, &given, err);
     if (!code && !topology)
         code = packet_inputs_path(&p->in, p->in.config.topology, "TOPOLOGY_FILE", &topology, err);

@@ -10,6 +10,8 @@
 #include "base/text/text.h"
 #include "models/network/words.h"
 
+#include <orrery/lab/folders.h>
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -549,7 +551,7 @@ orr_code orr__packet_config_parse(orr__packet_config *c,
     orr__words w;
     orr_str s;
     orr_code code = ORR_OK;
-    const bool is_over = strcmp(path, c->path) != 0;
+    const bool is_over = !c->is_in_file && strcmp(path, c->path) != 0;
     if (is_over)
         snprintf(c->over_path, sizeof c->over_path, "%s", path);
     orr__words_init(&w, bytes, path);
@@ -571,8 +573,55 @@ orr_code orr__packet_config_read(orr__packet_config *c, const char *path, orr_er
         return code;
     if (strlen(path) < sizeof c->path)
         memcpy(c->path, path, strlen(path) + 1);
+    c->is_in_file = true;
     code = orr__packet_config_parse(c, orr_input_bytes(in), path, err);
+    c->is_in_file = false;
     orr_input_close(in);
+    return code;
+}
+
+static orr_code check_folder(
+    const orr__packet_config *c, const key *k, const char *from, const char *path, orr_error *err)
+{
+    const orr_where at = orr__packet_config_where(c, k->name);
+    return orr_folder_check(path, from, &at, err);
+}
+
+static bool is_of_file(const orr__packet_config *c, const key *k)
+{
+    return k && c->places[k - keys].line && !c->places[k - keys].is_over;
+}
+
+orr_code orr__packet_config_may_read(const orr__packet_config *c,
+                                     const char *name,
+                                     const char *from,
+                                     const char *path,
+                                     orr_error *err)
+{
+    const key *k = find_key(orr_str_of(name));
+    if (c->rules != orr__packet_rules(NULL) || !is_of_file(c, k))
+        return ORR_OK;
+    return check_folder(c, k, from, path, err);
+}
+
+orr_code orr__packet_config_may_write(const orr__packet_config *c,
+                                      const char *from,
+                                      const char *const *replaced,
+                                      orr_error *err)
+{
+    static const char *const outputs[] = {"FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE",   "QLEN_MON_FILE",
+                                          "BW_MON_FILE",     "TRACE_OUTPUT_FILE", "RATE_MON_FILE",
+                                          "CNP_MON_FILE",    "SERIES_FILE"};
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs && !code; i++) {
+        const key *k = find_key(orr_str_of(outputs[i]));
+        bool is_replaced = !is_of_file(c, k);
+        for (const char *const *r = replaced; *r; r++)
+            is_replaced |= strcmp(*r, outputs[i]) == 0;
+        const char *path = (const char *)c + k->offset;
+        if (!is_replaced && path[0] && c->rules == orr__packet_rules(NULL))
+            code = check_folder(c, k, from, path, err);
+    }
     return code;
 }
 
