@@ -8,11 +8,16 @@
  * FAULT_ODD=eintr interrupts every second one.  FAULT_TMPFILE=no: the file system knows no files without
  * a name.  FAULT_CLOCK=jump: the clock on the wall jumps a day, forward and back, at every look.  At the end the number of calls of the kind is written to FAULT_COUNT.
  *
+ * FAULT_LEAKS=FILE: blocks that nobody can reach any more when the process ends are written there, a line each; with
+ * FAULT_FRAMES=1 also from where they were asked for (leak_finder.c).
+ *
  * A program that stays, an interpreter, sets the fault by a call: fault_arm("malloc", 17); fault_disarm() gives the number of
  * calls since.  fault_live() is how many allocations are not freed.
  *
  * stdio of the C library calls write inside the library, past this one: standard output is tried with
  * /dev/full and a closed pipe instead. */
+#include "leak_finder.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -59,6 +64,8 @@ __attribute__((constructor)) static void begin(void)
     is_interrupted = text && strcmp(text, "eintr") == 0;
     has_no_tmpfile = getenv("FAULT_TMPFILE") != NULL;
     jumps = getenv("FAULT_CLOCK") != NULL;
+    if ((text = getenv("FAULT_LEAKS")))
+        leaks_watch(text);
 }
 
 __attribute__((destructor)) static void end(void)
@@ -70,6 +77,7 @@ __attribute__((destructor)) static void end(void)
         path ? syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
     if (fd >= 0 && syscall(SYS_write, fd, text, len) == len)
         syscall(SYS_close, fd);
+    leaks_report();
 }
 
 static bool must_fail(const char *what)
@@ -99,10 +107,15 @@ long fault_live(void)
     return atomic_load(&live);
 }
 
-static void *count(void *p)
+/* The C library keeps what it allocates for a thread, for the next one, where nobody else looks. */
+static __thread bool is_starting;
+
+static void *count(void *p, size_t size)
 {
     if (p)
         atomic_fetch_add(&live, 1);
+    if (!is_starting)
+        leaks_add(p, size);
     return p;
 }
 
@@ -114,7 +127,7 @@ void *malloc(size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return count(__libc_malloc(size));
+    return count(__libc_malloc(size), size);
 }
 
 void *calloc(size_t number, size_t size)
@@ -123,7 +136,7 @@ void *calloc(size_t number, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return count(__libc_calloc(number, size));
+    return count(__libc_calloc(number, size), number * size);
 }
 
 void *realloc(void *p, size_t size)
@@ -132,11 +145,15 @@ void *realloc(void *p, size_t size)
         errno = ENOMEM;
         return NULL;
     }
+    /* First, or another thread may have the old address meanwhile. */
+    leaks_remove(p);
     void *moved = __libc_realloc(p, size);
     if (!p)
-        count(moved);
+        count(moved, size);
     else if (!moved && !size)
         atomic_fetch_sub(&live, 1);
+    else if (moved)
+        leaks_add(moved, size);
     return moved;
 }
 
@@ -144,7 +161,7 @@ int posix_memalign(void **out, size_t align, size_t size)
 {
     if (must_fail("malloc"))
         return ENOMEM;
-    *out = count(__libc_memalign(align, size));
+    *out = count(__libc_memalign(align, size), size);
     return *out ? 0 : ENOMEM;
 }
 
@@ -154,13 +171,14 @@ void *aligned_alloc(size_t align, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return count(__libc_memalign(align, size));
+    return count(__libc_memalign(align, size), size);
 }
 
 void free(void *p)
 {
     if (p)
         atomic_fetch_sub(&live, 1);
+    leaks_remove(p);
     __libc_free(p);
 }
 
@@ -324,5 +342,10 @@ int pthread_create(pthread_t *thread,
                    void *(*start)(void *),
                    void *argument)
 {
-    return must_fail("thread") ? EAGAIN : REAL(pthread_create)(thread, how, start, argument);
+    if (must_fail("thread"))
+        return EAGAIN;
+    is_starting = true;
+    const int status = REAL(pthread_create)(thread, how, start, argument);
+    is_starting = false;
+    return status;
 }
