@@ -490,8 +490,8 @@ static const cli_option options[] = {
     {"fold-why", 0, NULL, "say how many ranks were simulated, and why not fewer",
      .needs = ORR_RUN_FOLDS | ONE_RUN},
     {"threads", 0, "N",
-     "threads for reading traces, for packets, LogGOPS and unaware; 0: one per core", CLI_COUNT, 0,
-     256, "0"},
+     "threads for reading traces, for packets, LogGOPS, unaware, aware and graph; 0: one per core",
+     CLI_COUNT, 0, 256, "0"},
     {"max-time", 0, "TIME",
      "stop after this much wall-clock time (10s, 5min) and show the results so far"},
     {"max-memory", 0, "SIZE", "stop when the program needs more memory (8GiB), likewise"},
@@ -721,6 +721,15 @@ static void say_fold(const orr_run *r)
         fprintf(stderr, "folding: all %u ranks%s simulated%s%s\n", all, row, *why ? ": " : "", why);
 }
 
+/* Likewise: how many threads ranks were divided among, if several were asked for. */
+static void say_threads(const cli_context *c, const orr_run *r, unsigned asked)
+{
+    const char *why;
+    const uint32_t some = orr_run_threads(r, &why);
+    if (asked > 1 && some)
+        cli_note(c, "threads: %u of %u%s%s\n", some, asked, *why ? ": " : "", why);
+}
+
 orr_code cli_run_and_print(cli_context *c,
                            const orr_run_config *config,
                            const cli_run_output *wanted,
@@ -744,6 +753,7 @@ orr_code cli_run_and_print(cli_context *c,
         print_warnings(c, r, &warned);
         if (wanted->says_fold)
             say_fold(r);
+        say_threads(c, r, config->threads);
         code = print_result(r, wanted, err);
         if (!code)
             code = write_files(r, wanted, err);

@@ -106,11 +106,10 @@ typedef struct trails {
     bool has_run;
     uint64_t node; /* of the event that runs; 0: not asked for yet */
     uint32_t children;
-    /* The event after which the last one was put. */
-    uint32_t put_list, put_event;
-    uint64_t put_tick;
     listed *list; /* of what is pending */
     size_t list_count, list_room;
+    uint32_t *line; /* of events in one bucket */
+    size_t line_room;
 } trails;
 
 clk_clock *clk_create(void)
@@ -140,6 +139,7 @@ static void drop_trails(trails *t)
     orr_free(t->chunks);
     orr_free(t->of);
     orr_free(t->list);
+    orr_free(t->line);
     orr_free(t);
 }
 
@@ -333,6 +333,10 @@ static bool is_before(const trails *t, clk_trail a, clk_trail b)
     /* It ends: ticks of parents never rise on the way up, and trails that reach the same event, or
      * the start of all, have the same parent. */
     while (a.parent != b.parent) {
+        /* A clock runs its events in order, and numbers their nodes as it runs them: it need not be
+         * asked why. */
+        if (a.parent >> TRAIL_SHIFT == b.parent >> TRAIL_SHIFT)
+            return a.parent < b.parent;
         const trail_node *x = node_at(t, a.parent), *y = node_at(t, b.parent);
         if (x->tick != y->tick)
             return x->tick < y->tick;
@@ -361,7 +365,7 @@ bool clk_keep_trails(clk_clock *c, clk_clock *const *all, uint32_t index)
     trails *t = c->trails = orr_alloc(1, sizeof *t);
     if (!t)
         return false;
-    *t = (trails){.all = all, .index = index, .count = 1, .put_list = NONE};
+    *t = (trails){.all = all, .index = index, .count = 1};
     t->chunks = orr_alloc(TRAIL_CHUNKS, sizeof *t->chunks);
     return t->chunks != NULL;
 }
@@ -387,6 +391,13 @@ clk_trail clk_reserve(clk_clock *c)
 clk_trail clk_last_trail(const clk_clock *c)
 {
     return (clk_trail){c->trails->node, c->trails->children - 1, 0};
+}
+
+void clk_make_second_half(clk_clock *c, uint64_t delay)
+{
+    const uint32_t l = bucket_at(c, c->line.now + delay);
+    if (l != NONE && c->lists[l].tail != NONE)
+        c->trails->of[c->lists[l].tail].sub = 1;
 }
 
 /* All timers of a group have the trail of the first. */
@@ -430,6 +441,17 @@ bool clk_is_before_parent(
     return parent->tick && is_before(c->trails, trail, parent->how);
 }
 
+clk_trail clk_running_trail(const clk_clock *c)
+{
+    const trails *t = c->trails;
+    return t->has_run ? t->running : (clk_trail){t->node, 0, 0};
+}
+
+bool clk_is_before(const clk_clock *c, clk_trail a, clk_trail b)
+{
+    return is_before(c->trails, a, b);
+}
+
 size_t clk_trails_kept(const clk_clock *c)
 {
     return c->trails->count;
@@ -440,8 +462,32 @@ void clk_count(clk_clock *c, int64_t events)
     c->events_run += (uint64_t)events;
 }
 
-/* Events are mostly put in order: the search begins at the last one, if the bucket is still
- * whole. */
+/* The last event of a bucket that is before `trail`; NONE: none is.  It is often the very last one.
+ * Following the list costs little beside comparing trails, so it is listed and then halved: most of
+ * it has parents of other ticks, which are told apart at once. */
+static uint32_t find_place(clk_clock *c, const list *bucket, clk_trail trail)
+{
+    trails *t = c->trails;
+    if (bucket->tail == NONE || is_before(t, t->of[bucket->tail], trail))
+        return bucket->tail;
+    size_t low = 0, high = 0;
+    for (uint32_t e = bucket->head; e != bucket->tail; e = c->events[e].next) {
+        if (!orr_grow(&t->line, &t->line_room, high + 1)) {
+            c->has_failed = true;
+            return NONE;
+        }
+        t->line[high++] = e;
+    }
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (is_before(t, t->of[t->line[middle]], trail))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? t->line[low - 1] : NONE;
+}
+
 void clk_put(clk_clock *c, uint64_t tick, clk_trail trail, clk_call call)
 {
     const uint32_t l = bucket_at(c, tick);
@@ -452,21 +498,9 @@ void clk_put(clk_clock *c, uint64_t tick, clk_trail trail, clk_call call)
         c->has_failed = true;
         return;
     }
-    trails *t = c->trails;
-    uint32_t after = NONE;
-    /* In the running bucket the last one that was put may have been taken and its place used
-     * again. */
-    if (t->put_list == l && t->put_tick == tick && l != c->running &&
-        is_before(t, t->of[t->put_event], trail))
-        after = t->put_event;
-    for (uint32_t next = after == NONE ? c->lists[l].head : c->events[after].next;
-         next != NONE && is_before(t, t->of[next], trail); next = c->events[next].next)
-        after = next;
-    t->of[e] = trail;
+    const uint32_t after = find_place(c, &c->lists[l], trail);
+    c->trails->of[e] = trail;
     insert(c, &c->lists[l], after, e);
-    t->put_list = l;
-    t->put_tick = tick;
-    t->put_event = e;
 }
 
 /* ---- trails end ---- */
@@ -493,22 +527,57 @@ bool clk_list_trails(clk_clock *c)
     return true;
 }
 
+/* Of the list of one clock, from `from` on: how many are before `other`?  Steps that double and
+ * are then halved: events of ranks that do the same come in runs, and each comparison may have
+ * to go far up. */
+static size_t count_before(const clk_clock *c, size_t from, clk_trail other)
+{
+    const trails *t = c->trails;
+    size_t low = from, high = from + 1;
+    while (high < t->list_count && is_before(t, t->list[high].how, other)) {
+        low = high;
+        high += high - from;
+    }
+    high = high < t->list_count ? high : t->list_count;
+    for (low++; low < high;) {
+        const size_t middle = low + (high - low) / 2;
+        if (is_before(t, t->list[middle].how, other))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - from;
+}
+
 bool clk_number_trails(clk_clock *const *all, uint32_t count)
 {
     /* A merge of sorted lists, by the first of each: clocks are few, so no heap is worth it. */
     size_t at[CLK_CLOCKS] = {0};
-    for (uint32_t number = 0;; number++) {
-        uint32_t first = NONE;
-        for (uint32_t i = 0; i < count; i++)
-            if (at[i] < all[i]->trails->list_count &&
-                (first == NONE || is_before(all[0]->trails, all[i]->trails->list[at[i]].how,
-                                            all[first]->trails->list[at[first]].how)))
+    for (uint32_t number = 0;;) {
+        uint32_t first = NONE, second = NONE;
+        for (uint32_t i = 0; i < count; i++) {
+            if (at[i] >= all[i]->trails->list_count)
+                continue;
+            const clk_trail how = all[i]->trails->list[at[i]].how;
+            if (first == NONE ||
+                is_before(all[i]->trails, how, all[first]->trails->list[at[first]].how)) {
+                second = first;
                 first = i;
+            } else if (second == NONE ||
+                       is_before(all[i]->trails, how, all[second]->trails->list[at[second]].how)) {
+                second = i;
+            }
+        }
         if (first == NONE)
             return true;
-        if (number == NONE)
+        trails *t = all[first]->trails;
+        const size_t run = second == NONE ? t->list_count - at[first]
+                                          : count_before(all[first], at[first],
+                                                         all[second]->trails->list[at[second]].how);
+        if (run >= NONE - number)
             return false;
-        all[first]->trails->list[at[first]++].number = number;
+        for (size_t i = 0; i < run; i++)
+            t->list[at[first]++].number = number++;
     }
 }
 
@@ -530,7 +599,6 @@ void clk_cut_trails(clk_clock *c)
      * come. */
     t->count = 1;
     t->node = 0;
-    t->put_list = NONE;
 }
 
 void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint64_t argument)

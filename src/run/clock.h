@@ -92,6 +92,9 @@ void clk_start_rank(clk_clock *c,
                     uint32_t rank);  /* what is scheduled next is by the start of this rank */
 clk_trail clk_reserve(clk_clock *c); /* as if something were scheduled now */
 clk_trail clk_last_trail(const clk_clock *c); /* of what was scheduled last, if it is no timer */
+/* What was scheduled last with clk_after, by this delay, is the second half of an event whose
+ * first half is in another clock. */
+void clk_make_second_half(clk_clock *c, uint64_t delay);
 void clk_put(clk_clock *c,
              uint64_t tick,
              clk_trail trail,
@@ -101,6 +104,9 @@ void clk_put(clk_clock *c,
 bool clk_is_past(const clk_clock *c, uint64_t tick, clk_trail trail);
 bool clk_is_before_parent(
     const clk_clock *c, uint64_t tick, clk_trail trail, uint64_t tick_by, clk_trail by);
+/* Of the event that runs; of the start of a rank: of what it schedules. */
+clk_trail clk_running_trail(const clk_clock *c);
+bool clk_is_before(const clk_clock *c, clk_trail a, clk_trail b); /* events of one tick */
 size_t clk_trails_kept(const clk_clock *c);
 void clk_count(clk_clock *c, int64_t events); /* that ran elsewhere, or twice */
 /* Between two events, of all clocks together: trails end here, and events keep their order.  List

@@ -44,6 +44,9 @@ typedef struct run_engine {
     uint32_t (*simulated)(const orr_run *r);
     uint32_t (*simulated_last)(const orr_run *r); /* NULL: as many */
     const char *(*fold_why)(const orr_run *r);
+    /* NULL: not known; and why not as many as were asked for. */
+    uint32_t (*threads)(const orr_run *r);
+    const char *(*threads_why)(const orr_run *r);
     orr_run_steps (*steps)(const orr_run *r);
     void (*rank_at)(const orr_run *r, uint32_t rank, orr_run_rank *out);
     orr_ps (*time)(const orr_run *r);

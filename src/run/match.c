@@ -59,6 +59,9 @@ struct msg_table {
     across *across; /* of messages between parts */
     size_t across_count, across_room;
     uint32_t free_across;
+    msg_moving *moving; /* on links */
+    size_t moving_count, moving_room;
+    uint32_t free_moving;
     pair *pairs;
     size_t pair_count, pair_room;
     uint32_t free_pair;
@@ -75,7 +78,7 @@ struct msg_table *msg_create(orr_sim *s)
     if (!m)
         return NULL;
     m->sim = s;
-    m->free_pair = m->free_meeting = m->free_across = RUN_NONE;
+    m->free_pair = m->free_meeting = m->free_across = m->free_moving = RUN_NONE;
     m->mask = 1023;
     m->heads = orr_alloc(m->mask + 1, sizeof *m->heads);
     if (!m->heads) {
@@ -94,6 +97,7 @@ void msg_destroy(struct msg_table *m)
     orr_free(m->heads);
     orr_free(m->meetings);
     orr_free(m->across);
+    orr_free(m->moving);
     orr_free(m);
 }
 
@@ -278,6 +282,98 @@ static across take_across(struct msg_table *m, uint32_t i)
     return found;
 }
 
+/* ---- on links, between parts (part_links.c) ---- */
+
+msg_moving msg_moving_of(const orr_sim *s, uint64_t token)
+{
+    return token & MSG_MOVING ? s->matcher->moving[token & ~MSG_MOVING]
+                              : (msg_moving){.origin = token};
+}
+
+bool msg_add_moving(orr_sim *s, const msg_moving *value, uint64_t *token)
+{
+    struct msg_table *m = s->matcher;
+    uint32_t i = m->free_moving;
+    if (i != RUN_NONE) {
+        m->free_moving = m->moving[i].next;
+    } else {
+        if (m->moving_count >= RUN_NONE ||
+            !orr_grow(&m->moving, &m->moving_room, m->moving_count + 1))
+            return false;
+        i = (uint32_t)m->moving_count++;
+    }
+    m->moving[i] = *value;
+    *token = MSG_MOVING | i;
+    return true;
+}
+
+void msg_drop_moving(orr_sim *s, uint64_t token)
+{
+    struct msg_table *m = s->matcher;
+    if (!(token & MSG_MOVING))
+        return;
+    m->moving[token & ~MSG_MOVING].next = m->free_moving;
+    m->free_moving = (uint32_t)(token & ~MSG_MOVING);
+}
+
+void msg_tell_sender(void *sim, uint64_t token)
+{
+    const clk_call on_sent = msg_moving_of(sim, token).on_sent;
+    msg_drop_moving(sim, token);
+    clk_call_now(on_sent);
+}
+
+static void send_moving(orr_sim *s, const key *k, clk_call on_sent)
+{
+    orr_error err;
+    uint64_t token;
+    const msg_moving v = {.tag = k->tag,
+                          .src = k->src,
+                          .dst = k->dst,
+                          .size = k->size,
+                          .since = clk_now(s->clock),
+                          .is_awaited = on_sent.action != NULL,
+                          .is_origin = true,
+                          .on_sent = on_sent};
+    if (!msg_add_moving(s, &v, &token)) {
+        run_no_memory(s);
+        return;
+    }
+    s->matcher->moving[token & ~MSG_MOVING].origin = token;
+    const orr_message message = {k->src, k->dst, k->size, token};
+    const orr_code code = s->net_ops->send(s->net, s, &message, &err);
+    if (code)
+        run_fail(s, code, &err);
+}
+
+/* It comes from another part and is there now. */
+static void deliver_moving(orr_sim *s, uint64_t token)
+{
+    struct msg_table *m = s->matcher;
+    const msg_moving v = msg_moving_of(s, token);
+    const key k = {v.tag, v.src, v.dst, v.size};
+    msg_drop_moving(s, token);
+    const uint32_t p = meet(m, &k, true);
+    if (p == RUN_NONE) {
+        run_no_memory(s);
+        return;
+    }
+    pair *q = &m->pairs[p];
+    q->is_sent = q->is_told = true;
+    if (!q->is_received) {
+        q->is_arrived = true;
+        q->across = RUN_NONE;
+        return;
+    }
+    const across posted = take_across(m, q->across);
+    const clk_call waits = q->on_received;
+    drop_pair(m, p);
+    if (ends_node(waits))
+        watch_flows_at(waits.context, (uint32_t)waits.argument,
+                       v.since > posted.at ? v.since : posted.at);
+    clk_call_now(waits);
+}
+
 static void send_across(orr_sim *s, const key *k, clk_call on_sent)
 {
     orr_error err;
@@ -289,6 +385,10 @@ static void send_across(orr_sim *s, const key *k, clk_call on_sent)
     s->part->sending = (part_note){
         .what = PART_MESSAGE, .tag = k->tag, .src = k->src, .dst = k->dst, .size = k->size};
     s->part->on_sent = on_sent;
+    if (s->part->servers) {
+        send_moving(s, k, on_sent);
+        return;
+    }
     /* One token for all of them: the network gives it back at once, with the delay, and keeps
      * none. */
     const orr_message message = {k->src, k->dst, k->size, MSG_ACROSS};
@@ -366,9 +466,11 @@ static void post_across(orr_sim *s, uint32_t p, clk_call on_received)
                            sent.at > now ? sent.at : now);
         return;
     }
-    /* From now on this part goes no further than what may still arrive. */
-    s->part->unknown++;
-    const uint32_t i = new_across(m, now, clk_reserve(s->clock));
+    /* From now on this part goes no further than what may still arrive; on links it never does. */
+    const bool is_on_links = s->part->servers != NULL;
+    s->part->unknown += !is_on_links;
+    const uint32_t i =
+        new_across(m, now, is_on_links ? (clk_trail){0, 0, 0} : clk_reserve(s->clock));
     if (i == RUN_NONE)
         run_no_memory(s);
     else
@@ -456,7 +558,7 @@ static void receive_message(orr_sim *s, const key *k, clk_call on_received)
         m->pairs[p].on_received = on_received;
         clk_after(s->clock, 0, msg_receive_late, s, p);
     } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */
-        if (part_is_across(s, k->src))
+        if (part_is_across(s, k->src) && m->pairs[p].across != RUN_NONE)
             take_across(m, m->pairs[p].across);
         /* Packets tell the sender after the receiver: the pair must stay until both have been
          * told. */
@@ -558,7 +660,9 @@ static void deliver_folded(orr_sim *s, uint32_t token)
 void orr_net_deliver(orr_sim *s, uint64_t token)
 {
     clk_call on_sent, on_received;
-    if (s->byte_matcher) {
+    if (token & MSG_MOVING) {
+        deliver_moving(s, token);
+    } else if (s->byte_matcher) {
         deliver_bytes(s, (uint32_t)token);
     } else if (s->lockstep && s->lockstep->symmetry) {
         deliver_folded(s, (uint32_t)token);

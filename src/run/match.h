@@ -24,6 +24,25 @@ struct part_note;
 void msg_take_across(orr_sim *s, const struct part_note *note);
 #define MSG_ACROSS UINT64_MAX /* the token of messages to another part */
 
+/* On links (part_links.c) a message to another part, or one that passes through this one, has a
+ * token with MSG_MOVING. */
+#define MSG_MOVING (UINT64_C(1) << 62)
+typedef struct msg_moving {
+    uint32_t tag, src, dst;
+    uint64_t size;
+    uint64_t since;   /* when it was sent */
+    uint64_t origin;  /* its token where it was sent */
+    bool is_awaited;  /* its sender wants to know when it is there */
+    bool is_origin;   /* this is where it was sent */
+    clk_call on_sent; /* there */
+    uint32_t next;    /* free */
+} msg_moving;
+msg_moving msg_moving_of(const orr_sim *s, uint64_t token); /* also of a token of this part alone */
+/* False: out of memory.  drop: of a token that is none of these nothing happens. */
+bool msg_add_moving(orr_sim *s, const msg_moving *value, uint64_t *token);
+void msg_drop_moving(orr_sim *s, uint64_t token);
+void msg_tell_sender(void *sim, uint64_t token); /* as an action, at the origin */
+
 enum { MSG_TAG_SPACE = 500000000 }; /* tags of nodes are below, those of collectives from here */
 
 void msg_stream_send(sys_stream *s, uint32_t dst, uint64_t size); /* a message of a collective */

@@ -24,15 +24,20 @@
 #include "trace/set_impl.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 enum {
     MOST_PARTS = CLK_CLOCKS,
-    MOST_TRAILS = 1 << 19, /* of a part, before trails begin anew */
-    TURN = 256,            /* ticks before a part looks up */
-    LOOKS = 50,            /* before a thread that waits goes to sleep */
-    NAP_NS = 100000,       /* at most, unless it is woken before */
-    MOST_PAIRS = 1 << 24,  /* of ranks, that are looked at for the least delay */
+    /* Nodes of trails that a part keeps, before they begin anew: few enough to stay in the cache,
+     * and so many a rank that putting in order what is pending costs little beside them. */
+    MOST_TRAILS = 1 << 14,
+    TRAILS_A_RANK = 64,
+    TURN = 256,  /* ticks before a part looks up */
+    LOOKS = 300, /* before a thread that waits goes to sleep */
+    LOOKS_BEFORE_YIELD = 20,
+    NAP_NS = 100000,      /* at most, unless it is woken before */
+    MOST_PAIRS = 1 << 24, /* of ranks, that are looked at for the least delay */
     /* One atomic number has both counts, parts with events above and notes below, so that a single
      * load tells whether anything is left at all. */
     IN_FLIGHT_BITS = 48
@@ -49,6 +54,13 @@ typedef struct waiting {
     uint32_t next; /* free */
 } waiting;
 
+/* A rank that has finished, in which event. */
+typedef struct part_finish {
+    uint64_t at;
+    clk_trail trail;
+    uint32_t rank;
+} part_finish;
+
 typedef struct part {
     run_part base;
     orr_sim sim;
@@ -63,14 +75,20 @@ typedef struct part {
     struct waiting *waiting;
     size_t waiting_count, waiting_room;
     uint32_t free_waiting;
+    part_finish *finished; /* since the last meeting, in order */
+    size_t finished_count, finished_room;
     uint64_t unsaid;          /* notes that were read since it last said what is next */
     char apart1[64];          /* from what other threads write */
     _Atomic uint64_t horizon; /* nothing earlier will be sent */
     _Atomic uint64_t next;    /* its first event, as far as it knows of notes */
     _Atomic uint64_t stopped_at;
     _Atomic uint64_t events;
+    _Atomic uint64_t waits_for; /* while its thread sleeps: the tick that it cannot enter yet */
+    _Atomic bool sleeps;
     char apart2[64];      /* from what other threads write */
-    pthread_mutex_t lock; /* of what has come */
+    pthread_mutex_t lock; /* of what has come, and of its sleep */
+    pthread_cond_t awake;
+    bool has_lock, has_awake;
     part_note *inbox;
     size_t inbox_count, inbox_room;
     _Atomic uint32_t has_mail;
@@ -86,9 +104,6 @@ typedef struct run_parts {
     uint64_t delay; /* the least of a message between parts */
     size_t most_trails;
     orr_crew *crew;
-    pthread_mutex_t nap_lock; /* of threads that wait for long */
-    pthread_cond_t awake;
-    bool has_nap_lock, has_awake;
     char apart3[64];         /* from what other threads write */
     _Atomic uint64_t wanted; /* meetings */
     _Atomic uint64_t stopped, caught_up, listed, numbered;
@@ -98,9 +113,8 @@ typedef struct run_parts {
     _Atomic uint64_t state;      /* parts that have events, and notes on their way */
     _Atomic bool is_over;        /* nothing is left to do */
     _Atomic bool has_failed, is_stopped;
-    char apart6[64];          /* from what other threads write */
-    _Atomic uint64_t changes; /* turns in which a thread has done something */
-    _Atomic uint32_t asleep;  /* threads */
+    char apart6[64];         /* from what other threads write */
+    _Atomic uint32_t asleep; /* threads */
 } run_parts;
 
 /* ---- who talks to whom ---- */
@@ -255,12 +269,32 @@ static uint64_t crossing(const edges *e, uint32_t block, uint32_t period, uint32
     return sum;
 }
 
+/* Has every part as many ranks of each class?  Classes are pipeline stages, which work by turns:
+ * with a stage of its own a part would mostly wait for the others. */
+static bool is_even(const run_parts *all, uint32_t *seen, uint32_t block, uint32_t period)
+{
+    const orr_sim *s = all->s;
+    const uint32_t classes = orr_set_class_count(s->set);
+    memset(seen, 0, (size_t)classes * all->count * sizeof *seen);
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        seen[orr_set_class_of(s->set, r) * all->count + part_at(r, block, period, all->count)]++;
+    for (uint32_t i = 0; i < classes * all->count; i++)
+        if (seen[i] != seen[i / all->count * all->count])
+            return false;
+    return true;
+}
+
 /* Ranks are numbered by what they are for: so of all ways of cutting their numbers, the one with
- * the fewest messages between parts. */
-static void divide(run_parts *all, const edges *e)
+ * the fewest messages between parts; if there is one, of those with a share of every class. */
+static bool divide(run_parts *all, const edges *e)
 {
     const uint32_t n = all->s->npu_count;
     uint32_t best_block = 1, best_period = n;
+    bool is_best_even = false;
+    uint32_t *seen =
+        orr_alloc((size_t)orr_set_class_count(all->s->set) * all->count + 1, sizeof *seen);
+    if (!seen)
+        return false;
     /* All divisors are tried: there are few, and each costs a pass over the edges.  Of equal sums
      * the first is taken, so that the same job is always cut the same way. */
     uint64_t best = UINT64_MAX;
@@ -270,16 +304,22 @@ static void divide(run_parts *all, const edges *e)
         for (uint32_t period = all->count; period <= n / block; period++) {
             if (n / block % period || period % all->count)
                 continue;
+            const bool even = is_even(all, seen, block, period);
+            if (is_best_even && !even)
+                continue;
             const uint64_t sum = crossing(e, block, period, all->count);
-            if (sum < best) {
+            if (sum < best || (even && !is_best_even)) {
                 best = sum;
                 best_block = block;
                 best_period = period;
+                is_best_even = even;
             }
         }
     }
+    orr_free(seen);
     for (uint32_t r = 0; r < n; r++)
         all->part_of[r] = (uint8_t)part_at(r, best_block, best_period, all->count);
+    return true;
 }
 
 /* The least delay of any message between two ranks of different parts. */
@@ -321,6 +361,11 @@ static bool find_delay(run_parts *all, const edges *e)
     const orr_sim *s = all->s;
     uint64_t pairs = 0;
     all->delay = UINT64_MAX / 4;
+    if (part_has_links(s)) {
+        const uint64_t delay = part_links_delay(s, all->part_of);
+        all->delay = delay < all->delay ? delay : all->delay;
+        return all->delay > 0;
+    }
     for (size_t i = 0; i < s->groups.count; i++)
         pairs += (uint64_t)s->groups.groups[i].count * s->groups.groups[i].count;
     /* Then one thread runs: a delay that is only nearly the least would be wrong, and looking at
@@ -411,6 +456,17 @@ uint64_t part_members(
     return parts;
 }
 
+uint64_t part_least_delay(const run_part *p)
+{
+    return p->all->delay;
+}
+
+/* On links something may come at any time, and not only to those who wait for it. */
+static bool is_held(const part *p)
+{
+    return p->base.unknown || p->base.servers;
+}
+
 /* Has something come?  What is read makes the part active before it counts as read. */
 static bool read_notes(part *p)
 {
@@ -438,6 +494,8 @@ static bool read_notes(part *p)
     for (size_t i = 0; i < count; i++)
         if (notes[i].what == PART_MESSAGE)
             msg_take_across(&p->sim, &notes[i]);
+        else if (notes[i].what != PART_CAME)
+            part_take_packet(&p->sim, &notes[i]);
         else
             watch_came_across(&p->sim, &notes[i]);
     p->unsaid += count;
@@ -472,7 +530,7 @@ void part_put(orr_sim *s, uint64_t since, uint64_t at, clk_trail trail, clk_call
 static bool find_next(part *p, uint64_t *next)
 {
     clk_clock *c = p->sim.clock;
-    const uint64_t bound = p->base.unknown ? p->bound : UINT64_MAX;
+    const uint64_t bound = is_held(p) ? p->bound : UINT64_MAX;
     bool has_next = clk_next_tick(c, next);
     while (p->ahead.count && p->ahead.entries[0].key < bound &&
            (!has_next || p->ahead.entries[0].key < *next)) {
@@ -550,7 +608,7 @@ static void say_what_is_next(part *p, bool has_next, uint64_t next)
     const uint64_t now = clk_now(p->sim.clock);
     const uint64_t least = least_next(p, has_next, next);
     uint64_t horizon = least;
-    if (p->base.unknown && p->bound < horizon)
+    if (is_held(p) && p->bound < horizon)
         /* A receive that gets its message goes on at once, and may send: so the horizon is no later
          * than what may arrive. */
         horizon = p->bound < now ? now : p->bound;
@@ -562,6 +620,65 @@ static void say_what_is_next(part *p, bool has_next, uint64_t next)
     p->unsaid = 0;
 }
 
+static bool is_at_end(run_parts *all)
+{
+    if (atomic_load_explicit(&all->s->must_stop, memory_order_relaxed))
+        atomic_store(&all->is_stopped, true);
+    return atomic_load_explicit(&all->is_over, memory_order_relaxed) ||
+           atomic_load_explicit(&all->has_failed, memory_order_relaxed) ||
+           atomic_load_explicit(&all->is_stopped, memory_order_relaxed);
+}
+
+/* ---- sleep ----
+ *
+ * A thread that waits sleeps after a while: the one that it waits for may need its core.  Whoever
+ * does something wakes those that can go on because of it, and nobody else: a thread that is woken
+ * in vain costs both of them more than the events of a turn. */
+
+/* Has something come for a part that waits, or may it go on by what the others have said? */
+static bool can_go_on(const part *p)
+{
+    const run_parts *all = p->base.all;
+    const uint64_t tick = atomic_load(&p->waits_for);
+    uint64_t horizon = UINT64_MAX, next = UINT64_MAX;
+    if (atomic_load(&p->has_mail) || is_at_end(p->base.all) ||
+        atomic_load_explicit(&all->wanted, memory_order_relaxed) > p->meetings)
+        return true;
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (i == p->base.index)
+            continue;
+        const uint64_t h = atomic_load(&all->list[i].horizon), n = atomic_load(&all->list[i].next);
+        horizon = h < horizon ? h : horizon;
+        next = n < next ? n : next;
+    }
+    /* As find_bound says. */
+    return tick < later(horizon, all->delay) ||
+           (tick < later(next, all->delay) && tick < later(atomic_load(&p->next), 2 * all->delay) &&
+            atomic_load(&all->sent) == atomic_load(&all->read));
+}
+
+static void wake(part *p)
+{
+    pthread_mutex_lock(&p->lock);
+    pthread_cond_signal(&p->awake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* This part has done something.  In a meeting that is a step for which all wait. */
+static void wake_others(const part *by)
+{
+    run_parts *all = by->base.all;
+    if (!atomic_load(&all->asleep))
+        return;
+    for (uint32_t i = 0; i < all->count; i++) {
+        part *p = &all->list[i];
+        if (p != by && atomic_load(&p->sleeps) && (by->state != RUNS || can_go_on(p)))
+            wake(p);
+    }
+}
+
+/* ---- turns ---- */
+
 /* Up to a time, or until it must wait or look up.  True: something was done. */
 static bool run_part_until(part *p, uint64_t until)
 {
@@ -570,12 +687,13 @@ static bool run_part_until(part *p, uint64_t until)
     bool has_done = false;
     for (unsigned ticks = 0; ticks < TURN; ticks++) {
         bool has_next = find_next(p, &next);
-        if (p->base.unknown && (!has_next || next >= p->bound)) {
+        if (is_held(p) && (!has_next || next >= p->bound)) {
             find_bound(p);
             has_next = find_next(p, &next);
         }
         say_what_is_next(p, has_next, next);
-        if (!has_next || next >= until || (p->base.unknown && next >= p->bound))
+        wake_others(p);
+        if (!has_next || next >= until || (is_held(p) && next >= p->bound))
             return has_done;
         has_done = true;
         /* A receive of a message that is not known ends the tick for now. */
@@ -593,6 +711,49 @@ static bool run_part_until(part *p, uint64_t until)
         }
     }
     return true;
+}
+
+/* ---- meetings ---- */
+
+void part_rank_finished(orr_sim *s, uint32_t rank)
+{
+    part *p = (part *)s->part; /* its first member */
+    if (!orr_grow(&p->finished, &p->finished_room, p->finished_count + 1)) {
+        run_no_memory(s);
+        return;
+    }
+    p->finished[p->finished_count++] =
+        (part_finish){clk_now(s->clock), clk_running_trail(s->clock), rank};
+}
+
+static bool finished_before(const run_parts *all, const part_finish *a, const part_finish *b)
+{
+    return a->at != b->at ? a->at < b->at : clk_is_before(all->clocks[0], a->trail, b->trail);
+}
+
+/* While trails last: in which order ranks have finished, up to now. */
+static void put_finished(run_parts *all)
+{
+    orr_sim *s = all->s;
+    size_t at[MOST_PARTS] = {0};
+    for (;;) {
+        const part_finish *first = NULL;
+        uint32_t of = 0;
+        for (uint32_t i = 0; i < all->count; i++) {
+            const part *p = &all->list[i];
+            if (at[i] == p->finished_count ||
+                (first && !finished_before(all, &p->finished[at[i]], first)))
+                continue;
+            first = &p->finished[at[i]];
+            of = i;
+        }
+        if (!first)
+            break;
+        s->finish_order[s->finished++] = first->rank;
+        at[of]++;
+    }
+    for (uint32_t i = 0; i < all->count; i++)
+        all->list[i].finished_count = 0;
 }
 
 static bool have_all(_Atomic uint64_t *count, const part *p)
@@ -619,7 +780,8 @@ static void rest(part *p)
 {
     run_parts *all = p->base.all;
     uint64_t tick;
-    if (find_next(p, &tick) || atomic_load_explicit(&p->has_mail, memory_order_acquire))
+    if (find_next(p, &tick) || p->ahead.count ||
+        atomic_load_explicit(&p->has_mail, memory_order_acquire))
         return;
     if (p->is_active) {
         p->is_active = false;
@@ -669,8 +831,7 @@ static bool advance(part *p)
         const uint64_t until = meeting_time(all);
         has_done = read_notes(p);
         has_done = run_part_until(p, until) || has_done;
-        if (has_done || (p->base.unknown && p->bound < until) ||
-            (find_next(p, &next) && next < until))
+        if (has_done || (is_held(p) && p->bound < until) || (find_next(p, &next) && next < until))
             break;
         atomic_fetch_add(&all->caught_up, 1);
         p->state = LISTS;
@@ -691,6 +852,7 @@ static bool advance(part *p)
     default:
         has_done = have_all(&all->listed, p);
         if (has_done && p->base.index == 0 && atomic_load(&all->numbered) == p->meetings) {
+            put_finished(all);
             if (!clk_number_trails(all->clocks, all->count))
                 atomic_store(&all->has_failed, true);
             atomic_store_explicit(&all->numbered, p->meetings + 1, memory_order_release);
@@ -707,44 +869,33 @@ static bool advance(part *p)
     return has_done;
 }
 
-static bool is_at_end(run_parts *all)
+/* Not for long: in a meeting nobody says which step is waited for. */
+static void nap(part *p, bool is_only_one)
 {
-    if (atomic_load_explicit(&all->s->must_stop, memory_order_relaxed))
-        atomic_store(&all->is_stopped, true);
-    return atomic_load_explicit(&all->is_over, memory_order_relaxed) ||
-           atomic_load_explicit(&all->has_failed, memory_order_relaxed) ||
-           atomic_load_explicit(&all->is_stopped, memory_order_relaxed);
-}
-
-/* Something has changed: who sleeps may have something to do. */
-static void wake(run_parts *all)
-{
-    atomic_fetch_add(&all->changes, 1);
-    if (!atomic_load(&all->asleep))
-        return;
-    pthread_mutex_lock(&all->nap_lock);
-    pthread_cond_broadcast(&all->awake);
-    pthread_mutex_unlock(&all->nap_lock);
-}
-
-/* Until another thread has done something since `seen`.  Not for long: a thread that has nothing to
- * run may still have said that it will send nothing before some time, and tells nobody. */
-static void nap(run_parts *all, uint64_t seen)
-{
+    run_parts *all = p->base.all;
+    uint64_t tick = UINT64_MAX;
     struct timespec until;
+    /* Without an event only mail can help. */
+    if (!find_next(p, &tick))
+        tick = UINT64_MAX;
+    if (p->ahead.count && p->ahead.entries[0].key < tick)
+        tick = p->ahead.entries[0].key;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += NAP_NS;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    pthread_mutex_lock(&all->nap_lock);
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&p->waits_for, tick);
+    atomic_store(&p->sleeps, true);
     atomic_fetch_add(&all->asleep, 1);
-    /* Whoever changes something from here on sees that somebody sleeps. */
-    if (atomic_load(&all->changes) == seen)
-        (void)pthread_cond_timedwait(&all->awake, &all->nap_lock, &until);
+    /* Whoever changes something from here on sees that it sleeps. */
+    if (p->state != RUNS || !is_only_one || !can_go_on(p))
+        (void)pthread_cond_timedwait(&p->awake, &p->lock, &until);
     atomic_fetch_sub(&all->asleep, 1);
-    pthread_mutex_unlock(&all->nap_lock);
+    atomic_store(&p->sleeps, false);
+    pthread_mutex_unlock(&p->lock);
 }
 
 static void work(void *context, unsigned who, unsigned members)
@@ -752,31 +903,33 @@ static void work(void *context, unsigned who, unsigned members)
     run_parts *all = context;
     unsigned looks = 0;
     while (!is_at_end(all)) {
-        const uint64_t seen = atomic_load(&all->changes);
         bool has_done = false;
         for (uint32_t i = who; i < all->count; i += members)
-            has_done = advance(&all->list[i]) || has_done;
-        if (has_done) {
+            if (advance(&all->list[i])) {
+                has_done = true;
+                wake_others(&all->list[i]);
+            }
+        if (has_done)
             looks = 0;
-            wake(all);
-        } else if (++looks > LOOKS) {
-            /* The one that is waited for may need this one's core. */
-            nap(all, seen);
-        }
+        else if (++looks % LOOKS_BEFORE_YIELD == 0)
+            sched_yield(); /* the one that is waited for may need this one's core */
+        if (looks > LOOKS)
+            nap(&all->list[who], members == all->count);
     }
-    wake(all);
+    for (uint32_t i = 0; i < all->count; i++)
+        wake(&all->list[i]);
 }
 
-static bool make_nap(run_parts *all)
+static bool make_locks(part *p)
 {
     pthread_condattr_t how;
-    all->has_nap_lock = pthread_mutex_init(&all->nap_lock, NULL) == 0;
-    if (!all->has_nap_lock || pthread_condattr_init(&how))
+    p->has_lock = pthread_mutex_init(&p->lock, NULL) == 0;
+    if (!p->has_lock || pthread_condattr_init(&how))
         return false;
-    all->has_awake = pthread_condattr_setclock(&how, CLOCK_MONOTONIC) == 0 &&
-                     pthread_cond_init(&all->awake, &how) == 0;
+    p->has_awake = pthread_condattr_setclock(&how, CLOCK_MONOTONIC) == 0 &&
+                   pthread_cond_init(&p->awake, &how) == 0;
     pthread_condattr_destroy(&how);
-    return all->has_awake;
+    return p->has_awake;
 }
 
 /* ---- life ---- */
@@ -805,7 +958,9 @@ static bool make_part(run_parts *all, uint32_t index)
     p->free_waiting = RUN_NONE;
     p->base = (run_part){.all = all, .sim = s, .index = index, .part_of = all->part_of};
     all->clocks[index] = s->clock;
-    if (pthread_mutex_init(&p->lock, NULL) || !s->arena || !s->clock)
+    if (part_has_links(s) && !part_make_links(&p->base))
+        return false;
+    if (!make_locks(p) || !s->arena || !s->clock)
         return false;
     s->finish_order = orr_arena_new(s->arena, s->npu_count, uint32_t);
     return s->finish_order && (s->matcher = msg_create(s)) &&
@@ -815,7 +970,11 @@ static bool make_part(run_parts *all, uint32_t index)
 static void drop_part(part *p)
 {
     orr_sim *s = &p->sim;
-    pthread_mutex_destroy(&p->lock);
+    if (p->has_awake)
+        pthread_cond_destroy(&p->awake);
+    if (p->has_lock)
+        pthread_mutex_destroy(&p->lock);
+    part_drop_links(&p->base);
     if (s->watch)
         s->watch->ranks = NULL;
     watch_destroy(s->watch);
@@ -830,6 +989,7 @@ static void drop_part(part *p)
     orr_free(p->notes);
     orr_heap_fini(&p->ahead);
     orr_free(p->waiting);
+    orr_free(p->finished);
 }
 
 uint32_t orr_sim_threads(const orr_sim *s)
@@ -842,10 +1002,6 @@ void parts_destroy(run_parts *all)
     if (!all)
         return;
     orr_crew_destroy(all->crew);
-    if (all->has_awake)
-        pthread_cond_destroy(&all->awake);
-    if (all->has_nap_lock)
-        pthread_mutex_destroy(&all->nap_lock);
     watch_drop_later(all->s);
     for (uint32_t i = 0; all->list && i < all->count; i++)
         drop_part(&all->list[i]);
@@ -873,21 +1029,25 @@ static bool make_all(orr_sim *s, uint32_t count, run_parts **out)
         return false;
     all->s = s;
     all->count = count;
-    all->most_trails = s->opt.most_trails ? s->opt.most_trails : MOST_TRAILS;
+    all->most_trails = (size_t)s->npu_count / count * TRAILS_A_RANK;
+    if (all->most_trails < MOST_TRAILS)
+        all->most_trails = MOST_TRAILS;
+    if (s->opt.most_trails)
+        all->most_trails = s->opt.most_trails;
     all->list = orr_alloc(count, sizeof *all->list);
     all->part_of = orr_alloc(s->npu_count, sizeof *all->part_of);
     all->group_here = orr_alloc(s->groups.count * count + 1, sizeof *all->group_here);
     bool ok = all->list && all->part_of && all->group_here && find_edges(s, &e), is_fit = ok;
     if (ok) {
-        divide(all, &e);
-        is_fit = find_delay(all, &e);
+        ok = is_fit = divide(all, &e);
+        is_fit = ok && find_delay(all, &e);
         count_members(all);
     }
     orr_free(e.list);
     for (uint32_t i = 0; i < count && ok && is_fit; i++)
         ok = make_part(all, i);
     if (ok && is_fit)
-        ok = make_nap(all) && (all->crew = orr_crew_create(count, work, all)) != NULL;
+        ok = (all->crew = orr_crew_create(count, work, all)) != NULL;
     if (ok && is_fit)
         *out = all;
     else
@@ -932,28 +1092,55 @@ static bool gather(run_parts *all)
         s->messages += of->messages;
         clk_count(s->clock, (int64_t)clk_events(of->clock));
         ok = watch_add_part(s, of) && ok;
+        ok = (!part_has_links(s) || part_add_links(s, &all->list[i].base)) && ok;
     }
     clk_jump(s->clock, now);
     for (uint32_t r = 0; r < s->npu_count; r++)
         s->npus[r].sim = s;
-    return ok && fold_put_finish_order(s);
+    put_finished(all);
+    return ok;
 }
 
-/* Does something stand against it?  What is recorded or limited by event; networks on which
- * messages delay each other, or whose routes are found as they are asked for; what ranks share
+/* What stands against it, or NULL: what is recorded or limited by event; networks on which messages
+ * delay each other everywhere, or whose routes are found as they are asked for; what ranks share
  * besides messages. */
-static bool has_obstacle(const orr_sim *s)
+static const char *find_obstacle(const orr_sim *s)
 {
-    if (s->rules != &run_rules_ours || s->opt.max_events || s->opt.records_goal ||
-        s->opt.trace_log || s->system.trace_enabled || s->opt.logging || s->system.track_local_mem)
-        return true;
-    if (s->net_ops != &orr__net_unaware)
-        return true;
-    if (s->opt.rendezvous || s->system.is_agreed || s->system.inter != CFG_ASCENDING ||
-        s->opt.steps > 1 || sys_has_plans(s) || fold_has_custom(s) || fold_has_memory_nodes(s) ||
-        s->opt.algorithms || s->opt.compute || (s->watch && s->watch->served))
-        return true;
-    return !s->watch || s->has_started || s->fold || s->lockstep;
+    if (s->rules != &run_rules_ours)
+        return "programs under their old names have one thread";
+    if (s->fold || s->lockstep)
+        return "ranks that fold are simulated by one thread";
+    if (s->opt.max_events)
+        return "events are limited";
+    if (s->opt.records_goal || s->opt.trace_log || s->system.trace_enabled || s->opt.logging ||
+        s->system.track_local_mem)
+        return "events are recorded in the order of all";
+    if (part_has_links(s) && !part_can_divide_links(s))
+        return "routes depend on the order of all messages";
+    if (s->net_ops != &orr__net_unaware && !part_has_links(s))
+        return "on this network all messages share one state";
+    if (s->opt.rendezvous)
+        return "a rendezvous takes no time";
+    if (s->system.is_agreed || s->system.inter != CFG_ASCENDING)
+        return "ranks agree on an order";
+    if (s->opt.steps > 1)
+        return "there are several steps";
+    if (sys_has_plans(s) || fold_has_custom(s) || s->opt.algorithms)
+        return "collectives are plans, traces or your own";
+    if (s->opt.compute)
+        return "the compute model is your own";
+    if (fold_has_memory_nodes(s))
+        return "ranks share remote memory";
+    if (s->watch && s->watch->served)
+        return "requests are served";
+    return !s->watch || s->has_started ? "it is run event by event" : NULL;
+}
+
+const char *orr_sim_threads_why(const orr_sim *s)
+{
+    if (s->threads_why)
+        return s->threads_why;
+    return s->opt.threads > 1 && !s->parts ? "ranks that fold are simulated by one thread" : "";
 }
 
 orr_code parts_run(orr_sim *s, bool *is_done, orr_error *err)
@@ -961,17 +1148,25 @@ orr_code parts_run(orr_sim *s, bool *is_done, orr_error *err)
     uint32_t count = s->opt.threads > MOST_PARTS ? MOST_PARTS : s->opt.threads;
     run_parts *all;
     *is_done = false;
+    if (count < 2)
+        return ORR_OK;
     if (count > s->npu_count)
         count = s->npu_count;
     /* Equal parts: the slowest decides, and cuts of equal numbers are the ones that are tried. */
     while (count > 1 && s->npu_count % count)
         count--;
-    if (count < 2 || has_obstacle(s))
+    s->threads_why = count < s->opt.threads ? "parts have equally many ranks" : NULL;
+    const char *obstacle = find_obstacle(s);
+    if (obstacle)
+        s->threads_why = obstacle;
+    if (count < 2 || obstacle)
         return ORR_OK;
     if (!make_all(s, count, &all))
         return orr_no_memory(err);
-    if (!all)
+    if (!all) {
+        s->threads_why = "messages between parts may take no time";
         return ORR_OK;
+    }
     s->parts = all;
     start(all);
     orr_crew_run(all->crew);
@@ -979,8 +1174,10 @@ orr_code parts_run(orr_sim *s, bool *is_done, orr_error *err)
     uint32_t finished = 0;
     for (uint32_t i = 0; i < count; i++)
         finished += all->list[i].sim.finished;
-    if (!atomic_load(&all->is_stopped) && (has_failed || finished < s->npu_count))
+    if (!atomic_load(&all->is_stopped) && (has_failed || finished < s->npu_count)) {
+        s->threads_why = "the run does not finish";
         return run_build_again(s, false, err); /* by one thread: it says what is wrong */
+    }
     *is_done = true;
     return gather(all) ? ORR_OK : orr_no_memory(err);
 }

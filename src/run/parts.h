@@ -12,7 +12,9 @@
 
 struct run_parts;
 
-typedef enum part_news { PART_MESSAGE, PART_CAME } part_news;
+/* A message; the last members of a collective came; on links: a message on its way, and one that
+ * is there, for its sender. */
+typedef enum part_news { PART_MESSAGE, PART_CAME, PART_PACKET, PART_THERE } part_news;
 
 /* What one part tells another. */
 typedef struct part_note {
@@ -26,6 +28,10 @@ typedef struct part_note {
     const cfg_group *group;
     uint64_t stream;
     uint32_t base, along, source, from;
+    /* On links: when the message was sent, its token there, and the rest of its packet. */
+    uint64_t sent, origin, hash;
+    uint32_t device;
+    bool is_awaited;
 } part_note;
 
 /* The state of one part that other layers ask for. */
@@ -33,10 +39,11 @@ typedef struct run_part {
     struct run_parts *all; /* the run that it is one of */
     orr_sim *sim;
     uint32_t index;
-    uint32_t unknown;       /* receives from other parts whose messages are not known yet */
-    const uint8_t *part_of; /* by rank */
-    clk_call on_sent;       /* of the message that the network is asked about */
-    part_note sending;      /* filled in by part_send, when its delay is known */
+    uint32_t unknown;            /* receives from other parts whose messages are not known yet */
+    const uint8_t *part_of;      /* by rank */
+    clk_call on_sent;            /* of the message that the network is asked about */
+    part_note sending;           /* filled in by part_send, when its delay is known */
+    struct net_servers *servers; /* on links: those of this part; else NULL */
 } run_part;
 
 static inline bool part_is_across(const orr_sim *s, uint32_t rank)
@@ -53,6 +60,22 @@ void part_tell(run_part *p, uint32_t other, const part_note *note);
 /* The parts that members of a collective are in, as bits, and how many members are in this one. */
 uint64_t part_members(
     const run_part *p, const cfg_group *group, uint32_t base, uint32_t along, uint32_t *here);
+
+void part_rank_finished(orr_sim *s, uint32_t rank);
+
+/* ---- links (part_links.c) ----
+ *
+ * The networks on which links delay messages: each part has one, and serves the links of its
+ * ranks. */
+bool part_has_links(const orr_sim *s);
+bool part_can_divide_links(const orr_sim *s);
+uint64_t part_links_delay(const orr_sim *s, const uint8_t *part_of);
+bool part_make_links(run_part *p); /* false: out of memory */
+void part_drop_links(run_part *p);
+/* What links of a part carried; false: out of memory. */
+bool part_add_links(orr_sim *s, const run_part *p);
+void part_take_packet(orr_sim *s, const part_note *note);
+uint64_t part_least_delay(const run_part *p);
 
 /* Runs all of it, if there are threads and nothing stands against it; *is_done false: it does not,
  * and nothing has happened. */

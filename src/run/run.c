@@ -265,6 +265,12 @@ const char *orr_run_fold_why(const orr_run *r)
     return r->engine->fold_why ? r->engine->fold_why(r) : "";
 }
 
+uint32_t orr_run_threads(const orr_run *r, const char **why)
+{
+    *why = r->engine->threads ? r->engine->threads_why(r) : "";
+    return r->engine->threads ? r->engine->threads(r) : 0;
+}
+
 uint32_t orr_run_finished(const orr_run *r)
 {
     return r->engine->finished ? r->engine->finished(r) : 0;

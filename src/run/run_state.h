@@ -96,6 +96,8 @@ struct orr_sim {
     uint32_t fold_level; /* of symmetry: 1: only ranks that stay together all along */
     uint64_t fold_until; /* that many events: then ranks are set apart; 0: never */
     char fold_why[160];  /* it is not folded, or was split */
+    /* Ranks are not divided among threads; NULL: they are, or nobody asked. */
+    const char *threads_why;
     /* sets of queues: as many as the traces have communication streams, 1 at least */
     uint32_t lanes;
     sys_plan plans[ORR_COLL_COUNT]; /* by kind: how collectives of all ranks run */

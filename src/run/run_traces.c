@@ -237,6 +237,16 @@ static const char *fold_why(const orr_run *r)
     return orr_sim_fold_why(r->is.sim);
 }
 
+static uint32_t threads(const orr_run *r)
+{
+    return orr_sim_threads(r->is.sim);
+}
+
+static const char *threads_why(const orr_run *r)
+{
+    return orr_sim_threads_why(r->is.sim);
+}
+
 static orr_run_steps steps(const orr_run *r)
 {
     const orr_sim_steps s = orr_sim_steps_of(r->is.sim);
@@ -485,6 +495,8 @@ const run_engine run_traces_engine = {
     .simulated = simulated,
     .simulated_last = simulated_last,
     .fold_why = fold_why,
+    .threads = threads,
+    .threads_why = threads_why,
     .steps = steps,
     .rank_at = rank_at,
     .time = time_of,

@@ -140,6 +140,8 @@ uint32_t orr_sim_simulated(const orr_sim *s);
 uint32_t orr_sim_simulated_last(const orr_sim *s); /* of these, at the end */
 const char *orr_sim_fold_why(const orr_sim *s);
 uint32_t orr_sim_threads(const orr_sim *s); /* that ranks were divided among; 1: they were not */
+/* Why not as many as were asked for; "": they were, or nobody asked. */
+const char *orr_sim_threads_why(const orr_sim *s);
 uint64_t orr_sim_events(const orr_sim *s);
 uint64_t orr_sim_messages(const orr_sim *s);
 

@@ -11,6 +11,7 @@
 #include "fold/fold.h"
 #include "local_memory.h"
 #include "match.h"
+#include "parts.h"
 #include "run_state.h"
 
 #include "base/ticks.h"
@@ -609,6 +610,8 @@ static void report(run_npu *n)
         s->finished += n->weight;
     else
         s->finish_order[s->finished++] = n->rank;
+    if (s->part)
+        part_rank_finished(s, n->rank);
     RUN_TELL(s, rank_end, n);
     if (s->finished == s->npu_count && s->byte_matcher)
         clk_detach(s->clock); /* the old program ends here (packet-network.md 2) */

@@ -706,7 +706,7 @@ TEST(test_fold__a_log_of_some_ranks_is_exact)
 
 /* ---- threads ---- */
 
-static void write_all(orr_sim *s, orr_code code, uint32_t threads)
+static void write_all(orr_sim *s, orr_code code, uint32_t threads, bool has_links)
 {
     char path[64];
     snprintf(path, sizeof path, "threads%u.json", threads);
@@ -714,6 +714,11 @@ static void write_all(orr_sim *s, orr_code code, uint32_t threads)
     snprintf(path, sizeof path, "threads%u.csv", threads);
     if (!code)
         CHECK_OK(orr_sim_write_csv(s, path, &err), &err);
+    else
+        write_text(path, "");
+    snprintf(path, sizeof path, "threads%u.links", threads);
+    if (has_links)
+        CHECK_OK(orr_sim_write_links(s, path, &err), &err);
     else
         write_text(path, "");
 }
@@ -733,7 +738,7 @@ static void compare_files(uint64_t number, const char *ending, uint32_t threads)
 
 /* Ranks on several threads: the same bytes, also where nearly everything happens in one tick.
  * True: there were threads. */
-static bool try_threads(uint64_t number)
+static bool try_threads(const char *network, uint64_t number)
 {
     drawing d = {.state = number * 0x9e3779b97f4a7c15u + 1, .apart = 1000};
     below(&d, 2);
@@ -748,11 +753,12 @@ static bool try_threads(uint64_t number)
     draw_network(&d);
     orr_sim_options opt = {.system = "sys.json",
                            .network = "net.yml",
-                           .fidelity = "unaware",
+                           .fidelity = network,
                            .set = set,
                            .ranks_file = draw_ranks_file(&d),
                            .queues_per_dim = chance(&d, 20) ? 2 : 1,
                            .most_trails = chance(&d, 50) ? 20 : 0,
+                           .wants_links = strcmp(network, "unaware") != 0,
                            .fold = ORR_SIM_FOLD_OFF};
     if (number % 2)
         opt.record = ORR_SIM_RECORD_PHASES;
@@ -760,7 +766,7 @@ static bool try_threads(uint64_t number)
     orr_sim *one = NULL;
     orr_error why = {0};
     orr_code wanted = ORR_OK;
-    for (uint32_t t = 1; t <= 4; t++) {
+    for (uint32_t t = 1; t <= 8; t += t < 4 ? 1 : 4) {
         orr_sim *s;
         opt.threads = t;
         if (getenv("FOLD_KEEP")) {
@@ -771,7 +777,7 @@ static bool try_threads(uint64_t number)
         CHECK_OK(orr_sim_create(&opt, &s, &err), &err);
         const orr_code code = orr_sim_run(s, &err);
         const orr_error said = err;
-        write_all(s, code, t);
+        write_all(s, code, t, opt.wants_links);
         if (t == 1) {
             one = s;
             wanted = code;
@@ -784,6 +790,7 @@ static bool try_threads(uint64_t number)
                        (unsigned long long)number, code ? said.message : "it finishes", t);
         compare_files(number, "json", t);
         compare_files(number, "csv", t);
+        compare_files(number, "links", t);
         if (orr_sim_events(s) != orr_sim_events(one))
             check_fail(__FILE__, __LINE__, "job %llu: %llu events instead of %llu",
                        (unsigned long long)number, (unsigned long long)orr_sim_events(s),
@@ -812,7 +819,22 @@ TEST(test_fold__threads_give_the_same)
     if (asked)
         CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
     for (unsigned long long i = first; i <= last; i++)
-        with += try_threads(i);
+        with += try_threads("unaware", i);
+    fprintf(stderr, "# %u with threads\n", with);
+    CHECK(with * 3 > last - first); /* or nothing is tested */
+}
+
+/* Links that delay messages, each served by one of the threads: what they carried is compared as
+ * well. */
+TEST(test_fold__threads_give_the_same_on_links)
+{
+    unsigned long long first = 1, last = 60;
+    const char *asked = getenv("FOLD_SEEDS");
+    unsigned with = 0;
+    if (asked)
+        CHECK(sscanf(asked, "%llu-%llu", &first, &last) == 2);
+    for (unsigned long long i = first; i <= last; i++)
+        with += try_threads(i % 2 ? "aware" : "graph", i + 500000);
     fprintf(stderr, "# %u with threads\n", with);
     CHECK(with * 3 > last - first); /* or nothing is tested */
 }
@@ -870,6 +892,7 @@ int main(void)
         RUN(test_fold__symmetry_is_exact),
         RUN(test_fold__a_log_of_some_ranks_is_exact),
         RUN(test_fold__threads_give_the_same),
+        RUN(test_fold__threads_give_the_same_on_links),
         RUN(test_fold__the_time_does_not_grow_with_ranks),
     };
     if (getenv("FOLD_ONLY"))

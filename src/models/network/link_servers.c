@@ -129,6 +129,48 @@ static inline void touch(net_servers *s, uint32_t index, unsigned how)
 static void arrive(void *servers, uint64_t p);
 static void become_free(void *servers, uint64_t l);
 
+/* ---- parts of a run ---- */
+
+void net_servers_divide(net_servers *s, orr_net *sim, const net_division *division)
+{
+    s->sim = sim;
+    s->division = *division;
+}
+
+static void pass_on(net_servers *s, uint64_t delay, uint32_t p)
+{
+    const uint32_t keeper = s->division.keeper(s->net, &s->packets[p]);
+    if (s->division.pass_on(s->sim, delay, &s->packets[p], keeper, arrive, p))
+        drop_packet(s, p);
+}
+
+bool net_servers_take(net_servers *s,
+                      const net_packet *packet,
+                      void (**call)(void *context, uint64_t argument),
+                      void **context,
+                      uint64_t *argument)
+{
+    const uint32_t p = new_packet(s);
+    if (p == NONE)
+        return false;
+    s->packets[p] = *packet;
+    s->packets[p].next = NONE;
+    *call = arrive;
+    *context = s;
+    *argument = p;
+    return true;
+}
+
+void net_servers_add_figures(net_servers *s, uint32_t index, const net_link *more)
+{
+    net_link *l = &s->links[index];
+    l->messages += more->messages;
+    l->bytes += more->bytes;
+    l->busy += more->busy;
+    if (more->max_waiting > l->max_waiting)
+        l->max_waiting = more->max_waiting;
+}
+
 /* The arrival is scheduled before the link's release: ties depend on it. */
 static void start(net_servers *s, uint32_t index, uint32_t p)
 {
@@ -140,7 +182,10 @@ static void start(net_servers *s, uint32_t index, uint32_t p)
     l->bytes += size;
     l->busy += orr_ticks(serialisation);
     s->packets[p].at = l->to;
-    orr__net_after(s->sim, orr_ticks(l->latency + serialisation), arrive, s, p);
+    if (s->division.pass_on)
+        pass_on(s, orr_ticks(l->latency + serialisation), p);
+    else
+        orr__net_after(s->sim, orr_ticks(l->latency + serialisation), arrive, s, p);
     orr__net_after(s->sim, orr_ticks(serialisation), become_free, s, index);
 }
 

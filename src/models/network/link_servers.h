@@ -50,8 +50,23 @@ typedef struct net_touch {
     bool has_grown;     /* its queue became longer than ever */
 } net_touch;
 
+/* Where a run is divided into parts, each with servers of its own (net_servers_divide). */
+typedef struct net_division {
+    /* The rank whose part asks for the packet's next link, or has it when it is there. */
+    uint32_t (*keeper)(void *net, const net_packet *p);
+    /* The packet will be at its next device after this delay, and then `arrive` is to be
+     * called.  True: in another part, and it is no longer one of this one. */
+    bool (*pass_on)(orr_net *sim,
+                    uint64_t delay,
+                    const net_packet *p,
+                    uint32_t keeper,
+                    void (*arrive)(void *servers, uint64_t packet),
+                    uint64_t packet);
+} net_division;
+
 typedef struct net_servers {
-    orr_net *sim; /* of the last send: one simulation owns this network */
+    orr_net *sim;          /* of the last send: one simulation owns this network */
+    net_division division; /* pass_on NULL: there are no parts */
     net_next_link next_link;
     void *net;
     net_link *links;
@@ -99,6 +114,17 @@ bool net_servers_copy_call(const net_servers *s,
                            uint32_t k,
                            uint64_t *argument);
 void net_servers_end_copies(net_servers *s);
+
+/* This network is that of one part of a run, `sim`, and serves the links that its ranks keep. */
+void net_servers_divide(net_servers *s, orr_net *sim, const net_division *division);
+/* A packet that comes from another part, and what is to be called when it is at its device.
+ * False: out of memory. */
+bool net_servers_take(net_servers *s,
+                      const net_packet *packet,
+                      void (**call)(void *context, uint64_t argument),
+                      void **context,
+                      uint64_t *argument);
+void net_servers_add_figures(net_servers *s, uint32_t index, const net_link *more);
 
 /* Every link that carried something, by number, or in this order; name fills in the link's name. */
 typedef void (*net_name_link)(const void *net, uint32_t link, char out[ORR_NET_LINK_NAME]);

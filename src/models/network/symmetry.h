@@ -8,6 +8,8 @@
 #ifndef ORR_MODELS_SYMMETRY_H
 #define ORR_MODELS_SYMMETRY_H
 
+#include <orrery/network.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -100,5 +102,21 @@ bool orr__graph_holds(void *net, const net_symmetry *before, const net_digit *d)
 /* As orr__aware_fold and orr__aware_spread. */
 bool orr__graph_fold(void *net, const net_symmetry *symmetry);
 void orr__graph_spread(void *net);
+
+/* ---- a run in parts, each with such a network (link_servers.h) ----
+ *
+ * A link is served in the part of the rank at its beginning, or of that at its end if it comes from
+ * a switch.  divide: keeper is filled in; NULL: out of memory.  The least delay is that after which
+ * a packet that enters a link may matter in another part. */
+struct net_servers;
+struct net_division;
+struct net_servers *orr__aware_divide(void *net, orr_net *sim, const struct net_division *division);
+uint64_t orr__aware_least_delay(const void *net, const uint8_t *part_of);
+bool orr__aware_add(void *net, const void *part); /* figures; false: out of memory */
+/* Not where routes depend on the order of all messages. */
+bool orr__graph_can_divide(const void *net);
+struct net_servers *orr__graph_divide(void *net, orr_net *sim, const struct net_division *division);
+uint64_t orr__graph_least_delay(const void *net);
+void orr__graph_add(void *net, const void *part);
 
 #endif

@@ -12,6 +12,7 @@
 #include "models/network/net_table.h"
 
 #include "base/memory/map.h"
+#include "base/ticks.h"
 #include "models/network/link_servers.h"
 #include "models/network/net_time.h"
 #include "models/network/product.h"
@@ -323,6 +324,67 @@ bool orr__aware_spread(void *net)
             copy_figures(a, home + 1, a->first_link[k] + 2 * r + 1);
         }
     return !a->pairs || spread_pairs(a);
+}
+
+/* ---- a run in parts ---- */
+
+static uint32_t keeper(void *net, const net_packet *p)
+{
+    const net_product *s = &((const aware *)net)->shape;
+    if (p->at < s->ranks)
+        return p->at;
+    const uint32_t k = net_product_switch_dim(s, p->at);
+    return net_product_member(s, k, p->at, net_product_coordinate(s, k, p->m.dst));
+}
+
+net_servers *orr__aware_divide(void *net, orr_net *sim, const net_division *division)
+{
+    aware *a = net;
+    net_division own = *division;
+    own.keeper = keeper;
+    net_servers_divide(&a->servers, sim, &own);
+    return &a->servers;
+}
+
+/* A message crosses the lowest dimensions first.  So up to a dimension in which every group,
+ * with all that is inside it, is in one part, it has not left the part of its source. */
+uint64_t orr__aware_least_delay(const void *net, const uint8_t *part_of)
+{
+    const aware *a = net;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t k = 0; k < a->shape.dims; k++) {
+        const uint32_t size = a->shape.stride[k] * a->shape.npus[k];
+        bool is_inside = true;
+        for (uint32_t r = 0; r < a->shape.ranks && is_inside; r++)
+            is_inside = part_of[r] == part_of[r - r % size];
+        const uint64_t delay = orr_ticks(a->latency[k] + 1 / a->speed[k]);
+        if (!is_inside && delay < least)
+            least = delay;
+    }
+    return least;
+}
+
+bool orr__aware_add(void *net, const void *part)
+{
+    aware *a = net;
+    const aware *of = part;
+    orr_error unused;
+    for (uint32_t i = 0; i < of->servers.link_count; i++) {
+        const net_link *l = &of->servers.links[i];
+        uint32_t to = i, k = 0;
+        if (!l->messages)
+            continue;
+        if (i >= a->made_later) {
+            while (net_product_coordinate(&a->shape, k, l->from) ==
+                   net_product_coordinate(&a->shape, k, l->to))
+                k++;
+            to = pair_link(a, k, l->from, l->to, &unused);
+            if (to == NET_LINK_NONE)
+                return false;
+        }
+        net_servers_add_figures(&a->servers, to, l);
+    }
+    return true;
 }
 
 const orr_net_ops orr__net_aware = {

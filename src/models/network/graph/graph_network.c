@@ -37,6 +37,7 @@ typedef struct graph {
     uint32_t *far;                /* by link: a rank that is as far from home as it is */
     graph_move *moves;
     size_t move_count, move_room;
+    uint32_t *keepers; /* by link: the rank whose part serves it; only of a part of a run */
 } graph;
 
 static void drop_move(graph_move *m)
@@ -62,6 +63,7 @@ static void graph_destroy(void *net)
     orr__routes_destroy(g->routes);
     orr_free(g->home);
     orr_free(g->far);
+    orr_free(g->keepers);
     drop_moves(g, 0);
     orr_free(g->moves);
     orr_free(g);
@@ -306,6 +308,93 @@ void orr__graph_spread(void *net)
         y->busy = x->busy;
         y->max_waiting = x->max_waiting;
     }
+}
+
+/* ---- a run in parts ---- */
+
+bool orr__graph_can_divide(const void *net)
+{
+    const graph *g = net;
+    return g->t->routing != ORR__ROUTE_BY_MESSAGE;
+}
+
+static uint32_t keeper(void *net, const net_packet *p)
+{
+    graph *g = net;
+    orr_error unused;
+    if (p->at < g->t->ranks)
+        return p->at;
+    const uint32_t link = orr__routes_next(g->routes, p->at, p->m.dst, p->hash, &unused);
+    /* Without memory the run fails when the packet asks for its link. */
+    return link >= NET_LINK_ARRIVED ? p->m.dst : g->keepers[link];
+}
+
+/* Each device is near a rank, and a link is kept by the rank that its nearer end is near: so the
+ * links of a leaf, up and down, are in the part of its ranks. */
+static bool find_keepers(graph *g)
+{
+    const uint32_t devices = orr__topology_devices(g->t);
+    const size_t links = g->t->link_count;
+    uint32_t *near = orr_alloc((size_t)devices + 1, sizeof *near);
+    uint32_t *far = orr_alloc((size_t)devices + 1, sizeof *far);
+    g->keepers = orr_alloc(links + 1, sizeof *g->keepers);
+    const bool ok = near && far && g->keepers;
+    for (uint32_t d = 0; ok && d < devices; d++) {
+        near[d] = d < g->t->ranks ? d : 0;
+        far[d] = d < g->t->ranks ? 0 : NONE;
+    }
+    bool is_new = ok;
+    for (uint32_t round = 0; is_new; round++) {
+        is_new = false;
+        for (size_t i = 0; i < links; i++) {
+            const orr__wire *l = &g->t->links[i];
+            if (far[l->from] != round || far[l->to] != NONE)
+                continue;
+            near[l->to] = near[l->from];
+            far[l->to] = round + 1;
+            is_new = true;
+        }
+    }
+    for (size_t i = 0; ok && i < links; i++) {
+        const orr__wire *l = &g->t->links[i];
+        const uint32_t end = l->from < g->t->ranks || far[l->from] <= far[l->to] ? l->from : l->to;
+        g->keepers[i] = near[end];
+    }
+    orr_free(near);
+    orr_free(far);
+    return ok;
+}
+
+net_servers *orr__graph_divide(void *net, orr_net *sim, const net_division *division)
+{
+    graph *g = net;
+    net_division own = *division;
+    own.keeper = keeper;
+    if (!find_keepers(g))
+        return NULL;
+    net_servers_divide(&g->servers, sim, &own);
+    return &g->servers;
+}
+
+uint64_t orr__graph_least_delay(const void *net)
+{
+    const graph *g = net;
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < g->t->link_count; i++) {
+        const orr__wire *l = &g->t->links[i];
+        const uint64_t delay = l->is_failed ? UINT64_MAX : orr_ticks(l->latency + 1 / l->speed);
+        if (delay < least)
+            least = delay;
+    }
+    return least;
+}
+
+void orr__graph_add(void *net, const void *part)
+{
+    graph *g = net;
+    const graph *of = part;
+    for (uint32_t i = 0; i < of->servers.link_count; i++)
+        net_servers_add_figures(&g->servers, i, &of->servers.links[i]);
 }
 
 const orr_net_ops orr__net_graph = {
