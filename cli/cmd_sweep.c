@@ -394,8 +394,9 @@ static orr_code run_point(
 
 static void print_note(void *context, const char *line)
 {
+    const cli_context always = {0}; /* not quiet: points are lost */
     (void)context;
-    fprintf(stderr, "orrery sweep: %s\n", line);
+    cli_note(&always, "orrery sweep: %s\n", line); /* words of other processes may be in it */
 }
 
 /* ---- the program ---- */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Samples that a constraint refuses are not kept: a thousand times as many tries take no more memory.
+# Samples that a constraint refuses are not kept: a thousand times as many tries take no more memory. room: nsight
 spec() {
     cat >"$1.yaml" <<END
 command: chip time h200
