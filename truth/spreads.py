@@ -96,11 +96,11 @@ def spread(errors):
 
 def spread_of_next(errors):
     """90 % of what one error more will be: Student's t for so few, by its expansion around the normal quantile (within 0.1 %
-    from 10 degrees of freedom on), and what the mean of the others is not known better than."""
+    from 10 degrees of freedom on).  Errors are taken about zero, as nothing shifts a prediction: no mean is fitted, and there
+    are as many degrees of freedom as errors."""
     z, n = 1.6449, len(errors)
-    v = n - 1
-    t = z + (z**3 + z) / (4 * v) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v * v)
-    return t * math.sqrt((1 + 1 / n) * sum(e * e for e in errors) / n)
+    t = z + (z**3 + z) / (4 * n) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n * n)
+    return t * math.sqrt(sum(e * e for e in errors) / n)
 
 
 def ratios(cases):

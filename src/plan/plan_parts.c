@@ -24,7 +24,7 @@ static const double slows[BOUND_LINES] = {1.02, 1.2, 1.5};
 
 /* ---- what communication takes at least ---- */
 
-static void find_shapes(const orr_plan_search *s,
+static bool find_shapes(const orr_plan_search *s,
                         const orr__llm_view *v,
                         orr__tape_axis axis,
                         bound_shapes *out)
@@ -33,7 +33,7 @@ static void find_shapes(const orr_plan_search *s,
     const uint32_t degree = orr__llm_view_degree(v, axis), groups = orr__llm_view_groups(v, axis);
     uint32_t *members = orr_alloc(degree, sizeof *members);
     out->count = 0;
-    out->is_full = !members;
+    out->is_full = false;
     for (uint32_t g = 0; members && g < groups && !out->is_full; g++) {
         nccl_shape h = {.generation = nccl_generation_of(s->machine.architecture),
                         .table = b->table,
@@ -51,7 +51,9 @@ static void find_shapes(const orr_plan_search *s,
         else
             out->list[out->count++] = h;
     }
+    const bool ok = members;
     orr_free(members);
+    return ok;
 }
 
 /* Of the luckiest group. */
@@ -639,15 +641,14 @@ static orr_code add_layout(orr_plan_search *s, const search_candidate *c, orr_er
     bound_layout *l = &b->layouts[b->layout_count++];
     *l = (bound_layout){0};
     search_fill_in(&o);
-    const orr_code code = orr__llm_view_open(s->opt.model, &o, &v, err);
-    if (!code) {
-        find_shapes(s, &v, ORR__TAPE_TP, &l->tp);
-        find_shapes(s, &v, ORR__TAPE_CP, &l->cp);
-        find_shapes(s, &v, ORR__TAPE_EP, &l->ep);
-        find_shapes(s, &v, ORR__TAPE_DATA, &l->data);
-        find_shapes(s, &v, ORR__TAPE_EXPERT_DATA, &l->expert);
-        find_shapes(s, &v, ORR__TAPE_WORLD, &l->world);
-    }
+    orr_code code = orr__llm_view_open(s->opt.model, &o, &v, err);
+    if (!code && !(find_shapes(s, &v, ORR__TAPE_TP, &l->tp) &&
+                   find_shapes(s, &v, ORR__TAPE_CP, &l->cp) &&
+                   find_shapes(s, &v, ORR__TAPE_EP, &l->ep) &&
+                   find_shapes(s, &v, ORR__TAPE_DATA, &l->data) &&
+                   find_shapes(s, &v, ORR__TAPE_EXPERT_DATA, &l->expert) &&
+                   find_shapes(s, &v, ORR__TAPE_WORLD, &l->world)))
+        code = orr_no_memory(err);
     orr__llm_view_close(&v);
     return code;
 }

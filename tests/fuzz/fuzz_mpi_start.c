@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room: schedgen */
 /* fuzz_mpi_start.c - any bytes as the file that says where in the traces of two ranks to begin.  What is refused has words,
- * and the file is as it was; what is taken is written anew, and that is taken again. */
+ * and the file is as it was; what is taken is written anew, and that is taken again, or refused with words
+ * where the traces end. */
 #include "fuzz_trace.h"
 
 #include <orrery/lab/mpi_trace.h>

@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "tests" / "oracle"))
 import etlib
 
 MUCH = os.environ.get("ORR_MUCH") == "1"
+SLOW = float(os.environ.get("ORR_SLOW", "1"))  # how much slower the program may be: under sanitizers
 SHARE, SHARES = map(int, os.environ.get("ORR_SHARE", "1/1").split("/"))  # of the cases of a long script: every SHARES-th
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
 ALL_REDUCE, ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER = 0, 2, 6, 7
@@ -71,7 +72,7 @@ def write_json(path, value):
 
 def orrery(*words, timeout=120, **more):
     return subprocess.run(["orrery", *map(str, words)], capture_output=True, text=True, errors="backslashreplace",
-                          timeout=timeout, stdin=subprocess.DEVNULL, **more)
+                          timeout=timeout * SLOW, stdin=subprocess.DEVNULL, **more)
 
 
 class Tap:

@@ -326,7 +326,7 @@ def fit_our_products(table, only_aligned=False):
         return 0.5 * (np.log(product_base("h200", "bf16", sizes, p)) + prior(sizes))
 
     # Warm ones have a base of their own beside the public products, which are another library's choice of kernels: the mean of both
-    # misses less than either (inside steps 4.2, 3.2 and 3.4 %; at the 90th percentile of all 15.4, 14.8 and 14.0 %).
+    # misses least at the 90th percentile of all (public 15.4, own 14.8, mean 14.0 %), if not inside steps (4.2, 3.2 and 3.4 %).
     miss = left_out(np.log(warm), usable, lambda train: own_base(own_constants(train)))
     table.say("h200", "bf16", "products, isolated", miss[usable & ~step])
     table.say("h200", "bf16", "products, in steps", miss[usable & step])

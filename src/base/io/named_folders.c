@@ -10,6 +10,7 @@
 
 #include <orrery/lab/folders.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -86,13 +87,40 @@ orr_code orr_folder_allow(const char *folder, orr_error *err)
     return add_folder(resolved, err);
 }
 
-/* A prefix of the files of ranks is there if the first of them is. */
+/* The folder of a path, open, and the last word of the path. */
+static DIR *open_folder_of(const char *path, char folder[PATH_ROOM], const char **word)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+    *word = path + n;
+    if (n >= PATH_ROOM)
+        return NULL;
+    memcpy(folder, path, n);
+    folder[n] = 0;
+    return opendir(n ? folder : ".");
+}
+
+/* The next file of a rank that the prefix stands for, PREFIX.N.et with any extension; NULL: no more. */
+static const char *next_of_prefix(DIR *folder, const char *word)
+{
+    const size_t n = strlen(word);
+    const struct dirent *e;
+    while (n && (e = readdir(folder)))
+        if (strncmp(e->d_name, word, n) == 0 && e->d_name[n] == '.' && e->d_name[n + 1] >= '0' &&
+            e->d_name[n + 1] <= '9')
+            return e->d_name;
+    return NULL;
+}
+
 static bool begins_files(const char *path)
 {
-    char first[PATH_ROOM];
-    struct stat st;
-    const int n = snprintf(first, sizeof first, "%s.0.et", path);
-    return n > 0 && (size_t)n < sizeof first && stat(first, &st) == 0;
+    char folder[PATH_ROOM];
+    const char *word;
+    DIR *const d = open_folder_of(path, folder, &word);
+    const bool is_prefix = d && next_of_prefix(d, word);
+    if (d)
+        closedir(d);
+    return is_prefix;
 }
 
 orr_code orr_folder_named(const char *path, orr_error *err)
@@ -181,15 +209,18 @@ static orr_code check_files(const char *prefix,
                             const orr_where *at,
                             orr_error *err)
 {
-    char path[PATH_ROOM];
+    char folder[PATH_ROOM], path[PATH_ROOM];
+    const char *word, *name;
+    DIR *const d = open_folder_of(prefix, folder, &word);
     orr_code code = ORR_OK;
-    for (uint32_t rank = 0; !code; rank++) {
+    while (d && !code && (name = next_of_prefix(d, word))) {
         struct stat st;
-        const int n = snprintf(path, sizeof path, "%s.%u.et", prefix, rank);
-        if (n < 0 || (size_t)n >= sizeof path || lstat(path, &st) != 0)
-            break;
-        code = S_ISLNK(st.st_mode) ? orr_folder_check(path, from, at, err) : ORR_OK;
+        const int n = snprintf(path, sizeof path, "%s%s", folder, name);
+        if (n > 0 && (size_t)n < sizeof path && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+            code = orr_folder_check(path, from, at, err);
     }
+    if (d)
+        closedir(d);
     return code;
 }
 
@@ -201,7 +232,7 @@ orr_code orr_folder_check(const char *path, const char *from, const orr_where *a
                         "names standard input or output, which only a command line may");
     if (strcmp(path, "/dev/null") == 0 || !resolve(path, resolved, folder) ||
         is_beside(resolved, from) || is_in_list(resolved) || is_in_environment(resolved))
-        return begins_files(path) ? check_files(path, from, at, err) : ORR_OK;
+        return check_files(path, from, at, err);
     return orr_fail(
         err, ORR_EINPUT, at,
         "names %.90s, which is outside the folders that the command line names; if that is meant: "

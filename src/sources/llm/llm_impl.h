@@ -212,8 +212,12 @@ void llm_launch_attention(llm_pen *p, uint64_t pairs, bool is_backward, bool is_
 void llm_launch_merge(llm_pen *p, uint64_t numbers, bool is_half, bool is_backward);
 /* What a ring of Transformer Engine does beside attention itself: queries, keys and values are
  * numbers of this rank. */
-void llm_launch_correction(
-    llm_pen *p, uint64_t queries, uint64_t keys_values, uint32_t block, bool is_backward);
+void llm_launch_correction(llm_pen *p,
+                           uint64_t queries,
+                           uint64_t keys_values,
+                           uint32_t block,
+                           bool has_halves,
+                           bool is_backward);
 void llm_launch_embedding(llm_pen *p, bool is_backward);
 void llm_launch_loss(llm_pen *p, llm_loss_part part);
 void llm_launch_clipping(llm_pen *p, uint64_t own, uint64_t tensors);

@@ -252,14 +252,18 @@ static void expert_bias(llm_pen *p, const llm_step *s, bool is_backward)
 /* With what travels in pieces a product is done in pieces, too.  Transformer Engine's userbuffers
  * (module/base.py): forward in tp of them where its input is gathered, in 4 where its result is added up;
  * backward, what was added up is gathered in tp pieces, all else is done as a whole beside the traffic.
- * The head is not among its layers. */
+ * The head is not among its layers.  PyTorch's async TP, which needs torch.compile, cuts every such
+ * product into as many pieces as ranks (torch/distributed/_symmetric_memory, _pipelined_*). */
 static uint64_t pieces_under_traffic(const llm_job *g, const llm_step *s, bool is_backward)
 {
     if (!g->opt.overlaps_tensor || !g->is_sequence_parallel || g->pass || s->copies > 1 ||
         strncmp(s->name, "head", 4) == 0)
         return 0;
     const bool is_gathered = is_backward ? s->is_scattered : s->is_gathered;
-    return is_gathered ? g->opt.tp : s->is_scattered && !is_backward ? 4 : 0;
+    const bool is_added_up = is_backward ? s->is_gathered : s->is_scattered;
+    if (g->software->is_compiled)
+        return is_gathered || is_added_up ? g->opt.tp : 0;
+    return is_gathered ? g->opt.tp : is_added_up && !is_backward ? 4 : 0;
 }
 
 static void product_forward(llm_pen *p, const llm_step *s)
@@ -449,16 +453,20 @@ void llm_launch_merge(llm_pen *p, uint64_t numbers, bool is_half, bool is_backwa
         pass_over(p, wide, wide, false);
 }
 
-/* Transformer Engine 2, attention/dot_product_attention/context_parallel.py, AttnFuncWithCPAndKVP2P
- * with a causal mask: keys and values are joined to travel.  A later block has half of the keys and
+/* Transformer Engine 2, attention/dot_product_attention/context_parallel.py, AttnFuncWithCPAndKVP2P:
+ * keys and values are joined to travel.  With a causal mask a later block has half of the keys and
  * values, or half of the queries, by turns, and these are copied out.  Results are scaled and added
  * up, over all queries or half of them; so are the gradients of queries, and those of keys and
- * values. */
-void llm_launch_correction(
-    llm_pen *p, uint64_t queries, uint64_t keys_values, uint32_t block, bool is_backward)
+ * values.  Blocks without halves (no mask, or tokens not dealt out evenly) need no copies. */
+void llm_launch_correction(llm_pen *p,
+                           uint64_t queries,
+                           uint64_t keys_values,
+                           uint32_t block,
+                           bool has_halves,
+                           bool is_backward)
 {
     const uint64_t q = queries * p->g->act, kv = keys_values * p->g->act;
-    const bool is_half = block % 2 == 0; /* of the queries */
+    const bool is_half = has_halves && block % 2 == 0; /* of the queries */
     const uint64_t copied = is_half ? q / 2 : kv / 2, summed = is_half ? q / 2 : q;
     if (block == 0) {
         pass_over(p, kv, kv, false);
@@ -467,12 +475,13 @@ void llm_launch_correction(
             pass_over(p, kv, kv, false);
         return;
     }
-    const int copies = is_half && is_backward ? 3 : 1; /* what came out, and its gradient */
+    const bool is_kv_half = has_halves && !is_half;
+    const int copies = !has_halves ? 0 : is_half && is_backward ? 3 : 1; /* out, and its gradient */
     for (int i = 0; i < copies; i++)
         pass_over(p, copied, copied, true);
     pass_over(p, 2 * summed, summed, is_half);
     if (is_backward)
-        pass_over(p, is_half ? 2 * kv : kv, is_half ? kv : kv / 2, !is_half);
+        pass_over(p, is_kv_half ? kv : 2 * kv, is_kv_half ? kv / 2 : kv, is_kv_half);
 }
 
 /* Prompts that see `pairs` of queries and keys, as if all were of one length. */

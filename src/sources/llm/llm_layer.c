@@ -75,12 +75,15 @@ static void launch_core(const core *c)
 static void launch_beside(const core *c, uint32_t block, bool is_backward)
 {
     const llm_job *g = c->p->g;
+    const bool has_halves =
+        !g->opt.full_attention && g->opt.context_form != ORR_CONTEXT_CONTIGUOUS;
     if (g->opt.cp == 1 || c->seen)
         return;
     if (g->software->merges_blocks && block)
-        llm_launch_merge(c->p, value_numbers(g), block % 2 == 0, is_backward);
+        llm_launch_merge(c->p, value_numbers(g), has_halves && block % 2 == 0, is_backward);
     if (g->software->corrects_blocks)
-        llm_launch_correction(c->p, value_numbers(g), kv_numbers(g), block, is_backward);
+        llm_launch_correction(c->p, value_numbers(g), kv_numbers(g), block, has_halves,
+                              is_backward);
 }
 
 /* The blocks after the first, as the busiest rank has them. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chip_cost.h - what a kernel costs a step: one rule for all who time steps (run, plan, convert
- * fx). */
+/* chip_cost.h - what a kernel costs a step: one rule for all who time steps (run, plan, serve,
+ * convert fx). */
 #ifndef ORR_MODELS_CHIP_COST_H
 #define ORR_MODELS_CHIP_COST_H
 

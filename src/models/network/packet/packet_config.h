@@ -112,7 +112,6 @@ orr_code orr__packet_config_read(orr__packet_config *c,
                                  const char *path,
                                  orr_error *err) ORR_MUST_CHECK;
 
-/* No output file is wanted, whatever the configuration says. */
 /* May the file `from` name this input, under this key, and its outputs, but for those in replaced
  * (NULL ends it)?  What is given over the file is the user's own. */
 orr_code orr__packet_config_may_read(const orr__packet_config *c,
@@ -124,6 +123,7 @@ orr_code orr__packet_config_may_write(const orr__packet_config *c,
                                       const char *from,
                                       const char *const *replaced,
                                       orr_error *err) ORR_MUST_CHECK;
+/* No output file is wanted, whatever the configuration says. */
 void orr__packet_config_write_nothing(orr__packet_config *c);
 
 #endif
