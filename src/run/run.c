@@ -103,7 +103,8 @@ static bool copy_lists(orr_arena *a, orr_system *s)
 
 static bool copy_sources(orr_arena *a, orr_run_config *c)
 {
-    orr_run_source *list = orr_arena_new(a, c->source_count, orr_run_source);
+    orr_run_source *list =
+        c->source_count ? orr_arena_new(a, c->source_count, orr_run_source) : NULL;
     bool ok = list || !c->source_count;
     for (size_t i = 0; list && i < c->source_count; i++) {
         list[i] = c->sources[i];
