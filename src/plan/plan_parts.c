@@ -642,12 +642,12 @@ static orr_code add_layout(orr_plan_search *s, const search_candidate *c, orr_er
     *l = (bound_layout){0};
     search_fill_in(&o);
     orr_code code = orr__llm_view_open(s->opt.model, &o, &v, err);
-    if (!code && !(find_shapes(s, &v, ORR__TAPE_TP, &l->tp) &&
-                   find_shapes(s, &v, ORR__TAPE_CP, &l->cp) &&
-                   find_shapes(s, &v, ORR__TAPE_EP, &l->ep) &&
-                   find_shapes(s, &v, ORR__TAPE_DATA, &l->data) &&
-                   find_shapes(s, &v, ORR__TAPE_EXPERT_DATA, &l->expert) &&
-                   find_shapes(s, &v, ORR__TAPE_WORLD, &l->world)))
+    if (!code &&
+        !(find_shapes(s, &v, ORR__TAPE_TP, &l->tp) && find_shapes(s, &v, ORR__TAPE_CP, &l->cp) &&
+          find_shapes(s, &v, ORR__TAPE_EP, &l->ep) &&
+          find_shapes(s, &v, ORR__TAPE_DATA, &l->data) &&
+          find_shapes(s, &v, ORR__TAPE_EXPERT_DATA, &l->expert) &&
+          find_shapes(s, &v, ORR__TAPE_WORLD, &l->world)))
         code = orr_no_memory(err);
     orr__llm_view_close(&v);
     return code;

@@ -3,7 +3,6 @@
 
 #include <orrery/lab/gen.h>
 
-
 static orr_error err;
 
 static orr_trace *trace_of(const char *name, const orr_gen_options *opt, uint32_t rank)

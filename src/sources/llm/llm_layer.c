@@ -75,8 +75,7 @@ static void launch_core(const core *c)
 static void launch_beside(const core *c, uint32_t block, bool is_backward)
 {
     const llm_job *g = c->p->g;
-    const bool has_halves =
-        !g->opt.full_attention && g->opt.context_form != ORR_CONTEXT_CONTIGUOUS;
+    const bool has_halves = !g->opt.full_attention && g->opt.context_form != ORR_CONTEXT_CONTIGUOUS;
     if (g->opt.cp == 1 || c->seen)
         return;
     if (g->software->merges_blocks && block)
