@@ -65,10 +65,10 @@ typedef struct part {
     run_part base;
     orr_sim sim;
     part_state state;
-    uint64_t meetings; /* that it was in */
-    uint64_t bound;    /* from then on something may arrive */
-    bool is_active;    /* has events */
-    part_note *notes;  /* being read */
+    _Atomic uint64_t meetings; /* that it was in; who wakes it looks, too */
+    uint64_t bound;            /* from then on something may arrive */
+    bool is_active;            /* has events */
+    part_note *notes;          /* being read */
     size_t note_room;
     /* when it was sent -> a message that was sent at a time to which this part has yet to come */
     orr_heap ahead;
