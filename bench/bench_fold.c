@@ -2,7 +2,7 @@
 /* bench_fold.c - whole training steps with ranks that do the same simulated once, on unaware (by
  * messages of algorithms) and on fluid (collectives as NCCL has them), some on aware, and some with
  * every rank, for comparison.  The work is that of all ranks: messages.  Traces are made before the
- * clock starts.  Last comes a table of what was asked for and what it is.  `bench_fold PART...`
+ * clock starts.  So are ranks that all differ, with one thread and with two.  Last comes a table of what was asked for and what it is.  `bench_fold PART...`
  * measures the rows whose names end with one of the parts. */
 #include "bench_input.h"
 
@@ -18,6 +18,8 @@ typedef struct job {
     const char *network;   /* NULL: unaware, or fluid */
     uint32_t steps;        /* in a row; 0: 1 */
     bool has_straggler;    /* one rank computes at 0.9 of the speed */
+    bool is_skewed;        /* no two ranks compute at the same speed */
+    uint32_t threads;      /* 0: 1 */
     orr_run_fold fold;
     uint32_t most; /* ranks simulated */
     bool is_once;  /* it takes long */
@@ -87,7 +89,12 @@ static double run(void *context)
     file_name(ranks, ".yml");
     write_system(j, path);
     FILE *f = make_file(ranks);
-    fprintf(f, "ranks: [{ranks: 77, compute: 0.9}]\n");
+    fprintf(f, "ranks:\n");
+    for (uint32_t k = 0; j->is_skewed && k < j->ranks; k++) /* in no order: 389 is prime */
+        fprintf(f, "- {ranks: %u, compute: %.6f}\n", k,
+                0.8 + 0.2 * (k * 389 % j->ranks) / j->ranks);
+    if (!j->is_skewed)
+        fprintf(f, "- {ranks: 77, compute: 0.9}\n");
     fclose(f);
     orr_net_config net = {
         .size = sizeof net,
@@ -103,8 +110,9 @@ static double run(void *context)
                                    .network = j->network     ? j->network
                                               : j->algorithm ? "unaware"
                                                              : "fluid",
-                                   .ranks_file = j->has_straggler ? ranks : NULL,
+                                   .ranks_file = j->has_straggler || j->is_skewed ? ranks : NULL,
                                    .steps = j->steps,
+                                   .threads = j->threads ? j->threads : 1,
                                    .fold = j->fold};
     bench_check(orr_run_create(&config, &r, &err), &err);
     bench_check(orr_run_to_end(r, &err), &err);
@@ -219,6 +227,38 @@ static void print_table(void)
     }
 }
 
+/* Ranks that do not fold, by one thread and by two: by the clock, as CPU time is that of all
+ * threads.  On a busy machine this says little. */
+static void print_threads(void)
+{
+    static const char *const rows[][2] = {
+        {"8B, 256 ranks that differ, unaware", "fold__8b_256ranks_skewed_unaware"},
+        {"8B, 256 ranks that differ, aware", "fold__8b_256ranks_skewed_aware"},
+        {"8B, 256 ranks, every rank, unaware", "fold__8b_256ranks_every_rank_unaware"},
+        {"8B, 256 ranks, every rank, aware", "fold__8b_256ranks_every_rank_aware"}};
+    printf("\n%-36s %-20s %-20s\n", "by the clock (CPU)", "1 thread", "2 threads");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const bench_run *one = find(rows[i][1], ""), *two = find(rows[i][1], "_2threads");
+        if (one && two)
+            printf("%-36s %6.2f s (%.2f s)    %6.2f s (%.2f s)\n", rows[i][0], one->wall, one->cpu,
+                   two->wall, two->cpu);
+    }
+}
+
+static void measure_threads(const char *name, job j)
+{
+    char own[80];
+    for (j.threads = 1; j.threads <= 2; j.threads++)
+        for (int is_aware = 0; is_aware < 2; is_aware++) {
+            snprintf(own, sizeof own, "%s_%s%s", name, is_aware ? "aware" : "unaware",
+                     j.threads == 2 ? "_2threads" : "");
+            j.algorithm = "ring";
+            j.network = is_aware ? "aware" : "unaware";
+            j.set = NULL;
+            measure(own, j);
+        }
+}
+
 /* On both networks. */
 static void measure_both(const char *name, job j)
 {
@@ -319,6 +359,19 @@ int main(int argc, char **argv)
     measure("fold__ring_16384ranks", (job){.ranks = 16384, .algorithm = "ring", .most = 1});
     measure("fold__halving_1048576ranks",
             (job){.ranks = 1 << 20, .algorithm = "halvingDoubling", .most = 1});
+    job apart = {.model = "llama-3-8b",
+                 .tp = 8,
+                 .pp = 2,
+                 .dp = 16,
+                 .batch = 64,
+                 .ranks = 256,
+                 .inner = 8,
+                 .fold = ORR_RUN_FOLD_OFF,
+                 .most = 256};
+    measure_threads("fold__8b_256ranks_every_rank", apart);
+    apart.is_skewed = true;
+    measure_threads("fold__8b_256ranks_skewed", apart);
     print_table();
+    print_threads();
     return 0;
 }
