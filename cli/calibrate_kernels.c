@@ -21,19 +21,20 @@
 enum { ROWS_MOST = 1000000, PARTS = 5, ROWS_LEAST = 3 };
 
 static const cli_option options[] = {
-    {"like", 'l', "CHIP", "the measured chip that it is most like ('orrery chip list')",
-     .required = true},
+    {"like", 'l', "CHIP", "the most similar measured chip ('orrery chip list')", .required = true},
     {"output", 'o', "FILE", "write the chip to FILE (.yml)", .kind = CLI_OUTPUT},
-    {"plot", 0, "FILE", "draw fitted against measured, and how far rows are off (.svg)",
+    {"plot", 0, "FILE", "plot fitted against measured times, and the residuals (.svg)",
      .kind = CLI_OUTPUT},
-    {"dtype", 0, "bf16|fp16|fp32", "of an export, which does not say it", .fallback = "bf16"},
+    {"dtype", 0, "bf16|fp16|fp32",
+     "data type of the operators in an export, which does not record it", .fallback = "bf16"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
 static const cli_argument arguments[] = {
     {"FILE",
-     "what orrery_measure.py wrote: kernel,us (- is standard input); or an export of Nsight Systems, .sqlite",
+     "output of orrery_measure.py (CSV: kernel,us; - is standard input), or an Nsight "
+     "Systems export (.sqlite)",
      0},
     {0},
 };
@@ -43,8 +44,8 @@ static const cli_example examples[] = {
      "printf 'kernel,us\\nnorm bf16 m=4096 n=4096 rms,24.8\\nnorm bf16 m=8192 n=4096 rms,46\\n"
      "norm bf16 m=8192 n=8192 rms,89\\n' > measured.csv",
      0},
-    {"The chip that has these times:",
-     "orrery calibrate kernels measured.csv --like h200 -o mine.yml", 0},
+    {"Fit a chip to these times:", "orrery calibrate kernels measured.csv --like h200 -o mine.yml",
+     0},
     {"", "orrery chip time mine.yml 'norm bf16 m=16384 n=4096 rms'", 0},
     {0},
 };
@@ -96,20 +97,21 @@ static orr_code add_row(fit *f, const cal_lines *l, orr_error *err)
     orr_kernel_time t;
     orr_error why;
     if (!comma)
-        return cal_fail(l, "a kernel, a comma and microseconds were expected", err);
+        return cal_fail(l, "expected a kernel, a comma and microseconds", err);
     *comma = '\0';
     const double us = strtod(comma + 1, &end);
     if (end == comma + 1 || (*end && *end != ','))
-        return cal_fail(l, "the second column, us, is no number", err);
+        return cal_fail(l, "the second column, us, is not a number", err);
     if (!(us > 0.1 && us < 1e8))
-        return cal_fail(l, "us: 0.1 to 100,000,000 microseconds were expected", err);
+        return cal_fail(l, "us: expected 0.1 to 100,000,000 microseconds", err);
     if (orr_kernel_parse(orr_str_of(text), &k, &why))
         return cal_fail(l, why.message, err);
     if (!orr_chip_time(f->chip, &k, &t))
-        return cal_fail(l, "the chip that it is like cannot run this kernel", err);
+        return cal_fail(l, "the similar chip (--like) cannot run this kernel", err);
     if (us < t.us / 50 || us > t.us * 50)
         return cal_fail(
-            l, "fifty times off what the chip that it is like needs: is the unit right?", err);
+            l, "50 times faster or slower than on the similar chip (--like); is the unit right?",
+            err);
     if (f->count == ROWS_MOST)
         return cal_fail(l, "more than 1,000,000 rows", err);
     return keep_row(f, (measured){.kind = k.kind, .known = t.us, .us = us}, err);
@@ -139,8 +141,8 @@ static orr_code read_export(fit *f, const char *path, const char *type, orr_erro
     return code || f->count >= ROWS_LEAST
                ? code
                : orr_fail(err, ORR_EINPUT, &at,
-                          "%zu calls of operators with their sizes were found, three at least were "
-                          "expected: record under emit_nvtx(record_shapes=True)",
+                          "%zu operator calls with sizes found, expected at least 3; record with "
+                          "emit_nvtx(record_shapes=True)",
                           f->count);
 }
 
@@ -155,12 +157,11 @@ static orr_code read_rows(fit *f, const char *path, orr_error *err)
         if (has_head)
             code = add_row(f, &l, err);
         else if (strncmp(l.text, "kernel,us", 9) != 0)
-            code = cal_fail(&l, "the columns kernel,us were expected first", err);
+            code = cal_fail(&l, "expected the columns kernel,us in the first line", err);
         has_head = true;
     }
     code = cal_close(&l, code, err);
-    return code || f->count >= ROWS_LEAST ? code
-                                          : cal_fail(&l, "three rows at least were expected", err);
+    return code || f->count >= ROWS_LEAST ? code : cal_fail(&l, "expected at least 3 rows", err);
 }
 
 /* ---- the fit ---- */
@@ -253,12 +254,11 @@ static orr_code plot(const fit *f, const char *path, orr_error *err)
 
 static void print_text(const fit *f)
 {
-    printf(
-        "%zu rows; mean error %.1f %% before, %.1f %% now, %.1f %% on rows left out of the fit\n",
-        f->count, f->before * 100, f->after * 100, f->left_out * 100);
+    printf("%zu rows; mean error %.1f %% before the fit, %.1f %% after, %.1f %% on rows left "
+           "out of the fit\n",
+           f->count, f->before * 100, f->after * 100, f->left_out * 100);
     if (f->passed_over)
-        printf("%" PRIu64 " calls of other operators, or far off, were passed over\n",
-               f->passed_over);
+        printf("%" PRIu64 " calls skipped: other operators, or outliers\n", f->passed_over);
     printf("\n%-14s %5s %8s   %s\n", "kernels", "rows", "factor", "90 % of the rows");
     for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++) {
         const kind_fit *k = &f->kinds[i];
@@ -334,7 +334,7 @@ static orr_code calibrate_kernels_run(cli_context *c, orr_error *err)
     const char *like = cli_text(c, "like");
     fit f = {.chip = orr_chip_find(like)};
     if (!f.chip)
-        return cli_misuse(err, "there is no chip %s; orrery chip list has them", like);
+        return cli_misuse(err, "unknown chip '%s'; see 'orrery chip list'", like);
     const orr_code code = fit_and_tell(c, &f, err);
     free(f.rows);
     free(f.ratios);
@@ -343,12 +343,12 @@ static orr_code calibrate_kernels_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_calibrate_kernels = {
     .name = "calibrate kernels",
-    .summary = "fit a chip to kernels that were measured on it",
+    .summary = "fit a chip to measured kernel times",
     .description =
-        "Reads the times that orrery_measure.py measured on a GPU, or those of operators in an export of Nsight Systems, and "
-        "writes a chip: a built-in one, each kind of kernel "
-        "times a factor, with the interval that the rows give.  Says from how many rows, and how far rows that were left "
-        "out of the fit lie from it.",
+        "Reads kernel times measured by orrery_measure.py on a GPU, or operator times from "
+        "an Nsight Systems export, and writes a chip file: a built-in chip with one factor "
+        "per kind of kernel and the interval seen in the rows.  Prints the number of rows "
+        "per factor and the error on rows left out of the fit.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -18,27 +18,28 @@
 
 static const cli_option options[] = {
     {"machine", 'm', "MACHINE", "the cluster it was measured on", .required = true},
-    {"output", 'o', "FILE", "write the machine to FILE (.yml), and its table beside it",
+    {"output", 'o', "FILE",
+     "write the machine to FILE (.yml), and its table of constants to the same folder",
      .kind = CLI_OUTPUT},
     {"op", 0, "OP",
-     "all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce, gather, scatter or sendrecv; default: as the "
-     "text says"},
-    {"ranks", 'n', "N", "number of ranks; default: as the text says", CLI_COUNT, 2, 1 << 24},
-    {"per-node", 0, "N", "ranks on each node; default: as the text says", CLI_COUNT, 1, 1 << 20},
-    {"rows", 0, NULL, "also each row: measured, before, now"},
+     "all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce, gather, "
+     "scatter or sendrecv; default: read from FILE"},
+    {"ranks", 'n', "N", "number of ranks; default: read from FILE", CLI_COUNT, 2, 1 << 24},
+    {"per-node", 0, "N", "ranks on each node; default: read from FILE", CLI_COUNT, 1, 1 << 20},
+    {"rows", 0, NULL, "also print each row: measured, before and after the fit"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"FILE", "what a program of nccl-tests printed; - is standard input", CLI_SOME},
+    {"FILE", "output of a program of nccl-tests; - is standard input", CLI_SOME},
     {0},
 };
 
 static const cli_example examples[] = {
     {"A measurement (simulated here):", "orrery nccl-tests --machine dgx-h100 > all_reduce.txt", 0},
     {"", "orrery nccl-tests --machine dgx-h100 --op alltoall > alltoall.txt", 0},
-    {"The machine that has these times:",
+    {"Fit a machine to these times:",
      "orrery calibrate nccl all_reduce.txt alltoall.txt --machine dgx-h100 -o mine.yml", 0},
     {"", "orrery nccl-tests --machine mine.yml -b 1M -e 1G", 0},
     {0},
@@ -55,7 +56,7 @@ static void print_items(const orr_calibration_result *r)
                it->high, it->unit[0] ? " " : "", it->unit);
     }
     if (r->item_count == 0)
-        printf("none changed: the rows are what the model says\n");
+        printf("no constant changed: the model already matches the rows\n");
 }
 
 static void print_rows(const orr_calibration_result *r)
@@ -90,9 +91,9 @@ static void print_text(const cli_context *c, const orr_calibration_result *r)
 {
     const orr_calibration_row *w = worst_row(r);
     printf("%zu rows of %d file%s\n", r->row_count, c->arg_count, c->arg_count == 1 ? "" : "s");
-    printf(
-        "mean error of times: %.1f %% before, %.1f %% now, %.1f %% on rows left out of the fit\n",
-        r->before * 100, r->after * 100, r->held_out * 100);
+    printf("mean error of times: %.1f %% before the fit, %.1f %% after, %.1f %% on rows left "
+           "out of the fit\n",
+           r->before * 100, r->after * 100, r->held_out * 100);
     printf("worst row: %+.1f %%, %s:%" PRIu64 ", %" PRIu64 " bytes\n",
            (w->model_us / w->us - 1) * 100, w->path, w->line, w->bytes);
     printf("inside the 90 %% interval: %.0f %% of the rows\n", r->covered * 100);
@@ -147,7 +148,7 @@ static orr_code table_path(const char *output, char *out, size_t room, orr_error
     const size_t stem = n > 4 && strcmp(output + n - 4, ".yml") == 0 ? n - 4 : n;
     const int length = snprintf(out, room, "%.*s.collectives.yml", (int)stem, output);
     if (length < 0 || (size_t)length >= room)
-        return cli_misuse(err, "-o: a path of at most %zu characters was expected", room - 17);
+        return cli_misuse(err, "-o: expected a path of at most %zu characters", room - 17);
     return ORR_OK;
 }
 
@@ -206,7 +207,7 @@ static orr_code fit(const cli_context *c, const orr_machine *m, places *p, orr_e
     const char *name = cli_text(c, "op");
     const orr_alone_op *op = name ? orr_alone_op_find(name) : NULL;
     if (name && !op)
-        return cli_misuse(err, "--op '%s' is not known", name);
+        return cli_misuse(err, "--op: unknown value '%s'", name);
     orr_code code = orr_calibration_open(m, &k, err);
     if (code)
         return code;
@@ -243,11 +244,12 @@ static orr_code calibrate_nccl_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_calibrate_nccl = {
     .name = "calibrate nccl",
-    .summary = "fit a machine's collectives to what nccl-tests printed",
+    .summary = "fit a machine's collectives to the output of nccl-tests",
     .description =
-        "Reads the tables of nccl-tests and fits the constants of the machine's collectives (latency per "
-        "step, fraction of port bandwidth, launch) to them.  Says from how many rows, how far rows that were left out lie from the "
-        "model, and how sure each constant is.  What the rows say nothing about stays as it is.",
+        "Reads the tables of nccl-tests and fits the constants of the machine's collectives "
+        "(latency per step, fraction of port bandwidth, launch) to them.  Prints the number "
+        "of rows, the error on rows left out of the fit, and the uncertainty of each "
+        "constant.  Constants that the rows do not determine keep their values.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -118,7 +118,7 @@ orr_code cal_plot(const cal_points *p, const char *path, orr_error *err)
     fprintf(f, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" class=\"line\"/>\n", LEFT, TOP + SIDE,
             LEFT + SIDE, TOP);
     put_points(f, p, &s, LEFT, 0);
-    put_frame(f, second, "fitted over measured, per cent off");
+    put_frame(f, second, "error of the fit in percent");
     put_decades(f, &s, second, false, p->unit);
     for (int i = -1; i <= 1; i++)
         fprintf(f, "<text x=\"%.0f\" y=\"%.0f\" class=\"end\">%+g</text>\n", second - 6,

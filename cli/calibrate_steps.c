@@ -30,7 +30,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"LOG", "a log of the training, or a list of milliseconds; - is standard input", 0},
+    {"LOG", "a training log, or a list of milliseconds; - is standard input", 0},
     {0},
 };
 
@@ -108,15 +108,17 @@ static orr_code take_line(steps *s, const cal_lines *l, double tokens, orr_error
         is_step = true;
         is_number = read_number(mark + strlen(marks[i].words), &number);
         if (marks[i].ms <= 0 && tokens <= 0)
-            return cal_fail(l, "tokens per second: --tokens N says how many a step has", err);
+            return cal_fail(
+                l, "the log gives tokens per second: --tokens N (per device and step) is required",
+                err);
         ms = marks[i].ms > 0 ? number * marks[i].ms : number > 0 ? tokens / number * 1e3 : -1;
     }
     if (!is_step)
         return ORR_OK;
     if (!is_number)
-        return cal_fail(l, "the time of the step is no number", err);
+        return cal_fail(l, "the step time is not a number", err);
     if (!(ms > 1e-3 && ms < 1e8))
-        return cal_fail(l, "a step of 0.001 to 100,000,000 ms was expected", err);
+        return cal_fail(l, "expected a step time of 0.001 to 100,000,000 ms", err);
     if (s->count == STEPS_MOST)
         return cal_fail(l, "more than 100,000 steps", err);
     if (s->count == s->room) {
@@ -145,10 +147,11 @@ static orr_code sum_up(steps *s, const char *path, size_t skip, orr_error *err)
     s->found = s->count;
     if (s->count < STEPS_LEAST || s->count - STEPS_LEAST < skip) {
         const orr_where w = orr_where_line(path, 0, 0);
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "%zu steps were found, %d at least were expected behind the %zu to skip: "
-                        "lines of Megatron-LM, DeepSpeed or torchtitan, or milliseconds",
-                        s->count, STEPS_LEAST, skip);
+        return orr_fail(
+            err, ORR_EINPUT, &w,
+            "found %zu steps, expected at least %d after the %zu skipped ones: lines of "
+            "Megatron-LM, DeepSpeed or torchtitan, or milliseconds",
+            s->count, STEPS_LEAST, skip);
     }
     s->count -= skip;
     memmove(s->ms, s->ms + skip, s->count * sizeof *s->ms);
@@ -202,8 +205,8 @@ static orr_code fit_and_tell(cli_context *c, steps *s, double predicted, orr_err
     if (!(scale > 0.1 && scale < 10))
         return orr_fail(
             err, ORR_EINPUT, NULL,
-            "%s: steps of %.3f ms are ten times off the %.3f ms that were predicted: is "
-            "the unit right?",
+            "%s: steps of %.3f ms differ more than tenfold from the predicted %.3f ms; is the "
+            "unit right?",
             c->args[0], s->median, predicted);
     if (output)
         code = write_chip(s, like, predicted, output, err);
@@ -229,9 +232,10 @@ static orr_code calibrate_steps_run(cli_context *c, orr_error *err)
     double predicted = 0;
     if (!read_number(text, &predicted) || !(predicted > 1e-3 && predicted < 1e8))
         return cli_misuse(
-            err, "--predicted '%s' is no number of milliseconds from 0.001 to 100,000,000", text);
+            err, "--predicted '%s' is not a number of milliseconds from 0.001 to 100,000,000",
+            text);
     if (!orr_chip_find(like))
-        return cli_misuse(err, "there is no chip %s; orrery chip list has them", like);
+        return cli_misuse(err, "unknown chip '%s'; see 'orrery chip list'", like);
     const orr_code code = fit_and_tell(c, &s, predicted, err);
     free(s.ms);
     return code;
@@ -239,11 +243,12 @@ static orr_code calibrate_steps_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_calibrate_steps = {
     .name = "calibrate steps",
-    .summary = "fit a chip to the times of training steps",
+    .summary = "fit a chip to measured training step times",
     .description =
-        "Reads the times of steps from a log of Megatron-LM, DeepSpeed or torchtitan, or from a list of milliseconds, and "
-        "writes a chip: a built-in one, all kernels times what the steps took over what 'orrery run' said of them, with "
-        "the interval that the steps give.",
+        "Reads step times from a log of Megatron-LM, DeepSpeed or torchtitan, or from a list "
+        "of milliseconds, and writes a chip file: a built-in chip whose kernel times are all "
+        "multiplied by measured over predicted step time, with the interval seen in the "
+        "steps.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

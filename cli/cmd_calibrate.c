@@ -69,13 +69,14 @@ static const cli_example examples[] = {
 static orr_code calibrate_run(cli_context *c, orr_error *err)
 {
     (void)c;
-    return cli_misuse(err, "what was measured? 'orrery calibrate nccl FILE...', 'orrery calibrate "
-                           "kernels FILE' or 'orrery calibrate steps LOG'");
+    return cli_misuse(
+        err, "specify what was measured: 'orrery calibrate nccl FILE...', 'orrery calibrate "
+             "kernels FILE' or 'orrery calibrate steps LOG'");
 }
 
 const cli_command cli_cmd_calibrate = {
     .name = "calibrate",
-    .summary = "fit a machine to what was measured on it",
+    .summary = "fit a machine or a chip to measurements",
     .description =
         "Turns measurements into a file: 'orrery calibrate nccl' makes a machine of what "
         "nccl-tests printed, 'orrery calibrate kernels' a chip of what orrery_measure.py wrote, "

@@ -19,7 +19,7 @@
 
 static const cli_option options[] = {
     {"output", 'o', "OUT",
-     "what to write: .orr traces of all ranks, .json or .json.gz the captured step",
+     "output file; .orr: traces of all ranks; .json, .json.gz: the captured step",
      .fallback = "capture.json.gz", .kind = CLI_OUTPUT},
     {"world-size", 'n', "N", "ranks of the job", CLI_COUNT, 1, 1 << 24, "1"},
     {"local-size", 0, "N", "ranks per node, for LOCAL_RANK; default: all", CLI_COUNT, 1, 1 << 24},
@@ -29,8 +29,8 @@ static const cli_option options[] = {
     {"steps", 0, "N", "stop the script after this many optimizer steps; 0: never", CLI_COUNT, 0,
      1 << 24, "2"},
     {"step", 0, "N", "step to keep, from 0; default: the last", CLI_COUNT, 0, 1 << 24},
-    {"real", 0, NULL, "use real tensors with data: slow, needs the memory"},
-    {"strict", 0, NULL, "refuse to read a value out of a tensor, as item() does"},
+    {"real", 0, NULL, "use real tensors with data (slow, needs the memory)"},
+    {"strict", 0, NULL, "refuse reads of tensor values, such as item()"},
     {"python", 0, "PROGRAM", "Python to use; default: python3 or python, whichever has PyTorch"},
     {"machine", 0, "MACHINE",
      "for this cluster ('orrery machine list'): ranks per node; .orr: compute times of its chip"},

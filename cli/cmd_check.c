@@ -88,7 +88,7 @@ static orr_code cli_check_goal(cli_context *c, orr_error *err)
 
 static const cli_option options[] = {
     {"fix", 0, NULL, "write a repaired copy to OUT and check it"},
-    {"output", 'o', "OUT", "where --fix writes: a file, a prefix of files, or a .orr",
+    {"output", 'o', "OUT", "output of --fix: a file, a prefix of files, or a .orr",
      .kind = CLI_OUTPUT},
     {"strict", 0, NULL, "warnings count as errors"},
     {"lenient", 0, NULL, "accept unknown node types"},

@@ -18,8 +18,9 @@ static const cli_option options[] = {
 
 static const cli_argument arguments[] = {
     {"list|show|time", "what to do", CLI_ONCE},
-    {"CHIP", "a name from the list, or a file of 'orrery calibrate kernels'", CLI_MAYBE},
-    {"KERNEL", "time: what is computed, as \"gemm bf16 m=4096 n=4096 k=4096\"", CLI_ANY},
+    {"CHIP", "a name from 'orrery chip list', or a file written by 'orrery calibrate kernels'",
+     CLI_MAYBE},
+    {"KERNEL", "time: the kernel, e.g. \"gemm bf16 m=4096 n=4096 k=4096\"", CLI_ANY},
     {0},
 };
 
@@ -38,7 +39,7 @@ static const cli_example examples[] = {
 
 static const char *source_of(const orr_chip *chip)
 {
-    return chip->source ? chip->source : "none: a roofline";
+    return chip->source ? chip->source : "none (roofline)";
 }
 
 static void print_list(void)
@@ -59,14 +60,14 @@ static void print_chip(const orr_chip *c)
     printf("%s: %s\n", c->name, c->note);
     printf("measured     %s\n", source_of(c));
     if (c->like)
-        printf("else like    %s\n", c->like);
+        printf("otherwise    like %s\n", c->like);
     printf("memory       %.0f GB at %.2f TB/s; cache %.0f MB\n", c->memory_GB, c->memory_GBps / 1e3,
            c->l2_MB);
     printf("units        %" PRIu32 " at %.0f MHz at most\n", c->units, c->clock_MHz);
     if (c->capped_slope > 0)
-        printf("power cap    above %.0f TFLOP/s on average %.1f MHz less for each\n",
+        printf("power cap    above an average of %.0f TFLOP/s, minus %.1f MHz per TFLOP/s\n",
                c->capped_from_tflops, c->capped_slope);
-    printf("launch       %.1f us at least on the device", c->launch_us);
+    printf("launch       at least %.1f us on the device", c->launch_us);
     if (c->dispatch_us > 0)
         printf("; the host needs %.0f us to issue an operator", c->dispatch_us);
     printf("\nhost bus     %.0f GB/s\n\n%-10s %s\n", c->bus_GBps, "type", "TFLOP/s, dense");
@@ -118,7 +119,7 @@ static void print_time(printer *p, const char *text, const orr_kernel *k, const 
     }
     orr_buf_print(&p->text, "%s\n  %.*f us (%.*f-%.*f), %s\n", text, t->us < 100 ? 2 : 1, t->us,
                   t->us < 100 ? 2 : 1, t->low_us, t->us < 100 ? 2 : 1, t->high_us, t->basis);
-    orr_buf_print(&p->text, "  %.1f TFLOP/s, %.2f TB/s of what it must at least move\n",
+    orr_buf_print(&p->text, "  %.1f TFLOP/s, %.2f TB/s of the minimum memory traffic\n",
                   times * w.flops / t->us / 1e6, times * bytes / t->us / 1e6);
 }
 
@@ -190,7 +191,9 @@ static orr_code run_time(const cli_context *c, const orr_chip *chip, orr_error *
     cli_json j;
     if (c->arg_count < 3 && !cli_given(c, "from"))
         return cli_misuse(
-            err, "chip time: give a kernel, as \"gemm bf16 m=4096 n=4096 k=4096\", or --from");
+            err,
+            "chip time: expected a kernel such as \"gemm bf16 m=4096 n=4096 k=4096\", or --from "
+            "FILE");
     if (!cli_flag(c, "json")) {
         orr_code code = time_all(c, &p, err);
         if (!code && p.text.failed)
@@ -198,7 +201,7 @@ static orr_code run_time(const cli_context *c, const orr_chip *chip, orr_error *
         if (!code)
             fwrite(p.text.ptr, 1, p.text.len, stdout);
         if (!code && p.count > 1)
-            printf("%" PRIu64 " kernels, %.1f us in all\n", p.count, p.us);
+            printf("%" PRIu64 " kernels, %.1f us in total\n", p.count, p.us);
         orr_buf_fini(&p.text);
         return code;
     }
@@ -257,7 +260,7 @@ static orr_code chip_run(cli_context *c, orr_error *err)
     if (strcmp(what, "list") == 0)
         return c->arg_count > 1 ? cli_misuse(err, "chip list takes no chip") : run_list(c);
     if (c->arg_count < 2)
-        return cli_misuse(err, "chip %s: which chip?  orrery chip list has them", what);
+        return cli_misuse(err, "chip %s: missing chip name; see 'orrery chip list'", what);
     const bool is_file = strchr(c->args[1], '.') || strchr(c->args[1], '/');
     orr_chip own;
     if (is_file) {
@@ -267,15 +270,15 @@ static orr_code chip_run(cli_context *c, orr_error *err)
     }
     const orr_chip *const chip = is_file ? &own : orr_chip_find(c->args[1]);
     if (!chip)
-        return cli_misuse(err, "there is no chip %s; orrery chip list has them", c->args[1]);
+        return cli_misuse(err, "unknown chip '%s'; see 'orrery chip list'", c->args[1]);
     return strcmp(what, "show") == 0 ? run_show(c, chip) : run_time(c, chip, err);
 }
 
 const cli_command cli_cmd_chip = {
     .name = "chip",
-    .summary = "chips by name, and how long kernels take on them",
-    .description = "Times come from measurements of many kernels, with a 90 % interval; chips and "
-                   "kernels without any are estimated, and the result says so.",
+    .summary = "chips by name, and kernel times on them",
+    .description = "Times come from measured kernels, with a 90 % interval; unmeasured chips and "
+                   "kernels are estimated and marked as such.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -69,9 +69,9 @@ orr_code cli_target_check(const cli_context *c, const cli_target *to, orr_error 
     if (cli_given(c, "schema") && cli_flag(c, "same-schema"))
         return cli_misuse(err, "--schema and --same-schema cannot be used together");
     if (picks_schema && (is_json(to->form) || to->form == CLI_FORM_SET))
-        return cli_misuse(err, "only .et files have generations; '%s' is none", to->path);
+        return cli_misuse(err, "'%s' is not a .et file; only those have versions", to->path);
     if (cli_flag(c, "compress") && to->form != CLI_FORM_SET)
-        return cli_misuse(err, "--compress is for .orr files; let '%s' end in .gz or .zst",
+        return cli_misuse(err, "--compress is for .orr files; give '%s' the ending .gz or .zst",
                           to->path);
     if (to->form == CLI_FORM_SET && to->path[to->stem + strlen(".orr")])
         return cli_misuse(err, "a .orr file is compressed with --compress, not by its name");
@@ -358,10 +358,11 @@ static void remark(const cli_context *c, const orr_layers *t, const orr_layers_e
         cli_note(c, "%s: %s never starts %zu of the collectives in the table; they are left out\n",
                  c->args[1], policy, idle);
     if (orr_layers_needs_dims(t) && opt->dims == 0)
-        cli_note(c,
-                 "%s: %s sends along some dimensions of the network only; without --dims every "
-                 "collective spans all ranks\n",
-                 c->args[1], policy);
+        cli_note(
+            c,
+            "%s: %s sends along some network dimensions only; without --dims, every collective "
+            "spans all ranks\n",
+            c->args[1], policy);
 }
 
 static orr_code text_make(cli_context *c, orr_set **out, orr_error *err)
@@ -439,9 +440,9 @@ static orr_code flexflow_make(cli_context *c, orr_set **out, orr_error *err)
         orr_set_close(*out);
     const size_t crossings = orr_flexflow_crossings(g);
     if (!code && crossings)
-        cli_note(c, "%s: dependencies from device to device without a message: %zu; %s\n",
-                 c->args[1], crossings,
-                 opt.rules ? "they lead into other files" : "messages of one byte stand for them");
+        cli_note(c, "%s: dependencies between devices without a message: %zu; %s\n", c->args[1],
+                 crossings,
+                 opt.rules ? "they point into other files" : "replaced by messages of one byte");
     orr_flexflow_free(g);
     return code;
 }
@@ -465,11 +466,11 @@ static orr_code simai_make(cli_context *c, orr_set **out, orr_error *err)
              r.dp, r.ep);
     if (r.pp > 1)
         cli_note(c,
-                 "%s: the table is the work of one of %u pipeline stages; messages between stages "
-                 "are not in it\n",
+                 "%s: the table covers one of %u pipeline stages; messages between stages are not "
+                 "included\n",
                  c->args[1], r.pp);
     if (r.missing)
-        cli_note(c, "%s: layers that the head announces and the file lacks: %" PRIu64 "\n",
+        cli_note(c, "%s: layers announced in the header but missing in the file: %" PRIu64 "\n",
                  c->args[1], r.missing);
     if (r.broadcasts)
         cli_note(c, "%s: broadcasts, which SimAI leaves out: %" PRIu64 "\n", c->args[1],
@@ -512,7 +513,7 @@ static void note_later(const cli_context *c, const orr_pytorch_report *r)
     char nodes[CLI_NODES_ROOM];
     if (r->parents_later)
         cli_note(c,
-                 "%s: nodes whose parent does not come before them, taken as without one: %" PRIu64
+                 "%s: nodes whose parent does not precede them, treated as having none: %" PRIu64
                  ": %s\n",
                  c->args[1], r->parents_later,
                  cli_nodes_text(r->later_nodes, r->parents_later, nodes));
@@ -521,14 +522,14 @@ static void note_later(const cli_context *c, const orr_pytorch_report *r)
 static void note_report(const cli_context *c, const orr_pytorch_report *r)
 {
     note_count(c, r->kinds_unknown,
-               "kernels that send and receive for no known call, taken as all-to-all");
+               "send and receive kernels without a known call, treated as all-to-all");
     note_count(c, r->one_sided,
-               "kernels of DeepEP, NVSHMEM and the like, which take as long as was measured");
-    note_count(c, r->sizes_unknown, "communication without a size, taken as 0 bytes");
-    note_count(c, r->peers_unknown, "messages without a peer, which will be pauses");
+               "kernels of DeepEP, NVSHMEM and similar libraries, which keep their measured times");
+    note_count(c, r->sizes_unknown, "communication without a size, treated as 0 bytes");
+    note_count(c, r->peers_unknown, "messages without a peer, converted to pauses");
     note_count(c, r->parents_missing, "nodes whose parent is not in the file");
     note_later(c, r);
-    note_count(c, r->durations_negative, "negative durations, taken as 0");
+    note_count(c, r->durations_negative, "negative durations, set to 0");
     note_count(c, r->dependencies_missing,
                "dependencies on nodes that are not in the file, left out");
     note_count(c, r->dependencies_refused, "dependencies that contradict the clock, left out");
@@ -670,7 +671,7 @@ static void note_memory(const cli_context *c, const orr_fx_memory *m)
     note_bytes(c, "buffers", m->buffers);
     note_bytes(c, "gradients", m->gradients);
     note_bytes(c, "optimizer", m->optimizer);
-    note_bytes(c, "activations and the like", m->activations);
+    note_bytes(c, "activations and other tensors", m->activations);
     cli_note(c, "\n");
 }
 
@@ -1225,9 +1226,12 @@ static orr_code find_kind(const char *name, const cli_converter **out, orr_error
         near = cli_nearer(name, near, kinds[i]->name);
     }
     if (near)
-        return cli_misuse(err, "no kind '%s'; did you mean '%s'?", name, near);
+        return cli_misuse(err, "unknown kind '%s'; did you mean '%s'?", name, near);
     return cli_misuse(
-        err, "no kind '%s'; there are: et, text, simai, flexflow, pytorch, fx, export, goal", name);
+        err,
+        "unknown kind '%s'; expected one of: et, text, simai, flexflow, pytorch, fx, export, "
+        "goal",
+        name);
 }
 
 /* ---- a kind that was not given ---- */
@@ -1288,9 +1292,9 @@ static orr_code guess_kind(cli_context *c, char name[KIND_ROOM], char *args[3], 
         return cli_misuse(err, "%s is a device trace of PyTorch's profiler: use 'orrery link'",
                           c->args[0]);
     if (!kind)
-        return cli_misuse(
-            err, "what %s is cannot be told: give its kind (%s), as in 'orrery convert KIND %s'",
-            c->args[0], list, c->args[0]);
+        return cli_misuse(err,
+                          "cannot recognise %s: give its kind (%s), as in 'orrery convert KIND %s'",
+                          c->args[0], list, c->args[0]);
     snprintf(name, KIND_ROOM, "%s", kind);
     args[0] = name;
     args[1] = c->args[0];

@@ -224,8 +224,8 @@ static orr_code go(const demo *d, const orr_set *set)
         return code;
     if (cli_flag(d->c, "json"))
         return ORR_OK;
-    printf("\nPublished for Llama 3 405B on H100: MFU 38 to 43 %% (arXiv 2407.21783, table 4).\n"
-           "docs/truth.md holds this model against published steps.\n");
+    printf("\nPublished for Llama 3 405B on H100: MFU 38 to 43 %% (arXiv 2407.21783, table "
+           "4).\ndocs/truth.md compares this model with published steps.\n");
     printf("Done. See 'orrery help' for more.\n");
     if (has_timeline(d))
         printf("Open %s in ui.perfetto.dev for the timeline.\n", d->timeline);

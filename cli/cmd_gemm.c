@@ -212,7 +212,7 @@ static orr_code no_hardware(const char *name, orr_error *err)
     for (size_t i = 0; orr_hardware_at(i); i++)
         near = cli_nearer(name, near, orr_hardware_at(i)->name);
     if (near)
-        return cli_misuse(err, "no hardware '%s'; did you mean '%s'?", name, near);
+        return cli_misuse(err, "unknown hardware '%s'; did you mean '%s'?", name, near);
     return cli_misuse(err,
                       "no hardware '%s', and no such file; see 'orrery gemm "
                       "--list-hardware'",
@@ -358,7 +358,7 @@ static orr_code find_example(const char *name, orr_shapes_example *out, orr_erro
             return ORR_OK;
         near = cli_nearer(name, near, out->name);
     }
-    return cli_misuse(err, "no example '%s'; %s%s%s", name,
+    return cli_misuse(err, "unknown example '%s'; %s%s%s", name,
                       near ? "did you mean '" : "'orrery gemm --list-examples' shows them",
                       near ? near : "", near ? "'?" : "");
 }
@@ -417,10 +417,11 @@ static orr_code write_traces(const cli_context *c, const orr_layers *t, form f, 
     if (code)
         return code;
     if (orr_layers_needs_dims(t) && opt.dims == 0)
-        cli_note(c,
-                 "note: %s sends along some dimensions of the network only; without --dims every "
-                 "collective spans all ranks\n",
-                 orr_policy_name(orr_layers_policy(t)));
+        cli_note(
+            c,
+            "note: %s sends along some network dimensions only; without --dims, every collective "
+            "spans all ranks\n",
+            orr_policy_name(orr_layers_policy(t)));
     code = f == FORM_SET ? orr_set_save(set, to, NULL, err)
                          : orr_set_write_files(set, to, NULL, 0, err);
     orr_set_close(set);
@@ -475,7 +476,7 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
     if (cli_flag(c, "json") && cli_flag(c, "csv"))
         return cli_misuse(err, "--json and --csv cannot be used together");
     if (reports && to && strcmp(to, "-") == 0)
-        return cli_misuse(err, "--%s and -o - both want standard output",
+        return cli_misuse(err, "--%s and -o - both write to standard output",
                           cli_flag(c, "json") ? "json" : "csv");
     if (form_of(c) != FORM_TEXT && (!to || strcmp(to, "-") == 0))
         return cli_misuse(err, "traces need a name: -o OUT");

@@ -252,7 +252,7 @@ static orr_code help_run(cli_context *c, orr_error *err)
         return cli_misuse(err, "'%s': this build leaves out compatibility with %s", name, left_out);
     if (!command) {
         const char *near = cli_command_nearest(name);
-        return cli_misuse(err, "no command '%s'%s%s%s", name, near ? "; did you mean '" : "",
+        return cli_misuse(err, "unknown command '%s'%s%s%s", name, near ? "; did you mean '" : "",
                           near ? near : "", near ? "'?" : "");
     }
     if (c->arg_count > 1) {
@@ -260,7 +260,7 @@ static orr_code help_run(cli_context *c, orr_error *err)
         if (!command->deeper)
             return cli_misuse(err, "extra argument '%s'", c->args[1]);
         if (!deeper)
-            return cli_misuse(err, "no command '%s %s'", name, c->args[1]);
+            return cli_misuse(err, "unknown command '%s %s'", name, c->args[1]);
         command = deeper;
     }
     cli_help_command(stdout, command);

@@ -82,7 +82,7 @@ static orr_code check_usage(const cli_context *c, const cli_target *to, orr_erro
         return cli_misuse(err,
                           "--host-scale is for traces; a linked .json keeps the recorded times");
     if (cli_flag(c, "compress") && to->form != CLI_FORM_SET)
-        return cli_misuse(err, "--compress is for .orr files; let '%s' end in .gz or .zst",
+        return cli_misuse(err, "--compress is for .orr files; give '%s' the ending .gz or .zst",
                           to->path);
     if (cli_flag(c, "json") && strcmp(to->path, "-") == 0)
         return cli_misuse(err, "--json and -o - both write to standard output");
@@ -176,7 +176,7 @@ static const struct {
     ODD(collectives, "collectives"),
     ODD(messages, "messages"),
     ODD(one_sided,
-        "kernels of DeepEP, NVSHMEM and the like: communication that takes as long as was measured"),
+        "kernels of DeepEP, NVSHMEM and similar libraries: communication with its measured time"),
     ODD(kinds_unknown, "warning: communication of unknown type"),
     ODD(sizes_unknown, "warning: communication without a size"),
     ODD(peers_unknown, "warning: messages without a peer"),

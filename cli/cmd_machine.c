@@ -127,7 +127,7 @@ static void print_estimates(const char *name)
         line += length + (line[length] == '\n');
     }
     if (count)
-        printf("; --file has the source of each figure\n");
+        printf("; --file shows the source of each figure\n");
 }
 
 static void print_machine(const char *name, const orr_machine *m, const orr_net_config *dims)
@@ -147,12 +147,12 @@ static void print_machine(const char *name, const orr_machine *m, const orr_net_
     print_network(m);
     printf("collectives  %s", m->collectives);
     if (m->overlap_cost > 0)
-        printf("; beside one, compute loses %g %% of its speed", 100 * m->overlap_cost);
+        printf("; compute is %g %% slower during one", 100 * m->overlap_cost);
     if (m->overlap_cost_most > 0)
         printf(" (an estimate: %g to %g %%)", 100 * m->overlap_cost_least,
                100 * m->overlap_cost_most);
     if (m->message_overlap_cost > 0)
-        printf(", beside a message %g %%", 100 * m->message_overlap_cost);
+        printf(", during a message %g %%", 100 * m->message_overlap_cost);
     printf("\n");
     if (m->software[0])
         printf("software     %s\n", m->software);
@@ -307,7 +307,7 @@ static orr_code machine_run(cli_context *c, orr_error *err)
         return ORR_OK;
     }
     if (!name)
-        return cli_misuse(err, "%s needs a machine: a name of 'orrery machine list', or a file",
+        return cli_misuse(err, "%s needs a machine: a name from 'orrery machine list', or a file",
                           what);
     return strcmp(what, "show") == 0    ? show(c, name, err)
            : strcmp(what, "check") == 0 ? check(c, name, err)

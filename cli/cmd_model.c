@@ -315,7 +315,7 @@ static void print_tensors(const orr_model *m)
         for (size_t i = 0; i < count; i++)
             if (orr_model_is_moe(m, kinds[i].first) == is_moe)
                 print_kind(m, &kinds[i]);
-    printf("\n  the ends\n");
+    printf("\n  embedding and head\n");
     const size_t n = orr_model_end_tensors(m, t);
     for (size_t i = 0; i < n; i++)
         print_tensor(&t[i]);

@@ -59,17 +59,17 @@ static void remark(const cli_context *c, uint64_t count, const char *one, const 
 void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r)
 {
     if (r->is_inferred)
-        cli_note(c, "no communicator is announced: they are made of the GPUs that use them\n");
+        cli_note(c, "communicators are not announced; inferred from the GPUs that use them\n");
     remark(c, r->by_time, "GPU's kernels were found by time, not by stream",
            "GPUs' kernels were found by time, not by stream");
     remark(c, r->left_out_calls,
            "call or message is left out: its details or its partners are missing",
            "calls or messages are left out: their details or partners are missing");
-    remark(c, r->overlaps, "operation began before the one before it on its stream had ended",
-           "operations began before the one before them on their stream had ended");
+    remark(c, r->overlaps, "operation began before the previous one on its stream had ended",
+           "operations began before the previous one on their stream had ended");
     if (r->most_tag >= UINT32_MAX)
         cli_note(c, "tags need more than 32 bits; --tag-bits 32 keeps them within\n");
-    remark(c, r->unmatched, "message has no other end", "messages have no other end");
+    remark(c, r->unmatched, "message is unmatched", "messages are unmatched");
     remark(c, r->planned, "collective of a rank is written by a plan",
            "collectives of all ranks together are written by plans");
 }
@@ -174,7 +174,7 @@ static orr_code nccl_run(cli_context *c, orr_error *err)
         return code;
     cli_nccl_remarks(c, &r);
     if (cli_given(c, "plan") && r.planned == 0)
-        cli_note(c, "no collective is of a kind, size and number of ranks that a plan is for\n");
+        cli_note(c, "no collective matches a plan in kind, size and number of ranks\n");
     if (is_stdout(o.output) || is_stdout(o.events))
         return ORR_OK; /* the result is written already */
     if (cli_flag(c, "json"))

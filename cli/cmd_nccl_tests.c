@@ -20,12 +20,11 @@ static const cli_option options[] = {
      "all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce, gather, scatter or sendrecv",
      .fallback = "all_reduce"},
     {"ranks", 'n', "N", "number of ranks; default: all devices", CLI_COUNT, 2, 1 << 24},
-    {"per-node", 0, "N", "ranks on each node; default: as many as it has devices", CLI_COUNT, 1,
-     1 << 20},
+    {"per-node", 0, "N", "ranks on each node; default: one per device", CLI_COUNT, 1, 1 << 20},
     {"minbytes", 'b', "SIZE", "smallest size; K, M, G: 1024, 1024^2, 1024^3", .fallback = "8"},
     {"maxbytes", 'e', "SIZE", "largest size", .fallback = "8G"},
-    {"stepfactor", 'f', "N", "each size is N times the one before", CLI_COUNT, 2, 1 << 20, "2"},
-    {"stepbytes", 'i', "SIZE", "each size is the one before plus SIZE"},
+    {"stepfactor", 'f', "N", "multiply the size by N at each step", CLI_COUNT, 2, 1 << 20, "2"},
+    {"stepbytes", 'i', "SIZE", "increase the size by SIZE at each step"},
     {"datatype", 'd', "TYPE",
      "int8, uint8, int32, uint32, int64, uint64, half, bfloat16, float or double",
      .fallback = "float"},
@@ -68,7 +67,7 @@ static orr_code read_size(const char *option, const char *text, uint64_t *out, o
     }
     if (orr_bytes_parse(text, out, NULL) == ORR_OK && *out > 0 && *out <= 1ull << 50)
         return ORR_OK;
-    return cli_misuse(err, "--%s '%s' is not a size, as 8, 32K, 1M or 8G", option, text);
+    return cli_misuse(err, "--%s '%s' is not a size such as 8, 32K, 1M or 8G", option, text);
 }
 
 /* 0: there is no such type. */
@@ -114,7 +113,7 @@ static orr_code prepare(const cli_context *c, test *t, orr_error *err)
     t->type = cli_text(c, "datatype");
     t->width = width_of(t->type);
     if (!t->ask.op || !t->width)
-        return cli_misuse(err, "--%s '%s' is not known", t->ask.op ? "datatype" : "op",
+        return cli_misuse(err, "--%s: unknown value '%s'", t->ask.op ? "datatype" : "op",
                           t->ask.op ? t->type : cli_text(c, "op"));
     t->factor = cli_count(c, "stepfactor");
     code = read_size("minbytes", cli_text(c, "minbytes"), &t->from, err);
@@ -134,7 +133,7 @@ static orr_code prepare(const cli_context *c, test *t, orr_error *err)
         return code;
     t->ranks = t->ask.ranks ? t->ask.ranks : orr_machine_devices(&t->machine);
     if (t->ranks < 2)
-        return cli_misuse(err, "%s has one device: nobody to send to", name);
+        return cli_misuse(err, "%s has only one device; collectives need at least two", name);
     return orr_alone_open(&t->machine, &t->alone, err);
 }
 
@@ -309,7 +308,7 @@ static orr_code print_text(const cli_context *c, const test *t, orr_error *err)
     printf("# %-20s : %g \n#\n", "Avg bus bandwidth", s.bus / (double)s.rows);
     printf("# Collective test concluded: %s_perf\n", t->ask.op->name);
     if (s.extrapolates && cli_flag(c, "choice"))
-        printf("# * outside of what was measured: a wider interval\n");
+        printf("# * outside the measured range: a wider interval\n");
     return ORR_OK;
 }
 

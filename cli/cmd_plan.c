@@ -114,12 +114,12 @@ static void print_plans(const cli_plan *x)
     if (strcmp(x->goal, "memory") != 0)
         print_sure(x);
     if (!has_price && strcmp(x->goal, "cost") == 0)
-        printf(
-            "no price is known, so cost is devices x time; --price 2.5, in US dollars per device and "
-            "hour, or usd_per_hour of the machine gives $/Mtoken\n");
+        printf("no price given, so cost is devices x time; for $/Mtoken give --price (US dollars "
+               "per device-hour) or usd_per_hour in the machine file\n");
     if (undecided)
         printf(
-            "~ %zu %s undecided: the best is not better by more than kernels and collectives may be off\n",
+            "~ %zu %s undecided: the difference to the best is within the uncertainty of kernels "
+            "and collectives\n",
             undecided, undecided == 1 ? "plan is" : "plans are");
 }
 
@@ -128,7 +128,7 @@ static void print_rates(const cli_plan *x)
     const double base = orr_plan_at(x->search, 0)->step_s;
     char a[ORR_UNIT_ROOM];
     if (x->rate_count)
-        printf("\ntwice as fast, for plan 1:\n");
+        printf("\nwhat-if for plan 1, twice as fast:\n");
     for (size_t i = 0; i < x->rate_count; i++)
         printf("  %-24s %8s %+6.1f %%\n", x->rates[i].name, seconds(x->rates[i].step_s, a),
                100 * (x->rates[i].step_s / base - 1));
@@ -155,7 +155,7 @@ static void print_sizes(const cli_plan *x)
                100 * each / base, orr_bytes_text((orr_bytes)s->best.memory.peak, a[2]), price,
                words);
     }
-    printf("* the least %s: its plans are those above\n",
+    printf("* lowest %s; its plans are listed above\n",
            strcmp(x->goal, "cost") == 0     ? "cost of a token"
            : strcmp(x->goal, "memory") == 0 ? "memory of a device"
                                             : "time of a step");
@@ -189,16 +189,16 @@ static verdict judge(const cli_plan *x, size_t level)
     }
     if (v.answers < 2)
         snprintf(v.words, sizeof v.words,
-                 v.answers && x->check_count == 1 ? "one plan has no order" : "no answer");
+                 v.answers && x->check_count == 1 ? "only one plan, no order" : "no answer");
     else if (v.order_holds)
-        snprintf(v.words, sizeof v.words, "the order holds");
+        snprintf(v.words, sizeof v.words, "same order");
     else if (k[0].step_s > 0 && k[best].step_s < k[0].step_s * (1 - SAME))
-        snprintf(v.words, sizeof v.words, "plan %zu is the best here, %.1f %% before plan 1",
+        snprintf(v.words, sizeof v.words, "plan %zu is best here, %.1f %% faster than plan 1",
                  best + 1, 100 * (1 - k[best].step_s / k[0].step_s));
     else if (!(k[0].step_s > 0))
-        snprintf(v.words, sizeof v.words, "plan 3 is before plan 2");
+        snprintf(v.words, sizeof v.words, "plan 3 is faster than plan 2");
     else
-        snprintf(v.words, sizeof v.words, "plan 1 stays the best, plans 2 and 3 change places");
+        snprintf(v.words, sizeof v.words, "plan 1 stays best, plans 2 and 3 swap");
     return v;
 }
 
@@ -223,7 +223,7 @@ static void print_checks(const cli_plan *x)
 {
     size_t answers = 0, kept = 0;
     if (x->check_count)
-        printf("\nthe best again, in more detail: step, and what was run\n");
+        printf("\nthe best plans on more detailed networks: step time, and what was run\n");
     for (size_t k = 0; k < ORR_PLAN_LEVELS && x->check_count; k++) {
         const verdict v = judge(x, k);
         printf("  %s: %s\n", orr_plan_level_name((orr_plan_level)k), v.words);
@@ -233,8 +233,7 @@ static void print_checks(const cli_plan *x)
         kept += v.answers > 1 && v.order_holds;
     }
     if (answers)
-        printf("  the order holds on %zu of %zu network models that gave an answer\n", kept,
-               answers);
+        printf("  same order on %zu of %zu network models that finished\n", kept, answers);
 }
 
 static void print_commands(const cli_plan *x)
@@ -255,15 +254,15 @@ static void print_open(const cli_plan *x, const orr_plan_counts *n, const orr_pl
     if (x->is_late)
         printf("stopped after %s (--max-time)", seconds(x->max_s, a[0]));
     else
-        printf("stopped by hand");
+        printf("interrupted");
     if (!(n->least_s > 0))
         printf(": other plans may be better\n");
     else if (strcmp(x->goal, "memory") == 0)
-        printf(": %s plans were not looked at\n", orr_count_text(n->to_do, a[1]));
+        printf("; %s plans were not examined\n", orr_count_text(n->to_do, a[1]));
     else if (n->least_s >= best->step_s)
-        printf(", but no other plan can be better than the best\n");
+        printf(", but no other plan can beat the best\n");
     else
-        printf(": %s plans might be better, by %.1f %% at most (no step can take less than %s)\n",
+        printf("; %s plans might be better, by at most %.1f %% (no step can be shorter than %s)\n",
                orr_count_text(n->to_do, a[1]), 100 * (1 - n->least_s / best->step_s),
                seconds(n->least_s, a[2]));
 }
@@ -282,9 +281,9 @@ static void plan_text(const cli_plan *x)
            orr_count_text(n.fitting, a[1]), orr_count_text(n.simulated, a[2]));
     const bool is_whole = !x->is_stopped && !x->is_late;
     if (n.bounded && is_whole && x->sure > 1)
-        printf("; no other can take one of the first %zu places", x->sure);
+        printf("; no other can be among the first %zu", x->sure);
     else if (n.bounded && is_whole)
-        printf("; no other can be better than the best");
+        printf("; no other can beat the best");
     printf("\n");
     if (!is_whole)
         print_open(x, &n, best);
@@ -639,7 +638,7 @@ static void print_text(const cli_context *c,
                p->ranks.tp, p->ranks.pp);
         if (p->ranks.ep > 1)
             printf(", ep %u", p->ranks.ep);
-        printf(", %llu sequences together\n", (unsigned long long)p->max_batch);
+        printf(", %llu concurrent sequences\n", (unsigned long long)p->max_batch);
     }
     char command[COMMAND_ROOM];
     printf("\nto reproduce plan 1:\n  %s\n", command_of(c, o, &list[0], command));
@@ -802,7 +801,8 @@ static const cli_option options[] = {
     {"max-tpot", 0, "TIME", "serve: drop plans whose next token takes longer on average",
      .with = "serve"},
     {"check", 0, NULL,
-     "run the best three again, link by link, message by message and packet by packet: does the order hold?"},
+     "run the best three again, link by link, message by message and packet by packet: is "
+     "the order the same?"},
     {"check-budget", 0, "TIME",
      "time budget per such run, estimated from its nodes, messages and packets; a longer step is shortened",
      .fallback = "10s", .with = "check"},
@@ -816,7 +816,7 @@ static const cli_option options[] = {
     {"write", 0, "FILE", "write the traces of the best plan (.orr)", .kind = CLI_OUTPUT},
     {"csv", 0, "FILE", "write every plan that was simulated, one row each", .kind = CLI_OUTPUT},
     {"report", 0, "FILE",
-     "write an HTML page: all plans, why they lose, the best plan's own report",
+     "write an HTML page: all plans, what limits them, and the report of the best",
      .kind = CLI_OUTPUT},
     {"json", 0, NULL, "print one JSON object"},
     {0},
@@ -880,8 +880,8 @@ static orr_code read_devices(const char *text,
         if (*p < '0' || *p > '9' || (*end && *end != ',') || n < 1 || n > 4194304 ||
             *count == CLI_PLAN_SIZES)
             return cli_misuse(
-                err, "--devices '%s' is not a list of at most %d whole numbers, as 256,512", text,
-                CLI_PLAN_SIZES);
+                err, "--devices '%s' is not a list of at most %d whole numbers such as 256,512",
+                text, CLI_PLAN_SIZES);
         out[(*count)++] = (uint32_t)n;
         p = *end ? end + 1 : end;
     }
@@ -1036,7 +1036,7 @@ static orr_code find_rates(cli_context *c, cli_plan *x, orr_error *err)
         x->rates[count].name = all[i].name;
         runs[count++] = (orr_plan_rerun){.plan = best, .how = {.change = all[i].change}};
     }
-    const orr_code code = rerun(c, x, "what faster parts buy", runs, count, err);
+    const orr_code code = rerun(c, x, "what faster hardware would gain", runs, count, err);
     x->rate_count = 0;
     for (size_t i = 0; i < count && !code; i++) {
         if (!(runs[i].step_s > 0))
@@ -1106,11 +1106,11 @@ static orr_code search_one(
     const orr_plan *best = !code || code == ORR_ESTOP ? orr_plan_at(size->search, 0) : NULL;
     if (!best) {
         if (code == ORR_ESTOP && orr_plan_search_is_late(size->search))
-            code =
-                cli_misuse(err,
-                           "--max-time %s is over before a plan was simulated; --fix and a smaller "
-                           "--batch make the search smaller",
-                           cli_text(c, "max-time"));
+            code = cli_misuse(
+                err,
+                "--max-time %s expired before any plan was simulated; --fix or a smaller --batch "
+                "shortens the search",
+                cli_text(c, "max-time"));
         orr_plan_search_destroy(size->search);
         size->search = NULL;
         return code;
@@ -1220,7 +1220,7 @@ static orr_code run_plan(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_plan = {
     .name = "plan",
-    .summary = "search the best parallelism for a model on a machine",
+    .summary = "search for the best parallelism of a model on a machine",
     .description =
         "Searches every legal way to spread a training step over a machine: tensor, context, pipeline, data and "
         "expert parallelism, ZeRO, micro-batch, pipeline schedule, recomputation, sequence parallelism. Plans that do not fit "

@@ -222,7 +222,7 @@ static orr_code check_use(const work *w)
         if (cli_given(w->c, of_traces[i]))
             return cli_misuse(w->err, "--%s: there are no traces to simulate", of_traces[i]);
     if (cli_given(w->c, "frequency") && !w->has_logs)
-        return cli_misuse(w->err, "--frequency: none of the runs is a log");
+        return cli_misuse(w->err, "--frequency applies to logs; none of the runs is one");
     return ORR_OK;
 }
 

@@ -192,7 +192,7 @@ static orr_code set_limits(const cli_context *c, orr_run_config *config, orr_err
         (code = orr_bytes_parse(cli_text(c, "max-memory"), &bytes, err)))
         return orr_because(err, ORR_EUSAGE, "--max-memory");
     if ((cli_given(c, "max-time") && time <= 0) || (cli_given(c, "max-memory") && !bytes))
-        return cli_misuse(err, "--%s: a limit of nothing leaves no run",
+        return cli_misuse(err, "--%s must be above 0",
                           time <= 0 && cli_given(c, "max-time") ? "max-time" : "max-memory");
     config->max_seconds = (double)time * 1e-12;
     config->max_bytes = bytes;
@@ -467,7 +467,7 @@ static const cli_option options[] = {
     {"job", 0, "FILES", "further traces or schedules, comma-separated"},
     {"placement", 0, "PLACEMENT", "placement of the jobs: packed, spread, random, or a JSON file",
      .fallback = "packed"},
-    {"hosts", 0, "N", "hosts of the machine; default: as many as ranks", CLI_COUNT, 1, 1 << 22},
+    {"hosts", 0, "N", "hosts of the machine; default: one per rank", CLI_COUNT, 1, 1 << 22},
     {"seed", 0, "N", "random seed of the placement", CLI_COUNT, .fallback = "1"},
     {"compare", 0, "NETWORKS", "run on each of these comma-separated models and compare the times"},
     {"compare-traces", 0, "LIST", "with --compare: further traces, each compared separately",
@@ -487,15 +487,16 @@ static const cli_option options[] = {
     {"fold", 0, "auto|off|verify",
      "simulate identical ranks once; verify: also simulate every rank and compare",
      .fallback = "auto", .needs = ORR_RUN_FOLDS},
-    {"fold-why", 0, NULL, "say how many ranks were simulated, and why not fewer",
+    {"fold-why", 0, NULL, "print how many ranks were simulated, and why not fewer",
      .needs = ORR_RUN_FOLDS | ONE_RUN},
     {"threads", 0, "N",
      "threads for reading traces, for packets, LogGOPS, unaware, aware and graph; 0: one per core",
      CLI_COUNT, 0, 256, "0"},
     {"max-time", 0, "TIME",
      "stop after this much wall-clock time (10s, 5min) and show the results so far"},
-    {"max-memory", 0, "SIZE", "stop when the program needs more memory (8GiB), likewise"},
-    {"max-events", 0, "N", "stop after this many events, likewise", CLI_COUNT, 1, UINT64_MAX},
+    {"max-memory", 0, "SIZE", "stop above this memory use (8GiB) and show the results so far"},
+    {"max-events", 0, "N", "stop after this many events and show the results so far", CLI_COUNT, 1,
+     UINT64_MAX},
     {"trace-log", 0, "FILE", "write when each node was issued and ended, one line per event",
      .needs = ORR_RUN_ISSUES | ONE_RUN, .kind = CLI_OUTPUT},
     {"json", 0, NULL, "print one JSON object"},

@@ -120,7 +120,7 @@ static orr_code read_hardware(const cli_context *c, orr_serve_options *o, orr_er
     for (size_t i = 0; !chip && orr_hardware_at(i); i++)
         near = cli_nearer(name, near, orr_hardware_at(i)->name);
     if (!chip && near)
-        return cli_misuse(err, "no hardware '%s'; did you mean '%s'?", name, near);
+        return cli_misuse(err, "unknown hardware '%s'; did you mean '%s'?", name, near);
     if (!chip)
         return cli_misuse(err, "no hardware '%s'; see 'orrery gemm --list-hardware'", name);
     o->peak = (uint64_t)(orr_hardware_peak(chip) + 0.5);
@@ -206,7 +206,7 @@ static orr_code read_options(const cli_context *c, orr_serve_options *o, orr_err
             strcmp(cli_text(c, "context"), "ring") == 0 ? ORR_CONTEXT_RING : ORR_CONTEXT_ALL_GATHER,
     };
     if (!o->software)
-        return cli_misuse(err, "there is no software '%s'", cli_text(c, "software"));
+        return cli_misuse(err, "unknown software '%s'", cli_text(c, "software"));
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
     orr_dtype_find(orr_str_of(cli_text(c, "kv-dtype")), &o->kv_dtype);
     return read_device(c, o, err);
@@ -287,7 +287,7 @@ static void print_pools(const result *r)
                p->fits ? "" : " !");
         fits = fits && p->fits;
     }
-    printf("%s a device of %s: weights, KV caches at their peak, and the largest operation\n",
+    printf("%s a device of %s: weights, peak KV cache and the largest operation\n",
            fits ? "fits into" : "does not fit (!) into", orr_bytes_text(r->o.device_bytes, a[0]));
 }
 
@@ -300,7 +300,7 @@ static void print_text(const result *r)
     printf("%s request%s: %s tokens in, %s tokens out\n", orr_count_text(p->requests, a[0]),
            p->requests == 1 ? "" : "s", orr_count_text(p->prompt_tokens, a[1]),
            orr_count_text(p->output_tokens, a[2]));
-    printf("estimated by %s%s: %s in all, %.4g tokens/s;\nfirst token after %s (%s at most)",
+    printf("estimated with %s%s: %s in total, %.4g tokens/s;\nfirst token after %s (%s at most)",
            r->o.chip ? "kernels of " : "peaks, without losses", r->o.chip ? r->o.chip->name : "",
            orr_time_text(p->time, a[0]), tokens_per_second(r),
            orr_time_text(p->first_token_mean, a[1]), orr_time_text(p->first_token_most, a[2]));
@@ -434,11 +434,11 @@ const cli_command cli_cmd_serve = {
     .name = "serve",
     .summary = "generate traces of LLM serving",
     .description =
-        "Prompts pass through the model whole or in chunks (prefill), then each sequence grows by one token per iteration "
-        "(decode), with continuous batching.  Decoding can run on ranks of "
-        "its own; the KV caches are then moved there.\n\n"
-        "Requests come from a file, or are a number of identical ones.  Prints what was generated, "
-        "an estimate of its time and the memory it needs per device; -o writes the traces.",
+        "Prompts pass through the model whole or in chunks (prefill), then each sequence "
+        "grows by one token per iteration (decode), with continuous batching.  Decoding can "
+        "run on separate ranks; the KV caches are then moved there.\n\nRequests come from a "
+        "file, or are a number of identical ones.  Prints what was generated, an estimate of "
+        "its time and the memory it needs per device; -o writes the traces.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -182,7 +182,7 @@ static orr_code refuse_software(const char *name, orr_error *err)
     const orr_software *s;
     for (size_t i = 0; (s = orr_software_at(i)) && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", s->name);
-    return cli_misuse(err, "--software '%s': there are %s", name, names);
+    return cli_misuse(err, "--software '%s': expected one of %s", name, names);
 }
 
 static uint32_t at_least_1(uint32_t n)
@@ -253,7 +253,7 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
     orr_pipeline_find(orr_str_of(cli_text(c, "pipeline")), &o->pipeline);
     if (cli_given(c, "order") && cli_given(c, "pipeline"))
-        return cli_misuse(err, "--order is a schedule of its own: no --pipeline");
+        return cli_misuse(err, "--order and --pipeline cannot be used together");
     if (cli_given(c, "order"))
         o->pipeline = ORR_PIPELINE_OWN;
     if (cli_given(c, "fp8-scaling") && o->dtype != ORR_DTYPE_FP8)
@@ -264,14 +264,14 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
     if (cli_given(c, "recompute-parts")) {
         orr_str bad;
         if (cli_given(c, "recompute"))
-            return cli_misuse(err,
-                              "--recompute-parts is a recomputation of its own: no --recompute");
+            return cli_misuse(err, "--recompute-parts and --recompute cannot be used together");
         if (!orr_layer_parts_find(orr_str_of(cli_text(c, "recompute-parts")), &o->recompute_parts,
                                   &bad))
-            return cli_misuse(err,
-                              "--recompute-parts '%.*s': there are norm, attention, mla-up, "
-                              "activation, ffn, experts and shared",
-                              (int)(bad.len < 40 ? bad.len : 40), bad.ptr);
+            return cli_misuse(
+                err,
+                "--recompute-parts '%.*s': expected norm, attention, mla-up, activation, ffn, "
+                "experts and shared",
+                (int)(bad.len < 40 ? bad.len : 40), bad.ptr);
         o->recompute = ORR_RECOMPUTE_PARTS;
     }
     const char *micro = cli_given(c, "micro-batch") ? cli_text(c, "micro-batch") : NULL;

@@ -317,7 +317,7 @@ static orr_code run_step(const orr_sweep_step *step,
     if (!command)
         return cli_misuse(err, "unknown command '%s'", step->command);
     if (command->keeps_rest)
-        return cli_misuse(err, "orrery %s runs a program, which no file may ask for",
+        return cli_misuse(err, "orrery %s runs a program; a sweep file may not request it",
                           command->name);
     orr_code code = build_line(step, command, given ? from : NULL, &l, err);
     const bool is_deeper = command != cli_command_find(step->command);
@@ -441,18 +441,18 @@ static const cli_option options[] = {
      .needs = FOR_RUN | FOR_EXPORT | FOR_PLOT | FOR_REPORT, .kind = CLI_OUTPUT},
     {"jobs", 'j', "N", "worker processes; 0: one per core, under mpirun and srun one", CLI_COUNT, 0,
      4096, "0", .needs = FOR_RUN},
-    {"cache", 0, "FILE", "database of results to take from and add to, shared between sweeps",
+    {"cache", 0, "FILE", "database of results shared between sweeps: reused and extended",
      .needs = FOR_RUN, .kind = CLI_OUTPUT},
     {"shard", 0, "I/N", "compute the I-th of N parts, into SPEC.I-of-N.db; see sweep merge",
      .needs = FOR_RUN},
-    {"timeout", 0, "SECONDS", "points that take longer count as failed", CLI_COUNT, 1, 1000000,
+    {"timeout", 0, "SECONDS", "points that take longer fail", CLI_COUNT, 1, 1000000,
      .needs = FOR_RUN},
     {"retry", 0, NULL, "recompute points that failed", .needs = FOR_RUN},
     {"recompute", 0, NULL, "recompute points that another build of this program computed",
      .needs = FOR_RUN},
     {"dry-run", 0, NULL, "list the points and their command lines, compute nothing",
      .needs = FOR_RUN},
-    {"where", 0, "EXPR", "only points for which this holds, as 'tp <= 8 and fits'",
+    {"where", 0, "EXPR", "only points for which this is true, e.g. 'tp <= 8 and fits'",
      .needs = FOR_TABLES},
     {"sort", 0, "EXPR", "order by this column or expression; -NAME: largest first",
      .needs = FOR_TABLES},
@@ -464,8 +464,7 @@ static const cli_option options[] = {
     {"group", 0, "COLUMN", "plot: a colour and a shape per value", .needs = FOR_PLOT},
     {"log", 0, "x|y|xy", "plot: logarithmic axes", .needs = FOR_PLOT},
     {"lines", 0, NULL, "plot: connect the points of a group", .needs = FOR_PLOT},
-    {"failed", 0, NULL, "also points that failed or are not computed yet",
-     .needs = FOR_SHOW | FOR_EXPORT},
+    {"failed", 0, NULL, "also show failed and pending points", .needs = FOR_SHOW | FOR_EXPORT},
     {"json", 0, NULL, "print one JSON object",
      .needs = FOR_RUN | FOR_SHOW | FOR_BEST | FOR_STATUS | FOR_MERGE},
     {0},

@@ -172,7 +172,7 @@ static orr_code cli_view_timeline(const cli_context *c, orr_error *err)
     NEXT("svg", "a drawing", DRAWING, view_graph, NULL)                                       \
     NEXT("pdf", "a drawing", DRAWING, view_graph, NULL)                                       \
     NEXT("png", "a drawing", DRAWING, view_graph, NULL)                                       \
-    NEXT("timeline", "a log or a timeline for Perfetto, or in characters",                    \
+    NEXT("timeline", "a log or timeline for Perfetto, or as text",                            \
          "frequency text width ascii ranks from to", NULL, cli_view_timeline)
 
 #define WORD(name, help, uses, of_trace, of_file) name
@@ -289,15 +289,17 @@ static orr_code read_graph_options(const cli_context *c,
 void cli_note_plain(const cli_context *c, const char *path, bool is_plain, bool is_dot)
 {
     if (is_plain && is_dot)
-        cli_note(c,
-                 "%s: without positions: Graphviz's layout of so large a graph takes minutes to "
-                 "hours ('dot -Tdot' adds them)\n",
-                 path);
+        cli_note(
+            c,
+            "%s: without positions: Graphviz takes minutes to hours to lay out a graph of this "
+            "size ('dot -Tdot' adds them)\n",
+            path);
     else if (is_plain)
-        cli_note(c,
-                 "%s: drawn in plain rows, one for each level of dependencies: Graphviz's layout "
-                 "of so large a graph takes minutes to hours\n",
-                 path);
+        cli_note(
+            c,
+            "%s: drawn in plain rows, one for each level of dependencies: Graphviz takes minutes "
+            "to hours to lay out a graph of this size\n",
+            path);
 }
 
 static void note_boxes(const cli_context *c, const orr_view_graph_result *r)
@@ -367,8 +369,8 @@ static orr_code find_view(const char *name, const view **out, orr_error *err)
         near = cli_nearer(name, near, views[i].name);
     }
     if (near)
-        return cli_misuse(err, "no view '%s'; did you mean '%s'?", name, near);
-    return cli_misuse(err, "no view '%s'; there are: " VIEW_NAMES, name);
+        return cli_misuse(err, "unknown view '%s'; did you mean '%s'?", name, near);
+    return cli_misuse(err, "unknown view '%s'; expected one of: " VIEW_NAMES, name);
 }
 
 /* ---- options that would have no effect ---- */

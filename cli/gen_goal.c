@@ -156,7 +156,7 @@ orr_code cli_pattern_find(const char *name, const orr_schedgen_pattern **out, or
     for (size_t i = 0; orr_schedgen_at(i); i++)
         near = cli_nearer(name, near, orr_schedgen_at(i)->name);
     if (near)
-        return cli_misuse(err, "no pattern '%s'; did you mean '%s'?", name, near);
+        return cli_misuse(err, "unknown pattern '%s'; did you mean '%s'?", name, near);
     return cli_misuse(err, "no pattern '%s'; see 'orrery gen goal --list'", name);
 }
 

@@ -279,11 +279,11 @@ static void remark(const cli_context *c, const orr_topology_figures *g, orr_topo
         cli_note(c, "host 0 reaches %" PRIu64 " of %" PRIu64 " others\n", g->reached, g->ranks - 1);
     if (format == ORR_TOPOLOGY_NS3 && g->nvswitches)
         cli_note(c,
-                 "this kind of file does not say that NVLink is nearer than a NIC; simai's does\n");
+                 "this format cannot express that NVLink is preferred to the NIC; simai's can\n");
     else if (format == ORR_TOPOLOGY_NS3 && g->has_costs)
-        cli_note(c, "this kind of file has no costs of links\n");
+        cli_note(c, "this format has no link costs\n");
     if (format != ORR_TOPOLOGY_YAML && g->ranks_forward && g->nvswitches)
-        cli_note(c, "in this kind of file hosts pass nothing on where there is another way\n");
+        cli_note(c, "in this format, hosts forward nothing if another route exists\n");
 }
 
 static void report(const cli_context *c,
@@ -343,10 +343,10 @@ static orr_code check_use(const cli_context *c, bool has_shape, orr_error *err)
     if (cli_flag(c, "json") && strcmp(cli_text(c, "output"), "-") == 0)
         return cli_misuse(err, "--json and -o - both write to standard output");
     if (*gpu == 0 || strpbrk(gpu, " \t\r\n"))
-        return cli_misuse(err, "--gpu-type: one word was expected");
+        return cli_misuse(err, "--gpu-type: expected one word");
     for (size_t i = 0; i < KNOBS && !has_shape; i++) {
         if (cli_given(c, knobs[i].option))
-            return cli_misuse(err, "--from has no use for --%s", knobs[i].option);
+            return cli_misuse(err, "--%s has no effect with --from", knobs[i].option);
     }
     return ORR_OK;
 }

@@ -34,8 +34,7 @@ static orr_code read_mhz(const char *text, uint32_t *out, orr_error *err)
         hz < HZ || hz / HZ > MOST_MHZ || hz % HZ)
         return cli_misuse(
             err,
-            "--npu_frequency '%s' is no whole number of MHz from 1 to %d, such as 1500 or "
-            "1.5GHz",
+            "--npu_frequency '%s' is not a whole number of MHz from 1 to %d, such as 1500 or 1.5GHz",
             text, MOST_MHZ);
     *out = (uint32_t)(hz / HZ);
     return ORR_OK;

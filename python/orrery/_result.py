@@ -366,7 +366,7 @@ def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: 
     options.update(loggops=loggops, noise=noise)
     opened = _take_input(traces, flows, network, threads, options)
     if not 1 <= steps <= 1000000:
-        raise Error(f"steps: a number from 1 to 1,000,000 was expected, not {steps}")
+        raise Error(f"steps: expected a number from 1 to 1,000,000, not {steps}")
     if steps > 1 and (flows is not None or options["is_schedule"]):
         raise Error("steps: only traces run several times in a row, not schedules or flows")
     if traces is not None and not isinstance(traces, (Set, Trace, list, tuple)):

@@ -184,8 +184,7 @@ static void report_twice(const node_check *n)
 {
     for (uint32_t left = n->marks.twice; left; left &= left - 1)
         chk_add(n->k, n->cls, ORR_CHECK_DUPLICATE_ATTRIBUTE, n->node,
-                "%s is there more than once; the first one counts",
-                known_name(__builtin_ctz(left)));
+                "%s occurs more than once; the first one counts", known_name(__builtin_ctz(left)));
 }
 
 /* ---- findings about values ---- */

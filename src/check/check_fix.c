@@ -537,8 +537,8 @@ static orr_code add_repaired(fixer *f, const chk_class *cls, uint32_t *index, or
     if (!code && cls->holes)
         code = orr__class_set_holes(f->to, *index, cls->holes->holes, cls->holes->hole_count,
                                     cls->holes->slot_count, &why, err);
-    return why ? orr_fail(err, ORR_EBUG, NULL, "repairing moved what ranks have of their own: %s",
-                          why)
+    return why ? orr_fail(err, ORR_EBUG, NULL,
+                          "repairing moved values that differ between ranks: %s", why)
                : code;
 }
 

@@ -883,8 +883,8 @@ static void check_all(matching *m)
         return;
     if (m->x.has_unknown[CHK_SENDS] || m->x.has_unknown[CHK_RECVS])
         chk_add_note(
-            k, "sends or receives without a peer could be the other end of any message: missing "
-               "ends are not reported where they might be it");
+            k, "sends or receives without a peer could match any message: unmatched messages are "
+               "not reported where they might");
     if (m->steps >= STEPS_MOST)
         chk_add_note(k, "too many messages do not match; the rest were not checked");
 }

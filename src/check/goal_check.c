@@ -193,8 +193,8 @@ char *orr_goal_finding_text(const orr_goal *g, const orr_goal_finding *f, char *
         snprintf(buf + n, size - (size_t)n, "there are %u ranks only", g->rank_count);
         break;
     case ORR_GOAL_CYCLE:
-        snprintf(buf + n, size - (size_t)n,
-                 "waits in a cycle, or behind one; so do %llu of this rank", count);
+        snprintf(buf + n, size - (size_t)n, "waits in a cycle, or for one; so do %llu of this rank",
+                 count);
         break;
     case ORR_GOAL_NOT_RECEIVED:
         snprintf(buf + n, size - (size_t)n, "%llu more sent than received", count);

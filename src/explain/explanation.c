@@ -228,7 +228,7 @@ struct orr_explanation {
 };
 
 static const char *const stopped_note[] = {
-    "The run was interrupted; what is shown is what had happened by then."};
+    "The run was interrupted; results are those up to that point."};
 
 const orr_report_run *orr_explanation_run(const orr_explanation *e)
 {

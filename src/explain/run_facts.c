@@ -595,7 +595,7 @@ static const char *compute_text(const orr_sim *s, orr_arena *a)
     const char *source = source_of_compute(s, a);
     if (!source || !s->joint || !(s->system.overlap_cost > 0))
         return source;
-    return orr_arena_print(a, "%s; %g %% of their speed lost beside a collective", source,
+    return orr_arena_print(a, "%s; %g %% of their speed lost during a collective", source,
                            100 * s->system.overlap_cost);
 }
 

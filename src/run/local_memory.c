@@ -123,7 +123,7 @@ static orr_code add_write(mem_ledger *l, uint32_t place, orr_str name, uint64_t 
         return code;
     /* A tensor has one writer: with two, which of them made it live would be a guess. */
     if (!is_new)
-        return refuse(l, place, "this node writes a tensor that is there already:", name);
+        return refuse(l, place, "this node writes a tensor that already exists:", name);
     mem_tensor *t = &l->tensors[which];
     t->writer = place;
     t->born = l->n->started_at[place];

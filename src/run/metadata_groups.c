@@ -103,7 +103,7 @@ static orr_code take_groups(reader *r, orr_json_value list, work_group_table *t)
     orr_json_value v;
     orr_code code = ORR_OK;
     if (orr_json_type_of(list) != ORR_JSON_ARRAY)
-        return refuse(r, "a list was expected");
+        return refuse(r, "expected a list");
     t->groups = orr_arena_new(r->s->arena, orr_json_count(list), named_group);
     if (!t->groups)
         return orr_no_memory(r->err);

@@ -189,7 +189,7 @@ static orr_code status(const orr_sim *s, orr_error *err)
     }
     if (clk_is_over(s->clock))
         return orr_fail(err, ORR_EINPUT, NULL,
-                        "something takes longer than 292 years; is there a wrong unit?");
+                        "something takes longer than 292 years; is a unit wrong?");
     return clk_has_failed(s->clock) ? orr_no_memory(err) : ORR_OK;
 }
 

@@ -72,10 +72,11 @@ orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *er
     if (code)
         return code;
     if (!(s.peak_flops > 0) || s.memory_bandwidth == 0)
-        return orr_fail(err, ORR_EINPUT, NULL,
-                        "machine %s: nothing is known of the chip '%s'; give peak_tflops and "
-                        "memory_bandwidth in the machine file",
-                        m->name, m->chip);
+        return orr_fail(
+            err, ORR_EINPUT, NULL,
+            "machine %s: unknown chip '%s'; give peak_tflops and memory_bandwidth in the machine "
+            "file",
+            m->name, m->chip);
     /* Otherwise no algorithm is named, and the network may run collectives as NCCL does. */
     if (strcmp(m->collectives, "none") == 0)
         take_rings(&s, dims.dims);

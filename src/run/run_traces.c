@@ -72,13 +72,12 @@ static orr_code find_software(orr_run *r,
         return orr_no_memory(err);
     *out = orr_software_find(preset);
     if (!*out)
-        return orr_fail(err, ORR_EUSAGE, NULL, "there is no software '%s'", preset);
+        return orr_fail(err, ORR_EUSAGE, NULL, "unknown software '%s'", preset);
     if (!colon)
         return ORR_OK;
     if (end == colon + 1 || *end || !(times >= 0.01 && times <= 100))
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "software '%s': a factor from 0.01 to 100 was expected after the colon",
-                        name);
+                        "software '%s': expected a factor from 0.01 to 100 after the colon", name);
     orr_software *slower = orr_arena_new(r->arena, 1, orr_software);
     if (!slower)
         return orr_no_memory(err);
@@ -121,7 +120,7 @@ static orr_code create(orr_run *r, orr_error *err)
         /* A word without a dot or a slash is a name that is not known, not a file that is
          * missing. */
         if (!strchr(c->hardware, '.') && !strchr(c->hardware, '/'))
-            return orr_fail(err, ORR_EUSAGE, NULL, "there is no chip '%s'", c->hardware);
+            return orr_fail(err, ORR_EUSAGE, NULL, "unknown chip '%s'", c->hardware);
         if ((code = orr_chip_read(c->hardware, own, err)))
             return code;
         chip = own;

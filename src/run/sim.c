@@ -348,9 +348,10 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
      * (packet-network.md 4.3). */
     if (s->npu_count == 1 && !s->packet &&
         (s->rules->refuses_one_rank || orr_set_rank_count(s->set) > 1))
-        return orr_fail(err, ORR_EINPUT, &s->net_config.where,
-                        "npus_count: a whole number from 2 to 16777216 was expected; 1 is for the "
-                        "trace of one rank");
+        return orr_fail(
+            err, ORR_EINPUT, &s->net_config.where,
+            "npus_count: expected a whole number from 2 to 16777216; 1 is for the trace of one "
+            "rank");
     const uint32_t classes = orr_set_class_count(s->set);
     s->graphs = orr_arena_new(s->arena, classes, work_graph);
     if (!s->graphs)
@@ -563,7 +564,7 @@ static orr_code check_links(const orr_sim *s, orr_error *err)
 {
     if (!s->opt.wants_links || s->net_ops->report)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "the network model %s knows no links", s->net_ops->name);
+    return orr_fail(err, ORR_EUSAGE, NULL, "the network model %s has no links", s->net_ops->name);
 }
 
 /* ---- what replaced programs printed ---- */

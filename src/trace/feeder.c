@@ -215,7 +215,7 @@ static orr_code peek_record(window *w, orr_span *body, size_t *size, orr_error *
     orr_wire wire = orr_wire_of(seen);
     if (!orr_wire_varint(&wire, &len))
         return fail_at(w, byte, err,
-                       "the file ends inside a record's length, or the length is no number");
+                       "the file ends inside a record's length, or the length is not a number");
     if (len > MAX_RECORD)
         return fail_at(w, byte, err,
                        "a record of more than 256 MiB is announced: the file is damaged");

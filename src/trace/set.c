@@ -417,7 +417,7 @@ static orr_code take_ranks(orr_set *s, const listed *g, uint32_t *ranks, orr_err
     uint32_t count = 0;
     if (orr_json_type_of(g->ranks) != ORR_JSON_ARRAY || orr_json_count(g->ranks) == 0)
         return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(g->ranks)),
-                        "group %" PRIu64 ": a list of ranks was expected", g->id);
+                        "group %" PRIu64 ": expected a list of ranks", g->id);
     for (orr_json_iter it = orr_json_iterate(g->ranks); orr_json_next_value(&it, &v);) {
         const orr_code code = orr_json_get_u64(v, &rank, err);
         if (code)

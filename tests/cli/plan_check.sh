@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The best three again on more detailed networks: what was run, what it gave, whether the order holds, in text and in JSON.
+# The best three again on more detailed networks: what was run, what it gave, whether same order, in text and in JSON.
 set -e
 # Times are those of the networks, which tests of their own hold: here it is which of them are printed, and for what.
-plain() { sed -n '/^the best again/,/^$/p' | sed -E 's/ +[0-9.]+ (us|ms|s)/ T/g; s/[+-][0-9.]+ %/P/; s/ x [0-9]+\.[0-9]+/ x R/g'; }
+plain() { sed -n '/^the best plans on/,/^$/p' | sed -E 's/ +[0-9.]+ (us|ms|s)/ T/g; s/[+-][0-9.]+ %/P/; s/ x [0-9]+\.[0-9]+/ x R/g'; }
 cat > tiny.json <<'END'
 {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_layer": 2, "n_embd": 128, "n_head": 4, "n_positions": 256, "vocab_size": 1000}
 END

@@ -3,7 +3,7 @@
 printf 'topology: [Switch]\nnpus_count: [8]\nbandwidth: [450]\nlatency: [500]\n' >net.yml
 say() {
     echo "--- $1"
-    orrery -q run "${@:2}" 2>&1 | grep 'implausible\|is not known'
+    orrery -q run "${@:2}" 2>&1 | grep 'implausible\|unknown key'
     orrery -q run "${@:2}" --json 2>/dev/null | python3 -c '
 import json, sys
 text = sys.stdin.read()

@@ -19,5 +19,5 @@ orrery -q run g.orr --hardware h200 | grep '^compute: '
 printf '{"peak-perf": 1978.8, "local-mem-bw": 9600, "roofline-enabled": 1}' >twice.json
 least=7e6 most=16e6 time_of "twice the peaks:" -s twice.json -t n1.yml
 # What serving is estimated with.
-orrery -q serve llama-3-8b -p 512 -n 16 | grep -o '^estimated by [^:]*'
-orrery -q serve llama-3-8b -p 512 -n 16 --ideal | grep -o '^estimated by [^:]*'
+orrery -q serve llama-3-8b -p 512 -n 16 | grep -o '^estimated with [^:]*'
+orrery -q serve llama-3-8b -p 512 -n 16 --ideal | grep -o '^estimated with [^:]*'

@@ -84,9 +84,9 @@ TEST(test_atlas_kernel__refuses_with_the_word_and_its_column)
         const char *text, *words;
         uint32_t column;
     } wrong[] = {
-        {"", "a kernel was expected", 1},
+        {"", "expected a kernel", 1},
         {"gem bf16 m=1 n=1 k=1", "\"gem\": no such kind", 1},
-        {"gemm", "a type was expected", 5},
+        {"gemm", "expected a type", 5},
         {"gemm m=1 n=1 k=1", "\"m=1\": no such type", 6},
         {"gemm bf16 m=1 n=1", "gemm: k is missing", 1},
         {"gemm bf16 m=1 n=1 k=0", "\"k=0\": a whole number", 19},

@@ -128,10 +128,10 @@ TEST(test_config_logging__errors_name_the_place)
 {
     refuse("", "l.toml:1:1: there is no [[sink]]");
     refuse(CONSOLE, "l.toml:1:1: there is no [[logger]]");
-    refuse("sink = 1", "l.toml:1:8: sink: a list was expected, this is a whole number");
-    refuse("sink = [1]", "l.toml:1:9: sink: a table was expected, this is a whole number");
-    refuse("sinks = []", "l.toml:1:1: the key \"sinks\" is not known");
-    refuse(CONSOLE "colour = 1", "l.toml:4:1: the key \"colour\" is not known");
+    refuse("sink = 1", "l.toml:1:8: expected sink: a list, this is a whole number");
+    refuse("sink = [1]", "l.toml:1:9: expected sink: a table, this is a whole number");
+    refuse("sinks = []", "l.toml:1:1: unknown key \"sinks\"");
+    refuse(CONSOLE "colour = 1", "l.toml:4:1: unknown key \"colour\"");
     refuse("[[sink]]\ntype = 'null_sink_st'", "l.toml:1:3: the key \"name\" is missing");
     refuse("[[sink]]\nname = 'x'", "l.toml:1:3: the key \"type\" is missing");
     refuse("[[sink]]\nname = 'x'\ntype = 'null_sink'",
@@ -140,18 +140,18 @@ TEST(test_config_logging__errors_name_the_place)
     refuse(CONSOLE "level = 'error'",
            "l.toml:4:9: level \"error\" is not trace, debug, info, warn, "
            "err, critical or off");
-    refuse(CONSOLE "level = 3", "l.toml:4:9: level: a text was expected, this is a whole number");
+    refuse(CONSOLE "level = 3", "l.toml:4:9: expected level: a text, this is a whole number");
     refuse(CONSOLE CONSOLE, "l.toml:4:3: duplicate sink \"c\"");
     refuse("[[sink]]\nname = 'x'\ntype = 'basic_file_sink_st'",
            "l.toml:1:3: the key \"filename\" is missing");
     refuse("[[sink]]\nname = 'x'\ntype = 'basic_file_sink_st'\nfilename = ''",
-           "l.toml:4:12: filename: the name of a file was expected");
+           "l.toml:4:12: filename: expected the name of a file");
     refuse("[[sink]]\nname = 'x'\ntype = 'basic_file_sink_st'\nfilename = \"a\\u0000\"",
            "l.toml:4:12: filename: a text with a NUL character");
-    refuse(FILE_SINK "truncate = 1", "l.toml:5:12: truncate: true or false was expected");
+    refuse(FILE_SINK "truncate = 1", "l.toml:5:12: expected truncate: true or false");
     refuse("[[sink]]\nname = 'x'\ntype = 'daily_file_sink_st'\nbase_filename = 'd'\n"
            "rotation_hour = 24\nrotation_minute = 0",
-           "l.toml:5:17: rotation_hour: a number from 0 to 23 was expected");
+           "l.toml:5:17: rotation_hour: expected a number from 0 to 23");
     refuse(CONSOLE "[[logger]]\nname = 'x'", "l.toml:4:3: the key \"sinks\" is missing");
     refuse(CONSOLE "[[logger]]\nname = 'x'\nsinks = ['d']",
            "l.toml:6:10: there is no [[sink]] with the name \"d\"");
@@ -165,7 +165,7 @@ TEST(test_config_logging__errors_name_the_place)
     refuse(CONSOLE "[[logger]]\nname = 'x'\nsinks = []\nthread_pool = 't'",
            "l.toml:7:15: there is no [[thread_pool]] with the name \"t\"");
     refuse(CONSOLE "[[pattern]]\nname = 'x'", "l.toml:4:3: the key \"value\" is missing");
-    refuse(CONSOLE "[[sink]", "l.toml:4:8: \"]]\" was expected");
+    refuse(CONSOLE "[[sink]", "l.toml:4:8: expected \"]]\"");
 }
 
 int main(void)

@@ -163,7 +163,7 @@ TEST(test_config_ranks__links_by_lists)
     refuse("links: [{from: 0, to: [1, s], failed: true}]", NULL,
            "there is no route from rank 0 to rank 1");
     refuse("links: [{from: [0, [1]], to: s}]", NULL,
-           "ranks.yml:1:20: from: a rank or the name of a switch was expected");
+           "ranks.yml:1:20: from: expected a rank or the name of a switch");
     refuse("links: [{from: 0, to: []}]", NULL, "ranks.yml:1:23: to: the list is empty");
 }
 
@@ -176,8 +176,8 @@ TEST(test_config_ranks__failed_links_are_gone_around)
 
 TEST(test_config_ranks__errors_name_the_place)
 {
-    refuse("- 1", NULL, "ranks.yml:1:1: a map of keys and values was expected");
-    refuse("ranks: 1", NULL, "ranks.yml:1:8: ranks: a list was expected");
+    refuse("- 1", NULL, "ranks.yml:1:1: expected a map of keys and values");
+    refuse("ranks: 1", NULL, "ranks.yml:1:8: ranks: expected a list");
     refuse("ranks: [{compute: 1}]", NULL, "ranks.yml:1:9: the key \"ranks\" is missing");
     refuse("ranks: [{ranks: 2}]", NULL, "ranks.yml:1:17: rank 2: the last of the 2 ranks is 1");
     refuse("ranks: [{ranks: 1-0}]", NULL, "ranks: \"1-0\" is not a rank or a range");
@@ -185,7 +185,7 @@ TEST(test_config_ranks__errors_name_the_place)
            "compute: \"0\" is not a number from 1e-06 to 1e+06");
     refuse("ranks: [{ranks: 0, compute: fast}]", NULL, "compute: \"fast\" is not a number");
     refuse("ranks: [{ranks: 0, delay: 5}]", NULL, "delay: \"5\" is not a time with a unit");
-    refuse("ranks: [{ranks: 0, power: 5}]", NULL, "the key \"power\" is not known here");
+    refuse("ranks: [{ranks: 0, power: 5}]", NULL, "unknown key \"power\"");
     refuse("links: [{from: 0}]", NULL, "the key \"to\" is missing");
     refuse("links: [{from: 0, to: t, failed: true}]", NULL, "ranks.yml:1:9: \"t\" is not a rank");
     refuse("links: [{from: 0, to: 1, failed: 2}]", NULL, "failed: \"2\" is not false or true");

@@ -89,7 +89,7 @@ TEST(test_csv__quotes_that_do_not_close_are_refused_where_they_open)
     begin("x\n \"b\"c,d\n");
     CHECK_OK(orr_csv_next(&csv, &row, &err), &err);
     CHECK_CODE(orr_csv_next(&csv, &row, &err), ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "t.csv:2:2: a comma was expected behind this quoted field");
+    CHECK_SAYS(&err, "t.csv:2:2: expected a comma after this quoted field");
     orr_csv_fini(&csv);
 }
 

@@ -459,7 +459,7 @@ static void pass_link(const wire *l, uint64_t *at, const uint64_t *size, unsigne
     }
 }
 
-/* Hosts 0 and 1 at the ends of a chain of switches; the links in their order from 0 to 1. */
+/* Hosts 0 and 1 at embedding and head of a chain of switches; the links in their order from 0 to 1. */
 static void make_chain(net *n)
 {
     const unsigned switches = 1 + pick(n, 6);

@@ -162,7 +162,7 @@ TEST(test_fabric_right__a_window_holds_nobody_else)
     fab_destroy(told.fabric);
 }
 
-/* Hosts 0 and 1 at the ends of a row of switches. */
+/* Hosts 0 and 1 at embedding and head of a row of switches. */
 static const char *row_of(unsigned switches)
 {
     static char text[FABRIC_WORDS];

@@ -229,7 +229,7 @@ TEST(test_goal_check__finds_what_cannot_come_to_an_end)
                   "rank 0: operation 1 (send 8b to 5 tag 0): there are 2 ranks only");
     check_finding(
         TWO("a: calc 1\nb: calc 2\nb requires a\na irequires b\nc: calc 3", ""), ORR_GOAL_CYCLE,
-        "rank 0: operation 1 (calc 1): waits in a cycle, or behind one; so do 2 of this rank");
+        "rank 0: operation 1 (calc 1): waits in a cycle, or for one; so do 2 of this rank");
     check_finding(TWO("send 8b to 1\nsend 8b to 1", "recv 8b from 0"), ORR_GOAL_NOT_RECEIVED,
                   "rank 0: operation 1 (send 8b to 1 tag 0): 1 more sent than received");
     check_finding(TWO("", "recv 8b from 0 tag 3"), ORR_GOAL_NOT_SENT,

@@ -106,8 +106,8 @@ TEST(test_hardware__errors_name_key_and_place)
     refuse("rows: 0\ncolumns: 3\nclock: 1GHz\n", 1, 7, "rows: \"0\" is not a whole number");
     refuse("rows: 2\ncolumns: 3\nclock: 1000\n", 3, 8, "clock: \"1000\" is not a frequency");
     refuse("rows: 2\ncolumns: 3\nclock: 10Hz\n", 3, 8, "from 1MHz");
-    refuse("rows: 2\ncolumns: 3\nclock: [1GHz]\n", 3, 8, "was expected");
-    refuse("rows: 2\ncolumns: 3\nclock: 1GHz\nspeed: 3\n", 4, 1, "\"speed\" is not known");
+    refuse("rows: 2\ncolumns: 3\nclock: [1GHz]\n", 3, 8, "expected");
+    refuse("rows: 2\ncolumns: 3\nclock: 1GHz\nspeed: 3\n", 4, 1, "unknown key \"speed\"");
     refuse("rows: 2\nrows: 2\ncolumns: 3\nclock: 1GHz\n", 2, 1, "duplicate key");
     refuse("rows: 2\ncolumns: 3\nclock: 1GHz\ndataflow: rs\n", 4, 11, "os or ws or is");
     refuse("rows: 2\ncolumns: 3\nclock: 1GHz\noverhead: -5us\n", 4, 11, "overhead");

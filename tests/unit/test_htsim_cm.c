@@ -57,7 +57,7 @@ TEST(test_htsim_cm__errors_name_the_line)
     refuse("", "x.cm: the line Nodes is missing");
     refuse("Nodes 9\n", "x.cm:1:1: Nodes 9: the topology has 8 hosts");
     refuse("Nodes 8\nNodes 8\n", "x.cm:2:1: duplicate Nodes");
-    refuse("Nodes\n8\n", "x.cm:1:1: the line ends where the number of nodes was expected");
+    refuse("Nodes\n8\n", "x.cm:1:1: the line ends; expected the number of nodes");
     refuse("Nodes 8 9\n", "x.cm:1:9: \"9\" is one word too many");
     refuse("0->1 start 0 size 1\n", "x.cm:1:1: \"0->1\" stands before Nodes");
     refuse(ONE, "x.cm:2:1: Connections 1, but there are 0");

@@ -115,7 +115,7 @@ TEST(test_htsim_topo__errors_name_the_line)
     refuse("Nodes 8\nNodes 8\n", "x.topo:2:1: duplicate Nodes");
     refuse("Nodes 1\n", "x.topo:1:7: 1 is out of range");
     refuse("Nodes 99999999999\n", "out of range");
-    refuse("Nodes\n", "x.topo:2:1: the file ends where a number was expected");
+    refuse("Nodes\n", "x.topo:2:1: the file ends; expected a number");
     refuse("Nodes eight\n", "x.topo:1:7: \"eight\" is not a number");
     refuse(HEAD "Radix_Up 4\n", "x.topo:4:1: Radix_Up stands before the first Tier");
     refuse(HEAD "Tier 3\n", "x.topo:4:6: 3 is out of range");

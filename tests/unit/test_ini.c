@@ -70,13 +70,13 @@ static void refuse(const char *text, const char *words)
 
 TEST(test_ini__faults_have_their_places)
 {
-    refuse("k: 1\n", "t.cfg:1:1: a [section] was expected before the first key");
-    refuse("[a]\n\nhello\n", "t.cfg:3:1: \"key: value\" was expected");
-    refuse("[a]\n: 1\n", "t.cfg:2:1: \"key: value\" was expected");
+    refuse("k: 1\n", "t.cfg:1:1: expected a [section] before the first key");
+    refuse("[a]\n\nhello\n", "t.cfg:3:1: expected \"key: value\"");
+    refuse("[a]\n: 1\n", "t.cfg:2:1: expected \"key: value\"");
     refuse("[a]\nk: 1\nK = 2\n", "t.cfg:3:1: duplicate key \"K\"");
     refuse("[a]\n[b]\n[a]\n", "t.cfg:3:1: duplicate section \"a\"");
-    refuse("[a\n", "t.cfg:1:1: the name of a section in [ ] was expected");
-    refuse(" []\n", "t.cfg:1:2: the name of a section in [ ] was expected");
+    refuse("[a\n", "t.cfg:1:1: expected the name of a section in [ ]");
+    refuse(" []\n", "t.cfg:1:2: expected the name of a section in [ ]");
 }
 
 int main(void)

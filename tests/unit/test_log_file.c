@@ -66,7 +66,7 @@ TEST(test_log_file__turns_over)
     add_lines("r.log", &opt, "abc");
     check_content("r.log", "cc\n");
     check_content("r.1.log", "aa\nbb\n");
-    add_lines("r.log", &opt, "de"); /* what is there already counts */
+    add_lines("r.log", &opt, "de"); /* what is already defined counts */
     check_content("r.log", "ee\n");
     check_content("r.1.log", "cc\ndd\n");
     check_content("r.2.log", "aa\nbb\n");

@@ -176,7 +176,7 @@ TEST(test_lower_empty__names_a_cycle)
         p.nodes[i] = (stg_plan_node){.id = i, .tensor = 1, .kind = ORR__COMP};
     CHECK(stg_plan_depend(&p, 0, 1) && stg_plan_depend(&p, 1, 0));
     CHECK_CODE(stg_plan_drop_empty(&p, &lowering, &err), ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "in a circle; rest@0 is one of them");
+    CHECK_SAYS(&err, "in a cycle; rest@0 is one of them");
     stg_plan_fini(&p);
     end();
 }

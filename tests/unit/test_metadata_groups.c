@@ -78,7 +78,7 @@ TEST(test_metadata_groups__says_what_is_wrong_with_the_text)
         const char *text, *words;
     } cases[] = {
         {"['[{\"pg_name\": ']", "process groups: the inputs of the node are not a list"},
-        {"['{}']", "process groups: a list was expected"},
+        {"['{}']", "process groups: expected a list"},
         {"['[{\"pg_name\": \"1\"}]']", "process groups: an entry has no list of ranks"},
         {"['[{\"pg_name\": \"1\", \"ranks\": [\"a\"]}]']",
          "process groups: a rank is not a number"},

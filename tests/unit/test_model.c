@@ -85,7 +85,7 @@ TEST(test_model__presets_have_the_published_number_of_parameters)
 }
 
 /* GPT-3 is published to two or three digits.  In closed form: a layer has 4 h^2 + 4 h for
- * attention, 8 h^2 + 5 h for the FFN and 4 h for two norms; the ends have (50257 + 2048) h and 2
+ * attention, 8 h^2 + 5 h for the FFN and 4 h for two norms; embedding and head have (50257 + 2048) h and 2
  * h. */
 TEST(test_model__gpt3_follows_its_closed_form)
 {
@@ -469,7 +469,7 @@ static void refuse(const orr_model *m, const char *words)
 
 TEST(test_model__faults_name_their_field)
 {
-    BROKEN("gpt2", m->layers = 0, "layers: at least 1 was expected");
+    BROKEN("gpt2", m->layers = 0, "layers: expected at least 1");
     BROKEN("gpt2", m->layers = 16385, "layers: 16385 is more than 16384");
     BROKEN("gpt2", m->hidden = 1ull << 31, "hidden: 2147483648 is more than 2147483647");
     BROKEN("gpt2", m->vocab = 0, "vocab: at least 1");
@@ -477,8 +477,8 @@ TEST(test_model__faults_name_their_field)
     BROKEN("gpt2", m->head_dim = 0, "head_dim: at least 1");
     BROKEN("gpt2", m->kv_heads = 5, "kv_heads: 5 does not divide the number of heads, 12");
     BROKEN("gpt2", m->kv_heads = 24, "kv_heads: 24 does not divide");
-    BROKEN("gpt2", m->ffn = 0, "ffn: at least 1 was expected: layer 0 is not MoE");
-    BROKEN("deepseek-v3", m->ffn = 0, "ffn: at least 1 was expected: layer 0");
+    BROKEN("gpt2", m->ffn = 0, "ffn: expected at least 1: layer 0 is not MoE");
+    BROKEN("deepseek-v3", m->ffn = 0, "ffn: expected at least 1: layer 0");
     BROKEN("gpt2", m->block_norms = 3, "block_norms: 3 is not 1, 2 or 4");
     BROKEN("gpt2", m->position_rows = 0, "position_rows: at least 1");
     BROKEN("gpt2", m->position = ORR_MODEL_ROTARY, "position_rows: 1024, but");
@@ -488,7 +488,7 @@ TEST(test_model__faults_name_their_field)
     BROKEN("gpt2", m->expert_ffn = 5, "expert_ffn: 5, but there are no experts");
     BROKEN("gpt2", m->global_every = 2, "global_every: 2, but there is no window");
     BROKEN("gemma-2-9b", m->global_at = 2, "global_at: 2 is not below global_every, 2");
-    BROKEN("deepseek-v3", m->v_head_dim = 0, "v_head_dim: at least 1 was expected with MLA");
+    BROKEN("deepseek-v3", m->v_head_dim = 0, "v_head_dim: expected at least 1 with MLA");
     BROKEN("deepseek-v3", m->qk_norm = ORR_MODEL_QK_NORM_HEAD, "qk_norm: MLA has norms");
     BROKEN("deepseek-v3", m->experts_per_token = 300, "experts_per_token: 300 of only 256");
     BROKEN("deepseek-v3", m->experts_per_token = 0, "experts_per_token: at least 1");

@@ -37,7 +37,7 @@ typedef struct row {
     " 512, 'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64, 'v_head_dim': 128, 'topk_method':"    \
     " 'noaux_tc', 'num_nextn_predict_layers': 0}"
 
-/* Attention and norms of 27 layers, a dense FFN, 26 times router and 66 experts, the ends. */
+/* Attention and norms of 27 layers, a dense FFN, 26 times router and 66 experts, embedding and head. */
 #define MOONLIGHT_SIZE                                                                            \
     (27 * (2048ull * 16 * 192 + 2048 * 576 + 512 + 512 * 16 * 256 + 16 * 128 * 2048 + 2 * 2048) + \
      3 * 2048ull * 11264 + 26 * (2048 * 64 + 64 + 66 * 3 * 2048ull * 1408) +                      \
@@ -305,13 +305,10 @@ TEST(test_model_config__name_is_the_last_part_of_the_path)
 TEST(test_model_config__unknown_type_is_read_as_llama_and_says_so)
 {
     const orr_model m = read_quoted("{'model_type': 'brand\\nnew', " SIZES "}");
-    CHECK_TEXT(
-        m.note,
-        "the model_type brand_new is not known: read as if it were a Llama, counts may be wrong");
+    CHECK_TEXT(m.note, "unknown model_type brand_new: read as a Llama, counts may be wrong");
     CHECK(m.is_gated);
     const orr_model without = read_quoted("{" SIZES "}");
-    CHECK_TEXT(without.note,
-               "there is no model_type: read as if it were a Llama, counts may be wrong");
+    CHECK_TEXT(without.note, "no model_type: read as a Llama, counts may be wrong");
 }
 
 TEST(test_model_config__text_part_of_a_model_of_images)
@@ -321,7 +318,7 @@ TEST(test_model_config__text_part_of_a_model_of_images)
                     "}, 'tie_word_embeddings': true, 'vision_config': {}}");
     CHECK_EQ_U(m.hidden, 64);
     CHECK(m.is_tied);
-    CHECK_TEXT(m.note, "only what text_config says is counted");
+    CHECK_TEXT(m.note, "only the keys of text_config are counted");
     /* Gemma 3 4B leaves out what is usual: 8 heads of 256, 4 of them for keys, a vocabulary of
      * 262,208. */
     CHECK_EQ_U(parameters("{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": "
@@ -452,14 +449,14 @@ TEST(test_model_config__wrong_values_have_a_place)
     refuse("{" LLAMA ", 'mlp_bias': 1}", "mlp_bias: 1 is not true or false");
     refuse("{'model_type': 3}", "model_type: 3 is not a string");
     refuse("{" LLAMA ", 'is_encoder_decoder': true}", "models with an encoder");
-    refuse("[]", "c.json:1:1: a map of keys and values was expected");
+    refuse("[]", "c.json:1:1: expected a map of keys and values");
     refuse("{'hidden_size': 64,}", "c.json:1:");
     refuse("{'model_type': 'gpt2', " SIZES "}",
            "position_rows"); /* how many there are is not said */
     refuse(
         "{'model_type': 'deepseek_v3', 'topk_method': 1, 'kv_lora_rank': 1, 'qk_nope_head_dim': 1,"
         " 'qk_rope_head_dim': 1, 'v_head_dim': 1, " SIZES "}",
-        "topk_method: a string was expected");
+        "topk_method: expected a string");
     refuse(
         "{'model_type': 'qwen2_moe', 'num_key_value_heads': 4, 'use_sliding_window': true, " SIZES
         "}",

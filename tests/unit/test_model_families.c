@@ -144,7 +144,7 @@ TEST(test_model_families__sizes_of_no_layer_are_forgotten)
 TEST(test_model_families__doubt_has_words)
 {
     orr_model m = read_config("{'model_type': 'brand_new', " SIZES "}");
-    CHECK(m.is_uncertain && strstr(m.note, "brand_new is not known"));
+    CHECK(m.is_uncertain && strstr(m.note, "unknown model_type brand_new"));
     m = read_config("{'model_type': 'llama', 'moe_inter_dim': 2048, 'n_routed_exp': 256, " SIZES
                     "}");
     CHECK(m.is_uncertain);
@@ -183,7 +183,7 @@ TEST(test_model_families__refused_in_words)
         "hybrid_override_pattern: \"M-M\" is not a string of 4 signs");
     refuse("{'model_type': 'nemotron_h', 'num_key_value_heads': 2, 'hybrid_override_pattern':"
            " 'M-MX', " SIZES "}",
-           "signs M, *, - and E were expected");
+           "expected signs M, *, - and E");
     refuse("{'model_type': 'bamba', 'num_key_value_heads': 2, 'attn_layer_indices': [4], " SIZES
            "}",
            "attn_layer_indices: 4 is not the number of a layer");
@@ -195,10 +195,10 @@ TEST(test_model_families__refused_in_words)
         "}",
         "attn_type_list: 2 is not 0 or 1");
     refuse("{'model_type': 'qwen3_next', 'num_key_value_heads': 2, " SIZES "}",
-           "at least 1 was expected with linear attention (linear_heads)");
+           "expected at least 1 with linear attention (linear_heads)");
     refuse("{'model_type': 'mamba2', 'hidden_size': 64, 'num_hidden_layers': 2, 'vocab_size': 9,"
            " 'num_heads': 0}",
-           "num_heads: at least 1 was expected with Mamba-2");
+           "num_heads: expected at least 1 with Mamba-2");
 }
 
 /* ---- traces ---- */

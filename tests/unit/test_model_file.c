@@ -97,15 +97,15 @@ static void refuse(const char *text, const char *words)
 
 TEST(test_model_file__errors_name_the_place)
 {
-    refuse("", "m.yml:1:1: a map of keys and values was expected");
+    refuse("", "m.yml:1:1: expected a map of keys and values");
     refuse("- 1\n", "m.yml:1:1: a map");
-    refuse("layers: 2\nlayer: 3\n", "m.yml:2:1: the key \"layer\" is not known here");
+    refuse("layers: 2\nlayer: 3\n", "m.yml:2:1: unknown key \"layer\"");
     refuse("layers: 2\nlayers: 3\n", "m.yml:2:1: duplicate key \"layers\"");
     refuse("format: orrery-topology\n", "format: \"orrery-topology\" is not orrery-model");
     refuse("version: 2\n", "version: \"2\" is not a whole number from 1 to 1");
     refuse("from: gpt4\n", "m.yml:1:7: from: no model is called \"gpt4\"; did you mean gpt2?");
     refuse("from: zzzzzzzzz\n", "from: no model is called \"zzzzzzzzz\"");
-    refuse("from: [gpt2]\n", "from: the name of a model was expected");
+    refuse("from: [gpt2]\n", "from: expected the name of a model");
     refuse("from: gpt2\nname: \"a\\\"b\"\n", "m.yml:2:7: name: 1 to 63 plain characters");
     refuse("from: gpt2\nname: [a]\n", "name: 1 to 63 plain characters");
     refuse("from: gpt2\nhidden: -1\n", "m.yml:2:9: hidden: \"-1\" is not a whole number from 0 to");
@@ -113,8 +113,8 @@ TEST(test_model_file__errors_name_the_place)
     refuse("from: gpt2\nis_tied: maybe\n", "is_tied: \"maybe\" is not false or true");
     refuse("from: gpt2\nnorm: batch\n", "norm: \"batch\" is not rms or layer or layer-no-bias");
     refuse("from: gpt2\nkv_heads: 5\n", "m.yml:2:11: kv_heads: 5 does not divide");
-    refuse("layers: 3\nhidden: 8\nvocab: 4\n", "m.yml:1:1: heads: at least 1 was expected");
-    refuse("layers: 3\nhidden: 9\nvocab: 4\nheads: 2\n", "head_dim: at least 1 was expected");
+    refuse("layers: 3\nhidden: 8\nvocab: 4\n", "m.yml:1:1: heads: expected at least 1");
+    refuse("layers: 3\nhidden: 9\nvocab: 4\nheads: 2\n", "head_dim: expected at least 1");
     refuse("from: gpt2\nffn: [", "not valid YAML");
 }
 

@@ -396,7 +396,7 @@ static void check_refused(const char *text, bool is_compat, const char *words, u
 TEST(test_pytorch__faults_have_a_place)
 {
     check_refused("", false, "an empty file", 1);
-    check_refused("[]", false, "a linked trace was expected", 1);
+    check_refused("[]", false, "expected a linked trace", 1);
     check_refused("{\"schema\": \"x\"}", false, "no \"nodes\"", 1);
     check_refused(FILE_OF(PROCESS) "x", false, "", 3);
     check_refused(FILE_OF(PROCESS ",\n{\"name\": \"x\"}"), false, "without id", 3);

@@ -69,7 +69,7 @@ TEST(test_scalesim__faults_of_configurations_have_their_places)
     refuse_config("ArrayWidth: 8", "Width: 8",
                   "a.cfg: the key \"ArrayWidth\" is missing in section [architecture_presets]");
     refuse_config("IfmapSramSzkB: 1", "IfmapSram: 1",
-                  "the key \"IfmapSram\" is not known; did you mean \"IfmapSramSz\"?");
+                  "unknown key \"IfmapSram\"; did you mean \"IfmapSramSz\"?");
     refuse_config("Dataflow: is", "Dataflow: rs",
                   "a.cfg:9:11: Dataflow: \"rs\" is not os, ws or is");
     refuse_config("USER", "user", "a.cfg:13:21: InterfaceBandwidth: \"user\" is not CALC or USER");

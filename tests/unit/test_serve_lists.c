@@ -125,7 +125,7 @@ TEST(test_serve_lists__faults_have_a_place)
     refuse("{\"input_lens\": [1, 1], \"output_lens\": [1, 1], \"request_rate\": 1e-303}",
            "request_rate: the last request would come");
     refuse("{\"input_lens\": [1], \"output_lens\": [1], \"start_times\": [\"x\"]}",
-           "start_times: seconds were expected");
+           "start_times: expected seconds");
     refuse("{\"timestamp\": 0, \"timestamp\": 1}", "a second arrival_us");
     refuse("[]", "no requests");
     refuse("{\"timestamp\": 0,", "q:1:");

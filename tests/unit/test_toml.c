@@ -241,11 +241,11 @@ TEST(test_toml__errors_name_the_place)
 {
     static const char value[] =
         "not a text in quotes, a number, true, false, a date, a list or a table";
-    refuse("a", "a.toml:1:2: \"=\" was expected");
-    refuse("a = ", "a.toml:1:5: a value was expected");
-    refuse("= 1", "a.toml:1:1: a key was expected");
-    refuse("a. = 1", "a.toml:1:4: a key was expected");
-    refuse("a = 1 b = 2", "a.toml:1:7: the end of the line was expected");
+    refuse("a", "a.toml:1:2: expected \"=\"");
+    refuse("a = ", "a.toml:1:5: expected a value");
+    refuse("= 1", "a.toml:1:1: expected a key");
+    refuse("a. = 1", "a.toml:1:4: expected a key");
+    refuse("a = 1 b = 2", "a.toml:1:7: expected the end of the line");
     refuse("\na = 1\na = 2", "a.toml:3:1: \"a\" is a duplicate key");
     refuse("a = true1", value);
     refuse("a = 01", value);
@@ -260,18 +260,18 @@ TEST(test_toml__errors_name_the_place)
     refuse("a = \"\\uD800\"", "a.toml:1:6: an escape that is not a character");
     refuse("a = \"\\u12\"", "a.toml:1:6: an escape with too few hexadecimal digits");
     refuse("a = \"\"\"x\n\"\"", "a.toml:1:5: a text without an end");
-    refuse("a = [1 2]", "a.toml:1:8: \",\" or \"]\" was expected");
-    refuse("a = {b = 1, }", "a.toml:1:13: a key was expected");
-    refuse("a = {b = 1\n}", "a.toml:1:11: \",\" or \"}\" was expected");
-    refuse("[a", "a.toml:1:3: \"]\" was expected");
-    refuse("[[a]", "a.toml:1:5: \"]]\" was expected");
-    refuse("[]", "a.toml:1:2: a key was expected");
-    refuse("[a]\n[a]", "a.toml:2:2: \"a\" is there already");
-    refuse("[a]\nb.c = 1\n[a.b]", "a.toml:3:4: \"b\" is there already");
-    refuse("a = 1\n[a.b]", "a.toml:2:2: \"a\" is there already, and is not a table");
-    refuse("a = {b = 1}\n[a.c]", "a.toml:2:2: \"a\" is there already, and is not a table");
-    refuse("a = []\n[[a]]", "a.toml:2:3: \"a\" is there already, and not with [[ ]]");
-    refuse("[a.b]\nx = 1\n[a]\nb.c = 1", "a.toml:4:1: \"b\" is there already, and dotted keys");
+    refuse("a = [1 2]", "a.toml:1:8: expected \",\" or \"]\"");
+    refuse("a = {b = 1, }", "a.toml:1:13: expected a key");
+    refuse("a = {b = 1\n}", "a.toml:1:11: expected \",\" or \"}\"");
+    refuse("[a", "a.toml:1:3: expected \"]\"");
+    refuse("[[a]", "a.toml:1:5: expected \"]]\"");
+    refuse("[]", "a.toml:1:2: expected a key");
+    refuse("[a]\n[a]", "a.toml:2:2: \"a\" is already defined");
+    refuse("[a]\nb.c = 1\n[a.b]", "a.toml:3:4: \"b\" is already defined");
+    refuse("a = 1\n[a.b]", "a.toml:2:2: \"a\" is already defined, and is not a table");
+    refuse("a = {b = 1}\n[a.c]", "a.toml:2:2: \"a\" is already defined, and is not a table");
+    refuse("a = []\n[[a]]", "a.toml:2:3: \"a\" is already defined, and not with [[ ]]");
+    refuse("[a.b]\nx = 1\n[a]\nb.c = 1", "a.toml:4:1: \"b\" is already defined, and dotted keys");
     refuse("a = \"\xFF\"", "a.toml:1:6: not valid UTF-8");
     refuse("a = 'x\ty'\nb = '\x01'", "a.toml:2:6: a control character");
     refuse("a = 1\r", "a.toml:1:6: a control character");

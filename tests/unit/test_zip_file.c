@@ -248,9 +248,9 @@ static const lie lies[] = {
     {AT_LOCAL, 0, LOCAL, 'g', 1, "another name than the directory"},
     {AT_DATA, 0, 0, 'A', 1, "its checksum is not the directory's"},
     {AT_DATA, 1, 0, 0xffff, 2, "the compressed data is damaged"},
-    {AT_BEHIND, 2, 4, 1, 4, "the sizes behind its data are not the directory's"},
-    {AT_BEHIND, 2, 8, 1, 4, "the sizes behind its data are not the directory's"},
-    {AT_BEHIND, 2, 12, 1, 4, "the sizes behind its data are not the directory's"},
+    {AT_BEHIND, 2, 4, 1, 4, "the sizes after its data differ from the directory's"},
+    {AT_BEHIND, 2, 8, 1, 4, "the sizes after its data differ from the directory's"},
+    {AT_BEHIND, 2, 12, 1, 4, "the sizes after its data differ from the directory's"},
     {AT_END, 0, 0, 0, 4, "has no end record"},
     {AT_END, 0, 4, 1, 2, "several parts"},
     {AT_END, 0, 8, 2, 2, "several parts"},
@@ -353,7 +353,7 @@ TEST(test_zip_file__files_in_files_are_refused)
     zip_record(&b, &items[1]);
     zip_end(&b, start, 2, false, "");
     CHECK_EQ(open_and_read(&b, 1000), ORR_EINPUT);
-    CHECK_SAYS(&err, "'inner' in the archive: it lies in the bytes of another file");
+    CHECK_SAYS(&err, "'inner' in the archive: it overlaps another file");
     CHECK_EQ_U(err.where.byte, items[0].data);
     orr_buf_fini(&inner);
     orr_buf_fini(&b);

@@ -115,7 +115,7 @@ static orr_code take_quoted(orr_csv *c,
         return orr_fail(err, ORR_EINPUT, &w, "this quoted field has no end on its line");
     *after = skip_blanks(c, p + 1, end);
     if (*after < end && **after != c->separator)
-        return orr_fail(err, ORR_EINPUT, &w, "a %s was expected behind this quoted field",
+        return orr_fail(err, ORR_EINPUT, &w, "expected a %s after this quoted field",
                         c->separator == ',' ? "comma" : "separator");
     return unquote(c, (orr_str){from, (size_t)(p - from)}, doubled, &f->text, err);
 }

@@ -84,7 +84,7 @@ static orr_code take_section(orr_ini *ini, const line_of_text *l, orr_str *secti
     const orr_where w = place(ini, l, l->word);
     const char *close = memchr(l->word, ']', (size_t)(l->end - l->word));
     if (!close || close == l->word + 1)
-        return orr_fail(err, ORR_EINPUT, &w, "the name of a section in [ ] was expected");
+        return orr_fail(err, ORR_EINPUT, &w, "expected the name of a section in [ ]");
     *section = (orr_str){l->word + 1, (size_t)(close - l->word - 1)};
     return add_entry(ini, &(entry){.section = *section}, &w, err);
 }
@@ -94,11 +94,11 @@ static orr_code take_key(orr_ini *ini, const line_of_text *l, orr_str section, o
     const orr_where w = place(ini, l, l->word);
     const char *sign = l->word;
     if (section.len == 0)
-        return orr_fail(err, ORR_EINPUT, &w, "a [section] was expected before the first key");
+        return orr_fail(err, ORR_EINPUT, &w, "expected a [section] before the first key");
     while (sign < l->end && *sign != ':' && *sign != '=')
         sign++;
     if (sign == l->end || sign == l->word)
-        return orr_fail(err, ORR_EINPUT, &w, "\"key: value\" was expected");
+        return orr_fail(err, ORR_EINPUT, &w, "expected \"key: value\"");
     entry e = {.key = trim(l->word, sign), .section = section};
     e.value.text = trim(sign + 1, l->end);
     e.value.line = l->number;
@@ -202,8 +202,8 @@ orr_code orr_ini_need(
         if (e->key.len && orr_str_is(e->section, section) &&
             orr_nearest(e->key, (const char *const[]){key, NULL}))
             return orr_fail(err, ORR_EINPUT, ORR_AT(orr_ini_where(ini, &e->value)),
-                            "the key \"%.*s\" is not known; did you mean \"%s\"?",
-                            ORR_SHOWN(e->key, SHOWN), key);
+                            "unknown key \"%.*s\"; did you mean \"%s\"?", ORR_SHOWN(e->key, SHOWN),
+                            key);
     }
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(ini->path, ORR_NO_BYTE)),
                     "the key \"%s\" is missing in section [%s]", key, section);

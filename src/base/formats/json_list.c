@@ -54,7 +54,7 @@ static orr_code refuse(const walk *w, uint64_t byte, const char *words, const ch
 static orr_code wrong_type(const walk *w)
 {
     return orr_fail(w->err, ORR_EINPUT, ORR_AT(orr_json_place(w->j, 0)),
-                    "%s was expected: an object with \"%s\"%s", w->how->what, w->how->key,
+                    "expected %s: an object with \"%s\"%s", w->how->what, w->how->key,
                     w->how->takes_bare ? ", or a list" : "");
 }
 
@@ -64,7 +64,7 @@ orr_code orr_json_walk_list(orr_json *j, const orr_json_list *how, void *context
     orr_json_item item;
     orr_code code = orr_json_next(j, &item, err);
     if (code)
-        return code == ORR_END ? refuse(&w, 0, "an empty file: ", " was expected") : code;
+        return code == ORR_END ? refuse(&w, 0, "an empty file: expected ", "") : code;
     if (item.type == ORR_JSON_OBJECT)
         code = walk_members(&w);
     else if (item.type == ORR_JSON_ARRAY && how->takes_bare)

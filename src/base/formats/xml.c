@@ -93,7 +93,7 @@ static orr_code take_name(scanner *s, orr_str *out)
         s->at++;
     *out = (orr_str){(const char *)from, (size_t)(s->at - from)};
     if (out->len == 0 || orr_is_digit(out->ptr[0]) || out->ptr[0] == '-' || out->ptr[0] == '.')
-        return fail_at(s, from, "a name was expected");
+        return fail_at(s, from, "expected a name");
     return ORR_OK;
 }
 
@@ -169,11 +169,11 @@ static orr_code take_value(scanner *s, orr_xml_attribute *a)
 {
     skip_blanks(s);
     if (s->at == s->end || *s->at != '=')
-        return fail_at(s, s->at, "'=' and a value were expected");
+        return fail_at(s, s->at, "expected '=' and a value");
     s->at++;
     skip_blanks(s);
     if (s->at == s->end || (*s->at != '"' && *s->at != '\''))
-        return fail_at(s, s->at, "a value in quotes was expected");
+        return fail_at(s, s->at, "expected a value in quotes");
     const uint8_t *from = s->at + 1;
     const uint8_t *to = memchr(from, *s->at, (size_t)(s->end - from));
     if (!to)
@@ -199,7 +199,7 @@ static orr_code take_attributes(scanner *s, orr_xml_node *n)
         if (before == from)
             return fail_at(s, from,
                            s->at == s->end ? "the file ends within an element"
-                                           : "a blank or '>' was expected");
+                                           : "expected a blank or '>'");
         if (n->attribute_count == MOST_ATTRIBUTES)
             return fail_at(s, from, "more than 64 attributes");
         orr_xml_attribute *a = &all[n->attribute_count];
@@ -236,7 +236,7 @@ static orr_code take_element(scanner *s, orr_xml_node **out, bool *is_open)
     s->at++;
     if (!*is_open) {
         if (s->at == s->end || *s->at != '>')
-            return fail_at(s, s->at, "'>' was expected after '/'");
+            return fail_at(s, s->at, "expected '>' after '/'");
         s->at++;
     }
     return ORR_OK;
@@ -253,7 +253,7 @@ static orr_code take_end(scanner *s, const orr_xml_node *n)
     skip_blanks(s);
     if (!orr_str_equal(name, n->name) || s->at == s->end || *s->at != '>')
         return orr_fail(s->err, ORR_EINPUT, ORR_AT(place_of(s->x, from)),
-                        "not XML: </%.*s> where </%.*s> was expected", ORR_SHOWN(name, SHOWN),
+                        "not XML: found </%.*s>, expected </%.*s>", ORR_SHOWN(name, SHOWN),
                         ORR_SHOWN(n->name, SHOWN));
     s->at++;
     return ORR_OK;
@@ -402,7 +402,7 @@ orr_code orr_xml_get_int(const orr_xml_node *n,
         return ORR_OK;
     }
     return orr_fail(err, ORR_EINPUT, ORR_AT(value_place(n, name)),
-                    "%s: a whole number from %" PRId64 " to %" PRId64 " was expected, not \"%.*s\"",
+                    "%s: expected a whole number from %" PRId64 " to %" PRId64 ", not \"%.*s\"",
                     name, min, max, ORR_SHOWN(text, SHOWN));
 }
 

@@ -17,7 +17,7 @@ orr_code orr_yaml_refuse(orr_yaml_value v, const char *key, const char *what, or
     const orr_where w = orr_yaml_where(v);
     const orr_str s = orr_yaml_text(v);
     if (orr_yaml_type_of(v) != ORR_YAML_SCALAR)
-        return orr_fail(err, ORR_EINPUT, &w, "%s: %s was expected", key, what);
+        return orr_fail(err, ORR_EINPUT, &w, "%s: expected %s", key, what);
     return orr_fail(err, ORR_EINPUT, &w, "%s: \"%.*s\" is not %s", key, ORR_SHOWN(s, SHOWN), what);
 }
 
@@ -47,18 +47,16 @@ static orr_code refuse_key(orr_yaml_value key, const char *const *keys, orr_erro
     char list[200];
     orr_list_words(keys, list, sizeof list);
     if (near)
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "the key \"%.*s\" is not known here; did you mean \"%s\"?", shown, s.ptr,
-                        near);
-    return orr_fail(err, ORR_EINPUT, &w, "the key \"%.*s\" is not known here (%s)", shown, s.ptr,
-                    list);
+        return orr_fail(err, ORR_EINPUT, &w, "unknown key \"%.*s\"; did you mean \"%s\"?", shown,
+                        s.ptr, near);
+    return orr_fail(err, ORR_EINPUT, &w, "unknown key \"%.*s\" (%s)", shown, s.ptr, list);
 }
 
 orr_code orr_yaml_check_keys(orr_yaml_value map, const char *const *keys, orr_error *err)
 {
     const orr_where top = orr_yaml_where(map);
     if (orr_yaml_type_of(map) != ORR_YAML_MAP)
-        return orr_fail(err, ORR_EINPUT, &top, "a map of keys and values was expected");
+        return orr_fail(err, ORR_EINPUT, &top, "expected a map of keys and values");
     for (uint32_t i = 0; i < orr_yaml_count(map); i++) {
         const orr_yaml_value k = orr_yaml_key(map, i);
         const orr_where w = orr_yaml_where(k);
@@ -204,8 +202,7 @@ orr_code orr_yaml_take_text(
         is_fine = s.ptr[i] >= ' ' && s.ptr[i] < 0x7F && s.ptr[i] != '"' && s.ptr[i] != '\\';
     if (!is_fine)
         return orr_fail(err, ORR_EINPUT, &w,
-                        "%s: 1 to %zu plain characters were expected, without \" and \\", key,
-                        room - 1);
+                        "%s: expected 1 to %zu plain characters, without \" and \\", key, room - 1);
     memcpy(out, s.ptr, s.len);
     out[s.len] = '\0';
     return ORR_OK;

@@ -162,8 +162,9 @@ static orr_code find_directory(const orr_zip *z, directory *d, orr_error *err)
     if (is_64 && (code = read_end64(z, end, &behind, d, err)))
         return code;
     if (!has_room(d->start, d->size, behind))
-        return fail_here(z, end, err,
-                         "the archive's directory lies beyond its end: the file is cut or damaged");
+        return fail_here(
+            z, end, err,
+            "the archive's directory is beyond its end: the file is truncated or damaged");
     if (d->start + d->size != behind)
         return fail_here(z, d->start + d->size, err, "there is data after the archive's directory");
     if (d->count > d->size / RECORD_BYTES)
@@ -340,7 +341,8 @@ static orr_code read_local(const orr_zip *z, orr_zip_entry *e, uint64_t stop, or
     size_t len = 0;
     if ((e->flags & FLAG_DESCRIPTOR) &&
         !descriptor_fits(z->bytes.ptr + e->end, stop - e->end, e, &len))
-        return fail_entry(z, e, e->end, err, "the sizes behind its data are not the directory's");
+        return fail_entry(z, e, e->end, err,
+                          "the sizes after its data differ from the directory's");
     e->end += len;
     return ORR_OK;
 }
@@ -368,8 +370,7 @@ static orr_code check_overlaps(const orr_zip *z, orr_error *err)
         qsort(order, z->count, sizeof *order, by_start);
     for (size_t i = 1; i < z->count; i++) {
         if (order[i]->start < order[i - 1]->end)
-            return fail_entry(z, order[i], order[i]->start, err,
-                              "it lies in the bytes of another file");
+            return fail_entry(z, order[i], order[i]->start, err, "it overlaps another file");
     }
     return ORR_OK;
 }

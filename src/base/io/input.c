@@ -346,7 +346,7 @@ static orr_code open_fd(const char *path, int *fd, size_t *room, orr_error *err)
         return ORR_OK;
     if (S_ISDIR(st.st_mode)) {
         close(*fd);
-        return orr_fail(err, ORR_EIO, &w, "is a directory; a file was expected");
+        return orr_fail(err, ORR_EIO, &w, "is a directory; expected a file");
     }
     if (S_ISREG(st.st_mode) && st.st_size < WINDOW_ROOM - LEAST_ROOM)
         *room = (size_t)st.st_size + LEAST_ROOM; /* the end is seen without growing */

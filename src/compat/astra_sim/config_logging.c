@@ -59,9 +59,8 @@ static orr_code need_type(reader *r, orr_toml_value v, orr_toml_type type, const
 {
     if (orr_toml_type_of(v) == type)
         return ORR_OK;
-    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(v)),
-                    "%s: %s was expected, this is %s", what, orr_toml_type_name(type),
-                    orr_toml_type_name(orr_toml_type_of(v)));
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_where(v)), "%s: expected %s, this is %s",
+                    what, orr_toml_type_name(type), orr_toml_type_name(orr_toml_type_of(v)));
 }
 
 /* About the value of a key that was found: "KEY: ...", or with the text it has in quotes. */
@@ -89,7 +88,7 @@ static orr_code check_keys(reader *r, orr_toml_value table, const char *const *k
             k++;
         if (!*k)
             return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_toml_key_where(v)),
-                            "the key \"%.*s\" is not known", ORR_SHOWN(key, SHOWN));
+                            "unknown key \"%.*s\"", ORR_SHOWN(key, SHOWN));
     }
     return ORR_OK;
 }
@@ -137,8 +136,8 @@ static orr_code need_int(
     *out = orr_toml_int(v);
     if (code || (*out >= min && *out <= max))
         return code;
-    return refuse(r, table, key, "%s: a number from %" PRId64 " to %" PRId64 " was expected", key,
-                  min, max);
+    return refuse(r, table, key, "%s: expected a number from %" PRId64 " to %" PRId64, key, min,
+                  max);
 }
 
 static orr_code take_bool(reader *r, orr_toml_value table, const char *key, bool *out)
@@ -289,7 +288,7 @@ static orr_code take_path(reader *r, orr_toml_value table, const char *key, cons
         code = take_bool(r, table, "create_parent_dir", &makes_folder); /* spdlog makes it anyway */
     if (code || (*out)[0])
         return code;
-    return refuse(r, table, key, "%s: the name of a file was expected", key);
+    return refuse(r, table, key, "%s: expected the name of a file", key);
 }
 
 static orr_code take_file(reader *r, orr_toml_value table, orr__sink *s)

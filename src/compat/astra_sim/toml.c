@@ -387,7 +387,7 @@ static const char *orr__toml_scalar(orr_toml_source *in, orr_toml_scalar *out)
         out->type = ORR_TOML_DATE;
         out->text = (orr_str){begin, n = date};
     } else if (n == 0) {
-        return wrong(in, in->at, "a value was expected");
+        return wrong(in, in->at, "expected a value");
     } else if (!read_word((orr_str){begin, n}, out)) {
         return wrong(in, in->at,
                      "not a text in quotes, a number, true, false, a date, a list or a table");
@@ -574,7 +574,7 @@ static orr_code finish_line(reader *r)
     skip_comment(r);
     if (at_end(r) || accept_line_end(r))
         return ORR_OK;
-    return refuse(r, r->in.at, "the end of the line was expected");
+    return refuse(r, r->in.at, "expected the end of the line");
 }
 
 /* ---- keys ---- */
@@ -594,7 +594,7 @@ static orr_code read_key(reader *r, orr_str *out, size_t *at)
     while (is_bare(peek(r)))
         r->in.at++;
     *out = (orr_str){(const char *)r->in.ptr + *at, r->in.at - *at};
-    return out->len ? ORR_OK : refuse(r, *at, "a key was expected");
+    return out->len ? ORR_OK : refuse(r, *at, "expected a key");
 }
 
 /* Is there one more part?  Then the dot is passed. */
@@ -624,7 +624,7 @@ static orr_code read_array(reader *r, uint32_t array)
         skip_lines(r);
         if (accept(r, ','))
             continue;
-        return accept(r, ']') ? ORR_OK : refuse(r, r->in.at, "\",\" or \"]\" was expected");
+        return accept(r, ']') ? ORR_OK : refuse(r, r->in.at, "expected \",\" or \"]\"");
     }
 }
 
@@ -644,7 +644,7 @@ static orr_code read_inline_table(reader *r, uint32_t table)
         skip_blanks(r);
         if (accept(r, ','))
             continue;
-        return accept(r, '}') ? ORR_OK : refuse(r, r->in.at, "\",\" or \"}\" was expected");
+        return accept(r, '}') ? ORR_OK : refuse(r, r->in.at, "expected \",\" or \"}\"");
     }
 }
 
@@ -698,7 +698,7 @@ static orr_code step_into(reader *r, uint32_t table, orr_str key, size_t at, uin
     const node *n = &r->t->nodes[*out];
     if (n->type == ORR_TOML_TABLE && n->state == DOTTED)
         return ORR_OK;
-    return refuse_key(r, at, key, "is there already, and dotted keys cannot add to it");
+    return refuse_key(r, at, key, "is already defined, and dotted keys cannot add to it");
 }
 
 /* key = value, a.b = value */
@@ -717,7 +717,7 @@ static orr_code read_pair(reader *r, uint32_t table)
     if (find_member(r->t, table, key))
         return refuse_key(r, at, key, "is a duplicate key");
     if (!accept(r, '='))
-        return refuse(r, r->in.at, "\"=\" was expected");
+        return refuse(r, r->in.at, "expected \"=\"");
     skip_blanks(r);
     return read_value(r, table, key, at);
 }
@@ -738,7 +738,7 @@ static orr_code walk_into(reader *r, uint32_t table, orr_str key, size_t at, uin
     return n->type == ORR_TOML_TABLE && n->state != CLOSED
                ? ORR_OK
                : refuse_key(r, at, key,
-                            "is there already, and is not a table that can be added to");
+                            "is already defined, and is not a table that can be added to");
 }
 
 /* [key] */
@@ -748,7 +748,7 @@ static orr_code begin_table(reader *r, uint32_t table, orr_str key, size_t at)
     if (!i)
         return add_member(r, table, table_of(ORR_TOML_TABLE, STATED, key, at), &r->current);
     if (r->t->nodes[i].type != ORR_TOML_TABLE || r->t->nodes[i].state != IMPLIED)
-        return refuse_key(r, at, key, "is there already");
+        return refuse_key(r, at, key, "is already defined");
     r->t->nodes[i].state = STATED;
     r->t->nodes[i].at = (uint32_t)at;
     r->current = i;
@@ -762,7 +762,7 @@ static orr_code begin_item(reader *r, uint32_t table, orr_str key, size_t at)
     const node item = table_of(ORR_TOML_TABLE, STATED, (orr_str){NULL, 0}, at);
     orr_code code = ORR_OK;
     if (i && (r->t->nodes[i].type != ORR_TOML_ARRAY || r->t->nodes[i].state == CLOSED))
-        return refuse_key(r, at, key, "is there already, and not with [[ ]]");
+        return refuse_key(r, at, key, "is already defined, and not with [[ ]]");
     if (!i)
         code = add_member(r, table, table_of(ORR_TOML_ARRAY, STATED, key, at), &i);
     return code ? code : add_node(r, i, item, &r->current);
@@ -785,7 +785,7 @@ static orr_code read_header(reader *r)
     if (code)
         return code;
     if (!accept(r, ']') || (is_item && !accept(r, ']')))
-        return refuse(r, r->in.at, is_item ? "\"]]\" was expected" : "\"]\" was expected");
+        return refuse(r, r->in.at, is_item ? "expected \"]]\"" : "expected \"]\"");
     code = is_item ? begin_item(r, table, key, at) : begin_table(r, table, key, at);
     return code ? code : finish_line(r);
 }

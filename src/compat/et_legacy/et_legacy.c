@@ -981,7 +981,7 @@ static orr_code next_record(eto_reader *r, orr_error *err)
         return ORR_END;
     if (!orr_wire_varint(&w, &r->body_len))
         return damage(r, r->at, err,
-                      "the file ends inside a record's length, or the length is no number");
+                      "the file ends inside a record's length, or the length is not a number");
     r->body_at = (uint64_t)(w.at - r->bytes.ptr);
     const uint64_t left = r->bytes.len - r->body_at;
     if (r->body_len > left)

@@ -261,8 +261,8 @@ static orr_code check_count(const orr_shapes *t, const line *l, bool needs_polic
                         "HYBRID_CUSTOMIZED takes 5 fields, name,m,n,k,strategy, but there are %zu",
                         l->count);
     if (l->count < 4)
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "4 fields were expected, name,m,n,k, but there are %zu", l->count);
+        return orr_fail(err, ORR_EINPUT, &w, "expected 4 fields, name,m,n,k, but there are %zu",
+                        l->count);
     return ORR_OK;
 }
 

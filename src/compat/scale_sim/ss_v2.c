@@ -1148,8 +1148,9 @@ static orr_code check_bandwidth(const orr__systolic *s, orr_error *err)
 {
     const double b = s->array->bandwidth;
     if (b > 0 && (b < 1 || b > 1e9 || b != (double)(uint64_t)b))
-        return orr_fail(err, ORR_EINPUT, NULL,
-                        "SCALE-Sim v2 knows whole numbers of words a cycle, from 1 to 10^9");
+        return orr_fail(
+            err, ORR_EINPUT, NULL,
+            "SCALE-Sim v2 supports only whole numbers of words per cycle, from 1 to 10^9");
     return ORR_OK;
 }
 

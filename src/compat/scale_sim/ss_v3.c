@@ -336,9 +336,10 @@ static orr_code ss_v3_check(const orr_scalesim *r, orr_error *err)
                         "SCALE-Sim v3 needs IfmapSRAMBankBandwidth and FilterSRAMBankBandwidth in "
                         "section [layout] when InterfaceBandwidth is USER");
     if (b > 0 && (b < 1 || b > 1e9 || b != (double)(uint64_t)b))
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "Bandwidth: SCALE-Sim v3 knows whole numbers of words a cycle, from 1 to "
-                        "10^9");
+        return orr_fail(
+            err, ORR_EINPUT, &w,
+            "Bandwidth: SCALE-Sim v3 supports only whole numbers of words per cycle, from 1 to "
+            "10^9");
     if (c->has_ramulator && b > 0)
         return orr_fail(err, ORR_EINPUT, &w,
                         "UseRamulatorTrace needs the files of Ramulator, which are not read here: "

@@ -473,8 +473,8 @@ static orr_code compare(stg_infer *f,
         const state want = state_of(f, needed, axis, &wanted);
         if (want == PARTIAL && have != PARTIAL)
             return orr_fail(err, ORR_EINPUT, NULL,
-                            "%s: an operand is needed as part of a sum over %s, and is none", label,
-                            axis_names[axis]);
+                            "%s: an operand is needed as a partial sum over %s, but is not one",
+                            label, axis_names[axis]);
         if (have == DIVIDED && want == SAME)
             add(out, ORR_COLL_ALL_GATHER, axis);
         else if (have == PARTIAL && want == SAME)
@@ -760,7 +760,7 @@ static orr_code name_cycle(const clearing *c, const stg_lowering *l, orr_error *
             tensor = c->p->nodes[i].tensor;
     }
     return orr_fail(err, ORR_EINPUT, NULL,
-                    "tensors without work depend on each other in a circle; %s is one of them",
+                    "tensors without work depend on each other in a cycle; %s is one of them",
                     stg_tensor_label(l->graph, tensor, label, sizeof label));
 }
 

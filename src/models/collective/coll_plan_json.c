@@ -65,7 +65,7 @@ static orr_code need(
     if (!orr_json_find(v, key, out))
         return plan_fail(r->p, orr_json_byte(v), r->err, "the key \"%s\" is missing", key);
     if (orr_json_type_of(*out) != type)
-        return plan_fail(r->p, orr_json_byte(*out), r->err, "%s: %s was expected, not %s", key,
+        return plan_fail(r->p, orr_json_byte(*out), r->err, "%s: expected %s, not %s", key,
                          orr_json_type_name(type), orr_json_type_name(orr_json_type_of(*out)));
     return ORR_OK;
 }
@@ -107,15 +107,14 @@ static orr_code check_keys(const reader *r, orr_json_value v, const char *const 
     orr_json_value value;
     orr_str key;
     if (orr_json_type_of(v) != ORR_JSON_OBJECT)
-        return fail_at(r, v, "an object was expected");
+        return fail_at(r, v, "expected an object");
     for (orr_json_iter it = orr_json_iterate(v); orr_json_next_member(&it, &key, &value);) {
         size_t k = 0;
         while (known[k] && !orr_str_is(key, known[k]))
             k++;
         const char *near = known[k] ? NULL : orr_nearest(key, known);
         if (!known[k])
-            return plan_fail(r->p, orr_json_byte(value), r->err,
-                             "the key \"%.*s\" is not known here%s%s%s",
+            return plan_fail(r->p, orr_json_byte(value), r->err, "unknown key \"%.*s\"%s%s%s",
                              (int)(key.len < SHOWN ? key.len : SHOWN), key.ptr,
                              near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
@@ -309,7 +308,7 @@ static orr_code read_place(op_reader *o, orr_json_value v, operand *out)
     if (code || (code = number(o->r, v, "size", PLAN_MOST_CHUNKS, &size)))
         return code;
     if (size == 0)
-        return fail_at(o->r, v, "size: at least one chunk was expected");
+        return fail_at(o->r, v, "size: expected at least one chunk");
     const uint64_t all = (uint64_t)size * parts;
     const uint64_t from = (uint64_t)index * parts + all * o->part / o->parts;
     const uint64_t to = (uint64_t)index * parts + all * (o->part + 1) / o->parts;
@@ -664,8 +663,7 @@ static void run_op(op_reader *o, orr_str name, const operands *src, const operan
             "the operation \"%.*s\" needs a switch that reduces (NVLS), which cannot be run",
             (int)name.len, name.ptr);
     else
-        o->code = plan_fail(o->r->p, orr_json_byte(o->v), o->r->err,
-                            "the operation \"%.*s\" is not known",
+        o->code = plan_fail(o->r->p, orr_json_byte(o->v), o->r->err, "unknown operation \"%.*s\"",
                             (int)(name.len < SHOWN ? name.len : SHOWN), name.ptr);
 }
 
@@ -813,7 +811,7 @@ static orr_code read_gpu_head(reader *r, orr_json_value v, uint32_t rank)
         return code;
     if (id != rank)
         return plan_fail(p, orr_json_byte(v), r->err,
-                         "GPU %" PRIu32 " where GPU %" PRIu32 " was expected", id, rank);
+                         "found GPU %" PRIu32 ", expected GPU %" PRIu32, id, rank);
     p->chunks = p->chunks > in ? p->chunks : in;
     p->chunks = p->chunks > out ? p->chunks : out;
     for (orr_json_iter it = orr_json_iterate(blocks); !code && orr_json_next_value(&it, &b);)
@@ -843,7 +841,7 @@ static orr_code read_gpus(reader *r, orr_json_value list)
     uint32_t rank = 0;
     orr_code code = ORR_OK;
     if (orr_json_count(list) < 2 || orr_json_count(list) > PLAN_MOST_RANKS)
-        return fail_at(r, list, "from 2 to 65,536 GPUs were expected");
+        return fail_at(r, list, "expected from 2 to 65,536 GPUs");
     p->ranks = orr_json_count(list);
     p->scratch = orr_arena_new(p->arena, p->ranks, uint32_t);
     r->gpus = orr_arena_new(p->arena, p->ranks, gpu);
@@ -864,8 +862,7 @@ static orr_code read_head(reader *r, orr_json_value root)
     orr_str name, kind, protocol;
     if (orr_json_type_of(root) != ORR_JSON_OBJECT || !orr_json_find(root, "gpus", &x) ||
         !orr_json_find(root, "collective", &x))
-        return fail_at(r, root,
-                       "not a plan: an object with \"collective\" and \"gpus\" was expected");
+        return fail_at(r, root, "not a plan: expected an object with \"collective\" and \"gpus\"");
     orr_code code = text(r, root, "name", &name);
     if (code || (code = text(r, root, "collective", &kind)) ||
         (code = text(r, root, "protocol", &protocol)) ||

@@ -67,7 +67,7 @@ static orr_code check_names(const reader *r, const orr_xml_node *n, const char *
             k++;
         if (!known[k])
             return plan_fail(
-                r->p, byte_at(r, n), r->err, "<%.*s>: the attribute \"%.*s\" is not known",
+                r->p, byte_at(r, n), r->err, "<%.*s>: unknown attribute \"%.*s\"",
                 (int)(n->name.len < SHOWN ? n->name.len : SHOWN), n->name.ptr,
                 (int)(n->attributes[i].name.len < SHOWN ? n->attributes[i].name.len : SHOWN),
                 n->attributes[i].name.ptr);
@@ -77,7 +77,7 @@ static orr_code check_names(const reader *r, const orr_xml_node *n, const char *
 
 static orr_code fail_name(const reader *r, const orr_xml_node *n, const char *expected)
 {
-    return plan_fail(r->p, byte_at(r, n), r->err, "<%.*s> where %s was expected",
+    return plan_fail(r->p, byte_at(r, n), r->err, "found <%.*s>, expected %s",
                      (int)(n->name.len < SHOWN ? n->name.len : SHOWN), n->name.ptr, expected);
 }
 
@@ -278,8 +278,8 @@ static orr_code read_block(reader *r, const orr_xml_node *n, uint32_t rank)
         if ((code = read_step(r, c, &s)) || (code = get(r, c, "s", 0, UINT32_MAX - 1, &given)))
             return code;
         if (given != number)
-            return plan_fail(r->p, s.byte, r->err,
-                             "step %" PRIu32 " where step %" PRIu32 " was expected", given, number);
+            return plan_fail(r->p, s.byte, r->err, "found step %" PRIu32 ", expected step %" PRIu32,
+                             given, number);
         if ((kinds[s.kind].sends && links.send == UINT32_MAX) ||
             (kinds[s.kind].receives && links.recv == UINT32_MAX))
             return plan_fail(r->p, s.byte, r->err,

@@ -98,7 +98,7 @@ static orr_code take_size(orr_yaml_value map, orr_machine *m, orr_error *err)
     const orr_where w = orr_yaml_where(list);
     const bool is_list = orr_yaml_type_of(list) == ORR_YAML_LIST;
     if (!is_list || orr_yaml_count(list) == 0 || orr_yaml_count(list) > ORR_MACHINE_TORUS_DIMS)
-        return orr_fail(err, ORR_EINPUT, &w, "size: a list of 1 to %d numbers was expected",
+        return orr_fail(err, ORR_EINPUT, &w, "size: expected a list of 1 to %d numbers",
                         ORR_MACHINE_TORUS_DIMS);
     m->up_dims = orr_yaml_count(list);
     for (uint32_t i = 0; i < m->up_dims && !code; i++) {

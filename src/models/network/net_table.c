@@ -44,5 +44,5 @@ orr_code orr__net_fail_unknown(const char *name, orr_error *err)
     for (size_t i = 0; orr_net_at(i) && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
                                  orr_net_at(i)->name);
-    return orr_fail(err, ORR_EUSAGE, NULL, "there is no network model \"%s\" (%s)", name, list);
+    return orr_fail(err, ORR_EUSAGE, NULL, "unknown network model \"%s\" (%s)", name, list);
 }

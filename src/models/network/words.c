@@ -61,7 +61,7 @@ orr_code orr__words_need(orr__words *w, const char *what, orr_str *out, orr_erro
     if (orr__words_next(w, out))
         return ORR_OK;
     const orr_where where = orr__words_where(w);
-    return orr_fail(err, ORR_EINPUT, &where, "the file ends where %s was expected", what);
+    return orr_fail(err, ORR_EINPUT, &where, "the file ends; expected %s", what);
 }
 
 const char *orr__words_shown(orr_str s, char out[ORR__WORD_ROOM])

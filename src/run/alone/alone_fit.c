@@ -123,11 +123,9 @@ static orr_code add_text(orr_calibration *c,
             err, ORR_EINPUT, &w,
             "the text has no list of ranks (\"# Rank 0 ... on HOST device 0\"): --ranks is needed");
     if (!op)
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "the text does not say which operation it is: --op is needed");
+        return orr_fail(err, ORR_EINPUT, &w, "the operation is not recorded: --op is required");
     if (t->ranks < 2)
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "one rank has nobody to send to: at least 2 are needed");
+        return orr_fail(err, ORR_EINPUT, &w, "collectives need at least 2 ranks");
     orr_code code = alone_shape(&c->machine, op, t->ranks, t->per_node, &s, err);
     return code ? code : add_rows(c, path, t, op, &s, err);
 }

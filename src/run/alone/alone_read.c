@@ -138,7 +138,7 @@ static size_t place_of(const orr_str *words, size_t n, const char *word)
 static orr_code take_header(reader *r, const orr_str *words, size_t n, orr_error *err)
 {
     if (r->has_header)
-        return fail(r, err, "a second table: give each output of nccl-tests as a file of its own");
+        return fail(r, err, "a second table: give each output of nccl-tests as a separate file");
     r->size = place_of(words, n, "size");
     r->count = place_of(words, n, "count");
     r->redop = place_of(words, n, "redop");
@@ -171,7 +171,7 @@ static orr_code take_remark(reader *r, orr_str s, orr_error *err)
         return take_header(r, words, n, err);
     else if (n > 2 && orr_str_is(words[0], "(B)")) {
         if (place_of(words, n, "(us)") == SIZE_MAX || place_of(words, n, "(GB/s)") == SIZE_MAX)
-            return fail(r, err, "times in (us) and bandwidths in (GB/s) were expected");
+            return fail(r, err, "expected times in (us) and bandwidths in (GB/s)");
         r->has_units = true;
     } else if (orr_str_has(s, "Avg bus bandwidth"))
         r->has_end = true;
@@ -191,12 +191,12 @@ static orr_code take_row(reader *r, orr_str s, orr_error *err)
     if (n < r->columns)
         return fail(r, err, "the row is cut off: it has fewer columns than the header");
     if (!orr_text_u64(words[r->size], &size))
-        return fail(r, err, "size: a whole number of bytes was expected");
+        return fail(r, err, "size: expected a whole number of bytes");
     if (!orr_text_double(words[r->time], &us) || !isfinite(us) || us < 0)
-        return fail(r, err, "time: a number of microseconds, not below 0, was expected");
+        return fail(r, err, "time: expected a number of microseconds, not below 0");
     if (!orr_text_double(words[r->algbw], &alg) || !orr_text_double(words[r->busbw], &bus) ||
         !isfinite(alg) || !isfinite(bus) || alg < 0 || bus < 0)
-        return fail(r, err, "algbw, busbw: numbers of GB/s, not below 0, were expected");
+        return fail(r, err, "algbw, busbw: expected numbers of GB/s, not below 0");
     if (size == 0 || us == 0) /* nothing was sent */
         return ORR_OK;
     seen = (double)size / us / 1e3;
@@ -232,7 +232,7 @@ static orr_code read_all(reader *r, orr_error *err)
     if (!r->has_header)
         return fail(
             r, err,
-            "no table of nccl-tests: a line \"# size count type redop root time ...\" was expected");
+            "no table of nccl-tests: expected a line \"# size count type redop root time ...\"");
     if (!r->has_end)
         return fail(r, err, "the output is cut off: its line \"# Avg bus bandwidth\" is missing");
     if (r->out->count == 0)

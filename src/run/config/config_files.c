@@ -43,8 +43,7 @@ static orr_code fail_missing(orr_yaml_value root, const char *key, orr_error *er
         const char *near =
             is_listed(found, orr__topology_keys) ? NULL : orr_nearest(found, orr__topology_keys);
         if (near)
-            return orr_fail(err, ORR_EINPUT, &at,
-                            "the key \"%.*s\" is not known; did you mean \"%s\"?",
+            return orr_fail(err, ORR_EINPUT, &at, "unknown key \"%.*s\"; did you mean \"%s\"?",
                             (int)(found.len < 40 ? found.len : 40), found.ptr, near);
     }
     const orr_where w = orr_yaml_where(root);
@@ -75,11 +74,9 @@ static orr_code take_list(orr_yaml_value root, const char *key, orr_yaml_value *
     if (is_one_shape(*out, key))
         return ORR_OK;
     if (orr_yaml_type_of(*out) != ORR_YAML_LIST)
-        return orr_fail(err, ORR_EINPUT, &at, "%s: a list was expected, one entry per dimension",
-                        key);
+        return orr_fail(err, ORR_EINPUT, &at, "%s: expected a list, one entry per dimension", key);
     if (orr_yaml_count(*out) == 0 || orr_yaml_count(*out) > ORR_NET_DIMS)
-        return orr_fail(err, ORR_EINPUT, &at, "%s: 1 to %d entries were expected", key,
-                        ORR_NET_DIMS);
+        return orr_fail(err, ORR_EINPUT, &at, "%s: expected 1 to %d entries", key, ORR_NET_DIMS);
     return ORR_OK;
 }
 
@@ -122,7 +119,7 @@ static orr_code take_dimension(orr_yaml_value lists[4],
         return code;
     if (!orr_text_u64(orr_yaml_text(v), &npus) || npus < least || npus > 1u << 24)
         return orr_fail(err, ORR_EINPUT, &at_npus,
-                        "npus_count: a whole number from %u to 16777216 was expected", least);
+                        "npus_count: expected a whole number from %u to 16777216", least);
     c->npus[k] = (uint32_t)npus;
     if ((code = take_number(orr_yaml_item(lists[2], k), "bandwidth", &c->bandwidth[k], err)) ||
         (code = take_number(orr_yaml_item(lists[3], k), "latency", &c->latency_ns[k], err)))
@@ -148,7 +145,7 @@ static orr_code take_lists(orr_yaml_value root,
         const orr_where w = orr_yaml_where(lists[i]);
         if (entries(lists[i]) != entries(lists[0]))
             return orr_fail(err, ORR_EINPUT, &w,
-                            "%s has %u entries, %s has %u: one per dimension was expected", keys[i],
+                            "%s has %u entries, %s has %u: expected one per dimension", keys[i],
                             entries(lists[i]), keys[0], entries(lists[0]));
     }
     return ORR_OK;
@@ -203,7 +200,7 @@ static orr_code take_early_dimension(orr_yaml_value lists[EARLY_LISTS],
         if (code)
             return code;
         if (!(v[i] >= 0 && v[i] <= 1e15))
-            return fail_early(lists, i, k, "a number from 0 to 1e15 was expected", err);
+            return fail_early(lists, i, k, "expected a number from 0 to 1e15", err);
     }
     const uint64_t beside = links_beside(c, k, (uint64_t)v[LINKS]);
     if (beside == 0)
@@ -298,10 +295,10 @@ orr_code cfg_unknown_key(orr_str key,
     orr_error why;
     orr_list_words(keys, all, sizeof all);
     if (near)
-        orr_fail(&why, ORR_EINPUT, &w, "the key \"%.*s\" is not known; did you mean \"%s\"?", shown,
-                 key.ptr, near);
+        orr_fail(&why, ORR_EINPUT, &w, "unknown key \"%.*s\"; did you mean \"%s\"?", shown, key.ptr,
+                 near);
     else
-        orr_fail(&why, ORR_EINPUT, &w, "the key \"%.*s\" is not known (%s)", shown, key.ptr,
+        orr_fail(&why, ORR_EINPUT, &w, "unknown key \"%.*s\" (%s)", shown, key.ptr,
                  list ? list : all);
     if (!notes->arena) {
         if (err)
@@ -373,7 +370,7 @@ static orr_code open_json(const char *path, json_file *f, orr_error *err)
         code = orr_json_only(f->j, &f->root, err);
     if (!code && orr_json_type_of(f->root) != ORR_JSON_OBJECT) {
         const orr_where w = orr_json_where(f->root);
-        code = orr_fail(err, ORR_EINPUT, &w, "an object was expected");
+        code = orr_fail(err, ORR_EINPUT, &w, "expected an object");
     }
     if (code)
         close_json(f);
@@ -390,12 +387,12 @@ static orr_code take_unsigned(orr_json_value root, const char *key, uint64_t *ou
         return ORR_OK;
     const orr_where w = orr_json_where(v);
     if (orr_json_type_of(v) != ORR_JSON_INT && orr_json_type_of(v) != ORR_JSON_REAL)
-        return orr_fail(err, ORR_EINPUT, &w, "%s: a number was expected", key);
+        return orr_fail(err, ORR_EINPUT, &w, "%s: expected a number", key);
     const orr_code code = orr_json_get_double(v, &d, err);
     if (code)
         return code;
     if (!(d >= 0 && d <= 1e15))
-        return orr_fail(err, ORR_EINPUT, &w, "%s: a number from 0 to 1e15 was expected", key);
+        return orr_fail(err, ORR_EINPUT, &w, "%s: expected a number from 0 to 1e15", key);
     *out = (uint64_t)d;
     return ORR_OK;
 }
@@ -418,8 +415,7 @@ static orr_code take_memory(orr_json_value root, cfg_memory *out, orr_error *err
         }
     const orr_where w = orr_json_where(v);
     if (!code && !is_known)
-        code =
-            orr_fail(err, ORR_EINPUT, &w, "memory-type \"%.*s\" is not known", (int)s.len, s.ptr);
+        code = orr_fail(err, ORR_EINPUT, &w, "unknown memory-type \"%.*s\"", (int)s.len, s.ptr);
     out->npus_per_node = 1;
     if (!code)
         code = take_unsigned(root, "remote-mem-latency", &out->latency, err);
@@ -476,7 +472,7 @@ static orr_code take_logical_dim(orr_json_value v, uint32_t *out, orr_error *err
         return code;
     if (!orr_text_u64(s, &count) || count == 0 || count > 1u << 24)
         return orr_fail(err, ORR_EINPUT, &w,
-                        "logical-dims: a number of ranks was expected, as \"8\", not %.*s",
+                        "logical-dims: expected a number of ranks, e.g. \"8\", not %.*s",
                         (int)(s.len < 40 ? s.len : 40), s.ptr);
     *out = (uint32_t)count;
     return ORR_OK;
@@ -492,7 +488,7 @@ static orr_code take_logical(orr_json_value root, orr_net_config *out, orr_error
     const orr_where w = orr_json_where(v);
     if (orr_json_type_of(v) != ORR_JSON_ARRAY || orr_json_count(v) == 0 ||
         orr_json_count(v) > ORR_NET_DIMS)
-        return orr_fail(err, ORR_EINPUT, &w, "logical-dims: a list of 1 to %d numbers was expected",
+        return orr_fail(err, ORR_EINPUT, &w, "logical-dims: expected a list of 1 to %d numbers",
                         ORR_NET_DIMS);
     out->dims = 0;
     orr_code code = ORR_OK;
@@ -582,7 +578,7 @@ static orr_code take_group(
     }
     if (orr_json_type_of(list) != ORR_JSON_ARRAY || orr_json_count(list) == 0) {
         const orr_where w = orr_json_where(list);
-        return orr_fail(err, ORR_EINPUT, &w, "group %lld: a list of ranks was expected",
+        return orr_fail(err, ORR_EINPUT, &w, "group %lld: expected a list of ranks",
                         (long long)g->id);
     }
     g->members = orr_arena_new(a, orr_json_count(list), uint32_t);

@@ -79,8 +79,7 @@ static orr_code take_device(
     const orr_str text = orr_yaml_text(v);
     const orr_where w = orr_yaml_where(v);
     if (text.len == 0 || memchr(text.ptr, '\0', text.len))
-        return orr_fail(err, ORR_EINPUT, &w, "%s: a rank or the name of a switch was expected",
-                        key);
+        return orr_fail(err, ORR_EINPUT, &w, "%s: expected a rank or the name of a switch", key);
     *out = orr_arena_text(a, text);
     return *out ? ORR_OK : orr_no_memory(err);
 }
@@ -133,7 +132,7 @@ static orr_code find_list(orr_yaml_value root, const char *key, orr_yaml_value *
         return ORR_OK;
     const orr_where w = orr_yaml_where(*out);
     if (orr_yaml_type_of(*out) != ORR_YAML_LIST)
-        return orr_fail(err, ORR_EINPUT, &w, "%s: a list was expected", key);
+        return orr_fail(err, ORR_EINPUT, &w, "%s: expected a list", key);
     return ORR_OK;
 }
 

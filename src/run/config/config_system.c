@@ -51,9 +51,9 @@ static orr_code fail_value(reader *r, orr_json_value v, const char *key, const c
     const orr_json_type type = orr_json_type_of(v);
     const orr_str raw = orr_json_raw(v);
     if (type == ORR_JSON_INT || type == ORR_JSON_REAL)
-        return orr_fail(r->err, ORR_EINPUT, &w, "%s: %s was expected, not %.*s", key, expected,
+        return orr_fail(r->err, ORR_EINPUT, &w, "%s: expected %s, not %.*s", key, expected,
                         (int)(raw.len < 40 ? raw.len : 40), raw.ptr);
-    return orr_fail(r->err, ORR_EINPUT, &w, "%s: %s was expected, not %s", key, expected,
+    return orr_fail(r->err, ORR_EINPUT, &w, "%s: expected %s, not %s", key, expected,
                     orr_json_type_name(type));
 }
 
@@ -219,8 +219,7 @@ static orr_code add_by_node(reader *r, const char *from, orr_yaml_value key, orr
     int64_t id;
     const orr_where w = orr_yaml_where(key);
     if (!orr_text_i64(orr_yaml_text(key), &id) || orr_yaml_type_of(value) != ORR_YAML_SCALAR)
-        return orr_fail(r->err, ORR_EINPUT, &w,
-                        "a node id and a prefix of trace files were expected");
+        return orr_fail(r->err, ORR_EINPUT, &w, "expected a node id and a prefix of trace files");
     char *prefix = orr_arena_text(r->arena, orr_yaml_text(value));
     const orr_code code =
         prefix ? check_path(r, prefix, from, orr_yaml_where(value)) : orr_no_memory(r->err);
@@ -246,7 +245,7 @@ static orr_code read_by_node(reader *r, const char *path)
         const orr_where w = orr_yaml_where(root);
         if (orr_yaml_type_of(root) != ORR_YAML_MAP)
             code = orr_fail(r->err, ORR_EINPUT, &w,
-                            "a map from node ids to prefixes of trace files was expected");
+                            "expected a map from node ids to prefixes of trace files");
         for (uint32_t i = 0; !code && i < orr_yaml_count(root); i++)
             code = add_by_node(r, path, orr_yaml_key(root, i), orr_yaml_item(root, i));
         orr_yaml_close(y);

@@ -158,7 +158,7 @@ const char *fold_obstacle(const orr_sim *s)
         {s->system.shared_bus, "messages share a bus"},
         {s->system.is_agreed || s->system.inter != CFG_ASCENDING,
          "chunks are scheduled across ranks"},
-        {fold_has_custom(s), "collectives have algorithms of their own"},
+        {fold_has_custom(s), "collectives have custom algorithms"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].is_there)

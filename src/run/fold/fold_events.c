@@ -157,7 +157,7 @@ static order order_of(
 static void lose_order(fold_sim *f, const fold_class *c)
 {
     f->lost_order = true;
-    fold_give_up(f, "rank %u: events of one tick, in an order that is not known", c->ranks[0]);
+    fold_give_up(f, "rank %u: events of one tick, in an unknown order", c->ranks[0]);
 }
 
 /* ---- scheduling ---- */

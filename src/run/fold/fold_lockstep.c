@@ -29,7 +29,7 @@ static const char *obstacle(const orr_sim *s)
         {s->opt.fold == ORR_SIM_FOLD_OFF, "it was switched off"},
         {s->topology != NULL, "on this network ranks share links"},
         {!is_joint || s->opt.plans || s->system.custom_by_node,
-         "collectives have algorithms of their own"},
+         "collectives have custom algorithms"},
         {s->opt.trace_log || s->system.trace_enabled || s->opt.logging, "every node is recorded"},
         {s->system.track_local_mem, "local memory is tracked"},
         {s->opt.rendezvous, "messages wait for their receivers (rendezvous)"},
@@ -82,7 +82,7 @@ orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err)
     const char *why = obstacle(s);
     *out = NULL;
     if (!why && fold_has_odd_tags(s))
-        why = "messages of ranks that are alike have tags of their own";
+        why = "identical ranks use different tags for their messages";
     if (why) {
         snprintf(s->fold_why, sizeof s->fold_why, "%s", why);
         return ORR_OK;

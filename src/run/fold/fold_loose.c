@@ -170,7 +170,7 @@ static void split_by(fold_sim *f, const fold_class *c, fold_val a, fold_val b, c
     const fold_val apart = fold_sub(f->times, a, b);
     /* No line to split along: the answer is the same for all members, and it is the wrong one. */
     if (apart.base > 0 || fold_most(f->times, apart) <= 0)
-        fold_give_up(f, "rank %u: %s, in an order that is not known", c->ranks[0], why);
+        fold_give_up(f, "rank %u: %s, in an unknown order", c->ranks[0], why);
     else
         fold_split(f, (uint32_t)(c - f->classes), apart, why);
 }
@@ -325,8 +325,7 @@ static void check_rivals(fold_sim *f, const fold_class *c, uint32_t place)
             good += f->ends[m] != 0;
         }
         if (good == 0)
-            fold_give_up(f, "rank %u: two nodes for one slot, in an order that is not known",
-                         c->ranks[0]);
+            fold_give_up(f, "rank %u: two nodes for one slot, in an unknown order", c->ranks[0]);
         else
             fold_split(f, (uint32_t)(c - f->classes), fold_make(f->times, f->ends, c->count),
                        "members have another order of nodes for one slot");

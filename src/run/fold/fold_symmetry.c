@@ -67,12 +67,12 @@ static const char *obstacle(const orr_sim *s, unsigned kinds)
     if (why)
         return why;
     if (s->opt.plans)
-        return "collectives have algorithms of their own";
+        return "collectives have custom algorithms";
     if (kinds & COLL_ROOTED)
         return "collectives have a root";
     if (s->memory.type > CFG_MEM_PER_NPU)
         return "ranks share memory servers";
-    return fold_has_odd_tags(s) ? "messages of ranks that are alike have tags of their own" : NULL;
+    return fold_has_odd_tags(s) ? "identical ranks use different tags for their messages" : NULL;
 }
 
 /* ---- does a move leave everything as it is? ---- */

@@ -561,8 +561,8 @@ static orr_code size_error(const lay_expander *x, size_t i, orr_error *err, uint
 {
     const orr_where at = lay_layer_where(x->t, i, 1);
     if (x->rules->reads_loosely)
-        return orr_fail(err, ORR_EINPUT, &at, "layer %zu: %" PRIi64 " bytes: a size was expected",
-                        i, (int64_t)bytes);
+        return orr_fail(err, ORR_EINPUT, &at, "layer %zu: %" PRIi64 " bytes: expected a size", i,
+                        (int64_t)bytes);
     return orr_fail(err, ORR_EINPUT, &at, "layer %zu: %" PRIu64 " bytes are too many", i, bytes);
 }
 

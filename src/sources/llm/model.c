@@ -627,14 +627,14 @@ static sum times(sum a, uint64_t b)
 static orr_code too_large(const orr_model_work *w, orr_error *err)
 {
     return orr_fail(err, ORR_EUSAGE, NULL,
-                    "%" PRIu64 " tokens behind %" PRIu64
+                    "%" PRIu64 " tokens after %" PRIu64
                     " others are too many: the result does not fit into 64 bits",
                     w->tokens, w->past);
 }
 
 static orr_code no_tokens(orr_error *err)
 {
-    return orr_fail(err, ORR_EUSAGE, NULL, "at least one token was expected");
+    return orr_fail(err, ORR_EUSAGE, NULL, "expected at least one token");
 }
 
 /* ---- pairs ---- */

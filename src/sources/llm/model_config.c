@@ -62,7 +62,7 @@ orr_code llm_config_not_what(const llm_config *c,
     const orr_str text = orr_json_raw(v);
     const orr_json_type type = orr_json_type_of(v);
     if (type == ORR_JSON_ARRAY || type == ORR_JSON_OBJECT || text.len > SHOWN)
-        return orr_fail(c->err, ORR_EINPUT, &w, "%s: %s was found, %s was expected", key,
+        return orr_fail(c->err, ORR_EINPUT, &w, "%s: found %s, expected %s", key,
                         orr_json_type_name(type), what);
     return orr_fail(c->err, ORR_EINPUT, &w, "%s: %.*s is not %s", key, (int)text.len, text.ptr,
                     what);
@@ -290,7 +290,7 @@ static orr_code complete_heads(llm_config *c)
     }
     if (m->heads && m->kv_heads == 0) {
         const size_t said = model_field_find("kv_heads");
-        return llm_config_refuse(c, c->from[said], c->key[said], "at least 1 was expected");
+        return llm_config_refuse(c, c->from[said], c->key[said], "expected at least 1");
     }
     if (m->head_dim)
         return ORR_OK;
@@ -452,7 +452,7 @@ static orr_code refuse_misspelt_keys(llm_config *c)
             if (known.len > 3 && is_a_letter_off(key, known) &&
                 !find_path(c->map, c->seen[i], &other))
                 return orr_fail(c->err, ORR_EINPUT, &w,
-                                "the key \"%.*s\" is not known; did you mean \"%s\"?",
+                                "unknown key \"%.*s\"; did you mean \"%s\"?",
                                 (int)(key.len < SHOWN ? key.len : SHOWN), key.ptr, c->seen[i]);
         }
     }
@@ -525,12 +525,10 @@ static orr_code find_family(llm_config *c)
     c->family = llm_family_fallback();
     c->m.is_uncertain = true;
     if (type.len)
-        add_note(
-            &c->m,
-            "the model_type %.*s is not known: read as if it were a Llama, counts may be wrong",
-            (int)(type.len < SHOWN ? type.len : SHOWN), type.ptr);
+        add_note(&c->m, "unknown model_type %.*s: read as a Llama, counts may be wrong",
+                 (int)(type.len < SHOWN ? type.len : SHOWN), type.ptr);
     else
-        add_note(&c->m, "there is no model_type: read as if it were a Llama, counts may be wrong");
+        add_note(&c->m, "no model_type: read as a Llama, counts may be wrong");
     return ORR_OK;
 }
 
@@ -545,7 +543,7 @@ static void find_text_part(llm_config *c)
         if (!find_path(c->root, keys[i], &v) || orr_json_type_of(v) != ORR_JSON_OBJECT)
             continue;
         c->map = v;
-        add_note(&c->m, "only what %s says is counted", keys[i]);
+        add_note(&c->m, "only the keys of %s are counted", keys[i]);
         return;
     }
 }

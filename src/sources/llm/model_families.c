@@ -339,7 +339,7 @@ static orr_code finish_qwen2_moe(llm_config *c)
     if (!code && is_windowed && !llm_config_find(c, "layer_types", &v) &&
         llm_config_find(c, "use_sliding_window", &v))
         return llm_config_refuse(c, v, "use_sliding_window",
-                                 "without layer_types it is not said which layers are meant");
+                                 "layer_types is missing, so the layers are not determined");
     return code;
 }
 
@@ -359,7 +359,7 @@ static orr_code finish_deepseek_v3(llm_config *c)
     if (!llm_config_find(c, "topk_method", &v))
         return ORR_OK;
     if (orr_json_get_str(v, &method, NULL))
-        return llm_config_refuse(c, v, "topk_method", "a string was expected");
+        return llm_config_refuse(c, v, "topk_method", "expected a string");
     c->m.has_router_bias = orr_str_is(method, "noaux_tc");
     return ORR_OK;
 }

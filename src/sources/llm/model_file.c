@@ -51,7 +51,7 @@ static orr_code take_from(orr_yaml_value map, orr_model *m, orr_error *err)
     const orr_str s = orr_yaml_text(v);
     const int shown = (int)(s.len < SHOWN ? s.len : SHOWN);
     if (orr_yaml_type_of(v) != ORR_YAML_SCALAR)
-        return orr_fail(err, ORR_EINPUT, &w, "from: the name of a model was expected");
+        return orr_fail(err, ORR_EINPUT, &w, "from: expected the name of a model");
     if (s.len < sizeof name)
         memcpy(name, s.ptr, s.len);
     const orr_model *preset = orr_model_find(name), *near = model_nearest(name);
@@ -82,7 +82,7 @@ static orr_code take_name(orr_yaml_value map, const char *label, orr_model *m, o
     model_plain_text(plain);
     if (s.len == 0 || strlen(m->name) != s.len || strcmp(plain, m->name) != 0)
         return orr_fail(err, ORR_EINPUT, &w,
-                        "name: 1 to %d plain characters were expected, without \" and \\",
+                        "name: expected 1 to %d plain characters, without \" and \\",
                         ORR_MODEL_NAME - 1);
     return ORR_OK;
 }
@@ -97,11 +97,11 @@ static orr_code take_letters(orr_yaml_value map, const model_field *f, orr_model
     const orr_where w = orr_yaml_where(v);
     const orr_str s = orr_yaml_text(v);
     if (orr_yaml_type_of(v) != ORR_YAML_SCALAR || s.len >= ORR_MODEL_PATTERN)
-        return orr_fail(err, ORR_EINPUT, &w, "%s: at most %d letters were expected", f->key,
+        return orr_fail(err, ORR_EINPUT, &w, "%s: expected at most %d letters", f->key,
                         ORR_MODEL_PATTERN - 1);
     for (size_t i = 0; i < s.len; i++) {
         if (s.ptr[i] == '\0' || !strchr(f->words[0], s.ptr[i]))
-            return orr_fail(err, ORR_EINPUT, &w, "%s: letters of \"%s\" were expected", f->key,
+            return orr_fail(err, ORR_EINPUT, &w, "%s: expected letters of \"%s\"", f->key,
                             f->words[0]);
     }
     memset(to, 0, ORR_MODEL_PATTERN);
@@ -258,7 +258,7 @@ static bool has_bad_letters(const orr_model *m, const model_field *field, model_
     const char *text = (const char *)m + field->at;
     const size_t n = strnlen(text, ORR_MODEL_PATTERN);
     if (n == ORR_MODEL_PATTERN || strspn(text, field->words[0]) != n)
-        return say(f, field->key, "letters of \"%s\" were expected", field->words[0]);
+        return say(f, field->key, "expected letters of \"%s\"", field->words[0]);
     return false;
 }
 
@@ -331,7 +331,7 @@ static bool is_any_missing(const needed *n, size_t count, const char *when, mode
 {
     for (size_t i = 0; i < count; i++) {
         if (n[i].value == 0)
-            return say(f, n[i].field, "at least 1 was expected%s", when);
+            return say(f, n[i].field, "expected at least 1%s", when);
     }
     return false;
 }
@@ -355,7 +355,7 @@ static bool has_bad_ends(const orr_model *m, model_fault *f)
     if (m->block_norms != 1 && m->block_norms != 2 && m->block_norms != 4)
         return say(f, "block_norms", "%" PRIu64 " is not 1, 2 or 4", m->block_norms);
     if (m->position == ORR_MODEL_LEARNED && m->position_rows == 0)
-        return say(f, "position_rows", "at least 1 was expected with learned positions");
+        return say(f, "position_rows", "expected at least 1 with learned positions");
     if (m->position != ORR_MODEL_LEARNED && m->position_rows)
         return say(f, "position_rows", "%" PRIu64 ", but positions are not learned",
                    m->position_rows);
@@ -386,7 +386,7 @@ static bool has_bad_latent(const orr_model *m, model_fault *f)
     const needed latent[] = {{"v_head_dim", m->v_head_dim},
                              {"qk_nope_head_dim", m->qk_nope_head_dim + m->qk_rope_head_dim}};
     if (m->qk_norm)
-        return say(f, "qk_norm", "MLA has norms of its own");
+        return say(f, "qk_norm", "MLA has its own norms");
     return is_any_missing(latent, 2, " with MLA", f);
 }
 
@@ -444,7 +444,7 @@ static bool has_bad_extras(const orr_model *m, const kinds *k, model_fault *f)
                    "%" PRIu64 " does not divide the number of heads, %" PRIu64, m->global_kv_heads,
                    m->heads);
     if (has_mixer(k, "w") && m->window == 0)
-        return say(f, "window", "at least 1 was expected: some layers have one");
+        return say(f, "window", "expected at least 1: some layers have one");
     return false;
 }
 
@@ -475,7 +475,7 @@ static bool has_bad_groups(const orr_model *m, model_fault *f)
                    m->expert_groups, m->experts);
     if (!m->expert_groups != !m->groups_per_token)
         return say(f, m->expert_groups ? "groups_per_token" : "expert_groups",
-                   "at least 1 was expected: how many groups there are, and how many a token has");
+                   "expected at least 1: how many groups there are, and how many a token has");
     if (m->groups_per_token > m->expert_groups)
         return say(f, "groups_per_token", "%" PRIu64 " of only %" PRIu64 " groups",
                    m->groups_per_token, m->expert_groups);
@@ -496,7 +496,7 @@ static bool has_bad_experts(const orr_model *m, const kinds *k, model_fault *f)
                           {"expert_groups", m->expert_groups},
                           {"groups_per_token", m->groups_per_token}};
     if (m->experts == 0 && has_ffn(k, "eb"))
-        return say(f, "experts", "at least 1 was expected: some layers are MoE");
+        return say(f, "experts", "expected at least 1: some layers are MoE");
     if (m->experts == 0)
         return is_any_idle(moe, 7, "there are no experts", f);
     if (is_any_missing(moe, 2, " with experts", f))
@@ -510,7 +510,7 @@ static bool has_bad_experts(const orr_model *m, const kinds *k, model_fault *f)
         return say(f, "moe_at", "%" PRIu64 " is not below moe_every, %" PRIu64, m->moe_at,
                    m->moe_every);
     if (m->shared_experts && m->shared_ffn == 0)
-        return say(f, "shared_ffn", "at least 1 was expected with shared experts");
+        return say(f, "shared_ffn", "expected at least 1 with shared experts");
     if (m->shared_ffn && m->shared_experts == 0)
         return say(f, "shared_ffn", "%" PRIu64 ", but there are no shared experts", m->shared_ffn);
     if (m->has_shared_gate && m->shared_experts == 0)
@@ -525,7 +525,7 @@ static bool lacks_ffn(const orr_model *m, const kinds *k, model_fault *f)
         return false;
     while (layer + 1 < m->layers && orr_model_ffn_of(m, layer) == ORR_FFN_EXPERTS)
         layer++;
-    return say(f, "ffn", "at least 1 was expected: layer %" PRIu64 " is not MoE", layer);
+    return say(f, "ffn", "expected at least 1: layer %" PRIu64 " is not MoE", layer);
 }
 
 /* ---- size ---- */
@@ -579,8 +579,7 @@ orr_code orr_model_check(const orr_model *m, orr_error *err)
 {
     model_fault f;
     if (!is_plain(m->name, sizeof m->name))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "name: printable ASCII was expected, without \" and \\");
+        return orr_fail(err, ORR_EUSAGE, NULL, "name: expected printable ASCII, without \" and \\");
     if (model_find_fault(m, &f))
         return orr_fail(err, ORR_EUSAGE, NULL, "%s: %s", f.field, f.words);
     return ORR_OK;

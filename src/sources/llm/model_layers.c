@@ -201,7 +201,7 @@ static orr_code take_signs(llm_config *c, orr_json_value v, const char *key)
     for (size_t i = 0; i < text.len; i++) {
         const char sign = text.ptr[i];
         if (sign == '\0' || !strchr("M*-E", sign))
-            return llm_config_refuse(c, v, key, "signs M, *, - and E were expected");
+            return llm_config_refuse(c, v, key, "expected signs M, *, - and E");
         c->mixers[i] = sign == 'M' ? c->family->mixer : sign == '*' ? 'a' : 'n';
         c->ffns[i] = sign == '-' ? 'f' : sign == 'E' ? 'e' : 'n';
     }
@@ -331,7 +331,7 @@ static orr_code read_interval(llm_config *c, orr_json_value v, const char *key)
     if (code)
         return code;
     if (n == 0)
-        return llm_config_refuse(c, v, key, "at least 1 was expected");
+        return llm_config_refuse(c, v, key, "expected at least 1");
     for (uint64_t i = 0; i < c->m.layers; i++)
         c->mixers[i] = (i + 1) % n ? c->family->mixer : 'a';
     c->has_mixers = true;
@@ -406,7 +406,7 @@ static orr_code take_letters(llm_config *c, orr_json_value v)
         c->mixers[i] = text.ptr[i % text.len] == 'L' ? 'w' : 'a';
     return text.len ? put_mixers(c)
                     : llm_config_refuse(c, v, "sliding_window_pattern",
-                                        "a number or letters L and G were expected");
+                                        "expected a number or letters L and G");
 }
 
 static orr_code take_pattern(llm_config *c)
@@ -493,9 +493,10 @@ orr_code llm_config_take_neo(llm_config *c)
     if (!llm_config_find(c, "attention_types", &v))
         return ORR_OK;
     if (!read_neo_types(c, v))
-        return llm_config_refuse(c, v, "attention_types",
-                                 "a list such as [[[\"global\", \"local\"], 12]] was expected, in "
-                                 "all one entry a layer");
+        return llm_config_refuse(
+            c, v, "attention_types",
+            "expected a list such as [[[\"global\", \"local\"], 12]], one entry per layer in "
+            "total");
     return put_mixers(c);
 }
 

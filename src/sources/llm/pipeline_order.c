@@ -358,7 +358,7 @@ static orr_code read_line(order_reader *r, const char *line_end)
             code = read_task(r, word);
     }
     word = code ? word : next_word(r, line_end);
-    return code || !word.len ? code : fail_at(r, word.ptr, "nothing was expected here", word);
+    return code || !word.len ? code : fail_at(r, word.ptr, "unexpected text", word);
 }
 
 orr_code orr_pipeline_order_parse(orr_span all,
@@ -537,7 +537,7 @@ static orr_code check_waits(order_check *c)
             return fail_task(c, r, t,
                              t->kind == LLM_FORWARD
                                  ? "never starts: the stage before it waits for this rank in turn"
-                                 : "never starts: the stage behind it waits for this rank in turn");
+                                 : "never starts: the next stage waits for this rank");
         }
     return ORR_OK;
 }

@@ -133,10 +133,11 @@ static void check_states(checker *c)
     if (c->code || !c->has_state)
         return;
     if (serve_is_split(c->o))
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "%s has linear attention or a state space, whose states cannot move to "
-                           "decode ranks of their own yet",
-                           m->name);
+        c->code = orr_fail(
+            c->err, ORR_EUSAGE, NULL,
+            "%s has linear attention or a state space, whose states cannot move to separate "
+            "decode ranks yet",
+            m->name);
     else if (c->r->cp > 1)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "cp %u: %s has linear attention or a state space, whose sequence cannot "
@@ -191,8 +192,7 @@ static void check_phases(checker *c)
         (unsigned)o->kv_dtype >= ORR_DTYPE_COUNT)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "an unknown phase or data type");
     else if (is_split && o->phase != ORR_SERVE_ALL)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "decode ranks of their own are for both phases, not for one alone");
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "separate decode ranks require both phases");
     else if (is_split && o->decode.cp > 1)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "decode cp %u: context parallelism is for prompts", o->decode.cp);
@@ -306,7 +306,7 @@ static void check_layers(checker *c)
         else if (has_state && orr_model_mixer_of(m, i) != orr_model_mixer_of(m, state))
             cannot = "states of several kinds";
         else if (orr_model_ffn_of(m, i) == ORR_FFN_BOTH)
-            cannot = "layers with an FFN beside their experts";
+            cannot = "layers with an FFN in addition to their experts";
     }
     c->has_state = state < m->layers;
     c->mixer = c->has_state ? orr_model_mixer_of(m, state) : ORR_MIX_NONE;

@@ -241,7 +241,7 @@ static orr_code read_names(const orr_csv *csv, const orr_csv_row *row, places *p
             if (find_name(found) < 0 &&
                 orr_nearest(found, (const char *const[]){columns[i].name, NULL}))
                 return orr_fail(
-                    err, ORR_EINPUT, &at, "the column \"%.*s\" is not known; did you mean \"%s\"?",
+                    err, ORR_EINPUT, &at, "unknown column \"%.*s\"; did you mean \"%s\"?",
                     (int)(found.len < SHOWN ? found.len : SHOWN), found.ptr, columns[i].name);
         }
         if (is_missing)
@@ -297,7 +297,7 @@ static orr_code read_table(orr_csv *csv, list *l, orr_error *err)
     orr_code code = orr_csv_next(csv, &row, err);
     if (code == ORR_END)
         return orr_fail(err, ORR_EINPUT, &top,
-                        "empty: a line \"arrival_us,prompt,output\" and requests were expected");
+                        "empty: expected a line \"arrival_us,prompt,output\" and requests");
     if (!code)
         code = read_names(csv, &row, &p, err);
     if (!code)
@@ -335,7 +335,7 @@ static orr_code read_json_value(orr_json_value v, int name, uint64_t *out, orr_e
     if (orr_json_type_of(v) == ORR_JSON_STRING && orr_json_get_str(v, &text, NULL))
         return not_a_value(w, text, name, err);
     if (names[name].form == EXACT && (!orr_text_u64(text, out) || *out > LLM_MOST_ARRIVAL))
-        return orr_fail(err, ORR_EINPUT, &w, "%s: a whole number was expected", names[name].name);
+        return orr_fail(err, ORR_EINPUT, &w, "%s: expected a whole number", names[name].name);
     return names[name].form == EXACT ? ORR_OK : read_value(w, text, name, out, err);
 }
 
@@ -362,11 +362,12 @@ static orr_code read_object(orr_json_value object, list *l, orr_error *err)
     }
     for (int i = 0; i < COLUMNS; i++)
         if (!is_there[i])
-            return orr_fail(err, ORR_EINPUT, &w,
-                            "no %s: timestamp, input_length and output_length (Mooncake), "
-                            "arrival_time_ns, input_toks and output_toks (LLMServingSim) or "
-                            "arrival_us, prompt and output were expected",
-                            columns[i].name);
+            return orr_fail(
+                err, ORR_EINPUT, &w,
+                "no %s: expected timestamp, input_length and output_length (Mooncake), "
+                "arrival_time_ns, input_toks and output_toks (LLMServingSim) or arrival_us, prompt "
+                "and output",
+                columns[i].name);
     return add_request(l, values, w, err);
 }
 
@@ -385,9 +386,10 @@ static orr_code open_benchmark(orr_json_value root, benchmark *b, orr_error *err
     const orr_where w = orr_json_where(in);
     if (!orr_json_find(root, "output_lens", &out) || orr_json_type_of(in) != ORR_JSON_ARRAY ||
         orr_json_type_of(out) != ORR_JSON_ARRAY || orr_json_count(in) != orr_json_count(out))
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "lists input_lens and output_lens of the same length were expected (vLLM "
-                        "writes them with --save-detailed)");
+        return orr_fail(
+            err, ORR_EINPUT, &w,
+            "expected lists input_lens and output_lens of the same length (vLLM writes them with "
+            "--save-detailed)");
     *b = (benchmark){.input = orr_json_iterate(in), .output = orr_json_iterate(out)};
     b->has_times = orr_json_find(root, "start_times", &v) &&
                    orr_json_type_of(v) == ORR_JSON_ARRAY && orr_json_count(v) == orr_json_count(in);
@@ -413,7 +415,7 @@ static orr_code read_start(orr_json_value v, uint64_t *out, orr_error *err)
     const orr_where w = orr_json_where(v);
     double s;
     if (orr_json_get_double(v, &s, NULL) || !(s >= 0) || s > 1e12)
-        return orr_fail(err, ORR_EINPUT, &w, "start_times: seconds were expected");
+        return orr_fail(err, ORR_EINPUT, &w, "start_times: expected seconds");
     *out = (uint64_t)(s * 1e6 + 0.5);
     return ORR_OK;
 }

@@ -105,7 +105,7 @@ static orr_code find_comms(nccl_job *j, uint32_t gpu, orr_error *err)
         c->comm = orr_map_find(j->comms.of_ident, c->ident, ORR__NONE);
         if (c->comm == ORR__NONE && c->has_time)
             return orr_fail(err, ORR_EINPUT, NULL,
-                            "%s uses communicator %s, which nobody announced",
+                            "%s uses communicator %s, which was never announced",
                             nccl_gpu_name(j, gpu, name), nccl_text(j, c->ident).ptr);
     }
     return ORR_OK;

@@ -367,7 +367,7 @@ static nccl_ends each_chunk(
     nccl_pen *pen = &p->w->pen;
     const uint64_t chunk = work->chunk ? work->chunk : work->total ? work->total : 1;
     if (work->total / chunk > 1u << 20)
-        nccl_writer_fail(p->w, "a work of more than 1,048,576 chunks is out of bounds");
+        nccl_writer_fail(p->w, "a work of more than 1,048,576 chunks exceeds the limit");
     const nccl_fork f = nccl_pen_fork(pen, l->cpu);
     for (uint64_t from = 0; from < work->total && !p->w->code;) {
         const uint64_t elements = chunk < work->total - from ? chunk : work->total - from;
@@ -619,7 +619,8 @@ static neighbours ring_of(nccl_plan *p, uint32_t channel)
         return (neighbours){0};
     }
     if (r->position == ORR__NONE && !is_literal(p))
-        nccl_writer_fail(p->w, "communicator %s: channel %" PRIu32 " is no ring through all ranks",
+        nccl_writer_fail(p->w,
+                         "communicator %s: channel %" PRIu32 " is not a ring through all ranks",
                          nccl_text(p->w->job, p->comm->ident).ptr, channel);
     return (neighbours){.before = gpu_of_rank(p, r->previous),
                         .after = gpu_of_rank(p, r->next),
@@ -635,7 +636,7 @@ static uint64_t chunk_of(nccl_plan *p, const nccl_work *work, uint64_t each)
     if (chunk == 0)
         nccl_writer_fail(p->w, "chunkCount is 0");
     else if (work->total / chunk / each > MOST_CHUNKS)
-        nccl_writer_fail(p->w, "a work of %" PRIu64 " in chunks of %" PRIu64 " is out of bounds",
+        nccl_writer_fail(p->w, "a work of %" PRIu64 " in chunks of %" PRIu64 " exceeds the limit",
                          work->total, chunk);
     return chunk ? chunk : 1;
 }

@@ -45,7 +45,7 @@ static orr_code check_head(const orr_csv *csv, const orr_csv_row *row, orr_error
         is_right = orr_str_is(row->fields[i].text, names[i]);
     return is_right ? ORR_OK
                     : orr_fail(err, ORR_EINPUT, ORR_AT(orr_csv_where(csv, &row->fields[0])),
-                               "the columns communicator,call,context were expected");
+                               "expected the columns communicator,call,context");
 }
 
 static orr_code take_row(struct nccl_user_contexts *u,
@@ -58,7 +58,7 @@ static orr_code take_row(struct nccl_user_contexts *u,
     uint64_t call = 0, context;
     uint32_t name = 0;
     if (row->count != COLUMNS)
-        return orr_fail(err, ORR_EINPUT, &w, "three columns were expected");
+        return orr_fail(err, ORR_EINPUT, &w, "expected three columns");
     const bool any_comm = orr_str_is(row->fields[0].text, "*");
     const bool any_call = orr_str_is(row->fields[1].text, "*");
     orr_code code = orr_csv_u64(csv, &row->fields[2], "context", 0, most, &context, err);

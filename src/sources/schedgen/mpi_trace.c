@@ -350,7 +350,7 @@ static orr_code check_options(const orr_mpi_trace_options *opt, uint32_t hosts, 
 {
     const uint64_t copies = opt->copies ? opt->copies : 1;
     if (opt->cpu > CPU_MAX)
-        return orr_fail(err, ORR_EUSAGE, NULL, "cpu %u: GOAL knows 0 to %d", opt->cpu, CPU_MAX);
+        return orr_fail(err, ORR_EUSAGE, NULL, "cpu %u: GOAL allows 0 to %d", opt->cpu, CPU_MAX);
     if (hosts * copies > RANKS_MAX)
         return orr_fail(err, ORR_EUSAGE, NULL, "%llu times %u ranks are more than %d",
                         (unsigned long long)copies, hosts, RANKS_MAX);

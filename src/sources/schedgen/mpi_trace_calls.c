@@ -306,8 +306,8 @@ static orr_code read_root(const mpi_rank *r, collective *c, orr_error *err)
         return code;
     if (root < 0 || (uint32_t)root >= r->run->hosts)
         return orr_fail(err, ORR_EINPUT, ORR_AT(line_where(&r->line, place)),
-                        "%s: the root, %d, is none of the ranks 0 to %u", r->line.call->name, root,
-                        r->run->hosts - 1);
+                        "%s: the root, %d, is not one of the ranks 0 to %u", r->line.call->name,
+                        root, r->run->hosts - 1);
     c->root = (uint32_t)root;
     return ORR_OK;
 }
@@ -857,7 +857,7 @@ static orr_code peer_of(
         return ORR_OK;
     if (peer < 0 || (uint32_t)peer >= r->run->hosts)
         return orr_fail(err, ORR_EINPUT, ORR_AT(line_where(&r->line, place)),
-                        "%s: rank %d is none of the ranks 0 to %u", r->line.call->name, peer,
+                        "%s: rank %d is not one of the ranks 0 to %u", r->line.call->name, peer,
                         r->run->hosts - 1);
     *out = (int64_t)peer + (int64_t)r->run->hosts * r->copy;
     return ORR_OK;
@@ -1131,7 +1131,7 @@ static orr_code begin_trace(mpi_rank *r, orr_error *err)
         return code;
     if (r->has_begun)
         return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(r->line.path, r->line.number, 1)),
-                        "%s again, or behind other calls", r->line.call->name);
+                        "%s again, or after other calls", r->line.call->name);
     if (sgen_mpi_is_talkative(r->run))
         sgen_mpi_say(r->run, "starttime host %u = %.*g", r->host, r->run->digits, time);
     r->has_begun = true;

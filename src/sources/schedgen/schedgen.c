@@ -670,7 +670,7 @@ static const char *repair_recdoub(const orr_schedgen_options *opt)
 {
     return sgen_is_power_of_two(opt->ranks)
                ? NULL
-               : "SchedGen sends to ranks that are not there when their number is no power of two";
+               : "SchedGen sends to ranks that are not there when their number is not a power of two";
 }
 
 static const char *repair_chain(const orr_schedgen_options *opt)
@@ -834,7 +834,7 @@ static orr_code check_options(const row *r, const orr_schedgen_options *opt, orr
         return orr_fail(err, ORR_EUSAGE, NULL, "%u ranks: there must be 1 to %d", opt->ranks,
                         RANKS_MAX);
     if (opt->cpu > CPU_MAX)
-        return orr_fail(err, ORR_EUSAGE, NULL, "cpu %u: GOAL knows 0 to %d", opt->cpu, CPU_MAX);
+        return orr_fail(err, ORR_EUSAGE, NULL, "cpu %u: GOAL allows 0 to %d", opt->cpu, CPU_MAX);
     if (r->shown.uses & ORR_SCHEDGEN_NWAY && opt->nway == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "a rank must send one message a round at least");
     if (r->shown.uses & ORR_SCHEDGEN_SEGMENT && opt->segment_bytes == 0)

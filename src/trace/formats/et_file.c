@@ -54,7 +54,7 @@ static orr_code next_strict(reader *r, orr_error *err)
     const orr_code code = read_length(r);
     if (code == ORR_EINPUT)
         return damage(r, r->at, err,
-                      "the file ends inside a record's length, or the length is no number");
+                      "the file ends inside a record's length, or the length is not a number");
     if (code)
         return code;
     if (r->body_len > bytes_left(r))

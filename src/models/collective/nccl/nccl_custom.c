@@ -40,7 +40,7 @@ static orr_code take_ns(orr_yaml_value map, const char *key, double *out, orr_er
     orr_code code = orr_yaml_take_ns(map, key, &ns, err);
     if (!code && (ns < 0 || ns > most_ns) && orr_yaml_find(map, key, &v)) {
         const orr_where w = orr_yaml_where(v);
-        code = orr_fail(err, ORR_EINPUT, &w, "%s: a time of at most 1s was expected", key);
+        code = orr_fail(err, ORR_EINPUT, &w, "%s: expected a time of at most 1s", key);
     }
     if (!code)
         *out = ns;
@@ -141,7 +141,7 @@ static orr_code take_bytes(orr_yaml_value map, const char *key, uint64_t *out, o
         fits = orr_bytes_parse(text, &n, NULL) == ORR_OK && n > 0;
     }
     if (!fits)
-        return orr_fail(err, ORR_EINPUT, &w, "%s: a size above 0 was expected, as 64KiB", key);
+        return orr_fail(err, ORR_EINPUT, &w, "%s: expected a size above 0, e.g. 64KiB", key);
     *out = n;
     return ORR_OK;
 }
@@ -158,7 +158,7 @@ static orr_code take_range(
     const orr_where w = orr_yaml_where(v);
     if (orr_yaml_type_of(v) != ORR_YAML_SCALAR || !orr_text_range(orr_yaml_text(v), &a, &b) ||
         a > b || b > UINT32_MAX)
-        return orr_fail(err, ORR_EINPUT, &w, "%s: a number or a range was expected, as 2-8", key);
+        return orr_fail(err, ORR_EINPUT, &w, "%s: expected a number or a range, e.g. 2-8", key);
     *from = (uint32_t)a;
     *to = (uint32_t)b;
     return ORR_OK;
@@ -201,7 +201,7 @@ static orr_code take_rules(orr_yaml_value top, nccl_custom *c, orr_error *err)
         return ORR_OK;
     const orr_where w = orr_yaml_where(list);
     if (orr_yaml_type_of(list) != ORR_YAML_LIST || orr_yaml_count(list) > NCCL_RULES_MOST)
-        return orr_fail(err, ORR_EINPUT, &w, "choice: a list of at most %d rules was expected",
+        return orr_fail(err, ORR_EINPUT, &w, "choice: expected a list of at most %d rules",
                         NCCL_RULES_MOST);
     for (; c->rules < orr_yaml_count(list) && !code; c->rules++)
         code = take_rule(orr_yaml_item(list, c->rules), &c->rule[c->rules], err);
@@ -219,7 +219,7 @@ static orr_code take_name(orr_yaml_value top, nccl_custom *c, orr_error *err)
     for (size_t i = 0; fine && i < s.len; i++)
         fine = s.ptr[i] >= ' ' && s.ptr[i] < 0x7F && s.ptr[i] != '"' && s.ptr[i] != '\\';
     if (!fine)
-        return orr_fail(err, ORR_EINPUT, &w, "name: 1 to %zu plain characters were expected",
+        return orr_fail(err, ORR_EINPUT, &w, "name: expected 1 to %zu plain characters",
                         sizeof c->name - 1);
     memcpy(c->name, s.ptr, s.len);
     c->name[s.len] = '\0';

@@ -53,7 +53,7 @@ static orr_code take_chip(orr_yaml_value root, orr_chip *out, orr_error *err)
     snprintf(name, sizeof name, "%.*s", (int)(like.len < 63 ? like.len : 63), like.ptr);
     const orr_chip *base = orr_yaml_type_of(v) == ORR_YAML_SCALAR ? orr_chip_find(name) : NULL;
     if (!base)
-        return orr_fail(err, ORR_EINPUT, &w, "like: there is no chip '%s'", name);
+        return orr_fail(err, ORR_EINPUT, &w, "like: unknown chip '%s'", name);
     *out = *base;
     out->base = base;
     if (!orr_yaml_find(root, "kernels", &v))

@@ -314,7 +314,7 @@ static orr_code take_size(const word_reader *r, orr_kernel *k, size_t equals, or
         if (size_of(k, i))
             return fail_word(r, err, "is given twice");
         if (!parse_size(digits, size_keys[i].most, &value))
-            return fail_word(r, err, "a whole number from 1 on was expected, at most 2^40");
+            return fail_word(r, err, "expected a whole number from 1 on, at most 2^40");
         memcpy((char *)k + size_keys[i].at, &value, sizeof value);
         return ORR_OK;
     }
@@ -356,7 +356,7 @@ static orr_code take_word(const word_reader *r, orr_kernel *k, bool *has_layout,
         k->layout = (orr_kernel_layout)i;
         return ORR_OK;
     }
-    return fail_word(r, err, "neither a size (m=4096) nor a variant was expected here");
+    return fail_word(r, err, "expected a size (m=4096) or a variant");
 }
 
 orr_code orr_kernel_parse(orr_str text, orr_kernel *out, orr_error *err)
@@ -365,7 +365,7 @@ orr_code orr_kernel_parse(orr_str text, orr_kernel *out, orr_error *err)
     orr_kernel k = {.kind = ORR_KERNEL_KINDS};
     bool has_layout = false;
     if (!next_word(&r))
-        return fail_word(&r, err, "a kernel was expected, as gemm bf16 m=4096 n=4096 k=4096");
+        return fail_word(&r, err, "expected a kernel, e.g. gemm bf16 m=4096 n=4096 k=4096");
     for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++) {
         if (is_word(r.word, kind_rows[i].name))
             k.kind = (orr_kernel_kind)i;
@@ -374,7 +374,7 @@ orr_code orr_kernel_parse(orr_str text, orr_kernel *out, orr_error *err)
         return fail_word(&r, err, "no such kind of kernel");
     if (!next_word(&r)) {
         if (k.kind != ORR_KERNEL_LAUNCH)
-            return fail_word(&r, err, "a type was expected after the kind, as bf16");
+            return fail_word(&r, err, "expected a type after the kind, e.g. bf16");
     } else if (!orr_kernel_type_find(r.word, &k.type)) {
         return fail_word(&r, err, "no such type; bf16, fp16, fp32, fp8, ...");
     }

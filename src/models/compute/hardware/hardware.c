@@ -214,7 +214,7 @@ static orr_code take_unit(orr_yaml_value map, const unit_field *f, uint64_t *out
     const orr_where w = orr_yaml_where(v);
     const orr_str s = orr_yaml_text(v);
     if (orr_yaml_type_of(v) != ORR_YAML_SCALAR)
-        return orr_fail(err, ORR_EINPUT, &w, "%s: %s was expected", f->key, f->what);
+        return orr_fail(err, ORR_EINPUT, &w, "%s: expected %s", f->key, f->what);
     const bool fits = s.len < sizeof text && !memchr(s.ptr, '\0', s.len);
     if (fits) {
         memcpy(text, s.ptr, s.len);

@@ -100,11 +100,12 @@ static void warn_of_config(orr__packet_inputs *in)
         warn(in, line);
     }
     if (!is_control(c->control) && c->control != 0 && c->rules->checks_values && c->path[0]) {
-        snprintf(line, sizeof line,
-                 "%.200s: CC_MODE %" PRIu64
-                 " is no congestion control: only windows and pauses limit "
-                 "the flows (0 says so without this note)",
-                 c->path, c->control);
+        snprintf(
+            line, sizeof line,
+            "%.200s: CC_MODE %" PRIu64
+            " is no congestion control: only windows and pauses limit the flows (0 selects this "
+            "without the note)",
+            c->path, c->control);
         warn(in, line);
     }
 }
@@ -310,7 +311,7 @@ static orr_code read_topology(orr__packet_inputs *in, const char *path, orr_erro
         code = orr__topology_parse_any(bytes, path, ORR__MOST_LINKS, &in->links, err);
         if (!code && !in->links)
             code = orr_fail(err, ORR_EINPUT, &where,
-                            "this is no topology with links (docs/format/topology.md)");
+                            "not a topology with links (docs/format/topology.md)");
         if (!code)
             code = packet_inputs_recable(in, err);
         if (code == ORR_EINPUT && err && !err->where.path[0])
@@ -511,8 +512,9 @@ static void explain_one(const orr__triggers *t, size_t i, char line[LINE])
                            : k->kind == ORR__TRIGGER_MULTISHOT ? k->targets
                                                                : 1;
     snprintf(line, LINE,
-             "%s %" PRIu64 " (line %u): %u flow%s wait%s for it; it was told %u of %u times, and "
-             "%u flows could tell it",
+             "%s %" PRIu64
+             " (line %u): %u flow%s wait%s for it; it was triggered %u of %u times, and %u flows "
+             "could trigger it",
              kinds[k->kind], k->id, k->line, waiting, waiting == 1 ? "" : "s",
              waiting == 1 ? "s" : "", t->told[i], needs, k->told);
 }

@@ -441,8 +441,7 @@ static orr_code take_all(reader *r)
     if (!code)
         code = number_nodes(r);
     if (!code && r->t->ranks < 2)
-        code = orr_fail(r->err, ORR_EINPUT, &w,
-                        "at least 2 components of the choice xpu were expected");
+        code = orr_fail(r->err, ORR_EINPUT, &w, "expected at least 2 components of the choice xpu");
     for (uint32_t i = 0; i < r->instance_count && !code; i++)
         for (uint32_t n = 0; n < r->instances[i].count && !code; n++)
             code = take_edges(r, r->instances[i].of->v, r->instances[i].of,
@@ -536,7 +535,7 @@ static orr_code take_names(
         const orr_yaml_value one = is_list ? orr_yaml_item(v, i) : v;
         const orr_where w = orr_yaml_where(one);
         if (orr_yaml_type_of(one) != ORR_YAML_SCALAR)
-            return orr_fail(err, ORR_EINPUT, &w, "%s: a list of names was expected", key);
+            return orr_fail(err, ORR_EINPUT, &w, "%s: expected a list of names", key);
         code = orr__topology_names(orr_yaml_text(one), &w, visit, t, err);
         if (code == ORR_EINPUT && err && !err->where.line)
             err->where = w;
@@ -561,7 +560,7 @@ static orr_code take_ranks(orr_yaml_value root, orr__topology *t, orr_error *err
     code = take_names(v, "ranks", add_rank_name, t, err);
     const orr_where w = orr_yaml_where(v);
     if (!code && t->ranks < 2)
-        code = orr_fail(err, ORR_EINPUT, &w, "ranks: at least 2 were expected");
+        code = orr_fail(err, ORR_EINPUT, &w, "ranks: expected at least 2");
     return code;
 }
 
@@ -660,7 +659,7 @@ static orr_code take_links(orr__topology *t,
         return ORR_OK;
     const orr_where w = orr_yaml_where(v);
     if (orr_yaml_type_of(v) != ORR_YAML_LIST)
-        return orr_fail(err, ORR_EINPUT, &w, "links: a list was expected");
+        return orr_fail(err, ORR_EINPUT, &w, "links: expected a list");
     for (uint32_t i = 0; i < orr_yaml_count(v) && !code; i++)
         code = take_link(t, orr_yaml_item(v, i), otherwise, err);
     return code;
@@ -679,7 +678,7 @@ static orr_code take_dims(orr__topology *t, orr_yaml_value root, orr_error *err)
     const orr_where w = orr_yaml_where(v);
     if (orr_yaml_type_of(v) != ORR_YAML_LIST || orr_yaml_count(v) == 0 ||
         orr_yaml_count(v) > ORR_NET_DIMS)
-        return orr_fail(err, ORR_EINPUT, &w, "dims: a list of 1 to %d numbers was expected",
+        return orr_fail(err, ORR_EINPUT, &w, "dims: expected a list of 1 to %d numbers",
                         ORR_NET_DIMS);
     t->dims = orr_yaml_count(v);
     for (uint32_t k = 0; k < t->dims; k++) {

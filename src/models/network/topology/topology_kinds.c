@@ -418,7 +418,7 @@ orr_code orr_topology_parse(orr_span text, const char *name, orr_topology **out,
                         : orr__topology_parse_any(text, name, ORR__MOST_LINKS, out, err);
     if (!code && !*out)
         code = orr_fail(err, ORR_EINPUT, &where,
-                        "this is no topology with links (docs/format/topology.md)");
+                        "not a topology with links (docs/format/topology.md)");
     return code;
 }
 

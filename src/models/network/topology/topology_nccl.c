@@ -307,10 +307,10 @@ static orr_code take_system(reader *r, const orr_xml_node *root)
     uint32_t nvswitch = UINT32_MAX;
     orr_code code = ORR_OK;
     if (!orr_str_is(root->name, "system"))
-        return fail_at(r, root, "<system>, a topology that NCCL wrote, was expected");
+        return fail_at(r, root, "expected <system>, a topology that NCCL wrote");
     r->t->ranks = count_gpus(root);
     if (r->t->ranks < 2)
-        return fail_at(r, root, "at least 2 GPUs were expected");
+        return fail_at(r, root, "expected at least 2 GPUs");
     for (const orr_xml_node *n = root->child; n && !code; n = n->next)
         if (orr_str_is(n->name, "cpu"))
             code = take_cpu(r, n);

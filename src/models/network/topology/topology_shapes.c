@@ -62,7 +62,7 @@ static void set_ranks(builder *b, uint64_t ranks)
     const orr_where w = orr_yaml_where(b->map);
     if (!b->code && (ranks < 2 || ranks > b->t->most_links))
         b->code =
-            orr_fail(b->err, ORR_EINPUT, &w, "this makes %" PRIu64 " ranks; 2 to %zu were expected",
+            orr_fail(b->err, ORR_EINPUT, &w, "this makes %" PRIu64 " ranks; expected 2 to %zu",
                      ranks, b->t->most_links);
     b->t->ranks = b->code ? 2 : (uint32_t)ranks;
 }
@@ -232,7 +232,7 @@ static void make_torus(builder *b)
         b->code = orr_yaml_need(b->map, "size", &size, b->err);
     c.dims = orr_yaml_count(size);
     if (orr_yaml_type_of(size) != ORR_YAML_LIST || c.dims < 1 || c.dims > ORR_NET_DIMS)
-        refuse(b, "size: a list of 1 to 16 numbers of ranks was expected");
+        refuse(b, "size: expected a list of 1 to 16 numbers of ranks");
     for (uint32_t k = 0; k < c.dims && !b->code; k++) {
         take_torus_dimension(b, size, k, &c, &one);
         speed[k] = one.speed;

@@ -90,7 +90,7 @@ static orr_code take_head(reader *r)
         if (++r->gpus > MOST_GPUS)
             return fail_line(r, "more than 64 GPUs");
     } while (next_word(&line, &word));
-    return r->gpus < 2 ? fail_line(r, "at least GPU0 and GPU1 were expected") : ORR_OK;
+    return r->gpus < 2 ? fail_line(r, "expected at least GPU0 and GPU1") : ORR_OK;
 }
 
 static bool find_relation(orr_str w, uint16_t *out)
@@ -123,13 +123,13 @@ static orr_code take_rows(reader *r)
         if (!next_word(&line, &word))
             continue;
         if (!gpu_number(word, &n) || n != rows)
-            return fail_line(r, "the row of the next GPU was expected");
+            return fail_line(r, "expected the row of the next GPU");
         for (uint32_t k = 0; k < r->gpus; k++) {
             uint16_t v = UNKNOWN;
             const bool is_there = next_word(&line, &word);
             if (!is_there || !find_relation(word, &v) || (v == SELF) != (k == rows)) {
                 snprintf(text, sizeof text,
-                         "\"%.*s\" where X, NV#, PIX, PXB, PHB, NODE or SYS was expected",
+                         "found \"%.*s\", expected X, NV#, PIX, PXB, PHB, NODE or SYS",
                          is_there ? (int)(word.len < SHOWN ? word.len : SHOWN) : 0,
                          is_there ? word.ptr : "");
                 return fail_line(r, text);

@@ -294,7 +294,7 @@ orr_code orr__htsim_topo_words(const orr__cabling *c, orr_buf *out, orr_error *e
     orr_free(s.group);
     if (!is_well)
         return orr_no_memory(err);
-    return s.odd ? orr_fail(err, ORR_EUSAGE, NULL, "this is no fat tree of htsim's: %s", s.odd)
+    return s.odd ? orr_fail(err, ORR_EUSAGE, NULL, "this is not a fat tree of htsim's: %s", s.odd)
                  : ORR_OK;
 }
 

@@ -437,7 +437,7 @@ static orr_code mutated(program *p, orr_json_value spec, uint32_t *tensor, orr_e
     if (find_target(p, text, &name))
         return export_find(&p->scope, name, tensor, err);
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
-                    "'%.*s' is changed, but is no input of the program",
+                    "'%.*s' is changed, but is not an input of the program",
                     text.len > 80 ? 80 : (int)text.len, text.ptr);
 }
 

@@ -161,13 +161,13 @@ static char *complaint(orr_arena *a, const char *name, const answer *x)
 {
     const orr_str p = x->python, t = x->torch, last = x->last_line;
     if (!x->path)
-        return orr_arena_print(a, strchr(name, '/') ? "%s is no program" : "%s was not found",
+        return orr_arena_print(a, strchr(name, '/') ? "%s is not a program" : "%s was not found",
                                name);
     if (!p.len && last.len)
         return orr_arena_print(a, "%s answered '%.*s'", x->path,
                                last.len > ANSWER_SHOWN ? ANSWER_SHOWN : (int)last.len, last.ptr);
     if (!p.len)
-        return orr_arena_print(a, "%s ended with status %d and said nothing", x->path,
+        return orr_arena_print(a, "%s exited with status %d and printed nothing", x->path,
                                x->end.signal ? 128 + x->end.signal : x->end.status);
     if (p.ptr[0] < '3')
         return orr_arena_print(a, "%s is Python %s", x->path, p.ptr);

@@ -49,7 +49,7 @@ static const char *differ_in_tensor(pairing *p, uint32_t a, uint32_t b)
     if (x->rank != y->rank || x->element_bytes != y->element_bytes ||
         (x->rank && memcmp(fx_shape(p->a, x), fx_shape(p->b, y), x->rank * sizeof(uint64_t)) != 0))
         return "a tensor of another shape";
-    return same_storage(p, x->storage, y->storage) ? NULL : "a tensor that lies elsewhere";
+    return same_storage(p, x->storage, y->storage) ? NULL : "a tensor that is elsewhere";
 }
 
 static uint32_t family_of(const orr_fx *c, const fx_node *n)
@@ -263,7 +263,7 @@ static orr_code match_run(const matching *m, size_t graph, size_t first, size_t 
         if (s[i].bytes != theirs->at[at + i].bytes)
             return fx_fail(c, g->nodes[s[i].node].byte, m->err,
                            "rank %" PRIu32 ", node %zu: a message of %" PRIu64
-                           " bytes, but its other end, rank %" PRIu32 ", has %" PRIu64,
+                           " bytes, but its peer, rank %" PRIu32 ", has %" PRIu64,
                            g->rank, s[i].node, s[i].bytes, other, theirs->at[at + i].bytes);
     }
     return ORR_OK;
@@ -444,8 +444,8 @@ static orr_code fail_unlike(
     const orr_str op = has_node ? fx_text(b, FX_OPS, b->nodes[at].op) : orr_str_of("the end");
     return fx_fail(
         c, has_node ? b->nodes[at].byte : b->byte, err,
-        "ranks %" PRIu32 " and %" PRIu32 " differ at node %zu of rank %" PRIu32 " (%.*s): "
-        "%s; what the ranks that were not run do cannot be said: capture with --ranks all",
+        "ranks %" PRIu32 " and %" PRIu32 " differ at node %zu of rank %" PRIu32
+        " (%.*s): %s; ranks that were not run cannot be derived: capture with --ranks all",
         a->rank, b->rank, at, b->rank, ORR_SHOWN(op, 60), why);
 }
 

@@ -309,7 +309,7 @@ static orr_code check_tensor(const orr_fx *c, const fx_graph *g, size_t i, orr_e
     const uint64_t *shape = fx_shape(g, t);
     uint64_t bytes = t->element_bytes ? t->element_bytes : 1;
     if (t->storage >= g->storage_count)
-        return fx_fail(c, t->byte, err, "tensor %zu lies in storage %" PRIu32 "; there are %zu", i,
+        return fx_fail(c, t->byte, err, "tensor %zu is in storage %" PRIu32 "; there are %zu", i,
                        t->storage, g->storage_count);
     bool has_none = false;
     for (uint8_t d = 0; d < t->rank; d++)

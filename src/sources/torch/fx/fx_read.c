@@ -90,7 +90,7 @@ static orr_code add_tensor(
         return code;
     for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);) {
         if (t.rank == FX_DIMS_MOST)
-            return fail_node(p, v, "a tensor has 64 dimensions at most");
+            return fail_node(p, v, "a tensor has at most 64 dimensions");
         if (orr_json_type_of(v) == ORR_JSON_STRING)
             return fail_node(p, v, "a size that depends on data: give fixed shapes there");
         code = orr_json_get_u64(v, &shape[t.rank++], p->err);
@@ -390,8 +390,8 @@ static orr_code note_groups(printed *p)
         return ORR_OK;
     const int n =
         snprintf(text, sizeof text,
-                 "the graph does not say which ranks are in its %u process group%s: taken "
-                 "as all %u ranks; 'orrery capture' records them",
+                 "the graph does not say which ranks are in its %u process group%s: all %u ranks "
+                 "assumed; 'orrery capture' records them",
                  (unsigned)count, count == 1 ? "" : "s", (unsigned)p->c->world_size);
     return fx_add_note(p->c, (orr_str){text, (size_t)n}, 1, p->err);
 }
@@ -515,7 +515,7 @@ static orr_code get_dims(
     *count = 0;
     for (orr_json_iter it = orr_json_iterate(v); !code && orr_json_next_value(&it, &item);) {
         if (*count == FX_DIMS_MOST)
-            return fail_at(r, orr_json_byte(item), "a tensor has 64 dimensions at most");
+            return fail_at(r, orr_json_byte(item), "a tensor has at most 64 dimensions");
         if (orr_json_type_of(item) == ORR_JSON_STRING)
             return fail_at(
                 r, orr_json_byte(item),

@@ -208,7 +208,7 @@ static orr_code read_sizes(table *t, const orr_csv_field *f, size_t *tensors)
         }
         const bool ends = at == end || *at == '|', goes_on = at < end && *at == 'x';
         if (at == first || !(ends || goes_on) || (at < end && at + 1 == end))
-            return fail_at(t, f, "shapes were expected, as in 8x1024x768|768");
+            return fail_at(t, f, "expected shapes, e.g. 8x1024x768|768");
         if (!orr_grow(&t->dims, &t->dim_room, t->dim_count + 1) ||
             !orr_grow(&t->tensors, &t->tensor_room, *tensors + 1))
             return orr_no_memory(t->err);
@@ -238,7 +238,7 @@ static orr_code read_time(table *t, const orr_csv_field *f, orr_ps *out)
 {
     double us;
     if (!orr_text_double(f->text, &us) || !(us >= 0 && us <= TABLE_US_MOST))
-        return fail_at(t, f, "microseconds were expected, 0 to 1e12");
+        return fail_at(t, f, "expected microseconds, 0 to 1e12");
     *out = (orr_ps)(us * 1e6 + 0.5);
     t->m->sides[MATCH_MEASURED].has_times |= *out > 0;
     return ORR_OK;
@@ -251,8 +251,7 @@ static orr_code read_caller(table *t, const orr_csv_field *f, uint32_t *out)
     if (f->text.len == 0)
         return ORR_OK;
     if (!orr_intern_find(t->ops, f->text, &name) || t->latest[name] == MATCH_NONE)
-        return fail_at(t, f,
-                       "no row above has this operator, which is said to call the one in this row");
+        return fail_at(t, f, "no earlier row has this parent operator");
     *out = t->latest[name];
     return ORR_OK;
 }
@@ -279,7 +278,7 @@ static orr_code read_row(table *t, const orr_csv_row *row)
         f[i] = &row->fields[t->place[i]];
     }
     if (f[OP]->text.len == 0)
-        return fail_at(t, f[OP], "the name of an operator was expected");
+        return fail_at(t, f[OP], "expected the name of an operator");
     orr_code code = read_sizes(t, f[SHAPES], &tensors);
     if (code ||
         (code = orr_csv_u64(&t->csv, f[COUNT], "count", 0, UINT32_MAX, &draft.count, t->err)) ||
@@ -300,9 +299,8 @@ static orr_code read_table(table *t)
     orr_csv_row row;
     orr_code code = orr_csv_next(&t->csv, &row, t->err);
     if (code == ORR_END)
-        return orr_fail(
-            t->err, ORR_EINPUT, &top,
-            "empty: a line \"op,shapes,count,gpu_us,parent\" and operators were expected");
+        return orr_fail(t->err, ORR_EINPUT, &top,
+                        "empty: expected a line \"op,shapes,count,gpu_us,parent\" and operators");
     if (code || (code = read_names(t, &row)))
         return code;
     while ((code = orr_csv_next(&t->csv, &row, t->err)) == ORR_OK) {
@@ -366,7 +364,7 @@ static orr_code add_tensor(host *h,
     if (orr_json_count(value) < VALUE_PARTS)
         return fail_at_value(
             h->err, value,
-            "a tensor was expected: id, storage, offset, elements, bytes of one, device");
+            "expected a tensor: id, storage, offset, elements, bytes of one, device");
     for (orr_json_iter it = orr_json_iterate(value); orr_json_next_value(&it, &v); at++) {
         const orr_code code = at == ITEM_BYTES ? orr_json_get_u64(v, &bytes, h->err) : ORR_OK;
         if (code)
@@ -411,7 +409,7 @@ static orr_code add_tensors(host *h, orr_json_value sides)
     const bool has_strides = orr_json_find(sides, "strides", &all[3]);
     if (!orr_json_find(sides, "values", &all[0]) || !orr_json_find(sides, "shapes", &all[1]) ||
         !orr_json_find(sides, "types", &all[2]))
-        return fail_at_value(h->err, sides, "\"values\", \"shapes\" and \"types\" were expected");
+        return fail_at_value(h->err, sides, "expected \"values\", \"shapes\" and \"types\"");
     orr_json_iter s = orr_json_iterate(all[1]), t = orr_json_iterate(all[2]), d = {0};
     if (has_strides)
         d = orr_json_iterate(all[3]);
@@ -456,7 +454,7 @@ static orr_code add_call(host *h, orr_json_value v, orr_str name, uint32_t *call
     orr_json_value inputs, outputs;
     h->tensors.count = h->tensors.dim_count = 0;
     if (!orr_json_find(v, "inputs", &inputs) || !orr_json_find(v, "outputs", &outputs))
-        return fail_at_value(h->err, v, "\"inputs\" and \"outputs\" were expected");
+        return fail_at_value(h->err, v, "expected \"inputs\" and \"outputs\"");
     orr_code code = add_tensors(h, inputs);
     const size_t count = h->tensors.count;
     if (code || (code = add_tensors(h, outputs)))
@@ -673,8 +671,7 @@ static orr_code get_ps(kineto *k, const chrome_event *e, chrome_field f, __int12
         return code;
     if (us >= -TIME_MOST && us <= TIME_MOST && orr__micros_ps(orr_json_raw(e->of[f]), out))
         return ORR_OK;
-    return fail_at_value(k->err, e->self, "\"%s\" is out of range: microseconds were expected",
-                         key);
+    return fail_at_value(k->err, e->self, "\"%s\" is out of range: expected microseconds", key);
 }
 
 static orr_code get_interval(kineto *k, const chrome_event *e, interval *out)

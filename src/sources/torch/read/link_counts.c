@@ -22,7 +22,7 @@ static const struct counter {
     [ORR_LINK_BAD_EVENTS] =
         {"bad_events",
          "events that lack a field, have one of a wrong type, or a time of 2^62 ns or more"},
-    [ORR_LINK_NEGATIVE_TIMES] = {"negative_times", "durations below zero, taken as zero"},
+    [ORR_LINK_NEGATIVE_TIMES] = {"negative_times", "negative durations, set to 0"},
     [ORR_LINK_DUPLICATE_NODES] = {"duplicate_nodes", "host nodes with an id that a later one has"},
     [ORR_LINK_DUPLICATE_LAUNCHES] = {"duplicate_launches",
                                      "launches with a correlation that an earlier one has"},

@@ -67,7 +67,7 @@ struct field {
 static orr_code wrong(const reader *r, orr_json_value v, const char *name, const char *expected)
 {
     const orr_str raw = orr_json_raw(v);
-    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "%s: %.*s where %s was expected",
+    return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(v)), "%s: found %.*s, expected %s",
                     name, ORR_SHOWN(raw, 40), expected);
 }
 
@@ -111,7 +111,7 @@ static orr_code get_id(const reader *r, const char *name, orr_json_value v, uint
 {
     if (orr_json_type_of(v) != ORR_JSON_INT || orr_json_get_u64(v, out, NULL) ||
         *out == LINKED_NO_ID)
-        return wrong(r, v, name, "the number of a node, 0 or more,");
+        return wrong(r, v, name, "the number of a node, 0 or more");
     return ORR_OK;
 }
 
@@ -481,7 +481,7 @@ static orr_code take_top_number(const reader *r, int key, orr_json_value v, uint
 {
     if (orr_json_type_of(v) == ORR_JSON_INT && !orr_json_get_u64(v, out, NULL))
         return ORR_OK;
-    return r->schemas ? wrong(r, v, top_names[key], "a whole number, 0 or more,") : ORR_OK;
+    return r->schemas ? wrong(r, v, top_names[key], "a whole number, 0 or more") : ORR_OK;
 }
 
 static orr_code read_top(reader *r, int key, const orr_json_item *item)
@@ -489,7 +489,7 @@ static orr_code read_top(reader *r, int key, const orr_json_item *item)
     orr_json_value v;
     if (key == NODES)
         return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_place(r->json, item->byte)),
-                        "nodes: %s where an array was expected", orr_json_type_name(item->type));
+                        "nodes: found %s, expected an array", orr_json_type_name(item->type));
     const orr_code code = orr_json_load(r->json, &v, r->err);
     if (code)
         return code;

@@ -356,7 +356,7 @@ static const char *reason(const fab *f, const fab_flow *w)
         return "its receiver acknowledges nothing before L2_ACK_INTERVAL bytes, and its window is "
                "smaller";
     if (w->sent > w->acked)
-        return "what it has sent was lost and nothing makes it send that again";
+        return "its packets were lost and nothing triggers a retransmission";
     return "it has nothing to wait for";
 }
 

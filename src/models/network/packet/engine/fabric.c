@@ -279,8 +279,8 @@ static orr_code check(const fab *f, orr_error *err)
         if (!is_known)
             return orr_fail(
                 err, ORR_EINPUT, place(&mode),
-                "HPCC (CC_MODE 3) of the reference knows links of 25, 50, 100, 200, 400, "
-                "1200 and 2400 Gb/s only; one here has %llu bit/s",
+                "HPCC (CC_MODE 3) of the reference supports links of 25, 50, 100, 200, 400, 1200 and "
+                "2400 Gb/s only; one here has %llu bit/s",
                 (unsigned long long)f->ports[i].rate);
     }
     const uint64_t frame = f->config.payload + FAB_HEADER_BYTES + f->int_bytes;
@@ -588,7 +588,7 @@ static bool is_too_late(fab *f, const fab_event *e)
     if (e->at <= 8 * FAB_LATE)
         return false;
     fab_fail(f, ORR_EINPUT,
-             "something takes longer than a month of simulated time; is there a wrong unit?");
+             "something takes longer than a month of simulated time; is a unit wrong?");
     return true;
 }
 

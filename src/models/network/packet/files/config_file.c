@@ -436,17 +436,19 @@ static orr_code check_together(const orr__packet_config *c, orr_error *err)
             "FORWARDING_HOSTS, WIRE_OVERHEAD and LINK_EVENTS_FILE are not the old program's: not with "
             "--compat");
     if (c->selective && c->back_to_zero)
-        return fail_at(c, "L2_BACK_TO_ZERO", err,
-                       "L2_BACK_TO_ZERO 1 goes with TRANSPORT go-back-n only: what is lost is sent "
-                       "again one by one");
+        return fail_at(
+            c, "L2_BACK_TO_ZERO", err,
+            "L2_BACK_TO_ZERO 1 requires TRANSPORT go-back-n: lost packets are retransmitted one "
+            "by one");
     if (c->trimming && (!c->selective || c->enable_pfc))
         return fail_at(c, "TRIMMING", err,
-                       "TRIMMING 1 needs TRANSPORT selective and ENABLE_PFC 0: what is cut is "
-                       "sent again one by one, and nothing is cut where senders are paused");
+                       "TRIMMING 1 needs TRANSPORT selective and ENABLE_PFC 0: trimmed packets are "
+                       "retransmitted one by one, and paused senders cause no trimming");
     if (c->nic_pauses && !c->enable_pfc)
-        return fail_at(c, "NIC_TOTAL_PAUSE_TIME", err,
-                       "NIC_TOTAL_PAUSE_TIME %llu needs ENABLE_PFC 1: without it nobody is paused",
-                       (unsigned long long)c->nic_pauses);
+        return fail_at(
+            c, "NIC_TOTAL_PAUSE_TIME", err,
+            "NIC_TOTAL_PAUSE_TIME %llu needs ENABLE_PFC 1: without PFC nothing is paused",
+            (unsigned long long)c->nic_pauses);
     return ORR_OK;
 }
 
@@ -458,8 +460,7 @@ static orr_code check_control(const orr__packet_config *c, orr_error *err)
                        "NSCC (CC_MODE 11) needs TRANSPORT selective, HAS_WIN 1 and ENABLE_QCN 1: "
                        "it sets the window by marks");
     if (c->load_balance && c->control == ORR__CONTROL_PINT)
-        return fail_at(c, "LOAD_BALANCE", err,
-                       "HPCC-PINT (CC_MODE 10) goes with LOAD_BALANCE ecmp only");
+        return fail_at(c, "LOAD_BALANCE", err, "HPCC-PINT (CC_MODE 10) requires LOAD_BALANCE ecmp");
     if (c->control == ORR__CONTROL_HPCC && !c->has_window)
         return fail_at(c, "HAS_WIN", err,
                        "HPCC (CC_MODE 3) needs a window (HAS_WIN 1): it divides by it");

@@ -65,7 +65,7 @@ static orr_code need_u64(
     orr__words ahead = r->w;
     if (!orr__words_next(&ahead, &s) || ahead.word_line != line) {
         const orr_where where = orr__words_where(&r->w);
-        return orr_fail(r->err, ORR_EINPUT, &where, "the line ends where %s was expected", what);
+        return orr_fail(r->err, ORR_EINPUT, &where, "the line ends; expected %s", what);
     }
     return orr__words_u64(&r->w, what, min, max, out, r->err);
 }
