@@ -44,18 +44,17 @@ enum { ORR_NET_DIMS = 16 };
  * link-level topology (docs/format/topology.md) has logical dimensions only: npus[]
  * says how collectives see the ranks, and shape, bandwidth and latency mean nothing. */
 typedef struct orr_net_config {
-    size_t size; /* sizeof(orr_net_config) */
+    size_t size; /* sizeof(orr_net_config); in create it may be more */
     uint32_t dims;
     orr_net_shape shape[ORR_NET_DIMS];
     uint32_t npus[ORR_NET_DIMS];     /* ranks per dimension; their product is the number of ranks */
     double bandwidth[ORR_NET_DIMS];  /* GiB/s per link and direction */
-    double latency_ns[ORR_NET_DIMS]; /* a link */
+    double latency_ns[ORR_NET_DIMS]; /* per link, as the file gives it: may be a fraction */
     /* What the network aware refuses, for runs that stay within another program; 0: nothing. */
     uint32_t most_dims, least_ring;
-    const struct orr_net_own *own; /* for the models of this library; leave it NULL */
-    orr_where where;               /* the file, for messages */
-    uint32_t
-        ranks_per_node; /* of one dimension: ranks of a host, which it connects; 0: not known */
+    orr_where where; /* the file, for messages */
+    /* Of a network of one dimension: ranks per host, which it connects; 0: unknown. */
+    uint32_t ranks_per_node;
 } orr_net_config;
 
 /* What went over one link, in one direction. */
@@ -63,7 +62,8 @@ enum { ORR_NET_LINK_NAME = 96 };
 typedef struct orr_net_link {
     char name[ORR_NET_LINK_NAME]; /* "3 -> leaf0" */
     uint64_t messages, bytes;
-    /* how long it was putting bytes on the wire; of the last message, all of it */
+    /* Time spent transmitting; the last message counts whole.  In ns, as runs may be longer than
+     * orr_ps holds. */
     uint64_t busy_ns;
     uint64_t max_queue; /* how many messages waited for it, at the worst time */
     double bandwidth;   /* bytes per ns; 0: not known */

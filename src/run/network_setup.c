@@ -87,7 +87,6 @@ static orr_code take_dims(orr_sim *s, orr_error *err)
     orr_net_config *c = &s->net_config;
     *c = *s->opt.dims;
     /* A caller's struct may not bring pointers of ours. */
-    c->own = NULL;
     c->where = orr_where_byte(CFG_BUILT_IN, ORR_NO_BYTE);
     if (c->dims == 0 || c->dims > ORR_NET_DIMS)
         return orr_fail(err, ORR_EUSAGE, NULL, "a network of %u dimensions; 1 to %d are possible",
@@ -225,12 +224,10 @@ static void join_clock(orr_sim *s)
 
 static orr_code create_network(orr_sim *s, orr_error *err)
 {
-    /* What our own models get beside the public struct; others see NULL. */
-    const struct orr_net_own own = {.topology = s->topology, .packet = s->packet};
-    orr_net_config config = s->net_config;
-    config.size = sizeof config;
-    config.own = &own;
-    const orr_code code = s->net_ops->create ? s->net_ops->create(&config, &s->net, err) : ORR_OK;
+    orr__net_config own = {s->net_config, s->topology, s->packet};
+    own.config.size = sizeof own;
+    const orr_code code =
+        s->net_ops->create ? s->net_ops->create(&own.config, &s->net, err) : ORR_OK;
     if (!code)
         join_clock(s);
     return code;

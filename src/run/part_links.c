@@ -136,14 +136,12 @@ void part_take_packet(orr_sim *s, const part_note *note)
 bool part_make_links(run_part *p)
 {
     orr_sim *s = p->sim;
-    const struct orr_net_own own = {.topology = s->topology};
+    orr__net_config own = {s->net_config, s->topology, NULL};
     const net_division division = {.pass_on = pass_on};
-    orr_net_config config = s->net_config;
     orr_error unused;
-    config.size = sizeof config;
-    config.own = &own;
+    own.config.size = sizeof own;
     s->net = NULL;
-    if (s->net_ops->create(&config, &s->net, &unused))
+    if (s->net_ops->create(&own.config, &s->net, &unused))
         return false;
     p->servers = s->net_ops == &orr__net_aware ? orr__aware_divide(s->net, s, &division)
                                                : orr__graph_divide(s->net, s, &division);

@@ -61,12 +61,20 @@ __attribute__((unused)) static orr__topology *net_run_parse(const char *text)
     return t;
 }
 
+__attribute__((unused)) static void net_run_open_links(net_run *r,
+                                                       const orr_net_ops *ops,
+                                                       orr__topology *t)
+{
+    const orr__net_config own = {
+        .config = {.size = sizeof own, .where = orr_where_byte("net.yml", ORR_NO_BYTE)},
+        .topology = t};
+    net_run_open(r, ops, &own.config, t->ranks);
+    r->sim.topology = t;
+}
+
 __attribute__((unused)) static void net_run_open_topology(net_run *r, orr__topology *t)
 {
-    const struct orr_net_own own = {.topology = t};
-    const orr_net_config cfg = {.own = &own, .where = orr_where_byte("net.yml", ORR_NO_BYTE)};
-    net_run_open(r, &orr__net_graph, &cfg, t->ranks);
-    r->sim.topology = t;
+    net_run_open_links(r, &orr__net_graph, t);
 }
 
 __attribute__((unused)) static void net_run_open_file(net_run *r, const char *text)

@@ -90,14 +90,11 @@ TEST(test_fluid__dimensions_are_crossed_while_bytes_come_in)
 
 TEST(test_fluid__links_are_shared_along_routes)
 {
-    const struct orr_net_own own = {
-        .topology = net_run_parse("ranks: 4\nswitches: [a, b]\nrouting: first\nlinks:\n"
-                                  "- {from: 0-1, to: a, bandwidth: 10GB/s, latency: 100ns}\n"
-                                  "- {from: 2-3, to: b, bandwidth: 10GB/s, latency: 100ns}\n"
-                                  "- {from: a, to: b, bandwidth: 5GB/s, latency: 300ns}\n")};
-    const orr_net_config cfg = {.own = &own, .where = orr_where_byte("net.yml", ORR_NO_BYTE)};
-    net_run_open(&r, &orr__net_fluid, &cfg, 4);
-    r.sim.topology = (orr__topology *)own.topology;
+    orr__topology *links = net_run_parse("ranks: 4\nswitches: [a, b]\nrouting: first\nlinks:\n"
+                                         "- {from: 0-1, to: a, bandwidth: 10GB/s, latency: 100ns}\n"
+                                         "- {from: 2-3, to: b, bandwidth: 10GB/s, latency: 100ns}\n"
+                                         "- {from: a, to: b, bandwidth: 5GB/s, latency: 300ns}\n");
+    net_run_open_links(&r, &orr__net_fluid, links);
     const uint32_t a = net_run_send(&r, 0, 0, 2, 50000), b = net_run_send(&r, 0, 1, 3, 50000),
                    c = net_run_send(&r, 0, 0, 1, 75000);
     CHECK_EQ_U(net_run_all(&r), ORR_OK);
@@ -114,18 +111,15 @@ TEST(test_fluid__links_are_shared_along_routes)
 TEST(test_fluid__who_waits_at_two_links_gets_less)
 {
     enum { BYTES = 10000000, LINK = 50 };
-    const struct orr_net_own own = {
-        .topology = net_run_parse("ranks: 6\nswitches: [a, b, c]\nlinks:\n"
-                                  "- {from: 0-1, to: a, bandwidth: 50GB/s, latency: 500ns}\n"
-                                  "- {from: 2, to: b, bandwidth: 50GB/s, latency: 500ns}\n"
-                                  "- {from: 4, to: b, bandwidth: 50GB/s, latency: 500ns}\n"
-                                  "- {from: 3, to: c, bandwidth: 50GB/s, latency: 500ns}\n"
-                                  "- {from: 5, to: c, bandwidth: 50GB/s, latency: 500ns}\n"
-                                  "- {from: a, to: b, bandwidth: 50GB/s, latency: 500ns}\n"
-                                  "- {from: b, to: c, bandwidth: 50GB/s, latency: 500ns}\n")};
-    const orr_net_config cfg = {.own = &own, .where = orr_where_byte("net.yml", ORR_NO_BYTE)};
-    net_run_open(&r, &orr__net_fluid, &cfg, 6);
-    r.sim.topology = (orr__topology *)own.topology;
+    orr__topology *links = net_run_parse("ranks: 6\nswitches: [a, b, c]\nlinks:\n"
+                                         "- {from: 0-1, to: a, bandwidth: 50GB/s, latency: 500ns}\n"
+                                         "- {from: 2, to: b, bandwidth: 50GB/s, latency: 500ns}\n"
+                                         "- {from: 4, to: b, bandwidth: 50GB/s, latency: 500ns}\n"
+                                         "- {from: 3, to: c, bandwidth: 50GB/s, latency: 500ns}\n"
+                                         "- {from: 5, to: c, bandwidth: 50GB/s, latency: 500ns}\n"
+                                         "- {from: a, to: b, bandwidth: 50GB/s, latency: 500ns}\n"
+                                         "- {from: b, to: c, bandwidth: 50GB/s, latency: 500ns}\n");
+    net_run_open_links(&r, &orr__net_fluid, links);
     uint32_t m[3];
     for (uint32_t i = 0; i < 3; i++)
         m[i] = net_run_send(&r, 0, i, i + 3, BYTES);
@@ -162,17 +156,15 @@ TEST(test_fluid__no_link_carries_more_than_it_can)
 {
     enum { HOSTS = 8, MOST = 9 };
     for (uint32_t each = 1; each <= MOST; each += 4) {
-        const struct orr_net_own own = {
-            .topology = net_run_parse("ranks: 8\nswitches: [a, b, c]\nlinks:\n"
-                                      "- {from: 0-3, to: a, bandwidth: 10GB/s, latency: 100ns}\n"
-                                      "- {from: 4-7, to: b, bandwidth: 10GB/s, latency: 100ns}\n"
-                                      "- {from: a, to: c, bandwidth: 10GB/s, latency: 300ns}\n"
-                                      "- {from: b, to: c, bandwidth: 20GB/s, latency: 300ns}\n")};
-        const orr_net_config cfg = {.own = &own, .where = orr_where_byte("net.yml", ORR_NO_BYTE)};
+        orr__topology *links =
+            net_run_parse("ranks: 8\nswitches: [a, b, c]\nlinks:\n"
+                          "- {from: 0-3, to: a, bandwidth: 10GB/s, latency: 100ns}\n"
+                          "- {from: 4-7, to: b, bandwidth: 10GB/s, latency: 100ns}\n"
+                          "- {from: a, to: c, bandwidth: 10GB/s, latency: 300ns}\n"
+                          "- {from: b, to: c, bandwidth: 20GB/s, latency: 300ns}\n");
         uint32_t sent[HOSTS * MOST], count = 0;
         double up = 0, through[2] = {0, 0};
-        net_run_open(&r, &orr__net_fluid, &cfg, HOSTS);
-        r.sim.topology = (orr__topology *)own.topology;
+        net_run_open_links(&r, &orr__net_fluid, links);
         for (uint32_t i = 0; i < each; i++)
             for (uint32_t h = 0; h < HOSTS; h++) {
                 const uint32_t to = (h + 1 + (3 * i + h) % (HOSTS - 1)) % HOSTS;
@@ -212,9 +204,7 @@ typedef struct drawn_message {
  * number. */
 static void open_leaves(const uint32_t up[LEAVES], uint32_t nic)
 {
-    static struct orr_net_own own;
     static char text[1024];
-    static orr_net_config cfg;
     int used =
         snprintf(text, sizeof text, "ranks: %d\nswitches: [a, b, c, s]\nlinks:\n", DRAWN_HOSTS);
     for (int l = 0; l < LEAVES; l++)
@@ -222,10 +212,7 @@ static void open_leaves(const uint32_t up[LEAVES], uint32_t nic)
                          "- {from: %d-%d, to: %c, bandwidth: %uGB/s, latency: 500ns}\n"
                          "- {from: %c, to: s, bandwidth: %uGB/s, latency: 500ns}\n",
                          l * PER_LEAF, l * PER_LEAF + PER_LEAF - 1, 'a' + l, nic, 'a' + l, up[l]);
-    own = (struct orr_net_own){.topology = net_run_parse(text)};
-    cfg = (orr_net_config){.own = &own, .where = orr_where_byte("net.yml", ORR_NO_BYTE)};
-    net_run_open(&r, &orr__net_fluid, &cfg, DRAWN_HOSTS);
-    r.sim.topology = (orr__topology *)own.topology;
+    net_run_open_links(&r, &orr__net_fluid, net_run_parse(text));
 }
 
 /* When each has arrived, sent in this order. */

@@ -83,8 +83,9 @@ static orr_code add_links(fluid_paths *p, orr_error *err)
 orr_code fluid_paths_init(fluid_paths *p, const orr_net_config *cfg, fluid *f, orr_error *err)
 {
     *p = (fluid_paths){.f = f, .where = &cfg->where};
-    if (cfg->own && cfg->own->topology) {
-        p->t = cfg->own->topology;
+    const orr__net_config *own = orr__net_config_of(cfg);
+    if (own && own->topology) {
+        p->t = own->topology;
         return add_links(p, err);
     }
     return add_dims(p, cfg) ? ORR_OK : orr_no_memory(err);

@@ -87,12 +87,13 @@ static uint32_t next_link(void *net, net_packet *p, orr_error *err)
 static orr_code graph_create(const orr_net_config *cfg, void **out, orr_error *err)
 {
     *out = NULL;
-    if (!cfg->own || !cfg->own->topology)
+    const orr__net_config *own = orr__net_config_of(cfg);
+    if (!own || !own->topology)
         return orr_fail(err, ORR_EBUG, &cfg->where, "the network graph has no topology");
     graph *g = orr_alloc(1, sizeof *g);
     if (!g)
         return orr_no_memory(err);
-    g->t = cfg->own->topology;
+    g->t = own->topology;
     g->where = cfg->where;
     net_servers_init(&g->servers, next_link, g);
     orr_code code = orr__routes_create(g->t, 0, &g->routes, err);
@@ -431,12 +432,13 @@ static void plain_destroy(void *net)
 static orr_code plain_create(const orr_net_config *cfg, void **out, orr_error *err)
 {
     *out = NULL;
-    if (!cfg->own || !cfg->own->topology)
+    const orr__net_config *own = orr__net_config_of(cfg);
+    if (!own || !own->topology)
         return orr_fail(err, ORR_EBUG, &cfg->where, "the network has no topology");
     plain *p = orr_alloc(1, sizeof *p);
     if (!p)
         return orr_no_memory(err);
-    p->t = cfg->own->topology;
+    p->t = own->topology;
     p->where = cfg->where;
     const orr_code code = orr__routes_create(p->t, 0, &p->routes, err);
     if (code)

@@ -81,7 +81,8 @@ static void packet_destroy(void *net)
 
 static orr_code packet_create(const orr_net_config *cfg, void **out, orr_error *err)
 {
-    const orr__packet_inputs *in = cfg->own ? cfg->own->packet : NULL;
+    const orr__net_config *own = orr__net_config_of(cfg);
+    const orr__packet_inputs *in = own ? own->packet : NULL;
     *out = NULL;
     if (!in)
         return orr_fail(err, ORR_EBUG, &cfg->where, "the packet network has no inputs");

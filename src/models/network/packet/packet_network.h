@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_network.h - the packet network as a model of network.h; its create needs
- * orr_net_own.packet. */
+ * orr__net_config.packet. */
 #ifndef ORR_MODELS_PACKET_NETWORK_H
 #define ORR_MODELS_PACKET_NETWORK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_generators.c - what Chakra's own generators write: lists of samples, their file names and
+/* chakra_samples.c - what Chakra's own generators write: lists of samples, their file names and
  * node ids.
  *
  * The Python generators count node ids on from sample to sample and from rank to rank; the first
