@@ -33,22 +33,4 @@ orr_code cal_fail(const cal_lines *l, const char *what, orr_error *err);
 
 int cal_compare_doubles(const void *a, const void *b);
 
-/* ---- a picture of a fit (calibrate_plot.c) ---- */
-
-typedef struct cal_point {
-    double measured, fitted; /* both above 0 */
-    size_t series;
-} cal_point;
-
-typedef struct cal_points {
-    const cal_point *points;
-    size_t count;
-    const char *const *series; /* their names, for the legend; words without < and & */
-    size_t series_count;
-    const char *unit; /* of both */
-} cal_points;
-
-/* An SVG file: fitted against measured, and how far each is off. */
-orr_code cal_plot(const cal_points *p, const char *path, orr_error *err);
-
 #endif

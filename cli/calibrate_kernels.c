@@ -11,6 +11,7 @@
 
 #include <orrery/lab/chip.h>
 #include <orrery/lab/nsys.h>
+#include <orrery/view.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -235,7 +236,7 @@ static orr_code plot(const fit *f, const char *path, orr_error *err)
 {
     const char *names[ORR_KERNEL_KINDS];
     size_t series[ORR_KERNEL_KINDS], count = 0;
-    cal_point *points = malloc(f->count * sizeof *points);
+    orr_view_fit_point *points = malloc(f->count * sizeof *points);
     if (!points)
         return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
     for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++)
@@ -245,9 +246,11 @@ static orr_code plot(const fit *f, const char *path, orr_error *err)
         }
     for (size_t i = 0; i < f->count; i++) {
         const measured *r = &f->rows[i];
-        points[i] = (cal_point){r->us, r->known * f->kinds[r->kind].scale, series[r->kind]};
+        points[i] =
+            (orr_view_fit_point){r->us, r->known * f->kinds[r->kind].scale, series[r->kind]};
     }
-    const orr_code code = cal_plot(&(cal_points){points, f->count, names, count, "us"}, path, err);
+    const orr_code code =
+        orr_view_fit_svg(&(orr_view_fit){points, f->count, names, count, "us"}, path, err);
     free(points);
     return code;
 }

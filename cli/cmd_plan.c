@@ -442,87 +442,15 @@ static void plan_json(const cli_plan *x)
     cli_json_close(&j);
 }
 
-/* ---- CSV ---- */
+/* ---- --report: the page, and next to it the report of the best plan ---- */
 
-static void print_row(FILE *f, const orr_plan *p)
+static orr_code write_plan_page(
+    orr_plan_page kind, const char *title, const orr_buf *json, const char *path, orr_error *err)
 {
-    const orr_llm_options *o = &p->options;
-    const orr_plan_shares *x = &p->shares;
-    fprintf(f, "%.9g,%.9g,%.9g,%.9g,%.9g,%.6g,%" PRIu64 ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,",
-            p->step_s, p->low_s, p->high_s, p->bound_s, p->tokens_per_s, p->mfu, p->memory.peak,
-            p->usd_per_mtoken, x->compute, x->tensor, x->context, x->expert, x->data, x->pipeline,
-            x->bubble);
-    fprintf(f, "%u,%u,%u,%u,%u,%u,%" PRIu64 ",%s,%u,%s,%d\n", o->tp, o->cp, o->pp, o->dp, o->ep,
-            o->zero, o->micro_batch, orr_pipeline_name(o->pipeline), o->chunks,
-            recompute_words[o->recompute & 3], o->tp > 1 && !o->no_sequence_parallel);
-}
-
-static orr_code plan_csv(const cli_plan *x, const char *path, orr_error *err)
-{
-    cli_file to;
-    const orr_plan *p;
-    const orr_code code = cli_file_open(path, &to, err);
-    if (code)
-        return code;
-    fprintf(
-        to.f,
-        "step_s,low_s,high_s,bound_s,tokens_per_s,mfu,memory_bytes,usd_per_mtoken,compute,tensor,context,expert,"
-        "data,pipeline,bubble,tp,cp,pp,dp,ep,zero,micro_batch,schedule,chunks,recompute,sequence_parallel\n");
-    for (size_t i = 0; (p = orr_plan_at(x->search, i)); i++)
-        print_row(to.f, p);
-    return cli_file_close(&to, ORR_OK, err);
-}
-
-/* Orrery plan --report: the page of web/plan.html or plan_serve.html with its data, and beside the
- * first the report of the best plan's own run. */
-
-extern const char cli_plan_html[], cli_plan_serve_html[], cli_plan_css[], cli_plan_style[],
-    cli_plan_parts[];
-
-static void put_title(FILE *f, const char *title)
-{
-    for (const char *p = title; *p; p++)
-        if (*p == '<' || *p == '&')
-            fputs(*p == '<' ? "&lt;" : "&amp;", f);
-        else
-            fputc(*p, f);
-}
-
-/* The page up to a mark, and the rest in *at. */
-static void put_until(FILE *f, const char **at, const char *mark)
-{
-    const char *found = strstr(*at, mark);
-    const char *end = found ? found : *at + strlen(*at);
-    fwrite(*at, 1, (size_t)(end - *at), f);
-    *at = found ? found + strlen(mark) : end;
-}
-
-/* The page with its data; json has failed if memory was out. */
-static orr_code plan_page(
-    bool is_serving, const char *title, const orr_buf *json, const char *path, orr_error *err)
-{
-    const char *at = is_serving ? cli_plan_serve_html : cli_plan_html;
-    orr_buf data = {0};
-    cli_file to;
-    orr_json_in_page(json, &data);
-    orr_code code = data.failed ? orr_fail(err, ORR_ENOMEM, NULL, "out of memory")
-                                : cli_file_open(path, &to, err);
-    if (!code) {
-        put_until(to.f, &at, "<!--orrery:title-->");
-        put_title(to.f, title);
-        put_until(to.f, &at, "<!--orrery:css-->");
-        fputs(cli_plan_css, to.f);
-        put_until(to.f, &at, "<!--orrery:style-->");
-        fputs(cli_plan_style, to.f);
-        put_until(to.f, &at, "<!--orrery:data-->");
-        fwrite(data.ptr, 1, data.len, to.f);
-        put_until(to.f, &at, "<!--orrery:parts-->");
-        fputs(cli_plan_parts, to.f);
-        fputs(at, to.f);
-        code = cli_file_close(&to, ORR_OK, err);
-    }
-    orr_buf_fini(&data);
-    return code;
+    if (json->failed)
+        return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    return orr_plan_write_page(kind, title, (orr_str){(const char *)json->ptr, json->len}, path,
+                               err);
 }
 
 /* "plan.html" -> "plan.best.html" */
@@ -580,7 +508,7 @@ static orr_code plan_report(cli_context *c, const cli_plan *x, const char *path,
     orr_json_end_object(&w);
     snprintf(title, sizeof title, "%.140s on %.140s", x->name, x->machine);
     if (!code)
-        code = plan_page(false, title, &text, path, err);
+        code = write_plan_page(ORR_PLAN_TRAINING, title, &text, path, err);
     orr_buf_fini(&text);
     free(line);
     return code;
@@ -717,8 +645,8 @@ static orr_code write_page(const cli_context *c,
                         ORR_D("max_tpot_s", o->max_tpot_s), ORR_T("made_from", line));
     orr_json_end_object(&w);
     snprintf(title, sizeof title, "%.140s served by %.140s", c->args[0], o->machine);
-    const orr_code code = line ? plan_page(true, title, &text, cli_text(c, "report"), err)
-                               : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    const orr_code code =
+        write_plan_page(ORR_PLAN_SERVING, title, &text, cli_text(c, "report"), err);
     orr_buf_fini(&text);
     free(line);
     return code;
@@ -1162,7 +1090,7 @@ static orr_code write_outputs(cli_context *c, cli_plan *x, orr_error *err)
     if (!code && cli_given(c, "write"))
         code = write_traces(x, cli_text(c, "write"), err);
     if (!code && cli_given(c, "csv"))
-        code = plan_csv(x, cli_text(c, "csv"), err);
+        code = orr_plan_write_csv(x->search, cli_text(c, "csv"), err);
     if (!code && cli_given(c, "report"))
         code = plan_report(c, x, cli_text(c, "report"), err);
     return code;

@@ -63,6 +63,24 @@ ORR_API orr_code orr_view_bars_svg(const orr_view_bars *v,
                                    const char *path,
                                    orr_error *err) ORR_MUST_CHECK;
 
+/* Measured values and those of a fit. */
+typedef struct orr_view_fit_point {
+    double measured, fitted; /* both above 0 */
+    size_t series;           /* its index in the names below */
+} orr_view_fit_point;
+typedef struct orr_view_fit {
+    const orr_view_fit_point *points;
+    size_t count;              /* at least 1 */
+    const char *const *series; /* names for the legend, without < and & */
+    size_t series_count;
+    const char *unit; /* of both values */
+} orr_view_fit;
+
+/* A drawing (SVG) of fitted against measured values, and of the error of each. */
+ORR_API orr_code orr_view_fit_svg(const orr_view_fit *p,
+                                  const char *path,
+                                  orr_error *err) ORR_MUST_CHECK;
+
 /* ---- a trace as a graph ---- */
 
 typedef enum orr_graph_form {

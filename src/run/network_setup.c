@@ -86,7 +86,6 @@ static orr_code take_dims(orr_sim *s, orr_error *err)
 {
     orr_net_config *c = &s->net_config;
     *c = *s->opt.dims;
-    /* A caller's struct may not bring pointers of ours. */
     c->where = orr_where_byte(CFG_BUILT_IN, ORR_NO_BYTE);
     if (c->dims == 0 || c->dims > ORR_NET_DIMS)
         return orr_fail(err, ORR_EUSAGE, NULL, "a network of %u dimensions; 1 to %d are possible",

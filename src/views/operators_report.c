@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* match_print.c - a captured step against a measured one, as text and as JSON
+/* operators_report.c - a captured step against a measured one, as text and as JSON
  * (docs/format/operators.md). */
-#include "match_impl.h"
+#include "sources/torch/match/match_impl.h"
 
 #include "base/formats/json.h"
 

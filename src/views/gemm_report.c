@@ -2,7 +2,7 @@
 /* gemm_report.c - what the layers cost: a table in 80 columns, JSON, CSV (docs/format/gemm.md).
  *
  * Where the clock is not known, cycles stand where times would. */
-#include "gemm_impl.h"
+#include "sources/layers/gemm_impl.h"
 
 #include <orrery/lab/units.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scalesim_report.c - what a network costs on an array: a table in 80 columns, JSON, CSV
  * (docs/format/scalesim.md). */
-#include "scalesim_impl.h"
+#include "models/compute/systolic/scalesim_impl.h"
 
 #include "base/formats/csv.h"
 #include "base/formats/json.h"
