@@ -160,7 +160,9 @@ size_t orr_plan_command(const orr_plan *p, char *out, size_t size)
     if (o->dtype != ORR_DTYPE_BF16)
         PUT(" --dtype %s", orr_dtype_name(o->dtype));
     if (o->fp8_scaling)
-        PUT(" --fp8-scaling %s", o->fp8_scaling == ORR_FP8_DELAYED ? "delayed" : "delayed-tp");
+        PUT(" --fp8-scaling %s", o->fp8_scaling == ORR_FP8_DELAYED ? "delayed"
+                                 : o->fp8_scaling == ORR_FP8_BLOCK ? "block"
+                                                                   : "delayed-tp");
     if (o->grads_fp32)
         PUT(" --grads-fp32");
     if (o->overlaps_tensor)

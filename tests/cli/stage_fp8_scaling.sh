@@ -27,6 +27,10 @@ made --fp8-scaling delayed-tp
 some=$(time_of)
 echo "delayed-tp: $(reduced 0) reductions"
 awk -v a=$none -v b=$some -v c=$all 'BEGIN { print (a < b && b < c ? "each takes longer than the one before" : "not in order: " a " " b " " c) }'
+made --fp8-scaling block
+block=$(time_of)
+echo "block: $(reduced 0) reductions, $(orrery -q view json s.orr -r 0 -f jsonl | grep 'layer0.attn.qkv' | grep -c 'fp8_block') products of blocks of layer 0's queries"
+awk -v a=$none -v b=$block 'BEGIN { print (a < b ? "block takes longer than current" : "not longer: " a " " b) }'
 orrery -q stage llama-3-8b --fp8-scaling delayed -o s.orr 2>&1 || echo "exit $?"
 
 # With cp 2 the core of attention has two blocks, and passes beside both.

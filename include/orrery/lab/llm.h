@@ -75,7 +75,8 @@ typedef enum orr_fp8_scaling {
     /* by the largest of earlier passes: after each pass through a chunk all ranks of the stage
      * agree on it, or those of tensor parallelism only */
     ORR_FP8_DELAYED,
-    ORR_FP8_DELAYED_TP
+    ORR_FP8_DELAYED_TP,
+    ORR_FP8_BLOCK /* by the largest of 128 numbers, of 128 x 128 of a weight (DeepSeek-V3) */
 } orr_fp8_scaling;
 
 typedef enum orr_recompute {

@@ -122,9 +122,10 @@ typedef struct orr_model {
     uint64_t head_dim; /* needed, but for MLA; heads * head_dim need not be hidden */
     bool has_qkv_bias;
     bool has_output_bias;
-    bool has_sinks;       /* one number a head that takes part in the softmax (gpt-oss) */
-    uint64_t window;      /* a token sees so many, itself included; 0: all before it */
-    uint64_t window_from; /* first layer that has the window, those before it see all */
+    bool has_sinks;         /* one number a head that takes part in the softmax (gpt-oss) */
+    bool has_scaled_rotary; /* what is rotated is scaled, too (YaRN of gpt-oss) */
+    uint64_t window;        /* a token sees so many, itself included; 0: all before it */
+    uint64_t window_from;   /* first layer that has the window, those before it see all */
     uint64_t
         global_every; /* layer i sees all when i % global_every == global_at; 0: none of them */
     uint64_t global_at;
@@ -184,9 +185,10 @@ typedef struct orr_model {
     uint64_t laurel_rank;
 
     /* FFN of layers that are not MoE */
-    uint64_t ffn;      /* needed, unless all layers are MoE: width between its two products */
-    bool is_gated;     /* three matrices (SwiGLU, GeGLU), not two; experts too */
-    bool has_ffn_bias; /* experts too */
+    uint64_t ffn;          /* needed, unless all layers are MoE: width between its two products */
+    bool is_gated;         /* three matrices (SwiGLU, GeGLU), not two; experts too */
+    bool has_ffn_bias;     /* experts too */
+    bool has_clamped_gate; /* what goes into the gated activation is clamped (gpt-oss) */
 
     /* Mixture of experts; experts 0: there is none */
     uint64_t experts;

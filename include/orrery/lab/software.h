@@ -43,11 +43,19 @@ typedef struct orr_software {
         vocab_rows; /* tensor-parallel ranks hold a multiple of so many rows of the vocabulary */
     double expert_capacity; /* experts take so many times an even share, padded; 0: what comes */
     bool joins_experts;     /* their activation and casts are done by the products around it */
-    bool adds_expert_bias;  /* the bias of what experts give is added in 32 bits, by passes */
-    bool pure;              /* weights and moments are kept in the type of the products */
-    bool gathers_ahead;     /* ZeRO 1 and 2: new weights are gathered under the next forward pass */
-    bool overlaps_wgrad;    /* gradients of inputs travel while those of weights are computed */
-    bool grads_fp32;        /* gradients are added up and reduced in 32 bits */
+    bool adds_expert_bias;  /* the bias of what experts give is added by passes */
+    bool compiles_gates;    /* gated activations are functions that torch.compile made */
+    bool separates_experts; /* a product for each expert, not one kernel for all */
+    bool joins_permutation; /* tokens to places of their experts and back by a kernel each */
+    double
+        expert_bias_slowdown; /* joined with the gradient of a bias, that of experts takes so many times as long; 0: 1 */
+    bool stashes_experts; /* what experts keep for the backward pass is copied away and back */
+    bool copies_heads;    /* queries of several groups are copied out, their gradients back */
+    bool leaves_scales;   /* rotations that scale and clamped gates are done operator by operator */
+    bool pure;            /* weights and moments are kept in the type of the products */
+    bool gathers_ahead;   /* ZeRO 1 and 2: new weights are gathered under the next forward pass */
+    bool overlaps_wgrad;  /* gradients of inputs travel while those of weights are computed */
+    bool grads_fp32;      /* gradients are added up and reduced in 32 bits */
     bool grads_fp32_of_bf16; /* the same, where weights are bf16 */
     bool frees_grads;        /* gradients are there from their backward pass to the update */
     /* ---- the host ---- */

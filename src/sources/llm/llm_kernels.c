@@ -113,7 +113,10 @@ static orr_kernel_type type_of_products(const llm_job *g, const llm_step *s)
 {
     if (!is_narrow(g) || is_wide(s))
         return type_between(g);
-    return g->opt.dtype == ORR_DTYPE_NVFP4 ? ORR_TYPE_NVFP4 : ORR_TYPE_FP8;
+    return g->opt.dtype == ORR_DTYPE_NVFP4 ? ORR_TYPE_NVFP4
+           : g->opt.dtype == ORR_DTYPE_FP8 && g->opt.fp8_scaling == ORR_FP8_BLOCK
+               ? ORR_TYPE_FP8_BLOCK
+               : ORR_TYPE_FP8;
 }
 
 static void pass_over(llm_pen *p, uint64_t read, uint64_t write, bool is_strided)
@@ -208,17 +211,28 @@ static void launch_product(llm_pen *p, const llm_step *s, orr_kernel k)
 
 /* What goes into a product is scaled and cast, once as it is and once transposed, which is slow
  * (Transformer Engine's pull request 101: 4,096 x 4,096 numbers in 51.5 us on an H100, 1.3 TB/s, as other
- * strided kernels); units that take scales of 32 or 16 numbers need no transposed copy.  NVFP4 looks
- * for the largest of the whole tensor first. */
+ * strided kernels); units that take scales of 32 or 16 numbers need no transposed copy, but scales both
+ * ways: 8,192 x 8,192 numbers to MXFP8 in 52 us on a B200, where a plain pass over as many bytes takes
+ * 40 (ROCm/TransformerEngine's pull request 598, cast only).  NVFP4 looks for the largest of the
+ * whole tensor first. */
+static void cast(llm_pen *p, uint64_t numbers)
+{
+    const orr_dtype dtype = p->g->opt.dtype;
+    if (dtype == ORR_DTYPE_NVFP4)
+        pass_over(p, numbers * 2, 4, false);
+    if (dtype == ORR_DTYPE_MXFP8)
+        pass_over(p, numbers * 2 * 21 / 16, numbers * 2 * 21 / 16, false);
+    else
+        pass_over(p, numbers * 2, dtype == ORR_DTYPE_NVFP4 ? numbers * 9 / 8 : numbers * 2,
+                  dtype == ORR_DTYPE_FP8);
+}
+
 static void cast_for(llm_pen *p, const llm_step *s, uint64_t numbers, bool is_from_activation)
 {
     if (!is_narrow(p->g) || is_wide(s) ||
         (is_from_activation && s->is_expert && p->g->software->joins_experts))
         return;
-    if (p->g->opt.dtype == ORR_DTYPE_NVFP4)
-        pass_over(p, numbers * 2, 4, false);
-    pass_over(p, numbers * 2, p->g->opt.dtype == ORR_DTYPE_NVFP4 ? numbers * 9 / 8 : numbers * 2,
-              p->g->opt.dtype == ORR_DTYPE_FP8);
+    cast(p, numbers);
 }
 
 /* What is gathered for a product is cast before. */
@@ -227,17 +241,21 @@ static uint64_t cast_share(const llm_job *g, bool is_gathered)
     return is_gathered && g->is_sequence_parallel ? g->opt.tp : 1;
 }
 
-/* Megatron-Core 0.15, TEGroupedMLP._apply_bias: torch.cat([t + b * p ...]).to(dtype), where p, what
- * the router thinks of an expert, has 32 bits: five passes, and what autograd makes of them. */
+/* Megatron-Core 0.15, TEGroupedMLP._apply_bias: torch.cat([t + b * p ...]).to(dtype), and what
+ * autograd makes of it.  p, what the router thinks of an expert, has 32 bits with DeepEP and its kin
+ * (transformer/moe/token_dispatcher.py: token_probs.float()), else the type of the router, that between products. */
 static void expert_bias(llm_pen *p, const llm_step *s, bool is_backward)
 {
     const llm_job *g = p->g;
-    const uint64_t narrow = s->m * s->n * g->act, wide = s->m * s->n * 4;
+    const bool is_wide = g->opt.sends_once;
+    const uint64_t narrow = s->m * s->n * g->act, wide = is_wide ? s->m * s->n * 4 : narrow;
     if (!s->is_expert || !s->is_down || !s->has_bias || !g->software->adds_expert_bias)
         return;
     if (is_backward) {
-        pass_over(p, narrow, wide, false);   /* to */
-        pass_over(p, wide, narrow, false);   /* of t */
+        if (is_wide) {
+            pass_over(p, narrow, wide, false); /* to */
+            pass_over(p, wide, narrow, false); /* of t */
+        }
         pass_over(p, 2 * wide, wide, false); /* of b: a product, and its sum over tokens */
         pass_over(p, 2 * wide, wide, false); /* of p: the same along a token */
         pass_over(p, narrow, narrow, false); /* parts into one */
@@ -245,7 +263,8 @@ static void expert_bias(llm_pen *p, const llm_step *s, bool is_backward)
         pass_over(p, 4, wide, false); /* b * p */
         pass_over(p, narrow + wide, wide, false);
         pass_over(p, wide, wide, false); /* cat */
-        pass_over(p, wide, narrow, false);
+        if (is_wide)
+            pass_over(p, wide, narrow, false);
     }
 }
 
@@ -266,6 +285,23 @@ static uint64_t pieces_under_traffic(const llm_job *g, const llm_step *s, bool i
     return is_gathered ? g->opt.tp : is_added_up && !is_backward ? 4 : 0;
 }
 
+/* Megatron-Core, transformer/attention.py: queries are views between the keys and values of their groups, which
+ * reshape copies where there are several; Transformer Engine's SplitAlongDim joins the gradients, unless all
+ * three lie in one matrix already, as without rotations. */
+static bool has_heads_to_copy(const llm_job *g, const llm_step *s)
+{
+    return g->software->copies_heads && !g->pass && !orr_model_is_mla(g->m) &&
+           strcmp(s->name, "attn.qkv") == 0;
+}
+
+static void copy_queries(llm_pen *p, const llm_step *s)
+{
+    const llm_job *g = p->g;
+    const uint64_t queries = g->m->heads / g->opt.tp * g->m->head_dim;
+    if (has_heads_to_copy(g, s) && g->m->kv_heads < g->m->heads && g->m->kv_heads > g->opt.tp)
+        pass_over(p, s->m * queries * g->act, s->m * queries * g->act, true);
+}
+
 static void product_forward(llm_pen *p, const llm_step *s)
 {
     const llm_job *g = p->g;
@@ -281,6 +317,13 @@ static void product_forward(llm_pen *p, const llm_step *s)
                                     .pieces = pieces_under_traffic(g, s, false),
                                     .form = has_bias ? ORR_FORM_BIAS : ORR_FORM_PLAIN});
     expert_bias(p, s, false);
+    copy_queries(p, s);
+}
+
+/* The fused experts take the gradient through the activation in this product, with that of the first bias. */
+static bool gives_bias_too(const llm_job *g, const llm_step *s)
+{
+    return g->software->expert_bias_slowdown > 0 && s->is_expert && s->is_down && s->has_bias;
 }
 
 static void product_input_grad(llm_pen *p, const llm_step *s)
@@ -293,6 +336,8 @@ static void product_input_grad(llm_pen *p, const llm_step *s)
     if (strcmp(s->name, "attn.qkv") == 0 && count == 1 && !is_joined &&
         !g->software->unfused_attention)
         pass(p, s->m * s->n, s->m * s->n); /* gradients of all three into one matrix */
+    else if (has_heads_to_copy(g, s) && g->m->position == ORR_MODEL_ROTARY)
+        pass(p, s->m * s->n, s->m * s->n);
     expert_bias(p, s, true);
     if (s->is_dropped && g->has_dropout) /* what comes back through dropout, with its mask */
         pass_over(p, s->m * s->n * (g->act + 1), s->m * s->n * g->act, false);
@@ -303,7 +348,8 @@ static void product_input_grad(llm_pen *p, const llm_step *s)
                                     .n = s->k,
                                     .k = columns[i],
                                     .pieces = pieces_under_traffic(g, s, true),
-                                    .layout = ORR_LAYOUT_NN});
+                                    .layout = ORR_LAYOUT_NN,
+                                    .form = gives_bias_too(g, s) ? ORR_FORM_BIAS : ORR_FORM_PLAIN});
     for (size_t i = 1; i < count; i++) /* their gradients of the same input are added up */
         pass(p, 2 * s->m * s->k, s->m * s->k);
 }
@@ -423,6 +469,10 @@ void llm_launch_attention(llm_pen *p, uint64_t pairs, bool is_backward, bool is_
         k.is_causal = false;
         k.kv = pairs / seq ? pairs / seq : 1;
     }
+    if (k.type == ORR_TYPE_FP8) /* queries, keys and values, or the gradient of what they gave */
+        cast(p, is_backward
+                    ? k.batch * k.q * k.heads * k.head_v
+                    : k.batch * (k.q * k.heads * k.head + k.q * k.kv_heads * (k.head + k.head_v)));
     if (!g->software->unfused_attention)
         launch(p, k);
     else if (is_backward)
@@ -621,6 +671,50 @@ static void residual_sum(llm_pen *p, const llm_step *s)
     }
 }
 
+/* Megatron-Core, weighted_bias_quick_geglu_impl: both halves of what experts multiplied are clamped,
+ * views of one matrix, and joined again, before the compiled function.  Backward PyTorch compares
+ * (once for a bound above, twice and an and for two), chooses, and joins the halves.  n: numbers of a half. */
+static void clamp_gate(llm_pen *p, uint64_t n, bool is_backward)
+{
+    const uint64_t half = n * p->g->act;
+    if (!is_backward) {
+        pass_over(p, half, half, true);
+        pass_over(p, half, half, true);
+    } else {
+        for (int i = 0; i < 3; i++)
+            pass_over(p, half, n, true);
+        pass_over(p, 2 * n, n, false);
+        for (int i = 0; i < 2; i++)
+            pass_over(p, half + n, half, true);
+    }
+    pass_over(p, 2 * half, 2 * half, false);
+}
+
+/* Megatron-Core, fusions/fused_bias_swiglu.py: functions of torch.compile; with them what the router
+ * thinks of an expert is multiplied, whose gradient is a sum along each row. */
+static void compiled_gate(llm_pen *p, const llm_step *s, uint64_t n, bool is_backward)
+{
+    if (p->g->m->has_clamped_gate && p->g->software->leaves_scales && !is_backward)
+        clamp_gate(p, n, false);
+    compiled_activation(p, n, is_backward);
+    if (is_backward && s->is_expert)
+        pass(p, 3 * n, n / (p->g->m->expert_ffn ? p->g->m->expert_ffn : n));
+    if (p->g->m->has_clamped_gate && p->g->software->leaves_scales && is_backward)
+        clamp_gate(p, n, true);
+}
+
+/* Megatron-Core, transformer/moe/paged_stash.py (moe_paged_stash): graphs need buffers for the most tokens
+ * that may come, so what the fused experts keep (their input and that of the second product in 8 bits, that of
+ * the activation in 16) is copied to pages behind the forward pass and back before the backward one. */
+static void stash(llm_pen *p, uint64_t n)
+{
+    const llm_job *g = p->g;
+    const uint64_t rows = g->m->expert_ffn ? n / g->m->expert_ffn : 0;
+    const uint64_t narrow = is_narrow(g) ? 1 : g->act;
+    const uint64_t bytes = rows * g->m->hidden * narrow + n * narrow + 2 * n * g->act;
+    pass_over(p, bytes, bytes, false);
+}
+
 static void activation(llm_pen *p, const llm_step *s, bool is_backward)
 {
     const llm_job *g = p->g;
@@ -628,8 +722,12 @@ static void activation(llm_pen *p, const llm_step *s, bool is_backward)
     const uint64_t n =
         is_padded ? (uint64_t)((double)s->numbers * g->software->expert_capacity) : s->numbers;
     const bool is_gated = g->m->is_gated;
-    if (s->is_expert && g->software->joins_experts)
+    if (s->is_expert && g->software->stashes_experts)
+        stash(p, n);
+    else if (s->is_expert && g->software->joins_experts)
         pass_over(p, g->act, g->act, false); /* a node of its own in the trace */
+    else if (g->software->compiles_gates && is_gated && !g->pass)
+        compiled_gate(p, s, n, is_backward);
     else if (g->software->is_compiled)
         compiled_activation(p, n, is_backward);
     else if (!g->software->joins_elementwise && (is_gated || !g->software->joins_bias))
@@ -673,6 +771,17 @@ static void rotate_back(llm_pen *p, uint64_t bytes)
     pass_over(p, bytes, bytes, true);
 }
 
+/* Megatron-Core, fused_apply_mla_rope_for_kv: what the up-projection gives is split into values and keys, which get
+ * their rotated part, the same for all heads. */
+static void split_latents(llm_pen *p, bool is_backward)
+{
+    const orr_model *m = p->g->m;
+    const uint64_t rows = p->g->tokens * (m->heads / p->g->opt.tp);
+    const uint64_t joined = rows * (m->qk_nope_head_dim + orr_model_v_dim(m));
+    const uint64_t split = rows * (orr_model_qk_dim(m) + orr_model_v_dim(m));
+    pass(p, is_backward ? split : joined, is_backward ? joined : split);
+}
+
 /* Queries, then keys. */
 static void rotate(llm_pen *p, const llm_step *s, bool is_backward)
 {
@@ -685,8 +794,13 @@ static void rotate(llm_pen *p, const llm_step *s, bool is_backward)
         compiled_rotation(p, s, is_backward);
         return;
     }
-    if (g->software->joins_elementwise) {
+    /* Megatron-Core, embeddings/rope_utils.py: Transformer Engine's kernel does not scale, so that of PyTorch's operators is
+     * taken, which also joins what is rotated with the rest of a head, even if there is none. */
+    const bool is_scaled = m->has_scaled_rotary && g->software->leaves_scales && !g->pass;
+    if (g->software->joins_elementwise && !is_scaled) {
         pass(p, s->numbers, s->numbers);
+        if (g->software->copies_heads && orr_model_is_mla(m) && !g->pass)
+            split_latents(p, is_backward);
         return;
     }
     for (int i = 0; i < 2; i++)
@@ -694,6 +808,8 @@ static void rotate(llm_pen *p, const llm_step *s, bool is_backward)
             rotate_back(p, rows[i] * width * g->act);
         else
             rotate_eagerly(p, rows[i] * width * g->act);
+    if (is_scaled && !is_backward)
+        pass(p, s->numbers, s->numbers);
 }
 
 /* ---- experts of a fixed capacity, operator by operator ----
@@ -890,8 +1006,28 @@ static void select_experts(llm_pen *p, const llm_step *s)
                                .n = m->experts});
 }
 
+/* Transformer Engine's permutations (moe_permute_fusion of Megatron-Core), rows of tokens and their copies.
+ * Exchanged copy by copy, tokens are copied before; what comes from each rank is then put together by
+ * expert (sort_chunks_by_idxs), and in 8 or 4 bits each expert's rows are padded (Fp8Padding).
+ * Sent once to a rank, they are copied behind the exchange, to padded places. */
+static void permute(llm_pen *p, const llm_step *s)
+{
+    const llm_job *g = p->g;
+    launch(p, rows_kernel(g, s, ORR_KERNEL_GATHER));
+    if (g->opt.sends_once && g->opt.ep > 1)
+        return;
+    if (g->opt.ep > 1 && g->m->experts > g->opt.ep)
+        pass(p, s->numbers, s->numbers);
+    if (is_narrow(g))
+        pass(p, s->numbers, s->numbers);
+}
+
 static void gather_rows(llm_pen *p, const llm_step *s, bool is_backward)
 {
+    if (p->g->software->joins_permutation && !p->g->pass) {
+        permute(p, s);
+        return;
+    }
     if (p->g->software->expert_capacity > 0)
         pass(p, s->numbers, 2 * s->numbers); /* copies of tokens, and zeros */
     orr_kernel k = rows_kernel(p->g, s, ORR_KERNEL_GATHER);
@@ -906,6 +1042,14 @@ static void plain_pass(llm_pen *p, const llm_step *s, uint64_t moved)
         pass_over(p, s->bytes - s->bytes / 2, s->bytes / 2, false);
     else
         pass(p, (moved - 1) * s->numbers, s->numbers);
+}
+
+static void weigh_rows(llm_pen *p, const llm_step *s, bool is_backward)
+{
+    if (p->g->software->joins_permutation && !p->g->pass)
+        permute(p, s);
+    else
+        plain_pass(p, s, is_backward ? 3 : 2);
 }
 
 /* Keys and values: one kernel, or a copy of each. */
@@ -943,6 +1087,9 @@ static void elementwise_forward(llm_pen *p, const llm_step *s)
     case LLM_ROLE_PERMUTE:
         gather_rows(p, s, false);
         break;
+    case LLM_ROLE_WEIGH:
+        weigh_rows(p, s, false);
+        break;
     case LLM_ROLE_CACHE:
         cache_tokens(p, s->numbers * p->g->kv);
         break;
@@ -967,6 +1114,9 @@ static void elementwise_backward(llm_pen *p, const llm_step *s)
         break;
     case LLM_ROLE_PERMUTE:
         gather_rows(p, s, true);
+        break;
+    case LLM_ROLE_WEIGH:
+        weigh_rows(p, s, true);
         break;
     default:
         plain_pass(p, s, 3);

@@ -571,7 +571,9 @@ static uint64_t agree_on_scales(const walk *k, llm_deps after)
     const uint64_t layers = k->layers.end - k->layers.first;
     const uint64_t numbers = layers * 4 * (k->task->kind == LLM_FORWARD ? 2 : 1);
     const uint64_t at = after.ids[after.count - 1];
-    if (g->opt.dtype != ORR_DTYPE_FP8 || g->opt.fp8_scaling == ORR_FP8_CURRENT || !layers)
+    const bool is_delayed =
+        g->opt.fp8_scaling == ORR_FP8_DELAYED || g->opt.fp8_scaling == ORR_FP8_DELAYED_TP;
+    if (g->opt.dtype != ORR_DTYPE_FP8 || !is_delayed || !layers)
         return at;
     const llm_axis axis = g->opt.fp8_scaling == ORR_FP8_DELAYED ? LLM_AXIS_STAGE : LLM_AXIS_TP;
     return llm_put_collect(k->w->p, "amax.reduce", ORR_COLL_ALL_REDUCE, numbers * 4, axis, after);

@@ -923,11 +923,11 @@ static const orr_model presets[] = {
     {GEMMA2("gemma-2-9b", 42, 3584, 16, 8, 256, 14336)},
     {GEMMA2("gemma-2-27b", 46, 4608, 32, 16, 128, 36864)},
 
-#define GPT_OSS(n, l, experts_)                                                       \
-    LLAMA(n, l, 2880, 64, 8, 64, 0, 201088, 131072), EXPERTS(experts_, 4, 2880),      \
-        .has_qkv_bias = true, .has_output_bias = true, .has_ffn_bias = true,          \
-        .has_router_bias = true, .has_sinks = true, .window = 128, .global_every = 2, \
-        .global_at = 1
+#define GPT_OSS(n, l, experts_)                                                  \
+    LLAMA(n, l, 2880, 64, 8, 64, 0, 201088, 131072), EXPERTS(experts_, 4, 2880), \
+        .has_qkv_bias = true, .has_output_bias = true, .has_ffn_bias = true,     \
+        .has_router_bias = true, .has_sinks = true, .has_scaled_rotary = true,   \
+        .has_clamped_gate = true, .window = 128, .global_every = 2, .global_at = 1
     {GPT_OSS("gpt-oss-20b", 24, 32)},
     {GPT_OSS("gpt-oss-120b", 36, 128)},
 };

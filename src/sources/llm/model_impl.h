@@ -31,7 +31,7 @@ typedef struct model_field {
     const char *const *words;
 } model_field;
 
-enum { MODEL_FIELDS = 89 };
+enum { MODEL_FIELDS = 91 };
 
 /* In the order of the struct, all but name and note; NULL past the last. */
 const model_field *model_field_at(size_t index);

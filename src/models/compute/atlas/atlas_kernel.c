@@ -158,7 +158,7 @@ static const kind_row kind_rows[ORR_KERNEL_KINDS] = {
                              BIT(ORR_FORM_QUANTIZE),
                          BIT(FLAG_ACCUMULATE), true},
     [ORR_KERNEL_GROUPED] = {"grouped", BIT(SIZE_M) | BIT(SIZE_N) | BIT(SIZE_K) | BIT(SIZE_GROUPS),
-                            SOME, 0, BIT(FLAG_ACCUMULATE), true},
+                            SOME, BIT(ORR_FORM_BIAS), BIT(FLAG_ACCUMULATE), true},
     [ORR_KERNEL_MOE] = {"moe",
                         BIT(SIZE_M) | BIT(SIZE_N) | BIT(SIZE_K) | BIT(SIZE_GROUPS) | BIT(SIZE_TOPK),
                         SOME, 0, 0, false},
