@@ -7,7 +7,6 @@
  * of Nsight Systems gives the same rows, one for each call of an operator whose shapes it has. */
 #include "calibrate.h"
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/chip.h>
 #include <orrery/lab/nsys.h>

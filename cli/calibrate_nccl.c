@@ -5,7 +5,6 @@
  * written is checked before the fit. */
 #include "calibrate.h"
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/collectives.h>
 

@@ -6,7 +6,6 @@
  * factor of all kernels, the 5th and 95th percentile around it their interval. */
 #include "calibrate.h"
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/chip.h>
 

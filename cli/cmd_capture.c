@@ -6,8 +6,8 @@
  * orrery convert fx.  So the options are those of the one and of the other, and what OUT is decides
  * how far it goes. */
 #include "base/text/text.h"
+#include "command.h"
 #include "convert.h"
-#include "json_out.h"
 
 #include <orrery/lab/capture.h>
 #include <orrery/lab/machine.h>

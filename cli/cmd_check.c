@@ -9,8 +9,6 @@
 #include <orrery/version.h>
 
 #include "command.h"
-#include "goal.h"
-#include "json_out.h"
 
 #include "base/text/text.h"
 

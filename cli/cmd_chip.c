@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_chip.c - orrery chip: chips by name, and how long kernels take on them. */
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/chip.h>
 #include <orrery/lab/units.h>

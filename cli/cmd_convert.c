@@ -18,9 +18,8 @@
 #include <orrery/view.h>
 
 #include "base/text/text.h"
+#include "command.h"
 #include "convert.h"
-#include "goal.h"
-#include "json_out.h"
 
 #include <errno.h>
 #include <inttypes.h>

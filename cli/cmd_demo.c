@@ -6,7 +6,7 @@
  * check them, say what is in them, simulate them on a cluster of DGX H100, and report on that.
  * Model, machine and batch are ones that people train with, so that the figures can be held against
  * published ones. */
-#include "html_report.h"
+#include "command.h"
 
 #include <orrery/check.h>
 #include <orrery/lab/info.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_diff.c - orrery diff: two runs side by side, as a rule a measured one and its simulation. */
-#include "timeline_load.h"
+#include "command.h"
 
 #include <orrery/lab/diff.h>
 #include <orrery/lab/operators.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_feed.c - orrery feed: the order in which a simulator would be handed the nodes of a trace. */
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/feeder.h>
 

@@ -11,7 +11,6 @@
 
 #include "base/text/text.h"
 #include "command.h"
-#include "json_out.h"
 
 #include <errno.h>
 #include <inttypes.h>

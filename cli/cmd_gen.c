@@ -7,7 +7,6 @@
  * indifference.  Only `all` lets options pass that some of its patterns do not know. */
 #include "base/text/text.h"
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/gen.h>
 

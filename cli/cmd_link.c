@@ -4,8 +4,8 @@
  * What OUT ends in says what is written: .json is the linked trace in the form of
  * chakra_trace_link, anything else a trace or a set that can be simulated.  With --compat it is
  * that program. */
+#include "command.h"
 #include "convert.h"
-#include "json_out.h"
 
 #include <orrery/check.h>
 #include <orrery/lab/compat.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_machine.c - orrery machine: clusters by name, what they are made of, and as files. */
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/collectives.h>
 #include <orrery/lab/machine.h>

@@ -2,7 +2,6 @@
 /* cmd_model.c - orrery model: what a language model is made of, what it computes and what it
  * keeps. */
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/model.h>
 #include <orrery/lab/units.h>

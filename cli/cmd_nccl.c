@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_nccl.c - orrery nccl: what Nsight Systems saw of NCCL, as a GOAL schedule. */
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/compat.h>
 #include <orrery/lab/nccl.h>

@@ -4,7 +4,6 @@
  * Columns, widths and units are those of nccl-tests with -c 0, so that the two can be laid beside
  * each other and 'orrery calibrate nccl' reads both. */
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/collectives.h>
 #include <orrery/lab/units.h>

@@ -8,8 +8,6 @@
 
 #include "base/text/text.h"
 #include "command.h"
-#include "html_report.h"
-#include "json_out.h"
 
 #include <errno.h>
 #include <inttypes.h>

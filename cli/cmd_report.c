@@ -4,8 +4,7 @@
  * What a RUN is shows in what it holds: a file of trace events, a folder of them (one a rank), an
  * export of Nsight Systems, a log of issued nodes; or traces, which are simulated at once when a
  * system and a network are given. */
-#include "html_report.h"
-#include "timeline_load.h"
+#include "command.h"
 
 #include <orrery/lab/llm.h>
 #include <orrery/version.h>

@@ -8,9 +8,6 @@
 #include <orrery/view.h>
 
 #include "command.h"
-#include "goal.h"
-#include "html_report.h"
-#include "json_out.h"
 
 #include <errno.h>
 #include <inttypes.h>

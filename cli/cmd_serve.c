@@ -3,7 +3,6 @@
  * (serve.h). */
 #include "base/text/text.h"
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/chip.h>
 #include <orrery/lab/hardware.h>

@@ -3,7 +3,6 @@
  * is another program with another table: old/old_stage.c. */
 #include "base/text/text.h"
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/compat.h>
 #include <orrery/lab/llm.h>

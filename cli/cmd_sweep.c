@@ -7,8 +7,6 @@
 
 #include "base/text/text.h"
 #include "command.h"
-#include "goal.h"
-#include "json_out.h"
 
 #include <errno.h>
 #include <fcntl.h>

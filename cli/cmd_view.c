@@ -9,8 +9,6 @@
 #include <orrery/view.h>
 
 #include "command.h"
-#include "json_out.h"
-#include "timeline_load.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

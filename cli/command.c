@@ -6,7 +6,9 @@
 #include "base/text/text.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -238,4 +240,90 @@ uint64_t cli_count_nodes(const orr_set *s)
     for (uint32_t i = 0; i < orr_set_class_count(s); i++)
         n += (uint64_t)orr_set_class_ranks(s, i) * orr_trace_columns(orr_set_trace(s, i))->count;
     return n;
+}
+
+/* ---- The JSON that commands print, through the library's writer. ---- */
+
+static orr_json_writer *open_with(cli_json *j, const char *format, orr_json_style style)
+{
+    *j = (cli_json){0};
+    orr_json_writer_init(&j->writer, &j->text, &style);
+    orr_json_begin_object(&j->writer);
+    orr_json_put_text(&j->writer, "format", format);
+    orr_json_put_u64(&j->writer, "version", 1);
+    return &j->writer;
+}
+
+orr_json_writer *cli_json_open(cli_json *j, const char *format)
+{
+    return open_with(j, format, (orr_json_style){.spaced = true});
+}
+
+orr_json_writer *cli_json_open_tight(cli_json *j, const char *format)
+{
+    return open_with(j, format, (orr_json_style){0});
+}
+
+void cli_json_close(cli_json *j)
+{
+    orr_json_end_object(&j->writer);
+    orr_buf_byte(&j->text, '\n');
+    if (j->text.failed) { /* half an object would be worse than none */
+        fputs("orrery: out of memory\n", stderr);
+        exit(4);
+    }
+    fwrite(j->text.ptr, 1, j->text.len, stdout);
+    orr_buf_fini(&j->text);
+}
+
+/* ---- Ctrl-C during a run: it stops between two events, so that what is known can be
+ * printed.
+ *
+ * A signal handler has no argument of ours, so the run is in a variable of this file: a program
+ * runs one at a time.  A second Ctrl-C meets the default action. */
+
+static orr_run *volatile running;
+
+static void stop_running(int signal_number)
+{
+    orr_run *r = running;
+    (void)signal_number;
+    if (r)
+        orr_run_stop(r);
+}
+
+orr_code cli_run_to_end(orr_run *r, orr_error *err)
+{
+    struct sigaction old, stop = {.sa_handler = stop_running, .sa_flags = (int)SA_RESETHAND};
+    const bool is_ignored = sigaction(SIGINT, NULL, &old) != 0 || old.sa_handler == SIG_IGN;
+    running = r;
+    if (!is_ignored)
+        sigaction(SIGINT, &stop, NULL);
+    const orr_code code = orr_run_to_end(r, err);
+    if (!is_ignored)
+        sigaction(SIGINT, &old, NULL);
+    running = NULL;
+    return code;
+}
+
+orr_code cli_run_start(const cli_context *c,
+                       const orr_run_config *config,
+                       orr_run **out,
+                       orr_error *err)
+{
+    const char *line;
+    const orr_code code = orr_run_create(config, out, err);
+    for (size_t i = 0; !code && (line = orr_run_warning(*out, i)); i++)
+        cli_note(c, "%s\n", line);
+    return code ? code : cli_run_to_end(*out, err);
+}
+
+void cli_explain(cli_context *c, orr_run *r, const orr_error *err)
+{
+    const char *line;
+    if (!r || !orr_run_stall_line(r, 0))
+        return;
+    cli_report(c, err);
+    for (size_t i = 0; (line = orr_run_stall_line(r, i)); i++)
+        fprintf(stderr, "%s\n", line);
 }

@@ -3,12 +3,16 @@
 #ifndef ORR_CLI_COMMAND_H
 #define ORR_CLI_COMMAND_H
 
+#include "base/formats/json_fields.h"
 #include "option.h"
 
+#include <orrery/lab/explain.h>
 #include <orrery/lab/gemm.h>
 #include <orrery/lab/gen.h>
+#include <orrery/lab/goal.h>
 #include <orrery/lab/nccl.h>
 #include <orrery/lab/scalesim.h>
+#include <orrery/report.h>
 #include <orrery/run.h>
 #include <orrery/timeline.h>
 
@@ -133,5 +137,84 @@ orr_code cli_scalesim_traces(const orr_scalesim *r,
                              int generation,
                              const char *reports,
                              orr_error *err);
+
+/* ---- the JSON object that a command prints: {"format": NAME, "version": 1, ...} ----
+ *
+ *     cli_json j;
+ *     orr_json_writer *w = cli_json_open(&j, "orrery-gen");
+ *     orr_json_put_fields(w, ORR_U("ranks", 8));
+ *     cli_json_close(&j);                              // now it is on stdout */
+typedef struct cli_json {
+    orr_buf text;
+    orr_json_writer writer;
+} cli_json;
+
+/* Members are parted by ", " and keys from values by ": "; cli_json_open_tight has no spaces. */
+orr_json_writer *cli_json_open(cli_json *j, const char *format);
+orr_json_writer *cli_json_open_tight(cli_json *j, const char *format);
+void cli_json_close(cli_json *j);
+
+/* ---- GOAL schedules (goal_load.c) ---- */
+
+/* Read a schedule; what is odd about it is remarked. */
+orr_code cli_goal_read(const cli_context *c, const char *path, orr_goal **out, orr_error *err);
+
+bool cli_is_goal(const char *path); /* by its name or its first bytes */
+/* The same, of what is to be run: standard input and pipes bring schedules, since traces are
+ * several files. */
+bool cli_brings_goal(const char *path);
+
+/* A schedule from GOAL or from traces; of the latter the options system, topology and groups say
+ * what becomes of collectives. */
+orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_error *err);
+
+/* The files that a schedule comes from, for results; paths lie in the command line. */
+enum { CLI_MOST_JOBS = 256, CLI_GOAL_INPUTS = CLI_MOST_JOBS + 5 };
+typedef struct cli_goal_inputs {
+    orr_run_source list[CLI_GOAL_INPUTS];
+    size_t count;
+} cli_goal_inputs;
+/* The first argument and the jobs beside it, placed as the options job, placement, hosts and seed
+ * say.  `inputs`, which may be NULL, must be empty before. */
+orr_code cli_goal_jobs(cli_context *c, cli_goal_inputs *inputs, orr_goal **out, orr_error *err);
+
+/* ---- the HTML page of a run: run --report, report, demo (html_report.c) ---- */
+
+/* "auto", "off", "estimate" or "simulate"; the option table has checked the word. */
+orr_what_if cli_what_if_of(const char *word);
+
+/* Add a run that is over, was stopped or has stalled to a report. */
+orr_code cli_report_add(orr_report *page,
+                        orr_run *r,
+                        const orr_explain_options *opt,
+                        orr_error *err);
+
+/* One run, one page; its title is opt->name, or that of its flows. */
+orr_code cli_report_one(const cli_context *c,
+                        orr_run *r,
+                        const orr_explain_options *opt,
+                        const char *path,
+                        orr_error *err);
+/* The command as it was given: "orrery run step.orr --system sys.json".  The caller frees it; NULL:
+ * out of memory. */
+char *cli_command_line(const cli_context *c);
+
+/* ---- recorded runs, in whatever form: diff, report, view (timeline_load.c) ---- */
+
+typedef enum cli_run_kind {
+    CLI_RUN_OTHER, /* no timeline: traces, as it seems */
+    CLI_RUN_TIMED, /* trace events, a folder of them, an export of Nsight Systems */
+    CLI_RUN_LOG    /* a log of issued nodes, in cycles: the command's --frequency */
+} cli_run_kind;
+
+/* What it is shows in what it holds.  *out is NULL for CLI_RUN_OTHER. */
+orr_code cli_timeline_load(
+    const cli_context *c, const char *path, cli_run_kind *kind, orr_timeline **out, orr_error *err);
+/* The same for what is known to be a log, or trace events. */
+orr_code cli_timeline_load_log(const cli_context *c,
+                               const char *path,
+                               orr_timeline **out,
+                               orr_error *err);
+orr_code cli_timeline_load_events(const char *path, orr_timeline **out, orr_error *err);
 
 #endif

@@ -4,7 +4,6 @@
 #define ORR_CLI_CONVERT_H
 
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/fx.h>
 #include <orrery/lab/pytorch.h>

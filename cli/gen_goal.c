@@ -6,7 +6,7 @@
  * too (goal.md 4). */
 #include "gen_goal.h"
 #include "base/text/text.h"
-#include "json_out.h"
+#include "command.h"
 
 #include <orrery/lab/compat.h>
 #include <orrery/lab/mpi_trace.h>

@@ -7,7 +7,6 @@
  * which the library reads. */
 #include "base/text/text.h"
 #include "command.h"
-#include "json_out.h"
 
 #include <orrery/lab/topology.h>
 #include <orrery/lab/units.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* goal_load.c - schedules from whatever there is: GOAL as it stands, traces through the planner of
  * collectives, several jobs placed on one machine. */
-#include "goal.h"
+#include "command.h"
 
 #include <orrery/set.h>
 

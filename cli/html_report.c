@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* html_report.c - a run as one HTML page: the library's facts (explain.h) into its report
  * (report.h), with the command line as the page's origin. */
-#include "html_report.h"
+#include "command.h"
 #include <orrery/version.h>
 
 #include <stdlib.h>

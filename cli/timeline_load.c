@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline_load.c - recorded runs: trace events, a folder with a file for each rank, an export of
  * Nsight Systems, a log of issued nodes. */
-#include "timeline_load.h"
 #include "base/text/text.h"
+#include "command.h"
 
 #include <orrery/lab/chrome_trace.h>
 #include <orrery/lab/issue_log.h>

@@ -33,7 +33,7 @@ def main():
     problems = []
     for path in tree.c_files("cli"):
         text = tree.read(path)
-        problems += [f"{path}:{text.count(chr(10), 0, m.start()) + 1}: JSON by hand: use cli/json_out.h"
+        problems += [f"{path}:{text.count(chr(10), 0, m.start()) + 1}: JSON by hand: use cli_json of cli/command.h"
                      for m in JSON_BY_HAND.finditer(text)]
     for path in tree.c_files():
         text = tree.code_only(tree.read(path))

@@ -19,7 +19,4 @@ extern const cli_command cli_old_scalesim;
 extern const cli_command cli_old_schedgen;
 extern const cli_command cli_old_stage, cli_stage_compat;
 
-/* A line of a log file as Chakra's programs write it. */
-void cli_old_log_line(FILE *to, const char *level, const char *words);
-
 #endif

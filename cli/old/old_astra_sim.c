@@ -4,7 +4,7 @@
  * the old output and the old rules. */
 #include "old.h"
 
-#include "goal.h"
+#include "command.h"
 
 #include <orrery/lab/compat.h>
 #include <orrery/lab/fabric_view.h>

@@ -2,7 +2,7 @@
 /* old_loggopsim.c - LogGOPSim by its old name: its options, its output. */
 #include "old.h"
 
-#include "goal.h"
+#include "command.h"
 
 #include <orrery/version.h>
 

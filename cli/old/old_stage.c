@@ -3,7 +3,7 @@
  * training steps, byte for byte (stage.md 1).  The words of its command line, with a dash for each
  * underscore; the parser takes both. */
 #include "base/text/text.h"
-#include "json_out.h"
+#include "command.h"
 #include "old.h"
 
 #include <orrery/lab/stage.h>

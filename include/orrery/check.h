@@ -10,7 +10,7 @@
  *     orr_check_report_destroy(r);
  *
  * A finding is data; orr_check_text and orr_check_json make words of a report.  Every finding is
- * counted, the first few of each kind are kept.  Equal ranks are looked at once, and what they
+ * counted, the first few of each kind are kept.  Equal ranks are examined once, and what they
  * share is one finding; so are ranks that are equal up to the values of holes, as far as those fit
  * together in the same way. Cost: near linear in the nodes and dependencies of the distinct ranks,
  * whatever the number of ranks, plus one look at each value of a hole. */
@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* An error stops or breaks a run of these traces; a warning is what some program trips over or what
- * is likely a mistake; a note says what was not looked at. */
+ * is likely a mistake; a note says what was not examined. */
 typedef enum orr_severity { ORR_NOTE = 0, ORR_WARNING, ORR_ERROR } orr_severity;
 
 typedef enum orr_check_kind {
@@ -102,7 +102,7 @@ ORR_API void orr_check_report_destroy(orr_check_report *r); /* NULL is fine */
 
 /* ---- repairing ---- */
 
-/* Read what lies at `path` and write a repaired copy to `to`, in the same form: a file for a file,
+/* Read `path` and write a repaired copy to `to`, in the same form: a file for a file,
  * a prefix for a prefix or a directory, a .orr for a .orr.  What was changed is in *changes, as
  * findings whose texts say what was done.  What cannot be repaired stays as it is; nothing is
  * written when a rank has to be left out as a whole.  read may be NULL. */

@@ -22,7 +22,7 @@
  *     setup -> start -> (received | timer)* -> orr_coll_done
  *
  * Members are named by their index, 0 to count - 1, along the dimension or in the group.  What an
- * algorithm does must depend on what it is given only.  Nothing is called from two threads at a
+ * algorithm does must depend only on its inputs.  Nothing is called from two threads at a
  * time.  The algorithms of this library are in src/models/collective;
  * tests/unit/test_collective_table.c has a whole one. */
 #ifndef ORRERY_COLLECTIVE_H
@@ -84,7 +84,7 @@ struct orr_coll_ops {
     /* False: it has called orr_coll_fail.  NULL: nothing to set up. */
     bool (*setup)(orr_coll *c, const orr_coll_phase *p);
     void (*start)(orr_coll *c);
-    void (*received)(orr_coll *c, orr_bytes size); /* a message of orr_coll_receive is there */
+    void (*received)(orr_coll *c, orr_bytes size); /* a message of orr_coll_receive has arrived */
     void (*timer)(orr_coll *c);                    /* the delay of an orr_coll_charge is over */
     /* How many messages a member sends in a phase, about, for the progress line.  NULL: count -
      * 1. */
@@ -97,7 +97,7 @@ ORR_API void orr_coll_send(orr_coll *c, uint32_t member, orr_bytes size);
 ORR_API void orr_coll_receive(orr_coll *c, uint32_t member, orr_bytes size);
 /* The member handles this many bytes: endpoint delay, then reduction, then timer is called. */
 enum {
-    ORR_COLL_REDUCED = 1,  /* they are added to what is there: the reduction takes time */
+    ORR_COLL_REDUCED = 1,  /* they are added to the local data: the reduction takes time */
     ORR_COLL_FROM_NPU = 2, /* on a shared bus: from the NPU to its network interface */
     ORR_COLL_SENT_BACK = 4 /* on a shared bus: and back, because they are sent on */
 };

@@ -10,10 +10,10 @@
  *
  *     orr_run_config config = {..., .own_network = &mine};
  *
- * A model has no clock of its own: it asks the run for the time and schedules through it.  It gets
+ * A model has no clock: it asks the run for the time and schedules through it.  It gets
  * each message once, at the time the message is sent, in the order of time; it must deliver each of
  * them once, at any time not before now.  Messages may overtake each other.  Only send is required.
- * What a model returns must depend only on what it is given, so that the same run gives the same
+ * What a model returns must depend only on its inputs, so that the same run gives the same
  * result.
  *
  * One run owns one network: create makes its state, every other function gets that state back.
@@ -94,7 +94,7 @@ ORR_API void orr_net_after(orr_net *n,
                            void (*call)(void *context, uint64_t argument),
                            void *context,
                            uint64_t argument);
-ORR_API void orr_net_deliver(orr_net *n, uint64_t token); /* the message is there, now */
+ORR_API void orr_net_deliver(orr_net *n, uint64_t token); /* the message arrives now */
 ORR_API void orr_net_deliver_after(orr_net *n, orr_ps delay, uint64_t token);
 /* The two halves of orr_net_deliver, for models in which the sender learns later that all has
  * arrived: each is called once per message, in either order. */

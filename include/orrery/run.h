@@ -14,7 +14,7 @@
  * above; what an engine cannot do is ORR_EUSAGE (orr_run_supports).  Same inputs give the same
  * results, always.
  *
- * Threads: runs share nothing, so each may be used by a thread of its own, and sets, schedules and
+ * Threads: runs share nothing, so each may be used by its own thread, and sets, schedules and
  * rules may be shared by several runs.  One run is used by one thread at a time, but for
  * orr_run_stop, which any thread and any signal handler may call.  Times are picoseconds; the
  * engines count whole nanoseconds (packets: finer where needed). */
@@ -62,7 +62,7 @@ enum {
     ORR_RUN_PHASES = 1 << 1, /* and each phase of each chunk of each collective */
     ORR_RUN_SCHEDULE = 1 << 2, /* what was sent and computed: orr_run_goal */
     ORR_RUN_ISSUES = 1 << 3,   /* when each node was issued and ended: the writer "trace-log" */
-    ORR_RUN_LINKS = 1 << 4,    /* what went over each link; networks without links are refused */
+    ORR_RUN_LINKS = 1 << 4,    /* traffic of each link; networks without links are refused */
     ORR_RUN_HISTORY = 1 << 5,  /* links and queues over time: orr_run_fabric_view */
     ORR_RUN_QUEUES = 1 << 6,   /* lengths of the queues of messages: the writer "queues" */
     ORR_RUN_PAIRS = 1 << 7,    /* which send met which receive: the writer "pairs" */
@@ -165,7 +165,7 @@ typedef struct orr_run_config {
     size_t source_count;
 
     /* On what: a machine by name (lab/machine.h: "dgx-h100:16"), files, or the same as structs,
-     * which override it.  A machine without a number of nodes has as many as the traces need.
+     * which override it.  A machine without a number of nodes gets the number that the traces need.
      * Without any: a plain system, one switch. */
     const char *machine;
     bool is_ideal;      /* compute at full peaks, of the machine or the system; not by kernels */
@@ -263,7 +263,7 @@ ORR_API uint32_t orr_run_ranks_simulated(const orr_run *r);
  * again. */
 ORR_API uint32_t orr_run_ranks_simulated_last(const orr_run *r);
 ORR_API const char *orr_run_fold_why(const orr_run *r);
-/* Of traces: the threads that ranks were divided among, and why not as many as were asked for ("":
+/* Of traces: the threads that ranks were divided among, and why fewer than requested ("":
  * nothing to say).  0: not known of this kind of run. */
 ORR_API uint32_t orr_run_threads(const orr_run *r, const char **why);
 /* Several steps in a row (orr_run_config.steps): how long they take.  All other results are those
@@ -304,7 +304,7 @@ ORR_API orr_code orr_run_input_at(const orr_run *r, size_t i, orr_run_input *out
 
 /* Every link that carried something, in each direction. */
 ORR_API void orr_run_visit_links(const orr_run *r, orr_net_link_visit visit, void *context);
-/* One dimension of the network, and what went along it: messages count for the innermost one in
+/* One dimension of the network, and its traffic: messages count for the innermost one in
  * which sender and receiver differ. */
 typedef struct orr_run_dimension {
     const char *shape; /* "Ring"; NULL: links, where dimensions are those of collectives */
@@ -316,7 +316,7 @@ typedef struct orr_run_dimension {
 ORR_API uint32_t orr_run_dimensions(const orr_run *r);
 /* Valid until the next call on this run.  NULL: there is no such dimension. */
 ORR_API const orr_run_dimension *orr_run_dimension_at(orr_run *r, uint32_t i);
-/* What went over a network of packets, so far; false: the network is another one. */
+/* Traffic of a packet network so far; false: not a packet network. */
 ORR_API bool orr_run_packets(const orr_run *r, struct orr_packet_figures *out);
 /* The same for the report, over time with ORR_RUN_HISTORY; *out is NULL when the network is another
  * one. */
@@ -331,7 +331,7 @@ ORR_API double orr_run_peak_flops(const orr_run *r); /* of a rank, by the system
 ORR_API orr_code orr_run_timeline(const orr_run *r,
                                   orr_timeline **out,
                                   orr_error *err) ORR_MUST_CHECK;
-/* Which ranks of a timeline have spans of their own.  Those of a rank may stand for all ranks that
+/* Which ranks of a timeline have their own spans.  Those of a rank may stand for all ranks that
  * did the same at the same times; orr_timeline_parts.alike says for which. */
 typedef enum orr_run_rows {
     ORR_RUN_ROWS_AUTO = 0, /* all, unless these were more than a million spans */

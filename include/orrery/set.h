@@ -30,7 +30,7 @@ typedef struct orr_set_options {
     unsigned threads;             /* 0: one per core */
     bool
         keep_going; /* a rank that cannot be read keeps its error (orr_set_error) instead of failing open */
-    bool ignores_groups; /* P.json beside P.0.et, P.1.et, ... is not looked at */
+    bool ignores_groups; /* P.json beside P.0.et, P.1.et, ... is ignored */
     bool
         joins_alike; /* ranks that differ in groups, peers and tags only become one class with holes */
 } orr_set_options;
@@ -60,7 +60,7 @@ ORR_API const orr_error *orr_set_error(const orr_set *s, uint32_t rank);
 
 /* Making one: ranks are added in order, from 0. */
 ORR_API orr_code orr_set_create(orr_set **out, orr_error *err) ORR_MUST_CHECK;
-/* Takes the sealed trace, also on failure.  An equal class that is there already is used
+/* Takes the sealed trace, also on failure.  An equal class that exists already is used
  * instead. */
 ORR_API orr_code orr_set_add(orr_set *s, orr_trace *t, orr_error *err) ORR_MUST_CHECK;
 /* One more rank of an existing class; costs a table entry. */
@@ -110,7 +110,7 @@ ORR_API orr_code orr_set_add_filled(orr_set *s,
                                     orr_error *err) ORR_MUST_CHECK;
 
 ORR_API uint32_t orr_set_slot_count(const orr_set *s, uint32_t class_index);
-/* Has this rank a value of its own there?  If not, what stands in the body counts. */
+/* Does this rank have its own value there?  If not, that of the body counts. */
 ORR_API bool orr_set_hole(
     const orr_set *s, uint32_t rank, orr_hole_field field, uint32_t node, int64_t *out);
 /* The trace of one rank (without its shift), holes filled.  Without holes it is the body; with them

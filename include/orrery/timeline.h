@@ -51,7 +51,7 @@ typedef enum orr_span_kind {
 
 ORR_API const char *orr_span_kind_name(orr_span_kind kind); /* "compute" */
 
-/* A stream, a thread, a slot: where spans lie. */
+/* A stream, a thread or a slot: spans in a row. */
 typedef struct orr_track {
     uint32_t rank; /* or ORR_NO_RANK */
     uint32_t name; /* a text */
@@ -78,7 +78,7 @@ typedef struct orr_timespan {
                   the spans of all ranks tell */
 } orr_timespan;
 
-/* From a span to another that it let go on: a message, a launch. */
+/* From a span to another that it released: a message, a launch. */
 typedef struct orr_arrow {
     uint32_t from, to; /* spans */
     orr_ps left, arrived;
@@ -186,7 +186,7 @@ typedef struct orr_timeline_window {
     orr_ps from, to;
 } orr_timeline_window;
 
-/* That part as a sealed timeline of its own.  Spans are not cut. */
+/* That part as a separate sealed timeline.  Spans are not cut. */
 ORR_API orr_code orr_timeline_slice(const orr_timeline *t,
                                     const orr_timeline_window *window,
                                     orr_timeline **out,

@@ -18,7 +18,7 @@
  *     orr_trace_write(t, "rank0.et", NULL, &err);
  *
  * A trace keeps every node's record as the bytes it had in its file (or was encoded to when
- * appended), and beside them columns of what programs ask for.  So reading and writing back loses
+ * appended), plus columns for what programs ask for most.  So reading and writing back loses
  * nothing, whatever fields a file carries.  Nodes are addressed by index (their position in the
  * file), not by id.  A sealed trace never changes and may be read by many threads; a pass that
  * changes something makes a new one. */
@@ -285,10 +285,10 @@ ORR_API void orr_trace_node(const orr_trace *t, uint32_t index, orr_node *out);
 ORR_API orr_str orr_trace_name(const orr_trace *t, uint32_t index);
 /* The index of the (last) node with this id; ORR_NO_NODE if there is none. */
 ORR_API uint32_t orr_trace_find(const orr_trace *t, uint64_t id);
-/* The text behind a number of the column pg_name. */
+/* The text for a number in the column pg_name. */
 ORR_API orr_str orr_trace_text(const orr_trace *t, uint32_t text);
 ORR_API uint32_t orr_trace_text_count(const orr_trace *t);
-/* Where node `index` lies in the file, for messages. */
+/* The location of node `index` in the file, for messages. */
 ORR_API orr_where orr_trace_where(const orr_trace *t, uint32_t index);
 /* The dependencies of a node as ids, as they stand in its record (also those that are missing). */
 ORR_API orr_list orr_node_data_deps(const orr_node *node);

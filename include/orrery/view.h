@@ -19,7 +19,7 @@ extern "C" {
 typedef enum orr_view_form {
     ORR_VIEW_JSON = 0, /* one document: {"format": "orrery-trace", ..., "nodes": [...]} */
     ORR_VIEW_JSONL,    /* one compact object a line: a heading with the metadata, then the nodes */
-    ORR_VIEW_CONCAT /* byte for byte what the old jsonizer writes: objects one behind the other */
+    ORR_VIEW_CONCAT    /* byte for byte what the old jsonizer writes: objects one after the other */
 } orr_view_form;
 
 typedef struct orr_view_json_options {
@@ -136,7 +136,7 @@ ORR_API orr_code orr_view_graph(const orr_trace *t,
                                 orr_view_graph_result *result,
                                 orr_error *err) ORR_MUST_CHECK;
 
-/* All ranks of a set in one drawing, each in a frame of its own; a message is an arrow from its
+/* All ranks of a set in one drawing, each in its own frame; a message is an arrow from its
  * send to its receive. DOT, SVG, PDF, PNG; opt as above, but for cluster, rank_of and id_shift. */
 ORR_API orr_code orr_view_graph_ranks(const orr_set *set,
                                       const char *path,
@@ -154,8 +154,8 @@ typedef struct orr_view_gantt_options {
     orr_timeline_window window; /* what is drawn */
 } orr_view_gantt_options;
 
-/* A sealed timeline as text: a row a track, with an axis and a legend.  opt may be NULL.  Path as
- * above. */
+/* A sealed timeline as text: one row per track, with an axis and a legend.  opt may be NULL.  Path
+ * as above. */
 ORR_API orr_code orr_view_gantt(const orr_timeline *t,
                                 const char *path,
                                 const orr_view_gantt_options *opt,

@@ -282,7 +282,7 @@ static across take_across(struct msg_table *m, uint32_t i)
     return found;
 }
 
-/* ---- on links, between parts (part_links.c) ---- */
+/* ---- on links, between parts (parts.c) ---- */
 
 msg_moving msg_moving_of(const orr_sim *s, uint64_t token)
 {

@@ -24,7 +24,7 @@ struct part_note;
 void msg_take_across(orr_sim *s, const struct part_note *note);
 #define MSG_ACROSS UINT64_MAX /* the token of messages to another part */
 
-/* On links (part_links.c) a message to another part, or one that passes through this one, has a
+/* On links (parts.c) a message to another part, or one that passes through this one, has a
  * token with MSG_MOVING. */
 #define MSG_MOVING (UINT64_C(1) << 62)
 typedef struct msg_moving {

@@ -12,20 +12,184 @@
  * does not finish, is run again by one thread, so that texts are the same. */
 #include "parts.h"
 
-#include "fold/fold.h"
-#include "match.h"
-#include "watch.h"
-
 #include "base/threads/crew.h"
 #include "base/threads/pool.h"
 #include "base/ticks.h"
+#include "match.h"
+#include "models/network/link_servers.h"
 #include "models/network/net_table.h"
 #include "models/network/net_time.h"
+#include "models/network/symmetry.h"
+#include "run/fold/fold.h"
 #include "trace/set_impl.h"
+#include "watch.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
+
+static uint64_t least_delay(const run_part *p);
+
+/* ---- Links that delay messages, in a run on several threads (docs/design/threads.md).
+ *
+ * Each part has a network of its own and serves the links of its ranks.  A packet that enters a
+ * link is at the other end no sooner than the link's latency: so it is passed on now, if the next
+ * link is served elsewhere, and its sender is told now when it will be there.  A message is never
+ * in two parts at once, and nobody writes what another reads.
+ *
+ * Invariant: of each event of one thread's run there is one here, or two halves in different parts:
+ * the sender's, and then the receiver's. */
+
+/* The networks on which links delay messages: each part has one, and serves the links of its
+ * ranks. */
+static bool has_links(const orr_sim *s)
+{
+    return s->net_ops == &orr__net_aware || s->net_ops == &orr__net_graph;
+}
+
+static bool can_divide_links(const orr_sim *s)
+{
+    return s->net_ops == &orr__net_aware || orr__graph_can_divide(s->net);
+}
+
+static uint64_t links_delay(const orr_sim *s, const uint8_t *part_of)
+{
+    return s->net_ops == &orr__net_aware ? orr__aware_least_delay(s->net, part_of)
+                                         : orr__graph_least_delay(s->net);
+}
+
+static part_note note_of(const orr_sim *s, part_news what, uint64_t delay, clk_trail trail)
+{
+    const uint64_t now = clk_now(s->clock);
+    return (part_note){.what = what, .since = now, .at = now + delay, .trail = trail};
+}
+
+/* The sender's half of an arrival; its place is before that of the receiver's half. */
+static void tell_origin(
+    orr_sim *s, uint32_t origin_part, uint64_t origin, uint64_t delay, clk_trail trail)
+{
+    part_note note = note_of(s, PART_THERE, delay, trail);
+    note.trail.sub = 0;
+    note.origin = origin;
+    clk_count(s->clock, -1); /* of two halves one counts */
+    part_tell(s->part, origin_part, &note);
+}
+
+static bool pass_on(orr_sim *s,
+                    uint64_t delay,
+                    const net_packet *k,
+                    uint32_t keeper,
+                    void (*arrive)(void *servers, uint64_t packet),
+                    uint64_t packet)
+{
+    run_part *p = s->part;
+    const uint32_t to = p->part_of[keeper], src = p->part_of[k->m.src];
+    const msg_moving v = msg_moving_of(s, k->m.token);
+    const bool tells = v.is_awaited && k->at == k->m.dst && src != to;
+    clk_trail trail;
+    if (to == p->index && !tells) {
+        clk_after(s->clock, delay, arrive, p->servers, packet);
+        return false;
+    }
+    /* What is faster than all know breaks what they rely on: one thread does it again. */
+    if (delay < least_delay(p) || clk_now(s->clock) + delay > CLK_LAST) {
+        clk_stop(s->clock);
+        return false;
+    }
+    if (to == p->index) {
+        clk_after(s->clock, delay, arrive, p->servers, packet);
+        clk_make_second_half(s->clock, delay);
+        tell_origin(s, src, v.origin, delay, clk_last_trail(s->clock));
+        return false;
+    }
+    if (tells && src == p->index) {
+        clk_after(s->clock, delay, msg_tell_sender, s, v.origin);
+        clk_count(s->clock, -1);
+        trail = clk_last_trail(s->clock);
+    } else {
+        trail = clk_reserve(s->clock);
+        if (tells)
+            tell_origin(s, src, v.origin, delay, trail);
+    }
+    part_note note = note_of(s, PART_PACKET, delay, trail);
+    note.trail.sub = tells;
+    note.tag = v.tag;
+    note.src = k->m.src;
+    note.dst = k->m.dst;
+    note.size = k->m.size;
+    note.sent = v.since;
+    note.origin = v.origin;
+    note.is_awaited = v.is_awaited;
+    note.hash = k->hash;
+    note.device = k->at;
+    /* Who waits for it keeps what it is to be told. */
+    if (!(v.is_origin && v.is_awaited))
+        msg_drop_moving(s, k->m.token);
+    part_tell(p, to, &note);
+    return true;
+}
+
+static void take_packet(orr_sim *s, const part_note *note)
+{
+    const run_part *p = s->part;
+    clk_call call = {msg_tell_sender, s, note->origin};
+    /* All that others do matters here later than what this part may have run. */
+    if (note->at <= clk_now(s->clock)) {
+        clk_stop(s->clock);
+        return;
+    }
+    if (note->what == PART_PACKET) {
+        const msg_moving v = {.tag = note->tag,
+                              .src = note->src,
+                              .dst = note->dst,
+                              .size = note->size,
+                              .since = note->sent,
+                              .origin = note->origin,
+                              .is_awaited = note->is_awaited};
+        net_packet k = {.m = {note->src, note->dst, note->size, note->origin},
+                        .hash = note->hash,
+                        .at = note->device};
+        /* One that was sent from here to here is at home again. */
+        const bool is_home = !(note->origin & MSG_MOVING) && p->part_of[note->dst] == p->index;
+        if ((!is_home && !msg_add_moving(s, &v, &k.m.token)) ||
+            !net_servers_take(p->servers, &k, &call.action, &call.context, &call.argument)) {
+            run_no_memory(s);
+            return;
+        }
+    }
+    part_put(s, note->since, note->at, note->trail, call);
+}
+
+/* False: out of memory. */
+static bool make_links(run_part *p)
+{
+    orr_sim *s = p->sim;
+    orr__net_config own = {s->net_config, s->topology, NULL};
+    const net_division division = {.pass_on = pass_on};
+    orr_error unused;
+    own.config.size = sizeof own;
+    s->net = NULL;
+    if (s->net_ops->create(&own.config, &s->net, &unused))
+        return false;
+    p->servers = s->net_ops == &orr__net_aware ? orr__aware_divide(s->net, s, &division)
+                                               : orr__graph_divide(s->net, s, &division);
+    return p->servers != NULL;
+}
+
+static void drop_links(run_part *p)
+{
+    if (p->sim && p->sim->net && has_links(p->sim))
+        p->sim->net_ops->destroy(p->sim->net);
+}
+
+/* What the links of a part carried; false: out of memory. */
+static bool add_links(orr_sim *s, const run_part *p)
+{
+    if (s->net_ops == &orr__net_aware)
+        return orr__aware_add(s->net, p->sim->net);
+    orr__graph_add(s->net, p->sim->net);
+    return true;
+}
 
 enum {
     MOST_PARTS = CLK_CLOCKS,
@@ -361,8 +525,8 @@ static bool find_delay(run_parts *all, const edges *e)
     const orr_sim *s = all->s;
     uint64_t pairs = 0;
     all->delay = UINT64_MAX / 4;
-    if (part_has_links(s)) {
-        const uint64_t delay = part_links_delay(s, all->part_of);
+    if (has_links(s)) {
+        const uint64_t delay = links_delay(s, all->part_of);
         all->delay = delay < all->delay ? delay : all->delay;
         return all->delay > 0;
     }
@@ -456,7 +620,7 @@ uint64_t part_members(
     return parts;
 }
 
-uint64_t part_least_delay(const run_part *p)
+static uint64_t least_delay(const run_part *p)
 {
     return p->all->delay;
 }
@@ -495,7 +659,7 @@ static bool read_notes(part *p)
         if (notes[i].what == PART_MESSAGE)
             msg_take_across(&p->sim, &notes[i]);
         else if (notes[i].what != PART_CAME)
-            part_take_packet(&p->sim, &notes[i]);
+            take_packet(&p->sim, &notes[i]);
         else
             watch_came_across(&p->sim, &notes[i]);
     p->unsaid += count;
@@ -958,7 +1122,7 @@ static bool make_part(run_parts *all, uint32_t index)
     p->free_waiting = RUN_NONE;
     p->base = (run_part){.all = all, .sim = s, .index = index, .part_of = all->part_of};
     all->clocks[index] = s->clock;
-    if (part_has_links(s) && !part_make_links(&p->base))
+    if (has_links(s) && !make_links(&p->base))
         return false;
     if (!make_locks(p) || !s->arena || !s->clock)
         return false;
@@ -974,7 +1138,7 @@ static void drop_part(part *p)
         pthread_cond_destroy(&p->awake);
     if (p->has_lock)
         pthread_mutex_destroy(&p->lock);
-    part_drop_links(&p->base);
+    drop_links(&p->base);
     if (s->watch)
         s->watch->ranks = NULL;
     watch_destroy(s->watch);
@@ -1092,7 +1256,7 @@ static bool gather(run_parts *all)
         s->messages += of->messages;
         clk_count(s->clock, (int64_t)clk_events(of->clock));
         ok = watch_add_part(s, of) && ok;
-        ok = (!part_has_links(s) || part_add_links(s, &all->list[i].base)) && ok;
+        ok = (!has_links(s) || add_links(s, &all->list[i].base)) && ok;
     }
     clk_jump(s->clock, now);
     for (uint32_t r = 0; r < s->npu_count; r++)
@@ -1115,9 +1279,9 @@ static const char *find_obstacle(const orr_sim *s)
     if (s->opt.records_goal || s->opt.trace_log || s->system.trace_enabled || s->opt.logging ||
         s->system.track_local_mem)
         return "events are recorded in the order of all";
-    if (part_has_links(s) && !part_can_divide_links(s))
+    if (has_links(s) && !can_divide_links(s))
         return "routes depend on the order of all messages";
-    if (s->net_ops != &orr__net_unaware && !part_has_links(s))
+    if (s->net_ops != &orr__net_unaware && !has_links(s))
         return "on this network all messages share one state";
     if (s->opt.rendezvous)
         return "a rendezvous takes no time";

@@ -63,20 +63,6 @@ uint64_t part_members(
 
 void part_rank_finished(orr_sim *s, uint32_t rank);
 
-/* ---- links (part_links.c) ----
- *
- * The networks on which links delay messages: each part has one, and serves the links of its
- * ranks. */
-bool part_has_links(const orr_sim *s);
-bool part_can_divide_links(const orr_sim *s);
-uint64_t part_links_delay(const orr_sim *s, const uint8_t *part_of);
-bool part_make_links(run_part *p); /* false: out of memory */
-void part_drop_links(run_part *p);
-/* What links of a part carried; false: out of memory. */
-bool part_add_links(orr_sim *s, const run_part *p);
-void part_take_packet(orr_sim *s, const part_note *note);
-uint64_t part_least_delay(const run_part *p);
-
 /* Runs all of it, if there are threads and nothing stands against it; *is_done false: it does not,
  * and nothing has happened. */
 orr_code parts_run(orr_sim *s, bool *is_done, orr_error *err);

@@ -281,9 +281,6 @@ typedef struct watch_source {
     void (*close)(struct watch_source *src);
 } watch_source;
 
-/* The steps that a log with these ranks (NULL: all) needs, in any order (watch_pick.c).  False: out
- * of memory. */
-bool watch_pick_steps(watch_source *src, const bool *asked, watch_log *out);
 void watch_log_drop(struct watch_record *w);
 
 /* ---- figures ---- */

@@ -231,7 +231,6 @@ static void end_zip(zip_pen *z)
     put_le(&z->all, 0, 2);
 }
 
-/* sweep_table.c */
 static orr_code columns_write(const orr_sweep_table *t, const char *path, orr_error *err)
 {
     zip_pen z = {0};
@@ -543,7 +542,7 @@ static orr_code find_column(table_reader *r, orr_str name, size_t *hint, uint32_
 }
 
 /* By name; an unknown one is an error that suggests a near one.  what: for the message. */
-static orr_code swp_table_column(
+static orr_code table_column(
     const orr_sweep_table *t, orr_str name, const char *what, uint32_t *out, orr_error *err)
 {
     const char **names = orr_arena_new(t->arena, t->column_count + 1, const char *);
@@ -927,10 +926,9 @@ static void choose_brief(const table_reader *r)
     uint32_t goal = UINT32_MAX, sorted = UINT32_MAX;
     size_t more = 0;
     if (t->goal && *t->goal)
-        (void)!swp_table_column(t, orr_str_of(t->goal + 4), "", &goal, NULL);
+        (void)!table_column(t, orr_str_of(t->goal + 4), "", &goal, NULL);
     if (r->q->sort)
-        (void)!swp_table_column(t, orr_str_of(r->q->sort + (*r->q->sort == '-')), "", &sorted,
-                                NULL);
+        (void)!table_column(t, orr_str_of(r->q->sort + (*r->q->sort == '-')), "", &sorted, NULL);
     for (uint32_t i = 0; i < t->column_count; i++) {
         bool is_shown = i < r->fixed || i == goal || i == sorted;
         if (!is_shown && r->fixed == r->axis_count && goal == UINT32_MAX && more < BRIEF_FIGURES &&
@@ -966,8 +964,7 @@ static orr_code choose_columns(table_reader *r)
     orr_code code = ORR_OK;
     for (const char *at = list; !code && *at;) {
         const size_t n = strcspn(at, ",");
-        code =
-            swp_table_column(t, (orr_str){at, n}, "--columns", &t->shown[t->shown_count], r->err);
+        code = table_column(t, (orr_str){at, n}, "--columns", &t->shown[t->shown_count], r->err);
         t->shown_count += !code;
         at += n + (at[n] == ',');
     }
@@ -1397,11 +1394,11 @@ static void draw(plot_job *j)
 static orr_code find_columns(plot_job *j, orr_error *err)
 {
     const orr_sweep_plot *p = j->p;
-    orr_code code = swp_table_column(j->t, orr_str_of(p->x), "--x", &j->x.column, err);
+    orr_code code = table_column(j->t, orr_str_of(p->x), "--x", &j->x.column, err);
     if (!code)
-        code = swp_table_column(j->t, orr_str_of(p->y), "--y", &j->y.column, err);
+        code = table_column(j->t, orr_str_of(p->y), "--y", &j->y.column, err);
     if (!code && p->group)
-        code = swp_table_column(j->t, orr_str_of(p->group), "--group", &j->group_column, err);
+        code = table_column(j->t, orr_str_of(p->group), "--group", &j->group_column, err);
     if (code)
         return code;
     j->x.is_text = has_text(j->t, j->x.column);

@@ -128,8 +128,8 @@ TEST(test_config_logging__errors_name_the_place)
 {
     refuse("", "l.toml:1:1: there is no [[sink]]");
     refuse(CONSOLE, "l.toml:1:1: there is no [[logger]]");
-    refuse("sink = 1", "l.toml:1:8: expected sink: a list, this is a whole number");
-    refuse("sink = [1]", "l.toml:1:9: expected sink: a table, this is a whole number");
+    refuse("sink = 1", "l.toml:1:8: sink: expected a list, this is a whole number");
+    refuse("sink = [1]", "l.toml:1:9: sink: expected a table, this is a whole number");
     refuse("sinks = []", "l.toml:1:1: unknown key \"sinks\"");
     refuse(CONSOLE "colour = 1", "l.toml:4:1: unknown key \"colour\"");
     refuse("[[sink]]\ntype = 'null_sink_st'", "l.toml:1:3: the key \"name\" is missing");
@@ -140,7 +140,7 @@ TEST(test_config_logging__errors_name_the_place)
     refuse(CONSOLE "level = 'error'",
            "l.toml:4:9: level \"error\" is not trace, debug, info, warn, "
            "err, critical or off");
-    refuse(CONSOLE "level = 3", "l.toml:4:9: expected level: a text, this is a whole number");
+    refuse(CONSOLE "level = 3", "l.toml:4:9: level: expected a text, this is a whole number");
     refuse(CONSOLE CONSOLE, "l.toml:4:3: duplicate sink \"c\"");
     refuse("[[sink]]\nname = 'x'\ntype = 'basic_file_sink_st'",
            "l.toml:1:3: the key \"filename\" is missing");
@@ -148,7 +148,7 @@ TEST(test_config_logging__errors_name_the_place)
            "l.toml:4:12: filename: expected the name of a file");
     refuse("[[sink]]\nname = 'x'\ntype = 'basic_file_sink_st'\nfilename = \"a\\u0000\"",
            "l.toml:4:12: filename: a text with a NUL character");
-    refuse(FILE_SINK "truncate = 1", "l.toml:5:12: expected truncate: true or false");
+    refuse(FILE_SINK "truncate = 1", "l.toml:5:12: truncate: expected true or false");
     refuse("[[sink]]\nname = 'x'\ntype = 'daily_file_sink_st'\nbase_filename = 'd'\n"
            "rotation_hour = 24\nrotation_minute = 0",
            "l.toml:5:17: rotation_hour: expected a number from 0 to 23");

@@ -157,7 +157,8 @@ TEST(test_et_file__an_absurd_length_is_refused_without_being_believed)
     orr_buf b = {0};
     put_meta(&b);
     orr_buf_text(&b, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"); /* eleven bytes: no number */
-    check_refused(&b, &current, 8, "the length is no number");
+    check_refused(&b, &current, 8,
+                  "the file ends inside a record's length, or the length is not a number");
     orr_buf_fini(&b);
 }
 

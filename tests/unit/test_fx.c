@@ -643,7 +643,7 @@ TEST(test_fx__a_message_needs_its_other_end)
     CHECK_CODE(convert_two(2, send, other, 1, &s), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "rank 0, node 0: 1 messages to rank 1 with tag 0, which expects 0");
     CHECK_CODE(convert_two(2, send, small, 1, &s), ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "a message of 64 bytes, but its other end, rank 1, has 32");
+    CHECK_SAYS(&err, "rank 0, node 0: a message of 64 bytes, but its peer, rank 1, has 32");
     CHECK_CODE(convert(2, PAIR, send, 1, &s, NULL), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "no captured rank has the place of rank 1, place 1 of group 1");
 }

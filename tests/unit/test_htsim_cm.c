@@ -71,7 +71,7 @@ TEST(test_htsim_cm__errors_name_the_line)
     refuse(ONE "0->1 start 0 size 0\n", "x.cm:3:19: 0 is out of range");
     refuse(ONE "0->1 start -1 size 1\n", "x.cm:3:12: -1 is out of range");
     refuse(ONE "0->1 id 0 start 0 size 1\n", "x.cm:3:9: 0 is out of range: the id of a flow is 1");
-    refuse(ONE "0->1 start 0 size\n", "x.cm:3:14: the line ends where a number of bytes");
+    refuse(ONE "0->1 start 0 size\n", "x.cm:3:14: the line ends; expected a number of bytes");
     refuse(ONE "0->1 start\n", "x.cm:3:6: \"start\" stands at the end of the line");
     refuse(ONE "0->1 start 0 size 1 colour 3\n",
            "x.cm:3:21: \"colour\" is not a word of a connection");
@@ -197,11 +197,11 @@ TEST(test_htsim_cm__flows_that_never_start_are_told)
         ORR_EINPUT, &err);
     CHECK_SAYS(&err, "2 of 3 flows will never be done");
     CHECK_TEXT(orr_packet_stall(p, 0),
-               "barrier 5 (line 7): 1 flow waits for it; it was told 1 of 2 times, "
-               "and 1 flows could tell it");
+               "barrier 5 (line 7): 1 flow waits for it; it was triggered 1 of 2 times, "
+               "and 1 flows could trigger it");
     CHECK_TEXT(orr_packet_stall(p, 1),
-               "oneshot 6 (line 8): 1 flow waits for it; it was told 0 of 1 times, "
-               "and 0 flows could tell it");
+               "oneshot 6 (line 8): 1 flow waits for it; it was triggered 0 of 1 times, "
+               "and 0 flows could trigger it");
     orr_packet_destroy(p);
 }
 

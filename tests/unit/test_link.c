@@ -418,7 +418,7 @@ TEST(test_link__trouble_is_counted_and_an_error_when_strict)
     CHECK_CODE(orr_link_parse(&p.host_bytes, &p.device_bytes,
                               &(orr_link_options){.is_strict = true}, &l, &err),
                ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "durations below zero");
+    CHECK_SAYS(&err, "negative durations, set to 0 (with --strict an error)");
     CHECK(err.where.line > 0);
 }
 

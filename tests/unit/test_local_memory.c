@@ -173,7 +173,7 @@ TEST(test_local_memory__refuses_what_it_cannot_follow)
     check_refused(negative, 1, "not a size in bytes: \"-1\"");
     check_refused(
         twice, 2,
-        "node 1: local memory cannot be tracked: this node writes a tensor that is there");
+        "(new trace): rank 0, node 1: local memory cannot be tracked: this node writes a tensor that already exists: \"a\"");
     check_refused(late, 2, "there already: \"a\"");
 }
 

@@ -445,7 +445,7 @@ TEST(test_model_config__wrong_values_have_a_place)
     refuse("{" LLAMA ", 'head_dim': -1}", "head_dim: -1 is not a whole number");
     refuse("{" LLAMA ", 'head_dim': 2147483648}", "head_dim: 2147483648 is not a whole number");
     refuse("{" LLAMA ", 'head_dim': 99999999999999999999}", "head_dim: 99999999999999999999 is");
-    refuse("{" LLAMA ", 'head_dim': [1]}", "head_dim: an array was found");
+    refuse("{" LLAMA ", 'head_dim': [1]}", "head_dim: found an array");
     refuse("{" LLAMA ", 'mlp_bias': 1}", "mlp_bias: 1 is not true or false");
     refuse("{'model_type': 3}", "model_type: 3 is not a string");
     refuse("{" LLAMA ", 'is_encoder_decoder': true}", "models with an encoder");
@@ -469,7 +469,7 @@ TEST(test_model_config__contradictions_have_a_place)
            "c.json:2:11: n_embd: not the number that \"hidden_size\"");
     refuse("{" LLAMA ", 'num_key_value_heads': 3}",
            "num_key_value_heads: 3 does not divide the number of heads, 4");
-    refuse("{" LLAMA ", 'num_key_value_heads': 0}", "num_key_value_heads: at least 1");
+    refuse("{" LLAMA ", 'num_key_value_heads': 0}", "num_key_value_heads: expected at least 1");
     refuse("{'model_type': 'llama', 'hidden_size': 63, 'num_hidden_layers': 6, 'vocab_size': 9,"
            " 'num_attention_heads': 4, 'intermediate_size': 8}",
            "hidden_size: not a multiple of the number of heads, and there is no head_dim");
@@ -491,7 +491,7 @@ TEST(test_model_config__contradictions_have_a_place)
 TEST(test_model_config__layer_types_that_are_not_understood)
 {
     refuse(TYPED(FULL "," FULL),
-           "layer_types: an array was found, a list of one string for each of 6");
+           "layer_types: found an array, expected a list of one string for each of 6 layers");
     refuse(TYPED("1,2,3,4,5,6"), "layer_types: 1 is not a string");
     refuse(TYPED("'linear_attention',1,1,1,1,1"), "layer_types: \"linear_attention\" is not");
     refuse(

@@ -98,7 +98,7 @@ static void refuse(const char *text, const char *words)
 TEST(test_model_file__errors_name_the_place)
 {
     refuse("", "m.yml:1:1: expected a map of keys and values");
-    refuse("- 1\n", "m.yml:1:1: a map");
+    refuse("- 1\n", "m.yml:1:1: expected a map of keys and values");
     refuse("layers: 2\nlayer: 3\n", "m.yml:2:1: unknown key \"layer\"");
     refuse("layers: 2\nlayers: 3\n", "m.yml:2:1: duplicate key \"layers\"");
     refuse("format: orrery-topology\n", "format: \"orrery-topology\" is not orrery-model");

@@ -401,7 +401,8 @@ TEST(test_mpi_trace__errors_have_a_place)
     check_refused("MPI_Init:-:1:2\n", "t-0.dat:1:15: MPI_Init has 3 values, and 4");
     check_refused("MPI_Init:-:1:2:-\n", "t-0.dat:1:16: MPI_Init: '-' is not a time");
     check_refused("MPI_Init:-:1:2:3\nMPI_Init:-:1:2:3\n", "t-0.dat:2:1: MPI_Init again");
-    check_refused("MPI_Send:1:9:1:1,4,4:7:3:0,0,1:1\n", "t-0.dat:1:22: MPI_Send: rank 7 is none");
+    check_refused("MPI_Send:1:9:1:1,4,4:7:3:0,0,1:1\n",
+                  "t-0.dat:1:22: MPI_Send: rank 7 is not one of the ranks 0 to 0");
     check_refused("MPI_Send:1:9:x:1,4,4:0:3:0,0,1:1\n",
                   "t-0.dat:1:14: MPI_Send: 'x' is not a whole");
     check_refused("MPI_Send:1:9:-1:1,4,4:0:3:0,0,1:1\n", "t-0.dat:1:14: MPI_Send: -1 elements");

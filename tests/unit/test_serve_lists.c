@@ -115,8 +115,7 @@ TEST(test_serve_lists__faults_have_a_place)
     refuse("arrived_at,num_prefill_tokens,num_decode_tokens\n1,2.5,3\n",
            "q:2:3: num_prefill_tokens: \"2.5\" is not a whole number");
     refuse("arrived_at,prompt,num_prefill_tokens,output\n", "a second column prompt");
-    refuse("{\"timestamp\": 0, \"input_length\": 8}\n",
-           "q:1:1: no output: timestamp, input_length");
+    refuse("{\"timestamp\": 0, \"input_length\": 8}\n", "q:1:1: no output: expected timestamp");
     refuse("{\"timestamp\": 0, \"input_length\": \"many\", \"output_length\": 1}",
            "input_length: \"many\" is not a whole number");
     refuse("[{\"conversations\": []}]", "no arrival_us: timestamp, input_length");

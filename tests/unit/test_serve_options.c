@@ -55,7 +55,7 @@ TEST(test_serve_options__context_parallelism_is_for_prompts)
     check_refused(&m, (orr_serve_options){.decode = {.cp = 2}},
                   "decode cp 2: context parallelism is for prompts");
     check_refused(&m, (orr_serve_options){.decode = {.tp = 1}, .phase = ORR_SERVE_DECODE},
-                  "for both phases");
+                  "separate decode ranks require both phases");
 }
 
 TEST(test_serve_options__experts_over_parts_of_prompts)

@@ -130,7 +130,7 @@ TEST(test_systolic__buffers_and_bandwidths_are_checked)
     a = small;
     a.bandwidth = 0.5;
     CHECK_CODE(orr_systolic_run(&a, &l, &orr__scale_sim_v2, &r, &err), ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "SCALE-Sim v2 knows whole numbers of words a cycle");
+    CHECK_SAYS(&err, "SCALE-Sim v2 supports only whole numbers of words per cycle, from 1 to 10^9");
     a.bandwidth = -1;
     CHECK_CODE(orr_systolic_run(&a, &l, NULL, &r, &err), ORR_EINPUT, &err);
 }

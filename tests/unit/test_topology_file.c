@@ -272,7 +272,7 @@ TEST(test_topology_file__errors_name_the_place)
     refuse(TWO "links: [{from: 0, to: 1, from: 1}]\n", "duplicate key \"from\"");
     refuse(TWO "links: [{from: 0, to: 1, count: 600}]\n", "net.yml:3:9: more than 1000 links");
     refuse(TWO "dims: [3]\nlinks: []\n", "dims: their product is not the number of ranks, 2");
-    refuse(TWO "dims: 2\nlinks: []\n", "dims: a list of 1 to 16 numbers");
+    refuse(TWO "dims: 2\nlinks: []\n", "dims: expected a list of 1 to 16 numbers");
     refuse(TWO "routing: best\nlinks: []\n", "routing: \"best\" is not ecmp or ecmp-pair or first");
     refuse("ranks: 2000\nlinks: []\n", "ranks: \"2000\" is not a whole number from 2 to 1000");
 }
@@ -285,7 +285,7 @@ TEST(test_topology_file__errors_of_shapes_name_the_place)
     refuse("ranks: 2\ngenerate: {type: torus}\n", "which makes the ranks");
     refuse("generate: {type: torus, size: [4]}\n", "torus: the key \"bandwidth\" is missing");
     refuse("generate: {type: torus, size: 4, bandwidth: 1GB/s}\n",
-           "size: a list of 1 to 16 numbers");
+           "torus: size: expected a list of 1 to 16 numbers of ranks");
     refuse("generate: {type: torus, size: [4, 1], bandwidth: 1GB/s}\n",
            "size: \"1\" is not a whole number");
     refuse("generate: {type: torus, size: [4, 4], bandwidth: [1GB/s]}\n",

@@ -411,8 +411,9 @@ TEST(test_topology_shapes__errors_have_a_place)
         {"generate: {type: rails, domains: 4, ranks_per_domain: 4, rails: 3, bandwidth: 1GB/s}",
          "must be a multiple"},
         {"generate: {type: switch, ranks: 4, bandwidth: 0GB/s}", "a rate above 0"},
-        {"topology: [Ring]\nnpus_count: [4]\n", "this is no topology with links"},
-        {"TOPOLOGY_FILE x\n", "this is no topology with links"},
+        {"topology: [Ring]\nnpus_count: [4]\n",
+         "not a topology with links (docs/format/topology.md)"},
+        {"TOPOLOGY_FILE x\n", "not a topology with links (docs/format/topology.md)"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const orr_span text = {(const uint8_t *)texts[i][0], strlen(texts[i][0])};

@@ -54,7 +54,7 @@ TEST(test_yaml_fields__errors_say_what_was_expected)
     CHECK_CODE(orr_yaml_take_ns(m, "t", &d, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "f.yml:1:4: t: \"5\" is not a time with a unit, as 500ns");
     CHECK_CODE(orr_yaml_take_rate(m, "r", &d, &err), ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "f.yml:2:4: expected r: a rate above 0 with a unit, as 400Gb/s or 50GB/s");
+    CHECK_SAYS(&err, "f.yml:2:4: r: expected a rate above 0 with a unit, as 400Gb/s or 50GB/s");
     CHECK_CODE(orr_yaml_take_bool(m, "b", &b, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "b: \"2\" is not false or true");
     CHECK_CODE(orr_yaml_take_number(m, "x", 0, 1, &d, &err), ORR_EINPUT, &err);

@@ -24,7 +24,7 @@ orr_code alone_shape(const orr_machine *m,
                      nccl_shape *out,
                      orr_error *err) ORR_MUST_CHECK;
 
-/* ---- the text of nccl-tests (alone_read.c) ---- */
+/* ---- the text of nccl-tests (alone_fit.c) ---- */
 
 typedef struct alone_row {
     uint64_t line, bytes;

@@ -510,7 +510,7 @@ LGS_APART void lgs_start_all(lgs_sim *s, const lgs_rules *rules)
         const orr__goal_node *nodes = s->nodes + s->ranks[host].first_node;
         const uint32_t ops = orr__goal_ops(s->goal, host);
         /* Those who are stood for issue nothing: their results are copied at the end
-         * (lgs_fold.c). */
+         * (loggops.c). */
         if (rules->is_folded && net_sym_home(&s->folding->symmetry, host) != host)
             continue;
         s->batches = 0;

@@ -2,13 +2,12 @@
 /* lgs_impl.h - a simulation from the inside: for the files of this folder and for
  * src/compat/loggopsim.
  *
- *     loggops.c                  the object, and our rules
+ *     loggops.c                  the object, and our rules; ranks that do the same simulated
+ *                                once; why a run stands still
  *     lgs_body.h                 what happens at an event, compiled once for each set of rules
  *     lgs_queue.h, lgs_match.h   which event is next, who meets whom
  *     lgs_noise.c                interruptions
- *     lgs_fold.c                 ranks that do the same simulated once
  *     lgs_parts.h, lgs_parts.c   ranks on several threads
- *     lgs_stall.c                why it stands still
  *
  * What came out is written by src/views/schedule_report.c, from the facts that
  * src/explain/schedule_facts.c takes. */
@@ -95,7 +94,7 @@ typedef struct orr_rules_loggops {
     /* goal.md 3.4: operations released together, where they are equal; NULL: as released */
     bool (*order)(struct lgs_sim *s, lgs_batch *b); /* false: out of memory */
 
-    bool is_folded; /* hosts stand for others (lgs_fold.c) */
+    bool is_folded; /* hosts stand for others (loggops.c) */
     bool is_parted; /* other hosts are simulated by other threads (lgs_parts.c) */
 
     /* the object */
@@ -256,7 +255,7 @@ static inline uint64_t lgs_finished_bit(const lgs_sim *s, uint32_t host, uint32_
     return s->ranks[host].first_node + (uint64_t)host * 64 + (node & ~(uint32_t)LGS_MESSAGE);
 }
 
-/* ---- hosts that stand for others (lgs_fold.c) */
+/* ---- hosts that stand for others (loggops.c) */
 
 /* Something happens to a host.  Two things in one tick must have places that differ, or both come
  * from the host itself, which issued them in an order. */
@@ -289,12 +288,6 @@ static inline void lgs_fold_issue(lgs_sim *s, uint32_t e)
     else
         s->has_failed = true;
 }
-
-/* Finds out which hosts can stand for others, and runs them.  *is_done: the results are those of
- * all hosts; else nothing has happened yet. */
-orr_code lgs_run_folded(lgs_sim *s, bool *is_done, orr_error *err);
-/* As before the first event; false: out of memory. */
-bool lgs_begin_anew(lgs_sim *s);
 
 /* Runs on as many threads as were asked for, where that is the same and pays.  *is_done: to the
  * end, or until it was stopped; else the rest is for one thread. */
@@ -435,8 +428,5 @@ static inline void lgs_start(lgs_sim *s, uint32_t host, uint32_t node, uint64_t 
     for (uint32_t i = n->started; i < n[1].then; i++)
         lgs_unblock(s, b, edges[i], when, keeps);
 }
-
-/* What stands in the way of the rest; the error's words, and the lines of the story. */
-orr_code lgs_explain_stall(lgs_sim *s, orr_error *err);
 
 #endif

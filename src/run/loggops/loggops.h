@@ -39,7 +39,7 @@ typedef struct lgs_options {
     const char
         *simple_links; /* LGS2023: a network of links that messages share, in the DOT language */
 
-    /* ranks that do the same are simulated once; by our own rules only (lgs_fold.c) */
+    /* ranks that do the same are simulated once; by our own rules only (loggops.c) */
     lgs_fold fold;
 
     /* by our own rules only; 0: one per core for a large schedule of ranks without messages between

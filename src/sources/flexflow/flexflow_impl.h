@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flexflow_impl.h - a task graph as its two files know it: tasks in file order, dependencies as a
+/* flexflow_impl.h - a task graph, as compat/chakra sees it too: tasks in file order, dependencies as a
  * list for each. */
 #ifndef ORR_FLEXFLOW_IMPL_H
 #define ORR_FLEXFLOW_IMPL_H

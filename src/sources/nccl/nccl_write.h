@@ -84,13 +84,6 @@ nccl_ends nccl_expand(nccl_writer *w, const nccl_call *c, uint32_t *cpu);
 /* How NCCL likely sends a message of which only the size is known. */
 nccl_transfer nccl_guess_transfer(const nccl_call *c);
 
-/* nccl_rank.c: all streams of one GPU; the same as whole calls. */
-orr_code nccl_write_rank(nccl_writer *w, uint32_t gpu, bool is_merged) ORR_MUST_CHECK;
-orr_code nccl_write_events(nccl_writer *w, uint32_t gpu, bool is_merged) ORR_MUST_CHECK;
-
-/* Whether two of a GPU's streams were busy at the same time. */
-bool nccl_gpu_overlaps(const nccl_gpu *g);
-
 /* nccl_context.c: our own way writes a call only when all of its ranks have it. */
 orr_code nccl_cut_survey(nccl_job *j, orr_error *err) ORR_MUST_CHECK;
 bool nccl_call_is_cut(const nccl_job *j, uint32_t gpu, const nccl_call *c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_constants.c - the figures behind nccl_times.c.
+/* nccl_constants.c - the figures behind nccl_model.c.
  *
  * Fitted: lines (all but steps between hosts), direct, spread, on measured NCCL times of NVIDIA's
  * AIConfigurator (truth/collectives/aiconfigurator_nccl.csv has the source): A100, H100 and H200,

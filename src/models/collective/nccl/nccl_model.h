@@ -8,9 +8,9 @@
  *     if (nccl_cost_of(&shape, ORR_COLL_ALL_REDUCE, 1 << 30, NULL, &cost))
  *         printf("%s %s %.1f us\n", cost.algorithm, cost.protocol, cost.time_ns / 1e3);
  *
- * A pure function: no state, no events.  Choice (nccl_tuning.c) follows NCCL's published tuning
+ * A pure function: no state, no events.  Choice follows NCCL's published tuning
  * model and depends on the generation, the shape and the bytes, never on the rates of the machine
- * at hand: so a faster link is never slower.  Time (nccl_times.c) has the constants that were
+ * at hand: so a faster link is never slower.  Time has the constants that were
  * fitted to measurements (nccl_constants.c).
  *
  * What always holds: time is monotone in bytes; not below the bytes of the busiest port at its

@@ -87,7 +87,7 @@ size_t nccl_custom_text(const nccl_custom *c, char *out, size_t size);
 extern const char *const nccl_algorithm_words[NCCL_ALGORITHMS + 1];
 extern const char *const nccl_protocol_words[NCCL_PROTOCOLS + 1];
 
-/* ---- nccl_tuning.c ---- */
+/* ---- choice ---- */
 
 /* The line NCCL's tuning model draws: microseconds + bytes / (1000 * GBps); GBps 0: not
  * possible. */
@@ -98,24 +98,11 @@ typedef struct nccl_tuned {
 
 enum { NCCL_WAYS_MOST = NCCL_ALGORITHMS * NCCL_PROTOCOLS };
 
-/* What can be done with this shape, in NCCL's order; at most NCCL_WAYS_MOST. */
-uint32_t nccl_ways(const nccl_shape *shape, orr_collective kind, nccl_tuned *out);
-/* How NCCL corrects the rate of a line at a size (trees). */
-double nccl_correction(const nccl_shape *shape, nccl_way way, orr_collective kind, uint64_t bytes);
-
-/* ---- nccl_times.c ---- */
+/* ---- time ---- */
 
 typedef struct nccl_time {
     double ns, latency_ns, up_bytes, out_bytes;
     uint32_t channels;
 } nccl_time;
-
-void nccl_time_of(const nccl_constants *k,
-                  const nccl_shape *shape,
-                  orr_collective kind,
-                  double bytes,
-                  nccl_way way,
-                  uint32_t channels,
-                  nccl_time *out);
 
 #endif

@@ -8,14 +8,437 @@
  * What is left untouched keeps its rate exactly.
  *
  * All changes of one tick are worked out together, in an event at the end of the tick. */
-#include "fluid_impl.h"
-
 #include "base/memory/heap.h"
+
+#include "fluid.h"
 #include "models/network/net_time.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NONE FLUID_NONE
+
+typedef struct fluid_resource {
+    double capacity;
+    double wish;                         /* of all its flows together */
+    double shares;                       /* what all take when each has a rate of 1 */
+    double bytes;                        /* of the flows that are over */
+    uint32_t first;                      /* place of a flow on it */
+    uint32_t flows, most_flows, counted; /* counted: flows that are part of the figures */
+    uint64_t flows_ever, busy, busy_since;
+    uint64_t changed_at; /* flows came or went; most_flows counts those that stayed until then */
+    /* while rates are worked out */
+    double left, share;
+    uint32_t mark, seen;
+    /* windows */
+    double load;  /* of all its flows at their rates */
+    double delay; /* ns that what passes through waits here */
+    double level; /* what a flow that begins here gets at most; INFINITY: all it wants */
+    uint32_t drops, most_drops;
+    uint32_t own; /* flows that begin here */
+    bool is_queued;
+} fluid_resource;
+
+/* One flow on one resource. */
+typedef struct fluid_place {
+    uint32_t flow, next, previous;
+    uint32_t part; /* of its use */
+} fluid_place;
+
+struct fluid_use {
+    fluid_part *parts;
+    uint32_t count;
+    /* of flows that are gone: the first place of a row of `count`, linked by next */
+    uint32_t free_places;
+    double trip, window; /* ns, bytes; 0: there is no window */
+};
+
+typedef struct fluid_flow {
+    fluid_use *use;
+    double bytes; /* all of it */
+    double left;  /* bytes, at `since` */
+    double rate;  /* bytes per ns; 0: not known yet */
+    double most;
+    double wait, level, pace; /* windows: ns in queues; what its first port leaves it; its rate */
+    uint64_t since;
+    uint64_t end; /* tick; UINT64_MAX: not known yet */
+    void (*done)(void *context, uint64_t argument);
+    void *context;
+    uint64_t argument, number;
+    uint32_t places;  /* the first of use->count */
+    uint32_t heap_at; /* NONE: not there */
+    uint32_t mark;    /* of the last solution it was part of; while free: the next free one */
+    bool is_fixed, is_counted;
+} fluid_flow;
+
+/* Who is to be told that a flow is over. */
+typedef struct fluid_finished {
+    uint64_t number;
+    void (*done)(void *context, uint64_t argument);
+    void *context;
+    uint64_t argument;
+} fluid_finished;
+
+struct fluid {
+    orr_net *sim;
+    fluid_resource *resources;
+    size_t resource_count, resource_room;
+    fluid_place *places;
+    size_t place_count, place_room;
+    fluid_flow *flows;
+    size_t flow_count, flow_room;
+    uint32_t free_flow;
+    uint64_t numbers;
+    fluid_use **uses;
+    size_t use_count, use_room;
+    uint32_t *heap; /* flows by end */
+    size_t heap_count, heap_room;
+    uint64_t armed;  /* tick of the next look at ends */
+    uint32_t *dirty; /* resources with a change */
+    size_t dirty_count, dirty_room;
+    bool is_solving_soon;
+    double from; /* flows that are slower than this keep their rates */
+    uint32_t *found_flows, *found_resources;
+    size_t found_flow_room, found_resource_room;
+    orr_heap levels;
+    uint32_t mark;
+    struct fluid_finished *due;
+    size_t due_room;
+    bool has_failed, skips_figures;
+    bool is_max_min; /* not by windows: a flow without one was seen, or there is a crowd */
+    bool is_crowded; /* only until nothing flows */
+    uint32_t under_way, senders; /* flows; ports at which one begins */
+    /* windows */
+    uint32_t *queue, *changed;
+    size_t queue_first, queue_count, queue_room, changed_count, changed_room;
+    struct fluid_share *shares;
+    size_t share_room;
+};
+
+/* The rate of a flow from now on. */
+static void set_rate(fluid *f, uint32_t index, double rate);
+
+/* ---- The rates of flows that have windows: a sender has at most so many bytes under
+ * way, whatever is full.
+ *
+ *     rate = window / (trip + wait)
+ *
+ * where trip is the round trip of an empty network, and wait what packets spend in queues.  A link
+ * that is not full has no queue; at one that is full the queue grows until all who pass through are
+ * slow enough.  Who waits at two links is slower than who waits at one, as with packets, and unlike
+ * max-min fair shares.  Before its own port a sender does not wait with bytes under way: its flows
+ * take turns, so each gets what it can use, up to a level.  Where packets of others pass through a
+ * sender, they and its own take turns.  ACKs go first: they take from a link, and never wait.
+ *
+ * Queues are found link by link: the wait of one link is set so that it is just full, which changes
+ * what its flows put on their other links, and those that are now too full, or not full with a
+ * queue, come next.  This is coordinate ascent on a concave problem (Mo and Walrand, Fair
+ * end-to-end window-based congestion control, 2000), and it begins with the queues of before: a
+ * change goes as far as it matters.  Links in a row with the same flows would hand a queue from one
+ * to the next in tiny steps, so a queue that shrinks again and again shrinks twice as fast each
+ * time.
+ *
+ * Where senders have more than MOST_OWN flows each, as in an all-to-all, their own ports hold them
+ * back, and it matters little who waits where: until nothing flows, shares are max-min fair, which
+ * costs less (fluid.c).  From 3 on the limit changes no result by more than 0.07 %, above 12 it
+ * costs (docs/design/fluid.md). */
+
+static const double CLOSE = 1e-6;       /* of a capacity: full, neither more nor less */
+static const double LEAST_SHARE = 0.05; /* of a link is left to data, however many ACKs there are */
+enum { MOST_OWN = 8, MOST_STEPS = 60, MOST_VISITS = 2000, MOST_DROPS = 24 };
+
+/* A flow at the link that is looked at. */
+typedef struct fluid_share {
+    double trip;   /* without the wait here */
+    double window; /* what it puts on the link: bytes under way, and bytes per ns at most */
+    double most;
+} fluid_share;
+
+/* Too many flows of a sender at once. */
+static bool windows_crowd(const fluid *f)
+{
+    return f->under_way > MOST_OWN * f->senders;
+}
+
+static double pace_of(const fluid_flow *w)
+{
+    double pace = w->use->window / (w->use->trip + w->wait);
+    pace = pace < w->level ? pace : w->level;
+    return pace < w->most ? pace : w->most;
+}
+
+static bool needs_visit(const fluid_resource *r)
+{
+    return r->load > r->capacity * (1 + CLOSE) ||
+           (r->load < r->capacity * (1 - CLOSE) && (r->delay > 0 || isfinite(r->level)));
+}
+
+static void look_later(fluid *f, uint32_t index)
+{
+    fluid_resource *r = &f->resources[index];
+    if (r->is_queued || !needs_visit(r))
+        return;
+    if (!orr_grow(&f->queue, &f->queue_room, f->queue_count + 1)) {
+        f->has_failed = true;
+        return;
+    }
+    r->is_queued = true;
+    f->queue[f->queue_count++] = index;
+}
+
+static void note_flow(fluid *f, uint32_t index)
+{
+    if (!orr_grow(&f->changed, &f->changed_room, f->changed_count + 1)) {
+        f->has_failed = true;
+        return;
+    }
+    f->changed[f->changed_count++] = index;
+}
+
+/* What it takes of its resources becomes different. */
+static void set_pace(fluid *f, fluid_flow *w, double pace)
+{
+    const double more = pace - w->pace;
+    w->pace = pace;
+    for (uint32_t k = 0; k < w->use->count; k++) {
+        f->resources[w->use->parts[k].resource].load += w->use->parts[k].share * more;
+        look_later(f, w->use->parts[k].resource);
+    }
+}
+
+/* A flow is on its resources.  Like windows_leave it may ask for fluid_windows_solve. */
+static void windows_join(fluid *f, uint32_t index)
+{
+    fluid_flow *w = &f->flows[index];
+    w->wait = 0;
+    w->level = INFINITY;
+    for (uint32_t k = 0; k < w->use->count; k++) {
+        const fluid_part *part = &w->use->parts[k];
+        const fluid_resource *r = &f->resources[part->resource];
+        if (part->kind == FLUID_THROUGH)
+            w->wait += r->delay;
+        else if (part->kind == FLUID_FIRST)
+            w->level = r->level;
+    }
+    w->pace = 0;
+    const size_t before = f->queue_count;
+    set_pace(f, w, pace_of(w));
+    /* No link became too full and none was waiting to be looked at: its rate is final, without an
+     * event to solve anything. */
+    if (f->queue_count == before && f->queue_first == before)
+        set_rate(f, index, w->pace);
+    else
+        note_flow(f, index);
+}
+
+/* A flow is about to leave its resources. */
+static void windows_leave(fluid *f, uint32_t index)
+{
+    fluid_flow *w = &f->flows[index];
+    for (uint32_t k = 0; k < w->use->count; k++) {
+        fluid_resource *r = &f->resources[w->use->parts[k].resource];
+        r->load -= w->use->parts[k].share * w->pace;
+        if (r->first == w->places + k && f->places[w->places + k].next == NONE) { /* the last one */
+            r->load = r->delay = 0;
+            r->level = INFINITY;
+        }
+        look_later(f, w->use->parts[k].resource);
+    }
+    w->pace = 0;
+}
+
+/* Flows wait for fluid_windows_solve. */
+static bool windows_wait(const fluid *f)
+{
+    return f->queue_first < f->queue_count || f->changed_count;
+}
+
+/* ---- one link ---- */
+
+/* The wait at which those who pass through put just so much on the link. */
+static double find_delay(const fluid_share *s, size_t count, double room, double delay)
+{
+    double low = 0, high = INFINITY;
+    for (int step = 0; step < MOST_STEPS; step++) {
+        double sum = 0, slope = 0;
+        for (size_t i = 0; i < count; i++) {
+            const double trip = s[i].trip + delay, pace = s[i].window / trip;
+            if (pace >= s[i].most) {
+                sum += s[i].most;
+            } else {
+                sum += pace;
+                slope += pace / trip;
+            }
+        }
+        const double over = sum - room;
+        if (fabs(over) <= room * (CLOSE / 100) || (over < 0 && delay <= 0))
+            break;
+        if (over > 0)
+            low = delay;
+        else
+            high = delay;
+        /* The inverse of the sum is nearly straight. */
+        double next = slope > 0 ? delay + over / slope * (sum / room) : 2 * delay + s[0].trip;
+        if (next <= 0 && low <= 0)
+            next = 0;
+        else if (!(next > low && next < high))
+            next = isinf(high) ? 2 * low + s[0].trip : (low + high) / 2;
+        if (high - low < 1e-9)
+            return low;
+        delay = next;
+    }
+    return delay;
+}
+
+/* As much for each as fills the room, but nobody more than he wants: `most` of his share, of which
+ * `window` is one byte. */
+static double find_level(const fluid_share *s, size_t count, double room)
+{
+    double level = 0;
+    for (;;) {
+        double left = room, shares = 0, next;
+        for (size_t i = 0; i < count; i++) {
+            if (s[i].most <= level * s[i].window)
+                left -= s[i].most;
+            else
+                shares += s[i].window;
+        }
+        if (shares <= 0)
+            return INFINITY;
+        next = left / shares;
+        if (next <= level * (1 + 1e-14))
+            return next > 0 ? next : level;
+        level = next;
+    }
+}
+
+typedef struct crowd {
+    size_t through, own;
+    double wanted_through, wanted_own, acks;
+} crowd;
+
+/* Those who pass through stand first among f->shares, then those who begin here. */
+static bool gather(fluid *f, const fluid_resource *r, crowd *c)
+{
+    *c = (crowd){0};
+    if (!orr_grow(&f->shares, &f->share_room, r->flows))
+        return false;
+    for (int own = 0; own < 2; own++)
+        for (uint32_t p = r->first; p != NONE; p = f->places[p].next) {
+            const fluid_flow *w = &f->flows[f->places[p].flow];
+            const fluid_part *part = &w->use->parts[f->places[p].part];
+            const double share = part->share;
+            if (part->kind == FLUID_BACK) {
+                c->acks += own ? 0 : share * w->pace;
+            } else if (part->kind == FLUID_FIRST && own) {
+                const double pace = w->use->window / (w->use->trip + w->wait);
+                const double most = share * (pace < w->most ? pace : w->most);
+                f->shares[c->through + c->own++] = (fluid_share){.window = share, .most = most};
+                c->wanted_own += most;
+            } else if (part->kind == FLUID_THROUGH && !own) {
+                const double trip = w->use->trip + w->wait - r->delay;
+                const double limit = w->level < w->most ? w->level : w->most;
+                const fluid_share s = {trip, share * w->use->window, share * limit};
+                const double alone = s.window / trip;
+                f->shares[c->through++] = s;
+                c->wanted_through += alone < s.most ? alone : s.most;
+            }
+        }
+    return true;
+}
+
+static void apply(fluid *f, uint32_t index, double delay, double level)
+{
+    fluid_resource *r = &f->resources[index];
+    /* Waits are kept as sums along the route: only what this link changes is added. */
+    const double more = delay - r->delay;
+    const bool is_new_level = level != r->level;
+    r->delay = delay;
+    r->level = level;
+    for (uint32_t p = r->first; p != NONE; p = f->places[p].next) {
+        const uint32_t who = f->places[p].flow;
+        fluid_flow *w = &f->flows[who];
+        const fluid_kind kind = w->use->parts[f->places[p].part].kind;
+        if (kind == FLUID_THROUGH && more != 0)
+            w->wait = w->wait + more > 0 ? w->wait + more : 0;
+        else if (kind == FLUID_FIRST && is_new_level)
+            w->level = level;
+        else
+            continue;
+        const double pace = pace_of(w);
+        /* Rounding must not look like a change, or links would be visited for ever. */
+        if (fabs(pace - w->pace) <= 1e-12 * w->pace)
+            continue;
+        /* Noted once, however many links on its route change: its rate is set when all queues are
+         * found. */
+        if (w->mark != f->mark) {
+            w->mark = f->mark;
+            note_flow(f, who);
+        }
+        set_pace(f, w, pace);
+    }
+}
+
+/* Just full, or without a queue. */
+static void visit(fluid *f, uint32_t index)
+{
+    fluid_resource *r = &f->resources[index];
+    crowd c;
+    if (!gather(f, r, &c)) {
+        f->has_failed = true;
+        return;
+    }
+    double room = r->capacity - c.acks, for_through, for_own;
+    if (room < r->capacity * LEAST_SHARE)
+        room = r->capacity * LEAST_SHARE;
+    /* Turns: each side has half, and what the other does not want. */
+    for_through = room - c.wanted_own > room / 2 ? room - c.wanted_own : room / 2;
+    if (c.own == 0)
+        for_through = room;
+    double delay = 0, level = INFINITY;
+    if (c.wanted_through > for_through)
+        delay = find_delay(f->shares, c.through, for_through, r->delay);
+    for_own = room - (c.wanted_through < for_through ? c.wanted_through : for_through);
+    if (c.wanted_own > for_own)
+        level = find_level(f->shares + c.through, c.own, for_own);
+    if (delay > r->delay) { /* it had shrunk too far: the next time it goes half as far at most */
+        r->most_drops = r->drops < r->most_drops ? r->drops / 2 : r->most_drops / 2;
+        r->drops = 0;
+    } else if (delay < r->delay) {
+        const double drop = ldexp(r->delay - delay, (int)r->drops);
+        r->drops += r->drops < r->most_drops;
+        delay = drop < r->delay ? r->delay - drop : 0;
+    }
+    apply(f, index, delay, level);
+}
+
+static void fluid_windows_solve(fluid *f)
+{
+    uint64_t visits = 0;
+    f->mark++;
+    for (size_t i = 0; i < f->changed_count; i++)
+        f->flows[f->changed[i]].mark = f->mark;
+    /* A bound against numbers that never settle: rates are then those of the last visit. */
+    const uint64_t most = MOST_VISITS + 50 * (uint64_t)f->queue_count;
+    while (f->queue_first < f->queue_count && !f->has_failed) {
+        const uint32_t index = f->queue[f->queue_first++];
+        fluid_resource *r = &f->resources[index];
+        r->is_queued = false;
+        if (r->mark != f->mark) {
+            r->mark = f->mark;
+            r->drops = 0;
+            r->most_drops = MOST_DROPS;
+        }
+        if (visits++ < most && needs_visit(r))
+            visit(f, index);
+        if (f->queue_first == f->queue_count)
+            f->queue_first = f->queue_count = 0;
+    }
+    for (size_t i = 0; i < f->changed_count && !f->has_failed; i++)
+        set_rate(f, f->changed[i], f->flows[f->changed[i]].pace);
+    f->changed_count = 0;
+}
 
 /* In a list of changes: a flow has started here.  In the heap of levels: this is no flow. */
 enum { STARTED = 1u << 31, RESOURCE = 1u << 31 };
@@ -302,7 +725,7 @@ static void arm(fluid *f)
     orr__net_after(f->sim, first - now, ends, f, first);
 }
 
-void fluid_set_rate(fluid *f, uint32_t index, double rate)
+static void set_rate(fluid *f, uint32_t index, double rate)
 {
     fluid_flow *w = &f->flows[index];
     const uint64_t now = orr__net_now(f->sim);
@@ -440,7 +863,7 @@ static void fix_flow(fluid *f, uint32_t index, double rate)
         if (r->share < 1e-12)
             r->share = 0;
     }
-    fluid_set_rate(f, index, rate);
+    set_rate(f, index, rate);
 }
 
 /* The next level at which something stops.  Entries of the heap that are out of date are put back
@@ -540,7 +963,7 @@ static void solve(void *context, uint64_t unused)
 
 static void solve_soon(fluid *f)
 {
-    if (f->is_solving_soon || (f->dirty_count == 0 && !fluid_windows_wait(f) && !f->has_failed))
+    if (f->is_solving_soon || (f->dirty_count == 0 && !windows_wait(f) && !f->has_failed))
         return;
     f->is_solving_soon = true;
     /* At the end of this tick, behind all starts and ends of it: a collective of a thousand members
@@ -583,7 +1006,7 @@ static void choose_sharing(fluid *f, const fluid_use *use)
     /* The flow that starts is counted already: it is alone, so no rate of another has to change. */
     if (f->is_crowded && f->under_way == 1 && !has_none)
         return_to_windows(f);
-    if (!f->is_max_min && (has_none || fluid_windows_crowd(f))) {
+    if (!f->is_max_min && (has_none || windows_crowd(f))) {
         f->is_crowded = !has_none;
         leave_windows(f);
     }
@@ -638,7 +1061,7 @@ bool fluid_start(fluid *f,
     choose_sharing(f, use);
     bool is_alone = true;
     if (!f->is_max_min) {
-        fluid_windows_join(f, index);
+        windows_join(f, index);
         if (f->flows[index].heap_at != NONE)
             arm(f);
         solve_soon(f);
@@ -651,7 +1074,7 @@ bool fluid_start(fluid *f,
         }
     /* Nothing that it crosses can fill up: it has all it wants at once, and nobody else changes. */
     if (is_alone) {
-        fluid_set_rate(f, index, most);
+        set_rate(f, index, most);
         arm(f);
     }
     solve_soon(f);
@@ -670,7 +1093,7 @@ static fluid_finished end_flow(fluid *f, uint32_t index)
     const fluid_finished out = {w->number, w->done, w->context, w->argument};
     heap_remove(f, index);
     if (!f->is_max_min)
-        fluid_windows_leave(f, index);
+        windows_leave(f, index);
     for (uint32_t i = 0; f->is_max_min && i < w->use->count; i++)
         if (!never_full(&f->resources[w->use->parts[i].resource])) {
             note_change(f, w->use->parts[i].resource, 0);

@@ -9,7 +9,7 @@
  *     fluid_start(f, sim, use, 1 << 20, INFINITY, done, context, 7);
  *     ...                                 // done(context, 7) is called when the bytes are through
  *
- * Flows with a *window* (fluid_use_window) share as windows do (fluid_windows.c), as long as all
+ * Flows with a *window* (fluid_use_window) share as windows do, as long as all
  * flows have one.
  *
  * A *resource* is anything with a capacity: a port, or a link in one direction.  A *use* says how
