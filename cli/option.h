@@ -84,9 +84,9 @@ typedef struct cli_command {
     /* For an old program name: how the same is said today.  Its long options may be abbreviated. */
     const char *now;
     bool ignores_unknown; /* options it does not have are passed over, as the old program did */
-    bool
-        keeps_rest; /* what follows the first argument is not read: it belongs to another program */
-    bool one_dash;  /* long options may have one dash only, as the old program took them */
+    /* What follows the first argument is not read: it belongs to another program. */
+    bool keeps_rest;
+    bool one_dash; /* long options may have one dash only, as the old program took them */
     /* The answer is no: call cli_answer_no and return ORR_OK.  NULL: not built yet, and nowhere
      * shown. */
     orr_code (*run)(cli_context *c, orr_error *err);

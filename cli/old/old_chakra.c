@@ -2,10 +2,10 @@
 /* old_chakra.c - Chakra's programs by their old names: converters, generators, linker, timeline,
  * jsonizer and visualizer.
  *
- * Converters: chakra_converter and, before July 2024, et_converter.  The later one has subcommands, the earlier one --input_type; chakra_converter once was the
- * earlier one too, so it takes both.  What they convert is one table: a new kind is a row.  Both
- * keep a log file, debug.log in the current directory unless told otherwise, which is emptied first
- * (chakra.md 4). */
+ * Converters: chakra_converter and, before July 2024, et_converter.  The later one has subcommands,
+ * the earlier one --input_type; chakra_converter once was the earlier one too, so it takes both.
+ * What they convert is one table: a new kind is a row.  Both keep a log file, debug.log in the
+ * current directory unless told otherwise, which is emptied first (chakra.md 4). */
 #include "old.h"
 
 #include <orrery/lab/compat.h>

@@ -89,8 +89,8 @@ typedef struct orr_check_report {
     uint64_t errors, warnings, notes;
     uint32_t rank_count, class_count;
     uint64_t node_count; /* of all ranks */
-    orr_code
-        read_status; /* ORR_OK; ORR_EINPUT: a rank is damaged; ORR_EIO: the system refused one */
+    /* ORR_OK; ORR_EINPUT: a rank is damaged; ORR_EIO: the system refused one. */
+    orr_code read_status;
 } orr_check_report;
 
 /* The ranks that could not be read are findings, when the set was opened with keep_going. */

@@ -127,8 +127,8 @@ ORR_API orr_code orr_loggops_parse(const char *text,
 
 /* Something faster or slower than the files say, to see what it would change: factors, 0 for 1. */
 typedef struct orr_run_change {
-    bool
-        has_dimension; /* bandwidth and latency of this dimension alone, not of the whole network */
+    /* Bandwidth and latency of this dimension alone, not of the whole network. */
+    bool has_dimension;
     uint32_t dimension;
     double bandwidth, latency; /* of links */
     double compute, memory;    /* speeds of all ranks */

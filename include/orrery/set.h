@@ -28,11 +28,11 @@ typedef struct orr_set_options {
     size_t size;                  /* sizeof(orr_set_options) */
     const orr_read_options *read; /* NULL: all defaults */
     unsigned threads;             /* 0: one per core */
-    bool
-        keep_going; /* a rank that cannot be read keeps its error (orr_set_error) instead of failing open */
+    /* A rank that cannot be read keeps its error (orr_set_error) instead of failing open. */
+    bool keep_going;
     bool ignores_groups; /* P.json beside P.0.et, P.1.et, ... is ignored */
-    bool
-        joins_alike; /* ranks that differ in groups, peers and tags only become one class with holes */
+    /* Ranks that differ in groups, peers and tags only become one class with holes. */
+    bool joins_alike;
 } orr_set_options;
 
 /* path: a trace file; a prefix P with files P.0.et, P.1.et, ...; a directory that holds one such
@@ -71,9 +71,9 @@ ORR_API orr_code orr_set_add_like(orr_set *s,
 
 /* ---- holes: where the ranks of a class differ ----
  *
- * All ranks of a pipeline stage do the same work in different groups and with different neighbours.  The body
- * then says where such a value stands, and a rank has one number for each *slot*: one for "my group along this
- * axis", one for "my successor", however many nodes use it.
+ * All ranks of a pipeline stage do the same work in different groups and with different neighbours.
+ * The body then says where such a value stands, and a rank has one number for each *slot*: one for
+ * "my group along this axis", one for "my successor", however many nodes use it.
  *
  *     const orr_hole holes[] = {{7, ORR_HOLE_PG_NAME, 0}, {9, ORR_HOLE_COMM_DST, 1}};
  *     orr_set_add_class(s, body, holes, 2, 2, &k, &err);

@@ -66,16 +66,17 @@ typedef struct orr_timespan {
     uint32_t track;
     uint32_t name;  /* a text */
     uint32_t group; /* a text: the communicator; ORR_NO_TEXT: none, or all ranks */
-    uint32_t
-        peer; /* with ORR_SPAN_HAS_PEER: the other rank of a message; the rank that came last to a collective */
+    /* With ORR_SPAN_HAS_PEER: the other rank of a message; the rank that came last to a collective.
+     * */
+    uint32_t peer;
     uint32_t members;   /* of a collective: how many ranks it has; 0: not known */
     uint8_t kind;       /* orr_span_kind */
     uint8_t collective; /* of a collective: 1 + orr_collective (trace.h); 0: not known */
     uint8_t has;        /* ORR_SPAN_HAS_ID | ORR_SPAN_HAS_PEER | ORR_SPAN_HAS_FLOWS */
     bool is_open;       /* it had not ended when the timeline was made */
-    orr_ps
-        flows; /* with ORR_SPAN_HAS_FLOWS: from when on its data could flow, between start and end; not said where
-                  the spans of all ranks tell */
+    /* With ORR_SPAN_HAS_FLOWS: from when on its data could flow, between start and end; not said
+     * where the spans of all ranks tell. */
+    orr_ps flows;
 } orr_timespan;
 
 /* From a span to another that it released: a message, a launch. */

@@ -110,8 +110,8 @@ typedef struct orr_attr {
     orr_value value;        /* when not a list */
     const orr_value *items; /* a list given to orr_trace_append */
     size_t item_count;
-    orr_span
-        list; /* a list as read: its encoded message; see orr_list_next.  Used when items is NULL */
+    /* A list as read: its encoded message; see orr_list_next.  Used when items is NULL. */
+    orr_span list;
 } orr_attr;
 
 typedef struct orr_attrs {
@@ -230,8 +230,8 @@ typedef struct orr_read_options {
     size_t size;       /* sizeof(orr_read_options) */
     orr_schema schema; /* AUTO: recognise */
     orr_leniency leniency;
-    bool
-        first_is_metadata; /* a file whose first record is a node is an error, as in the old tools */
+    /* A file whose first record is a node is an error, as in the old tools. */
+    bool first_is_metadata;
 } orr_read_options;
 
 typedef struct orr_write_options {

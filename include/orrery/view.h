@@ -26,8 +26,8 @@ typedef struct orr_view_json_options {
     size_t size; /* sizeof(orr_view_json_options) */
     orr_view_form form;
     uint64_t id_shift; /* added to every id and dependency */
-    bool
-        always_metadata; /* CONCAT: metadata {} also where the trace has none, as the old jsonizer */
+    /* CONCAT: metadata {} also where the trace has none, as the old jsonizer. */
+    bool always_metadata;
 } orr_view_json_options;
 
 /* "json", "jsonl" or "concat"; false for any other word. */

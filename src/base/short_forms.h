@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* short_forms.h - what readers do all the time, said shortly: look a word up in a table, append to an
- * array, say where something is wrong and show a bit of it.
+/* short_forms.h - what readers do all the time, said shortly: look a word up in a table, append to
+ * an array, say where something is wrong and show a bit of it.
  *
  *     static const orr_word kinds[] = {{"kernel", KERNEL}, {"gpu_memcpy", COPY}};
  *     kind = orr_word_find(kinds, ORR_COUNT(kinds), name, OTHER);

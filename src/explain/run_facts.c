@@ -521,11 +521,11 @@ double orr__metadata_of(const orr_set *set, const char *name)
 #define NETWORK_ERROR 0.15
 
 /* Of a job of several devices as a whole: other people's software, and how they ran it.  The 108
- * rows of vTrain that the host was fitted to are of 22 families, which share what their layers took.
- * A family more lies within 19.4 % of what is predicted in nine cases of ten (Student's t, 22 degrees
- * of freedom), where kernels, host and network account for 11 % (truth/spreads.py); no other table had
- * a say.  Errors there are logarithms of measured over predicted, 0.160 of them, so this is a factor,
- * either way. */
+ * rows of vTrain that the host was fitted to are of 22 families, which share what their layers
+ * took. A family more lies within 19.4 % of what is predicted in nine cases of ten (Student's t, 22
+ * degrees of freedom), where kernels, host and network account for 11 % (truth/spreads.py); no
+ * other table had a say.  Errors there are logarithms of measured over predicted, 0.160 of them, so
+ * this is a factor, either way. */
 #define JOB_FACTOR 1.173
 /* Experts on several devices: loads that differ, exchanges and small products that each release of
  * a training software does in another way.  A factor of 1.6 either way, as releases of one software

@@ -600,9 +600,9 @@ typedef struct flow {
         double free, before; /* the device; the result of the task before */
         double computed;     /* sum of all computations of the tasks so far */
         double later;        /* before this the device is not free behind the next task */
-        double *
-            ends; /* zero bubble, by chunk and micro-batch: the end of its backward pass less what was
-                       * computed then */
+        /* Zero bubble, by chunk and micro-batch: the end of its backward pass less what was
+         * computed then. */
+        double *ends;
         double first, final; /* when it started; when its first last backward pass did */
         double last_backward, last_weights; /* its end; what its gradients of weights take */
         double stream;                      /* between data-parallel ranks: free */

@@ -15,8 +15,8 @@ typedef struct search_candidate {
     uint32_t tp, cp, pp, dp, ep, micro_batch;
     uint8_t zero, pipeline, chunks, recompute;
     bool no_sequence_parallel;
-    bool
-        is_synced; /* gradients are shared out, so those of each micro-batch travel by themselves */
+    /* Gradients are shared out, so those of each micro-batch travel by themselves. */
+    bool is_synced;
     uint64_t memory; /* bytes of the fullest device */
     double bound_s;
 } search_candidate;

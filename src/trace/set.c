@@ -25,8 +25,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ==== rank files that differ in groups, peers and tags only become one class with holes, as generators write
- * them.
+/* ==== rank files that differ in groups, peers and tags only become one class with holes, as
+ * generators write them.
  *
  * Traces are put together by a hash over everything but the values of those attributes.  Values
  * that are equal in all of them are no holes; places whose values go together through all traces

@@ -17,8 +17,8 @@ enum { ORR__SLOTS_MOST = 1 << 20 }; /* of a class */
 
 typedef struct orr__class {
     orr_trace *t;
-    orr_span
-        bytes; /* of the file it came from, while the set is being read: equal files are found by it */
+    /* Of the file it came from, while the set is being read: equal files are found by it. */
+    orr_span bytes;
     uint32_t ranks, first;
     uint32_t slot_count;
     orr_hole *holes; /* in the arena, by node, then field */
@@ -139,7 +139,8 @@ orr_code orr__groups_load(orr_set *s, orr_span bytes, const char **bad, orr_erro
 /* Where most ranks have classes of their own: those that differ in groups, peers and tags only
  * become one with holes. */
 orr_code orr__set_join_alike(orr_set *s, orr_error *err);
-/* One more rank, of a class with holes that gives these bytes; *is_added: there was one.  The trace stays the caller's. */
+/* One more rank, of a class with holes that gives these bytes; *is_added: there was one.  The trace
+ * stays the caller's. */
 orr_code orr__set_add_alike(orr_set *s, const orr_trace *t, bool *is_added, orr_error *err);
 
 #endif

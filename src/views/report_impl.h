@@ -6,7 +6,8 @@
  *
  *     report_times.c        times of ranks, collectives, like ranks, pipeline stages, memory
  *     report_document.c     packet networks, comparison, headline; all of it as JSON
- *     report.c              the timeline itself, packed; the object, and the page around the data */
+ *     report.c              the timeline itself, packed; the object, and the page around the data
+ */
 #ifndef ORR_REPORT_IMPL_H
 #define ORR_REPORT_IMPL_H
 

@@ -174,7 +174,9 @@ TEST(test_local_memory__refuses_what_it_cannot_follow)
     check_refused(
         twice, 2,
         "(new trace): rank 0, node 1: local memory cannot be tracked: this node writes a tensor that already exists: \"a\"");
-    check_refused(late, 2, "there already: \"a\"");
+    check_refused(
+        late, 2,
+        "(new trace): rank 0, node 1: local memory cannot be tracked: this node writes a tensor that already exists: \"a\"");
 }
 
 /* ---- the file ---- */

@@ -489,7 +489,7 @@ TEST(test_model__faults_name_their_field)
     BROKEN("gpt2", m->global_every = 2, "global_every: 2, but there is no window");
     BROKEN("gemma-2-9b", m->global_at = 2, "global_at: 2 is not below global_every, 2");
     BROKEN("deepseek-v3", m->v_head_dim = 0, "v_head_dim: expected at least 1 with MLA");
-    BROKEN("deepseek-v3", m->qk_norm = ORR_MODEL_QK_NORM_HEAD, "qk_norm: MLA has norms");
+    BROKEN("deepseek-v3", m->qk_norm = ORR_MODEL_QK_NORM_HEAD, "qk_norm: MLA has its own norms");
     BROKEN("deepseek-v3", m->experts_per_token = 300, "experts_per_token: 300 of only 256");
     BROKEN("deepseek-v3", m->experts_per_token = 0, "experts_per_token: expected at least 1");
     BROKEN("deepseek-v3", m->moe_at = 1, "moe_at: 1 is not below moe_every, 0");
@@ -499,7 +499,7 @@ TEST(test_model__faults_name_their_field)
     BROKEN("llama-3-8b", m->hidden = m->ffn = 2147483647, "more than 2^60 parameters");
     BROKEN("mixtral-8x7b", m->experts = 2147483647, "more than 2^60 parameters");
     BROKEN("gpt2", m->name[0] = '"', "name: printable ASCII");
-    BROKEN("gpt2", memset(m->name, 'x', sizeof m->name), "name: printable ASCII");
+    BROKEN("gpt2", memset(m->name, 'x', sizeof m->name), "name: expected printable ASCII");
 }
 
 /* GPT-2: 12 heads of 64, an FFN of 4 x 768. */

@@ -460,7 +460,7 @@ TEST(test_model_config__wrong_values_have_a_place)
     refuse(
         "{'model_type': 'qwen2_moe', 'num_key_value_heads': 4, 'use_sliding_window': true, " SIZES
         "}",
-        "use_sliding_window: without layer_types");
+        "use_sliding_window: layer_types is missing, so the layers are not determined");
 }
 
 TEST(test_model_config__contradictions_have_a_place)
@@ -497,10 +497,10 @@ TEST(test_model_config__layer_types_that_are_not_understood)
     refuse(
         "{'model_type': 'gpt_neo', 'max_position_embeddings': 9, 'attention_types': [[['global'],"
         " 7]], " SIZES "}",
-        "attention_types: a list such as");
+        "attention_types: expected a list such as [[[\"global\"");
     refuse("{'model_type': 'gpt_neo', 'max_position_embeddings': 9, 'attention_types': 3, " SIZES
            "}",
-           "attention_types: a list such as");
+           "attention_types: expected a list such as [[[\"global\"");
 }
 
 int main(void)

@@ -366,7 +366,8 @@ TEST(test_operator_match__broken_tables)
     check_refused(TABLE "aten::mm,4,1,soon,\n", 2, 14, "microseconds");
     check_refused(TABLE "aten::mm,4,1,-1,\n", 2, 14, "microseconds");
     check_refused(TABLE "aten::mm,4,1,nan,\n", 2, 14, "microseconds");
-    check_refused(TABLE "aten::mm,4,1,0,aten::matmul\n", 2, 16, "no row above");
+    check_refused(TABLE "aten::mm,4,1,0,aten::matmul\n", 2, 16,
+                  "\"aten::matmul\": no earlier row has this parent operator");
 }
 
 TEST(test_operator_match__broken_host_traces)

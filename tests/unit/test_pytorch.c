@@ -403,7 +403,7 @@ TEST(test_pytorch__faults_have_a_place)
     check_refused(FILE_OF(PROCESS ",\n{\"id\": 1}"), false, "without name", 3);
     check_refused(FILE_OF(PROCESS ",\n" PROCESS), false, "duplicate node 0", 3);
     check_refused(FILE_OF(PROCESS ",\n" NODE(1, "a", 0, 1, NONE, , ", \"ts\": \"x\"")), false,
-                  "ts: \"x\" where a time", 3);
+                  "ts: found \"x\", expected a time in microseconds", 3);
     check_refused(FILE_OF(PROCESS ",\n{\"id\": 1, \"name\": \"a\", \"ctrl_deps\": 0}"), true,
                   "without inputs", 3);
     check_refused(FILE_OF(START NODE(2, "a", 1, 1, NONE, , ", \"inter_thread_dep\": 9")), true,

@@ -118,7 +118,7 @@ TEST(test_serve_lists__faults_have_a_place)
     refuse("{\"timestamp\": 0, \"input_length\": 8}\n", "q:1:1: no output: expected timestamp");
     refuse("{\"timestamp\": 0, \"input_length\": \"many\", \"output_length\": 1}",
            "input_length: \"many\" is not a whole number");
-    refuse("[{\"conversations\": []}]", "no arrival_us: timestamp, input_length");
+    refuse("[{\"conversations\": []}]", "no arrival_us: expected timestamp");
     refuse("{\"input_lens\": [1, 2], \"output_lens\": [1]}",
            "input_lens and output_lens of the same");
     refuse("{\"input_lens\": [1, 1], \"output_lens\": [1, 1], \"request_rate\": 1e-303}",

@@ -289,7 +289,7 @@ TEST(test_topology_file__errors_of_shapes_name_the_place)
     refuse("generate: {type: torus, size: [4, 1], bandwidth: 1GB/s}\n",
            "size: \"1\" is not a whole number");
     refuse("generate: {type: torus, size: [4, 4], bandwidth: [1GB/s]}\n",
-           "bandwidth: a rate above 0");
+           "torus: bandwidth: expected a rate above 0 with a unit");
     refuse("generate: {type: torus, size: [64, 64], bandwidth: 1GB/s}\n",
            "4096 ranks; expected 2 to 1000");
     refuse("generate: {type: fat-tree, k: 3, bandwidth: 1GB/s}\n", "an even number of ports");

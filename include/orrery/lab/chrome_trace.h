@@ -22,8 +22,8 @@ extern "C" {
 enum { ORR_CHROME_TRACE_RANKS = 1 << 20 }; /* the most there can be */
 
 typedef struct orr_chrome_trace_options {
-    uint32_t
-        rank; /* of a Kineto file that does not say which rank it is; of the next such file one more */
+    /* Of a Kineto file that does not say which rank it is; of the next such file one more. */
+    uint32_t rank;
 } orr_chrome_trace_options;
 
 /* What the beginning of a file looks like. */

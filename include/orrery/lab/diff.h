@@ -23,8 +23,8 @@ extern "C" {
 /* Everything of one name, or of one kind; [0] is the first run, [1] the second. */
 typedef struct orr_diff_row {
     orr_str name;
-    orr_span_kind
-        kind; /* where the runs differ, the one that says more: a collective, not a host operator */
+    /* Where the runs differ, the one that says more: a collective, not a host operator. */
+    orr_span_kind kind;
     uint64_t count[2]; /* of all ranks */
     orr_ps time[2];    /* of all ranks */
 } orr_diff_row;

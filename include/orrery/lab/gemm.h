@@ -139,8 +139,8 @@ typedef struct orr_gemm_layer {
     uint64_t update_in_table;
     orr_bytes weights;  /* on one NPU */
     double utilisation; /* of the arrays' elements, over the three passes: 0 to 1 */
-    double
-        imbalance; /* how much more the slowest NPU has to do than the average one: 0: all alike */
+    /* How much more the slowest NPU has to do than the average one: 0: all alike. */
+    double imbalance;
 } orr_gemm_layer;
 
 typedef struct orr_gemm orr_gemm;

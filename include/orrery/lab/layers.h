@@ -53,8 +53,8 @@ typedef struct orr_policy_args {
 /* One pass of a layer: compute, then a collective. */
 typedef struct orr_layer_pass {
     uint64_t time; /* cycles or microseconds: whatever the table's author meant */
-    orr_str
-        comm; /* ALLREDUCE, ALLTOALL, ALLREDUCEALLTOALL, ALLGATHER, REDUCESCATTER, NONE or any word */
+    /* ALLREDUCE, ALLTOALL, ALLREDUCEALLTOALL, ALLGATHER, REDUCESCATTER, NONE or any word. */
+    orr_str comm;
     uint64_t bytes; /* of the collective; by Chakra's rules maybe below 0, in two's complement */
 } orr_layer_pass;
 

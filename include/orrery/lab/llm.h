@@ -103,20 +103,20 @@ ORR_API bool orr_layer_parts_find(orr_str words, uint32_t *out, orr_str *bad);
 /* All zero: one rank, bf16 with fp32 master weights, Adam, one sequence of the model's length. */
 typedef struct orr_llm_options {
     uint32_t tp, cp, pp, dp, ep; /* degrees; 0: 1.  ep divides dp * cp; ranks = tp * cp * pp * dp */
-    uint32_t
-        expert_tp; /* ranks that share an expert: tp, or 1: ep then divides tp * dp * cp; 0: tp */
-    bool
-        overlaps_experts; /* 1f1b, interleaved: a forward and a backward pass at a time, so that what
-                              one sends to experts travels while the other computes */
+    /* Ranks that share an expert: tp, or 1: ep then divides tp * dp * cp; 0: tp. */
+    uint32_t expert_tp;
+    /* 1f1b, interleaved: a forward and a backward pass at a time, so that what one sends to experts
+     * travels while the other computes. */
+    bool overlaps_experts;
     bool sends_once; /* tokens go once to each rank, or node, that has experts of theirs (DeepEP) */
     uint32_t node_ranks; /* sends_once: ranks that reach each other without the network; 0: 8 */
     bool attends_fp8;    /* attention in 8 bits, where products are in 8 bits or less */
     orr_fp8_scaling fp8_scaling;
     bool sends_fp8; /* tokens to experts, and their gradients, in 8 bits; what comes back in 16 */
-    uint32_t
-        expert_load; /* tokens of the busiest rank's experts, in per cent of the mean; 0: 100 */
-    uint32_t
-        shard; /* zero: so many of dp * cp ranks share out, the others are replicas (HSDP); 0: all */
+    /* Tokens of the busiest rank's experts, in per cent of the mean; 0: 100. */
+    uint32_t expert_load;
+    /* Zero: so many of dp * cp ranks share out, the others are replicas (HSDP); 0: all. */
+    uint32_t shard;
     bool has_mtp; /* also the layers that predict further tokens, behind the last stage */
     uint64_t first_layers, last_layers; /* of the first and the last stage; 0: even */
     uint64_t batch;       /* sequences a step, all ranks together; 0: dp * micro_batch */
@@ -124,16 +124,16 @@ typedef struct orr_llm_options {
     uint64_t seq;         /* tokens a sequence; 0: what the model was made for */
     orr_dtype dtype;
     bool grads_fp32; /* gradients are kept and reduced in 4 bytes */
-    bool
-        no_sequence_parallel; /* tensor parallelism with all-reduces instead of gather and scatter */
-    bool overlaps_tensor;     /* tensor-parallel traffic goes piece by piece with its products */
-    bool full_attention;      /* every token sees all of its sequence, not only those before it */
+    /* Tensor parallelism with all-reduces instead of gather and scatter. */
+    bool no_sequence_parallel;
+    bool overlaps_tensor; /* tensor-parallel traffic goes piece by piece with its products */
+    bool full_attention;  /* every token sees all of its sequence, not only those before it */
     orr_context_form context_form;
     orr_pipeline pipeline;
     orr_pipeline_order *order; /* ORR_PIPELINE_OWN: as long as the options are in use */
     uint32_t chunks;           /* of layers a rank; 0: 1, or what the pipeline has: 2 */
-    uint32_t
-        zero; /* what data-parallel ranks share out: 1 optimizer, 2 and gradients, 3 and weights */
+    /* What data-parallel ranks share out: 1 optimizer, 2 and gradients, 3 and weights. */
+    uint32_t zero;
     bool sync_every_micro_batch; /* reduce gradients after each, not once a step */
     uint64_t bucket_bytes;       /* of gradients that travel together; 0: 40 MB */
     uint32_t prefetch;           /* layers ahead whose weights are gathered (zero 3); 0: 1 */
@@ -181,8 +181,8 @@ typedef struct orr_llm_memory {
     uint64_t parameters; /* on this rank, of the layers and ends it has */
     uint64_t weights; /* what is computed with; zero 3: its share, and layers that are gathered */
     uint64_t grads;
-    uint64_t
-        optimizer; /* Adam: two moments, and weights in 4 bytes where those above are shorter */
+    /* Adam: two moments, and weights in 4 bytes where those above are shorter. */
+    uint64_t optimizer;
     uint64_t activations; /* kept for the backward pass, when they are most */
     uint64_t working;     /* of the layer, or the logits, that are worked on, beside what is kept */
     uint64_t peak;        /* at the worst moment: all of these, or less where gradients are freed */

@@ -81,8 +81,8 @@ typedef struct orr_machine {
     char collectives[ORR_MACHINE_PATH]; /* "nccl", "rccl", "none", or the path of a table */
     double overlap_cost; /* share of compute speed lost beside a collective; 0: none */
     double overlap_cost_least, overlap_cost_most; /* where it is an estimate; 0: it has a source */
-    double
-        message_overlap_cost; /* share lost beside a message, sent or received: an estimate; 0: none */
+    /* Share lost beside a message, sent or received: an estimate; 0: none. */
+    double message_overlap_cost;
     char software[ORR_MACHINE_NAME]; /* preset of the training software; "": the default */
     double usd_per_hour;             /* per device; 0: not known */
     double watts;                    /* per node; 0: not known */

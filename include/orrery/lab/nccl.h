@@ -29,8 +29,8 @@ typedef struct orr_nccl_options {
     const char *simple_table; /* NPKit timings, JSON; NULL: reductions and copies take no time */
     const char *ll_table;     /* NULL: simple_table */
     const char *log;          /* what NCCL_DEBUG=INFO wrote; NULL: none */
-    bool
-        is_merged; /* one stream for each GPU where none of their operations overlap, on all GPUs or none */
+    /* One stream for each GPU where none of their operations overlap, on all GPUs or none. */
+    bool is_merged;
     const orr_rules_nccl *rules; /* NULL: ours; orrery/lab/compat.h has nccl_generator_v2's */
     bool allows_unmatched;       /* sends without a receive are counted, not refused */
     bool shows_progress;         /* on stderr, when that is a terminal */
@@ -39,8 +39,8 @@ typedef struct orr_nccl_options {
     uint32_t tag_bits; /* 32: tags stay below 2^32 - 1, if need be used again; 0: up to 64 */
     uint32_t id_width; /* decimal digits of the message's number in a tag; 0: as many as needed */
     uint32_t context_width; /* decimal digits of the operation's */
-    const char *
-        contexts; /* CSV, communicator,call,context: with rules whose tags have contexts; NULL: none */
+    /* CSV, communicator,call,context: with rules whose tags have contexts; NULL: none. */
+    const char *contexts;
     uint64_t memory;   /* bytes of rows kept before GPUs are read one after another; 0: 512 MiB */
     const char *plans; /* of MSCCL or MSCCL++, comma-separated: collectives they fit are done so */
 } orr_nccl_options;

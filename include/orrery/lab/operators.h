@@ -58,9 +58,9 @@ typedef struct orr_operators {
     uint64_t bytes[2];
     bool has_bytes; /* the measured side says sizes of elements and what was made */
     bool has_times;
-    uint64_t
-        without_shapes; /* measured calls whose shapes were not recorded: their FLOPs are not known */
-    orr_ps time;        /* measured, of all kernels */
+    /* Measured calls whose shapes were not recorded: their FLOPs are not known. */
+    uint64_t without_shapes;
+    orr_ps time; /* measured, of all kernels */
     orr_ps time_matched;
     bool has_hardware;
     orr_ps predicted; /* of all captured operators, one after the other */

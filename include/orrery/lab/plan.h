@@ -58,8 +58,8 @@ typedef struct orr_plan_counts {
     uint64_t bounded;   /* of these: dropped by their lower bound */
     uint64_t simulated; /* of these: simulated */
     uint64_t failed;    /* of these: whose simulation stalled; no result has them */
-    uint64_t
-        to_do; /* simulations that are still needed, at most: 0 at the end, unless it was stopped */
+    /* Simulations that are still needed, at most: 0 at the end, unless it was stopped. */
+    uint64_t to_do;
     double least_s; /* stopped: no plan that was not simulated takes less; 0: not known */
 } orr_plan_counts;
 
@@ -70,8 +70,8 @@ typedef struct orr_plan_options {
     uint32_t devices;       /* that are used; 0: all of the machine */
     uint64_t batch;         /* sequences a step; 0: one a device */
     uint64_t seq;           /* tokens a sequence; 0: what the model was made for */
-    orr_llm_options
-        base; /* what is not searched: dtype, software, grads_fp32, overlaps_tensor, ... */
+    /* What is not searched: dtype, software, grads_fp32, overlaps_tensor, ... */
+    orr_llm_options base;
     bool is_fixed[ORR_PLAN_AXES];
     uint64_t fixed[ORR_PLAN_AXES];
     orr_plan_goal goal;
@@ -186,8 +186,8 @@ typedef struct orr_plan_check {
 typedef struct orr_plan_check_options {
     size_t size;     /* sizeof(orr_plan_check_options) */
     double budget_s; /* expected of a run at most; 0: 10 */
-    double
-        max_seconds; /* of the clock on the wall, for each run; 0: no limit.  Results then depend on the computer */
+    /* Of the clock on the wall, for each run; 0: no limit.  Results then depend on the computer. */
+    double max_seconds;
     /* Called by one thread at a time whenever one has ended, with all expected seconds so far and
      * in all; NULL: nobody. */
     void (*progress)(void *context, double done_s, double all_s);

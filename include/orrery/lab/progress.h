@@ -24,8 +24,8 @@ typedef struct orr_progress {
     uint64_t look;  /* when done comes to this, it is time to look at the clock */
     uint64_t total; /* 0: not known */
     const char *what, *unit;
-    const char *
-        note; /* NULL, or more words for the end of the line; total is then an estimate, not shown */
+    /* NULL, or more words for the end of the line; total is then an estimate, not shown. */
+    const char *note;
     uint64_t started_ns, shown_ns; /* by the monotonic clock; shown_ns is 0 before the first line */
     int fd;                        /* -1: nothing is shown */
 } orr_progress;

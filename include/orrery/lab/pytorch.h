@@ -43,8 +43,8 @@ ORR_API void orr_linked_free(orr_linked *l); /* NULL is fine */
 typedef struct orr_pytorch_options {
     bool has_rank; /* messages name this rank as their own; else what the trace says of itself */
     uint32_t rank;
-    bool
-        has_origin; /* start times count from here, on the clock of the trace; else from its first event */
+    /* Start times count from here, on the clock of the trace; else from its first event. */
+    bool has_origin;
     int64_t origin_ns;
     /* Host times are multiplied by this; 0: as recorded; below 0: by what is estimated to undo
      * the profiler's own overhead. */

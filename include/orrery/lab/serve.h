@@ -69,13 +69,13 @@ typedef struct orr_serve_options {
     uint64_t output; /* 0: 128 */
 
     uint64_t max_batch; /* sequences an iteration of a replica takes; 0: 256 */
-    uint64_t
-        max_tokens; /* tokens it takes; 0: any number.  A prompt that is not cut up and longer goes alone */
+    /* Tokens it takes; 0: any number.  A prompt that is not cut up and longer goes alone. */
+    uint64_t max_tokens;
     uint64_t chunk;    /* tokens of a prompt it takes; 0: whole prompts */
     uint64_t kv_block; /* caches grow by so many tokens; 0: 16 */
 
-    bool
-        sequence_parallel; /* gather and scatter in place of all-reduces, where tp divides the tokens */
+    /* Gather and scatter in place of all-reduces, where tp divides the tokens. */
+    bool sequence_parallel;
     orr_context_form context_form;
 
     uint64_t peak;         /* operations a second; 0: 989e12, with weights in fp8 1979e12 */
@@ -106,9 +106,9 @@ typedef struct orr_serve_pool {
     uint64_t weight_bytes;
     uint64_t kv_room; /* for caches */
     uint64_t kv_peak; /* most that was set aside for them */
-    uint64_t
-        working_bytes; /* the largest operation of the largest iteration: what goes in and comes out */
-    bool fits;         /* weights, caches and what is worked on, into device_bytes */
+    /* The largest operation of the largest iteration: what goes in and comes out. */
+    uint64_t working_bytes;
+    bool fits; /* weights, caches and what is worked on, into device_bytes */
 } orr_serve_pool;
 
 typedef struct orr_serve_report {

@@ -39,8 +39,8 @@ typedef struct orr_software {
     bool lists_optimizer;   /* the optimizer goes over lists of tensors, an operation at a time */
     bool upcasts_logits;    /* the loss is computed in 32 bits */
     bool keeps_logits;      /* and its logits are written so, pass by pass */
-    uint64_t
-        vocab_rows; /* tensor-parallel ranks hold a multiple of so many rows of the vocabulary */
+    /* Tensor-parallel ranks hold a multiple of so many rows of the vocabulary. */
+    uint64_t vocab_rows;
     double expert_capacity; /* experts take so many times an even share, padded; 0: what comes */
     bool joins_experts;     /* their activation and casts are done by the products around it */
     bool adds_expert_bias;  /* the bias of what experts give is added by passes */

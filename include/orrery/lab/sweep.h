@@ -42,8 +42,8 @@ typedef struct orr_sweep_step {
     const char *command;
     const char *const *words;
     size_t word_count;
-    bool
-        all_rows; /* the lists of its JSON are wanted whole; else only the least and the most of them */
+    /* The lists of its JSON are wanted whole; else only the least and the most of them. */
+    bool all_rows;
 } orr_sweep_step;
 
 typedef struct orr_sweep_out orr_sweep_out;

@@ -52,7 +52,8 @@ static orr_code fail_here(const orr_stream *s, orr_code code, const char *what, 
                     what);
 }
 
-/* A pipe may stay silent for ever; whoever can be asked to stop must not sleep in it.  False: asked. */
+/* A pipe may stay silent for ever; whoever can be asked to stop must not sleep in it.  False:
+ * asked. */
 static bool wait_for_bytes(int fd)
 {
     enum { LOOK_MS = 50 };
@@ -327,8 +328,8 @@ static orr_code choose_packing(orr_stream *s, orr_error *err)
     return ORR_OK;
 }
 
-/* *room: of the window.  Most files are small: one for them alone is a matter of the heap, not of pages that the kernel maps,
- * clears and takes back. */
+/* *room: of the window.  Most files are small: one for them alone is a matter of the heap, not of
+ * pages that the kernel maps, clears and takes back. */
 static orr_code open_fd(const char *path, int *fd, size_t *room, orr_error *err)
 {
     struct stat st;

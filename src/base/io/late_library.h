@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* late_library.h - functions of a shared library that is loaded when they are first needed.
  *
- * Graphviz and SQLite serve a few commands, and loading them took every start of the program half of its instructions and
- * a megabyte of memory.  Who uses such a library lists its functions once:
+ * Graphviz and SQLite serve a few commands, and loading them took every start of the program half
+ * of its instructions and a megabyte of memory.  Who uses such a library lists its functions once:
  *
  *     #define CALLS(X) X(sqlite3_open_v2) X(sqlite3_close)
  *     static struct { ORR_LATE_FIELDS(CALLS) } lib;
@@ -21,7 +21,8 @@
 #define ORR_LATE_FIELDS(calls) calls(ORR__LATE_FIELD)
 #define ORR_LATE_NAMES(calls) calls(ORR__LATE_NAME)
 
-/* Fills count pointers from *first on.  Not thread-safe.  False: *why says why, until the next call. */
+/* Fills count pointers from *first on.  Not thread-safe.  False: *why says why, until the next
+ * call. */
 bool orr_late_load(
     const char *library, const char *const *names, size_t count, void *first, const char **why);
 

@@ -100,7 +100,8 @@ static DIR *open_folder_of(const char *path, char folder[PATH_ROOM], const char 
     return opendir(n ? folder : ".");
 }
 
-/* The next file of a rank that the prefix stands for, PREFIX.N.et with any extension; NULL: no more. */
+/* The next file of a rank that the prefix stands for, PREFIX.N.et with any extension; NULL: no
+ * more. */
 static const char *next_of_prefix(DIR *folder, const char *word)
 {
     const size_t n = strlen(word);

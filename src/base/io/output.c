@@ -3,11 +3,11 @@
  *
  * The bytes go to a file without a name (O_TMPFILE) in the target's folder; commit gives it the
  * target's name, or, where that is taken, a temporary one that is renamed over the target.  So a
- * crash, a full disk or an interrupt leaves nothing behind, and nobody ever sees half a file; only a
- * kill between these last two calls leaves the whole file under its temporary name, since no single
- * call puts a nameless file in another's place.  Where the file system has no nameless files, a
- * named temporary takes their place.  Standard output and special files (/dev/null, a pipe) are
- * written directly. */
+ * crash, a full disk or an interrupt leaves nothing behind, and nobody ever sees half a file; only
+ * a kill between these last two calls leaves the whole file under its temporary name, since no
+ * single call puts a nameless file in another's place.  Where the file system has no nameless
+ * files, a named temporary takes their place.  Standard output and special files (/dev/null, a
+ * pipe) are written directly. */
 #include "output.h"
 #include "base/text/text.h"
 #include "base/threads/stop.h"

@@ -182,10 +182,10 @@ const orr_rules_run ns3_run_rules = {
 
 /* ---- the packet network ----
  *
- * The reference's side of each rule, quirks and all (packet-network.md 14).  Exact to the nanosecond
- * and to the order of events of one instant, so that fct.txt is equal byte for byte.  Only stalls
- * differ: the reference would run forever where its retransmission is missing; here the run ends
- * with an error that says why (14 row 5). */
+ * The reference's side of each rule, quirks and all (packet-network.md 14).  Exact to the
+ * nanosecond and to the order of events of one instant, so that fct.txt is equal byte for byte.
+ * Only stalls differ: the reference would run forever where its retransmission is missing; here
+ * the run ends with an error that says why (14 row 5). */
 
 /* Line rates that its telemetry header has a code for (packet-network.md 8.2). */
 static const uint64_t hpcc_rates[] = {25, 50, 100, 200, 400, 1200, 2400, 0};

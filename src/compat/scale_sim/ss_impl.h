@@ -22,19 +22,20 @@ uint64_t ss_v1_stacked(const orr__systolic *s, uint64_t mapped);
 
 /* ---- streams ----
  *
-which words of an operand the array asks for, and in which cycle.
+ * which words of an operand the array asks for, and in which cycle.
  *
- * An operand is asked for in phases, one or a few a fold.  A phase is a rectangle: `objects` (pixels or filters)
- * times `ks` (elements of the window).  One side is spread over lanes of the array, the other over steps in time;
- * lane l asks for step x in cycle start + x, or start + x + l when the phase is skewed:
+ * An operand is asked for in phases, one or a few a fold.  A phase is a rectangle: `objects`
+ * (pixels or filters) times `ks` (elements of the window).  One side is spread over lanes of the
+ * array, the other over steps in time; lane l asks for step x in cycle start + x, or start + x + l
+ * when the phase is skewed:
  *
  *          lane 0   lane 1   lane 2               objects are lanes: os (both operands), and what is loaded
  *     t=0   (0,0)                                 elements are lanes: what streams past loaded words
  *     t=1   (0,1)    (1,0)
  *     t=2   (0,2)    (1,1)    (2,0)
  *
- * Whatever cycles are asked about, the words one object contributes are a piece of its window, so runs of
- * addresses are all there is to handle. */
+ * Whatever cycles are asked about, the words one object contributes are a piece of its window, so
+ * runs of addresses are all there is to handle. */
 
 typedef struct ss_phase {
     uint64_t start;           /* cycle of its first step */
@@ -49,8 +50,8 @@ struct ss_stream {
     bool is_filter; /* objects are filters, otherwise pixels */
     bool objects_are_lanes;
     bool is_skewed;
-    bool
-        is_falling; /* elements come from the last to the first: in steps or, within a cycle, lanes */
+    /* Elements come from the last to the first: in steps or, within a cycle, lanes. */
+    bool is_falling;
     bool hangs_over;  /* elements outside the ifmap are not asked for (v2) */
     uint64_t base;    /* address of word 0 */
     uint64_t end;     /* one past the last address */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_times.c - ring, halving-doubling and direct as recurrences of max and plus.  Trees follow the
- * same idea, rank by rank.
+/* coll_times.c - ring, halving-doubling and direct as recurrences of max and plus.  Trees follow
+ * the same idea, rank by rank.
  *
- * On a network without congestion a phase is a function from the times at which its members
- * start to those at which they finish.  Write a[k][i] for the time at which member i sends its
- * packet k.  It then posts the receive of packet k of its source, which is complete at
- * max(a[k][i], a[k][source] + delay); an endpoint delay later, plus the time of a reduction
- * where there is one, comes a[k+1][i].  So with c[k] for these two (astra-sim.md 5.5, 5.7)
+ * On a network without congestion a phase is a function from the times at which its members start
+ * to those at which they finish.  Write a[k][i] for the time at which member i sends its packet k.
+ * It then posts the receive of packet k of its source, which is complete at max(a[k][i],
+ * a[k][source] + delay); an endpoint delay later, plus the time of a reduction where there is one,
+ * comes a[k+1][i].  So with c[k] for these two (astra-sim.md 5.5, 5.7)
  *
  *     a[0][i]   = start[i] + endpoint
  *     a[k+1][i] = max(a[k][i], a[k][source] + delay) + c[k+1],     end[i] = a[packets][i].
@@ -583,8 +583,8 @@ typedef struct crowd {
         uint64_t before_tick; /* received before the tick of the last arrival */
         bool is_over;
     } * members;
-    int64_t *
-        half; /* by member and packet: when it was posted or arrives, whichever is known; -1: neither */
+    /* By member and packet: when it was posted or arrives, whichever is known; -1: neither. */
+    int64_t *half;
     bool is_tied, is_out_of_memory;
 } crowd;
 

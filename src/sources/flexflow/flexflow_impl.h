@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flexflow_impl.h - a task graph, as compat/chakra sees it too: tasks in file order, dependencies as a
- * list for each. */
+/* flexflow_impl.h - a task graph, as compat/chakra sees it too: tasks in file order, dependencies
+ * as a list for each. */
 #ifndef ORR_FLEXFLOW_IMPL_H
 #define ORR_FLEXFLOW_IMPL_H
 
@@ -32,8 +32,8 @@ struct orr_flexflow {
     ff_task *tasks; /* in file order */
     uint32_t count;
     uint32_t *order; /* tasks by ascending id */
-    uint32_t *
-        dep_first; /* the dependencies of task i: deps[dep_first[i]] to deps[dep_first[i + 1] - 1] */
+    /* The dependencies of task i: deps[dep_first[i]] to deps[dep_first[i + 1] - 1]. */
+    uint32_t *dep_first;
     ff_task_dep *deps;
     uint32_t *devices; /* those with a compute task, ascending */
     uint32_t device_count;
@@ -42,9 +42,9 @@ struct orr_flexflow {
 /* What chakra_converter does differently (chakra.md 4.4). */
 struct orr_rules_flexflow {
     bool has_gaps; /* a rank is a device with a compute task, whatever its number */
-    bool
-        keeps_crossings; /* as dependencies that lead into other files; no message stands for one */
-    bool has_bare_nodes; /* no phase in names, no is_cpu_op, no schema */
+    /* As dependencies that lead into other files; no message stands for one. */
+    bool keeps_crossings;
+    bool has_bare_nodes;   /* no phase in names, no is_cpu_op, no schema */
     bool has_empty_sends;  /* messages of no bytes stay so */
     bool has_wide_numbers; /* peers and tags are int64 */
 };

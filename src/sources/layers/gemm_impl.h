@@ -159,8 +159,8 @@ struct orr_rules_gemm {
     const char *name;        /* in reports */
     bool is_run_name_quoted; /* in the configuration of its simulator (scale-sim.md 7.6) */
     orr_layers_style style;  /* of the table it writes (scale-sim.md 7.5) */
-    bool
-        has_last_pass_only; /* reports overwrite each other: all times are the last pass's (scale-sim.md 7.3) */
+    /* Reports overwrite each other: all times are the last pass's (scale-sim.md 7.3). */
+    bool has_last_pass_only;
     const orr_rules_systolic *systolic;
     /* The CSV file (scale-sim.md 7.1), and the layers made of it: g->shards and g->layers (7.2 to
      * 7.4). */

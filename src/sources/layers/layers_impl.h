@@ -55,12 +55,12 @@ struct orr_rules_layers {
     bool reads_loosely;
     bool has_few_policies; /* those of lay_policy_is_converted */
     /* Expanding. */
-    bool
-        has_all_collectives; /* also those of no bytes, and words that mean nothing are all-reduces */
-    bool has_bare_nodes;     /* no is_cpu_op, no pass in the names of collectives */
-    bool believes_count;     /* the first layer is found by the announced number of layers */
-    bool counts_ids_on;      /* from rank to rank */
-    bool has_early_form;     /* sizes without a sign, schema 0.0.4; with dimensions always */
+    /* Also those of no bytes, and words that mean nothing are all-reduces. */
+    bool has_all_collectives;
+    bool has_bare_nodes; /* no is_cpu_op, no pass in the names of collectives */
+    bool believes_count; /* the first layer is found by the announced number of layers */
+    bool counts_ids_on;  /* from rank to rank */
+    bool has_early_form; /* sizes without a sign, schema 0.0.4; with dimensions always */
 };
 
 static inline const orr_rules_layers *lay_rules(const orr_rules_layers *rules)

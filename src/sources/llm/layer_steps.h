@@ -52,8 +52,9 @@ typedef struct llm_step {
     uint64_t width;                 /* elementwise: of a row; 0: hidden */
     uint64_t m, n, k;               /* product: of all copies together m rows */
     uint64_t copies;                /* of the weights */
-    uint64_t
-        numbers; /* elementwise: how many; exchange, gather: how many a rank sends; enter, leave: of all tokens */
+    /* Elementwise: how many; exchange, gather: how many a rank sends; enter, leave: of all tokens.
+     * */
+    uint64_t numbers;
     uint64_t operations; /* elementwise: for each number */
     uint64_t bytes;      /* elementwise: moved, where it is not the usual */
 } llm_step;

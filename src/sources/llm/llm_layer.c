@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* llm_layer.c - the layers of a model: their steps (layer_steps.h), and both passes over them.
  *
- * The attention core (scores, softmax, weighted values) is never written to memory.  Each context-parallel rank has a part of the sequence, cut so that causal masks leave all of them
- * the same work. Ring: keys and values of one block travel to the next rank while the block that is
- * there is computed; backward, their gradients travel along and arrive home after a full
- * round.  All-gather: keys and values of all blocks at once; backward they are gathered again, and
- * their gradients reduced and scattered. */
+ * The attention core (scores, softmax, weighted values) is never written to memory.  Each
+ * context-parallel rank has a part of the sequence, cut so that causal masks leave all of them the
+ * same work. Ring: keys and values of one block travel to the next rank while the block that is
+ * there is computed; backward, their gradients travel along and arrive home after a full round.
+ * All-gather: keys and values of all blocks at once; backward they are gathered again, and their
+ * gradients reduced and scattered. */
 #include "layer_steps.h"
 #include "serve_impl.h"
 
@@ -97,7 +98,8 @@ static core later_block(const core *c)
     return next;
 }
 
-/* The next block's keys and values: from the rank before, or with those of all others at once, once. */
+/* The next block's keys and values: from the rank before, or with those of all others at once,
+ * once. */
 static uint64_t next_keys(const core *c,
                           uint64_t arrived,
                           const char *send,
@@ -353,8 +355,8 @@ static uint64_t leave(llm_pen *p, const char *label, uint64_t numbers, llm_deps 
                        numbers * g->act, after);
 }
 
-/* DeepSeek-V3 (arXiv 2412.19437), section 3.3.3: what goes to experts is cast before it is sent, with
- * a scale of 4 bytes for 128 numbers; what comes back is not, for it is added up. */
+/* DeepSeek-V3 (arXiv 2412.19437), section 3.3.3: what goes to experts is cast before it is sent,
+ * with a scale of 4 bytes for 128 numbers; what comes back is not, for it is added up. */
 static uint64_t exchanged_bytes(const llm_job *g, uint64_t numbers, bool is_out)
 {
     return is_out && g->opt.sends_fp8 ? numbers + numbers / 128 * 4 : numbers * g->act;
@@ -982,7 +984,8 @@ static double places_met(uint64_t n, uint64_t k)
 }
 
 /* The same where a token's experts are in `chosen` of `groups` groups, which lie one after another
- * over the places: DeepSeek-V3 (arXiv 2412.19437), section 2.1.2, limits the nodes of a token so. */
+ * over the places: DeepSeek-V3 (arXiv 2412.19437), section 2.1.2, limits the nodes of a token so.
+ */
 static double places_met_in_groups(uint64_t n, uint64_t k, uint64_t groups, uint64_t chosen)
 {
     if (n >= groups) { /* a group is on n / groups places */

@@ -9,7 +9,8 @@
  *
  * Software that frees gradients (software.h) has them from their backward pass to the update: then
  * either all activations are there and no gradients, or the reverse.  Measured on an H200 for 26
- * models, phase by phase (truth/tables/h200_memory.csv): what a forward pass keeps is within 1 %. */
+ * models, phase by phase (truth/tables/h200_memory.csv): what a forward pass keeps is within 1 %.
+ */
 #include "layer_steps.h"
 #include "llm_tape.h"
 
@@ -53,7 +54,8 @@ static uint64_t gate_numbers(const llm_step *s, const llm_job *g)
     return is_eager && g->m->is_gated && s->role == LLM_ROLE_ACTIVATION ? s->numbers : 0;
 }
 
-/* Experts of a fixed capacity: rows are padded, and copies of tokens are kept beside their places. */
+/* Experts of a fixed capacity: rows are padded, and copies of tokens are kept beside their places.
+ */
 static uint64_t padded_numbers(const llm_job *g, const llm_step *s, uint64_t numbers)
 {
     const bool is_row = s->is_expert || s->role == LLM_ROLE_PERMUTE || s->kind == LLM_STEP_EXCHANGE;
@@ -303,8 +305,8 @@ static orr_code measure(const orr_model *m,
     return ORR_OK;
 }
 
-/* cuBLAS, which PyTorch gives 32 MiB on Hopper for each thread that computes: the program's and that
- * of the backward pass. */
+/* cuBLAS, which PyTorch gives 32 MiB on Hopper for each thread that computes: the program's and
+ * that of the backward pass. */
 static uint64_t workspace_bytes(const llm_job *g)
 {
     return g->software->frees_grads ? 64u << 20 : 0;
@@ -367,8 +369,8 @@ orr_code orr_llm_memory_of(const orr_model *m,
     return code;
 }
 
-/* A schedule repeats itself once its pipeline is full, which takes two rounds of pp micro-batches: more of them hold
- * nothing more. */
+/* A schedule repeats itself once its pipeline is full, which takes two rounds of pp micro-batches:
+ * more of them hold nothing more. */
 static void shorten(llm_job *g)
 {
     const uint64_t enough = 3 * (uint64_t)g->opt.pp;
@@ -377,7 +379,8 @@ static void shorten(llm_job *g)
         g->micro_batches = enough;
 }
 
-/* Of schedules that need no walk: 1F1B keeps as many micro-batches as stages are behind, and its own; GPipe all. */
+/* Of schedules that need no walk: 1F1B keeps as many micro-batches as stages are behind, and its
+ * own; GPipe all. */
 static bool find_plain_most(const share *s, most *out)
 {
     const llm_job *g = s->g;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_tape.h - a part of a training step as a short list of nodes, for those who bound its time without a trace
- * (src/plan).
+/* llm_tape.h - a part of a training step as a short list of nodes, for those who bound its time
+ * without a trace (src/plan).
  *
- * The pen writes the same calls onto a tape that it writes into a trace: nodes in the order of their ids, what each
- * waits for, its kernels, its bytes.  Node 0 is what the part waits for: the result of the part before it. */
+ * The pen writes the same calls onto a tape that it writes into a trace: nodes in the order of
+ * their ids, what each waits for, its kernels, its bytes.  Node 0 is what the part waits for: the
+ * result of the part before it. */
 #ifndef ORR_LLM_TAPE_H
 #define ORR_LLM_TAPE_H
 
@@ -75,8 +76,8 @@ typedef struct orr__layer_weights {
     uint64_t dense, expert;
 } orr__layer_weights;
 
-/* What a plan's stages and groups are, without a trace.  The options must be complete (orr_llm_complete), for nothing
- * is checked here: views are made by the hundred thousand. */
+/* What a plan's stages and groups are, without a trace.  The options must be complete
+ * (orr_llm_complete), for nothing is checked here: views are made by the hundred thousand. */
 struct llm_job;
 typedef struct orr__llm_view {
     struct llm_job *job;
@@ -106,8 +107,8 @@ typedef struct orr__llm_task {
 } orr__llm_task;
 orr__llm_task *orr__llm_view_tasks(const orr__llm_view *v, uint32_t rank, size_t *count);
 
-/* The tape is emptied first; its memory is kept.  is_first: of its task; then node 1 is the task before, for which the
- * first computation waits. */
+/* The tape is emptied first; its memory is kept.  is_first: of its task; then node 1 is the task
+ * before, for which the first computation waits. */
 orr_code orr__llm_tape_part(const orr__llm_view *v,
                             orr__tape_part part,
                             uint64_t layer,

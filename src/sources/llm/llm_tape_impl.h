@@ -6,7 +6,8 @@
 #include "llm_impl.h"
 #include "llm_tape.h"
 
-/* Empties the tape and writes node 0; its id, as those below: one more than the place on the tape. */
+/* Empties the tape and writes node 0; its id, as those below: one more than the place on the tape.
+ */
 uint64_t llm_tape_begin(orr__tape *t);
 uint64_t llm_tape_input(orr__tape *t); /* one more */
 void llm_tape_kernel(orr__tape *t, const orr_kernel *k);

@@ -452,8 +452,8 @@ typedef struct stage_writer {
     size_t held_count;
     uint64_t held_always; /* weights, gradients, optimizer */
     uint64_t working;
-    /* By chunk and micro-batch: where the next chunk goes on if it is on the same rank, and what the
-     * weights' gradients of a cut backward pass wait for. */
+    /* By chunk and micro-batch: where the next chunk goes on if it is on the same rank, and what
+     * the weights' gradients of a cut backward pass wait for. */
     uint64_t *forward_end, *backward_end;
     uint64_t last_grads[LLM_CHUNKS_MOST]; /* by chunk: the micro-batch that completes them */
 } stage_writer;
@@ -643,7 +643,8 @@ static uint64_t *end_of(const stage_writer *w, uint64_t *ends, uint32_t chunk, u
     return &ends[chunk * w->g->micro_batches + micro_batch];
 }
 
-/* Where layers come back, the last rank of a chunk is the first of the next: there is no message. */
+/* Where layers come back, the last rank of a chunk is the first of the next: there is no message.
+ */
 static bool is_turn(const stage_writer *w, uint32_t chunk, uint32_t next)
 {
     return llm_comes_back(&w->g->opt) && !llm_is_dual(&w->g->opt) && next < w->g->opt.chunks &&

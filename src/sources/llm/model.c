@@ -315,7 +315,8 @@ static void add_latent(model_list *l)
 }
 
 /* Scores of its own, of narrow queries with one narrow key a token.  Queries come from the
- * compressed ones and are weighed (DeepSeek-V3.2), or from the input and are normed (MiniMax-M3). */
+ * compressed ones and are weighed (DeepSeek-V3.2), or from the input and are normed (MiniMax-M3).
+ */
 static void add_indexer(model_list *l)
 {
     const orr_model *m = l->m;

@@ -3,10 +3,10 @@
  *
  * Sizes go by many names; each of them is looked for under all, and two that contradict each other
  * are an error. What a family means beyond its sizes is a row of model_families.c, which layer is
- * what is read by model_layers.c.  Each field remembers the value that set it, so that a fault found
- * at the end still points at its place in the file.  A file with keys that sound like parameters
- * and that nothing looked at is not trusted, and says so.  Invariant: numbers are at most
- * MODEL_MOST, so that products of two fit into 64 bits. */
+ * what is read by model_layers.c.  Each field remembers the value that set it, so that a fault
+ * found at the end still points at its place in the file.  A file with keys that sound like
+ * parameters and that nothing looked at is not trusted, and says so.  Invariant: numbers are at
+ * most MODEL_MOST, so that products of two fit into 64 bits. */
 #include "model_config.h"
 #include "base/text/text.h"
 

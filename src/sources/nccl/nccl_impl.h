@@ -212,10 +212,10 @@ struct orr_rules_nccl {
     /* Tags (goal.md 5.5). */
     /* Contexts of a GPU's calls; NULL: their numbers in their communicators. */
     orr_code (*contexts)(struct nccl_job *j, uint32_t gpu, orr_error *err);
-    bool
-        guesses_from_events; /* the parallelism: from calls with a time only, as its parallel path does */
-    bool
-        has_decimal_tags; /* message number times 1000, plus context; written at once, nothing measured */
+    /* The parallelism: from calls with a time only, as its parallel path does. */
+    bool guesses_from_events;
+    /* Message number times 1000, plus context; written at once, nothing measured. */
+    bool has_decimal_tags;
 
     /* Writing (goal.md 5.6 to 5.8). */
     bool expands_literally;  /* channels as announced, and nothing made up */

@@ -43,8 +43,8 @@ struct orr_issue_log {
 
 /* How another program reads logs and what it makes of them (chakra.md 9). */
 typedef struct orr_rules_issue_log {
-    bool
-        any_line; /* a line with "issue" or "callback" anywhere is an event; there need not be any */
+    /* A line with "issue" or "callback" anywhere is an event; there need not be any. */
+    bool any_line;
     bool any_time;    /* numbers below 0, ends before issues, issues of a node that is still out */
     bool short_names; /* they end at a comma or an equals sign */
     bool needs_kind;  /* a name that does not say what the node is, is an error */

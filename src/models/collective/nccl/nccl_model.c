@@ -16,14 +16,14 @@
 /* ---- Which algorithm and protocol NCCL takes: its published tuning model.
  *
  * For every way NCCL draws a line, latency + bytes / bandwidth, and takes the lowest.  The lines
- * are not what operations take (those of the next part are), but they decide, also where they are wrong: on
- * 8 x A100 an all-gather of 16 MiB takes 135 us with Simple where LL128 would take 100.
+ * are not what operations take (those of the next part are), but they decide, also where they are
+ * wrong: on 8 x A100 an all-gather of 16 MiB takes 135 us with Simple where LL128 would take 100.
  *
  * Facts from NCCL 2.28 (github.com/NVIDIA/nccl, src/graph/tuning.cc, topo.h, search.cc and
  * enqueue.cc at 5067397c, Apache-2.0): latencies in us of each algorithm, protocol and link; limits
  * per channel in GB/s; efficiency of NVLS; correction of trees; the rates per channel that its
- * search tries.  The graph that the search finds is taken from the generation's usual machine
- * (DGX: 6, 12, 18 NVLinks, one NIC per GPU), not from the rates at hand: nccl_model.h says why. */
+ * search tries.  The graph that the search finds is taken from the generation's usual machine (DGX:
+ * 6, 12, 18 NVLinks, one NIC per GPU), not from the rates at hand: nccl_model.h says why. */
 
 enum { LINK_UP, LINK_OUT };
 

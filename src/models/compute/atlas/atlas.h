@@ -18,7 +18,8 @@ typedef struct atlas_class {
     uint32_t dims, length[ATLAS_DIMS]; /* axes, nodes of each */
     uint32_t axis[ATLAS_DIMS];         /* where their nodes begin: float */
     float p[ATLAS_CONSTANTS];
-    /* ---- so far as the table has it; what follows is worked out when it is first asked for ---- */
+    /* ---- so far as the table has it; what follows is worked out when it is first asked for ----
+     */
     double first[ATLAS_DIMS], last[ATLAS_DIMS];    /* nodes of an axis */
     double scale[ATLAS_DIMS];                      /* buckets for each octave of it */
     uint8_t before[ATLAS_DIMS][ATLAS_BUCKETS + 1]; /* the last node before a bucket */

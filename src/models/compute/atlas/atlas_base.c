@@ -47,8 +47,8 @@ void atlas_set_tiles(atlas_class *c)
 }
 
 /* The public products in 8 and 4 bits begin with a left factor in 16 bits: to look for its largest
- * number, to scale it and to cast it.  Programs that train do that in kernels of their own, which are
- * timed as such; only a kernel that says so does both. */
+ * number, to scale it and to cast it.  Programs that train do that in kernels of their own, which
+ * are timed as such; only a kernel that says so does both. */
 static double quantise_us(const orr_chip *chip, const orr_kernel *k, const atlas_class *c)
 {
     enum { LAUNCH = GEMM_TILE + ATLAS_TILES, PER_MILLION };

@@ -187,8 +187,8 @@ static const orr_chip chips[] = {
      .launch_us = 5,
      .dispatch_us = 20,
      .bus_GBps = 25},
-    /* A limit of 500 W leaves 350 of 550 W beside what the chip draws at rest (150 W): the clock falls
-     * from that share of the rate on, and as much faster. */
+    /* A limit of 500 W leaves 350 of 550 W beside what the chip draws at rest (150 W): the clock
+     * falls from that share of the rate on, and as much faster. */
     {.name = "h100-500w",
      .note = "NVIDIA H100 SXM 96 GB, HBM2e, limited to 500 W",
      .like = "h100",

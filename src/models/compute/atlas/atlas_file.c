@@ -5,8 +5,8 @@
  *     kernels:
  *       gemm: {scale: 1.02, low: 0.91, high: 1.08, rows: 60}
  *
- * scale: measured over what the built-in chip says, the median of `rows`; low and high: around it, 90 %
- * of the rows lie between. */
+ * scale: measured over what the built-in chip says, the median of `rows`; low and high: around it,
+ * 90 % of the rows lie between. */
 #include "models/compute/atlas/atlas.h"
 
 #include "base/formats/yaml_fields.h"

@@ -439,8 +439,8 @@ orr_code orr_kernel_check(const orr_kernel *k, orr_error *err)
 
 /* ---- to text ---- */
 
-/* By hand, and without asking at every character whether it fits: every computing node of a generated step has such a
- * text.  Each of these returns the end of what it wrote. */
+/* By hand, and without asking at every character whether it fits: every computing node of a
+ * generated step has such a text.  Each of these returns the end of what it wrote. */
 static char *put(char *at, const char *text)
 {
     while (*text)

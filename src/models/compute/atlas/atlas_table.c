@@ -3,9 +3,9 @@
  *
  * The table is a constant of the program (atlas_table.bin, made by tools/atlas/atlas_fit.py): pages
  * that no kernel asks for are never read.  Records are sorted by key; finding one is a binary
- * search, remembered by each thread.  A class that was asked for is kept for all threads, with buckets
- * that lead near a node of an axis; it never changes again.  A value is a multilinear interpolation between at most
- * 16 bytes. */
+ * search, remembered by each thread.  A class that was asked for is kept for all threads, with
+ * buckets that lead near a node of an axis; it never changes again.  A value is a multilinear
+ * interpolation between at most 16 bytes. */
 #include "models/compute/atlas/atlas.h"
 
 #include <math.h>
@@ -108,7 +108,8 @@ static void make_class(uint32_t record)
 const atlas_class *atlas_find(uint32_t key)
 {
     enum { REMEMBERED = 256 };
-    /* Key, and record + 1 below it; 0: empty.  Whole in one word, so threads may overwrite each other's. */
+    /* Key, and record + 1 below it; 0: empty.  Whole in one word, so threads may overwrite each
+     * other's. */
     static _Atomic uint64_t known[REMEMBERED];
     const size_t slot = (key ^ key >> 8 ^ key >> 13) % REMEMBERED;
     uint64_t entry = atomic_load_explicit(&known[slot], memory_order_relaxed);
@@ -152,8 +153,8 @@ static inline double place(
     return (x - from) / (to - from);
 }
 
-/* Between nodes, axis by axis: at[j] is how far the next node of axis j lies, 0 at the end.  Written
- * out for each number of axes, because this is most of a lookup. */
+/* Between nodes, axis by axis: at[j] is how far the next node of axis j lies, 0 at the end.
+ * Written out for each number of axes, because this is most of a lookup. */
 
 #define ON_GRID(cell)                                                                             \
     static inline double cell##_line(const cell *g, const size_t *at, const double *part)         \

@@ -81,8 +81,8 @@ static uint64_t low_bit(uint64_t x)
     return x & (~x + 1);
 }
 
-/* Elements that every row of every operand is a multiple of; rows of one element are a vector, which
- * has no rows. */
+/* Elements that every row of every operand is a multiple of; rows of one element are a vector,
+ * which has no rows. */
 static uint64_t alignment_of(const orr_kernel *k)
 {
     const uint64_t side = k->layout == ORR_LAYOUT_TN ? k->m : k->k;
@@ -244,8 +244,9 @@ static double look_attention(const orr_chip *chip,
 }
 
 /* Decoding as serving software was profiled: out of cold caches, or in one launch with prompts,
- * where FlashAttention 2 pads a sequence's query to a tile and heads that share keys read them one by
- * one, so that all count as their own.  Public rows repeat a launch, with what fits in the cache. */
+ * where FlashAttention 2 pads a sequence's query to a tile and heads that share keys read them one
+ * by one, so that all count as their own.  Public rows repeat a launch, with what fits in the
+ * cache. */
 static bool time_served(const orr_chip *chip, const orr_kernel *k, estimate *e)
 {
     const bool is_mixed = k->form == ORR_FORM_MIXED;
@@ -484,8 +485,8 @@ static bool time_calibrated(const orr_chip *chip, const orr_kernel *k, orr_kerne
 }
 
 /* Parts of a product on three streams beside the whole, one H200, six shapes in bf16 and fp8, twice
- * (truth/measure/overlap.csv): 2 take 0.99 and 1.01 times as long, 4 1.03 and 1.05, 8 1.11 and 1.12.
- * Less work for each launch, and its last tiles fill fewer multiprocessors. */
+ * (truth/measure/overlap.csv): 2 take 0.99 and 1.01 times as long, 4 1.03 and 1.05, 8 1.11 and
+ * 1.12. Less work for each launch, and its last tiles fill fewer multiprocessors. */
 static double in_pieces(const orr_kernel *k)
 {
     const double octaves = k->pieces > 1 ? log2((double)k->pieces) : 0;

@@ -20,10 +20,11 @@ bool orr__chip_cost(const orr_chip *chip, const orr_kernel *k, double times, chi
 chip_cost orr__chip_roofline(
     double flops_per_s, double bytes_per_s, double launch_us, double ops, double bytes);
 
-/* Clock and time depend on each other: a slower clock makes a longer step, which draws less and lets
- * the clock rise. */
+/* Clock and time depend on each other: a slower clock makes a longer step, which draws less and
+ * lets the clock rise. */
 enum { ORR__CLOCK_ROUNDS = 4 };
-/* How many times as long as at the highest clock what scales with it takes, in a step of this sum. */
+/* How many times as long as at the highest clock what scales with it takes, in a step of this sum.
+ */
 double orr__chip_slowdown_of(const orr_chip *chip, const chip_cost *sum);
 
 #endif

@@ -44,8 +44,8 @@ typedef struct operator_cost {
     uint64_t flops; /* a multiply and an add are two */
     uint64_t bytes_read;
     uint64_t bytes_written;
-    uint64_t
-        vector_work; /* operations of the vector unit inside a product that hold it up; no FLOPs */
+    /* Operations of the vector unit inside a product that hold it up; no FLOPs. */
+    uint64_t vector_work;
     bool is_product; /* its FLOPs run on a chip's arrays, not on the vector unit */
 } operator_cost;
 

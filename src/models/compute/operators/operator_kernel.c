@@ -3,8 +3,8 @@
  *
  * Shapes and strides say what the name leaves open: which factor of a product is stored transposed,
  * over which dimensions a sum goes, whether operands lie in order (one wide pass) or not (an index
- * for each element, a third of the rate).  What eager PyTorch 2.11 does on a GPU is written, whatever
- * device the step was captured on. */
+ * for each element, a third of the rate).  What eager PyTorch 2.11 does on a GPU is written,
+ * whatever device the step was captured on. */
 #include "operator_kernel.h"
 #include "base/text/text.h"
 
@@ -637,8 +637,8 @@ static void add_pool(kernel_list *l, bool is_backward)
                         .is_backward = is_backward});
 }
 
-/* Along the last dimension all rows go on beside each other; along another one the steps of a column
- * follow each other. */
+/* Along the last dimension all rows go on beside each other; along another one the steps of a
+ * column follow each other. */
 static void add_scan(kernel_list *l)
 {
     const operator_tensor *t = &l->call->in[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operator_kernel.h - the kernels that one call of a PyTorch operator launches on a GPU, in the words
- * of chip.h. */
+/* operator_kernel.h - the kernels that one call of a PyTorch operator launches on a GPU, in the
+ * words of chip.h. */
 #ifndef ORR_SOURCES_OPERATOR_KERNEL_H
 #define ORR_SOURCES_OPERATOR_KERNEL_H
 

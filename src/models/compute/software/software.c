@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* software.c - the presets of software.h.
  *
- * What is fused comes from the sources of the programs; host times are those of
- * single operators on one host, times a factor that is fitted: torch-* to the measured steps of one
- * H200, megatron-* before megatron-core and what a micro-batch costs (its tokens are copied to the
- * device and broadcast, masks are made, the loss is read) to every seventh row of vTrain's
- * single-node table.  megatron-core, layers of experts: calls like those of Megatron-Core 0.15 and
- * Transformer Engine 2.9, issued on one host (truth/measure/experts_host.csv): 1.4 ms for attention, 4
- * for what goes with experts, and what each of them adds, both passes together; a sixth of it with
- * each product of experts.  A linear layer of PyTorch takes that host 1.47 times as long as that of a
- * DGX H100, Transformer Engine's own is 1.5 times as far from it as those calls (its issue 2053): the
- * two cancel.  Dense layers were not measured: 0.4 is a guess. */
+ * What is fused comes from the sources of the programs; host times are those of single operators on
+ * one host, times a factor that is fitted: torch-* to the measured steps of one H200, megatron-*
+ * before megatron-core and what a micro-batch costs (its tokens are copied to the device and
+ * broadcast, masks are made, the loss is read) to every seventh row of vTrain's single-node table.
+ * megatron-core, layers of experts: calls like those of Megatron-Core 0.15 and Transformer Engine
+ * 2.9, issued on one host (truth/measure/experts_host.csv): 1.4 ms for attention, 4 for what goes
+ * with experts, and what each of them adds, both passes together; a sixth of it with each product
+ * of experts.  A linear layer of PyTorch takes that host 1.47 times as long as that of a DGX H100,
+ * Transformer Engine's own is 1.5 times as far from it as those calls (its issue 2053): the two
+ * cancel.  Dense layers were not measured: 0.4 is a guess. */
 #include "software_costs.h"
 
 #include <string.h>
 
 /* Microseconds of eager PyTorch 2.11 on a host of 2.1 GHz: chains of 40 calls on tiny tensors, one
- * backward pass; views, slices and calls of modules that go with an operator are in it, with a top k
- * all that sends tokens to experts.  alone: no graph of gradients is built, as in inference; small
- * models on three hosts (truth/measure), beside what their training steps took. */
+ * backward pass; views, slices and calls of modules that go with an operator are in it, with a top
+ * k all that sends tokens to experts.  alone: no graph of gradients is built, as in inference;
+ * small models on three hosts (truth/measure), beside what their training steps took. */
 typedef struct host_cost {
     double forward, backward, alone;
 } host_cost;
@@ -73,8 +73,9 @@ double orr__software_host_us(const orr_software *s, const orr_kernel *k, bool ha
 }
 
 /* FlashAttention 2 beside cuDNN's kernels, as PyTorch 2.11 has both, on our H200 at the same clock
- * (truth/measure/flash2.csv): seven shapes with heads of 128, 1.71 to 1.97 and 1.71 to 1.88 backward;
- * one with heads of 64.  (FlashAttention-3, arXiv 2407.08608, figures 5 and 6: 1.65 and 1.75.) */
+ * (truth/measure/flash2.csv): seven shapes with heads of 128, 1.71 to 1.97 and 1.71 to 1.88
+ * backward; one with heads of 64.  (FlashAttention-3, arXiv 2407.08608, figures 5 and 6: 1.65 and
+ * 1.75.) */
 static double flash2_slowdown(const orr_chip *chip, const orr_kernel *k)
 {
     if (chip->peak_tflops[ORR_TYPE_FP8] <= 0)

@@ -516,8 +516,8 @@ static orr_code take_by_form(reader *r, const orr_csv_row *row)
     return take_conv(r, row, fields);
 }
 
-/* Columns that say something about the layer: up to a remark, or behind a whole convolution up to an
- * empty one. */
+/* Columns that say something about the layer: up to a remark, or behind a whole convolution up to
+ * an empty one. */
 static size_t count_fields(const orr_csv_row *row)
 {
     size_t fields = row->count;

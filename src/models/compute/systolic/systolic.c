@@ -161,7 +161,8 @@ orr_code orr_systolic_run(const orr_systolic_array *a,
         code = check_cycles(&s, rules, &cycles, err);
     if (!code)
         code = check_buffers(a, rules, err);
-    /* Rules of old follow every cycle.  The programs themselves hold a row of a matrix for each, a terabyte here. */
+    /* Rules of old follow every cycle.  The programs themselves hold a row of a matrix for each, a
+     * terabyte here. */
     if (!code && rules->run != orr__systolic_true_run && cycles > MOST_FOLLOWED)
         code = orr_fail(
             err, ORR_EINPUT, NULL,

@@ -72,8 +72,8 @@ struct orr_rules_systolic {
      * more, others are skipped; as orr_scalesim_read.form says, without what follows the last
      * comma. */
     enum { ORR__ROWS_BY_COLUMNS, ORR__ROWS_OF_NINE, ORR__ROWS_BY_FORM } rows;
-    bool
-        has_sparsity; /* by form: behind the last column of a layer may stand N:M; one stride only */
+    /* By form: behind the last column of a layer may stand N:M; one stride only. */
+    bool has_sparsity;
     bool keeps_raw_names;  /* with quotes and blanks */
     bool has_no_depthwise; /* DP in a name means nothing */
     /* Reports and traces as that program writes them; NULL: ours, and none. */

@@ -77,9 +77,9 @@ orr__wide orr__systolic_true_cycles(const orr__systolic *s)
  * Cost: rows of the filter times combs that meet in one; teeth are gone through only when combs
  * differ and have gaps. */
 
-/* Steps of a layer, some seconds of them: rows of the ifmap, teeth, pieces and folds.  Layers of real
- * networks on buffers of real arrays take thousands; a size of ten digits in a file of 60 bytes asks
- * for days. */
+/* Steps of a layer, some seconds of them: rows of the ifmap, teeth, pieces and folds.  Layers of
+ * real networks on buffers of real arrays take thousands; a size of ten digits in a file of 60
+ * bytes asks for days. */
 #define MOST_STEPS ((uint64_t)1 << 27)
 
 static bool may_go_on(const orr__systolic *s)
@@ -261,8 +261,8 @@ typedef struct piece {
 
 typedef struct half {
     bool is_filled;
-    bool
-        is_pending; /* its use ends in cycle `end`, not counting stalls; otherwise it was free from `free` on */
+    /* Its use ends in cycle `end`, not counting stalls; otherwise it was free from `free` on. */
+    bool is_pending;
     piece id;
     uint64_t end, words;
     int64_t free;
@@ -274,8 +274,8 @@ typedef struct door {
     bool has_begun;
     int recent; /* the half that was used last */
     half halves[2];
-    int64_t
-        port; /* free from this cycle on; without a bandwidth: when its last transfer had to be over */
+    /* Free from this cycle on; without a bandwidth: when its last transfer had to be over. */
+    int64_t port;
     orr_systolic_traffic *out;
 } door;
 

@@ -409,10 +409,10 @@ const orr_net_ops orr__net_graph = {
 
 /* ======== Without congestion ========
  *
- * The latencies of a shortest route, and the message once over its slowest link; on the graph of one
- * dimension this is unaware.c.  Which of several equally short routes is charged depends on the pair
- * alone: without congestion there is nothing to spread.  Cost: a look at the links of each device on
- * the way. */
+ * The latencies of a shortest route, and the message once over its slowest link; on the graph of
+ * one dimension this is unaware.c.  Which of several equally short routes is charged depends on the
+ * pair alone: without congestion there is nothing to spread.  Cost: a look at the links of each
+ * device on the way. */
 
 typedef struct plain {
     const orr__topology *t;

@@ -54,8 +54,8 @@ typedef struct conv_call {
 
 typedef struct conv_link {
     uint32_t from, to;
-    bool
-        is_certain; /* part of threads, launches and streams, which are free of cycles by themselves */
+    /* Part of threads, launches and streams, which are free of cycles by themselves. */
+    bool is_certain;
 } conv_link;
 
 typedef struct conv_state {

@@ -198,8 +198,8 @@ static int by_end(const void *a, const void *b)
 
 typedef struct pauses {
     conv_state *c;
-    int64_t *
-        idle_since; /* by place: the last thing its thread did before it; LINKED_NO_TIME: nothing */
+    /* By place: the last thing its thread did before it; LINKED_NO_TIME: nothing. */
+    int64_t *idle_since;
     uint32_t *below; /* by place: the operator that was open when it began */
     uint32_t *next;  /* by place: the next operator on its thread */
     ending *ends;    /* of operators, by time */

@@ -128,8 +128,8 @@ typedef struct export_call {
     orr_json_value node;
     orr_str op;
     export_alias alias;
-    size_t
-        first; /* tensors of the first argument that has some: those an in-place operator writes */
+    /* Tensors of the first argument that has some: those an in-place operator writes. */
+    size_t first;
     fx_node_draft draft;
 } export_call;
 

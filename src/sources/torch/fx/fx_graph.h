@@ -56,8 +56,8 @@ typedef struct fx_tensor {
 typedef struct fx_node {
     size_t refs; /* numbers of tensors: in, then out, then writes */
     uint64_t byte;
-    int64_t
-        peer; /* of a message its other end, of a rooted collective the root: a place in the group */
+    /* Of a message its other end, of a rooted collective the root: a place in the group. */
+    int64_t peer;
     int64_t tag;
     uint32_t op, module, line, group;
     uint32_t in_count, out_count, writes_count;
