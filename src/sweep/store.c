@@ -12,68 +12,11 @@
 #include "store.h"
 
 #include "base/formats/json.h"
-#include "base/memory/memory.h"
-#include "base/short_forms.h"
+#include "base/io/lock_file.h"
 #include "base/text/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-/* ---- A file that says that one process is at work: flock on "x.db-lock".  The system takes the
- * lock back when the process and all that it forked have ended, however they ended; a file that is
- * left behind then means nothing. ---- */
-
-enum { STEP_MS = 20 };
-
-/* Is the file that we locked still the one of that name?  Whoever had it may have removed it. */
-static bool is_current(int fd, const char *path)
-{
-    struct stat ours, named;
-    return fstat(fd, &ours) == 0 && stat(path, &named) == 0 && ours.st_ino == named.st_ino &&
-           ours.st_dev == named.st_dev;
-}
-
-/* Tries again for wait_ms.  ORR_END: another process has it.  On failure *out is -1. */
-static orr_code lock_take(const char *path, unsigned wait_ms, int *out, orr_error *err)
-{
-    for (unsigned waited = 0;; waited += STEP_MS) {
-        const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        *out = -1;
-        if (fd < 0)
-            return orr_fail(err, ORR_EIO, ORR_AT(orr_where_line(path, 0, 0)), "cannot write: %s",
-                            strerror(errno));
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_current(fd, path)) {
-            *out = fd;
-            return ORR_OK;
-        }
-        close(fd);
-        if (waited >= wait_ms)
-            return ORR_END;
-        usleep(STEP_MS * 1000);
-    }
-}
-
-/* -1 is fine */
-static void lock_give(int lock, const char *path)
-{
-    if (lock < 0)
-        return;
-    unlink(path);
-    close(lock);
-}
-
-static bool lock_is_held(const char *path)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const bool is_free = fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0;
-    if (fd >= 0)
-        close(fd);
-    return !is_free;
-}
 
 #define FORMAT "orrery-sweep 1"
 
@@ -93,7 +36,7 @@ enum { LOCK_WAIT_MS = 2000 };
 static orr_code take_lock(swp_store *st, orr_error *err)
 {
     const orr_where w = orr_where_line(st->path, 0, 0);
-    const orr_code code = lock_take(st->lock_path, LOCK_WAIT_MS, &st->lock, err);
+    const orr_code code = orr_lock_take(st->lock_path, LOCK_WAIT_MS, &st->lock, err);
     if (code == ORR_END)
         return orr_fail(err, ORR_EIO, &w, "another sweep is running into this file");
     if (code && err)
@@ -107,7 +50,7 @@ bool swp_store_is_locked(const char *path)
     orr_buf_text(&lock, path);
     orr_buf_text(&lock, "-lock");
     orr_buf_byte(&lock, 0);
-    const bool is_held = !lock.failed && lock_is_held((const char *)lock.ptr);
+    const bool is_held = !lock.failed && orr_lock_is_held((const char *)lock.ptr);
     orr_buf_fini(&lock);
     return is_held;
 }
@@ -233,7 +176,7 @@ void swp_store_close(swp_store *st)
     orr_sqlite_end(st->get);
     orr_sqlite_close(st->db);
     orr_buf_fini(&st->data);
-    lock_give(st->lock, st->lock_path);
+    orr_lock_give(st->lock, st->lock_path);
     orr_free(st->path);
     orr_free(st->lock_path);
     orr_free(st);

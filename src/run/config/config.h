@@ -121,7 +121,7 @@ void cfg_system_fini(cfg_system *c);
 bool cfg_group_sort(cfg_group *g, uint32_t *twice);
 uint32_t cfg_group_index(const cfg_group *g, uint32_t rank); /* in members; NONE: absent */
 
-/* How one rank differs from what the other files say (config_files.c): speed factors, and the delay
+/* How one rank differs from what the other files say (config_ranks.c): speed factors, and the delay
  * of its start in ns. */
 typedef struct cfg_rank_speed {
     double compute, memory, host;
