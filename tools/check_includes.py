@@ -20,7 +20,7 @@ ALLOWED = {
     "explain": {"explain", "run", "trace", "models", "base"},
     "plan": {"plan", "explain", "run", "sources", "trace", "models", "base"},
     "sweep": {"sweep", "base"},
-    "views": {"views", "explain", "plan", "sweep", "sources", "models", "trace", "base"},
+    "views": {"views", "explain", "plan", "sweep", "check", "sources", "models", "trace", "base"},
     "compat": {"compat", "base", "trace", "models", "sources", "check", "run", "explain", "plan", "sweep", "views"},
 }
 THIRD_PARTY = {"zlib.h", "zstd.h", "simdjson.h", "yaml.h", "sqlite3.h", "cgraph.h", "gvc.h", "mpi.h", "microhttpd.h"}

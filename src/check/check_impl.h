@@ -4,7 +4,7 @@
  *
  * check.c calls the parts in order: check_deps.c and check_attrs.c look at one class of equal ranks
  * at a time, check_collectives.c and check_messages.c at all of them.  check_fix.c repairs traces
- * that can be read and saves what is left of files that cannot; check_words.c prints. */
+ * that can be read and saves what is left of files that cannot; src/views/check_report.c prints. */
 #ifndef ORR_CHECK_IMPL_H
 #define ORR_CHECK_IMPL_H
 

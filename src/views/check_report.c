@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_words.c - a report as text and as JSON.
+/* check_report.c - a report as text and as JSON.
  *
  * Text is a line a finding, place first, as compilers print them, so that editors can jump to it:
  *
  *     step.0.et: byte 18234: error: rank 0: node 71 "add": data dependency on node 9, which ... [missing-parent]
  */
-#include "check_impl.h"
+#include "check/check_impl.h"
 
 #include "base/formats/json.h"
 
