@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Functions that are not used: the unsafe ones anywhere; those that end the process or print, in the library;
-memory and stdio outside src/base.  cli prints no JSON by hand."""
+memory and stdio outside src/base.  cli prints no JSON by hand; SVG and HTML are written by src/views only."""
 
 import re
 
@@ -29,8 +29,15 @@ def rules(path):
 JSON_BY_HAND = re.compile(r'\b(?:printf|fputs|puts)\(\s*"[^"\n]*\\"\w+\\" ?:')
 
 
+MARKUP = re.compile(r'"<(?:svg|html|!DOCTYPE|rect|circle|path|text|table)\b')
+
+
 def main():
     problems = []
+    for path in tree.c_files("src", "cli"):
+        text = tree.read(path) if path.parts[:2] != ("src", "views") else ""
+        problems += [f"{path}:{text.count(chr(10), 0, m.start()) + 1}: markup: src/views writes SVG and HTML"
+                     for m in MARKUP.finditer(text)]
     for path in tree.c_files("cli"):
         text = tree.read(path)
         problems += [f"{path}:{text.count(chr(10), 0, m.start()) + 1}: JSON by hand: use cli_json of cli/command.h"
