@@ -93,9 +93,9 @@ static const cli_option options[] = {
     {"software", 0, "NAME",
      "launch the kernels of this software: megatron-core, megatron-core-layers, "
      "megatron-core-graph, megatron-core-graph-2026-06, megatron-core-2024, megatron-2022, "
-     "megatron-2021, "
-     "megatron-deepspeed, deepspeed, fsdp2-eager, torch-compile, torch-compile-whole, "
-     "fsdp2-eager-2024, torch-compile-2024, fsdp-2023, torch-eager or cuda-graph",
+     "megatron-2021, megatron-deepspeed, deepspeed, fsdp2-eager, fsdp2-fused, torch-compile, "
+     "torch-compile-whole, fsdp2-eager-2024, torch-compile-2024, fsdp-2023, torch-eager or "
+     "cuda-graph",
      .fallback = "megatron-core"},
     {"dropout", 0, NULL,
      "dropout after embedding, attention and FFN, even if the software's recipes have none"},

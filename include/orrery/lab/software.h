@@ -57,6 +57,7 @@ typedef struct orr_software {
     bool overlaps_wgrad;  /* gradients of inputs travel while those of weights are computed */
     bool grads_fp32;      /* gradients are added up and reduced in 32 bits */
     bool grads_fp32_of_bf16; /* the same, where weights are bf16 */
+    bool casts_grads;        /* to 32 bits by a pass of its own, before another adds them up */
     bool frees_grads;        /* gradients are there from their backward pass to the update */
     /* ---- the host ---- */
     double host;          /* times what eager PyTorch needs to issue a kernel; 0: graphs */

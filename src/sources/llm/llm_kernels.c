@@ -376,8 +376,12 @@ static void product_weight_grad(llm_pen *p, const llm_step *s)
                                .form = ORR_FORM_ROWS,
                                .m = s->m,
                                .n = s->n});
-    if (!adds && g->micro_batches > 1)
-        pass_over(p, weights * (g->weight + g->grad), weights * g->grad, false);
+    if (adds || g->micro_batches == 1)
+        return;
+    const bool is_cast = g->software->casts_grads && g->grad > g->weight;
+    if (is_cast)
+        pass_over(p, weights * g->weight, weights * g->grad, false);
+    pass_over(p, weights * ((is_cast ? g->grad : g->weight) + g->grad), weights * g->grad, false);
 }
 
 /* ---- attention ---- */
