@@ -107,7 +107,7 @@ static bool add_kernel(const timing *t, const orr_kernel *k, kernel_row *out)
     out->high_us2 += cost.high_us * cost.high_us;
     out->guessed_us += cost.is_guess ? cost.clocked_us + cost.fixed_us : 0;
     out->picks_experts |= k->kind == ORR_KERNEL_TOPK && !k->is_backward;
-    out->flops += cost.flops;
+    out->flops += cost.flops * orr__software_draw(t->software, t->chip, k);
     return true;
 }
 

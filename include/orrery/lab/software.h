@@ -30,6 +30,7 @@ typedef struct orr_software {
                            keys and values travel for every head, their gradients in 32 bits */
     bool corrects_blocks; /* rings of Transformer Engine: parts are copied out of the sequence, and
                              what blocks give is scaled and added up, in the type between products */
+    bool repeats_keys;    /* keys and values are written once for every head that shares them */
     bool has_dropout;     /* hidden and attention dropout are on, as in the recipes of the time */
     bool joins_bias;      /* bias, dropout and residual, bias and activation in one kernel each */
     bool joins_elementwise; /* compiled: what lies between products is one pass */

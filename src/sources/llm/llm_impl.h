@@ -208,6 +208,8 @@ typedef enum llm_loss_part {
 void llm_launch_elementwise(llm_pen *p, uint64_t numbers, uint64_t moved);
 /* pairs: of a query and a key it sees, in one head of one sequence. */
 void llm_launch_attention(llm_pen *p, uint64_t pairs, bool is_backward, bool is_whole);
+/* Before attention where keys and values are repeated for all heads, and behind its gradients. */
+void llm_launch_repeat(llm_pen *p, bool is_backward);
 /* What merging a block of a ring takes beside its attention. */
 void llm_launch_merge(llm_pen *p, uint64_t numbers, bool is_half, bool is_backward);
 /* What a ring of Transformer Engine does beside attention itself: queries, keys and values are

@@ -26,7 +26,7 @@ static void measure(llm_meter *t, const orr_software *software, const orr_kernel
         return;
     t->pending += (uint64_t)((cost.fixed_us + cost.clocked_us) * 1e6 + 0.5);
     t->clocked_us += cost.clocked_us;
-    t->flops += cost.flops;
+    t->flops += cost.flops * orr__software_draw(software, t->chip, k);
 }
 
 /* Layers and micro-batches launch the same few kernels again and again: their texts are written once and copied from
@@ -483,6 +483,20 @@ void llm_launch_attention(llm_pen *p, uint64_t pairs, bool is_backward, bool is_
         unfused_backward(p, &k);
     else
         unfused_forward(p, &k);
+}
+
+/* Attention of PyTorch had no grouped queries before 2.5, and models did not use them at once:
+ * repeat_kv of torchtitan, fms.  Their gradients are added up. */
+void llm_launch_repeat(llm_pen *p, bool is_backward)
+{
+    const llm_job *g = p->g;
+    const orr_kernel a = attention_kernel(g);
+    if (!g->software->repeats_keys || g->pass || a.heads == a.kv_heads)
+        return;
+    const uint64_t heads[2] = {a.kv_heads, a.heads}, width[2] = {a.head, a.head_v};
+    for (int i = 0; i < 2; i++)
+        pass(p, g->tokens * width[i] * heads[is_backward],
+             g->tokens * width[i] * heads[!is_backward]);
 }
 
 /* PyTorch 2.6, distributed/tensor/experimental/_attention.py: _SDPAMerger takes what a block gives to

@@ -189,6 +189,7 @@ static uint64_t llm_attention_forward(
     c.p = p;
     c.suffix = suffix;
     c.tag = tag;
+    llm_launch_repeat(p, false);
     if (g->opt.context_form != ORR_CONTEXT_ALL_GATHER)
         return forward_ring(&c, after);
     const uint64_t all = llm_put_collect(p, label(room, "kv_gather", suffix), ORR_COLL_ALL_GATHER,
@@ -262,6 +263,7 @@ static uint64_t llm_attention_backward(llm_pen *p, const llm_steps *s, uint64_t 
     if (g->opt.recompute == ORR_RECOMPUTE_SELECTIVE)
         again = llm_attention_forward(p, s, ".again", tag + 3, after);
     const llm_deps start = again ? LLM_AFTER(again) : after;
+    llm_launch_repeat(p, true);
     return is_ring ? backward_ring(&c, start) : backward_gathered(&c, start);
 }
 

@@ -11,5 +11,7 @@
 double orr__software_host_us(const orr_software *s, const orr_kernel *k, bool has_grads);
 /* How many times as long as the best kernel of its kind the one takes that it launches. */
 double orr__software_slowdown(const orr_software *s, const orr_chip *chip, const orr_kernel *k);
+/* How much more power it draws for the same operations than the best one. */
+double orr__software_draw(const orr_software *s, const orr_chip *chip, const orr_kernel *k);
 
 #endif
