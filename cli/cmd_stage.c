@@ -180,11 +180,12 @@ static orr_code refuse_software(const char *name, orr_error *err)
     char names[400] = "";
     size_t used = 0;
     const orr_software *s;
+    /* As the help of an option has them: with commas they do not fit in a message. */
     for (size_t i = 0; (s = orr_software_at(i)) && used < sizeof names; i++)
         if (!(s->expert_bias_slowdown > 0)) /* the defect of one release */
             used +=
-                (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", s->name);
-    return cli_misuse(err, "--software '%s': expected one of %s", name, names);
+                (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? "|" : "", s->name);
+    return cli_misuse(err, "--software '%s': expected %s", name, names);
 }
 
 static uint32_t at_least_1(uint32_t n)
