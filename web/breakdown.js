@@ -13,9 +13,9 @@ const GROUPS_DRAWN = 32;
 
 /** @type {{kind: string, name: string, key: keyof BreakdownRow, isHatched?: boolean, meaning: string}[]} */
 const SHARES = [
-    {kind: 'compute', name: 'compute', key: 'compute_ns', meaning: 'time in which the rank computes, with or without communication beside it'},
+    {kind: 'compute', name: 'compute', key: 'compute_ns', meaning: 'time in which the rank computes, with or without overlapping communication'},
     {kind: 'collective', name: 'exposed communication', key: 'comm_exposed_ns', meaning: 'data could flow, and the rank did not compute'},
-    {kind: 'memory', name: 'memory', key: 'memory_ns', meaning: 'loads, stores and copies with no compute beside them'},
+    {kind: 'memory', name: 'memory', key: 'memory_ns', meaning: 'loads, stores and copies that no compute overlaps'},
     {kind: 'host', name: 'host', key: 'host_ns', meaning: 'only the host works'},
     {kind: 'waiting', name: 'waits for peers', key: 'waiting_ns', meaning: 'in a collective that other members have yet to call'},
     {kind: 'bubble', name: 'pipeline bubble', key: 'bubble_ns', meaning: 'receives whose messages have not left, and nothing else'},

@@ -45,7 +45,7 @@ export function linksPanel(run) {
     const rest = listOf(fabric.links?.rest);
     const mean = rest.length > 0 ? rest.reduce((a, b) => a + b, 0) / rest.length : 0;
     const drawn = rows.filter(hasValues).map((row) => ({name: row.name, values: listOf(row.values), figure: shareText(row.utilisation)}));
-    const words = `The ${countOf(rows.length, 'busiest link')}, the busiest first, each direction by itself${left > 0 ? `; below them the mean of the ${countOf(left, 'other')} that carried anything` : ''}.`;
+    const words = `The ${countOf(rows.length, 'busiest link')}, the busiest first, each direction separately${left > 0 ? `; below them the mean of the ${countOf(left, 'other')} that carried anything` : ''}.`;
     const heat = isKnown(fabric.column_ns) && drawn.length > 0 ? heatMap({
         what: `Use of links over time. ${words}`, figureTitle: 'whole run', column_ns: fabric.column_ns, end_ns: fabric.end_ns ?? 0,
         rows: rest.length > 0 ? [...drawn, {name: `mean of ${countText(left)} others`, values: rest, figure: shareText(mean), isRest: true}] : drawn,
@@ -72,7 +72,7 @@ export function queuesPanel(run) {
 
 /** @type {Column<FabricLink>[]} */
 const PAUSE_COLUMNS = [
-    {title: 'Pauses', isNumber: true, key: (row) => row.pauses, show: (row) => countText(row.pauses), meaning: 'PFC frames that told it to pause'},
+    {title: 'Pauses', isNumber: true, key: (row) => row.pauses, show: (row) => countText(row.pauses), meaning: 'PFC pause frames it received'},
     {title: 'Paused', isNumber: true, key: (row) => row.paused_ns, show: (row) => timeText(row.paused_ns), meaning: 'Time in which it must not send some class'},
 ];
 

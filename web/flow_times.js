@@ -109,7 +109,7 @@ function flowTable(rows) {
         {title: 'Median time', isNumber: true, key: middle, show: (row) => timeText(middle(row)), exact: (row) => timeExact(middle(row))},
         {title: '99 % within', isNumber: true, key: (row) => row.fct_p99_ns, show: (row) => timeText(row.fct_p99_ns), exact: (row) => timeExact(row.fct_p99_ns)},
         {title: 'Longest', isNumber: true, key: last, show: (row) => timeText(last(row)), exact: (row) => timeExact(last(row))},
-        {title: 'Slowdown p50', isNumber: true, key: (row) => row.slowdown_p50, show: (row) => slowText(row.slowdown_p50), meaning: 'Half of the flows took up to so many times the ideal time'},
+        {title: 'Slowdown p50', isNumber: true, key: (row) => row.slowdown_p50, show: (row) => slowText(row.slowdown_p50), meaning: 'Half of the flows took at most this many times the ideal time'},
         {title: 'p95', isNumber: true, key: (row) => row.slowdown_p95, show: (row) => slowText(row.slowdown_p95)},
         {title: 'p99', isNumber: true, key: (row) => row.slowdown_p99, show: (row) => slowText(row.slowdown_p99)},
         {title: 'Worst', isNumber: true, key: (row) => row.slowdown_max, show: (row) => slowText(row.slowdown_max)},

@@ -422,8 +422,9 @@ static const char *note_of_steps(const orr__run_facts *f)
     const orr_sim_steps *s = &f->steps;
     const char *text = orr_arena_print(
         f->arena,
-        "The page shows step %u of %u in a row, which took %.6g s in all: the first %.6g ms, the last %.6g ms. "
-        "Throughput is that of the last step, which ranks begin and end at different times.",
+        "The page shows step %u of %u in a row, which took %.6g s in total: the first %.6g "
+        "ms, the last %.6g ms. Throughput is that of the last step, which ranks begin and "
+        "end at different times.",
         s->asked, s->asked, (double)s->total / 1e9, (double)s->first / 1e6, (double)s->last / 1e6);
     if (text && s->simulated < s->asked)
         text = orr_arena_print(f->arena, "%s %u of them %s simulated, the rest follows from %s.",

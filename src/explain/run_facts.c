@@ -107,15 +107,14 @@ static void check_bus(judge *j)
         return;
     const char *name = orr_collective_name(worst->type);
     const bool is_unaware = j->s->net_ops == &orr__net_unaware;
-    warn(
-        j,
-        "%s of %s over %u ranks: bus bandwidth %s, but a rank can send %s at most: %s; use --network "
-        "%s",
-        name ? name : "a collective", orr_bytes_text(worst->size, size), worst->group_ranks,
-        orr_rate_text((orr_Bps)worst_rate, rate), orr_rate_text((orr_Bps)most, link),
-        is_unaware ? "the network unaware gives every message the whole link"
-                   : "messages do not share its links",
-        orr_net_find("fluid") ? "fluid" : "aware");
+    warn(j,
+         "%s of %s over %u ranks: bus bandwidth %s, but a rank can send at most %s: %s; use "
+         "--network %s",
+         name ? name : "a collective", orr_bytes_text(worst->size, size), worst->group_ranks,
+         orr_rate_text((orr_Bps)worst_rate, rate), orr_rate_text((orr_Bps)most, link),
+         is_unaware ? "the network unaware gives every message the whole link"
+                    : "messages do not share its links",
+         orr_net_find("fluid") ? "fluid" : "aware");
 }
 
 /* ---- compute ---- */
@@ -172,13 +171,13 @@ static void check_memory(judge *j)
     (void)operations_of(s, orr_set_class_of(s->set, 0), &bytes);
     if (bytes / ns * 1e9 <= most * MOST_CACHED || bytes / ns * 1e9 >= 1e18)
         return;
-    warn(
-        j,
-        "computing moves %s at %s, but the memory of %s gives %s: durations of nodes are too short, or their tensor_size is too "
-        "large; correct the traces, or set roofline-enabled%s",
-        orr_bytes_text((uint64_t)bytes, size), orr_rate_text((orr_Bps)(bytes / ns * 1e9), rate),
-        chip && !s->like_chip ? chip->name : "the system file", orr_rate_text((orr_Bps)most, has),
-        measured_by(j));
+    warn(j,
+         "compute moves %s at %s, but the memory of %s provides %s: durations of nodes are "
+         "too short, or their tensor_size is too large; correct the traces, or set "
+         "roofline-enabled%s",
+         orr_bytes_text((uint64_t)bytes, size), orr_rate_text((orr_Bps)(bytes / ns * 1e9), rate),
+         chip && !s->like_chip ? chip->name : "the system file", orr_rate_text((orr_Bps)most, has),
+         measured_by(j));
 }
 
 static void check_compute(judge *j)
@@ -187,7 +186,7 @@ static void check_compute(judge *j)
     char time[ORR_UNIT_ROOM];
     const char *remedy = measured_by(j);
     if (computes_in_no_time(j))
-        warn(j, "computing takes %s: no chip is so fast: %s%s",
+        warn(j, "compute takes %s, which no chip achieves: %s%s",
              j->f->times[0][ORR__FIGURE_COMPUTE]
                  ? orr_time_text((orr_ps)j->f->times[0][ORR__FIGURE_COMPUTE] * 1000, time)
                  : "no time",
@@ -222,13 +221,13 @@ static void check_system(judge *j)
     if (!c->roofline || j->s->opt.chip)
         return;
     if (c->peak_perf > MOST_FLOPS)
-        warn(j, "peak-perf is %.4g TFLOP/s: no chip computes so fast; its unit is TFLOP/s, as 989",
+        warn(j, "peak-perf is %.4g TFLOP/s: no chip is that fast; the unit is TFLOP/s, e.g. 989",
              c->peak_perf / 1e12);
     if (c->local_mem_bw > MOST_MEMORY)
-        warn(j, "local-mem-bw is %.4g GB/s: no memory is so fast; its unit is GB/s, as 3350",
+        warn(j, "local-mem-bw is %.4g GB/s: no memory is that fast; the unit is GB/s, e.g. 3350",
              c->local_mem_bw / 1e9);
     if (c->local_mem_bw > 0 && c->local_mem_bw < LEAST_MEMORY)
-        warn(j, "local-mem-bw is %.4g GB/s: slower than any chip's; its unit is GB/s, as 3350",
+        warn(j, "local-mem-bw is %.4g GB/s: slower than any chip's; the unit is GB/s, e.g. 3350",
              c->local_mem_bw / 1e9);
 }
 

@@ -1002,13 +1002,14 @@ static orr_code refuse(const space *x, orr_error *err)
     if (x->legal) {
         const orr_plan p = {.options = search_options(s, &x->leanest)};
         orr_plan_words(&p, words, sizeof words);
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "no plan fits into memory: the leanest of %s legal plans (%s) needs %s a "
-                        "device, which has %s, %s of them reserved",
-                        orr_count_text(x->legal, a[0]), words,
-                        orr_bytes_text((orr_bytes)x->leanest_bytes, a[1]),
-                        orr_bytes_text((orr_bytes)s->base.device_bytes, a[2]),
-                        orr_bytes_text((orr_bytes)s->opt.reserve, a[3]));
+        return orr_fail(
+            err, ORR_EUSAGE, NULL,
+            "no plan fits into memory: the smallest of %s legal plans (%s) needs %s per device, "
+            "which has %s, %s of them reserved",
+            orr_count_text(x->legal, a[0]), words,
+            orr_bytes_text((orr_bytes)x->leanest_bytes, a[1]),
+            orr_bytes_text((orr_bytes)s->base.device_bytes, a[2]),
+            orr_bytes_text((orr_bytes)s->opt.reserve, a[3]));
     }
     list_fixed(s, fixed);
     for (unsigned i = 0; i < ORR_PLAN_AXES; i++) {
@@ -1029,8 +1030,9 @@ static orr_code refuse(const space *x, orr_error *err)
                         fixed[0] ? " with " : "", fixed, x->illegal);
     return orr_fail(
         err, ORR_EUSAGE, NULL,
-        "no plan is left with %s, and none of these alone is to blame: tp x cp x pp x dp must be the %u "
-        "devices, chunks go with the interleaved schedule, ep with experts, and ZeRO with several data-parallel ranks",
+        "no plan is left with %s, and no single constraint is the cause: tp x cp x pp x dp "
+        "must be the %u devices, chunks go with the interleaved schedule, ep with experts, "
+        "and ZeRO with several data-parallel ranks",
         fixed, orr_machine_devices(&s->machine));
 }
 

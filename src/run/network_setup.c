@@ -42,7 +42,7 @@ static orr_code check_hosts(const orr_sim *s, orr_error *err)
         if (r >= c->nodes || c->kinds[r] != ORR__HOST)
             return orr_fail(err, ORR_EINPUT, &s->net_config.where,
                             "there are %u ranks, and rank %u is node %u of the topology, which %s",
-                            s->npu_count, r, r, r >= c->nodes ? "is not there" : "is a switch");
+                            s->npu_count, r, r, r >= c->nodes ? "does not exist" : "is a switch");
     return ORR_OK;
 }
 

@@ -557,7 +557,7 @@ static void print_steps(const orr__run_facts *f, orr_buf *b)
         orr_buf_print(b, "; %u %s simulated, the rest follows from %s", s->simulated,
                       s->simulated == 1 ? "was" : "were", s->simulated == 1 ? "it" : "these");
     orr_buf_print(
-        b, "\nbelow: the last step, which ranks begin and end at different times, %s in all\n",
+        b, "\nbelow: the last step, which ranks begin and end at different times, %s in total\n",
         ns_text(f->end_ns, span));
 }
 
@@ -595,8 +595,7 @@ static void print_guessed(const orr__run_facts *f, orr_buf *b)
 {
     if (f->interval.guessed_most)
         orr_buf_print(b,
-                      "%.0f %% of computing is in kernels that none that was measured resembles,\n"
-                      "most in: %s\n",
+                      "%.0f %% of computing is in kernels unlike any measured one,\nmost in: %s\n",
                       100 * f->interval.guessed, f->interval.guessed_most);
 }
 

@@ -16,5 +16,5 @@ echo "status $?"
 grep -c '^flows done  *0 of 8$' out.txt
 grep -c '^links, 16 used' out.txt
 grep -c 'interrupted at .* 0 of 8 flows were done' err.txt
-grep -c 'The run was interrupted; what is shown is what had happened by then' page.html
+grep -c 'The run was interrupted; results are those up to that point' page.html
 [ ! -e fct.txt ] && echo "no fct.txt"

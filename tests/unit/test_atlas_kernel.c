@@ -103,7 +103,7 @@ TEST(test_atlas_kernel__refuses_with_the_word_and_its_column)
         {"gemm bf16 m=1 n=1 k=1 nn tn", "is a second layout", 26},
         {"norm bf16 m=1 n=1 tn", "only products have one", 19},
         {"norm bf16 m=1 n=1 backward backward", "is given twice", 28},
-        {"norm bf16 m=1 n=1 what", "neither a size", 19},
+        {"norm bf16 m=1 n=1 what", "\"what\": expected a size (m=4096) or a variant", 19},
         {"elementwise bf16", "read or write is missing", 1},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

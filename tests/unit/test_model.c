@@ -498,7 +498,7 @@ TEST(test_model__faults_name_their_field)
     BROKEN("mixtral-8x7b", m->has_shared_gate = true, "has_shared_gate: there are no shared");
     BROKEN("llama-3-8b", m->hidden = m->ffn = 2147483647, "more than 2^60 parameters");
     BROKEN("mixtral-8x7b", m->experts = 2147483647, "more than 2^60 parameters");
-    BROKEN("gpt2", m->name[0] = '"', "name: printable ASCII");
+    BROKEN("gpt2", m->name[0] = '"', "name: expected printable ASCII");
     BROKEN("gpt2", memset(m->name, 'x', sizeof m->name), "name: expected printable ASCII");
 }
 

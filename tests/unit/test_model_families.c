@@ -228,8 +228,8 @@ TEST(test_model_families__stage_names_what_it_cannot_share_out)
     CHECK(strstr(refused_by_stage("OPT 350M", 1, 1, &err), "an embedding narrower"));
     CHECK(
         strstr(refused_by_stage("Llama 3.2 11B Vision (text)", 1, 1, &err), "attend to an image"));
-    CHECK(strstr(refused_by_stage("Qwen3-Next 80B-A3B", 1, 2, &err), "cannot be cut yet"));
-    CHECK(strstr(refused_by_stage("Jamba v0.1", 2, 1, &err), "Mamba layers cannot be cut yet"));
+    CHECK(strstr(refused_by_stage("Qwen3-Next 80B-A3B", 1, 2, &err), "cannot be sharded yet"));
+    CHECK(strstr(refused_by_stage("Jamba v0.1", 2, 1, &err), "Mamba layers cannot be sharded yet"));
 }
 
 static bool ends_in(orr_str name, const char *tail)

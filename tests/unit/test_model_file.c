@@ -107,7 +107,7 @@ TEST(test_model_file__errors_name_the_place)
     refuse("from: zzzzzzzzz\n", "from: no model is called \"zzzzzzzzz\"");
     refuse("from: [gpt2]\n", "from: expected the name of a model");
     refuse("from: gpt2\nname: \"a\\\"b\"\n", "m.yml:2:7: name: expected 1 to 63 plain characters");
-    refuse("from: gpt2\nname: [a]\n", "name: 1 to 63 plain characters");
+    refuse("from: gpt2\nname: [a]\n", "name: expected 1 to 63 plain characters");
     refuse("from: gpt2\nhidden: -1\n", "m.yml:2:9: hidden: \"-1\" is not a whole number from 0 to");
     refuse("from: gpt2\nhidden: 3000000000\n", "hidden: \"3000000000\" is not a whole number");
     refuse("from: gpt2\nis_tied: maybe\n", "is_tied: \"maybe\" is not false or true");

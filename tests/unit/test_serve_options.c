@@ -74,7 +74,7 @@ TEST(test_serve_options__requests)
                   "request 2 comes at 4 us");
     check_refused(&m, (orr_serve_options){.requests = empty, .request_count = 1},
                   "request 1: 0 and 1 tokens");
-    check_refused(&m, (orr_serve_options){.requests = late}, "there are 1 to 67108864 requests");
+    check_refused(&m, (orr_serve_options){.requests = late}, "expected 1 to 67108864 requests");
     m.position = ORR_MODEL_LEARNED;
     m.max_positions = m.position_rows = 100;
     check_refused(&m, (orr_serve_options){.prompt = 90, .output = 12},

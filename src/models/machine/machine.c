@@ -487,10 +487,11 @@ static orr_code fail_unknown(const char *name, orr_error *err)
         names[i] = orr_machine_at(i);
     const char *near = orr_nearest((orr_str){name, strlen(name)}, names);
     if (near)
-        return orr_fail(err, ORR_EUSAGE, NULL, "no machine '%.*s'; did you mean '%s'?", SHOWN, name,
-                        near);
+        return orr_fail(err, ORR_EUSAGE, NULL, "unknown machine '%.*s'; did you mean '%s'?", SHOWN,
+                        name, near);
     return orr_fail(err, ORR_EUSAGE, NULL,
-                    "no machine '%.*s', and no such file; see 'orrery machine list'", SHOWN, name);
+                    "unknown machine '%.*s', and no such file; see 'orrery machine list'", SHOWN,
+                    name);
 }
 
 /* "name:N": where the colon is; NULL: there is no number of nodes. */

@@ -427,7 +427,7 @@ static void check_degrees(checker *c)
                            " stages: %s has %" PRIu64 ", and stages between must be left",
                            o->first_layers, o->last_layers, stages, c->m->name, c->m->layers);
     else if (o->zero > 3)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "zero %u: there are 0 to 3", o->zero);
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "zero %u: expected 0 to 3", o->zero);
 }
 
 static bool has_layers(const orr_model *m, const char *letters)
@@ -468,16 +468,17 @@ static void check_states(checker *c)
     const uint64_t tp = c->o->tp;
     const char *cannot = c->code ? NULL : llm_cannot_share(m);
     if (cannot)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%s: %s cannot be shared out over ranks yet",
-                           m->name, cannot);
+        c->code =
+            orr_fail(c->err, ORR_EUSAGE, NULL, "%s: %s cannot be sharded yet", m->name, cannot);
     else if (!c->code && c->o->cp > 1 && has_layers(m, "dklmsbrc"))
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "cp %u: %s has linear attention or a state space, whose sequence cannot "
-                           "be cut yet",
-                           c->o->cp, m->name);
+        c->code = orr_fail(
+            c->err, ORR_EUSAGE, NULL,
+            "cp %u: %s has linear attention or a state space, whose sequence cannot be sharded "
+            "yet",
+            c->o->cp, m->name);
     else if (!c->code && tp > 1 && has_layers(m, "m"))
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "tp %u: Mamba layers cannot be cut yet (Mamba-2 can)", c->o->tp);
+                           "tp %u: Mamba layers cannot be sharded yet (Mamba-2 can)", c->o->tp);
     if (has_layers(m, "dkl")) {
         must_divide(c, tp, "tp", m->linear_heads, "heads of linear attention");
         must_divide(c, tp, "tp", m->linear_key_heads, "key heads of linear attention");
@@ -542,7 +543,7 @@ static void check_pipeline(checker *c)
     const bool is_v = o->pipeline == ORR_PIPELINE_ZB_V || o->pipeline == ORR_PIPELINE_DUALPIPE_V ||
                       llm_is_dual(o);
     if (!c->code && (unsigned)o->pipeline >= ORR_PIPELINE_COUNT)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "there is no such pipeline schedule");
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "unknown pipeline schedule");
     else if (!c->code && o->chunks > 1 && o->pipeline != ORR_PIPELINE_INTERLEAVED && !is_v &&
              o->pipeline != ORR_PIPELINE_OWN)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%u chunks: the schedule %s has one per rank",
@@ -553,20 +554,21 @@ static void check_pipeline(checker *c)
     else if (!c->code && o->overlaps_experts &&
              (o->pipeline == ORR_PIPELINE_GPIPE || o->pipeline == ORR_PIPELINE_ZERO_BUBBLE ||
               o->pipeline == ORR_PIPELINE_ZB_V))
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "overlap of experts: 1f1b, interleaved, dualpipe-v, dualpipe and own "
-                           "orders have it, not %s",
-                           orr_pipeline_name(o->pipeline));
+        c->code = orr_fail(
+            c->err, ORR_EUSAGE, NULL,
+            "overlap of experts requires 1f1b, interleaved, dualpipe-v, dualpipe or a custom "
+            "order, not %s",
+            orr_pipeline_name(o->pipeline));
     else if (!c->code && o->chunks > LLM_CHUNKS_MOST)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%u chunks: %d are the most", o->chunks,
-                           LLM_CHUNKS_MOST);
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%u chunks: at most %d are possible",
+                           o->chunks, LLM_CHUNKS_MOST);
     else if (!c->code && o->chunks > 1 && o->pp == 1)
         c->code =
             orr_fail(c->err, ORR_EUSAGE, NULL, "chunks of layers need more than one pipeline rank");
     else if (!c->code && llm_is_dual(o) && (o->pp % 2 || batches % 2))
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "dualpipe starts at both ends: pp %u and %" PRIu64
-                           " micro-batches are to be even",
+                           " micro-batches must be even",
                            o->pp, batches);
     else if (!c->code && is_v && batches < 2 * (uint64_t)o->pp)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
@@ -576,8 +578,8 @@ static void check_pipeline(checker *c)
     else if (!c->code && o->pipeline == ORR_PIPELINE_INTERLEAVED && o->chunks > 1 &&
              batches % o->pp)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "interleaving goes in rounds of pp %u: %" PRIu64
-                           " micro-batches are not a multiple of it",
+                           "interleaving works in rounds of pp %u: %" PRIu64
+                           " micro-batches are not a multiple",
                            o->pp, batches);
     else if (!c->code && batches * o->steps > UINT64_C(1) << 20)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%" PRIu64 " micro-batches are too many",
@@ -599,7 +601,7 @@ static void check_work(checker *c)
     if (!c->code && flops.training / (parts ? parts : 1) > (UINT64_C(1) << 57) / o->micro_batch)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "a micro-batch of %" PRIu64 " sequences of %" PRIu64
-                           " tokens is more work than can be counted",
+                           " tokens has more operations than can be counted",
                            o->micro_batch, o->seq);
 }
 

@@ -139,13 +139,14 @@ static void check_states(checker *c)
             "decode ranks yet",
             m->name);
     else if (c->r->cp > 1)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "cp %u: %s has linear attention or a state space, whose sequence cannot "
-                           "be cut yet",
-                           c->r->cp, m->name);
+        c->code = orr_fail(
+            c->err, ORR_EUSAGE, NULL,
+            "cp %u: %s has linear attention or a state space, whose sequence cannot be sharded "
+            "yet",
+            c->r->cp, m->name);
     else if (tp > 1 && c->mixer == ORR_MIX_MAMBA)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "tp %" PRIu64 ": Mamba layers cannot be cut yet (Mamba-2 can)", tp);
+                           "tp %" PRIu64 ": Mamba layers cannot be sharded yet (Mamba-2 can)", tp);
     must_divide(c, tp, "tp", m->linear_heads, "heads of linear attention");
     must_divide(c, tp, "tp", m->linear_key_heads, "key heads of linear attention");
     must_divide(c, tp, "tp", m->ssm_heads, "heads of the state space");
@@ -245,7 +246,7 @@ static void check_work(checker *c, uint64_t longest, uint64_t requests)
     if (!c->code && (flops.forward > MOST_WORK / together || kept > MOST_BYTES / 8))
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "%" PRIu64 " sequences of %" PRIu64
-                           " tokens are more work than can be counted",
+                           " tokens have more operations than can be counted",
                            together, longest);
 }
 
@@ -256,7 +257,7 @@ static void check_requests(checker *c)
     uint64_t longest = 0, before = 0;
     const size_t count = o->requests ? o->request_count : 1;
     if (!c->code && (count == 0 || count > LLM_MOST_REQUESTS || o->batch > LLM_MOST_REQUESTS))
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "there are 1 to %d requests, not %" PRIu64,
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "expected 1 to %d requests, not %" PRIu64,
                            LLM_MOST_REQUESTS, count == 1 ? o->batch : (uint64_t)count);
     for (size_t i = 0; i < count && !c->code; i++) {
         const orr_serve_request *q = o->requests ? &o->requests[i] : &alike;
