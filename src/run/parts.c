@@ -604,7 +604,7 @@ uint64_t part_members(
     const orr_sim *s = p->sim;
     uint64_t parts = 0;
     *here = 0;
-    if (group) {
+    if (group && watch_covers_all(s, along)) {
         const uint32_t *of = all->group_here + (size_t)(group - s->groups.groups) * all->count;
         for (uint32_t k = 0; k < all->count; k++)
             parts |= (uint64_t)(of[k] > 0) << k;

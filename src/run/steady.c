@@ -50,7 +50,8 @@ static bool can_look(const orr_sim *s)
 {
     bool can = s->net_ops == &orr__net_fluid && s->joint && !s->topology && !s->opt.rendezvous &&
                s->opt.fold != ORR_SIM_FOLD_OFF && !s->opt.plans && !s->system.custom_by_node &&
-               s->memory.type <= CFG_MEM_PER_NPU && !s->system.track_local_mem;
+               (s->memory.type <= CFG_MEM_PER_NPU || !fold_has_memory_nodes(s)) &&
+               !s->system.track_local_mem;
     for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
         can = can && s->plans[k].is_joint && !s->system.custom[k];
     return can;

@@ -681,6 +681,14 @@ uint32_t watch_base_of(const orr_sim *s, uint32_t rank, uint32_t along)
     return along == UINT32_MAX ? 0 : base;
 }
 
+bool watch_covers_all(const orr_sim *s, uint32_t along)
+{
+    uint32_t count = 1;
+    for (uint32_t k = 0; k < s->dims; k++)
+        count *= along & 1u << k ? s->net_config.npus[k] : 1;
+    return count == s->npu_count;
+}
+
 static uint32_t dims_along(const orr_sim *s, const sys_route *r)
 {
     uint32_t along = 0;
@@ -692,10 +700,15 @@ static uint32_t dims_along(const orr_sim *s, const sys_route *r)
     return along;
 }
 
+bool watch_is_along_dims(const cfg_group *group, const sys_route *r)
+{
+    return r && r->count && !(group && r->dims[0]->group);
+}
+
 static uint32_t members_of(const run_npu *n, const cfg_group *group, const sys_route *r)
 {
     uint32_t count = 1;
-    if (group || !r)
+    if (!watch_is_along_dims(group, r))
         return group ? group->count : n->sim->npu_count;
     for (uint32_t k = 0; k < r->count; k++)
         count *= r->dims[k]->count;

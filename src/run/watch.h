@@ -245,6 +245,11 @@ uint32_t watch_find_instance(struct watch_record *w, const watch_instance *like)
 uint32_t watch_known_instance(const struct watch_record *w, const watch_instance *like);
 /* The smallest rank among those that differ from this one in these dimensions only. */
 uint32_t watch_base_of(const orr_sim *s, uint32_t rank, uint32_t along);
+/* Ranks that differ in these dimensions only are all. */
+bool watch_covers_all(const orr_sim *s, uint32_t along);
+/* Its members are those of a line, or of a plane, of dimensions that the route names; not those of
+ * the group, which has all ranks then: fewer algorithms may be named than there are dimensions. */
+bool watch_is_along_dims(const cfg_group *group, const sys_route *r);
 void watch_add_traffic(orr_sim *s, uint32_t dimension, uint64_t at, uint64_t bytes);
 /* A collective began in so many groups like this one: each member sends so many bytes inside its
  * host and between hosts. */

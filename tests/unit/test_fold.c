@@ -4,7 +4,8 @@
  *
  * Jobs are drawn by number: tensor, data and pipeline groups, groups of all ranks across stages,
  * messages between stages, chains that overlap, slow and late ranks, all algorithms that are folded
- * and some that are not.  Each is run with ORR_SIM_FOLD_VERIFY, which compares every figure.
+ * and some that are not; remote memory, a roofline, ranks whose messages and computations are
+ * larger than those of others, and links of leaf-spine networks.  Each is run with ORR_SIM_FOLD_VERIFY, which compares every figure.
  * FOLD_SEEDS=1000-9000 draws others, FOLD_KEEP=DIR keeps the files, FOLD_WHY=1 says what became of
  * each, FOLD_ONLY=PATTERN runs some of the tests. */
 #include "check.h"
@@ -32,7 +33,12 @@ typedef struct drawing {
     uint32_t tp_root, dp_root, all_root; /* which member it is */
     bool roots_differ;                   /* from group to group */
     uint32_t streams;                    /* of communication; 0: nodes have none */
-    bool is_many; /* hundreds of groups, sizes up to 1 GiB, tags of their own */
+    bool is_many;      /* hundreds of groups, sizes up to 1 GiB, tags of their own */
+    uint32_t variants; /* of the traces of a stage; 0: 1 */
+    uint32_t
+        variant; /* the one that is drawn: larger messages and computations than the one before */
+    bool has_roofline, has_memory; /* computations without durations; remote memory */
+    bool is_short;                 /* algorithms of the first dimension only */
 } drawing;
 
 #define PICK(d, ...)        \
@@ -56,7 +62,8 @@ enum {
     MOST_STAGES = 4,
     MOST_HOLES = 256,
     MOST_RANKS = 2048,
-    MOST_ATTRS = 5
+    MOST_ATTRS = 5,
+    MOST_VARIANTS = 4
 };
 
 typedef struct stage {
@@ -142,6 +149,25 @@ static void add_message(
         add_hole(s, ORR_HOLE_COMM_TAG, TAG);
 }
 
+/* A load or a store of remote memory, or none. */
+static void add_memory(drawing *d, stage *s)
+{
+    const orr_attr attrs[] = {int_attr("tensor_size", 1000 << below(d, 8))};
+    if (chance(d, 50))
+        add_node(d, s, chance(d, 50) ? ORR_NODE_MEM_LOAD : ORR_NODE_MEM_STORE, 0, attrs, 1);
+}
+
+/* Some end at once: those without operations and bytes. */
+static void add_computation(drawing *d, stage *s, uint64_t us)
+{
+    const uint64_t more = d->variant;
+    const orr_attr attrs[] = {int_attr("num_ops", (int64_t)(us + more) * 100000),
+                              int_attr("tensor_size", (int64_t)(us + more) * 1000)};
+    add_node(d, s, ORR_NODE_COMP, us + more, attrs, d->has_roofline ? 2 : 0);
+    if (d->has_memory && chance(d, 40))
+        add_memory(d, s);
+}
+
 /* What all ranks do one after the other, or some of them. */
 static void add_operation(drawing *d, stage *stages, int64_t tag)
 {
@@ -153,6 +179,7 @@ static void add_operation(drawing *d, stage *stages, int64_t tag)
     const uint32_t what = below(d, 10), one = below(d, d->pp);
     const uint32_t kind = kinds[below(d, d->is_joint ? 6 : 4)];
     const int64_t size = (d->is_many ? large : sizes)[below(d, 5)];
+    const int64_t message = size + 300 * (int64_t)d->variant;
     const bool is_everywhere = chance(d, 60);
     static const uint32_t rooted[] = {ORR_COLL_BROADCAST, ORR_COLL_REDUCE, ORR_COLL_GATHER,
                                       ORR_COLL_SCATTER, ORR_COLL_BARRIER};
@@ -162,7 +189,7 @@ static void add_operation(drawing *d, stage *stages, int64_t tag)
     if (what < 4) {
         for (uint32_t k = 0; k < d->pp; k++)
             if (is_everywhere || k == one)
-                add_node(d, &stages[k], ORR_NODE_COMP, below(d, 4) * 5, NULL, 0);
+                add_computation(d, &stages[k], below(d, 4) * 5);
     } else if (what < 8) {
         const uint32_t slot = what == 7   ? ALL_GROUP
                               : what == 6 ? (chance(d, 30) ? DP_TWIN : DP_GROUP)
@@ -177,16 +204,14 @@ static void add_operation(drawing *d, stage *stages, int64_t tag)
     } else if (d->pp > 1) {
         const uint32_t k = below(d, d->pp - 1);
         const bool is_forward = chance(d, 50);
-        add_message(d, &stages[k], is_forward, size, tag, NEXT);
-        add_message(d, &stages[k + 1], !is_forward, size, tag, PREVIOUS);
+        add_message(d, &stages[k], is_forward, message, tag, NEXT);
+        add_message(d, &stages[k + 1], !is_forward, message, tag, PREVIOUS);
     }
 }
 
-/* Rank = (stage * dp + replica) * tp + shard. */
-static orr_set *draw_set(drawing *d)
+/* The traces of all stages, in the variant that is wanted. */
+static void draw_stages(drawing *d, stage stages[MOST_STAGES])
 {
-    stage stages[MOST_STAGES] = {0};
-    orr_set *set;
     const orr_attr streams = {.name = orr_str_of("streams"), .kind = ORR_VALUE_BOOL, .value.u = 1};
     for (uint32_t k = 0; k < d->pp; k++)
         CHECK_OK(orr_trace_create(&(orr_meta){.version = orr_str_of("1.0.0"),
@@ -197,15 +222,45 @@ static orr_set *draw_set(drawing *d)
     const uint32_t operations = d->ranks > 1000 ? 3 : 4 + below(d, d->is_many ? 5 : 30);
     for (uint32_t i = 0; i < operations; i++)
         add_operation(d, stages, 1 + (chance(d, 50) ? 0 : i));
-    CHECK_OK(orr_set_create(&set, &err), &err);
-    for (uint32_t k = 0; k < d->pp; k++) {
-        uint32_t index;
+    for (uint32_t k = 0; k < d->pp; k++)
         if (!stages[k].last)
             add_node(d, &stages[k], ORR_NODE_COMP, 1, NULL, 0);
-        CHECK_OK(orr_trace_seal(stages[k].t, &err), &err);
-        CHECK_OK(orr_set_add_class(set, stages[k].t, stages[k].holes, stages[k].hole_count, SLOTS,
-                                   &index, &err),
-                 &err);
+}
+
+/* By replica and shard, the same in all stages: the variant of its traces.  One that differs, every
+ * second replica, or any. */
+static void draw_variants(drawing *d, uint32_t variant_of[MOST_RANKS])
+{
+    const uint32_t size = d->tp * d->dp, how = d->variants > 1 ? below(d, 3) : 0;
+    const uint32_t odd = d->variants > 1 ? below(d, size) : size;
+    for (uint32_t i = 0; i < size; i++)
+        variant_of[i] = how == 0 ? i == odd : how == 1 ? i / d->tp % 2 : below(d, d->variants);
+}
+
+/* Rank = (stage * dp + replica) * tp + shard. */
+static orr_set *draw_set(drawing *d)
+{
+    stage stages[MOST_VARIANTS][MOST_STAGES] = {0};
+    uint32_t index[MOST_VARIANTS][MOST_STAGES], variant_of[MOST_RANKS];
+    const uint32_t variants = d->variants ? d->variants : 1;
+    orr_set *set;
+    CHECK(d->ranks <= MOST_RANKS && variants <= MOST_VARIANTS);
+    const uint64_t state = d->state;
+    CHECK_OK(orr_set_create(&set, &err), &err);
+    for (d->variant = 0; d->variant < variants; d->variant++) {
+        d->state = state; /* the same choices for each of them */
+        draw_stages(d, stages[d->variant]);
+    }
+    d->variant = 0;
+    draw_variants(d, variant_of);
+    for (uint32_t k = 0; k < d->pp; k++) {
+        for (uint32_t v = 0; v < variants; v++) {
+            stage *s = &stages[v][k];
+            CHECK_OK(orr_trace_seal(s->t, &err), &err);
+            CHECK_OK(
+                orr_set_add_class(set, s->t, s->holes, s->hole_count, SLOTS, &index[v][k], &err),
+                &err);
+        }
         const uint32_t size = d->tp * d->dp;
         for (uint32_t r = k * size; r < (k + 1) * size; r++) {
             const int64_t group = k * d->tp + r % d->tp;
@@ -221,11 +276,11 @@ static orr_set *draw_set(drawing *d)
                                       (k * d->dp + replica) * d->tp + r % d->tp,
                                       d->all_root,
                                       100 + r % size % 3};
-            CHECK_OK(orr_set_add_filled(set, index, 0, values, &err), &err);
+            CHECK_OK(orr_set_add_filled(set, index[variant_of[r % size]][k], 0, values, &err),
+                     &err);
         }
     }
     uint32_t members[MOST_RANKS];
-    CHECK(d->ranks <= MOST_RANKS);
     for (uint32_t g = 0; g < d->ranks / d->tp; g++) {
         for (uint32_t i = 0; i < d->tp; i++)
             members[i] = g * d->tp + i;
@@ -283,7 +338,7 @@ static void draw_network(drawing *d)
                                         "gather",     "scatter",    "barrier"};
     for (unsigned k = 0; k < (d->has_trees ? 9 : 4); k++) {
         at += (size_t)snprintf(lists + at, sizeof lists - at, "\"%s-implementation\":[", names[k]);
-        for (unsigned i = 0; i < (inner ? 2 : 1); i++) {
+        for (unsigned i = 0; i < (inner && !d->is_short ? 2 : 1); i++) {
             const char *word = k > 3 ? PICK(d, "ring", "direct", "tree")
                                : d->has_trees && inner && is_power && k == 0 && chance(d, 60)
                                    ? "doubleBinaryTree"
@@ -297,12 +352,57 @@ static void draw_network(drawing *d)
     char system[2000];
     snprintf(
         system, sizeof system,
-        "{%s\"scheduling-policy\":\"%s\",\"local-mem-bw\":%s,\"preferred-dataset-splits\":%s,"
+        "{%s%s\"scheduling-policy\":\"%s\",\"local-mem-bw\":%s,\"preferred-dataset-splits\":%s,"
         "\"active-chunks-per-dimension\":%s,\"endpoint-delay\":%s,\"collective-optimization\":\"%s\"}",
-        lists, PICK(d, "LIFO", "FIFO"), PICK(d, "100", "3350"), PICK(d, "1", "2", "4"),
+        lists, d->has_roofline ? "\"roofline-enabled\":1,\"peak-perf\":1," : "",
+        PICK(d, "LIFO", "FIFO"), PICK(d, "100", "3350"), PICK(d, "1", "2", "4"),
         PICK(d, "1", "2", "4"), PICK(d, "0", "1", "10", "100"),
         PICK(d, "baseline", "localBWAware"));
     write_text("sys.json", system);
+}
+
+/* Links and devices, under routes that are always the same; now and then a link is slow. */
+static const char *draw_topology(drawing *d)
+{
+    const uint32_t host = d->tp > 1 ? d->tp : d->ranks % 2 ? 1 : 2, hosts = d->ranks / host;
+    char shape[300], text[500];
+    const uint32_t kind = below(d, 3);
+    if (host < 2 || hosts < 2)
+        snprintf(shape, sizeof shape,
+                 "{type: switch, ranks: %u, bandwidth: 50GB/s, latency: 500ns}", d->ranks);
+    else if (kind == 0)
+        snprintf(shape, sizeof shape,
+                 "{type: leaf-spine, ranks: %u, ranks_per_leaf: %u, spines: %u, bandwidth: 50GB/s, "
+                 "latency: 500ns}",
+                 d->ranks, host, 1 + below(d, 3));
+    else
+        snprintf(shape, sizeof shape,
+                 "{type: %s, domains: %u, ranks_per_domain: %u, spines: %u, nvlink_bandwidth: "
+                 "400GB/s, nvlink_latency: 200ns, bandwidth: 50GB/s, latency: 1us}",
+                 kind == 1 ? "servers" : "rails", hosts, host, kind == 1 ? 0 : 1 + below(d, 2));
+    snprintf(text, sizeof text, "generate: %s\nrouting: first\ndims: [%u, %u]\n", shape, host,
+             hosts);
+    if (hosts < 2 || host < 2)
+        snprintf(text, sizeof text, "generate: %s\nrouting: first\n", shape);
+    write_text("net.yml", text);
+    if (chance(d, 85) || host < 2 || hosts < 2)
+        return NULL;
+    snprintf(text, sizeof text, "links:\n  - {from: %u, to: %s0, bandwidth: 0.5}\n", below(d, host),
+             kind == 0 ? "leaf" : "nvswitch");
+    write_text("ranks.yml", text);
+    return "ranks.yml";
+}
+
+static const char *draw_memory(drawing *d)
+{
+    char text[200];
+    snprintf(text, sizeof text,
+             "{\"memory-type\":\"%s\",\"remote-mem-latency\":%u,\"remote-mem-bw\":%u,"
+             "\"num-nodes\":%u,\"num-npus-per-node\":%u}",
+             chance(d, 90) ? "PER_NPU_MEMORY_EXPANSION" : "MEMORY_POOL", below(d, 3) * 100,
+             1 + below(d, 50), d->ranks / d->tp, d->tp);
+    write_text("mem.json", text);
+    return "mem.json";
 }
 
 static const char *draw_ranks_file(drawing *d)
@@ -365,7 +465,7 @@ static void draw_ports(drawing *d)
 }
 
 /* steps: most, in a row. */
-enum { PLAIN, LATE, TREES, STREAMS, MANY };
+enum { PLAIN, LATE, TREES, STREAMS, MANY, ODD };
 
 static void try_job(uint64_t number, const char *network, uint32_t steps, unsigned how, counts *c)
 {
@@ -375,13 +475,19 @@ static void try_job(uint64_t number, const char *network, uint32_t steps, unsign
                  .is_late = is_late,
                  .has_trees = how == TREES || (how == STREAMS && number % 2),
                  .streams = how == STREAMS ? 2 + number % 2 : 0,
-                 .is_many = how == MANY};
+                 .is_many = how == MANY,
+                 .variants = how == ODD ? 1 + number / 2 % MOST_VARIANTS : 0,
+                 .has_roofline = how == ODD && !is_joint && number % 3 == 0,
+                 .has_memory = how == ODD && number % 5 < 3,
+                 .is_short = how == ODD && number % 11 == 0};
     below(&d, 2);
     d.apart = !is_joint && strcmp(network, "unaware") != 0 && number % 8 ? 90 : 1000;
     d.tp = 1u << below(&d, 3);
     d.dp = how == LATE || how == TREES ? 8 + below(&d, 9) : 1 + below(&d, 4);
     if (how == STREAMS)
         d.dp *= 2;
+    if (how == ODD)
+        d.dp = d.dp * 4 + (uint32_t)(number % 3);
     if (how == MANY)
         d.dp = number % 8 ? 16 + below(&d, 48) : 170;
     d.pp = 1 + below(&d, 3);
@@ -410,6 +516,12 @@ static void try_job(uint64_t number, const char *network, uint32_t steps, unsign
                            .ranks_file = draw_ranks_file(&d),
                            .queues_per_dim = chance(&d, 20) ? 2 : 1,
                            .fold = ORR_SIM_FOLD_VERIFY};
+    if (d.has_memory)
+        opt.memory = draw_memory(&d);
+    if (how == ODD && strcmp(network, "graph") == 0) {
+        const char *links = draw_topology(&d);
+        opt.ranks_file = links ? links : opt.ranks_file;
+    }
     if (steps > 1)
         opt.steps = 2 + below(&d, steps - 1);
     if (number % 2) /* the log of steps is compared, too */
@@ -425,7 +537,8 @@ static void try_job(uint64_t number, const char *network, uint32_t steps, unsign
     if (code == ORR_EBUG)
         check_fail(__FILE__, __LINE__, "job %llu: %s", (unsigned long long)number, err.message);
     if (getenv("FOLD_WHY"))
-        fprintf(stderr, "job %llu: %s\n", (unsigned long long)number, orr_sim_fold_why(s));
+        fprintf(stderr, "job %llu: %s %s\n", (unsigned long long)number, orr_sim_fold_why(s),
+                code ? err.message : "");
     c->stuck += code != ORR_OK;
     c->folded += !code && strstr(orr_sim_fold_why(s), "verified") != NULL;
     c->whole += !code && strstr(orr_sim_fold_why(s), "verified") == NULL;
@@ -550,6 +663,21 @@ TEST(test_fold__symmetry_is_exact)
     fprintf(stderr, "# %u folded, %u with every rank, %u do not finish\n", c.folded, c.whole,
             c.stuck);
     CHECK(c.folded * 8 > c.whole + c.folded); /* or nothing is tested */
+}
+
+/* Ranks with larger messages and computations than others of their stage, remote memory, a roofline;
+ * leaf-spine networks and servers, some with a slow link. */
+TEST(test_fold__odd_jobs_are_exact)
+{
+    static const char *const networks[] = {"unaware", "fluid",   "unaware", "aware",
+                                           "graph",   "unaware", "fluid"};
+    const numbers n = numbers_of(350);
+    counts c = {0};
+    for (unsigned long long i = n.first; i <= n.last; i++)
+        try_job(i, networks[i % 7], i % 4 ? 1 : 5, ODD, &c);
+    fprintf(stderr, "# %u folded, %u with every rank, %u do not finish; steady: %u\n", c.folded,
+            c.whole, c.stuck, c.steady);
+    CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */
 }
 
 /* The same traces several times in a row: recognised or not, what comes out is what all steps
@@ -886,6 +1014,7 @@ int main(void)
         RUN(test_fold__trees_are_exact),
         RUN(test_fold__streams_are_exact),
         RUN(test_fold__many_groups_are_exact),
+        RUN(test_fold__odd_jobs_are_exact),
         RUN(test_fold__lock_step_is_exact),
         RUN(test_fold__steps_in_a_row_are_exact),
         RUN(test_fold__steps_in_a_row_are_exact_in_lock_step),

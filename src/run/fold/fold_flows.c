@@ -125,7 +125,9 @@ static bool list_collective(finder *v, uint32_t class_index, uint32_t step)
     const fold_family *y = NULL;
     /* Who meets is known by family; along several dimensions at once it is not, and ranks are
      * looked at one by one. */
-    if (note->is_group)
+    const bool is_along = note->is_group && note->dim_count && !note->dims[0]->group &&
+                          !watch_covers_all(v->f->s, dims_of(note));
+    if (note->is_group && !is_along)
         y = fold_group_family(v->f, c->npu, at->place);
     else if (note->dim_count == 1 && !note->dims[0]->group)
         y = fold_line_family(v->f, c, note->dims[0]);

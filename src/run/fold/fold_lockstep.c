@@ -33,7 +33,8 @@ static const char *obstacle(const orr_sim *s)
         {s->opt.trace_log || s->system.trace_enabled || s->opt.logging, "every node is recorded"},
         {s->system.track_local_mem, "local memory is tracked"},
         {s->opt.rendezvous, "messages wait for their receivers (rendezvous)"},
-        {s->memory.type > CFG_MEM_PER_NPU, "ranks share memory servers"},
+        {s->memory.type > CFG_MEM_PER_NPU && fold_has_memory_nodes(s),
+         "ranks share memory servers"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].is_there)

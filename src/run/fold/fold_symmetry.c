@@ -70,7 +70,7 @@ static const char *obstacle(const orr_sim *s, unsigned kinds)
         return "collectives have custom algorithms";
     if (kinds & COLL_ROOTED)
         return "collectives have a root";
-    if (s->memory.type > CFG_MEM_PER_NPU)
+    if (s->memory.type > CFG_MEM_PER_NPU && fold_has_memory_nodes(s))
         return "ranks share memory servers";
     return fold_has_odd_tags(s) ? "identical ranks use different tags for their messages" : NULL;
 }
@@ -509,10 +509,11 @@ uint32_t fold_members_like(const run_npu *n, const cfg_group *g, const sys_route
 {
     const orr_sim *s = n->sim;
     const net_symmetry *y = &s->lockstep->symmetry->digits;
-    uint32_t count = g ? 0 : 1;
-    for (uint32_t i = 0; g && i < g->count; i++)
+    const bool is_ring = g && !watch_is_along_dims(g, r);
+    uint32_t count = is_ring ? 0 : 1;
+    for (uint32_t i = 0; is_ring && i < g->count; i++)
         count += s->lockstep->stands_for[g->members[i]] == n->rank;
-    for (uint32_t i = 0; !g && i < y->count; i++)
+    for (uint32_t i = 0; !is_ring && i < y->count; i++)
         for (uint32_t k = 0; k < r->count; k++) {
             const sys_dim *d = r->dims[k];
             /* A digit within the dimension moves members of one line to each other: the rank counts
