@@ -499,6 +499,9 @@ static const cli_option options[] = {
     {"json", 0, NULL, "print one JSON object"},
     {"csv", 0, "FILE", "write results as CSV, one row per rank", .needs = ORR_RUN_ROWS | ONE_RUN,
      .kind = CLI_OUTPUT},
+    {"csv-ranks", 0, "all|alike",
+     "alike: one row for all ranks with the same figures, which says for which ranks it stands",
+     .fallback = "all", .needs = ORR_RUN_ROWS | ONE_RUN, .with = "csv"},
     {"links", 0, "FILE", "write the traffic of every link as CSV", .needs = ORR_RUN_LINKS | ONE_RUN,
      .kind = CLI_OUTPUT},
     {"timeline", 0, "FILE", "write a timeline for Perfetto (JSON; also .gz, .zst)",
@@ -631,7 +634,9 @@ static orr_code write_files(const orr_run *r, const cli_run_output *wanted, orr_
 {
     const struct {
         const char *what, *path;
-    } files[] = {{"links", wanted->links}, {"trace-log", wanted->trace_log}, {"csv", wanted->csv}};
+    } files[] = {{"links", wanted->links},
+                 {"trace-log", wanted->trace_log},
+                 {wanted->is_csv_alike ? "csv-alike" : "csv", wanted->csv}};
     orr_code code = orr_run_traces(r) ? orr_run_write(r, "memory", NULL, err) : ORR_OK;
     for (size_t i = 0; i < sizeof files / sizeof *files && !code; i++)
         if (files[i].path)
@@ -1050,6 +1055,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .timeline = cli_text(c, "timeline"),
         .report = cli_text(c, "report"),
         .report_ranks = cli_text(c, "report-ranks"),
+        .is_csv_alike = strcmp(cli_text(c, "csv-ranks"), "alike") == 0,
         .timeline_rows = rows_of(cli_text(c, "timeline-ranks")),
         .what_if = cli_text(c, "what-if"),
     };

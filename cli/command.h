@@ -65,6 +65,7 @@ void cli_explain(cli_context *c, orr_run *r, const orr_error *err);
 typedef struct cli_run_output {
     bool is_json, is_brief, has_gantt, says_fold;
     const char *csv, *links, *trace_log, *timeline, *report, *report_ranks, *what_if;
+    bool is_csv_alike; /* one row for ranks with the same figures */
     orr_run_rows timeline_rows;
 } cli_run_output;
 /* Run and print, also what is known of a run that was stopped or cannot go on. */

@@ -356,6 +356,7 @@ ORR_API orr_code orr_run_goal(const orr_run *r,
  *
  *     "text"       a short table                          "json"     one object
  *     "csv"        one row per rank                       "links"    one row per link
+ *     "csv-alike"  one row for all ranks with the same figures, and which ranks these are
  *     "figures"    "json" of traces without provenance; of ranks and links that are alike the first
  *     "trace-log"  issue and end of each node, for chakra_timeline_visualizer
  *     "memory"     tensors over time, one Chrome trace per rank; path NULL: where the system file says

@@ -158,7 +158,12 @@ static orr_code write_json(const orr_run *r, const char *path, orr_error *err)
 
 static orr_code write_csv(const orr_run *r, const char *path, orr_error *err)
 {
-    return lgs_write_csv(r->is.loggops, path, err);
+    return lgs_write_csv(r->is.loggops, false, path, err);
+}
+
+static orr_code write_alike(const orr_run *r, const char *path, orr_error *err)
+{
+    return lgs_write_csv(r->is.loggops, true, path, err);
 }
 
 static orr_code write_old(const orr_run *r, const char *what, const char *path, orr_error *err)
@@ -166,8 +171,11 @@ static orr_code write_old(const orr_run *r, const char *what, const char *path, 
     return lgs_write_old(r->is.loggops, what, path, err);
 }
 
-static const run_writer writers[] = {
-    {"text", write_text}, {"json", write_json}, {"csv", write_csv}, {NULL, NULL}};
+static const run_writer writers[] = {{"text", write_text},
+                                     {"json", write_json},
+                                     {"csv", write_csv},
+                                     {"csv-alike", write_alike},
+                                     {NULL, NULL}};
 
 const run_engine run_schedule_engine = {
     .name = "schedule",

@@ -429,7 +429,12 @@ static orr_code write_figures(const orr_run *r, const char *path, orr_error *err
 
 static orr_code write_csv(const orr_run *r, const char *path, orr_error *err)
 {
-    return orr_sim_write_csv(r->is.sim, path, err);
+    return orr_sim_write_csv(r->is.sim, false, path, err);
+}
+
+static orr_code write_alike(const orr_run *r, const char *path, orr_error *err)
+{
+    return orr_sim_write_csv(r->is.sim, true, path, err);
 }
 
 static orr_code write_links(const orr_run *r, const char *path, orr_error *err)
@@ -476,9 +481,15 @@ static orr_code write_old(const orr_run *r, const char *what, const char *path, 
 }
 
 static const run_writer writers[] = {
-    {"text", write_text},     {"json", write_json},   {"figures", write_figures},
-    {"csv", write_csv},       {"links", write_links}, {"trace-log", write_trace_log},
-    {"memory", write_memory}, {NULL, NULL},
+    {"text", write_text},
+    {"json", write_json},
+    {"figures", write_figures},
+    {"csv", write_csv},
+    {"csv-alike", write_alike},
+    {"links", write_links},
+    {"trace-log", write_trace_log},
+    {"memory", write_memory},
+    {NULL, NULL},
 };
 
 const run_engine run_traces_engine = {

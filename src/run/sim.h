@@ -211,8 +211,9 @@ orr_code orr_sim_write_text(const orr_sim *s, const char *path, orr_error *err) 
 orr_code orr_sim_write_json(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
 /* The object without where it comes from, and of ranks and links that are alike the first. */
 orr_code orr_sim_write_figures(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
-/* One row per rank. */
-orr_code orr_sim_write_csv(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
+/* One row per rank; alike: one for all ranks with the same figures. */
+orr_code orr_sim_write_csv(const orr_sim *s, bool is_alike, const char *path, orr_error *err)
+    ORR_MUST_CHECK;
 /* What was run, as a schedule of sends, receives and calculations: collectives as the messages that
  * the system layer made of them, compute as the time it took.  Needs orr_sim_options.records_goal
  * and a run that came to its end. */

@@ -11,6 +11,7 @@
 #include "base/io/output.h"
 #include "base/text/bar.h"
 #include "base/text/number.h"
+#include "csv_rows.h"
 #include "explain/run_facts.h"
 #include "packet_report.h"
 
@@ -445,7 +446,7 @@ orr_code orr_sim_write_figures(const orr_sim *s, const char *path, orr_error *er
 
 /* ---- CSV ---- */
 
-static void print_csv_head(const orr_sim *s, orr_buf *b)
+static void print_csv_head(const orr_sim *s, bool is_alike, orr_buf *b)
 {
     orr__provenance p;
     orr__provenance_line lines[ORR__PROVENANCE_LINES];
@@ -453,7 +454,7 @@ static void print_csv_head(const orr_sim *s, orr_buf *b)
     size_t count = 0;
     const bool ok = a && orr__provenance_take(s, &p) && orr__provenance_lines(&p, a, lines, &count);
     b->failed |= !ok;
-    orr_buf_print(b, "# format: orrery-run-ranks %d\n", FORMAT_VERSION);
+    orr_buf_print(b, "# format: orrery-run-%s %d\n", is_alike ? "alike" : "ranks", FORMAT_VERSION);
     for (size_t i = 0; ok && i < count; i++)
         orr_buf_print(b, "# %s: %s\n", lines[i].key, lines[i].value);
     orr_buf_text(b, "rank");
@@ -463,14 +464,14 @@ static void print_csv_head(const orr_sim *s, orr_buf *b)
     orr_arena_destroy(a);
 }
 
-orr_code orr_sim_write_csv(const orr_sim *s, const char *path, orr_error *err)
+orr_code orr_sim_write_csv(const orr_sim *s, bool is_alike, const char *path, orr_error *err)
 {
     orr__run_facts *f;
     orr_buf b = {0};
     orr_code code = orr__run_facts_take(s, &f, err);
     if (code)
         return code;
-    print_csv_head(s, &b);
+    print_csv_head(s, is_alike, &b);
     for (uint32_t r = 0; r < f->ranks; r++) {
         orr_buf_u64(&b, r);
         for (unsigned k = 0; k < ORR__FIGURES; k++) {
@@ -483,6 +484,8 @@ orr_code orr_sim_write_csv(const orr_sim *s, const char *path, orr_error *err)
             orr_buf_u64(&b, f->peak_memory[r]);
         orr_buf_byte(&b, '\n');
     }
+    if (is_alike)
+        orr__csv_join_alike(&b);
     code = orr_output_save(&b, path, err);
     orr_buf_fini(&b);
     orr__run_facts_destroy(f);

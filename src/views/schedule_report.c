@@ -4,6 +4,7 @@
 #include "base/formats/json_fields.h"
 #include "base/io/output.h"
 #include "base/text/text.h"
+#include "csv_rows.h"
 #include "explain/schedule_facts.h"
 #include "trace/input_files.h"
 
@@ -235,7 +236,7 @@ orr_code lgs_write_json(
 
 /* ---- CSV ---- */
 
-orr_code lgs_write_csv(const lgs_sim *s, const char *path, orr_error *err)
+orr_code lgs_write_csv(const lgs_sim *s, bool is_alike, const char *path, orr_error *err)
 {
     orr__schedule_facts f;
     orr_buf b = {0};
@@ -245,6 +246,8 @@ orr_code lgs_write_csv(const lgs_sim *s, const char *path, orr_error *err)
     orr_buf_text(&b, "rank,finished_ns,noise_ns\n");
     for (uint32_t r = 0; r < f.ranks; r++)
         orr_buf_print(&b, "%u,%llu,%llu\n", r, (ull)f.finished[r], (ull)(f.noise ? f.noise[r] : 0));
+    if (is_alike)
+        orr__csv_join_alike(&b);
     orr__schedule_facts_fini(&f);
     const orr_code saved = orr_output_save(&b, path, err);
     orr_buf_fini(&b);

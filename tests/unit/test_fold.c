@@ -841,7 +841,7 @@ static void write_all(orr_sim *s, orr_code code, uint32_t threads, bool has_link
     CHECK_OK(orr_sim_write_json(s, path, &err), &err);
     snprintf(path, sizeof path, "threads%u.csv", threads);
     if (!code)
-        CHECK_OK(orr_sim_write_csv(s, path, &err), &err);
+        CHECK_OK(orr_sim_write_csv(s, false, path, &err), &err);
     else
         write_text(path, "");
     snprintf(path, sizeof path, "threads%u.links", threads);

@@ -96,7 +96,7 @@ static orr_code print_json(const orr_sim *s)
 
 static orr_code print_csv(const orr_sim *s)
 {
-    return orr_sim_write_csv(s, "run.csv", &err);
+    return orr_sim_write_csv(s, true, "run.csv", &err);
 }
 
 static orr_code print_logs(const orr_sim *s)

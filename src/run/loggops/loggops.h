@@ -95,7 +95,8 @@ orr_code lgs_write_json(const lgs_sim *s,
                         const char *source,
                         const char *program,
                         orr_error *err) ORR_MUST_CHECK;
-orr_code lgs_write_csv(const lgs_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
+orr_code lgs_write_csv(const lgs_sim *s, bool is_alike, const char *path, orr_error *err)
+    ORR_MUST_CHECK;
 
 /* Files of LogGOPSim: "log" and "log-batch" (what it prints), "viz" (the timeline of DrawViz),
  * "pairs" (which send met which receive), "queues" (their lengths; path is the prefix of six
