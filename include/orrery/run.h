@@ -263,7 +263,7 @@ ORR_API uint32_t orr_run_ranks_simulated(const orr_run *r);
  * again. */
 ORR_API uint32_t orr_run_ranks_simulated_last(const orr_run *r);
 ORR_API const char *orr_run_fold_why(const orr_run *r);
-/* Of traces: the threads that ranks were divided among, and why fewer than requested ("":
+/* Of traces and schedules: the threads that ranks were divided among, and why fewer than requested ("":
  * nothing to say).  0: not known of this kind of run. */
 ORR_API uint32_t orr_run_threads(const orr_run *r, const char **why);
 /* Several steps in a row (orr_run_config.steps): how long they take.  All other results are those

@@ -84,6 +84,16 @@ static uint32_t finished(const orr_run *r)
     return lgs_is_complete(r->is.loggops) ? ranks(r) : 0;
 }
 
+static uint32_t threads(const orr_run *r)
+{
+    return lgs_threads(r->is.loggops);
+}
+
+static const char *threads_why(const orr_run *r)
+{
+    return lgs_threads_why(r->is.loggops);
+}
+
 static uint32_t simulated(const orr_run *r)
 {
     return lgs_simulated(r->is.loggops);
@@ -188,6 +198,8 @@ const run_engine run_schedule_engine = {
     .ranks = ranks,
     .finished = finished,
     .simulated = simulated,
+    .threads = threads,
+    .threads_why = threads_why,
     .fold_why = fold_why,
     .rank_at = rank_at,
     .time = time_of,

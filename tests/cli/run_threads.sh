@@ -19,3 +19,13 @@ for how in "--network unaware" "--network fluid --fold off" "--network aware --f
     orrery run step.orr -s sys.json -t net.yml $how --threads 3 2>&1 >/dev/null | grep '^threads'
 done
 orrery run step.orr -s sys.json -t net.yml --network aware --fold off --threads 3 2>&1 >/dev/null | grep '^threads'
+# Schedules: groups that never meet, one whose ranks meet too often, one that folds, a limit.
+orrery gen goal -q random_bisect -n 64 -d 1000 -o pairs.goal >/dev/null
+orrery gen goal -q linear_alltoallv -n 256 -d 1000 --a2av-skew-ratio 3 -o skew.goal >/dev/null
+orrery gen goal -q dissemination -n 64 -d 1000 -o same.goal >/dev/null
+for schedule in pairs skew same; do
+    for n in 1 3; do
+        orrery run $schedule.goal --threads $n --csv $n.csv 2>&1 >/dev/null | grep '^threads'
+    done
+    cmp 1.csv 3.csv
+done

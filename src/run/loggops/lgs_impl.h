@@ -186,8 +186,9 @@ struct lgs_sim {
     lgs_folding *folding; /* NULL: every host for itself */
     uint32_t simulated;
     char fold_why[160];
-    struct lgs_part *part; /* NULL: this simulation has all hosts */
-    unsigned threads;      /* that took part */
+    struct lgs_part *part;   /* NULL: this simulation has all hosts */
+    unsigned threads;        /* that took part; 0: ranks were folded */
+    const char *threads_why; /* not as many as were asked for; NULL: they were */
 
     void *extra; /* of the rules */
     struct lgs_noise *noise;

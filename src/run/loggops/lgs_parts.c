@@ -1075,8 +1075,8 @@ static bool is_short(const lgs_sim *s)
     return sum < TOO_LONG;
 }
 
-/* How many threads; 1: it is not parted. */
-static uint32_t count_parts(const lgs_sim *s)
+/* How many threads; 1: it is not parted, and *why says what stands against it. */
+static uint32_t count_parts(const lgs_sim *s, const char **why)
 {
     uint32_t count = s->opt.threads;
     if (!count)
@@ -1085,13 +1085,20 @@ static uint32_t count_parts(const lgs_sim *s)
         count = LGS_MOST_PARTS;
     if (count > s->hosts)
         count = s->hosts;
-    const bool is_possible = s->rules == &lgs_own_rules && !s->opt.max_events && !s->has_started;
-    return count > 1 && is_possible && is_short(s) ? count : 1;
+    if (count < 2)
+        return 1;
+    *why = s->rules != &lgs_own_rules ? "other programs have one thread"
+           : s->opt.max_events        ? "events are limited"
+           : s->has_started           ? "it is run event by event"
+           : !is_short(s)             ? "times may be too long to be merged"
+                                      : NULL;
+    return *why ? 1 : count;
 }
 
 orr_code lgs_run_parts(lgs_sim *s, bool *is_done, orr_error *err)
 {
-    const uint32_t count = count_parts(s);
+    s->threads_why = NULL;
+    const uint32_t count = count_parts(s, &s->threads_why);
     *is_done = false;
     s->threads = 1;
     if (count < 2)
@@ -1120,6 +1127,8 @@ orr_code lgs_run_parts(lgs_sim *s, bool *is_done, orr_error *err)
     for (uint32_t i = 0; i < count; i++)
         has_erred |= all.list[i]->has_erred;
     s->threads = count;
+    if (!*is_done)
+        s->threads_why = "one did the rest, as few events lie between two meetings";
     drop_all(&all);
     if (has_erred)
         return orr_fail(err, ORR_EBUG, NULL, "a send was over before its window was");

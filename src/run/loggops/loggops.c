@@ -897,6 +897,18 @@ uint32_t lgs_simulated(const lgs_sim *s)
     return s->simulated;
 }
 
+uint32_t lgs_threads(const lgs_sim *s)
+{
+    return s->threads ? s->threads : 1;
+}
+
+const char *lgs_threads_why(const lgs_sim *s)
+{
+    if (s->threads_why)
+        return s->threads_why;
+    return s->threads ? "" : "ranks that fold are simulated by one thread";
+}
+
 const char *lgs_fold_why(const lgs_sim *s)
 {
     return s->fold_why;

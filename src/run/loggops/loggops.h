@@ -77,6 +77,9 @@ void lgs_destroy(lgs_sim *s);           /* NULL is fine */
 
 uint32_t lgs_simulated(const lgs_sim *s);   /* ranks, the others did the same */
 const char *lgs_fold_why(const lgs_sim *s); /* why not fewer; "": there is nothing to say */
+/* That ranks were divided among, and why not as many as were asked for; "": nothing to say. */
+uint32_t lgs_threads(const lgs_sim *s);
+const char *lgs_threads_why(const lgs_sim *s);
 
 uint64_t lgs_events(const lgs_sim *s); /* operations that could start, and messages */
 uint64_t lgs_messages(const lgs_sim *s);
