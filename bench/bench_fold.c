@@ -209,7 +209,9 @@ static void print_table(void)
         {"100 steps, 70B, to one", "3 x", "fold__70b_1024ranks_100steps", "fold__70b_1024ranks"},
         {"straggler, 8B, to none", "20 x", "fold__demo_1024ranks_straggler",
          "fold__demo_1024ranks"},
-        {"aware, 8B, every rank to this", "10 x", "fold__demo_1024ranks_every_rank_aware",
+        {"aware, 8B step, 8 x 128 switch", "-", "fold__demo_1024ranks_aware", NULL},
+        {"  every rank", "-", "fold__demo_1024ranks_every_rank_aware", NULL},
+        {"  every rank to folded", "10 x", "fold__demo_1024ranks_every_rank_aware",
          "fold__demo_1024ranks_aware"},
         {"straggler, 70B, to none", "20 x", "fold__70b_1024ranks_straggler", "fold__70b_1024ranks"},
     };

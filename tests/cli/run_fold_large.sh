@@ -6,6 +6,7 @@ printf '{"model_type": "llama", "hidden_size": 1024, "intermediate_size": 2048, 
 # More than 500 groups: their tags repeat, and no message is taken for another.
 orrery stage -q m.json --layers 4 --tp 2 --pp 2 --dp 256 --batch 512 --seq 512 --zero 1 -o zero.orr >/dev/null
 orrery run -q zero.orr --machine dgx-h100:128 --network unaware --fold verify --fold-why 2>&1 >/dev/null | tail -1
+orrery run -q zero.orr --machine dgx-h100:128 --network unaware --steps 3 --fold verify --fold-why 2>&1 >/dev/null | tail -1
 # A path along a pipeline.
 orrery stage -q m.json --tp 2 --pp 16 --dp 1 --batch 32 --seq 512 -o pipe.orr >/dev/null
 for network in fluid unaware; do

@@ -196,6 +196,15 @@ bool fold_colour_ranks(orr_sim *s)
 
 /* Whatever is in the way is no error: the run is then of every rank, and fold_why says what it
  * was. */
+/* Bytes of spreads.  Where steps in a row do not settle, each leaves some behind: there may be more of
+ * them then, where there are many ranks, since a run of every rank would not come to an end. */
+static size_t most_spreads(const orr_sim *s)
+{
+    const size_t least = (size_t)256 << 20, most = (size_t)4 << 30;
+    const size_t wanted = s->opt.steps > 1 ? (size_t)s->npu_count << 15 : least;
+    return wanted < least ? least : wanted > most ? most : wanted;
+}
+
 orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
 {
     const char *why = obstacle(s);
@@ -211,7 +220,7 @@ orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
     f->free_event = f->free_meeting_slot = RUN_NONE;
     f->ending_slot = FOLD_NO_SLOT;
     f->arena = orr_arena_create();
-    f->times = fold_times_create();
+    f->times = fold_times_create(most_spreads(s));
     f->claims = orr_map_create(0);
     f->channel_by_sum = orr_map_create(0);
     f->meeting_by_key = orr_map_create(0);

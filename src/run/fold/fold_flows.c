@@ -451,7 +451,7 @@ bool fold_find_flows(fold_sim *f)
     const size_t ranks = f->s->npu_count;
     finder v = {.f = f};
     fold_drop_flows(f);
-    f->flow_times = fold_times_create();
+    f->flow_times = fold_times_create((size_t)256 << 20);
     bool ok = f->flow_times != NULL;
     for (uint32_t c = 0; c < f->class_count && ok; c++) {
         fold_class *k = &f->classes[c];

@@ -160,6 +160,12 @@ typedef struct fold_made {
     bool is_open;          /* nobody has */
 } fold_made;
 
+/* A group of a class, by one of the links that lead to it. */
+typedef struct fold_share {
+    uint32_t place;  /* of a node that calls it */
+    uint64_t chunks; /* of a step */
+} fold_share;
+
 typedef struct fold_running {
     uint32_t place; /* of its node */
     uint64_t stream;
@@ -260,7 +266,9 @@ typedef struct fold_class {
     orr_sim_rank_result done_result;       /* likewise */
     fold_val round_end;                    /* when all nodes that are over were */
     fold_beginning begun[FOLD_BEGINNINGS]; /* by step, modulo */
-    uint64_t began_in;                     /* the turn in which this step began */
+    struct fold_share *shares; /* groups in which it has chunks, where tags may be mixed up */
+    uint32_t share_count;
+    uint64_t began_in; /* the turn in which this step began */
     /* becoming one with others (fold_merge.c) */
     uint64_t done_sum; /* which nodes have started and ended */
     uint32_t next_kin; /* the next class of the same trace and speeds, in a ring */
@@ -389,6 +397,9 @@ bool fold_find_others(fold_sim *f, fold_others *out);
 bool fold_has_odd_tags(const orr_sim *s);
 /* Messages of two groups may be taken for each other. */
 bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world);
+/* Can messages of these groups have the same tag and the same ends?  NULL: all ranks, who have the
+ * number 0. */
+bool fold_may_mix_groups(const orr_sim *s, const cfg_group *a, const cfg_group *b);
 bool fold_colour_ranks(orr_sim *s); /* orr_sim.fold_colour: false: out of memory */
 bool fold_find_classes(fold_sim *f, orr_error *err);
 fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place);

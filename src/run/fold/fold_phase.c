@@ -707,9 +707,7 @@ bool fold_share_pair(const cfg_group *a, const cfg_group *b)
     return common > 1;
 }
 
-/* Can messages of these groups have the same tag and the same ends?  NULL: all ranks, who have the
- * number 0. */
-static bool may_mix_groups(const orr_sim *s, const cfg_group *a, const cfg_group *b)
+bool fold_may_mix_groups(const orr_sim *s, const cfg_group *a, const cfg_group *b)
 {
     const bool has_one_count = s->rules->has_one_count;
     return sys_tag_number(a ? (uint64_t)a->id : 0, has_one_count) ==
@@ -733,8 +731,8 @@ static bool may_mix(fold_sim *f, const fold_class *c, const fold_running *a, con
         return may || known;
     for (uint32_t i = 0; !may && i < c->count; i++) {
         view.rank = c->ranks[i];
-        may =
-            may_mix_groups(f->s, sys_node_group(&view, a->place), sys_node_group(&view, b->place));
+        may = fold_may_mix_groups(f->s, sys_node_group(&view, a->place),
+                                  sys_node_group(&view, b->place));
     }
     if (!orr_map_put(f->mixed, key, may, NULL))
         run_no_memory(f->s);

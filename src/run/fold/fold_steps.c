@@ -42,6 +42,88 @@ void fold_steps_init(fold_sim *f)
     }
 }
 
+/* ---- chunks of two groups that have the same number ----
+ *
+ * Tags have room for few groups, and messages of two chunks with one tag may be taken for each
+ * other, if both run at once (fold_phase.c).  A step that is run by events is watched.  One that is
+ * not is safe without that: a group has as many chunks in each step, say a and b of two groups, so
+ * in step k their numbers are k a to (k + 1) a - 1 and k b to (k + 1) b - 1.  With a > b no number
+ * is in both from the step on in which k (a - b) >= b.  A rank runs chunks of one step at a time. */
+
+static uint64_t chunks_so_far(const run_npu *n, const cfg_group *g)
+{
+    if (!g)
+        return n->streams_made;
+    for (size_t i = 0; i < n->membership_count; i++)
+        if (n->memberships[i]->group == g)
+            return n->memberships[i]->next_stream - fold_first_stream(n->sim, g);
+    return 0;
+}
+
+/* The class has ended its first step: how many chunks it had of each group. */
+static void note_shares(fold_sim *f, fold_class *c)
+{
+    const run_npu *n = c->npu;
+    const orr_columns *columns = &n->graph->t->columns;
+    bool *seen = orr_arena_new(f->arena, c->link_count + 1, bool);
+    c->shares = orr_arena_new(f->arena, c->link_count + 2, fold_share);
+    if (!seen || !c->shares) {
+        run_no_memory(f->s);
+        return;
+    }
+    bool has_world = false;
+    for (uint32_t p = 0; p < n->graph->count; p++) {
+        const uint32_t relation = c->relation_of[p];
+        const cfg_group *g;
+        if (columns->type[n->graph->node[p]] != ORR_NODE_COMM_COLL || !sys_find_group(n, p, &g))
+            continue;
+        bool *is_seen = g && relation ? &seen[c->link_of[relation - 1]] : &has_world;
+        if (!*is_seen)
+            c->shares[c->share_count++] = (fold_share){p, chunks_so_far(n, g)};
+        *is_seen = true;
+    }
+}
+
+/* Chunks of two groups may have one number in a step after this one. */
+static bool share_numbers(const fold_share *a, const fold_share *b, uint32_t round)
+{
+    const uint64_t least = a->chunks < b->chunks ? a->chunks : b->chunks;
+    const uint64_t most = a->chunks < b->chunks ? b->chunks : a->chunks;
+    return (round + (uint64_t)1) * (most - least) < least;
+}
+
+static bool may_mix_shares(const fold_sim *f,
+                           const fold_class *c,
+                           const fold_share *a,
+                           const fold_share *b,
+                           uint32_t round)
+{
+    run_npu view = {.sim = f->s, .graph = c->npu->graph, .rank = c->ranks[0]};
+    const bool is_one = sys_node_group(&view, a->place) == sys_node_group(&view, b->place);
+    const bool may_meet = share_numbers(a, b, round);
+    for (uint32_t i = 0; i < c->count; i++) {
+        view.rank = c->ranks[i];
+        const cfg_group *x = sys_node_group(&view, a->place), *y = sys_node_group(&view, b->place);
+        /* Chunks were counted by the groups of the first member. */
+        if ((x == y) != is_one || (!is_one && may_meet && fold_may_mix_groups(f->s, x, y)))
+            return true;
+    }
+    return false;
+}
+
+/* Steps after this one may have chunks whose messages are taken for each other. */
+static bool may_mix_later(const fold_sim *f, uint32_t round)
+{
+    bool may = false;
+    for (uint32_t k = 0; f->may_mix_tags && k < f->class_count && !may; k++) {
+        const fold_class *c = &f->classes[k];
+        for (uint32_t i = 0; i < c->share_count && !may; i++)
+            for (uint32_t j = i + 1; j < c->share_count && !may; j++)
+                may = may_mix_shares(f, c, &c->shares[i], &c->shares[j], round);
+    }
+    return may;
+}
+
 void fold_round_over(run_npu *n)
 {
     fold_sim *f = n->sim->fold;
@@ -50,6 +132,8 @@ void fold_round_over(run_npu *n)
      * ends when its own last node does (fold_round_end_at). */
     if (!f->is_loose)
         c->round_end = c->now;
+    if (f->may_mix_tags && n->round == 0)
+        note_shares(f, c);
     if (!steady_note_end(n->sim, n->round, c->count, (uint64_t)fold_most(f->times, c->round_end)))
         run_no_memory(n->sim);
     c->done_result = n->result;
@@ -147,12 +231,13 @@ static void find_out(fold_sim *f, uint32_t round)
     int64_t later = 0;
     uint32_t steps = 1;
     /* Each of these would carry something from step to step that beginnings do not show. */
-    if (r->skipped || round >= r->last || f->mixes_rounds || f->may_mix_tags ||
-        leaves_messages(f, round))
+    if (r->skipped || round >= r->last || f->mixes_rounds || leaves_messages(f, round))
         return;
     for (uint32_t i = 0; i < f->class_count; i++)
         if (f->classes[i].npu->round != round + 1 || f->classes[i].npu->variants_made)
             return;
+    if (may_mix_later(f, round))
+        return;
     /* Short cycles first: a run that repeats every step also repeats every second one. */
     while (steps <= round && steps < FOLD_BEGINNINGS &&
            !begin_alike(f, round + 1 - steps, round + 1, &later))

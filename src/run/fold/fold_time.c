@@ -9,10 +9,6 @@
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
 
-/* Beyond this many bytes of spreads the members have nothing in common, and folding does not
- * pay. */
-enum { MOST_BYTES = 256 << 20 };
-
 typedef struct spread {
     const int64_t *at; /* ns after the earliest member */
     int64_t most;      /* the largest offset, ns */
@@ -35,15 +31,16 @@ struct fold_times {
     size_t memo_count, memo_room;
     orr_map *memo_by_hash;
     int64_t *scratch, *offsets;
-    size_t scratch_room, offset_room, bytes;
+    size_t scratch_room, offset_room, bytes, most_bytes;
     bool has_failed, is_full, is_unbound;
 };
 
-fold_times *fold_times_create(void)
+fold_times *fold_times_create(size_t most_bytes)
 {
     fold_times *t = orr_alloc(1, sizeof *t);
     if (!t)
         return NULL;
+    t->most_bytes = most_bytes;
     t->arena = orr_arena_create();
     t->by_hash = orr_map_create(0);
     t->memo_by_hash = orr_map_create(0);
@@ -154,7 +151,7 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
         return (fold_val){least, i, 0};
     i = (uint32_t)t->spread_count;
     t->bytes += size;
-    const bool fits = t->is_unbound || t->bytes <= MOST_BYTES;
+    const bool fits = t->is_unbound || t->bytes <= t->most_bytes;
     t->is_full = t->is_full || !fits;
     int64_t *kept = fits ? orr_arena_take(t->arena, size) : NULL;
     if (!kept || !orr_grow(&t->spreads, &t->spread_room, t->spread_count + 1) ||

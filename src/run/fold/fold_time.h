@@ -26,7 +26,9 @@ typedef struct fold_val {
 
 typedef struct fold_times fold_times;
 
-fold_times *fold_times_create(void); /* NULL: out of memory */
+/* most_bytes: of spreads; beyond these members have nothing in common, and folding does not pay.
+ * NULL: out of memory. */
+fold_times *fold_times_create(size_t most_bytes);
 void fold_times_destroy(fold_times *t);
 /* Out of memory, or too many different spreads: the values since then mean nothing. */
 bool fold_times_failed(const fold_times *t);
