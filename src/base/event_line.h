@@ -19,7 +19,8 @@ typedef struct orr_event_line {
 
 /* The events of a model, for a clock. */
 typedef struct orr_event_source {
-    /* Run at most `most` events that come before the line's bound; how many there were. */
+    /* Run at most `most` events that come before the line's bound; how many there were, with
+     * those that the model knew without running them. */
     uint64_t (*run)(void *context, uint64_t most);
     bool (*next_at)(const void *context, uint64_t *at); /* false: there is none */
     void *context;

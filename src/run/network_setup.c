@@ -59,7 +59,8 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
                                      .keys = s->opt.packet_keys,
                                      .threads = s->opt.threads,
                                      .rules = s->opt.packet_rules,
-                                     .wants_history = s->opt.wants_history};
+                                     .wants_history = s->opt.wants_history,
+                                     .counts_events = s->opt.max_events > 0};
     orr_net_config *c = &s->net_config;
     if (!(s->packet = orr_alloc(1, sizeof *s->packet)))
         return orr_no_memory(err);

@@ -163,6 +163,58 @@ TEST(test_fabric_approx__random_networks)
     CHECK(skips >= RUNS / 2);
 }
 
+/* Unasked, a long run skips too, and nothing tells: not even how many events it had, nor, with marks
+ * that coins decide, how many there were.  Here it is called long after 300 events. */
+TEST(test_fabric_approx__long_runs_skip_unasked)
+{
+    enum { RUNS = 48, FLOWS = 6 };
+    static const char *const links[] = {"100Gbps 1us 0", "40Gbps 700ns 0", "25Gbps 1.3us 0"};
+    static const char *const keys[] = {"",
+                                       "HAS_WIN 0 BUFFER_SIZE 1 ",
+                                       "GLOBAL_T 0 ",
+                                       "L2_ACK_INTERVAL 4000 L2_CHUNK_SIZE 6000 ",
+                                       "ENABLE_PFC 0 QUEUE_LIMIT 30000 ",
+                                       "KMIN_MAP 1 100000000000 20 KMAX_MAP 1 100000000000 60 "
+                                       "PMAX_MAP 1 100000000000 0.3 "};
+    uint64_t seed = 7, passed = 0;
+    for (unsigned run_number = 0; run_number < RUNS; run_number++) {
+        flow_of flows[FLOWS];
+        char config[600];
+        for (unsigned i = 0; i < FLOWS; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            const uint32_t src = (uint32_t)(seed >> 40) % 6, other = (uint32_t)(seed >> 50) % 5;
+            flows[i] = (flow_of){src, (src + 1 + other) % 6, 1 + (seed >> 20) % 12000000};
+        }
+        const char *link = links[run_number % 6 == 5 ? 0 : (seed >> 33) % 3];
+        const char *topology = run_number % 2 ? fabric_star(6, link) : fabric_leaves(3, 2, link);
+        snprintf(config, sizeof config, FABRIC_CONFIG "%sAPPROX 0", keys[run_number % 6]);
+        run(config, topology, flows, FLOWS, &exact);
+        snprintf(config, sizeof config, FABRIC_CONFIG "%s", keys[run_number % 6]);
+        fabric_make(config, topology, &quick);
+        for (unsigned i = 0; i < FLOWS; i++)
+            fabric_send(&quick, flows[i].src, flows[i].dst, flows[i].size, i);
+        CHECK_EQ_U(fab_run(quick.fabric, 1), 1);
+        CHECK(quick.fabric->approx && !quick.fabric->approx->is_asked);
+        quick.fabric->approx->wait = quick.fabric->approx->patience = 300;
+        fabric_run_all(&quick);
+        for (unsigned i = 0; i < FLOWS; i++) {
+            CHECK_EQ_U(quick.arrived_at[i], exact.arrived_at[i]);
+            CHECK_EQ_U(quick.sent_at[i], exact.sent_at[i]);
+        }
+        compare_figures();
+        passed += quick.fabric->approx->passed > 0;
+        const fab_figures *a = fab_figures_of(exact.fabric), *b = fab_figures_of(quick.fabric);
+        CHECK_EQ_U(b->events, a->events);
+        CHECK_EQ_U(b->marked, a->marked);
+        CHECK_EQ_U(b->dropped, a->dropped);
+        CHECK_EQ_U(b->retransmitted_bytes, a->retransmitted_bytes);
+        CHECK_EQ_U(b->skips, 0);
+        fab_destroy(exact.fabric);
+        fab_destroy(quick.fabric);
+    }
+    CHECK(passed >= RUNS / 3);
+}
+
 /* What it is not sound for is refused. */
 TEST(test_fabric_approx__is_refused_where_states_do_not_come_back)
 {
@@ -198,6 +250,7 @@ int main(void)
         RUN(test_fabric_approx__acknowledgements_by_interval),
         RUN(test_fabric_approx__failures_are_kept),
         RUN(test_fabric_approx__random_networks),
+        RUN(test_fabric_approx__long_runs_skip_unasked),
         RUN(test_fabric_approx__is_refused_where_states_do_not_come_back),
     };
     return RUN_ALL(tests);

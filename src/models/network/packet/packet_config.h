@@ -25,6 +25,9 @@ typedef enum orr__balance {
     ORR__BALANCE_REPS     /* routes that were not marked are taken again */
 } orr__balance;
 
+/* APPROX.  LONG, the default, is for long runs, and nothing of it can be seen (fab_approx.c). */
+typedef enum orr__approx { ORR__APPROX_OFF, ORR__APPROX_ON, ORR__APPROX_LONG } orr__approx;
+
 /* SERIES_WHAT: bits. */
 enum { ORR__SERIES_FLOWS = 1, ORR__SERIES_QUEUES = 2, ORR__SERIES_LINKS = 4 };
 
@@ -75,7 +78,8 @@ typedef struct orr__packet_config {
     uint64_t trimming;      /* or send its header on */
     uint64_t queue_limit;   /* bytes of a class at a port; 0: what is free; ENABLE_PFC 0 */
     uint64_t nscc_delay_ns; /* of queues that NSCC aims at; 0: from the round trip */
-    uint64_t approx;        /* what repeats itself is skipped */
+    uint64_t approx;        /* what repeats itself is skipped: orr__approx */
+    bool counts_events;     /* not from the file: a limit on events, so each is run */
     unsigned threads;       /* not from the file; 0: as many as pay */
     uint64_t forward_hosts; /* hosts pass on what is for others */
     char link_events[ORR__PATH_ROOM]; /* failures and repairs: packet_files.h */

@@ -28,6 +28,7 @@ typedef struct orr__packet_given {
     const struct orr_rules_packet *rules; /* NULL: ours */
     unsigned threads;                     /* 0: as many as pay */
     bool wants_history;
+    bool counts_events; /* there is a limit on them */
     const char
         *replaced[5]; /* outputs that go elsewhere than the configuration says; NULL ends them */
 } orr__packet_given;

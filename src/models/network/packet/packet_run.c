@@ -361,7 +361,9 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
             "given keys", err);
     if (!code && given->config)
         code = orr__packet_config_may_write(&in->config, given->config, given->replaced, err);
-    in->config.has_history = given->wants_history && !in->config.approx; /* looks end its periods */
+    in->config.counts_events = given->counts_events;
+    /* Looks end the periods of one that is asked to skip them. */
+    in->config.has_history = given->wants_history && in->config.approx != ORR__APPROX_ON;
     if (!code)
         code = read_links(in, given, &topology, err);
     if (!code && !given->config)
@@ -633,7 +635,8 @@ static orr_code read_inputs(orr_packet *p, orr_error *err)
                                .keys = p->opt.keys,
                                .threads = p->opt.threads,
                                .rules = p->opt.rules,
-                               .wants_history = p->opt.wants_history};
+                               .wants_history = p->opt.wants_history,
+                               .counts_events = p->opt.max_events > 0};
     const char *flows = p->opt.flows, *topology = p->opt.topology;
     for (size_t i = 0, n = 0; i < sizeof outputs / sizeof *outputs; i++)
         if (outputs[i][0])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_approx.c - APPROX: stretches of a run that repeat themselves are skipped.
+/* fab_approx.c - stretches of a run that repeat themselves are skipped.
  *
  * A network of fixed windows is a machine: what happens next depends on its state alone.  The state
  * is what is on the wires, in the queues and in the flows, with times counted from now and bytes
@@ -15,7 +15,13 @@
  *
  * States are compared in full, so nothing rests on a hash.  A comparison costs as much as the state
  * is long; it is made when a packet of one chosen flow arrives, and not before as many events have
- * gone by.  A search that finds nothing waits twice as long before the next. */
+ * gone by.  A search that finds nothing waits twice as long before the next.
+ *
+ * Asked for (APPROX 1), it searches from the start, and the figures say what was skipped.  Unasked, a
+ * few bytes of input that ask for gigabytes must not take minutes: after LONG_RUN events it searches
+ * too, but skips only periods of data and acknowledgements, in which no coin was tossed, and counts
+ * their events as if they had been run.  Then nothing that can be seen differs, whatever the number
+ * of threads; so it is silent about it. */
 #include "fabric_impl.h"
 
 #include "base/arithmetic.h"
@@ -26,6 +32,10 @@
 /* Waits in events.  PERIODS_AHEAD: a flow near its end behaves otherwise (last packets, no more
  * room to fill), so the last periods are always run. */
 enum { FIRST_WAIT = 4096, MOST_WAIT = 1 << 24, PERIODS_AHEAD = 2 };
+
+/* Unasked: no search before so many events (0.2 s), nor of states and flows of more than this many
+ * words: a vain search then costs some hundredths of the time. */
+enum { LONG_RUN = 1 << 22, MOST_WORDS = 1 << 14 };
 
 /* ---- a state in words ---- */
 
@@ -77,6 +87,8 @@ static void put_port(const fab *f, orr_buf *b, uint32_t port)
     put(b, ahead(f, p->busy_until) << 1 | p->has_end);
     if (ahead(f, p->dead_until))
         put(b, ahead(f, p->dead_until));
+    if (!f->approx->is_asked)
+        put(b, p->coins);
     for (uint32_t i = 0; i < p->wire_count; i++) {
         const fab_flight *x = &p->wire[(p->wire_first + i) & (p->wire_room - 1)];
         put(b, x->at - f->now);
@@ -173,6 +185,7 @@ static bool remember(fab *f, fab_approx *a)
     }
     a->figures = f->figures;
     a->begun_at = f->now;
+    a->begun_events = f->figures.events + f->events_of_batch;
     return true;
 }
 
@@ -192,10 +205,17 @@ static uint64_t periods_of_flows(const fab *f, const fab_approx *a)
     return periods == UINT64_MAX ? 0 : periods;
 }
 
-static bool moves_along(uint8_t kind)
+/* Timers of flows are no part of the state: they only look whether something was heard.  But they are
+ * events, and unasked each of those is counted. */
+static bool moves_along(const fab_approx *a, uint8_t kind)
 {
     return kind == FAB_EV_ARRIVE || kind == FAB_EV_END || kind == FAB_EV_WAKE ||
-           kind == FAB_EV_TIMEOUT;
+           (kind == FAB_EV_TIMEOUT && a->is_asked);
+}
+
+static bool is_dropped(const fab_approx *a, uint8_t kind)
+{
+    return kind == FAB_EV_DEAD && a->is_asked;
 }
 
 /* The first thing that comes from outside, in ticks. */
@@ -205,7 +225,7 @@ static uint64_t first_outside(const fab *f, const fab_approx *a, size_t count)
     uint64_t first = l->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : l->bound_at * f->unit;
     for (size_t i = 0; i < count; i++) {
         const fab_event *e = fab_wheel_event(&f->wheel, a->ids[i]);
-        if (!moves_along(e->kind) && e->kind != FAB_EV_DEAD && e->at < first)
+        if (!moves_along(a, e->kind) && !is_dropped(a, e->kind) && e->at < first)
             first = e->at;
     }
     return first;
@@ -268,7 +288,7 @@ static void move_flow(fab_flow *w, uint64_t step, uint64_t ticks)
         w->last_nacked += step;
 }
 
-static void move_figures(fab_figures *g, const fab_figures *b, const jump *j)
+static void move_figures(fab_figures *g, const fab_figures *b, const jump *j, bool is_asked)
 {
     g->data_packets += (g->data_packets - b->data_packets) * j->periods;
     g->data_bytes += (g->data_bytes - b->data_bytes) * j->periods;
@@ -280,6 +300,8 @@ static void move_figures(fab_figures *g, const fab_figures *b, const jump *j)
     g->marked += (g->marked - b->marked) * j->periods;
     g->dropped += (g->dropped - b->dropped) * j->periods;
     g->timeouts += (g->timeouts - b->timeouts) * j->periods;
+    if (!is_asked)
+        return;
     g->skips++;
     g->skipped += j->ticks;
 }
@@ -289,9 +311,9 @@ static void put_events_back(fab *f, const fab_approx *a, size_t count, const jum
     for (size_t i = 0; i < count; i++) {
         const uint32_t id = a->ids[i];
         const fab_event *e = fab_wheel_event(&f->wheel, id);
-        if (e->kind == FAB_EV_DEAD)
+        if (is_dropped(a, e->kind))
             fab_wheel_drop(&f->wheel, id);
-        else if (moves_along(e->kind))
+        else if (moves_along(a, e->kind))
             fab_wheel_at(&f->wheel, id, e->at + j->ticks, e->order);
         else
             fab_wheel_put(&f->wheel, id);
@@ -307,9 +329,19 @@ static void move_all(fab *f, fab_approx *a, const jump *j)
     for (uint32_t i = 0; i < f->flow_count; i++)
         if (f->flows[i].is_used)
             move_flow(&f->flows[i], j->steps[i], j->ticks);
-    move_figures(&f->figures, &a->figures, j);
+    move_figures(&f->figures, &a->figures, j, a->is_asked);
+    if (!a->is_asked)
+        a->passed += (f->figures.events + f->events_of_batch - a->begun_events) * j->periods;
     f->now += j->ticks;
     f->last_arrival += j->ticks;
+}
+
+/* Nothing went wrong, so there is nothing to tell: not how often, nor because of whom. */
+static bool is_smooth(const fab_figures *g, const fab_figures *b)
+{
+    return g->pauses == b->pauses && g->resumes == b->resumes && g->marked == b->marked &&
+           g->dropped == b->dropped && g->nacks == b->nacks && g->timeouts == b->timeouts &&
+           g->retransmitted_bytes == b->retransmitted_bytes;
 }
 
 /* The state is that of begun_at.  False: there is no room for even one more period. */
@@ -321,6 +353,8 @@ static bool pass_over(fab *f, fab_approx *a)
     const bool pauses = f->figures.pauses != a->figures.pauses;
     if (!period || !j.periods || (pauses && (f->watch.hears & FAB_HEARS_PAUSES)))
         return false; /* a file that lists pauses must have them all */
+    if (!a->is_asked && !is_smooth(&f->figures, &a->figures))
+        return false;
     if (!has_memory(f, fab_wheel_take_all(&f->wheel, &a->ids, &a->id_room, &count)))
         return false;
     const uint64_t outside = first_outside(f, a, count);
@@ -356,6 +390,8 @@ void fab_approx_choose(fab *f)
         return;
     }
     a->wait = a->patience;
+    if (!a->is_asked && f->flow_count > MOST_WORDS)
+        return;
     for (uint32_t i = 0; i < f->flow_count; i++) {
         const fab_flow *w = &f->flows[i];
         if (!w->is_used || w->is_complete || !w->line_rate || w->size - w->sent <= most)
@@ -370,7 +406,7 @@ void fab_approx_look(fab *f)
     fab_approx *a = f->approx;
     const uint64_t events = f->figures.events + f->events_of_batch;
     if (a->before.len == 0) {
-        if (!remember(f, a)) {
+        if (!remember(f, a) || (!a->is_asked && a->before.len > MOST_WORDS * sizeof(uint64_t))) {
             stop_looking(a, false);
             return;
         }
@@ -399,7 +435,7 @@ void fab_explain_approx(const fab *f, fab_say say, void *context)
     const fab_figures *g = &f->figures;
     const double run = f->last_arrival ? (double)f->last_arrival : 1;
     char line[240];
-    if (!f->approx)
+    if (!f->approx || !f->approx->is_asked)
         return;
     snprintf(line, sizeof line,
              "APPROX: skipped %.1f %% of the run, in %llu exactly repeating intervals; "
@@ -410,7 +446,8 @@ void fab_explain_approx(const fab *f, fab_say say, void *context)
 
 /* ---- life ---- */
 
-static orr_code check(const fab *f, orr_error *err)
+/* What forbids it; NULL: nothing. */
+static const char *forbids(const fab *f)
 {
     const orr__packet_config *c = &f->config;
     const char *why = NULL;
@@ -427,25 +464,39 @@ static orr_code check(const fab *f, orr_error *err)
         why = "NIC_TOTAL_PAUSE_TIME";
     else if (f->watch.hears & FAB_HEARS_FRAMES)
         why = "a packet trace, which would have gaps";
-    const orr_where w = orr__packet_config_where(c, "APPROX");
-    if (why)
-        return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL, "APPROX does not go with %s", why);
+    return why;
+}
+
+static orr_code create(fab *f, bool is_asked, orr_error *err)
+{
+    fab_approx *a = f->approx = orr_alloc(1, sizeof *a);
+    if (!a || !(a->ports = orr_alloc(f->port_count, sizeof *a->ports)))
+        return orr_no_memory(err);
+    a->is_asked = is_asked;
+    a->anchor = FAB_NONE;
+    a->wait = a->patience = is_asked ? FIRST_WAIT : LONG_RUN;
     return ORR_OK;
 }
 
 orr_code fab_approx_create(fab *f, orr_error *err)
 {
-    if (!f->config.approx)
+    if (f->config.approx != ORR__APPROX_ON)
         return ORR_OK;
-    const orr_code code = check(f, err);
-    if (code)
-        return code;
-    fab_approx *a = f->approx = orr_alloc(1, sizeof *a);
-    if (!a || !(a->ports = orr_alloc(f->port_count, sizeof *a->ports)))
-        return orr_no_memory(err);
-    a->anchor = FAB_NONE;
-    a->wait = a->patience = FIRST_WAIT;
-    return ORR_OK;
+    const char *why = forbids(f);
+    const orr_where w = orr__packet_config_where(&f->config, "APPROX");
+    if (why)
+        return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL, "APPROX does not go with %s", why);
+    return create(f, true, err);
+}
+
+orr_code fab_approx_begin(fab *f, orr_error *err)
+{
+    /* Lines of flows and of pauses are what they are; others look at how it was in between. */
+    const unsigned fine = FAB_HEARS_LINES | FAB_HEARS_PAUSES;
+    if (f->config.approx != ORR__APPROX_LONG || f->config.counts_events || f->config.has_history ||
+        (f->watch.hears & ~fine) || forbids(f))
+        return ORR_OK;
+    return create(f, false, err);
 }
 
 void fab_approx_destroy(fab_approx *a)

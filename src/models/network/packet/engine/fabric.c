@@ -560,15 +560,20 @@ static bool next_event(fab *f, uint32_t *id)
                           f->rules.orders_by_schedule ? f->line->bound_order : UINT64_MAX, id);
 }
 
-/* APPROX: after an event of this kind. */
-static void watch_for_periods(fab *f, uint8_t kind, uint32_t who, uint64_t done)
+/* After an event of this kind; how many events were skipped. */
+static uint64_t watch_for_periods(fab *f, uint8_t kind, uint32_t who, uint64_t done)
 {
     fab_approx *a = f->approx;
+    const uint64_t before = a->passed;
     f->events_of_batch = done;
+    /* Timers and the like come when they come: a period that had one is no measure for others. */
+    if (!a->is_asked && kind != FAB_EV_ARRIVE && kind != FAB_EV_END && kind != FAB_EV_WAKE)
+        a->before.len = 0;
     if (kind == FAB_EV_ARRIVE && who == a->anchor)
         fab_approx_look(f);
     if (--a->wait == 0)
         fab_approx_choose(f);
+    return a->passed - before;
 }
 
 static inline void run_event(fab *f, uint32_t id, uint8_t kind, uint32_t who)
@@ -608,7 +613,9 @@ static void begin(fab *f)
     f->has_begun = true;
     if (f->end.code)
         return;
-    const orr_code code = fab_lanes_create(f, &f->end.error);
+    orr_code code = fab_lanes_create(f, &f->end.error);
+    if (!code && !f->lanes)
+        code = fab_approx_begin(f, &f->end.error);
     if (code) {
         f->end.code = code;
         f->end.is_stopped = true;
@@ -644,7 +651,7 @@ uint64_t fab_run(fab *f, uint64_t most)
         if (f->list.flows && f->under_way == 0)
             f->end.is_stopped = true;
         if (f->approx)
-            watch_for_periods(f, kind, who, done);
+            done += watch_for_periods(f, kind, who, done);
     }
     f->is_in_event = false;
     if (f->wheel.has_failed)

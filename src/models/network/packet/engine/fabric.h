@@ -73,7 +73,8 @@ orr_code fab_send(fab *f, const fab_send_request *r, orr_error *err) ORR_MUST_CH
  * Before the first run; the list must live on. */
 orr_code fab_send_list(fab *f, const orr__flow_list *l, orr_error *err) ORR_MUST_CHECK;
 
-uint64_t fab_run(fab *f, uint64_t most); /* events run; 0: nothing is left */
+/* Events run, and those of skipped periods, which may be more than `most`; 0: nothing is left. */
+uint64_t fab_run(fab *f, uint64_t most);
 bool fab_next_at(const fab *f, uint64_t *at);
 /* Something went wrong in an event. */
 bool fab_has_stopped_in_time(const fab *f); /* SIMULATOR_STOP_TIME has come */

@@ -508,7 +508,7 @@ void fab_pause_is_over(fab *f, uint32_t who);                           /* FAB_E
 /* Ticks that a flow would take alone; 0: there is no route. */
 uint64_t fab_flow_ideal(const fab *f, const fab_flow *w);
 
-/* ---- APPROX: periods of a run that repeat exactly are skipped (fab_approx.c) ---- */
+/* ---- periods of a run that repeat exactly are skipped (fab_approx.c) ---- */
 
 /* What is counted, before and after a period. */
 typedef struct fab_port_counts {
@@ -520,6 +520,9 @@ struct fab_approx {
     uint64_t wait;     /* events until a flow is chosen to look at */
     uint32_t anchor;   /* port behind whose wire it is received; FAB_NONE: none is chosen */
     uint64_t patience; /* events to wait after a failure */
+    bool is_asked;     /* else only what leaves no trace is skipped */
+    uint64_t passed;   /* events that were not run; not counted if asked */
+    uint64_t begun_events;
     uint64_t compare,
         tries;             /* from which event on states are compared again; how often they were */
     orr_buf before, after; /* states in words; before.len 0: none yet */
@@ -532,7 +535,9 @@ struct fab_approx {
     size_t id_room;
 };
 
-orr_code fab_approx_create(fab *f, orr_error *err) ORR_MUST_CHECK;
+orr_code fab_approx_create(fab *f, orr_error *err) ORR_MUST_CHECK; /* if it is asked for */
+/* Of a run that has begun: for long ones, if nothing of it can be seen. */
+orr_code fab_approx_begin(fab *f, orr_error *err) ORR_MUST_CHECK;
 void fab_approx_destroy(fab_approx *a); /* NULL is fine */
 void fab_approx_choose(fab *f);         /* it is time to look at a flow */
 void fab_approx_look(fab *f);           /* a packet has come over the anchor's wire */

@@ -133,6 +133,7 @@ void orr__packet_config_defaults(orr__packet_config *c, const struct orr_rules_p
 {
     *c = (orr__packet_config){.rules = orr__packet_rules(rules),
                               .threads = 1,
+                              .approx = ORR__APPROX_LONG,
                               .enable_qcn = 1,
                               .enable_pfc = 1,
                               .pause_time_us = 5,
