@@ -833,25 +833,28 @@ static void find_bound(clk_clock *c)
         set_bound(c, c->ticks.entries[0].key, c->ticks.entries[0].value);
 }
 
-/* False: the next event is one of the clock, or there is none. */
-static bool step_source(clk_clock *c)
+/* How many events; 0: the next one is of the clock, or there is none. */
+static uint64_t step_source(clk_clock *c, uint64_t most)
 {
     if (!c->source.next_at || c->has_failed)
-        return false;
+        return 0;
     find_bound(c);
-    const uint64_t done = c->source.run(c->source.context, SOURCE_BATCH);
+    const uint64_t done =
+        c->source.run(c->source.context, most < SOURCE_BATCH ? most : SOURCE_BATCH);
     c->events_run += done;
-    return done > 0;
+    return done;
 }
 
-static inline bool step(clk_clock *c)
+/* How many events were run, at most so many; 0: none is left. */
+static inline uint64_t step(clk_clock *c, uint64_t most)
 {
     event e;
-    if (c->source.run && step_source(c))
-        return true;
+    const uint64_t done = c->source.run ? step_source(c, most) : 0;
+    if (done)
+        return done;
     for (;;) {
         if (c->has_failed || (c->running == NONE && !open_next_bucket(c)))
-            return false;
+            return 0;
         if (take_first(c, &e))
             break;
         if (c->latest == c->running)
@@ -865,20 +868,23 @@ static inline bool step(clk_clock *c)
     e.action(e.context, e.argument);
     if (e.group != NONE && c->lists[e.group].tail == NONE)
         drop_list(c, e.group);
-    return true;
+    return 1;
 }
 
 bool clk_step(clk_clock *c)
 {
-    return step(c);
+    return step(c, UINT64_MAX) > 0;
 }
 
 bool clk_run(clk_clock *c, uint64_t *left, const bool *pauses)
 {
     do {
-        if (!step(c))
+        const uint64_t done = step(c, *left);
+        if (!done)
             return false;
-    } while (--*left && !*pauses);
+        /* A model may know of more events than it ran (orr_event_source). */
+        *left -= done < *left ? done : *left;
+    } while (*left && !*pauses);
     return true;
 }
 

@@ -706,9 +706,11 @@ static uint64_t shortest_delay(const fab *f, const uint32_t *of_node)
     return shortest;
 }
 
+/* A limit on events is a place in their one order; lanes run theirs side by side. */
 static bool can_be_parted(const fab *f)
 {
-    return !f->rules.orders_by_schedule && !f->approx && !(f->watch.hears & FAB_HEARS_FRAMES);
+    return !f->rules.orders_by_schedule && !f->approx && !f->config.counts_events &&
+           !(f->watch.hears & FAB_HEARS_FRAMES);
 }
 
 /* Who listens cuts windows short: so short that changing from lane to lane costs more than caches
