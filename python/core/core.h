@@ -45,6 +45,9 @@ bool core_thread_start(pthread_t *thread, void *(*run)(void *), void *data);
 const char *core_text(PyObject *options, const char *name);
 bool core_flag(PyObject *options, const char *name);
 uint64_t core_count(PyObject *options, const char *name);
+/* The same, of at most `most`; 32 bits. */
+uint64_t core_bounded(PyObject *options, const char *name, uint64_t most);
+uint32_t core_small(PyObject *options, const char *name);
 double core_number(PyObject *options, const char *name, double otherwise);
 PyObject *core_object(PyObject *options, const char *name); /* borrowed; NULL: none */
 PyObject *core_list(PyObject *options, const char *name);   /* the same of a list */

@@ -82,22 +82,22 @@ static bool take_stage(PyObject *o, orr_llm_options *l)
     int recompute_form, context_form, full;
     const char *dtype = core_text(o, "dtype"), *pipeline = core_text(o, "pipeline");
     *l = (orr_llm_options){
-        .tp = (uint32_t)core_count(o, "tp"),
-        .cp = (uint32_t)core_count(o, "cp"),
-        .pp = (uint32_t)core_count(o, "pp"),
-        .dp = (uint32_t)core_count(o, "dp"),
-        .ep = (uint32_t)core_count(o, "ep"),
+        .tp = core_small(o, "tp"),
+        .cp = core_small(o, "cp"),
+        .pp = core_small(o, "pp"),
+        .dp = core_small(o, "dp"),
+        .ep = core_small(o, "ep"),
         .batch = core_count(o, "batch"),
         .micro_batch = core_count(o, "micro_batch"),
         .seq = core_count(o, "seq"),
         .grads_fp32 = core_flag(o, "grads_fp32"),
         .no_sequence_parallel = core_flag(o, "no_sequence_parallel"),
         .overlaps_tensor = core_flag(o, "tp_overlap"),
-        .chunks = (uint32_t)core_count(o, "chunks"),
-        .zero = (uint32_t)core_count(o, "zero"),
+        .chunks = core_small(o, "chunks"),
+        .zero = core_small(o, "zero"),
         .sync_every_micro_batch = core_flag(o, "sync_every_micro_batch"),
         .bucket_bytes = core_count(o, "bucket_bytes"),
-        .prefetch = (uint32_t)core_count(o, "prefetch"),
+        .prefetch = core_small(o, "prefetch"),
         .no_overlap = core_flag(o, "no_overlap"),
         .no_clipping = core_flag(o, "no_clipping"),
         .recompute_layers = core_count(o, "recompute_layers"),
@@ -105,7 +105,7 @@ static bool take_stage(PyObject *o, orr_llm_options *l)
         .lists_optimizer = core_flag(o, "foreach"),
         .no_master = core_flag(o, "no_master"),
         .forward_only = core_flag(o, "forward"),
-        .steps = (uint32_t)core_count(o, "steps"),
+        .steps = core_small(o, "steps"),
         .device_bytes = core_count(o, "device_bytes"),
     };
     if (PyErr_Occurred() ||
@@ -345,8 +345,8 @@ static PyObject *link_ranks(PyObject *module, PyObject *args)
         return NULL;
     const orr_link_options opt = {.is_strict = core_flag(o, "strict"),
                                   .has_step = core_object(o, "step") != NULL,
-                                  .step = (int64_t)core_count(o, "step"),
-                                  .threads = (unsigned)core_count(o, "threads"),
+                                  .step = (int64_t)core_bounded(o, "step", INT64_MAX),
+                                  .threads = core_small(o, "threads"),
                                   .host_scale = core_number(o, "host_scale", -1)};
     const char **paths = PyErr_Occurred() ? NULL : path_list(list, &count);
     if (!paths)
@@ -510,11 +510,11 @@ static bool take_conversion(PyObject *o, conversion *c)
     PyObject *sizes = core_list(o, "dims");
     c->dims = core_text(o, "sizes");
     c->model = core_text(o, "model");
-    c->ranks = (uint32_t)core_count(o, "ranks");
-    c->passes = (uint32_t)core_count(o, "passes");
-    c->mhz = (uint32_t)core_count(o, "frequency");
+    c->ranks = core_small(o, "ranks");
+    c->passes = core_small(o, "passes");
+    c->mhz = core_small(o, "frequency");
     c->has_rank = core_object(o, "rank") != NULL;
-    c->rank = (uint32_t)core_count(o, "rank");
+    c->rank = core_small(o, "rank");
     c->updates = core_flag(o, "updates");
     c->host_scale = core_number(o, "host_scale", -1);
     for (Py_ssize_t i = 0; sizes && i < PyList_Size(sizes) && i < 16; i++)

@@ -53,9 +53,12 @@ PyObject *core_raise_usage(const char *text)
 
 /* ---- options ---- */
 
-/* PyDict_GetItemString would take a lack of memory for an option that was not given. */
+/* PyDict_GetItemString would take a lack of memory for an option that was not given.  After an error
+ * nothing is given: the first one counts. */
 PyObject *core_object(PyObject *options, const char *name)
 {
+    if (PyErr_Occurred())
+        return NULL;
     PyObject *key = PyUnicode_FromString(name);
     PyObject *v = key ? PyDict_GetItemWithError(options, key) : NULL;
     Py_XDECREF(key);
@@ -110,6 +113,21 @@ uint64_t core_count(PyObject *options, const char *name)
         PyErr_Format(whole ? PyExc_OverflowError : PyExc_TypeError,
                      "%s: expected a whole number, 0 or more, not %R", name, v);
     return 0;
+}
+
+uint64_t core_bounded(PyObject *options, const char *name, uint64_t most)
+{
+    const uint64_t n = core_count(options, name);
+    if (n <= most)
+        return n;
+    PyErr_Format(PyExc_OverflowError, "%s: expected at most %llu, not %llu", name,
+                 (unsigned long long)most, (unsigned long long)n);
+    return 0;
+}
+
+uint32_t core_small(PyObject *options, const char *name)
+{
+    return (uint32_t)core_bounded(options, name, UINT32_MAX);
 }
 
 double core_number(PyObject *options, const char *name, double otherwise)

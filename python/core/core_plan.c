@@ -158,14 +158,14 @@ static bool take_plan(PyObject *o, orr_plan_options *p)
     PyObject *fixed = core_list(o, "fix");
     orr_error err;
     p->machine = core_text(o, "machine");
-    p->devices = (uint32_t)core_count(o, "devices");
+    p->devices = core_small(o, "devices");
     p->batch = core_count(o, "batch");
     p->seq = core_count(o, "seq");
-    p->top = (uint32_t)core_count(o, "top");
+    p->top = core_small(o, "top");
     p->usd_per_hour = core_number(o, "usd_per_hour", 0);
     p->reserve = core_count(o, "reserve");
     p->no_prune = core_flag(o, "no_prune");
-    p->threads = (unsigned)core_count(o, "threads");
+    p->threads = core_small(o, "threads");
     for (int i = 0; goal && i < 3; i++)
         if (strcmp(goals[i], goal) == 0)
             p->goal = (orr_plan_goal)i;

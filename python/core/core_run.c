@@ -19,6 +19,7 @@
 #include <orrery/version.h>
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -38,7 +39,9 @@ typedef struct ticker {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t over;
+    double limit_s; /* 0: none */
     bool is_over, is_running;
+    atomic_bool has_asked, is_late;
 } ticker;
 
 enum { TICK_NS = 100000000 };
@@ -49,21 +52,25 @@ static void *tick(void *data)
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
     pthread_mutex_lock(&t->lock);
-    while (!t->is_over) {
+    for (uint64_t ticks = 1; !t->is_over; ticks++) {
         at.tv_nsec += TICK_NS;
         at.tv_sec += at.tv_nsec / 1000000000;
         at.tv_nsec %= 1000000000;
-        if (pthread_cond_timedwait(&t->over, &t->lock, &at) == ETIMEDOUT && !t->is_over)
-            orr_run_stop(t->run);
+        if (pthread_cond_timedwait(&t->over, &t->lock, &at) != ETIMEDOUT || t->is_over)
+            continue;
+        if (t->limit_s > 0 && (double)ticks * 1e-9 * TICK_NS >= t->limit_s)
+            atomic_store(&t->is_late, true);
+        atomic_store(&t->has_asked, true);
+        orr_run_stop(t->run);
     }
     pthread_mutex_unlock(&t->lock);
     return NULL;
 }
 
-static void ticker_start(ticker *t, orr_run *run)
+static void ticker_start(ticker *t, orr_run *run, double limit_s)
 {
     pthread_condattr_t how;
-    *t = (ticker){.run = run};
+    *t = (ticker){.run = run, .limit_s = limit_s};
     pthread_mutex_init(&t->lock, NULL);
     pthread_condattr_init(&how);
     pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
@@ -98,19 +105,25 @@ static bool look_around(orr_run *run, PyObject *progress)
     return said != NULL;
 }
 
-/* Without the GIL.  ORR_ESTOP: an exception is set. */
-static orr_code run_watched(orr_run *run, PyObject *progress, orr_error *err)
+/* Without the GIL.  ORR_ESTOP: an exception is set, or a limit is reached, as `err` says.  The run
+ * knows its limits of memory and events: where nobody asked it to stop, it was one of these.  A stop
+ * that came at the same moment only lets it look once more. */
+static orr_code run_watched(orr_run *run, PyObject *progress, double limit_s, orr_error *err)
 {
     ticker t;
     orr_code code;
     bool goes_on = true;
-    ticker_start(&t, run);
+    ticker_start(&t, run, limit_s);
     do {
         code = orr_run_to_end(run, err);
         if (code == ORR_ESTOP) {
             const PyGILState_STATE state = PyGILState_Ensure();
-            goes_on = look_around(run, progress);
+            goes_on = look_around(run, progress) && atomic_exchange(&t.has_asked, false);
             PyGILState_Release(state);
+        }
+        if (code == ORR_ESTOP && goes_on && atomic_load(&t.is_late)) {
+            code = orr_because(err, ORR_ESTOP, "the limit of %.6g s is reached", limit_s);
+            goes_on = false;
         }
     } while (code == ORR_ESTOP && goes_on && !orr_stop_asked());
     ticker_stop(&t);
@@ -120,7 +133,7 @@ static orr_code run_watched(orr_run *run, PyObject *progress, orr_error *err)
 /* What orr_run_explain calls for its experiments. */
 static orr_code run_experiment(orr_run *run, orr_error *err)
 {
-    return run_watched(run, NULL, err);
+    return run_watched(run, NULL, 0, err);
 }
 
 /* ---- life ---- */
@@ -181,11 +194,14 @@ static bool take_options(PyObject *o, orr_run_config *c)
     c->program = "orrery " ORR_VERSION;
     c->is_ideal = core_flag(o, "ideal");
     c->rendezvous = core_flag(o, "rendezvous");
-    c->queues_per_dim = (uint32_t)core_count(o, "queues");
-    c->threads = (unsigned)core_count(o, "threads");
-    c->steps = (uint32_t)core_count(o, "steps");
-    c->path_steps = (uint32_t)core_count(o, "path_steps");
-    c->records = (uint32_t)core_count(o, "records");
+    c->queues_per_dim = core_small(o, "queues");
+    c->threads = core_small(o, "threads");
+    c->steps = core_small(o, "steps");
+    c->path_steps = core_small(o, "path_steps");
+    c->records = core_small(o, "records");
+    c->max_seconds = core_number(o, "max_seconds", 0);
+    c->max_bytes = core_count(o, "max_bytes");
+    c->max_events = core_count(o, "max_events");
     c->change.compute = core_number(o, "compute_scale", 0);
     c->change.memory = core_number(o, "memory_scale", 0);
     c->change.bandwidth = core_number(o, "bandwidth_scale", 0);
@@ -300,7 +316,7 @@ static orr_code load_schedule(const asking *a, orr_error *err)
                                   .records = ORR_RUN_SCHEDULE};
     orr_code code = orr_run_create(&plain, &run, err);
     if (!code)
-        code = run_watched(run, NULL, err);
+        code = run_watched(run, NULL, 0, err);
     if (!code)
         code = orr_run_goal(run, &a->r->goal, err);
     orr_run_destroy(run);
@@ -350,15 +366,15 @@ static orr_code create_and_run(core_run *r,
         code = ORR_ESTOP;
     core_custom_enter(r->custom);
     if (!code) {
-        Py_BEGIN_ALLOW_THREADS code = run_watched(r->run, progress, err);
+        Py_BEGIN_ALLOW_THREADS code = run_watched(r->run, progress, config->max_seconds, err);
         Py_END_ALLOW_THREADS
     }
     core_custom_leave();
     return code;
 }
 
-/* The lines that explain a stall. */
-static void add_stall(core_run *r, orr_error *err)
+/* The exception with the lines that explain a stall, or with what is known of a run at its limit. */
+static void raise_end(core_run *r, orr_error *err)
 {
     PyObject *lines = PyList_New(0), *type, *value, *trace;
     const char *line;
@@ -373,6 +389,8 @@ static void add_stall(core_run *r, orr_error *err)
     }
     if (lines && value && PyList_Size(lines) > 0)
         PyObject_SetAttrString(value, "stall", lines);
+    if (value && err->code == ORR_ESTOP)
+        PyObject_SetAttrString(value, "result", (PyObject *)r);
     PyErr_Clear();
     Py_XDECREF(lines);
     PyErr_Restore(type, value, trace);
@@ -406,7 +424,7 @@ static PyObject *run_run(PyObject *module, PyObject *args)
     if (!code)
         return (PyObject *)r;
     if (!PyErr_Occurred() && !core_custom_raised(r->custom))
-        add_stall(r, &err);
+        raise_end(r, &err);
     Py_DECREF(r);
     return NULL;
 }

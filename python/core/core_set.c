@@ -86,7 +86,7 @@ static PyObject *open_set(PyObject *module, PyObject *args)
                           &options))
         return NULL;
     opt.keep_going = core_flag(options, "keep_going");
-    opt.threads = (unsigned)core_count(options, "threads");
+    opt.threads = core_small(options, "threads");
     if (core_flag(options, "keep_unknown"))
         read.leniency = ORR_KEEP_UNKNOWN;
     if (PyErr_Occurred()) {

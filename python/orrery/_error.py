@@ -11,7 +11,7 @@ class Error(Exception):
 
     code is "input" (the file is malformed), "usage" (what was asked for is impossible), "io" (the system refused),
     "bug" or "stopped".  path, byte, line and column say where in the input; what does not apply is None.  stall has a
-    line for each rank that waits, when a run could not go on.
+    line for each rank that waits, when a run could not go on; result is what is known of a run that came to a limit.
     """
 
     def __init__(self, text: str, message: Optional[str] = None, code: str = "usage", path: str = "", byte: int = -1,
@@ -24,6 +24,7 @@ class Error(Exception):
         self.line: Optional[int] = line or None
         self.column: Optional[int] = column or None
         self.stall: List[str] = []
+        self.result: Any = None
 
     def __reduce__(self) -> Tuple[Any, ...]:  # so that it travels between processes whole
         return Error, (str(self), self.message, self.code, self.path or "", -1 if self.byte is None else self.byte,

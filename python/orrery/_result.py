@@ -334,6 +334,7 @@ def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: 
         flows: Union[None, bool, Path] = None, loggops: Optional[str] = None, noise: Optional[Path] = None,
         timeline: Union[bool, str] = True, links: bool = False,
         compute_scale: float = 0, memory_scale: float = 0, bandwidth_scale: float = 0, latency_scale: float = 0,
+        max_seconds: float = 0, max_memory: Union[None, int, str] = None, max_events: int = 0,
         progress: Union[bool, Callable[[int, int, int, int], None]] = True) -> Result:
     """Simulates traces on a model of a cluster.
 
@@ -356,6 +357,9 @@ def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: 
     timeline: record spans, for timeline, critical_path and report; "phases" also records each phase of collectives;
     False saves memory.  links: record links.  progress: a line while it runs, or a callable
     (now_ps, finished, ranks, events), which is called ten times a second.  Ctrl-C ends the run.
+
+    max_seconds, max_memory (bytes, or "8GiB"; of the whole process), max_events: a run that needs more ends with an
+    Error whose result is what is known by then.  0 or None: no limit.
     """
     options: Dict[str, Any] = {
         "machine": machine, "system": system, "topology": topology, "memory": memory, "groups": groups,
@@ -363,8 +367,10 @@ def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: 
         "packet_config": packet_config, "packet_keys": packet_keys, "fold": fold, "ideal": ideal,
         "rendezvous": rendezvous, "steps": steps, "queues": queues, "threads": threads, "compute_scale": compute_scale,
         "memory_scale": memory_scale, "bandwidth_scale": bandwidth_scale, "latency_scale": latency_scale}
-    options.update(loggops=loggops, noise=noise)
+    options.update(loggops=loggops, noise=noise, max_seconds=max_seconds, max_bytes=_limit(max_memory), max_events=max_events)
     opened = _take_input(traces, flows, network, threads, options)
+    if not 0 <= max_seconds < float("inf"):
+        raise Error(f"max_seconds: a time was expected, not {max_seconds}")
     if not 1 <= steps <= 1000000:
         raise Error(f"steps: expected a number from 1 to 1,000,000, not {steps}")
     if steps > 1 and (flows is not None or options["is_schedule"]):
@@ -396,11 +402,21 @@ def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: 
         line.show(f"simulating: {now_ps / 1e9:,.3f} ms, {finished:,} of {ranks:,} ranks done, {events:,} events")
     try:
         result = _core.run(Result, _encoded(options), show if progress is True else progress if callable(progress) else None)
+    except Error as e:
+        if e.result is not None:
+            e.result.set = opened
+            e.result.made_from = _title(options, machine, network)
+        raise
     finally:
         line.end()
     result.set = opened
     result.made_from = _title(options, machine, network)
     return result
+
+
+def _limit(value: Union[None, int, str]) -> Optional[int]:
+    from ._make import _bytes
+    return _bytes(value)
 
 
 def _title(options: Mapping[str, Any], machine: Any, network: Any) -> str:

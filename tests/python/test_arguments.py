@@ -134,3 +134,19 @@ def test_objects_that_were_not_made_properly():
     for cls in (_core.Node, _core.Column):
         with pytest.raises(TypeError):
             cls()
+
+
+def test_numbers_are_not_cut():
+    """2**32 + 2 is not 2, and the option that is wrong is the one that is named."""
+    for name in ("tp", "pp", "dp", "cp", "ep", "zero", "chunks", "steps", "prefetch"):
+        with pytest.raises(OverflowError, match=f"^{name}: expected at most 4294967295"):
+            orrery.stage("gpt2", **{name: 2**32 + 2})
+    t = orrery.Trace()
+    t.compute("work", duration_us=5)
+    for name in ("queues", "threads"):
+        with pytest.raises(OverflowError, match=f"^{name}: expected at most 4294967295"):
+            orrery.run([t], progress=False, **{name: 2**32 + 1})
+        with pytest.raises(OverflowError, match=f"^{name}: expected a whole number, 0 or more"):
+            orrery.run([t], progress=False, **{name: -1})
+    with pytest.raises(OverflowError, match="^threads: "):
+        orrery.plan("gpt2", "dgx-h100", batch=2, threads=2**32)

@@ -42,6 +42,14 @@ WORK = {
         r = orrery.run(orrery.open("step.orr", threads=1), machine="dgx-h100", progress=False)
         r.time_ns, r.summary["per_rank"], len(r.timeline), r.critical_path.total_ns
         """,
+    "limited": """
+        try:
+            orrery.run(orrery.open("step.orr", threads=1), machine="dgx-h100", progress=False, max_events=20)
+        except orrery.Error as e:
+            if e.result is None:
+                raise
+            e.result.summary["status"]
+        """,
     "write results": """
         r = orrery.run(orrery.open("step.orr", threads=1), progress=False)
         r.write("csv", "out.csv")

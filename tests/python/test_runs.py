@@ -246,6 +246,33 @@ def test_models_that_answer_nonsense():
         orrery.run(reduces(), collectives={"all-reduce": to_itself})
 
 
+@pytest.mark.parametrize("network", ["fluid", "unaware", "aware", "packet", "loggops"])
+def test_limits_end_a_run_with_what_is_known(network):
+    work = reduces(size=4096, count=4000)
+    whole = orrery.run(work, network=network, progress=False, timeline=False)
+    for limit, words in (({"max_events": 50}, "the limit of 50 events is reached"),
+                         ({"max_memory": "1KiB"}, "the limit of 1.00 KiB of memory is reached"),
+                         ({"max_seconds": 1e-6}, "the limit of 1e-06 s is reached")):
+        with pytest.raises(orrery.Error, match=words) as caught:
+            orrery.run(work, network=network, progress=False, timeline=False, fold="off", **limit)
+        known = caught.value.result
+        assert caught.value.code == "stopped" and known.time_ns < whole.time_ns
+        assert known.summary["status"] == "interrupted"
+    roomy = orrery.run(work, network=network, progress=False, timeline=False, max_events=1 << 40, max_memory="1TiB", max_seconds=3600)
+    assert roomy.time_ns == whole.time_ns
+    for wrong in ({"max_seconds": -1}, {"max_seconds": float("nan")}, {"max_events": -1}, {"max_memory": "much"}):
+        with pytest.raises((orrery.Error, OverflowError, ValueError)):
+            orrery.run(work, network=network, progress=False, **wrong)
+
+
+def test_a_limit_of_time_holds_over_many_looks():
+    # Congestion control never repeats itself, so this runs for minutes.
+    began = time.monotonic()
+    with pytest.raises(orrery.Error, match="the limit of 0.35 s is reached"):
+        orrery.run(reduces(size=1 << 36), network="packet", packet_keys="APPROX 0", progress=False, max_seconds=0.35)
+    assert time.monotonic() - began < 30
+
+
 def test_a_run_that_stalls_says_who_waits():
     t = orrery.Trace()
     t.recv(1, 8, dst=0, tag=5)
