@@ -164,6 +164,8 @@ static orr_code time_file(printer *p, const char *path, orr_error *err)
         const orr_where w = orr_where_line(path, ++line, 1);
         if (n == strlen(text) && n == sizeof text - 1)
             code = orr_fail(err, ORR_EINPUT, &w, "the line is longer than %zu bytes", n);
+        else if (n == strlen(text) && !feof(f)) /* fgets went on, strlen did not */
+            code = orr_fail(err, ORR_EINPUT, &w, "a byte of zero: this is not text");
         else if (n && text[0] != '#')
             code = time_kernels(p, (orr_str){text, n}, path, line, err);
     }

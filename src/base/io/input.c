@@ -21,11 +21,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 enum { PACKED_ROOM = 1 << 17, WINDOW_ROOM = 1 << 18, LEAST_ROOM = 1 << 12, MAP_FROM = 1 << 18 };
+
+/* A compressed file that says nothing, at length, must not fill the memory: zeros shrink 1,000 times
+ * in gzip and more in zstd, traces some 10 to 50 times.  Small ones may be what they like. */
+enum { BOMB_FROM = 1 << 28, BOMB_RATIO = 250 };
 
 typedef enum packing { PLAIN, GZIP, ZSTD } packing;
 
@@ -40,6 +45,7 @@ struct orr_stream {
     uint8_t *packed; /* bytes of the file, before unpacking */
     size_t packed_at, packed_end;
     bool packed_is_at_end, inside_frame;
+    uint64_t packed_all, unpacked_all; /* bytes so far, before and after unpacking */
     uint64_t frame_size, frame_got; /* zstd: bytes that the frame announces, and that came of it */
     z_stream z;
     bool z_is_open;
@@ -89,6 +95,7 @@ static orr_code fill_packed(orr_stream *s, orr_error *err)
         return code;
     s->packed_at = 0;
     s->packed_end = got;
+    s->packed_all += got;
     s->packed_is_at_end = got == 0;
     return ORR_OK;
 }
@@ -116,6 +123,7 @@ static orr_code begin_zstd_frame(orr_stream *s, orr_error *err)
     for (size_t got = 1; !code && got && s->packed_end - s->packed_at < LONGEST_HEAD;) {
         code = read_some(s, s->packed + s->packed_end, PACKED_ROOM - s->packed_end, &got, err);
         s->packed_end += code ? 0 : got;
+        s->packed_all += code ? 0 : got;
     }
     s->frame_size =
         ZSTD_getFrameContentSize(s->packed + s->packed_at, s->packed_end - s->packed_at);
@@ -193,8 +201,15 @@ static orr_code unpack_some(orr_stream *s, uint8_t *to, size_t room, size_t *got
         return code;
     if (s->packed_is_at_end)
         return fail_here(s, ORR_EINPUT, "the compressed data is cut short", err);
-    return s->kind == GZIP ? unpack_gzip(s, to, room, got, err)
-                           : unpack_zstd(s, to, room, got, err);
+    code =
+        s->kind == GZIP ? unpack_gzip(s, to, room, got, err) : unpack_zstd(s, to, room, got, err);
+    s->unpacked_all += *got;
+    if (!code && s->unpacked_all > BOMB_FROM && s->unpacked_all / BOMB_RATIO > s->packed_all)
+        return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(s->path, ORR_NO_BYTE)),
+                        "the compressed data unpacks to more than %d times its size; if that is "
+                        "meant, unpack it first",
+                        BOMB_RATIO);
+    return code;
 }
 
 static orr_code fill_window(orr_stream *s, orr_error *err)
@@ -348,6 +363,12 @@ static orr_code open_fd(const char *path, int *fd, size_t *room, orr_error *err)
     if (S_ISDIR(st.st_mode)) {
         close(*fd);
         return orr_fail(err, ORR_EIO, &w, "is a directory; expected a file");
+    }
+    /* Zeros and random bytes without an end; an empty file is something that is asked for. */
+    if ((S_ISCHR(st.st_mode) && !isatty(*fd) && st.st_rdev != makedev(1, 3)) ||
+        S_ISBLK(st.st_mode)) {
+        close(*fd);
+        return orr_fail(err, ORR_EINPUT, &w, "is a device; a file was expected");
     }
     if (S_ISREG(st.st_mode) && st.st_size < WINDOW_ROOM - LEAST_ROOM)
         *room = (size_t)st.st_size + LEAST_ROOM; /* the end is seen without growing */
