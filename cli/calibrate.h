@@ -23,6 +23,7 @@ typedef struct cal_lines {
     char *text; /* without its end; may be written to */
     size_t room;
     uint32_t line;
+    bool is_too_long, has_no_memory;
 } cal_lines;
 
 orr_code cal_open(const char *path, cal_lines *out, orr_error *err);

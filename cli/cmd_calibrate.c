@@ -26,18 +26,49 @@ orr_code cal_open(const char *path, cal_lines *out, orr_error *err)
     return out->in ? ORR_OK : fail_read(path, err);
 }
 
+/* A line of a log has progress bars at worst.  What never ends a line, such as a device, must not
+ * fill the memory. */
+enum { LINE_MOST = 1 << 24 };
+
+static bool has_room(cal_lines *l, size_t need)
+{
+    if (need <= l->room)
+        return true;
+    const size_t room = l->room ? 2 * l->room : 256;
+    char *more = realloc(l->text, room);
+    l->has_no_memory = !more;
+    if (!more)
+        return false;
+    l->text = more;
+    l->room = room;
+    return true;
+}
+
 bool cal_next(cal_lines *l)
 {
-    if (getline(&l->text, &l->room, l->in) < 0)
+    size_t n = 0;
+    int c = 0;
+    while (n < LINE_MOST && (c = getc_unlocked(l->in)) != EOF && c != '\n') {
+        if (!has_room(l, n + 2))
+            return false;
+        l->text[n++] = (char)c;
+    }
+    if ((c == EOF && n == 0) || !has_room(l, n + 1))
         return false;
     l->line++;
+    l->is_too_long = n == LINE_MOST;
+    l->text[n] = '\0';
     l->text[strcspn(l->text, "\r\n")] = '\0';
-    return true;
+    return !l->is_too_long;
 }
 
 orr_code cal_close(cal_lines *l, orr_code code, orr_error *err)
 {
-    if (!code && l->in && !feof(l->in))
+    if (!code && l->is_too_long)
+        code = cal_fail(l, "the line is longer than 16 MiB", err);
+    else if (!code && l->has_no_memory)
+        code = orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    else if (!code && l->in && !feof(l->in))
         code = fail_read(l->path, err);
     if (l->in && l->in != stdin)
         fclose(l->in);
