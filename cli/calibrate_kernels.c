@@ -325,9 +325,9 @@ static orr_code fit_and_tell(cli_context *c, fit *f, orr_error *err)
     else
         print_text(f);
     if (output)
-        cli_note(c, "wrote %s", output);
+        cli_note(c, "wrote %s\n", output);
     if (picture)
-        cli_note(c, "wrote %s", picture);
+        cli_note(c, "wrote %s\n", picture);
     return ORR_OK;
 }
 

@@ -225,7 +225,7 @@ static orr_code fit(const cli_context *c, const orr_machine *m, places *p, orr_e
         else
             print_text(c, r);
         if (p->machine)
-            cli_note(c, "wrote %s and %s", p->machine, p->table);
+            cli_note(c, "wrote %s and %s\n", p->machine, p->table);
     }
     orr_calibration_close(k);
     return code;

@@ -220,7 +220,7 @@ static orr_code fit_and_tell(cli_context *c, steps *s, double predicted, orr_err
                s->high / predicted);
     }
     if (output)
-        cli_note(c, "wrote %s", output);
+        cli_note(c, "wrote %s\n", output);
     return ORR_OK;
 }
 

@@ -968,6 +968,12 @@ static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
     orr_code code = cli_goal_jobs(c, NULL, &g, err);
     if (code)
         return code;
+    /* Messages of rings and trees know nothing of NVLS or of the library's measured rates. */
+    if (!brings_schedule(c))
+        cli_note(
+            c,
+            "jobs run message by message: collectives are those of the system's algorithms, "
+            "without NCCL's measured times; compare with one job run the same way (--hosts N)\n");
     code = orr_goal_traces(g, c->args[0], out, err);
     orr_goal_free(g);
     return code ? orr_because(err, code, "%s", c->args[0]) : ORR_OK;

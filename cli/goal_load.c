@@ -19,6 +19,10 @@ static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_err
                                    .topology = cli_text(c, "topology"),
                                    .groups = cli_text(c, "groups"),
                                    .memory = cli_text(c, "memory"),
+                                   .machine = cli_text(c, "machine"),
+                                   .hardware = cli_text(c, "hardware"),
+                                   .software = cli_text(c, "software"),
+                                   .is_ideal = cli_given(c, "ideal"),
                                    .network = "unaware",
                                    .records = ORR_RUN_SCHEDULE,
                                    .shows_progress = !c->quiet};

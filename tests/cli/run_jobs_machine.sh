@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# Jobs of generated traces compute as long as each does alone: the machine's chip times their kernels.
+orrery stage -q llama-3-8b --tp 8 --dp 1 --layers 2 --batch 2 -o a.orr >/dev/null
+orrery stage -q llama-3-8b --tp 4 --dp 2 --layers 1 --batch 2 -o b.orr >/dev/null
+compute() { orrery run -q "$@" --network unaware --json | sed -n 's/^      "compute_ns": \([0-9]*\),$/\1/p'; }
+{ compute a.orr --machine dgx-h100:1; compute b.orr --machine dgx-h100:1; } >alone
+compute a.orr --job b.orr --machine dgx-h100:2 >together
+paste alone together | awk '{d = $2 / $1 - 1; if (d < -0.01 || d > 0.01) bad++} END {print NR " ranks, " bad + 0 " differ"}'
+orrery run a.orr --job b.orr --machine dgx-h100:2 2>&1 >/dev/null
