@@ -1068,7 +1068,8 @@ static orr_code goal_run(cli_context *c, orr_error *err)
     return code;
 }
 
-static const char *const goal_options[] = {"form", "system", "topology", "groups", "memory", NULL};
+static const char *const goal_options[] = {"form",   "system",   "topology", "groups",
+                                           "memory", "hardware", NULL};
 
 static const cli_converter cli_convert_goal = {"goal", goal_options, .run = goal_run};
 
@@ -1087,7 +1088,7 @@ static const cli_option options[] = {
     {"world-size", 0, "N", "fx, export: number of ranks, when the input does not say", CLI_COUNT, 1,
      1 << 24},
     {"hardware", 0, "NAME",
-     "fx, export: compute times of this chip ('orrery gemm --list-hardware')"},
+     "fx, export, goal: compute times of this chip ('orrery gemm --list-hardware')"},
     {"dim", 0, "S=N,...", "export: values of symbolic sizes, such as s0=8,s1=128"},
     {"model", 0, "NAME", "export: program name, when the archive has several"},
     {"rank", 0, "N", "pytorch: rank of this trace", CLI_COUNT, 0, (1 << 20) - 1},

@@ -419,12 +419,10 @@ static const cli_option options[] = {
     {"topology", 't', "FILE",
      "network: a file of ASTRA-sim, or a topology (YAML, ns-3, SimAI, htsim, NCCL, nvidia-smi, InfraGraph); packet: also config.txt"},
     {"hardware", 0, "CHIP",
-     "time compute on this measured chip (h200, a100, ...), or on one of 'orrery calibrate kernels'",
-     .needs = ORR_RUN_SYSTEM},
+     "time compute on this measured chip (h200, a100, ...), or on one of 'orrery calibrate kernels'"},
     {"software", 0, "NAME",
      "issue kernels as fast as this software does, NAME:1.3: on a slower host; default: as the "
-     "traces say",
-     .needs = ORR_RUN_SYSTEM},
+     "traces say"},
     {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "communicator groups (JSON)"},
     {"plan", 0, "FILES",
@@ -856,7 +854,14 @@ static orr_code check_options(const cli_context *c, orr_error *err)
         if (o->with && !cli_given(c, o->with))
             return cli_misuse(err, "--%s needs --%s", o->name, o->with);
     }
-    return ORR_OK;
+    /* Traces have kernels to time, on every network; schedules and flows have none. */
+    const bool has_kernels = !cli_given(c, "flows") && (!brings_schedule(c) || cli_given(c, "job"));
+    const char *timing = cli_given(c, "hardware")   ? "hardware"
+                         : cli_given(c, "software") ? "software"
+                                                    : NULL;
+    return !timing || has_kernels || cli_given(c, "compare")
+               ? ORR_OK
+               : refuse(c, timing, ORR_RUN_SYSTEM, err);
 }
 
 static bool is_compat(const cli_context *c, const char *name)

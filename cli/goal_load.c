@@ -10,6 +10,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* No chip does more operations per second: four times the fastest of 2026. */
+#define MOST_FLOPS 2e16
+
+/* Generated traces have kernels, not durations; without a chip a schedule would only send. */
+static void note_no_time(const cli_context *c, orr_run *r, const orr_set *set)
+{
+    const orr_columns *col = orr_trace_columns(orr_set_trace(set, orr_set_class_of(set, 0)));
+    double operations = 0;
+    for (uint32_t i = 0; col->num_ops && i < col->count; i++)
+        if (col->num_ops[i] != ORR_NO_VALUE && col->num_ops[i] > 0)
+            operations += (double)col->num_ops[i];
+    if (operations > MOST_FLOPS * 1e-12 * (double)orr_run_rank_at(r, 0)->gpu_total)
+        cli_note(c, "implausible: compute takes no time, nodes have no durations; --hardware CHIP "
+                    "times their kernels\n");
+}
+
 /* Let the traces run, and take down what they send. */
 static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_error *err)
 {
@@ -32,6 +48,8 @@ static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_err
         code = cli_run_to_end(r, err);
     if (!code)
         code = orr_run_goal(r, out, err);
+    if (!code && !config.hardware && !config.machine)
+        note_no_time(c, r, set);
     orr_run_destroy(r);
     return code;
 }

@@ -7,3 +7,10 @@ compute() { orrery run -q "$@" --network unaware --json | sed -n 's/^      "comp
 compute a.orr --job b.orr --machine dgx-h100:2 >together
 paste alone together | awk '{d = $2 / $1 - 1; if (d < -0.01 || d > 0.01) bad++} END {print NR " ranks, " bad + 0 " differ"}'
 orrery run a.orr --job b.orr --machine dgx-h100:2 2>&1 >/dev/null
+# So does a schedule of them; without a chip it says what is missing.
+end() { orrery run b.orr --network loggops "$@" --json | sed -n 's/^ *"finished_ns": \([0-9]*\).*/\1/p' | head -1; }
+bare=$(end 2>note) timed=$(end --hardware h100)
+cat note
+echo "$(((timed - bare) / 1000000)) ms of compute"
+orrery convert goal b.orr -q -o b.goal --hardware h100
+orrery run b.goal --hardware h100
