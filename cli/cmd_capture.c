@@ -270,7 +270,7 @@ static orr_code capture_run(cli_context *c, orr_error *err)
 {
     if (cli_flag(c, "print-module")) {
         const orr_str text = orr_capture_module();
-        fwrite(text.ptr, 1, text.len, stdout);
+        cli_print(text);
         return ORR_OK;
     }
     if (c->arg_count == 0)

@@ -122,7 +122,7 @@ static orr_code print_report(const cli_context *c,
     const orr_code code = cli_flag(c, "json") ? orr_check_json(r, style, &text, err)
                                               : orr_check_text(r, style, &text, err);
     if (!code)
-        fwrite(text.ptr, 1, text.len, stdout); /* main.c asks whether it arrived */
+        cli_print(text);
     return code;
 }
 

@@ -153,6 +153,7 @@ static orr_code time_kernels(
 static orr_code time_file(printer *p, const char *path, orr_error *err)
 {
     const bool is_stdin = strcmp(path, "-") == 0;
+    const uint64_t before = p->count;
     char text[4096];
     uint32_t line = 0;
     orr_code code = ORR_OK;
@@ -171,6 +172,10 @@ static orr_code time_file(printer *p, const char *path, orr_error *err)
     }
     if (!code && ferror(f))
         code = orr_fail(err, ORR_EIO, &(orr_where){0}, "%s: cannot be read", path);
+    if (!code && p->count == before) {
+        const orr_where w = orr_where_line(path, line ? line : 1, 1);
+        code = orr_fail(err, ORR_EINPUT, &w, "the file ends without a kernel");
+    }
     if (!is_stdin)
         fclose(f);
     return code;
@@ -200,7 +205,7 @@ static orr_code run_time(const cli_context *c, const orr_chip *chip, orr_error *
         if (!code && p.text.failed)
             code = orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
         if (!code)
-            fwrite(p.text.ptr, 1, p.text.len, stdout);
+            cli_print((orr_str){(const char *)p.text.ptr, p.text.len});
         if (!code && p.count > 1)
             printf("%" PRIu64 " kernels, %.1f us in total\n", p.count, p.us);
         orr_buf_fini(&p.text);

@@ -63,7 +63,7 @@ static void print_text(const demo *d, orr_str text)
 {
     if (cli_flag(d->c, "json"))
         return;
-    fwrite(text.ptr, 1, text.len, stdout); /* main looks whether it arrived */
+    cli_print(text);
     putchar('\n');
 }
 

@@ -63,7 +63,7 @@ static orr_code print(const cli_context *c, const orr_diff *d, orr_error *err)
     const orr_code code = cli_flag(c, "json") ? orr_diff_json(d, &style, &text, err)
                                               : orr_diff_text(d, &style, &text, err);
     if (!code)
-        fwrite(text.ptr, 1, text.len, stdout);
+        cli_print(text);
     return code;
 }
 
@@ -94,7 +94,7 @@ static orr_code print_operators(const cli_context *c, const orr_operators *o, or
     const orr_code code = cli_flag(c, "json") ? orr_operators_json(o, &style, &text, err)
                                               : orr_operators_text(o, &style, &text, err);
     if (!code)
-        fwrite(text.ptr, 1, text.len, stdout);
+        cli_print(text);
     return code;
 }
 

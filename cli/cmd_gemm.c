@@ -371,7 +371,7 @@ static orr_code print_source(const cli_context *c, orr_error *err)
     if (cli_given(c, "example")) {
         code = find_example(cli_text(c, "example"), &e, err);
         if (!code)
-            fwrite(e.text.ptr, 1, e.text.len, stdout);
+            cli_print(e.text);
         return code;
     }
     code = find_hardware(cli_text(c, "hardware"), &hw, err);
@@ -494,7 +494,7 @@ static orr_code report(const cli_context *c, orr_gemm *g, orr_error *err)
                           : as_csv ? orr_gemm_csv(g, &text, err)
                                    : orr_gemm_text(g, &text, err);
     if (!code && (as_json || as_csv))
-        fwrite(text.ptr, 1, text.len, stdout);
+        cli_print(text);
     else if (!code)
         cli_note(c, "%.*s", (int)text.len, text.ptr);
     return code;
@@ -517,7 +517,7 @@ static orr_code sweep(const cli_context *c,
            : cli_flag(c, "csv") ? orr_gemm_sweep_csv(w, &text, err)
                                 : orr_gemm_sweep_text(w, cli_is_colored(c, stdout), &text, err);
     if (!code)
-        fwrite(text.ptr, 1, text.len, stdout);
+        cli_print(text);
     orr_gemm_sweep_destroy(w);
     return code;
 }

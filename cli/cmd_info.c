@@ -42,7 +42,7 @@ static orr_code print_info(const orr_set *s,
         return code;
     code = as_json ? orr_info_json(info, &text, err) : orr_info_text(info, &text, err);
     if (!code)
-        fwrite(text.ptr, 1, text.len, stdout); /* main looks whether it arrived */
+        cli_print(text);
     orr_info_destroy(info);
     return code;
 }

@@ -306,7 +306,7 @@ static orr_code print_result(const cli_context *c, orr_scalesim *r, orr_error *e
                           : cli_flag(c, "csv") ? orr_scalesim_csv(r, &text, err)
                                                : orr_scalesim_text(r, &text, err);
     if (!code)
-        fwrite(text.ptr, 1, text.len, stdout);
+        cli_print(text);
     return code;
 }
 

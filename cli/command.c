@@ -264,6 +264,12 @@ orr_json_writer *cli_json_open_tight(cli_json *j, const char *format)
     return open_with(j, format, (orr_json_style){0});
 }
 
+void cli_print(orr_str text)
+{
+    if (text.len) /* a text that is empty may have no bytes to point at */
+        fwrite(text.ptr, 1, text.len, stdout);
+}
+
 void cli_json_close(cli_json *j)
 {
     orr_json_end_object(&j->writer);
@@ -272,7 +278,7 @@ void cli_json_close(cli_json *j)
         fputs("orrery: out of memory\n", stderr);
         exit(4);
     }
-    fwrite(j->text.ptr, 1, j->text.len, stdout);
+    cli_print((orr_str){(const char *)j->text.ptr, j->text.len});
     orr_buf_fini(&j->text);
 }
 

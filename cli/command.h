@@ -150,6 +150,9 @@ typedef struct cli_json {
     orr_json_writer writer;
 } cli_json;
 
+/* To the standard output; main looks whether it arrived. */
+void cli_print(orr_str text);
+
 /* Members are parted by ", " and keys from values by ": "; cli_json_open_tight has no spaces. */
 orr_json_writer *cli_json_open(cli_json *j, const char *format);
 orr_json_writer *cli_json_open_tight(cli_json *j, const char *format);

@@ -20,3 +20,7 @@ printf 'launch\nlaunch;norm bf16 m=1 n=2 tall\n' >kernels.txt
 refuse 3 time h200 --from kernels.txt
 refuse 3 time h200 --from kernels.txt --json
 refuse 4 time h200 --from missing.txt
+printf '# none yet\n\n' >kernels.txt
+refuse 3 time h200 --from kernels.txt
+refuse 3 time h200 --from kernels.txt --json
+refuse 3 time h200 launch --from /dev/null

@@ -610,6 +610,8 @@ TEST(test_fold__trees_are_exact)
     counts c = {0};
     for (unsigned long long i = n.first; i <= n.last; i++)
         try_job(i, "unaware", i % 4 ? 1 : 9, TREES, &c);
+    /* Phases of groups that are not alike end together, in the order of their timers. */
+    try_job(864, "unaware", 9, TREES, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not finish; steady: %u\n", c.folded,
             c.whole, c.stuck, c.steady);
     CHECK(c.folded * 4 > c.whole + c.folded); /* or nothing is tested */

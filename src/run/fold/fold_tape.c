@@ -365,6 +365,13 @@ void fold_tape_rival(fold_sim *f,
                         .is_together = is_together});
 }
 
+/* Phases whose ends follow from their starts in the same way.  Ends of others may meet as well, by
+ * their timers' numbers: the tape cannot tell whether they do again. */
+static bool are_alike(const fold_meeting *a, const fold_meeting *b)
+{
+    return a && b && a->family == b->family && coll_times_same(&a->phase, &b->phase);
+}
+
 void fold_tape_order(fold_sim *f, const fold_event *a, const fold_event *b, bool is_by_lag)
 {
     struct fold_tape *t = f->tape;
@@ -373,7 +380,7 @@ void fold_tape_order(fold_sim *f, const fold_event *a, const fold_event *b, bool
     const bool is_tie = a->at.base == b->at.base && a->at.by == b->at.by && !is_by_lag;
     if (!is_tie)
         put_two(f, OP_GOES_FIRST, a->at, b->at, is_by_lag, a->at);
-    else if (!a->meeting || !b->meeting)
+    else if (!are_alike(a->meeting, b->meeting))
         t->is_broken = true;
     else /* phases that begin together end together, in the order in which they were begun */
         for (uint32_t i = 0; i < a->meeting->family->class_count; i++)
