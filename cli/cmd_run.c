@@ -98,6 +98,41 @@ static orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], 
     return fits ? ORR_OK : cli_misuse(err, "--packet-keys is too long");
 }
 
+/* ---- jobs and schedules as traces ---- */
+
+static bool brings_schedule(const cli_context *c)
+{
+    return !c->given && c->arg_count && cli_brings_goal(c->args[0]);
+}
+
+static bool has_jobs(const cli_context *c)
+{
+    return cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts");
+}
+
+/* Several jobs on one machine run as traces of all of them; schedules, and what cannot be moved, as
+ * traces of their messages. */
+static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
+{
+    const char *why = NULL;
+    orr_goal *g;
+    orr_code code = has_jobs(c) ? cli_job_traces(c, out, &why, err) : ORR_OK;
+    if (code || *out)
+        return code;
+    if ((code = cli_goal_jobs(c, NULL, &g, err)))
+        return code;
+    /* Messages of rings and trees know nothing of NVLS or of the library's measured rates. */
+    if (!brings_schedule(c))
+        cli_note(c,
+                 "jobs run message by message (%s): collectives are those of the system's "
+                 "algorithms, without NCCL's measured times; compare with one job run the same way "
+                 "(--hosts N)\n",
+                 why);
+    code = orr_goal_traces(g, c->args[0], out, err);
+    orr_goal_free(g);
+    return code ? orr_because(err, code, "%s", c->args[0]) : ORR_OK;
+}
+
 /* orrery run --compare: one input on several network models, the times side by side.
  *
  * Traces run as they are on the models that know collectives, and as the schedule that the planner
@@ -129,12 +164,6 @@ typedef struct chart {
 
 /* ---- the input in both forms, made when first needed */
 
-static bool has_schedule(const cli_context *c)
-{
-    return cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts") ||
-           cli_brings_goal(c->args[0]);
-}
-
 static orr_code need_goal(comparison *k, orr_error *err)
 {
     return k->goal ? ORR_OK : cli_goal_jobs(k->c, NULL, &k->goal, err);
@@ -144,12 +173,9 @@ static orr_code need_set(comparison *k, orr_error *err)
 {
     if (k->set)
         return ORR_OK;
-    if (!has_schedule(k->c))
+    if (!has_jobs(k->c) && !brings_schedule(k->c))
         return orr_set_open(k->c->args[0], NULL, &k->set, err);
-    orr_code code = need_goal(k, err);
-    if (!code && (code = orr_goal_traces(k->goal, k->c->args[0], &k->set, err)))
-        orr_because(err, code, "%s", k->c->args[0]);
-    return code;
+    return make_traces(k->c, &k->set, err);
 }
 
 /* ---- runs */
@@ -801,21 +827,11 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
     return ORR_OK;
 }
 
-static bool brings_schedule(const cli_context *c)
-{
-    return !c->given && c->arg_count && cli_brings_goal(c->args[0]);
-}
-
 static bool is_loggops(const cli_context *c)
 {
     const char *network = cli_text(c, "network");
     return network ? strcmp(network, "loggops") == 0
                    : !cli_given(c, "topology") && brings_schedule(c);
-}
-
-static bool has_jobs(const cli_context *c)
-{
-    return cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts");
 }
 
 /* What would have an effect with what is given: the engine says, and --compare runs several. */
@@ -964,24 +980,6 @@ static orr_code run_schedule(cli_context *c,
     }
     orr_goal_free(g);
     return code;
-}
-
-/* Schedules, and several jobs on one machine, run as traces of their messages. */
-static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
-{
-    orr_goal *g;
-    orr_code code = cli_goal_jobs(c, NULL, &g, err);
-    if (code)
-        return code;
-    /* Messages of rings and trees know nothing of NVLS or of the library's measured rates. */
-    if (!brings_schedule(c))
-        cli_note(
-            c,
-            "jobs run message by message: collectives are those of the system's algorithms, "
-            "without NCCL's measured times; compare with one job run the same way (--hosts N)\n");
-    code = orr_goal_traces(g, c->args[0], out, err);
-    orr_goal_free(g);
-    return code ? orr_because(err, code, "%s", c->args[0]) : ORR_OK;
 }
 
 static orr_code run_traces(cli_context *c,

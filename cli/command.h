@@ -181,6 +181,8 @@ typedef struct cli_goal_inputs {
 /* The first argument and the jobs beside it, placed as the options job, placement, hosts and seed
  * say.  `inputs`, which may be NULL, must be empty before. */
 orr_code cli_goal_jobs(cli_context *c, cli_goal_inputs *inputs, orr_goal **out, orr_error *err);
+/* The same as one set of traces.  *out NULL and no error: *why that cannot be. */
+orr_code cli_job_traces(cli_context *c, orr_set **out, const char **why, orr_error *err);
 
 /* ---- the HTML page of a run: run --report, report, demo (html_report.c) ---- */
 

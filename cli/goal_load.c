@@ -95,7 +95,9 @@ orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_err
 /* ---- jobs */
 
 typedef struct job_list {
-    orr_goal *jobs[CLI_MOST_JOBS];
+    orr_goal *jobs[CLI_MOST_JOBS]; /* as schedules, */
+    orr_set *sets[CLI_MOST_JOBS];  /* or as traces */
+    const char *why;               /* one of them cannot be moved as traces; NULL: all can */
     size_t count;
     bool has_traces; /* of which system, network, memory and groups make a schedule */
     cli_goal_inputs *inputs;
@@ -127,10 +129,13 @@ static orr_code load_job(
     return code;
 }
 
-static orr_code load_jobs(cli_context *c, job_list *l, orr_error *err)
+typedef orr_code load_one(
+    cli_context *c, job_list *l, const char *path, orr_str name, orr_error *err);
+
+static orr_code load_jobs(cli_context *c, job_list *l, load_one *load, orr_error *err)
 {
     const char *more = cli_text(c, "job");
-    orr_code code = load_job(c, l, c->args[0], orr_str_of(c->args[0]), err);
+    orr_code code = load(c, l, c->args[0], orr_str_of(c->args[0]), err);
     while (!code && more && *more) {
         char path[4096];
         const size_t len = strcspn(more, ",");
@@ -138,7 +143,7 @@ static orr_code load_jobs(cli_context *c, job_list *l, orr_error *err)
             return cli_misuse(err, "--job: expected comma-separated file names");
         memcpy(path, more, len);
         path[len] = 0;
-        code = load_job(c, l, path, (orr_str){more, len}, err);
+        code = load(c, l, path, (orr_str){more, len}, err);
         more += len + (more[len] == ',');
     }
     return code;
@@ -183,7 +188,7 @@ orr_code cli_goal_jobs(cli_context *c, cli_goal_inputs *inputs, orr_goal **out, 
     job_list l = {.inputs = inputs};
     orr_code code = machine_wanted(c, &m, err);
     if (!code)
-        code = load_jobs(c, &l, err);
+        code = load_jobs(c, &l, load_job, err);
     if (!code)
         list_others(c, &l, &m);
     if (!code && is_placed)
@@ -194,5 +199,42 @@ orr_code cli_goal_jobs(cli_context *c, cli_goal_inputs *inputs, orr_goal **out, 
     }
     for (size_t i = 0; i < l.count; i++)
         orr_goal_free(l.jobs[i]);
+    return code;
+}
+
+/* ---- jobs as traces, which keep their collectives ---- */
+
+static orr_code load_set(
+    cli_context *c, job_list *l, const char *path, orr_str name, orr_error *err)
+{
+    const orr_set_options opt = {.size = sizeof opt,
+                                 .joins_alike = strcmp(cli_text(c, "fold"), "off") != 0};
+    (void)name;
+    if (l->why)
+        return ORR_OK;
+    if (cli_brings_goal(path)) {
+        l->why = "one of them is a schedule";
+        return ORR_OK;
+    }
+    const orr_code code = orr_set_open(path, &opt, &l->sets[l->count], err);
+    if (!code)
+        l->why = orr_set_combine_obstacle(l->sets[l->count++]);
+    return code;
+}
+
+orr_code cli_job_traces(cli_context *c, orr_set **out, const char **why, orr_error *err)
+{
+    orr_goal_machine m;
+    /* Groups of a file are those of one job. */
+    job_list l = {.why = cli_given(c, "groups") ? "--groups is of one job" : NULL};
+    *out = NULL;
+    orr_code code = machine_wanted(c, &m, err);
+    if (!code && !l.why)
+        code = load_jobs(c, &l, load_set, err);
+    *why = l.why;
+    if (!code && !l.why)
+        code = orr_set_combine((const orr_set *const *)l.sets, l.count, &m, out, err);
+    for (size_t i = 0; i < l.count; i++)
+        orr_set_close(l.sets[i]);
     return code;
 }

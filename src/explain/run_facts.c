@@ -496,10 +496,9 @@ static bool take_communication(taker *t)
 
 /* ---- what a step gives ---- */
 
-double orr__metadata_of(const orr_set *set, const char *name)
+static double number_in(const orr_trace *t, const char *name)
 {
-    const orr_trace *t = orr_set_class_count(set) ? orr_set_trace(set, 0) : NULL;
-    if (!t || !orr_trace_has_metadata(t))
+    if (!orr_trace_has_metadata(t))
         return 0;
     orr_attrs it = orr_trace_attrs(t);
     for (orr_attr a; orr_attrs_next(&it, &a);) {
@@ -511,6 +510,55 @@ double orr__metadata_of(const orr_set *set, const char *name)
         return orr_attr_int(&a, &whole) ? (double)whole : 0;
     }
     return 0;
+}
+
+double orr__metadata_of(const orr_set *set, const char *name)
+{
+    /* Devices are alike, but tokens of one job are not those of all. */
+    if (!orr_set_class_count(set) || (set->job_count > 1 && strcmp(name, "device_bytes") != 0))
+        return 0;
+    return number_in(orr_set_trace(set, 0), name);
+}
+
+static bool take_jobs(taker *t)
+{
+    const orr_set *set = t->s->set;
+    orr__run_facts *f = t->f;
+    /* Parts of a cluster that a job was traced on: some of its ranks are not here. */
+    if (!set->job_count || set->rank_count != f->ranks)
+        return true;
+    orr__run_job *jobs = orr_arena_new(f->arena, set->job_count, orr__run_job);
+    uint32_t *hosts = orr_arena_new(f->arena, set->job_first[set->job_count], uint32_t);
+    if (!jobs || !hosts)
+        return false;
+    memcpy(hosts, set->job_hosts, set->job_first[set->job_count] * sizeof *hosts);
+    for (size_t j = 0; j < set->job_count; j++) {
+        orr__run_job *k = &jobs[j];
+        double compute = 0, exposed = 0;
+        *k = (orr__run_job){.hosts = hosts + set->job_first[j],
+                            .ranks = set->job_first[j + 1] - set->job_first[j],
+                            .is_finished = true};
+        for (uint32_t i = 0; i < k->ranks; i++) {
+            const uint64_t *times = f->times[k->hosts[i]];
+            if (times[ORR__FIGURE_FINISHED] == ORR_NEVER) {
+                k->is_finished = false;
+                break;
+            }
+            if (times[ORR__FIGURE_FINISHED] > k->finished_ns)
+                k->finished_ns = times[ORR__FIGURE_FINISHED];
+            compute += (double)times[ORR__FIGURE_COMPUTE];
+            exposed += (double)times[ORR__FIGURE_EXPOSED];
+        }
+        k->compute_ns = (uint64_t)(compute / k->ranks + 0.5);
+        k->exposed_ns = (uint64_t)(exposed / k->ranks + 0.5);
+        if (k->is_finished && k->finished_ns && f->steps.asked <= 1)
+            k->tokens_per_s =
+                number_in(orr_set_trace(set, orr_set_class_of(set, k->hosts[0])), "tokens") /
+                ((double)k->finished_ns / 1e9);
+    }
+    f->jobs = jobs;
+    f->job_count = set->job_count;
+    return true;
 }
 
 /* ---- how sure that is ---- */
@@ -816,8 +864,8 @@ static orr_code take_all(taker *t, orr_error *err)
     f->is_split = s->watch->splits;
     take_serving(t);
     f->compute = compute_text(s, f->arena);
-    if (!f->compute || !take_ranks(t) || !take_communication(t) || !take_network(t) ||
-        !take_throughput(t) || !take_interval(t) || !find_implausible(s, f))
+    if (!f->compute || !take_ranks(t) || !take_jobs(t) || !take_communication(t) ||
+        !take_network(t) || !take_throughput(t) || !take_interval(t) || !find_implausible(s, f))
         return orr_no_memory(err);
     return f->path_shown && f->finished == f->ranks ? orr_sim_critical_path(s, &f->path, err)
                                                     : ORR_OK;

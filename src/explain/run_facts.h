@@ -86,6 +86,16 @@ typedef struct orr__interval {
     const char *guessed_most; /* the one that takes longest of them; NULL: none */
 } orr__interval;
 
+/* One of several jobs on a machine; means over its ranks. */
+typedef struct orr__run_job {
+    const uint32_t *hosts; /* the ranks of the machine that it has, in its own order */
+    uint32_t ranks;
+    bool is_finished;
+    uint64_t finished_ns;
+    uint64_t compute_ns, exposed_ns; /* of a finished one */
+    double tokens_per_s;             /* 0: not known */
+} orr__run_job;
+
 enum { ORR__FACTS_LINKS = 100, ORR__FACTS_INPUTS = 6, ORR__FACTS_WARNINGS = 8 };
 
 /* Where a result comes from. */
@@ -116,6 +126,9 @@ typedef struct orr__run_facts {
     const orr_bytes *peak_memory;          /* by rank; NULL: not tracked */
     orr__figure_spread spread[ORR__FIGURES];
     bool is_split; /* exposed communication and waiting are told apart */
+
+    const orr__run_job *jobs; /* NULL: the run is of one job */
+    size_t job_count;
 
     const orr__comm_facts *collectives;
     const uint32_t *by_time, *by_bytes; /* indices of them, the largest first */
@@ -150,7 +163,7 @@ void orr__run_facts_destroy(orr__run_facts *f); /* NULL is fine */
 /* Of a finished run whose last rank this is.  guessed_most lives as long as the simulation. */
 void orr__interval_of(const orr_sim *s, uint32_t last, orr__interval *out);
 
-/* A number of the traces' metadata; 0: there is none. */
+/* A number of the traces' metadata; 0: there is none, or it is of one of several jobs. */
 double orr__metadata_of(const orr_set *set, const char *name);
 
 /* ORR_EUSAGE: the network model does not model links. */

@@ -304,10 +304,10 @@ static orr_code time_graphs(orr_sim *s, orr_error *err)
     const double link = s->net_config.dims ? s->net_config.bandwidth[0] : 0;
     for (uint32_t k = 0; k < orr_set_class_count(s->set) && !code; k++)
         if (s->graphs[k].t)
-            code =
-                work_graph_time(&s->graphs[k], s->like_chip ? s->like_chip : s->opt.chip,
-                                s->opt.software, s->like_chip ? &peaks : NULL, s->opt.change.memory,
-                                link, orr_set_rank_count(s->set), &timed, err);
+            code = work_graph_time(
+                &s->graphs[k], s->like_chip ? s->like_chip : s->opt.chip, s->opt.software,
+                s->like_chip ? &peaks : NULL, s->opt.change.memory, link,
+                orr__set_job_ranks(s->set, orr_set_class_first(s->set, k)), &timed, err);
     if (!code && !timed && s->opt.chip && !s->opt.chip_is_default)
         code = orr_fail(err, ORR_EINPUT, NULL,
                         "nothing in %s can be timed for a chip: no node has kernels or num_ops",

@@ -55,6 +55,10 @@ struct orr_set {
     size_t group_count, group_room;
     uint32_t *group_ranks;
     size_t group_rank_count, group_rank_room;
+    /* Of several jobs on one machine (set_combine.c), in the arena: by job its first place in
+     * job_hosts, by host 1 + its job. */
+    size_t job_count;
+    uint32_t *job_first, *job_hosts, *job_on;
     orr_input *file;      /* the .orr the classes lie in */
     orr_map *by_bytes;    /* hash of a file's bytes -> class */
     orr_map *by_likeness; /* hash of a trace up to a shift of ids -> class */
@@ -112,6 +116,13 @@ static inline int64_t orr__set_value(
     if (orr__set_hole(s, rank, field, node, &v))
         return v;
     return column ? column[node] : ORR_NO_VALUE;
+}
+
+/* How many ranks the job of this rank has. */
+static inline uint32_t orr__set_job_ranks(const orr_set *s, uint32_t rank)
+{
+    const uint32_t job = s->job_count && rank < s->rank_count ? s->job_on[rank] : 0;
+    return job ? s->job_first[job] - s->job_first[job - 1] : (uint32_t)s->rank_count;
 }
 
 void orr__fill_plan_free(struct orr__fill_plan *p);

@@ -378,6 +378,28 @@ static bool repeats(const orr__run_facts *f, uint32_t r)
            (!f->peak_memory || f->peak_memory[r] == f->peak_memory[r - 1]);
 }
 
+/* Only of a run of jobs; hosts are ranks of the machine. */
+static void put_jobs(writer *w, const orr__run_facts *f, bool is_brief)
+{
+    if (!f->job_count)
+        return;
+    orr_json_put_array(w, "jobs");
+    for (size_t j = 0; j < f->job_count; j++) {
+        const orr__run_job *k = &f->jobs[j];
+        orr_json_begin_object(w);
+        orr_json_put_fields(w, ORR_KU("finished_ns", k->is_finished, k->finished_ns),
+                            ORR_KU("compute_mean_ns", k->is_finished, k->compute_ns),
+                            ORR_KU("exposed_communication_mean_ns", k->is_finished, k->exposed_ns),
+                            ORR_KD("tokens_per_s", k->tokens_per_s > 0, k->tokens_per_s));
+        orr_json_put_array(w, "hosts");
+        for (uint32_t i = 0; i < k->ranks && !is_brief; i++)
+            orr_json_u64(w, k->hosts[i]);
+        orr_json_end_array(w);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+}
+
 static void put_ranks(writer *w, const orr__run_facts *f, bool is_brief)
 {
     if (!is_brief) {
@@ -425,6 +447,7 @@ static orr_code write_json(const orr_sim *s, bool is_brief, const char *path, or
     put_links(&w, f, is_brief);
     put_path(&w, f);
     put_stall(&w, f->stall);
+    put_jobs(&w, f, is_brief);
     put_ranks(&w, f, is_brief);
     orr_json_end_object(&w);
     orr_buf_byte(&b, '\n');
@@ -700,6 +723,29 @@ static int compare_bytes(const void *a, const void *b)
 }
 
 /* With track-local-mem: how much the tensors of a rank need, over the ranks that have finished. */
+/* Several jobs on one machine: when each is over, and what it waited for. */
+static void print_jobs(const orr__run_facts *f, orr_buf *b)
+{
+    if (f->job_count < 2)
+        return;
+    orr_buf_text(b, "\njob    ranks  first host    finished     compute     exposed    tokens/s\n");
+    for (size_t j = 0; j < f->job_count; j++) {
+        const orr__run_job *k = &f->jobs[j];
+        char ranks[ORR_UNIT_ROOM], tokens[ORR_UNIT_ROOM] = "";
+        orr_buf_print(b, "%3zu %8s  %10u ", j + 1, orr_count_text(k->ranks, ranks), k->hosts[0]);
+        if (!k->is_finished) {
+            orr_buf_print(b, "%12s\n", "not yet");
+            continue;
+        }
+        print_time(b, k->finished_ns);
+        print_time(b, k->compute_ns);
+        print_time(b, k->exposed_ns);
+        if (k->tokens_per_s > 0)
+            orr_buf_print(b, "%12s", orr_count_text((uint64_t)(k->tokens_per_s + 0.5), tokens));
+        orr_buf_byte(b, '\n');
+    }
+}
+
 static void print_peak_memory(const orr__run_facts *f, orr_buf *b)
 {
     const uint32_t n = f->finished;
@@ -1044,6 +1090,7 @@ static void print_all(const orr__run_facts *f, orr_buf *b)
     print_throughput(f, b);
     print_serving(f, b);
     print_guessed(f, b);
+    print_jobs(f, b);
     print_ranks(f, b);
     print_peak_memory(f, b);
     print_collectives(f, b);

@@ -147,6 +147,17 @@ ORR_API orr_code orr_goal_combine(const orr_goal *const *jobs,
                                   orr_goal **out,
                                   orr_error *err) ORR_MUST_CHECK;
 
+/* The same for traces, which keep their collectives: peers become hosts, groups are numbered job
+ * after job, and a collective of all ranks of a job becomes one of a group. */
+struct orr_set;
+ORR_API orr_code orr_set_combine(const struct orr_set *const *jobs,
+                                 size_t job_count,
+                                 const orr_goal_machine *machine,
+                                 struct orr_set **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+/* Why traces cannot be moved like that; NULL: they can. */
+ORR_API const char *orr_set_combine_obstacle(const struct orr_set *s);
+
 /* One operation in the words of the text, without a label: "recv 8b from 3 tag 7".  Returns buf. */
 ORR_API char *orr_goal_op_text(const orr_goal_op *op, char *buf, size_t size);
 
