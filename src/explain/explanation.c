@@ -125,7 +125,9 @@ static orr_code try_variants(orr__what_ifs *g)
     char words[ORR__WHAT_IF_WORDS];
     orr_code code = ORR_OK;
     orr_set *set;
-    for (size_t number = 0; g->variant && !code;) {
+    /* A variant is of one job, not of the machine that it shares. */
+    const bool is_shared = orr_run_traces(g->r)->job_count > 0;
+    for (size_t number = 0; g->variant && !is_shared && !code;) {
         code = g->variant(orr_run_traces(g->r), &number, words, sizeof words, &set, g->err);
         if (code)
             break;
@@ -503,6 +505,7 @@ static void fill_run(orr_explanation *g, const orr_explain_options *opt)
         .ranks = orr_run_ranks(g->r),
         .events = orr_run_events(g->r),
         .ranks_simulated = orr_run_ranks_simulated(g->r),
+        .devices = g->facts ? g->facts->devices : 0,
         .step_ps = orr_run_steps_of(g->r).asked > 1 ? orr_run_steps_of(g->r).last : 0,
         .tokens = orr__metadata_of(orr_run_traces(g->r), "tokens"),
         .flops = orr__metadata_of(orr_run_traces(g->r), "model_flops"),

@@ -551,7 +551,9 @@ static bool take_jobs(taker *t)
         }
         k->compute_ns = (uint64_t)(compute / k->ranks + 0.5);
         k->exposed_ns = (uint64_t)(exposed / k->ranks + 0.5);
-        if (k->is_finished && k->finished_ns && f->steps.asked <= 1)
+        if (f->steps.asked > 1)
+            k->finished_ns = 0;
+        if (k->is_finished && k->finished_ns)
             k->tokens_per_s =
                 number_in(orr_set_trace(set, orr_set_class_of(set, k->hosts[0])), "tokens") /
                 ((double)k->finished_ns / 1e9);
@@ -656,6 +658,14 @@ static orr_kernel_type product_type(const orr_sim *s)
     return s->opt.chip->peak_tflops[type] > 0 ? type : ORR_TYPE_BF16;
 }
 
+/* Hosts of a machine that no job is on do not count. */
+static uint32_t devices_of(const orr_sim *s)
+{
+    const orr_set *set = s->set;
+    return set->job_count && set->rank_count == s->npu_count ? set->job_first[set->job_count]
+                                                             : s->npu_count;
+}
+
 static bool take_throughput(taker *t)
 {
     const orr_sim *s = t->s;
@@ -683,7 +693,7 @@ static bool take_throughput(taker *t)
     p->steps = steps >= 1 && steps < 1e9 ? (uint32_t)steps : 1;
     p->step_seconds = seconds / p->steps;
     p->tokens_per_s = tokens / seconds;
-    p->flops_per_s = flops / seconds / t->f->ranks;
+    p->flops_per_s = flops / seconds / t->f->devices;
     p->mfu = p->peak_flops > 0 ? p->flops_per_s / p->peak_flops : 0;
     return !(p->peak_flops > 0) || p->peak_of;
 }
@@ -854,6 +864,7 @@ static orr_code take_all(taker *t, orr_error *err)
     f->end_ns = watch_end_of_run(s);
     f->steps = orr_sim_steps_of(s);
     f->ranks = s->npu_count;
+    f->devices = devices_of(s);
     f->classes = orr_set_class_count(s->set);
     f->finished = s->finished;
     f->messages = s->messages;

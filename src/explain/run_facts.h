@@ -91,7 +91,7 @@ typedef struct orr__run_job {
     const uint32_t *hosts; /* the ranks of the machine that it has, in its own order */
     uint32_t ranks;
     bool is_finished;
-    uint64_t finished_ns;
+    uint64_t finished_ns;            /* 0 of steps in a row, which jobs begin at different times */
     uint64_t compute_ns, exposed_ns; /* of a finished one */
     double tokens_per_s;             /* 0: not known */
 } orr__run_job;
@@ -116,6 +116,7 @@ typedef struct orr__run_facts {
     const char *status, *network; /* as in orr__provenance */
     uint64_t end_ns;              /* when the last rank finished; else now */
     uint32_t ranks, classes, finished;
+    uint32_t devices;        /* that jobs are on: a machine may have more */
     uint32_t simulated;      /* that stood for all */
     uint32_t simulated_last; /* of these, at the end */
     orr_sim_steps steps;     /* in a row; what follows is of the last one */

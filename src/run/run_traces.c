@@ -178,7 +178,8 @@ static orr_code create(orr_run *r, orr_error *err)
                        : NULL,
         .chip = chip,
         .is_ideal = c->is_ideal,
-        .chip_is_default = c->hardware == r->machine.chip,
+        /* Also in a run again, which has the name from the first. */
+        .chip_is_default = c->machine && c->hardware && strcmp(c->hardware, r->machine.chip) == 0,
         .software = software,
         .nccl_generation =
             (int)(c->machine ? nccl_generation_of(r->machine.architecture) : NCCL_OTHER),

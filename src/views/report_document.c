@@ -655,14 +655,15 @@ static void put_headline(const orr__study *s, writer *w)
     put_real(w, "tokens_per_s", is_whole ? known(rate) : (double)NAN);
     put_real(w, "time_low_ns", is_whole ? known(r->low_ns) : (double)NAN);
     put_real(w, "time_high_ns", is_whole ? known(r->high_ns) : (double)NAN);
-    const double per_device = is_whole ? 1 / (seconds * ranks_of(s)) : (double)NAN;
-    put_real(w, "tokens_per_s_per_device", is_whole ? known(rate / ranks_of(s)) : (double)NAN);
+    const uint32_t devices = r->devices ? r->devices : ranks_of(s);
+    const double per_device = is_whole ? 1 / (seconds * devices) : (double)NAN;
+    put_real(w, "tokens_per_s_per_device", is_whole ? known(rate / devices) : (double)NAN);
     put_serving(r->serving, w);
     put_real(w, "tflops_per_device", known(r->flops * per_device / 1e12));
     put_real(w, "peak_tflops", known(r->peak_flops / 1e12));
     orr_json_put_text(w, "peak_of", r->peak_of);
     put_real(w, "mfu",
-             is_whole ? known(r->flops / (seconds * r->peak_flops * ranks_of(s))) : (double)NAN);
+             is_whole ? known(r->flops / (seconds * r->peak_flops * devices)) : (double)NAN);
     put_real(w, "exposed_comm_ns", exposed);
     put_real(w, "exposed_comm_share", exposed / (whole * 1e9));
     orr_json_put_u64(w, "events", r->events ? r->events : s->p->span_count);

@@ -99,7 +99,7 @@ static void put_throughput(writer *w, const orr__run_facts *f)
         w, ORR_KU("steps", is_known, p->steps),
         ORR_KU("step_ns", is_known, (uint64_t)(p->step_seconds * 1e9 + 0.5)),
         ORR_KD("tokens_per_s", is_known, p->tokens_per_s),
-        ORR_KD("tokens_per_s_per_device", is_known, p->tokens_per_s / f->ranks),
+        ORR_KD("tokens_per_s_per_device", is_known, p->tokens_per_s / f->devices),
         ORR_KD("tflops_per_device", is_known && p->flops_per_s > 0, p->flops_per_s / 1e12),
         ORR_KD("mfu", is_known && p->mfu > 0, p->mfu),
         ORR_KD("peak_tflops", p->peak_flops > 0, p->peak_flops / 1e12),
@@ -119,7 +119,7 @@ static void put_serving(writer *w, const orr__run_facts *f)
                         ORR_U("first_token_max_ns", p->first_max_ns),
                         ORR_KD("next_token_mean_ns", p->next_mean_ns > 0, p->next_mean_ns),
                         ORR_U("last_token_ns", p->end_ns), ORR_D("tokens_per_s", p->tokens_per_s),
-                        ORR_D("tokens_per_s_per_device", p->tokens_per_s / f->ranks));
+                        ORR_D("tokens_per_s_per_device", p->tokens_per_s / f->devices));
     orr_json_end_object(w);
 }
 
@@ -387,10 +387,11 @@ static void put_jobs(writer *w, const orr__run_facts *f, bool is_brief)
     for (size_t j = 0; j < f->job_count; j++) {
         const orr__run_job *k = &f->jobs[j];
         orr_json_begin_object(w);
-        orr_json_put_fields(w, ORR_KU("finished_ns", k->is_finished, k->finished_ns),
-                            ORR_KU("compute_mean_ns", k->is_finished, k->compute_ns),
-                            ORR_KU("exposed_communication_mean_ns", k->is_finished, k->exposed_ns),
-                            ORR_KD("tokens_per_s", k->tokens_per_s > 0, k->tokens_per_s));
+        orr_json_put_fields(
+            w, ORR_KU("finished_ns", k->is_finished && f->steps.asked <= 1, k->finished_ns),
+            ORR_KU("compute_mean_ns", k->is_finished, k->compute_ns),
+            ORR_KU("exposed_communication_mean_ns", k->is_finished, k->exposed_ns),
+            ORR_KD("tokens_per_s", k->tokens_per_s > 0, k->tokens_per_s));
         orr_json_put_array(w, "hosts");
         for (uint32_t i = 0; i < k->ranks && !is_brief; i++)
             orr_json_u64(w, k->hosts[i]);
@@ -642,7 +643,7 @@ static void print_throughput(const orr__run_facts *f, orr_buf *b)
     print_interval(f, step, p->steps, b);
     orr_buf_print(b, ": %s tokens/s, %s per device",
                   orr_count_text((uint64_t)(p->tokens_per_s + 0.5), all),
-                  orr_count_text((uint64_t)(p->tokens_per_s / f->ranks + 0.5), one));
+                  orr_count_text((uint64_t)(p->tokens_per_s / f->devices + 0.5), one));
     if (p->flops_per_s > 0)
         orr_buf_print(b, "\n%.4g TFLOP/s per device", p->flops_per_s / 1e12);
     if (p->mfu > 0)
@@ -666,7 +667,7 @@ static void print_serving(const orr__run_facts *f, orr_buf *b)
         orr_buf_print(b, ", the next after %s", ns_text((uint64_t)(p->next_mean_ns + 0.5), a[0]));
     orr_buf_print(b, ";\n%s tokens until %s: %.4g tokens/s, %.4g per device\n",
                   orr_count_text(p->tokens, a[0]), ns_text(p->end_ns, a[1]), p->tokens_per_s,
-                  p->tokens_per_s / f->ranks);
+                  p->tokens_per_s / f->devices);
 }
 
 /* ---- ranks ---- */
@@ -737,7 +738,10 @@ static void print_jobs(const orr__run_facts *f, orr_buf *b)
             orr_buf_print(b, "%12s\n", "not yet");
             continue;
         }
-        print_time(b, k->finished_ns);
+        if (f->steps.asked > 1)
+            orr_buf_print(b, "%12s", "");
+        else
+            print_time(b, k->finished_ns);
         print_time(b, k->compute_ns);
         print_time(b, k->exposed_ns);
         if (k->tokens_per_s > 0)

@@ -19,6 +19,11 @@ sed -n '/^job/,/^$/p' text | awk 'NF {print $1, $2, $3}'
 # Spread over two nodes, each job sends across the network.
 ends a.orr --job b.orr --machine dgx-h100:2 --placement spread >spread
 paste alone spread | awk '{print ($2 > $1 ? "longer" : "NOT longer")}'
+# Hosts that nobody uses are no devices of the job, and a page of jobs has no variants of one of them.
+for hosts in 8 16; do
+    orrery run -q a.orr --hosts $hosts --machine dgx-h100:$((hosts / 8)) --json | grep -E '"(tokens_per_s_per_device|mfu)"'
+done | sort | uniq -c | awk '{print $1, $2}'
+orrery run -q a.orr --job b.orr --machine dgx-h100:2 --report jobs.html >/dev/null && echo report
 # What cannot be moved runs message by message, and says why.
 orrery convert et b.orr -q -o b
 orrery run b.orr --job b.orr --groups b.json --machine dgx-h100:2 2>&1 >/dev/null | cut -c1-60

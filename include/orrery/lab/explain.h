@@ -99,6 +99,7 @@ typedef struct orr_report_run {
     uint32_t ranks;   /* of the job; 0: those of the timeline */
     uint64_t events;  /* that were simulated; 0: not said */
     uint32_t ranks_simulated;     /* which stand for all ranks; 0: not said */
+    uint32_t devices;             /* that jobs are on; 0: all ranks */
     orr_ps step_ps;               /* what the step adds to a row of them; 0: it is the only one */
     double tokens;                /* processed by the run; 0: not known */
     double flops;                 /* the model needs for them, over all ranks; 0: not known */
