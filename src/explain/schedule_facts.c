@@ -53,7 +53,7 @@ orr_code orr__schedule_facts_take(const lgs_sim *s, orr__schedule_facts *out, or
                                  .simulated = s->simulated,
                                  .cpus = s->cpus,
                                  .nics = s->nics,
-                                 .events = s->events,
+                                 .events = lgs_events(s),
                                  .messages = s->messages,
                                  .is_complete = lgs_is_complete(s),
                                  .status = status_of(s),

@@ -35,6 +35,12 @@ static orr_goal *parse(const char *text)
 }
 
 #define PAIR "num_ranks 2\nrank 0 {\nsend 100b to 1\n}\nrank 1 {\nrecv 100b from 0\n}\n"
+#define RING_RANK(r, next, before)                       \
+    "rank " r " {\nl1: calc 100\nl2: send 100b to " next \
+    "\nl2 requires l1\nrecv 100b from " before "\n}\n"
+#define RING                                                                                   \
+    "num_ranks 4\n" RING_RANK("0", "1", "3") RING_RANK("1", "2", "0") RING_RANK("2", "3", "1") \
+        RING_RANK("3", "0", "2")
 
 static orr_run *start(orr_run_config config)
 {
@@ -326,6 +332,10 @@ static void check_stop(orr_run_config config)
     if (code)
         CHECK_OK(orr_run_to_end(stopped, &err), &err);
     CHECK(orr_run_time(stopped) == orr_run_time(whole));
+    CHECK(orr_run_events(stopped) == orr_run_events(whole));
+    CHECK(orr_run_messages(stopped) == orr_run_messages(whole));
+    for (uint32_t i = 0; i < orr_run_ranks(whole); i++)
+        CHECK(orr_run_rank_at(stopped, i)->finished_at == orr_run_rank_at(whole, i)->finished_at);
     orr_run_destroy(whole);
     orr_run_destroy(stopped);
 }
@@ -333,11 +343,14 @@ static void check_stop(orr_run_config config)
 TEST(test_run__a_stopped_run_can_go_on)
 {
     orr_set *set = ring_of(4);
-    orr_goal *g = parse(PAIR);
+    orr_goal *g = parse(PAIR), *ring = parse(RING); /* of which one rank stands for all */
     write_star();
     check_stop((orr_run_config){.set = set});
     check_stop((orr_run_config){.schedule = g});
+    check_stop((orr_run_config){.schedule = ring});
+    check_stop((orr_run_config){.schedule = ring, .fold = ORR_RUN_FOLD_OFF, .threads = 2});
     check_stop((orr_run_config){.is_flows = true, .flows = "flows.txt", .topology = "config.txt"});
+    orr_goal_free(ring);
     orr_goal_free(g);
     orr_set_close(set);
 }

@@ -75,6 +75,7 @@ static void push(lgs_sim *s, uint32_t e, uint64_t time)
     s->queue.events[e].time = time;
     if (!heap_push(&lgs_extra(s)->heap, time, e))
         s->has_failed = true;
+    s->queue.pending = lgs_extra(s)->heap.count; /* how many have run is counted by it */
 }
 
 static uint64_t issue_time(lgs_sim *s, uint32_t host, const lgs_ready *r)
@@ -357,6 +358,7 @@ static orr_code run(lgs_sim *s, orr_error *err)
         start_all(s);
     s->has_started = true;
     while (!s->has_failed && !lgs_is_stopped(s) && heap_pop(heap, &top)) {
+        s->queue.pending = heap->count;
         step(s, top.value, &inner);
         if (s->opt.prints_progress)
             lgs_old_progress(s, heap->count);

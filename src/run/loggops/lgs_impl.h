@@ -177,9 +177,11 @@ struct lgs_sim {
     bool counts_all; /* rules->counts_all_edges, where it is often asked */
     bool has_started;
     /* must_stop is raised for every kind of stop, so that an event asks one flag. */
-    bool is_counting;     /* ... by a step or a limit: `most` events may pass */
-    uint64_t asked, most; /* since it was raised */
-    uint64_t passed;      /* in earlier calls under a limit */
+    bool is_counting; /* ... by a step or a limit: it ends when `most` events have run */
+    uint64_t most;
+    uint64_t left; /* of `events`, those that had not run when the run ended */
+    /* Results of ranks that folded were given to all: who goes on begins anew. */
+    bool is_spread;
     atomic_bool must_stop, must_end;
     bool was_stopped; /* the last run was, before its end */
 
@@ -198,12 +200,25 @@ struct lgs_sim {
     size_t stall_count;
 };
 
+/* Events that have a number and wait for their turn.  One that finds its clocks busy keeps its
+ * number and comes again: it has not run. */
+static inline uint64_t lgs_pending(const lgs_sim *s)
+{
+    return s->queue.pending + s->waiting;
+}
+
+/* So many as were asked for have run, and there are more. */
+static inline bool lgs_is_at_limit(const lgs_sim *s)
+{
+    return lgs_pending(s) && s->events - lgs_pending(s) >= s->most;
+}
+
 /* Asked before each event. */
-static inline bool lgs_is_stopped(lgs_sim *s)
+static inline bool lgs_is_stopped(const lgs_sim *s)
 {
     return atomic_load_explicit(&s->must_stop, memory_order_relaxed) &&
            (!s->is_counting || atomic_load_explicit(&s->must_end, memory_order_relaxed) ||
-            ++s->asked > s->most);
+            lgs_is_at_limit(s));
 }
 
 /* ---- clocks */

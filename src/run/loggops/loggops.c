@@ -103,6 +103,7 @@ static void spread(lgs_sim *s, uint32_t size)
             memcpy(lgs_clocks(s, h), lgs_clocks(s, home), s->stride * sizeof *s->clocks);
     }
     s->events *= size;
+    s->left = lgs_pending(s) * size;
     s->messages *= size;
     s->finished_count *= size;
 }
@@ -118,6 +119,7 @@ static orr_code run(lgs_sim *s, uint32_t size, bool *is_done, orr_error *err)
     const orr_code code = lgs_run_events(s, &folded_rules, err);
     const bool is_stopped = atomic_load_explicit(&s->must_stop, memory_order_relaxed);
     spread(s, size);
+    s->is_spread = is_stopped;
     *is_done = code || is_stopped || (!f->has_lost_order && lgs_is_complete(s));
     if (f->has_lost_order)
         snprintf(s->fold_why, sizeof s->fold_why,
@@ -735,8 +737,8 @@ static void drop_parts(lgs_sim *s)
 static bool begin_anew(lgs_sim *s)
 {
     drop_parts(s);
-    s->now = s->events = s->messages = s->finished_count = s->waiting = 0;
-    s->has_failed = s->has_started = false;
+    s->now = s->events = s->messages = s->finished_count = s->waiting = s->left = 0;
+    s->has_failed = s->has_started = s->is_spread = false;
     return make_parts(s);
 }
 
@@ -827,11 +829,10 @@ orr_code lgs_outcome(const lgs_sim *s, const orr_error *inner, orr_error *err)
     return inner->code;
 }
 
-/* So many events, and back to the caller. */
+/* Until so many events have run since the start, and back to the caller. */
 static void count_events(lgs_sim *s, uint64_t most)
 {
     s->is_counting = true;
-    s->asked = 0;
     s->most = most;
     atomic_store(&s->must_stop, true);
 }
@@ -840,8 +841,11 @@ orr_code lgs_run(lgs_sim *s, orr_error *err)
 {
     struct timespec from, to;
     clock_gettime(CLOCK_MONOTONIC, &from);
+    if (s->is_spread && !begin_anew(s))
+        return orr_no_memory(err);
+    s->left = 0;
     if (s->opt.max_events)
-        count_events(s, s->opt.max_events > s->passed ? s->opt.max_events - s->passed : 0);
+        count_events(s, s->opt.max_events);
     /* Folded, then parted, then by one thread: each leaves a simulation as it found it, or says
      * that it is done. */
     bool is_done = false;
@@ -850,10 +854,9 @@ orr_code lgs_run(lgs_sim *s, orr_error *err)
         code = lgs_run_parts(s, &is_done, err);
     if (!code && !is_done)
         code = s->rules->run(s, err);
-    const bool is_at_limit = s->is_counting && s->asked > s->most;
-    if (s->is_counting)
-        s->passed += s->asked - is_at_limit;
-    if (s->is_counting && !is_at_limit && !atomic_load(&s->must_end))
+    if (!s->left) /* else ranks were folded, and each that is left stands for several */
+        s->left = lgs_pending(s);
+    if (s->is_counting && !lgs_is_at_limit(s) && !atomic_load(&s->must_end))
         atomic_store(&s->must_stop, false); /* it came to its end before */
     s->is_counting = false;
     atomic_store(&s->must_end, false);
@@ -872,12 +875,16 @@ orr_code lgs_step_once(lgs_sim *s, orr_error *err)
     /* A step borrows the flag of stops; a stop that was asked for before must be there after it. */
     const bool was_stopped = atomic_load(&s->must_stop),
                had_to_end = atomic_exchange(&s->must_end, false);
-    count_events(s, 1);
+    if (s->is_spread && !begin_anew(s))
+        return orr_no_memory(err);
+    const uint64_t ran = s->events - lgs_pending(s);
+    count_events(s, ran + 1);
     const orr_code code = s->rules->run(s, err);
     s->is_counting = false;
+    s->left = lgs_pending(s);
     atomic_store(&s->must_end, had_to_end);
     atomic_store(&s->must_stop, was_stopped);
-    return code ? code : s->asked < 2 ? ORR_END : ORR_OK;
+    return code ? code : s->events - s->left == ran ? ORR_END : ORR_OK;
 }
 
 bool lgs_is_complete(const lgs_sim *s)
@@ -916,7 +923,7 @@ const char *lgs_fold_why(const lgs_sim *s)
 
 uint64_t lgs_events(const lgs_sim *s)
 {
-    return s->events;
+    return s->events - s->left;
 }
 
 uint64_t lgs_messages(const lgs_sim *s)

@@ -81,7 +81,7 @@ const char *lgs_fold_why(const lgs_sim *s); /* why not fewer; "": there is nothi
 uint32_t lgs_threads(const lgs_sim *s);
 const char *lgs_threads_why(const lgs_sim *s);
 
-uint64_t lgs_events(const lgs_sim *s); /* operations that could start, and messages */
+uint64_t lgs_events(const lgs_sim *s); /* operations that started, and messages that arrived */
 uint64_t lgs_messages(const lgs_sim *s);
 uint64_t lgs_finished_at(const lgs_sim *s, uint32_t rank); /* the last of its CPUs */
 uint64_t lgs_noise_of(const lgs_sim *s, uint32_t rank);    /* how long it was interrupted */
