@@ -627,6 +627,8 @@ TEST(test_fold__streams_are_exact)
         try_job(i, "unaware", i % 4 ? 9 : 1, STREAMS, &c);
     /* Two streams have a group's collectives, in the other order in the second step. */
     try_job(2542, "unaware", 9, STREAMS, &c);
+    /* A collective of one rank is over at once, before a message that came in its tick. */
+    try_job(100008, "unaware", 1, STREAMS, &c);
     fprintf(stderr, "# %u folded, %u with every rank, %u do not finish; steady: %u\n", c.folded,
             c.whole, c.stuck, c.steady);
     CHECK(c.folded * 8 > c.whole + c.folded); /* or nothing is tested */

@@ -11,7 +11,8 @@
  * its time it was scheduled (its lag), so the longer lag goes first; equal lags are ordered only
  * where both were scheduled by the same rank, one after the other: two timers of nodes, two sends,
  * or phases that began together and do the same.  What this does not decide is tried out: if the
- * nodes that start next are the same in every order of the events, the order does not matter. */
+ * nodes that start next are the same in every order of the events, the order does not matter; unless
+ * one of those nodes is over at once (fold_timer). */
 #include "fold_impl.h"
 
 #include "base/ticks.h"
@@ -229,6 +230,13 @@ void fold_timer(run_npu *n, uint64_t delay, clk_action action, void *context, ui
     const fold_class *c = fold_class_at(n);
     if (delay >= ORR_TICKS_FAR) {
         fold_give_up(f, "a time is out of range");
+        return;
+    }
+    /* It joins the timers of its tick, and so may run before an arrival that the trial had before
+     * or behind all of them. */
+    if (delay == 0 && c->has_tried && c->tried_at.base == c->now.base &&
+        c->tried_at.by == c->now.by) {
+        lose_order(f, c);
         return;
     }
     fold_schedule(f, &(fold_event){.at = {c->now.base + (int64_t)delay, c->now.by, c->now.id},
@@ -460,8 +468,17 @@ static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
             tied[tied_count++] = e;
         }
     }
-    if (!fold_is_over(f) && tied_count > 1 && !order_is_immaterial(c, tied, tied_count))
-        lose_order(f, c);
+    if (!fold_is_over(f) && tied_count > 1) {
+        uint32_t timers = 0;
+        for (uint32_t i = 0; i < tied_count; i++)
+            timers += is_timer(tied[i]);
+        if (timers && timers < tied_count) {
+            c->has_tried = true;
+            c->tried_at = best->at;
+        }
+        if (!order_is_immaterial(c, tied, tied_count))
+            lose_order(f, c);
+    }
     return fold_is_over(f) ? NULL : best;
 }
 

@@ -237,9 +237,12 @@ typedef struct fold_class {
     run_npu *npu;    /* that walks for all members */
     uint32_t *ranks; /* its members */
     uint32_t count;
-    uint32_t first_event;         /* of those that are pending; NONE: there is none */
-    fold_val now;                 /* when each member is where the walk is */
-    fold_event last;              /* that has run; kind 255: none */
+    uint32_t first_event; /* of those that are pending; NONE: there is none */
+    fold_val now;         /* when each member is where the walk is */
+    fold_event last;      /* that has run; kind 255: none */
+    /* timers and arrivals of one tick ran in some order, which made no difference, and then */
+    bool has_tried;
+    fold_val tried_at;
     uint32_t phases;              /* under way */
     struct fold_running *running; /* those, where tags may be mixed up */
     size_t running_room;
