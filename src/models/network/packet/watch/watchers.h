@@ -2,8 +2,8 @@
 /* watchers.h - the observers of the packet network (fab_observe.h), each made only if its output is
  * wanted.
  *
- *     output_files.c   fct.txt, pfc.txt, queue lengths, packet trace
- *     monitor.c        SimAI's four files
+ *     packet_output.c  fct.txt, pfc.txt, queue lengths, packet trace
+ *     packet_monitor.c SimAI's four files
  *     series.c         time series of named and of the busiest ports and flows; series.c
  *     packet_view.c        all links over the whole run, for the report */
 #ifndef ORR_MODELS_WATCHERS_H

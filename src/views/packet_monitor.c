@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monitor.c - SimAI's four files (packet-network.md 13): queue lengths, bandwidth of ports, rates
+/* packet_monitor.c - SimAI's four files (packet-network.md 13): queue lengths, bandwidth of ports, rates
  * and marks of flows.
  *
  * A file gets a row where something has changed since the last look, so it is as long as there is
  * news, and only the last values are kept. */
 #include "base/io/output.h"
 #include "models/network/packet/engine/fabric_impl.h"
-#include "watchers.h"
+#include "models/network/packet/watch/watchers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output_files.c - the files of the reference: fct.txt, pfc.txt, queue lengths, packet trace
+/* packet_output.c - the files of the reference: fct.txt, pfc.txt, queue lengths, packet trace
  * (packet-network.md 11).  They appear whole when the run is committed, or not at all. */
 #include "base/io/output.h"
 #include "models/network/packet/engine/fabric_impl.h"
-#include "watchers.h"
+#include "models/network/packet/watch/watchers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -245,7 +245,7 @@ static void put_settings(const fab *f, orr_buf *b)
 
 static orr_code open_files(fab_writer *w,
                            const fab_output_paths *paths,
-                           bool is_simai, /* then monitor.c writes queue lengths */
+                           bool is_simai, /* then packet_monitor.c writes queue lengths */
                            orr_error *err)
 {
     const char *const names[NO_FILES] = {paths->fct, paths->pfc, is_simai ? "" : paths->qlen,
