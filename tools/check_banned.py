@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Functions that are not used: the unsafe ones anywhere; those that end the process or print, in the library;
-memory and stdio outside src/base.  cli prints no JSON by hand; SVG and HTML are written by src/views only."""
+memory and stdio outside src/base.  cli prints no JSON by hand; SVG and HTML are written by src/views only, and so are
+files of results: rooms below it hand over records."""
 
 import re
 
@@ -24,6 +25,16 @@ def rules(path):
         yield pattern(LIBRARY), "is not for the library: input never ends the process, and it prints nothing"
         if path.parts[1] != "base" and str(path) not in APPENDS:
             yield pattern(ABOVE_BASE), "is for src/base only: memory.h, input.h and output.h stand in for it"
+        if path.parts[1] in COMPUTE and str(path) not in BOTH_WAYS:
+            yield pattern(WRITES), "writes text: src/views does that, this room hands over records"
+
+
+# Rooms that compute.  sources and trace write traces and schedules, which are their subject.
+COMPUTE = {"models", "run", "explain", "plan", "check", "sweep"}
+WRITES = "orr_output_add orr_output_drain orr_output_save orr_json_writer_init"
+# Formats that are read in the same folder; the database of a sweep, its lock and its cluster files.
+BOTH_WAYS = {"src/models/network/topology/topology_write.c", "src/sweep/spec.c", "src/sweep/store.c",
+             "src/sweep/sweep_cluster.c"}
 
 
 JSON_BY_HAND = re.compile(r'\b(?:printf|fputs|puts)\(\s*"[^"\n]*\\"\w+\\" ?:')

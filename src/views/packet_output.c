@@ -308,7 +308,7 @@ static bool begin_trace(const fab *f, fab_writer *w, const bool *is_traced)
     return is_any;
 }
 
-static orr_code watch_files(fab *f, const fab_output_paths *paths, orr_error *err)
+orr_code fab_watch_files(fab *f, const fab_output_paths *paths, orr_error *err)
 {
     if (!paths)
         return ORR_OK;
@@ -331,34 +331,5 @@ static orr_code watch_files(fab *f, const fab_output_paths *paths, orr_error *er
                        err);
     if (!code && w->files[QLEN])
         fab_add_look(f, 0, FAB_LOOK_RESTS);
-    return code;
-}
-
-/* ---- all of them ---- */
-
-static orr_code attach(fab *f, const fab_output_paths *paths, orr_error *err)
-{
-    orr_code code;
-    if ((code = watch_files(f, paths, err)) || (code = fab_watch_series(f, err)) ||
-        (code = fab_watch_monitor(f, err)))
-        return code;
-    return fab_watch_history(f, err);
-}
-
-orr_code fab_create_watched(const orr__packet_config *config,
-                            const orr__cabling *cabling,
-                            const fab_output_paths *paths,
-                            fab **out,
-                            orr_error *err)
-{
-    orr_code code = fab_create(config, cabling, out, err);
-    if (!code)
-        code = attach(*out, paths, err);
-    if (!code)
-        code = fab_prepare(*out, err);
-    if (code) {
-        fab_destroy(*out);
-        *out = NULL;
-    }
     return code;
 }

@@ -3,7 +3,6 @@
  * whatever the length of the run, and memory stays within its limit. */
 #include "fabrics.h"
 
-#include "models/network/packet/watch/series.h"
 #include "models/network/packet/watch/watchers.h"
 
 #define LINK "100Gbps 1us 0"

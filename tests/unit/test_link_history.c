@@ -4,7 +4,7 @@
 #include "fabrics.h"
 
 #include "models/network/packet/packet_run.h"
-#include "models/network/packet/watch/history.h"
+#include "models/network/packet/watch/watchers.h"
 
 #include <math.h>
 

@@ -5,7 +5,6 @@
  * and then compared. */
 #include "scalesim_impl.h"
 
-#include "base/io/output.h"
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
 
@@ -93,50 +92,4 @@ void orr_scalesim_destroy(orr_scalesim *r)
 const orr_systolic_result *orr_scalesim_result(const orr_scalesim *r, size_t layer)
 {
     return &r->results[layer];
-}
-
-/* ---- files ---- */
-
-orr_code orr__scalesim_save(orr_buf *b, const char *folder, const char *name, orr_error *err)
-{
-    orr_buf path = {0};
-    orr_output *out = NULL;
-    orr_buf_print(&path, "%s/%s", folder, name);
-    orr_buf_byte(&path, '\0');
-    orr_code code = b->failed || path.failed ? orr_no_memory(err) : ORR_OK;
-    if (!code)
-        code = orr_output_open((const char *)path.ptr, &out, err);
-    if (!code) {
-        orr_output_drain(out, b);
-        code = orr_output_commit(&out, err);
-    }
-    orr_buf_fini(&path);
-    return code;
-}
-
-static orr_code save_text(orr_scalesim *r,
-                          orr_code (*make)(orr_scalesim *r, orr_str *out, orr_error *err),
-                          const char *folder,
-                          const char *name,
-                          orr_error *err)
-{
-    orr_str text;
-    const orr_code code = make(r, &text, err);
-    return code ? code : orr__scalesim_save(&r->text, folder, name, err);
-}
-
-orr_code orr_scalesim_write(orr_scalesim *r, const char *folder, orr_error *err)
-{
-    if (r->opt.rules->write)
-        return r->opt.rules->write(r, folder, err);
-    const orr_code code = save_text(r, orr_scalesim_csv, folder, "layers.csv", err);
-    return code ? code : save_text(r, orr_scalesim_json, folder, "layers.json", err);
-}
-
-orr_code orr_scalesim_write_traces(const orr_scalesim *r, const char *folder, orr_error *err)
-{
-    if (!r->opt.rules->write_traces || !r->opt.wants_traces)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "traces are those of SCALE-Sim v1, and were not asked for");
-    return r->opt.rules->write_traces(r, folder, err);
 }

@@ -94,7 +94,7 @@ typedef struct orr__packet_config {
     bool is_simai; /* one of these keys is there */
     char series_out[ORR__PATH_ROOM], series_watch[ORR__PATH_ROOM];
     uint64_t series_every_ps, series_samples, series_top, series_what;
-    bool has_history;                      /* history.h: for a report */
+    bool has_history;                      /* watchers.h: for a report */
     orr__key_place places[ORR__KEYS_MOST]; /* by key */
     bool is_in_file;    /* keys that are read are those of the file, not given over it */
     char over_path[64]; /* how errors call what is given over the file */

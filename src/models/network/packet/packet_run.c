@@ -654,6 +654,37 @@ static orr_code read_inputs(orr_packet *p, orr_error *err)
     return read_flows(p, flows, err);
 }
 
+/* ---- observers ---- */
+
+static orr_code attach(fab *f, const fab_output_paths *paths, orr_error *err)
+{
+    orr_code code;
+    if ((code = fab_watch_files(f, paths, err)) || (code = fab_watch_series(f, err)) ||
+        (code = fab_watch_monitor(f, err)))
+        return code;
+    return fab_watch_history(f, err);
+}
+
+orr_code fab_create_watched(const orr__packet_config *config,
+                            const orr__cabling *cabling,
+                            const fab_output_paths *paths,
+                            fab **out,
+                            orr_error *err)
+{
+    orr_code code = fab_create(config, cabling, out, err);
+    if (!code)
+        code = attach(*out, paths, err);
+    if (!code)
+        code = fab_prepare(*out, err);
+    if (code) {
+        fab_destroy(*out);
+        *out = NULL;
+    }
+    return code;
+}
+
+/* ---- life ---- */
+
 static const char *output_path(const char *given, const char *own)
 {
     return given ? given : own;

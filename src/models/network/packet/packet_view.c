@@ -6,7 +6,6 @@
  * summed. */
 #include "packet.h"
 
-#include "models/network/packet/watch/history.h"
 #include "models/network/packet/watch/watchers.h"
 #include "packet_run.h"
 
