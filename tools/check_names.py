@@ -5,6 +5,7 @@
     - No type of a header of src or cli has the name of another type: debuggers and tags know no folders.  Types of
       a single .c file may share names (`writer`) with those of other .c files, but not with one of a header.
     - Attribute names of traces ("comm_size") are spelled in src/trace only (trace/attrs.h, trace/builder.h).
+    - Times in the stable headers are orr_ps.  Members that are not, and why, are in OTHER_TIMES.
     - A citation of a specification names its file: `packet-network.md 4.3`, never a bare `(4.3)`."""
 
 import collections
@@ -20,6 +21,15 @@ ATTRS = {"comm_size", "comm_src", "comm_dst", "comm_tag", "comm_type", "comm_pri
          "num_ops", "tensor_size", "tensor_loc", "involved_dim", "held_bytes"}
 # Keys of PyTorch's host traces, some of which have the names of our attributes.
 OTHER_FORMATS = {"linked_read.c"}
+
+
+OTHER_TIMES = {
+    ("network.h", "latency_ns"): "as the network file gives it: a fraction of a picosecond would be lost",
+    ("run.h", "latency_ns"): "the same, of one dimension",
+    ("network.h", "busy_ns"): "summed over a run, which may last longer than the 106 days of orr_ps",
+    ("trace.h", "start_us"): "the field of a Chakra record",
+    ("trace.h", "duration_us"): "the field of a Chakra record",
+}
 
 
 def types_of(path):
@@ -76,8 +86,24 @@ def check_citations():
                 yield f"{path}:{line}: {match.group(0)} names no file"
 
 
+def check_times():
+    member = re.compile(r"\b(\w+_(?:ns|us|ms|s|seconds))\b(?=\s*(?:[;,=]|\[))")
+    used = set()
+    for path in tree.c_files("include"):
+        if path.parent.name != "orrery" or path.suffix != ".h":
+            continue
+        text = tree.code_only(tree.read(path))
+        for match in member.finditer(text):
+            used.add((path.name, match.group(1)))
+            if (path.name, match.group(1)) not in OTHER_TIMES and match.group(1) != "max_seconds":
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"{path}:{line}: {match.group(1)}: times in stable headers are orr_ps"
+    for name in sorted(OTHER_TIMES.keys() - used):
+        yield f"tools/check_names.py: OTHER_TIMES has {name[1]}, which {name[0]} lacks"
+
+
 def main():
-    tree.report(sorted([*check_types(), *check_attrs(), *check_citations()]))
+    tree.report(sorted([*check_types(), *check_attrs(), *check_citations(), *check_times()]))
 
 
 main()
