@@ -71,22 +71,28 @@ static orr_code take_u32(
     return code;
 }
 
-static orr_code take_rate(orr_yaml_value map, const char *key, double *out, orr_error *err)
+static orr_code refuse_above(double most,
+                             double value,
+                             const char *words,
+                             orr_yaml_value map,
+                             const char *key,
+                             orr_error *err)
 {
     orr_yaml_value v;
-    orr_code code = orr_yaml_take_rate(map, key, out, err);
-    if (!code && *out > MOST_GBPS && orr_yaml_find(map, key, &v))
-        code = orr_yaml_refuse(v, key, "a rate of at most 1PB/s", err);
-    return code;
+    return value > most && orr_yaml_find(map, key, &v) ? orr_yaml_refuse(v, key, words, err)
+                                                       : ORR_OK;
+}
+
+static orr_code take_rate(orr_yaml_value map, const char *key, double *out, orr_error *err)
+{
+    const orr_code code = orr_yaml_take_rate(map, key, out, err);
+    return code ? code : refuse_above(MOST_GBPS, *out, "a rate of at most 1PB/s", map, key, err);
 }
 
 static orr_code take_ns(orr_yaml_value map, const char *key, double *out, orr_error *err)
 {
-    orr_yaml_value v;
-    orr_code code = orr_yaml_take_ns(map, key, out, err);
-    if (!code && *out > MOST_NS && orr_yaml_find(map, key, &v))
-        code = orr_yaml_refuse(v, key, "a time of at most 1s", err);
-    return code;
+    const orr_code code = orr_yaml_take_ns(map, key, out, err);
+    return code ? code : refuse_above(MOST_NS, *out, "a time of at most 1s", map, key, err);
 }
 
 static orr_code take_memory(orr_yaml_value map, orr_bytes *out, orr_error *err)

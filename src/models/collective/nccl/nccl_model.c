@@ -42,59 +42,23 @@ static const double speeds_sm90[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3, 0
 static const double speeds_sm100[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18, 0};
 
 /* Channels: 40 x 6, 60 x 6 and 90 x 8, the first two doubled.  Blackwell's LL128 is limited to 8
- * channels of 40 here: in the measured rows it is never taken. */
+ * channels of 40 here: in the measured rows it is never taken.  Chips that are not known are taken
+ * for Hopper. */
+/* clang-format off */
+#define HOPPER_GRAPH                                                                              \
+    {360, 50, 12, {141.0, 45.0, 35.0}, 36.7, {36.7, 36.7, 29.0}, {38.7, 41.4, 36.0},              \
+     {0.0, 57.7, 45.5}, 0.85, speeds_sm90}
 static const graph graphs[NCCL_GENERATIONS] = {
-    [NCCL_VOLTA] = {120,
-                    12.5,
-                    12,
-                    {39.0, 39.0, 20.4},
-                    20.0,
-                    {20.0, 20.0, 20.0},
-                    {26.5, 18.5, 10.0},
-                    {26.5, 18.5, 10.0},
-                    0.0,
-                    speeds_old},
-    [NCCL_AMPERE] = {240,
-                     25,
-                     12,
-                     {87.7, 22.5, 19.0},
-                     20.0,
-                     {20.0, 20.0, 20.0},
-                     {24.0, 23.6, 17.8},
-                     {24.0, 23.6, 17.8},
-                     0.0,
-                     speeds_old},
-    [NCCL_HOPPER] = {360,
-                     50,
-                     12,
-                     {141.0, 45.0, 35.0},
-                     36.7,
-                     {36.7, 36.7, 29.0},
-                     {38.7, 41.4, 36.0},
-                     {0.0, 57.7, 45.5},
-                     0.85,
-                     speeds_sm90},
-    [NCCL_BLACKWELL] = {720,
-                        50,
-                        8,
-                        {282.0, 90.0, 70.0},
-                        40.0,
-                        {55.6, 31.67, 20.0},
-                        {70.0, 42.8, 24.0},
-                        {0.0, 96.0, 80.0},
-                        0.74,
-                        speeds_sm100},
-    [NCCL_OTHER] = {360,
-                    50,
-                    12,
-                    {141.0, 45.0, 35.0},
-                    36.7,
-                    {36.7, 36.7, 29.0},
-                    {38.7, 41.4, 36.0},
-                    {0.0, 57.7, 45.5},
-                    0.85,
-                    speeds_sm90},
+    [NCCL_VOLTA] = {120, 12.5, 12, {39.0, 39.0, 20.4}, 20.0, {20.0, 20.0, 20.0},
+                    {26.5, 18.5, 10.0}, {26.5, 18.5, 10.0}, 0.0, speeds_old},
+    [NCCL_AMPERE] = {240, 25, 12, {87.7, 22.5, 19.0}, 20.0, {20.0, 20.0, 20.0},
+                     {24.0, 23.6, 17.8}, {24.0, 23.6, 17.8}, 0.0, speeds_old},
+    [NCCL_HOPPER] = HOPPER_GRAPH,
+    [NCCL_BLACKWELL] = {720, 50, 8, {282.0, 90.0, 70.0}, 40.0, {55.6, 31.67, 20.0},
+                        {70.0, 42.8, 24.0}, {0.0, 96.0, 80.0}, 0.74, speeds_sm100},
+    [NCCL_OTHER] = HOPPER_GRAPH,
 };
+/* clang-format on */
 
 /* Microseconds: LL, LL128, Simple. */
 static const double base_us[NCCL_ALGORITHMS][NCCL_PROTOCOLS] = {
