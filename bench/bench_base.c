@@ -3,10 +3,8 @@
 #include "bench.h"
 
 #include "base/memory/bitset_queue.h"
-#include "base/memory/content_hash.h"
 #include "base/memory/hash.h"
 #include "base/memory/heap.h"
-#include "base/memory/intern.h"
 #include "base/memory/map.h"
 #include "base/rng.h"
 

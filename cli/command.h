@@ -3,7 +3,7 @@
 #ifndef ORR_CLI_COMMAND_H
 #define ORR_CLI_COMMAND_H
 
-#include "base/formats/json_fields.h"
+#include "base/formats/json.h"
 #include "option.h"
 
 #include <orrery/lab/explain.h>

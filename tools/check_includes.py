@@ -26,7 +26,7 @@ ALLOWED = {
 THIRD_PARTY = {"zlib.h", "zstd.h", "simdjson.h", "yaml.h", "sqlite3.h", "cgraph.h", "gvc.h", "mpi.h", "microhttpd.h"}
 GENERATED = {"base/late_names.h"}  # by meson.build
 # What cli may use of base: text, the writer of JSON, and files that are there whole or not at all.
-SUPPORT = {"src/base/text/text.h", "src/base/formats/json.h", "src/base/formats/json_fields.h", "src/base/io/output.h"}
+SUPPORT = {"src/base/text/text.h", "src/base/formats/json.h", "src/base/io/output.h"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arithmetic.h - whole numbers: the smaller, the larger, rounded up, saturating, in order. */
+/* arithmetic.h - whole numbers: the smaller, the larger, rounded up, saturating, in order; times as
+ * ticks. */
 #ifndef ORR_BASE_ARITHMETIC_H
 #define ORR_BASE_ARITHMETIC_H
 
 #include <orrery/types.h>
+
+#include <stdint.h>
 
 static inline uint64_t orr_min_u64(uint64_t a, uint64_t b)
 {
@@ -54,6 +57,22 @@ static inline int orr_by_u64(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return x < y ? -1 : x > y;
+}
+
+/* ---- ticks ----
+ *
+ * A real number of nanoseconds as a number of ticks.
+ *
+ * Cut off, as the reference does.  What no clock can hold (its own result is undefined there)
+ * becomes ORR_TICKS_FAR, so that sums of a few still fit. */
+
+#define ORR_TICKS_FAR ((uint64_t)1 << 62)
+
+static inline uint64_t orr_ticks(double ns)
+{
+    if (!(ns < 0x1p62))
+        return ORR_TICKS_FAR;
+    return ns > 0 ? (uint64_t)ns : 0;
 }
 
 #endif

@@ -11,7 +11,7 @@
 #include <orrery/check.h>
 
 #include "base/memory/buffer.h"
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/options.h"
 #include "base/short_forms.h"
 #include "trace/attrs.h"

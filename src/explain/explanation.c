@@ -10,9 +10,9 @@
 #include <orrery/run.h>
 
 #include "base/memory/memory.h"
+#include "facts.h"
 #include "run/engine.h"
 #include "run/run_state.h"
-#include "run_facts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

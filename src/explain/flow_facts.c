@@ -3,7 +3,7 @@
  * longest queues, the ports that were paused longest, and what there is to say about them.
  *
  * Lists are short, whatever the size of the network; how many there are in all is counted. */
-#include "flow_facts.h"
+#include "facts.h"
 
 #include "models/network/packet/packet_run.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_facts.c - the record of a run (src/run/watch.h) as facts: figures per rank and over ranks,
  * collectives, traffic, the busiest links, where the result comes from. */
-#include "run_facts.h"
+#include "facts.h"
 
 #include <orrery/lab/chip.h>
 #include <orrery/lab/units.h>
 
 #include "models/network/net_table.h"
-#include "models/network/packet/packet_network.h"
+#include "models/network/packet/packet_run.h"
 #include "run/fold/fold.h"
 #include "run/watch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_facts.c - a schedule that has run, as figures and as a timeline. */
-#include "schedule_facts.h"
+#include "facts.h"
 
 #include "run/loggops/lgs_impl.h"
 

@@ -4,7 +4,7 @@
  * What waits is collected, what each of it waits for is worked out, and then it is followed to
  * where it ends: in a cause or in a cycle.  docs/design/stall.md says how, and which causes there
  * are.  All is done once, after the clock has run empty; a run that ends well pays nothing. */
-#include "run_facts.h"
+#include "facts.h"
 #include "stall_impl.h"
 
 #include <inttypes.h>
@@ -1221,7 +1221,7 @@ static uint32_t *pick_waits(orr__stall *st, uint32_t *count)
         const bool is_message = w->type == ORR__WAIT_MESSAGE || w->type == ORR__WAIT_RECEIVER;
         uint32_t *before = &told[w->rank];
         if (w->type == ORR__WAIT_STREAM &&
-            orr_map_find(st->by_place, orr__pair_key(w->rank, w->place), RUN_NONE) != i)
+            orr_map_find(st->by_place, stall_key(w->rank, w->place), RUN_NONE) != i)
             continue;
         if (is_message && *before) {
             if (is_told_before(w, &st->waits[picked[*before - 1]]))
@@ -1241,7 +1241,7 @@ static size_t count_untold(const orr__stall *st, uint32_t told)
     size_t count = 0;
     for (uint32_t i = 0; i < st->wait_count; i++)
         count += st->waits[i].type != ORR__WAIT_STREAM ||
-                 orr_map_find(st->by_place, orr__pair_key(st->waits[i].rank, st->waits[i].place),
+                 orr_map_find(st->by_place, stall_key(st->waits[i].rank, st->waits[i].place),
                               RUN_NONE) == i;
     return count - told;
 }

@@ -92,7 +92,7 @@ struct orr__stall {
 };
 typedef struct orr__stall orr__stall;
 
-static inline uint64_t orr__pair_key(uint32_t rank, uint32_t low)
+static inline uint64_t stall_key(uint32_t rank, uint32_t low)
 {
     return (uint64_t)rank << 32 | low;
 }

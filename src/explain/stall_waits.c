@@ -10,7 +10,7 @@
 #include "stall_impl.h"
 
 #include "base/memory/hash.h"
-#include "run/goal_tape.h"
+#include "run/run_observer.h"
 
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ static bool remember(orr__stall *st, orr_map *m, uint64_t key, uint32_t i)
 
 static bool remember_node(orr__stall *st, const orr__wait *w, uint32_t i)
 {
-    return remember(st, st->by_place, orr__pair_key(w->rank, w->place), i);
+    return remember(st, st->by_place, stall_key(w->rank, w->place), i);
 }
 
 static void stall_blame(orr__wait *w, orr_stall_cause cause, uint32_t peer, uint32_t other)
@@ -151,8 +151,7 @@ static void collect_streams(orr__stall *st, const run_npu *n)
             const orr__wait w = {
                 .rank = n->rank, .place = s->set->place, .type = ORR__WAIT_STREAM, .stream = s};
             const uint32_t i = add_wait(st, &w);
-            if (remember_node(st, &w, i) &&
-                remember(st, st->by_tag, orr__pair_key(n->rank, s->tag), i))
+            if (remember_node(st, &w, i) && remember(st, st->by_tag, stall_key(n->rank, s->tag), i))
                 remember(st, st->by_stream, (uint64_t)(uintptr_t)s, i);
         }
 }
@@ -178,7 +177,7 @@ static void collect_rest(orr__stall *st, const run_npu *n)
     for (unsigned slot = 0; slot < n->graph->slot_count && !st->failed; slot++) {
         const uint32_t place = n->occupant[slot];
         if (place == RUN_NONE ||
-            orr_map_find(st->by_place, orr__pair_key(n->rank, place), RUN_NONE) != RUN_NONE)
+            orr_map_find(st->by_place, stall_key(n->rank, place), RUN_NONE) != RUN_NONE)
             continue;
         const orr__wait w = {.rank = n->rank,
                              .place = place,
@@ -274,7 +273,7 @@ static uint32_t place_of(const work_graph *g, uint32_t index)
 static bool is_over(const orr__stall *st, const run_npu *n, uint32_t place)
 {
     return orr__state_of(n, place) == ORR__STARTED &&
-           orr_map_find(st->by_place, orr__pair_key(n->rank, place), RUN_NONE) == RUN_NONE;
+           orr_map_find(st->by_place, stall_key(n->rank, place), RUN_NONE) == RUN_NONE;
 }
 
 uint32_t orr__stall_parent(const orr__stall *st, const run_npu *n, uint32_t place, uint32_t *at)
@@ -299,12 +298,12 @@ uint32_t orr__stall_parent(const orr__stall *st, const run_npu *n, uint32_t plac
 /* What a node that is not blocked waits for: itself, who is in its slot, or any completion. */
 static uint32_t wait_at(const orr__stall *st, const run_npu *n, uint32_t place)
 {
-    const uint32_t own = orr_map_find(st->by_place, orr__pair_key(n->rank, place), RUN_NONE);
+    const uint32_t own = orr_map_find(st->by_place, stall_key(n->rank, place), RUN_NONE);
     const uint32_t occupant = n->occupant[n->graph->slot[place]];
     if (own != RUN_NONE)
         return own;
     if (occupant != RUN_NONE)
-        return orr_map_find(st->by_place, orr__pair_key(n->rank, occupant), RUN_NONE);
+        return orr_map_find(st->by_place, stall_key(n->rank, occupant), RUN_NONE);
     return orr_map_find(st->starved, n->rank, RUN_NONE);
 }
 
@@ -314,7 +313,7 @@ static uint32_t resolve(orr__stall *st, const run_npu *n, uint32_t place)
 {
     uint32_t answer = RUN_NONE, at = place;
     while (true) {
-        const uint64_t key = orr__pair_key(n->rank, at);
+        const uint64_t key = stall_key(n->rank, at);
         uint32_t first = 0;
         answer = orr_map_find(st->resolved, key, RUN_NONE);
         if (answer != RUN_NONE) /* known, or passed on this way: then it still says IN_A_CYCLE */
@@ -336,7 +335,7 @@ static uint32_t resolve(orr__stall *st, const run_npu *n, uint32_t place)
         uint32_t first = 0;
         if (answer == IN_A_CYCLE)
             break; /* as it stands */
-        if (!orr_map_put(st->resolved, orr__pair_key(n->rank, at), answer, NULL))
+        if (!orr_map_put(st->resolved, stall_key(n->rank, at), answer, NULL))
             st->failed = true;
         at = orr__stall_parent(st, n, at, &first);
     }
@@ -915,7 +914,7 @@ static void look_at_turn(orr__stall *st, uint32_t i, uint32_t message, uint32_t 
             stall_blame(w, ORR_STALL_DEPENDENCY_CYCLE, peer, place);
     } else {
         const bool is_under_way =
-            orr_map_find(st->by_place, orr__pair_key(peer, place), RUN_NONE) != RUN_NONE;
+            orr_map_find(st->by_place, stall_key(peer, place), RUN_NONE) != RUN_NONE;
         stall_blame(w,
                     is_under_way && orr__stall_is_same_collective(own, w->place, n, place)
                         ? ORR_STALL_STREAM_NUMBERS
@@ -933,7 +932,7 @@ static void link_message(orr__stall *st, uint32_t i, uint32_t message)
         stall_blame(w, ORR_STALL_LOST_MESSAGE, m->src == w->rank ? m->dst : m->src, RUN_NONE);
         return;
     }
-    const uint32_t to = orr_map_find(st->by_tag, orr__pair_key(m->src, w->stream->tag), RUN_NONE);
+    const uint32_t to = orr_map_find(st->by_tag, stall_key(m->src, w->stream->tag), RUN_NONE);
     if (to == RUN_NONE) {
         look_at_turn(st, i, message, m->src);
         return;
@@ -1038,7 +1037,7 @@ static void link_custom_message(orr__stall *st, uint32_t i, uint32_t message)
         stall_blame(w, ORR_STALL_LOST_MESSAGE, peer == w->rank ? m->dst : peer, RUN_NONE);
         return;
     }
-    const uint32_t to = orr_map_find(st->by_tag, orr__pair_key(peer, w->stream->tag), RUN_NONE);
+    const uint32_t to = orr_map_find(st->by_tag, stall_key(peer, w->stream->tag), RUN_NONE);
     if (to != RUN_NONE &&
         sys_custom_will_post(st->waits[to].stream, !is_sender, w->rank, m->tag, m->size)) {
         stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_STREAM, message, RUN_NONE});

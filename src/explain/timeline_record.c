@@ -11,14 +11,12 @@
 #include <orrery/lab/critical_path.h>
 
 #include "base/memory/hash.h"
-#include "base/text/rank_list.h"
 #include "base/text/text.h"
-#include "run/local_memory.h"
+#include "facts.h"
 #include "run/match.h"
 #include "run/watch.h"
-#include "run_facts.h"
 #include "trace/attrs.h"
-#include "trace/comm_names.h"
+#include "trace/known_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "search_impl.h"
 
 #include "base/threads/pool.h"
-#include "explain/run_facts.h"
+#include "explain/facts.h"
 #include "run/engine.h"
 #include "run/watch.h"
 

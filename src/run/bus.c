@@ -10,7 +10,7 @@
  * crosses the inner bus. */
 #include "run_state.h"
 
-#include "base/ticks.h"
+#include "base/arithmetic.h"
 
 enum { FAIR_RUN = 8 };
 static const double inner_gap = 0.0038;

@@ -12,7 +12,7 @@
  *
  * CPU 0 has the messages, 1 the compute of the device, 2 that of the host, 3 starts and ends.
  * Cost: 40 bytes per message and 24 per receive, for the duration of the run. */
-#include "goal_tape.h"
+#include "run_observer.h"
 
 #include "run_state.h"
 

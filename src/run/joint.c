@@ -15,7 +15,7 @@
 #include "base/memory/hash.h"
 #include "models/collective/coll.h"
 #include "models/collective/nccl/nccl_model.h"
-#include "models/network/fluid/fluid_network.h"
+#include "models/network/fluid/fluid.h"
 #include "models/network/net_table.h"
 
 #include <inttypes.h>

@@ -14,7 +14,7 @@
  * Equal texts are timed once: the price is a lookup a node. */
 #include "workload.h"
 
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/memory/memory.h"
 #include "models/compute/atlas/chip_cost.h"
 #include "models/compute/software/software_costs.h"

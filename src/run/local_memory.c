@@ -9,7 +9,7 @@
  * file when it is written.
  *
  * Cost: O(n log n) in the tensors and reads of a rank. */
-#include "local_memory.h"
+#include "watch.h"
 
 #include "base/text/number.h"
 

@@ -12,7 +12,7 @@
 #include "parts.h"
 #include "watch.h"
 
-#include "models/network/fluid/fluid_network.h"
+#include "models/network/fluid/fluid.h"
 #include "models/network/net_time.h"
 
 #include "base/memory/hash.h"

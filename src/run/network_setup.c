@@ -8,7 +8,6 @@
 
 #include "base/io/input.h"
 #include "models/network/net_table.h"
-#include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"
 #include "models/network/topology/topology_kinds.h"
 

@@ -12,9 +12,8 @@
  * does not finish, is run again by one thread, so that texts are the same. */
 #include "parts.h"
 
-#include "base/threads/crew.h"
+#include "base/arithmetic.h"
 #include "base/threads/pool.h"
-#include "base/ticks.h"
 #include "match.h"
 #include "models/network/link_servers.h"
 #include "models/network/net_table.h"

@@ -10,7 +10,7 @@
 #include "match.h"
 #include "run_state.h"
 
-#include "base/ticks.h"
+#include "base/arithmetic.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "match.h"
 #include "run_state.h"
 
-#include "base/ticks.h"
+#include "base/arithmetic.h"
 #include "models/collective/coll_plan.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
  * follows from the order of events alone.  Records of accesses that wait are used again. */
 #include "run_state.h"
 
-#include "base/ticks.h"
+#include "base/arithmetic.h"
 
 typedef struct access {
     run_npu *npu;

@@ -7,7 +7,7 @@
  * configuration may live on its stack. */
 #include "engine.h"
 
-#include "base/threads/guard.h"
+#include "base/threads/stop.h"
 #include "trace/input_files.h"
 #include <orrery/lab/units.h>
 

@@ -71,4 +71,16 @@ typedef struct run_hooks {
             (s)->hooks.hook[listener_](__VA_ARGS__);                          \
     } while (0)
 
+/* ---- tape of messages ----
+ *
+ * What was sent, for orr_sim_goal. */
+
+struct goal_tape;
+
+orr_code tape_create(orr_sim *s, orr_error *err);
+void tape_destroy(struct goal_tape *t); /* NULL is fine */
+extern const run_observer tape_observer;
+/* Who waits for a message: what the tape was asked to call, or c where it was not. */
+clk_call tape_receiver(clk_call c);
+
 #endif

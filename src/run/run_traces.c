@@ -6,7 +6,6 @@
 #include "engine.h"
 #include "models/collective/nccl/nccl_model.h"
 
-#include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"
 #include "run_state.h"
 

@@ -5,10 +5,9 @@
  * several mistakes the same one is reported.  Ranks start in order at tick 0, outside of any event
  * (astra-sim.md 1). */
 #include "fold/fold.h"
-#include "goal_tape.h"
 #include "joint.h"
-#include "local_memory.h"
 #include "match.h"
+#include "run_observer.h"
 #include "run_state.h"
 
 #include "base/io/input.h"
@@ -16,12 +15,12 @@
 #include "trace/attrs.h"
 #include "watch.h"
 
-#include "models/network/fluid/fluid_network.h"
+#include "models/network/fluid/fluid.h"
 #include "models/network/net_table.h"
 #include "models/network/net_time.h"
 
-#include "base/ticks.h"
-#include "models/network/packet/packet_inputs.h"
+#include "base/arithmetic.h"
+#include "models/network/packet/packet_run.h"
 
 #include <orrery/lab/chip.h>
 

@@ -78,7 +78,7 @@ typedef struct orr_sim_options {
     double injection_scale;                /* of endpoint-delay; 0: 1, below 0: 0 */
     bool rendezvous;
     orr_sim_fold fold;
-    uint32_t steps;     /* the traces are run so often in a row (steady.h); 0: 1 */
+    uint32_t steps;     /* the traces are run so often in a row (run_state.h); 0: 1 */
     bool trace_log;     /* keep when each node was issued and ended: orr_sim_write_trace_log */
     bool wants_history; /* the model packet records links and queues over time, for reports */
     bool wants_links;   /* a network model that knows no links is refused at once */

@@ -15,7 +15,6 @@
  * into step, one to see that nothing changes, and the one that is recorded.
  *
  * Cost: once per step, linear in the nodes of simulated ranks. */
-#include "steady.h"
 
 #include "fold/fold.h"
 #include "joint.h"
@@ -23,7 +22,7 @@
 #include "run_state.h"
 #include "watch.h"
 
-#include "models/network/fluid/fluid_network.h"
+#include "models/network/fluid/fluid.h"
 #include "models/network/net_table.h"
 
 #include <stdlib.h>

@@ -9,12 +9,12 @@
 #include "workload.h"
 
 #include "fold/fold.h"
-#include "local_memory.h"
 #include "match.h"
 #include "parts.h"
 #include "run_state.h"
+#include "watch.h"
 
-#include "base/ticks.h"
+#include "base/arithmetic.h"
 #include "trace/attrs.h"
 
 #include <inttypes.h>

@@ -6,7 +6,6 @@
  * of `if` are evaluated, which nothing here can observe.  Depth of parentheses is bounded. */
 #include "expression.h"
 
-#include "base/text/nearest.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 

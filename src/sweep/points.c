@@ -11,7 +11,6 @@
 #include "base/rng.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
-#include "figures.h"
 
 #include <orrery/lab/folders.h>
 

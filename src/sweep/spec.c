@@ -4,10 +4,10 @@
  * Every name is looked up in the tables of the commands when it is read, so that a typing mistake
  * is found before the first point runs, with its place.  A name without a command in front goes to
  * every command that has it: one `machine` serves `stage` and `run`. */
-#include "figures.h"
+#include "spec.h"
 
 #include "base/formats/json.h"
-#include "base/formats/yaml_fields.h"
+#include "base/formats/yaml.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/formats/yaml.h"
 #include "base/memory/buffer.h"
-#include "base/memory/content_hash.h"
+#include "base/memory/hash.h"
 
 #include <orrery/lab/sweep.h>
 
@@ -134,5 +134,22 @@ orr_code swp_point_hash(
     orr_sweep *s, size_t point, orr_arena *a, orr_content_hash *out, orr_error *err) ORR_MUST_CHECK;
 /* What the sweep is: its commands and the list of its points. */
 orr_content_hash swp_spec_hash(orr_sweep *s, bool *has_failed);
+
+/* ---- figures ----
+ *
+ * What the commands of a point said as JSON, made flat: one figure under one dotted name.
+ *
+ * A list of objects gives the largest value of each of its numbers, each on its own, because the
+ * slowest rank and the fullest device decide; `rows` of the specification picks other rows. */
+
+/* json: what each command printed; an empty one has no figures.  All but the last have their name
+ * in front. */
+orr_code swp_figures_flatten(const orr_sweep *s,
+                             const orr_buf json[SWP_MOST_STEPS],
+                             orr_buf *to,
+                             orr_error *err) ORR_MUST_CHECK;
+
+/* Those entries as bytes: they belong to the identity of a point. */
+void swp_rows_identify(const orr_sweep *s, orr_buf *to);
 
 #endif

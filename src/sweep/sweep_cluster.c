@@ -7,7 +7,7 @@
  * ends is the news that a process has died.  So the program needs no MPI to be built or to run, and
  * works under any launcher.  The file is readable by its owner only and holds a random word that a
  * worker must know; its name holds the job's, so that one left over is not taken for ours. */
-#include "sweep_cluster.h"
+#include "sweep_worker.h"
 
 #include "base/io/input.h"
 #include "base/io/output.h"

@@ -10,7 +10,6 @@
  * any moment loses points that were running and no others.  A point whose worker dies is tried once
  * more, then it has failed; the sweep goes on.  Equal points are computed once.  What is computed
  * does not depend on who computes it, so neither does the table. */
-#include "sweep_cluster.h"
 #include "sweep_worker.h"
 
 #include "base/io/input.h"

@@ -7,8 +7,7 @@
 #include "sweep_worker.h"
 
 #include "base/text/text.h"
-#include "figures.h"
-#include "sweep_frames.h"
+#include "spec.h"
 
 #include <errno.h>
 #ifdef __GLIBC__

@@ -4,7 +4,7 @@
 #define ORR_SIMULATE_INPUT_FILES_H
 
 #include "base/formats/json.h"
-#include "base/memory/content_hash.h"
+#include "base/memory/hash.h"
 
 typedef struct orr__input_file {
     const char *role; /* "traces", "system", ... */

@@ -8,7 +8,7 @@
 
 #include "trace_impl.h"
 
-#include "base/memory/content_hash.h"
+#include "base/memory/hash.h"
 #include "base/memory/map.h"
 
 #include <stdatomic.h>

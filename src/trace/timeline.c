@@ -6,7 +6,7 @@
  * yet.  Spans of a simulation arrive by start, so for them sealing is linear. */
 #include <orrery/timeline.h>
 
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/memory/memory.h"
 #include "base/text/text.h"
 

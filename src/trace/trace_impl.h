@@ -11,7 +11,7 @@
 #include "base/io/input.h"
 #include "base/io/output.h"
 #include "base/memory/buffer.h"
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 
 /* Field numbers of the current schema (docs/format/et.md). */
 enum {

@@ -5,7 +5,7 @@
  * Works on the text of the rows, so that "the same" means what a reader of the file sees, whatever
  * columns there are and whether the run was folded.  Rows stay in the order of their first ranks.
  * Cost: linear in the text. */
-#include "csv_rows.h"
+#include "views_impl.h"
 
 #include "base/memory/hash.h"
 #include "base/memory/map.h"

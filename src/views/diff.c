@@ -10,11 +10,10 @@
  * of a measured run that are nodes of the other, such as annotations, count as work.
  *
  * Cost: linear in the spans, but for sorting the names. */
-#include "diff_impl.h"
 #include "report_impl.h"
-#include "text_table.h"
+#include "views_impl.h"
 
-#include "base/formats/json_fields.h"
+#include "base/formats/json.h"
 #include "base/memory/map.h"
 
 #include <orrery/lab/units.h>

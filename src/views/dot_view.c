@@ -4,7 +4,6 @@
 #include <orrery/lab/units.h>
 
 #include "base/formats/layout_graphviz.h"
-#include "base/memory/intern.h"
 #include "base/memory/map.h"
 #include "base/options.h"
 #include "base/text/text.h"

@@ -12,7 +12,7 @@
 #include "base/text/base64.h"
 #include "base/text/text.h"
 #include "info_impl.h"
-#include "trace/comm_names.h"
+#include "trace/known_names.h"
 #include "trace/set_impl.h"
 #include "trace/trace_impl.h"
 

@@ -13,8 +13,8 @@
 
 #include "base/arithmetic.h"
 #include "base/memory/buffer.h"
-#include "base/memory/content_hash.h"
-#include "base/memory/intern.h"
+#include "base/memory/hash.h"
+#include "base/memory/map.h"
 
 enum { ORR__NO_KIND = 255, ORR__TOP_DEFAULT = 10, ORR__NAME_ROOM = 512 };
 

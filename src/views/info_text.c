@@ -2,9 +2,9 @@
 /* info_text.c - the figures for people: short tables in 80 columns, what is absent left out.
  *
  * Each section is one function that prints nothing when it has nothing to say. */
-#include "base/formats/json_fields.h"
+#include "base/formats/json.h"
 #include "info_impl.h"
-#include "text_table.h"
+#include "views_impl.h"
 
 #include <string.h>
 

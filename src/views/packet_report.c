@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_report.c - what came of a run of flows: a short table, or one JSON object
  * (docs/format/packet.md). */
-#include "packet_report.h"
+#include "views_impl.h"
 
 #include <orrery/lab/units.h>
 
-#include "base/formats/json_fields.h"
+#include "base/formats/json.h"
 #include "base/io/output.h"
 #include "base/text/text.h"
 

@@ -5,7 +5,7 @@
  * Times are in ns, picoseconds after the point.  The busiest come first. */
 #include "models/network/packet/watch/watchers.h"
 
-#include "base/formats/json_fields.h"
+#include "base/formats/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
 /* report_document.c - a studied run as JSON (docs/format/report.md).  What is not known is null. */
 #include <orrery/lab/units.h>
 
-#include "base/formats/json_fields.h"
-#include "diff_impl.h"
+#include "base/formats/json.h"
 #include "info_impl.h"
 #include "report_impl.h"
+#include "views_impl.h"
 
 #include <math.h>
 #include <stdlib.h>

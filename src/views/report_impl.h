@@ -16,7 +16,6 @@
 
 #include "base/formats/json.h"
 #include "base/memory/buffer.h"
-#include "base/memory/intern.h"
 #include "base/memory/map.h"
 
 /* Times added up over ranks and calls: more than 64 bits hold. */

@@ -7,13 +7,11 @@
  * not. */
 #include <orrery/lab/units.h>
 
-#include "base/formats/json_fields.h"
+#include "base/formats/json.h"
 #include "base/io/output.h"
-#include "base/text/bar.h"
 #include "base/text/number.h"
-#include "csv_rows.h"
-#include "explain/run_facts.h"
-#include "packet_report.h"
+#include "explain/facts.h"
+#include "views_impl.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

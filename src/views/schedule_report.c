@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_report.c - what came out of a schedule under LogGOPS, for people, for programs and for
  * spreadsheets. */
-#include "base/formats/json_fields.h"
+#include "base/formats/json.h"
 #include "base/io/output.h"
 #include "base/text/text.h"
-#include "csv_rows.h"
-#include "explain/schedule_facts.h"
+#include "explain/facts.h"
 #include "trace/input_files.h"
+#include "views_impl.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,13 +7,12 @@
 #include "base/formats/csv.h"
 
 #include "base/formats/json.h"
-#include "base/formats/json_fields.h"
 #include "base/formats/zip_file.h"
 #include "base/io/output.h"
-#include "base/text/nearest.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "sweep/store.h"
+#include "views_impl.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -441,24 +440,12 @@ extern const char orr__sweep_page_before_title[];
 extern const char orr__sweep_page_before_data[];
 extern const char orr__sweep_page_after_data[];
 
-static void add_html(orr_buf *to, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '<')
-            orr_buf_text(to, "&lt;");
-        else if (*text == '&')
-            orr_buf_text(to, "&amp;");
-        else
-            orr_buf_byte(to, (uint8_t)*text);
-    }
-}
-
 static orr_code page_write(const orr_sweep_table *t, const char *path, orr_error *err)
 {
     orr_buf json = {0}, page = {0};
     table_json(t, &json);
     orr_buf_text(&page, orr__sweep_page_before_title);
-    add_html(&page, t->title && *t->title ? t->title : "Sweep");
+    orr__put_html(&page, orr_str_of(t->title && *t->title ? t->title : "Sweep"));
     orr_buf_text(&page, orr__sweep_page_before_data);
     orr_buf_text(&page, "<script type=\"application/json\" id=\"orrery-data\">");
     orr_json_in_page(&json, &page);

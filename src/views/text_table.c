@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_table.c - see text_table.h.
+/* text_table.c - see views_impl.h.
  *
  * All rows are kept until the table is printed, because a column is as wide as its widest
  * cell.  Characters are counted, not bytes.  Numbers are made with integers only, so no two
  * machines round them differently. */
-#include "text_table.h"
+#include "views_impl.h"
 
 #include <orrery/lab/units.h>
 
-#include "base/text/bar.h"
 #include "base/text/text.h"
 
 enum { BAR_CELLS = 10 };
@@ -185,4 +184,16 @@ const char *orr__cell_average(orr_arena *a, uint64_t total, uint64_t count)
     if (whole >= SHORT_FROM)
         return orr__cell_count(a, whole);
     return orr_arena_print(a, "%s.%u", orr_count_text(whole, text), (unsigned)(tenths % 10));
+}
+
+void orr__put_html(orr_buf *b, orr_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '<')
+            orr_buf_text(b, "&lt;");
+        else if (text.ptr[i] == '&')
+            orr_buf_text(b, "&amp;");
+        else
+            orr_buf_byte(b, (uint8_t)text.ptr[i]);
+    }
 }

@@ -3,7 +3,6 @@
  * switch.  What is refused has a place and words; what is taken starts each flow once at most, and
  * the run ends. */
 #include "models/network/packet/packet_files.h"
-#include "models/network/packet/packet_inputs.h"
 #include "models/network/packet/packet_run.h"
 #include "models/network/packet/watch/watchers.h"
 #include "models/network/topology/topology.h"

@@ -2,7 +2,6 @@
 /* fuzz_htsim_topo.c - any bytes as a .topo file, and as a topology of whichever kind they look
  * like.  What is refused has a place and words; what is taken is whole, and can be written and read
  * again. */
-#include "models/network/topology/htsim_topo.h"
 #include "models/network/topology/topology_kinds.h"
 
 #include <stdlib.h>

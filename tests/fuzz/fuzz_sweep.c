@@ -3,7 +3,7 @@
  * command printed.  What is refused has words; what is taken has points, each has a command line,
  * and figures are one JSON object. */
 #include "base/formats/json.h"
-#include "sweep/figures.h"
+#include "sweep/spec.h"
 
 #include <stdlib.h>
 #include <string.h>

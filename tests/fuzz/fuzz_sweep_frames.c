@@ -4,7 +4,6 @@
  * inside the bytes and reading ends; a worker answers no more tasks than it got, or says that it goes. */
 #include "fuzz_trace.h"
 
-#include "sweep/sweep_cluster.h"
 #include "sweep/sweep_worker.h"
 
 #include <string.h>

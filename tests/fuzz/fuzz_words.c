@@ -6,7 +6,7 @@
 
 #include "base/text/base64.h"
 #include "base/text/number.h"
-#include "base/text/rank_list.h"
+#include "base/text/text.h"
 
 #include <orrery/lab/units.h>
 

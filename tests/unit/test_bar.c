@@ -3,7 +3,7 @@
 #include "check.h"
 
 #include "base/io/pack.h"
-#include "base/text/bar.h"
+#include "views/views_impl.h"
 
 #include <zlib.h>
 

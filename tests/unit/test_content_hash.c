@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/memory/content_hash.h"
+#include "base/memory/hash.h"
 
 static const char *hash_of(const char *text)
 {

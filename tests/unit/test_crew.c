@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/threads/crew.h"
+#include "base/threads/pool.h"
 
 enum { ITEMS = 100, RUNS = 500 };
 

@@ -3,7 +3,7 @@
  * bounded memory. */
 #include "check.h"
 
-#include "models/network/packet/engine/flow_times.h"
+#include "models/network/packet/engine/fab_parts.h"
 
 static uint64_t at(const fab_spread *s, unsigned permille)
 {

@@ -2,7 +2,7 @@
 #include "net_run.h"
 
 #include "models/network/routes.h"
-#include "models/network/topology/htsim_topo.h"
+#include "models/network/topology/topology_kinds.h"
 
 static orr__topology *parse(const char *text)
 {

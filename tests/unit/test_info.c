@@ -4,7 +4,7 @@
 
 #include "base/formats/json.h"
 #include "views/info_impl.h"
-#include "views/text_table.h"
+#include "views/views_impl.h"
 
 #include <orrery/lab/info.h>
 

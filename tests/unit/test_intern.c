@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/text/text.h"
 
 TEST(test_intern__numbers_are_dense_and_stay)

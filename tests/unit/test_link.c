@@ -5,7 +5,7 @@
 
 #include <orrery/lab/compat.h>
 
-#include "compat/chakra/chakra_link.h"
+#include "compat/chakra/chakra.h"
 
 /* ---- pairs ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files.h"
 
-#include "compat/astra_sim/log_file.h"
+#include "compat/astra_sim/config_logging.h"
 
 #include <sys/stat.h>
 

@@ -3,7 +3,7 @@
  * 2026-03-07 15:04:09.087654321 UTC, in a zone 5:30 east of it. */
 #include "check.h"
 
-#include "compat/astra_sim/log_pattern.h"
+#include "compat/astra_sim/config_logging.h"
 
 static const orr__log_stamp stamp = {
     .local = {.tm_year = 126,

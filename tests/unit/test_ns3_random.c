@@ -3,7 +3,7 @@
 /* Expected values: the executable specification of the packet network, and the GNU C library. */
 #include "check.h"
 
-#include "compat/ns3/ns3_random.h"
+#include "compat/ns3/ns3_front.h"
 
 TEST(test_ns3_random__streams_are_those_of_the_reference)
 {

@@ -2,8 +2,6 @@
 #include "check.h"
 
 #include "models/compute/operators/operator_cost.h"
-#include "models/compute/operators/operator_kernel.h"
-#include "models/compute/operators/operator_table.h"
 
 /* A call as text: inputs, '>' and results; each DIMSxDIMS:BYTES, "()" for a scalar, '!' when it is
  * written in place, '@' and strides when it is not contiguous: "256x768:2 768:2 > 256x768:2". */

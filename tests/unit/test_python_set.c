@@ -3,7 +3,7 @@
 /* Orders that CPython 3.11 prints for: s = set(...) ... [s.pop() for ...], with floats. */
 #include "check.h"
 
-#include "compat/scale_sim/python_set.h"
+#include "compat/scale_sim/ss_impl.h"
 
 static void add_range(python_set *s, uint64_t from, uint64_t count, uint64_t step)
 {

@@ -9,7 +9,7 @@
 #include <orrery/lab/pytorch.h>
 
 #include "base/memory/buffer.h"
-#include "sources/torch/convert/python_text.h"
+#include "sources/torch/convert/conversion.h"
 #include "sources/torch/read/linked.h"
 
 static orr_error err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/formats/yaml_fields.h"
+#include "base/formats/yaml.h"
 
 static orr_error err;
 static orr_yaml *doc;

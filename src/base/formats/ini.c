@@ -7,7 +7,7 @@
 #include "ini.h"
 
 #include "base/short_forms.h"
-#include "base/text/nearest.h"
+#include "base/text/text.h"
 
 enum { MOST_KEYS = 4096, SHOWN = 60 };
 

@@ -273,4 +273,80 @@ static inline bool orr_json_next_member(orr_json_iter *it, orr_str *key_out, orr
     return orr_json_next_value(it, out);
 }
 
+/* ---- one long list ----
+ *
+ * Walk a large file that is one long list: {"KEY": [item, ...], other members}, or the bare list.
+ *
+ * Chrome traces ("traceEvents") and host traces ("nodes") look like this.  One item is in memory at
+ * a time. */
+
+/* A function that returns ORR_END has seen enough: the walk ends there, and the rest of the file is
+ * not looked at. */
+typedef struct orr_json_list {
+    const char *key;
+    const char *what; /* for messages: "a device trace" */
+    bool takes_bare;  /* the list alone is a file, too */
+    bool takes_more;  /* other documents may follow; they are not looked at */
+    /* A list begins; ORR_END: pass over it.  NULL: nothing to do. */
+    orr_code (*begin)(void *context, const orr_json_item *list);
+    orr_code (*item)(void *context, orr_json_value item);
+    /* Any other member, to be loaded or passed over; also KEY when it is no list.  NULL: none
+     * matters. */
+    orr_code (*member)(void *context, const orr_json_item *member);
+} orr_json_list;
+
+/* The one document of j.  It need not have the list: whoever needs it notes that in begin. */
+orr_code orr_json_walk_list(orr_json *j, const orr_json_list *how, void *context, orr_error *err)
+    ORR_MUST_CHECK;
+
+/* ---- several members ----
+ *
+ * Several members of a JSON object in one call.
+ *
+ *     orr_json_put_fields(w, ORR_T("name", p->name), ORR_U("ranks", p->ranks), ORR_D("share", p->share));
+ *
+ * All values are worked out before the first is written: two of them must not share a buffer. */
+
+typedef struct orr_json_field {
+    const char *key;
+    char kind; /* U, I, D, F, B, T as the macros below; N: null */
+    union {
+        uint64_t u;
+        int64_t i;
+        double d;
+        bool b;
+        const char *text;
+    } is;
+    const char *format; /* of an F */
+} orr_json_field;
+
+#define ORR_U(name, value) ((orr_json_field){.key = name, .kind = 'U', .is.u = (value)})
+#define ORR_I(name, value) ((orr_json_field){.key = name, .kind = 'I', .is.i = (value)})
+#define ORR_D(name, value) ((orr_json_field){.key = name, .kind = 'D', .is.d = (value)})
+#define ORR_B(name, value) ((orr_json_field){.key = name, .kind = 'B', .is.b = (value)})
+#define ORR_T(name, value) \
+    ((orr_json_field){.key = name, .kind = 'T', .is.text = (value)}) /* NULL: null */
+/* null unless it is known. */
+#define ORR_KU(name, is_known, value) \
+    ((orr_json_field){.key = name, .kind = (is_known) ? 'U' : 'N', .is.u = (value)})
+#define ORR_KD(name, is_known, value) \
+    ((orr_json_field){.key = name, .kind = (is_known) ? 'D' : 'N', .is.d = (value)})
+/* A number by a format of printf for a double. */
+#define ORR_F(name, how, value) \
+    ((orr_json_field){.key = name, .kind = 'F', .is.d = (value), .format = how})
+
+/* The members of the object that is open; and a whole object of them, as an item of a list. */
+#define orr_json_put_fields(w, ...) orr_json_put_list(w, (const orr_json_field[]){__VA_ARGS__, {0}})
+#define orr_json_put_row(w, ...) orr_json_put_item(w, (const orr_json_field[]){__VA_ARGS__, {0}})
+
+void orr_json_put_list(orr_json_writer *w, const orr_json_field *fields);
+void orr_json_put_item(orr_json_writer *w, const orr_json_field *fields);
+
+/* "key": { or "key": [; the caller ends it. */
+void orr_json_put_object(orr_json_writer *w, const char *key);
+void orr_json_put_array(orr_json_writer *w, const char *key);
+/* null unless it is known. */
+void orr_json_put_known(orr_json_writer *w, const char *key, bool is_known, uint64_t v);
+void orr_json_put_known_double(orr_json_writer *w, const char *key, bool is_known, double v);
+
 #endif

@@ -5,7 +5,7 @@
  * certain, so no stack is needed.  Layout follows Python's json.dumps in all its styles, since that
  * is what reference files are compared with. Cost: text is looked at eight bytes at a time and
  * copied in runs; only bytes that need it are escaped. */
-#include "json_fields.h"
+#include "json.h"
 
 #include "base/text/number.h"
 

@@ -12,7 +12,7 @@
  * a stored file is its checksum, no copy. */
 #include "zip_file.h"
 
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/short_forms.h"
 
 #include <inttypes.h>

@@ -20,4 +20,17 @@ uint32_t orr_map_find(const orr_map *m, uint64_t key, uint32_t otherwise);
 bool orr_map_remove(orr_map *m, uint64_t key); /* false: was not there */
 size_t orr_map_count(const orr_map *m);
 
+/* ---- texts as small numbers: the first text is 0, the next new one 1, and so on ---- */
+
+typedef struct orr_intern orr_intern;
+
+orr_intern *orr_intern_create(void); /* NULL: out of memory */
+void orr_intern_destroy(orr_intern *in);
+bool orr_intern_add(orr_intern *in,
+                    orr_str text,
+                    uint32_t *number); /* copies a new text; false: out of memory */
+bool orr_intern_find(const orr_intern *in, orr_str text, uint32_t *number);
+orr_str orr_intern_get(const orr_intern *in, uint32_t number); /* also NUL-terminated */
+uint32_t orr_intern_count(const orr_intern *in);
+
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h - the few things one does with an orr_str, and the shape of UTF-8. */
+/* text.h - the few things one does with an orr_str, the shape of UTF-8, lists of ranks, the word that
+ * was probably meant, and text into arrays. */
 #ifndef ORR_BASE_TEXT_H
 #define ORR_BASE_TEXT_H
 
+#include <orrery/error.h>
 #include <orrery/types.h>
 
 #include <string.h>
@@ -153,5 +155,47 @@ static inline const char *orr__plural(uint64_t n)
 {
     return n == 1 ? "" : "s";
 }
+
+/* ---- lists of ranks as users write them: 0-7,12 ---- */
+
+/* The next range of text, both ends with; *at starts as text.  ORR_END after the last. */
+ORR_MUST_CHECK orr_code orr_rank_list_next(
+    const char *text, const char **at, uint32_t *first, uint32_t *last, orr_error *err);
+
+/* ---- the word that was probably meant ---- */
+
+/* Of a list that ends in NULL, the word that the fewest letters tell from what was typed; NULL:
+ * none is near.  Cost: the product of the lengths, per word; long words are near to none. */
+const char *orr_nearest(orr_str typed, const char *const *known);
+/* "a, b, c", as much as fits; the rest is "...". */
+void orr_list_words(const char *const *known, char *out, size_t room);
+
+/* ---- pen ----
+ *
+ * Text into the caller's array, as snprintf does: what does not fit is counted and left out.
+ *
+ *     orr_pen pen = {.out = out, .size = size};
+ *     orr_pen_put(&pen, "name: \"%s\"\n", name);
+ *     orr_pen_unit(&pen, "clock", hz, orr_pen_frequencies);    // "clock: 940MHz"
+ *     return pen.used; */
+
+typedef struct orr_pen {
+    char *out;
+    size_t size, used;
+} orr_pen;
+
+/* Units of one quantity, the largest first; the last divides everything. */
+typedef struct orr_pen_units {
+    uint64_t size;
+    const char *word;
+} orr_pen_units;
+
+extern const orr_pen_units orr_pen_frequencies[], orr_pen_rates[], orr_pen_sizes[], orr_pen_times[];
+
+ORR_PRINTF(2, 3) void orr_pen_put(orr_pen *pen, const char *fmt, ...);
+
+/* "key: value" in the largest unit in which the value is a whole number, so that reading it back
+ * gives the same; a value of 0 is not known, and left out.  In Hz, B/s, B and ps. */
+void orr_pen_unit(orr_pen *pen, const char *key, uint64_t value, const orr_pen_units *units);
 
 #endif

@@ -5,9 +5,9 @@
  * appended as they come, 64 KiB at a time, with O_APPEND, so that two programs may write to one
  * log.  A log that starts over is an orr_output.  Full files are moved aside one after the other,
  * the oldest first. */
-#include "log_file.h"
 #include "base/io/output.h"
 #include "base/short_forms.h"
+#include "config_logging.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
  * %O).  %^ and %$ bound the coloured part of a line; nothing is coloured here.
  *
  * Widths count bytes, as spdlog's do. */
-#include "log_pattern.h"
+#include "config_logging.h"
 
 #include <stdio.h>
 #include <sys/syscall.h>

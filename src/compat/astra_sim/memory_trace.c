@@ -14,7 +14,7 @@
 #include "compat/library_sort.h"
 #include "grisu.h"
 #include "run/hash_order.h"
-#include "run/local_memory.h"
+#include "run/watch.h"
 
 #include <inttypes.h>
 #include <stdio.h>

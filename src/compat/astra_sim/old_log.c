@@ -8,13 +8,12 @@
  * only when they are asked for. */
 #include "astra_sim.h"
 #include "base/io/output.h"
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/text/number.h"
 #include "config_logging.h"
-#include "log_file.h"
 #include "run/hash_order.h"
-#include "run/local_memory.h"
 #include "run/run_state.h"
+#include "run/watch.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "chakra.h"
 #include "sources/flexflow/flexflow_impl.h"
 #include "sources/layers/layers_impl.h"
-#include "sources/torch/convert/python_text.h"
+#include "sources/torch/convert/conversion.h"
 #include "sources/torch/read/linked.h"
 #include "trace/attrs.h"
 #include "trace/dag.h"

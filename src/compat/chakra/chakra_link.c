@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chakra_link.c - chakra_trace_link's rules for our linker: its steps, and what it refuses
  * (chakra.md 3). */
-#include "chakra_link.h"
 #include "chakra.h"
 
-#include "base/formats/json_list.h"
+#include "base/formats/json.h"
 #include "base/io/output.h"
 #include "base/memory/map.h"
 #include "base/text/number.h"

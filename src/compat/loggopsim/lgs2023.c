@@ -5,7 +5,6 @@
 
 #include "base/formats/dot.h"
 #include "base/io/input.h"
-#include "base/memory/intern.h"
 #include "base/memory/map.h"
 #include "base/short_forms.h"
 #include "compat/library_sort.h"

@@ -12,7 +12,6 @@
 #include "run/run_state.h"
 
 #include "base/memory/hash.h"
-#include "ns3_random.h"
 
 typedef struct entry {
     uint32_t tag, src, dst;

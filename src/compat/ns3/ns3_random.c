@@ -4,7 +4,7 @@
  * A stream begins 2^127 steps after the one before, and run 1 2^76 steps into it.  A step is a
  * linear map, so is any number of them, and maps of one half commute: the first number of the next
  * stream is one product with the matrix of 2^127 steps away from the first number of this one. */
-#include "ns3_random.h"
+#include "ns3_front.h"
 
 #include "base/memory/memory.h"
 

@@ -3,7 +3,7 @@
  *
  * Invariant: the table has a power of two of places, of which fewer than three fifths were ever
  * used since it was made. Cost: as a hash table's; places are 8 bytes. */
-#include "python_set.h"
+#include "ss_impl.h"
 
 #include "base/memory/memory.h"
 

@@ -6,6 +6,8 @@
 
 #include "models/compute/systolic/systolic_impl.h"
 
+#include <orrery/types.h>
+
 /* Output stationary in v1: when its two sides have read their last word. */
 typedef struct ss_os_folds {
     orr__folds f;
@@ -248,5 +250,68 @@ orr_code ss_v3_write(const struct orr_scalesim *r, const char *folder, orr_error
 orr_code ss_v1_check_names(const struct orr_scalesim *r, orr_error *err);
 orr_code ss_v1_write_traces(const struct orr_scalesim *r, const char *folder, orr_error *err);
 orr_code ss_v2_write_traces(const struct orr_scalesim *r, const char *folder, orr_error *err);
+
+/* ---- sets in Python's order ----
+ *
+ * A set of whole numbers that gives them back in the order in which CPython's does.
+ *
+ * SCALE-Sim v1 fills its memory traces by popping from a set of floats, so the order within a file
+ * is that of CPython's hash table, version 3.11: a whole number's hash is itself; ten places in a
+ * row are tried, then a perturbed one; what is taken out leaves a mark, and a new key goes to the
+ * last mark on its way; popping goes on where it last stopped. */
+
+typedef struct python_set {
+    uint64_t *table; /* key + 2; 0: never used, 1: taken out */
+    size_t mask, fill, used, finger;
+    bool has_failed; /* memory ran out; the set is of no use any more */
+} python_set;
+
+void python_set_init(python_set *s);
+void python_set_fini(python_set *s);
+bool python_set_has(const python_set *s, uint64_t key);
+void python_set_add(python_set *s, uint64_t key); /* one that is in it stays */
+uint64_t python_set_pop(python_set *s);           /* of a set that is not empty */
+
+/* ---- operands of v3 ----
+ *
+ * V3's operands as matrices of addresses, zero weights left out (scale-sim.md 12.4). */
+
+#define SS_NO_WORD UINT64_MAX
+
+/* Both operands.  The ifmap's matrix has a row per pixel and `columns`; the filters' has `rows` and
+ * a column per filter. */
+typedef struct ss_matrices {
+    const orr__systolic *s; /* of the layer as it is */
+    bool is_pruned;         /* only the first `nonzero` of each `block` weights are kept */
+    bool is_packed;         /* blocks of weights, each half full at most, two by two */
+    uint64_t nonzero, block;
+    uint64_t columns, rows;
+    uint32_t *fill; /* packed: how many of a block each filter has */
+} ss_matrices;
+
+/* The address, or SS_NO_WORD. */
+uint64_t ss_filter_at(const ss_matrices *m, uint64_t row, uint64_t filter);
+
+/* An operand's lines; `folds` has the layer with as many elements as the filters have rows.  With a
+ * bandwidth also the window that moves over its prefetch order. */
+orr_code ss_words_open(const ss_matrices *m,
+                       const orr__systolic *folds,
+                       bool is_filter,
+                       uint64_t bandwidth,
+                       ss_words **out,
+                       orr_error *err) ORR_MUST_CHECK;
+void ss_words_close(ss_words *w); /* NULL is fine */
+
+/* A line of the schedule with all its lanes, SS_NO_WORD where one rests; how many there are. */
+size_t ss_words_lanes(ss_words *w, uint64_t line, const uint64_t **out);
+/* All ss_words_places() of the prefetch order; SS_NO_WORD where one is empty. */
+void ss_words_order(ss_words *w, uint64_t *out);
+/* From now on waits count as in v2 (scale-sim.md 6.4), not as in 12.3. */
+void ss_words_count_once(ss_words *w);
+/* What the reference calls a word: word 0 is kept beside the others here. */
+uint64_t ss_words_address(const ss_words *w, uint64_t word);
+
+/* The matrices of a layer of v3; the caller frees `fill`. */
+orr_code ss_v3_matrices(const orr__systolic *s, ss_matrices *out, orr_error *err) ORR_MUST_CHECK;
 
 #endif

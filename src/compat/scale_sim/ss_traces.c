@@ -6,7 +6,6 @@
  * those lines.  Files are large (1.2 GB for ResNet-50) and are written as they come; memory is that
  * of the buffers modelled. */
 #include "models/compute/systolic/scalesim_impl.h"
-#include "python_set.h"
 #include "scale_sim.h"
 #include "ss_impl.h"
 

@@ -7,14 +7,13 @@
  * until the layer ends, since the widest prefetch sets the width of all lines: eight bytes a word
  * that is fetched. */
 #include "scale_sim.h"
-#include "ss_words.h"
 
 #include "base/io/output.h"
 #include "base/memory/memory.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "models/compute/systolic/scalesim_impl.h"
-#include "python_set.h"
+#include "ss_impl.h"
 
 enum { FULL = 1 << 20, SETS = 100, HALF = SETS / 2, FIRST_RATE = 10 };
 enum { SRAM, DRAM, PLACES };

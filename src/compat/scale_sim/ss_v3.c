@@ -6,7 +6,7 @@
  * without the last two goes the way of v2, from event to event; with them its operands are made
  * word by word. */
 #include "scale_sim.h"
-#include "ss_words.h"
+#include "ss_impl.h"
 
 #include "base/memory/memory.h"
 #include "models/compute/systolic/scalesim_impl.h"

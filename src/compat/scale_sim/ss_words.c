@@ -8,11 +8,10 @@
  * With a bandwidth, each address knows the sets of the prefetch order in which it is; a word is
  * there when one of them is in the window.  Cost: the words of the schedule; memory: four bytes for
  * each place of the order. */
-#include "ss_words.h"
 
 #include "base/arithmetic.h"
 #include "base/memory/memory.h"
-#include "python_set.h"
+#include "ss_impl.h"
 
 #include <stdlib.h>
 

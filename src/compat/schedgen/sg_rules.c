@@ -2,7 +2,7 @@
 /* sg_rules.c - what the two SchedGens do differently (goal.md 4). */
 #include "sg_rules.h"
 
-#include "sources/schedgen/schedgen_rules.h"
+#include "sources/schedgen/schedgen_impl.h"
 
 const orr_rules_schedgen sg_lgs2023 = {
     .calls = ORR__MPI_CALLS_LGS2023,

@@ -18,7 +18,7 @@
 #define ORR_SYMBOLIC_EXPR_H
 
 #include "base/memory/buffer.h"
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/short_forms.h"
 
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #include "base/arithmetic.h"
 #include "base/formats/json.h"
 #include "base/memory/map.h"
-#include "base/text/nearest.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 

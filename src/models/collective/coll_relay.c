@@ -2,11 +2,11 @@
 /* coll_relay.c - broadcast, reduce, scatter and gather: data goes along the edges of a tree,
  * away from its root or towards it (docs/design/collectives.md).
  *
- * Three trees (coll_relay.h): a chain ("ring"), a star ("direct") and a binomial tree
+ * Three trees (coll.h): a chain ("ring"), a star ("direct") and a binomial tree
  * ("tree").  A member waits out an endpoint delay for each message it gets, and one for data of
  * its own, and then passes on what it has: all at once, or, where a chain carries a piece for
  * each member, piece by piece. */
-#include "coll_relay.h"
+#include "coll.h"
 
 typedef struct relay {
     uint64_t size;   /* of what a member has, or of a piece */

@@ -17,11 +17,10 @@
  * events of one tick, or the function says so by returning false. */
 #include "base/memory/heap.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/memory.h"
-#include "base/ticks.h"
-#include "coll_relay.h"
+#include "coll.h"
 #include "coll_times.h"
-#include "coll_tree.h"
 
 #include <math.h>
 #include <stdlib.h>

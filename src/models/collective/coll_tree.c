@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll_tree.c - the double binary tree: an all-reduce of the whole chunk up and down one of two
  * trees (astra-sim.md 5.8). */
-#include "coll_tree.h"
 
 #include "coll.h"
 

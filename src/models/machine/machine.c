@@ -4,16 +4,15 @@
  * The machines that are built in are the files of built_in/, embedded as text and read as a user's
  * would be, so that there is one way from figures to values and each figure keeps its source.
  * Reading one takes some 50 us.  What is changed on the command line is a small file too. */
-#include "base/text/nearest.h"
+#include "base/text/text.h"
 
 #include <orrery/lab/folders.h>
 #include <orrery/lab/machine.h>
 #include <orrery/lab/units.h>
 
-#include "base/formats/yaml_fields.h"
+#include "base/formats/yaml.h"
 #include "base/io/input.h"
 #include "base/text/number.h"
-#include "base/text/pen.h"
 
 #include <inttypes.h>
 #include <math.h>

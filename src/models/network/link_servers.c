@@ -8,7 +8,7 @@
 #include "link_servers.h"
 #include "net_time.h"
 
-#include "base/ticks.h"
+#include "base/arithmetic.h"
 
 #define NONE UINT32_MAX
 

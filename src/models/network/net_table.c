@@ -3,7 +3,7 @@
  * meson.build.  Errors and `orrery help networks` follow from it. */
 #include "net_table.h"
 
-#include "models/network/packet/packet_network.h"
+#include "models/network/packet/packet_run.h"
 
 #include <stdio.h>
 #include <string.h>

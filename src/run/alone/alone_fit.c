@@ -7,11 +7,11 @@
 #include "alone.h"
 
 #include "base/io/input.h"
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/memory/memory.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
-#include "models/collective/nccl/nccl_fit.h"
+#include "models/collective/nccl/nccl_parts.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -6,8 +6,8 @@
 #include "base/formats/json.h"
 #include "base/formats/yaml.h"
 #include "base/io/input.h"
-#include "base/text/nearest.h"
 #include "base/text/number.h"
+#include "base/text/text.h"
 #include "models/network/topology/topology.h"
 
 #include <orrery/lab/topology.h>

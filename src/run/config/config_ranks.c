@@ -5,9 +5,9 @@
  * An entry overrides what earlier ones set for a rank; what it does not set stays. */
 #include "config.h"
 
-#include "base/formats/yaml_fields.h"
+#include "base/arithmetic.h"
+#include "base/formats/yaml.h"
 #include "base/io/input.h"
-#include "base/ticks.h"
 
 #include <inttypes.h>
 

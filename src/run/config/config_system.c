@@ -11,7 +11,6 @@
 #include "base/formats/json.h"
 #include "base/formats/yaml.h"
 #include "base/io/input.h"
-#include "base/text/nearest.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "models/collective/coll_plan.h"

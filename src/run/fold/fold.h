@@ -3,7 +3,7 @@
  *
  * A *class* is a set of ranks with the same trace, the same speeds and groups of the same make-up.
  * It has one run_npu, which goes through the workload and system layers as any rank does; only time
- * is different: an event of a class has one time per member (fold_time.h).  As long as the members
+ * is different: an event of a class has one time per member (fold_impl.h).  As long as the members
  * of a class come to their events in the same order, one walk through the layers is right for all
  * of them.  Where they do not, the class is split and the run starts again; where that cannot be
  * known, or does not help, every rank is simulated.
@@ -136,8 +136,8 @@ void fold_released(run_npu *n, uint32_t place); /* before its children are told 
 bool fold_may_start(run_npu *n,
                     uint32_t place); /* sets the time at which it does; false: not yet */
 void fold_issued(run_npu *n);
-void fold_round_over(run_npu *n);   /* a step of several in a row (steady.h) */
-void fold_round_begins(run_npu *n); /* it begins its next step (steady.h) */
+void fold_round_over(run_npu *n);   /* a step of several in a row (run_state.h) */
+void fold_round_begins(run_npu *n); /* it begins its next step (run_state.h) */
 
 extern const run_observer fold_observer;
 

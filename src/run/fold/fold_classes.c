@@ -15,7 +15,6 @@
 
 #include "base/arithmetic.h"
 #include "base/memory/hash.h"
-#include "base/ticks.h"
 #include "models/network/net_table.h"
 #include "models/network/net_time.h"
 #include "trace/attrs.h"
@@ -862,7 +861,7 @@ void fold_count_messages(fold_sim *f,
  *     class A: ranks 0 2 4 6      their tensor groups {0,1} {2,3} {4,5} {6,7}: one family,
  *     class B: ranks 1 3 5 7      of two classes, four groups and two members each
  *
- * All classes of a family meet in each phase, and all groups have the same make-up, so one question
+ * All classes of a family meet in each phase, and all groups have the same composition, so one question
  * (fold_phase.c) answers for all of them. */
 static bool list_classes(fold_sim *f, fold_family *y)
 {

@@ -15,7 +15,7 @@
  * one of those nodes is over at once (fold_timer). */
 #include "fold_impl.h"
 
-#include "base/ticks.h"
+#include "base/arithmetic.h"
 #include "trace/attrs.h"
 
 /* MOST_TIED: 24 orders; five events would be 120, each of them a walk through the nodes that

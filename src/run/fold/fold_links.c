@@ -12,7 +12,7 @@
 #include "fold_links.h"
 
 #include "base/memory/hash.h"
-#include "models/network/fluid/fluid_network.h"
+#include "models/network/fluid/fluid.h"
 #include "run/joint.h"
 
 #include <stdlib.h>

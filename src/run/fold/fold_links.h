@@ -3,7 +3,7 @@
 #ifndef ORR_RUN_FOLD_LINKS_H
 #define ORR_RUN_FOLD_LINKS_H
 
-#include "models/network/fluid/fluid_paths.h"
+#include "models/network/fluid/fluid.h"
 #include "run/run_state.h"
 
 typedef struct fold_shared_links fold_shared_links;

@@ -12,7 +12,7 @@
  * then a run of as many ranks as there are classes. */
 #include "fold_impl.h"
 
-#include "models/network/fluid/fluid_paths.h"
+#include "models/network/fluid/fluid.h"
 #include "models/network/net_table.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * Invariant: a spread is never changed once it has a number, so a number stands for its offsets and
  * equal numbers are equal spreads.  Memos are by numbers and by how far apart the bases are, where
  * that matters (a maximum), and their results are relative to the base of the first operand. */
-#include "fold_time.h"
+#include "fold_impl.h"
 
 #include "base/memory/hash.h"
 #include "base/memory/map.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_match.c - the table of what waits, by host, source and tag (lgs_match.h). */
-#include "lgs_match.h"
+/* lgs_match.c - the table of what waits, by host, source and tag (lgs_impl.h). */
+#include "lgs_impl.h"
 
 #include <orrery/lab/goal.h>
 

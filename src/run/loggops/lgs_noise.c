@@ -13,8 +13,8 @@
 #include "lgs_impl.h"
 
 #include "base/io/input.h"
+#include "base/rng.h"
 #include "base/text/number.h"
-#include "base/twister.h"
 
 #include <math.h>
 

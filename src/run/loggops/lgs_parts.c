@@ -21,7 +21,6 @@
  * are written by its part only.  Cost: 24 bytes and a comparison per event that issues others. */
 #include "lgs_body.h"
 
-#include "base/threads/crew.h"
 #include "base/threads/pool.h"
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 
 #include "base/formats/json.h"
 #include "base/memory/buffer.h"
-#include "base/memory/content_hash.h"
+#include "base/memory/hash.h"
 #include "base/short_forms.h"
 
 /* ---- shapes ---- */

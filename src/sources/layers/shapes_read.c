@@ -8,7 +8,6 @@
  * linear in the file; one array element a row. */
 #include "base/formats/csv.h"
 #include "base/io/input.h"
-#include "base/text/nearest.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "gemm_impl.h"

@@ -6,8 +6,7 @@
  * really start: a residual sum by itself or joined with bias and dropout, attention as one kernel or
  * as five, gradients of a bias as a sum over rows.  Each function adds to the pen what the next
  * computation launches; a pen that measures adds up their times on its chip instead. */
-#include "layer_steps.h"
-#include "llm_tape_impl.h"
+#include "llm_impl.h"
 #include "models/compute/atlas/chip_cost.h"
 #include "models/compute/software/software_costs.h"
 #include "serve_impl.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_layer.c - the layers of a model: their steps (layer_steps.h), and both passes over them.
+/* llm_layer.c - the layers of a model: their steps (llm_impl.h), and both passes over them.
  *
  * The attention core (scores, softmax, weighted values) is never written to memory.  Each
  * context-parallel rank has a part of the sequence, cut so that causal masks leave all of them the
@@ -7,7 +7,7 @@
  * there is computed; backward, their gradients travel along and arrive home after a full round.
  * All-gather: keys and values of all blocks at once; backward they are gathered again, and their
  * gradients reduced and scattered. */
-#include "layer_steps.h"
+#include "llm_impl.h"
 #include "serve_impl.h"
 
 #include <stdio.h>

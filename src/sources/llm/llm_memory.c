@@ -11,7 +11,7 @@
  * either all activations are there and no gradients, or the reverse.  Measured on an H200 for 26
  * models, phase by phase (truth/tables/h200_memory.csv): what a forward pass keeps is within 1 %.
  */
-#include "layer_steps.h"
+#include "llm_impl.h"
 #include "llm_tape.h"
 
 /* ---- activations of a layer ---- */

@@ -6,7 +6,6 @@
  * its stream, so all ranks of a group issue their collectives in the same order.  The first failure
  * sticks. */
 #include "llm_impl.h"
-#include "llm_tape_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* llm_tape.c - see llm_tape.h. */
-#include "llm_tape_impl.h"
+#include "llm_impl.h"
 
 #include <string.h>
 

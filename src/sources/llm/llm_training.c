@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* llm_training.c - what a pipeline rank does: its layers, messages, gradients and update.  In which
  * order it takes its passes is in pipeline_order.c. */
-#include "layer_steps.h"
 #include "llm_impl.h"
-#include "llm_tape_impl.h"
 
 #include <inttypes.h>
 

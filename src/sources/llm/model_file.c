@@ -5,9 +5,8 @@
  * A flat map, one key for each field of orr_model; reader and writer walk the same table, so they
  * cannot drift. `from` starts with a preset, of which the file then changes what it names. */
 #include "base/formats/json.h"
-#include "base/formats/yaml_fields.h"
+#include "base/formats/yaml.h"
 #include "base/io/input.h"
-#include "base/text/pen.h"
 #include "base/text/text.h"
 #include "model_impl.h"
 

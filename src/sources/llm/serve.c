@@ -8,7 +8,7 @@
  * one goes on. */
 #include <orrery/lab/units.h>
 
-#include "layer_steps.h"
+#include "llm_impl.h"
 #include "serve_impl.h"
 
 #include <inttypes.h>

@@ -9,7 +9,6 @@
 #include "base/formats/csv.h"
 #include "base/formats/json.h"
 #include "base/io/input.h"
-#include "base/text/nearest.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "serve_impl.h"

@@ -11,9 +11,9 @@
  *
  * Job j is with replica j % P of one side and j % D of the other, so the jobs of one replica go
  * round D / gcd(P, D) partners. */
-#include "base/memory/content_hash.h"
+#include "base/memory/hash.h"
 #include "base/memory/map.h"
-#include "layer_steps.h"
+#include "llm_impl.h"
 #include "models/compute/atlas/chip_cost.h"
 #include "serve_impl.h"
 

@@ -14,7 +14,6 @@
 #include <orrery/lab/progress.h>
 
 #include "base/memory/buffer.h"
-#include "base/memory/intern.h"
 #include "base/memory/map.h"
 #include "base/short_forms.h"
 #include "models/collective/coll_plan.h"

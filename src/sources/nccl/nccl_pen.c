@@ -4,7 +4,7 @@
  * Why by hand: a schedule has a hundred lines for each row of an export, and printing them is most
  * of the work.  A line is at most 130 bytes; room for it is asked for once. Invariant: a fork's
  * branches lie above its base in `lasts` until it is joined. */
-#include "nccl_pen.h"
+#include "nccl_write.h"
 
 enum { LINE_ROOM = 160 };
 

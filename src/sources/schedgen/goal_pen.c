@@ -5,7 +5,7 @@
  * to be known once it is written.  Why by hand and not with printf: writing numbers is all the work
  * there is. Invariant: a line never needs more than LINE bytes, so room is asked for once per line.
  * Cost: some 20 ns a line; a buffer of PIECE bytes, whatever the length of the text. */
-#include "goal_pen.h"
+#include "schedgen_impl.h"
 
 enum { LINE = 128, PIECE = 1 << 18 };
 

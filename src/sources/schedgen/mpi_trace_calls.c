@@ -6,7 +6,7 @@
  * waited for with irequires, and for good by MPI_Wait. The order of lines, and the arithmetic on
  * times, are SchedGen's. */
 #include "mpi_trace_impl.h"
-#include "schedgen_rules.h"
+#include "schedgen_impl.h"
 
 #include "base/text/number.h"
 #include "base/text/text.h"

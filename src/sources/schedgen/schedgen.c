@@ -6,7 +6,7 @@
  * written in order, each by itself. */
 #include <orrery/lab/progress.h>
 
-#include "base/twister.h"
+#include "base/rng.h"
 #include "schedgen_impl.h"
 
 #include <math.h>

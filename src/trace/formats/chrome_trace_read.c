@@ -6,18 +6,15 @@
  * (otherData of ours, distributedInfo and the like of Kineto) may stand on either side of its
  * events: our own format stands first, and the rest is not needed before the end. */
 #include "chrome_event.h"
-#include "micros.h"
 
 #include <orrery/lab/chrome_trace.h>
 #include <orrery/trace.h>
 
 #include "base/io/input.h"
-#include "base/memory/intern.h"
 #include "base/memory/map.h"
 #include "base/short_forms.h"
 #include "base/text/number.h"
-#include "trace/comm_names.h"
-#include "trace/dtypes.h"
+#include "trace/known_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #include <orrery/lab/issue_log.h>
 
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/memory/memory.h"
 
 /* The numbers are the threads of chakra_timeline_visualizer. */

@@ -3,10 +3,10 @@
  *
  * What the file leaves out is the generation's.  Times have units; rates are parts of a port's
  * rate, above 0 and at most 1, so that no file can make a collective faster than its cut. */
-#include "base/formats/yaml_fields.h"
+#include "base/formats/yaml.h"
 #include "base/io/input.h"
 #include "base/memory/memory.h"
-#include "base/text/pen.h"
+#include "base/text/text.h"
 #include "models/collective/nccl/nccl_parts.h"
 
 #include <orrery/lab/units.h>

@@ -5,7 +5,6 @@
  * the logarithm of each constant: no derivatives (the model has corners where NCCL changes its
  * mind), no randomness, the same bytes on every machine.  A weak pull to the start keeps apart what
  * the rows cannot tell apart.  Cost: constants x rows x a few hundred. */
-#include "models/collective/nccl/nccl_fit.h"
 
 #include "models/collective/nccl/nccl_parts.h"
 

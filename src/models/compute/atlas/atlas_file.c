@@ -9,7 +9,7 @@
  * 90 % of the rows lie between. */
 #include "models/compute/atlas/atlas.h"
 
-#include "base/formats/yaml_fields.h"
+#include "base/formats/yaml.h"
 #include "base/io/input.h"
 
 #include <stdio.h>

@@ -9,9 +9,9 @@
 #include <orrery/lab/hardware.h>
 #include <orrery/lab/units.h>
 
-#include "base/formats/yaml_fields.h"
+#include "base/formats/yaml.h"
 #include "base/io/input.h"
-#include "base/text/pen.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 

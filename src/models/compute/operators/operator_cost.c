@@ -8,7 +8,6 @@
 #include "operator_cost.h"
 #include "base/arithmetic.h"
 #include "base/text/text.h"
-#include "operator_table.h"
 
 /* FLOPs of what runs on a chip's arrays: matrices, convolutions, attention, recurrent layers.
  *

@@ -5,8 +5,8 @@
  * over which dimensions a sum goes, whether operands lie in order (one wide pass) or not (an index
  * for each element, a third of the rate).  What eager PyTorch 2.11 does on a GPU is written,
  * whatever device the step was captured on. */
-#include "operator_kernel.h"
 #include "base/text/text.h"
+#include "operator_cost.h"
 
 #include <math.h>
 

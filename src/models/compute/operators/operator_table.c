@@ -3,8 +3,8 @@
  *
  * Both tables are sorted by name, as bytes compare: rows are found by bisection, and a test holds
  * the order.  docs/design/operators.md has the conventions behind the factors. */
-#include "operator_table.h"
 #include "base/text/text.h"
+#include "operator_cost.h"
 
 /* From a name to its row, whoever wrote the name.
  *

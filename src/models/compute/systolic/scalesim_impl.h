@@ -4,7 +4,7 @@
 #define ORR_MODELS_SCALESIM_IMPL_H
 
 #include "base/memory/buffer.h"
-#include "base/memory/content_hash.h"
+#include "base/memory/hash.h"
 #include "base/memory/memory.h"
 
 #include "systolic_impl.h"

@@ -11,7 +11,7 @@
 #include "base/formats/csv.h"
 #include "base/formats/ini.h"
 #include "base/io/input.h"
-#include "base/memory/content_hash.h"
+#include "base/memory/hash.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "scalesim_impl.h"

@@ -11,8 +11,8 @@
 
 #include "models/network/net_table.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/map.h"
-#include "base/ticks.h"
 #include "models/network/link_servers.h"
 #include "models/network/net_time.h"
 #include "models/network/product.h"

@@ -7,8 +7,8 @@
 #include "models/network/net_table.h"
 #include "models/network/net_time.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/memory.h"
-#include "base/ticks.h"
 #include "models/network/product.h"
 
 typedef struct unaware {

@@ -6,7 +6,7 @@
  * Messages of one pair go one after the other, as through one queue pair (docs/design/fluid.md): a
  * list for each pair, linked by letter.next, of which only the first is a flow.  Routes are kept,
  * since a run has few and sends over each of them many times. */
-#include "fluid_network.h"
+#include "fluid.h"
 
 #include "base/memory/hash.h"
 #include "models/network/net_table.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fluid_paths.c - routes of messages as lists of resources, for a fluid (fluid_paths.h).
+/* fluid_paths.c - routes of messages as lists of resources, for a fluid (fluid.h).
  *
  * Over dimensions a route follows from coordinates.  Over links it is that of the packet engine,
  * hash for hash and cable for cable, so that flows collide where packets would
  * (docs/design/fluid.md, "Packets leave their traces").  Resources are made at the start, but for
  * fully connected groups: of their pairs, which are as many as ranks squared, only those that are
  * used. */
-#include "fluid_paths.h"
+#include "fluid.h"
 
 #include "models/network/ecmp.h"
 #include "models/network/net_table.h"

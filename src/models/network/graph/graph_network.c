@@ -6,8 +6,8 @@
 
 #include "models/network/net_table.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/hash.h"
-#include "base/ticks.h"
 #include "models/network/link_servers.h"
 #include "models/network/net_time.h"
 #include "models/network/routes.h"

@@ -4,7 +4,7 @@
 #ifndef ORR_MODELS_PACKET_FILES_H
 #define ORR_MODELS_PACKET_FILES_H
 
-#include "models/network/topology/cabling.h"
+#include "models/network/topology/topology.h"
 
 typedef struct orr__flow_line {
     uint32_t src, dst;

@@ -5,7 +5,7 @@
  * fab_rules.tells_receiver_at_ack: the receiver is told when the sender has the last ACK, right
  * after the sender; otherwise when the last byte arrives.  Time here may be finer than the
  * clock's: what happens between two ticks is told at the later one. */
-#include "packet_network.h"
+#include "packet_run.h"
 
 #include "models/network/net_table.h"
 #include "models/network/packet/watch/watchers.h"
@@ -53,7 +53,7 @@ static bool next_at(const void *net, uint64_t *at)
     const unsigned unit = fab_unit(n->fabric);
     if (!fab_next_at(n->fabric, at))
         return false;
-    /* Up, never down: the clock would otherwise be told of an event that has not happened by
+    /* Up, never down: the clock would otherwise know of an event that has not happened by
      * then. */
     *at = (*at + unit - 1) / unit;
     return true;

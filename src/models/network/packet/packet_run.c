@@ -4,14 +4,12 @@
 #include <orrery/lab/units.h>
 
 #include "base/io/input.h"
-#include "base/memory/content_hash.h"
+#include "base/memory/hash.h"
 #include "models/network/packet/watch/watchers.h"
-#include "models/network/topology/htsim_topo.h"
 #include "models/network/topology/topology.h"
 #include "models/network/topology/topology_kinds.h"
 #include "packet.h"
 #include "packet_files.h"
-#include "packet_inputs.h"
 #include "packet_run.h"
 
 #include <inttypes.h>
@@ -207,8 +205,8 @@ static orr_code packet_inputs_path(const orr__packet_inputs *in,
 /* ---- reading ---- */
 
 /* As the sample configurations of the reference, whose only limits are windows and pauses.  ACKs go
- * first: a window of one round trip has no time in it for ACKs that wait behind data of the way
- * back. */
+ * first: a window of one round trip has no time in it for ACKs that wait behind data on the
+ * reverse path. */
 static void use_samples(orr__packet_config *c)
 {
     c->ack_high_prio = c->rules->engine.acks_high_in_switches;

@@ -5,7 +5,7 @@
  * The counts at the head of the file are trusted only as far as its length allows: memory is taken
  * after the words have been read, except for one byte per node, and no more nodes are accepted than
  * links and switches account for. */
-#include "cabling.h"
+#include "topology.h"
 
 #include "models/network/words.h"
 

@@ -12,7 +12,7 @@
  * says which number is at odds.  (Only where tiers differ in speed they do not: htsim's ratio is
  * that of the radixes alone.) The time inside a switch is shared by the cables at it, half each:
  * every route through the switch pays it once. */
-#include "htsim_topo.h"
+#include "topology_kinds.h"
 
 #include "base/text/text.h"
 #include "models/network/words.h"

@@ -2,7 +2,7 @@
 /* topology.c - devices and links, put together one by one; and the texts that choose among them. */
 #include "topology.h"
 
-#include "base/formats/yaml_fields.h"
+#include "base/formats/yaml.h"
 
 #include <stdio.h>
 

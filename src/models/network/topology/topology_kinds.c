@@ -10,7 +10,6 @@
 #include "base/io/input.h"
 #include "base/memory/map.h"
 #include "base/text/text.h"
-#include "htsim_topo.h"
 #include "models/network/words.h"
 
 #include <math.h>

@@ -7,7 +7,6 @@
 #include <orrery/lab/topology.h>
 
 #include "base/memory/buffer.h"
-#include "cabling.h"
 #include "topology.h"
 
 typedef enum orr__topology_kind {
@@ -60,5 +59,24 @@ bool orr__topology_is_smi(orr_span bytes);
 /* A .topo file of htsim's, if these cables are one of its fat trees; ORR_EUSAGE with the reason
  * otherwise. */
 orr_code orr__htsim_topo_words(const orr__cabling *c, orr_buf *out, orr_error *err) ORR_MUST_CHECK;
+
+/* ---- fat trees of htsim ----
+ *
+ * Htsim's fat trees of two or three tiers, a few numbers each (docs/format/htsim.md). */
+
+/* Devices are the hosts, then tor0, tor1, ..., agg0, ..., core0, ... */
+orr_code orr__htsim_topo_parse(orr_span bytes,
+                               const char *path,
+                               size_t most_links,
+                               orr__topology **out,
+                               orr_error *err) ORR_MUST_CHECK;
+
+/* A failure of htsim's traffic file: the cable of an aggregation switch to the link-th of its core
+ * switches; the first one where several lie side by side. */
+orr_code orr__htsim_topo_fail(orr__topology *t,
+                              uint64_t agg,
+                              uint64_t link,
+                              const orr_where *where,
+                              orr_error *err) ORR_MUST_CHECK;
 
 #endif

@@ -5,8 +5,7 @@
 
 #include "base/formats/json.h"
 #include "base/text/text.h"
-#include "trace/comm_names.h"
-#include "trace/dtypes.h"
+#include "trace/known_names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

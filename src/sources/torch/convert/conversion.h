@@ -11,6 +11,7 @@
 
 #include "sources/torch/read/linked.h"
 
+#include "base/memory/buffer.h"
 #include "base/memory/map.h"
 #include "base/text/text.h"
 
@@ -141,5 +142,17 @@ orr_code conv_prepare(const orr_linked *l,
                       orr_error *err) ORR_MUST_CHECK;
 orr_code conv_write(conv_state *c, orr_trace **out, orr_error *err) ORR_MUST_CHECK;
 void conv_close(conv_state *c); /* NULL is fine */
+
+/* ---- values as Python prints them ----
+ *
+ * JSON values in the notation of Python's str(), which the converter's files hold (chakra.md 4.2). */
+
+/* Add what str(json.loads(text)) gives, but for a text at the top, which comes with its quotes.
+ * `json` is one value that a JSON reader has accepted.  Running out of memory is remembered by the
+ * buffer. */
+void python_text(orr_buf *to, orr_str json);
+
+/* Values, shapes and types of one side of a node; the texts stand in the buffers. */
+orr_io python_io(orr_buf text[3], const linked_io *io);
 
 #endif

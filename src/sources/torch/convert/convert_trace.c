@@ -5,7 +5,6 @@
  * node of a thread or a stream is carried over to the next, so that sums are right to a
  * microsecond.  The attribute duration_ns has the time as it was measured. */
 #include "conversion.h"
-#include "python_text.h"
 
 #include "trace/builder.h"
 

@@ -6,9 +6,9 @@
  * last, so their members are collected first.  Operators' values hardly ever have objects.
  *
  * Cost: linear; plain strings and numbers, nearly all there is, are copied whole. */
-#include "python_text.h"
+#include "conversion.h"
 
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 

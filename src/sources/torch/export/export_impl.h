@@ -8,7 +8,7 @@
 #include "sources/torch/fx/fx_graph.h"
 
 #include "base/formats/json.h"
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/short_forms.h"
 
 /* ---- export_symbols.c: sizes that are symbols ---- */

@@ -6,7 +6,7 @@
 #include "fx_impl.h"
 
 #include "base/arithmetic.h"
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/text/text.h"
 #include "models/compute/atlas/chip_cost.h"
 #include "models/compute/operators/operator_cost.h"

@@ -11,7 +11,6 @@
 
 #include "fx_graph.h"
 
-#include "base/memory/intern.h"
 #include "base/memory/map.h"
 
 /* ---- calls ---- */

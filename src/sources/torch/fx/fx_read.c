@@ -9,10 +9,10 @@
 
 #include "base/formats/json.h"
 #include "base/io/input.h"
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/text/text.h"
 #include "models/compute/operators/operator_cost.h"
-#include "trace/dtypes.h"
+#include "trace/known_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -30,7 +30,7 @@
 
 #include "base/memory/buffer.h"
 #include "base/text/text.h"
-#include "models/compute/operators/operator_kernel.h"
+#include "models/compute/operators/operator_cost.h"
 
 #include <inttypes.h>
 #include <stdio.h>

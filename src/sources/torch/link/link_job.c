@@ -6,7 +6,7 @@
  *               (by pid)  (threads)        (threads)
  *
  * A device trace says which rank it is; where none does, the order of names decides. */
-#include "link_job.h"
+#include "link_impl.h"
 
 #include "base/arithmetic.h"
 #include "base/memory/hash.h"

@@ -5,11 +5,11 @@
  * kernels, copies and fills on those of their streams, an arrow from a launching call's operator to
  * its kernel.  Spans of communication have their kind and group, so that a measured and a simulated
  * run can be compared. */
-#include "link_job.h"
+#include "link_impl.h"
 
 #include "base/memory/map.h"
 #include "base/text/text.h"
-#include "trace/comm_names.h"
+#include "trace/known_names.h"
 
 #include <inttypes.h>
 

@@ -8,7 +8,6 @@
 
 #include <orrery/lab/operators.h>
 
-#include "base/memory/intern.h"
 #include "base/memory/map.h"
 #include "base/memory/memory.h"
 #include "models/compute/operators/operator_cost.h"

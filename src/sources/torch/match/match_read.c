@@ -4,11 +4,10 @@
 #include "match_impl.h"
 
 #include "base/formats/csv.h"
-#include "base/formats/json_list.h"
+#include "base/formats/json.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "trace/formats/chrome_event.h"
-#include "trace/formats/micros.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 #include "base/io/input.h"
 #include "base/memory/buffer.h"
 #include "base/text/text.h"
-#include "models/compute/operators/operator_table.h"
+#include "models/compute/operators/operator_cost.h"
 
 #include <stdlib.h>
 

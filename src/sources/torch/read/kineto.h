@@ -7,7 +7,7 @@
 #define ORR_PYTORCH_KINETO_H
 
 #include "base/formats/json.h"
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/short_forms.h"
 
 #include <orrery/lab/link.h>

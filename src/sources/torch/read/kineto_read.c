@@ -10,7 +10,6 @@
 
 #include "base/text/number.h"
 #include "trace/formats/chrome_event.h"
-#include "trace/formats/micros.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -21,7 +21,7 @@
 #define ORR_SOURCES_PYTORCH_LINKED_H
 
 #include "base/io/input.h"
-#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/short_forms.h"
 
 #include <orrery/lab/pytorch.h>

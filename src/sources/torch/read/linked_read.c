@@ -14,8 +14,8 @@
  * reading goes on. */
 #include "linked.h"
 
-#include "base/formats/json_list.h"
-#include "trace/formats/micros.h"
+#include "base/formats/json.h"
+#include "trace/formats/chrome_event.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -2,41 +2,41 @@
 /* fab_lanes.c - parts of a network that run at the same time, in windows.
  *
  *     lane 0:  ####.##|   |######.|  #  |###...     a window: events before its end, each lane its own
- *     lane 1:  ##.####|   |#..####|     |######     between windows, one thread: frames move to other lanes, news are
- *     all:            |ooo|       |o o o|           told; then, if it concerns all, one instant event by event
+ *     lane 1:  ##.####|   |#..####|     |######     between windows, one thread: frames move to other lanes, listeners
+ *     all:            |ooo|       |o o o|           are notified; then, if it concerns all, one instant event by event
  *
  * A lane is a set of nodes, mostly hosts with their switch, and a copy of the fabric with a
  * calendar, free frames and figures of its own; ports, frames and flows are shared, and each field
  * is written by one lane.  What leaves a lane arrives after the delay of a link, so lanes need not
  * look at each other for the shortest such delay.
  *
- * That a flow is done is for its lane, which takes note of it; lines of fct.txt, figures and those
- * who listen (triggers, the simulator) get their news between windows, in the order of the whole
- * network.  What listeners set off happens in the same instant at the earliest, behind all else of
- * it, so a window must not go beyond an instant with news for them. It is known a delay before: a
- * frame with which a flow may be done is noted when it gets onto the wire (fab_lanes_watch). Flows
- * start in the lanes of their hosts; those of a list are given to them before a window.
+ * A flow that is done is noted by its lane; lines of fct.txt, figures and those
+ * who listen (triggers, the simulator) are notified between windows, in the order of the whole
+ * network.  What listeners start happens in the same instant at the earliest, after all else of
+ * it, so a window must not go beyond an instant in which they are notified.  That instant is known one
+ * link delay before: a frame with which a flow may be done is noted when it gets onto the wire
+ * (fab_lanes_watch).  Flows start in the lanes of their hosts; those of a list are given to them
+ * before a window.
  *
  * What concerns all (failures, repairs, looks at fixed times, the end: of a time, by many timeouts,
  * by the last flow) is done event by event in the order of the whole network while no lane runs.
  *
  * Why results do not depend on lanes: what a node does in one instant is ordered by fab_tie,
  * whoever runs it, and no node acts on another but over a wire.  Where several lanes have something
- * for all, it is put in order between windows (news, lines of pfc.txt) or nothing depends on its
+ * for all, it is put in order between windows (notifications, lines of pfc.txt) or nothing depends on its
  * order (flows that are freed: their places mean nothing).
  *
- * Cost: a window costs two meetings of the threads, some microseconds; where windows have few
+ * Cost: a window costs two barriers, some microseconds; where windows have few
  * events, one thread runs the lanes one after the other. */
 #include "base/arithmetic.h"
 #include "base/memory/heap.h"
-#include "base/threads/crew.h"
 #include "base/threads/pool.h"
 #include "fabric_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A window of so many events is worth a meeting; builds that look for races say 0. */
+/* A window of this many events is worth a barrier; builds that look for races say 0. */
 #ifndef FAB_EVENTS_THAT_PAY
 #define FAB_EVENTS_THAT_PAY 256
 #endif
@@ -300,7 +300,7 @@ void fab_lanes_note_flow(fab *f, const fab_flow_note *n)
         fab_no_memory(f);
 }
 
-/* News: between windows notes are put in the order of the whole network, written and told */
+/* Between windows notes are put in the order of the whole network, written and delivered. */
 
 static void move_crossings(fab_lanes *s, fab_lane *l)
 {
@@ -430,7 +430,7 @@ static void take_over_ends(fab_lanes *s)
     }
 }
 
-/* Who has the first of the news that were not told yet; NULL: there are none. */
+/* The lane with the earliest notification not yet delivered; NULL: there is none. */
 static fab_lane *first_to_tell(const fab_lanes *s)
 {
     fab_lane *first = NULL;
@@ -445,7 +445,7 @@ static fab_lane *first_to_tell(const fab_lanes *s)
     return first;
 }
 
-/* What listeners do in the instant of their news must not be too late. */
+/* What listeners do in the instant they are notified must not be too late. */
 static bool is_too_late(const fab_lanes *s, const fab_news *n)
 {
     const fab_listener *by = &s->main->listener;
@@ -1050,7 +1050,7 @@ static uint64_t end_of_window(fab_lanes *s, uint64_t first, uint64_t bound, uint
 static uint64_t start_flows(fab_lanes *s, uint64_t end, uint64_t call)
 {
     const size_t before = s->main->list.at;
-    /* what is set off by news comes before those of a list that start in the same instant */
+    /* flows that listeners start come before those of a list that start in the same instant */
     fab_start_before(s->main, orr_min_u64(end, call));
     for (unsigned i = 0; i < s->count && s->main->list.at != before; i++) {
         if (!s->outlooks[i].is_known)

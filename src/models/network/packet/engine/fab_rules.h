@@ -2,7 +2,7 @@
 /* fab_rules.h - where the packet network may behave in more than one way: one member each, read by
  * the engine.
  *
- * packet_rules.c has ours, which a run without further options uses.  src/compat/ns3 has the set of
+ * config_file.c has ours, which a run without further options uses.  src/compat/ns3 has the set of
  * the reference simulator; the numbers in brackets are rows of the table of quirks in
  * packet-network.md 14. */
 #ifndef ORR_MODELS_FAB_RULES_H

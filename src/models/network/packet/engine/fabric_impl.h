@@ -21,7 +21,6 @@
 #include "event_wheel.h"
 #include "fab_observe.h"
 #include "fab_parts.h"
-#include "flow_times.h"
 #include "models/network/ecmp.h"
 
 #define FAB_NONE UINT32_MAX

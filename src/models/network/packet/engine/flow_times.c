@@ -6,7 +6,7 @@
  * evenly.  So a percentile is exact where a bin holds two values or one, as with few flows or flows
  * that are alike, and else off by less than 1 %.  Integers only: the same on every machine. Cost:
  * an addition O(1); memory 3 KiB for each power of two that occurs. */
-#include "flow_times.h"
+#include "fab_parts.h"
 
 #include "base/memory/memory.h"
 
@@ -14,7 +14,7 @@ enum { BINS = 1 << FAB_SPREAD_BITS, MILLION = 1000000 };
 
 /* ---- a spread ---- */
 
-/* Below 128 a value is its own bin; above, its highest bit is the page and the seven behind it the
+/* Below 128 a value is its own bin; above, its highest bit is the page and the seven bits after it the
  * bin. */
 static void place_of(uint64_t value, unsigned *page, unsigned *bin)
 {

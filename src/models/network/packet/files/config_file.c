@@ -6,7 +6,6 @@
 #include "models/network/packet/packet_config.h"
 
 #include "base/io/input.h"
-#include "base/text/nearest.h"
 #include "base/text/text.h"
 #include "models/network/words.h"
 
@@ -30,7 +29,7 @@ typedef enum kind {
     BALANCE,
     TRANSPORT,
     TIME, /* with a unit */
-    WHAT  /* words with commas between them */
+    WHAT  /* comma-separated words */
 } kind;
 
 typedef struct key {
@@ -313,7 +312,7 @@ static orr_code take_value(orr__packet_config *c, const key *k, orr__words *w, o
     orr_code code;
     snprintf(number, sizeof number, "a number for %s", k->name);
     switch (k->kind) {
-    case WHOLE: /* as a stream into an integer: what is behind the point is cut off */
+    case WHOLE: /* as a stream into an integer: what follows the point is cut off */
         code = orr__words_real(w, number, (double)k->min, k->max == ANY ? 1e19 : (double)k->max,
                                &real, err);
         if (!code)
@@ -631,4 +630,36 @@ void orr__packet_config_write_nothing(orr__packet_config *c)
 {
     c->fct_out[0] = c->pfc_out[0] = c->qlen_out[0] = c->trace_out[0] = 0;
     c->bw_out[0] = c->rate_out[0] = c->cnp_out[0] = c->series_out[0] = 0;
+}
+
+/* ---- rules ----
+ *
+ * Our side of each rule: "native default" of the table in packet-network.md 14. */
+
+static const struct orr_rules_packet ours = {
+    .engine = {.ticks_per_ns = 1000,
+               .waits_for_repair = true,
+               .frees_lost_buffer = true,
+               .keeps_order = true,
+               .has_timeouts = true,
+               .acks_duplicates = true,
+               .accepts_overlap = true,
+               .skips_acked = true,
+               .completes_chunks = true,
+               .forwards_in_turn = true,
+               .acks_high_in_switches = true,
+               .host_pauses_expire = true,
+               .largest_message = UINT64_MAX,
+               .most_packets = 1ull << 32, /* hours */
+               .refuses_small_buffers = true,
+               .hpcc_hops = UINT8_MAX,
+               .has_nscc = true,
+               .honours_ends = true,
+               .can_skip_periods = true},
+    .checks_values = true,
+};
+
+const struct orr_rules_packet *orr__packet_rules(const struct orr_rules_packet *given)
+{
+    return given ? given : &ours;
 }

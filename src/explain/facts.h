@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_facts.h - what came out of a run, as plain figures: all that its text, JSON and CSV are made
+/* facts.h - what came out of a run, as plain figures: all that its text, JSON and CSV are made
  * of.
  *
  *     orr__run_facts *f;
@@ -8,16 +8,86 @@
  *     orr__run_facts_destroy(f);
  *
  * Facts are copies: src/views makes bytes of them without seeing the simulation. */
-#ifndef ORR_EXPLAIN_RUN_FACTS_H
-#define ORR_EXPLAIN_RUN_FACTS_H
+#ifndef ORR_EXPLAIN_FACTS_H
+#define ORR_EXPLAIN_FACTS_H
 
 #include "base/memory/memory.h"
-#include "flow_facts.h"
 #include "trace/input_files.h"
 
+#include "base/memory/buffer.h"
+#include "models/network/packet/packet.h"
+#include "run/loggops/loggops.h"
 #include "run/sim.h"
 #include <orrery/lab/critical_path.h>
 #include <orrery/lab/stall.h>
+
+/* ---- packet networks ----
+ *
+ * What went over a packet network, as plain figures: all that the text and the JSON of a run of
+ * flows are made of (src/views/packet_report.c), and "packets" of a run of traces.
+ *
+ *     orr__fabric_facts f;
+ *     if (!orr__fabric_facts_take(fabric, figures, arena, &f)) return orr_no_memory(err);
+ *     ... f.busiest[0].name, f.busiest[0].busy_ps ...
+ *
+ * Facts are copies, in the arena: views make bytes of them without seeing the network.  packet.h is
+ * here because the writers of a run of flows are declared there. */
+
+struct fab;
+
+enum { ORR__FABRIC_SHOWN = 16 }; /* links, queues and ports at most, of each list */
+
+/* A port that was paused. */
+typedef struct orr__paused_port {
+    const char *port, *head; /* in words; head: where most of its pauses began */
+    uint64_t pauses, paused_ps, longest_ps;
+    unsigned chain; /* the longest: 1, the port that it is paused for was not paused itself */
+    double share;   /* of the run */
+} orr__paused_port;
+
+/* Lines about a run, in words. */
+typedef struct orr__fabric_notes {
+    const char **lines;
+    size_t count, room;
+    bool failed; /* out of memory */
+} orr__fabric_notes;
+
+typedef struct orr__fabric_facts {
+    orr_packet_figures figures;
+    uint64_t end_ticks, tick_ps; /* of the last frame; how long a tick is */
+    orr_fabric_flows flows;      /* all of them */
+    orr_fabric_flows classes[ORR_FABRIC_CLASSES];
+    orr_fabric_link busiest[ORR__FABRIC_SHOWN]; /* the busiest first */
+    orr_fabric_link queues[ORR__FABRIC_SHOWN];  /* the longest queue first */
+    size_t busiest_count, queue_count;
+    size_t links_used;                          /* that sent something */
+    orr__paused_port paused[ORR__FABRIC_SHOWN]; /* paused longest first */
+    unsigned paused_count;
+    uint32_t paused_ports;    /* all of them */
+    orr__fabric_notes storm;  /* storms and chains of pauses */
+    orr__fabric_notes approx; /* what was skipped */
+} orr__fabric_facts;
+
+/* False: out of memory. */
+bool orr__fabric_facts_take(const struct fab *f,
+                            const orr_packet_figures *figures,
+                            orr_arena *a,
+                            orr__fabric_facts *out);
+
+/* A run of flows, with what its results begin with. */
+typedef struct orr__flow_facts {
+    orr_arena *arena;
+    orr__fabric_facts fabric;
+    const char *program, *config; /* NULL: not said; none */
+    bool is_compat;               /* by the rules of another program */
+} orr__flow_facts;
+
+orr_code orr__flow_facts_take(const orr_packet *p,
+                              orr__flow_facts *out,
+                              orr_error *err) ORR_MUST_CHECK;
+void orr__flow_facts_fini(orr__flow_facts *f); /* also after a take that failed */
+
+/* ---- runs of traces ---- */
 
 /* Times of a rank, in ns (docs/accounting.md). */
 typedef enum orr__figure {
@@ -183,5 +253,46 @@ bool orr__provenance_lines(const orr__provenance *p,
                            orr_arena *a,
                            orr__provenance_line out[ORR__PROVENANCE_LINES],
                            size_t *count);
+
+/* ---- schedules ----
+ *
+ * What came out of a schedule under LogGOPS, as plain figures: all that its text, JSON and CSV are
+ * made of (src/views/schedule_report.c). */
+
+/* The ranks of several schedules on one machine. */
+typedef struct orr__job_facts {
+    const uint32_t *hosts;
+    uint32_t count;
+    uint64_t finished;
+} orr__job_facts;
+
+typedef struct orr__schedule_facts {
+    lgs_options options; /* parameters, noise, inputs */
+    const char *rules;   /* their name */
+    bool is_own;         /* they are ours */
+    orr_goal_totals totals;
+    uint32_t ranks, cpus, nics;
+    uint32_t simulated; /* ranks that were simulated */
+    uint64_t events, messages;
+    bool is_complete;
+    const char *status; /* finished, interrupted or stalled */
+    uint64_t *finished; /* by rank, ns */
+    uint64_t *noise;    /* by rank, ns; NULL: there was none */
+    uint64_t last, first;
+    uint32_t last_rank, first_rank;
+    orr__job_facts *jobs;
+    size_t job_count;
+    const char *const *stall;
+    size_t stall_count;
+    /* What the rules have beside that: a text, or lines that end in newlines.  NULL: nothing. */
+    const char *extra_key;
+    bool is_extra_list;
+    orr_buf extra;
+} orr__schedule_facts;
+
+orr_code orr__schedule_facts_take(const lgs_sim *s,
+                                  orr__schedule_facts *out,
+                                  orr_error *err) ORR_MUST_CHECK;
+void orr__schedule_facts_fini(orr__schedule_facts *f);
 
 #endif

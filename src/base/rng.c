@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* twister.c - MT19937: 624 words, all turned at once when they are used up. */
-#include "twister.h"
+/* rng.c - MT19937: 624 words, all turned at once when they are used up. */
+#include "rng.h"
 
 enum { SHIFT = 397 };
 

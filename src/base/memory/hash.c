@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* content_hash.c - MurmurHash3 x64 128, seed 0.
+/* hash.c - MurmurHash3 x64 128, seed 0.
  *
  * Two lanes of 64 bits, each fed eight of every sixteen bytes and stirred into the other.  Words
  * are read as little-endian on any machine, so a hash written in a file means the same
  * everywhere. */
-#include "content_hash.h"
+#include "hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_names.h - what names and marks say a thing is: communication, an annotation, or work. */
-#ifndef ORR_TRACE_COMM_NAMES_H
-#define ORR_TRACE_COMM_NAMES_H
+/* known_names.h - what names and marks say a thing is: communication, an annotation, work;
+ * and what element types are called. */
+#ifndef ORR_TRACE_KNOWN_NAMES_H
+#define ORR_TRACE_KNOWN_NAMES_H
 
 #include <orrery/trace.h>
+#include <orrery/types.h>
 
 typedef enum orr__comm_by {
     ORR__COMM_NOT,
@@ -24,5 +26,14 @@ bool orr__comm_on_host(orr_str name);
 /* A host node that is no operator: what a user named (record_function, ProfilerStep), the threads
  * and the process of an execution trace. */
 bool orr__is_annotation(const orr_trace *t, uint32_t node);
+
+/* ---- element types ----
+ *
+ * PyTorch's element types, under the three names that its files give them. */
+
+/* Bytes of an element; 0: not known. */
+uint32_t orr__dtype_bytes(orr_str name);          /* "float32", "torch.float32", "float" */
+uint32_t orr__dtype_scalar_bytes(orr_str name);   /* "Float": traces of profiler and observer */
+uint32_t orr__dtype_number_bytes(int64_t number); /* 7: torch/_export/serde/schema.py */
 
 #endif
