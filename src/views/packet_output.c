@@ -37,7 +37,7 @@ static void put_digits(orr_buf *b, uint32_t value, unsigned base, unsigned count
     b->len += count;
 }
 
-/* Nanoseconds; picoseconds behind a point when time is in them. */
+/* Nanoseconds; picoseconds after a point when time is in them. */
 static void put_time(orr_buf *b, const fab *f, uint64_t ticks)
 {
     orr_buf_u64(b, ticks / f->unit);

@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* BATCH: events between two looks at the stop flag. SMALL_CLASS: a class of so many members or
+/* BATCH: events between two looks at the stop flag. SMALL_CLASS: a class of this many members or
  * fewer is split member by member. */
 enum { BATCH = 1024, SMALL_CLASS = 16, TAG_PERIOD = MSG_TAG_SPACE / SYS_GROUP_STREAMS };
 
@@ -196,7 +196,7 @@ bool fold_colour_ranks(orr_sim *s)
 
 /* Whatever is in the way is no error: the run is then of every rank, and fold_why says what it
  * was. */
-/* Bytes of spreads.  Where steps in a row do not settle, each leaves some behind: there may be more of
+/* Bytes of spreads.  Where steps in a row do not settle, each adds some: there may be more of
  * them then, where there are many ranks, since a run of every rank would not come to an end. */
 static size_t most_spreads(const orr_sim *s)
 {

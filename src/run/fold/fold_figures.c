@@ -210,7 +210,7 @@ static bool find_facts(run_npu *n, const fold_log *l, facts *out)
     return true;
 }
 
-/* A node that has ended, of so many members. */
+/* A node has ended on `weight` ranks. */
 static void count_step(sweep *v, const interval *at, uint32_t weight, usage *d)
 {
     const facts *step = &v->facts[at->step];

@@ -19,7 +19,7 @@
 
 #include "base/memory/hash.h"
 
-/* Some attempts are free; after that each must be paid for by so many events that an attempt costs
+/* Some attempts are free; after that each must be paid for by enough events that an attempt costs
  * no more than they did. */
 enum { FREE_TRIES = 8, EVENTS_PER_TRY = 16 };
 
@@ -69,7 +69,7 @@ bool fold_merge_init(fold_sim *f)
         fold_class *c = &f->classes[i];
         c->next_kin = c->part = i;
         for (uint32_t k = 0; k < i; k++)
-            /* Into the ring of the first of its kin, behind it: each kin is then one ring. */
+            /* Into the ring of the first of its kin, after it: each kin is then one ring. */
             if (is_kin(c, &f->classes[k])) {
                 c->next_kin = f->classes[k].next_kin;
                 f->classes[k].next_kin = i;
@@ -637,7 +637,7 @@ static void join_letters(merger *m, uint32_t into, size_t relation, fold_channel
     }
 }
 
-/* Families, pairs and channels are those of classes: all are found anew. */
+/* Families, pairs and channels are those of classes: all are found again. */
 static bool forget_others(merger *m)
 {
     fold_sim *f = m->f;

@@ -379,7 +379,7 @@ typedef struct sends {
         uint32_t dimension;
     } * list;
     size_t count, room;
-    size_t crowded; /* with so many, those of one time are put together */
+    size_t crowded; /* from this many on, those of one time are merged */
     bool has_failed;
 } sends;
 

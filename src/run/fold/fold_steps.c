@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_steps.c - several steps in a row (run/steady.h), folded.
+/* fold_steps.c - several steps in a row (run/run_state.h), folded.
  *
  * A class begins its next step when its last one is over, each member at its own time.  On a
  * network on which messages do not delay each other a step is a function of the times at which all

@@ -966,7 +966,7 @@ static void solve_soon(fluid *f)
     if (f->is_solving_soon || (f->dirty_count == 0 && !windows_wait(f) && !f->has_failed))
         return;
     f->is_solving_soon = true;
-    /* At the end of this tick, behind all starts and ends of it: a collective of a thousand members
+    /* At the end of this tick, after all its starts and ends: a collective of a thousand members
      * is one solution and not a thousand. */
     orr__net_after(f->sim, 0, solve, f, 0);
 }

@@ -103,7 +103,7 @@ static int lower_first(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Rows that stay move up, in their order, so that the room behind them is free. */
+/* Rows that stay move up, in their order, so that the room after them is free. */
 static void keep_rows(fab_history *h, ranked *order, size_t kept)
 {
     for (size_t i = kept; i < h->row_count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link.c - the way of a link: both files are read, matched, and what waits for what is found out.
+/* link.c - the steps of a link: both files are read and matched, then dependencies are found.
  *
  * Memory: the files are mapped, or unpacked when compressed; beside them a record for each event
  * and node. */
@@ -150,7 +150,7 @@ static void add_device(writer *w, repaint_overrides *v, const linked_node *n)
     add_i64(w, v, "stream", n->stream);
 }
 
-/* The form of a node that no host node stands behind; what is missing comes from the values. */
+/* The form of a node without a host node; what is missing comes from the values. */
 static const char plain_node[] =
     "{\"id\":0,\"name\":\"\",\"ctrl_deps\":0,\"inputs\":{\"values\":[],\"shapes\":[],\"types\":[]},"
     "\"outputs\":{\"values\":[],\"shapes\":[],\"types\":[]},\"attrs\":0}";

@@ -86,7 +86,7 @@ static orr_code order_hosts(merger *m, orr_error *err)
     return code;
 }
 
-/* What starts together is put behind its parents. With coarse clocks a child may carry the time
+/* What starts together is put after its parents. With coarse clocks a child may carry the time
  * stamp of its parent, and a kernel an earlier one than its launch; walking up first makes sure of
  * the rule that ids ascend from parent to child, which every reader relies on. The bound on the
  * depth ends cycles of broken files. */

@@ -4,7 +4,7 @@
  *
  * A batch is what was in flight when the one before it ended, about a round trip: its end is known
  * by the first ACK beyond `last_update`.  Within a batch the rate is decreased once (is_reduced
- * until `high` is acknowledged), for all marks of one queue are one piece of news. */
+ * until `high` is acknowledged), because all marks of one queue are one signal. */
 #include "fabric_impl.h"
 
 typedef struct dctcp {
@@ -28,7 +28,7 @@ static void close_batch(const fab *f, const fab_flow *w, dctcp *d, uint64_t sequ
         const double share = (double)d->marks / (double)d->batch;
         d->alpha = (1 - g) * d->alpha + g * (share < 1 ? share : 1);
         d->marks = 0;
-        /* A NACK may have taken `sent` back behind this ACK: such a batch has one packet. */
+        /* A NACK may have taken `sent` back to before this ACK: such a batch has one packet. */
         d->batch = (w->sent > sequence ? w->sent - sequence : 0) / f->config.payload + 1;
     }
     d->last_update = w->sent;

@@ -41,7 +41,7 @@ typedef struct nscc {
     uint64_t adjusted_at, decreased_at;
     uint64_t achieved;           /* bytes that came through since the last look */
     uint64_t batch;              /* bytes since the window was adjusted */
-    uint64_t to_ignore, ignored; /* bytes: sent before the window was adapted; told of since */
+    uint64_t to_ignore, ignored; /* bytes: sent before the window was adapted; acknowledged since */
     uint64_t undelayed;          /* bytes in a row */
     bool has_loss, is_fast;
 } nscc;

@@ -11,7 +11,7 @@
  * costs a list push and no comparison.  A slot holds one nanosecond, so it is sorted by order
  * mostly; it is nearly sorted already. Timers lie milliseconds ahead, one per flow, and most are
  * taken back: they cost two list pushes. Invariant: with the open slot in turn t, slots hold what
- * is in turns t and t + 1, `turns` what is in the FAB_WHEEL_TURNS - 2 turns behind them, and `far`
+ * is in turns t and t + 1, `turns` what is in the FAB_WHEEL_TURNS - 2 turns after them, and `far`
  * the rest. */
 #include "event_wheel.h"
 
@@ -108,7 +108,7 @@ fab_due fab_wheel_take_late(fab_wheel *w)
 void fab_wheel_insert_now(fab_wheel *w, uint32_t id)
 {
     const fab_due e = due_of(w, id);
-    /* A run that is used up begins anew at its start, or a slot into which its own events put more
+    /* A run that is used up starts again at its beginning, or a slot into which its own events put more
      * would make it grow without end. */
     if (w->run_at == w->run_count)
         w->run_at = w->run_count = 0;
@@ -239,7 +239,7 @@ static bool first_later(const fab_wheel *w, uint64_t *at)
 
 /* ---- opening a slot ---- */
 
-/* How many slots behind the open one the next slot with events is; 0: there is none. */
+/* How many slots after the open one the next slot with events is; 0: there is none. */
 static uint64_t distance_to_next(const fab_wheel *w)
 {
     enum { WORDS = FAB_WHEEL_SLOTS / 64, TOPS = WORDS / 64 };
@@ -262,7 +262,7 @@ static uint64_t distance_to_next(const fab_wheel *w)
     return ((found - from) & (FAB_WHEEL_SLOTS - 1)) + 1;
 }
 
-/* Behind the last of the events from `first` on that stand in order. */
+/* One past the last of the events from `first` on that are in order. */
 static size_t end_of_run(const fab_due *e, size_t first, size_t n)
 {
     size_t i = first + 1;
@@ -323,7 +323,7 @@ static bool is_sorted(const fab_due *run, size_t n)
     return true;
 }
 
-/* Few events: each goes to the place behind those that come before it.  More comparisons than a
+/* Few events: each goes to the place after those that come before it.  More comparisons than a
  * sort needs, but no branch that depends on them: a wrong guess costs as much as ten. */
 static void place_few(const fab_due *from, fab_due *to, size_t n)
 {

@@ -33,7 +33,7 @@
  * room to fill), so the last periods are always run. */
 enum { FIRST_WAIT = 4096, MOST_WAIT = 1 << 24, PERIODS_AHEAD = 2 };
 
-/* Unasked: no search before so many events (0.2 s), nor of states and flows of more than this many
+/* Unasked: no search before this many events (0.2 s), nor of states and flows of more than this many
  * words: a vain search then costs some hundredths of the time. */
 enum { LONG_RUN = 1 << 22, MOST_WORDS = 1 << 14 };
 

@@ -3,7 +3,7 @@
  *
  *     list:   by start time; one event stands for the first that has not started.  With lanes there is none: those that
  *             start in a window are given to the lanes of their hosts before it (fab_start_before)
- *     asked:  starts in the instant in which it was asked for, behind all else that happens then
+ *     asked:  starts in the instant in which it was asked for, after all else that happens then
  *
  * rules.starts_in_two_events: a flow starts two events later, which are the reference's.  Otherwise
  * what happens does not depend on the slot of a flow, only on its number: the order in which flows

@@ -194,7 +194,7 @@ static void selective_all_again(const fab *f, fab_flow *w)
  *     done:    everything is acknowledged; the flow still stands in the list
  *
  * The reference goes round the list from the flow served last and takes the first that may send; on
- * its way it notes the flows that are done, removes all those behind the first of them, and moves
+ * its way it notes the flows that are done, removes all those after the first of them, and moves
  * the others up.  Here nobody moves: a place is given up, and the order of the places is the order
  * of the list.  What the reference keeps is the number of the flow served last.  As long as that
  * flow stands where it stood, its place says the same; when the list has shrunk and nobody was
@@ -460,7 +460,7 @@ static uint32_t first_met(const fab_nic *n, uint32_t from, uint32_t chosen)
     return low != FAB_NO_PLACE ? low : fab_places_first(&n->done, from, n->places);
 }
 
-/* The place at which the search begins: behind the flow served last. */
+/* The place at which the search begins: after the flow served last. */
 static uint32_t first_to_ask(const fab_nic *n)
 {
     if (n->last_is_number)
@@ -1147,9 +1147,9 @@ static void arm_timeout(fab *f, uint32_t flow)
         set_timer(f, flow, timeout_of(f, w));
 }
 
-/* The timer counts from the latest news, but is not set again for each of them: it looks when its
- * time has come.  A flow has one pending event, then, and not one for each packet of the last
- * millisecond. */
+/* The timer counts from the latest ACK or NACK, but is not set again for each of them: when it
+ * expires it looks whether one has come.  So a flow has one pending event, and not one for each
+ * packet of the last millisecond. */
 static bool has_heard(fab *f, uint32_t flow)
 {
     fab_flow *w = &f->flows[flow];

@@ -126,7 +126,7 @@ orr_code fab_plan_failure(fab *f, orr_error *err)
                     (unsigned long long)f->config.down_a, (unsigned long long)f->config.down_b);
 }
 
-/* The cables of each pair of nodes: the first in `first`, the others in `next` behind it, in the
+/* The cables of each pair of nodes: the first in `first`, the others in `next` after it, in the
  * order of the file. */
 static bool gather_cables(const fab *f, orr_map *first, uint32_t *next)
 {

@@ -6,7 +6,7 @@
  * packets that came in there from it, and so for the ports at which these stand.  If those are
  * paused too, the question goes on; a port met twice closes a cycle, which nothing inside it can
  * open.  A pause that nobody wants any more and that no frame will end, because that was lost, is
- * told of by itself. */
+ * reported on its own. */
 #include "fabric_impl.h"
 
 #include <inttypes.h>
@@ -386,7 +386,7 @@ static void say_links(const fab *f, fab_say say, void *context)
     say(context, line);
 }
 
-/* ---- ports that nobody will ever let go on ---- */
+/* ---- ports that will never be resumed ---- */
 
 /* Does anything that came in through `in` still stand at its switch? */
 static bool is_filled_from(const fab *f, uint32_t in, unsigned class)

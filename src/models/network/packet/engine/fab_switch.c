@@ -157,7 +157,7 @@ static bool is_marked(fab *f, fab_port *p, uint32_t waiting)
  * packet sent again would be cut again, and none come through. */
 enum { URGENT_IN_A_ROW = 100 };
 
-/* Class 0 first and whatever is paused, then in turn behind the one served last; -1: none.  With
+/* Class 0 first and whatever is paused, then in turn after the one served last; -1: none.  With
  * TRIMMING one of the others has its turn after some of class 0. */
 static int next_class(const fab_port *p)
 {
@@ -264,7 +264,7 @@ static bool trim(fab *f, fab_frame *m)
     return true;
 }
 
-/* Nobody is paused: what finds no room is cut to its header, or gone. */
+/* Nobody is paused: what does not fit is cut to its header, or dropped. */
 static void receive_lossy(fab *f, fab_port *in, fab_port *out, uint32_t frame)
 {
     fab_frame *m = &f->frames[frame];
@@ -331,7 +331,7 @@ static void set_up_port(fab *f, fab_port *p, uint64_t nic_rate)
 {
     const uint64_t delay_ns = p->delay / f->unit;
     const unsigned __int128 on_wire = (unsigned __int128)p->rate * delay_ns / 8 / 1000000000u;
-    /* Of one delay what is on the wire; the factor covers the way of the pause to the sender
+    /* Of one delay what is on the wire; the factor covers the time of the pause to the sender
      * too. */
     p->headroom = (uint32_t)(on_wire * f->config.headroom_factor);
     /* An eighth of what is free at the rate of a NIC, twice as much for each doubling of the

@@ -56,7 +56,7 @@ static void close_slot(fab_series *s)
     s->merged *= 2;
 }
 
-/* Nothing happened for so many samples. */
+/* `samples` intervals in which nothing happened. */
 static void skip(fab_series *s, uint64_t samples)
 {
     s->taken += samples;
@@ -372,7 +372,7 @@ static orr_code bound_memory(const fab *f, fab_series *s, orr_error *err)
     return ORR_OK;
 }
 
-/* So many samples in a slot that a doubling of the run takes no more than SAMPLES_A_DOUBLING. */
+/* Samples per slot, such that a doubling of the run takes at most SAMPLES_A_DOUBLING of them. */
 static uint64_t samples_a_slot(size_t limit)
 {
     uint64_t samples = SAMPLES_A_SLOT;
