@@ -14,6 +14,7 @@
 #include <orrery/view.h>
 
 #include "base/io/output.h"
+#include "views_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,22 +44,10 @@ static size_t width_of(const orr_view_bars *v)
     return LEFT + v->group_count * (v->bar_count * BAR + GAP) + GAP;
 }
 
-static void put_escaped(orr_buf *b, const char *s)
-{
-    for (; *s; s++) {
-        if (*s == '<')
-            orr_buf_text(b, "&lt;");
-        else if (*s == '&')
-            orr_buf_text(b, "&amp;");
-        else
-            orr_buf_byte(b, (uint8_t)*s);
-    }
-}
-
 static void put_text(orr_buf *b, double x, double y, const char *anchor, const char *s)
 {
     orr_buf_print(b, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    put_escaped(b, s);
+    orr__put_html(b, orr_str_of(s));
     orr_buf_text(b, "</text>\n");
 }
 
@@ -69,7 +58,7 @@ static void put_head(const drawing *d)
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%d\" "
                   "viewBox=\"0 0 %zu %d\" role=\"img\">\n<title>",
                   width, TOP + HEIGHT + FOOT, width, TOP + HEIGHT + FOOT);
-    put_escaped(d->b, d->v->title);
+    orr__put_html(d->b, orr_str_of(d->v->title));
     orr_buf_text(d->b, "</title>\n<style>\n"
                        "text{font:12px sans-serif;fill:#222}.axis{stroke:#888}\n"
                        ".f0{fill:#1f5fa8;stroke:#1f5fa8}.f1{fill:#9cc3ea;stroke:#1f5fa8}\n"

@@ -5,6 +5,7 @@
 
 #include "base/formats/json.h"
 #include "base/io/output.h"
+#include "views_impl.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -47,15 +48,6 @@ orr_code orr_plan_write_csv(const orr_plan_search *s, const char *path, orr_erro
 
 /* ---- pages ---- */
 
-static void put_title(orr_buf *b, const char *title)
-{
-    for (const char *p = title; *p; p++)
-        if (*p == '<' || *p == '&')
-            orr_buf_text(b, *p == '<' ? "&lt;" : "&amp;");
-        else
-            orr_buf_add(b, p, 1);
-}
-
 /* The page up to a mark; *at is then after it. */
 static void put_until(orr_buf *b, const char **at, const char *mark)
 {
@@ -72,7 +64,7 @@ orr_code orr_plan_write_page(
     orr_buf page = {0}, data = {0};
     orr_buf_add(&data, json.ptr, json.len);
     put_until(&page, &at, "<!--orrery:title-->");
-    put_title(&page, title);
+    orr__put_html(&page, orr_str_of(title));
     put_until(&page, &at, "<!--orrery:css-->");
     orr_buf_text(&page, orr__plan_css);
     put_until(&page, &at, "<!--orrery:style-->");

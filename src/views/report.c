@@ -7,15 +7,16 @@
 #include <orrery/report.h>
 
 #include "base/arithmetic.h"
-#include "base/formats/json_fields.h"
+#include "base/formats/json.h"
 #include "base/io/input.h"
 #include "base/io/output.h"
 #include "base/io/pack.h"
 #include "base/memory/memory.h"
 #include "base/options.h"
 #include "base/text/base64.h"
-#include "base/text/rank_list.h"
+#include "base/text/text.h"
 #include "report_impl.h"
+#include "views_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -929,19 +930,6 @@ static void add_text(orr_output *o, const char *text)
     orr_output_add(o, text, strlen(text));
 }
 
-static void add_html(orr_output *o, const orr_buf *text)
-{
-    for (size_t i = 0; i < text->len; i++) {
-        const char c = (char)text->ptr[i];
-        if (c == '<')
-            add_text(o, "&lt;");
-        else if (c == '&')
-            add_text(o, "&amp;");
-        else
-            orr_output_add(o, &c, 1);
-    }
-}
-
 static void add_data(const orr_report *r, orr_output *o, const orr_buf *document)
 {
     add_text(o, "<script type=\"application/json\" id=\"orrery-data\">");
@@ -961,14 +949,15 @@ static void add_data(const orr_report *r, orr_output *o, const orr_buf *document
 
 orr_code orr_report_write(const orr_report *r, const char *path, orr_error *err)
 {
-    orr_buf document = {0}, title = {0};
+    orr_buf document = {0}, title = {0}, html = {0};
     orr_output *o = NULL;
     put_title(r, &title);
     orr_code code = put_document(r, &document) && !title.failed ? orr_output_open(path, &o, err)
                                                                 : orr_no_memory(err);
     if (!code) {
         add_text(o, orr__page_before_title);
-        add_html(o, &title);
+        orr__put_html(&html, (orr_str){(const char *)title.ptr, title.len});
+        orr_output_drain(o, &html);
         add_text(o, orr__page_before_data);
         add_data(r, o, &document);
         add_text(o, orr__page_after_data);
@@ -976,6 +965,7 @@ orr_code orr_report_write(const orr_report *r, const char *path, orr_error *err)
     }
     orr_buf_fini(&document);
     orr_buf_fini(&title);
+    orr_buf_fini(&html);
     return code;
 }
 
