@@ -89,6 +89,15 @@ static double bus_bytes(const orr_sim *s, const orr__comm_facts *t)
     }
 }
 
+/* Of two that are as fast: the list is in the order in which they began, and who is first in a tick
+ * is another with every number of threads. */
+static bool comes_first(const orr__comm_facts *a, const orr__comm_facts *b)
+{
+    if (a->type != b->type)
+        return a->type < b->type;
+    return a->size != b->size ? a->size < b->size : a->group_ranks < b->group_ranks;
+}
+
 static void check_bus(judge *j)
 {
     char rate[ORR_UNIT_ROOM], size[ORR_UNIT_ROOM], link[ORR_UNIT_ROOM];
@@ -98,9 +107,10 @@ static void check_bus(judge *j)
     for (uint32_t i = 0; most > 0 && i < j->f->collective_count; i++) {
         const orr__comm_facts *t = &j->f->collectives[i];
         const double ns = t->count ? (double)t->time / (double)t->count : 0;
-        if (ns > 0 && bus_bytes(j->s, t) / ns * 1e9 > worst_rate) {
+        const double rate_of = ns > 0 ? bus_bytes(j->s, t) / ns * 1e9 : 0;
+        if (rate_of > worst_rate || (worst && rate_of >= worst_rate && comes_first(t, worst))) {
             worst = t;
-            worst_rate = bus_bytes(j->s, t) / ns * 1e9;
+            worst_rate = rate_of;
         }
     }
     if (!worst)
