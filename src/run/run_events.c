@@ -175,6 +175,9 @@ static orr_code run_loop(orr_sim *s, orr_error *err)
     }
     orr_progress_end(&p.line);
     atomic_store_explicit(&s->must_stop, false, memory_order_relaxed); /* the request is served */
+    /* At a limit that is as many events as there are, nothing is left to be stopped. */
+    uint64_t next;
+    has_more = has_more && clk_next_tick(s->clock, &next);
     return is_stopped && has_more ? stopped(s, err) : ORR_OK;
 }
 

@@ -348,6 +348,14 @@ static void start(fold_sim *f)
     f->running = NULL;
 }
 
+static bool has_events(const fold_sim *f)
+{
+    for (uint32_t c = 0; c < f->class_count; c++)
+        if (f->classes[c].first_event != RUN_NONE)
+            return true;
+    return false;
+}
+
 /* ORR_OK: to its end.  ORR_END: it did not get there, and every rank must be simulated, or finer
  * classes. */
 orr_code fold_run(fold_sim *f, orr_error *err)
@@ -368,6 +376,7 @@ orr_code fold_run(fold_sim *f, orr_error *err)
         for (unsigned i = 0; i < BATCH && has_more && !f->is_steady && (!most || f->steps < most);
              i++, f->steps++)
             has_more = fold_step(f);
+        has_more = has_more && has_events(f);
         if (has_more && !f->is_steady &&
             (atomic_load_explicit(&s->must_stop, memory_order_relaxed) ||
              (most && f->steps >= most)))
