@@ -23,6 +23,7 @@ static const cli_option options[] = {
     {"ranks", 'n', "N", "number of ranks: whole hosts of 8, or fewer than 8", CLI_COUNT, 2, 65536,
      "256"},
     {"json", 0, NULL, "print the result of the run as one JSON object, nothing else"},
+    CLI_LIMITS,
     {0},
 };
 
@@ -42,6 +43,7 @@ typedef struct demo {
     uint32_t ranks;
     const char *model;
     char traces[PATH_ROOM], timeline[PATH_ROOM], report[PATH_ROOM];
+    orr_run_config limits;
     orr_error *err;
 } demo;
 
@@ -164,11 +166,11 @@ static bool has_timeline(const demo *d)
     return d->ranks <= TIMELINE_RANKS;
 }
 
-static orr_code write_report(const demo *d, orr_run *r)
+static orr_code write_report(const demo *d, orr_run *r, const orr_error *why)
 {
     char name[96];
     snprintf(name, sizeof name, "A training step of %s on %u H100", d->model, d->ranks);
-    const orr_explain_options about = {.name = name};
+    const orr_explain_options about = {.name = name, .why = why};
     return cli_report_one(d->c, r, &about, d->report, d->err);
 }
 
@@ -184,27 +186,38 @@ static void print_run(const demo *d)
 
 static orr_code simulate(const demo *d, const orr_set *set)
 {
-    const orr_run_config config = {.size = sizeof config,
-                                   .set = set,
-                                   .traces = d->traces,
-                                   .machine = machine,
-                                   .records = ORR_RUN_SPANS,
-                                   .path_steps = PATH_STEPS,
-                                   .shows_progress = !d->c->quiet,
-                                   .program = "orrery " ORR_VERSION};
+    orr_run_config config = {.size = sizeof config,
+                             .set = set,
+                             .traces = d->traces,
+                             .machine = machine,
+                             .records = ORR_RUN_SPANS,
+                             .path_steps = PATH_STEPS,
+                             .shows_progress = !d->c->quiet,
+                             .program = "orrery " ORR_VERSION};
     orr_run *r = NULL;
     print_run(d);
+    config.max_seconds = d->limits.max_seconds;
+    config.max_bytes = d->limits.max_bytes;
+    config.max_events = d->limits.max_events;
     orr_code code = orr_run_create(&config, &r, d->err);
     if (code)
         return code;
-    if (!(code = cli_run_to_end(r, d->err)) &&
-        !(code = orr_run_write(r, cli_flag(d->c, "json") ? "json" : "text", "-", d->err)) &&
-        has_timeline(d))
+    const orr_code ran = cli_run_to_end(r, d->err);
+    orr_error why = *d->err;
+    if (ran == ORR_ESTOP) /* what is known by then is shown */
+        cli_report(d->c, &why);
+    else
+        code = ran;
+    if (!code)
+        code = orr_run_write(r, cli_flag(d->c, "json") ? "json" : "text", "-", d->err);
+    if (!code && has_timeline(d))
         code = write_timeline(d, r);
     if (!code)
-        code = write_report(d, r);
+        code = write_report(d, r, ran ? &why : NULL);
     orr_run_destroy(r);
-    return code;
+    if (!code && ran)
+        *d->err = why;
+    return code ? code : ran;
 }
 
 /* ---- all of it ---- */
@@ -251,7 +264,9 @@ static orr_code demo_run(cli_context *c, orr_error *err)
             "or fewer",
             d.ranks, HOST_RANKS, HOST_RANKS);
     d.model = d.ranks % (HOST_RANKS * STAGES) == 0 ? "llama-3-70b" : "llama-3-8b";
-    orr_code code = make_folder(&d);
+    orr_code code = cli_limits(c, &d.limits, err);
+    if (!code)
+        code = make_folder(&d);
     if (code || (code = make_traces(&d)) || (code = orr_set_open(d.traces, &read, &set, err)))
         return code;
     code = go(&d, set);

@@ -32,6 +32,7 @@ typedef struct cli_plan {
     const char *name, *machine;
     size_t top, sure;
     bool is_stopped, is_late;
+    char limit[100]; /* of memory or events, that was reached; "": none */
     double max_s;
     orr_plan_search *search; /* the one whose best is the best by the goal */
     cli_plan_size sizes[CLI_PLAN_SIZES];
@@ -251,6 +252,8 @@ static void print_open(const cli_plan *x, const orr_plan_counts *n, const orr_pl
     char a[3][ORR_UNIT_ROOM];
     if (x->is_late)
         printf("stopped after %s (--max-time)", seconds(x->max_s, a[0]));
+    else if (x->limit[0])
+        printf("stopped: %s", x->limit);
     else
         printf("interrupted");
     if (!(n->least_s > 0))
@@ -736,6 +739,7 @@ static const cli_option options[] = {
      .with = "check"},
     {"max-time", 0, "TIME", "search at most this long, then print the best so far; 0: no limit",
      .fallback = "10min"},
+    CLI_LIMITS_OF_WORK,
     {"no-prune", 0, NULL,
      "simulate every plan that fits, not only those that can be among the best"},
     {"threads", 0, "N", "threads; 0: one per core", CLI_COUNT, 0, 256, "0"},
@@ -843,6 +847,13 @@ static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_erro
     if (code)
         return orr_because(err, code, "--max-time");
     o->max_seconds = (double)time * 1e-12;
+    orr_bytes bytes = 0;
+    if (cli_given(c, "max-memory") && orr_bytes_parse(cli_text(c, "max-memory"), &bytes, err))
+        return orr_because(err, ORR_EUSAGE, "--max-memory");
+    if (cli_given(c, "max-memory") && !bytes)
+        return cli_misuse(err, "--max-memory must be above 0");
+    o->max_bytes = bytes;
+    o->max_events = cli_count(c, "max-events");
     code = orr_time_parse(cli_text(c, "check-budget"), &time, err);
     if (code || time <= 0)
         return code ? orr_because(err, code, "--check-budget")
@@ -862,6 +873,9 @@ static orr_code check_options(const cli_context *c, orr_error *err)
     if (cli_flag(c, "serve") && has_training)
         return cli_misuse(
             err, "--batch, --seq, --check, --write and --no-prune do not apply to --serve");
+    if (cli_flag(c, "serve") && (cli_given(c, "max-memory") || cli_given(c, "max-events")))
+        return cli_misuse(err, "--max-memory and --max-events do not apply to --serve, which "
+                               "simulates nothing");
     return ORR_OK;
 }
 
@@ -1016,6 +1030,19 @@ static orr_code check_plans(cli_context *c, cli_plan *x, orr_error *err)
 
 /* ---- the command ---- */
 
+/* What of memory or events was too little for the search, in words. */
+static void note_limit(cli_plan *x, const orr_plan_search *s, const orr_plan_options *o)
+{
+    char bytes[ORR_UNIT_ROOM];
+    if (orr_plan_search_is_full(s)) {
+        orr_bytes_text((orr_bytes)o->max_bytes, bytes);
+        snprintf(x->limit, sizeof x->limit, "the limit of %s of memory is reached", bytes);
+    } else if (orr_plan_search_is_spent(s)) {
+        snprintf(x->limit, sizeof x->limit, "the limit of %llu event%s is reached",
+                 (unsigned long long)o->max_events, o->max_events == 1 ? "" : "s");
+    }
+}
+
 static orr_code search_one(
     cli_context *c, orr_plan_options *o, uint32_t devices, cli_plan *x, orr_error *err)
 {
@@ -1030,6 +1057,8 @@ static orr_code search_one(
         code = run_to_end(size->search, err);
     orr_progress_end(&progress);
     const orr_plan *best = !code || code == ORR_ESTOP ? orr_plan_at(size->search, 0) : NULL;
+    if (code == ORR_ESTOP && !orr_plan_search_is_late(size->search))
+        note_limit(x, size->search, o);
     if (!best) {
         if (code == ORR_ESTOP && orr_plan_search_is_late(size->search))
             code = cli_misuse(
@@ -1080,15 +1109,24 @@ static orr_code write_traces(const cli_plan *x, const char *path, orr_error *err
     return code;
 }
 
+/* What needs no further simulation. */
+static orr_code write_known(cli_context *c, cli_plan *x, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    if (cli_given(c, "write"))
+        code = write_traces(x, cli_text(c, "write"), err);
+    if (!code && cli_given(c, "csv"))
+        code = orr_plan_write_csv(x->search, cli_text(c, "csv"), err);
+    return code;
+}
+
 static orr_code write_outputs(cli_context *c, cli_plan *x, orr_error *err)
 {
     orr_code code = find_rates(c, x, err);
     if (!code && cli_flag(c, "check"))
         code = check_plans(c, x, err);
-    if (!code && cli_given(c, "write"))
-        code = write_traces(x, cli_text(c, "write"), err);
-    if (!code && cli_given(c, "csv"))
-        code = orr_plan_write_csv(x->search, cli_text(c, "csv"), err);
+    if (!code)
+        code = write_known(c, x, err);
     if (!code && cli_given(c, "report"))
         code = plan_report(c, x, cli_text(c, "report"), err);
     return code;
@@ -1129,11 +1167,15 @@ static orr_code run_plan(cli_context *c, orr_error *err)
     x.is_stopped = stopped == ORR_ESTOP;
     if (!code)
         code = write_outputs(c, &x, err);
-    if (!code || (stopped == ORR_ESTOP && x.search && orr_plan_count(x.search))) {
-        if (stopped) {
-            orr_fail(err, ORR_ESTOP, NULL, "interrupted: these are the best so far");
-            cli_report(c, err);
-        }
+    else if (x.limit[0] && x.search && write_known(c, &x, err))
+        code = err->code;
+    const bool has_plans = x.search && orr_plan_count(x.search);
+    if (stopped == ORR_ESTOP && code == ORR_ESTOP) {
+        orr_fail(err, ORR_ESTOP, NULL, "%s: %s", x.limit[0] ? x.limit : "interrupted",
+                 has_plans ? "these are the best so far" : "no plan was simulated");
+        cli_report(c, err);
+    }
+    if (!code || (stopped == ORR_ESTOP && code == ORR_ESTOP && has_plans)) {
         if (cli_flag(c, "json"))
             plan_json(&x);
         else
@@ -1141,6 +1183,11 @@ static orr_code run_plan(cli_context *c, orr_error *err)
     }
     for (size_t i = 0; i < x.size_count; i++)
         orr_plan_search_destroy(x.sizes[i].search);
+    if (code || !x.is_late || !cli_given(c, "max-time"))
+        return code;
+    code = orr_fail(err, ORR_ESTOP, NULL,
+                    "the limit of %.6g s is reached: these are the best so far", x.max_s);
+    cli_report(c, err);
     return code;
 }
 

@@ -34,6 +34,7 @@ static const cli_option options[] = {
     {"ranks-file", 0, "FILE", "traces: slow or late ranks, slow or failed links (YAML)"},
     {"what-if", 0, "auto|off|estimate|simulate", "traces: what faster hardware would change",
      .fallback = "auto"},
+    CLI_LIMITS,
     {0},
 };
 
@@ -71,8 +72,8 @@ typedef struct work {
     orr_report *report;
     orr_error *err;
     bool has_logs, has_traces;
-    bool has_stalled;
-    orr_error stall;
+    bool has_ended; /* early: a run stalled, or was stopped */
+    orr_error ended;
     const char *names; /* what is left of --names */
     char name[256];
 } work;
@@ -112,41 +113,51 @@ static orr_code simulate(work *w, const char *path, const char *machine, const c
     char name[600];
     snprintf(name, sizeof name, "%s%s%s%s%s", path, machine ? " on " : "", machine ? machine : "",
              network ? ", " : "", network ? network : "");
-    const orr_run_config config = {.size = sizeof config,
-                                   .traces = path,
-                                   .system = cli_text(c, "system"),
-                                   .topology = cli_text(c, "topology"),
-                                   .memory = cli_text(c, "memory"),
-                                   .groups = cli_text(c, "groups"),
-                                   .machine = machine,
-                                   .network = network,
-                                   .ranks_file = cli_text(c, "ranks-file"),
-                                   .records = ORR_RUN_SPANS,
-                                   .shows_progress = !c->quiet,
-                                   .program = "orrery " ORR_VERSION};
+    orr_run_config config = {.size = sizeof config,
+                             .traces = path,
+                             .system = cli_text(c, "system"),
+                             .topology = cli_text(c, "topology"),
+                             .memory = cli_text(c, "memory"),
+                             .groups = cli_text(c, "groups"),
+                             .machine = machine,
+                             .network = network,
+                             .ranks_file = cli_text(c, "ranks-file"),
+                             .records = ORR_RUN_SPANS,
+                             .shows_progress = !c->quiet,
+                             .program = "orrery " ORR_VERSION};
     orr_run *r = NULL;
     orr_error why;
-    orr_code code = orr_run_create(&config, &r, w->err);
+    orr_code code = cli_limits(c, &config, w->err);
+    if (!code)
+        code = orr_run_create(&config, &r, w->err);
     if (code)
         return code;
     const orr_code ran = cli_run_to_end(r, &why);
     const orr_explain_options about = {.name = name_of(w, name),
                                        .ranks_shown = cli_text(c, "ranks"),
                                        .what_if = cli_what_if_of(cli_text(c, "what-if")),
+                                       .why = ran ? &why : NULL,
                                        .variant = orr_llm_variant};
-    const bool is_stalled = ran == ORR_EINPUT && orr_run_stall(r);
-    if (ran && !is_stalled) {
+    const bool has_facts = ran == ORR_ESTOP || (ran == ORR_EINPUT && orr_run_stall(r));
+    if (ran && !has_facts) {
         *w->err = why;
         code = ran;
     } else {
         code = cli_report_add(w->report, r, &about, w->err);
     }
-    if (!code && is_stalled) { /* the page explains it; the status is that of a run that stalls */
-        w->has_stalled = true;
-        w->stall = why;
+    /* The page has it; the status is that of a run that ends so. */
+    if (!code && ran && !w->has_ended) {
+        w->has_ended = true;
+        w->ended = why;
     }
     orr_run_destroy(r);
     return code;
+}
+
+/* By Ctrl-C or a limit: the page has what is known by then. */
+static bool is_stopped(const work *w)
+{
+    return w->has_ended && w->ended.code == ORR_ESTOP;
 }
 
 /* On each machine and each network that is asked for. */
@@ -161,8 +172,8 @@ static orr_code simulate_all(work *w, const char *path)
         do {
             const bool has_network = take_word(&networks, network, sizeof network);
             code = simulate(w, path, has_machine ? machine : NULL, has_network ? network : NULL);
-        } while (!code && networks);
-    } while (!code && machines);
+        } while (!code && networks && !is_stopped(w));
+    } while (!code && machines && !is_stopped(w));
     return code;
 }
 
@@ -215,8 +226,9 @@ static orr_code add_run(work *w, const char *path)
 /* Options that had nothing to act on are refused: they were meant to do something. */
 static orr_code check_use(const work *w)
 {
-    static const char *const of_traces[] = {"system",  "topology",   "memory",  "groups",
-                                            "network", "ranks-file", "what-if", "machine"};
+    static const char *const of_traces[] = {"system",   "topology",   "memory",    "groups",
+                                            "network",  "ranks-file", "what-if",   "machine",
+                                            "max-time", "max-memory", "max-events"};
     for (unsigned i = 0; i < sizeof of_traces / sizeof *of_traces && !w->has_traces; i++)
         if (cli_given(w->c, of_traces[i]))
             return cli_misuse(w->err, "--%s: there are no traces to simulate", of_traces[i]);
@@ -248,15 +260,17 @@ static orr_code report_run(cli_context *c, orr_error *err)
     work w = {.c = c, .err = err, .names = cli_text(c, "names")};
     orr_code code = line ? orr_report_create(&about, &w.report, err)
                          : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
-    for (int i = 0; i < c->arg_count && !code; i++)
+    for (int i = 0; i < c->arg_count && !code && !is_stopped(&w); i++)
         code = add_run(&w, c->args[i]);
     if (!code)
         code = check_use(&w);
     if (!code)
         code = write(&w);
-    if (!code && w.has_stalled) {
-        *err = w.stall;
-        code = w.stall.code;
+    if (!code && w.has_ended) {
+        *err = w.ended;
+        code = w.ended.code;
+        if (code == ORR_ESTOP)
+            cli_report(c, err);
     }
     orr_report_destroy(w.report);
     free(line);

@@ -207,26 +207,6 @@ static void take_result(orr_run *run, result *r)
     r->simulated = orr_run_ranks_simulated(run);
 }
 
-/* Said beside the name of the option that has the wrong text. */
-static orr_code set_limits(const cli_context *c, orr_run_config *config, orr_error *err)
-{
-    orr_ps time = 0;
-    orr_bytes bytes = 0;
-    orr_code code = ORR_OK;
-    if (cli_given(c, "max-time") && (code = orr_time_parse(cli_text(c, "max-time"), &time, err)))
-        return orr_because(err, ORR_EUSAGE, "--max-time");
-    if (cli_given(c, "max-memory") &&
-        (code = orr_bytes_parse(cli_text(c, "max-memory"), &bytes, err)))
-        return orr_because(err, ORR_EUSAGE, "--max-memory");
-    if ((cli_given(c, "max-time") && time <= 0) || (cli_given(c, "max-memory") && !bytes))
-        return cli_misuse(err, "--%s must be above 0",
-                          time <= 0 && cli_given(c, "max-time") ? "max-time" : "max-memory");
-    config->max_seconds = (double)time * 1e-12;
-    config->max_bytes = bytes;
-    config->max_events = cli_given(c, "max-events") ? cli_count(c, "max-events") : 0;
-    return ORR_OK;
-}
-
 static orr_run_fold fold_wanted(const cli_context *c)
 {
     const char *how = cli_text(c, "fold");
@@ -246,7 +226,7 @@ static orr_code run_network(comparison *k, result *r, orr_error *err)
     orr_code code = is_loggops ? cli_loggops_options(k->c, &config, &model, err)
                                : cli_packet_keys(k->c, keys, err);
     if (!code)
-        code = set_limits(k->c, &config, err);
+        code = cli_limits(k->c, &config, err);
     if (!code)
         code = is_loggops ? need_goal(k, err) : need_set(k, err);
     if (is_loggops) {
@@ -517,11 +497,7 @@ static const cli_option options[] = {
     {"threads", 0, "N",
      "threads for reading traces, for packets, LogGOPS, unaware, aware and graph; 0: one per core",
      CLI_COUNT, 0, 256, "0"},
-    {"max-time", 0, "TIME",
-     "stop after this much wall-clock time (10s, 5min) and show the results so far"},
-    {"max-memory", 0, "SIZE", "stop above this memory use (8GiB) and show the results so far"},
-    {"max-events", 0, "N", "stop after this many events and show the results so far", CLI_COUNT, 1,
-     UINT64_MAX},
+    CLI_LIMITS,
     {"trace-log", 0, "FILE", "write when each node was issued and ended, one line per event",
      .needs = ORR_RUN_ISSUES | ONE_RUN, .kind = CLI_OUTPUT},
     {"json", 0, NULL, "print one JSON object"},
@@ -1050,7 +1026,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .path_steps = (uint32_t)cli_count(c, "critical-path"),
         .shows_progress = !c->quiet,
     };
-    code = set_limits(c, &config, err);
+    code = cli_limits(c, &config, err);
     if (!code)
         code = cli_packet_rules(is_compat(c, "ns3"), &config.packet_rules, err);
     if (!code && is_compat(c, "astra2023"))

@@ -39,6 +39,7 @@ static struct {
     kept_set kept[KEPT_SETS];
     size_t next;
     const char *spec; /* the file whose points these are */
+    const char *max_memory, *max_events;
 } worker;
 
 /* ---- names ---- */
@@ -296,6 +297,14 @@ static orr_code check_paths(const cli_context *c, int from, orr_error *err)
     return code;
 }
 
+/* Limits of the user, who started the sweep, are above those of its file. */
+static void set_limit(cli_context *c, const char *name, const char *value)
+{
+    const cli_option *o = value ? find_option(c->command, name) : NULL;
+    if (o)
+        c->value[o - c->command->options] = value;
+}
+
 static orr_code run_step(const orr_sweep_step *step,
                          const orr_set *given,
                          const char *from,
@@ -321,6 +330,8 @@ static orr_code run_step(const orr_sweep_step *step,
     const bool is_deeper = command != cli_command_find(step->command);
     if (!code)
         code = cli_parse(&c, l.count - is_deeper, l.words + is_deeper, err);
+    set_limit(&c, "max-memory", worker.max_memory);
+    set_limit(&c, "max-events", worker.max_events);
     if (!code)
         code = check_paths(&c, given ? 1 : 0, err);
     if (!code && given)
@@ -445,6 +456,13 @@ static const cli_option options[] = {
      .needs = FOR_RUN},
     {"timeout", 0, "SECONDS", "points that take longer fail", CLI_COUNT, 1, 1000000,
      .needs = FOR_RUN},
+    {"max-time", 0, "TIME",
+     "stop after this much wall-clock time (10s, 5min); the same command continues",
+     .needs = FOR_RUN},
+    {"max-memory", 0, "SIZE", "runs stop above this memory use (8GiB), and their points fail",
+     .needs = FOR_RUN},
+    {"max-events", 0, "N", "runs stop after this many events, and their points fail", CLI_COUNT, 1,
+     UINT64_MAX, .needs = FOR_RUN},
     {"retry", 0, NULL, "recompute points that failed", .needs = FOR_RUN},
     {"recompute", 0, NULL, "recompute points that another build of this program computed",
      .needs = FOR_RUN},
@@ -606,7 +624,13 @@ static orr_code run_sweep(cli_context *c, orr_error *err)
     };
     if (c->arg_count > 1)
         return cli_misuse(err, "extra argument '%s'", c->args[1]);
+    orr_run_config limits = {0};
     orr_code code = read_shard(c, &o, err);
+    if (!code)
+        code = cli_limits(c, &limits, err);
+    o.max_seconds = limits.max_seconds;
+    worker.max_memory = cli_text(c, "max-memory");
+    worker.max_events = cli_text(c, "max-events");
     if (!code)
         code = orr_sweep_open(worker.spec = c->args[0], sweep_hooks(), &s, err);
     if (code)
@@ -621,9 +645,14 @@ static orr_code run_sweep(cli_context *c, orr_error *err)
             cli_report(c, err);
         if (!code && !sum.is_worker)
             print_summary(c, &sum, o.database);
-        if (!code && sum.points && sum.failed == sum.points)
-            code = orr_fail(err, ORR_EINPUT, NULL, "all %" PRIu64 " points failed; %s", sum.points,
-                            sum.failure);
+        if (!code && sum.points && sum.failed == sum.points) {
+            const bool is_limit =
+                (worker.max_memory || worker.max_events) && strstr(sum.failure, ": the limit of ");
+            code = orr_fail(err, is_limit ? ORR_ESTOP : ORR_EINPUT, NULL,
+                            "all %" PRIu64 " points failed; %s", sum.points, sum.failure);
+            if (is_limit)
+                cli_report(c, err);
+        }
     }
     orr_sweep_close(s);
     return code;

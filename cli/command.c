@@ -5,6 +5,8 @@
 #include "base/io/output.h"
 #include "base/text/text.h"
 
+#include <orrery/lab/units.h>
+
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -296,6 +298,24 @@ static void stop_running(int signal_number)
     (void)signal_number;
     if (r)
         orr_run_stop(r);
+}
+
+/* Said beside the name of the option that has the wrong text. */
+orr_code cli_limits(const cli_context *c, orr_run_config *config, orr_error *err)
+{
+    orr_ps time = 0;
+    orr_bytes bytes = 0;
+    if (cli_given(c, "max-time") && orr_time_parse(cli_text(c, "max-time"), &time, err))
+        return orr_because(err, ORR_EUSAGE, "--max-time");
+    if (cli_given(c, "max-memory") && orr_bytes_parse(cli_text(c, "max-memory"), &bytes, err))
+        return orr_because(err, ORR_EUSAGE, "--max-memory");
+    if ((cli_given(c, "max-time") && time <= 0) || (cli_given(c, "max-memory") && !bytes))
+        return cli_misuse(err, "--%s must be above 0",
+                          time <= 0 && cli_given(c, "max-time") ? "max-time" : "max-memory");
+    config->max_seconds = (double)time * 1e-12;
+    config->max_bytes = bytes;
+    config->max_events = cli_given(c, "max-events") ? cli_count(c, "max-events") : 0;
+    return ORR_OK;
 }
 
 orr_code cli_run_to_end(orr_run *r, orr_error *err)

@@ -51,6 +51,21 @@
 CLI_COMMANDS(CLI_DECLARE)
 extern const cli_command cli_cmd_gen_goal, cli_cmd_gen_topology; /* two words, under gen */
 
+/* Rows of every command that simulates.  A limit that is reached ends it with ORR_ESTOP, after what
+ * is known by then has been shown. */
+/* clang-format off */
+#define CLI_LIMIT_OF_TIME \
+    {"max-time", 0, "TIME", \
+     "stop after this much wall-clock time (10s, 5min) and show the results so far"}
+#define CLI_LIMITS_OF_WORK \
+    {"max-memory", 0, "SIZE", "stop above this memory use (8GiB) and show the results so far"}, \
+    {"max-events", 0, "N", "stop after this many events and show the results so far", CLI_COUNT, \
+     1, UINT64_MAX}
+#define CLI_LIMITS CLI_LIMIT_OF_TIME, CLI_LIMITS_OF_WORK
+/* clang-format on */
+/* What they say, for a run. */
+orr_code cli_limits(const cli_context *c, orr_run_config *config, orr_error *err);
+
 /* orr_run_to_end; an interrupt stops it, with ORR_ESTOP, and a second one ends the program. */
 orr_code cli_run_to_end(orr_run *r, orr_error *err);
 /* Create, print warnings, run.  *out is set even if it stalled. */

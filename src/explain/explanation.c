@@ -34,6 +34,7 @@ typedef struct orr__what_ifs {
     orr_report_what_if list[ORR__WHAT_IFS];
     char words[ORR__WHAT_IFS][ORR__WHAT_IF_WORDS];
     size_t count;
+    bool is_cut; /* a limit of the run ended them */
 } orr__what_ifs;
 
 /* What a faster network, chip or memory would change, and the same work made otherwise: the run
@@ -187,9 +188,17 @@ static orr_code orr__what_if(orr__what_ifs *g, orr_what_if how)
         how = is_quick(g) ? ORR_WHAT_IF_SIMULATE : ORR_WHAT_IF_ESTIMATE;
     if (!is_whole || how == ORR_WHAT_IF_OFF)
         return ORR_OK;
-    if (how == ORR_WHAT_IF_SIMULATE)
-        return try_changes(g);
-    estimate(g);
+    if (how != ORR_WHAT_IF_SIMULATE) {
+        estimate(g);
+        return ORR_OK;
+    }
+    const orr_run_config *c = &g->r->config;
+    const orr_code code = try_changes(g);
+    if (code != ORR_ESTOP || !(c->max_seconds > 0 || c->max_bytes || c->max_events))
+        return code;
+    /* The run itself was within its limits: the page has it, and the changes that were. */
+    g->count--;
+    g->is_cut = true;
     return ORR_OK;
 }
 
@@ -222,7 +231,7 @@ struct orr_explanation {
     orr__run_facts *facts; /* NULL: flows */
     orr_report_option options[OPTIONS];
     size_t option_count;
-    const char *notes[ORR__FACTS_WARNINGS + 2];
+    const char *notes[ORR__FACTS_WARNINGS + 3];
     size_t note_count;
     char stall[sizeof((orr_error *)0)->message];
     const char *stall_lines[STALL_LINES];
@@ -480,7 +489,11 @@ static orr_code gather(orr_explanation *g, const orr_explain_options *opt)
     g->what_ifs.run = opt->run ? opt->run : orr_run_to_end;
     g->what_ifs.variant = opt->variant;
     g->what_ifs.err = g->err;
-    return orr__what_if(&g->what_ifs, opt->what_if);
+    code = orr__what_if(&g->what_ifs, opt->what_if);
+    if (g->what_ifs.is_cut)
+        g->notes[g->note_count++] =
+            "A limit of the run was reached while changes were tried: some are missing.";
+    return code;
 }
 
 static const orr_report_serving *add_serving(orr_explanation *g)

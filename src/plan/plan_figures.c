@@ -181,8 +181,21 @@ static orr_code run_set(orr_plan_search *s,
         const double left = search_time_left(s);
         config.max_seconds = left > LEAST_SECONDS ? left : LEAST_SECONDS;
     }
-    const orr_code code = orr_run_create(&config, out, err);
-    return code ? code : orr_run_to_end(*out, err);
+    config.max_bytes = s->opt.max_bytes;
+    config.max_events = how ? 0 : s->events_left;
+    orr_code code = orr_run_create(&config, out, err);
+    if (!code)
+        code = orr_run_to_end(*out, err);
+    if (how || !*out)
+        return code;
+    atomic_fetch_add(&s->events, orr_run_events(*out));
+    if (code != ORR_ESTOP)
+        return code;
+    if (config.max_events && orr_run_events(*out) >= config.max_events)
+        atomic_store(&s->is_spent, true);
+    else if (s->opt.max_bytes && !atomic_load(&s->is_stopped) && search_time_left(s) >= 0)
+        atomic_store(&s->is_full, true);
+    return code;
 }
 
 /* ---- again ---- */

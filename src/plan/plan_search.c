@@ -294,6 +294,16 @@ bool orr_plan_search_is_late(const orr_plan_search *s)
     return atomic_load(&s->is_late);
 }
 
+bool orr_plan_search_is_full(const orr_plan_search *s)
+{
+    return atomic_load(&s->is_full);
+}
+
+bool orr_plan_search_is_spent(const orr_plan_search *s)
+{
+    return atomic_load(&s->is_spent);
+}
+
 void orr_plan_search_stop(orr_plan_search *s)
 {
     atomic_store(&s->is_stopped, true);
@@ -358,7 +368,7 @@ static orr_code check_stop(orr_plan_search *s, orr_error *err)
 {
     if (search_time_left(s) < 0)
         atomic_store(&s->is_late, true);
-    if (!atomic_load(&s->is_stopped) && !atomic_load(&s->is_late))
+    if (!atomic_load(&s->is_stopped) && !atomic_load(&s->is_late) && !atomic_load(&s->is_full))
         return ORR_OK;
     return orr_fail(err, ORR_ESTOP, NULL, "stopped");
 }
@@ -391,6 +401,9 @@ static orr_code simulate_one(void *context, size_t i, orr_error *err)
     const orr_code code = search_simulate(w->s, &w->s->list[w->items[i]], &w->results[i], err);
     if (code == ORR_ESTOP)
         (void)!check_stop(w->s, err); /* the time was over in the middle of it */
+    /* The other plans of the wave have as many events: which of them end depends on no thread. */
+    if (code == ORR_ESTOP && atomic_load(&w->s->is_spent))
+        return ORR_OK;
     if (code != ORR_EINPUT)
         return code;
     w->errors[i] = *err; /* this plan alone cannot be simulated */
@@ -514,6 +527,16 @@ static orr_code run_wave(orr_plan_search *s, const uint32_t *items, size_t count
     return code;
 }
 
+/* Events that this wave may have; ORR_ESTOP: none are left. */
+static orr_code check_events(orr_plan_search *s, orr_error *err)
+{
+    const uint64_t most = s->opt.max_events, done = atomic_load(&s->events);
+    if (most && done >= most)
+        atomic_store(&s->is_spent, true);
+    s->events_left = most > done ? most - done : 0;
+    return atomic_load(&s->is_spent) ? orr_fail(err, ORR_ESTOP, NULL, "stopped") : ORR_OK;
+}
+
 /* Not before a search runs: to list plans is half of the time without. */
 static orr_code make_bounds(orr_plan_search *s, orr_error *err)
 {
@@ -539,7 +562,12 @@ orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
     while (!code && count) {
         code = next_wave(s, items, &count, err);
         if (!code && count)
+            code = check_events(s, err);
+        if (!code && count)
             code = run_wave(s, items, count, err);
+        else if (code == ORR_ESTOP)
+            for (size_t i = 0; i < count; i++)
+                push(s, items[i]); /* not done */
         tell(s, still_hopeful(s));
     }
     if (code == ORR_ESTOP && is_ordered)

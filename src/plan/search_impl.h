@@ -47,9 +47,11 @@ struct orr_plan_search {
     size_t plan_count, plan_room;
     orr_plan_counts counts;
     struct search_bounds *bounds;
-    atomic_bool is_stopped, is_late;
-    uint64_t end_ns;   /* of the monotonic clock; 0: no limit */
-    char failure[300]; /* of the first candidate that could not be simulated */
+    atomic_bool is_stopped, is_late, is_full, is_spent;
+    atomic_uint_fast64_t events; /* of all simulations of the search */
+    uint64_t events_left;        /* at the beginning of a wave: the same for each of its plans */
+    uint64_t end_ns;             /* of the monotonic clock; 0: no limit */
+    char failure[300];           /* of the first candidate that could not be simulated */
 };
 
 /* How long it may go on, in seconds; 0: as long as it takes; below 0: it is over. */

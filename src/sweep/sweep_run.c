@@ -35,6 +35,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Longer than a sweep lasts; in nanoseconds it fits into 64 bits. */
+#define MOST_SECONDS 1e9
+
 enum {
     MOST_WAITING = 32,    /* points that a worker has before it */
     AHEAD_NS = 200000000, /* how much work a worker should have before it */
@@ -181,6 +184,8 @@ typedef struct sweep_job {
     char token[SWP_TOKEN_ROOM];
     char *meeting_point;
     bool in_transaction;
+    uint64_t end_ns; /* of the monotonic clock; 0: no limit */
+    bool is_late;
     orr_progress progress;
 } sweep_job;
 
@@ -656,14 +661,24 @@ static orr_code wait_for_late(sweep_job *j)
     return code;
 }
 
+/* Until something may have come, or the time of the sweep is over. */
+static int wait_ms(const sweep_job *j)
+{
+    const uint64_t now = now_ns();
+    if (!j->end_ns || j->end_ns > now + (uint64_t)POLL_MS * 1000000)
+        return POLL_MS;
+    return j->end_ns > now ? (int)((j->end_ns - now) / 1000000) + 1 : 0;
+}
+
 static orr_code run_all(sweep_job *j)
 {
     orr_code code = ORR_OK;
-    while (!code && !stop_signal && (points_left(j) || j->in_flight)) {
+    while (!code && !stop_signal && !j->is_late && (points_left(j) || j->in_flight)) {
         give_out(j);
-        code = wait_and_take(j, POLL_MS);
+        code = wait_and_take(j, wait_ms(j));
+        j->is_late = j->end_ns && now_ns() >= j->end_ns && (points_left(j) || j->in_flight);
     }
-    if (!code && j->listener >= 0)
+    if (!code && !j->is_late && j->listener >= 0)
         code = wait_for_late(j);
     return code;
 }
@@ -775,13 +790,15 @@ static orr_code conduct(sweep_job *j)
     if (code)
         return code;
     stop_signal = 0;
+    if (j->o->max_seconds > 0 && j->o->max_seconds < MOST_SECONDS)
+        j->end_ns = now_ns() + (uint64_t)(j->o->max_seconds * 1e9);
     catch_stops(old, false);
     code = start_workers(j);
     orr_progress_start(&j->progress, "sweep", "points", j->todo_count, j->o->is_quiet);
     if (!code)
         code = run_all(j);
     orr_progress_end(&j->progress);
-    dismiss(j, !code && !stop_signal);
+    dismiss(j, !code && !stop_signal && !j->is_late);
     (void)!touch_cache(j, NULL);
     catch_stops(old, true);
     if (j->meeting_point)
@@ -791,11 +808,14 @@ static orr_code conduct(sweep_job *j)
             code == ORR_OK ? ORR_EIO : code; /* what arrived before the error is kept if possible */
     if (!code)
         code = count_results(j);
-    if (!code && stop_signal)
-        return orr_fail(j->err, ORR_ESTOP, NULL,
-                        "stopped: %llu of %llu points are done; the same command continues",
-                        (unsigned long long)(j->sum->points - j->sum->left),
-                        (unsigned long long)j->sum->points);
+    if (code || !(stop_signal || j->is_late))
+        return code;
+    code = orr_fail(j->err, ORR_ESTOP, NULL,
+                    "stopped: %llu of %llu points are done; the same command continues",
+                    (unsigned long long)(j->sum->points - j->sum->left),
+                    (unsigned long long)j->sum->points);
+    if (j->is_late)
+        orr_because(j->err, code, "the limit of %.6g s is reached", j->o->max_seconds);
     return code;
 }
 

@@ -82,6 +82,8 @@ typedef struct orr_plan_options {
     bool no_prune;       /* simulate every plan that fits */
     unsigned threads;    /* 0: one per core */
     double max_seconds;  /* of the clock on the wall, for the search; 0: no limit */
+    uint64_t max_bytes;  /* of memory, while plans are simulated; 0: no limit */
+    uint64_t max_events; /* of all simulations of the search together; 0: no limit */
     /* Called by one thread at a time, as often as something changes; NULL: nobody. */
     void (*progress)(void *context, const orr_plan_counts *counts);
     void *context;
@@ -116,7 +118,7 @@ typedef struct orr_plan_search orr_plan_search;
 ORR_API orr_code orr_plan_search_create(const orr_plan_options *opt,
                                         orr_plan_search **out,
                                         orr_error *err) ORR_MUST_CHECK;
-/* ORR_ESTOP: it was stopped, or took max_seconds; what is known can be asked for. */
+/* ORR_ESTOP: it was stopped, or reached a limit; what is known can be asked for. */
 ORR_API orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
 /* From any thread, and from a signal handler. */
 ORR_API void orr_plan_search_stop(orr_plan_search *s);
@@ -125,6 +127,9 @@ ORR_API void orr_plan_search_destroy(orr_plan_search *s); /* NULL is fine */
 ORR_API void orr_plan_search_counts(const orr_plan_search *s, orr_plan_counts *out);
 /* Did it end because max_seconds were over? */
 ORR_API bool orr_plan_search_is_late(const orr_plan_search *s);
+/* ... because of max_bytes or max_events?  The same search always ends at the same event. */
+ORR_API bool orr_plan_search_is_full(const orr_plan_search *s);
+ORR_API bool orr_plan_search_is_spent(const orr_plan_search *s);
 /* Why the first of those that failed did; "": none did. */
 ORR_API const char *orr_plan_search_failure(const orr_plan_search *s);
 /* The machine, with as many nodes as are used. */

@@ -92,6 +92,7 @@ typedef struct orr_sweep_options {
     uint32_t jobs;     /* 0: one per core that this process may use; under mpirun or srun one */
     uint32_t shard, shards; /* 0, 0: all points; else shard 1..shards */
     uint32_t timeout_s;     /* of a point; 0: none */
+    double max_seconds;     /* of the sweep, on the wall; then ORR_ESTOP.  0: no limit */
     bool retries_failed;    /* also points that failed before */
     bool recomputes;        /* forget what another program or build computed */
     bool is_quiet;
