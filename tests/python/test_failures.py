@@ -57,6 +57,19 @@ WORK = {
         """,
     "custom network": """orrery.run(orrery.open("step.orr", threads=1), network=lambda *_: 5, progress=False).time_ns""",
     "stage": """orrery.stage("gpt2", layers=1, batch=1).node_count""",
+    "plan": """
+        plans = orrery.plan("gpt2", "dgx-h100:1", devices=2, batch=2, seq=64, layers=1, threads=1, progress=False,
+                            fix={"micro_batch": 1, "zero": 0, "recompute": "none", "pp": 1})
+        plans[0].words, plans[0].stage().node_count
+        """,
+    "sweep": """
+        s = orrery.sweep(SPEC, "out.db", jobs=1)
+        s.status["done"], len(s.rows()), s.best(1)
+        """,
+    "sweep table": """
+        s = orrery.Sweep("grid.db")
+        s.status["done"], s.rows("tp <= 2", sort="-simulated_ns"), s.best(1)
+        """,
     "convert": """orrery.convert("text.txt", kind="text", ranks=2).node_count""",
     "link": """orrery.link(["host.json", "device.json"]).facts["ranks"]""",
     "broken": """
@@ -149,8 +162,14 @@ t.collective("ALL_REDUCE", 1 << 20, deps=[a])
 orrery.Set([t] * 2).save("step.orr")
 t.write("step.0.et")
 open("bad.et", "wb").write(b"\\x05\\xff\\xff")
+SPEC = {"command": "stage, run", "options": {"model": "gpt2", "layers": 1, "batch": 2, "machine": "dgx-h100"},
+        "axes": {"tp": [1, 2]}, "goal": "min simulated_ns"}
 open("text.txt", "w").write("DATA\\n1\\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 8 1\\n")
 """
+
+
+def before_of(name):
+    return BEFORE + ('orrery.sweep(SPEC, "grid.db", jobs=1)\n' if name == "sweep table" else "")
 
 
 @pytest.mark.parametrize("name", WORK)
@@ -159,8 +178,10 @@ def test_a_fault_is_an_exception(name, whose, tmp_path):
     if name == "link":
         subprocess.run([sys.executable, pathlib.Path(os.environ["ORR_ROOT"]) / "tests" / "golden" / "torch_inputs.py", "plain", "."],
                        cwd=tmp_path, check=True)
+    # A sweep is another process, which has a test of its own (tests/trust/test_faults): a few places of each kind are enough.
+    places = min(PLACES, 8) if name == "sweep" else PLACES
     body = textwrap.indent(textwrap.dedent(WORK[name]).strip(), "    ")
-    script = CHILD.format(before=BEFORE, body=body, kinds=KINDS, places=PLACES, leaks=whose == "the library's")
+    script = CHILD.format(before=before_of(name), body=body, kinds=KINDS, places=places, leaks=whose == "the library's")
     ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, errors="replace",
                          env={**os.environ, "LD_PRELOAD": str(SHIM), "OMP_NUM_THREADS": "1",
                               **({"PYTHONMALLOC": "malloc"} if whose == "everybody's" else {})})
