@@ -66,6 +66,8 @@ static void print_chip(const orr_chip *c)
     if (c->capped_slope > 0)
         printf("power cap    above an average of %.0f TFLOP/s, minus %.1f MHz per TFLOP/s\n",
                c->capped_from_tflops, c->capped_slope);
+    printf("spread       %g %% of power from chip to chip (standard deviation)\n",
+           c->power_spread * 100);
     printf("launch       at least %.1f us on the device", c->launch_us);
     if (c->dispatch_us > 0)
         printf("; the host needs %.0f us to issue an operator", c->dispatch_us);
@@ -83,8 +85,9 @@ static void put_chip(orr_json_writer *w, const orr_chip *c)
         ORR_T("like", c->like), ORR_D("memory_GBps", c->memory_GBps),
         ORR_D("memory_GB", c->memory_GB), ORR_D("cache_MB", c->l2_MB), ORR_U("units", c->units),
         ORR_D("clock_MHz", c->clock_MHz), ORR_D("capped_from_tflops", c->capped_from_tflops),
-        ORR_D("capped_slope", c->capped_slope), ORR_D("launch_us", c->launch_us),
-        ORR_D("dispatch_us", c->dispatch_us), ORR_D("bus_GBps", c->bus_GBps));
+        ORR_D("capped_slope", c->capped_slope), ORR_D("power_spread", c->power_spread),
+        ORR_D("launch_us", c->launch_us), ORR_D("dispatch_us", c->dispatch_us),
+        ORR_D("bus_GBps", c->bus_GBps));
     orr_json_put_object(w, "tflops");
     for (unsigned i = 0; i < ORR_KERNEL_TYPES; i++) {
         if (c->peak_tflops[i] > 0)

@@ -96,6 +96,7 @@ struct search_bounds {
     struct nccl_custom *table; /* of collectives, where the machine has a file; NULL: none */
     orr_net_config dims;
     const orr_chip *chip;
+    double deviations; /* of the slowest device from the mean one */
     orr_system system;
     bool has_times;           /* collectives are NCCL's */
     double up_rate, out_rate; /* of a rank's port, bytes per ns; 0: links are not ports */

@@ -434,13 +434,12 @@ static stage_sums sum_work(const bound_job *j, const bound_stage *g)
 /* As kernel_times.c seeks it; the update adds time and no products. */
 static double find_slow(const bound_job *j, const stage_sums *x, double update_us)
 {
-    const work_device d = bound_device(j->s);
-    double slow = 1;
-    if (!d.chip || x->host > 0.8 * (x->fixed + x->clocked))
+    const orr_chip *const chip = j->s->bounds->chip;
+    const chip_cost sum = {
+        .fixed_us = x->fixed + x->hold + update_us, .clocked_us = x->clocked, .flops = x->flops};
+    if (!chip || x->host > 0.8 * (x->fixed + x->clocked))
         return 1; /* the host may hold the device up, and a slower step has a higher clock */
-    for (int i = 0; i < ORR__CLOCK_ROUNDS; i++)
-        slow = work_slowdown(&d, x->flops, x->fixed + x->clocked * slow + x->hold + update_us);
-    return slow;
+    return orr__chip_slowdown_of(chip, &sum, j->s->bounds->deviations);
 }
 
 /* Matrices of parts at one clock. */
@@ -997,6 +996,7 @@ orr_code search_bounds_create(orr_plan_search *s, orr_error *err)
     if (!code)
         code = orr_machine_system(&s->machine, &b->system, err);
     b->chip = orr_chip_find(s->machine.chip);
+    b->deviations = orr_highest_of(orr_machine_devices(&s->machine));
     b->has_times = strcmp(s->machine.collectives, "none") != 0;
     if (!code)
         code = nccl_custom_open(s->machine.collectives, &b->table, err);

@@ -166,9 +166,7 @@ typedef struct part_maker {
 
 work_device bound_device(const orr_plan_search *s)
 {
-    return (work_device){.chip = s->bounds->chip,
-                         .software = s->base.software,
-                         .ranks = orr_machine_devices(&s->machine)};
+    return (work_device){.chip = s->bounds->chip, .software = s->base.software};
 }
 
 static void add_sums_of(work_kernel_sum *out, const work_kernel_sum *more)

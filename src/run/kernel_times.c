@@ -60,7 +60,7 @@ typedef struct timing {
     bool is_compiled;        /* its kernels, whatever launches them */
     const work_peaks *peaks; /* in place of the chip's own; NULL: the chip itself */
     double memory;           /* its memory is so many times as fast */
-    double spread;           /* how much longer the slowest device of the job takes */
+    double deviations;       /* of the job's slowest device from the mean one */
     double link_GBps;        /* for what the device does while the host goes on; 0: not known */
     orr_intern *texts;
     kernel_row *rows; /* by text */
@@ -378,29 +378,18 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
 static void fill_ticks(const timing *t, uint64_t *ticks)
 {
     walk_state w = {.slow = 1, .speed = 1};
+    double mean = 0;
     for (int i = 0; i < ORR__CLOCK_ROUNDS; i++) {
         walk(t, &w, NULL);
         const double chip_flops = t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
         const double scale = t->peaks ? chip_flops / t->peaks->flops : 1;
-        const double mean = w.device > 0 ? w.flops / w.device * 1e-6 * scale : 0;
-        w.slow = orr_chip_slowdown(t->chip, mean) * (1 + t->spread);
+        mean = w.device > 0 ? w.flops / w.device * 1e-6 * scale : 0;
+        w.slow = orr_chip_slowdown(t->chip, mean);
     }
+    /* Ranks wait for each other, so the slowest device sets the pace. */
+    w.slow *= orr_chip_slowest(t->chip, mean, t->deviations);
     walk(t, &w, ticks);
     sum_errors(t, &w, &t->g->spread);
-}
-
-/* Ranks that train together go at the pace of the slowest device.  Sinha et al., SC22 (arXiv
- * 2208.11035), thousands of devices of one kind: 8 % between the whiskers of a box plot, which are
- * 5.4 standard deviations apart.  Power management makes it: what waits for memory is not
- * spread. */
-static const double DEVICE_SPREAD = 0.015;
-
-/* The highest of n normal numbers, on average: the quantile (n - 3/8) / (n + 1/4) (Blom), by
- * Tukey's lambda. */
-static double highest_of(uint32_t n)
-{
-    const double p = ((double)n - 0.375) / ((double)n + 0.25);
-    return n > 1 ? (pow(p, 0.135) - pow(1 - p, 0.135)) / 0.1975 : 0;
 }
 
 /* The preset that the trace was made with. */
@@ -436,7 +425,7 @@ orr_code work_graph_time(work_graph *g,
                 .chip = chip,
                 .peaks = peaks,
                 .memory = memory > 0 ? memory : 1,
-                .spread = DEVICE_SPREAD * highest_of(ranks),
+                .deviations = orr_highest_of(ranks),
                 .link_GBps = link_GBps,
                 .texts = orr_intern_create()};
     const orr_software *const made_with = software_of(g->t);
@@ -487,10 +476,7 @@ orr_code work_graph_ask(work_graph *g, const orr_compute_ops *model, orr_error *
 
 static timing timing_of(const work_device *d)
 {
-    return (timing){.chip = d->chip,
-                    .software = d->software,
-                    .memory = 1,
-                    .spread = DEVICE_SPREAD * highest_of(d->ranks)};
+    return (timing){.chip = d->chip, .software = d->software, .memory = 1};
 }
 
 static void add_sum(work_kernel_sum *out, const kernel_row *r)
@@ -518,11 +504,4 @@ void work_add_roofline(const work_device *d, double ops, double bytes, work_kern
     const timing t = timing_of(d);
     const kernel_row r = roofline_row(&t, ops, bytes);
     add_sum(out, &r);
-}
-
-double work_slowdown(const work_device *d, double flops, double device_us)
-{
-    const timing t = timing_of(d);
-    return orr_chip_slowdown(d->chip, device_us > 0 ? flops / device_us * 1e-6 : 0) *
-           (1 + t.spread);
 }

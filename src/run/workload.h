@@ -96,14 +96,11 @@ typedef struct work_kernel_sum {
 typedef struct work_device {
     const struct orr_chip *chip;
     const struct orr_software *software;
-    uint32_t ranks; /* of the job: the slowest device sets the pace */
 } work_device;
 /* One kernel more; false: the chip cannot run it. */
 bool work_add_kernel(const work_device *d, const struct orr_kernel *k, work_kernel_sum *out);
 /* A node of which only operations and bytes are known. */
 void work_add_roofline(const work_device *d, double ops, double bytes, work_kernel_sum *out);
-/* What scales with the clock takes so many times as long in a step of so much work in so long. */
-double work_slowdown(const work_device *d, double flops, double device_us);
 
 /* ---- nodes (workload.c) ---- */
 

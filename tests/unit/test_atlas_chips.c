@@ -4,6 +4,8 @@
 
 #include <orrery/lab/chip.h>
 
+#include <math.h>
+
 static orr_kernel kernel(const char *text)
 {
     orr_kernel k;
@@ -34,6 +36,49 @@ TEST(test_atlas_chips__the_clock_falls_with_work)
     CHECK(orr_chip_slowdown(h200, 190) == 1);
     CHECK(orr_chip_slowdown(h200, 390) > 1.06 && orr_chip_slowdown(h200, 390) < 1980.0 / 1768);
     CHECK(orr_chip_slowdown(orr_chip_find("mi300x"), 1e9) == 1);
+}
+
+/* Tables of normal order statistics: 0.56419, 1.42360, 2.50759, 3.24144; by integration 4.8629. */
+TEST(test_atlas_chips__the_highest_of_normal_numbers)
+{
+    static const struct {
+        uint32_t count;
+        double mean;
+    } rows[] = {{0, 0},         {1, 0},          {2, 0.56419},     {8, 1.42360},
+                {100, 2.50759}, {1000, 3.24144}, {1000000, 4.8629}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK(fabs(orr_highest_of(rows[i].count) - rows[i].mean) < 1e-4);
+    for (uint64_t n = 1; n < UINT32_MAX / 2; n *= 2)
+        CHECK(orr_highest_of((uint32_t)(2 * n)) > orr_highest_of((uint32_t)n));
+}
+
+TEST(test_atlas_chips__the_slowest_of_many_sets_the_pace)
+{
+    const orr_chip *h200 = orr_chip_find("h200"), *a100 = orr_chip_find("a100");
+    orr_chip same = *h200;
+    same.power_spread = 0;
+    for (double rate = 0; rate < 1000; rate += 50) {
+        double last = 1;
+        CHECK(orr_chip_slowest(h200, rate, orr_highest_of(1)) == 1);
+        CHECK(orr_chip_slowest(&same, rate, 3) == 1);
+        for (uint32_t n = 1; n <= 1 << 20; n *= 4) {
+            const double slow = orr_chip_slowest(h200, rate, orr_highest_of(n));
+            CHECK(slow >= last && slow <= orr_chip_slowest(h200, rate + 50, orr_highest_of(n)));
+            last = slow;
+        }
+    }
+    /* Far below the cap all have the same clock; at its edge the effect begins without a step. */
+    CHECK(orr_chip_slowest(h200, 150, 3) == 1);
+    CHECK(orr_chip_slowest(h200, 190 / 1.15, 3) < 1 + 1e-9);
+    CHECK(orr_chip_slowest(h200, 190.01, 3) - orr_chip_slowest(h200, 189.99, 3) < 1e-4);
+    /* Products alone, 671 TFLOP/s at 1,513 MHz: as far apart as V100 are, 1.63 % each deviation. */
+    const double products = orr_chip_slowest(h200, 671, 1);
+    CHECK(products > 1.0155 && products < 1.0171);
+    CHECK(orr_chip_slowest(a100, 0, 1) > 1.0155 && orr_chip_slowest(a100, 0, 1) < 1.0171);
+    /* The law of the clock, solved for a chip that draws 15 % more: its clock times how much longer
+     * it takes is the mean chip's clock. */
+    const double r = orr_chip_slowest(h200, 400, 3), own = 400 * 1.15 / r;
+    CHECK(fabs(orr_chip_clock(h200, own) * r - orr_chip_clock(h200, 400)) < 1e-6);
 }
 
 /* A Blackwell falls as the H200 does, at the same share of its peak. */
@@ -199,6 +244,8 @@ int main(void)
     const CMUnitTest tests[] = {
         RUN(test_atlas_chips__are_found_by_name_and_alias),
         RUN(test_atlas_chips__the_clock_falls_with_work),
+        RUN(test_atlas_chips__the_highest_of_normal_numbers),
+        RUN(test_atlas_chips__the_slowest_of_many_sets_the_pace),
         RUN(test_atlas_chips__blackwell_falls_like_hopper),
         RUN(test_atlas_chips__only_those_that_say_so_quantise),
         RUN(test_atlas_chips__served_decoding_is_as_profiled),

@@ -178,6 +178,9 @@ typedef struct orr_chip {
     /* Kernels were not measured at the highest clock either: times grow with this power of how much
      * the clock falls; 0: 1. */
     double capped_power;
+    /* Chips of one kind differ in what an operation draws: standard deviation over mean; 0: none
+     * does. */
+    double power_spread;
     double dispatch_us; /* what the host needs to issue an operator, eagerly; 0: not known */
     double bus_GBps;    /* to the host, a direction */
     /* Of a file: the chip that it changes, factors of times by kind (0: 1), and their 90 % interval
@@ -199,6 +202,15 @@ ORR_API const orr_chip *orr_chip_find(const char *name);
 ORR_API double orr_chip_clock(const orr_chip *chip, double mean_tflops);
 /* What that does to the times of kernels that the clock sets: a factor from 1 on. */
 ORR_API double orr_chip_slowdown(const orr_chip *chip, double mean_tflops);
+
+/* Chips that wait for each other go at the pace of the slowest: how many times as long as on the
+ * mean chip what the clock sets takes on one that draws so many standard deviations more.  A factor
+ * from 1 on; 1 below the power cap, where all have the same clock.  A chip whose clock under the cap
+ * is not known is taken to be under it. */
+ORR_API double orr_chip_slowest(const orr_chip *chip, double mean_tflops, double deviations);
+/* The highest of so many normal numbers, on average, in standard deviations: 0 for one, 1.42 for 8,
+ * 3.24 for 1,000. */
+ORR_API double orr_highest_of(uint32_t count);
 
 typedef struct orr_kernel_time {
     double us;              /* on the device, at clock_MHz */

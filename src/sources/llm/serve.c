@@ -355,6 +355,8 @@ static orr_code open_pools(server *v)
             group = llm_layout_init_serving(&p->g.layout, &p->g.opt, first_rank, group);
         first_rank += p->report.ranks;
     }
+    for (unsigned i = 0; i < v->pool_count; i++)
+        v->pools[i].deviations = orr_highest_of(first_rank);
     return code;
 }
 

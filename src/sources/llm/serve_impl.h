@@ -82,6 +82,7 @@ typedef struct llm_pool {
     llm_stage *stages;
     uint64_t example[LLM_SIGHTS]; /* a layer of each; UINT64_MAX: none */
     uint32_t in_step;             /* replicas that share experts */
+    double deviations;            /* of the slowest of all devices from the mean one, as in a run */
     uint64_t block_bytes;         /* of a cache block, in one layer */
     uint64_t state_bytes;         /* of the state of a sequence, in one layer */
     orr_serve_pool report;

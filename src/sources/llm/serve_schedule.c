@@ -396,14 +396,15 @@ static void measure_ends(llm_pool *p, llm_pen *pen, uint32_t stage)
 }
 
 /* What the power cap takes from the clock, as in a run: ps more. */
-static uint64_t clock_loss(const llm_meter *t)
+static uint64_t clock_loss(const llm_meter *t, double deviations)
 {
     const double all_us = (double)t->time * 1e-6;
     const chip_cost sum = {
         .fixed_us = all_us - t->clocked_us, .clocked_us = t->clocked_us, .flops = t->flops};
     if (!t->chip || t->time >= INT64_MAX)
         return 0;
-    return (uint64_t)(t->clocked_us * 1e6 * (orr__chip_slowdown_of(t->chip, &sum) - 1) + 0.5);
+    const double slow = orr__chip_slowdown_of(t->chip, &sum, deviations);
+    return (uint64_t)(t->clocked_us * 1e6 * (slow - 1) + 0.5);
 }
 
 /* How long a stage takes for the pass at hand, in ps. */
@@ -431,7 +432,7 @@ static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
         sum.clocked_us += meter.clocked_us * (double)s->count[kind];
         sum.flops += meter.flops * (double)s->count[kind];
     }
-    return llm_later(sum.time, clock_loss(&sum));
+    return llm_later(sum.time, clock_loss(&sum, p->deviations));
 }
 
 /* ---- what is worked on ---- */

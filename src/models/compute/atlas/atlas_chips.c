@@ -40,7 +40,9 @@
                     [ORR_TYPE_W8A16] = (t),  [ORR_TYPE_W4A16] = (t)},                        \
     .vector_tflops = (v)
 #define MEMORY(rate, size, l2) .memory_GBps = (rate), .memory_GB = (size), .l2_MB = (l2)
-#define UNITS(n, mhz) .units = (n), .clock_MHz = (mhz)
+/* Chips of every kind differ as 388 V100 do that were held under their cap by products (truth/README.md
+ * has the rest): 1.63 % in time, which is a third of what they differ in power. */
+#define UNITS(n, mhz) .units = (n), .clock_MHz = (mhz), .power_spread = 0.05
 
 static const orr_chip chips[] = {
     {.name = "h200",
@@ -350,14 +352,16 @@ const orr_chip *orr_chip_find(const char *name)
     return NULL;
 }
 
+/* Products in fp8 alone, sums in 32 bits, for seconds: 1,268 to 1,353 of 1,980 MHz. */
+static const double LEAST_CLOCK = 0.65;
+
 double orr_chip_clock(const orr_chip *chip, double mean_tflops)
 {
     const double over = mean_tflops - chip->capped_from_tflops;
     if (chip->capped_slope <= 0 || over <= 0)
         return chip->clock_MHz;
     const double clock = chip->clock_MHz - chip->capped_slope * over;
-    /* Products in fp8 alone, sums in 32 bits, for seconds: 1,268 to 1,353 of 1,980 MHz. */
-    const double least = chip->clock_MHz * 0.65;
+    const double least = chip->clock_MHz * LEAST_CLOCK;
     return clock > least ? clock : least;
 }
 
@@ -366,4 +370,40 @@ double orr_chip_slowdown(const orr_chip *chip, double mean_tflops)
     const double clock = orr_chip_clock(chip, mean_tflops);
     const double fall = clock > 0 ? chip->clock_MHz / clock : 1;
     return fall <= 1 ? 1 : chip->capped_power > 0 ? pow(fall, chip->capped_power) : fall;
+}
+
+/* A chip that draws e times as much reaches the cap as if it computed e times as much: its clock is
+ * C - slope x (e x rate - from).  It is slower by r, and so is its rate, where the clock sets all of
+ * the step; then clock x r = the mean chip's clock gives r.  Where the law is not known, power goes
+ * with the third power of the clock (frequency times voltage squared), as it does on an H200 that
+ * computes products, by its law. */
+double orr_chip_slowest(const orr_chip *chip, double mean_tflops, double deviations)
+{
+    const double more = chip->power_spread * deviations, slope = chip->capped_slope;
+    if (!(more > 0))
+        return 1;
+    if (slope <= 0)
+        return 1 + more / 3;
+    const double most =
+        chip->capped_from_tflops + (1 - LEAST_CLOCK) * chip->clock_MHz / slope; /* the law ends */
+    const double rate = mean_tflops < most ? mean_tflops : most;
+    const double longer = (orr_chip_clock(chip, rate) + slope * rate * (1 + more)) /
+                          (chip->clock_MHz + slope * chip->capped_from_tflops);
+    return longer > 1 ? longer : 1;
+}
+
+/* The integral of 1 - P(all <= x) - P(all <= -x) from 0 on: an even function, so that the trapezoid
+ * rule is exact but for rounding. */
+double orr_highest_of(uint32_t count)
+{
+    const double step = 1.0 / 16, n = count;
+    double sum = 0;
+    if (count < 2)
+        return 0;
+    for (int i = 0; i <= 9 * 16; i++) {
+        const double above = 0.5 * erfc(i * step * M_SQRT1_2); /* P(one > x) */
+        const double all = exp(n * log1p(-above)), none = exp(n * log(above));
+        sum += (i ? 1 : 0.5) * (1 - all - none);
+    }
+    return sum * step;
 }

@@ -2,9 +2,11 @@
 /* atlas_file.c - a chip from a file: a built-in one with factors that were measured.
  *
  *     like: h200
+ *     power_spread: 0.03
  *     kernels:
  *       gemm: {scale: 1.02, low: 0.91, high: 1.08, rows: 60}
  *
+ * power_spread: how far chips of the kind lie apart in what an operation draws (0: all alike);
  * scale: measured over what the built-in chip says, the median of `rows`; low and high: around it,
  * 90 % of the rows lie between. */
 #include "models/compute/atlas/atlas.h"
@@ -39,7 +41,7 @@ static orr_code take_kind(orr_yaml_value map, unsigned kind, orr_chip *out, orr_
 
 static orr_code take_chip(orr_yaml_value root, orr_chip *out, orr_error *err)
 {
-    static const char *const keys[] = {"like", "kernels", NULL};
+    static const char *const keys[] = {"like", "power_spread", "kernels", NULL};
     const char *kinds[ORR_KERNEL_KINDS + 1] = {0};
     char name[64];
     orr_yaml_value v;
@@ -56,8 +58,9 @@ static orr_code take_chip(orr_yaml_value root, orr_chip *out, orr_error *err)
         return orr_fail(err, ORR_EINPUT, &w, "like: unknown chip '%s'", name);
     *out = *base;
     out->base = base;
-    if (!orr_yaml_find(root, "kernels", &v))
-        return ORR_OK;
+    code = orr_yaml_take_number(root, "power_spread", 0, 0.5, &out->power_spread, err);
+    if (code || !orr_yaml_find(root, "kernels", &v))
+        return code;
     for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++)
         kinds[i] = orr_kernel_kind_name((orr_kernel_kind)i);
     code = orr_yaml_check_keys(v, kinds, err);

@@ -68,11 +68,12 @@ chip_cost orr__chip_roofline(
                        .is_guess = true};
 }
 
-double orr__chip_slowdown_of(const orr_chip *chip, const chip_cost *sum)
+double orr__chip_slowdown_of(const orr_chip *chip, const chip_cost *sum, double deviations)
 {
-    double slow = 1;
-    for (int i = 0; i < ORR__CLOCK_ROUNDS && sum->fixed_us + sum->clocked_us > 0; i++)
-        slow =
-            orr_chip_slowdown(chip, sum->flops / (sum->fixed_us + sum->clocked_us * slow) * 1e-6);
-    return slow;
+    double slow = 1, mean = 0;
+    for (int i = 0; i < ORR__CLOCK_ROUNDS && sum->fixed_us + sum->clocked_us > 0; i++) {
+        mean = sum->flops / (sum->fixed_us + sum->clocked_us * slow) * 1e-6;
+        slow = orr_chip_slowdown(chip, mean);
+    }
+    return slow * orr_chip_slowest(chip, mean, deviations);
 }

@@ -23,8 +23,9 @@ chip_cost orr__chip_roofline(
 /* Clock and time depend on each other: a slower clock makes a longer step, which draws less and
  * lets the clock rise. */
 enum { ORR__CLOCK_ROUNDS = 4 };
-/* How many times as long as at the highest clock what scales with it takes, in a step of this sum.
- */
-double orr__chip_slowdown_of(const orr_chip *chip, const chip_cost *sum);
+/* How many times as long as at the highest clock what scales with it takes, in a step of this sum,
+ * on a chip that draws so many standard deviations more than the mean one (orr_highest_of: the
+ * slowest of those that wait for each other). */
+double orr__chip_slowdown_of(const orr_chip *chip, const chip_cost *sum, double deviations);
 
 #endif

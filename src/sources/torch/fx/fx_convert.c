@@ -692,7 +692,9 @@ static double slowdown_of(const fx_body *body)
         sum.clocked_us += c.clocked_us;
         sum.flops += c.flops;
     }
-    return body->opt->chip ? orr__chip_slowdown_of(body->opt->chip, &sum) : 1;
+    return body->opt->chip
+               ? orr__chip_slowdown_of(body->opt->chip, &sum, orr_highest_of(body->c->world_size))
+               : 1;
 }
 
 static void put_duration(pen *p, const fx_call *call)
