@@ -336,7 +336,8 @@ def bridge():
         words += ["--tp-overlap"] if tp > 1 and "LLAMA" in r["model"] else []
         words += ["--expert-tp", 1] if ep > 1 and tp > 1 else []
         if ep > 1 and recipe.get("dispatcher", "alltoall") != "alltoall":  # a rack of 72 is used as 64
-            words += ["--dispatch", "once", "--node-ranks", 64 if "GB" in r["system"] else 8]
+            words += ["--dispatch", "hybridep" if recipe["dispatcher"] == "hybridep" else "once"]
+            words += ["--node-ranks", 64 if "GB" in r["system"] else 8]
         if ep > 1:
             words += ["--expert-load", busiest(ep, n("mbs") * int(r["seq"]) // tp * (4 if "OSS" in r["model"] else 8))]
         words += ["--fp8-attention"] if recipe.get("attention") == "fp8" else []
@@ -637,8 +638,8 @@ TABLES = [
           "experts whose all-to-alls are hidden under another micro-batch, eagerly (Qwen3 on H100 of 25.11 and 26.02, on B200 and B300): "
           "22 to 38 % too fast; what that schedule costs the host was not measured (Megatron-LM's pull request 2168 says that it does). The same "
           "software without it on H100 is within 8 %: its host is measured with calls of our own (measure/experts_host.py), 25 % up or down. "
-          "On Blackwell, steps with parts of layers as graphs are 10 to 23 % too fast, those that are one graph 2 to 17 %. GPT-OSS in bf16 is 17 to "
-          "23 % too fast with all the passes that its software was found to do; the release with a slow kernel 34 %. Layers whose "
+          "On Blackwell, steps with parts of layers as graphs are 6 to 21 % too fast, those that are one graph up to 16 %. GPT-OSS in bf16 is 17 to "
+          "23 % too fast with all the passes that its software was found to do; the release with a slow kernel 33 %. Layers whose "
           "activations go to the host's memory (Llama 3 70B in FP8) pay nothing for it."),
     Table("mlperf", mlperf, "MLPerf Training 3.1 to 5.1: GPT-3 175B and Llama 3.1 405B on 64 to 11,616 H100, H200, B200, GB200.",
           "-", "8 %",

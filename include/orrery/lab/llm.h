@@ -109,6 +109,9 @@ typedef struct orr_llm_options {
      * travels while the other computes. */
     bool overlaps_experts;
     bool sends_once; /* tokens go once to each rank, or node, that has experts of theirs (DeepEP) */
+    /* sends_once: with a token go its weights for all experts of a node, and before that all ranks
+     * gather which experts each token goes to (HybridEP). */
+    bool sends_weights;
     uint32_t node_ranks; /* sends_once: ranks that reach each other without the network; 0: 8 */
     bool attends_fp8;    /* attention in 8 bits, where products are in 8 bits or less */
     orr_fp8_scaling fp8_scaling;

@@ -385,7 +385,8 @@ typedef struct llm_step {
      * */
     uint64_t numbers;
     uint64_t operations; /* elementwise: for each number */
-    uint64_t bytes;      /* elementwise: moved, where it is not the usual */
+    /* Elementwise: moved, where it is not the usual; exchange: that go with the numbers, both ways. */
+    uint64_t bytes;
 } llm_step;
 
 enum { LLM_STEPS_MOST = 64 };

@@ -359,9 +359,19 @@ static uint64_t leave(llm_pen *p, const char *label, uint64_t numbers, llm_deps 
 
 /* DeepSeek-V3 (arXiv 2412.19437), section 3.3.3: what goes to experts is cast before it is sent,
  * with a scale of 4 bytes for 128 numbers; what comes back is not, for it is added up. */
-static uint64_t exchanged_bytes(const llm_job *g, uint64_t numbers, bool is_out)
+static uint64_t exchanged_bytes(const llm_job *g, const llm_step *s, bool is_out)
 {
-    return is_out && g->opt.sends_fp8 ? numbers + numbers / 128 * 4 : numbers * g->act;
+    const uint64_t n = s->numbers;
+    return s->bytes + (is_out && g->opt.sends_fp8 ? n + n / 128 * 4 : n * g->act);
+}
+
+/* HybridEP: a byte for each token and expert, gathered by all ranks before tokens are sent
+ * (allgather_routing_map; the host waits behind it). */
+static uint64_t gather_map(forward *f, const char *label, llm_deps after)
+{
+    const llm_job *g = f->p->g;
+    return llm_put_collect(f->p, label, ORR_COLL_ALL_GATHER, g->thin_tokens * g->m->experts,
+                           LLM_AXIS_EP, after);
 }
 
 static uint64_t forward_step(forward *f, const llm_step *s)
@@ -391,10 +401,14 @@ static uint64_t forward_step(forward *f, const llm_step *s)
     case LLM_STEP_GATHER:
         return llm_put_collect(f->p, label.text, ORR_COLL_ALL_GATHER, s->numbers * g->act,
                                LLM_AXIS_TP, LLM_AFTER(f->out[s->from]));
-    default:
+    default: {
+        uint64_t before = f->out[s->from];
+        if (s->is_dispatch && g->opt.sends_weights)
+            before = gather_map(f, with("moe.dispatch.map", f->suffix).text, LLM_AFTER(before));
         return llm_put_collect(f->p, label.text, ORR_COLL_ALL_TO_ALL,
-                               exchanged_bytes(g, s->numbers, s->is_dispatch), LLM_AXIS_EP,
-                               LLM_AFTER(f->out[s->from]));
+                               exchanged_bytes(g, s, s->is_dispatch), LLM_AXIS_EP,
+                               LLM_AFTER(before));
+    }
     }
 }
 
@@ -556,7 +570,7 @@ static void backward_step(backward *b, int i)
         id = enter(b->p, label.text, s->numbers, after);
     else
         id = llm_put_collect(b->p, label.text, ORR_COLL_ALL_TO_ALL,
-                             exchanged_bytes(g, s->numbers, !s->is_dispatch), LLM_AXIS_EP, after);
+                             exchanged_bytes(g, s, !s->is_dispatch), LLM_AXIS_EP, after);
     give(b, s->from, id);
     give(b, s->also, id);
 }
@@ -1032,6 +1046,17 @@ static double copies_sent(const llm_job *g)
     return places_met(places, k);
 }
 
+/* HybridEP: each copy of a token takes 4 bytes for every expert of a node with it
+ * (hybrid_ep_backend.cuh: NUM_OF_EXPERTS_PER_RANK * NUM_OF_RANKS_PER_NODE), and its gradient brings
+ * as many back. */
+static uint64_t weight_bytes(const llm_job *g, double copies)
+{
+    const uint64_t ep = g->opt.ep, node = g->opt.node_ranks < ep ? g->opt.node_ranks : ep;
+    return g->opt.sends_weights && ep > 1
+               ? (uint64_t)(copies * (double)(g->m->experts / ep * node * 4) + 0.5)
+               : 0;
+}
+
 static int add_routed(llm_steps *s, int from)
 {
     const llm_job *g = s->g;
@@ -1040,6 +1065,7 @@ static int add_routed(llm_steps *s, int from)
     const double load = (double)g->opt.expert_load / 100;
     const uint64_t sent =
         (uint64_t)((double)(g->thin_tokens * m->hidden) * copies_sent(g) * load + 0.5);
+    const uint64_t weights = weight_bytes(g, (double)g->thin_tokens * copies_sent(g) * load);
     const ffn experts = {.up = "moe.up",
                          .activation = "moe.activation",
                          .down = "moe.down",
@@ -1056,6 +1082,7 @@ static int add_routed(llm_steps *s, int from)
     s->list[at].also = from;
     at = add_move(s, LLM_STEP_EXCHANGE, "moe.dispatch", at, sent);
     s->list[at].is_dispatch = true;
+    s->list[at].bytes = weights;
     at = g->expert_tp ? add_ffn_products(s, at, &experts)
                       : add_ffn(s, at, &experts, "moe.gather", "moe.scatter");
     at = add_move(s, LLM_STEP_EXCHANGE, "moe.combine", at, sent);

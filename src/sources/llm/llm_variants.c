@@ -50,7 +50,7 @@ static const field fields[] = {
     FIELD(forward_only), FIELD(steps),
     FIELD(device_bytes), FIELD(attends_fp8),
     FIELD(sends_fp8),    FIELD(recompute_parts),
-    FIELD(fp8_scaling),
+    FIELD(fp8_scaling),  FIELD(sends_weights),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
