@@ -51,6 +51,7 @@ typedef struct orr_software {
     double
         expert_bias_slowdown; /* joined with the gradient of a bias, that of experts takes so many times as long; 0: 1 */
     bool stashes_experts; /* what experts keep for the backward pass is copied away and back */
+    bool shares_first;    /* shared experts come before the router where tokens are sent once */
     bool copies_heads;    /* queries of several groups are copied out, their gradients back */
     bool leaves_scales;   /* rotations that scale and clamped gates are done operator by operator */
     bool pure;            /* weights and moments are kept in the type of the products */

@@ -367,6 +367,7 @@ typedef struct llm_step {
     llm_role role;
     const char *name;
     int from, also;                 /* steps; also -1: none */
+    int behind;                     /* product: starts when this step is done; 0: at any time */
     bool is_expert;                 /* its weights belong to experts */
     bool is_dispatch;               /* exchange: to the experts, not back */
     bool is_sum;                    /* of two: gradients pass through it */

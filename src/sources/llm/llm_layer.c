@@ -378,7 +378,7 @@ static uint64_t forward_step(forward *f, const llm_step *s)
 {
     const llm_job *g = f->p->g;
     const uint64_t also = s->also >= 0 ? f->out[s->also] : 0;
-    const llm_deps after = LLM_AFTER(f->out[s->from], also);
+    const llm_deps after = LLM_AFTER(f->out[s->from], also, s->behind ? f->out[s->behind] : 0);
     const step_name label = with(s->name, f->suffix);
     if (s->kind == LLM_STEP_ELEMENTWISE || s->kind == LLM_STEP_PRODUCT)
         llm_launch_forward(f->p, s);
@@ -531,7 +531,10 @@ static void backward_product(backward *b, const llm_step *s, llm_deps after)
     const uint64_t bytes = g->mat * (out_numbers(s) + weight_numbers(s)) + g->act * in_numbers(s);
     if (b->parts & LLM_INPUT_GRADS) {
         llm_launch_backward(b->p, s, LLM_INPUT_GRADS);
-        give(b, s->from, put_product(b->p, with(s->name, ".grad").text, s, bytes, after));
+        const uint64_t id = put_product(b->p, with(s->name, ".grad").text, s, bytes, after);
+        give(b, s->from, id);
+        if (s->behind) /* autograd goes the same way back */
+            give(b, s->behind, id);
     }
     if (!(b->parts & LLM_WEIGHT_GRADS))
         return;
@@ -1057,7 +1060,7 @@ static uint64_t weight_bytes(const llm_job *g, double copies)
                : 0;
 }
 
-static int add_routed(llm_steps *s, int from)
+static int add_routed(llm_steps *s, int from, int behind)
 {
     const llm_job *g = s->g;
     const orr_model *m = g->m;
@@ -1075,6 +1078,7 @@ static int add_routed(llm_steps *s, int from)
                          .copies = m->experts / g->opt.ep,
                          .is_expert = true};
     int at = add_product(s, "moe.router", from, g->thin_tokens, m->experts, m->hidden);
+    s->list[at].behind = behind;
     at = add_elementwise(s, "moe.select", at, g->thin_tokens * m->experts, 4);
     s->list[at].role = LLM_ROLE_SELECT;
     at = add_elementwise(s, "moe.permute", at, copies, 1);
@@ -1091,13 +1095,10 @@ static int add_routed(llm_steps *s, int from)
     return at;
 }
 
-static int add_experts(llm_steps *s, int from)
+static int add_shared_ffn(llm_steps *s, int from)
 {
     const llm_job *g = s->g;
     const orr_model *m = g->m;
-    const int routed = add_routed(s, from);
-    if (!m->shared_experts)
-        return routed;
     const ffn shared = {.up = "shared.up",
                         .activation = "shared.activation",
                         .down = "shared.down",
@@ -1110,7 +1111,25 @@ static int add_experts(llm_steps *s, int from)
         at = add_elementwise(s, "shared.weigh", at, g->thin_tokens * m->hidden, 1);
         s->list[at].also = gate;
     }
-    return add_sum(s, "moe.sum", at, routed, g->thin_tokens * m->hidden);
+    return at;
+}
+
+/* Megatron-Core computes shared experts under the exchanges only where copies travel; its flex
+ * dispatcher has no such overlap (set_shared_experts of MoEFlexTokenDispatcher), so they come before
+ * the router there. */
+static int add_experts(llm_steps *s, int from)
+{
+    const llm_job *g = s->g;
+    /* DeepSeek's own schedules are not Megatron's. */
+    const bool is_dual = llm_is_dual(&g->opt) || g->opt.pipeline == ORR_PIPELINE_DUALPIPE_V;
+    const bool is_first =
+        g->software->shares_first && !is_dual && g->opt.sends_once && g->opt.ep > 1;
+    if (!g->m->shared_experts)
+        return add_routed(s, from, 0);
+    const int before = is_first ? add_shared_ffn(s, from) : 0;
+    const int routed = add_routed(s, from, before);
+    const int shared = is_first ? before : add_shared_ffn(s, from);
+    return add_sum(s, "moe.sum", shared, routed, g->thin_tokens * g->m->hidden);
 }
 
 /* ---- experts while serving ----
