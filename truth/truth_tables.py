@@ -330,7 +330,7 @@ def bridge():
         dtype = {"BF16": "bf16", "NVFP4": "nvfp4", "MXFP8": "mxfp8", "FP8-MX": "mxfp8"}.get(name, "fp8")
         # The page names cudnn-frontend's issue 256 as what slowed down GPT-OSS in 26.06.01.
         graph = "megatron-core-graph-2026-06" if release == "26.06.01" else "megatron-core-graph"
-        software = {"transformer_engine": "megatron-core-layers", "full_iteration": graph,
+        software = {"transformer_engine": "megatron-core-layers", "router": "megatron-core-router", "full_iteration": graph,
                     "local": graph}.get(recipe.get("graphs"), "megatron-core")
         words += ["--dtype", dtype, "--software", software]
         words += ["--tp-overlap"] if tp > 1 and "LLAMA" in r["model"] else []

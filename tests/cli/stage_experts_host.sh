@@ -14,7 +14,10 @@ eager=$(time_of qwen3-30b-a3b --dtype mxfp8 --software megatron-core)
 layers=$(time_of qwen3-30b-a3b --dtype mxfp8 --software megatron-core-layers)
 graph=$(time_of qwen3-30b-a3b --dtype mxfp8 --software megatron-core-graph)
 attention=$(time_of qwen3-30b-a3b --dtype mxfp8 --software megatron-core-graph --fp8-attention)
+router=$(time_of qwen3-30b-a3b --dtype mxfp8 --software megatron-core-router)
 less "attention and router as graphs than eager" $layers $eager 1.1
+less "attention and router as graphs than the router alone" $layers $router 1.03
+less "the router as a graph than eager" $router $eager 1.03
 less "all as a graph than layers" $graph $layers 1.1
 less "attention in fp8 than in bf16" $attention $graph 1.01
 wide=$(SEQ=128; time_of qwen3-30b-a3b --dtype bf16 --software megatron-core)

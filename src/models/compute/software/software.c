@@ -10,7 +10,8 @@
  * with experts, and what each of them adds, both passes together; a sixth of it with each product
  * of experts.  A linear layer of PyTorch takes that host 1.47 times as long as that of a DGX H100,
  * Transformer Engine's own is 1.5 times as far from it as those calls (its issue 2053): the two
- * cancel.  Dense layers were not measured: 0.4 is a guess. */
+ * cancel.  Dense layers were not measured: 0.4 is a guess.  Where the router alone is a graph,
+ * attention costs its 1.4 ms: a sixth of it more than with both. */
 #include "software_costs.h"
 
 #include <string.h>
@@ -176,6 +177,28 @@ static const orr_software presets[] = {
      .gathers_ahead = true,
      .host = 0.4,
      .experts_us = 420,
+     .expert_us = 30,
+     .waits_for_experts = true,
+     .collective_us = 12},
+    {.name = "megatron-core-router",
+     .note = "megatron-core with the router of each layer as a CUDA graph, attention eager",
+     .corrects_blocks = true,
+     .joins_bias = true,
+     .joins_elementwise = true,
+     .adds_in_product = true,
+     .overlaps_wgrad = true,
+     .upcasts_logits = true,
+     .compiles_gates = true,
+     .copies_heads = true,
+     .shares_first = true,
+     .leaves_scales = true,
+     .joins_permutation = true,
+     .separates_experts = true,
+     .vocab_rows = 128,
+     .adds_expert_bias = true,
+     .gathers_ahead = true,
+     .host = 0.4,
+     .experts_us = 650,
      .expert_us = 30,
      .waits_for_experts = true,
      .collective_us = 12},
