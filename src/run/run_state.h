@@ -57,6 +57,10 @@ typedef struct run_rounds {
     bool wants_look;     /* all ranks have ended a step since the last look */
 } run_rounds;
 
+/* So many cycles of steps, each as long: up to the last tick that there is, where a run ends with an
+ * error (orr_sim_run). */
+uint64_t steady_length(uint64_t cycles, uint64_t ns);
+
 /* Before ranks start.  False: out of memory. */
 bool steady_init(struct orr_sim *s, bool looks);
 void steady_fini(struct orr_sim *s);

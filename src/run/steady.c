@@ -148,6 +148,11 @@ void steady_round_begins(run_npu *n)
         watch_round_begins(n);
 }
 
+uint64_t steady_length(uint64_t cycles, uint64_t ns)
+{
+    return ns && cycles > CLK_LAST / ns ? CLK_LAST : cycles * ns;
+}
+
 orr_sim_steps orr_sim_steps_of(const orr_sim *s)
 {
     const run_rounds *r = &s->rounds;
@@ -302,7 +307,7 @@ static void skip(orr_sim *s, uint32_t steps, uint64_t ns)
     } else {
         record(s, last);
         r->skipped = r->last - last;
-        r->skipped_ns = r->skipped / steps * ns;
+        r->skipped_ns = steady_length(r->skipped / steps, ns);
         r->last = last;
     }
     drop_looks(r);

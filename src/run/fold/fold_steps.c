@@ -250,7 +250,7 @@ static void find_out(fold_sim *f, uint32_t round)
     if (last >= r->last)
         return;
     r->skipped = r->last - last;
-    r->skipped_ns = r->skipped / steps * (uint64_t)later;
+    r->skipped_ns = steady_length(r->skipped / steps, (uint64_t)later);
     r->last = last;
     f->is_steady = last == round;
 }

@@ -336,7 +336,7 @@ void fold_tape_before(fold_sim *f, fold_val a, fold_val b, bool is_so)
 
 void fold_tape_same(fold_sim *f, fold_val a, fold_val b)
 {
-    if (f->is_taping && a.id != b.id)
+    if (f->is_taping && !(a.id == b.id && is_known(f->tape, a)))
         put_two(f, OP_IS_SAME, a, b, true, a);
 }
 
@@ -354,8 +354,12 @@ void fold_tape_rival(fold_sim *f,
                      bool is_together)
 {
     struct fold_tape *t = f->tape;
-    if (!f->is_taping)
+    if (!f->is_taping || t->is_broken)
         return;
+    if (t->argument_count + 3 > MOST_ENTRIES) {
+        t->is_broken = true;
+        return;
+    }
     const uint32_t arguments = (uint32_t)t->argument_count;
     if (put_argument(f, free ? *free : mine) && put_argument(f, mine) && put_argument(f, other))
         put(f, &(entry){.op = OP_WINS,
@@ -711,7 +715,7 @@ static void accept_step(fold_sim *f, uint32_t step, uint32_t cycle, int64_t late
             return;
     }
     r->skipped = r->last - step;
-    r->skipped_ns = cycle ? r->skipped / cycle * (uint64_t)later : 0;
+    r->skipped_ns = cycle ? steady_length(r->skipped / cycle, (uint64_t)later) : 0;
     r->played = step - t->round;
     r->last = step;
     f->is_steady = true;
