@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: nsight
 # Every command that simulates has the same three limits: it stops with what is known, says which limit it was, status 130.
 for command in run report demo plan sweep; do
     for option in max-time max-memory max-events; do
