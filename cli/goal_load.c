@@ -35,10 +35,11 @@ static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_err
                                    .topology = cli_text(c, "topology"),
                                    .groups = cli_text(c, "groups"),
                                    .memory = cli_text(c, "memory"),
-                                   .machine = cli_text(c, "machine"),
+                                   /* convert goal has no machine and no software */
+                                   .machine = cli_text_if(c, "machine"),
                                    .hardware = cli_text(c, "hardware"),
-                                   .software = cli_text(c, "software"),
-                                   .is_ideal = cli_given(c, "ideal"),
+                                   .software = cli_text_if(c, "software"),
+                                   .is_ideal = cli_text_if(c, "ideal") != NULL,
                                    .network = "unaware",
                                    .records = ORR_RUN_SCHEDULE,
                                    .shows_progress = !c->quiet};

@@ -505,6 +505,12 @@ static int row_of(const cli_context *c, const char *name)
     return o ? (int)(o - c->command->options) : -1;
 }
 
+const char *cli_text_if(const cli_context *c, const char *name)
+{
+    const cli_option *o = find_exact(c->command->options, name, strlen(name));
+    return o ? cli_text(c, name) : NULL;
+}
+
 bool cli_given(const cli_context *c, const char *name)
 {
     const int row = row_of(c, name);

@@ -126,6 +126,8 @@ orr_code cli_parse(cli_context *c, int argc, char **argv, orr_error *err) ORR_MU
 bool cli_flag(const cli_context *c, const char *name);
 const char *cli_text(const cli_context *c,
                      const char *name); /* the fallback, or NULL, when not given */
+/* The same for code of several commands; NULL also where the command has no such option. */
+const char *cli_text_if(const cli_context *c, const char *name);
 uint64_t cli_count(const cli_context *c, const char *name); /* 0 when not given and no fallback */
 bool cli_given(const cli_context *c, const char *name);
 
