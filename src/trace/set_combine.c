@@ -329,15 +329,6 @@ static const char *node_obstacle(const orr_set *s, const orr__class *k, uint32_t
     return NULL;
 }
 
-/* A hole of a group that fills this slot: slots are few, and one of its holes tells. */
-static bool is_group_slot(const orr__class *k, uint32_t slot)
-{
-    for (size_t h = 0; h < k->hole_count; h++)
-        if (k->holes[h].slot == slot)
-            return k->holes[h].field == ORR_HOLE_PG_NAME;
-    return false;
-}
-
 const char *orr_set_combine_obstacle(const orr_set *s)
 {
     const char *why = NULL;
@@ -351,7 +342,7 @@ const char *orr_set_combine_obstacle(const orr_set *s)
         const uint32_t k = s->ranks[r].class_index;
         for (uint32_t i = 0; k != ORR_NO_NODE && i < s->classes[k].slot_count && !why; i++) {
             const int64_t v = s->values[s->ranks[r].values_at + i];
-            if (is_group_slot(&s->classes[k], i) && v && !find_group(s, v))
+            if (s->classes[k].names_group[i] && v && !find_group(s, v))
                 why = unknown_group;
         }
     }

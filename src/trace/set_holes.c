@@ -326,7 +326,8 @@ static bool make_tables(orr_set *s, orr__class *c, const orr_hole *holes)
     c->holes = orr_arena_new(s->arena, c->hole_count + 1, orr_hole);
     c->least = orr_arena_new(s->arena, c->slot_count + 1u, int64_t);
     c->most = orr_arena_new(s->arena, c->slot_count + 1u, int64_t);
-    if (!c->holes || !c->least || !c->most)
+    c->names_group = orr_arena_new(s->arena, c->slot_count + 1u, bool);
+    if (!c->holes || !c->least || !c->most || !c->names_group)
         return false;
     if (c->hole_count)
         memcpy(c->holes, holes, c->hole_count * sizeof *holes);
@@ -349,6 +350,8 @@ static bool place_hole(orr_set *s, orr__class *c, const orr_hole *h, const char 
     if ((*table)[h->node])
         *why = "two holes are in the same place";
     (*table)[h->node] = h->slot + 1;
+    if (h->field == ORR_HOLE_PG_NAME)
+        c->names_group[h->slot] = true;
     return true;
 }
 

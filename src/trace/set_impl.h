@@ -26,6 +26,7 @@ typedef struct orr__class {
     uint32_t
         *slot[ORR_HOLE_FIELDS]; /* in the arena: node -> slot + 1; NULL: no hole of that field */
     int64_t *least, *most;      /* in the arena: what fits into a slot */
+    bool *names_group;          /* likewise: a hole of this slot is a group */
     _Atomic(struct orr__fill_plan *) plan; /* set_holes.c; NULL until a rank is filled */
 } orr__class;
 
