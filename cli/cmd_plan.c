@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CLI_PLAN_SIZES = 32, CLI_PLAN_RATES = 4, CLI_PLAN_CHECKED = 3 };
@@ -34,6 +35,8 @@ typedef struct cli_plan {
     bool is_stopped, is_late;
     char limit[100]; /* of memory or events, that was reached; "": none */
     double max_s;
+    uint64_t max_events;
+    size_t size_wanted;
     orr_plan_search *search; /* the one whose best is the best by the goal */
     cli_plan_size sizes[CLI_PLAN_SIZES];
     size_t size_count, best_size;
@@ -266,6 +269,9 @@ static void print_open(const cli_plan *x, const orr_plan_counts *n, const orr_pl
         printf("; %s plans might be better, by at most %.1f %% (no step can be shorter than %s)\n",
                orr_count_text(n->to_do, a[1]), 100 * (1 - n->least_s / best->step_s),
                seconds(n->least_s, a[2]));
+    if (x->size_count < x->size_wanted)
+        printf("%zu of %zu numbers of devices have no plan by then\n",
+               x->size_wanted - x->size_count, x->size_wanted);
 }
 
 static void plan_text(const cli_plan *x)
@@ -1030,6 +1036,12 @@ static orr_code check_plans(cli_context *c, cli_plan *x, orr_error *err)
 
 /* ---- the command ---- */
 
+static void note_events(cli_plan *x)
+{
+    snprintf(x->limit, sizeof x->limit, "the limit of %llu event%s is reached",
+             (unsigned long long)x->max_events, x->max_events == 1 ? "" : "s");
+}
+
 /* What of memory or events was too little for the search, in words. */
 static void note_limit(cli_plan *x, const orr_plan_search *s, const orr_plan_options *o)
 {
@@ -1038,8 +1050,7 @@ static void note_limit(cli_plan *x, const orr_plan_search *s, const orr_plan_opt
         orr_bytes_text((orr_bytes)o->max_bytes, bytes);
         snprintf(x->limit, sizeof x->limit, "the limit of %s of memory is reached", bytes);
     } else if (orr_plan_search_is_spent(s)) {
-        snprintf(x->limit, sizeof x->limit, "the limit of %llu event%s is reached",
-                 (unsigned long long)o->max_events, o->max_events == 1 ? "" : "s");
+        note_events(x);
     }
 }
 
@@ -1060,7 +1071,11 @@ static orr_code search_one(
     if (code == ORR_ESTOP && !orr_plan_search_is_late(size->search))
         note_limit(x, size->search, o);
     if (!best) {
-        if (code == ORR_ESTOP && orr_plan_search_is_late(size->search))
+        const bool is_late = code == ORR_ESTOP && orr_plan_search_is_late(size->search);
+        x->is_late |= is_late;
+        if (is_late && x->size_count)
+            code = ORR_OK; /* of fewer devices some are known */
+        else if (is_late)
             code = cli_misuse(
                 err,
                 "--max-time %s expired before any plan was simulated; --fix or a smaller --batch "
@@ -1078,6 +1093,43 @@ static orr_code search_one(
     size->best = *best;
     orr_plan_search_counts(size->search, &size->counts);
     x->size_count++;
+    return code;
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Every number of devices; limits are those of all searches together. */
+static orr_code search_all(cli_context *c,
+                           orr_plan_options *o,
+                           const uint32_t *sizes,
+                           size_t count,
+                           cli_plan *x,
+                           orr_error *err)
+{
+    const double start_s = now_s();
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < count && !code && !x->is_late; i++) {
+        uint64_t used = 0;
+        for (size_t k = 0; k < x->size_count; k++)
+            used += x->sizes[k].counts.events;
+        const double left_s = x->max_s - (now_s() - start_s);
+        if (i && x->max_s > 0 && !(left_s > 0)) {
+            x->is_late = true;
+            break;
+        }
+        o->max_seconds = i && x->max_s > 0 ? left_s : x->max_s;
+        o->max_events = x->max_events > used ? x->max_events - used : 0;
+        if (x->max_events && !o->max_events) {
+            note_events(x);
+            return orr_fail(err, ORR_ESTOP, NULL, "stopped");
+        }
+        code = search_one(c, o, sizes[i], x, err);
+    }
     return code;
 }
 
@@ -1158,10 +1210,11 @@ static orr_code run_plan(cli_context *c, orr_error *err)
                   .top = cli_count(c, "top"),
                   .sure = cli_count(c, "sure"),
                   .max_s = o.max_seconds,
+                  .max_events = o.max_events,
+                  .size_wanted = count ? count : 1,
                   .goal = cli_text(c, "goal")};
     o.model = &model;
-    for (size_t i = 0; i < (count ? count : 1) && !code; i++)
-        code = search_one(c, &o, sizes[i], &x, err);
+    code = search_all(c, &o, sizes, x.size_wanted, &x, err);
     choose_size(o.goal, &x);
     const orr_code stopped = code;
     x.is_stopped = stopped == ORR_ESTOP;

@@ -163,6 +163,7 @@ static void find_rates(const orr_plan_search *s, orr_plan *p)
 static orr_code run_set(orr_plan_search *s,
                         const orr_set *set,
                         const orr_plan_again *how,
+                        search_events *events,
                         orr_run **out,
                         orr_error *err)
 {
@@ -182,17 +183,17 @@ static orr_code run_set(orr_plan_search *s,
         config.max_seconds = left > LEAST_SECONDS ? left : LEAST_SECONDS;
     }
     config.max_bytes = s->opt.max_bytes;
-    config.max_events = how ? 0 : s->events_left;
+    config.max_events = how ? 0 : events->most;
     orr_code code = orr_run_create(&config, out, err);
     if (!code)
         code = orr_run_to_end(*out, err);
     if (how || !*out)
         return code;
-    atomic_fetch_add(&s->events, orr_run_events(*out));
+    events->used = orr_run_events(*out);
     if (code != ORR_ESTOP)
         return code;
-    if (config.max_events && orr_run_events(*out) >= config.max_events)
-        atomic_store(&s->is_spent, true);
+    if (config.max_events && events->used >= config.max_events)
+        events->is_spent = true;
     else if (s->opt.max_bytes && !atomic_load(&s->is_stopped) && search_time_left(s) >= 0)
         atomic_store(&s->is_full, true);
     return code;
@@ -218,7 +219,7 @@ static orr_code run_again(void *context, size_t i, orr_error *err)
                         ? orr_fail(&r->err, ORR_ESTOP, NULL, "interrupted")
                         : orr_llm_training(x->s->opt.model, &r->plan->options, &set, &r->err);
     if (!code)
-        code = run_set(x->s, set, &r->how, &run, &r->err);
+        code = run_set(x->s, set, &r->how, NULL, &run, &r->err);
     r->step_s = code ? 0 : (double)orr_run_time(run) * 1e-12;
     orr_run_destroy(run);
     orr_set_close(set);
@@ -261,6 +262,7 @@ static orr_code check_size(orr_plan_search *s, const search_candidate *c, orr_er
 
 orr_code search_simulate(orr_plan_search *s,
                          const search_candidate *c,
+                         search_events *events,
                          orr_plan *out,
                          orr_error *err)
 {
@@ -273,7 +275,7 @@ orr_code search_simulate(orr_plan_search *s,
     if (!code)
         code = orr_llm_training(s->opt.model, &p.options, &set, err);
     if (!code)
-        code = run_set(s, set, NULL, &run, err);
+        code = run_set(s, set, NULL, events, &run, err);
     if (!code)
         code = find_memory(s, &p, err);
     if (!code) {

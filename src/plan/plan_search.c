@@ -301,7 +301,7 @@ bool orr_plan_search_is_full(const orr_plan_search *s)
 
 bool orr_plan_search_is_spent(const orr_plan_search *s)
 {
-    return atomic_load(&s->is_spent);
+    return s->is_spent;
 }
 
 void orr_plan_search_stop(orr_plan_search *s)
@@ -360,7 +360,9 @@ typedef struct wave {
     orr_plan_search *s;
     const uint32_t *items;
     orr_plan *results;
-    orr_error *errors; /* of those that stalled */
+    orr_error *errors;            /* of those that stalled */
+    atomic_uint_fast64_t *events; /* of those that came to an end, of any kind */
+    atomic_size_t spent;          /* the first whose events did not suffice */
 } wave;
 
 /* By hand, or because its time is over. */
@@ -393,17 +395,47 @@ static orr_code refine_one(void *context, size_t i, orr_error *err)
     return code;
 }
 
+/* Events of a limit are handed out in the order of the wave.  Those before i that still run count
+ * as nothing, so a plan may get more than its share and end where it should not: keep_wave() drops
+ * it.  It never gets less, so which plans are kept depends on no thread.  0: nothing is left. */
+static uint64_t events_for(const wave *w, size_t i)
+{
+    uint64_t left = w->s->events_left;
+    if (atomic_load(&w->spent) < i)
+        return 0;
+    for (size_t k = 0; k < i && left; k++) {
+        const uint64_t used = atomic_load(&w->events[k]);
+        left -= used < left ? used : left;
+    }
+    return left;
+}
+
+static void mark_spent(wave *w, size_t i)
+{
+    size_t first = atomic_load(&w->spent);
+    while (i < first && !atomic_compare_exchange_weak(&w->spent, &first, i))
+        ;
+}
+
 static orr_code simulate_one(void *context, size_t i, orr_error *err)
 {
-    const wave *w = context;
+    wave *w = context;
+    search_events events = {0};
     if (check_stop(w->s, err))
         return ORR_ESTOP;
-    const orr_code code = search_simulate(w->s, &w->s->list[w->items[i]], &w->results[i], err);
+    if (w->s->opt.max_events && !(events.most = events_for(w, i))) {
+        mark_spent(w, i);
+        return ORR_OK;
+    }
+    const orr_code code =
+        search_simulate(w->s, &w->s->list[w->items[i]], &events, &w->results[i], err);
+    atomic_store(&w->events[i], events.used);
+    if (events.is_spent) {
+        mark_spent(w, i);
+        return ORR_OK;
+    }
     if (code == ORR_ESTOP)
         (void)!check_stop(w->s, err); /* the time was over in the middle of it */
-    /* The other plans of the wave have as many events: which of them end depends on no thread. */
-    if (code == ORR_ESTOP && atomic_load(&w->s->is_spent))
-        return ORR_OK;
     if (code != ORR_EINPUT)
         return code;
     w->errors[i] = *err; /* this plan alone cannot be simulated */
@@ -504,37 +536,56 @@ static void count_open(orr_plan_search *s)
     s->counts.least_s = isfinite(least) ? least : 0;
 }
 
-/* A wave; what ended before a stop is kept. */
+/* What ended before a stop is kept, as far as the events of the limit go. */
+static void keep_wave(orr_plan_search *s, const wave *w, size_t count)
+{
+    const size_t spent = atomic_load(&w->spent);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t used = atomic_load(&w->events[i]);
+        if (s->opt.max_events && (i >= spent || used > s->events_left))
+            s->is_spent = true;
+        if (s->is_spent) {
+            push(s, w->items[i]); /* not done */
+            continue;
+        }
+        s->events_left -= s->opt.max_events ? used : 0;
+        if (w->results[i].step_s > 0) {
+            s->plans[s->plan_count++] = (search_result){w->results[i], w->items[i]};
+        } else if (w->errors[i].code) {
+            if (!s->counts.failed++)
+                snprintf(s->failure, sizeof s->failure, "%.*s", (int)sizeof s->failure - 1,
+                         w->errors[i].message);
+        } else {
+            push(s, w->items[i]); /* not done */
+        }
+    }
+}
+
 static orr_code run_wave(orr_plan_search *s, const uint32_t *items, size_t count, orr_error *err)
 {
     orr_plan results[WAVE] = {0};
     orr_error errors[WAVE] = {0};
-    wave w = {.s = s, .items = items, .results = results, .errors = errors};
+    atomic_uint_fast64_t events[WAVE] = {0};
+    wave w = {.s = s,
+              .items = items,
+              .results = results,
+              .errors = errors,
+              .events = events,
+              .spent = SIZE_MAX};
     if (!orr_grow(&s->plans, &s->plan_room, s->plan_count + count))
         return orr_no_memory(err);
     const orr_code code = orr_pool_for(s->opt.threads, count, simulate_one, &w, err);
-    for (size_t i = 0; i < count; i++)
-        if (results[i].step_s > 0) {
-            s->plans[s->plan_count++] = (search_result){results[i], items[i]};
-        } else if (errors[i].code) {
-            if (!s->counts.failed++)
-                snprintf(s->failure, sizeof s->failure, "%.*s", (int)sizeof s->failure - 1,
-                         errors[i].message);
-        } else {
-            push(s, items[i]); /* not done */
-        }
+    keep_wave(s, &w, count);
     qsort_r(s->plans, s->plan_count, sizeof *s->plans, compare_plans, s);
     return code;
 }
 
-/* Events that this wave may have; ORR_ESTOP: none are left. */
+/* ORR_ESTOP: no events are left for another wave. */
 static orr_code check_events(orr_plan_search *s, orr_error *err)
 {
-    const uint64_t most = s->opt.max_events, done = atomic_load(&s->events);
-    if (most && done >= most)
-        atomic_store(&s->is_spent, true);
-    s->events_left = most > done ? most - done : 0;
-    return atomic_load(&s->is_spent) ? orr_fail(err, ORR_ESTOP, NULL, "stopped") : ORR_OK;
+    if (s->opt.max_events && !s->events_left)
+        s->is_spent = true;
+    return s->is_spent ? orr_fail(err, ORR_ESTOP, NULL, "stopped") : ORR_OK;
 }
 
 /* Not before a search runs: to list plans is half of the time without. */
@@ -552,6 +603,7 @@ orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
 {
     uint32_t items[WAVE];
     size_t count = 1;
+    s->events_left = s->opt.max_events;
     s->end_ns = s->opt.max_seconds > 0 ? now_ns() + (uint64_t)(s->opt.max_seconds * 1e9) : 0;
     orr_code code = make_bounds(s, err);
     for (uint32_t i = 0; i < s->count; i++)
@@ -573,6 +625,7 @@ orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
     if (code == ORR_ESTOP && is_ordered)
         count_open(s);
     s->end_ns = 0; /* runs after the search have limits of their own */
+    s->counts.events = s->opt.max_events - s->events_left;
     s->counts.bounded = s->count - s->plan_count - s->counts.failed;
     if (!code && !s->plan_count)
         code = orr_fail(err, ORR_EINPUT, NULL, "no plan could be simulated: %s", s->failure);

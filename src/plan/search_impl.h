@@ -47,11 +47,11 @@ struct orr_plan_search {
     size_t plan_count, plan_room;
     orr_plan_counts counts;
     struct search_bounds *bounds;
-    atomic_bool is_stopped, is_late, is_full, is_spent;
-    atomic_uint_fast64_t events; /* of all simulations of the search */
-    uint64_t events_left;        /* at the beginning of a wave: the same for each of its plans */
-    uint64_t end_ns;             /* of the monotonic clock; 0: no limit */
-    char failure[300];           /* of the first candidate that could not be simulated */
+    atomic_bool is_stopped, is_late, is_full;
+    bool is_spent;
+    uint64_t events_left; /* of max_events, at the beginning of a wave */
+    uint64_t end_ns;      /* of the monotonic clock; 0: no limit */
+    char failure[300];    /* of the first candidate that could not be simulated */
 };
 
 /* How long it may go on, in seconds; 0: as long as it takes; below 0: it is over. */
@@ -81,9 +81,16 @@ orr_code search_bound(orr_plan_search *s, search_candidate *c, search_care care,
 /* Nodes of its step, of all stages. */
 double search_nodes(orr_plan_search *s, const search_candidate *c);
 
+typedef struct search_events {
+    uint64_t most; /* that a simulation may have; 0: as many as it takes */
+    uint64_t used;
+    bool is_spent; /* it ended there */
+} search_events;
+
 /* plan_figures.c: generates, runs, and fills all figures of a plan. */
 orr_code search_simulate(orr_plan_search *s,
                          const search_candidate *c,
+                         search_events *events,
                          orr_plan *out,
                          orr_error *err) ORR_MUST_CHECK;
 

@@ -37,6 +37,16 @@ sed -n 2,3p out
 cp out one
 t $plan --no-prune --max-events 3000 --csv two.csv --threads 3
 cmp out one && cmp one.csv two.csv
+# The events of all plans together count, also within a wave: those of the first two as `run` counts them.
+events() { orrery -q stage gpt2 --dp 8 --batch 64 --micro-batch 8 "$@" -o p.orr >/dev/null
+    orrery -q run p.orr --machine dgx-h100:1 --json | sed -n 's/^ *"events": \([0-9]*\),/\1/p'; }
+first=$(events --zero 2)
+both=$((first + $(events --zero 3)))
+for most in $((first - 1)) "$first" $((both - 1)) "$both"; do
+    orrery -q plan gpt2 --machine dgx-h100:1 --batch 64 --no-prune --threads 3 --max-events "$most" 2>err >out
+    sed -n '2s/.*memory, //p' out
+    grep -o 'no plan was simulated' err
+done
 t $plan --max-events 100000000
 t $plan --max-memory 1KiB
 t $plan --max-memory 0B
@@ -48,6 +58,11 @@ if ! grep -q 'status 0\|expired before any plan was simulated' said; then
     grep -q 'the limit of 2 s is reached: these are the best so far' said || cat said
     grep -q 'stopped after 2.00 s (--max-time)' out || cat out
 fi
+# All numbers of devices together have the events and the time.
+t $plan --devices 2,4,8 --max-events 2500
+sed -n 2,4p out
+t plan llama-3-8b --machine dgx-h100:8 --devices 16,32,64 --batch 256 --no-prune --max-time 2s >said
+grep -q 'status 2\|numbers of devices have no plan by then' said out || cat said out
 echo "sweep:"
 printf 'command: stage, run\noptions: {model: gpt2, batch: 16}\naxes: {tp: [1, 2], machine: [dgx-h100]}\n' >tp.yaml
 t sweep -j 1 tp.yaml --max-events 20

@@ -60,7 +60,8 @@ typedef struct orr_plan_counts {
     uint64_t failed;    /* of these: whose simulation stalled; no result has them */
     /* Simulations that are still needed, at most: 0 at the end, unless it was stopped. */
     uint64_t to_do;
-    double least_s; /* stopped: no plan that was not simulated takes less; 0: not known */
+    double least_s;  /* stopped: no plan that was not simulated takes less; 0: not known */
+    uint64_t events; /* of those that were simulated; with max_events only */
 } orr_plan_counts;
 
 typedef struct orr_plan_options {
