@@ -137,7 +137,8 @@ static PyObject *plan_dict(const orr_plan *p)
                          "limit", p->limit, "words", words, "command", command);
 }
 
-static PyObject *search_result(const orr_plan_search *s)
+/* (plans, counts, limit): which limit ended it, or NULL. */
+static PyObject *search_result(const orr_plan_search *s, const char *limit)
 {
     PyObject *list = PyList_New(0);
     orr_plan_counts counts;
@@ -148,7 +149,7 @@ static PyObject *search_result(const orr_plan_search *s)
         Py_XDECREF(d);
     }
     orr_plan_search_counts(s, &counts);
-    return list ? Py_BuildValue("(NN)", list, counts_dict(&counts)) : NULL;
+    return list ? Py_BuildValue("(NNz)", list, counts_dict(&counts), limit) : NULL;
 }
 
 static bool take_plan(PyObject *o, orr_plan_options *p)
@@ -166,6 +167,9 @@ static bool take_plan(PyObject *o, orr_plan_options *p)
     p->reserve = core_count(o, "reserve");
     p->no_prune = core_flag(o, "no_prune");
     p->threads = core_small(o, "threads");
+    p->max_seconds = core_number(o, "max_seconds", 0);
+    p->max_bytes = core_count(o, "max_bytes");
+    p->max_events = core_count(o, "max_events");
     for (int i = 0; goal && i < 3; i++)
         if (strcmp(goals[i], goal) == 0)
             p->goal = (orr_plan_goal)i;
@@ -196,7 +200,12 @@ static void destroy_search(void *data)
     *c->out = NULL;
 }
 
-/* plan(model, options, progress) -> (plans, counts) */
+static bool is_at_limit(const orr_plan_search *s)
+{
+    return orr_plan_search_is_late(s) || orr_plan_search_is_full(s) || orr_plan_search_is_spent(s);
+}
+
+/* plan(model, options, progress) -> (plans, counts, limit) */
 static PyObject *plan(PyObject *module, PyObject *args)
 {
     PyObject *o, *progress;
@@ -224,7 +233,10 @@ static PyObject *plan(PyObject *module, PyObject *args)
     code = core_watch(create_search, destroy_search, &made, &err);
     if (!code && (code = run_and_tell(&x, progress)))
         err = x.err;
-    PyObject *out = code ? NULL : search_result(x.s);
+    const bool at_limit = code == ORR_ESTOP && !PyErr_Occurred() && is_at_limit(x.s);
+    if (at_limit)
+        code = ORR_OK;
+    PyObject *out = code ? NULL : search_result(x.s, at_limit ? err.message : NULL);
     orr_plan_search_destroy(x.s);
     pthread_cond_destroy(&x.over);
     pthread_mutex_destroy(&x.lock);
@@ -232,6 +244,6 @@ static PyObject *plan(PyObject *module, PyObject *args)
 }
 
 PyMethodDef core_plan_functions[] = {
-    {"plan", plan, METH_VARARGS, "plan(model, options, progress) -> (plans, counts)"},
+    {"plan", plan, METH_VARARGS, "plan(model, options, progress) -> (plans, counts, limit)"},
     {0},
 };

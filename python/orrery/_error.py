@@ -11,7 +11,7 @@ class Error(Exception):
 
     code is "input" (the file is malformed), "usage" (what was asked for is impossible), "io" (the system refused),
     "bug" or "stopped".  path, byte, line and column say where in the input; what does not apply is None.  stall has a
-    line for each rank that waits, when a run could not go on; result is what is known of a run that came to a limit.
+    line for each rank that waits, when a run could not go on; result is what is known at a limit.
     """
 
     def __init__(self, text: str, message: Optional[str] = None, code: str = "usage", path: str = "", byte: int = -1,

@@ -82,6 +82,7 @@ def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: i
          fix: Optional[Mapping[str, Union[int, str]]] = None, dtype: Optional[str] = None,
          software: Optional[str] = None, grads_fp32: bool = False, tp_overlap: bool = False, layers: int = 0,
          usd_per_hour: float = 0, reserve: Union[None, int, str] = None, no_prune: bool = False, threads: int = 0,
+         max_seconds: float = 0, max_memory: Union[None, int, str] = None, max_events: int = 0,
          progress: Union[bool, None, Callable[[Dict[str, int]], None]] = True) -> Plans:
     """Searches every legal parallelism for a model on a machine and returns the best, simulated.
 
@@ -92,13 +93,19 @@ def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: i
     goal: "time" of a step, "cost" of a token or "memory".  top: how many of the best must be right.  fix: what is not
     searched, as {"tp": 8, "zero": 1}.  progress: a line while it searches, or a callable (counts), which is called ten
     times a second; an exception of it, and Ctrl-C, end the search.
+
+    max_seconds, max_memory (bytes, or "8GiB"; of the whole process), max_events (of all simulations together): a search
+    that needs more ends with an Error whose result has the plans known by then.  0 or None: no limit.
     """
     if goal not in ("time", "cost", "memory"):
         raise Error(f"goal is time, cost or memory, not '{goal}'")
+    if not 0 <= max_seconds < float("inf"):
+        raise Error(f"max_seconds: a time was expected, not {max_seconds}")
     options: Dict[str, Any] = {
         "machine": machine, "batch": batch, "seq": seq, "devices": devices, "goal": goal, "top": top, "dtype": dtype,
         "software": software, "grads_fp32": grads_fp32, "tp_overlap": tp_overlap, "layers": layers,
-        "usd_per_hour": usd_per_hour, "reserve": _bytes(reserve), "no_prune": no_prune, "threads": threads}
+        "usd_per_hour": usd_per_hour, "reserve": _bytes(reserve), "no_prune": no_prune, "threads": threads,
+        "max_seconds": max_seconds, "max_bytes": _bytes(max_memory), "max_events": max_events}
     encoded = _encoded(options)
     encoded["fix"] = [f"{name.replace('_', '-')}={value}".encode() for name, value in (fix or {}).items()]
     line = Line()
@@ -107,8 +114,13 @@ def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: i
         line.show(f"searching: {now['legal']:,} plans, {now['fitting']:,} fit, {now['simulated']:,} of "
                   f"{now['to_do']:,} simulated")
     try:
-        found, counts = _core.plan(os.fspath(model), encoded,
-                                   show if progress is True else progress if callable(progress) else None)
+        found, counts, limit = _core.plan(os.fspath(model), encoded,
+                                          show if progress is True else progress if callable(progress) else None)
     finally:
         line.end()
-    return Plans([Plan(os.fspath(model), os.fspath(machine), fields) for fields in found], counts)
+    plans = Plans([Plan(os.fspath(model), os.fspath(machine), fields) for fields in found], counts)
+    if limit is not None:
+        error = Error(f"{limit}: {'these are the best so far' if found else 'no plan was simulated'}", code="stopped")
+        error.result = plans
+        raise error
+    return plans

@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from . import _core
 from ._error import Error
 from ._progress import Line
+from ._make import _bytes
 from ._result import _load
 from ._trace import Path, _encoded
 
@@ -71,6 +72,7 @@ class Sweep:
 
 def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path] = None, *, jobs: int = 0,
           timeout: int = 0, cache: Optional[Path] = None, retry: bool = False,
+          max_seconds: float = 0, max_memory: Union[None, int, str] = None, max_events: int = 0,
           callback: Optional[Callable[[Dict[str, Any]], None]] = None) -> Sweep:
     """Runs commands for every point of a specification (docs/format/sweep.md), a file or a dictionary.
 
@@ -80,8 +82,13 @@ def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path
 
     What the database has already is not computed again.  callback(status) is called about five times a second while
     points run, instead of a line that says it; an exception of it, and Ctrl-C, end the sweep, and what was computed stays.
+
+    max_seconds: a sweep that needs more ends with an Error whose result is the sweep as far as it came; the same call
+    continues.  max_memory (bytes, or "8GiB"), max_events: of each point; one that needs more fails, and where all do, that
+    is such an Error, too.  0 or None: no limit.
     """
     from .__main__ import program
+    limits = _limits(max_seconds, _bytes(max_memory), max_events)
     line = Line()
 
     def show(now: Dict[str, Any]) -> None:
@@ -100,6 +107,7 @@ def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path
         words += ["--timeout", str(timeout)] if timeout else []
         words += ["--cache", os.fspath(cache)] if cache is not None else []
         words += ["--retry"] if retry else []
+        words += limits
         log = os.path.join(folder, "log")
         with open(log, "wb") as out:
             child = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
@@ -121,17 +129,31 @@ def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path
             said = file.read().strip().splitlines()
     # 1: points failed, which the database says
     if child.returncode not in (0, 1) or not os.path.exists(to):
-        code = {2: "usage", 3: "input", 4: "io"}.get(child.returncode, "bug")
+        code = {2: "usage", 3: "input", 4: "io", 130: "stopped"}.get(child.returncode, "bug")
         text = next((line for line in said if "error" in line or line.startswith("orrery")), said[-1] if said else "")
-        text = text.split("error: ", 1)[-1]
+        text = re.sub(r"^orrery sweep: ", "", text.split("error: ", 1)[-1])
         place = re.match(r"(.*?)(?::(\d+)(?::(\d+))?)?: ", text) if text.startswith(spec) else None
         path, row, column = place.groups() if place else ("", None, None)
-        raise Error(text or f"the sweep ended with status {child.returncode}", code=code, path=path or "", line=int(row or 0),
-                    column=int(column or 0))
+        error = Error(text or f"the sweep ended with status {child.returncode}", code=code, path=path or "",
+                      line=int(row or 0), column=int(column or 0))
+        if code == "stopped" and os.path.exists(to):
+            error.result = Sweep(to)
+        raise error
     done = Sweep(to)
     if callback is not None:
         callback(done.status)
     return done
+
+
+def _limits(seconds: float, memory: Optional[int], events: int) -> List[str]:
+    if not 0 <= seconds < float("inf"):
+        raise Error(f"max_seconds: a time was expected, not {seconds}")
+    for name, value in (("max_memory", memory), ("max_events", events)):
+        if value is not None and not 0 <= value < 1 << 63:
+            raise OverflowError(f"{name}: {value} is out of range")
+    words = ["--max-time", f"{min(max(seconds, 1e-12), 9e6):.12f}s"] if seconds else []
+    words += ["--max-memory", f"{memory}B"] if memory else []
+    return words + (["--max-events", str(events)] if events else [])
 
 
 def _tell(callback: Callable[[Dict[str, Any]], None], database: str) -> None:

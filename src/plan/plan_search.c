@@ -599,12 +599,37 @@ static orr_code make_bounds(orr_plan_search *s, orr_error *err)
     return code;
 }
 
+/* As runs say it. */
+static orr_code say_limit(const orr_plan_search *s, orr_error *err)
+{
+    const orr_plan_options *o = &s->opt;
+    char text[ORR_UNIT_ROOM];
+    if (atomic_load(&s->is_late))
+        return orr_fail(err, ORR_ESTOP, NULL, "the limit of %.6g s is reached", o->max_seconds);
+    if (atomic_load(&s->is_full)) {
+        orr_bytes_text((orr_bytes)o->max_bytes, text);
+        return orr_fail(err, ORR_ESTOP, NULL, "the limit of %s of memory is reached", text);
+    }
+    if (s->is_spent)
+        return orr_fail(err, ORR_ESTOP, NULL, "the limit of %" PRIu64 " event%s is reached",
+                        o->max_events, o->max_events == 1 ? "" : "s");
+    return orr_fail(err, ORR_ESTOP, NULL, "interrupted");
+}
+
+enum { LONGEST_S = 1 << 30 }; /* 34 years */
+
+static uint64_t end_after(double seconds)
+{
+    const double some = seconds < LONGEST_S ? seconds : LONGEST_S;
+    return seconds > 0 ? now_ns() + (uint64_t)(some * 1e9) : 0;
+}
+
 orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
 {
     uint32_t items[WAVE];
     size_t count = 1;
     s->events_left = s->opt.max_events;
-    s->end_ns = s->opt.max_seconds > 0 ? now_ns() + (uint64_t)(s->opt.max_seconds * 1e9) : 0;
+    s->end_ns = end_after(s->opt.max_seconds);
     orr_code code = make_bounds(s, err);
     for (uint32_t i = 0; i < s->count; i++)
         s->order[i] = i;
@@ -629,7 +654,7 @@ orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err)
     s->counts.bounded = s->count - s->plan_count - s->counts.failed;
     if (!code && !s->plan_count)
         code = orr_fail(err, ORR_EINPUT, NULL, "no plan could be simulated: %s", s->failure);
-    return code;
+    return code == ORR_ESTOP ? say_limit(s, err) : code;
 }
 
 /* ---- results ---- */

@@ -120,6 +120,25 @@ def test_wrong_options_are_named():
         orrery.run([])
 
 
+def test_limits_end_a_sweep_with_what_is_known(tmp_path):
+    for limit, words in (({"max_events": 20}, "the limit of 20 events is reached"),
+                         ({"max_memory": 1024}, "the limit of 1.00 KiB of memory is reached")):
+        with pytest.raises(orrery.Error, match=words) as caught:
+            orrery.sweep(SPEC, tmp_path / "g.db", jobs=1, **limit)
+        assert caught.value.code == "stopped" and not str(caught.value).startswith("orrery")
+        assert caught.value.result.status["failed"] == len(caught.value.result) == caught.value.result.status["points"]
+    with pytest.raises(orrery.Error, match="the limit of 1e-06 s is reached") as caught:
+        orrery.sweep(SPEC, tmp_path / "late.db", jobs=1, max_seconds=1e-6)
+    assert caught.value.code == "stopped"
+    # What a limit ended is computed by the next call.
+    s = orrery.sweep(SPEC, tmp_path / "g.db", jobs=1, max_seconds=1e300, max_memory="1TiB", max_events=2**62)
+    assert s.status["done"] == len(s) and s.status["failed"] == 0
+    for wrong in ({"max_seconds": -1}, {"max_seconds": float("nan")}, {"max_events": -1}, {"max_events": 2**64},
+                  {"max_memory": "much"}, {"max_memory": -1}):
+        with pytest.raises((orrery.Error, OverflowError)):
+            orrery.sweep(SPEC, tmp_path / "wrong.db", jobs=1, **wrong)
+
+
 def test_wrong_sweeps_raise(tmp_path):
     with pytest.raises(orrery.Error) as caught:
         orrery.sweep(tmp_path / "none.yaml")

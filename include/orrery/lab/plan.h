@@ -119,7 +119,7 @@ typedef struct orr_plan_search orr_plan_search;
 ORR_API orr_code orr_plan_search_create(const orr_plan_options *opt,
                                         orr_plan_search **out,
                                         orr_error *err) ORR_MUST_CHECK;
-/* ORR_ESTOP: it was stopped, or reached a limit; what is known can be asked for. */
+/* ORR_ESTOP: it was stopped, or reached a limit, which err names; what is known can be asked for. */
 ORR_API orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
 /* From any thread, and from a signal handler. */
 ORR_API void orr_plan_search_stop(orr_plan_search *s);
