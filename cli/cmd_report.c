@@ -67,6 +67,8 @@ static const cli_example examples[] = {
 
 /* ---- adding runs ---- */
 
+enum { WORD_ROOM = 4096 };
+
 typedef struct work {
     cli_context *c;
     orr_report *report;
@@ -75,17 +77,17 @@ typedef struct work {
     bool has_ended; /* early: a run stalled, or was stopped */
     orr_error ended;
     const char *names; /* what is left of --names */
-    char name[256];
+    char name[WORD_ROOM];
 } work;
 
 /* Takes the first word off a comma-separated list; false: none is left. */
-static bool take_word(const char **list, char *out, size_t room)
+static bool take_word(const char **list, char out[WORD_ROOM])
 {
     const char *at = *list;
-    if (!at || !*at)
+    if (!at)
         return false;
     const size_t length = strcspn(at, ",");
-    snprintf(out, room, "%.*s", (int)(length < room ? length : room - 1), at);
+    snprintf(out, WORD_ROOM, "%.*s", (int)(length < WORD_ROOM ? length : WORD_ROOM - 1), at);
     *list = at[length] ? at + length + 1 : NULL;
     return true;
 }
@@ -93,7 +95,7 @@ static bool take_word(const char **list, char *out, size_t room)
 /* The next of --names, else this. */
 static const char *name_of(work *w, const char *other)
 {
-    return take_word(&w->names, w->name, sizeof w->name) ? w->name : other;
+    return take_word(&w->names, w->name) && w->name[0] ? w->name : other;
 }
 
 static orr_code add_timeline(work *w, const char *path, orr_timeline *t, bool is_measured)
@@ -111,8 +113,8 @@ static orr_code simulate(work *w, const char *path, const char *machine, const c
 {
     cli_context *c = w->c;
     char name[600];
-    snprintf(name, sizeof name, "%s%s%s%s%s", path, machine ? " on " : "", machine ? machine : "",
-             network ? ", " : "", network ? network : "");
+    snprintf(name, sizeof name, "%.200s%s%.200s%s%.60s", path, machine ? " on " : "",
+             machine ? machine : "", network ? ", " : "", network ? network : "");
     orr_run_config config = {.size = sizeof config,
                              .traces = path,
                              .system = cli_text(c, "system"),
@@ -160,17 +162,34 @@ static bool is_stopped(const work *w)
     return w->has_ended && w->ended.code == ORR_ESTOP;
 }
 
+/* Each of a comma-separated list is a word. */
+static orr_code check_list(const work *w, const char *option)
+{
+    for (const char *at = cli_text(w->c, option); at;) {
+        const size_t length = strcspn(at, ",");
+        if (length == 0 || length >= WORD_ROOM)
+            return cli_misuse(w->err, "--%s '%.80s': expected comma-separated names", option,
+                              cli_text(w->c, option));
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return ORR_OK;
+}
+
 /* On each machine and each network that is asked for. */
 static orr_code simulate_all(work *w, const char *path)
 {
     const char *machines = cli_text(w->c, "machine");
-    char machine[256], network[64];
-    orr_code code = ORR_OK;
+    char machine[WORD_ROOM], network[WORD_ROOM];
+    orr_code code = check_list(w, "machine");
+    if (!code)
+        code = check_list(w, "network");
+    if (code)
+        return code;
     do {
-        const bool has_machine = take_word(&machines, machine, sizeof machine);
+        const bool has_machine = take_word(&machines, machine);
         const char *networks = cli_text(w->c, "network");
         do {
-            const bool has_network = take_word(&networks, network, sizeof network);
+            const bool has_network = take_word(&networks, network);
             code = simulate(w, path, has_machine ? machine : NULL, has_network ? network : NULL);
         } while (!code && networks && !is_stopped(w));
     } while (!code && machines && !is_stopped(w));
