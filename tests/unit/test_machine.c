@@ -117,6 +117,32 @@ TEST(test_machine__mesh_shares_its_rate_over_its_links)
     CHECK(is_near(c.bandwidth[0] * (1 << 30), 64e9));
 }
 
+TEST(test_machine__part_of_a_node_keeps_its_links)
+{
+    static const struct {
+        const char *text;
+        uint32_t ranks;
+        double link; /* bytes per second */
+    } cases[] = {{"mi300x", 2, 64e9},
+                 {"mi300x", 5, 64e9},
+                 {"trainium2", 2, 128e9},
+                 {"trainium2", 8, 128e9},
+                 {"dgx-h100", 2, 450e9}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        orr_machine m;
+        orr_net_config c;
+        orr_error err;
+        CHECK_OK(orr_machine_for(cases[i].text, cases[i].ranks, &m, &err), &err);
+        CHECK_OK(orr_machine_dims(&m, &c, &err), &err);
+        uint32_t all = 1;
+        for (uint32_t k = 0; k < c.dims; k++) {
+            all *= c.npus[k];
+            CHECK(is_near(c.bandwidth[k] * (1 << 30), cases[i].link));
+        }
+        CHECK_EQ_U(all, cases[i].ranks);
+    }
+}
+
 TEST(test_machine__torus_grows_as_a_cube)
 {
     static const struct {
@@ -231,6 +257,7 @@ int main(void)
         RUN(test_machine__text_reads_back_the_same),
         RUN(test_machine__switch_and_fabric_are_two_dimensions),
         RUN(test_machine__mesh_shares_its_rate_over_its_links),
+        RUN(test_machine__part_of_a_node_keeps_its_links),
         RUN(test_machine__torus_grows_as_a_cube),
         RUN(test_machine__oversubscription_counts_beyond_one_leaf),
         RUN(test_machine__one_device_and_no_scale_up),

@@ -749,6 +749,41 @@ static uint32_t devices_used(const orr_machine *m, uint32_t ranks)
     return m->devices;
 }
 
+static uint32_t largest_prime(uint32_t n)
+{
+    uint32_t largest = 1;
+    for (uint32_t p = 2; p * p <= n; p++)
+        for (; n % p == 0; n /= p)
+            largest = p;
+    return n > 1 ? n : largest;
+}
+
+/* Grow the sizes by the prime factors of n, the largest first, always where it is shortest. */
+static void grow(uint32_t *size, uint32_t dims, uint32_t n)
+{
+    while (n > 1) {
+        const uint32_t p = largest_prime(n);
+        uint32_t at = 0;
+        for (uint32_t i = 1; i < dims; i++)
+            at = size[i] < size[at] ? i : at;
+        size[at] *= p;
+        n /= p;
+    }
+}
+
+/* Part of a node has the links of the whole one: of a mesh those to devices that are left out are
+ * gone, and a torus keeps its dimensions. */
+static void keep_links(const orr_machine *all, orr_machine *part)
+{
+    const uint32_t dims = all->up_dims;
+    if (all->up == ORR_MACHINE_UP_MESH && part->devices > 1)
+        part->up_GBps = all->up_GBps * (part->devices - 1) / (all->devices - 1);
+    for (uint32_t i = 0; i < dims; i++)
+        part->up_size[i] = 1;
+    if (dims)
+        grow(part->up_size, dims, part->devices);
+}
+
 orr_code orr_machine_fit(const orr_machine *m, uint32_t ranks, orr_machine *out, orr_error *err)
 {
     orr_machine part = *m;
@@ -771,8 +806,9 @@ orr_code orr_machine_fit(const orr_machine *m, uint32_t ranks, orr_machine *out,
     if (ranks < m->devices) {
         part.devices = ranks;
         part.nics = m->nics < ranks ? m->nics : ranks;
-        part.up_dims = 0;
     }
+    if (part.devices < m->devices)
+        keep_links(m, &part);
     *out = part;
     return ORR_OK;
 }
@@ -802,28 +838,6 @@ static void add(orr_net_config *c, orr_net_shape shape, uint32_t npus, double GB
     c->bandwidth[c->dims] = GBps * GIB_PER_GB;
     c->latency_ns[c->dims] = ns;
     c->dims++;
-}
-
-static uint32_t largest_prime(uint32_t n)
-{
-    uint32_t largest = 1;
-    for (uint32_t p = 2; p * p <= n; p++)
-        for (; n % p == 0; n /= p)
-            largest = p;
-    return n > 1 ? n : largest;
-}
-
-/* Grow the sizes by the prime factors of n, the largest first, always where it is shortest. */
-static void grow(uint32_t *size, uint32_t dims, uint32_t n)
-{
-    while (n > 1) {
-        const uint32_t p = largest_prime(n);
-        uint32_t at = 0;
-        for (uint32_t i = 1; i < dims; i++)
-            at = size[i] < size[at] ? i : at;
-        size[at] *= p;
-        n /= p;
-    }
 }
 
 static void add_torus(const orr_machine *m, orr_net_config *c)
