@@ -312,6 +312,7 @@ typedef struct orr_run_dimension {
     double bandwidth;  /* bytes per second and link; 0: not known */
     double latency_ns; /* of a link; below 0: not known */
     uint64_t messages, bytes;
+    uint32_t links; /* on which a rank can send along it: ranks - 1 if all are connected */
 } orr_run_dimension;
 ORR_API uint32_t orr_run_dimensions(const orr_run *r);
 /* Valid until the next call on this run.  NULL: there is no such dimension. */

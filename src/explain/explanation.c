@@ -385,7 +385,7 @@ static void add_dimensions(orr_explanation *g)
     const double seconds = (double)(orr_run_time(g->r) / 1000) / 1e9;
     for (uint32_t k = 0; k < orr_run_dimensions(g->r); k++) {
         const orr_run_dimension d = *orr_run_dimension_at(g->r, k);
-        const double could = d.bandwidth * seconds * orr_run_ranks(g->r);
+        const double could = d.bandwidth * d.links * seconds * orr_run_ranks(g->r);
         snprintf(g->dimension_names[k], MOST_WORDS, "%s %u", d.shape ? d.shape : "dimension of",
                  d.ranks);
         g->dimensions[k] =

@@ -62,9 +62,7 @@ static double injection_of(const orr_sim *s)
     if (s->is_link_level || s->packet)
         return 0;
     for (uint32_t k = 0; k < c->dims; k++) {
-        const double links = c->shape[k] == ORR_NET_FULLY_CONNECTED          ? c->npus[k] - 1.0
-                             : c->shape[k] == ORR_NET_RING && c->npus[k] > 2 ? 2
-                                                                             : 1;
+        const double links = net_rank_links(c->shape[k], c->npus[k]);
         sum += c->bandwidth[k] * (double)(1 << 30) * (c->npus[k] > 1 ? links : 0);
     }
     return sum;

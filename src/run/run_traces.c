@@ -366,7 +366,8 @@ static void dimension_at(const orr_run *r, uint32_t i, orr_run_dimension *out)
                                .bandwidth = d.bandwidth,
                                .latency_ns = d.latency_ns,
                                .messages = d.messages,
-                               .bytes = d.bytes};
+                               .bytes = d.bytes,
+                               .links = d.links};
 }
 
 static bool packets(const orr_run *r, struct orr_packet_figures *out)

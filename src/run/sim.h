@@ -191,6 +191,7 @@ typedef struct orr_sim_dimension {
     const char
         *shape; /* "Ring"; NULL: a link-level topology, whose dimensions are those of collectives */
     uint32_t ranks;    /* along it */
+    uint32_t links;    /* on which a rank can send along it */
     double bandwidth;  /* bytes per second, of one link; 0: unknown */
     double latency_ns; /* of one link; below 0: unknown */
     uint64_t messages, bytes;

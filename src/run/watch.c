@@ -1223,12 +1223,13 @@ orr_sim_dimension orr_sim_dimension_at(const orr_sim *s, uint32_t index)
 {
     static const char *const shapes[] = {"Ring", "Switch", "FullyConnected"};
     const orr_net_config *c = &s->net_config;
-    orr_sim_dimension out = {.latency_ns = -1};
+    orr_sim_dimension out = {.latency_ns = -1, .links = 1};
     if (index >= s->dims)
         return out;
     out.ranks = c->npus[index];
     if (!s->is_link_level) {
         out.shape = shapes[c->shape[index]];
+        out.links = net_rank_links(c->shape[index], c->npus[index]);
         out.bandwidth = c->bandwidth[index] * (double)(1 << 30);
         out.latency_ns = c->latency_ns[index];
     }

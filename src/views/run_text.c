@@ -882,7 +882,7 @@ static void print_dimension(const orr__run_facts *f, orr_buf *b, uint32_t k)
     char count[ORR_UNIT_ROOM], bytes[ORR_UNIT_ROOM], rate[ORR_UNIT_ROOM], share[ORR_UNIT_ROOM];
     const double end = (double)f->end_ns, ranks = f->ranks;
     const double per_rank = end > 0 ? (double)d->bytes / ranks / end : 0; /* bytes per ns */
-    const double link = d->bandwidth / 1e9;
+    const double links = d->bandwidth * d->links / 1e9;
     orr_buf label = {0};
     if (d->shape)
         orr_buf_print(&label, "%u: %s %u", k, d->shape, d->ranks);
@@ -891,7 +891,7 @@ static void print_dimension(const orr__run_facts *f, orr_buf *b, uint32_t k)
     orr_buf_print(b, "%-22.*s %12s %11s %13s %12s\n", (int)label.len, (const char *)label.ptr,
                   orr_count_text(d->messages, count), orr_bytes_text(d->bytes, bytes),
                   orr_rate_text((orr_Bps)(per_rank * 1e9), rate),
-                  orr_percent_text((uint64_t)(per_rank * 1e6), (uint64_t)(link * 1e6), share));
+                  orr_percent_text((uint64_t)(per_rank * 1e6), (uint64_t)(links * 1e6), share));
     b->failed |= label.failed;
     orr_buf_fini(&label);
 }

@@ -45,7 +45,7 @@ typedef struct orr_report_dimension {
     uint32_t size;     /* ranks along it */
     double bandwidth;  /* bytes per second, per link; 0: not known */
     double latency_ns; /* per link; below 0: not known */
-    /* 0 to 1: bytes sent per rank, over what its link could carry; below 0: not known. */
+    /* 0 to 1: bytes sent per rank, over what its links could carry; below 0: not known. */
     double utilisation;
 } orr_report_dimension;
 

@@ -23,6 +23,15 @@ static inline double net_link_speed(double gb)
     return gb * (double)(1 << 30) / 1e9; /* in this order: the reference's rounding */
 }
 
+/* Links on which a rank can send along a dimension of n ranks: of a ring both ways, but one to the
+ * other rank of two. */
+static inline uint32_t net_rank_links(orr_net_shape shape, uint32_t n)
+{
+    const uint32_t most = n > 1 ? n - 1 : 1;
+    const uint32_t links = shape == ORR_NET_FULLY_CONNECTED ? most : shape == ORR_NET_RING ? 2 : 1;
+    return links < most ? links : most;
+}
+
 void net_product_init(net_product *p, const orr_net_config *cfg);
 
 static inline uint32_t net_product_coordinate(const net_product *p, uint32_t k, uint32_t rank)
