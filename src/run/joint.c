@@ -143,20 +143,13 @@ void joint_destroy(struct joint *j)
 
 /* ---- where a group lies ---- */
 
-/* What one rank can send along a dimension, to all its neighbours at once; bytes per ns. */
-static double dim_rate(const orr_net_config *c, uint32_t k)
+/* What one rank can send along a dimension, to all its neighbours at once; bytes per ns.  used: at
+ * how many places of it the group has members. */
+static double dim_rate(const orr_net_config *c, uint32_t k, uint32_t used)
 {
-    const double speed = net_link_speed(c->bandwidth[k]);
-    const uint32_t n = c->npus[k];
-    switch (c->shape[k]) {
-    case ORR_NET_RING:
-        /* A ring of two has one link each way, not two. */
-        return n > 2 ? 2 * speed : speed;
-    case ORR_NET_FULLY_CONNECTED:
-        return speed * (n > 1 ? n - 1 : 1);
-    default:
-        return speed;
-    }
+    /* Links of a mesh to ranks outside the group are of no use to it. */
+    const uint32_t n = c->shape[k] == ORR_NET_FULLY_CONNECTED ? used : c->npus[k];
+    return net_link_speed(c->bandwidth[k]) * net_rank_links(c->shape[k], n);
 }
 
 static double dim_latency(const orr_net_config *c, uint32_t k)
@@ -164,19 +157,41 @@ static double dim_latency(const orr_net_config *c, uint32_t k)
     return c->latency_ns[k] * (c->shape[k] == ORR_NET_SWITCH ? 2 : 1);
 }
 
+static uint32_t stride_of(const orr_net_config *c, uint32_t k)
+{
+    uint32_t stride = 1;
+    for (uint32_t i = 0; i < k; i++)
+        stride *= c->npus[i];
+    return stride;
+}
+
 static bool differ_along(const orr_net_config *c,
                          const uint32_t *members,
                          uint32_t count,
                          uint32_t k)
 {
-    uint32_t stride = 1;
-    for (uint32_t i = 0; i < k; i++)
-        stride *= c->npus[i];
-    const uint32_t n = c->npus[k], first = members[0] / stride % n;
+    const uint32_t stride = stride_of(c, k), n = c->npus[k], first = members[0] / stride % n;
     for (uint32_t i = 1; i < count; i++)
         if (members[i] / stride % n != first)
             return true;
     return false;
+}
+
+/* At how many places of a dimension there are members. */
+static uint32_t places_along(const orr_net_config *c,
+                             const uint32_t *members,
+                             uint32_t count,
+                             uint32_t k)
+{
+    const uint32_t stride = stride_of(c, k), n = c->npus[k];
+    uint32_t places = 0;
+    for (uint32_t at = 0; at < n; at++) {
+        uint32_t i = 0;
+        while (i < count && members[i] / stride % n != at)
+            i++;
+        places += i < count;
+    }
+    return places;
 }
 
 static bool differ_in(const orr_sim *s, const joint_group *g, uint32_t k)
@@ -240,12 +255,14 @@ static void shape_by_dims(const orr_net_config *c,
                           nccl_shape *h)
 {
     if (per_node > 1) {
-        h->up_GBps = dim_rate(c, 0);
+        h->up_GBps = dim_rate(c, 0, h->most_per_node);
         h->up_latency_ns = dim_latency(c, 0);
     }
     for (uint32_t k = per_node > 1 ? 1 : 0; k < c->dims; k++)
         if (h->nodes > 1 && differ_along(c, members, count, k)) {
-            const double own = dim_rate(c, k);
+            const bool all_linked = c->shape[k] == ORR_NET_FULLY_CONNECTED;
+            const double own =
+                dim_rate(c, k, all_linked ? places_along(c, members, count, k) : c->npus[k]);
             /* Latencies add up along the dimensions that are crossed; of rates the least one
              * counts. */
             h->out_GBps = h->out_GBps == 0 || own < h->out_GBps ? own : h->out_GBps;
@@ -467,11 +484,49 @@ static orr_code add_pair(joint_group *g, uint32_t a, uint32_t b, double share, o
     return fluid_paths_add(g->j->paths, g->members[a], g->members[b], share, &latency, err);
 }
 
+/* Is every dimension of this group's traffic a mesh?  There channels take different rings, which
+ * together load all links alike (every complete graph divides into rings, but for a pairing); and a
+ * rate of all links at once is what the model was asked for (dim_rate). */
+static bool is_mesh(const joint_group *g, bool is_inside)
+{
+    const orr_sim *s = g->j->s;
+    const uint32_t first = g->j->per_node > 1;
+    /* So many pairs would take longer to list than the run takes. */
+    if (s->topology || (uint64_t)g->count * g->count > ALL_PAIRS)
+        return false;
+    if (is_inside)
+        return first && s->net_config.shape[0] == ORR_NET_FULLY_CONNECTED;
+    for (uint32_t k = first; k < s->dims; k++)
+        if (s->net_config.shape[k] != ORR_NET_FULLY_CONNECTED && differ_in(s, g, k))
+            return false;
+    return true;
+}
+
+/* One member to all others of its host, or to those in its place on all other hosts. */
+static orr_code add_mesh(joint_group *g, span n, uint32_t i, double share, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (uint32_t k = 0; k < n.count && !code; k++)
+        code = add_pair(g, n.first + i, n.first + k, share / (n.count - 1), err);
+    return code;
+}
+
+static orr_code add_far_mesh(joint_group *g, span n, uint32_t i, double share, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (span to = node_at(g, 0); to.count && !code; to = node_at(g, to.first + to.count))
+        if (to.first != n.first)
+            code = add_pair(g, n.first + i, to.first + i % to.count, share / (g->shape.nodes - 1),
+                            err);
+    return code;
+}
+
 /* Rings: to both neighbours inside a host; between hosts each member to the one in its place, both
  * ways. */
 static orr_code add_rings(joint_group *g, const traffic *t, orr_error *err)
 {
     orr_code code = ORR_OK;
+    const bool is_near = is_mesh(g, true), is_far = g->shape.nodes > 1 && is_mesh(g, false);
     for (span n = node_at(g, 0), next; n.first < g->count && !code; n = next) {
         const uint32_t after = n.first + n.count;
         next = after < g->count ? node_at(g, after) : (span){g->count, 0};
@@ -480,10 +535,13 @@ static orr_code add_rings(joint_group *g, const traffic *t, orr_error *err)
         for (uint32_t i = 0; i < n.count && !code; i++) {
             const uint32_t right = n.first + (i + 1) % n.count,
                            left = n.first + (i + n.count - 1) % n.count;
-            code = add_pair(g, n.first + i, right, t->up / 2, err);
-            if (!code)
+            code = is_near ? add_mesh(g, n, i, t->up, err)
+                           : add_pair(g, n.first + i, right, t->up / 2, err);
+            if (!code && !is_near)
                 code = add_pair(g, n.first + i, left, t->up / 2, err);
-            if (g->shape.nodes < 2 || code)
+            if (!code && is_far)
+                code = add_far_mesh(g, n, i, t->out, err);
+            if (g->shape.nodes < 2 || is_far || code)
                 continue;
             /* Hosts may have unequal numbers of members: those of the smaller one are used by
              * several. */
