@@ -236,15 +236,23 @@ static void put_percent(orr_buf *b, double share)
     orr_buf_text(b, orr_percent_text((uint64_t)(share * 1e6 + 0.5), 1000000, text));
 }
 
-static void put_collective(const orr__study *s, orr_buf *b)
+/* The collectives with the largest part of what is exposed; messages may have a larger one. */
+static void put_collective(const orr__study *s, double exposed, orr_buf *b)
 {
     char size[ORR_UNIT_ROOM];
     if (s->row_count == 0)
         return;
     const orr__collective_row *r = &s->rows[0];
-    if (r->time == r->overlapped)
+    const double all = (double)orr__total(s) * s->all_ranks * exposed;
+    const double share = (double)(r->time - r->overlapped) / all;
+    if (!(share > 0.01))
         return;
-    orr_buf_print(b, ", most of it in %s", orr__collective_text(r->collective));
+    orr_buf_text(b, ", ");
+    if (share > 0.5)
+        orr_buf_text(b, "most");
+    else
+        put_percent(b, share);
+    orr_buf_print(b, " of it in %s", orr__collective_text(r->collective));
     if (r->size)
         orr_buf_print(b, " of %s", orr_bytes_text(r->size, size));
     if (r->members)
@@ -302,7 +310,7 @@ static void put_bottleneck(const orr__study *s, const time_shares *v, orr_buf *b
     if (waits && s->stage_count)
         put_stage(s, b);
     else if (talks)
-        put_collective(s, b);
+        put_collective(s, v->exposed, b);
 }
 
 /* The sentence; "" when there is nothing to say. */
