@@ -14,10 +14,16 @@
  * A model may keep events of its own (attach).  Then every event here has a number, in `orders`,
  * and a step takes whichever comes first; the number of a timer is that of the first of its group.
  *
+ * Scheduling and running an event are a few dozen instructions, and a run has millions of events.
+ * So what most runs do not keep (orders, places, trails) costs one test, of keeps_more, and is done
+ * in functions of its own, as is whatever happens rarely (ORR_APART): inline it would take registers
+ * from the rest.
+ *
  * Invariant: now never decreases; the running bucket and the running group stay in the table until
  * they are empty. */
 #include "clock.h"
 
+#include "base/inline.h"
 #include "base/memory/hash.h"
 
 #include <stdlib.h>
@@ -64,6 +70,7 @@ struct clk_clock {
     uint64_t place, running_parent;
     uint32_t origin, running_origin;
     struct trails *trails; /* NULL: they are not kept */
+    bool keeps_more;       /* orders, places or trails */
     event *events;
     size_t event_count, event_room;
     uint32_t free_event;
@@ -73,9 +80,13 @@ struct clk_clock {
     table lookup;
     orr_heap ticks;   /* tick -> bucket */
     uint32_t running; /* the bucket of now, or NONE */
-    uint32_t latest;  /* the bucket last scheduled into: the likely next one */
+    /* The bucket last scheduled into, the likely next one, and its tick; none: NONE and UINT64_MAX,
+     * for which nothing can be scheduled. */
+    uint64_t latest_tick;
+    uint32_t latest;
     bool has_failed, is_over;
 };
+_Static_assert(offsetof(struct clk_clock, line) == 0, "clk_now");
 
 /* What an event that ran is known by, if it scheduled something. */
 typedef struct trail_node {
@@ -118,7 +129,7 @@ clk_clock *clk_create(void)
     if (!c)
         return NULL;
     c->free_event = c->free_list = c->running = c->latest = NONE;
-    c->line.bound_at = UINT64_MAX;
+    c->line.bound_at = c->latest_tick = UINT64_MAX;
     /* A power of two less one, as a place is found by a mask; it doubles when the table is full. */
     c->lookup.mask = 255;
     c->lookup.heads = orr_alloc(c->lookup.mask + 1, sizeof *c->lookup.heads);
@@ -158,11 +169,6 @@ void clk_destroy(clk_clock *c)
     orr_free(c);
 }
 
-uint64_t clk_now(const clk_clock *c)
-{
-    return c->line.now;
-}
-
 uint64_t clk_events(const clk_clock *c)
 {
     return c->events_run;
@@ -188,7 +194,7 @@ static size_t place_of(const table *t, uint64_t tick, uint32_t owner)
     return (size_t)(base + (owner ^ owner >> 7 ^ owner >> 14)) & t->mask;
 }
 
-static bool grow_table(clk_clock *c)
+ORR_APART bool grow_table(clk_clock *c)
 {
     table bigger = {.mask = c->lookup.mask * 2 + 1, .count = c->lookup.count};
     bigger.heads = orr_alloc(bigger.mask + 1, sizeof *bigger.heads);
@@ -207,28 +213,37 @@ static bool grow_table(clk_clock *c)
     return true;
 }
 
-static uint32_t find_list(const clk_clock *c, uint64_t tick, uint32_t owner)
+static inline uint32_t find_list(const clk_clock *c, size_t place, uint64_t tick, uint32_t owner)
 {
-    uint32_t l = c->lookup.heads[place_of(&c->lookup, tick, owner)];
+    uint32_t l = c->lookup.heads[place];
     while (l != NONE && (c->lists[l].tick != tick || c->lists[l].owner != owner))
         l = c->lists[l].next;
     return l;
 }
 
-static uint32_t new_list(clk_clock *c, uint64_t tick, uint32_t owner)
+/* Room for another list. */
+ORR_APART uint32_t add_list(clk_clock *c)
 {
-    uint32_t l = c->free_list;
-    /* Before a list is taken: growing changes the links of all lists that are in the table. */
-    if (c->lookup.count > c->lookup.mask && !grow_table(c))
+    if (c->list_count >= NONE || !orr_grow(&c->lists, &c->list_room, c->list_count + 1))
         return NONE;
-    if (l != NONE) {
-        c->free_list = c->lists[l].next;
-    } else {
-        if (c->list_count >= NONE || !orr_grow(&c->lists, &c->list_room, c->list_count + 1))
+    return (uint32_t)c->list_count++;
+}
+
+/* place: that of tick and owner, which is where it is looked for before it is made. */
+static inline uint32_t new_list(clk_clock *c, size_t place, uint64_t tick, uint32_t owner)
+{
+    /* Before a list is taken: growing changes the links of all lists that are in the table. */
+    if (c->lookup.count > c->lookup.mask) {
+        if (!grow_table(c))
             return NONE;
-        l = (uint32_t)c->list_count++;
+        place = place_of(&c->lookup, tick, owner);
     }
-    uint32_t *head = &c->lookup.heads[place_of(&c->lookup, tick, owner)];
+    uint32_t l = c->free_list;
+    if (l != NONE)
+        c->free_list = c->lists[l].next;
+    else if ((l = add_list(c)) == NONE)
+        return NONE;
+    uint32_t *head = &c->lookup.heads[place];
     c->lists[l] = (list){tick, owner, NONE, NONE, *head};
     *head = l;
     c->lookup.count++;
@@ -237,8 +252,8 @@ static uint32_t new_list(clk_clock *c, uint64_t tick, uint32_t owner)
 
 /* A list that is dropped while it runs would be found by nobody, and a timer that is added
  * meanwhile would start a second group: so groups are dropped when they are empty and their last
- * timer has run (step). */
-static void drop_list(clk_clock *c, uint32_t l)
+ * timer has run (run_first). */
+static inline void drop_list(clk_clock *c, uint32_t l)
 {
     uint32_t *at = &c->lookup.heads[place_of(&c->lookup, c->lists[l].tick, c->lists[l].owner)];
     while (*at != l)
@@ -251,26 +266,38 @@ static void drop_list(clk_clock *c, uint32_t l)
 
 /* ---- scheduling ---- */
 
-static uint32_t new_event(clk_clock *c, const event *value)
+/* Room for another event, and for all that is kept beside it. */
+ORR_APART uint32_t add_event(clk_clock *c)
+{
+    const size_t need = c->event_count + 1;
+    if (c->event_count >= NONE || !orr_grow(&c->events, &c->event_room, need) ||
+        (c->source.run && !orr_grow(&c->orders, &c->order_room, need)) ||
+        (c->on_timer && (!orr_grow(&c->parents, &c->parent_room, need) ||
+                         !orr_grow(&c->origins, &c->origin_room, need))) ||
+        (c->trails && !orr_grow(&c->trails->of, &c->trails->of_room, need)))
+        return NONE;
+    return (uint32_t)c->event_count++;
+}
+
+/* In no bucket yet: insert sets what comes next. */
+static inline uint32_t new_event(
+    clk_clock *c, clk_action action, void *context, uint64_t argument, uint32_t group)
 {
     uint32_t e = c->free_event;
-    if (e != NONE) {
+    if (e != NONE)
         c->free_event = c->events[e].next;
-    } else {
-        if (c->event_count >= NONE || !orr_grow(&c->events, &c->event_room, c->event_count + 1) ||
-            (c->source.run && !orr_grow(&c->orders, &c->order_room, c->event_count + 1)) ||
-            (c->on_timer && (!orr_grow(&c->parents, &c->parent_room, c->event_count + 1) ||
-                             !orr_grow(&c->origins, &c->origin_room, c->event_count + 1))) ||
-            (c->trails && !orr_grow(&c->trails->of, &c->trails->of_room, c->event_count + 1)))
-            return NONE;
-        e = (uint32_t)c->event_count++;
-    }
-    c->events[e] = *value;
+    else if ((e = add_event(c)) == NONE)
+        return NONE;
+    event *v = &c->events[e];
+    v->action = action;
+    v->context = context;
+    v->argument = argument;
+    v->group = group;
     return e;
 }
 
 /* Into a bucket: after the event `after`, or before all others when that is NONE. */
-static void insert(clk_clock *c, list *bucket, uint32_t after, uint32_t e)
+static inline void insert(clk_clock *c, list *bucket, uint32_t after, uint32_t e)
 {
     uint32_t *link = after == NONE ? &bucket->head : &c->events[after].next;
     c->events[e].next = *link;
@@ -279,24 +306,39 @@ static void insert(clk_clock *c, list *bucket, uint32_t after, uint32_t e)
         bucket->tail = e;
 }
 
-static uint32_t bucket_at(clk_clock *c, uint64_t tick)
+/* Below now: the sum that gave it has wrapped around. */
+static bool is_out_of_range(const clk_clock *c, uint64_t tick)
 {
-    /* The owner is looked at as well: a bucket that was dropped may be a group of timers by now. */
-    if (c->latest != NONE && c->lists[c->latest].tick == tick && c->lists[c->latest].owner == NONE)
-        return c->latest;
-    uint32_t l = find_list(c, tick, NONE);
+    return tick < c->line.now || tick > CLK_LAST;
+}
+
+/* Nothing can be scheduled for this tick. */
+ORR_APART void fail_at(clk_clock *c, uint64_t tick)
+{
+    c->has_failed = true;
+    c->is_over |= is_out_of_range(c, tick);
+}
+
+ORR_APART uint32_t other_bucket_at(clk_clock *c, uint64_t tick)
+{
+    const size_t place = place_of(&c->lookup, tick, NONE);
+    uint32_t l = find_list(c, place, tick, NONE);
     if (l == NONE) {
         /* Only where a bucket is made: one that is there has a tick that was checked. */
-        if (tick < c->line.now || tick > CLK_LAST) {
-            c->is_over = true; /* below now: the sum that gave it has wrapped around */
+        if (is_out_of_range(c, tick))
             return NONE;
-        }
-        l = new_list(c, tick, NONE);
-        if (l != NONE && !orr_heap_push(&c->ticks, tick, l))
-            l = NONE;
+        l = new_list(c, place, tick, NONE);
+        if (l == NONE || !orr_heap_push(&c->ticks, tick, l))
+            return NONE;
     }
     c->latest = l;
+    c->latest_tick = tick;
     return l;
+}
+
+static inline uint32_t bucket_at(clk_clock *c, uint64_t tick)
+{
+    return tick == c->latest_tick ? c->latest : other_bucket_at(c, tick);
 }
 
 /* The event has a number; if it is the first, a model that runs must stop before it. */
@@ -365,6 +407,7 @@ bool clk_keep_trails(clk_clock *c, clk_clock *const *all, uint32_t index)
     trails *t = c->trails = orr_alloc(1, sizeof *t);
     if (!t)
         return false;
+    c->keeps_more = true;
     *t = (trails){.all = all, .index = index, .count = 1};
     t->chunks = orr_alloc(TRAIL_CHUNKS, sizeof *t->chunks);
     return t->chunks != NULL;
@@ -492,10 +535,9 @@ void clk_put(clk_clock *c, uint64_t tick, clk_trail trail, clk_call call)
 {
     const uint32_t l = bucket_at(c, tick);
     const uint32_t e =
-        l == NONE ? NONE
-                  : new_event(c, &(event){call.action, call.context, call.argument, NONE, NONE});
+        l == NONE ? NONE : new_event(c, call.action, call.context, call.argument, NONE);
     if (e == NONE) {
-        c->has_failed = true;
+        fail_at(c, tick);
         return;
     }
     const uint32_t after = find_place(c, &c->lists[l], trail);
@@ -601,16 +643,9 @@ void clk_cut_trails(clk_clock *c)
     t->node = 0;
 }
 
-void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint64_t argument)
+/* What is kept beside an event that is scheduled. */
+ORR_APART void note_event(clk_clock *c, uint64_t tick, uint32_t e)
 {
-    const uint32_t l = bucket_at(c, tick);
-    const uint32_t e =
-        l == NONE ? NONE : new_event(c, &(event){action, context, argument, NONE, NONE});
-    if (e == NONE) {
-        c->has_failed = true;
-        return;
-    }
-    insert(c, &c->lists[l], c->lists[l].tail, e);
     if (c->source.run)
         give_order(c, tick, e, c->line.order++);
     if (c->on_timer) {
@@ -619,6 +654,36 @@ void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint6
     }
     if (c->trails)
         c->trails->of[e] = clk_reserve(c);
+}
+
+/* The same of a timer; tail: the last one of its group so far, NONE: it is the first, or the group
+ * is running. */
+ORR_APART void note_timer(clk_clock *c, uint64_t tick, uint32_t e, bool is_first, uint32_t tail)
+{
+    if (c->source.run)
+        give_order(c, tick, e,
+                   is_first       ? c->line.order++
+                   : tail != NONE ? c->orders[tail]
+                                  : c->running_order);
+    if (c->on_timer) {
+        c->parents[e] = is_first ? c->place : tail != NONE ? c->parents[tail] : c->running_parent;
+        c->origins[e] = is_first ? c->origin : tail != NONE ? c->origins[tail] : c->running_origin;
+    }
+    if (c->trails)
+        c->trails->of[e] = timer_trail(c, is_first, tail);
+}
+
+void clk_at(clk_clock *c, uint64_t tick, clk_action action, void *context, uint64_t argument)
+{
+    const uint32_t l = bucket_at(c, tick);
+    const uint32_t e = l == NONE ? NONE : new_event(c, action, context, argument, NONE);
+    if (e == NONE) {
+        fail_at(c, tick);
+        return;
+    }
+    insert(c, &c->lists[l], c->lists[l].tail, e);
+    if (c->keeps_more)
+        note_event(c, tick, e);
 }
 
 void clk_after(clk_clock *c, uint64_t delay, clk_action action, void *context, uint64_t argument)
@@ -633,49 +698,26 @@ void clk_timer(clk_clock *c,
                void *context,
                uint64_t argument)
 {
-    uint32_t g = find_list(c, tick, owner);
+    const size_t place = place_of(&c->lookup, tick, owner);
+    uint32_t g = find_list(c, place, tick, owner);
     const bool is_first = g == NONE;
     if (is_first)
-        g = new_list(c, tick, owner);
+        g = new_list(c, place, tick, owner);
     const uint32_t l = g == NONE ? NONE : bucket_at(c, tick);
-    const uint32_t e =
-        l == NONE ? NONE : new_event(c, &(event){action, context, argument, NONE, g});
+    const uint32_t e = l == NONE ? NONE : new_event(c, action, context, argument, g);
     if (e == NONE) {
-        c->has_failed = true;
+        fail_at(c, tick);
         return;
     }
-    if (c->source.run)
-        give_order(c, tick, e,
-                   is_first                   ? c->line.order++
-                   : c->lists[g].tail != NONE ? c->orders[c->lists[g].tail]
-                                              : c->running_order);
-    if (c->on_timer) {
-        const uint32_t tail = c->lists[g].tail;
-        c->parents[e] = is_first ? c->place : tail != NONE ? c->parents[tail] : c->running_parent;
-        c->origins[e] = is_first ? c->origin : tail != NONE ? c->origins[tail] : c->running_origin;
-    }
-    if (c->trails)
-        c->trails->of[e] = timer_trail(c, is_first, c->lists[g].tail);
+    const uint32_t tail = c->lists[g].tail;
+    if (c->keeps_more)
+        note_timer(c, tick, e, is_first, tail);
     /* An empty group that is not new is running: a timer added now runs next. */
-    insert(c, &c->lists[l], is_first ? c->lists[l].tail : c->lists[g].tail, e);
+    insert(c, &c->lists[l], is_first ? c->lists[l].tail : tail, e);
     c->lists[g].tail = e;
 }
 
 /* ---- running ---- */
-
-static bool open_next_bucket(clk_clock *c)
-{
-    orr_heap_entry next;
-    if (!orr_heap_pop(&c->ticks, &next))
-        return false;
-    c->running = next.value;
-    /* A tick that is opened again, because something was scheduled for it after its bucket had
-     * become empty, goes on where it was: places of one tick grow. */
-    if (next.key != c->line.now)
-        c->running_parent = UINT64_MAX;
-    c->line.now = next.key;
-    return true;
-}
 
 static void enter_place(clk_clock *c, uint32_t e)
 {
@@ -688,30 +730,71 @@ static void enter_place(clk_clock *c, uint32_t e)
     c->place++;
 }
 
-/* The first event of the running bucket leaves it. */
-static inline bool take_first(clk_clock *c, event *out)
+/* What is kept beside an event, when it begins to run. */
+ORR_APART void enter_event(clk_clock *c, uint32_t e, uint32_t group)
 {
-    list *bucket = &c->lists[c->running];
-    const uint32_t e = bucket->head;
-    if (e == NONE)
-        return false;
-    *out = c->events[e];
-    bucket->head = out->next;
-    if (bucket->tail == e)
-        bucket->tail = NONE;
-    /* The next event will touch its context; the bucket is a list, so it is known now. */
-    if (out->next != NONE)
-        __builtin_prefetch(c->events[out->next].context);
-    if (out->group != NONE && c->lists[out->group].tail == e)
-        c->lists[out->group].tail = NONE;
     if (c->source.run)
         c->running_order = c->orders[e];
     if (c->on_timer)
         enter_place(c, e);
     if (c->trails)
         enter_trail(c->trails, e);
-    c->events[e].next = c->free_event;
+    if (c->on_timer && group != NONE)
+        c->on_timer(c->timer_context, c->lists[group].owner);
+}
+
+/* The bucket that runs is empty: the next one.  False: none is left. */
+ORR_APART bool open_next_bucket(clk_clock *c)
+{
+    orr_heap_entry next;
+    if (c->running != NONE) {
+        if (c->latest == c->running) {
+            c->latest = NONE;
+            c->latest_tick = UINT64_MAX;
+        }
+        drop_list(c, c->running);
+        c->running = NONE;
+    }
+    if (!orr_heap_pop(&c->ticks, &next))
+        return false;
+    c->running = next.value;
+    /* A tick that is opened again, because something was scheduled for it after its bucket had
+     * become empty, goes on where it was: places of one tick grow. */
+    if (next.key != c->line.now)
+        c->running_parent = UINT64_MAX;
+    c->line.now = next.key;
+    return true;
+}
+
+/* One event of this clock; false: none is left. */
+static inline bool run_first(clk_clock *c)
+{
+    if (c->has_failed)
+        return false;
+    while (c->running == NONE || c->lists[c->running].head == NONE)
+        if (!open_next_bucket(c))
+            return false;
+    list *bucket = &c->lists[c->running];
+    const uint32_t e = bucket->head;
+    event *v = &c->events[e];
+    const clk_call call = {v->action, v->context, v->argument};
+    const uint32_t next = v->next, group = v->group;
+    bucket->head = next;
+    v->next = c->free_event;
     c->free_event = e;
+    if (next == NONE)
+        bucket->tail = NONE;
+    else
+        /* The next event will touch its context; the bucket is a list, so it is known now. */
+        __builtin_prefetch(c->events[next].context);
+    if (group != NONE && c->lists[group].tail == e)
+        c->lists[group].tail = NONE;
+    c->events_run++;
+    if (c->keeps_more)
+        enter_event(c, e, group);
+    call.action(call.context, call.argument);
+    if (group != NONE && c->lists[group].tail == NONE)
+        drop_list(c, group);
     return true;
 }
 
@@ -720,6 +803,7 @@ static inline bool take_first(clk_clock *c, event *out)
 void clk_keep_places(clk_clock *c, void (*on_timer)(void *context, uint32_t owner), void *context)
 {
     c->on_timer = on_timer;
+    c->keeps_more = true;
     c->timer_context = context;
     c->running_parent = UINT64_MAX;
 }
@@ -768,6 +852,7 @@ bool clk_multiply(clk_clock *c, uint32_t copies, clk_copy copy, void *context)
     memset(c->lookup.heads, 0xff, (c->lookup.mask + 1) * sizeof *c->lookup.heads);
     c->lookup.count = c->event_count = c->list_count = 0;
     c->free_event = c->free_list = c->running = c->latest = NONE;
+    c->latest_tick = UINT64_MAX;
     /* Copies of one event go in side by side, in the order in which events were pending: each copy
      * finds the others of its own rank in the same order as before. */
     for (size_t i = 0; ok && i < count; i++) {
@@ -806,6 +891,7 @@ orr_event_line *clk_line(clk_clock *c)
 void clk_attach(clk_clock *c, const orr_event_source *source)
 {
     c->source = *source;
+    c->keeps_more = true;
 }
 
 void clk_detach(clk_clock *c)
@@ -845,45 +931,19 @@ static uint64_t step_source(clk_clock *c, uint64_t most)
     return done;
 }
 
-/* How many events were run, at most so many; 0: none is left. */
-static inline uint64_t step(clk_clock *c, uint64_t most)
-{
-    event e;
-    const uint64_t done = c->source.run ? step_source(c, most) : 0;
-    if (done)
-        return done;
-    for (;;) {
-        if (c->has_failed || (c->running == NONE && !open_next_bucket(c)))
-            return 0;
-        if (take_first(c, &e))
-            break;
-        if (c->latest == c->running)
-            c->latest = NONE;
-        drop_list(c, c->running);
-        c->running = NONE;
-    }
-    c->events_run++;
-    if (c->on_timer && e.group != NONE)
-        c->on_timer(c->timer_context, c->lists[e.group].owner);
-    e.action(e.context, e.argument);
-    if (e.group != NONE && c->lists[e.group].tail == NONE)
-        drop_list(c, e.group);
-    return 1;
-}
-
 bool clk_step(clk_clock *c)
 {
-    return step(c, UINT64_MAX) > 0;
+    return (c->source.run && step_source(c, UINT64_MAX)) || run_first(c);
 }
 
 bool clk_run(clk_clock *c, uint64_t *left, const bool *pauses)
 {
     do {
-        const uint64_t done = step(c, *left);
-        if (!done)
+        const uint64_t done = c->source.run ? step_source(c, *left) : 0;
+        if (!done && !run_first(c))
             return false;
         /* A model may know of more events than it ran (orr_event_source). */
-        *left -= done < *left ? done : *left;
+        *left -= !done ? 1 : done < *left ? done : *left;
     } while (*left && !*pauses);
     return true;
 }

@@ -248,6 +248,29 @@ TEST(test_clock__agrees_with_a_plain_list)
     }
 }
 
+/* Ticks that a sum of times may give, after the last one there is or before now. */
+TEST(test_clock__refuses_ticks_out_of_range)
+{
+    const uint64_t bad[] = {CLK_LAST + 1, UINT64_MAX - 1, UINT64_MAX, 9};
+    for (size_t i = 0; i < 2 * sizeof bad / sizeof *bad; i++) {
+        world w = {.c = clk_create()};
+        const uint64_t tick = bad[i / 2];
+        if (tick < CLK_LAST) { /* before now */
+            clk_at(w.c, 10, note, &w, 1);
+            run(&w);
+        }
+        CHECK(!clk_has_failed(w.c));
+        if (i % 2)
+            clk_timer(w.c, 0, tick, note, &w, 2);
+        else
+            clk_at(w.c, tick, note, &w, 2);
+        CHECK(clk_has_failed(w.c));
+        CHECK(clk_is_over(w.c));
+        CHECK(!clk_step(w.c));
+        clk_destroy(w.c);
+    }
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -257,6 +280,7 @@ int main(void)
         RUN(test_clock__what_a_running_timer_adds_for_now_is_next),
         RUN(test_clock__a_group_that_is_over_begins_anew_at_the_end),
         RUN(test_clock__agrees_with_a_plain_list),
+        RUN(test_clock__refuses_ticks_out_of_range),
     };
     return RUN_ALL(tests);
 }
