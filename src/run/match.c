@@ -15,6 +15,7 @@
 #include "models/network/fluid/fluid.h"
 #include "models/network/net_time.h"
 
+#include "base/inline.h"
 #include "base/memory/hash.h"
 
 /* Tags of nodes are below MSG_TAG_SPACE and those of collectives below twice that, so the answers
@@ -127,7 +128,7 @@ static inline uint32_t *find_key(struct msg_table *m, const key *k)
     return at;
 }
 
-static bool grow_heads(struct msg_table *m)
+ORR_APART bool grow_heads(struct msg_table *m)
 {
     const size_t mask = m->mask * 2 + 1, old_mask = m->mask;
     uint32_t *heads = orr_alloc(mask + 1, sizeof *heads), *old = m->heads;
@@ -223,6 +224,22 @@ static bool ends_node(clk_call c)
     return c.action == work_node_done;
 }
 
+/* From now on data flows to a node that has waited for it. */
+ORR_APART void data_flows(orr_sim *s, clk_call node)
+{
+    RUN_TELL(s, node_flows, node.context, (uint32_t)node.argument);
+    work_message_moves(node.context, (uint32_t)node.argument);
+}
+
+/* A node begins to receive: data that is on its way, or has yet to be sent. */
+ORR_APART void data_awaited(orr_sim *s, bool is_sent, clk_call node)
+{
+    if (is_sent)
+        work_message_moves(node.context, (uint32_t)node.argument);
+    else
+        RUN_TELL(s, node_held, node.context, (uint32_t)node.argument);
+}
+
 /* In lock step a message is known by who stands for its two ends. */
 static void stand_in(const orr_sim *s, key *k)
 {
@@ -238,22 +255,21 @@ static void stand_in(const orr_sim *s, key *k)
     k->dst = l->stands_for[k->dst];
 }
 
-static uint32_t meet_folded(orr_sim *s, const key *k, bool is_send)
+ORR_APART uint32_t meet_folded(orr_sim *s, key k, bool is_send)
 {
-    key known = *k;
-    stand_in(s, &known);
-    return meet(s->matcher, &known, is_send);
+    stand_in(s, &k);
+    return meet(s->matcher, &k, is_send);
 }
 
-static void refuse_message(orr_sim *s, const key *k)
+ORR_APART void refuse_message(orr_sim *s, key k)
 {
     orr_error err;
-    const char *why = k->size == 0       ? "a message of 0 bytes"
-                      : k->src == k->dst ? "a message to itself"
-                                         : "a message to a rank that is not there";
+    const char *why = k.size == 0      ? "a message of 0 bytes"
+                      : k.src == k.dst ? "a message to itself"
+                                       : "a message to a rank that is not there";
     const orr_code bad =
-        orr_fail(&err, ORR_EINPUT, NULL, "rank %u sends %s (rank %u, tag %u, %llu bytes)", k->src,
-                 why, k->dst, k->tag, (unsigned long long)k->size);
+        orr_fail(&err, ORR_EINPUT, NULL, "rank %u sends %s (rank %u, tag %u, %llu bytes)", k.src,
+                 why, k.dst, k.tag, (unsigned long long)k.size);
     run_fail(s, bad, &err);
 }
 
@@ -347,7 +363,7 @@ static void send_moving(orr_sim *s, const key *k, clk_call on_sent)
 }
 
 /* It comes from another part and is there now. */
-static void deliver_moving(orr_sim *s, uint64_t token)
+ORR_APART void deliver_moving(orr_sim *s, uint64_t token)
 {
     struct msg_table *m = s->matcher;
     const msg_moving v = msg_moving_of(s, token);
@@ -374,24 +390,24 @@ static void deliver_moving(orr_sim *s, uint64_t token)
     clk_call_now(waits);
 }
 
-static void send_across(orr_sim *s, const key *k, clk_call on_sent)
+ORR_APART void send_across(orr_sim *s, key k, clk_call on_sent)
 {
     orr_error err;
     /* Counted by the sender's part: a message is one, whichever part its receiver is in. */
     s->messages++;
-    RUN_TELL(s, message, s, k->src, k->dst, k->size);
+    RUN_TELL(s, message, s, k.src, k.dst, k.size);
     /* What is to be known of it elsewhere is noted first: the network calls back while it sends
      * (orr__net_deliver_after), and then knows the delay. */
-    s->part->sending = (part_note){
-        .what = PART_MESSAGE, .tag = k->tag, .src = k->src, .dst = k->dst, .size = k->size};
+    s->part->sending =
+        (part_note){.what = PART_MESSAGE, .tag = k.tag, .src = k.src, .dst = k.dst, .size = k.size};
     s->part->on_sent = on_sent;
     if (s->part->servers) {
-        send_moving(s, k, on_sent);
+        send_moving(s, &k, on_sent);
         return;
     }
     /* One token for all of them: the network gives it back at once, with the delay, and keeps
      * none. */
-    const orr_message message = {k->src, k->dst, k->size, MSG_ACROSS};
+    const orr_message message = {k.src, k.dst, k.size, MSG_ACROSS};
     const orr_code code = s->net_ops->send(s->net, s, &message, &err);
     if (code)
         run_fail(s, code, &err);
@@ -449,7 +465,7 @@ void msg_take_across(orr_sim *s, const part_note *note)
 
 /* A receive that has not been sent, or not been heard of yet.  In either case it has been told
  * nothing. */
-static void post_across(orr_sim *s, uint32_t p, clk_call on_received)
+ORR_APART void post_across(orr_sim *s, uint32_t p, clk_call on_received)
 {
     struct msg_table *m = s->matcher;
     pair *q = &m->pairs[p];
@@ -477,56 +493,63 @@ static void post_across(orr_sim *s, uint32_t p, clk_call on_received)
         m->pairs[p].across = i;
 }
 
-static void send_message(orr_sim *s, const key *k, clk_call on_sent)
+/* A message of this rank.  Inline, as is receive_message, because a collective is little else; a
+ * key that no other function points to stays in registers, so whatever is APART gets a copy. */
+ORR_INLINE void send_message(run_npu *from, const key *k, clk_call on_sent)
 {
+    orr_sim *s = from->sim;
     struct msg_table *m = s->matcher;
     orr_error err;
     /* Refused here, once for all networks: no model has to know what a message of nothing, or to
      * oneself, would mean. */
     if (k->src == k->dst || k->size == 0 || k->dst >= s->npu_count) {
-        refuse_message(s, k);
+        refuse_message(s, *k);
         return;
     }
     if (part_is_across(s, k->dst)) {
-        send_across(s, k, on_sent);
+        send_across(s, *k, on_sent);
         return;
     }
     /* Counting bytes, sends and receives do not meet as pairs: a pair only carries the message to
      * its arrival. */
     const uint32_t p = s->byte_matcher ? (make_room(m) ? new_pair(m, k) : RUN_NONE)
-                       : s->lockstep   ? meet_folded(s, k, true)
+                       : s->lockstep   ? meet_folded(s, *k, true)
                                        : meet(m, k, true);
     if (p == RUN_NONE) {
         run_no_memory(s);
         return;
     }
-    m->pairs[p].is_sent = true;
-    m->pairs[p].on_sent = on_sent;
-    const clk_call waits = m->pairs[p].on_received;
-    if (m->pairs[p].is_received && ends_node(waits)) {
-        RUN_TELL(s, node_flows, waits.context, (uint32_t)waits.argument);
-        work_message_moves(waits.context, (uint32_t)waits.argument);
-    }
+    pair *q = &m->pairs[p];
+    q->is_sent = true;
+    q->on_sent = on_sent;
+    if (q->is_received && ends_node(q->on_received))
+        data_flows(s, q->on_received);
     /* Of several steps in a row only one is counted, and ranks may be in different ones. */
-    if (run_is_recorded(run_npu_of(s, k->src))) {
+    if (run_is_recorded(from)) {
         s->messages += s->lockstep ? s->lockstep->size[k->src] : 1;
         RUN_TELL(s, message, s, k->src, k->dst, k->size);
     }
     if (s->joint)
-        fluid_counts(fluid_network_flows(s->net), run_is_recorded(run_npu_of(s, k->src)));
+        fluid_counts(fluid_network_flows(s->net), run_is_recorded(from));
     const orr_message message = {k->src, k->dst, k->size, p};
     const orr_code code = s->net_ops->send(s->net, s, &message, &err);
     if (code)
         run_fail(s, code, &err);
 }
 
+/* The same, for all messages but those of collectives. */
+ORR_APART void send_apart(run_npu *from, key k, clk_call on_sent)
+{
+    send_message(from, &k, on_sent);
+}
+
 /* As the old front end: what has arrived already is received at once (packet-network.md, addendum
  * 1). */
-static void receive_bytes(orr_sim *s, const key *k, clk_call on_received)
+ORR_APART void receive_bytes(orr_sim *s, key k, clk_call on_received)
 {
-    const run_bytes_key bytes = {k->tag, k->src, k->dst};
+    const run_bytes_key bytes = {k.tag, k.src, k.dst};
     bool is_there;
-    if (!run_byte_matchings->receive(s->byte_matcher, &bytes, k->size, on_received, &is_there))
+    if (!run_byte_matchings->receive(s->byte_matcher, &bytes, k.size, on_received, &is_there))
         run_no_memory(s);
     else if (is_there)
         clk_call_now(on_received);
@@ -542,41 +565,54 @@ void msg_receive_late(void *sim, uint64_t token)
     clk_call_now(then);
 }
 
-static void receive_message(orr_sim *s, const key *k, clk_call on_received)
+/* It is there already: the receiver hears of it through the queue, not at once. */
+ORR_APART void receive_arrived(orr_sim *s, key k, uint32_t p, clk_call on_received)
 {
     struct msg_table *m = s->matcher;
-    if (s->byte_matcher) {
-        receive_bytes(s, k, on_received);
-        return;
-    }
-    const uint32_t p = s->lockstep ? meet_folded(s, k, false) : meet(m, k, false);
-    if (p == RUN_NONE) {
-        run_no_memory(s);
-        /* Where a rank stands for others, what it hears of must have a place in the order of all
+    /* Where a rank stands for others, what it hears of must have a place in the order of all
      * (fold_touch): so it goes through an action that says which rank is touched. */
-    } else if (m->pairs[p].is_arrived && s->lockstep && s->lockstep->symmetry) {
+    if (s->lockstep && s->lockstep->symmetry) {
         m->pairs[p].on_received = on_received;
         clk_after(s->clock, 0, msg_receive_late, s, p);
-    } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */
-        if (part_is_across(s, k->src) && m->pairs[p].across != RUN_NONE)
-            take_across(m, m->pairs[p].across);
-        /* Packets tell the sender after the receiver: the pair must stay until both have been
-         * told. */
-        if (m->pairs[p].is_told)
-            drop_pair(m, p);
-        else
-            m->pairs[p].is_received = true; /* the sender has yet to be told */
-        clk_after(s->clock, 0, on_received.action, on_received.context, on_received.argument);
+        return;
+    }
+    if (part_is_across(s, k.src) && m->pairs[p].across != RUN_NONE)
+        take_across(m, m->pairs[p].across);
+    /* Packets tell the sender after the receiver: the pair must stay until both have been told. */
+    if (m->pairs[p].is_told)
+        drop_pair(m, p);
+    else
+        m->pairs[p].is_received = true; /* the sender has yet to be told */
+    clk_after(s->clock, 0, on_received.action, on_received.context, on_received.argument);
+}
+
+ORR_INLINE void receive_message(run_npu *at, const key *k, clk_call on_received)
+{
+    orr_sim *s = at->sim;
+    struct msg_table *m = s->matcher;
+    if (s->byte_matcher) {
+        receive_bytes(s, *k, on_received);
+        return;
+    }
+    const uint32_t p = s->lockstep ? meet_folded(s, *k, false) : meet(m, k, false);
+    if (p == RUN_NONE) {
+        run_no_memory(s);
+    } else if (m->pairs[p].is_arrived) {
+        receive_arrived(s, *k, p, on_received);
     } else if (part_is_across(s, k->src)) {
         post_across(s, p, on_received);
     } else {
-        m->pairs[p].is_received = true;
-        m->pairs[p].on_received = on_received;
-        if (!m->pairs[p].is_sent && ends_node(on_received))
-            RUN_TELL(s, node_held, on_received.context, (uint32_t)on_received.argument);
-        else if (ends_node(on_received))
-            work_message_moves(on_received.context, (uint32_t)on_received.argument);
+        pair *q = &m->pairs[p];
+        q->is_received = true;
+        q->on_received = on_received;
+        if (ends_node(on_received))
+            data_awaited(s, q->is_sent, on_received);
     }
+}
+
+ORR_APART void receive_apart(run_npu *at, key k, clk_call on_received)
+{
+    receive_message(at, &k, on_received);
 }
 
 void orr_net_deliver_receiver(orr_sim *s, uint64_t token)
@@ -606,7 +642,7 @@ void orr_net_complete_sender(orr_sim *s, uint64_t token)
 }
 
 /* The sender is notified first, then whoever waits for these bytes. */
-static void deliver_bytes(orr_sim *s, uint32_t token)
+ORR_APART void deliver_bytes(orr_sim *s, uint32_t token)
 {
     /* A copy, and dropped before anybody is told: callbacks send messages, for which pairs may
      * move. */
@@ -639,7 +675,7 @@ static inline void arrive(struct msg_table *m,
         true; /* before the sender is notified: it may post the receive itself */
 }
 
-static void deliver_folded(orr_sim *s, uint32_t token)
+ORR_APART void deliver_folded(orr_sim *s, uint32_t token)
 {
     const key *k = &s->matcher->pairs[token].k;
     const uint32_t dst = k->dst, src = k->src, origin = clk_origin(s->clock);
@@ -716,7 +752,7 @@ static void start_send(void *sim, uint64_t i)
     orr_sim *s = sim;
     const meeting w = take_meeting(s->matcher, i);
     const key k = {w.tag, w.npu->rank, w.peer, w.size};
-    send_message(s, &k, w.call);
+    send_apart(w.npu, k, w.call);
 }
 
 static void start_receive(void *sim, uint64_t i)
@@ -724,7 +760,7 @@ static void start_receive(void *sim, uint64_t i)
     orr_sim *s = sim;
     const meeting w = take_meeting(s->matcher, i);
     const key k = {w.tag, w.peer, w.npu->rank, w.size};
-    receive_message(s, &k, w.call);
+    receive_apart(w.npu, k, w.call);
 }
 
 /* Pieces of a small collective round down to nothing.  The reference stops there (astra-sim.md 8);
@@ -734,36 +770,52 @@ static uint64_t at_least_a_byte(const orr_sim *s, uint64_t size)
     return size == 0 && !s->rules->sends_nothing ? 1 : size;
 }
 
-static void send_now(run_npu *from, uint32_t tag, uint32_t dst, uint64_t size, clk_call on_arrival)
+/* The sender waits for a small message from its receiver, which the receive sends when it is
+ * posted; only then does the data leave (astra-sim.md 5.6). */
+ORR_APART void send_when_met(run_npu *from, key k, clk_call on_arrival)
 {
     orr_sim *s = from->sim;
-    size = at_least_a_byte(s, size);
-    const key k = {tag, from->rank, dst, size};
-    if (!s->opt.rendezvous) {
-        send_message(s, &k, on_arrival);
-        return;
-    }
-    const meeting w = {from, on_arrival, size, tag, dst, RUN_NONE};
+    const meeting w = {from, on_arrival, k.size, k.tag, k.dst, RUN_NONE};
     const uint32_t i = new_meeting(s->matcher, &w);
-    /* The sender waits for a small message from its receiver, which the receive sends when it is
-     * posted; only then does the data leave (astra-sim.md 5.6). */
-    const key answer = {tag + RENDEZVOUS_TAG, dst, from->rank, RENDEZVOUS_SIZE};
+    const key answer = {k.tag + RENDEZVOUS_TAG, k.dst, k.src, RENDEZVOUS_SIZE};
     if (i == RUN_NONE)
         run_no_memory(s);
     else
-        receive_message(s, &answer, (clk_call){start_send, s, i});
+        receive_apart(from, answer, (clk_call){start_send, s, i});
+}
+
+ORR_APART void receive_when_met(run_npu *at, key k, clk_call on_arrival)
+{
+    orr_sim *s = at->sim;
+    const meeting w = {at, on_arrival, k.size, k.tag, k.src, RUN_NONE};
+    const uint32_t i = new_meeting(s->matcher, &w);
+    const key ready = {k.tag + RENDEZVOUS_TAG, k.dst, k.src, RENDEZVOUS_SIZE};
+    if (i == RUN_NONE)
+        run_no_memory(s);
+    else
+        send_apart(at, ready, (clk_call){start_receive, s, i});
 }
 
 void msg_send(run_npu *from, uint32_t tag, uint32_t dst, uint64_t size, clk_call on_arrival)
 {
     RUN_TELL(from->sim, send, from, NULL, tag, dst, size, on_arrival);
-    send_now(from, tag, dst, size, on_arrival);
+    const key k = {tag, from->rank, dst, at_least_a_byte(from->sim, size)};
+    if (from->sim->opt.rendezvous)
+        send_when_met(from, k, on_arrival);
+    else
+        send_apart(from, k, on_arrival);
 }
 
-void msg_stream_send(sys_stream *s, uint32_t dst, uint64_t size)
+void msg_stream_send(sys_stream *st, uint32_t dst, uint64_t size)
 {
-    RUN_TELL(s->npu->sim, send, s->npu, s, s->tag, dst, size, (clk_call){0});
-    send_now(s->npu, s->tag, dst, size, (clk_call){0});
+    run_npu *from = st->npu;
+    const clk_call nobody = {0};
+    RUN_TELL(from->sim, send, from, st, st->tag, dst, size, nobody);
+    const key k = {st->tag, from->rank, dst, at_least_a_byte(from->sim, size)};
+    if (from->sim->opt.rendezvous)
+        send_when_met(from, k, nobody);
+    else
+        send_message(from, &k, nobody);
 }
 
 /* The observer comes first: it may put itself between the message and whoever waits for it
@@ -773,19 +825,11 @@ void msg_recv(run_npu *at, uint32_t tag, uint32_t src, uint64_t size, clk_call o
     orr_sim *s = at->sim;
     if (s->hooks.receive)
         on_arrival = s->hooks.receive(at, tag, src, size, on_arrival);
-    size = at_least_a_byte(s, size);
-    const key k = {tag, src, at->rank, size};
-    if (!s->opt.rendezvous) {
-        receive_message(s, &k, on_arrival);
-        return;
-    }
-    const meeting w = {at, on_arrival, size, tag, src, RUN_NONE};
-    const uint32_t i = new_meeting(s->matcher, &w);
-    const key ready = {tag + RENDEZVOUS_TAG, at->rank, src, RENDEZVOUS_SIZE};
-    if (i == RUN_NONE)
-        run_no_memory(s);
+    const key k = {tag, src, at->rank, at_least_a_byte(s, size)};
+    if (s->opt.rendezvous)
+        receive_when_met(at, k, on_arrival);
     else
-        send_message(s, &ready, (clk_call){start_receive, s, i});
+        receive_message(at, &k, on_arrival);
 }
 
 /* ---- those who stood for others stand for fewer ---- */

@@ -11,6 +11,7 @@
 #include "run_state.h"
 
 #include "base/arithmetic.h"
+#include "base/inline.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -277,16 +278,20 @@ uint64_t sys_endpoint_delay(const sys_stream *st)
     return st->group ? SYS_GROUP_RING_DELAY : st->npu->sim->system.endpoint_delay;
 }
 
+ORR_APART void charge_bus(sys_stream *st, orr_bytes size, unsigned how, uint64_t argument)
+{
+    sys_bus_request(st->npu->bus, how & ORR_COLL_FROM_NPU, size, how & ORR_COLL_REDUCED,
+                    how & ORR_COLL_SENT_BACK, (clk_call){endpoint_passed, st, argument});
+}
+
 void orr_coll_charge(orr_coll *c, orr_bytes size, unsigned how)
 {
     sys_stream *st = sys_stream_of(c);
     run_npu *n = st->npu;
-    const bool is_reduced = how & ORR_COLL_REDUCED;
     /* Both in one number, as an event carries one. */
-    const uint64_t argument = size << 1 | is_reduced;
+    const uint64_t argument = size << 1 | (how & ORR_COLL_REDUCED ? 1 : 0);
     if (n->bus && !st->group)
-        sys_bus_request(n->bus, how & ORR_COLL_FROM_NPU, size, is_reduced, how & ORR_COLL_SENT_BACK,
-                        (clk_call){endpoint_passed, st, argument});
+        charge_bus(st, size, how, argument);
     else
         run_npu_timer(n, sys_endpoint_delay(st), endpoint_passed, st, argument);
 }
