@@ -235,6 +235,16 @@ static inline int64_t run_npu_tag(const run_npu *n, uint32_t place)
     return run_npu_value(n, place, ORR_HOLE_COMM_TAG, n->graph->t->columns.comm_tag);
 }
 
+/* What a node's time counts as: WORK_ON_DEVICE, WORK_COMMUNICATES, or -1 for neither. */
+enum { WORK_ON_DEVICE = 0, WORK_COMMUNICATES = 1 };
+static inline int work_class_of(const run_npu *n, uint32_t place)
+{
+    const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
+    if (type == ORR_NODE_COMP)
+        return n->graph->slot[place] == WORK_SLOT_CPU ? -1 : WORK_ON_DEVICE;
+    return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL ? WORK_COMMUNICATES : -1;
+}
+
 static inline run_npu *run_npu_of(orr_sim *s, uint32_t rank)
 {
     return &s->npus[rank];

@@ -125,7 +125,7 @@ void run_fail_text(orr_sim *s, const run_npu *n, uint32_t place, const char *fmt
             h->hook[i_] = o->hook;     \
     } while (0)
 
-/* There are fewer observers than RUN_LISTENERS, so the last place of each list stays NULL. */
+/* No hook has as many listeners as RUN_LISTENERS, so the last place of each list stays NULL. */
 static void listen_to(run_hooks *h, const run_observer *o)
 {
     ADD_HOOK(node_start);
@@ -422,6 +422,8 @@ static void add_observers(orr_sim *s)
     }
     if (s->watch)
         listen_to(&s->hooks, &watch_observer);
+    if (s->watch && s->watch->keeps_phases)
+        listen_to(&s->hooks, &watch_phase_observer);
     if (s->tape)
         listen_to(&s->hooks, &tape_observer);
     if (s->system.track_local_mem)

@@ -11,6 +11,7 @@
 #include "fold/fold.h"
 #include "parts.h"
 
+#include "base/inline.h"
 #include "base/memory/hash.h"
 #include "models/network/net_table.h"
 
@@ -203,12 +204,6 @@ watch_tally *watch_tally_of(run_npu *n, uint32_t place)
     return (*rows)[place] == RUN_NONE ? NULL : &s->watch->tallies[(*rows)[place]];
 }
 
-static bool is_communication(const run_npu *n, uint32_t place)
-{
-    const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
-    return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL;
-}
-
 /* From when on its data could flow; of one that ends without: now. */
 static uint64_t flows_since(const run_npu *n, uint32_t place, uint64_t now)
 {
@@ -374,26 +369,28 @@ static void count_end(run_npu *n, uint32_t place, uint64_t now, uint64_t compute
     if (is_held(r, place) &&
         work_is_comm_slot(n->graph->slot[place])) /* what it ran beside was waiting */
         r->compute_before[n->graph->slot[place]] = compute;
-    if (is_communication(n, place))
+    if (work_class_of(n, place) == WORK_COMMUNICATES)
         count_node(n, place, now, compute);
     if (is_held(r, place)) /* it is over: it does not wait for those who come later */
         r->flows_at[place] = now;
 }
 
-static void count_deed(run_npu *n, const watch_op *op, uint64_t compute)
+/* Inline: most callers know what it is. */
+ORR_INLINE void count_deed(
+    run_npu *n, uint32_t place, watch_op_kind what, uint64_t at, uint64_t compute)
 {
-    switch (op->what) {
+    switch (what) {
     case WATCH_OP_START:
-        count_start(n, op->place, op->at, compute);
+        count_start(n, place, at, compute);
         break;
     case WATCH_OP_HELD:
-        count_held(n, op->place, op->at);
+        count_held(n, place, at);
         break;
     case WATCH_OP_FLOWS:
-        count_flows(n, op->place, op->at, compute);
+        count_flows(n, place, at, compute);
         break;
     default:
-        count_end(n, op->place, op->at, compute);
+        count_end(n, place, at, compute);
     }
 }
 
@@ -440,28 +437,32 @@ static void count_kept(run_npu *n, watch_later *l, bool is_end)
         last--;
     for (; done < last; done++) {
         const uint64_t compute = computed_at(l, done);
-        count_deed(n, &l->ops[done], compute);
-        l->at = l->ops[done].at;
+        const watch_op *op = &l->ops[done];
+        count_deed(n, op->place, (watch_op_kind)op->what, op->at, compute);
+        l->at = op->at;
         l->compute = compute;
     }
     memmove(l->ops, l->ops + done, (l->count - done) * sizeof *l->ops);
     l->count -= done;
 }
 
-static void count_or_keep(run_npu *n, uint32_t place, watch_op_kind what)
+ORR_APART void keep_deed(run_npu *n, watch_later *l, watch_op op)
 {
-    watch_later *l = n->sim->watch->ranks[n->rank].later;
-    const uint64_t now = clk_now(n->sim->clock);
-    const watch_op op = {now, watch_compute_so_far(n), place, (uint8_t)what};
-    if (!l || (!l->count && !l->unknown)) {
-        count_deed(n, &op, op.compute);
-        return;
-    }
     size_t at = l->count; /* before what flows later than now */
-    while (at > 0 && l->ops[at - 1].at > now)
+    while (at > 0 && l->ops[at - 1].at > op.at)
         at--;
     if (keep_op(n, l, at, &op) && !l->unknown)
         count_kept(n, l, false);
+}
+
+ORR_INLINE void count_or_keep(run_npu *n, uint32_t place, watch_op_kind what)
+{
+    watch_later *l = n->sim->watch->ranks[n->rank].later;
+    const uint64_t now = clk_now(n->sim->clock), compute = watch_compute_so_far(n);
+    if (l && (l->count || l->unknown))
+        keep_deed(n, l, (watch_op){now, compute, place, (uint8_t)what});
+    else
+        count_deed(n, place, what, now, compute);
 }
 
 void watch_held_across(run_npu *n, uint32_t place)
@@ -969,7 +970,7 @@ static void watch_phase_start(sys_stream *st)
     struct watch_record *w = n->sim->watch;
     const sys_phase *p = &st->phases[st->phase];
     const uint32_t all = n->sim->opt.queues_per_dim;
-    if (!w->keeps_phases || !run_is_recorded(n))
+    if (!run_is_recorded(n))
         return;
     if (w->phase_count >= RUN_NONE || !orr_grow(&w->phases, &w->phase_room, w->phase_count + 1)) {
         run_no_memory(n->sim);
@@ -991,7 +992,7 @@ static void watch_phase_start(sys_stream *st)
 static void watch_phase_end(sys_stream *st)
 {
     struct watch_record *w = st->npu->sim->watch;
-    if (w->keeps_phases && run_is_recorded(st->npu))
+    if (run_is_recorded(st->npu))
         w->phases[st->record].end = watch_now(st->npu->sim);
 }
 
@@ -1002,6 +1003,9 @@ const run_observer watch_observer = {
     .node_flows = watch_node_flows,
     .message = watch_message,
     .collective = watch_collective,
+};
+
+const run_observer watch_phase_observer = {
     .phase_start = watch_phase_start,
     .phase_end = watch_phase_end,
 };

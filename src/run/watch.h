@@ -204,6 +204,7 @@ void watch_round_begins(run_npu *n);
 void watch_forget(
     orr_sim *s); /* figures of all ranks together, and the log: another step is recorded */
 extern const run_observer watch_observer;
+extern const run_observer watch_phase_observer; /* where keeps_phases says so */
 /* The innermost dimension in which two ranks differ. */
 uint32_t watch_dimension_between(const orr_sim *s, uint32_t a, uint32_t b);
 /* False: out of memory; *out NULL: the traces say nothing of tokens. */

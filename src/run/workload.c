@@ -121,14 +121,6 @@ static bool node_int(
  *
  * Nodes start and end in order of time, so unions of intervals need no sorting. */
 
-int work_class_of(const run_npu *n, uint32_t place)
-{
-    const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
-    if (type == ORR_NODE_COMP)
-        return n->graph->slot[place] == WORK_SLOT_CPU ? -1 : WORK_ON_DEVICE;
-    return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL ? WORK_COMMUNICATES : -1;
-}
-
 /* Folded, times are those of a class, and figures are made from its log at the end
  * (fold/fold_figures.c). */
 static void note_start(run_npu *n, uint32_t place)

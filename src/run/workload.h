@@ -108,9 +108,6 @@ orr_code work_init(run_npu *n, const work_graph *g, orr_error *err);
 void work_fini(run_npu *n);
 void work_copy(run_npu *n, const run_npu *from); /* between events; both were initialised */
 void work_issue(run_npu *n);
-/* What a node's time counts as: WORK_ON_DEVICE, WORK_COMMUNICATES, or -1 for neither. */
-enum { WORK_ON_DEVICE = 0, WORK_COMMUNICATES = 1 };
-int work_class_of(const run_npu *n, uint32_t place);
 /* The collective that is simulated for one of a trace; -1: none. */
 int work_kind_of(int type, const orr_rules_run *rules);
 void work_node_done(void *npu, uint64_t place); /* as an action */
