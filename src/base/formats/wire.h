@@ -193,9 +193,10 @@ static inline bool orr_is_utf8(const uint8_t *p, size_t len)
 
 /* ---- writing ---- */
 
+/* Seven bits per byte: (highest bit) / 7 + 1, as a product, for each of the 64 bits there are. */
 static inline unsigned orr_varint_size(uint64_t v)
 {
-    return (unsigned)(64 - __builtin_clzll(v | 1) + 6) / 7;
+    return ((63 ^ (unsigned)__builtin_clzll(v | 1)) * 9 + 73) / 64;
 }
 
 static inline uint8_t *orr_varint_store(uint8_t *p, uint64_t v)

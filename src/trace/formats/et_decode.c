@@ -493,6 +493,8 @@ static bool scan_draft_attr(orr__scan *s, const orr_attr *a)
     const int key = find_key(a->name);
     if ((key < 0 && !is_text(a->name)) || (is_string && !is_text(a->value.s)))
         return false;
+    if (key < 0)
+        return true; /* not one that a trace has a column for */
     orr_field f = {.value = is_number ? a->value.u : 0};
     if (is_string)
         f.bytes = (orr_span){(const uint8_t *)a->value.s.ptr, a->value.s.len};

@@ -121,27 +121,35 @@ static void put_member(orr_buf *b, const orr_attr *a)
     orr_put_end(b, begin);
 }
 
-/* A short name and one number, as most attributes are: its length is known as soon as the number's
- * is, so nothing moves up afterwards. */
+/* A short name and one number or text, as most attributes are: its length is known at once, so
+ * nothing moves up afterwards. */
 static bool put_plain_attr(orr_buf *b, uint32_t field, const orr_attr *a)
 {
-    enum { NAME_MOST = 64, ROOM = NAME_MOST + 32 }; /* tags and lengths are a byte or two each */
+    enum { NAME_MOST = 64, ROOM = NAME_MOST + 48 }; /* with tags, lengths and a number */
+    const bool is_text = a->kind == ORR_VALUE_STRING;
     const bool is_number =
         a->kind == ORR_VALUE_INT64 || a->kind == ORR_VALUE_UINT64 || a->kind == ORR_VALUE_BOOL;
-    if (a->is_list || !is_number || a->doc.len || !a->name.len || a->name.len > NAME_MOST)
+    if (a->is_list || a->doc.len || !a->name.len || a->name.len > NAME_MOST ||
+        !(is_number || is_text))
         return false;
-    uint8_t *p = orr_buf_reserve(b, ROOM);
+    const size_t text_len = is_text ? a->value.s.len : 0;
+    uint8_t *p = orr_buf_reserve(b, ROOM + text_len);
     if (!p)
         return true; /* b->failed says it */
-    const uint32_t tag = (ATTR_FIRST_MEMBER + 2 * ((uint32_t)a->kind - 1)) << 3 | ORR_WIRE_VARINT;
-    const size_t len = 2 + a->name.len + orr_varint_size(tag) + orr_varint_size(a->value.u);
+    /* After the tag stands the number, or the length of the text. */
+    const uint64_t number = is_text ? text_len : a->value.u;
+    const uint32_t tag = (ATTR_FIRST_MEMBER + 2 * ((uint32_t)a->kind - 1)) << 3 |
+                         (is_text ? ORR_WIRE_LEN : ORR_WIRE_VARINT);
+    const size_t len = 2 + a->name.len + orr_varint_size(tag) + orr_varint_size(number) + text_len;
     p = orr_varint_store(p, (uint64_t)field << 3 | ORR_WIRE_LEN);
-    *p++ = (uint8_t)len;
+    p = orr_varint_store(p, len);
     *p++ = ATTR_NAME << 3 | ORR_WIRE_LEN;
     *p++ = (uint8_t)a->name.len;
     memcpy(p, a->name.ptr, a->name.len);
-    p = orr_varint_store(orr_varint_store(p + a->name.len, tag), a->value.u);
-    b->len = (size_t)(p - b->ptr);
+    p = orr_varint_store(orr_varint_store(p + a->name.len, tag), number);
+    if (text_len)
+        memcpy(p, a->value.s.ptr, text_len);
+    b->len = (size_t)(p + text_len - b->ptr);
     return true;
 }
 
@@ -157,15 +165,54 @@ void orr__encode_attr(orr_buf *b, uint32_t field, const orr_attr *a)
     orr_put_end(b, begin);
 }
 
+/* ---- nodes ----
+ *
+ * The fields that nearly all nodes have go where there is room for all of them: nothing is asked
+ * field by field. */
+
+enum { NUMBER_MOST = 10, FIELD_MOST = 1 + NUMBER_MOST }; /* bytes of a number; with its tag */
+
+static inline uint8_t *store_nonzero(uint8_t *p, uint32_t field, uint64_t v)
+{
+    return v ? orr_varint_store(orr_varint_store(p, field << 3 | ORR_WIRE_VARINT), v) : p;
+}
+
+static inline uint8_t *store_text(uint8_t *p, uint32_t field, orr_str s)
+{
+    if (!s.len)
+        return p;
+    p = orr_varint_store(orr_varint_store(p, field << 3 | ORR_WIRE_LEN), s.len);
+    memcpy(p, s.ptr, s.len);
+    return p + s.len;
+}
+
+static inline uint8_t *store_ids(uint8_t *p, uint32_t field, const uint64_t *ids, size_t count)
+{
+    size_t len = 0;
+    if (!count)
+        return p;
+    for (size_t i = 0; i < count; i++)
+        len += orr_varint_size(ids[i]);
+    p = orr_varint_store(orr_varint_store(p, field << 3 | ORR_WIRE_LEN), len);
+    for (size_t i = 0; i < count; i++)
+        p = orr_varint_store(p, ids[i]);
+    return p;
+}
+
 void orr__encode_node(orr_buf *b, const orr_draft *d)
 {
-    put_nonzero(b, NODE_ID, d->id);
-    put_text(b, NODE_NAME, d->name);
-    put_nonzero(b, NODE_TYPE, d->type);
-    put_ids(b, NODE_CTRL_DEPS, d->ctrl_deps, d->ctrl_count);
-    put_ids(b, NODE_DATA_DEPS, d->data_deps, d->data_count);
-    put_nonzero(b, NODE_START, d->start_us);
-    put_nonzero(b, NODE_DURATION, d->duration_us);
+    const size_t ids = d->ctrl_count + d->data_count;
+    uint8_t *p = orr_buf_reserve(b, 7 * FIELD_MOST + d->name.len + ids * NUMBER_MOST);
+    if (!p)
+        return; /* b->failed says it */
+    p = store_nonzero(p, NODE_ID, d->id);
+    p = store_text(p, NODE_NAME, d->name);
+    p = store_nonzero(p, NODE_TYPE, d->type);
+    p = store_ids(p, NODE_CTRL_DEPS, d->ctrl_deps, d->ctrl_count);
+    p = store_ids(p, NODE_DATA_DEPS, d->data_deps, d->data_count);
+    p = store_nonzero(p, NODE_START, d->start_us);
+    p = store_nonzero(p, NODE_DURATION, d->duration_us);
+    b->len = (size_t)(p - b->ptr);
     put_io(b, NODE_INPUTS, d->inputs);
     put_io(b, NODE_OUTPUTS, d->outputs);
     for (size_t i = 0; i < d->attr_count; i++)
