@@ -7,6 +7,8 @@
  * Cost: some 20 ns a line; a buffer of PIECE bytes, whatever the length of the text. */
 #include "schedgen_impl.h"
 
+#include "base/inline.h"
+
 enum { LINE = 128, PIECE = 1 << 18 };
 
 static const char pairs[] =
@@ -22,17 +24,36 @@ static unsigned digits_of(uint64_t v)
     return n + (v >= 10) + (v >= 100) + (v >= 1000);
 }
 
-static char *put_number(char *p, uint64_t v)
+static inline char *put_pair(char *p, uint64_t v)
 {
+    memcpy(p, pairs + 2 * v, 2);
+    return p + 2;
+}
+
+/* Below 100: labels and tags mostly are. */
+static inline char *put_short(char *p, uint64_t v)
+{
+    if (v >= 10)
+        return put_pair(p, v);
+    *p = (char)('0' + v);
+    return p + 1;
+}
+
+ORR_APART char *put_long(char *p, uint64_t v)
+{
+    if (v < 10000)
+        return put_pair(put_short(p, v / 100), v % 100);
     char *const end = p + digits_of(v);
     char *at = end;
     for (; v >= 100; v /= 100)
-        memcpy(at -= 2, pairs + 2 * (v % 100), 2);
-    if (v >= 10)
-        memcpy(at - 2, pairs + 2 * v, 2);
-    else
-        at[-1] = (char)('0' + v);
+        put_pair(at -= 2, v % 100);
+    put_short(at - (v >= 10 ? 2 : 1), v);
     return end;
+}
+
+static inline char *put_number(char *p, uint64_t v)
+{
+    return v < 100 ? put_short(p, v) : put_long(p, v);
 }
 
 static char *put_signed(char *p, int64_t v)
