@@ -71,19 +71,32 @@ uint32_t orr_json_count(orr_json_value v)
     return orr__json_is_container(t, v.node) ? t->nodes[t->nodes[v.node].info - 1].info : 0;
 }
 
+/* A key as it stands in the file has the length of its text: nearly all others differ in that. */
+static inline bool is_key(const orr__json_tree *t, uint32_t node, orr_str key)
+{
+    const orr__json_node n = t->nodes[node];
+    if (n.info & ORR__JSON_FLAG)
+        return orr_str_equal(orr__json_string(t, node), key);
+    return n.info == key.len && memcmp(t->text + n.at + 1, key.ptr, key.len) == 0;
+}
+
 bool orr_json_find(orr_json_value v, const char *key, orr_json_value *out)
 {
+    const orr_str wanted = {key, strlen(key)};
+    const orr__json_tree *t = v.tree;
+    uint32_t found = 0; /* none: a value stands after its object */
     orr_json_iter it = orr_json_iterate(v);
-    orr_json_value value;
-    orr_str name;
-    bool is_found = false;
-    while (orr_json_next_member(&it, &name, &value)) {
-        if (orr_str_is(name, key)) {
-            *out = value;
-            is_found = true;
-        }
+    if (!it.keyed)
+        return false;
+    while (it.node < it.end) {
+        const uint32_t value = it.node + 1;
+        if (is_key(t, it.node, wanted))
+            found = value;
+        it.node = orr__json_is_container(t, value) ? t->nodes[value].info : value + 1;
     }
-    return is_found;
+    if (found)
+        *out = (orr_json_value){.tree = t, .node = found};
+    return found != 0;
 }
 
 static orr_code wrong(orr_json_value v, const char *expected, orr_error *err)
