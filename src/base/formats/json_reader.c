@@ -553,13 +553,36 @@ static inline orr_code take_comma(orr_json *j, uint64_t *at, bool *out)
     return code;
 }
 
+/* What nearly always comes after a value, if all of it is in this piece: a comma, and in an object
+ * a key with its colon.  False: it is something else, and nothing is taken. */
+static inline bool take_usual(orr_json *j, orr_code *code)
+{
+    orr__json_frame *f = &j->stack[j->depth - 1];
+    const uint32_t *token = j->tokens + j->next;
+    const char *piece = j->text + j->piece;
+    if (!f->count || j->count - j->next < 3 || piece[token[0]] != ',')
+        return false;
+    const bool is_object = f->closer == '}';
+    if (is_object && (piece[token[1]] != '"' || piece[token[2]] != ':'))
+        return false;
+    f->count++;
+    j->next += is_object ? 3 : 1;
+    *code = is_object ? add_string(j, j->piece + token[1]) : ORR_OK;
+    return true;
+}
+
 /* Close what ends here, down to depth `floor`; *out: another value comes next. */
 static inline orr_code go_on(orr_json *j, uint32_t floor, bool *out)
 {
     *out = false;
     while (j->depth > floor) {
         uint64_t at;
-        orr_code code = take_comma(j, &at, out);
+        orr_code code;
+        if (take_usual(j, &code)) {
+            *out = true;
+            return code;
+        }
+        code = take_comma(j, &at, out);
         if (code)
             return code;
         if (!*out) {
@@ -593,7 +616,8 @@ static orr_code walk(orr_json *j, uint32_t keep)
             code = go_on(j, floor, &more);
         if (code)
             return code;
-        j->base = keep ? j->base : j->piece;
+        if (!keep)
+            j->base = j->piece;
     }
     return ORR_OK;
 }

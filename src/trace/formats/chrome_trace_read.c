@@ -154,24 +154,33 @@ static orr_code set_group(chrome_file *c, orr_str group, orr_timespan *span)
     return group.len ? orr_timeline_add_text(c->t, group, &span->group, c->err) : ORR_OK;
 }
 
+/* Arguments as they are wanted; false: they are something else. */
+static bool text_of(orr_json_value v, orr_str *out)
+{
+    return orr_json_type_of(v) == ORR_JSON_STRING && orr_json_get_str(v, out, NULL) == ORR_OK;
+}
+
+static bool number_of(orr_json_value v, uint64_t *out)
+{
+    orr_str text;
+    if (orr_json_type_of(v) == ORR_JSON_INT)
+        return orr_json_get_u64(v, out, NULL) == ORR_OK;
+    return text_of(v, &text) && orr_text_u64(text, out);
+}
+
 static bool chrome_text(const chrome_event *e, const char *key, orr_str *out)
 {
     orr_json_value v;
     return chrome_has(e, CHROME_ARGS) && orr_json_find(e->of[CHROME_ARGS], key, &v) &&
-           orr_json_type_of(v) == ORR_JSON_STRING && orr_json_get_str(v, out, NULL) == ORR_OK;
+           text_of(v, out);
 }
 
 /* A small number in the arguments of an event; false: not there, or no such number. */
 static bool u64(const chrome_event *e, const char *key, uint64_t *out)
 {
     orr_json_value v;
-    if (!chrome_has(e, CHROME_ARGS) || !orr_json_find(e->of[CHROME_ARGS], key, &v))
-        return false;
-    if (orr_json_type_of(v) == ORR_JSON_INT)
-        return orr_json_get_u64(v, out, NULL) == ORR_OK;
-    orr_str text;
-    return orr_json_type_of(v) == ORR_JSON_STRING && orr_json_get_str(v, &text, NULL) == ORR_OK &&
-           orr_text_u64(text, out);
+    return chrome_has(e, CHROME_ARGS) && orr_json_find(e->of[CHROME_ARGS], key, &v) &&
+           number_of(v, out);
 }
 
 static orr_code read_nccl(chrome_file *c, const chrome_event *e, orr_timespan *span)
@@ -232,64 +241,141 @@ static orr_code classify_kineto(chrome_file *c, const chrome_event *e, orr_times
 
 /* ---- our own ---- */
 
-static void set_peer(const chrome_event *e, orr_timespan *span)
+/* Arguments of our own events: looked through once, since a file has many events and each of them
+ * several. */
+typedef enum own_arg {
+    OWN_NODE,
+    OWN_BYTES,
+    OWN_PEER,
+    OWN_LAST_RANK,
+    OWN_WAITED_NS,
+    OWN_GROUP,
+    OWN_GROUP_RANKS,
+    OWN_COLLECTIVE,
+    OWN_UNFINISHED,
+    OWN_ARGS
+} own_arg;
+
+typedef struct own_args {
+    orr_json_value of[OWN_ARGS]; /* of those present */
+    uint32_t has;                /* bit for each */
+} own_args;
+
+static own_arg own_arg_of(orr_str key)
+{
+    switch (key.len) {
+    case 4:
+        return orr_str_is(key, "node") ? OWN_NODE : orr_str_is(key, "peer") ? OWN_PEER : OWN_ARGS;
+    case 5:
+        return orr_str_is(key, "bytes")   ? OWN_BYTES
+               : orr_str_is(key, "group") ? OWN_GROUP
+                                          : OWN_ARGS;
+    case 9:
+        return orr_str_is(key, "last_rank")   ? OWN_LAST_RANK
+               : orr_str_is(key, "waited_ns") ? OWN_WAITED_NS
+                                              : OWN_ARGS;
+    case 10:
+        return orr_str_is(key, "collective")   ? OWN_COLLECTIVE
+               : orr_str_is(key, "unfinished") ? OWN_UNFINISHED
+                                               : OWN_ARGS;
+    case 11:
+        return orr_str_is(key, "group_ranks") ? OWN_GROUP_RANKS : OWN_ARGS;
+    default:
+        return OWN_ARGS;
+    }
+}
+
+/* Of an argument that is given twice the last counts. */
+static void read_own_args(const chrome_event *e, own_args *out)
+{
+    orr_str key;
+    orr_json_value v;
+    out->has = 0;
+    if (!chrome_has(e, CHROME_ARGS))
+        return;
+    for (orr_json_iter it = orr_json_iterate(e->of[CHROME_ARGS]);
+         orr_json_next_member(&it, &key, &v);) {
+        const own_arg k = own_arg_of(key);
+        if (k == OWN_ARGS)
+            continue;
+        out->of[k] = v;
+        out->has |= 1u << k;
+    }
+}
+
+static bool own_u64(const own_args *a, own_arg k, uint64_t *out)
+{
+    return a->has >> k & 1 && number_of(a->of[k], out);
+}
+
+static bool own_text(const own_args *a, own_arg k, orr_str *out)
+{
+    return a->has >> k & 1 && text_of(a->of[k], out);
+}
+
+static void set_peer(const own_args *a, orr_timespan *span)
 {
     uint64_t peer;
-    const char *key = span->kind == ORR_SPAN_COLLECTIVE ? "last_rank" : "peer";
-    if (!u64(e, key, &peer) || peer > UINT32_MAX)
+    const own_arg k = span->kind == ORR_SPAN_COLLECTIVE ? OWN_LAST_RANK : OWN_PEER;
+    if (!own_u64(a, k, &peer) || peer > UINT32_MAX)
         return;
     span->has |= ORR_SPAN_HAS_PEER;
     span->peer = (uint32_t)peer;
 }
 
 /* Of a span whose peers are not in the file: it waited for them. */
-static void set_flows(const chrome_event *e, orr_timespan *span)
+static void set_flows(const own_args *a, orr_timespan *span)
 {
     uint64_t waited;
-    if (!u64(e, "waited_ns", &waited) ||
+    if (!own_u64(a, OWN_WAITED_NS, &waited) ||
         waited > ((uint64_t)span->end - (uint64_t)span->start) / 1000)
         return;
     span->has |= ORR_SPAN_HAS_FLOWS;
     span->flows = span->start + (orr_ps)waited * 1000;
 }
 
-static void set_collective(const chrome_event *e, orr_timespan *span)
+static void set_collective(const own_args *a, orr_timespan *span)
 {
     orr_str name;
     uint64_t members;
-    if (u64(e, "group_ranks", &members) && members <= UINT32_MAX)
+    if (own_u64(a, OWN_GROUP_RANKS, &members) && members <= UINT32_MAX)
         span->members = (uint32_t)members;
-    if (!chrome_text(e, "collective", &name))
+    if (!own_text(a, OWN_COLLECTIVE, &name))
         return;
     for (uint32_t k = 0; k < ORR_COLL_COUNT; k++)
-        if (orr_str_is(name, orr_collective_name(k)))
+        if (orr_str_is(name, orr_collective_name(k))) {
             span->collective = (uint8_t)(k + 1);
+            return;
+        }
 }
 
 static orr_code classify_ours(chrome_file *c, const chrome_event *e, orr_timespan *span)
 {
     orr_str group = {0};
-    orr_json_value v;
     bool is_open = false;
+    own_args a;
+    read_own_args(e, &a);
     for (unsigned k = 0; k < ORR_SPAN_KINDS; k++)
-        if (orr_str_is(e->cat, orr_span_kind_name((orr_span_kind)k)))
+        if (orr_str_is(e->cat, orr_span_kind_name((orr_span_kind)k))) {
             span->kind = (uint8_t)k;
+            break;
+        }
     uint64_t id;
-    if (u64(e, "node", &id)) {
+    if (own_u64(&a, OWN_NODE, &id)) {
         span->has |= ORR_SPAN_HAS_ID;
         span->id = id;
     }
     uint64_t size;
-    if (u64(e, "bytes", &size))
+    if (own_u64(&a, OWN_BYTES, &size))
         span->size = size;
-    set_peer(e, span);
-    set_flows(e, span);
+    set_peer(&a, span);
+    set_flows(&a, span);
     if (span->kind == ORR_SPAN_COLLECTIVE)
-        set_collective(e, span);
-    if (chrome_has(e, CHROME_ARGS) && orr_json_find(e->of[CHROME_ARGS], "unfinished", &v) &&
-        orr_json_get_bool(v, &is_open, NULL) == ORR_OK)
+        set_collective(&a, span);
+    if (a.has >> OWN_UNFINISHED & 1 &&
+        orr_json_get_bool(a.of[OWN_UNFINISHED], &is_open, NULL) == ORR_OK)
         span->is_open = is_open;
-    chrome_text(e, "group", &group);
+    own_text(&a, OWN_GROUP, &group);
     return set_group(c, group, span);
 }
 
